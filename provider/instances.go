@@ -1,0 +1,29 @@
+package provider
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	cloudprovider "k8s.io/cloud-provider"
+)
+
+// InstanceMetadataBatcher is a cloudprovider.InstancesV2 that answers for many
+// nodes in one call of the cloud.
+type InstanceMetadataBatcher interface {
+	// InstanceMetadataBatch returns one answer for each node, in the order of
+	// nodes. An error of the whole call is returned beside a nil slice; an
+	// error of one node stands in its answer. A node's answer means what
+	// InstancesV2.InstanceMetadata would have returned for it. The nodes are
+	// copies and may be kept.
+	InstanceMetadataBatch(ctx context.Context, nodes []*corev1.Node) ([]InstanceMetadataAnswer, error)
+	// MaxInstanceMetadataBatch is the largest number of nodes for one call,
+	// usually a page of the cloud's list. It must be positive and constant.
+	MaxInstanceMetadataBatch() int
+}
+
+// InstanceMetadataAnswer is what InstanceMetadata would have returned for one
+// node.
+type InstanceMetadataAnswer struct {
+	Metadata *cloudprovider.InstanceMetadata
+	Err      error
+}
