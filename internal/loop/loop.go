@@ -1,0 +1,154 @@
+package loop
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+)
+
+// Result is what a pass over a key asks for next.
+type Result struct {
+	// Retry asks for another pass after a growing delay. The controller has
+	// said on the object why it waits, so nothing is logged here.
+	Retry bool
+	// After is the least delay of the next pass; 0 without Retry means that
+	// the key is done until somebody adds it again.
+	After time.Duration
+}
+
+// Reconcile brings the object of one key in line. An error asks for a retry
+// and is logged.
+type Reconcile func(ctx context.Context, key string) (Result, error)
+
+// Config has the numbers of a loop. Its zero values work.
+type Config struct {
+	// Workers is how many keys are worked on at once; 0 means 1.
+	Workers int
+	// FirstRetry and LongestRetry bound the growing delay; 0 means half a
+	// second and a minute.
+	FirstRetry, LongestRetry time.Duration
+	// Clock is for tests; nil means the real one.
+	Clock clock.WithTicker
+}
+
+// Loop feeds keys to workers.
+type Loop struct {
+	name      string
+	reconcile Reconcile
+	workers   int
+	backoff   backoff
+	clock     clock.WithTicker
+	queue     workqueue.TypedDelayingInterface[string]
+
+	mu       sync.Mutex
+	failures map[string]int       // in a row, by key; guarded by mu
+	busy     map[string]time.Time // since when a worker has the key; guarded by mu
+}
+
+// New returns a loop; name is its name in the workqueue metrics.
+func New(name string, reconcile Reconcile, cfg Config) *Loop {
+	l := &Loop{
+		name:      name,
+		reconcile: reconcile,
+		workers:   max(cfg.Workers, 1),
+		backoff:   backoff{first: cfg.FirstRetry, longest: cfg.LongestRetry},
+		clock:     cfg.Clock,
+		failures:  map[string]int{},
+		busy:      map[string]time.Time{},
+	}
+	if l.backoff.first == 0 {
+		l.backoff.first = 500 * time.Millisecond
+	}
+	if l.backoff.longest == 0 {
+		l.backoff.longest = time.Minute
+	}
+	if l.clock == nil {
+		l.clock = clock.RealClock{}
+	}
+	l.queue = workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[string]{Name: name, Clock: l.clock})
+	return l
+}
+
+// Add asks for a pass over the key now, whatever delay it waits for.
+func (l *Loop) Add(key string) { l.queue.Add(key) }
+
+// Run works until the context ends and returns when the last pass has. No key
+// is taken after the end of the context.
+func (l *Loop) Run(ctx context.Context) error {
+	var workers sync.WaitGroup
+	for range l.workers {
+		workers.Go(func() { l.work(ctx) })
+	}
+	<-ctx.Done()
+	l.queue.ShutDown()
+	workers.Wait()
+	return nil
+}
+
+// Stuck returns an error that names a key whose pass has lasted longer than
+// the limit, nil if there is none.
+func (l *Loop) Stuck(limit time.Duration) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for key, since := range l.busy {
+		if d := l.clock.Since(since); d > limit {
+			return fmt.Errorf("queue %s: the pass over %q has lasted %v", l.name, key, d.Round(time.Second))
+		}
+	}
+	return nil
+}
+
+func (l *Loop) work(ctx context.Context) {
+	for {
+		key, shutdown := l.queue.Get()
+		if shutdown {
+			return
+		}
+		if ctx.Err() == nil {
+			l.pass(ctx, key)
+		}
+		l.queue.Done(key)
+	}
+}
+
+func (l *Loop) pass(ctx context.Context, key string) {
+	l.started(key)
+	result, err := l.reconcile(ctx, key)
+	failures := l.ended(key, err != nil || result.Retry)
+
+	after := result.After
+	if failures > 0 {
+		after = max(after, l.backoff.delay(failures, rand.Float64()))
+	}
+	if err != nil && ctx.Err() == nil {
+		klog.FromContext(ctx).Error(err, "Pass failed", "queue", l.name, "key", key, "failures", failures, "retryAfter", after)
+	}
+	if after > 0 {
+		l.queue.AddAfter(key, after)
+	}
+}
+
+func (l *Loop) started(key string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.busy[key] = l.clock.Now()
+}
+
+// ended returns how often the key has failed in a row.
+func (l *Loop) ended(key string, failed bool) int { //nolint:revive // flag-parameter: the outcome of the pass is a fact, not a mode
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.busy, key)
+	if !failed {
+		delete(l.failures, key)
+		return 0
+	}
+	l.failures[key]++
+	return l.failures[key]
+}

@@ -1,0 +1,151 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// run starts the loop inside a synctest bubble and returns what stops it and
+// waits for its end.
+func run(t *testing.T, l *Loop) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- l.Run(ctx) }()
+	return func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("Run: %v", err)
+		}
+	}
+}
+
+func TestFailingKeyComesBackWithGrowingDelays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		var passes []time.Duration
+		l := New("test", func(context.Context, string) (Result, error) {
+			passes = append(passes, time.Since(start).Round(time.Second))
+			return Result{Retry: len(passes)%2 == 0}, map[bool]error{true: errors.New("refused")}[len(passes)%2 == 1]
+		}, Config{FirstRetry: 8 * time.Second, LongestRetry: 64 * time.Second})
+		defer run(t, l)()
+		l.Add("a")
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		if len(passes) < 4 || len(passes) > 5 {
+			t.Errorf("%d passes in two minutes (%v), want delays of 8 s, 16 s, 32 s, 64 s and up to a quarter more", len(passes), passes)
+		}
+	})
+}
+
+func TestSuccessForgetsFailures(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fail := true
+		l := New("test", func(context.Context, string) (Result, error) { return Result{Retry: fail}, nil }, Config{})
+		defer run(t, l)()
+		l.Add("a")
+		time.Sleep(10 * time.Second)
+		fail = false
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if diff := cmp.Diff(map[string]int{}, l.failures); diff != "" {
+			t.Errorf("failures kept (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestAfterAsksForAnotherPass(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		passes := 0
+		l := New("test", func(context.Context, string) (Result, error) {
+			passes++
+			return Result{After: time.Hour}, nil
+		}, Config{})
+		defer run(t, l)()
+		l.Add("a")
+		time.Sleep(3*time.Hour + time.Minute)
+		synctest.Wait()
+		if passes != 4 {
+			t.Errorf("%d passes in three hours, want 4", passes)
+		}
+	})
+}
+
+func TestOneKeyIsNeverWorkedOnTwiceAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		busy := make(chan struct{}, 1)
+		passes := 0
+		l := New("test", func(context.Context, string) (Result, error) {
+			select {
+			case busy <- struct{}{}:
+			default:
+				t.Error("two workers have the same key")
+			}
+			time.Sleep(time.Second)
+			passes++
+			<-busy
+			return Result{}, nil
+		}, Config{Workers: 8})
+		defer run(t, l)()
+		for range 20 {
+			l.Add("a")
+			time.Sleep(100 * time.Millisecond)
+		}
+		time.Sleep(10 * time.Second)
+		if passes < 2 || passes > 4 {
+			t.Errorf("%d passes for adds over two seconds, want the adds during a pass to become one", passes)
+		}
+	})
+}
+
+func TestRunWaitsForThePassInFlightAndTakesNoMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var ended []string
+		l := New("test", func(ctx context.Context, key string) (Result, error) {
+			<-ctx.Done()
+			time.Sleep(5 * time.Second) // A write that was under way.
+			ended = append(ended, key)
+			return Result{}, nil
+		}, Config{})
+		stop := run(t, l)
+		l.Add("a")
+		synctest.Wait()
+		l.Add("b")
+		stop()
+		if diff := cmp.Diff([]string{"a"}, ended); diff != "" {
+			t.Errorf("passes (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestStuckNamesTheKey(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		l := New("test", func(context.Context, string) (Result, error) {
+			<-release
+			return Result{}, nil
+		}, Config{})
+		defer run(t, l)()
+		l.Add("a")
+		time.Sleep(time.Minute)
+		if err := l.Stuck(2 * time.Minute); err != nil {
+			t.Errorf("after one minute of two: %v", err)
+		}
+		time.Sleep(2 * time.Minute)
+		if err := l.Stuck(2 * time.Minute); err == nil {
+			t.Error("a pass of three minutes is not reported")
+		}
+		close(release)
+		synctest.Wait()
+		if err := l.Stuck(time.Second); err != nil {
+			t.Errorf("after the pass has ended: %v", err)
+		}
+	})
+}
