@@ -1,0 +1,159 @@
+package simulator
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	customerPath = "/v1"
+	operatorPath = "/operator/v1"
+
+	// maxAnswer is far above what a full page needs; a longer answer is not ours.
+	maxAnswer = 32 << 20
+)
+
+// Client speaks to a simulated cloud. Each method makes one request, or one for
+// each page, and no retries. It is safe for concurrent use.
+type Client struct {
+	base     string
+	path     string
+	pageSize int
+	http     *http.Client
+}
+
+// NewClient returns a client of the cloud at baseURL, such as
+// "http://127.0.0.1:8080", in the role of a customer.
+func NewClient(baseURL string) *Client {
+	const concurrency = 100
+	return &Client{
+		base: strings.TrimRight(baseURL, "/"),
+		path: customerPath,
+		http: &http.Client{
+			Transport: &http.Transport{
+				DialContext:         (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
+				MaxIdleConns:        concurrency,
+				MaxIdleConnsPerHost: concurrency,
+				// Below the server's, so that the client closes first and no
+				// request meets a connection that is being closed.
+				IdleConnTimeout: serverIdleTimeout / 2,
+			},
+			// The cloud never redirects; whoever does is something else.
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+	}
+}
+
+// Operator returns a client of the same cloud in the role of its operator: no
+// faults, no quota, not counted.
+func (c *Client) Operator() *Client {
+	o := *c
+	o.path = operatorPath
+	return &o
+}
+
+// WithPageSize returns a client that asks for pages of n items; 0 leaves the
+// size to the cloud.
+func (c *Client) WithPageSize(n int) *Client {
+	p := *c
+	p.pageSize = n
+	return &p
+}
+
+// CloseIdleConnections closes the connections that no call uses.
+func (c *Client) CloseIdleConnections() { c.http.CloseIdleConnections() }
+
+// do makes one request with the JSON of in, unless nil, and reads the answer
+// into out, unless nil.
+func (c *Client) do(ctx context.Context, method, path string, in, out any) error {
+	req, err := c.request(ctx, method, path, in)
+	if err != nil {
+		return err
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return err // *url.Error names the method and the URL
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
+	if err != nil {
+		return fmt.Errorf("%s %s: reading the answer: %w", method, req.URL, err)
+	}
+	if len(body) > maxAnswer {
+		return fmt.Errorf("%s %s: the answer is longer than %d bytes", method, req.URL, maxAnswer)
+	}
+	if resp.StatusCode < 200 || resp.StatusCode > 299 {
+		return answeredError(resp, body)
+	}
+	if out == nil {
+		return nil
+	}
+	if err := json.Unmarshal(body, out); err != nil {
+		return fmt.Errorf("%s %s: the answer is not what a simulated cloud says: %w", method, req.URL, err)
+	}
+	return nil
+}
+
+func (c *Client) request(ctx context.Context, method, path string, in any) (*http.Request, error) {
+	body := io.Reader(http.NoBody)
+	if in != nil {
+		encoded, err := json.Marshal(in)
+		if err != nil {
+			return nil, err
+		}
+		body = bytes.NewReader(encoded)
+	}
+	// net/http silently sends a GET again when a kept-alive connection breaks.
+	// A body that it cannot rewind keeps it from that, so that one call of ours
+	// is one call of the cloud.
+	req, err := http.NewRequestWithContext(ctx, method, c.base+path, struct{ io.Reader }{body})
+	if err != nil {
+		return nil, err
+	}
+	if in != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	return req, nil
+}
+
+// answeredError is the error that the cloud answered with.
+func answeredError(resp *http.Response, body []byte) error {
+	e := &APIError{StatusCode: resp.StatusCode}
+	var answered errorBody
+	if json.Unmarshal(body, &answered) == nil && answered.Error.Code != "" {
+		e.Code, e.Message = answered.Error.Code, answered.Error.Message
+	} else {
+		e.Message = fmt.Sprintf("%s does not answer as a simulated cloud does", resp.Request.URL.Host)
+	}
+	if seconds, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil && seconds > 0 {
+		e.RetryAfter = time.Duration(seconds) * time.Second
+	}
+	return e
+}
+
+// pages calls page with each page's query until there is no further one.
+func (c *Client) pages(query url.Values, page func(url.Values) (next string, err error)) error {
+	if c.pageSize > 0 {
+		query.Set("limit", strconv.Itoa(c.pageSize))
+	}
+	for {
+		next, err := page(query)
+		if err != nil || next == "" {
+			return err
+		}
+		if next == query.Get("continue") {
+			return errors.New("the cloud answers the same page for ever")
+		}
+		query.Set("continue", next)
+	}
+}

@@ -1,0 +1,98 @@
+package simulator
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// InstanceQuery selects instances: those with one of the IDs or one of the
+// names. Together they must not be more than a page of the cloud.
+type InstanceQuery struct {
+	IDs   []string
+	Names []string
+}
+
+// Instances lists all instances, page by page.
+func (c *Client) Instances(ctx context.Context) ([]Instance, error) {
+	return c.listInstances(ctx, url.Values{})
+}
+
+// FindInstances lists the instances that the query selects. What does not
+// exist is missing in the answer; two instances of one name are both in it.
+func (c *Client) FindInstances(ctx context.Context, q InstanceQuery) ([]Instance, error) {
+	if len(q.IDs)+len(q.Names) == 0 {
+		return nil, nil // without parameters the cloud would list all
+	}
+	query := url.Values{}
+	if len(q.IDs) > 0 {
+		query.Set("ids", strings.Join(q.IDs, ","))
+	}
+	if len(q.Names) > 0 {
+		query.Set("names", strings.Join(q.Names, ","))
+	}
+	return c.listInstances(ctx, query)
+}
+
+func (c *Client) listInstances(ctx context.Context, query url.Values) ([]Instance, error) {
+	var all []Instance
+	err := c.pages(query, func(query url.Values) (string, error) {
+		path := c.path + "/instances"
+		if len(query) > 0 {
+			path += "?" + query.Encode()
+		}
+		var list InstanceList
+		if err := c.do(ctx, http.MethodGet, path, nil, &list); err != nil {
+			return "", err
+		}
+		all = append(all, list.Items...)
+		return list.Continue, nil
+	})
+	if err != nil {
+		return nil, err // half a list must not be taken for a list
+	}
+	return all, nil
+}
+
+// Instance returns one instance.
+func (c *Client) Instance(ctx context.Context, id string) (Instance, error) {
+	var i Instance
+	err := c.do(ctx, http.MethodGet, c.instancePath(id), nil, &i)
+	return i, err
+}
+
+// CreateInstance creates an instance. ID and State must be empty, since the
+// cloud decides them. Empty zone, region and type get the cloud's defaults,
+// and without addresses it gets a free loopback address.
+func (c *Client) CreateInstance(ctx context.Context, i Instance) (Instance, error) {
+	var created Instance
+	err := c.do(ctx, http.MethodPost, c.path+"/instances", i, &created)
+	return created, err
+}
+
+// UpdateInstance changes an instance.
+func (c *Client) UpdateInstance(ctx context.Context, id string, patch InstancePatch) (Instance, error) {
+	var updated Instance
+	err := c.do(ctx, http.MethodPatch, c.instancePath(id), patch, &updated)
+	return updated, err
+}
+
+// StartInstance starts a stopped instance.
+func (c *Client) StartInstance(ctx context.Context, id string) error {
+	return c.do(ctx, http.MethodPost, c.instancePath(id)+"/start", nil, nil)
+}
+
+// StopInstance stops a running instance.
+func (c *Client) StopInstance(ctx context.Context, id string) error {
+	return c.do(ctx, http.MethodPost, c.instancePath(id)+"/stop", nil, nil)
+}
+
+// TerminateInstance terminates an instance for good.
+func (c *Client) TerminateInstance(ctx context.Context, id string) error {
+	return c.do(ctx, http.MethodDelete, c.instancePath(id), nil, nil)
+}
+
+func (c *Client) instancePath(id string) string {
+	return c.path + "/instances/" + url.PathEscape(id)
+}

@@ -1,0 +1,51 @@
+package simulator
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+)
+
+// What only the operator can do is addressed to the operator's API whatever
+// the client's role.
+
+// Faults lists the faults that are set, by name.
+func (c *Client) Faults(ctx context.Context) ([]Fault, error) {
+	var list faultList
+	err := c.do(ctx, http.MethodGet, operatorPath+"/faults", nil, &list)
+	return list.Items, err
+}
+
+// SetFault switches a fault on, or replaces the one of the same name.
+func (c *Client) SetFault(ctx context.Context, f Fault) error {
+	return c.do(ctx, http.MethodPut, faultPath(f.Name), f, nil)
+}
+
+// ClearFault switches a fault off.
+func (c *Client) ClearFault(ctx context.Context, name string) error {
+	return c.do(ctx, http.MethodDelete, faultPath(name), nil, nil)
+}
+
+// ClearFaults switches all faults off.
+func (c *Client) ClearFaults(ctx context.Context) error {
+	return c.do(ctx, http.MethodDelete, operatorPath+"/faults", nil, nil)
+}
+
+// Calls reports which calls were made under /v1.
+func (c *Client) Calls(ctx context.Context) (CallReport, error) {
+	var report CallReport
+	err := c.do(ctx, http.MethodGet, operatorPath+"/calls", nil, &report)
+	return report, err
+}
+
+// ResetCalls forgets the calls that were made.
+func (c *Client) ResetCalls(ctx context.Context) error {
+	return c.do(ctx, http.MethodPost, operatorPath+"/calls/reset", nil, nil)
+}
+
+func faultPath(name string) string { return operatorPath + "/faults/" + url.PathEscape(name) }
+
+// faultList is how the faults that are set are written.
+type faultList struct {
+	Items []Fault `json:"items"`
+}

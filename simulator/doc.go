@@ -1,0 +1,13 @@
+// Package simulator is a small cloud to develop and test against: instances
+// behind an HTTP/JSON API with paged lists, a request quota, eventual
+// consistency and faults that can be switched on while it runs.
+//
+// Cloud is the cloud itself, an http.Handler. Client speaks to one. The same
+// resources are served twice: under /v1 as any customer of the cloud sees them,
+// with quota and faults, counted; and under /operator/v1 as the operator in the
+// machine room sees them, always answered and never counted.
+//
+// Each kind of resource has one file for its wire types, one for its rules and
+// one for its HTTP endpoints; what they share (calls, faults, the state file)
+// knows no kind.
+package simulator

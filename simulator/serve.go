@@ -1,0 +1,5 @@
+package simulator
+
+import "time"
+
+const serverIdleTimeout = 3 * time.Minute
