@@ -1,0 +1,39 @@
+package kube
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/tools/record"
+)
+
+// Recorder records core/v1 Events for one component.
+type Recorder struct {
+	broadcaster record.EventBroadcaster
+	recorder    record.EventRecorderLogger
+}
+
+// NewRecorder returns a recorder whose events name the component as their
+// source. It sends until the context ends; Stop waits for what is queued.
+func NewRecorder(ctx context.Context, client kubernetes.Interface, component string) *Recorder {
+	broadcaster := record.NewBroadcaster(record.WithContext(ctx))
+	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: client.CoreV1().Events("")})
+	return &Recorder{
+		broadcaster: broadcaster,
+		recorder:    broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: component}),
+	}
+}
+
+// Node records an event on the Node. The type is corev1.EventTypeNormal or
+// corev1.EventTypeWarning.
+func (r *Recorder) Node(node *corev1.Node, eventType, reason, message string) {
+	// Objects of an informer have no kind of their own. Consumers of upstream's
+	// events rely on apiVersion v1.
+	r.recorder.Event(&corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID}, eventType, reason, message)
+}
+
+// Stop ends the recorder.
+func (r *Recorder) Stop() { r.broadcaster.Shutdown() }

@@ -1,0 +1,152 @@
+package kube
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+)
+
+// Nodes reads and patches Nodes at the API server.
+type Nodes struct {
+	client typedcorev1.NodeInterface
+}
+
+// NewNodes returns the Nodes that client reaches.
+func NewNodes(client kubernetes.Interface) *Nodes {
+	return &Nodes{client: client.CoreV1().Nodes()}
+}
+
+// NodePatch is what to change of a Node outside its status. Zero values leave
+// a field as it is.
+type NodePatch struct {
+	// UID is the Node that is meant; another one under its name is not touched.
+	UID types.UID
+	// ResourceVersion is the state that was decided upon. The Taints are one
+	// list to the API server, so a patch of them needs it.
+	ResourceVersion string
+	// ProviderID can only be set, never changed.
+	ProviderID string
+	// Labels and Annotations to set; a nil value removes the key.
+	Labels, Annotations map[string]*string
+	// Taints, if not nil, replace the Node's taints.
+	Taints *[]corev1.Taint
+}
+
+// NodeStatusPatch is what to change of a Node's status.
+type NodeStatusPatch struct {
+	// UID is the Node that is meant.
+	UID types.UID
+	// Addresses, if not nil, replace the Node's addresses.
+	Addresses []corev1.NodeAddress
+	// Condition, if not nil, replaces the condition of its type.
+	Condition *corev1.NodeCondition
+}
+
+// Live reads the Node from the API server, past every cache.
+func (n *Nodes) Live(ctx context.Context, name string) (*corev1.Node, error) {
+	node, err := n.client.Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("read node %s: %w", name, err)
+	}
+	return node, nil
+}
+
+// Patch changes the Node and returns it as it then is. IsStale tells whether
+// an error means that the Node was no longer the one that was decided upon.
+func (n *Nodes) Patch(ctx context.Context, name string, p NodePatch) (*corev1.Node, error) {
+	return n.patch(ctx, name, p.body())
+}
+
+// PatchStatus changes the Node's status and returns the Node as it then is.
+func (n *Nodes) PatchStatus(ctx context.Context, name string, p NodeStatusPatch) (*corev1.Node, error) {
+	return n.patch(ctx, name, p.body(), "status")
+}
+
+// IsStale tells whether a write was refused because the object has changed or
+// has been replaced since it was read. A patch that names another UID is
+// answered with 422, since a UID is immutable.
+func IsStale(err error) bool {
+	return apierrors.IsConflict(err) || apierrors.IsInvalid(err) && names(err, "metadata.uid")
+}
+
+// names tells whether the API server's refusal names the field.
+func names(err error, field string) bool {
+	var refusal apierrors.APIStatus
+	if !errors.As(err, &refusal) || refusal.Status().Details == nil {
+		return false
+	}
+	return slices.ContainsFunc(refusal.Status().Details.Causes, func(c metav1.StatusCause) bool { return c.Field == field })
+}
+
+type object map[string]any
+
+func (p NodePatch) body() object {
+	metadata := object{"uid": p.UID}
+	if p.ResourceVersion != "" {
+		metadata["resourceVersion"] = p.ResourceVersion
+	}
+	if len(p.Labels) > 0 {
+		metadata["labels"] = p.Labels
+	}
+	if len(p.Annotations) > 0 {
+		metadata["annotations"] = p.Annotations
+	}
+	spec := object{}
+	if p.ProviderID != "" {
+		spec["providerID"] = p.ProviderID
+	}
+	if p.Taints != nil {
+		spec["taints"] = orNull(*p.Taints)
+	}
+	body := object{"metadata": metadata}
+	if len(spec) > 0 {
+		body["spec"] = spec
+	}
+	return body
+}
+
+// orNull is the list, or null where it is empty: that removes the field.
+func orNull(taints []corev1.Taint) any {
+	if len(taints) == 0 {
+		return nil
+	}
+	return taints
+}
+
+func (p NodeStatusPatch) body() object {
+	status := object{}
+	if p.Addresses != nil {
+		// Without the directive the server merges by type, and two addresses
+		// of one type are then one (behaviour page 3.6).
+		list := make([]any, 0, len(p.Addresses)+1)
+		for _, address := range p.Addresses {
+			list = append(list, address)
+		}
+		status["addresses"] = append(list, object{"$patch": "replace"})
+	}
+	if p.Condition != nil {
+		status["conditions"] = []any{p.Condition}
+	}
+	return object{"metadata": object{"uid": p.UID}, "status": status}
+}
+
+func (n *Nodes) patch(ctx context.Context, name string, body object, subresources ...string) (*corev1.Node, error) {
+	data, err := json.Marshal(body)
+	if err != nil {
+		return nil, fmt.Errorf("encode patch of node %s: %w", name, err)
+	}
+	node, err := n.client.Patch(ctx, name, types.StrategicMergePatchType, data, metav1.PatchOptions{}, subresources...)
+	if err != nil {
+		return nil, fmt.Errorf("patch node %s: %w", name, err)
+	}
+	return node, nil
+}
