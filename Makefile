@@ -1,0 +1,70 @@
+# `make` alone explains the targets.
+
+GO   ?= go
+BIN   = $(CURDIR)/bin
+LINT  = $(GO) tool -modfile=$(CURDIR)/tools/go.mod golangci-lint
+
+# Go switches cgo off where it finds no C compiler, and the race detector needs one.
+RACE  = $(if $(filter 1,$(shell $(GO) env CGO_ENABLED)),-race)
+
+# A build must not fail because git is missing or distrusts the folder; the daemon's version comes from tools/version-flags.sh.
+export GOFLAGS := $(strip $(shell GOTOOLCHAIN=local $(GO) env GOFLAGS 2>/dev/null) -buildvcs=false)
+
+DEMO = $(BIN)/playground demo --simcloud $(BIN)/simcloud --ccm $(BIN)/cloud-controller-manager
+
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+.PHONY: help demo demo-check test unit e2e check lint build clean need-go need-linux always
+
+help: # This text.
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: build ## A real control plane, a simulated cloud and three nodes on this machine, for you to play with.
+	@$(DEMO)
+
+demo-check: build ## The same without a person: runs the demo, checks what you would see, prints it, ends.
+	@$(DEMO) --check
+
+test: unit e2e ## All tests: unit tests, then end to end.
+
+unit: | need-go ## Unit tests of both modules, with the race detector where there is a C compiler.
+	$(if $(RACE),,@echo "No C compiler: testing without the race detector.")
+	$(GO) test -shuffle=on $(RACE) $$($(GO) list ./... | grep -v /test/)
+	cd playground && $(GO) test -shuffle=on $(RACE) ./...
+
+e2e: build ## The daemon against a real control plane, real kubelets and a simulated cloud with faults.
+	FAIRLEAD_BIN=$(BIN) $(GO) test -count=1 -shuffle=on -timeout=30m ./test/e2e/...
+
+check: lint ## Before each commit: lint and the fast tests.
+	$(GO) test -short ./...
+	cd playground && $(GO) test -short ./...
+
+lint: | need-go ## The linter, in both modules.
+	$(LINT) run ./...
+	cd playground && $(LINT) run ./...
+
+build: bin/cloud-controller-manager bin/simcloud bin/playground ## Everything, into bin/. The control plane compiles for minutes, once.
+
+clean: ## Remove bin/.
+	rm -rf bin
+
+# go build knows by itself when these two are up to date.
+bin/cloud-controller-manager bin/simcloud: always | need-go
+	@tools/go-build.sh $@ -ldflags "$$(tools/version-flags.sh)" -o $@ ./cmd/$(@F)
+
+# The control plane is big, so make decides when to ask: when a source, a dependency or the Go version has changed.
+bin/playground: $(shell find playground simulator -type f ! -name '*_test.go' 2>/dev/null) bin/.go-version | need-linux
+	@cd playground && ../tools/go-build.sh $@ -o $(BIN)/playground .
+	@touch $@
+
+bin/.go-version: always | need-go
+	@mkdir -p bin
+	@$(GO) version | cmp -s - $@ || $(GO) version >$@
+
+need-go:
+	@tools/need.sh
+
+need-linux:
+	@tools/need.sh linux
+
+always:
