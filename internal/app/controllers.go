@@ -1,0 +1,121 @@
+package app
+
+import (
+	"context"
+	"slices"
+
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/record"
+	cloudprovider "k8s.io/cloud-provider"
+)
+
+// Names of the controllers: in --controllers, in health checks, in logs.
+const (
+	NodeController          = "cloud-node-controller"
+	NodeLifecycleController = "cloud-node-lifecycle-controller"
+	ServiceController       = "service-lb-controller"
+	RouteController         = "node-route-controller"
+)
+
+// controllers are all controllers that have a name. Those without start are
+// accepted in --controllers, so that existing manifests keep working, and are
+// reported at start as not in this version.
+var controllers = table{
+	{
+		name:        NodeController,
+		alias:       "cloud-node",
+		client:      "node-controller",
+		source:      "cloud-node-controller",
+		onByDefault: true,
+	},
+	{
+		name:        NodeLifecycleController,
+		alias:       "cloud-node-lifecycle",
+		client:      "node-controller",
+		source:      "cloud-node-lifecycle-controller",
+		onByDefault: true,
+	},
+	{
+		name:        ServiceController,
+		alias:       "service",
+		client:      "service-controller",
+		source:      "service-controller",
+		onByDefault: true,
+	},
+	{
+		name:        RouteController,
+		alias:       "route",
+		client:      "route-controller",
+		source:      "route_controller",
+		onByDefault: true,
+	},
+}
+
+// registration is one controller: under which names it appears, and how it is
+// made.
+type registration struct {
+	name        string
+	alias       string // former name; still a label of running_managed_controllers
+	client      string // end of the user agent, and service account
+	source      string // component of its events
+	onByDefault bool
+	// start makes the controller; it registers the informers it needs and does
+	// not wait. A skip as error says why there is nothing to run.
+	start func(ctx context.Context, d deps) (controller, error)
+}
+
+// deps are what a controller is made of.
+type deps struct {
+	client    kubernetes.Interface
+	informers informers.SharedInformerFactory // ours, trimmed; started later
+	cloud     cloudprovider.Interface
+	recorder  record.EventRecorder
+	options   *options
+}
+
+// A controller does its work in Run.
+type controller interface {
+	// Run works until ctx ends, and returns when its work in flight is over;
+	// only calls that read may still be under way then. It waits itself for
+	// the caches that it needs. To return while ctx has not ended is a failure
+	// that ends the process.
+	Run(ctx context.Context) error
+}
+
+// A liveness is a controller that knows whether its workers are stuck.
+type liveness interface {
+	// Live returns an error if the process has to be restarted.
+	Live() error
+}
+
+// skip is the error of a controller that has nothing to do, and says why.
+type skip string
+
+func (s skip) Error() string { return string(s) }
+
+type table []registration
+
+// canonical returns the name of a controller that is given by name or alias.
+func (t table) canonical(name string) (string, bool) {
+	for _, r := range t {
+		if name == r.name || name == r.alias {
+			return r.name, true
+		}
+	}
+	return "", false
+}
+
+// chosenBy says whether entries of --controllers, aliases replaced, choose the
+// controller.
+func (r registration) chosenBy(entries []string) bool {
+	for _, entry := range entries {
+		switch entry {
+		case r.name:
+			return true
+		case "-" + r.name:
+			return false
+		}
+	}
+	return r.onByDefault && slices.Contains(entries, "*")
+}

@@ -1,0 +1,48 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"k8s.io/klog/v2"
+)
+
+// drainTimeout is how long work in flight may take to return when the process
+// ends. With the time to give the lease back it stays well below the 30 seconds
+// that a kubelet grants.
+const drainTimeout = 8 * time.Second
+
+var (
+	errNotDrained = errors.New("work was still in flight when the time to stop was over; the lease is left to expire")
+	errLeaseLost  = errors.New("leaderelection lost")
+)
+
+// hold runs work until ctx ends and gives it drainTimeout to return. It returns
+// nil when work is over: only then another replica may take over. When lost is
+// closed another replica may be at work already, and hold returns at once.
+func hold(ctx context.Context, lost <-chan struct{}, work func(context.Context)) error {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		work(ctx)
+	}()
+	select {
+	case <-ctx.Done():
+	case <-lost:
+		return errLeaseLost
+	}
+	logger := klog.FromContext(ctx)
+	logger.Info("Stopping; no new work is taken", "why", context.Cause(ctx).Error())
+	patience := time.NewTimer(drainTimeout)
+	defer patience.Stop()
+	select {
+	case <-done:
+		logger.Info("All work is over")
+		return nil
+	case <-lost:
+		return errLeaseLost
+	case <-patience.C:
+		return errNotDrained
+	}
+}

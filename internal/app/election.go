@@ -1,0 +1,133 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync/atomic"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/client-go/util/retry"
+	"k8s.io/klog/v2"
+)
+
+const (
+	// expiredTolerance is how long after its lease has expired a leader may
+	// still look healthy; it should have ended by itself before.
+	expiredTolerance = 20 * time.Second
+	// giveBackTimeout bounds the two requests that give the lease back.
+	giveBackTimeout = 5 * time.Second
+)
+
+// election is this replica's part in the election of a leader.
+type election struct {
+	lock     resourcelock.Interface
+	elector  *leaderelection.LeaderElector
+	watchdog *leaderelection.HealthzAdaptor
+	leading  chan struct{} // closed when this replica has become the leader
+	known    atomic.Bool   // somebody was seen to lead: the lease is readable
+}
+
+func newElection(o electionOptions, config *rest.Config, recorder resourcelock.EventRecorder) (*election, error) {
+	host, err := os.Hostname()
+	if err != nil {
+		return nil, fmt.Errorf("identity in the election: %w", err)
+	}
+	// Two processes on one host must not both believe that they lead.
+	identity := host + "_" + string(uuid.NewUUID())
+	lock, err := resourcelock.NewFromKubeconfig(o.ResourceLock, o.ResourceNamespace, o.ResourceName,
+		resourcelock.ResourceLockConfig{Identity: identity, EventRecorder: recorder}, config, o.RenewDeadline.Duration)
+	if err != nil {
+		return nil, fmt.Errorf("lease: %w", err)
+	}
+	return electionOf(o, lock)
+}
+
+func electionOf(o electionOptions, lock resourcelock.Interface) (*election, error) {
+	e := &election{
+		lock:     lock,
+		watchdog: leaderelection.NewLeaderHealthzAdaptor(expiredTolerance),
+		leading:  make(chan struct{}),
+	}
+	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
+		Lock:          lock,
+		Name:          o.ResourceName,
+		LeaseDuration: o.LeaseDuration.Duration,
+		RenewDeadline: o.RenewDeadline.Duration,
+		RetryPeriod:   o.RetryPeriod.Duration,
+		Callbacks: leaderelection.LeaderCallbacks{
+			OnStartedLeading: func(context.Context) { close(e.leading) },
+			OnStoppedLeading: func() {},
+			OnNewLeader:      func(string) { e.known.Store(true) },
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("election: %w", err)
+	}
+	e.elector = elector
+	e.watchdog.SetLeaderElection(elector)
+	return e, nil
+}
+
+// run waits for the lease, holds it while work runs, and gives it back once
+// work is over.
+func (e *election) run(ctx context.Context, work func(context.Context)) error {
+	// The lease is renewed beyond the end of ctx, until work is over.
+	renewing, stopRenewing := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopRenewing()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		e.elector.Run(renewing)
+	}()
+	select {
+	case <-e.leading:
+		if err := hold(ctx, ended, work); err != nil {
+			return err
+		}
+	case <-ctx.Done():
+	}
+	stopRenewing()
+	<-ended
+	e.giveBack(ctx)
+	return nil
+}
+
+// giveBack empties the lease if it is ours, so that another replica need not
+// wait for its end. The elector could do so itself, but does not look whether
+// the lease has meanwhile become another's.
+func (e *election) giveBack(ctx context.Context) {
+	logger := klog.FromContext(ctx)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBackTimeout)
+	defer cancel()
+	// A renewal that was cut off may have reached the server: a conflict, once.
+	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		held, _, err := e.lock.Get(ctx)
+		if err != nil || held.HolderIdentity != e.lock.Identity() {
+			return err
+		}
+		free := resourcelock.LeaderElectionRecord{
+			LeaderTransitions:    held.LeaderTransitions,
+			LeaseDurationSeconds: 1, // the least that the API accepts
+			AcquireTime:          held.AcquireTime,
+			RenewTime:            metav1.NewTime(held.RenewTime.Time),
+		}
+		if err := e.lock.Update(ctx, free); err != nil {
+			return err
+		}
+		logger.Info("Gave the lease back", "lease", e.lock.Describe())
+		return nil
+	})
+	if err != nil && !apierrors.IsNotFound(err) {
+		logger.Error(err, "The lease is left to expire", "lease", e.lock.Describe())
+	}
+}
+
+// contending says whether this replica leads or stands by.
+func (e *election) contending() bool { return e.known.Load() }

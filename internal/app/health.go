@@ -1,0 +1,142 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apiserver/pkg/server/healthz"
+	"k8s.io/apiserver/pkg/server/mux"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+)
+
+// health is what the process answers to those who ask how it is.
+type health struct {
+	healthz *probe // as upstream: the lease is renewed, and what runs
+	livez   *probe // a restart would help
+	readyz  *probe // could lead now, or leads
+}
+
+// healthSources are the parts of the process that are asked.
+type healthSources struct {
+	draining     <-chan struct{} // closed when the process stops
+	election     *election       // nil: no election
+	apiServer    *apiServerCheck
+	informers    informers.SharedInformerFactory
+	initializing func() bool
+}
+
+func newHealth(s healthSources) *health {
+	ready := []healthz.HealthChecker{
+		healthz.NewShutdownHealthz(s.draining),
+		s.apiServer,
+		healthz.NewInformerSyncHealthz(s.informers),
+		healthz.NamedCheck("cloud-provider", func(*http.Request) error {
+			if s.initializing() {
+				return errors.New("the provider's Initialize has not returned")
+			}
+			return nil
+		}),
+	}
+	if s.election == nil {
+		return &health{newProbe("/healthz"), newProbe("/livez"), newProbe("/readyz", ready...)}
+	}
+	ready = append(ready, healthz.NamedCheck("leader-or-standby", func(*http.Request) error {
+		if !s.election.contending() {
+			return errors.New("the lease has not been read yet")
+		}
+		return nil
+	}))
+	return &health{
+		healthz: newProbe("/healthz", s.election.watchdog),
+		livez:   newProbe("/livez", s.election.watchdog),
+		readyz:  newProbe("/readyz", ready...),
+	}
+}
+
+// add makes the answers speak of a controller that runs now.
+func (h *health) add(name string, c controller) {
+	h.healthz.add(healthz.NamedCheck(name, healthz.PingHealthz.Check))
+	if l, ok := c.(liveness); ok {
+		h.livez.add(healthz.NamedCheck(name, func(*http.Request) error { return l.Live() }))
+	}
+}
+
+// probe answers on one path, and on one below it for each check. Checks may be
+// added while it serves.
+type probe struct {
+	path    string
+	handler atomic.Pointer[mux.PathRecorderMux]
+
+	mu     sync.Mutex
+	checks []healthz.HealthChecker // guarded by mu
+}
+
+func newProbe(path string, checks ...healthz.HealthChecker) *probe {
+	p := &probe{path: path}
+	p.add(checks...)
+	return p
+}
+
+func (p *probe) add(checks ...healthz.HealthChecker) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.checks = append(p.checks, checks...)
+	handler := mux.NewPathRecorderMux(p.path)
+	healthz.InstallPathHandler(handler, p.path, p.checks...)
+	p.handler.Store(handler)
+}
+
+func (p *probe) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	p.handler.Load().ServeHTTP(w, r)
+}
+
+const (
+	apiServerTimeout  = 3 * time.Second
+	apiServerInterval = 2 * time.Second
+)
+
+// apiServerCheck asks the API server for its health, at most once in an
+// interval however often it is asked itself: anyone may ask.
+type apiServerCheck struct {
+	client rest.Interface
+	clock  clock.PassiveClock
+
+	mu     sync.Mutex
+	asked  time.Time // guarded by mu
+	answer error     // guarded by mu
+}
+
+func newAPIServerCheck(client rest.Interface, c clock.PassiveClock) *apiServerCheck {
+	return &apiServerCheck{client: client, clock: c}
+}
+
+func (*apiServerCheck) Name() string { return "api-server" }
+
+func (a *apiServerCheck) Check(r *http.Request) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.asked.IsZero() || a.clock.Since(a.asked) >= apiServerInterval {
+		a.answer = a.ask(context.WithoutCancel(r.Context()))
+		a.asked = a.clock.Now()
+	}
+	return a.answer
+}
+
+func (a *apiServerCheck) ask(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, apiServerTimeout)
+	defer cancel()
+	err := a.client.Get().AbsPath("/healthz").Do(ctx).Error()
+	// Who is told that it may not ask has reached the API server.
+	if err != nil && !apierrors.IsForbidden(err) {
+		return fmt.Errorf("API server: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,127 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	controllermetrics "k8s.io/component-base/metrics/prometheus/controllers"
+	"k8s.io/klog/v2"
+)
+
+// lead is what the process does under its lease. It returns when ctx has ended
+// and all work is over; a failure before that ends the process.
+func (p *process) lead(ctx context.Context) {
+	lasting, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	if err := p.initialize(ctx); err != nil {
+		p.fail(err)
+		return
+	}
+	started, err := p.startControllers(ctx, lasting)
+	if err != nil {
+		p.fail(err)
+		return
+	}
+	p.informers.StartWithContext(ctx)
+	p.runControllers(ctx, started)
+}
+
+// started is a controller that is made and does not work yet.
+type started struct {
+	registration
+	controller controller
+}
+
+// startControllers makes the enabled controllers. Their events are written
+// until lasting ends, which is later than ctx.
+func (p *process) startControllers(ctx, lasting context.Context) ([]started, error) {
+	logger := klog.FromContext(ctx)
+	var all []started
+	var missing []string
+	for _, r := range p.options.controllers.enabled() {
+		if r.start == nil {
+			missing = append(missing, r.name)
+			continue
+		}
+		c, err := p.startController(ctx, lasting, r)
+		var why skip
+		switch {
+		case errors.As(err, &why):
+			logger.Info("Controller has nothing to do", "controller", r.name, "why", why)
+		case err != nil:
+			return nil, fmt.Errorf("starting %q: %w", r.name, err)
+		default:
+			all = append(all, started{r, c})
+		}
+	}
+	if missing != nil {
+		logger.Info("Enabled controllers that are not in this version", "controllers", missing)
+	}
+	return all, nil
+}
+
+func (p *process) startController(ctx, lasting context.Context, r registration) (controller, error) {
+	client, err := p.clients.Client(r.client)
+	if err != nil {
+		return nil, err
+	}
+	return r.start(ctx, deps{
+		client:    client,
+		informers: p.informers,
+		cloud:     p.cloud,
+		recorder:  newRecorder(lasting, client, r.source),
+		options:   p.options,
+	})
+}
+
+// runControllers returns when ctx has ended and all controllers have returned.
+func (p *process) runControllers(ctx context.Context, started []started) {
+	var all sync.WaitGroup
+	defer all.Wait()
+	all.Go(func() {
+		select {
+		case err := <-p.damaged:
+			p.fail(err)
+		case <-ctx.Done():
+		}
+	})
+	controllermetrics.Register()
+	for i, s := range started {
+		if i > 0 && !pause(ctx, upToTwice(p.options.controllers.startInterval)) {
+			return
+		}
+		all.Go(func() { p.runController(ctx, s) })
+		p.health.add(s.name, s.controller)
+	}
+}
+
+func (p *process) runController(ctx context.Context, s started) {
+	metrics := controllermetrics.NewControllerManagerMetrics(managerName)
+	metrics.ControllerStarted(s.alias)
+	defer metrics.ControllerStopped(s.alias)
+	logger := klog.FromContext(ctx)
+	logger.Info("Controller runs", "controller", s.name)
+	err := s.controller.Run(klog.NewContext(ctx, klog.LoggerWithName(logger, s.name)))
+	if ctx.Err() != nil {
+		return
+	}
+	if err == nil {
+		err = errors.New("no reason given")
+	}
+	p.fail(fmt.Errorf("controller %q ended: %w", s.name, err))
+}
+
+// pause says whether the time has passed before ctx ended.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

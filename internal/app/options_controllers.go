@@ -1,0 +1,98 @@
+package app
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	cliflag "k8s.io/component-base/cli/flag"
+)
+
+type controllerOptions struct {
+	known         table
+	chosen        []string
+	resync        time.Duration
+	startInterval time.Duration
+}
+
+func newControllerOptions(known table) controllerOptions {
+	return controllerOptions{known: known, chosen: []string{"*"}, resync: 12 * time.Hour}
+}
+
+func (o *controllerOptions) addFlags(sections *cliflag.NamedFlagSets) {
+	var names, off []string
+	for _, r := range o.known {
+		names = append(names, r.name)
+		if !r.onByDefault {
+			off = append(off, r.name)
+		}
+	}
+	fs := sections.FlagSet("generic")
+	fs.StringSliceVar(&o.chosen, "controllers", o.chosen, fmt.Sprintf(
+		"Controllers to run: 'foo' runs foo, '-foo' does not, '*' runs all that are on by default. "+
+			"The first entry for a controller counts.\nAll controllers: %s\nOff by default: %s",
+		strings.Join(names, ", "), strings.Join(off, ", ")))
+	fs.DurationVar(&o.resync, "min-resync-period", o.resync,
+		"Informers hand all objects to the controllers again after this time; the exact time is chosen at start, up to twice as long. 0 turns it off.")
+	fs.DurationVar(&o.startInterval, "controller-start-interval", o.startInterval,
+		"Time between the starts of two controllers; each wait is up to twice as long.")
+}
+
+func (o *controllerOptions) validate() []error {
+	var errs []error
+	for _, entry := range o.chosen {
+		name := strings.TrimPrefix(entry, "-")
+		if _, ok := o.known.canonical(name); !ok && entry != "*" {
+			errs = append(errs, fmt.Errorf("%q is not in the list of known controllers", name))
+		}
+	}
+	if o.resync < 0 {
+		errs = append(errs, fmt.Errorf("--min-resync-period must not be negative, but got %v", o.resync))
+	}
+	if o.startInterval < 0 {
+		errs = append(errs, fmt.Errorf("--controller-start-interval must not be negative, but got %v", o.startInterval))
+	}
+	return errs
+}
+
+func (o *controllerOptions) show(c *configuration) {
+	c.Generic.Controllers = o.canonical()
+	c.Generic.MinResyncPeriod.Duration = o.resync
+	c.Generic.ControllerStartInterval.Duration = o.startInterval
+}
+
+// canonical returns what was chosen with aliases replaced.
+func (o *controllerOptions) canonical() []string {
+	entries := make([]string, 0, len(o.chosen))
+	for _, entry := range o.chosen {
+		name, off := strings.CutPrefix(entry, "-")
+		if canonical, ok := o.known.canonical(name); ok {
+			name = canonical
+		}
+		if off {
+			name = "-" + name
+		}
+		entries = append(entries, name)
+	}
+	return entries
+}
+
+// enabled returns the controllers to run, in the order of the table.
+func (o *controllerOptions) enabled() table {
+	entries := o.canonical()
+	var enabled table
+	for _, r := range o.known {
+		if r.chosenBy(entries) {
+			enabled = append(enabled, r)
+		}
+	}
+	return enabled
+}
+
+// resyncPeriod spreads the resyncs of many daemons over time.
+func (o *controllerOptions) resyncPeriod() time.Duration { return upToTwice(o.resync) }
+
+func upToTwice(d time.Duration) time.Duration {
+	return time.Duration(float64(d) * (1 + rand.Float64()))
+}

@@ -1,0 +1,138 @@
+package app
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	cliflag "k8s.io/component-base/cli/flag"
+)
+
+// defaultConcurrentReads is how many nodes are looked up in the cloud at the
+// same time unless the operator says otherwise. Only reads: what paces them is
+// the cloud's quota.
+const defaultConcurrentReads = 16
+
+type nodeOptions struct {
+	syncs           int32
+	statusUpdates   int32
+	statusFrequency time.Duration
+	monitorPeriod   time.Duration
+	labels          labelReconcile
+}
+
+func newNodeOptions() nodeOptions {
+	return nodeOptions{
+		syncs:           defaultConcurrentReads,
+		statusFrequency: 5 * time.Minute,
+		monitorPeriod:   5 * time.Second,
+		labels:          labelReconcile{instanceType: true, additional: true},
+	}
+}
+
+func (n *nodeOptions) addFlags(sections *cliflag.NamedFlagSets) {
+	fs := sections.FlagSet(NodeController)
+	fs.Int32Var(&n.syncs, "concurrent-node-syncs", n.syncs,
+		"How many nodes are initialised at the same time.")
+	fs.Int32Var(&n.statusUpdates, "concurrent-node-status-updates", n.statusUpdates,
+		"How many nodes are refreshed at the same time. 0 means --concurrent-node-syncs.")
+	fs.Var(&n.labels, "node-label-reconcile",
+		"Labels that follow the cloud after a node's initialisation: 'type' (instance type), 'additional' (what the provider adds), or 'none'.")
+
+	fs = sections.FlagSet("misc")
+	fs.DurationVar(&n.statusFrequency, "node-status-update-frequency", n.statusFrequency,
+		"How often each node is compared with the cloud.")
+
+	fs = sections.FlagSet(NodeLifecycleController)
+	fs.DurationVar(&n.monitorPeriod, "node-monitor-period", n.monitorPeriod,
+		"How often nodes that do not report are looked up in the cloud.")
+}
+
+func (n *nodeOptions) validate() []error {
+	var errs []error
+	if n.syncs < 1 {
+		errs = append(errs, fmt.Errorf("--concurrent-node-syncs must be at least 1, but got %d", n.syncs))
+	}
+	if n.statusUpdates < 0 {
+		errs = append(errs, fmt.Errorf("--concurrent-node-status-updates must not be negative, but got %d", n.statusUpdates))
+	}
+	if n.statusFrequency <= 0 {
+		errs = append(errs, fmt.Errorf("--node-status-update-frequency must be positive, but got %v", n.statusFrequency))
+	}
+	if n.monitorPeriod <= 0 {
+		errs = append(errs, fmt.Errorf("--node-monitor-period must be positive, but got %v", n.monitorPeriod))
+	}
+	return errs
+}
+
+// refreshes is how many nodes are refreshed at the same time.
+func (n *nodeOptions) refreshes() int32 {
+	if n.statusUpdates == 0 {
+		return n.syncs
+	}
+	return n.statusUpdates
+}
+
+// nodeConfiguration is the NodeController part of /configz.
+type nodeConfiguration struct {
+	ConcurrentNodeSyncs         int32
+	ConcurrentNodeStatusUpdates int32
+}
+
+// lifecycleConfiguration is the NodeLifecycleController part of /configz.
+type lifecycleConfiguration struct {
+	NodeMonitorPeriod metav1.Duration
+}
+
+func (n *nodeOptions) show(c *configuration) {
+	c.NodeController = nodeConfiguration{
+		ConcurrentNodeSyncs:         n.syncs,
+		ConcurrentNodeStatusUpdates: n.refreshes(),
+	}
+	c.NodeLifecycleController.NodeMonitorPeriod.Duration = n.monitorPeriod
+	c.NodeStatusUpdateFrequency.Duration = n.statusFrequency
+}
+
+// labelReconcile says which labels of a node follow the cloud after its
+// initialisation. It is the value of a flag.
+type labelReconcile struct {
+	instanceType bool
+	additional   bool
+}
+
+func (l *labelReconcile) Set(s string) error {
+	if s == "none" {
+		*l = labelReconcile{}
+		return nil
+	}
+	var set labelReconcile
+	for name := range strings.SplitSeq(s, ",") {
+		switch name {
+		case "type":
+			set.instanceType = true
+		case "additional":
+			set.additional = true
+		default:
+			return fmt.Errorf("%q is neither 'type' nor 'additional'; 'none' stands alone", name)
+		}
+	}
+	*l = set
+	return nil
+}
+
+func (l *labelReconcile) String() string {
+	var names []string
+	if l.instanceType {
+		names = append(names, "type")
+	}
+	if l.additional {
+		names = append(names, "additional")
+	}
+	if names == nil {
+		return "none"
+	}
+	return strings.Join(names, ",")
+}
+
+func (*labelReconcile) Type() string { return "strings" }

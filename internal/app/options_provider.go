@@ -1,0 +1,71 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	cliflag "k8s.io/component-base/cli/flag"
+)
+
+// defaultClusterName is what every cluster is called whose operator did not
+// choose. Two of them in one account claim each other's load balancers.
+const defaultClusterName = "kubernetes"
+
+type providerOptions struct {
+	name          string
+	configFile    string
+	clusterName   string
+	allowUntagged bool
+	readTimeout   time.Duration
+}
+
+func newProviderOptions() providerOptions {
+	return providerOptions{clusterName: defaultClusterName, readTimeout: 5 * time.Minute}
+}
+
+func (p *providerOptions) addFlags(sections *cliflag.NamedFlagSets) {
+	fs := sections.FlagSet("generic")
+	fs.StringVar(&p.name, "cloud-provider", p.name,
+		"Name of the cloud provider, as it registered itself. Required.")
+	fs.StringVar(&p.configFile, "cloud-config", p.configFile,
+		"Path to the provider's configuration file. Empty for none.")
+	fs.StringVar(&p.clusterName, "cluster-name", p.clusterName,
+		"Name of the cluster in the cloud, handed to the provider with each load balancer and route. Unique in its account.")
+	fs.BoolVar(&p.allowUntagged, "allow-untagged-cloud", p.allowUntagged,
+		"Run although the provider found no cluster ID on the instances.")
+	untagged := fs.Lookup("allow-untagged-cloud")
+	untagged.Hidden = true
+	untagged.Deprecated = "tag the cluster's instances with a cluster ID."
+	fs.DurationVar(&p.readTimeout, "cloud-read-timeout", p.readTimeout,
+		"Deadline for each call of the provider that only reads.")
+}
+
+func (p *providerOptions) validate() []error {
+	var errs []error
+	if p.name == "" {
+		errs = append(errs, errors.New("--cloud-provider cannot be empty"))
+	}
+	if p.readTimeout <= 0 {
+		errs = append(errs, fmt.Errorf("--cloud-read-timeout must be positive, but got %v", p.readTimeout))
+	}
+	return errs
+}
+
+// providerConfiguration is the KubeCloudShared part of /configz.
+type providerConfiguration struct {
+	CloudProvider struct {
+		Name            string
+		CloudConfigFile string
+	}
+	AllowUntaggedCloud bool
+	ClusterName        string
+}
+
+func (p *providerOptions) show(c *configuration) {
+	shown := &c.KubeCloudShared
+	shown.CloudProvider.Name = p.name
+	shown.CloudProvider.CloudConfigFile = p.configFile
+	shown.AllowUntaggedCloud = p.allowUntagged
+	shown.ClusterName = p.clusterName
+}

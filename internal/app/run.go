@@ -1,0 +1,123 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/rest"
+	cloudprovider "k8s.io/cloud-provider"
+	"k8s.io/component-base/version"
+	"k8s.io/controller-manager/pkg/clientbuilder"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+)
+
+// process is what is known once the provider's factory has succeeded.
+type process struct {
+	options   *options
+	config    *rest.Config
+	clients   clientbuilder.SimpleControllerClientBuilder
+	cloud     cloudprovider.Interface
+	informers informers.SharedInformerFactory // for our controllers
+	health    *health
+	// damaged receives what makes the provider unfit for further calls. Nil:
+	// nobody can tell.
+	damaged <-chan error
+	// initializing is set while the provider's Initialize has not returned.
+	initializing atomic.Bool
+	// fail ends the process, with everything that a planned stop does.
+	fail context.CancelCauseFunc
+}
+
+// run is the program: it returns nil after a stop that ctx asked for.
+func run(ctx context.Context, o *options) error {
+	working, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	p, err := newProcess(working, o)
+	if err != nil {
+		return unlessStopped(ctx, err)
+	}
+	p.fail = fail
+	err = p.run(working)
+	switch {
+	case err != nil && ctx.Err() == nil && working.Err() != nil:
+		return errors.Join(context.Cause(working), err)
+	case err != nil:
+		return err
+	default:
+		return unlessStopped(ctx, context.Cause(working))
+	}
+}
+
+// unlessStopped drops the error of work that was interrupted by a planned stop.
+func unlessStopped(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// newProcess makes the clients and then calls the provider's factory.
+func newProcess(ctx context.Context, o *options) (*process, error) {
+	logger := klog.FromContext(ctx)
+	logger.Info("Starting", "version", version.Get().String(), "provider", o.provider.name)
+	if o.provider.clusterName == defaultClusterName {
+		logger.Info("Warning: --cluster-name is the default; two such clusters in one account of the cloud take each other's load balancers and routes",
+			"clusterName", defaultClusterName)
+	}
+	config, err := o.client.restConfig()
+	if err != nil {
+		return nil, err
+	}
+	clients := clientbuilder.SimpleControllerClientBuilder{ClientConfig: config}
+	shared, err := clients.Client("shared-informers")
+	if err != nil {
+		return nil, fmt.Errorf("client of the informers: %w", err)
+	}
+	cloud, err := o.provider.build(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &process{
+		options:   o,
+		config:    config,
+		clients:   clients,
+		cloud:     cloud,
+		informers: newInformers(shared, o.controllers.resyncPeriod()),
+	}, nil
+}
+
+// run serves, and leads when it is its turn, until ctx ends and all is over.
+func (p *process) run(ctx context.Context) error {
+	client, err := p.clients.Client(managerName)
+	if err != nil {
+		return fmt.Errorf("client: %w", err)
+	}
+	lasting, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	var e *election
+	if p.options.election.LeaderElect {
+		if e, err = newElection(p.options.election, p.config, newRecorder(lasting, client, managerName)); err != nil {
+			return err
+		}
+	}
+	p.health = newHealth(healthSources{
+		draining:     ctx.Done(),
+		election:     e,
+		apiServer:    newAPIServerCheck(client.Discovery().RESTClient(), clock.RealClock{}),
+		informers:    p.informers,
+		initializing: p.initializing.Load,
+	})
+	stopServing, err := p.serve(ctx)
+	if err != nil {
+		return err
+	}
+	defer stopServing()
+	if e == nil {
+		return hold(ctx, nil, p.lead)
+	}
+	return e.run(ctx, p.lead)
+}

@@ -1,0 +1,57 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"k8s.io/apiserver/pkg/server/mux"
+	"k8s.io/component-base/metrics/prometheus/slis"
+	cmapp "k8s.io/controller-manager/app"
+
+	_ "k8s.io/component-base/metrics/prometheus/clientgo" // metrics of requests and of the election
+	_ "k8s.io/component-base/metrics/prometheus/version"  // kubernetes_build_info
+)
+
+// serve serves HTTPS, unless it is turned off, until stop is called. It does
+// not end with ctx: how the process drains can be watched.
+func (p *process) serve(ctx context.Context) (stop func(), err error) {
+	removeConfigz, err := p.options.registerConfigz()
+	if err != nil {
+		return nil, err
+	}
+	l, err := p.options.serving.listen()
+	if err != nil || l == nil {
+		return removeConfigz, err
+	}
+	serving, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	handler := cmapp.BuildHandlerChain(p.handler(), &l.authorization, &l.authentication)
+	stopped, _, err := l.secure.Serve(handler, 0, serving.Done())
+	if err != nil {
+		cancel()
+		removeConfigz()
+		return nil, fmt.Errorf("serving: %w", err)
+	}
+	return func() {
+		cancel()
+		<-stopped
+		removeConfigz()
+	}, nil
+}
+
+// handler answers those who have passed authentication and authorization.
+func (p *process) handler() http.Handler {
+	m := cmapp.NewBaseHandler(&p.options.debugging.DebuggingConfiguration, p.health.healthz)
+	slis.SLIMetricsWithReset{}.Install(m)
+	install(m, p.health.livez)
+	install(m, p.health.readyz)
+	return m
+}
+
+// install serves a probe with one path for each check, which says why a check
+// fails and is not among the paths that everybody may read. /healthz has none,
+// as upstream.
+func install(m *mux.PathRecorderMux, p *probe) {
+	m.Handle(p.path, p)
+	m.HandlePrefix(p.path+"/", p)
+}
