@@ -45,6 +45,9 @@ type NodePatch struct {
 type NodeStatusPatch struct {
 	// UID is the Node that is meant.
 	UID types.UID
+	// ResourceVersion is the state that was decided upon; empty: any. It is
+	// needed where another write follows that builds on the same state.
+	ResourceVersion string
 	// Addresses, if not nil, replace the Node's addresses.
 	Addresses []corev1.NodeAddress
 	// Condition, if not nil, replaces the condition of its type.
@@ -90,10 +93,7 @@ func names(err error, field string) bool {
 type object map[string]any
 
 func (p NodePatch) body() object {
-	metadata := object{"uid": p.UID}
-	if p.ResourceVersion != "" {
-		metadata["resourceVersion"] = p.ResourceVersion
-	}
+	metadata := precondition(p.UID, p.ResourceVersion)
 	if len(p.Labels) > 0 {
 		metadata["labels"] = p.Labels
 	}
@@ -112,6 +112,16 @@ func (p NodePatch) body() object {
 		body["spec"] = spec
 	}
 	return body
+}
+
+// precondition is the metadata that makes a patch fail on any other object or
+// state.
+func precondition(uid types.UID, resourceVersion string) object {
+	metadata := object{"uid": uid}
+	if resourceVersion != "" {
+		metadata["resourceVersion"] = resourceVersion
+	}
+	return metadata
 }
 
 // orNull is the list, or null where it is empty: that removes the field.
@@ -136,7 +146,7 @@ func (p NodeStatusPatch) body() object {
 	if p.Condition != nil {
 		status["conditions"] = []any{p.Condition}
 	}
-	return object{"metadata": object{"uid": p.UID}, "status": status}
+	return object{"metadata": precondition(p.UID, p.ResourceVersion), "status": status}
 }
 
 func (n *Nodes) patch(ctx context.Context, name string, body object, subresources ...string) (*corev1.Node, error) {

@@ -1,0 +1,187 @@
+package cloud
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"runtime/debug"
+	"time"
+
+	cloudprovider "k8s.io/cloud-provider"
+	"k8s.io/component-base/metrics"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	"github.com/fairlead-k8s/fairlead/provider"
+)
+
+// Config has the numbers of the gateway. Its zero values work.
+type Config struct {
+	// ReadTimeout is the deadline of a call that changes nothing; 0 means five
+	// minutes. It is long since existing providers retry inside.
+	ReadTimeout time.Duration
+	// Patience is how long a caller waits before it is let go with Slow; 0
+	// means half a minute.
+	Patience time.Duration
+	// Metrics may be shared by several gateways; nil counts nothing.
+	Metrics *Metrics
+	// Clock is for tests; nil means the real one.
+	Clock clock.PassiveClock
+}
+
+// Gateway is the way to a provider.
+type Gateway struct {
+	readTimeout time.Duration
+	clock       clock.PassiveClock
+	metrics     *Metrics
+	classifier  provider.ErrorClassifier // nil: the provider cannot classify
+	pace        pace
+	damage      *damage
+	instances   *Instances
+}
+
+// New resolves what the provider offers, once: accessors of existing providers
+// are not cheap, and some build something new at each call. The provider must
+// have been initialised.
+func New(p cloudprovider.Interface, cfg Config) (*Gateway, error) {
+	if cfg.ReadTimeout == 0 {
+		cfg.ReadTimeout = 5 * time.Minute
+	}
+	if cfg.Patience == 0 {
+		cfg.Patience = 30 * time.Second
+	}
+	if cfg.Clock == nil {
+		cfg.Clock = clock.RealClock{}
+	}
+	if cfg.Metrics == nil {
+		cfg.Metrics = NewMetrics(func(...metrics.Registerable) {})
+	}
+	g := &Gateway{readTimeout: cfg.ReadTimeout, clock: cfg.Clock, metrics: cfg.Metrics, damage: newDamage(cfg.Metrics.overdue.Set)}
+	g.pace.clock = cfg.Clock
+	g.classifier, _ = p.(provider.ErrorClassifier)
+	if err := resolve("instances", func() { g.instances = newInstances(g, p, cfg.Patience) }); err != nil {
+		return nil, err
+	}
+	return g, nil
+}
+
+// Instances returns the provider's instances, nil if it offers none.
+func (g *Gateway) Instances() *Instances { return g.instances }
+
+// Damaged delivers the reason, at most once, why this process should be
+// restarted: the provider's state in memory can no longer be trusted.
+func (g *Gateway) Damaged() <-chan error { return g.damage.fatal }
+
+// Wait returns when no call is under way or the context ends.
+func (g *Gateway) Wait(ctx context.Context) error {
+	if g.instances == nil {
+		return nil
+	}
+	return g.instances.wait(ctx)
+}
+
+// resolve guards code of the provider that runs outside of a call.
+func resolve(what string, f func()) (err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			err = fmt.Errorf("the provider panicked when it was asked for its %s: %v\n%s", what, value, debug.Stack())
+		}
+	}()
+	f()
+	return nil
+}
+
+// offered makes a typed nil what its author meant: nothing.
+func offered[T comparable](value T, supported bool) T { //nolint:revive // flag-parameter: the contract's accessors return this pair
+	var none T
+	if v := reflect.ValueOf(value); !supported || v.Kind() == reflect.Pointer && v.IsNil() {
+		return none
+	}
+	return value
+}
+
+// throttledTries is how often a call is made for one question while the cloud
+// answers that its quota is used up.
+const throttledTries = 5
+
+// read makes a call that changes nothing. A call that the cloud's quota
+// refused has not happened, so it is made again at the pace's time.
+func read[T any](ctx context.Context, g *Gateway, call string, f func(context.Context) (T, error)) (T, error) {
+	for try := 1; ; try++ {
+		if err := g.pace.wait(ctx, urgencyOf(ctx)); err != nil {
+			var none T
+			return none, &Error{Call: call, Kind: Canceled, Err: err}
+		}
+		value, err := once(ctx, g, call, f)
+		if err == nil || KindOf(err) != Throttled || try == throttledTries {
+			return value, err
+		}
+	}
+}
+
+// once makes one call: with a deadline, recovered, classified, measured.
+func once[T any](ctx context.Context, g *Gateway, call string, f func(context.Context) (T, error)) (value T, err error) {
+	started := g.clock.Now()
+	limited, cancel := context.WithTimeout(ctx, g.readTimeout)
+	defer cancel()
+	returned := g.damage.watch(call, g.readTimeout)
+	defer func() {
+		if value := recover(); value != nil {
+			err = &Error{Call: call, Kind: Panicked, Err: fmt.Errorf("the provider panicked: %v", value)}
+			g.panicked(ctx, call, value)
+		}
+		returned()
+		g.settle(ctx, call, started, err)
+	}()
+	value, err = f(limited)
+	return value, g.wrap(ctx, call, err)
+}
+
+// wrap gives an error of the provider its kind. The provider has a say in it,
+// and that is its code again.
+func (g *Gateway) wrap(ctx context.Context, call string, err error) (wrapped error) {
+	if err == nil {
+		return nil
+	}
+	defer func() {
+		if value := recover(); value != nil {
+			wrapped = &Error{Call: call, Kind: Failed, Err: err}
+			g.panicked(ctx, "ClassifyError", value)
+		}
+	}()
+	kind, pause := classify(err, g.classifier)
+	return &Error{Call: call, Kind: kind, RetryAfter: pause, Err: err}
+}
+
+func (g *Gateway) panicked(ctx context.Context, call string, value any) {
+	g.damage.panicked(call, value)
+	klog.FromContext(ctx).Error(nil, "The provider panicked", "call", call, "panic", value, "stack", string(debug.Stack()))
+}
+
+// settle takes note of how a call has ended.
+func (g *Gateway) settle(ctx context.Context, call string, started time.Time, err error) {
+	took := g.clock.Since(started)
+	g.metrics.observe(call, err, took)
+	klog.FromContext(ctx).V(4).Info("Called the cloud", "call", call, "took", took, "err", err)
+	switch KindOf(err) {
+	case Throttled:
+		g.pace.throttled(started, retryAfter(err))
+	case Succeeded, Failed, NotFound, NotImplemented, Invalid, NoAnswer:
+		g.pace.succeeded()
+	case Slow, TimedOut, Panicked, Canceled, Unavailable, Denied:
+		// Nothing was learnt of the quota.
+	}
+	g.metrics.pace.Set(g.pace.callsPerSecond())
+}
+
+type urgencyKey struct{}
+
+// urgently marks the context of a question that somebody waits for.
+func urgently(ctx context.Context) context.Context {
+	return context.WithValue(ctx, urgencyKey{}, foreground)
+}
+
+func urgencyOf(ctx context.Context) urgency {
+	who, _ := ctx.Value(urgencyKey{}).(urgency)
+	return who
+}

@@ -1,0 +1,88 @@
+package cloud
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	cloudprovider "k8s.io/cloud-provider"
+)
+
+// legacy is a provider with the older interfaces Instances and Zones. What is
+// asked, and in which order, is upstream's (behaviour page 3.3): by provider
+// ID first, by name where that is an error.
+type legacy struct {
+	gateway   *Gateway
+	instances cloudprovider.Instances
+	zones     cloudprovider.Zones // nil: no zones
+	provider  string
+}
+
+func (p legacy) metadata(ctx context.Context, node *corev1.Node) (Metadata, error) {
+	m, err := p.named(ctx, node)
+	if err != nil {
+		return Metadata{}, err
+	}
+	name := types.NodeName(node.Name)
+	m.Addresses, err = either(ctx, p.gateway,
+		way[[]corev1.NodeAddress]{"NodeAddressesByProviderID", func(ctx context.Context) ([]corev1.NodeAddress, error) {
+			return p.instances.NodeAddressesByProviderID(ctx, m.ProviderID)
+		}},
+		way[[]corev1.NodeAddress]{"NodeAddresses", func(ctx context.Context) ([]corev1.NodeAddress, error) {
+			return p.instances.NodeAddresses(ctx, name)
+		}})
+	if err != nil {
+		return Metadata{}, err
+	}
+	m.Type, err = either(ctx, p.gateway,
+		way[string]{"InstanceTypeByProviderID", func(ctx context.Context) (string, error) {
+			return p.instances.InstanceTypeByProviderID(ctx, m.ProviderID)
+		}},
+		way[string]{"InstanceType", func(ctx context.Context) (string, error) { return p.instances.InstanceType(ctx, name) }})
+	if err != nil || p.zones == nil {
+		return m, err
+	}
+	zone, err := either(ctx, p.gateway,
+		way[cloudprovider.Zone]{"GetZoneByProviderID", func(ctx context.Context) (cloudprovider.Zone, error) {
+			return p.zones.GetZoneByProviderID(ctx, m.ProviderID)
+		}},
+		way[cloudprovider.Zone]{"GetZoneByNodeName", func(ctx context.Context) (cloudprovider.Zone, error) {
+			return p.zones.GetZoneByNodeName(ctx, name)
+		}})
+	m.Zone, m.Region = zone.FailureDomain, zone.Region
+	return m, err
+}
+
+// named starts the answer with the provider ID, which the node may have
+// already. A provider without InstanceID goes on without one.
+func (p legacy) named(ctx context.Context, node *corev1.Node) (Metadata, error) {
+	if id := node.Spec.ProviderID; id != "" {
+		return Metadata{ProviderID: id}, nil
+	}
+	id, err := read(ctx, p.gateway, "InstanceID", func(ctx context.Context) (string, error) {
+		return p.instances.InstanceID(ctx, types.NodeName(node.Name))
+	})
+	switch {
+	case KindOf(err) == NotImplemented:
+		return Metadata{Nameless: true}, nil
+	case err != nil:
+		return Metadata{}, err
+	default:
+		return Metadata{ProviderID: p.provider + "://" + id}, nil
+	}
+}
+
+// way is one of two calls that answer the same question.
+type way[T any] struct {
+	call string
+	ask  func(context.Context) (T, error)
+}
+
+// either asks the first way and, where that is an error, the second.
+func either[T any](ctx context.Context, g *Gateway, first, second way[T]) (T, error) {
+	value, err := read(ctx, g, first.call, first.ask)
+	if err == nil {
+		return value, nil
+	}
+	return read(ctx, g, second.call, second.ask)
+}

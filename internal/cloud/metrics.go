@@ -1,0 +1,49 @@
+package cloud
+
+import (
+	"time"
+
+	"k8s.io/component-base/metrics"
+)
+
+// Metrics are the measurements of the gateway.
+type Metrics struct {
+	calls    *metrics.CounterVec
+	duration *metrics.HistogramVec
+	overdue  *metrics.Gauge
+	pace     *metrics.Gauge
+}
+
+// NewMetrics returns metrics that count once register has seen them.
+func NewMetrics(register func(...metrics.Registerable)) *Metrics {
+	m := &Metrics{
+		calls: metrics.NewCounterVec(&metrics.CounterOpts{
+			Name:           "fairlead_cloud_calls_total",
+			Help:           "Calls to the cloud provider by method and result",
+			StabilityLevel: metrics.ALPHA,
+		}, []string{"call", "result"}),
+		duration: metrics.NewHistogramVec(&metrics.HistogramOpts{
+			Name:           "fairlead_cloud_call_duration_seconds",
+			Help:           "Time from the start of a call to the cloud provider to its return",
+			Buckets:        metrics.ExponentialBuckets(0.005, 4, 9), // 5 ms to 5.5 min
+			StabilityLevel: metrics.ALPHA,
+		}, []string{"call"}),
+		overdue: metrics.NewGauge(&metrics.GaugeOpts{
+			Name:           "fairlead_cloud_calls_overdue",
+			Help:           "Calls to the cloud provider that have not returned after their deadline",
+			StabilityLevel: metrics.ALPHA,
+		}),
+		pace: metrics.NewGauge(&metrics.GaugeOpts{
+			Name:           "fairlead_cloud_pace_calls_per_second",
+			Help:           "Pace that calls to the cloud provider are held to since it last reported a used up quota; 0 is no limit",
+			StabilityLevel: metrics.ALPHA,
+		}),
+	}
+	register(m.calls, m.duration, m.overdue, m.pace)
+	return m
+}
+
+func (m *Metrics) observe(call string, err error, took time.Duration) {
+	m.calls.WithLabelValues(call, string(KindOf(err))).Inc()
+	m.duration.WithLabelValues(call).Observe(took.Seconds())
+}

@@ -1,0 +1,70 @@
+package node
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
+
+	"github.com/fairlead-k8s/fairlead/internal/kube"
+	"github.com/fairlead-k8s/fairlead/internal/loop"
+)
+
+// apply carries the plan out. An error for which kube.IsStale holds means that
+// the Node has changed and has to be decided upon anew.
+func (c *Controller) apply(ctx context.Context, o observed, p plan) (loop.Result, error) {
+	logger := klog.FromContext(ctx).WithValues("node", o.node.Name)
+	if err := c.write(ctx, o.node, p); err != nil {
+		return loop.Result{}, err
+	}
+	age := c.clock.Since(o.node.CreationTimestamp.Time)
+	switch p.do {
+	case nothing, ask:
+		logger.V(4).Info("Left the node as it is", "why", p.why)
+	case wait:
+		if len(p.events) > 0 {
+			logger.Info("Node waits", "why", p.why)
+		}
+	case release:
+		c.metrics.released(age)
+		logger.Info("Initialised the node", "why", p.why, "age", age)
+	case update:
+		logger.Info("Updated the node", "why", p.why)
+	}
+	for _, e := range p.events {
+		c.events.Node(o.node, e.kind, e.reason, e.message)
+	}
+	c.remember(o.node.Name, p.memory)
+	return loop.Result{Retry: p.do == wait}, nil
+}
+
+// write sends what the plan has to write: the status first, since a Node may
+// only be released when its addresses are there (S6), then the rest in one
+// PATCH. The second builds on the state that the first has left, so the first
+// must not go to a state that was not decided upon.
+func (c *Controller) write(ctx context.Context, node *corev1.Node, p plan) error {
+	version := node.ResourceVersion
+	if p.addresses != nil || p.condition != nil {
+		status := kube.NodeStatusPatch{UID: node.UID, Addresses: p.addresses, Condition: p.condition}
+		if !p.change.empty() {
+			status.ResourceVersion = version
+		}
+		written, err := c.nodes.PatchStatus(ctx, node.Name, status)
+		if err != nil {
+			return err
+		}
+		version = written.ResourceVersion
+	}
+	if p.change.empty() {
+		return nil
+	}
+	_, err := c.nodes.Patch(ctx, node.Name, kube.NodePatch{
+		UID:             node.UID,
+		ResourceVersion: version,
+		ProviderID:      p.change.providerID,
+		Labels:          p.change.labels,
+		Annotations:     p.change.annotations,
+		Taints:          p.change.taints,
+	})
+	return err
+}

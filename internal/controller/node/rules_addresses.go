@@ -1,0 +1,126 @@
+package node
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/cloud-provider/api"
+)
+
+// changedAddresses are those to write, nil where the Node has them already,
+// the cloud offers none, or those it offers do not fit the kubelet's.
+func changedAddresses(o observed) []corev1.NodeAddress {
+	wanted, unmet := wantedAddresses(o.node, o.answer.instance.addresses)
+	if unmet != nil || len(wanted) == 0 || slices.Equal(wanted, stored(o.node.Status.Addresses)) {
+		return nil
+	}
+	return wanted
+}
+
+// unmetAddress is an address that the kubelet was told to use and that the
+// cloud does not offer.
+type unmetAddress struct {
+	value  string
+	parses bool
+}
+
+// wantedAddresses is what the Node's addresses should be, in stored form. No
+// address from the cloud means none: what the Node has is left alone.
+func wantedAddresses(node *corev1.Node, offered []corev1.NodeAddress) ([]corev1.NodeAddress, *unmetAddress) {
+	if len(offered) == 0 {
+		return nil, nil
+	}
+	addresses := slices.Clone(offered)
+	if !slices.ContainsFunc(offered, isHostname) {
+		for _, address := range node.Status.Addresses {
+			if isHostname(address) {
+				addresses = append(addresses, address)
+			}
+		}
+	}
+	if chosen, ok := node.Annotations[api.AnnotationAlphaProvidedIPAddr]; ok {
+		var unmet *unmetAddress
+		if addresses, unmet = preferred(addresses, chosen); unmet != nil {
+			return nil, unmet
+		}
+	}
+	return stored(addresses), nil
+}
+
+func isHostname(a corev1.NodeAddress) bool { return a.Type == corev1.NodeHostName }
+
+// preferred puts the addresses that the kubelet was told to use (--node-ip,
+// one or one of each family) first, in the kubelet's order. Their types are
+// then theirs alone: other addresses of these types are dropped, those of
+// other types follow.
+func preferred(addresses []corev1.NodeAddress, chosen string) ([]corev1.NodeAddress, *unmetAddress) {
+	ips, ok := parseNodeIPs(chosen)
+	if !ok {
+		return nil, &unmetAddress{value: chosen}
+	}
+	var result []corev1.NodeAddress
+	taken := map[corev1.NodeAddressType]bool{}
+	for _, ip := range ips {
+		before := len(result)
+		for _, address := range addresses {
+			if own, err := netip.ParseAddr(address.Address); err == nil && own.Unmap() == ip {
+				result = append(result, address)
+				taken[address.Type] = true
+			}
+		}
+		if len(result) == before {
+			return nil, &unmetAddress{value: ip.String(), parses: true}
+		}
+	}
+	for _, address := range addresses {
+		if !taken[address.Type] {
+			result = append(result, address)
+		}
+	}
+	return result, nil
+}
+
+// parseNodeIPs accepts what upstream accepts: one address, or two specified
+// ones of different families, without spaces.
+func parseNodeIPs(chosen string) ([]netip.Addr, bool) {
+	var ips []netip.Addr
+	for text := range strings.SplitSeq(chosen, ",") {
+		ip, err := netip.ParseAddr(text)
+		if err != nil {
+			return nil, false
+		}
+		ips = append(ips, ip.Unmap())
+	}
+	switch {
+	case len(ips) == 1:
+		return ips, true
+	case len(ips) != 2, ips[0].Is4() == ips[1].Is4(), ips[0].IsUnspecified(), ips[1].IsUnspecified():
+		return nil, false
+	default:
+		return ips, true
+	}
+}
+
+// stored is how the API server keeps a list of addresses after a patch: by
+// type, in the order in which the types first appear, the order within a type
+// untouched. Lists are compared in this form, so that a provider which mixes
+// types does not cause a patch at every look.
+func stored(addresses []corev1.NodeAddress) []corev1.NodeAddress {
+	var types []corev1.NodeAddressType
+	for _, address := range addresses {
+		if !slices.Contains(types, address.Type) {
+			types = append(types, address.Type)
+		}
+	}
+	var result []corev1.NodeAddress
+	for _, kind := range types {
+		for _, address := range addresses {
+			if address.Type == kind && !slices.Contains(result, address) {
+				result = append(result, address)
+			}
+		}
+	}
+	return result
+}

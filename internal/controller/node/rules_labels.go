@@ -1,0 +1,172 @@
+package node
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+const (
+	// LabelExclude on a Node keeps all rules off it, unless its value says
+	// false.
+	LabelExclude = "fairlead.dev/exclude"
+	// annotationLabels on a Node is the record of the additional labels that
+	// were set from the cloud, as a JSON object of keys and values. A label
+	// that is not in it, or has another value, is the user's.
+	annotationLabels = "fairlead.dev/cloud-labels"
+)
+
+// LabelPolicy says which labels follow the cloud after initialisation. The
+// zero value is upstream's: none.
+type LabelPolicy struct {
+	// Type is the instance type.
+	Type bool
+	// Additional are the labels that the provider wants beyond type and place.
+	Additional bool
+}
+
+// twins are the labels that Kubernetes has renamed: old key, new key. To
+// upstream the old one is the source (behaviour page 3.5).
+var twins = [][2]string{
+	{corev1.LabelFailureDomainBetaZone, corev1.LabelTopologyZone},
+	{corev1.LabelFailureDomainBetaRegion, corev1.LabelTopologyRegion},
+	{corev1.LabelInstanceType, corev1.LabelInstanceTypeStable},
+}
+
+// twinLabels are the new keys that differ from their old ones.
+func twinLabels(have map[string]string) map[string]*string {
+	want := map[string]string{}
+	for _, twin := range twins {
+		if value, ok := have[twin[0]]; ok {
+			want[twin[1]] = value
+		}
+	}
+	return differing(have, want)
+}
+
+// sizeLabels are the labels of the instance type, none if the cloud is silent.
+func sizeLabels(i instance) map[string]string {
+	return both(i.size, corev1.LabelInstanceType, corev1.LabelInstanceTypeStable)
+}
+
+// placeLabels are the labels of zone and region.
+func placeLabels(i instance) map[string]string {
+	labels := both(i.zone, corev1.LabelFailureDomainBetaZone, corev1.LabelTopologyZone)
+	maps.Copy(labels, both(i.region, corev1.LabelFailureDomainBetaRegion, corev1.LabelTopologyRegion))
+	return labels
+}
+
+func both(value, oldKey, newKey string) map[string]string {
+	if value == "" {
+		return map[string]string{}
+	}
+	return map[string]string{oldKey: value, newKey: value}
+}
+
+// differing are the wanted labels that are not there yet.
+func differing(have, want map[string]string) map[string]*string {
+	set := map[string]*string{}
+	for key, value := range want {
+		if current, ok := have[key]; !ok || current != value {
+			set[key] = &value
+		}
+	}
+	return set
+}
+
+// reserved are the keys that only Kubernetes itself may set; upstream ignores
+// them without a word, and so must everybody.
+var reserved = regexp.MustCompile(`(^|\.)(kubernetes|k8s)\.io/`)
+
+// additionalLabels returns which of the provider's own labels to set or to
+// remove, and the record of them. Without the policy it is upstream's rule:
+// a label that is there already is the user's, and nothing is recorded.
+func additionalLabels(node *corev1.Node, offered map[string]string, policy LabelPolicy) (labels, annotations map[string]*string) {
+	labels = map[string]*string{}
+	record := recorded(node)
+	next := map[string]string{}
+	for key, value := range offered {
+		if reserved.MatchString(key) || isInvalidLabel(key, value) {
+			continue
+		}
+		current, exists := node.Labels[key]
+		mine := record[key] == current && exists && policy.Additional
+		switch {
+		case !exists, mine && current != value:
+			labels[key] = &value
+			next[key] = value
+		case current == value:
+			next[key] = value // Adopted: from now on it follows the cloud.
+		}
+	}
+	if !policy.Additional {
+		return labels, nil
+	}
+	for key, value := range record {
+		if _, still := offered[key]; !still && node.Labels[key] == value {
+			labels[key] = nil
+		}
+	}
+	return labels, recordOf(next, node)
+}
+
+// recorded reads the record; one that somebody has damaged is none.
+func recorded(node *corev1.Node) map[string]string {
+	var record map[string]string
+	if json.Unmarshal([]byte(node.Annotations[annotationLabels]), &record) != nil {
+		return nil
+	}
+	return record
+}
+
+// recordOf is the annotation to write, nil where the Node has it already.
+func recordOf(labels map[string]string, node *corev1.Node) map[string]*string {
+	current, exists := node.Annotations[annotationLabels]
+	if len(labels) == 0 {
+		if exists {
+			return map[string]*string{annotationLabels: nil}
+		}
+		return nil
+	}
+	data, err := json.Marshal(labels)
+	if text := string(data); err == nil && text != current {
+		return map[string]*string{annotationLabels: &text}
+	}
+	return nil
+}
+
+// invalidLabels says what the API server would refuse of an instance's labels.
+func invalidLabels(i instance) []string {
+	var problems []string
+	for key, labels := range map[string]map[string]string{"type": sizeLabels(i), "zone and region": placeLabels(i)} {
+		for _, value := range slices.Sorted(maps.Values(labels)) {
+			if isInvalidLabel("name", value) {
+				problems = append(problems, fmt.Sprintf("%s %q", key, value))
+			}
+		}
+	}
+	for key, value := range i.labels {
+		if !reserved.MatchString(key) && isInvalidLabel(key, value) {
+			problems = append(problems, fmt.Sprintf("label %q with value %q", key, value))
+		}
+	}
+	slices.Sort(problems)
+	return slices.Compact(problems)
+}
+
+func isInvalidLabel(key, value string) bool {
+	return len(validation.IsQualifiedName(key)) > 0 || len(validation.IsValidLabelValue(value)) > 0
+}
+
+// isFalse tells whether a label's value says false in so many words.
+func isFalse(value string) bool {
+	said, err := strconv.ParseBool(strings.TrimSpace(value))
+	return err == nil && !said
+}

@@ -1,0 +1,122 @@
+package node
+
+import (
+	"maps"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// follow keeps an initialised Node in step with the cloud. Without an answer
+// of the cloud it looks only at what the Node itself says.
+func follow(o observed) plan {
+	p := plan{do: nothing, why: "up to date", memory: memory{uid: o.node.UID, notices: o.memory.notices}}
+	p.condition = recovered(o)
+	p.change.labels = twinLabels(o.node.Labels)
+	if o.answer.given == described {
+		followInstance(o, &p)
+	}
+	if p.addresses != nil || p.condition != nil || !p.change.empty() {
+		p.do, p.why = update, difference(p)
+	}
+	return p
+}
+
+// followInstance adds what the cloud says to the plan. Zone and region are
+// reported and not rewritten: volumes and pods were placed by them.
+func followInstance(o observed, p *plan) {
+	i := o.answer.instance
+	var notices []event
+	switch {
+	case isOther(o.node, i):
+		notices = append(notices, mismatch(*otherInstance(o.node.Spec.ProviderID, i.providerID)))
+	default:
+		p.addresses = changedAddresses(o)
+		if isKnown(o.node, i) {
+			followLabels(o, p)
+		}
+		notices = noticesOf(o)
+	}
+	p.events, p.memory.notices = unsaid(notices, o.memory.notices)
+}
+
+// isOther tells whether the cloud speaks of another instance than the Node's.
+func isOther(node *corev1.Node, i instance) bool {
+	return node.Spec.ProviderID != "" && i.providerID != "" && node.Spec.ProviderID != i.providerID
+}
+
+// isKnown tells whether the Node is known to be this instance. Upstream never
+// labels a Node that registered without the taint, and such a Node has no
+// provider ID of ours.
+func isKnown(node *corev1.Node, i instance) bool {
+	return node.Spec.ProviderID != "" || i.nameless
+}
+
+func followLabels(o observed, p *plan) {
+	i := o.answer.instance
+	if o.policy.Type && !isInvalidLabel("name", i.size) {
+		// Of the two keys the cloud's value wins over the twin's.
+		delete(p.change.labels, corev1.LabelInstanceTypeStable)
+		maps.Copy(p.change.labels, differing(o.node.Labels, sizeLabels(i)))
+		if i.size == "" {
+			maps.Copy(p.change.labels, twinLabels(o.node.Labels))
+		}
+	}
+	if o.policy.Additional {
+		labels, annotations := additionalLabels(o.node, i.labels, o.policy)
+		maps.Copy(p.change.labels, labels)
+		p.change.annotations = annotations
+	}
+}
+
+// noticesOf is what the Node's owner should know and what is not written.
+func noticesOf(o observed) []event {
+	var notices []event
+	i := o.answer.instance
+	for _, place := range []struct{ what, key, now string }{
+		{"zone", corev1.LabelTopologyZone, i.zone},
+		{"region", corev1.LabelTopologyRegion, i.region},
+	} {
+		if label, ok := o.node.Labels[place.key]; ok && place.now != "" && label != place.now {
+			notices = append(notices, moved(place.what, label, place.now))
+		}
+	}
+	if _, unmet := wantedAddresses(o.node, i.addresses); unmet != nil {
+		notices = append(notices, addressesKept(*addressNotOffered(*unmet)))
+	}
+	if problems := invalidLabels(i); len(problems) > 0 {
+		notices = append(notices, labelsSkipped(problems))
+	}
+	return notices
+}
+
+// unsaid are the notices if they are not those of the last look.
+func unsaid(notices []event, said string) ([]event, string) {
+	var messages []string
+	for _, notice := range notices {
+		messages = append(messages, notice.message)
+	}
+	now := strings.Join(messages, "\n")
+	if now == said {
+		return nil, now
+	}
+	return notices, now
+}
+
+// difference names what an update writes.
+func difference(p plan) string {
+	var parts []string
+	for _, part := range []struct {
+		what    string
+		differs bool
+	}{
+		{"addresses", p.addresses != nil},
+		{"labels", len(p.change.labels)+len(p.change.annotations) > 0},
+		{"condition", p.condition != nil},
+	} {
+		if part.differs {
+			parts = append(parts, part.what)
+		}
+	}
+	return strings.Join(parts, " and ") + " differ from the cloud's"
+}
