@@ -1,0 +1,89 @@
+package cluster
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/fairlead-k8s/fairlead/playground/internal/component"
+	"github.com/fairlead-k8s/fairlead/playground/internal/ports"
+)
+
+// listeners are the ports that the components serve on.
+type listeners struct {
+	etcd, apiServer, controllerManager, scheduler int
+}
+
+func (l listeners) etcdURL() string      { return "https://" + ports.Address(l.etcd) }
+func (l listeners) apiServerURL() string { return "https://" + ports.Address(l.apiServer) }
+
+func etcdArgs(l layout, at listeners) []string {
+	return component.EtcdOptions{
+		DataDir:  l.etcd(),
+		Listen:   at.etcdURL(),
+		CAFile:   l.pki("ca.crt"),
+		CertFile: l.pki("server.crt"),
+		KeyFile:  l.pki("server.key"),
+	}.Args()
+}
+
+func apiServerArgs(c Config, l layout, at listeners) []string {
+	args := append(serving(l, at.apiServer),
+		"--advertise-address=127.0.0.1",
+		// Without it, the API server refuses to publish a loopback address of its own.
+		"--endpoint-reconciler-type=none",
+		"--etcd-servers="+at.etcdURL(),
+		"--etcd-cafile="+l.pki("ca.crt"),
+		"--etcd-certfile="+l.pki("server.crt"),
+		"--etcd-keyfile="+l.pki("server.key"),
+		"--client-ca-file="+l.pki("ca.crt"),
+		"--token-auth-file="+l.tokens(),
+		"--authorization-mode=Node,RBAC",
+		"--enable-admission-plugins=NodeRestriction",
+		"--service-account-issuer=https://kubernetes.default.svc.cluster.local",
+		"--service-account-key-file="+l.serviceAccountKey(),
+		"--service-account-signing-key-file="+l.serviceAccountKey(),
+		"--service-cluster-ip-range="+join(c.ServiceCIDRs),
+	)
+	if c.AuditLog {
+		args = append(args, "--audit-log-path="+l.auditLog(), "--audit-policy-file="+l.auditPolicy())
+	}
+	return append(args, c.APIServerArgs...)
+}
+
+func controllerManagerArgs(c Config, l layout, at listeners) []string {
+	args := append(serving(l, at.controllerManager),
+		"--kubeconfig="+l.kubeconfig(component.ControllerManager),
+		"--leader-elect=false",
+		"--cloud-provider=external",
+		"--use-service-account-credentials",
+		"--service-account-private-key-file="+l.serviceAccountKey(),
+		"--root-ca-file="+l.pki("ca.crt"),
+		"--cluster-signing-cert-file="+l.pki("ca.crt"),
+		"--cluster-signing-key-file="+l.pki("ca.key"),
+		"--allocate-node-cidrs",
+		"--cluster-cidr="+join(c.PodCIDRs),
+		"--service-cluster-ip-range="+join(c.ServiceCIDRs),
+	)
+	if c.NodeMonitorGracePeriod > 0 {
+		args = append(args, fmt.Sprintf("--node-monitor-grace-period=%s", c.NodeMonitorGracePeriod))
+	}
+	return append(args, c.ControllerManagerArgs...)
+}
+
+func schedulerArgs(c Config, l layout, at listeners) []string {
+	args := append(serving(l, at.scheduler),
+		"--kubeconfig="+l.kubeconfig(component.Scheduler),
+		"--leader-elect=false",
+	)
+	return append(args, c.SchedulerArgs...)
+}
+
+// serving are the flags that make a component serve TLS on the loopback interface and nowhere else.
+func serving(l layout, port int) []string {
+	return []string{
+		"--bind-address=127.0.0.1",
+		"--secure-port=" + strconv.Itoa(port),
+		"--tls-cert-file=" + l.pki("server.crt"),
+		"--tls-private-key-file=" + l.pki("server.key"),
+	}
+}

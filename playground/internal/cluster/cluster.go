@@ -1,0 +1,206 @@
+// Package cluster brings up a real Kubernetes control plane on the loopback interface: etcd, kube-apiserver,
+// kube-controller-manager, kube-scheduler and any number of kubelets, each in a process of its own.
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/fairlead-k8s/fairlead/playground/internal/component"
+	"github.com/fairlead-k8s/fairlead/playground/internal/kubelet"
+	"github.com/fairlead-k8s/fairlead/playground/internal/ports"
+	"github.com/fairlead-k8s/fairlead/playground/internal/progress"
+	"github.com/fairlead-k8s/fairlead/playground/internal/supervisor"
+)
+
+// Cluster is one control plane.
+type Cluster struct {
+	config   Config
+	layout   layout
+	children *supervisor.Supervisor
+	ports    ports.Picker
+
+	// Set by Start.
+	at      listeners
+	secrets *credentials
+	client  kubernetes.Interface
+}
+
+// New returns a control plane whose processes are children; nothing runs yet.
+func New(config Config, children *supervisor.Supervisor) *Cluster {
+	return &Cluster{config: config, layout: layout{config.DataDir}, children: children}
+}
+
+// LogDir is where the logs of a control plane in dataDir are.
+func LogDir(dataDir string) string { return layout{dataDir}.logs() }
+
+// Start brings the control plane up, without nodes, and returns when it works.
+func (c *Cluster) Start(ctx context.Context, steps *progress.Steps) error {
+	if err := c.prepare(); err != nil {
+		return fmt.Errorf("prepare %s: %w", c.config.DataDir, err)
+	}
+	for _, step := range []struct {
+		reached string
+		do      func(context.Context) error
+	}{
+		{"etcd ready", c.startEtcd},
+		{"kube-apiserver ready", c.startAPIServer},
+		{"kube-controller-manager and kube-scheduler ready", c.startControllers},
+	} {
+		if err := steps.Do(step.reached, func() error { return step.do(ctx) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Endpoints tells how to reach the control plane, once it has been started.
+func (c *Cluster) Endpoints() Endpoints {
+	e := Endpoints{
+		Kubeconfig:    c.layout.kubeconfig(adminFile),
+		CCMKubeconfig: c.layout.kubeconfig(ccmUser),
+		Server:        c.at.apiServerURL(),
+		CAFile:        c.layout.pki("ca.crt"),
+		DataDir:       c.config.DataDir,
+	}
+	if c.config.AuditLog {
+		e.AuditLog = c.layout.auditLog()
+	}
+	return e
+}
+
+// Client returns an administrator's client, once the control plane has been started.
+func (c *Cluster) Client() kubernetes.Interface { return c.client }
+
+// BootNode starts the kubelet that registers the Node called name.
+func (c *Cluster) BootNode(name string) error {
+	dir := c.layout.kubelet(name)
+	if err := os.RemoveAll(dir); err != nil {
+		return err
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return err
+	}
+	port, err := c.ports.Next()
+	if err != nil {
+		return err
+	}
+	o := kubelet.Options{Node: name, Kubeconfig: c.layout.in("kubelets", name, "kubeconfig"), Port: port}
+	if err := c.secrets.writeNodeKubeconfig(o.Kubeconfig, c.at.apiServerURL(), name, c.config.Clock.Now()); err != nil {
+		return err
+	}
+	spec := c.spec(component.Kubelet, o.Args())
+	spec.Name, spec.Dir = kubeletChild(name), dir
+	return c.children.Start(spec)
+}
+
+// KillNode pulls the plug of the Node called name: its kubelet falls silent.
+func (c *Cluster) KillNode(ctx context.Context, name string) error {
+	if err := c.children.Forget(ctx, kubeletChild(name)); err != nil {
+		return err
+	}
+	return os.RemoveAll(c.layout.kubelet(name))
+}
+
+// AwaitNodes returns when a Node of each of the names is registered.
+func (c *Cluster) AwaitNodes(ctx context.Context, names []string) error {
+	return await(ctx, "the Nodes", func(ctx context.Context) error {
+		for _, name := range names {
+			if _, err := c.client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func kubeletChild(node string) string { return component.Kubelet + "-" + node }
+
+func (c *Cluster) prepare() error {
+	if err := c.layout.create(); err != nil {
+		return err
+	}
+	for _, port := range []*int{&c.at.etcd, &c.at.apiServer, &c.at.controllerManager, &c.at.scheduler} {
+		var err error
+		if *port, err = c.ports.Next(); err != nil {
+			return err
+		}
+	}
+	var err error
+	now := c.config.Clock.Now()
+	if c.secrets, err = ensureCredentials(c.config, c.layout, now); err != nil {
+		return err
+	}
+	if err := c.secrets.writeKubeconfigs(c.layout, c.at.apiServerURL(), now); err != nil {
+		return err
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", c.layout.kubeconfig(adminFile))
+	if err != nil {
+		return err
+	}
+	config.RateLimiter, config.QPS = nil, -1
+	c.client, err = kubernetes.NewForConfig(config)
+	return err
+}
+
+func (c *Cluster) startEtcd(ctx context.Context) error {
+	if err := c.children.Start(c.spec(component.Etcd, etcdArgs(c.layout, c.at))); err != nil {
+		return err
+	}
+	// etcd lets nobody in without a certificate, not even to ask how it is.
+	probe, err := c.probe(c.at.etcdURL(), rest.TLSClientConfig{
+		CertFile: c.layout.pki("server.crt"), KeyFile: c.layout.pki("server.key"),
+	})
+	if err != nil {
+		return err
+	}
+	return await(ctx, component.Etcd, probe("/health"))
+}
+
+func (c *Cluster) startAPIServer(ctx context.Context) error {
+	args := apiServerArgs(c.config, c.layout, c.at)
+	if err := c.children.Start(c.spec(component.APIServer, args)); err != nil {
+		return err
+	}
+	probe, err := c.probe(c.at.apiServerURL(), rest.TLSClientConfig{})
+	if err != nil {
+		return err
+	}
+	if err := await(ctx, component.APIServer, probe("/readyz")); err != nil {
+		return err
+	}
+	return grantAccess(ctx, c.client)
+}
+
+func (c *Cluster) startControllers(ctx context.Context) error {
+	manager := c.spec(component.ControllerManager, controllerManagerArgs(c.config, c.layout, c.at))
+	if err := c.children.Start(manager); err != nil {
+		return err
+	}
+	scheduler := c.spec(component.Scheduler, schedulerArgs(c.config, c.layout, c.at))
+	if err := c.children.Start(scheduler); err != nil {
+		return err
+	}
+	probe, err := c.probe("https://"+ports.Address(c.at.scheduler), rest.TLSClientConfig{})
+	if err != nil {
+		return err
+	}
+	if err := await(ctx, component.Scheduler, probe("/readyz")); err != nil {
+		return err
+	}
+	// Pods need it, and it shows that the controllers run.
+	return await(ctx, component.ControllerManager, func(ctx context.Context) error {
+		_, err := c.client.CoreV1().ServiceAccounts(metav1.NamespaceDefault).Get(ctx, "default", metav1.GetOptions{})
+		return err
+	})
+}
+
+func (c *Cluster) spec(name string, args []string) supervisor.Spec {
+	return supervisor.Spec{Name: name, Command: append([]string{c.config.Executable, "run", name}, args...)}
+}

@@ -1,0 +1,148 @@
+package cluster
+
+import (
+	"crypto/rand"
+	_ "embed"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/netip"
+	"os"
+	"strings"
+	"time"
+
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/fairlead-k8s/fairlead/playground/internal/component"
+	"github.com/fairlead-k8s/fairlead/playground/internal/pki"
+)
+
+const (
+	// The names of the published kubeconfigs, and of the users in them.
+	adminUser   = "admin"
+	adminGroup  = "system:masters"
+	adminFile   = "admin"
+	contextName = "playground"
+)
+
+//go:embed audit-policy.yaml
+var auditPolicy []byte
+
+// credentials are the secrets of one control plane.
+type credentials struct {
+	authority *pki.Authority
+	tokens    map[string]string // by user
+}
+
+// ensureCredentials writes all that the components need to know each other, and keeps what is there from before.
+func ensureCredentials(c Config, l layout, now time.Time) (*credentials, error) {
+	authority, err := pki.LoadOrCreate(l.in("pki"), now)
+	if err != nil {
+		return nil, err
+	}
+	server, err := authority.Issue(serverIdentity(c.ServiceCIDRs[0]), now)
+	if err != nil {
+		return nil, err
+	}
+	if err := server.Write(l.pki("server.crt"), l.pki("server.key")); err != nil {
+		return nil, err
+	}
+	if err := pki.EnsureKey(l.serviceAccountKey()); err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(l.auditPolicy(), auditPolicy, 0o600); err != nil {
+		return nil, err
+	}
+	tokens, err := ensureTokens(l.tokens())
+	return &credentials{authority: authority, tokens: tokens}, err
+}
+
+// serverIdentity is shared by all servers, which are all on the loopback interface; etcd knows the API server by it as
+// well.
+func serverIdentity(services netip.Prefix) pki.Identity {
+	return pki.Identity{
+		Name:  "playground",
+		Hosts: []string{"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"},
+		IPs:   []net.IP{net.IPv4(127, 0, 0, 1), services.Addr().Next().AsSlice()},
+	}
+}
+
+// ensureTokens returns the tokens in the file, in the API server's format, and makes them if there are none yet.
+func ensureTokens(file string) (map[string]string, error) {
+	text, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		text = fmt.Appendf(nil, "%s,%s,%s,%s\n%s,%s,%s\n",
+			rand.Text(), adminUser, adminUser, adminGroup,
+			rand.Text(), ccmUser, ccmUser)
+		err = os.WriteFile(file, text, 0o600)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("tokens: %w", err)
+	}
+	reader := csv.NewReader(strings.NewReader(string(text)))
+	reader.FieldsPerRecord = -1
+	records, err := reader.ReadAll()
+	if err != nil {
+		return nil, fmt.Errorf("tokens: %w", err)
+	}
+	tokens := map[string]string{}
+	for _, r := range records {
+		if len(r) < 2 {
+			return nil, fmt.Errorf("tokens: %s has a line without a user", file)
+		}
+		tokens[r[1]] = r[0]
+	}
+	return tokens, nil
+}
+
+// writeKubeconfigs writes the published kubeconfigs and those of the components.
+func (s *credentials) writeKubeconfigs(l layout, server string, now time.Time) error {
+	for file, user := range map[string]string{adminFile: adminUser, ccmUser: ccmUser} {
+		auth := &clientcmdapi.AuthInfo{Token: s.tokens[user]}
+		if err := s.writeKubeconfig(l.kubeconfig(file), server, auth); err != nil {
+			return err
+		}
+	}
+	for _, name := range []string{component.ControllerManager, component.Scheduler} {
+		auth, err := s.certificateAuth(pki.Identity{Name: "system:" + name}, now)
+		if err != nil {
+			return err
+		}
+		if err := s.writeKubeconfig(l.kubeconfig(name), server, auth); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeNodeKubeconfig writes a kubelet's, who may touch its own Node and what runs on it.
+func (s *credentials) writeNodeKubeconfig(file, server, node string, now time.Time) error {
+	auth, err := s.certificateAuth(pki.Identity{Name: "system:node:" + node, Groups: []string{"system:nodes"}}, now)
+	if err != nil {
+		return err
+	}
+	return s.writeKubeconfig(file, server, auth)
+}
+
+func (s *credentials) certificateAuth(id pki.Identity, now time.Time) (*clientcmdapi.AuthInfo, error) {
+	pair, err := s.authority.Issue(id, now)
+	if err != nil {
+		return nil, err
+	}
+	return &clientcmdapi.AuthInfo{ClientCertificateData: pair.Cert, ClientKeyData: pair.Key}, nil
+}
+
+func (s *credentials) writeKubeconfig(file, server string, auth *clientcmdapi.AuthInfo) error {
+	config := clientcmdapi.NewConfig()
+	config.Clusters[contextName] = &clientcmdapi.Cluster{Server: server, CertificateAuthorityData: s.authority.CertPEM}
+	config.AuthInfos[contextName] = auth
+	config.Contexts[contextName] = &clientcmdapi.Context{Cluster: contextName, AuthInfo: contextName}
+	config.CurrentContext = contextName
+	if err := clientcmd.WriteToFile(*config, file); err != nil {
+		return fmt.Errorf("kubeconfig %s: %w", file, err)
+	}
+	return nil
+}

@@ -1,0 +1,39 @@
+package cluster
+
+import (
+	"os"
+	"path/filepath"
+)
+
+// layout is where things are in the data folder.
+type layout struct {
+	dir string
+}
+
+func (l layout) in(elem ...string) string { return filepath.Join(append([]string{l.dir}, elem...)...) }
+
+func (l layout) pki(file string) string { return l.in("pki", file) }
+
+func (l layout) logs() string                { return l.in("logs") }
+func (l layout) etcd() string                { return l.in("etcd") }
+func (l layout) kubelets() string            { return l.in("kubelets") }
+func (l layout) kubelet(node string) string  { return l.in("kubelets", node) }
+func (l layout) auditLog() string            { return l.in("audit.log") }
+func (l layout) auditPolicy() string         { return l.in("audit-policy.yaml") }
+func (l layout) tokens() string              { return l.pki("tokens.csv") }
+func (l layout) serviceAccountKey() string   { return l.pki("service-accounts.key") }
+func (l layout) kubeconfig(of string) string { return l.in(of + ".kubeconfig") }
+
+// create makes the folders. What kubelets have left from an earlier life is removed: a machine that boots again has
+// lost its processes and sockets.
+func (l layout) create() error {
+	if err := os.RemoveAll(l.kubelets()); err != nil {
+		return err
+	}
+	for _, dir := range []string{l.dir, l.in("pki"), l.logs(), l.etcd(), l.kubelets()} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,61 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/pflag"
+	"k8s.io/utils/clock"
+
+	"github.com/fairlead-k8s/fairlead/playground/internal/cluster"
+)
+
+// clusterFlags are the flags of a control plane.
+type clusterFlags struct {
+	podCIDRs, serviceCIDRs string
+	auditLog               bool
+	gracePeriod            time.Duration
+
+	apiServerArgs, controllerManagerArgs, schedulerArgs []string
+}
+
+func (f *clusterFlags) add(flags *pflag.FlagSet) {
+	flags.StringVar(&f.podCIDRs, "cluster-cidr", "10.244.0.0/16",
+		"network of the pods; two of different families, with a comma between, make a dual-stack cluster")
+	flags.StringVar(&f.serviceCIDRs, "service-cidr", "10.96.0.0/16", "network of the Services; one, or one of each family")
+	flags.BoolVar(&f.auditLog, "audit-log", false, "write each request to the API server down, in audit.log of the data folder")
+	flags.DurationVar(&f.gracePeriod, "node-monitor-grace-period", 0,
+		"how long a kubelet may be silent before its Node turns Unknown (default: kube-controller-manager's own)")
+	flags.StringArrayVar(&f.apiServerArgs, "apiserver-arg", nil, "one more argument for kube-apiserver, such as --apiserver-arg=--v=4; may be repeated")
+	flags.StringArrayVar(&f.controllerManagerArgs, "controller-manager-arg", nil, "one more argument for kube-controller-manager; may be repeated")
+	flags.StringArrayVar(&f.schedulerArgs, "scheduler-arg", nil, "one more argument for kube-scheduler; may be repeated")
+}
+
+func (f *clusterFlags) config(dataDir string, clock clock.PassiveClock) (cluster.Config, error) {
+	pods, err := cluster.ParseCIDRs(f.podCIDRs)
+	if err != nil {
+		return cluster.Config{}, fmt.Errorf("--cluster-cidr: %w", err)
+	}
+	services, err := cluster.ParseCIDRs(f.serviceCIDRs)
+	if err != nil {
+		return cluster.Config{}, fmt.Errorf("--service-cidr: %w", err)
+	}
+	if len(services) > len(pods) {
+		return cluster.Config{}, errors.New("--service-cidr has two families, --cluster-cidr one")
+	}
+	executable, err := os.Executable()
+	return cluster.Config{
+		Executable:             executable,
+		DataDir:                dataDir,
+		PodCIDRs:               pods,
+		ServiceCIDRs:           services,
+		AuditLog:               f.auditLog,
+		NodeMonitorGracePeriod: f.gracePeriod,
+		APIServerArgs:          f.apiServerArgs,
+		ControllerManagerArgs:  f.controllerManagerArgs,
+		SchedulerArgs:          f.schedulerArgs,
+		Clock:                  clock,
+	}, err
+}

@@ -1,0 +1,44 @@
+// Package command is the command line of the playground.
+package command
+
+import (
+	"github.com/spf13/cobra"
+	"k8s.io/utils/clock"
+
+	"github.com/fairlead-k8s/fairlead/playground/internal/component"
+)
+
+const about = `A real Kubernetes control plane with real kubelet code on one Linux machine.
+
+It runs etcd, kube-apiserver, kube-controller-manager, kube-scheduler and kubelets, each in a process of its own, all
+on the loopback interface. Nodes start as they do in a cloud: with the taint
+node.cloudprovider.kubernetes.io/uninitialized, which a cloud-controller-manager has to remove. Containers are not
+really run: the kubelets use a fake container runtime. Nothing is downloaded, and nothing needs root.`
+
+const examples = `  # A control plane and two nodes, until Ctrl-C
+  playground up --nodes 2
+
+  # Nodes that follow the instances of a simulated cloud
+  simcloud serve --listen 127.0.0.1:8080
+  playground up --cloud http://127.0.0.1:8080
+
+  # For programs: one line of JSON on stdout when all is ready
+  playground up --data-dir /tmp/cluster -o json
+
+  # Look at what runs, and see what happens without an API server
+  playground status --data-dir /tmp/cluster
+  playground restart kube-apiserver --data-dir /tmp/cluster`
+
+// New returns the command line.
+func New(clock clock.WithTicker) *cobra.Command {
+	root := &cobra.Command{
+		Use:           "playground",
+		Short:         "A real Kubernetes control plane on one machine",
+		Long:          about,
+		Example:       examples,
+		SilenceUsage:  true,
+		SilenceErrors: true, // main prints it
+	}
+	root.AddCommand(newUp(clock), newStatus(), newStop(), newStart(), newRestart(), component.NewCommand())
+	return root
+}

@@ -1,0 +1,53 @@
+// Package component holds what each child process of the playground runs: the community's own commands, unchanged, and
+// etcd. A process runs one of them only, because they share flags, feature gates and metrics that are global.
+package component
+
+import (
+	"github.com/spf13/cobra"
+	"k8s.io/component-base/cli"
+	apiserver "k8s.io/kubernetes/cmd/kube-apiserver/app"
+	controllermanager "k8s.io/kubernetes/cmd/kube-controller-manager/app"
+	scheduler "k8s.io/kubernetes/cmd/kube-scheduler/app"
+)
+
+// The components' names, which are those of the commands and of the children that run them.
+const (
+	Etcd              = "etcd"
+	APIServer         = "kube-apiserver"
+	ControllerManager = "kube-controller-manager"
+	Scheduler         = "kube-scheduler"
+	Kubelet           = "kubelet"
+)
+
+// upstream are the community's commands. To make one of them already changes the process, so that is left to run.
+var upstream = []struct {
+	name string
+	new  func() *cobra.Command
+}{
+	{APIServer, apiserver.NewAPIServerCommand},
+	{ControllerManager, controllermanager.NewControllerManagerCommand},
+	{Scheduler, func() *cobra.Command { return scheduler.NewSchedulerCommand() }},
+}
+
+// NewCommand returns the command `run COMPONENT …`, hidden because only the playground itself calls it.
+func NewCommand() *cobra.Command {
+	run := &cobra.Command{
+		Use:    "run COMPONENT",
+		Short:  "Run one component of the control plane in this process",
+		Hidden: true,
+		Args:   cobra.NoArgs,
+	}
+	for _, c := range upstream {
+		run.AddCommand(&cobra.Command{
+			Use:                c.name,
+			DisableFlagParsing: true,
+			RunE: func(_ *cobra.Command, args []string) error {
+				component := c.new()
+				component.SetArgs(args)
+				return cli.RunNoErrOutput(component)
+			},
+		})
+	}
+	run.AddCommand(newEtcdCommand(), newKubeletCommand())
+	return run
+}

@@ -1,0 +1,101 @@
+// Package control is the door by which other processes of the same user look at a running playground and stop, start
+// and restart its children: HTTP on a Unix socket in the data folder.
+package control
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"syscall"
+	"time"
+
+	"github.com/fairlead-k8s/fairlead/playground/internal/supervisor"
+)
+
+const (
+	socket = "control.sock"
+	// stopPatience is how long a child may take to end before it is killed.
+	stopPatience  = 30 * time.Second
+	headerTimeout = 5 * time.Second
+)
+
+// Children is what is controlled.
+type Children interface {
+	List() []supervisor.Status
+	Stop(ctx context.Context, name string, signal syscall.Signal) error
+	Resume(name string) error
+}
+
+// Serve answers on the socket in dir until ctx ends.
+func Serve(ctx context.Context, dir string, children Children) error {
+	path, release, err := shortPath(dir)
+	if err != nil {
+		return err
+	}
+	defer release()
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	var config net.ListenConfig
+	listener, err := config.Listen(ctx, "unix", path)
+	if err != nil {
+		return fmt.Errorf("control socket: %w", err)
+	}
+	server := &http.Server{Handler: handler(children), ReadHeaderTimeout: headerTimeout}
+	defer context.AfterFunc(ctx, func() { _ = server.Close() })()
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("control socket: %w", err)
+	}
+	return nil
+}
+
+// shortPath is the socket's path by way of an open folder: the path of a Unix socket has room for some hundred letters
+// only, and folders of tests are longer.
+func shortPath(dir string) (path string, release func(), err error) {
+	folder, err := os.Open(dir)
+	if err != nil {
+		return "", nil, err
+	}
+	return fmt.Sprintf("/proc/self/fd/%d/%s", folder.Fd(), socket), func() { _ = folder.Close() }, nil
+}
+
+func handler(children Children) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /children", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(children.List()) // the asker is gone if this fails
+	})
+	stop := func(r *http.Request) error {
+		signal := syscall.SIGTERM
+		if r.URL.Query().Has("kill") {
+			signal = syscall.SIGKILL
+		}
+		ctx, cancel := context.WithTimeout(r.Context(), stopPatience)
+		defer cancel()
+		return children.Stop(ctx, r.PathValue("name"), signal)
+	}
+	start := func(r *http.Request) error { return children.Resume(r.PathValue("name")) }
+	mux.HandleFunc("POST /children/{name}/stop", answer(stop))
+	mux.HandleFunc("POST /children/{name}/start", answer(start))
+	mux.HandleFunc("POST /children/{name}/restart", answer(func(r *http.Request) error {
+		if err := stop(r); err != nil {
+			return err
+		}
+		return start(r)
+	}))
+	return mux
+}
+
+func answer(do func(*http.Request) error) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if err := do(r); err != nil {
+			http.Error(w, err.Error(), http.StatusConflict)
+			return
+		}
+		w.WriteHeader(http.StatusNoContent)
+	}
+}

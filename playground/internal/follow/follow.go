@@ -1,0 +1,119 @@
+// Package follow keeps a kubelet running for each instance that runs in the simulated cloud: it asks the cloud, plans,
+// and boots or kills. The rules are in plan.go.
+package follow
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/fairlead-k8s/fairlead/simulator"
+)
+
+const (
+	period  = time.Second
+	timeout = 10 * time.Second
+)
+
+// Cloud is where the instances are.
+type Cloud interface {
+	Instances(ctx context.Context) ([]simulator.Instance, error)
+}
+
+// Nodes is where the kubelets are.
+type Nodes interface {
+	BootNode(name string) error
+	KillNode(ctx context.Context, name string) error
+}
+
+// Follower boots and kills.
+type Follower struct {
+	cloud Cloud
+	nodes Nodes
+	note  func(format string, args ...any)
+
+	machines map[string]machine // by instance ID
+	refused  map[string]string  // by instance ID: the reason that has been told
+	silent   bool               // the cloud did not answer last time, and that has been told
+}
+
+// New returns a follower of cloud that tells a person what it does by note.
+func New(cloud Cloud, nodes Nodes, note func(format string, args ...any)) *Follower {
+	return &Follower{
+		cloud: cloud, nodes: nodes, note: note,
+		machines: map[string]machine{}, refused: map[string]string{},
+	}
+}
+
+// Run follows until ctx ends or a kubelet cannot be booted or killed. A cloud that does not answer changes nothing.
+func (f *Follower) Run(ctx context.Context, clock clock.WithTicker) error {
+	ticker := clock.NewTicker(period)
+	defer ticker.Stop()
+	for {
+		if err := f.step(ctx); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C():
+		}
+	}
+}
+
+func (f *Follower) step(ctx context.Context) error {
+	instances, err := f.ask(ctx)
+	if ctx.Err() != nil {
+		return nil
+	}
+	if err != nil {
+		if !f.silent {
+			f.note("the cloud does not answer, all stays as it is: %v", err)
+		}
+		f.silent = true
+		return nil
+	}
+	f.silent = false
+	for _, a := range plan(instances, f.machines) {
+		if err := f.apply(ctx, a); err != nil {
+			return fmt.Errorf("instance %s, node %s: %w", a.instance, a.node, err)
+		}
+	}
+	return nil
+}
+
+func (f *Follower) ask(ctx context.Context) ([]simulator.Instance, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	return f.cloud.Instances(ctx)
+}
+
+func (f *Follower) apply(ctx context.Context, a action) error {
+	switch a.do {
+	case boot:
+		if err := f.nodes.BootNode(a.node); err != nil {
+			return err
+		}
+		f.machines[a.instance] = machine{node: a.node, on: true}
+		f.note("%s boots: %s (%s)", a.node, a.why, a.instance)
+	case kill:
+		if err := f.nodes.KillNode(ctx, a.node); err != nil {
+			return err
+		}
+		f.machines[a.instance] = machine{node: a.node}
+		f.note("%s is off: %s (%s)", a.node, a.why, a.instance)
+	case forget:
+		delete(f.machines, a.instance)
+	case refuse:
+		if f.refused[a.instance] == a.why {
+			return nil
+		}
+		f.refused[a.instance] = a.why
+		f.note("%s is not booted: %s (%s)", a.node, a.why, a.instance)
+		return nil
+	}
+	delete(f.refused, a.instance)
+	return nil
+}

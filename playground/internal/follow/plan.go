@@ -1,0 +1,107 @@
+package follow
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/fairlead-k8s/fairlead/simulator"
+)
+
+// machine is what an instance is to us: the name under which its kubelet was booted first, and whether it runs.
+type machine struct {
+	node string
+	on   bool
+}
+
+type verb int
+
+const (
+	refuse verb = iota // leave it off, though the instance runs
+	boot
+	kill
+	forget // it is off, and will never run again
+)
+
+// action is one thing to do for one instance.
+type action struct {
+	do       verb
+	instance string
+	node     string
+	why      string
+}
+
+// plan says what to do so that a kubelet runs for each running instance and for no other. Machines, by instance ID,
+// are those that we have booted at some time. What ends comes first, so that its name is free for what begins.
+func plan(instances []simulator.Instance, machines map[string]machine) []action {
+	known := make(map[string]simulator.Instance, len(instances))
+	for _, i := range instances {
+		known[i.ID] = i
+	}
+	after := maps.Clone(machines)
+	var actions []action
+	for _, id := range slices.Sorted(maps.Keys(machines)) {
+		a, ends := ending(id, machines[id], known)
+		if !ends {
+			continue
+		}
+		actions = append(actions, a)
+		delete(after, id)
+	}
+	running := slices.DeleteFunc(slices.Clone(instances), func(i simulator.Instance) bool {
+		return i.State != simulator.Running || machines[i.ID].on
+	})
+	slices.SortFunc(running, func(a, b simulator.Instance) int { return cmp.Compare(a.ID, b.ID) })
+	for _, i := range running {
+		a := beginning(i, machines[i.ID].node, after)
+		if a.do == boot {
+			if after == nil {
+				after = map[string]machine{}
+			}
+			after[i.ID] = machine{node: a.node, on: true}
+		}
+		actions = append(actions, a)
+	}
+	return actions
+}
+
+// ending decides for an instance that has been booted before.
+func ending(id string, m machine, known map[string]simulator.Instance) (a action, ends bool) {
+	i, exists := known[id]
+	gone := !exists || i.State == simulator.Terminated
+	off := gone || i.State == simulator.Stopped
+	a = action{instance: id, node: m.node, why: fmt.Sprintf("the instance is %s", i.State)}
+	if !exists {
+		a.why = "the cloud no longer lists the instance"
+	}
+	switch {
+	case off && m.on:
+		a.do = kill
+		return a, true
+	case gone:
+		a.do = forget
+		return a, true
+	default:
+		return action{}, false
+	}
+}
+
+// beginning decides for a running instance without a kubelet. It keeps the Node's name of its first boot, if any,
+// since a machine does not learn that somebody renamed it in the cloud.
+func beginning(i simulator.Instance, node string, machines map[string]machine) action {
+	a := action{do: boot, instance: i.ID, node: cmp.Or(node, i.Name), why: "the instance runs"}
+	if problems := validation.IsDNS1123Subdomain(a.node); len(problems) > 0 {
+		a.do, a.why = refuse, "its name cannot be a Node's: "+problems[0]
+		return a
+	}
+	for _, id := range slices.Sorted(maps.Keys(machines)) {
+		if m := machines[id]; m.on && m.node == a.node && id != i.ID {
+			a.do, a.why = refuse, fmt.Sprintf("instance %s runs under the same name", id)
+			return a
+		}
+	}
+	return a
+}

@@ -1,0 +1,138 @@
+// Package kubelet runs the community's kubelet code without containers: it registers and reports the Node, renews its
+// lease and takes pods, which "run" on a fake container runtime.
+//
+// It keeps all its files below the working directory, and reaches it as /proc/self/cwd, since the path of a Unix
+// socket has room for some hundred letters only.
+package kubelet
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/spf13/pflag"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+	_ "k8s.io/component-base/metrics/prometheus/restclient" // the client's metrics
+	criremote "k8s.io/cri-client/pkg"
+	crifake "k8s.io/cri-client/pkg/fake"
+	kubeletapp "k8s.io/kubernetes/cmd/kubelet/app"
+	"k8s.io/kubernetes/cmd/kubelet/app/options"
+	kubeletconfig "k8s.io/kubernetes/pkg/kubelet/apis/config"
+	cadvisor "k8s.io/kubernetes/pkg/kubelet/cadvisor/testing"
+	"k8s.io/kubernetes/pkg/kubelet/cm"
+	"k8s.io/kubernetes/pkg/kubemark"
+)
+
+const (
+	home            = "/proc/self/cwd"
+	runtimeEndpoint = "unix://" + home + "/runtime.sock"
+	dialTimeout     = 15 * time.Second
+)
+
+// Options say which kubelet to run.
+type Options struct {
+	// Node is the name of the Node that it registers.
+	Node string
+	// Kubeconfig is the file with its credentials.
+	Kubeconfig string
+	// Port is where it serves on the loopback interface.
+	Port int
+}
+
+// AddFlags binds o to flags.
+func (o *Options) AddFlags(f *pflag.FlagSet) {
+	f.StringVar(&o.Node, "node", "", "name of the Node")
+	f.StringVar(&o.Kubeconfig, "kubeconfig", "", "file with the credentials")
+	f.IntVar(&o.Port, "port", 0, "port to serve on")
+}
+
+// Args returns the flags that set o.
+func (o *Options) Args() []string {
+	return []string{"--node=" + o.Node, "--kubeconfig=" + o.Kubeconfig, "--port=" + strconv.Itoa(o.Port)}
+}
+
+// Run runs the kubelet until ctx ends.
+func Run(ctx context.Context, o Options) error {
+	config, err := configuration(o)
+	if err != nil {
+		return err
+	}
+	client, heartbeats, err := clients(o.Kubeconfig, config.NodeStatusUpdateFrequency.Duration)
+	if err != nil {
+		return err
+	}
+	fake := crifake.NewFakeRemoteRuntime()
+	if err := fake.Start(runtimeEndpoint); err != nil {
+		return fmt.Errorf("fake runtime: %w", err)
+	}
+	defer fake.Stop()
+	runtime, err := criremote.NewRemoteRuntimeServiceBuilder().
+		WithEndpoint(runtimeEndpoint).WithConnectionTimeout(dialTimeout).Build(ctx)
+	if err != nil {
+		return fmt.Errorf("reach the fake runtime: %w", err)
+	}
+	hollow := kubemark.NewHollowKubelet(
+		flags(o), config, client, heartbeats,
+		&cadvisor.Fake{NodeName: o.Node}, fake.ImageService, runtime, cm.NewStubContainerManager(),
+	)
+	// Not its Run, which never returns and ends the process in its own way.
+	server := &options.KubeletServer{KubeletFlags: *hollow.KubeletFlags, KubeletConfiguration: *hollow.KubeletConfiguration}
+	if err := kubeletapp.RunKubelet(ctx, server, hollow.KubeletDeps); err != nil {
+		return fmt.Errorf("kubelet %s: %w", o.Node, err)
+	}
+	<-ctx.Done()
+	return nil
+}
+
+func flags(o Options) *options.KubeletFlags {
+	f := options.NewKubeletFlags()
+	f.RootDirectory = home + "/root"
+	f.HostnameOverride = o.Node
+	// This makes the Node wait for a cloud-controller-manager.
+	f.CloudProvider = "external"
+	return f
+}
+
+// configuration is the default one, except for what needs containers, privileges, or the machine for itself.
+func configuration(o Options) (*kubeletconfig.KubeletConfiguration, error) {
+	c, err := options.NewKubeletConfiguration()
+	if err != nil {
+		return nil, fmt.Errorf("default configuration: %w", err)
+	}
+	c.Address = "127.0.0.1"
+	c.Port = int32(o.Port) //nolint:gosec // ports are small
+	c.ReadOnlyPort = 0
+	c.HealthzPort = 0
+	c.EnableDebuggingHandlers = false // they would serve this machine's files without asking who is there
+	c.ProviderID = ""                 // the cloud-controller-manager is to find it
+	c.PodLogsDir = home + "/logs"
+	c.FailCgroupV1 = false
+	c.CgroupsPerQOS = false
+	c.EnforceNodeAllocatable = nil
+	c.KubeletCgroups = ""
+	c.EnableControllerAttachDetach = false
+	c.MaxOpenFiles = 1024
+	c.ContainerRuntimeEndpoint = runtimeEndpoint
+	c.ImageServiceEndpoint = runtimeEndpoint
+	return c, nil
+}
+
+// clients returns the kubelet's two clients. Heartbeats have their own, without a throttle and with a deadline, so
+// that they get through when the kubelet is busy.
+func clients(kubeconfig string, heartbeat time.Duration) (client, heartbeats *kubernetes.Clientset, err error) {
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return nil, nil, err
+	}
+	config.UserAgent = "kubelet"
+	config.ContentType = "application/vnd.kubernetes.protobuf"
+	if client, err = kubernetes.NewForConfig(config); err != nil {
+		return nil, nil, err
+	}
+	config.QPS = -1
+	config.Timeout = heartbeat
+	heartbeats, err = kubernetes.NewForConfig(config)
+	return client, heartbeats, err
+}

@@ -1,0 +1,55 @@
+// Package ports finds loopback ports for servers that are told their port before they start.
+package ports
+
+import (
+	"errors"
+	"math/rand/v2"
+	"net"
+	"strconv"
+	"sync"
+)
+
+// The kernel hands out ports from 32768 on to clients, and Kubernetes those from 30000 to 32767 to Services. A server
+// that is restarted finds its port free again only outside of both.
+const (
+	first = 10000
+	last  = 29999
+	tries = 1000
+)
+
+// Picker hands out ports, each of them once. Its zero value is ready.
+type Picker struct {
+	mu    sync.Mutex
+	taken map[int]bool // guarded by mu
+}
+
+// Next returns a TCP port of 127.0.0.1 on which nobody listens.
+func (p *Picker) Next() (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.taken == nil {
+		p.taken = map[int]bool{}
+	}
+	for range tries {
+		port := first + rand.IntN(last-first+1)
+		if p.taken[port] || !free(port) {
+			continue
+		}
+		p.taken[port] = true
+		return port, nil
+	}
+	return 0, errors.New("no free loopback port found")
+}
+
+func free(port int) bool {
+	l, err := net.Listen("tcp", Address(port))
+	if err != nil {
+		return false
+	}
+	return l.Close() == nil
+}
+
+// Address is the loopback address with port.
+func Address(port int) string {
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+}

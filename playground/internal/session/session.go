@@ -1,0 +1,82 @@
+// Package session is one run of the playground on one data folder: it owns the folder and the children, ends when a
+// child dies, and leaves nothing behind.
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/fairlead-k8s/fairlead/playground/internal/cluster"
+	"github.com/fairlead-k8s/fairlead/playground/internal/control"
+	"github.com/fairlead-k8s/fairlead/playground/internal/supervisor"
+)
+
+// Session is a running playground.
+type Session struct {
+	// DataDir holds all its files.
+	DataDir string
+	// Children are its processes.
+	Children *supervisor.Supervisor
+
+	work sync.WaitGroup
+	fail context.CancelCauseFunc
+}
+
+// Run makes a session on dataDir, or on a temporary folder if that is empty, and calls body with it. The context that
+// body gets ends when ctx does, when a child dies, or when something that body has started with Go fails. When body
+// returns, all children are killed, and the folder is removed if it is a temporary one.
+func Run(ctx context.Context, dataDir string, body func(context.Context, *Session) error) (err error) {
+	dir, remove, err := folder(dataDir)
+	if err != nil {
+		return fmt.Errorf("data folder: %w", err)
+	}
+	defer func() { err = errors.Join(err, remove()) }()
+	unlock, err := lock(dir)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	logs := cluster.LogDir(dir)
+	if err := os.MkdirAll(logs, 0o700); err != nil {
+		return fmt.Errorf("data folder: %w", err)
+	}
+	ctx, fail := context.WithCancelCause(ctx)
+	s := &Session{DataDir: dir, Children: supervisor.New(logs, fail), fail: fail}
+	s.Go(func() error { return control.Serve(ctx, dir, s.Children) })
+	err = body(ctx, s)
+	// A child's death is the reason for whatever else went wrong after it.
+	var death *supervisor.Death
+	if errors.As(context.Cause(ctx), &death) && !errors.As(err, new(*supervisor.Death)) {
+		err = errors.Join(death, err)
+	}
+	fail(nil)
+	s.Children.Close()
+	s.work.Wait()
+	return err
+}
+
+// Go runs work beside the session's body. Its error ends the session; its return is waited for.
+func (s *Session) Go(work func() error) {
+	s.work.Go(func() {
+		if err := work(); err != nil {
+			s.fail(err)
+		}
+	})
+}
+
+// folder returns the absolute path of the data folder, and what removes it in the end.
+func folder(dataDir string) (dir string, remove func() error, err error) {
+	if dataDir == "" {
+		dir, err = os.MkdirTemp("", temporary)
+		return dir, func() error { return os.RemoveAll(dir) }, err
+	}
+	dir, err = filepath.Abs(dataDir)
+	if err == nil {
+		err = os.MkdirAll(dir, 0o700)
+	}
+	return dir, func() error { return nil }, err
+}

@@ -1,0 +1,240 @@
+// Package supervisor runs child processes: it starts them so that they never outlive it, keeps their logs, tells a
+// death that nobody asked for from one that somebody did, and stops and starts them again on request.
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+)
+
+var (
+	// ErrUnknown is the answer for a name that no child has.
+	ErrUnknown = errors.New("no such child")
+	// ErrRunning is the answer to a start of what runs.
+	ErrRunning = errors.New("runs already")
+	// ErrClosed is the answer to a start after Close.
+	ErrClosed = errors.New("the supervisor has ended")
+)
+
+// Spec says how to run a child.
+type Spec struct {
+	// Name is what the child is called, in its log's name too.
+	Name string
+	// Command is the executable and its arguments.
+	Command []string
+	// Dir is the working directory; the supervisor's own if empty.
+	Dir string
+	// Env is added to the supervisor's environment.
+	Env []string
+}
+
+// Status is what is known of a child.
+type Status struct {
+	Name string `json:"name"`
+	// PID is 0 while the child is stopped.
+	PID int    `json:"pid,omitempty"`
+	Log string `json:"log"`
+}
+
+// Supervisor owns children.
+type Supervisor struct {
+	logs     string
+	died     func(error)
+	launcher *launcher
+	reapers  sync.WaitGroup
+
+	mu       sync.Mutex
+	closed   bool              // guarded by mu
+	order    []string          // guarded by mu; the children's names, oldest first
+	children map[string]*child // guarded by mu
+}
+
+type child struct {
+	spec    Spec
+	log     string
+	process *os.Process   // nil while stopped
+	reaped  chan struct{} // closed when the process of the last start is gone
+	wanted  bool          // false from the moment that somebody asks it to end
+}
+
+// New returns a supervisor that keeps the logs of its children in the folder logs and calls died, on any goroutine,
+// for each child that ends without having been asked to.
+func New(logs string, died func(error)) *Supervisor {
+	return &Supervisor{logs: logs, died: died, launcher: newLauncher(), children: map[string]*child{}}
+}
+
+// Start runs a child. A child of that name must not be running; its log is continued.
+func (s *Supervisor) Start(spec Spec) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.children[spec.Name]
+	if c == nil {
+		c = &child{log: s.logOf(spec.Name)}
+		s.children[spec.Name] = c
+		s.order = append(s.order, spec.Name)
+	}
+	if c.process != nil {
+		return fmt.Errorf("%s: %w", spec.Name, ErrRunning)
+	}
+	c.spec = spec
+	return s.launchLocked(c)
+}
+
+// Resume starts a stopped child as it was started last.
+func (s *Supervisor) Resume(name string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.children[name]
+	switch {
+	case c == nil:
+		return fmt.Errorf("%s: %w", name, ErrUnknown)
+	case c.process != nil:
+		return fmt.Errorf("%s: %w", name, ErrRunning)
+	}
+	return s.launchLocked(c)
+}
+
+// Stop sends signal to a child and returns when its process is gone. When ctx ends first, the child is killed. To stop
+// a stopped child is no error.
+func (s *Supervisor) Stop(ctx context.Context, name string, signal syscall.Signal) error {
+	s.mu.Lock()
+	c := s.children[name]
+	if c == nil {
+		s.mu.Unlock()
+		return fmt.Errorf("%s: %w", name, ErrUnknown)
+	}
+	process, reaped := c.process, c.reaped
+	c.wanted = false
+	s.mu.Unlock()
+	if process == nil {
+		return nil
+	}
+	// It may have ended by itself just now, which is as good.
+	_ = process.Signal(signal)
+	select {
+	case <-reaped:
+	case <-ctx.Done():
+		_ = process.Kill()
+		<-reaped
+	}
+	return nil
+}
+
+// Forget stops a child for good.
+func (s *Supervisor) Forget(ctx context.Context, name string) error {
+	if err := s.Stop(ctx, name, syscall.SIGKILL); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.children, name)
+	s.order = slices.DeleteFunc(s.order, func(n string) bool { return n == name })
+	return nil
+}
+
+// List returns the children in the order in which they were first started.
+func (s *Supervisor) List() []Status {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	list := make([]Status, 0, len(s.order))
+	for _, name := range s.order {
+		c := s.children[name]
+		status := Status{Name: name, Log: c.log}
+		if c.process != nil {
+			status.PID = c.process.Pid
+		}
+		list = append(list, status)
+	}
+	return list
+}
+
+// LogTail returns the end of a child's log.
+func (s *Supervisor) LogTail(name string) string {
+	return tail(s.logOf(name))
+}
+
+// Close kills all children and returns when they are gone. What they have written must survive a kill at any moment
+// anyway, so nobody waits for them to say goodbye.
+func (s *Supervisor) Close() {
+	s.mu.Lock()
+	s.closed = true
+	for _, c := range s.children {
+		c.wanted = false
+		if c.process != nil {
+			_ = c.process.Kill()
+		}
+	}
+	s.mu.Unlock()
+	s.reapers.Wait()
+	s.launcher.stop()
+}
+
+func (s *Supervisor) launchLocked(c *child) error {
+	if s.closed {
+		return fmt.Errorf("%s: %w", c.spec.Name, ErrClosed)
+	}
+	log, err := os.OpenFile(c.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("log of %s: %w", c.spec.Name, err)
+	}
+	defer log.Close() // the child has its own descriptor
+	// Not bound to a context: a child ends by Stop or Close, which know whether that was asked for.
+	cmd := exec.Command(c.spec.Command[0], c.spec.Command[1:]...) //nolint:noctx // see above
+	cmd.Dir = c.spec.Dir
+	cmd.Env = append(os.Environ(), c.spec.Env...)
+	cmd.Stdout, cmd.Stderr = log, log
+	if err := s.launcher.start(cmd); err != nil {
+		return fmt.Errorf("start %s: %w", c.spec.Name, err)
+	}
+	c.process, c.reaped, c.wanted = cmd.Process, make(chan struct{}), true
+	s.reapers.Go(func() { s.reap(c, cmd) })
+	return nil
+}
+
+func (s *Supervisor) reap(c *child, cmd *exec.Cmd) {
+	err := cmd.Wait()
+	s.mu.Lock()
+	died := c.wanted
+	c.process = nil
+	close(c.reaped)
+	s.mu.Unlock()
+	if died {
+		s.died(&Death{Name: c.spec.Name, Cause: err, Log: c.log, Tail: tail(c.log)})
+	}
+}
+
+func (s *Supervisor) logOf(name string) string {
+	return filepath.Join(s.logs, name+".log")
+}
+
+// Death says that a child ended that should have gone on, and what it said last.
+type Death struct {
+	Name  string
+	Cause error
+	Log   string
+	Tail  string
+}
+
+// Error names the child and the cause in its first line; the end of the child's log follows, indented.
+func (d *Death) Error() string {
+	how := "ended by itself"
+	if d.Cause != nil {
+		how = "died: " + d.Cause.Error()
+	}
+	return fmt.Sprintf("%s %s\nthe end of %s:\n%s", d.Name, how, d.Log, indent(d.Tail))
+}
+
+// Unwrap returns the cause.
+func (d *Death) Unwrap() error { return d.Cause }
+
+func indent(text string) string {
+	return "    " + strings.ReplaceAll(text, "\n", "\n    ")
+}

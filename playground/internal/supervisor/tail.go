@@ -1,0 +1,35 @@
+package supervisor
+
+import (
+	"io"
+	"os"
+	"strings"
+)
+
+const (
+	tailBytes = 16 << 10
+	tailLines = 20
+)
+
+// tail returns the last lines of a log. A log that cannot be read says so itself: it stands in a message about
+// something worse.
+func tail(file string) string {
+	f, err := os.Open(file)
+	if err != nil {
+		return err.Error()
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err == nil && info.Size() > tailBytes {
+		_, _ = f.Seek(-tailBytes, io.SeekEnd) // without it, the tail is only slower
+	}
+	text, err := io.ReadAll(f)
+	if err != nil {
+		return err.Error()
+	}
+	return lastLines(string(text), tailLines)
+}
+
+func lastLines(text string, n int) string {
+	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	return strings.Join(lines[max(0, len(lines)-n):], "\n")
+}
