@@ -105,7 +105,7 @@ func (c *Client) do(ctx context.Context, method, path string, in, out any) error
 }
 
 func (c *Client) request(ctx context.Context, method, path string, in any) (*http.Request, error) {
-	body := io.Reader(http.NoBody)
+	var body io.Reader
 	if in != nil {
 		encoded, err := json.Marshal(in)
 		if err != nil {
@@ -113,10 +113,13 @@ func (c *Client) request(ctx context.Context, method, path string, in any) (*htt
 		}
 		body = bytes.NewReader(encoded)
 	}
-	// net/http silently sends a GET again when a kept-alive connection breaks.
-	// A body that it cannot rewind keeps it from that, so that one call of ours
-	// is one call of the cloud.
-	req, err := http.NewRequestWithContext(ctx, method, c.base+path, struct{ io.Reader }{body})
+	if method == http.MethodGet {
+		// net/http silently sends a GET again when a kept-alive connection
+		// breaks. A body that it cannot rewind keeps it from that, so that one
+		// call of ours is one call of the cloud.
+		body = struct{ io.Reader }{http.NoBody}
+	}
+	req, err := http.NewRequestWithContext(ctx, method, c.base+path, body)
 	if err != nil {
 		return nil, err
 	}

@@ -7,39 +7,39 @@ type FaultKind string
 const (
 	// FaultLatency makes a call wait for Latency plus up to Jitter.
 	FaultLatency FaultKind = "latency"
-	// FaultError answers 500.
-	FaultError FaultKind = "error"
-	// FaultOutage answers 503.
-	FaultOutage FaultKind = "outage"
-	// FaultThrottle answers 429 with Retry-After once the calls it is aimed at
-	// exceed Rate a second after a Burst.
-	FaultThrottle FaultKind = "throttle"
-	// FaultDenied answers Status: 401 or 403.
-	FaultDenied FaultKind = "denied"
 	// FaultHang keeps a call until its caller goes away or the fault is cleared.
 	FaultHang FaultKind = "hang"
 	// FaultReset resets the connection before the call is carried out.
 	FaultReset FaultKind = "reset"
-	// FaultLostReply carries the call out and cuts the connection before the answer.
-	FaultLostReply FaultKind = "lostReply"
-	// FaultEmptyList leaves all instances out of a list.
-	FaultEmptyList FaultKind = "emptyList"
-	// FaultTruncatedList leaves the last Fraction of a page out and says that
-	// there is no further page.
-	FaultTruncatedList FaultKind = "truncatedList"
+	// FaultThrottle answers 429 with Retry-After once the calls it is aimed at
+	// exceed Rate a second after a Burst.
+	FaultThrottle FaultKind = "throttle"
+	// FaultOutage answers 503.
+	FaultOutage FaultKind = "outage"
+	// FaultDenied answers Status: 401 or 403.
+	FaultDenied FaultKind = "denied"
+	// FaultError answers 500.
+	FaultError FaultKind = "error"
 	// FaultNotFound answers 404, whatever was asked for.
 	FaultNotFound FaultKind = "notFound"
 	// FaultStale answers reads with what was true Age ago.
 	FaultStale FaultKind = "stale"
 	// FaultInvisible hides each instance until it is Age old.
 	FaultInvisible FaultKind = "invisible"
+	// FaultEmptyList leaves all instances out of a list.
+	FaultEmptyList FaultKind = "emptyList"
+	// FaultTruncatedList leaves the last Fraction of a page out and says that
+	// there is no further page.
+	FaultTruncatedList FaultKind = "truncatedList"
+	// FaultLostReply carries the call out and cuts the connection before the answer.
+	FaultLostReply FaultKind = "lostReply"
 )
 
-// FaultKinds are all kinds of faults.
+// FaultKinds are all kinds of faults, in the order in which they act on a call.
 func FaultKinds() []FaultKind {
 	return []FaultKind{
-		FaultLatency, FaultError, FaultOutage, FaultThrottle, FaultDenied, FaultHang, FaultReset,
-		FaultLostReply, FaultEmptyList, FaultTruncatedList, FaultNotFound, FaultStale, FaultInvisible,
+		FaultLatency, FaultHang, FaultReset, FaultThrottle, FaultOutage, FaultDenied, FaultError,
+		FaultNotFound, FaultStale, FaultInvisible, FaultEmptyList, FaultTruncatedList, FaultLostReply,
 	}
 }
 
@@ -50,10 +50,10 @@ type Fault struct {
 	Kind FaultKind `json:"kind"`
 	// Calls are the calls it is aimed at; none means all.
 	Calls []Call `json:"calls,omitempty"`
-	// Match limits the fault to one instance, by ID or name. A list counts as
-	// a call for the instance if it asks for it by ID or name. The faults that
-	// change what is seen (emptyList, truncatedList, stale, invisible) apply to
-	// this instance in every list.
+	// Match limits the fault to the instances whose ID or name it matches; it is
+	// a pattern as of path.Match, such as "node-1*". It hits calls that ask for
+	// such an instance by ID or name. In a list of all instances, stale,
+	// invisible and emptyList change what is said of these instances only.
 	Match string `json:"match,omitempty"`
 	// Count limits the fault to that many calls; 0 means no limit.
 	Count int `json:"count,omitempty"`

@@ -1,5 +1,43 @@
 package simulator
 
-import "time"
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"time"
+)
 
-const serverIdleTimeout = 3 * time.Minute
+const (
+	serverIdleTimeout = 3 * time.Minute
+	// shutdownGrace is what a request under way gets to end when the server stops.
+	shutdownGrace = 5 * time.Second
+)
+
+// Serve serves the cloud on the listener until the context ends, then closes
+// both. Calls that wait (latency, hang) end unanswered with the context.
+func (c *Cloud) Serve(ctx context.Context, listener net.Listener) error {
+	server := &http.Server{
+		Handler:           c,
+		BaseContext:       func(net.Listener) context.Context { return ctx },
+		ReadHeaderTimeout: 10 * time.Second,
+		IdleTimeout:       serverIdleTimeout,
+	}
+	stopped := make(chan error, 1)
+	done := make(chan struct{})
+	go func() {
+		select {
+		case <-ctx.Done():
+		case <-done:
+		}
+		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownGrace)
+		defer cancel()
+		stopped <- server.Shutdown(grace)
+	}()
+	err := server.Serve(listener)
+	close(done)
+	if errors.Is(err, http.ErrServerClosed) {
+		err = nil
+	}
+	return errors.Join(err, <-stopped)
+}

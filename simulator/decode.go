@@ -1,0 +1,109 @@
+package simulator
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// decodeStrict reads one JSON value and nothing else.
+func decodeStrict(content []byte, into any) error {
+	decoder := json.NewDecoder(bytes.NewReader(content))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(into); err != nil {
+		return &decodeError{content: content, offset: decoder.InputOffset(), err: err}
+	}
+	end := decoder.InputOffset()
+	if len(bytes.TrimSpace(content[end:])) > 0 {
+		return &decodeError{content: content, offset: end + 1, err: errors.New("more follows after the end of the JSON value")}
+	}
+	return nil
+}
+
+// decodeError is an error that knows where in the content it is.
+type decodeError struct {
+	content []byte
+	offset  int64
+	err     error
+}
+
+func (e *decodeError) Error() string {
+	line, column := e.position()
+	return fmt.Sprintf("line %d, column %d: %v", line, column, e.err)
+}
+
+func (e *decodeError) Unwrap() error { return e.err }
+
+// position is where the error is, both counted from 1.
+func (e *decodeError) position() (line, column int) {
+	offset := e.offset
+	var syntax *json.SyntaxError
+	var mistyped *json.UnmarshalTypeError
+	switch {
+	case errors.As(e.err, &syntax):
+		offset = syntax.Offset
+	case errors.As(e.err, &mistyped):
+		offset = mistyped.Offset
+	}
+	before := e.content[:min(int(offset), len(e.content))]
+	return bytes.Count(before, []byte("\n")) + 1, max(1, len(before)-bytes.LastIndexByte(before, '\n')-1)
+}
+
+// decodeRequest is decodeStrict for the body of a request: its error is the
+// answer, and names the field.
+func decodeRequest[T any](body []byte) (T, error) {
+	var into T
+	err := decodeStrict(body, &into)
+	if err == nil {
+		return into, nil
+	}
+	var mistyped *json.UnmarshalTypeError
+	if errors.As(err, &mistyped) && mistyped.Field != "" {
+		return into, invalid(mistyped.Field, "must be %s, not %s", jsonType(mistyped.Type), mistyped.Value)
+	}
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(body, &fields) != nil {
+		return into, invalid("body", "is no JSON object: %v", err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		if err := decodeField[T](name, fields[name]); err != nil {
+			return into, invalid(name, "%s", strings.TrimPrefix(err.Error(), "json: "))
+		}
+	}
+	return into, invalid("body", "%v", err)
+}
+
+// decodeField tells what is wrong with one field alone: errors of
+// encoding/json do not all say where they come from.
+func decodeField[T any](name string, value json.RawMessage) error {
+	object, err := json.Marshal(map[string]json.RawMessage{name: value})
+	if err != nil {
+		return err
+	}
+	var into T
+	var located *decodeError
+	if err := decodeStrict(object, &into); errors.As(err, &located) {
+		return located.err
+	}
+	return nil
+}
+
+func jsonType(t reflect.Type) string {
+	switch t.Kind() { //nolint:exhaustive // what is not listed here is no part of our API
+	case reflect.String:
+		return "a string"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Slice:
+		return "a list"
+	case reflect.Map, reflect.Struct:
+		return "an object"
+	default:
+		return "a number"
+	}
+}

@@ -1,0 +1,143 @@
+package simulator
+
+import (
+	"math"
+	"path"
+	"slices"
+	"strings"
+	"time"
+)
+
+func (c Call) lists() bool { return strings.HasPrefix(string(c), "List") }
+
+func (c Call) reads() bool { return c.lists() || strings.HasPrefix(string(c), "Get") }
+
+func (c Call) creates() bool { return strings.HasPrefix(string(c), "Create") }
+
+// hits reports whether a fault of this kind can hit a call.
+func (k FaultKind) hits(call Call) bool {
+	switch k {
+	case FaultEmptyList, FaultTruncatedList:
+		return call.lists()
+	case FaultStale:
+		return call.reads()
+	case FaultInvisible:
+		return !call.creates()
+	case FaultLatency, FaultHang, FaultReset, FaultThrottle, FaultOutage, FaultDenied, FaultError, FaultNotFound, FaultLostReply:
+	}
+	return true
+}
+
+// setsView reports whether a fault of this kind changes what is seen instead
+// of what becomes of the call.
+func (k FaultKind) setsView() bool {
+	switch k {
+	case FaultEmptyList, FaultTruncatedList, FaultStale, FaultInvisible:
+		return true
+	case FaultLatency, FaultHang, FaultReset, FaultThrottle, FaultOutage, FaultDenied, FaultError, FaultNotFound, FaultLostReply:
+	}
+	return false
+}
+
+// checked is the fault with its defaults, or the first thing that is wrong with it.
+func (f Fault) checked() (Fault, error) {
+	f.Hits = 0
+	if err := checkWord("name", f.Name); err != nil {
+		return f, err
+	}
+	if !slices.Contains(FaultKinds(), f.Kind) {
+		return f, invalid("kind", "%q is none of %s", f.Kind, list(FaultKinds()))
+	}
+	for _, call := range f.Calls {
+		if !slices.Contains(CallNames(), call) {
+			return f, invalid("calls", "%q is none of %s", call, list(CallNames()))
+		}
+		if !f.Kind.hits(call) {
+			return f, invalid("calls", "a fault of kind %s cannot hit %s", f.Kind, call)
+		}
+	}
+	if _, err := path.Match(f.Match, ""); err != nil {
+		return f, invalid("match", "%q is no pattern: %v", f.Match, err)
+	}
+	switch {
+	case f.Count < 0:
+		return f, invalid("count", "must not be negative")
+	case !within(f.Probability, 0, 1):
+		return f, invalid("probability", "must be between 0 and 1")
+	}
+	if err := f.checkForeign(); err != nil {
+		return f, err
+	}
+	return f.completed()
+}
+
+// checkForeign refuses what belongs to another kind: it would have no effect.
+func (f Fault) checkForeign() error {
+	for _, field := range []struct {
+		name  string
+		set   bool
+		kinds []FaultKind
+	}{
+		{"latency", f.Latency != 0, []FaultKind{FaultLatency}},
+		{"jitter", f.Jitter != 0, []FaultKind{FaultLatency}},
+		{"rate", f.Rate != 0, []FaultKind{FaultThrottle}},
+		{"burst", f.Burst != 0, []FaultKind{FaultThrottle}},
+		{"status", f.Status != 0, []FaultKind{FaultDenied}},
+		{"fraction", f.Fraction != 0, []FaultKind{FaultTruncatedList}},
+		{"age", f.Age != 0, []FaultKind{FaultStale, FaultInvisible}},
+	} {
+		if field.set && !slices.Contains(field.kinds, f.Kind) {
+			return invalid(field.name, "belongs to kind %s, not to %s", list(field.kinds), f.Kind)
+		}
+	}
+	return nil
+}
+
+// completed checks what belongs to the fault's own kind.
+func (f Fault) completed() (Fault, error) {
+	switch f.Kind {
+	case FaultLatency:
+		if f.Latency < 0 || f.Jitter < 0 || f.Latency+f.Jitter == 0 {
+			return f, invalid("latency", "must be positive, such as 30ms")
+		}
+	case FaultThrottle:
+		if !within(f.Rate, math.SmallestNonzeroFloat64, math.MaxFloat64) {
+			return f, invalid("rate", "must be positive: calls a second")
+		}
+		if f.Burst < 0 {
+			return f, invalid("burst", "must not be negative")
+		}
+		if f.Burst == 0 {
+			f.Burst = int(math.Ceil(min(f.Rate, math.MaxInt32)))
+		}
+	case FaultDenied:
+		if f.Status == 0 {
+			f.Status = 403
+		}
+		if f.Status != 401 && f.Status != 403 {
+			return f, invalid("status", "must be 401 or 403")
+		}
+	case FaultTruncatedList:
+		if f.Match != "" {
+			return f, invalid("match", "a truncated list knows no instances; emptyList leaves single ones out")
+		}
+		if f.Fraction == 0 {
+			f.Fraction = 0.5
+		}
+		if !within(f.Fraction, 0, 1) {
+			return f, invalid("fraction", "must be between 0 and 1")
+		}
+	case FaultStale, FaultInvisible:
+		if f.Age < 0 {
+			return f, invalid("age", "must not be negative")
+		}
+		if f.Age == 0 {
+			f.Age = Duration(time.Minute)
+		}
+	case FaultHang, FaultReset, FaultOutage, FaultError, FaultNotFound, FaultEmptyList, FaultLostReply:
+	}
+	return f, nil
+}
+
+// within is false for NaN.
+func within(x, lowest, highest float64) bool { return x >= lowest && x <= highest }

@@ -1,0 +1,221 @@
+package simulator
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net"
+	"net/http"
+	"strconv"
+
+	"k8s.io/klog/v2"
+)
+
+// maxRequest is far above what any request of ours needs.
+const maxRequest = 1 << 20
+
+// endpoint is one call of the cloud's API.
+type endpoint struct {
+	method, path string // the path is below /v1
+	call         Call
+	read         reader
+}
+
+// reader understands a request and its body before anything is done for it.
+type reader func(r *http.Request, body []byte) (operation, error)
+
+// operation is a request that was understood.
+type operation struct {
+	about subject
+	run   func(context.Context, view) (reply, error)
+}
+
+// reply is an answer that is no error.
+type reply struct {
+	status int
+	body   any // nil for none
+}
+
+// What becomes of a call without any answer.
+var (
+	errGone      = errors.New("the caller went away")
+	errReset     = errors.New("the connection was reset on purpose")
+	errReplyLost = errors.New("the reply was lost on purpose")
+)
+
+// newHandler serves each endpoint twice: to customers and to the operator.
+func (c *Cloud) newHandler() http.Handler {
+	mux := http.NewServeMux()
+	for _, e := range c.instanceEndpoints() {
+		mux.Handle(e.method+" "+customerPath+e.path, c.forCustomer(e.call, e.read))
+		mux.Handle(e.method+" "+operatorPath+e.path, c.forOperator(e.read))
+	}
+	for pattern, read := range c.operatorEndpoints() {
+		mux.Handle(pattern, c.forOperator(read))
+	}
+	mux.Handle("/", c.forOperator(unknownPath))
+	return mux
+}
+
+func unknownPath(r *http.Request, _ []byte) (operation, error) {
+	message := fmt.Sprintf("there is no %s %s in this API", r.Method, r.URL.Path)
+	return operation{}, &APIError{StatusCode: http.StatusNotFound, Code: CodeUnknownPath, Message: message}
+}
+
+// forCustomer serves a call with all that may befall it, and counts it.
+func (c *Cloud) forCustomer(call Call, read reader) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		started := c.clock.Now()
+		op := understand(w, r, read)
+		fate := c.faults.decide(call, c.identified(r.Context(), op.about), started)
+		answer, err := c.carryOut(r.Context(), op, fate)
+		record := CallRecord{
+			Time:     started,
+			Call:     call,
+			Instance: op.about.one(),
+			Status:   status(answer, err),
+			Result:   result(err),
+			Duration: Duration(c.clock.Since(started)),
+		}
+		// Before the answer, so that whoever has the answer finds the call counted.
+		c.meter.record(record)
+		klog.FromContext(r.Context()).V(4).Info("Call", "call", call, "instance", record.Instance,
+			"status", record.Status, "result", record.Result, "duration", record.Duration)
+		write(w, r, answer, err)
+	}
+}
+
+// forOperator serves a request at once and as it is.
+func (c *Cloud) forOperator(read reader) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		answer, err := understand(w, r, read).run(r.Context(), view{})
+		write(w, r, answer, err)
+	}
+}
+
+// understand reads a request to its end; without that a server does not see
+// its client go away. What it could not understand is an operation that fails.
+func understand(w http.ResponseWriter, r *http.Request, read reader) operation {
+	var op operation
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequest))
+	if err != nil {
+		err = invalid("body", "%v", err)
+	} else {
+		op, err = read(r, body)
+	}
+	if err != nil {
+		op.run = func(context.Context, view) (reply, error) { return reply{}, err }
+	}
+	return op
+}
+
+// carryOut lets a call meet its fate.
+func (c *Cloud) carryOut(ctx context.Context, op operation, f fate) (reply, error) {
+	if f.delay > 0 {
+		timer := c.clock.NewTimer(f.delay)
+		defer timer.Stop()
+		select {
+		case <-timer.C():
+		case <-ctx.Done():
+			return reply{}, errGone
+		}
+	}
+	for _, cleared := range f.holds {
+		select {
+		case <-cleared:
+		case <-ctx.Done():
+			return reply{}, errGone
+		}
+	}
+	switch {
+	case f.reset:
+		return reply{}, errReset
+	case f.answer != nil:
+		return reply{}, f.answer
+	}
+	answer, err := op.run(ctx, f.view)
+	if f.losesReply {
+		return reply{}, errReplyLost
+	}
+	return answer, err
+}
+
+// result is the error in the words of CallRecord.
+func result(err error) string {
+	var answered *APIError
+	switch {
+	case err == nil:
+		return ResultOK
+	case errors.Is(err, errGone):
+		return ResultGone
+	case errors.Is(err, errReset):
+		return ResultReset
+	case errors.Is(err, errReplyLost):
+		return ResultReplyLost
+	case errors.As(err, &answered):
+		return answered.Code
+	default:
+		return CodeInternal
+	}
+}
+
+// status is what is answered; 0 if nothing is.
+func status(answer reply, err error) int {
+	var answered *APIError
+	switch {
+	case err == nil:
+		return answer.status
+	case errors.Is(err, errGone), errors.Is(err, errReset), errors.Is(err, errReplyLost):
+		return 0
+	case errors.As(err, &answered):
+		return answered.StatusCode
+	default:
+		return http.StatusInternalServerError
+	}
+}
+
+func write(w http.ResponseWriter, r *http.Request, answer reply, err error) {
+	code := status(answer, err)
+	if code == 0 {
+		cut(w, r, err)
+		return
+	}
+	body := answer.body
+	if err != nil {
+		message := err.Error()
+		var answered *APIError
+		if errors.As(err, &answered) {
+			message = answered.Message
+			if answered.RetryAfter > 0 {
+				w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(answered.RetryAfter.Seconds()))))
+			}
+		}
+		body = errorBody{Error: errorDetail{Code: result(err), Message: message}}
+	}
+	if body == nil {
+		w.WriteHeader(code)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	if err := json.NewEncoder(w).Encode(body); err != nil {
+		klog.FromContext(r.Context()).V(4).Info("Answer could not be written", "err", err)
+	}
+}
+
+// cut closes the connection without an answer: with a reset where one is due.
+func cut(w http.ResponseWriter, r *http.Request, why error) {
+	conn, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		panic(http.ErrAbortHandler) // the server's own way to cut a connection
+	}
+	if tcp, ok := conn.(*net.TCPConn); ok && errors.Is(why, errReset) {
+		err = tcp.SetLinger(0)
+	}
+	if err := errors.Join(err, conn.Close()); err != nil {
+		klog.FromContext(r.Context()).V(4).Info("Connection could not be cut", "err", err)
+	}
+}

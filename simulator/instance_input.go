@@ -1,0 +1,148 @@
+package simulator
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+const (
+	defaultZone   = "sim-1a"
+	defaultRegion = "sim-1"
+	defaultType   = "small"
+)
+
+// invalid is the answer to input that will never be accepted; it names the field.
+func invalid(field, format string, args ...any) error {
+	return &APIError{
+		StatusCode: http.StatusBadRequest,
+		Code:       CodeInvalid,
+		Message:    field + ": " + fmt.Sprintf(format, args...),
+	}
+}
+
+// asCreated is the instance that a request to create i means, without an ID.
+func (i Instance) asCreated() (Instance, error) {
+	switch {
+	case i.ID != "":
+		return i, invalid("id", "must be empty; the cloud gives it")
+	case i.State != "":
+		return i, invalid("state", "must be empty; an instance is created running")
+	}
+	if i.Zone == "" {
+		i.Zone = defaultZone
+	}
+	if i.Region == "" {
+		i.Region = defaultRegion
+	}
+	if i.Type == "" {
+		i.Type = defaultType
+	}
+	return i.checked()
+}
+
+// patched is the instance with the patch applied.
+func (i Instance) patched(p InstancePatch) (Instance, error) {
+	i = i.clone()
+	for _, f := range []struct{ field, from *string }{
+		{&i.Name, p.Name}, {&i.Zone, p.Zone}, {&i.Region, p.Region}, {&i.Type, p.Type},
+	} {
+		if f.from != nil {
+			*f.field = *f.from
+		}
+	}
+	if p.Addresses != nil {
+		i.Addresses = slices.Clone(p.Addresses)
+	}
+	for key, value := range p.Labels {
+		if value == nil {
+			delete(i.Labels, key)
+			continue
+		}
+		if i.Labels == nil {
+			i.Labels = map[string]string{}
+		}
+		i.Labels[key] = *value
+	}
+	return i.checked()
+}
+
+// checked is the instance in the form in which it is kept, or the first thing
+// that is wrong with it.
+func (i Instance) checked() (Instance, error) {
+	if err := checkWord("name", i.Name); err != nil {
+		return i, err
+	}
+	if err := checkWord("region", i.Region); err != nil {
+		return i, err
+	}
+	if strings.Contains(i.Region, "/") {
+		return i, invalid("region", "%q must not contain a slash: it is part of provider IDs", i.Region)
+	}
+	for _, key := range slices.Sorted(maps.Keys(i.Labels)) {
+		if key == "" {
+			return i, invalid("labels", "a key is empty")
+		}
+	}
+	addresses := make([]Address, 0, len(i.Addresses))
+	for n, a := range i.Addresses {
+		field := fmt.Sprintf("addresses[%d]", n)
+		a, err := a.checked(field)
+		if err != nil {
+			return i, err
+		}
+		if slices.Contains(addresses, a) {
+			return i, invalid(field, "%s %s is given twice", a.Type, a.Address)
+		}
+		addresses = append(addresses, a)
+	}
+	i.Addresses = addresses
+	return i, nil
+}
+
+// checkWord demands a word that can stand in a comma-separated list.
+func checkWord(field, word string) error {
+	const longest = 253
+	switch {
+	case word == "":
+		return invalid(field, "must not be empty")
+	case len(word) > longest:
+		return invalid(field, "is longer than %d bytes", longest)
+	case strings.ContainsFunc(word, func(r rune) bool { return r == ',' || unicode.IsSpace(r) || !unicode.IsPrint(r) }):
+		return invalid(field, "%q must not contain commas, spaces or control characters", word)
+	}
+	return nil
+}
+
+func (a Address) checked(field string) (Address, error) {
+	if !slices.Contains(AddressTypes(), a.Type) {
+		return a, invalid(field+".type", "%q is none of %s", a.Type, list(AddressTypes()))
+	}
+	if !a.isIP() {
+		return a, checkWord(field+".address", a.Address)
+	}
+	ip, err := netip.ParseAddr(a.Address)
+	if err != nil || ip.Zone() != "" || ip.IsUnspecified() {
+		return a, invalid(field+".address", "%q is no IP address that a %s can be", a.Address, a.Type)
+	}
+	a.Address = ip.Unmap().String()
+	return a, nil
+}
+
+func (a Address) isIP() bool { return a.Type == InternalIP || a.Type == ExternalIP }
+
+// list writes words one after the other.
+func list[T ~string](words []T) string {
+	var b strings.Builder
+	for n, word := range words {
+		if n > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(string(word))
+	}
+	return b.String()
+}

@@ -1,0 +1,85 @@
+package simulator
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+const stateVersion = 1
+
+// savedState is what the state file holds. Faults, counters and what was true
+// in the past are not in it.
+type savedState struct {
+	Version int `json:"version"`
+	// LastInstance is the number in the ID that was given last; IDs are never
+	// given again.
+	LastInstance int        `json:"lastInstance"`
+	Instances    []*machine `json:"instances"`
+}
+
+// stateFile keeps the state across restarts. Without a path nothing is kept.
+type stateFile struct{ path string }
+
+// load returns nil if there is no file yet.
+func (f stateFile) load() (*savedState, error) {
+	if f.path == "" {
+		return nil, nil
+	}
+	content, err := os.ReadFile(f.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("state file: %w", err)
+	}
+	var saved savedState
+	if err := decodeStrict(content, &saved); err != nil {
+		return nil, fmt.Errorf("state file %s: %w; mend it, or move it away to start with an empty cloud", f.path, err)
+	}
+	if saved.Version != stateVersion {
+		return nil, fmt.Errorf("state file %s: version is %d, and this simulator reads only version %d", f.path, saved.Version, stateVersion)
+	}
+	return &saved, nil
+}
+
+// save replaces the file as a whole: a crash leaves the old or the new one.
+func (f stateFile) save(state savedState) (err error) {
+	if f.path == "" {
+		return nil
+	}
+	content, err := json.MarshalIndent(state, "", "  ")
+	if err != nil {
+		return fmt.Errorf("state file: %w", err)
+	}
+	directory := filepath.Dir(f.path)
+	temp, err := os.CreateTemp(directory, filepath.Base(f.path)+".*.tmp")
+	if err != nil {
+		return fmt.Errorf("state file: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("state file: %w", errors.Join(err, os.Remove(temp.Name())))
+		}
+	}()
+	_, err = temp.Write(append(content, '\n'))
+	if err = errors.Join(err, temp.Sync(), temp.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(temp.Name(), f.path); err != nil {
+		return err
+	}
+	return syncDirectory(directory)
+}
+
+// syncDirectory makes a rename in the directory durable.
+func syncDirectory(path string) error {
+	directory, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(directory.Sync(), directory.Close())
+}
