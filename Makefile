@@ -54,7 +54,7 @@ bin/cloud-controller-manager bin/simcloud: always | need-go
 
 # The control plane is big, so make decides when to ask: when a source, a dependency or the Go version has changed.
 bin/playground: $(shell find playground simulator -type f ! -name '*_test.go' 2>/dev/null) bin/.go-version | need-linux
-	@cd playground && ../tools/go-build.sh $@ -o $(BIN)/playground .
+	@cd playground && ../tools/go-build.sh $@ -ldflags "-s -w -X k8s.io/component-base/version.gitVersion=$$($(GO) list -m -f '{{.Version}}' k8s.io/kubernetes)" -o $(BIN)/playground .
 	@touch $@
 
 bin/.go-version: always | need-go
