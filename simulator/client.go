@@ -24,7 +24,9 @@ const (
 )
 
 // Client speaks to a simulated cloud. Each method makes one request, or one for
-// each page, and no retries. It is safe for concurrent use.
+// each page, and no retries. What the cloud refused is an *APIError; a
+// *url.Error means that there was no proper answer. It is safe for concurrent
+// use.
 type Client struct {
 	base     string
 	path     string
@@ -87,10 +89,10 @@ func (c *Client) do(ctx context.Context, method, path string, in, out any) error
 	defer resp.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
 	if err != nil {
-		return fmt.Errorf("%s %s: reading the answer: %w", method, req.URL, err)
+		return &url.Error{Op: method, URL: req.URL.String(), Err: fmt.Errorf("reading the answer: %w", err)}
 	}
 	if len(body) > maxAnswer {
-		return fmt.Errorf("%s %s: the answer is longer than %d bytes", method, req.URL, maxAnswer)
+		return &url.Error{Op: method, URL: req.URL.String(), Err: fmt.Errorf("the answer is longer than %d bytes", maxAnswer)}
 	}
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		return answeredError(resp, body)
@@ -99,7 +101,8 @@ func (c *Client) do(ctx context.Context, method, path string, in, out any) error
 		return nil
 	}
 	if err := json.Unmarshal(body, out); err != nil {
-		return fmt.Errorf("%s %s: the answer is not what a simulated cloud says: %w", method, req.URL, err)
+		err = fmt.Errorf("the answer is not what a simulated cloud says: %w", err)
+		return &url.Error{Op: method, URL: req.URL.String(), Err: err}
 	}
 	return nil
 }

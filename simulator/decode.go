@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"reflect"
 	"slices"
@@ -49,6 +50,8 @@ func (e *decodeError) position() (line, column int) {
 		offset = syntax.Offset
 	case errors.As(e.err, &mistyped):
 		offset = mistyped.Offset
+	case errors.Is(e.err, io.EOF), errors.Is(e.err, io.ErrUnexpectedEOF):
+		offset = int64(len(e.content))
 	}
 	before := e.content[:min(int(offset), len(e.content))]
 	return bytes.Count(before, []byte("\n")) + 1, max(1, len(before)-bytes.LastIndexByte(before, '\n')-1)
@@ -71,8 +74,12 @@ func decodeRequest[T any](body []byte) (T, error) {
 		return into, invalid("body", "is no JSON object: %v", err)
 	}
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		if err := decodeField[T](name, fields[name]); err != nil {
-			return into, invalid(name, "%s", strings.TrimPrefix(err.Error(), "json: "))
+		switch err := decodeField[T](name, fields[name]); {
+		case err == nil:
+		case strings.Contains(err.Error(), "unknown field"): // encoding/json has no type for it
+			return into, invalid(name, "is no field of this request")
+		default:
+			return into, invalid(name, "%v", err)
 		}
 	}
 	return into, invalid("body", "%v", err)

@@ -1,0 +1,88 @@
+package simulated
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fairlead-k8s/fairlead/provider"
+	"github.com/fairlead-k8s/fairlead/simulator"
+)
+
+var _ provider.InstanceMetadataBatcher = (*instances)(nil)
+
+// MaxInstanceMetadataBatch implements provider.InstanceMetadataBatcher.
+func (i *instances) MaxInstanceMetadataBatch() int {
+	if i.cloud.config.pageSize > 0 {
+		return i.cloud.config.pageSize
+	}
+	return simulator.DefaultPageSize
+}
+
+// InstanceMetadataBatch implements provider.InstanceMetadataBatcher with one
+// list of the cloud.
+func (i *instances) InstanceMetadataBatch(ctx context.Context, nodes []*corev1.Node) ([]provider.InstanceMetadataAnswer, error) {
+	api, err := i.cloud.api()
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := i.cloud.limited(ctx)
+	defer cancel()
+	query := question(nodes)
+	found, err := api.FindInstances(ctx, query)
+	if err != nil {
+		return nil, fmt.Errorf("%d instances: %w", len(query.IDs)+len(query.Names), err)
+	}
+	known := index(found)
+	answers := make([]provider.InstanceMetadataAnswer, len(nodes))
+	for n, node := range nodes {
+		instance, err := known.of(node)
+		if err != nil {
+			answers[n].Err = err
+			continue
+		}
+		answers[n].Metadata = metadata(instance)
+	}
+	return answers, nil
+}
+
+// question asks for the instances of the nodes; nodes whose provider ID names
+// none of ours are not asked for.
+func question(nodes []*corev1.Node) simulator.InstanceQuery {
+	var q simulator.InstanceQuery
+	for _, node := range nodes {
+		if node.Spec.ProviderID == "" {
+			q.Names = append(q.Names, node.Name)
+		} else if id, err := instanceID(node.Spec.ProviderID); err == nil {
+			q.IDs = append(q.IDs, id)
+		}
+	}
+	return q
+}
+
+// indexed are instances by what Nodes know of them.
+type indexed struct {
+	byID, byName map[string][]simulator.Instance
+}
+
+func index(all []simulator.Instance) indexed {
+	x := indexed{byID: map[string][]simulator.Instance{}, byName: map[string][]simulator.Instance{}}
+	for _, i := range all {
+		x.byID[i.ID] = append(x.byID[i.ID], i)
+		x.byName[i.Name] = append(x.byName[i.Name], i)
+	}
+	return x
+}
+
+// of is what find would have returned for the node.
+func (x indexed) of(node *corev1.Node) (simulator.Instance, error) {
+	if node.Spec.ProviderID == "" {
+		return named(node.Name, x.byName[node.Name])
+	}
+	id, err := instanceID(node.Spec.ProviderID)
+	if err != nil {
+		return simulator.Instance{}, err
+	}
+	return identified(id, x.byID[id])
+}

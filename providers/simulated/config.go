@@ -1,0 +1,130 @@
+package simulated
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"strconv"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// config is what the configuration file says.
+type config struct {
+	endpoint string
+	pageSize int           // 0: the cloud's default
+	timeout  time.Duration // 0: none of our own
+}
+
+// configKey reads the value of one key.
+type configKey struct {
+	name string
+	read func(*config, *yaml.Node) error
+}
+
+func configKeys() []configKey {
+	return []configKey{{"endpoint", readEndpoint}, {"pageSize", readPageSize}, {"timeout", readTimeout}}
+}
+
+// parseConfig reads the file and returns all that is wrong with it at once.
+func parseConfig(r io.Reader) (config, error) {
+	decoder := yaml.NewDecoder(r)
+	var document, another yaml.Node
+	switch err := decoder.Decode(&document); {
+	case errors.Is(err, io.EOF):
+		return config{}, errors.New("cloud config: line 1: endpoint: is missing; the file is empty")
+	case err != nil:
+		return config{}, fmt.Errorf("cloud config: %w", err)
+	}
+	c, problems := readConfig(document.Content[0])
+	switch err := decoder.Decode(&another); {
+	case err == nil:
+		problems = append(problems, at(&another, "a second document; the file must have one"))
+	case !errors.Is(err, io.EOF):
+		problems = append(problems, err)
+	}
+	if len(problems) > 0 {
+		return config{}, fmt.Errorf("cloud config: %w", errors.Join(problems...))
+	}
+	return c, nil
+}
+
+func readConfig(mapping *yaml.Node) (config, []error) {
+	var c config
+	var problems []error
+	if mapping.Kind != yaml.MappingNode {
+		return c, []error{at(mapping, "must be keys and values, such as endpoint: http://127.0.0.1:7640")}
+	}
+	seen := map[string]bool{}
+	for n := 0; n < len(mapping.Content); n += 2 {
+		key, value := mapping.Content[n], mapping.Content[n+1]
+		if seen[key.Value] {
+			problems = append(problems, at(key, "%s: is there twice", key.Value))
+			continue
+		}
+		seen[key.Value] = true
+		if err := readKey(&c, key, value); err != nil {
+			problems = append(problems, err)
+		}
+	}
+	if !seen["endpoint"] {
+		problems = append(problems, at(mapping, "endpoint: is missing"))
+	}
+	return c, problems
+}
+
+func readKey(c *config, key, value *yaml.Node) error {
+	for _, known := range configKeys() {
+		if known.name != key.Value {
+			continue
+		}
+		if value.Kind != yaml.ScalarNode || value.Tag == "!!null" {
+			return at(value, "%s: must have one value", key.Value)
+		}
+		if err := known.read(c, value); err != nil {
+			return at(value, "%s: %w", key.Value, err)
+		}
+		return nil
+	}
+	return at(key, "%s: unknown key; known are endpoint, pageSize and timeout", key.Value)
+}
+
+// at is an error that says in which line it is.
+func at(node *yaml.Node, format string, args ...any) error {
+	return fmt.Errorf("line %d: %w", node.Line, fmt.Errorf(format, args...))
+}
+
+func readEndpoint(c *config, value *yaml.Node) error {
+	if value.Tag != "!!str" {
+		return fmt.Errorf("must be a URL, not %s", value.Value)
+	}
+	u, err := url.Parse(value.Value)
+	if err != nil {
+		return err
+	}
+	if (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		return fmt.Errorf("must be a URL such as http://127.0.0.1:7640, not %q", value.Value)
+	}
+	c.endpoint = value.Value
+	return nil
+}
+
+func readPageSize(c *config, value *yaml.Node) error {
+	n, err := strconv.Atoi(value.Value)
+	if err != nil || value.Tag != "!!int" || n < 1 {
+		return fmt.Errorf("must be a positive number, not %q", value.Value)
+	}
+	c.pageSize = n
+	return nil
+}
+
+func readTimeout(c *config, value *yaml.Node) error {
+	d, err := time.ParseDuration(value.Value)
+	if err != nil || d <= 0 {
+		return fmt.Errorf("must be a positive duration such as 10s, not %q", value.Value)
+	}
+	c.timeout = d
+	return nil
+}

@@ -1,0 +1,11 @@
+// Package simulated is the provider of the simulated cloud. It registers under
+// the name "simulated".
+//
+// Without a configuration file the cloud lives inside the daemon and listens
+// on a free loopback port, which is logged. With one the provider is a client
+// of a cloud that runs on its own:
+//
+//	endpoint: http://127.0.0.1:7640
+//	pageSize: 100 # optional: instances in one call, at most a page of the cloud
+//	timeout: 10s  # optional: limit for each call; without it the caller's deadline counts
+package simulated

@@ -1,0 +1,45 @@
+package simulated
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+
+	"github.com/fairlead-k8s/fairlead/provider"
+	"github.com/fairlead-k8s/fairlead/simulator"
+)
+
+var _ provider.ErrorClassifier = (*Cloud)(nil)
+
+// ClassifyError implements provider.ErrorClassifier.
+func (c *Cloud) ClassifyError(err error) provider.Classification {
+	var refused *invalidError
+	var answered *simulator.APIError
+	var transport *url.Error
+	switch {
+	case errors.As(err, &refused):
+		return provider.Classification{Kind: provider.Invalid}
+	case errors.As(err, &answered):
+		return provider.Classification{Kind: kindOf(answered.StatusCode), RetryAfter: answered.RetryAfter}
+	case errors.Is(err, context.Canceled):
+		return provider.Classification{} // the caller's wish and no fault of the cloud
+	case errors.As(err, &transport):
+		return provider.Classification{Kind: provider.Unavailable}
+	}
+	return provider.Classification{}
+}
+
+func kindOf(status int) provider.ErrorKind {
+	switch {
+	case status == http.StatusTooManyRequests:
+		return provider.Throttled
+	case status == http.StatusUnauthorized, status == http.StatusForbidden:
+		return provider.Denied
+	case status == http.StatusBadRequest, status == http.StatusConflict:
+		return provider.Invalid
+	case status >= http.StatusInternalServerError:
+		return provider.Unavailable
+	}
+	return provider.Unclassified
+}

@@ -1,0 +1,126 @@
+package simulated
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	cloudprovider "k8s.io/cloud-provider"
+
+	"github.com/fairlead-k8s/fairlead/simulator"
+)
+
+// instances finds the instance of a Node by its provider ID; without one, by
+// its name.
+type instances struct{ cloud *Cloud }
+
+var _ cloudprovider.InstancesV2 = (*instances)(nil)
+
+// InstanceExists implements cloudprovider.InstancesV2.
+func (i *instances) InstanceExists(ctx context.Context, node *corev1.Node) (bool, error) {
+	_, err := i.find(ctx, node)
+	if errors.Is(err, cloudprovider.InstanceNotFound) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// InstanceShutdown implements cloudprovider.InstancesV2.
+func (i *instances) InstanceShutdown(ctx context.Context, node *corev1.Node) (bool, error) {
+	found, err := i.find(ctx, node)
+	if err != nil {
+		return false, err
+	}
+	return found.State == simulator.Stopping || found.State == simulator.Stopped, nil
+}
+
+// InstanceMetadata implements cloudprovider.InstancesV2.
+func (i *instances) InstanceMetadata(ctx context.Context, node *corev1.Node) (*cloudprovider.InstanceMetadata, error) {
+	found, err := i.find(ctx, node)
+	if err != nil {
+		return nil, err
+	}
+	return metadata(found), nil
+}
+
+// find returns the instance of a Node, or an error that wraps
+// cloudprovider.InstanceNotFound if the cloud said that there is none.
+func (i *instances) find(ctx context.Context, node *corev1.Node) (simulator.Instance, error) {
+	var none simulator.Instance
+	api, err := i.cloud.api()
+	if err != nil {
+		return none, err
+	}
+	ctx, cancel := i.cloud.limited(ctx)
+	defer cancel()
+	if node.Spec.ProviderID == "" {
+		found, err := api.FindInstances(ctx, simulator.InstanceQuery{Names: []string{node.Name}})
+		if err != nil {
+			return none, fmt.Errorf("instances named %s: %w", node.Name, err)
+		}
+		return named(node.Name, found)
+	}
+	id, err := instanceID(node.Spec.ProviderID)
+	if err != nil {
+		return none, err
+	}
+	found, err := api.Instance(ctx, id)
+	switch {
+	case simulator.IsNotFound(err):
+		return none, absent("instance " + id)
+	case err != nil:
+		return none, fmt.Errorf("instance %s: %w", id, err)
+	}
+	return identified(id, []simulator.Instance{found})
+}
+
+// identified is the instance with the ID.
+func identified(id string, among []simulator.Instance) (simulator.Instance, error) {
+	for _, i := range among {
+		if i.ID == id && i.State != simulator.Terminated {
+			return i, nil
+		}
+	}
+	return simulator.Instance{}, absent("instance " + id)
+}
+
+// named is the only instance of that name. Of two, nobody can tell which is
+// meant.
+func named(name string, among []simulator.Instance) (simulator.Instance, error) {
+	var ids []string
+	var found simulator.Instance
+	for _, i := range among {
+		if i.Name == name && i.State != simulator.Terminated {
+			found = i
+			ids = append(ids, i.ID)
+		}
+	}
+	switch len(ids) {
+	case 0:
+		return found, absent("instance named " + name)
+	case 1:
+		return found, nil
+	}
+	slices.Sort(ids)
+	return simulator.Instance{}, invalidf("%d instances are named %s: %s", len(ids), name, strings.Join(ids, ", "))
+}
+
+func absent(what string) error { return fmt.Errorf("%s: %w", what, cloudprovider.InstanceNotFound) }
+
+func metadata(i simulator.Instance) *cloudprovider.InstanceMetadata {
+	m := &cloudprovider.InstanceMetadata{
+		ProviderID:       providerID(i.Region, i.ID),
+		InstanceType:     i.Type,
+		Zone:             i.Zone,
+		Region:           i.Region,
+		AdditionalLabels: maps.Clone(i.Labels),
+	}
+	for _, a := range i.Addresses {
+		m.NodeAddresses = append(m.NodeAddresses, corev1.NodeAddress{Type: corev1.NodeAddressType(a.Type), Address: a.Address})
+	}
+	return m
+}
