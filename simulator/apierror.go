@@ -50,6 +50,15 @@ func IsNotFound(err error) bool {
 	return errors.As(err, &e) && e.StatusCode == http.StatusNotFound && e.Code == CodeNotFound
 }
 
+// messageOf is what an error says, without that a cloud answered it.
+func messageOf(err error) string {
+	var e *APIError
+	if errors.As(err, &e) {
+		return e.Message
+	}
+	return err.Error()
+}
+
 // errorBody is how an error is written in an answer.
 type errorBody struct {
 	Error errorDetail `json:"error"`

@@ -185,15 +185,11 @@ func write(w http.ResponseWriter, r *http.Request, answer reply, err error) {
 	}
 	body := answer.body
 	if err != nil {
-		message := err.Error()
 		var answered *APIError
-		if errors.As(err, &answered) {
-			message = answered.Message
-			if answered.RetryAfter > 0 {
-				w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(answered.RetryAfter.Seconds()))))
-			}
+		if errors.As(err, &answered) && answered.RetryAfter > 0 {
+			w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(answered.RetryAfter.Seconds()))))
 		}
-		body = errorBody{Error: errorDetail{Code: result(err), Message: message}}
+		body = errorBody{Error: errorDetail{Code: result(err), Message: messageOf(err)}}
 	}
 	if body == nil {
 		w.WriteHeader(code)

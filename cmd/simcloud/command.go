@@ -2,16 +2,47 @@ package main
 
 import "github.com/spf13/cobra"
 
-const defaultAddress = "127.0.0.1:7640"
+// Help is grouped by what somebody comes for.
+const (
+	groupCloud     = "cloud"
+	groupInstances = "instances"
+	groupFaults    = "faults"
+)
 
 // newCommand returns the whole command.
 func newCommand() *cobra.Command {
 	command := &cobra.Command{
-		Use:           "simcloud",
-		Short:         "A simulated cloud on this machine, and the tool to look into it and to break it",
+		Use:   "simcloud",
+		Short: "A simulated cloud on this machine, and the tool to look into it and to break it",
+		Long: `A simulated cloud on this machine, and the tool to look into it and to break it.
+
+"simcloud serve" is the cloud. All other commands speak to one that runs, in the
+role of its operator: they meet no faults, need no quota and are not counted.
+With --as customer they are calls as any other.`,
+		Example: `  simcloud serve &
+  simcloud create node-1 --zone sim-1a --label rack=r1
+  simcloud list
+  simcloud fault set latency --latency 200ms --jitter 100ms
+  simcloud calls`,
 		SilenceErrors: true, // main prints them
 		SilenceUsage:  true,
 	}
-	command.AddCommand(newServe())
+	command.AddGroup(
+		&cobra.Group{ID: groupCloud, Title: "The cloud:"},
+		&cobra.Group{ID: groupInstances, Title: "Instances:"},
+		&cobra.Group{ID: groupFaults, Title: "Faults and calls:"},
+	)
+	add := func(group string, commands ...*cobra.Command) {
+		for _, c := range commands {
+			c.GroupID = group
+			command.AddCommand(c)
+		}
+	}
+	var s session
+	add(groupCloud, newServe())
+	add(groupInstances, newList(&s), newShow(&s), newCreate(&s),
+		newStart(&s), newStop(&s), newTerminate(&s),
+		newResize(&s), newReaddress(&s), newRename(&s), newRelabel(&s))
+	add(groupFaults, newFault(&s), newCalls(&s))
 	return command
 }

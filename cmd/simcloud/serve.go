@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -9,6 +10,7 @@ import (
 	"net"
 	"net/netip"
 	"strconv"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -16,6 +18,9 @@ import (
 
 	"github.com/fairlead-k8s/fairlead/simulator"
 )
+
+// defaultAddress is where serve listens and the other commands look.
+const defaultAddress = "127.0.0.1:7640"
 
 // serveOptions are the flags of serve.
 type serveOptions struct {
@@ -96,6 +101,9 @@ func (o serveOptions) run(ctx context.Context, out io.Writer) error {
 	}
 	var config net.ListenConfig
 	listener, err := config.Listen(ctx, "tcp", address)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return fmt.Errorf("--listen: something listens at %s already, perhaps another simulated cloud; 127.0.0.1:0 is a free port", address)
+	}
 	if err != nil {
 		return fmt.Errorf("--listen: %w", err)
 	}

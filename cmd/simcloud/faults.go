@@ -1,0 +1,185 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fairlead-k8s/fairlead/simulator"
+)
+
+func newFault(s *session) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "fault",
+		Short: "Make calls go wrong on purpose: set, list, clear",
+		Args:  cobra.NoArgs,
+	}
+	c.AddCommand(newFaultSet(s), newFaultList(s), newFaultClear(s))
+	return c
+}
+
+const faultKindsHelp = `Kinds of faults, in the order in which they act on a call:
+  latency        it waits for --latency plus up to --jitter
+  hang           it hangs until the caller gives up or the fault is cleared
+  reset          the connection is reset before anything is done
+  throttle       429 with Retry-After above --rate calls a second after a --burst
+  outage         503
+  denied         403, or 401 with --status
+  error          500
+  notFound       404, whatever was asked for
+  stale          reads are answered as of --age ago
+  invisible      an instance is not seen until it is --age old
+  emptyList      lists are empty
+  truncatedList  the last --fraction of a page is missing, and so are later pages
+  lostReply      it is carried out, but the connection is cut before the answer`
+
+func newFaultSet(s *session) *cobra.Command {
+	var f simulator.Fault
+	var calls []string
+	c := s.command(&cobra.Command{
+		Use:   "set KIND",
+		Short: "Switch a fault on, or change it",
+		Long: `Switch a fault on, or change the one of the same name. Faults hit customers of the
+cloud: this tool only with --as customer.
+
+` + faultKindsHelp,
+		Example: `  # Each second call fails
+  simcloud fault set error --probability 0.5
+
+  # The next creation is carried out, but its caller never learns of it
+  simcloud fault set lostReply --calls CreateInstance --count 1
+
+  # One instance is missing in lists
+  simcloud fault set emptyList --match node-2
+
+  # Credentials have expired
+  simcloud fault set denied --status 401`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: first(cobra.FixedCompletions(words(simulator.FaultKinds()), cobra.ShellCompDirectiveNoFileComp)),
+	}, func(ctx context.Context, client *simulator.Client, out io.Writer, args []string) error {
+		f.Kind = simulator.FaultKind(args[0])
+		if f.Name == "" {
+			f.Name = args[0]
+		}
+		for _, call := range calls {
+			f.Calls = append(f.Calls, simulator.Call(call))
+		}
+		if err := client.SetFault(ctx, f); err != nil {
+			return err
+		}
+		if s.output == jsonOutput {
+			return printJSON(out, f)
+		}
+		return s.say(out, "Fault %s is set. `simcloud fault clear %s` clears it.", f.Name, f.Name)
+	})
+	flags := c.Flags()
+	flags.StringVar(&f.Name, "name", "", "name, to have several faults of one kind; default is the kind")
+	flags.StringSliceVar(&calls, "calls", nil, "calls that it hits, such as GetInstance,ListInstances; default is all")
+	flags.StringVar(&f.Match, "match", "", "only instances whose ID or name is like this, such as 'node-1*'")
+	flags.IntVar(&f.Count, "count", 0, "only so many calls; 0 means no limit")
+	flags.Float64Var(&f.Probability, "probability", 0, "how likely it hits a call, above 0 to 1; 0 means always")
+	flags.DurationVar((*time.Duration)(&f.Latency), "latency", 0, "of latency: how long calls wait")
+	flags.DurationVar((*time.Duration)(&f.Jitter), "jitter", 0, "of latency: how much longer at most, at random")
+	flags.Float64Var(&f.Rate, "rate", 0, "of throttle: calls a second")
+	flags.IntVar(&f.Burst, "burst", 0, "of throttle: calls at once after a rest; default is one second's")
+	flags.IntVar(&f.Status, "status", 0, "of denied: 401 or 403 (default 403)")
+	flags.Float64Var(&f.Fraction, "fraction", 0, "of truncatedList: how much of a page is missing (default 0.5)")
+	flags.DurationVar((*time.Duration)(&f.Age), "age", 0, "of stale and invisible (default 1m0s)")
+	complete(c, "calls", cobra.FixedCompletions(words(simulator.CallNames()), cobra.ShellCompDirectiveNoFileComp))
+	complete(c, "match", s.instanceNames())
+	complete(c, "status", cobra.FixedCompletions([]string{"401", "403"}, cobra.ShellCompDirectiveNoFileComp))
+	return c
+}
+
+func words[T ~string](values []T) []string {
+	var all []string
+	for _, value := range values {
+		all = append(all, string(value))
+	}
+	return all
+}
+
+func newFaultList(s *session) *cobra.Command {
+	return s.command(&cobra.Command{
+		Use:     "list",
+		Aliases: []string{"ls"},
+		Short:   "List the faults that are set, and how many calls each has hit",
+		Args:    cobra.NoArgs,
+	}, func(ctx context.Context, client *simulator.Client, out io.Writer, _ []string) error {
+		all, err := client.Faults(ctx)
+		if err != nil {
+			return err
+		}
+		if s.output == jsonOutput {
+			return printJSON(out, struct {
+				Items []simulator.Fault `json:"items"`
+			}{all})
+		}
+		if len(all) == 0 {
+			return s.say(out, "No faults. `simcloud fault set KIND` sets one.")
+		}
+		rows := [][]string{{"NAME", "KIND", "CALLS", "MATCH", "HITS", "DETAILS"}}
+		for _, f := range all {
+			hits := strconv.Itoa(f.Hits)
+			if f.Count > 0 {
+				hits += " of " + strconv.Itoa(f.Count)
+			}
+			calls := orNone(strings.Join(words(f.Calls), ","), "all")
+			rows = append(rows, []string{f.Name, string(f.Kind), calls, orNone(f.Match, "all"), hits, faultDetails(f)})
+		}
+		return printTable(out, rows)
+	})
+}
+
+// faultDetails are the settings that not every fault has.
+func faultDetails(f simulator.Fault) string {
+	var details []string
+	for _, d := range []struct {
+		name  string
+		set   bool
+		value any
+	}{
+		{"probability", f.Probability != 0, f.Probability},
+		{"latency", f.Latency != 0, f.Latency},
+		{"jitter", f.Jitter != 0, f.Jitter},
+		{"rate", f.Rate != 0, f.Rate},
+		{"burst", f.Burst != 0, f.Burst},
+		{"status", f.Status != 0, f.Status},
+		{"fraction", f.Fraction != 0, f.Fraction},
+		{"age", f.Age != 0, f.Age},
+	} {
+		if d.set {
+			details = append(details, fmt.Sprintf("%s=%v", d.name, d.value))
+		}
+	}
+	return strings.Join(details, " ")
+}
+
+func newFaultClear(s *session) *cobra.Command {
+	return s.command(&cobra.Command{
+		Use:               "clear [NAME]",
+		Short:             "Clear one fault, or all; calls that hang on it go on",
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: first(s.faultNames()),
+	}, func(ctx context.Context, client *simulator.Client, out io.Writer, args []string) error {
+		if len(args) == 0 {
+			if err := client.ClearFaults(ctx); err != nil {
+				return err
+			}
+			return s.say(out, "All faults are cleared.")
+		}
+		if err := client.ClearFault(ctx, args[0]); err != nil {
+			if simulator.IsNotFound(err) {
+				return errors.New("no fault is named " + args[0] + "; `simcloud fault list` shows all")
+			}
+			return err
+		}
+		return s.say(out, "Fault %s is cleared.", args[0])
+	})
+}

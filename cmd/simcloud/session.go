@@ -1,0 +1,172 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fairlead-k8s/fairlead/simulator"
+)
+
+const (
+	serverVariable = "SIMCLOUD_SERVER"
+
+	operator = "operator"
+	customer = "customer"
+
+	tableOutput = "table"
+	jsonOutput  = "json"
+)
+
+// session is what the commands that speak to a cloud have in common.
+type session struct {
+	server string
+	role   string
+	output string
+}
+
+// do is what such a command does.
+type do func(ctx context.Context, client *simulator.Client, out io.Writer, args []string) error
+
+// command completes a command that speaks to a cloud.
+func (s *session) command(c *cobra.Command, do do) *cobra.Command {
+	server := os.Getenv(serverVariable)
+	if server == "" {
+		server = "http://" + defaultAddress
+	}
+	c.Flags().StringVar(&s.server, "server", server, "URL of the cloud; the default can be set with "+serverVariable)
+	c.Flags().StringVar(&s.role, "as", operator, "role in which the cloud is called: operator, or customer to meet faults and quota")
+	c.Flags().StringVarP(&s.output, "output", "o", tableOutput, "how the answer is printed: table or json")
+	complete(c, "server", cobra.NoFileCompletions)
+	complete(c, "as", cobra.FixedCompletions([]string{operator, customer}, cobra.ShellCompDirectiveNoFileComp))
+	complete(c, "output", cobra.FixedCompletions([]string{tableOutput, jsonOutput}, cobra.ShellCompDirectiveNoFileComp))
+	if c.ValidArgsFunction == nil {
+		c.ValidArgsFunction = cobra.NoFileCompletions
+	}
+	c.Args = explainedArgs(c.Args)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		client, err := s.client()
+		if err != nil {
+			return err
+		}
+		return s.explained(do(c.Context(), client, c.OutOrStdout(), args))
+	}
+	return c
+}
+
+// explainedArgs says which arguments a command takes, instead of how many.
+func explainedArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if check(c, args) != nil {
+			return fmt.Errorf("want `%s`, got %d arguments; --help says more", c.UseLine(), len(args))
+		}
+		return nil
+	}
+}
+
+func (s *session) client() (*simulator.Client, error) {
+	if !slices.Contains([]string{tableOutput, jsonOutput}, s.output) {
+		return nil, fmt.Errorf("--output: %q is neither table nor json", s.output)
+	}
+	if !strings.Contains(s.server, "://") {
+		s.server = "http://" + s.server
+	}
+	if u, err := url.Parse(s.server); err != nil || u.Host == "" {
+		return nil, fmt.Errorf("--server: %q is no URL such as http://%s", s.server, defaultAddress)
+	}
+	client := simulator.NewClient(s.server)
+	switch s.role {
+	case operator:
+		return client.Operator(), nil
+	case customer:
+		return client, nil
+	}
+	return nil, fmt.Errorf("--as: %q is neither operator nor customer", s.role)
+}
+
+// explained says what to do about an error, where that is known.
+func (s *session) explained(err error) error {
+	if errors.Is(err, syscall.ECONNREFUSED) {
+		return fmt.Errorf("no simulated cloud at %s: start one with `simcloud serve`, or name one with --server or %s", s.server, serverVariable)
+	}
+	return err
+}
+
+// say prints a sentence, which only people read.
+func (s *session) say(out io.Writer, format string, args ...any) error {
+	if s.output == jsonOutput {
+		return nil
+	}
+	_, err := fmt.Fprintf(out, format+"\n", args...)
+	return err
+}
+
+// completionPatience is how long the shell waits for the cloud.
+const completionPatience = time.Second
+
+// suggest asks the cloud for words that an argument can be. Without a cloud
+// there are none.
+func (s *session) suggest(ask func(context.Context, *simulator.Client) ([]string, error)) cobra.CompletionFunc {
+	return func(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		client, err := s.client()
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		ctx, cancel := context.WithTimeout(c.Context(), completionPatience)
+		defer cancel()
+		words, err := ask(ctx, client.Operator())
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return words, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// first suggests for the first argument only.
+func first(suggest cobra.CompletionFunc) cobra.CompletionFunc {
+	return func(c *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return suggest(c, args, word)
+	}
+}
+
+func (s *session) instanceNames() cobra.CompletionFunc {
+	return s.suggest(func(ctx context.Context, client *simulator.Client) ([]string, error) {
+		all, err := client.Instances(ctx)
+		var names []string
+		for _, i := range all {
+			names = append(names, cobra.CompletionWithDesc(i.Name, i.ID+" "+string(i.State)))
+		}
+		return names, err
+	})
+}
+
+func (s *session) faultNames() cobra.CompletionFunc {
+	return s.suggest(func(ctx context.Context, client *simulator.Client) ([]string, error) {
+		all, err := client.Faults(ctx)
+		var names []string
+		for _, f := range all {
+			names = append(names, cobra.CompletionWithDesc(f.Name, string(f.Kind)))
+		}
+		return names, err
+	})
+}
+
+// complete sets the completion of a flag; a flag that does not exist is a
+// mistake of ours that shows at once.
+func complete(c *cobra.Command, flag string, with cobra.CompletionFunc) {
+	if err := c.RegisterFlagCompletionFunc(flag, with); err != nil {
+		panic(err)
+	}
+}
