@@ -92,12 +92,23 @@ func resolve(what string, f func()) (err error) {
 }
 
 // offered makes a typed nil what its author meant: nothing.
-func offered[T comparable](value T, supported bool) T { //nolint:revive // flag-parameter: the contract's accessors return this pair
+func offered[T any](value T, supported bool) T { //nolint:revive // flag-parameter: the contract's accessors return this pair
 	var none T
-	if v := reflect.ValueOf(value); !supported || v.Kind() == reflect.Pointer && v.IsNil() {
+	if !supported || isNil(reflect.ValueOf(value)) {
 		return none
 	}
 	return value
+}
+
+func isNil(v reflect.Value) bool {
+	switch v.Kind() { //nolint:exhaustive // all that can be nil
+	case reflect.Invalid:
+		return true
+	case reflect.Pointer, reflect.Func, reflect.Map, reflect.Slice, reflect.Chan, reflect.Interface:
+		return v.IsNil()
+	default:
+		return false
+	}
 }
 
 // throttledTries is how often a call is made for one question while the cloud

@@ -1,0 +1,101 @@
+package cloud
+
+import (
+	"context"
+	"sync"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	cloudprovider "k8s.io/cloud-provider"
+	"k8s.io/utils/clock"
+)
+
+// vendor is a provider that offers what its fields hold.
+type vendor struct {
+	cloudprovider.Interface // the rest is not called
+
+	v2    cloudprovider.InstancesV2
+	v1    cloudprovider.Instances
+	zones cloudprovider.Zones
+}
+
+func (v vendor) ProviderName() string                                              { return "p" }
+func (v vendor) InstancesV2() (cloudprovider.InstancesV2, bool)                    { return v.v2, v.v2 != nil }
+func (v vendor) Instances() (cloudprovider.Instances, bool)                        { return v.v1, v.v1 != nil }
+func (v vendor) Zones() (cloudprovider.Zones, bool)                                { return v.zones, v.zones != nil }
+func (v vendor) Initialize(cloudprovider.ControllerClientBuilder, <-chan struct{}) {}
+
+// metadata is an InstancesV2 that answers by calling itself.
+type metadata func(ctx context.Context, node *corev1.Node) (*cloudprovider.InstanceMetadata, error)
+
+func (m metadata) InstanceMetadata(ctx context.Context, node *corev1.Node) (*cloudprovider.InstanceMetadata, error) {
+	return m(ctx, node)
+}
+func (metadata) InstanceExists(context.Context, *corev1.Node) (bool, error)   { return true, nil }
+func (metadata) InstanceShutdown(context.Context, *corev1.Node) (bool, error) { return false, nil }
+
+// oldVendor is a provider with the older interfaces. Calls that are in errs
+// fail; all are recorded.
+type oldVendor struct {
+	cloudprovider.Instances
+
+	mu    sync.Mutex
+	calls []string
+	errs  map[string]error
+}
+
+func (v *oldVendor) called(call string) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.calls = append(v.calls, call)
+	return v.errs[call]
+}
+
+func (v *oldVendor) InstanceID(context.Context, types.NodeName) (string, error) {
+	return "i-1", v.called("InstanceID")
+}
+
+func (v *oldVendor) NodeAddresses(context.Context, types.NodeName) ([]corev1.NodeAddress, error) {
+	return []corev1.NodeAddress{{Type: corev1.NodeHostName, Address: "byname"}}, v.called("NodeAddresses")
+}
+
+func (v *oldVendor) NodeAddressesByProviderID(_ context.Context, id string) ([]corev1.NodeAddress, error) {
+	return []corev1.NodeAddress{{Type: corev1.NodeHostName, Address: id}}, v.called("NodeAddressesByProviderID")
+}
+
+func (v *oldVendor) InstanceType(context.Context, types.NodeName) (string, error) {
+	return "byname", v.called("InstanceType")
+}
+
+func (v *oldVendor) InstanceTypeByProviderID(_ context.Context, id string) (string, error) {
+	return "small", v.called("InstanceTypeByProviderID")
+}
+
+func (v *oldVendor) GetZone(context.Context) (cloudprovider.Zone, error) {
+	return cloudprovider.Zone{}, cloudprovider.NotImplemented
+}
+
+func (v *oldVendor) GetZoneByProviderID(context.Context, string) (cloudprovider.Zone, error) {
+	return cloudprovider.Zone{FailureDomain: "z1", Region: "r1"}, v.called("GetZoneByProviderID")
+}
+
+func (v *oldVendor) GetZoneByNodeName(context.Context, types.NodeName) (cloudprovider.Zone, error) {
+	return cloudprovider.Zone{FailureDomain: "byname", Region: "r1"}, v.called("GetZoneByNodeName")
+}
+
+func gateway(t *testing.T, p cloudprovider.Interface, cfg Config) *Gateway {
+	t.Helper()
+	g, err := New(p, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+func node(name string) *corev1.Node {
+	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("uid-" + name)}}
+}
+
+var realClock = clock.RealClock{}

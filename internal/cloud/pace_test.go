@@ -1,0 +1,160 @@
+package cloud
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	cloudprovider "k8s.io/cloud-provider"
+
+	"github.com/fairlead-k8s/fairlead/provider"
+)
+
+// quota is a cloud with a token bucket that refuses with a pause of a second.
+type quota struct {
+	mu        sync.Mutex
+	rate      float64
+	burst     float64
+	tokens    float64
+	last      time.Time
+	allowed   int
+	throttled int
+}
+
+func (q *quota) take() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	now := time.Now()
+	q.tokens = min(q.tokens+now.Sub(q.last).Seconds()*q.rate, q.burst)
+	q.last = now
+	if q.tokens < 1 {
+		q.throttled++
+		return false
+	}
+	q.tokens--
+	q.allowed++
+	return true
+}
+
+// metered is a provider whose calls take 30 ms and use up the quota.
+func metered(q *quota) cloudprovider.Interface {
+	return knowing{vendor{v2: metadata(func(context.Context, *corev1.Node) (*cloudprovider.InstanceMetadata, error) {
+		time.Sleep(30 * time.Millisecond)
+		if !q.take() {
+			return nil, httpError(429)
+		}
+		return &cloudprovider.InstanceMetadata{ProviderID: "p://1"}, nil
+	})}, func(error) provider.Classification {
+		return provider.Classification{Kind: provider.Throttled, RetryAfter: time.Second}
+	}}
+}
+
+func TestThousandQuestionsStayCloseToTheQuota(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := &quota{rate: 100, burst: 200, tokens: 200, last: time.Now()}
+		i := gateway(t, metered(q), Config{}).Instances()
+		start := time.Now()
+		var workers sync.WaitGroup
+		var next atomic.Int32
+		for range 16 {
+			workers.Go(func() {
+				for n := next.Add(1); n <= 1000; n = next.Add(1) {
+					if _, err := i.Metadata(t.Context(), node(time.Duration(n).String())); err != nil {
+						t.Errorf("question %d: %v", n, err)
+					}
+				}
+			})
+		}
+		workers.Wait()
+		took := time.Since(start)
+		t.Logf("1,000 questions took %v, %d calls were throttled; the quota allows 8s", took, q.throttled)
+		if took > 11*time.Second || q.throttled > 100 {
+			t.Errorf("1,000 questions took %v with %d throttled calls, want less than 11 s and less than 100", took, q.throttled)
+		}
+	})
+}
+
+func TestNoCallBeforeTheTimeThatTheCloudNamed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &pace{}
+		p.clock = realClock
+		p.throttled(time.Now(), 20*time.Second)
+		start := time.Now()
+		if err := p.wait(t.Context(), foreground); err != nil || time.Since(start) < 20*time.Second {
+			t.Errorf("waited %v, %v, want the pause of 20 s", time.Since(start), err)
+		}
+	})
+}
+
+func TestForegroundGoesBeforeBackground(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &pace{clock: realClock}
+		p.recent.add(time.Now())
+		p.throttled(time.Now(), time.Second)
+		var mu sync.Mutex
+		var order []urgency
+		var all sync.WaitGroup
+		for n := range 20 {
+			all.Go(func() {
+				who := urgency(n % 2)
+				if err := p.wait(t.Context(), who); err != nil {
+					t.Error(err)
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				order = append(order, who)
+			})
+		}
+		all.Wait()
+		for n, who := range order {
+			if want := map[bool]urgency{true: foreground, false: background}[n < 10]; who != want {
+				t.Fatalf("order %v, want all in the foreground first", order)
+			}
+		}
+	})
+}
+
+func TestRefusalsOfOneMomentSlowDownOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &pace{clock: realClock}
+		start := time.Now()
+		for range 100 {
+			p.succeeded()
+		}
+		time.Sleep(10 * time.Millisecond)
+		for range 16 {
+			p.throttled(start.Add(time.Millisecond), time.Second)
+		}
+		if got := p.callsPerSecond(); got != 70 {
+			t.Errorf("pace %v after the refusals of 100 calls in a second, want 70", got)
+		}
+	})
+}
+
+func TestPaceIsFreeAgainAfterAWhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &pace{clock: realClock}
+		p.throttled(time.Now(), time.Second)
+		time.Sleep(forget + time.Second)
+		p.succeeded()
+		if got := p.callsPerSecond(); got != 0 {
+			t.Errorf("pace %v, want none", got)
+		}
+	})
+}
+
+func TestWaitEndsWithItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &pace{clock: realClock}
+		p.throttled(time.Now(), time.Hour)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := p.wait(ctx, foreground); err == nil {
+			t.Error("the pause of an hour is over after a second")
+		}
+	})
+}
