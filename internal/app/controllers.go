@@ -6,8 +6,9 @@ import (
 
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/record"
 	cloudprovider "k8s.io/cloud-provider"
+
+	"github.com/fairlead-k8s/fairlead/internal/kube"
 )
 
 // Names of the controllers: in --controllers, in health checks, in logs.
@@ -70,7 +71,7 @@ type deps struct {
 	client    kubernetes.Interface
 	informers informers.SharedInformerFactory // ours, trimmed; started later
 	cloud     cloudprovider.Interface
-	recorder  record.EventRecorder
+	recorder  *kube.Recorder
 	options   *options
 }
 

@@ -7,12 +7,15 @@ import (
 	"sync/atomic"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/client-go/tools/record"
 	"k8s.io/client-go/util/retry"
 	"k8s.io/klog/v2"
 )
@@ -101,7 +104,8 @@ func (e *election) run(ctx context.Context, work func(context.Context)) error {
 
 // giveBack empties the lease if it is ours, so that another replica need not
 // wait for its end. The elector could do so itself, but does not look whether
-// the lease has meanwhile become another's.
+// the lease has meanwhile become another's. Who stands by asks too: the lease
+// may have become ours by a request that was cut off.
 func (e *election) giveBack(ctx context.Context) {
 	logger := klog.FromContext(ctx)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBackTimeout)
@@ -116,7 +120,7 @@ func (e *election) giveBack(ctx context.Context) {
 			LeaderTransitions:    held.LeaderTransitions,
 			LeaseDurationSeconds: 1, // the least that the API accepts
 			AcquireTime:          held.AcquireTime,
-			RenewTime:            metav1.NewTime(held.RenewTime.Time),
+			RenewTime:            held.RenewTime,
 		}
 		if err := e.lock.Update(ctx, free); err != nil {
 			return err
@@ -124,10 +128,18 @@ func (e *election) giveBack(ctx context.Context) {
 		logger.Info("Gave the lease back", "lease", e.lock.Describe())
 		return nil
 	})
-	if err != nil && !apierrors.IsNotFound(err) {
+	if err != nil && e.elector.IsLeader() {
 		logger.Error(err, "The lease is left to expire", "lease", e.lock.Describe())
 	}
 }
 
 // contending says whether this replica leads or stands by.
 func (e *election) contending() bool { return e.known.Load() }
+
+// newLeaseRecorder returns the recorder of what happens to the lease. It
+// records until ctx ends.
+func newLeaseRecorder(ctx context.Context, client kubernetes.Interface) record.EventRecorder {
+	broadcaster := record.NewBroadcaster(record.WithContext(ctx))
+	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: client.CoreV1().Events("")})
+	return broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: managerName})
+}

@@ -28,7 +28,7 @@ type health struct {
 type healthSources struct {
 	draining     <-chan struct{} // closed when the process stops
 	election     *election       // nil: no election
-	apiServer    *apiServerCheck
+	apiServer    healthz.HealthChecker
 	informers    informers.SharedInformerFactory
 	initializing func() bool
 }

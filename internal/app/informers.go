@@ -13,11 +13,6 @@ import (
 // that uses informers. It may have asked for objects that it must not read.
 const cachePatience = 30 * time.Second
 
-// newInformers makes the informers of our controllers.
-func newInformers(client kubernetes.Interface, resync time.Duration) informers.SharedInformerFactory {
-	return informers.NewSharedInformerFactory(client, resync)
-}
-
 // newProviderInformers makes the informers for the provider. What they hold is
 // whole: nobody knows what a provider looks at.
 func newProviderInformers(client kubernetes.Interface, resync time.Duration) informers.SharedInformerFactory {

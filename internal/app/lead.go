@@ -9,6 +9,8 @@ import (
 
 	controllermetrics "k8s.io/component-base/metrics/prometheus/controllers"
 	"k8s.io/klog/v2"
+
+	"github.com/fairlead-k8s/fairlead/internal/kube"
 )
 
 // lead is what the process does under its lease. It returns when ctx has ended
@@ -40,10 +42,8 @@ type started struct {
 func (p *process) startControllers(ctx, lasting context.Context) ([]started, error) {
 	logger := klog.FromContext(ctx)
 	var all []started
-	var missing []string
 	for _, r := range p.options.controllers.enabled() {
 		if r.start == nil {
-			missing = append(missing, r.name)
 			continue
 		}
 		c, err := p.startController(ctx, lasting, r)
@@ -57,9 +57,6 @@ func (p *process) startControllers(ctx, lasting context.Context) ([]started, err
 			all = append(all, started{r, c})
 		}
 	}
-	if missing != nil {
-		logger.Info("Enabled controllers that are not in this version", "controllers", missing)
-	}
 	return all, nil
 }
 
@@ -72,7 +69,7 @@ func (p *process) startController(ctx, lasting context.Context, r registration) 
 		client:    client,
 		informers: p.informers,
 		cloud:     p.cloud,
-		recorder:  newRecorder(lasting, client, r.source),
+		recorder:  kube.NewRecorder(lasting, client, r.source),
 		options:   p.options,
 	})
 }

@@ -90,6 +90,17 @@ func (o *controllerOptions) enabled() table {
 	return enabled
 }
 
+// missing returns the names of enabled controllers that cannot run yet.
+func (o *controllerOptions) missing() []string {
+	var names []string
+	for _, r := range o.enabled() {
+		if r.start == nil {
+			names = append(names, r.name)
+		}
+	}
+	return names
+}
+
 // resyncPeriod spreads the resyncs of many daemons over time.
 func (o *controllerOptions) resyncPeriod() time.Duration { return upToTwice(o.resync) }
 

@@ -45,7 +45,7 @@ func (f *featureOptions) validate() []error {
 	if f.err != nil {
 		return []error{f.err}
 	}
-	return utilfeature.DefaultMutableFeatureGate.Validate()
+	return nil
 }
 
 func (*featureOptions) show(*configuration) {}

@@ -13,6 +13,8 @@ import (
 	"k8s.io/controller-manager/pkg/clientbuilder"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
+
+	"github.com/fairlead-k8s/fairlead/internal/kube"
 )
 
 // process is what is known once the provider's factory has succeeded.
@@ -62,12 +64,7 @@ func unlessStopped(ctx context.Context, err error) error {
 
 // newProcess makes the clients and then calls the provider's factory.
 func newProcess(ctx context.Context, o *options) (*process, error) {
-	logger := klog.FromContext(ctx)
-	logger.Info("Starting", "version", version.Get().String(), "provider", o.provider.name)
-	if o.provider.clusterName == defaultClusterName {
-		logger.Info("Warning: --cluster-name is the default; two such clusters in one account of the cloud take each other's load balancers and routes",
-			"clusterName", defaultClusterName)
-	}
+	greet(klog.FromContext(ctx), o)
 	config, err := o.client.restConfig()
 	if err != nil {
 		return nil, err
@@ -86,8 +83,20 @@ func newProcess(ctx context.Context, o *options) (*process, error) {
 		config:    config,
 		clients:   clients,
 		cloud:     cloud,
-		informers: newInformers(shared, o.controllers.resyncPeriod()),
+		informers: kube.NewInformerFactory(shared, o.controllers.resyncPeriod()),
 	}, nil
+}
+
+// greet logs what the operator should know before anything happens.
+func greet(logger klog.Logger, o *options) {
+	logger.Info("Starting", "version", version.Get().String(), "provider", o.provider.name)
+	if o.provider.clusterName == defaultClusterName {
+		logger.Info("Warning: --cluster-name is the default; two such clusters in one account of the cloud take each other's load balancers and routes",
+			"clusterName", defaultClusterName)
+	}
+	if missing := o.controllers.missing(); missing != nil {
+		logger.Info("Enabled controllers that are not in this version", "controllers", missing)
+	}
 }
 
 // run serves, and leads when it is its turn, until ctx ends and all is over.
@@ -100,7 +109,7 @@ func (p *process) run(ctx context.Context) error {
 	defer end()
 	var e *election
 	if p.options.election.LeaderElect {
-		if e, err = newElection(p.options.election, p.config, newRecorder(lasting, client, managerName)); err != nil {
+		if e, err = newElection(p.options.election, p.config, newLeaseRecorder(lasting, client)); err != nil {
 			return err
 		}
 	}

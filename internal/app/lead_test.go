@@ -1,0 +1,237 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/rest"
+	"k8s.io/controller-manager/pkg/clientbuilder"
+)
+
+// fakeController runs a function; live is its answer to whether it is stuck.
+type fakeController struct {
+	run  func(context.Context) error
+	live error
+}
+
+func (f *fakeController) Run(ctx context.Context) error { return f.run(ctx) }
+
+func (f *fakeController) Live() error { return f.live }
+
+func untilStopped(ctx context.Context) error {
+	<-ctx.Done()
+	return nil
+}
+
+// diary notes what happens, in order.
+type diary struct {
+	mu      sync.Mutex
+	entries []string // guarded by mu
+}
+
+func (d *diary) note(entry string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.entries = append(d.entries, entry)
+}
+
+// newTestProcess returns a process that nobody answers, and the context of its
+// work.
+func newTestProcess(t *testing.T, cloud *fakeCloud, known table) (*process, context.Context) {
+	t.Helper()
+	ctx, fail := context.WithCancelCause(t.Context())
+	p := &process{
+		options:   newOptions(managerName, known),
+		clients:   clientbuilder.SimpleControllerClientBuilder{ClientConfig: &rest.Config{Host: "http://127.0.0.1:1"}},
+		cloud:     cloud,
+		informers: informers.NewSharedInformerFactory(fake.NewClientset(), 0),
+		fail:      fail,
+	}
+	p.options.provider.name = "test"
+	p.health = newHealth(healthSources{
+		draining:     ctx.Done(),
+		apiServer:    reachable{},
+		informers:    p.informers,
+		initializing: p.initializing.Load,
+	})
+	return p, ctx
+}
+
+func register(name string, c controller) registration {
+	return registration{name: name, onByDefault: true, start: func(context.Context, deps) (controller, error) { return c, nil }}
+}
+
+func TestOrderOfStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var d diary
+		cloud := &fakeCloud{
+			initialize:   func(<-chan struct{}) { d.note("Initialize") },
+			setInformers: func(informers.SharedInformerFactory) { d.note("SetInformers") },
+		}
+		known := table{{name: "a", onByDefault: true, start: func(context.Context, deps) (controller, error) {
+			d.note("start a")
+			return &fakeController{run: func(ctx context.Context) error {
+				d.note("run a")
+				return untilStopped(ctx)
+			}}, nil
+		}}}
+		p, ctx := newTestProcess(t, cloud, known)
+		time.AfterFunc(time.Minute, func() { p.fail(nil) })
+		p.lead(ctx)
+		if diff := cmp.Diff([]string{"Initialize", "SetInformers", "start a", "run a"}, d.entries); diff != "" {
+			t.Errorf("-want +got:\n%s", diff)
+		}
+	})
+}
+
+func TestStartIntervalSpreadsTheControllers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		var second time.Duration
+		p, ctx := newTestProcess(t, &fakeCloud{}, table{
+			register("a", &fakeController{run: untilStopped}),
+			register("b", &fakeController{run: func(ctx context.Context) error {
+				second = time.Since(began)
+				return untilStopped(ctx)
+			}}),
+		})
+		p.options.controllers.startInterval = 10 * time.Second
+		time.AfterFunc(time.Minute, func() { p.fail(nil) })
+		p.lead(ctx)
+		if second < 10*time.Second || second > 20*time.Second {
+			t.Errorf("the second controller started after %v, want 10s to 20s", second)
+		}
+	})
+}
+
+func TestFailuresEndTheProcess(t *testing.T) {
+	fails := func(err error) *fakeController {
+		return &fakeController{run: func(context.Context) error { return err }}
+	}
+	for _, tc := range []struct {
+		name    string
+		cloud   fakeCloud
+		known   table
+		damaged error
+		want    string
+	}{
+		{
+			name:  "InitializePanics",
+			cloud: fakeCloud{initialize: func(<-chan struct{}) { panic("broken") }},
+			want:  `cloud provider "test": Initialize panicked: broken`,
+		},
+		{
+			name:  "SetInformersPanics",
+			cloud: fakeCloud{setInformers: func(informers.SharedInformerFactory) { panic("broken") }},
+			want:  `cloud provider "test": SetInformers panicked: broken`,
+		},
+		{
+			name: "ControllerCannotStart",
+			known: table{{name: "a", onByDefault: true, start: func(context.Context, deps) (controller, error) {
+				return nil, errors.New("no permission")
+			}}},
+			want: `starting "a": no permission`,
+		},
+		{
+			name:  "ControllerEndsWithAnError",
+			known: table{register("a", fails(errors.New("broken"))), register("b", &fakeController{run: untilStopped})},
+			want:  `controller "a" ended: broken`,
+		},
+		{
+			name:  "ControllerEndsWithoutAnError",
+			known: table{register("a", fails(nil))},
+			want:  `controller "a" ended: no reason given`,
+		},
+		{
+			name:    "ProviderIsDamaged",
+			known:   table{register("a", &fakeController{run: untilStopped})},
+			damaged: errors.New("three panics"),
+			want:    "three panics",
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p, ctx := newTestProcess(t, &tc.cloud, tc.known)
+				damaged := make(chan error, 1)
+				if p.damaged = damaged; tc.damaged != nil {
+					damaged <- tc.damaged
+				}
+				if err := hold(ctx, nil, p.lead); err != nil {
+					t.Errorf("the work did not end: %v", err)
+				}
+				if got := context.Cause(ctx).Error(); got != tc.want {
+					t.Errorf("got  %q\nwant %q", got, tc.want)
+				}
+			})
+		})
+	}
+}
+
+func TestControllersWithNothingToDoAreNoFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, ctx := newTestProcess(t, &fakeCloud{}, table{
+			{name: "a", onByDefault: true, start: func(context.Context, deps) (controller, error) {
+				return nil, skip("the provider has no instances")
+			}},
+			{name: "not-in-this-version", onByDefault: true},
+		})
+		time.AfterFunc(time.Minute, func() { p.fail(errors.New("planned")) })
+		p.lead(ctx)
+		if got := context.Cause(ctx).Error(); got != "planned" {
+			t.Errorf("ended because of %q", got)
+		}
+	})
+}
+
+func TestInitializeThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		p, ctx := newTestProcess(t, &fakeCloud{initialize: func(<-chan struct{}) { <-release }}, nil)
+		time.AfterFunc(time.Minute, func() {
+			if status, body := get(p.health.readyz, "/readyz"); status != 500 || !strings.Contains(body, "[-]cloud-provider failed") {
+				t.Errorf("readyz answers %d %s", status, body)
+			}
+			p.fail(nil)
+		})
+		// The provider may still be at work, so the lease must not be free.
+		if err := hold(ctx, nil, p.lead); !errors.Is(err, errNotDrained) {
+			t.Errorf("got %v, want %v", err, errNotDrained)
+		}
+		close(release)
+	})
+}
+
+func TestInitializeGetsTheEndOfTheLeadership(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ended := make(chan struct{})
+		p, ctx := newTestProcess(t, &fakeCloud{initialize: func(stop <-chan struct{}) {
+			go func() {
+				<-stop
+				close(ended)
+			}()
+		}}, nil)
+		time.AfterFunc(time.Minute, func() { p.fail(nil) })
+		p.lead(ctx)
+		<-ended
+	})
+}
+
+func TestProviderInformersAreInSyncBeforeTheFirstCall(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	factory := newProviderInformers(fake.NewClientset(), 0)
+	nodes := factory.Core().V1().Nodes().Informer()
+	startProviderInformers(ctx, factory)
+	if !nodes.HasSynced() {
+		t.Error("the provider's informer is not in sync")
+	}
+	cancel()
+	factory.Shutdown()
+}
