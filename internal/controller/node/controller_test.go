@@ -1,0 +1,326 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/fairlead-k8s/fairlead/internal/cloud"
+	"github.com/fairlead-k8s/fairlead/internal/kube"
+	"github.com/fairlead-k8s/fairlead/providers/simulated"
+	"github.com/fairlead-k8s/fairlead/simulator"
+)
+
+// life is one cluster with a simulated cloud and a controller between them.
+type life struct {
+	t        *testing.T
+	cluster  *fake.Clientset
+	cloud    *simulator.Client
+	endpoint string
+	instance simulator.Instance
+	stop     func()
+
+	mu     sync.Mutex
+	events []string
+}
+
+// Node records events as the daemon's recorder does.
+func (l *life) Node(node *corev1.Node, _, reason, _ string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.events = append(l.events, node.Name+" "+reason)
+}
+
+func (l *life) recorded() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.events)
+}
+
+// begin starts a life with an instance n1 and, in the cluster, the nodes.
+func begin(t *testing.T, nodes ...runtime.Object) *life {
+	t.Helper()
+	engine, err := simulator.New(simulator.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(engine)
+	t.Cleanup(server.Close)
+	l := &life{t: t, cluster: fake.NewClientset(nodes...), endpoint: server.URL, cloud: simulator.NewClient(server.URL).Operator()}
+	l.instance, err = l.cloud.CreateInstance(t.Context(), simulator.Instance{
+		Name: "n1", Zone: "z1", Region: "r1", Type: "small", Labels: map[string]string{"rack": "a"},
+		Addresses: []simulator.Address{{Type: simulator.InternalIP, Address: "127.0.1.1"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.start()
+	t.Cleanup(func() { l.stop() })
+	return l
+}
+
+// start runs a controller as the daemon does; a second one is a restart.
+func (l *life) start() {
+	l.t.Helper()
+	vendor, err := simulated.New(strings.NewReader("endpoint: " + l.endpoint))
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	gateway, err := cloud.New(vendor, cloud.Config{Patience: time.Second})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(l.t.Context())
+	informers := kube.NewInformerFactory(l.cluster, 0)
+	c := New(Deps{
+		Nodes:     kube.NewNodes(l.cluster),
+		Informer:  informers.Core().V1().Nodes(),
+		Instances: gateway.Instances(),
+		Events:    l,
+	}, Config{Workers: 4, Refresh: 100 * time.Millisecond, Labels: follows})
+	informers.StartWithContext(ctx)
+	done := make(chan error, 1)
+	go func() { done <- c.Run(ctx) }()
+	l.stop = func() {
+		cancel()
+		if err := <-done; err != nil {
+			l.t.Errorf("Run: %v", err)
+		}
+		informers.Shutdown()
+		l.stop = func() {}
+	}
+}
+
+// until waits for the Node n1 to be as it should be.
+func (l *life) until(what string, holds func(*corev1.Node) bool) *corev1.Node {
+	l.t.Helper()
+	deadline := time.NewTimer(20 * time.Second)
+	defer deadline.Stop()
+	for {
+		node, err := l.cluster.CoreV1().Nodes().Get(l.t.Context(), "n1", metav1.GetOptions{})
+		if err == nil && holds(node) {
+			return node
+		}
+		select {
+		case <-deadline.C:
+			l.t.Fatalf("never %s: %v, %+v; events %v", what, err, node, l.recorded())
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+// untilEvent waits for an event.
+func (l *life) untilEvent(event string) {
+	l.t.Helper()
+	l.until("event "+event, func(*corev1.Node) bool { return slices.Contains(l.recorded(), event) })
+}
+
+func (l *life) update(patch simulator.InstancePatch) {
+	l.t.Helper()
+	if _, err := l.cloud.UpdateInstance(l.t.Context(), l.instance.ID, patch); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+func (l *life) fault(f simulator.Fault) {
+	l.t.Helper()
+	if err := l.cloud.SetFault(l.t.Context(), f); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+// writes are the writes to Nodes so far.
+func (l *life) writes() []string {
+	var writes []string
+	for _, action := range l.cluster.Actions() {
+		if verb := action.GetVerb(); verb != "get" && verb != "list" && verb != "watch" {
+			writes = append(writes, strings.TrimSuffix(verb+" "+action.GetResource().Resource+"/"+action.GetSubresource(), "/"))
+		}
+	}
+	return writes
+}
+
+func isReleased(n *corev1.Node) bool { return !isUninitialized(n) }
+
+func registered() *corev1.Node {
+	return &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: "n1", UID: "u1", Labels: map[string]string{}},
+		Spec:       corev1.NodeSpec{Taints: []corev1.Taint{uninitialized}},
+		Status:     corev1.NodeStatus{Addresses: []corev1.NodeAddress{hostname}},
+	}
+}
+
+func TestLifeOfANode(t *testing.T) {
+	l := begin(t, registered())
+
+	node := l.until("released", isReleased)
+	if got, want := node.Spec.ProviderID, "simulated://r1/"+l.instance.ID; got != want {
+		t.Errorf("provider ID %q, want %q", got, want)
+	}
+	if diff := cmp.Diff([]corev1.NodeAddress{internal, hostname}, node.Status.Addresses); diff != "" {
+		t.Errorf("addresses (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"patch nodes/status", "patch nodes"}, l.writes()); diff != "" {
+		t.Errorf("writes of an initialisation (-want +got):\n%s", diff)
+	}
+	l.untilEvent("n1 Synced")
+
+	large, row := "large", "b"
+	moved := []simulator.Address{{Type: simulator.InternalIP, Address: "127.0.1.2"}, {Type: simulator.InternalIP, Address: "fd00::2"}}
+	l.update(simulator.InstancePatch{Type: &large, Labels: map[string]*string{"rack": nil, "row": &row}, Addresses: moved})
+	l.until("in step", func(n *corev1.Node) bool {
+		_, rack := n.Labels["rack"]
+		return n.Labels[corev1.LabelInstanceTypeStable] == large && n.Labels[corev1.LabelInstanceType] == large &&
+			!rack && n.Labels["row"] == "b" && len(n.Status.Addresses) == 3
+	})
+	before := l.writes()
+	if err := l.cloud.ResetCalls(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	l.until("looked at five times more", func(*corev1.Node) bool {
+		report, err := l.cloud.Calls(t.Context())
+		return err == nil && report.Count() >= 5
+	})
+	if diff := cmp.Diff(before, l.writes()); diff != "" {
+		t.Errorf("writes while nothing has changed (-before +after):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"n1 Synced"}, l.recorded()); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+}
+
+func TestNodeWaitsThroughFaultsAndIsReleasedAfterwards(t *testing.T) {
+	for _, fault := range []simulator.Fault{
+		{Name: "denied", Kind: simulator.FaultDenied, Count: 2},
+		{Name: "outage", Kind: simulator.FaultOutage, Count: 2},
+		{Name: "absent", Kind: simulator.FaultNotFound, Count: 2},
+		{Name: "reset", Kind: simulator.FaultReset, Count: 1},
+		{Name: "lost", Kind: simulator.FaultLostReply, Count: 1},
+		{Name: "throttled", Kind: simulator.FaultThrottle, Count: 1, Rate: 1, Burst: 1},
+	} {
+		t.Run(fault.Name, func(t *testing.T) {
+			l := begin(t)
+			l.fault(fault)
+			if _, err := l.cluster.CoreV1().Nodes().Create(t.Context(), registered(), metav1.CreateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			l.until("released", isReleased)
+			l.untilEvent("n1 Synced")
+		})
+	}
+}
+
+// A process that dies between the two writes leaves a Node with addresses and
+// with its taint; the next one writes only what is missing.
+func TestRestartBetweenTheTwoWrites(t *testing.T) {
+	l := begin(t)
+	dead := true
+	l.cluster.PrependReactor("patch", "nodes", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		if action.GetSubresource() == "" && dead {
+			return true, nil, apierrors.NewInternalError(fmt.Errorf("the connection is gone"))
+		}
+		return false, nil, nil
+	})
+	if _, err := l.cluster.CoreV1().Nodes().Create(t.Context(), registered(), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	node := l.until("with addresses", func(n *corev1.Node) bool { return len(n.Status.Addresses) == 2 })
+	if !isUninitialized(node) {
+		t.Error("the taint is gone before the provider ID is there")
+	}
+	l.stop()
+	dead = false
+	l.cluster.ClearActions()
+	l.start()
+	l.until("released", isReleased)
+	if diff := cmp.Diff([]string{"patch nodes"}, l.writes()); diff != "" {
+		t.Errorf("writes after the restart (-want +got):\n%s", diff)
+	}
+}
+
+func TestConflictIsAFreshRead(t *testing.T) {
+	l := begin(t)
+	conflicts := 3
+	l.cluster.PrependReactor("patch", "nodes", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		if action.GetSubresource() != "" || conflicts == 0 {
+			return false, nil, nil
+		}
+		conflicts--
+		return true, nil, apierrors.NewConflict(schema.GroupResource{Resource: "nodes"}, "n1", nil)
+	})
+	if _, err := l.cluster.CoreV1().Nodes().Create(t.Context(), registered(), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	l.until("released", isReleased)
+	reads := 0
+	for _, action := range l.cluster.Actions() {
+		if action.GetVerb() == "get" && action.GetResource().Resource == "nodes" {
+			reads++
+		}
+	}
+	report, err := l.cloud.Calls(t.Context())
+	if err != nil || reads < 3 || report.Count(simulator.ListInstances, simulator.GetInstance) > 2 {
+		t.Errorf("%d reads of the Node and calls %+v (%v), want a read for each conflict and no more calls", reads, report, err)
+	}
+}
+
+func TestForgottenWhenDeleted(t *testing.T) {
+	l := begin(t)
+	l.fault(simulator.Fault{Name: "denied", Kind: simulator.FaultDenied})
+	if _, err := l.cluster.CoreV1().Nodes().Create(t.Context(), registered(), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	l.untilEvent("n1 CloudInitFailed")
+	if err := l.cluster.CoreV1().Nodes().Delete(t.Context(), "n1", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	again := registered()
+	again.UID = "u2"
+	if _, err := l.cluster.CoreV1().Nodes().Create(t.Context(), again, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	l.until("two events for two Nodes", func(*corev1.Node) bool {
+		return cmp.Equal([]string{"n1 CloudInitFailed", "n1 CloudInitFailed"}, l.recorded(), cmpopts.EquateEmpty())
+	})
+}
+
+func TestHeartbeatsAreNoNews(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		edit func(*corev1.Node)
+		want bool
+	}{
+		{"Heartbeat", func(n *corev1.Node) {
+			n.ResourceVersion = "2"
+			n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, LastHeartbeatTime: metav1.Now()}}
+		}, false},
+		{"Label", label("a", "b"), true},
+		{"Annotation", annotation("a", "b"), true},
+		{"Taint", func(n *corev1.Node) { n.Spec.Taints = nil }, true},
+		{"ProviderID", func(n *corev1.Node) { n.Spec.ProviderID = "p://1" }, true},
+		{"Address", addresses(internal), true},
+		{"Deletion", func(n *corev1.Node) { n.DeletionTimestamp = &metav1.Time{Time: noon} }, true},
+		{"AnotherNode", func(n *corev1.Node) { n.UID = "u2" }, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := hasNews(fresh(), fresh(tt.edit)); got != tt.want {
+				t.Errorf("hasNews = %v, want %v", got, tt.want)
+			}
+		})
+	}
+}
