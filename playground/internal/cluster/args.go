@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/fairlead-k8s/fairlead/playground/internal/component"
+	"github.com/fairlead-k8s/fairlead/playground/internal/child"
 	"github.com/fairlead-k8s/fairlead/playground/internal/ports"
 )
 
@@ -17,13 +17,14 @@ func (l listeners) etcdURL() string      { return "https://" + ports.Address(l.e
 func (l listeners) apiServerURL() string { return "https://" + ports.Address(l.apiServer) }
 
 func etcdArgs(l layout, at listeners) []string {
-	return component.EtcdOptions{
+	o := child.EtcdOptions{
 		DataDir:  l.etcd(),
 		Listen:   at.etcdURL(),
 		CAFile:   l.pki("ca.crt"),
 		CertFile: l.pki("server.crt"),
 		KeyFile:  l.pki("server.key"),
-	}.Args()
+	}
+	return o.Args()
 }
 
 func apiServerArgs(c Config, l layout, at listeners) []string {
@@ -51,9 +52,12 @@ func apiServerArgs(c Config, l layout, at listeners) []string {
 }
 
 func controllerManagerArgs(c Config, l layout, at listeners) []string {
-	args := append(serving(l, at.controllerManager),
-		"--kubeconfig="+l.kubeconfig(component.ControllerManager),
+	args := append(client(l, child.ControllerManager), serving(l, at.controllerManager)...)
+	args = append(args,
 		"--leader-elect=false",
+		// Each of its controllers fetches a token when it starts, which takes five seconds at the default rate.
+		"--kube-api-qps=500",
+		"--kube-api-burst=1000",
 		"--cloud-provider=external",
 		"--use-service-account-credentials",
 		"--service-account-private-key-file="+l.serviceAccountKey(),
@@ -71,10 +75,8 @@ func controllerManagerArgs(c Config, l layout, at listeners) []string {
 }
 
 func schedulerArgs(c Config, l layout, at listeners) []string {
-	args := append(serving(l, at.scheduler),
-		"--kubeconfig="+l.kubeconfig(component.Scheduler),
-		"--leader-elect=false",
-	)
+	args := append(client(l, child.Scheduler), serving(l, at.scheduler)...)
+	args = append(args, "--leader-elect=false")
 	return append(args, c.SchedulerArgs...)
 }
 
@@ -85,5 +87,15 @@ func serving(l layout, port int) []string {
 		"--secure-port=" + strconv.Itoa(port),
 		"--tls-cert-file=" + l.pki("server.crt"),
 		"--tls-private-key-file=" + l.pki("server.key"),
+	}
+}
+
+// client are the flags that make a component use its kubeconfig, also to ask who its callers are.
+func client(l layout, component string) []string {
+	kubeconfig := l.kubeconfig(component)
+	return []string{
+		"--kubeconfig=" + kubeconfig,
+		"--authentication-kubeconfig=" + kubeconfig,
+		"--authorization-kubeconfig=" + kubeconfig,
 	}
 }

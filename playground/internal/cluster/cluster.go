@@ -12,8 +12,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/fairlead-k8s/fairlead/playground/internal/component"
-	"github.com/fairlead-k8s/fairlead/playground/internal/kubelet"
+	"github.com/fairlead-k8s/fairlead/playground/internal/child"
 	"github.com/fairlead-k8s/fairlead/playground/internal/ports"
 	"github.com/fairlead-k8s/fairlead/playground/internal/progress"
 	"github.com/fairlead-k8s/fairlead/playground/internal/supervisor"
@@ -36,9 +35,6 @@ type Cluster struct {
 func New(config Config, children *supervisor.Supervisor) *Cluster {
 	return &Cluster{config: config, layout: layout{config.DataDir}, children: children}
 }
-
-// LogDir is where the logs of a control plane in dataDir are.
-func LogDir(dataDir string) string { return layout{dataDir}.logs() }
 
 // Start brings the control plane up, without nodes, and returns when it works.
 func (c *Cluster) Start(ctx context.Context, steps *progress.Steps) error {
@@ -91,11 +87,11 @@ func (c *Cluster) BootNode(name string) error {
 	if err != nil {
 		return err
 	}
-	o := kubelet.Options{Node: name, Kubeconfig: c.layout.in("kubelets", name, "kubeconfig"), Port: port}
+	o := child.KubeletOptions{Node: name, Kubeconfig: c.layout.in("kubelets", name, "kubeconfig"), Port: port}
 	if err := c.secrets.writeNodeKubeconfig(o.Kubeconfig, c.at.apiServerURL(), name, c.config.Clock.Now()); err != nil {
 		return err
 	}
-	spec := c.spec(component.Kubelet, o.Args())
+	spec := c.spec(child.Kubelet, o.Args())
 	spec.Name, spec.Dir = kubeletChild(name), dir
 	return c.children.Start(spec)
 }
@@ -120,7 +116,7 @@ func (c *Cluster) AwaitNodes(ctx context.Context, names []string) error {
 	})
 }
 
-func kubeletChild(node string) string { return component.Kubelet + "-" + node }
+func kubeletChild(node string) string { return child.Kubelet + "-" + node }
 
 func (c *Cluster) prepare() error {
 	if err := c.layout.create(); err != nil {
@@ -150,7 +146,7 @@ func (c *Cluster) prepare() error {
 }
 
 func (c *Cluster) startEtcd(ctx context.Context) error {
-	if err := c.children.Start(c.spec(component.Etcd, etcdArgs(c.layout, c.at))); err != nil {
+	if err := c.children.Start(c.spec(child.Etcd, etcdArgs(c.layout, c.at))); err != nil {
 		return err
 	}
 	// etcd lets nobody in without a certificate, not even to ask how it is.
@@ -160,30 +156,30 @@ func (c *Cluster) startEtcd(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return await(ctx, component.Etcd, probe("/health"))
+	return await(ctx, child.Etcd, probe("/health"))
 }
 
 func (c *Cluster) startAPIServer(ctx context.Context) error {
 	args := apiServerArgs(c.config, c.layout, c.at)
-	if err := c.children.Start(c.spec(component.APIServer, args)); err != nil {
+	if err := c.children.Start(c.spec(child.APIServer, args)); err != nil {
 		return err
 	}
 	probe, err := c.probe(c.at.apiServerURL(), rest.TLSClientConfig{})
 	if err != nil {
 		return err
 	}
-	if err := await(ctx, component.APIServer, probe("/readyz")); err != nil {
+	if err := await(ctx, child.APIServer, probe("/readyz")); err != nil {
 		return err
 	}
 	return grantAccess(ctx, c.client)
 }
 
 func (c *Cluster) startControllers(ctx context.Context) error {
-	manager := c.spec(component.ControllerManager, controllerManagerArgs(c.config, c.layout, c.at))
+	manager := c.spec(child.ControllerManager, controllerManagerArgs(c.config, c.layout, c.at))
 	if err := c.children.Start(manager); err != nil {
 		return err
 	}
-	scheduler := c.spec(component.Scheduler, schedulerArgs(c.config, c.layout, c.at))
+	scheduler := c.spec(child.Scheduler, schedulerArgs(c.config, c.layout, c.at))
 	if err := c.children.Start(scheduler); err != nil {
 		return err
 	}
@@ -191,16 +187,16 @@ func (c *Cluster) startControllers(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := await(ctx, component.Scheduler, probe("/readyz")); err != nil {
+	if err := await(ctx, child.Scheduler, probe("/readyz")); err != nil {
 		return err
 	}
 	// Pods need it, and it shows that the controllers run.
-	return await(ctx, component.ControllerManager, func(ctx context.Context) error {
+	return await(ctx, child.ControllerManager, func(ctx context.Context) error {
 		_, err := c.client.CoreV1().ServiceAccounts(metav1.NamespaceDefault).Get(ctx, "default", metav1.GetOptions{})
 		return err
 	})
 }
 
 func (c *Cluster) spec(name string, args []string) supervisor.Spec {
-	return supervisor.Spec{Name: name, Command: append([]string{c.config.Executable, "run", name}, args...)}
+	return supervisor.Spec{Name: name, Command: append([]string{c.config.Executable, child.Run, name}, args...)}
 }

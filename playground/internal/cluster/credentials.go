@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
-	"github.com/fairlead-k8s/fairlead/playground/internal/component"
+	"github.com/fairlead-k8s/fairlead/playground/internal/child"
 	"github.com/fairlead-k8s/fairlead/playground/internal/pki"
 )
 
@@ -106,7 +106,7 @@ func (s *credentials) writeKubeconfigs(l layout, server string, now time.Time) e
 			return err
 		}
 	}
-	for _, name := range []string{component.ControllerManager, component.Scheduler} {
+	for _, name := range []string{child.ControllerManager, child.Scheduler} {
 		auth, err := s.certificateAuth(pki.Identity{Name: "system:" + name}, now)
 		if err != nil {
 			return err

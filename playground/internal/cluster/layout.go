@@ -14,7 +14,6 @@ func (l layout) in(elem ...string) string { return filepath.Join(append([]string
 
 func (l layout) pki(file string) string { return l.in("pki", file) }
 
-func (l layout) logs() string                { return l.in("logs") }
 func (l layout) etcd() string                { return l.in("etcd") }
 func (l layout) kubelets() string            { return l.in("kubelets") }
 func (l layout) kubelet(node string) string  { return l.in("kubelets", node) }
@@ -30,7 +29,7 @@ func (l layout) create() error {
 	if err := os.RemoveAll(l.kubelets()); err != nil {
 		return err
 	}
-	for _, dir := range []string{l.dir, l.in("pki"), l.logs(), l.etcd(), l.kubelets()} {
+	for _, dir := range []string{l.dir, l.in("pki"), l.etcd(), l.kubelets()} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return err
 		}

@@ -81,7 +81,7 @@ func (u *up) run(ctx context.Context) error {
 		if err := u.start(ctx, s, c); err != nil {
 			return err
 		}
-		if err := u.announce(c.Endpoints()); err != nil {
+		if err := u.announce(c.Endpoints(), s.LogDir); err != nil {
 			return err
 		}
 		<-ctx.Done()
@@ -120,7 +120,7 @@ func (u *up) start(ctx context.Context, s *session.Session, c *cluster.Cluster) 
 }
 
 // announce says that all is ready and how to use it.
-func (u *up) announce(e cluster.Endpoints) error {
+func (u *up) announce(e cluster.Endpoints, logs string) error {
 	if u.output == outputJSON {
 		return json.NewEncoder(u.out).Encode(e)
 	}
@@ -133,6 +133,6 @@ Ready. In another terminal:
 Kubeconfig for a cloud-controller-manager: %s
 Logs: %s
 Ctrl-C ends it all.
-`, e.Kubeconfig, e.CCMKubeconfig, cluster.LogDir(e.DataDir))
+`, e.Kubeconfig, e.CCMKubeconfig, logs)
 	return err
 }

@@ -8,15 +8,8 @@ import (
 	apiserver "k8s.io/kubernetes/cmd/kube-apiserver/app"
 	controllermanager "k8s.io/kubernetes/cmd/kube-controller-manager/app"
 	scheduler "k8s.io/kubernetes/cmd/kube-scheduler/app"
-)
 
-// The components' names, which are those of the commands and of the children that run them.
-const (
-	Etcd              = "etcd"
-	APIServer         = "kube-apiserver"
-	ControllerManager = "kube-controller-manager"
-	Scheduler         = "kube-scheduler"
-	Kubelet           = "kubelet"
+	"github.com/fairlead-k8s/fairlead/playground/internal/child"
 )
 
 // upstream are the community's commands. To make one of them already changes the process, so that is left to run.
@@ -24,15 +17,15 @@ var upstream = []struct {
 	name string
 	new  func() *cobra.Command
 }{
-	{APIServer, apiserver.NewAPIServerCommand},
-	{ControllerManager, controllermanager.NewControllerManagerCommand},
-	{Scheduler, func() *cobra.Command { return scheduler.NewSchedulerCommand() }},
+	{child.APIServer, apiserver.NewAPIServerCommand},
+	{child.ControllerManager, controllermanager.NewControllerManagerCommand},
+	{child.Scheduler, func() *cobra.Command { return scheduler.NewSchedulerCommand() }},
 }
 
-// NewCommand returns the command `run COMPONENT …`, hidden because only the playground itself calls it.
+// NewCommand returns the command `playground run COMPONENT …`, hidden because only the playground itself calls it.
 func NewCommand() *cobra.Command {
 	run := &cobra.Command{
-		Use:    "run COMPONENT",
+		Use:    child.Run + " COMPONENT",
 		Short:  "Run one component of the control plane in this process",
 		Hidden: true,
 		Args:   cobra.NoArgs,

@@ -9,42 +9,23 @@ import (
 	"github.com/spf13/cobra"
 	"go.etcd.io/etcd/client/pkg/v3/transport"
 	"go.etcd.io/etcd/server/v3/embed"
+
+	"github.com/fairlead-k8s/fairlead/playground/internal/child"
 )
 
-// EtcdOptions are the flags of the etcd component.
-type EtcdOptions struct {
-	DataDir, Listen, CAFile, CertFile, KeyFile string
-}
-
-// Args returns the flags that set o.
-func (o EtcdOptions) Args() []string {
-	return []string{
-		"--data-dir=" + o.DataDir,
-		"--listen=" + o.Listen,
-		"--ca-file=" + o.CAFile,
-		"--cert-file=" + o.CertFile,
-		"--key-file=" + o.KeyFile,
-	}
-}
-
 func newEtcdCommand() *cobra.Command {
-	var o EtcdOptions
+	var o child.EtcdOptions
 	cmd := &cobra.Command{
-		Use:  Etcd,
+		Use:  child.Etcd,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runEtcd(cmd.Context(), o) },
 	}
-	f := cmd.Flags()
-	f.StringVar(&o.DataDir, "data-dir", "", "folder of the data")
-	f.StringVar(&o.Listen, "listen", "", "URL to serve clients on")
-	f.StringVar(&o.CAFile, "ca-file", "", "certificate authority of the clients")
-	f.StringVar(&o.CertFile, "cert-file", "", "certificate of the server")
-	f.StringVar(&o.KeyFile, "key-file", "", "private key of the server")
+	o.AddFlags(cmd.Flags())
 	return cmd
 }
 
-func runEtcd(ctx context.Context, o EtcdOptions) error {
-	config, err := o.config()
+func runEtcd(ctx context.Context, o child.EtcdOptions) error {
+	config, err := etcdConfig(o)
 	if err != nil {
 		return err
 	}
@@ -63,7 +44,7 @@ func runEtcd(ctx context.Context, o EtcdOptions) error {
 	}
 }
 
-func (o EtcdOptions) config() (*embed.Config, error) {
+func etcdConfig(o child.EtcdOptions) (*embed.Config, error) {
 	listen, err := url.Parse(o.Listen)
 	if err != nil {
 		return nil, err

@@ -18,8 +18,9 @@ import (
 
 const (
 	socket = "control.sock"
-	// stopPatience is how long a child may take to end before it is killed.
-	stopPatience  = 30 * time.Second
+	// stopPatience is how long a child may take to end before it is killed. An API server takes a minute if it may,
+	// as long as somebody watches.
+	stopPatience  = 10 * time.Second
 	headerTimeout = 5 * time.Second
 )
 
@@ -30,21 +31,29 @@ type Children interface {
 	Resume(name string) error
 }
 
-// Serve answers on the socket in dir until ctx ends.
-func Serve(ctx context.Context, dir string, children Children) error {
+// Listen opens the socket in dir. What is left there of an earlier playground is replaced; who has the folder to
+// himself sees to that.
+func Listen(ctx context.Context, dir string) (net.Listener, error) {
 	path, release, err := shortPath(dir)
 	if err != nil {
-		return err
+		return nil, fmt.Errorf("control socket: %w", err)
 	}
 	defer release()
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
+		return nil, fmt.Errorf("control socket: %w", err)
 	}
 	var config net.ListenConfig
 	listener, err := config.Listen(ctx, "unix", path)
 	if err != nil {
-		return fmt.Errorf("control socket: %w", err)
+		return nil, fmt.Errorf("control socket: %w", err)
 	}
+	// Its path is good until release only, and to remove another one by it would be bad.
+	listener.(*net.UnixListener).SetUnlinkOnClose(false)
+	return listener, nil
+}
+
+// Serve answers on listener until ctx ends, and closes it.
+func Serve(ctx context.Context, listener net.Listener, children Children) error {
 	server := &http.Server{Handler: handler(children), ReadHeaderTimeout: headerTimeout}
 	defer context.AfterFunc(ctx, func() { _ = server.Close() })()
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {

@@ -8,10 +8,8 @@ package kubelet
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"time"
 
-	"github.com/spf13/pflag"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 	_ "k8s.io/component-base/metrics/prometheus/restclient" // the client's metrics
@@ -23,6 +21,8 @@ import (
 	cadvisor "k8s.io/kubernetes/pkg/kubelet/cadvisor/testing"
 	"k8s.io/kubernetes/pkg/kubelet/cm"
 	"k8s.io/kubernetes/pkg/kubemark"
+
+	"github.com/fairlead-k8s/fairlead/playground/internal/child"
 )
 
 const (
@@ -31,30 +31,8 @@ const (
 	dialTimeout     = 15 * time.Second
 )
 
-// Options say which kubelet to run.
-type Options struct {
-	// Node is the name of the Node that it registers.
-	Node string
-	// Kubeconfig is the file with its credentials.
-	Kubeconfig string
-	// Port is where it serves on the loopback interface.
-	Port int
-}
-
-// AddFlags binds o to flags.
-func (o *Options) AddFlags(f *pflag.FlagSet) {
-	f.StringVar(&o.Node, "node", "", "name of the Node")
-	f.StringVar(&o.Kubeconfig, "kubeconfig", "", "file with the credentials")
-	f.IntVar(&o.Port, "port", 0, "port to serve on")
-}
-
-// Args returns the flags that set o.
-func (o *Options) Args() []string {
-	return []string{"--node=" + o.Node, "--kubeconfig=" + o.Kubeconfig, "--port=" + strconv.Itoa(o.Port)}
-}
-
 // Run runs the kubelet until ctx ends.
-func Run(ctx context.Context, o Options) error {
+func Run(ctx context.Context, o child.KubeletOptions) error {
 	config, err := configuration(o)
 	if err != nil {
 		return err
@@ -86,7 +64,7 @@ func Run(ctx context.Context, o Options) error {
 	return nil
 }
 
-func flags(o Options) *options.KubeletFlags {
+func flags(o child.KubeletOptions) *options.KubeletFlags {
 	f := options.NewKubeletFlags()
 	f.RootDirectory = home + "/root"
 	f.HostnameOverride = o.Node
@@ -96,7 +74,7 @@ func flags(o Options) *options.KubeletFlags {
 }
 
 // configuration is the default one, except for what needs containers, privileges, or the machine for itself.
-func configuration(o Options) (*kubeletconfig.KubeletConfiguration, error) {
+func configuration(o child.KubeletOptions) (*kubeletconfig.KubeletConfiguration, error) {
 	c, err := options.NewKubeletConfiguration()
 	if err != nil {
 		return nil, fmt.Errorf("default configuration: %w", err)

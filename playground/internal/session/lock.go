@@ -13,19 +13,49 @@ const (
 	lockFile  = "lock"
 )
 
-// lock keeps a second playground out of dir. The kernel drops the lock when the process ends, however it ends.
+// lock keeps a second playground out of dir. The kernel drops the lock when the process ends, however it ends; the
+// process's ID stays in the file and says that the lock has been held.
 func lock(dir string) (unlock func(), err error) {
 	file, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("data folder: %w", err)
 	}
-	err = syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-	if err == nil {
-		return func() { _ = file.Close() }, nil
+	if err := take(file); err != nil {
+		_ = file.Close()
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			return nil, fmt.Errorf("another playground runs on %s", dir)
+		}
+		return nil, fmt.Errorf("lock %s: %w", dir, err)
 	}
-	_ = file.Close()
-	if errors.Is(err, syscall.EWOULDBLOCK) {
-		return nil, fmt.Errorf("another playground runs on %s", dir)
+	if _, err := fmt.Fprintf(file, "%d\n", os.Getpid()); err != nil {
+		_ = file.Close()
+		return nil, fmt.Errorf("lock %s: %w", dir, err)
 	}
-	return nil, fmt.Errorf("lock %s: %w", dir, err)
+	return func() { _ = file.Close() }, nil
+}
+
+func take(file *os.File) error {
+	return syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+}
+
+// sweep removes the temporary folders in dir of playgrounds that were killed before they could do so themselves. What
+// it cannot remove stays: that is no reason not to run.
+func sweep(dir string) {
+	locks, _ := filepath.Glob(filepath.Join(dir, temporary+"*", lockFile)) // the pattern is valid
+	for _, lock := range locks {
+		if abandoned(lock) {
+			_ = os.RemoveAll(filepath.Dir(lock))
+		}
+	}
+}
+
+// abandoned tells whether a lock was held once and is no longer. One that is empty is about to be held.
+func abandoned(lock string) bool {
+	file, err := os.Open(lock)
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	return err == nil && info.Size() > 0 && take(file) == nil
 }

@@ -10,15 +10,14 @@ import (
 	"path/filepath"
 	"sync"
 
-	"github.com/fairlead-k8s/fairlead/playground/internal/cluster"
 	"github.com/fairlead-k8s/fairlead/playground/internal/control"
 	"github.com/fairlead-k8s/fairlead/playground/internal/supervisor"
 )
 
 // Session is a running playground.
 type Session struct {
-	// DataDir holds all its files.
-	DataDir string
+	// DataDir holds all its files, LogDir the logs of its children among them.
+	DataDir, LogDir string
 	// Children are its processes.
 	Children *supervisor.Supervisor
 
@@ -40,13 +39,17 @@ func Run(ctx context.Context, dataDir string, body func(context.Context, *Sessio
 		return err
 	}
 	defer unlock()
-	logs := cluster.LogDir(dir)
+	logs := filepath.Join(dir, "logs")
 	if err := os.MkdirAll(logs, 0o700); err != nil {
 		return fmt.Errorf("data folder: %w", err)
 	}
+	door, err := control.Listen(ctx, dir)
+	if err != nil {
+		return err
+	}
 	ctx, fail := context.WithCancelCause(ctx)
-	s := &Session{DataDir: dir, Children: supervisor.New(logs, fail), fail: fail}
-	s.Go(func() error { return control.Serve(ctx, dir, s.Children) })
+	s := &Session{DataDir: dir, LogDir: logs, Children: supervisor.New(logs, fail), fail: fail}
+	s.Go(func() error { return control.Serve(ctx, door, s.Children) })
 	err = body(ctx, s)
 	// A child's death is the reason for whatever else went wrong after it.
 	var death *supervisor.Death
@@ -71,6 +74,7 @@ func (s *Session) Go(work func() error) {
 // folder returns the absolute path of the data folder, and what removes it in the end.
 func folder(dataDir string) (dir string, remove func() error, err error) {
 	if dataDir == "" {
+		sweep(os.TempDir())
 		dir, err = os.MkdirTemp("", temporary)
 		return dir, func() error { return os.RemoveAll(dir) }, err
 	}

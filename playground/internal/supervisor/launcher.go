@@ -3,6 +3,7 @@ package supervisor
 import (
 	"os/exec"
 	"runtime"
+	"sync"
 	"syscall"
 )
 
@@ -13,6 +14,7 @@ import (
 type launcher struct {
 	requests chan launch
 	done     chan struct{}
+	once     sync.Once
 }
 
 type launch struct {
@@ -44,6 +46,6 @@ func (l *launcher) start(cmd *exec.Cmd) error {
 
 // stop ends the thread. Processes that still run end with it.
 func (l *launcher) stop() {
-	close(l.requests)
+	l.once.Do(func() { close(l.requests) })
 	<-l.done
 }

@@ -162,7 +162,7 @@ func (s *Supervisor) LogTail(name string) string {
 }
 
 // Close kills all children and returns when they are gone. What they have written must survive a kill at any moment
-// anyway, so nobody waits for them to say goodbye.
+// anyway, so nobody waits for them to say goodbye. To close twice is no error.
 func (s *Supervisor) Close() {
 	s.mu.Lock()
 	s.closed = true

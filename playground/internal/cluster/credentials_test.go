@@ -1,0 +1,115 @@
+package cluster
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+func credentialsIn(t *testing.T, l layout) *credentials {
+	t.Helper()
+	if err := l.create(); err != nil {
+		t.Fatal(err)
+	}
+	s, err := ensureCredentials(example(), l, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.writeKubeconfigs(l, "https://127.0.0.1:2", now); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestPublishedKubeconfigsUseTokensOnly(t *testing.T) {
+	l := layout{t.TempDir()}
+	s := credentialsIn(t, l)
+	for file, user := range map[string]string{adminFile: adminUser, ccmUser: ccmUser} {
+		config, err := clientcmd.BuildConfigFromFlags("", l.kubeconfig(file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if config.BearerToken == "" || config.BearerToken != s.tokens[user] {
+			t.Errorf("%s: the token is %q, want that of %s", file, config.BearerToken, user)
+		}
+		if len(config.CertData) > 0 || config.CertFile != "" {
+			t.Errorf("%s: it has a client certificate", file)
+		}
+		if config.Host != "https://127.0.0.1:2" {
+			t.Errorf("%s: the server is %s", file, config.Host)
+		}
+	}
+}
+
+func TestCredentialsAreKept(t *testing.T) {
+	l := layout{t.TempDir()}
+	before := credentialsIn(t, l)
+	key, err := os.ReadFile(l.serviceAccountKey())
+	if err != nil {
+		t.Fatal(err)
+	}
+	after := credentialsIn(t, l)
+	keyAfter, err := os.ReadFile(l.serviceAccountKey())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(before.tokens, after.tokens); diff != "" {
+		t.Errorf("tokens: %s", diff)
+	}
+	if string(before.authority.CertPEM) != string(after.authority.CertPEM) {
+		t.Error("the authority is another one")
+	}
+	if string(key) != string(keyAfter) {
+		t.Error("the key of the service accounts is another one")
+	}
+}
+
+func TestTokensOfOurUsersOnly(t *testing.T) {
+	l := layout{t.TempDir()}
+	credentialsIn(t, l)
+	text, err := os.ReadFile(l.tokens())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var users []string
+	for line := range strings.Lines(string(text)) {
+		_, user, _ := strings.Cut(strings.TrimSpace(line), ",")
+		users = append(users, user)
+	}
+	want := []string{"admin,admin,system:masters", "cloud-controller-manager,cloud-controller-manager"}
+	if diff := cmp.Diff(want, users); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestTheCloudControllerManagerMayNot(t *testing.T) {
+	rules := slices.Concat(ccmClusterRole().Rules, ccmRole().Rules)
+	for _, denied := range []struct{ resource, verb, why string }{
+		{"services", "get", "a drop-in must work where Services can only be listed and watched"},
+		{"services", "patch", "only their status may be written"},
+		{"services", "update", "only their status may be written"},
+		{"leases", "list", "leader election reads one Lease by its name"},
+		{"leases", "patch", "leader election updates"},
+		{"events", "get", "events are only written"},
+		{"nodes", "create", "kubelets register Nodes"},
+		{"secrets", "get", "nothing in a cloud-controller-manager needs them"},
+	} {
+		for _, r := range rules {
+			if slices.Contains(r.Resources, denied.resource) && slices.Contains(r.Verbs, denied.verb) {
+				t.Errorf("it may %s %s, but %s", denied.verb, denied.resource, denied.why)
+			}
+		}
+	}
+	for _, r := range rules {
+		if slices.Contains(r.Verbs, "*") || slices.Contains(r.Resources, "*") {
+			t.Errorf("a wildcard: %v", r)
+		}
+	}
+}

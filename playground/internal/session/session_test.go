@@ -1,0 +1,111 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/fairlead-k8s/fairlead/playground/internal/supervisor"
+)
+
+func TestRunLeavesNoTemporaryFolder(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	var seen string
+	err := Run(t.Context(), "", func(_ context.Context, s *Session) error {
+		seen = s.DataDir
+		_, err := os.Stat(seen)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(seen); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("%s is still there (%v)", seen, err)
+	}
+}
+
+func TestRunKeepsAGivenFolder(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	if err := Run(t.Context(), dir, func(context.Context, *Session) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(dir); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestRunRefusesAFolderInUse(t *testing.T) {
+	dir := t.TempDir()
+	err := Run(t.Context(), dir, func(ctx context.Context, _ *Session) error {
+		return Run(ctx, dir, func(context.Context, *Session) error { return nil })
+	})
+	if err == nil || !strings.Contains(err.Error(), "another playground runs on "+dir) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestRunEndsWhenAChildDies(t *testing.T) {
+	err := Run(t.Context(), t.TempDir(), func(ctx context.Context, s *Session) error {
+		if err := s.Children.Start(supervisor.Spec{Name: "c", Command: []string{"/bin/sh", "-c", "echo last words; exit 3"}}); err != nil {
+			return err
+		}
+		<-ctx.Done()
+		return errors.New("whatever else went wrong")
+	})
+	var death *supervisor.Death
+	if !errors.As(err, &death) || death.Tail != "last words" {
+		t.Errorf("got %v, want the death of c", err)
+	}
+}
+
+func TestRunEndsWhenItsWorkFails(t *testing.T) {
+	broken := errors.New("broken")
+	err := Run(t.Context(), t.TempDir(), func(ctx context.Context, s *Session) error {
+		s.Go(func() error { return broken })
+		<-ctx.Done()
+		return context.Cause(ctx)
+	})
+	if !errors.Is(err, broken) {
+		t.Errorf("got %v, want %v", err, broken)
+	}
+}
+
+func TestSweep(t *testing.T) {
+	tmp := t.TempDir()
+	write := func(folder, file, text string) string {
+		dir := filepath.Join(tmp, folder)
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return dir
+	}
+	killed := write(temporary+"killed", lockFile, "1\n")
+	kept := []string{
+		write(temporary+"beginning", lockFile, ""),
+		write(temporary+"unlocked", "other", ""),
+		write("somebody-else", lockFile, "1\n"),
+	}
+	running := write(temporary+"running", "other", "")
+	unlock, err := lock(running)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unlock()
+
+	sweep(tmp)
+
+	if _, err := os.Stat(killed); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("%s is still there", killed)
+	}
+	for _, dir := range append(kept, running) {
+		if _, err := os.Stat(dir); err != nil {
+			t.Error(err)
+		}
+	}
+}
