@@ -50,13 +50,27 @@ func IsNotFound(err error) bool {
 	return errors.As(err, &e) && e.StatusCode == http.StatusNotFound && e.Code == CodeNotFound
 }
 
-// messageOf is what an error says, without that a cloud answered it.
-func messageOf(err error) string {
-	var e *APIError
-	if errors.As(err, &e) {
-		return e.Message
+// inputError is input that will never be accepted. It names the field.
+type inputError struct{ field, problem string }
+
+func (e *inputError) Error() string { return e.field + ": " + e.problem }
+
+func invalid(field, format string, args ...any) error {
+	return &inputError{field: field, problem: fmt.Sprintf(format, args...)}
+}
+
+// answerTo is how an error is answered.
+func answerTo(err error) *APIError {
+	var answered *APIError
+	var input *inputError
+	switch {
+	case errors.As(err, &answered):
+		return answered
+	case errors.As(err, &input):
+		return &APIError{StatusCode: http.StatusBadRequest, Code: CodeInvalid, Message: err.Error()}
+	default:
+		return &APIError{StatusCode: http.StatusInternalServerError, Code: CodeInternal, Message: err.Error()}
 	}
-	return err.Error()
 }
 
 // errorBody is how an error is written in an answer.

@@ -75,7 +75,7 @@ func New(config Config) (*Cloud, error) {
 	}
 	for _, f := range config.Standing {
 		if err := c.faults.set(f, standing); err != nil {
-			return nil, fmt.Errorf("%s: %s", f.Name, messageOf(err))
+			return nil, fmt.Errorf("%s: %w", f.Name, err)
 		}
 	}
 	saved, err := c.file.load()
@@ -84,7 +84,7 @@ func New(config Config) (*Cloud, error) {
 	}
 	if saved != nil {
 		if err := c.restore(saved); err != nil {
-			return nil, c.file.broken(messageOf(err))
+			return nil, c.file.broken(err)
 		}
 	}
 	c.handler = c.newHandler()

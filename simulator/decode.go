@@ -2,6 +2,7 @@ package simulator
 
 import (
 	"bytes"
+	"encoding"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,9 +20,10 @@ func decodeStrict(content []byte, into any) error {
 	if err := decoder.Decode(into); err != nil {
 		return &decodeError{content: content, offset: decoder.InputOffset(), err: err}
 	}
-	end := decoder.InputOffset()
-	if len(bytes.TrimSpace(content[end:])) > 0 {
-		return &decodeError{content: content, offset: end + 1, err: errors.New("more follows after the end of the JSON value")}
+	rest := content[decoder.InputOffset():]
+	if more := bytes.TrimSpace(rest); len(more) > 0 {
+		offset := decoder.InputOffset() + int64(bytes.Index(rest, more)) + 1
+		return &decodeError{content: content, offset: offset, err: errors.New("more follows after the end of the JSON value")}
 	}
 	return nil
 }
@@ -71,14 +73,13 @@ func decodeRequest[T any](body []byte) (T, error) {
 	}
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(body, &fields) != nil {
-		return into, invalid("body", "is no JSON object: %v", err)
+		return into, invalid("body", "is not one JSON object: %v", err)
+	}
+	if _, name, ok := strings.Cut(err.Error(), `unknown field "`); ok { // encoding/json has no type for it
+		return into, invalid(strings.TrimSuffix(name, `"`), "is no field of this request")
 	}
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		switch err := decodeField[T](name, fields[name]); {
-		case err == nil:
-		case strings.Contains(err.Error(), "unknown field"): // encoding/json has no type for it
-			return into, invalid(name, "is no field of this request")
-		default:
+		if err := decodeField[T](name, fields[name]); err != nil {
 			return into, invalid(name, "%v", err)
 		}
 	}
@@ -101,6 +102,9 @@ func decodeField[T any](name string, value json.RawMessage) error {
 }
 
 func jsonType(t reflect.Type) string {
+	if reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()) {
+		return "a string"
+	}
 	switch t.Kind() { //nolint:exhaustive // what is not listed here is no part of our API
 	case reflect.String:
 		return "a string"

@@ -145,7 +145,6 @@ func (c *Cloud) carryOut(ctx context.Context, op operation, f fate) (reply, erro
 
 // result is the error in the words of CallRecord.
 func result(err error) string {
-	var answered *APIError
 	switch {
 	case err == nil:
 		return ResultOK
@@ -155,25 +154,20 @@ func result(err error) string {
 		return ResultReset
 	case errors.Is(err, errReplyLost):
 		return ResultReplyLost
-	case errors.As(err, &answered):
-		return answered.Code
 	default:
-		return CodeInternal
+		return answerTo(err).Code
 	}
 }
 
 // status is what is answered; 0 if nothing is.
 func status(answer reply, err error) int {
-	var answered *APIError
 	switch {
 	case err == nil:
 		return answer.status
 	case errors.Is(err, errGone), errors.Is(err, errReset), errors.Is(err, errReplyLost):
 		return 0
-	case errors.As(err, &answered):
-		return answered.StatusCode
 	default:
-		return http.StatusInternalServerError
+		return answerTo(err).StatusCode
 	}
 }
 
@@ -185,11 +179,11 @@ func write(w http.ResponseWriter, r *http.Request, answer reply, err error) {
 	}
 	body := answer.body
 	if err != nil {
-		var answered *APIError
-		if errors.As(err, &answered) && answered.RetryAfter > 0 {
-			w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(answered.RetryAfter.Seconds()))))
+		refusal := answerTo(err)
+		if refusal.RetryAfter > 0 {
+			w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(refusal.RetryAfter.Seconds()))))
 		}
-		body = errorBody{Error: errorDetail{Code: result(err), Message: messageOf(err)}}
+		body = errorBody{Error: errorDetail{Code: refusal.Code, Message: refusal.Message}}
 	}
 	if body == nil {
 		w.WriteHeader(code)

@@ -3,7 +3,6 @@ package simulator
 import (
 	"fmt"
 	"maps"
-	"net/http"
 	"net/netip"
 	"slices"
 	"strings"
@@ -15,15 +14,6 @@ const (
 	defaultRegion = "sim-1"
 	defaultType   = "small"
 )
-
-// invalid is the answer to input that will never be accepted; it names the field.
-func invalid(field, format string, args ...any) error {
-	return &APIError{
-		StatusCode: http.StatusBadRequest,
-		Code:       CodeInvalid,
-		Message:    field + ": " + fmt.Sprintf(format, args...),
-	}
-}
 
 // asCreated is the instance that a request to create i means, without an ID.
 func (i Instance) asCreated() (Instance, error) {

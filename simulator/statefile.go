@@ -38,16 +38,16 @@ func (f stateFile) load() (*savedState, error) {
 	}
 	var saved savedState
 	if err := decodeStrict(content, &saved); err != nil {
-		return nil, f.broken(err.Error())
+		return nil, f.broken(err)
 	}
 	if saved.Version != stateVersion {
-		return nil, f.broken(fmt.Sprintf("version is %d, and this simulator reads only version %d", saved.Version, stateVersion))
+		return nil, f.broken(fmt.Errorf("version is %d, and this simulator reads only version %d", saved.Version, stateVersion))
 	}
 	return &saved, nil
 }
 
-func (f stateFile) broken(why string) error {
-	return fmt.Errorf("state file %s: %s; mend it, or move it away to start with an empty cloud", f.path, why)
+func (f stateFile) broken(why error) error {
+	return fmt.Errorf("state file %s: %w; mend it, or move it away to start with an empty cloud", f.path, why)
 }
 
 // save replaces the file as a whole: a crash leaves the old or the new one.

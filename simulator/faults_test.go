@@ -1,0 +1,502 @@
+package simulator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestFaultsThatAnswer(t *testing.T) {
+	c := start(t, Config{})
+	mustCreate(t, c, Instance{Name: "node-1"})
+	for name, row := range map[string]struct {
+		fault  Fault
+		status int
+		code   string
+	}{
+		"Error":        {Fault{Kind: FaultError}, 500, CodeInternal},
+		"Outage":       {Fault{Kind: FaultOutage}, 503, CodeUnavailable},
+		"Forbidden":    {Fault{Kind: FaultDenied}, 403, CodeForbidden},
+		"Unauthorized": {Fault{Kind: FaultDenied, Status: 401}, 401, CodeUnauthorized},
+		"NotFound":     {Fault{Kind: FaultNotFound}, 404, CodeNotFound},
+	} {
+		t.Run(name, func(t *testing.T) {
+			mustSet(t, c, row.fault)
+			for call, err := range callAll(t.Context(), c) {
+				var answered *APIError
+				if !errors.As(err, &answered) {
+					t.Errorf("%s: got %v", call, err)
+					continue
+				}
+				diff(t, string(call)+" status", row.status, answered.StatusCode)
+				diff(t, string(call)+" code", row.code, answered.Code)
+			}
+			diff(t, "the operator meets no faults and nothing was done", []string{"node-1"}, names(t, c.Operator()))
+			if err := c.ClearFaults(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			diff(t, "after it is cleared", []string{"node-1"}, names(t, c))
+		})
+	}
+}
+
+// callAll makes each call once.
+func callAll(ctx context.Context, c *Client) map[Call]error {
+	const id = "i-00000001"
+	errs := map[Call]error{}
+	_, errs[ListInstances] = c.Instances(ctx)
+	_, errs[GetInstance] = c.Instance(ctx, id)
+	_, errs[CreateInstance] = c.CreateInstance(ctx, Instance{Name: "new"})
+	_, errs[UpdateInstance] = c.UpdateInstance(ctx, id, InstancePatch{Name: new("renamed")})
+	errs[StopInstance] = c.StopInstance(ctx, id)
+	errs[StartInstance] = c.StartInstance(ctx, id)
+	errs[TerminateInstance] = c.TerminateInstance(ctx, id)
+	return errs
+}
+
+func TestConnectionIsReset(t *testing.T) {
+	c := start(t, Config{})
+	mustSet(t, c, Fault{Kind: FaultReset})
+	for call, err := range callAll(t.Context(), c) {
+		if !errors.Is(err, syscall.ECONNRESET) {
+			t.Errorf("%s: got %v, want a reset", call, err)
+		}
+	}
+	diff(t, "nothing was done", []string{}, names(t, c.Operator()))
+}
+
+func TestReplyIsLost(t *testing.T) {
+	c := start(t, Config{})
+	mustSet(t, c, Fault{Kind: FaultLostReply, Calls: []Call{CreateInstance, TerminateInstance}})
+	if _, err := c.CreateInstance(t.Context(), Instance{Name: "node-1"}); !errors.Is(err, io.EOF) {
+		t.Errorf("got %v, want EOF", err)
+	}
+	diff(t, "it was carried out", []string{"node-1"}, names(t, c))
+	if err := c.TerminateInstance(t.Context(), "i-00000001"); !errors.Is(err, io.EOF) {
+		t.Errorf("got %v, want EOF", err)
+	}
+	diff(t, "it was carried out", []string{}, names(t, c))
+}
+
+// net/http would send a GET again if a connection breaks that it has used before.
+func TestABrokenCallIsNotSentAgain(t *testing.T) {
+	for _, kind := range []FaultKind{FaultReset, FaultLostReply} {
+		t.Run(string(kind), func(t *testing.T) {
+			c := start(t, Config{})
+			diff(t, "a first call", []string{}, names(t, c))
+			mustSet(t, c, Fault{Kind: kind, Count: 1})
+			if _, err := c.Instances(t.Context()); err == nil {
+				t.Error("the only broken call did not fail")
+			}
+			diff(t, "the next call", []string{}, names(t, c))
+		})
+	}
+}
+
+func TestLatency(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := startInBubble(t, Config{Seed: 1})
+		mustSet(t, c, Fault{Kind: FaultLatency, Latency: Duration(30 * time.Millisecond), Jitter: Duration(20 * time.Millisecond)})
+		var took []time.Duration
+		for range 20 {
+			began := time.Now()
+			names(t, c)
+			took = append(took, time.Since(began))
+		}
+		distinct := map[time.Duration]bool{}
+		for _, d := range took {
+			if d < 30*time.Millisecond || d > 50*time.Millisecond {
+				t.Errorf("a call took %v", d)
+			}
+			distinct[d] = true
+		}
+		if len(distinct) < 10 {
+			t.Errorf("jitter has only %d values in 20 calls", len(distinct))
+		}
+		mustSet(t, c, Fault{Kind: FaultLatency, Latency: Duration(time.Hour)})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if _, err := c.CreateInstance(ctx, Instance{Name: "late"}); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v", err)
+		}
+		synctest.Wait()
+		diff(t, "a call whose caller went away is not carried out", []string{}, names(t, c.Operator()))
+	})
+}
+
+func TestHang(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := startInBubble(t, Config{})
+		mustSet(t, c, Fault{Kind: FaultHang, Calls: []Call{CreateInstance}})
+		ctx, cancel := context.WithTimeout(t.Context(), 24*time.Hour)
+		defer cancel()
+		if _, err := c.CreateInstance(ctx, Instance{Name: "given-up"}); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v", err)
+		}
+		for name, end := range map[string]func() error{
+			"Cleared": func() error { return c.ClearFault(t.Context(), "hang") },
+			"Replaced": func() error {
+				return c.SetFault(t.Context(), Fault{Name: "hang", Kind: FaultHang, Calls: []Call{StopInstance}})
+			},
+		} {
+			mustSet(t, c, Fault{Kind: FaultHang, Calls: []Call{CreateInstance}, Count: 1})
+			done := make(chan error, 1)
+			go func() {
+				_, err := c.CreateInstance(t.Context(), Instance{Name: name})
+				done <- err
+			}()
+			time.Sleep(time.Hour) // in the bubble's time
+			select {
+			case err := <-done:
+				t.Errorf("%s: did not hang: %v", name, err)
+			default:
+			}
+			diff(t, "ended", nil, end())
+			diff(t, "a call that is let go is carried out", nil, <-done)
+		}
+		diff(t, "calls given up are not carried out", 2, len(names(t, c)))
+		report, err := c.Calls(t.Context())
+		diff(t, "error", nil, err)
+		diff(t, "counters", []CallCounter{
+			{CreateInstance, ResultGone, 1}, {CreateInstance, ResultOK, 2}, {ListInstances, ResultOK, 1},
+		}, report.Counters)
+	})
+}
+
+func TestThrottle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := startInBubble(t, Config{Standing: []Fault{{Name: "quota", Kind: FaultThrottle, Rate: 2, Burst: 3}}})
+		call := func() (ok bool, retryAfter time.Duration) {
+			_, err := c.Instances(t.Context())
+			var answered *APIError
+			if errors.As(err, &answered) && answered.Code == CodeThrottled && answered.StatusCode == http.StatusTooManyRequests {
+				return false, answered.RetryAfter
+			}
+			diff(t, "error", nil, err)
+			return true, 0
+		}
+		for _, step := range []struct {
+			wait    time.Duration
+			granted int
+		}{
+			{0, 3}, {499 * time.Millisecond, 0}, {time.Millisecond, 1}, {time.Second, 2}, {time.Hour, 3},
+		} {
+			time.Sleep(step.wait) // in the bubble's time
+			for range step.granted {
+				if ok, _ := call(); !ok {
+					t.Errorf("after %v the bucket has not %d tokens", step.wait, step.granted)
+				}
+			}
+			ok, retryAfter := call()
+			if ok {
+				t.Errorf("after %v the bucket has more than %d tokens", step.wait, step.granted)
+			}
+			diff(t, "Retry-After in whole seconds", time.Second, retryAfter)
+		}
+		faults, err := c.Faults(t.Context())
+		diff(t, "error", nil, err)
+		diff(t, "what belongs to the cloud is not listed", []Fault{}, faults)
+		diff(t, "error", nil, c.ClearFaults(t.Context()))
+		if ok, _ := call(); ok {
+			t.Error("what belongs to the cloud was cleared")
+		}
+	})
+}
+
+func TestRetryAfterSaysHowLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := startInBubble(t, Config{})
+		mustSet(t, c, Fault{Kind: FaultThrottle, Rate: 0.1})
+		names(t, c)
+		_, err := c.Instances(t.Context())
+		var answered *APIError
+		if !errors.As(err, &answered) || answered.RetryAfter != 10*time.Second {
+			t.Fatalf("got %v, want to be told to wait for 10s", err)
+		}
+		time.Sleep(answered.RetryAfter) // in the bubble's time
+		names(t, c)
+	})
+}
+
+func TestFaultsThatChangeLists(t *testing.T) {
+	c := start(t, Config{PageSize: 4})
+	for n := range 6 {
+		mustCreate(t, c, Instance{Name: fmt.Sprintf("node-%d", n)})
+	}
+	all := []string{"node-0", "node-1", "node-2", "node-3", "node-4", "node-5"}
+	for name, row := range map[string]struct {
+		fault Fault
+		want  []string
+	}{
+		"EmptyList":                     {Fault{Kind: FaultEmptyList}, []string{}},
+		"EmptyListOfOne":                {Fault{Kind: FaultEmptyList, Match: "node-3"}, []string{"node-0", "node-1", "node-2", "node-4", "node-5"}},
+		"EmptyListByID":                 {Fault{Kind: FaultEmptyList, Match: "i-00000001"}, all[1:]},
+		"EmptyListByPattern":            {Fault{Kind: FaultEmptyList, Match: "node-[0-4]"}, []string{"node-5"}},
+		"TruncatedListHasNoFurtherPage": {Fault{Kind: FaultTruncatedList}, []string{"node-0", "node-1"}},
+		"TruncatedByAQuarter":           {Fault{Kind: FaultTruncatedList, Fraction: 0.25}, []string{"node-0", "node-1", "node-2"}},
+		"TruncatedByAtLeastOne":         {Fault{Kind: FaultTruncatedList, Fraction: 0.01}, []string{"node-0", "node-1", "node-2"}},
+		"TruncatedWholly":               {Fault{Kind: FaultTruncatedList, Fraction: 1}, []string{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			mustSet(t, c, row.fault)
+			diff(t, "list", row.want, names(t, c))
+			if _, err := c.Instance(t.Context(), "i-00000001"); err != nil {
+				t.Errorf("a single instance: %v", err)
+			}
+			diff(t, "error", nil, c.ClearFaults(t.Context()))
+			diff(t, "after it is cleared", all, names(t, c))
+		})
+	}
+}
+
+func TestStaleReads(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := startInBubble(t, Config{})
+		first := mustCreate(t, c, Instance{Name: "node-1"})
+		time.Sleep(time.Minute) // in the bubble's time
+		mustCreate(t, c, Instance{Name: "node-2"})
+		if _, err := c.UpdateInstance(t.Context(), first.ID, InstancePatch{Name: new("renamed")}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		diff(t, "error", nil, c.TerminateInstance(t.Context(), first.ID))
+
+		for _, row := range []struct {
+			fault Fault
+			want  []string
+		}{
+			{Fault{Age: Duration(time.Second)}, []string{"renamed", "node-2"}},
+			{Fault{Age: Duration(time.Minute)}, []string{"renamed", "node-2"}},
+			{Fault{Age: Duration(61 * time.Second)}, []string{"node-1"}},
+			{Fault{Age: Duration(time.Hour)}, []string{}},
+			{Fault{Age: Duration(time.Second), Match: first.ID}, []string{"renamed", "node-2"}},
+			{Fault{Age: Duration(61 * time.Second), Match: "node-2"}, []string{}},
+		} {
+			row.fault.Kind = FaultStale
+			mustSet(t, c, row.fault)
+			diff(t, fmt.Sprintf("as of %v ago, matching %q", row.fault.Age, row.fault.Match), row.want, names(t, c))
+		}
+		mustSet(t, c, Fault{Kind: FaultStale, Age: Duration(time.Second)})
+		got, err := c.Instance(t.Context(), first.ID)
+		diff(t, "error", nil, err)
+		diff(t, "a terminated instance is still read", "renamed", got.Name)
+		if err := c.StopInstance(t.Context(), first.ID); !IsNotFound(err) {
+			t.Errorf("writes see the truth, got %v", err)
+		}
+		time.Sleep(2 * time.Second)
+		diff(t, "in the end reads are right", []string{"node-2"}, names(t, c))
+	})
+}
+
+func TestInvisibleAtFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := startInBubble(t, Config{})
+		mustSet(t, c, Fault{Kind: FaultInvisible})
+		created, err := c.CreateInstance(t.Context(), Instance{Name: "node-1"})
+		diff(t, "error", nil, err)
+		for _, step := range []struct {
+			wait    time.Duration
+			visible bool
+		}{{0, false}, {59 * time.Second, false}, {time.Second, true}} {
+			time.Sleep(step.wait) // in the bubble's time
+			_, getErr := c.Instance(t.Context(), created.ID)
+			diff(t, "get", !step.visible, IsNotFound(getErr))
+			diff(t, "update", !step.visible, IsNotFound(c.StopInstance(t.Context(), created.ID)))
+			diff(t, "list", step.visible, len(names(t, c)) == 1)
+			diff(t, "the operator sees it", 1, len(names(t, c.Operator())))
+		}
+		mustSet(t, c, Fault{Kind: FaultInvisible, Match: "node-2"})
+		mustCreate(t, c, Instance{Name: "node-2"})
+		mustCreate(t, c, Instance{Name: "node-3"})
+		diff(t, "only what matches is hidden", []string{"node-1", "node-3"}, names(t, c))
+	})
+}
+
+func TestWhichCallsAreHit(t *testing.T) {
+	get := func(id string) func(*testing.T, *Client) error {
+		return func(t *testing.T, c *Client) error {
+			_, err := c.Instance(t.Context(), id)
+			return err
+		}
+	}
+	find := func(q InstanceQuery) func(*testing.T, *Client) error {
+		return func(t *testing.T, c *Client) error {
+			_, err := c.FindInstances(t.Context(), q)
+			return err
+		}
+	}
+	list := func(t *testing.T, c *Client) error {
+		_, err := c.Instances(t.Context())
+		return err
+	}
+	create := func(name string) func(*testing.T, *Client) error {
+		return func(t *testing.T, c *Client) error {
+			_, err := c.CreateInstance(t.Context(), Instance{Name: name})
+			return err
+		}
+	}
+	for name, row := range map[string]struct {
+		fault Fault
+		call  func(*testing.T, *Client) error
+		hit   bool
+	}{
+		"AllCalls":              {Fault{}, list, true},
+		"NamedCall":             {Fault{Calls: []Call{ListInstances}}, list, true},
+		"OtherCall":             {Fault{Calls: []Call{GetInstance}}, list, false},
+		"MatchByID":             {Fault{Match: "i-00000001"}, get("i-00000001"), true},
+		"MatchByNameOfID":       {Fault{Match: "node-1"}, get("i-00000001"), true},
+		"MatchByPattern":        {Fault{Match: "node-*"}, get("i-00000002"), true},
+		"OtherInstance":         {Fault{Match: "node-1"}, get("i-00000002"), false},
+		"MatchOfWhatIsNotThere": {Fault{Match: "i-00000009"}, get("i-00000009"), true},
+		"MatchInFilteredList":   {Fault{Match: "node-2"}, find(InstanceQuery{IDs: []string{"i-00000001", "i-00000002"}}), true},
+		"MatchOfIDInListByName": {Fault{Match: "i-00000001"}, find(InstanceQuery{Names: []string{"node-1"}}), true},
+		"OtherFilteredList":     {Fault{Match: "node-2"}, find(InstanceQuery{IDs: []string{"i-00000001"}}), false},
+		"MatchSparesFullList":   {Fault{Match: "node-2"}, list, false},
+		"MatchOfCreation":       {Fault{Match: "node-3"}, create("node-3"), true},
+		"OtherCreation":         {Fault{Match: "node-3"}, create("node-4"), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := start(t, Config{})
+			mustCreate(t, c, Instance{Name: "node-1"})
+			mustCreate(t, c, Instance{Name: "node-2"})
+			row.fault.Kind = FaultOutage
+			mustSet(t, c, row.fault)
+			diff(t, "hit", row.hit, code(row.call(t, c)) == CodeUnavailable)
+		})
+	}
+}
+
+func TestFaultIsLimitedToACount(t *testing.T) {
+	c := start(t, Config{})
+	mustSet(t, c, Fault{Kind: FaultOutage, Count: 2, Calls: []Call{ListInstances}})
+	var hits []bool
+	for range 4 {
+		_, getErr := c.Instance(t.Context(), "i-00000001")
+		diff(t, "calls that it is not aimed at", true, IsNotFound(getErr))
+		_, err := c.Instances(t.Context())
+		hits = append(hits, err != nil)
+	}
+	diff(t, "hits", []bool{true, true, false, false}, hits)
+	faults, err := c.Faults(t.Context())
+	diff(t, "error", nil, err)
+	diff(t, "faults", []Fault{{Name: "outage", Kind: FaultOutage, Calls: []Call{ListInstances}, Count: 2, Hits: 2}}, faults)
+}
+
+// What stops a call earlier leaves the faults behind it for later calls.
+func TestACallThatGetsNoFurtherIsNotCounted(t *testing.T) {
+	c := start(t, Config{})
+	mustSet(t, c, Fault{Kind: FaultLostReply, Count: 1})
+	mustSet(t, c, Fault{Kind: FaultOutage, Count: 1})
+	_, first := c.Instances(t.Context())
+	_, second := c.Instances(t.Context())
+	_, third := c.Instances(t.Context())
+	diff(t, "first", CodeUnavailable, code(first))
+	if !errors.Is(second, io.EOF) {
+		t.Errorf("second: got %v, want a lost reply", second)
+	}
+	diff(t, "third", nil, third)
+}
+
+func TestTheSameSeedMeetsTheSameFaults(t *testing.T) {
+	run := func(seed uint64, others ...Fault) string {
+		c := start(t, Config{Seed: seed})
+		for _, f := range append(others, Fault{Kind: FaultError, Probability: 0.5}) {
+			mustSet(t, c, f)
+		}
+		pattern := ""
+		for range 64 {
+			_, err := c.Instances(t.Context())
+			pattern += fmt.Sprint(code(err) == CodeInternal)[:1]
+		}
+		return pattern
+	}
+	first := run(1)
+	diff(t, "the same seed", first, run(1))
+	diff(t, "another fault changes nothing", first, run(1, Fault{Kind: FaultLatency, Latency: 1, Jitter: 1}))
+	if first == run(2) {
+		t.Error("another seed meets the same faults")
+	}
+	failed := 0
+	for _, r := range first {
+		if r == 't' {
+			failed++
+		}
+	}
+	if failed < 16 || failed > 48 {
+		t.Errorf("%d of 64 calls failed, with a probability of a half", failed)
+	}
+}
+
+func TestFaultInput(t *testing.T) {
+	c := start(t, Config{})
+	for name, row := range map[string]struct {
+		fault Fault
+		want  string
+	}{
+		"UnknownKind":         {Fault{Kind: "earthquake"}, `kind: "earthquake" is none of latency, hang, reset, throttle, outage, denied, error, notFound, stale, invisible, emptyList, truncatedList, lostReply`},
+		"NoKind":              {Fault{}, `kind: "" is none of latency, hang, reset, throttle, outage, denied, error, notFound, stale, invisible, emptyList, truncatedList, lostReply`},
+		"UnknownCall":         {Fault{Kind: FaultError, Calls: []Call{"Reboot"}}, `calls: "Reboot" is none of ListInstances, GetInstance, CreateInstance, UpdateInstance, StartInstance, StopInstance, TerminateInstance`},
+		"CallWithoutEffect":   {Fault{Kind: FaultEmptyList, Calls: []Call{GetInstance}}, "calls: a fault of kind emptyList cannot hit GetInstance"},
+		"StaleWrite":          {Fault{Kind: FaultStale, Calls: []Call{UpdateInstance}}, "calls: a fault of kind stale cannot hit UpdateInstance"},
+		"InvisibleCreation":   {Fault{Kind: FaultInvisible, Calls: []Call{CreateInstance}}, "calls: a fault of kind invisible cannot hit CreateInstance"},
+		"BadPattern":          {Fault{Kind: FaultError, Match: "["}, `match: "[" is no pattern: syntax error in pattern`},
+		"NegativeCount":       {Fault{Kind: FaultError, Count: -1}, "count: must not be negative"},
+		"ProbabilityOfTwo":    {Fault{Kind: FaultError, Probability: 2}, "probability: must be between 0 and 1"},
+		"NegativeProbability": {Fault{Kind: FaultError, Probability: -0.5}, "probability: must be between 0 and 1"},
+		"LatencyOfNothing":    {Fault{Kind: FaultLatency}, "latency: must be positive, such as 30ms"},
+		"NegativeLatency":     {Fault{Kind: FaultLatency, Latency: -1, Jitter: 5}, "latency: must be positive, such as 30ms"},
+		"LatencyOfAnOutage":   {Fault{Kind: FaultOutage, Latency: 1}, "latency: belongs to kind latency, not to outage"},
+		"AgeOfAnOutage":       {Fault{Kind: FaultOutage, Age: 1}, "age: belongs to kind stale, invisible, not to outage"},
+		"ThrottleWithoutRate": {Fault{Kind: FaultThrottle}, "rate: must be positive: calls a second"},
+		"NegativeRate":        {Fault{Kind: FaultThrottle, Rate: -1}, "rate: must be positive: calls a second"},
+		"NegativeBurst":       {Fault{Kind: FaultThrottle, Rate: 1, Burst: -1}, "burst: must not be negative"},
+		"DeniedWith404":       {Fault{Kind: FaultDenied, Status: 404}, "status: must be 401 or 403"},
+		"FractionOfTwo":       {Fault{Kind: FaultTruncatedList, Fraction: 2}, "fraction: must be between 0 and 1"},
+		"TruncatedForOne":     {Fault{Kind: FaultTruncatedList, Match: "node-1"}, "match: a truncated list knows no instances; emptyList leaves single ones out"},
+		"NegativeAge":         {Fault{Kind: FaultStale, Age: -1}, "age: must not be negative"},
+		"NameWithSpace":       {Fault{Name: "a b", Kind: FaultError}, `name: "a b" must not contain commas, spaces or control characters`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if row.fault.Name == "" {
+				row.fault.Name = "x"
+			}
+			checkInvalid(t, row.want, c.SetFault(t.Context(), row.fault))
+		})
+	}
+	put := func(body any) error { return c.do(t.Context(), "PUT", faultPath("x"), body, nil) }
+	for name, row := range map[string]struct {
+		body any
+		want string
+	}{
+		"UnknownField":    {map[string]any{"kind": "error", "chance": 1}, "chance: is no field of this request"},
+		"BadDuration":     {map[string]any{"kind": "latency", "latency": "fast"}, `latency: "fast" is no duration such as 30ms or 1m`},
+		"DurationNumber":  {map[string]any{"kind": "latency", "latency": 30}, "latency: must be a string, not number"},
+		"OtherNameInPath": {map[string]any{"kind": "error", "name": "y"}, `name: is "y" in the body and "x" in the path`},
+		"NameFromPath":    {map[string]any{"kind": "error"}, ""},
+	} {
+		t.Run(name, func(t *testing.T) { checkInvalid(t, row.want, put(row.body)) })
+	}
+}
+
+func TestFaultDefaults(t *testing.T) {
+	c := start(t, Config{})
+	for _, f := range []Fault{
+		{Name: "b", Kind: FaultThrottle, Rate: 2.5}, {Name: "d", Kind: FaultInvisible}, {Name: "c", Kind: FaultTruncatedList}, {Name: "a", Kind: FaultDenied, Hits: 9},
+	} {
+		mustSet(t, c, f)
+	}
+	got, err := c.Faults(t.Context())
+	diff(t, "error", nil, err)
+	diff(t, "faults, by name", []Fault{
+		{Name: "a", Kind: FaultDenied, Status: 403},
+		{Name: "b", Kind: FaultThrottle, Rate: 2.5, Burst: 3},
+		{Name: "c", Kind: FaultTruncatedList, Fraction: 0.5},
+		{Name: "d", Kind: FaultInvisible, Age: Duration(time.Minute)},
+	}, got)
+}

@@ -1,0 +1,134 @@
+package simulator
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestStateSurvivesARestart(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "cloud.json")
+	before := start(t, Config{StateFile: file})
+	mustCreate(t, before, Instance{Name: "node-1", Labels: map[string]string{"rack": "r1"}})
+	second := mustCreate(t, before, Instance{Name: "node-2"})
+	third := mustCreate(t, before, Instance{Name: "node-3"})
+	if err := before.StopInstance(t.Context(), second.ID); err != nil {
+		t.Fatal(err)
+	}
+	if err := before.TerminateInstance(t.Context(), third.ID); err != nil {
+		t.Fatal(err)
+	}
+	want, err := before.Instances(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	after := start(t, Config{StateFile: file})
+	got, err := after.Instances(t.Context())
+	diff(t, "error", nil, err)
+	diff(t, "instances", want, got)
+	diff(t, "an ID is never given again", "i-00000004", mustCreate(t, after, Instance{Name: "node-3"}).ID)
+	files, err := os.ReadDir(filepath.Dir(file))
+	if err != nil || len(files) != 1 {
+		t.Errorf("%d files are left, %v; want the state file only", len(files), err)
+	}
+}
+
+func TestTransitionsGoOnAfterARestart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		config := Config{StateFile: filepath.Join(t.TempDir(), "cloud.json"), Transition: time.Minute}
+		created := mustCreate(t, startInBubble(t, config), Instance{Name: "node-1"})
+		time.Sleep(30 * time.Second)
+		again := startInBubble(t, config)
+		for _, want := range []State{Pending, Running} {
+			got, err := again.Instance(t.Context(), created.ID)
+			diff(t, "error", nil, err)
+			diff(t, "state", want, got.State)
+			time.Sleep(30 * time.Second)
+		}
+	})
+}
+
+func TestWhatCannotBeSavedHasNotHappened(t *testing.T) {
+	directory := filepath.Join(t.TempDir(), "state")
+	if err := os.Mkdir(directory, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	c := start(t, Config{StateFile: filepath.Join(directory, "cloud.json")})
+	kept := mustCreate(t, c, Instance{Name: "node-1"})
+	if err := os.Rename(directory, directory+".away"); err != nil {
+		t.Fatal(err)
+	}
+	_, createErr := c.CreateInstance(t.Context(), Instance{Name: "node-2"})
+	_, updateErr := c.UpdateInstance(t.Context(), kept.ID, InstancePatch{Name: new("node-9")})
+	for name, err := range map[string]error{
+		"create":    createErr,
+		"update":    updateErr,
+		"stop":      c.StopInstance(t.Context(), kept.ID),
+		"terminate": c.TerminateInstance(t.Context(), kept.ID),
+	} {
+		if code(err) != CodeInternal || !strings.Contains(err.Error(), "state file") {
+			t.Errorf("%s: got %v, want an internal error about the state file", name, err)
+		}
+	}
+	got, err := c.Instances(t.Context())
+	diff(t, "error", nil, err)
+	diff(t, "instances", []Instance{kept}, got)
+
+	if err := os.Rename(directory+".away", directory); err != nil {
+		t.Fatal(err)
+	}
+	diff(t, "the next ID", "i-00000002", mustCreate(t, c, Instance{Name: "node-2"}).ID)
+}
+
+// A crash between writing and renaming leaves a temporary file, and the old state.
+func TestLeftoversOfACrashAreIgnored(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "cloud.json")
+	mustCreate(t, start(t, Config{StateFile: file}), Instance{Name: "node-1"})
+	if err := os.WriteFile(file+".123.tmp", []byte(`{"version":1,"insta`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	diff(t, "instances", []string{"node-1"}, names(t, start(t, Config{StateFile: file})))
+}
+
+func TestBrokenStateFile(t *testing.T) {
+	const good = `"id":"i-00000001","name":"a","region":"r","state":"running","addresses":[],"created":"2026-01-01T00:00:00Z"`
+	for name, row := range map[string]struct{ content, want string }{
+		"Empty":        {"", "line 1, column 1: EOF"},
+		"CutOff":       {"{\"version\":1,\n \"instances\":[{\"id\":", "line 2, column 20: unexpected EOF"},
+		"NoJSON":       {"{\n  version: 1\n}", "line 2, column 3: invalid character 'v' looking for beginning of object key string"},
+		"WrongType":    {"{\n \"version\": \"1\"}", "line 2, column 15: json: cannot unmarshal string into Go struct field savedState.version of type int"},
+		"UnknownField": {"{\"version\":1,\n\"instance\":[]}", `line 2, column 14: json: unknown field "instance"`},
+		"TwoValues":    {"{\"version\":1}\n{}", "line 2, column 1: more follows after the end of the JSON value"},
+		"OtherVersion": {`{"version":2}`, "version is 2, and this simulator reads only version 1"},
+		"NullInstance": {`{"version":1,"instances":[null]}`, "instances[0]: is null"},
+		"BadID":        {`{"version":1,"lastInstance":1,"instances":[{"id":"i-1"}]}`, `instances[0]: id: "i-1" is no instance ID`},
+		"IDAboveLast":  {`{"version":1,"lastInstance":0,"instances":[{` + good + `}]}`, "instances[0]: id: i-00000001 is above lastInstance, 0"},
+		"IDTwice":      {`{"version":1,"lastInstance":1,"instances":[{` + good + `},{` + good + `}]}`, "instances[1]: id: i-00000001 is there twice"},
+		"BadState":     {`{"version":1,"lastInstance":1,"instances":[{"id":"i-00000001","state":"gone"}]}`, `instances[0]: state: "gone" is none`},
+		"BadInstance":  {`{"version":1,"lastInstance":1,"instances":[{"id":"i-00000001","state":"running"}]}`, "instances[0]: name: must not be empty"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "cloud.json")
+			if err := os.WriteFile(file, []byte(row.content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			want := "state file " + file + ": " + row.want + "; mend it, or move it away to start with an empty cloud"
+			_, err := New(Config{StateFile: file})
+			if err == nil || err.Error() != want {
+				t.Errorf("got  %v\nwant %s", err, want)
+			}
+			left, err := os.ReadFile(file)
+			diff(t, "error", nil, err)
+			diff(t, "the file", row.content, string(left))
+		})
+	}
+	t.Run("Unreadable", func(t *testing.T) {
+		if _, err := New(Config{StateFile: t.TempDir()}); err == nil {
+			t.Error("a folder was taken for a state file")
+		}
+	})
+}
