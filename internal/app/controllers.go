@@ -6,14 +6,15 @@ import (
 
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
-	cloudprovider "k8s.io/cloud-provider"
 
+	"github.com/fairlead-k8s/fairlead/internal/cloud"
+	"github.com/fairlead-k8s/fairlead/internal/controller/node"
 	"github.com/fairlead-k8s/fairlead/internal/kube"
 )
 
 // Names of the controllers: in --controllers, in health checks, in logs.
 const (
-	NodeController          = "cloud-node-controller"
+	NodeController          = node.Name
 	NodeLifecycleController = "cloud-node-lifecycle-controller"
 	ServiceController       = "service-lb-controller"
 	RouteController         = "node-route-controller"
@@ -29,6 +30,7 @@ var controllers = table{
 		client:      "node-controller",
 		source:      "cloud-node-controller",
 		onByDefault: true,
+		start:       startNodes,
 	},
 	{
 		name:        NodeLifecycleController,
@@ -70,7 +72,8 @@ type registration struct {
 type deps struct {
 	client    kubernetes.Interface
 	informers informers.SharedInformerFactory // ours, trimmed; started later
-	cloud     cloudprovider.Interface
+	gateway   *cloud.Gateway
+	metrics   controllerMetrics
 	recorder  *kube.Recorder
 	options   *options
 }

@@ -10,6 +10,7 @@ import (
 	controllermetrics "k8s.io/component-base/metrics/prometheus/controllers"
 	"k8s.io/klog/v2"
 
+	"github.com/fairlead-k8s/fairlead/internal/cloud"
 	"github.com/fairlead-k8s/fairlead/internal/kube"
 )
 
@@ -22,6 +23,15 @@ func (p *process) lead(ctx context.Context) {
 		p.fail(err)
 		return
 	}
+	gateway, err := cloud.New(p.cloud, cloud.Config{
+		ReadTimeout: p.options.provider.readTimeout,
+		Metrics:     p.metrics.cloud,
+	})
+	if err != nil {
+		p.fail(fmt.Errorf("cloud provider %q: %w", p.options.provider.name, err))
+		return
+	}
+	p.gateway = gateway
 	started, err := p.startControllers(ctx, lasting)
 	if err != nil {
 		p.fail(err)
@@ -68,7 +78,8 @@ func (p *process) startController(ctx, lasting context.Context, r registration) 
 	return r.start(ctx, deps{
 		client:    client,
 		informers: p.informers,
-		cloud:     p.cloud,
+		gateway:   p.gateway,
+		metrics:   p.metrics,
 		recorder:  kube.NewRecorder(lasting, client, r.source),
 		options:   p.options,
 	})
@@ -80,7 +91,7 @@ func (p *process) runControllers(ctx context.Context, started []started) {
 	defer all.Wait()
 	all.Go(func() {
 		select {
-		case err := <-p.damaged:
+		case err := <-p.gateway.Damaged():
 			p.fail(err)
 		case <-ctx.Done():
 		}

@@ -10,9 +10,11 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/rest"
+	cloudprovider "k8s.io/cloud-provider"
 	"k8s.io/controller-manager/pkg/clientbuilder"
 )
 
@@ -112,16 +114,22 @@ func TestStartIntervalSpreadsTheControllers(t *testing.T) {
 	})
 }
 
+// brokenInstances panics.
+type brokenInstances struct{ cloudprovider.InstancesV2 }
+
+func (brokenInstances) InstanceMetadata(context.Context, *corev1.Node) (*cloudprovider.InstanceMetadata, error) {
+	panic("broken")
+}
+
 func TestFailuresEndTheProcess(t *testing.T) {
 	fails := func(err error) *fakeController {
 		return &fakeController{run: func(context.Context) error { return err }}
 	}
 	for _, tc := range []struct {
-		name    string
-		cloud   fakeCloud
-		known   table
-		damaged error
-		want    string
+		name  string
+		cloud fakeCloud
+		known table
+		want  string
 	}{
 		{
 			name:  "InitializePanics",
@@ -151,19 +159,22 @@ func TestFailuresEndTheProcess(t *testing.T) {
 			want:  `controller "a" ended: no reason given`,
 		},
 		{
-			name:    "ProviderIsDamaged",
-			known:   table{register("a", &fakeController{run: untilStopped})},
-			damaged: errors.New("three panics"),
-			want:    "three panics",
+			name:  "ProviderIsDamaged",
+			cloud: fakeCloud{instances: brokenInstances{}},
+			known: table{{name: "a", onByDefault: true, start: func(_ context.Context, d deps) (controller, error) {
+				return &fakeController{run: func(ctx context.Context) error {
+					for range 3 {
+						_, _ = d.gateway.Instances().Metadata(ctx, &corev1.Node{})
+					}
+					return untilStopped(ctx)
+				}}, nil
+			}}},
+			want: "the provider has panicked 3 times, last in InstanceMetadata: broken",
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				p, ctx := newTestProcess(t, &tc.cloud, tc.known)
-				damaged := make(chan error, 1)
-				if p.damaged = damaged; tc.damaged != nil {
-					damaged <- tc.damaged
-				}
 				if err := hold(ctx, nil, p.lead); err != nil {
 					t.Errorf("the work did not end: %v", err)
 				}

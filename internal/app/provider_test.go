@@ -22,7 +22,14 @@ type fakeCloud struct {
 	config       string
 	initialize   func(stop <-chan struct{})
 	setInformers func(informers.SharedInformerFactory)
+	instances    cloudprovider.InstancesV2
 }
+
+func (f *fakeCloud) InstancesV2() (cloudprovider.InstancesV2, bool) {
+	return f.instances, f.instances != nil
+}
+
+func (f *fakeCloud) Instances() (cloudprovider.Instances, bool) { return nil, false }
 
 func (f *fakeCloud) HasClusterID() bool { return !f.untagged }
 

@@ -9,11 +9,14 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/rest"
 	cloudprovider "k8s.io/cloud-provider"
+	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/component-base/version"
 	"k8s.io/controller-manager/pkg/clientbuilder"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
+	"github.com/fairlead-k8s/fairlead/internal/cloud"
+	"github.com/fairlead-k8s/fairlead/internal/controller/node"
 	"github.com/fairlead-k8s/fairlead/internal/kube"
 )
 
@@ -25,13 +28,27 @@ type process struct {
 	cloud     cloudprovider.Interface
 	informers informers.SharedInformerFactory // for our controllers
 	health    *health
-	// damaged receives what makes the provider unfit for further calls. Nil:
-	// nobody can tell.
-	damaged <-chan error
+	// gateway is the way to cloud once this replica leads and cloud has been
+	// initialised.
+	gateway *cloud.Gateway
+	metrics controllerMetrics
 	// initializing is set while the provider's Initialize has not returned.
 	initializing atomic.Bool
 	// fail ends the process, with everything that a planned stop does.
 	fail context.CancelCauseFunc
+}
+
+// controllerMetrics live as long as the process, however often it leads.
+type controllerMetrics struct {
+	cloud *cloud.Metrics
+	nodes *node.Metrics
+}
+
+func newControllerMetrics() controllerMetrics {
+	return controllerMetrics{
+		cloud: cloud.NewMetrics(legacyregistry.MustRegister),
+		nodes: node.NewMetrics(legacyregistry.MustRegister, legacyregistry.CustomMustRegister),
+	}
 }
 
 // run is the program: it returns nil after a stop that ctx asked for.
@@ -74,7 +91,7 @@ func newProcess(ctx context.Context, o *options) (*process, error) {
 	if err != nil {
 		return nil, fmt.Errorf("client of the informers: %w", err)
 	}
-	cloud, err := o.provider.build(ctx)
+	provider, err := o.provider.build(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -82,8 +99,9 @@ func newProcess(ctx context.Context, o *options) (*process, error) {
 		options:   o,
 		config:    config,
 		clients:   clients,
-		cloud:     cloud,
+		cloud:     provider,
 		informers: kube.NewInformerFactory(shared, o.controllers.resyncPeriod()),
+		metrics:   newControllerMetrics(),
 	}, nil
 }
 

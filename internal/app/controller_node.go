@@ -1,0 +1,46 @@
+package app
+
+import (
+	"context"
+	"time"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/node"
+	"github.com/fairlead-k8s/fairlead/internal/kube"
+)
+
+// stuckAfter is how much longer than the longest deadline a pass over one node
+// may take before the process is restarted.
+const stuckAfter = 5 * time.Minute
+
+// startNodes makes the controller that keeps nodes in step with instances.
+func startNodes(_ context.Context, d deps) (controller, error) {
+	instances := d.gateway.Instances()
+	if instances == nil {
+		return nil, skip("the provider offers no instances")
+	}
+	o := &d.options.node
+	return nodes{
+		Controller: node.New(node.Deps{
+			Nodes:     kube.NewNodes(d.client),
+			Informer:  d.informers.Core().V1().Nodes(),
+			Instances: instances,
+			Events:    d.recorder,
+		}, node.Config{
+			Workers:    int(o.syncs),
+			Refreshers: int(o.refreshes()),
+			Refresh:    o.statusFrequency,
+			Labels:     node.LabelPolicy{Type: o.labels.instanceType, Additional: o.labels.additional},
+			Metrics:    d.metrics.nodes,
+		}),
+		longest: d.options.provider.readTimeout + stuckAfter,
+	}, nil
+}
+
+// nodes is the controller with the limit that this process sets it.
+type nodes struct {
+	*node.Controller
+	longest time.Duration
+}
+
+// Live is a liveness.
+func (n nodes) Live() error { return n.Stuck(n.longest) }
