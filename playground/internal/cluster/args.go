@@ -37,6 +37,12 @@ func apiServerArgs(c Config, l layout, at listeners) []string {
 		"--etcd-certfile="+l.pki("server.crt"),
 		"--etcd-keyfile="+l.pki("server.key"),
 		"--client-ca-file="+l.pki("ca.crt"),
+		// Nobody speaks for others here, but components look this up and complain if it is missing.
+		"--requestheader-client-ca-file="+l.pki("ca.crt"),
+		"--requestheader-allowed-names=front-proxy-client",
+		"--requestheader-username-headers=X-Remote-User",
+		"--requestheader-group-headers=X-Remote-Group",
+		"--requestheader-extra-headers-prefix=X-Remote-Extra-",
 		"--token-auth-file="+l.tokens(),
 		"--authorization-mode=Node,RBAC",
 		"--enable-admission-plugins=NodeRestriction",

@@ -31,7 +31,7 @@ func await(ctx context.Context, what string, ready func(context.Context) error) 
 		return true, nil
 	})
 	if err != nil {
-		return fmt.Errorf("wait for %s: %w (last answer: %w)", what, context.Cause(ctx), last)
+		return fmt.Errorf("wait for %s (last answer: %w): %w", what, last, context.Cause(ctx))
 	}
 	return nil
 }

@@ -93,8 +93,8 @@ func ending(id string, m machine, known map[string]simulator.Instance) (a action
 // since a machine does not learn that somebody renamed it in the cloud.
 func beginning(i simulator.Instance, node string, machines map[string]machine) action {
 	a := action{do: boot, instance: i.ID, node: cmp.Or(node, i.Name), why: "the instance runs"}
-	if problems := validation.IsDNS1123Subdomain(a.node); len(problems) > 0 {
-		a.do, a.why = refuse, "its name cannot be a Node's: "+problems[0]
+	if len(validation.IsDNS1123Subdomain(a.node)) > 0 {
+		a.do, a.why = refuse, "only a DNS name in lower case can be a Node's"
 		return a
 	}
 	for _, id := range slices.Sorted(maps.Keys(machines)) {
