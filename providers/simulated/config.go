@@ -46,9 +46,18 @@ func parseConfig(r io.Reader) (config, error) {
 		problems = append(problems, err)
 	}
 	if len(problems) > 0 {
-		return config{}, fmt.Errorf("cloud config: %w", errors.Join(problems...))
+		return config{}, fmt.Errorf("cloud config: %w", oneLine(problems))
 	}
 	return c, nil
+}
+
+// oneLine joins errors for a log, where lines are apart.
+func oneLine(all []error) error {
+	joined := all[0]
+	for _, err := range all[1:] {
+		joined = fmt.Errorf("%w; %w", joined, err)
+	}
+	return joined
 }
 
 func readConfig(mapping *yaml.Node) (config, []error) {
@@ -97,14 +106,8 @@ func at(node *yaml.Node, format string, args ...any) error {
 }
 
 func readEndpoint(c *config, value *yaml.Node) error {
-	if value.Tag != "!!str" {
-		return fmt.Errorf("must be a URL, not %s", value.Value)
-	}
 	u, err := url.Parse(value.Value)
-	if err != nil {
-		return err
-	}
-	if (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
 		return fmt.Errorf("must be a URL such as http://127.0.0.1:7640, not %q", value.Value)
 	}
 	c.endpoint = value.Value

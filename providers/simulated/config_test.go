@@ -1,0 +1,79 @@
+package simulated
+
+import (
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// Each testdata/config/NAME.yaml is refused with the text of NAME.error.
+func TestConfigIsRefused(t *testing.T) {
+	files, err := filepath.Glob("testdata/config/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no test data: %v", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {
+			content, err := os.Open(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer content.Close()
+			_, err = New(content)
+			if err == nil {
+				t.Fatal("was accepted")
+			}
+			got := err.Error() + "\n"
+			golden := strings.TrimSuffix(file, ".yaml") + ".error"
+			if *update {
+				if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(string(want), got); d != "" {
+				t.Errorf("-want +got:\n%s", d)
+			}
+		})
+	}
+}
+
+func TestConfigIsRead(t *testing.T) {
+	for name, row := range map[string]struct {
+		text string
+		want config
+	}{
+		"EndpointAlone": {"endpoint: http://127.0.0.1:7640\n", config{endpoint: "http://127.0.0.1:7640"}},
+		"All":           {"# a comment\n---\ntimeout: 10s\npageSize: 50\nendpoint: \"https://cloud.example/sim\"\n", config{"https://cloud.example/sim", 50, 10 * time.Second}},
+		"JSON":          {`{"endpoint": "http://[::1]:1"}`, config{endpoint: "http://[::1]:1"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := parseConfig(strings.NewReader(row.text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(row.want, got, cmp.AllowUnexported(config{})); d != "" {
+				t.Errorf("-want +got:\n%s", d)
+			}
+		})
+	}
+}
+
+func TestConfigThatCannotBeRead(t *testing.T) {
+	broken := errors.New("the disk is gone")
+	if _, err := New(iotest.ErrReader(broken)); err == nil || !strings.Contains(err.Error(), broken.Error()) {
+		t.Errorf("got %v", err)
+	}
+}

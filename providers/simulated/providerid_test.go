@@ -1,0 +1,24 @@
+package simulated
+
+import "testing"
+
+func TestProviderIDRoundTrip(t *testing.T) {
+	for _, id := range []string{"i-00000001", "i-99999999", "i-100000000"} {
+		got, err := instanceID(providerID("sim-1", id))
+		diff(t, "error", nil, err)
+		diff(t, "ID", id, got)
+	}
+}
+
+// Whatever stands on a Node, it is read as one of our IDs or refused.
+func FuzzInstanceID(f *testing.F) {
+	for _, seed := range []string{"", "simulated://", "simulated://sim-1/i-00000001", "simulated://a/b/i-00000001", "simulated://sim-1/i-٣٣٣٣٣٣٣٣", "aws:///x/i-1"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		id, err := instanceID(text)
+		if (err == nil) != isInstanceID(id) {
+			t.Errorf("%q: got %q, %v", text, id, err)
+		}
+	})
+}
