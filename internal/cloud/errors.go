@@ -54,20 +54,17 @@ func (e *Error) Unwrap() error { return e.Err }
 // KindOf returns the kind of an error of this package, Failed for any other
 // and Succeeded for none.
 func KindOf(err error) Kind {
-	var e *Error
-	switch {
-	case err == nil:
+	if err == nil {
 		return Succeeded
-	case errors.As(err, &e):
-		return e.Kind
-	default:
-		return Failed
 	}
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e.Kind
+	}
+	return Failed
 }
 
 func retryAfter(err error) time.Duration {
-	var e *Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*Error](err); ok {
 		return e.RetryAfter
 	}
 	return 0

@@ -21,9 +21,11 @@ type vendor struct {
 	zones cloudprovider.Zones
 }
 
-func (v vendor) ProviderName() string                                              { return "p" }
-func (v vendor) InstancesV2() (cloudprovider.InstancesV2, bool)                    { return v.v2, v.v2 != nil }
-func (v vendor) Instances() (cloudprovider.Instances, bool)                        { return v.v1, v.v1 != nil }
+func (v vendor) ProviderName() string                           { return "p" }
+func (v vendor) InstancesV2() (cloudprovider.InstancesV2, bool) { return v.v2, v.v2 != nil }
+
+func (v vendor) Instances() (cloudprovider.Instances, bool) { return v.v1, v.v1 != nil }
+
 func (v vendor) Zones() (cloudprovider.Zones, bool)                                { return v.zones, v.zones != nil }
 func (v vendor) Initialize(cloudprovider.ControllerClientBuilder, <-chan struct{}) {}
 
@@ -69,7 +71,7 @@ func (v *oldVendor) InstanceType(context.Context, types.NodeName) (string, error
 	return "byname", v.called("InstanceType")
 }
 
-func (v *oldVendor) InstanceTypeByProviderID(_ context.Context, id string) (string, error) {
+func (v *oldVendor) InstanceTypeByProviderID(context.Context, string) (string, error) {
 	return "small", v.called("InstanceTypeByProviderID")
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -183,11 +184,11 @@ func TestCallsThatDoNotReturnAreBounded(t *testing.T) {
 		g := gateway(t, v, Config{Patience: time.Second})
 		var all sync.WaitGroup
 		for n := range 2 * maxFlights {
-			all.Go(func() { _, _ = g.Instances().Metadata(t.Context(), node(fmt.Sprint(n))) })
+			all.Go(func() { _, _ = g.Instances().Metadata(t.Context(), node(strconv.Itoa(n))) })
 		}
 		all.Wait()
 		_, err := g.Instances().Metadata(t.Context(), node("one more"))
-		if KindOf(err) != Slow || !strings.Contains(err.Error(), fmt.Sprint(maxFlights)) {
+		if KindOf(err) != Slow || !strings.Contains(err.Error(), strconv.Itoa(maxFlights)) {
 			t.Errorf("error = %v, want one that counts the calls under way", err)
 		}
 		close(release)
@@ -224,7 +225,8 @@ func TestThreePanicsAskForARestart(t *testing.T) {
 		}
 	}
 	select {
-	case <-g.Damaged():
+	case err := <-g.Damaged():
+		t.Log(err)
 	default:
 		t.Error("no restart after three panics")
 	}
@@ -251,7 +253,8 @@ func TestHangAfterAPanicAsksForARestart(t *testing.T) {
 		default:
 		}
 		select {
-		case <-g.Damaged():
+		case err := <-g.Damaged():
+			t.Log(err)
 		case <-time.After(2 * time.Minute):
 			t.Error("no restart although a call hangs after a panic")
 		}

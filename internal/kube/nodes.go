@@ -83,11 +83,11 @@ func IsStale(err error) bool {
 
 // names tells whether the API server's refusal names the field.
 func names(err error, field string) bool {
-	var refusal apierrors.APIStatus
-	if !errors.As(err, &refusal) || refusal.Status().Details == nil {
+	refusal, ok := errors.AsType[*apierrors.StatusError](err)
+	if !ok || refusal.ErrStatus.Details == nil {
 		return false
 	}
-	return slices.ContainsFunc(refusal.Status().Details.Causes, func(c metav1.StatusCause) bool { return c.Field == field })
+	return slices.ContainsFunc(refusal.ErrStatus.Details.Causes, func(c metav1.StatusCause) bool { return c.Field == field })
 }
 
 type object map[string]any

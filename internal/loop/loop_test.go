@@ -3,6 +3,7 @@ package loop
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -45,12 +46,13 @@ func TestFailingKeyComesBackWithGrowingDelays(t *testing.T) {
 
 func TestSuccessForgetsFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		fail := true
-		l := New("test", func(context.Context, string) (Result, error) { return Result{Retry: fail}, nil }, Config{})
+		var fail atomic.Bool
+		fail.Store(true)
+		l := New("test", func(context.Context, string) (Result, error) { return Result{Retry: fail.Load()}, nil }, Config{})
 		defer run(t, l)()
 		l.Add("a")
 		time.Sleep(10 * time.Second)
-		fail = false
+		fail.Store(false)
 		time.Sleep(2 * time.Minute)
 		synctest.Wait()
 		l.mu.Lock()
@@ -81,7 +83,7 @@ func TestAfterAsksForAnotherPass(t *testing.T) {
 func TestOneKeyIsNeverWorkedOnTwiceAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		busy := make(chan struct{}, 1)
-		passes := 0
+		var passes atomic.Int32
 		l := New("test", func(context.Context, string) (Result, error) {
 			select {
 			case busy <- struct{}{}:
@@ -89,7 +91,7 @@ func TestOneKeyIsNeverWorkedOnTwiceAtOnce(t *testing.T) {
 				t.Error("two workers have the same key")
 			}
 			time.Sleep(time.Second)
-			passes++
+			passes.Add(1)
 			<-busy
 			return Result{}, nil
 		}, Config{Workers: 8})
@@ -99,7 +101,7 @@ func TestOneKeyIsNeverWorkedOnTwiceAtOnce(t *testing.T) {
 			time.Sleep(100 * time.Millisecond)
 		}
 		time.Sleep(10 * time.Second)
-		if passes < 2 || passes > 4 {
+		if passes := passes.Load(); passes < 2 || passes > 4 {
 			t.Errorf("%d passes for adds over two seconds, want the adds during a pass to become one", passes)
 		}
 	})

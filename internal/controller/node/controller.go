@@ -161,9 +161,9 @@ func (c *Controller) Reconcile(ctx context.Context, name string) (loop.Result, e
 		if err != nil {
 			return loop.Result{}, err
 		}
-		result, err := c.pass(ctx, node)
-		if !kube.IsStale(err) {
-			return result, err
+		result, failure := c.pass(ctx, node)
+		if !kube.IsStale(failure) {
+			return result, failure
 		}
 		node, err = c.nodes.Live(ctx, name)
 	}

@@ -2,7 +2,7 @@ package node
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"net/http/httptest"
 	"slices"
 	"strings"
@@ -106,14 +106,15 @@ func (l *life) start() {
 	}
 }
 
-// until waits for the Node n1 to be as it should be.
-func (l *life) until(what string, holds func(*corev1.Node) bool) *corev1.Node {
+// until waits for the Node n1 to be as it should be, or for an error of
+// reading it.
+func (l *life) until(what string, holds func(*corev1.Node) bool, or ...func(error) bool) *corev1.Node {
 	l.t.Helper()
 	deadline := time.NewTimer(20 * time.Second)
 	defer deadline.Stop()
 	for {
 		node, err := l.cluster.CoreV1().Nodes().Get(l.t.Context(), "n1", metav1.GetOptions{})
-		if err == nil && holds(node) {
+		if err == nil && holds(node) || len(or) > 0 && or[0](err) {
 			return node
 		}
 		select {
@@ -232,7 +233,7 @@ func TestRestartBetweenTheTwoWrites(t *testing.T) {
 	dead := true
 	l.cluster.PrependReactor("patch", "nodes", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		if action.GetSubresource() == "" && dead {
-			return true, nil, apierrors.NewInternalError(fmt.Errorf("the connection is gone"))
+			return true, nil, apierrors.NewInternalError(errors.New("the connection is gone"))
 		}
 		return false, nil, nil
 	})
@@ -322,5 +323,24 @@ func TestHeartbeatsAreNoNews(t *testing.T) {
 				t.Errorf("hasNews = %v, want %v", got, tt.want)
 			}
 		})
+	}
+}
+
+// A Node that is gone when the conflict is looked into is forgotten.
+func TestNodeThatGoesDuringAPass(t *testing.T) {
+	l := begin(t)
+	l.cluster.PrependReactor("patch", "nodes", func(clienttesting.Action) (bool, runtime.Object, error) {
+		if err := l.cluster.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("nodes"), "", "n1"); err != nil {
+			t.Log(err) // The second attempt finds it gone.
+		}
+		return true, nil, apierrors.NewConflict(schema.GroupResource{Resource: "nodes"}, "n1", nil)
+	})
+	if _, err := l.cluster.CoreV1().Nodes().Create(t.Context(), registered(), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	l.until("gone", func(*corev1.Node) bool { return false }, apierrors.IsNotFound)
+	l.stop()
+	if diff := cmp.Diff([]string{}, l.recorded(), cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
 	}
 }

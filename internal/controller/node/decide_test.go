@@ -94,8 +94,6 @@ func with(labels map[string]string) func(*instance) {
 	return func(i *instance) { i.labels = labels }
 }
 
-func set(value string) *string { return &value }
-
 // outcome is what a test row says about a plan.
 type outcome struct {
 	Do          action
@@ -154,12 +152,12 @@ func check(t *testing.T, rows []row) {
 // place are the six labels of an instance, as one write.
 func place(edits ...func(map[string]*string)) map[string]*string {
 	labels := map[string]*string{
-		corev1.LabelInstanceType:            set("small"),
-		corev1.LabelInstanceTypeStable:      set("small"),
-		corev1.LabelFailureDomainBetaZone:   set("z1"),
-		corev1.LabelTopologyZone:            set("z1"),
-		corev1.LabelFailureDomainBetaRegion: set("r1"),
-		corev1.LabelTopologyRegion:          set("r1"),
+		corev1.LabelInstanceType:            new("small"),
+		corev1.LabelInstanceTypeStable:      new("small"),
+		corev1.LabelFailureDomainBetaZone:   new("z1"),
+		corev1.LabelTopologyZone:            new("z1"),
+		corev1.LabelFailureDomainBetaRegion: new("r1"),
+		corev1.LabelTopologyRegion:          new("r1"),
 	}
 	for _, edit := range edits {
 		edit(labels)
@@ -254,20 +252,20 @@ func TestDecideInitialisation(t *testing.T) {
 		},
 		{
 			name: "AdditionalLabelsAreSetUnlessTheUserHasThem", node: fresh(), answer: machine(with(map[string]string{"a.example.com/x": "1", "keep": "cloud"})),
-			want: released(func(o *outcome) { o.Labels["a.example.com/x"] = set("1") }),
+			want: released(func(o *outcome) { o.Labels["a.example.com/x"] = new("1") }),
 		},
 		{
 			name: "KeysOfKubernetesAreIgnored", node: fresh(),
 			answer: machine(with(map[string]string{"foo.k8s.io/y": "1", "kubernetes.io/x": "no label!", "fook8s.io/x": "1", "kubernetes.io.evil.com/x": "1"})),
 			want: released(func(o *outcome) {
-				o.Labels["fook8s.io/x"], o.Labels["kubernetes.io.evil.com/x"] = set("1"), set("1")
+				o.Labels["fook8s.io/x"], o.Labels["kubernetes.io.evil.com/x"] = new("1"), new("1")
 			}),
 		},
 		{
 			name: "AdditionalLabelsAreRecordedWhereTheyFollow", node: fresh(), policy: follows, answer: machine(with(map[string]string{"a": "1", "keep": "cloud"})),
 			want: released(func(o *outcome) {
-				o.Labels["a"] = set("1")
-				o.Annotations = map[string]*string{annotationLabels: set(`{"a":"1"}`)}
+				o.Labels["a"] = new("1")
+				o.Annotations = map[string]*string{annotationLabels: new(`{"a":"1"}`)}
 			}),
 		},
 	})
@@ -281,7 +279,7 @@ func TestDecideFollowing(t *testing.T) {
 		return want
 	}
 	size := func(size string) answer { return machine(func(i *instance) { i.size = size }) }
-	grown := map[string]*string{corev1.LabelInstanceType: set("large"), corev1.LabelInstanceTypeStable: set("large")}
+	grown := map[string]*string{corev1.LabelInstanceType: new("large"), corev1.LabelInstanceTypeStable: new("large")}
 	warned := func(reason string) outcome {
 		return outcome{Do: nothing, Why: "up to date", Events: []string{reason}}
 	}
@@ -304,15 +302,15 @@ func TestDecideFollowing(t *testing.T) {
 		},
 		{
 			name: "TypeOfTheCloudWinsOverAnEditedTwin", node: settled(label(corev1.LabelInstanceType, "edited")), answer: machine(), policy: follows,
-			want: updates("labels", func(o *outcome) { o.Labels = map[string]*string{corev1.LabelInstanceType: set("small")} }),
+			want: updates("labels", func(o *outcome) { o.Labels = map[string]*string{corev1.LabelInstanceType: new("small")} }),
 		},
 		{
 			name: "UnknownTypeLetsTheTwinFollow", node: settled(label(corev1.LabelInstanceType, "edited")), answer: size(""), policy: follows,
-			want: updates("labels", func(o *outcome) { o.Labels = map[string]*string{corev1.LabelInstanceTypeStable: set("edited")} }),
+			want: updates("labels", func(o *outcome) { o.Labels = map[string]*string{corev1.LabelInstanceTypeStable: new("edited")} }),
 		},
 		{
 			name: "NewKeysFollowTheirOldTwins", node: settled(label(corev1.LabelFailureDomainBetaZone, "z9")),
-			want: updates("labels", func(o *outcome) { o.Labels = map[string]*string{corev1.LabelTopologyZone: set("z9")} }),
+			want: updates("labels", func(o *outcome) { o.Labels = map[string]*string{corev1.LabelTopologyZone: new("z9")} }),
 		},
 		{name: "ChangedZoneIsReportedAndNotWritten", node: settled(), answer: machine(func(i *instance) { i.zone = "z2" }), policy: follows, want: warned("CloudLocationChanged")},
 		{name: "ChangedRegionIsReportedAndNotWritten", node: settled(), answer: machine(func(i *instance) { i.region = "r2" }), policy: follows, want: warned("CloudLocationChanged")},
@@ -343,7 +341,7 @@ func TestDecideFollowing(t *testing.T) {
 		{
 			name: "DifferencesAreNamedTogether", node: settled(label(corev1.LabelFailureDomainBetaZone, "z9"), shows(corev1.ConditionFalse, "X", "", noon)),
 			want: updates("labels and condition", func(o *outcome) {
-				o.Labels, o.Condition = map[string]*string{corev1.LabelTopologyZone: set("z9")}, "True Initialized"
+				o.Labels, o.Condition = map[string]*string{corev1.LabelTopologyZone: new("z9")}, "True Initialized"
 			}),
 		},
 	})

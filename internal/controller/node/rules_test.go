@@ -21,20 +21,20 @@ func TestAdditionalLabels(t *testing.T) {
 		labels      map[string]*string
 		record      *string // nil: not written; empty: removed
 	}{
-		{"MissingLabelIsSetAndRecorded", nil, nil, map[string]string{"a": "1"}, follows, map[string]*string{"a": set("1")}, set(`{"a":"1"}`)},
-		{"EqualLabelWithoutRecordIsAdopted", map[string]string{"a": "1"}, nil, map[string]string{"a": "1"}, follows, nil, set(`{"a":"1"}`)},
+		{"MissingLabelIsSetAndRecorded", nil, nil, map[string]string{"a": "1"}, follows, map[string]*string{"a": new("1")}, new(`{"a":"1"}`)},
+		{"EqualLabelWithoutRecordIsAdopted", map[string]string{"a": "1"}, nil, map[string]string{"a": "1"}, follows, nil, new(`{"a":"1"}`)},
 		{"DifferingLabelWithoutRecordIsTheUsers", map[string]string{"a": "2"}, nil, map[string]string{"a": "1"}, follows, nil, nil},
-		{"RecordedLabelFollows", map[string]string{"a": "1"}, record(`{"a":"1"}`), map[string]string{"a": "2"}, follows, map[string]*string{"a": set("2")}, set(`{"a":"2"}`)},
-		{"EditedLabelBecomesTheUsers", map[string]string{"a": "mine"}, record(`{"a":"1"}`), map[string]string{"a": "2"}, follows, nil, set("")},
-		{"LabelThatIsNoLongerOfferedGoes", map[string]string{"a": "1"}, record(`{"a":"1"}`), nil, follows, map[string]*string{"a": nil}, set("")},
-		{"EditedLabelThatIsNoLongerOfferedStays", map[string]string{"a": "mine"}, record(`{"a":"1"}`), nil, follows, nil, set("")},
-		{"RemovedLabelIsPutBack", nil, record(`{"a":"1"}`), map[string]string{"a": "1"}, follows, map[string]*string{"a": set("1")}, nil},
+		{"RecordedLabelFollows", map[string]string{"a": "1"}, record(`{"a":"1"}`), map[string]string{"a": "2"}, follows, map[string]*string{"a": new("2")}, new(`{"a":"2"}`)},
+		{"EditedLabelBecomesTheUsers", map[string]string{"a": "mine"}, record(`{"a":"1"}`), map[string]string{"a": "2"}, follows, nil, new("")},
+		{"LabelThatIsNoLongerOfferedGoes", map[string]string{"a": "1"}, record(`{"a":"1"}`), nil, follows, map[string]*string{"a": nil}, new("")},
+		{"EditedLabelThatIsNoLongerOfferedStays", map[string]string{"a": "mine"}, record(`{"a":"1"}`), nil, follows, nil, new("")},
+		{"RemovedLabelIsPutBack", nil, record(`{"a":"1"}`), map[string]string{"a": "1"}, follows, map[string]*string{"a": new("1")}, nil},
 		{"LabelInStepIsLeftAlone", map[string]string{"a": "1"}, record(`{"a":"1"}`), map[string]string{"a": "1"}, follows, nil, nil},
-		{"DamagedRecordIsNone", map[string]string{"a": "1"}, record(`{"a"`), map[string]string{"a": "2"}, follows, nil, set("")},
-		{"InvalidLabelIsSkipped", nil, nil, map[string]string{"a": "no label!", "b": "1"}, follows, map[string]*string{"b": set("1")}, set(`{"b":"1"}`)},
-		{"RecordedLabelThatBecameInvalidStays", map[string]string{"a": "1"}, record(`{"a":"1"}`), map[string]string{"a": "no label!"}, follows, nil, set("")},
+		{"DamagedRecordIsNone", map[string]string{"a": "1"}, record(`{"a"`), map[string]string{"a": "2"}, follows, nil, new("")},
+		{"InvalidLabelIsSkipped", nil, nil, map[string]string{"a": "no label!", "b": "1"}, follows, map[string]*string{"b": new("1")}, new(`{"b":"1"}`)},
+		{"RecordedLabelThatBecameInvalidStays", map[string]string{"a": "1"}, record(`{"a":"1"}`), map[string]string{"a": "no label!"}, follows, nil, new("")},
 		{"ReservedLabelIsNeverRecorded", map[string]string{"x.k8s.io/a": "1"}, nil, map[string]string{"x.k8s.io/a": "1"}, follows, nil, nil},
-		{"WithoutThePolicyNothingIsRecorded", nil, nil, map[string]string{"a": "1"}, LabelPolicy{}, map[string]*string{"a": set("1")}, nil},
+		{"WithoutThePolicyNothingIsRecorded", nil, nil, map[string]string{"a": "1"}, LabelPolicy{}, map[string]*string{"a": new("1")}, nil},
 		{"WithoutThePolicyALabelThatExistsIsTheUsers", map[string]string{"a": "1"}, record(`{"a":"1"}`), map[string]string{"a": "2"}, LabelPolicy{}, nil, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
