@@ -86,7 +86,7 @@ func (c *Client) do(ctx context.Context, method, path string, in, out any) error
 	if err != nil {
 		return err // *url.Error names the method and the URL
 	}
-	defer resp.Body.Close()
+	defer func() { _ = resp.Body.Close() }() // it has been read; there is nothing to lose
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
 	if err != nil {
 		return &url.Error{Op: method, URL: req.URL.String(), Err: fmt.Errorf("reading the answer: %w", err)}
@@ -139,7 +139,7 @@ func answeredError(resp *http.Response, body []byte) error {
 	if json.Unmarshal(body, &answered) == nil && answered.Error.Code != "" {
 		e.Code, e.Message = answered.Error.Code, answered.Error.Message
 	} else {
-		e.Message = fmt.Sprintf("%s does not answer as a simulated cloud does", resp.Request.URL.Host)
+		e.Message = resp.Request.URL.Host + " does not answer as a simulated cloud does"
 	}
 	if seconds, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil && seconds > 0 {
 		e.RetryAfter = time.Duration(seconds) * time.Second

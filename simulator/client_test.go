@@ -35,9 +35,8 @@ func TestAnswersOfWhatIsNoSimulatedCloud(t *testing.T) {
 			}))
 			t.Cleanup(server.Close)
 			_, err := NewClient(server.URL + "/").Instances(t.Context())
-			var transport *url.Error
 			if row.want == "" {
-				if !errors.As(err, &transport) {
+				if _, ok := errors.AsType[*url.Error](err); !ok {
 					t.Errorf("got %v, want a *url.Error", err)
 				}
 				return

@@ -126,8 +126,7 @@ func names(t *testing.T, c *Client) []string {
 
 // code is the code of an error that the cloud answered.
 func code(err error) string {
-	var answered *APIError
-	if errors.As(err, &answered) {
+	if answered, ok := errors.AsType[*APIError](err); ok {
 		return answered.Code
 	}
 	return ""

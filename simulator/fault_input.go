@@ -2,6 +2,7 @@ package simulator
 
 import (
 	"math"
+	"net/http"
 	"path"
 	"slices"
 	"strings"
@@ -93,48 +94,72 @@ func (f Fault) checkForeign() error {
 	return nil
 }
 
-// completed checks what belongs to the fault's own kind.
+// completed checks and completes what belongs to the fault's own kind.
 func (f Fault) completed() (Fault, error) {
 	switch f.Kind {
 	case FaultLatency:
-		if f.Latency < 0 || f.Jitter < 0 || f.Latency+f.Jitter == 0 {
-			return f, invalid("latency", "must be positive, such as 30ms")
-		}
+		return f.latency()
 	case FaultThrottle:
-		if !within(f.Rate, math.SmallestNonzeroFloat64, math.MaxFloat64) {
-			return f, invalid("rate", "must be positive: calls a second")
-		}
-		if f.Burst < 0 {
-			return f, invalid("burst", "must not be negative")
-		}
-		if f.Burst == 0 {
-			f.Burst = int(math.Ceil(min(f.Rate, math.MaxInt32)))
-		}
+		return f.throttle()
 	case FaultDenied:
-		if f.Status == 0 {
-			f.Status = 403
-		}
-		if f.Status != 401 && f.Status != 403 {
-			return f, invalid("status", "must be 401 or 403")
-		}
+		return f.denied()
 	case FaultTruncatedList:
-		if f.Match != "" {
-			return f, invalid("match", "a truncated list knows no instances; emptyList leaves single ones out")
-		}
-		if f.Fraction == 0 {
-			f.Fraction = 0.5
-		}
-		if !within(f.Fraction, 0, 1) {
-			return f, invalid("fraction", "must be between 0 and 1")
-		}
+		return f.truncatedList()
 	case FaultStale, FaultInvisible:
-		if f.Age < 0 {
-			return f, invalid("age", "must not be negative")
-		}
-		if f.Age == 0 {
-			f.Age = Duration(time.Minute)
-		}
+		return f.aged()
 	case FaultHang, FaultReset, FaultOutage, FaultError, FaultNotFound, FaultEmptyList, FaultLostReply:
+	}
+	return f, nil
+}
+
+func (f Fault) latency() (Fault, error) {
+	if f.Latency < 0 || f.Jitter < 0 || f.Latency+f.Jitter == 0 {
+		return f, invalid("latency", "must be positive, such as 30ms")
+	}
+	return f, nil
+}
+
+func (f Fault) throttle() (Fault, error) {
+	switch {
+	case !within(f.Rate, math.SmallestNonzeroFloat64, math.MaxFloat64):
+		return f, invalid("rate", "must be positive: calls a second")
+	case f.Burst < 0:
+		return f, invalid("burst", "must not be negative")
+	case f.Burst == 0:
+		f.Burst = int(math.Ceil(min(f.Rate, math.MaxInt32)))
+	}
+	return f, nil
+}
+
+func (f Fault) denied() (Fault, error) {
+	switch f.Status {
+	case 0:
+		f.Status = http.StatusForbidden
+	case http.StatusUnauthorized, http.StatusForbidden:
+	default:
+		return f, invalid("status", "must be 401 or 403")
+	}
+	return f, nil
+}
+
+func (f Fault) truncatedList() (Fault, error) {
+	switch {
+	case f.Match != "":
+		return f, invalid("match", "a truncated list knows no instances; emptyList leaves single ones out")
+	case !within(f.Fraction, 0, 1):
+		return f, invalid("fraction", "must be between 0 and 1")
+	case f.Fraction == 0:
+		f.Fraction = 0.5
+	}
+	return f, nil
+}
+
+func (f Fault) aged() (Fault, error) {
+	switch {
+	case f.Age < 0:
+		return f, invalid("age", "must not be negative")
+	case f.Age == 0:
+		f.Age = Duration(time.Minute)
 	}
 	return f, nil
 }

@@ -190,7 +190,7 @@ func (a *activeFault) befall(f *fate, now time.Time) bool {
 	case FaultNotFound:
 		f.answer = a.failure(http.StatusNotFound, CodeNotFound, "no such resource")
 	case FaultStale, FaultInvisible, FaultEmptyList, FaultTruncatedList:
-		f.view.add(a.Fault)
+		f.view = f.view.through(a.Fault)
 	case FaultLostReply:
 		f.losesReply = true
 	}

@@ -2,7 +2,6 @@ package simulator
 
 import (
 	"fmt"
-	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -73,10 +72,8 @@ func (i Instance) checked() (Instance, error) {
 	if strings.Contains(i.Region, "/") {
 		return i, invalid("region", "%q must not contain a slash: it is part of provider IDs", i.Region)
 	}
-	for _, key := range slices.Sorted(maps.Keys(i.Labels)) {
-		if key == "" {
-			return i, invalid("labels", "a key is empty")
-		}
+	if _, ok := i.Labels[""]; ok {
+		return i, invalid("labels", "a key is empty")
 	}
 	addresses := make([]Address, 0, len(i.Addresses))
 	for n, a := range i.Addresses {

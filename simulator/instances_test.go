@@ -1,6 +1,7 @@
 package simulator
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -207,11 +208,11 @@ func TestLists(t *testing.T) {
 func TestRequestBodies(t *testing.T) {
 	c := start(t, Config{})
 	for body, want := range map[string]string{
-		`{"name":"a","colour":"red"}`:   "colour: is no field of this request",
-		`{"name":7}`:                    "name: must be a string, not number",
-		`{"name":"a","addresses":{}}`:   "addresses: must be a list, not object",
-		`{"name":"a","labels":{"x":1}}`: "labels: must be a string, not number",
-		`{"name":"a","addresses":[{"type":"Hostname","addres":""}]}`: "addres: is no field of this request",
+		`{"name":"a","colour":"red"}`:                            "colour: is no field of this request",
+		`{"name":7}`:                                             "name: must be a string, not number",
+		`{"name":"a","addresses":{}}`:                            "addresses: must be a list, not object",
+		`{"name":"a","labels":{"x":1}}`:                          "labels: must be a string, not number",
+		`{"name":"a","addresses":[{"type":"Hostname","ip":""}]}`: "ip: is no field of this request",
 		`[]`:                  "body: is not one JSON object: line 1, column 1: json: cannot unmarshal array into Go value of type simulator.Instance",
 		`{"name":"a"} {}`:     "body: is not one JSON object: line 1, column 14: more follows after the end of the JSON value",
 		"{\"name\":\n\"a\",}": "body: is not one JSON object: line 2, column 5: invalid character '}' looking for beginning of object key string",
@@ -238,9 +239,8 @@ func post(t *testing.T, c *Client, body string) error {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer resp.Body.Close()
 	answer, err := io.ReadAll(resp.Body)
-	if err != nil {
+	if err := errors.Join(err, resp.Body.Close()); err != nil {
 		t.Fatal(err)
 	}
 	if resp.StatusCode == http.StatusCreated {

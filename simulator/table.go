@@ -1,6 +1,7 @@
 package simulator
 
 import (
+	"maps"
 	"slices"
 	"time"
 )
@@ -72,9 +73,7 @@ func (t *table[T]) remember(at time.Time, id string, before *T) {
 func (t *table[T]) asOf(at time.Time) *table[T] {
 	was := newTable[T]()
 	was.ids = slices.Clone(t.ids)
-	for id, row := range t.rows {
-		was.rows[id] = row
-	}
+	maps.Copy(was.rows, t.rows)
 	for _, c := range slices.Backward(t.past) {
 		if !c.at.After(at) {
 			break

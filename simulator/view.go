@@ -27,7 +27,8 @@ func matches(pattern, name string) bool {
 	return err == nil && ok
 }
 
-func (v *view) add(f Fault) {
+// through is the view through one fault more.
+func (v view) through(f Fault) view {
 	l := lens{match: f.Match, age: time.Duration(f.Age), fraction: f.Fraction}
 	switch f.Kind {
 	case FaultStale:
@@ -40,6 +41,7 @@ func (v *view) add(f Fault) {
 		v.truncated = append(v.truncated, l)
 	case FaultLatency, FaultHang, FaultReset, FaultThrottle, FaultOutage, FaultDenied, FaultError, FaultNotFound, FaultLostReply:
 	}
+	return v
 }
 
 // hides reports whether an instance is too young to be seen.

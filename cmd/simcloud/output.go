@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -34,8 +35,12 @@ func (s *session) printInstance(out io.Writer, i simulator.Instance) error {
 		return printJSON(out, i)
 	}
 	rows := [][]string{
-		{"ID:", i.ID}, {"Name:", i.Name}, {"State:", string(i.State)}, {"Type:", i.Type},
-		{"Zone:", i.Zone}, {"Region:", i.Region},
+		{"ID:", i.ID},
+		{"Name:", i.Name},
+		{"State:", string(i.State)},
+		{"Type:", i.Type},
+		{"Zone:", i.Zone},
+		{"Region:", i.Region},
 	}
 	for n, a := range i.Addresses {
 		rows = append(rows, []string{heading(n, "Addresses:"), string(a.Type) + "=" + a.Address})
@@ -86,11 +91,23 @@ func orNone(text, none string) string {
 }
 
 func printTable(out io.Writer, rows [][]string) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	var text bytes.Buffer
+	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	for _, row := range rows {
-		fmt.Fprintln(w, strings.TrimRight(strings.Join(row, "\t"), "\t")) // Flush reports the error
+		if _, err := fmt.Fprintln(w, strings.Join(row, "\t")); err != nil {
+			return err
+		}
 	}
-	return w.Flush()
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	for line := range strings.Lines(text.String()) {
+		// An empty last column leaves spaces behind.
+		if _, err := fmt.Fprintln(out, strings.TrimRight(line, " \n")); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func printJSON(out io.Writer, value any) error {

@@ -84,7 +84,7 @@ func (o serveOptions) run(ctx context.Context, out io.Writer) error {
 	if err := o.setVerbosity(); err != nil {
 		return err
 	}
-	address, err := listenAddress(o.listen, o.allowRemote)
+	address, err := o.address()
 	if err != nil {
 		return fmt.Errorf("--listen: %w", err)
 	}
@@ -141,18 +141,18 @@ func (o serveOptions) setVerbosity() error {
 	return flags.Set("v", strconv.Itoa(o.verbosity))
 }
 
-// listenAddress refuses what other machines can reach: whoever reaches the
-// cloud is its operator.
-func listenAddress(address string, remote bool) (string, error) {
-	host, _, err := net.SplitHostPort(address)
+// address refuses what other machines can reach: whoever reaches the cloud is
+// its operator.
+func (o serveOptions) address() (string, error) {
+	host, _, err := net.SplitHostPort(o.listen)
 	if err != nil {
 		return "", fmt.Errorf("%w; give an address and a port, such as %s", err, defaultAddress)
 	}
-	if remote || host == "localhost" {
-		return address, nil
+	if o.allowRemote || host == "localhost" {
+		return o.listen, nil
 	}
 	if ip, err := netip.ParseAddr(host); err != nil || !ip.IsLoopback() {
 		return "", fmt.Errorf("%q is no loopback address; --allow-remote lets other machines in, without any authentication", host)
 	}
-	return address, nil
+	return o.listen, nil
 }

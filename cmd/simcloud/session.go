@@ -116,7 +116,7 @@ const completionPatience = time.Second
 // suggest asks the cloud for words that an argument can be. Without a cloud
 // there are none.
 func (s *session) suggest(ask func(context.Context, *simulator.Client) ([]string, error)) cobra.CompletionFunc {
-	return func(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	return func(c *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 		client, err := s.client()
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp

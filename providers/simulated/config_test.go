@@ -1,6 +1,7 @@
 package simulated
 
 import (
+	"bytes"
 	"errors"
 	"flag"
 	"os"
@@ -23,12 +24,11 @@ func TestConfigIsRefused(t *testing.T) {
 	}
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {
-			content, err := os.Open(file)
+			content, err := os.ReadFile(file)
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer content.Close()
-			_, err = New(content)
+			_, err = New(bytes.NewReader(content))
 			if err == nil {
 				t.Fatal("was accepted")
 			}

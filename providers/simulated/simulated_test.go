@@ -88,8 +88,10 @@ func TestMetadata(t *testing.T) {
 	f.create(t, simulator.Instance{
 		Name: "node-1", Zone: "sim-1b", Type: "large",
 		Addresses: []simulator.Address{
-			{Type: simulator.ExternalIP, Address: "203.0.113.1"}, {Type: simulator.InternalIP, Address: "fd00::1"},
-			{Type: simulator.Hostname, Address: "node-1"}, {Type: simulator.InternalIP, Address: "127.0.1.1"},
+			{Type: simulator.ExternalIP, Address: "203.0.113.1"},
+			{Type: simulator.InternalIP, Address: "fd00::1"},
+			{Type: simulator.Hostname, Address: "node-1"},
+			{Type: simulator.InternalIP, Address: "127.0.1.1"},
 		},
 		Labels: map[string]string{"rack": "r1", "kubernetes.io/odd": "not a value!"},
 	})
@@ -97,8 +99,10 @@ func TestMetadata(t *testing.T) {
 	want := &cloudprovider.InstanceMetadata{
 		ProviderID: "simulated://sim-1/i-00000001", InstanceType: "large", Zone: "sim-1b", Region: "sim-1",
 		NodeAddresses: []corev1.NodeAddress{
-			{Type: corev1.NodeExternalIP, Address: "203.0.113.1"}, {Type: corev1.NodeInternalIP, Address: "fd00::1"},
-			{Type: corev1.NodeHostName, Address: "node-1"}, {Type: corev1.NodeInternalIP, Address: "127.0.1.1"},
+			{Type: corev1.NodeExternalIP, Address: "203.0.113.1"},
+			{Type: corev1.NodeInternalIP, Address: "fd00::1"},
+			{Type: corev1.NodeHostName, Address: "node-1"},
+			{Type: corev1.NodeInternalIP, Address: "127.0.1.1"},
 		},
 		AdditionalLabels: map[string]string{"rack": "r1", "kubernetes.io/odd": "not a value!"},
 	}
