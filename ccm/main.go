@@ -2,6 +2,7 @@ package ccm
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
@@ -13,9 +14,20 @@ import (
 // SIGTERM or SIGINT and ends the process, with 0 if it stopped as asked. A
 // second signal ends it at once.
 func Main() {
-	ctx, restore := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	context.AfterFunc(ctx, restore)
 	cmd := NewCommand(Options{})
-	cmd.SetContext(ctx)
+	cmd.SetContext(untilSignal())
 	os.Exit(cli.Run(cmd))
+}
+
+// untilSignal returns a context that the first signal ends.
+func untilSignal() context.Context {
+	ctx, stop := context.WithCancelCause(context.Background())
+	received := make(chan os.Signal, 2)
+	signal.Notify(received, syscall.SIGINT, syscall.SIGTERM)
+	go func() {
+		stop(fmt.Errorf("signal: %v", <-received))
+		<-received
+		os.Exit(1)
+	}()
+	return ctx
 }

@@ -52,7 +52,7 @@ func (o *clientOptions) show(c *configuration) {
 func (o *clientOptions) restConfig() (*rest.Config, error) {
 	config, err := clientcmd.BuildConfigFromFlags(o.master, o.kubeconfig)
 	if err != nil {
-		return nil, fmt.Errorf("client of the API server: %w", err)
+		return nil, fmt.Errorf("--kubeconfig, --master: %w", err)
 	}
 	config.DisableCompression = true
 	config.ContentType = o.contentType

@@ -21,18 +21,18 @@ func newControllerOptions(known table) controllerOptions {
 }
 
 func (o *controllerOptions) addFlags(sections *cliflag.NamedFlagSets) {
-	var names, off []string
+	var names []string
 	for _, r := range o.known {
-		names = append(names, r.name)
+		name := r.name
 		if !r.onByDefault {
-			off = append(off, r.name)
+			name += " (off by default)"
 		}
+		names = append(names, name)
 	}
 	fs := sections.FlagSet("generic")
-	fs.StringSliceVar(&o.chosen, "controllers", o.chosen, fmt.Sprintf(
+	fs.StringSliceVar(&o.chosen, "controllers", o.chosen,
 		"Controllers to run: 'foo' runs foo, '-foo' does not, '*' runs all that are on by default. "+
-			"The first entry for a controller counts.\nAll controllers: %s\nOff by default: %s",
-		strings.Join(names, ", "), strings.Join(off, ", ")))
+			"The first entry for a controller counts.\nAll controllers: "+strings.Join(names, ", "))
 	fs.DurationVar(&o.resync, "min-resync-period", o.resync,
 		"Informers hand all objects to the controllers again after this time; the exact time is chosen at start, up to twice as long. 0 turns it off.")
 	fs.DurationVar(&o.startInterval, "controller-start-interval", o.startInterval,

@@ -1,0 +1,102 @@
+package ccm_test
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+
+	cloudprovider "k8s.io/cloud-provider"
+
+	"github.com/fairlead-k8s/fairlead/ccm"
+)
+
+// asDaemon makes the test binary a daemon: the value is what its provider does
+// when it is initialised.
+const asDaemon = "FAIRLEAD_TEST_DAEMON"
+
+func TestMain(m *testing.M) {
+	if does := os.Getenv(asDaemon); does != "" {
+		cloudprovider.RegisterCloudProvider("test", func(io.Reader) (cloudprovider.Interface, error) {
+			return &cloud{does: does}, nil
+		})
+		ccm.Main()
+	}
+	os.Exit(m.Run())
+}
+
+type cloud struct {
+	cloudprovider.Interface
+	does string
+}
+
+func (*cloud) HasClusterID() bool { return true }
+
+func (c *cloud) Initialize(cloudprovider.ControllerClientBuilder, <-chan struct{}) {
+	fmt.Println("initialising")
+	switch c.does {
+	case "hang":
+		select {}
+	case "panic":
+		panic("broken")
+	}
+}
+
+func TestEndOfTheProcess(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		does string
+		// signals are sent one after the other; the daemon writes a line for
+		// each stop that it notices.
+		signals []syscall.Signal
+		want    int // exit code
+	}{
+		{"TerminatedEndsWell", "return", []syscall.Signal{syscall.SIGTERM}, 0},
+		{"InterruptedEndsWell", "return", []syscall.Signal{syscall.SIGINT}, 0},
+		{"SecondSignalEndsAtOnce", "hang", []syscall.Signal{syscall.SIGTERM, syscall.SIGTERM}, 1},
+		{"FailureIsAnError", "panic", nil, 1},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			cmd := exec.CommandContext(t.Context(), os.Args[0], "--cloud-provider=test", "--leader-elect=false", "--secure-port=0", "--master=http://127.0.0.1:1")
+			cmd.Env = append(os.Environ(), asDaemon+"="+tc.does)
+			output, err := cmd.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			cmd.Stderr = cmd.Stdout
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			lines := bufio.NewScanner(output)
+			skipTo(lines, "initialising")
+			for _, signal := range tc.signals {
+				if err := cmd.Process.Signal(signal); err != nil {
+					t.Fatal(err)
+				}
+				skipTo(lines, "Stopping")
+			}
+			if skipTo(lines, "still in flight") {
+				t.Error("the daemon waited for the provider that hangs")
+			}
+			_ = cmd.Wait() // its error is the exit code
+			if got := cmd.ProcessState.ExitCode(); got != tc.want {
+				t.Errorf("got exit code %d, want %d", got, tc.want)
+			}
+		})
+	}
+}
+
+// skipTo reads up to the line that contains text. It says whether there is one
+// before the end of the output.
+func skipTo(lines *bufio.Scanner, text string) bool {
+	for lines.Scan() {
+		if strings.Contains(lines.Text(), text) {
+			return true
+		}
+	}
+	return false
+}
