@@ -1,0 +1,142 @@
+package proxy
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"time"
+
+	"k8s.io/utils/clock"
+)
+
+// Proxy is one proxy. Its methods are safe for concurrent use.
+type Proxy struct {
+	url    string
+	ca     []byte // nil: serves http
+	server *http.Server
+	back   *http.Transport
+	book   book
+	ended  chan struct{} // closed when Serve has returned
+}
+
+// Start returns a proxy before the server at the URL, which serves on a
+// loopback port of its own: TLS if the server does. The server's certificate
+// must be signed by serverCA (PEM), which is ignored for http.
+func Start(ctx context.Context, server string, serverCA []byte) (*Proxy, error) {
+	target, err := url.Parse(server)
+	if err != nil {
+		return nil, fmt.Errorf("proxy: %w", err)
+	}
+	var config net.ListenConfig
+	listener, err := config.Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("proxy: %w", err)
+	}
+	p := &Proxy{url: target.Scheme + "://" + listener.Addr().String(), book: book{clock: clock.RealClock{}}, ended: make(chan struct{})}
+	p.back = &http.Transport{ForceAttemptHTTP2: true, MaxIdleConnsPerHost: 100}
+	p.server = &http.Server{Handler: p.handler(target), ErrorLog: silent(), ReadHeaderTimeout: time.Minute}
+	serve := func() error { return p.server.Serve(listener) }
+	if target.Scheme == "https" {
+		if err := p.secure(serverCA); err != nil {
+			return nil, errors.Join(err, listener.Close())
+		}
+		serve = func() error { return p.server.ServeTLS(listener, "", "") }
+	}
+	go func() {
+		defer close(p.ended)
+		_ = serve() // Only Close ends it.
+	}()
+	return p, nil
+}
+
+func (p *Proxy) secure(serverCA []byte) error {
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(serverCA) {
+		return errors.New("proxy: the server's CA is no PEM certificate")
+	}
+	p.back.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
+	certificate, ca, err := selfSigned(p.book.clock.Now())
+	if err != nil {
+		return err
+	}
+	p.ca = ca
+	p.server.TLSConfig = &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}
+	return nil
+}
+
+// URL is where the proxy serves.
+func (p *Proxy) URL() string { return p.url }
+
+// CA is the certificate (PEM) that clients check the proxy's by; nil for http.
+func (p *Proxy) CA() []byte { return p.ca }
+
+// Close cuts all that is under way and ends the proxy.
+func (p *Proxy) Close() error {
+	p.book.cutAll()
+	err := p.server.Close()
+	<-p.ended
+	p.back.CloseIdleConnections()
+	return err
+}
+
+type trapKey struct{}
+
+func (p *Proxy) handler(target *url.URL) http.Handler {
+	forward := &httputil.ReverseProxy{
+		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target) },
+		Transport:     p.back,
+		FlushInterval: -1, // a watch must not wait for a full buffer
+		ErrorLog:      silent(),
+		ModifyResponse: func(answer *http.Response) error {
+			t, ok := answer.Request.Context().Value(trapKey{}).(*Trap)
+			if !ok {
+				return nil
+			}
+			return t.holdReply()
+		},
+		// What goes wrong behind the proxy looks like a broken network.
+		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		entry, trap := p.book.enter(r)
+		defer p.book.leave(entry)
+		if trap == nil {
+			forward.ServeHTTP(w, r)
+			return
+		}
+		r, done := detached(r)
+		defer done()
+		if trap.at == Before && !trap.spring() {
+			panic(http.ErrAbortHandler)
+		}
+		if trap.at == After {
+			r = r.WithContext(context.WithValue(r.Context(), trapKey{}, trap))
+		}
+		forward.ServeHTTP(w, r)
+	})
+}
+
+// detached is the request with all that it needs to go on without its sender.
+func detached(r *http.Request) (free *http.Request, done context.CancelFunc) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		panic(http.ErrAbortHandler) // The sender has not sent it whole.
+	}
+	// Not WithoutCancel alone: where a context cannot end, ReverseProxy watches
+	// the sender by itself.
+	ctx, done := context.WithCancel(context.WithoutCancel(r.Context()))
+	free = r.WithContext(ctx)
+	free.Body = io.NopCloser(bytes.NewReader(body))
+	return free, done
+}
+
+func silent() *log.Logger { return log.New(io.Discard, "", 0) }
