@@ -36,6 +36,10 @@ type cloud struct {
 
 func (*cloud) HasClusterID() bool { return true }
 
+func (*cloud) InstancesV2() (cloudprovider.InstancesV2, bool) { return nil, false }
+
+func (*cloud) Instances() (cloudprovider.Instances, bool) { return nil, false }
+
 func (c *cloud) Initialize(cloudprovider.ControllerClientBuilder, <-chan struct{}) {
 	fmt.Println("initialising")
 	switch c.does {
