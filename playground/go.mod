@@ -144,7 +144,7 @@ require (
 	k8s.io/apimachinery v0.37.1
 	k8s.io/apiserver v0.37.1 // indirect
 	k8s.io/client-go v0.37.1
-	k8s.io/cloud-provider v0.37.1 // indirect
+	k8s.io/cloud-provider v0.37.1
 	k8s.io/cluster-bootstrap v0.0.0 // indirect
 	k8s.io/component-base v0.37.1
 	k8s.io/component-helpers v0.37.1 // indirect

@@ -5,6 +5,7 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"os"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,6 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/fairlead-k8s/fairlead/playground/internal/await"
 	"github.com/fairlead-k8s/fairlead/playground/internal/child"
 	"github.com/fairlead-k8s/fairlead/playground/internal/ports"
 	"github.com/fairlead-k8s/fairlead/playground/internal/progress"
@@ -33,6 +35,12 @@ type Cluster struct {
 
 // New returns a control plane whose processes are children; nothing runs yet.
 func New(config Config, children *supervisor.Supervisor) *Cluster {
+	if len(config.PodCIDRs) == 0 {
+		config.PodCIDRs = []netip.Prefix{netip.MustParsePrefix(DefaultPodCIDR)}
+	}
+	if len(config.ServiceCIDRs) == 0 {
+		config.ServiceCIDRs = []netip.Prefix{netip.MustParsePrefix(DefaultServiceCIDR)}
+	}
 	return &Cluster{config: config, layout: layout{config.DataDir}, children: children}
 }
 
@@ -106,7 +114,7 @@ func (c *Cluster) KillNode(ctx context.Context, name string) error {
 
 // AwaitNodes returns when a Node of each of the names is registered.
 func (c *Cluster) AwaitNodes(ctx context.Context, names []string) error {
-	return await(ctx, "the Nodes", func(ctx context.Context) error {
+	return await.Until(ctx, "the Nodes", func(ctx context.Context) error {
 		for _, name := range names {
 			if _, err := c.client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{}); err != nil {
 				return err
@@ -156,7 +164,7 @@ func (c *Cluster) startEtcd(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return await(ctx, child.Etcd, probe("/health"))
+	return await.Until(ctx, child.Etcd, probe("/health"))
 }
 
 func (c *Cluster) startAPIServer(ctx context.Context) error {
@@ -168,7 +176,7 @@ func (c *Cluster) startAPIServer(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := await(ctx, child.APIServer, probe("/readyz")); err != nil {
+	if err := await.Until(ctx, child.APIServer, probe("/readyz")); err != nil {
 		return err
 	}
 	return grantAccess(ctx, c.client)
@@ -187,11 +195,11 @@ func (c *Cluster) startControllers(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := await(ctx, child.Scheduler, probe("/readyz")); err != nil {
+	if err := await.Until(ctx, child.Scheduler, probe("/readyz")); err != nil {
 		return err
 	}
 	// Pods need it, and it shows that the controllers run.
-	return await(ctx, child.ControllerManager, func(ctx context.Context) error {
+	return await.Until(ctx, child.ControllerManager, func(ctx context.Context) error {
 		_, err := c.client.CoreV1().ServiceAccounts(metav1.NamespaceDefault).Get(ctx, "default", metav1.GetOptions{})
 		return err
 	})

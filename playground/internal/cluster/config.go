@@ -10,13 +10,20 @@ import (
 	"k8s.io/utils/clock"
 )
 
+// The networks of a cluster that is not told any.
+const (
+	DefaultPodCIDR     = "10.244.0.0/16"
+	DefaultServiceCIDR = "10.96.0.0/16"
+)
+
 // Config says what kind of control plane to run.
 type Config struct {
 	// Executable is the playground itself, which each child runs.
 	Executable string
 	// DataDir holds all files. What an earlier control plane has left there is continued.
 	DataDir string
-	// PodCIDRs and ServiceCIDRs are the cluster's networks: one of each, or two of different families.
+	// PodCIDRs and ServiceCIDRs are the cluster's networks: one of each, or two of different families. None means the
+	// default.
 	PodCIDRs, ServiceCIDRs []netip.Prefix
 	// AuditLog makes the API server write down each request.
 	AuditLog bool

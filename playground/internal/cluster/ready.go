@@ -5,36 +5,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"time"
 
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 )
-
-const (
-	probePeriod  = 100 * time.Millisecond
-	probeTimeout = 5 * time.Second
-)
-
-// await asks until ready says yes. When ctx ends first, the error tells why it ended and what the last answer was.
-func await(ctx context.Context, what string, ready func(context.Context) error) error {
-	var last error
-	err := wait.PollUntilContextCancel(ctx, probePeriod, true, func(ctx context.Context) (bool, error) {
-		ctx, cancel := context.WithTimeout(ctx, probeTimeout)
-		defer cancel()
-		if err := ready(ctx); err != nil {
-			if last == nil || context.Cause(ctx) == nil { // a cut call says less than the one before it
-				last = err
-			}
-			return false, nil
-		}
-		return true, nil
-	})
-	if err != nil {
-		return fmt.Errorf("wait for %s (last answer: %w): %w", what, last, context.Cause(ctx))
-	}
-	return nil
-}
 
 // probe returns a maker of questions to server: each asks whether a path answers with 200.
 func (c *Cluster) probe(server string, tls rest.TLSClientConfig) (func(path string) func(context.Context) error, error) {

@@ -22,9 +22,10 @@ type clusterFlags struct {
 }
 
 func (f *clusterFlags) add(flags *pflag.FlagSet) {
-	flags.StringVar(&f.podCIDRs, "cluster-cidr", "10.244.0.0/16",
+	flags.StringVar(&f.podCIDRs, "cluster-cidr", cluster.DefaultPodCIDR,
 		"network of the pods; two of different families, with a comma between, make a dual-stack cluster")
-	flags.StringVar(&f.serviceCIDRs, "service-cidr", "10.96.0.0/16", "network of the Services; one, or one of each family")
+	flags.StringVar(&f.serviceCIDRs, "service-cidr", cluster.DefaultServiceCIDR,
+		"network of the Services; one, or one of each family")
 	flags.BoolVar(&f.auditLog, "audit-log", false, "write each request to the API server down, in audit.log of the data folder")
 	flags.DurationVar(&f.gracePeriod, "node-monitor-grace-period", 0,
 		"how long a kubelet may be silent before its Node turns Unknown (default: kube-controller-manager's own)")

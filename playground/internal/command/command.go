@@ -39,6 +39,6 @@ func New(clock clock.WithTicker) *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true, // main prints it
 	}
-	root.AddCommand(newUp(clock), newStatus(), newStop(), newStart(), newRestart(), component.NewCommand())
+	root.AddCommand(newUp(clock), newDemo(clock), newStatus(), newStop(), newStart(), newRestart(), component.NewCommand())
 	return root
 }

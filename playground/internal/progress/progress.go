@@ -4,15 +4,17 @@ package progress
 import (
 	"fmt"
 	"io"
-	"time"
+	"sync"
 
 	"k8s.io/utils/clock"
 )
 
 // Steps prints one line for each step that is done.
 type Steps struct {
-	out   io.Writer
 	clock clock.PassiveClock
+
+	mu  sync.Mutex
+	out io.Writer // guarded by mu
 }
 
 // To returns Steps that are printed on out.
@@ -23,19 +25,27 @@ func To(out io.Writer, clock clock.PassiveClock) *Steps {
 // Do runs step and prints, once it has succeeded, what has been reached. A step that fails prints nothing: its error
 // says more.
 func (s *Steps) Do(reached string, step func() error) error {
+	return s.Find(func() (string, error) { return reached, step() })
+}
+
+// Find is Do for a step that says itself what it has reached.
+func (s *Steps) Find(step func() (reached string, err error)) error {
 	began := s.clock.Now()
-	if err := step(); err != nil {
+	reached, err := step()
+	if err != nil {
 		return err
 	}
-	s.line(s.clock.Since(began), reached)
+	s.print(fmt.Sprintf("%6.1f s", s.clock.Since(began).Seconds()), reached)
 	return nil
 }
 
 // Note prints something that took no time.
 func (s *Steps) Note(format string, args ...any) {
-	fmt.Fprintf(s.out, "         %s\n", fmt.Sprintf(format, args...))
+	s.print("", fmt.Sprintf(format, args...))
 }
 
-func (s *Steps) line(took time.Duration, what string) {
-	fmt.Fprintf(s.out, "%6.1f s  %s\n", took.Seconds(), what)
+func (s *Steps) print(took, what string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	fmt.Fprintf(s.out, "%8s  %s\n", took, what)
 }

@@ -1,0 +1,51 @@
+package command
+
+import (
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/utils/clock"
+
+	"github.com/fairlead-k8s/fairlead/playground/internal/demo"
+)
+
+func newDemo(clock clock.WithTicker) *cobra.Command {
+	o := demo.Options{Clock: clock}
+	cmd := &cobra.Command{
+		Use:   "demo",
+		Short: "Show a cloud-controller-manager at work: control plane, simulated cloud and three nodes",
+		Long: `Show a cloud-controller-manager at work.
+
+Three instances of a simulated cloud register as nodes, each with the taint that keeps pods away. A pod has to wait.
+Then the cloud-controller-manager starts, initialises the nodes, and the pod runs. All of it keeps running until Ctrl-C,
+for you to play with; with --check it is checked, and ends.`,
+		Example: `  playground demo
+  playground demo --check --simcloud bin/simcloud --ccm bin/cloud-controller-manager`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			executable, err := os.Executable()
+			if err != nil {
+				return err
+			}
+			o.Playground, o.Out = executable, cmd.OutOrStdout()
+			for _, neighbour := range []struct {
+				path *string
+				name string
+			}{{&o.Simcloud, "simcloud"}, {&o.CCM, "cloud-controller-manager"}} {
+				if *neighbour.path == "" {
+					*neighbour.path = filepath.Join(filepath.Dir(executable), neighbour.name)
+				}
+			}
+			return demo.Run(cmd.Context(), o)
+		},
+	}
+	f := cmd.Flags()
+	f.BoolVar(&o.Check, "check", false, "check what is shown, print it, and end: with an error if something is not as it should be")
+	f.StringVar(&o.Simcloud, "simcloud", "", "the simulated cloud's executable (default: beside this one)")
+	f.StringVar(&o.CCM, "ccm", "", "the cloud-controller-manager's executable (default: beside this one)")
+	f.StringVar(&o.DataDir, "data-dir", "", "folder for all files, which is kept (default: a temporary folder)")
+	f.DurationVar(&o.Timeout, "timeout", 5*time.Minute, "how long it may take until all is shown")
+	return cmd
+}

@@ -1,0 +1,66 @@
+package demo
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+const autopsyTimeout = 10 * time.Second
+
+// autopsy is what there is to see when a scene has failed: what the API server says, and the ends of the logs of those
+// who had a part in it. It is for a person, so what cannot be read is said and not returned.
+func (d *demo) autopsy(ctx context.Context, children []string) string {
+	// The context may be what ended the scene.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), autopsyTimeout)
+	defer cancel()
+	var b strings.Builder
+	if d.cluster.Client() != nil {
+		d.describe(ctx, &b)
+	}
+	for _, name := range children {
+		fmt.Fprintf(&b, "The end of the log of %s:\n%s\n\n", name, d.session.Children.LogTail(name))
+	}
+	return b.String()
+}
+
+// describe writes what `kubectl describe` would say, in short.
+func (d *demo) describe(ctx context.Context, b *strings.Builder) {
+	core := d.cluster.Client().CoreV1()
+	nodes, err := core.Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		fmt.Fprintf(b, "The API server does not answer: %v\n\n", err)
+		return
+	}
+	for _, n := range nodes.Items {
+		fmt.Fprintf(b, "Node %s: provider ID %q, addresses [%s], taints %v\n", n.Name, n.Spec.ProviderID, nodeAddresses(n), taintKeys(n))
+		for _, c := range n.Status.Conditions {
+			fmt.Fprintf(b, "  %s=%s %s: %s\n", c.Type, c.Status, c.Reason, c.Message)
+		}
+	}
+	if pod, err := d.pod(ctx); err == nil {
+		fmt.Fprintf(b, "%s\n", podLine(pod))
+	}
+	events, err := core.Events(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		fmt.Fprintf(b, "Events: %v\n", err)
+		return
+	}
+	fmt.Fprintln(b, "Events:")
+	for _, e := range events.Items {
+		fmt.Fprintf(b, "  %s %s %s: %s\n", strings.ToLower(e.InvolvedObject.Kind), e.InvolvedObject.Name, e.Reason, e.Message)
+	}
+	fmt.Fprintln(b)
+}
+
+func taintKeys(n corev1.Node) []string {
+	var keys []string
+	for _, t := range n.Spec.Taints {
+		keys = append(keys, t.Key)
+	}
+	return keys
+}

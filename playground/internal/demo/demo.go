@@ -1,0 +1,129 @@
+// Package demo shows what Fairlead does, on one machine: a simulated cloud, a real control plane whose kubelets follow
+// the cloud's instances, and the cloud-controller-manager between the two. What a person sees is checked as well, so
+// that the demo is a test.
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/fairlead-k8s/fairlead/playground/internal/cluster"
+	"github.com/fairlead-k8s/fairlead/playground/internal/ports"
+	"github.com/fairlead-k8s/fairlead/playground/internal/progress"
+	"github.com/fairlead-k8s/fairlead/playground/internal/session"
+	"github.com/fairlead-k8s/fairlead/simulator"
+)
+
+// Options say what the demo runs and for whom.
+type Options struct {
+	// Playground, Simcloud and CCM are the executables.
+	Playground, Simcloud, CCM string
+	// DataDir holds all files; a temporary folder if empty.
+	DataDir string
+	// Check makes the demo check what it shows, and end.
+	Check bool
+	// Timeout is how long it may take until all is shown.
+	Timeout time.Duration
+	Out     io.Writer
+	Clock   clock.WithTicker
+}
+
+// demo is one showing.
+type demo struct {
+	Options
+	session *session.Session
+	cluster *cluster.Cluster
+	steps   *progress.Steps
+	ports   ports.Picker
+	// background runs work for as long as the session lasts, which is longer than the showing.
+	background func(work func(context.Context) error)
+
+	cloud    *simulator.Client
+	cloudURL string
+	seen     facts
+}
+
+// Run shows the demo until ctx ends or, with Check, until all is shown. Its error says what a person would not have
+// seen.
+func Run(ctx context.Context, o Options) error {
+	return session.Run(ctx, o.DataDir, func(ctx context.Context, s *session.Session) error {
+		d := &demo{Options: o, session: s, steps: progress.To(o.Out, o.Clock)}
+		d.background = func(work func(context.Context) error) { s.Go(func() error { return work(ctx) }) }
+		d.cluster = cluster.New(cluster.Config{Executable: o.Playground, DataDir: s.DataDir, Clock: o.Clock}, s.Children)
+		d.printf("Three instances of a simulated cloud become nodes of a real Kubernetes control plane.\n\n")
+		if err := d.show(ctx); err != nil {
+			return err
+		}
+		d.printf("\n%s", d.seen.table())
+		if o.Check {
+			return d.check()
+		}
+		d.printf("%s", d.hints())
+		<-ctx.Done()
+		if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
+			return cause
+		}
+		return nil
+	})
+}
+
+// show goes through the scenes. If one of them fails, it shows what there is to see of the reason.
+func (d *demo) show(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, d.Timeout, fmt.Errorf("not done after %s (--timeout)", d.Timeout))
+	defer cancel()
+	for _, scene := range d.scenes() {
+		if err := scene.play(ctx); err != nil {
+			d.printf("\n%s", d.autopsy(ctx, scene.children))
+			return err
+		}
+	}
+	return nil
+}
+
+// check prints each fact and whether it is as it should be.
+func (d *demo) check() error {
+	wrong := 0
+	d.printf("\n")
+	for _, c := range d.seen.checks() {
+		if c.problem != "" {
+			wrong++
+			d.printf("WRONG  %s: %s\n", c.what, c.problem)
+			continue
+		}
+		d.printf("ok     %s\n", c.what)
+	}
+	if wrong > 0 {
+		return fmt.Errorf("%d things are not as they should be", wrong)
+	}
+	d.printf("\nAll is as it should be.\n")
+	return nil
+}
+
+func (d *demo) hints() string {
+	e := d.cluster.Endpoints()
+	return fmt.Sprintf(`
+It all keeps running. Try in another terminal:
+
+  export KUBECONFIG=%[1]s
+  export SIMCLOUD_SERVER=%[2]s
+
+  kubectl describe node node-1
+  %[3]s resize node-1 large        # its label follows within %[4]s
+  %[3]s stop node-2                # its kubelet falls silent
+  %[3]s create node-4 --zone sim-1b
+  %[3]s fault set denied           # now look at a new node: it says why it waits
+  %[3]s calls                      # what the cloud was asked
+  %[5]s status --data-dir %[6]s
+
+Logs: %[7]s
+Ctrl-C ends it all.
+
+`, e.Kubeconfig, d.cloudURL, d.Simcloud, refresh, d.Playground, e.DataDir, d.session.LogDir)
+}
+
+func (d *demo) printf(format string, args ...any) { fmt.Fprintf(d.Out, format, args...) }

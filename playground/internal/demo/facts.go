@@ -1,0 +1,121 @@
+package demo
+
+import (
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fairlead-k8s/fairlead/simulator"
+)
+
+// facts is what was seen during a showing.
+type facts struct {
+	instances []simulator.Instance
+	// waited is how many nodes were registered and waited for the daemon.
+	waited int
+	// pendingBecause is what the scheduler said while they did.
+	pendingBecause string
+	// nodes and pod are as they were in the end.
+	nodes []corev1.Node
+	pod   corev1.Pod
+}
+
+// check is one thing that has to be so, and what is wrong with it, if anything.
+type check struct {
+	what    string
+	problem string
+}
+
+// checks compares what was seen with what the cloud says.
+func (f facts) checks() []check {
+	checks := []check{
+		equal("nodes that registered and waited", f.waited, len(f.instances)),
+		nonEmpty("the pod was Pending before", f.pendingBecause),
+	}
+	nodes := map[string]corev1.Node{}
+	for _, n := range f.nodes {
+		nodes[n.Name] = n
+	}
+	for _, i := range f.instances {
+		checks = append(checks, nodeChecks(nodes[i.Name], i)...)
+	}
+	return append(checks,
+		equal("the pod is", f.pod.Status.Phase, corev1.PodRunning),
+		nonEmpty("the pod has a node", f.pod.Spec.NodeName),
+	)
+}
+
+func nodeChecks(n corev1.Node, i simulator.Instance) []check {
+	checks := []check{
+		equal("zone", n.Labels[corev1.LabelTopologyZone], i.Zone),
+		equal("region", n.Labels[corev1.LabelTopologyRegion], i.Region),
+		equal("type", n.Labels[corev1.LabelInstanceTypeStable], i.Type),
+		equal("provider ID", n.Spec.ProviderID, fmt.Sprintf("simulated://%s/%s", i.Region, i.ID)),
+		equal("addresses", nodeAddresses(n), instanceAddresses(i)),
+		equal("taint", taint(n), "gone"),
+	}
+	for j := range checks {
+		checks[j].what = i.Name + ": " + checks[j].what
+	}
+	return checks
+}
+
+// table is what a person looks at.
+func (f facts) table() string {
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(w, "NODE\tZONE\tTYPE\tPROVIDER ID\tADDRESSES\tTAINT")
+	for _, n := range f.nodes {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n",
+			n.Name, n.Labels[corev1.LabelTopologyZone], n.Labels[corev1.LabelInstanceTypeStable],
+			n.Spec.ProviderID, nodeAddresses(n), taint(n))
+	}
+	_ = w.Flush() // a strings.Builder takes all
+	fmt.Fprintln(&b)
+	fmt.Fprintln(w, "POD\tPHASE\tNODE\tBEFORE")
+	fmt.Fprintf(w, "%s\t%s\t%s\tPending: %s\n", f.pod.Name, f.pod.Status.Phase, f.pod.Spec.NodeName, f.pendingBecause)
+	_ = w.Flush()
+	return b.String()
+}
+
+func taint(n corev1.Node) string {
+	if waits(n) {
+		return "still there"
+	}
+	return "gone"
+}
+
+// nodeAddresses are those that can come from the cloud: the host's name is the kubelet's own.
+func nodeAddresses(n corev1.Node) string {
+	var all []string
+	for _, a := range n.Status.Addresses {
+		if a.Type != corev1.NodeHostName {
+			all = append(all, fmt.Sprintf("%s %s", a.Type, a.Address))
+		}
+	}
+	return strings.Join(all, ", ")
+}
+
+func instanceAddresses(i simulator.Instance) string {
+	var all []string
+	for _, a := range i.Addresses {
+		all = append(all, fmt.Sprintf("%s %s", a.Type, a.Address))
+	}
+	return strings.Join(all, ", ")
+}
+
+func equal[T comparable](what string, got, want T) check {
+	if got != want {
+		return check{what: what, problem: fmt.Sprintf("%v, want %v", got, want)}
+	}
+	return check{what: fmt.Sprintf("%s %v", what, got)}
+}
+
+func nonEmpty(what, got string) check {
+	if got == "" {
+		return check{what: what, problem: "nothing was seen of it"}
+	}
+	return check{what: what + ": " + got}
+}

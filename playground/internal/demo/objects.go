@@ -1,0 +1,97 @@
+package demo
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cloud-provider/api"
+	"k8s.io/utils/ptr"
+)
+
+const (
+	namespace     = metav1.NamespaceDefault
+	app           = "hello"
+	uninitialized = api.TaintExternalCloudProvider
+)
+
+// deployment is what a user would run. The kubelets' fake runtime takes any image for granted.
+func deployment() *appsv1.Deployment {
+	labels := map[string]string{"app": app}
+	return &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Name: app},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: ptr.To[int32](1),
+			Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec: corev1.PodSpec{
+					AutomountServiceAccountToken: ptr.To(false),
+					Containers:                   []corev1.Container{{Name: app, Image: "example.com/hello"}},
+				},
+			},
+		},
+	}
+}
+
+// nodes returns the Nodes of the demo's instances, in their order. It is an error if one is missing.
+func (d *demo) nodes(ctx context.Context) ([]corev1.Node, error) {
+	var nodes []corev1.Node
+	for _, i := range instances() {
+		node, err := d.cluster.Client().CoreV1().Nodes().Get(ctx, i.Name, metav1.GetOptions{})
+		if err != nil {
+			return nil, err
+		}
+		nodes = append(nodes, *node)
+	}
+	return nodes, nil
+}
+
+// pod returns the pod of the Deployment.
+func (d *demo) pod(ctx context.Context) (corev1.Pod, error) {
+	list, err := d.cluster.Client().CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: "app=" + app})
+	if err != nil {
+		return corev1.Pod{}, err
+	}
+	if len(list.Items) != 1 {
+		return corev1.Pod{}, fmt.Errorf("there are %d pods, want 1", len(list.Items))
+	}
+	return list.Items[0], nil
+}
+
+func waits(n corev1.Node) bool {
+	return slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == uninitialized })
+}
+
+func ready(n corev1.Node) bool {
+	return slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+	})
+}
+
+// unscheduled is why the scheduler has found no node for the pod; empty if it has, or has not tried. What it says on
+// preemption is left out: there is nothing to preempt here.
+func unscheduled(p corev1.Pod) string {
+	for _, c := range p.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
+			first, _, _ := strings.Cut(c.Message, ". preemption:")
+			return strings.TrimSuffix(first, ".")
+		}
+	}
+	return ""
+}
+
+func podLine(p corev1.Pod) string {
+	line := fmt.Sprintf("pod %s is %s", p.Name, p.Status.Phase)
+	if p.Spec.NodeName != "" {
+		line += " on " + p.Spec.NodeName
+	}
+	if why := unscheduled(p); why != "" {
+		line += ": " + why
+	}
+	return line
+}
