@@ -45,7 +45,6 @@ for you to play with; with --check it is checked, and ends.`,
 	f.BoolVar(&o.Check, "check", false, "check what is shown, print it, and end: with an error if something is not as it should be")
 	f.StringVar(&o.Simcloud, "simcloud", "", "the simulated cloud's executable (default: beside this one)")
 	f.StringVar(&o.CCM, "ccm", "", "the cloud-controller-manager's executable (default: beside this one)")
-	f.StringVar(&o.DataDir, "data-dir", "", "folder for all files, which is kept (default: a temporary folder)")
 	f.DurationVar(&o.Timeout, "timeout", 5*time.Minute, "how long it may take until all is shown")
 	return cmd
 }

@@ -23,8 +23,6 @@ import (
 type Options struct {
 	// Playground, Simcloud and CCM are the executables.
 	Playground, Simcloud, CCM string
-	// DataDir holds all files; a temporary folder if empty.
-	DataDir string
 	// Check makes the demo check what it shows, and end.
 	Check bool
 	// Timeout is how long it may take until all is shown.
@@ -51,7 +49,7 @@ type demo struct {
 // Run shows the demo until ctx ends or, with Check, until all is shown. Its error says what a person would not have
 // seen.
 func Run(ctx context.Context, o Options) error {
-	return session.Run(ctx, o.DataDir, func(ctx context.Context, s *session.Session) error {
+	return session.Run(ctx, "", func(ctx context.Context, s *session.Session) error {
 		d := &demo{Options: o, session: s, steps: progress.To(o.Out, o.Clock)}
 		d.background = func(work func(context.Context) error) { s.Go(func() error { return work(ctx) }) }
 		d.cluster = cluster.New(cluster.Config{Executable: o.Playground, DataDir: s.DataDir, Clock: o.Clock}, s.Children)
@@ -78,6 +76,9 @@ func (d *demo) show(ctx context.Context) error {
 	defer cancel()
 	for _, scene := range d.scenes() {
 		if err := scene.play(ctx); err != nil {
+			if errors.Is(err, context.Canceled) { // by the person who watches
+				return err
+			}
 			d.printf("\n%s", d.autopsy(ctx, scene.children))
 			return err
 		}
