@@ -1,8 +1,9 @@
 package ccm
 
 import (
-	"github.com/fairlead-k8s/fairlead/internal/app"
 	"github.com/spf13/cobra"
+
+	"github.com/fairlead-k8s/fairlead/internal/app"
 )
 
 // Options are what a program may choose beside its flags. The zero value is

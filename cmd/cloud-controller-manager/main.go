@@ -4,7 +4,6 @@ package main
 
 import (
 	"github.com/fairlead-k8s/fairlead/ccm"
-
 	_ "github.com/fairlead-k8s/fairlead/providers/simulated" // provider "simulated"
 )
 

@@ -9,7 +9,7 @@ import (
 
 func TestMain(m *testing.M) {
 	// Several commands run in one process here, with the same logging flags.
-	logsapi.ReapplyHandling = logsapi.ReapplyHandlingIgnoreUnchanged //nolint:reassign // made for tests
+	logsapi.ReapplyHandling = logsapi.ReapplyHandlingIgnoreUnchanged
 	registerTestProviders()
 	os.Exit(m.Run())
 }

@@ -30,7 +30,7 @@ func (p *providerOptions) build(ctx context.Context) (cloudprovider.Interface, e
 		if err != nil {
 			return nil, fmt.Errorf("--cloud-config: %w", err)
 		}
-		defer file.Close()
+		defer func() { _ = file.Close() }() // it was only read
 		config = file
 	}
 	var cloud cloudprovider.Interface

@@ -73,10 +73,12 @@ func run(ctx context.Context, o *options) error {
 
 // unlessStopped drops the error of work that was interrupted by a planned stop.
 func unlessStopped(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
+	select {
+	case <-ctx.Done():
 		return nil
+	default:
+		return err
 	}
-	return err
 }
 
 // newProcess makes the clients and then calls the provider's factory.

@@ -6,11 +6,10 @@ import (
 	"net/http"
 
 	"k8s.io/apiserver/pkg/server/mux"
-	"k8s.io/component-base/metrics/prometheus/slis"
-	cmapp "k8s.io/controller-manager/app"
-
 	_ "k8s.io/component-base/metrics/prometheus/clientgo" // metrics of requests and of the election
-	_ "k8s.io/component-base/metrics/prometheus/version"  // kubernetes_build_info
+	"k8s.io/component-base/metrics/prometheus/slis"
+	_ "k8s.io/component-base/metrics/prometheus/version" // kubernetes_build_info
+	cmapp "k8s.io/controller-manager/app"
 )
 
 // serve serves HTTPS, unless it is turned off, until stop is called. It does

@@ -52,7 +52,7 @@ func TestAnonymous(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		response.Body.Close()
+		_ = response.Body.Close()
 		if response.StatusCode != want {
 			t.Errorf("%s: got %d, want %d", path, response.StatusCode, want)
 		}
