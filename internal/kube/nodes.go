@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -81,6 +82,13 @@ func IsStale(err error) bool {
 	return apierrors.IsConflict(err) || apierrors.IsInvalid(err) && names(err, "metadata.uid")
 }
 
+// IsRejected tells whether a write was refused for what it says or for who
+// says it, so that the same write will be refused again until somebody changes
+// something.
+func IsRejected(err error) bool {
+	return !IsStale(err) && (apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err) || apierrors.IsUnauthorized(err))
+}
+
 // names tells whether the API server's refusal names the field.
 func names(err error, field string) bool {
 	refusal, ok := errors.AsType[*apierrors.StatusError](err)
@@ -149,11 +157,23 @@ func (p NodeStatusPatch) body() object {
 	return object{"metadata": precondition(p.UID, p.ResourceVersion), "status": status}
 }
 
+// patchTimeout bounds a write. It is longer than a process that ends waits for
+// one: who cannot say whether a write is over must not give its lease back.
+const patchTimeout = 30 * time.Second
+
+// patch does not begin once the context has ended, and is not cut short by its
+// end: a request that is given up here may still be under way in the API
+// server, while another replica writes the same Node (S7).
 func (n *Nodes) patch(ctx context.Context, name string, body object, subresources ...string) (*corev1.Node, error) {
 	data, err := json.Marshal(body)
 	if err != nil {
 		return nil, fmt.Errorf("encode patch of node %s: %w", name, err)
 	}
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("patch node %s: %w", name, context.Cause(ctx))
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patchTimeout)
+	defer cancel()
 	node, err := n.client.Patch(ctx, name, types.StrategicMergePatchType, data, metav1.PatchOptions{}, subresources...)
 	if err != nil {
 		return nil, fmt.Errorf("patch node %s: %w", name, err)

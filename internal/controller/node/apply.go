@@ -14,6 +14,10 @@ import (
 // the Node has changed and has to be decided upon anew.
 func (c *Controller) apply(ctx context.Context, o observed, p plan) (loop.Result, error) {
 	logger := klog.FromContext(ctx).WithValues("node", o.node.Name)
+	if p.do == wait {
+		// Should the condition be refused, the event is all that the owner sees.
+		c.tell(o.node, p)
+	}
 	if err := c.write(ctx, o.node, p); err != nil {
 		return loop.Result{}, err
 	}
@@ -25,17 +29,23 @@ func (c *Controller) apply(ctx context.Context, o observed, p plan) (loop.Result
 		if len(p.events) > 0 {
 			logger.Info("Node waits", "why", p.why)
 		}
+		return loop.Result{Retry: true}, nil
 	case release:
 		c.metrics.released(age)
 		logger.Info("Initialised the node", "why", p.why, "age", age)
 	case update:
 		logger.Info("Updated the node", "why", p.why)
 	}
+	c.tell(o.node, p)
+	return loop.Result{}, nil
+}
+
+// tell records the plan's events and remembers that it has.
+func (c *Controller) tell(node *corev1.Node, p plan) {
 	for _, e := range p.events {
-		c.events.Node(o.node, e.kind, e.reason, e.message)
+		c.events.Node(node, e.kind, e.reason, e.message)
 	}
-	c.remember(o.node.Name, p.memory)
-	return loop.Result{Retry: p.do == wait}, nil
+	c.remember(node.Name, p.memory)
 }
 
 // write sends what the plan has to write: the status first, since a Node may

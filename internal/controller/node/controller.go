@@ -3,6 +3,8 @@ package node
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -13,6 +15,7 @@ import (
 	informersv1 "k8s.io/client-go/informers/core/v1"
 	listersv1 "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/cloud-provider/api"
 	"k8s.io/utils/clock"
 
 	"github.com/fairlead-k8s/fairlead/internal/cloud"
@@ -184,7 +187,11 @@ func (c *Controller) pass(ctx context.Context, node *corev1.Node) (loop.Result, 
 		p = decide(o)
 	}
 	result, err := c.apply(ctx, o, p)
-	if err != nil && o.answer.given == described {
+	switch {
+	case p.do == release && kube.IsRejected(err):
+		o.answer = answer{given: refused, refusal: writeRejected(err)}
+		return c.apply(ctx, o, decide(o))
+	case err != nil && o.answer.given == described:
 		c.keep(node, o.answer)
 	}
 	return result, err
@@ -210,13 +217,16 @@ func (c *Controller) add(obj any) {
 }
 
 // hasNews tells whether a Node has changed in what rules look at. Heartbeats
-// have no news; they must not cut short the delay of a Node that waits.
+// and the notes of others have no news; they must not cut short the delay of a
+// Node that waits.
 func hasNews(before, now *corev1.Node) bool {
 	return before.UID != now.UID ||
-		!equality.Semantic.DeepEqual(before.Labels, now.Labels) ||
-		!equality.Semantic.DeepEqual(before.Annotations, now.Annotations) ||
-		!equality.Semantic.DeepEqual(before.Spec, now.Spec) ||
-		!equality.Semantic.DeepEqual(before.Status.Addresses, now.Status.Addresses) ||
+		before.Spec.ProviderID != now.Spec.ProviderID ||
+		before.Annotations[annotationLabels] != now.Annotations[annotationLabels] ||
+		before.Annotations[api.AnnotationAlphaProvidedIPAddr] != now.Annotations[api.AnnotationAlphaProvidedIPAddr] ||
+		!maps.Equal(before.Labels, now.Labels) ||
+		!slices.Equal(before.Status.Addresses, now.Status.Addresses) ||
+		!equality.Semantic.DeepEqual(before.Spec.Taints, now.Spec.Taints) ||
 		before.DeletionTimestamp.IsZero() != now.DeletionTimestamp.IsZero()
 }
 

@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/cloud-provider/api"
 
 	"github.com/fairlead-k8s/fairlead/internal/cloud"
 	"github.com/fairlead-k8s/fairlead/internal/kube"
@@ -36,7 +37,25 @@ type life struct {
 	stop     func()
 
 	mu     sync.Mutex
-	events []string
+	events []string                       // guarded by mu
+	refuse func(subresource string) error // of patches; guarded by mu
+}
+
+// refusing makes the API server refuse the patches that f has an error for.
+func (l *life) refusing(f func(subresource string) error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.refuse = f
+}
+
+func (l *life) onPatch(action clienttesting.Action) (bool, runtime.Object, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.refuse == nil {
+		return false, nil, nil
+	}
+	err := l.refuse(action.GetSubresource())
+	return err != nil, nil, err
 }
 
 // Node records events as the daemon's recorder does.
@@ -69,6 +88,7 @@ func begin(t *testing.T, nodes ...runtime.Object) *life {
 	if err != nil {
 		t.Fatal(err)
 	}
+	l.cluster.PrependReactor("patch", "nodes", l.onPatch)
 	l.start()
 	t.Cleanup(func() { l.stop() })
 	return l
@@ -158,6 +178,10 @@ func (l *life) writes() []string {
 
 func isReleased(n *corev1.Node) bool { return !isUninitialized(n) }
 
+var nodesResource = schema.GroupResource{Resource: "nodes"}
+
+func conflict() error { return apierrors.NewConflict(nodesResource, "n1", nil) }
+
 func registered() *corev1.Node {
 	return &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: "n1", UID: "u1", Labels: map[string]string{}},
@@ -230,12 +254,11 @@ func TestNodeWaitsThroughFaultsAndIsReleasedAfterwards(t *testing.T) {
 // with its taint; the next one writes only what is missing.
 func TestRestartBetweenTheTwoWrites(t *testing.T) {
 	l := begin(t)
-	dead := true
-	l.cluster.PrependReactor("patch", "nodes", func(action clienttesting.Action) (bool, runtime.Object, error) {
-		if action.GetSubresource() == "" && dead {
-			return true, nil, apierrors.NewInternalError(errors.New("the connection is gone"))
+	l.refusing(func(subresource string) error {
+		if subresource == "" {
+			return apierrors.NewInternalError(errors.New("the connection is gone"))
 		}
-		return false, nil, nil
+		return nil
 	})
 	if _, err := l.cluster.CoreV1().Nodes().Create(t.Context(), registered(), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
@@ -245,7 +268,7 @@ func TestRestartBetweenTheTwoWrites(t *testing.T) {
 		t.Error("the taint is gone before the provider ID is there")
 	}
 	l.stop()
-	dead = false
+	l.refusing(nil)
 	l.cluster.ClearActions()
 	l.start()
 	l.until("released", isReleased)
@@ -257,12 +280,12 @@ func TestRestartBetweenTheTwoWrites(t *testing.T) {
 func TestConflictIsAFreshRead(t *testing.T) {
 	l := begin(t)
 	conflicts := 3
-	l.cluster.PrependReactor("patch", "nodes", func(action clienttesting.Action) (bool, runtime.Object, error) {
-		if action.GetSubresource() != "" || conflicts == 0 {
-			return false, nil, nil
+	l.refusing(func(subresource string) error {
+		if subresource != "" || conflicts == 0 {
+			return nil
 		}
 		conflicts--
-		return true, nil, apierrors.NewConflict(schema.GroupResource{Resource: "nodes"}, "n1", nil)
+		return conflict()
 	})
 	if _, err := l.cluster.CoreV1().Nodes().Create(t.Context(), registered(), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
@@ -311,7 +334,10 @@ func TestHeartbeatsAreNoNews(t *testing.T) {
 			n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, LastHeartbeatTime: metav1.Now()}}
 		}, false},
 		{"Label", label("a", "b"), true},
-		{"Annotation", annotation("a", "b"), true},
+		{"NoteOfSomebodyElse", annotation("a", "b"), false},
+		{"NodeIP", annotation(api.AnnotationAlphaProvidedIPAddr, "127.0.1.1"), true},
+		{"Record", annotation(annotationLabels, "{}"), true},
+		{"Cordon", func(n *corev1.Node) { n.Spec.Unschedulable = true }, false},
 		{"Taint", func(n *corev1.Node) { n.Spec.Taints = nil }, true},
 		{"ProviderID", func(n *corev1.Node) { n.Spec.ProviderID = "p://1" }, true},
 		{"Address", addresses(internal), true},
@@ -329,11 +355,11 @@ func TestHeartbeatsAreNoNews(t *testing.T) {
 // A Node that is gone when the conflict is looked into is forgotten.
 func TestNodeThatGoesDuringAPass(t *testing.T) {
 	l := begin(t)
-	l.cluster.PrependReactor("patch", "nodes", func(clienttesting.Action) (bool, runtime.Object, error) {
+	l.refusing(func(string) error {
 		if err := l.cluster.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("nodes"), "", "n1"); err != nil {
 			t.Log(err) // The second attempt finds it gone.
 		}
-		return true, nil, apierrors.NewConflict(schema.GroupResource{Resource: "nodes"}, "n1", nil)
+		return conflict()
 	})
 	if _, err := l.cluster.CoreV1().Nodes().Create(t.Context(), registered(), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
@@ -343,4 +369,18 @@ func TestNodeThatGoesDuringAPass(t *testing.T) {
 	if diff := cmp.Diff([]string{}, l.recorded(), cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
+}
+
+func TestWriteThatIsRejectedIsShown(t *testing.T) {
+	l := begin(t)
+	l.refusing(func(subresource string) error {
+		if subresource != "" {
+			return nil
+		}
+		return apierrors.NewForbidden(nodesResource, "n1", errors.New("no rule"))
+	})
+	if _, err := l.cluster.CoreV1().Nodes().Create(t.Context(), registered(), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	l.untilEvent("n1 CloudInitFailed")
 }

@@ -77,6 +77,11 @@ func addressNotOffered(unmet unmetAddress) *refusal {
 			"give it to the instance, or correct the flag.", unmet.value)}
 }
 
+func writeRejected(err error) refusal {
+	return refusal{"WriteRejected", fmt.Sprintf(
+		"The API server rejects what the cloud says of this Node. Check the cloud-controller-manager's RBAC rules and admission policies. It is tried again. (%v)", err)}
+}
+
 // refusals say for each kind of failure which reason the Node shows and what
 // its owner can do.
 var refusals = map[cloud.Kind]struct{ reason, message string }{
