@@ -7,6 +7,18 @@
 // with quota and faults, counted; and under /operator/v1 as the operator in the
 // machine room sees them, always answered and never counted.
 //
+//	GET    /v1/instances?limit=&continue=&ids=&names=   a page of instances
+//	POST   /v1/instances                                create one
+//	GET    /v1/instances/{id}                           one instance
+//	PATCH  /v1/instances/{id}                           change name, type, zone, region, addresses, labels
+//	POST   /v1/instances/{id}/start, …/stop
+//	DELETE /v1/instances/{id}                           terminate
+//	GET    /operator/v1/faults                          the faults that are set
+//	PUT    /operator/v1/faults/{name}                   set one (Fault)
+//	DELETE /operator/v1/faults[/{name}]                 clear one or all
+//	GET    /operator/v1/calls, POST …/calls/reset       what customers called (CallReport)
+//	GET    /healthz
+//
 // Each kind of resource has one file for its wire types, one for its rules and
 // one for its HTTP endpoints; what they share (calls, faults, the state file)
 // knows no kind.

@@ -51,7 +51,7 @@ func (f stateFile) broken(why error) error {
 }
 
 // save replaces the file as a whole: a crash leaves the old or the new one.
-func (f stateFile) save(state savedState) (err error) {
+func (f stateFile) save(state savedState) error {
 	if f.path == "" {
 		return nil
 	}
@@ -59,22 +59,25 @@ func (f stateFile) save(state savedState) (err error) {
 	if err != nil {
 		return fmt.Errorf("state file: %w", err)
 	}
+	if err := f.replace(append(content, '\n')); err != nil {
+		return fmt.Errorf("state file: %w", err)
+	}
+	return nil
+}
+
+func (f stateFile) replace(content []byte) error {
 	directory := filepath.Dir(f.path)
 	temp, err := os.CreateTemp(directory, filepath.Base(f.path)+".*.tmp")
 	if err != nil {
-		return fmt.Errorf("state file: %w", err)
-	}
-	defer func() {
-		if err != nil {
-			err = fmt.Errorf("state file: %w", errors.Join(err, os.Remove(temp.Name())))
-		}
-	}()
-	_, err = temp.Write(append(content, '\n'))
-	if err = errors.Join(err, temp.Sync(), temp.Close()); err != nil {
 		return err
 	}
-	if err := os.Rename(temp.Name(), f.path); err != nil {
-		return err
+	_, err = temp.Write(content)
+	err = errors.Join(err, temp.Sync(), temp.Close())
+	if err == nil {
+		err = os.Rename(temp.Name(), f.path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(temp.Name()))
 	}
 	return syncDirectory(directory)
 }

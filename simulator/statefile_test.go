@@ -84,6 +84,21 @@ func TestWhatCannotBeSavedHasNotHappened(t *testing.T) {
 	diff(t, "the next ID", "i-00000002", mustCreate(t, c, Instance{Name: "node-2"}).ID)
 }
 
+func TestAFailedSaveLeavesNothingBehind(t *testing.T) {
+	directory := t.TempDir()
+	file := filepath.Join(directory, "cloud.json")
+	c := start(t, Config{StateFile: file})
+	if err := os.Mkdir(file, 0o700); err != nil { // nothing can be renamed to a folder
+		t.Fatal(err)
+	}
+	_, err := c.CreateInstance(t.Context(), Instance{Name: "node-1"})
+	diff(t, "error", CodeInternal, code(err))
+	files, err := os.ReadDir(directory)
+	if err != nil || len(files) != 1 {
+		t.Errorf("%d files are left, %v", len(files), err)
+	}
+}
+
 // A crash between writing and renaming leaves a temporary file, and the old state.
 func TestLeftoversOfACrashAreIgnored(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "cloud.json")
