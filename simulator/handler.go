@@ -114,21 +114,9 @@ func understand(w http.ResponseWriter, r *http.Request, read reader) operation {
 
 // carryOut lets a call meet its fate.
 func (c *Cloud) carryOut(ctx context.Context, op operation, f fate) (reply, error) {
-	if f.delay > 0 {
-		timer := c.clock.NewTimer(f.delay)
-		defer timer.Stop()
-		select {
-		case <-timer.C():
-		case <-ctx.Done():
-			return reply{}, errGone
-		}
-	}
-	for _, cleared := range f.holds {
-		select {
-		case <-cleared:
-		case <-ctx.Done():
-			return reply{}, errGone
-		}
+	c.wait(ctx, f)
+	if ctx.Err() != nil {
+		return reply{}, errGone
 	}
 	switch {
 	case f.reset:
@@ -141,6 +129,24 @@ func (c *Cloud) carryOut(ctx context.Context, op operation, f fate) (reply, erro
 		return reply{}, errReplyLost
 	}
 	return answer, err
+}
+
+// wait lasts as long as the call is held up, or until its caller goes away.
+func (c *Cloud) wait(ctx context.Context, f fate) {
+	if f.delay > 0 {
+		timer := c.clock.NewTimer(f.delay)
+		defer timer.Stop()
+		select {
+		case <-timer.C():
+		case <-ctx.Done():
+		}
+	}
+	for _, cleared := range f.holds {
+		select {
+		case <-cleared:
+		case <-ctx.Done():
+		}
+	}
 }
 
 // result is the error in the words of CallRecord.

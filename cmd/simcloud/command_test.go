@@ -183,6 +183,8 @@ ListInstances  Unavailable  1
 		{"calls", "No calls. What this tool does is counted only with --as customer.\n"},
 		{"calls -o json", "{\n  \"counters\": [],\n  \"last\": []\n}\n"},
 
+		{"fault flood", "simcloud: unknown command \"flood\" for \"simcloud fault\"\n"},
+		{"flood", "simcloud: unknown command \"flood\" for \"simcloud\"\n"},
 		{"list -o yaml", "simcloud: --output: \"yaml\" is neither table nor json\n"},
 		{"list --as root", "simcloud: --as: \"root\" is neither operator nor customer\n"},
 		{"list --server http://", "simcloud: --server: \"http://\" is no URL such as http://127.0.0.1:7640\n"},

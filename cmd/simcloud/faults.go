@@ -19,6 +19,7 @@ func newFault(s *session) *cobra.Command {
 		Use:   "fault",
 		Short: "Make calls go wrong on purpose: set, list, clear",
 		Args:  cobra.NoArgs,
+		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() }, // a word that is no command is an error
 	}
 	c.AddCommand(newFaultSet(s), newFaultList(s), newFaultClear(s))
 	return c
