@@ -1,0 +1,140 @@
+package e2e
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// ccmUser is who the daemons under test are to the API server.
+const ccmUser = "cloud-controller-manager"
+
+// request is one that the API server has answered, as it wrote it down.
+type request struct {
+	Verb      string `json:"verb"`
+	UserAgent string `json:"userAgent"`
+	User      struct {
+		Username string `json:"username"`
+	} `json:"user"`
+	Object struct {
+		Resource    string `json:"resource"`
+		Subresource string `json:"subresource"`
+		Name        string `json:"name"`
+	} `json:"objectRef"`
+	Status struct {
+		Code int `json:"code"`
+	} `json:"responseStatus"`
+	Body json.RawMessage `json:"requestObject"`
+	Time time.Time       `json:"requestReceivedTimestamp"`
+}
+
+func (r request) String() string {
+	return fmt.Sprintf("%s %s %s: %d %s", r.Verb, r.resource(), r.Object.Name, r.Status.Code, r.Body)
+}
+
+func (r request) resource() string {
+	return strings.TrimSuffix(r.Object.Resource+"/"+r.Object.Subresource, "/")
+}
+
+func (r request) writes() bool {
+	return slices.Contains([]string{"create", "update", "patch", "delete", "deletecollection"}, r.Verb)
+}
+
+// outsideEnvelope says what the daemon may not do whatever its rights (C1),
+// and whether it has tried what it has no right to.
+func (r request) outsideEnvelope() string {
+	switch {
+	case r.Status.Code == 403:
+		return "the daemon tries what it has no right to"
+	case r.Object.Resource == "nodes" && r.Verb == "update":
+		return "a whole Node was written"
+	case r.Object.Resource == "services" && r.Verb == "get":
+		return "a Service was read"
+	case r.Object.Resource == "leases" && r.writes() && r.Verb != "create" && r.Verb != "update":
+		return "a Lease was written in another way"
+	default:
+		return ""
+	}
+}
+
+type requests []request
+
+func (all requests) where(holds func(request) bool) requests {
+	var found requests
+	for _, r := range all {
+		if holds(r) {
+			found = append(found, r)
+		}
+	}
+	return found
+}
+
+func (all requests) by(user string) requests {
+	return all.where(func(r request) bool { return r.User.Username == user })
+}
+
+// of are those about one Node.
+func (all requests) of(node string) requests {
+	return all.where(func(r request) bool { return r.Object.Resource == "nodes" && r.Object.Name == node })
+}
+
+func (all requests) writes() requests { return all.where(request.writes) }
+
+// lines are what was done, for comparison.
+func (all requests) lines() []string {
+	var lines []string
+	for _, r := range all {
+		lines = append(lines, r.Verb+" "+r.resource())
+	}
+	return lines
+}
+
+// auditLog is what the API server writes down.
+type auditLog struct {
+	t    *testing.T
+	file string
+}
+
+func (b *bed) audit(t *testing.T) auditLog { return auditLog{t, b.cluster.AuditLog} }
+
+// mark is the end of the log. Whoever has got the answer to a request finds
+// the request before it.
+func (a auditLog) mark() int64 {
+	a.t.Helper()
+	info, err := os.Stat(a.file)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return info.Size()
+}
+
+// since are the requests that were written down after the mark.
+func (a auditLog) since(mark int64) requests {
+	a.t.Helper()
+	file, err := os.Open(a.file)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	defer file.Close()
+	if _, err := file.Seek(mark, io.SeekStart); err != nil {
+		a.t.Fatal(err)
+	}
+	var all requests
+	for reader := bufio.NewReader(file); ; {
+		line, err := reader.ReadBytes('\n')
+		if err != nil { // The last line may be half written.
+			return all
+		}
+		var r request
+		if err := json.Unmarshal(line, &r); err != nil {
+			a.t.Fatalf("audit log: %v: %s", err, line)
+		}
+		all = append(all, r)
+	}
+}

@@ -1,0 +1,158 @@
+package e2e
+
+import (
+	"cmp"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/fairlead-k8s/fairlead/test/e2e/proxy"
+)
+
+// setup is how a daemon is run. The zero value is the released program against
+// the cloud that the kubelets follow, without an election.
+type setup struct {
+	// program is testCCM, or empty for the released one.
+	program string
+	// provider of testCCM: how it is, see testccm.
+	provider string
+	// cloud is the URL of another cloud, or of a proxy before one.
+	cloud string
+	// api stands before the API server.
+	api *proxy.Proxy
+	// elect is for two replicas.
+	elect bool
+	flags []string
+}
+
+// daemon is a process under test.
+type daemon struct {
+	*child
+	port int
+}
+
+// daemon starts one, which ends with the test. Its log is shown if the test
+// fails.
+func (b *bed) daemon(t *testing.T, s setup) *daemon {
+	t.Helper()
+	d := &daemon{port: freePort(t)}
+	dir, err := os.MkdirTemp(b.dir, "daemon-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.child, err = startChild(b.dir, append([]string{
+		cmp.Or(s.program, b.programs.path("cloud-controller-manager")),
+		"--cloud-provider=" + s.providerName(),
+		"--cloud-config=" + write(t, filepath.Join(dir, "cloud.yaml"), s.config(b)),
+		"--kubeconfig=" + b.kubeconfig(t, dir, s.api),
+		"--authentication-kubeconfig=" + b.cluster.CCMKubeconfig,
+		"--authorization-kubeconfig=" + b.cluster.CCMKubeconfig,
+		"--bind-address=127.0.0.1",
+		"--secure-port=" + strconv.Itoa(d.port),
+		"--leader-elect=" + strconv.FormatBool(s.elect),
+	}, s.flags...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := d.stop(); err != nil {
+			t.Error(err)
+		}
+		if t.Failed() {
+			t.Logf("log of %s (its end):\n%s", filepath.Base(dir), d.tail(60))
+		}
+	})
+	return d
+}
+
+func (s setup) providerName() string {
+	if s.program == testCCM {
+		return "test"
+	}
+	return "simulated"
+}
+
+func (s setup) config(b *bed) string {
+	config := "endpoint: " + cmp.Or(s.cloud, b.cloud.url) + "\n"
+	if s.provider != "" {
+		config += "provider: " + s.provider + "\n"
+	}
+	return config
+}
+
+// kubeconfig is the daemon's own, by way of the proxy if there is one.
+func (b *bed) kubeconfig(t *testing.T, dir string, through *proxy.Proxy) string {
+	t.Helper()
+	if through == nil {
+		return b.cluster.CCMKubeconfig
+	}
+	config, err := clientcmd.LoadFromFile(b.cluster.CCMKubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, cluster := range config.Clusters {
+		cluster.Server, cluster.CertificateAuthorityData = through.URL(), through.CA()
+	}
+	file := filepath.Join(dir, "kubeconfig")
+	if err := clientcmd.WriteToFile(*config, file); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// exited waits for the end of the process and returns its code.
+func (d *daemon) exited(t *testing.T, within time.Duration) int {
+	t.Helper()
+	select {
+	case <-d.done:
+		return d.code
+	case <-time.After(within):
+		t.Fatalf("the daemon has not ended within %v", within)
+		return 0
+	}
+}
+
+// says tells whether the log has a line with all of these words.
+func (d *daemon) says(words ...string) bool {
+	for line := range strings.Lines(d.log()) {
+		if containsAll(line, words) {
+			return true
+		}
+	}
+	return false
+}
+
+func containsAll(line string, words []string) bool {
+	for _, word := range words {
+		if !strings.Contains(line, word) {
+			return false
+		}
+	}
+	return true
+}
+
+func write(t *testing.T, file, text string) string {
+	t.Helper()
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// read is empty for no file.
+func read(t *testing.T, file string) []byte {
+	t.Helper()
+	if file == "" {
+		return nil
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}

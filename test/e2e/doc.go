@@ -1,0 +1,16 @@
+// Package e2e holds the tests of the daemon as its users meet it: processes
+// that are started, stopped and killed, a real control plane, real kubelets,
+// and a simulated cloud with faults.
+//
+// They run with `make e2e`, which builds what they need and says by
+// FAIRLEAD_BIN where it is. Without that variable they are skipped.
+//
+// Most tests share one control plane and run one after another, each with
+// instances, Nodes and daemons of its own. Those that spend their time waiting
+// for the daemon's delays bring their own control plane and run side by side.
+//
+// The expectations are those of the design: what the daemon promises, not what
+// it does. What must hold in every test (S6: no Node is released half written;
+// C1: the daemon stays within the rights it is given) is checked at the end of
+// each.
+package e2e

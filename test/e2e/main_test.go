@@ -1,0 +1,70 @@
+package e2e
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// shared is what most tests run on; TestMain sets it. It is nil where
+// FAIRLEAD_BIN does not say where the programs are.
+var shared *bed
+
+// testCCM is the daemon with the providers of these tests.
+var testCCM string
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	os.Exit(run(m))
+}
+
+// run ends all that it starts, also when it is interrupted.
+func run(m *testing.M) (code int) {
+	bin := os.Getenv("FAIRLEAD_BIN")
+	if bin == "" {
+		return m.Run()
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	began := time.Now()
+	fail := func(err error) int {
+		fmt.Fprintln(os.Stderr, "e2e:", err)
+		return 1
+	}
+	bin, err := filepath.Abs(bin)
+	if err != nil {
+		return fail(err)
+	}
+	dir, err := os.MkdirTemp("", "fairlead-e2e-bin-")
+	if err != nil {
+		return fail(err)
+	}
+	defer os.RemoveAll(dir)
+	testCCM = filepath.Join(dir, "testccm")
+	if err := buildTestCCM(ctx, testCCM); err != nil {
+		return fail(err)
+	}
+	if shared, err = newBed(ctx, programs(bin)); err != nil {
+		return fail(err)
+	}
+	defer func() {
+		if err := shared.close(); err != nil {
+			code = fail(err)
+		}
+	}()
+	fmt.Printf("e2e: ready after %v\n", time.Since(began).Round(time.Second))
+	ended := make(chan int, 1)
+	go func() { ended <- m.Run() }()
+	select {
+	case code = <-ended:
+		return code
+	case <-ctx.Done():
+		return fail(ctx.Err())
+	}
+}

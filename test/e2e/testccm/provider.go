@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	cloudprovider "k8s.io/cloud-provider"
+	"sigs.k8s.io/yaml"
+
+	"github.com/fairlead-k8s/fairlead/providers/simulated"
+	"github.com/fairlead-k8s/fairlead/simulator"
+)
+
+// name is the provider's, and the scheme of the provider IDs of its older
+// interface.
+const name = "test"
+
+func init() {
+	cloudprovider.RegisterCloudProvider(name, func(config io.Reader) (cloudprovider.Interface, error) { return newCloud(config) })
+}
+
+// kind says which interfaces the provider offers.
+type kind string
+
+const (
+	// modern is the simulated provider's InstancesV2, one Node a call, with
+	// faults of its own; see faulty.
+	modern kind = "modern"
+	// legacy offers the older Instances and Zones only.
+	legacy kind = "legacy"
+	// legacyWithoutID cannot name instances either.
+	legacyWithoutID kind = "legacy-without-id"
+	// typedNil says that it supports InstancesV2 and returns a nil pointer, and
+	// offers the older interfaces beside that.
+	typedNil kind = "typed-nil"
+)
+
+// config is the configuration file.
+type config struct {
+	Endpoint string `json:"endpoint"`
+	Provider kind   `json:"provider"`
+}
+
+// cloud is the simulated provider, offered in another way.
+type cloud struct {
+	*simulated.Cloud
+
+	kind     kind
+	client   *simulator.Client // meets the cloud's faults and is counted
+	operator *simulator.Client // does not and is not
+}
+
+func newCloud(r io.Reader) (*cloud, error) {
+	text, err := io.ReadAll(r)
+	if err != nil {
+		return nil, err
+	}
+	var c config
+	if err := yaml.UnmarshalStrict(text, &c); err != nil {
+		return nil, err
+	}
+	inner, err := simulated.New(strings.NewReader("endpoint: " + c.Endpoint))
+	if err != nil {
+		return nil, err
+	}
+	switch c.Provider {
+	case modern, legacy, legacyWithoutID, typedNil:
+	default:
+		return nil, fmt.Errorf("provider: %q is unknown", c.Provider)
+	}
+	client := simulator.NewClient(c.Endpoint)
+	return &cloud{Cloud: inner, kind: c.Provider, client: client, operator: client.Operator()}, nil
+}
+
+// ProviderName implements cloudprovider.Interface.
+func (c *cloud) ProviderName() string { return name }
+
+// InstancesV2 implements cloudprovider.Interface.
+func (c *cloud) InstancesV2() (cloudprovider.InstancesV2, bool) {
+	switch c.kind {
+	case modern:
+		inner, supported := c.Cloud.InstancesV2()
+		return faulty{InstancesV2: inner, operator: c.operator}, supported
+	case typedNil:
+		var none *faulty
+		return none, true
+	case legacy, legacyWithoutID:
+	}
+	return nil, false
+}
+
+// Instances implements cloudprovider.Interface.
+func (c *cloud) Instances() (cloudprovider.Instances, bool) { return older{c}, c.kind != modern }
+
+// Zones implements cloudprovider.Interface.
+func (c *cloud) Zones() (cloudprovider.Zones, bool) { return zones{older: older{c}}, c.kind != modern }
+
+// named is the only instance of that name.
+func (c *cloud) named(ctx context.Context, node string) (simulator.Instance, error) {
+	found, err := c.client.FindInstances(ctx, simulator.InstanceQuery{Names: []string{node}})
+	if err != nil {
+		return simulator.Instance{}, err
+	}
+	for _, i := range found {
+		if i.State != simulator.Terminated {
+			return i, nil
+		}
+	}
+	return simulator.Instance{}, cloudprovider.InstanceNotFound
+}
