@@ -9,7 +9,11 @@ import (
 
 func TestMain(m *testing.M) {
 	// Several commands run in one process here, with the same logging flags.
+	// They may not change the logging while another test logs.
 	logsapi.ReapplyHandling = logsapi.ReapplyHandlingIgnoreUnchanged
+	if err := newOptions(managerName, nil).global.applyLogging(); err != nil {
+		panic(err)
+	}
 	registerTestProviders()
 	os.Exit(m.Run())
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"time"
 
 	"k8s.io/apiserver/pkg/server/mux"
 	_ "k8s.io/component-base/metrics/prometheus/clientgo" // metrics of requests and of the election
@@ -11,6 +12,9 @@ import (
 	_ "k8s.io/component-base/metrics/prometheus/version" // kubernetes_build_info
 	cmapp "k8s.io/controller-manager/app"
 )
+
+// closeTimeout is how long a request may go on when the process ends.
+const closeTimeout = time.Second
 
 // serve serves HTTPS, unless it is turned off, until stop is called. It does
 // not end with ctx: how the process drains can be watched.
@@ -25,7 +29,7 @@ func (p *process) serve(ctx context.Context) (stop func(), err error) {
 	}
 	serving, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	handler := cmapp.BuildHandlerChain(p.handler(), &l.authorization, &l.authentication)
-	stopped, _, err := l.secure.Serve(handler, 0, serving.Done())
+	stopped, _, err := l.secure.Serve(handler, closeTimeout, serving.Done())
 	if err != nil {
 		cancel()
 		removeConfigz()
