@@ -1,0 +1,147 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/fairlead-k8s/fairlead/simulator"
+	"github.com/fairlead-k8s/fairlead/test/e2e/proxy"
+)
+
+// The daemon is killed at each request of an initialisation, for every n,
+// before the server has it and after the server has carried it out. The next
+// daemon brings the Node to the same end (S7), and no Node is ever released
+// half written (S6, which the bed's guard watches).
+func TestKilledAtEachRequest(t *testing.T) {
+	b := onShared(t)
+	places := []struct {
+		name    string
+		match   proxy.Match
+		through func(*testing.T) *proxy.Proxy
+		set     func(*setup, *proxy.Proxy)
+	}{
+		{"APIServer", ofNodes, b.apiProxy, func(s *setup, p *proxy.Proxy) { s.api = p }},
+		{
+			"Cloud", nil,
+			func(t *testing.T) *proxy.Proxy { return proxyOf(t, b.cloud) },
+			func(s *setup, p *proxy.Proxy) { s.cloud = p.URL() },
+		},
+	}
+	type run struct {
+		name     string
+		place, n int
+		at       proxy.Point
+	}
+	var runs []run
+	for place := range places {
+		p := places[place].through(t)
+		var s setup
+		places[place].set(&s, p)
+		b.undisturbed(t, s)
+		all := p.Requests(places[place].match)
+		t.Logf("an initialisation makes %d requests to %s:", len(all), places[place].name)
+		for n, r := range all {
+			t.Logf("  %d. %s %s", n+1, r.Method, r.Path)
+			for at, point := range map[proxy.Point]string{proxy.Before: "before", proxy.After: "after"} {
+				runs = append(runs, run{fmt.Sprintf("%s/%d-%s/%s", places[place].name, n+1, r.Method, point), place, n + 1, at})
+			}
+		}
+		if len(all) == 0 {
+			t.Fatal("there is nothing to kill it at")
+		}
+	}
+	instances := b.excludedKubelets(t, len(runs))
+	for k, r := range runs {
+		t.Run(r.name, func(t *testing.T) {
+			p := places[r.place].through(t)
+			var s setup
+			places[r.place].set(&s, p)
+			trap := p.Trap(places[r.place].match, r.n, r.at)
+			i := instances[k]
+			b.patch(t, i.Name, `{"metadata":{"labels":{"`+labelExclude+`":null}}}`)
+			first := b.daemon(t, s)
+			sprung(t, trap)
+			first.kill()
+			trap.Cut()
+
+			b.daemon(t, setup{})
+			b.awaitNode(t, i.Name, soon, is(i, stated(i)...))
+		})
+	}
+}
+
+// undisturbed is one initialisation as it should be, with its event.
+func (b *bed) undisturbed(t *testing.T, s setup) {
+	t.Helper()
+	i := b.kubelet(t, simulator.Instance{Name: b.name("alive")})
+	d := b.daemon(t, s)
+	b.awaitNode(t, i.Name, soon, is(i, stated(i)...))
+	b.awaitEvent(t, i.Name, soon, "Normal Synced")
+	if err := d.stop(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// ofNodes are the requests that have to do with an initialisation: the Nodes
+// are listed and watched, patched, and an event is recorded.
+func ofNodes(r proxy.Request) bool {
+	return strings.HasPrefix(r.Path, "/api/v1/nodes") || strings.HasSuffix(r.Path, "/events")
+}
+
+// excludedKubelets registers Nodes that are left alone until their turn.
+func (b *bed) excludedKubelets(t *testing.T, n int) []simulator.Instance {
+	t.Helper()
+	var wanted []simulator.Instance
+	for range n {
+		wanted = append(wanted, simulator.Instance{Name: b.name("killed"), Labels: map[string]string{"rack": "r1"}})
+	}
+	created := b.kubelets(t, wanted...)
+	for _, i := range created {
+		b.patch(t, i.Name, `{"metadata":{"labels":{"`+labelExclude+`":"true"}}}`)
+	}
+	return created
+}
+
+// A reply that is lost, while the daemon lives, changes nothing either.
+func TestLostAndCutRequests(t *testing.T) {
+	b := onShared(t)
+	cloud := b.bareCloud(t)
+	api, front := b.apiProxy(t), proxyOf(t, cloud)
+	for _, match := range []proxy.Match{watches, patches} {
+		api.Trap(match, 1, proxy.After).Cut()
+		api.Trap(match, 2, proxy.Before).Cut()
+	}
+	api.Trap(records, 1, proxy.After).Cut()
+	front.Trap(nil, 1, proxy.After).Cut()
+	front.Trap(nil, 2, proxy.Before).Cut()
+	var instances []simulator.Instance
+	for range 5 {
+		i, _ := b.pair(t, cloud, simulator.Instance{Name: b.name("lost")})
+		instances = append(instances, i)
+	}
+	b.daemon(t, setup{api: api, cloud: front.URL()})
+	for _, i := range instances {
+		b.awaitNode(t, i.Name, soon, is(i, stated(i)...))
+	}
+	await(t, soon, func(ctx context.Context) error {
+		for _, i := range instances {
+			told, err := b.told(ctx, i.Name)
+			if err != nil {
+				return err
+			}
+			if n := count(told, "Normal Synced"); n != 1 {
+				return fmt.Errorf("node %s: %d events Synced, want 1: %q", i.Name, n, told)
+			}
+		}
+		return nil
+	})
+}
+
+func watches(r proxy.Request) bool { return r.Method == http.MethodGet && ofNodes(r) }
+
+func patches(r proxy.Request) bool { return r.Method == http.MethodPatch && ofNodes(r) }
+
+func records(r proxy.Request) bool { return r.Method == http.MethodPost && ofNodes(r) }

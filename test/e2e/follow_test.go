@@ -1,0 +1,255 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fairlead-k8s/fairlead/simulator"
+)
+
+// Nodes follow their instances after initialisation.
+func TestNodeFollowsItsInstance(t *testing.T) {
+	b := onShared(t)
+	f := follower{t: t, bed: b}
+	f.instance = b.kubelet(t, simulator.Instance{
+		Name: b.name("follow"), Labels: map[string]string{"rack": "r1", "pool": "blue", "shift": "day"},
+	})
+	b.daemon(t, setup{flags: []string{"--node-status-update-frequency=500ms"}})
+	f.awaits(t)
+
+	for _, step := range []struct {
+		name string
+		run  func(*testing.T)
+	}{
+		{"ResizeRewritesBothTypeLabels", f.resize},
+		{"NewAddressesReplaceTheOldOnes", f.readdress},
+		{"NoAddressesLeaveThoseThatTheNodeHas", f.unaddress},
+		{"LabelsAreAddedChangedAndRemoved", f.relabel},
+		{"LabelThatAUserEditedStaysTheUsers", f.editLabel},
+		{"LabelThatAUserHadBeforeStaysTheUsers", f.ownLabel},
+		{"LabelThatAUserSetToTheSameValueIsAdopted", f.adoptLabel},
+		{"RenameLeavesTheNodeAndIsFollowedByProviderID", f.rename},
+		{"ZoneIsReportedOnceAndNotRewritten", f.move},
+	} {
+		if !t.Run(step.name, step.run) {
+			return
+		}
+	}
+}
+
+// follower is one Node and what its instance should be.
+type follower struct {
+	*bed
+
+	t        *testing.T // the test that the Node lives as long as
+	instance simulator.Instance
+}
+
+func (f *follower) change(t *testing.T, p simulator.InstancePatch) {
+	t.Helper()
+	f.instance = f.cloud.change(t, f.instance, p)
+}
+
+// awaits that the Node is what the instance is.
+func (f *follower) awaits(t *testing.T) {
+	t.Helper()
+	f.awaitNode(t, f.instance.Name, soon, is(f.instance, stated(f.instance)...))
+}
+
+func (f *follower) resize(t *testing.T) {
+	f.change(t, simulator.InstancePatch{Type: new("huge")})
+	f.awaits(t)
+}
+
+func (f *follower) readdress(t *testing.T) {
+	f.change(t, simulator.InstancePatch{Addresses: offered("InternalIP=127.0.78.1", "InternalIP=127.0.78.2", "ExternalIP=203.0.113.78")})
+	f.awaits(t)
+	// The order within a type counts.
+	f.change(t, simulator.InstancePatch{Addresses: offered("InternalIP=127.0.78.2", "InternalIP=127.0.78.1", "ExternalIP=203.0.113.78")})
+	f.awaits(t)
+	f.change(t, simulator.InstancePatch{Addresses: offered("InternalIP=127.0.78.2")})
+	f.awaits(t)
+}
+
+func (f *follower) unaddress(t *testing.T) {
+	before := stated(f.instance)
+	f.change(t, simulator.InstancePatch{Addresses: []simulator.Address{}, Type: new("tiny")})
+	f.awaitNode(t, f.instance.Name, soon, is(f.instance, before...))
+	f.change(t, simulator.InstancePatch{Addresses: offered("InternalIP=127.0.78.3")})
+	f.awaits(t)
+}
+
+func (f *follower) relabel(t *testing.T) {
+	f.change(t, simulator.InstancePatch{Labels: map[string]*string{"rack": new("r2"), "row": new("7"), "pool": nil}})
+	f.awaitNode(t, f.instance.Name, soon, func(node *corev1.Node) error {
+		if value, ok := node.Labels["pool"]; ok {
+			return fmt.Errorf("label pool=%s is still there", value)
+		}
+		return errors.Join(is(f.instance, stated(f.instance)...)(node), hasRecord(node, f.instance.Labels))
+	})
+}
+
+// hasRecord tells whether the Node says which labels are the cloud's.
+func hasRecord(node *corev1.Node, want map[string]string) error {
+	var record map[string]string
+	if err := json.Unmarshal([]byte(node.Annotations[labelRecord]), &record); err != nil {
+		return fmt.Errorf("annotation %s: %w", labelRecord, err)
+	}
+	return differ("annotation "+labelRecord, want, record)
+}
+
+// afterNextLook makes the daemon look at the instance and write what it sees:
+// all that was changed in the cloud before has then been seen too.
+func (f *follower) afterNextLook(t *testing.T) *corev1.Node {
+	t.Helper()
+	size := f.name("size")
+	f.change(t, simulator.InstancePatch{Type: new(size)})
+	return f.awaitNode(t, f.instance.Name, soon, func(node *corev1.Node) error {
+		return differ("type", size, node.Labels[corev1.LabelInstanceTypeStable])
+	})
+}
+
+func (f *follower) editLabel(t *testing.T) {
+	f.patch(t, f.instance.Name, `{"metadata":{"labels":{"rack":"mine"}}}`)
+	if node := f.afterNextLook(t); node.Labels["rack"] != "mine" {
+		t.Errorf("label rack=%s, want the user's", node.Labels["rack"])
+	}
+	f.change(t, simulator.InstancePatch{Labels: map[string]*string{"rack": new("r3")}})
+	if node := f.afterNextLook(t); node.Labels["rack"] != "mine" {
+		t.Errorf("label rack=%s after the cloud has changed its own, want the user's", node.Labels["rack"])
+	}
+	f.change(t, simulator.InstancePatch{Labels: map[string]*string{"rack": nil}})
+	if node := f.afterNextLook(t); node.Labels["rack"] != "mine" {
+		t.Errorf("label rack=%q after the cloud has removed its own, want the user's", node.Labels["rack"])
+	}
+}
+
+func (f *follower) ownLabel(t *testing.T) {
+	f.patch(t, f.instance.Name, `{"metadata":{"labels":{"team":"mine"}}}`)
+	f.change(t, simulator.InstancePatch{Labels: map[string]*string{"team": new("theirs")}})
+	if node := f.afterNextLook(t); node.Labels["team"] != "mine" {
+		t.Errorf("label team=%s, want the user's", node.Labels["team"])
+	}
+	f.change(t, simulator.InstancePatch{Labels: map[string]*string{"team": nil}})
+	if node := f.afterNextLook(t); node.Labels["team"] != "mine" {
+		t.Errorf("label team=%q after the cloud has removed its own, want the user's", node.Labels["team"])
+	}
+}
+
+func (f *follower) adoptLabel(t *testing.T) {
+	f.patch(t, f.instance.Name, `{"metadata":{"labels":{"floor":"1"}}}`)
+	f.change(t, simulator.InstancePatch{Labels: map[string]*string{"floor": new("1")}})
+	f.afterNextLook(t)
+	f.change(t, simulator.InstancePatch{Labels: map[string]*string{"floor": new("2")}})
+	if node := f.afterNextLook(t); node.Labels["floor"] != "2" {
+		t.Errorf("label floor=%s, want the cloud's: it was the same before", node.Labels["floor"])
+	}
+	f.change(t, simulator.InstancePatch{Labels: map[string]*string{"floor": nil}})
+	f.afterNextLook(t)
+}
+
+func (f *follower) rename(t *testing.T) {
+	before := f.node(t, f.instance.Name)
+	name := f.instance.Name
+	f.instance = f.cloud.change(t, f.instance, simulator.InstancePatch{Name: new(name + "-renamed"), Type: new("renamed")})
+	f.instance.Name = name // The Node and its hostname are the kubelet's.
+	f.awaits(t)
+	if now := f.node(t, name); now.UID != before.UID {
+		t.Errorf("the Node has UID %s, was %s", now.UID, before.UID)
+	}
+	f.cloud.change(t, f.instance, simulator.InstancePatch{Name: new(name)})
+}
+
+func (f *follower) move(t *testing.T) {
+	const event = "Warning CloudLocationChanged:"
+	before := f.instance.Zone
+	f.change(t, simulator.InstancePatch{Zone: new("sim-1z")})
+	f.awaitEvent(t, f.instance.Name, soon, event)
+	for range 3 {
+		node := f.afterNextLook(t)
+		for _, label := range []string{corev1.LabelTopologyZone, corev1.LabelFailureDomainBetaZone} {
+			if node.Labels[label] != before {
+				t.Errorf("label %s=%s is rewritten, want %s", label, node.Labels[label], before)
+			}
+		}
+	}
+	told, err := f.told(t.Context(), f.instance.Name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := count(told, event); n != 1 {
+		t.Errorf("%d events, want one: %q", n, told)
+	}
+	for _, e := range told {
+		if strings.HasPrefix(e, event) && (!strings.Contains(e, "sim-1z") || !strings.Contains(e, before)) {
+			t.Errorf("event %q does not name both zones", e)
+		}
+	}
+	f.change(t, simulator.InstancePatch{Zone: &before})
+	f.awaits(t)
+}
+
+// With upstream's behaviour chosen, labels are written once; addresses follow.
+func TestLabelsStayWhereTheyAreToBeLeftAlone(t *testing.T) {
+	b := onShared(t)
+	cloud := b.bareCloud(t)
+	i, node := b.pair(t, cloud, simulator.Instance{Name: b.name("none"), Labels: map[string]string{"rack": "r1"}})
+	b.daemon(t, setup{cloud: cloud.url, flags: []string{"--node-status-update-frequency=500ms", "--node-label-reconcile=none"}})
+	b.awaitNode(t, node.Name, soon, is(i, stated(i)...))
+
+	now := cloud.change(t, i, simulator.InstancePatch{
+		Type: new("huge"), Labels: map[string]*string{"rack": new("r2"), "row": new("7")},
+		Addresses: offered("InternalIP=127.0.79.1"),
+	})
+	got := b.awaitNode(t, node.Name, soon, is(i, stated(now)...))
+	if row, ok := got.Labels["row"]; ok {
+		t.Errorf("label row=%s is there, want none", row)
+	}
+	if record, ok := got.Annotations[labelRecord]; ok {
+		t.Errorf("annotation %s=%s is there, want none", labelRecord, record)
+	}
+}
+
+// Idle costs nothing (P1): while nothing changes nothing is written, also for
+// a Node with several addresses of one type that the cloud gives in turns.
+func TestNothingIsWrittenWhileNothingChanges(t *testing.T) {
+	b := onShared(t)
+	i := b.kubelet(t, simulator.Instance{
+		Name: b.name("still"), Labels: map[string]string{"rack": "r1"},
+		Addresses: offered("ExternalIP=203.0.113.80", "InternalIP=127.0.80.1", "ExternalDNS=a.example.com", "InternalIP=fd00::80", "ExternalIP=2001:db8::80"),
+	})
+	b.daemon(t, setup{flags: []string{"--node-status-update-frequency=500ms"}})
+	b.awaitNode(t, i.Name, soon, is(i, addresses("ExternalIP=203.0.113.80", "ExternalIP=2001:db8::80",
+		"InternalIP=127.0.80.1", "InternalIP=fd00::80", "ExternalDNS=a.example.com", "Hostname="+i.Name)...))
+	b.awaitEvent(t, i.Name, soon, "Normal Synced")
+
+	mark := b.audit(t).mark()
+	b.awaitLooks(t, b.cloud, 6)
+	if writes := b.audit(t).since(mark).by(ccmUser).writes(); len(writes) > 0 {
+		t.Errorf("%d writes while nothing changed: %v", len(writes), writes)
+	}
+}
+
+// awaitLooks waits until the cloud has been called that often from now on.
+func (b *bed) awaitLooks(t *testing.T, c *cloud, calls int64) {
+	t.Helper()
+	if err := c.ResetCalls(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	await(t, soon, func(ctx context.Context) error {
+		report, err := c.Calls(ctx)
+		if err != nil {
+			return err
+		}
+		if n := report.Count(); n < calls {
+			return fmt.Errorf("the cloud was called %d times, want %d", n, calls)
+		}
+		return nil
+	})
+}
