@@ -256,9 +256,9 @@ func TestDecideInitialisation(t *testing.T) {
 		},
 		{
 			name: "KeysOfKubernetesAreIgnored", node: fresh(),
-			answer: machine(with(map[string]string{"foo.k8s.io/y": "1", "kubernetes.io/x": "no label!", "fook8s.io/x": "1", "kubernetes.io.evil.com/x": "1"})),
+			answer: machine(with(map[string]string{"foo.k8s.io/y": "1", "kubernetes.io/x": "no label!", "fook8s.io/x": "1", "kubernetes.io.evil.com/x": "1", "k8s-io/x": "1"})),
 			want: released(func(o *outcome) {
-				o.Labels["fook8s.io/x"], o.Labels["kubernetes.io.evil.com/x"] = new("1"), new("1")
+				o.Labels["fook8s.io/x"], o.Labels["kubernetes.io.evil.com/x"], o.Labels["k8s-io/x"] = new("1"), new("1"), new("1")
 			}),
 		},
 		{

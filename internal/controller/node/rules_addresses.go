@@ -9,11 +9,11 @@ import (
 	"k8s.io/cloud-provider/api"
 )
 
-// changedAddresses are those to write, nil where the Node has them already,
+// changedAddresses are those to write; none where the Node has them already,
 // the cloud offers none, or those it offers do not fit the kubelet's.
 func changedAddresses(o observed) []corev1.NodeAddress {
 	wanted, unmet := wantedAddresses(o.node, o.answer.instance.addresses)
-	if unmet != nil || len(wanted) == 0 || slices.Equal(wanted, stored(o.node.Status.Addresses)) {
+	if unmet != nil || slices.Equal(wanted, stored(o.node.Status.Addresses)) {
 		return nil
 	}
 	return wanted
