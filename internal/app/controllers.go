@@ -14,10 +14,10 @@ import (
 
 // Names of the controllers: in --controllers, in health checks, in logs.
 const (
-	NodeController          = node.Name
-	NodeLifecycleController = "cloud-node-lifecycle-controller"
-	ServiceController       = "service-lb-controller"
-	RouteController         = "node-route-controller"
+	nodeController          = node.Name
+	nodeLifecycleController = "cloud-node-lifecycle-controller"
+	serviceController       = "service-lb-controller"
+	routeController         = "node-route-controller"
 )
 
 // controllers are all controllers that have a name. Those without start are
@@ -25,7 +25,7 @@ const (
 // reported at start as not in this version.
 var controllers = table{
 	{
-		name:        NodeController,
+		name:        nodeController,
 		alias:       "cloud-node",
 		client:      "node-controller",
 		source:      "cloud-node-controller",
@@ -33,21 +33,21 @@ var controllers = table{
 		start:       startNodes,
 	},
 	{
-		name:        NodeLifecycleController,
+		name:        nodeLifecycleController,
 		alias:       "cloud-node-lifecycle",
 		client:      "node-controller",
 		source:      "cloud-node-lifecycle-controller",
 		onByDefault: true,
 	},
 	{
-		name:        ServiceController,
+		name:        serviceController,
 		alias:       "service",
 		client:      "service-controller",
 		source:      "service-controller",
 		onByDefault: true,
 	},
 	{
-		name:        RouteController,
+		name:        routeController,
 		alias:       "route",
 		client:      "route-controller",
 		source:      "route_controller",

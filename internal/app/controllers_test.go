@@ -8,22 +8,22 @@ import (
 )
 
 func TestSelection(t *testing.T) {
-	all := []string{NodeController, NodeLifecycleController, ServiceController, RouteController}
+	all := []string{nodeController, nodeLifecycleController, serviceController, routeController}
 	for _, tc := range []struct {
 		name    string
 		entries string
 		want    []string
 	}{
 		{"StarIsAllThatAreOnByDefault", "*", all},
-		{"NamesWithoutStarAreAll", "cloud-node-controller,node-route-controller", []string{NodeController, RouteController}},
+		{"NamesWithoutStarAreAll", "cloud-node-controller,node-route-controller", []string{nodeController, routeController}},
 		{"NothingWithoutStar", "-service-lb-controller", nil},
-		{"MinusTakesOutOfStar", "*,-service-lb-controller,-node-route-controller", []string{NodeController, NodeLifecycleController}},
+		{"MinusTakesOutOfStar", "*,-service-lb-controller,-node-route-controller", []string{nodeController, nodeLifecycleController}},
 		{"OrderOfStarDoesNotMatter", "-cloud-node-controller,*", all[1:]},
 		{"FirstEntryForANameCounts", "*,-cloud-node-controller,cloud-node-controller", all[1:]},
 		{"AliasesAreNames", "cloud-node,cloud-node-lifecycle,service,route", all},
 		{"AliasCanBeTakenOut", "*,-cloud-node", all[1:]},
 		{"AliasAndNameAreOneController", "-cloud-node,cloud-node-controller", nil},
-		{"TheOrderOfTheTable", "route,cloud-node", []string{NodeController, RouteController}},
+		{"TheOrderOfTheTable", "route,cloud-node", []string{nodeController, routeController}},
 		{"OffByDefaultNeedsItsName", "*,off", append(all[:4:4], "off")},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -38,7 +38,7 @@ func TestHealth(t *testing.T) {
 	}
 	working := func(t *testing.T, s *healthSources) *health {
 		h := standby(t, s)
-		h.add(NodeController, &fakeController{})
+		h.add(nodeController, &fakeController{})
 		return h
 	}
 	for _, tc := range []struct {
@@ -56,12 +56,12 @@ func TestHealth(t *testing.T) {
 		{"LiveIsLeaseAndWorkers", working, "/livez?verbose", 200, "[+]leaderElection ok\n[+]cloud-node-controller ok\nlivez check passed\n"},
 		{"StuckWorkersAreNotLive", func(t *testing.T, s *healthSources) *health {
 			h := standby(t, s)
-			h.add(NodeController, &fakeController{live: errors.New("stuck")})
+			h.add(nodeController, &fakeController{live: errors.New("stuck")})
 			return h
 		}, "/livez", 500, "[+]leaderElection ok\n[-]cloud-node-controller failed: reason withheld\nlivez check failed\n"},
 		{"StuckWorkersDoNotFailHealthz", func(t *testing.T, s *healthSources) *health {
 			h := standby(t, s)
-			h.add(NodeController, &fakeController{live: errors.New("stuck")})
+			h.add(nodeController, &fakeController{live: errors.New("stuck")})
 			return h
 		}, "/healthz", 200, "ok"},
 		{"StandbyIsReady", standby, "/readyz?verbose", 200, "[+]shutdown ok\n[+]api-server ok\n[+]informer-sync ok\n[+]cloud-provider ok\n[+]leader-or-standby ok\nreadyz check passed\n"},

@@ -86,7 +86,12 @@ func TestOrderOfStart(t *testing.T) {
 			}}, nil
 		}}}
 		p, ctx := newTestProcess(t, cloud, known)
-		time.AfterFunc(time.Minute, func() { p.fail(nil) })
+		time.AfterFunc(time.Minute, func() {
+			if _, body := get(p.health.healthz, "/healthz?verbose"); !strings.Contains(body, "[+]a ok") {
+				t.Errorf("healthz does not show what runs: %s", body)
+			}
+			p.fail(nil)
+		})
 		p.lead(ctx)
 		if diff := cmp.Diff([]string{"Initialize", "SetInformers", "start a", "run a"}, d.entries); diff != "" {
 			t.Errorf("-want +got:\n%s", diff)

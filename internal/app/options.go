@@ -52,7 +52,7 @@ func (o *options) groups() []group {
 func (o *options) flags() cliflag.NamedFlagSets {
 	sections := cliflag.NamedFlagSets{NormalizeNameFunc: cliflag.WordSepNormalizeFunc}
 	for _, heading := range []string{
-		"debugging", "generic", NodeController, NodeLifecycleController,
+		"debugging", "generic", nodeController, nodeLifecycleController,
 		"secure serving", "authentication", "authorization", "misc", "global",
 	} {
 		sections.FlagSet(heading)

@@ -32,7 +32,7 @@ func newNodeOptions() nodeOptions {
 }
 
 func (n *nodeOptions) addFlags(sections *cliflag.NamedFlagSets) {
-	fs := sections.FlagSet(NodeController)
+	fs := sections.FlagSet(nodeController)
 	fs.Int32Var(&n.syncs, "concurrent-node-syncs", n.syncs,
 		"How many nodes are initialised at the same time.")
 	fs.Int32Var(&n.statusUpdates, "concurrent-node-status-updates", n.statusUpdates,
@@ -44,7 +44,7 @@ func (n *nodeOptions) addFlags(sections *cliflag.NamedFlagSets) {
 	fs.DurationVar(&n.statusFrequency, "node-status-update-frequency", n.statusFrequency,
 		"How often each node is compared with the cloud.")
 
-	fs = sections.FlagSet(NodeLifecycleController)
+	fs = sections.FlagSet(nodeLifecycleController)
 	fs.DurationVar(&n.monitorPeriod, "node-monitor-period", n.monitorPeriod,
 		"How often nodes that do not report are looked up in the cloud.")
 }
