@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -46,23 +47,6 @@ func (r request) writes() bool {
 	return slices.Contains([]string{"create", "update", "patch", "delete", "deletecollection"}, r.Verb)
 }
 
-// outsideEnvelope says what the daemon may not do whatever its rights (C1),
-// and whether it has tried what it has no right to.
-func (r request) outsideEnvelope() string {
-	switch {
-	case r.Status.Code == 403:
-		return "the daemon tries what it has no right to"
-	case r.Object.Resource == "nodes" && r.Verb == "update":
-		return "a whole Node was written"
-	case r.Object.Resource == "services" && r.Verb == "get":
-		return "a Service was read"
-	case r.Object.Resource == "leases" && r.writes() && r.Verb != "create" && r.Verb != "update":
-		return "a Lease was written in another way"
-	default:
-		return ""
-	}
-}
-
 type requests []request
 
 func (all requests) where(holds func(request) bool) requests {
@@ -85,6 +69,36 @@ func (all requests) of(node string) requests {
 }
 
 func (all requests) writes() requests { return all.where(request.writes) }
+
+// outsideEnvelope says what the daemon may not do whatever its rights (C1), and
+// what it has no right to. An API server that has just started knows nobody's
+// rights, so what is also allowed is not told.
+func (all requests) outsideEnvelope() []string {
+	allowed := map[string]bool{}
+	for _, r := range all {
+		if r.Status.Code < http.StatusBadRequest {
+			allowed[r.Verb+r.resource()] = true
+		}
+	}
+	var problems []string
+	for _, r := range all {
+		why := ""
+		switch {
+		case r.Status.Code == http.StatusForbidden && !allowed[r.Verb+r.resource()]:
+			why = "the daemon tries what it has no right to"
+		case r.Object.Resource == "nodes" && r.Verb == "update":
+			why = "a whole Node was written"
+		case r.Object.Resource == "services" && r.Verb == "get":
+			why = "a Service was read"
+		case r.Object.Resource == "leases" && r.Verb == "patch":
+			why = "a Lease was patched"
+		default:
+			continue
+		}
+		problems = append(problems, why+": "+r.String())
+	}
+	return problems
+}
 
 // lines are what was done, for comparison.
 func (all requests) lines() []string {

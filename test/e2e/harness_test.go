@@ -57,10 +57,8 @@ func (b *bed) check(t *testing.T) {
 		for _, violation := range b.guard.since(seen) {
 			t.Errorf("S6: %s", violation)
 		}
-		for _, r := range b.audit(t).since(mark).by(ccmUser) {
-			if problem := r.outsideEnvelope(); problem != "" {
-				t.Errorf("C1: %s: %s", problem, r)
-			}
+		for _, problem := range b.audit(t).since(mark).by(ccmUser).outsideEnvelope() {
+			t.Errorf("C1: %s", problem)
 		}
 		if b.playground.ended() {
 			t.Fatalf("the playground has ended:\n%s", b.playground.tail(50))
