@@ -94,6 +94,36 @@ func TestEndOfTheProcess(t *testing.T) {
 	}
 }
 
+func TestWrongCommandLine(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		arg  string
+		want []string // what stderr starts and ends with
+	}{
+		{"UnknownFlag", "--nope", []string{"Usage:\n", "\nError: unknown flag: --nope\n"}},
+		{"UnknownGate", "--feature-gates=Nope=true", []string{
+			"Usage:\n",
+			"\nError: invalid argument \"Nope=true\" for \"--feature-gates\" flag: unrecognized feature gate: Nope\n",
+		}},
+		{"Argument", "foo", []string{"Error: \"cloud-controller-manager\" does not take any arguments, got [\"foo\"]\n", "\n"}},
+		{"NoProvider", "--v=0", []string{"--cloud-provider cannot be empty\n", "\"command failed\" err=\"--cloud-provider cannot be empty\"\n"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			cmd := exec.CommandContext(t.Context(), os.Args[0], tc.arg)
+			cmd.Env = append(os.Environ(), asDaemon+"=return")
+			var stderr strings.Builder
+			cmd.Stderr = &stderr
+			_ = cmd.Run() // its error is the exit code
+			if got := cmd.ProcessState.ExitCode(); got != 1 {
+				t.Errorf("got exit code %d, want 1", got)
+			}
+			if got := stderr.String(); !strings.HasPrefix(got, tc.want[0]) || !strings.HasSuffix(got, tc.want[1]) {
+				t.Errorf("got %s\nwant %q", got, tc.want)
+			}
+		})
+	}
+}
+
 // skipTo reads up to the line that contains text. It says whether there is one
 // before the end of the output.
 func skipTo(lines *bufio.Scanner, text string) bool {

@@ -177,7 +177,6 @@ func TestFlagValues(t *testing.T) {
 		{"GateOfWebhooks", "--feature-gates=CloudControllerManagerWebhook=false", ""},
 		{"GateOfLeaseRelease", "--feature-gates=ControllerManagerReleaseLeaderElectionLockOnExit=false", ""},
 		{"GateOfLibrary", "--feature-gates=NativeHistograms=true,WatchList=true,ContextualLogging=true", ""},
-		{"UnknownGate", "--feature-gates=Nope=true", `invalid argument "Nope=true" for "--feature-gates" flag: unrecognized feature gate: Nope`},
 		{"UnknownFlag", "--nope", "unknown flag: --nope"},
 		{"VersionIsNoNumber", "--version=1", ""},
 		{"VersionIsNoWord", "--version=maybe", "neither a bool, nor 'raw', nor a version"},
