@@ -74,17 +74,18 @@ func (all requests) writes() requests { return all.where(request.writes) }
 // what it has no right to. An API server that has just started knows nobody's
 // rights, so what is also allowed is not told.
 func (all requests) outsideEnvelope() []string {
+	right := func(r request) string { return strings.Replace(r.Verb, "list", "watch", 1) + " " + r.resource() }
 	allowed := map[string]bool{}
 	for _, r := range all {
 		if r.Status.Code < http.StatusBadRequest {
-			allowed[r.Verb+r.resource()] = true
+			allowed[right(r)] = true
 		}
 	}
 	var problems []string
 	for _, r := range all {
 		why := ""
 		switch {
-		case r.Status.Code == http.StatusForbidden && !allowed[r.Verb+r.resource()]:
+		case r.Status.Code == http.StatusForbidden && !allowed[right(r)]:
 			why = "the daemon tries what it has no right to"
 		case r.Object.Resource == "nodes" && r.Verb == "update":
 			why = "a whole Node was written"

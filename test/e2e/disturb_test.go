@@ -31,7 +31,7 @@ func TestAPIServerRestartsInTheMiddle(t *testing.T) {
 			trap := api.Trap(patches, n+1, proxy.Before)
 			d := b.daemon(t, setup{api: api})
 			sprung(t, trap)
-			b.playgroundSays(t, "stop", "kube-apiserver")
+			b.playgroundSays(t, "stop", "--kill", "kube-apiserver")
 			trap.Release() // into the void
 			b.playgroundSays(t, "start", "kube-apiserver")
 

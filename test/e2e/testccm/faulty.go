@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	cloudprovider "k8s.io/cloud-provider"
+	"k8s.io/klog/v2"
 
 	"github.com/fairlead-k8s/fairlead/simulator"
 )
@@ -50,6 +51,7 @@ func (f faulty) of(ctx context.Context, node string) string {
 // hang does not care whether anybody still waits: it has no context.
 func (f faulty) hang(node string) {
 	const look = 200 * time.Millisecond
+	klog.InfoS("Deaf from now on", "node", node)
 	for tick := time.NewTicker(look); f.of(context.Background(), node) == "deaf"; { //nolint:forbidigo // that is the fault
 		<-tick.C
 	}

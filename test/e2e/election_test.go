@@ -1,0 +1,248 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fairlead-k8s/fairlead/simulator"
+	"github.com/fairlead-k8s/fairlead/test/e2e/proxy"
+)
+
+const (
+	// What the design promises at default flags.
+	plannedHandOver = 6 * time.Second
+	crashHandOver   = 24 * time.Second
+	drain           = 8 * time.Second
+	// noise is what a busy machine may add. The times themselves are logged.
+	noise = 6 * time.Second
+
+	leaseName = "cloud-controller-manager"
+)
+
+// replica is a daemon that stands in an election with default flags, and all
+// that it says to the API server and to the cloud.
+type replica struct {
+	*daemon
+
+	api, cloud *proxy.Proxy
+}
+
+// pairOfReplicas starts two, the leader first.
+func (b *bed) pairOfReplicas(t *testing.T, c *cloud, s setup) (leader, standby replica) {
+	t.Helper()
+	err := b.admin.CoordinationV1().Leases(metav1.NamespaceSystem).Delete(t.Context(), leaseName, metav1.DeleteOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		t.Fatal(err)
+	}
+	var pair [2]replica
+	for n := range pair {
+		r := replica{api: b.apiProxy(t), cloud: proxyOf(t, c)}
+		s.api, s.cloud, s.elect = r.api, r.cloud.URL(), true
+		r.daemon = b.daemon(t, s)
+		pair[n] = r
+		await(t, soon, func(context.Context) error {
+			switch {
+			case n == 0 && !r.leads():
+				return errors.New("the first replica does not lead")
+			case n == 1 && len(r.api.Requests(ofLeases)) == 0:
+				return errors.New("the second replica has not looked at the lease")
+			}
+			return nil
+		})
+	}
+	return pair[0], pair[1]
+}
+
+func (r replica) leads() bool { return r.says("Controller runs", nodeSource) }
+
+func ofLeases(r proxy.Request) bool { return strings.Contains(r.Path, "/leases") }
+
+// holder is who has the lease, by the identity in it.
+func (b *bed) holder(t *testing.T) string {
+	t.Helper()
+	lease, err := b.admin.CoordinationV1().Leases(metav1.NamespaceSystem).Get(t.Context(), leaseName, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lease.Spec.HolderIdentity == nil {
+		return ""
+	}
+	return *lease.Spec.HolderIdentity
+}
+
+// joins adds a Node and waits until it is initialised.
+func (b *bed) joins(t *testing.T, c *cloud, within time.Duration) {
+	t.Helper()
+	i, node := b.pair(t, c, simulator.Instance{Name: b.name("joins")})
+	b.awaitNode(t, node.Name, within, is(i, stated(i)...))
+}
+
+// Of two replicas one works. When it is asked to end it gives the lease back,
+// and the other one works soon.
+func TestRollingRestart(t *testing.T) {
+	b := onShared(t)
+	cloud := b.bareCloud(t)
+	leader, standby := b.pairOfReplicas(t, cloud, setup{})
+	b.joins(t, cloud, soon)
+	if n := len(standby.api.Requests(patches)) + len(standby.api.Requests(records)) + len(standby.cloud.Requests(nil)); n > 0 {
+		t.Errorf("the standby has written or asked the cloud %d times", n)
+	}
+	before := b.holder(t)
+
+	asked := time.Now()
+	leader.signal(syscall.SIGTERM)
+	if code := leader.exited(t, plannedHandOver+noise); code != 0 {
+		t.Errorf("the leader has ended with code %d after SIGTERM, want 0", code)
+	}
+	if now := b.holder(t); now == before {
+		t.Errorf("the lease is still held by %s, who has ended", now)
+	}
+	ended := time.Since(asked)
+	b.joins(t, cloud, plannedHandOver+noise)
+	took := time.Since(asked)
+	t.Logf("planned hand-over: the leader ended after %v, a Node was initialised by the other after %v", ended.Round(time.Millisecond), took.Round(time.Millisecond))
+	if took > plannedHandOver+noise {
+		t.Errorf("the hand-over took %v, want %v", took, plannedHandOver)
+	}
+}
+
+func TestLeaderIsKilled(t *testing.T) {
+	b := onShared(t)
+	cloud := b.bareCloud(t)
+	leader, _ := b.pairOfReplicas(t, cloud, setup{})
+	b.joins(t, cloud, soon)
+
+	died := time.Now()
+	leader.kill()
+	b.joins(t, cloud, crashHandOver+noise)
+	took := time.Since(died)
+	t.Logf("hand-over after kill -9: a Node was initialised by the other after %v", took.Round(time.Millisecond))
+	if took > crashHandOver+noise {
+		t.Errorf("the hand-over took %v, want %v", took, crashHandOver)
+	}
+}
+
+// A provider that ignores its context is waited for, but not for ever. What it
+// was asked changes nothing, so the lease is given back.
+func TestHandOverWithADeafProvider(t *testing.T) {
+	b := onShared(t)
+	cloud := b.bareCloud(t)
+	leader, standby := b.pairOfReplicas(t, cloud, setup{program: testCCM, provider: "modern"})
+	i, node := b.pair(t, cloud, simulator.Instance{Name: b.name("deaf"), Labels: map[string]string{"provider-fault": "deaf"}})
+	await(t, soon, func(context.Context) error {
+		if !leader.says("Deaf from now on", node.Name) {
+			return errors.New("the provider has not been asked")
+		}
+		return nil
+	})
+	before := b.holder(t)
+
+	asked := time.Now()
+	leader.signal(syscall.SIGTERM)
+	leader.exited(t, drain+noise)
+	ended := time.Since(asked)
+	if now := b.holder(t); now == before {
+		t.Errorf("the lease is still held by %s, who has ended", now)
+	}
+	b.joins(t, cloud, plannedHandOver+noise)
+	t.Logf("hand-over with a deaf provider: the leader ended after %v, the other worked after %v",
+		ended.Round(time.Millisecond), time.Since(asked).Round(time.Millisecond))
+
+	cloud.change(t, i, simulator.InstancePatch{Labels: map[string]*string{"provider-fault": nil}})
+	i.Labels = nil
+	b.awaitNode(t, node.Name, 2*time.Minute, is(i, stated(i)...))
+	noOverlap(t, leader, standby)
+}
+
+// A write that is under way when the leader is asked to end is waited for: the
+// lease stays until it is over.
+func TestHandOverWaitsForTheWriteUnderWay(t *testing.T) {
+	b := onShared(t)
+	cloud := b.bareCloud(t)
+	leader, standby := b.pairOfReplicas(t, cloud, setup{})
+	trap := leader.api.Trap(patches, 1, proxy.Before)
+	i, node := b.pair(t, cloud, simulator.Instance{Name: b.name("held")})
+	sprung(t, trap)
+	before := b.holder(t)
+	looked := len(standby.api.Requests(ofLeases))
+
+	asked := time.Now()
+	leader.signal(syscall.SIGTERM)
+	await(t, soon, func(context.Context) error { // until it would have taken over
+		if n := len(standby.api.Requests(ofLeases)); n < looked+2 && time.Since(asked) < drain-time.Second {
+			return fmt.Errorf("the standby has looked at the lease %d times", n-looked)
+		}
+		return nil
+	})
+	if now := b.holder(t); now != before {
+		t.Errorf("the lease was given away, to %q, while a write of the leader was under way", now)
+	}
+	trap.Release()
+	if code := leader.exited(t, drain+noise); code != 0 {
+		t.Errorf("the leader has ended with code %d, want 0", code)
+	}
+	if now := b.holder(t); now == before {
+		t.Errorf("the lease is still held by %s, who has ended", now)
+	}
+	b.awaitNode(t, node.Name, plannedHandOver+noise, is(i, stated(i)...))
+	noOverlap(t, leader, standby)
+}
+
+// A write that is never over is not waited for longer than the drain allows;
+// but then the lease is not given back, and the other waits until it expires.
+func TestWriteThatIsNeverOverKeepsTheLease(t *testing.T) {
+	b := onShared(t)
+	cloud := b.bareCloud(t)
+	leader, standby := b.pairOfReplicas(t, cloud, setup{})
+	trap := leader.api.Trap(patches, 1, proxy.Before)
+	i, node := b.pair(t, cloud, simulator.Instance{Name: b.name("stuck")})
+	sprung(t, trap)
+	before := b.holder(t)
+
+	asked := time.Now()
+	leader.signal(syscall.SIGTERM)
+	code := leader.exited(t, drain+noise)
+	ended := time.Since(asked)
+	if now := b.holder(t); now != before {
+		t.Errorf("the lease was given away, to %q, while a write of the leader was under way", now)
+	}
+	if code == 0 {
+		t.Error("the leader has ended with code 0, though work was under way")
+	}
+	if n := len(standby.api.Requests(patches)); n > 0 {
+		t.Errorf("the standby has made %d writes beside the one under way", n)
+	}
+	trap.Cut() // The process has ended, and so have its connections.
+	b.awaitNode(t, node.Name, crashHandOver+noise, is(i, stated(i)...))
+	t.Logf("a write that is never over: the leader ended after %v, the other had initialised the Node after %v",
+		ended.Round(time.Millisecond), time.Since(asked).Round(time.Millisecond))
+	noOverlap(t, leader, standby)
+}
+
+// noOverlap looks at all writes of both: at no time do two replicas have one
+// of the same object under way (S7).
+func noOverlap(t *testing.T, a, b replica) {
+	t.Helper()
+	mutations := func(r proxy.Request) bool { return ofNodes(r) && r.Method != http.MethodGet }
+	object := func(r proxy.Request) string { return strings.TrimSuffix(r.Path, "/status") }
+	for _, x := range a.api.Requests(mutations) {
+		beside := slices.DeleteFunc(b.api.Requests(mutations), func(y proxy.Request) bool {
+			return object(x) != object(y) || strings.HasSuffix(x.Path, "/events") ||
+				!y.Ended.IsZero() && y.Ended.Before(x.Began) || !x.Ended.IsZero() && x.Ended.Before(y.Began)
+		})
+		for _, y := range beside {
+			t.Errorf("S7: two replicas had a mutation of one object under way: %s %s from %v to %v, and %s %s from %v to %v",
+				x.Method, x.Path, x.Began, x.Ended, y.Method, y.Path, y.Began, y.Ended)
+		}
+	}
+}
