@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -27,13 +28,13 @@ func newStatus() *cobra.Command {
 				return json.NewEncoder(cmd.OutOrStdout()).Encode(list)
 			}
 			table := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 3, ' ', 0)
-			fmt.Fprintln(table, "NAME\tPID\tLOG")
+			_, _ = fmt.Fprintln(table, "NAME\tPID\tLOG") // Flush has the error
 			for _, child := range list {
 				pid := "stopped"
 				if child.PID != 0 {
-					pid = fmt.Sprint(child.PID)
+					pid = strconv.Itoa(child.PID)
 				}
-				fmt.Fprintf(table, "%s\t%s\t%s\n", child.Name, pid, child.Log)
+				_, _ = fmt.Fprintf(table, "%s\t%s\t%s\n", child.Name, pid, child.Log)
 			}
 			return table.Flush()
 		},

@@ -8,6 +8,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/fairlead-k8s/fairlead/simulator"
 	"github.com/spf13/cobra"
 	"k8s.io/utils/clock"
 
@@ -15,7 +16,6 @@ import (
 	"github.com/fairlead-k8s/fairlead/playground/internal/follow"
 	"github.com/fairlead-k8s/fairlead/playground/internal/progress"
 	"github.com/fairlead-k8s/fairlead/playground/internal/session"
-	"github.com/fairlead-k8s/fairlead/simulator"
 )
 
 const (

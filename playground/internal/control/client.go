@@ -87,7 +87,7 @@ func (c *Client) call(ctx context.Context, method, path string) ([]byte, error) 
 	case err != nil:
 		return nil, err
 	}
-	defer resp.Body.Close()
+	defer func() { _ = resp.Body.Close() }()
 	body, err := io.ReadAll(resp.Body)
 	if err == nil && resp.StatusCode >= http.StatusBadRequest {
 		err = errors.New(strings.TrimSpace(string(body)))

@@ -8,15 +8,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"time"
 
+	"github.com/fairlead-k8s/fairlead/simulator"
 	"k8s.io/utils/clock"
 
 	"github.com/fairlead-k8s/fairlead/playground/internal/cluster"
 	"github.com/fairlead-k8s/fairlead/playground/internal/ports"
 	"github.com/fairlead-k8s/fairlead/playground/internal/progress"
 	"github.com/fairlead-k8s/fairlead/playground/internal/session"
-	"github.com/fairlead-k8s/fairlead/simulator"
 )
 
 // Options say what the demo runs and for whom.
@@ -114,17 +116,30 @@ It all keeps running. Try in another terminal:
   export SIMCLOUD_SERVER=%[2]s
 
   kubectl describe node node-1
-  %[3]s resize node-1 large        # its label follows within %[4]s
-  %[3]s stop node-2                # its kubelet falls silent
-  %[3]s create node-4 --zone sim-1b
-  %[3]s fault set denied           # now look at a new node: it says why it waits
-  %[3]s calls                      # what the cloud was asked
+  %[3]s resize node-1 large          # its label follows within %[4]s
+  %[3]s create node-4 --zone sim-1b  # one more machine, one more node
+  %[3]s fault set denied             # nodes created from now on wait, and say why
+  %[3]s fault clear                  # and go on
+  %[3]s calls                        # what the cloud was asked
   %[5]s status --data-dir %[6]s
 
 Logs: %[7]s
 Ctrl-C ends it all.
 
-`, e.Kubeconfig, d.cloudURL, d.Simcloud, refresh, d.Playground, e.DataDir, d.session.LogDir)
+`, e.Kubeconfig, d.cloudURL, fromHere(d.Simcloud), refresh, fromHere(d.Playground), e.DataDir, d.session.LogDir)
 }
 
-func (d *demo) printf(format string, args ...any) { fmt.Fprintf(d.Out, format, args...) }
+// fromHere is path as a person in this folder would type it.
+func fromHere(path string) string {
+	here, err := os.Getwd()
+	if err != nil {
+		return path
+	}
+	if short, err := filepath.Rel(here, path); err == nil && filepath.IsLocal(short) && filepath.Base(short) != short {
+		return short
+	}
+	return path
+}
+
+// printf shows something. Nobody watches any more if that fails.
+func (d *demo) printf(format string, args ...any) { _, _ = fmt.Fprintf(d.Out, format, args...) }

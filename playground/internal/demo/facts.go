@@ -5,9 +5,8 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/fairlead-k8s/fairlead/simulator"
+	corev1 "k8s.io/api/core/v1"
 )
 
 // facts is what was seen during a showing.
@@ -64,18 +63,26 @@ func nodeChecks(n corev1.Node, i simulator.Instance) []check {
 
 // table is what a person looks at.
 func (f facts) table() string {
+	nodes := [][]string{{"NODE", "ZONE", "TYPE", "PROVIDER ID", "ADDRESSES", "TAINT"}}
+	for _, n := range f.nodes {
+		nodes = append(nodes, []string{
+			n.Name, n.Labels[corev1.LabelTopologyZone], n.Labels[corev1.LabelInstanceTypeStable],
+			n.Spec.ProviderID, nodeAddresses(n), taint(n),
+		})
+	}
+	pods := [][]string{
+		{"POD", "PHASE", "NODE", "BEFORE"},
+		{f.pod.Name, string(f.pod.Status.Phase), f.pod.Spec.NodeName, "Pending: " + f.pendingBecause},
+	}
+	return aligned(nodes) + "\n" + aligned(pods)
+}
+
+func aligned(rows [][]string) string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 3, ' ', 0)
-	fmt.Fprintln(w, "NODE\tZONE\tTYPE\tPROVIDER ID\tADDRESSES\tTAINT")
-	for _, n := range f.nodes {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n",
-			n.Name, n.Labels[corev1.LabelTopologyZone], n.Labels[corev1.LabelInstanceTypeStable],
-			n.Spec.ProviderID, nodeAddresses(n), taint(n))
+	for _, row := range rows {
+		_, _ = w.Write([]byte(strings.Join(row, "\t") + "\n")) // a strings.Builder takes all
 	}
-	_ = w.Flush() // a strings.Builder takes all
-	fmt.Fprintln(&b)
-	fmt.Fprintln(w, "POD\tPHASE\tNODE\tBEFORE")
-	fmt.Fprintf(w, "%s\t%s\t%s\tPending: %s\n", f.pod.Name, f.pod.Status.Phase, f.pod.Spec.NodeName, f.pendingBecause)
 	_ = w.Flush()
 	return b.String()
 }

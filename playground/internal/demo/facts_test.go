@@ -3,11 +3,10 @@ package demo
 import (
 	"testing"
 
+	"github.com/fairlead-k8s/fairlead/simulator"
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/fairlead-k8s/fairlead/simulator"
 )
 
 // asItShouldBe is a showing of one instance in which all went well.

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fairlead-k8s/fairlead/simulator"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,7 +20,6 @@ import (
 	"github.com/fairlead-k8s/fairlead/playground/internal/follow"
 	"github.com/fairlead-k8s/fairlead/playground/internal/ports"
 	"github.com/fairlead-k8s/fairlead/playground/internal/supervisor"
-	"github.com/fairlead-k8s/fairlead/simulator"
 )
 
 const (

@@ -7,9 +7,8 @@ import (
 	"fmt"
 	"time"
 
-	"k8s.io/utils/clock"
-
 	"github.com/fairlead-k8s/fairlead/simulator"
+	"k8s.io/utils/clock"
 )
 
 const (
@@ -64,18 +63,10 @@ func (f *Follower) Run(ctx context.Context, clock clock.WithTicker) error {
 }
 
 func (f *Follower) step(ctx context.Context) error {
-	instances, err := f.ask(ctx)
-	if ctx.Err() != nil {
+	instances, answered := f.ask(ctx)
+	if !answered {
 		return nil
 	}
-	if err != nil {
-		if !f.silent {
-			f.note("the cloud does not answer, all stays as it is: %v", err)
-		}
-		f.silent = true
-		return nil
-	}
-	f.silent = false
 	for _, a := range plan(instances, f.machines) {
 		if err := f.apply(ctx, a); err != nil {
 			return fmt.Errorf("instance %s, node %s: %w", a.instance, a.node, err)
@@ -84,10 +75,16 @@ func (f *Follower) step(ctx context.Context) error {
 	return nil
 }
 
-func (f *Follower) ask(ctx context.Context) ([]simulator.Instance, error) {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+// ask asks the cloud, and tells once if there is no answer.
+func (f *Follower) ask(ctx context.Context) (instances []simulator.Instance, answered bool) {
+	asking, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	return f.cloud.Instances(ctx)
+	instances, err := f.cloud.Instances(asking)
+	if err != nil && !f.silent && ctx.Err() == nil {
+		f.note("the cloud does not answer, all stays as it is: %v", err)
+	}
+	f.silent = err != nil
+	return instances, err == nil
 }
 
 func (f *Follower) apply(ctx context.Context, a action) error {

@@ -6,9 +6,8 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/fairlead-k8s/fairlead/simulator"
+	"github.com/google/go-cmp/cmp"
 )
 
 // cloud answers what it is told to.

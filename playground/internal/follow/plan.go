@@ -6,9 +6,8 @@ import (
 	"maps"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/util/validation"
-
 	"github.com/fairlead-k8s/fairlead/simulator"
+	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 // machine is what an instance is to us: the name under which its kubelet was booted first, and whether it runs.

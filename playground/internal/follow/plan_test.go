@@ -3,9 +3,8 @@ package follow
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/fairlead-k8s/fairlead/simulator"
+	"github.com/google/go-cmp/cmp"
 )
 
 func instance(id, name string, state simulator.State) simulator.Instance {

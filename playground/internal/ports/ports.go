@@ -42,7 +42,7 @@ func (p *Picker) Next() (int, error) {
 }
 
 func free(port int) bool {
-	l, err := net.Listen("tcp", Address(port))
+	l, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: port})
 	if err != nil {
 		return false
 	}

@@ -47,5 +47,5 @@ func (s *Steps) Note(format string, args ...any) {
 func (s *Steps) print(took, what string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	fmt.Fprintf(s.out, "%8s  %s\n", took, what)
+	_, _ = fmt.Fprintf(s.out, "%8s  %s\n", took, what)
 }

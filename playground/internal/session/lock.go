@@ -55,7 +55,7 @@ func abandoned(lock string) bool {
 	if err != nil {
 		return false
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }()
 	info, err := file.Stat()
 	return err == nil && info.Size() > 0 && take(file) == nil
 }

@@ -185,7 +185,7 @@ func (s *Supervisor) launchLocked(c *child) error {
 	if err != nil {
 		return fmt.Errorf("log of %s: %w", c.spec.Name, err)
 	}
-	defer log.Close() // the child has its own descriptor
+	defer func() { _ = log.Close() }() // the child has its own descriptor
 	// Not bound to a context: a child ends by Stop or Close, which know whether that was asked for.
 	cmd := exec.Command(c.spec.Command[0], c.spec.Command[1:]...) //nolint:noctx // see above
 	cmd.Dir = c.spec.Dir

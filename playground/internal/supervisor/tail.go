@@ -18,7 +18,7 @@ func tail(file string) string {
 	if err != nil {
 		return err.Error()
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	if info, err := f.Stat(); err == nil && info.Size() > tailBytes {
 		_, _ = f.Seek(-tailBytes, io.SeekEnd) // without it, the tail is only slower
 	}
