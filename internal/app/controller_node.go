@@ -13,16 +13,17 @@ import (
 const stuckAfter = 5 * time.Minute
 
 // startNodes makes the controller that keeps nodes in step with instances.
-func startNodes(_ context.Context, d deps) (controller, error) {
+func startNodes(ctx context.Context, d deps) (controller, error) {
 	instances := d.gateway.Instances()
 	if instances == nil {
 		return nil, skip("the provider offers no instances")
 	}
 	o := &d.options.node
+	informer := d.informers.Core().V1().Nodes()
 	return nodes{
 		Controller: node.New(node.Deps{
-			Nodes:     kube.NewNodes(d.client),
-			Informer:  d.informers.Core().V1().Nodes(),
+			Nodes:     kube.NewNodes(ctx, d.client, informer),
+			Informer:  informer,
 			Instances: instances,
 			Events:    d.recorder,
 		}, node.Config{

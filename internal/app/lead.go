@@ -23,7 +23,7 @@ func (p *process) lead(ctx context.Context) {
 		p.fail(err)
 		return
 	}
-	gateway, err := cloud.New(p.cloud, cloud.Config{
+	gateway, err := cloud.New(ctx, p.cloud, cloud.Config{
 		ReadTimeout: p.options.provider.readTimeout,
 		Metrics:     p.metrics.cloud,
 	})

@@ -89,7 +89,7 @@ func (v *oldVendor) GetZoneByNodeName(context.Context, types.NodeName) (cloudpro
 
 func gateway(t *testing.T, p cloudprovider.Interface, cfg Config) *Gateway {
 	t.Helper()
-	g, err := New(p, cfg)
+	g, err := New(t.Context(), p, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -43,7 +43,7 @@ type Gateway struct {
 // New resolves what the provider offers, once: accessors of existing providers
 // are not cheap, and some build something new at each call. The provider must
 // have been initialised.
-func New(p cloudprovider.Interface, cfg Config) (*Gateway, error) {
+func New(ctx context.Context, p cloudprovider.Interface, cfg Config) (*Gateway, error) {
 	if cfg.ReadTimeout == 0 {
 		cfg.ReadTimeout = 5 * time.Minute
 	}
@@ -59,7 +59,7 @@ func New(p cloudprovider.Interface, cfg Config) (*Gateway, error) {
 	g := &Gateway{readTimeout: cfg.ReadTimeout, clock: cfg.Clock, metrics: cfg.Metrics, damage: newDamage(cfg.Metrics.overdue.Set)}
 	g.pace.clock = cfg.Clock
 	g.classifier, _ = p.(provider.ErrorClassifier)
-	if err := resolve("instances", func() { g.instances = newInstances(g, p, cfg.Patience) }); err != nil {
+	if err := resolve(ctx, "instances", func() { g.instances = newInstances(g, p, cfg.Patience) }); err != nil {
 		return nil, err
 	}
 	return g, nil
@@ -81,10 +81,11 @@ func (g *Gateway) Wait(ctx context.Context) error {
 }
 
 // resolve guards code of the provider that runs outside of a call.
-func resolve(what string, f func()) (err error) {
+func resolve(ctx context.Context, what string, f func()) (err error) {
 	defer func() {
 		if value := recover(); value != nil {
-			err = fmt.Errorf("the provider panicked when it was asked for its %s: %v\n%s", what, value, debug.Stack())
+			err = fmt.Errorf("the provider panicked when it was asked for its %s: %v", what, value)
+			klog.FromContext(ctx).Error(err, "The provider panicked", "stack", string(debug.Stack()))
 		}
 	}()
 	f()

@@ -99,7 +99,7 @@ func TestTypedNilIsUnsupported(t *testing.T) {
 }
 
 func TestAccessorThatPanicsIsAnError(t *testing.T) {
-	if _, err := New(struct{ cloudprovider.Interface }{}, Config{}); err == nil || !strings.Contains(err.Error(), "panicked") {
+	if _, err := New(t.Context(), struct{ cloudprovider.Interface }{}, Config{}); err == nil || !strings.Contains(err.Error(), "panicked") {
 		t.Errorf("New = %v, want the panic as an error", err)
 	}
 }
@@ -124,6 +124,39 @@ func TestProviderGetsACopyAndKeepsItsResult(t *testing.T) {
 	if theirs.NodeAddresses[0].Address != "127.0.1.1" || theirs.AdditionalLabels["a"] != "1" {
 		t.Errorf("the caller has changed the provider's object: %+v", theirs)
 	}
+}
+
+func TestBatchGetsCopies(t *testing.T) {
+	v := vendor{v2: batching{answer: func(nodes []*corev1.Node) ([]provider.InstanceMetadataAnswer, error) {
+		nodes[0].Name = "changed"
+		return make([]provider.InstanceMetadataAnswer, 1), nil
+	}}}
+	mine := node("n")
+	gateway(t, v, Config{}).Instances().Refresh(t.Context(), []*corev1.Node{mine})
+	if mine.Name != "n" {
+		t.Error("the provider has changed the caller's Node")
+	}
+}
+
+func TestCallersOfOneCallShareNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := vendor{v2: metadata(func(context.Context, *corev1.Node) (*cloudprovider.InstanceMetadata, error) {
+			time.Sleep(time.Second)
+			return &cloudprovider.InstanceMetadata{AdditionalLabels: map[string]string{"a": "1"}}, nil
+		})}
+		i := gateway(t, v, Config{}).Instances()
+		var all sync.WaitGroup
+		for range 2 {
+			all.Go(func() {
+				m, err := i.Metadata(t.Context(), node("n"))
+				if err != nil || m.Labels["a"] != "1" {
+					t.Errorf("Metadata = %v, %v: another caller has changed it", m, err)
+				}
+				m.Labels["a"] = "changed"
+			})
+		}
+		all.Wait()
+	})
 }
 
 func TestEqualQuestionsAreOneCall(t *testing.T) {

@@ -12,19 +12,16 @@ import (
 
 // Recorder records core/v1 Events for one component.
 type Recorder struct {
-	broadcaster record.EventBroadcaster
-	recorder    record.EventRecorderLogger
+	recorder record.EventRecorderLogger
 }
 
 // NewRecorder returns a recorder whose events name the component as their
-// source. It sends until the context ends; Stop waits for what is queued.
+// source. It sends until the context ends; what is queued then is lost, as
+// events may be.
 func NewRecorder(ctx context.Context, client kubernetes.Interface, component string) *Recorder {
 	broadcaster := record.NewBroadcaster(record.WithContext(ctx))
 	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: client.CoreV1().Events("")})
-	return &Recorder{
-		broadcaster: broadcaster,
-		recorder:    broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: component}),
-	}
+	return &Recorder{recorder: broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: component})}
 }
 
 // Node records an event on the Node. The type is corev1.EventTypeNormal or
@@ -34,6 +31,3 @@ func (r *Recorder) Node(node *corev1.Node, eventType, reason, message string) {
 	// events rely on apiVersion v1.
 	r.recorder.Event(&corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID}, eventType, reason, message)
 }
-
-// Stop ends the recorder.
-func (r *Recorder) Stop() { r.broadcaster.Shutdown() }

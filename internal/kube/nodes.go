@@ -12,18 +12,31 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	informersv1 "k8s.io/client-go/informers/core/v1"
 	"k8s.io/client-go/kubernetes"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
 )
 
-// Nodes reads and patches Nodes at the API server.
+// ownWritesFor is how long a write of ours is remembered, at the most, while
+// the informer has not seen it.
+const ownWritesFor = time.Minute
+
+// Nodes reads and patches Nodes.
 type Nodes struct {
 	client typedcorev1.NodeInterface
+	newest cache.MutationCache
 }
 
-// NewNodes returns the Nodes that client reaches.
-func NewNodes(client kubernetes.Interface) *Nodes {
-	return &Nodes{client: client.CoreV1().Nodes()}
+// NewNodes returns the Nodes that client patches and that informer, which
+// belongs to a factory of NewInformerFactory, caches.
+func NewNodes(ctx context.Context, client kubernetes.Interface, informer informersv1.NodeInformer) *Nodes {
+	store := informer.Informer().GetIndexer()
+	return &Nodes{
+		client: client.CoreV1().Nodes(),
+		newest: cache.NewIntegerResourceVersionMutationCache(klog.FromContext(ctx), store, store, ownWritesFor, false),
+	}
 }
 
 // NodePatch is what to change of a Node outside its status. Zero values leave
@@ -53,6 +66,21 @@ type NodeStatusPatch struct {
 	Addresses []corev1.NodeAddress
 	// Condition, if not nil, replaces the condition of its type.
 	Condition *corev1.NodeCondition
+}
+
+// Cached returns the Node as the informer has it, or as our own last write has
+// left it where the informer is behind: who decides upon a state that it has
+// changed itself decides twice. The Node must not be changed. An error for
+// which apierrors.IsNotFound holds means that there is none.
+func (n *Nodes) Cached(name string) (*corev1.Node, error) {
+	obj, exists, err := n.newest.GetByKey(name)
+	if err != nil {
+		return nil, fmt.Errorf("node %s in the cache: %w", name, err)
+	}
+	if !exists {
+		return nil, apierrors.NewNotFound(corev1.Resource("nodes"), name)
+	}
+	return obj.(*corev1.Node), nil
 }
 
 // Live reads the Node from the API server, past every cache.
@@ -178,5 +206,6 @@ func (n *Nodes) patch(ctx context.Context, name string, body object, subresource
 	if err != nil {
 		return nil, fmt.Errorf("patch node %s: %w", name, err)
 	}
+	n.newest.Mutation(node)
 	return node, nil
 }

@@ -45,6 +45,7 @@ type instances interface {
 
 // nodes is the API server, as far as this package needs it.
 type nodes interface {
+	Cached(name string) (*corev1.Node, error)
 	Live(ctx context.Context, name string) (*corev1.Node, error)
 	Patch(ctx context.Context, name string, p kube.NodePatch) (*corev1.Node, error)
 	PatchStatus(ctx context.Context, name string, p kube.NodeStatusPatch) (*corev1.Node, error)
@@ -155,7 +156,7 @@ func (c *Controller) Stuck(limit time.Duration) error { return c.loop.Stuck(limi
 
 // Reconcile brings one Node in line.
 func (c *Controller) Reconcile(ctx context.Context, name string) (loop.Result, error) {
-	node, err := c.lister.Get(name)
+	node, err := c.nodes.Cached(name)
 	for range freshReads {
 		if apierrors.IsNotFound(err) {
 			c.forget(name)

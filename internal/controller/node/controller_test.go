@@ -2,9 +2,11 @@ package node
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"net/http/httptest"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -36,9 +38,10 @@ type life struct {
 	instance simulator.Instance
 	stop     func()
 
-	mu     sync.Mutex
-	events []string                       // guarded by mu
-	refuse func(subresource string) error // of patches; guarded by mu
+	mu      sync.Mutex
+	events  []string                       // guarded by mu
+	version int                            // of the last patch; guarded by mu
+	refuse  func(subresource string) error // of patches; guarded by mu
 }
 
 // refusing makes the API server refuse the patches that f has an error for.
@@ -48,14 +51,37 @@ func (l *life) refusing(f func(subresource string) error) {
 	l.refuse = f
 }
 
+// onPatch makes the tracker keep versions, as an API server does.
 func (l *life) onPatch(action clienttesting.Action) (bool, runtime.Object, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.refuse == nil {
-		return false, nil, nil
+	if l.refuse != nil {
+		if err := l.refuse(action.GetSubresource()); err != nil {
+			return true, nil, err
+		}
 	}
-	err := l.refuse(action.GetSubresource())
-	return err != nil, nil, err
+	tracker, resource := l.cluster.Tracker(), action.GetResource()
+	before, err := tracker.Get(resource, "", "n1")
+	if err != nil {
+		return true, nil, err
+	}
+	var precondition struct {
+		Metadata struct{ ResourceVersion string }
+	}
+	if err := json.Unmarshal(action.(clienttesting.PatchAction).GetPatch(), &precondition); err != nil {
+		return true, nil, err
+	}
+	if version := precondition.Metadata.ResourceVersion; version != "" && version != before.(*corev1.Node).ResourceVersion {
+		return true, nil, conflict()
+	}
+	_, patched, err := clienttesting.ObjectReaction(tracker)(action)
+	if err != nil {
+		return true, nil, err
+	}
+	node := patched.(*corev1.Node).DeepCopy()
+	l.version++
+	node.ResourceVersion = strconv.Itoa(l.version)
+	return true, node, tracker.Update(resource, node, "")
 }
 
 // Node records events as the daemon's recorder does.
@@ -80,7 +106,7 @@ func begin(t *testing.T, nodes ...runtime.Object) *life {
 	}
 	server := httptest.NewServer(engine)
 	t.Cleanup(server.Close)
-	l := &life{t: t, cluster: fake.NewClientset(nodes...), endpoint: server.URL, cloud: simulator.NewClient(server.URL).Operator()}
+	l := &life{t: t, version: 1000, cluster: fake.NewClientset(nodes...), endpoint: server.URL, cloud: simulator.NewClient(server.URL).Operator()}
 	l.instance, err = l.cloud.CreateInstance(t.Context(), simulator.Instance{
 		Name: "n1", Zone: "z1", Region: "r1", Type: "small", Labels: map[string]string{"rack": "a"},
 		Addresses: []simulator.Address{{Type: simulator.InternalIP, Address: "127.0.1.1"}},
@@ -101,15 +127,16 @@ func (l *life) start() {
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	gateway, err := cloud.New(vendor, cloud.Config{Patience: time.Second})
+	gateway, err := cloud.New(l.t.Context(), vendor, cloud.Config{Patience: time.Second})
 	if err != nil {
 		l.t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(l.t.Context())
 	informers := kube.NewInformerFactory(l.cluster, 0)
+	informer := informers.Core().V1().Nodes()
 	c := New(Deps{
-		Nodes:     kube.NewNodes(l.cluster),
-		Informer:  informers.Core().V1().Nodes(),
+		Nodes:     kube.NewNodes(ctx, l.cluster, informer),
+		Informer:  informer,
 		Instances: gateway.Instances(),
 		Events:    l,
 	}, Config{Workers: 4, Refresh: 100 * time.Millisecond, Labels: follows})
@@ -277,29 +304,76 @@ func TestRestartBetweenTheTwoWrites(t *testing.T) {
 	}
 }
 
-func TestConflictIsAFreshRead(t *testing.T) {
-	l := begin(t)
-	conflicts := 3
-	l.refusing(func(subresource string) error {
-		if subresource != "" || conflicts == 0 {
-			return nil
-		}
-		conflicts--
-		return conflict()
-	})
-	if _, err := l.cluster.CoreV1().Nodes().Create(t.Context(), registered(), metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
+// changing is an API server at which the Node is written by somebody else
+// before each of the first patches.
+type changing struct {
+	node      *corev1.Node
+	conflicts int
+	patches   int
+}
+
+func (c *changing) Cached(string) (*corev1.Node, error) { return c.node, nil }
+
+func (c *changing) Live(context.Context, string) (*corev1.Node, error) { return c.node, nil }
+
+func (c *changing) Patch(_ context.Context, _ string, p kube.NodePatch) (*corev1.Node, error) {
+	c.patches++
+	if p.ResourceVersion != c.node.ResourceVersion {
+		return nil, conflict()
 	}
-	l.until("released", isReleased)
-	reads := 0
-	for _, action := range l.cluster.Actions() {
-		if action.GetVerb() == "get" && action.GetResource().Resource == "nodes" {
-			reads++
-		}
+	if c.conflicts > 0 {
+		c.conflicts--
+		c.node = c.node.DeepCopy()
+		c.node.ResourceVersion += "0"
+		c.node.Spec.Taints = append(c.node.Spec.Taints, other)
+		return nil, conflict()
 	}
-	report, err := l.cloud.Calls(t.Context())
-	if err != nil || reads < 3 || report.Count(simulator.ListInstances, simulator.GetInstance) > 2 {
-		t.Errorf("%d reads of the Node and calls %+v (%v), want a read for each conflict and no more calls", reads, report, err)
+	c.node.Spec.Taints = *p.Taints
+	return c.node, nil
+}
+
+func (c *changing) PatchStatus(context.Context, string, kube.NodeStatusPatch) (*corev1.Node, error) {
+	return c.node, nil
+}
+
+// describing is a cloud that describes every instance, and counts.
+type describing struct{ calls int }
+
+func (d *describing) Metadata(context.Context, *corev1.Node) (cloud.Metadata, error) {
+	d.calls++
+	return cloud.Metadata{ProviderID: "p://1"}, nil
+}
+func (*describing) Refresh(context.Context, []*corev1.Node) []cloud.Answer { return nil }
+func (*describing) BatchSize() int                                         { return 1 }
+
+func TestConflictIsAFreshReadAndNoNewQuestion(t *testing.T) {
+	for _, tt := range []struct {
+		name      string
+		conflicts int
+		gives     bool // way: to others, after many tries
+	}{
+		{"NoConflict", 0, false},
+		{"SomeConflicts", 3, false},
+		{"TooMany", freshReads, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			informer := kube.NewInformerFactory(fake.NewClientset(), 0).Core().V1().Nodes()
+			server, asked := &changing{node: fresh(), conflicts: tt.conflicts}, &describing{}
+			c := New(Deps{Nodes: server, Informer: informer, Instances: asked, Events: &life{t: t}}, Config{})
+			_, err := c.Reconcile(t.Context(), "n1")
+			if got := err != nil; got != tt.gives {
+				t.Errorf("Reconcile = %v, want an error: %v", err, tt.gives)
+			}
+			if got := isUninitialized(server.node); got != tt.gives {
+				t.Errorf("uninitialised = %v, want %v", got, tt.gives)
+			}
+			if want := 1 + tt.conflicts; !tt.gives && len(server.node.Spec.Taints) != want {
+				t.Errorf("taints %v, want the %d that others have set", server.node.Spec.Taints, want)
+			}
+			if asked.calls != 1 {
+				t.Errorf("%d calls of the cloud, want 1", asked.calls)
+			}
+		})
 	}
 }
 
