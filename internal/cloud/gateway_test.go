@@ -440,20 +440,40 @@ func TestRefreshAsksInBatchesWhereTheProviderCan(t *testing.T) {
 		t.Errorf("answers = %+v, want one for each node", got)
 	}
 	for name, answer := range map[string]func([]*corev1.Node) ([]provider.InstanceMetadataAnswer, error){
-		"TheCallFails": func([]*corev1.Node) ([]provider.InstanceMetadataAnswer, error) { return nil, errors.New("no") },
-		"AnswersAreMissing": func([]*corev1.Node) ([]provider.InstanceMetadataAnswer, error) {
-			return make([]provider.InstanceMetadataAnswer, 1), nil
-		},
+		"ThereIsNoAnswerAtAll": func([]*corev1.Node) ([]provider.InstanceMetadataAnswer, error) { return nil, httpError(503) },
 		"AnswersAreAllNil": func([]*corev1.Node) ([]provider.InstanceMetadataAnswer, error) {
 			return make([]provider.InstanceMetadataAnswer, 2), nil
 		},
-		"TheProviderPanicked": func([]*corev1.Node) ([]provider.InstanceMetadataAnswer, error) { panic("no") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			for n, got := range refresh(answer) {
 				if got.Err == nil {
 					t.Errorf("node %d got an answer", n)
 				}
+			}
+		})
+	}
+}
+
+func TestNodesOfABatchThatFailsAreAskedForOneByOne(t *testing.T) {
+	single := metadata(func(_ context.Context, n *corev1.Node) (*cloudprovider.InstanceMetadata, error) {
+		if n.Name == "odd" {
+			panic("cannot cope with it")
+		}
+		return &cloudprovider.InstanceMetadata{ProviderID: n.Name}, nil
+	})
+	for name, answer := range map[string]func([]*corev1.Node) ([]provider.InstanceMetadataAnswer, error){
+		"TheCallFails": func([]*corev1.Node) ([]provider.InstanceMetadataAnswer, error) { return nil, errors.New("no") },
+		"AnswersAreMissing": func([]*corev1.Node) ([]provider.InstanceMetadataAnswer, error) {
+			return make([]provider.InstanceMetadataAnswer, 1), nil
+		},
+		"TheProviderPanicked": func([]*corev1.Node) ([]provider.InstanceMetadataAnswer, error) { panic("cannot cope with it") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			i := gateway(t, vendor{v2: batching{metadata: single, answer: answer}}, Config{}).Instances()
+			got := i.Refresh(t.Context(), []*corev1.Node{node("odd"), node("even")})
+			if KindOf(got[0].Err) != Panicked || got[1].Err != nil || got[1].Metadata.ProviderID != "even" {
+				t.Errorf("answers = %+v, want that of the other node in spite of the odd one", got)
 			}
 		})
 	}

@@ -86,10 +86,16 @@ func (i *Instances) Refresh(ctx context.Context, nodes []*corev1.Node) []Answer 
 		// The late answer to another batch that began with the same node.
 		err = &Error{Call: call, Kind: Slow, Err: errSlow}
 	}
-	if err != nil {
+	switch KindOf(err) {
+	case Succeeded:
+		return answers
+	case Throttled, Denied, Unavailable, Slow, Canceled:
 		return slices.Repeat([]Answer{{Err: err}}, len(nodes))
+	default:
+		// One node of the batch may be what the cloud or the provider cannot
+		// cope with; the others must not suffer for it.
+		return i.oneByOne(ctx, nodes)
 	}
-	return answers
 }
 
 // BatchSize is how many nodes Refresh asks for in one call.
