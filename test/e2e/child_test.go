@@ -116,10 +116,15 @@ func (c *child) log() string {
 	return string(text)
 }
 
-// tail is the end of the log.
+// tail is the end of the log, without stacks.
 func (c *child) tail(lines int) string {
-	all := strings.Split(strings.TrimRight(c.log(), "\n"), "\n")
-	return strings.Join(all[max(len(all)-lines, 0):], "\n")
+	var all []string
+	for line := range strings.Lines(c.log()) {
+		if !strings.HasPrefix(line, "\t") {
+			all = append(all, line)
+		}
+	}
+	return strings.Join(all[max(len(all)-lines, 0):], "")
 }
 
 // output runs a program to its end.

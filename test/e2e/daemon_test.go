@@ -2,6 +2,10 @@ package e2e
 
 import (
 	"cmp"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -33,6 +37,8 @@ type setup struct {
 // daemon is a process under test.
 type daemon struct {
 	*child
+
+	argv []string
 	port int
 }
 
@@ -45,7 +51,7 @@ func (b *bed) daemon(t *testing.T, s setup) *daemon {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d.child, err = startChild(b.dir, append([]string{
+	d.argv = append([]string{
 		cmp.Or(s.program, b.programs.path("cloud-controller-manager")),
 		"--cloud-provider=" + s.providerName(),
 		"--cloud-config=" + write(t, filepath.Join(dir, "cloud.yaml"), s.config(b)),
@@ -55,8 +61,8 @@ func (b *bed) daemon(t *testing.T, s setup) *daemon {
 		"--bind-address=127.0.0.1",
 		"--secure-port=" + strconv.Itoa(d.port),
 		"--leader-elect=" + strconv.FormatBool(s.elect),
-	}, s.flags...)...)
-	if err != nil {
+	}, s.flags...)
+	if d.child, err = startChild(b.dir, d.argv...); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -64,7 +70,7 @@ func (b *bed) daemon(t *testing.T, s setup) *daemon {
 			t.Error(err)
 		}
 		if t.Failed() {
-			t.Logf("log of %s (its end):\n%s", filepath.Base(dir), d.tail(60))
+			t.Logf("the end of the log of %s:\n%s", filepath.Base(dir), d.tail(40))
 		}
 	})
 	return d
@@ -155,4 +161,30 @@ func read(t *testing.T, file string) []byte {
 		t.Fatal(err)
 	}
 	return text
+}
+
+// metrics are the lines of the daemon's metrics.
+func (b *bed) metrics(t *testing.T, d *daemon) []string {
+	t.Helper()
+	config, err := clientcmd.BuildConfigFromFlags("", b.cluster.Kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, fmt.Sprintf("https://127.0.0.1:%d/metrics", d.port), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+config.BearerToken)
+	client := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} //nolint:gosec // its certificate is its own
+	defer client.CloseIdleConnections()
+	resp, err := client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode != http.StatusOK {
+		t.Fatalf("metrics: %s, error %v: %s", resp.Status, err, text)
+	}
+	return strings.Split(string(text), "\n")
 }

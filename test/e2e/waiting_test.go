@@ -1,0 +1,410 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/cloud-provider/api"
+
+	"github.com/fairlead-k8s/fairlead/simulator"
+)
+
+const (
+	// shownWithin is when the condition must be there: it is due after a
+	// minute, and written when the daemon looks at the Node again.
+	shownWithin = 2 * time.Minute
+	// retriedWithin is longer than the longest delay of a Node that waits.
+	retriedWithin = 2 * time.Minute
+)
+
+// waiter is a Node that has to wait, and how that shows.
+type waiter struct {
+	name   string
+	reason string
+	words  string // in the message: cause or way out
+	// instance is what the cloud has; nil: nothing.
+	instance *simulator.Instance
+	// node changes the Node before it is registered.
+	node func(n *corev1.Node, i simulator.Instance)
+	// fault is what is wrong with calls about this instance.
+	fault *simulator.Fault
+	// heal takes away what the Node waits for, if it is not the fault.
+	heal func(*testing.T, *waiting)
+}
+
+// waiting is a waiter on a bed.
+type waiting struct {
+	waiter
+
+	bed      *bed
+	cloud    *cloud
+	instance simulator.Instance
+}
+
+// begin creates what the waiter needs.
+func (b *bed) begin(t *testing.T, c *cloud, w waiter) *waiting {
+	t.Helper()
+	on := &waiting{waiter: w, bed: b, cloud: c}
+	on.instance.Name = b.name(strings.ToLower(w.name))
+	if w.instance != nil {
+		wanted := *w.instance
+		wanted.Name = on.instance.Name
+		on.instance = c.instance(t, wanted)
+	}
+	if w.fault != nil {
+		fault := *w.fault
+		fault.Name, fault.Match = on.instance.Name, on.instance.Name
+		if err := c.SetFault(t.Context(), fault); err != nil {
+			t.Fatal(err)
+		}
+	}
+	node := plain(on.instance.Name)
+	if w.node != nil {
+		w.node(node, on.instance)
+	}
+	b.register(t, node)
+	return on
+}
+
+// end takes away what the Node waits for.
+func (w *waiting) end(t *testing.T) {
+	t.Helper()
+	if w.fault != nil {
+		if err := w.cloud.ClearFault(t.Context(), w.instance.Name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if w.heal != nil {
+		w.heal(t, w)
+	}
+}
+
+func unlabel(key string) func(*testing.T, *waiting) {
+	return func(t *testing.T, w *waiting) {
+		t.Helper()
+		w.instance = w.cloud.change(t, w.instance, simulator.InstancePatch{Labels: map[string]*string{key: nil}})
+	}
+}
+
+func misbehaving(how string) *simulator.Instance {
+	return &simulator.Instance{Labels: map[string]string{"provider-fault": how}}
+}
+
+// What a user sees of a Node that waits (V1): an event that says why, once;
+// after a minute a condition that stays; and when it is over, that it is over.
+func TestWaitingNodeSaysWhy(t *testing.T) {
+	b := onOwn(t)
+	c := b.bareCloud(t)
+	plainly := &simulator.Instance{}
+	waiters := []waiter{
+		{name: "NoSuchInstance", reason: "InstanceNotFound", words: "no instance", heal: func(t *testing.T, w *waiting) {
+			w.instance = w.cloud.instance(t, simulator.Instance{Name: w.instance.Name})
+		}},
+		{name: "Unauthenticated", reason: "CloudDenied", words: "credentials", instance: plainly, fault: &simulator.Fault{Kind: simulator.FaultDenied, Status: 401}},
+		{name: "Forbidden", reason: "CloudDenied", words: "credentials", instance: plainly, fault: &simulator.Fault{Kind: simulator.FaultDenied, Status: 403}},
+		{name: "CloudIsDown", reason: "CloudUnavailable", words: "503", instance: plainly, fault: &simulator.Fault{Kind: simulator.FaultOutage}},
+		{name: "CloudFails", reason: "CloudUnavailable", words: "500", instance: plainly, fault: &simulator.Fault{Kind: simulator.FaultError}},
+		{name: "CloudResets", reason: "CloudUnavailable", words: "reset", instance: plainly, fault: &simulator.Fault{Kind: simulator.FaultReset}},
+		{name: "CloudHangs", reason: "CloudSlow", words: "not answered", instance: plainly, fault: &simulator.Fault{Kind: simulator.FaultHang}},
+		{name: "ProviderIsDeaf", reason: "CloudSlow", words: "not answered", instance: misbehaving("deaf"), heal: unlabel("provider-fault")},
+		{name: "ProviderReturnsNil", reason: "NoMetadata", words: "neither", instance: misbehaving("nil"), heal: unlabel("provider-fault")},
+		{
+			name: "NoAddressMatches", reason: "NodeIPNotOffered", words: "127.0.86.86", instance: plainly,
+			node: func(n *corev1.Node, _ simulator.Instance) {
+				n.Annotations = map[string]string{api.AnnotationAlphaProvidedIPAddr: "127.0.86.86"}
+			},
+			heal: func(t *testing.T, w *waiting) {
+				w.instance = w.cloud.change(t, w.instance, simulator.InstancePatch{Addresses: offered("InternalIP=127.0.86.86")})
+			},
+		},
+		{
+			name: "AnotherProviderID", reason: "ProviderIDMismatch", words: "simulated://elsewhere/", instance: plainly,
+			node: func(n *corev1.Node, i simulator.Instance) { n.Spec.ProviderID = "simulated://elsewhere/" + i.ID },
+			heal: func(t *testing.T, w *waiting) {
+				w.instance = w.cloud.change(t, w.instance, simulator.InstancePatch{Region: new("elsewhere")})
+			},
+		},
+		{
+			name: "InvalidLabelValue", reason: "InvalidLabel", words: "not valid!",
+			instance: &simulator.Instance{Labels: map[string]string{"rack": "not valid!"}}, heal: unlabel("rack"),
+		},
+		{
+			name: "InvalidType", reason: "InvalidLabel", words: "far/too/wide", instance: &simulator.Instance{Type: "far/too/wide"},
+			heal: func(t *testing.T, w *waiting) {
+				w.instance = w.cloud.change(t, w.instance, simulator.InstancePatch{Type: new("small")})
+			},
+		},
+	}
+	mark := b.audit(t).mark()
+	var all []*waiting
+	for _, w := range waiters {
+		all = append(all, b.begin(t, c, w))
+	}
+	d := b.daemon(t, setup{program: testCCM, provider: "modern", cloud: c.url})
+	forEach(t, "Event", all, (*waiting).tells)
+	forEach(t, "Condition", all, (*waiting).shows)
+	t.Run("Metrics", func(t *testing.T) { b.countsWaiting(t, d, all) })
+	forEach(t, "Writes", all, func(w *waiting, t *testing.T) { w.wroteOnce(t, mark) })
+	for _, w := range all {
+		w.end(t)
+	}
+	forEach(t, "Recovery", all, (*waiting).recovers)
+}
+
+// forEach runs a look at each waiter as a test of its own.
+func forEach(t *testing.T, what string, all []*waiting, look func(*waiting, *testing.T)) {
+	t.Helper()
+	t.Run(what, func(t *testing.T) {
+		for _, w := range all {
+			t.Run(w.name, func(t *testing.T) { look(w, t) })
+		}
+	})
+}
+
+// tells waits for the event.
+func (w *waiting) tells(t *testing.T) {
+	w.bed.awaitEvent(t, w.instance.Name, time.Minute, "Warning CloudInitFailed: "+w.reason+": ")
+}
+
+// shows waits for the condition, and looks whether the Node has been told of
+// only once and still has its taint.
+func (w *waiting) shows(t *testing.T) {
+	node := w.bed.awaitNode(t, w.instance.Name, shownWithin, func(node *corev1.Node) error {
+		c := condition(node)
+		switch {
+		case c == nil:
+			return errors.New("no condition")
+		case c.Status != corev1.ConditionFalse || c.Reason != w.reason || !strings.Contains(c.Message, w.words):
+			return fmt.Errorf("condition %s %s: %s, want False %s and %q in it", c.Status, c.Reason, c.Message, w.reason, w.words)
+		default:
+			return nil
+		}
+	})
+	if !tainted(node) {
+		t.Error("the Node is released")
+	}
+	w.bed.describe(t, w.name, node.Name)
+	told, err := w.bed.told(t.Context(), node.Name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := count(told, "Warning CloudInitFailed"); n != 1 || len(told) != 1 {
+		t.Errorf("%d events, want one and no more: %q", len(told), told)
+	}
+	if told := told[0]; !strings.Contains(told, w.words) {
+		t.Errorf("event %q does not say %q", told, w.words)
+	}
+}
+
+// wroteOnce: the condition is the only write to a Node that waits.
+func (w *waiting) wroteOnce(t *testing.T, mark int64) {
+	writes := w.bed.audit(t).since(mark).by(ccmUser).of(w.instance.Name).writes()
+	if err := differ("writes", []string{"patch nodes/status"}, writes.lines()); err != nil {
+		t.Error(err)
+	}
+}
+
+// recovers waits for the Node's initialisation, without anybody's touch.
+func (w *waiting) recovers(t *testing.T) {
+	node := w.bed.awaitNode(t, w.instance.Name, retriedWithin, func(node *corev1.Node) error {
+		i := w.instance
+		i.Labels = withoutFaults(i.Labels)
+		if err := is(i, stated(i)...)(node); err != nil {
+			return err
+		}
+		if c := condition(node); c == nil || c.Status != corev1.ConditionTrue {
+			return fmt.Errorf("condition %+v, want True", c)
+		}
+		return nil
+	})
+	if c := condition(node); c.LastTransitionTime.Before(&node.CreationTimestamp) {
+		t.Errorf("the condition has changed at %v, before the Node was", c.LastTransitionTime)
+	}
+	w.bed.awaitEvent(t, node.Name, soon, "Normal Synced")
+}
+
+func withoutFaults(labels map[string]string) map[string]string {
+	kept := map[string]string{}
+	for key, value := range labels {
+		if key != "provider-fault" {
+			kept[key] = value
+		}
+	}
+	return kept
+}
+
+// countsWaiting looks at the metrics of Nodes that wait.
+func (b *bed) countsWaiting(t *testing.T, d *daemon, all []*waiting) {
+	t.Helper()
+	want := map[string]int{}
+	for _, w := range all {
+		want[w.reason]++
+	}
+	metrics := b.metrics(t, d)
+	for reason, n := range want {
+		line := fmt.Sprintf("fairlead_nodes_waiting{reason=%q} %d", reason, n)
+		if !slices.Contains(metrics, line) {
+			t.Errorf("no metric %s", line)
+		}
+	}
+	oldest := ""
+	for _, line := range metrics {
+		if value, ok := strings.CutPrefix(line, "fairlead_nodes_waiting_oldest_seconds "); ok {
+			oldest = value
+		}
+	}
+	if seconds, err := time.ParseDuration(oldest + "s"); err != nil || seconds < time.Minute {
+		t.Errorf("the oldest has waited for %q seconds, want more than a minute", oldest)
+	}
+}
+
+// describe writes down what a person sees.
+func (b *bed) describe(t *testing.T, title, node string) {
+	t.Helper()
+	if _, err := exec.LookPath("kubectl"); err != nil {
+		return
+	}
+	text, err := output(t.Context(), "kubectl", "--kubeconfig", b.cluster.Kubeconfig, "describe", "node", node)
+	if err != nil {
+		t.Logf("kubectl: %v", err)
+		return
+	}
+	var lines []string
+	for line := range strings.Lines(text) {
+		for _, word := range []string{"Taints:", string(conditionType), "CloudInitFailed"} {
+			if strings.Contains(line, word) {
+				lines = append(lines, strings.TrimSpace(line))
+			}
+		}
+	}
+	t.Logf("%s: kubectl describe node says\n%s", title, strings.Join(lines, "\n"))
+}
+
+// A provider that panics each time: the process is restarted again and again,
+// as the kubelet would do it, and the Node still says why it waits.
+func TestWaitingNodeSaysThatTheProviderPanics(t *testing.T) {
+	b := onOwn(t)
+	c := b.bareCloud(t)
+	w := b.begin(t, c, waiter{
+		name: "ProviderPanics", reason: "ProviderPanicked", words: "fault of the provider",
+		instance: misbehaving("panic"), heal: unlabel("provider-fault"),
+	})
+	s := setup{program: testCCM, provider: "modern", cloud: c.url}
+	d := b.daemon(t, s)
+	w.tells(t)
+	if code := d.exited(t, soon); code != 1 { // S8: three panics
+		t.Errorf("the daemon has ended with code %d, want 1", code)
+	}
+	stop := b.keepRunning(t, d)
+	defer func() { b.noStream(t, w.instance.Name, stop()) }()
+	w.shownThroughRestarts(t)
+	stop()
+	w.end(t)
+	b.daemon(t, s)
+	w.recovers(t)
+}
+
+// noStream: each life of the daemon may tell once.
+func (b *bed) noStream(t *testing.T, node string, lives int) {
+	t.Helper()
+	told, err := b.told(t.Context(), node)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := count(told, "Warning CloudInitFailed")
+	t.Logf("%d events in %d lives of the daemon", n, lives)
+	if n > lives {
+		t.Errorf("%d events in %d lives of the daemon: %q", n, lives, told)
+	}
+}
+
+// shownThroughRestarts is shows, without a count of the events.
+func (w *waiting) shownThroughRestarts(t *testing.T) {
+	t.Helper()
+	node := w.bed.awaitNode(t, w.instance.Name, shownWithin, func(node *corev1.Node) error {
+		if c := condition(node); c == nil || c.Status != corev1.ConditionFalse || c.Reason != w.reason {
+			return fmt.Errorf("condition %+v, want False %s: the Node has waited since %v", c, w.reason, node.CreationTimestamp)
+		}
+		return nil
+	})
+	if !tainted(node) {
+		t.Error("the Node is released")
+	}
+	w.bed.describe(t, w.name, node.Name)
+}
+
+// keepRunning starts a daemon that has ended anew, again and again, as a
+// kubelet does, with a delay that grows. The returned function ends that and
+// says how many lives the daemon has had.
+func (b *bed) keepRunning(t *testing.T, d *daemon) (stop func() int) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	lives := make(chan int, 1)
+	go func() {
+		n := 1
+		defer func() { lives <- n }()
+		for delay := time.Second; ctx.Err() == nil; delay = min(2*delay, 10*time.Second) {
+			c, err := startChild(b.dir, d.argv...)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			n++
+			select {
+			case <-c.done:
+			case <-ctx.Done():
+				c.kill()
+			}
+			pause(ctx, delay)
+		}
+	}()
+	stop = sync.OnceValue(func() int { cancel(); return <-lives })
+	t.Cleanup(func() { stop() })
+	return stop
+}
+
+// A cloud whose quota somebody else uses up: 429 to every call, with the time
+// at which to come back.
+func TestWaitingNodeSaysThatTheCloudThrottles(t *testing.T) {
+	b := onOwn(t)
+	c := b.bareCloud(t)
+	w := b.begin(t, c, waiter{name: "Throttled", reason: "CloudThrottled", words: "quota", instance: &simulator.Instance{}})
+	fault := simulator.Fault{Name: "quota", Kind: simulator.FaultThrottle, Rate: 0.05, Burst: 1}
+	if err := c.SetFault(t.Context(), fault); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	used := make(chan struct{})
+	go useUp(ctx, c, used)
+	<-used
+	b.daemon(t, setup{cloud: c.url})
+	w.tells(t)
+	w.shows(t)
+	stop()
+	if err := c.ClearFault(t.Context(), fault.Name); err != nil {
+		t.Fatal(err)
+	}
+	w.recovers(t)
+}
+
+// useUp makes calls as soon as the quota allows one, and says when it has made
+// the first.
+func useUp(ctx context.Context, c *cloud, used chan<- struct{}) {
+	customer := simulator.NewClient(c.url)
+	for n := 0; ctx.Err() == nil; n++ {
+		_, _ = customer.Instances(ctx) // Most are refused.
+		if n == 0 {
+			close(used)
+		}
+		pause(ctx, 5*time.Millisecond)
+	}
+}
