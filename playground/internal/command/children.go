@@ -59,7 +59,8 @@ func newChange(verb, short string, change func(*control.Client, context.Context,
 	cmd := &cobra.Command{
 		Use:   verb + " NAME --data-dir DIR",
 		Short: short,
-		Long:  short + ".\n`playground status` lists the names. Nothing else is told: the others have to cope.",
+		Long: short + ".\n`playground status` lists the names. Nothing else is told: the others have to cope.\n" +
+			"It returns when the process is gone, or runs again; when kube-apiserver answers, its /readyz tells.",
 		Example: fmt.Sprintf("  playground %[1]s kube-apiserver --data-dir /tmp/cluster\n"+
 			"  playground %[1]s kubelet-node-1 --data-dir /tmp/cluster --kill", verb),
 		Args: cobra.ExactArgs(1),
@@ -92,6 +93,6 @@ func newStart() *cobra.Command {
 }
 
 func addDataDir(cmd *cobra.Command, dataDir *string) {
-	cmd.Flags().StringVar(dataDir, "data-dir", "", "data folder of the running playground, as `up` has printed it")
+	cmd.Flags().StringVar(dataDir, "data-dir", "", "data folder of the running playground; it is the kubeconfig's")
 	_ = cmd.MarkFlagRequired("data-dir") // it was just defined
 }

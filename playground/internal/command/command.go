@@ -3,6 +3,7 @@ package command
 
 import (
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"k8s.io/utils/clock"
 
 	"github.com/fairlead-k8s/fairlead/playground/internal/component"
@@ -19,7 +20,7 @@ const examples = `  # A control plane and two nodes, until Ctrl-C
   playground up --nodes 2
 
   # Nodes that follow the instances of a simulated cloud
-  simcloud serve --listen 127.0.0.1:8080
+  simcloud serve --listen 127.0.0.1:8080 &
   playground up --cloud http://127.0.0.1:8080
 
   # For programs: one line of JSON on stdout when all is ready
@@ -39,6 +40,8 @@ func New(clock clock.WithTicker) *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true, // main prints it
 	}
+	// Kubernetes' packages add it to each command line that they are linked into, and it is not about this one.
+	_ = pflag.CommandLine.MarkHidden("version") // it is there
 	root.AddCommand(newUp(clock), newDemo(clock), newStatus(), newStop(), newStart(), newRestart(), component.NewCommand())
 	return root
 }

@@ -57,7 +57,7 @@ func newUp(clock clock.WithTicker) *cobra.Command {
 	f := cmd.Flags()
 	f.IntVar(&u.nodes, "nodes", 1, "number of nodes: node-1, node-2, …; about 100 MB of memory each")
 	f.StringVar(&u.cloud, "cloud", "", "URL of a simulated cloud: a node runs for each instance that runs, and has its name")
-	f.StringVar(&u.dataDir, "data-dir", "", "folder for all files; it is kept, and `up` on it again continues the cluster (default: a temporary folder)")
+	f.StringVar(&u.dataDir, "data-dir", "", "folder for all files; it is kept, and the next start on it continues the cluster (default: a temporary folder)")
 	f.StringVarP(&u.output, "output", "o", outputText, "text, or json: one line on stdout when all is ready, the rest on stderr")
 	f.DurationVar(&u.timeout, "timeout", 2*time.Minute, "how long it may take until all is ready")
 	u.cluster.add(f)
