@@ -1,0 +1,256 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fairlead-k8s/fairlead/simulator"
+)
+
+// labelFleet marks the Nodes of one test, so that they go together.
+const labelFleet = "e2e/fleet"
+
+// fleet registers Nodes without kubelets, and an instance for each.
+func (b *bed) fleet(t *testing.T, c *cloud, size int) (name string) {
+	t.Helper()
+	const parallel = 20
+	name = b.name("fleet")
+	cleanup(t, func(ctx context.Context) error {
+		return b.admin.CoreV1().Nodes().DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: labelFleet + "=" + name})
+	})
+	numbers := make(chan int)
+	var makers sync.WaitGroup
+	for range parallel {
+		makers.Go(func() {
+			for n := range numbers {
+				node := plain(fmt.Sprintf("%s-%04d", name, n))
+				node.Labels[labelFleet] = name
+				if _, err := c.CreateInstance(t.Context(), simulator.Instance{Name: node.Name, Zone: "sim-1" + string("abc"[n%3])}); err != nil {
+					t.Error(err)
+				}
+				if _, err := b.admin.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	for n := range size {
+		numbers <- n
+	}
+	close(numbers)
+	makers.Wait()
+	if t.Failed() {
+		t.FailNow()
+	}
+	// What the controllers of the control plane write to new Nodes is not ours.
+	b.awaitFleet(t, name, size, time.Minute, func(n *corev1.Node) bool { return n.Spec.PodCIDR != "" })
+	return name
+}
+
+// awaitFleet waits until this holds for all Nodes of the fleet.
+func (b *bed) awaitFleet(t *testing.T, name string, size int, within time.Duration, holds func(*corev1.Node) bool) {
+	t.Helper()
+	await(t, within, func(ctx context.Context) error {
+		list, err := b.admin.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: labelFleet + "=" + name, ResourceVersion: "0"})
+		if err != nil {
+			return err
+		}
+		done := 0
+		for n := range list.Items {
+			if holds(&list.Items[n]) {
+				done++
+			}
+		}
+		if done < size {
+			return fmt.Errorf("%d of %d Nodes", done, size)
+		}
+		return nil
+	})
+}
+
+// Initialising is bounded by the cloud's quota and not by us (P2): two writes
+// and one event for each Node, at default flags.
+func TestThousandNodes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes half a minute")
+	}
+	const (
+		nodes       = 1000
+		quota       = 100 // calls a second
+		burst       = 200
+		allowed     = (nodes - burst) / quota * time.Second
+		most        = 3 * allowed
+		mostOfCalls = nodes * 115 / 100
+	)
+	b := onShared(t)
+	c := b.bareCloud(t, "--latency=30ms", fmt.Sprintf("--quota=%d", quota), fmt.Sprintf("--quota-burst=%d", burst))
+	name := b.fleet(t, c, nodes)
+	mark := b.audit(t).mark()
+
+	began := time.Now()
+	d := b.daemon(t, setup{cloud: c.url, elect: true})
+	b.awaitFleet(t, name, nodes, 3*time.Minute, func(n *corev1.Node) bool { return !tainted(n) })
+	took := time.Since(began)
+	var ours requests
+	await(t, time.Minute, func(context.Context) error {
+		ours = b.audit(t).since(mark).by(ccmUser)
+		if n := len(ours.where(isNodeEvent)); n < nodes {
+			return fmt.Errorf("%d events for %d Nodes", n, nodes)
+		}
+		return nil
+	})
+	report, err := c.Calls(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	patches := ours.where(func(r request) bool { return r.Object.Resource == "nodes" && r.writes() && r.Status.Code == http.StatusOK })
+	conflicts := ours.where(func(r request) bool { return r.Status.Code == http.StatusConflict })
+	events := ours.where(isNodeEvent)
+	t.Logf("1,000 nodes: %.1f s, %d calls (%d throttled), %d writes (%d conflicts) and %d events; the quota allows %v",
+		took.Seconds(), report.Count(), throttled(report), len(patches), len(conflicts), len(events), allowed)
+	if took > most {
+		t.Errorf("it took %v, want at most %v", took.Round(time.Second), most)
+	}
+	if n := report.Count(); n > mostOfCalls {
+		t.Errorf("the cloud was called %d times, want at most %d", n, mostOfCalls)
+	}
+	for node, writes := range byNode(patches) {
+		if len(writes) > 2 { // A conflict with the control plane's own controllers has written nothing.
+			t.Errorf("node %s was written %d times: %v", node, len(writes), writes)
+		}
+	}
+	if len(events) != nodes {
+		t.Errorf("%d events, want one for each Node", len(events))
+	}
+	if d.ended() {
+		t.Error("the daemon has ended")
+	}
+}
+
+// isNodeEvent: what the election records is an event as well.
+func isNodeEvent(r request) bool {
+	return r.Object.Resource == "events" && r.Verb == "create" && strings.HasSuffix(r.UserAgent, "/node-controller")
+}
+
+func throttled(report simulator.CallReport) int64 {
+	var n int64
+	for _, c := range report.Counters {
+		if c.Result != simulator.ResultOK {
+			n += c.Count
+		}
+	}
+	return n
+}
+
+func byNode(all requests) map[string]requests {
+	nodes := map[string]requests{}
+	for _, r := range all {
+		nodes[r.Object.Name] = append(nodes[r.Object.Name], r)
+	}
+	return nodes
+}
+
+// Idle costs nothing (P1): apart from the lease no write, and no more calls
+// than pages for each refresh.
+func TestIdleFleet(t *testing.T) {
+	const (
+		nodes    = 200
+		page     = 100
+		period   = 10 * time.Second
+		renewals = 15 // of the lease, one in two seconds
+	)
+	b := onShared(t)
+	c := b.bareCloud(t)
+	name := b.fleet(t, c, nodes)
+	b.daemon(t, setup{cloud: c.url, elect: true, flags: []string{"--node-status-update-frequency=" + period.String()}})
+	b.awaitFleet(t, name, nodes, time.Minute, func(n *corev1.Node) bool { return !tainted(n) })
+	await(t, soon, func(ctx context.Context) error { // The last event is written beside the work.
+		list, err := b.admin.CoreV1().Events(metav1.NamespaceDefault).List(ctx, metav1.ListOptions{FieldSelector: "reason=Synced"})
+		if err != nil {
+			return err
+		}
+		told := slices.DeleteFunc(list.Items, func(e corev1.Event) bool { return !strings.HasPrefix(e.InvolvedObject.Name, name) })
+		if len(told) < nodes {
+			return fmt.Errorf("%d events for %d Nodes", len(told), nodes)
+		}
+		return nil
+	})
+
+	mark := b.audit(t).mark()
+	if err := c.ResetCalls(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	await(t, 2*time.Minute, func(context.Context) error {
+		if n := len(b.audit(t).since(mark).by(ccmUser).where(ofLease)); n < renewals {
+			return fmt.Errorf("the lease was renewed %d times", n)
+		}
+		return nil
+	})
+	took := time.Since(began)
+	report, err := c.Calls(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	writes := b.audit(t).since(mark).by(ccmUser).writes().where(func(r request) bool { return !ofLease(r) })
+	if len(writes) > 0 {
+		t.Errorf("%d writes while nothing changed, the first: %v", len(writes), writes[0])
+	}
+	most := int64(math.Ceil(took.Seconds()/period.Seconds()))*nodes/page + 1
+	t.Logf("200 idle nodes over %v: %d calls of the cloud, %d renewals of the lease", took.Round(time.Second), report.Count(), renewals)
+	if n := report.Count(); n > most {
+		t.Errorf("the cloud was called %d times, want at most %d", n, most)
+	}
+}
+
+func ofLease(r request) bool { return r.Object.Resource == "leases" && r.Verb == "update" }
+
+// Where the provider cannot answer for many Nodes in one call, the calls are
+// spread evenly over the period (P1).
+func TestRefreshesAreSpread(t *testing.T) {
+	const (
+		nodes  = 40
+		period = 8 * time.Second
+		even   = nodes / int(period/time.Second) // calls a second
+	)
+	b := onShared(t)
+	c := b.bareCloud(t)
+	name := b.fleet(t, c, nodes)
+	b.daemon(t, setup{
+		program: testCCM, provider: "modern", cloud: c.url,
+		flags: []string{"--node-status-update-frequency=" + period.String()},
+	})
+	b.awaitFleet(t, name, nodes, time.Minute, func(n *corev1.Node) bool { return !tainted(n) })
+	b.awaitLooks(t, c, 2*nodes)
+	report, err := c.Calls(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	busiest := busiestSecond(report.Last)
+	t.Logf("%d calls, %d in the busiest second; even are %d", len(report.Last), busiest, even)
+	if busiest > 3*even {
+		t.Errorf("%d calls in one second, want about %d", busiest, even)
+	}
+}
+
+func busiestSecond(calls []simulator.CallRecord) int {
+	most := 0
+	for n, first := range calls {
+		end := slices.IndexFunc(calls[n:], func(c simulator.CallRecord) bool { return c.Time.Sub(first.Time) > time.Second })
+		if end < 0 {
+			end = len(calls) - n
+		}
+		most = max(most, end)
+	}
+	return most
+}
