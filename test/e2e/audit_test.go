@@ -59,8 +59,9 @@ func (all requests) where(holds func(request) bool) requests {
 	return found
 }
 
-func (all requests) by(user string) requests {
-	return all.where(func(r request) bool { return r.User.Username == user })
+// ours are those of the daemons under test.
+func (all requests) ours() requests {
+	return all.where(func(r request) bool { return r.User.Username == ccmUser })
 }
 
 // of are those about one Node.
@@ -83,7 +84,7 @@ func (all requests) outsideEnvelope() []string {
 	}
 	var problems []string
 	for _, r := range all {
-		why := ""
+		var why string
 		switch {
 		case r.Status.Code == http.StatusForbidden && !allowed[right(r)]:
 			why = "the daemon tries what it has no right to"
@@ -136,7 +137,7 @@ func (a auditLog) since(mark int64) requests {
 	if err != nil {
 		a.t.Fatal(err)
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }()
 	if _, err := file.Seek(mark, io.SeekStart); err != nil {
 		a.t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -109,6 +110,34 @@ func (b *bed) close() error {
 		errs = append(errs, os.RemoveAll(b.dir))
 	}
 	return errors.Join(errs...)
+}
+
+// command runs a command of the playground on this bed.
+func (b *bed) command(ctx context.Context, args ...string) (string, error) {
+	argv := slices.Concat([]string{b.programs.path("playground")}, args, []string{"--data-dir", b.cluster.DataDir})
+	return output(ctx, argv...)
+}
+
+// running are the names of the playground's processes that run.
+func (b *bed) running(ctx context.Context) ([]string, error) {
+	text, err := b.command(ctx, "status", "--output=json")
+	if err != nil {
+		return nil, err
+	}
+	var children []struct {
+		Name string `json:"name"`
+		PID  int    `json:"pid"`
+	}
+	if err := json.Unmarshal([]byte(text), &children); err != nil {
+		return nil, fmt.Errorf("the playground says %q: %w", text, err)
+	}
+	var names []string
+	for _, c := range children {
+		if c.PID != 0 {
+			names = append(names, c.Name)
+		}
+	}
+	return names, nil
 }
 
 // client speaks to the API server without a throttle.

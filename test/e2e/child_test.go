@@ -35,7 +35,7 @@ func startChild(dir string, argv ...string) (*child, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer log.Close()
+	defer func() { _ = log.Close() }() // the child has its own descriptor
 	c := &child{name: name, logFile: log.Name(), lines: make(chan string, 10), done: make(chan struct{})}
 	c.cmd = exec.Command(argv[0], argv[1:]...) //nolint:noctx // it is asked to end, and not killed
 	c.cmd.Stderr = log

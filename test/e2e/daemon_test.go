@@ -47,10 +47,8 @@ type daemon struct {
 func (b *bed) daemon(t *testing.T, s setup) *daemon {
 	t.Helper()
 	d := &daemon{port: freePort(t)}
-	dir, err := os.MkdirTemp(b.dir, "daemon-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := t.TempDir()
+	var err error
 	d.argv = append([]string{
 		cmp.Or(s.program, b.programs.path("cloud-controller-manager")),
 		"--cloud-provider=" + s.providerName(),
@@ -70,7 +68,7 @@ func (b *bed) daemon(t *testing.T, s setup) *daemon {
 			t.Error(err)
 		}
 		if t.Failed() {
-			t.Logf("the end of the log of %s:\n%s", filepath.Base(dir), d.tail(40))
+			t.Logf("the end of the log of the daemon with PID %d:\n%s", d.cmd.Process.Pid, d.tail(40))
 		}
 	})
 	return d
@@ -181,7 +179,7 @@ func (b *bed) metrics(t *testing.T, d *daemon) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer resp.Body.Close()
+	defer func() { _ = resp.Body.Close() }()
 	text, err := io.ReadAll(resp.Body)
 	if err != nil || resp.StatusCode != http.StatusOK {
 		t.Fatalf("metrics: %s, error %v: %s", resp.Status, err, text)

@@ -231,7 +231,7 @@ func TestNothingIsWrittenWhileNothingChanges(t *testing.T) {
 
 	mark := b.audit(t).mark()
 	b.awaitLooks(t, b.cloud, 6)
-	if writes := b.audit(t).since(mark).by(ccmUser).writes(); len(writes) > 0 {
+	if writes := b.audit(t).since(mark).ours().writes(); len(writes) > 0 {
 		t.Errorf("%d writes while nothing changed: %v", len(writes), writes)
 	}
 }

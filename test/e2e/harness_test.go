@@ -57,7 +57,7 @@ func (b *bed) check(t *testing.T) {
 		for _, violation := range b.guard.since(seen) {
 			t.Errorf("S6: %s", violation)
 		}
-		for _, problem := range b.audit(t).since(mark).by(ccmUser).outsideEnvelope() {
+		for _, problem := range b.audit(t).since(mark).ours().outsideEnvelope() {
 			t.Errorf("C1: %s", problem)
 		}
 		if b.playground.ended() {
@@ -120,11 +120,17 @@ func sprung(t *testing.T, trap *proxy.Trap) {
 // found last.
 func await(t *testing.T, within time.Duration, check func(context.Context) error) {
 	t.Helper()
+	awaitWith(t.Context(), t, within, check)
+}
+
+// awaitWith is for cleanups, where the test's own context has ended.
+func awaitWith(ctx context.Context, t *testing.T, within time.Duration, check func(context.Context) error) {
+	t.Helper()
 	deadline := time.Now().Add(within)
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		err := check(t.Context())
+		err := check(ctx)
 		if err == nil {
 			return
 		}
@@ -133,8 +139,8 @@ func await(t *testing.T, within time.Duration, check func(context.Context) error
 		}
 		select {
 		case <-tick.C:
-		case <-t.Context().Done():
-			t.Fatal(errors.Join(t.Context().Err(), err))
+		case <-ctx.Done():
+			t.Fatal(errors.Join(ctx.Err(), err))
 		}
 	}
 }
@@ -159,6 +165,6 @@ func freePort(t *testing.T) int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer listener.Close()
+	defer func() { _ = listener.Close() }()
 	return listener.Addr().(*net.TCPAddr).Port
 }

@@ -42,7 +42,7 @@ func TestNewNodeIsInitialised(t *testing.T) {
 	b.awaitEvent(t, i.Name, soon, "Normal Synced: Node synced successfully")
 	b.hasEventAsUpstreams(t, node)
 
-	ours := b.audit(t).since(mark).by(ccmUser)
+	ours := b.audit(t).since(mark).ours()
 	if err := differ("writes of the Node", []string{"patch nodes/status", "patch nodes"}, ours.of(i.Name).writes().lines()); err != nil {
 		t.Error(err)
 	}
@@ -91,12 +91,7 @@ func (b *bed) hasEventAsUpstreams(t *testing.T, node *corev1.Node) {
 func TestNodesJoinWhileTheDaemonRuns(t *testing.T) {
 	b := onShared(t)
 	b.daemon(t, setup{})
-	var instances []simulator.Instance
-	for range 3 {
-		i := simulator.Instance{Name: b.name("later")}
-		b.deleteLater(t, i.Name)
-		instances = append(instances, b.cloud.instance(t, i))
-	}
+	instances := b.boot(t, simulator.Instance{Name: b.name("later")}, simulator.Instance{Name: b.name("later")}, simulator.Instance{Name: b.name("later")})
 	for _, i := range instances {
 		b.awaitNode(t, i.Name, 2*time.Minute, is(i, stated(i)...))
 	}
@@ -110,9 +105,10 @@ func TestNodesJoinWhileTheDaemonRuns(t *testing.T) {
 		if err := step.do(t.Context(), again.ID); err != nil {
 			t.Fatal(err)
 		}
-		await(t, soon, func(context.Context) error {
-			if runs := b.kubeletRuns(t, again.Name); runs != step.runs {
-				return fmt.Errorf("the kubelet runs: %v", runs)
+		await(t, soon, func(ctx context.Context) error {
+			running, err := b.running(ctx)
+			if runs := slices.Contains(running, "kubelet-"+again.Name); err != nil || runs != step.runs {
+				return fmt.Errorf("the kubelet runs: %v, error %w", runs, err)
 			}
 			return nil
 		})
@@ -120,26 +116,4 @@ func TestNodesJoinWhileTheDaemonRuns(t *testing.T) {
 	b.awaitNode(t, again.Name, soon, func(node *corev1.Node) error {
 		return errors.Join(is(again, stated(again)...)(node), differ("UID", before.UID, node.UID))
 	})
-}
-
-// kubeletRuns is what the playground says.
-func (b *bed) kubeletRuns(t *testing.T, node string) bool {
-	t.Helper()
-	for line := range strings.Lines(b.playgroundSays(t, "status")) {
-		if words := strings.Fields(line); len(words) > 1 && words[0] == "kubelet-"+node {
-			return words[1] != "stopped"
-		}
-	}
-	return false
-}
-
-// playgroundSays runs a command of the playground on this bed.
-func (b *bed) playgroundSays(t *testing.T, args ...string) string {
-	t.Helper()
-	argv := slices.Concat([]string{b.programs.path("playground")}, args, []string{"--data-dir", b.cluster.DataDir})
-	out, err := output(t.Context(), argv...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out
 }

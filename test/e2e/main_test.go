@@ -45,7 +45,7 @@ func run(m *testing.M) (code int) {
 	if err != nil {
 		return fail(err)
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	testCCM = filepath.Join(dir, "testccm")
 	if err := buildTestCCM(ctx, testCCM); err != nil {
 		return fail(err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -63,11 +64,7 @@ func (b *bed) kubelet(t *testing.T, i simulator.Instance) simulator.Instance {
 // kubelets boot together.
 func (b *bed) kubelets(t *testing.T, instances ...simulator.Instance) []simulator.Instance {
 	t.Helper()
-	var created []simulator.Instance
-	for _, i := range instances {
-		b.deleteLater(t, i.Name)
-		created = append(created, b.cloud.instance(t, i))
-	}
+	created := b.boot(t, instances...)
 	for _, i := range created {
 		b.awaitNode(t, i.Name, 2*time.Minute, func(node *corev1.Node) error {
 			if !tainted(node) {
@@ -75,6 +72,34 @@ func (b *bed) kubelets(t *testing.T, instances ...simulator.Instance) []simulato
 			}
 			return nil
 		})
+	}
+	return created
+}
+
+// boot creates instances whose kubelets will register Nodes. The Nodes are
+// deleted when no kubelet is left that could register them anew.
+func (b *bed) boot(t *testing.T, instances ...simulator.Instance) []simulator.Instance {
+	t.Helper()
+	for _, i := range instances {
+		b.deleteLater(t, i.Name)
+	}
+	t.Cleanup(func() {
+		awaitWith(context.WithoutCancel(t.Context()), t, soon, func(ctx context.Context) error {
+			running, err := b.running(ctx)
+			if err != nil {
+				return err
+			}
+			for _, i := range instances {
+				if slices.Contains(running, "kubelet-"+i.Name) {
+					return fmt.Errorf("the kubelet of %s still runs", i.Name)
+				}
+			}
+			return nil
+		})
+	})
+	var created []simulator.Instance
+	for _, i := range instances {
+		created = append(created, b.cloud.instance(t, i))
 	}
 	return created
 }
@@ -176,9 +201,7 @@ func is(i simulator.Instance, addresses ...corev1.NodeAddress) func(*corev1.Node
 			corev1.LabelFailureDomainBetaZone: i.Zone, corev1.LabelTopologyZone: i.Zone,
 			corev1.LabelFailureDomainBetaRegion: i.Region, corev1.LabelTopologyRegion: i.Region,
 		}
-		for key, value := range i.Labels {
-			want[key] = value
-		}
+		maps.Copy(want, i.Labels)
 		got := map[string]string{}
 		for key := range want {
 			got[key] = node.Labels[key]

@@ -103,7 +103,7 @@ func TestThousandNodes(t *testing.T) {
 	took := time.Since(began)
 	var ours requests
 	await(t, time.Minute, func(context.Context) error {
-		ours = b.audit(t).since(mark).by(ccmUser)
+		ours = b.audit(t).since(mark).ours()
 		if n := len(ours.where(isNodeEvent)); n < nodes {
 			return fmt.Errorf("%d events for %d Nodes", n, nodes)
 		}
@@ -113,7 +113,9 @@ func TestThousandNodes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	patches := ours.where(func(r request) bool { return r.Object.Resource == "nodes" && r.writes() && r.Status.Code == http.StatusOK })
+	patches := ours.where(func(r request) bool {
+		return r.Object.Resource == "nodes" && r.writes() && r.Status.Code == http.StatusOK
+	})
 	conflicts := ours.where(func(r request) bool { return r.Status.Code == http.StatusConflict })
 	events := ours.where(isNodeEvent)
 	t.Logf("1,000 nodes: %.1f s, %d calls (%d throttled), %d writes (%d conflicts) and %d events; the quota allows %v",
@@ -192,7 +194,7 @@ func TestIdleFleet(t *testing.T) {
 	}
 	began := time.Now()
 	await(t, 2*time.Minute, func(context.Context) error {
-		if n := len(b.audit(t).since(mark).by(ccmUser).where(ofLease)); n < renewals {
+		if n := len(b.audit(t).since(mark).ours().where(ofLease)); n < renewals {
 			return fmt.Errorf("the lease was renewed %d times", n)
 		}
 		return nil
@@ -202,7 +204,7 @@ func TestIdleFleet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	writes := b.audit(t).since(mark).by(ccmUser).writes().where(func(r request) bool { return !ofLease(r) })
+	writes := b.audit(t).since(mark).ours().writes().where(func(r request) bool { return !ofLease(r) })
 	if len(writes) > 0 {
 		t.Errorf("%d writes while nothing changed, the first: %v", len(writes), writes[0])
 	}

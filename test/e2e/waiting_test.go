@@ -206,7 +206,7 @@ func (w *waiting) shows(t *testing.T) {
 
 // wroteOnce: the condition is the only write to a Node that waits.
 func (w *waiting) wroteOnce(t *testing.T, mark int64) {
-	writes := w.bed.audit(t).since(mark).by(ccmUser).of(w.instance.Name).writes()
+	writes := w.bed.audit(t).since(mark).ours().of(w.instance.Name).writes()
 	if err := differ("writes", []string{"patch nodes/status"}, writes.lines()); err != nil {
 		t.Error(err)
 	}

@@ -119,7 +119,7 @@ func (p *Proxy) handler(target *url.URL) http.Handler {
 			panic(http.ErrAbortHandler)
 		}
 		if trap.at == After {
-			r = r.WithContext(context.WithValue(r.Context(), trapKey{}, trap))
+			r = r.WithContext(context.WithValue(r.Context(), trapKey{}, trap)) //nolint:contextcheck // it goes on without its sender
 		}
 		forward.ServeHTTP(w, r)
 	})

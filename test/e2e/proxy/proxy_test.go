@@ -2,6 +2,7 @@ package proxy_test
 
 import (
 	"bufio"
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
@@ -28,7 +29,7 @@ func newServer(t *testing.T, start func(http.Handler) *httptest.Server) *server 
 	s.Server = start(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		s.carriedOut.Add(1)
-		fmt.Fprintf(w, "%s %s", r.URL.Path, body)
+		_, _ = fmt.Fprintf(w, "%s %s", r.URL.Path, body)
 	}))
 	t.Cleanup(s.Close)
 	return s
@@ -56,12 +57,21 @@ func client(p *proxy.Proxy) *http.Client {
 	return &http.Client{Transport: transport}
 }
 
-func post(c *http.Client, url, body string) (string, error) {
-	resp, err := c.Post(url, "text/plain", strings.NewReader(body))
+// send sends "body" to /x and returns the answer.
+func send(t *testing.T, p *proxy.Proxy, method string) (string, error) {
+	return sendWith(t.Context(), p, method)
+}
+
+func sendWith(ctx context.Context, p *proxy.Proxy, method string) (string, error) {
+	req, err := http.NewRequestWithContext(ctx, method, p.URL()+"/x", strings.NewReader("body"))
 	if err != nil {
 		return "", err
 	}
-	defer resp.Body.Close()
+	resp, err := client(p).Do(req)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = resp.Body.Close() }()
 	answer, err := io.ReadAll(resp.Body)
 	return string(answer), err
 }
@@ -89,12 +99,12 @@ func TestOnlyTheNthRequestIsTrapped(t *testing.T) {
 				s := newServer(t, kind.start)
 				p := start(t, s.URL, caOf(s))
 				tt.decide(p.Trap(posts, 2, tt.at))
-				if _, err := client(p).Get(p.URL() + "/does-not-match"); err != nil {
+				if _, err := send(t, p, http.MethodGet); err != nil {
 					t.Fatal(err)
 				}
 				s.carriedOut.Store(0)
 				for n := 1; n <= 3; n++ {
-					answer, err := post(client(p), p.URL()+"/x", "body")
+					answer, err := send(t, p, http.MethodPost)
 					if fails := tt.fails && n == 2; fails != (err != nil) {
 						t.Errorf("request %d: answer %q, error %v, want failed = %v", n, answer, err, fails)
 					} else if !fails && answer != "/x body" {
@@ -135,15 +145,12 @@ func TestHeldRequestGoesOnWithoutItsSender(t *testing.T) {
 			s := newServer(t, tt.start)
 			p := start(t, s.URL, caOf(s))
 			trap := p.Trap(posts, 1, proxy.Before)
-			sender := client(p)
-			failed := make(chan error, 1)
+			ctx, giveUp := context.WithCancel(t.Context())
 			go func() {
-				req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, p.URL()+"/x", strings.NewReader("body"))
-				req.Cancel = trap.Sprung() //nolint:staticcheck // SA1019: the shortest way to give up at that moment
-				_, err := sender.Do(req)
-				failed <- err
+				<-trap.Sprung()
+				giveUp()
 			}()
-			if err := <-failed; err == nil {
+			if _, err := sendWith(ctx, p, http.MethodPost); err == nil {
 				t.Fatal("the sender has not given up")
 			}
 			if n := s.carriedOut.Load(); n != 0 {
@@ -165,7 +172,7 @@ func TestStreamsPassThrough(t *testing.T) {
 		for {
 			select {
 			case line := <-next:
-				fmt.Fprintln(w, line)
+				_, _ = fmt.Fprintln(w, line)
 				w.(http.Flusher).Flush()
 			case <-r.Context().Done():
 				return
@@ -175,11 +182,15 @@ func TestStreamsPassThrough(t *testing.T) {
 	defer s.Close()
 	p := start(t, s.URL, nil)
 	go func() { next <- "one" }()
-	resp, err := client(p).Get(p.URL() + "/x?watch=true")
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.URL()+"/x?watch=true", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer resp.Body.Close()
+	resp, err := client(p).Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
 	lines := bufio.NewReader(resp.Body)
 	for _, want := range []string{"one\n", "two\n"} {
 		if want == "two\n" {
@@ -200,7 +211,7 @@ func TestCloseEndsWhatIsHeld(t *testing.T) {
 	trap := p.Trap(posts, 1, proxy.Before)
 	failed := make(chan error, 1)
 	go func() {
-		_, err := post(client(p), p.URL(), "body")
+		_, err := send(t, p, http.MethodPost)
 		failed <- err
 	}()
 	<-trap.Sprung()
@@ -219,7 +230,7 @@ func TestWithoutAServerTheConnectionIsCut(t *testing.T) {
 	s := newServer(t, httptest.NewServer)
 	p := start(t, s.URL, nil)
 	s.Close()
-	if answer, err := post(client(p), p.URL(), "body"); err == nil {
+	if answer, err := send(t, p, http.MethodPost); err == nil {
 		t.Errorf("answer %q, want an error", answer)
 	}
 }

@@ -30,7 +30,7 @@ func (f faulty) InstanceMetadata(ctx context.Context, node *corev1.Node) (*cloud
 	case "panic":
 		panic("a bug of the provider")
 	case "deaf":
-		f.hang(node.Name)
+		f.hang(node.Name) //nolint:contextcheck // that is the fault
 	}
 	m, err := f.InstancesV2.InstanceMetadata(ctx, node)
 	if m != nil {
