@@ -20,12 +20,15 @@ var (
 
 // hold runs work until ctx ends and gives it drainTimeout to return. It returns
 // nil when work is over: only then another replica may take over. When lost is
-// closed another replica may be at work already, and hold returns at once.
+// closed another replica may be at work already: work is to stop, and hold
+// returns at once.
 func hold(ctx context.Context, lost <-chan struct{}, work func(context.Context)) error {
+	working, stop := context.WithCancel(ctx)
+	defer stop()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		work(ctx)
+		work(working)
 	}()
 	select {
 	case <-ctx.Done():

@@ -17,6 +17,9 @@ import (
 // lead is what the process does under its lease. It returns when ctx has ended
 // and all work is over; a failure before that ends the process.
 func (p *process) lead(ctx context.Context) {
+	if ctx.Err() != nil {
+		return // The lease came with the signal to stop.
+	}
 	lasting, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
 	if err := p.initialize(ctx); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"strings"
 	"time"
@@ -71,9 +72,14 @@ func retryAfter(err error) time.Duration {
 }
 
 // classify gives a provider's error its kind. Sentinels of the contract come
-// first, then the provider's own word, then what its error looks like.
-func classify(err error, own provider.ErrorClassifier) (Kind, time.Duration) {
-	var pause time.Duration
+// first, then the provider's own word, then what its error looks like. A typed
+// nil, which panics when it is asked, has failed.
+func classify(err error, own provider.Classification) (kind Kind, pause time.Duration) {
+	defer func() {
+		if recover() != nil {
+			kind = Failed
+		}
+	}()
 	find(err, func(err error) bool {
 		retry, ok := err.(*api.RetryError) //nolint:errorlint // find does the unwrapping, through Aggregates too
 		if ok {
@@ -89,10 +95,8 @@ func classify(err error, own provider.ErrorClassifier) (Kind, time.Duration) {
 	case is(err, context.Canceled):
 		return Canceled, pause
 	}
-	if own != nil {
-		if c := own.ClassifyError(err); c.Kind != provider.Unclassified {
-			return Kind(c.Kind), max(c.RetryAfter, pause)
-		}
+	if own.Kind != provider.Unclassified {
+		return Kind(own.Kind), max(own.RetryAfter, pause)
 	}
 	if is(err, context.DeadlineExceeded) {
 		return TimedOut, pause
@@ -100,8 +104,9 @@ func classify(err error, own provider.ErrorClassifier) (Kind, time.Duration) {
 	return looksLike(err), pause
 }
 
-// looksLike classifies by the HTTP status that many SDKs' errors offer and by
-// the words that clouds use for a used up quota.
+// looksLike classifies by the words that clouds use for a used up quota, which
+// come with many a status, by the HTTP status that many SDKs' errors offer, and
+// by whether the cloud was reached at all.
 func looksLike(err error) Kind {
 	status := 0
 	find(err, func(err error) bool {
@@ -114,22 +119,29 @@ func looksLike(err error) Kind {
 		return status != 0
 	})
 	switch {
-	case status == http.StatusTooManyRequests, status == 0 && saysThrottled(err):
+	case status == http.StatusTooManyRequests, saysThrottled(err):
 		return Throttled
 	case status == http.StatusUnauthorized, status == http.StatusForbidden:
 		return Denied
 	case status == http.StatusBadRequest, status == http.StatusUnprocessableEntity:
 		return Invalid
-	case status >= http.StatusInternalServerError:
+	case status >= http.StatusInternalServerError, isNetwork(err):
 		return Unavailable
 	default:
 		return Failed
 	}
 }
 
+func isNetwork(err error) bool {
+	return find(err, func(err error) bool {
+		_, ok := err.(net.Error) //nolint:errorlint // find does the unwrapping
+		return ok
+	})
+}
+
 func saysThrottled(err error) bool {
 	text := strings.ToLower(err.Error())
-	for _, words := range []string{"too many requests", "throttl", "rate limit", "rate exceeded", "requestlimitexceeded"} {
+	for _, words := range []string{"too many requests", "throttl", "rate limit", "rate exceeded", "ratelimitexceeded", "requestlimitexceeded"} {
 		if strings.Contains(text, words) {
 			return true
 		}

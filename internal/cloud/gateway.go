@@ -2,6 +2,7 @@ package cloud
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 	"runtime/debug"
@@ -72,14 +73,6 @@ func (g *Gateway) Instances() *Instances { return g.instances }
 // restarted: the provider's state in memory can no longer be trusted.
 func (g *Gateway) Damaged() <-chan error { return g.damage.fatal }
 
-// Wait returns when no call is under way or the context ends.
-func (g *Gateway) Wait(ctx context.Context) error {
-	if g.instances == nil {
-		return nil
-	}
-	return g.instances.wait(ctx)
-}
-
 // resolve guards code of the provider that runs outside of a call.
 func resolve(ctx context.Context, what string, f func()) (err error) {
 	defer func() {
@@ -119,17 +112,28 @@ const throttledTries = 5
 // read makes a call that changes nothing. A call that the cloud's quota
 // refused has not happened, so it is made again at the pace's time.
 func read[T any](ctx context.Context, g *Gateway, call string, f func(context.Context) (T, error)) (T, error) {
+	progress := progressOf(ctx)
+	progress.set(errQuota)
 	for try := 1; ; try++ {
 		if err := g.pace.wait(ctx, urgencyOf(ctx)); err != nil {
 			var none T
 			return none, &Error{Call: call, Kind: Canceled, Err: err}
 		}
+		progress.set(nil)
 		value, err := once(ctx, g, call, f)
-		if err == nil || KindOf(err) != Throttled || try == throttledTries {
+		if KindOf(err) != Throttled || try == throttledTries {
 			return value, err
 		}
+		progress.set(err)
 	}
 }
+
+var (
+	// errQuota is why a call that the pace holds back takes long.
+	errQuota = errors.New("the call waits its turn, since the cloud has said that its request quota is used up")
+	// errEnded is what a provider does that calls runtime.Goexit.
+	errEnded = errors.New("the provider's code ended the goroutine")
+)
 
 // once makes one call: with a deadline, recovered, classified, measured.
 func once[T any](ctx context.Context, g *Gateway, call string, f func(context.Context) (T, error)) (value T, err error) {
@@ -137,6 +141,7 @@ func once[T any](ctx context.Context, g *Gateway, call string, f func(context.Co
 	limited, cancel := context.WithTimeout(ctx, g.readTimeout)
 	defer cancel()
 	returned := g.damage.watch(call, g.readTimeout)
+	err = &Error{Call: call, Kind: Panicked, Err: errEnded}
 	defer func() {
 		if value := recover(); value != nil {
 			err = &Error{Call: call, Kind: Panicked, Err: fmt.Errorf("the provider panicked: %v", value)}
@@ -145,24 +150,30 @@ func once[T any](ctx context.Context, g *Gateway, call string, f func(context.Co
 		returned()
 		g.settle(ctx, call, started, err)
 	}()
-	value, err = f(limited)
-	return value, g.wrap(ctx, call, err)
+	value, theirs := f(limited)
+	return value, g.wrap(ctx, call, theirs)
 }
 
-// wrap gives an error of the provider its kind. The provider has a say in it,
-// and that is its code again.
-func (g *Gateway) wrap(ctx context.Context, call string, err error) (wrapped error) {
+// wrap gives an error of the provider its kind.
+func (g *Gateway) wrap(ctx context.Context, call string, err error) error {
 	if err == nil {
 		return nil
 	}
+	kind, pause := classify(err, g.ownWord(ctx, err))
+	return &Error{Call: call, Kind: kind, RetryAfter: pause, Err: err}
+}
+
+// ownWord is what the provider says of its own error, nothing where it cannot.
+func (g *Gateway) ownWord(ctx context.Context, err error) (own provider.Classification) {
+	if g.classifier == nil {
+		return own
+	}
 	defer func() {
 		if value := recover(); value != nil {
-			wrapped = &Error{Call: call, Kind: Failed, Err: err}
 			g.panicked(ctx, "ClassifyError", value)
 		}
 	}()
-	kind, pause := classify(err, g.classifier)
-	return &Error{Call: call, Kind: kind, RetryAfter: pause, Err: err}
+	return g.classifier.ClassifyError(err)
 }
 
 func (g *Gateway) panicked(ctx context.Context, call string, value any) {
@@ -180,7 +191,9 @@ func (g *Gateway) settle(ctx context.Context, call string, started time.Time, er
 		g.pace.throttled(started, retryAfter(err))
 	case Succeeded, Failed, NotFound, NotImplemented, Invalid, NoAnswer:
 		g.pace.succeeded()
-	case Slow, TimedOut, Panicked, Canceled, Unavailable, Denied:
+	case Unavailable:
+		g.pace.unavailable(retryAfter(err))
+	case Slow, TimedOut, Panicked, Canceled, Denied:
 		// Nothing was learnt of the quota.
 	}
 	g.metrics.pace.Set(g.pace.callsPerSecond())

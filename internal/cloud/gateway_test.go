@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"runtime"
 	"strconv"
 	"strings"
@@ -43,18 +44,26 @@ func TestKindOfAnError(t *testing.T) {
 		{"StatusCode503", httpError(503), Unavailable, 0},
 		{"StatusCode404IsNoAnswerAboutAnInstance", httpError(404), Failed, 0},
 		{"WordsOfAUsedUpQuota", errors.New("Rate exceeded for this account"), Throttled, 0},
+		{"WordsOfAUsedUpQuotaWithAnyStatus", errors.Join(httpError(400), errors.New("Throttling: Rate exceeded")), Throttled, 0},
+		{"CloudThatIsNotReached", &url.Error{Op: "Get", URL: "http://127.0.0.1:1", Err: errors.New("connection refused")}, Unavailable, 0},
+		{"TypedNilHasFailed", (*brokenError)(nil), Failed, 0},
 		{"DeadlineIsTimedOut", fmt.Errorf("a: %w", context.DeadlineExceeded), TimedOut, 0},
 		{"CanceledIsCanceled", context.Canceled, Canceled, 0},
 		{"AnythingElseIsFailed", errors.New("oops"), Failed, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			kind, pause := classify(tt.err, nil)
+			kind, pause := classify(tt.err, provider.Classification{})
 			if kind != tt.kind || pause != tt.pause {
 				t.Errorf("classify(%v) = %v, %v, want %v, %v", tt.err, kind, pause, tt.kind, tt.pause)
 			}
 		})
 	}
 }
+
+// brokenError panics where it is nil, as many do.
+type brokenError struct{ text string }
+
+func (e *brokenError) Error() string { return e.text }
 
 type httpError int
 
@@ -159,6 +168,66 @@ func TestCallersOfOneCallShareNothing(t *testing.T) {
 	})
 }
 
+func TestLateAnswerToABatchIsForThatBatchOnly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := vendor{v2: batching{answer: func(nodes []*corev1.Node) ([]provider.InstanceMetadataAnswer, error) {
+			var answers []provider.InstanceMetadataAnswer
+			for _, n := range nodes {
+				if n.Name == "b" {
+					time.Sleep(40 * time.Second)
+				}
+				answers = append(answers, provider.InstanceMetadataAnswer{Metadata: &cloudprovider.InstanceMetadata{ProviderID: n.Name}})
+			}
+			return answers, nil
+		}}}
+		i := gateway(t, v, Config{}).Instances()
+		if got := i.Refresh(t.Context(), []*corev1.Node{node("a"), node("b")}); KindOf(got[1].Err) != Slow {
+			t.Errorf("answers = %+v, want none yet", got)
+		}
+		time.Sleep(time.Minute)
+		if got := i.Refresh(t.Context(), []*corev1.Node{node("a"), node("c")}); got[1].Metadata.ProviderID != "c" {
+			t.Errorf("answers = %+v, want that of node c", got)
+		}
+	})
+}
+
+func TestQuestionThatTheQuotaHoldsBackIsThrottledAndNotSlow(t *testing.T) {
+	for _, pause := range []time.Duration{0, time.Second, time.Minute} {
+		synctest.Test(t, func(t *testing.T) {
+			v := knowing{vendor{v2: metadata(func(context.Context, *corev1.Node) (*cloudprovider.InstanceMetadata, error) {
+				return nil, errors.New("too many")
+			})}, func(error) provider.Classification {
+				return provider.Classification{Kind: provider.Throttled, RetryAfter: pause}
+			}}
+			i := gateway(t, v, Config{}).Instances()
+			var all sync.WaitGroup
+			for n := range 80 {
+				all.Go(func() {
+					if _, err := i.Metadata(t.Context(), node(strconv.Itoa(n))); KindOf(err) != Throttled {
+						t.Errorf("kind = %v of %v, want %v", KindOf(err), err, Throttled)
+					}
+				})
+			}
+			all.Wait()
+		})
+	}
+}
+
+func TestRefreshOfAnOlderProvider(t *testing.T) {
+	old := &oldVendor{errs: map[string]error{"InstanceTypeByProviderID": errors.New("no"), "InstanceType": errors.New("no")}}
+	i := gateway(t, vendor{v1: old, zones: old}, Config{}).Instances()
+	known := node("n")
+	known.Spec.ProviderID = "p://i-1"
+	got := i.Refresh(t.Context(), []*corev1.Node{known, node("m")})
+	if got[0].Err != nil || len(got[0].Metadata.Addresses) != 1 || got[0].Metadata.Type != "" {
+		t.Errorf("answer = %+v, want addresses although the type is unknown", got[0])
+	}
+	want := []string{"NodeAddressesByProviderID", "InstanceTypeByProviderID", "InstanceType", "NodeAddressesByProviderID"}
+	if diff := cmp.Diff(want, old.calls); diff != "" {
+		t.Errorf("calls (-want +got):\n%s", diff)
+	}
+}
+
 func TestEqualQuestionsAreOneCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var calls atomic.Int32
@@ -192,12 +261,16 @@ func TestCallerIsLetGoAndTheCallKeepsItsKey(t *testing.T) {
 			return &cloudprovider.InstanceMetadata{ProviderID: "p://1"}, nil
 		})}
 		i := gateway(t, v, Config{Patience: 30 * time.Second}).Instances()
+		start := time.Now()
 		for range 3 {
 			if _, err := i.Metadata(t.Context(), node("n")); KindOf(err) != Slow {
 				t.Errorf("kind = %v of %v, want %v", KindOf(err), err, Slow)
 			}
 		}
-		time.Sleep(20 * time.Second)
+		if took := time.Since(start); took > 30*time.Second {
+			t.Errorf("three callers were kept for %v, want all to be let go after the patience of one", took)
+		}
+		time.Sleep(100 * time.Second)
 		if m, err := i.Metadata(t.Context(), node("n")); err != nil || m.ProviderID != "p://1" {
 			t.Errorf("the late answer is lost: %v, %v", m, err)
 		}
@@ -225,9 +298,7 @@ func TestCallsThatDoNotReturnAreBounded(t *testing.T) {
 			t.Errorf("error = %v, want one that counts the calls under way", err)
 		}
 		close(release)
-		if err := g.Wait(t.Context()); err != nil {
-			t.Error(err)
-		}
+		synctest.Wait()
 		if _, err := g.Instances().Metadata(t.Context(), node("afterwards")); err != nil {
 			t.Errorf("after the calls have returned: %v", err)
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -40,7 +41,9 @@ type Answer struct {
 type Instances struct {
 	gateway  *Gateway
 	describe func(context.Context, *corev1.Node) (Metadata, error)
+	refresh  func(context.Context, *corev1.Node) (Metadata, error)
 	batcher  provider.InstanceMetadataBatcher // nil: one node a call
+	size     int                              // of a batch
 	single   flights[Metadata]
 	batches  flights[[]Answer]
 }
@@ -50,16 +53,21 @@ type Instances struct {
 func newInstances(g *Gateway, p cloudprovider.Interface, patience time.Duration) *Instances {
 	i := &Instances{
 		gateway: g,
+		size:    1,
 		single:  flights[Metadata]{clock: g.clock, patience: patience},
 		batches: flights[[]Answer]{clock: g.clock, patience: patience},
 	}
 	if v2 := offered(p.InstancesV2()); v2 != nil {
 		i.describe = modern{gateway: g, v2: v2}.metadata
-		i.batcher, _ = v2.(provider.InstanceMetadataBatcher)
+		i.refresh = i.describe
+		if i.batcher, _ = v2.(provider.InstanceMetadataBatcher); i.batcher != nil {
+			i.size = max(i.batcher.MaxInstanceMetadataBatch(), 1)
+		}
 		return i
 	}
 	if v1 := offered(p.Instances()); v1 != nil {
-		i.describe = legacy{gateway: g, instances: v1, zones: offered(p.Zones()), provider: p.ProviderName()}.metadata
+		old := legacy{gateway: g, instances: v1, zones: offered(p.Zones()), provider: p.ProviderName()}
+		i.describe, i.refresh = old.metadata, old.refreshed
 		return i
 	}
 	return nil
@@ -69,7 +77,7 @@ func newInstances(g *Gateway, p cloudprovider.Interface, patience time.Duration)
 // of type *Error; an error never says that the instance is gone, except with
 // the kind NotFound.
 func (i *Instances) Metadata(ctx context.Context, node *corev1.Node) (Metadata, error) {
-	return i.ask(urgently(ctx), node)
+	return i.ask(urgently(ctx), node, i.describe)
 }
 
 // Refresh asks for the instances of nodes that nobody waits for, in one call
@@ -79,13 +87,9 @@ func (i *Instances) Refresh(ctx context.Context, nodes []*corev1.Node) []Answer 
 		return i.oneByOne(ctx, nodes)
 	}
 	const call = "InstanceMetadataBatch"
-	answers, err := i.batches.ask(ctx, call, identity(nodes[0]), func(ctx context.Context) ([]Answer, error) {
+	answers, err := i.batches.ask(ctx, call, identities(nodes), func(ctx context.Context) ([]Answer, error) {
 		return i.batch(ctx, call, nodes)
 	})
-	if err == nil && len(answers) != len(nodes) {
-		// The late answer to another batch that began with the same node.
-		err = &Error{Call: call, Kind: Slow, Err: errSlow}
-	}
 	switch KindOf(err) {
 	case Succeeded:
 		return answers
@@ -100,15 +104,12 @@ func (i *Instances) Refresh(ctx context.Context, nodes []*corev1.Node) []Answer 
 
 // BatchSize is how many nodes Refresh asks for in one call.
 func (i *Instances) BatchSize() int {
-	if i.batcher == nil {
-		return 1
-	}
-	return max(i.batcher.MaxInstanceMetadataBatch(), 1)
+	return i.size
 }
 
-func (i *Instances) ask(ctx context.Context, node *corev1.Node) (Metadata, error) {
+func (i *Instances) ask(ctx context.Context, node *corev1.Node, how func(context.Context, *corev1.Node) (Metadata, error)) (Metadata, error) {
 	m, err := i.single.ask(ctx, "InstanceMetadata", identity(node), func(ctx context.Context) (Metadata, error) {
-		return i.describe(ctx, node)
+		return how(ctx, node)
 	})
 	m.Addresses, m.Labels = slices.Clone(m.Addresses), maps.Clone(m.Labels)
 	return m, err
@@ -117,7 +118,7 @@ func (i *Instances) ask(ctx context.Context, node *corev1.Node) (Metadata, error
 func (i *Instances) oneByOne(ctx context.Context, nodes []*corev1.Node) []Answer {
 	answers := make([]Answer, len(nodes))
 	for n, node := range nodes {
-		answers[n].Metadata, answers[n].Err = i.ask(ctx, node)
+		answers[n].Metadata, answers[n].Err = i.ask(ctx, node, i.refresh)
 	}
 	return answers
 }
@@ -146,14 +147,18 @@ func (i *Instances) batch(ctx context.Context, call string, nodes []*corev1.Node
 	return answers, nil
 }
 
-func (i *Instances) wait(ctx context.Context) error {
-	return errors.Join(i.single.wait(ctx), i.batches.wait(ctx))
-}
-
 // identity is the key of questions about a node: another object under its name
 // or another instance behind it is another question.
 func identity(node *corev1.Node) string {
 	return node.Name + "/" + string(node.UID) + "/" + node.Spec.ProviderID
+}
+
+func identities(nodes []*corev1.Node) string {
+	var keys strings.Builder
+	for _, node := range nodes {
+		keys.WriteString(identity(node) + ",")
+	}
+	return keys.String()
 }
 
 // modern is a provider with the interface InstancesV2.

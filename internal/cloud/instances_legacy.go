@@ -24,22 +24,10 @@ func (p legacy) metadata(ctx context.Context, node *corev1.Node) (Metadata, erro
 		return Metadata{}, err
 	}
 	name := types.NodeName(node.Name)
-	m.Addresses, err = either(ctx, p.gateway,
-		way[[]corev1.NodeAddress]{"NodeAddressesByProviderID", func(ctx context.Context) ([]corev1.NodeAddress, error) {
-			return p.instances.NodeAddressesByProviderID(ctx, m.ProviderID)
-		}},
-		way[[]corev1.NodeAddress]{"NodeAddresses", func(ctx context.Context) ([]corev1.NodeAddress, error) {
-			return p.instances.NodeAddresses(ctx, name)
-		}})
-	if err != nil {
+	if m.Addresses, err = p.addresses(ctx, m.ProviderID, name); err != nil {
 		return Metadata{}, err
 	}
-	m.Type, err = either(ctx, p.gateway,
-		way[string]{"InstanceTypeByProviderID", func(ctx context.Context) (string, error) {
-			return p.instances.InstanceTypeByProviderID(ctx, m.ProviderID)
-		}},
-		way[string]{"InstanceType", func(ctx context.Context) (string, error) { return p.instances.InstanceType(ctx, name) }})
-	if err != nil || p.zones == nil {
+	if m.Type, err = p.kind(ctx, m.ProviderID, name); err != nil || p.zones == nil {
 		return m, err
 	}
 	zone, err := either(ctx, p.gateway,
@@ -51,6 +39,39 @@ func (p legacy) metadata(ctx context.Context, node *corev1.Node) (Metadata, erro
 		}})
 	m.Zone, m.Region = zone.FailureDomain, zone.Region
 	return m, err
+}
+
+// refreshed asks only for what follows the cloud: the addresses, as upstream
+// does, and the type, which is left open where the cloud does not say.
+func (p legacy) refreshed(ctx context.Context, node *corev1.Node) (Metadata, error) {
+	id, name := node.Spec.ProviderID, types.NodeName(node.Name)
+	addresses, err := p.addresses(ctx, id, name)
+	if err != nil || id == "" {
+		return Metadata{Addresses: addresses}, err
+	}
+	kind, err := p.kind(ctx, id, name)
+	if err != nil {
+		kind = ""
+	}
+	return Metadata{ProviderID: id, Type: kind, Addresses: addresses}, nil
+}
+
+func (p legacy) addresses(ctx context.Context, id string, name types.NodeName) ([]corev1.NodeAddress, error) {
+	return either(ctx, p.gateway,
+		way[[]corev1.NodeAddress]{"NodeAddressesByProviderID", func(ctx context.Context) ([]corev1.NodeAddress, error) {
+			return p.instances.NodeAddressesByProviderID(ctx, id)
+		}},
+		way[[]corev1.NodeAddress]{"NodeAddresses", func(ctx context.Context) ([]corev1.NodeAddress, error) {
+			return p.instances.NodeAddresses(ctx, name)
+		}})
+}
+
+func (p legacy) kind(ctx context.Context, id string, name types.NodeName) (string, error) {
+	return either(ctx, p.gateway,
+		way[string]{"InstanceTypeByProviderID", func(ctx context.Context) (string, error) {
+			return p.instances.InstanceTypeByProviderID(ctx, id)
+		}},
+		way[string]{"InstanceType", func(ctx context.Context) (string, error) { return p.instances.InstanceType(ctx, name) }})
 }
 
 // named starts the answer with the provider ID, which the node may have

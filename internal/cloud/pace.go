@@ -32,8 +32,15 @@ const (
 	catchUp = 100 * time.Millisecond
 	// yield is how often a background call looks whether the foreground is done.
 	yield = 100 * time.Millisecond
-	// defaultPause is the pause where the cloud does not say how long.
+	// defaultPause is the pause where the cloud does not say how long, and
+	// longestPause bounds what it says.
 	defaultPause = time.Second
+	longestPause = 5 * time.Minute
+	// assumed is the least pace that the first refusal is taken to have been
+	// at, in calls a second: our own traffic says little of the quota while it
+	// is low. slowestStep is the least growth, in calls a second each second.
+	assumed     = 20
+	slowestStep = 0.1
 )
 
 // pace is the one budget of calls that all controllers share. It is free until
@@ -128,18 +135,31 @@ func (p *pace) throttled(started time.Time, pause time.Duration) {
 	if pause <= 0 {
 		pause = defaultPause
 	}
-	if until := now.Add(pause); until.After(p.next) {
-		p.next = until
-	}
+	p.rest(now, pause)
 	if !started.After(p.slowed) {
 		return
 	}
 	p.slowed = now
 	if p.rate == 0 {
-		p.rate = p.recent.rate(now)
+		p.rate = max(p.recent.rate(now), assumed)
 	}
 	p.rate = max(p.rate*slowDown, slowest)
-	p.step = p.rate * speedUp
+	p.step = max(p.rate*speedUp, slowestStep)
+}
+
+// unavailable takes note that the cloud is broken and has said for how long it
+// wants to be left alone.
+func (p *pace) unavailable(pause time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.rest(p.clock.Now(), pause)
+}
+
+// rest lets no call start before the pause is over. It needs mu.
+func (p *pace) rest(now time.Time, pause time.Duration) {
+	if until := now.Add(min(pause, longestPause)); until.After(p.next) {
+		p.next = until
+	}
 }
 
 // callsPerSecond is the pace for a metric: 0 = free.

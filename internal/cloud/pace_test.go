@@ -93,7 +93,6 @@ func TestNoCallBeforeTheTimeThatTheCloudNamed(t *testing.T) {
 func TestForegroundGoesBeforeBackground(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &pace{clock: realClock}
-		p.recent.add(time.Now())
 		p.throttled(time.Now(), time.Second)
 		var mu sync.Mutex
 		var order []urgency
@@ -155,6 +154,35 @@ func TestWaitEndsWithItsContext(t *testing.T) {
 		defer cancel()
 		if err := p.wait(ctx, foreground); err == nil {
 			t.Error("the pause of an hour is over after a second")
+		}
+	})
+}
+
+func TestStrayRefusalWhileIdleDoesNotCripple(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &pace{clock: realClock}
+		p.throttled(time.Now(), time.Second)
+		start := time.Now()
+		for range 1000 {
+			if err := p.wait(t.Context(), foreground); err != nil {
+				t.Fatal(err)
+			}
+			p.succeeded()
+		}
+		if took := time.Since(start); took > time.Minute {
+			t.Errorf("1,000 calls after one refusal took %v, want less than a minute", took)
+		}
+	})
+}
+
+func TestPauseOfADayIsNotBelieved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &pace{clock: realClock}
+		p.throttled(time.Now(), 24*time.Hour)
+		p.unavailable(24 * time.Hour)
+		start := time.Now()
+		if err := p.wait(t.Context(), foreground); err != nil || time.Since(start) > longestPause {
+			t.Errorf("waited %v, %v, want at most %v", time.Since(start), err, longestPause)
 		}
 	})
 }

@@ -15,24 +15,26 @@ import (
 // Result is what a pass over a key asks for next.
 type Result struct {
 	// Retry asks for another pass after a growing delay. The controller has
-	// said on the object why it waits, so nothing is logged here.
-	Retry bool
-	// After is the least delay of the next pass; 0 without Retry means that
+	// said on the object why it waits, so nothing is logged here. Without it
 	// the key is done until somebody adds it again.
-	After time.Duration
+	Retry bool
 }
 
 // Reconcile brings the object of one key in line. An error asks for a retry
 // and is logged.
 type Reconcile func(ctx context.Context, key string) (Result, error)
 
+// The growing delay starts soon, since most failures are over soon, and ends
+// where somebody who has repaired the cloud still watches.
+const (
+	firstRetry   = 500 * time.Millisecond
+	longestRetry = time.Minute
+)
+
 // Config has the numbers of a loop. Its zero values work.
 type Config struct {
 	// Workers is how many keys are worked on at once; 0 means 1.
 	Workers int
-	// FirstRetry and LongestRetry bound the growing delay; 0 means half a
-	// second and a minute.
-	FirstRetry, LongestRetry time.Duration
 	// Clock is for tests; nil means the real one.
 	Clock clock.WithTicker
 }
@@ -57,16 +59,10 @@ func New(name string, reconcile Reconcile, cfg Config) *Loop {
 		name:      name,
 		reconcile: reconcile,
 		workers:   max(cfg.Workers, 1),
-		backoff:   backoff{first: cfg.FirstRetry, longest: cfg.LongestRetry},
+		backoff:   backoff{first: firstRetry, longest: longestRetry},
 		clock:     cfg.Clock,
 		failures:  map[string]int{},
 		busy:      map[string]time.Time{},
-	}
-	if l.backoff.first == 0 {
-		l.backoff.first = 500 * time.Millisecond
-	}
-	if l.backoff.longest == 0 {
-		l.backoff.longest = time.Minute
 	}
 	if l.clock == nil {
 		l.clock = clock.RealClock{}
@@ -122,16 +118,14 @@ func (l *Loop) pass(ctx context.Context, key string) {
 	result, err := l.reconcile(ctx, key)
 	failures := l.ended(key, err != nil || result.Retry)
 
-	after := result.After
-	if failures > 0 {
-		after = max(after, l.backoff.delay(failures, rand.Float64()))
+	if failures == 0 {
+		return
 	}
+	delay := l.backoff.delay(failures, rand.Float64())
 	if err != nil && ctx.Err() == nil {
-		klog.FromContext(ctx).Error(err, "Pass failed", "queue", l.name, "key", key, "failures", failures, "retryAfter", after)
+		klog.FromContext(ctx).Error(err, "Pass failed", "queue", l.name, "key", key, "failures", failures, "retryAfter", delay)
 	}
-	if after > 0 {
-		l.queue.AddAfter(key, after)
-	}
+	l.queue.AddAfter(key, delay)
 }
 
 func (l *Loop) started(key string) {

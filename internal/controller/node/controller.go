@@ -95,14 +95,18 @@ type Controller struct {
 
 	mu       sync.Mutex
 	memories map[string]memory  // by name; guarded by mu
-	fetched  map[string]fetched // answers of the refresh that no pass has looked at yet; guarded by mu
+	fetched  map[string]fetched // by name; guarded by mu
 }
 
-// fetched is the answer that a refresh got for a Node.
+// fetched is an answer that no pass has made use of yet.
 type fetched struct {
 	uid    types.UID
 	answer answer
+	at     time.Time
 }
+
+// fetchedFor is how long such an answer is worth something.
+const fetchedFor = time.Minute
 
 // New returns a controller; it does nothing before Run.
 func New(deps Deps, cfg Config) *Controller {
@@ -175,7 +179,7 @@ func (c *Controller) Reconcile(ctx context.Context, name string) (loop.Result, e
 }
 
 // pass observes, decides and applies, once. What the cloud said is kept for
-// the next pass if this one could not make use of it.
+// the next pass if this one could not make use of it, for a while.
 func (c *Controller) pass(ctx context.Context, node *corev1.Node) (loop.Result, error) {
 	o := c.observe(node)
 	p := decide(o)
@@ -185,17 +189,22 @@ func (c *Controller) pass(ctx context.Context, node *corev1.Node) (loop.Result, 
 			return loop.Result{}, ctx.Err()
 		}
 		o.now = c.clock.Now()
+		o.answered = o.now
 		p = decide(o)
 	}
 	result, err := c.apply(ctx, o, p)
 	switch {
-	case p.do == release && kube.IsRejected(err):
-		o.answer = answer{given: refused, refusal: writeRejected(err)}
+	case err == nil || o.answer.given != described:
+		return result, err
+	case kube.IsStale(err), apierrors.IsNotFound(err), ctx.Err() != nil, p.do != release:
+		c.keep(node, o.answer, o.answered)
+		return result, err
+	default:
+		// The Node waits for the API server, and must say so.
+		c.keep(node, o.answer, o.answered)
+		o.answer = answer{given: refused, refusal: writeRefused(err)}
 		return c.apply(ctx, o, decide(o))
-	case err != nil && o.answer.given == described:
-		c.keep(node, o.answer)
 	}
-	return result, err
 }
 
 // wakes are what makes a pass worth while.
@@ -237,10 +246,13 @@ func (c *Controller) remember(name string, m memory) {
 	c.memories[name] = m
 }
 
-func (c *Controller) keep(node *corev1.Node, a answer) {
+// keep keeps an answer for the next pass, unless there is a newer one.
+func (c *Controller) keep(node *corev1.Node, a answer, at time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.fetched[node.Name] = fetched{uid: node.UID, answer: a}
+	if kept, ok := c.fetched[node.Name]; !ok || kept.uid != node.UID || kept.at.Before(at) {
+		c.fetched[node.Name] = fetched{uid: node.UID, answer: a, at: at}
+	}
 }
 
 func (c *Controller) forget(name string) {

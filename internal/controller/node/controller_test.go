@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/cloud-provider/api"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/fairlead-k8s/fairlead/internal/cloud"
 	"github.com/fairlead-k8s/fairlead/internal/kube"
@@ -445,16 +446,44 @@ func TestNodeThatGoesDuringAPass(t *testing.T) {
 	}
 }
 
-func TestWriteThatIsRejectedIsShown(t *testing.T) {
-	l := begin(t)
-	l.refusing(func(subresource string) error {
-		if subresource != "" {
-			return nil
-		}
-		return apierrors.NewForbidden(nodesResource, "n1", errors.New("no rule"))
-	})
-	if _, err := l.cluster.CoreV1().Nodes().Create(t.Context(), registered(), metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
+func TestWriteThatFailsIsShownAndTheCloudIsAskedAgain(t *testing.T) {
+	for name, err := range map[string]error{
+		"WriteRejected": apierrors.NewForbidden(nodesResource, "n1", errors.New("no rule")),
+		"WriteFailed":   apierrors.NewInternalError(errors.New("a webhook is down")),
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := begin(t)
+			l.refusing(func(subresource string) error {
+				if subresource != "" {
+					return nil
+				}
+				return err
+			})
+			if _, err := l.cluster.CoreV1().Nodes().Create(t.Context(), registered(), metav1.CreateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			l.untilEvent("n1 CloudInitFailed")
+			l.refusing(nil)
+			l.until("released", isReleased)
+		})
 	}
-	l.untilEvent("n1 CloudInitFailed")
+}
+
+func TestAnswerGetsOld(t *testing.T) {
+	informer := kube.NewInformerFactory(fake.NewClientset(), 0).Core().V1().Nodes()
+	server, asked, now := &changing{node: fresh(), conflicts: 1000}, &describing{}, clocktesting.NewFakeClock(noon)
+	c := New(Deps{Nodes: server, Informer: informer, Instances: asked, Events: &life{t: t}}, Config{Clock: now})
+	for range 2 {
+		if _, err := c.Reconcile(t.Context(), "n1"); err == nil {
+			t.Fatal("the conflicts are over")
+		}
+	}
+	if asked.calls != 1 {
+		t.Errorf("%d calls for two passes in a row, want 1", asked.calls)
+	}
+	now.Step(fetchedFor)
+	_, _ = c.Reconcile(t.Context(), "n1")
+	if asked.calls != 2 {
+		t.Errorf("%d calls, want another one since the answer is old", asked.calls)
+	}
 }

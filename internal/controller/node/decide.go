@@ -13,8 +13,10 @@ type observed struct {
 	now    time.Time
 	node   *corev1.Node // the informer's: never changed
 	answer answer
-	memory memory
-	policy LabelPolicy
+	// answered is when the cloud gave the answer.
+	answered time.Time
+	memory   memory
+	policy   LabelPolicy
 }
 
 // given says what the cloud has given as an answer.

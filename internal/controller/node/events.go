@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/fairlead-k8s/fairlead/internal/cloud"
+	"github.com/fairlead-k8s/fairlead/internal/kube"
 )
 
 // ConditionInitialized on a Node is False, with the reason, while the Node has
@@ -77,9 +78,26 @@ func addressNotOffered(unmet unmetAddress) *refusal {
 			"give it to the instance, or correct the flag.", unmet.value)}
 }
 
-func writeRejected(err error) refusal {
-	return refusal{"WriteRejected", fmt.Sprintf(
-		"The API server rejects what the cloud says of this Node. Check the cloud-controller-manager's RBAC rules and admission policies. It is tried again. (%v)", err)}
+// writeRefused tells why the Node could not be written.
+func writeRefused(err error) refusal {
+	if kube.IsRejected(err) {
+		return refusal{"WriteRejected", "The API server rejects what the cloud says of this Node. " +
+			"Check the cloud-controller-manager's RBAC rules and admission policies. It is tried again. (" + cut(err) + ")"}
+	}
+	return refusal{"WriteFailed", "What the cloud says of this Node could not be written. " +
+		"Check the API server and its admission webhooks. It is tried again. (" + cut(err) + ")"}
+}
+
+// longest is how much of an error's text is shown on a Node, in bytes. Every
+// watcher of Nodes keeps it in memory.
+const longest = 1000
+
+func cut(err error) string {
+	text := err.Error()
+	if len(text) <= longest {
+		return text
+	}
+	return strings.ToValidUTF8(text[:longest], "") + "…"
 }
 
 // refusals say for each kind of failure which reason the Node shows and what
@@ -104,5 +122,5 @@ func refusalOf(err error) refusal {
 	if !ok {
 		r = refusals[cloud.Failed]
 	}
-	return refusal{r.reason, fmt.Sprintf("%s It is tried again. (%v)", r.message, err)}
+	return refusal{r.reason, r.message + " It is tried again. (" + cut(err) + ")"}
 }

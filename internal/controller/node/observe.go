@@ -9,15 +9,15 @@ import (
 )
 
 // observe gathers what is known without I/O. The answer is one that a refresh
-// has fetched, if there is one.
+// or a pass has fetched and nobody has made use of, if there is one.
 func (c *Controller) observe(node *corev1.Node) observed {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	o := observed{now: c.clock.Now(), node: node, memory: c.memories[node.Name], policy: c.policy}
 	if fetched, ok := c.fetched[node.Name]; ok {
 		delete(c.fetched, node.Name)
-		if fetched.uid == node.UID {
-			o.answer = fetched.answer
+		if fetched.uid == node.UID && o.now.Sub(fetched.at) < fetchedFor {
+			o.answer, o.answered = fetched.answer, fetched.at
 		}
 	}
 	return o

@@ -11,17 +11,23 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// refresher spreads the looks at the cloud evenly over the period: a round
-// goes through all Nodes by name, a page at each tick, so that a cloud never
-// sees more than one call at a time because of us.
+// refresher spreads the looks at the cloud evenly over the period: it goes
+// through the Nodes by name, round and round, a page at each tick. It keeps
+// nothing but the last name, so a Node that joins or leaves moves no other.
 type refresher struct {
 	period   time.Duration
 	parallel int
 }
 
-// pause is the time between two pages of a round.
+// idle is how long a round without Nodes lasts at the most.
+const idle = 5 * time.Second
+
+// pause is the time before the next page.
 func (r refresher) pause(nodes, page int) time.Duration {
-	pages := max((nodes+page-1)/page, 1)
+	if nodes == 0 {
+		return min(r.period, idle)
+	}
+	pages := (nodes + page - 1) / page
 	return r.period / time.Duration(pages)
 }
 
@@ -32,30 +38,40 @@ func (c *Controller) refresh(ctx context.Context) {
 	defer calls.Wait()
 	free := make(chan struct{}, c.refresher.parallel)
 	page := c.instances.BatchSize()
-	for {
-		names := c.refreshed()
-		pause := c.refresher.pause(len(names), page)
-		if len(names) == 0 && !c.sleep(ctx, pause) {
+	last := ""
+	for c.sleep(ctx, c.refresher.pause(len(c.refreshed()), page)) {
+		names := pageAfter(c.refreshed(), last, page)
+		if len(names) == 0 {
+			continue
+		}
+		last = names[len(names)-1]
+		select {
+		case free <- struct{}{}:
+		case <-ctx.Done():
 			return
 		}
-		for names := range slices.Chunk(names, page) {
-			if !c.sleep(ctx, pause) {
-				return
-			}
-			select {
-			case free <- struct{}{}:
-			case <-ctx.Done():
-				return
-			}
-			calls.Go(func() {
-				defer func() { <-free }()
-				c.fetch(ctx, names)
-			})
-		}
+		calls.Go(func() {
+			defer func() { <-free }()
+			c.fetch(ctx, names)
+		})
 	}
 }
 
-// refreshed are the names of the Nodes that a round looks at, in order.
+// pageAfter are the next names after the last one, in order, from the first
+// again where none are left.
+func pageAfter(names []string, last string, page int) []string {
+	slices.Sort(names)
+	from, found := slices.BinarySearch(names, last)
+	if found {
+		from++
+	}
+	if from == len(names) {
+		from = 0
+	}
+	return names[from:min(from+page, len(names))]
+}
+
+// refreshed are the names of the Nodes that the refresh looks at.
 func (c *Controller) refreshed() []string {
 	nodes, err := c.lister.List(labels.Everything())
 	if err != nil { // The cache has no errors of its own.
@@ -67,7 +83,6 @@ func (c *Controller) refreshed() []string {
 			names = append(names, node.Name)
 		}
 	}
-	slices.Sort(names)
 	return names
 }
 
@@ -87,7 +102,7 @@ func (c *Controller) fetch(ctx context.Context, names []string) {
 			failures, lastErr = failures+1, got.Err
 			continue
 		}
-		c.keep(page[n], answerOf(got.Metadata, nil))
+		c.keep(page[n], answerOf(got.Metadata, nil), c.clock.Now())
 		c.loop.Add(page[n].Name)
 	}
 	if failures > 0 && ctx.Err() == nil {

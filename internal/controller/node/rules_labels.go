@@ -93,12 +93,15 @@ func additionalLabels(node *corev1.Node, offered map[string]string, policy Label
 	record := recorded(node)
 	next := map[string]string{}
 	for key, value := range offered {
-		if reserved.MatchString(key) || isInvalidLabel(key, value) {
-			continue
-		}
 		current, exists := node.Labels[key]
-		mine := record[key] == current && exists && policy.Additional
+		own, known := record[key]
+		mine := policy.Additional && known && exists && own == current
 		switch {
+		case reserved.MatchString(key):
+		case isInvalidLabel(key, value):
+			if mine {
+				next[key] = own // It follows again once the cloud's value is one.
+			}
 		case !exists, mine && current != value:
 			labels[key] = &value
 			next[key] = value
@@ -117,12 +120,17 @@ func additionalLabels(node *corev1.Node, offered map[string]string, policy Label
 	return labels, recordOf(next, node)
 }
 
-// recorded reads the record; one that somebody has damaged is none.
+// recorded reads the record; one that somebody has damaged is none. A kubelet
+// may write this annotation, and must not get us to touch labels that it may
+// not touch itself.
 func recorded(node *corev1.Node) map[string]string {
 	var record map[string]string
 	if json.Unmarshal([]byte(node.Annotations[annotationLabels]), &record) != nil {
 		return nil
 	}
+	maps.DeleteFunc(record, func(key, value string) bool {
+		return reserved.MatchString(key) || isInvalidLabel(key, value)
+	})
 	return record
 }
 

@@ -32,7 +32,13 @@ func TestAdditionalLabels(t *testing.T) {
 		{"LabelInStepIsLeftAlone", map[string]string{"a": "1"}, record(`{"a":"1"}`), map[string]string{"a": "1"}, follows, nil, nil},
 		{"DamagedRecordIsNone", map[string]string{"a": "1"}, record(`{"a"`), map[string]string{"a": "2"}, follows, nil, new("")},
 		{"InvalidLabelIsSkipped", nil, nil, map[string]string{"a": "no label!", "b": "1"}, follows, map[string]*string{"b": new("1")}, new(`{"b":"1"}`)},
-		{"RecordedLabelThatBecameInvalidStays", map[string]string{"a": "1"}, record(`{"a":"1"}`), map[string]string{"a": "no label!"}, follows, nil, new("")},
+		{"RecordedLabelThatBecameInvalidStaysOurs", map[string]string{"a": "1"}, record(`{"a":"1"}`), map[string]string{"a": "no label!"}, follows, nil, nil},
+		{"EditedLabelThatBecameInvalidIsTheUsers", map[string]string{"a": "mine"}, record(`{"a":"1"}`), map[string]string{"a": "no label!"}, follows, nil, new("")},
+		{"EmptyLabelWithoutRecordIsTheUsers", map[string]string{"a": ""}, nil, map[string]string{"a": "1"}, follows, nil, nil},
+		{
+			"RecordNeverReachesLabelsOfKubernetes", map[string]string{"node-restriction.kubernetes.io/tenant": "a"},
+			record(`{"node-restriction.kubernetes.io/tenant":"a"}`), nil, follows, nil, new(""),
+		},
 		{"ReservedLabelIsNeverRecorded", map[string]string{"x.k8s.io/a": "1"}, nil, map[string]string{"x.k8s.io/a": "1"}, follows, nil, nil},
 		{"WithoutThePolicyNothingIsRecorded", nil, nil, map[string]string{"a": "1"}, LabelPolicy{}, map[string]*string{"a": new("1")}, nil},
 		{"WithoutThePolicyALabelThatExistsIsTheUsers", map[string]string{"a": "1"}, record(`{"a":"1"}`), map[string]string{"a": "2"}, LabelPolicy{}, nil, nil},
@@ -200,7 +206,7 @@ func TestRoundsAreSpreadOverThePeriod(t *testing.T) {
 		nodes, page int
 		want        time.Duration
 	}{
-		{0, 1, 5 * time.Minute},
+		{0, 1, idle},
 		{1, 1, 5 * time.Minute},
 		{300, 1, time.Second},
 		{300, 100, 100 * time.Second},
@@ -209,5 +215,28 @@ func TestRoundsAreSpreadOverThePeriod(t *testing.T) {
 		if got := r.pause(tt.nodes, tt.page); got != tt.want {
 			t.Errorf("%d nodes in pages of %d: a page each %v, want %v", tt.nodes, tt.page, got, tt.want)
 		}
+	}
+}
+
+func TestPageAfter(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		names []string
+		last  string
+		page  int
+		want  []string
+	}{
+		{"NoNodesNoPage", nil, "b", 2, nil},
+		{"FirstPage", []string{"c", "a", "b"}, "", 2, []string{"a", "b"}},
+		{"LastPageMayBeShort", []string{"a", "b", "c"}, "b", 2, []string{"c"}},
+		{"AfterTheLastComesTheFirst", []string{"a", "b", "c"}, "c", 2, []string{"a", "b"}},
+		{"NodeThatLeftIsPassed", []string{"a", "c"}, "b", 1, []string{"c"}},
+		{"NodeThatJoinedIsNext", []string{"a", "b", "c"}, "a", 1, []string{"b"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if diff := cmp.Diff(tt.want, pageAfter(tt.names, tt.last, tt.page), cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("page (-want +got):\n%s", diff)
+			}
+		})
 	}
 }
