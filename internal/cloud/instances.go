@@ -95,11 +95,11 @@ func (i *Instances) Refresh(ctx context.Context, nodes []*corev1.Node) []Answer 
 		return answers
 	case Throttled, Denied, Unavailable, Slow, Canceled:
 		return slices.Repeat([]Answer{{Err: err}}, len(nodes))
-	default:
+	case Failed, NotFound, NotImplemented, Invalid, TimedOut, Panicked, NoAnswer:
 		// One node of the batch may be what the cloud or the provider cannot
 		// cope with; the others must not suffer for it.
-		return i.oneByOne(ctx, nodes)
 	}
+	return i.oneByOne(ctx, nodes)
 }
 
 // BatchSize is how many nodes Refresh asks for in one call.

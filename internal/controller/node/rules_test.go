@@ -36,7 +36,8 @@ func TestAdditionalLabels(t *testing.T) {
 		{"EditedLabelThatBecameInvalidIsTheUsers", map[string]string{"a": "mine"}, record(`{"a":"1"}`), map[string]string{"a": "no label!"}, follows, nil, new("")},
 		{"EmptyLabelWithoutRecordIsTheUsers", map[string]string{"a": ""}, nil, map[string]string{"a": "1"}, follows, nil, nil},
 		{
-			"RecordNeverReachesLabelsOfKubernetes", map[string]string{"node-restriction.kubernetes.io/tenant": "a"},
+			"RecordNeverReachesLabelsOfKubernetes",
+			map[string]string{"node-restriction.kubernetes.io/tenant": "a"},
 			record(`{"node-restriction.kubernetes.io/tenant":"a"}`), nil, follows, nil, new(""),
 		},
 		{"ReservedLabelIsNeverRecorded", map[string]string{"x.k8s.io/a": "1"}, nil, map[string]string{"x.k8s.io/a": "1"}, follows, nil, nil},
