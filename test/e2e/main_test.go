@@ -59,6 +59,10 @@ func run(m *testing.M) (code int) {
 		}
 	}()
 	fmt.Printf("e2e: ready after %v\n", time.Since(began).Round(time.Second))
+	// Tests that run side by side only wait, so the number of cores is no limit.
+	if err := flag.Set("test.parallel", "8"); err != nil {
+		return fail(err)
+	}
 	ended := make(chan int, 1)
 	go func() { ended <- m.Run() }()
 	select {

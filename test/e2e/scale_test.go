@@ -171,7 +171,7 @@ func TestIdleFleet(t *testing.T) {
 		period   = 10 * time.Second
 		renewals = 15 // of the lease, one in two seconds
 	)
-	b := onShared(t)
+	b := onOwn(t)
 	c := b.bareCloud(t)
 	name := b.fleet(t, c, nodes)
 	b.daemon(t, setup{cloud: c.url, elect: true, flags: []string{"--node-status-update-frequency=" + period.String()}})
@@ -221,8 +221,8 @@ func ofLease(r request) bool { return r.Object.Resource == "leases" && r.Verb ==
 // spread evenly over the period (P1).
 func TestRefreshesAreSpread(t *testing.T) {
 	const (
-		nodes  = 40
-		period = 8 * time.Second
+		nodes  = 20
+		period = 4 * time.Second
 		even   = nodes / int(period/time.Second) // calls a second
 	)
 	b := onShared(t)
