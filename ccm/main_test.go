@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -94,6 +95,9 @@ func TestEndOfTheProcess(t *testing.T) {
 	}
 }
 
+// raceNotice is what component-base logs in a binary with the race detector.
+var raceNotice = regexp.MustCompile(`(?m)^I.*Data race detection enabled\n`)
+
 func TestWrongCommandLine(t *testing.T) {
 	for _, tc := range []struct {
 		name string
@@ -117,7 +121,7 @@ func TestWrongCommandLine(t *testing.T) {
 			if got := cmd.ProcessState.ExitCode(); got != 1 {
 				t.Errorf("got exit code %d, want 1", got)
 			}
-			if got := stderr.String(); !strings.HasPrefix(got, tc.want[0]) || !strings.HasSuffix(got, tc.want[1]) {
+			if got := raceNotice.ReplaceAllString(stderr.String(), ""); !strings.HasPrefix(got, tc.want[0]) || !strings.HasSuffix(got, tc.want[1]) {
 				t.Errorf("got %s\nwant %q", got, tc.want)
 			}
 		})
