@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -170,14 +171,18 @@ func TestWhatOthersWriteInTheMiddleStays(t *testing.T) {
 // While a write is on its way the Node is replaced by another one of the same
 // name, with another instance behind it. The late write must not hit it.
 func TestWriteOnItsWayDoesNotHitTheNextNodeOfThatName(t *testing.T) {
-	for n, place := range []string{"StatusPatch", "NodePatch"} {
+	for n, place := range []string{"StatusPatch", "NodePatch", "StatusPatchOfAnInitialisedNode"} {
 		t.Run(place, func(t *testing.T) {
 			b := onShared(t)
 			cloud := b.bareCloud(t)
 			first, old := b.pair(t, cloud, simulator.Instance{Name: b.name("replaced"), Addresses: offered("InternalIP=127.0.85.1")})
 			api := b.apiProxy(t)
 			trap := api.Trap(patches, n+1, proxy.Before)
-			b.daemon(t, setup{api: api, cloud: cloud.url})
+			b.daemon(t, setup{api: api, cloud: cloud.url, flags: []string{"--node-status-update-frequency=500ms"}})
+			if n == 2 {
+				b.awaitNode(t, old.Name, soon, initialized)
+				cloud.change(t, first, simulator.InstancePatch{Addresses: offered("InternalIP=127.0.85.1", "InternalIP=fd00::85")})
+			}
 			sprung(t, trap)
 
 			if err := b.admin.CoreV1().Nodes().Delete(t.Context(), old.Name, metav1.DeleteOptions{}); err != nil {
@@ -186,11 +191,17 @@ func TestWriteOnItsWayDoesNotHitTheNextNodeOfThatName(t *testing.T) {
 			if err := cloud.TerminateInstance(t.Context(), first.ID); err != nil {
 				t.Fatal(err)
 			}
+			mark := b.audit(t).mark()
 			second, now := b.pair(t, cloud, simulator.Instance{Name: old.Name, Type: "medium", Addresses: offered("InternalIP=127.0.85.2")})
 			trap.Release()
 			node := b.awaitNode(t, old.Name, soon, initialized)
 			if err := errors.Join(differ("UID", now.UID, node.UID), is(second, stated(second)...)(node)); err != nil {
 				t.Error(err)
+			}
+			for _, r := range b.audit(t).since(mark).ours().of(old.Name).writes() {
+				if late := bytes.Contains(r.Body, []byte(first.ID)) || bytes.Contains(r.Body, []byte("127.0.85.1")); late && r.Status.Code == http.StatusOK {
+					t.Errorf("the next Node was written with what is the first one's: %v", r)
+				}
 			}
 		})
 	}

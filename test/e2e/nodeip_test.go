@@ -13,21 +13,20 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator"
 )
 
-// The kubelet's --node-ip chooses among the addresses of the cloud. (Kubelets
-// without it are what most other tests run.)
-func TestAddressesThatTheKubeletWasToldToUse(t *testing.T) {
-	b := onShared(t)
-	cloud := b.bareCloud(t)
+// choice is what the kubelet was told, and which addresses the Node gets.
+type choice struct {
+	name   string
+	nodeIP string
+	offer  []string
+	want   []string // without the kubelet's own hostname, which comes last
+}
+
+func choices() []choice {
 	offer := []string{
 		"InternalIP=127.0.#.1", "ExternalIP=203.0.113.#", "InternalIP=127.0.#.2", "InternalIP=fd00::#",
 		"InternalDNS=a#.internal", "ExternalIP=2001:db8::#",
 	}
-	tests := []struct {
-		name   string
-		nodeIP string
-		offer  []string
-		want   []string // without the kubelet's own hostname, which comes last
-	}{
+	return []choice{
 		{
 			"OneAddressExcludesTheOthersOfItsType", "127.0.#.2", offer,
 			[]string{"InternalIP=127.0.#.2", "ExternalIP=203.0.113.#", "ExternalIP=2001:db8::#", "InternalDNS=a#.internal"},
@@ -57,7 +56,15 @@ func TestAddressesThatTheKubeletWasToldToUse(t *testing.T) {
 			[]string{"InternalIP=fd00::#", "ExternalIP=203.0.113.#", "ExternalIP=2001:db8::#", "InternalDNS=a#.internal"},
 		},
 	}
+}
+
+// The kubelet's --node-ip chooses among the addresses of the cloud. (Kubelets
+// without it are what most other tests run.)
+func TestAddressesThatTheKubeletWasToldToUse(t *testing.T) {
+	b := onShared(t)
+	cloud := b.bareCloud(t)
 	nodes := map[string]string{} // by test
+	tests := choices()
 	for n, tt := range tests {
 		node := plain(b.name("node-ip"))
 		node.Annotations = map[string]string{api.AnnotationAlphaProvidedIPAddr: numbered(n, tt.nodeIP)[0]}
