@@ -44,16 +44,18 @@ func (p legacy) metadata(ctx context.Context, node *corev1.Node) (Metadata, erro
 // refreshed asks only for what follows the cloud: the addresses, as upstream
 // does, and the type, which is left open where the cloud does not say.
 func (p legacy) refreshed(ctx context.Context, node *corev1.Node) (Metadata, error) {
-	id, name := node.Spec.ProviderID, types.NodeName(node.Name)
-	addresses, err := p.addresses(ctx, id, name)
-	if err != nil || id == "" {
-		return Metadata{Addresses: addresses}, err
-	}
-	kind, err := p.kind(ctx, id, name)
+	m, err := p.named(ctx, node)
 	if err != nil {
-		kind = ""
+		return Metadata{}, err
 	}
-	return Metadata{ProviderID: id, Type: kind, Addresses: addresses}, nil
+	name := types.NodeName(node.Name)
+	if m.Addresses, err = p.addresses(ctx, m.ProviderID, name); err != nil {
+		return Metadata{}, err
+	}
+	if m.Type, err = p.kind(ctx, m.ProviderID, name); err != nil {
+		m.Type = ""
+	}
+	return m, nil
 }
 
 func (p legacy) addresses(ctx context.Context, id string, name types.NodeName) ([]corev1.NodeAddress, error) {

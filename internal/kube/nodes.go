@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -42,11 +44,10 @@ func NewNodes(ctx context.Context, client kubernetes.Interface, informer informe
 // NodePatch is what to change of a Node outside its status. Zero values leave
 // a field as it is.
 type NodePatch struct {
-	// UID is the Node that is meant; another one under its name is not touched.
-	UID types.UID
-	// ResourceVersion is the state that was decided upon. The Taints are one
-	// list to the API server, so a patch of them needs it.
-	ResourceVersion string
+	// Node is the state that was decided upon. The write is refused where
+	// another Node has the name, or where what the patch changes is no longer
+	// as it was; what others write meanwhile elsewhere is no conflict.
+	Node *corev1.Node
 	// ProviderID can only be set, never changed.
 	ProviderID string
 	// Labels and Annotations to set; a nil value removes the key.
@@ -59,9 +60,6 @@ type NodePatch struct {
 type NodeStatusPatch struct {
 	// UID is the Node that is meant.
 	UID types.UID
-	// ResourceVersion is the state that was decided upon; empty: any. It is
-	// needed where another write follows that builds on the same state.
-	ResourceVersion string
 	// Addresses, if not nil, replace the Node's addresses.
 	Addresses []corev1.NodeAddress
 	// Condition, if not nil, replaces the condition of its type.
@@ -94,20 +92,34 @@ func (n *Nodes) Live(ctx context.Context, name string) (*corev1.Node, error) {
 
 // Patch changes the Node and returns it as it then is. IsStale tells whether
 // an error means that the Node was no longer the one that was decided upon.
-func (n *Nodes) Patch(ctx context.Context, name string, p NodePatch) (*corev1.Node, error) {
-	return n.patch(ctx, name, p.body())
+func (n *Nodes) Patch(ctx context.Context, p NodePatch) (*corev1.Node, error) {
+	return n.patch(ctx, p.Node.Name, types.JSONPatchType, p.operations())
 }
 
 // PatchStatus changes the Node's status and returns the Node as it then is.
 func (n *Nodes) PatchStatus(ctx context.Context, name string, p NodeStatusPatch) (*corev1.Node, error) {
-	return n.patch(ctx, name, p.body(), "status")
+	return n.patch(ctx, name, types.StrategicMergePatchType, p.body(), "status")
 }
 
 // IsStale tells whether a write was refused because the object has changed or
 // has been replaced since it was read. A patch that names another UID is
-// answered with 422, since a UID is immutable.
+// answered with 422, since a UID is immutable, and so is one whose tests fail;
+// the latter names no field, as every refusal of a value does.
 func IsStale(err error) bool {
-	return apierrors.IsConflict(err) || apierrors.IsInvalid(err) && names(err, "metadata.uid")
+	if apierrors.IsConflict(err) {
+		return true
+	}
+	refusal, ok := errors.AsType[*apierrors.StatusError](err)
+	if !ok || !apierrors.IsInvalid(err) {
+		return false
+	}
+	var fields []string
+	if refusal.ErrStatus.Details != nil {
+		for _, cause := range refusal.ErrStatus.Details.Causes {
+			fields = append(fields, cause.Field)
+		}
+	}
+	return slices.Contains(fields, "metadata.uid") || strings.Join(fields, "") == ""
 }
 
 // IsRejected tells whether a write was refused for what it says or for who
@@ -117,53 +129,80 @@ func IsRejected(err error) bool {
 	return !IsStale(err) && (apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err) || apierrors.IsUnauthorized(err))
 }
 
-// names tells whether the API server's refusal names the field.
-func names(err error, field string) bool {
-	refusal, ok := errors.AsType[*apierrors.StatusError](err)
-	if !ok || refusal.ErrStatus.Details == nil {
-		return false
-	}
-	return slices.ContainsFunc(refusal.ErrStatus.Details.Causes, func(c metav1.StatusCause) bool { return c.Field == field })
-}
-
 type object map[string]any
 
-func (p NodePatch) body() object {
-	metadata := precondition(p.UID, p.ResourceVersion)
-	if len(p.Labels) > 0 {
-		metadata["labels"] = p.Labels
-	}
-	if len(p.Annotations) > 0 {
-		metadata["annotations"] = p.Annotations
-	}
-	spec := object{}
-	if p.ProviderID != "" {
-		spec["providerID"] = p.ProviderID
-	}
-	if p.Taints != nil {
-		spec["taints"] = orNull(*p.Taints)
-	}
-	body := object{"metadata": metadata}
-	if len(spec) > 0 {
-		body["spec"] = spec
-	}
-	return body
+// operation is one step of a JSON patch (RFC 6902).
+type operation struct {
+	Op    string `json:"op"`
+	Path  string `json:"path"`
+	Value any    `json:"value,omitzero"`
 }
 
-// precondition is the metadata that makes a patch fail on any other object or
-// state.
-func precondition(uid types.UID, resourceVersion string) object {
-	metadata := object{"uid": uid}
-	if resourceVersion != "" {
-		metadata["resourceVersion"] = resourceVersion
+// operations test all that the patch changes before they change anything.
+func (p NodePatch) operations() []operation {
+	tests := []operation{{Op: "test", Path: "/metadata/uid", Value: p.Node.UID}}
+	var changes []operation
+	if p.ProviderID != "" {
+		changes = append(changes, operation{Op: "add", Path: "/spec/providerID", Value: p.ProviderID})
 	}
-	return metadata
+	if p.Taints != nil {
+		tests = append(tests, operation{Op: "test", Path: "/spec/taints", Value: orNull(p.Node.Spec.Taints)})
+		changes = append(changes, operation{Op: "add", Path: "/spec/taints", Value: orNull(*p.Taints)})
+	}
+	for _, m := range []struct {
+		path string
+		have map[string]string
+		want map[string]*string
+	}{
+		{"/metadata/labels", p.Node.Labels, p.Labels},
+		{"/metadata/annotations", p.Node.Annotations, p.Annotations},
+	} {
+		t, c := ofMap(m.path, m.have, m.want)
+		tests, changes = append(tests, t...), append(changes, c...)
+	}
+	return append(tests, changes...)
 }
+
+// ofMap are the operations on a map of strings, which may not be there yet.
+func ofMap(path string, have map[string]string, want map[string]*string) (tests, changes []operation) {
+	if len(want) == 0 {
+		return nil, nil
+	}
+	if len(have) == 0 {
+		tests = append(tests, operation{Op: "test", Path: path, Value: null})
+		changes = append(changes, operation{Op: "add", Path: path, Value: object{}})
+	}
+	for _, key := range slices.Sorted(maps.Keys(want)) {
+		at := path + "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(key)
+		current, exists := have[key]
+		switch {
+		case exists:
+			tests = append(tests, operation{Op: "test", Path: at, Value: current})
+		case len(have) > 0:
+			tests = append(tests, operation{Op: "test", Path: at, Value: null})
+		}
+		switch value := want[key]; {
+		case value != nil:
+			changes = append(changes, operation{Op: "add", Path: at, Value: *value})
+		case exists:
+			changes = append(changes, operation{Op: "remove", Path: at})
+		}
+	}
+	return tests, changes
+}
+
+// null is the value of what is not there.
+const null = jsonNull("null")
+
+type jsonNull string
+
+// MarshalJSON is part of json.Marshaler.
+func (n jsonNull) MarshalJSON() ([]byte, error) { return []byte(n), nil }
 
 // orNull is the list, or null where it is empty: that removes the field.
 func orNull(taints []corev1.Taint) any {
 	if len(taints) == 0 {
-		return nil
+		return null
 	}
 	return taints
 }
@@ -182,7 +221,7 @@ func (p NodeStatusPatch) body() object {
 	if p.Condition != nil {
 		status["conditions"] = []any{p.Condition}
 	}
-	return object{"metadata": precondition(p.UID, p.ResourceVersion), "status": status}
+	return object{"metadata": object{"uid": p.UID}, "status": status}
 }
 
 // patchTimeout bounds a write. It is longer than a process that ends waits for
@@ -192,7 +231,7 @@ const patchTimeout = 30 * time.Second
 // patch does not begin once the context has ended, and is not cut short by its
 // end: a request that is given up here may still be under way in the API
 // server, while another replica writes the same Node (S7).
-func (n *Nodes) patch(ctx context.Context, name string, body object, subresources ...string) (*corev1.Node, error) {
+func (n *Nodes) patch(ctx context.Context, name string, kind types.PatchType, body any, subresources ...string) (*corev1.Node, error) {
 	data, err := json.Marshal(body)
 	if err != nil {
 		return nil, fmt.Errorf("encode patch of node %s: %w", name, err)
@@ -202,7 +241,7 @@ func (n *Nodes) patch(ctx context.Context, name string, body object, subresource
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patchTimeout)
 	defer cancel()
-	node, err := n.client.Patch(ctx, name, types.StrategicMergePatchType, data, metav1.PatchOptions{}, subresources...)
+	node, err := n.client.Patch(ctx, name, kind, data, metav1.PatchOptions{}, subresources...)
 	if err != nil {
 		return nil, fmt.Errorf("patch node %s: %w", name, err)
 	}

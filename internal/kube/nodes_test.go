@@ -13,28 +13,41 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-func TestNodePatchCarriesOnlyWhatWasDecided(t *testing.T) {
+func TestNodePatchTestsWhatItChangesAndCarriesNothingElse(t *testing.T) {
 	set := "z1"
+	taint := corev1.Taint{Key: "k", Effect: corev1.TaintEffectNoSchedule}
+	node := func(labels map[string]string, taints ...corev1.Taint) *corev1.Node {
+		return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "u", Labels: labels}, Spec: corev1.NodeSpec{Taints: taints}}
+	}
+	const uid = `{"op":"test","path":"/metadata/uid","value":"u"}`
 	for _, tt := range []struct {
 		name string
-		body object
+		body any
 		want string
 	}{
-		{"NothingButIdentity", NodePatch{UID: "u"}.body(), `{"metadata":{"uid":"u"}}`},
-		{"ResourceVersionIsAPrecondition", NodePatch{UID: "u", ResourceVersion: "7"}.body(), `{"metadata":{"resourceVersion":"7","uid":"u"}}`},
+		{"NothingButIdentity", NodePatch{Node: node(nil)}.operations(), `[` + uid + `]`},
 		{
-			"NilLabelIsRemoved",
-			NodePatch{UID: "u", Labels: map[string]*string{"a": &set, "b": nil}}.body(),
-			`{"metadata":{"labels":{"a":"z1","b":null},"uid":"u"}}`,
+			"ProviderIDIsSet", NodePatch{Node: node(nil), ProviderID: "p://1"}.operations(),
+			`[` + uid + `,{"op":"add","path":"/spec/providerID","value":"p://1"}]`,
 		},
-		{"AnnotationIsSet", NodePatch{UID: "u", Annotations: map[string]*string{"a": &set}}.body(), `{"metadata":{"annotations":{"a":"z1"},"uid":"u"}}`},
-		{"ProviderIDIsSet", NodePatch{UID: "u", ProviderID: "p://1"}.body(), `{"metadata":{"uid":"u"},"spec":{"providerID":"p://1"}}`},
-		{"LastTaintRemovesTheField", NodePatch{UID: "u", Taints: &[]corev1.Taint{}}.body(), `{"metadata":{"uid":"u"},"spec":{"taints":null}}`},
 		{
-			"OtherTaintsStay",
-			NodePatch{UID: "u", Taints: &[]corev1.Taint{{Key: "k", Effect: corev1.TaintEffectNoSchedule}}}.body(),
-			`{"metadata":{"uid":"u"},"spec":{"taints":[{"key":"k","effect":"NoSchedule"}]}}`,
+			"LastTaintRemovesTheField", NodePatch{Node: node(nil, taint), Taints: &[]corev1.Taint{}}.operations(),
+			`[` + uid + `,{"op":"test","path":"/spec/taints","value":[{"key":"k","effect":"NoSchedule"}]},{"op":"add","path":"/spec/taints","value":null}]`,
 		},
+		{
+			"OtherTaintsStay", NodePatch{Node: node(nil), Taints: &[]corev1.Taint{taint}}.operations(),
+			`[` + uid + `,{"op":"test","path":"/spec/taints","value":null},{"op":"add","path":"/spec/taints","value":[{"key":"k","effect":"NoSchedule"}]}]`,
+		},
+		{
+			"LabelsAreTestedOneByOne", NodePatch{Node: node(map[string]string{"a": "1", "x/b~": "1"}), Labels: map[string]*string{"a": &set, "new": &set, "x/b~": nil}}.operations(),
+			`[` + uid + `,{"op":"test","path":"/metadata/labels/a","value":"1"},{"op":"test","path":"/metadata/labels/new","value":null},{"op":"test","path":"/metadata/labels/x~1b~0","value":"1"},` +
+				`{"op":"add","path":"/metadata/labels/a","value":"z1"},{"op":"add","path":"/metadata/labels/new","value":"z1"},{"op":"remove","path":"/metadata/labels/x~1b~0"}]`,
+		},
+		{
+			"MapThatIsNotThereIsMade", NodePatch{Node: node(nil), Annotations: map[string]*string{"a": &set}}.operations(),
+			`[` + uid + `,{"op":"test","path":"/metadata/annotations","value":null},{"op":"add","path":"/metadata/annotations","value":{}},{"op":"add","path":"/metadata/annotations/a","value":"z1"}]`,
+		},
+		{"LabelThatIsGoneIsNotRemoved", NodePatch{Node: node(map[string]string{"a": "1"}), Labels: map[string]*string{"b": nil}}.operations(), `[` + uid + `,{"op":"test","path":"/metadata/labels/b","value":null}]`},
 		{
 			"AddressesReplaceTheList",
 			NodeStatusPatch{UID: "u", Addresses: []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "127.0.1.1"}}}.body(),
@@ -69,6 +82,7 @@ func TestIsStale(t *testing.T) {
 			true,
 		},
 		{"InvalidLabelIsNot", apierrors.NewInvalid(kind, "n", field.ErrorList{field.Invalid(field.NewPath("metadata", "labels"), "u", "bad")}), false},
+		{"FailedTestOfAPatchIsStale", apierrors.NewGenericServerResponse(422, "", schema.GroupResource{}, "", "testing value /spec/taints failed: test failed", 0, false), true},
 		{"NotFoundIsNot", apierrors.NewNotFound(nodes, "n"), false},
 		{"NilIsNot", nil, false},
 	} {

@@ -50,31 +50,23 @@ func (c *Controller) tell(node *corev1.Node, p plan) {
 
 // write sends what the plan has to write: the status first, since a Node may
 // only be released when its addresses are there (S6), then the rest in one
-// PATCH. The second builds on the state that the first has left, so the first
-// must not go to a state that was not decided upon.
+// PATCH.
 func (c *Controller) write(ctx context.Context, node *corev1.Node, p plan) error {
-	version := node.ResourceVersion
 	if p.addresses != nil || p.condition != nil {
 		status := kube.NodeStatusPatch{UID: node.UID, Addresses: p.addresses, Condition: p.condition}
-		if !p.change.empty() {
-			status.ResourceVersion = version
-		}
-		written, err := c.nodes.PatchStatus(ctx, node.Name, status)
-		if err != nil {
+		if _, err := c.nodes.PatchStatus(ctx, node.Name, status); err != nil {
 			return err
 		}
-		version = written.ResourceVersion
 	}
 	if p.change.empty() {
 		return nil
 	}
-	_, err := c.nodes.Patch(ctx, node.Name, kube.NodePatch{
-		UID:             node.UID,
-		ResourceVersion: version,
-		ProviderID:      p.change.providerID,
-		Labels:          p.change.labels,
-		Annotations:     p.change.annotations,
-		Taints:          p.change.taints,
+	_, err := c.nodes.Patch(ctx, kube.NodePatch{
+		Node:        node,
+		ProviderID:  p.change.providerID,
+		Labels:      p.change.labels,
+		Annotations: p.change.annotations,
+		Taints:      p.change.taints,
 	})
 	return err
 }

@@ -47,7 +47,7 @@ type instances interface {
 type nodes interface {
 	Cached(name string) (*corev1.Node, error)
 	Live(ctx context.Context, name string) (*corev1.Node, error)
-	Patch(ctx context.Context, name string, p kube.NodePatch) (*corev1.Node, error)
+	Patch(ctx context.Context, p kube.NodePatch) (*corev1.Node, error)
 	PatchStatus(ctx context.Context, name string, p kube.NodeStatusPatch) (*corev1.Node, error)
 }
 

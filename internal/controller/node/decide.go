@@ -53,7 +53,7 @@ type refusal struct {
 // memory is what this process remembers of a Node between passes.
 type memory struct {
 	uid types.UID
-	// waitsSince is when the Node was first seen to wait; zero: it does not.
+	// waitsSince is when the Node began to wait; zero: it does not.
 	waitsSince time.Time
 	// waitsFor is the reason of the last look.
 	waitsFor string

@@ -159,6 +159,7 @@ func TestWaiting(t *testing.T) {
 		{"NewLeaderDoesNotRepeatWhatTheNodeShows", fresh(shows(corev1.ConditionFalse, "CloudDenied", "because", long)), memory{}, false, false},
 		{"NewLeaderTellsAnotherReason", fresh(shows(corev1.ConditionFalse, "CloudSlow", "because", long)), memory{}, true, true},
 		{"AfterAMinuteTheConditionStays", fresh(), memory{waitsSince: noon.Add(-time.Minute), told: "CloudDenied", toldAt: long}, false, true},
+		{"AfterAMinuteOfItsLifeTheConditionStaysWhoeverLeads", fresh(func(n *corev1.Node) { n.CreationTimestamp = metav1.NewTime(long) }), memory{}, true, true},
 		{"ConditionIsWrittenOnce", fresh(shows(corev1.ConditionFalse, "CloudDenied", "because", long)), memory{waitsSince: long, told: "CloudDenied"}, false, false},
 		{"MessageIsRewrittenSlowly", fresh(shows(corev1.ConditionFalse, "CloudDenied", "of old", long)), memory{waitsSince: long, told: "CloudDenied"}, false, false},
 		{"MessageIsRewritten", fresh(shows(corev1.ConditionFalse, "CloudDenied", "of old", noon.Add(-5*time.Minute))), memory{waitsSince: long, told: "CloudDenied"}, false, true},

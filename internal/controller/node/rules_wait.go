@@ -23,7 +23,7 @@ const (
 func waiting(o observed, r refusal) plan {
 	p := plan{do: wait, why: r.message, memory: o.memory}
 	if p.memory.waitsSince.IsZero() {
-		p.memory.waitsSince = o.now
+		p.memory.waitsSince = waitsSince(o)
 	}
 	p.memory.waitsFor = r.reason
 	shown := conditionOf(o.node)
@@ -35,6 +35,16 @@ func waiting(o observed, r refusal) plan {
 		p.condition = condition(o.now, shown, corev1.ConditionFalse, r)
 	}
 	return p
+}
+
+// waitsSince is when the wait has begun: with the Node, whichever process looks
+// at it first. A process that keeps dying must not begin to count anew each
+// time.
+func waitsSince(o observed) time.Time {
+	if created := o.node.CreationTimestamp; !created.IsZero() && created.Time.Before(o.now) {
+		return created.Time
+	}
+	return o.now
 }
 
 // isNews tells whether the reason is to be recorded. A new leader does not
