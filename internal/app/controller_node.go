@@ -27,7 +27,7 @@ func startNodes(ctx context.Context, d deps) (controller, error) {
 			Instances: instances,
 			Events:    d.recorder,
 		}, node.Config{
-			Workers:    int(o.syncs),
+			Reads:      int(o.syncs),
 			Refreshers: int(o.refreshes()),
 			Refresh:    o.statusFrequency,
 			Labels:     node.LabelPolicy{Type: o.labels.instanceType, Additional: o.labels.additional},

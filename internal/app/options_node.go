@@ -34,7 +34,7 @@ func newNodeOptions() nodeOptions {
 func (n *nodeOptions) addFlags(sections *cliflag.NamedFlagSets) {
 	fs := sections.FlagSet(nodeController)
 	fs.Int32Var(&n.syncs, "concurrent-node-syncs", n.syncs,
-		"How many nodes are initialised at the same time.")
+		"How many nodes that wait to be initialised are looked up in the cloud at the same time.")
 	fs.Int32Var(&n.statusUpdates, "concurrent-node-status-updates", n.statusUpdates,
 		"How many nodes are refreshed at the same time. 0 means --concurrent-node-syncs.")
 	fs.Var(&n.labels, "node-label-reconcile",

@@ -29,6 +29,10 @@ const Name = "cloud-node-controller"
 // queue is the name of the queue in metrics; it is upstream's.
 const queue = "Nodes"
 
+// passesPerRead is how many passes there are for each look-up. Most of a pass is
+// spent on writes to the API server, and the cloud must not wait for those.
+const passesPerRead = 4
+
 // freshReads is how often a pass decides anew because the Node has changed
 // under it, before it gives way.
 const freshReads = 10
@@ -59,9 +63,10 @@ type recorder interface {
 // Config has the numbers of the controller. Its zero values work, but for
 // Refresh.
 type Config struct {
-	// Workers is how many Nodes are initialised at once, Refreshers how many
-	// calls of the periodic refresh are under way at once; 0 means 1.
-	Workers, Refreshers int
+	// Reads is how many Nodes that wait are looked up in the cloud at once,
+	// Refreshers how many calls of the periodic refresh are under way at once;
+	// 0 means 1.
+	Reads, Refreshers int
 	// Refresh is the period in which each Node is compared with the cloud.
 	Refresh time.Duration
 	// Labels is which labels follow the cloud.
@@ -90,6 +95,7 @@ type Controller struct {
 	metrics   *Metrics
 	clock     clock.WithTicker
 	policy    LabelPolicy
+	reads     chan struct{} // a place for each look-up
 	refresher refresher
 	loop      *loop.Loop
 
@@ -125,11 +131,12 @@ func New(deps Deps, cfg Config) *Controller {
 		metrics:   cfg.Metrics,
 		clock:     cfg.Clock,
 		policy:    cfg.Labels,
+		reads:     make(chan struct{}, max(cfg.Reads, 1)),
 		refresher: refresher{period: cfg.Refresh, parallel: max(cfg.Refreshers, 1)},
 		memories:  map[string]memory{},
 		fetched:   map[string]fetched{},
 	}
-	c.loop = loop.New(queue, c.Reconcile, loop.Config{Workers: cfg.Workers, Clock: cfg.Clock})
+	c.loop = loop.New(queue, c.Reconcile, loop.Config{Workers: passesPerRead * cap(c.reads), Clock: cfg.Clock})
 	return c
 }
 

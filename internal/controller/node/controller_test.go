@@ -126,7 +126,7 @@ func (l *life) start() {
 		Informer:  informer,
 		Instances: gateway.Instances(),
 		Events:    l,
-	}, Config{Workers: 4, Refresh: 100 * time.Millisecond, Labels: follows})
+	}, Config{Reads: 4, Refresh: 100 * time.Millisecond, Labels: follows})
 	informers.StartWithContext(ctx)
 	done := make(chan error, 1)
 	go func() { done <- c.Run(ctx) }()

@@ -23,8 +23,10 @@ func (c *Controller) observe(node *corev1.Node) observed {
 	return o
 }
 
-// askCloud asks for the instance of a Node that waits.
+// askCloud asks for the instance of a Node that waits, when there is a place.
 func (c *Controller) askCloud(ctx context.Context, node *corev1.Node) answer {
+	c.reads <- struct{}{} // Whoever has a place is let go after the gateway's patience.
+	defer func() { <-c.reads }()
 	m, err := c.instances.Metadata(ctx, node)
 	return answerOf(m, err)
 }
