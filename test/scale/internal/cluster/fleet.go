@@ -1,0 +1,139 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/netip"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/cloud-provider/api"
+
+	"github.com/fairlead-k8s/fairlead/simulator"
+
+	"github.com/fairlead-k8s/fairlead/test/scale/listing"
+)
+
+// parallel is how many requests the benchmark itself has under way.
+const parallel = 20
+
+// Each calls f for 0 to n-1, many at a time, and joins the errors.
+func Each(n int, f func(int) error) error {
+	errs := make([]error, n)
+	numbers := make(chan int)
+	var workers sync.WaitGroup
+	for range parallel {
+		workers.Go(func() {
+			for i := range numbers {
+				errs[i] = f(i)
+			}
+		})
+	}
+	for i := range n {
+		numbers <- i
+	}
+	close(numbers)
+	workers.Wait()
+	return errors.Join(errs...)
+}
+
+// Uninitialized is a Node as a kubelet registers it, the n-th of its cluster.
+func Uninitialized(name string, n int, now time.Time) *corev1.Node {
+	podCIDR := podCIDR(n)
+	return &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelHostname: name}},
+		Spec: corev1.NodeSpec{
+			// Given at once, so that the control plane does not write each new Node while the daemon does.
+			PodCIDR: podCIDR, PodCIDRs: []string{podCIDR},
+			Taints: []corev1.Taint{{Key: api.TaintExternalCloudProvider, Value: "true", Effect: corev1.TaintEffectNoSchedule}},
+		},
+		Status: corev1.NodeStatus{
+			Addresses: []corev1.NodeAddress{{Type: corev1.NodeHostName, Address: name}},
+			Conditions: []corev1.NodeCondition{{
+				Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady",
+				LastHeartbeatTime: metav1.NewTime(now), LastTransitionTime: metav1.NewTime(now),
+			}},
+		},
+	}
+}
+
+// podCIDR is the n-th network of 256 addresses of the cluster's.
+func podCIDR(n int) string {
+	return netip.PrefixFrom(netip.AddrFrom4([4]byte{10, byte(128 + n/256), byte(n % 256), 0}), 24).String()
+}
+
+// Initialized is the Node of an instance as any cloud-controller-manager leaves
+// it behind.
+func Initialized(i simulator.Instance, n int, now time.Time) *corev1.Node {
+	node := Uninitialized(i.Name, n, now)
+	node.Spec.Taints = nil
+	node.Spec.ProviderID = listing.ProviderID(i)
+	for key, value := range map[string]string{
+		corev1.LabelInstanceType: i.Type, corev1.LabelInstanceTypeStable: i.Type,
+		corev1.LabelFailureDomainBetaZone: i.Zone, corev1.LabelTopologyZone: i.Zone,
+		corev1.LabelFailureDomainBetaRegion: i.Region, corev1.LabelTopologyRegion: i.Region,
+	} {
+		node.Labels[key] = value
+	}
+	var addresses []corev1.NodeAddress
+	for _, a := range i.Addresses {
+		addresses = append(addresses, corev1.NodeAddress{Type: corev1.NodeAddressType(a.Type), Address: a.Address})
+	}
+	node.Status.Addresses = append(addresses, node.Status.Addresses...)
+	return node
+}
+
+// IsInitialized tells whether pods may be scheduled to the Node and can be
+// reached there.
+func IsInitialized(node *corev1.Node) bool {
+	for _, t := range node.Spec.Taints {
+		if t.Key == api.TaintExternalCloudProvider {
+			return false
+		}
+	}
+	return node.Spec.ProviderID != "" && Address(node, corev1.NodeInternalIP) != ""
+}
+
+// Address is the first address of this type, or empty.
+func Address(node *corev1.Node, kind corev1.NodeAddressType) string {
+	for _, a := range node.Status.Addresses {
+		if a.Type == kind {
+			return a.Address
+		}
+	}
+	return ""
+}
+
+// Register creates the Nodes.
+func (p *Plane) Register(ctx context.Context, nodes []*corev1.Node) error {
+	return Each(len(nodes), func(n int) error {
+		_, err := p.Client.CoreV1().Nodes().Create(ctx, nodes[n], metav1.CreateOptions{})
+		return err
+	})
+}
+
+// Silence makes the Nodes look as if their kubelets had long been silent.
+func (p *Plane) Silence(ctx context.Context, names []string, now time.Time) error {
+	const ago = 10 * time.Minute
+	since := metav1.NewTime(now.Add(-ago))
+	patch, err := json.Marshal(map[string]any{"status": map[string]any{"conditions": []corev1.NodeCondition{{
+		Type: corev1.NodeReady, Status: corev1.ConditionUnknown,
+		Reason: "NodeStatusUnknown", Message: "Kubelet stopped posting node status.",
+		LastHeartbeatTime: since, LastTransitionTime: since,
+	}}}})
+	if err != nil {
+		return err
+	}
+	return Each(len(names), func(n int) error {
+		_, err := p.Client.CoreV1().Nodes().Patch(ctx, names[n], types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+		if err != nil {
+			return fmt.Errorf("silence node %s: %w", names[n], err)
+		}
+		return nil
+	})
+}

@@ -1,0 +1,114 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
+)
+
+// ErrLate means that something has not happened within the time.
+var ErrLate = errors.New("not in time")
+
+// Nodes sees all Nodes of a cluster, by one watch.
+type Nodes struct {
+	clock clock.WithTicker
+	store cache.Store
+	stop  func()
+	news  chan struct{} // has an element when something has changed since somebody looked
+
+	mu      sync.Mutex
+	changed time.Time // guarded by mu; when a Node last did
+}
+
+// Watch begins to watch, until Close.
+func Watch(ctx context.Context, client kubernetes.Interface, c clock.WithTicker) (*Nodes, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	n := &Nodes{clock: c, news: make(chan struct{}, 1), changed: c.Now()}
+	var informer cache.Controller
+	n.store, informer = cache.NewInformerWithOptions(cache.InformerOptions{
+		ListerWatcher: cache.NewListWatchFromClient(client.CoreV1().RESTClient(), "nodes", metav1.NamespaceAll, fields.Everything()),
+		ObjectType:    &corev1.Node{},
+		Handler: cache.ResourceEventHandlerFuncs{
+			AddFunc:    func(any) { n.note() },
+			UpdateFunc: func(any, any) { n.note() },
+			DeleteFunc: func(any) { n.note() },
+		},
+	})
+	var running sync.WaitGroup
+	running.Go(func() { informer.RunWithContext(ctx) })
+	n.stop = func() { cancel(); running.Wait() }
+	if !cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
+		n.Close()
+		return nil, fmt.Errorf("watch Nodes: %w", context.Cause(ctx))
+	}
+	return n, nil
+}
+
+// Close ends the watch.
+func (n *Nodes) Close() { n.stop() }
+
+func (n *Nodes) note() {
+	n.mu.Lock()
+	n.changed = n.clock.Now()
+	n.mu.Unlock()
+	select {
+	case n.news <- struct{}{}:
+	default:
+	}
+}
+
+// Unchanged is how long nothing has happened to any Node.
+func (n *Nodes) Unchanged() time.Duration {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.clock.Since(n.changed)
+}
+
+// All are the Nodes by name. They must not be changed.
+func (n *Nodes) All() map[string]*corev1.Node {
+	nodes := map[string]*corev1.Node{}
+	for _, object := range n.store.List() {
+		if node, ok := object.(*corev1.Node); ok {
+			nodes[node.Name] = node
+		}
+	}
+	return nodes
+}
+
+// Await looks whenever a Node changes, and a few times a second, until check
+// finds nothing wrong. After the time it returns ErrLate and what check found
+// last. One at a time may wait.
+func (n *Nodes) Await(ctx context.Context, within time.Duration, check func(map[string]*corev1.Node) error) error {
+	const pause = 10 * time.Millisecond // so that looking at a storm costs little
+	deadline := n.clock.Now().Add(within)
+	tick := n.clock.NewTicker(200 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := check(n.All())
+		if err == nil {
+			return nil
+		}
+		if !n.clock.Now().Before(deadline) {
+			return fmt.Errorf("%w, %v: %w", ErrLate, within, err)
+		}
+		select {
+		case <-n.clock.After(pause):
+		case <-ctx.Done():
+			return errors.Join(context.Cause(ctx), err)
+		}
+		select {
+		case <-n.news:
+		case <-tick.C():
+		case <-ctx.Done():
+		}
+	}
+}

@@ -1,0 +1,98 @@
+// Package cluster is the side of Kubernetes: a real control plane, plain Node
+// objects without kubelets, and what the API server was asked.
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/fairlead-k8s/fairlead/test/scale/internal/process"
+)
+
+const readyWithin = 3 * time.Minute
+
+// LeaseName is the lease of every cloud-controller-manager.
+const LeaseName = "cloud-controller-manager"
+
+// Plane is a control plane, for one run.
+type Plane struct {
+	Client kubernetes.Interface
+	// CCMKubeconfig is what the daemon under test gets.
+	CCMKubeconfig string
+
+	auditFile  string
+	playground *process.Process
+}
+
+// Start brings a control plane up, whose files go to dir.
+func Start(ctx context.Context, program, dir string) (p *Plane, err error) {
+	ctx, cancel := context.WithTimeout(ctx, readyWithin)
+	defer cancel()
+	p = &Plane{}
+	p.playground, err = process.Start(dir, program, "up", "--output=json", "--nodes=0", "--audit-log", "--data-dir="+filepath.Join(dir, "cluster"),
+		"--cluster-cidr=10.128.0.0/9",                  // room for 32,768 Nodes
+		"--node-monitor-grace-period=1h",               // Nodes without kubelets stay as they are
+		"--apiserver-arg=--max-requests-inflight=2000", // what the benchmark itself does must slow nobody down
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, p.Stop())
+		}
+	}()
+	line, err := p.playground.Line(ctx)
+	if err != nil {
+		return p, err
+	}
+	var ready struct {
+		Kubeconfig    string `json:"kubeconfig"`
+		CCMKubeconfig string `json:"ccmKubeconfig"`
+		AuditLog      string `json:"auditLog"`
+	}
+	if err := json.Unmarshal([]byte(line), &ready); err != nil {
+		return p, fmt.Errorf("the playground says %q: %w", line, err)
+	}
+	p.CCMKubeconfig, p.auditFile = ready.CCMKubeconfig, ready.AuditLog
+	p.Client, err = client(ready.Kubeconfig)
+	return p, err
+}
+
+// client speaks to the API server without a throttle.
+func client(kubeconfig string) (kubernetes.Interface, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	config.QPS = -1
+	config.UserAgent = "bench"
+	config.ContentType = "application/vnd.kubernetes.protobuf"
+	return kubernetes.NewForConfig(config)
+}
+
+// Stop ends the control plane.
+func (p *Plane) Stop() error { return p.playground.Stop() }
+
+// Err says how the control plane has ended; nil while it runs.
+func (p *Plane) Err() error { return p.playground.Err() }
+
+// Holder is who holds the daemon's lease, empty if nobody does.
+func (p *Plane) Holder(ctx context.Context) (string, error) {
+	lease, err := p.Client.CoordinationV1().Leases(metav1.NamespaceSystem).Get(ctx, LeaseName, metav1.GetOptions{})
+	if err != nil {
+		return "", err
+	}
+	if lease.Spec.HolderIdentity == nil {
+		return "", nil
+	}
+	return *lease.Spec.HolderIdentity, nil
+}

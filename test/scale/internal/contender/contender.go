@@ -1,0 +1,148 @@
+// Package contender runs the daemons that are compared.
+package contender
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/fairlead-k8s/fairlead/providers/simulated"
+
+	"github.com/fairlead-k8s/fairlead/test/scale/internal/process"
+	"github.com/fairlead-k8s/fairlead/test/scale/listing"
+)
+
+// Name says which daemon it is.
+type Name string
+
+// The contenders, in the order in which they are shown.
+const (
+	Fairlead Name = "fairlead"
+	Skeleton Name = "skeleton"
+)
+
+// Names are all contenders.
+func Names() []Name { return []Name{Fairlead, Skeleton} }
+
+// Provider is the provider that is linked in.
+type Provider string
+
+// The providers.
+const (
+	Simulated Provider = simulated.Name
+	Listing   Provider = listing.Name
+)
+
+// Program is the daemon's program in the folder of all programs. What is
+// released is measured, except where that does not have the provider.
+func Program(bin string, n Name, p Provider) string {
+	switch {
+	case n == Skeleton:
+		return filepath.Join(bin, "scale", "upstream")
+	case p == Listing:
+		return filepath.Join(bin, "scale", "fairlead")
+	default:
+		return filepath.Join(bin, "cloud-controller-manager")
+	}
+}
+
+// Version is what the program says of itself.
+func Version(ctx context.Context, program string) (string, error) {
+	out, err := exec.CommandContext(ctx, program, "--version").Output()
+	if err != nil {
+		return "", fmt.Errorf("%s --version: %w", program, err)
+	}
+	fields := strings.Fields(string(out))
+	if len(fields) == 0 {
+		return "", fmt.Errorf("%s --version says nothing", program)
+	}
+	return fields[len(fields)-1], nil
+}
+
+// Setup is how a daemon is run. Everything else is its own default.
+type Setup struct {
+	Program    string
+	Provider   Provider
+	CloudURL   string
+	Kubeconfig string
+	Flags      []string
+}
+
+// Daemon is one replica that runs.
+type Daemon struct {
+	*process.Process
+
+	port int
+}
+
+// Start starts a replica whose files go to dir.
+func Start(ctx context.Context, dir string, s Setup) (*Daemon, error) {
+	port, err := freePort(ctx)
+	if err != nil {
+		return nil, err
+	}
+	config := filepath.Join(dir, "cloud.yaml")
+	if err := os.WriteFile(config, []byte("endpoint: "+s.CloudURL+"\n"), 0o600); err != nil {
+		return nil, err
+	}
+	p, err := process.Start(dir, append([]string{
+		s.Program,
+		"--cloud-provider=" + string(s.Provider),
+		"--cloud-config=" + config,
+		"--kubeconfig=" + s.Kubeconfig,
+		"--authentication-kubeconfig=" + s.Kubeconfig,
+		"--authorization-kubeconfig=" + s.Kubeconfig,
+		"--bind-address=127.0.0.1",
+		"--secure-port=" + strconv.Itoa(port),
+	}, s.Flags...)...)
+	if err != nil {
+		return nil, err
+	}
+	return &Daemon{Process: p, port: port}, nil
+}
+
+// Healthy is nil when the daemon serves and is content.
+func (d *Daemon) Healthy(ctx context.Context) error {
+	if err := d.Err(); err != nil {
+		return err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("https://127.0.0.1:%d/healthz", d.port), nil)
+	if err != nil {
+		return err
+	}
+	client := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} //nolint:gosec // its certificate is its own
+	defer client.CloseIdleConnections()
+	resp, err := client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = resp.Body.Close() }() // the status says it all
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("/healthz answers %s", resp.Status)
+	}
+	return nil
+}
+
+// freePort is one that nobody listens on.
+func freePort(ctx context.Context) (int, error) {
+	var config net.ListenConfig
+	listener, err := config.Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	_, text, err := net.SplitHostPort(listener.Addr().String())
+	if err != nil {
+		return 0, err
+	}
+	if err := listener.Close(); err != nil {
+		return 0, err
+	}
+	return strconv.Atoi(text)
+}

@@ -1,0 +1,116 @@
+// Package process runs the programs that a benchmark consists of, and says what
+// they cost.
+package process
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// killAfter is how long a process that was asked to end may take.
+const killAfter = 30 * time.Second
+
+// Process is a program that runs, and ends with us.
+type Process struct {
+	name    string
+	cmd     *exec.Cmd
+	logFile string
+	lines   chan string   // what it says on stdout, up to a few lines
+	done    chan struct{} // closed when it has ended and its code is known
+	code    int           // -1: by a signal
+}
+
+// Start starts a program whose log (stderr) goes to a file in dir.
+func Start(dir string, argv ...string) (*Process, error) {
+	name := filepath.Base(argv[0])
+	log, err := os.CreateTemp(dir, name+"-*.log")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = log.Close() }() // the process has its own descriptor
+	p := &Process{name: name, logFile: log.Name(), lines: make(chan string, 10), done: make(chan struct{})}
+	p.cmd = exec.Command(argv[0], argv[1:]...) //nolint:noctx // it is asked to end, and not killed
+	p.cmd.Stderr = log
+	p.cmd.SysProcAttr = withUs()
+	stdout, err := p.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := p.cmd.Start(); err != nil {
+		return nil, err
+	}
+	go p.reap(stdout)
+	return p, nil
+}
+
+// reap reads all output, since a process must not wait for its reader, and then
+// waits for the end.
+func (p *Process) reap(stdout io.Reader) {
+	defer close(p.done)
+	for scanner := bufio.NewScanner(stdout); scanner.Scan(); {
+		select {
+		case p.lines <- scanner.Text():
+		default:
+		}
+	}
+	_ = p.cmd.Wait() // The code says it all.
+	p.code = p.cmd.ProcessState.ExitCode()
+}
+
+// Line is the next line that the process says on stdout.
+func (p *Process) Line(ctx context.Context) (string, error) {
+	select {
+	case line := <-p.lines:
+		return line, nil
+	case <-p.done:
+		return "", p.Err()
+	case <-ctx.Done():
+		return "", fmt.Errorf("%s says nothing: %w\n%s", p.name, context.Cause(ctx), p.Tail(20))
+	}
+}
+
+// Err says how the process has ended; nil while it runs.
+func (p *Process) Err() error {
+	select {
+	case <-p.done:
+		return fmt.Errorf("%s has ended with code %d:\n%s", p.name, p.code, p.Tail(20))
+	default:
+		return nil
+	}
+}
+
+// Signal sends a signal and waits for the end of the process.
+func (p *Process) Signal(s syscall.Signal) error {
+	_ = p.cmd.Process.Signal(s) // It may have ended.
+	timer := time.NewTimer(killAfter)
+	defer timer.Stop()
+	select {
+	case <-p.done:
+		return nil
+	case <-timer.C:
+		_ = p.cmd.Process.Kill() // As above.
+		<-p.done
+		return fmt.Errorf("%s did not end within %v after %v", p.name, killAfter, s)
+	}
+}
+
+// Stop asks the process to end and kills it if it does not.
+func (p *Process) Stop() error { return p.Signal(syscall.SIGTERM) }
+
+// Tail is the end of the log.
+func (p *Process) Tail(lines int) string {
+	text, err := os.ReadFile(p.logFile)
+	if err != nil {
+		return err.Error()
+	}
+	all := strings.SplitAfter(string(text), "\n")
+	return strings.Join(all[max(len(all)-lines-1, 0):], "")
+}

@@ -1,0 +1,82 @@
+package process
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Usage is what a process has cost since it started.
+type Usage struct {
+	CPU  time.Duration // user and system
+	Peak int64         // largest resident memory, in bytes; 0 when it has ended
+}
+
+// Usage reads it from the kernel. Of a process that has ended only the CPU time
+// is left.
+func (p *Process) Usage() (Usage, error) {
+	select {
+	case <-p.done:
+		state := p.cmd.ProcessState
+		return Usage{CPU: state.UserTime() + state.SystemTime()}, nil
+	default:
+	}
+	dir := fmt.Sprintf("/proc/%d/", p.cmd.Process.Pid)
+	stat, err := os.ReadFile(dir + "stat")
+	if err != nil {
+		return Usage{}, err
+	}
+	status, err := os.ReadFile(dir + "status")
+	if err != nil {
+		return Usage{}, err
+	}
+	cpu, err := cpuOf(stat)
+	if err != nil {
+		return Usage{}, err
+	}
+	peak, err := peakOf(status)
+	return Usage{CPU: cpu, Peak: peak}, err
+}
+
+// tick is the unit of the times in stat, the same on every Linux.
+const tick = 10 * time.Millisecond
+
+// cpuOf reads /proc/PID/stat. The second field is the program's name in
+// brackets, which may contain anything.
+func cpuOf(stat []byte) (time.Duration, error) {
+	const user, system = 11, 12 // fields after the name
+	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+	if len(fields) <= system {
+		return 0, fmt.Errorf("/proc/PID/stat has %d fields after the name", len(fields))
+	}
+	var ticks int64
+	for _, field := range []string{fields[user], fields[system]} {
+		n, err := strconv.ParseInt(field, 10, 64)
+		if err != nil {
+			return 0, fmt.Errorf("/proc/PID/stat: %w", err)
+		}
+		ticks += n
+	}
+	return time.Duration(ticks) * tick, nil
+}
+
+// peakOf reads /proc/PID/status.
+func peakOf(status []byte) (int64, error) {
+	for scanner := bufio.NewScanner(bytes.NewReader(status)); scanner.Scan(); {
+		value, found := strings.CutPrefix(scanner.Text(), "VmHWM:")
+		if !found {
+			continue
+		}
+		n, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(value, "kB")), 10, 64)
+		if err != nil {
+			return 0, fmt.Errorf("/proc/PID/status: %w", err)
+		}
+		return n << 10, nil
+	}
+	return 0, errors.New("/proc/PID/status has no VmHWM")
+}

@@ -1,0 +1,63 @@
+package report
+
+import (
+	"bufio"
+	"bytes"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+)
+
+// Machine is where it was measured.
+type Machine struct {
+	CPU         string `json:"cpu"`
+	Cores       int    `json:"cores"`
+	MemoryBytes int64  `json:"memoryBytes"`
+	System      string `json:"system"`
+	Kernel      string `json:"kernel"`
+	Go          string `json:"go"`
+}
+
+// ThisMachine looks at this one. What the system does not tell stays empty.
+func ThisMachine() Machine {
+	return Machine{
+		CPU:         field("/proc/cpuinfo", "model name"),
+		Cores:       runtime.NumCPU(),
+		MemoryBytes: kilobytes(field("/proc/meminfo", "MemTotal")),
+		System:      runtime.GOOS + "/" + runtime.GOARCH,
+		Kernel:      kernel(),
+		Go:          runtime.Version(),
+	}
+}
+
+// field is the first value of a key in a file of lines "key : value".
+func field(file, key string) string {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return ""
+	}
+	for scanner := bufio.NewScanner(bytes.NewReader(text)); scanner.Scan(); {
+		k, value, _ := strings.Cut(scanner.Text(), ":")
+		if strings.TrimSpace(k) == key {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
+}
+
+func kilobytes(text string) int64 {
+	n, err := strconv.ParseInt(strings.TrimSuffix(text, " kB"), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n << 10
+}
+
+func kernel() string {
+	text, err := os.ReadFile("/proc/sys/kernel/osrelease")
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(text))
+}

@@ -1,0 +1,115 @@
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// heading are the columns of the table.
+var heading = []string{
+	"scenario", "contender", "healthy nodes deleted", "outcome",
+	"cloud calls", "429", "API writes", "events", "API reads", "CPU", "peak memory",
+}
+
+// cells are the row's columns; rows of one scenario follow each other, and only
+// the first names it.
+func (r Row) cells(first bool) []string {
+	name := ""
+	if first {
+		name = r.Scenario
+	}
+	if r.Error != "" {
+		return []string{name, r.Contender, "", r.outcome(), "", "", "", "", "", "", ""}
+	}
+	return []string{
+		name, r.Contender, fmt.Sprint(r.HealthyNodesDeleted), r.outcome(),
+		fmt.Sprint(r.Calls()), fmt.Sprint(r.Throttled), fmt.Sprint(r.Writes()), fmt.Sprint(r.Events), fmt.Sprint(r.Reads()),
+		seconds(r.CPUSeconds), fmt.Sprintf("%d MB", r.PeakBytes>>20),
+	}
+}
+
+func (r Report) table() [][]string {
+	table := [][]string{heading}
+	before := ""
+	for _, row := range r.Rows {
+		table = append(table, row.cells(row.Scenario != before))
+		before = row.Scenario
+	}
+	return table
+}
+
+// WriteTable writes the table for a terminal.
+func (r Report) WriteTable(w io.Writer) error {
+	var text strings.Builder
+	writeAligned(&text, r.table(), "  ", "")
+	_, err := io.WriteString(w, text.String())
+	return err
+}
+
+// writeAligned writes the cells in columns.
+func writeAligned(text *strings.Builder, table [][]string, between, around string) {
+	widths := make([]int, len(table[0]))
+	for _, row := range table {
+		for n, cell := range row {
+			widths[n] = max(widths[n], utf8.RuneCountInString(cell))
+		}
+	}
+	for n, row := range table {
+		writeLine(text, row, widths, between, around)
+		if n == 0 && around != "" {
+			rule := make([]string, len(row))
+			for n := range row {
+				rule[n] = strings.Repeat("-", max(widths[n], 3))
+			}
+			writeLine(text, rule, widths, between, around)
+		}
+	}
+}
+
+func writeLine(text *strings.Builder, row []string, widths []int, between, around string) {
+	padded := make([]string, len(row))
+	for n, cell := range row {
+		padded[n] = cell + strings.Repeat(" ", max(widths[n]-utf8.RuneCountInString(cell), 0))
+	}
+	line := strings.Join(padded, between)
+	if around != "" {
+		line = around + " " + line + " " + around
+	}
+	text.WriteString(strings.TrimRight(line, " ") + "\n")
+}
+
+// WriteJSON writes everything.
+func (r Report) WriteJSON(w io.Writer) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(r)
+}
+
+// Failed are the rows whose numbers are missing.
+func (r Report) Failed() []string {
+	var names []string
+	for _, row := range r.Rows {
+		if row.Error != "" {
+			names = append(names, row.Scenario+"/"+row.Contender)
+		}
+	}
+	return names
+}
+
+// scenarios are the rows of each scenario, in order.
+func (r Report) scenarios() [][]Row {
+	var all [][]Row
+	for _, row := range r.Rows {
+		n := slices.IndexFunc(all, func(rows []Row) bool { return rows[0].Scenario == row.Scenario })
+		if n < 0 {
+			all = append(all, []Row{row})
+			continue
+		}
+		all[n] = append(all[n], row)
+	}
+	return all
+}

@@ -1,0 +1,92 @@
+package scenario
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fairlead-k8s/fairlead/simulator"
+
+	"github.com/fairlead-k8s/fairlead/test/scale/internal/cluster"
+	"github.com/fairlead-k8s/fairlead/test/scale/internal/contender"
+)
+
+const driftPeriod = 10 * time.Second
+
+var drift = Scenario{
+	Name: "drift",
+	What: func(s Settings) string {
+		return fmt.Sprintf("Of %d of %d instances the addresses and the type change in the cloud.", s.percent(5), s.Nodes)
+	},
+	Provider: contender.Simulated,
+	Flags: sameFlags(func(Settings) []string {
+		return []string{"--node-status-update-frequency=" + driftPeriod.String()}
+	}),
+	run: func(ctx context.Context, t *trial) error {
+		instances, err := t.fleet(ctx, cluster.Initialized)
+		if err != nil {
+			return err
+		}
+		if err := t.lead(ctx, float64(t.Nodes)/driftPeriod.Seconds()); err != nil {
+			return err
+		}
+		if err := t.begin(ctx); err != nil {
+			return err
+		}
+		changed := instances[:t.percent(5)]
+		err = cluster.Each(len(changed), func(n int) (err error) {
+			changed[n], err = t.cloud.UpdateInstance(ctx, changed[n].ID, simulator.InstancePatch{
+				Type: new("changed"),
+				Addresses: []simulator.Address{
+					{Type: simulator.InternalIP, Address: fmt.Sprintf("127.32.%d.%d", n/250, n%250+1)},
+					{Type: simulator.ExternalIP, Address: fmt.Sprintf("198.18.%d.%d", n/250, n%250+1)},
+				},
+			})
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		// Who asks for one Node after the other needs a pass for all of them.
+		period := driftPeriod + t.pass()
+		if err := t.until(ctx, "addresses follow", time.Minute+2*period, follow(changed, addressesFollow)); err != nil {
+			return err
+		}
+		// Another look at each Node is another chance.
+		if err := t.until(ctx, "types follow", t.clock.Since(t.began.at)+period+driftPeriod, follow(changed, typeFollows)); err != nil {
+			return err
+		}
+		return t.end(ctx)
+	},
+}
+
+// follow is nil when this holds for the Nodes of all instances.
+func follow(instances []simulator.Instance, holds func(simulator.Instance, *corev1.Node) bool) func(map[string]*corev1.Node) error {
+	return func(nodes map[string]*corev1.Node) error {
+		done := 0
+		for _, i := range instances {
+			if node := nodes[i.Name]; node != nil && holds(i, node) {
+				done++
+			}
+		}
+		if done < len(instances) {
+			return fmt.Errorf("%d of %d Nodes follow", done, len(instances))
+		}
+		return nil
+	}
+}
+
+func addressesFollow(i simulator.Instance, node *corev1.Node) bool {
+	for _, a := range i.Addresses {
+		if cluster.Address(node, corev1.NodeAddressType(a.Type)) != a.Address {
+			return false
+		}
+	}
+	return true
+}
+
+func typeFollows(i simulator.Instance, node *corev1.Node) bool {
+	return node.Labels[corev1.LabelInstanceTypeStable] == i.Type
+}

@@ -1,0 +1,80 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/fairlead-k8s/fairlead/simulator"
+
+	"github.com/fairlead-k8s/fairlead/test/scale/internal/cluster"
+	"github.com/fairlead-k8s/fairlead/test/scale/internal/contender"
+	"github.com/fairlead-k8s/fairlead/test/scale/internal/report"
+)
+
+// lies are answers of the cloud that are wrong, while all instances run. Nodes
+// whose kubelets are silent are healthy machines that cannot report.
+var lies = []Scenario{
+	lie("lies-404-few", "404 to every call", 10, contender.Simulated, simulator.FaultNotFound),
+	lie("lies-404-all", "404 to every call", 100, contender.Simulated, simulator.FaultNotFound),
+	lie("lies-empty-list", "an empty list", 100, contender.Listing, simulator.FaultEmptyList),
+	lie("lies-half-list", "a list that lacks half of the instances", 100, contender.Listing, simulator.FaultTruncatedList),
+	lie("lies-half-list-few", "a list that lacks half of the instances", 10, contender.Listing, simulator.FaultTruncatedList),
+}
+
+// lie is told about all Nodes, while the kubelets of some percent are silent.
+func lie(name, answer string, silent int, p contender.Provider, kind simulator.FaultKind) Scenario {
+	return Scenario{
+		Name: name,
+		What: func(s Settings) string {
+			return fmt.Sprintf("The cloud answers with %s for %v, while %d of %d kubelets are silent. All instances run.",
+				answer, s.LieFor, s.percent(silent), s.Nodes)
+		},
+		Provider: p,
+		Flags:    ownFlags(noYouth),
+		Waits:    true,
+		run: func(ctx context.Context, t *trial) error {
+			return t.believe(ctx, simulator.Fault{Name: "lie", Kind: kind}, t.percent(silent))
+		},
+	}
+}
+
+// believe measures how many Nodes are deleted that should not be.
+func (t *trial) believe(ctx context.Context, lie simulator.Fault, silent int) error {
+	instances, err := t.fleet(ctx, cluster.Initialized)
+	if err != nil {
+		return err
+	}
+	if err := t.lead(ctx, t.even()); err != nil {
+		return err
+	}
+	if err := t.begin(ctx); err != nil {
+		return err
+	}
+	if err := t.cloud.SetFault(ctx, lie); err != nil {
+		return err
+	}
+	victims := spread(instances, silent)
+	if err := t.silence(ctx, victims); err != nil {
+		return err
+	}
+	t.progress("the cloud lies, %d kubelets are silent", silent)
+	// When no silent Node is left nothing more can happen.
+	err = t.nodes.Await(ctx, t.LieFor-t.clock.Since(t.began.at), gone(victims))
+	if err != nil && !errors.Is(err, cluster.ErrLate) {
+		return err
+	}
+	what := fmt.Sprintf("silent Nodes deleted in %.0f s", t.clock.Since(t.began.at).Seconds())
+	t.note(report.Number(what, silent-left(t, victims), silent))
+	return t.end(ctx)
+}
+
+// spread takes so many instances, evenly: a list that is cut short lacks the
+// last ones.
+func spread(instances []simulator.Instance, size int) []simulator.Instance {
+	var some []simulator.Instance
+	for n := range size {
+		some = append(some, instances[n*len(instances)/size])
+	}
+	return some
+}

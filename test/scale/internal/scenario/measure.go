@@ -1,0 +1,113 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/fairlead-k8s/fairlead/simulator"
+)
+
+// begin is where the measurement begins.
+func (t *trial) begin(ctx context.Context) error {
+	if err := t.cloud.ResetCalls(ctx); err != nil {
+		return err
+	}
+	audit, err := t.plane.Mark()
+	if err != nil {
+		return err
+	}
+	cpu, _, err := t.usage()
+	t.began = mark{at: t.clock.Now(), audit: audit, cpu: cpu}
+	return err
+}
+
+// usage is the CPU time of all daemons, and the largest memory of those that
+// run.
+func (t *trial) usage() (cpu time.Duration, peak int64, err error) {
+	for _, d := range t.daemons {
+		u, err := d.Usage()
+		if err != nil {
+			return 0, 0, err
+		}
+		cpu += u.CPU
+		peak = max(peak, u.Peak)
+	}
+	return cpu, peak, nil
+}
+
+// calm waits until the daemon has asked nothing of the API server for a while:
+// events are written beside the work.
+func (t *trial) calm(ctx context.Context) error {
+	const (
+		quiet = 2 * time.Second
+		most  = time.Minute // who never rests is measured as well
+	)
+	written, at := -1, t.clock.Now()
+	deadline := at.Add(most)
+	return t.poll(ctx, 2*most, func() error {
+		requests, err := t.plane.Since(t.began.audit)
+		if err != nil {
+			return err
+		}
+		n := 0
+		for _, count := range requests.Writes {
+			n += count
+		}
+		if n != written {
+			written, at = n, t.clock.Now()
+		}
+		if t.clock.Since(at) < quiet && t.clock.Now().Before(deadline) {
+			return errors.New("the daemon still writes")
+		}
+		return nil
+	})
+}
+
+// end collects what has happened since begin.
+func (t *trial) end(ctx context.Context) error {
+	t.row.Seconds = t.clock.Since(t.began.at).Seconds()
+	cpu, peak, err := t.usage()
+	if err != nil {
+		return err
+	}
+	t.row.CPUSeconds, t.row.PeakBytes = (cpu - t.began.cpu).Seconds(), peak
+	calls, err := t.cloud.Calls(ctx)
+	if err != nil {
+		return err
+	}
+	t.count(calls)
+	requests, err := t.plane.Since(t.began.audit)
+	if err != nil {
+		return err
+	}
+	t.row.APIWrites, t.row.APIReads = requests.Writes, requests.Reads
+	t.row.APIRefused, t.row.Events = requests.Refused, requests.Events
+	alive, err := t.cloud.Alive(ctx)
+	if err != nil {
+		return err
+	}
+	deleted := map[string]bool{} // A Node is deleted once, however often it is tried.
+	for _, name := range requests.DeletedNodes {
+		if alive[name] {
+			deleted[name] = true
+		}
+	}
+	t.row.HealthyNodesDeleted = len(deleted)
+	return t.failure()
+}
+
+func (t *trial) count(calls simulator.CallReport) {
+	t.row.CloudCalls = map[string]map[string]int64{}
+	for _, c := range calls.Counters {
+		results := t.row.CloudCalls[string(c.Call)]
+		if results == nil {
+			results = map[string]int64{}
+			t.row.CloudCalls[string(c.Call)] = results
+		}
+		results[c.Result] += c.Count
+		if c.Result == simulator.CodeThrottled {
+			t.row.Throttled += c.Count
+		}
+	}
+}

@@ -1,0 +1,73 @@
+package scenario
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/fairlead-k8s/fairlead/simulator"
+
+	"github.com/fairlead-k8s/fairlead/test/scale/internal/cluster"
+	"github.com/fairlead-k8s/fairlead/test/scale/internal/contender"
+	"github.com/fairlead-k8s/fairlead/test/scale/internal/report"
+)
+
+var outage = Scenario{
+	Name: "outage",
+	What: func(s Settings) string {
+		return fmt.Sprintf("The cloud answers 503 for %v, while %d of %d kubelets are silent and %d new Nodes join.",
+			s.OutageFor, s.percent(10), s.Nodes, s.percent(5))
+	},
+	Provider: contender.Simulated,
+	Flags:    ownFlags(noYouth),
+	run: func(ctx context.Context, t *trial) error {
+		instances, err := t.fleet(ctx, cluster.Initialized)
+		if err != nil {
+			return err
+		}
+		if err := t.lead(ctx, t.even()); err != nil {
+			return err
+		}
+		if err := t.begin(ctx); err != nil {
+			return err
+		}
+		if err := t.cloud.SetFault(ctx, simulator.Fault{Name: "outage", Kind: simulator.FaultOutage}); err != nil {
+			return err
+		}
+		if err := t.silence(ctx, instances[:t.percent(10)]); err != nil {
+			return err
+		}
+		if _, err := t.join(ctx, t.percent(5), uninitialized); err != nil {
+			return err
+		}
+		if err := t.wait(ctx, t.OutageFor-t.clock.Since(t.began.at)); err != nil {
+			return err
+		}
+		calls, err := t.cloud.Calls(ctx)
+		if err != nil {
+			return err
+		}
+		t.note(report.Number("calls during the outage", int(calls.Count()), 0))
+		return t.recover(ctx)
+	},
+}
+
+// recover ends the outage.
+func (t *trial) recover(ctx context.Context) error {
+	const (
+		within = 5 * time.Minute
+		after  = 15 * time.Second // time to do something wrong with what the cloud says now
+	)
+	if err := t.cloud.ClearFault(ctx, "outage"); err != nil {
+		return err
+	}
+	recovered := t.clock.Now()
+	err := t.nodes.Await(ctx, within, allInitialized)
+	if err := t.took(err, "all initialised after the recovery", t.clock.Since(recovered)); err != nil {
+		return err
+	}
+	if err := t.wait(ctx, after); err != nil {
+		return err
+	}
+	return t.end(ctx)
+}

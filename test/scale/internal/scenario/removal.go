@@ -1,0 +1,82 @@
+package scenario
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/fairlead-k8s/fairlead/simulator"
+
+	"github.com/fairlead-k8s/fairlead/test/scale/internal/cluster"
+	"github.com/fairlead-k8s/fairlead/test/scale/internal/contender"
+	"github.com/fairlead-k8s/fairlead/test/scale/internal/report"
+)
+
+// noYouth makes Fairlead treat the Nodes of a benchmark as the old ones of a
+// cluster in operation: Nodes that were just created are protected for longer.
+const noYouth = "--node-deletion-young-age=0s"
+
+var removal = Scenario{
+	Name: "removal",
+	What: func(s Settings) string {
+		return fmt.Sprintf("%d of %d instances are terminated, and the kubelets on them fall silent.", s.percent(5), s.Nodes)
+	},
+	Provider: contender.Simulated,
+	Flags:    ownFlags(noYouth),
+	run: func(ctx context.Context, t *trial) error {
+		const within = 5 * time.Minute
+		return t.terminate(ctx, t.percent(5), within)
+	},
+}
+
+var massRemoval = Scenario{
+	Name: "mass-removal",
+	What: func(s Settings) string {
+		return fmt.Sprintf("%d of %d instances are terminated at once, and the kubelets on them fall silent.", s.percent(60), s.Nodes)
+	},
+	Provider: contender.Simulated,
+	Flags:    ownFlags(noYouth, "--node-deletion-crowd-absent-for=30s"),
+	Waits:    true,
+	run:      func(ctx context.Context, t *trial) error { return t.terminate(ctx, t.percent(60), t.MassLimit) },
+}
+
+// terminate measures how long Nodes outlive their instances.
+func (t *trial) terminate(ctx context.Context, size int, within time.Duration) error {
+	instances, err := t.fleet(ctx, cluster.Initialized)
+	if err != nil {
+		return err
+	}
+	if err := t.lead(ctx, t.even()); err != nil {
+		return err
+	}
+	if err := t.begin(ctx); err != nil {
+		return err
+	}
+	victims := instances[:size]
+	if err := cluster.Each(size, func(n int) error { return t.cloud.TerminateInstance(ctx, victims[n].ID) }); err != nil {
+		return err
+	}
+	if err := t.silence(ctx, victims); err != nil {
+		return err
+	}
+	t.progress("%d instances are terminated, their kubelets silent", size)
+	if err := t.until(ctx, fmt.Sprintf("all %d Nodes gone", size), within, gone(victims)); err != nil {
+		return err
+	}
+	t.note(report.Number("Nodes gone", size-left(t, victims), size))
+	if err := t.calm(ctx); err != nil {
+		return err
+	}
+	return t.end(ctx)
+}
+
+// left is how many of the instances still have a Node.
+func left(t *trial, instances []simulator.Instance) int {
+	nodes, n := t.nodes.All(), 0
+	for _, i := range instances {
+		if nodes[i.Name] != nil {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,286 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/clock"
+
+	"github.com/fairlead-k8s/fairlead/simulator"
+
+	"github.com/fairlead-k8s/fairlead/test/scale/internal/cloud"
+	"github.com/fairlead-k8s/fairlead/test/scale/internal/cluster"
+	"github.com/fairlead-k8s/fairlead/test/scale/internal/contender"
+	"github.com/fairlead-k8s/fairlead/test/scale/internal/report"
+)
+
+// trial is one scenario with one contender, on a cloud and a control plane of
+// its own.
+type trial struct {
+	Settings
+
+	scenario  Scenario
+	contender contender.Name
+	bin, dir  string
+	clock     clock.WithTicker
+	row       *report.Row
+	progress  func(format string, args ...any)
+
+	cloud   *cloud.Cloud
+	plane   *cluster.Plane
+	nodes   *cluster.Nodes
+	daemons []*contender.Daemon
+	joined  int // Nodes so far
+	began   mark
+}
+
+// mark is where a measurement begins.
+type mark struct {
+	at    time.Time
+	audit int64
+	cpu   time.Duration
+}
+
+// up starts the cloud and the control plane.
+func (t *trial) up(ctx context.Context) error {
+	config := cloud.Config{Latency: t.Latency, Quota: t.Quota, Burst: t.Burst}
+	if t.scenario.Provider == contender.Listing {
+		config.PageSize = t.Nodes // A page that is cut in half is a list that is cut in half.
+	}
+	var err error
+	if t.cloud, err = cloud.Start(ctx, t.program("simcloud"), t.dir, config); err != nil {
+		return err
+	}
+	if t.plane, err = cluster.Start(ctx, t.program("playground"), t.dir); err != nil {
+		return err
+	}
+	t.nodes, err = cluster.Watch(ctx, t.plane.Client, t.clock)
+	return err
+}
+
+func (t *trial) program(name string) string { return t.bin + "/" + name }
+
+// down ends all that runs, the daemons first.
+func (t *trial) down() error {
+	var errs []error
+	for _, d := range t.daemons {
+		errs = append(errs, d.Stop())
+	}
+	if t.nodes != nil {
+		t.nodes.Close()
+	}
+	if t.plane != nil {
+		errs = append(errs, t.plane.Stop())
+	}
+	if t.cloud != nil {
+		errs = append(errs, t.cloud.Stop())
+	}
+	return errors.Join(errs...)
+}
+
+// makeNode is what becomes of an instance: the n-th Node.
+type makeNode func(i simulator.Instance, n int, now time.Time) *corev1.Node
+
+func uninitialized(i simulator.Instance, n int, now time.Time) *corev1.Node {
+	return cluster.Uninitialized(i.Name, n, now)
+}
+
+// join creates instances, then their Nodes.
+func (t *trial) join(ctx context.Context, size int, as makeNode) ([]simulator.Instance, error) {
+	began, first := t.clock.Now(), t.joined
+	t.joined += size
+	instances := make([]simulator.Instance, size)
+	nodes := make([]*corev1.Node, size)
+	err := cluster.Each(size, func(n int) (err error) {
+		instances[n], err = t.cloud.CreateInstance(ctx, simulator.Instance{
+			Name: fmt.Sprintf("node-%05d", first+n), Zone: "sim-1" + string("abc"[n%3]),
+		})
+		nodes[n] = as(instances[n], first+n, began)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := t.plane.Register(ctx, nodes); err != nil {
+		return nil, err
+	}
+	return instances, nil
+}
+
+// fleet is a cluster in operation: initialised Nodes to which the control plane
+// has done what it does to new ones.
+func (t *trial) fleet(ctx context.Context, as makeNode) ([]simulator.Instance, error) {
+	began := t.clock.Now()
+	instances, err := t.join(ctx, t.Nodes, as)
+	if err != nil {
+		return nil, err
+	}
+	err = t.nodes.Await(ctx, time.Minute, func(nodes map[string]*corev1.Node) error {
+		const quiet = 2 * time.Second
+		if len(nodes) < t.Nodes || t.nodes.Unchanged() < quiet {
+			return fmt.Errorf("the control plane still writes some of %d Nodes", len(nodes))
+		}
+		return nil
+	})
+	t.progress("%d Nodes are there after %.1f s", t.Nodes, t.clock.Since(began).Seconds())
+	return instances, err
+}
+
+// replica starts a daemon.
+func (t *trial) replica(ctx context.Context) (*contender.Daemon, error) {
+	d, err := contender.Start(ctx, t.dir, contender.Setup{
+		Program:    contender.Program(t.bin, t.contender, t.scenario.Provider),
+		Provider:   t.scenario.Provider,
+		CloudURL:   t.cloud.URL,
+		Kubeconfig: t.plane.CCMKubeconfig,
+		Flags:      t.row.Flags,
+	})
+	if err == nil {
+		t.daemons = append(t.daemons, d)
+	}
+	return d, err
+}
+
+// lead starts a daemon and waits until it leads and has done what it does at
+// its start: until it makes hardly more calls of the cloud than evenly suffice.
+func (t *trial) lead(ctx context.Context, callsPerSecond float64) error {
+	const (
+		within = 2 * time.Minute
+		window = 3 * time.Second
+	)
+	began := t.clock.Now()
+	d, err := t.replica(ctx)
+	if err != nil {
+		return err
+	}
+	err = t.poll(ctx, within, func() error {
+		if err := d.Err(); err != nil {
+			return err
+		}
+		holder, err := t.plane.Holder(ctx)
+		if holder == "" || apierrors.IsNotFound(err) {
+			return errors.New("no leader yet")
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	most := int64(1.5*callsPerSecond*window.Seconds()) + 2
+	var before int64
+	at := t.clock.Now()
+	err = t.poll(ctx, within+2*t.pass(), func() error {
+		if t.clock.Since(at) < window {
+			return errors.New("it has just begun to lead")
+		}
+		report, err := t.cloud.Calls(ctx)
+		if err != nil {
+			return err
+		}
+		if made := report.Count() - before; made > most {
+			before, at = report.Count(), t.clock.Now()
+			return fmt.Errorf("%d calls of the cloud within %v", made, window)
+		}
+		return d.Err()
+	})
+	t.progress("leads and has settled after %.1f s", t.clock.Since(began).Seconds())
+	return err
+}
+
+// even is how many calls a second it takes to ask for each Node once in five
+// minutes, the default of both contenders.
+func (t *trial) even() float64 { return float64(t.Nodes) / (5 * time.Minute).Seconds() }
+
+// poll looks a few times a second until check finds nothing wrong.
+func (t *trial) poll(ctx context.Context, within time.Duration, check func() error) error {
+	deadline := t.clock.Now().Add(within)
+	tick := t.clock.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := check()
+		if err == nil {
+			return nil
+		}
+		if !t.clock.Now().Before(deadline) {
+			return fmt.Errorf("not within %v: %w", within, err)
+		}
+		select {
+		case <-tick.C():
+		case <-ctx.Done():
+			return errors.Join(context.Cause(ctx), err)
+		}
+	}
+}
+
+// silence makes kubelets look silent.
+func (t *trial) silence(ctx context.Context, instances []simulator.Instance) error {
+	var names []string
+	for _, i := range instances {
+		names = append(names, i.Name)
+	}
+	return t.plane.Silence(ctx, names, t.clock.Now())
+}
+
+// until waits for something and notes how long it took since the measurement
+// began, or that it was not in time.
+func (t *trial) until(ctx context.Context, what string, within time.Duration, check func(map[string]*corev1.Node) error) error {
+	err := t.nodes.Await(ctx, within-t.clock.Since(t.began.at), check)
+	return t.took(err, what, t.clock.Since(t.began.at))
+}
+
+// took notes how something ended that was waited for. The error is another one
+// than that it was not in time.
+func (t *trial) took(err error, what string, d time.Duration) error {
+	switch {
+	case errors.Is(err, cluster.ErrLate):
+		t.note(report.Never(what, d))
+	case err != nil:
+		return err
+	default:
+		t.note(report.Took(what, d))
+	}
+	return t.failure()
+}
+
+// wait lets time pass, for what has to last that long.
+func (t *trial) wait(ctx context.Context, d time.Duration) error {
+	timer := t.clock.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C():
+		return t.failure()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// note adds to the outcome.
+func (t *trial) note(f report.Fact) {
+	t.progress("%v", f)
+	t.row.Outcome = append(t.row.Outcome, f)
+}
+
+// failure is why the trial is worth nothing: what should run has ended.
+func (t *trial) failure() error {
+	errs := []error{t.plane.Err()}
+	if n := len(t.daemons); n > 0 {
+		errs = append(errs, t.daemons[n-1].Err())
+	}
+	return errors.Join(errs...)
+}
+
+// gone is nil when none of the instances has a Node.
+func gone(instances []simulator.Instance) func(map[string]*corev1.Node) error {
+	return func(nodes map[string]*corev1.Node) error {
+		left := slices.DeleteFunc(slices.Clone(instances), func(i simulator.Instance) bool { return nodes[i.Name] == nil })
+		if len(left) > 0 {
+			return fmt.Errorf("%d of %d Nodes are left", len(left), len(instances))
+		}
+		return nil
+	}
+}

@@ -1,0 +1,124 @@
+// Package listing is the simulated cloud's provider as many vendors write
+// theirs: it answers each question about a Node from a list of all instances.
+// It registers under the name "listing".
+//
+// What is not on the list does not exist, so a list that is empty or cut short
+// says of instances that run that they are gone.
+package listing
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	corev1 "k8s.io/api/core/v1"
+	cloudprovider "k8s.io/cloud-provider"
+	"sigs.k8s.io/yaml"
+
+	"github.com/fairlead-k8s/fairlead/providers/simulated"
+	"github.com/fairlead-k8s/fairlead/simulator"
+)
+
+// Name is the provider's name. Its provider IDs are those of the simulated
+// cloud, whose instances they name.
+const Name = "listing"
+
+func init() { //nolint:gochecknoinits // a provider registers itself on import, as the contract asks
+	cloudprovider.RegisterCloudProvider(Name, func(config io.Reader) (cloudprovider.Interface, error) { return New(config) })
+}
+
+// Cloud is the provider.
+type Cloud struct {
+	*simulated.Cloud
+
+	client *simulator.Client
+}
+
+// New returns a provider. The configuration is that of the simulated one, and
+// must name a cloud that runs.
+func New(config io.Reader) (*Cloud, error) {
+	if config == nil {
+		return nil, errors.New("the provider that lists needs a cloud config with an endpoint")
+	}
+	text, err := io.ReadAll(config)
+	if err != nil {
+		return nil, fmt.Errorf("cloud config: %w", err)
+	}
+	inner, err := simulated.New(bytes.NewReader(text))
+	if err != nil {
+		return nil, err
+	}
+	var c struct {
+		Endpoint string `json:"endpoint"`
+	}
+	if err := yaml.Unmarshal(text, &c); err != nil {
+		return nil, fmt.Errorf("cloud config: %w", err)
+	}
+	return &Cloud{Cloud: inner, client: simulator.NewClient(c.Endpoint)}, nil
+}
+
+// ProviderName implements cloudprovider.Interface.
+func (c *Cloud) ProviderName() string { return Name }
+
+// InstancesV2 implements cloudprovider.Interface.
+func (c *Cloud) InstancesV2() (cloudprovider.InstancesV2, bool) { return instances{c.client}, true }
+
+// instances answers from lists.
+type instances struct{ client *simulator.Client }
+
+// InstanceExists implements cloudprovider.InstancesV2.
+func (i instances) InstanceExists(ctx context.Context, node *corev1.Node) (bool, error) {
+	_, err := i.find(ctx, node)
+	if errors.Is(err, cloudprovider.InstanceNotFound) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// InstanceShutdown implements cloudprovider.InstancesV2.
+func (i instances) InstanceShutdown(ctx context.Context, node *corev1.Node) (bool, error) {
+	found, err := i.find(ctx, node)
+	return found.State == simulator.Stopping || found.State == simulator.Stopped, err
+}
+
+// InstanceMetadata implements cloudprovider.InstancesV2.
+func (i instances) InstanceMetadata(ctx context.Context, node *corev1.Node) (*cloudprovider.InstanceMetadata, error) {
+	found, err := i.find(ctx, node)
+	if err != nil {
+		return nil, err
+	}
+	m := &cloudprovider.InstanceMetadata{
+		ProviderID:   ProviderID(found),
+		InstanceType: found.Type,
+		Zone:         found.Zone,
+		Region:       found.Region,
+	}
+	for _, a := range found.Addresses {
+		m.NodeAddresses = append(m.NodeAddresses, corev1.NodeAddress{Type: corev1.NodeAddressType(a.Type), Address: a.Address})
+	}
+	return m, nil
+}
+
+// ProviderID is the provider ID of an instance.
+func ProviderID(i simulator.Instance) string { return simulated.Name + "://" + i.Region + "/" + i.ID }
+
+// find lists all instances, and looks for the Node's: by provider ID, or
+// without one by name.
+func (i instances) find(ctx context.Context, node *corev1.Node) (simulator.Instance, error) {
+	all, err := i.client.Instances(ctx)
+	if err != nil {
+		return simulator.Instance{}, fmt.Errorf("list of instances: %w", err)
+	}
+	for _, instance := range all {
+		same := instance.Name == node.Name
+		if node.Spec.ProviderID != "" {
+			same = ProviderID(instance) == node.Spec.ProviderID
+		}
+		if same && instance.State != simulator.Terminated {
+			return instance, nil
+		}
+	}
+	return simulator.Instance{}, fmt.Errorf("node %s: %w", node.Name, cloudprovider.InstanceNotFound)
+}
