@@ -20,8 +20,8 @@ func startNodes(ctx context.Context, d deps) (controller, error) {
 	}
 	o := &d.options.node
 	informer := d.informers.Core().V1().Nodes()
-	return nodes{
-		Controller: node.New(node.Deps{
+	return watched{
+		worker: node.New(node.Deps{
 			Nodes:     kube.NewNodes(ctx, d.client, informer),
 			Informer:  informer,
 			Instances: instances,
@@ -37,11 +37,40 @@ func startNodes(ctx context.Context, d deps) (controller, error) {
 	}, nil
 }
 
-// nodes is the controller with the limit that this process sets it.
-type nodes struct {
-	*node.Controller
+// startLifecycle makes the controller that removes nodes.
+func startLifecycle(ctx context.Context, d deps) (controller, error) {
+	instances := d.gateway.Instances()
+	if instances == nil {
+		return nil, skip("the provider offers no instances")
+	}
+	o := &d.options.lifecycle
+	informer := d.informers.Core().V1().Nodes()
+	return watched{
+		worker: node.NewLifecycle(node.LifecycleDeps{
+			Nodes:     kube.NewNodes(ctx, d.client, informer),
+			Informer:  informer,
+			Instances: instances,
+			Events:    d.recorder,
+		}, node.LifecycleConfig{
+			Reads:   int(o.syncs),
+			Limits:  o.removal(),
+			Metrics: d.metrics.lifecycle,
+		}),
+		longest: d.options.provider.readTimeout + stuckAfter,
+	}, nil
+}
+
+// worker is a controller that knows how long it has been at one key.
+type worker interface {
+	controller
+	Stuck(limit time.Duration) error
+}
+
+// watched is a controller with the limit that this process sets it.
+type watched struct {
+	worker
 	longest time.Duration
 }
 
 // Live is a liveness.
-func (n nodes) Live() error { return n.Stuck(n.longest) }
+func (w watched) Live() error { return w.Stuck(w.longest) }

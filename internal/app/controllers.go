@@ -15,7 +15,7 @@ import (
 // Names of the controllers: in --controllers, in health checks, in logs.
 const (
 	nodeController          = node.Name
-	nodeLifecycleController = "cloud-node-lifecycle-controller"
+	nodeLifecycleController = node.LifecycleName
 	serviceController       = "service-lb-controller"
 	routeController         = "node-route-controller"
 )
@@ -38,6 +38,7 @@ var controllers = table{
 		client:      "node-controller",
 		source:      "cloud-node-lifecycle-controller",
 		onByDefault: true,
+		start:       startLifecycle,
 	},
 	{
 		name:        serviceController,

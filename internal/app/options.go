@@ -12,6 +12,7 @@ type options struct {
 	election    electionOptions
 	provider    providerOptions
 	node        nodeOptions
+	lifecycle   lifecycleOptions
 	serving     servingOptions
 	client      clientOptions
 	features    featureOptions
@@ -33,6 +34,7 @@ func newOptions(name string, known table) *options {
 		election:    newElectionOptions(),
 		provider:    newProviderOptions(),
 		node:        newNodeOptions(),
+		lifecycle:   newLifecycleOptions(),
 		serving:     newServingOptions(),
 		client:      newClientOptions(),
 		features:    newFeatureOptions(),
@@ -42,7 +44,7 @@ func newOptions(name string, known table) *options {
 
 func (o *options) groups() []group {
 	return []group{
-		&o.debugging, &o.controllers, &o.election, &o.provider, &o.node,
+		&o.debugging, &o.controllers, &o.election, &o.provider, &o.node, &o.lifecycle,
 		&o.serving, &o.client, &o.features, &o.global,
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	cliflag "k8s.io/component-base/cli/flag"
 )
 
@@ -18,7 +17,6 @@ type nodeOptions struct {
 	syncs           int32
 	statusUpdates   int32
 	statusFrequency time.Duration
-	monitorPeriod   time.Duration
 	labels          labelReconcile
 }
 
@@ -26,7 +24,6 @@ func newNodeOptions() nodeOptions {
 	return nodeOptions{
 		syncs:           defaultConcurrentReads,
 		statusFrequency: 5 * time.Minute,
-		monitorPeriod:   5 * time.Second,
 		labels:          labelReconcile{instanceType: true, additional: true},
 	}
 }
@@ -43,10 +40,6 @@ func (n *nodeOptions) addFlags(sections *cliflag.NamedFlagSets) {
 	fs = sections.FlagSet("misc")
 	fs.DurationVar(&n.statusFrequency, "node-status-update-frequency", n.statusFrequency,
 		"How often each node is compared with the cloud.")
-
-	fs = sections.FlagSet(nodeLifecycleController)
-	fs.DurationVar(&n.monitorPeriod, "node-monitor-period", n.monitorPeriod,
-		"How often nodes that do not report are looked up in the cloud.")
 }
 
 func (n *nodeOptions) validate() []error {
@@ -59,9 +52,6 @@ func (n *nodeOptions) validate() []error {
 	}
 	if n.statusFrequency <= 0 {
 		errs = append(errs, fmt.Errorf("--node-status-update-frequency must be positive, but got %v", n.statusFrequency))
-	}
-	if n.monitorPeriod <= 0 {
-		errs = append(errs, fmt.Errorf("--node-monitor-period must be positive, but got %v", n.monitorPeriod))
 	}
 	return errs
 }
@@ -80,17 +70,11 @@ type nodeConfiguration struct {
 	ConcurrentNodeStatusUpdates int32
 }
 
-// lifecycleConfiguration is the NodeLifecycleController part of /configz.
-type lifecycleConfiguration struct {
-	NodeMonitorPeriod metav1.Duration
-}
-
 func (n *nodeOptions) show(c *configuration) {
 	c.NodeController = nodeConfiguration{
 		ConcurrentNodeSyncs:         n.syncs,
 		ConcurrentNodeStatusUpdates: n.refreshes(),
 	}
-	c.NodeLifecycleController.NodeMonitorPeriod.Duration = n.monitorPeriod
 	c.NodeStatusUpdateFrequency.Duration = n.statusFrequency
 }
 

@@ -87,6 +87,21 @@ var ownFlags = []flagRow{
 	{"generic", "kube-api-qps", "-1"},                        // upstream: 20
 	{"cloud-node-controller", "concurrent-node-syncs", "16"}, // upstream: 1
 	{"cloud-node-controller", "node-label-reconcile", "type,additional"},
+	{"cloud-node-lifecycle-controller", "concurrent-node-lifecycle-syncs", "16"},
+	{"cloud-node-lifecycle-controller", "node-deletion", "true"},
+	{"cloud-node-lifecycle-controller", "node-deletion-absences", "3"},
+	{"cloud-node-lifecycle-controller", "node-deletion-absent-for", "30s"},
+	{"cloud-node-lifecycle-controller", "node-deletion-crowd-absent-for", "10m0s"},
+	{"cloud-node-lifecycle-controller", "node-deletion-crowd-nodes", "3"},
+	{"cloud-node-lifecycle-controller", "node-deletion-crowd-pace-nodes", "5"},
+	{"cloud-node-lifecycle-controller", "node-deletion-crowd-pace-percent", "10"},
+	{"cloud-node-lifecycle-controller", "node-deletion-crowd-percent", "10"},
+	{"cloud-node-lifecycle-controller", "node-deletion-silent-after", "6m0s"},
+	{"cloud-node-lifecycle-controller", "node-deletion-without-witness-after", "0s"},
+	{"cloud-node-lifecycle-controller", "node-deletion-witnesses", "10"},
+	{"cloud-node-lifecycle-controller", "node-deletion-young-absent-for", "2m0s"},
+	{"cloud-node-lifecycle-controller", "node-deletion-young-age", "5m0s"},
+	{"cloud-node-lifecycle-controller", "node-monitor-longest-period", "2m0s"},
 }
 
 func TestFlags(t *testing.T) {
@@ -129,6 +144,13 @@ func TestValidation(t *testing.T) {
 		{"ZeroStatusUpdatesFollowSyncs", "--concurrent-node-status-updates=0", ""},
 		{"NegativeStatusUpdatesAreAnError", "--concurrent-node-status-updates=-1", "--concurrent-node-status-updates must not be negative, but got -1"},
 		{"RefreshNeedsAPeriod", "--node-status-update-frequency=0s", "--node-status-update-frequency must be positive, but got 0s"},
+		{"LifecycleNeedsWorkers", "--concurrent-node-lifecycle-syncs=0", "concurrent-node-lifecycle-syncs must be at least 1, but got 0"}, // upstream's text
+		{"AnAbsenceIsNeeded", "--node-deletion-absences=0", "--node-deletion-absences must be at least 1, but got 0"},
+		{"WitnessesAreCounted", "--node-deletion-witnesses=-1", "--node-deletion-witnesses must not be negative, but got -1"},
+		{"AbsenceHasALength", "--node-deletion-absent-for=-1s", "--node-deletion-absent-for must not be negative, but got -1s"},
+		{"CrowdIsAPartOfTheNodes", "--node-deletion-crowd-percent=101", "--node-deletion-crowd-percent must be between 0 and 100, but got 101"},
+		{"CrowdIsNoDebt", "--node-deletion-crowd-nodes=-1", "--node-deletion-crowd-nodes must not be negative, but got -1"},
+		{"CrowdMoves", "--node-deletion-crowd-pace-nodes=0", "--node-deletion-crowd-pace-nodes must be at least 1, but got 0; --node-deletion=false keeps every node"},
 		{"MonitorNeedsAPeriod", "--node-monitor-period=0s", "--node-monitor-period must be positive, but got 0s"},
 		{"ReadsNeedTime", "--cloud-read-timeout=0s", "--cloud-read-timeout must be positive, but got 0s"},
 		{"ResyncMayBeOff", "--min-resync-period=0s", ""},

@@ -40,14 +40,16 @@ type process struct {
 
 // controllerMetrics live as long as the process, however often it leads.
 type controllerMetrics struct {
-	cloud *cloud.Metrics
-	nodes *node.Metrics
+	cloud     *cloud.Metrics
+	nodes     *node.Metrics
+	lifecycle *node.LifecycleMetrics
 }
 
 func newControllerMetrics() controllerMetrics {
 	return controllerMetrics{
-		cloud: cloud.NewMetrics(legacyregistry.MustRegister),
-		nodes: node.NewMetrics(legacyregistry.MustRegister, legacyregistry.CustomMustRegister),
+		cloud:     cloud.NewMetrics(legacyregistry.MustRegister),
+		nodes:     node.NewMetrics(legacyregistry.MustRegister, legacyregistry.CustomMustRegister),
+		lifecycle: node.NewLifecycleMetrics(legacyregistry.MustRegister, legacyregistry.CustomMustRegister),
 	}
 }
 

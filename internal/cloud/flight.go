@@ -19,8 +19,11 @@ const (
 	unclaimed = 2 * time.Minute
 )
 
-// errSlow is the cause of Slow.
-var errSlow = errors.New("the cloud has not answered yet")
+// errSlow and errAsked are causes of Slow.
+var (
+	errSlow  = errors.New("the cloud has not answered yet")
+	errAsked = errors.New("the same question is under way and its answer is not shared")
+)
 
 // flights are the questions that are under way, by key. Who asks what is under
 // way already waits for the same answer. Once a question has lasted longer than
@@ -30,6 +33,8 @@ var errSlow = errors.New("the cloud has not answered yet")
 type flights[T any] struct {
 	clock    clock.PassiveClock
 	patience time.Duration
+	// unshared lets nobody wait for the answer of somebody else's question.
+	unshared bool
 
 	mu    sync.Mutex
 	byKey map[string]*flight[T] // guarded by mu
@@ -99,6 +104,9 @@ func (f *flights[T]) join(ctx context.Context, call, key string, question func(c
 	defer f.mu.Unlock()
 	f.dropUnclaimed()
 	current, ok := f.byKey[key]
+	if ok && f.unshared && current.waiters > 0 {
+		return nil, errAsked
+	}
 	if !ok {
 		if f.inAir >= maxFlights {
 			return nil, fmt.Errorf("%d other questions to the cloud are under way", f.inAir)

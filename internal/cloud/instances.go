@@ -46,6 +46,10 @@ type Instances struct {
 	size     int                              // of a batch
 	single   flights[Metadata]
 	batches  flights[[]Answer]
+
+	exists, shutDown func(context.Context, *corev1.Node) (bool, error)
+	existence        flights[Sighting]
+	shutdowns        flights[bool]
 }
 
 // newInstances returns nil if the provider offers neither interface. The newer
@@ -56,10 +60,13 @@ func newInstances(g *Gateway, p cloudprovider.Interface, patience time.Duration)
 		size:    1,
 		single:  flights[Metadata]{clock: g.clock, patience: patience},
 		batches: flights[[]Answer]{clock: g.clock, patience: patience},
+
+		existence: flights[Sighting]{clock: g.clock, patience: patience, unshared: true},
+		shutdowns: flights[bool]{clock: g.clock, patience: patience},
 	}
 	if v2 := offered(p.InstancesV2()); v2 != nil {
-		i.describe = modern{gateway: g, v2: v2}.metadata
-		i.refresh = i.describe
+		now := modern{gateway: g, v2: v2}
+		i.describe, i.refresh, i.exists, i.shutDown = now.metadata, now.metadata, now.exists, now.shutDown
 		if i.batcher, _ = v2.(provider.InstanceMetadataBatcher); i.batcher != nil {
 			i.size = max(i.batcher.MaxInstanceMetadataBatch(), 1)
 		}
@@ -67,7 +74,7 @@ func newInstances(g *Gateway, p cloudprovider.Interface, patience time.Duration)
 	}
 	if v1 := offered(p.Instances()); v1 != nil {
 		old := legacy{gateway: g, instances: v1, zones: offered(p.Zones()), provider: p.ProviderName()}
-		i.describe, i.refresh = old.metadata, old.refreshed
+		i.describe, i.refresh, i.exists, i.shutDown = old.metadata, old.refreshed, old.exists, old.shutDown
 		return i
 	}
 	return nil

@@ -79,20 +79,11 @@ func (p legacy) kind(ctx context.Context, id string, name types.NodeName) (strin
 // named starts the answer with the provider ID, which the node may have
 // already. A provider without InstanceID goes on without one.
 func (p legacy) named(ctx context.Context, node *corev1.Node) (Metadata, error) {
-	if id := node.Spec.ProviderID; id != "" {
-		return Metadata{ProviderID: id}, nil
-	}
-	id, err := read(ctx, p.gateway, "InstanceID", func(ctx context.Context) (string, error) {
-		return p.instances.InstanceID(ctx, types.NodeName(node.Name))
-	})
-	switch {
-	case KindOf(err) == NotImplemented:
+	id, err := p.identified(ctx, node)
+	if KindOf(err) == NotImplemented {
 		return Metadata{Nameless: true}, nil
-	case err != nil:
-		return Metadata{}, err
-	default:
-		return Metadata{ProviderID: p.provider + "://" + id}, nil
 	}
+	return Metadata{ProviderID: id}, err
 }
 
 // way is one of two calls that answer the same question.

@@ -101,6 +101,17 @@ func (n *Nodes) PatchStatus(ctx context.Context, name string, p NodeStatusPatch)
 	return n.patch(ctx, name, types.StrategicMergePatchType, p.body(), "status")
 }
 
+// Delete deletes the Node if it is still exactly as it was read: the same UID
+// and the same resourceVersion. IsStale tells whether an error means that it
+// was not.
+func (n *Nodes) Delete(ctx context.Context, node *corev1.Node) error {
+	return n.write(ctx, "delete", node.Name, func(ctx context.Context) error {
+		return n.client.Delete(ctx, node.Name, metav1.DeleteOptions{
+			Preconditions: &metav1.Preconditions{UID: &node.UID, ResourceVersion: &node.ResourceVersion},
+		})
+	})
+}
+
 // IsStale tells whether a write was refused because the object has changed or
 // has been replaced since it was read. A patch that names another UID is
 // answered with 422, since a UID is immutable, and so is one whose tests fail;
@@ -224,27 +235,40 @@ func (p NodeStatusPatch) body() object {
 	return object{"metadata": object{"uid": p.UID}, "status": status}
 }
 
-// patchTimeout bounds a write. It is longer than a process that ends waits for
+// writeTimeout bounds a write. It is longer than a process that ends waits for
 // one: who cannot say whether a write is over must not give its lease back.
-const patchTimeout = 30 * time.Second
+const writeTimeout = 30 * time.Second
 
-// patch does not begin once the context has ended, and is not cut short by its
-// end: a request that is given up here may still be under way in the API
-// server, while another replica writes the same Node (S7).
 func (n *Nodes) patch(ctx context.Context, name string, kind types.PatchType, body any, subresources ...string) (*corev1.Node, error) {
 	data, err := json.Marshal(body)
 	if err != nil {
 		return nil, fmt.Errorf("encode patch of node %s: %w", name, err)
 	}
-	if ctx.Err() != nil {
-		return nil, fmt.Errorf("patch node %s: %w", name, context.Cause(ctx))
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patchTimeout)
-	defer cancel()
-	node, err := n.client.Patch(ctx, name, kind, data, metav1.PatchOptions{}, subresources...)
+	var node *corev1.Node
+	err = n.write(ctx, "patch", name, func(ctx context.Context) error {
+		var err error
+		node, err = n.client.Patch(ctx, name, kind, data, metav1.PatchOptions{}, subresources...)
+		return err
+	})
 	if err != nil {
-		return nil, fmt.Errorf("patch node %s: %w", name, err)
+		return nil, err
 	}
 	n.newest.Mutation(node)
 	return node, nil
+}
+
+// write does not begin once the context has ended, and is not cut short by its
+// end: a request that is given up here may still be under way in the API
+// server, while another replica writes the same Node (S7).
+func (*Nodes) write(ctx context.Context, verb, name string, request func(context.Context) error) error {
+	err := context.Cause(ctx)
+	if err == nil {
+		limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
+		defer cancel()
+		err = request(limited)
+	}
+	if err != nil {
+		return fmt.Errorf("%s node %s: %w", verb, name, err)
+	}
+	return nil
 }

@@ -18,6 +18,9 @@ type Result struct {
 	// said on the object why it waits, so nothing is logged here. Without it
 	// the key is done until somebody adds it again.
 	Retry bool
+	// After asks for another pass after this time. It counts as no failure; 0
+	// asks for none.
+	After time.Duration
 }
 
 // Reconcile brings the object of one key in line. An error asks for a retry
@@ -119,6 +122,9 @@ func (l *Loop) pass(ctx context.Context, key string) {
 	failures := l.ended(key, err != nil || result.Retry)
 
 	if failures == 0 {
+		if result.After > 0 {
+			l.queue.AddAfter(key, result.After)
+		}
 		return
 	}
 	delay := l.backoff.delay(failures, rand.Float64())

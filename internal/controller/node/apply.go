@@ -18,7 +18,7 @@ func (c *Controller) apply(ctx context.Context, o observed, p plan) (loop.Result
 		// Should the condition be refused, the event is all that the owner sees.
 		c.tell(o.node, p)
 	}
-	if err := c.write(ctx, o.node, p); err != nil {
+	if err := p.patch(ctx, c.nodes, o.node); err != nil {
 		return loop.Result{}, err
 	}
 	age := c.clock.Since(o.node.CreationTimestamp.Time)
@@ -42,31 +42,40 @@ func (c *Controller) apply(ctx context.Context, o observed, p plan) (loop.Result
 
 // tell records the plan's events and remembers that it has.
 func (c *Controller) tell(node *corev1.Node, p plan) {
-	for _, e := range p.events {
-		c.events.Node(node, e.kind, e.reason, e.message)
-	}
+	p.record(c.events, node)
 	c.remember(node.Name, p.memory)
 }
 
-// write sends what the plan has to write: the status first, since a Node may
-// only be released when its addresses are there (S6), then the rest in one
-// PATCH.
-func (c *Controller) write(ctx context.Context, node *corev1.Node, p plan) error {
-	if p.addresses != nil || p.condition != nil {
-		status := kube.NodeStatusPatch{UID: node.UID, Addresses: p.addresses, Condition: p.condition}
-		if _, err := c.nodes.PatchStatus(ctx, node.Name, status); err != nil {
+// patcher writes Nodes.
+type patcher interface {
+	Patch(ctx context.Context, p kube.NodePatch) (*corev1.Node, error)
+	PatchStatus(ctx context.Context, name string, p kube.NodeStatusPatch) (*corev1.Node, error)
+}
+
+// patch sends what there is to write: the status first, since a Node may only
+// be released when its addresses are there (S6), then the rest in one PATCH.
+func (w writes) patch(ctx context.Context, nodes patcher, node *corev1.Node) error {
+	if w.addresses != nil || w.condition != nil {
+		status := kube.NodeStatusPatch{UID: node.UID, Addresses: w.addresses, Condition: w.condition}
+		if _, err := nodes.PatchStatus(ctx, node.Name, status); err != nil {
 			return err
 		}
 	}
-	if p.change.empty() {
+	if w.change.empty() {
 		return nil
 	}
-	_, err := c.nodes.Patch(ctx, kube.NodePatch{
+	_, err := nodes.Patch(ctx, kube.NodePatch{
 		Node:        node,
-		ProviderID:  p.change.providerID,
-		Labels:      p.change.labels,
-		Annotations: p.change.annotations,
-		Taints:      p.change.taints,
+		ProviderID:  w.change.providerID,
+		Labels:      w.change.labels,
+		Annotations: w.change.annotations,
+		Taints:      w.change.taints,
 	})
 	return err
+}
+
+func (w writes) record(events recorder, node *corev1.Node) {
+	for _, e := range w.events {
+		events.Node(node, e.kind, e.reason, e.message)
+	}
 }

@@ -49,10 +49,9 @@ type instances interface {
 
 // nodes is the API server, as far as this package needs it.
 type nodes interface {
+	patcher
 	Cached(name string) (*corev1.Node, error)
 	Live(ctx context.Context, name string) (*corev1.Node, error)
-	Patch(ctx context.Context, p kube.NodePatch) (*corev1.Node, error)
-	PatchStatus(ctx context.Context, name string, p kube.NodeStatusPatch) (*corev1.Node, error)
 }
 
 // recorder records events on Nodes.

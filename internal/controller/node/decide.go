@@ -79,13 +79,18 @@ const (
 type plan struct {
 	do  action
 	why string
+	writes
+	memory memory
+}
+
+// writes are what a plan says to the API server: patches first, then events.
+type writes struct {
 	// addresses replace those in the status; nil leaves them.
 	addresses []corev1.NodeAddress
 	// condition replaces the one of its type; nil leaves it.
 	condition *corev1.NodeCondition
 	change    change
 	events    []event
-	memory    memory
 }
 
 // change is what to write outside the status. Zero values leave a field as it

@@ -105,14 +105,14 @@ func cut(err error) string {
 var refusals = map[cloud.Kind]struct{ reason, message string }{
 	cloud.NotFound:       {"InstanceNotFound", "The cloud has no instance for this Node. Check that the Node's name or provider ID is the instance's, and that the credentials are for the right account."},
 	cloud.Denied:         {"CloudDenied", "The cloud denies access. Check the credentials of the cloud-controller-manager and what they allow."},
-	cloud.Throttled:      {"CloudThrottled", "The cloud's request quota is used up. The Node is initialised as soon as there is room; who else uses the quota?"},
+	cloud.Throttled:      {"CloudThrottled", "The cloud's request quota is used up. It is asked again as soon as there is room; who else uses the quota?"},
 	cloud.Unavailable:    {"CloudUnavailable", "The cloud cannot be reached or fails inside."},
 	cloud.Invalid:        {"CloudRejected", "The cloud rejects the question about this Node."},
 	cloud.Slow:           {"CloudSlow", "The cloud has not answered yet."},
 	cloud.TimedOut:       {"CloudTimedOut", "The cloud has not answered in time."},
 	cloud.Panicked:       {"ProviderPanicked", "The provider's code has panicked; the log has its stack. This is a fault of the provider."},
 	cloud.NoAnswer:       {"NoMetadata", "The provider has returned neither metadata nor an error: it does not know the instance yet."},
-	cloud.NotImplemented: {"NotImplemented", "The provider does not implement what is needed to initialise the Node."},
+	cloud.NotImplemented: {"NotImplemented", "The provider does not implement what has to be asked about the Node."},
 	cloud.Failed:         {"CloudFailed", "The cloud provider has failed."},
 }
 

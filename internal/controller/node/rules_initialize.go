@@ -63,12 +63,10 @@ func initialize(o observed) plan {
 		}
 	}
 	return plan{
-		do:        release,
-		why:       "the cloud has described the instance",
-		addresses: changedAddresses(o),
-		change:    released(o),
-		events:    []event{synced()},
-		memory:    memory{uid: o.node.UID},
+		do:     release,
+		why:    "the cloud has described the instance",
+		writes: writes{addresses: changedAddresses(o), change: released(o), events: []event{synced()}},
+		memory: memory{uid: o.node.UID},
 	}
 }
 

@@ -1,0 +1,145 @@
+package app
+
+import (
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	cliflag "k8s.io/component-base/cli/flag"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/node"
+)
+
+// lifecycleOptions are those of the controller that removes nodes. The reasons
+// of the defaults stand in docs/guides/node-deletion.md.
+type lifecycleOptions struct {
+	syncs  int32
+	delete bool
+	limits node.Limits
+}
+
+func newLifecycleOptions() lifecycleOptions {
+	return lifecycleOptions{
+		syncs:  defaultConcurrentReads,
+		delete: true,
+		limits: node.Limits{
+			SilentAfter:    6 * time.Minute,
+			Absences:       3,
+			AbsentFor:      30 * time.Second,
+			YoungAge:       5 * time.Minute,
+			YoungAbsentFor: 2 * time.Minute,
+			Witnesses:      10,
+			Crowd:          node.Share{Nodes: 3, Percent: 10},
+			CrowdAbsentFor: 10 * time.Minute,
+			CrowdPace:      node.Share{Nodes: 5, Percent: 10},
+			FirstPause:     5 * time.Second,
+			LongestPause:   2 * time.Minute,
+		},
+	}
+}
+
+func (l *lifecycleOptions) addFlags(sections *cliflag.NamedFlagSets) {
+	fs := sections.FlagSet(nodeLifecycleController)
+	fs.Int32Var(&l.syncs, "concurrent-node-lifecycle-syncs", l.syncs,
+		"How many nodes whose kubelets are silent the cloud is asked about at the same time.")
+	fs.BoolVar(&l.delete, "node-deletion", l.delete,
+		"Delete nodes whose instances are gone. With false they stay, and say so.")
+	fs.IntVar(&l.limits.Absences, "node-deletion-absences", l.limits.Absences,
+		"How often the cloud has to say that an instance does not exist, in calls of their own, before its node may be deleted.")
+	fs.IntVar(&l.limits.Witnesses, "node-deletion-witnesses", l.limits.Witnesses,
+		"How many other nodes whose kubelets report the cloud has to confirm before a node is deleted, where there are as many; one at least. 0 asks for none.")
+	for _, d := range l.durations() {
+		fs.DurationVar(d.value, d.flag, *d.value, d.usage)
+	}
+	for _, s := range l.shares() {
+		fs.IntVar(&s.value.Nodes, s.flag+"-nodes", s.value.Nodes, s.usage)
+		fs.IntVar(&s.value.Percent, s.flag+"-percent", s.value.Percent, "The same in percent of the nodes; the larger number counts.")
+	}
+}
+
+// duration is a flag for a time.
+type duration struct {
+	value     *time.Duration
+	flag      string
+	mayBeZero bool
+	usage     string
+}
+
+func (l *lifecycleOptions) durations() []duration {
+	return []duration{
+		{&l.limits.FirstPause, "node-monitor-period", false, "Time between the first two looks at a node whose kubelet is silent; it doubles while nothing new is learnt."},
+		{&l.limits.LongestPause, "node-monitor-longest-period", false, "Longest time between two looks at a node whose kubelet is silent."},
+		{&l.limits.SilentAfter, "node-deletion-silent-after", true, "Age of the last report from which a kubelet that does not report Ready counts as silent. Ready=Unknown is silent at once."},
+		{&l.limits.AbsentFor, "node-deletion-absent-for", true, "Time for which the cloud has to say that an instance does not exist before its node may be deleted."},
+		{&l.limits.YoungAge, "node-deletion-young-age", true, "Age up to which --node-deletion-young-absent-for counts."},
+		{&l.limits.YoungAbsentFor, "node-deletion-young-absent-for", true, "The time for a young node, and for one that was never initialised."},
+		{&l.limits.WithoutWitnessAfter, "node-deletion-without-witness-after", true, "Time after which a node is deleted although no other node is left that the cloud could confirm. 0 means never."},
+		{&l.limits.CrowdAbsentFor, "node-deletion-crowd-absent-for", true, "Time for which each of a crowd of nodes has to be absent before it may be deleted."},
+	}
+}
+
+// share is a pair of flags for a part of the nodes.
+type share struct {
+	value       *node.Share
+	flag, usage string
+}
+
+func (l *lifecycleOptions) shares() []share {
+	return []share{
+		{&l.limits.Crowd, "node-deletion-crowd", "More nodes than these that are absent together are a crowd. Nodes that an autoscaler has announced do not count."},
+		{&l.limits.CrowdPace, "node-deletion-crowd-pace", "How many nodes of a crowd are deleted in a minute."},
+	}
+}
+
+func (l *lifecycleOptions) validate() []error {
+	var errs []error
+	if l.syncs < 1 {
+		errs = append(errs, fmt.Errorf("concurrent-node-lifecycle-syncs must be at least 1, but got %d", l.syncs)) // upstream's text
+	}
+	if l.limits.Absences < 1 {
+		errs = append(errs, fmt.Errorf("--node-deletion-absences must be at least 1, but got %d", l.limits.Absences))
+	}
+	if l.limits.Witnesses < 0 {
+		errs = append(errs, fmt.Errorf("--node-deletion-witnesses must not be negative, but got %d", l.limits.Witnesses))
+	}
+	for _, d := range l.durations() {
+		switch {
+		case *d.value < 0:
+			errs = append(errs, fmt.Errorf("--%s must not be negative, but got %v", d.flag, *d.value))
+		case *d.value == 0 && !d.mayBeZero:
+			errs = append(errs, fmt.Errorf("--%s must be positive, but got %v", d.flag, *d.value))
+		}
+	}
+	for _, s := range l.shares() {
+		if s.value.Nodes < 0 {
+			errs = append(errs, fmt.Errorf("--%s-nodes must not be negative, but got %d", s.flag, s.value.Nodes))
+		}
+		if s.value.Percent < 0 || s.value.Percent > 100 {
+			errs = append(errs, fmt.Errorf("--%s-percent must be between 0 and 100, but got %d", s.flag, s.value.Percent))
+		}
+	}
+	if pace := l.limits.CrowdPace; pace.Nodes < 1 {
+		errs = append(errs, fmt.Errorf("--node-deletion-crowd-pace-nodes must be at least 1, but got %d; --node-deletion=false keeps every node", pace.Nodes))
+	}
+	return errs
+}
+
+// lifecycleConfiguration is the NodeLifecycleController part of /configz.
+type lifecycleConfiguration struct {
+	NodeMonitorPeriod            metav1.Duration
+	ConcurrentNodeLifecycleSyncs int32
+}
+
+func (l *lifecycleOptions) show(c *configuration) {
+	c.NodeLifecycleController = lifecycleConfiguration{
+		NodeMonitorPeriod:            metav1.Duration{Duration: l.limits.FirstPause},
+		ConcurrentNodeLifecycleSyncs: l.syncs,
+	}
+}
+
+// removal are the limits that the rules see.
+func (l *lifecycleOptions) removal() node.Limits {
+	limits := l.limits
+	limits.Off = !l.delete
+	return limits
+}

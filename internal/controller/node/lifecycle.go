@@ -1,0 +1,214 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	informersv1 "k8s.io/client-go/informers/core/v1"
+	listersv1 "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
+
+	"github.com/fairlead-k8s/fairlead/internal/cloud"
+	"github.com/fairlead-k8s/fairlead/internal/loop"
+)
+
+// LifecycleName is the name of the controller that removes Nodes, in
+// --controllers, events and health checks.
+const LifecycleName = "cloud-node-lifecycle-controller"
+
+// Queues of the lifecycle controller, as metrics name them.
+const (
+	silentQueue   = "SilentNodes"
+	deletionQueue = "NodeDeletions"
+)
+
+// existences is the cloud, as far as the removal of Nodes needs it.
+type existences interface {
+	// Existence asks whether the instance of a Node exists, in a call of its
+	// own.
+	Existence(context.Context, *corev1.Node) (cloud.Sighting, error)
+	// Shutdown asks whether the instance of a Node is shut down.
+	Shutdown(context.Context, *corev1.Node) (bool, error)
+}
+
+// deletableNodes is the API server, as far as the removal of Nodes needs it.
+type deletableNodes interface {
+	nodes
+	Delete(context.Context, *corev1.Node) error
+}
+
+// LifecycleConfig has the numbers of the controller that removes Nodes.
+type LifecycleConfig struct {
+	// Reads is how many silent Nodes are asked about at once; 0 means 1.
+	Reads  int
+	Limits Limits
+	// Metrics may be nil.
+	Metrics *LifecycleMetrics
+	// Clock is for tests; nil means the real one.
+	Clock clock.WithTicker
+}
+
+// LifecycleDeps are what the controller that removes Nodes cannot do without.
+type LifecycleDeps struct {
+	Nodes     deletableNodes
+	Informer  informersv1.NodeInformer
+	Instances existences
+	Events    recorder
+}
+
+// Lifecycle removes the Nodes whose instances are gone, and taints those whose
+// instances are shut down. Silent Nodes are looked at side by side; each
+// deletion is made by one serial step.
+type Lifecycle struct {
+	nodes     deletableNodes
+	informer  cache.SharedIndexInformer
+	lister    listersv1.NodeLister
+	instances existences
+	events    recorder
+	metrics   *LifecycleMetrics
+	clock     clock.WithTicker
+	limits    Limits
+	looks     *loop.Loop
+	deletions *loop.Loop
+
+	mu        sync.Mutex
+	memories  map[string]removalMemory // by name; guarded by mu
+	handed    map[string]bool          // names that the serial step has; guarded by mu
+	sightings map[subject]sighting     // guarded by mu
+	confirmed map[string]bool          // provider-ID schemes; guarded by mu
+	deleted   []time.Time              // unannounced Nodes, in the last minute; guarded by mu
+}
+
+// subject is what was asked: about which Node, and whether by its provider ID
+// or by its name.
+type subject struct {
+	uid    types.UID
+	byName bool
+}
+
+// NewLifecycle returns a controller; it does nothing before Run.
+func NewLifecycle(deps LifecycleDeps, cfg LifecycleConfig) *Lifecycle {
+	if cfg.Clock == nil {
+		cfg.Clock = clock.RealClock{}
+	}
+	if cfg.Metrics == nil {
+		cfg.Metrics = newLifecycleMetrics()
+	}
+	l := &Lifecycle{
+		nodes:     deps.Nodes,
+		informer:  deps.Informer.Informer(),
+		lister:    deps.Informer.Lister(),
+		instances: deps.Instances,
+		events:    deps.Events,
+		metrics:   cfg.Metrics,
+		clock:     cfg.Clock,
+		limits:    cfg.Limits,
+		memories:  map[string]removalMemory{},
+		handed:    map[string]bool{},
+		sightings: map[subject]sighting{},
+		confirmed: map[string]bool{},
+	}
+	l.looks = loop.New(silentQueue, l.Reconcile, loop.Config{Workers: cfg.Reads, Clock: cfg.Clock})
+	l.deletions = loop.New(deletionQueue, l.lookLast, loop.Config{Workers: 1, Clock: cfg.Clock})
+	return l
+}
+
+// Run works until the context ends and returns when nothing is under way any
+// more. It begins when all Nodes are known: who knows only some of them sees a
+// crowd where there is none.
+func (l *Lifecycle) Run(ctx context.Context) error {
+	handler, err := l.informer.AddEventHandler(l.wakes())
+	if err != nil {
+		return fmt.Errorf("watch nodes: %w", err)
+	}
+	defer func() { _ = l.informer.RemoveEventHandler(handler) }() // It fails only for a foreign handle.
+	l.metrics.watch(l)
+	defer l.metrics.watch(nil)
+	if !cache.WaitForCacheSync(ctx.Done(), handler.HasSynced) {
+		return nil // The context has ended.
+	}
+	var deleting sync.WaitGroup
+	defer deleting.Wait()
+	deleting.Go(func() { _ = l.deletions.Run(ctx) }) // It has no errors of its own.
+	return l.looks.Run(ctx)
+}
+
+// Stuck returns an error that names a Node whose look has lasted longer than
+// the limit.
+func (l *Lifecycle) Stuck(limit time.Duration) error {
+	return errors.Join(l.looks.Stuck(limit), l.deletions.Stuck(limit))
+}
+
+// Reconcile looks at one Node.
+func (l *Lifecycle) Reconcile(ctx context.Context, name string) (loop.Result, error) {
+	node, err := l.nodes.Cached(name)
+	if apierrors.IsNotFound(err) {
+		l.forget(name)
+		return loop.Result{}, nil
+	}
+	if err != nil || l.isHanded(name) {
+		return loop.Result{}, err // The serial step adds the Node again.
+	}
+	c := l.observe(node)
+	p := decideRemoval(c)
+	if p.do == askExistence {
+		if c.answer, err = l.ask(ctx, node); err != nil {
+			return loop.Result{}, err
+		}
+		l.metrics.looked(l.clock.Since(c.now))
+		c.now, c.roster = l.clock.Now(), l.rosterFor(node)
+		p = decideRemoval(c)
+	}
+	return l.apply(ctx, c, p)
+}
+
+// wakes are what makes a look worth while.
+func (l *Lifecycle) wakes() cache.ResourceEventHandler {
+	add := func(obj any) {
+		if key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(obj); err == nil {
+			l.looks.Add(key)
+		}
+	}
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc: add,
+		UpdateFunc: func(before, now any) {
+			if speaksOtherwise(before.(*corev1.Node), now.(*corev1.Node)) {
+				add(now)
+			}
+		},
+		DeleteFunc: func(obj any) {
+			if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+				obj = gone.Obj
+			}
+			l.forgetSightings(obj.(*corev1.Node).UID)
+			add(obj)
+		},
+	}
+}
+
+// speaksOtherwise tells whether a Node has changed in what the rules of removal
+// look at. A heartbeat alone is news only of a kubelet that was silent.
+func speaksOtherwise(before, now *corev1.Node) bool {
+	was, is := conditionOf(before, corev1.NodeReady), conditionOf(now, corev1.NodeReady)
+	switch {
+	case before.UID != now.UID,
+		before.Spec.ProviderID != now.Spec.ProviderID,
+		before.DeletionTimestamp.IsZero() != now.DeletionTimestamp.IsZero(),
+		excludedByLabel(before) != excludedByLabel(now),
+		isUninitialized(before) != isUninitialized(now),
+		isAnnounced(before) != isAnnounced(now),
+		(was == nil) != (is == nil):
+		return true
+	case is == nil:
+		return false
+	default:
+		return was.Status != is.Status || is.Status == corev1.ConditionFalse && !was.LastHeartbeatTime.Equal(&is.LastHeartbeatTime)
+	}
+}

@@ -1,0 +1,79 @@
+package node
+
+import (
+	"maps"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// holding is what the owner of a Node has been told about its removal.
+type holding struct {
+	// since is when the removal began to wait, for the reason; empty: it does
+	// not.
+	since  time.Time
+	reason string
+	// open tells that an event has said so, and none that it is over.
+	open bool
+	// told is when each reason was last recorded as an event.
+	told map[string]time.Time
+}
+
+// tellAgain is how long a reason that comes back is not recorded again: a cloud
+// that answers in turns must not become a stream of events.
+const tellAgain = 10 * time.Minute
+
+// held tells what is missing before the Node may be deleted: an event when that
+// changes, and a condition once it has waited for a minute (V1).
+func held(c candidate, o obstacle) removalPlan {
+	p := removalPlan{do: hold, why: o.message, after: c.untilDue(), memory: c.memory}
+	if wait := o.until.Sub(c.now); !o.until.IsZero() {
+		p.after = min(p.after, max(wait, soonest))
+	}
+	if c.lastLook.isOn {
+		p.memory.notLast = c.now.Add(p.after)
+	}
+	h := &p.memory.holding
+	shown := conditionOf(c.node, ConditionMissing)
+	isShownBefore := h.reason == "" && isShown(shown) && shown.Reason == o.reason // by an earlier leader
+	if h.since.IsZero() {
+		h.since = c.now
+	}
+	if o.reason != h.reason && !isShownBefore && c.now.Sub(h.told[o.reason]) >= tellAgain {
+		h.told = maps.Clone(h.told)
+		if h.told == nil {
+			h.told = map[string]time.Time{}
+		}
+		h.told[o.reason], h.open = c.now, true
+		p.events = []event{deletionHeld(o.refusal)}
+	}
+	h.reason = o.reason
+	status := corev1.ConditionUnknown
+	if c.memory.evidence.said == absent {
+		status = corev1.ConditionTrue
+	}
+	if (isShown(shown) || c.now.Sub(h.since) >= conditionAfter) && isOutdated(c.now, status, o.refusal, shown) {
+		p.condition = condition(c.now, ConditionMissing, status, o.refusal, shown)
+	}
+	if c.now.Sub(h.since) < conditionAfter {
+		p.after = min(p.after, max(h.since.Add(conditionAfter).Sub(c.now), soonest))
+	}
+	return p
+}
+
+// stays ends the wait, if there was one: the Node is not deleted.
+func stays(c candidate, p removalPlan, r refusal) removalPlan {
+	shown := conditionOf(c.node, ConditionMissing)
+	if c.memory.holding.open || isShown(shown) {
+		p.events = []event{deletionCanceled(r)}
+	}
+	if isShown(shown) {
+		p.condition = condition(c.now, ConditionMissing, corev1.ConditionFalse, r, shown)
+	}
+	c.memory.holding, c.memory.notLast = holding{told: c.memory.holding.told}, time.Time{}
+	p.memory = c.memory
+	return p
+}
+
+// isShown tells whether the Node says that its instance is missing.
+func isShown(c *corev1.NodeCondition) bool { return c != nil && c.Status != corev1.ConditionFalse }

@@ -1,0 +1,217 @@
+package node
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Limits are the numbers of the rules of removal (S1).
+type Limits struct {
+	// Off holds every deletion.
+	Off bool
+	// SilentAfter is how old the last report of a kubelet that does not say
+	// Ready may be before it counts as silent.
+	SilentAfter time.Duration
+	// Absences is how often the cloud has to say absent, over at least
+	// AbsentFor; over YoungAbsentFor where the Node is younger than YoungAge or
+	// was never initialised.
+	Absences                            int
+	AbsentFor, YoungAge, YoungAbsentFor time.Duration
+	// Witnesses is how many other Nodes whose kubelets report have to be
+	// confirmed, where there are as many; 0 asks for none.
+	Witnesses int
+	// WithoutWitnessAfter is how long a Node has to be absent where no other is
+	// left to be confirmed; 0 means for ever.
+	WithoutWitnessAfter time.Duration
+	// More Nodes than Crowd, absent together, wait until each was absent for
+	// CrowdAbsentFor, and then go at CrowdPace a minute.
+	Crowd, CrowdPace Share
+	CrowdAbsentFor   time.Duration
+	// FirstPause and LongestPause are between questions that tell nothing new.
+	FirstPause, LongestPause time.Duration
+}
+
+// absentFor is how long this Node has to be absent. Clouds list a new instance
+// late, and nothing is lost with a Node that never ran a pod.
+func (l Limits) absentFor(node *corev1.Node, now time.Time) time.Duration {
+	if isUninitialized(node) || now.Sub(node.CreationTimestamp.Time) < l.YoungAge {
+		return max(l.AbsentFor, l.YoungAbsentFor)
+	}
+	return l.AbsentFor
+}
+
+// candidate is all that a decision about the removal of one Node may look at.
+type candidate struct {
+	now      time.Time
+	node     *corev1.Node // the informer's: never changed; in the last look the API server's own
+	answer   existence
+	memory   removalMemory
+	roster   roster
+	lastLook lastLook
+	limits   Limits
+}
+
+// roster is what is known of all Nodes together.
+type roster struct {
+	members []member
+	// confirmed are the provider-ID schemes of Nodes that the provider has ever
+	// said to be present.
+	confirmed map[string]bool
+	// deleted is when unannounced Nodes were deleted, in order.
+	deleted []time.Time
+}
+
+// lastLook is the serial step before a deletion. The zero value is none.
+type lastLook struct {
+	isOn      bool
+	asked     bool // about the candidate
+	questions int  // to witnesses
+}
+
+// removalMemory is what this process remembers of a Node between looks.
+type removalMemory struct {
+	evidence evidence
+	holding  holding
+	// notLast is until when there is no other last look.
+	notLast time.Time
+}
+
+// step is what a look at a Node leads to.
+type step int
+
+const (
+	leave        step = iota
+	askExistence      // ask the cloud about this Node, then decide again
+	hold              // tell on the Node what is missing, come back later
+	lookLast          // hand the Node to the serial step
+	askWitness        // ask the cloud about another Node, then decide again
+	remove
+)
+
+// removalPlan is what to do about the removal of one Node, and why.
+type removalPlan struct {
+	do  step
+	why string
+	writes
+	// after is when to look again; 0 waits for news of the Node.
+	after   time.Duration
+	witness *corev1.Node // to ask about
+	memory  removalMemory
+}
+
+// obstacle is why a deletion has to wait, and until when at least; zero where
+// nobody knows.
+type obstacle struct {
+	refusal
+	until time.Time
+}
+
+// obstacles keep a Node that the cloud calls absent; the first that is not nil
+// counts.
+var obstacles = []func(candidate) *obstacle{switchedOff, unconfirmed, failing, crowded, contradicted}
+
+// decideRemoval is the one decision about the removal of one Node.
+func decideRemoval(c candidate) removalPlan {
+	c.memory.evidence = c.memory.evidence.about(c.node)
+	if why, excluded := isExcluded(c.node); excluded {
+		return removalPlan{do: leave, why: why, memory: removalMemory{evidence: evidence{}.about(c.node)}}
+	}
+	s := silenceOf(c.node, c.now, c.limits.SilentAfter)
+	if !s.silent {
+		return reporting(c, s)
+	}
+	if c.answer.asked.IsZero() && c.isDue() {
+		return removalPlan{do: askExistence, why: "the kubelet is silent: " + s.why, memory: c.memory}
+	}
+	c.memory.evidence = c.memory.evidence.with(c.answer, c.now)
+	switch e := c.memory.evidence; {
+	case e.said == absent:
+		return missing(c)
+	case e.failure != refusal{}:
+		return held(c, obstacle{refusal: unanswered(e.failure)})
+	default:
+		return found(c)
+	}
+}
+
+// isDue tells whether the cloud is to be asked now. The last look always asks.
+func (c candidate) isDue() bool {
+	e := c.memory.evidence
+	if c.lastLook.isOn {
+		return !c.lastLook.asked
+	}
+	return e.lookedAt.IsZero() || !c.now.Before(e.lookedAt.Add(c.pause()))
+}
+
+// pause is the time from one question to the next.
+func (c candidate) pause() time.Duration {
+	return c.memory.evidence.pause(c.limits, c.limits.absentFor(c.node, c.now))
+}
+
+// untilDue is the time until the cloud is asked again.
+func (c candidate) untilDue() time.Duration {
+	return max(c.memory.evidence.lookedAt.Add(c.pause()).Sub(c.now), soonest)
+}
+
+// soonest is the shortest time after which a Node that has not changed is
+// looked at again.
+const soonest = time.Second
+
+// reporting lets a Node alone whose kubelet speaks: that resets all evidence.
+func reporting(c candidate, s silence) removalPlan {
+	p := removalPlan{do: leave, why: "the kubelet is not silent: " + s.why}
+	if !s.from.IsZero() {
+		p.after = s.from.Sub(c.now)
+	}
+	c.memory.evidence = evidence{}.about(c.node)
+	p.change.taints = shutdownTaint(c.node, running)
+	return stays(c, p, kubeletReports())
+}
+
+// found is the end of all suspicion for now.
+func found(c candidate) removalPlan {
+	p := removalPlan{do: leave, why: "the cloud says that the instance exists", after: c.untilDue()}
+	p.change.taints = shutdownTaint(c.node, c.answer.power)
+	return stays(c, p, instanceFound())
+}
+
+// missing goes on with a Node that the cloud calls absent. The ways to say no
+// come first.
+func missing(c candidate) removalPlan {
+	for _, obstacle := range obstacles {
+		if o := obstacle(c); o != nil {
+			return held(c, *o)
+		}
+	}
+	if wait := c.memory.notLast.Sub(c.now); wait > 0 && !c.lastLook.isOn {
+		return removalPlan{do: leave, why: "the last look has been in vain", after: min(wait, c.untilDue()), memory: c.memory}
+	}
+	if !c.lastLook.isOn {
+		return removalPlan{do: lookLast, why: "the absence is confirmed", after: c.untilDue(), memory: c.memory}
+	}
+	return witnessed(c)
+}
+
+func switchedOff(c candidate) *obstacle {
+	if !c.limits.Off {
+		return nil
+	}
+	return &obstacle{refusal: deletionOff()}
+}
+
+func unconfirmed(c candidate) *obstacle {
+	e, needed := c.memory.evidence, c.limits.absentFor(c.node, c.now)
+	if e.isConfirmed(c.limits, needed) {
+		return nil
+	}
+	return &obstacle{refusal: absenceUnconfirmed(e, c.limits, needed)}
+}
+
+// failing holds while the cloud's last word is older than its last failure.
+func failing(c candidate) *obstacle {
+	if c.memory.evidence.failure == (refusal{}) {
+		return nil
+	}
+	return &obstacle{refusal: unanswered(c.memory.evidence.failure)}
+}

@@ -1,0 +1,215 @@
+package node
+
+import (
+	"fmt"
+	"hash/fnv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// sighting is what the cloud has said of a Node when it was last asked whether
+// its instance exists, for whatever reason.
+type sighting struct {
+	said presence
+	// asked is when that question began, tried when the last one ended, which
+	// may have failed.
+	asked, tried time.Time
+	// since is when the cloud first said absent, with no other word between.
+	since time.Time
+}
+
+// with is the sighting after an answer.
+func (s sighting) with(a existence, now time.Time) sighting {
+	s.tried = now
+	if a.presence == unknown {
+		return s
+	}
+	if s.said != absent {
+		s.since = now
+	}
+	s.said, s.asked = a.presence, a.asked
+	return s
+}
+
+// member is a Node of the cluster as the decision about another one sees it.
+type member struct {
+	node *corev1.Node
+	// said and looked are of the evidence about it: the cloud's last word, and
+	// whether the cloud has been asked at all.
+	said   presence
+	looked bool
+	// sighting is of the same kind of question as is asked about the candidate.
+	sighting sighting
+}
+
+// witnesses are the Nodes that can tell whether the cloud's answers are to be
+// trusted.
+type witnesses struct {
+	others   int // that could be asked
+	speaking int // of them, whose kubelets report
+	seen     int // of these, present since the candidate is absent
+	// newest is when the youngest question began that was answered "present".
+	newest time.Time
+	// liar reports while the cloud says that it is absent; next is to be asked
+	// next.
+	liar, next *member
+}
+
+// witnesses looks for them among the Nodes whose answers come the same way:
+// another instance, the same provider-ID scheme, the same region (else zone).
+// Those whose kubelets report come first: only of them we know that an
+// "absent" is wrong.
+func (c candidate) witnesses() witnesses {
+	var w witnesses
+	for i := range c.roster.members {
+		m := &c.roster.members[i]
+		if !c.mayWitness(m) || c.isUseless(m) {
+			continue
+		}
+		w.others++
+		if m.sighting.said == present && m.sighting.asked.After(w.newest) {
+			w.newest = m.sighting.asked
+		}
+		if c.speaks(m) {
+			w.countSpeaking(m, c.memory.evidence.since)
+		}
+		if m.sighting.tried.Before(c.memory.evidence.answered) && (w.next == nil || c.isBetter(m, w.next)) {
+			w.next = m
+		}
+	}
+	return w
+}
+
+// countSpeaking takes a witness in whose kubelet reports.
+func (w *witnesses) countSpeaking(m *member, since time.Time) {
+	w.speaking++
+	switch m.sighting.said {
+	case unknown:
+	case absent:
+		w.liar = m
+	case present:
+		if m.sighting.asked.After(since) {
+			w.seen++
+		}
+	}
+}
+
+func (c candidate) speaks(m *member) bool {
+	return !silenceOf(m.node, c.now, c.limits.SilentAfter).silent
+}
+
+func (c candidate) mayWitness(m *member) bool {
+	if _, excluded := isExcluded(m.node); excluded || m.node.Name == c.node.Name || isUninitialized(m.node) {
+		return false
+	}
+	if id := c.node.Spec.ProviderID; id != "" && (m.node.Spec.ProviderID == id || scheme(m.node) != scheme(c.node)) {
+		return false
+	}
+	for _, place := range []string{corev1.LabelTopologyRegion, corev1.LabelTopologyZone} {
+		if own := c.node.Labels[place]; own != "" {
+			return m.node.Labels[place] == own
+		}
+	}
+	return true
+}
+
+// isUseless tells whether nothing can be learnt from a Node: a silent one that
+// is absent itself, or a stranger. That is a Node that reports and that the
+// cloud has denied for so long that it does not know it at all: it belongs to
+// somebody else, and says nothing about other answers.
+func (c candidate) isUseless(m *member) bool {
+	if !c.speaks(m) {
+		return m.said == absent
+	}
+	return m.sighting.said == absent && c.now.Sub(m.sighting.since) >= c.limits.CrowdAbsentFor
+}
+
+// isBetter orders those who may be asked: who reports, then who was not asked
+// for the longest time, then in an order that has nothing to do with names.
+func (c candidate) isBetter(m, than *member) bool {
+	if a, b := c.speaks(m), c.speaks(than); a != b {
+		return a
+	}
+	if a, b := m.sighting.tried, than.sighting.tried; !a.Equal(b) {
+		return a.Before(b)
+	}
+	return lot(m.node) < lot(than.node)
+}
+
+func lot(node *corev1.Node) uint32 {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(node.UID)) // A hash never fails.
+	return h.Sum32()
+}
+
+// areEnough is the third part of S1: after the last absence another Node was
+// said to be present, and before it so many that a cloud which knows only some
+// of its instances is found out.
+func (w *witnesses) areEnough(c candidate) bool {
+	return w.seen >= min(c.limits.Witnesses, w.speaking) && !w.newest.IsZero() && !w.newest.Before(c.memory.evidence.answered)
+}
+
+// askLiarAgain is how long a contradiction stands before the cloud is asked
+// again.
+const askLiarAgain = 30 * time.Second
+
+// contradicted holds while the cloud is known to deny a Node that reports.
+func contradicted(c candidate) *obstacle {
+	w := c.witnesses()
+	if w.liar == nil || c.limits.Witnesses == 0 {
+		return nil
+	}
+	until := w.liar.sighting.tried.Add(askLiarAgain)
+	if c.lastLook.isOn || !c.now.Before(until) {
+		return nil // The last look asks again.
+	}
+	return &obstacle{refusal: contradicts(w.liar.node), until: until}
+}
+
+// patience is how many witnesses may fail to answer in one last look.
+const patience = 5
+
+// witnessed is the end of the last look: the next witness to ask, or whether
+// what they have said is enough.
+func witnessed(c candidate) removalPlan {
+	w := c.witnesses()
+	mayAsk := c.lastLook.questions < c.limits.Witnesses+patience
+	switch alone := c.memory.evidence.since.Add(c.limits.WithoutWitnessAfter); {
+	case c.limits.Witnesses == 0:
+		return removing(c, "the cloud says that the instance is gone")
+	case w.liar != nil && w.liar.sighting.tried.Before(c.memory.evidence.answered):
+		return asking(c, w.liar)
+	case w.liar != nil:
+		return held(c, obstacle{refusal: contradicts(w.liar.node)})
+	case w.areEnough(c):
+		return removing(c, fmt.Sprintf("the cloud says that the instance is gone, and confirms %d other Nodes", max(w.seen, 1)))
+	case w.next != nil && mayAsk:
+		return asking(c, w.next)
+	case !c.isOurs() && w.others > 0:
+		return held(c, obstacle{refusal: foreign(c.node)})
+	case w.others > 0:
+		return held(c, obstacle{refusal: noWitness(w.others)})
+	case c.limits.WithoutWitnessAfter > 0 && c.isOurs() && !c.now.Before(alone):
+		return removing(c, "the cloud says that the instance is gone, and no other Node is left to be confirmed")
+	case c.limits.WithoutWitnessAfter > 0 && c.isOurs():
+		return held(c, obstacle{refusal: noNodeLeft(), until: alone})
+	default:
+		return held(c, obstacle{refusal: noNodeLeft()})
+	}
+}
+
+// isOurs tells whether the provider has ever confirmed a Node of this scheme.
+func (c candidate) isOurs() bool { return c.roster.confirmed[scheme(c.node)] }
+
+func asking(c candidate, m *member) removalPlan {
+	return removalPlan{do: askWitness, why: "an answer about another Node is needed", witness: m.node, memory: c.memory}
+}
+
+func removing(c candidate, why string) removalPlan {
+	p := removalPlan{do: remove, why: why, memory: c.memory}
+	if reason := c.memory.holding.reason; reason != "" && reason != reasonUnconfirmed {
+		p.events = []event{deletionResumed(reason, why)}
+	}
+	return p
+}
