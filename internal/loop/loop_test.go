@@ -44,6 +44,23 @@ func TestFailingKeyComesBackWithGrowingDelays(t *testing.T) {
 	})
 }
 
+func TestKeyComesBackWhenItAsks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		passes := 0
+		l := New("test", func(context.Context, string) (Result, error) {
+			passes++
+			return Result{After: time.Minute}, nil
+		}, Config{})
+		defer run(t, l)()
+		l.Add("a")
+		time.Sleep(3*time.Minute + time.Second)
+		synctest.Wait()
+		if passes != 4 {
+			t.Errorf("%d passes in three minutes, want one at once and one a minute", passes)
+		}
+	})
+}
+
 func TestSuccessForgetsFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var fail atomic.Bool

@@ -45,7 +45,7 @@ func (c candidate) crowd() crowd {
 		if isAnnounced(m.node) || !silenceOf(m.node, c.now, c.limits.SilentAfter).silent {
 			continue
 		}
-		if m.said == absent || !m.looked {
+		if m.said == absent || !m.looked || m.node.Name == c.node.Name {
 			k.absent++
 		}
 	}

@@ -48,7 +48,7 @@ type member struct {
 type witnesses struct {
 	others   int // that could be asked
 	speaking int // of them, whose kubelets report
-	seen     int // of these, present since the candidate is absent
+	seen     int // of these, present since the survey began
 	// newest is when the youngest question began that was answered "present".
 	newest time.Time
 	// liar reports while the cloud says that it is absent; next is to be asked
@@ -62,6 +62,7 @@ type witnesses struct {
 // "absent" is wrong.
 func (c candidate) witnesses() witnesses {
 	var w witnesses
+	since := c.surveyBegan()
 	for i := range c.roster.members {
 		m := &c.roster.members[i]
 		if !c.mayWitness(m) || c.isUseless(m) {
@@ -72,7 +73,7 @@ func (c candidate) witnesses() witnesses {
 			w.newest = m.sighting.asked
 		}
 		if c.speaks(m) {
-			w.countSpeaking(m, c.memory.evidence.since)
+			w.countSpeaking(m, since)
 		}
 		if m.sighting.tried.Before(c.memory.evidence.answered) && (w.next == nil || c.isBetter(m, w.next)) {
 			w.next = m
@@ -81,13 +82,28 @@ func (c candidate) witnesses() witnesses {
 	return w
 }
 
+// surveyBegan is from when on answers about others count: from the first
+// absence, or from when a Node that reports was last found to be denied.
+func (c candidate) surveyBegan() time.Time {
+	since := c.memory.evidence.since
+	for i := range c.roster.members {
+		m := &c.roster.members[i]
+		if m.sighting.said == absent && m.sighting.since.After(since) && c.mayWitness(m) && c.speaks(m) {
+			since = m.sighting.since
+		}
+	}
+	return since
+}
+
 // countSpeaking takes a witness in whose kubelet reports.
 func (w *witnesses) countSpeaking(m *member, since time.Time) {
 	w.speaking++
 	switch m.sighting.said {
 	case unknown:
 	case absent:
-		w.liar = m
+		if w.liar == nil || m.sighting.tried.After(w.liar.sighting.tried) {
+			w.liar = m
+		}
 	case present:
 		if m.sighting.asked.After(since) {
 			w.seen++
@@ -186,7 +202,7 @@ func witnessed(c candidate) removalPlan {
 		return removing(c, fmt.Sprintf("the cloud says that the instance is gone, and confirms %d other Nodes", max(w.seen, 1)))
 	case w.next != nil && mayAsk:
 		return asking(c, w.next)
-	case !c.isOurs() && w.others > 0:
+	case w.others > 0 && !c.isOurs() && c.node.Spec.ProviderID != "":
 		return held(c, obstacle{refusal: foreign(c.node)})
 	case w.others > 0:
 		return held(c, obstacle{refusal: noWitness(w.others)})

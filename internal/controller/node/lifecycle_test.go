@@ -1,0 +1,393 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/cloud-provider/api"
+
+	"github.com/fairlead-k8s/fairlead/internal/cloud"
+	"github.com/fairlead-k8s/fairlead/internal/kube"
+)
+
+// removals is a cluster, a cloud and a lifecycle controller between them, in a
+// bubble with a time of its own.
+type removals struct {
+	t       *testing.T
+	cluster *fake.Clientset
+	stop    func()
+
+	mu      sync.Mutex
+	absent  map[string]bool // names, as the cloud says; guarded by mu
+	down    map[string]bool // guarded by mu
+	failure error           // of the cloud; guarded by mu
+	asked   []string        // guarded by mu
+	events  []string        // guarded by mu
+}
+
+// Existence is the cloud.
+func (r *removals) Existence(_ context.Context, node *corev1.Node) (cloud.Sighting, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.asked = append(r.asked, node.Name)
+	return cloud.Sighting{Present: !r.absent[node.Name], Asked: time.Now()}, r.failure
+}
+
+// Shutdown is the cloud.
+func (r *removals) Shutdown(_ context.Context, node *corev1.Node) (bool, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.down[node.Name], r.failure
+}
+
+// Node records events.
+func (r *removals) Node(node *corev1.Node, _, reason, message string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if reason == "NodeDeletionHeld" {
+		reason += " " + strings.SplitN(message, ":", 2)[0]
+	}
+	r.events = append(r.events, node.Name+" "+reason)
+}
+
+func (r *removals) change(f func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	f()
+}
+
+// beginRemovals runs a controller on a cluster of these Nodes.
+func beginRemovals(t *testing.T, limits Limits, nodes ...*corev1.Node) *removals {
+	t.Helper()
+	r := &removals{t: t, absent: map[string]bool{}, down: map[string]bool{}}
+	var objects []runtime.Object
+	for _, n := range nodes {
+		n.ResourceVersion = "7"
+		n.CreationTimestamp = metav1.NewTime(time.Now().Add(-24 * time.Hour))
+		objects = append(objects, n)
+	}
+	r.cluster = fake.NewClientset(objects...)
+	r.start(limits)
+	return r
+}
+
+func (r *removals) start(limits Limits) {
+	ctx, cancel := context.WithCancel(r.t.Context())
+	informers := kube.NewInformerFactory(r.cluster, 0)
+	informer := informers.Core().V1().Nodes()
+	l := NewLifecycle(LifecycleDeps{
+		Nodes:     kube.NewNodes(ctx, r.cluster, informer),
+		Informer:  informer,
+		Instances: r,
+		Events:    r,
+	}, LifecycleConfig{Reads: 4, Limits: limits})
+	informers.StartWithContext(ctx)
+	done := make(chan error, 1)
+	go func() { done <- l.Run(ctx) }()
+	r.stop = func() {
+		cancel()
+		if err := <-done; err != nil {
+			r.t.Errorf("Run: %v", err)
+		}
+		informers.Shutdown()
+	}
+}
+
+// after lets time pass.
+func (*removals) after(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+func (r *removals) names() []string {
+	list, err := r.cluster.CoreV1().Nodes().List(r.t.Context(), metav1.ListOptions{})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	var names []string
+	for _, n := range list.Items {
+		names = append(names, n.Name)
+	}
+	return names
+}
+
+func (r *removals) expect(what string, names ...string) {
+	r.t.Helper()
+	got := r.names()
+	slices.Sort(names)
+	slices.Sort(got)
+	if !slices.Equal(got, names) {
+		r.t.Errorf("%s: the Nodes are %v, want %v; events %v", what, got, names, r.events)
+	}
+}
+
+func (r *removals) expectEvents(want ...string) {
+	r.t.Helper()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !slices.Equal(r.events, want) {
+		r.t.Errorf("events %v, want %v", r.events, want)
+	}
+}
+
+func (r *removals) update(name string, edits ...func(*corev1.Node)) {
+	r.t.Helper()
+	node, err := r.cluster.CoreV1().Nodes().Get(r.t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for _, edit := range edits {
+		edit(node)
+	}
+	if _, err := r.cluster.CoreV1().Nodes().Update(r.t.Context(), node, metav1.UpdateOptions{}); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+func (r *removals) deletions() []metav1.Preconditions {
+	var all []metav1.Preconditions
+	for _, action := range r.cluster.Actions() {
+		if d, ok := action.(clienttesting.DeleteActionImpl); ok {
+			all = append(all, *d.DeleteOptions.Preconditions)
+		}
+	}
+	return all
+}
+
+// cluster of a silent Node and some that report.
+func aliveAnd(silent ...*corev1.Node) []*corev1.Node {
+	return append(silent, old("w1", reports), old("w2", reports), old("w3", reports))
+}
+
+func TestNodeOfATerminatedInstanceGoes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := beginRemovals(t, usual, aliveAnd(old("n1"))...)
+		defer func() { r.stop() }()
+		r.change(func() { r.absent["n1"] = true })
+		r.after(29 * time.Second)
+		r.expect("before half a minute", "n1", "w1", "w2", "w3")
+		r.after(2 * time.Second)
+		r.expect("afterwards", "w1", "w2", "w3")
+		r.after(time.Hour)
+		r.expectEvents("n1 NodeDeletionHeld AbsenceUnconfirmed", "n1 DeletingNode")
+		got := r.deletions()
+		if len(got) != 1 || *got[0].UID != "u-n1" || *got[0].ResourceVersion != "7" {
+			t.Errorf("deletions %v, want one with the UID and the version that was read", got)
+		}
+	})
+}
+
+func TestNodeThatReportsIsNotAskedAbout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := beginRemovals(t, usual, aliveAnd(old("n1", reports))...)
+		defer func() { r.stop() }()
+		r.change(func() { r.absent["n1"] = true })
+		r.after(time.Hour)
+		r.expect("after an hour", "n1", "w1", "w2", "w3")
+		if r.asked != nil {
+			t.Errorf("asked about %v", r.asked)
+		}
+	})
+}
+
+func TestLastLookSeesTheLiveNode(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		edit func(*corev1.Node)
+		want []string
+	}{
+		{"ReportsAgain", reports, []string{"n1", "w1", "w2", "w3"}},
+		{"IsAnother", func(n *corev1.Node) { n.UID = "u-other" }, []string{"n1", "w1", "w2", "w3"}},
+		{"IsExcluded", label(LabelExclude, ""), []string{"n1", "w1", "w2", "w3"}},
+		{"IsAsItWas", label("a", "b"), []string{"w1", "w2", "w3"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := beginRemovals(t, usual, aliveAnd(old("n1"))...)
+				defer func() { r.stop() }()
+				r.change(func() { r.absent["n1"] = true })
+				r.cluster.PrependReactor("get", "nodes", func(clienttesting.Action) (bool, runtime.Object, error) {
+					node := old("n1", tt.edit) // The informer has not seen it yet.
+					node.CreationTimestamp = metav1.NewTime(time.Now().Add(-24 * time.Hour))
+					return true, node, nil
+				})
+				r.after(2 * time.Minute)
+				r.expect("after the last look", tt.want...)
+			})
+		})
+	}
+}
+
+func TestDeletionThatConflictsIsDecidedAnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := beginRemovals(t, usual, aliveAnd(old("n1"))...)
+		defer func() { r.stop() }()
+		r.change(func() { r.absent["n1"] = true })
+		conflicts := 3
+		r.cluster.PrependReactor("delete", "nodes", func(clienttesting.Action) (bool, runtime.Object, error) {
+			conflicts--
+			return conflicts >= 0, nil, conflict()
+		})
+		r.after(2 * time.Minute)
+		r.expect("after three conflicts", "w1", "w2", "w3")
+		r.expectEvents("n1 NodeDeletionHeld AbsenceUnconfirmed", "n1 DeletingNode")
+	})
+}
+
+func TestDeletionThatIsRefusedIsShownOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := beginRemovals(t, usual, aliveAnd(old("n1"))...)
+		defer func() { r.stop() }()
+		r.change(func() { r.absent["n1"] = true })
+		refused := true
+		r.cluster.PrependReactor("delete", "nodes", func(clienttesting.Action) (bool, runtime.Object, error) {
+			return refused, nil, apierrors.NewForbidden(nodesResource, "n1", errors.New("no rule"))
+		})
+		r.after(5 * time.Minute)
+		r.expect("while it is refused", "n1", "w1", "w2", "w3")
+		r.expectEvents("n1 NodeDeletionHeld AbsenceUnconfirmed", "n1 DeletingNodeFailed")
+		if deletes := len(r.deletions()); deletes < 2 || deletes > 10 {
+			t.Errorf("%d attempts in five minutes, want a few", deletes)
+		}
+		node, err := r.cluster.CoreV1().Nodes().Get(t.Context(), "n1", metav1.GetOptions{})
+		if c := conditionOf(node, ConditionMissing); err != nil || c == nil || c.Reason != "DeleteFailed" {
+			t.Errorf("condition %v, error %v, want DeleteFailed", c, err)
+		}
+		refused = false
+		r.after(5 * time.Minute)
+		r.expect("afterwards", "w1", "w2", "w3")
+	})
+}
+
+func TestLyingCloudDeletesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var nodes []*corev1.Node
+		for _, name := range strings.FieldsSeq("a b c d e f g h i j k l m n o p q r s t") {
+			node := old(name, reports)
+			if name < "c" {
+				node = old(name)
+			}
+			nodes = append(nodes, node)
+		}
+		r := beginRemovals(t, usual, nodes...)
+		defer func() { r.stop() }()
+		r.change(func() {
+			for _, n := range nodes {
+				r.absent[n.Name] = true
+			}
+		})
+		r.after(4 * time.Hour)
+		if got := len(r.names()); got != len(nodes) {
+			t.Errorf("%d of %d Nodes are left", got, len(nodes))
+		}
+		if len(r.asked) > 4*60*20 {
+			t.Errorf("%d questions in four hours", len(r.asked))
+		}
+	})
+}
+
+func TestQuestionsAboutASilentNodeGetRare(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := beginRemovals(t, usual, aliveAnd(old("n1"))...)
+		defer func() { r.stop() }()
+		r.after(time.Hour)
+		if got := len(r.asked); got < 30 || got > 40 {
+			t.Errorf("%d questions in an hour, want about one in two minutes", got)
+		}
+	})
+}
+
+func TestShutdownIsShownAndNotWrittenAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := beginRemovals(t, usual, aliveAnd(old("n1"))...)
+		defer func() { r.stop() }()
+		r.change(func() { r.down["n1"] = true })
+		r.after(time.Hour)
+		has := func() bool {
+			node, err := r.cluster.CoreV1().Nodes().Get(t.Context(), "n1", metav1.GetOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == api.TaintNodeShutdown })
+		}
+		if !has() {
+			t.Error("no taint after an hour")
+		}
+		r.change(func() { r.down["n1"] = false })
+		r.after(3 * time.Minute)
+		if has() {
+			t.Error("the taint is still there although the instance runs")
+		}
+		if requests := withoutWatches(r.cluster.Actions()); len(requests) != 2+2 { // two of them are this test's own
+			t.Errorf("requests %v, want one write for each change", requests)
+		}
+	})
+}
+
+func withoutWatches(actions []clienttesting.Action) []string {
+	var verbs []string
+	for _, a := range actions {
+		if verb := a.GetVerb(); verb != "watch" && verb != "list" {
+			verbs = append(verbs, verb)
+		}
+	}
+	return verbs
+}
+
+func TestNewLeaderCountsAnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := beginRemovals(t, usual, aliveAnd(old("n1"))...)
+		defer func() { r.stop() }()
+		r.change(func() { r.absent["n1"] = true })
+		r.after(29 * time.Second)
+		r.stop()
+		r.start(usual)
+		r.after(29 * time.Second)
+		r.expect("29 s after the change of leaders", "n1", "w1", "w2", "w3")
+		r.after(3 * time.Second)
+		r.expect("3 s later", "w1", "w2", "w3")
+	})
+}
+
+func TestNodeThatIsDeletedByHandIsForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := beginRemovals(t, usual, aliveAnd(old("n1"))...)
+		defer func() { r.stop() }()
+		r.change(func() { r.absent["n1"] = true })
+		r.after(20 * time.Second)
+		if err := r.cluster.CoreV1().Nodes().Delete(t.Context(), "n1", metav1.DeleteOptions{Preconditions: &metav1.Preconditions{}}); err != nil {
+			t.Fatal(err)
+		}
+		r.after(time.Hour)
+		r.expectEvents("n1 NodeDeletionHeld AbsenceUnconfirmed")
+		if got := len(r.asked); got > 3 {
+			t.Errorf("%d questions about a Node that is gone", got)
+		}
+	})
+}
+
+func TestKubeletThatComesBackResets(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := beginRemovals(t, usual, aliveAnd(old("n1"))...)
+		defer func() { r.stop() }()
+		r.change(func() { r.absent["n1"] = true })
+		r.after(20 * time.Second)
+		r.update("n1", reports)
+		r.after(time.Second)
+		r.update("n1", ready(corev1.ConditionUnknown, time.Minute))
+		r.after(28 * time.Second)
+		r.expect("less than half a minute after it fell silent again", "n1", "w1", "w2", "w3")
+	})
+}

@@ -1,0 +1,300 @@
+package node
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// turn is what happens in one step of a walk.
+type turn string
+
+// The turns: what the cloud says of the Node in this step and of its witness,
+// and what happens to the Node before it.
+const (
+	isAbsent    turn = "absent"
+	isPresent   turn = "present"
+	isUnknown   turn = "error"
+	isUnwatched turn = "absent, witness fails"
+	isDenied    turn = "absent, witness denied"
+	speaksNow   turn = "Ready, then silent"
+	isNew       turn = "new UID"
+	isOther2    turn = "new provider ID"
+	inACrowd    turn = "absent, in a crowd"
+	leaderDies  turn = "new leader"
+)
+
+var turns = []turn{isAbsent, isPresent, isUnknown, isUnwatched, isDenied, speaksNow, isNew, isOther2, inACrowd, leaderDies}
+
+// trail is what an independent observer has seen of the Node since its evidence
+// last had to begin anew.
+type trail struct {
+	absences  []time.Time
+	lastWord  time.Time // of the candidate's last absence
+	confirmed time.Time // of the witness's last "present"
+	crowd     bool
+	denied    bool
+}
+
+// removalWorld is one Node with one witness and many others, from the first
+// look on.
+type removalWorld struct {
+	now     time.Time
+	node    *corev1.Node
+	memory  removalMemory
+	sighted sighting
+	known   map[string]bool
+	trail   trail
+	path    []turn
+	removed bool
+}
+
+func newRemovalWorld() *removalWorld {
+	return &removalWorld{now: noon, node: old("n1"), known: map[string]bool{}}
+}
+
+func (w *removalWorld) clone() *removalWorld {
+	c := *w
+	c.node = w.node.DeepCopy()
+	c.trail.absences = slices.Clone(w.trail.absences)
+	c.path = slices.Clone(w.path)
+	c.known = maps.Clone(w.known)
+	return &c
+}
+
+// happens changes the world before the step.
+func (w *removalWorld) happens(t turn) {
+	switch t {
+	case speaksNow:
+		w.node.Status.Conditions[0].Status = corev1.ConditionTrue
+		w.memory = w.decide(existence{}, lastLook{}).memory
+		w.node.Status.Conditions[0].Status = corev1.ConditionUnknown
+		w.trail = trail{denied: w.trail.denied}
+	case isNew:
+		w.node.UID += "x"
+		w.trail = trail{denied: w.trail.denied}
+	case isOther2:
+		w.node.Spec.ProviderID += "x"
+		w.trail = trail{denied: w.trail.denied}
+	case isAbsent, isPresent, isUnknown, isUnwatched, isDenied, inACrowd: // the cloud says so
+	case leaderDies:
+		w.memory, w.sighted, w.known = removalMemory{}, sighting{}, map[string]bool{}
+		w.trail = trail{}
+	}
+	w.trail.crowd = t == inACrowd
+}
+
+func (w *removalWorld) roster() roster {
+	members := []member{{node: w.node, said: w.memory.evidence.said, looked: true}}
+	members = append(members, member{node: old("w1", reports), looked: true, sighting: w.sighted})
+	for i := range 12 {
+		m := member{node: old(fmt.Sprintf("m%d", i), reports, providerID("q://1")), looked: true}
+		if w.trail.crowd && i < 5 {
+			m = member{node: old(fmt.Sprintf("m%d", i)), said: absent, looked: true}
+		}
+		members = append(members, m)
+	}
+	return roster{members: members, confirmed: w.known}
+}
+
+func (w *removalWorld) decide(a existence, last lastLook) removalPlan {
+	return decideRemoval(candidate{now: w.now, node: w.node, answer: a, memory: w.memory, roster: w.roster(), lastLook: last, limits: usual})
+}
+
+// answer is what the cloud says of the Node; a second passes.
+func (w *removalWorld) answer(t turn) existence {
+	a := existence{asked: w.now}
+	w.now = w.now.Add(time.Second)
+	switch t {
+	case isPresent:
+		a.presence = present
+		w.trail = trail{denied: w.trail.denied, crowd: w.trail.crowd}
+	case isUnknown:
+		a.failure = refusal{"CloudDenied", "because"}
+	case isAbsent, isUnwatched, isDenied, speaksNow, isNew, isOther2, inACrowd, leaderDies:
+		a.presence = absent
+		w.trail.absences = append(w.trail.absences, w.now)
+		w.trail.lastWord = w.now
+	}
+	return a
+}
+
+// hear is what the cloud says of the witness.
+func (w *removalWorld) hear(t turn) {
+	a := existence{asked: w.now}
+	w.now = w.now.Add(time.Second)
+	switch t {
+	case isUnwatched, isUnknown:
+		a.failure = refusal{"CloudDenied", "because"}
+	case isDenied:
+		a.presence = absent
+		w.trail.denied = true
+	case isAbsent, isPresent, speaksNow, isNew, isOther2, inACrowd, leaderDies:
+		a.presence = present
+		w.trail.confirmed, w.trail.denied = a.asked, false
+		w.known["p"] = true
+	}
+	w.sighted = w.sighted.with(a, w.now)
+}
+
+// step is one look, as the controller makes it, and the last look if it comes
+// to that.
+func (w *removalWorld) step(t *testing.T, what turn) {
+	t.Helper()
+	w.path = append(w.path, what)
+	w.happens(what)
+	p := w.decide(existence{}, lastLook{})
+	if p.do == askExistence {
+		p = w.decide(w.answer(what), lastLook{})
+	}
+	w.memory = p.memory
+	if p.do == lookLast {
+		p = w.last(t, what)
+	}
+	if w.removed {
+		return
+	}
+	if p.do == hold && (p.why == "" || p.memory.holding.reason == "") {
+		t.Errorf("%v: held without a why", w.path)
+	}
+	if p.after <= 0 {
+		t.Fatalf("%v: the silent Node is never looked at again after %v", w.path, p.do)
+	}
+	w.now = w.now.Add(p.after)
+}
+
+func (w *removalWorld) last(t *testing.T, what turn) removalPlan {
+	t.Helper()
+	last := lastLook{isOn: true}
+	var a existence
+	for range 50 {
+		p := w.decide(a, last)
+		a = existence{}
+		switch p.do {
+		case askExistence:
+			last.asked = true
+			a = w.answer(what)
+			continue
+		case askWitness:
+			last.questions++
+			w.memory = p.memory
+			w.hear(what)
+			continue
+		case remove:
+			w.removed = true
+			w.mayRemove(t)
+		case leave, hold, lookLast:
+		}
+		w.memory = p.memory
+		return p
+	}
+	t.Fatalf("%v: the last look does not end", w.path)
+	return removalPlan{}
+}
+
+// mayRemove is S1, told by somebody who does not know the rules' code.
+func (w *removalWorld) mayRemove(t *testing.T) {
+	t.Helper()
+	tr := w.trail
+	switch {
+	case w.node.Status.Conditions[0].Status == corev1.ConditionTrue:
+		t.Errorf("%v: removed while the kubelet reports", w.path)
+	case len(tr.absences) < usual.Absences+1:
+		t.Errorf("%v: removed after %d absences, the last look included", w.path, len(tr.absences))
+	case tr.lastWord.Sub(tr.absences[0]) < usual.AbsentFor:
+		t.Errorf("%v: removed after %v", w.path, tr.lastWord.Sub(tr.absences[0]))
+	case tr.confirmed.Before(tr.lastWord):
+		t.Errorf("%v: removed without a witness after the last absence", w.path)
+	case tr.denied:
+		t.Errorf("%v: removed while the cloud denies a Node that reports", w.path)
+	case tr.crowd && tr.lastWord.Sub(tr.absences[0]) < usual.CrowdAbsentFor:
+		t.Errorf("%v: removed from a crowd after %v", w.path, tr.lastWord.Sub(tr.absences[0]))
+	}
+}
+
+// TestRemovalWalk goes through all orders of what may happen to a silent Node,
+// and looks at each deletion whether it keeps S1. From wherever a walk has come
+// to, a Node that stays absent is deleted in the end.
+func TestRemovalWalk(t *testing.T) {
+	const depth = 4
+	walks := 0
+	var walk func(w *removalWorld, depth int)
+	walk = func(w *removalWorld, depth int) {
+		if t.Failed() || w.removed {
+			return
+		}
+		if depth == 0 {
+			walks++
+			w.ends(t)
+			return
+		}
+		for _, next := range turns {
+			c := w.clone()
+			c.step(t, next)
+			walk(c, depth-1)
+		}
+	}
+	walk(newRemovalWorld(), depth)
+	if walks < 5000 {
+		t.Errorf("only %d walks", walks)
+	}
+}
+
+// ends lets the cloud say the truth about a Node that is gone.
+func (w *removalWorld) ends(t *testing.T) {
+	t.Helper()
+	const bound = 20 // of looks
+	began := w.now
+	for range bound {
+		w.step(t, isAbsent)
+		if w.removed {
+			return
+		}
+	}
+	t.Errorf("%v: not deleted after %d looks in %v: %s", short(w.path), bound, w.now.Sub(began), w.memory.holding.reason)
+}
+
+func short(path []turn) string {
+	var words []string
+	for _, t := range path[:min(len(path), 12)] {
+		words = append(words, string(t))
+	}
+	return strings.Join(words, "; ")
+}
+
+// TestWhatNeverEndsInADeletion repeats one turn for an hour.
+func TestWhatNeverEndsInADeletion(t *testing.T) {
+	for _, tt := range []struct {
+		turns   []turn
+		removed bool
+	}{
+		{turns: []turn{isPresent}},
+		{turns: []turn{isUnknown}},
+		{turns: []turn{isUnwatched}},
+		{turns: []turn{isDenied}},
+		{turns: []turn{isAbsent, isPresent}},
+		{turns: []turn{isAbsent, isAbsent, isPresent}},
+		{turns: []turn{isAbsent, speaksNow}},
+		{turns: []turn{isAbsent, isNew}},
+		{turns: []turn{isAbsent, isOther2}},
+		{turns: []turn{isAbsent, leaderDies}},
+		{turns: []turn{isAbsent}, removed: true},
+		{turns: []turn{isAbsent, isUnknown}, removed: true},
+		{turns: []turn{inACrowd}, removed: true},
+	} {
+		t.Run(fmt.Sprint(tt.turns), func(t *testing.T) {
+			w := newRemovalWorld()
+			for n := 0; w.now.Before(noon.Add(time.Hour)) && !w.removed; n++ {
+				w.step(t, tt.turns[n%len(tt.turns)])
+			}
+			if w.removed != tt.removed {
+				t.Errorf("removed: %v, after %v", w.removed, w.now.Sub(noon))
+			}
+		})
+	}
+}
