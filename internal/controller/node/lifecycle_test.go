@@ -274,7 +274,7 @@ func TestDeletionThatIsRefusedIsShownOnce(t *testing.T) {
 func TestLyingCloudDeletesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var nodes []*corev1.Node
-		for _, name := range strings.FieldsSeq("a b c d e f g h i j k l m n o p q r s t") {
+		for name := range strings.FieldsSeq("a b c d e f g h i j k l m n o p q r s t") {
 			node := old(name, reports)
 			if name < "c" {
 				node = old(name)
