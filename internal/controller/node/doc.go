@@ -13,8 +13,19 @@
 // the addresses. What is lost with the process is how long a Node has waited
 // and which events have been recorded; both start anew.
 //
+// There are two controllers, each with upstream's name, a queue and a rhythm of
+// its own. Controller initialises Nodes and keeps them in step. Lifecycle
+// removes those whose instances are gone and taints those whose instances are
+// shut down; it observes in lifecycle_look.go, decides in rules_remove.go, and
+// remembers only what the cloud has said, which a new leader asks for again. A
+// crash around a deletion leaves a Node that is deleted or that is not.
+//
 // Rules: rules_initialize.go releases a Node; rules_step.go follows the cloud
 // afterwards; rules_addresses.go and rules_labels.go say what a Node's addresses
-// and labels should be; rules_wait.go says what a waiting Node shows. Every
-// message stands in events.go.
+// and labels should be; rules_wait.go says what a waiting Node shows.
+// rules_remove.go lists what keeps a Node from being deleted; beside it,
+// rules_silence.go, rules_evidence.go, rules_witness.go and rules_crowd.go hold
+// one part each, rules_hold.go says what such a Node shows, and
+// rules_shutdown.go keeps the taint. Every message stands in events.go and
+// events_lifecycle.go.
 package node
