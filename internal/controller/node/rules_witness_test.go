@@ -39,6 +39,13 @@ func TestCrowd(t *testing.T) {
 			}(), want: waits("TooManyAbsent", time.Minute),
 		},
 		{
+			name: "CandidateItselfCounts", memory: complete, roster: func() roster {
+				r := crowdOf(3, 10)
+				r.members = append(r.members, member{node: n1, looked: true}) // as its last look is not remembered yet
+				return r
+			}(), want: waits("TooManyAbsent", time.Minute),
+		},
+		{
 			name: "NodesOfAnotherProviderDoNot", memory: complete, roster: crowdOf(40, 80, providerID("q://1")),
 			want: removal{Do: lookLast, Why: onWard, After: next},
 		},
