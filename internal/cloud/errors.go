@@ -26,6 +26,8 @@ const (
 	Failed         Kind = "Failed"         // an error that nobody could classify
 	NotFound       Kind = "NotFound"       // the cloud knows no such instance
 	NotImplemented Kind = "NotImplemented" // the provider does not offer this
+	Elsewhere      Kind = "Elsewhere"      // somebody else does this for the provider
+	Pending        Kind = "Pending"        // the provider asks to be called again, see RetryAfter
 	Throttled      Kind = "Throttled"      // the quota of the cloud is used up
 	Denied         Kind = "Denied"         // credentials or permissions
 	Invalid        Kind = "Invalid"        // the cloud will never accept this
@@ -64,7 +66,9 @@ func KindOf(err error) Kind {
 	return Failed
 }
 
-func retryAfter(err error) time.Duration {
+// RetryAfter is how long to wait before the same call is made again, 0 where
+// neither the cloud nor the provider has said.
+func RetryAfter(err error) time.Duration {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.RetryAfter
 	}
@@ -92,6 +96,8 @@ func classify(err error, own provider.Classification) (kind Kind, pause time.Dur
 		return NotFound, pause
 	case is(err, cloudprovider.NotImplemented):
 		return NotImplemented, pause
+	case is(err, cloudprovider.ImplementedElsewhere):
+		return Elsewhere, pause
 	case is(err, context.Canceled):
 		return Canceled, pause
 	}
@@ -101,7 +107,11 @@ func classify(err error, own provider.Classification) (kind Kind, pause time.Dur
 	if is(err, context.DeadlineExceeded) {
 		return TimedOut, pause
 	}
-	return looksLike(err), pause
+	kind = looksLike(err)
+	if kind == Failed && pause > 0 {
+		kind = Pending
+	}
+	return kind, pause
 }
 
 // looksLike classifies by the words that clouds use for a used up quota, which

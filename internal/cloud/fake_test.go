@@ -16,9 +16,14 @@ import (
 type vendor struct {
 	cloudprovider.Interface // the rest is not called
 
-	v2    cloudprovider.InstancesV2
-	v1    cloudprovider.Instances
-	zones cloudprovider.Zones
+	v2       cloudprovider.InstancesV2
+	v1       cloudprovider.Instances
+	zones    cloudprovider.Zones
+	balancer cloudprovider.LoadBalancer
+}
+
+func (v vendor) LoadBalancer() (cloudprovider.LoadBalancer, bool) {
+	return v.balancer, v.balancer != nil
 }
 
 func (v vendor) ProviderName() string                           { return "p" }

@@ -143,7 +143,7 @@ func (f *flights[T]) fly(ctx context.Context, call string, current *flight[T], q
 // for the cloud's quota.
 func (f *flight[T]) late(call string, after time.Duration) error {
 	if quota := f.progress.get(); quota != nil {
-		return &Error{Call: call, Kind: Throttled, RetryAfter: retryAfter(quota), Err: quota}
+		return &Error{Call: call, Kind: Throttled, RetryAfter: RetryAfter(quota), Err: quota}
 	}
 	return &Error{Call: call, Kind: Slow, Err: fmt.Errorf("%w after %v; the call is still under way", errSlow, after.Round(time.Second))}
 }

@@ -21,6 +21,11 @@ type Config struct {
 	// ReadTimeout is the deadline of a call that changes nothing; 0 means five
 	// minutes. It is long since existing providers retry inside.
 	ReadTimeout time.Duration
+	// ChangeTimeout is the deadline of a call that changes the cloud; 0 means a
+	// quarter of an hour, since existing providers wait inside for minutes.
+	ChangeTimeout time.Duration
+	// ClusterName is what the provider tells this cluster's load balancers by.
+	ClusterName string
 	// Patience is how long a caller waits before it is let go with Slow; 0
 	// means half a minute.
 	Patience time.Duration
@@ -39,6 +44,7 @@ type Gateway struct {
 	pace        pace
 	damage      *damage
 	instances   *Instances
+	balancers   *LoadBalancers
 }
 
 // New resolves what the provider offers, once: accessors of existing providers
@@ -47,6 +53,9 @@ type Gateway struct {
 func New(ctx context.Context, p cloudprovider.Interface, cfg Config) (*Gateway, error) {
 	if cfg.ReadTimeout == 0 {
 		cfg.ReadTimeout = 5 * time.Minute
+	}
+	if cfg.ChangeTimeout == 0 {
+		cfg.ChangeTimeout = 15 * time.Minute
 	}
 	if cfg.Patience == 0 {
 		cfg.Patience = 30 * time.Second
@@ -63,11 +72,17 @@ func New(ctx context.Context, p cloudprovider.Interface, cfg Config) (*Gateway, 
 	if err := resolve(ctx, "instances", func() { g.instances = newInstances(g, p, cfg.Patience) }); err != nil {
 		return nil, err
 	}
+	if err := resolve(ctx, "load balancers", func() { g.balancers = newLoadBalancers(g, p, cfg) }); err != nil {
+		return nil, err
+	}
 	return g, nil
 }
 
 // Instances returns the provider's instances, nil if it offers none.
 func (g *Gateway) Instances() *Instances { return g.instances }
+
+// LoadBalancers returns the provider's load balancers, nil if it offers none.
+func (g *Gateway) LoadBalancers() *LoadBalancers { return g.balancers }
 
 // Damaged delivers the reason, at most once, why this process should be
 // restarted: the provider's state in memory can no longer be trusted.
@@ -120,7 +135,7 @@ func read[T any](ctx context.Context, g *Gateway, call string, f func(context.Co
 			return none, &Error{Call: call, Kind: Canceled, Err: err}
 		}
 		progress.set(nil)
-		value, err := once(ctx, g, call, f)
+		value, err := once(ctx, g, call, g.readTimeout, f)
 		if KindOf(err) != Throttled || try == throttledTries {
 			return value, err
 		}
@@ -136,11 +151,11 @@ var (
 )
 
 // once makes one call: with a deadline, recovered, classified, measured.
-func once[T any](ctx context.Context, g *Gateway, call string, f func(context.Context) (T, error)) (value T, err error) {
+func once[T any](ctx context.Context, g *Gateway, call string, timeout time.Duration, f func(context.Context) (T, error)) (value T, err error) {
 	started := g.clock.Now()
-	limited, cancel := context.WithTimeout(ctx, g.readTimeout)
+	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	returned := g.damage.watch(call, g.readTimeout)
+	returned := g.damage.watch(call, timeout)
 	err = &Error{Call: call, Kind: Panicked, Err: errEnded}
 	defer func() {
 		if value := recover(); value != nil {
@@ -188,11 +203,11 @@ func (g *Gateway) settle(ctx context.Context, call string, started time.Time, er
 	klog.FromContext(ctx).V(4).Info("Called the cloud", "call", call, "took", took, "err", err)
 	switch KindOf(err) {
 	case Throttled:
-		g.pace.throttled(started, retryAfter(err))
-	case Succeeded, Failed, NotFound, NotImplemented, Invalid, NoAnswer:
+		g.pace.throttled(started, RetryAfter(err))
+	case Succeeded, Failed, NotFound, NotImplemented, Elsewhere, Pending, Invalid, NoAnswer:
 		g.pace.succeeded()
 	case Unavailable:
-		g.pace.unavailable(retryAfter(err))
+		g.pace.unavailable(RetryAfter(err))
 	case Slow, TimedOut, Panicked, Canceled, Denied:
 		// Nothing was learnt of the quota.
 	}

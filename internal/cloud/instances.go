@@ -102,7 +102,7 @@ func (i *Instances) Refresh(ctx context.Context, nodes []*corev1.Node) []Answer 
 		return answers
 	case Throttled, Denied, Unavailable, Slow, Canceled:
 		return slices.Repeat([]Answer{{Err: err}}, len(nodes))
-	case Failed, NotFound, NotImplemented, Invalid, TimedOut, Panicked, NoAnswer:
+	case Failed, NotFound, NotImplemented, Elsewhere, Pending, Invalid, TimedOut, Panicked, NoAnswer:
 		// One node of the batch may be what the cloud or the provider cannot
 		// cope with; the others must not suffer for it.
 	}

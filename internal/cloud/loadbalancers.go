@@ -1,0 +1,149 @@
+package cloud
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	cloudprovider "k8s.io/cloud-provider"
+
+	"github.com/fairlead-k8s/fairlead/provider"
+)
+
+// LoadBalancers are the provider's load balancers. Calls about one Service
+// never overlap, also where one has outlived its deadline.
+type LoadBalancers struct {
+	gateway     *Gateway
+	theirs      cloudprovider.LoadBalancer
+	clusterName string
+	concurrency int
+	lookups     flights[lookup]
+	changes     changes
+}
+
+// lookup is the answer of GetLoadBalancer.
+type lookup struct {
+	status *corev1.LoadBalancerStatus
+	exists bool
+}
+
+// newLoadBalancers returns nil if the provider offers none.
+func newLoadBalancers(g *Gateway, p cloudprovider.Interface, cfg Config) *LoadBalancers {
+	theirs := offered(p.LoadBalancer())
+	if theirs == nil {
+		return nil
+	}
+	l := &LoadBalancers{
+		gateway:     g,
+		theirs:      theirs,
+		clusterName: cfg.ClusterName,
+		concurrency: 1,
+		lookups:     flights[lookup]{clock: g.clock, patience: cfg.Patience},
+		changes:     changes{gateway: g, timeout: cfg.ChangeTimeout},
+	}
+	if c, ok := theirs.(provider.ConcurrentLoadBalancer); ok {
+		l.concurrency = max(c.MaxConcurrentServices(), 1)
+	}
+	return l
+}
+
+// Concurrency is for how many Services the provider may be called at once.
+func (l *LoadBalancers) Concurrency() int { return l.concurrency }
+
+// Exists asks whether the Service has a load balancer.
+func (l *LoadBalancers) Exists(ctx context.Context, service *corev1.Service) (bool, error) {
+	const call = "GetLoadBalancer"
+	found, err := l.lookups.ask(ctx, call, string(service.UID), func(ctx context.Context) (lookup, error) {
+		return read(urgently(ctx), l.gateway, call, func(ctx context.Context) (lookup, error) {
+			status, exists, err := l.theirs.GetLoadBalancer(ctx, l.clusterName, service.DeepCopy())
+			return lookup{status, exists}, err
+		})
+	})
+	return found.exists, err
+}
+
+var errNoStatus = errors.New("service status returned by EnsureLoadBalancer is nil")
+
+// Ensure creates the Service's load balancer, or brings it in line. The nodes
+// are shared with other calls, the list is not.
+func (l *LoadBalancers) Ensure(ctx context.Context, service *corev1.Service, nodes []*corev1.Node) (*corev1.LoadBalancerStatus, error) {
+	const call = "EnsureLoadBalancer"
+	var status *corev1.LoadBalancerStatus
+	err := l.changes.make(urgently(ctx), call, key(service), func(ctx context.Context) error {
+		theirs, err := l.theirs.EnsureLoadBalancer(ctx, l.clusterName, service.DeepCopy(), slices.Clone(nodes))
+		if err == nil && theirs == nil {
+			err = errNoStatus
+		}
+		status = theirs.DeepCopy()
+		return err
+	})
+	if err != nil {
+		return nil, err // A call that has not returned may still write status.
+	}
+	return status, nil
+}
+
+// Update brings the backends of the Service's load balancer in line.
+func (l *LoadBalancers) Update(ctx context.Context, service *corev1.Service, nodes []*corev1.Node) error {
+	return l.changes.make(ctx, "UpdateLoadBalancer", key(service), func(ctx context.Context) error {
+		return l.theirs.UpdateLoadBalancer(ctx, l.clusterName, service.DeepCopy(), slices.Clone(nodes))
+	})
+}
+
+// Delete deletes the Service's load balancer, if there is one.
+func (l *LoadBalancers) Delete(ctx context.Context, service *corev1.Service) error {
+	return l.changes.make(urgently(ctx), "EnsureLoadBalancerDeleted", key(service), func(ctx context.Context) error {
+		return l.theirs.EnsureLoadBalancerDeleted(ctx, l.clusterName, service.DeepCopy())
+	})
+}
+
+// key is the Service's name and not its UID: a Service that was recreated under
+// its name may mean the same load balancer to the provider.
+func key(service *corev1.Service) string {
+	return types.NamespacedName{Namespace: service.Namespace, Name: service.Name}.String()
+}
+
+// maxStuck bounds the changes that have outlived their deadline.
+const maxStuck = 16
+
+// changes are calls that change the cloud, by key. One that outlives its
+// deadline keeps its key occupied until it really returns (S3).
+type changes struct {
+	gateway *Gateway
+	timeout time.Duration
+	ledger  ledger
+}
+
+// make makes a change and returns when it has returned, or some time after its
+// deadline.
+func (c *changes) make(ctx context.Context, call, key string, f func(context.Context) error) error {
+	if err := c.ledger.enter(key, call, c.gateway.clock.Now()); err != nil {
+		return &Error{Call: call, Kind: Slow, Err: err}
+	}
+	if err := c.gateway.pace.wait(ctx, urgencyOf(ctx)); err != nil {
+		c.ledger.leave(key)
+		return &Error{Call: call, Kind: Canceled, Err: err}
+	}
+	done := make(chan error, 1)
+	go func() {
+		err := error(&Error{Call: call, Kind: Panicked, Err: errEnded})
+		defer func() {
+			c.ledger.leave(key)
+			done <- err
+		}()
+		_, err = once(ctx, c.gateway, call, c.timeout, func(ctx context.Context) (struct{}, error) { return struct{}{}, f(ctx) })
+	}()
+	overdue := time.NewTimer(c.timeout + grace)
+	defer overdue.Stop()
+	select {
+	case err := <-done:
+		return err
+	case <-overdue.C:
+		c.ledger.strand(key)
+		return &Error{Call: call, Kind: TimedOut, Err: fmt.Errorf("the call has not returned %v after its deadline of %v", grace, c.timeout)}
+	}
+}

@@ -1,0 +1,205 @@
+package cloud
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	cloudprovider "k8s.io/cloud-provider"
+	"k8s.io/cloud-provider/api"
+
+	"github.com/fairlead-k8s/fairlead/provider"
+)
+
+// balancer is a LoadBalancer whose changes are made by calling itself.
+type balancer func(ctx context.Context, call string, service *corev1.Service, nodes []*corev1.Node) (*corev1.LoadBalancerStatus, error)
+
+func (balancer) GetLoadBalancerName(context.Context, string, *corev1.Service) string { return "lb" }
+
+func (b balancer) GetLoadBalancer(ctx context.Context, cluster string, service *corev1.Service) (*corev1.LoadBalancerStatus, bool, error) {
+	status, err := b(ctx, "Get "+cluster, service, nil)
+	return status, status != nil, err
+}
+
+func (b balancer) EnsureLoadBalancer(ctx context.Context, cluster string, service *corev1.Service, nodes []*corev1.Node) (*corev1.LoadBalancerStatus, error) {
+	return b(ctx, "Ensure "+cluster, service, nodes)
+}
+
+func (b balancer) UpdateLoadBalancer(ctx context.Context, cluster string, service *corev1.Service, nodes []*corev1.Node) error {
+	_, err := b(ctx, "Update "+cluster, service, nodes)
+	return err
+}
+
+func (b balancer) EnsureLoadBalancerDeleted(ctx context.Context, cluster string, service *corev1.Service) error {
+	_, err := b(ctx, "Delete "+cluster, service, nil)
+	return err
+}
+
+// manyAtOnce is a balancer that is safe for calls about several Services.
+type manyAtOnce struct{ balancer }
+
+func (manyAtOnce) MaxConcurrentServices() int { return 10 }
+
+var _ provider.ConcurrentLoadBalancer = manyAtOnce{}
+
+func service(name string) *corev1.Service {
+	return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID("uid-" + name)}}
+}
+
+func balancers(t *testing.T, b cloudprovider.LoadBalancer, cfg Config) *LoadBalancers {
+	t.Helper()
+	cfg.ClusterName = "c1"
+	return gateway(t, vendor{balancer: b}, cfg).LoadBalancers()
+}
+
+func TestLoadBalancerCalls(t *testing.T) {
+	var calls []string
+	status := &corev1.LoadBalancerStatus{Ingress: []corev1.LoadBalancerIngress{{IP: "127.64.0.1"}}}
+	l := balancers(t, balancer(func(_ context.Context, call string, s *corev1.Service, nodes []*corev1.Node) (*corev1.LoadBalancerStatus, error) {
+		calls = append(calls, fmt.Sprint(call, " ", s.Name, " ", len(nodes)))
+		s.Name = "changed"
+		if nodes != nil {
+			nodes[0] = nil
+		}
+		return status, nil
+	}), Config{})
+	s, nodes := service("s"), []*corev1.Node{node("a")}
+	if exists, err := l.Exists(t.Context(), s); err != nil || !exists {
+		t.Errorf("exists = %v, %v", exists, err)
+	}
+	got, err := l.Ensure(t.Context(), s, nodes)
+	if err != nil || got == status {
+		t.Errorf("status %p of the provider's %p, error %v, want a copy", got, status, err)
+	}
+	if diff := cmp.Diff(status, got); diff != "" {
+		t.Errorf("status (-want +got):\n%s", diff)
+	}
+	if err := l.Update(t.Context(), s, nodes); err != nil {
+		t.Error(err)
+	}
+	if err := l.Delete(t.Context(), s); err != nil {
+		t.Error(err)
+	}
+	if diff := cmp.Diff([]string{"Get c1 s 0", "Ensure c1 s 1", "Update c1 s 1", "Delete c1 s 0"}, calls); diff != "" {
+		t.Errorf("calls (-want +got):\n%s", diff)
+	}
+	if s.Name != "s" || nodes[0] == nil {
+		t.Error("the provider has changed what belongs to the caller")
+	}
+}
+
+func TestLoadBalancerConcurrencyIsDeclared(t *testing.T) {
+	answer := balancer(func(context.Context, string, *corev1.Service, []*corev1.Node) (*corev1.LoadBalancerStatus, error) {
+		return nil, nil
+	})
+	if got := balancers(t, answer, Config{}).Concurrency(); got != 1 {
+		t.Errorf("concurrency %d of a provider that says nothing, want 1", got)
+	}
+	if got := balancers(t, manyAtOnce{answer}, Config{}).Concurrency(); got != 10 {
+		t.Errorf("concurrency %d, want the declared 10", got)
+	}
+	if gateway(t, vendor{}, Config{}).LoadBalancers() != nil {
+		t.Error("load balancers of a provider that offers none")
+	}
+}
+
+func TestKindOfALoadBalancersError(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		err   error
+		kind  Kind
+		pause time.Duration
+	}{
+		{"NilStatusIsAFailure", nil, Failed, 0},
+		{"ImplementedElsewhere", cloudprovider.ImplementedElsewhere, Elsewhere, 0},
+		{"WrappedToo", fmt.Errorf("a: %w", cloudprovider.ImplementedElsewhere), Elsewhere, 0},
+		{"RetryError", fmt.Errorf("a: %w", api.NewRetryError("later", time.Minute)), Pending, time.Minute},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			l := balancers(t, balancer(func(context.Context, string, *corev1.Service, []*corev1.Node) (*corev1.LoadBalancerStatus, error) {
+				return nil, tt.err
+			}), Config{})
+			_, err := l.Ensure(t.Context(), service("s"), nil)
+			if KindOf(err) != tt.kind || RetryAfter(err) != tt.pause {
+				t.Errorf("kind %v, pause %v of %v, want %v and %v", KindOf(err), RetryAfter(err), err, tt.kind, tt.pause)
+			}
+		})
+	}
+}
+
+func TestChangeThatDoesNotReturnKeepsItsService(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		calls := 0
+		l := balancers(t, balancer(func(context.Context, string, *corev1.Service, []*corev1.Node) (*corev1.LoadBalancerStatus, error) {
+			calls++
+			time.Sleep(time.Hour) // It does not look at its context.
+			return nil, nil
+		}), Config{ChangeTimeout: time.Minute})
+		began := time.Now()
+		if err := l.Update(t.Context(), service("s"), nil); KindOf(err) != TimedOut {
+			t.Errorf("error %v, want %v", err, TimedOut)
+		}
+		if waited := time.Since(began); waited != time.Minute+grace {
+			t.Errorf("let go after %v", waited)
+		}
+		if err := l.Delete(t.Context(), service("s")); KindOf(err) != Slow {
+			t.Errorf("error %v, want the other change to be refused", err)
+		}
+		if calls != 1 {
+			t.Errorf("%d calls about one Service overlap", calls)
+		}
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		if err := l.Delete(t.Context(), service("s")); KindOf(err) != TimedOut || calls != 2 {
+			t.Errorf("error %v after %d calls, want a second call once the first has returned", err, calls)
+		}
+		time.Sleep(time.Hour)
+	})
+}
+
+func TestChangesThatDoNotReturnAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := balancers(t, balancer(func(context.Context, string, *corev1.Service, []*corev1.Node) (*corev1.LoadBalancerStatus, error) {
+			time.Sleep(time.Hour)
+			return nil, nil
+		}), Config{ChangeTimeout: time.Second})
+		for n := range maxStuck {
+			if err := l.Update(t.Context(), service(strconv.Itoa(n)), nil); KindOf(err) != TimedOut {
+				t.Fatalf("call %d: %v", n, err)
+			}
+		}
+		if err := l.Update(t.Context(), service("more"), nil); KindOf(err) != Slow {
+			t.Errorf("error %v, want no further call", err)
+		}
+		time.Sleep(2 * time.Hour)
+		synctest.Wait()
+		if err := l.Update(t.Context(), service("more"), nil); KindOf(err) != TimedOut {
+			t.Errorf("error %v, want a call once the others have returned", err)
+		}
+		time.Sleep(2 * time.Hour)
+	})
+}
+
+func TestChangeThatPanicsIsAnErrorAndFreesItsService(t *testing.T) {
+	panics := true
+	l := balancers(t, balancer(func(context.Context, string, *corev1.Service, []*corev1.Node) (*corev1.LoadBalancerStatus, error) {
+		if panics {
+			panic("no")
+		}
+		return &corev1.LoadBalancerStatus{}, nil
+	}), Config{})
+	if err := l.Delete(t.Context(), service("s")); KindOf(err) != Panicked {
+		t.Errorf("error %v, want %v", err, Panicked)
+	}
+	panics = false
+	if err := l.Delete(t.Context(), service("s")); err != nil {
+		t.Error(err)
+	}
+}
