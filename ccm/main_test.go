@@ -39,7 +39,8 @@ func (*cloud) HasClusterID() bool { return true }
 
 func (*cloud) InstancesV2() (cloudprovider.InstancesV2, bool) { return nil, false }
 
-func (*cloud) Instances() (cloudprovider.Instances, bool) { return nil, false }
+func (*cloud) Instances() (cloudprovider.Instances, bool)       { return nil, false }
+func (*cloud) LoadBalancer() (cloudprovider.LoadBalancer, bool) { return nil, false }
 
 func (c *cloud) Initialize(cloudprovider.ControllerClientBuilder, <-chan struct{}) {
 	fmt.Println("initialising")

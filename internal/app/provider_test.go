@@ -29,7 +29,8 @@ func (f *fakeCloud) InstancesV2() (cloudprovider.InstancesV2, bool) {
 	return f.instances, f.instances != nil
 }
 
-func (f *fakeCloud) Instances() (cloudprovider.Instances, bool) { return nil, false }
+func (f *fakeCloud) Instances() (cloudprovider.Instances, bool)       { return nil, false }
+func (f *fakeCloud) LoadBalancer() (cloudprovider.LoadBalancer, bool) { return nil, false }
 
 func (f *fakeCloud) HasClusterID() bool { return !f.untagged }
 

@@ -189,6 +189,19 @@ func TestNodeOfATerminatedInstanceGoes(t *testing.T) {
 	})
 }
 
+func TestNodeWhoseInstanceIsFoundAgainStays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := beginRemovals(t, usual, aliveAnd(old("n1"))...)
+		defer func() { r.stop() }()
+		r.change(func() { r.absent["n1"] = true })
+		r.after(20 * time.Second)
+		r.change(func() { r.absent["n1"] = false })
+		r.after(time.Hour)
+		r.expect("after an hour", "n1", "w1", "w2", "w3")
+		r.expectEvents("n1 NodeDeletionHeld AbsenceUnconfirmed", "n1 NodeDeletionCanceled")
+	})
+}
+
 func TestNodeThatReportsIsNotAskedAbout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := beginRemovals(t, usual, aliveAnd(old("n1", reports))...)

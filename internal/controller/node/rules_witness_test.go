@@ -135,6 +135,7 @@ func TestWitness(t *testing.T) {
 		},
 		{name: "DeniedNodeThatReportsHoldsAll", roster: rosterOf(witness("w1", present, 0), witness("w2", present, 0), witness("w3", absent, 0)), want: holds("CloudContradictsKubelet")},
 		{name: "DeniedNodeIsAskedAboutAgainFirst", roster: rosterOf(unasked("w1"), witness("w3", absent, time.Second)), want: asksAbout("w3")},
+		{name: "OneOfThemIsEnoughToAskAbout", roster: rosterOf(witness("w2", absent, 0), witness("w3", absent, time.Second)), want: holds("CloudContradictsKubelet")},
 		{
 			name: "DeniedNodeThatHasFallenSilentIsNoContradiction", roster: rosterOf(
 				witness("w1", present, 0), witness("w2", present, 0), witness("w3", absent, 0, ready(corev1.ConditionUnknown, 0))),
@@ -213,4 +214,15 @@ func TestOrdinaryLookKnowsOfAContradiction(t *testing.T) {
 			}(), want: removal{Do: leave, Why: "the last look has been in vain", After: 20 * time.Second},
 		},
 	})
+}
+
+func TestSightingRemembersTheFirstDenial(t *testing.T) {
+	at := func(m int) time.Time { return noon.Add(time.Duration(m) * time.Minute) }
+	s := sighting{}.with(said(absent), at(1)).with(fails("CloudDenied"), at(2)).with(said(absent), at(3))
+	if s.said != absent || !s.since.Equal(at(1)) || !s.tried.Equal(at(3)) {
+		t.Errorf("%+v, want to be absent since the first denial", s)
+	}
+	if s = s.with(said(present), at(4)).with(said(absent), at(5)); !s.since.Equal(at(5)) {
+		t.Errorf("%+v, want to be absent since the denial after the last sight", s)
+	}
 }
