@@ -31,3 +31,10 @@ func (r *Recorder) Node(node *corev1.Node, eventType, reason, message string) {
 	// events rely on apiVersion v1.
 	r.recorder.Event(&corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID}, eventType, reason, message)
 }
+
+// Service records an event on the Service, as Node does on a Node.
+func (r *Recorder) Service(service *corev1.Service, eventType, reason, message string) {
+	r.recorder.Event(&corev1.ObjectReference{
+		APIVersion: "v1", Kind: "Service", Namespace: service.Namespace, Name: service.Name, UID: service.UID, ResourceVersion: service.ResourceVersion,
+	}, eventType, reason, message)
+}

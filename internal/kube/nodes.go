@@ -105,7 +105,7 @@ func (n *Nodes) PatchStatus(ctx context.Context, name string, p NodeStatusPatch)
 // and the same resourceVersion. IsStale tells whether an error means that it
 // was not.
 func (n *Nodes) Delete(ctx context.Context, node *corev1.Node) error {
-	return n.write(ctx, "delete", node.Name, func(ctx context.Context) error {
+	return write(ctx, "delete node "+node.Name, func(ctx context.Context) error {
 		return n.client.Delete(ctx, node.Name, metav1.DeleteOptions{
 			Preconditions: &metav1.Preconditions{UID: &node.UID, ResourceVersion: &node.ResourceVersion},
 		})
@@ -235,17 +235,13 @@ func (p NodeStatusPatch) body() object {
 	return object{"metadata": object{"uid": p.UID}, "status": status}
 }
 
-// writeTimeout bounds a write. It is longer than a process that ends waits for
-// one: who cannot say whether a write is over must not give its lease back.
-const writeTimeout = 30 * time.Second
-
 func (n *Nodes) patch(ctx context.Context, name string, kind types.PatchType, body any, subresources ...string) (*corev1.Node, error) {
 	data, err := json.Marshal(body)
 	if err != nil {
 		return nil, fmt.Errorf("encode patch of node %s: %w", name, err)
 	}
 	var node *corev1.Node
-	err = n.write(ctx, "patch", name, func(ctx context.Context) error {
+	err = write(ctx, "patch node "+name, func(ctx context.Context) error {
 		var err error
 		node, err = n.client.Patch(ctx, name, kind, data, metav1.PatchOptions{}, subresources...)
 		return err
@@ -255,20 +251,4 @@ func (n *Nodes) patch(ctx context.Context, name string, kind types.PatchType, bo
 	}
 	n.newest.Mutation(node)
 	return node, nil
-}
-
-// write does not begin once the context has ended, and is not cut short by its
-// end: a request that is given up here may still be under way in the API
-// server, while another replica writes the same Node (S7).
-func (*Nodes) write(ctx context.Context, verb, name string, request func(context.Context) error) error {
-	err := context.Cause(ctx)
-	if err == nil {
-		limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
-		defer cancel()
-		err = request(limited)
-	}
-	if err != nil {
-		return fmt.Errorf("%s node %s: %w", verb, name, err)
-	}
-	return nil
 }

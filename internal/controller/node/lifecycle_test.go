@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -27,9 +28,11 @@ import (
 type removals struct {
 	t       *testing.T
 	cluster *fake.Clientset
+	tested  *Lifecycle
 	stop    func()
 
 	mu      sync.Mutex
+	busy    map[string]bool // who is asked about now; guarded by mu
 	absent  map[string]bool // names, as the cloud says; guarded by mu
 	down    map[string]bool // guarded by mu
 	failure error           // of the cloud; guarded by mu
@@ -37,12 +40,21 @@ type removals struct {
 	events  []string        // guarded by mu
 }
 
-// Existence is the cloud.
+// Existence is the cloud. It takes its time.
 func (r *removals) Existence(_ context.Context, node *corev1.Node) (cloud.Sighting, error) {
+	asked := time.Now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.asked = append(r.asked, node.Name)
-	return cloud.Sighting{Present: !r.absent[node.Name], Asked: time.Now()}, r.failure
+	r.asked = append(r.asked, node.Name+" "+node.Spec.ProviderID)
+	if r.busy[node.Name] {
+		r.t.Errorf("two questions about %s at once", node.Name)
+	}
+	r.busy[node.Name] = true
+	r.mu.Unlock()
+	time.Sleep(100 * time.Millisecond)
+	r.mu.Lock()
+	delete(r.busy, node.Name)
+	return cloud.Sighting{Present: !r.absent[node.Name], Asked: asked}, r.failure
 }
 
 // Shutdown is the cloud.
@@ -71,7 +83,7 @@ func (r *removals) change(f func()) {
 // beginRemovals runs a controller on a cluster of these Nodes.
 func beginRemovals(t *testing.T, limits Limits, nodes ...*corev1.Node) *removals {
 	t.Helper()
-	r := &removals{t: t, absent: map[string]bool{}, down: map[string]bool{}}
+	r := &removals{t: t, absent: map[string]bool{}, busy: map[string]bool{}, down: map[string]bool{}}
 	var objects []runtime.Object
 	for _, n := range nodes {
 		n.ResourceVersion = "7"
@@ -87,7 +99,7 @@ func (r *removals) start(limits Limits) {
 	ctx, cancel := context.WithCancel(r.t.Context())
 	informers := kube.NewInformerFactory(r.cluster, 0)
 	informer := informers.Core().V1().Nodes()
-	l := NewLifecycle(LifecycleDeps{
+	r.tested = NewLifecycle(LifecycleDeps{
 		Nodes:     kube.NewNodes(ctx, r.cluster, informer),
 		Informer:  informer,
 		Instances: r,
@@ -95,7 +107,7 @@ func (r *removals) start(limits Limits) {
 	}, LifecycleConfig{Reads: 4, Limits: limits})
 	informers.StartWithContext(ctx)
 	done := make(chan error, 1)
-	go func() { done <- l.Run(ctx) }()
+	go func() { done <- r.tested.Run(ctx) }()
 	r.stop = func() {
 		cancel()
 		if err := <-done; err != nil {
@@ -236,7 +248,7 @@ func TestLastLookSeesTheLiveNode(t *testing.T) {
 					node.CreationTimestamp = metav1.NewTime(time.Now().Add(-24 * time.Hour))
 					return true, node, nil
 				})
-				r.after(2 * time.Minute)
+				r.after(45 * time.Second)
 				r.expect("after the last look", tt.want...)
 			})
 		})
@@ -248,14 +260,16 @@ func TestDeletionThatConflictsIsDecidedAnew(t *testing.T) {
 		r := beginRemovals(t, usual, aliveAnd(old("n1"))...)
 		defer func() { r.stop() }()
 		r.change(func() { r.absent["n1"] = true })
-		conflicts := 3
+		settles := time.Now().Add(time.Minute)
 		r.cluster.PrependReactor("delete", "nodes", func(clienttesting.Action) (bool, runtime.Object, error) {
-			conflicts--
-			return conflicts >= 0, nil, conflict()
+			return time.Now().Before(settles), nil, conflict()
 		})
 		r.after(2 * time.Minute)
-		r.expect("after three conflicts", "w1", "w2", "w3")
+		r.expect("after the conflicts", "w1", "w2", "w3")
 		r.expectEvents("n1 NodeDeletionHeld AbsenceUnconfirmed", "n1 DeletingNode")
+		if got := len(r.deletions()); got > 40 {
+			t.Errorf("%d attempts in half a minute", got)
+		}
 	})
 }
 
@@ -357,6 +371,84 @@ func withoutWatches(actions []clienttesting.Action) []string {
 		}
 	}
 	return verbs
+}
+
+func TestCrowdWaitsAndThenGoesAtItsPace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var nodes []*corev1.Node
+		for n := range 30 {
+			nodes = append(nodes, old(fmt.Sprintf("gone-%02d", n)))
+		}
+		r := beginRemovals(t, usual, aliveAnd(nodes...)...)
+		defer func() { r.stop() }()
+		r.change(func() {
+			for _, n := range nodes {
+				r.absent[n.Name] = true
+			}
+		})
+		r.after(10*time.Minute - time.Second)
+		if got := len(r.names()); got != 33 {
+			t.Errorf("%d Nodes are left just before ten minutes have passed, want all 33", got)
+		}
+		for minute := 1; minute <= 5; minute++ {
+			r.after(time.Minute)
+			if got, least := len(r.names()), 33-5*minute; got < least {
+				t.Errorf("%d Nodes are left after %d minutes more, want at least %d", got, minute, least)
+			}
+		}
+		r.after(5 * time.Minute)
+		r.expect("in the end", "w1", "w2", "w3")
+	})
+}
+
+func TestWitnessOfANodeWithoutProviderIDIsAskedAboutByName(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := beginRemovals(t, usual, aliveAnd(old("n1", providerID("")))...)
+		defer func() { r.stop() }()
+		r.change(func() { r.absent["n1"] = true })
+		r.after(time.Minute)
+		r.expect("after a minute", "w1", "w2", "w3")
+		for _, asked := range r.asked {
+			if !strings.HasSuffix(asked, " ") {
+				t.Errorf("asked about %q, want all questions to go by name", asked)
+			}
+		}
+	})
+}
+
+func TestNodeIsAskedAboutByOneAtATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := beginRemovals(t, usual, aliveAnd(old("n1"))...)
+		defer func() { r.stop() }()
+		r.change(func() { r.absent["n1"] = true })
+		for n := range 600 { // news all the time, in the last look too
+			r.after(50 * time.Millisecond)
+			if slices.Contains(r.names(), "n1") {
+				key := []string{"other", "ToBeDeletedByClusterAutoscaler"}[n%2]
+				r.update("n1", func(node *corev1.Node) { node.Spec.Taints = []corev1.Taint{{Key: key}} })
+			}
+		}
+		r.after(time.Minute)
+		r.expect("in the end", "w1", "w2", "w3")
+	})
+}
+
+func TestNothingIsRememberedOfNodesThatAreGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := beginRemovals(t, usual, aliveAnd(old("n1"))...)
+		defer func() { r.stop() }()
+		r.change(func() { r.absent["n1"] = true })
+		r.after(time.Minute)
+		for _, name := range r.names() {
+			if err := r.cluster.CoreV1().Nodes().Delete(t.Context(), name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r.after(time.Minute)
+		if l := r.tested; len(l.memories)+len(l.sightings)+len(l.handed) > 0 {
+			t.Errorf("remembered: %v, %v, %v", l.memories, l.sightings, l.handed)
+		}
+	})
 }
 
 func TestNewLeaderCountsAnew(t *testing.T) {

@@ -1,0 +1,114 @@
+package kube
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	informersv1 "k8s.io/client-go/informers/core/v1"
+	"k8s.io/client-go/kubernetes"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+)
+
+// Services reads and patches Services. It never gets one from the API server:
+// upstream's roles do not allow it.
+type Services struct {
+	client typedcorev1.ServicesGetter
+	newest cache.MutationCache
+}
+
+// NewServices returns the Services that client patches and informer caches.
+func NewServices(ctx context.Context, client kubernetes.Interface, informer informersv1.ServiceInformer) *Services {
+	store := informer.Informer().GetIndexer()
+	return &Services{
+		client: client.CoreV1(),
+		newest: cache.NewIntegerResourceVersionMutationCache(klog.FromContext(ctx), store, store, ownWritesFor, false),
+	}
+}
+
+// Cached returns the Service as the informer has it, or as our own last write
+// has left it where the informer is behind. The Service must not be changed. An
+// error for which apierrors.IsNotFound holds means that there is none.
+func (s *Services) Cached(key string) (*corev1.Service, error) {
+	obj, exists, err := s.newest.GetByKey(key)
+	if err != nil {
+		return nil, fmt.Errorf("service %s in the cache: %w", key, err)
+	}
+	if !exists {
+		return nil, apierrors.NewNotFound(corev1.Resource("services"), key)
+	}
+	return obj.(*corev1.Service), nil
+}
+
+// ServicePatch is what to change of a Service. Zero values leave a field as it
+// is. All of it goes to the status, as upstream's roles demand, the finalizer
+// too.
+type ServicePatch struct {
+	// UID is the Service that is meant.
+	UID types.UID
+	// AddFinalizer and RemoveFinalizer are one finalizer each.
+	AddFinalizer, RemoveFinalizer string
+	// Ingress, if not nil, replaces what stands under status.loadBalancer.
+	Ingress *[]corev1.LoadBalancerIngress
+	// Conditions replace those of their types; DropConditions are types that go.
+	Conditions     []metav1.Condition
+	DropConditions []string
+}
+
+// PatchStatus changes the Service and returns it as it then is. IsStale tells
+// whether an error means that another Service has the name.
+func (s *Services) PatchStatus(ctx context.Context, namespace, name string, p ServicePatch) (*corev1.Service, error) {
+	data, err := json.Marshal(p.body())
+	if err != nil {
+		return nil, fmt.Errorf("encode patch of service %s/%s: %w", namespace, name, err)
+	}
+	var service *corev1.Service
+	err = write(ctx, "patch service "+namespace+"/"+name, func(ctx context.Context) error {
+		var err error
+		service, err = s.client.Services(namespace).Patch(ctx, name, types.StrategicMergePatchType, data, metav1.PatchOptions{}, "status")
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.newest.Mutation(service)
+	return service, nil
+}
+
+func (p ServicePatch) body() object {
+	metadata := object{"uid": p.UID}
+	if p.AddFinalizer != "" {
+		metadata["finalizers"] = []string{p.AddFinalizer}
+	}
+	if p.RemoveFinalizer != "" {
+		metadata["$deleteFromPrimitiveList/finalizers"] = []string{p.RemoveFinalizer}
+	}
+	body, status := object{"metadata": metadata}, object{}
+	if p.Ingress != nil {
+		var ingress any // null removes the field
+		if len(*p.Ingress) > 0 {
+			ingress = *p.Ingress
+		}
+		status["loadBalancer"] = object{"ingress": ingress}
+	}
+	var conditions []any
+	for _, c := range p.Conditions {
+		conditions = append(conditions, c)
+	}
+	for _, kind := range p.DropConditions {
+		conditions = append(conditions, object{"$patch": "delete", "type": kind})
+	}
+	if conditions != nil {
+		status["conditions"] = conditions
+	}
+	if len(status) > 0 {
+		body["status"] = status
+	}
+	return body
+}
