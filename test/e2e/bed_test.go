@@ -52,8 +52,9 @@ type programs string
 
 func (p programs) path(name string) string { return filepath.Join(string(p), name) }
 
-// newBed brings all up. The bed must be closed.
-func newBed(ctx context.Context, p programs) (b *bed, err error) {
+// newBed brings all up; args are further ones for the playground. The bed must
+// be closed.
+func newBed(ctx context.Context, p programs, args ...string) (b *bed, err error) {
 	ctx, cancel := context.WithTimeout(ctx, readyWithin)
 	defer cancel()
 	b = &bed{programs: p}
@@ -68,11 +69,12 @@ func newBed(ctx context.Context, p programs) (b *bed, err error) {
 	if b.cloud, err = startCloud(ctx, p, b.dir); err != nil {
 		return b, err
 	}
-	b.playground, err = startChild(b.dir, p.path("playground"), "up", "--output=json", "--audit-log", "--cloud="+b.cloud.url,
+	b.playground, err = startChild(b.dir, slices.Concat([]string{
+		p.path("playground"), "up", "--output=json", "--audit-log", "--cloud=" + b.cloud.url,
 		"--cluster-cidr=10.128.0.0/9",                  // room for a thousand Nodes
 		"--node-monitor-grace-period=1h",               // Nodes without kubelets stay as they are
 		"--apiserver-arg=--max-requests-inflight=2000", // so that no test is slowed down by another's storm
-	)
+	}, args)...)
 	if err != nil {
 		return b, err
 	}
@@ -160,7 +162,7 @@ type cloud struct {
 }
 
 func startCloud(ctx context.Context, p programs, dir string, flags ...string) (*cloud, error) {
-	argv := append([]string{p.path("simcloud"), "serve", "--listen=127.0.0.1:0", "--seed=1"}, flags...)
+	argv := append([]string{p.path("simcloud"), "serve", "--listen=127.0.0.1:0", "--seed=1", "--verbosity=4"}, flags...)
 	c, err := startChild(dir, argv...)
 	if err != nil {
 		return nil, err

@@ -122,13 +122,17 @@ func (d *daemon) exited(t *testing.T, within time.Duration) int {
 }
 
 // says tells whether the log has a line with all of these words.
-func (d *daemon) says(words ...string) bool {
+func (d *daemon) says(words ...string) bool { return d.times(words...) > 0 }
+
+// times is how many such lines there are.
+func (d *daemon) times(words ...string) int {
+	n := 0
 	for line := range strings.Lines(d.log()) {
 		if containsAll(line, words) {
-			return true
+			n++
 		}
 	}
-	return false
+	return n
 }
 
 func containsAll(line string, words []string) bool {

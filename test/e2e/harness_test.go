@@ -24,12 +24,17 @@ func onShared(t *testing.T) *bed {
 }
 
 // onOwn brings up a bed for a test that mostly waits; it runs beside others of
-// that kind.
-func onOwn(t *testing.T) *bed {
+// that kind. The args are further ones for the playground.
+func onOwn(t *testing.T, args ...string) *bed {
 	t.Helper()
 	skipWithoutPrograms(t)
 	t.Parallel()
-	b, err := newBed(t.Context(), shared.programs)
+	return ownBed(t, args...)
+}
+
+func ownBed(t *testing.T, args ...string) *bed {
+	t.Helper()
+	b, err := newBed(t.Context(), shared.programs, args...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -264,8 +264,13 @@ func condition(node *corev1.Node) *corev1.NodeCondition {
 // told are the events about a Node that our controller has recorded, one
 // string for each time: "Normal Synced: …".
 func (b *bed) told(ctx context.Context, node string) ([]string, error) {
+	return b.toldBy(ctx, nodeSource, node)
+}
+
+// toldBy are those of one source.
+func (b *bed) toldBy(ctx context.Context, source, node string) ([]string, error) {
 	list, err := b.admin.CoreV1().Events(metav1.NamespaceDefault).List(ctx, metav1.ListOptions{FieldSelector: fields.Set{
-		"involvedObject.kind": "Node", "involvedObject.name": node, "source": nodeSource,
+		"involvedObject.kind": "Node", "involvedObject.name": node, "source": source,
 	}.String()})
 	if err != nil {
 		return nil, err

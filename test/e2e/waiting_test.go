@@ -281,11 +281,14 @@ func (b *bed) describe(t *testing.T, title, node string) {
 	}
 	var lines []string
 	for line := range strings.Lines(text) {
-		for _, word := range []string{"Taints:", string(conditionType), "CloudInitFailed"} {
-			if strings.Contains(line, word) {
-				lines = append(lines, strings.TrimSpace(line))
-			}
+		if slices.ContainsFunc(describedWords(), func(word string) bool { return strings.Contains(line, word) }) {
+			lines = append(lines, strings.TrimSpace(line))
 		}
 	}
 	t.Logf("%s: kubectl describe node says\n%s", title, strings.Join(lines, "\n"))
+}
+
+// describedWords are in those lines of a Node's description that are ours.
+func describedWords() []string {
+	return []string{"Taints:", string(conditionType), string(conditionMissing), "CloudInitFailed", "NodeDeletion", "DeletingNode"}
 }

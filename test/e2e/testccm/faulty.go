@@ -20,6 +20,7 @@ type faulty struct {
 	cloudprovider.InstancesV2
 
 	operator *simulator.Client
+	memory   *memory
 }
 
 // InstanceMetadata implements cloudprovider.InstancesV2.

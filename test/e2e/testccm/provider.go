@@ -28,6 +28,8 @@ const (
 	// modern is the simulated provider's InstancesV2, one Node a call, with
 	// faults of its own; see faulty.
 	modern kind = "modern"
+	// listing is the same, but says whether an instance exists from a list.
+	listing kind = "listing"
 	// legacy offers the older Instances and Zones only.
 	legacy kind = "legacy"
 	// legacyWithoutID cannot name instances either.
@@ -50,6 +52,7 @@ type cloud struct {
 	kind     kind
 	client   *simulator.Client // meets the cloud's faults and is counted
 	operator *simulator.Client // does not and is not
+	memory   *memory
 }
 
 func newCloud(r io.Reader) (*cloud, error) {
@@ -66,12 +69,12 @@ func newCloud(r io.Reader) (*cloud, error) {
 		return nil, err
 	}
 	switch c.Provider {
-	case modern, legacy, legacyWithoutID, typedNil:
+	case modern, listing, legacy, legacyWithoutID, typedNil:
 	default:
 		return nil, fmt.Errorf("provider: %q is unknown", c.Provider)
 	}
 	client := simulator.NewClient(c.Endpoint)
-	return &cloud{Cloud: inner, kind: c.Provider, client: client, operator: client.Operator()}, nil
+	return &cloud{Cloud: inner, kind: c.Provider, client: client, operator: client.Operator(), memory: newMemory()}, nil
 }
 
 // ProviderName implements cloudprovider.Interface.
@@ -82,7 +85,10 @@ func (c *cloud) InstancesV2() (cloudprovider.InstancesV2, bool) {
 	switch c.kind {
 	case modern:
 		inner, supported := c.Cloud.InstancesV2()
-		return faulty{InstancesV2: inner, operator: c.operator}, supported
+		return faulty{InstancesV2: inner, operator: c.operator, memory: c.memory}, supported
+	case listing:
+		inner, supported := c.Cloud.InstancesV2()
+		return listed{InstancesV2: inner, client: c.client}, supported
 	case typedNil:
 		var none *faulty
 		return none, true
@@ -92,10 +98,12 @@ func (c *cloud) InstancesV2() (cloudprovider.InstancesV2, bool) {
 }
 
 // Instances implements cloudprovider.Interface.
-func (c *cloud) Instances() (cloudprovider.Instances, bool) { return older{c}, c.kind != modern }
+func (c *cloud) Instances() (cloudprovider.Instances, bool) { return older{c}, c.kind.older() }
 
 // Zones implements cloudprovider.Interface.
-func (c *cloud) Zones() (cloudprovider.Zones, bool) { return zones{older: older{c}}, c.kind != modern }
+func (c *cloud) Zones() (cloudprovider.Zones, bool) { return zones{older: older{c}}, c.kind.older() }
+
+func (k kind) older() bool { return k != modern && k != listing }
 
 // named is the only instance of that name.
 func (c *cloud) named(ctx context.Context, node string) (simulator.Instance, error) {

@@ -1,0 +1,206 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fairlead-k8s/fairlead/simulator"
+	"github.com/fairlead-k8s/fairlead/test/e2e/proxy"
+)
+
+// deletes are the daemon's deletions of Nodes.
+func deletes(r proxy.Request) bool {
+	return r.Method == http.MethodDelete && strings.HasPrefix(r.Path, "/api/v1/nodes/")
+}
+
+// again registers a Node of the same name after the first has been deleted by
+// hand.
+func (p *pool) again(t *testing.T, m *member, i simulator.Instance) *member {
+	t.Helper()
+	p.byHand(t, m)
+	node := initialisedNode(i)
+	node.Name = m.Name
+	return p.join(t, node, i)
+}
+
+// recreatedMeanwhile: what was said of the first Node is no evidence against
+// the second one of that name, also where both have the same provider ID.
+func (b *bed) recreatedMeanwhile(t *testing.T) {
+	p := b.pool(t, 6)
+	first := p.members[2]
+	p.runs(t, setup{flags: quickly()})
+	p.terminate(t, first)
+	p.silence(t, first)
+	p.awaitAsked(t, absences-1, first)
+	second := p.again(t, first, first.instance)
+	p.silence(t, second)
+	p.awaitGone(t, goneWithin, second) // With evidence of its own, as for each deletion.
+	for _, r := range p.deletions(t) {
+		if uid, _ := preconditions(r); uid == first.UID {
+			t.Errorf("a deletion of the first Node: %v", r)
+		}
+	}
+}
+
+// changedOnTheWay: a deletion that has been sent does not hit what the Node has
+// become meanwhile.
+func (b *bed) changedOnTheWay(t *testing.T) {
+	for _, row := range []struct {
+		name string
+		// change returns what must stay.
+		change func(*pool, *testing.T, *member) *member
+	}{
+		{"Recreated", func(p *pool, t *testing.T, m *member) *member {
+			return p.again(t, m, p.instance(t, simulator.Instance{Name: m.Name}))
+		}},
+		{"ReadyAgain", func(p *pool, t *testing.T, m *member) *member {
+			p.wake(t, m)
+			return m
+		}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			p := b.pool(t, 6)
+			m := p.members[2]
+			api := b.apiProxy(t)
+			trap := api.Trap(deletes, 1, proxy.Before)
+			p.runs(t, setup{api: api, cloud: p.cloud.url, flags: quickly()})
+			p.terminate(t, m)
+			p.silence(t, m)
+			select {
+			case <-trap.Sprung():
+			case <-time.After(goneWithin):
+				t.Fatal("nothing is deleted")
+			}
+			now := row.change(p, t, m)
+			trap.Release()
+			await(t, soon, func(context.Context) error {
+				if len(p.deletions(t)) == 0 {
+					return errors.New("the deletion has not come")
+				}
+				return nil
+			})
+			p.stay(t, now)
+			// The daemon goes on: when this one is silent and gone, it is deleted.
+			p.terminate(t, now)
+			p.silence(t, now)
+			p.awaitGone(t, goneWithin, now)
+		})
+	}
+}
+
+// restartsMeanwhile: the API server is killed when a deletion is on its way.
+func (b *bed) restartsMeanwhile(t *testing.T) {
+	p := b.pool(t, 8)
+	api := b.apiProxy(t)
+	trap := api.Trap(deletes, 1, proxy.Before)
+	d := p.runs(t, setup{api: api, cloud: p.cloud.url, flags: quickly()})
+	gone := p.members[:2]
+	p.terminate(t, gone...)
+	p.silence(t, gone...)
+	select {
+	case <-trap.Sprung():
+	case <-time.After(goneWithin):
+		t.Fatal("nothing is deleted")
+	}
+	if _, err := b.command(t.Context(), "stop", "--kill", "kube-apiserver"); err != nil {
+		t.Fatal(err)
+	}
+	trap.Release() // into the void
+	if _, err := b.command(t.Context(), "start", "kube-apiserver"); err != nil {
+		t.Fatal(err)
+	}
+	await(t, time.Minute, func(ctx context.Context) error {
+		_, err := b.admin.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+		return err
+	})
+	p.awaitGone(t, 2*time.Minute, gone...)
+	p.stay(t, p.members[2:]...)
+	if d.ended() {
+		t.Errorf("the daemon has ended with code %d", d.code)
+	}
+}
+
+// The leader is killed while it gathers evidence. The next one gathers its own:
+// nothing is deleted twice, or by halves of evidence.
+func TestLeaderIsKilledWhileEvidenceIsGathered(t *testing.T) {
+	b := onOwn(t)
+	p := b.pool(t, 12)
+	p.begun = append(p.begun, time.Now())
+	leader, standby := b.pairOfReplicas(t, p.cloud, setup{flags: quickly()})
+	gone, alive := p.members[:3], p.members[3]
+	p.terminate(t, gone...)
+	p.silence(t, append(slices.Clone(gone), alive)...)
+	p.awaitAsked(t, absences-1, gone...)
+	leader.kill()
+	died := time.Now()
+	p.begun = append(p.begun, died)
+	p.awaitGone(t, crashHandOver+goneWithin, gone...)
+	t.Logf("the Nodes were gone %v after the leader was killed", time.Since(died).Round(time.Second))
+	p.stay(t, p.members[3:]...)
+	if n := len(standby.api.Requests(deletes)); n != len(gone) {
+		t.Errorf("the next leader has made %d deletions, want %d", n, len(gone))
+	}
+	noOverlap(t, leader, standby)
+}
+
+// The daemon is killed at each request of a deletion, before the API server
+// has it and after it is carried out. The next daemon brings the Node to the
+// same end, with evidence of its own (S7).
+func TestKilledAtEachRequestOfADeletion(t *testing.T) {
+	const absentFor = 2 * time.Second
+	b := onOwn(t)
+	p := b.pool(t, 30)
+	for _, m := range p.members {
+		m.rules.absentFor = absentFor
+	}
+	flags := absentAfter(absentFor)
+	next := 0
+	// dies is a Node whose instance is gone, and the requests that are made for it.
+	dies := func(t *testing.T) (m *member, api *proxy.Proxy, match proxy.Match) {
+		t.Helper()
+		m, next = p.members[next], next+1
+		p.terminate(t, m)
+		p.silence(t, m)
+		return m, b.apiProxy(t), func(r proxy.Request) bool {
+			return strings.HasSuffix(r.Path, "/nodes/"+m.Name) || strings.HasSuffix(r.Path, "/events")
+		}
+	}
+	m, api, match := dies(t)
+	d := p.runs(t, setup{api: api, cloud: p.cloud.url, flags: flags})
+	p.awaitGone(t, goneWithin, m)
+	p.awaitTold(t, soon, []*member{m}, "Normal DeletingNode")
+	if err := d.stop(); err != nil {
+		t.Fatal(err)
+	}
+	all := api.Requests(match)
+	t.Logf("a deletion makes %d requests:", len(all))
+	for n, r := range all {
+		t.Logf("  %d. %s %s", n+1, r.Method, r.Path)
+	}
+	for n, r := range all {
+		for at, point := range map[proxy.Point]string{proxy.Before: "Before", proxy.After: "After"} {
+			t.Run(fmt.Sprintf("%d%s%s", n+1, r.Method, point), func(t *testing.T) {
+				m, api, match := dies(t)
+				trap := api.Trap(match, n+1, at)
+				first := p.runs(t, setup{api: api, cloud: p.cloud.url, flags: flags})
+				select {
+				case <-trap.Sprung():
+				case <-time.After(goneWithin):
+					t.Fatal("the request has not come")
+				}
+				first.kill()
+				trap.Cut()
+				p.runs(t, setup{cloud: p.cloud.url, flags: flags})
+				p.awaitGone(t, goneWithin, m)
+			})
+		}
+	}
+}

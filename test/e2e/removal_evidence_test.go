@@ -1,0 +1,223 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/fairlead-k8s/fairlead/simulator"
+)
+
+// answer is what the cloud has said about one instance.
+type answer struct {
+	began, ended time.Time
+	call         simulator.Call
+	instance     string // an ID, or a name where a list was asked for one
+	status       int
+}
+
+// answers are all that the cloud has given, from its log.
+func (c *cloud) answers(t *testing.T) []answer {
+	t.Helper()
+	var all []answer
+	for line := range strings.Lines(c.log()) {
+		if a, ok := parseAnswer(t, line); ok {
+			all = append(all, a)
+		}
+	}
+	return all
+}
+
+var (
+	callLine  = regexp.MustCompile(`^I(\d{4} [\d:.]+) .*\] "Call" (.*)$`)
+	callField = regexp.MustCompile(`(\w+)="?([^" ]*)"?`)
+)
+
+func parseAnswer(t *testing.T, line string) (a answer, ok bool) {
+	t.Helper()
+	match := callLine.FindStringSubmatch(strings.TrimSpace(line))
+	if match == nil {
+		return a, false
+	}
+	fields := map[string]string{}
+	for _, pair := range callField.FindAllStringSubmatch(match[2], -1) {
+		fields[pair[1]] = pair[2]
+	}
+	ended, err := time.ParseInLocation("2006 0102 15:04:05.000000", strconv.Itoa(time.Now().Year())+" "+match[1], time.Local)
+	if err != nil {
+		t.Fatal(err)
+	}
+	took, err := time.ParseDuration(fields["duration"])
+	if err != nil {
+		t.Fatalf("%v: %s", err, line)
+	}
+	status, err := strconv.Atoi(fields["status"])
+	if err != nil {
+		t.Fatalf("%v: %s", err, line)
+	}
+	return answer{ended.Add(-took), ended, simulator.Call(fields["call"]), fields["instance"], status}, true
+}
+
+// about are the answers about one member.
+func (m *member) about(all []answer) []answer {
+	return slices.DeleteFunc(slices.Clone(all), func(a answer) bool { return a.instance != m.instance.ID && a.instance != m.instance.Name })
+}
+
+// awaitAsked waits until the cloud was asked so often about each of the
+// members from now on.
+func (p *pool) awaitAsked(t *testing.T, times int, members ...*member) {
+	t.Helper()
+	before := len(p.cloud.answers(t))
+	await(t, 2*time.Minute, func(context.Context) error {
+		all := p.cloud.answers(t)[before:]
+		for _, m := range members {
+			if n := len(m.about(all)); n < times {
+				return fmt.Errorf("node %s: the cloud was asked %d times about its instance, want %d", m.Name, n, times)
+			}
+		}
+		return nil
+	})
+}
+
+// judge looks at all that was deleted: no Node that is healthy, and none
+// without the evidence that the design demands (S1).
+func (p *pool) judge(t *testing.T) {
+	t.Helper()
+	ctx := context.WithoutCancel(t.Context())
+	there, err := p.left(ctx)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	instances, err := p.cloud.Instances(ctx)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	healthy, lost := 0, 0
+	for _, m := range p.members {
+		if !slices.ContainsFunc(instances, func(i simulator.Instance) bool { return i.ID == m.instance.ID && i.State != simulator.Terminated }) {
+			continue
+		}
+		healthy++
+		if !there[m.UID] && !m.handled {
+			lost++
+			t.Errorf("S1: the healthy Node %s (%s) is deleted", m.Name, m.instance.ID)
+		}
+	}
+	t.Logf("healthy Nodes deleted: %d of %d; other Nodes deleted by the daemon: %d", lost, healthy, len(p.deletions(t).done())-lost)
+	p.judgeDeletions(t)
+}
+
+// judgeDeletions looks whether each deletion had its evidence.
+func (p *pool) judgeDeletions(t *testing.T) {
+	t.Helper()
+	all := p.cloud.answers(t)
+	seen := map[types.UID]bool{}
+	for _, r := range p.deletions(t) {
+		uid, problem := preconditions(r)
+		if problem != "" {
+			t.Errorf("S1: %s: %v", problem, r)
+			continue
+		}
+		if r.Status.Code != http.StatusOK {
+			continue // It has deleted nothing.
+		}
+		n := slices.IndexFunc(p.members, func(m *member) bool { return m.UID == uid })
+		switch {
+		case n < 0:
+			t.Errorf("S1: another Node than the one with that UID: %v", r)
+			continue
+		case seen[uid]:
+			t.Errorf("S1: deleted twice: %v", r)
+		}
+		seen[uid] = true
+		m := p.members[n]
+		if p.lists || m.Spec.ProviderID == "" {
+			continue // It was looked for in lists, and by name.
+		}
+		if problem := m.unproven(all, r.Time, p.since(r.Time)); problem != "" {
+			t.Errorf("S1: node %s was deleted at %v, but %s", m.Name, r.Time.Local(), problem)
+		}
+		if !p.readBefore(t, r) {
+			t.Errorf("S1: node %s was deleted without a live look", m.Name)
+		}
+	}
+}
+
+// preconditions are what a deletion is bound to.
+func preconditions(r request) (uid types.UID, problem string) {
+	var options metav1.DeleteOptions
+	if err := json.Unmarshal(r.Body, &options); err != nil {
+		return "", "the deletion has no options"
+	}
+	switch pre := options.Preconditions; {
+	case pre == nil || pre.UID == nil || *pre.UID == "":
+		return "", "the deletion is not bound to the UID"
+	case pre.ResourceVersion == nil || *pre.ResourceVersion == "":
+		return *pre.UID, "the deletion is not bound to the resourceVersion"
+	default:
+		return *pre.UID, ""
+	}
+}
+
+// since is when the daemon began that worked at this time.
+func (p *pool) since(at time.Time) time.Time {
+	var since time.Time
+	for _, begun := range p.begun {
+		if begun.Before(at) {
+			since = begun
+		}
+	}
+	return since
+}
+
+// unproven says what is missing in the evidence for a deletion, by what the
+// cloud itself has answered. Evidence from before the Node or before the
+// daemon does not count.
+func (m *member) unproven(all []answer, deleted, since time.Time) string {
+	if m.CreationTimestamp.After(since) {
+		since = m.CreationTimestamp.Time
+	}
+	var absent []answer
+	var witness *answer
+	for _, a := range all {
+		switch about := a.instance == m.instance.ID; {
+		case a.began.Before(since) || a.ended.After(deleted) || a.call != simulator.GetInstance:
+		case about && a.status == http.StatusOK:
+			absent = nil // Present takes back all that was said before.
+		case about && a.status == http.StatusNotFound:
+			absent, witness = append(absent, a), nil
+		case !about && a.status == http.StatusOK && len(absent) > 0 && !a.began.Before(absent[len(absent)-1].ended):
+			witness = &a
+		}
+	}
+	switch want := m.rules; {
+	case len(absent) < want.absences:
+		return fmt.Sprintf("the cloud had said absent %d times, want %d", len(absent), want.absences)
+	case absent[len(absent)-1].ended.Sub(absent[0].began) < want.absentFor:
+		return fmt.Sprintf("the cloud had said absent for %v, want %v", absent[len(absent)-1].ended.Sub(absent[0].began), want.absentFor)
+	case witness == nil && !want.alone:
+		return "after the last absence the cloud had not said present of another one"
+	}
+	return ""
+}
+
+// readBefore says whether the daemon has read the Node before it deleted it.
+func (p *pool) readBefore(t *testing.T, deletion request) bool {
+	t.Helper()
+	const justBefore = 30 * time.Second
+	return len(p.audit(t).since(p.mark).ours().of(deletion.Object.Name).where(func(r request) bool {
+		return r.Verb == "get" && !r.Time.After(deletion.Time) && deletion.Time.Sub(r.Time) < justBefore
+	})) > 0
+}

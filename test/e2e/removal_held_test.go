@@ -1,0 +1,214 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fairlead-k8s/fairlead/simulator"
+)
+
+const (
+	// The numbers of the rules where many Nodes are silent side by side. A
+	// provider that caches "absent" does so for 12 s.
+	sideAbsentFor      = 8 * time.Second
+	sideYoungAge       = 20 * time.Second
+	sideYoungAbsentFor = 20 * time.Second
+	sideSilentAfter    = 15 * time.Second
+	sideLongestPeriod  = 6 * time.Second
+	// Long enough for all that the deletion of an older Node needs.
+	invisibleFor = 2 * sideAbsentFor
+)
+
+// silences are silent Nodes beside thirty healthy ones, each with something of
+// its own, under one daemon.
+type silences struct {
+	*pool
+
+	daemon *daemon
+}
+
+// TestSilentNodes has all that goes on at one Node, while the cloud tells the
+// truth about the others.
+func TestSilentNodes(t *testing.T) {
+	b := onOwn(t)
+	s := silences{pool: b.pool(t, 30)}
+	for _, m := range s.members {
+		m.rules.absentFor = sideAbsentFor
+	}
+	s.daemon = s.runs(t, setup{program: testCCM, provider: "modern", flags: []string{
+		"--node-monitor-period=1s", "--node-monitor-longest-period=" + sideLongestPeriod.String(),
+		"--node-deletion-absent-for=" + sideAbsentFor.String(), "--node-deletion-silent-after=" + sideSilentAfter.String(),
+		"--node-deletion-young-age=" + sideYoungAge.String(), "--node-deletion-young-absent-for=" + sideYoungAbsentFor.String(),
+		"--node-deletion-crowd-nodes=20", // Each of them stands for one that is alone.
+	}})
+	await(t, time.Minute, func(context.Context) error {
+		if age := time.Since(s.members[29].CreationTimestamp.Time); age < sideYoungAge {
+			return fmt.Errorf("the Nodes are %v old, and young for %v", age, sideYoungAge)
+		}
+		return nil
+	})
+	cases := slices.Concat(s.unanswered(), s.deceived(), s.odd(), s.gone(), s.shutDown())
+	for _, c := range cases {
+		c.begin(t)
+	}
+	// They go on side by side; each look waits for one of them.
+	for _, c := range cases {
+		if c.ends != nil {
+			t.Run(c.name, c.ends)
+		}
+	}
+	for _, c := range cases {
+		if c.still != nil {
+			t.Run(c.name+"Still", c.still)
+		}
+	}
+}
+
+// silentCase is one thing that may be wrong with a silent Node.
+type silentCase struct {
+	name  string
+	begin func(*testing.T)
+	// ends looks at what comes of it.
+	ends func(*testing.T)
+	// still looks again when everything else is over.
+	still func(*testing.T)
+}
+
+// joins adds a Node; the rules for young ones hold for it only at first.
+func (s silences) joins(t *testing.T, base string) *member {
+	t.Helper()
+	m := s.newcomer(t, base)
+	m.rules.absentFor = sideAbsentFor
+	return m
+}
+
+// unanswered are those about which the cloud gives no answer: held, with the
+// reason, and after a minute with a condition that says that nobody knows.
+func (s silences) unanswered() []silentCase {
+	var cases []silentCase
+	for _, row := range []struct {
+		name    string
+		fault   simulator.Fault
+		reasons []string
+	}{
+		{"Unauthenticated", simulator.Fault{Kind: simulator.FaultDenied, Status: http.StatusUnauthorized}, []string{"CloudDenied"}},
+		{"Forbidden", simulator.Fault{Kind: simulator.FaultDenied, Status: http.StatusForbidden}, []string{"CloudDenied"}},
+		{"CloudIsDown", simulator.Fault{Kind: simulator.FaultOutage}, []string{"CloudUnavailable"}},
+		{"CloudFails", simulator.Fault{Kind: simulator.FaultError}, []string{"CloudUnavailable", "CloudFailed"}},
+		{"CloudResets", simulator.Fault{Kind: simulator.FaultReset}, []string{"CloudUnavailable", "CloudFailed"}},
+		{"CloudHangs", simulator.Fault{Kind: simulator.FaultHang}, []string{"CloudSlow", "CloudTimedOut"}},
+	} {
+		var m *member
+		cases = append(cases, silentCase{
+			name: row.name,
+			begin: func(t *testing.T) {
+				m = s.joins(t, "unanswered")
+				row.fault.Name, row.fault.Match = m.Name, m.Name
+				s.cloud.sets(t, row.fault)
+				s.silence(t, m)
+			},
+			ends: func(t *testing.T) {
+				s.awaitHeld(t, []*member{m}, row.reasons...)
+				s.awaitShown(t, []*member{m}, corev1.ConditionUnknown, row.reasons...)
+				s.describe(t, row.name, m.Name)
+				s.noStream(t, []*member{m})
+				s.stay(t, m)
+				if err := s.cloud.ClearFault(t.Context(), m.Name); err != nil {
+					t.Fatal(err)
+				}
+				s.awaitShown(t, []*member{m}, corev1.ConditionFalse)
+			},
+			still: func(t *testing.T) { s.stay(t, m) },
+		})
+	}
+	return cases
+}
+
+// deceived are those of which the cloud or the provider says absent for a
+// while, though they exist.
+func (s silences) deceived() []silentCase {
+	return []silentCase{s.flapping(), s.cached(), s.invisible()}
+}
+
+func (s silences) flapping() silentCase {
+	var m *member
+	return silentCase{
+		name: "FlappingBetweenNotFoundAndFound",
+		begin: func(t *testing.T) {
+			m = s.joins(t, "flapping")
+			s.mislead(t, m, "flapping")
+			s.silence(t, m)
+		},
+		ends: func(t *testing.T) {
+			await(t, 2*time.Minute, func(context.Context) error {
+				if n := s.daemon.times(`"Absent, wrongly"`, m.Name); n < 4*absences {
+					return fmt.Errorf("the provider has said absent %d times", n)
+				}
+				return nil
+			})
+			s.describe(t, "flapping", m.Name)
+			s.noStream(t, []*member{m})
+		},
+		still: func(t *testing.T) { s.stay(t, m) },
+	}
+}
+
+func (s silences) cached() silentCase {
+	var m *member
+	return silentCase{
+		name: "ProviderCachesAbsent",
+		begin: func(t *testing.T) {
+			m = s.joins(t, "cached")
+			s.mislead(t, m, "caches-absent")
+			s.cloud.sets(t, simulator.Fault{Name: m.Name, Kind: simulator.FaultNotFound, Match: m.Name, Count: 1})
+			s.silence(t, m)
+		},
+		ends: func(t *testing.T) {
+			await(t, time.Minute, func(context.Context) error {
+				if s.daemon.times(`"Absent, from the cache"`, m.Name) == 0 {
+					return errors.New("the provider has not answered from its cache")
+				}
+				return nil
+			})
+			s.describe(t, "absent from the cache", m.Name)
+		},
+		still: func(t *testing.T) { s.stay(t, m) },
+	}
+}
+
+func (s silences) invisible() silentCase {
+	var m *member
+	return silentCase{
+		name: "InvisibleAtFirst",
+		begin: func(t *testing.T) {
+			s.cloud.sets(t, simulator.Fault{Name: "invisible", Kind: simulator.FaultInvisible, Match: "invisible-*", Age: simulator.Duration(invisibleFor)})
+			m = s.joins(t, "invisible")
+			s.silence(t, m)
+		},
+		ends: func(t *testing.T) {
+			s.awaitTold(t, time.Minute, []*member{m}, "Normal NodeDeletionCanceled")
+			s.describe(t, "invisible at first", m.Name)
+		},
+		still: func(t *testing.T) {
+			s.stay(t, m)
+			all := m.about(s.cloud.answers(t))
+			found := slices.IndexFunc(all, func(a answer) bool { return a.status == http.StatusOK })
+			if found < 2 || all[found].began.Sub(all[0].began) < sideAbsentFor {
+				t.Errorf("the cloud has said absent so seldom, or for so short a time, that nothing is shown: %v", all)
+			}
+		},
+	}
+}
+
+// mislead makes the provider do wrong for one instance.
+func (s silences) mislead(t *testing.T, m *member, how string) {
+	t.Helper()
+	s.cloud.change(t, m.instance, simulator.InstancePatch{Labels: map[string]*string{"provider-fault": &how}})
+}

@@ -1,0 +1,128 @@
+package e2e
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fairlead-k8s/fairlead/simulator"
+)
+
+// markedWithin is how long it takes until kube-controller-manager says of a
+// silent kubelet that nobody knows.
+const (
+	grace        = 20 * time.Second
+	markedWithin = grace + time.Minute
+)
+
+// Real kubelets that are killed, and the real kube-controller-manager that says
+// so: a cloud that says 404 for all costs no Node, whether one kubelet is
+// silent or all are; what is really terminated goes; what is stopped is
+// tainted.
+func TestKubelets(t *testing.T) {
+	const nodes = 5
+	b := onOwn(t, "--node-monitor-grace-period="+grace.String())
+	var wanted []simulator.Instance
+	for range nodes {
+		wanted = append(wanted, simulator.Instance{Name: b.name("real")})
+	}
+	instances := b.boot(t, wanted...)
+	p := b.adopted(t)
+	p.runs(t, setup{cloud: b.cloud.url, flags: quickly("--node-deletion-crowd-absent-for=10s")})
+	for _, i := range instances {
+		p.adopt(t, i)
+	}
+	t.Run("NotFoundForEverything", p.liedAbout)
+	t.Run("Terminated", func(t *testing.T) {
+		gone := p.members[1]
+		p.terminate(t, gone)
+		p.awaitReady(t, corev1.ConditionUnknown, gone)
+		p.awaitGone(t, goneWithin, gone)
+	})
+	t.Run("Stopped", func(t *testing.T) {
+		m := p.members[2]
+		if err := p.cloud.StopInstance(t.Context(), m.instance.ID); err != nil {
+			t.Fatal(err)
+		}
+		p.awaitReady(t, corev1.ConditionUnknown, m)
+		p.awaitNode(t, m.Name, soon, shutdown)
+		p.describe(t, "stopped", m.Name)
+		if err := p.cloud.StartInstance(t.Context(), m.instance.ID); err != nil {
+			t.Fatal(err)
+		}
+		p.awaitNode(t, m.Name, soon, notShutdown)
+		p.awaitReady(t, corev1.ConditionTrue, m)
+	})
+	p.stay(t, p.members[2:]...)
+}
+
+// adopted is a pool of Nodes that kubelets have registered.
+func (b *bed) adopted(t *testing.T) *pool {
+	t.Helper()
+	p := &pool{bed: b, label: b.name("adopted"), cloud: b.cloud, mark: b.audit(t).mark()}
+	t.Cleanup(func() { p.judge(t) })
+	return p
+}
+
+// adopt waits until the Node of an instance is ready, and makes it a member.
+func (p *pool) adopt(t *testing.T, i simulator.Instance) {
+	t.Helper()
+	p.awaitNode(t, i.Name, 2*time.Minute, is(i, stated(i)...))
+	p.patch(t, i.Name, `{"metadata":{"labels":{"`+labelFleet+`":"`+p.label+`"}}}`)
+	m := &member{Node: p.node(t, i.Name), instance: i, rules: rules{absences: absences, absentFor: absentFor}}
+	p.awaitReady(t, corev1.ConditionTrue, m)
+	p.members = append(p.members, m)
+}
+
+// awaitReady waits for the Ready condition.
+func (p *pool) awaitReady(t *testing.T, status corev1.ConditionStatus, members ...*member) {
+	t.Helper()
+	for _, m := range members {
+		p.awaitNode(t, m.Name, markedWithin, func(node *corev1.Node) error {
+			for _, c := range node.Status.Conditions {
+				if c.Type == corev1.NodeReady {
+					return differ("Ready", status, c.Status)
+				}
+			}
+			return errors.New("no condition Ready")
+		})
+	}
+}
+
+// liedAbout: one kubelet is silent, then all are, and come back.
+func (p *pool) liedAbout(t *testing.T) {
+	p.cloud.sets(t, simulator.Fault{Name: "lie", Kind: simulator.FaultNotFound})
+	one := p.members[:1]
+	p.kubelets(t, one, "stop", "--kill")
+	p.awaitReady(t, corev1.ConditionUnknown, one...)
+	p.awaitHeld(t, one, "CloudContradictsKubelet", "NoWitness")
+	p.awaitShown(t, one, corev1.ConditionTrue, "CloudContradictsKubelet", "NoWitness")
+	p.describe(t, "404 for everything, one kubelet of five is silent", one[0].Name)
+
+	p.kubelets(t, p.members[1:], "stop", "--kill")
+	p.awaitReady(t, corev1.ConditionUnknown, p.members...)
+	p.awaitHeld(t, p.members[1:], "NoWitness", "TooManyAbsent")
+	p.awaitAsked(t, 2*absences, p.members...)
+	p.describe(t, "404 for everything, all kubelets are silent", one[0].Name)
+	p.stay(t, p.members...)
+
+	p.cloud.heals(t)
+	p.awaitTold(t, time.Minute, p.members, "Normal NodeDeletionCanceled")
+	p.kubelets(t, p.members, "start")
+	p.awaitReady(t, corev1.ConditionTrue, p.members...)
+	p.awaitShown(t, one, corev1.ConditionFalse)
+	p.stay(t, p.members...)
+}
+
+// kubelets stops or starts them, without a word to the cloud.
+func (p *pool) kubelets(t *testing.T, members []*member, command ...string) {
+	t.Helper()
+	for _, m := range members {
+		if _, err := p.command(t.Context(), append(command, "kubelet-"+m.Name)...); err != nil {
+			t.Fatal(fmt.Errorf("kubelet of %s: %w", m.Name, err))
+		}
+	}
+}

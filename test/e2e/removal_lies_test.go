@@ -1,0 +1,183 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fairlead-k8s/fairlead/simulator"
+)
+
+// liar is a cloud or a provider that says absent of instances that exist.
+type liar struct {
+	name  string
+	fault simulator.Fault
+	// provider of testccm; empty: the simulated one.
+	provider string
+	// silent is how many of the twenty kubelets are silent, the last ones.
+	silent int
+	// crowdFor is how long a crowd is held; 0: as long as by default.
+	crowdFor time.Duration
+	// reasons for which the deletions are held.
+	reasons []string
+}
+
+// A cloud that says 404 for everything, or whose list lacks instances, costs no
+// Node. That it is not the crowd's delay that holds them is seen by its being
+// short, except where the other half of the list vouches for the answers. That
+// something would be deleted if the cloud told the truth is seen by one that
+// is, in the end.
+func TestLiesDeleteNothing(t *testing.T) {
+	skipWithoutPrograms(t)
+	t.Parallel() // The groups run beside others then, and not before them.
+	const nodes, short = 20, 10 * time.Second
+	everything := simulator.Fault{Name: "lie", Kind: simulator.FaultNotFound}
+	empty := simulator.Fault{Name: "lie", Kind: simulator.FaultEmptyList}
+	half := simulator.Fault{Name: "lie", Kind: simulator.FaultTruncatedList}
+	few, all := []string{"CloudContradictsKubelet", "NoWitness"}, []string{"NoWitness", "TooManyAbsent"}
+	for _, group := range [][]liar{
+		{
+			{name: "NotFoundForEverythingWithTenPercentSilent", fault: everything, silent: nodes / 10, crowdFor: short, reasons: few},
+			{name: "NotFoundForEverythingWithAllSilent", fault: everything, silent: nodes, crowdFor: short, reasons: all},
+		},
+		{
+			{name: "EmptyListWithTenPercentSilent", fault: empty, provider: "listing", silent: nodes / 10, crowdFor: short, reasons: few},
+			{name: "EmptyListWithAllSilent", fault: empty, provider: "listing", silent: nodes, crowdFor: short, reasons: all},
+		},
+		{
+			{name: "TruncatedListWithTenPercentSilent", fault: half, provider: "listing", silent: nodes / 10, crowdFor: short, reasons: few},
+			{name: "TruncatedListWithAllSilent", fault: half, provider: "listing", silent: nodes, reasons: all},
+		},
+	} {
+		t.Run(strings.TrimSuffix(group[0].name, "WithTenPercentSilent"), func(t *testing.T) {
+			b := onOwn(t)
+			for _, l := range group {
+				t.Run(l.name, func(t *testing.T) { l.lies(t, b.pool(t, nodes)) })
+			}
+		})
+	}
+}
+
+func (l liar) lies(t *testing.T, p *pool) {
+	s := setup{provider: l.provider, flags: quickly("--node-status-update-frequency=2s")}
+	if l.crowdFor > 0 {
+		s.flags = append(s.flags, "--node-deletion-crowd-absent-for="+l.crowdFor.String())
+	}
+	if l.provider != "" {
+		s.program, p.lists = testCCM, true
+	}
+	d := p.runs(t, s)
+	p.awaitLooks(t, p.cloud, 2) // The cloud was known, and told the truth.
+
+	p.cloud.sets(t, l.fault)
+	silent := p.members[len(p.members)-l.silent:]
+	p.silence(t, silent...)
+	absent := l.absent(silent)
+	p.awaitHeld(t, absent, l.reasons...)
+	p.awaitShown(t, absent, corev1.ConditionTrue, l.reasons...)
+	l.awaitDenied(t, p, d, absent)
+	p.stay(t, p.members...)
+	p.describe(t, l.name, absent[0].Name)
+	p.noStream(t, silent)
+
+	p.cloud.heals(t)
+	p.awaitTold(t, time.Minute, absent, "Normal NodeDeletionCanceled")
+	p.awaitShown(t, absent, corev1.ConditionFalse)
+	p.wake(t, silent...)
+	p.stay(t, p.members...)
+	p.control(t)
+}
+
+// absent are those of which the liar says that they are.
+func (l liar) absent(silent []*member) []*member {
+	if l.fault.Kind == simulator.FaultTruncatedList { // The first half is in it.
+		return silent[len(silent)-min(len(silent), 10):]
+	}
+	return silent
+}
+
+// awaitDenied waits until the provider has said absent of each of the members
+// more often, and for longer, than a deletion needs.
+func (l liar) awaitDenied(t *testing.T, p *pool, d *daemon, members []*member) {
+	t.Helper()
+	if l.provider == "" {
+		p.awaitAsked(t, 2*absences, members...)
+		return
+	}
+	await(t, 2*time.Minute, func(context.Context) error {
+		log := d.log()
+		for _, m := range members {
+			if n := strings.Count(log, fmt.Sprintf(`"Not in the list" node=%q`, m.Name)); n < 3*absences {
+				return fmt.Errorf("node %s: the provider has said absent %d times", m.Name, n)
+			}
+		}
+		return nil
+	})
+}
+
+// noStream: events tell what has changed, and nothing again and again.
+func (p *pool) noStream(t *testing.T, members []*member) {
+	t.Helper()
+	const most = 3 // the reason may change while the cloud is asked
+	for _, m := range members {
+		told, err := p.toldBy(t.Context(), lifecycleSource, m.Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := count(told, "Warning NodeDeletionHeld"); n > most {
+			t.Errorf("node %s: %d events that its deletion is held: %q", m.Name, n, told)
+		}
+	}
+}
+
+// control ends one instance, whose Node must then go: nothing that was done
+// before has shown anything if it does not.
+func (p *pool) control(t *testing.T) {
+	t.Helper()
+	gone := p.members[0]
+	p.terminate(t, gone)
+	p.silence(t, gone)
+	p.awaitGone(t, goneWithin, gone)
+	p.awaitTold(t, soon, []*member{gone},
+		"Normal DeletingNode: Deleting node "+gone.Name+" because it does not exist in the cloud provider")
+}
+
+// A cloud that cannot be asked says nothing: whatever happens to the calls, no
+// Node goes, and each Node says what is wrong.
+func TestCloudThatCannotBeAskedDeletesNothing(t *testing.T) {
+	b := onOwn(t)
+	p := b.pool(t, 20)
+	p.runs(t, setup{flags: quickly()})
+	silent := p.members[18:]
+	p.silence(t, silent...)
+	for _, wrong := range []struct {
+		name    string
+		fault   simulator.Fault
+		reasons []string
+		asked   int
+	}{
+		{"Unauthenticated", simulator.Fault{Kind: simulator.FaultDenied, Status: http.StatusUnauthorized}, []string{"CloudDenied"}, 2},
+		{"Forbidden", simulator.Fault{Kind: simulator.FaultDenied, Status: http.StatusForbidden}, []string{"CloudDenied"}, 2},
+		{"Outage", simulator.Fault{Kind: simulator.FaultOutage}, []string{"CloudUnavailable"}, 2},
+		{"Hang", simulator.Fault{Kind: simulator.FaultHang}, []string{"CloudSlow", "CloudTimedOut"}, 0}, // One call, which does not end.
+	} {
+		wrong.fault.Name = "wrong"
+		p.cloud.sets(t, wrong.fault)
+		p.awaitHeld(t, silent, wrong.reasons...)
+		p.awaitAsked(t, wrong.asked, silent...)
+		p.stay(t, p.members...)
+		p.describe(t, wrong.name, silent[0].Name)
+	}
+	p.awaitShown(t, silent, corev1.ConditionUnknown, "CloudSlow", "CloudTimedOut")
+	p.describe(t, "after a minute", silent[0].Name)
+	p.cloud.heals(t)
+	p.awaitShown(t, silent, corev1.ConditionFalse)
+	p.wake(t, silent...)
+	p.stay(t, p.members...)
+	p.control(t)
+}

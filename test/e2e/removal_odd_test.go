@@ -1,0 +1,199 @@
+package e2e
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	cloudproviderapi "k8s.io/cloud-provider/api"
+
+	"github.com/fairlead-k8s/fairlead/simulator"
+)
+
+// odd are Nodes that are not what they seem. None of them is deleted.
+func (s silences) odd() []silentCase {
+	return slices.Concat(s.foreign(), s.othersToo(), s.keptOff())
+}
+
+// foreign are Nodes of another provider. Some providers refuse to be asked
+// about them, others say absent.
+func (s silences) foreign() []silentCase {
+	var cases []silentCase
+	for _, row := range []struct {
+		name    string
+		fault   string
+		reasons []string
+	}{
+		{"ForeignProviderIDIsRefused", "", []string{"ForeignProviderID", "CloudRejected"}},
+		{"ForeignProviderIDIsAbsent", "disowns", []string{"ForeignProviderID"}},
+	} {
+		var m *member
+		cases = append(cases, silentCase{
+			name: row.name,
+			begin: func(t *testing.T) {
+				i := s.instance(t, simulator.Instance{Name: s.name("foreign")})
+				node := initialisedNode(i)
+				node.Spec.ProviderID = "elsewhere://west/12345"
+				if row.fault == "" {
+					node.Spec.ProviderID = "refused://west/12345"
+				}
+				m = s.join(t, node, i)
+				if row.fault != "" {
+					s.mislead(t, m, row.fault)
+				}
+				s.silence(t, m)
+			},
+			ends: func(t *testing.T) {
+				s.awaitHeld(t, []*member{m}, row.reasons...)
+				s.describe(t, row.name, m.Name)
+				s.noStream(t, []*member{m})
+			},
+			still: func(t *testing.T) { s.stay(t, m) },
+		})
+	}
+	return cases
+}
+
+// othersToo are Nodes whose provider ID or name points somewhere else.
+func (s silences) othersToo() []silentCase {
+	var shared, twin, renamed *member
+	return []silentCase{
+		{
+			name: "TwoNodesWithOneProviderID",
+			begin: func(t *testing.T) {
+				shared = s.joins(t, "shared")
+				node := initialisedNode(shared.instance)
+				node.Name = s.name("shared")
+				twin = s.join(t, node, shared.instance)
+				s.silence(t, shared)
+			},
+			ends: func(t *testing.T) { s.awaitAsked(t, 1, shared) },
+			still: func(t *testing.T) {
+				s.stay(t, shared, twin)
+				s.describe(t, "one of two with one provider ID", shared.Name)
+			},
+		},
+		{
+			name: "RenamedInTheCloud",
+			begin: func(t *testing.T) {
+				renamed = s.joins(t, "renamed")
+				s.cloud.change(t, renamed.instance, simulator.InstancePatch{Name: new(renamed.Name + "-otherwise")})
+				s.silence(t, renamed)
+			},
+			ends: func(t *testing.T) { s.awaitAsked(t, 2, renamed) },
+			still: func(t *testing.T) {
+				s.stay(t, renamed)
+				s.describe(t, "renamed in the cloud", renamed.Name)
+			},
+		},
+	}
+}
+
+// keptOff are Nodes whose instance is gone, and which are not the daemon's to
+// touch.
+func (s silences) keptOff() []silentCase {
+	const finalizer = "e2e.fairlead.dev/kept"
+	var excluded, terminating *member
+	untouched := func(t *testing.T, m *member) {
+		t.Helper()
+		if writes := s.audit(t).since(s.mark).ours().of(m.Name).writes(); len(writes) > 0 {
+			t.Errorf("node %s was written: %v", m.Name, writes)
+		}
+		told, err := s.toldBy(t.Context(), lifecycleSource, m.Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(told) > 0 {
+			t.Errorf("node %s: events %q", m.Name, told)
+		}
+		if all := m.about(s.cloud.answers(t)); len(all) > 0 {
+			t.Errorf("node %s: the cloud was asked %d times", m.Name, len(all))
+		}
+	}
+	return []silentCase{
+		{
+			name: "Excluded",
+			begin: func(t *testing.T) {
+				i := s.instance(t, simulator.Instance{Name: s.name("kept")})
+				node := initialisedNode(i)
+				node.Labels[labelExclude] = "true"
+				excluded = s.join(t, node, i)
+				s.terminate(t, excluded)
+				s.silence(t, excluded)
+			},
+			still: func(t *testing.T) {
+				s.stay(t, excluded)
+				untouched(t, excluded)
+			},
+		},
+		{
+			name: "AlreadyTerminating",
+			begin: func(t *testing.T) {
+				i := s.instance(t, simulator.Instance{Name: s.name("terminating")})
+				node := initialisedNode(i)
+				node.Finalizers = []string{finalizer}
+				terminating = s.join(t, node, i)
+				s.unfinalize(t, terminating.Name)
+				s.byHand(t, terminating)
+				s.terminate(t, terminating)
+				s.silence(t, terminating)
+			},
+			still: func(t *testing.T) { untouched(t, terminating) },
+		},
+	}
+}
+
+// unfinalize lets a Node go that is being deleted.
+func (b *bed) unfinalize(t *testing.T, name string) {
+	t.Helper()
+	cleanup(t, func(ctx context.Context) error {
+		_, err := b.admin.CoreV1().Nodes().Patch(ctx, name, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
+		return err
+	})
+}
+
+// gone are those whose instance really is gone, and which nothing holds.
+func (s silences) gone() []silentCase {
+	var cases []silentCase
+	for _, row := range []struct {
+		name string
+		// join adds the Node, whose instance is gone.
+		join func(*testing.T) *member
+	}{
+		{"Gone", func(*testing.T) *member { return s.members[1] }},
+		{"GoneBeforeItWasInitialised", func(t *testing.T) *member {
+			i := s.instance(t, simulator.Instance{Name: s.name("uninitialised")})
+			node := plain(i.Name)
+			node.Spec.ProviderID = providerID(i)
+			return s.join(t, node, i)
+		}},
+		{"GoneAndNeverReported", func(t *testing.T) *member {
+			i := s.instance(t, simulator.Instance{Name: s.name("mute")})
+			node := initialisedNode(i)
+			node.Status.Conditions = nil
+			return s.join(t, node, i)
+		}},
+	} {
+		var m *member
+		cases = append(cases, silentCase{
+			name: row.name,
+			begin: func(t *testing.T) {
+				m = row.join(t)
+				m.rules = rules{absences: absences, absentFor: sideAbsentFor}
+				if slices.ContainsFunc(m.Spec.Taints, func(t corev1.Taint) bool { return t.Key == cloudproviderapi.TaintExternalCloudProvider }) {
+					m.rules.absentFor = sideYoungAbsentFor
+				}
+				s.terminate(t, m)
+				if len(m.Status.Conditions) > 0 {
+					s.silence(t, m)
+				}
+			},
+			ends: func(t *testing.T) { s.awaitGone(t, 2*time.Minute, m) },
+		})
+	}
+	return cases
+}

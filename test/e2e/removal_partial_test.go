@@ -1,0 +1,123 @@
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"path"
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fairlead-k8s/fairlead/simulator"
+	"github.com/fairlead-k8s/fairlead/test/e2e/proxy"
+)
+
+// Lies that come late, or about a part.
+func TestLiesInPartDeleteNothing(t *testing.T) {
+	b := onOwn(t)
+	t.Run("OneRegionOfTwo", b.losesARegion)
+	t.Run("CredentialsDieAfterTheWitness", b.losesItsCredentials)
+	t.Run("KubeletReportsNotReady", b.reportsNotReady)
+}
+
+// losesARegion: of two regions one is answered for with 404, as by an account that was not
+// given it. The other one's instances are no witnesses.
+func (b *bed) losesARegion(t *testing.T) {
+	var wanted []simulator.Instance
+	for n := range 20 {
+		region := []string{"east", "west"}[n/10]
+		wanted = append(wanted, simulator.Instance{Name: b.name(region), Region: region, Zone: region + "-" + string("ab"[n%2])})
+	}
+	p := b.poolOf(t, wanted...)
+	west := p.members[10:]
+	p.runs(t, setup{cloud: p.cloud.url, flags: quickly("--node-deletion-crowd-absent-for=10s")})
+	p.cloud.sets(t, simulator.Fault{Name: "lost", Kind: simulator.FaultNotFound, Match: "west-*"})
+
+	p.silence(t, west[9])
+	p.awaitHeld(t, west[9:], "CloudContradictsKubelet", "NoWitness")
+	p.awaitAsked(t, 2*absences, west[9])
+	p.describe(t, "one of the lost region is silent", west[9].Name)
+
+	p.silence(t, west...)
+	p.awaitHeld(t, west[:9], "NoWitness", "TooManyAbsent")
+	p.awaitShown(t, west, corev1.ConditionTrue)
+	p.awaitAsked(t, 2*absences, west...)
+	p.describe(t, "all of the lost region are silent", west[0].Name)
+	p.stay(t, p.members...)
+	p.noStream(t, west)
+
+	// In the other region all is as ever.
+	p.control(t)
+}
+
+// losesItsCredentials: the cloud has just confirmed other instances, when the credentials die and
+// all is answered with 404. What was said before vouches for nothing.
+func (b *bed) losesItsCredentials(t *testing.T) {
+	for _, witnesses := range []int{10, 1} {
+		t.Run(fmt.Sprintf("%dWitnesses", witnesses), func(t *testing.T) {
+			p := b.pool(t, 12)
+			gone, healthy := p.members[0], p.members[1]
+			front := proxyOf(t, p.cloud)
+			trap := front.Trap(func(r proxy.Request) bool {
+				return r.Method == http.MethodGet && slices.ContainsFunc(p.members[2:], func(m *member) bool { return m.instance.ID == path.Base(r.Path) })
+			}, 1, proxy.After)
+			p.runs(t, setup{cloud: front.URL(), flags: quickly(fmt.Sprintf("--node-deletion-witnesses=%d", witnesses))})
+			p.terminate(t, gone)
+			p.silence(t, gone, healthy)
+			select {
+			case <-trap.Sprung():
+			case <-time.After(goneWithin):
+				t.Fatal("no other instance was asked for")
+			}
+			p.cloud.sets(t, simulator.Fault{Name: "dead", Kind: simulator.FaultNotFound})
+			trap.Release()
+
+			p.awaitAsked(t, 2*absences, healthy)
+			p.awaitHeld(t, []*member{healthy}, "CloudContradictsKubelet", "NoWitness")
+			p.describe(t, "credentials died after the witness", healthy.Name)
+			p.stay(t, p.members[1:]...)
+			p.cloud.heals(t)
+			p.awaitGone(t, goneWithin, gone)
+			p.stay(t, p.members[1:]...)
+		})
+	}
+}
+
+// reportsNotReady: a kubelet that says that it is not ready is alive. Whatever
+// the cloud would say of its instance, it is not asked.
+func (b *bed) reportsNotReady(t *testing.T) {
+	const silentAfter = 8 * time.Second
+	p := b.pool(t, 8)
+	alive := p.members[0]
+	p.reports(t, corev1.ConditionFalse, time.Now(), alive)
+	p.cloud.sets(t, simulator.Fault{Name: "lie", Kind: simulator.FaultNotFound})
+	p.runs(t, setup{flags: quickly("--node-deletion-silent-after=" + silentAfter.String())})
+
+	began := time.Now()
+	var last time.Time
+	for tick := time.NewTicker(time.Second); time.Since(began) < 2*silentAfter; <-tick.C {
+		last = time.Now()
+		p.reports(t, corev1.ConditionFalse, last, alive)
+	}
+	if all := alive.about(p.cloud.answers(t)); len(all) > 0 {
+		t.Errorf("the cloud was asked %d times about the instance of a kubelet that reports", len(all))
+	}
+	p.stay(t, p.members...)
+
+	// Now it is silent, and the cloud lies about all.
+	p.awaitAsked(t, 2*absences, alive)
+	for _, a := range alive.about(p.cloud.answers(t)) {
+		if silent := a.began.Sub(last.Truncate(time.Second)); silent < silentAfter {
+			t.Errorf("the cloud was asked %v after the kubelet's last report, want %v", silent, silentAfter)
+		}
+	}
+	p.awaitHeld(t, []*member{alive}, "CloudContradictsKubelet", "NoWitness")
+	p.describe(t, "reported NotReady, and then nothing more", alive.Name)
+	p.stay(t, p.members...)
+
+	p.cloud.heals(t)
+	p.terminate(t, alive)
+	p.awaitGone(t, goneWithin, alive)
+}

@@ -1,0 +1,391 @@
+package e2e
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/fairlead-k8s/fairlead/simulator"
+)
+
+const (
+	lifecycleSource  = "cloud-node-lifecycle-controller" // of our events
+	conditionMissing = corev1.NodeConditionType("CloudInstanceMissing")
+
+	// The numbers of the rules in these tests, where they are not the defaults.
+	absences  = 3
+	absentFor = 4 * time.Second
+	// goneWithin is for a deletion that nothing holds back.
+	goneWithin = time.Minute
+)
+
+// quickly are flags with which evidence is complete after seconds. They weaken
+// no rule: each is still there. All Nodes of tests are young.
+func quickly(more ...string) []string {
+	return append(absentAfter(absentFor), more...)
+}
+
+func absentAfter(d time.Duration) []string {
+	return []string{
+		"--node-monitor-period=1s", "--node-monitor-longest-period=3s",
+		"--node-deletion-absent-for=" + d.String(), "--node-deletion-young-absent-for=" + d.String(),
+	}
+}
+
+// pool are initialised Nodes without kubelets, whose instances are in a cloud
+// of their own.
+type pool struct {
+	*bed
+
+	label   string // of the Nodes
+	cloud   *cloud
+	members []*member
+	mark    int64 // of the audit log, before there was any of it
+	lists   bool  // the provider looks in lists, and so the cloud's log tells nothing of single instances
+	// begun is when each daemon has: evidence from before does not count.
+	begun []time.Time
+}
+
+// member is a Node and its instance.
+type member struct {
+	*corev1.Node // as it was registered
+
+	instance simulator.Instance
+	// rules are what the daemon is told by flags.
+	rules rules
+	// handled means that the test itself has deleted the Node.
+	handled bool
+}
+
+// rules are what a deletion needs.
+type rules struct {
+	absences  int
+	absentFor time.Duration
+	alone     bool // without a witness
+}
+
+// pool makes Nodes of a cloud of their own, and looks at the end of the test
+// at each deletion.
+func (b *bed) pool(t *testing.T, size int) *pool {
+	t.Helper()
+	wanted := make([]simulator.Instance, size)
+	for n := range wanted {
+		wanted[n].Zone = "sim-1" + string("abc"[n%3])
+	}
+	return b.poolOf(t, wanted...)
+}
+
+// poolOf is one with these instances, which get names if they have none.
+func (b *bed) poolOf(t *testing.T, wanted ...simulator.Instance) *pool {
+	t.Helper()
+	return b.poolNamed(t, providerID, wanted...)
+}
+
+// poolNamed is one of a provider with IDs of its own.
+func (b *bed) poolNamed(t *testing.T, id func(simulator.Instance) string, wanted ...simulator.Instance) *pool {
+	t.Helper()
+	p := &pool{bed: b, label: b.name("pool"), mark: b.audit(t).mark()}
+	p.cloud = b.bareCloud(t)
+	cleanup(t, func(ctx context.Context) error {
+		return b.admin.CoreV1().Nodes().DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: labelFleet + "=" + p.label})
+	})
+	t.Cleanup(func() { p.judge(t) })
+	// Instances first, so that IDs have the order of names.
+	var instances []simulator.Instance
+	for n, i := range wanted {
+		i.Name = cmp.Or(i.Name, fmt.Sprintf("%s-%03d", p.label, n))
+		instances = append(instances, p.instance(t, i))
+	}
+	p.members = make([]*member, len(instances))
+	together(p.members, func(n int, _ *member) {
+		node := initialisedNode(instances[n])
+		node.Spec.ProviderID = id(instances[n])
+		p.members[n] = p.create(t, node, instances[n])
+	})
+	if t.Failed() {
+		t.FailNow()
+	}
+	return p
+}
+
+// instance creates one that lives as long as the cloud.
+func (p *pool) instance(t *testing.T, i simulator.Instance) simulator.Instance {
+	t.Helper()
+	created, err := p.cloud.CreateInstance(t.Context(), i)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return created
+}
+
+// newcomer adds a member whose instance and Node are as usual.
+func (p *pool) newcomer(t *testing.T, base string) *member {
+	t.Helper()
+	i := p.instance(t, simulator.Instance{Name: p.name(base)})
+	return p.join(t, initialisedNode(i), i)
+}
+
+// join adds one member, made as the test likes.
+func (p *pool) join(t *testing.T, node *corev1.Node, i simulator.Instance) *member {
+	t.Helper()
+	m := p.create(t, node, i)
+	if m == nil {
+		t.FailNow()
+	}
+	p.members = append(p.members, m)
+	return m
+}
+
+func (p *pool) create(t *testing.T, node *corev1.Node, i simulator.Instance) *member {
+	t.Helper()
+	if node.Labels == nil {
+		node.Labels = map[string]string{}
+	}
+	node.Labels[labelFleet] = p.label
+	created, err := p.admin.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{})
+	if err != nil {
+		t.Error(err)
+		return nil
+	}
+	return &member{Node: created, instance: i, rules: rules{absences: absences, absentFor: absentFor}}
+}
+
+// initialisedNode is a Node as the daemon leaves it when it has initialised it.
+func initialisedNode(i simulator.Instance) *corev1.Node {
+	node := plain(i.Name)
+	node.Spec = corev1.NodeSpec{ProviderID: providerID(i)}
+	for n, label := range sixLabels {
+		node.Labels[label] = []string{i.Type, i.Zone, i.Region}[n/2]
+	}
+	node.Status.Addresses = stated(i)
+	return node
+}
+
+// together does it for all, some at a time.
+func together(all []*member, do func(int, *member)) {
+	const parallel = 20
+	numbers := make(chan int)
+	var workers sync.WaitGroup
+	for range parallel {
+		workers.Go(func() {
+			for n := range numbers {
+				do(n, all[n])
+			}
+		})
+	}
+	for n := range all {
+		numbers <- n
+	}
+	close(numbers)
+	workers.Wait()
+}
+
+// reports writes what a kubelet would have reported at a time, or what the
+// control plane makes of a kubelet that is silent.
+func (p *pool) reports(t *testing.T, status corev1.ConditionStatus, heartbeat time.Time, members ...*member) {
+	t.Helper()
+	reason := map[corev1.ConditionStatus]string{
+		corev1.ConditionTrue: "KubeletReady", corev1.ConditionFalse: "KubeletNotReady", corev1.ConditionUnknown: "NodeStatusUnknown",
+	}[status]
+	at := heartbeat.UTC().Format(time.RFC3339)
+	body := fmt.Appendf(nil, `{"status":{"conditions":[{"type":"Ready","status":%q,"reason":%q,"lastHeartbeatTime":%q,"lastTransitionTime":%q}]}}`,
+		status, reason, at, time.Now().UTC().Format(time.RFC3339))
+	together(members, func(_ int, m *member) {
+		_, err := p.admin.CoreV1().Nodes().Patch(t.Context(), m.Name, types.StrategicMergePatchType, body, metav1.PatchOptions{}, "status")
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	if t.Failed() {
+		t.FailNow()
+	}
+}
+
+// silence is what kube-controller-manager writes when a kubelet is silent.
+func (p *pool) silence(t *testing.T, members ...*member) {
+	t.Helper()
+	p.reports(t, corev1.ConditionUnknown, time.Now().Add(-40*time.Second), members...)
+}
+
+// wake is what a kubelet writes that is there again.
+func (p *pool) wake(t *testing.T, members ...*member) {
+	t.Helper()
+	p.reports(t, corev1.ConditionTrue, time.Now(), members...)
+}
+
+// terminate ends instances for good.
+func (p *pool) terminate(t *testing.T, members ...*member) {
+	t.Helper()
+	together(members, func(_ int, m *member) {
+		if err := p.cloud.TerminateInstance(t.Context(), m.instance.ID); err != nil {
+			t.Error(err)
+		}
+	})
+	if t.Failed() {
+		t.FailNow()
+	}
+}
+
+// byHand deletes a Node as a person would.
+func (p *pool) byHand(t *testing.T, m *member) {
+	t.Helper()
+	if err := p.admin.CoreV1().Nodes().Delete(t.Context(), m.Name, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	m.handled = true
+}
+
+// runs starts a daemon for the pool, with flags that make it quick.
+func (p *pool) runs(t *testing.T, s setup) *daemon {
+	t.Helper()
+	if s.cloud == "" {
+		s.cloud = p.cloud.url
+	}
+	p.begun = append(p.begun, time.Now())
+	return p.daemon(t, s)
+}
+
+// sets switches a fault of the cloud on; of the same name it replaces another.
+func (c *cloud) sets(t *testing.T, f simulator.Fault) {
+	t.Helper()
+	if err := c.SetFault(t.Context(), f); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// heals switches all faults off.
+func (c *cloud) heals(t *testing.T) {
+	t.Helper()
+	if err := c.ClearFaults(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// left are the UIDs of the pool's Nodes that are there.
+func (p *pool) left(ctx context.Context) (map[types.UID]bool, error) {
+	list, err := p.admin.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: labelFleet + "=" + p.label})
+	if err != nil {
+		return nil, err
+	}
+	there := map[types.UID]bool{}
+	for _, node := range list.Items {
+		there[node.UID] = true
+	}
+	return there, nil
+}
+
+// awaitGone waits until these Nodes are deleted.
+func (p *pool) awaitGone(t *testing.T, within time.Duration, members ...*member) {
+	t.Helper()
+	await(t, within, func(ctx context.Context) error {
+		there, err := p.left(ctx)
+		if err != nil {
+			return err
+		}
+		var names []string
+		for _, m := range members {
+			if there[m.UID] {
+				names = append(names, m.Name)
+			}
+		}
+		if len(names) == 0 {
+			return nil
+		}
+		told, err := p.toldBy(ctx, lifecycleSource, names[0])
+		return errors.Join(fmt.Errorf("%d of %d Nodes are still there: %s; events of the first: %q",
+			len(names), len(members), strings.Join(names, ", "), told), err)
+	})
+}
+
+// stay fails the test if one of these Nodes is deleted.
+func (p *pool) stay(t *testing.T, members ...*member) {
+	t.Helper()
+	there, err := p.left(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range members {
+		if !there[m.UID] {
+			t.Errorf("node %s is deleted", m.Name)
+		}
+	}
+}
+
+// awaitTold waits until each Node has an event of the daemon that starts in
+// one of these ways.
+func (p *pool) awaitTold(t *testing.T, within time.Duration, members []*member, starts ...string) {
+	t.Helper()
+	for _, m := range members {
+		await(t, within, func(ctx context.Context) error {
+			all, err := p.toldBy(ctx, lifecycleSource, m.Name)
+			if err != nil {
+				return err
+			}
+			if !slices.ContainsFunc(starts, func(start string) bool { return count(all, start) > 0 }) {
+				return fmt.Errorf("node %s: no event %q among %q", m.Name, starts, all)
+			}
+			return nil
+		})
+	}
+}
+
+// awaitHeld waits until each of these Nodes says that its deletion is held,
+// for one of the reasons.
+func (p *pool) awaitHeld(t *testing.T, members []*member, reasons ...string) {
+	t.Helper()
+	var starts []string
+	for _, reason := range reasons {
+		starts = append(starts, "Warning NodeDeletionHeld: "+reason+": ")
+	}
+	p.awaitTold(t, time.Minute, members, starts...)
+}
+
+// awaitShown waits for the condition of these Nodes.
+func (p *pool) awaitShown(t *testing.T, members []*member, status corev1.ConditionStatus, reasons ...string) {
+	t.Helper()
+	for _, m := range members {
+		p.awaitNode(t, m.Name, shownWithin, func(node *corev1.Node) error {
+			c := missing(node)
+			switch {
+			case c == nil:
+				return errors.New("no condition")
+			case c.Status != status, len(reasons) > 0 && !slices.Contains(reasons, c.Reason):
+				return fmt.Errorf("condition %s %s: %s, want %s %q", c.Status, c.Reason, c.Message, status, reasons)
+			}
+			return nil
+		})
+	}
+}
+
+func missing(node *corev1.Node) *corev1.NodeCondition {
+	n := slices.IndexFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool { return c.Type == conditionMissing })
+	if n < 0 {
+		return nil
+	}
+	return &node.Status.Conditions[n]
+}
+
+// deletions are what the daemons have tried to delete of the pool's Nodes, in
+// order.
+func (p *pool) deletions(t *testing.T) requests {
+	t.Helper()
+	return p.audit(t).since(p.mark).ours().where(func(r request) bool {
+		return r.Verb == "delete" && r.resource() == "nodes" && slices.ContainsFunc(p.members, func(m *member) bool { return m.Name == r.Object.Name })
+	})
+}
+
+// done are those that succeeded.
+func (all requests) done() requests {
+	return all.where(func(r request) bool { return r.Status.Code == http.StatusOK })
+}

@@ -1,0 +1,106 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"math"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	cloudproviderapi "k8s.io/cloud-provider/api"
+)
+
+// shutDown is the life of a Node whose instance is stopped: the taint comes,
+// nothing is read or written while nothing changes, and the taint goes when
+// the instance runs, before the kubelet reports or after.
+func (s silences) shutDown() []silentCase {
+	var m *member
+	var mark int64
+	var since time.Time
+	return []silentCase{{
+		name: "ShutDown",
+		begin: func(t *testing.T) {
+			m = s.joins(t, "stopped")
+			if err := s.cloud.StopInstance(t.Context(), m.instance.ID); err != nil {
+				t.Fatal(err)
+			}
+			s.silence(t, m)
+			s.awaitNode(t, m.Name, soon, shutdown)
+			since = time.Now()
+			await(t, soon, func(context.Context) error { // Whoever has written it now sees it in the audit log.
+				if len(s.audit(t).since(s.mark).ours().of(m.Name).writes()) == 0 {
+					return errors.New("the daemon has not written the Node")
+				}
+				return nil
+			})
+			mark = s.audit(t).mark()
+		},
+		still: func(t *testing.T) {
+			if did := s.audit(t).since(mark).ours().of(m.Name); len(did) > 0 {
+				t.Errorf("%d requests while nothing changed: %v", len(did), did)
+			}
+			s.spaced(t, m, since)
+			s.describe(t, "shut down", m.Name)
+
+			for _, step := range []struct {
+				do   func(*testing.T)
+				want func(*corev1.Node) error
+			}{
+				{func(t *testing.T) { s.power(t, m, s.cloud.StartInstance) }, notShutdown}, // while Ready is Unknown
+				{func(t *testing.T) { s.power(t, m, s.cloud.StopInstance) }, shutdown},
+				{func(t *testing.T) { s.power(t, m, s.cloud.StartInstance); s.wake(t, m) }, notShutdown},
+			} {
+				step.do(t)
+				s.awaitNode(t, m.Name, soon, step.want)
+			}
+			s.stay(t, m)
+		},
+	}}
+}
+
+func (s silences) power(t *testing.T, m *member, switched func(context.Context, string) error) {
+	t.Helper()
+	if err := switched(t.Context(), m.instance.ID); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// shutdown is nil if the Node has the taint.
+func shutdown(node *corev1.Node) error {
+	for _, taint := range node.Spec.Taints {
+		if taint.Key == cloudproviderapi.TaintNodeShutdown {
+			return differ("taint", corev1.Taint{Key: taint.Key, Effect: corev1.TaintEffectNoSchedule}, taint)
+		}
+	}
+	return errors.New("it has no taint that says that it is shut down")
+}
+
+func notShutdown(node *corev1.Node) error {
+	if shutdown(node) == nil {
+		return errors.New("it has the taint that says that it is shut down")
+	}
+	return nil
+}
+
+// spaced: the cloud is asked ever more seldom about what does not change, and
+// not more seldom than it is told to be.
+func (s silences) spaced(t *testing.T, m *member, since time.Time) {
+	t.Helper()
+	const together, first = time.Second / 2, 5 // a look may be two calls; first ones come sooner
+	var looks []time.Time
+	for _, a := range m.about(s.cloud.answers(t)) {
+		if a.began.After(since) && (len(looks) == 0 || a.began.Sub(looks[len(looks)-1]) > together) {
+			looks = append(looks, a.began)
+		}
+	}
+	took := time.Since(since)
+	even := took.Seconds() / sideLongestPeriod.Seconds()
+	t.Logf("%d looks in %v; one each %v are %.0f", len(looks), took.Round(time.Second), sideLongestPeriod, even)
+	if most := int(math.Ceil(1.3*even)) + first; len(looks) > most {
+		t.Errorf("the cloud was asked %d times in %v, want at most %d", len(looks), took.Round(time.Second), most)
+	}
+	if fewest := int(even / 2); len(looks) < fewest {
+		t.Errorf("the cloud was asked %d times in %v, want at least %d", len(looks), took.Round(time.Second), fewest)
+	}
+}
