@@ -39,6 +39,7 @@ func main() {
 // options are what the command line says.
 type options struct {
 	settings   scenario.Settings
+	flags      map[string]string // all that decide what is measured
 	bin        string
 	scenarios  string
 	contenders string
@@ -63,8 +64,8 @@ func parse(args []string) (options, error) {
 	fs.DurationVar(&o.settings.IdleFor, "idle-for", time.Minute, "how long nothing happens in scenario idle")
 	fs.DurationVar(&o.settings.OutageFor, "outage-for", 30*time.Second, "how long the outage lasts")
 	fs.DurationVar(&o.settings.LieFor, "lie-for", 90*time.Second, "how long the cloud lies, at most")
-	fs.DurationVar(&o.settings.MassLimit, "mass-removal-within", 10*time.Minute, "when to stop waiting in scenario mass-removal")
-	fs.IntVar(&o.sideBySide, "side-by-side", 4, "how many runs that mostly wait (lies, mass-removal) run at the same time")
+	fs.DurationVar(&o.settings.MassLimit, "mass-removal-within", 4*time.Minute, "when to stop waiting in scenario mass-removal")
+	fs.IntVar(&o.sideBySide, "side-by-side", 6, "how many runs that mostly wait (lies, mass-removal) run at the same time")
 	fs.StringVar(&o.output, "o", "table", "what to print at the end: table or json")
 	fs.StringVar(&o.jsonFile, "json", "", "file to write everything to as JSON")
 	fs.StringVar(&o.writeTo, "write-to", "", "folder to write DATE-NAME.md and DATE-NAME.json to")
@@ -73,6 +74,12 @@ func parse(args []string) (options, error) {
 	if err := fs.Parse(args); err != nil {
 		return o, err
 	}
+	o.flags = map[string]string{}
+	fs.VisitAll(func(f *flag.Flag) {
+		if !slices.Contains([]string{"bin", "o", "json", "write-to", "name", "keep-logs"}, f.Name) {
+			o.flags[f.Name] = f.Value.String()
+		}
+	})
 	switch {
 	case fs.NArg() > 0:
 		return o, fmt.Errorf("%q is no flag", fs.Arg(0))
@@ -117,6 +124,10 @@ func run(ctx context.Context, args []string, c clock.WithTicker) (err error) {
 		}
 		err = errors.Join(err, os.RemoveAll(dir))
 	}()
+	machine := report.ThisMachine()
+	if machine.IsBusy() {
+		fmt.Fprintf(os.Stderr, "This machine is busy (load %.1f, %d cores): times will be too long.\n", machine.Load, machine.Cores)
+	}
 	began := c.Now()
 	bench := scenario.Bench{
 		Settings: o.settings, Bin: o.bin, Dir: dir, Keep: o.keepLogs, Clock: c, SideBySide: o.sideBySide,
@@ -124,11 +135,11 @@ func run(ctx context.Context, args []string, c clock.WithTicker) (err error) {
 	}
 	rows := bench.Run(ctx, scenarios, contenders)
 	result := report.Report{
-		Date: began.Format(time.RFC3339), Machine: report.ThisMachine(), Programs: programs, Settings: o.settings,
+		Date: began.Format(time.RFC3339), Machine: machine, Programs: programs, Flags: o.flags,
 		Seconds: c.Since(began).Seconds(), Rows: rows,
 	}
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
+	if ctx.Err() != nil { // What there is may be of use, but not as a result.
+		return errors.Join(context.Cause(ctx), result.WriteTable(os.Stdout))
 	}
 	return errors.Join(deliver(result, o), complete(result))
 }

@@ -4,6 +4,7 @@ package main
 
 import (
 	"github.com/fairlead-k8s/fairlead/ccm"
+
 	_ "github.com/fairlead-k8s/fairlead/test/scale/listing" // provider "listing"
 )
 

@@ -5,16 +5,16 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"sync"
 	"time"
 
+	"github.com/fairlead-k8s/fairlead/simulator"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cloud-provider/api"
-
-	"github.com/fairlead-k8s/fairlead/simulator"
 
 	"github.com/fairlead-k8s/fairlead/test/scale/listing"
 )
@@ -73,13 +73,11 @@ func Initialized(i simulator.Instance, n int, now time.Time) *corev1.Node {
 	node := Uninitialized(i.Name, n, now)
 	node.Spec.Taints = nil
 	node.Spec.ProviderID = listing.ProviderID(i)
-	for key, value := range map[string]string{
+	maps.Copy(node.Labels, map[string]string{
 		corev1.LabelInstanceType: i.Type, corev1.LabelInstanceTypeStable: i.Type,
 		corev1.LabelFailureDomainBetaZone: i.Zone, corev1.LabelTopologyZone: i.Zone,
 		corev1.LabelFailureDomainBetaRegion: i.Region, corev1.LabelTopologyRegion: i.Region,
-	} {
-		node.Labels[key] = value
-	}
+	})
 	var addresses []corev1.NodeAddress
 	for _, a := range i.Addresses {
 		addresses = append(addresses, corev1.NodeAddress{Type: corev1.NodeAddressType(a.Type), Address: a.Address})

@@ -17,7 +17,12 @@ type Machine struct {
 	System      string `json:"system"`
 	Kernel      string `json:"kernel"`
 	Go          string `json:"go"`
+	// Load is how many processes wanted to run in the minute before.
+	Load float64 `json:"load"`
 }
+
+// IsBusy tells whether something else runs here.
+func (m Machine) IsBusy() bool { return m.Load > float64(m.Cores)/2 }
 
 // ThisMachine looks at this one. What the system does not tell stays empty.
 func ThisMachine() Machine {
@@ -28,6 +33,7 @@ func ThisMachine() Machine {
 		System:      runtime.GOOS + "/" + runtime.GOARCH,
 		Kernel:      kernel(),
 		Go:          runtime.Version(),
+		Load:        load(),
 	}
 }
 
@@ -60,4 +66,17 @@ func kernel() string {
 		return ""
 	}
 	return strings.TrimSpace(string(text))
+}
+
+func load() float64 {
+	text, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return 0
+	}
+	first, _, _ := strings.Cut(string(text), " ")
+	n, err := strconv.ParseFloat(first, 64)
+	if err != nil {
+		return 0
+	}
+	return n
 }

@@ -3,6 +3,8 @@ package report
 import (
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 )
 
@@ -13,11 +15,12 @@ func (r Report) WriteMarkdown(w io.Writer, jsonFile string) error {
 	fmt.Fprintf(&text, "# Benchmark of %s\n\n", r.Date)
 	fmt.Fprintf(&text, "How to read and to repeat this: [README](README.md). All numbers, also those that the table adds up: [%[1]s](%[1]s).\n\n", jsonFile)
 	m := r.Machine
-	fmt.Fprintf(&text, "- Machine: %s, %d cores, %d GiB, %s, Linux %s, %s\n", m.CPU, m.Cores, (m.MemoryBytes+1<<29)>>30, m.System, m.Kernel, m.Go)
+	fmt.Fprintf(&text, "- Machine: %s, %d cores, %d GiB, %s, Linux %s, %s; load before: %.1f\n",
+		m.CPU, m.Cores, (m.MemoryBytes+1<<29)>>30, m.System, m.Kernel, m.Go, m.Load)
 	for _, p := range r.Programs {
 		fmt.Fprintf(&text, "- %s: `%s`\n", p.Name, p.Version)
 	}
-	fmt.Fprintf(&text, "- It took %.0f minutes.\n", r.Seconds/60)
+	fmt.Fprintf(&text, "- Flags of the benchmark: `%s`\n- It took %.0f minutes.\n", r.flags(), r.Seconds/60)
 	text.WriteString("\n## Results\n\n")
 	writeAligned(&text, r.table(), " | ", "|")
 	text.WriteString("\n## Scenarios\n\n")
@@ -32,4 +35,15 @@ func (r Report) WriteMarkdown(w io.Writer, jsonFile string) error {
 	}
 	_, err := io.WriteString(w, strings.TrimRight(text.String(), "\n")+"\n")
 	return err
+}
+
+// flags are those that are not empty, in order.
+func (r Report) flags() string {
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(r.Flags)) {
+		if value := r.Flags[name]; value != "" {
+			all = append(all, "-"+name+"="+value)
+		}
+	}
+	return strings.Join(all, " ")
 }

@@ -13,9 +13,10 @@ type Report struct {
 	Date     string    `json:"date"` // RFC 3339
 	Machine  Machine   `json:"machine"`
 	Programs []Program `json:"programs"`
-	Settings any       `json:"settings"`
-	Seconds  float64   `json:"seconds"` // that it took
-	Rows     []Row     `json:"rows"`
+	// Flags are the sizes, as on the command line.
+	Flags   map[string]string `json:"flags"`
+	Seconds float64           `json:"seconds"` // that it took
+	Rows    []Row             `json:"rows"`
 }
 
 // Program is one that was measured or measured with.
@@ -35,8 +36,8 @@ type Row struct {
 	// instances run.
 	HealthyNodesDeleted int `json:"healthyNodesDeleted"`
 	// CloudCalls are counted by the cloud: by kind, then by result.
-	CloudCalls map[string]map[string]int64 `json:"cloudCalls"`
-	Throttled  int64                       `json:"throttled"` // calls that were answered 429
+	CloudCalls map[string]map[string]int `json:"cloudCalls"`
+	Throttled  int                       `json:"throttled"` // calls that were answered 429
 	// APIWrites and APIReads are counted by the API server, by verb and
 	// resource, without the Lease. Writes include Events.
 	APIWrites  map[string]int `json:"apiWrites"`
@@ -96,12 +97,10 @@ func seconds(s float64) string {
 }
 
 // Calls is how many calls of the cloud were made.
-func (r Row) Calls() int64 {
-	var n int64
+func (r Row) Calls() int {
+	n := 0
 	for _, results := range r.CloudCalls {
-		for _, count := range results {
-			n += count
-		}
+		n += sum(results)
 	}
 	return n
 }

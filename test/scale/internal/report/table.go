@@ -2,9 +2,9 @@ package report
 
 import (
 	"encoding/json"
-	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -15,29 +15,27 @@ var heading = []string{
 	"cloud calls", "429", "API writes", "events", "API reads", "CPU", "peak memory",
 }
 
-// cells are the row's columns; rows of one scenario follow each other, and only
-// the first names it.
-func (r Row) cells(first bool) []string {
-	name := ""
-	if first {
-		name = r.Scenario
-	}
+// cells are the row's columns after the scenario.
+func (r Row) cells() []string {
 	if r.Error != "" {
-		return []string{name, r.Contender, "", r.outcome(), "", "", "", "", "", "", ""}
+		return []string{r.Contender, "", r.outcome(), "", "", "", "", "", "", ""}
 	}
 	return []string{
-		name, r.Contender, fmt.Sprint(r.HealthyNodesDeleted), r.outcome(),
-		fmt.Sprint(r.Calls()), fmt.Sprint(r.Throttled), fmt.Sprint(r.Writes()), fmt.Sprint(r.Events), fmt.Sprint(r.Reads()),
-		seconds(r.CPUSeconds), fmt.Sprintf("%d MB", r.PeakBytes>>20),
+		r.Contender, strconv.Itoa(r.HealthyNodesDeleted), r.outcome(),
+		strconv.Itoa(r.Calls()), strconv.Itoa(r.Throttled), strconv.Itoa(r.Writes()), strconv.Itoa(r.Events), strconv.Itoa(r.Reads()),
+		seconds(r.CPUSeconds), strconv.Itoa(int(r.PeakBytes>>20)) + " MB",
 	}
 }
 
+// table names each scenario once, at its first row.
 func (r Report) table() [][]string {
 	table := [][]string{heading}
-	before := ""
-	for _, row := range r.Rows {
-		table = append(table, row.cells(row.Scenario != before))
-		before = row.Scenario
+	for _, rows := range r.scenarios() {
+		name := rows[0].Scenario
+		for _, row := range rows {
+			table = append(table, slices.Concat([]string{name}, row.cells()))
+			name = ""
+		}
 	}
 	return table
 }

@@ -5,9 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/fairlead-k8s/fairlead/simulator"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/fairlead-k8s/fairlead/test/scale/internal/cluster"
 	"github.com/fairlead-k8s/fairlead/test/scale/internal/contender"
@@ -35,7 +34,7 @@ var drift = Scenario{
 		if err := t.begin(ctx); err != nil {
 			return err
 		}
-		changed := instances[:t.percent(5)]
+		changed := spread(instances, t.percent(5))
 		err = cluster.Each(len(changed), func(n int) (err error) {
 			changed[n], err = t.cloud.UpdateInstance(ctx, changed[n].ID, simulator.InstancePatch{
 				Type: new("changed"),

@@ -64,17 +64,12 @@ func (t *trial) believe(ctx context.Context, lie simulator.Fault, silent int) er
 	if err != nil && !errors.Is(err, cluster.ErrLate) {
 		return err
 	}
-	what := fmt.Sprintf("silent Nodes deleted in %.0f s", t.clock.Since(t.began.at).Seconds())
-	t.note(report.Number(what, silent-left(t, victims), silent))
-	return t.end(ctx)
-}
-
-// spread takes so many instances, evenly: a list that is cut short lacks the
-// last ones.
-func spread(instances []simulator.Instance, size int) []simulator.Instance {
-	var some []simulator.Instance
-	for n := range size {
-		some = append(some, instances[n*len(instances)/size])
+	n, lasted := left(t, victims), t.clock.Since(t.began.at).Seconds()
+	t.note(report.Number(fmt.Sprintf("silent Nodes deleted in %.0f s", lasted), silent-n, silent))
+	if n == 0 {
+		if err := t.calm(ctx); err != nil {
+			return err
+		}
 	}
-	return some
+	return t.end(ctx)
 }

@@ -98,16 +98,16 @@ func (t *trial) end(ctx context.Context) error {
 }
 
 func (t *trial) count(calls simulator.CallReport) {
-	t.row.CloudCalls = map[string]map[string]int64{}
+	t.row.CloudCalls = map[string]map[string]int{}
 	for _, c := range calls.Counters {
 		results := t.row.CloudCalls[string(c.Call)]
 		if results == nil {
-			results = map[string]int64{}
+			results = map[string]int{}
 			t.row.CloudCalls[string(c.Call)] = results
 		}
-		results[c.Result] += c.Count
+		results[c.Result] += int(c.Count)
 		if c.Result == simulator.CodeThrottled {
-			t.row.Throttled += c.Count
+			t.row.Throttled += int(c.Count)
 		}
 	}
 }

@@ -34,7 +34,7 @@ var outage = Scenario{
 		if err := t.cloud.SetFault(ctx, simulator.Fault{Name: "outage", Kind: simulator.FaultOutage}); err != nil {
 			return err
 		}
-		if err := t.silence(ctx, instances[:t.percent(10)]); err != nil {
+		if err := t.silence(ctx, spread(instances, t.percent(10))); err != nil {
 			return err
 		}
 		if _, err := t.join(ctx, t.percent(5), uninitialized); err != nil {

@@ -52,7 +52,7 @@ func (t *trial) terminate(ctx context.Context, size int, within time.Duration) e
 	if err := t.begin(ctx); err != nil {
 		return err
 	}
-	victims := instances[:size]
+	victims := spread(instances, size)
 	if err := cluster.Each(size, func(n int) error { return t.cloud.TerminateInstance(ctx, victims[n].ID) }); err != nil {
 		return err
 	}
@@ -60,10 +60,12 @@ func (t *trial) terminate(ctx context.Context, size int, within time.Duration) e
 		return err
 	}
 	t.progress("%d instances are terminated, their kubelets silent", size)
-	if err := t.until(ctx, fmt.Sprintf("all %d Nodes gone", size), within, gone(victims)); err != nil {
+	if err := t.until(ctx, "their Nodes are gone", within, gone(victims)); err != nil {
 		return err
 	}
-	t.note(report.Number("Nodes gone", size-left(t, victims), size))
+	if n := left(t, victims); n > 0 {
+		t.note(report.Number("Nodes gone by then", size-n, size))
+	}
 	if err := t.calm(ctx); err != nil {
 		return err
 	}

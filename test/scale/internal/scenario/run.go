@@ -102,14 +102,11 @@ func (t *trial) all(ctx context.Context) (err error) {
 	if err := t.up(ctx); err != nil {
 		return err
 	}
-	if err := t.scenario.run(ctx, t); err != nil {
-		tail := ""
-		if n := len(t.daemons); n > 0 {
-			tail = "\nthe end of the daemon's log:\n" + t.daemons[n-1].Tail(10)
-		}
-		return fmt.Errorf("%w%s", err, tail)
+	err = t.scenario.run(ctx, t)
+	if n := len(t.daemons); err != nil && n > 0 && t.daemons[n-1].Err() == nil { // Else the error has the log.
+		err = fmt.Errorf("%w\nthe end of the daemon's log:\n%s", err, t.daemons[n-1].Tail(10))
 	}
-	return nil
+	return err
 }
 
 func (b *Bench) tell(who, format string, args ...any) {

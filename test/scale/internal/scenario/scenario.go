@@ -14,14 +14,13 @@ import (
 
 // Settings are the sizes of a benchmark.
 type Settings struct {
-	Nodes     int           `json:"nodes"`
-	Latency   time.Duration `json:"latencyNanoseconds"`
-	Quota     int           `json:"quotaPerSecond"`
-	Burst     int           `json:"quotaBurst"`
-	IdleFor   time.Duration `json:"idleForNanoseconds"`
-	OutageFor time.Duration `json:"outageForNanoseconds"`
-	LieFor    time.Duration `json:"lieForNanoseconds"`
-	MassLimit time.Duration `json:"massLimitNanoseconds"`
+	Nodes        int
+	Latency      time.Duration // of each call of the cloud
+	Quota, Burst int           // calls a second that the cloud allows, and at once after a rest
+	IdleFor      time.Duration
+	OutageFor    time.Duration
+	LieFor       time.Duration
+	MassLimit    time.Duration // for what comes after a mass removal
 }
 
 // percent is a part of the Nodes, at least one.
@@ -94,8 +93,8 @@ func ownFlags(flags ...string) func(Settings, contender.Name) []string {
 		if n == contender.Fairlead {
 			return flags
 		}
-		return nil
+		return []string{}
 	}
 }
 
-func noFlags(Settings, contender.Name) []string { return nil }
+func noFlags(Settings, contender.Name) []string { return []string{} }

@@ -7,11 +7,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/fairlead-k8s/fairlead/simulator"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/clock"
-
-	"github.com/fairlead-k8s/fairlead/simulator"
 
 	"github.com/fairlead-k8s/fairlead/test/scale/internal/cloud"
 	"github.com/fairlead-k8s/fairlead/test/scale/internal/cluster"
@@ -283,4 +282,14 @@ func gone(instances []simulator.Instance) func(map[string]*corev1.Node) error {
 		}
 		return nil
 	}
+}
+
+// spread takes so many instances, evenly: who asks in order must not be
+// lucky, and a list that is cut short lacks the last ones.
+func spread(instances []simulator.Instance, size int) []simulator.Instance {
+	var some []simulator.Instance
+	for n := range size {
+		some = append(some, instances[n*len(instances)/size])
+	}
+	return some
 }
