@@ -23,6 +23,7 @@ type configuration struct {
 	KubeCloudShared           providerConfiguration
 	NodeController            nodeConfiguration
 	NodeLifecycleController   lifecycleConfiguration
+	ServiceController         serviceConfiguration
 	NodeStatusUpdateFrequency metav1.Duration
 }
 

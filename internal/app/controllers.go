@@ -9,6 +9,7 @@ import (
 
 	"github.com/fairlead-k8s/fairlead/internal/cloud"
 	"github.com/fairlead-k8s/fairlead/internal/controller/node"
+	"github.com/fairlead-k8s/fairlead/internal/controller/service"
 	"github.com/fairlead-k8s/fairlead/internal/kube"
 )
 
@@ -16,7 +17,7 @@ import (
 const (
 	nodeController          = node.Name
 	nodeLifecycleController = node.LifecycleName
-	serviceController       = "service-lb-controller"
+	serviceController       = service.Name
 	routeController         = "node-route-controller"
 )
 
@@ -46,6 +47,7 @@ var controllers = table{
 		client:      "service-controller",
 		source:      "service-controller",
 		onByDefault: true,
+		start:       startServices,
 	},
 	{
 		name:        routeController,

@@ -27,8 +27,10 @@ func (p *process) lead(ctx context.Context) {
 		return
 	}
 	gateway, err := cloud.New(ctx, p.cloud, cloud.Config{
-		ReadTimeout: p.options.provider.readTimeout,
-		Metrics:     p.metrics.cloud,
+		ReadTimeout:   p.options.provider.readTimeout,
+		ChangeTimeout: p.options.provider.changeTimeout,
+		ClusterName:   p.options.provider.clusterName,
+		Metrics:       p.metrics.cloud,
 	})
 	if err != nil {
 		p.fail(fmt.Errorf("cloud provider %q: %w", p.options.provider.name, err))

@@ -13,6 +13,7 @@ type options struct {
 	provider    providerOptions
 	node        nodeOptions
 	lifecycle   lifecycleOptions
+	service     serviceOptions
 	serving     servingOptions
 	client      clientOptions
 	features    featureOptions
@@ -35,6 +36,7 @@ func newOptions(name string, known table) *options {
 		provider:    newProviderOptions(),
 		node:        newNodeOptions(),
 		lifecycle:   newLifecycleOptions(),
+		service:     newServiceOptions(),
 		serving:     newServingOptions(),
 		client:      newClientOptions(),
 		features:    newFeatureOptions(),
@@ -44,7 +46,7 @@ func newOptions(name string, known table) *options {
 
 func (o *options) groups() []group {
 	return []group{
-		&o.debugging, &o.controllers, &o.election, &o.provider, &o.node, &o.lifecycle,
+		&o.debugging, &o.controllers, &o.election, &o.provider, &o.node, &o.lifecycle, &o.service,
 		&o.serving, &o.client, &o.features, &o.global,
 	}
 }
@@ -54,7 +56,7 @@ func (o *options) groups() []group {
 func (o *options) flags() cliflag.NamedFlagSets {
 	sections := cliflag.NamedFlagSets{NormalizeNameFunc: cliflag.WordSepNormalizeFunc}
 	for _, heading := range []string{
-		"debugging", "generic", nodeController, nodeLifecycleController,
+		"debugging", "generic", nodeController, nodeLifecycleController, serviceController,
 		"secure serving", "authentication", "authorization", "misc", "global",
 	} {
 		sections.FlagSet(heading)

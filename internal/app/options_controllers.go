@@ -3,6 +3,7 @@ package app
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 
@@ -88,6 +89,11 @@ func (o *controllerOptions) enabled() table {
 		}
 	}
 	return enabled
+}
+
+// runs tells whether the controller is enabled.
+func (o *controllerOptions) runs(name string) bool {
+	return slices.ContainsFunc(o.enabled(), func(r registration) bool { return r.name == name })
 }
 
 // missing returns the names of enabled controllers that cannot run yet.

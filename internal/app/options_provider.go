@@ -18,10 +18,11 @@ type providerOptions struct {
 	clusterName   string
 	allowUntagged bool
 	readTimeout   time.Duration
+	changeTimeout time.Duration
 }
 
 func newProviderOptions() providerOptions {
-	return providerOptions{clusterName: defaultClusterName, readTimeout: 5 * time.Minute}
+	return providerOptions{clusterName: defaultClusterName, readTimeout: 5 * time.Minute, changeTimeout: 15 * time.Minute}
 }
 
 func (p *providerOptions) addFlags(sections *cliflag.NamedFlagSets) {
@@ -39,6 +40,8 @@ func (p *providerOptions) addFlags(sections *cliflag.NamedFlagSets) {
 	untagged.Deprecated = "tag the cluster's instances with a cluster ID."
 	fs.DurationVar(&p.readTimeout, "cloud-read-timeout", p.readTimeout,
 		"Deadline for each call of the provider that only reads.")
+	fs.DurationVar(&p.changeTimeout, "cloud-mutation-timeout", p.changeTimeout,
+		"Deadline for each call of the provider that changes the cloud. Existing providers wait inside for minutes.")
 }
 
 func (p *providerOptions) validate() []error {
@@ -48,6 +51,9 @@ func (p *providerOptions) validate() []error {
 	}
 	if p.readTimeout <= 0 {
 		errs = append(errs, fmt.Errorf("--cloud-read-timeout must be positive, but got %v", p.readTimeout))
+	}
+	if p.changeTimeout <= 0 {
+		errs = append(errs, fmt.Errorf("--cloud-mutation-timeout must be positive, but got %v", p.changeTimeout))
 	}
 	return errs
 }

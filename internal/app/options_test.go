@@ -84,6 +84,11 @@ var upstreamFlags = []flagRow{
 // is another here.
 var ownFlags = []flagRow{
 	{"generic", "cloud-read-timeout", "5m0s"},
+	{"generic", "cloud-mutation-timeout", "15m0s"},
+	{"service-lb-controller", "concurrent-service-syncs", "1"},
+	{"service-lb-controller", "load-balancer-class", "[]"},
+	{"service-lb-controller", "service-remove-backends-on", "[]"},
+	{"service-lb-controller", "service-resync-period", "12h0m0s"},
 	{"generic", "kube-api-qps", "-1"},                        // upstream: 20
 	{"cloud-node-controller", "concurrent-node-syncs", "16"}, // upstream: 1
 	{"cloud-node-controller", "node-label-reconcile", "type,additional"},
@@ -122,7 +127,7 @@ func TestFlags(t *testing.T) {
 		t.Errorf("flags (-want +got):\n%s", diff)
 	}
 	wantOrder := []string{
-		"debugging", "generic", "cloud-node-controller", "cloud-node-lifecycle-controller",
+		"debugging", "generic", "cloud-node-controller", "cloud-node-lifecycle-controller", "service-lb-controller",
 		"secure serving", "authentication", "authorization", "misc", "global",
 	}
 	if diff := cmp.Diff(wantOrder, sections.Order); diff != "" {
@@ -152,6 +157,11 @@ func TestValidation(t *testing.T) {
 		{"CrowdIsNoDebt", "--node-deletion-crowd-nodes=-1", "--node-deletion-crowd-nodes must not be negative, but got -1"},
 		{"CrowdMoves", "--node-deletion-crowd-pace-nodes=0", "--node-deletion-crowd-pace-nodes must be at least 1, but got 0; --node-deletion=false keeps every node"},
 		{"MonitorNeedsAPeriod", "--node-monitor-period=0s", "--node-monitor-period must be positive, but got 0s"},
+		{"ServicesNeedAWorker", "--concurrent-service-syncs=0", "--concurrent-service-syncs must be at least 1, but got 0"},
+		{"ResyncLooksForward", "--service-resync-period=-1s", "--service-resync-period must not be negative, but got -1s"},
+		{"ClassHasAName", "--load-balancer-class=a,", `--load-balancer-class has an empty entry in ["a" ""]`},
+		{"BackendsGoForAKnownReason", "--service-remove-backends-on=cordon", `--service-remove-backends-on: "cordon" is neither "taint" nor "deletion"`},
+		{"ChangesNeedTime", "--cloud-mutation-timeout=0s", "--cloud-mutation-timeout must be positive, but got 0s"},
 		{"ReadsNeedTime", "--cloud-read-timeout=0s", "--cloud-read-timeout must be positive, but got 0s"},
 		{"ResyncMayBeOff", "--min-resync-period=0s", ""},
 		{"ResyncIsNotNegative", "--min-resync-period=-1s", "--min-resync-period must not be negative, but got -1s"},

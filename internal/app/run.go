@@ -17,6 +17,7 @@ import (
 
 	"github.com/fairlead-k8s/fairlead/internal/cloud"
 	"github.com/fairlead-k8s/fairlead/internal/controller/node"
+	"github.com/fairlead-k8s/fairlead/internal/controller/service"
 	"github.com/fairlead-k8s/fairlead/internal/kube"
 )
 
@@ -43,6 +44,7 @@ type controllerMetrics struct {
 	cloud     *cloud.Metrics
 	nodes     *node.Metrics
 	lifecycle *node.LifecycleMetrics
+	services  *service.Metrics
 }
 
 func newControllerMetrics() controllerMetrics {
@@ -50,6 +52,7 @@ func newControllerMetrics() controllerMetrics {
 		cloud:     cloud.NewMetrics(legacyregistry.MustRegister),
 		nodes:     node.NewMetrics(legacyregistry.MustRegister, legacyregistry.CustomMustRegister),
 		lifecycle: node.NewLifecycleMetrics(legacyregistry.MustRegister, legacyregistry.CustomMustRegister),
+		services:  service.NewMetrics(legacyregistry.MustRegister, legacyregistry.CustomMustRegister),
 	}
 }
 

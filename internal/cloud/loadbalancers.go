@@ -73,7 +73,7 @@ var errNoStatus = errors.New("service status returned by EnsureLoadBalancer is n
 func (l *LoadBalancers) Ensure(ctx context.Context, service *corev1.Service, nodes []*corev1.Node) (*corev1.LoadBalancerStatus, error) {
 	const call = "EnsureLoadBalancer"
 	var status *corev1.LoadBalancerStatus
-	err := l.changes.make(urgently(ctx), call, key(service), func(ctx context.Context) error {
+	err := l.changes.change(urgently(ctx), call, key(service), func(ctx context.Context) error {
 		theirs, err := l.theirs.EnsureLoadBalancer(ctx, l.clusterName, service.DeepCopy(), slices.Clone(nodes))
 		if err == nil && theirs == nil {
 			err = errNoStatus
@@ -89,14 +89,14 @@ func (l *LoadBalancers) Ensure(ctx context.Context, service *corev1.Service, nod
 
 // Update brings the backends of the Service's load balancer in line.
 func (l *LoadBalancers) Update(ctx context.Context, service *corev1.Service, nodes []*corev1.Node) error {
-	return l.changes.make(ctx, "UpdateLoadBalancer", key(service), func(ctx context.Context) error {
+	return l.changes.change(ctx, "UpdateLoadBalancer", key(service), func(ctx context.Context) error {
 		return l.theirs.UpdateLoadBalancer(ctx, l.clusterName, service.DeepCopy(), slices.Clone(nodes))
 	})
 }
 
 // Delete deletes the Service's load balancer, if there is one.
 func (l *LoadBalancers) Delete(ctx context.Context, service *corev1.Service) error {
-	return l.changes.make(urgently(ctx), "EnsureLoadBalancerDeleted", key(service), func(ctx context.Context) error {
+	return l.changes.change(urgently(ctx), "EnsureLoadBalancerDeleted", key(service), func(ctx context.Context) error {
 		return l.theirs.EnsureLoadBalancerDeleted(ctx, l.clusterName, service.DeepCopy())
 	})
 }
@@ -118,9 +118,9 @@ type changes struct {
 	ledger  ledger
 }
 
-// make makes a change and returns when it has returned, or some time after its
+// change makes a change and returns when it has returned, or some time after its
 // deadline.
-func (c *changes) make(ctx context.Context, call, key string, f func(context.Context) error) error {
+func (c *changes) change(ctx context.Context, call, key string, f func(context.Context) error) error {
 	if err := c.ledger.enter(key, call, c.gateway.clock.Now()); err != nil {
 		return &Error{Call: call, Kind: Slow, Err: err}
 	}

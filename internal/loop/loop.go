@@ -3,7 +3,9 @@ package loop
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -18,8 +20,8 @@ type Result struct {
 	// said on the object why it waits, so nothing is logged here. Without it
 	// the key is done until somebody adds it again.
 	Retry bool
-	// After asks for another pass after this time. It counts as no failure; 0
-	// asks for none.
+	// After asks for another, calm pass after this time. It counts as no
+	// failure; 0 asks for none.
 	After time.Duration
 }
 
@@ -50,6 +52,7 @@ type Loop struct {
 	backoff   backoff
 	clock     clock.WithTicker
 	queue     workqueue.TypedDelayingInterface[string]
+	lanes     *lanes
 
 	mu       sync.Mutex
 	failures map[string]int       // in a row, by key; guarded by mu
@@ -70,12 +73,40 @@ func New(name string, reconcile Reconcile, cfg Config) *Loop {
 	if l.clock == nil {
 		l.clock = clock.RealClock{}
 	}
-	l.queue = workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[string]{Name: name, Clock: l.clock})
+	l.lanes = newLanes(l.clock)
+	queue := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[string]{Name: name, Clock: l.clock, Queue: l.lanes})
+	l.queue = workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[string]{Name: name, Clock: l.clock, Queue: queue})
 	return l
 }
 
+// Urgency says whether somebody waits for a pass.
+type Urgency int
+
+// The urgencies.
+const (
+	Urgent Urgency = iota
+	Calm           // nobody waits: all urgent keys go first
+)
+
 // Add asks for a pass over the key now, whatever delay it waits for.
-func (l *Loop) Add(key string) { l.queue.Add(key) }
+func (l *Loop) Add(key string) { l.AddWith(key, Urgent) }
+
+// AddWith is Add with an urgency.
+func (l *Loop) AddWith(key string, u Urgency) {
+	l.lanes.expect(key, u)
+	l.queue.Add(key)
+}
+
+// Waiting are the keys that could be worked on and have waited for a worker
+// longer than the limit, in the order in which they will get one.
+func (l *Loop) Waiting(limit time.Duration) []string { return l.lanes.waiting(limit) }
+
+// Busy are the keys that workers have now, in order.
+func (l *Loop) Busy() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Sorted(maps.Keys(l.busy))
+}
 
 // Run works until the context ends and returns when the last pass has. No key
 // is taken after the end of the context.
@@ -123,6 +154,7 @@ func (l *Loop) pass(ctx context.Context, key string) {
 
 	if failures == 0 {
 		if result.After > 0 {
+			l.lanes.expect(key, Calm)
 			l.queue.AddAfter(key, result.After)
 		}
 		return

@@ -131,9 +131,7 @@ func (l *Lifecycle) Run(ctx context.Context) error {
 	defer func() { _ = l.informer.RemoveEventHandler(handler) }() // It fails only for a foreign handle.
 	l.metrics.watch(l)
 	defer l.metrics.watch(nil)
-	if !cache.WaitForCacheSync(ctx.Done(), handler.HasSynced) {
-		return nil // The context has ended.
-	}
+	cache.WaitForCacheSync(ctx.Done(), handler.HasSynced) // If the context ends, so do the queues.
 	var deleting sync.WaitGroup
 	defer deleting.Wait()
 	deleting.Go(func() { _ = l.deletions.Run(ctx) }) // It has no errors of its own.

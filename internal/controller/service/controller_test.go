@@ -1,0 +1,458 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+	cloudprovider "k8s.io/cloud-provider"
+	"k8s.io/cloud-provider/api"
+
+	"github.com/fairlead-k8s/fairlead/internal/cloud"
+	"github.com/fairlead-k8s/fairlead/internal/kube"
+)
+
+// life is a cluster, a cloud and a controller between them, in a bubble with a
+// time of its own.
+type life struct {
+	t       *testing.T
+	cluster *fake.Clientset
+	config  Config
+	stop    func()
+
+	mu        sync.Mutex
+	balancers map[types.UID][]string // the nodes of each load balancer; guarded by mu
+	busy      map[string]bool        // guarded by mu
+	calls     []string               // guarded by mu
+	events    []string               // guarded by mu
+	takes     time.Duration          // guarded by mu
+	fail      func(call string) error
+	version   int // of the last write; guarded by mu
+}
+
+func begin(t *testing.T, cfg Config, objects ...runtime.Object) *life {
+	t.Helper()
+	l := &life{
+		t: t, config: cfg, cluster: fake.NewClientset(objects...), balancers: map[types.UID][]string{}, busy: map[string]bool{},
+		takes: time.Second, fail: func(string) error { return nil }, version: 1000,
+	}
+	l.cluster.PrependReactor("patch", "services", l.onPatch)
+	l.start()
+	return l
+}
+
+// onPatch keeps versions, as an API server does, and lets a Service go that is
+// being deleted and has no finalizer any more.
+func (l *life) onPatch(action clienttesting.Action) (bool, runtime.Object, error) {
+	if action.GetSubresource() != "status" {
+		l.t.Errorf("a patch of %s/%q, want all to go to the status", action.GetResource().Resource, action.GetSubresource())
+	}
+	tracker, resource := l.cluster.Tracker(), action.GetResource()
+	_, patched, err := clienttesting.ObjectReaction(tracker)(action)
+	if err != nil {
+		return true, nil, err
+	}
+	service := patched.(*corev1.Service).DeepCopy()
+	l.mu.Lock()
+	l.version++
+	service.ResourceVersion = strconv.Itoa(l.version)
+	l.mu.Unlock()
+	if service.DeletionTimestamp != nil && len(service.Finalizers) == 0 {
+		return true, service, tracker.Delete(resource, service.Namespace, service.Name)
+	}
+	return true, service, tracker.Update(resource, service, service.Namespace)
+}
+
+func (l *life) start() {
+	ctx, cancel := context.WithCancel(l.t.Context())
+	informers := kube.NewInformerFactory(l.cluster, 0)
+	informer := informers.Core().V1().Services()
+	c := New(Deps{
+		Services:  kube.NewServices(ctx, l.cluster, informer),
+		Informer:  informer,
+		Nodes:     informers.Core().V1().Nodes(),
+		Balancers: l,
+		Events:    l,
+	}, l.config)
+	informers.StartWithContext(ctx)
+	done := make(chan error, 1)
+	go func() { done <- c.Run(ctx) }()
+	l.stop = func() {
+		cancel()
+		if err := <-done; err != nil {
+			l.t.Errorf("Run: %v", err)
+		}
+		informers.Shutdown()
+	}
+}
+
+// Service records events.
+func (l *life) Service(service *corev1.Service, _, reason, _ string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.events = append(l.events, service.Name+" "+reason)
+}
+
+// call is one call to the cloud: it never overlaps another about the Service.
+func (l *life) call(ctx context.Context, what string, service *corev1.Service, change func()) error {
+	l.mu.Lock()
+	key, call := service.Namespace+"/"+service.Name, what+" "+service.Name
+	l.calls = append(l.calls, call)
+	if l.busy[key] {
+		l.t.Errorf("%s overlaps another call", call)
+	}
+	l.busy[key] = true
+	takes, err := l.takes, l.fail(call)
+	l.mu.Unlock()
+	select {
+	case <-time.After(takes):
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.busy, key)
+	if err == nil {
+		change()
+	}
+	return err
+}
+
+// Ensure is the cloud.
+func (l *life) Ensure(ctx context.Context, service *corev1.Service, nodes []*corev1.Node) (*corev1.LoadBalancerStatus, error) {
+	stored, err := l.cluster.CoreV1().Services(service.Namespace).Get(ctx, service.Name, metav1.GetOptions{})
+	if err == nil && !hasFinalizer(stored) {
+		l.t.Errorf("S2: the cloud is called for %s without a finalizer", service.Name)
+	}
+	err = l.call(ctx, "ensure", service, func() { l.balancers[service.UID] = names(nodes) })
+	if err != nil {
+		return nil, err
+	}
+	return &corev1.LoadBalancerStatus{Ingress: address}, nil
+}
+
+// Update is the cloud.
+func (l *life) Update(ctx context.Context, service *corev1.Service, nodes []*corev1.Node) error {
+	return l.call(ctx, "update", service, func() { l.balancers[service.UID] = names(nodes) })
+}
+
+// Delete is the cloud.
+func (l *life) Delete(ctx context.Context, service *corev1.Service) error {
+	return l.call(ctx, "delete", service, func() { delete(l.balancers, service.UID) })
+}
+
+func (l *life) change(f func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	f()
+}
+
+func (*life) after(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+func (l *life) service(name string) *corev1.Service {
+	l.t.Helper()
+	service, err := l.cluster.CoreV1().Services("ns").Get(l.t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return service
+}
+
+func (l *life) update(edits ...func(*corev1.Service)) {
+	l.t.Helper()
+	service := l.service("s")
+	for _, edit := range edits {
+		edit(service)
+	}
+	l.change(func() { l.version++; service.ResourceVersion = strconv.Itoa(l.version) })
+	if _, err := l.cluster.CoreV1().Services("ns").Update(l.t.Context(), service, metav1.UpdateOptions{}); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+// expect compares what has happened since the last time.
+func (l *life) expect(what string, calls, events []string) {
+	l.t.Helper()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !slices.Equal(l.calls, calls) {
+		l.t.Errorf("%s: calls %v, want %v", what, l.calls, calls)
+	}
+	if !slices.Equal(l.events, events) {
+		l.t.Errorf("%s: events %v, want %v", what, l.events, events)
+	}
+	l.calls, l.events = nil, nil
+}
+
+func (l *life) patches() int {
+	n := 0
+	for _, action := range l.cluster.Actions() {
+		if action.GetVerb() == "patch" {
+			n++
+		}
+	}
+	return n
+}
+
+func host(name string, edits ...func(*corev1.Node)) *corev1.Node {
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)}, Spec: corev1.NodeSpec{ProviderID: "p://" + name}}
+	for _, edit := range edits {
+		edit(node)
+	}
+	return node
+}
+
+func named(name string) func(*corev1.Service) {
+	return func(s *corev1.Service) { s.Name, s.UID = name, types.UID("u-"+name) }
+}
+
+func list(items ...string) []string { return items }
+
+func TestLifeOfAService(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := begin(t, Config{}, balanced(), host("a"), host("b"))
+		defer func() { l.stop() }()
+		l.after(time.Minute)
+		l.expect("new", list("ensure s"), list("s EnsuringLoadBalancer", "s EnsuredLoadBalancer"))
+		s := l.service("s")
+		if len(s.Status.LoadBalancer.Ingress) != 1 || conditionOf(s, ConditionServing).Status != metav1.ConditionTrue || conditionOf(s, ConditionProvisioning).Status != metav1.ConditionFalse {
+			t.Errorf("status %+v", s.Status)
+		}
+		if got := l.patches(); got != 2 {
+			t.Errorf("%d patches for a new Service, want 2", got)
+		}
+		l.update(edited)
+		l.after(time.Minute)
+		l.expect("changed", list("ensure s"), list("s EnsuringLoadBalancer", "s EnsuredLoadBalancer"))
+		l.update(func(s *corev1.Service) { s.Labels = map[string]string{"a": "b"} })
+		l.after(time.Hour)
+		l.expect("labelled", nil, nil)
+		l.update(internal)
+		l.after(time.Minute)
+		l.expect("of another type", list("delete s"), list("s DeletingLoadBalancer", "s DeletedLoadBalancer"))
+		s = l.service("s")
+		if len(s.Finalizers)+len(s.Status.LoadBalancer.Ingress)+len(s.Status.Conditions) > 0 || len(l.balancers) > 0 {
+			t.Errorf("left over: %v, %+v, %v", s.Finalizers, s.Status, l.balancers)
+		}
+	})
+}
+
+func TestNodesThatJoinTogetherAreOneUpdateForEachLoadBalancer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := begin(t, Config{Choice: Choice{Uninitialized: true}}, balanced(named("s1")), balanced(named("s2")), host("a"))
+		defer func() { l.stop() }()
+		l.after(time.Minute)
+		l.change(func() { l.calls, l.events = nil, nil })
+		for n := range 20 {
+			node := host(fmt.Sprint("n", n), func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{{Key: api.TaintExternalCloudProvider}} })
+			if _, err := l.cluster.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			l.after(100 * time.Millisecond)
+			node.Spec.Taints, node.ResourceVersion = nil, strconv.Itoa(n)
+			if _, err := l.cluster.CoreV1().Nodes().Update(t.Context(), node, metav1.UpdateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		l.after(time.Minute)
+		slices.Sort(l.calls)
+		slices.Sort(l.events)
+		l.expect("twenty nodes", list("update s1", "update s2"), list("s1 UpdatedLoadBalancer", "s2 UpdatedLoadBalancer"))
+		if got := len(l.balancers["u-s1"]); got != 21 {
+			t.Errorf("%d backends, want 21", got)
+		}
+	})
+}
+
+func TestNewestNodeSetWins(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := begin(t, Config{}, host("a"), host("b"))
+		defer func() { l.stop() }()
+		l.change(func() { l.takes = 20 * time.Second })
+		if _, err := l.cluster.CoreV1().Services("ns").Create(t.Context(), balanced(), metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		l.after(10 * time.Second)
+		if err := l.cluster.CoreV1().Nodes().Delete(t.Context(), "b", metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		l.after(2 * time.Minute)
+		if got := l.balancers["u1"]; !slices.Equal(got, list("a")) {
+			t.Errorf("backends %v, want the last set", got)
+		}
+	})
+}
+
+func TestNewServicesGoBeforeUpdates(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var objects []runtime.Object
+		for n := range 20 {
+			objects = append(objects, balanced(named(fmt.Sprintf("old-%02d", n))))
+		}
+		l := begin(t, Config{}, append(objects, host("a"))...)
+		defer func() { l.stop() }()
+		l.after(time.Hour)
+		l.change(func() { l.calls, l.takes = nil, 10*time.Second })
+		if _, err := l.cluster.CoreV1().Nodes().Create(t.Context(), host("b"), metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		l.after(15 * time.Second)
+		if _, err := l.cluster.CoreV1().Services("ns").Create(t.Context(), balanced(named("new")), metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		l.after(time.Hour)
+		if at := slices.Index(l.calls, "ensure new"); at < 0 || at > 3 {
+			t.Errorf("calls %v, want the new Service before the updates that wait", l.calls)
+		}
+		if !slices.Contains(l.events, "old-19 LoadBalancerQueued") && !slices.Contains(l.events, "old-00 LoadBalancerQueued") {
+			t.Errorf("events %v, want who waits long to say so", l.events)
+		}
+	})
+}
+
+func TestRestartIsQuiet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := begin(t, Config{}, balanced(), host("a"))
+		defer func() { l.stop() }()
+		l.after(time.Minute)
+		l.stop()
+		patches := l.patches()
+		l.change(func() { l.calls, l.events = nil, nil })
+		l.start()
+		l.after(time.Hour)
+		l.expect("restarted", list("ensure s"), nil)
+		if got := l.patches(); got != patches {
+			t.Errorf("%d patches after a restart, want none", got-patches)
+		}
+	})
+}
+
+func TestFailuresAreNotHammered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := begin(t, Config{}, balanced(), host("a"))
+		defer func() { l.stop() }()
+		l.change(func() { l.fail = func(string) error { return errors.New("no") } })
+		for range 60 { // news of the Service do not shorten the delay
+			l.after(time.Minute)
+			l.update(func(s *corev1.Service) { s.Labels = map[string]string{"now": time.Now().Format("150405")} })
+		}
+		if got := len(l.calls); got < 10 || got > 20 {
+			t.Errorf("%d calls in an hour, want about one in five minutes", got)
+		}
+		if got := slices.Compact(slices.Clone(l.events)); len(got) > 3 || !slices.Contains(got, "s SyncLoadBalancerFailed") {
+			t.Errorf("events %v", l.events)
+		}
+		if c := conditionOf(l.service("s"), ConditionProvisioning); c == nil || c.Reason != "CloudFailed" || !strings.Contains(c.Message, "no") {
+			t.Errorf("condition %+v", c)
+		}
+		l.change(func() { l.fail = func(string) error { return nil } })
+		l.after(6 * time.Minute)
+		if c := conditionOf(l.service("s"), ConditionProvisioning); c.Status != metav1.ConditionFalse {
+			t.Errorf("condition %+v after the recovery", c)
+		}
+	})
+}
+
+func TestProviderMayAskToBeCalledAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := begin(t, Config{}, balanced(), host("a"))
+		defer func() { l.stop() }()
+		again := &cloud.Error{Call: "EnsureLoadBalancer", Kind: cloud.Pending, RetryAfter: 3 * time.Second, Err: errors.New("pending")}
+		l.change(func() { l.fail = func(string) error { return again } })
+		l.after(time.Minute)
+		if got := len(l.calls); got < 14 || got > 16 {
+			t.Errorf("%d calls in a minute, want one in three seconds and one of the call", got)
+		}
+	})
+}
+
+func TestImplementedElsewhereIsLeftAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := begin(t, Config{}, balanced(), host("a"))
+		defer func() { l.stop() }()
+		l.change(func() {
+			l.fail = func(string) error {
+				return &cloud.Error{Call: "EnsureLoadBalancer", Kind: cloud.Elsewhere, Err: cloudprovider.ImplementedElsewhere}
+			}
+		})
+		l.after(time.Hour)
+		l.expect("elsewhere", list("ensure s"), list("s EnsuringLoadBalancer"))
+		if s := l.service("s"); len(s.Status.Conditions) > 0 || len(s.Status.LoadBalancer.Ingress) > 0 {
+			t.Errorf("status %+v, want it to be left to somebody else", s.Status)
+		}
+	})
+}
+
+func TestSlowCallIsShown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := begin(t, Config{}, balanced(), host("a"))
+		defer func() { l.stop() }()
+		l.change(func() { l.takes = time.Minute })
+		l.after(40 * time.Second)
+		if c := conditionOf(l.service("s"), ConditionProvisioning); c == nil || c.Status != metav1.ConditionTrue {
+			t.Errorf("condition %+v while the call is under way", c)
+		}
+		l.after(time.Minute)
+		if c := conditionOf(l.service("s"), ConditionProvisioning); c == nil || c.Status != metav1.ConditionFalse {
+			t.Errorf("condition %+v afterwards", c)
+		}
+	})
+}
+
+func TestServiceThatIsRecreatedLeavesNothingBehind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := begin(t, Config{}, balanced(), host("a"))
+		defer func() { l.stop() }()
+		l.after(time.Minute)
+		if err := l.cluster.CoreV1().Services("ns").Delete(t.Context(), "s", metav1.DeleteOptions{}); err != nil { // by force: the finalizer is ignored
+			t.Fatal(err)
+		}
+		if _, err := l.cluster.CoreV1().Services("ns").Create(t.Context(), balanced(replaced), metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		l.after(time.Minute)
+		if len(l.balancers) != 1 || l.balancers["u2"] == nil {
+			t.Errorf("load balancers %v, want that of the new Service alone", l.balancers)
+		}
+	})
+}
+
+// TestEachCrashHeals stops the controller at each moment of a Service's life.
+func TestEachCrashHeals(t *testing.T) {
+	for moment := range 40 {
+		synctest.Test(t, func(t *testing.T) {
+			l := begin(t, Config{}, balanced(), host("a"))
+			defer func() { l.stop() }()
+			crash := func() {
+				l.after(time.Duration(moment) * 50 * time.Millisecond)
+				l.stop()
+				l.start()
+				l.after(time.Hour)
+			}
+			crash()
+			if len(l.balancers) != 1 || len(l.service("s").Status.LoadBalancer.Ingress) != 1 {
+				t.Errorf("moment %d: %v, %+v", moment, l.balancers, l.service("s").Status)
+			}
+			l.update(terminating)
+			crash()
+			if _, err := l.cluster.CoreV1().Services("ns").Get(t.Context(), "s", metav1.GetOptions{}); err == nil || len(l.balancers) > 0 {
+				t.Errorf("moment %d: the Service is still there (%v), or its load balancer: %v", moment, err, l.balancers)
+			}
+		})
+	}
+}

@@ -1,0 +1,114 @@
+package service
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+const (
+	// firstRetry and longestRetry are upstream's.
+	firstRetry   = 5 * time.Second
+	longestRetry = 5 * time.Minute
+	// conditionPause is how often the reason of a condition is rewritten.
+	conditionPause = time.Minute
+	// tellAgain is when the same reason is recorded once more.
+	tellAgain = 30 * time.Minute
+)
+
+// failed is the memory after a call that has failed. A pause that the provider
+// asks for is no failure of its own, and the delay does not grow for it.
+func (m memory) failed(now time.Time, during step, service *corev1.Service, r refusal, pause time.Duration) memory {
+	f := m.failure
+	if f.count == 0 || f.during != during || f.of != shapeFor(service) {
+		f = failure{during: during, of: shapeFor(service), since: now}
+	}
+	f.refusal = r
+	delay := pause
+	if pause <= 0 {
+		delay = longestRetry
+		if f.count < 16 {
+			delay = min(firstRetry<<f.count, longestRetry)
+		}
+	}
+	f.count++
+	f.until = now.Add(delay)
+	m.failure = f
+	return m
+}
+
+// waiting tells why the Service waits: an event when the reason changes, and
+// the condition.
+func waiting(o observed, after time.Duration) plan {
+	f := o.memory.failure
+	p := plan{do: wait, why: f.message, after: after, memory: o.memory}
+	if f.reason != o.memory.told.reason || o.now.Sub(o.memory.told.at) >= tellAgain {
+		p.memory.told = notice{f.reason, o.now}
+		p.writes.events = []event{callFailed(f)}
+	}
+	if o.service != nil && o.service.UID == o.memory.uid {
+		p.writes.conditions = outdated(o.service, o.now, provisioning(f.refusal))
+		if o.memory.status == nil && len(o.service.Status.LoadBalancer.Ingress) == 0 {
+			p.writes.conditions = outdated(o.service, o.now, provisioning(f.refusal), notServing(f.refusal))
+		}
+	}
+	return p
+}
+
+// outdated are those conditions that the Service does not show yet. Another
+// reason or message alone is rewritten at most once a minute.
+func outdated(service *corev1.Service, now time.Time, wanted ...metav1.Condition) []metav1.Condition {
+	var differ []metav1.Condition
+	for _, c := range wanted {
+		c.LastTransitionTime = metav1.NewTime(now)
+		shown := conditionOf(service, c.Type)
+		switch {
+		case shown == nil, shown.Status != c.Status:
+			differ = append(differ, c)
+		case shown.Reason == c.Reason && shown.Message == c.Message:
+		case now.Sub(shown.LastTransitionTime.Time) >= conditionPause:
+			c.LastTransitionTime = shown.LastTransitionTime
+			differ = append(differ, c)
+		}
+	}
+	return differ
+}
+
+func conditionOf(service *corev1.Service, kind string) *metav1.Condition {
+	for i := range service.Status.Conditions {
+		if c := &service.Status.Conditions[i]; c.Type == kind {
+			return c
+		}
+	}
+	return nil
+}
+
+// ownConditions are the types of our conditions that the Service shows.
+func ownConditions(service *corev1.Service) []string {
+	var own []string
+	for _, kind := range []string{ConditionServing, ConditionProvisioning} {
+		if conditionOf(service, kind) != nil {
+			own = append(own, kind)
+		}
+	}
+	return own
+}
+
+// managerOf names who last wrote a field, for whoever has to find out who
+// fights us.
+func managerOf(service *corev1.Service, field string) string {
+	managers := map[string]bool{}
+	for _, entry := range service.ManagedFields {
+		if entry.FieldsV1 != nil && containsField(entry.FieldsV1.GetRawBytes(), field) {
+			managers[entry.Manager] = true
+		}
+	}
+	names := slices.Sorted(maps.Keys(managers))
+	if len(names) == 0 {
+		return "unknown"
+	}
+	return joined(names)
+}
