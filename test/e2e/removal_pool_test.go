@@ -224,11 +224,11 @@ func (p *pool) wake(t *testing.T, members ...*member) {
 	p.reports(t, corev1.ConditionTrue, time.Now(), members...)
 }
 
-// terminate ends instances for good.
+// terminate ends instances for good; some may have ended before.
 func (p *pool) terminate(t *testing.T, members ...*member) {
 	t.Helper()
 	together(members, func(_ int, m *member) {
-		if err := p.cloud.TerminateInstance(t.Context(), m.instance.ID); err != nil {
+		if err := p.cloud.TerminateInstance(t.Context(), m.instance.ID); err != nil && !simulator.IsNotFound(err) {
 			t.Error(err)
 		}
 	})

@@ -165,9 +165,9 @@ func (*life) after(d time.Duration) {
 	synctest.Wait()
 }
 
-func (l *life) service(name string) *corev1.Service {
+func (l *life) service() *corev1.Service {
 	l.t.Helper()
-	service, err := l.cluster.CoreV1().Services("ns").Get(l.t.Context(), name, metav1.GetOptions{})
+	service, err := l.cluster.CoreV1().Services("ns").Get(l.t.Context(), "s", metav1.GetOptions{})
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -176,7 +176,7 @@ func (l *life) service(name string) *corev1.Service {
 
 func (l *life) update(edits ...func(*corev1.Service)) {
 	l.t.Helper()
-	service := l.service("s")
+	service := l.service()
 	for _, edit := range edits {
 		edit(service)
 	}
@@ -230,7 +230,7 @@ func TestLifeOfAService(t *testing.T) {
 		defer func() { l.stop() }()
 		l.after(time.Minute)
 		l.expect("new", list("ensure s"), list("s EnsuringLoadBalancer", "s EnsuredLoadBalancer"))
-		s := l.service("s")
+		s := l.service()
 		if len(s.Status.LoadBalancer.Ingress) != 1 || conditionOf(s, ConditionServing).Status != metav1.ConditionTrue || conditionOf(s, ConditionProvisioning).Status != metav1.ConditionFalse {
 			t.Errorf("status %+v", s.Status)
 		}
@@ -246,7 +246,7 @@ func TestLifeOfAService(t *testing.T) {
 		l.update(internal)
 		l.after(time.Minute)
 		l.expect("of another type", list("delete s"), list("s DeletingLoadBalancer", "s DeletedLoadBalancer"))
-		s = l.service("s")
+		s = l.service()
 		if len(s.Finalizers)+len(s.Status.LoadBalancer.Ingress)+len(s.Status.Conditions) > 0 || len(l.balancers) > 0 {
 			t.Errorf("left over: %v, %+v, %v", s.Finalizers, s.Status, l.balancers)
 		}
@@ -358,12 +358,12 @@ func TestFailuresAreNotHammered(t *testing.T) {
 		if got := slices.Compact(slices.Clone(l.events)); len(got) > 3 || !slices.Contains(got, "s SyncLoadBalancerFailed") {
 			t.Errorf("events %v", l.events)
 		}
-		if c := conditionOf(l.service("s"), ConditionProvisioning); c == nil || c.Reason != "CloudFailed" || !strings.Contains(c.Message, "no") {
+		if c := conditionOf(l.service(), ConditionProvisioning); c == nil || c.Reason != "CloudFailed" || !strings.Contains(c.Message, "no") {
 			t.Errorf("condition %+v", c)
 		}
 		l.change(func() { l.fail = func(string) error { return nil } })
 		l.after(6 * time.Minute)
-		if c := conditionOf(l.service("s"), ConditionProvisioning); c.Status != metav1.ConditionFalse {
+		if c := conditionOf(l.service(), ConditionProvisioning); c.Status != metav1.ConditionFalse {
 			t.Errorf("condition %+v after the recovery", c)
 		}
 	})
@@ -393,7 +393,7 @@ func TestImplementedElsewhereIsLeftAlone(t *testing.T) {
 		})
 		l.after(time.Hour)
 		l.expect("elsewhere", list("ensure s"), list("s EnsuringLoadBalancer"))
-		if s := l.service("s"); len(s.Status.Conditions) > 0 || len(s.Status.LoadBalancer.Ingress) > 0 {
+		if s := l.service(); len(s.Status.Conditions) > 0 || len(s.Status.LoadBalancer.Ingress) > 0 {
 			t.Errorf("status %+v, want it to be left to somebody else", s.Status)
 		}
 	})
@@ -405,11 +405,11 @@ func TestSlowCallIsShown(t *testing.T) {
 		defer func() { l.stop() }()
 		l.change(func() { l.takes = time.Minute })
 		l.after(40 * time.Second)
-		if c := conditionOf(l.service("s"), ConditionProvisioning); c == nil || c.Status != metav1.ConditionTrue {
+		if c := conditionOf(l.service(), ConditionProvisioning); c == nil || c.Status != metav1.ConditionTrue {
 			t.Errorf("condition %+v while the call is under way", c)
 		}
 		l.after(time.Minute)
-		if c := conditionOf(l.service("s"), ConditionProvisioning); c == nil || c.Status != metav1.ConditionFalse {
+		if c := conditionOf(l.service(), ConditionProvisioning); c == nil || c.Status != metav1.ConditionFalse {
 			t.Errorf("condition %+v afterwards", c)
 		}
 	})
@@ -446,8 +446,8 @@ func TestEachCrashHeals(t *testing.T) {
 				l.after(time.Hour)
 			}
 			crash()
-			if len(l.balancers) != 1 || len(l.service("s").Status.LoadBalancer.Ingress) != 1 {
-				t.Errorf("moment %d: %v, %+v", moment, l.balancers, l.service("s").Status)
+			if len(l.balancers) != 1 || len(l.service().Status.LoadBalancer.Ingress) != 1 {
+				t.Errorf("moment %d: %v, %+v", moment, l.balancers, l.service().Status)
 			}
 			l.update(terminating)
 			crash()

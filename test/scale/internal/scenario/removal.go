@@ -65,8 +65,7 @@ func (t *trial) terminate(ctx context.Context, size int, within time.Duration) e
 	}
 	if n := left(t, victims); n > 0 {
 		t.note(report.Number("Nodes gone by then", size-n, size))
-	}
-	if err := t.calm(ctx); err != nil {
+	} else if err := t.calm(ctx); err != nil {
 		return err
 	}
 	return t.end(ctx)
