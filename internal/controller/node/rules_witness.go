@@ -86,6 +86,9 @@ func (c candidate) witnesses() witnesses {
 // absence, or from when a Node that reports was last found to be denied.
 func (c candidate) surveyBegan() time.Time {
 	since := c.memory.evidence.since
+	if c.isNameless() {
+		return since
+	}
 	for i := range c.roster.members {
 		m := &c.roster.members[i]
 		if m.sighting.said == absent && m.sighting.since.After(since) && c.mayWitness(m) && c.speaks(m) {
@@ -133,10 +136,14 @@ func (c candidate) mayWitness(m *member) bool {
 // isUseless tells whether nothing can be learnt from a Node: a silent one that
 // is absent itself, or a stranger. That is a Node that reports and that the
 // cloud has denied for so long that it does not know it at all: it belongs to
-// somebody else, and says nothing about other answers.
+// somebody else, and says nothing about other answers. By name a denial says
+// nothing at once: instances may have other names than their Nodes.
 func (c candidate) isUseless(m *member) bool {
 	if !c.speaks(m) {
 		return m.said == absent
+	}
+	if c.isNameless() {
+		return m.sighting.said == absent
 	}
 	return m.sighting.said == absent && c.now.Sub(m.sighting.since) >= c.limits.CrowdAbsentFor
 }
@@ -202,7 +209,9 @@ func witnessed(c candidate) removalPlan {
 		return removing(c, fmt.Sprintf("the cloud says that the instance is gone, and confirms %d other Nodes", max(w.seen, 1)))
 	case w.next != nil && mayAsk:
 		return asking(c, w.next)
-	case w.others > 0 && !c.isOurs() && c.node.Spec.ProviderID != "":
+	case !c.isNameless() && !c.isOurs() && mayAsk && c.reference() != nil:
+		return asking(c, c.reference())
+	case !c.isNameless() && !c.isOurs() && (w.others > 0 || len(c.roster.confirmed) > 0):
 		return held(c, obstacle{refusal: foreign(c.node)})
 	case w.others > 0:
 		return held(c, obstacle{refusal: noWitness(w.others)})
@@ -214,6 +223,29 @@ func witnessed(c candidate) removalPlan {
 		return held(c, obstacle{refusal: noNodeLeft()})
 	}
 }
+
+// reference is a Node of another scheme that is to be asked about, where the
+// provider has confirmed none at all yet: whether it knows any tells a Node of
+// somebody else from a cloud that denies everything.
+func (c candidate) reference() *member {
+	if len(c.roster.confirmed) > 0 {
+		return nil
+	}
+	for i := range c.roster.members {
+		m := &c.roster.members[i]
+		if _, excluded := isExcluded(m.node); excluded || isUninitialized(m.node) || !c.speaks(m) {
+			continue
+		}
+		if scheme(m.node) != scheme(c.node) && m.node.Spec.ProviderID != "" && m.sighting.tried.Before(c.memory.evidence.answered) {
+			return m
+		}
+	}
+	return nil
+}
+
+// isNameless tells whether the Node has no provider ID, so that the cloud is
+// asked by its name.
+func (c candidate) isNameless() bool { return c.node.Spec.ProviderID == "" }
 
 // isOurs tells whether the provider has ever confirmed a Node of this scheme.
 func (c candidate) isOurs() bool { return c.roster.confirmed[scheme(c.node)] }

@@ -133,6 +133,23 @@ func TestWitness(t *testing.T) {
 			name: "SchemeThatWasNeverConfirmedIsForeign", roster: roster{members: []member{witness("w1", unknown, 0)}},
 			want: holds("ForeignProviderID"),
 		},
+		{
+			name: "WhetherAnotherSchemeIsConfirmedIsAsked", roster: roster{members: []member{unasked("w1", providerID("q://w1"))}},
+			want: asksAbout("w1"),
+		},
+		{
+			name: "LonelyNodeOfASchemeThatWasNeverConfirmedIsForeign", roster: roster{
+				members: []member{witness("w1", present, 0, providerID("q://w1"))}, confirmed: map[string]bool{"q": true},
+			}, want: holds("ForeignProviderID"),
+		},
+		{
+			name: "WhereNothingIsConfirmedNobodyKnows", roster: roster{members: []member{witness("w1", unknown, 0, providerID("q://w1"))}},
+			want: holds("NoWitness"),
+		},
+		{
+			name: "DenialByNameIsNoContradiction", node: nameless, roster: rosterOf(witness("w1", absent, 0), witness("w2", present, 0)),
+			memory: gone(nameless, 4, 40*time.Second, 0), want: removal{Do: remove, Why: vanish + ", and confirms 1 other Nodes"},
+		},
 		{name: "DeniedNodeThatReportsHoldsAll", roster: rosterOf(witness("w1", present, 0), witness("w2", present, 0), witness("w3", absent, 0)), want: holds("CloudContradictsKubelet")},
 		{name: "DeniedNodeIsAskedAboutAgainFirst", roster: rosterOf(unasked("w1"), witness("w3", absent, time.Second)), want: asksAbout("w3")},
 		{name: "OneOfThemIsEnoughToAskAbout", roster: rosterOf(witness("w2", absent, 0), witness("w3", absent, time.Second)), want: holds("CloudContradictsKubelet")},
