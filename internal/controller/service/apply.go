@@ -123,7 +123,7 @@ func (m memory) ensured(now time.Time, p plan, nodes set, status *corev1.LoadBal
 			m.published = false // The provider has changed it, and nobody else.
 		}
 		m.status, m.wanted, m.backends, m.ensuredAt = status, shapeOf(p.service), nodes.id, now
-		m.failure, m.told = failure{}, notice{}
+		m.elsewhere, m.failure, m.told = false, failure{}, notice{}
 		return m, news, nil
 	case cloud.Elsewhere:
 		m.elsewhere, m.wanted, m.failure, m.told = true, shapeOf(p.service), failure{}, notice{}

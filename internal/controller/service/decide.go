@@ -148,7 +148,7 @@ func decide(o observed) plan {
 // has removed the finalizer, or deleted the object with force. successor has
 // taken over its name.
 func gone(o observed, successor *corev1.Service) plan {
-	if o.memory.service == nil || o.memory.deleted || o.memory.elsewhere {
+	if o.memory.service == nil || o.memory.deleted {
 		return plan{do: forget, why: "there is no such Service"}
 	}
 	why := "the Service is gone and its load balancer may still exist"

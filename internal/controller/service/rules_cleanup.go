@@ -10,7 +10,7 @@ func cleanUp(o observed) plan {
 	o.memory.uid = o.service.UID
 	owned := hasFinalizer(o.service) || o.memory.wanted != ""
 	switch {
-	case owned && !o.memory.deleted && !o.memory.elsewhere:
+	case owned && !o.memory.deleted:
 		p := remedy(o, plan{do: remove, why: leaving(o.service), service: o.service})
 		if key := shapeFor(o.service); p.do == remove && o.memory.announced != key {
 			p.memory.announced = key

@@ -1,0 +1,272 @@
+package service
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	cloudprovider "k8s.io/cloud-provider"
+
+	"github.com/fairlead-k8s/fairlead/internal/cloud"
+)
+
+// turn is what happens before a step of a walk.
+type turn string
+
+// The turns.
+const (
+	allIsWell   turn = "all is well"
+	cloudFails  turn = "the cloud fails"
+	replyIsLost turn = "the cloud does it and the reply is lost"
+	isEdited    turn = "the Service is edited"
+	nodesChange turn = "the nodes change"
+	isInternal  turn = "the Service becomes internal"
+	isBalanced  turn = "the Service wants a load balancer again"
+	isDeleted   turn = "the Service is deleted"
+	isTampered  turn = "somebody removes the finalizer"
+	isCleared   turn = "somebody clears the status"
+	processDies turn = "the process dies"
+	isElsewhere turn = "somebody else provides"
+)
+
+var turns = []turn{
+	allIsWell, cloudFails, replyIsLost, isEdited, nodesChange, isInternal, isBalanced, isDeleted, isTampered, isCleared, processDies, isElsewhere,
+}
+
+// world is one Service as the API server has it, the cloud, and what this
+// process knows.
+type world struct {
+	t        *testing.T
+	now      time.Time
+	service  *corev1.Service // nil: gone
+	memory   memory
+	nodes    int
+	balancer bool // exists in the cloud
+	has      int  // the nodes that it has
+	shape    string
+	tampered bool // the finalizer was taken away by somebody else
+	path     []turn
+}
+
+func newWorld(t *testing.T) *world {
+	return &world{t: t, now: noon, service: balanced()}
+}
+
+func (w *world) clone() *world {
+	c := *w
+	c.service = w.service.DeepCopy()
+	c.path = slices.Clone(w.path)
+	return &c
+}
+
+func (w *world) nodeSet() set {
+	s := set{id: strconv.Itoa(w.nodes)}
+	for n := range w.nodes + 1 {
+		s.nodes = append(s.nodes, host(strconv.Itoa(n)))
+	}
+	return s
+}
+
+// happens changes the world before the step.
+func (w *world) happens(t turn) {
+	if t == processDies {
+		w.memory = memory{}
+	}
+	if t == nodesChange {
+		w.nodes++
+	}
+	if w.service == nil {
+		return
+	}
+	switch t {
+	case isEdited:
+		w.service.Spec.Ports[0].Port++
+	case isInternal:
+		w.service.Spec.Type, w.service.Status.LoadBalancer = corev1.ServiceTypeClusterIP, corev1.LoadBalancerStatus{} // as the API server does
+	case isBalanced:
+		w.service.Spec.Type = corev1.ServiceTypeLoadBalancer
+	case isDeleted:
+		w.service.DeletionTimestamp = &metav1.Time{Time: w.now}
+		w.collect()
+	case isTampered:
+		w.tampered = w.tampered || hasFinalizer(w.service) && w.balancer
+		w.service.Finalizers = nil
+		w.collect()
+	case isCleared:
+		w.service.Status.LoadBalancer = corev1.LoadBalancerStatus{}
+	case allIsWell, cloudFails, replyIsLost, nodesChange, processDies, isElsewhere:
+	}
+}
+
+// collect is the API server's garbage collection.
+func (w *world) collect() {
+	if w.service.DeletionTimestamp != nil && len(w.service.Finalizers) == 0 {
+		w.service = nil
+	}
+}
+
+// step decides once and carries the plan out.
+func (w *world) step(what turn) plan {
+	w.t.Helper()
+	w.path = append(w.path, what)
+	w.happens(what)
+	p := decide(observed{
+		now: w.now, service: w.service.DeepCopy(), backends: w.nodeSet().id, hosts: len(w.nodeSet().nodes), memory: w.memory, policy: policy,
+	})
+	if p.why == "" {
+		w.t.Errorf("%v: %v without a why", w.path, p.do)
+	}
+	switch p.do {
+	case ensure, update, remove:
+		w.call(what, p)
+	case forget:
+		if w.balancer && w.memory.service != nil {
+			w.t.Errorf("%v: a load balancer is forgotten", w.path)
+		}
+		w.memory = memory{}
+	case addFinalizer:
+		w.service.Finalizers = append(w.service.Finalizers, Finalizer)
+		w.write(p)
+		w.memory = p.memory
+	case publish, wait:
+		w.write(p)
+		w.memory = p.memory
+	case release:
+		if w.balancer && !w.tampered {
+			w.t.Errorf("%v: the finalizer goes while the load balancer exists", w.path)
+		}
+		w.service.Finalizers = slices.DeleteFunc(w.service.Finalizers, func(f string) bool { return f == Finalizer })
+		w.write(p)
+		w.collect()
+		w.memory = memory{}
+	case nothing:
+		w.memory = p.memory
+	}
+	w.now = w.now.Add(max(p.after, time.Second))
+	return p
+}
+
+func (w *world) write(p plan) {
+	if w.service == nil {
+		return
+	}
+	if p.writes.ingress != nil {
+		w.service.Status.LoadBalancer.Ingress = *p.writes.ingress
+	}
+	drop := slices.Clone(p.writes.drop)
+	for _, c := range p.writes.conditions {
+		drop = append(drop, c.Type)
+	}
+	w.service.Status.Conditions = slices.DeleteFunc(w.service.Status.Conditions, func(c metav1.Condition) bool { return slices.Contains(drop, c.Type) })
+	w.service.Status.Conditions = append(w.service.Status.Conditions, p.writes.conditions...)
+}
+
+// call is the cloud's part of a step.
+func (w *world) call(what turn, p plan) {
+	w.t.Helper()
+	if p.do != remove && !hasFinalizer(w.service) {
+		w.t.Errorf("%v: the cloud is called without a finalizer", w.path)
+	}
+	var err error
+	switch what {
+	case cloudFails:
+		err = &cloud.Error{Kind: cloud.Failed, Err: errors.New("no")}
+	case isElsewhere:
+		err, w.balancer = &cloud.Error{Kind: cloud.Elsewhere, Err: cloudprovider.ImplementedElsewhere}, false // it is somebody else's now
+	default:
+		w.balancer = p.do != remove && (w.balancer || p.do == ensure)
+		if w.balancer {
+			w.has = w.nodes
+		}
+		if p.do == ensure {
+			w.shape = shapeOf(p.service)
+		}
+		if what == replyIsLost {
+			err = &cloud.Error{Kind: cloud.Unavailable, Err: errors.New("EOF")}
+		}
+	}
+	m := p.memory
+	m.service, m.deleted = p.service, p.do == remove
+	switch p.do {
+	case ensure:
+		var status *corev1.LoadBalancerStatus
+		if err == nil {
+			status = &corev1.LoadBalancerStatus{Ingress: address}
+		}
+		w.memory, _, _ = m.ensured(w.now, p, w.nodeSet(), status, err)
+	case update:
+		w.memory, _, _ = m.updated(w.now, p, w.nodeSet(), err)
+	case remove:
+		w.memory, _, _ = m.removed(w.now, p, err)
+	case nothing, forget, addFinalizer, publish, release, wait:
+	}
+}
+
+// TestWalk goes through all orders of what may happen to a Service, and looks
+// at each step whether it breaks a promise. From wherever a walk has come to,
+// it ends in a bounded number of steps once all is well.
+func TestWalk(t *testing.T) {
+	const depth = 4
+	walks := 0
+	var walk func(w *world, depth int)
+	walk = func(w *world, depth int) {
+		if t.Failed() {
+			return
+		}
+		if depth == 0 {
+			walks++
+			w.ends()
+			return
+		}
+		for _, next := range turns {
+			c := w.clone()
+			c.step(next)
+			walk(c, depth-1)
+		}
+	}
+	for _, first := range []int{0, 1, 2, 3} { // steps into the life of a Service
+		w := newWorld(t)
+		for range first {
+			w.step(allIsWell)
+		}
+		walk(w, depth)
+	}
+	if walks < 50000 {
+		t.Errorf("only %d walks", walks)
+	}
+}
+
+// ends lets all be well until nothing is left to do.
+func (w *world) ends() {
+	w.t.Helper()
+	w.path = append(w.path, "…")
+	for range 12 {
+		p := w.step(allIsWell)
+		if p.do == nothing || p.do == forget && w.service == nil || p.do == forget && w.service.Spec.Type != corev1.ServiceTypeLoadBalancer {
+			w.isRight(p)
+			return
+		}
+	}
+	w.t.Errorf("%v: no end", w.path)
+}
+
+// isRight looks at what a walk has come to.
+func (w *world) isRight(p plan) {
+	w.t.Helper()
+	switch wants := w.service != nil && w.service.Spec.Type == corev1.ServiceTypeLoadBalancer; {
+	case p.memory.elsewhere || w.tampered:
+		// Who takes the finalizer away while nobody looks takes the load balancer's only trace.
+	case wants && (!w.balancer || w.has != w.nodes || w.shape != shapeOf(w.service) || len(w.service.Status.LoadBalancer.Ingress) == 0):
+		w.t.Errorf("%v: load balancer %v with nodes %d of %d, status %+v", w.path, w.balancer, w.has, w.nodes, w.service.Status)
+	case wants && conditionOf(w.service, ConditionProvisioning).Status != metav1.ConditionFalse:
+		w.t.Errorf("%v: conditions %+v", w.path, w.service.Status.Conditions)
+	case !wants && w.balancer:
+		w.t.Errorf("%v: a load balancer is left behind", w.path)
+	case !wants && w.service != nil && (hasFinalizer(w.service) || len(ownConditions(w.service)) > 0):
+		w.t.Errorf("%v: left on the Service: %v, %+v", w.path, w.service.Finalizers, w.service.Status)
+	}
+}
