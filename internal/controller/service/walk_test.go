@@ -177,7 +177,7 @@ func (w *world) call(what turn, p plan) {
 		err = &cloud.Error{Kind: cloud.Failed, Err: errors.New("no")}
 	case isElsewhere:
 		err, w.balancer = &cloud.Error{Kind: cloud.Elsewhere, Err: cloudprovider.ImplementedElsewhere}, false // it is somebody else's now
-	default:
+	case allIsWell, replyIsLost, isEdited, nodesChange, isInternal, isBalanced, isDeleted, isTampered, isCleared, processDies:
 		w.balancer = p.do != remove && (w.balancer || p.do == ensure)
 		if w.balancer {
 			w.has = w.nodes
