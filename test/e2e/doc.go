@@ -11,6 +11,7 @@
 //
 // The expectations are those of the design: what the daemon promises, not what
 // it does. What must hold in every test (S6: no Node is released half written;
-// C1: the daemon stays within the rights it is given) is checked at the end of
-// each.
+// C1: the daemon stays within the rights it is given; S1: no healthy Node is
+// deleted, and none without evidence that the cloud's own log shows) is checked
+// at the end of each.
 package e2e

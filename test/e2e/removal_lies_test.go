@@ -19,55 +19,56 @@ type liar struct {
 	fault simulator.Fault
 	// provider of testccm; empty: the simulated one.
 	provider string
-	// silent is how many of the twenty kubelets are silent, the last ones.
-	silent int
-	// crowdFor is how long a crowd is held; 0: as long as by default.
-	crowdFor time.Duration
+	// Of so many kubelets the last ones are silent.
+	nodes, silent int
 	// reasons for which the deletions are held.
 	reasons []string
 }
 
-// A cloud that says 404 for everything, or whose list lacks instances, costs no
-// Node. That it is not the crowd's delay that holds them is seen by its being
-// short, except where the other half of the list vouches for the answers. That
-// something would be deleted if the cloud told the truth is seen by one that
-// is, in the end.
-func TestLiesDeleteNothing(t *testing.T) {
-	skipWithoutPrograms(t)
-	t.Parallel() // The groups run beside others then, and not before them.
-	const nodes, short = 20, 10 * time.Second
+// liars lie in groups that share a bed.
+func liars() [][]liar {
 	everything := simulator.Fault{Name: "lie", Kind: simulator.FaultNotFound}
 	empty := simulator.Fault{Name: "lie", Kind: simulator.FaultEmptyList}
 	half := simulator.Fault{Name: "lie", Kind: simulator.FaultTruncatedList}
 	few, all := []string{"CloudContradictsKubelet", "NoWitness"}, []string{"NoWitness", "TooManyAbsent"}
-	for _, group := range [][]liar{
+	return [][]liar{
 		{
-			{name: "NotFoundForEverythingWithTenPercentSilent", fault: everything, silent: nodes / 10, crowdFor: short, reasons: few},
-			{name: "NotFoundForEverythingWithAllSilent", fault: everything, silent: nodes, crowdFor: short, reasons: all},
+			{"NotFoundForEverythingWithTenPercentSilent", everything, "", 20, 2, few},
+			{"NotFoundForEverythingWithAllSilent", everything, "", 20, 20, all},
 		},
 		{
-			{name: "EmptyListWithTenPercentSilent", fault: empty, provider: "listing", silent: nodes / 10, crowdFor: short, reasons: few},
-			{name: "EmptyListWithAllSilent", fault: empty, provider: "listing", silent: nodes, crowdFor: short, reasons: all},
+			{"EmptyListWithTenPercentSilent", empty, "listing", 20, 2, few},
+			{"EmptyListWithAllSilent", empty, "listing", 20, 20, all},
 		},
 		{
-			{name: "TruncatedListWithTenPercentSilent", fault: half, provider: "listing", silent: nodes / 10, crowdFor: short, reasons: few},
-			{name: "TruncatedListWithAllSilent", fault: half, provider: "listing", silent: nodes, reasons: all},
+			{"TruncatedListWithTenPercentSilent", half, "listing", 20, 2, few},
+			{"TruncatedListWithAllSilent", half, "listing", 20, 20, all},
 		},
-	} {
-		t.Run(strings.TrimSuffix(group[0].name, "WithTenPercentSilent"), func(t *testing.T) {
+		// Where the control plane is cut off from all kubelets, those that the
+		// list still has know no more of the others than these of themselves.
+		{{"TruncatedListOfAFewThatAreAllSilent", half, "listing", 6, 6, all}},
+	}
+}
+
+// A cloud that says 404 for everything, or whose list lacks instances, costs no
+// Node. That it is not the crowd's delay that holds them is seen by its being
+// short. That something would be deleted if the cloud told the truth is seen by
+// one that is, in the end.
+func TestLiesDeleteNothing(t *testing.T) {
+	skipWithoutPrograms(t)
+	t.Parallel() // The groups run beside others then, and not before them.
+	for _, group := range liars() {
+		t.Run(group[0].name, func(t *testing.T) {
 			b := onOwn(t)
 			for _, l := range group {
-				t.Run(l.name, func(t *testing.T) { l.lies(t, b.pool(t, nodes)) })
+				t.Run(l.name, func(t *testing.T) { l.lies(t, b.pool(t, l.nodes)) })
 			}
 		})
 	}
 }
 
 func (l liar) lies(t *testing.T, p *pool) {
-	s := setup{provider: l.provider, flags: quickly("--node-status-update-frequency=2s")}
-	if l.crowdFor > 0 {
-		s.flags = append(s.flags, "--node-deletion-crowd-absent-for="+l.crowdFor.String())
-	}
+	s := setup{provider: l.provider, flags: quickly("--node-status-update-frequency=2s", "--node-deletion-crowd-absent-for=10s")}
 	if l.provider != "" {
 		s.program, p.lists = testCCM, true
 	}
@@ -96,7 +97,7 @@ func (l liar) lies(t *testing.T, p *pool) {
 // absent are those of which the liar says that they are.
 func (l liar) absent(silent []*member) []*member {
 	if l.fault.Kind == simulator.FaultTruncatedList { // The first half is in it.
-		return silent[len(silent)-min(len(silent), 10):]
+		return silent[len(silent)-min(len(silent), l.nodes/2):]
 	}
 	return silent
 }
