@@ -3,6 +3,7 @@ package service
 import (
 	"errors"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
