@@ -163,7 +163,7 @@ func gone(o observed, successor *corev1.Service) plan {
 func remedy(o observed, p plan) plan {
 	p.memory = o.memory
 	f := o.memory.failure
-	if f.count == 0 || f.during != p.do || f.of != shapeFor(p.service) || !o.now.Before(f.until) {
+	if f.count == 0 || f.of != shapeFor(p.service) || !o.now.Before(f.until) {
 		return p
 	}
 	return waiting(o, f.until.Sub(o.now))

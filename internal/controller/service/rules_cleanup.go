@@ -17,7 +17,7 @@ func cleanUp(o observed) plan {
 			p.writes.events = append(p.writes.events, deleting())
 		}
 		return p
-	case hasFinalizer(o.service), owned && len(o.service.Status.LoadBalancer.Ingress) > 0, len(ownConditions(o.service)) > 0:
+	case hasFinalizer(o.service), len(ownConditions(o.service)) > 0:
 		return plan{
 			do: release, why: "the load balancer is gone",
 			writes: writes{
