@@ -58,7 +58,7 @@ func TestLiesDeleteNothing(t *testing.T) {
 	skipWithoutPrograms(t)
 	t.Parallel() // The groups run beside others then, and not before them.
 	for _, group := range liars() {
-		t.Run(group[0].name, func(t *testing.T) {
+		t.Run(string(group[0].fault.Kind), func(t *testing.T) {
 			b := onOwn(t)
 			for _, l := range group {
 				t.Run(l.name, func(t *testing.T) { l.lies(t, b.pool(t, l.nodes)) })
