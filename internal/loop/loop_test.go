@@ -151,3 +151,38 @@ func TestStuckNamesTheKey(t *testing.T) {
 		}
 	})
 }
+
+func TestUrgentKeysGoFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var order []string
+		l := New("test", func(_ context.Context, key string) (Result, error) {
+			order = append(order, key)
+			time.Sleep(time.Minute)
+			return Result{}, nil
+		}, Config{})
+		defer run(t, l)()
+		l.Add("first")
+		synctest.Wait()
+		for _, key := range []string{"calm-1", "calm-2", "calm-3"} {
+			l.AddWith(key, Calm)
+		}
+		l.Add("urgent")
+		l.Add("calm-3") // somebody waits for it now
+		l.AddWith("urgent", Calm)
+		if diff := cmp.Diff([]string{"first"}, l.Busy()); diff != "" {
+			t.Errorf("busy (-want +got):\n%s", diff)
+		}
+		time.Sleep(30 * time.Second)
+		if diff := cmp.Diff([]string{"urgent", "calm-3", "calm-1", "calm-2"}, l.Waiting(20*time.Second)); diff != "" {
+			t.Errorf("waiting (-want +got):\n%s", diff)
+		}
+		if got := l.Waiting(time.Minute); got != nil {
+			t.Errorf("waiting for longer than they are there: %v", got)
+		}
+		time.Sleep(10 * time.Minute)
+		synctest.Wait()
+		if diff := cmp.Diff([]string{"first", "urgent", "calm-3", "calm-1", "calm-2"}, order); diff != "" {
+			t.Errorf("order (-want +got):\n%s", diff)
+		}
+	})
+}

@@ -123,10 +123,10 @@ func (m memory) ensured(now time.Time, p plan, nodes set, status *corev1.LoadBal
 			m.published = false // The provider has changed it, and nobody else.
 		}
 		m.status, m.wanted, m.backends, m.ensuredAt = status, shapeOf(p.service), nodes.id, now
-		m.elsewhere, m.failure, m.told = false, failure{}, notice{}
+		m.elsewhere, m.doubt, m.failure, m.told = false, false, failure{}, notice{}
 		return m, news, nil
 	case cloud.Elsewhere:
-		m.elsewhere, m.wanted, m.failure, m.told = true, shapeOf(p.service), failure{}, notice{}
+		m.elsewhere, m.wanted, m.doubt, m.failure, m.told = true, shapeOf(p.service), false, failure{}, notice{}
 		return m, nil, nil
 	default:
 		return m.failed(now, ensure, p.service, refusalOf(err, cut(err)), cloud.RetryAfter(err)), nil, err
@@ -148,8 +148,8 @@ func (m memory) updated(now time.Time, p plan, nodes set, err error) (memory, []
 		return m, nil, nil
 	default:
 		m = m.failed(now, update, p.service, refusalOf(err, hostsOf(names(nodes.nodes), err)), cloud.RetryAfter(err))
-		m.wanted = ""
 		m.failure.during, m.announced = ensure, shapeOf(p.service)
+		m.told = notice{m.failure.reason, now} // by the event below
 		return m, []event{callFailed(failure{refusal: m.failure.refusal, during: update})}, err
 	}
 }
@@ -158,7 +158,7 @@ func (m memory) updated(now time.Time, p plan, nodes set, err error) (memory, []
 func (m memory) removed(now time.Time, p plan, err error) (memory, []event, error) {
 	switch cloud.KindOf(err) { //nolint:exhaustive // all other kinds are failures
 	case cloud.Succeeded, cloud.Elsewhere:
-		m.failure, m.told, m.wanted, m.status, m.published = failure{}, notice{}, "", nil, false
+		m.failure, m.told, m.wanted, m.status, m.published, m.doubt = failure{}, notice{}, "", nil, false, false
 		return m, []event{deleted()}, nil
 	default:
 		m.deleted = false

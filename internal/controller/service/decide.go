@@ -60,6 +60,8 @@ type memory struct {
 	status *corev1.LoadBalancerStatus
 	// published is whether the status has been written by this process.
 	published bool
+	// doubt: a call has failed, and nobody knows how much of it was done.
+	doubt bool
 	// elsewhere: somebody else provides the load balancer.
 	elsewhere bool
 	// deleted: the provider has said that the load balancer is gone.

@@ -297,6 +297,19 @@ func (m memory) with(edits ...func(*memory)) memory {
 	return m
 }
 
+func TestReasonOfAConditionDoesNotFlap(t *testing.T) {
+	for age, want := range map[time.Duration]int{59 * time.Second: 0, time.Minute: 1} {
+		s := balanced(func(s *corev1.Service) {
+			s.Status.Conditions = []metav1.Condition{{
+				Type: ConditionProvisioning, Status: metav1.ConditionTrue, Reason: "CloudDenied", LastTransitionTime: metav1.NewTime(noon.Add(-age)),
+			}}
+		})
+		if got := outdated(s, noon, provisioning(refusal{reason: "CloudSlow"})); len(got) != want {
+			t.Errorf("%d conditions to write after %v, want %d", len(got), age, want)
+		}
+	}
+}
+
 func TestDelaysGrow(t *testing.T) {
 	var m memory
 	s := balanced()

@@ -8,7 +8,7 @@ import (
 // has become another type. The finalizer goes last (S2).
 func cleanUp(o observed) plan {
 	o.memory.uid = o.service.UID
-	owned := hasFinalizer(o.service) || o.memory.wanted != ""
+	owned := hasFinalizer(o.service) || o.memory.service != nil
 	switch {
 	case owned && !o.memory.deleted:
 		p := remedy(o, plan{do: remove, why: leaving(o.service), service: o.service})

@@ -20,7 +20,7 @@ func provide(o observed) plan {
 		return keepFinalizer(o)
 	}
 	switch wanted := shapeOf(o.service); {
-	case o.memory.wanted != wanted:
+	case o.memory.wanted != wanted, o.memory.doubt:
 		p := remedy(o, plan{do: ensure, why: difference(o), service: o.service, quiet: isKnownFrom(o)})
 		if p.do == ensure && !p.quiet && o.memory.announced != wanted {
 			p.memory.announced = wanted
@@ -70,6 +70,8 @@ func difference(o observed) string {
 		return "this process has not seen the load balancer yet"
 	case o.memory.wanted == "":
 		return "the Service has no load balancer yet"
+	case o.memory.doubt:
+		return "a call has failed, and how much of it was done is not known"
 	default:
 		return "the Service has changed"
 	}

@@ -36,7 +36,7 @@ func (m memory) failed(now time.Time, during step, service *corev1.Service, r re
 	}
 	f.count++
 	f.until = now.Add(delay)
-	m.failure = f
+	m.failure, m.doubt = f, true
 	return m
 }
 
