@@ -1,0 +1,150 @@
+package traffic
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"sync"
+
+	"k8s.io/klog/v2"
+)
+
+// verdict is what the checks of a backend have shown so far.
+type verdict struct {
+	health Health
+	why    string // it is not healthy
+	streak int    // answers in a row that speak against health
+}
+
+// after is the verdict after one check more.
+func (v verdict) after(err error, c Checks) verdict {
+	switch {
+	case err == nil && v.health != Unhealthy:
+		return verdict{health: Healthy}
+	case err == nil:
+		v.streak++
+		if v.streak >= c.HealthyAfter {
+			return verdict{health: Healthy}
+		}
+		return v
+	case v.health == Unhealthy:
+		return verdict{health: Unhealthy, why: err.Error()}
+	}
+	v.streak++
+	if v.streak >= c.UnhealthyAfter {
+		return verdict{health: Unhealthy, why: err.Error()}
+	}
+	if v.health == Checking {
+		v.why = err.Error()
+	}
+	return v
+}
+
+// probeTarget is what is asked; without a path a connection is enough.
+type probeTarget struct {
+	at   netip.AddrPort
+	path string
+}
+
+// probe asks one target until it is stopped.
+type probe struct {
+	plane  *Plane
+	target probeTarget
+	logger klog.Logger
+	stop   context.CancelFunc
+	http   *http.Client
+
+	mu      sync.Mutex
+	verdict verdict // guarded by mu
+}
+
+func (p *Plane) startProbe(balancer string, target probeTarget) *probe {
+	ctx, stop := context.WithCancel(p.life)
+	probe := &probe{
+		plane:   p,
+		target:  target,
+		logger:  klog.FromContext(ctx).WithValues("loadBalancer", balancer, "backend", target.at),
+		stop:    stop,
+		verdict: verdict{health: Checking, why: "it has not answered a health check yet"},
+		http: &http.Client{
+			// Without a proxy, and with a connection of its own for each check.
+			Transport:     &http.Transport{DisableKeepAlives: true, DialContext: (&net.Dialer{}).DialContext},
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+	}
+	p.running.Go(func() { probe.run(ctx) })
+	return probe
+}
+
+func (p *probe) state() (Health, string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.verdict.health, p.verdict.why
+}
+
+func (p *probe) run(ctx context.Context) {
+	for {
+		err := p.check(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		p.judge(err)
+		pause := p.plane.clock.NewTimer(p.plane.checks.Interval)
+		select {
+		case <-pause.C():
+		case <-ctx.Done():
+			pause.Stop()
+			return
+		}
+	}
+}
+
+func (p *probe) judge(err error) {
+	p.mu.Lock()
+	before := p.verdict.health
+	p.verdict = p.verdict.after(err, p.plane.checks)
+	now, why := p.verdict.health, p.verdict.why
+	p.mu.Unlock()
+	if now != before {
+		p.logger.Info("Health of a backend changed", "health", now, "why", why)
+	}
+}
+
+// check is nil if the target is well.
+func (p *probe) check(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, p.plane.checks.Timeout)
+	defer cancel()
+	if p.target.path == "" {
+		var dialer net.Dialer
+		conn, err := dialer.DialContext(ctx, "tcp", p.target.at.String())
+		if err != nil {
+			return err
+		}
+		return conn.Close()
+	}
+	url := "http://" + p.target.at.String() + p.target.path
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	resp, err := p.http.Do(req)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = resp.Body.Close() }() // only the status is looked at
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("GET %s answers %s", url, resp.Status)
+	}
+	// A server whose answer is cut short would otherwise see a reset.
+	_, err = io.CopyN(io.Discard, resp.Body, maxHealthAnswer)
+	if err == io.EOF { //nolint:errorlint // CopyN returns it as it is
+		err = nil
+	}
+	return err
+}
+
+// maxHealthAnswer is how much of an answer is read.
+const maxHealthAnswer = 64 << 10

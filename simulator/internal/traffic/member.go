@@ -1,0 +1,96 @@
+package traffic
+
+import (
+	"context"
+	"sync"
+)
+
+// link is a connection that is held.
+type link interface {
+	// cut ends it at once. It may be called more than once.
+	cut()
+}
+
+// member is a backend in one pool, and the connections that it has there. Its
+// life: it joins; it leaves, and drains; it may join again, or ends.
+type member struct {
+	membership // off and probe are guarded by pool.mu; the rest never changes
+
+	// dials counts connections that are being opened. They are added only with
+	// pool.mu held, and only while the member belongs to the pool.
+	dials sync.WaitGroup
+	// stay is over when the member leaves, or does not drain any more.
+	stay   context.Context    // guarded by pool.mu
+	giveUp context.CancelFunc // guarded by pool.mu
+
+	mu    sync.Mutex
+	links map[link]struct{} // guarded by mu
+	idle  chan struct{}     // guarded by mu; closed when a draining member has no link
+	over  bool              // guarded by mu
+}
+
+func newMember(life context.Context, m membership) *member {
+	member := &member{membership: m, links: map[link]struct{}{}}
+	member.stay, member.giveUp = context.WithCancel(life)
+	return member
+}
+
+// turn ends one stay and begins the next. pool.mu is held.
+func (m *member) turn(life context.Context) {
+	m.giveUp()
+	m.stay, m.giveUp = context.WithCancel(life)
+}
+
+// admit takes a connection, unless the member has ended.
+func (m *member) admit(l link) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.over {
+		return false
+	}
+	m.links[l] = struct{}{}
+	m.tally.open.Add(1)
+	m.tally.connections.Add(1)
+	return true
+}
+
+// release lets a connection go that was admitted and has ended.
+func (m *member) release(l link) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.links, l)
+	m.tally.open.Add(-1)
+	if m.idle != nil && len(m.links) == 0 {
+		close(m.idle)
+		m.idle = nil
+	}
+}
+
+func (m *member) busy() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.links) > 0
+}
+
+// idled is closed when no connection is left.
+func (m *member) idled() <-chan struct{} {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	idle := make(chan struct{})
+	if len(m.links) == 0 {
+		close(idle)
+		return idle
+	}
+	m.idle = idle
+	return idle
+}
+
+// end cuts all connections. No more are admitted.
+func (m *member) end() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.over = true
+	for l := range m.links {
+		l.cut()
+	}
+}

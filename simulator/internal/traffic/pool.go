@@ -1,0 +1,197 @@
+package traffic
+
+import (
+	"context"
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+)
+
+// place is where a backend takes the connections of one listener.
+type place struct {
+	backend string
+	at      netip.AddrPort
+}
+
+// membership is what a pool is told of a member.
+type membership struct {
+	place
+
+	off   bool   // it gets nothing
+	probe *probe // nil: it is well
+	tally *tally
+}
+
+func (m membership) well() bool {
+	if m.off || m.probe == nil {
+		return !m.off
+	}
+	h, _ := m.probe.state()
+	return h == Healthy
+}
+
+// pool chooses who takes a connection.
+type pool struct {
+	plane  *Plane
+	sticky *stickiness
+
+	mu       sync.Mutex
+	ranges   []netip.Prefix // guarded by mu
+	members  []*member      // guarded by mu
+	draining []*member      // guarded by mu
+	next     int            // guarded by mu; whose turn it is
+}
+
+func newPool(p *Plane, sticky *stickiness) *pool { return &pool{plane: p, sticky: sticky} }
+
+// admits reports whether a client is let in.
+func (p *pool) admits(client netip.Addr) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.ContainsFunc(p.ranges, func(r netip.Prefix) bool { return r.Contains(client) })
+}
+
+// pick returns the member for the next connection of a client, other than those
+// that were tried, and the context to reach it with; nil if there is none. The
+// caller must call m.dials.Done once the connection is held or given up.
+func (p *pool) pick(client netip.Addr, tried []*member) (*member, context.Context) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	m := p.choose(p.sticky.backend(client), tried)
+	if m == nil {
+		return nil, nil
+	}
+	p.sticky.note(client, m.backend)
+	m.dials.Add(1)
+	return m, m.stay
+}
+
+// choose is the member of that backend if it can be had, else the next one.
+// p.mu is held.
+func (p *pool) choose(favourite string, tried []*member) *member {
+	able := func(m *member) bool { return m.well() && !slices.Contains(tried, m) }
+	if favourite != "" {
+		for _, m := range p.members {
+			if m.backend == favourite && able(m) {
+				return m
+			}
+		}
+	}
+	for n := range p.members {
+		i := (p.next + n) % len(p.members)
+		if m := p.members[i]; able(m) {
+			p.next = i + 1
+			return m
+		}
+	}
+	return nil
+}
+
+// set replaces the members. Connections to one that is not wanted any more live
+// on for the time of the drain; when set returns, it gets no new ones.
+func (p *pool) set(ranges []netip.Prefix, wanted []membership, drain time.Duration) {
+	for m, stay := range p.replace(ranges, wanted) {
+		m.dials.Wait() // they were given up, so it is short
+		if drain == 0 || !m.busy() {
+			p.over(stay, m)
+			continue
+		}
+		p.plane.running.Go(func() { p.drain(stay, m, drain) })
+	}
+}
+
+// replace returns the members that are to drain, and until when they may.
+func (p *pool) replace(ranges []netip.Prefix, wanted []membership) map[*member]context.Context {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.ranges = ranges
+	old := map[place]*member{}
+	for _, m := range p.members {
+		old[m.place] = m
+	}
+	p.members = nil
+	for _, w := range wanted {
+		m := old[w.place]
+		delete(old, w.place)
+		if m == nil {
+			m = p.returning(w.place)
+		}
+		if m == nil {
+			m = newMember(p.plane.life, w)
+		}
+		m.off, m.probe = w.off, w.probe
+		p.members = append(p.members, m)
+	}
+	leaving := map[*member]context.Context{}
+	for _, m := range old {
+		m.turn(p.plane.life)
+		leaving[m] = m.stay
+		p.draining = append(p.draining, m)
+	}
+	return leaving
+}
+
+// returning takes a member back that drains; nil if there is none in that
+// place. p.mu is held.
+func (p *pool) returning(at place) *member {
+	for i, m := range p.draining {
+		if m.place == at {
+			p.draining = slices.Delete(p.draining, i, i+1)
+			m.turn(p.plane.life)
+			return m
+		}
+	}
+	return nil
+}
+
+// drain lets the connections of a member end, for so long. The stay is over if
+// it was taken back.
+func (p *pool) drain(stay context.Context, m *member, d time.Duration) {
+	timer := p.plane.clock.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C():
+	case <-m.idled():
+	case <-stay.Done():
+	}
+	p.over(stay, m)
+}
+
+// over ends a member that drains, unless its stay is over.
+func (p *pool) over(stay context.Context, m *member) {
+	p.mu.Lock()
+	if stay.Err() != nil {
+		p.mu.Unlock()
+		return
+	}
+	m.giveUp()
+	p.draining = slices.DeleteFunc(p.draining, func(d *member) bool { return d == m })
+	p.mu.Unlock()
+	m.end()
+}
+
+// drainingBackends are those with a member that drains.
+func (p *pool) drainingBackends() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var ids []string
+	for _, m := range p.draining {
+		ids = append(ids, m.backend)
+	}
+	return ids
+}
+
+// end cuts all connections. No more are taken.
+func (p *pool) end() {
+	p.mu.Lock()
+	all := slices.Concat(p.members, p.draining)
+	p.members, p.draining, p.ranges = nil, nil, nil
+	for _, m := range all {
+		m.giveUp()
+	}
+	p.mu.Unlock()
+	for _, m := range all {
+		m.end()
+	}
+}

@@ -1,0 +1,139 @@
+package traffic
+
+import (
+	"cmp"
+	"slices"
+	"sync/atomic"
+)
+
+// Health says whether a backend gets new connections.
+type Health string
+
+// The health of a backend.
+const (
+	Checking  Health = "checking" // it has not answered yet
+	Healthy   Health = "healthy"
+	Unhealthy Health = "unhealthy"
+	Draining  Health = "draining" // it was removed
+)
+
+// Report is what a load balancer carries.
+type Report struct {
+	Listeners []ListenerReport
+	// Backends are those that are wanted, in order, and then those that drain.
+	Backends []BackendReport
+}
+
+// ListenerReport is what one listener carries.
+type ListenerReport struct {
+	Listener
+	// Address is where it really listens; empty if it does not.
+	Address string
+	// Problem is why it does not listen.
+	Problem string
+	// Connections were forwarded, Denied came from outside the source ranges,
+	// Rejected found no backend.
+	Connections, Denied, Rejected int64
+}
+
+// BackendReport is what one backend gets.
+type BackendReport struct {
+	ID     string
+	Health Health
+	Why    string // it is not healthy
+	// Open connections it has, Connections it got, Failures it did not take.
+	Open, Connections, Failures int64
+	// BytesIn came from clients, BytesOut went to them.
+	BytesIn, BytesOut int64
+}
+
+// tally counts what one backend gets, on all listeners.
+type tally struct {
+	open, connections, failures, bytesIn, bytesOut atomic.Int64
+}
+
+// doorTally counts what comes to one listener.
+type doorTally struct {
+	connections, denied, rejected atomic.Int64
+}
+
+// Report says what a load balancer carries; false if there is none of that ID.
+func (p *Plane) Report(id string) (Report, bool) {
+	p.mu.Lock()
+	b := p.balancers[id]
+	p.mu.Unlock()
+	if b == nil {
+		return Report{}, false
+	}
+	return b.report(), true
+}
+
+func (b *balancer) report() Report {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	r := Report{Listeners: []ListenerReport{}, Backends: []BackendReport{}}
+	for _, l := range b.wanted.Listeners {
+		if f := b.fronts[b.wanted.door(l)]; f != nil {
+			r.Listeners = append(r.Listeners, f.report(l))
+		}
+	}
+	for _, backend := range b.wanted.Backends {
+		told := BackendReport{ID: backend.ID, Health: Unhealthy, Why: backend.Off}
+		if backend.Off == "" {
+			told.Health, told.Why = b.health(backend)
+		}
+		r.Backends = append(r.Backends, told.with(b.tallies[backend.ID]))
+	}
+	for _, id := range b.drainingOnly() {
+		r.Backends = append(r.Backends, BackendReport{ID: id, Health: Draining}.with(b.tallies[id]))
+	}
+	return r
+}
+
+func (f *front) report(l Listener) ListenerReport {
+	return ListenerReport{
+		Listener: l, Address: f.shown, Problem: f.problem,
+		Connections: f.tally.connections.Load(), Denied: f.tally.denied.Load(), Rejected: f.tally.rejected.Load(),
+	}
+}
+
+func (r BackendReport) with(t *tally) BackendReport {
+	if t == nil {
+		return r
+	}
+	r.Open, r.Connections, r.Failures = t.open.Load(), t.connections.Load(), t.failures.Load()
+	r.BytesIn, r.BytesOut = t.bytesIn.Load(), t.bytesOut.Load()
+	return r
+}
+
+// health is the worst that is known of a backend on any listener. b.mu is held.
+func (b *balancer) health(backend Backend) (Health, string) {
+	worst, why := Healthy, ""
+	for _, l := range b.wanted.Listeners {
+		target, ok := b.wanted.probed(l, backend)
+		if !ok {
+			continue
+		}
+		h, text := b.probes[target].state()
+		if badness(h) > badness(worst) {
+			worst, why = h, text
+		}
+	}
+	return worst, why
+}
+
+func badness(h Health) int { return slices.Index([]Health{Healthy, Draining, Checking, Unhealthy}, h) }
+
+// drainingOnly are the backends that are not wanted and still have connections,
+// in order. b.mu is held.
+func (b *balancer) drainingOnly() []string {
+	var ids []string
+	for _, p := range b.pools() {
+		ids = append(ids, p.drainingBackends()...)
+	}
+	ids = slices.DeleteFunc(ids, func(id string) bool {
+		return slices.ContainsFunc(b.wanted.Backends, func(w Backend) bool { return w.ID == id })
+	})
+	slices.SortFunc(ids, cmp.Compare)
+	return slices.Compact(ids)
+}

@@ -1,0 +1,125 @@
+package traffic
+
+import (
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/klog/v2"
+)
+
+const (
+	// dialTimeout is how long one backend may take to accept a connection.
+	dialTimeout = 5 * time.Second
+	// acceptPause is for when the process has no file descriptors left.
+	acceptPause = 50 * time.Millisecond
+)
+
+// tcpSocket is the socket of a TCP front.
+type tcpSocket struct {
+	net.Listener
+
+	front *front
+}
+
+func (s *tcpSocket) address() net.Addr { return s.Addr() }
+
+func (s *tcpSocket) accept() {
+	plane := s.front.balancer.plane
+	for {
+		conn, err := s.Accept()
+		switch {
+		case errors.Is(err, net.ErrClosed):
+			return
+		case err != nil:
+			klog.FromContext(plane.life).Error(err, "Connection could not be accepted", "address", s.Addr())
+			pause := plane.clock.NewTimer(acceptPause)
+			select {
+			case <-pause.C():
+			case <-plane.life.Done():
+			}
+		default:
+			plane.running.Go(func() { s.carry(conn) })
+		}
+	}
+}
+
+// carry carries one connection from its beginning to its end.
+func (s *tcpSocket) carry(conn net.Conn) {
+	from := client(conn.RemoteAddr())
+	if !s.front.pool.admits(from) {
+		s.front.tally.denied.Add(1)
+		reset(conn)
+		return
+	}
+	l, m := s.front.connect(from, func(m *member, backend net.Conn) link {
+		return &pair{client: conn, backend: backend, tally: m.tally}
+	})
+	if l == nil {
+		reset(conn)
+		return
+	}
+	defer m.release(l)
+	l.(*pair).carry()
+}
+
+// reset closes a connection so that the other side cannot take it for its end.
+func reset(conn net.Conn) {
+	if tcp, ok := conn.(*net.TCPConn); ok {
+		_ = tcp.SetLinger(0) // it is closed anyway
+	}
+	_ = conn.Close() // nothing was written that could be lost
+}
+
+// pair is a connection of a client and the one to its backend.
+type pair struct {
+	client, backend net.Conn
+	tally           *tally
+}
+
+func (p *pair) cut() {
+	reset(p.client)
+	reset(p.backend)
+}
+
+// carry returns when both directions have ended.
+func (p *pair) carry() {
+	var in sync.WaitGroup
+	in.Go(func() { p.copy(p.backend, p.client, &p.tally.bytesIn) })
+	p.copy(p.client, p.backend, &p.tally.bytesOut)
+	in.Wait()
+	_ = p.client.Close() // both sides have said that they are done, or were cut
+	_ = p.backend.Close()
+}
+
+// copy passes on what comes, and the end of it. A direction that breaks takes
+// the other one with it.
+func (p *pair) copy(to, from net.Conn, count *atomic.Int64) {
+	if _, err := io.Copy(counter{to, count}, reader{from}); err != nil {
+		p.cut()
+		return
+	}
+	if tcp, ok := to.(*net.TCPConn); ok {
+		if err := tcp.CloseWrite(); err != nil {
+			p.cut()
+		}
+	}
+}
+
+// counter counts what is written, as it is written.
+type counter struct {
+	to    io.Writer
+	count *atomic.Int64
+}
+
+func (c counter) Write(b []byte) (int, error) {
+	n, err := c.to.Write(b)
+	c.count.Add(int64(n))
+	return n, err
+}
+
+// reader hides that a connection can copy by itself, which would not be counted.
+type reader struct{ io.Reader }

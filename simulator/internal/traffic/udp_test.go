@@ -1,0 +1,216 @@
+package traffic
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// answerUDP lets the machine answer datagrams as it answers lines.
+func (m *machine) answerUDP(t *testing.T) {
+	t.Helper()
+	var config net.ListenConfig
+	conn, err := config.ListenPacket(t.Context(), "udp4", netip.AddrPortFrom(m.address, nodePort).String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { closeIt(t, conn) })
+	go func() {
+		buffer := make([]byte, maxDatagram)
+		for {
+			n, from, err := conn.ReadFrom(buffer)
+			if err != nil {
+				return
+			}
+			if _, err := conn.WriteTo(fmt.Appendf(nil, "%s: %s", m.name, buffer[:n]), from); err != nil {
+				return
+			}
+		}
+	}()
+}
+
+// caller sends datagrams from one port.
+type caller struct{ net.Conn }
+
+func newCaller(t *testing.T, address, from string) caller {
+	t.Helper()
+	dialer := net.Dialer{LocalAddr: net.UDPAddrFromAddrPort(netip.AddrPortFrom(netip.MustParseAddr(from), 0))}
+	conn, err := dialer.DialContext(t.Context(), "udp4", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { closeIt(t, conn) })
+	return caller{conn}
+}
+
+// ask returns which machine answers; nobody if none does within the patience.
+func (c caller) ask(t *testing.T, word string, patience time.Duration) string {
+	t.Helper()
+	if _, err := c.Write([]byte(word)); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		if err := c.SetReadDeadline(time.Now().Add(patience)); err != nil {
+			t.Fatal(err)
+		}
+		buffer := make([]byte, maxDatagram)
+		n, err := c.Read(buffer)
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			return "nobody"
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		name, echo, _ := strings.Cut(string(buffer[:n]), ": ")
+		if echo == word {
+			return name
+		}
+	}
+}
+
+const (
+	patient   = 30 * time.Second
+	impatient = 50 * time.Millisecond // for what never comes
+)
+
+func udpBalancer(machines ...*machine) Balancer {
+	w := balancerOf(machines...)
+	w.Listeners = []Listener{{UDP, servicePort, nodePort}}
+	return w
+}
+
+func TestUDP(t *testing.T) {
+	p := newPlane(t, Config{})
+	a, b := newMachine(t, "a"), newMachine(t, "b")
+	a.answerUDP(t)
+	b.answerUDP(t)
+	w := udpBalancer(a, b)
+	w.Drain = time.Hour
+	apply(t, p, w) // nothing is checked, so both are well at once
+	one, two := newCaller(t, w.at(), "127.0.0.2"), newCaller(t, w.at(), "127.0.0.2")
+	first, second := one.ask(t, "1", patient), two.ask(t, "1", patient)
+	names := []string{first, second}
+	slices.Sort(names)
+	diff(t, "each in turn", []string{"a", "b"}, names)
+	for n := range 5 {
+		diff(t, "a session has one backend", first, one.ask(t, strconv.Itoa(n), patient))
+	}
+	big := strings.Repeat("x", 8000)
+	diff(t, "a large datagram", first, one.ask(t, big, patient))
+	diff(t, "connections", int64(2), report(t, p, w.ID).Listeners[0].Connections)
+	await(t, "the bytes of clients", func() (string, bool) {
+		r := report(t, p, w.ID)
+		in := r.Backends[0].BytesIn + r.Backends[1].BytesIn
+		return strconv.FormatInt(in, 10), in == 8000+1+1+5
+	})
+
+	left := []*machine{a, b}[slices.Index([]string{"b", "a"}, first)]
+	apply(t, p, w.with(left))
+	diff(t, "a session of a removed backend goes on", first, one.ask(t, "after", patient))
+	diff(t, "a new one goes elsewhere", second, newCaller(t, w.at(), "127.0.0.2").ask(t, "new", patient))
+
+	w.Drain = 0
+	apply(t, p, w) // both
+	gone, stays := []*machine{a, b}[slices.Index([]string{"a", "b"}, first)], left
+	apply(t, p, w.with(stays))
+	diff(t, "without a drain the next datagram goes elsewhere, after "+gone.name, second, one.ask(t, "cut", patient))
+	apply(t, p, w.with())
+	diff(t, "without a backend", "nobody", one.ask(t, "lost", impatient))
+	if n := report(t, p, w.ID).Listeners[0].Rejected; n == 0 {
+		t.Error("a datagram that was dropped is not counted")
+	}
+}
+
+func TestUDPSourceRanges(t *testing.T) {
+	p := newPlane(t, Config{})
+	a := newMachine(t, "a")
+	a.answerUDP(t)
+	w := udpBalancer(a)
+	apply(t, p, w)
+	guest, stranger := newCaller(t, w.at(), "127.0.0.2"), newCaller(t, w.at(), "127.0.0.3")
+	diff(t, "everyone", "a", stranger.ask(t, "1", patient))
+	w.SourceRanges = []netip.Prefix{netip.MustParsePrefix("127.0.0.2/32")}
+	apply(t, p, w)
+	diff(t, "a guest", "a", guest.ask(t, "2", patient))
+	diff(t, "a stranger, session or not", "nobody", stranger.ask(t, "2", impatient))
+	diff(t, "denied", int64(1), report(t, p, w.ID).Listeners[0].Denied)
+}
+
+func TestUDPAffinity(t *testing.T) {
+	p := newPlane(t, Config{})
+	a, b := newMachine(t, "a"), newMachine(t, "b")
+	a.answerUDP(t)
+	b.answerUDP(t)
+	w := udpBalancer(a, b)
+	w.Affinity = time.Hour
+	apply(t, p, w)
+	first := newCaller(t, w.at(), "127.0.0.2").ask(t, "1", patient)
+	for range 3 {
+		diff(t, "from another port", first, newCaller(t, w.at(), "127.0.0.2").ask(t, "2", patient))
+	}
+}
+
+// A backend that refuses loses the session; datagrams get through in the end.
+func TestUDPBackendThatRefuses(t *testing.T) {
+	p := newPlane(t, Config{})
+	a, b := newMachine(t, "a"), newMachine(t, "b")
+	b.answerUDP(t) // and a does not
+	w := udpBalancer(a, b)
+	apply(t, p, w)
+	c := newCaller(t, w.at(), "127.0.0.2")
+	await(t, "an answer", func() (string, bool) {
+		name := c.ask(t, "hello", impatient)
+		return name, name == "b"
+	})
+	one := report(t, p, w.ID).Backends[0]
+	if one.Connections > 0 && one.Failures == 0 {
+		t.Errorf("a refusal is not counted: %+v", one)
+	}
+}
+
+// Without its socket there is no way back to the client.
+func TestUDPSessionsEndWithTheirListener(t *testing.T) {
+	p := newPlane(t, Config{})
+	a := newMachine(t, "a")
+	a.answerUDP(t)
+	w := udpBalancer(a)
+	w.Drain = time.Hour
+	apply(t, p, w)
+	newCaller(t, w.at(), "127.0.0.2").ask(t, "1", patient)
+	w.Listeners = []Listener{{UDP, servicePort + 1, nodePort}}
+	apply(t, p, w)
+	await(t, "the end of the session", func() (string, bool) { return "open", report(t, p, w.ID).Backends[0].Open == 0 })
+}
+
+func TestUDPSessionEndsWhenIdle(t *testing.T) {
+	p := newPlane(t, Config{IdleUDP: 20 * time.Millisecond})
+	a := newMachine(t, "a")
+	a.answerUDP(t)
+	w := udpBalancer(a)
+	apply(t, p, w)
+	c := newCaller(t, w.at(), "127.0.0.2")
+	diff(t, "answer", "a", c.ask(t, "1", patient))
+	await(t, "the end of the session", func() (string, bool) { return "open", report(t, p, w.ID).Backends[0].Open == 0 })
+	diff(t, "the next session", "a", c.ask(t, "2", patient))
+	diff(t, "sessions", int64(2), report(t, p, w.ID).Backends[0].Connections)
+}
+
+func TestUDPSessionsAreBounded(t *testing.T) {
+	p := newPlane(t, Config{})
+	a := newMachine(t, "a")
+	a.answerUDP(t)
+	w := udpBalancer(a)
+	apply(t, p, w)
+	for range maxSessions {
+		newCaller(t, w.at(), "127.0.0.2").ask(t, "1", patient)
+	}
+	diff(t, "one too many", "nobody", newCaller(t, w.at(), "127.0.0.2").ask(t, "1", impatient))
+	diff(t, "rejected", int64(1), report(t, p, w.ID).Listeners[0].Rejected)
+}

@@ -1,0 +1,94 @@
+package traffic
+
+import (
+	"errors"
+	"net/netip"
+	"time"
+)
+
+// Protocol is what a listener speaks.
+type Protocol string
+
+// The protocols.
+const (
+	TCP Protocol = "TCP"
+	UDP Protocol = "UDP"
+)
+
+// Balancer is a load balancer as it is wanted.
+type Balancer struct {
+	ID        string
+	Address   netip.Addr
+	Listeners []Listener
+	Backends  []Backend
+	// SourceRanges are whose traffic is let in; none lets nobody in.
+	SourceRanges []netip.Prefix
+	// Affinity is how long a client stays with its backend after its last
+	// connection; 0 means not at all.
+	Affinity time.Duration
+	// Drain is how long connections to a removed backend live on.
+	Drain time.Duration
+	Check Check
+}
+
+// Listener is a port of a load balancer, and the port of its backends.
+type Listener struct {
+	Protocol          Protocol
+	Port, BackendPort uint16
+}
+
+// Backend is a machine that traffic is forwarded to.
+type Backend struct {
+	ID string
+	// Address may be invalid if Off says why.
+	Address netip.Addr
+	// Off is why it gets nothing, whatever a check says; empty if it may.
+	Off string
+}
+
+// Check says how a backend is checked. Without a port it is a TCP connection to
+// the backend port of each TCP listener; a UDP listener then takes its backends
+// for well.
+type Check struct {
+	Port uint16
+	// Path is asked by HTTP and must be answered with 200; empty means that a
+	// TCP connection is enough. It needs a port.
+	Path string
+}
+
+// Checks is how the health of backends is checked. What is 0 gets its default.
+type Checks struct {
+	// Interval is the pause between two checks of a backend; default 1s.
+	Interval time.Duration
+	// Timeout is how long a check may take; default 1s.
+	Timeout time.Duration
+	// HealthyAfter is how many successes in a row bring an unhealthy backend
+	// back; default 2. A new one needs one.
+	HealthyAfter int
+	// UnhealthyAfter is how many failures in a row take a backend out; default 3.
+	UnhealthyAfter int
+}
+
+// Check says what is wrong with c.
+func (c Checks) Check() error {
+	if c.Interval < 0 || c.Timeout < 0 || c.HealthyAfter < 0 || c.UnhealthyAfter < 0 {
+		return errors.New("health checks: interval, timeout and thresholds must not be negative")
+	}
+	return nil
+}
+
+func (c Checks) completed() Checks {
+	if c.Interval == 0 {
+		c.Interval = time.Second
+	}
+	if c.Timeout == 0 {
+		c.Timeout = time.Second
+	}
+	if c.HealthyAfter == 0 {
+		c.HealthyAfter = 2
+	}
+	if c.UnhealthyAfter == 0 {
+		c.UnhealthyAfter = 3
+	}
+	return c
+}
