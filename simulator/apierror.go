@@ -15,9 +15,13 @@ const (
 	CodeNotFound     = "NotFound"
 	CodeUnknownPath  = "UnknownPath"
 	CodeConflict     = "Conflict"
-	CodeThrottled    = "Throttled"
-	CodeInternal     = "Internal"
-	CodeUnavailable  = "Unavailable"
+	// CodeAlreadyExists means that the name belongs to another resource.
+	CodeAlreadyExists = "AlreadyExists"
+	// CodeQuotaExceeded means that the account may not have more of this.
+	CodeQuotaExceeded = "QuotaExceeded"
+	CodeThrottled     = "Throttled"
+	CodeInternal      = "Internal"
+	CodeUnavailable   = "Unavailable"
 )
 
 // APIError is an error that the cloud answered.
@@ -48,6 +52,18 @@ func (e *APIError) Error() string {
 func IsNotFound(err error) bool {
 	var e *APIError
 	return errors.As(err, &e) && e.StatusCode == http.StatusNotFound && e.Code == CodeNotFound
+}
+
+// IsAlreadyExists reports whether the cloud said that the name belongs to
+// another resource.
+func IsAlreadyExists(err error) bool {
+	var e *APIError
+	return errors.As(err, &e) && e.Code == CodeAlreadyExists
+}
+
+// conflict is an error about the state that something is in.
+func conflict(code, format string, args ...any) error {
+	return &APIError{StatusCode: http.StatusConflict, Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
 // inputError is input that will never be accepted. It names the field.

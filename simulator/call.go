@@ -1,6 +1,9 @@
 package simulator
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // Call names one operation of the cloud's API, as a vendor's API reference
 // would. It is what faults are aimed at and what calls are counted by.
@@ -15,6 +18,17 @@ const (
 	StartInstance     Call = "StartInstance"
 	StopInstance      Call = "StopInstance"
 	TerminateInstance Call = "TerminateInstance"
+
+	ListLoadBalancers  Call = "ListLoadBalancers"
+	GetLoadBalancer    Call = "GetLoadBalancer"
+	CreateLoadBalancer Call = "CreateLoadBalancer"
+	UpdateLoadBalancer Call = "UpdateLoadBalancer"
+	DeleteLoadBalancer Call = "DeleteLoadBalancer"
+
+	ListStaticIPs   Call = "ListStaticIPs"
+	GetStaticIP     Call = "GetStaticIP"
+	CreateStaticIP  Call = "CreateStaticIP"
+	ReleaseStaticIP Call = "ReleaseStaticIP"
 )
 
 // CallNames are all calls.
@@ -22,6 +36,8 @@ func CallNames() []Call {
 	return []Call{
 		ListInstances, GetInstance, CreateInstance, UpdateInstance,
 		StartInstance, StopInstance, TerminateInstance,
+		ListLoadBalancers, GetLoadBalancer, CreateLoadBalancer, UpdateLoadBalancer, DeleteLoadBalancer,
+		ListStaticIPs, GetStaticIP, CreateStaticIP, ReleaseStaticIP,
 	}
 }
 
@@ -74,10 +90,17 @@ type CallCounter struct {
 type CallRecord struct {
 	Time time.Time `json:"time"`
 	Call Call      `json:"call"`
-	// Instance is the ID that was asked for, or the name in a creation.
-	Instance string `json:"instance,omitempty"`
+	// Instance, LoadBalancer or StaticIP, as the call says, is the ID that was
+	// asked for, or the name in a creation.
+	Instance     string `json:"instance,omitempty"`
+	LoadBalancer string `json:"loadBalancer,omitempty"`
+	StaticIP     string `json:"staticIP,omitempty"`
 	// Status is the HTTP status; 0 where none was sent.
 	Status   int      `json:"status"`
 	Result   string   `json:"result"`
 	Duration Duration `json:"duration"`
 }
+
+// Resource is the ID or name that the call was about, of whatever kind; empty
+// if it was about no single one.
+func (r CallRecord) Resource() string { return cmp.Or(r.Instance, r.LoadBalancer, r.StaticIP) }

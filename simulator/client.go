@@ -147,18 +147,28 @@ func answeredError(resp *http.Response, body []byte) error {
 	return e
 }
 
-// pages calls page with each page's query until there is no further one.
-func (c *Client) pages(query url.Values, page func(url.Values) (next string, err error)) error {
+// listAll asks for pages until there is no further one. open takes a page apart.
+func listAll[T, P any](ctx context.Context, c *Client, path string, query url.Values, open func(P) (items []T, next string)) ([]T, error) {
 	if c.pageSize > 0 {
 		query.Set("limit", strconv.Itoa(c.pageSize))
 	}
+	var all []T
 	for {
-		next, err := page(query)
-		if err != nil || next == "" {
-			return err
+		full := c.path + path
+		if len(query) > 0 {
+			full += "?" + query.Encode()
+		}
+		var page P
+		if err := c.do(ctx, http.MethodGet, full, nil, &page); err != nil {
+			return nil, err // half a list must not be taken for a list
+		}
+		items, next := open(page)
+		all = append(all, items...)
+		if next == "" {
+			return all, nil
 		}
 		if next == query.Get("continue") {
-			return errors.New("the cloud answers the same page for ever")
+			return nil, errors.New("the cloud answers the same page for ever")
 		}
 		query.Set("continue", next)
 	}

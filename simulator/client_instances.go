@@ -36,23 +36,9 @@ func (c *Client) FindInstances(ctx context.Context, q InstanceQuery) ([]Instance
 }
 
 func (c *Client) listInstances(ctx context.Context, query url.Values) ([]Instance, error) {
-	var all []Instance
-	err := c.pages(query, func(query url.Values) (string, error) {
-		path := c.path + "/instances"
-		if len(query) > 0 {
-			path += "?" + query.Encode()
-		}
-		var list InstanceList
-		if err := c.do(ctx, http.MethodGet, path, nil, &list); err != nil {
-			return "", err
-		}
-		all = append(all, list.Items...)
-		return list.Continue, nil
+	return listAll(ctx, c, "/instances", query, func(list InstanceList) ([]Instance, string) {
+		return list.Items, list.Continue
 	})
-	if err != nil {
-		return nil, err // half a list must not be taken for a list
-	}
-	return all, nil
 }
 
 // Instance returns one instance.

@@ -1,6 +1,7 @@
 package simulator
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -8,6 +9,8 @@ import (
 	"time"
 
 	"k8s.io/utils/clock"
+
+	"github.com/fairlead-k8s/fairlead/simulator/internal/traffic"
 )
 
 // DefaultPageSize is how many items a page of a list has at most.
@@ -29,9 +32,31 @@ type Config struct {
 	Transition time.Duration
 	// TerminatedFor is how long a terminated instance is still listed.
 	TerminatedFor time.Duration
+	// Provisioning is how long a load balancer is pending.
+	Provisioning time.Duration
+	// MaxLoadBalancers is how many load balancers the account may have, and
+	// MaxBackends how many backends each of them; 0 means no limit.
+	MaxLoadBalancers int
+	MaxBackends      int
+	// Drain is for load balancers that were created without one of their own.
+	Drain time.Duration
+	// Traffic makes Serve carry traffic: active load balancers listen at their
+	// addresses and forward to their backends. Without it no socket is opened.
+	Traffic bool
+	// Checks is how the health of backends is checked.
+	Checks Checks
 	// Standing are faults that belong to this cloud, such as its quota: they are
 	// not listed and cannot be cleared.
 	Standing []Fault
+}
+
+// Checks is how the health of backends is checked. What is 0 gets a default.
+type Checks = traffic.Checks
+
+// limits are what load balancers are made with.
+type limits struct {
+	loadBalancers, backends int
+	pending, drain          time.Duration
 }
 
 // Cloud is a simulated cloud. It is an http.Handler.
@@ -39,16 +64,28 @@ type Cloud struct {
 	clock    clock.Clock
 	pageSize int
 	pace     pace
+	limits   limits
 	file     stateFile
 	faults   *faults
 	meter    *meter
 	handler  http.Handler
+	carriage *carriage
 
-	mu           sync.Mutex
-	instances    *table[machine] // guarded by mu
-	lastInstance int             // guarded by mu
-	nextMove     time.Time       // guarded by mu; when an instance next changes by itself
+	mu               sync.Mutex
+	instances        *table[machine]  // its rows are guarded by mu
+	loadBalancers    *table[balancer] // its rows are guarded by mu
+	staticIPs        *table[reserved] // its rows are guarded by mu
+	lastInstance     int              // guarded by mu
+	lastLoadBalancer int              // guarded by mu
+	lastStaticIP     int              // guarded by mu
+	nextMove         time.Time        // guarded by mu; when something next changes by itself
+	revision         int64            // guarded by mu; counts what has changed
+	claims           claims           // guarded by mu
 }
+
+// maxBalancerPast bounds how many changes of load balancers are remembered.
+// They are long, since each has all its backends.
+const maxBalancerPast = 1_000
 
 // New returns a cloud with what its state file holds.
 func New(config Config) (*Cloud, error) {
@@ -58,21 +95,27 @@ func New(config Config) (*Cloud, error) {
 	if config.PageSize == 0 {
 		config.PageSize = DefaultPageSize
 	}
-	switch {
-	case config.PageSize < 0:
-		return nil, fmt.Errorf("page size %d must be positive", config.PageSize)
-	case config.Transition < 0 || config.TerminatedFor < 0:
-		return nil, errors.New("an instance cannot change in the past: durations must not be negative")
+	if err := config.check(); err != nil {
+		return nil, err
 	}
 	c := &Cloud{
-		clock:     config.Clock,
-		pageSize:  config.PageSize,
-		pace:      pace{transition: config.Transition, terminated: config.TerminatedFor},
-		file:      stateFile{path: config.StateFile},
-		faults:    newFaults(config.Seed),
-		meter:     newMeter(),
-		instances: newTable[machine](),
+		clock:    config.Clock,
+		pageSize: config.PageSize,
+		pace:     pace{transition: config.Transition, terminated: config.TerminatedFor},
+		limits: limits{
+			loadBalancers: config.MaxLoadBalancers, backends: config.MaxBackends,
+			pending: config.Provisioning, drain: config.Drain,
+		},
+		file:          stateFile{path: config.StateFile},
+		faults:        newFaults(config.Seed),
+		meter:         newMeter(),
+		carriage:      newCarriage(config),
+		instances:     newTable[machine](),
+		loadBalancers: newTable[balancer](),
+		staticIPs:     newTable[reserved](),
+		claims:        claims{},
 	}
+	c.loadBalancers.longest = maxBalancerPast
 	for _, f := range config.Standing {
 		if err := c.faults.set(f, standing); err != nil {
 			return nil, fmt.Errorf("%s: %w", f.Name, err)
@@ -91,6 +134,20 @@ func New(config Config) (*Cloud, error) {
 	return c, nil
 }
 
+func (config Config) check() error {
+	switch {
+	case config.PageSize < 0:
+		return fmt.Errorf("page size %d must be positive", config.PageSize)
+	case config.Transition < 0 || config.TerminatedFor < 0:
+		return errors.New("an instance cannot change in the past: durations must not be negative")
+	case config.Provisioning < 0 || config.Drain < 0:
+		return errors.New("a load balancer cannot change in the past: durations must not be negative")
+	case config.MaxLoadBalancers < 0 || config.MaxBackends < 0:
+		return errors.New("a quota must not be negative; 0 means no limit")
+	}
+	return config.Checks.Check()
+}
+
 // ServeHTTP implements http.Handler.
 func (c *Cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) { c.handler.ServeHTTP(w, r) }
 
@@ -98,7 +155,43 @@ func (c *Cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) { c.handler.Se
 func (c *Cloud) restore(saved *savedState) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.restoreInstances(saved)
+	for _, restore := range []func(*savedState) error{c.restoreInstances, c.restoreStaticIPs, c.restoreLoadBalancers} {
+		if err := restore(saved); err != nil {
+			return err
+		}
+	}
+	c.expectMoves()
+	return nil
+}
+
+// settle lets everything become what it has become by now, and returns now.
+// Nothing is written: the state file says when it changes. c.mu is held.
+func (c *Cloud) settle(ctx context.Context) time.Time {
+	now := c.clock.Now()
+	if c.nextMove.IsZero() || now.Before(c.nextMove) {
+		return now
+	}
+	c.settleInstances(ctx, now)
+	c.settleLoadBalancers(ctx, now)
+	c.revision++
+	c.expectMoves()
+	return now
+}
+
+// expectMoves notes when something will next change by itself. c.mu is held.
+func (c *Cloud) expectMoves() {
+	c.nextMove = time.Time{}
+	expect := func(at time.Time) {
+		if !at.IsZero() && (c.nextMove.IsZero() || at.Before(c.nextMove)) {
+			c.nextMove = at
+		}
+	}
+	for _, m := range c.instances.rows {
+		expect(m.moves())
+	}
+	for _, b := range c.loadBalancers.rows {
+		expect(b.moves())
+	}
 }
 
 // commit makes a replacement durable before anybody sees it; if that cannot be
@@ -106,14 +199,20 @@ func (c *Cloud) restore(saved *savedState) error {
 func commit[T any](c *Cloud, now time.Time, t *table[T], id string, row *T) error {
 	before := t.row(id)
 	t.replace(id, row)
-	if err := c.file.save(c.saved()); err != nil {
+	if err := c.file.save(c.saved); err != nil {
 		t.replace(id, before)
 		return err
 	}
 	t.remember(now, id, before)
+	c.revision++
 	return nil
 }
 
 func (c *Cloud) saved() savedState {
-	return savedState{Version: stateVersion, LastInstance: c.lastInstance, Instances: c.instances.all()}
+	return savedState{
+		Version:      stateVersion,
+		LastInstance: c.lastInstance, Instances: c.instances.all(),
+		LastLoadBalancer: c.lastLoadBalancer, LoadBalancers: c.loadBalancers.all(),
+		LastStaticIP: c.lastStaticIP, StaticIPs: c.staticIPs.all(),
+	}
 }

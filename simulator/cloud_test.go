@@ -146,6 +146,10 @@ func TestNewRefuses(t *testing.T) {
 	}{
 		"NegativePages":      {Config{PageSize: -1}, "page size -1 must be positive"},
 		"NegativeTransition": {Config{Transition: -1}, "an instance cannot change in the past: durations must not be negative"},
+		"NegativePending":    {Config{Provisioning: -1}, "a load balancer cannot change in the past: durations must not be negative"},
+		"NegativeDrain":      {Config{Drain: -1}, "a load balancer cannot change in the past: durations must not be negative"},
+		"NegativeQuota":      {Config{MaxBackends: -1}, "a quota must not be negative; 0 means no limit"},
+		"NegativeChecks":     {Config{Checks: Checks{Interval: -1}}, "health checks: interval, timeout and thresholds must not be negative"},
 		"BadStandingFault":   {Config{Standing: []Fault{{Name: "--quota", Kind: FaultThrottle}}}, "--quota: rate: must be positive: calls a second"},
 	} {
 		t.Run(name, func(t *testing.T) {

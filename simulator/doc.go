@@ -1,6 +1,7 @@
-// Package simulator is a small cloud to develop and test against: instances
-// behind an HTTP/JSON API with paged lists, a request quota, eventual
-// consistency and faults that can be switched on while it runs.
+// Package simulator is a small cloud to develop and test against: instances and
+// load balancers behind an HTTP/JSON API with paged lists, a request quota,
+// eventual consistency and faults that can be switched on while it runs. Its
+// load balancers carry traffic, if they are asked to.
 //
 // Cloud is the cloud itself, an http.Handler. Client speaks to one. The same
 // resources are served twice: under /v1 as any customer of the cloud sees them,
@@ -13,6 +14,15 @@
 //	PATCH  /v1/instances/{id}                           change name, type, zone, region, addresses, labels
 //	POST   /v1/instances/{id}/start, …/stop
 //	DELETE /v1/instances/{id}                           terminate
+//	GET    /v1/load-balancers?limit=&…&tag=KEY=VALUE    a page of load balancers
+//	POST   /v1/load-balancers                           create one
+//	GET    /v1/load-balancers/{id}                      one load balancer
+//	PATCH  /v1/load-balancers/{id}                      change tags, static IP, listeners, backends, …
+//	DELETE /v1/load-balancers/{id}
+//	GET    /v1/static-ips?limit=&…                      a page of static IPs
+//	POST   /v1/static-ips                               reserve one
+//	GET    /v1/static-ips/{id}                          one static IP
+//	DELETE /v1/static-ips/{id}                          release it
 //	GET    /operator/v1/faults                          the faults that are set
 //	PUT    /operator/v1/faults/{name}                   set one (Fault)
 //	DELETE /operator/v1/faults[/{name}]                 clear one or all

@@ -24,9 +24,9 @@ const (
 	FaultNotFound FaultKind = "notFound"
 	// FaultStale answers reads with what was true Age ago.
 	FaultStale FaultKind = "stale"
-	// FaultInvisible hides each instance until it is Age old.
+	// FaultInvisible hides each resource until it is Age old.
 	FaultInvisible FaultKind = "invisible"
-	// FaultEmptyList leaves all instances out of a list.
+	// FaultEmptyList leaves all resources out of a list.
 	FaultEmptyList FaultKind = "emptyList"
 	// FaultTruncatedList leaves the last Fraction of a page out and says that
 	// there is no further page.
@@ -50,11 +50,14 @@ type Fault struct {
 	Kind FaultKind `json:"kind"`
 	// Calls are the calls it is aimed at; none means all.
 	Calls []Call `json:"calls,omitempty"`
-	// Match limits the fault to the instances whose ID or name it matches; it is
-	// a pattern as of path.Match, such as "node-1*". It hits calls that ask for
-	// such an instance by ID or name. In a list of all instances, stale,
-	// invisible and emptyList change what is said of these instances only.
+	// Match limits the fault to the instances, load balancers and static IPs
+	// whose ID or name it matches; it is a pattern as of path.Match, such as
+	// "node-1*". It hits calls that ask for such a resource by ID, name or tags.
+	// In a list of all, stale, invisible and emptyList change what is said of
+	// these resources only.
 	Match string `json:"match,omitempty"`
+	// Skip spares the first so many calls that it is aimed at.
+	Skip int `json:"skip,omitempty"`
 	// Count limits the fault to that many calls; 0 means no limit.
 	Count int `json:"count,omitempty"`
 	// Probability of hitting a call it is aimed at; 0 means always.

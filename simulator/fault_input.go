@@ -61,6 +61,8 @@ func (f Fault) checked() (Fault, error) {
 		return f, invalid("match", "%q is no pattern: %v", f.Match, err)
 	}
 	switch {
+	case f.Skip < 0:
+		return f, invalid("skip", "must not be negative")
 	case f.Count < 0:
 		return f, invalid("count", "must not be negative")
 	case !within(f.Probability, 0, 1):

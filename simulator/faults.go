@@ -37,6 +37,7 @@ type activeFault struct {
 	random  *rand.Rand
 	bucket  *rate.Limiter // of throttle
 	cleared chan struct{} // closed when the fault is cleared
+	skipped int           // calls that were spared because of Skip
 }
 
 // fate is what becomes of a call.
@@ -137,7 +138,7 @@ func (s *faults) decide(call Call, about subject, now time.Time) fate {
 	defer s.mu.Unlock()
 	var f fate
 	for _, a := range s.active {
-		if !a.aimsAt(call, about) || a.exhausted() || a.spares() {
+		if !a.aimsAt(call, about) || a.skips() || a.exhausted() || a.spares() {
 			continue
 		}
 		if !a.befall(&f, now) {
@@ -156,6 +157,14 @@ func (a *activeFault) aimsAt(call Call, about subject) bool {
 		return false
 	}
 	return a.Match == "" || about.matches(a.Match) || a.Kind.setsView() && about.everything()
+}
+
+func (a *activeFault) skips() bool {
+	if a.skipped == a.Skip {
+		return false
+	}
+	a.skipped++
+	return true
 }
 
 func (a *activeFault) exhausted() bool { return a.Count > 0 && a.Hits >= a.Count }

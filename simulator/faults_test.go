@@ -16,6 +16,7 @@ import (
 func TestFaultsThatAnswer(t *testing.T) {
 	c := start(t, Config{})
 	mustCreate(t, c, Instance{Name: "node-1"})
+	before := mustBalance(t, c, webBalancer("web"))
 	for name, row := range map[string]struct {
 		fault  Fault
 		status int
@@ -29,7 +30,9 @@ func TestFaultsThatAnswer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			mustSet(t, c, row.fault)
-			for call, err := range callAll(t.Context(), c) {
+			all := callAll(t.Context(), c)
+			diff(t, "calls", len(CallNames()), len(all))
+			for call, err := range all {
 				var answered *APIError
 				if !errors.As(err, &answered) {
 					t.Errorf("%s: got %v", call, err)
@@ -39,6 +42,9 @@ func TestFaultsThatAnswer(t *testing.T) {
 				diff(t, string(call)+" code", row.code, answered.Code)
 			}
 			diff(t, "the operator meets no faults and nothing was done", []string{"node-1"}, names(t, c.Operator()))
+			after, err := c.Operator().LoadBalancers(t.Context())
+			diff(t, "error", nil, err)
+			diff(t, "load balancers", []LoadBalancer{before}, after)
 			if err := c.ClearFaults(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -58,6 +64,16 @@ func callAll(ctx context.Context, c *Client) map[Call]error {
 	errs[StopInstance] = c.StopInstance(ctx, id)
 	errs[StartInstance] = c.StartInstance(ctx, id)
 	errs[TerminateInstance] = c.TerminateInstance(ctx, id)
+	const balancer, address = "lb-00000001", "ip-00000001"
+	_, errs[ListLoadBalancers] = c.LoadBalancers(ctx)
+	_, errs[GetLoadBalancer] = c.LoadBalancer(ctx, balancer)
+	_, errs[CreateLoadBalancer] = c.CreateLoadBalancer(ctx, webBalancer("new"))
+	_, errs[UpdateLoadBalancer] = c.UpdateLoadBalancer(ctx, balancer, LoadBalancerPatch{Backends: []string{}})
+	errs[DeleteLoadBalancer] = c.DeleteLoadBalancer(ctx, balancer)
+	_, errs[ListStaticIPs] = c.StaticIPs(ctx)
+	_, errs[GetStaticIP] = c.StaticIP(ctx, address)
+	_, errs[CreateStaticIP] = c.CreateStaticIP(ctx, StaticIP{Name: "new"})
+	errs[ReleaseStaticIP] = c.ReleaseStaticIP(ctx, address)
 	return errs
 }
 
@@ -390,6 +406,19 @@ func TestFaultIsLimitedToACount(t *testing.T) {
 	diff(t, "faults", []Fault{{Name: "outage", Kind: FaultOutage, Calls: []Call{ListInstances}, Count: 2, Hits: 2}}, faults)
 }
 
+func TestFaultSparesTheFirstCalls(t *testing.T) {
+	c := start(t, Config{})
+	mustSet(t, c, Fault{Kind: FaultOutage, Skip: 2, Count: 1, Calls: []Call{ListInstances}})
+	var hits []bool
+	for range 5 {
+		_, getErr := c.Instance(t.Context(), "i-00000001")
+		diff(t, "calls that it is not aimed at", true, IsNotFound(getErr))
+		_, err := c.Instances(t.Context())
+		hits = append(hits, err != nil)
+	}
+	diff(t, "hits", []bool{false, false, true, false, false}, hits)
+}
+
 // What stops a call earlier leaves the faults behind it for later calls.
 func TestACallThatGetsNoFurtherIsNotCounted(t *testing.T) {
 	c := start(t, Config{})
@@ -443,11 +472,12 @@ func TestFaultInput(t *testing.T) {
 	}{
 		"UnknownKind":         {Fault{Kind: "earthquake"}, `kind: "earthquake" is none of latency, hang, reset, throttle, outage, denied, error, notFound, stale, invisible, emptyList, truncatedList, lostReply`},
 		"NoKind":              {Fault{}, `kind: "" is none of latency, hang, reset, throttle, outage, denied, error, notFound, stale, invisible, emptyList, truncatedList, lostReply`},
-		"UnknownCall":         {Fault{Kind: FaultError, Calls: []Call{"Reboot"}}, `calls: "Reboot" is none of ListInstances, GetInstance, CreateInstance, UpdateInstance, StartInstance, StopInstance, TerminateInstance`},
+		"UnknownCall":         {Fault{Kind: FaultError, Calls: []Call{"Reboot"}}, `calls: "Reboot" is none of ListInstances, GetInstance, CreateInstance, UpdateInstance, StartInstance, StopInstance, TerminateInstance, ListLoadBalancers, GetLoadBalancer, CreateLoadBalancer, UpdateLoadBalancer, DeleteLoadBalancer, ListStaticIPs, GetStaticIP, CreateStaticIP, ReleaseStaticIP`},
 		"CallWithoutEffect":   {Fault{Kind: FaultEmptyList, Calls: []Call{GetInstance}}, "calls: a fault of kind emptyList cannot hit GetInstance"},
 		"StaleWrite":          {Fault{Kind: FaultStale, Calls: []Call{UpdateInstance}}, "calls: a fault of kind stale cannot hit UpdateInstance"},
 		"InvisibleCreation":   {Fault{Kind: FaultInvisible, Calls: []Call{CreateInstance}}, "calls: a fault of kind invisible cannot hit CreateInstance"},
 		"BadPattern":          {Fault{Kind: FaultError, Match: "["}, `match: "[" is no pattern: syntax error in pattern`},
+		"NegativeSkip":        {Fault{Kind: FaultError, Skip: -1}, "skip: must not be negative"},
 		"NegativeCount":       {Fault{Kind: FaultError, Count: -1}, "count: must not be negative"},
 		"ProbabilityOfTwo":    {Fault{Kind: FaultError, Probability: 2}, "probability: must be between 0 and 1"},
 		"NegativeProbability": {Fault{Kind: FaultError, Probability: -0.5}, "probability: must be between 0 and 1"},

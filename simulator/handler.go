@@ -27,6 +27,30 @@ type endpoint struct {
 // reader understands a request and its body before anything is done for it.
 type reader func(r *http.Request, body []byte) (operation, error)
 
+// onOne reads a request that says nothing but which resource it is about.
+func onOne[T any](do func(context.Context, string, view) (T, error)) reader {
+	return func(r *http.Request, _ []byte) (operation, error) {
+		id := r.PathValue("id")
+		run := func(ctx context.Context, v view) (reply, error) {
+			answer, err := do(ctx, id, v)
+			return reply{http.StatusOK, answer}, err
+		}
+		return operation{about: subject{ids: []string{id}}, run: run}, nil
+	}
+}
+
+// withoutBody answers only that it was done.
+func withoutBody(read reader) reader {
+	return func(r *http.Request, body []byte) (operation, error) {
+		op, err := read(r, body)
+		run := func(ctx context.Context, v view) (reply, error) {
+			_, err := op.run(ctx, v)
+			return reply{status: http.StatusNoContent}, err
+		}
+		return operation{about: op.about, run: run}, err
+	}
+}
+
 // operation is a request that was understood.
 type operation struct {
 	about subject
@@ -49,9 +73,11 @@ var (
 // newHandler serves each endpoint twice: to customers and to the operator.
 func (c *Cloud) newHandler() http.Handler {
 	mux := http.NewServeMux()
-	for _, e := range c.instanceEndpoints() {
-		mux.Handle(e.method+" "+customerPath+e.path, c.forCustomer(e.call, e.read))
-		mux.Handle(e.method+" "+operatorPath+e.path, c.forOperator(e.read))
+	for _, k := range c.kinds() {
+		for _, e := range k.endpoints {
+			mux.Handle(e.method+" "+customerPath+e.path, c.forCustomer(k, e))
+			mux.Handle(e.method+" "+operatorPath+e.path, c.forOperator(e.read))
+		}
 	}
 	for pattern, read := range c.operatorEndpoints() {
 		mux.Handle(pattern, c.forOperator(read))
@@ -66,23 +92,23 @@ func unknownPath(r *http.Request, _ []byte) (operation, error) {
 }
 
 // forCustomer serves a call with all that may befall it, and counts it.
-func (c *Cloud) forCustomer(call Call, read reader) http.HandlerFunc {
+func (c *Cloud) forCustomer(k kind, e endpoint) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		started := c.clock.Now()
-		op := understand(w, r, read)
-		fate := c.faults.decide(call, c.identified(r.Context(), op.about), started)
+		op := understand(w, r, e.read)
+		fate := c.faults.decide(e.call, k.identify(r.Context(), op.about), started)
 		answer, err := c.carryOut(r.Context(), op, fate)
 		record := CallRecord{
 			Time:     started,
-			Call:     call,
-			Instance: op.about.one(),
+			Call:     e.call,
 			Status:   status(answer, err),
 			Result:   result(err),
 			Duration: Duration(c.clock.Since(started)),
 		}
+		k.note(&record, op.about.one())
 		// Before the answer, so that whoever has the answer finds the call counted.
 		c.meter.record(record)
-		klog.FromContext(r.Context()).V(4).Info("Call", "call", call, "instance", record.Instance,
+		klog.FromContext(r.Context()).V(4).Info("Call", "call", e.call, k.name, op.about.one(),
 			"status", record.Status, "result", record.Result, "duration", record.Duration)
 		write(w, r, answer, err)
 	}
@@ -92,6 +118,7 @@ func (c *Cloud) forCustomer(call Call, read reader) http.HandlerFunc {
 func (c *Cloud) forOperator(read reader) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		answer, err := understand(w, r, read).run(r.Context(), view{})
+		c.settled(r.Context())
 		write(w, r, answer, err)
 	}
 }
@@ -125,6 +152,7 @@ func (c *Cloud) carryOut(ctx context.Context, op operation, f fate) (reply, erro
 		return reply{}, f.answer
 	}
 	answer, err := op.run(ctx, f.view)
+	c.settled(ctx)
 	if f.losesReply {
 		return reply{}, errReplyLost
 	}

@@ -47,17 +47,23 @@ func (i Instance) patched(p InstancePatch) (Instance, error) {
 	if p.Addresses != nil {
 		i.Addresses = slices.Clone(p.Addresses)
 	}
-	for key, value := range p.Labels {
+	i.Labels = merged(i.Labels, p.Labels)
+	return i.checked()
+}
+
+// merged is a map with a patch applied to it, in which nil removes a key.
+func merged(words map[string]string, patch map[string]*string) map[string]string {
+	for key, value := range patch {
 		if value == nil {
-			delete(i.Labels, key)
+			delete(words, key)
 			continue
 		}
-		if i.Labels == nil {
-			i.Labels = map[string]string{}
+		if words == nil {
+			words = map[string]string{}
 		}
-		i.Labels[key] = *value
+		words[key] = *value
 	}
-	return i.checked()
+	return words
 }
 
 // checked is the instance in the form in which it is kept, or the first thing

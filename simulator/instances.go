@@ -11,36 +11,8 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// look shows the instances as a caller sees them. The table must not be kept;
-// its rows may be.
-func (c *Cloud) look(ctx context.Context, v view, show func(*table[machine])) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	now := c.settle(ctx)
-	seen := c.instances
-	for _, l := range v.stale {
-		seen = mix(seen, c.instances.asOf(now.Add(-l.age)), l)
-	}
-	if len(v.invisible) > 0 {
-		seen = seen.where(func(m *machine) bool { return !v.hides(m, now) })
-	}
-	show(seen)
-}
-
-// mix is the present, except for what the lens shows as it was in the past.
-func mix(present, past *table[machine], l lens) *table[machine] {
-	mixed := present.where(func(m *machine) bool { return !l.matches(m) })
-	for _, m := range past.all() {
-		if l.matches(m) {
-			mixed.replace(m.ID, m)
-		}
-	}
-	return mixed
-}
-
 func (c *Cloud) instance(ctx context.Context, id string, v view) (Instance, error) {
-	var m *machine
-	c.look(ctx, v, func(t *table[machine]) { m = t.row(id) })
+	m := seen(ctx, c, c.instances, v, id)
 	if m == nil {
 		return Instance{}, noInstance(id)
 	}
@@ -56,14 +28,14 @@ func (c *Cloud) createInstance(ctx context.Context, wanted Instance) (Instance, 
 	defer c.mu.Unlock()
 	now := c.settle(ctx)
 	if len(wanted.Addresses) == 0 {
-		ip, err := freeLoopback(c.lastInstance, func(ip netip.Addr) bool { return c.holder(ip.String(), "") != nil })
+		ip, err := instanceAddresses.free(c.lastInstance, func(ip netip.Addr) bool { return c.holder(ip.String(), "") != nil })
 		if err != nil {
-			return Instance{}, &APIError{StatusCode: http.StatusConflict, Code: CodeConflict, Message: err.Error()}
+			return Instance{}, conflict(CodeConflict, "%v", err)
 		}
 		wanted.Addresses = []Address{{Type: InternalIP, Address: ip.String()}}
 	}
 	c.lastInstance++
-	wanted.ID = instanceID(c.lastInstance)
+	wanted.ID = instanceIDs.id(c.lastInstance)
 	m := machine{Instance: wanted, Created: now}
 	created, err := c.put(ctx, now, m.pass(Pending, Running, now.Add(c.pace.transition)))
 	if err != nil {
@@ -101,7 +73,7 @@ func (c *Cloud) change(ctx context.Context, id string, v view, by func(machine, 
 	defer c.mu.Unlock()
 	now := c.settle(ctx)
 	m := c.instances.row(id)
-	if m == nil || v.hides(m, now) {
+	if m == nil || v.hides(m.identity(), now) {
 		return Instance{}, noInstance(id)
 	}
 	changed, err := by(*m, now)
@@ -155,13 +127,9 @@ func (i Instance) hasIP(ip string) bool {
 	return slices.ContainsFunc(i.Addresses, func(a Address) bool { return a.isIP() && a.Address == ip })
 }
 
-// settle lets instances become what they have become by now, and returns now.
-// Nothing is written: the state file says when they change. c.mu is held.
-func (c *Cloud) settle(ctx context.Context) time.Time {
-	now := c.clock.Now()
-	if c.nextMove.IsZero() || now.Before(c.nextMove) {
-		return now
-	}
+// settleInstances lets instances become what they have become by now. c.mu is
+// held.
+func (c *Cloud) settleInstances(ctx context.Context, now time.Time) {
 	for _, m := range c.instances.all() {
 		if m.Next == "" || m.NextAt.After(now) {
 			continue
@@ -170,18 +138,6 @@ func (c *Cloud) settle(ctx context.Context) time.Time {
 		c.instances.replace(m.ID, moved.row())
 		c.instances.remember(now, m.ID, m)
 		klog.FromContext(ctx).Info("Instance changed by itself", "instance", m.ID, "name", m.Name, "state", moved.State)
-	}
-	c.expectMoves()
-	return now
-}
-
-// expectMoves notes when an instance will next change by itself. c.mu is held.
-func (c *Cloud) expectMoves() {
-	c.nextMove = time.Time{}
-	for _, m := range c.instances.rows {
-		if m.Next != "" && (c.nextMove.IsZero() || m.NextAt.Before(c.nextMove)) {
-			c.nextMove = m.NextAt
-		}
 	}
 }
 
@@ -198,20 +154,12 @@ func (c *Cloud) restoreInstances(saved *savedState) error {
 		c.instances.replace(m.ID, m)
 	}
 	c.lastInstance = saved.LastInstance
-	c.expectMoves()
 	return nil
 }
 
 func (c *Cloud) restorable(m *machine, last int) error {
-	var number int
-	if _, err := fmt.Sscanf(m.ID, "i-%d", &number); err != nil || m.ID != instanceID(number) {
-		return fmt.Errorf("id: %q is no instance ID", m.ID)
-	}
-	if number > last {
-		return fmt.Errorf("id: %s is above lastInstance, %d", m.ID, last)
-	}
-	if c.instances.row(m.ID) != nil {
-		return fmt.Errorf("id: %s is there twice", m.ID)
+	if err := restorable(instanceIDs, m.ID, last, c.instances); err != nil {
+		return err
 	}
 	if !slices.Contains([]State{Pending, Running, Stopping, Stopped, Terminated}, m.State) {
 		return fmt.Errorf("state: %q is none", m.State)
@@ -220,8 +168,6 @@ func (c *Cloud) restorable(m *machine, last int) error {
 	m.Instance = checked
 	return err
 }
-
-func instanceID(number int) string { return fmt.Sprintf("i-%08d", number) }
 
 func noInstance(id string) error {
 	return &APIError{StatusCode: http.StatusNotFound, Code: CodeNotFound, Message: fmt.Sprintf("instance %s does not exist", id)}

@@ -1,10 +1,6 @@
 package simulator
 
-import (
-	"fmt"
-	"net/http"
-	"time"
-)
+import "time"
 
 // removed is the state after Terminated, in which an instance is no longer listed.
 const removed State = "removed"
@@ -18,6 +14,11 @@ type machine struct {
 	Next   State     `json:"next,omitempty"`
 	NextAt time.Time `json:"nextAt,omitzero"`
 }
+
+func (m machine) identity() identity { return identity{id: m.ID, name: m.Name, created: m.Created} }
+
+// moves is when the machine will change by itself; zero if it will not.
+func (m machine) moves() time.Time { return m.NextAt }
 
 // pace is how long the states last that an instance only passes through.
 type pace struct {
@@ -60,11 +61,7 @@ func (m machine) pass(through, to State, at time.Time) machine {
 }
 
 func (m machine) conflict(verb string) error {
-	return &APIError{
-		StatusCode: http.StatusConflict,
-		Code:       CodeConflict,
-		Message:    fmt.Sprintf("instance %s (%s) is %s: cannot %s it", m.ID, m.Name, m.State, verb),
-	}
+	return conflict(CodeConflict, "instance %s (%s) is %s: cannot %s it", m.ID, m.Name, m.State, verb)
 }
 
 // at is the machine as it has become by now.

@@ -15,7 +15,8 @@ const (
 )
 
 // Serve serves the cloud on the listener until the context ends, then closes
-// both. Calls that wait (latency, hang) end unanswered with the context.
+// both. Calls that wait (latency, hang) end unanswered with the context. With
+// Config.Traffic it carries the load balancers' traffic meanwhile.
 func (c *Cloud) Serve(ctx context.Context, listener net.Listener) error {
 	server := &http.Server{
 		Handler:           c,
@@ -23,6 +24,9 @@ func (c *Cloud) Serve(ctx context.Context, listener net.Listener) error {
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       serverIdleTimeout,
 	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer c.carryTraffic(ctx)()
+	defer cancel()
 	stopped := make(chan error, 1)
 	done := make(chan struct{})
 	go func() {

@@ -9,16 +9,24 @@ import (
 	"path/filepath"
 )
 
-const stateVersion = 1
+// stateVersion is written; all versions from 1 on are read. Version 1 had
+// instances only.
+const stateVersion = 2
 
 // savedState is what the state file holds. Faults, counters and what was true
 // in the past are not in it.
 type savedState struct {
 	Version int `json:"version"`
-	// LastInstance is the number in the ID that was given last; IDs are never
-	// given again.
+	// The last ones are the numbers in the IDs that were given last; IDs are
+	// never given again.
 	LastInstance int        `json:"lastInstance"`
 	Instances    []*machine `json:"instances"`
+
+	LastLoadBalancer int         `json:"lastLoadBalancer"`
+	LoadBalancers    []*balancer `json:"loadBalancers"`
+
+	LastStaticIP int         `json:"lastStaticIP"`
+	StaticIPs    []*reserved `json:"staticIPs"`
 }
 
 // stateFile keeps the state across restarts. Without a path nothing is kept.
@@ -40,8 +48,8 @@ func (f stateFile) load() (*savedState, error) {
 	if err := decodeStrict(content, &saved); err != nil {
 		return nil, f.broken(err)
 	}
-	if saved.Version != stateVersion {
-		return nil, f.broken(fmt.Errorf("version is %d, and this simulator reads only version %d", saved.Version, stateVersion))
+	if saved.Version < 1 || saved.Version > stateVersion {
+		return nil, f.broken(fmt.Errorf("version is %d, and this simulator reads only versions 1 to %d", saved.Version, stateVersion))
 	}
 	return &saved, nil
 }
@@ -51,11 +59,11 @@ func (f stateFile) broken(why error) error {
 }
 
 // save replaces the file as a whole: a crash leaves the old or the new one.
-func (f stateFile) save(state savedState) error {
+func (f stateFile) save(state func() savedState) error {
 	if f.path == "" {
 		return nil
 	}
-	content, err := json.MarshalIndent(state, "", "  ")
+	content, err := json.MarshalIndent(state(), "", "  ")
 	if err != nil {
 		return fmt.Errorf("state file: %w", err)
 	}

@@ -37,6 +37,56 @@ func TestStateSurvivesARestart(t *testing.T) {
 	}
 }
 
+func TestLoadBalancersSurviveARestart(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "cloud.json")
+	before := start(t, Config{StateFile: file})
+	static, err := before.CreateStaticIP(t.Context(), StaticIP{Name: "kept"})
+	diff(t, "error", nil, err)
+	withStatic := webBalancer("static")
+	withStatic.StaticIP = static.ID
+	withStatic.Tags = map[string]string{"owner": "a"}
+	withStatic.HealthCheck = HealthCheck{Port: 31000, Path: "/healthz"}
+	want := []LoadBalancer{mustBalance(t, before, withStatic), mustBalance(t, before, webBalancer("web"))}
+	diff(t, "error", nil, before.DeleteLoadBalancer(t.Context(), mustBalance(t, before, webBalancer("gone")).ID))
+
+	after := start(t, Config{StateFile: file})
+	got, err := after.LoadBalancers(t.Context())
+	diff(t, "error", nil, err)
+	diff(t, "load balancers", want, got)
+	static.LoadBalancer = "lb-00000001"
+	ips, err := after.StaticIPs(t.Context())
+	diff(t, "error", nil, err)
+	diff(t, "static IPs", []StaticIP{static}, ips)
+	diff(t, "an ID is never given again", "lb-00000004", mustBalance(t, after, webBalancer("next")).ID)
+}
+
+func TestVersion1IsRead(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "cloud.json")
+	content := `{"version":1,"lastInstance":7,"instances":[{"id":"i-00000003","name":"a","region":"r","state":"running","addresses":[],"created":"2026-01-01T00:00:00Z"}]}`
+	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := start(t, Config{StateFile: file})
+	diff(t, "instances", []string{"a"}, names(t, c))
+	diff(t, "the next load balancer", "lb-00000001", mustBalance(t, c, webBalancer("web")).ID)
+	diff(t, "what is written can be read", []string{"a"}, names(t, start(t, Config{StateFile: file})))
+}
+
+func TestProvisioningGoesOnAfterARestart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		config := Config{StateFile: filepath.Join(t.TempDir(), "cloud.json"), Provisioning: time.Minute}
+		created := mustBalance(t, startInBubble(t, config), webBalancer("web"))
+		time.Sleep(30 * time.Second)
+		again := startInBubble(t, config)
+		for _, want := range []LoadBalancerState{LoadBalancerPending, LoadBalancerActive} {
+			got, err := again.LoadBalancer(t.Context(), created.ID)
+			diff(t, "error", nil, err)
+			diff(t, "state", want, got.State)
+			time.Sleep(30 * time.Second)
+		}
+	})
+}
+
 func TestTransitionsGoOnAfterARestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		config := Config{StateFile: filepath.Join(t.TempDir(), "cloud.json"), Transition: time.Minute}
@@ -59,9 +109,12 @@ func TestWhatCannotBeSavedHasNotHappened(t *testing.T) {
 	}
 	c := start(t, Config{StateFile: filepath.Join(directory, "cloud.json")})
 	kept := mustCreate(t, c, Instance{Name: "node-1"})
+	web := mustBalance(t, c, webBalancer("web"))
 	if err := os.Rename(directory, directory+".away"); err != nil {
 		t.Fatal(err)
 	}
+	_, balanceErr := c.CreateLoadBalancer(t.Context(), webBalancer("new"))
+	_, reserveErr := c.CreateStaticIP(t.Context(), StaticIP{Name: "new"})
 	_, createErr := c.CreateInstance(t.Context(), Instance{Name: "node-2"})
 	_, updateErr := c.UpdateInstance(t.Context(), kept.ID, InstancePatch{Name: new("node-9")})
 	for name, err := range map[string]error{
@@ -69,6 +122,9 @@ func TestWhatCannotBeSavedHasNotHappened(t *testing.T) {
 		"update":    updateErr,
 		"stop":      c.StopInstance(t.Context(), kept.ID),
 		"terminate": c.TerminateInstance(t.Context(), kept.ID),
+		"balance":   balanceErr,
+		"delete":    c.DeleteLoadBalancer(t.Context(), web.ID),
+		"reserve":   reserveErr,
 	} {
 		if code(err) != CodeInternal || !strings.Contains(err.Error(), "state file") {
 			t.Errorf("%s: got %v, want an internal error about the state file", name, err)
@@ -82,6 +138,7 @@ func TestWhatCannotBeSavedHasNotHappened(t *testing.T) {
 		t.Fatal(err)
 	}
 	diff(t, "the next ID", "i-00000002", mustCreate(t, c, Instance{Name: "node-2"}).ID)
+	diff(t, "the next load balancer", "lb-00000002", mustBalance(t, c, webBalancer("new")).ID)
 }
 
 func TestAFailedSaveLeavesNothingBehind(t *testing.T) {
@@ -110,6 +167,7 @@ func TestLeftoversOfACrashAreIgnored(t *testing.T) {
 }
 
 func TestBrokenStateFile(t *testing.T) {
+	const goodBalancer = `"id":"lb-00000001","name":"a","state":"active","address":"127.64.0.1","listeners":[{"protocol":"TCP","port":1,"backendPort":1}],"backends":[],"sourceRanges":["0.0.0.0/0"],"drain":"0s"`
 	const good = `"id":"i-00000001","name":"a","region":"r","state":"running","addresses":[],"created":"2026-01-01T00:00:00Z"`
 	for name, row := range map[string]struct{ content, want string }{
 		"Empty":        {"", "line 1, column 1: EOF"},
@@ -118,13 +176,29 @@ func TestBrokenStateFile(t *testing.T) {
 		"WrongType":    {"{\n \"version\": \"1\"}", "line 2, column 15: json: cannot unmarshal string into Go struct field savedState.version of type int"},
 		"UnknownField": {"{\"version\":1,\n\"instance\":[]}", `line 2, column 14: json: unknown field "instance"`},
 		"TwoValues":    {"{\"version\":1}\n{}", "line 2, column 1: more follows after the end of the JSON value"},
-		"OtherVersion": {`{"version":2}`, "version is 2, and this simulator reads only version 1"},
+		"OtherVersion": {`{"version":3}`, "version is 3, and this simulator reads only versions 1 to 2"},
+		"NoVersion":    {`{}`, "version is 0, and this simulator reads only versions 1 to 2"},
 		"NullInstance": {`{"version":1,"instances":[null]}`, "instances[0]: is null"},
 		"BadID":        {`{"version":1,"lastInstance":1,"instances":[{"id":"i-1"}]}`, `instances[0]: id: "i-1" is no instance ID`},
 		"IDAboveLast":  {`{"version":1,"lastInstance":0,"instances":[{` + good + `}]}`, "instances[0]: id: i-00000001 is above lastInstance, 0"},
 		"IDTwice":      {`{"version":1,"lastInstance":1,"instances":[{` + good + `},{` + good + `}]}`, "instances[1]: id: i-00000001 is there twice"},
 		"BadState":     {`{"version":1,"lastInstance":1,"instances":[{"id":"i-00000001","state":"gone"}]}`, `instances[0]: state: "gone" is none`},
 		"BadInstance":  {`{"version":1,"lastInstance":1,"instances":[{"id":"i-00000001","state":"running"}]}`, "instances[0]: name: must not be empty"},
+
+		"NullLoadBalancer":         {`{"version":2,"loadBalancers":[null]}`, "loadBalancers[0]: is null"},
+		"BadLoadBalancerID":        {`{"version":2,"loadBalancers":[{"id":"i-00000001"}]}`, `loadBalancers[0]: id: "i-00000001" is no load balancer ID`},
+		"LoadBalancerIDAboveLast":  {`{"version":2,"loadBalancers":[{` + goodBalancer + `}]}`, "loadBalancers[0]: id: lb-00000001 is above lastLoadBalancer, 0"},
+		"LoadBalancerTwice":        {`{"version":2,"lastLoadBalancer":1,"loadBalancers":[{` + goodBalancer + `},{` + goodBalancer + `}]}`, "loadBalancers[1]: id: lb-00000001 is there twice"},
+		"BadLoadBalancerState":     {`{"version":2,"lastLoadBalancer":1,"loadBalancers":[{"id":"lb-00000001"}]}`, `loadBalancers[0]: state: "" is none`},
+		"LoadBalancerElsewhere":    {`{"version":2,"lastLoadBalancer":1,"loadBalancers":[{"id":"lb-00000001","state":"active","address":"127.0.0.1"}]}`, `loadBalancers[0]: address: "127.0.0.1" is none for load balancers`},
+		"BadLoadBalancer":          {`{"version":2,"lastLoadBalancer":1,"loadBalancers":[{"id":"lb-00000001","state":"active","address":"127.64.0.1","name":"a"}]}`, "loadBalancers[0]: listeners: must not be empty"},
+		"LoadBalancerWithTraffic":  {`{"version":2,"lastLoadBalancer":1,"loadBalancers":[{"id":"lb-00000001","state":"active","address":"127.64.0.1","traffic":{}}]}`, "loadBalancers[0]: traffic: is not kept"},
+		"LoadBalancerWithoutIP":    {`{"version":2,"lastLoadBalancer":1,"loadBalancers":[{"staticIP":"ip-00000001",` + goodBalancer + `}]}`, "loadBalancers[0]: staticIP: ip-00000001 does not exist"},
+		"NullStaticIP":             {`{"version":2,"staticIPs":[null]}`, "staticIPs[0]: is null"},
+		"BadStaticIPID":            {`{"version":2,"staticIPs":[{"id":"x"}]}`, `staticIPs[0]: id: "x" is no static IP ID`},
+		"StaticIPWithoutAddress":   {`{"version":2,"lastStaticIP":1,"staticIPs":[{"id":"ip-00000001"}]}`, "staticIPs[0]: address: must be there, and loadBalancer must not"},
+		"BadStaticIP":              {`{"version":2,"lastStaticIP":1,"staticIPs":[{"id":"ip-00000001","address":"127.64.0.1"}]}`, "staticIPs[0]: name: must not be empty"},
+		"StaticIPOfAnotherAddress": {`{"version":2,"lastStaticIP":1,"staticIPs":[{"id":"ip-00000001","name":"a","address":"10.0.0.1"}]}`, `staticIPs[0]: address: "10.0.0.1" is none of the addresses for load balancers, 127.64.0.0/10`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "cloud.json")

@@ -1,12 +1,13 @@
 package simulator
 
-import (
-	"context"
-	"slices"
-)
+import "slices"
 
-// subject is what a call asks for by ID or name.
-type subject struct{ ids, names []string }
+// subject is what a call asks for: the resources with one of the IDs or one of
+// the names, as far as they have all the tags.
+type subject struct {
+	ids, names []string
+	tags       map[string]string
+}
 
 // everything is what a list without a filter asks for.
 func (s subject) everything() bool { return len(s.ids)+len(s.names) == 0 }
@@ -27,13 +28,21 @@ func (s subject) matches(pattern string) bool {
 	return slices.ContainsFunc(s.ids, matching) || slices.ContainsFunc(s.names, matching)
 }
 
-// filter reports which instances are asked for.
-func (s subject) filter() func(*machine) bool {
-	if s.everything() {
-		return func(*machine) bool { return true }
-	}
+// filter reports which resources are asked for.
+func (s subject) filter() func(identity) bool {
 	ids, names := setOf(s.ids), setOf(s.names)
-	return func(m *machine) bool { return ids[m.ID] || names[m.Name] }
+	return func(i identity) bool {
+		return (s.everything() || ids[i.id] || names[i.name]) && s.tagged(i)
+	}
+}
+
+func (s subject) tagged(i identity) bool {
+	for key, value := range s.tags {
+		if has, ok := i.tags[key]; !ok || has != value {
+			return false
+		}
+	}
+	return true
 }
 
 func setOf(words []string) map[string]bool {
@@ -42,26 +51,4 @@ func setOf(words []string) map[string]bool {
 		s[word] = true
 	}
 	return s
-}
-
-// identified adds the names that belong to the IDs, and the IDs to the names.
-func (c *Cloud) identified(ctx context.Context, s subject) subject {
-	full := subject{ids: slices.Clone(s.ids), names: slices.Clone(s.names)}
-	names := setOf(s.names)
-	c.look(ctx, view{}, func(t *table[machine]) {
-		for _, id := range s.ids {
-			if m := t.row(id); m != nil {
-				full.names = append(full.names, m.Name)
-			}
-		}
-		if len(names) == 0 {
-			return
-		}
-		for _, m := range t.rows {
-			if names[m.Name] {
-				full.ids = append(full.ids, m.ID)
-			}
-		}
-	})
-	return full
 }

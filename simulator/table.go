@@ -15,6 +15,8 @@ type table[T any] struct {
 	rows map[string]*T
 	ids  []string    // of all rows, ascending
 	past []change[T] // the oldest first
+	// longest is how many changes are remembered.
+	longest int
 }
 
 // change is what it takes to undo a replacement.
@@ -24,7 +26,7 @@ type change[T any] struct {
 	before *T // nil: there was no row
 }
 
-func newTable[T any]() *table[T] { return &table[T]{rows: map[string]*T{}} }
+func newTable[T any]() *table[T] { return &table[T]{rows: map[string]*T{}, longest: maxPast} }
 
 // row is nil if there is none.
 func (t *table[T]) row(id string) *T { return t.rows[id] }
@@ -63,8 +65,8 @@ func (t *table[T]) replace(id string, row *T) {
 
 // remember records that a row was replaced.
 func (t *table[T]) remember(at time.Time, id string, before *T) {
-	if len(t.past) == maxPast {
-		t.past = slices.Delete(t.past, 0, maxPast/10)
+	if len(t.past) >= t.longest {
+		t.past = slices.Delete(t.past, 0, t.longest/10)
 	}
 	t.past = append(t.past, change[T]{at: at, id: id, before: before})
 }

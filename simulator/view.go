@@ -17,8 +17,8 @@ type lens struct {
 	fraction float64
 }
 
-func (l lens) matches(m *machine) bool {
-	return l.match == "" || matches(l.match, m.ID) || matches(l.match, m.Name)
+func (l lens) matches(i identity) bool {
+	return l.match == "" || matches(l.match, i.id) || matches(l.match, i.name)
 }
 
 // matches reports whether the pattern, which is well-formed, matches.
@@ -44,20 +44,20 @@ func (v view) through(f Fault) view {
 	return v
 }
 
-// hides reports whether an instance is too young to be seen.
-func (v view) hides(m *machine, now time.Time) bool {
+// hides reports whether a resource is too young to be seen.
+func (v view) hides(i identity, now time.Time) bool {
 	for _, l := range v.invisible {
-		if l.matches(m) && now.Before(m.Created.Add(l.age)) {
+		if l.matches(i) && now.Before(i.created.Add(l.age)) {
 			return true
 		}
 	}
 	return false
 }
 
-// leavesOut reports whether an instance is missing in lists.
-func (v view) leavesOut(m *machine) bool {
+// leavesOut reports whether a resource is missing in lists.
+func (v view) leavesOut(i identity) bool {
 	for _, l := range v.emptied {
-		if l.matches(m) {
+		if l.matches(i) {
 			return true
 		}
 	}

@@ -1,0 +1,81 @@
+package simulator
+
+import (
+	"context"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// LoadBalancerQuery selects load balancers: those with one of the IDs or one
+// of the names, as far as they have all the tags. IDs and names together must
+// not be more than a page of the cloud.
+type LoadBalancerQuery struct {
+	IDs   []string
+	Names []string
+	Tags  map[string]string
+}
+
+// LoadBalancers lists all load balancers, page by page.
+func (c *Client) LoadBalancers(ctx context.Context) ([]LoadBalancer, error) {
+	return c.listLoadBalancers(ctx, url.Values{})
+}
+
+// FindLoadBalancers lists the load balancers that the query selects; without
+// anything in it, none.
+func (c *Client) FindLoadBalancers(ctx context.Context, q LoadBalancerQuery) ([]LoadBalancer, error) {
+	if len(q.IDs)+len(q.Names)+len(q.Tags) == 0 {
+		return nil, nil // without parameters the cloud would list all
+	}
+	query := url.Values{}
+	if len(q.IDs) > 0 {
+		query.Set("ids", strings.Join(q.IDs, ","))
+	}
+	if len(q.Names) > 0 {
+		query.Set("names", strings.Join(q.Names, ","))
+	}
+	for _, key := range slices.Sorted(maps.Keys(q.Tags)) {
+		query.Add("tag", key+"="+q.Tags[key])
+	}
+	return c.listLoadBalancers(ctx, query)
+}
+
+func (c *Client) listLoadBalancers(ctx context.Context, query url.Values) ([]LoadBalancer, error) {
+	return listAll(ctx, c, "/load-balancers", query, func(list LoadBalancerList) ([]LoadBalancer, string) {
+		return list.Items, list.Continue
+	})
+}
+
+// LoadBalancer returns one load balancer.
+func (c *Client) LoadBalancer(ctx context.Context, id string) (LoadBalancer, error) {
+	var l LoadBalancer
+	err := c.do(ctx, http.MethodGet, c.loadBalancerPath(id), nil, &l)
+	return l, err
+}
+
+// CreateLoadBalancer creates a load balancer. ID, State and Address must be
+// empty, since the cloud decides them.
+func (c *Client) CreateLoadBalancer(ctx context.Context, l LoadBalancer) (LoadBalancer, error) {
+	var created LoadBalancer
+	err := c.do(ctx, http.MethodPost, c.path+"/load-balancers", l, &created)
+	return created, err
+}
+
+// UpdateLoadBalancer changes a load balancer.
+func (c *Client) UpdateLoadBalancer(ctx context.Context, id string, patch LoadBalancerPatch) (LoadBalancer, error) {
+	var updated LoadBalancer
+	err := c.do(ctx, http.MethodPatch, c.loadBalancerPath(id), patch, &updated)
+	return updated, err
+}
+
+// DeleteLoadBalancer deletes a load balancer and cuts its connections. A
+// static IP that it used is kept.
+func (c *Client) DeleteLoadBalancer(ctx context.Context, id string) error {
+	return c.do(ctx, http.MethodDelete, c.loadBalancerPath(id), nil, nil)
+}
+
+func (c *Client) loadBalancerPath(id string) string {
+	return c.path + "/load-balancers/" + url.PathEscape(id)
+}

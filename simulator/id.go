@@ -1,0 +1,52 @@
+package simulator
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// series is how the IDs of one kind of resource begin. Numbers are given once.
+type series string
+
+const (
+	instanceIDs     series = "i-"
+	loadBalancerIDs series = "lb-"
+	staticIPIDs     series = "ip-"
+)
+
+func (s series) id(number int) string { return fmt.Sprintf("%s%08d", s, number) }
+
+// number is the one in an ID; false if it is no ID of this series.
+func (s series) number(id string) (int, bool) {
+	digits, ok := strings.CutPrefix(id, string(s))
+	number, err := strconv.Atoi(digits)
+	return number, ok && err == nil && s.id(number) == id
+}
+
+// words are what an ID names, and where the last number is kept.
+func (s series) words() (what, last string) {
+	switch s {
+	case loadBalancerIDs:
+		return "load balancer", "lastLoadBalancer"
+	case staticIPIDs:
+		return "static IP", "lastStaticIP"
+	case instanceIDs:
+	}
+	return "instance", "lastInstance"
+}
+
+// restorable says what is wrong with a saved ID.
+func restorable[T any](s series, id string, last int, among *table[T]) error {
+	what, lastWord := s.words()
+	number, ok := s.number(id)
+	switch {
+	case !ok:
+		return fmt.Errorf("id: %q is no %s ID", id, what)
+	case number > last:
+		return fmt.Errorf("id: %s is above %s, %d", id, lastWord, last)
+	case among.row(id) != nil:
+		return fmt.Errorf("id: %s is there twice", id)
+	}
+	return nil
+}
