@@ -30,10 +30,11 @@ demo-check: build ## The same without a person: runs the demo, checks what you w
 
 test: unit e2e ## All tests: unit tests, then end to end.
 
-unit: | need-go ## Unit tests of both modules, with the race detector where there is a C compiler.
+unit: | need-go ## Unit tests of all modules, with the race detector where there is a C compiler.
 	$(if $(RACE),,@echo "No C compiler: testing without the race detector.")
 	$(GO) test -shuffle=on $(RACE) $$($(TESTED))
 	cd playground && $(GO) test -shuffle=on $(RACE) $$($(TESTED))
+	cd test/scale && $(GO) test -shuffle=on $(RACE) ./...
 
 e2e: build ## The daemon against a real control plane, real kubelets and a simulated cloud with faults.
 	FAIRLEAD_BIN=$(BIN) $(GO) test -count=1 -shuffle=on -timeout=30m ./test/e2e/...
@@ -44,10 +45,12 @@ bench: build bin/scale/bench bin/scale/fairlead bin/scale/upstream ## What every
 check: lint ## Before each commit: lint and the fast tests.
 	$(GO) test -short $$($(TESTED))
 	cd playground && $(GO) test -short $$($(TESTED))
+	cd test/scale && $(GO) test -short ./...
 
 # What links Kubernetes is looked at without types: with them the linter reads all of Kubernetes, for ten minutes and 8 GB.
-lint: | need-go ## The linter, in both modules.
+lint: | need-go ## The linter, in all modules.
 	$(LINT) run ./...
+	cd test/scale && $(LINT) run ./...
 	cd playground && $(LINT) run $$($(GO) list -f '{{.Dir}}' $$($(TESTED)))
 	cd playground && $(LINT) run --fast-only ./...
 
