@@ -23,12 +23,13 @@ func newLifecycleOptions() lifecycleOptions {
 		syncs:  defaultConcurrentReads,
 		delete: true,
 		limits: node.Limits{
-			SilentAfter:    6 * time.Minute,
+			SilentAfter:    10 * time.Minute,
 			Absences:       3,
 			AbsentFor:      30 * time.Second,
 			YoungAge:       5 * time.Minute,
 			YoungAbsentFor: 2 * time.Minute,
 			Witnesses:      10,
+			StrangerAfter:  10 * time.Minute,
 			Crowd:          node.Share{Nodes: 3, Percent: 10},
 			CrowdAbsentFor: 10 * time.Minute,
 			CrowdPace:      node.Share{Nodes: 5, Percent: 10},
@@ -73,6 +74,10 @@ func (l *lifecycleOptions) durations() []duration {
 		{&l.limits.AbsentFor, "node-deletion-absent-for", true, "Time for which the cloud has to say that an instance does not exist before its node may be deleted."},
 		{&l.limits.YoungAge, "node-deletion-young-age", true, "Age up to which --node-deletion-young-absent-for counts."},
 		{&l.limits.YoungAbsentFor, "node-deletion-young-absent-for", true, "The time for a young node, and for one that was never initialised."},
+		{
+			&l.limits.StrangerAfter, "node-deletion-stranger-after", false,
+			"Time for which the cloud has to deny a node whose kubelet reports before that node counts as somebody else's. Until then nothing is deleted.",
+		},
 		{&l.limits.WithoutWitnessAfter, "node-deletion-without-witness-after", true, "Time after which a node is deleted although no other node is left that the cloud could confirm. 0 means never."},
 		{&l.limits.CrowdAbsentFor, "node-deletion-crowd-absent-for", true, "Time for which each of a crowd of nodes has to be absent before it may be deleted."},
 	}

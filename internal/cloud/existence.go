@@ -2,10 +2,12 @@ package cloud
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	cloudprovider "k8s.io/cloud-provider"
 )
 
 // Sighting is what the cloud has said when it was asked whether an instance
@@ -23,7 +25,7 @@ type Sighting struct {
 // cached, since the answer may end the life of a Node (S1). While such a call
 // is under way, a second question about the same node is refused with Slow.
 func (i *Instances) Existence(ctx context.Context, node *corev1.Node) (Sighting, error) {
-	return i.existence.ask(ctx, "InstanceExists", identity(node), func(ctx context.Context) (Sighting, error) {
+	return i.existence.ask(urgently(ctx), "InstanceExists", identity(node), func(ctx context.Context) (Sighting, error) {
 		asked := i.gateway.clock.Now()
 		present, err := i.exists(ctx, node)
 		return Sighting{Present: present, Asked: asked}, err
@@ -33,7 +35,7 @@ func (i *Instances) Existence(ctx context.Context, node *corev1.Node) (Sighting,
 // Shutdown asks whether the instance of a node is shut down. The kind of the
 // error is NotImplemented where the provider cannot tell.
 func (i *Instances) Shutdown(ctx context.Context, node *corev1.Node) (bool, error) {
-	return i.shutdowns.ask(ctx, "InstanceShutdown", identity(node), func(ctx context.Context) (bool, error) {
+	return i.shutdowns.ask(urgently(ctx), "InstanceShutdown", identity(node), func(ctx context.Context) (bool, error) {
 		return i.shutDown(ctx, node)
 	})
 }
@@ -56,7 +58,7 @@ func (p modern) shutDown(ctx context.Context, node *corev1.Node) (bool, error) {
 // given it is an error (behaviour page 4.1).
 func (p legacy) exists(ctx context.Context, node *corev1.Node) (bool, error) {
 	id, err := p.identified(ctx, node)
-	if KindOf(err) == NotFound {
+	if isAlone(err, cloudprovider.InstanceNotFound) {
 		return false, nil
 	}
 	if err != nil {
@@ -87,13 +89,28 @@ func inTime(ctx context.Context, present bool, err error) (bool, error) { //noli
 	return present, err
 }
 
+// isAlone tells whether an error is the target with nothing but words around
+// it: beside another error it is no answer of the cloud.
+func isAlone(err, target error) bool {
+	for ; err != nil; err = errors.Unwrap(err) {
+		if err == target { //nolint:errorlint // errors.Is looks into lists, too
+			return true
+		}
+	}
+	return false
+}
+
 // identified is the node's provider ID, which it may have already.
 func (p legacy) identified(ctx context.Context, node *corev1.Node) (string, error) {
 	if id := node.Spec.ProviderID; id != "" {
 		return id, nil
 	}
 	id, err := read(ctx, p.gateway, "InstanceID", func(ctx context.Context) (string, error) {
-		return p.instances.InstanceID(ctx, types.NodeName(node.Name))
+		id, err := p.instances.InstanceID(ctx, types.NodeName(node.Name))
+		if err != nil && ctx.Err() != nil {
+			err = ctx.Err() // What is said after the deadline is no answer.
+		}
+		return id, err
 	})
 	if err != nil {
 		return "", err

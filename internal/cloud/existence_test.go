@@ -78,6 +78,10 @@ func TestExistenceByTheOlderInterface(t *testing.T) {
 			name: "NoInstanceOfThatNameIsAbsent", errs: map[string]error{"InstanceID": fmt.Errorf("a: %w", cloudprovider.InstanceNotFound)},
 			calls: []string{"InstanceID"}, kind: Succeeded,
 		},
+		{
+			name: "ButNotBesideAnotherError", errs: map[string]error{"InstanceID": errors.Join(errors.New("zone a: connection refused"), cloudprovider.InstanceNotFound)},
+			calls: []string{"InstanceID"}, kind: NotFound,
+		},
 		{name: "NamelessProviderCannotTell", errs: map[string]error{"InstanceID": cloudprovider.NotImplemented}, calls: []string{"InstanceID"}, kind: NotImplemented},
 		{
 			name: "NotFoundByProviderIDIsAnError", providerID: "p://i-1", errs: map[string]error{"InstanceExistsByProviderID": cloudprovider.InstanceNotFound},

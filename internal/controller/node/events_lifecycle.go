@@ -1,12 +1,14 @@
 package node
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/fairlead-k8s/fairlead/internal/cloud"
+	"github.com/fairlead-k8s/fairlead/internal/kube"
 )
 
 // ConditionMissing on a Node is True, with what is missing before the Node is
@@ -39,10 +41,22 @@ func deletingNode(name string) event {
 }
 
 func deletingNodeFailed(name string, err error) event {
+	if theirs := errors.Unwrap(err); theirs != nil {
+		err = theirs // without our own words
+	}
 	return event{corev1.EventTypeWarning, "DeletingNodeFailed", fmt.Sprintf("Failed deleting node %s: %s", name, cut(err))}
 }
 
+func readFailed(err error) refusal {
+	return refusal{"ReadFailed", "The instance is gone, and the Node cannot be read from the API server for the last look. " +
+		"Check the cloud-controller-manager's RBAC rules. It is tried again. (" + cut(err) + ")"}
+}
+
 func deleteFailed(err error) refusal {
+	if kube.IsStale(err) {
+		return refusal{"NodeKeepsChanging", "The instance is gone, and the Node is written so often by others that it cannot be deleted as it was last seen. " +
+			"It is tried again. (" + cut(err) + ")"}
+	}
 	return refusal{"DeleteFailed", "The instance is gone, and the API server does not let the Node be deleted. " +
 		"Check the cloud-controller-manager's RBAC rules and admission webhooks. It is tried again. (" + cut(err) + ")"}
 }
@@ -81,9 +95,9 @@ func contradicts(liar *corev1.Node) refusal {
 		"if Node %s is not of this cloud, label it "+LabelExclude+".", liar.Name, liar.Name)}
 }
 
-func noWitness(others int) refusal {
-	return refusal{"NoWitness", fmt.Sprintf("The cloud says that the instance does not exist, and confirms none of %d other Nodes like this one, "+
-		"so the answer is not trusted. Check the cloud and its credentials, or delete the Node by hand.", others)}
+func noWitness(w witnesses) refusal {
+	return refusal{"NoWitness", fmt.Sprintf("The cloud says that the instance does not exist, and has confirmed too few of %d other Nodes like this one since (%d that report), "+
+		"so the answer is not trusted. Check the cloud and its credentials, or delete the Node by hand.", w.others, w.seen)}
 }
 
 func noNodeLeft() refusal {

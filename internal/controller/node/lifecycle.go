@@ -161,7 +161,10 @@ func (l *Lifecycle) Reconcile(ctx context.Context, name string) (loop.Result, er
 			return loop.Result{}, err
 		}
 		l.metrics.looked(l.clock.Since(c.now))
-		c.now, c.roster = l.clock.Now(), l.rosterFor(node)
+		c.now = l.clock.Now()
+		if c.needsRoster() {
+			c.roster = l.rosterFor(node)
+		}
 		p = decideRemoval(c)
 	}
 	return l.apply(ctx, c, p)
@@ -189,6 +192,13 @@ func (l *Lifecycle) wakes() cache.ResourceEventHandler {
 			add(obj)
 		},
 	}
+}
+
+// movedElsewhere tells whether a Node has changed in what its witnesses are
+// chosen by.
+func movedElsewhere(before, now *corev1.Node) bool {
+	return before.Labels[corev1.LabelTopologyRegion] != now.Labels[corev1.LabelTopologyRegion] ||
+		before.Labels[corev1.LabelTopologyZone] != now.Labels[corev1.LabelTopologyZone]
 }
 
 // speaksOtherwise tells whether a Node has changed in what the rules of removal

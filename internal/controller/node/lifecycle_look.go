@@ -23,7 +23,7 @@ func (l *Lifecycle) observe(node *corev1.Node) candidate {
 	l.mu.Lock()
 	c.memory = l.memories[node.Name]
 	l.mu.Unlock()
-	if c.memory.evidence.said == absent {
+	if c.needsRoster() {
 		c.roster = l.rosterFor(node)
 	}
 	return c
@@ -140,27 +140,25 @@ func (l *Lifecycle) apply(ctx context.Context, c candidate, p removalPlan) (loop
 
 // lookLast is the serial step that makes all deletions.
 func (l *Lifecycle) lookLast(ctx context.Context, name string) (loop.Result, error) {
-	deleted, err := l.tryDelete(ctx, name)
+	err := l.tryDelete(ctx, name)
 	l.handBack(name)
 	if err != nil && ctx.Err() == nil {
 		klog.FromContext(ctx).Error(err, "Last look failed", "node", name)
 	}
-	if !deleted {
-		l.looks.Add(name)
-	}
+	l.looks.Add(name) // Whoever has come meanwhile was turned away.
 	return loop.Result{}, nil
 }
 
 // tryDelete reads the Node anew, asks the cloud once more, hears the witnesses
 // and deletes.
-func (l *Lifecycle) tryDelete(ctx context.Context, name string) (deleted bool, err error) {
+func (l *Lifecycle) tryDelete(ctx context.Context, name string) error {
 	defer l.postpone(name)
 	node, err := l.nodes.Live(ctx, name)
 	if apierrors.IsNotFound(err) {
-		return false, nil
+		return nil
 	}
 	if err != nil {
-		return false, err
+		return errors.Join(err, l.cannotRead(ctx, name, err))
 	}
 	c := l.observe(node)
 	c.lastLook.isOn = true
@@ -173,56 +171,88 @@ func (l *Lifecycle) tryDelete(ctx context.Context, name string) (deleted bool, e
 		case askWitness:
 			c.lastLook.questions++
 			c.memory, c.answer = p.memory, existence{}
-			err = l.hear(ctx, node, p.witness)
+			var heard bool
+			if heard, err = l.hear(ctx, node, p.witness); !heard {
+				c.lastLook.failures++
+			}
 		case remove:
 			return l.remove(ctx, c, p)
 		case leave, hold, lookLast:
 			_, err := l.apply(ctx, c, p)
-			return false, err
+			return err
 		}
 		if err != nil {
-			return false, err
+			return err
 		}
 		c.now, c.roster = l.clock.Now(), l.rosterFor(node)
 	}
 }
 
-// hear asks about a witness in the way the candidate is asked about.
-func (l *Lifecycle) hear(ctx context.Context, about, witness *corev1.Node) error {
+// cannotRead holds a Node that the API server does not show us.
+func (l *Lifecycle) cannotRead(ctx context.Context, name string, why error) error {
+	node, err := l.nodes.Cached(name)
+	if err != nil || ctx.Err() != nil {
+		return nil //nolint:nilerr // there is no Node that could be told of it
+	}
+	c := l.observe(node)
+	c.lastLook.isOn = true
+	_, err = l.apply(ctx, c, held(c, obstacle{refusal: readFailed(why)}))
+	return err
+}
+
+// hear asks about a witness in the way the candidate is asked about, and says
+// whether there was an answer.
+func (l *Lifecycle) hear(ctx context.Context, about, witness *corev1.Node) (heard bool, err error) {
 	asked := witness.DeepCopy()
 	if about.Spec.ProviderID == "" {
 		asked.Spec.ProviderID = ""
 	}
 	sighting, err := l.instances.Existence(ctx, asked)
 	if ctx.Err() != nil {
-		return ctx.Err()
+		return false, ctx.Err()
 	}
 	l.metrics.called(callExists, err)
 	l.sighted(asked, existenceOf(sighting, err, l.clock.Now()))
-	return nil
+	return err == nil, nil
 }
 
+// deleteTries is how often the Node is read again in one last look because
+// somebody has written it, though nothing that matters.
+const deleteTries = 5
+
 // remove deletes the Node as it was read. What it records is upstream's.
-func (l *Lifecycle) remove(ctx context.Context, c candidate, p removalPlan) (deleted bool, err error) {
+func (l *Lifecycle) remove(ctx context.Context, c candidate, p removalPlan) error {
 	name := c.node.Name
 	l.remember(name, p.memory)
-	err = l.nodes.Delete(ctx, c.node)
+	err := l.nodes.Delete(ctx, c.node)
+	for try := 1; kube.IsStale(err) && try < deleteTries; try++ {
+		node, unread := l.nodes.Live(ctx, name)
+		if unread != nil || speaksOtherwise(c.node, node) || movedElsewhere(c.node, node) {
+			return nil //nolint:nilerr // the next look sees the Node as it is now
+		}
+		c.node = node
+		err = l.nodes.Delete(ctx, node)
+	}
+	if err == nil || !kube.IsRejected(err) && !kube.IsStale(err) && !apierrors.IsNotFound(err) {
+		l.countDeleted(c.node) // or perhaps deleted: a reply may be lost
+	}
 	switch {
 	case err == nil:
 		p.events = append(p.events, deletingNode(name))
 		p.record(l.events, c.node)
-		l.countDeleted(c.node)
+		p.memory.deleted = c.node.UID
+		l.remember(name, p.memory)
 		l.metrics.deleted.Inc()
 		klog.FromContext(ctx).Info("Deleted the node", "node", name, "providerID", c.node.Spec.ProviderID, "why", p.why)
-		return true, nil
-	case kube.IsStale(err), apierrors.IsNotFound(err), ctx.Err() != nil:
-		return false, nil //nolint:nilerr // the next look sees the Node as it is now
+		return nil
+	case apierrors.IsNotFound(err), ctx.Err() != nil:
+		return nil
 	}
 	c.memory, c.answer = p.memory, existence{}
 	failed := held(c, obstacle{refusal: deleteFailed(err)})
-	if len(failed.events) > 0 {
+	if len(failed.events) > 0 && !kube.IsStale(err) {
 		failed.events = []event{deletingNodeFailed(name, err)}
 	}
 	_, applyErr := l.apply(ctx, c, failed)
-	return false, errors.Join(err, applyErr)
+	return errors.Join(err, applyErr)
 }

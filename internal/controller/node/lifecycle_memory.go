@@ -18,7 +18,7 @@ func (l *Lifecycle) remember(name string, m removalMemory) {
 // isEmpty tells whether there is nothing to remember: so it is of most Nodes.
 func (m removalMemory) isEmpty() bool {
 	e := m.evidence
-	return e.said == unknown && e.lookedAt.IsZero() && m.holding.reason == "" && m.holding.told == nil
+	return e.said == unknown && e.lookedAt.IsZero() && m.holding.reason == "" && m.holding.told == nil && m.deleted == ""
 }
 
 // forget drops what is remembered under the name of a Node that is gone.

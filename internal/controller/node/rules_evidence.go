@@ -95,7 +95,7 @@ func (e evidence) with(a existence, now time.Time) evidence {
 // isConfirmed is the second part of S1: the cloud has said absent often enough,
 // and the last question began long enough after the first answer.
 func (e evidence) isConfirmed(l Limits, needed time.Duration) bool {
-	return e.said == absent && e.absences >= l.Absences && e.asked.Sub(e.since) >= needed
+	return e.said == absent && e.absences >= l.Absences && (needed == 0 || e.asked.Sub(e.since) >= needed)
 }
 
 // pause is the time between the last question and the next. While the cloud

@@ -40,11 +40,7 @@ func held(c candidate, o obstacle) removalPlan {
 		h.since = c.now
 	}
 	if o.reason != h.reason && !isShownBefore && c.now.Sub(h.told[o.reason]) >= tellAgain {
-		h.told = maps.Clone(h.told)
-		if h.told == nil {
-			h.told = map[string]time.Time{}
-		}
-		h.told[o.reason], h.open = c.now, true
+		h.told, h.open = at(h.told, o.reason, c.now), true
 		p.events = []event{deletionHeld(o.refusal)}
 	}
 	h.reason = o.reason
@@ -64,15 +60,28 @@ func held(c candidate, o obstacle) removalPlan {
 // stays ends the wait, if there was one: the Node is not deleted.
 func stays(c candidate, p removalPlan, r refusal) removalPlan {
 	shown := conditionOf(c.node, ConditionMissing)
-	if c.memory.holding.open || isShown(shown) {
-		p.events = []event{deletionCanceled(r)}
+	over := deletionCanceled(r)
+	told := c.memory.holding.told
+	if (c.memory.holding.open || isShown(shown)) && c.now.Sub(told[over.reason]) >= tellAgain {
+		p.events = []event{over}
+		told = at(told, over.reason, c.now)
 	}
 	if isShown(shown) {
 		p.condition = condition(c.now, ConditionMissing, corev1.ConditionFalse, r, shown)
 	}
-	c.memory.holding, c.memory.notLast = holding{told: c.memory.holding.told}, time.Time{}
+	c.memory.holding, c.memory.notLast = holding{told: told}, time.Time{}
 	p.memory = c.memory
 	return p
+}
+
+// at is the map with one time more.
+func at(told map[string]time.Time, reason string, now time.Time) map[string]time.Time {
+	told = maps.Clone(told)
+	if told == nil {
+		told = map[string]time.Time{}
+	}
+	told[reason] = now
+	return told
 }
 
 // isShown tells whether the Node says that its instance is missing.

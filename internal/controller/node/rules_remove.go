@@ -4,6 +4,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // Limits are the numbers of the rules of removal (S1).
@@ -24,6 +25,9 @@ type Limits struct {
 	// WithoutWitnessAfter is how long a Node has to be absent where no other is
 	// left to be confirmed; 0 means for ever.
 	WithoutWitnessAfter time.Duration
+	// StrangerAfter is how long the cloud has to deny a Node whose kubelet reports
+	// before that Node counts as somebody else's.
+	StrangerAfter time.Duration
 	// More Nodes than Crowd, absent together, wait until each was absent for
 	// CrowdAbsentFor, and then go at CrowdPace a minute.
 	Crowd, CrowdPace Share
@@ -67,6 +71,7 @@ type lastLook struct {
 	isOn      bool
 	asked     bool // about the candidate
 	questions int  // to witnesses
+	failures  int  // of these
 }
 
 // removalMemory is what this process remembers of a Node between looks.
@@ -75,6 +80,9 @@ type removalMemory struct {
 	holding  holding
 	// notLast is until when there is no other last look.
 	notLast time.Time
+	// deleted is the Node whose deletion the API server has accepted; a cache
+	// may go on showing it.
+	deleted types.UID
 }
 
 // step is what a look at a Node leads to.
@@ -113,6 +121,12 @@ var obstacles = []func(candidate) *obstacle{switchedOff, unconfirmed, failing, c
 
 // decideRemoval is the one decision about the removal of one Node.
 func decideRemoval(c candidate) removalPlan {
+	if uid := c.memory.evidence.uid; uid != "" && uid != c.node.UID {
+		c.memory = removalMemory{} // It belongs to another Node.
+	}
+	if c.memory.deleted == c.node.UID {
+		return removalPlan{do: leave, why: "the Node is deleted", memory: c.memory}
+	}
 	c.memory.evidence = c.memory.evidence.about(c.node)
 	if why, excluded := isExcluded(c.node); excluded {
 		return removalPlan{do: leave, why: why, memory: removalMemory{evidence: evidence{}.about(c.node)}}
@@ -142,6 +156,13 @@ func (c candidate) isDue() bool {
 		return !c.lastLook.asked
 	}
 	return e.lookedAt.IsZero() || !c.now.Before(e.lookedAt.Add(c.pause()))
+}
+
+// needsRoster tells whether the decision looks at other Nodes: only once the
+// absence is confirmed.
+func (c candidate) needsRoster() bool {
+	e := c.memory.evidence.about(c.node).with(c.answer, c.now)
+	return e.isConfirmed(c.limits, c.limits.absentFor(c.node, c.now))
 }
 
 // pause is the time from one question to the next.

@@ -24,6 +24,7 @@ var usual = Limits{
 	Crowd:          Share{3, 10},
 	CrowdPace:      Share{5, 10},
 	CrowdAbsentFor: 10 * time.Minute,
+	StrangerAfter:  10 * time.Minute,
 	FirstPause:     5 * time.Second,
 	LongestPause:   2 * time.Minute,
 }
@@ -318,6 +319,20 @@ func TestEvidence(t *testing.T) {
 		{
 			name: "NewUIDResets", node: old("n1", func(n *corev1.Node) { n.UID = "u2" }), memory: complete,
 			want: removal{Do: askExistence, Why: asks + "Ready is Unknown"},
+		},
+		{
+			name: "NewNodeInheritsNothing", node: old("n1", func(n *corev1.Node) { n.UID = "u2" }, reports), memory: func() removalMemory {
+				m := complete
+				m.holding = holding{reason: "NoWitness", open: true}
+				return m
+			}(), want: removal{Do: leave, Why: leaves + "it reports"},
+		},
+		{
+			name: "DeletedNodeInTheCacheIsLeftAlone", memory: removalMemory{deleted: "u-n1"}, want: removal{Do: leave, Why: "the Node is deleted"},
+		},
+		{
+			name: "OneAnswerIsEnoughIfSaidSo", answer: said(absent), roster: trusted, limits: func(l *Limits) { l.Absences, l.AbsentFor = 1, 0 },
+			want: removal{Do: lookLast, Why: onWard, After: 5 * time.Second},
 		},
 		{
 			name: "AnotherProviderIDResets", node: old("n1", providerID("p://2")), memory: complete,

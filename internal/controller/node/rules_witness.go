@@ -17,11 +17,13 @@ type sighting struct {
 	asked, tried time.Time
 	// since is when the cloud first said absent, with no other word between.
 	since time.Time
+	// failed tells that the last question had no answer.
+	failed bool
 }
 
 // with is the sighting after an answer.
 func (s sighting) with(a existence, now time.Time) sighting {
-	s.tried = now
+	s.tried, s.failed = now, a.presence == unknown
 	if a.presence == unknown {
 		return s
 	}
@@ -49,11 +51,15 @@ type witnesses struct {
 	others   int // that could be asked
 	speaking int // of them, whose kubelets report
 	seen     int // of these, present since the survey began
+	mute     int // of these, whose last question failed since then
 	// newest is when the youngest question began that was answered "present".
 	newest time.Time
 	// liar reports while the cloud says that it is absent; next is to be asked
 	// next.
 	liar, next *member
+	// strangers report and have been denied for long; denier is the last of them.
+	strangers int
+	denier    *member
 }
 
 // witnesses looks for them among the Nodes whose answers come the same way:
@@ -65,7 +71,11 @@ func (c candidate) witnesses() witnesses {
 	since := c.surveyBegan()
 	for i := range c.roster.members {
 		m := &c.roster.members[i]
-		if !c.mayWitness(m) || c.isUseless(m) {
+		if !c.mayWitness(m) {
+			continue
+		}
+		if c.isUseless(m) {
+			w.countStranger(c, m)
 			continue
 		}
 		w.others++
@@ -79,19 +89,30 @@ func (c candidate) witnesses() witnesses {
 			w.next = m
 		}
 	}
+	if w.liar == nil && w.strangers > max(1, w.speaking*c.limits.Crowd.Percent/100) {
+		w.liar = w.denier // So many are no strangers: the cloud is wrong.
+	}
 	return w
+}
+
+// countStranger takes a Node in that says nothing about others.
+func (w *witnesses) countStranger(c candidate, m *member) {
+	if !c.speaks(m) || c.mayBeNamedOtherwise(m) {
+		return
+	}
+	w.strangers++
+	if w.denier == nil || m.sighting.tried.After(w.denier.sighting.tried) {
+		w.denier = m
+	}
 }
 
 // surveyBegan is from when on answers about others count: from the first
 // absence, or from when a Node that reports was last found to be denied.
 func (c candidate) surveyBegan() time.Time {
 	since := c.memory.evidence.since
-	if c.isNameless() {
-		return since
-	}
 	for i := range c.roster.members {
 		m := &c.roster.members[i]
-		if m.sighting.said == absent && m.sighting.since.After(since) && c.mayWitness(m) && c.speaks(m) {
+		if m.sighting.said == absent && m.sighting.since.After(since) && c.mayWitness(m) && c.speaks(m) && !c.mayBeNamedOtherwise(m) {
 			since = m.sighting.since
 		}
 	}
@@ -101,6 +122,9 @@ func (c candidate) surveyBegan() time.Time {
 // countSpeaking takes a witness in whose kubelet reports.
 func (w *witnesses) countSpeaking(m *member, since time.Time) {
 	w.speaking++
+	if m.sighting.failed && m.sighting.tried.After(since) && (m.sighting.said != present || !m.sighting.asked.After(since)) {
+		w.mute++
+	}
 	switch m.sighting.said {
 	case unknown:
 	case absent:
@@ -142,10 +166,16 @@ func (c candidate) isUseless(m *member) bool {
 	if !c.speaks(m) {
 		return m.said == absent
 	}
-	if c.isNameless() {
+	if c.mayBeNamedOtherwise(m) {
 		return m.sighting.said == absent
 	}
-	return m.sighting.said == absent && c.now.Sub(m.sighting.since) >= c.limits.CrowdAbsentFor
+	return m.sighting.said == absent && c.now.Sub(m.sighting.since) >= c.limits.StrangerAfter
+}
+
+// mayBeNamedOtherwise tells whether the cloud is asked by name about a Node that
+// is known to it by a provider ID.
+func (c candidate) mayBeNamedOtherwise(m *member) bool {
+	return c.isNameless() && m.node.Spec.ProviderID != ""
 }
 
 // isBetter orders those who may be asked: who reports, then who was not asked
@@ -160,17 +190,21 @@ func (c candidate) isBetter(m, than *member) bool {
 	return lot(m.node) < lot(than.node)
 }
 
-func lot(node *corev1.Node) uint32 {
-	h := fnv.New32a()
+func lot(node *corev1.Node) uint64 {
+	h := fnv.New64a()
 	_, _ = h.Write([]byte(node.UID)) // A hash never fails.
-	return h.Sum32()
+	return h.Sum64()
 }
 
 // areEnough is the third part of S1: after the last absence another Node was
 // said to be present, and before it so many that a cloud which knows only some
 // of its instances is found out.
 func (w *witnesses) areEnough(c candidate) bool {
-	return w.seen >= min(c.limits.Witnesses, w.speaking) && !w.newest.IsZero() && !w.newest.Before(c.memory.evidence.answered)
+	needed := w.speaking
+	if w.seen > w.mute {
+		needed -= w.mute // Few that always fail must not hold all others for ever.
+	}
+	return w.seen >= min(c.limits.Witnesses, needed) && !w.newest.IsZero() && !w.newest.Before(c.memory.evidence.answered)
 }
 
 // askLiarAgain is how long a contradiction stands before the cloud is asked
@@ -197,7 +231,7 @@ const patience = 5
 // what they have said is enough.
 func witnessed(c candidate) removalPlan {
 	w := c.witnesses()
-	mayAsk := c.lastLook.questions < c.limits.Witnesses+patience
+	mayAsk := c.lastLook.failures < patience && c.lastLook.questions < c.limits.Witnesses+patience
 	switch alone := c.memory.evidence.since.Add(c.limits.WithoutWitnessAfter); {
 	case c.limits.Witnesses == 0:
 		return removing(c, "the cloud says that the instance is gone")
@@ -214,7 +248,7 @@ func witnessed(c candidate) removalPlan {
 	case !c.isNameless() && !c.isOurs() && (w.others > 0 || len(c.roster.confirmed) > 0):
 		return held(c, obstacle{refusal: foreign(c.node)})
 	case w.others > 0:
-		return held(c, obstacle{refusal: noWitness(w.others)})
+		return held(c, obstacle{refusal: noWitness(w)})
 	case c.limits.WithoutWitnessAfter > 0 && c.isOurs() && !c.now.Before(alone):
 		return removing(c, "the cloud says that the instance is gone, and no other Node is left to be confirmed")
 	case c.limits.WithoutWitnessAfter > 0 && c.isOurs():

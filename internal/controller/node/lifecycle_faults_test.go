@@ -1,0 +1,181 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	clienttesting "k8s.io/client-go/testing"
+)
+
+// fleet are Nodes of a cloud that denies those with "bad" in their names.
+func fleet(badSilent, badSpeaking, good int, edits ...func(*corev1.Node)) (nodes []*corev1.Node, denied map[string]bool) {
+	denied = map[string]bool{}
+	add := func(n int, name string, more ...func(*corev1.Node)) {
+		for i := range n {
+			node := old(fmt.Sprintf("%s-%d", name, i), append(more, edits...)...)
+			node.UID = types.UID(fmt.Sprintf("%x-%s", (len(nodes)+7)*2654435761, node.Name)) // in no order
+			nodes = append(nodes, node)
+			denied[node.Name] = strings.HasPrefix(name, "bad")
+		}
+	}
+	add(badSilent, "bad-silent")
+	add(badSpeaking, "bad-speaking", reports)
+	add(good, "good", reports)
+	return nodes, denied
+}
+
+// A list that has lost some of the instances denies Nodes that report, and that
+// does not become true with time.
+func TestTruncatedListDeletesNothing(t *testing.T) {
+	for _, tt := range []struct {
+		name                         string
+		badSilent, badSpeaking, good int
+		edit                         func(*corev1.Node)
+	}{
+		{"SmallCluster", 1, 2, 3, nil},
+		{"NearlyHalf", 2, 8, 10, nil},
+		{"LargeCluster", 4, 46, 50, nil},
+		{"WithoutProviderIDs", 2, 9, 9, providerID("")},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				edits := []func(*corev1.Node){func(*corev1.Node) {}}
+				if tt.edit != nil {
+					edits[0] = tt.edit
+				}
+				nodes, denied := fleet(tt.badSilent, tt.badSpeaking, tt.good, edits...)
+				limits := usual
+				limits.Witnesses = 10
+				r := beginRemovals(t, limits, nodes...)
+				defer func() { r.stop() }()
+				r.change(func() { r.absent = denied })
+				r.after(24 * time.Hour)
+				if got := len(r.names()); got != len(nodes) {
+					t.Errorf("%d healthy Nodes deleted in a day", len(nodes)-got)
+				}
+			})
+		})
+	}
+}
+
+func TestWitnessThatAlwaysFailsDoesNotHoldForEver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := beginRemovals(t, usual, aliveAnd(old("n1"))...)
+		defer func() { r.stop() }()
+		r.change(func() { r.absent["n1"], r.fails["w3"] = true, errors.New("malformed provider ID") })
+		r.after(10 * time.Minute)
+		r.expect("after ten minutes", "w1", "w2", "w3")
+	})
+}
+
+func TestNodeRecreatedDuringALongLastLookIsLookedAt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := beginRemovals(t, usual, aliveAnd(old("n1"))...)
+		defer func() { r.stop() }()
+		r.change(func() { r.absent["n1"], r.takes = true, 29*time.Second })
+		for len(r.tested.deletions.Busy()) == 0 {
+			r.after(time.Second)
+		}
+		if err := r.cluster.CoreV1().Nodes().Delete(t.Context(), "n1", metav1.DeleteOptions{Preconditions: &metav1.Preconditions{}}); err != nil {
+			t.Fatal(err)
+		}
+		again := old("n1")
+		again.UID, again.ResourceVersion = "u-again", "8"
+		if _, err := r.cluster.CoreV1().Nodes().Create(t.Context(), again, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		r.after(time.Hour)
+		r.expect("after an hour", "w1", "w2", "w3")
+	})
+}
+
+func TestNodeThatCannotBeReadSaysSo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := beginRemovals(t, usual, aliveAnd(old("n1"))...)
+		defer func() { r.stop() }()
+		r.change(func() { r.absent["n1"] = true })
+		reads := 0
+		r.cluster.PrependReactor("get", "nodes", func(clienttesting.Action) (bool, runtime.Object, error) {
+			reads++
+			return true, nil, apierrors.NewForbidden(nodesResource, "n1", errors.New("no rule"))
+		})
+		r.after(time.Hour)
+		r.expectEvents("n1 NodeDeletionHeld AbsenceUnconfirmed", "n1 NodeDeletionHeld ReadFailed")
+		if reads > 100 {
+			t.Errorf("%d reads in an hour", reads)
+		}
+	})
+}
+
+func TestDeletionsWithALostReplyCountForThePace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		nodes, denied := fleet(30, 0, 3)
+		r := beginRemovals(t, usual, nodes...)
+		defer func() { r.stop() }()
+		r.change(func() { r.absent = denied })
+		r.cluster.PrependReactor("delete", "nodes", func(action clienttesting.Action) (bool, runtime.Object, error) {
+			name := action.(clienttesting.DeleteAction).GetName()
+			if err := r.cluster.Tracker().Delete(action.GetResource(), "", name); err != nil {
+				return true, nil, err
+			}
+			return true, nil, apierrors.NewTimeoutError("the reply is lost", 1)
+		})
+		r.after(10*time.Minute + 50*time.Second)
+		if got := 33 - len(r.names()); got > 5 {
+			t.Errorf("%d Nodes are gone within the first minute, want at most 5", got)
+		}
+	})
+}
+
+func TestHangingWitnessesDoNotBlockTheOthersForLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		nodes := []*corev1.Node{old("n1")}
+		for i := range 20 {
+			nodes = append(nodes, old(fmt.Sprintf("w%d", i), reports))
+		}
+		limits := usual
+		limits.Witnesses = 10
+		r := beginRemovals(t, limits, nodes...)
+		defer func() { r.stop() }()
+		r.change(func() {
+			r.absent["n1"] = true
+			for i := range 20 {
+				r.fails[fmt.Sprintf("w%d", i)] = errors.New("slow")
+			}
+		})
+		longest := time.Duration(0)
+		r.after(29 * time.Second)
+		r.change(func() { r.takes = 30 * time.Second })
+		for range 60 {
+			r.after(10 * time.Second)
+			for longest = 0; r.tested.deletions.Stuck(longest) != nil; longest += 10 * time.Second {
+				if longest > 4*time.Minute {
+					t.Fatalf("a last look of more than %v", longest)
+				}
+			}
+		}
+	})
+}
+
+func TestRefusedConditionMakesNoStreamOfEvents(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := beginRemovals(t, usual, aliveAnd(old("n1", says(corev1.ConditionTrue, "NoWitness", time.Minute)))...)
+		defer func() { r.stop() }()
+		r.cluster.PrependReactor("patch", "nodes", func(clienttesting.Action) (bool, runtime.Object, error) {
+			return true, nil, apierrors.NewForbidden(nodesResource, "n1", errors.New("no rule"))
+		})
+		r.after(time.Hour)
+		if got := len(r.events); got > 7 {
+			t.Errorf("%d events in an hour", got)
+		}
+	})
+}
