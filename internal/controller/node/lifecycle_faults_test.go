@@ -152,12 +152,11 @@ func TestHangingWitnessesDoNotBlockTheOthersForLong(t *testing.T) {
 				r.fails[fmt.Sprintf("w%d", i)] = errors.New("slow")
 			}
 		})
-		longest := time.Duration(0)
 		r.after(29 * time.Second)
 		r.change(func() { r.takes = 30 * time.Second })
 		for range 60 {
 			r.after(10 * time.Second)
-			for longest = 0; r.tested.deletions.Stuck(longest) != nil; longest += 10 * time.Second {
+			for longest := time.Duration(0); r.tested.deletions.Stuck(longest) != nil; longest += 10 * time.Second {
 				if longest > 4*time.Minute {
 					t.Fatalf("a last look of more than %v", longest)
 				}

@@ -246,7 +246,7 @@ func (l *Lifecycle) remove(ctx context.Context, c candidate, p removalPlan) erro
 		klog.FromContext(ctx).Info("Deleted the node", "node", name, "providerID", c.node.Spec.ProviderID, "why", p.why)
 		return nil
 	case apierrors.IsNotFound(err), ctx.Err() != nil:
-		return nil
+		return nil //nolint:nilerr // the next look sees the Node as it is now
 	}
 	c.memory, c.answer = p.memory, existence{}
 	failed := held(c, obstacle{refusal: deleteFailed(err)})

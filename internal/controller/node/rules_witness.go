@@ -71,10 +71,10 @@ func (c candidate) witnesses() witnesses {
 	since := c.surveyBegan()
 	for i := range c.roster.members {
 		m := &c.roster.members[i]
-		if !c.mayWitness(m) {
+		switch {
+		case !c.mayWitness(m):
 			continue
-		}
-		if c.isUseless(m) {
+		case c.isUseless(m):
 			w.countStranger(c, m)
 			continue
 		}
@@ -85,8 +85,8 @@ func (c candidate) witnesses() witnesses {
 		if c.speaks(m) {
 			w.countSpeaking(m, since)
 		}
-		if m.sighting.tried.Before(c.memory.evidence.answered) && (w.next == nil || c.isBetter(m, w.next)) {
-			w.next = m
+		if m.sighting.tried.Before(c.memory.evidence.answered) {
+			w.next = c.better(m, w.next)
 		}
 	}
 	if w.liar == nil && w.strangers > max(1, w.speaking*c.limits.Crowd.Percent/100) {
@@ -178,16 +178,23 @@ func (c candidate) mayBeNamedOtherwise(m *member) bool {
 	return c.isNameless() && m.node.Spec.ProviderID != ""
 }
 
-// isBetter orders those who may be asked: who reports, then who was not asked
-// for the longest time, then in an order that has nothing to do with names.
-func (c candidate) isBetter(m, than *member) bool {
-	if a, b := c.speaks(m), c.speaks(than); a != b {
-		return a
+// better is who is to be asked first: who reports, then who was not asked for
+// the longest time, then in an order that has nothing to do with names.
+func (c candidate) better(m, than *member) *member {
+	if than == nil {
+		return m
 	}
+	first := lot(m.node) < lot(than.node)
 	if a, b := m.sighting.tried, than.sighting.tried; !a.Equal(b) {
-		return a.Before(b)
+		first = a.Before(b)
 	}
-	return lot(m.node) < lot(than.node)
+	if a, b := c.speaks(m), c.speaks(than); a != b {
+		first = a
+	}
+	if first {
+		return m
+	}
+	return than
 }
 
 func lot(node *corev1.Node) uint64 {
