@@ -152,8 +152,11 @@ func (c *Cloud) wantedBalancer(b *balancer) traffic.Balancer {
 		ID:       b.ID,
 		Address:  netip.MustParseAddr(b.Address), // it was checked when it was given
 		Affinity: time.Duration(b.Affinity),
-		Drain:    time.Duration(*b.Drain),
+		Drain:    c.limits.drain,
 		Check:    traffic.Check{Port: uint16(b.HealthCheck.Port), Path: b.HealthCheck.Path},
+	}
+	if b.Drain != nil {
+		w.Drain = time.Duration(*b.Drain)
 	}
 	for _, l := range b.Listeners {
 		w.Listeners = append(w.Listeners, traffic.Listener{

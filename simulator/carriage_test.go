@@ -265,6 +265,23 @@ func TestPortThatSomebodyHasIsTriedAgain(t *testing.T) {
 	})
 }
 
+func TestDrainOfTheCloudAndOfALoadBalancer(t *testing.T) {
+	cloud, err := New(Config{Drain: time.Minute})
+	diff(t, "error", nil, err)
+	for _, drain := range []*Duration{nil, new(Duration(0)), new(Duration(time.Hour))} {
+		l := webBalancer(fmt.Sprint(drain))
+		l.Drain = drain
+		if _, err := cloud.createLoadBalancer(t.Context(), l); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var drains []time.Duration
+	for _, w := range cloud.wantedTraffic() {
+		drains = append(drains, w.Drain)
+	}
+	diff(t, "drains", []time.Duration{time.Minute, 0, time.Hour}, drains)
+}
+
 func TestWithoutTrafficNothingListens(t *testing.T) {
 	c := start(t, Config{})
 	l := webBalancer("web")

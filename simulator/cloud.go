@@ -38,7 +38,7 @@ type Config struct {
 	// MaxBackends how many backends each of them; 0 means no limit.
 	MaxLoadBalancers int
 	MaxBackends      int
-	// Drain is for load balancers that were created without one of their own.
+	// Drain is that of load balancers which leave it to the cloud.
 	Drain time.Duration
 	// Traffic makes Serve carry traffic: active load balancers listen at their
 	// addresses and forward to their backends. Without it no socket is opened.

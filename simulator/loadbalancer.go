@@ -60,8 +60,8 @@ type LoadBalancer struct {
 	Affinity    Duration    `json:"affinity,omitempty"`
 	HealthCheck HealthCheck `json:"healthCheck,omitzero"`
 	// Drain is how long connections to a removed backend live on; 0 cuts them at
-	// once. New ones go elsewhere at once anyway. In a creation, nil means the
-	// cloud's own.
+	// once, and nil is what the cloud thinks right. New ones go elsewhere at once
+	// anyway.
 	Drain *Duration `json:"drain,omitempty"`
 
 	// Traffic is what it carries. It is only there in answers of a cloud that
@@ -111,7 +111,8 @@ type LoadBalancerPatch struct {
 	SourceRanges []string     `json:"sourceRanges,omitzero"`
 	Affinity     *Duration    `json:"affinity,omitempty"`
 	HealthCheck  *HealthCheck `json:"healthCheck,omitempty"`
-	Drain        *Duration    `json:"drain,omitempty"`
+	// Drain that is negative leaves it to the cloud again.
+	Drain *Duration `json:"drain,omitempty"`
 }
 
 // LoadBalancerList is one page of load balancers, ordered by ID.

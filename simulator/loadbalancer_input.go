@@ -9,7 +9,7 @@ import (
 
 // asCreated is the load balancer that a request to create l means, without an
 // ID and an address.
-func (l LoadBalancer) asCreated(drain Duration) (LoadBalancer, error) {
+func (l LoadBalancer) asCreated() (LoadBalancer, error) {
 	switch {
 	case l.ID != "":
 		return l, invalid("id", "must be empty; the cloud gives it")
@@ -22,9 +22,6 @@ func (l LoadBalancer) asCreated(drain Duration) (LoadBalancer, error) {
 	}
 	if l.SourceRanges == nil {
 		l.SourceRanges = []string{Everyone}
-	}
-	if l.Drain == nil {
-		l.Drain = &drain
 	}
 	return l.checked()
 }
@@ -53,6 +50,9 @@ func (l LoadBalancer) patched(p LoadBalancerPatch) (LoadBalancer, error) {
 	}
 	if p.Drain != nil {
 		l.Drain = p.Drain
+		if *p.Drain < 0 {
+			l.Drain = nil
+		}
 	}
 	return l.checked()
 }
@@ -84,7 +84,7 @@ func (l LoadBalancer) checked() (LoadBalancer, error) {
 	switch {
 	case l.Affinity < 0:
 		return l, invalid("affinity", "must not be negative")
-	case l.Drain == nil || *l.Drain < 0:
+	case l.Drain != nil && *l.Drain < 0:
 		return l, invalid("drain", "must not be negative")
 	}
 	return l, l.HealthCheck.check()

@@ -20,7 +20,7 @@ func (c *Cloud) loadBalancer(ctx context.Context, id string, v view) (LoadBalanc
 }
 
 func (c *Cloud) createLoadBalancer(ctx context.Context, wanted LoadBalancer) (LoadBalancer, error) {
-	wanted, err := wanted.asCreated(Duration(c.limits.drain))
+	wanted, err := wanted.asCreated()
 	if err != nil {
 		return LoadBalancer{}, err
 	}

@@ -43,7 +43,7 @@ func balancerNames(t *testing.T, c *Client, q ...LoadBalancerQuery) []string {
 }
 
 func TestLoadBalancerLife(t *testing.T) {
-	c := start(t, Config{Drain: 30 * time.Second})
+	c := start(t, Config{})
 	ctx := t.Context()
 	created, err := c.CreateLoadBalancer(ctx, webBalancer("web"))
 	if err != nil {
@@ -52,7 +52,7 @@ func TestLoadBalancerLife(t *testing.T) {
 	want := LoadBalancer{
 		ID: "lb-00000001", Name: "web", State: LoadBalancerActive, Address: "127.64.1.1",
 		Listeners: []Listener{{TCP, 80, 30080}}, Backends: []string{},
-		SourceRanges: []string{Everyone}, Drain: new(Duration(30 * time.Second)),
+		SourceRanges: []string{Everyone},
 	}
 	diff(t, "created, with the cloud's defaults", want, created)
 
@@ -75,10 +75,10 @@ func TestLoadBalancerLife(t *testing.T) {
 	diff(t, "error", nil, err)
 	diff(t, "updated: backends and ranges in one form, each once", want, updated)
 
-	updated, err = c.UpdateLoadBalancer(ctx, created.ID, LoadBalancerPatch{Backends: []string{}, Tags: map[string]*string{"owner": nil}})
-	want.Backends, want.Tags = []string{}, map[string]string{"empty": ""}
+	updated, err = c.UpdateLoadBalancer(ctx, created.ID, LoadBalancerPatch{Backends: []string{}, Tags: map[string]*string{"owner": nil}, Drain: new(Duration(-1))})
+	want.Backends, want.Tags, want.Drain = []string{}, map[string]string{"empty": ""}, nil
 	diff(t, "error", nil, err)
-	diff(t, "an empty list removes the backends, null a tag, and the rest stays", want, updated)
+	diff(t, "an empty list removes the backends, null a tag, a negative drain its own, and the rest stays", want, updated)
 	got, err := c.LoadBalancer(ctx, created.ID)
 	diff(t, "error", nil, err)
 	diff(t, "read again", want, got)

@@ -167,7 +167,7 @@ func TestLeftoversOfACrashAreIgnored(t *testing.T) {
 }
 
 func TestBrokenStateFile(t *testing.T) {
-	const goodBalancer = `"id":"lb-00000001","name":"a","state":"active","address":"127.64.0.1","listeners":[{"protocol":"TCP","port":1,"backendPort":1}],"backends":[],"sourceRanges":["0.0.0.0/0"],"drain":"0s"`
+	const goodBalancer = `"id":"lb-00000001","name":"a","state":"active","address":"127.64.0.1","listeners":[{"protocol":"TCP","port":1,"backendPort":1}],"backends":[],"sourceRanges":["0.0.0.0/0"]`
 	const good = `"id":"i-00000001","name":"a","region":"r","state":"running","addresses":[],"created":"2026-01-01T00:00:00Z"`
 	for name, row := range map[string]struct{ content, want string }{
 		"Empty":        {"", "line 1, column 1: EOF"},
