@@ -63,7 +63,7 @@ func (c *Cloud) Initialize(_ cloudprovider.ControllerClientBuilder, stop <-chan 
 // startLocal starts a cloud in this process, which ends with the context.
 func startLocal(ctx context.Context) (*simulator.Client, error) {
 	logger := klog.FromContext(ctx)
-	cloud, err := simulator.New(simulator.Config{})
+	cloud, err := simulator.New(simulator.Config{Traffic: true})
 	if err != nil {
 		return nil, fmt.Errorf("simulated cloud inside this process: %w", err)
 	}
@@ -87,6 +87,18 @@ func (c *Cloud) api() (*simulator.Client, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.client, c.err
+}
+
+// ask makes one call of the cloud.
+func ask[T any](ctx context.Context, c *Cloud, call func(context.Context, *simulator.Client) (T, error)) (T, error) {
+	client, err := c.api()
+	if err != nil {
+		var none T
+		return none, err
+	}
+	ctx, cancel := c.limited(ctx)
+	defer cancel()
+	return call(ctx, client)
 }
 
 // limited is the context of one call.
@@ -115,7 +127,9 @@ func (c *Cloud) Instances() (cloudprovider.Instances, bool) { return nil, false 
 func (c *Cloud) Zones() (cloudprovider.Zones, bool) { return nil, false }
 
 // LoadBalancer implements cloudprovider.Interface.
-func (c *Cloud) LoadBalancer() (cloudprovider.LoadBalancer, bool) { return nil, false }
+func (c *Cloud) LoadBalancer() (cloudprovider.LoadBalancer, bool) {
+	return &loadBalancers{cloud: c}, true
+}
 
 // Routes implements cloudprovider.Interface.
 func (c *Cloud) Routes() (cloudprovider.Routes, bool) { return nil, false }

@@ -1,0 +1,189 @@
+package simulated
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
+
+	"github.com/fairlead-k8s/fairlead/simulator"
+)
+
+// The tags of a load balancer say whose it is. The cluster's name alone would
+// not do, since many clusters are called alike, and the Service's name would
+// not either, since a Service can be deleted and another one of its name made.
+const (
+	TagCluster    = "fairlead.dev/cluster"
+	TagServiceUID = "fairlead.dev/service-uid"
+	// TagService is namespace/name, for people.
+	TagService = "fairlead.dev/service"
+)
+
+// ownership is what a Service's load balancer is found by.
+func ownership(cluster string, service *corev1.Service) map[string]string {
+	return map[string]string{TagCluster: cluster, TagServiceUID: string(service.UID)}
+}
+
+// balancerName is the same whenever it is asked for, and not the same for two
+// Services, be it of two clusters.
+func balancerName(cluster string, service *corev1.Service) string {
+	const digits = 10
+	hash := sha256.Sum256([]byte(cluster + "\x00" + string(service.UID)))
+	suffix := "-" + hex.EncodeToString(hash[:])[:digits]
+	name := service.Namespace + "-" + service.Name
+	return name[:min(len(name), simulator.MaxLoadBalancerName-len(suffix))] + suffix
+}
+
+// wantedBy is the load balancer that a Service wants, but for its static IP. The
+// error tells all that is wrong with the Service.
+func wantedBy(cluster string, service *corev1.Service, backends []string) (simulator.LoadBalancer, error) {
+	l := simulator.LoadBalancer{
+		Name:     balancerName(cluster, service),
+		Tags:     ownership(cluster, service),
+		Backends: backends,
+	}
+	l.Tags[TagService] = service.Namespace + "/" + service.Name
+	var problems []error
+	note := func(err error) {
+		if err != nil {
+			problems = append(problems, err)
+		}
+	}
+	var err error
+	if service.UID == "" {
+		note(invalidf("metadata.uid: is empty"))
+	}
+	note(checkFamilies(service))
+	l.Listeners, err = listeners(service)
+	note(err)
+	l.HealthCheck, err = healthCheck(service)
+	note(err)
+	l.Affinity, err = affinity(service)
+	note(err)
+	l.SourceRanges, err = sourceRanges(service)
+	note(err)
+	note(checkAnnotations(service))
+	drain, err := drainOf(service)
+	note(err)
+	l.Drain = (*simulator.Duration)(drain)
+	if len(problems) > 0 {
+		return l, oneLine(problems)
+	}
+	return l, nil
+}
+
+func checkFamilies(service *corev1.Service) error {
+	families := service.Spec.IPFamilies
+	if len(families) > 0 && !slices.Contains(families, corev1.IPv4Protocol) {
+		return invalidf("spec.ipFamilies: the Service has IPv6 only, and load balancers of this cloud have IPv4 only")
+	}
+	return nil
+}
+
+func listeners(service *corev1.Service) ([]simulator.Listener, error) {
+	if len(service.Spec.Ports) == 0 {
+		return nil, invalidf("spec.ports: is empty")
+	}
+	var all []simulator.Listener
+	for n, p := range service.Spec.Ports {
+		protocol := simulator.Protocol(p.Protocol)
+		if protocol == "" {
+			protocol = simulator.TCP // as the API server would have completed it
+		}
+		switch {
+		case !slices.Contains(simulator.Protocols(), protocol):
+			return nil, invalidf("spec.ports[%d].protocol: load balancers of this cloud speak TCP and UDP, and not %s", n, protocol)
+		case p.NodePort == 0:
+			return nil, invalidf("spec.ports[%d].nodePort: is missing, and load balancers of this cloud forward to node ports; "+
+				"spec.allocateLoadBalancerNodePorts must not be false", n)
+		}
+		all = append(all, simulator.Listener{Protocol: protocol, Port: int(p.Port), BackendPort: int(p.NodePort)})
+	}
+	return all, nil
+}
+
+// healthCheck asks the node ports themselves, or, where a node without an
+// endpoint must get nothing, kube-proxy.
+func healthCheck(service *corev1.Service) (simulator.HealthCheck, error) {
+	if service.Spec.ExternalTrafficPolicy != corev1.ServiceExternalTrafficPolicyLocal {
+		return simulator.HealthCheck{}, nil
+	}
+	if service.Spec.HealthCheckNodePort == 0 {
+		return simulator.HealthCheck{}, invalidf("spec.healthCheckNodePort: is missing, and spec.externalTrafficPolicy is Local")
+	}
+	return simulator.HealthCheck{Port: int(service.Spec.HealthCheckNodePort), Path: "/healthz"}, nil
+}
+
+func affinity(service *corev1.Service) (simulator.Duration, error) {
+	switch service.Spec.SessionAffinity {
+	case "", corev1.ServiceAffinityNone:
+		return 0, nil
+	case corev1.ServiceAffinityClientIP:
+	default:
+		return 0, invalidf("spec.sessionAffinity: %q is unknown", service.Spec.SessionAffinity)
+	}
+	seconds := corev1.DefaultClientIPServiceAffinitySeconds
+	if c := service.Spec.SessionAffinityConfig; c != nil && c.ClientIP != nil && c.ClientIP.TimeoutSeconds != nil {
+		seconds = *c.ClientIP.TimeoutSeconds
+	}
+	return simulator.Duration(time.Duration(seconds) * time.Second), nil
+}
+
+// sourceRanges are never empty. One that cannot be read is an error: to leave
+// it out could leave an empty list, and open the Service to everyone.
+func sourceRanges(service *corev1.Service) ([]string, error) {
+	refuse := func(text string) error {
+		return invalidf("spec.loadBalancerSourceRanges: %q is no range such as 192.0.2.0/24", text)
+	}
+	texts := service.Spec.LoadBalancerSourceRanges
+	if len(texts) == 0 {
+		value, ok := AnnotationSourceRanges.of(service)
+		if !ok {
+			return []string{simulator.Everyone}, nil
+		}
+		if value == "" {
+			return nil, AnnotationSourceRanges.refuse("is empty; remove it, or write %s for everyone", simulator.Everyone)
+		}
+		refuse = func(text string) error {
+			return AnnotationSourceRanges.refuse("%q is no range such as 192.0.2.0/24", text)
+		}
+		texts = strings.Split(value, ",")
+	}
+	var all []string
+	for _, text := range texts {
+		prefix, err := netip.ParsePrefix(strings.TrimSpace(text))
+		if err != nil {
+			return nil, refuse(text)
+		}
+		all = append(all, prefix.Masked().String())
+	}
+	slices.Sort(all)
+	return slices.Compact(all), nil
+}
+
+// backends are the instances of the nodes, in order. A node that is none of
+// this cloud, or does not say yet which instance it is, is left out: the others
+// must not wait for it.
+func backends(ctx context.Context, service *corev1.Service, nodes []*corev1.Node) []string {
+	ids := []string{}
+	var others []string
+	for _, node := range nodes {
+		id, err := instanceID(node.Spec.ProviderID)
+		if err != nil {
+			others = append(others, node.Name)
+			continue
+		}
+		ids = append(ids, id)
+	}
+	if len(others) > 0 {
+		klog.FromContext(ctx).Info("Nodes without a provider ID of this cloud get no traffic", "service", klog.KObj(service), "nodes", others)
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}

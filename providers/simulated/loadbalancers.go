@@ -1,0 +1,242 @@
+package simulated
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	cloudprovider "k8s.io/cloud-provider"
+	"k8s.io/cloud-provider/api"
+	"k8s.io/klog/v2"
+
+	"github.com/fairlead-k8s/fairlead/provider"
+	"github.com/fairlead-k8s/fairlead/simulator"
+)
+
+// loadBalancers gives each Service a load balancer of its own. It keeps nothing
+// in memory: what exists is asked of the cloud, by the tags that say whose it
+// is. A crash after any call is therefore healed by the next one.
+type loadBalancers struct{ cloud *Cloud }
+
+var (
+	_ cloudprovider.LoadBalancer      = (*loadBalancers)(nil)
+	_ provider.ConcurrentLoadBalancer = (*loadBalancers)(nil)
+)
+
+// pendingPause is when to look again at a load balancer that is being made.
+const pendingPause = 2 * time.Second
+
+// MaxConcurrentServices implements provider.ConcurrentLoadBalancer: no two
+// Services share anything.
+func (b *loadBalancers) MaxConcurrentServices() int { return 10 }
+
+// GetLoadBalancerName implements cloudprovider.LoadBalancer.
+func (b *loadBalancers) GetLoadBalancerName(_ context.Context, cluster string, service *corev1.Service) string {
+	return balancerName(cluster, service)
+}
+
+// GetLoadBalancer implements cloudprovider.LoadBalancer. One that is still
+// being made exists, and has no address.
+func (b *loadBalancers) GetLoadBalancer(ctx context.Context, cluster string, service *corev1.Service) (*corev1.LoadBalancerStatus, bool, error) {
+	found, err := b.one(ctx, cluster, service)
+	if found == nil {
+		return nil, false, err
+	}
+	return status(*found), true, nil
+}
+
+// EnsureLoadBalancer implements cloudprovider.LoadBalancer. While the load
+// balancer is being made it returns an api.RetryError instead of waiting.
+func (b *loadBalancers) EnsureLoadBalancer(ctx context.Context, cluster string, service *corev1.Service, nodes []*corev1.Node) (*corev1.LoadBalancerStatus, error) {
+	wanted, err := wantedBy(cluster, service, backends(ctx, service, nodes))
+	if err != nil {
+		return nil, err
+	}
+	if wanted.StaticIP, err = b.staticIP(ctx, service); err != nil {
+		return nil, err
+	}
+	is, err := b.one(ctx, cluster, service)
+	if err != nil {
+		return nil, err
+	}
+	if is == nil {
+		is, err = b.create(ctx, cluster, service, wanted)
+	}
+	if err != nil {
+		return nil, err
+	}
+	// Also after a creation: it may be one whose reply was lost long ago.
+	patch, changed := difference(*is, wanted)
+	if err := b.update(ctx, is, patch, changed); err != nil {
+		return nil, err
+	}
+	if is.State != simulator.LoadBalancerActive {
+		return nil, api.NewRetryError(fmt.Sprintf("load balancer %s (%s) is %s", is.ID, is.Name, is.State), pendingPause)
+	}
+	return status(*is), nil
+}
+
+// errNoLoadBalancer is what UpdateLoadBalancer finds where EnsureLoadBalancer is
+// due.
+var errNoLoadBalancer = errors.New("the load balancer does not exist; it has to be created before its nodes can be updated")
+
+// UpdateLoadBalancer implements cloudprovider.LoadBalancer. It changes the
+// backends and nothing else. Without a load balancer it is an error: providers
+// differ in this, but whoever calls it believes that there is one, and should
+// learn that there is none.
+func (b *loadBalancers) UpdateLoadBalancer(ctx context.Context, cluster string, service *corev1.Service, nodes []*corev1.Node) error {
+	is, err := b.one(ctx, cluster, service)
+	if err != nil {
+		return err
+	}
+	if is == nil {
+		return errNoLoadBalancer
+	}
+	wanted := *is
+	wanted.Backends = backends(ctx, service, nodes)
+	patch, changed := difference(*is, wanted)
+	return b.update(ctx, is, patch, changed)
+}
+
+// EnsureLoadBalancerDeleted implements cloudprovider.LoadBalancer. It deletes
+// whatever has the Service's tags, in whatever state, and if it were two. A
+// static IP is kept.
+func (b *loadBalancers) EnsureLoadBalancerDeleted(ctx context.Context, cluster string, service *corev1.Service) error {
+	found, err := b.owned(ctx, cluster, service)
+	if err != nil {
+		return err
+	}
+	for _, l := range found {
+		_, err := ask(ctx, b.cloud, func(ctx context.Context, client *simulator.Client) (struct{}, error) {
+			return struct{}{}, client.DeleteLoadBalancer(ctx, l.ID)
+		})
+		if err != nil && !simulator.IsNotFound(err) {
+			return fmt.Errorf("delete load balancer %s: %w", l.ID, err)
+		}
+		klog.FromContext(ctx).Info("Load balancer deleted", "loadBalancer", l.ID, "name", l.Name)
+	}
+	return nil
+}
+
+// owned are the load balancers with the Service's tags.
+func (b *loadBalancers) owned(ctx context.Context, cluster string, service *corev1.Service) ([]simulator.LoadBalancer, error) {
+	if service.UID == "" {
+		return nil, invalidf("metadata.uid: is empty")
+	}
+	return b.list(ctx, simulator.LoadBalancerQuery{Tags: ownership(cluster, service)})
+}
+
+func (b *loadBalancers) list(ctx context.Context, query simulator.LoadBalancerQuery) ([]simulator.LoadBalancer, error) {
+	found, err := ask(ctx, b.cloud, func(ctx context.Context, client *simulator.Client) ([]simulator.LoadBalancer, error) {
+		return client.FindLoadBalancers(ctx, query)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list load balancers: %w", err)
+	}
+	return found, nil
+}
+
+// one is the only load balancer with the Service's tags; nil if there is none.
+func (b *loadBalancers) one(ctx context.Context, cluster string, service *corev1.Service) (*simulator.LoadBalancer, error) {
+	found, err := b.owned(ctx, cluster, service)
+	switch {
+	case err != nil || len(found) == 0:
+		return nil, err
+	case len(found) == 1:
+		return &found[0], nil
+	}
+	var ids []string
+	for _, l := range found {
+		ids = append(ids, l.ID)
+	}
+	return nil, invalidf("%d load balancers have the tags of this Service: %s; delete those that nobody needs", len(ids), strings.Join(ids, ", "))
+}
+
+// create creates the load balancer. If the cloud says that there is one of this
+// name, it is ours whose creation was not heard of and which the cloud's list
+// did not show yet, or somebody else's.
+func (b *loadBalancers) create(ctx context.Context, cluster string, service *corev1.Service, wanted simulator.LoadBalancer) (*simulator.LoadBalancer, error) {
+	created, err := ask(ctx, b.cloud, func(ctx context.Context, client *simulator.Client) (simulator.LoadBalancer, error) {
+		return client.CreateLoadBalancer(ctx, wanted)
+	})
+	if err == nil {
+		klog.FromContext(ctx).Info("Load balancer created", "loadBalancer", created.ID, "name", created.Name)
+		return &created, nil
+	}
+	if !simulator.IsAlreadyExists(err) {
+		return nil, fmt.Errorf("create load balancer %s: %w", wanted.Name, err)
+	}
+	found, err := b.list(ctx, simulator.LoadBalancerQuery{Names: []string{wanted.Name}})
+	if err != nil {
+		return nil, err
+	}
+	if len(found) == 0 {
+		return nil, api.NewRetryError(fmt.Sprintf("load balancer %s exists, but the cloud does not show it yet", wanted.Name), pendingPause)
+	}
+	for key, value := range ownership(cluster, service) {
+		if found[0].Tags[key] != value {
+			return nil, invalidf("load balancer %s has the name %s, but its tag %s is %q and not %q: it belongs to somebody else and is left alone",
+				found[0].ID, wanted.Name, key, found[0].Tags[key], value)
+		}
+	}
+	return &found[0], nil
+}
+
+// update changes what has to change. is becomes what the cloud then has.
+func (b *loadBalancers) update(ctx context.Context, is *simulator.LoadBalancer, patch simulator.LoadBalancerPatch, changed []string) error {
+	if len(changed) == 0 {
+		return nil
+	}
+	updated, err := ask(ctx, b.cloud, func(ctx context.Context, client *simulator.Client) (simulator.LoadBalancer, error) {
+		return client.UpdateLoadBalancer(ctx, is.ID, patch)
+	})
+	if err != nil {
+		return fmt.Errorf("update load balancer %s: %w", is.ID, err)
+	}
+	klog.FromContext(ctx).Info("Load balancer updated", "loadBalancer", is.ID, "name", is.Name, "changed", changed)
+	*is = updated
+	return nil
+}
+
+// staticIP is the ID of the static IP that the Service wants; empty if none.
+func (b *loadBalancers) staticIP(ctx context.Context, service *corev1.Service) (string, error) {
+	word, annotated := AnnotationStaticIP.of(service)
+	address := service.Spec.LoadBalancerIP
+	if !annotated && address == "" {
+		return "", nil
+	}
+	all, err := ask(ctx, b.cloud, func(ctx context.Context, client *simulator.Client) ([]simulator.StaticIP, error) {
+		return client.StaticIPs(ctx)
+	})
+	if err != nil {
+		return "", fmt.Errorf("list static IPs: %w", err)
+	}
+	byAddress := func(s simulator.StaticIP) bool { return s.Address == address }
+	if !annotated {
+		if i := slices.IndexFunc(all, byAddress); i >= 0 {
+			return all[i].ID, nil
+		}
+		return "", invalidf("spec.loadBalancerIP: %s is no static IP that was reserved in this cloud", address)
+	}
+	i := slices.IndexFunc(all, func(s simulator.StaticIP) bool { return word == s.ID || word == s.Name || word == s.Address })
+	switch {
+	case i < 0:
+		return "", AnnotationStaticIP.refuse("%q is no static IP that was reserved in this cloud", word)
+	case address != "" && !byAddress(all[i]):
+		return "", AnnotationStaticIP.refuse("%q has the address %s, and spec.loadBalancerIP says %s", word, all[i].Address, address)
+	}
+	return all[i].ID, nil
+}
+
+// status is what the Service is to show.
+func status(l simulator.LoadBalancer) *corev1.LoadBalancerStatus {
+	if l.Address == "" {
+		return &corev1.LoadBalancerStatus{}
+	}
+	mode := corev1.LoadBalancerIPModeVIP // the API server's default, so that what is stored equals what is said here
+	return &corev1.LoadBalancerStatus{Ingress: []corev1.LoadBalancerIngress{{IP: l.Address, IPMode: &mode}}}
+}
