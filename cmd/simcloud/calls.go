@@ -55,10 +55,10 @@ func (s *session) printCalls(out io.Writer, report simulator.CallReport, last in
 	if len(recent) == 0 {
 		return nil
 	}
-	rows = [][]string{{"TIME", "CALL", "INSTANCE", "STATUS", "RESULT", "DURATION"}}
+	rows = [][]string{{"TIME", "CALL", "RESOURCE", "STATUS", "RESULT", "DURATION"}}
 	for _, r := range recent {
 		rows = append(rows, []string{
-			r.Time.Local().Format("15:04:05.000"), string(r.Call), orNone(r.Instance, "-"),
+			r.Time.Local().Format("15:04:05.000"), string(r.Call), orNone(r.Resource(), "-"),
 			strconv.Itoa(r.Status), r.Result, time.Duration(r.Duration).Round(10 * time.Microsecond).String(),
 		})
 	}

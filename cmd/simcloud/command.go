@@ -6,6 +6,7 @@ import "github.com/spf13/cobra"
 const (
 	groupCloud     = "cloud"
 	groupInstances = "instances"
+	groupBalancers = "load-balancers"
 	groupFaults    = "faults"
 )
 
@@ -22,6 +23,8 @@ With --as customer they are calls as any other.`,
 		Example: `  simcloud serve &
   simcloud create node-1 --zone sim-1a --label rack=r1
   simcloud list
+  simcloud lb create web --listen 80:30080 --backend node-1
+  simcloud lb show web
   simcloud fault set latency --latency 200ms --jitter 100ms
   simcloud calls`,
 		SilenceErrors: true, // main prints them
@@ -30,6 +33,7 @@ With --as customer they are calls as any other.`,
 	command.AddGroup(
 		&cobra.Group{ID: groupCloud, Title: "The cloud:"},
 		&cobra.Group{ID: groupInstances, Title: "Instances:"},
+		&cobra.Group{ID: groupBalancers, Title: "Load balancers:"},
 		&cobra.Group{ID: groupFaults, Title: "Faults and calls:"},
 	)
 	add := func(group string, commands ...*cobra.Command) {
@@ -43,6 +47,7 @@ With --as customer they are calls as any other.`,
 	add(groupInstances, newList(&s), newShow(&s), newCreate(&s),
 		newStart(&s), newStop(&s), newTerminate(&s),
 		newResize(&s), newReaddress(&s), newRename(&s), newRelabel(&s))
+	add(groupBalancers, newLoadBalancer(&s), newStaticIP(&s))
 	add(groupFaults, newFault(&s), newCalls(&s))
 	return command
 }

@@ -203,7 +203,7 @@ func TestLastCallsAreShown(t *testing.T) {
 		got = append(got, words[1:len(words)-1]) // without time and duration
 	}
 	want := [][]string{
-		{"CALL", "INSTANCE", "STATUS", "RESULT"},
+		{"CALL", "RESOURCE", "STATUS", "RESULT"},
 		{"ListInstances", "i-00000001", "200", "OK"},
 		{"ListInstances", "i-00000001", "200", "OK"},
 	}

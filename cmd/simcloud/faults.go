@@ -35,7 +35,7 @@ const faultKindsHelp = `Kinds of faults, in the order in which they act on a cal
   error          500
   notFound       404, whatever was asked for
   stale          reads are answered as of --age ago
-  invisible      an instance is not seen until it is --age old
+  invisible      a resource is not seen until it is --age old
   emptyList      lists are empty
   truncatedList  the last --fraction of a page is missing, and so are later pages
   lostReply      it is carried out, but the connection is cut before the answer`
@@ -82,7 +82,8 @@ cloud: this tool only with --as customer.
 	flags := c.Flags()
 	flags.StringVar(&f.Name, "name", "", "name, to have several faults of one kind; default is the kind")
 	flags.StringSliceVar(&calls, "calls", nil, "calls that it hits, such as GetInstance,ListInstances; default is all")
-	flags.StringVar(&f.Match, "match", "", "only instances whose ID or name is like this, such as 'node-1*'")
+	flags.StringVar(&f.Match, "match", "", "only instances, load balancers and static IPs whose ID or name is like this, such as 'node-1*'")
+	flags.IntVar(&f.Skip, "skip", 0, "spare the first so many calls")
 	flags.IntVar(&f.Count, "count", 0, "only so many calls; 0 means no limit")
 	flags.Float64Var(&f.Probability, "probability", 0, "how likely it hits a call, above 0 to 1; 0 means always")
 	flags.DurationVar((*time.Duration)(&f.Latency), "latency", 0, "of latency: how long calls wait")
@@ -93,7 +94,7 @@ cloud: this tool only with --as customer.
 	flags.Float64Var(&f.Fraction, "fraction", 0, "of truncatedList: how much of a page is missing (default 0.5)")
 	flags.DurationVar((*time.Duration)(&f.Age), "age", 0, "of stale and invisible (default 1m0s)")
 	complete(c, "calls", cobra.FixedCompletions(words(simulator.CallNames()), cobra.ShellCompDirectiveNoFileComp))
-	complete(c, "match", s.instanceNames())
+	complete(c, "match", s.resourceNames())
 	complete(c, "status", cobra.FixedCompletions([]string{"401", "403"}, cobra.ShellCompDirectiveNoFileComp))
 	return c
 }
@@ -146,6 +147,7 @@ func faultDetails(f simulator.Fault) string {
 		set   bool
 		value any
 	}{
+		{"skip", f.Skip != 0, f.Skip},
 		{"probability", f.Probability != 0, f.Probability},
 		{"latency", f.Latency != 0, f.Latency},
 		{"jitter", f.Jitter != 0, f.Jitter},

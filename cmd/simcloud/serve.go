@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"k8s.io/klog/v2"
 
 	"github.com/fairlead-k8s/fairlead/simulator"
@@ -37,6 +38,13 @@ type serveOptions struct {
 	quotaBurst  int
 	staleReads  time.Duration
 	verbosity   int
+
+	traffic          bool
+	provisioning     time.Duration
+	drain            time.Duration
+	maxLoadBalancers int
+	maxBackends      int
+	checks           simulator.Checks
 }
 
 func newServe() *cobra.Command {
@@ -47,13 +55,23 @@ func newServe() *cobra.Command {
 		Long: `Run a simulated cloud until it is interrupted.
 
 When it is ready it prints one line with its URL. What happens in it is logged to
-standard error. Faults that are set later are forgotten when it ends; instances
-are too, unless they have a state file.`,
+standard error. Faults that are set later are forgotten when it ends; all else
+is too, unless it has a state file.
+
+Load balancers carry traffic: each listens at an address of its own within
+127.64.0.0/10 and forwards to the InternalIP of its backends. A port below 1024
+may take a privilege; without it, 20000 is added to it ("simcloud lb show").
+Backends are checked every --check-interval: a new one gets connections after
+its first success, one that is well is taken out after --unhealthy-after failures
+in a row, and taken back after --healthy-after successes in a row.`,
 		Example: `  # A cloud in memory, on the default port, so that the other commands find it
   simcloud serve
 
   # One that is as slow and as strict as a real one, and survives a restart
   simcloud serve --latency 30ms --quota 100 --transition 20s --state-file cloud.json
+
+  # One with an account that is almost full, whose load balancers take a while
+  simcloud serve --max-load-balancers 2 --max-backends 3 --provisioning 30s --drain 1m
 
   # On a free port, for a test
   simcloud serve --listen 127.0.0.1:0 --seed 1`,
@@ -63,10 +81,14 @@ are too, unless they have a state file.`,
 			return o.run(command.Context(), command.OutOrStdout())
 		},
 	}
-	f := command.Flags()
+	addServeFlags(command.Flags(), &o)
+	return command
+}
+
+func addServeFlags(f *pflag.FlagSet, o *serveOptions) {
 	f.StringVar(&o.listen, "listen", defaultAddress, "address and port to listen on; port 0 is a free one")
 	f.BoolVar(&o.allowRemote, "allow-remote", false, "allow --listen to be reached from other machines; there is no authentication")
-	f.StringVar(&o.stateFile, "state-file", "", "file that keeps the instances across restarts; without it they are lost")
+	f.StringVar(&o.stateFile, "state-file", "", "file that keeps all resources across restarts; without it they are lost")
 	f.Uint64Var(&o.seed, "seed", 0, "seed of all randomness: the same calls in the same order meet the same faults")
 	f.IntVar(&o.pageSize, "page-size", simulator.DefaultPageSize, "default and largest size of a page of a list")
 	f.DurationVar(&o.transition, "transition", 0, "how long an instance is pending and stopping; 0 means not at all")
@@ -76,8 +98,20 @@ are too, unless they have a state file.`,
 	f.Float64Var(&o.quota, "quota", 0, "calls a second that the cloud allows; more are answered 429 with Retry-After; 0 means no limit")
 	f.IntVar(&o.quotaBurst, "quota-burst", 0, "calls at once that the quota allows after a rest; 0 means twice --quota")
 	f.DurationVar(&o.staleReads, "stale-reads", 0, "answer reads with what was true that long ago, as an eventually consistent cloud does")
+	addLoadBalancerFlags(f, o)
 	f.IntVarP(&o.verbosity, "verbosity", "v", 0, "verbosity of the log: 4 logs each call")
-	return command
+}
+
+func addLoadBalancerFlags(f *pflag.FlagSet, o *serveOptions) {
+	f.BoolVar(&o.traffic, "traffic", true, "let load balancers carry traffic; without it nothing listens and no backend is checked")
+	f.DurationVar(&o.provisioning, "provisioning", 0, "how long a load balancer is pending; 0 means not at all")
+	f.DurationVar(&o.drain, "drain", 0, "how long connections to a removed backend live on, unless the load balancer says; 0 cuts them at once")
+	f.IntVar(&o.maxLoadBalancers, "max-load-balancers", 0, "how many load balancers the account may have; 0 means no limit")
+	f.IntVar(&o.maxBackends, "max-backends", 0, "how many backends a load balancer may have; 0 means no limit")
+	f.DurationVar(&o.checks.Interval, "check-interval", time.Second, "pause between two health checks of a backend")
+	f.DurationVar(&o.checks.Timeout, "check-timeout", time.Second, "how long a health check may take")
+	f.IntVar(&o.checks.HealthyAfter, "healthy-after", 2, "how many successes in a row bring a backend back")
+	f.IntVar(&o.checks.UnhealthyAfter, "unhealthy-after", 3, "how many failures in a row take a backend out")
 }
 
 func (o serveOptions) run(ctx context.Context, out io.Writer) error {
@@ -95,6 +129,13 @@ func (o serveOptions) run(ctx context.Context, out io.Writer) error {
 		Transition:    o.transition,
 		TerminatedFor: o.terminated,
 		Standing:      o.standing(),
+
+		Traffic:          o.traffic,
+		Provisioning:     o.provisioning,
+		Drain:            o.drain,
+		MaxLoadBalancers: o.maxLoadBalancers,
+		MaxBackends:      o.maxBackends,
+		Checks:           o.checks,
 	})
 	if err != nil {
 		return err

@@ -141,14 +141,51 @@ func first(suggest cobra.CompletionFunc) cobra.CompletionFunc {
 	}
 }
 
-func (s *session) instanceNames() cobra.CompletionFunc {
+func (s *session) instanceNames() cobra.CompletionFunc { return s.suggest(instanceNames) }
+
+func instanceNames(ctx context.Context, client *simulator.Client) ([]string, error) {
+	all, err := client.Instances(ctx)
+	var names []string
+	for _, i := range all {
+		names = append(names, cobra.CompletionWithDesc(i.Name, i.ID+" "+string(i.State)))
+	}
+	return names, err
+}
+
+func (s *session) loadBalancerNames() cobra.CompletionFunc { return s.suggest(loadBalancerNames) }
+
+func loadBalancerNames(ctx context.Context, client *simulator.Client) ([]string, error) {
+	all, err := client.LoadBalancers(ctx)
+	var names []string
+	for _, l := range all {
+		names = append(names, cobra.CompletionWithDesc(l.Name, l.ID+" "+string(l.State)))
+	}
+	return names, err
+}
+
+func (s *session) staticIPNames() cobra.CompletionFunc { return s.suggest(staticIPNames) }
+
+func staticIPNames(ctx context.Context, client *simulator.Client) ([]string, error) {
+	all, err := client.StaticIPs(ctx)
+	var names []string
+	for _, ip := range all {
+		names = append(names, cobra.CompletionWithDesc(ip.Name, ip.ID+" "+ip.Address))
+	}
+	return names, err
+}
+
+// resourceNames are the names of resources of all kinds.
+func (s *session) resourceNames() cobra.CompletionFunc {
 	return s.suggest(func(ctx context.Context, client *simulator.Client) ([]string, error) {
-		all, err := client.Instances(ctx)
-		var names []string
-		for _, i := range all {
-			names = append(names, cobra.CompletionWithDesc(i.Name, i.ID+" "+string(i.State)))
+		var all []string
+		for _, names := range []func(context.Context, *simulator.Client) ([]string, error){instanceNames, loadBalancerNames, staticIPNames} {
+			some, err := names(ctx, client)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, some...)
 		}
-		return names, err
+		return all, nil
 	})
 }
 

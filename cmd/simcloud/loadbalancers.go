@@ -1,0 +1,265 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fairlead-k8s/fairlead/simulator"
+)
+
+func newLoadBalancer(s *session) *cobra.Command {
+	c := &cobra.Command{
+		Use:     "lb",
+		Aliases: []string{"load-balancer"},
+		Short:   "Load balancers: list, show, create, backends, delete",
+		Args:    cobra.NoArgs,
+		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() }, // a word that is no command is an error
+	}
+	c.AddCommand(newLoadBalancerList(s), newLoadBalancerShow(s), newLoadBalancerCreate(s), newLoadBalancerBackends(s), newLoadBalancerDelete(s))
+	return c
+}
+
+func newLoadBalancerList(s *session) *cobra.Command {
+	return s.command(&cobra.Command{
+		Use:     "list",
+		Aliases: []string{"ls"},
+		Short:   "List all load balancers",
+		Args:    cobra.NoArgs,
+	}, func(ctx context.Context, client *simulator.Client, out io.Writer, _ []string) error {
+		all, err := client.LoadBalancers(ctx)
+		if err != nil {
+			return err
+		}
+		return s.printLoadBalancers(out, all)
+	})
+}
+
+func newLoadBalancerShow(s *session) *cobra.Command {
+	return s.command(&cobra.Command{
+		Use:   "show ID|NAME",
+		Short: "Show one load balancer, how its backends are and what it carries",
+		Long: `Show one load balancer, how its backends are and what it carries.
+
+Where the cloud may not listen at a low port, a listener is "at" another one.`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: first(s.loadBalancerNames()),
+	}, func(ctx context.Context, client *simulator.Client, out io.Writer, args []string) error {
+		l, err := findLoadBalancer(ctx, client, args[0])
+		if err != nil {
+			return err
+		}
+		return s.printLoadBalancer(out, l)
+	})
+}
+
+func newLoadBalancerCreate(s *session) *cobra.Command {
+	var o loadBalancerOptions
+	c := s.command(&cobra.Command{
+		Use:   "create NAME",
+		Short: "Create a load balancer",
+		Example: `  simcloud lb create web --listen 80:30080 --backend node-1 --backend node-2
+  simcloud lb create dns --listen UDP:53:30053 --listen 53:30053 --drain 30s --source-range 127.0.0.0/8
+  simcloud lb create local --listen 80:30080 --check 31999/healthz --affinity 3h --static-ip my-address`,
+		Args: cobra.ExactArgs(1),
+	}, func(ctx context.Context, client *simulator.Client, out io.Writer, args []string) error {
+		wanted, err := o.wanted(ctx, client, args[0])
+		if err != nil {
+			return err
+		}
+		created, err := client.CreateLoadBalancer(ctx, wanted)
+		if err != nil {
+			return err
+		}
+		return s.printBalanced(out, created, "created, and is")
+	})
+	f := c.Flags()
+	f.StringArrayVar(&o.listeners, "listen", nil, "listener as [TCP:|UDP:]PORT:BACKEND-PORT; can be repeated")
+	f.StringArrayVar(&o.backends, "backend", nil, "ID or name of an instance; can be repeated")
+	f.StringArrayVar(&o.ranges, "source-range", nil, "whose traffic is let in, such as 192.0.2.0/24; can be repeated; default is everyone")
+	f.StringArrayVar(&o.tags, "tag", nil, "tag as KEY=VALUE; can be repeated")
+	f.StringVar(&o.check, "check", "", "what says how a backend is, as PORT[/PATH]; default is a connection to each backend port")
+	f.StringVar(&o.staticIP, "static-ip", "", "ID or name of a static IP")
+	f.DurationVar(&o.affinity, "affinity", 0, "how long a client stays with its backend; 0 means not at all")
+	f.DurationVar(&o.drain, "drain", -1, "how long connections to a removed backend live on; 0 cuts them; negative is the cloud's own")
+	for _, flag := range []string{"listen", "source-range", "tag", "check"} {
+		complete(c, flag, cobra.NoFileCompletions)
+	}
+	complete(c, "backend", s.instanceNames())
+	complete(c, "static-ip", s.staticIPNames())
+	return c
+}
+
+// loadBalancerOptions are the flags of lb create.
+type loadBalancerOptions struct {
+	listeners, backends, ranges, tags []string
+	check, staticIP                   string
+	affinity, drain                   time.Duration
+}
+
+func (o loadBalancerOptions) wanted(ctx context.Context, client *simulator.Client, name string) (l simulator.LoadBalancer, err error) {
+	l = simulator.LoadBalancer{Name: name, SourceRanges: o.ranges, Affinity: simulator.Duration(o.affinity)}
+	if o.drain >= 0 {
+		l.Drain = (*simulator.Duration)(&o.drain)
+	}
+	if l.Listeners, err = parseListeners(o.listeners); err != nil {
+		return l, err
+	}
+	if l.HealthCheck, err = parseCheck(o.check); err != nil {
+		return l, err
+	}
+	if l.Tags, err = parseTags(o.tags); err != nil {
+		return l, err
+	}
+	if l.Backends, err = instanceIDs(ctx, client, o.backends); err != nil || o.staticIP == "" {
+		return l, err
+	}
+	static, err := findStaticIP(ctx, client, o.staticIP)
+	l.StaticIP = static.ID
+	return l, err
+}
+
+func newLoadBalancerBackends(s *session) *cobra.Command {
+	c := s.command(&cobra.Command{
+		Use:   "backends ID|NAME [INSTANCE...]",
+		Short: "Replace the backends of a load balancer",
+		Long:  "Replace all backends of a load balancer, given by ID or name. Without any it has none.",
+		Example: `  simcloud lb backends web node-1 node-3
+  simcloud lb backends web`,
+		Args: cobra.MinimumNArgs(1),
+	}, func(ctx context.Context, client *simulator.Client, out io.Writer, args []string) error {
+		l, err := findLoadBalancer(ctx, client, args[0])
+		if err != nil {
+			return err
+		}
+		ids, err := instanceIDs(ctx, client, args[1:])
+		if err != nil {
+			return err
+		}
+		changed, err := client.UpdateLoadBalancer(ctx, l.ID, simulator.LoadBalancerPatch{Backends: ids})
+		if err != nil {
+			return err
+		}
+		return s.printBalanced(out, changed, "is now")
+	})
+	names, instances := s.loadBalancerNames(), s.instanceNames()
+	c.ValidArgsFunction = func(c *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+		if len(args) == 0 {
+			return names(c, args, word)
+		}
+		return instances(c, args, word)
+	}
+	return c
+}
+
+func newLoadBalancerDelete(s *session) *cobra.Command {
+	return s.command(&cobra.Command{
+		Use:               "delete ID|NAME",
+		Aliases:           []string{"rm"},
+		Short:             "Delete a load balancer and cut its connections",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: first(s.loadBalancerNames()),
+	}, func(ctx context.Context, client *simulator.Client, out io.Writer, args []string) error {
+		l, err := findLoadBalancer(ctx, client, args[0])
+		if err != nil {
+			return err
+		}
+		if err := client.DeleteLoadBalancer(ctx, l.ID); err != nil {
+			return err
+		}
+		if s.output == jsonOutput {
+			return printJSON(out, l)
+		}
+		return s.say(out, "Load balancer %s (%s) is deleted.", l.ID, l.Name)
+	})
+}
+
+// findLoadBalancer returns the load balancer with the ID, else that of the name.
+func findLoadBalancer(ctx context.Context, client *simulator.Client, word string) (simulator.LoadBalancer, error) {
+	var none simulator.LoadBalancer
+	if word == "" || strings.Contains(word, ",") {
+		return none, fmt.Errorf("%q is no ID and no name of a load balancer", word)
+	}
+	for _, query := range []simulator.LoadBalancerQuery{{IDs: []string{word}}, {Names: []string{word}}} {
+		found, err := client.FindLoadBalancers(ctx, query)
+		if err != nil {
+			return none, err
+		}
+		if len(found) > 0 {
+			return found[0], nil
+		}
+	}
+	return none, fmt.Errorf("no load balancer has the ID or the name %q; `simcloud lb list` shows all", word)
+}
+
+// instanceIDs finds instances by ID or name. It never returns nil.
+func instanceIDs(ctx context.Context, client *simulator.Client, words []string) ([]string, error) {
+	ids := []string{}
+	for _, word := range words {
+		i, err := find(ctx, client, word)
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, i.ID)
+	}
+	return ids, nil
+}
+
+func parseListeners(words []string) ([]simulator.Listener, error) {
+	var all []simulator.Listener
+	for _, word := range words {
+		parts := strings.Split(word, ":")
+		if len(parts) == 2 {
+			parts = append([]string{string(simulator.TCP)}, parts...)
+		}
+		if len(parts) != 3 {
+			return nil, badListener(word)
+		}
+		port, err := strconv.Atoi(parts[1])
+		if err != nil {
+			return nil, badListener(word)
+		}
+		backendPort, err := strconv.Atoi(parts[2])
+		if err != nil {
+			return nil, badListener(word)
+		}
+		all = append(all, simulator.Listener{Protocol: simulator.Protocol(strings.ToUpper(parts[0])), Port: port, BackendPort: backendPort})
+	}
+	return all, nil
+}
+
+func badListener(word string) error {
+	return fmt.Errorf("listener %q: want [TCP:|UDP:]PORT:BACKEND-PORT, such as 80:30080", word)
+}
+
+func parseCheck(word string) (simulator.HealthCheck, error) {
+	if word == "" {
+		return simulator.HealthCheck{}, nil
+	}
+	digits, path, found := strings.Cut(word, "/")
+	port, err := strconv.Atoi(digits)
+	if err != nil {
+		return simulator.HealthCheck{}, fmt.Errorf("check %q: want PORT or PORT/PATH, such as 31999/healthz", word)
+	}
+	if found {
+		path = "/" + path
+	}
+	return simulator.HealthCheck{Port: port, Path: path}, nil
+}
+
+func parseTags(words []string) (map[string]string, error) {
+	tags := map[string]string{}
+	for _, word := range words {
+		key, value, ok := strings.Cut(word, "=")
+		if !ok {
+			return nil, fmt.Errorf("tag %q: want KEY=VALUE, such as owner=me", word)
+		}
+		tags[key] = value
+	}
+	return tags, nil
+}
