@@ -150,7 +150,7 @@ func (f *front) try(ctx context.Context, m *member, hold func(*member, net.Conn)
 	}
 	l := hold(m, conn)
 	if !m.admit(l) {
-		l.cut()
+		reset(conn) // and not the client's, which another member may take
 		return nil
 	}
 	return l

@@ -41,7 +41,14 @@ func (m *member) turn(life context.Context) {
 	m.stay, m.giveUp = context.WithCancel(life)
 }
 
-// admit takes a connection, unless the member has ended.
+// refuse lets no more connections be admitted.
+func (m *member) refuse() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.over = true
+}
+
+// admit takes a connection, unless the member refuses.
 func (m *member) admit(l link) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

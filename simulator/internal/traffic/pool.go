@@ -92,6 +92,9 @@ func (p *pool) choose(favourite string, tried []*member) *member {
 // on for the time of the drain; when set returns, it gets no new ones.
 func (p *pool) set(ranges []netip.Prefix, wanted []membership, drain time.Duration) {
 	for m, stay := range p.replace(ranges, wanted) {
+		if drain == 0 {
+			m.refuse() // what is being opened goes elsewhere, instead of being cut
+		}
 		m.dials.Wait() // they were given up, so it is short
 		if drain == 0 || !m.busy() {
 			p.over(stay, m)

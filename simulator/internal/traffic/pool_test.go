@@ -12,8 +12,15 @@ type cutLink struct{ wasCut bool }
 func (l *cutLink) cut() { l.wasCut = true }
 
 // A connection that is being opened when its backend is removed is given up, or
-// held before set returns.
+// held before set returns; without a drain it is not even held.
 func TestSetWaitsForConnectionsThatAreBeingOpened(t *testing.T) {
+	for _, drain := range []time.Duration{0, time.Hour} {
+		t.Run(drain.String(), func(t *testing.T) { removeWhileOpening(t, drain) })
+	}
+}
+
+func removeWhileOpening(t *testing.T, drain time.Duration) {
+	t.Helper()
 	p := newPool(newPlane(t, Config{}), newStickiness(newPlane(t, Config{}).clock))
 	client := netip.MustParseAddr("192.0.2.1")
 	p.set(nil, []membership{{place: place{backend: "a"}, tally: &tally{}}}, 0)
@@ -23,7 +30,7 @@ func TestSetWaitsForConnectionsThatAreBeingOpened(t *testing.T) {
 	}
 	removed := make(chan struct{})
 	go func() {
-		p.set(nil, nil, 0)
+		p.set(nil, nil, drain)
 		close(removed)
 	}()
 	<-stay.Done() // whoever dials is told to stop
@@ -35,15 +42,13 @@ func TestSetWaitsForConnectionsThatAreBeingOpened(t *testing.T) {
 		t.Error("set returned although a connection was still being opened")
 	case <-time.After(10 * time.Millisecond):
 	}
-	var held cutLink
-	if !m.admit(&held) {
-		t.Error("a connection that was opened in time was not admitted")
-	}
+	var link cutLink
+	diff(t, "opened in time, it is held", drain > 0, m.admit(&link))
 	m.dials.Done()
 	<-removed
-	if !held.wasCut {
-		t.Error("without a drain it must be cut")
-	}
+	diff(t, "cut", false, link.wasCut)
+	p.end()
+	diff(t, "cut in the end, if it was held", drain > 0, link.wasCut)
 	if m.admit(&cutLink{}) {
 		t.Error("a member that has ended has admitted a connection")
 	}
