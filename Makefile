@@ -39,7 +39,7 @@ unit: | need-go ## Unit tests of all modules, with the race detector where there
 e2e: build ## The daemon against a real control plane, real kubelets and a simulated cloud with faults.
 	FAIRLEAD_BIN=$(BIN) $(GO) test -count=1 -shuffle=on -timeout=30m ./test/e2e/...
 
-bench: build bin/scale/bench bin/scale/fairlead bin/scale/upstream ## What everything costs, beside the community's skeleton: a table, after a quarter of an hour. ARGS="-scenario init,idle" for a part, ARGS=-h for more.
+bench: build bin/scale/bench bin/scale/fairlead bin/scale/upstream ## What everything costs, beside the community's skeleton: a table, after about a quarter of an hour. ARGS="-scenario init,idle" for a part, ARGS=-h for more.
 	@$(BIN)/scale/bench -bin $(BIN) $(ARGS)
 
 check: lint ## Before each commit: lint and the fast tests.
