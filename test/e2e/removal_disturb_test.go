@@ -7,9 +7,11 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fairlead-k8s/fairlead/simulator"
@@ -23,25 +25,28 @@ func deletes(r proxy.Request) bool {
 
 // again registers a Node of the same name after the first has been deleted by
 // hand.
-func (p *pool) again(t *testing.T, m *member, i simulator.Instance) *member {
+func (p *pool) again(t *testing.T, m *member, i simulator.Instance, ready corev1.ConditionStatus) *member {
 	t.Helper()
 	p.byHand(t, m)
 	node := initialisedNode(i)
 	node.Name = m.Name
+	node.Status.Conditions[0].Status = ready
 	return p.join(t, node, i)
 }
 
 // recreatedMeanwhile: what was said of the first Node is no evidence against
-// the second one of that name, also where both have the same provider ID.
+// the second one of that name, also where both have the same provider ID, the
+// second is silent from its birth, and the daemon sees both events at once.
 func (b *bed) recreatedMeanwhile(t *testing.T) {
 	p := b.pool(t, 6)
 	first := p.members[2]
-	p.runs(t, setup{flags: quickly()})
+	d := p.runs(t, setup{flags: quickly()})
 	p.terminate(t, first)
 	p.silence(t, first)
 	p.awaitAsked(t, absences-1, first)
-	second := p.again(t, first, first.instance)
-	p.silence(t, second)
+	d.signal(syscall.SIGSTOP)
+	second := p.again(t, first, first.instance, corev1.ConditionUnknown)
+	d.signal(syscall.SIGCONT)
 	p.awaitGone(t, goneWithin, second) // With evidence of its own, as for each deletion.
 	for _, r := range p.deletions(t) {
 		if uid, _ := preconditions(r); uid == first.UID {
@@ -59,7 +64,7 @@ func (b *bed) changedOnTheWay(t *testing.T) {
 		change func(*pool, *testing.T, *member) *member
 	}{
 		{"Recreated", func(p *pool, t *testing.T, m *member) *member {
-			return p.again(t, m, p.instance(t, simulator.Instance{Name: m.Name}))
+			return p.again(t, m, p.instance(t, simulator.Instance{Name: m.Name}), corev1.ConditionTrue)
 		}},
 		{"ReadyAgain", func(p *pool, t *testing.T, m *member) *member {
 			p.wake(t, m)
