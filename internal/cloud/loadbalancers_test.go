@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -136,9 +137,9 @@ func TestKindOfALoadBalancersError(t *testing.T) {
 
 func TestChangeThatDoesNotReturnKeepsItsService(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		calls := 0
+		var calls atomic.Int32
 		l := balancers(t, balancer(func(context.Context, string, *corev1.Service, []*corev1.Node) (*corev1.LoadBalancerStatus, error) {
-			calls++
+			calls.Add(1)
 			time.Sleep(time.Hour) // It does not look at its context.
 			return nil, nil
 		}), Config{ChangeTimeout: time.Minute})
@@ -152,13 +153,13 @@ func TestChangeThatDoesNotReturnKeepsItsService(t *testing.T) {
 		if err := l.Delete(t.Context(), service("s")); KindOf(err) != Slow {
 			t.Errorf("error %v, want the other change to be refused", err)
 		}
-		if calls != 1 {
-			t.Errorf("%d calls about one Service overlap", calls)
+		if calls.Load() != 1 {
+			t.Errorf("%d calls about one Service overlap", calls.Load())
 		}
 		time.Sleep(time.Hour)
 		synctest.Wait()
-		if err := l.Delete(t.Context(), service("s")); KindOf(err) != TimedOut || calls != 2 {
-			t.Errorf("error %v after %d calls, want a second call once the first has returned", err, calls)
+		if err := l.Delete(t.Context(), service("s")); KindOf(err) != TimedOut || calls.Load() != 2 {
+			t.Errorf("error %v after %d calls, want a second call once the first has returned", err, calls.Load())
 		}
 		time.Sleep(time.Hour)
 	})
