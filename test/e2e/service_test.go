@@ -120,7 +120,7 @@ func TestServiceGetsALoadBalancer(t *testing.T) {
 	d := b.daemon(t, setup{})
 	b.awaitNode(t, first.Name, soon, initialized)
 	await(t, soon, func(context.Context) error {
-		if slices.Contains(b.metrics(t, d), "fairlead_load_balancer_backends 1") {
+		if slices.Contains(b.metrics(t, d), "fairlead_load_balancer_backends 1") { //nolint:contextcheck // it takes the one of the test
 			return nil
 		}
 		return errors.New("the node is not among the backends yet")
