@@ -32,6 +32,8 @@ type silences struct {
 	*pool
 
 	daemon *daemon
+	// mute has never reported.
+	mute *member
 }
 
 // TestSilentNodes has all that goes on at one Node, while the cloud tells the
@@ -42,6 +44,10 @@ func TestSilentNodes(t *testing.T) {
 	for _, m := range s.members {
 		m.rules.absentFor = sideAbsentFor
 	}
+	i := s.instance(t, simulator.Instance{Name: s.name("mute")})
+	node := initialisedNode(i)
+	node.Status.Conditions = nil
+	s.mute = s.join(t, node, i)
 	s.daemon = s.runs(t, setup{program: testCCM, provider: "modern", flags: []string{
 		"--node-monitor-period=1s", "--node-monitor-longest-period=" + sideLongestPeriod.String(),
 		"--node-deletion-absent-for=" + sideAbsentFor.String(), "--node-deletion-silent-after=" + sideSilentAfter.String(),
@@ -49,7 +55,7 @@ func TestSilentNodes(t *testing.T) {
 		"--node-deletion-crowd-nodes=20", // Each of them stands for one that is alone.
 	}})
 	await(t, time.Minute, func(context.Context) error {
-		if age := time.Since(s.members[29].CreationTimestamp.Time); age < sideYoungAge {
+		if age := time.Since(s.mute.CreationTimestamp.Time); age < sideYoungAge {
 			return fmt.Errorf("the Nodes are %v old, and young for %v", age, sideYoungAge)
 		}
 		return nil

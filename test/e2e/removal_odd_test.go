@@ -171,12 +171,7 @@ func (s silences) gone() []silentCase {
 			node.Spec.ProviderID = providerID(i)
 			return s.join(t, node, i)
 		}},
-		{"GoneAndNeverReported", func(t *testing.T) *member {
-			i := s.instance(t, simulator.Instance{Name: s.name("mute")})
-			node := initialisedNode(i)
-			node.Status.Conditions = nil
-			return s.join(t, node, i)
-		}},
+		{"GoneAndNeverReported", func(*testing.T) *member { return s.mute }},
 	} {
 		var m *member
 		cases = append(cases, silentCase{
