@@ -192,7 +192,7 @@ func TestLoadBalancerCarriesTraffic(t *testing.T) {
 	mustDo(c.TerminateInstance(t.Context(), two.ID))
 	awaitHealth(t, c, "i-00000002 unhealthy the instance does not exist")
 
-	mustDo(c.DeleteLoadBalancer(t.Context(), created.ID))
+	mustDo(c.Operator().DeleteLoadBalancer(t.Context(), created.ID)) // it is carried at once as well
 	if _, err := curl(t, address); !errors.Is(err, syscall.ECONNREFUSED) {
 		t.Errorf("deleted: got %v, want to be refused", err)
 	}
@@ -202,8 +202,12 @@ func TestTrafficGoesOnAfterARestart(t *testing.T) {
 	config := Config{StateFile: filepath.Join(t.TempDir(), "cloud.json")}
 	first := startCarrying(t, config)
 	one := node(t, first, "one", webNodePort)
-	_, err := first.CreateLoadBalancer(t.Context(), LoadBalancer{
-		Name: "web", Listeners: []Listener{{TCP, webPort, webNodePort}}, Backends: []string{one.ID},
+	// Far from where other clouds on this machine give their first addresses.
+	far := fmt.Sprintf("127.%d.%d.1", 100+rand.IntN(27), rand.IntN(256))
+	static, err := first.CreateStaticIP(t.Context(), StaticIP{Name: "far", Address: far})
+	diff(t, "error", nil, err)
+	_, err = first.CreateLoadBalancer(t.Context(), LoadBalancer{
+		Name: "web", StaticIP: static.ID, Listeners: []Listener{{TCP, webPort, webNodePort}}, Backends: []string{one.ID},
 	})
 	diff(t, "error", nil, err)
 	address := awaitHealth(t, first, "i-00000001 healthy").Listeners[0].Address
@@ -216,6 +220,22 @@ func TestTrafficGoesOnAfterARestart(t *testing.T) {
 	answer, err := curl(t, address)
 	diff(t, "error", nil, err)
 	diff(t, "answer", "one", answer)
+	if second.cloud.claims[netip.MustParsePrefix(far+"/24").Masked()].socket == nil {
+		t.Error("the net of an address that was kept is not claimed")
+	}
+}
+
+func TestPendingLoadBalancerDoesNotListen(t *testing.T) {
+	c := startCarrying(t, Config{Provisioning: time.Hour})
+	static, err := c.CreateStaticIP(t.Context(), StaticIP{Name: "known"})
+	diff(t, "error", nil, err)
+	_, err = c.CreateLoadBalancer(t.Context(), LoadBalancer{
+		Name: "web", StaticIP: static.ID, Listeners: []Listener{{TCP, webPort, webNodePort}},
+	})
+	diff(t, "error", nil, err)
+	if _, err := curl(t, fmt.Sprintf("%s:%d", static.Address, webPort)); !errors.Is(err, syscall.ECONNREFUSED) {
+		t.Errorf("got %v, want to be refused", err)
+	}
 }
 
 // Two clouds on one machine do not listen at each other's addresses.
@@ -233,9 +253,12 @@ func TestCloudsOfOneMachineKeepApart(t *testing.T) {
 		t.Errorf("%s and %s are in one net", one.Address, two.Address)
 	}
 	diff(t, "a cloud stays in its net", network(one), network(mustBalance(t, first.Client, webBalancer("another"))))
+	claim := first.cloud.claims[netip.MustParsePrefix(network(one))]
 	first.stop()
-	third := startCarrying(t, Config{})
-	diff(t, "what a cloud leaves can be had", network(one), network(mustBalance(t, third.Client, webBalancer("web"))))
+	if err := claim.socket.Close(); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("its claim outlives it: %v", err)
+	}
+	diff(t, "claims", 0, len(first.cloud.claims))
 }
 
 func TestPortThatSomebodyHasIsTriedAgain(t *testing.T) {

@@ -19,9 +19,13 @@ func (s series) id(number int) string { return fmt.Sprintf("%s%08d", s, number) 
 
 // number is the one in an ID; false if it is no ID of this series.
 func (s series) number(id string) (int, bool) {
+	const width = 8 // at least
 	digits, ok := strings.CutPrefix(id, string(s))
+	if !ok || len(digits) < width || len(digits) > width && digits[0] == '0' || strings.Trim(digits, "0123456789") != "" {
+		return 0, false
+	}
 	number, err := strconv.Atoi(digits)
-	return number, ok && err == nil && s.id(number) == id
+	return number, err == nil
 }
 
 // words are what an ID names, and where the last number is kept.
