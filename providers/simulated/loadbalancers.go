@@ -19,7 +19,9 @@ import (
 
 // loadBalancers gives each Service a load balancer of its own. It keeps nothing
 // in memory: what exists is asked of the cloud, by the tags that say whose it
-// is. A crash after any call is therefore healed by the next one.
+// is. A crash after any call is therefore healed by the next one. It believes
+// what the cloud's list says: one that lags behind costs no second load balancer,
+// since names are unique, but can hide a new one from the deletion of its Service.
 type loadBalancers struct{ cloud *Cloud }
 
 var (
