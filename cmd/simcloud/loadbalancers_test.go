@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"regexp"
 	"strings"
@@ -185,8 +186,9 @@ func serving(t *testing.T, flags ...string) string {
 
 func TestTrafficIsShown(t *testing.T) {
 	url := serving(t, "--check-interval", "5ms", "--drain", "1h")
+	node := fmt.Sprintf("127.61.%d.%d", 1+rand.IntN(250), 1+rand.IntN(250)) // others may test as well
 	var config net.ListenConfig
-	listener, err := config.Listen(t.Context(), "tcp4", "127.61.7.3:30080")
+	listener, err := config.Listen(t.Context(), "tcp4", node+":30080")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,7 +197,7 @@ func TestTrafficIsShown(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	run(t, "create", "node-1", "--address", "InternalIP=127.61.7.3")
+	run(t, "create", "node-1", "--address", "InternalIP="+node)
 	run(t, "create", "node-2", "--address", "Hostname=none")
 	run(t, "lb", "create", "web", "--listen", "8080:30080", "--backend", "node-1", "--backend", "node-2")
 	address := ""
