@@ -63,9 +63,9 @@ type witnesses struct {
 }
 
 // witnesses looks for them among the Nodes whose answers come the same way:
-// another instance, the same provider-ID scheme, the same region (else zone).
-// Those whose kubelets report come first: only of them we know that an
-// "absent" is wrong.
+// another instance, the same provider-ID scheme, the same region (else zone),
+// and a kubelet that reports: only of those we know that an "absent" is wrong,
+// and where nobody reports at all, it is we who are cut off.
 func (c candidate) witnesses() witnesses {
 	var w witnesses
 	since := c.surveyBegan()
@@ -79,14 +79,12 @@ func (c candidate) witnesses() witnesses {
 			continue
 		}
 		w.others++
-		if m.sighting.said == present && m.sighting.asked.After(w.newest) {
-			w.newest = m.sighting.asked
+		if !c.speaks(m) {
+			continue
 		}
-		if c.speaks(m) {
-			w.countSpeaking(m, since)
-		}
+		w.countSpeaking(m, since)
 		if m.sighting.tried.Before(c.memory.evidence.answered) {
-			w.next = c.better(m, w.next)
+			w.next = better(m, w.next)
 		}
 	}
 	if w.liar == nil && w.strangers > max(1, w.speaking*c.limits.Crowd.Percent/100) {
@@ -135,6 +133,9 @@ func (w *witnesses) countSpeaking(m *member, since time.Time) {
 		if m.sighting.asked.After(since) {
 			w.seen++
 		}
+		if m.sighting.asked.After(w.newest) {
+			w.newest = m.sighting.asked
+		}
 	}
 }
 
@@ -178,18 +179,15 @@ func (c candidate) mayBeNamedOtherwise(m *member) bool {
 	return c.isNameless() && m.node.Spec.ProviderID != ""
 }
 
-// better is who is to be asked first: who reports, then who was not asked for
-// the longest time, then in an order that has nothing to do with names.
-func (c candidate) better(m, than *member) *member {
+// better is who is to be asked first: who was not asked for the longest time,
+// then in an order that has nothing to do with names.
+func better(m, than *member) *member {
 	if than == nil {
 		return m
 	}
 	first := lot(m.node) < lot(than.node)
 	if a, b := m.sighting.tried, than.sighting.tried; !a.Equal(b) {
 		first = a.Before(b)
-	}
-	if a, b := c.speaks(m), c.speaks(than); a != b {
-		first = a
 	}
 	if first {
 		return m

@@ -97,11 +97,8 @@ func TestWitness(t *testing.T) {
 		{name: "WitnessesBeforeTheAbsenceDoNotCount", roster: rosterOf(witness("w1", present, 0), witness("w2", present, time.Minute)), want: asksAbout("w2")},
 		{name: "WhoNobodyHasAskedIsAsked", roster: rosterOf(witness("w1", present, 0), unasked("w2"), witness("w3", present, 0, func(n *corev1.Node) { n.Name = "w1b" }, located(corev1.LabelTopologyRegion, "r2"))), want: asksAbout("w2")},
 		{name: "OneWitnessWhereThereIsNoOther", roster: rosterOf(witness("w1", present, 0)), want: removal{Do: remove, Why: vanish + ", and confirms 1 other Nodes"}},
-		{
-			name: "SilentNodeMayWitness", roster: rosterOf(witness("w1", present, 0, ready(corev1.ConditionUnknown, 0))),
-			want: removal{Do: remove, Why: vanish + ", and confirms 1 other Nodes"},
-		},
-		{name: "WhoReportsIsAskedFirst", roster: rosterOf(unasked("a", ready(corev1.ConditionUnknown, 0)), unasked("w1")), want: asksAbout("w1")},
+		{name: "SilentNodeIsNoWitness", roster: rosterOf(witness("w1", present, 0, ready(corev1.ConditionUnknown, 0))), want: holds("NoWitness")},
+		{name: "WhoIsSilentIsNotAsked", roster: rosterOf(unasked("a", ready(corev1.ConditionUnknown, 0)), unasked("w1")), want: asksAbout("w1")},
 		{name: "NodeItselfIsNoWitness", roster: rosterOf(witness("n1", present, 0)), want: holds("NoWitness")},
 		{name: "NodeOfTheSameInstanceIsNoWitness", roster: rosterOf(witness("w1", present, 0, providerID("p://n1"))), want: holds("NoWitness")},
 		{name: "NodeOfAnotherProviderIsNoWitness", roster: rosterOf(witness("w1", present, 0, providerID("q://w1"))), want: holds("NoWitness")},
