@@ -7,9 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -145,6 +147,25 @@ func answeredError(resp *http.Response, body []byte) error {
 		e.RetryAfter = time.Duration(seconds) * time.Second
 	}
 	return e
+}
+
+// selection asks for the resources with one of the IDs or one of the names, as
+// far as they have all the tags. It is nil if that would be all there are.
+func selection(ids, names []string, tags map[string]string) url.Values {
+	if len(ids)+len(names)+len(tags) == 0 {
+		return nil
+	}
+	query := url.Values{}
+	if len(ids) > 0 {
+		query.Set("ids", strings.Join(ids, ","))
+	}
+	if len(names) > 0 {
+		query.Set("names", strings.Join(names, ","))
+	}
+	for _, key := range slices.Sorted(maps.Keys(tags)) {
+		query.Add("tag", key+"="+tags[key])
+	}
+	return query
 }
 
 // listAll asks for pages until there is no further one. open takes a page apart.

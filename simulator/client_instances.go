@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"net/url"
-	"strings"
 )
 
 // InstanceQuery selects instances: those with one of the IDs or one of the
@@ -22,15 +21,9 @@ func (c *Client) Instances(ctx context.Context) ([]Instance, error) {
 // FindInstances lists the instances that the query selects. What does not
 // exist is missing in the answer; two instances of one name are both in it.
 func (c *Client) FindInstances(ctx context.Context, q InstanceQuery) ([]Instance, error) {
-	if len(q.IDs)+len(q.Names) == 0 {
-		return nil, nil // without parameters the cloud would list all
-	}
-	query := url.Values{}
-	if len(q.IDs) > 0 {
-		query.Set("ids", strings.Join(q.IDs, ","))
-	}
-	if len(q.Names) > 0 {
-		query.Set("names", strings.Join(q.Names, ","))
+	query := selection(q.IDs, q.Names, nil)
+	if query == nil {
+		return nil, nil
 	}
 	return c.listInstances(ctx, query)
 }

@@ -2,11 +2,8 @@ package simulator
 
 import (
 	"context"
-	"maps"
 	"net/http"
 	"net/url"
-	"slices"
-	"strings"
 )
 
 // LoadBalancerQuery selects load balancers: those with one of the IDs or one
@@ -26,18 +23,9 @@ func (c *Client) LoadBalancers(ctx context.Context) ([]LoadBalancer, error) {
 // FindLoadBalancers lists the load balancers that the query selects; without
 // anything in it, none.
 func (c *Client) FindLoadBalancers(ctx context.Context, q LoadBalancerQuery) ([]LoadBalancer, error) {
-	if len(q.IDs)+len(q.Names)+len(q.Tags) == 0 {
-		return nil, nil // without parameters the cloud would list all
-	}
-	query := url.Values{}
-	if len(q.IDs) > 0 {
-		query.Set("ids", strings.Join(q.IDs, ","))
-	}
-	if len(q.Names) > 0 {
-		query.Set("names", strings.Join(q.Names, ","))
-	}
-	for _, key := range slices.Sorted(maps.Keys(q.Tags)) {
-		query.Add("tag", key+"="+q.Tags[key])
+	query := selection(q.IDs, q.Names, q.Tags)
+	if query == nil {
+		return nil, nil
 	}
 	return c.listLoadBalancers(ctx, query)
 }

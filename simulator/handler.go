@@ -39,6 +39,31 @@ func onOne[T any](do func(context.Context, string, view) (T, error)) reader {
 	}
 }
 
+// creating reads a request to create a resource, which has a name.
+func creating[T, A any](name func(T) string, do func(context.Context, T) (A, error)) reader {
+	return func(_ *http.Request, body []byte) (operation, error) {
+		wanted, err := decodeRequest[T](body)
+		run := func(ctx context.Context, _ view) (reply, error) {
+			created, err := do(ctx, wanted)
+			return reply{http.StatusCreated, created}, err
+		}
+		return operation{about: subject{names: []string{name(wanted)}}, run: run}, err
+	}
+}
+
+// patching reads a request to change one resource.
+func patching[P, A any](do func(context.Context, string, P, view) (A, error)) reader {
+	return func(r *http.Request, body []byte) (operation, error) {
+		id := r.PathValue("id")
+		patch, err := decodeRequest[P](body)
+		run := func(ctx context.Context, v view) (reply, error) {
+			patched, err := do(ctx, id, patch, v)
+			return reply{http.StatusOK, patched}, err
+		}
+		return operation{about: subject{ids: []string{id}}, run: run}, err
+	}
+}
+
 // withoutBody answers only that it was done.
 func withoutBody(read reader) reader {
 	return func(r *http.Request, body []byte) (operation, error) {

@@ -1,51 +1,25 @@
 package simulator
 
-import (
-	"context"
-	"net/http"
-)
+import "net/http"
 
 func (c *Cloud) instanceEndpoints() []endpoint {
 	one := "/instances/{id}"
+	name := func(i Instance) string { return i.Name }
 	return []endpoint{
-		{http.MethodGet, "/instances", ListInstances, c.readList},
-		{http.MethodPost, "/instances", CreateInstance, c.readCreate},
+		{http.MethodGet, "/instances", ListInstances, listing(c, c.instances, showInstances)},
+		{http.MethodPost, "/instances", CreateInstance, creating(name, c.createInstance)},
 		{http.MethodGet, one, GetInstance, onOne(c.instance)},
-		{http.MethodPatch, one, UpdateInstance, c.readUpdate},
+		{http.MethodPatch, one, UpdateInstance, patching(c.updateInstance)},
 		{http.MethodPost, one + "/start", StartInstance, onOne(c.startInstance)},
 		{http.MethodPost, one + "/stop", StopInstance, onOne(c.stopInstance)},
 		{http.MethodDelete, one, TerminateInstance, withoutBody(onOne(c.terminateInstance))},
 	}
 }
 
-func (c *Cloud) readCreate(_ *http.Request, body []byte) (operation, error) {
-	wanted, err := decodeRequest[Instance](body)
-	run := func(ctx context.Context, _ view) (reply, error) {
-		created, err := c.createInstance(ctx, wanted)
-		return reply{http.StatusCreated, created}, err
+func showInstances(rows []*machine, next string) any {
+	list := InstanceList{Items: []Instance{}, Continue: next}
+	for _, m := range rows {
+		list.Items = append(list.Items, m.Instance)
 	}
-	return operation{about: subject{names: []string{wanted.Name}}, run: run}, err
-}
-
-func (c *Cloud) readUpdate(r *http.Request, body []byte) (operation, error) {
-	id := r.PathValue("id")
-	patch, err := decodeRequest[InstancePatch](body)
-	run := func(ctx context.Context, v view) (reply, error) {
-		updated, err := c.updateInstance(ctx, id, patch, v)
-		return reply{http.StatusOK, updated}, err
-	}
-	return operation{about: subject{ids: []string{id}}, run: run}, err
-}
-
-func (c *Cloud) readList(r *http.Request, _ []byte) (operation, error) {
-	query, err := c.readListQuery(r.URL.RawQuery)
-	run := func(ctx context.Context, v view) (reply, error) {
-		rows, next := page(ctx, c, c.instances, query, v)
-		list := InstanceList{Items: []Instance{}, Continue: next}
-		for _, m := range rows {
-			list.Items = append(list.Items, m.Instance)
-		}
-		return reply{http.StatusOK, list}, nil
-	}
-	return operation{about: query.about, run: run}, err
+	return list
 }

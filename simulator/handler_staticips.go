@@ -1,34 +1,18 @@
 package simulator
 
-import (
-	"context"
-	"net/http"
-)
+import "net/http"
 
 func (c *Cloud) staticIPEndpoints() []endpoint {
 	one := "/static-ips/{id}"
+	name := func(s StaticIP) string { return s.Name }
 	return []endpoint{
-		{http.MethodGet, "/static-ips", ListStaticIPs, c.readStaticIPList},
-		{http.MethodPost, "/static-ips", CreateStaticIP, c.readStaticIPCreate},
+		{http.MethodGet, "/static-ips", ListStaticIPs, listing(c, c.staticIPs, c.showStaticIPs)},
+		{http.MethodPost, "/static-ips", CreateStaticIP, creating(name, c.createStaticIP)},
 		{http.MethodGet, one, GetStaticIP, onOne(c.staticIP)},
 		{http.MethodDelete, one, ReleaseStaticIP, withoutBody(onOne(c.releaseStaticIP))},
 	}
 }
 
-func (c *Cloud) readStaticIPCreate(_ *http.Request, body []byte) (operation, error) {
-	wanted, err := decodeRequest[StaticIP](body)
-	run := func(ctx context.Context, _ view) (reply, error) {
-		created, err := c.createStaticIP(ctx, wanted)
-		return reply{http.StatusCreated, created}, err
-	}
-	return operation{about: subject{names: []string{wanted.Name}}, run: run}, err
-}
-
-func (c *Cloud) readStaticIPList(r *http.Request, _ []byte) (operation, error) {
-	query, err := c.readListQuery(r.URL.RawQuery)
-	run := func(ctx context.Context, v view) (reply, error) {
-		rows, next := page(ctx, c, c.staticIPs, query, v)
-		return reply{http.StatusOK, StaticIPList{Items: c.shownStaticIPs(rows), Continue: next}}, nil
-	}
-	return operation{about: query.about, run: run}, err
+func (c *Cloud) showStaticIPs(rows []*reserved, next string) any {
+	return StaticIPList{Items: c.shownStaticIPs(rows), Continue: next}
 }

@@ -3,6 +3,7 @@ package simulator
 import (
 	"context"
 	"encoding/base64"
+	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -18,7 +19,7 @@ type listQuery struct {
 
 // readListQuery reads the parameters of a list, which also takes the extra
 // ones.
-func (c *Cloud) readListQuery(raw string, extra ...string) (listQuery, error) {
+func (c *Cloud) readListQuery(raw string, extra []string) (listQuery, error) {
 	q := listQuery{limit: c.pageSize}
 	values, err := url.ParseQuery(raw)
 	if err != nil {
@@ -77,6 +78,17 @@ func (q *listQuery) setTags(values []string) error {
 		q.about.tags[key] = value
 	}
 	return nil
+}
+
+// listing reads a request for a page, which also takes the extra parameters.
+func listing[T resource](c *Cloud, of *table[T], show func(rows []*T, next string) any, extra ...string) reader {
+	return func(r *http.Request, _ []byte) (operation, error) {
+		query, err := c.readListQuery(r.URL.RawQuery, extra)
+		run := func(ctx context.Context, v view) (reply, error) {
+			return reply{http.StatusOK, show(page(ctx, c, of, query, v))}, nil
+		}
+		return operation{about: query.about, run: run}, err
+	}
 }
 
 // page is one page of a table, as a caller sees it, and what asks for the next.
