@@ -29,6 +29,12 @@ const (
 	GetStaticIP     Call = "GetStaticIP"
 	CreateStaticIP  Call = "CreateStaticIP"
 	ReleaseStaticIP Call = "ReleaseStaticIP"
+
+	ListRoutes   Call = "ListRoutes"
+	GetRoute     Call = "GetRoute"
+	CreateRoute  Call = "CreateRoute"
+	DeleteRoute  Call = "DeleteRoute"
+	ChangeRoutes Call = "ChangeRoutes"
 )
 
 // CallNames are all calls.
@@ -38,6 +44,7 @@ func CallNames() []Call {
 		StartInstance, StopInstance, TerminateInstance,
 		ListLoadBalancers, GetLoadBalancer, CreateLoadBalancer, UpdateLoadBalancer, DeleteLoadBalancer,
 		ListStaticIPs, GetStaticIP, CreateStaticIP, ReleaseStaticIP,
+		ListRoutes, GetRoute, CreateRoute, DeleteRoute, ChangeRoutes,
 	}
 }
 
@@ -90,11 +97,12 @@ type CallCounter struct {
 type CallRecord struct {
 	Time time.Time `json:"time"`
 	Call Call      `json:"call"`
-	// Instance, LoadBalancer or StaticIP, as the call says, is the ID that was
-	// asked for, or the name in a creation.
+	// Instance, LoadBalancer, StaticIP or Route, as the call says, is the ID that
+	// was asked for, or the name in a creation.
 	Instance     string `json:"instance,omitempty"`
 	LoadBalancer string `json:"loadBalancer,omitempty"`
 	StaticIP     string `json:"staticIP,omitempty"`
+	Route        string `json:"route,omitempty"`
 	// Status is the HTTP status; 0 where none was sent.
 	Status   int      `json:"status"`
 	Result   string   `json:"result"`
@@ -103,4 +111,4 @@ type CallRecord struct {
 
 // Resource is the ID or name that the call was about, of whatever kind; empty
 // if it was about no single one.
-func (r CallRecord) Resource() string { return cmp.Or(r.Instance, r.LoadBalancer, r.StaticIP) }
+func (r CallRecord) Resource() string { return cmp.Or(r.Instance, r.LoadBalancer, r.StaticIP, r.Route) }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -38,6 +39,11 @@ type Config struct {
 	// MaxBackends how many backends each of them; 0 means no limit.
 	MaxLoadBalancers int
 	MaxBackends      int
+	// MaxRoutes is how many routes the table may have; 0 means no limit.
+	MaxRoutes int
+	// UniqueRoutes allows one route for each destination. Clouds differ in this;
+	// without it there may be several.
+	UniqueRoutes bool
 	// Drain is that of load balancers which leave it to the cloud.
 	Drain time.Duration
 	// Traffic makes Serve carry traffic: active load balancers listen at their
@@ -53,10 +59,11 @@ type Config struct {
 // Checks is how the health of backends is checked. What is 0 gets a default.
 type Checks = traffic.Checks
 
-// limits are what load balancers are made with.
+// limits are what load balancers and routes are made with.
 type limits struct {
-	loadBalancers, backends int
-	pending, drain          time.Duration
+	loadBalancers, backends, routes int
+	uniqueRoutes                    bool
+	pending, drain                  time.Duration
 }
 
 // Cloud is a simulated cloud. It is an http.Handler.
@@ -75,9 +82,11 @@ type Cloud struct {
 	instances        *table[machine]  // its rows are guarded by mu
 	loadBalancers    *table[balancer] // its rows are guarded by mu
 	staticIPs        *table[reserved] // its rows are guarded by mu
+	routes           *table[Route]    // its rows are guarded by mu
 	lastInstance     int              // guarded by mu
 	lastLoadBalancer int              // guarded by mu
 	lastStaticIP     int              // guarded by mu
+	lastRoute        int              // guarded by mu
 	nextMove         time.Time        // guarded by mu; when something next changes by itself
 	revision         int64            // guarded by mu; counts what has changed
 	claims           claims           // guarded by mu
@@ -104,6 +113,7 @@ func New(config Config) (*Cloud, error) {
 		pace:     pace{transition: config.Transition, terminated: config.TerminatedFor},
 		limits: limits{
 			loadBalancers: config.MaxLoadBalancers, backends: config.MaxBackends,
+			routes: config.MaxRoutes, uniqueRoutes: config.UniqueRoutes,
 			pending: config.Provisioning, drain: config.Drain,
 		},
 		file:          stateFile{path: config.StateFile},
@@ -113,6 +123,7 @@ func New(config Config) (*Cloud, error) {
 		instances:     newTable[machine](),
 		loadBalancers: newTable[balancer](),
 		staticIPs:     newTable[reserved](),
+		routes:        newTable[Route](),
 		claims:        claims{},
 	}
 	c.loadBalancers.longest = maxBalancerPast
@@ -142,7 +153,7 @@ func (config Config) check() error {
 		return errors.New("an instance cannot change in the past: durations must not be negative")
 	case config.Provisioning < 0 || config.Drain < 0:
 		return errors.New("a load balancer cannot change in the past: durations must not be negative")
-	case config.MaxLoadBalancers < 0 || config.MaxBackends < 0:
+	case config.MaxLoadBalancers < 0 || config.MaxBackends < 0 || config.MaxRoutes < 0:
 		return errors.New("a quota must not be negative; 0 means no limit")
 	}
 	return config.Checks.Check()
@@ -155,7 +166,7 @@ func (c *Cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) { c.handler.Se
 func (c *Cloud) restore(saved *savedState) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, restore := range []func(*savedState) error{c.restoreInstances, c.restoreStaticIPs, c.restoreLoadBalancers} {
+	for _, restore := range []func(*savedState) error{c.restoreInstances, c.restoreStaticIPs, c.restoreLoadBalancers, c.restoreRoutes} {
 		if err := restore(saved); err != nil {
 			return err
 		}
@@ -173,6 +184,7 @@ func (c *Cloud) settle(ctx context.Context) time.Time {
 	}
 	c.settleInstances(ctx, now)
 	c.settleLoadBalancers(ctx, now)
+	c.settleRoutes(ctx, now)
 	c.revision++
 	c.expectMoves()
 	return now
@@ -197,13 +209,24 @@ func (c *Cloud) expectMoves() {
 // commit makes a replacement durable before anybody sees it; if that cannot be
 // done, nothing has changed. c.mu is held.
 func commit[T any](c *Cloud, now time.Time, t *table[T], id string, row *T) error {
-	before := t.row(id)
-	t.replace(id, row)
+	return keep(c, t, []change[T]{t.exchange(now, id, row)})
+}
+
+// keep makes durable what was exchanged, before anybody sees it; if that cannot
+// be done, it is undone. c.mu is held.
+func keep[T any](c *Cloud, t *table[T], made []change[T]) error {
+	if len(made) == 0 {
+		return nil
+	}
 	if err := c.file.save(c.saved); err != nil {
-		t.replace(id, before)
+		for _, m := range slices.Backward(made) {
+			t.replace(m.id, m.before)
+		}
 		return err
 	}
-	t.remember(now, id, before)
+	for _, m := range made {
+		t.remember(m)
+	}
 	c.revision++
 	return nil
 }
@@ -214,5 +237,6 @@ func (c *Cloud) saved() savedState {
 		LastInstance: c.lastInstance, Instances: c.instances.all(),
 		LastLoadBalancer: c.lastLoadBalancer, LoadBalancers: c.loadBalancers.all(),
 		LastStaticIP: c.lastStaticIP, StaticIPs: c.staticIPs.all(),
+		LastRoute: c.lastRoute, Routes: c.routes.all(),
 	}
 }

@@ -1,7 +1,8 @@
-// Package simulator is a small cloud to develop and test against: instances and
-// load balancers behind an HTTP/JSON API with paged lists, a request quota,
-// eventual consistency and faults that can be switched on while it runs. Its
-// load balancers carry traffic, if they are asked to.
+// Package simulator is a small cloud to develop and test against: instances,
+// load balancers and routes behind an HTTP/JSON API with paged lists, a request
+// quota, eventual consistency and faults that can be switched on while it runs.
+// Its load balancers carry traffic, if they are asked to. Its routes carry none:
+// they are a table that others read and change.
 //
 // Cloud is the cloud itself, an http.Handler. Client speaks to one. The same
 // resources are served twice: under /v1 as any customer of the cloud sees them,
@@ -23,6 +24,11 @@
 //	POST   /v1/static-ips                               reserve one
 //	GET    /v1/static-ips/{id}                          one static IP
 //	DELETE /v1/static-ips/{id}                          release it
+//	GET    /v1/routes?limit=&…&tag=KEY=VALUE            a page of routes
+//	POST   /v1/routes                                   create one
+//	POST   /v1/routes/changes                           create and delete several (RouteChange)
+//	GET    /v1/routes/{id}                              one route
+//	DELETE /v1/routes/{id}
 //	GET    /operator/v1/faults                          the faults that are set
 //	PUT    /operator/v1/faults/{name}                   set one (Fault)
 //	DELETE /operator/v1/faults[/{name}]                 clear one or all

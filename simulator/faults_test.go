@@ -17,6 +17,7 @@ func TestFaultsThatAnswer(t *testing.T) {
 	c := start(t, Config{})
 	mustCreate(t, c, Instance{Name: "node-1"})
 	before := mustBalance(t, c, webBalancer("web"))
+	lead := mustRoute(t, c, routeTo("lead", "10.244.1.0/24", ""))
 	for name, row := range map[string]struct {
 		fault  Fault
 		status int
@@ -45,6 +46,7 @@ func TestFaultsThatAnswer(t *testing.T) {
 			after, err := c.Operator().LoadBalancers(t.Context())
 			diff(t, "error", nil, err)
 			diff(t, "load balancers", []LoadBalancer{before}, after)
+			diff(t, "route", lead, routeOf(t, c.Operator(), lead.ID))
 			if err := c.ClearFaults(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -74,6 +76,12 @@ func callAll(ctx context.Context, c *Client) map[Call]error {
 	_, errs[GetStaticIP] = c.StaticIP(ctx, address)
 	_, errs[CreateStaticIP] = c.CreateStaticIP(ctx, StaticIP{Name: "new"})
 	errs[ReleaseStaticIP] = c.ReleaseStaticIP(ctx, address)
+	const route = "rt-00000001"
+	_, errs[ListRoutes] = c.Routes(ctx)
+	_, errs[GetRoute] = c.Route(ctx, route)
+	_, errs[CreateRoute] = c.CreateRoute(ctx, routeTo("new", "10.244.2.0/24", ""))
+	_, errs[ChangeRoutes] = c.ChangeRoutes(ctx, []RouteChange{{Delete: route}, {Create: new(routeTo("new", "10.244.2.0/24", ""))}})
+	errs[DeleteRoute] = c.DeleteRoute(ctx, route)
 	return errs
 }
 
@@ -472,7 +480,7 @@ func TestFaultInput(t *testing.T) {
 	}{
 		"UnknownKind":         {Fault{Kind: "earthquake"}, `kind: "earthquake" is none of latency, hang, reset, throttle, outage, denied, error, notFound, stale, invisible, emptyList, truncatedList, lostReply`},
 		"NoKind":              {Fault{}, `kind: "" is none of latency, hang, reset, throttle, outage, denied, error, notFound, stale, invisible, emptyList, truncatedList, lostReply`},
-		"UnknownCall":         {Fault{Kind: FaultError, Calls: []Call{"Reboot"}}, `calls: "Reboot" is none of ListInstances, GetInstance, CreateInstance, UpdateInstance, StartInstance, StopInstance, TerminateInstance, ListLoadBalancers, GetLoadBalancer, CreateLoadBalancer, UpdateLoadBalancer, DeleteLoadBalancer, ListStaticIPs, GetStaticIP, CreateStaticIP, ReleaseStaticIP`},
+		"UnknownCall":         {Fault{Kind: FaultError, Calls: []Call{"Reboot"}}, `calls: "Reboot" is none of ListInstances, GetInstance, CreateInstance, UpdateInstance, StartInstance, StopInstance, TerminateInstance, ListLoadBalancers, GetLoadBalancer, CreateLoadBalancer, UpdateLoadBalancer, DeleteLoadBalancer, ListStaticIPs, GetStaticIP, CreateStaticIP, ReleaseStaticIP, ListRoutes, GetRoute, CreateRoute, DeleteRoute, ChangeRoutes`},
 		"CallWithoutEffect":   {Fault{Kind: FaultEmptyList, Calls: []Call{GetInstance}}, "calls: a fault of kind emptyList cannot hit GetInstance"},
 		"StaleWrite":          {Fault{Kind: FaultStale, Calls: []Call{UpdateInstance}}, "calls: a fault of kind stale cannot hit UpdateInstance"},
 		"InvisibleCreation":   {Fault{Kind: FaultInvisible, Calls: []Call{CreateInstance}}, "calls: a fault of kind invisible cannot hit CreateInstance"},

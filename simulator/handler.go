@@ -15,7 +15,7 @@ import (
 )
 
 // maxRequest is far above what any request of ours needs.
-const maxRequest = 1 << 20
+const maxRequest = 4 << 20
 
 // endpoint is one call of the cloud's API.
 type endpoint struct {

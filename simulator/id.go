@@ -13,6 +13,7 @@ const (
 	instanceIDs     series = "i-"
 	loadBalancerIDs series = "lb-"
 	staticIPIDs     series = "ip-"
+	routeIDs        series = "rt-"
 )
 
 func (s series) id(number int) string { return fmt.Sprintf("%s%08d", s, number) }
@@ -35,6 +36,8 @@ func (s series) words() (what, last string) {
 		return "load balancer", "lastLoadBalancer"
 	case staticIPIDs:
 		return "static IP", "lastStaticIP"
+	case routeIDs:
+		return "route", "lastRoute"
 	case instanceIDs:
 	}
 	return "instance", "lastInstance"

@@ -81,20 +81,9 @@ func (i Instance) checked() (Instance, error) {
 	if _, ok := i.Labels[""]; ok {
 		return i, invalid("labels", "a key is empty")
 	}
-	addresses := make([]Address, 0, len(i.Addresses))
-	for n, a := range i.Addresses {
-		field := fmt.Sprintf("addresses[%d]", n)
-		a, err := a.checked(field)
-		if err != nil {
-			return i, err
-		}
-		if slices.Contains(addresses, a) {
-			return i, invalid(field, "%s %s is given twice", a.Type, a.Address)
-		}
-		addresses = append(addresses, a)
-	}
+	addresses, err := checkedAddresses("addresses", i.Addresses)
 	i.Addresses = addresses
-	return i, nil
+	return i, err
 }
 
 // checkWord demands a word that can stand in a comma-separated list.
@@ -109,6 +98,32 @@ func checkWord(field, word string) error {
 		return invalid(field, "%q must not contain commas, spaces or control characters", word)
 	}
 	return nil
+}
+
+// checkName is checkWord for a name of which so many bytes are kept.
+func checkName(name string, longest int) error {
+	if len(name) > longest {
+		return invalid("name", "is longer than %d bytes", longest)
+	}
+	return checkWord("name", name)
+}
+
+// checkedAddresses are the addresses in the form in which they are kept. It
+// never returns nil without an error.
+func checkedAddresses(field string, all []Address) ([]Address, error) {
+	addresses := make([]Address, 0, len(all))
+	for n, a := range all {
+		field := fmt.Sprintf("%s[%d]", field, n)
+		a, err := a.checked(field)
+		if err != nil {
+			return nil, err
+		}
+		if slices.Contains(addresses, a) {
+			return nil, invalid(field, "%s %s is given twice", a.Type, a.Address)
+		}
+		addresses = append(addresses, a)
+	}
+	return addresses, nil
 }
 
 func (a Address) checked(field string) (Address, error) {

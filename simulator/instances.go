@@ -92,6 +92,7 @@ func (c *Cloud) put(ctx context.Context, now time.Time, m machine) (Instance, er
 	if err := commit(c, now, c.instances, m.ID, m.row()); err != nil {
 		return Instance{}, err
 	}
+	c.settleRoutes(ctx, now)
 	c.expectMoves()
 	klog.FromContext(ctx).Info("Instance written", "instance", m.ID, "name", m.Name, "state", m.State)
 	return m.Instance, nil
@@ -135,8 +136,7 @@ func (c *Cloud) settleInstances(ctx context.Context, now time.Time) {
 			continue
 		}
 		moved := m.at(now, c.pace)
-		c.instances.replace(m.ID, moved.row())
-		c.instances.remember(now, m.ID, m)
+		c.instances.remember(c.instances.exchange(now, m.ID, moved.row()))
 		klog.FromContext(ctx).Info("Instance changed by itself", "instance", m.ID, "name", m.Name, "state", moved.State)
 	}
 }

@@ -60,11 +60,8 @@ func (l LoadBalancer) patched(p LoadBalancerPatch) (LoadBalancer, error) {
 // checked is the load balancer in the form in which it is kept, or the first
 // thing that is wrong with it.
 func (l LoadBalancer) checked() (LoadBalancer, error) {
-	if err := checkWord("name", l.Name); err != nil {
+	if err := checkName(l.Name, MaxLoadBalancerName); err != nil {
 		return l, err
-	}
-	if len(l.Name) > MaxLoadBalancerName {
-		return l, invalid("name", "is longer than %d bytes", MaxLoadBalancerName)
 	}
 	if err := checkTags(l.Tags); err != nil {
 		return l, err

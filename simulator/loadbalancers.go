@@ -145,8 +145,7 @@ func (c *Cloud) settleLoadBalancers(ctx context.Context, now time.Time) {
 			continue
 		}
 		active := b.at(now)
-		c.loadBalancers.replace(b.ID, &active)
-		c.loadBalancers.remember(now, b.ID, b)
+		c.loadBalancers.remember(c.loadBalancers.exchange(now, b.ID, &active))
 		klog.FromContext(ctx).Info("Load balancer is active", "loadBalancer", b.ID, "name", b.Name, "address", b.Address)
 	}
 }

@@ -21,6 +21,7 @@ func (c *Cloud) kinds() []kind {
 	return []kind{
 		{"instance", c.instanceEndpoints(), identified(c, c.instances), func(r *CallRecord, word string) { r.Instance = word }},
 		{"loadBalancer", c.loadBalancerEndpoints(), identified(c, c.loadBalancers), func(r *CallRecord, word string) { r.LoadBalancer = word }},
+		{"route", c.routeEndpoints(), identified(c, c.routes), func(r *CallRecord, word string) { r.Route = word }},
 		{"staticIP", c.staticIPEndpoints(), identified(c, c.staticIPs), func(r *CallRecord, word string) { r.StaticIP = word }},
 	}
 }

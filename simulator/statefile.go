@@ -10,8 +10,8 @@ import (
 )
 
 // stateVersion is written; all versions from 1 on are read. Version 1 had
-// instances only.
-const stateVersion = 2
+// instances only, and version 2 no routes.
+const stateVersion = 3
 
 // savedState is what the state file holds. Faults, counters and what was true
 // in the past are not in it.
@@ -27,6 +27,9 @@ type savedState struct {
 
 	LastStaticIP int         `json:"lastStaticIP"`
 	StaticIPs    []*reserved `json:"staticIPs"`
+
+	LastRoute int      `json:"lastRoute"`
+	Routes    []*Route `json:"routes"`
 }
 
 // stateFile keeps the state across restarts. Without a path nothing is kept.

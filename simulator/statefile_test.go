@@ -60,6 +60,33 @@ func TestLoadBalancersSurviveARestart(t *testing.T) {
 	diff(t, "an ID is never given again", "lb-00000004", mustBalance(t, after, webBalancer("next")).ID)
 }
 
+func TestRoutesSurviveARestart(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "cloud.json")
+	before := start(t, Config{StateFile: file})
+	target := mustCreate(t, before, Instance{Name: "node-1"})
+	stopped := mustCreate(t, before, Instance{Name: "node-2"})
+	full := routeTo("full", "10.244.1.0/24", target.ID)
+	full.TargetAddresses = []Address{{InternalIP, "10.0.0.1"}, {Hostname, "node-1"}}
+	full.Tags = map[string]string{"owner": "a"}
+	want := []Route{
+		mustRoute(t, before, full),
+		mustRoute(t, before, Route{Name: "drop", Destination: "pl-00000001", State: RouteBlackhole}),
+		mustRoute(t, before, routeTo("stopped", "10.244.2.0/24", stopped.ID)),
+	}
+	diff(t, "error", nil, before.DeleteRoute(t.Context(), mustRoute(t, before, routeTo("gone", "10.244.3.0/24", "")).ID))
+	// The last thing that is saved is the instance: the route follows it.
+	diff(t, "error", nil, before.StopInstance(t.Context(), stopped.ID))
+	want[2].State = RouteBlackhole
+
+	after := start(t, Config{StateFile: file})
+	got, err := after.Routes(t.Context())
+	diff(t, "error", nil, err)
+	diff(t, "routes", want, got)
+	diff(t, "an ID is never given again", "rt-00000005", mustRoute(t, after, routeTo("next", "10.244.3.0/24", "")).ID)
+	diff(t, "error", nil, after.StartInstance(t.Context(), stopped.ID))
+	diff(t, "it follows its target as before", RouteActive, routeOf(t, after, want[2].ID).State)
+}
+
 func TestVersion1IsRead(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "cloud.json")
 	content := `{"version":1,"lastInstance":7,"instances":[{"id":"i-00000003","name":"a","region":"r","state":"running","addresses":[],"created":"2026-01-01T00:00:00Z"}]}`
@@ -110,11 +137,14 @@ func TestWhatCannotBeSavedHasNotHappened(t *testing.T) {
 	c := start(t, Config{StateFile: filepath.Join(directory, "cloud.json")})
 	kept := mustCreate(t, c, Instance{Name: "node-1"})
 	web := mustBalance(t, c, webBalancer("web"))
+	lead := mustRoute(t, c, routeTo("lead", "10.244.1.0/24", kept.ID))
 	if err := os.Rename(directory, directory+".away"); err != nil {
 		t.Fatal(err)
 	}
 	_, balanceErr := c.CreateLoadBalancer(t.Context(), webBalancer("new"))
 	_, reserveErr := c.CreateStaticIP(t.Context(), StaticIP{Name: "new"})
+	_, routeErr := c.CreateRoute(t.Context(), routeTo("new", "10.244.2.0/24", kept.ID))
+	_, changeErr := c.ChangeRoutes(t.Context(), []RouteChange{{Delete: lead.ID}, {Create: new(routeTo("lead", "10.244.3.0/24", kept.ID))}})
 	_, createErr := c.CreateInstance(t.Context(), Instance{Name: "node-2"})
 	_, updateErr := c.UpdateInstance(t.Context(), kept.ID, InstancePatch{Name: new("node-9")})
 	for name, err := range map[string]error{
@@ -125,6 +155,9 @@ func TestWhatCannotBeSavedHasNotHappened(t *testing.T) {
 		"balance":   balanceErr,
 		"delete":    c.DeleteLoadBalancer(t.Context(), web.ID),
 		"reserve":   reserveErr,
+		"route":     routeErr,
+		"change":    changeErr,
+		"unroute":   c.DeleteRoute(t.Context(), lead.ID),
 	} {
 		if code(err) != CodeInternal || !strings.Contains(err.Error(), "state file") {
 			t.Errorf("%s: got %v, want an internal error about the state file", name, err)
@@ -133,12 +166,16 @@ func TestWhatCannotBeSavedHasNotHappened(t *testing.T) {
 	got, err := c.Instances(t.Context())
 	diff(t, "error", nil, err)
 	diff(t, "instances", []Instance{kept}, got)
+	routes, err := c.Routes(t.Context())
+	diff(t, "error", nil, err)
+	diff(t, "routes", []Route{lead}, routes)
 
 	if err := os.Rename(directory+".away", directory); err != nil {
 		t.Fatal(err)
 	}
 	diff(t, "the next ID", "i-00000002", mustCreate(t, c, Instance{Name: "node-2"}).ID)
 	diff(t, "the next load balancer", "lb-00000002", mustBalance(t, c, webBalancer("new")).ID)
+	diff(t, "the next route", "rt-00000002", mustRoute(t, c, routeTo("new", "10.244.2.0/24", kept.ID)).ID)
 }
 
 func TestAFailedSaveLeavesNothingBehind(t *testing.T) {
@@ -168,6 +205,7 @@ func TestLeftoversOfACrashAreIgnored(t *testing.T) {
 
 func TestBrokenStateFile(t *testing.T) {
 	const goodBalancer = `"id":"lb-00000001","name":"a","state":"active","address":"127.64.0.1","listeners":[{"protocol":"TCP","port":1,"backendPort":1}],"backends":[],"sourceRanges":["0.0.0.0/0"]`
+	const goodRoute = `"id":"rt-00000001","name":"a","destination":"10.0.0.0/8","state":"active","created":"2026-01-01T00:00:00Z"`
 	const good = `"id":"i-00000001","name":"a","region":"r","state":"running","addresses":[],"created":"2026-01-01T00:00:00Z"`
 	for name, row := range map[string]struct{ content, want string }{
 		"Empty":        {"", "line 1, column 1: EOF"},
@@ -176,8 +214,8 @@ func TestBrokenStateFile(t *testing.T) {
 		"WrongType":    {"{\n \"version\": \"1\"}", "line 2, column 15: json: cannot unmarshal string into Go struct field savedState.version of type int"},
 		"UnknownField": {"{\"version\":1,\n\"instance\":[]}", `line 2, column 14: json: unknown field "instance"`},
 		"TwoValues":    {"{\"version\":1}\n{}", "line 2, column 1: more follows after the end of the JSON value"},
-		"OtherVersion": {`{"version":3}`, "version is 3, and this simulator reads only versions 1 to 2"},
-		"NoVersion":    {`{}`, "version is 0, and this simulator reads only versions 1 to 2"},
+		"OtherVersion": {`{"version":4}`, "version is 4, and this simulator reads only versions 1 to 3"},
+		"NoVersion":    {`{}`, "version is 0, and this simulator reads only versions 1 to 3"},
 		"NullInstance": {`{"version":1,"instances":[null]}`, "instances[0]: is null"},
 		"BadID":        {`{"version":1,"lastInstance":1,"instances":[{"id":"i-1"}]}`, `instances[0]: id: "i-1" is no instance ID`},
 		"IDAboveLast":  {`{"version":1,"lastInstance":0,"instances":[{` + good + `}]}`, "instances[0]: id: i-00000001 is above lastInstance, 0"},
@@ -194,6 +232,14 @@ func TestBrokenStateFile(t *testing.T) {
 		"BadLoadBalancer":          {`{"version":2,"lastLoadBalancer":1,"loadBalancers":[{"id":"lb-00000001","state":"active","address":"127.64.0.1","name":"a"}]}`, "loadBalancers[0]: listeners: must not be empty"},
 		"LoadBalancerWithTraffic":  {`{"version":2,"lastLoadBalancer":1,"loadBalancers":[{"id":"lb-00000001","state":"active","address":"127.64.0.1","traffic":{}}]}`, "loadBalancers[0]: traffic: is not kept"},
 		"LoadBalancerWithoutIP":    {`{"version":2,"lastLoadBalancer":1,"loadBalancers":[{"staticIP":"ip-00000001",` + goodBalancer + `}]}`, "loadBalancers[0]: staticIP: ip-00000001 does not exist"},
+		"NullRoute":                {`{"version":3,"routes":[null]}`, "routes[0]: is null"},
+		"BadRouteID":               {`{"version":3,"routes":[{"id":"rt-1"}]}`, `routes[0]: id: "rt-1" is no route ID`},
+		"RouteIDAboveLast":         {`{"version":3,"routes":[{` + goodRoute + `}]}`, "routes[0]: id: rt-00000001 is above lastRoute, 0"},
+		"RouteTwice":               {`{"version":3,"lastRoute":1,"routes":[{` + goodRoute + `},{` + goodRoute + `}]}`, "routes[1]: id: rt-00000001 is there twice"},
+		"BadRouteState":            {`{"version":3,"lastRoute":1,"routes":[{"id":"rt-00000001","state":"gone"}]}`, `routes[0]: state: "gone" is none`},
+		"RouteOfNoTime":            {`{"version":3,"lastRoute":1,"routes":[{"id":"rt-00000001","state":"active"}]}`, "routes[0]: created: is missing"},
+		"BadRoute":                 {`{"version":3,"lastRoute":1,"routes":[{"id":"rt-00000001","state":"active","created":"2026-01-01T00:00:00Z","name":"a"}]}`, `routes[0]: destination: "" is no range such as 10.244.1.0/24, and no name of ranges such as pl-00000001`},
+		"TwoRoutesOfOneName":       {`{"version":3,"lastRoute":2,"routes":[{` + goodRoute + `},{` + strings.Replace(goodRoute, "01", "02", 1) + `}]}`, "routes[1]: the cloud answered 409 AlreadyExists: the name a belongs to route rt-00000001"},
 		"NullStaticIP":             {`{"version":2,"staticIPs":[null]}`, "staticIPs[0]: is null"},
 		"BadStaticIPID":            {`{"version":2,"staticIPs":[{"id":"x"}]}`, `staticIPs[0]: id: "x" is no static IP ID`},
 		"StaticIPWithoutAddress":   {`{"version":2,"lastStaticIP":1,"staticIPs":[{"id":"ip-00000001"}]}`, "staticIPs[0]: address: must be there, and loadBalancer must not"},

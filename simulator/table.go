@@ -63,12 +63,19 @@ func (t *table[T]) replace(id string, row *T) {
 	}
 }
 
+// exchange is replace, and returns what it takes to undo it.
+func (t *table[T]) exchange(at time.Time, id string, row *T) change[T] {
+	made := change[T]{at: at, id: id, before: t.rows[id]}
+	t.replace(id, row)
+	return made
+}
+
 // remember records that a row was replaced.
-func (t *table[T]) remember(at time.Time, id string, before *T) {
+func (t *table[T]) remember(made change[T]) {
 	if len(t.past) >= t.longest {
 		t.past = slices.Delete(t.past, 0, t.longest/10)
 	}
-	t.past = append(t.past, change[T]{at: at, id: id, before: before})
+	t.past = append(t.past, made)
 }
 
 // asOf is the table as it was at a time, or as far back as is remembered.

@@ -10,13 +10,11 @@ func TestTable(t *testing.T) {
 	second := func(n int) time.Time { return start.Add(time.Duration(n) * time.Second) }
 	table := newTable[string]()
 	set := func(at int, id, value string) {
-		before := table.row(id)
 		row := &value
 		if value == "" {
 			row = nil
 		}
-		table.replace(id, row)
-		table.remember(second(at), id, before)
+		table.remember(table.exchange(second(at), id, row))
 	}
 	set(1, "b", "b1")
 	set(2, "a", "a1")
@@ -48,9 +46,7 @@ func TestTableRemembersBoundedly(t *testing.T) {
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	table := newTable[int]()
 	for n := range 3 * maxPast {
-		before := table.row("a")
-		table.replace("a", &n)
-		table.remember(start.Add(time.Duration(n)), "a", before)
+		table.remember(table.exchange(start.Add(time.Duration(n)), "a", &n))
 	}
 	if len(table.past) > maxPast {
 		t.Errorf("%d changes are remembered, want at most %d", len(table.past), maxPast)

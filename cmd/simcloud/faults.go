@@ -82,7 +82,7 @@ cloud: this tool only with --as customer.
 	flags := c.Flags()
 	flags.StringVar(&f.Name, "name", "", "name, to have several faults of one kind; default is the kind")
 	flags.StringSliceVar(&calls, "calls", nil, "calls that it hits, such as GetInstance,ListInstances; default is all")
-	flags.StringVar(&f.Match, "match", "", "only instances, load balancers and static IPs whose ID or name is like this, such as 'node-1*'")
+	flags.StringVar(&f.Match, "match", "", "only resources whose ID or name is like this, such as 'node-1*'")
 	flags.IntVar(&f.Skip, "skip", 0, "spare the first so many calls")
 	flags.IntVar(&f.Count, "count", 0, "only so many calls; 0 means no limit")
 	flags.Float64Var(&f.Probability, "probability", 0, "how likely it hits a call, above 0 to 1; 0 means always")

@@ -44,6 +44,8 @@ type serveOptions struct {
 	drain            time.Duration
 	maxLoadBalancers int
 	maxBackends      int
+	maxRoutes        int
+	uniqueRoutes     bool
 	checks           simulator.Checks
 }
 
@@ -99,6 +101,8 @@ func addServeFlags(f *pflag.FlagSet, o *serveOptions) {
 	f.IntVar(&o.quotaBurst, "quota-burst", 0, "calls at once that the quota allows after a rest; 0 means twice --quota")
 	f.DurationVar(&o.staleReads, "stale-reads", 0, "answer reads with what was true that long ago, as an eventually consistent cloud does")
 	addLoadBalancerFlags(f, o)
+	f.IntVar(&o.maxRoutes, "max-routes", 0, "how many routes the table may have; 0 means no limit")
+	f.BoolVar(&o.uniqueRoutes, "unique-routes", false, "allow one route for each destination, as some clouds do; without it there may be several")
 	f.IntVarP(&o.verbosity, "verbosity", "v", 0, "verbosity of the log: 4 logs each call")
 }
 
@@ -135,6 +139,8 @@ func (o serveOptions) run(ctx context.Context, out io.Writer) error {
 		Drain:            o.drain,
 		MaxLoadBalancers: o.maxLoadBalancers,
 		MaxBackends:      o.maxBackends,
+		MaxRoutes:        o.maxRoutes,
+		UniqueRoutes:     o.uniqueRoutes,
 		Checks:           o.checks,
 	})
 	if err != nil {
