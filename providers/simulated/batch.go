@@ -1,6 +1,7 @@
 package simulated
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -13,24 +14,16 @@ import (
 var _ provider.InstanceMetadataBatcher = (*instances)(nil)
 
 // MaxInstanceMetadataBatch implements provider.InstanceMetadataBatcher.
-func (i *instances) MaxInstanceMetadataBatch() int {
-	if i.cloud.config.pageSize > 0 {
-		return i.cloud.config.pageSize
-	}
-	return simulator.DefaultPageSize
-}
+func (i *instances) MaxInstanceMetadataBatch() int { return i.cloud.pageSize() }
+
+// pageSize is how much can be asked for in one call.
+func (c *Cloud) pageSize() int { return cmp.Or(c.config.pageSize, simulator.DefaultPageSize) }
 
 // InstanceMetadataBatch implements provider.InstanceMetadataBatcher with one
 // list of the cloud.
 func (i *instances) InstanceMetadataBatch(ctx context.Context, nodes []*corev1.Node) ([]provider.InstanceMetadataAnswer, error) {
-	api, err := i.cloud.api()
-	if err != nil {
-		return nil, err
-	}
-	ctx, cancel := i.cloud.limited(ctx)
-	defer cancel()
 	query := question(nodes)
-	found, err := api.FindInstances(ctx, query)
+	found, err := i.cloud.findInstances(ctx, query)
 	if err != nil {
 		return nil, fmt.Errorf("%d instances: %w", len(query.IDs)+len(query.Names), err)
 	}

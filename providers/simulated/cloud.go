@@ -132,7 +132,7 @@ func (c *Cloud) LoadBalancer() (cloudprovider.LoadBalancer, bool) {
 }
 
 // Routes implements cloudprovider.Interface.
-func (c *Cloud) Routes() (cloudprovider.Routes, bool) { return nil, false }
+func (c *Cloud) Routes() (cloudprovider.Routes, bool) { return &routes{cloud: c}, true }
 
 // Clusters implements cloudprovider.Interface. Nothing calls it.
 func (c *Cloud) Clusters() (cloudprovider.Clusters, bool) { return nil, false }

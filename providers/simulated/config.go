@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"go.yaml.in/yaml/v3"
@@ -16,6 +17,8 @@ type config struct {
 	endpoint string
 	pageSize int           // 0: the cloud's default
 	timeout  time.Duration // 0: none of our own
+	// routeAddresses keeps the addresses of nodes with their routes.
+	routeAddresses bool
 }
 
 // configKey reads the value of one key.
@@ -25,7 +28,12 @@ type configKey struct {
 }
 
 func configKeys() []configKey {
-	return []configKey{{"endpoint", readEndpoint}, {"pageSize", readPageSize}, {"timeout", readTimeout}}
+	return []configKey{
+		{"endpoint", readEndpoint},
+		{"pageSize", readPageSize},
+		{"timeout", readTimeout},
+		{"routeAddresses", readSwitch(func(c *config) *bool { return &c.routeAddresses })},
+	}
 }
 
 // parseConfig reads the file and returns all that is wrong with it at once.
@@ -85,7 +93,9 @@ func readConfig(mapping *yaml.Node) (config, []error) {
 }
 
 func readKey(c *config, key, value *yaml.Node) error {
+	var names []string
 	for _, known := range configKeys() {
+		names = append(names, known.name)
 		if known.name != key.Value {
 			continue
 		}
@@ -97,7 +107,7 @@ func readKey(c *config, key, value *yaml.Node) error {
 		}
 		return nil
 	}
-	return at(key, "%s: unknown key; known are endpoint, pageSize and timeout", key.Value)
+	return at(key, "%s: unknown key; known are %s", key.Value, strings.Join(names, ", "))
 }
 
 // at is an error that says in which line it is.
@@ -130,4 +140,13 @@ func readTimeout(c *config, value *yaml.Node) error {
 	}
 	c.timeout = d
 	return nil
+}
+
+func readSwitch(of func(*config) *bool) func(*config, *yaml.Node) error {
+	return func(c *config, value *yaml.Node) error {
+		if value.Tag != "!!bool" {
+			return fmt.Errorf("must be true or false, not %q", value.Value)
+		}
+		return value.Decode(of(c))
+	}
 }

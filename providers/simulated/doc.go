@@ -8,10 +8,14 @@
 //	endpoint: http://127.0.0.1:7640
 //	pageSize: 100 # optional: instances in one call, at most a page of the cloud
 //	timeout: 10s  # optional: limit for each call; without it the caller's deadline counts
+//	routeAddresses: true # optional: keep the addresses of Nodes with their routes
 //
 // Each Service of type LoadBalancer gets a load balancer of its own, for TCP and
 // UDP over IPv4. It is found by the tags TagCluster and TagServiceUID and by
 // nothing else, so that two clusters in one account, or two Services that had
 // one name after the other, never touch each other's. The Annotations change
 // what it is like.
+//
+// Routes lead to the instance with the name of the Node. They are in one table
+// with those of other clusters and of people, told apart by TagCluster.
 package simulated

@@ -51,24 +51,16 @@ func (i *instances) InstanceMetadata(ctx context.Context, node *corev1.Node) (*c
 // cloudprovider.InstanceNotFound if the cloud said that there is none.
 func (i *instances) find(ctx context.Context, node *corev1.Node) (simulator.Instance, error) {
 	var none simulator.Instance
-	api, err := i.cloud.api()
-	if err != nil {
-		return none, err
-	}
-	ctx, cancel := i.cloud.limited(ctx)
-	defer cancel()
 	if node.Spec.ProviderID == "" {
-		found, err := api.FindInstances(ctx, simulator.InstanceQuery{Names: []string{node.Name}})
-		if err != nil {
-			return none, fmt.Errorf("instances named %s: %w", node.Name, err)
-		}
-		return named(node.Name, found)
+		return i.cloud.instanceNamed(ctx, node.Name)
 	}
 	id, err := instanceID(node.Spec.ProviderID)
 	if err != nil {
 		return none, err
 	}
-	found, err := api.Instance(ctx, id)
+	found, err := ask(ctx, i.cloud, func(ctx context.Context, client *simulator.Client) (simulator.Instance, error) {
+		return client.Instance(ctx, id)
+	})
 	switch {
 	case simulator.IsNotFound(err):
 		return none, absent("instance " + id)
@@ -76,6 +68,22 @@ func (i *instances) find(ctx context.Context, node *corev1.Node) (simulator.Inst
 		return none, fmt.Errorf("instance %s: %w", id, err)
 	}
 	return identified(id, []simulator.Instance{found})
+}
+
+// instanceNamed is the only instance of that name. The error wraps
+// cloudprovider.InstanceNotFound if the cloud said that there is none.
+func (c *Cloud) instanceNamed(ctx context.Context, name string) (simulator.Instance, error) {
+	found, err := c.findInstances(ctx, simulator.InstanceQuery{Names: []string{name}})
+	if err != nil {
+		return simulator.Instance{}, fmt.Errorf("instances named %s: %w", name, err)
+	}
+	return named(name, found)
+}
+
+func (c *Cloud) findInstances(ctx context.Context, query simulator.InstanceQuery) ([]simulator.Instance, error) {
+	return ask(ctx, c, func(ctx context.Context, client *simulator.Client) ([]simulator.Instance, error) {
+		return client.FindInstances(ctx, query)
+	})
 }
 
 // identified is the instance with the ID.
@@ -112,15 +120,20 @@ func named(name string, among []simulator.Instance) (simulator.Instance, error) 
 func absent(what string) error { return fmt.Errorf("%s: %w", what, cloudprovider.InstanceNotFound) }
 
 func metadata(i simulator.Instance) *cloudprovider.InstanceMetadata {
-	m := &cloudprovider.InstanceMetadata{
+	return &cloudprovider.InstanceMetadata{
 		ProviderID:       providerID(i.Region, i.ID),
 		InstanceType:     i.Type,
 		Zone:             i.Zone,
 		Region:           i.Region,
+		NodeAddresses:    nodeAddresses(i.Addresses),
 		AdditionalLabels: maps.Clone(i.Labels),
 	}
-	for _, a := range i.Addresses {
-		m.NodeAddresses = append(m.NodeAddresses, corev1.NodeAddress{Type: corev1.NodeAddressType(a.Type), Address: a.Address})
+}
+
+func nodeAddresses(all []simulator.Address) []corev1.NodeAddress {
+	var addresses []corev1.NodeAddress
+	for _, a := range all {
+		addresses = append(addresses, corev1.NodeAddress{Type: corev1.NodeAddressType(a.Type), Address: a.Address})
 	}
-	return m
+	return addresses
 }

@@ -19,6 +19,7 @@ import (
 // not do, since many clusters are called alike, and the Service's name would
 // not either, since a Service can be deleted and another one of its name made.
 const (
+	// TagCluster is on everything that belongs to a cluster.
 	TagCluster    = "fairlead.dev/cluster"
 	TagServiceUID = "fairlead.dev/service-uid"
 	// TagService is namespace/name, for people.
@@ -33,11 +34,16 @@ func ownership(cluster string, service *corev1.Service) map[string]string {
 // balancerName is the same whenever it is asked for, and not the same for two
 // Services, be it of two clusters.
 func balancerName(cluster string, service *corev1.Service) string {
+	return uniqueName(service.Namespace+"-"+service.Name, simulator.MaxLoadBalancerName, cluster, string(service.UID))
+}
+
+// uniqueName is a name for people to read, of at most so many bytes. It is the
+// same if the words are, and not the same if one of them is another.
+func uniqueName(name string, longest int, words ...string) string {
 	const digits = 10
-	hash := sha256.Sum256([]byte(cluster + "\x00" + string(service.UID)))
+	hash := sha256.Sum256([]byte(strings.Join(words, "\x00")))
 	suffix := "-" + hex.EncodeToString(hash[:])[:digits]
-	name := service.Namespace + "-" + service.Name
-	return name[:min(len(name), simulator.MaxLoadBalancerName-len(suffix))] + suffix
+	return name[:min(len(name), longest-len(suffix))] + suffix
 }
 
 // wantedBy is the load balancer that a Service wants, but for its static IP. The

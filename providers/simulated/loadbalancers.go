@@ -179,13 +179,20 @@ func (b *loadBalancers) create(ctx context.Context, cluster string, service *cor
 	if len(found) == 0 {
 		return nil, api.NewRetryError(fmt.Sprintf("load balancer %s exists, but the cloud does not show it yet", wanted.Name), pendingPause)
 	}
-	for key, value := range ownership(cluster, service) {
-		if found[0].Tags[key] != value {
-			return nil, invalidf("load balancer %s has the name %s, but its tag %s is %q and not %q: it belongs to somebody else and is left alone",
-				found[0].ID, wanted.Name, key, found[0].Tags[key], value)
-		}
+	if err := checkOwner("load balancer "+found[0].ID+" has the name "+wanted.Name, found[0].Tags, ownership(cluster, service)); err != nil {
+		return nil, err
 	}
 	return &found[0], nil
+}
+
+// checkOwner refuses what has a name of ours and is not ours.
+func checkOwner(what string, is, wanted map[string]string) error {
+	for key, value := range wanted {
+		if is[key] != value {
+			return invalidf("%s, but its tag %s is %q and not %q: it belongs to somebody else and is left alone", what, key, is[key], value)
+		}
+	}
+	return nil
 }
 
 // update changes what has to change. is becomes what the cloud then has.

@@ -45,12 +45,14 @@ func TestInterface(t *testing.T) {
 	for what, ok := range map[string]func() bool{
 		"Instances": func() bool { _, ok := cloud.Instances(); return ok },
 		"Zones":     func() bool { _, ok := cloud.Zones(); return ok },
-		"Routes":    func() bool { _, ok := cloud.Routes(); return ok },
 		"Clusters":  func() bool { _, ok := cloud.Clusters(); return ok },
 	} {
 		diff(t, what, false, ok())
 	}
 	if _, ok := cloud.LoadBalancer(); !ok {
 		t.Error("no LoadBalancer")
+	}
+	if _, ok := cloud.Routes(); !ok {
+		t.Error("no Routes")
 	}
 }

@@ -1,0 +1,236 @@
+package simulated
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+	cloudprovider "k8s.io/cloud-provider"
+	"k8s.io/cloud-provider/api"
+	"k8s.io/klog/v2"
+
+	"github.com/fairlead-k8s/fairlead/simulator"
+)
+
+// TagNode is the name of the Node that a route was made for.
+const TagNode = "fairlead.dev/node"
+
+// routes are the routes of a cluster in the table that all share who share the
+// account. It keeps nothing in memory and is safe for any number of calls at the
+// same time, also about the same route.
+//
+// A route's name follows from the cluster, the instance and the destination, and
+// the cloud gives no name twice. So a route that is asked for again, because a
+// reply was lost or a list lags behind, is found and not made twice.
+type routes struct{ cloud *Cloud }
+
+var _ cloudprovider.Routes = (*routes)(nil)
+
+// ListRoutes implements cloudprovider.Routes. It lists the routes with the
+// cluster's tag and those with no cluster's tag, which somebody else has made:
+// whoever plans routes has to know them. Routes of other clusters are left out.
+//
+// The target of a route of ours is the Node that it was made for, and of any
+// other the Node with the name of the target. It is empty if there is no target
+// or the cloud no longer knows its name.
+func (r *routes) ListRoutes(ctx context.Context, cluster string) ([]*cloudprovider.Route, error) {
+	all, err := r.list(ctx, cluster)
+	if err != nil {
+		return nil, err
+	}
+	listed := make([]*cloudprovider.Route, len(all))
+	for n := range all {
+		listed[n] = &all[n].shown
+	}
+	return listed, nil
+}
+
+// listedRoute is a route of the cloud, and how it is shown.
+type listedRoute struct {
+	simulator.Route
+
+	shown cloudprovider.Route
+}
+
+func (r *routes) list(ctx context.Context, cluster string) ([]listedRoute, error) {
+	all, err := ask(ctx, r.cloud, func(ctx context.Context, client *simulator.Client) ([]simulator.Route, error) {
+		return client.Routes(ctx)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list routes: %w", err)
+	}
+	all = slices.DeleteFunc(all, func(route simulator.Route) bool {
+		owner, owned := route.Tags[TagCluster]
+		return owned && owner != cluster
+	})
+	names, err := r.targetNames(ctx, all)
+	if err != nil {
+		return nil, err
+	}
+	listed := make([]listedRoute, len(all))
+	for n, route := range all {
+		listed[n] = listedRoute{Route: route, shown: cloudprovider.Route{
+			Name:                route.ID,
+			TargetNode:          types.NodeName(names[route.Target]),
+			EnableNodeAddresses: r.cloud.config.routeAddresses,
+			DestinationCIDR:     route.Destination,
+			Blackhole:           route.State == simulator.RouteBlackhole,
+		}}
+		if node, made := route.Tags[TagNode]; made {
+			listed[n].shown.TargetNode = types.NodeName(node)
+		}
+		if r.cloud.config.routeAddresses {
+			listed[n].shown.TargetNodeAddresses = nodeAddresses(route.TargetAddresses)
+		}
+	}
+	return listed, nil
+}
+
+// targetNames are the names of the instances that routes lead to, by ID, as far
+// as the routes do not say them.
+func (r *routes) targetNames(ctx context.Context, all []simulator.Route) (map[string]string, error) {
+	var ids []string
+	for _, route := range all {
+		if _, made := route.Tags[TagNode]; !made && route.Target != "" {
+			ids = append(ids, route.Target)
+		}
+	}
+	slices.Sort(ids)
+	names := map[string]string{}
+	for some := range slices.Chunk(slices.Compact(ids), r.cloud.pageSize()) {
+		found, err := r.cloud.findInstances(ctx, simulator.InstanceQuery{IDs: some})
+		if err != nil {
+			return nil, fmt.Errorf("targets of routes: %w", err)
+		}
+		for _, i := range found {
+			names[i.ID] = i.Name
+		}
+	}
+	return names, nil
+}
+
+// CreateRoute implements cloudprovider.Routes. It does nothing if the route
+// exists. The hint is not used: it may be another one when it is asked again.
+func (r *routes) CreateRoute(ctx context.Context, cluster, _ string, route *cloudprovider.Route) error {
+	wanted, err := r.wanted(ctx, cluster, route)
+	if err != nil {
+		return err
+	}
+	created, err := r.change(ctx, simulator.RouteChange{Create: &wanted})
+	switch {
+	case simulator.IsAlreadyExists(err):
+		return r.checkExisting(ctx, wanted)
+	case err != nil:
+		return fmt.Errorf("create route for %s to %s: %w", wanted.Destination, route.TargetNode, err)
+	}
+	klog.FromContext(ctx).Info("Route created", "route", created.ID, "name", created.Name, "destination", created.Destination, "node", route.TargetNode)
+	return nil
+}
+
+// wanted is the route that is to be created.
+func (r *routes) wanted(ctx context.Context, cluster string, route *cloudprovider.Route) (simulator.Route, error) {
+	var none simulator.Route
+	destination, err := netip.ParsePrefix(route.DestinationCIDR)
+	if err != nil {
+		return none, invalidf("destination %q is no range such as 10.244.1.0/24", route.DestinationCIDR)
+	}
+	if route.TargetNode == "" {
+		return none, invalidf("the route for %s has no target node", destination)
+	}
+	target, err := r.cloud.instanceNamed(ctx, string(route.TargetNode))
+	if err != nil {
+		return none, fmt.Errorf("target of the route for %s: %w", destination, err)
+	}
+	wanted := simulator.Route{
+		Destination: destination.Masked().String(),
+		Target:      target.ID,
+		Tags:        map[string]string{TagCluster: cluster, TagNode: string(route.TargetNode)},
+	}
+	wanted.Name = uniqueName(string(route.TargetNode), simulator.MaxRouteName, cluster, wanted.Target, wanted.Destination)
+	if r.cloud.config.routeAddresses {
+		for _, a := range route.TargetNodeAddresses {
+			wanted.TargetAddresses = append(wanted.TargetAddresses, simulator.Address{Type: simulator.AddressType(a.Type), Address: a.Address})
+		}
+	}
+	return wanted, nil
+}
+
+// checkExisting says what is wrong with the route that has the name already.
+func (r *routes) checkExisting(ctx context.Context, wanted simulator.Route) error {
+	found, err := ask(ctx, r.cloud, func(ctx context.Context, client *simulator.Client) ([]simulator.Route, error) {
+		return client.FindRoutes(ctx, simulator.RouteQuery{Names: []string{wanted.Name}})
+	})
+	if err != nil {
+		return fmt.Errorf("route %s exists: %w", wanted.Name, err)
+	}
+	if len(found) == 0 {
+		return api.NewRetryError(fmt.Sprintf("route %s exists, but the cloud does not show it yet", wanted.Name), pendingPause)
+	}
+	is := found[0]
+	if err := checkOwner("route "+is.ID+" has the name "+is.Name, is.Tags, wanted.Tags); err != nil {
+		return err
+	}
+	switch {
+	case is.Destination != wanted.Destination || is.Target != wanted.Target:
+		return invalidf("route %s has the name %s, but leads %s to %s; delete it", is.ID, is.Name, is.Destination, is.Target)
+	case r.cloud.config.routeAddresses && !slices.Equal(is.TargetAddresses, wanted.TargetAddresses):
+		return fmt.Errorf("route %s (%s) has other addresses of its target; it has to be deleted first", is.ID, is.Name)
+	}
+	return nil
+}
+
+// DeleteRoute implements cloudprovider.Routes. It deletes the route that has the
+// name, which is the ID in the cloud. Without a name it deletes what the cluster
+// has for the destination and the target. No route at all is success.
+func (r *routes) DeleteRoute(ctx context.Context, cluster string, route *cloudprovider.Route) error {
+	ids := []string{route.Name}
+	if route.Name == "" {
+		found, err := r.alike(ctx, cluster, route)
+		if err != nil {
+			return err
+		}
+		ids = found
+	}
+	for _, id := range ids {
+		if _, err := r.change(ctx, simulator.RouteChange{Delete: id}); err != nil {
+			return fmt.Errorf("delete route %s: %w", id, err)
+		}
+		klog.FromContext(ctx).Info("Route deleted", "route", id, "destination", route.DestinationCIDR, "node", route.TargetNode)
+	}
+	return nil
+}
+
+// alike are the IDs of the cluster's routes for that destination and target.
+func (r *routes) alike(ctx context.Context, cluster string, route *cloudprovider.Route) ([]string, error) {
+	all, err := r.list(ctx, cluster)
+	if err != nil {
+		return nil, err
+	}
+	destination := route.DestinationCIDR
+	if prefix, err := netip.ParsePrefix(destination); err == nil {
+		destination = prefix.Masked().String() // as the cloud writes it
+	}
+	var ids []string
+	for _, is := range all {
+		if is.Tags[TagCluster] == cluster && is.shown.TargetNode == route.TargetNode && is.Destination == destination {
+			ids = append(ids, is.ID)
+		}
+	}
+	return ids, nil
+}
+
+// change makes one change. To delete what does not exist is done already.
+func (r *routes) change(ctx context.Context, wanted simulator.RouteChange) (simulator.Route, error) {
+	return ask(ctx, r.cloud, func(ctx context.Context, client *simulator.Client) (simulator.Route, error) {
+		if wanted.Create != nil {
+			return client.CreateRoute(ctx, *wanted.Create)
+		}
+		err := client.DeleteRoute(ctx, wanted.Delete)
+		if simulator.IsNotFound(err) {
+			err = nil
+		}
+		return simulator.Route{}, err
+	})
+}

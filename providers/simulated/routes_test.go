@@ -1,0 +1,405 @@
+package simulated
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	cloudprovider "k8s.io/cloud-provider"
+	"k8s.io/cloud-provider/api"
+
+	"github.com/fairlead-k8s/fairlead/provider"
+	"github.com/fairlead-k8s/fairlead/simulator"
+)
+
+// routing is a provider's routes and the cloud that they are in, which has the
+// instances node-1 to node-3.
+type routing struct {
+	fixture
+
+	routes cloudprovider.Routes
+}
+
+func newRouting(t *testing.T, config simulator.Config, lines ...string) routing {
+	t.Helper()
+	f := newFixture(t, config, lines...)
+	for n := range 3 {
+		f.create(t, simulator.Instance{Name: fmt.Sprintf("node-%d", n+1)})
+	}
+	routes, ok := f.cloud.Routes()
+	if !ok {
+		t.Fatal("no Routes")
+	}
+	return routing{f, routes}
+}
+
+// toNode is a route as a route controller asks for it.
+func toNode(n int, destination string) *cloudprovider.Route {
+	return &cloudprovider.Route{
+		TargetNode: types.NodeName(fmt.Sprintf("node-%d", n)), DestinationCIDR: destination,
+		TargetNodeAddresses: []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: fmt.Sprintf("10.0.0.%d", n)}},
+	}
+}
+
+func (r routing) make(t *testing.T, n int, destination string) {
+	t.Helper()
+	if err := r.routes.CreateRoute(t.Context(), cluster, "hint", toNode(n, destination)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// plant makes a route as somebody else does.
+func (r routing) plant(t *testing.T, route simulator.Route) simulator.Route {
+	t.Helper()
+	planted, err := r.operator.CreateRoute(t.Context(), route)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return planted
+}
+
+func (r routing) list(t *testing.T) []*cloudprovider.Route {
+	t.Helper()
+	all, err := r.routes.ListRoutes(t.Context(), cluster)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// table is what the cloud's table has, in one line each.
+func (r routing) table(t *testing.T) []string {
+	t.Helper()
+	all, err := r.operator.Routes(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := []string{}
+	for _, route := range all {
+		lines = append(lines, fmt.Sprintf("%s %s->%s", route.ID, route.Destination, route.Target))
+	}
+	return lines
+}
+
+func TestRouteLife(t *testing.T) {
+	r := newRouting(t, simulator.Config{})
+	diff(t, "an empty table", []*cloudprovider.Route{}, r.list(t))
+	wanted := toNode(1, "10.244.1.0/24")
+	before := *wanted
+	diff(t, "create", nil, r.routes.CreateRoute(t.Context(), cluster, "hint", wanted))
+	diff(t, "create again, with another hint", nil, r.routes.CreateRoute(t.Context(), cluster, "other", wanted))
+	diff(t, "what was handed over is not touched", before, *wanted)
+	all, err := r.operator.Routes(t.Context())
+	diff(t, "error", nil, err)
+	diff(t, "routes", 1, len(all))
+	all[0].Created = time.Time{}
+	diff(t, "the route", simulator.Route{
+		ID: "rt-00000001", Name: "node-1-2b047b0dd5", Destination: "10.244.1.0/24", Target: "i-00000001", State: simulator.RouteActive,
+		Tags: map[string]string{TagCluster: cluster, TagNode: "node-1"},
+	}, all[0])
+	listed := []*cloudprovider.Route{{Name: "rt-00000001", TargetNode: "node-1", DestinationCIDR: "10.244.1.0/24"}}
+	diff(t, "listed", listed, r.list(t))
+	diff(t, "delete", nil, r.routes.DeleteRoute(t.Context(), cluster, r.list(t)[0]))
+	diff(t, "delete again", nil, r.routes.DeleteRoute(t.Context(), cluster, listed[0]))
+	diff(t, "left", []string{}, r.table(t))
+}
+
+func TestRouteIsRefused(t *testing.T) {
+	r := newRouting(t, simulator.Config{MaxRoutes: 1})
+	r.create(t, simulator.Instance{Name: "twin"})
+	r.create(t, simulator.Instance{Name: "twin"})
+	r.make(t, 1, "10.244.1.0/24")
+	to := func(node types.NodeName, destination string) *cloudprovider.Route {
+		return &cloudprovider.Route{TargetNode: node, DestinationCIDR: destination}
+	}
+	for name, row := range map[string]struct {
+		route *cloudprovider.Route
+		want  string
+		kind  provider.ErrorKind
+	}{
+		"NoRange":   {to("node-1", "10.244.1.0"), `destination "10.244.1.0" is no range such as 10.244.1.0/24`, provider.Invalid},
+		"NameOfOne": {to("node-1", "pl-00000001"), `destination "pl-00000001" is no range such as 10.244.1.0/24`, provider.Invalid},
+		"NoNode":    {to("", "10.244.2.0/24"), "the route for 10.244.2.0/24 has no target node", provider.Invalid},
+		"NoTarget":  {to("node-9", "10.244.2.0/24"), "target of the route for 10.244.2.0/24: instance named node-9: instance not found", provider.Unclassified},
+		"TwoOfThem": {to("twin", "10.244.2.0/24"), "target of the route for 10.244.2.0/24: 2 instances are named twin: i-00000004, i-00000005", provider.Invalid},
+		"Quota":     {to("node-1", "10.244.2.0/24"), "create route for 10.244.2.0/24 to node-1: the cloud answered 409 QuotaExceeded: the route table has 1 routes, and its quota is 1", provider.Invalid},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := r.routes.CreateRoute(t.Context(), cluster, "hint", row.route)
+			diff(t, "error", row.want, text(err))
+			diff(t, "kind", row.kind, r.cloud.ClassifyError(err).Kind)
+			diff(t, "not found", name == "NoTarget", errors.Is(err, cloudprovider.InstanceNotFound))
+			diff(t, "table", 1, len(r.table(t)))
+		})
+	}
+	t.Run("WhatExistsNeedsNoQuota", func(t *testing.T) { r.make(t, 1, "10.244.1.7/24") })
+}
+
+// Whatever is in the table, the list says it as it is.
+func TestWhatIsListed(t *testing.T) {
+	r := newRouting(t, simulator.Config{PageSize: 2, TerminatedFor: time.Hour}, "pageSize: 2")
+	ours := map[string]string{TagCluster: cluster}
+	r.make(t, 1, "10.244.1.0/24")
+	r.make(t, 2, "10.244.2.0/24")
+	r.make(t, 1, "fd00:0:0:1::/64")
+	for _, planted := range []simulator.Route{
+		{Name: "untagged", Destination: "10.244.1.0/24", Target: "i-00000001"},
+		{Name: "tagged", Destination: "10.244.3.0/24", Target: "i-00000003", Tags: ours},
+		{Name: "stopped", Destination: "10.244.4.0/24", Target: "i-00000002"},
+		{Name: "gateway", Destination: "0.0.0.0/0"},
+		{Name: "drop", Destination: "10.244.9.0/24", State: simulator.RouteBlackhole, Tags: ours},
+		{Name: "wider", Destination: "10.244.0.0/15", Tags: map[string]string{"owner": "me"}},
+		{Name: "unparsable", Destination: "pl-00000001"},
+		{Name: "other-cluster", Destination: "10.244.7.0/24", Target: "i-00000001", Tags: map[string]string{TagCluster: "other"}},
+	} {
+		r.plant(t, planted)
+	}
+	diff(t, "error", nil, r.operator.StopInstance(t.Context(), "i-00000002"))
+	diff(t, "error", nil, r.operator.TerminateInstance(t.Context(), "i-00000003"))
+	diff(t, "listed", []*cloudprovider.Route{
+		{Name: "rt-00000001", TargetNode: "node-1", DestinationCIDR: "10.244.1.0/24"},
+		{Name: "rt-00000002", TargetNode: "node-2", DestinationCIDR: "10.244.2.0/24", Blackhole: true},
+		{Name: "rt-00000003", TargetNode: "node-1", DestinationCIDR: "fd00:0:0:1::/64"},
+		{Name: "rt-00000004", TargetNode: "node-1", DestinationCIDR: "10.244.1.0/24"},
+		{Name: "rt-00000005", TargetNode: "node-3", DestinationCIDR: "10.244.3.0/24", Blackhole: true},
+		{Name: "rt-00000006", TargetNode: "node-2", DestinationCIDR: "10.244.4.0/24", Blackhole: true},
+		{Name: "rt-00000007", DestinationCIDR: "0.0.0.0/0"},
+		{Name: "rt-00000008", DestinationCIDR: "10.244.9.0/24", Blackhole: true},
+		{Name: "rt-00000009", DestinationCIDR: "10.244.0.0/15"},
+		{Name: "rt-00000010", DestinationCIDR: "pl-00000001"},
+	}, r.list(t))
+}
+
+// A route that was made for a Node says so, even if its instance is gone or the
+// list of instances lacks it.
+func TestTheTargetOfOursIsNeverForgotten(t *testing.T) {
+	r := newRouting(t, simulator.Config{})
+	r.make(t, 1, "10.244.1.0/24")
+	foreign := r.plant(t, simulator.Route{Name: "foreign", Destination: "10.244.2.0/24", Target: "i-00000001"})
+	r.set(t, simulator.Fault{Kind: simulator.FaultEmptyList, Calls: []simulator.Call{simulator.ListInstances}})
+	want := []*cloudprovider.Route{
+		{Name: "rt-00000001", TargetNode: "node-1", DestinationCIDR: "10.244.1.0/24"},
+		{Name: foreign.ID, DestinationCIDR: "10.244.2.0/24"},
+	}
+	diff(t, "no instance is listed", want, r.list(t))
+	diff(t, "error", nil, r.operator.ClearFaults(t.Context()))
+	terminated(t, r.fixture)
+	want[0].Blackhole, want[1].Blackhole = true, true
+	diff(t, "the instance is gone", want, r.list(t))
+}
+
+func TestListCosts(t *testing.T) {
+	r := newRouting(t, simulator.Config{})
+	for n := range 20 {
+		r.make(t, 1, fmt.Sprintf("10.244.%d.0/24", n))
+	}
+	diff(t, "error", nil, r.operator.ResetCalls(t.Context()))
+	r.list(t)
+	report, err := r.operator.Calls(t.Context())
+	diff(t, "error", nil, err)
+	diff(t, "calls", []simulator.CallCounter{{Call: simulator.ListRoutes, Result: simulator.ResultOK, Count: 1}}, report.Counters)
+}
+
+func TestRouteAddresses(t *testing.T) {
+	r := newRouting(t, simulator.Config{}, "routeAddresses: true")
+	wanted := toNode(1, "10.244.1.0/24")
+	diff(t, "create", nil, r.routes.CreateRoute(t.Context(), cluster, "hint", wanted))
+	diff(t, "create again", nil, r.routes.CreateRoute(t.Context(), cluster, "hint", wanted))
+	want := []*cloudprovider.Route{{
+		Name: "rt-00000001", TargetNode: "node-1", DestinationCIDR: "10.244.1.0/24",
+		EnableNodeAddresses: true, TargetNodeAddresses: wanted.TargetNodeAddresses,
+	}}
+	diff(t, "listed", want, r.list(t))
+	moved := toNode(1, "10.244.1.0/24")
+	moved.TargetNodeAddresses[0].Address = "10.0.0.99"
+	err := r.routes.CreateRoute(t.Context(), cluster, "hint", moved)
+	diff(t, "other addresses", "route rt-00000001 (node-1-2b047b0dd5) has other addresses of its target; it has to be deleted first", text(err))
+	diff(t, "it will be possible", provider.Unclassified, r.cloud.ClassifyError(err).Kind)
+	diff(t, "listed", want, r.list(t))
+	diff(t, "delete", nil, r.routes.DeleteRoute(t.Context(), cluster, want[0]))
+	diff(t, "create", nil, r.routes.CreateRoute(t.Context(), cluster, "hint", moved))
+	want[0].Name, want[0].TargetNodeAddresses = "rt-00000002", moved.TargetNodeAddresses
+	diff(t, "listed", want, r.list(t))
+}
+
+func TestRoutesOfOthersAreLeftAlone(t *testing.T) {
+	r := newRouting(t, simulator.Config{})
+	r.make(t, 1, "10.244.1.0/24")
+	diff(t, "another cluster in the same table", nil, r.routes.CreateRoute(t.Context(), "other", "hint", toNode(1, "10.244.1.0/24")))
+	diff(t, "each has one", []string{"rt-00000001 10.244.1.0/24->i-00000001", "rt-00000002 10.244.1.0/24->i-00000001"}, r.table(t))
+	others, err := r.routes.ListRoutes(t.Context(), "other")
+	diff(t, "error", nil, err)
+	diff(t, "listed for the other", []*cloudprovider.Route{{Name: "rt-00000002", TargetNode: "node-1", DestinationCIDR: "10.244.1.0/24"}}, others)
+
+	all, err := r.operator.Routes(t.Context())
+	diff(t, "error", nil, err)
+	diff(t, "error", nil, r.operator.DeleteRoute(t.Context(), "rt-00000001"))
+	for name, planted := range map[string]simulator.Route{
+		"WithoutTags":    {Name: all[0].Name, Destination: "10.244.1.0/24", Target: "i-00000001"},
+		"OfACluster":     {Name: all[0].Name, Destination: "10.244.1.0/24", Target: "i-00000001", Tags: map[string]string{TagCluster: "other", TagNode: "node-1"}},
+		"LeadsElsewhere": {Name: all[0].Name, Destination: "10.244.5.0/24", Target: "i-00000001", Tags: all[0].Tags},
+	} {
+		t.Run(name, func(t *testing.T) {
+			foreign := r.plant(t, planted)
+			err := r.routes.CreateRoute(t.Context(), cluster, "hint", toNode(1, "10.244.1.0/24"))
+			if err == nil || r.cloud.ClassifyError(err).Kind != provider.Invalid || !strings.HasPrefix(err.Error(), "route "+foreign.ID+" has the name "+foreign.Name+", but ") {
+				t.Errorf("got %v", err)
+			}
+			left, err := r.operator.Route(t.Context(), foreign.ID)
+			diff(t, "error", nil, err)
+			diff(t, "it is left alone", foreign, left)
+			diff(t, "error", nil, r.operator.DeleteRoute(t.Context(), foreign.ID))
+		})
+	}
+}
+
+func TestExactlyOneRouteIsDeleted(t *testing.T) {
+	r := newRouting(t, simulator.Config{})
+	r.make(t, 1, "10.244.1.0/24")
+	r.make(t, 1, "10.244.2.0/24")
+	r.make(t, 2, "10.244.3.0/24")
+	r.plant(t, simulator.Route{Name: "double", Destination: "10.244.1.0/24", Target: "i-00000001"})
+	r.plant(t, simulator.Route{Name: "drop", Destination: "10.244.9.0/24", State: simulator.RouteBlackhole})
+	for _, step := range []struct {
+		what  string
+		route *cloudprovider.Route
+		gone  string
+	}{
+		{"no other destination", toNode(1, "10.244.0.0/16"), ""},
+		{"no other target", toNode(2, "10.244.1.0/24"), ""},
+		{"what nobody's cluster has made needs its name", &cloudprovider.Route{DestinationCIDR: "10.244.9.0/24"}, ""},
+		{"of ours and a foreign one, ours", toNode(1, "10.244.1.9/24"), "rt-00000001"},
+		{"by name, a foreign one", &cloudprovider.Route{Name: "rt-00000004", DestinationCIDR: "10.244.1.0/24"}, "rt-00000004"},
+		{"a name that is gone, whatever else is like it", &cloudprovider.Route{Name: "rt-00000004", TargetNode: "node-1", DestinationCIDR: "10.244.2.0/24"}, ""},
+		{"a name that never was", &cloudprovider.Route{Name: "x/../rt-00000002", TargetNode: "node-1", DestinationCIDR: "10.244.2.0/24"}, ""},
+	} {
+		before := r.table(t)
+		diff(t, step.what+": error", nil, r.routes.DeleteRoute(t.Context(), cluster, step.route))
+		want := slices.DeleteFunc(before, func(line string) bool { return step.gone != "" && strings.HasPrefix(line, step.gone) })
+		diff(t, step.what, want, r.table(t))
+	}
+	diff(t, "left", []string{"rt-00000002 10.244.2.0/24->i-00000001", "rt-00000003 10.244.3.0/24->i-00000002", "rt-00000005 10.244.9.0/24->"}, r.table(t))
+}
+
+var routeWrites = []simulator.Call{simulator.CreateRoute, simulator.DeleteRoute, simulator.ChangeRoutes}
+
+// Whatever write fails, before or after it was carried out, the same step once
+// more ends where it would have ended without the fault.
+func TestRouteCallsOnceMore(t *testing.T) {
+	for _, kind := range []simulator.FaultKind{simulator.FaultError, simulator.FaultLostReply, simulator.FaultReset, simulator.FaultOutage} {
+		for n := range 2 {
+			t.Run(fmt.Sprintf("%s%d", kind, n), func(t *testing.T) {
+				r := newRouting(t, simulator.Config{})
+				r.set(t, simulator.Fault{Kind: kind, Calls: routeWrites, Skip: n, Count: 1})
+				repeat := func(what string, step func(context.Context) error) {
+					t.Helper()
+					for range 2 {
+						err := step(t.Context())
+						if err == nil {
+							return
+						}
+						diff(t, what+": kind", provider.Unavailable, r.cloud.ClassifyError(err).Kind)
+					}
+					t.Fatalf("%s does not succeed", what)
+				}
+				repeat("create", func(ctx context.Context) error {
+					return r.routes.CreateRoute(ctx, cluster, "hint", toNode(1, "10.244.1.0/24"))
+				})
+				diff(t, "table", []string{"rt-00000001 10.244.1.0/24->i-00000001"}, r.table(t))
+				listed := r.list(t)
+				repeat("delete", func(ctx context.Context) error { return r.routes.DeleteRoute(ctx, cluster, listed[0]) })
+				diff(t, "table", []string{}, r.table(t))
+				faults, err := r.operator.Faults(t.Context())
+				diff(t, "error", nil, err)
+				diff(t, "hits", 1, faults[0].Hits)
+			})
+		}
+	}
+}
+
+func TestRouteIsNotMadeTwiceThoughTheListLags(t *testing.T) {
+	r := newRouting(t, simulator.Config{})
+	r.set(t, simulator.Fault{Kind: simulator.FaultStale, Calls: []simulator.Call{simulator.ListRoutes}, Age: simulator.Duration(time.Hour)})
+	r.make(t, 1, "10.244.1.0/24")
+	diff(t, "not listed yet", []*cloudprovider.Route{}, r.list(t))
+	err := r.routes.CreateRoute(t.Context(), cluster, "hint", toNode(1, "10.244.1.0/24"))
+	if _, ok := errors.AsType[*api.RetryError](err); !ok {
+		t.Errorf("got %v, want to be told to come again", err)
+	}
+	diff(t, "error", nil, r.operator.ClearFaults(t.Context()))
+	r.make(t, 1, "10.244.1.0/24")
+	diff(t, "table", 1, len(r.table(t)))
+}
+
+func TestRouteFaultsAreErrors(t *testing.T) {
+	for name, row := range map[string]struct {
+		fault simulator.Fault
+		want  provider.Classification
+	}{
+		"Error":     {simulator.Fault{Kind: simulator.FaultError}, provider.Classification{Kind: provider.Unavailable}},
+		"Outage":    {simulator.Fault{Kind: simulator.FaultOutage}, provider.Classification{Kind: provider.Unavailable}},
+		"Throttled": {simulator.Fault{Kind: simulator.FaultThrottle, Rate: 0.001, Burst: 1}, provider.Classification{Kind: provider.Throttled, RetryAfter: 1000 * time.Second}},
+		"Denied":    {simulator.Fault{Kind: simulator.FaultDenied}, provider.Classification{Kind: provider.Denied}},
+		"Reset":     {simulator.Fault{Kind: simulator.FaultReset}, provider.Classification{Kind: provider.Unavailable}},
+		"Hang":      {simulator.Fault{Kind: simulator.FaultHang}, provider.Classification{Kind: provider.Unavailable}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRouting(t, simulator.Config{}, "timeout: 50ms")
+			r.make(t, 1, "10.244.1.0/24")
+			listed := r.list(t)
+			r.set(t, row.fault)
+			if row.fault.Kind == simulator.FaultThrottle {
+				r.list(t) // the burst
+			}
+			all, err := r.routes.ListRoutes(t.Context(), cluster)
+			diff(t, "half a list is none", 0, len(all))
+			diff(t, "list", row.want, r.cloud.ClassifyError(err))
+			diff(t, "create", row.want, r.cloud.ClassifyError(r.routes.CreateRoute(t.Context(), cluster, "hint", toNode(2, "10.244.2.0/24"))))
+			diff(t, "delete", row.want, r.cloud.ClassifyError(r.routes.DeleteRoute(t.Context(), cluster, listed[0])))
+			diff(t, "table", []string{"rt-00000001 10.244.1.0/24->i-00000001"}, r.table(t))
+		})
+	}
+}
+
+func TestManyRoutesAtOnce(t *testing.T) {
+	r := newRouting(t, simulator.Config{})
+	const n = 200
+	destination := func(i int) string { return fmt.Sprintf("10.244.%d.0/24", i) }
+	atOnce := func(do func(i int) error) {
+		t.Helper()
+		errs := make([]error, n)
+		var wait sync.WaitGroup
+		for i := range n {
+			wait.Go(func() { errs[i] = do(i) })
+		}
+		wait.Wait()
+		diff(t, "error", nil, errors.Join(errs...))
+	}
+	atOnce(func(i int) error { // each twice
+		return r.routes.CreateRoute(t.Context(), cluster, "hint", toNode(1+i%3, destination(i/2)))
+	})
+	wanted := map[string]bool{}
+	for i := range n {
+		wanted[fmt.Sprintf("node-%d %s", 1+i%3, destination(i/2))] = true
+	}
+	got := map[string]bool{}
+	all := r.list(t)
+	for _, route := range all {
+		got[fmt.Sprintf("%s %s", route.TargetNode, route.DestinationCIDR)] = true
+	}
+	diff(t, "each is there", wanted, got)
+	diff(t, "and once", len(wanted), len(all))
+	atOnce(func(i int) error { // some are deleted while others are made
+		if i < len(all)/2 {
+			return r.routes.DeleteRoute(t.Context(), cluster, all[i])
+		}
+		return r.routes.CreateRoute(t.Context(), cluster, "hint", toNode(1, destination(i)))
+	})
+}
