@@ -17,7 +17,7 @@ DEMO = $(BIN)/playground demo --simcloud $(BIN)/simcloud --ccm $(BIN)/cloud-cont
 
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-check test unit e2e bench check lint build clean need-go need-linux always
+.PHONY: help demo demo-check test unit e2e bench check lint generate build clean need-go need-linux always
 
 help: # This text.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -53,6 +53,9 @@ lint: | need-go ## The linter, in all modules.
 	cd test/scale && $(LINT) run ./...
 	cd playground && $(LINT) run $$($(GO) list -f '{{.Dir}}' $$($(TESTED)))
 	cd playground && $(LINT) run --fast-only ./...
+
+generate: | need-go ## What is made from code: the reference of the flags. A test fails while it is stale.
+	$(GO) test -count=1 ./internal/app -run '^TestReference$$' -generate
 
 build: bin/cloud-controller-manager bin/simcloud bin/playground ## Everything, into bin/. The control plane compiles for minutes, once.
 

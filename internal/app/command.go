@@ -36,7 +36,7 @@ func newCommand(name string, known table) *cobra.Command {
 			err := o.global.applyLogging()
 			if err == nil {
 				cliflag.PrintFlags(cmd.Flags())
-				err = o.validate()
+				err = o.validate(cmd.Flags())
 			}
 			if err == nil {
 				err = run(cmd.Context(), o)

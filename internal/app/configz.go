@@ -25,6 +25,7 @@ type configuration struct {
 	NodeLifecycleController   lifecycleConfiguration
 	ServiceController         serviceConfiguration
 	NodeStatusUpdateFrequency metav1.Duration
+	Webhook                   webhookConfiguration
 }
 
 // DeepCopyObject makes the configuration acceptable to the configz registry,

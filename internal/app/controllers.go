@@ -113,16 +113,16 @@ func (t table) canonical(name string) (string, bool) {
 	return "", false
 }
 
-// chosenBy says whether entries of --controllers, aliases replaced, choose the
-// controller.
-func (r registration) chosenBy(entries []string) bool {
+// chosen says whether entries of --controllers or --webhooks, aliases replaced,
+// choose what has this name.
+func chosen(name string, onByDefault bool, entries []string) bool {
 	for _, entry := range entries {
 		switch entry {
-		case r.name:
+		case name:
 			return true
-		case "-" + r.name:
+		case "-" + name:
 			return false
 		}
 	}
-	return r.onByDefault && slices.Contains(entries, "*")
+	return onByDefault && slices.Contains(entries, "*")
 }

@@ -76,9 +76,9 @@ func (p *process) startControllers(ctx, lasting context.Context) ([]started, err
 }
 
 func (p *process) startController(ctx, lasting context.Context, r registration) (controller, error) {
-	client, err := p.clients.Client(r.client)
+	client, err := p.clients.each.Client(r.client)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("client %q: %w", r.client, err)
 	}
 	return r.start(ctx, deps{
 		client:    client,

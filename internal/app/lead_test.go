@@ -50,9 +50,10 @@ func (d *diary) note(entry string) {
 func newTestProcess(t *testing.T, cloud *fakeCloud, known table) (*process, context.Context) {
 	t.Helper()
 	ctx, fail := context.WithCancelCause(t.Context())
+	builder := clientbuilder.SimpleControllerClientBuilder{ClientConfig: &rest.Config{Host: "http://127.0.0.1:1"}}
 	p := &process{
 		options:   newOptions(managerName, known),
-		clients:   clientbuilder.SimpleControllerClientBuilder{ClientConfig: &rest.Config{Host: "http://127.0.0.1:1"}},
+		clients:   clients{builder, builder},
 		cloud:     cloud,
 		informers: informers.NewSharedInformerFactory(fake.NewClientset(), 0),
 		fail:      fail,

@@ -1,6 +1,10 @@
 package app
 
 import (
+	"fmt"
+	"os"
+
+	"github.com/spf13/pflag"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	cliflag "k8s.io/component-base/cli/flag"
 )
@@ -15,6 +19,8 @@ type options struct {
 	lifecycle   lifecycleOptions
 	service     serviceOptions
 	serving     servingOptions
+	migration   migrationOptions
+	webhooks    webhookOptions
 	client      clientOptions
 	features    featureOptions
 	global      globalOptions
@@ -29,7 +35,7 @@ type group interface {
 }
 
 func newOptions(name string, known table) *options {
-	return &options{
+	o := &options{
 		debugging:   newDebuggingOptions(),
 		controllers: newControllerOptions(known),
 		election:    newElectionOptions(),
@@ -42,12 +48,15 @@ func newOptions(name string, known table) *options {
 		features:    newFeatureOptions(),
 		global:      newGlobalOptions(name),
 	}
+	o.migration = migrationOptions{election: &o.election}
+	o.webhooks = newWebhookOptions(nil, &o.serving)
+	return o
 }
 
 func (o *options) groups() []group {
 	return []group{
-		&o.debugging, &o.controllers, &o.election, &o.provider, &o.node, &o.lifecycle, &o.service,
-		&o.serving, &o.client, &o.features, &o.global,
+		&o.debugging, &o.controllers, &o.election, &o.migration, &o.provider, &o.node, &o.lifecycle, &o.service,
+		&o.serving, &o.webhooks, &o.client, &o.features, &o.global,
 	}
 }
 
@@ -56,8 +65,8 @@ func (o *options) groups() []group {
 func (o *options) flags() cliflag.NamedFlagSets {
 	sections := cliflag.NamedFlagSets{NormalizeNameFunc: cliflag.WordSepNormalizeFunc}
 	for _, heading := range []string{
-		"debugging", "generic", nodeController, nodeLifecycleController, serviceController,
-		"secure serving", "authentication", "authorization", "misc", "global",
+		"debugging", "leader-migration", "generic", nodeController, nodeLifecycleController, serviceController,
+		"webhook", "webhook serving", "secure serving", "authentication", "authorization", "misc", "global",
 	} {
 		sections.FlagSet(heading)
 	}
@@ -67,10 +76,40 @@ func (o *options) flags() cliflag.NamedFlagSets {
 	return sections
 }
 
-func (o *options) validate() error {
+// files are the flags that name a file which is read at start.
+var files = []string{
+	"authentication-kubeconfig", "authorization-kubeconfig", "client-ca-file", "cloud-config", "kubeconfig", "requestheader-client-ca-file",
+	"tls-cert-file", "tls-private-key-file", "webhook-tls-cert-file", "webhook-tls-private-key-file",
+}
+
+// validate finds all that is wrong at once. The flags must have been parsed.
+func (o *options) validate(flags *pflag.FlagSet) error {
 	var errs []error
 	for _, g := range o.groups() {
 		errs = append(errs, g.validate()...)
 	}
+	for _, name := range files {
+		if file := flags.Lookup(name).Value.String(); file != "" {
+			if err := readable(file); err != nil {
+				errs = append(errs, fmt.Errorf("--%s: %w", name, err))
+			}
+		}
+	}
 	return utilerrors.NewAggregate(errs)
+}
+
+func readable(file string) error {
+	f, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }() // nothing was written
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if info.IsDir() {
+		return fmt.Errorf("%s is a folder", file)
+	}
+	return nil
 }

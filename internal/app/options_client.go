@@ -3,11 +3,17 @@ package app
 import (
 	"fmt"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	cliflag "k8s.io/component-base/cli/flag"
+	"k8s.io/controller-manager/pkg/clientbuilder"
 )
+
+// informersName is the end of the informers' user agent.
+const informersName = "shared-informers"
 
 type clientOptions struct {
 	kubeconfig  string
@@ -15,6 +21,8 @@ type clientOptions struct {
 	qps         float32
 	burst       int32
 	contentType string
+	// eachItsOwn gives each controller the identity of a service account.
+	eachItsOwn bool
 }
 
 // newClientOptions leaves the pace to the API server: a client-side limit
@@ -33,10 +41,14 @@ func (o *clientOptions) addFlags(sections *cliflag.NamedFlagSets) {
 	fs = sections.FlagSet("generic")
 	fs.Float32Var(&o.qps, "kube-api-qps", o.qps,
 		"Requests a second that each client of the API server may make. Negative: as many as the API server admits.")
+	deviates(fs, "kube-api-qps", "Upstream: 20.")
 	fs.Int32Var(&o.burst, "kube-api-burst", o.burst,
 		"Requests that may exceed --kube-api-qps for a moment.")
 	fs.StringVar(&o.contentType, "kube-api-content-type", o.contentType,
 		"Content type of requests to the API server.")
+	fs.BoolVar(&o.eachItsOwn, "use-service-account-credentials", o.eachItsOwn,
+		"Each controller acts as a service account of its own in kube-system, with a token that the API server issues for an hour. "+
+			"Leases, informers and this server keep the identity of --kubeconfig.")
 }
 
 func (*clientOptions) validate() []error { return nil }
@@ -47,6 +59,7 @@ func (o *clientOptions) show(c *configuration) {
 	shown.ContentType = o.contentType
 	shown.QPS = o.qps
 	shown.Burst = o.burst
+	c.KubeCloudShared.UseServiceAccountCredentials = o.eachItsOwn
 }
 
 func (o *clientOptions) restConfig() (*rest.Config, error) {
@@ -59,4 +72,26 @@ func (o *clientOptions) restConfig() (*rest.Config, error) {
 	config.QPS = o.qps
 	config.Burst = int(o.burst)
 	return config, nil
+}
+
+// clients make clients of the API server, each with a user agent of its own.
+type clients struct {
+	// own act as this process: for leases, informers and health.
+	own clientbuilder.ControllerClientBuilder
+	// each act as this process too, or as a service account for each name.
+	each clientbuilder.ControllerClientBuilder
+}
+
+func (o *clientOptions) clients(config *rest.Config) (clients, error) {
+	own := clientbuilder.SimpleControllerClientBuilder{ClientConfig: config}
+	if !o.eachItsOwn {
+		return clients{own, own}, nil
+	}
+	// It reads and makes the service accounts, and asks for their tokens.
+	issuer, err := kubernetes.NewForConfig(rest.AddUserAgent(rest.CopyConfig(config), managerName))
+	if err != nil {
+		return clients{}, fmt.Errorf("client of the service accounts: %w", err)
+	}
+	each := clientbuilder.NewDynamicClientBuilder(rest.AnonymousClientConfig(config), issuer.CoreV1(), metav1.NamespaceSystem)
+	return clients{own, each}, nil
 }

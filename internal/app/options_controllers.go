@@ -45,7 +45,7 @@ func (o *controllerOptions) validate() []error {
 	for _, entry := range o.chosen {
 		name := strings.TrimPrefix(entry, "-")
 		if _, ok := o.known.canonical(name); !ok && entry != "*" {
-			errs = append(errs, fmt.Errorf("%q is not in the list of known controllers", name))
+			errs = append(errs, fmt.Errorf("--controllers: %q is not in the list of known controllers", name))
 		}
 	}
 	if o.resync < 0 {
@@ -84,7 +84,7 @@ func (o *controllerOptions) enabled() table {
 	entries := o.canonical()
 	var enabled table
 	for _, r := range o.known {
-		if r.chosenBy(entries) {
+		if chosen(r.name, r.onByDefault, entries) {
 			enabled = append(enabled, r)
 		}
 	}

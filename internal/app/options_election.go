@@ -40,7 +40,7 @@ func (e *electionOptions) validate() []error {
 	}
 	var errs []error
 	if e.ResourceLock != resourcelock.LeasesResourceLock {
-		errs = append(errs, errors.New(`resourceLock value must be "leases"`))
+		errs = append(errs, errors.New(`--leader-elect-resource-lock: resourceLock value must be "leases"`))
 	}
 	if e.ResourceName == "" {
 		errs = append(errs, errors.New("--leader-elect-resource-name cannot be empty"))

@@ -49,9 +49,11 @@ func (l *lifecycleOptions) addFlags(sections *cliflag.NamedFlagSets) {
 		"How often the cloud has to say that an instance does not exist, in calls of their own, before its node may be deleted.")
 	fs.IntVar(&l.limits.Witnesses, "node-deletion-witnesses", l.limits.Witnesses,
 		"How many other nodes whose kubelets report the cloud has to confirm before a node is deleted, where there are as many; one at least. 0 asks for none.")
+	deviates(fs, "concurrent-node-lifecycle-syncs", "Upstream: 1.")
 	for _, d := range l.durations() {
 		fs.DurationVar(d.value, d.flag, *d.value, d.usage)
 	}
+	deviates(fs, "node-monitor-period", "Upstream looks at every silent node once in this period, for ever.")
 	for _, s := range l.shares() {
 		fs.IntVar(&s.value.Nodes, s.flag+"-nodes", s.value.Nodes, s.usage)
 		fs.IntVar(&s.value.Percent, s.flag+"-percent", s.value.Percent, "The same in percent of the nodes; the larger number counts.")
@@ -99,7 +101,7 @@ func (l *lifecycleOptions) shares() []share {
 func (l *lifecycleOptions) validate() []error {
 	var errs []error
 	if l.syncs < 1 {
-		errs = append(errs, fmt.Errorf("concurrent-node-lifecycle-syncs must be at least 1, but got %d", l.syncs)) // upstream's text
+		errs = append(errs, fmt.Errorf("--concurrent-node-lifecycle-syncs must be at least 1, but got %d", l.syncs))
 	}
 	if l.limits.Absences < 1 {
 		errs = append(errs, fmt.Errorf("--node-deletion-absences must be at least 1, but got %d", l.limits.Absences))

@@ -32,6 +32,7 @@ func (n *nodeOptions) addFlags(sections *cliflag.NamedFlagSets) {
 	fs := sections.FlagSet(nodeController)
 	fs.Int32Var(&n.syncs, "concurrent-node-syncs", n.syncs,
 		"How many nodes that wait to be initialised are looked up in the cloud at the same time.")
+	deviates(fs, "concurrent-node-syncs", "Upstream: 1.")
 	fs.Int32Var(&n.statusUpdates, "concurrent-node-status-updates", n.statusUpdates,
 		"How many nodes are refreshed at the same time. 0 means --concurrent-node-syncs.")
 	fs.Var(&n.labels, "node-label-reconcile",
@@ -40,6 +41,7 @@ func (n *nodeOptions) addFlags(sections *cliflag.NamedFlagSets) {
 	fs = sections.FlagSet("misc")
 	fs.DurationVar(&n.statusFrequency, "node-status-update-frequency", n.statusFrequency,
 		"How often each node is compared with the cloud.")
+	deviates(fs, "node-status-update-frequency", "The nodes are spread over the period. Upstream looks at all of them at once.")
 }
 
 func (n *nodeOptions) validate() []error {

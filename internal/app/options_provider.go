@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	cliflag "k8s.io/component-base/cli/flag"
 )
 
@@ -17,6 +18,8 @@ type providerOptions struct {
 	configFile    string
 	clusterName   string
 	allowUntagged bool
+	volumePlugin  string
+	nodeSync      time.Duration
 	readTimeout   time.Duration
 	changeTimeout time.Duration
 }
@@ -38,6 +41,15 @@ func (p *providerOptions) addFlags(sections *cliflag.NamedFlagSets) {
 	untagged := fs.Lookup("allow-untagged-cloud")
 	untagged.Hidden = true
 	untagged.Deprecated = "tag the cluster's instances with a cluster ID."
+	fs.StringVar(&p.volumePlugin, "external-cloud-volume-plugin", p.volumePlugin,
+		"The volume plugin of a provider that is not linked in.")
+	ignored(fs, "external-cloud-volume-plugin", "No cloud-controller-manager has read it since volumes moved to CSI drivers.")
+	fs.DurationVar(&p.nodeSync, "node-sync-period", p.nodeSync,
+		"The period of a controller that is gone.")
+	ignored(fs, "node-sync-period", "Upstream ignores it as well, and warns.")
+	sync := fs.Lookup("node-sync-period")
+	sync.Hidden = true
+	sync.Deprecated = "This flag is currently no-op and will be deleted."
 	fs.DurationVar(&p.readTimeout, "cloud-read-timeout", p.readTimeout,
 		"Deadline for each call of the provider that only reads.")
 	fs.DurationVar(&p.changeTimeout, "cloud-mutation-timeout", p.changeTimeout,
@@ -64,8 +76,11 @@ type providerConfiguration struct {
 		Name            string
 		CloudConfigFile string
 	}
-	AllowUntaggedCloud bool
-	ClusterName        string
+	ExternalCloudVolumePlugin    string
+	UseServiceAccountCredentials bool
+	AllowUntaggedCloud           bool
+	ClusterName                  string
+	NodeSyncPeriod               metav1.Duration
 }
 
 func (p *providerOptions) show(c *configuration) {
@@ -74,4 +89,6 @@ func (p *providerOptions) show(c *configuration) {
 	shown.CloudProvider.CloudConfigFile = p.configFile
 	shown.AllowUntaggedCloud = p.allowUntagged
 	shown.ClusterName = p.clusterName
+	shown.ExternalCloudVolumePlugin = p.volumePlugin
+	shown.NodeSyncPeriod.Duration = p.nodeSync
 }

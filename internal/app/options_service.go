@@ -33,6 +33,7 @@ func (s *serviceOptions) addFlags(sections *cliflag.NamedFlagSets) {
 	s.flags = fs
 	fs.Int32Var(&s.syncs, flagServiceSyncs, s.syncs,
 		"For how many Services the cloud is called at the same time. Without the flag a provider that declares more to be safe gets what it declares.")
+	deviates(fs, flagServiceSyncs, "Upstream without the flag: always 1.")
 	fs.DurationVar(&s.resync, "service-resync-period", s.resync,
 		"How often an unchanged load balancer is compared with the cloud, give or take a tenth. 0 turns it off.")
 	fs.StringSliceVar(&s.classes, "load-balancer-class", s.classes,

@@ -37,9 +37,30 @@ func (o *servingOptions) addFlags(sections *cliflag.NamedFlagSets) {
 }
 
 func (o *servingOptions) validate() []error {
-	errs := o.secure.Validate()
+	errs := append(o.secure.Validate(), tlsErrors("", o.secure)...)
 	errs = append(errs, o.authentication.Validate()...)
 	return append(errs, o.authorization.Validate()...)
+}
+
+// tlsErrors finds what would only fail when the server starts. The prefix is
+// that of the flags.
+func tlsErrors(prefix string, o *apiserveroptions.SecureServingOptions) []error {
+	var errs []error
+	check := func(flag string, err error) {
+		if err != nil {
+			errs = append(errs, fmt.Errorf("--%s%s: %w", prefix, flag, err))
+		}
+	}
+	_, err := cliflag.TLSCipherSuites(o.CipherSuites)
+	check("tls-cipher-suites", err)
+	_, err = cliflag.TLSCurvePreferences(o.CurvePreferences)
+	check("tls-curve-preferences", err)
+	_, err = cliflag.TLSVersion(o.MinTLSVersion)
+	check("tls-min-version", err)
+	if cert := o.ServerCert.CertKey; (cert.CertFile == "") != (cert.KeyFile == "") {
+		errs = append(errs, fmt.Errorf("--%[1]stls-cert-file and --%[1]stls-private-key-file need each other", prefix))
+	}
+	return errs
 }
 
 func (o *servingOptions) show(c *configuration) {

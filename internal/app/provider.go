@@ -76,7 +76,7 @@ func (p *process) initialize(ctx context.Context) error {
 	// things, and the lease must not be given back.
 	waiting := context.WithoutCancel(ctx)
 	err := call(waiting, "Initialize", func() error {
-		p.cloud.Initialize(p.clients, ctx.Done())
+		p.cloud.Initialize(p.clients.each, ctx.Done())
 		return nil
 	})
 	if err != nil {
@@ -86,7 +86,7 @@ func (p *process) initialize(ctx context.Context) error {
 	if !ok || ctx.Err() != nil {
 		return nil
 	}
-	client, err := p.clients.Client("shared-informers")
+	client, err := p.clients.own.Client(informersName)
 	if err != nil {
 		return fmt.Errorf("client of the provider's informers: %w", err)
 	}

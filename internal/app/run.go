@@ -11,7 +11,6 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/component-base/version"
-	"k8s.io/controller-manager/pkg/clientbuilder"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
@@ -25,7 +24,7 @@ import (
 type process struct {
 	options   *options
 	config    *rest.Config
-	clients   clientbuilder.SimpleControllerClientBuilder
+	clients   clients
 	cloud     cloudprovider.Interface
 	informers informers.SharedInformerFactory // for our controllers
 	health    *health
@@ -93,8 +92,11 @@ func newProcess(ctx context.Context, o *options) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	clients := clientbuilder.SimpleControllerClientBuilder{ClientConfig: config}
-	shared, err := clients.Client("shared-informers")
+	clients, err := o.client.clients(config)
+	if err != nil {
+		return nil, err
+	}
+	shared, err := clients.own.Client(informersName)
 	if err != nil {
 		return nil, fmt.Errorf("client of the informers: %w", err)
 	}
@@ -126,7 +128,7 @@ func greet(logger klog.Logger, o *options) {
 
 // run serves, and leads when it is its turn, until ctx ends and all is over.
 func (p *process) run(ctx context.Context) error {
-	client, err := p.clients.Client(managerName)
+	client, err := p.clients.own.Client(managerName)
 	if err != nil {
 		return fmt.Errorf("client: %w", err)
 	}
