@@ -13,8 +13,11 @@ import (
 // Main is the whole main function of a program: it runs the daemon until
 // SIGTERM or SIGINT and ends the process, with 0 if it stopped as asked. A
 // second signal ends it at once.
-func Main() {
-	cmd := NewCommand(Options{})
+func Main() { MainWith(Options{}) }
+
+// MainWith is Main for a program that chooses or adds something.
+func MainWith(o Options) {
+	cmd := NewCommand(o)
 	cmd.SetContext(untilSignal())
 	os.Exit(cli.Run(cmd))
 }

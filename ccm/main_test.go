@@ -21,6 +21,9 @@ import (
 const asDaemon = "FAIRLEAD_TEST_DAEMON"
 
 func TestMain(m *testing.M) {
+	if os.Getenv(asDaemon) == "program" {
+		ccm.MainWith(program())
+	}
 	if does := os.Getenv(asDaemon); does != "" {
 		cloudprovider.RegisterCloudProvider("test", func(io.Reader) (cloudprovider.Interface, error) {
 			return &cloud{does: does}, nil

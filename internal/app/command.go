@@ -16,27 +16,23 @@ const long = `The cloud controller manager ties a Kubernetes cluster to the clou
 It initialises nodes and keeps them in step with their instances. The provider
 that is linked into this binary speaks to the cloud.`
 
-// NewCommand returns the daemon as a command with the given name. It runs until
-// the command's context ends.
-func NewCommand(name string) *cobra.Command {
-	return newCommand(name, controllers)
-}
-
-func newCommand(name string, known table) *cobra.Command {
-	o := newOptions(name, known)
+// NewCommand returns the daemon of the program as a command. It runs until the
+// command's context ends.
+func NewCommand(p Program) *cobra.Command {
+	o := newOptions(p, controllers)
 	cmd := &cobra.Command{
-		Use:  name,
+		Use:  p.Name,
 		Long: long,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if done, err := o.global.version.print(cmd.OutOrStdout(), name); done {
+			if done, err := o.global.version.print(cmd.OutOrStdout(), p.Name); done {
 				return err
 			}
 			// First, so that everything else is logged as the flags say.
 			err := o.global.applyLogging()
 			if err == nil {
 				cliflag.PrintFlags(cmd.Flags())
-				err = o.validate(cmd.Flags())
+				err = o.validate()
 			}
 			if err == nil {
 				err = run(cmd.Context(), o)
@@ -49,9 +45,8 @@ func newCommand(name string, known table) *cobra.Command {
 		},
 	}
 	sections := o.flags()
-	for _, fs := range sections.FlagSets {
-		cmd.Flags().AddFlagSet(fs)
-	}
+	cmd.Flags().AddFlagSet(o.flagSet)
+	o.flagSet = cmd.Flags() // the one that is parsed
 	cmd.SetGlobalNormalizationFunc(cliflag.WordSepNormalizeFunc)
 	columns, _, _ := term.TerminalSize(cmd.OutOrStdout()) // 0, unwrapped, where there is no terminal
 	cliflag.SetUsageAndHelpFunc(cmd, sections, columns)

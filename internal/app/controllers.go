@@ -6,6 +6,8 @@ import (
 
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/record"
+	cloudprovider "k8s.io/cloud-provider"
 
 	"github.com/fairlead-k8s/fairlead/internal/cloud"
 	"github.com/fairlead-k8s/fairlead/internal/controller/node"
@@ -73,11 +75,14 @@ type registration struct {
 
 // deps are what a controller is made of.
 type deps struct {
+	provider  built
 	client    kubernetes.Interface
+	clients   cloudprovider.ControllerClientBuilder
 	informers informers.SharedInformerFactory // ours, trimmed; started later
 	gateway   *cloud.Gateway
 	metrics   controllerMetrics
 	recorder  *kube.Recorder
+	newEvents func() record.EventRecorder // for objects of any kind
 	options   *options
 }
 

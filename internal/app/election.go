@@ -136,10 +136,10 @@ func (e *election) giveBack(ctx context.Context) {
 // contending says whether this replica leads or stands by.
 func (e *election) contending() bool { return e.known.Load() }
 
-// newLeaseRecorder returns the recorder of what happens to the lease. It
-// records until ctx ends.
-func newLeaseRecorder(ctx context.Context, client kubernetes.Interface) record.EventRecorder {
+// newRecorder returns a recorder of events of the component. It records until
+// ctx ends.
+func newRecorder(ctx context.Context, client kubernetes.Interface, component string) record.EventRecorder {
 	broadcaster := record.NewBroadcaster(record.WithContext(ctx))
 	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: client.CoreV1().Events("")})
-	return broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: managerName})
+	return broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: component})
 }

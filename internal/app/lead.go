@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/client-go/tools/record"
 	controllermetrics "k8s.io/component-base/metrics/prometheus/controllers"
 	"k8s.io/klog/v2"
 
@@ -26,7 +27,7 @@ func (p *process) lead(ctx context.Context) {
 		p.fail(err)
 		return
 	}
-	gateway, err := cloud.New(ctx, p.cloud, cloud.Config{
+	gateway, err := cloud.New(ctx, p.provider.cloud, cloud.Config{
 		ReadTimeout:   p.options.provider.readTimeout,
 		ChangeTimeout: p.options.provider.changeTimeout,
 		ClusterName:   p.options.provider.clusterName,
@@ -43,6 +44,7 @@ func (p *process) lead(ctx context.Context) {
 		return
 	}
 	p.informers.StartWithContext(ctx)
+	p.provider.informers.StartWithContext(ctx) // what the program's controllers have asked for
 	p.runControllers(ctx, started)
 }
 
@@ -81,11 +83,14 @@ func (p *process) startController(ctx, lasting context.Context, r registration) 
 		return nil, fmt.Errorf("client %q: %w", r.client, err)
 	}
 	return r.start(ctx, deps{
+		provider:  p.provider,
 		client:    client,
+		clients:   p.clients.each,
 		informers: p.informers,
 		gateway:   p.gateway,
 		metrics:   p.metrics,
 		recorder:  kube.NewRecorder(lasting, client, r.source),
+		newEvents: func() record.EventRecorder { return newRecorder(lasting, client, r.source) },
 		options:   p.options,
 	})
 }

@@ -45,16 +45,21 @@ func (d *diary) note(entry string) {
 	d.entries = append(d.entries, entry)
 }
 
+// nobody makes clients of an API server that does not answer.
+func nobody() clients {
+	builder := clientbuilder.SimpleControllerClientBuilder{ClientConfig: &rest.Config{Host: "http://127.0.0.1:1"}}
+	return clients{builder, builder}
+}
+
 // newTestProcess returns a process that nobody answers, and the context of its
 // work.
 func newTestProcess(t *testing.T, cloud *fakeCloud, known table) (*process, context.Context) {
 	t.Helper()
 	ctx, fail := context.WithCancelCause(t.Context())
-	builder := clientbuilder.SimpleControllerClientBuilder{ClientConfig: &rest.Config{Host: "http://127.0.0.1:1"}}
 	p := &process{
-		options:   newOptions(managerName, known),
-		clients:   clients{builder, builder},
-		cloud:     cloud,
+		options:   newOptions(ours, known),
+		clients:   nobody(),
+		provider:  built{cloud, informers.NewSharedInformerFactory(fake.NewClientset(), 0)},
 		informers: informers.NewSharedInformerFactory(fake.NewClientset(), 0),
 		fail:      fail,
 	}
@@ -243,7 +248,7 @@ func TestInitializeGetsTheEndOfTheLeadership(t *testing.T) {
 
 func TestProviderInformersAreInSyncBeforeTheFirstCall(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	factory := newProviderInformers(fake.NewClientset(), 0)
+	factory := informers.NewSharedInformerFactory(fake.NewClientset(), 0)
 	nodes := factory.Core().V1().Nodes().Informer()
 	startProviderInformers(ctx, factory)
 	if !nodes.HasSynced() {

@@ -7,11 +7,14 @@ import (
 	logsapi "k8s.io/component-base/logs/api/v1"
 )
 
+// ours is the program without anything of its own.
+var ours = Program{Name: managerName}
+
 func TestMain(m *testing.M) {
 	// Several commands run in one process here, with the same logging flags.
 	// They may not change the logging while another test logs.
 	logsapi.ReapplyHandling = logsapi.ReapplyHandlingIgnoreUnchanged
-	if err := newOptions(managerName, nil).global.applyLogging(); err != nil {
+	if err := newOptions(ours, nil).global.applyLogging(); err != nil {
 		panic(err)
 	}
 	registerTestProviders()

@@ -3,6 +3,7 @@ package app
 import (
 	"fmt"
 	"os"
+	"slices"
 
 	"github.com/spf13/pflag"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
@@ -11,6 +12,9 @@ import (
 
 // options are the settings of the daemon, one group for each concern.
 type options struct {
+	program     Program
+	wrong       []error        // with the program itself
+	flagSet     *pflag.FlagSet // all flags, nil before they are made
 	debugging   debuggingOptions
 	controllers controllerOptions
 	election    electionOptions
@@ -34,22 +38,25 @@ type group interface {
 	show(c *configuration)
 }
 
-func newOptions(name string, known table) *options {
+func newOptions(p Program, ours table) *options {
+	known := p.controllers(ours)
 	o := &options{
+		program:     p,
+		wrong:       p.errors(known),
 		debugging:   newDebuggingOptions(),
 		controllers: newControllerOptions(known),
 		election:    newElectionOptions(),
-		provider:    newProviderOptions(),
+		provider:    newProviderOptions(p.ProviderName),
 		node:        newNodeOptions(),
 		lifecycle:   newLifecycleOptions(),
 		service:     newServiceOptions(),
 		serving:     newServingOptions(),
 		client:      newClientOptions(),
 		features:    newFeatureOptions(),
-		global:      newGlobalOptions(name),
+		global:      newGlobalOptions(p.Name),
 	}
 	o.migration = migrationOptions{election: &o.election}
-	o.webhooks = newWebhookOptions(nil, &o.serving)
+	o.webhooks = newWebhookOptions(p.webhooks(), &o.serving)
 	return o
 }
 
@@ -73,7 +80,30 @@ func (o *options) flags() cliflag.NamedFlagSets {
 	for _, g := range o.groups() {
 		g.addFlags(&sections)
 	}
+	o.addOwn(&sections)
+	o.flagSet = pflag.NewFlagSet(o.program.Name, pflag.ContinueOnError)
+	o.flagSet.SetNormalizeFunc(sections.NormalizeNameFunc)
+	for _, fs := range sections.FlagSets {
+		o.flagSet.AddFlagSet(fs)
+	}
 	return sections
+}
+
+// addOwn adds the program's own flags.
+func (o *options) addOwn(sections *cliflag.NamedFlagSets) {
+	ours := map[string]bool{}
+	for _, fs := range sections.FlagSets {
+		fs.VisitAll(func(f *pflag.Flag) { ours[f.Name] = true })
+	}
+	for _, heading := range o.program.Flags.Order {
+		own := o.program.Flags.FlagSets[heading]
+		own.VisitAll(func(f *pflag.Flag) {
+			if ours[f.Name] {
+				o.wrong = append(o.wrong, fmt.Errorf("the program's own flag --%s exists already", f.Name))
+			}
+		})
+		sections.FlagSet(heading).AddFlagSet(own)
+	}
 }
 
 // files are the flags that name a file which is read at start.
@@ -83,13 +113,13 @@ var files = []string{
 }
 
 // validate finds all that is wrong at once. The flags must have been parsed.
-func (o *options) validate(flags *pflag.FlagSet) error {
-	var errs []error
+func (o *options) validate() error {
+	errs := slices.Clone(o.wrong)
 	for _, g := range o.groups() {
 		errs = append(errs, g.validate()...)
 	}
 	for _, name := range files {
-		if file := flags.Lookup(name).Value.String(); file != "" {
+		if file := o.flagSet.Lookup(name).Value.String(); file != "" {
 			if err := readable(file); err != nil {
 				errs = append(errs, fmt.Errorf("--%s: %w", name, err))
 			}

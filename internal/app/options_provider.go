@@ -24,8 +24,8 @@ type providerOptions struct {
 	changeTimeout time.Duration
 }
 
-func newProviderOptions() providerOptions {
-	return providerOptions{clusterName: defaultClusterName, readTimeout: 5 * time.Minute, changeTimeout: 15 * time.Minute}
+func newProviderOptions(name string) providerOptions {
+	return providerOptions{name: name, clusterName: defaultClusterName, readTimeout: 5 * time.Minute, changeTimeout: 15 * time.Minute}
 }
 
 func (p *providerOptions) addFlags(sections *cliflag.NamedFlagSets) {

@@ -68,6 +68,15 @@ func (o *servingOptions) show(c *configuration) {
 	c.Generic.Address = "0.0.0.0"
 }
 
+// listen binds the port, with a certificate from files or of its own. It
+// returns nil for port 0.
+func listen(o *apiserveroptions.SecureServingOptions) (info *server.SecureServingInfo, err error) {
+	if err := o.MaybeDefaultWithSelfSignedCerts("localhost", nil, []net.IP{net.IPv4(127, 0, 0, 1)}); err != nil {
+		return nil, fmt.Errorf("self-signed certificate: %w", err)
+	}
+	return info, o.ApplyTo(&info)
+}
+
 // listener is what the flags say about serving, ready to serve: the port is
 // bound and the API server is known to those who check requests.
 type listener struct {
@@ -78,16 +87,14 @@ type listener struct {
 
 // listen binds the port. It returns nil when serving is turned off.
 func (o *servingOptions) listen() (*listener, error) {
-	if err := o.secure.MaybeDefaultWithSelfSignedCerts("localhost", nil, []net.IP{net.IPv4(127, 0, 0, 1)}); err != nil {
-		return nil, fmt.Errorf("self-signed certificate: %w", err)
-	}
-	l := &listener{}
-	if err := o.secure.ApplyTo(&l.secure); err != nil {
+	secure, err := listen(o.secure)
+	if err != nil {
 		return nil, fmt.Errorf("serving: %w", err)
 	}
-	if l.secure == nil {
+	if secure == nil {
 		return nil, nil
 	}
+	l := &listener{secure: secure}
 	if err := o.authentication.ApplyTo(&l.authentication, l.secure, nil); err != nil {
 		return nil, fmt.Errorf("authentication of requests: %w", err)
 	}

@@ -25,7 +25,7 @@ func TestUpstreamsFlags(t *testing.T) {
 	if got := len(upstreamFlags); got != 87 {
 		t.Errorf("the list has %d flags, upstream has 87", got)
 	}
-	sections := newOptions(managerName, controllers).flags()
+	sections := newOptions(ours, controllers).flags()
 	for _, want := range upstreamFlags {
 		t.Run(want.Name, func(t *testing.T) {
 			f := sections.FlagSets[want.Heading].Lookup(want.Name)
@@ -50,7 +50,7 @@ func TestHeadings(t *testing.T) {
 		"debugging", "leader-migration", "generic", "cloud-node-controller", "cloud-node-lifecycle-controller", "service-lb-controller",
 		"webhook", "webhook serving", "secure serving", "authentication", "authorization", "misc", "global",
 	}
-	if diff := cmp.Diff(want, newOptions(managerName, controllers).flags().Order); diff != "" {
+	if diff := cmp.Diff(want, newOptions(ours, controllers).flags().Order); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }
@@ -66,7 +66,7 @@ func TestUpstreamsGates(t *testing.T) {
 				t.Error("unknown")
 			}
 			setting := fmt.Sprintf("--feature-gates=%s=%t", gate, utilfeature.DefaultFeatureGate.Enabled(featuregate.Feature(gate)))
-			if err := flagSet(newOptions(managerName, controllers)).Parse([]string{setting}); err != nil {
+			if err := flagSet(newOptions(ours, controllers)).Parse([]string{setting}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -134,13 +134,13 @@ func TestValidation(t *testing.T) {
 		{"AllErrorsAtOnce", "--cloud-provider= --controllers=foo", `[--controllers: "foo" is not in the list of known controllers, --cloud-provider cannot be empty]`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			o := newOptions(managerName, controllers)
+			o := newOptions(ours, controllers)
 			flags := flagSet(o)
 			if err := flags.Parse(strings.Fields("--cloud-provider=test " + tc.args)); err != nil {
 				t.Fatal(err)
 			}
 			var got string
-			if err := o.validate(flags); err != nil {
+			if err := o.validate(); err != nil {
 				got = err.Error()
 			}
 			if got != tc.want {
@@ -172,7 +172,7 @@ func TestFlagValues(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var got string
-			if err := flagSet(newOptions(managerName, controllers)).Parse(strings.Fields(tc.args)); err != nil {
+			if err := flagSet(newOptions(ours, controllers)).Parse(strings.Fields(tc.args)); err != nil {
 				got = err.Error()
 			}
 			if (tc.want == "") != (got == "") || !strings.Contains(got, tc.want) {
@@ -217,7 +217,7 @@ func TestClientHasNoPaceUnlessAsked(t *testing.T) {
 // parsed returns the options after the given flags.
 func parsed(t *testing.T, args string) *options {
 	t.Helper()
-	o := newOptions(managerName, controllers)
+	o := newOptions(ours, controllers)
 	if err := flagSet(o).Parse(strings.Fields(args)); err != nil {
 		t.Fatal(err)
 	}
@@ -225,13 +225,8 @@ func parsed(t *testing.T, args string) *options {
 }
 
 func flagSet(o *options) *pflag.FlagSet {
-	all := pflag.NewFlagSet("", pflag.ContinueOnError)
-	sections := o.flags()
-	for _, fs := range sections.FlagSets {
-		all.AddFlagSet(fs)
-	}
-	all.SetNormalizeFunc(sections.NormalizeNameFunc)
-	return all
+	o.flags()
+	return o.flagSet
 }
 
 func TestCommand(t *testing.T) {
@@ -249,7 +244,7 @@ func TestCommand(t *testing.T) {
 		{"UnknownProvider", "--cloud-provider=nowhere --master=http://127.0.0.1:1", "", `"nowhere" is not linked into this binary`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			cmd := NewCommand(managerName)
+			cmd := NewCommand(ours)
 			var stdout, stderr bytes.Buffer
 			cmd.SetOut(&stdout)
 			cmd.SetErr(&stderr)
@@ -271,7 +266,7 @@ func TestCommand(t *testing.T) {
 }
 
 func TestValidationErrorIsPrintedInWords(t *testing.T) {
-	cmd := NewCommand(managerName)
+	cmd := NewCommand(ours)
 	var stderr bytes.Buffer
 	cmd.SetErr(&stderr)
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+	"k8s.io/apiserver/pkg/server"
 	apiserveroptions "k8s.io/apiserver/pkg/server/options"
 	cliflag "k8s.io/component-base/cli/flag"
 )
@@ -90,6 +91,18 @@ func (w *webhookOptions) served() []string {
 		}
 	}
 	return served
+}
+
+// listen binds the port. It returns nil where there is nothing to serve.
+func (w *webhookOptions) listen() (*server.SecureServingInfo, error) {
+	if len(w.served()) == 0 {
+		return nil, nil
+	}
+	info, err := listen(w.secure)
+	if err != nil {
+		return nil, fmt.Errorf("serving webhooks: %w", err)
+	}
+	return info, nil
 }
 
 // webhookConfiguration is the Webhook part of /configz.

@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"reflect"
 	"runtime/debug"
 	"time"
 
+	"k8s.io/client-go/informers"
 	cloudprovider "k8s.io/cloud-provider"
 	"k8s.io/klog/v2"
 )
@@ -18,43 +18,64 @@ import (
 // before that is worth a line in the log.
 const callPatience = 30 * time.Second
 
-// build calls the factory of the provider that the flags name.
-func (p *providerOptions) build(ctx context.Context) (cloudprovider.Interface, error) {
-	if !cloudprovider.IsCloudProvider(p.name) {
-		return nil, fmt.Errorf("--cloud-provider: %q is not linked into this binary: its main.go needs a blank import of the package that registers it", p.name)
+// built is a provider, and the informers that it may have been made with: what
+// they hold is whole, since nobody knows what a provider looks at.
+type built struct {
+	cloud     cloudprovider.Interface
+	informers informers.SharedInformerFactory
+}
+
+// build makes the provider that the flags name: by the registry, or in the
+// program's own way.
+func (o *options) build(ctx context.Context, c clients) (b built, err error) {
+	client, err := c.own.Client(informersName)
+	if err != nil {
+		return b, fmt.Errorf("client of the informers: %w", err)
 	}
-	// Not by InitCloudProvider: it ends the process over an unreadable file.
-	var config io.Reader // stays a true nil without a file
-	if p.configFile != "" {
-		file, err := os.Open(p.configFile)
+	b.informers = informers.NewSharedInformerFactory(client, o.controllers.resyncPeriod())
+	given := ProviderDeps{Name: o.provider.name, Flags: o.flagSet, Clients: c.each, Informers: b.informers}
+	if o.provider.configFile != "" {
+		file, err := os.Open(o.provider.configFile)
 		if err != nil {
-			return nil, fmt.Errorf("--cloud-config: %w", err)
+			return b, fmt.Errorf("--cloud-config: %w", err)
 		}
 		defer func() { _ = file.Close() }() // it was only read
-		config = file
+		given.Config = file                 // stays a true nil without a file
 	}
-	var cloud cloudprovider.Interface
 	var tagged bool
-	err := call(ctx, "factory", func() (err error) {
-		if cloud, err = cloudprovider.GetCloudProvider(p.name, config); err != nil {
+	err = call(ctx, "factory", func() (err error) {
+		if b.cloud, err = o.program.provider(ctx, given); err != nil {
 			return err
 		}
-		if isNil(cloud) {
+		if isNil(b.cloud) {
 			return errors.New("the factory returned no provider")
 		}
-		tagged = cloud.HasClusterID()
+		tagged = b.cloud.HasClusterID()
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("cloud provider %q: %w", p.name, err)
+		return b, fmt.Errorf("%s: %w", o.provider.describe(), err)
 	}
-	if !tagged {
-		if !p.allowUntagged {
-			return nil, fmt.Errorf("cloud provider %q: no cluster ID found; tag the cluster's instances, or start with --allow-untagged-cloud", p.name)
-		}
-		klog.FromContext(ctx).Info("Warning: the cluster has no cluster ID, and a provider may need one; tag the cluster's instances", "provider", p.name)
+	return b, o.provider.acceptUntagged(ctx, tagged)
+}
+
+// describe names the provider and the file that it was made from.
+func (p *providerOptions) describe() string {
+	if p.configFile == "" {
+		return fmt.Sprintf("cloud provider %q", p.name)
 	}
-	return cloud, nil
+	return fmt.Sprintf("cloud provider %q with --cloud-config=%s", p.name, p.configFile)
+}
+
+func (p *providerOptions) acceptUntagged(ctx context.Context, tagged bool) error {
+	switch {
+	case tagged:
+		return nil
+	case !p.allowUntagged:
+		return fmt.Errorf("cloud provider %q: no cluster ID found; tag the cluster's instances, or start with --allow-untagged-cloud", p.name)
+	}
+	klog.FromContext(ctx).Info("Warning: the cluster has no cluster ID, and a provider may need one; tag the cluster's instances", "provider", p.name)
+	return nil
 }
 
 // isNil also finds a nil pointer in an interface.
@@ -76,29 +97,22 @@ func (p *process) initialize(ctx context.Context) error {
 	// things, and the lease must not be given back.
 	waiting := context.WithoutCancel(ctx)
 	err := call(waiting, "Initialize", func() error {
-		p.cloud.Initialize(p.clients.each, ctx.Done())
+		p.provider.cloud.Initialize(p.clients.each, ctx.Done())
 		return nil
 	})
 	if err != nil {
 		return fmt.Errorf("cloud provider %q: %w", p.options.provider.name, err)
 	}
-	user, ok := p.cloud.(cloudprovider.InformerUser)
-	if !ok || ctx.Err() != nil {
-		return nil
+	if user, ok := p.provider.cloud.(cloudprovider.InformerUser); ok && ctx.Err() == nil {
+		err = call(waiting, "SetInformers", func() error {
+			user.SetInformers(p.provider.informers)
+			return nil
+		})
+		if err != nil {
+			return fmt.Errorf("cloud provider %q: %w", p.options.provider.name, err)
+		}
 	}
-	client, err := p.clients.own.Client(informersName)
-	if err != nil {
-		return fmt.Errorf("client of the provider's informers: %w", err)
-	}
-	factory := newProviderInformers(client, p.options.controllers.resyncPeriod())
-	err = call(waiting, "SetInformers", func() error {
-		user.SetInformers(factory)
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("cloud provider %q: %w", p.options.provider.name, err)
-	}
-	startProviderInformers(ctx, factory)
+	startProviderInformers(ctx, p.provider.informers)
 	return nil
 }
 

@@ -23,7 +23,7 @@ var generate = flag.Bool("generate", false, "write "+reference)
 // TestReference holds the page beside the flags. With -generate it writes it.
 func TestReference(t *testing.T) {
 	var page bytes.Buffer
-	writeReference(&page, newOptions(managerName, controllers))
+	writeReference(&page, newOptions(ours, controllers))
 	if *generate {
 		if err := os.WriteFile(reference, page.Bytes(), 0o644); err != nil {
 			t.Fatal(err)

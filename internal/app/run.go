@@ -8,7 +8,6 @@ import (
 
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/rest"
-	cloudprovider "k8s.io/cloud-provider"
 	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/component-base/version"
 	"k8s.io/klog/v2"
@@ -25,10 +24,10 @@ type process struct {
 	options   *options
 	config    *rest.Config
 	clients   clients
-	cloud     cloudprovider.Interface
+	provider  built
 	informers informers.SharedInformerFactory // for our controllers
 	health    *health
-	// gateway is the way to cloud once this replica leads and cloud has been
+	// gateway is the way to the cloud once this replica leads and it has been
 	// initialised.
 	gateway *cloud.Gateway
 	metrics controllerMetrics
@@ -87,6 +86,9 @@ func unlessStopped(ctx context.Context, err error) error {
 
 // newProcess makes the clients and then calls the provider's factory.
 func newProcess(ctx context.Context, o *options) (*process, error) {
+	if o.migration.enabled {
+		return nil, errors.New("--enable-leader-migration is not in this version")
+	}
 	greet(klog.FromContext(ctx), o)
 	config, err := o.client.restConfig()
 	if err != nil {
@@ -100,7 +102,7 @@ func newProcess(ctx context.Context, o *options) (*process, error) {
 	if err != nil {
 		return nil, fmt.Errorf("client of the informers: %w", err)
 	}
-	provider, err := o.provider.build(ctx)
+	provider, err := o.build(ctx, clients)
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +110,7 @@ func newProcess(ctx context.Context, o *options) (*process, error) {
 		options:   o,
 		config:    config,
 		clients:   clients,
-		cloud:     provider,
+		provider:  provider,
 		informers: kube.NewInformerFactory(shared, o.controllers.resyncPeriod()),
 		metrics:   newControllerMetrics(),
 	}, nil
@@ -136,7 +138,7 @@ func (p *process) run(ctx context.Context) error {
 	defer end()
 	var e *election
 	if p.options.election.LeaderElect {
-		if e, err = newElection(p.options.election, p.config, newLeaseRecorder(lasting, client)); err != nil {
+		if e, err = newElection(p.options.election, p.config, newRecorder(lasting, client, managerName)); err != nil {
 			return err
 		}
 	}
@@ -152,6 +154,11 @@ func (p *process) run(ctx context.Context) error {
 		return err
 	}
 	defer stopServing()
+	stopWebhooks, err := p.serveWebhooks(ctx)
+	if err != nil {
+		return err
+	}
+	defer stopWebhooks()
 	if e == nil {
 		return hold(ctx, nil, p.lead)
 	}

@@ -7,10 +7,12 @@ import (
 	"time"
 
 	"k8s.io/apiserver/pkg/server/mux"
+	"k8s.io/component-base/metrics/legacyregistry"
 	_ "k8s.io/component-base/metrics/prometheus/clientgo" // metrics of requests and of the election
 	"k8s.io/component-base/metrics/prometheus/slis"
 	_ "k8s.io/component-base/metrics/prometheus/version" // kubernetes_build_info
 	cmapp "k8s.io/controller-manager/app"
+	"k8s.io/utils/clock"
 )
 
 // closeTimeout is how long a request may go on when the process ends.
@@ -40,6 +42,23 @@ func (p *process) serve(ctx context.Context) (stop func(), err error) {
 		<-stopped
 		removeConfigz()
 	}, nil
+}
+
+// serveWebhooks serves what the program adds, unless nothing is chosen, until
+// stop is called.
+func (p *process) serveWebhooks(ctx context.Context) (stop func(), err error) {
+	info, err := p.options.webhooks.listen()
+	if err != nil || info == nil {
+		return func() {}, err
+	}
+	serving, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	handler := webhookHandler(p.options, newWebhookMetrics(legacyregistry.MustRegister), clock.RealClock{})
+	stopped, _, err := info.Serve(handler, closeTimeout, serving.Done())
+	if err != nil {
+		cancel()
+		return nil, fmt.Errorf("serving webhooks: %w", err)
+	}
+	return func() { cancel(); <-stopped }, nil
 }
 
 // handler answers those who have passed authentication and authorization.

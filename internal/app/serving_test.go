@@ -13,23 +13,34 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestAnonymous asks over TLS, without a server that could check a token.
-func TestAnonymous(t *testing.T) {
-	p, ctx := newTestProcess(t, &fakeCloud{}, nil)
-	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+func listenLocally(t *testing.T) net.Listener {
+	t.Helper()
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
+	return l
+}
+
+// insecureClient does not care who has signed a certificate.
+func insecureClient() *http.Client {
+	return &http.Client{Transport: &http.Transport{
+		TLSClientConfig:   &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // self-signed by the process itself
+		DisableKeepAlives: true,
+	}}
+}
+
+// TestAnonymous asks over TLS, without a server that could check a token.
+func TestAnonymous(t *testing.T) {
+	p, ctx := newTestProcess(t, &fakeCloud{}, nil)
+	l := listenLocally(t)
 	p.options.serving.secure.Listener = l
 	stop, err := p.serve(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer stop()
-	client := &http.Client{Transport: &http.Transport{
-		TLSClientConfig:   &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // self-signed by the process itself
-		DisableKeepAlives: true,
-	}}
+	client := insecureClient()
 	for path, want := range map[string]int{
 		"/healthz":           200,
 		"/livez":             200,

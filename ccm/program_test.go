@@ -1,0 +1,108 @@
+package ccm_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	cloudprovider "k8s.io/cloud-provider"
+	cliflag "k8s.io/component-base/cli/flag"
+
+	"github.com/fairlead-k8s/fairlead/ccm"
+)
+
+// program has one of everything that a program may add.
+func program() ccm.Options {
+	var flags cliflag.NamedFlagSets
+	zone := flags.FlagSet("acme").String("acme-zone", "north", "The zone of this cluster.")
+	return ccm.Options{
+		Name:         "acme-ccm",
+		ProviderName: "acme",
+		Flags:        flags,
+		Provider: func(_ context.Context, d ccm.ProviderDeps) (cloudprovider.Interface, error) {
+			fmt.Println("provider", d.Name, *zone, "by", d.Flags.Lookup("acme-zone").Value)
+			return &cloud{does: "return"}, nil
+		},
+		Controllers: []ccm.Controller{{
+			Name: "acme-controller",
+			New: func(_ context.Context, d ccm.ControllerDeps) (ccm.Runner, error) {
+				fmt.Printf("controller of %T\n", d.Cloud)
+				return runner{}, nil
+			},
+		}},
+		Webhooks: []ccm.Webhook{{
+			Name: "acme-webhook",
+			Path: "/acme",
+			Admit: func(context.Context, *admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse, error) {
+				return &admissionv1.AdmissionResponse{}, nil
+			},
+		}},
+	}
+}
+
+type runner struct{}
+
+func (runner) Run(ctx context.Context) error {
+	fmt.Println("controller runs")
+	<-ctx.Done()
+	fmt.Println("controller is over")
+	return nil
+}
+
+func TestProgram(t *testing.T) {
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "--acme-zone=south", "--leader-elect=false", "--secure-port=0", "--webhooks=*", "--webhook-secure-port="+port,
+		"--controllers=acme-controller", "--master=http://127.0.0.1:1", "--webhook-bind-address=127.0.0.1")
+	cmd.Env = append(os.Environ(), asDaemon+"=program")
+	output, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stderr = cmd.Stdout
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(output)
+	for _, want := range []string{"provider acme south by south", "Serving securely on 127.0.0.1:" + port, "initialising", "controller of *ccm_test.cloud", "controller runs"} {
+		if !skipTo(lines, want) {
+			t.Fatalf("no line %q", want)
+		}
+	}
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if !skipTo(lines, "controller is over") {
+		t.Error("the controller was not stopped")
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestProgramsHelp(t *testing.T) {
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "--help")
+	cmd.Env = append(os.Environ(), asDaemon+"=program")
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"acme-ccm [flags]", "\nAcme flags:\n", "--acme-zone string", "acme-controller", "All webhooks: acme-webhook", `(default "acme")`} {
+		if !strings.Contains(string(out), want) {
+			t.Errorf("the help has no %q", want)
+		}
+	}
+}
