@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 	informersv1 "k8s.io/client-go/informers/core/v1"
 	listersv1 "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
@@ -88,6 +89,9 @@ type Controller struct {
 	memories map[string]memory  // by key; guarded by mu
 	spreads  map[string]float64 // by key; guarded by mu
 	queued   map[string]bool    // keys whose owners were told that they wait; guarded by mu
+	// others are the Services that were last seen in a class of others, by key;
+	// guarded by mu
+	others map[string]types.UID
 }
 
 // New returns a controller; it does nothing before Run.
@@ -113,6 +117,7 @@ func New(deps Deps, cfg Config) *Controller {
 		memories:  map[string]memory{},
 		spreads:   map[string]float64{},
 		queued:    map[string]bool{},
+		others:    map[string]types.UID{},
 	}
 	c.loop = loop.New(queue, c.Reconcile, loop.Config{Workers: cfg.Syncs, Clock: cfg.Clock})
 	return c
@@ -188,6 +193,7 @@ func (c *Controller) observe(key string) (observed, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	o.memory = c.memories[key]
+	o.wasForeign = o.service != nil && c.others[key] == o.service.UID
 	if _, ok := c.spreads[key]; !ok {
 		c.spreads[key] = rand.Float64()
 	}
@@ -201,6 +207,7 @@ func (c *Controller) serviceNews() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc: func(obj any) {
 			service := obj.(*corev1.Service)
+			c.noteClass(service)
 			if !c.policy.concerns(service) {
 				return
 			}
@@ -212,16 +219,38 @@ func (c *Controller) serviceNews() cache.ResourceEventHandler {
 		},
 		UpdateFunc: func(before, now any) {
 			was, is := before.(*corev1.Service), now.(*corev1.Service)
+			c.noteClass(is)
 			if was.ResourceVersion != is.ResourceVersion && (c.policy.concerns(was) || c.policy.concerns(is)) {
 				c.add(is, loop.Urgent)
 			}
 		},
 		DeleteFunc: func(obj any) {
 			if key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(obj); err == nil {
+				c.dropClass(key)
 				c.loop.Add(key)
 			}
 		},
 	}
+}
+
+// noteClass keeps in mind which Services belong to others. A class goes with
+// the type, and then the finalizer alone does not tell whose it is.
+func (c *Controller) noteClass(service *corev1.Service) {
+	key := service.Namespace + "/" + service.Name
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case !c.policy.isOurs(service):
+		c.others[key] = service.UID
+	case service.Spec.Type == corev1.ServiceTypeLoadBalancer, c.others[key] != service.UID:
+		delete(c.others, key)
+	}
+}
+
+func (c *Controller) dropClass(key string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.others, key)
 }
 
 func (c *Controller) add(service *corev1.Service, u loop.Urgency) {

@@ -497,6 +497,46 @@ func TestServiceThatIsRecreatedLeavesNothingBehind(t *testing.T) {
 	})
 }
 
+func TestServiceOfAnotherClassIsLeftAloneWhenItBecomesInternal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := begin(t, Config{}, balanced(finalized, class("theirs")), host("a"))
+		defer func() { l.stop() }()
+		l.after(time.Minute)
+		l.update(internal, unclassed)
+		l.after(time.Hour)
+		l.expect("internal", nil, nil)
+		if s := l.service(); !hasFinalizer(s) || l.patches() > 0 {
+			t.Errorf("finalizers %v after %d patches, want those of the other controller", s.Finalizers, l.patches())
+		}
+		l.update(func(s *corev1.Service) { s.Spec.Type = corev1.ServiceTypeLoadBalancer })
+		l.after(time.Minute)
+		l.expect("ours", list("ensure s"), list("s EnsuringLoadBalancer", "s EnsuredLoadBalancer"))
+		l.update(internal)
+		l.after(time.Minute)
+		if s := l.service(); hasFinalizer(s) || len(l.balancers) > 0 {
+			t.Errorf("left over: %v, %v", s.Finalizers, l.balancers)
+		}
+	})
+}
+
+func TestServiceThatIsGivenToAnotherClassLeavesNothingBehind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := begin(t, Config{}, balanced(), host("a"))
+		defer func() { l.stop() }()
+		l.after(time.Minute)
+		l.expect("ours", list("ensure s"), list("s EnsuringLoadBalancer", "s EnsuredLoadBalancer"))
+		l.update(class("theirs"), func(s *corev1.Service) { s.Status.LoadBalancer.Ingress[0].IP = "198.51.100.7" })
+		l.after(time.Hour)
+		l.expect("given away", list("delete s"), list("s DeletedLoadBalancer"))
+		if s := l.service(); hasFinalizer(s) || len(s.Status.Conditions) > 0 || len(l.balancers) > 0 {
+			t.Errorf("left over: %v, %+v, %v", s.Finalizers, s.Status.Conditions, l.balancers)
+		}
+		if s := l.service(); len(s.Status.LoadBalancer.Ingress) != 1 {
+			t.Errorf("status %+v, want the other controller's address", s.Status)
+		}
+	})
+}
+
 // TestEachCrashHeals stops the controller at each moment of a Service's life.
 func TestEachCrashHeals(t *testing.T) {
 	for moment := range 40 {

@@ -31,6 +31,8 @@ type observed struct {
 	hosts  int
 	memory memory
 	policy Policy
+	// wasForeign: the Service was in a class of others when it last had one.
+	wasForeign bool
 	// elsewhere: for the last Service that the provider was asked about, somebody
 	// else provides the load balancer.
 	elsewhere bool
@@ -137,8 +139,8 @@ func decide(o observed) plan {
 		return gone(o, nil)
 	case o.memory.uid != "" && o.memory.uid != o.service.UID:
 		return gone(o, o.service)
-	case !o.policy.isOurs(o.service):
-		return plan{do: nothing, why: "the Service belongs to another load balancer class", memory: memory{}}
+	case !o.policy.isOurs(o.service), o.wasForeign:
+		return giveUp(o)
 	case o.service.DeletionTimestamp != nil, o.service.Spec.Type != corev1.ServiceTypeLoadBalancer:
 		return cleanUp(o)
 	default:

@@ -34,6 +34,7 @@ func addressed(s *corev1.Service)   { s.Status.LoadBalancer.Ingress = address }
 func terminating(s *corev1.Service) { s.DeletionTimestamp = &metav1.Time{Time: noon} }
 func internal(s *corev1.Service)    { s.Spec.Type = corev1.ServiceTypeClusterIP }
 func replaced(s *corev1.Service)    { s.UID = "u2" }
+func unclassed(s *corev1.Service)   { s.Spec.LoadBalancerClass = nil }
 func edited(s *corev1.Service)      { s.Spec.Ports[0].Port = 81 }
 
 func class(name string) func(*corev1.Service) {
@@ -152,6 +153,14 @@ func TestDecide(t *testing.T) {
 			want: outcome{Do: publish, Why: "the conditions have changed", Conditions: []string{"LoadBalancerServing False NoNodes"}},
 		},
 		{
+			name: "AnotherReasonIsShownInTime", memory: known(ready), edit: func(o *observed) { o.hosts = 0 },
+			service: balanced(finalized, addressed, conditioned, func(s *corev1.Service) {
+				*conditionOf(s, ConditionServing) = metav1.Condition{
+					Type: ConditionServing, Status: metav1.ConditionFalse, Reason: "NotProvisioned", LastTransitionTime: metav1.NewTime(noon.Add(-20 * time.Second)),
+				}
+			}), want: outcome{Do: nothing, Why: "a condition was written a short time ago", After: 40 * time.Second},
+		},
+		{
 			name: "NoAddressIsNotServing", service: balanced(finalized), memory: known(fresh, func(m *memory) { m.status = &corev1.LoadBalancerStatus{} }),
 			want: outcome{
 				Do: publish, Why: "the conditions have changed",
@@ -173,6 +182,28 @@ func TestDecide(t *testing.T) {
 		{
 			name: "ForeignClassIsNotTouched", service: balanced(finalized, terminating, class("theirs")),
 			want: outcome{Do: nothing, Why: "the Service belongs to another load balancer class"},
+		},
+		{
+			name: "NorWhenItsClassGoesWithItsType", service: balanced(finalized, conditioned, internal), edit: func(o *observed) { o.wasForeign = true },
+			want: outcome{Do: nothing, Why: "the Service belongs to another load balancer class"},
+		},
+		{
+			name: "WhatWasOursBeforeGoes", service: balanced(finalized, conditioned, class("theirs")), memory: known(ready),
+			want: outcome{Do: remove, Why: "the Service belongs to another load balancer class now"},
+		},
+		{
+			name: "ThenTheFinalizerAndNotTheirAddress", service: balanced(finalized, addressed, conditioned, class("theirs")),
+			memory: known(ready, func(m *memory) { m.deleted = true }),
+			want:   outcome{Do: release, Why: "nothing is left of the load balancer that the Service had here", Release: true, Drop: both},
+		},
+		{
+			name: "ThenNothingElse", service: balanced(addressed, class("theirs")), memory: known(ready, func(m *memory) { m.deleted = true }),
+			want: outcome{Do: forget, Why: "nothing is left of a load balancer"},
+		},
+		{
+			name: "FailureOfItIsNoConditionOfTheirs", service: balanced(finalized, class("theirs")),
+			memory: known(ready).with(hasFailed(remove, ready, 2*time.Second)),
+			want:   outcome{Do: wait, Why: "because", After: 3 * time.Second, Events: []string{"SyncLoadBalancerFailed"}},
 		},
 		{
 			name: "OurClassIsServed", service: balanced(class("ours")),

@@ -23,3 +23,24 @@ func (p Policy) concerns(service *corev1.Service) bool {
 func hasFinalizer(service *corev1.Service) bool {
 	return slices.Contains(service.Finalizers, Finalizer)
 }
+
+// giveUp leaves a Service of another class alone. What this process has made
+// for it, before it was given to that class, goes: load balancer, finalizer and
+// conditions. The address is the other controller's by now.
+func giveUp(o observed) plan {
+	switch {
+	case o.memory.uid == "":
+		return plan{do: nothing, why: "the Service belongs to another load balancer class"}
+	case o.memory.service != nil && !o.memory.deleted:
+		p := remedy(o, plan{do: remove, why: "the Service belongs to another load balancer class now", service: o.memory.service})
+		p.writes.conditions = nil
+		return p
+	case hasFinalizer(o.service), len(ownConditions(o.service)) > 0:
+		return plan{
+			do: release, why: "nothing is left of the load balancer that the Service had here",
+			writes: writes{release: hasFinalizer(o.service), drop: ownConditions(o.service)}, memory: o.memory,
+		}
+	default:
+		return plan{do: forget, why: "nothing is left of a load balancer"}
+	}
+}

@@ -97,7 +97,10 @@ func show(o observed) plan {
 		p.memory.published = true
 	}
 	p.writes.conditions = outdated(o.service, o.now, serving(o), provisioned())
+	pause := heldBack(o.service, o.now, serving(o), provisioned())
 	switch {
+	case !differs && len(p.writes.conditions) == 0 && pause > 0:
+		return plan{do: nothing, why: "a condition was written a short time ago", after: pause, memory: o.memory}
 	case !differs && len(p.writes.conditions) == 0:
 		return settled(o, "up to date")
 	case differs && o.memory.published:

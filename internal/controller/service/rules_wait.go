@@ -68,13 +68,38 @@ func outdated(service *corev1.Service, now time.Time, wanted ...metav1.Condition
 		switch {
 		case shown == nil, shown.Status != c.Status:
 			differ = append(differ, c)
-		case shown.Reason == c.Reason && shown.Message == c.Message:
-		case now.Sub(shown.LastTransitionTime.Time) >= conditionPause:
+		case isWorded(shown, c):
+		case heldFor(shown, now) == 0:
 			c.LastTransitionTime = shown.LastTransitionTime
 			differ = append(differ, c)
 		}
 	}
 	return differ
+}
+
+// heldBack is when the first of those that outdated leaves out may be written;
+// 0 if there is none.
+func heldBack(service *corev1.Service, now time.Time, wanted ...metav1.Condition) time.Duration {
+	var first time.Duration
+	for _, c := range wanted {
+		shown := conditionOf(service, c.Type)
+		if shown == nil || shown.Status != c.Status || isWorded(shown, c) {
+			continue
+		}
+		if pause := heldFor(shown, now); first == 0 || pause > 0 && pause < first {
+			first = pause
+		}
+	}
+	return first
+}
+
+func isWorded(shown *metav1.Condition, wanted metav1.Condition) bool {
+	return shown.Reason == wanted.Reason && shown.Message == wanted.Message
+}
+
+// heldFor is how long the words of a condition stay as they are.
+func heldFor(shown *metav1.Condition, now time.Time) time.Duration {
+	return max(conditionPause-now.Sub(shown.LastTransitionTime.Time), 0)
 }
 
 func conditionOf(service *corev1.Service, kind string) *metav1.Condition {

@@ -32,12 +32,13 @@ const (
 	isInternal  change = "the Service becomes internal"
 	isBalanced  change = "the Service wants a load balancer again"
 	isDeleted   change = "the Service is deleted"
+	isGiven     change = "the Service becomes one of another class"
 	isTampered  change = "somebody removes the finalizer"
 	isCleared   change = "somebody clears the status"
 	processDies change = "the process dies"
 )
 
-var changes = []change{noChange, isEdited, nodesChange, isInternal, isBalanced, isDeleted, isTampered, isCleared, processDies}
+var changes = []change{noChange, isEdited, nodesChange, isInternal, isBalanced, isDeleted, isGiven, isTampered, isCleared, processDies}
 
 type outcomeOfCall string
 
@@ -65,6 +66,8 @@ type world struct {
 	has      int  // the nodes that it has
 	shape    string
 	tampered bool // the finalizer was taken away by somebody else
+	foreign  bool // in another class when it last had one, as this process knows
+	given    bool // to another class, while nobody looked
 	path     []turn
 }
 
@@ -90,7 +93,8 @@ func (w *world) nodeSet() set {
 // happens changes the world before the step.
 func (w *world) happens(t change) {
 	if t == processDies {
-		w.memory = memory{}
+		w.memory, w.foreign = memory{}, w.service != nil && w.service.Spec.LoadBalancerClass != nil
+		w.given = w.given || w.foreign
 	}
 	if t == nodesChange {
 		w.nodes++
@@ -103,8 +107,13 @@ func (w *world) happens(t change) {
 		w.service.Spec.Ports[0].Port ^= 1
 	case isInternal:
 		w.service.Spec.Type, w.service.Status.LoadBalancer = corev1.ServiceTypeClusterIP, corev1.LoadBalancerStatus{} // as the API server does
+		w.service.Spec.LoadBalancerClass = nil
 	case isBalanced:
+		w.service.Spec.Type, w.service.Spec.LoadBalancerClass, w.foreign = corev1.ServiceTypeLoadBalancer, nil, false
+	case isGiven:
+		class("theirs")(w.service)
 		w.service.Spec.Type = corev1.ServiceTypeLoadBalancer
+		w.foreign, w.given = true, w.given || w.memory.uid == ""
 	case isDeleted:
 		w.service.DeletionTimestamp = &metav1.Time{Time: w.now}
 		w.collect()
@@ -131,7 +140,7 @@ func (w *world) step(what turn) plan {
 	w.path = append(w.path, what)
 	w.happens(what.change)
 	p := decide(observed{
-		now: w.now, service: w.service.DeepCopy(), backends: w.nodeSet().id, hosts: len(w.nodeSet().nodes), memory: w.memory, policy: policy,
+		now: w.now, service: w.service.DeepCopy(), backends: w.nodeSet().id, hosts: len(w.nodeSet().nodes), memory: w.memory, policy: policy, wasForeign: w.foreign,
 	})
 	if p.why == "" {
 		w.t.Errorf("%v: %v without a why", w.path, p.do)
@@ -152,7 +161,7 @@ func (w *world) step(what turn) plan {
 		w.write(p)
 		w.memory = p.memory
 	case release:
-		if w.balancer && !w.tampered {
+		if w.balancer && !w.tampered && !w.given {
 			w.t.Errorf("%v: the finalizer goes while the load balancer exists", w.path)
 		}
 		w.service.Finalizers = slices.DeleteFunc(w.service.Finalizers, func(f string) bool { return f == Finalizer })
@@ -276,9 +285,10 @@ func (w *world) ends() {
 // isRight looks at what a walk has come to.
 func (w *world) isRight(p plan) {
 	w.t.Helper()
-	switch wants := w.service != nil && w.service.Spec.Type == corev1.ServiceTypeLoadBalancer; {
-	case p.memory.elsewhere || w.tampered:
-		// Who takes the finalizer away while nobody looks takes the load balancer's only trace.
+	switch wants := w.service != nil && policy.isOurs(w.service) && w.service.Spec.Type == corev1.ServiceTypeLoadBalancer; {
+	case p.memory.elsewhere || w.tampered || w.given:
+		// Who takes the finalizer away while nobody looks takes the load balancer's
+		// only trace, and so does who gives the Service to another class.
 	case wants && (!w.balancer || w.has != w.nodes || w.shape != shapeOf(w.service) || len(w.service.Status.LoadBalancer.Ingress) == 0):
 		w.t.Errorf("%v: load balancer %v with nodes %d of %d, status %+v", w.path, w.balancer, w.has, w.nodes, w.service.Status)
 	case wants && conditionOf(w.service, ConditionProvisioning).Status != metav1.ConditionFalse:
