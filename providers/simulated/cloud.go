@@ -27,6 +27,7 @@ func init() {
 // Cloud is the provider.
 type Cloud struct {
 	config config
+	routes routeCalls
 
 	mu     sync.Mutex
 	client *simulator.Client // guarded by mu; nil until there is a cloud
@@ -39,15 +40,15 @@ var _ cloudprovider.Interface = (*Cloud)(nil)
 // process and be started by Initialize.
 func New(config io.Reader) (*Cloud, error) {
 	c := &Cloud{err: errors.New("the simulated cloud inside this process is not started yet")}
-	if config == nil {
-		return c, nil
+	if config != nil {
+		parsed, err := parseConfig(config)
+		if err != nil {
+			return nil, err
+		}
+		c.config = parsed
+		c.client, c.err = simulator.NewClient(parsed.endpoint).WithPageSize(parsed.pageSize), nil
 	}
-	parsed, err := parseConfig(config)
-	if err != nil {
-		return nil, err
-	}
-	c.config = parsed
-	c.client, c.err = simulator.NewClient(parsed.endpoint).WithPageSize(parsed.pageSize), nil
+	c.routes = newRouteCalls(c)
 	return c, nil
 }
 

@@ -19,6 +19,8 @@ type config struct {
 	timeout  time.Duration // 0: none of our own
 	// routeAddresses keeps the addresses of nodes with their routes.
 	routeAddresses bool
+	// batchRoutes lets changes of routes at the same time share calls.
+	batchRoutes bool
 }
 
 // configKey reads the value of one key.
@@ -33,6 +35,7 @@ func configKeys() []configKey {
 		{"pageSize", readPageSize},
 		{"timeout", readTimeout},
 		{"routeAddresses", readSwitch(func(c *config) *bool { return &c.routeAddresses })},
+		{"batchRoutes", readSwitch(func(c *config) *bool { return &c.batchRoutes })},
 	}
 }
 

@@ -6,9 +6,10 @@
 // of a cloud that runs on its own:
 //
 //	endpoint: http://127.0.0.1:7640
-//	pageSize: 100 # optional: instances in one call, at most a page of the cloud
+//	pageSize: 100 # optional: how much is asked for in one call, at most a page of the cloud
 //	timeout: 10s  # optional: limit for each call; without it the caller's deadline counts
 //	routeAddresses: true # optional: keep the addresses of Nodes with their routes
+//	batchRoutes: true    # optional: let changes of routes at the same time share calls
 //
 // Each Service of type LoadBalancer gets a load balancer of its own, for TCP and
 // UDP over IPv4. It is found by the tags TagCluster and TagServiceUID and by

@@ -24,7 +24,7 @@ func (c *Cloud) ClassifyError(err error) provider.Classification {
 		return provider.Classification{Kind: kindOf(answered.StatusCode), RetryAfter: answered.RetryAfter}
 	case errors.Is(err, context.Canceled):
 		return provider.Classification{} // the caller's wish and no fault of the cloud
-	case errors.As(err, &transport):
+	case errors.As(err, &transport), errors.Is(err, context.DeadlineExceeded):
 		return provider.Classification{Kind: provider.Unavailable}
 	}
 	return provider.Classification{}

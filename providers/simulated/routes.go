@@ -118,7 +118,7 @@ func (r *routes) CreateRoute(ctx context.Context, cluster, _ string, route *clou
 	if err != nil {
 		return err
 	}
-	created, err := r.change(ctx, simulator.RouteChange{Create: &wanted})
+	created, err := r.cloud.routes.change(ctx, simulator.RouteChange{Create: &wanted})
 	switch {
 	case simulator.IsAlreadyExists(err):
 		return r.checkExisting(ctx, wanted)
@@ -139,7 +139,7 @@ func (r *routes) wanted(ctx context.Context, cluster string, route *cloudprovide
 	if route.TargetNode == "" {
 		return none, invalidf("the route for %s has no target node", destination)
 	}
-	target, err := r.cloud.instanceNamed(ctx, string(route.TargetNode))
+	target, err := r.cloud.routes.target(ctx, string(route.TargetNode))
 	if err != nil {
 		return none, fmt.Errorf("target of the route for %s: %w", destination, err)
 	}
@@ -194,7 +194,7 @@ func (r *routes) DeleteRoute(ctx context.Context, cluster string, route *cloudpr
 		ids = found
 	}
 	for _, id := range ids {
-		if _, err := r.change(ctx, simulator.RouteChange{Delete: id}); err != nil {
+		if _, err := r.cloud.routes.change(ctx, simulator.RouteChange{Delete: id}); err != nil {
 			return fmt.Errorf("delete route %s: %w", id, err)
 		}
 		klog.FromContext(ctx).Info("Route deleted", "route", id, "destination", route.DestinationCIDR, "node", route.TargetNode)
@@ -219,18 +219,4 @@ func (r *routes) alike(ctx context.Context, cluster string, route *cloudprovider
 		}
 	}
 	return ids, nil
-}
-
-// change makes one change. To delete what does not exist is done already.
-func (r *routes) change(ctx context.Context, wanted simulator.RouteChange) (simulator.Route, error) {
-	return ask(ctx, r.cloud, func(ctx context.Context, client *simulator.Client) (simulator.Route, error) {
-		if wanted.Create != nil {
-			return client.CreateRoute(ctx, *wanted.Create)
-		}
-		err := client.DeleteRoute(ctx, wanted.Delete)
-		if simulator.IsNotFound(err) {
-			err = nil
-		}
-		return simulator.Route{}, err
-	})
 }

@@ -40,6 +40,12 @@ func newRouting(t *testing.T, config simulator.Config, lines ...string) routing 
 	return routing{f, routes}
 }
 
+// eachWay runs a test with a call for each change, and with shared calls.
+func eachWay(t *testing.T, test func(t *testing.T, line string)) {
+	t.Run("Alone", func(t *testing.T) { test(t, "batchRoutes: false") })
+	t.Run("Together", func(t *testing.T) { test(t, "batchRoutes: true") })
+}
+
 // toNode is a route as a route controller asks for it.
 func toNode(n int, destination string) *cloudprovider.Route {
 	return &cloudprovider.Route{
@@ -88,8 +94,10 @@ func (r routing) table(t *testing.T) []string {
 	return lines
 }
 
-func TestRouteLife(t *testing.T) {
-	r := newRouting(t, simulator.Config{})
+func TestRouteLife(t *testing.T) { eachWay(t, routeLife) }
+
+func routeLife(t *testing.T, line string) {
+	r := newRouting(t, simulator.Config{}, line)
 	diff(t, "an empty table", []*cloudprovider.Route{}, r.list(t))
 	wanted := toNode(1, "10.244.1.0/24")
 	before := *wanted
@@ -111,8 +119,10 @@ func TestRouteLife(t *testing.T) {
 	diff(t, "left", []string{}, r.table(t))
 }
 
-func TestRouteIsRefused(t *testing.T) {
-	r := newRouting(t, simulator.Config{MaxRoutes: 1})
+func TestRouteIsRefused(t *testing.T) { eachWay(t, routeIsRefused) }
+
+func routeIsRefused(t *testing.T, line string) {
+	r := newRouting(t, simulator.Config{MaxRoutes: 1}, line)
 	r.create(t, simulator.Instance{Name: "twin"})
 	r.create(t, simulator.Instance{Name: "twin"})
 	r.make(t, 1, "10.244.1.0/24")
@@ -292,11 +302,13 @@ var routeWrites = []simulator.Call{simulator.CreateRoute, simulator.DeleteRoute,
 
 // Whatever write fails, before or after it was carried out, the same step once
 // more ends where it would have ended without the fault.
-func TestRouteCallsOnceMore(t *testing.T) {
+func TestRouteCallsOnceMore(t *testing.T) { eachWay(t, routeCallsOnceMore) }
+
+func routeCallsOnceMore(t *testing.T, line string) {
 	for _, kind := range []simulator.FaultKind{simulator.FaultError, simulator.FaultLostReply, simulator.FaultReset, simulator.FaultOutage} {
 		for n := range 2 {
 			t.Run(fmt.Sprintf("%s%d", kind, n), func(t *testing.T) {
-				r := newRouting(t, simulator.Config{})
+				r := newRouting(t, simulator.Config{}, line)
 				r.set(t, simulator.Fault{Kind: kind, Calls: routeWrites, Skip: n, Count: 1})
 				repeat := func(what string, step func(context.Context) error) {
 					t.Helper()
@@ -325,7 +337,11 @@ func TestRouteCallsOnceMore(t *testing.T) {
 }
 
 func TestRouteIsNotMadeTwiceThoughTheListLags(t *testing.T) {
-	r := newRouting(t, simulator.Config{})
+	eachWay(t, routeIsNotMadeTwiceThoughTheListLags)
+}
+
+func routeIsNotMadeTwiceThoughTheListLags(t *testing.T, line string) {
+	r := newRouting(t, simulator.Config{}, line)
 	r.set(t, simulator.Fault{Kind: simulator.FaultStale, Calls: []simulator.Call{simulator.ListRoutes}, Age: simulator.Duration(time.Hour)})
 	r.make(t, 1, "10.244.1.0/24")
 	diff(t, "not listed yet", []*cloudprovider.Route{}, r.list(t))
@@ -338,7 +354,9 @@ func TestRouteIsNotMadeTwiceThoughTheListLags(t *testing.T) {
 	diff(t, "table", 1, len(r.table(t)))
 }
 
-func TestRouteFaultsAreErrors(t *testing.T) {
+func TestRouteFaultsAreErrors(t *testing.T) { eachWay(t, routeFaultsAreErrors) }
+
+func routeFaultsAreErrors(t *testing.T, line string) {
 	for name, row := range map[string]struct {
 		fault simulator.Fault
 		want  provider.Classification
@@ -351,7 +369,7 @@ func TestRouteFaultsAreErrors(t *testing.T) {
 		"Hang":      {simulator.Fault{Kind: simulator.FaultHang}, provider.Classification{Kind: provider.Unavailable}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := newRouting(t, simulator.Config{}, "timeout: 50ms")
+			r := newRouting(t, simulator.Config{}, line, "timeout: 50ms")
 			r.make(t, 1, "10.244.1.0/24")
 			listed := r.list(t)
 			r.set(t, row.fault)
@@ -368,38 +386,103 @@ func TestRouteFaultsAreErrors(t *testing.T) {
 	}
 }
 
-func TestManyRoutesAtOnce(t *testing.T) {
-	r := newRouting(t, simulator.Config{})
-	const n = 200
-	destination := func(i int) string { return fmt.Sprintf("10.244.%d.0/24", i) }
-	atOnce := func(do func(i int) error) {
-		t.Helper()
-		errs := make([]error, n)
-		var wait sync.WaitGroup
-		for i := range n {
-			wait.Go(func() { errs[i] = do(i) })
-		}
-		wait.Wait()
-		diff(t, "error", nil, errors.Join(errs...))
-	}
-	atOnce(func(i int) error { // each twice
-		return r.routes.CreateRoute(t.Context(), cluster, "hint", toNode(1+i%3, destination(i/2)))
-	})
-	wanted := map[string]bool{}
+// atOnce does something so many times at the same time, and wants no error.
+func atOnce(t *testing.T, n int, do func(i int) error) {
+	t.Helper()
+	errs := make([]error, n)
+	var wait sync.WaitGroup
 	for i := range n {
-		wanted[fmt.Sprintf("node-%d %s", 1+i%3, destination(i/2))] = true
+		wait.Go(func() { errs[i] = do(i) })
 	}
-	got := map[string]bool{}
-	all := r.list(t)
-	for _, route := range all {
-		got[fmt.Sprintf("%s %s", route.TargetNode, route.DestinationCIDR)] = true
-	}
-	diff(t, "each is there", wanted, got)
-	diff(t, "and once", len(wanted), len(all))
-	atOnce(func(i int) error { // some are deleted while others are made
-		if i < len(all)/2 {
-			return r.routes.DeleteRoute(t.Context(), cluster, all[i])
+	wait.Wait()
+	diff(t, "error", nil, errors.Join(errs...))
+}
+
+// With shared calls, many routes take few calls; without, each takes its own.
+func TestSharedCallsAreFewer(t *testing.T) {
+	eachWay(t, func(t *testing.T, line string) {
+		r := newRouting(t, simulator.Config{}, line)
+		r.set(t, simulator.Fault{Kind: simulator.FaultLatency, Latency: simulator.Duration(20 * time.Millisecond)})
+		const n = 200
+		atOnce(t, n, func(i int) error {
+			return r.routes.CreateRoute(t.Context(), cluster, "hint", toNode(1, fmt.Sprintf("10.244.%d.0/24", i)))
+		})
+		report, err := r.operator.Calls(t.Context())
+		diff(t, "error", nil, err)
+		switch alone := line == "batchRoutes: false"; {
+		case alone:
+			diff(t, "calls", int64(2*n), report.Count())
+			diff(t, "shared", int64(0), report.Count(simulator.ChangeRoutes))
+		case report.Count() > n:
+			t.Errorf("%d calls", report.Count())
+		default:
+			diff(t, "not shared", int64(0), report.Count(simulator.CreateRoute))
 		}
-		return r.routes.CreateRoute(t.Context(), cluster, "hint", toNode(1, destination(i)))
 	})
+}
+
+// A 404 for the call says nothing of the route.
+func TestASharedCallThatIsNotFoundDeletesNothing(t *testing.T) {
+	r := newRouting(t, simulator.Config{}, "batchRoutes: true")
+	r.make(t, 1, "10.244.1.0/24")
+	r.set(t, simulator.Fault{Kind: simulator.FaultNotFound, Calls: []simulator.Call{simulator.ChangeRoutes}})
+	if err := r.routes.DeleteRoute(t.Context(), cluster, &cloudprovider.Route{Name: "rt-00000001"}); err == nil {
+		t.Error("it was said to be deleted")
+	}
+}
+
+// Whoever gives up has the same error, whether the call was shared or not.
+func TestGivingUp(t *testing.T) {
+	eachWay(t, func(t *testing.T, line string) {
+		r := newRouting(t, simulator.Config{}, line)
+		r.set(t, simulator.Fault{Kind: simulator.FaultHang})
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+		defer cancel()
+		err := r.routes.CreateRoute(ctx, cluster, "hint", toNode(1, "10.244.1.0/24"))
+		diff(t, "deadline", true, errors.Is(err, context.DeadlineExceeded))
+		diff(t, "kind", provider.Unavailable, r.cloud.ClassifyError(err).Kind)
+		cancelled, stop := context.WithCancel(t.Context())
+		stop()
+		err = r.routes.DeleteRoute(cancelled, cluster, &cloudprovider.Route{Name: "rt-00000001"})
+		diff(t, "cancelled", true, errors.Is(err, context.Canceled))
+		diff(t, "kind", provider.Unclassified, r.cloud.ClassifyError(err).Kind)
+	})
+}
+
+func TestManyRoutesAtOnce(t *testing.T) { eachWay(t, manyRoutesAtOnce) }
+
+func manyRoutesAtOnce(t *testing.T, line string) {
+	r := newRouting(t, simulator.Config{}, line)
+	const n = 200
+	of := func(i int) *cloudprovider.Route { return toNode(1+i%3, fmt.Sprintf("10.244.%d.0/24", i)) }
+	word := func(route *cloudprovider.Route) string {
+		return fmt.Sprintf("%s to %s", route.DestinationCIDR, route.TargetNode)
+	}
+	listed := func() []string {
+		var words []string
+		for _, route := range r.list(t) {
+			words = append(words, word(route))
+		}
+		slices.Sort(words)
+		return words
+	}
+	wanted := func(from, to int) []string {
+		var words []string
+		for i := from; i < to; i++ {
+			words = append(words, word(of(i)))
+		}
+		slices.Sort(words)
+		return words
+	}
+	atOnce(t, n, func(i int) error { // each twice
+		return r.routes.CreateRoute(t.Context(), cluster, "hint", of(i/2))
+	})
+	diff(t, "each is there, and once", wanted(0, n/2), listed())
+	atOnce(t, n, func(i int) error { // some are deleted while others are made
+		if i < n/4 {
+			return r.routes.DeleteRoute(t.Context(), cluster, of(i))
+		}
+		return r.routes.CreateRoute(t.Context(), cluster, "hint", of(i))
+	})
+	diff(t, "what is left", wanted(n/4, n), listed())
 }

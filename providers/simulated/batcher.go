@@ -1,0 +1,123 @@
+package simulated
+
+import (
+	"context"
+	"slices"
+	"sync"
+)
+
+// maxSharedCalls is how many calls of a batcher may be under way, so that one
+// that hangs does not hold up the others.
+const maxSharedCalls = 4
+
+// batcher lets callers share calls. A question goes on its way at once while
+// few calls are under way; otherwise it waits for one of them to end, and goes
+// together with all that have come meanwhile. So nothing waits for company, and
+// the more there is to ask the fewer calls it takes.
+type batcher[Q, A any] struct {
+	// call asks the cloud. It returns an answer to each question, in their order,
+	// or an error that is about all of them.
+	call func(context.Context, []Q) ([]answer[A], error)
+	most int // questions in a call
+
+	mu       sync.Mutex
+	waiting  []*asked[Q, A] // guarded by mu; not on their way
+	underWay int            // guarded by mu; calls
+}
+
+type answer[A any] struct {
+	value A
+	err   error
+}
+
+// asked is a question that somebody waits with.
+type asked[Q, A any] struct {
+	question Q
+	call     *sharedCall // nil until it is on its way; guarded by the batcher's mu
+
+	answered chan struct{} // closed once there is the answer
+	answer   answer[A]
+}
+
+// sharedCall ends when nobody waits for it any more.
+type sharedCall struct {
+	askers int // guarded by the batcher's mu
+	cancel context.CancelCauseFunc
+}
+
+// ask asks one question. If the context ends, what was asked may have been
+// carried out or not, as with a call of one's own.
+func (b *batcher[Q, A]) ask(ctx context.Context, question Q) (A, error) {
+	a := &asked[Q, A]{question: question, answered: make(chan struct{})}
+	b.mu.Lock()
+	b.waiting = append(b.waiting, a)
+	b.send(ctx)
+	b.mu.Unlock()
+	select {
+	case <-a.answered:
+	case <-ctx.Done():
+		if !b.leave(a, context.Cause(ctx)) {
+			var none A
+			return none, context.Cause(ctx)
+		}
+		<-a.answered // nobody else waits for the end of the call
+	}
+	return a.answer.value, a.answer.err
+}
+
+// send sends what waits, as far as calls are free. b.mu is held.
+func (b *batcher[Q, A]) send(ctx context.Context) {
+	for b.underWay < maxSharedCalls && len(b.waiting) > 0 {
+		n := min(len(b.waiting), b.most)
+		together := slices.Clone(b.waiting[:n])
+		b.waiting = slices.Delete(b.waiting, 0, n)
+		// The call is not only for whom it was sent.
+		ctx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+		call := &sharedCall{askers: n, cancel: cancel}
+		for _, a := range together {
+			a.call = call
+		}
+		b.underWay++
+		go func() {
+			defer cancel(nil)
+			b.carryOut(ctx, together)
+		}()
+	}
+}
+
+func (b *batcher[Q, A]) carryOut(ctx context.Context, together []*asked[Q, A]) {
+	questions := make([]Q, len(together))
+	for n, a := range together {
+		questions[n] = a.question
+	}
+	answers, err := b.call(ctx, questions)
+	b.mu.Lock()
+	b.underWay--
+	b.send(ctx)
+	b.mu.Unlock()
+	for n, a := range together {
+		if err != nil {
+			a.answer.err = err
+		} else {
+			a.answer = answers[n]
+		}
+		close(a.answered)
+	}
+}
+
+// leave takes back a question that nobody waits with any more. It reports
+// whether that has ended a call which nobody else waits for.
+func (b *batcher[Q, A]) leave(a *asked[Q, A], why error) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if a.call == nil {
+		b.waiting = slices.DeleteFunc(b.waiting, func(other *asked[Q, A]) bool { return other == a })
+		return false
+	}
+	a.call.askers--
+	if a.call.askers > 0 {
+		return false
+	}
+	a.call.cancel(why)
+	return true
+}

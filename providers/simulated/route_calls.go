@@ -1,0 +1,75 @@
+package simulated
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/fairlead-k8s/fairlead/simulator"
+)
+
+// routeCalls are the calls that are made for single routes: one for each, or
+// shared by those who make them at the same time.
+type routeCalls struct {
+	change func(context.Context, simulator.RouteChange) (simulator.Route, error)
+	// target is the instance that a route is to lead to.
+	target func(context.Context, string) (simulator.Instance, error)
+}
+
+func newRouteCalls(c *Cloud) routeCalls {
+	if !c.config.batchRoutes {
+		return routeCalls{change: c.changeRoute, target: c.instanceNamed}
+	}
+	changes := &batcher[simulator.RouteChange, simulator.Route]{call: c.changeRoutes, most: c.pageSize()}
+	targets := &batcher[string, simulator.Instance]{call: c.instancesNamed, most: c.pageSize()}
+	return routeCalls{change: changes.ask, target: targets.ask}
+}
+
+// changeRoute makes one change. To delete what does not exist is done already.
+func (c *Cloud) changeRoute(ctx context.Context, wanted simulator.RouteChange) (simulator.Route, error) {
+	return ask(ctx, c, func(ctx context.Context, client *simulator.Client) (simulator.Route, error) {
+		if wanted.Create != nil {
+			return client.CreateRoute(ctx, *wanted.Create)
+		}
+		return simulator.Route{}, unlessGone(client.DeleteRoute(ctx, wanted.Delete))
+	})
+}
+
+// changeRoutes is changeRoute for several in one call.
+func (c *Cloud) changeRoutes(ctx context.Context, wanted []simulator.RouteChange) ([]answer[simulator.Route], error) {
+	outcomes, err := ask(ctx, c, func(ctx context.Context, client *simulator.Client) ([]simulator.RouteOutcome, error) {
+		return client.ChangeRoutes(ctx, wanted)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%d changes of routes: %w", len(wanted), err)
+	}
+	answers := make([]answer[simulator.Route], len(wanted))
+	for n, o := range outcomes {
+		if wanted[n].Create == nil {
+			o.Err = unlessGone(o.Err)
+		}
+		answers[n] = answer[simulator.Route]{o.Route, o.Err}
+	}
+	return answers, nil
+}
+
+// unlessGone is the error of a deletion.
+func unlessGone(err error) error {
+	if simulator.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+// instancesNamed is instanceNamed for several in one call.
+func (c *Cloud) instancesNamed(ctx context.Context, names []string) ([]answer[simulator.Instance], error) {
+	found, err := c.findInstances(ctx, simulator.InstanceQuery{Names: names})
+	if err != nil {
+		return nil, fmt.Errorf("%d instances: %w", len(names), err)
+	}
+	known := index(found)
+	answers := make([]answer[simulator.Instance], len(names))
+	for n, name := range names {
+		answers[n].value, answers[n].err = named(name, known.byName[name])
+	}
+	return answers, nil
+}
