@@ -48,4 +48,6 @@ func faultPath(name string) string { return operatorPath + "/faults/" + url.Path
 // faultList is how the faults that are set are written.
 type faultList struct {
 	Items []Fault `json:"items"`
+	// Standing belong to the cloud and cannot be cleared.
+	Standing []Fault `json:"standing,omitempty"`
 }

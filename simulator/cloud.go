@@ -69,6 +69,7 @@ type limits struct {
 // Cloud is a simulated cloud. It is an http.Handler.
 type Cloud struct {
 	clock    clock.Clock
+	started  time.Time
 	pageSize int
 	pace     pace
 	limits   limits
@@ -77,6 +78,7 @@ type Cloud struct {
 	meter    *meter
 	handler  http.Handler
 	carriage *carriage
+	watchers *watchers
 
 	mu               sync.Mutex
 	instances        *table[machine]  // its rows are guarded by mu
@@ -109,6 +111,7 @@ func New(config Config) (*Cloud, error) {
 	}
 	c := &Cloud{
 		clock:    config.Clock,
+		started:  config.Clock.Now(),
 		pageSize: config.PageSize,
 		pace:     pace{transition: config.Transition, terminated: config.TerminatedFor},
 		limits: limits{
@@ -120,6 +123,7 @@ func New(config Config) (*Cloud, error) {
 		faults:        newFaults(config.Seed),
 		meter:         newMeter(),
 		carriage:      newCarriage(config),
+		watchers:      newWatchers(),
 		instances:     newTable[machine](),
 		loadBalancers: newTable[balancer](),
 		staticIPs:     newTable[reserved](),
@@ -160,7 +164,13 @@ func (config Config) check() error {
 }
 
 // ServeHTTP implements http.Handler.
-func (c *Cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) { c.handler.ServeHTTP(w, r) }
+func (c *Cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if why := foreign(r); why != "" {
+		write(w, r, reply{}, &APIError{StatusCode: http.StatusForbidden, Code: CodeForbidden, Message: why})
+		return
+	}
+	c.handler.ServeHTTP(w, r)
+}
 
 // restore takes what was saved, unless it could not have been saved.
 func (c *Cloud) restore(saved *savedState) error {

@@ -33,7 +33,9 @@
 //	PUT    /operator/v1/faults/{name}                   set one (Fault)
 //	DELETE /operator/v1/faults[/{name}]                 clear one or all
 //	GET    /operator/v1/calls, POST …/calls/reset       what customers called (CallReport)
+//	GET    /operator/v1/watch                           all of this as it changes, as server-sent events
 //	GET    /healthz
+//	GET    /                                            a page that shows it live, for browsers
 //
 // Each kind of resource has one file for its wire types, one for its rules and
 // one for its HTTP endpoints; what they share (calls, faults, the state file)

@@ -43,6 +43,39 @@ func FaultKinds() []FaultKind {
 	}
 }
 
+// effect says in a few words what a fault of this kind does.
+func (k FaultKind) effect() string {
+	switch k {
+	case FaultLatency:
+		return "answers take longer"
+	case FaultHang:
+		return "no answer, until the caller gives up"
+	case FaultReset:
+		return "the connection is reset, nothing is done"
+	case FaultThrottle:
+		return "429 above a rate, with Retry-After"
+	case FaultOutage:
+		return "503"
+	case FaultDenied:
+		return "403 or 401"
+	case FaultError:
+		return "500"
+	case FaultNotFound:
+		return "404, whatever was asked for"
+	case FaultStale:
+		return "reads tell of the past"
+	case FaultInvisible:
+		return "what is new is not seen yet"
+	case FaultEmptyList:
+		return "lists are empty"
+	case FaultTruncatedList:
+		return "lists lack their end"
+	case FaultLostReply:
+		return "it is done, but the answer is lost"
+	}
+	return ""
+}
+
 // Fault is something that goes wrong on purpose, for calls under /v1 only.
 type Fault struct {
 	// Name is what the fault is set and cleared by.

@@ -76,11 +76,23 @@ func (f Fault) checked() (Fault, error) {
 
 // checkForeign refuses what belongs to another kind: it would have no effect.
 func (f Fault) checkForeign() error {
-	for _, field := range []struct {
-		name  string
-		set   bool
-		kinds []FaultKind
-	}{
+	for _, s := range f.settings() {
+		if s.given && !slices.Contains(s.kinds, f.Kind) {
+			return invalid(s.name, "belongs to kind %s, not to %s", list(s.kinds), f.Kind)
+		}
+	}
+	return nil
+}
+
+// setting is a field of a fault that belongs to some kinds only.
+type setting struct {
+	name  string
+	given bool
+	kinds []FaultKind
+}
+
+func (f Fault) settings() []setting {
+	return []setting{
 		{"latency", f.Latency != 0, []FaultKind{FaultLatency}},
 		{"jitter", f.Jitter != 0, []FaultKind{FaultLatency}},
 		{"rate", f.Rate != 0, []FaultKind{FaultThrottle}},
@@ -88,12 +100,7 @@ func (f Fault) checkForeign() error {
 		{"status", f.Status != 0, []FaultKind{FaultDenied}},
 		{"fraction", f.Fraction != 0, []FaultKind{FaultTruncatedList}},
 		{"age", f.Age != 0, []FaultKind{FaultStale, FaultInvisible}},
-	} {
-		if field.set && !slices.Contains(field.kinds, f.Kind) {
-			return invalid(field.name, "belongs to kind %s, not to %s", list(field.kinds), f.Kind)
-		}
 	}
-	return nil
 }
 
 // completed checks and completes what belongs to the fault's own kind.

@@ -118,17 +118,22 @@ func (s *faults) remove(which func(*activeFault) bool) (removed int) {
 	return before - len(s.active)
 }
 
-// list returns the faults that can be cleared, by name.
-func (s *faults) list() []Fault {
+// list returns the faults that are set, by name.
+func (s *faults) list() faultList {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	all := []Fault{}
+	all := faultList{Items: []Fault{}}
 	for _, a := range s.active {
-		if a.tenure == clearable {
-			all = append(all, a.Fault)
+		switch a.tenure {
+		case clearable:
+			all.Items = append(all.Items, a.Fault)
+		case standing:
+			all.Standing = append(all.Standing, a.Fault)
 		}
 	}
-	slices.SortFunc(all, func(x, y Fault) int { return cmp.Compare(x.Name, y.Name) })
+	for _, faults := range [][]Fault{all.Items, all.Standing} {
+		slices.SortFunc(faults, func(x, y Fault) int { return cmp.Compare(x.Name, y.Name) })
+	}
 	return all
 }
 

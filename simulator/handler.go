@@ -12,6 +12,8 @@ import (
 	"strconv"
 
 	"k8s.io/klog/v2"
+
+	"github.com/fairlead-k8s/fairlead/simulator/internal/web"
 )
 
 // maxRequest is far above what any request of ours needs.
@@ -107,6 +109,10 @@ func (c *Cloud) newHandler() http.Handler {
 	for pattern, read := range c.operatorEndpoints() {
 		mux.Handle(pattern, c.forOperator(read))
 	}
+	mux.HandleFunc("GET "+operatorPath+"/watch", c.watch)
+	page := web.Handler()
+	mux.Handle("GET /{$}", page)
+	mux.Handle("GET /page/", page)
 	mux.Handle("/", c.forOperator(unknownPath))
 	return mux
 }
@@ -133,6 +139,7 @@ func (c *Cloud) forCustomer(k kind, e endpoint) http.HandlerFunc {
 		k.note(&record, op.about.one())
 		// Before the answer, so that whoever has the answer finds the call counted.
 		c.meter.record(record)
+		c.watchers.wake()
 		klog.FromContext(r.Context()).V(4).Info("Call", "call", e.call, k.name, op.about.one(),
 			"status", record.Status, "result", record.Result, "duration", record.Duration)
 		write(w, r, answer, err)
@@ -144,6 +151,9 @@ func (c *Cloud) forOperator(read reader) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		answer, err := understand(w, r, read).run(r.Context(), view{})
 		c.settled(r.Context())
+		if r.Method != http.MethodGet {
+			c.watchers.wake()
+		}
 		write(w, r, answer, err)
 	}
 }

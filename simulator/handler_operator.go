@@ -14,7 +14,7 @@ func (c *Cloud) operatorEndpoints() map[string]reader {
 			return reply{http.StatusOK, map[string]string{"status": "ok"}}, nil
 		}),
 		"GET " + operatorPath + "/faults": answering(func() (reply, error) {
-			return reply{http.StatusOK, faultList{Items: c.faults.list()}}, nil
+			return reply{http.StatusOK, c.faults.list()}, nil
 		}),
 		"PUT " + operatorPath + "/faults/{name}":    c.readSetFault,
 		"DELETE " + operatorPath + "/faults/{name}": c.readClearFault,

@@ -316,7 +316,7 @@ func TestUnknown(t *testing.T) {
 			t.Errorf("%s: got %v, want not found", name, err)
 		}
 	}
-	for _, call := range []string{"GET /", "GET /v1/", "PUT /v1/instances", "GET /v1/instances/", "GET /v2/instances"} {
+	for _, call := range []string{"GET /nothing", "GET /v1/", "PUT /v1/instances", "GET /v1/instances/", "GET /v2/instances"} {
 		method, path, _ := strings.Cut(call, " ")
 		err := c.do(t.Context(), method, path, nil, nil)
 		diff(t, call, CodeUnknownPath, code(err))

@@ -246,6 +246,8 @@ func TestServe(t *testing.T) {
 		"--quota", "1000", "--latency", "1ms", "--jitter", "1ms", "--stale-reads", "1ns", "--page-size", "5",
 	})
 	command.SetOut(writer)
+	var hint bytes.Buffer
+	command.SetErr(&hint)
 	ended := make(chan error, 1)
 	go func() {
 		ended <- errors.Join(command.ExecuteContext(ctx), writer.Close())
@@ -272,6 +274,9 @@ func TestServe(t *testing.T) {
 	}
 	if err := <-ended; err != nil {
 		t.Errorf("ended with %v", err)
+	}
+	if want := "simcloud: a browser at " + url + " shows this cloud live\n"; hint.String() != want {
+		t.Errorf("hint %q, want %q", hint.String(), want)
 	}
 }
 

@@ -56,9 +56,10 @@ func newServe() *cobra.Command {
 		Short: "Run a simulated cloud until it is interrupted",
 		Long: `Run a simulated cloud until it is interrupted.
 
-When it is ready it prints one line with its URL. What happens in it is logged to
-standard error. Faults that are set later are forgotten when it ends; all else
-is too, unless it has a state file.
+When it is ready it prints one line with its URL. A browser at that URL shows what
+is in the cloud, each call as it comes, and switches for the faults. What happens
+in the cloud is logged to standard error. Faults that are set later are forgotten
+when it ends; all else is too, unless it has a state file.
 
 Load balancers carry traffic: each listens at an address of its own within
 127.64.0.0/10 and forwards to the InternalIP of its backends. A port below 1024
@@ -80,7 +81,7 @@ in a row, and taken back after --healthy-after successes in a row.`,
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(command *cobra.Command, _ []string) error {
-			return o.run(command.Context(), command.OutOrStdout())
+			return o.run(command.Context(), command.OutOrStdout(), command.ErrOrStderr())
 		},
 	}
 	addServeFlags(command.Flags(), &o)
@@ -118,7 +119,9 @@ func addLoadBalancerFlags(f *pflag.FlagSet, o *serveOptions) {
 	f.IntVar(&o.checks.UnhealthyAfter, "unhealthy-after", 3, "how many failures in a row take a backend out")
 }
 
-func (o serveOptions) run(ctx context.Context, out io.Writer) error {
+// run serves until the context ends. Programs read the line on out, people the
+// one on hint.
+func (o serveOptions) run(ctx context.Context, out, hint io.Writer) error {
 	if err := o.setVerbosity(); err != nil {
 		return err
 	}
@@ -155,6 +158,9 @@ func (o serveOptions) run(ctx context.Context, out io.Writer) error {
 		return fmt.Errorf("--listen: %w", err)
 	}
 	if _, err := fmt.Fprintf(out, "simcloud: listening on http://%s\n", listener.Addr()); err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintf(hint, "simcloud: a browser at http://%s shows this cloud live\n", listener.Addr()); err != nil {
 		return err
 	}
 	return cloud.Serve(ctx, listener)

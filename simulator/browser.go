@@ -1,0 +1,47 @@
+package simulator
+
+import (
+	"net/http"
+	"net/netip"
+	"net/url"
+)
+
+// foreign says why a request is refused; empty if it is not. Whoever reaches a
+// cloud is its operator, and every website can make a browser on this machine
+// send requests to it. Browsers say where a request comes from: what comes from
+// another site is refused. So is what comes from a site that has the cloud's
+// own host name, since that name may have been pointed at this machine for this
+// very purpose; nobody can do that to an IP address. Programs that are no
+// browser say nothing of the kind, and are not concerned.
+func foreign(r *http.Request) string {
+	site, origin := r.Header.Get("Sec-Fetch-Site"), r.Header.Get("Origin")
+	switch {
+	case site == "" && origin == "":
+		return ""
+	case r.Method == http.MethodGet && r.URL.Path == "/" && r.Header.Get("Sec-Fetch-Mode") == "navigate":
+		return "" // somebody follows a link to the page
+	case site != "" && site != "same-origin" && site != "none":
+		return "this request comes from another website"
+	case origin != "" && hostOf(origin) != r.Host:
+		return "this request comes from another website, " + origin
+	case !isFixedHost(r.Host):
+		return "a browser must reach the simulated cloud by its IP address or as localhost, not as " + r.Host
+	}
+	return ""
+}
+
+func hostOf(origin string) string {
+	u, err := url.Parse(origin)
+	if err != nil {
+		return ""
+	}
+	return u.Host
+}
+
+// isFixedHost reports whether nobody can point the host, with or without a
+// port, somewhere else.
+func isFixedHost(host string) bool {
+	name := (&url.URL{Host: host}).Hostname()
+	_, err := netip.ParseAddr(name)
+	return err == nil || name == "localhost"
+}
