@@ -359,28 +359,34 @@ func TestRouteFaultsAreErrors(t *testing.T) { eachWay(t, routeFaultsAreErrors) }
 func routeFaultsAreErrors(t *testing.T, line string) {
 	for name, row := range map[string]struct {
 		fault simulator.Fault
-		want  provider.Classification
+		want  provider.ErrorKind
+		line  string
 	}{
-		"Error":     {simulator.Fault{Kind: simulator.FaultError}, provider.Classification{Kind: provider.Unavailable}},
-		"Outage":    {simulator.Fault{Kind: simulator.FaultOutage}, provider.Classification{Kind: provider.Unavailable}},
-		"Throttled": {simulator.Fault{Kind: simulator.FaultThrottle, Rate: 0.001, Burst: 1}, provider.Classification{Kind: provider.Throttled, RetryAfter: 1000 * time.Second}},
-		"Denied":    {simulator.Fault{Kind: simulator.FaultDenied}, provider.Classification{Kind: provider.Denied}},
-		"Reset":     {simulator.Fault{Kind: simulator.FaultReset}, provider.Classification{Kind: provider.Unavailable}},
-		"Hang":      {simulator.Fault{Kind: simulator.FaultHang}, provider.Classification{Kind: provider.Unavailable}},
+		"Error":     {simulator.Fault{Kind: simulator.FaultError}, provider.Unavailable, ""},
+		"Outage":    {simulator.Fault{Kind: simulator.FaultOutage}, provider.Unavailable, ""},
+		"Throttled": {simulator.Fault{Kind: simulator.FaultThrottle, Rate: 0.001, Burst: 1}, provider.Throttled, ""},
+		"Denied":    {simulator.Fault{Kind: simulator.FaultDenied}, provider.Denied, ""},
+		"Reset":     {simulator.Fault{Kind: simulator.FaultReset}, provider.Unavailable, ""},
+		"Hang":      {simulator.Fault{Kind: simulator.FaultHang}, provider.Unavailable, "timeout: 50ms"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := newRouting(t, simulator.Config{}, line, "timeout: 50ms")
-			r.make(t, 1, "10.244.1.0/24")
-			listed := r.list(t)
+			r := newRouting(t, simulator.Config{}, line, row.line)
+			planted := r.plant(t, simulator.Route{Name: "planted", Destination: "10.244.1.0/24", Target: "i-00000001", Tags: map[string]string{TagNode: "node-1"}})
 			r.set(t, row.fault)
 			if row.fault.Kind == simulator.FaultThrottle {
-				r.list(t) // the burst
+				diff(t, "the burst", 1, len(r.list(t)))
 			}
 			all, err := r.routes.ListRoutes(t.Context(), cluster)
 			diff(t, "half a list is none", 0, len(all))
-			diff(t, "list", row.want, r.cloud.ClassifyError(err))
-			diff(t, "create", row.want, r.cloud.ClassifyError(r.routes.CreateRoute(t.Context(), cluster, "hint", toNode(2, "10.244.2.0/24"))))
-			diff(t, "delete", row.want, r.cloud.ClassifyError(r.routes.DeleteRoute(t.Context(), cluster, listed[0])))
+			for what, err := range map[string]error{
+				"list":   err,
+				"create": r.routes.CreateRoute(t.Context(), cluster, "hint", toNode(2, "10.244.2.0/24")),
+				"delete": r.routes.DeleteRoute(t.Context(), cluster, &cloudprovider.Route{Name: planted.ID}),
+			} {
+				class := r.cloud.ClassifyError(err)
+				diff(t, what, row.want, class.Kind)
+				diff(t, what+" says when to come again", row.want == provider.Throttled, class.RetryAfter > 0)
+			}
 			diff(t, "table", []string{"rt-00000001 10.244.1.0/24->i-00000001"}, r.table(t))
 		})
 	}
