@@ -44,6 +44,7 @@ func (*cloud) InstancesV2() (cloudprovider.InstancesV2, bool) { return nil, fals
 
 func (*cloud) Instances() (cloudprovider.Instances, bool)       { return nil, false }
 func (*cloud) LoadBalancer() (cloudprovider.LoadBalancer, bool) { return nil, false }
+func (*cloud) Routes() (cloudprovider.Routes, bool)             { return nil, false }
 
 func (c *cloud) Initialize(cloudprovider.ControllerClientBuilder, <-chan struct{}) {
 	fmt.Println("initialising")

@@ -11,6 +11,7 @@ import (
 
 	"github.com/fairlead-k8s/fairlead/internal/cloud"
 	"github.com/fairlead-k8s/fairlead/internal/controller/node"
+	"github.com/fairlead-k8s/fairlead/internal/controller/route"
 	"github.com/fairlead-k8s/fairlead/internal/controller/service"
 	"github.com/fairlead-k8s/fairlead/internal/kube"
 )
@@ -20,7 +21,7 @@ const (
 	nodeController          = node.Name
 	nodeLifecycleController = node.LifecycleName
 	serviceController       = service.Name
-	routeController         = "node-route-controller"
+	routeController         = route.Name
 )
 
 // controllers are all controllers that have a name. Those without start are
@@ -57,6 +58,7 @@ var controllers = table{
 		client:      "route-controller",
 		source:      "route_controller",
 		onByDefault: true,
+		start:       startRoutes,
 	},
 }
 
@@ -105,6 +107,11 @@ type liveness interface {
 type skip string
 
 func (s skip) Error() string { return string(s) }
+
+// misconfigured is the error of a controller that cannot run with its flags. It
+// ends the process only if --controllers names the controller: what an operator
+// has not asked for must not stop the rest.
+type misconfigured struct{ error }
 
 type table []registration
 

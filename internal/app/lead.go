@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/record"
 	controllermetrics "k8s.io/component-base/metrics/prometheus/controllers"
 	"k8s.io/klog/v2"
@@ -31,6 +32,7 @@ func (p *process) lead(ctx context.Context) {
 		ReadTimeout:   p.options.provider.readTimeout,
 		ChangeTimeout: p.options.provider.changeTimeout,
 		ClusterName:   p.options.provider.clusterName,
+		WithoutRoutes: !p.options.route.configure || !p.options.controllers.runs(routeController),
 		Metrics:       p.metrics.cloud,
 	})
 	if err != nil {
@@ -65,9 +67,12 @@ func (p *process) startControllers(ctx, lasting context.Context) ([]started, err
 		}
 		c, err := p.startController(ctx, lasting, r)
 		var why skip
+		var broken misconfigured
 		switch {
 		case errors.As(err, &why):
 			logger.Info("Controller has nothing to do", "controller", r.name, "why", why)
+		case errors.As(err, &broken) && !p.options.controllers.names(r.name):
+			p.leaveOut(ctx, lasting, r, broken)
 		case err != nil:
 			return nil, fmt.Errorf("starting %q: %w", r.name, err)
 		default:
@@ -75,6 +80,18 @@ func (p *process) startControllers(ctx, lasting context.Context) ([]started, err
 		}
 	}
 	return all, nil
+}
+
+// leaveOut says everywhere that a controller does not run.
+func (p *process) leaveOut(ctx, lasting context.Context, r registration, why misconfigured) {
+	klog.FromContext(ctx).Error(why, "Controller does not run", "controller", r.name)
+	p.metrics.misconfigured.WithLabelValues(r.name).Set(1)
+	client, err := p.clients.each.Client(r.client)
+	if err != nil {
+		return // The error above says what matters.
+	}
+	kube.NewRecorder(lasting, client, r.source).Lease(p.options.election.lease(), corev1.EventTypeWarning, "ControllerMisconfigured",
+		fmt.Sprintf("%s does not run: %v", r.name, why))
 }
 
 func (p *process) startController(ctx, lasting context.Context, r registration) (controller, error) {

@@ -22,6 +22,7 @@ type options struct {
 	node        nodeOptions
 	lifecycle   lifecycleOptions
 	service     serviceOptions
+	route       routeOptions
 	serving     servingOptions
 	migration   migrationOptions
 	webhooks    webhookOptions
@@ -50,6 +51,7 @@ func newOptions(p Program, ours table) *options {
 		node:        newNodeOptions(),
 		lifecycle:   newLifecycleOptions(),
 		service:     newServiceOptions(),
+		route:       newRouteOptions(),
 		serving:     newServingOptions(),
 		client:      newClientOptions(),
 		features:    newFeatureOptions(),
@@ -62,7 +64,7 @@ func newOptions(p Program, ours table) *options {
 
 func (o *options) groups() []group {
 	return []group{
-		&o.debugging, &o.controllers, &o.election, &o.migration, &o.provider, &o.node, &o.lifecycle, &o.service,
+		&o.debugging, &o.controllers, &o.election, &o.migration, &o.provider, &o.node, &o.lifecycle, &o.service, &o.route,
 		&o.serving, &o.webhooks, &o.client, &o.features, &o.global,
 	}
 }
@@ -72,7 +74,7 @@ func (o *options) groups() []group {
 func (o *options) flags() cliflag.NamedFlagSets {
 	sections := cliflag.NamedFlagSets{NormalizeNameFunc: cliflag.WordSepNormalizeFunc}
 	for _, heading := range []string{
-		"debugging", "leader-migration", "generic", nodeController, nodeLifecycleController, serviceController,
+		"debugging", "leader-migration", "generic", nodeController, nodeLifecycleController, serviceController, routeController,
 		"webhook", "webhook serving", "secure serving", "authentication", "authorization", "misc", "global",
 	} {
 		sections.FlagSet(heading)

@@ -96,6 +96,9 @@ func (o *controllerOptions) runs(name string) bool {
 	return slices.ContainsFunc(o.enabled(), func(r registration) bool { return r.name == name })
 }
 
+// names tells whether the controller was asked for by its name.
+func (o *controllerOptions) names(name string) bool { return slices.Contains(o.canonical(), name) }
+
 // missing returns the names of enabled controllers that cannot run yet.
 func (o *controllerOptions) missing() []string {
 	var names []string

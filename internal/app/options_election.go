@@ -6,6 +6,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	cliflag "k8s.io/component-base/cli/flag"
@@ -77,4 +78,9 @@ func (e *electionOptions) show(c *configuration) {
 	shown.ResourceLock = e.ResourceLock
 	shown.ResourceName = e.ResourceName
 	shown.ResourceNamespace = e.ResourceNamespace
+}
+
+// lease is the Lease of this process.
+func (e *electionOptions) lease() types.NamespacedName {
+	return types.NamespacedName{Namespace: e.ResourceNamespace, Name: e.ResourceName}
 }

@@ -81,6 +81,7 @@ type providerConfiguration struct {
 	AllowUntaggedCloud           bool
 	ClusterName                  string
 	NodeSyncPeriod               metav1.Duration
+	routeConfiguration           `json:",inline"`
 }
 
 func (p *providerOptions) show(c *configuration) {

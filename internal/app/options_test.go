@@ -3,7 +3,6 @@ package app
 import (
 	"bytes"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
@@ -13,11 +12,6 @@ import (
 	"k8s.io/component-base/featuregate"
 	logsapi "k8s.io/component-base/logs/api/v1"
 )
-
-// yetToCome are upstream's flags of the route controller, which brings them.
-var yetToCome = []string{
-	"allocate-node-cidrs", "cidr-allocator-type", "cluster-cidr", "configure-cloud-routes", "route-reconciliation-period",
-}
 
 // TestUpstreamsFlags holds our flags beside upstream's: none is missing, and
 // none has moved or has another default without a remark that says so.
@@ -30,8 +24,6 @@ func TestUpstreamsFlags(t *testing.T) {
 		t.Run(want.Name, func(t *testing.T) {
 			f := sections.FlagSets[want.Heading].Lookup(want.Name)
 			switch {
-			case f == nil && slices.Contains(yetToCome, want.Name):
-				t.Skip("comes with the route controller")
 			case f == nil:
 				t.Fatalf("not under %q", want.Heading)
 			case want.Name == "feature-gates":
@@ -48,7 +40,7 @@ func TestUpstreamsFlags(t *testing.T) {
 func TestHeadings(t *testing.T) {
 	want := []string{
 		"debugging", "leader-migration", "generic", "cloud-node-controller", "cloud-node-lifecycle-controller", "service-lb-controller",
-		"webhook", "webhook serving", "secure serving", "authentication", "authorization", "misc", "global",
+		"node-route-controller", "webhook", "webhook serving", "secure serving", "authentication", "authorization", "misc", "global",
 	}
 	if diff := cmp.Diff(want, newOptions(ours, controllers).flags().Order); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -86,6 +78,13 @@ func TestValidation(t *testing.T) {
 		{"NegativeConcurrencyIsAnError", "--concurrent-node-syncs=-1", "--concurrent-node-syncs must be at least 1, but got -1"},
 		{"ZeroStatusUpdatesFollowSyncs", "--concurrent-node-status-updates=0", ""},
 		{"NegativeStatusUpdatesAreAnError", "--concurrent-node-status-updates=-1", "--concurrent-node-status-updates must not be negative, but got -1"},
+		{"NobodyChangesRoutes", "--concurrent-route-syncs=0", "--concurrent-route-syncs must be at least 1, but got 0"},
+		{"RoutesNeedAPeriod", "--route-reconciliation-period=0s", "--route-reconciliation-period must be positive, but got 0s"},
+		{"StrayHasALength", "--route-deletion-stray-for=-1s", "--route-deletion-stray-for must not be negative, but got -1s"},
+		{"RouteCrowdHasALength", "--route-deletion-crowd-for=-1s", "--route-deletion-crowd-for must not be negative, but got -1s"},
+		{"RouteCrowdIsNoDebt", "--route-deletion-crowd-routes=-1", "--route-deletion-crowd-routes must not be negative, but got -1"},
+		{"RouteCrowdIsAPart", "--route-deletion-crowd-percent=101", "--route-deletion-crowd-percent must be between 0 and 100, but got 101"},
+		{"WrongClusterCIDRIsTheRouteControllersAffair", "--cluster-cidr=nonsense", ""},
 		{"RefreshNeedsAPeriod", "--node-status-update-frequency=0s", "--node-status-update-frequency must be positive, but got 0s"},
 		{"LifecycleNeedsWorkers", "--concurrent-node-lifecycle-syncs=0", "--concurrent-node-lifecycle-syncs must be at least 1, but got 0"},
 		{"AnAbsenceIsNeeded", "--node-deletion-absences=0", "--node-deletion-absences must be at least 1, but got 0"},
@@ -283,5 +282,35 @@ func TestJSONLoggingIsLinked(t *testing.T) {
 	o := parsed(t, "--logging-format=json")
 	if errs := logsapi.Validate(o.global.logs, nil, nil); len(errs) != 0 {
 		t.Error(errs)
+	}
+}
+
+func TestClusterCIDRs(t *testing.T) {
+	for _, tc := range []struct {
+		name, value string
+		want        string // as text; "": an error
+		err         string
+	}{
+		{"One", "10.244.0.0/16", "[10.244.0.0/16]", ""},
+		{"OneOfEachFamily", "10.244.0.0/16,fd00::/48", "[10.244.0.0/16 fd00::/48]", ""},
+		{"SpacesDoNotMatter", "fd00::/48, 10.244.0.0/16", "[fd00::/48 10.244.0.0/16]", ""},
+		{"HostBitsAreCut", "10.244.1.1/16", "[10.244.0.0/16]", ""},
+		{"None", "", "", "--cluster-cidr is empty"},
+		{"Nonsense", "10.244.0.0", "", `"10.244.0.0" is not a CIDR`},
+		{"EmptyPart", "10.244.0.0/16,", "", `"" is not a CIDR`},
+		{"TwoOfOneFamily", "10.244.0.0/16,10.0.0.0/16", "", "two CIDRs of one family"},
+		{"Three", "10.244.0.0/16,fd00::/48,10.0.0.0/16", "", "has 3 CIDRs"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			o := newRouteOptions()
+			o.clusterCIDR = tc.value
+			got, err := o.clusters()
+			switch {
+			case tc.want == "" && (err == nil || !strings.Contains(err.Error(), tc.err)):
+				t.Errorf("%v, %v, want the error %q", got, err, tc.err)
+			case tc.want != "" && (err != nil || fmt.Sprint(got) != tc.want):
+				t.Errorf("%v, %v, want %s", got, err, tc.want)
+			}
+		})
 	}
 }

@@ -31,6 +31,7 @@ func (f *fakeCloud) InstancesV2() (cloudprovider.InstancesV2, bool) {
 
 func (f *fakeCloud) Instances() (cloudprovider.Instances, bool)       { return nil, false }
 func (f *fakeCloud) LoadBalancer() (cloudprovider.LoadBalancer, bool) { return nil, false }
+func (f *fakeCloud) Routes() (cloudprovider.Routes, bool)             { return nil, false }
 
 func (f *fakeCloud) HasClusterID() bool { return !f.untagged }
 

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/rest"
+	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/component-base/version"
 	"k8s.io/klog/v2"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/fairlead-k8s/fairlead/internal/cloud"
 	"github.com/fairlead-k8s/fairlead/internal/controller/node"
+	"github.com/fairlead-k8s/fairlead/internal/controller/route"
 	"github.com/fairlead-k8s/fairlead/internal/controller/service"
 	"github.com/fairlead-k8s/fairlead/internal/kube"
 )
@@ -43,15 +45,26 @@ type controllerMetrics struct {
 	nodes     *node.Metrics
 	lifecycle *node.LifecycleMetrics
 	services  *service.Metrics
+	routes    *route.Metrics
+	// misconfigured is 1 for a controller that does not run for its flags.
+	misconfigured *metrics.GaugeVec
 }
 
 func newControllerMetrics() controllerMetrics {
-	return controllerMetrics{
+	m := controllerMetrics{
 		cloud:     cloud.NewMetrics(legacyregistry.MustRegister),
 		nodes:     node.NewMetrics(legacyregistry.MustRegister, legacyregistry.CustomMustRegister),
 		lifecycle: node.NewLifecycleMetrics(legacyregistry.MustRegister, legacyregistry.CustomMustRegister),
 		services:  service.NewMetrics(legacyregistry.MustRegister, legacyregistry.CustomMustRegister),
+		routes:    route.NewMetrics(legacyregistry.MustRegister, legacyregistry.CustomMustRegister),
+		misconfigured: metrics.NewGaugeVec(&metrics.GaugeOpts{
+			Name:           "fairlead_controller_misconfigured",
+			Help:           "1 for a controller that does not run since its flags are wrong",
+			StabilityLevel: metrics.ALPHA,
+		}, []string{"name"}),
 	}
+	legacyregistry.MustRegister(m.misconfigured)
+	return m
 }
 
 // run is the program: it returns nil after a stop that ctx asked for.

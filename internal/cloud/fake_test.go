@@ -20,7 +20,10 @@ type vendor struct {
 	v1       cloudprovider.Instances
 	zones    cloudprovider.Zones
 	balancer cloudprovider.LoadBalancer
+	routes   cloudprovider.Routes
 }
+
+func (v vendor) Routes() (cloudprovider.Routes, bool) { return v.routes, v.routes != nil }
 
 func (v vendor) LoadBalancer() (cloudprovider.LoadBalancer, bool) {
 	return v.balancer, v.balancer != nil

@@ -24,8 +24,11 @@ type Config struct {
 	// ChangeTimeout is the deadline of a call that changes the cloud; 0 means a
 	// quarter of an hour, since existing providers wait inside for minutes.
 	ChangeTimeout time.Duration
-	// ClusterName is what the provider tells this cluster's load balancers by.
+	// ClusterName is what the provider tells this cluster's load balancers and routes by.
 	ClusterName string
+	// WithoutRoutes leaves the provider's routes alone: not even whether it has
+	// some is asked.
+	WithoutRoutes bool
 	// Patience is how long a caller waits before it is let go with Slow; 0
 	// means half a minute.
 	Patience time.Duration
@@ -45,6 +48,7 @@ type Gateway struct {
 	damage      *damage
 	instances   *Instances
 	balancers   *LoadBalancers
+	routes      *Routes
 }
 
 // New resolves what the provider offers, once: accessors of existing providers
@@ -75,6 +79,9 @@ func New(ctx context.Context, p cloudprovider.Interface, cfg Config) (*Gateway, 
 	if err := resolve(ctx, "load balancers", func() { g.balancers = newLoadBalancers(g, p, cfg) }); err != nil {
 		return nil, err
 	}
+	if err := resolve(ctx, "routes", func() { g.routes = newRoutes(g, p, cfg) }); err != nil {
+		return nil, err
+	}
 	return g, nil
 }
 
@@ -83,6 +90,9 @@ func (g *Gateway) Instances() *Instances { return g.instances }
 
 // LoadBalancers returns the provider's load balancers, nil if it offers none.
 func (g *Gateway) LoadBalancers() *LoadBalancers { return g.balancers }
+
+// Routes returns the provider's routes, nil if it offers none.
+func (g *Gateway) Routes() *Routes { return g.routes }
 
 // Damaged delivers the reason, at most once, why this process should be
 // restarted: the provider's state in memory can no longer be trusted.

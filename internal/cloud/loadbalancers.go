@@ -3,9 +3,7 @@ package cloud
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -105,45 +103,4 @@ func (l *LoadBalancers) Delete(ctx context.Context, service *corev1.Service) err
 // its name may mean the same load balancer to the provider.
 func key(service *corev1.Service) string {
 	return types.NamespacedName{Namespace: service.Namespace, Name: service.Name}.String()
-}
-
-// maxStuck bounds the changes that have outlived their deadline.
-const maxStuck = 16
-
-// changes are calls that change the cloud, by key. One that outlives its
-// deadline keeps its key occupied until it really returns (S3).
-type changes struct {
-	gateway *Gateway
-	timeout time.Duration
-	ledger  ledger
-}
-
-// change makes a change and returns when it has returned, or some time after its
-// deadline.
-func (c *changes) change(ctx context.Context, call, key string, f func(context.Context) error) error {
-	if err := c.ledger.enter(key, call, c.gateway.clock.Now()); err != nil {
-		return &Error{Call: call, Kind: Slow, Err: err}
-	}
-	if err := c.gateway.pace.wait(ctx, urgencyOf(ctx)); err != nil {
-		c.ledger.leave(key)
-		return &Error{Call: call, Kind: Canceled, Err: err}
-	}
-	done := make(chan error, 1)
-	go func() {
-		err := error(&Error{Call: call, Kind: Panicked, Err: errEnded})
-		defer func() {
-			c.ledger.leave(key)
-			done <- err
-		}()
-		_, err = once(ctx, c.gateway, call, c.timeout, func(ctx context.Context) (struct{}, error) { return struct{}{}, f(ctx) })
-	}()
-	overdue := time.NewTimer(c.timeout + grace)
-	defer overdue.Stop()
-	select {
-	case err := <-done:
-		return err
-	case <-overdue.C:
-		c.ledger.strand(key)
-		return &Error{Call: call, Kind: TimedOut, Err: fmt.Errorf("the call has not returned %v after its deadline of %v", grace, c.timeout)}
-	}
 }

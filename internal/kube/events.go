@@ -4,6 +4,7 @@ import (
 	"context"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
@@ -36,5 +37,13 @@ func (r *Recorder) Node(node *corev1.Node, eventType, reason, message string) {
 func (r *Recorder) Service(service *corev1.Service, eventType, reason, message string) {
 	r.recorder.Event(&corev1.ObjectReference{
 		APIVersion: "v1", Kind: "Service", Namespace: service.Namespace, Name: service.Name, UID: service.UID, ResourceVersion: service.ResourceVersion,
+	}, eventType, reason, message)
+}
+
+// Lease records an event on the Lease of this process, for what belongs to no
+// other object.
+func (r *Recorder) Lease(lease types.NamespacedName, eventType, reason, message string) {
+	r.recorder.Event(&corev1.ObjectReference{
+		APIVersion: "coordination.k8s.io/v1", Kind: "Lease", Namespace: lease.Namespace, Name: lease.Name,
 	}, eventType, reason, message)
 }

@@ -97,6 +97,13 @@ func (l *Loop) AddWith(key string, u Urgency) {
 	l.queue.Add(key)
 }
 
+// AddAfter asks for a pass over the key after some time, or sooner where one is
+// due sooner: additions within that time are one pass.
+func (l *Loop) AddAfter(key string, d time.Duration) {
+	l.lanes.expect(key, Urgent)
+	l.queue.AddAfter(key, d)
+}
+
 // Waiting are the keys that could be worked on and have waited for a worker
 // longer than the limit, in the order in which they will get one.
 func (l *Loop) Waiting(limit time.Duration) []string { return l.lanes.waiting(limit) }

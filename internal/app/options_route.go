@@ -1,0 +1,134 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	cliflag "k8s.io/component-base/cli/flag"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/route"
+)
+
+const (
+	flagClusterCIDR = "cluster-cidr"
+	flagRouteSyncs  = "concurrent-route-syncs"
+	flagRoutePeriod = "route-reconciliation-period"
+)
+
+// routeOptions are those of the controller that keeps the cloud's routes. Who
+// allots the CIDRs is another process; its flags are accepted, as upstream has
+// it, and mean nothing here.
+type routeOptions struct {
+	configure    bool
+	clusterCIDR  string
+	period       time.Duration
+	syncs        int32
+	limits       route.Limits
+	allocate     bool
+	allocatorIPs string
+}
+
+func newRouteOptions() routeOptions {
+	return routeOptions{
+		configure:    true,
+		period:       time.Minute,
+		syncs:        200,
+		limits:       route.Limits{StrayFor: 30 * time.Second, CrowdRoutes: 3, CrowdPercent: 10, CrowdFor: 10 * time.Minute},
+		allocatorIPs: "RangeAllocator",
+	}
+}
+
+func (r *routeOptions) addFlags(sections *cliflag.NamedFlagSets) {
+	fs := sections.FlagSet("generic")
+	fs.BoolVar(&r.configure, "configure-cloud-routes", r.configure,
+		"Keep a route in the cloud for the pod CIDRs of each node, if the provider has routes.")
+	fs.StringVar(&r.clusterCIDR, flagClusterCIDR, r.clusterCIDR,
+		"CIDR of the pods of this cluster, or two of different families, separated by a comma. Routes are removed only inside of it. Required for --configure-cloud-routes.")
+	fs.DurationVar(&r.period, flagRoutePeriod, r.period,
+		"How often all routes are compared with the nodes, give or take a tenth. Changes of nodes act at once.")
+	deviates(fs, flagRoutePeriod, "Upstream: 10s.")
+	deviates(fs, flagClusterCIDR, "What is wrong with it ends the process only if --controllers names the route controller. Upstream ends it always.")
+	fs.BoolVar(&r.allocate, "allocate-node-cidrs", r.allocate, "Allot the CIDRs of nodes.")
+	ignored(fs, "allocate-node-cidrs", "kube-controller-manager allots the CIDRs. Upstream's skeleton ignores it too; its sample program brings a controller for it.")
+	fs.StringVar(&r.allocatorIPs, "cidr-allocator-type", r.allocatorIPs, "How CIDRs of nodes are allotted.")
+	ignored(fs, "cidr-allocator-type", "See --allocate-node-cidrs.")
+	fs = sections.FlagSet(routeController)
+	fs.Int32Var(&r.syncs, flagRouteSyncs, r.syncs,
+		"How many routes are changed at the same time.")
+	fs.DurationVar(&r.limits.StrayFor, "route-deletion-stray-for", r.limits.StrayFor,
+		"Time for which the cloud has to list a route that leads to no node, or nowhere, before it is removed. Routes of nodes that were just deleted go at once.")
+	fs.IntVar(&r.limits.CrowdRoutes, "route-deletion-crowd-routes", r.limits.CrowdRoutes,
+		"Up to so many routes that lead to no node are removed together; more are kept for --route-deletion-crowd-for.")
+	fs.IntVar(&r.limits.CrowdPercent, "route-deletion-crowd-percent", r.limits.CrowdPercent,
+		"The same in percent of all routes; the larger number counts.")
+	fs.DurationVar(&r.limits.CrowdFor, "route-deletion-crowd-for", r.limits.CrowdFor,
+		"Time for which so many routes have to lead to no node before they are removed.")
+}
+
+func (r *routeOptions) validate() []error {
+	var errs []error
+	if r.syncs < 1 {
+		errs = append(errs, fmt.Errorf("--%s must be at least 1, but got %d", flagRouteSyncs, r.syncs))
+	}
+	if r.period <= 0 {
+		errs = append(errs, fmt.Errorf("--%s must be positive, but got %v", flagRoutePeriod, r.period))
+	}
+	if r.limits.StrayFor < 0 {
+		errs = append(errs, fmt.Errorf("--route-deletion-stray-for must not be negative, but got %v", r.limits.StrayFor))
+	}
+	if r.limits.CrowdFor < 0 {
+		errs = append(errs, fmt.Errorf("--route-deletion-crowd-for must not be negative, but got %v", r.limits.CrowdFor))
+	}
+	if r.limits.CrowdRoutes < 0 {
+		errs = append(errs, fmt.Errorf("--route-deletion-crowd-routes must not be negative, but got %d", r.limits.CrowdRoutes))
+	}
+	if r.limits.CrowdPercent < 0 || r.limits.CrowdPercent > 100 {
+		errs = append(errs, fmt.Errorf("--route-deletion-crowd-percent must be between 0 and 100, but got %d", r.limits.CrowdPercent))
+	}
+	return errs
+}
+
+// routeConfiguration is what KubeCloudShared of /configz shows of routes.
+type routeConfiguration struct {
+	RouteReconciliationPeriod metav1.Duration
+	ClusterCIDR               string
+	AllocateNodeCIDRs         bool
+	CIDRAllocatorType         string
+	ConfigureCloudRoutes      bool
+}
+
+func (r *routeOptions) show(c *configuration) {
+	c.KubeCloudShared.routeConfiguration = routeConfiguration{
+		RouteReconciliationPeriod: metav1.Duration{Duration: r.period},
+		ClusterCIDR:               r.clusterCIDR,
+		AllocateNodeCIDRs:         r.allocate,
+		CIDRAllocatorType:         r.allocatorIPs,
+		ConfigureCloudRoutes:      r.configure,
+	}
+}
+
+// clusters parses the cluster's CIDRs.
+func (r *routeOptions) clusters() ([]netip.Prefix, error) {
+	if r.clusterCIDR == "" {
+		return nil, errors.New("--" + flagClusterCIDR + " is empty: give the CIDR of the pods, or turn routes off with --configure-cloud-routes=false")
+	}
+	var clusters []netip.Prefix
+	for text := range strings.SplitSeq(r.clusterCIDR, ",") {
+		cidr, err := netip.ParsePrefix(strings.TrimSpace(text))
+		if err != nil {
+			return nil, fmt.Errorf("--%s: %q is not a CIDR: %w", flagClusterCIDR, text, err)
+		}
+		clusters = append(clusters, cidr.Masked())
+	}
+	switch {
+	case len(clusters) > 2:
+		return nil, fmt.Errorf("--%s has %d CIDRs, and may have two at most: %s", flagClusterCIDR, len(clusters), r.clusterCIDR)
+	case len(clusters) == 2 && clusters[0].Addr().Is4() == clusters[1].Addr().Is4():
+		return nil, fmt.Errorf("--%s has two CIDRs of one family, and may have one of each: %s", flagClusterCIDR, r.clusterCIDR)
+	}
+	return clusters, nil
+}

@@ -1,0 +1,64 @@
+package cloud
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// maxStuck bounds the changes that have outlived their deadline.
+const maxStuck = 16
+
+// changes are calls that change the cloud, by key. One that outlives its
+// deadline keeps its key occupied until it really returns (S3).
+type changes struct {
+	gateway *Gateway
+	timeout time.Duration
+	// tries is how often a change is made while the cloud answers that its quota
+	// is used up; 0 means once.
+	tries  int
+	ledger ledger
+}
+
+// change makes a change and returns when it has returned, or some time after its
+// deadline.
+func (c *changes) change(ctx context.Context, call, key string, f func(context.Context) error) error {
+	if err := c.ledger.enter(key, call, c.gateway.clock.Now()); err != nil {
+		return &Error{Call: call, Kind: Slow, Err: err}
+	}
+	for try := 1; ; try++ {
+		if err := c.gateway.pace.wait(ctx, urgencyOf(ctx)); err != nil {
+			c.ledger.leave(key)
+			return &Error{Call: call, Kind: Canceled, Err: err}
+		}
+		done := c.begin(ctx, call, f)
+		overdue := time.NewTimer(c.timeout + grace)
+		select {
+		case err := <-done:
+			overdue.Stop()
+			if KindOf(err) == Throttled && try < c.tries {
+				continue // It has not happened.
+			}
+			c.ledger.leave(key)
+			return err
+		case <-overdue.C:
+			c.ledger.strand(key)
+			go func() { // It ends with the provider's call; maxStuck bounds those that never return.
+				_ = <-done // Whoever asked was told already.
+				c.ledger.leave(key)
+			}()
+			return &Error{Call: call, Kind: TimedOut, Err: fmt.Errorf("the call has not returned %v after its deadline of %v", grace, c.timeout)}
+		}
+	}
+}
+
+// begin starts the call and delivers what became of it.
+func (c *changes) begin(ctx context.Context, call string, f func(context.Context) error) <-chan error {
+	done := make(chan error, 1)
+	go func() {
+		err := error(&Error{Call: call, Kind: Panicked, Err: errEnded})
+		defer func() { done <- err }()
+		_, err = once(ctx, c.gateway, call, c.timeout, func(ctx context.Context) (struct{}, error) { return struct{}{}, f(ctx) })
+	}()
+	return done
+}
