@@ -44,7 +44,7 @@ func (c *changes) change(ctx context.Context, call, key string, f func(context.C
 		case <-overdue.C:
 			c.ledger.strand(key)
 			go func() { // It ends with the provider's call; maxStuck bounds those that never return.
-				_ = <-done // Whoever asked was told already.
+				<-done // Whoever asked was told already.
 				c.ledger.leave(key)
 			}()
 			return &Error{Call: call, Kind: TimedOut, Err: fmt.Errorf("the call has not returned %v after its deadline of %v", grace, c.timeout)}

@@ -190,7 +190,7 @@ func (l *life) Create(ctx context.Context, hint string, r cloud.Route) error {
 
 // Delete is the cloud.
 func (l *life) Delete(ctx context.Context, r cloud.Route) error {
-	return l.call(ctx, "delete "+r.Name, r.CIDR, func() {
+	return l.call(ctx, "delete "+r.Name, r.CIDR, func() { //nolint:contextcheck // the look at the cluster is the test's own
 		for _, e := range l.table {
 			if e.gone.IsZero() && e.Name == r.Name {
 				l.mayGo(e)

@@ -193,34 +193,44 @@ func TestDecide(t *testing.T) {
 		{"AsWideAsTheCluster", scene(1, listed(newRoute("w", "gone", "10.244.0.0/16"))), nil},
 		{"Unparsable", scene(1, listed(newRoute("u", "gone", "10.244.99.0"))), nil},
 		{"EmptyTarget", scene(1, listed(empty)), nil}, // upstream deletes it
-		{"EmptyTargetOnANodesCIDR", scene(1, unlisted("r1"), listed(newRoute("e", "", "10.244.1.0/24"))),
-			[]string{"create 10.244.1.0/24 for node-1: there is no route for its CIDR"}},
+		{
+			"EmptyTargetOnANodesCIDR", scene(1, unlisted("r1"), listed(newRoute("e", "", "10.244.1.0/24"))),
+			[]string{"create 10.244.1.0/24 for node-1: there is no route for its CIDR"},
+		},
 		{"TargetIsANodeWithAnotherCIDR", scene(2, listed(newRoute("x", "node-1", "10.244.99.0/24"))), nil},                                               // upstream deletes it
 		{"TargetIsANodeWithoutCIDRs", scene(1, node("node-1", func(n *corev1.Node) { n.Spec.PodCIDRs = nil; n.CreationTimestamp.Time = at(990) })), nil}, // upstream deletes it
 		{"TargetIsBeingDeleted", scene(2, node("node-1", leaving)), nil},
 		{"ExcludedTarget", scene(1, listed(newRoute("x", "node-1", "10.244.99.0/24")), node("node-1", label("")), departed("node-1", "10.244.99.0/24")), nil},
 		{"RouteOfAnExcludedNodeToAnotherOne", scene(2, unlisted("r1"), listed(moved), node("node-1", label("true"))), nil},
 		{"LabelThatSaysFalse", scene(2, unlisted("r1"), node("node-1", label("false"))), []string{"create 10.244.1.0/24 for node-1: there is no route for its CIDR"}},
-		{"TwoNodesClaimOneCIDR", scene(2, unlisted("r1"), listed(moved), node("node-2", func(n *corev1.Node) { n.Spec.PodCIDRs = append(n.Spec.PodCIDRs, "10.244.1.0/24") })),
-			[]string{"node-1 NetworkUnavailable=True NoRouteCreated"}}, // who has the route keeps it; the other says so
+		{
+			"TwoNodesClaimOneCIDR", scene(2, unlisted("r1"), listed(moved), node("node-2", func(n *corev1.Node) { n.Spec.PodCIDRs = append(n.Spec.PodCIDRs, "10.244.1.0/24") })),
+			[]string{"node-1 NetworkUnavailable=True NoRouteCreated"},
+		}, // who has the route keeps it; the other says so
 
-		{"AndWhereBothHaveRoutes", scene(2, listed(moved), node("node-2", func(n *corev1.Node) { n.Spec.PodCIDRs = append(n.Spec.PodCIDRs, "10.244.1.0/24") })),
-			[]string{"node-2 NetworkUnavailable=True NoRouteCreated"}},
+		{
+			"AndWhereBothHaveRoutes", scene(2, listed(moved), node("node-2", func(n *corev1.Node) { n.Spec.PodCIDRs = append(n.Spec.PodCIDRs, "10.244.1.0/24") })),
+			[]string{"node-2 NetworkUnavailable=True NoRouteCreated"},
+		},
 
 		// What goes at once.
 		{"MovedToAnotherNode", scene(2, unlisted("r1"), listed(moved)), []string{
-			"remove m: its CIDR now belongs to Node node-1", "create 10.244.1.0/24 for node-1: there is no route for its CIDR"}},
+			"remove m: its CIDR now belongs to Node node-1", "create 10.244.1.0/24 for node-1: there is no route for its CIDR",
+		}},
 		{"MovedFromANodeThatIsNoMore", scene(1, unlisted("r1"), listed(newRoute("m", "gone", "10.244.1.0/24"))), []string{
-			"remove m: its CIDR now belongs to Node node-1", "create 10.244.1.0/24 for node-1: there is no route for its CIDR"}},
+			"remove m: its CIDR now belongs to Node node-1", "create 10.244.1.0/24 for node-1: there is no route for its CIDR",
+		}},
 		{"MovedAndTheNewOneIsThere", scene(2, listed(moved)), []string{"remove m: its CIDR now belongs to Node node-1"}},
 		{"NodeWasDeleted", scene(2, without("node-1"), departed("node-1", "10.244.1.0/24")), []string{"remove r1: Node node-1 was deleted"}},
 		{"NodeWasReplacedUnderItsName", scene(1, listed(newRoute("old", "node-1", "10.244.99.0/24")), departed("node-1", "10.244.99.0/24")), []string{"remove old: Node node-1 was deleted"}},
 		{"NodeWasReplacedAndHasItsCIDRAgain", scene(1, departed("node-1", "10.244.1.0/24")), nil},
 		{"NodeWasReplacedAndHasAForeignRoute", scene(1, listed(newRoute("x", "node-1", "10.244.98.0/24")), departed("node-1", "10.244.99.0/24")), nil},
 		{"AddressesHaveChanged", scene(1, unlisted("r1"), listed(addressed(newRoute("r1", "node-1", "10.244.1.0/24"), "10.0.0.9"))), []string{
-			"remove r1: the addresses of Node node-1 have changed", "create 10.244.1.0/24 for node-1: there is no route for its CIDR"}},
+			"remove r1: the addresses of Node node-1 have changed", "create 10.244.1.0/24 for node-1: there is no route for its CIDR",
+		}},
 		{"AddressIsMissing", scene(1, unlisted("r1"), listed(addressed(newRoute("r1", "node-1", "10.244.1.0/24"), "10.0.0.1", "10.0.0.9"))), []string{
-			"remove r1: the addresses of Node node-1 have changed", "create 10.244.1.0/24 for node-1: there is no route for its CIDR"}},
+			"remove r1: the addresses of Node node-1 have changed", "create 10.244.1.0/24 for node-1: there is no route for its CIDR",
+		}},
 		{"AddressesAreTheSame", scene(1, unlisted("r1"), listed(addressed(newRoute("r1", "node-1", "10.244.1.0/24"), "10.0.0.1"))), nil},
 		{"AddressesDoNotCount", scene(1, unlisted("r1"), listed(func() route {
 			r := addressed(newRoute("r1", "node-1", "10.244.1.0/24"), "10.0.0.9")
@@ -238,19 +248,23 @@ func TestDecide(t *testing.T) {
 		{"BlackholeOfANode", scene(1, unlisted("r1"), listed(dead)), []string{ // upstream deletes it and calls the node reachable
 			"create 10.244.1.0/24 for node-1: the route of its CIDR leads nowhere", "hold r1: it leads nowhere" + soon}},
 		{"BlackholeOfANodeForLong", scene(1, unlisted("r1"), listed(dead), suspected(dead, time.Minute)), []string{
-			"remove r1: it leads nowhere", "create 10.244.1.0/24 for node-1: the route of its CIDR leads nowhere"}},
+			"remove r1: it leads nowhere", "create 10.244.1.0/24 for node-1: the route of its CIDR leads nowhere",
+		}},
 		{"BlackholeOfANodeWithAnotherCIDR", scene(1, listed(blackhole(newRoute("b", "node-1", "10.244.99.0/24")))), []string{"hold b: it leads nowhere" + soon}},
 		{"BlackholeOfAnotherNode", scene(2, unlisted("r1"), listed(blackhole(moved))), []string{
-			"remove m: its CIDR now belongs to Node node-1", "create 10.244.1.0/24 for node-1: the route of its CIDR leads nowhere"}},
+			"remove m: its CIDR now belongs to Node node-1", "create 10.244.1.0/24 for node-1: the route of its CIDR leads nowhere",
+		}},
 		{"BlackholeWithoutTargetOnANodesCIDR", scene(1, unlisted("r1"), listed(blackhole(newRoute("b", "", "10.244.1.0/24")))), []string{
-			"create 10.244.1.0/24 for node-1: the route of its CIDR leads nowhere", "hold b: it leads nowhere" + soon}}, // it may be the node's own, in a provider's half filled cache
+			"create 10.244.1.0/24 for node-1: the route of its CIDR leads nowhere", "hold b: it leads nowhere" + soon,
+		}}, // it may be the node's own, in a provider's half filled cache
 		{"Twin", scene(1, listed(twin)), []string{"hold r1b: it is there twice" + soon}}, // upstream keeps both
 		{"TwinForLong", scene(1, listed(twin), suspected(twin, time.Minute)), []string{"remove r1b: it is there twice"}},
 		{"TwinOfTheSameName", scene(1, listed(newRoute("r1", "node-1", "10.244.1.0/24"))), nil},
 		{"TwinWithoutName", scene(1, listed(newRoute("", "node-1", "10.244.1.0/24"))), nil},
 		{"ACrowd", scene(1, listed(strays(4)...), suspectAll(time.Minute)), kept(4, 5)},
 		{"NoCrowd", scene(1, listed(strays(3)...), suspectAll(time.Minute)), []string{
-			"remove s1: there is no Node gone-1", "remove s2: there is no Node gone-2", "remove s3: there is no Node gone-3"}},
+			"remove s1: there is no Node gone-1", "remove s2: there is no Node gone-2", "remove s3: there is no Node gone-3",
+		}},
 		{"ACrowdIsAPart", scene(90, listed(strays(10)...), suspectAll(time.Minute)), removed(10)},
 		{"ACrowdForLong", scene(1, listed(strays(4)...), suspectAll(10*time.Minute)), removed(4)},
 		{"FreshOnesMakeACrowdToo", scene(1, listed(strays(3)...), suspectAll(time.Minute), listed(newRoute("s4", "gone-4", "10.244.204.0/24"))), append(kept(3, 5),
@@ -260,25 +274,34 @@ func TestDecide(t *testing.T) {
 				without(fmt.Sprintf("node-%d", i))(o)
 				departed(fmt.Sprintf("node-%d", i))(o)
 			}
-		}), []string{"remove r1: Node node-1 was deleted", "remove r2: Node node-2 was deleted", "remove r3: Node node-3 was deleted",
-			"remove r4: Node node-4 was deleted", "remove r5: Node node-5 was deleted"}},
+		}), []string{
+			"remove r1: Node node-1 was deleted", "remove r2: Node node-2 was deleted", "remove r3: Node node-3 was deleted",
+			"remove r4: Node node-4 was deleted", "remove r5: Node node-5 was deleted",
+		}},
 
 		// What is created.
 		{"NoRoute", scene(1, unlisted("r1")), []string{"create 10.244.1.0/24 for node-1: there is no route for its CIDR"}},
 		{"NodeIsBeingDeleted", scene(1, unlisted("r1"), node("node-1", leaving)), nil},
 		{"CIDROutsideOfTheCluster", scene(1, node("node-1", func(n *corev1.Node) { n.Spec.PodCIDRs = []string{"10.9.0.0/24"} }), unlisted("r1")), []string{
-			"create 10.9.0.0/24 for node-1: there is no route for its CIDR"}},
+			"create 10.9.0.0/24 for node-1: there is no route for its CIDR",
+		}},
 		{"RouteOutsideOfTheClusterServes", scene(1, node("node-1", func(n *corev1.Node) { n.Spec.PodCIDRs = []string{"10.9.0.0/24"} }), unlisted("r1"),
 			listed(newRoute("o", "node-1", "10.9.0.0/24"))), nil},
 		{"AnotherSpelling", scene(1, unlisted("r1"), listed(newRoute("r1", "node-1", "10.244.1.7/24"))), nil},
 		{"WasJustCreated", scene(1, unlisted("r1"), remember(func(m *memory) { m.made[claim{netip.MustParsePrefix("10.244.1.0/24"), "uid-1"}] = at(990) })), nil},
-		{"WasCreatedLongAgo", scene(1, unlisted("r1"), remember(func(m *memory) { m.made[claim{netip.MustParsePrefix("10.244.1.0/24"), "uid-1"}] = at(960) })),
-			[]string{"create 10.244.1.0/24 for node-1: there is no route for its CIDR"}},
-		{"WasCreatedForAnother", scene(1, unlisted("r1"), remember(func(m *memory) { m.made[claim{netip.MustParsePrefix("10.244.1.0/24"), "uid-9"}] = at(990) })),
-			[]string{"create 10.244.1.0/24 for node-1: there is no route for its CIDR"}},
+		{
+			"WasCreatedLongAgo", scene(1, unlisted("r1"), remember(func(m *memory) { m.made[claim{netip.MustParsePrefix("10.244.1.0/24"), "uid-1"}] = at(960) })),
+			[]string{"create 10.244.1.0/24 for node-1: there is no route for its CIDR"},
+		},
+		{
+			"WasCreatedForAnother", scene(1, unlisted("r1"), remember(func(m *memory) { m.made[claim{netip.MustParsePrefix("10.244.1.0/24"), "uid-9"}] = at(990) })),
+			[]string{"create 10.244.1.0/24 for node-1: there is no route for its CIDR"},
+		},
 		{"WasJustRemovedAndIsStillListed", scene(1, listed(stray), suspected(stray, time.Minute), remember(func(m *memory) { m.gone[stray.identity] = at(990) })), nil},
-		{"WasRemovedLongAgoAndIsListedAgain", scene(1, listed(stray), suspected(stray, time.Minute), remember(func(m *memory) { m.gone[stray.identity] = at(960) })),
-			[]string{"remove s: there is no Node gone"}},
+		{
+			"WasRemovedLongAgoAndIsListedAgain", scene(1, listed(stray), suspected(stray, time.Minute), remember(func(m *memory) { m.gone[stray.identity] = at(960) })),
+			[]string{"remove s: there is no Node gone"},
+		},
 		{"IsUnderWay", scene(1, unlisted("r1"), remember(func(m *memory) { m.busy[netip.MustParsePrefix("10.244.1.0/24")] = at(999) })), nil},
 
 		// When the cloud is asked.
@@ -301,16 +324,21 @@ func TestDecide(t *testing.T) {
 		{"AndIsAskedAgain", scene(2, blind(at(1000))), []string{"look: the last listing has failed"}},
 		{"NothingGoesMeanwhile", scene(2, without("node-1"), departed("node-1"), blind(at(1001))), nil},
 		{"ANewNodeIsTold", scene(2, unlisted("r1"), node("node-1", uncondition), blind(at(1001))), []string{
-			"node-1 NetworkUnavailable=True NoRouteCreated", "tell node-1: 10.244.1.0/24 no answer"}},
+			"node-1 NetworkUnavailable=True NoRouteCreated", "tell node-1: 10.244.1.0/24 no answer",
+		}},
 		{"NobodyElseIs", scene(1, func(o *observed) { o.listing = listing{} }, blind(at(1001))), nil}, // a new leader during an outage
 
 		// The condition.
 		{"NewNodeHasItsRoutes", scene(1, node("node-1", uncondition)), []string{"node-1 NetworkUnavailable=False RouteCreated"}},
 		{"NewNodeHasNoneYet", scene(1, unlisted("r1"), node("node-1", uncondition), remember(func(m *memory) { m.busy[netip.MustParsePrefix("10.244.1.0/24")] = at(941) })), nil},
-		{"ForAMinute", scene(1, unlisted("r1"), node("node-1", uncondition), remember(func(m *memory) { m.busy[netip.MustParsePrefix("10.244.1.0/24")] = at(940) })),
-			[]string{"node-1 NetworkUnavailable=True NoRouteCreated"}},
-		{"NewNodeHasFailed", scene(1, unlisted("r1"), node("node-1", uncondition), failing("10.244.1.0/24", "uid-1", 998, 998, 1001)),
-			[]string{"node-1 NetworkUnavailable=True NoRouteCreated"}},
+		{
+			"ForAMinute", scene(1, unlisted("r1"), node("node-1", uncondition), remember(func(m *memory) { m.busy[netip.MustParsePrefix("10.244.1.0/24")] = at(940) })),
+			[]string{"node-1 NetworkUnavailable=True NoRouteCreated"},
+		},
+		{
+			"NewNodeHasFailed", scene(1, unlisted("r1"), node("node-1", uncondition), failing("10.244.1.0/24", "uid-1", 998, 998, 1001)),
+			[]string{"node-1 NetworkUnavailable=True NoRouteCreated"},
+		},
 		{"ReachableNodeHasFailedOnce", scene(1, unlisted("r1"), failing("10.244.1.0/24", "uid-1", 941, 998, 1001)), nil},
 		{"ForAMinuteNow", scene(1, unlisted("r1"), failing("10.244.1.0/24", "uid-1", 940, 998, 1001)), []string{"node-1 NetworkUnavailable=True NoRouteCreated"}},
 		{"NoRouteYetStaysTrue", scene(1, unlisted("r1"), node("node-1", condition(corev1.ConditionTrue, "NoRouteCreated")), failing("10.244.1.0/24", "uid-1", 998, 998, 1001)), nil},
@@ -333,8 +361,10 @@ func TestDecide(t *testing.T) {
 		{"ExcludedNodeIsNotWrittenTo", scene(1, node("node-1", func(n *corev1.Node) { uncondition(n); label("")(n) })), nil},
 		{"LeavingNodeIsNotWrittenTo", scene(1, node("node-1", func(n *corev1.Node) { uncondition(n); leaving(n) })), nil},
 		{"WhatWasWrittenIsNotWrittenAgain", scene(1, node("node-1", uncondition), remember(func(m *memory) { m.shown["uid-1"] = shown{corev1.ConditionFalse, at(701)} })), nil},
-		{"UnlessSomebodyUndidItLongAgo", scene(1, node("node-1", uncondition), remember(func(m *memory) { m.shown["uid-1"] = shown{corev1.ConditionFalse, at(700)} })),
-			[]string{"node-1 NetworkUnavailable=False RouteCreated"}},
+		{
+			"UnlessSomebodyUndidItLongAgo", scene(1, node("node-1", uncondition), remember(func(m *memory) { m.shown["uid-1"] = shown{corev1.ConditionFalse, at(700)} })),
+			[]string{"node-1 NetworkUnavailable=False RouteCreated"},
+		},
 		{"BlackholeIsNoRoute", scene(1, unlisted("r1"), listed(dead), node("node-1", uncondition), func(o *observed) {
 			o.memory.made[claim{netip.MustParsePrefix("10.244.1.0/24"), "uid-1"}] = at(998)
 			o.memory.failures[netip.MustParsePrefix("10.244.1.0/24")] = failure{count: 1, since: at(998), at: at(998), until: at(1005), reason: reasonBlackhole, node: "uid-1"}

@@ -23,17 +23,21 @@ type event struct {
 
 // createFailed is upstream's event (behaviour page 5.2).
 func createFailed(n note) event {
-	return event{corev1.EventTypeWarning, "FailedToCreateRoute",
-		fmt.Sprintf("Could not create route %s %s for node %s after %v: %s", n.node.UID, n.cidr, n.node.Name, n.took.Round(time.Millisecond), n.text)}
+	return event{
+		corev1.EventTypeWarning, "FailedToCreateRoute",
+		fmt.Sprintf("Could not create route %s %s for node %s after %v: %s", n.node.UID, n.cidr, n.node.Name, n.took.Round(time.Millisecond), n.text),
+	}
 }
 
 // deletionHeld is recorded on the Lease: a route that leads to no Node has no
 // object of its own.
 func deletionHeld(routes []held) event {
 	first := routes[0]
-	return event{corev1.EventTypeWarning, "RouteDeletionHeld",
+	return event{
+		corev1.EventTypeWarning, "RouteDeletionHeld",
 		fmt.Sprintf("%d routes of the cloud lead to no Node of this cluster and are kept, among them %s: %s. "+
-			"Check the cloud's answer, --cluster-name and --cluster-cidr.", len(routes), first.route.destination, first.why)}
+			"Check the cloud's answer, --cluster-name and --cluster-cidr.", len(routes), first.route.destination, first.why),
+	}
 }
 
 // The condition's reasons and messages are upstream's (behaviour page 5.3).
