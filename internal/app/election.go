@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -34,6 +35,8 @@ type election struct {
 	elector  *leaderelection.LeaderElector
 	watchdog *leaderelection.HealthzAdaptor
 	leading  chan struct{} // closed when this replica has become the leader
+	lost     chan struct{} // closed when another may lead
+	lose     func()        // closes lost
 	known    atomic.Bool   // somebody was seen to lead: the lease is readable
 }
 
@@ -57,7 +60,9 @@ func electionOf(o electionOptions, lock resourcelock.Interface) (*election, erro
 		lock:     lock,
 		watchdog: leaderelection.NewLeaderHealthzAdaptor(expiredTolerance),
 		leading:  make(chan struct{}),
+		lost:     make(chan struct{}),
 	}
+	e.lose = sync.OnceFunc(func() { close(e.lost) })
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 		Lock:          lock,
 		Name:          o.ResourceName,
@@ -88,10 +93,11 @@ func (e *election) run(ctx context.Context, work func(context.Context)) error {
 	go func() {
 		defer close(ended)
 		e.elector.Run(renewing)
+		e.lose()
 	}()
 	select {
 	case <-e.leading:
-		if err := hold(ctx, ended, work); err != nil {
+		if err := hold(ctx, e.lost, work); err != nil {
 			return err
 		}
 	case <-ctx.Done():

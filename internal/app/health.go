@@ -28,6 +28,7 @@ type health struct {
 type healthSources struct {
 	draining     <-chan struct{} // closed when the process stops
 	election     *election       // nil: no election
+	migration    *election       // for the second lease, may be nil
 	apiServer    healthz.HealthChecker
 	informers    informers.SharedInformerFactory
 	initializing func() bool
@@ -54,9 +55,13 @@ func newHealth(s healthSources) *health {
 		}
 		return nil
 	}))
+	leases := []healthz.HealthChecker{s.election.watchdog}
+	if s.migration != nil {
+		leases = append(leases, healthz.NamedCheck("leaderElectionMigration", s.migration.watchdog.Check))
+	}
 	return &health{
-		healthz: newProbe("/healthz", s.election.watchdog),
-		livez:   newProbe("/livez", s.election.watchdog),
+		healthz: newProbe("/healthz", leases...),
+		livez:   newProbe("/livez", leases...),
 		readyz:  newProbe("/readyz", ready...),
 	}
 }

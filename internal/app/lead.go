@@ -47,13 +47,14 @@ func (p *process) lead(ctx context.Context) {
 	}
 	p.informers.StartWithContext(ctx)
 	p.provider.informers.StartWithContext(ctx) // what the program's controllers have asked for
-	p.runControllers(ctx, started)
+	p.runAll(ctx, started)
 }
 
 // started is a controller that is made and does not work yet.
 type started struct {
 	registration
 	controller controller
+	placement  placement
 }
 
 // startControllers makes the enabled controllers. Their events are written
@@ -62,7 +63,9 @@ func (p *process) startControllers(ctx, lasting context.Context) ([]started, err
 	logger := klog.FromContext(ctx)
 	var all []started
 	for _, r := range p.options.controllers.enabled() {
-		if r.start == nil {
+		where := p.options.migration.place(r, p.options.controllers.known)
+		if r.start == nil || where == elsewhere {
+			logger.V(2).Info("Controller does not run here", "controller", r.name)
 			continue
 		}
 		c, err := p.startController(ctx, lasting, r)
@@ -76,7 +79,7 @@ func (p *process) startControllers(ctx, lasting context.Context) ([]started, err
 		case err != nil:
 			return nil, fmt.Errorf("starting %q: %w", r.name, err)
 		default:
-			all = append(all, started{r, c})
+			all = append(all, started{r, c, where})
 		}
 	}
 	return all, nil
@@ -116,13 +119,6 @@ func (p *process) startController(ctx, lasting context.Context, r registration) 
 func (p *process) runControllers(ctx context.Context, started []started) {
 	var all sync.WaitGroup
 	defer all.Wait()
-	all.Go(func() {
-		select {
-		case err := <-p.gateway.Damaged():
-			p.fail(err)
-		case <-ctx.Done():
-		}
-	})
 	controllermetrics.Register()
 	for i, s := range started {
 		if i > 0 && !pause(ctx, upToTwice(p.options.controllers.startInterval)) {

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/record"
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/component-base/version"
@@ -29,6 +30,8 @@ type process struct {
 	provider  built
 	informers informers.SharedInformerFactory // for our controllers
 	health    *health
+	election  *election // nil: no election
+	migration *election // for the second lease; nil: no controllers move
 	// gateway is the way to the cloud once this replica leads and it has been
 	// initialised.
 	gateway *cloud.Gateway
@@ -99,9 +102,6 @@ func unlessStopped(ctx context.Context, err error) error {
 
 // newProcess makes the clients and then calls the provider's factory.
 func newProcess(ctx context.Context, o *options) (*process, error) {
-	if o.migration.enabled {
-		return nil, errors.New("--enable-leader-migration is not in this version")
-	}
 	greet(klog.FromContext(ctx), o)
 	config, err := o.client.restConfig()
 	if err != nil {
@@ -149,15 +149,13 @@ func (p *process) run(ctx context.Context) error {
 	}
 	lasting, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
-	var e *election
-	if p.options.election.LeaderElect {
-		if e, err = newElection(p.options.election, p.config, newRecorder(lasting, client, managerName)); err != nil {
-			return err
-		}
+	if err := p.register(newRecorder(lasting, client, managerName)); err != nil {
+		return err
 	}
 	p.health = newHealth(healthSources{
 		draining:     ctx.Done(),
-		election:     e,
+		election:     p.election,
+		migration:    p.migration,
 		apiServer:    newAPIServerCheck(client.Discovery().RESTClient(), clock.RealClock{}),
 		informers:    p.informers,
 		initializing: p.initializing.Load,
@@ -172,8 +170,24 @@ func (p *process) run(ctx context.Context) error {
 		return err
 	}
 	defer stopWebhooks()
-	if e == nil {
+	if p.election == nil {
 		return hold(ctx, nil, p.lead)
 	}
-	return e.run(ctx, p.lead)
+	return p.election.run(ctx, p.lead)
+}
+
+// register makes this replica's part in the elections that the flags ask for.
+func (p *process) register(recorder record.EventRecorder) (err error) {
+	o := p.options.election
+	if !o.LeaderElect {
+		return nil
+	}
+	if p.election, err = newElection(o, p.config, recorder); err != nil {
+		return err
+	}
+	if plan := p.options.migration.plan; plan != nil {
+		o.ResourceName = plan.LeaderName
+		p.migration, err = newElection(o, p.config, recorder)
+	}
+	return err
 }

@@ -1,0 +1,201 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+)
+
+const planHead = "kind: LeaderMigrationConfiguration\napiVersion: controllermanager.config.k8s.io/"
+
+func TestPlacement(t *testing.T) {
+	const entries = "leaderName: m\ncontrollerLeaders:\n"
+	for _, tc := range []struct {
+		name string
+		plan string // "": the default
+		want string
+	}{
+		{"DefaultMovesThreeByWhateverName", "", "cloud-node-controller:main cloud-node-lifecycle-controller:migration service-lb-controller:migration node-route-controller:migration"},
+		{"NewestName", "v1\n" + entries + "- {name: service-lb-controller, component: cloud-controller-manager}", "cloud-node-controller:main cloud-node-lifecycle-controller:main service-lb-controller:migration node-route-controller:main"},
+		{"Alias", "v1beta1\nresourceLock: leases\n" + entries + "- {name: route, component: '*'}", "cloud-node-controller:main cloud-node-lifecycle-controller:main service-lb-controller:main node-route-controller:migration"},
+		{"OfAnotherComponent", "v1alpha1\nresourceLock: leases\n" + entries + "- {name: service, component: kube-controller-manager}", "cloud-node-controller:main cloud-node-lifecycle-controller:main service-lb-controller:elsewhere node-route-controller:main"},
+		{"LastEntryCounts", "v1\n" + entries + "- {name: service, component: x}\n- {name: service-controller, component: '*'}", "cloud-node-controller:main cloud-node-lifecycle-controller:main service-lb-controller:migration node-route-controller:main"},
+		{"SharedClientNamesNobody", "v1\n" + entries + "- {name: node-controller, component: x}", "cloud-node-controller:main cloud-node-lifecycle-controller:main service-lb-controller:main node-route-controller:main"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			args := "--cloud-provider=test --enable-leader-migration"
+			if tc.plan != "" {
+				args += " --leader-migration-config=" + planFile(t, planHead+tc.plan)
+			}
+			o := parsed(t, args)
+			if err := o.validate(); err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, r := range controllers {
+				where := map[placement]string{underMainLease: "main", underMigrationLease: "migration", elsewhere: "elsewhere"}
+				got = append(got, r.name+":"+where[o.migration.place(r, controllers)])
+			}
+			if diff := cmp.Diff(tc.want, strings.Join(got, " ")); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+func planFile(t *testing.T, text string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "migration.yaml")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func TestWrongPlans(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		plan string
+		want []string
+	}{
+		{"UnknownField", "v1\nleaderName: m\ncolour: red", []string{`unknown field "colour"`}},
+		{"AllThatIsMissing", "v1\ncontrollerLeaders: [{}]", []string{"leaderName: Required", "controllerLeaders[0].component: Required", "controllerLeaders[0].name: Required"}},
+		{"OnlyLeases", "v1beta1\nleaderName: m\nresourceLock: endpoints", []string{`resourceLock: only "leases" exists`}},
+		{"AnotherKind", "v2", []string{"no kind"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			file := planFile(t, planHead+tc.plan)
+			err := parsed(t, "--cloud-provider=test --enable-leader-migration --leader-migration-config="+file).validate()
+			for _, want := range append(tc.want, "--leader-migration-config="+file) {
+				if err == nil || !strings.Contains(err.Error(), want) {
+					t.Errorf("got %v, want %s", err, want)
+				}
+			}
+		})
+	}
+}
+
+// migrating returns a process with two controllers, the second of them under
+// the second lease, and what they note when they work.
+func migrating(t *testing.T, main, second *lease, work func(context.Context, string) error) (*process, context.Context, *lock) {
+	t.Helper()
+	run := func(name string) controller {
+		return &fakeController{run: func(ctx context.Context) error { return work(ctx, name) }}
+	}
+	p, ctx := newTestProcess(t, &fakeCloud{}, table{register("a", run("a")), register("b", run("b"))})
+	file := planFile(t, planHead+"v1\nleaderName: m\ncontrollerLeaders: [{name: b, component: '*'}]")
+	if err := flagSet(p.options).Parse([]string{"--cloud-provider=test", "--enable-leader-migration", "--leader-migration-config=" + file}); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.options.validate(); err != nil {
+		t.Fatal(err)
+	}
+	p.election, _ = replica(t, main, "me")
+	var k *lock
+	p.migration, k = replica(t, second, "me")
+	return p, ctx, k
+}
+
+func TestMigrationWaitsForItsOwnLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var d diary
+		main, second := &lease{}, &lease{version: 1, record: resourcelock.LeaderElectionRecord{
+			HolderIdentity: "kube-controller-manager", LeaseDurationSeconds: 15,
+		}}
+		began := time.Now()
+		p, ctx, _ := migrating(t, main, second, func(ctx context.Context, name string) error {
+			d.note(fmt.Sprintf("%s within 5s: %t", name, time.Since(began) < 5*time.Second))
+			return untilStopped(ctx)
+		})
+		time.AfterFunc(time.Minute, func() {
+			if main.holder() != "me" || second.holder() != "me" {
+				t.Errorf("the leases are held by %q and %q", main.holder(), second.holder())
+			}
+			p.fail(nil)
+		})
+		if err := p.election.run(ctx, p.lead); err != nil {
+			t.Error(err)
+		}
+		if diff := cmp.Diff([]string{"a within 5s: true", "b within 5s: false"}, d.entries); diff != "" {
+			t.Errorf("-want +got:\n%s", diff)
+		}
+		if main.holder() != "" || second.holder() != "" {
+			t.Errorf("the leases are still held by %q and %q", main.holder(), second.holder())
+		}
+	})
+}
+
+// Who holds the main lease waits for lead, and lead for this.
+func TestMigratedWorkIsWaitedForHoweverLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		p, ctx, _ := migrating(t, &lease{}, &lease{}, func(context.Context, string) error {
+			<-release
+			return nil
+		})
+		time.AfterFunc(time.Minute, func() { p.fail(nil) })
+		time.AfterFunc(time.Hour, func() { close(release) })
+		began := time.Now()
+		p.runMigrated(ctx, []started{{registration: p.options.controllers.known[1], controller: &fakeController{run: func(context.Context) error {
+			<-release
+			return nil
+		}}}})
+		if took := time.Since(began); took < time.Hour {
+			t.Errorf("returned after %v, with a call in flight", took)
+		}
+	})
+}
+
+func TestMigratedWorkInFlightKeepsBothLeases(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		main, second := &lease{}, &lease{}
+		release := make(chan struct{})
+		p, ctx, _ := migrating(t, main, second, func(ctx context.Context, name string) error {
+			<-ctx.Done()
+			if name == "b" {
+				<-release
+			}
+			return nil
+		})
+		time.AfterFunc(time.Minute, func() { p.fail(nil) })
+		if err := p.election.run(ctx, p.lead); !errors.Is(err, errNotDrained) {
+			t.Errorf("got %v, want %v", err, errNotDrained)
+		}
+		if main.holder() != "me" || second.holder() != "me" {
+			t.Errorf("the leases are held by %q and %q", main.holder(), second.holder())
+		}
+		close(release)
+	})
+}
+
+func TestLostMigrationLeaseEndsTheProcessAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, ctx, k := migrating(t, &lease{}, &lease{}, func(ctx context.Context, name string) error {
+			<-ctx.Done()
+			if name == "b" {
+				time.Sleep(time.Minute) // a call in flight, while another component may be at work
+			}
+			return nil
+		})
+		cut := time.Now().Add(time.Minute)
+		time.AfterFunc(time.Minute, func() { k.cut.Store(true) })
+		time.AfterFunc(10*time.Minute, func() { p.fail(errors.New("far too late")) })
+		if err := p.election.run(ctx, p.lead); !errors.Is(err, errLeaseLost) {
+			t.Errorf("got %v, want %v", err, errLeaseLost)
+		}
+		if took := time.Since(cut); took > 15*time.Second {
+			t.Errorf("the process went on for %v", took)
+		}
+		p.fail(nil)
+		time.Sleep(time.Minute)
+	})
+}
