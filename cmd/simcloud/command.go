@@ -6,7 +6,7 @@ import "github.com/spf13/cobra"
 const (
 	groupCloud     = "cloud"
 	groupInstances = "instances"
-	groupBalancers = "load-balancers"
+	groupNetwork   = "network"
 	groupFaults    = "faults"
 )
 
@@ -25,6 +25,7 @@ With --as customer they are calls as any other.`,
   simcloud list
   simcloud lb create web --listen 80:30080 --backend node-1
   simcloud lb show web
+  simcloud route list
   simcloud fault set latency --latency 200ms --jitter 100ms
   simcloud calls`,
 		SilenceErrors: true, // main prints them
@@ -33,7 +34,7 @@ With --as customer they are calls as any other.`,
 	command.AddGroup(
 		&cobra.Group{ID: groupCloud, Title: "The cloud:"},
 		&cobra.Group{ID: groupInstances, Title: "Instances:"},
-		&cobra.Group{ID: groupBalancers, Title: "Load balancers:"},
+		&cobra.Group{ID: groupNetwork, Title: "Load balancers and routes:"},
 		&cobra.Group{ID: groupFaults, Title: "Faults and calls:"},
 	)
 	add := func(group string, commands ...*cobra.Command) {
@@ -47,7 +48,7 @@ With --as customer they are calls as any other.`,
 	add(groupInstances, newList(&s), newShow(&s), newCreate(&s),
 		newStart(&s), newStop(&s), newTerminate(&s),
 		newResize(&s), newReaddress(&s), newRename(&s), newRelabel(&s))
-	add(groupBalancers, newLoadBalancer(&s), newStaticIP(&s))
+	add(groupNetwork, newLoadBalancer(&s), newStaticIP(&s), newRoute(&s))
 	add(groupFaults, newFault(&s), newCalls(&s))
 	return command
 }

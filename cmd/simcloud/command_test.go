@@ -17,9 +17,11 @@ import (
 // terminal runs commands against one cloud.
 type terminal struct{ url string }
 
-func newTerminal(t *testing.T) terminal {
+func newTerminal(t *testing.T) terminal { return newTerminalOf(t, simulator.Config{}) }
+
+func newTerminalOf(t *testing.T, config simulator.Config) terminal {
 	t.Helper()
-	cloud, err := simulator.New(simulator.Config{})
+	cloud, err := simulator.New(config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,10 +48,15 @@ func run(t *testing.T, line ...string) string {
 // TestConversation is what somebody sees who works with a cloud: a command with
 // its output, line by line.
 func TestConversation(t *testing.T) {
-	terminal := newTerminal(t)
-	for _, step := range conversation() {
+	newTerminal(t).converse(t, conversation())
+}
+
+// converse runs one command after the other, and compares what they print.
+func (term terminal) converse(t *testing.T, steps []struct{ command, want string }) {
+	t.Helper()
+	for _, step := range steps {
 		got := run(t, strings.Fields(step.command)...)
-		got = strings.ReplaceAll(got, terminal.url, "http://cloud")
+		got = strings.ReplaceAll(got, term.url, "http://cloud")
 		if d := cmp.Diff(strings.TrimPrefix(step.want, "\n"), got); d != "" {
 			t.Errorf("simcloud %s (-want +got):\n%s", step.command, d)
 		}
@@ -96,7 +103,7 @@ Labels:     disk=
 }
 `},
 		{"show node-9", "simcloud: no instance has the ID or the name \"node-9\"; `simcloud list` shows all\n"},
-		{"show a,b", "simcloud: \"a,b\" is no ID and no name of an instance\n"},
+		{"show a,b", "simcloud: \"a,b\" is no ID and no name of any instance\n"},
 		{"show", "simcloud: want `simcloud show ID|NAME [flags]`, got 0 arguments; --help says more\n"},
 		{"resize node-1 huge", "Instance i-00000001 (node-1) is now running: huge, InternalIP=127.0.1.1, no labels\n"},
 		{"relabel node-2 rack=r2 disk-", "Instance i-00000002 (node-2) is now running: large, InternalIP=127.0.9.1,ExternalIP=2001:db8::1, rack=r2\n"},

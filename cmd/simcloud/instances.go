@@ -91,21 +91,31 @@ func addressTypes(*cobra.Command, []string, string) ([]string, cobra.ShellCompDi
 
 // find returns the instance with the ID, else the only one of the name.
 func find(ctx context.Context, client *simulator.Client, word string) (simulator.Instance, error) {
+	found, err := lookUp("instance", "simcloud list", word, func(ids, names []string) ([]simulator.Instance, error) {
+		return client.FindInstances(ctx, simulator.InstanceQuery{IDs: ids, Names: names})
+	})
+	switch {
+	case err != nil:
+		return simulator.Instance{}, err
+	case len(found) > 1:
+		return simulator.Instance{}, ambiguous(word, found)
+	}
+	return found[0], nil
+}
+
+// lookUp returns what has the ID, else what has the name; it is never empty.
+func lookUp[T any](what, list, word string, find func(ids, names []string) ([]T, error)) ([]T, error) {
 	if word == "" || strings.Contains(word, ",") {
-		return simulator.Instance{}, fmt.Errorf("%q is no ID and no name of an instance", word)
+		return nil, fmt.Errorf("%q is no ID and no name of any %s", word, what)
 	}
-	for _, query := range []simulator.InstanceQuery{{IDs: []string{word}}, {Names: []string{word}}} {
-		found, err := client.FindInstances(ctx, query)
-		switch {
-		case err != nil:
-			return simulator.Instance{}, err
-		case len(found) == 1:
-			return found[0], nil
-		case len(found) > 1:
-			return simulator.Instance{}, ambiguous(word, found)
-		}
+	found, err := find([]string{word}, nil)
+	if err == nil && len(found) == 0 {
+		found, err = find(nil, []string{word})
 	}
-	return simulator.Instance{}, fmt.Errorf("no instance has the ID or the name %q; `simcloud list` shows all", word)
+	if err == nil && len(found) == 0 {
+		err = fmt.Errorf("no %s has the ID or the name %q; `%s` shows all", what, word, list)
+	}
+	return found, err
 }
 
 func ambiguous(name string, found []simulator.Instance) error {

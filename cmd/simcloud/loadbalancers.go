@@ -181,20 +181,13 @@ func newLoadBalancerDelete(s *session) *cobra.Command {
 
 // findLoadBalancer returns the load balancer with the ID, else that of the name.
 func findLoadBalancer(ctx context.Context, client *simulator.Client, word string) (simulator.LoadBalancer, error) {
-	var none simulator.LoadBalancer
-	if word == "" || strings.Contains(word, ",") {
-		return none, fmt.Errorf("%q is no ID and no name of a load balancer", word)
+	found, err := lookUp("load balancer", "simcloud lb list", word, func(ids, names []string) ([]simulator.LoadBalancer, error) {
+		return client.FindLoadBalancers(ctx, simulator.LoadBalancerQuery{IDs: ids, Names: names})
+	})
+	if err != nil {
+		return simulator.LoadBalancer{}, err
 	}
-	for _, query := range []simulator.LoadBalancerQuery{{IDs: []string{word}}, {Names: []string{word}}} {
-		found, err := client.FindLoadBalancers(ctx, query)
-		if err != nil {
-			return none, err
-		}
-		if len(found) > 0 {
-			return found[0], nil
-		}
-	}
-	return none, fmt.Errorf("no load balancer has the ID or the name %q; `simcloud lb list` shows all", word)
+	return found[0], nil
 }
 
 // instanceIDs finds instances by ID or name. It never returns nil.

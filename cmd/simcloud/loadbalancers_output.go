@@ -3,8 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -13,20 +11,14 @@ import (
 )
 
 func (s *session) printLoadBalancers(out io.Writer, all []simulator.LoadBalancer) error {
-	if s.output == jsonOutput {
-		if all == nil {
-			all = []simulator.LoadBalancer{}
-		}
-		return printJSON(out, simulator.LoadBalancerList{Items: all})
-	}
-	if len(all) == 0 {
-		return s.say(out, "No load balancers. `simcloud lb create NAME` creates one.")
-	}
-	rows := [][]string{{"ID", "NAME", "STATE", "ADDRESS", "LISTENERS", "BACKENDS", "TAGS"}}
-	for _, l := range all {
-		rows = append(rows, []string{l.ID, l.Name, string(l.State), orNone(l.Address, "-"), listenerList(l), backendCount(l), tagList(l)})
-	}
-	return printTable(out, rows)
+	list := func(items []simulator.LoadBalancer) any { return simulator.LoadBalancerList{Items: items} }
+	return printList(s, out, all, list, columns[simulator.LoadBalancer]{
+		none: "No load balancers. `simcloud lb create NAME` creates one.",
+		head: []string{"ID", "NAME", "STATE", "ADDRESS", "LISTENERS", "BACKENDS", "TAGS"},
+		row: func(l simulator.LoadBalancer) []string {
+			return []string{l.ID, l.Name, string(l.State), orNone(l.Address, "-"), listenerList(l), backendCount(l), pairList(l.Tags)}
+		},
+	})
 }
 
 func (s *session) printLoadBalancer(out io.Writer, l simulator.LoadBalancer) error {
@@ -52,10 +44,7 @@ func (s *session) printLoadBalancer(out io.Writer, l simulator.LoadBalancer) err
 		[]string{"Health check:", checkText(l.HealthCheck)},
 		[]string{"Drain:", drainText(l)},
 	)
-	for n, key := range slices.Sorted(maps.Keys(l.Tags)) {
-		rows = append(rows, []string{heading(n, "Tags:"), key + "=" + l.Tags[key]})
-	}
-	return printTable(out, rows)
+	return printTable(out, append(rows, pairRows("Tags:", l.Tags)...))
 }
 
 // printBalanced says in one line what has become of a load balancer.
@@ -164,12 +153,4 @@ func drainText(l simulator.LoadBalancer) string {
 		return "the cloud's own"
 	}
 	return time.Duration(*l.Drain).String()
-}
-
-func tagList(l simulator.LoadBalancer) string {
-	var words []string
-	for _, key := range slices.Sorted(maps.Keys(l.Tags)) {
-		words = append(words, key+"="+l.Tags[key])
-	}
-	return strings.Join(words, ",")
 }

@@ -18,14 +18,7 @@ import (
 )
 
 func TestLoadBalancerConversation(t *testing.T) {
-	terminal := newTerminal(t)
-	for _, step := range loadBalancerConversation() {
-		got := run(t, strings.Fields(step.command)...)
-		got = strings.ReplaceAll(got, terminal.url, "http://cloud")
-		if d := cmp.Diff(strings.TrimPrefix(step.want, "\n"), got); d != "" {
-			t.Errorf("simcloud %s (-want +got):\n%s", step.command, d)
-		}
-	}
+	newTerminal(t).converse(t, loadBalancerConversation())
 }
 
 func loadBalancerConversation() []struct{ command, want string } {
@@ -97,7 +90,7 @@ ip-00000002  other  127.100.0.1  -
 		{"lb create bad --listen 80:30080 --static-ip x", "simcloud: no static IP has the ID or the name \"x\"; `simcloud ip list` shows all\n"},
 		{"lb create web --listen 80:30080", "simcloud: the cloud answered 409 AlreadyExists: the name web belongs to load balancer lb-00000001\n"},
 		{"lb show x", "simcloud: no load balancer has the ID or the name \"x\"; `simcloud lb list` shows all\n"},
-		{"lb show a,b", "simcloud: \"a,b\" is no ID and no name of a load balancer\n"},
+		{"lb show a,b", "simcloud: \"a,b\" is no ID and no name of any load balancer\n"},
 		{"lb show", "simcloud: want `simcloud lb show ID|NAME [flags]`, got 0 arguments; --help says more\n"},
 		{"ip release kept", "simcloud: the cloud answered 409 Conflict: static IP ip-00000001 is used by load balancer lb-00000002 (dns)\n"},
 		{"lb delete dns", "Load balancer lb-00000002 (dns) is deleted.\n"},
@@ -275,23 +268,23 @@ func TestListenersThatAreElsewhere(t *testing.T) {
 }
 
 func TestServeLimits(t *testing.T) {
-	serving(t, "--traffic=false", "--provisioning", "1h", "--max-load-balancers", "1", "--max-backends", "1")
-	for _, step := range []struct{ command, want string }{
+	url := serving(t, "--traffic=false", "--provisioning", "1h", "--max-load-balancers", "1", "--max-backends", "1", "--max-routes", "1", "--unique-routes")
+	terminal{url}.converse(t, []struct{ command, want string }{
 		{"create node-1", "Instance i-00000001 (node-1) created, and is running: small, InternalIP=127.0.1.1, no labels\n"},
 		{"create node-2", "Instance i-00000002 (node-2) created, and is running: small, InternalIP=127.0.1.2, no labels\n"},
 		{"lb create web --listen 80:30080 --backend node-1 --backend node-2", "simcloud: the cloud answered 409 QuotaExceeded: load balancer web is to have 2 backends, and the quota is 1 for each\n"},
 		{"lb create web --listen 80:30080 --backend node-1", "Load balancer lb-00000001 (web) created, and is pending: no address yet, TCP/80->30080, backends i-00000001\n"},
 		{"lb create other --listen 80:30080", "simcloud: the cloud answered 409 QuotaExceeded: the account has 1 load balancers, and its quota is 1\n"},
 		{"lb list", "ID           NAME  STATE    ADDRESS  LISTENERS      BACKENDS  TAGS\nlb-00000001  web   pending  -        TCP/80->30080  1\n"},
-	} {
-		if d := cmp.Diff(step.want, run(t, strings.Fields(step.command)...)); d != "" {
-			t.Errorf("simcloud %s (-want +got):\n%s", step.command, d)
-		}
-	}
+		{"route create lead 10.244.1.0/24 --target node-1", "Route rt-00000001 (lead) created, and is active: 10.244.1.0/24 to i-00000001\n"},
+		{"route create again 10.244.1.0/24", "simcloud: the cloud answered 409 Conflict: the destination 10.244.1.0/24 belongs to route rt-00000001 (lead)\n"},
+		{"route create other 10.244.2.0/24", "simcloud: the cloud answered 409 QuotaExceeded: the route table has 1 routes, and its quota is 1\n"},
+	})
 	for line, want := range map[string]string{
 		"--provisioning -1s":      "a load balancer cannot change in the past: durations must not be negative",
 		"--drain -1s":             "a load balancer cannot change in the past: durations must not be negative",
 		"--max-load-balancers -1": "a quota must not be negative; 0 means no limit",
+		"--max-routes -1":         "a quota must not be negative; 0 means no limit",
 		"--max-backends -1":       "a quota must not be negative; 0 means no limit",
 		"--check-interval -1s":    "health checks: interval, timeout and thresholds must not be negative",
 	} {

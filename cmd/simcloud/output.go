@@ -13,21 +13,37 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator"
 )
 
-func (s *session) printInstances(out io.Writer, all []simulator.Instance) error {
+// columns is how a list is shown to people.
+type columns[T any] struct {
+	none string // what is said instead of an empty table
+	head []string
+	row  func(T) []string
+}
+
+// printList prints a list; list is what holds it in JSON.
+func printList[T any](s *session, out io.Writer, all []T, list func(items []T) any, c columns[T]) error {
 	if s.output == jsonOutput {
-		if all == nil {
-			all = []simulator.Instance{}
-		}
-		return printJSON(out, simulator.InstanceList{Items: all})
+		return printJSON(out, list(append([]T{}, all...))) // [] instead of null
 	}
 	if len(all) == 0 {
-		return s.say(out, "No instances. `simcloud create NAME` creates one.")
+		return s.say(out, "%s", c.none)
 	}
-	rows := [][]string{{"ID", "NAME", "STATE", "TYPE", "ZONE", "ADDRESSES", "LABELS"}}
-	for _, i := range all {
-		rows = append(rows, []string{i.ID, i.Name, string(i.State), i.Type, i.Zone, addressList(i), labelList(i)})
+	rows := [][]string{c.head}
+	for _, item := range all {
+		rows = append(rows, c.row(item))
 	}
 	return printTable(out, rows)
+}
+
+func (s *session) printInstances(out io.Writer, all []simulator.Instance) error {
+	list := func(items []simulator.Instance) any { return simulator.InstanceList{Items: items} }
+	return printList(s, out, all, list, columns[simulator.Instance]{
+		none: "No instances. `simcloud create NAME` creates one.",
+		head: []string{"ID", "NAME", "STATE", "TYPE", "ZONE", "ADDRESSES", "LABELS"},
+		row: func(i simulator.Instance) []string {
+			return []string{i.ID, i.Name, string(i.State), i.Type, i.Zone, addressList(i.Addresses), pairList(i.Labels)}
+		},
+	})
 }
 
 func (s *session) printInstance(out io.Writer, i simulator.Instance) error {
@@ -45,10 +61,7 @@ func (s *session) printInstance(out io.Writer, i simulator.Instance) error {
 	for n, a := range i.Addresses {
 		rows = append(rows, []string{heading(n, "Addresses:"), string(a.Type) + "=" + a.Address})
 	}
-	for n, key := range slices.Sorted(maps.Keys(i.Labels)) {
-		rows = append(rows, []string{heading(n, "Labels:"), key + "=" + i.Labels[key]})
-	}
-	return printTable(out, rows)
+	return printTable(out, append(rows, pairRows("Labels:", i.Labels)...))
 }
 
 func heading(n int, text string) string {
@@ -64,23 +77,33 @@ func (s *session) printDone(out io.Writer, i simulator.Instance, what string) er
 		return printJSON(out, i)
 	}
 	return s.say(out, "Instance %s (%s) %s %s: %s, %s, %s", i.ID, i.Name, what, i.State,
-		orNone(i.Type, "no type"), orNone(addressList(i), "no addresses"), orNone(labelList(i), "no labels"))
+		orNone(i.Type, "no type"), orNone(addressList(i.Addresses), "no addresses"), orNone(pairList(i.Labels), "no labels"))
 }
 
-func addressList(i simulator.Instance) string {
+func addressList(all []simulator.Address) string {
 	var words []string
-	for _, a := range i.Addresses {
+	for _, a := range all {
 		words = append(words, string(a.Type)+"="+a.Address)
 	}
 	return strings.Join(words, ",")
 }
 
-func labelList(i simulator.Instance) string {
+// pairList is how labels and tags are listed.
+func pairList(pairs map[string]string) string {
 	var words []string
-	for _, key := range slices.Sorted(maps.Keys(i.Labels)) {
-		words = append(words, key+"="+i.Labels[key])
+	for _, key := range slices.Sorted(maps.Keys(pairs)) {
+		words = append(words, key+"="+pairs[key])
 	}
 	return strings.Join(words, ",")
+}
+
+// pairRows are labels or tags in rows under a heading.
+func pairRows(text string, pairs map[string]string) [][]string {
+	var rows [][]string
+	for n, key := range slices.Sorted(maps.Keys(pairs)) {
+		rows = append(rows, []string{heading(n, text), key + "=" + pairs[key]})
+	}
+	return rows
 }
 
 func orNone(text, none string) string {

@@ -76,6 +76,9 @@ in a row, and taken back after --healthy-after successes in a row.`,
   # One with an account that is almost full, whose load balancers take a while
   simcloud serve --max-load-balancers 2 --max-backends 3 --provisioning 30s --drain 1m
 
+  # One whose routes are seen after a while, and whose table is almost full
+  simcloud serve --stale-reads 5s --max-routes 10
+
   # On a free port, for a test
   simcloud serve --listen 127.0.0.1:0 --seed 1`,
 		Args:              cobra.NoArgs,

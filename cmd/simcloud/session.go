@@ -141,44 +141,49 @@ func first(suggest cobra.CompletionFunc) cobra.CompletionFunc {
 	}
 }
 
+// suggestions are names with what they are, unless there is an error.
+func suggestions[T any](all []T, err error, words func(T) (name, what string)) ([]string, error) {
+	var names []string
+	for _, one := range all {
+		name, what := words(one)
+		names = append(names, cobra.CompletionWithDesc(name, what))
+	}
+	return names, err
+}
+
 func (s *session) instanceNames() cobra.CompletionFunc { return s.suggest(instanceNames) }
 
 func instanceNames(ctx context.Context, client *simulator.Client) ([]string, error) {
 	all, err := client.Instances(ctx)
-	var names []string
-	for _, i := range all {
-		names = append(names, cobra.CompletionWithDesc(i.Name, i.ID+" "+string(i.State)))
-	}
-	return names, err
+	return suggestions(all, err, func(i simulator.Instance) (string, string) { return i.Name, i.ID + " " + string(i.State) })
 }
 
 func (s *session) loadBalancerNames() cobra.CompletionFunc { return s.suggest(loadBalancerNames) }
 
 func loadBalancerNames(ctx context.Context, client *simulator.Client) ([]string, error) {
 	all, err := client.LoadBalancers(ctx)
-	var names []string
-	for _, l := range all {
-		names = append(names, cobra.CompletionWithDesc(l.Name, l.ID+" "+string(l.State)))
-	}
-	return names, err
+	return suggestions(all, err, func(l simulator.LoadBalancer) (string, string) { return l.Name, l.ID + " " + string(l.State) })
 }
 
 func (s *session) staticIPNames() cobra.CompletionFunc { return s.suggest(staticIPNames) }
 
 func staticIPNames(ctx context.Context, client *simulator.Client) ([]string, error) {
 	all, err := client.StaticIPs(ctx)
-	var names []string
-	for _, ip := range all {
-		names = append(names, cobra.CompletionWithDesc(ip.Name, ip.ID+" "+ip.Address))
-	}
-	return names, err
+	return suggestions(all, err, func(ip simulator.StaticIP) (string, string) { return ip.Name, ip.ID + " " + ip.Address })
+}
+
+func (s *session) routeNames() cobra.CompletionFunc { return s.suggest(routeNames) }
+
+func routeNames(ctx context.Context, client *simulator.Client) ([]string, error) {
+	all, err := client.Routes(ctx)
+	return suggestions(all, err, func(r simulator.Route) (string, string) { return r.Name, r.ID + " " + r.Destination })
 }
 
 // resourceNames are the names of resources of all kinds.
 func (s *session) resourceNames() cobra.CompletionFunc {
 	return s.suggest(func(ctx context.Context, client *simulator.Client) ([]string, error) {
 		var all []string
-		for _, names := range []func(context.Context, *simulator.Client) ([]string, error){instanceNames, loadBalancerNames, staticIPNames} {
+		for _, names := range []func(context.Context, *simulator.Client) ([]string, error){instanceNames, loadBalancerNames, staticIPNames, routeNames} {
 			some, err := names(ctx, client)
 			if err != nil {
 				return nil, err
@@ -192,11 +197,7 @@ func (s *session) resourceNames() cobra.CompletionFunc {
 func (s *session) faultNames() cobra.CompletionFunc {
 	return s.suggest(func(ctx context.Context, client *simulator.Client) ([]string, error) {
 		all, err := client.Faults(ctx)
-		var names []string
-		for _, f := range all {
-			names = append(names, cobra.CompletionWithDesc(f.Name, string(f.Kind)))
-		}
-		return names, err
+		return suggestions(all, err, func(f simulator.Fault) (string, string) { return f.Name, string(f.Kind) })
 	})
 }
 

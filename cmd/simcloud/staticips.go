@@ -33,20 +33,14 @@ func newStaticIPList(s *session) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if s.output == jsonOutput {
-			if all == nil {
-				all = []simulator.StaticIP{}
-			}
-			return printJSON(out, simulator.StaticIPList{Items: all})
-		}
-		if len(all) == 0 {
-			return s.say(out, "No static IPs. `simcloud ip reserve NAME` reserves one.")
-		}
-		rows := [][]string{{"ID", "NAME", "ADDRESS", "LOAD BALANCER"}}
-		for _, ip := range all {
-			rows = append(rows, []string{ip.ID, ip.Name, ip.Address, orNone(ip.LoadBalancer, "-")})
-		}
-		return printTable(out, rows)
+		list := func(items []simulator.StaticIP) any { return simulator.StaticIPList{Items: items} }
+		return printList(s, out, all, list, columns[simulator.StaticIP]{
+			none: "No static IPs. `simcloud ip reserve NAME` reserves one.",
+			head: []string{"ID", "NAME", "ADDRESS", "LOAD BALANCER"},
+			row: func(ip simulator.StaticIP) []string {
+				return []string{ip.ID, ip.Name, ip.Address, orNone(ip.LoadBalancer, "-")}
+			},
+		})
 	})
 }
 
