@@ -689,3 +689,11 @@ func randomLife(t *testing.T, r *rand.Rand) {
 	l.after(10 * time.Minute)
 	l.expect("at the end", nil, nil, nil)
 }
+
+// prepared is a controller that never runs.
+func prepared(t *testing.T) *Controller {
+	t.Helper()
+	client := fake.NewClientset()
+	informer := kube.NewInformerFactory(client, 0).Core().V1().Nodes()
+	return New(Deps{Nodes: kube.NewNodes(t.Context(), client, informer), Informer: informer}, Config{})
+}

@@ -72,13 +72,14 @@ func (c *Controller) call(ctx context.Context, key string, p plan) error {
 	logger := klog.FromContext(ctx).WithValues("service", key, "call", p.do)
 	done := c.tellIfSlow(ctx, p)
 	began := c.clock.Now()
-	m, news, err := c.carryOut(ctx, p)
+	nodes := c.backends.newest()
+	m, news, err := c.carryOut(ctx, p, nodes)
 	took := c.clock.Since(began)
 	done()
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	c.metrics.called(p.do, took, err)
+	c.metrics.called(p.do, took, c.clock.Since(nodes.made), err)
 	c.elsewhere.Store(m.elsewhere)
 	c.remember(key, m)
 	c.record(p.service, news)
@@ -91,8 +92,7 @@ func (c *Controller) call(ctx context.Context, key string, p plan) error {
 }
 
 // carryOut calls the provider and returns the memory and the events that follow.
-func (c *Controller) carryOut(ctx context.Context, p plan) (memory, []event, error) {
-	nodes := c.backends.newest()
+func (c *Controller) carryOut(ctx context.Context, p plan, nodes set) (memory, []event, error) {
 	m := p.memory
 	m.service, m.deleted = p.service, p.do == remove
 	switch p.do {

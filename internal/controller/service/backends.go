@@ -29,6 +29,7 @@ type set struct {
 	// id names the set: two sets of one name hold the same instances.
 	id    string
 	nodes []*corev1.Node
+	made  time.Time
 }
 
 // backends are the nodes behind load balancers, in generations.
@@ -68,6 +69,7 @@ func (b *backends) remake() bool {
 		return false
 	}
 	next := b.choice.of(all)
+	next.made = b.clock.Now()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	differs := b.current.id != next.id

@@ -13,6 +13,11 @@ import (
 type Metrics struct {
 	metrics.BaseStableCollector
 
+	updates      *metrics.Counter
+	updateErrors *metrics.Counter
+	hostLatency  *metrics.Histogram
+	nodeLatency  *metrics.Histogram
+
 	duration *metrics.HistogramVec
 	errors   *metrics.CounterVec
 	waiting  *metrics.Desc
@@ -26,13 +31,28 @@ type Metrics struct {
 // NewMetrics returns metrics that count once both functions have seen them.
 func NewMetrics(register func(...metrics.Registerable), collect func(...metrics.StableCollector)) *Metrics {
 	m := newMetrics()
-	register(m.duration, m.errors)
+	register(m.updates, m.updateErrors, m.hostLatency, m.nodeLatency, m.duration, m.errors)
 	collect(m)
 	return m
 }
 
 func newMetrics() *Metrics {
+	const subsystem = "service_controller"
+	latency := func(name, help string) *metrics.Histogram {
+		return metrics.NewHistogram(&metrics.HistogramOpts{
+			Subsystem: subsystem, Name: name, Help: help, Buckets: metrics.ExponentialBuckets(1, 2, 15), StabilityLevel: metrics.ALPHA,
+		})
+	}
+	count := func(name, help string) *metrics.Counter {
+		return metrics.NewCounter(&metrics.CounterOpts{Subsystem: subsystem, Name: name, Help: help, StabilityLevel: metrics.ALPHA})
+	}
 	return &Metrics{
+		// Upstream's: names and buckets are wire facts, and that only updates are
+		// counted is one too.
+		updates:      count("loadbalancer_sync_total", "Updates of the nodes behind a load balancer"),
+		updateErrors: count("nodesync_error_total", "Updates of the nodes behind a load balancer that did not succeed"),
+		hostLatency:  latency("update_loadbalancer_host_latency_seconds", "Time that the cloud took to update the nodes behind one load balancer"),
+		nodeLatency:  latency("nodesync_latency_seconds", "Time from the moment that a set of nodes was known until one load balancer had it"),
 		duration: metrics.NewHistogramVec(&metrics.HistogramOpts{
 			Name:           "fairlead_load_balancer_call_duration_seconds",
 			Help:           "Time that the cloud took for one Service by step",
@@ -52,7 +72,17 @@ func newMetrics() *Metrics {
 	}
 }
 
-func (m *Metrics) called(s step, took time.Duration, err error) {
+// called counts a call that took some time. The age is that of the set of nodes
+// that was handed on.
+func (m *Metrics) called(s step, took, age time.Duration, err error) {
+	if s == update {
+		m.updates.Inc()
+		m.hostLatency.Observe(took.Seconds())
+		m.nodeLatency.Observe(age.Seconds())
+		if err != nil {
+			m.updateErrors.Inc()
+		}
+	}
 	m.duration.WithLabelValues(s.String()).Observe(took.Seconds())
 	if err != nil {
 		m.errors.WithLabelValues(s.String(), string(cloud.KindOf(err))).Inc()

@@ -1,0 +1,60 @@
+package route
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/component-base/metrics"
+	"k8s.io/component-base/metrics/testutil"
+)
+
+func TestMetrics(t *testing.T) {
+	registry := metrics.NewKubeRegistry()
+	m := NewMetrics(registry.MustRegister, registry.CustomMustRegister)
+	m.synced(periodic, plan{}, false)
+	m.synced(nodeChange, plan{jobs: []job{{}}}, false)
+	m.synced(periodic, plan{jobs: []job{{}}}, true)
+	m.called(callCreate, time.Second, errors.New("no"))
+	m.planned(plan{tally: tally{wanted: 5, present: 3, missing: map[string]int{"Failed": 2}}, held: make([]held, 4)})
+	want := `
+		# HELP fairlead_route_errors_total [ALPHA] Calls about routes that did not succeed by operation and result
+		# TYPE fairlead_route_errors_total counter
+		fairlead_route_errors_total{operation="create",result="Failed"} 1
+		# HELP route_controller_route_sync_total [ALPHA] Passes over the table of routes by what came of them and what they were made for
+		# TYPE route_controller_route_sync_total counter
+		route_controller_route_sync_total{outcome="changed",trigger="node_change"} 1
+		route_controller_route_sync_total{outcome="error",trigger="periodic"} 1
+		route_controller_route_sync_total{outcome="noop",trigger="periodic"} 1
+	`
+	names := []string{
+		"route_controller_route_sync_total", "fairlead_route_errors_total",
+		"fairlead_routes_wanted", "fairlead_routes_present", "fairlead_routes_missing", "fairlead_routes_held", "fairlead_routes_missing_oldest_seconds",
+	}
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), names...); err != nil {
+		t.Errorf("while no controller runs: %v", err)
+	}
+	c := prepared(t)
+	m.watch(c)
+	want = `
+		# HELP fairlead_routes_held [ALPHA] Routes that lead to no node and are not removed yet
+		# TYPE fairlead_routes_held gauge
+		fairlead_routes_held 4
+		# HELP fairlead_routes_missing [ALPHA] Pod CIDRs of nodes that have no route, by reason
+		# TYPE fairlead_routes_missing gauge
+		fairlead_routes_missing{reason="Failed"} 2
+		# HELP fairlead_routes_missing_oldest_seconds [ALPHA] How long the route that has failed longest has
+		# TYPE fairlead_routes_missing_oldest_seconds gauge
+		fairlead_routes_missing_oldest_seconds 0
+		# HELP fairlead_routes_present [ALPHA] Pod CIDRs of nodes that have their route
+		# TYPE fairlead_routes_present gauge
+		fairlead_routes_present 3
+		# HELP fairlead_routes_wanted [ALPHA] Pod CIDRs of nodes that need a route
+		# TYPE fairlead_routes_wanted gauge
+		fairlead_routes_wanted 5
+	`
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), names[2:]...); err != nil {
+		t.Errorf("while one runs: %v", err)
+	}
+}

@@ -1,0 +1,43 @@
+package service
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/component-base/metrics"
+	"k8s.io/component-base/metrics/testutil"
+)
+
+// Dashboards know upstream's metrics by name. Only updates are counted.
+func TestUpstreamsMetrics(t *testing.T) {
+	registry := metrics.NewKubeRegistry()
+	m := NewMetrics(registry.MustRegister, registry.CustomMustRegister)
+	m.called(ensure, time.Second, time.Minute, nil)
+	m.called(update, 3*time.Second, 20*time.Second, nil)
+	m.called(update, time.Second, time.Second, errors.New("no"))
+	want := `
+		# HELP service_controller_loadbalancer_sync_total [ALPHA] Updates of the nodes behind a load balancer
+		# TYPE service_controller_loadbalancer_sync_total counter
+		service_controller_loadbalancer_sync_total 2
+		# HELP service_controller_nodesync_error_total [ALPHA] Updates of the nodes behind a load balancer that did not succeed
+		# TYPE service_controller_nodesync_error_total counter
+		service_controller_nodesync_error_total 1
+	`
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "service_controller_loadbalancer_sync_total", "service_controller_nodesync_error_total"); err != nil {
+		t.Error(err)
+	}
+	for name, seconds := range map[string]float64{
+		"service_controller_update_loadbalancer_host_latency_seconds": 4, "service_controller_nodesync_latency_seconds": 21,
+	} {
+		vec, err := testutil.GetHistogramVecFromGatherer(registry, name, nil)
+		if err != nil || len(vec) != 1 {
+			t.Fatalf("%s: %d histograms, %v", name, len(vec), err)
+		}
+		buckets := vec[0].GetBucket()
+		if vec.GetAggregatedSampleSum() != seconds || buckets[0].GetUpperBound() != 1 || buckets[14].GetUpperBound() != 16384 {
+			t.Errorf("%s has the sum %v and the buckets %v", name, vec.GetAggregatedSampleSum(), buckets)
+		}
+	}
+}
