@@ -31,6 +31,8 @@ type setup struct {
 	api *proxy.Proxy
 	// elect is for two replicas.
 	elect bool
+	// pods are the CIDRs of the cluster; empty for no routes.
+	pods  string
 	flags []string
 }
 
@@ -59,6 +61,8 @@ func (b *bed) daemon(t *testing.T, s setup) *daemon {
 		"--bind-address=127.0.0.1",
 		"--secure-port=" + strconv.Itoa(d.port),
 		"--leader-elect=" + strconv.FormatBool(s.elect),
+		"--cluster-cidr=" + s.pods,
+		"--configure-cloud-routes=" + strconv.FormatBool(s.pods != ""),
 	}, s.flags...)
 	if d.child, err = startChild(b.dir, d.argv...); err != nil {
 		t.Fatal(err)

@@ -101,6 +101,7 @@ func Start(ctx context.Context, dir string, s Setup) (*Daemon, error) {
 		"--authorization-kubeconfig=" + s.Kubeconfig,
 		"--bind-address=127.0.0.1",
 		"--secure-port=" + strconv.Itoa(port),
+		"--configure-cloud-routes=false",
 	}, s.Flags...)...)
 	if err != nil {
 		return nil, err
