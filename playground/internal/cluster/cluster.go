@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -49,19 +50,14 @@ func (c *Cluster) Start(ctx context.Context, steps *progress.Steps) error {
 	if err := c.prepare(); err != nil {
 		return fmt.Errorf("prepare %s: %w", c.config.DataDir, err)
 	}
-	for _, step := range []struct {
-		reached string
-		do      func(context.Context) error
-	}{
-		{"etcd ready", c.startEtcd},
-		{"kube-apiserver ready", c.startAPIServer},
-		{"kube-controller-manager and kube-scheduler ready", c.startControllers},
-	} {
-		if err := steps.Do(step.reached, func() error { return step.do(ctx) }); err != nil {
-			return err
+	return steps.Do("etcd, kube-apiserver, kube-controller-manager and kube-scheduler ready", func() error {
+		for _, start := range []func(context.Context) error{c.startEtcd, c.startAPIServer, c.startControllers} {
+			if err := start(ctx); err != nil {
+				return err
+			}
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // Endpoints tells how to reach the control plane, once it has been started.
@@ -122,6 +118,17 @@ func (c *Cluster) AwaitNodes(ctx context.Context, names []string) error {
 		}
 		return nil
 	})
+}
+
+// RunningNodes returns the names of the nodes whose machines run. A machine here is its kubelet's process.
+func (c *Cluster) RunningNodes() []string {
+	var names []string
+	for _, s := range c.children.List() {
+		if node, ok := strings.CutPrefix(s.Name, kubeletChild("")); ok && s.PID != 0 {
+			names = append(names, node)
+		}
+	}
+	return names
 }
 
 func kubeletChild(node string) string { return child.Kubelet + "-" + node }

@@ -15,12 +15,13 @@ func newDemo(clock clock.WithTicker) *cobra.Command {
 	o := demo.Options{Clock: clock}
 	cmd := &cobra.Command{
 		Use:   "demo",
-		Short: "Show a cloud-controller-manager at work: control plane, simulated cloud and three nodes",
+		Short: "Show a cloud-controller-manager at work: control plane, simulated cloud, three nodes and a Service",
 		Long: `Show a cloud-controller-manager at work.
 
 Three instances of a simulated cloud register as nodes, each with the taint that keeps pods away. A pod has to wait.
-Then the cloud-controller-manager starts, initialises the nodes, and the pod runs. All of it keeps running until Ctrl-C,
-for you to play with; with --check it is checked, and ends.`,
+Then the cloud-controller-manager starts, initialises the nodes, and the pod runs. A Service gets a load balancer, and an
+address at which the nodes answer. All of it keeps running until Ctrl-C, for you to play with; with --check it is
+checked, and ends.`,
 		Example: `  playground demo
   playground demo --check --simcloud bin/simcloud --ccm bin/cloud-controller-manager`,
 		Args: cobra.NoArgs,

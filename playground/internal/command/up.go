@@ -14,6 +14,7 @@ import (
 
 	"github.com/fairlead-k8s/fairlead/playground/internal/cluster"
 	"github.com/fairlead-k8s/fairlead/playground/internal/follow"
+	"github.com/fairlead-k8s/fairlead/playground/internal/nodeport"
 	"github.com/fairlead-k8s/fairlead/playground/internal/progress"
 	"github.com/fairlead-k8s/fairlead/playground/internal/session"
 )
@@ -56,7 +57,7 @@ func newUp(clock clock.WithTicker) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.IntVar(&u.nodes, "nodes", 1, "number of nodes: node-1, node-2, …; about 100 MB of memory each")
-	f.StringVar(&u.cloud, "cloud", "", "URL of a simulated cloud: a node runs for each instance that runs, and has its name")
+	f.StringVar(&u.cloud, "cloud", "", "URL of a simulated cloud: a node runs for each instance that runs, has its name, and answers on node ports")
 	f.StringVar(&u.dataDir, "data-dir", "", "folder for all files; it is kept, and the next start on it continues the cluster (default: a temporary folder)")
 	f.StringVarP(&u.output, "output", "o", outputText, "text, or json: one line on stdout when all is ready, the rest on stderr")
 	f.DurationVar(&u.timeout, "timeout", 2*time.Minute, "how long it may take until all is ready")
@@ -102,6 +103,8 @@ func (u *up) start(ctx context.Context, s *session.Session, c *cluster.Cluster) 
 	if u.cloud != "" {
 		follower := follow.New(simulator.NewClient(u.cloud).Operator(), c, steps.Note)
 		s.Go(func() error { return follower.Run(ctx, u.clock) })
+		responder := nodeport.New(c, u.clock, steps.Note)
+		s.Go(func() error { return s.Logged(nodeport.Log, responder.Run)(ctx) })
 		steps.Note("nodes follow the instances of %s", u.cloud)
 		return nil
 	}

@@ -56,11 +56,14 @@ func Run(ctx context.Context, o Options) error {
 		d.background = func(work func(context.Context) error) { s.Go(func() error { return work(ctx) }) }
 		d.cluster = cluster.New(cluster.Config{Executable: o.Playground, DataDir: s.DataDir, Clock: o.Clock}, s.Children)
 		d.printf("Three instances of a simulated cloud become nodes of a real Kubernetes control plane.\n\n")
-		if err := d.show(ctx); err != nil {
+		if err := d.show(ctx, d.scenes()); err != nil {
 			return err
 		}
-		d.printf("\n%s", d.seen.table())
+		d.printf("\n%s\n", d.seen.table())
 		if o.Check {
+			if err := d.show(ctx, d.end()); err != nil {
+				return err
+			}
 			return d.check()
 		}
 		d.printf("%s", d.hints())
@@ -72,11 +75,11 @@ func Run(ctx context.Context, o Options) error {
 	})
 }
 
-// show goes through the scenes. If one of them fails, it shows what there is to see of the reason.
-func (d *demo) show(ctx context.Context) error {
+// show goes through scenes. If one of them fails, it shows what there is to see of the reason.
+func (d *demo) show(ctx context.Context, scenes []scene) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, d.Timeout, fmt.Errorf("not done after %s (--timeout)", d.Timeout))
 	defer cancel()
-	for _, scene := range d.scenes() {
+	for _, scene := range scenes {
 		if err := scene.play(ctx); err != nil {
 			if errors.Is(err, context.Canceled) { // by the person who watches
 				return err
@@ -109,24 +112,34 @@ func (d *demo) check() error {
 
 func (d *demo) hints() string {
 	e := d.cluster.Endpoints()
-	return fmt.Sprintf(`
-It all keeps running. Try in another terminal:
+	simcloud, playground := fromHere(d.Simcloud), fromHere(d.Playground)
+	url, another := serviceURL(d.seen.balancers), "# each time another node answers"
+	if url != "http://"+address(d.seen.service)+"/" {
+		another += "; port 80 takes a privilege, so it is this one"
+	}
+	return fmt.Sprintf(`It all keeps running. Try in another terminal:
 
   export KUBECONFIG=%[1]s
   export SIMCLOUD_SERVER=%[2]s
 
-  kubectl describe node node-1
-  %[3]s resize node-1 large          # its label follows within %[4]s
-  %[3]s create node-4 --zone sim-1b  # one more machine, one more node
-  %[3]s fault set denied             # nodes created from now on wait, and say why
-  %[3]s fault clear                  # and go on
-  %[3]s calls                        # what the cloud was asked
-  %[5]s status --data-dir %[6]s
-
-Logs: %[7]s
+%[3]s
+The cloud, live, in a browser: %[2]s
+Logs: %[4]s
 Ctrl-C ends it all.
 
-`, e.Kubeconfig, d.cloudURL, fromHere(d.Simcloud), refresh, fromHere(d.Playground), e.DataDir, d.session.LogDir)
+`, e.Kubeconfig, d.cloudURL, aligned([][]string{
+		{"  curl " + url, another},
+		{"  kubectl edit service " + app, "# with externalTrafficPolicy: Local it is always the pod's node"},
+		{"  " + simcloud + " lb list", "# what the cloud has for the Service"},
+		{"  kubectl delete service " + app, "# and it has nothing any more"},
+		{"  kubectl describe node node-1", "# what it has from the cloud, and what happened to it"},
+		{"  " + simcloud + " resize node-1 large", fmt.Sprintf("# its label follows within %s", refresh)},
+		{"  " + simcloud + " create node-4 --zone sim-1b", "# one more machine, one more node"},
+		{"  " + simcloud + " fault set denied", "# nodes created from now on wait, and say why"},
+		{"  " + simcloud + " fault clear", "# and go on"},
+		{"  " + simcloud + " calls", "# what the cloud was asked"},
+		{"  " + playground + " status --data-dir " + e.DataDir},
+	}), d.session.LogDir)
 }
 
 // fromHere is path as a person in this folder would type it.

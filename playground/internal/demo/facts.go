@@ -2,11 +2,13 @@ package demo
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/fairlead-k8s/fairlead/simulator"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // facts is what was seen during a showing.
@@ -19,6 +21,13 @@ type facts struct {
 	// nodes and pod are as they were in the end.
 	nodes []corev1.Node
 	pod   corev1.Pod
+
+	// service is as it was once its load balancer carried traffic, and balancers are all that the cloud had then.
+	service   corev1.Service
+	balancers []simulator.LoadBalancer
+	replies   []reply
+	// left are all load balancers that the cloud had once the Service was gone.
+	left []simulator.LoadBalancer
 }
 
 // check is one thing that has to be so, and what is wrong with it, if anything.
@@ -40,10 +49,52 @@ func (f facts) checks() []check {
 	for _, i := range f.instances {
 		checks = append(checks, nodeChecks(nodes[i.Name], i)...)
 	}
-	return append(checks,
+	checks = append(checks,
 		equal("the pod is", f.pod.Status.Phase, corev1.PodRunning),
 		nonEmpty("the pod has a node", f.pod.Spec.NodeName),
 	)
+	return append(checks, f.serviceChecks()...)
+}
+
+func (f facts) serviceChecks() []check {
+	checks := []check{
+		equal("load balancers in the cloud", len(f.balancers), 1),
+		equal("healthy backends", healthy(f.balancers), len(f.instances)),
+	}
+	for _, b := range f.balancers {
+		checks = append(checks, equal("the Service's address", address(f.service), b.Address))
+	}
+	checks = append(checks, equal("the Service's condition "+serving, condition(f.service, serving), metav1.ConditionTrue))
+	answered := map[string]bool{}
+	for _, r := range f.replies {
+		checks = append(checks, oneOf("curl "+r.url, r.text, f.greetings()))
+		answered[r.text] = true
+	}
+	return append(checks,
+		equal("nodes that answered", len(answered), 2),
+		equal("load balancers in the cloud without the Service", len(f.left), 0),
+	)
+}
+
+// greetings are the answers of the nodes.
+func (f facts) greetings() []string {
+	var all []string
+	for _, i := range f.instances {
+		all = append(all, fmt.Sprintf("hello from %s (Service %s/%s, port 80)", i.Name, namespace, app))
+	}
+	return all
+}
+
+// serving is the condition of a Service whose load balancer has an address and nodes behind it.
+const serving = "LoadBalancerServing"
+
+func condition(s corev1.Service, name string) metav1.ConditionStatus {
+	for _, c := range s.Status.Conditions {
+		if c.Type == name {
+			return c.Status
+		}
+	}
+	return ""
 }
 
 func nodeChecks(n corev1.Node, i simulator.Instance) []check {
@@ -70,11 +121,7 @@ func (f facts) table() string {
 			n.Spec.ProviderID, nodeAddresses(n), taint(n),
 		})
 	}
-	pods := [][]string{
-		{"POD", "PHASE", "NODE", "BEFORE"},
-		{f.pod.Name, string(f.pod.Status.Phase), f.pod.Spec.NodeName, "Pending: " + f.pendingBecause},
-	}
-	return aligned(nodes) + "\n" + aligned(pods)
+	return aligned(nodes)
 }
 
 func aligned(rows [][]string) string {
@@ -118,6 +165,13 @@ func equal[T comparable](what string, got, want T) check {
 		return check{what: what, problem: fmt.Sprintf("%v, want %v", got, want)}
 	}
 	return check{what: fmt.Sprintf("%s %v", what, got)}
+}
+
+func oneOf(what, got string, want []string) check {
+	if !slices.Contains(want, got) {
+		return check{what: what, problem: fmt.Sprintf("%q, want one of %q", got, want)}
+	}
+	return check{what: what + ": " + got}
 }
 
 func nonEmpty(what, got string) check {

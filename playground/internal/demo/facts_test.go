@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/fairlead-k8s/fairlead/simulator"
@@ -9,46 +10,61 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// asItShouldBe is a showing of one instance in which all went well.
+// asItShouldBe is a showing of two instances in which all went well.
 func asItShouldBe() facts {
-	return facts{
-		instances: []simulator.Instance{{
-			ID: "i-1", Name: "node-1", Zone: "sim-1a", Region: "sim-1", Type: "small",
-			Addresses: []simulator.Address{
-				{Type: simulator.InternalIP, Address: "127.0.1.1"}, {Type: simulator.ExternalIP, Address: "203.0.113.1"},
+	f := facts{
+		waited:         2,
+		pendingBecause: "0/2 nodes are available",
+		pod: corev1.Pod{
+			Spec:   corev1.PodSpec{NodeName: "node-1"},
+			Status: corev1.PodStatus{Phase: corev1.PodRunning},
+		},
+		service: corev1.Service{Status: corev1.ServiceStatus{
+			LoadBalancer: corev1.LoadBalancerStatus{Ingress: []corev1.LoadBalancerIngress{{IP: "127.64.1.1"}}},
+			Conditions:   []metav1.Condition{{Type: serving, Status: metav1.ConditionTrue}},
+		}},
+		balancers: []simulator.LoadBalancer{{
+			Address: "127.64.1.1",
+			Traffic: &simulator.Traffic{
+				Listeners: []simulator.ListenerTraffic{{Address: "127.64.1.1:80"}},
+				Backends:  []simulator.BackendTraffic{{Health: simulator.BackendHealthy}, {Health: simulator.BackendHealthy}},
 			},
 		}},
-		waited:         1,
-		pendingBecause: "0/1 nodes are available",
-		nodes: []corev1.Node{{
-			ObjectMeta: metav1.ObjectMeta{Name: "node-1", Labels: map[string]string{
+	}
+	for n := 1; n <= 2; n++ {
+		name, id := fmt.Sprintf("node-%d", n), fmt.Sprintf("i-%d", n)
+		internal, external := fmt.Sprintf("127.0.1.%d", n), fmt.Sprintf("203.0.113.%d", n)
+		f.instances = append(f.instances, simulator.Instance{
+			ID: id, Name: name, Zone: "sim-1a", Region: "sim-1", Type: "small",
+			Addresses: []simulator.Address{{Type: simulator.InternalIP, Address: internal}, {Type: simulator.ExternalIP, Address: external}},
+		})
+		f.nodes = append(f.nodes, corev1.Node{
+			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
 				corev1.LabelTopologyZone:       "sim-1a",
 				corev1.LabelTopologyRegion:     "sim-1",
 				corev1.LabelInstanceTypeStable: "small",
 			}},
-			Spec: corev1.NodeSpec{ProviderID: "simulated://sim-1/i-1"},
+			Spec: corev1.NodeSpec{ProviderID: "simulated://sim-1/" + id},
 			Status: corev1.NodeStatus{Addresses: []corev1.NodeAddress{
-				{Type: corev1.NodeInternalIP, Address: "127.0.1.1"},
-				{Type: corev1.NodeExternalIP, Address: "203.0.113.1"},
-				{Type: corev1.NodeHostName, Address: "node-1"},
+				{Type: corev1.NodeInternalIP, Address: internal},
+				{Type: corev1.NodeExternalIP, Address: external},
+				{Type: corev1.NodeHostName, Address: name},
 			}},
-		}},
-		pod: corev1.Pod{
-			ObjectMeta: metav1.ObjectMeta{Name: "hello-1"},
-			Spec:       corev1.PodSpec{NodeName: "node-1"},
-			Status:     corev1.PodStatus{Phase: corev1.PodRunning},
-		},
+		})
+		f.replies = append(f.replies, reply{"http://127.64.1.1/", fmt.Sprintf("hello from %s (Service default/web, port 80)", name)})
 	}
+	return f
 }
 
 func TestChecks(t *testing.T) {
+	const greetings = `want one of ["hello from node-1 (Service default/web, port 80)" "hello from node-2 (Service default/web, port 80)"]`
 	for name, test := range map[string]struct {
 		but  func(*facts)
 		want []string
 	}{
 		"AllIsWell":        {func(*facts) {}, nil},
-		"NodeIsMissing":    {func(f *facts) { f.nodes = nil }, []string{"node-1: zone: , want sim-1a", "node-1: region: , want sim-1", "node-1: type: , want small", "node-1: provider ID: , want simulated://sim-1/i-1", "node-1: addresses: , want InternalIP 127.0.1.1, ExternalIP 203.0.113.1"}},
-		"NodeDidNotWait":   {func(f *facts) { f.waited = 0 }, []string{"nodes that registered and waited: 0, want 1"}},
+		"NodeIsMissing":    {func(f *facts) { f.nodes = f.nodes[1:] }, []string{"node-1: zone: , want sim-1a", "node-1: region: , want sim-1", "node-1: type: , want small", "node-1: provider ID: , want simulated://sim-1/i-1", "node-1: addresses: , want InternalIP 127.0.1.1, ExternalIP 203.0.113.1"}},
+		"NodeDidNotWait":   {func(f *facts) { f.waited = 1 }, []string{"nodes that registered and waited: 1, want 2"}},
 		"PodDidNotWait":    {func(f *facts) { f.pendingBecause = "" }, []string{"the pod was Pending before: nothing was seen of it"}},
 		"PodStillWaits":    {func(f *facts) { f.pod.Status.Phase = corev1.PodPending }, []string{"the pod is: Pending, want Running"}},
 		"PodHasNoNode":     {func(f *facts) { f.pod.Spec.NodeName = "" }, []string{"the pod has a node: nothing was seen of it"}},
@@ -57,6 +73,18 @@ func TestChecks(t *testing.T) {
 		"OtherZone":        {func(f *facts) { f.nodes[0].Labels[corev1.LabelTopologyZone] = "sim-1b" }, []string{"node-1: zone: sim-1b, want sim-1a"}},
 		"OtherProviderID":  {func(f *facts) { f.nodes[0].Spec.ProviderID = "simulated://sim-1/i-2" }, []string{"node-1: provider ID: simulated://sim-1/i-2, want simulated://sim-1/i-1"}},
 		"AddressIsMissing": {func(f *facts) { f.nodes[0].Status.Addresses = f.nodes[0].Status.Addresses[:1] }, []string{"node-1: addresses: InternalIP 127.0.1.1, want InternalIP 127.0.1.1, ExternalIP 203.0.113.1"}},
+
+		"NoLoadBalancer": {func(f *facts) { f.balancers = nil }, []string{"load balancers in the cloud: 0, want 1", "healthy backends: 0, want 2"}},
+		"ASecondLoadBalancer": {func(f *facts) {
+			f.balancers = append(f.balancers, simulator.LoadBalancer{Address: "127.64.1.2"})
+		}, []string{"load balancers in the cloud: 2, want 1", "the Service's address: 127.64.1.1, want 127.64.1.2"}},
+		"BackendIsNotHealthy": {func(f *facts) { f.balancers[0].Traffic.Backends[0].Health = simulator.BackendChecking }, []string{"healthy backends: 1, want 2"}},
+		"ServiceHasNoAddress": {func(f *facts) { f.service.Status.LoadBalancer.Ingress = nil }, []string{"the Service's address: , want 127.64.1.1"}},
+		"ServiceDoesNotServe": {func(f *facts) { f.service.Status.Conditions[0].Status = metav1.ConditionFalse }, []string{"the Service's condition LoadBalancerServing: False, want True"}},
+		"ServiceDoesNotSay":   {func(f *facts) { f.service.Status.Conditions[0].Type = "Other" }, []string{"the Service's condition LoadBalancerServing: , want True"}},
+		"OneNodeAnswersAll":   {func(f *facts) { f.replies[1] = f.replies[0] }, []string{"nodes that answered: 1, want 2"}},
+		"SomebodyElseAnswers": {func(f *facts) { f.replies[1].text = "It works!" }, []string{`curl http://127.64.1.1/: "It works!", ` + greetings}},
+		"LoadBalancerIsLeft":  {func(f *facts) { f.left = f.balancers }, []string{"load balancers in the cloud without the Service: 1, want 0"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := asItShouldBe()
@@ -77,12 +105,32 @@ func TestChecks(t *testing.T) {
 func TestTable(t *testing.T) {
 	want := `NODE     ZONE     TYPE    PROVIDER ID             ADDRESSES                                      TAINT
 node-1   sim-1a   small   simulated://sim-1/i-1   InternalIP 127.0.1.1, ExternalIP 203.0.113.1   gone
-
-POD       PHASE     NODE     BEFORE
-hello-1   Running   node-1   Pending: 0/1 nodes are available
+node-2   sim-1a   small   simulated://sim-1/i-2   InternalIP 127.0.1.2, ExternalIP 203.0.113.2   gone
 `
 	if diff := cmp.Diff(want, asItShouldBe().table()); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestServiceURL(t *testing.T) {
+	at := func(address string) []simulator.LoadBalancer {
+		return []simulator.LoadBalancer{{Traffic: &simulator.Traffic{Listeners: []simulator.ListenerTraffic{{Address: address}}}}}
+	}
+	for name, test := range map[string]struct {
+		balancers []simulator.LoadBalancer
+		want      string
+	}{
+		"NoLoadBalancer":        {nil, ""},
+		"NoTraffic":             {[]simulator.LoadBalancer{{}}, ""},
+		"NotListening":          {at(""), ""},
+		"PortOfTheService":      {at("127.64.1.1:80"), "http://127.64.1.1/"},
+		"PortWithoutPrivileges": {at("127.64.1.1:20080"), "http://127.64.1.1:20080/"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := serviceURL(test.balancers); got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
 	}
 }
 

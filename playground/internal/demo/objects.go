@@ -14,7 +14,7 @@ import (
 
 const (
 	namespace     = metav1.NamespaceDefault
-	app           = "hello"
+	app           = "web"
 	uninitialized = api.TaintExternalCloudProvider
 )
 
@@ -30,9 +30,21 @@ func deployment() *appsv1.Deployment {
 				ObjectMeta: metav1.ObjectMeta{Labels: labels},
 				Spec: corev1.PodSpec{
 					AutomountServiceAccountToken: new(false),
-					Containers:                   []corev1.Container{{Name: app, Image: "example.com/hello"}},
+					Containers:                   []corev1.Container{{Name: app, Image: "example.com/web"}},
 				},
 			},
+		},
+	}
+}
+
+// service is what brings the load balancer about.
+func service() *corev1.Service {
+	return &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Name: app},
+		Spec: corev1.ServiceSpec{
+			Type:     corev1.ServiceTypeLoadBalancer,
+			Selector: map[string]string{"app": app},
+			Ports:    []corev1.ServicePort{{Port: 80}},
 		},
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/playground/internal/await"
 	"github.com/fairlead-k8s/fairlead/playground/internal/child"
 	"github.com/fairlead-k8s/fairlead/playground/internal/follow"
+	"github.com/fairlead-k8s/fairlead/playground/internal/nodeport"
 	"github.com/fairlead-k8s/fairlead/playground/internal/ports"
 	"github.com/fairlead-k8s/fairlead/playground/internal/supervisor"
 )
@@ -37,20 +38,31 @@ type scene struct {
 	play     func(context.Context) error
 }
 
+// scenes are what everybody is shown.
 func (d *demo) scenes() []scene {
-	find := func(look func(context.Context) (string, error)) func(context.Context) error {
-		return func(ctx context.Context) error {
-			return d.steps.Find(func() (string, error) { return look(ctx) })
-		}
-	}
 	kubelet := child.Kubelet + "-" + instances()[0].Name
 	return []scene{
-		{[]string{simcloud}, find(d.openCloud)},
+		{[]string{simcloud}, d.find(d.openCloud)},
 		{[]string{child.APIServer}, func(ctx context.Context) error { return d.cluster.Start(ctx, d.steps) }},
-		{[]string{kubelet}, find(d.bootNodes)},
-		{[]string{child.Scheduler}, find(d.createPod)},
-		{[]string{ccm, simcloud}, find(d.initializeNodes)},
-		{[]string{child.Scheduler, kubelet}, find(d.runPod)},
+		{[]string{kubelet}, d.find(d.bootNodes)},
+		{[]string{child.Scheduler}, d.find(d.createPod)},
+		{[]string{ccm, simcloud}, d.find(d.initializeNodes)},
+		{[]string{child.Scheduler, kubelet}, d.find(d.runPod)},
+		{[]string{ccm, simcloud}, d.find(d.balance)},
+		{[]string{simcloud, nodeport.Log}, d.find(d.curl)},
+		{[]string{simcloud, nodeport.Log}, d.find(d.curl)},
+	}
+}
+
+// end is what is left for a person to do, where there is none.
+func (d *demo) end() []scene {
+	return []scene{{[]string{ccm, simcloud}, d.find(d.release)}}
+}
+
+// find makes a part of the demo of what says itself what it has reached.
+func (d *demo) find(look func(context.Context) (string, error)) func(context.Context) error {
+	return func(ctx context.Context) error {
+		return d.steps.Find(func() (string, error) { return look(ctx) })
 	}
 }
 
@@ -106,6 +118,7 @@ func (d *demo) openCloud(ctx context.Context) (string, error) {
 func (d *demo) bootNodes(ctx context.Context) (string, error) {
 	follower := follow.New(d.cloud, d.cluster, d.steps.Note)
 	d.background(func(ctx context.Context) error { return follower.Run(ctx, d.Clock) })
+	d.background(d.session.Logged(nodeport.Log, nodeport.New(d.cluster, d.Clock, d.steps.Note).Run))
 	err := await.Until(ctx, "the Nodes", func(ctx context.Context) error {
 		nodes, err := d.nodes(ctx)
 		if err != nil {

@@ -10,6 +10,9 @@ import (
 	"path/filepath"
 	"sync"
 
+	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/textlogger"
+
 	"github.com/fairlead-k8s/fairlead/playground/internal/control"
 	"github.com/fairlead-k8s/fairlead/playground/internal/supervisor"
 )
@@ -69,6 +72,18 @@ func (s *Session) Go(work func() error) {
 			s.fail(err)
 		}
 	})
+}
+
+// Logged is work whose context has a logger that writes into the log of that name, beside those of the children.
+func (s *Session) Logged(name string, work func(context.Context) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		log, err := os.OpenFile(s.Children.LogOf(name), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+		if err != nil {
+			return fmt.Errorf("log of %s: %w", name, err)
+		}
+		logger := textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(log)))
+		return errors.Join(work(klog.NewContext(ctx, logger)), log.Close())
+	}
 }
 
 // folder returns the absolute path of the data folder, and what removes it in the end.

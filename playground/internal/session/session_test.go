@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/klog/v2"
+
 	"github.com/fairlead-k8s/fairlead/playground/internal/supervisor"
 )
 
@@ -107,5 +109,22 @@ func TestSweep(t *testing.T) {
 		if _, err := os.Stat(dir); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+func TestLoggedWorkHasALogBesideTheChildrens(t *testing.T) {
+	failed := errors.New("failed")
+	err := Run(t.Context(), t.TempDir(), func(ctx context.Context, s *Session) error {
+		err := s.Logged("work", func(ctx context.Context) error {
+			klog.FromContext(ctx).Info("Working", "on", "it")
+			return failed
+		})(ctx)
+		if text := s.Children.LogTail("work"); !strings.Contains(text, `"Working" on="it"`) {
+			t.Errorf("the log is %q", text)
+		}
+		return err
+	})
+	if !errors.Is(err, failed) {
+		t.Errorf("got %v, want %v", err, failed)
 	}
 }

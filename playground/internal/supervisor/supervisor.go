@@ -77,7 +77,7 @@ func (s *Supervisor) Start(spec Spec) error {
 	defer s.mu.Unlock()
 	c := s.children[spec.Name]
 	if c == nil {
-		c = &child{log: s.logOf(spec.Name)}
+		c = &child{log: s.LogOf(spec.Name)}
 		s.children[spec.Name] = c
 		s.order = append(s.order, spec.Name)
 	}
@@ -156,9 +156,14 @@ func (s *Supervisor) List() []Status {
 	return list
 }
 
+// LogOf is where the log of that name is.
+func (s *Supervisor) LogOf(name string) string {
+	return filepath.Join(s.logs, name+".log")
+}
+
 // LogTail returns the end of a child's log.
 func (s *Supervisor) LogTail(name string) string {
-	return tail(s.logOf(name))
+	return tail(s.LogOf(name))
 }
 
 // Close kills all children and returns when they are gone. What they have written must survive a kill at any moment
@@ -209,10 +214,6 @@ func (s *Supervisor) reap(c *child, cmd *exec.Cmd) {
 	if died {
 		s.died(&Death{Name: c.spec.Name, Cause: err, Log: c.log, Tail: tail(c.log)})
 	}
-}
-
-func (s *Supervisor) logOf(name string) string {
-	return filepath.Join(s.logs, name+".log")
 }
 
 // Death says that a child ended that should have gone on, and what it said last.

@@ -1,0 +1,56 @@
+package nodeport
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+)
+
+type verb int
+
+const (
+	say    verb = iota // another answer at a door that is open
+	listen             // open a door
+	leave              // close it
+)
+
+// action is one thing to do at one door.
+type action struct {
+	do     verb
+	door   door
+	answer answer
+	why    string
+}
+
+// plan says what to do so that the wanted doors are open, and no others. Open are those that are, with their answers.
+// What ends comes first.
+func plan(wanted, open map[door]answer) []action {
+	var ends, rest []action
+	for _, d := range sorted(open) {
+		w, known := wanted[d]
+		switch {
+		case !known:
+			ends = append(ends, action{leave, d, open[d], "the node or the Service is gone, or the machine is off"})
+		case w.closed != "":
+			ends = append(ends, action{leave, d, open[d], w.closed})
+		}
+	}
+	for _, d := range sorted(wanted) {
+		w := wanted[d]
+		is, opened := open[d]
+		switch {
+		case w.closed != "" || opened && is == w:
+		case opened:
+			rest = append(rest, action{say, d, w, "the cluster has changed"})
+		default:
+			rest = append(rest, action{listen, d, w, w.about})
+		}
+	}
+	return append(ends, rest...)
+}
+
+func sorted(doors map[door]answer) []door {
+	return slices.SortedFunc(maps.Keys(doors), func(a, b door) int {
+		return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.protocol, b.protocol))
+	})
+}

@@ -1,0 +1,183 @@
+package nodeport
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+)
+
+const (
+	// healthPort is where kube-proxy says how it and its node are, unless it is told another one.
+	healthPort = 10256
+	// leaving is the taint of a node that the cluster autoscaler is about to remove. Load balancers that ask kube-proxy
+	// learn of it before the node goes (KEP-3458).
+	leaving = "ToBeDeletedByClusterAutoscaler"
+)
+
+// machines are where each instance of the simulated cloud has an address of its own.
+var machines = netip.MustParsePrefix("127.0.0.0/10")
+
+// seen is what there is in the cluster.
+type seen struct {
+	running  []string // the nodes whose machines run
+	nodes    []*corev1.Node
+	services []*corev1.Service
+	slices   []*discoveryv1.EndpointSlice
+}
+
+// door is where a node may listen. No two Services have the same node port.
+type door struct {
+	protocol corev1.Protocol
+	at       netip.AddrPort
+}
+
+// answer is what everybody hears who comes to a door.
+type answer struct {
+	node, about string // whose door it is, and what it is for
+	// closed is why nobody listens, though there is a Service for it.
+	closed string
+	status int // of HTTP; UDP has the body only
+	body   string
+}
+
+// wanted are the doors of all nodes whose machines run, by kube-proxy's rules. Where two nodes have one address, the
+// first by name has its doors.
+func wanted(s seen) map[door]answer {
+	doors := map[door]answer{}
+	behind := map[types.NamespacedName][]*discoveryv1.EndpointSlice{} // by Service
+	for _, slice := range s.slices {
+		service := types.NamespacedName{Namespace: slice.Namespace, Name: slice.Labels[discoveryv1.LabelServiceName]}
+		behind[service] = append(behind[service], slice)
+	}
+	nodes := slices.SortedFunc(slices.Values(s.nodes), func(a, b *corev1.Node) int { return cmp.Compare(a.Name, b.Name) })
+	for _, n := range nodes {
+		address, ok := addressOf(n)
+		if !ok || !slices.Contains(s.running, n.Name) {
+			continue
+		}
+		add := func(protocol corev1.Protocol, port int32, a answer) {
+			d := door{protocol, netip.AddrPortFrom(address, uint16(port))}
+			if _, taken := doors[d]; !taken {
+				a.node = n.Name
+				doors[d] = a
+			}
+		}
+		add(corev1.ProtocolTCP, healthPort, nodeHealth(n))
+		for _, service := range s.services {
+			serviceDoors(service, behind[types.NamespacedName{Namespace: service.Namespace, Name: service.Name}], n.Name, add)
+		}
+	}
+	return doors
+}
+
+// addressOf is where a node listens; false if that is not on this machine.
+func addressOf(n *corev1.Node) (netip.Addr, bool) {
+	for _, a := range n.Status.Addresses {
+		if ip, err := netip.ParseAddr(a.Address); a.Type == corev1.NodeInternalIP && err == nil && machines.Contains(ip) {
+			return ip, true
+		}
+	}
+	return netip.Addr{}, false
+}
+
+// serviceDoors adds the doors that a node has for a Service with these slices.
+func serviceDoors(service *corev1.Service, behind []*discoveryv1.EndpointSlice, node string, add func(corev1.Protocol, int32, answer)) {
+	if t := service.Spec.Type; t != corev1.ServiceTypeNodePort && t != corev1.ServiceTypeLoadBalancer {
+		return
+	}
+	local := service.Spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal
+	of := fmt.Sprintf("Service %s/%s", service.Namespace, service.Name)
+	for _, p := range service.Spec.Ports {
+		if p.NodePort == 0 || p.Protocol == corev1.ProtocolSCTP {
+			continue
+		}
+		endpoints := endpointsOf(behind, func(port discoveryv1.EndpointPort) bool { return ptr.Deref(port.Name, "") == p.Name })
+		a := answer{about: fmt.Sprintf("%s, port %d", of, p.Port), status: http.StatusOK}
+		a.body = fmt.Sprintf("hello from %s (%s)\n", node, a.about)
+		switch {
+		case local && !takesTraffic(on(node, endpoints)):
+			a.closed = "no endpoint on this node is ready, and the Service's externalTrafficPolicy is Local"
+		case !takesTraffic(endpoints):
+			a.closed = "no endpoint is ready"
+		}
+		add(p.Protocol, p.NodePort, a)
+	}
+	if port := service.Spec.HealthCheckNodePort; local && port != 0 {
+		every := endpointsOf(behind, func(discoveryv1.EndpointPort) bool { return true })
+		add(corev1.ProtocolTCP, port, localHealth(of, service, on(node, every)))
+	}
+}
+
+// endpointsOf are the endpoints in the family of the nodes' addresses, as far as they have such a port. A slice without
+// ports has all of them.
+func endpointsOf(behind []*discoveryv1.EndpointSlice, having func(discoveryv1.EndpointPort) bool) []discoveryv1.Endpoint {
+	var all []discoveryv1.Endpoint
+	for _, slice := range behind {
+		if slice.AddressType == discoveryv1.AddressTypeIPv4 && (slice.Ports == nil || slices.ContainsFunc(slice.Ports, having)) {
+			all = append(all, slice.Endpoints...)
+		}
+	}
+	return all
+}
+
+func on(node string, endpoints []discoveryv1.Endpoint) []discoveryv1.Endpoint {
+	var local []discoveryv1.Endpoint
+	for _, e := range endpoints {
+		if ptr.Deref(e.NodeName, "") == node {
+			local = append(local, e)
+		}
+	}
+	return local
+}
+
+// takesTraffic tells whether an endpoint is ready or, where none is, still serves while it ends.
+func takesTraffic(endpoints []discoveryv1.Endpoint) bool {
+	return slices.ContainsFunc(endpoints, func(e discoveryv1.Endpoint) bool {
+		c := e.Conditions
+		return ready(e) || ptr.Deref(c.Serving, false) && ptr.Deref(c.Terminating, false)
+	})
+}
+
+// ready reads unknown as yes, as the API says.
+func ready(e discoveryv1.Endpoint) bool { return ptr.Deref(e.Conditions.Ready, true) }
+
+// nodeHealth is what kube-proxy says of its node.
+func nodeHealth(n *corev1.Node) answer {
+	stays := n.DeletionTimestamp == nil &&
+		!slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == leaving })
+	a := answer{about: "health of the node", status: http.StatusOK, body: fmt.Sprintf("{\"nodeEligible\":%t}\n", stays)}
+	if !stays {
+		a.status = http.StatusServiceUnavailable
+	}
+	return a
+}
+
+// localHealth is what kube-proxy says of a Service whose traffic stays on the node that it arrives at. Endpoints that
+// end are not counted, so that a load balancer leaves before they are gone.
+func localHealth(of string, service *corev1.Service, endpoints []discoveryv1.Endpoint) answer {
+	// The address alone would not do: all pods of the fake runtime have the same one.
+	type endpoint struct {
+		address string
+		pod     corev1.ObjectReference
+	}
+	local := map[endpoint]bool{}
+	for _, e := range endpoints {
+		if ready(e) {
+			local[endpoint{e.Addresses[0], ptr.Deref(e.TargetRef, corev1.ObjectReference{})}] = true
+		}
+	}
+	a := answer{about: of + ", health check", status: http.StatusOK}
+	a.body = fmt.Sprintf(`{"service":{"namespace":%q,"name":%q},"localEndpoints":%d,"serviceProxyHealthy":true}`+"\n",
+		service.Namespace, service.Name, len(local))
+	if len(local) == 0 {
+		a.status = http.StatusServiceUnavailable
+	}
+	return a
+}
