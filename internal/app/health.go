@@ -32,6 +32,14 @@ type healthSources struct {
 	apiServer    healthz.HealthChecker
 	informers    informers.SharedInformerFactory
 	initializing func() bool
+	notes        []note
+}
+
+// note is what /livez and /readyz tell of with ?verbose, and never fail for.
+// Everybody may read it.
+type note struct {
+	about string
+	text  func() string
 }
 
 func newHealth(s healthSources) *health {
@@ -47,7 +55,7 @@ func newHealth(s healthSources) *health {
 		}),
 	}
 	if s.election == nil {
-		return &health{newProbe("/healthz"), newProbe("/livez"), newProbe("/readyz", ready...)}
+		return &health{newProbe("/healthz", nil), newProbe("/livez", s.notes), newProbe("/readyz", s.notes, ready...)}
 	}
 	ready = append(ready, healthz.NamedCheck("leader-or-standby", func(*http.Request) error {
 		if !s.election.contending() {
@@ -60,9 +68,9 @@ func newHealth(s healthSources) *health {
 		leases = append(leases, healthz.NamedCheck("leaderElectionMigration", s.migration.watchdog.Check))
 	}
 	return &health{
-		healthz: newProbe("/healthz", leases...),
-		livez:   newProbe("/livez", leases...),
-		readyz:  newProbe("/readyz", ready...),
+		healthz: newProbe("/healthz", nil, leases...),
+		livez:   newProbe("/livez", s.notes, leases...),
+		readyz:  newProbe("/readyz", s.notes, ready...),
 	}
 }
 
@@ -78,14 +86,15 @@ func (h *health) add(name string, c controller) {
 // added while it serves.
 type probe struct {
 	path    string
+	notes   []note
 	handler atomic.Pointer[mux.PathRecorderMux]
 
 	mu     sync.Mutex
 	checks []healthz.HealthChecker // guarded by mu
 }
 
-func newProbe(path string, checks ...healthz.HealthChecker) *probe {
-	p := &probe{path: path}
+func newProbe(path string, notes []note, checks ...healthz.HealthChecker) *probe {
+	p := &probe{path: path, notes: notes}
 	p.add(checks...)
 	return p
 }
@@ -101,6 +110,12 @@ func (p *probe) add(checks ...healthz.HealthChecker) {
 
 func (p *probe) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.handler.Load().ServeHTTP(w, r)
+	if r.URL.Path != p.path || !r.URL.Query().Has("verbose") {
+		return
+	}
+	for _, n := range p.notes {
+		_, _ = fmt.Fprintf(w, "[i]%s: %s\n", n.about, n.text()) // who asked has gone if it fails
+	}
 }
 
 const (

@@ -65,6 +65,14 @@ func TestHealth(t *testing.T) {
 			return h
 		}, "/healthz", 200, "ok"},
 		{"StandbyIsReady", standby, "/readyz?verbose", 200, "[+]shutdown ok\n[+]api-server ok\n[+]informer-sync ok\n[+]cloud-provider ok\n[+]leader-or-standby ok\nreadyz check passed\n"},
+		{"NotesAreShownAndFailNothing", func(t *testing.T, s *healthSources) *health {
+			s.notes = []note{{"cloud", func() string { return "is away" }}}
+			return standby(t, s)
+		}, "/livez?verbose", 200, "[+]leaderElection ok\nlivez check passed\n[i]cloud: is away\n"},
+		{"NotesAreShownIfAskedFor", func(t *testing.T, s *healthSources) *health {
+			s.notes = []note{{"cloud", func() string { return "is away" }}}
+			return standby(t, s)
+		}, "/readyz", 200, "ok"},
 		{"NotReadyBeforeTheLeaseIsRead", func(t *testing.T, s *healthSources) *health {
 			s.election, _ = replica(t, &lease{}, "a")
 			return newHealth(*s)

@@ -39,7 +39,7 @@ func (p *process) lead(ctx context.Context) {
 		p.fail(fmt.Errorf("cloud provider %q: %w", p.options.provider.name, err))
 		return
 	}
-	p.gateway = gateway
+	p.gateway.Store(gateway)
 	started, err := p.startControllers(ctx, lasting)
 	if err != nil {
 		p.fail(err)
@@ -48,6 +48,14 @@ func (p *process) lead(ctx context.Context) {
 	p.informers.StartWithContext(ctx)
 	p.provider.informers.StartWithContext(ctx) // what the program's controllers have asked for
 	p.runAll(ctx, started)
+}
+
+// cloudState is what this process has last seen of the cloud.
+func (p *process) cloudState() string {
+	if gateway := p.gateway.Load(); gateway != nil {
+		return gateway.State()
+	}
+	return "is not asked before this replica leads"
 }
 
 // started is a controller that is made and does not work yet.
@@ -107,7 +115,7 @@ func (p *process) startController(ctx, lasting context.Context, r registration) 
 		client:    client,
 		clients:   p.clients.each,
 		informers: p.informers,
-		gateway:   p.gateway,
+		gateway:   p.gateway.Load(),
 		metrics:   p.metrics,
 		recorder:  kube.NewRecorder(lasting, client, r.source),
 		newEvents: func() record.EventRecorder { return newRecorder(lasting, client, r.source) },

@@ -69,6 +69,7 @@ func newTestProcess(t *testing.T, cloud *fakeCloud, known table) (*process, cont
 		apiServer:    reachable{},
 		informers:    p.informers,
 		initializing: p.initializing.Load,
+		notes:        []note{{"cloud", p.cloudState}},
 	})
 	return p, ctx
 }

@@ -34,7 +34,7 @@ type process struct {
 	migration *election // for the second lease; nil: no controllers move
 	// gateway is the way to the cloud once this replica leads and it has been
 	// initialised.
-	gateway *cloud.Gateway
+	gateway atomic.Pointer[cloud.Gateway]
 	metrics controllerMetrics
 	// initializing is set while the provider's Initialize has not returned.
 	initializing atomic.Bool
@@ -159,6 +159,7 @@ func (p *process) run(ctx context.Context) error {
 		apiServer:    newAPIServerCheck(client.Discovery().RESTClient(), clock.RealClock{}),
 		informers:    p.informers,
 		initializing: p.initializing.Load,
+		notes:        []note{{"cloud", p.cloudState}},
 	})
 	stopServing, err := p.serve(ctx)
 	if err != nil {

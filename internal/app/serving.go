@@ -29,6 +29,9 @@ func (p *process) serve(ctx context.Context) (stop func(), err error) {
 	if err != nil || l == nil {
 		return removeConfigz, err
 	}
+	if p.options.serving.secure.ServerCert.GeneratedCert == nil { // One of our own nobody can check.
+		p.health.readyz.add(certificateCheck{l.secure, clock.RealClock{}})
+	}
 	serving, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	handler := cmapp.BuildHandlerChain(p.handler(), &l.authorization, &l.authentication)
 	stopped, _, err := l.secure.Serve(handler, closeTimeout, serving.Done())

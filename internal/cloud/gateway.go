@@ -46,6 +46,7 @@ type Gateway struct {
 	classifier  provider.ErrorClassifier // nil: the provider cannot classify
 	pace        pace
 	damage      *damage
+	state       state
 	instances   *Instances
 	balancers   *LoadBalancers
 	routes      *Routes
@@ -210,6 +211,7 @@ func (g *Gateway) panicked(ctx context.Context, call string, value any) {
 func (g *Gateway) settle(ctx context.Context, call string, started time.Time, err error) {
 	took := g.clock.Since(started)
 	g.metrics.observe(call, err, took)
+	g.state.settled(KindOf(err), g.clock.Now())
 	klog.FromContext(ctx).V(4).Info("Called the cloud", "call", call, "took", took, "err", err)
 	switch KindOf(err) {
 	case Throttled:
