@@ -58,6 +58,7 @@ func parse(args []string) (options, error) {
 	fs.StringVar(&o.scenarios, "scenario", "", "scenarios to run, such as init,idle or lies; empty for all")
 	fs.StringVar(&o.contenders, "contender", "", "contenders to run: fairlead, skeleton; empty for both")
 	fs.IntVar(&o.settings.Nodes, "nodes", 500, "Nodes in each cluster")
+	fs.IntVar(&o.settings.Services, "services", 100, "Services in the scenarios about them")
 	fs.DurationVar(&o.settings.Latency, "latency", 30*time.Millisecond, "how long each call of the cloud takes")
 	fs.IntVar(&o.settings.Quota, "quota", 100, "calls a second that the cloud allows")
 	fs.IntVar(&o.settings.Burst, "quota-burst", 200, "calls at once that the cloud allows after a rest")
@@ -85,6 +86,8 @@ func parse(args []string) (options, error) {
 		return o, fmt.Errorf("%q is no flag", fs.Arg(0))
 	case o.settings.Nodes < 1 || o.settings.Nodes > 20000:
 		return o, errors.New("-nodes must be between 1 and 20,000")
+	case o.settings.Services < 1 || o.settings.Services > 5000:
+		return o, errors.New("-services must be between 1 and 5,000")
 	case o.settings.Quota < 1 || o.settings.Burst < 1 || o.sideBySide < 1:
 		return o, errors.New("-quota, -quota-burst and -side-by-side must be positive")
 	case o.output != "table" && o.output != "json":

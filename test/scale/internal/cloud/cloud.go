@@ -33,7 +33,7 @@ type Config struct {
 // Start starts a cloud whose log goes to dir.
 func Start(ctx context.Context, program, dir string, c Config) (*Cloud, error) {
 	argv := []string{
-		program, "serve", "--listen=127.0.0.1:0", "--seed=1",
+		program, "serve", "--listen=127.0.0.1:0", "--seed=1", "--traffic=false",
 		"--latency=" + c.Latency.String(), fmt.Sprintf("--quota=%d", c.Quota), fmt.Sprintf("--quota-burst=%d", c.Burst),
 	}
 	if c.PageSize > 0 {

@@ -22,6 +22,9 @@ const readyWithin = 3 * time.Minute
 // LeaseName is the lease of every cloud-controller-manager.
 const LeaseName = "cloud-controller-manager"
 
+// PodCIDRs has room for 32,768 Nodes.
+const PodCIDRs = "10.128.0.0/9"
+
 // Plane is a control plane, for one run.
 type Plane struct {
 	Client kubernetes.Interface
@@ -38,7 +41,7 @@ func Start(ctx context.Context, program, dir string) (p *Plane, err error) {
 	defer cancel()
 	p = &Plane{}
 	p.playground, err = process.Start(dir, program, "up", "--output=json", "--nodes=0", "--audit-log", "--data-dir="+filepath.Join(dir, "cluster"),
-		"--cluster-cidr=10.128.0.0/9",                  // room for 32,768 Nodes
+		"--cluster-cidr="+PodCIDRs,
 		"--node-monitor-grace-period=1h",               // Nodes without kubelets stay as they are
 		"--apiserver-arg=--max-requests-inflight=2000", // what the benchmark itself does must slow nobody down
 	)

@@ -15,6 +15,7 @@ import (
 // Settings are the sizes of a benchmark.
 type Settings struct {
 	Nodes        int
+	Services     int
 	Latency      time.Duration // of each call of the cloud
 	Quota, Burst int           // calls a second that the cloud allows, and at once after a rest
 	IdleFor      time.Duration
@@ -47,7 +48,7 @@ type Scenario struct {
 
 // All are all scenarios, in the order in which they are shown.
 func All() []Scenario {
-	return slices.Concat([]Scenario{initialize, idle, drift, removal, massRemoval, outage}, lies, []Scenario{failover})
+	return slices.Concat([]Scenario{initialize, idle, drift, removal, massRemoval, outage}, lies, []Scenario{failover}, services, routed)
 }
 
 // Select are the scenarios with these names. "lies" are all whose names begin

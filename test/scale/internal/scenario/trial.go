@@ -153,6 +153,10 @@ func (t *trial) lead(ctx context.Context, callsPerSecond float64) error {
 		window = 3 * time.Second
 	)
 	began := t.clock.Now()
+	was, err := t.plane.Holder(ctx)
+	if err != nil && !apierrors.IsNotFound(err) {
+		return err
+	}
 	d, err := t.replica(ctx)
 	if err != nil {
 		return err
@@ -162,7 +166,7 @@ func (t *trial) lead(ctx context.Context, callsPerSecond float64) error {
 			return err
 		}
 		holder, err := t.plane.Holder(ctx)
-		if holder == "" || apierrors.IsNotFound(err) {
+		if holder == "" || holder == was || apierrors.IsNotFound(err) {
 			return errors.New("no leader yet")
 		}
 		return err
@@ -206,7 +210,7 @@ func (t *trial) poll(ctx context.Context, within time.Duration, check func() err
 			return nil
 		}
 		if !t.clock.Now().Before(deadline) {
-			return fmt.Errorf("not within %v: %w", within, err)
+			return fmt.Errorf("%w, %v: %w", cluster.ErrLate, within, err)
 		}
 		select {
 		case <-tick.C():

@@ -1,0 +1,107 @@
+package scenario
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fairlead-k8s/fairlead/test/scale/internal/cluster"
+	"github.com/fairlead-k8s/fairlead/test/scale/internal/contender"
+)
+
+// withRoutes turns routes on, for both.
+func withRoutes(Settings) []string {
+	return []string{"--configure-cloud-routes=true", "--cluster-cidr=" + cluster.PodCIDRs}
+}
+
+// routed are what happens to the routes of Nodes.
+var routed = []Scenario{
+	{
+		Name: "routes-init",
+		What: func(s Settings) string {
+			return fmt.Sprintf("%d initialised Nodes without routes are there when the daemon starts.", s.Nodes)
+		},
+		Provider: contender.Simulated,
+		Flags:    sameFlags(withRoutes),
+		run: func(ctx context.Context, t *trial) error {
+			if _, err := t.fleet(ctx, cluster.Initialized); err != nil {
+				return err
+			}
+			if err := t.begin(ctx); err != nil {
+				return err
+			}
+			if _, err := t.replica(ctx); err != nil {
+				return err
+			}
+			const within = 15 * time.Minute
+			if err := t.until(ctx, "all Nodes have routes and say so", within, allRouted); err != nil {
+				return err
+			}
+			if err := t.countRoutes(ctx); err != nil {
+				return err
+			}
+			return t.rest(ctx)
+		},
+	},
+	{
+		Name: "routes-idle",
+		What: func(s Settings) string {
+			return fmt.Sprintf("%d Nodes with routes, and nothing happens for %v.", s.Nodes, s.IdleFor)
+		},
+		Provider: contender.Simulated,
+		Flags:    sameFlags(withRoutes),
+		run: func(ctx context.Context, t *trial) error {
+			if _, err := t.fleet(ctx, cluster.Initialized); err != nil {
+				return err
+			}
+			t.began.at = t.clock.Now()
+			if _, err := t.replica(ctx); err != nil {
+				return err
+			}
+			const within = 15 * time.Minute
+			if err := t.nodes.Await(ctx, within, allRouted); err != nil {
+				return err
+			}
+			if err := t.calm(ctx); err != nil {
+				return err
+			}
+			if err := t.begin(ctx); err != nil {
+				return err
+			}
+			if err := t.wait(ctx, t.IdleFor); err != nil {
+				return err
+			}
+			return t.end(ctx)
+		},
+	},
+}
+
+// allRouted is nil when each Node says that its network is available.
+func allRouted(nodes map[string]*corev1.Node) error {
+	routed := 0
+	for _, node := range nodes {
+		for _, c := range node.Status.Conditions {
+			if c.Type == corev1.NodeNetworkUnavailable && c.Status == corev1.ConditionFalse {
+				routed++
+			}
+		}
+	}
+	if routed < len(nodes) {
+		return fmt.Errorf("%d of %d Nodes have routes", routed, len(nodes))
+	}
+	return nil
+}
+
+// countRoutes looks whether the Nodes have told the truth.
+func (t *trial) countRoutes(ctx context.Context) error {
+	routes, err := t.cloud.Routes(ctx)
+	if err != nil {
+		return err
+	}
+	if len(routes) != t.Nodes {
+		return fmt.Errorf("%d routes for %d Nodes", len(routes), t.Nodes)
+	}
+	return nil
+}

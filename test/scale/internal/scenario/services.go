@@ -1,0 +1,173 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"syscall"
+	"time"
+
+	"github.com/fairlead-k8s/fairlead/test/scale/internal/cluster"
+	"github.com/fairlead-k8s/fairlead/test/scale/internal/contender"
+)
+
+// servicesWithin is when to stop waiting for something that happens to all
+// Services.
+const servicesWithin = 15 * time.Minute
+
+// services are what happens to Services of type LoadBalancer.
+var services = []Scenario{
+	ofServices("services-create", "%d Services of type LoadBalancer are created at once, in a cluster of %d Nodes.",
+		func(ctx context.Context, t *trial) error {
+			if err := t.begin(ctx); err != nil {
+				return err
+			}
+			if err := t.plane.Expose(ctx, t.Services); err != nil {
+				return err
+			}
+			return t.wholeness(ctx, "all have their addresses", t.Nodes)
+		}),
+	ofServices("services-join-one", "%d Services have load balancers, and one Node joins the %d.",
+		func(ctx context.Context, t *trial) error { return t.grow(ctx, 1) }),
+	ofServices("services-join-many", "%d Services have load balancers, and 40 %% more Nodes join the %d.",
+		func(ctx context.Context, t *trial) error { return t.grow(ctx, t.percent(40)) }),
+	ofServices("services-restart", "%d Services have load balancers in a cluster of %d Nodes, and the daemon is replaced.",
+		func(ctx context.Context, t *trial) error {
+			if err := t.exposed(ctx); err != nil {
+				return err
+			}
+			if err := t.daemons[0].Signal(syscall.SIGTERM); err != nil {
+				return err
+			}
+			if err := t.begin(ctx); err != nil {
+				return err
+			}
+			if err := t.lead(ctx, t.even()); err != nil {
+				return err
+			}
+			return t.rest(ctx)
+		}),
+	ofServices("services-delete", "%d Services that have load balancers are deleted at once, in a cluster of %d Nodes.",
+		func(ctx context.Context, t *trial) error {
+			if err := t.exposed(ctx); err != nil {
+				return err
+			}
+			if err := t.begin(ctx); err != nil {
+				return err
+			}
+			if err := t.plane.Unexpose(ctx); err != nil {
+				return err
+			}
+			err := t.poll(ctx, servicesWithin, func() error {
+				services, err := t.plane.Exposed(ctx)
+				if err != nil || len(services) > 0 {
+					return errors.Join(err, fmt.Errorf("%d Services are left", len(services)))
+				}
+				balancers, err := t.cloud.LoadBalancers(ctx)
+				if err != nil || len(balancers) > 0 {
+					return errors.Join(err, fmt.Errorf("%d load balancers are left behind", len(balancers)))
+				}
+				return nil
+			})
+			if err := t.took(err, "all are gone, in the cloud too", t.clock.Since(t.began.at)); err != nil {
+				return err
+			}
+			return t.rest(ctx)
+		}),
+}
+
+// ofServices is a scenario in a cluster whose daemon leads and has settled. What
+// is said of it is about Services and Nodes.
+func ofServices(name, what string, run func(context.Context, *trial) error) Scenario {
+	return Scenario{
+		Name:     name,
+		What:     func(s Settings) string { return fmt.Sprintf(what, s.Services, s.Nodes) },
+		Provider: contender.Simulated,
+		Flags:    noFlags,
+		run: func(ctx context.Context, t *trial) error {
+			if _, err := t.fleet(ctx, cluster.Initialized); err != nil {
+				return err
+			}
+			if err := t.lead(ctx, t.even()); err != nil {
+				return err
+			}
+			return run(ctx, t)
+		},
+	}
+}
+
+// exposed creates the Services and waits until all is quiet.
+func (t *trial) exposed(ctx context.Context) error {
+	if err := t.plane.Expose(ctx, t.Services); err != nil {
+		return err
+	}
+	if err := t.poll(ctx, servicesWithin, func() error { return t.whole(ctx, t.Nodes) }); err != nil {
+		return err
+	}
+	t.began.at = t.clock.Now()
+	return t.calm(ctx)
+}
+
+// grow lets Nodes join that are initialised already: what is measured are the
+// load balancers.
+func (t *trial) grow(ctx context.Context, by int) error {
+	if err := t.exposed(ctx); err != nil {
+		return err
+	}
+	if err := t.begin(ctx); err != nil {
+		return err
+	}
+	if _, err := t.join(ctx, by, cluster.Initialized); err != nil {
+		return err
+	}
+	return t.wholeness(ctx, "all load balancers have all Nodes", t.Nodes+by)
+}
+
+// wholeness waits until each Service has its load balancer with all Nodes
+// behind it, and then until all is quiet.
+func (t *trial) wholeness(ctx context.Context, what string, nodes int) error {
+	err := t.poll(ctx, servicesWithin, func() error { return t.whole(ctx, nodes) })
+	if err := t.took(err, what, t.clock.Since(t.began.at)); err != nil {
+		return err
+	}
+	return t.rest(ctx)
+}
+
+// rest waits until the daemon is quiet, and ends the measurement.
+func (t *trial) rest(ctx context.Context) error {
+	if err := t.calm(ctx); err != nil {
+		return err
+	}
+	return t.end(ctx)
+}
+
+// whole is nil when each Service shows an address and the cloud has as many
+// load balancers, with so many Nodes behind each.
+func (t *trial) whole(ctx context.Context, nodes int) error {
+	balancers, err := t.cloud.LoadBalancers(ctx)
+	if err != nil {
+		return err
+	}
+	for _, b := range balancers {
+		if len(b.Backends) != nodes {
+			return fmt.Errorf("load balancer %s has %d of %d Nodes", b.ID, len(b.Backends), nodes)
+		}
+	}
+	if len(balancers) != t.Services {
+		return fmt.Errorf("%d load balancers for %d Services", len(balancers), t.Services)
+	}
+	services, err := t.plane.Exposed(ctx)
+	if err != nil {
+		return err
+	}
+	waiting := 0
+	for _, s := range services {
+		if len(s.Status.LoadBalancer.Ingress) == 0 {
+			waiting++
+		}
+	}
+	if waiting > 0 || len(services) != t.Services {
+		return fmt.Errorf("%d of %d Services have no address", waiting, len(services))
+	}
+	return nil
+}
