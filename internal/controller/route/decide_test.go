@@ -213,7 +213,16 @@ func TestDecide(t *testing.T) {
 			[]string{"node-2 NetworkUnavailable=True NoRouteCreated"},
 		},
 
+		{"TheOlderOneOfTwoClaimantsGetsIt", scene(2, unlisted("r1"), node("node-2", func(n *corev1.Node) { n.Spec.PodCIDRs = append(n.Spec.PodCIDRs, "10.244.1.0/24") })),
+			[]string{"create 10.244.1.0/24 for node-1: there is no route for its CIDR", "node-2 NetworkUnavailable=True NoRouteCreated"}},
+		{"ABlackholeDoesNotCount", scene(2, unlisted("r1"), listed(blackhole(moved)), node("node-2", func(n *corev1.Node) { n.Spec.PodCIDRs = append(n.Spec.PodCIDRs, "10.244.1.0/24") })),
+			[]string{"create 10.244.1.0/24 for node-1: the route of its CIDR leads nowhere", "node-2 NetworkUnavailable=True NoRouteCreated"}},
+		{"ANodeThatLeavesHasWhatAnEarlierOneHad", scene(2, node("node-1", leaving), departed("node-1", "10.244.1.0/24")), nil},
+
 		// What goes at once.
+		{"ANodeThatLeavesGivesWay", scene(2, unlisted("r1"), listed(newRoute("m", "node-2", "10.244.1.0/24")), node("node-2", leaving),
+			node("node-2", func(n *corev1.Node) { n.Spec.PodCIDRs = append(n.Spec.PodCIDRs, "10.244.1.0/24") })), []string{
+			"remove m: its CIDR now belongs to Node node-1", "create 10.244.1.0/24 for node-1: there is no route for its CIDR"}},
 		{"MovedToAnotherNode", scene(2, unlisted("r1"), listed(moved)), []string{
 			"remove m: its CIDR now belongs to Node node-1", "create 10.244.1.0/24 for node-1: there is no route for its CIDR",
 		}},
