@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -82,14 +83,20 @@ func (h *health) add(name string, c controller) {
 	}
 }
 
+// tell makes the answers tell of something that fails nothing.
+func (h *health) tell(n note) {
+	h.livez.tell(n)
+	h.readyz.tell(n)
+}
+
 // probe answers on one path, and on one below it for each check. Checks may be
 // added while it serves.
 type probe struct {
 	path    string
-	notes   []note
 	handler atomic.Pointer[mux.PathRecorderMux]
 
 	mu     sync.Mutex
+	notes  []note                  // guarded by mu
 	checks []healthz.HealthChecker // guarded by mu
 }
 
@@ -108,12 +115,21 @@ func (p *probe) add(checks ...healthz.HealthChecker) {
 	p.handler.Store(handler)
 }
 
+func (p *probe) tell(n note) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.notes = append(slices.Clone(p.notes), n)
+}
+
 func (p *probe) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.handler.Load().ServeHTTP(w, r)
 	if r.URL.Path != p.path || !r.URL.Query().Has("verbose") {
 		return
 	}
-	for _, n := range p.notes {
+	p.mu.Lock()
+	notes := p.notes
+	p.mu.Unlock()
+	for _, n := range notes {
 		_, _ = fmt.Fprintf(w, "[i]%s: %s\n", n.about, n.text()) // who asked has gone if it fails
 	}
 }

@@ -97,6 +97,7 @@ func (p *process) startControllers(ctx, lasting context.Context) ([]started, err
 func (p *process) leaveOut(ctx, lasting context.Context, r registration, why misconfigured) {
 	klog.FromContext(ctx).Error(why, "Controller does not run", "controller", r.name)
 	p.metrics.misconfigured.WithLabelValues(r.name).Set(1)
+	p.health.tell(note{r.name, func() string { return "does not run: " + why.Error() }})
 	client, err := p.clients.each.Client(r.client)
 	if err != nil {
 		return // The error above says what matters.

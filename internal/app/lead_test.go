@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/rest"
 	cloudprovider "k8s.io/cloud-provider"
+	"k8s.io/component-base/metrics"
 	"k8s.io/controller-manager/pkg/clientbuilder"
 )
 
@@ -257,4 +258,47 @@ func TestProviderInformersAreInSyncBeforeTheFirstCall(t *testing.T) {
 	}
 	cancel()
 	factory.Shutdown()
+}
+
+// A controller whose flags are wrong must not stop the others, unless it was
+// asked for by its name.
+func TestMisconfiguredController(t *testing.T) {
+	broken := registration{name: "broken", alias: "b", onByDefault: true, start: func(context.Context, deps) (controller, error) {
+		return nil, misconfigured{errors.New("--flag is wrong")}
+	}}
+	for _, tc := range []struct {
+		name   string
+		chosen []string
+		ends   bool
+	}{
+		{"ByDefault", []string{"*"}, false},
+		{"ByName", []string{"*", "broken"}, true},
+		{"ByAlias", []string{"*", "b"}, true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ran := false
+				other := &fakeController{run: func(ctx context.Context) error {
+					ran = true
+					return untilStopped(ctx)
+				}}
+				p, ctx := newTestProcess(t, &fakeCloud{}, table{broken, register("other", other)})
+				p.metrics.misconfigured = metrics.NewGaugeVec(&metrics.GaugeOpts{Name: "misconfigured"}, []string{"name"})
+				p.options.controllers.chosen = tc.chosen
+				why := ""
+				time.AfterFunc(time.Minute, func() {
+					_, why = get(p.health.readyz, "/readyz?verbose")
+					p.fail(nil)
+				})
+				p.lead(ctx)
+				err := context.Cause(ctx)
+				switch {
+				case tc.ends && (err == nil || ran || !strings.Contains(err.Error(), `starting "broken": --flag is wrong`)):
+					t.Errorf("it ends with %v; the other has run: %v", err, ran)
+				case !tc.ends && (!ran || !strings.Contains(why, "[i]broken: does not run: --flag is wrong\n")):
+					t.Errorf("the other has run: %v; readiness says:\n%s", ran, why)
+				}
+			})
+		})
+	}
 }
