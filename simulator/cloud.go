@@ -176,8 +176,16 @@ func (c *Cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (c *Cloud) restore(saved *savedState) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, restore := range []func(*savedState) error{c.restoreInstances, c.restoreStaticIPs, c.restoreLoadBalancers, c.restoreRoutes} {
-		if err := restore(saved); err != nil {
+	c.lastInstance, c.lastLoadBalancer, c.lastStaticIP, c.lastRoute = saved.LastInstance, saved.LastLoadBalancer, saved.LastStaticIP, saved.LastRoute
+	for _, restore := range []func() error{
+		func() error { return restoreAll("instances", saved.Instances, c.instances, c.restorable) },
+		func() error { return restoreAll("staticIPs", saved.StaticIPs, c.staticIPs, c.restorableStaticIP) },
+		func() error {
+			return restoreAll("loadBalancers", saved.LoadBalancers, c.loadBalancers, c.restorableBalancer)
+		},
+		func() error { return restoreAll("routes", saved.Routes, c.routes, c.restorableRoute) },
+	} {
+		if err := restore(); err != nil {
 			return err
 		}
 	}

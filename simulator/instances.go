@@ -141,24 +141,9 @@ func (c *Cloud) settleInstances(ctx context.Context, now time.Time) {
 	}
 }
 
-// restoreInstances takes what was saved, unless it could not have been saved.
-// c.mu is held.
-func (c *Cloud) restoreInstances(saved *savedState) error {
-	for n, m := range saved.Instances {
-		if m == nil {
-			return fmt.Errorf("instances[%d]: is null", n)
-		}
-		if err := c.restorable(m, saved.LastInstance); err != nil {
-			return fmt.Errorf("instances[%d]: %w", n, err)
-		}
-		c.instances.replace(m.ID, m)
-	}
-	c.lastInstance = saved.LastInstance
-	return nil
-}
-
-func (c *Cloud) restorable(m *machine, last int) error {
-	if err := restorable(instanceIDs, m.ID, last, c.instances); err != nil {
+// restorable says why an instance could not have been saved. c.mu is held.
+func (c *Cloud) restorable(m *machine) error {
+	if err := restorable(instanceIDs, m.ID, c.lastInstance, c.instances); err != nil {
 		return err
 	}
 	if !slices.Contains([]State{Pending, Running, Stopping, Stopped, Terminated}, m.State) {

@@ -150,24 +150,10 @@ func (c *Cloud) settleLoadBalancers(ctx context.Context, now time.Time) {
 	}
 }
 
-// restoreLoadBalancers takes what was saved, unless it could not have been
-// saved. c.mu is held.
-func (c *Cloud) restoreLoadBalancers(saved *savedState) error {
-	for n, b := range saved.LoadBalancers {
-		if b == nil {
-			return fmt.Errorf("loadBalancers[%d]: is null", n)
-		}
-		if err := c.restorableBalancer(b, saved.LastLoadBalancer); err != nil {
-			return fmt.Errorf("loadBalancers[%d]: %w", n, err)
-		}
-		c.loadBalancers.replace(b.ID, b)
-	}
-	c.lastLoadBalancer = saved.LastLoadBalancer
-	return nil
-}
-
-func (c *Cloud) restorableBalancer(b *balancer, last int) error {
-	if err := restorable(loadBalancerIDs, b.ID, last, c.loadBalancers); err != nil {
+// restorableBalancer says why a load balancer could not have been saved. c.mu
+// is held.
+func (c *Cloud) restorableBalancer(b *balancer) error {
+	if err := restorable(loadBalancerIDs, b.ID, c.lastLoadBalancer, c.loadBalancers); err != nil {
 		return err
 	}
 	if !slices.Contains([]LoadBalancerState{LoadBalancerPending, LoadBalancerActive}, b.State) {

@@ -59,8 +59,8 @@ func checkedDestination(text string) (string, error) {
 
 // restorableRoute completes a route that was saved, or says why it could not
 // have been saved. c.mu is held.
-func (c *Cloud) restorableRoute(r *Route, last int) error {
-	if err := restorable(routeIDs, r.ID, last, c.routes); err != nil {
+func (c *Cloud) restorableRoute(r *Route) error {
+	if err := restorable(routeIDs, r.ID, c.lastRoute, c.routes); err != nil {
 		return err
 	}
 	switch {

@@ -149,22 +149,6 @@ func (c *Cloud) settleRoutes(ctx context.Context, now time.Time) {
 	}
 }
 
-// restoreRoutes takes what was saved, unless it could not have been saved. c.mu
-// is held.
-func (c *Cloud) restoreRoutes(saved *savedState) error {
-	for n, r := range saved.Routes {
-		if r == nil {
-			return fmt.Errorf("routes[%d]: is null", n)
-		}
-		if err := c.restorableRoute(r, saved.LastRoute); err != nil {
-			return fmt.Errorf("routes[%d]: %w", n, err)
-		}
-		c.routes.replace(r.ID, r)
-	}
-	c.lastRoute = saved.LastRoute
-	return nil
-}
-
 func noRoute(id string) error {
 	return &APIError{StatusCode: http.StatusNotFound, Code: CodeNotFound, Message: fmt.Sprintf("route %s does not exist", id)}
 }

@@ -61,6 +61,21 @@ func (f stateFile) broken(why error) error {
 	return fmt.Errorf("state file %s: %w; mend it, or move it away to start with an empty cloud", f.path, why)
 }
 
+// restoreAll takes what was saved of one kind, unless it could not have been
+// saved.
+func restoreAll[T resource](kind string, saved []*T, into *table[T], restorable func(*T) error) error {
+	for n, row := range saved {
+		if row == nil {
+			return fmt.Errorf("%s[%d]: is null", kind, n)
+		}
+		if err := restorable(row); err != nil {
+			return fmt.Errorf("%s[%d]: %w", kind, n, err)
+		}
+		into.replace((*row).identity().id, row)
+	}
+	return nil
+}
+
 // save replaces the file as a whole: a crash leaves the old or the new one.
 func (f stateFile) save(state func() savedState) error {
 	if f.path == "" {

@@ -147,24 +147,10 @@ func (c *Cloud) releaseStaticIP(ctx context.Context, id string, v view) (StaticI
 	return r.StaticIP, nil
 }
 
-// restoreStaticIPs takes what was saved, unless it could not have been saved.
-// c.mu is held.
-func (c *Cloud) restoreStaticIPs(saved *savedState) error {
-	for n, r := range saved.StaticIPs {
-		if r == nil {
-			return fmt.Errorf("staticIPs[%d]: is null", n)
-		}
-		if err := c.restorableStaticIP(r, saved.LastStaticIP); err != nil {
-			return fmt.Errorf("staticIPs[%d]: %w", n, err)
-		}
-		c.staticIPs.replace(r.ID, r)
-	}
-	c.lastStaticIP = saved.LastStaticIP
-	return nil
-}
-
-func (c *Cloud) restorableStaticIP(r *reserved, last int) error {
-	if err := restorable(staticIPIDs, r.ID, last, c.staticIPs); err != nil {
+// restorableStaticIP says why a static IP could not have been saved. c.mu is
+// held.
+func (c *Cloud) restorableStaticIP(r *reserved) error {
+	if err := restorable(staticIPIDs, r.ID, c.lastStaticIP, c.staticIPs); err != nil {
 		return err
 	}
 	if r.Address == "" || r.LoadBalancer != "" {
