@@ -202,7 +202,6 @@ func (c *Cloud) settle(ctx context.Context) time.Time {
 	}
 	c.settleInstances(ctx, now)
 	c.settleLoadBalancers(ctx, now)
-	c.settleRoutes(ctx, now)
 	c.revision++
 	c.expectMoves()
 	return now

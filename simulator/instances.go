@@ -92,7 +92,7 @@ func (c *Cloud) put(ctx context.Context, now time.Time, m machine) (Instance, er
 	if err := commit(c, now, c.instances, m.ID, m.row()); err != nil {
 		return Instance{}, err
 	}
-	c.settleRoutes(ctx, now)
+	c.followTargets(ctx, now)
 	c.expectMoves()
 	klog.FromContext(ctx).Info("Instance written", "instance", m.ID, "name", m.Name, "state", m.State)
 	return m.Instance, nil

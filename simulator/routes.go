@@ -135,16 +135,18 @@ func (c *Cloud) routeState(r Route) RouteState {
 	return RouteBlackhole
 }
 
-// settleRoutes lets routes become what their targets make of them. c.mu is held.
-func (c *Cloud) settleRoutes(ctx context.Context, now time.Time) {
+// followTargets lets routes become what their targets make of them. That is due
+// when an instance is changed, and not when it changes by itself: pending and
+// running are one to a route, and so is all that follows. c.mu is held.
+func (c *Cloud) followTargets(ctx context.Context, now time.Time) {
 	for _, r := range c.routes.all() {
 		state := c.routeState(*r)
 		if state == r.State {
 			continue
 		}
-		settled := *r
-		settled.State = state
-		c.routes.remember(c.routes.exchange(now, r.ID, &settled))
+		changed := *r
+		changed.State = state
+		c.routes.remember(c.routes.exchange(now, r.ID, &changed))
 		klog.FromContext(ctx).Info("Route changed with its target", "route", r.ID, "name", r.Name, "target", r.Target, "state", state)
 	}
 }

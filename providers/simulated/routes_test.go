@@ -227,9 +227,17 @@ func TestRouteAddresses(t *testing.T) {
 		EnableNodeAddresses: true, TargetNodeAddresses: wanted.TargetNodeAddresses,
 	}}
 	diff(t, "listed", want, r.list(t))
+	without, err := New(strings.NewReader("endpoint: " + r.cloud.config.endpoint))
+	diff(t, "error", nil, err)
+	routes, _ := without.Routes()
+	diff(t, "whoever keeps no addresses does not look at them", nil, routes.CreateRoute(t.Context(), cluster, "hint", wanted))
+	listed, err := routes.ListRoutes(t.Context(), cluster)
+	diff(t, "error", nil, err)
+	diff(t, "nor shows them", []*cloudprovider.Route{{Name: "rt-00000001", TargetNode: "node-1", DestinationCIDR: "10.244.1.0/24"}}, listed)
+
 	moved := toNode(1, "10.244.1.0/24")
 	moved.TargetNodeAddresses[0].Address = "10.0.0.99"
-	err := r.routes.CreateRoute(t.Context(), cluster, "hint", moved)
+	err = r.routes.CreateRoute(t.Context(), cluster, "hint", moved)
 	diff(t, "other addresses", "route rt-00000001 (node-1-2b047b0dd5) has other addresses of its target; it has to be deleted first", text(err))
 	diff(t, "it will be possible", provider.Unclassified, r.cloud.ClassifyError(err).Kind)
 	diff(t, "listed", want, r.list(t))
@@ -447,6 +455,7 @@ func TestGivingUp(t *testing.T) {
 		err := r.routes.CreateRoute(ctx, cluster, "hint", toNode(1, "10.244.1.0/24"))
 		diff(t, "deadline", true, errors.Is(err, context.DeadlineExceeded))
 		diff(t, "kind", provider.Unavailable, r.cloud.ClassifyError(err).Kind)
+		diff(t, "kind, for who left others behind", provider.Unavailable, r.cloud.ClassifyError(context.Cause(ctx)).Kind)
 		cancelled, stop := context.WithCancel(t.Context())
 		stop()
 		err = r.routes.DeleteRoute(cancelled, cluster, &cloudprovider.Route{Name: "rt-00000001"})
