@@ -124,8 +124,10 @@ func (p *process) startController(ctx, lasting context.Context, r registration) 
 	})
 }
 
-// runControllers returns when ctx has ended and all controllers have returned.
+// runControllers returns when ctx has ended, all controllers have returned, and
+// so have the changes that they no longer wait for.
 func (p *process) runControllers(ctx context.Context, started []started) {
+	defer p.gateway.Load().AwaitChanges()
 	var all sync.WaitGroup
 	defer all.Wait()
 	controllermetrics.Register()

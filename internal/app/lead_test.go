@@ -17,6 +17,8 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 	"k8s.io/component-base/metrics"
 	"k8s.io/controller-manager/pkg/clientbuilder"
+
+	"github.com/fairlead-k8s/fairlead/internal/cloud"
 )
 
 // fakeController runs a function; live is its answer to whether it is stuck.
@@ -54,16 +56,17 @@ func nobody() clients {
 
 // newTestProcess returns a process that nobody answers, and the context of its
 // work.
-func newTestProcess(t *testing.T, cloud *fakeCloud, known table) (*process, context.Context) {
+func newTestProcess(t *testing.T, theirs *fakeCloud, known table) (*process, context.Context) {
 	t.Helper()
 	ctx, fail := context.WithCancelCause(t.Context())
 	p := &process{
 		options:   newOptions(ours, known),
 		clients:   nobody(),
-		provider:  built{cloud, informers.NewSharedInformerFactory(fake.NewClientset(), 0)},
+		provider:  built{theirs, informers.NewSharedInformerFactory(fake.NewClientset(), 0)},
 		informers: informers.NewSharedInformerFactory(fake.NewClientset(), 0),
 		fail:      fail,
 	}
+	p.gateway.Store(&cloud.Gateway{})
 	p.options.provider.name = "test"
 	p.health = newHealth(healthSources{
 		draining:     ctx.Done(),

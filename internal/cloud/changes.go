@@ -3,6 +3,7 @@ package cloud
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 )
 
@@ -21,7 +22,9 @@ type changes struct {
 }
 
 // change makes a change and returns when it has returned, or some time after its
-// deadline.
+// deadline. It does not begin once the context has ended, and is not cut short by
+// its end: what is given up here may still be under way in the cloud while
+// another replica changes the same object (S7).
 func (c *changes) change(ctx context.Context, call, key string, f func(context.Context) error) error {
 	if err := c.ledger.enter(key, call, c.gateway.clock.Now()); err != nil {
 		return &Error{Call: call, Kind: Slow, Err: err}
@@ -44,7 +47,7 @@ func (c *changes) change(ctx context.Context, call, key string, f func(context.C
 		case <-overdue.C:
 			c.ledger.strand(key)
 			go func() { // It ends with the provider's call; maxStuck bounds those that never return.
-				<-done // Whoever asked was told already.
+				<-done //nolint:errcheck // whoever asked was told already
 				c.ledger.leave(key)
 			}()
 			return &Error{Call: call, Kind: TimedOut, Err: fmt.Errorf("the call has not returned %v after its deadline of %v", grace, c.timeout)}
@@ -55,10 +58,47 @@ func (c *changes) change(ctx context.Context, call, key string, f func(context.C
 // begin starts the call and delivers what became of it.
 func (c *changes) begin(ctx context.Context, call string, f func(context.Context) error) <-chan error {
 	done := make(chan error, 1)
+	lasting := context.WithoutCancel(ctx)
+	c.gateway.underWay.add(1)
 	go func() {
 		err := error(&Error{Call: call, Kind: Panicked, Err: errEnded})
-		defer func() { done <- err }()
-		_, err = once(ctx, c.gateway, call, c.timeout, func(ctx context.Context) (struct{}, error) { return struct{}{}, f(ctx) })
+		defer func() {
+			c.gateway.underWay.add(-1)
+			done <- err
+		}()
+		_, err = once(lasting, c.gateway, call, c.timeout, func(ctx context.Context) (struct{}, error) { return struct{}{}, f(ctx) })
 	}()
 	return done
+}
+
+// tally counts what is under way. Its zero value counts nothing.
+type tally struct {
+	mu   sync.Mutex
+	n    int             // guarded by mu
+	idle []chan struct{} // closed when n is 0; guarded by mu
+}
+
+func (t *tally) add(n int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.n += n
+	if t.n == 0 {
+		for _, idle := range t.idle {
+			close(idle)
+		}
+		t.idle = nil
+	}
+}
+
+// await returns when nothing is under way.
+func (t *tally) await() {
+	t.mu.Lock()
+	idle := make(chan struct{})
+	if t.n == 0 {
+		close(idle)
+	} else {
+		t.idle = append(t.idle, idle)
+	}
+	t.mu.Unlock()
+	<-idle
 }

@@ -50,6 +50,9 @@ type Gateway struct {
 	instances   *Instances
 	balancers   *LoadBalancers
 	routes      *Routes
+	// underWay are the changes that have not returned, those included that nobody
+	// waits for any more.
+	underWay tally
 }
 
 // New resolves what the provider offers, once: accessors of existing providers
@@ -98,6 +101,10 @@ func (g *Gateway) Routes() *Routes { return g.routes }
 // Damaged delivers the reason, at most once, why this process should be
 // restarted: the provider's state in memory can no longer be trusted.
 func (g *Gateway) Damaged() <-chan error { return g.damage.fatal }
+
+// AwaitChanges returns when no change of the cloud is under way: who cannot say
+// that must not give a lease back.
+func (g *Gateway) AwaitChanges() { g.underWay.await() }
 
 // resolve guards code of the provider that runs outside of a call.
 func resolve(ctx context.Context, what string, f func()) (err error) {
