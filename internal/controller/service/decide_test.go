@@ -244,6 +244,17 @@ func TestDecide(t *testing.T) {
 			name: "SuccessorWaitsForTheOldOne", service: balanced(replaced), memory: known(ready),
 			want: outcome{Do: remove, Why: "another Service has taken over the name, and the load balancer of the former may still exist"},
 		},
+		{
+			name: "AndSaysSo", service: balanced(replaced), memory: known(ready).with(hasFailed(remove, ready, 2*time.Second)),
+			want: outcome{
+				Do: wait, Why: "because", After: 3 * time.Second, Events: []string{"SyncLoadBalancerFailed"},
+				Conditions: []string{"LoadBalancerProvisioning True CloudFailed", "LoadBalancerServing False NotProvisioned"},
+			},
+		},
+		{
+			name: "UnlessItWantsNone", service: balanced(replaced, internal), memory: known(ready).with(hasFailed(remove, ready, 2*time.Second)),
+			want: outcome{Do: wait, Why: "because", After: 3 * time.Second, Events: []string{"SyncLoadBalancerFailed"}},
+		},
 		{name: "SuccessorsTurn", service: balanced(replaced), memory: known(ready, func(m *memory) { m.deleted = true }), want: outcome{Do: forget, Why: "there is no such Service"}},
 		{
 			name: "FailureWaits", service: balanced(finalized), memory: memory{uid: "u1"}.with(hasFailed(ensure, fresh, 2*time.Second)),
@@ -259,6 +270,15 @@ func TestDecide(t *testing.T) {
 				Do: wait, Why: "because", After: 3 * time.Second,
 				Conditions: []string{"LoadBalancerProvisioning True CloudFailed", "LoadBalancerServing False NotProvisioned"},
 			},
+		},
+		{
+			name: "OfAnotherReasonInTime", memory: memory{uid: "u1"}.with(hasFailed(ensure, fresh, 0), func(m *memory) { m.failure.until = noon.Add(time.Hour) }),
+			service: balanced(finalized, func(s *corev1.Service) {
+				for _, c := range []metav1.Condition{provisioning(refusalOfWork()), notServing(refusalOfWork())} {
+					c.LastTransitionTime = metav1.NewTime(noon.Add(-20 * time.Second))
+					s.Status.Conditions = append(s.Status.Conditions, c)
+				}
+			}), want: outcome{Do: wait, Why: "because", After: 40 * time.Second, Events: []string{"SyncLoadBalancerFailed"}},
 		},
 		{
 			name: "ThenItIsTriedAgain", service: balanced(finalized), memory: memory{uid: "u1", announced: shapeOf(fresh)}.with(hasFailed(ensure, fresh, 5*time.Second)),

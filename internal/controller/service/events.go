@@ -107,6 +107,12 @@ func refusalOfSlowness() refusal {
 	return refusal{reason: "InProgress", message: "The cloud has been at it for more than half a minute."}
 }
 
+// refusalOfPredecessor is for a Service whose name was another's before.
+func refusalOfPredecessor(r refusal) refusal {
+	r.message = "The load balancer of the former Service of this name has to go first. " + r.message
+	return r
+}
+
 func notServing(r refusal) metav1.Condition {
 	return metav1.Condition{Type: ConditionServing, Status: metav1.ConditionFalse, Reason: "NotProvisioned", Message: "There is no load balancer yet. " + r.message}
 }

@@ -49,13 +49,32 @@ func waiting(o observed, after time.Duration) plan {
 		p.memory.told = notice{f.reason, o.now}
 		p.writes.events = []event{callFailed(f)}
 	}
-	if o.service != nil && o.service.UID == o.memory.uid {
-		p.writes.conditions = outdated(o.service, o.now, provisioning(f.refusal))
-		if o.memory.status == nil && len(o.service.Status.LoadBalancer.Ingress) == 0 {
-			p.writes.conditions = outdated(o.service, o.now, provisioning(f.refusal), notServing(f.refusal))
-		}
+	conditions := waitingConditions(o)
+	p.writes.conditions = outdated(o.service, o.now, conditions...)
+	if pause := heldBack(o.service, o.now, conditions...); pause > 0 {
+		p.after = min(p.after, pause)
 	}
 	return p
+}
+
+// waitingConditions are those that a Service shows while it waits, be it for the
+// load balancer of its predecessor to go.
+func waitingConditions(o observed) []metav1.Condition {
+	if o.service == nil {
+		return nil
+	}
+	refused, succeeds := o.memory.failure.refusal, o.service.UID != o.memory.uid
+	if succeeds && !o.policy.concerns(o.service) {
+		return nil
+	}
+	if succeeds {
+		refused = refusalOfPredecessor(refused)
+	}
+	conditions := []metav1.Condition{provisioning(refused)}
+	if len(o.service.Status.LoadBalancer.Ingress) == 0 && (succeeds || o.memory.status == nil) {
+		conditions = append(conditions, notServing(refused))
+	}
+	return conditions
 }
 
 // outdated are those conditions that the Service does not show yet. Another
