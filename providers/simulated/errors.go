@@ -21,6 +21,9 @@ func (c *Cloud) ClassifyError(err error) provider.Classification {
 	case errors.As(err, &refused):
 		return provider.Classification{Kind: provider.Invalid}
 	case errors.As(err, &answered):
+		if answered.Code == simulator.CodeQuotaExceeded {
+			return provider.Classification{} // a larger quota helps, and no other object
+		}
 		return provider.Classification{Kind: kindOf(answered.StatusCode), RetryAfter: answered.RetryAfter}
 	case errors.Is(err, context.Canceled):
 		return provider.Classification{} // the caller's wish and no fault of the cloud
