@@ -296,6 +296,7 @@ func TestDecide(t *testing.T) {
 		}},
 		{"RouteOutsideOfTheClusterServes", scene(1, node("node-1", func(n *corev1.Node) { n.Spec.PodCIDRs = []string{"10.9.0.0/24"} }), unlisted("r1"),
 			listed(newRoute("o", "node-1", "10.9.0.0/24"))), nil},
+		{"AnotherSpellingOfTheNode", scene(1, node("node-1", func(n *corev1.Node) { n.Spec.PodCIDRs = []string{"10.244.1.7/24"} })), nil},
 		{"AnotherSpelling", scene(1, unlisted("r1"), listed(newRoute("r1", "node-1", "10.244.1.7/24"))), nil},
 		{"WasJustCreated", scene(1, unlisted("r1"), remember(func(m *memory) { m.made[claim{netip.MustParsePrefix("10.244.1.0/24"), "uid-1"}] = at(990) })), nil},
 		{
