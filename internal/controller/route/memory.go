@@ -47,13 +47,11 @@ func (m *memory) done(next job, removed []route, failed *failure, now time.Time)
 	delete(m.busy, next.cidr)
 	for _, r := range removed {
 		m.gone[r.identity] = now
-		delete(m.suspects, r.identity)
 	}
 	if failed != nil {
 		m.failures[next.cidr] = m.failures[next.cidr].next(now, *failed)
 		return
 	}
-	delete(m.failures, next.cidr)
 	if next.create != nil {
 		m.made[claim{next.cidr, next.create.node.UID}] = now
 	}
