@@ -48,6 +48,10 @@ type sharedCall struct {
 // ask asks one question. If the context ends, what was asked may have been
 // carried out or not, as with a call of one's own.
 func (b *batcher[Q, A]) ask(ctx context.Context, question Q) (A, error) {
+	var none A
+	if ctx.Err() != nil {
+		return none, context.Cause(ctx) // nothing may begin any more
+	}
 	a := &asked[Q, A]{question: question, answered: make(chan struct{})}
 	b.mu.Lock()
 	b.waiting = append(b.waiting, a)
@@ -57,7 +61,6 @@ func (b *batcher[Q, A]) ask(ctx context.Context, question Q) (A, error) {
 	case <-a.answered:
 	case <-ctx.Done():
 		if !b.leave(a, context.Cause(ctx)) {
-			var none A
 			return none, context.Cause(ctx)
 		}
 		<-a.answered // nobody else waits for the end of the call

@@ -182,6 +182,15 @@ func TestACallLastsAsLongAsSomebodyWaits(t *testing.T) {
 	})
 }
 
+func TestWhoHasLeftAsksNothing(t *testing.T) {
+	h, b := newHeld(10)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errEnough)
+	_, err := b.ask(ctx, "late")
+	diff(t, "error", "enough", text(err))
+	diff(t, "calls", 0, len(h.calls))
+}
+
 // The last one to leave may be too late to prevent what was asked.
 func TestWhoLeavesTooLateHasTheAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
