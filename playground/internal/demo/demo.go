@@ -133,6 +133,7 @@ Ctrl-C ends it all.
 		{"  " + simcloud + " lb list", "# what the cloud has for the Service"},
 		{"  kubectl delete service " + app, "# and it has nothing any more"},
 		{"  kubectl describe node node-1", "# what it has from the cloud, and what happened to it"},
+		{"  " + simcloud + " route list", "# how the pods of each node are reached"},
 		{"  " + simcloud + " resize node-1 large", fmt.Sprintf("# its label follows within %s", refresh)},
 		{"  " + simcloud + " create node-4 --zone sim-1b", "# one more machine, one more node"},
 		{"  " + simcloud + " fault set denied", "# nodes created from now on wait, and say why"},

@@ -2,6 +2,7 @@ package demo
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -21,6 +22,8 @@ type facts struct {
 	// nodes and pod are as they were in the end.
 	nodes []corev1.Node
 	pod   corev1.Pod
+	// routes are all that the cloud had once the nodes said that they have theirs.
+	routes []simulator.Route
 
 	// service is as it was once its load balancer carried traffic, and balancers are all that the cloud had then.
 	service   corev1.Service
@@ -41,13 +44,14 @@ func (f facts) checks() []check {
 	checks := []check{
 		equal("nodes that registered and waited", f.waited, len(f.instances)),
 		nonEmpty("the pod was Pending before", f.pendingBecause),
+		equal("routes in the cloud", len(f.routes), len(f.instances)),
 	}
 	nodes := map[string]corev1.Node{}
 	for _, n := range f.nodes {
 		nodes[n.Name] = n
 	}
 	for _, i := range f.instances {
-		checks = append(checks, nodeChecks(nodes[i.Name], i)...)
+		checks = append(checks, f.nodeChecks(nodes[i.Name], i)...)
 	}
 	checks = append(checks,
 		equal("the pod is", f.pod.Status.Phase, corev1.PodRunning),
@@ -97,7 +101,7 @@ func condition(s corev1.Service, name string) metav1.ConditionStatus {
 	return ""
 }
 
-func nodeChecks(n corev1.Node, i simulator.Instance) []check {
+func (f facts) nodeChecks(n corev1.Node, i simulator.Instance) []check {
 	checks := []check{
 		equal("zone", n.Labels[corev1.LabelTopologyZone], i.Zone),
 		equal("region", n.Labels[corev1.LabelTopologyRegion], i.Region),
@@ -105,6 +109,9 @@ func nodeChecks(n corev1.Node, i simulator.Instance) []check {
 		equal("provider ID", n.Spec.ProviderID, fmt.Sprintf("simulated://%s/%s", i.Region, i.ID)),
 		equal("addresses", nodeAddresses(n), instanceAddresses(i)),
 		equal("taint", taint(n), "gone"),
+		nonEmpty("pod CIDR", n.Spec.PodCIDR),
+		equal("route", f.routesTo(i.ID), n.Spec.PodCIDR),
+		equal(string(corev1.NodeNetworkUnavailable), nodeCondition(n, corev1.NodeNetworkUnavailable), corev1.ConditionFalse),
 	}
 	for j := range checks {
 		checks[j].what = i.Name + ": " + checks[j].what
@@ -114,14 +121,25 @@ func nodeChecks(n corev1.Node, i simulator.Instance) []check {
 
 // table is what a person looks at.
 func (f facts) table() string {
-	nodes := [][]string{{"NODE", "ZONE", "TYPE", "PROVIDER ID", "ADDRESSES", "TAINT"}}
+	nodes := [][]string{{"NODE", "ZONE", "TYPE", "PROVIDER ID", "ADDRESSES", "POD ROUTE"}}
 	for _, n := range f.nodes {
 		nodes = append(nodes, []string{
 			n.Name, n.Labels[corev1.LabelTopologyZone], n.Labels[corev1.LabelInstanceTypeStable],
-			n.Spec.ProviderID, nodeAddresses(n), taint(n),
+			n.Spec.ProviderID, nodeAddresses(n), f.routesTo(path.Base(n.Spec.ProviderID)),
 		})
 	}
 	return aligned(nodes)
+}
+
+// routesTo is what reaches an instance by the cloud's routes.
+func (f facts) routesTo(instance string) string {
+	var all []string
+	for _, r := range f.routes {
+		if r.Target == instance && r.State == simulator.RouteActive {
+			all = append(all, r.Destination)
+		}
+	}
+	return strings.Join(all, ", ")
 }
 
 func aligned(rows [][]string) string {

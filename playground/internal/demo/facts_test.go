@@ -33,6 +33,7 @@ func asItShouldBe() facts {
 	}
 	for n := 1; n <= 2; n++ {
 		name, id := fmt.Sprintf("node-%d", n), fmt.Sprintf("i-%d", n)
+		cidr := fmt.Sprintf("10.244.%d.0/24", n)
 		internal, external := fmt.Sprintf("127.0.1.%d", n), fmt.Sprintf("203.0.113.%d", n)
 		f.instances = append(f.instances, simulator.Instance{
 			ID: id, Name: name, Zone: "sim-1a", Region: "sim-1", Type: "small",
@@ -44,13 +45,17 @@ func asItShouldBe() facts {
 				corev1.LabelTopologyRegion:     "sim-1",
 				corev1.LabelInstanceTypeStable: "small",
 			}},
-			Spec: corev1.NodeSpec{ProviderID: "simulated://sim-1/" + id},
-			Status: corev1.NodeStatus{Addresses: []corev1.NodeAddress{
-				{Type: corev1.NodeInternalIP, Address: internal},
-				{Type: corev1.NodeExternalIP, Address: external},
-				{Type: corev1.NodeHostName, Address: name},
-			}},
+			Spec: corev1.NodeSpec{ProviderID: "simulated://sim-1/" + id, PodCIDR: cidr},
+			Status: corev1.NodeStatus{
+				Addresses: []corev1.NodeAddress{
+					{Type: corev1.NodeInternalIP, Address: internal},
+					{Type: corev1.NodeExternalIP, Address: external},
+					{Type: corev1.NodeHostName, Address: name},
+				},
+				Conditions: []corev1.NodeCondition{{Type: corev1.NodeNetworkUnavailable, Status: corev1.ConditionFalse}},
+			},
 		})
+		f.routes = append(f.routes, simulator.Route{Destination: cidr, Target: id, State: simulator.RouteActive})
 		f.replies = append(f.replies, reply{"http://127.64.1.1/", fmt.Sprintf("hello from %s (Service default/web, port 80)", name)})
 	}
 	return f
@@ -63,7 +68,7 @@ func TestChecks(t *testing.T) {
 		want []string
 	}{
 		"AllIsWell":        {func(*facts) {}, nil},
-		"NodeIsMissing":    {func(f *facts) { f.nodes = f.nodes[1:] }, []string{"node-1: zone: , want sim-1a", "node-1: region: , want sim-1", "node-1: type: , want small", "node-1: provider ID: , want simulated://sim-1/i-1", "node-1: addresses: , want InternalIP 127.0.1.1, ExternalIP 203.0.113.1"}},
+		"NodeIsMissing":    {func(f *facts) { f.nodes = f.nodes[1:] }, []string{"node-1: zone: , want sim-1a", "node-1: region: , want sim-1", "node-1: type: , want small", "node-1: provider ID: , want simulated://sim-1/i-1", "node-1: addresses: , want InternalIP 127.0.1.1, ExternalIP 203.0.113.1", "node-1: pod CIDR: nothing was seen of it", "node-1: route: 10.244.1.0/24, want ", "node-1: NetworkUnavailable: , want False"}},
 		"NodeDidNotWait":   {func(f *facts) { f.waited = 1 }, []string{"nodes that registered and waited: 1, want 2"}},
 		"PodDidNotWait":    {func(f *facts) { f.pendingBecause = "" }, []string{"the pod was Pending before: nothing was seen of it"}},
 		"PodStillWaits":    {func(f *facts) { f.pod.Status.Phase = corev1.PodPending }, []string{"the pod is: Pending, want Running"}},
@@ -73,6 +78,12 @@ func TestChecks(t *testing.T) {
 		"OtherZone":        {func(f *facts) { f.nodes[0].Labels[corev1.LabelTopologyZone] = "sim-1b" }, []string{"node-1: zone: sim-1b, want sim-1a"}},
 		"OtherProviderID":  {func(f *facts) { f.nodes[0].Spec.ProviderID = "simulated://sim-1/i-2" }, []string{"node-1: provider ID: simulated://sim-1/i-2, want simulated://sim-1/i-1"}},
 		"AddressIsMissing": {func(f *facts) { f.nodes[0].Status.Addresses = f.nodes[0].Status.Addresses[:1] }, []string{"node-1: addresses: InternalIP 127.0.1.1, want InternalIP 127.0.1.1, ExternalIP 203.0.113.1"}},
+
+		"RouteIsMissing":     {func(f *facts) { f.routes = f.routes[1:] }, []string{"routes in the cloud: 1, want 2", "node-1: route: , want 10.244.1.0/24"}},
+		"RouteLeadsNowhere":  {func(f *facts) { f.routes[0].State = simulator.RouteBlackhole }, []string{"node-1: route: , want 10.244.1.0/24"}},
+		"RouteLeadsAstray":   {func(f *facts) { f.routes[0].Target = "i-2" }, []string{"node-1: route: , want 10.244.1.0/24", "node-2: route: 10.244.1.0/24, 10.244.2.0/24, want 10.244.2.0/24"}},
+		"NodeHasNoPodCIDR":   {func(f *facts) { f.nodes[0].Spec.PodCIDR = "" }, []string{"node-1: pod CIDR: nothing was seen of it", "node-1: route: 10.244.1.0/24, want "}},
+		"NetworkUnavailable": {func(f *facts) { f.nodes[0].Status.Conditions[0].Status = corev1.ConditionTrue }, []string{"node-1: NetworkUnavailable: True, want False"}},
 
 		"NoLoadBalancer": {func(f *facts) { f.balancers = nil }, []string{"load balancers in the cloud: 0, want 1", "healthy backends: 0, want 2"}},
 		"ASecondLoadBalancer": {func(f *facts) {
@@ -103,9 +114,9 @@ func TestChecks(t *testing.T) {
 }
 
 func TestTable(t *testing.T) {
-	want := `NODE     ZONE     TYPE    PROVIDER ID             ADDRESSES                                      TAINT
-node-1   sim-1a   small   simulated://sim-1/i-1   InternalIP 127.0.1.1, ExternalIP 203.0.113.1   gone
-node-2   sim-1a   small   simulated://sim-1/i-2   InternalIP 127.0.1.2, ExternalIP 203.0.113.2   gone
+	want := `NODE     ZONE     TYPE    PROVIDER ID             ADDRESSES                                      POD ROUTE
+node-1   sim-1a   small   simulated://sim-1/i-1   InternalIP 127.0.1.1, ExternalIP 203.0.113.1   10.244.1.0/24
+node-2   sim-1a   small   simulated://sim-1/i-2   InternalIP 127.0.1.2, ExternalIP 203.0.113.2   10.244.2.0/24
 `
 	if diff := cmp.Diff(want, asItShouldBe().table()); diff != "" {
 		t.Error(diff)

@@ -78,10 +78,14 @@ func waits(n corev1.Node) bool {
 	return slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == uninitialized })
 }
 
-func ready(n corev1.Node) bool {
-	return slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
-		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
-	})
+// nodeCondition is the status of a condition; empty if the Node does not have it.
+func nodeCondition(n corev1.Node, name corev1.NodeConditionType) corev1.ConditionStatus {
+	for _, c := range n.Status.Conditions {
+		if c.Type == name {
+			return c.Status
+		}
+	}
+	return ""
 }
 
 // unscheduled is why the scheduler has found no node for the pod; empty if it has, or has not tried. What it says on

@@ -17,6 +17,7 @@ import (
 
 	"github.com/fairlead-k8s/fairlead/playground/internal/await"
 	"github.com/fairlead-k8s/fairlead/playground/internal/child"
+	"github.com/fairlead-k8s/fairlead/playground/internal/cluster"
 	"github.com/fairlead-k8s/fairlead/playground/internal/follow"
 	"github.com/fairlead-k8s/fairlead/playground/internal/nodeport"
 	"github.com/fairlead-k8s/fairlead/playground/internal/ports"
@@ -47,7 +48,7 @@ func (d *demo) scenes() []scene {
 		{[]string{kubelet}, d.find(d.bootNodes)},
 		{[]string{child.Scheduler}, d.find(d.createPod)},
 		{[]string{ccm, simcloud}, d.find(d.initializeNodes)},
-		{[]string{child.Scheduler, kubelet}, d.find(d.runPod)},
+		{[]string{child.Scheduler, kubelet, ccm}, d.find(d.runPod)},
 		{[]string{ccm, simcloud}, d.find(d.balance)},
 		{[]string{simcloud, nodeport.Log}, d.find(d.curl)},
 		{[]string{simcloud, nodeport.Log}, d.find(d.curl)},
@@ -125,7 +126,7 @@ func (d *demo) bootNodes(ctx context.Context) (string, error) {
 			return err
 		}
 		for _, n := range nodes {
-			if !ready(n) {
+			if nodeCondition(n, corev1.NodeReady) != corev1.ConditionTrue {
 				return fmt.Errorf("node %s is not Ready", n.Name)
 			}
 			if len(n.Spec.Taints) != 1 || !waits(n) {
@@ -204,6 +205,7 @@ func (d *demo) ccmCommand() ([]string, error) {
 		"--cloud-provider=simulated",
 		"--cloud-config=" + config,
 		"--cluster-name=demo",
+		"--cluster-cidr=" + cluster.DefaultPodCIDR,
 		"--kubeconfig=" + kubeconfig,
 		"--authentication-kubeconfig=" + kubeconfig,
 		"--authorization-kubeconfig=" + kubeconfig,
@@ -213,9 +215,9 @@ func (d *demo) ccmCommand() ([]string, error) {
 	}, nil
 }
 
-// runPod waits until the pod runs, now that it may.
+// runPod waits until the pod runs, now that it may, and the cloud leads to the pods of all nodes.
 func (d *demo) runPod(ctx context.Context) (string, error) {
-	err := await.Until(ctx, "the pod to run", func(ctx context.Context) error {
+	err := await.Until(ctx, "the pod to run, and routes", func(ctx context.Context) error {
 		pod, err := d.pod(ctx)
 		if err != nil {
 			return err
@@ -224,7 +226,16 @@ func (d *demo) runPod(ctx context.Context) (string, error) {
 		if pod.Status.Phase != corev1.PodRunning {
 			return errors.New(podLine(pod))
 		}
-		return nil
+		if d.seen.nodes, err = d.nodes(ctx); err != nil {
+			return err
+		}
+		for _, n := range d.seen.nodes {
+			if is := nodeCondition(n, corev1.NodeNetworkUnavailable); is != corev1.ConditionFalse {
+				return fmt.Errorf("node %s has the condition %s=%q", n.Name, corev1.NodeNetworkUnavailable, is)
+			}
+		}
+		d.seen.routes, err = d.cloud.Routes(ctx)
+		return err
 	})
-	return "the pod is Running on " + d.seen.pod.Spec.NodeName, err
+	return fmt.Sprintf("the pod is Running on %s, and routes lead to the pods of all nodes", d.seen.pod.Spec.NodeName), err
 }
