@@ -14,18 +14,19 @@ import (
 // very purpose; nobody can do that to an IP address. Programs that are no
 // browser say nothing of the kind, and are not concerned.
 func foreign(r *http.Request) string {
+	const page = "/" // which only a browser asks for
 	site, origin := r.Header.Get("Sec-Fetch-Site"), r.Header.Get("Origin")
 	switch {
-	case site == "" && origin == "":
+	case site == "" && origin == "" && r.URL.Path != page:
 		return ""
-	case r.Method == http.MethodGet && r.URL.Path == "/" && r.Header.Get("Sec-Fetch-Mode") == "navigate":
-		return "" // somebody follows a link to the page
+	case !isFixedHost(r.Host):
+		return "a browser must reach the simulated cloud by its IP address or as localhost, not as " + r.Host
+	case r.Method == http.MethodGet && r.URL.Path == page && r.Header.Get("Sec-Fetch-Mode") == "navigate":
+		return "" // somebody follows a link
 	case site != "" && site != "same-origin" && site != "none":
 		return "this request comes from another website"
 	case origin != "" && hostOf(origin) != r.Host:
 		return "this request comes from another website, " + origin
-	case !isFixedHost(r.Host):
-		return "a browser must reach the simulated cloud by its IP address or as localhost, not as " + r.Host
 	}
 	return ""
 }

@@ -28,6 +28,7 @@ func TestWhatBrowsersMayDo(t *testing.T) {
 		"FormOfAnotherPort":  {"POST", "/operator/v1/calls/reset", own, map[string]string{"Sec-Fetch-Site": "same-site", "Origin": "http://127.0.0.1:80"}, "this request comes from another website"},
 		"FormFromASandbox":   {"POST", "/operator/v1/calls/reset", own, map[string]string{"Origin": "null"}, "this request comes from another website, null"},
 		"OriginThatIsNone":   {"POST", "/operator/v1/calls/reset", own, map[string]string{"Origin": "http://%zz"}, "this request comes from another website, http://%zz"},
+		"PageByName":         {"GET", "/", evil, nil, "a browser must reach the simulated cloud by its IP address or as localhost, not as " + evil},
 		"NameThatWasRebound": {"DELETE", "/operator/v1/faults", evil, map[string]string{"Origin": "http://" + evil}, "a browser must reach the simulated cloud by its IP address or as localhost, not as " + evil},
 	} {
 		t.Run(name, func(t *testing.T) {

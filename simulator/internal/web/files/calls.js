@@ -6,8 +6,8 @@ import { clock, duration, mono, muted, plural, problem, table } from "./parts.js
 // So many are kept, and so many shown.
 const keptCalls = 1000;
 const shownCalls = 150;
-// So often a screen reader is told how many there were.
-const announcePause = 5_000;
+// A screen reader is told how many there were, for so long at once.
+const announcePause = 3_000;
 
 export class Calls {
   kept = []; // the newest first
@@ -19,7 +19,7 @@ export class Calls {
   number = 0;
   missed = 0;
   #unannounced = { all: 0, failed: 0 };
-  #announced = 0;
+  #announcing = null; // the timer
 
   // add takes what a watch tells of calls.
   add({ fresh, missed, last, counters }, announce) {
@@ -31,7 +31,7 @@ export class Calls {
       this.held = [];
     } else {
       this.missed += missed;
-      this.#tell(news, announce);
+      if (news.length > 0) this.#tell(news, announce);
     }
     if (this.paused) this.held = [...news, ...this.held].slice(0, keptCalls);
     else this.kept = [...news, ...this.kept].slice(0, keptCalls);
@@ -48,11 +48,12 @@ export class Calls {
   #tell(news, announce) {
     this.#unannounced.all += news.length;
     this.#unannounced.failed += news.filter(failed).length;
-    if (Date.now() - this.#announced < announcePause || this.#unannounced.all === 0) return;
-    const { all, failed: wrong } = this.#unannounced;
-    announce(`${plural(all, "new call")}${wrong > 0 ? `, ${wrong} failed` : ""}`);
-    this.#unannounced = { all: 0, failed: 0 };
-    this.#announced = Date.now();
+    this.#announcing ??= setTimeout(() => {
+      const { all, failed: wrong } = this.#unannounced;
+      announce(`${plural(all, "new call")}${wrong > 0 ? `, ${wrong} failed` : ""}`);
+      this.#unannounced = { all: 0, failed: 0 };
+      this.#announcing = null;
+    }, announcePause);
   }
 }
 

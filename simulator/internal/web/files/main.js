@@ -51,8 +51,6 @@ function draw() {
 function summary() {
   const words = { null: "connecting", true: "live", false: "connection lost" };
   return [
-    h("img", { src: "page/icon.svg", alt: "", width: 30, height: 30 }),
-    h("div", { class: "title" }, h("h1", null, "Simulated cloud"), h("span", { class: "muted mono" }, location.host)),
     h("ul", { class: "totals", "aria-label": "Summary" },
       kinds.map((kind) => total(kind, app.lists[kind.collection]))),
     h("p", { class: "muted about" }, about(app.cloud)),
@@ -208,4 +206,5 @@ document.addEventListener("submit", (event) => {
   });
 });
 
+byId("host").textContent = location.host;
 draw();
