@@ -17,7 +17,7 @@ DEMO = $(BIN)/playground demo --simcloud $(BIN)/simcloud --ccm $(BIN)/cloud-cont
 
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-check test unit e2e bench check lint generate build clean need-go need-linux always
+.PHONY: help demo demo-check test unit e2e test-browser bench check lint generate build clean need-go need-linux always
 
 help: # This text.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -39,6 +39,9 @@ unit: | need-go ## Unit tests of all modules, with the race detector where there
 e2e: build ## The daemon against a real control plane, real kubelets and a simulated cloud with faults.
 	FAIRLEAD_BIN=$(BIN) $(GO) test -count=1 -shuffle=on -timeout=30m ./test/e2e/...
 
+test-browser: bin/simcloud ## The simulated cloud's page in headless Chromium. PICTURE=FILE.png takes the picture for the docs.
+	cd test/browser && FAIRLEAD_BIN=$(BIN) PICTURE=$(abspath $(PICTURE)) $(GO) test -count=1 -shuffle=on -timeout=10m ./...
+
 bench: build bin/scale/bench bin/scale/fairlead bin/scale/upstream ## What everything costs, beside the community's skeleton: a table, after about a quarter of an hour. ARGS="-scenario init,idle" for a part, ARGS=-h for more.
 	@$(BIN)/scale/bench -bin $(BIN) $(ARGS)
 
@@ -51,6 +54,7 @@ check: lint ## Before each commit: lint and the fast tests.
 lint: | need-go ## The linter, in all modules.
 	$(LINT) run ./...
 	cd test/scale && $(LINT) run ./...
+	cd test/browser && $(LINT) run ./...
 	cd playground && $(LINT) run $$($(GO) list -f '{{.Dir}}' $$($(TESTED)))
 	cd playground && $(LINT) run --fast-only ./...
 

@@ -26,10 +26,10 @@ export async function request(method, path, body) {
 
 // A watch that says nothing for so long is dead, whatever the browser thinks.
 const patience = 12_000;
-const pause = 1_000;
 
 // watch calls told with each event of the cloud, and live when the connection
-// comes and goes. It connects again for ever.
+// comes and goes. It connects again for ever: mostly the browser does, and where
+// that gives up or notices nothing, a new watch does.
 export function watch(events, told, live) {
   let source, timer;
   const connect = () => {
@@ -39,25 +39,21 @@ export function watch(events, told, live) {
       listen();
       live(true);
     };
-    source.onerror = () => {
-      live(false);
-      again(pause);
-    };
+    source.onerror = () => live(false);
     for (const event of [...events, "beat"]) {
       source.addEventListener(event, (e) => {
         listen();
         told(event, JSON.parse(e.data));
       });
     }
-    again(patience);
+    listen();
   };
-  const again = (after) => {
+  const listen = () => {
     clearTimeout(timer);
     timer = setTimeout(() => {
       live(false);
       connect();
-    }, after);
+    }, patience);
   };
-  const listen = () => again(patience);
   connect();
 }

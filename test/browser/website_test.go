@@ -1,0 +1,85 @@
+package browser
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+// otherSite is a website that has nothing to do with the cloud.
+func otherSite(t *testing.T) string {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		_, _ = io.WriteString(w, `<!doctype html><title>Another website</title><link rel="icon" href="data:,"><p>hello</p>`)
+	}))
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// outcome runs a request as a script of the page, and says what became of it.
+const outcome = `(async (...request) => {
+	try { const answer = await fetch(...request); return answer.type === "opaque" ? "sent" : String(answer.status); }
+	catch (error) { return "failed"; }
+})`
+
+// TestOtherWebsitesReachNothing: whoever opens a website must not let it into
+// the cloud. A request without a preflight is carried out before the browser
+// hides its answer, so it is the cloud that has to refuse it.
+func TestOtherWebsitesReachNothing(t *testing.T) {
+	c := startCloud(t)
+	c.operate("create node-1")
+	p := open(t, otherSite(t))
+	p.expect(c.url)
+	for _, request := range []string{
+		`"` + c.url + `/operator/v1/instances/i-00000001/stop", {method: "POST", mode: "no-cors"}`,
+		`"` + c.url + `/operator/v1/instances", {method: "POST", mode: "no-cors", body: JSON.stringify({name: "theirs"})}`,
+		`"` + c.url + `/v1/instances", {mode: "no-cors"}`,
+		`"` + c.url + `/operator/v1/faults", {method: "DELETE"}`,
+	} {
+		t.Logf("%s: %s", request, evaluate[string](p, outcome+"("+request+")"))
+	}
+	if got := c.operate("list"); !strings.Contains(got, "running") || strings.Contains(got, "theirs") {
+		t.Errorf("another website has changed the cloud:\n%s", got)
+	}
+	if got := c.operate("calls"); !strings.Contains(got, "No calls.") {
+		t.Errorf("another website was a customer of the cloud:\n%s", got)
+	}
+}
+
+func TestThePageCannotBeFramed(t *testing.T) {
+	c := startCloud(t)
+	p := open(t, otherSite(t))
+	p.expect("frame-ancestors")
+	evaluate[bool](p, `new Promise((done) => {
+		const frame = document.createElement("iframe");
+		frame.onload = () => done(true);
+		frame.src = "`+c.url+`";
+		document.body.append(frame);
+	})`)
+	p.eventually("the browser complains", func() (string, bool) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		all := strings.Join(p.complaints, "\n")
+		return all, strings.Contains(all, "frame-ancestors")
+	})
+}
+
+// TestNamesThatPointHereReachNothing: a website can point its own name at this
+// machine, and is then of the same origin as the cloud.
+func TestNamesThatPointHereReachNothing(t *testing.T) {
+	c := startCloud(t)
+	c.operate("create node-1")
+	p := open(t, strings.Replace(c.url, "127.0.0.1", rebound, 1))
+	p.see("body", "a browser must reach the simulated cloud by its IP address") // so the name does point here
+	p.expect("favicon.ico")                                                     // this document is no page, and names no icon
+	p.expect("403 (Forbidden)")
+	if got := evaluate[string](p, outcome+`("operator/v1/instances/i-00000001", {method: "DELETE"})`); got != "403" {
+		t.Errorf("the request ended with %s, want 403", got)
+	}
+	if got := c.operate("list"); !strings.Contains(got, "node-1") {
+		t.Errorf("the instance is gone:\n%s", got)
+	}
+}
