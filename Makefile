@@ -35,6 +35,7 @@ unit: | need-go ## Unit tests of all modules, with the race detector where there
 	$(GO) test -shuffle=on $(RACE) $$($(TESTED))
 	cd playground && $(GO) test -shuffle=on $(RACE) $$($(TESTED))
 	cd test/scale && $(GO) test -shuffle=on $(RACE) ./...
+	cd examples/provider && $(GO) test -shuffle=on $(RACE) $$($(TESTED))
 
 e2e: build ## The daemon against a real control plane, real kubelets and a simulated cloud with faults.
 	FAIRLEAD_BIN=$(BIN) $(GO) test -count=1 -shuffle=on -timeout=30m ./test/e2e/...
@@ -49,25 +50,28 @@ check: lint ## Before each commit: lint and the fast tests.
 	$(GO) test -short $$($(TESTED))
 	cd playground && $(GO) test -short $$($(TESTED))
 	cd test/scale && $(GO) test -short ./...
+	cd examples/provider && $(GO) test -short $$($(TESTED))
 
 # What links Kubernetes is looked at without types: with them the linter reads all of Kubernetes, for ten minutes and 8 GB.
 lint: | need-go ## The linter, in all modules.
 	$(LINT) run ./...
 	cd test/scale && $(LINT) run ./...
 	cd test/browser && $(LINT) run ./...
+	cd examples/provider && $(LINT) run ./...
 	cd playground && $(LINT) run $$($(GO) list -f '{{.Dir}}' $$($(TESTED)))
 	cd playground && $(LINT) run --fast-only ./...
 
-generate: | need-go ## What is made from code: the reference of the flags. A test fails while it is stale.
+generate: | need-go ## What is made from code: the reference of the flags, and what `fairlead new` writes. A test fails while it is stale.
 	$(GO) test -count=1 ./internal/app -run '^TestReference$$' -generate
+	$(GO) test -count=1 ./internal/scaffold -run '^TestExample$$' -generate
 
-build: bin/cloud-controller-manager bin/simcloud bin/playground ## Everything, into bin/. The control plane compiles for minutes, once.
+build: bin/cloud-controller-manager bin/simcloud bin/fairlead bin/playground ## Everything, into bin/. The control plane compiles for minutes, once.
 
 clean: ## Remove bin/.
 	rm -rf bin
 
-# go build knows by itself when these two are up to date.
-bin/cloud-controller-manager bin/simcloud: always | need-go
+# go build knows by itself when these are up to date.
+bin/cloud-controller-manager bin/simcloud bin/fairlead: always | need-go
 	@tools/go-build.sh $@ -ldflags "$$(tools/version-flags.sh)" -o $@ ./cmd/$(@F)
 
 bin/scale/bench bin/scale/fairlead: always | need-go

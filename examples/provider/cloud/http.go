@@ -1,0 +1,110 @@
+package cloud
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+)
+
+// maxAnswer is far above what any answer needs.
+const maxAnswer = 16 << 20
+
+// HTTP is the API of the simulated cloud.
+type HTTP struct {
+	endpoint string
+	client   *http.Client
+}
+
+var _ API = (*HTTP)(nil)
+
+// NewHTTP returns a client of the cloud at a URL such as http://127.0.0.1:7640.
+func NewHTTP(endpoint string) *HTTP {
+	// Without a timeout of its own: each call has the deadline of its caller.
+	return &HTTP{endpoint: endpoint, client: &http.Client{}}
+}
+
+// Instance implements API.
+func (h *HTTP) Instance(ctx context.Context, id string) (Instance, error) {
+	var found Instance
+	if err := h.get(ctx, "/v1/instances/"+url.PathEscape(id), &found); err != nil {
+		return Instance{}, fmt.Errorf("instance %s: %w", id, err)
+	}
+	if found.ID != id {
+		return Instance{}, fmt.Errorf("instance %s: the cloud answered with the instance %q", id, found.ID)
+	}
+	return found, nil
+}
+
+// InstancesNamed implements API.
+func (h *HTTP) InstancesNamed(ctx context.Context, name string) ([]Instance, error) {
+	all := []Instance{}
+	query := url.Values{"names": {name}}
+	for {
+		var page struct {
+			Items    []Instance `json:"items"`
+			Continue string     `json:"continue"`
+		}
+		if err := h.get(ctx, "/v1/instances?"+query.Encode(), &page); err != nil {
+			return nil, fmt.Errorf("instances named %s: %w", name, err)
+		}
+		if page.Items == nil {
+			return nil, fmt.Errorf("instances named %s: the answer is no list", name)
+		}
+		all = append(all, page.Items...)
+		if page.Continue == "" {
+			return all, nil
+		}
+		query.Set("continue", page.Continue)
+	}
+}
+
+// get reads the answer to one request into out.
+func (h *HTTP) get(ctx context.Context, path string, out any) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, h.endpoint+path, nil)
+	if err != nil {
+		return err
+	}
+	resp, err := h.client.Do(req)
+	if err != nil {
+		return err // it names the URL
+	}
+	defer func() { _ = resp.Body.Close() }() // it has been read
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	if err != nil {
+		return fmt.Errorf("reading the answer: %w", err)
+	}
+	if resp.StatusCode != http.StatusOK {
+		return answered(resp, body)
+	}
+	if err := json.Unmarshal(body, out); err != nil {
+		return fmt.Errorf("the answer is not the cloud's: %w", err)
+	}
+	return nil
+}
+
+// answered is the error that was answered. Only the cloud's own 404 means that
+// something does not exist: it has the code NotFound, which no proxy has.
+func answered(resp *http.Response, body []byte) error {
+	var text struct {
+		Error struct {
+			Code    string `json:"code"`
+			Message string `json:"message"`
+		} `json:"error"`
+	}
+	if err := json.Unmarshal(body, &text); err != nil {
+		text.Error.Message = resp.Request.URL.Host + " does not answer as the cloud does"
+	}
+	e := &Error{Status: resp.StatusCode, Code: text.Error.Code, Message: text.Error.Message}
+	if e.Status == http.StatusNotFound && e.Code == "NotFound" {
+		return fmt.Errorf("%w: %w", ErrNotFound, e)
+	}
+	if seconds, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil && seconds > 0 {
+		e.RetryAfter = time.Duration(seconds) * time.Second
+	}
+	return e
+}

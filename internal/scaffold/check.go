@@ -1,0 +1,51 @@
+package scaffold
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// maxName leaves room for what is put behind it in the names of images and
+// objects, which end at 63 characters.
+const maxName = 35
+
+var (
+	name    = regexp.MustCompile(`^[a-z]([a-z0-9-]*[a-z0-9])?$`)
+	element = regexp.MustCompile(`^[A-Za-z0-9_~-]([A-Za-z0-9._~-]*[A-Za-z0-9_~-])?$`)
+)
+
+// CheckName says what is wrong with the name of a cloud.
+func CheckName(text string) error {
+	switch {
+	case text == "external":
+		return fmt.Errorf("%q is what kubelets are told when any daemon like this one is there, and no name of a cloud", text)
+	case len(text) > maxName:
+		return fmt.Errorf("%q has %d characters, and may have %d", text, len(text), maxName)
+	case !name.MatchString(text):
+		return fmt.Errorf("%q is no name of a cloud: lower-case letters, digits and dashes, first a letter, such as acme; it becomes the scheme of provider IDs, as in acme://region/i-1", text)
+	}
+	return nil
+}
+
+// CheckModule says what is wrong with the path of a Go module.
+func CheckModule(path string) error {
+	const example = "such as github.com/acme/acme-cloud-controller-manager"
+	if strings.Contains(path, "://") || strings.HasSuffix(path, ".git") {
+		return fmt.Errorf("%q is a URL of a repository, and not the path of a Go module, %s", path, example)
+	}
+	elements := strings.Split(path, "/")
+	for _, e := range elements {
+		if !element.MatchString(e) {
+			return fmt.Errorf("%q is no path of a Go module, %s", path, example)
+		}
+	}
+	// Without a dot Go would look for it in its own library.
+	if !strings.Contains(elements[0], ".") {
+		return fmt.Errorf("%q does not begin with a domain, %s; example.com/%s will do until there is one", path, example, path)
+	}
+	if path == Fairlead || strings.HasPrefix(path, Fairlead+"/") && !strings.HasPrefix(path, Fairlead+"/examples/") {
+		return fmt.Errorf("%q is within Fairlead itself; give the path of your own project, %s", path, example)
+	}
+	return nil
+}

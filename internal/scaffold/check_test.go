@@ -1,0 +1,54 @@
+package scaffold
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestCheckName(t *testing.T) {
+	for text, want := range map[string]string{
+		"acme":                  "",
+		"a":                     "",
+		"acme-2":                "",
+		strings.Repeat("a", 35): "",
+		"":                      "no name of a cloud",
+		"Acme":                  "no name of a cloud",
+		"2acme":                 "no name of a cloud",
+		"acme-":                 "no name of a cloud",
+		"acme_cloud":            "no name of a cloud",
+		"./acme":                "no name of a cloud",
+		"external":              "what kubelets are told",
+		strings.Repeat("a", 36): "may have 35",
+	} {
+		says(t, text, want, CheckName(text))
+	}
+}
+
+func TestCheckModule(t *testing.T) {
+	for path, want := range map[string]string{
+		"github.com/acme/ccm": "",
+		"example.com":         "",
+		"example.com/a/v2":    "",
+		"github.com/fairlead-k8s/fairlead/examples/other": "",
+		"":                                      "no path of a Go module",
+		"example.com/":                          "no path of a Go module",
+		"/example.com":                          "no path of a Go module",
+		"example.com/a b":                       "no path of a Go module",
+		"example.com/../a":                      "no path of a Go module",
+		"https://github.com/acme/ccm":           "URL of a repository",
+		"github.com/acme/ccm.git":               "URL of a repository",
+		"acme/ccm":                              "does not begin with a domain",
+		"acme":                                  "does not begin with a domain",
+		"github.com/fairlead-k8s/fairlead":      "within Fairlead itself",
+		"github.com/fairlead-k8s/fairlead/mine": "within Fairlead itself",
+	} {
+		says(t, path, want, CheckModule(path))
+	}
+}
+
+func says(t *testing.T, input, want string, err error) {
+	t.Helper()
+	if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+		t.Errorf("%q: got error %v, want %q", input, err, want)
+	}
+}

@@ -1,0 +1,53 @@
+package scaffold
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Write writes the files below a folder. It overwrites nothing: if one of the
+// files is there already, none is written.
+func Write(dir string, files []File) error {
+	var there []string
+	for _, f := range files {
+		path := filepath.Join(dir, filepath.FromSlash(f.Path))
+		switch _, err := os.Lstat(path); {
+		case err == nil:
+			there = append(there, path)
+		case !errors.Is(err, fs.ErrNotExist):
+			return err
+		}
+	}
+	if len(there) > 0 {
+		return fmt.Errorf("%s is there already%s; nothing was written, since nothing is overwritten: move it away, or choose another folder", there[0], andMore(there[1:]))
+	}
+	for _, f := range files {
+		if err := create(filepath.Join(dir, filepath.FromSlash(f.Path)), f.Text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func andMore(others []string) string {
+	if len(others) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", and %d more", len(others))
+}
+
+// create writes a file that does not exist.
+func create(path, text string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		return err
+	}
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return err
+	}
+	_, err = file.WriteString(text)
+	return errors.Join(err, file.Close())
+}

@@ -1,0 +1,52 @@
+package scaffold
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestWrite(t *testing.T) {
+	files := []File{{"a", "1"}, {"b/c", "2"}, {"b/d", "3"}}
+	for name, row := range map[string]struct {
+		before []File
+		want   string // the error, with %s for the folder
+		after  []File
+	}{
+		"IntoNothing":       {nil, "", files},
+		"BesideOthers":      {[]File{{"other", "0"}}, "", append(files, File{"other", "0"})},
+		"OverNone":          {[]File{{"b/d", "0"}}, "/b/d is there already; nothing was written, since nothing is overwritten: move it away, or choose another folder", []File{{"b/d", "0"}}},
+		"OverSeveral":       {[]File{{"a", "0"}, {"b/d", "0"}}, "/a is there already, and 1 more; nothing was written, since nothing is overwritten: move it away, or choose another folder", []File{{"a", "0"}, {"b/d", "0"}}},
+		"FolderIsInTheWay":  {[]File{{"a/x", "0"}}, "/a is there already; nothing was written, since nothing is overwritten: move it away, or choose another folder", []File{{"a/x", "0"}}},
+		"OverNoEqualEither": {[]File{{"a", "1"}}, "/a is there already; nothing was written, since nothing is overwritten: move it away, or choose another folder", []File{{"a", "1"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "project")
+			for _, f := range row.before {
+				if err := create(filepath.Join(dir, f.Path), f.Text); err != nil {
+					t.Fatal(err)
+				}
+			}
+			err := Write(dir, files)
+			if want := row.want; want != "" && (err == nil || err.Error() != dir+want) || want == "" && err != nil {
+				t.Errorf("got error %v, want %q", err, want)
+			}
+			if d := cmp.Diff(row.after, read(t, dir)); d != "" {
+				t.Errorf("files (-want +got):\n%s", d)
+			}
+		})
+	}
+}
+
+// A link to nowhere is there too: what is written through it would land elsewhere.
+func TestWriteFollowsNoLink(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Symlink("elsewhere", filepath.Join(dir, "a")); err != nil {
+		t.Fatal(err)
+	}
+	if err := Write(dir, []File{{"a", "1"}}); err == nil {
+		t.Error("a link was written through")
+	}
+}
