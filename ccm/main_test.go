@@ -25,12 +25,23 @@ func TestMain(m *testing.M) {
 		ccm.MainWith(program())
 	}
 	if does := os.Getenv(asDaemon); does != "" {
-		cloudprovider.RegisterCloudProvider("test", func(io.Reader) (cloudprovider.Interface, error) {
-			return &cloud{does: does}, nil
+		cloudprovider.RegisterCloudProvider("test", func(config io.Reader) (cloudprovider.Interface, error) {
+			return newCloud(does, config)
 		})
 		ccm.Main()
 	}
 	os.Exit(m.Run())
+}
+
+// newCloud refuses the configuration "wrong".
+func newCloud(does string, config io.Reader) (*cloud, error) {
+	if config != nil {
+		text, err := io.ReadAll(config)
+		if err != nil || string(text) == "wrong" {
+			return nil, fmt.Errorf("no configuration: %q, error %w", text, err)
+		}
+	}
+	return &cloud{does: does}, nil
 }
 
 type cloud struct {

@@ -24,6 +24,7 @@ func (p *process) lead(ctx context.Context) {
 	}
 	lasting, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
+	p.provider = p.holder.take()
 	if err := p.initialize(ctx); err != nil {
 		p.fail(err)
 		return

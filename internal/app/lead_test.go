@@ -62,7 +62,7 @@ func newTestProcess(t *testing.T, theirs *fakeCloud, known table) (*process, con
 	p := &process{
 		options:   newOptions(ours, known),
 		clients:   nobody(),
-		provider:  built{theirs, informers.NewSharedInformerFactory(fake.NewClientset(), 0)},
+		holder:    &holder{built: built{theirs, informers.NewSharedInformerFactory(fake.NewClientset(), 0)}},
 		informers: informers.NewSharedInformerFactory(fake.NewClientset(), 0),
 		fail:      fail,
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"time"
 
 	"github.com/spf13/pflag"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
@@ -25,6 +26,7 @@ type options struct {
 	route       routeOptions
 	serving     servingOptions
 	migration   migrationOptions
+	rotation    rotationOptions
 	webhooks    webhookOptions
 	client      clientOptions
 	features    featureOptions
@@ -58,13 +60,14 @@ func newOptions(p Program, ours table) *options {
 		global:      newGlobalOptions(p.Name),
 	}
 	o.migration = migrationOptions{election: &o.election}
+	o.rotation = rotationOptions{provider: &o.provider, period: 10 * time.Second}
 	o.webhooks = newWebhookOptions(p.webhooks(), &o.serving)
 	return o
 }
 
 func (o *options) groups() []group {
 	return []group{
-		&o.debugging, &o.controllers, &o.election, &o.migration, &o.provider, &o.node, &o.lifecycle, &o.service, &o.route,
+		&o.debugging, &o.controllers, &o.election, &o.migration, &o.provider, &o.rotation, &o.node, &o.lifecycle, &o.service, &o.route,
 		&o.serving, &o.webhooks, &o.client, &o.features, &o.global,
 	}
 }

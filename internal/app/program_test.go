@@ -176,7 +176,7 @@ func TestProgramsControllersRunLikeOurs(t *testing.T) {
 		p, ctx := newTestProcess(t, cloud, nil)
 		p.options = newOptions(program, nil)
 		p.options.flags()
-		p.provider.informers = informers.NewSharedInformerFactory(fake.NewClientset(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}}), 0)
+		p.holder.built.informers = informers.NewSharedInformerFactory(fake.NewClientset(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}}), 0)
 		time.AfterFunc(time.Minute, func() {
 			if _, body := get(p.health.healthz, "/healthz?verbose"); body != "[+]acme-a ok\nhealthz check passed\n" {
 				t.Errorf("/healthz: %s", body)
@@ -192,6 +192,6 @@ func TestProgramsControllersRunLikeOurs(t *testing.T) {
 		if diff := cmp.Diff([]string{"Initialize", "SetInformers", "New", "Run", "over"}, d.entries); diff != "" {
 			t.Errorf("-want +got:\n%s", diff)
 		}
-		p.provider.informers.Shutdown()
+		p.holder.built.informers.Shutdown()
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"reflect"
 	"runtime/debug"
@@ -33,15 +34,12 @@ func (o *options) build(ctx context.Context, c clients) (b built, err error) {
 		return b, fmt.Errorf("client of the informers: %w", err)
 	}
 	b.informers = informers.NewSharedInformerFactory(client, o.controllers.resyncPeriod())
-	given := ProviderDeps{Name: o.provider.name, Flags: o.flagSet, Clients: c.each, Informers: b.informers}
-	if o.provider.configFile != "" {
-		file, err := os.Open(o.provider.configFile)
-		if err != nil {
-			return b, fmt.Errorf("--cloud-config: %w", err)
-		}
-		defer func() { _ = file.Close() }() // it was only read
-		given.Config = file                 // stays a true nil without a file
+	config, done, err := o.provider.open()
+	if err != nil {
+		return b, err
 	}
+	defer done()
+	given := ProviderDeps{Name: o.provider.name, Config: config, Flags: o.flagSet, Clients: c.each, Informers: b.informers}
 	var tagged bool
 	err = call(ctx, "factory", func() (err error) {
 		if b.cloud, err = o.program.provider(ctx, given); err != nil {
@@ -57,6 +55,18 @@ func (o *options) build(ctx context.Context, c clients) (b built, err error) {
 		return b, fmt.Errorf("%s: %w", o.provider.describe(), err)
 	}
 	return b, o.provider.acceptUntagged(ctx, tagged)
+}
+
+// open opens the configuration file. Without one config is a true nil.
+func (p *providerOptions) open() (config io.Reader, done func(), err error) {
+	if p.configFile == "" {
+		return nil, func() {}, nil
+	}
+	file, err := os.Open(p.configFile)
+	if err != nil {
+		return nil, nil, fmt.Errorf("--cloud-config: %w", err)
+	}
+	return file, func() { _ = file.Close() }, nil // it was only read
 }
 
 // describe names the provider and the file that it was made from.

@@ -27,7 +27,9 @@ type process struct {
 	options   *options
 	config    *rest.Config
 	clients   clients
-	provider  built
+	holder    *holder
+	provider  built                           // what holder had when this replica began to lead
+	rotation  *rotation                       // nil where the provider has no files
 	informers informers.SharedInformerFactory // for our controllers
 	health    *health
 	election  *election // nil: no election
@@ -49,6 +51,7 @@ type controllerMetrics struct {
 	lifecycle *node.LifecycleMetrics
 	services  *service.Metrics
 	routes    *route.Metrics
+	rotation  rotationMetrics
 	// misconfigured is 1 for a controller that does not run for its flags.
 	misconfigured *metrics.GaugeVec
 }
@@ -60,6 +63,7 @@ func newControllerMetrics() controllerMetrics {
 		lifecycle: node.NewLifecycleMetrics(legacyregistry.MustRegister, legacyregistry.CustomMustRegister),
 		services:  service.NewMetrics(legacyregistry.MustRegister, legacyregistry.CustomMustRegister),
 		routes:    route.NewMetrics(legacyregistry.MustRegister, legacyregistry.CustomMustRegister),
+		rotation:  newRotationMetrics(legacyregistry.MustRegister),
 		misconfigured: metrics.NewGaugeVec(&metrics.GaugeOpts{
 			Name:           "fairlead_controller_misconfigured",
 			Help:           "1 for a controller that does not run since its flags are wrong",
@@ -115,18 +119,33 @@ func newProcess(ctx context.Context, o *options) (*process, error) {
 	if err != nil {
 		return nil, fmt.Errorf("client of the informers: %w", err)
 	}
+	// Before it is built: what changes meanwhile is noticed later.
+	files, err := fingerprint(o.rotation.followed())
+	if err != nil {
+		return nil, fmt.Errorf("files of the provider: %w", err)
+	}
 	provider, err := o.build(ctx, clients)
 	if err != nil {
 		return nil, err
 	}
-	return &process{
+	p := &process{
 		options:   o,
 		config:    config,
 		clients:   clients,
-		provider:  provider,
+		holder:    &holder{built: provider},
 		informers: kube.NewInformerFactory(shared, o.controllers.resyncPeriod()),
 		metrics:   newControllerMetrics(),
-	}, nil
+	}
+	if followed := o.rotation.followed(); len(followed) > 0 && o.rotation.period > 0 {
+		p.rotation = &rotation{
+			look:    func() (string, error) { return fingerprint(followed) },
+			apply:   p.rotate,
+			metrics: p.metrics.rotation,
+			inUse:   files,
+			state:   inUseText,
+		}
+	}
+	return p, nil
 }
 
 // greet logs what the operator should know before anything happens.
@@ -159,7 +178,7 @@ func (p *process) run(ctx context.Context) error {
 		apiServer:    newAPIServerCheck(client.Discovery().RESTClient(), clock.RealClock{}),
 		informers:    p.informers,
 		initializing: p.initializing.Load,
-		notes:        []note{{"cloud", p.cloudState}},
+		notes:        p.notes(),
 	})
 	stopServing, err := p.serve(ctx)
 	if err != nil {
@@ -171,10 +190,37 @@ func (p *process) run(ctx context.Context) error {
 		return err
 	}
 	defer stopWebhooks()
+	defer p.follow(ctx, kube.NewRecorder(lasting, client, managerName))()
 	if p.election == nil {
 		return hold(ctx, nil, p.lead)
 	}
 	return p.election.run(ctx, p.lead)
+}
+
+// notes are what the probes tell.
+func (p *process) notes() []note {
+	notes := []note{{"cloud", p.cloudState}}
+	if p.rotation != nil {
+		notes = append(notes, note{"cloud-config", p.rotation.text})
+	}
+	return notes
+}
+
+// follow follows the provider's files until ctx ends or stop is called.
+func (p *process) follow(ctx context.Context, recorder *kube.Recorder) (stop func()) {
+	if p.rotation == nil {
+		return func() {}
+	}
+	p.rotation.tell = func(eventType, reason, message string) {
+		recorder.Lease(p.options.election.lease(), eventType, reason, message)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		p.rotation.run(ctx, p.options.rotation.period)
+	}()
+	return func() { cancel(); <-ended }
 }
 
 // register makes this replica's part in the elections that the flags ask for.

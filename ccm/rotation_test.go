@@ -1,0 +1,58 @@
+package ccm_test
+
+import (
+	"bufio"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// The configuration of a provider that reads it once changes under a leader:
+// what is wrong is not taken, what is right ends the process to be started
+// again.
+func TestChangedConfiguration(t *testing.T) {
+	config := filepath.Join(t.TempDir(), "cloud.conf")
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("old")
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "--cloud-provider=test", "--cloud-config="+config, "--cloud-config-watch-period=20ms",
+		"--leader-elect=false", "--secure-port=0", "--master=http://127.0.0.1:1")
+	cmd.Env = append(os.Environ(), asDaemon+"=return")
+	output, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stderr = cmd.Stdout
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(output)
+	for _, step := range []struct{ line, then string }{
+		{"initialising", "wrong"},
+		{"The provider refuses its new configuration; the former one stays in use", "new"},
+	} {
+		if !skipTo(lines, step.line) {
+			t.Fatalf("no line %q", step.line)
+		}
+		write(step.then)
+	}
+	var rest strings.Builder
+	for lines.Scan() {
+		rest.WriteString(lines.Text() + "\n")
+	}
+	_ = cmd.Wait() // its error is the exit code
+	if got := cmd.ProcessState.ExitCode(); got != 1 {
+		t.Errorf("got exit code %d, want 1", got)
+	}
+	for _, want := range []string{"All work is over", "the provider's configuration has changed, and this provider reads it at its start only\n"} {
+		if !strings.Contains(rest.String(), want) {
+			t.Errorf("no %q in\n%s", want, rest.String())
+		}
+	}
+}

@@ -1,0 +1,215 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	cloudprovider "k8s.io/cloud-provider"
+	"k8s.io/component-base/metrics"
+	"k8s.io/component-base/metrics/testutil"
+)
+
+var errRefused = errors.New("line 3: no such region")
+
+// looks is what the files are at each look; "!" cannot be read.
+func TestRotation(t *testing.T) {
+	for _, tc := range []struct {
+		name    string
+		looks   string
+		leads   bool     // another configuration needs another process
+		bad     string   // is refused
+		events  []string // in order
+		state   string
+		applied string // what was taken, in order
+	}{
+		{name: "NothingChanges", looks: "aaaa", state: inUseText},
+		{name: "ChangeIsTaken", looks: "abbb", events: []string{"CloudConfigApplied"}, state: inUseText, applied: "b"},
+		{name: "WaitsUntilNobodyWrites", looks: "abcdd", events: []string{"CloudConfigApplied"}, state: inUseText, applied: "d"},
+		{name: "BackToWhatItWasIsNoChange", looks: "abaaa", state: inUseText},
+		{name: "RefusedOnceAndShown", looks: "axxxx", bad: "x", events: []string{"CloudConfigRefused"}, state: refusedText},
+		{name: "PutRight", looks: "axxxbbb", bad: "x", events: []string{"CloudConfigRefused", "CloudConfigApplied"}, state: inUseText, applied: "b"},
+		{name: "PutBack", looks: "axxxa", bad: "x", events: []string{"CloudConfigRefused"}, state: inUseText},
+		{name: "RefusedAgainAfterItWasPutBack", looks: "axxaxx", bad: "x", events: []string{"CloudConfigRefused", "CloudConfigRefused"}, state: refusedText},
+		{name: "UnreadableIsNoChange", looks: "a!!!", state: unreadableText},
+		{name: "UnreadableWhileItIsReplaced", looks: "a!bb", events: []string{"CloudConfigApplied"}, state: inUseText, applied: "b"},
+		{name: "UnreadableAndBack", looks: "a!a", state: inUseText},
+		{name: "StillRefusedAfterItWasUnreadable", looks: "axx!x", bad: "x", events: []string{"CloudConfigRefused"}, state: refusedText},
+		{name: "LeaderEnds", looks: "abb", leads: true, events: []string{"CloudConfigChanged"}, state: inUseText, applied: "b"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var events []string
+			var taken, now string
+			r := &rotation{
+				look: func() (string, error) {
+					if now == "!" {
+						return "", errors.New("no such file")
+					}
+					return now, nil
+				},
+				apply: func(context.Context) (outcome, error) {
+					if now == tc.bad {
+						return refused, errRefused
+					}
+					taken += now
+					if tc.leads {
+						return restart, nil
+					}
+					return applied, nil
+				},
+				tell: func(_, reason, message string) {
+					if strings.Contains(message, errRefused.Error()) {
+						t.Errorf("an event shows what may be secret: %s", message)
+					}
+					events = append(events, reason)
+				},
+				metrics: newRotationMetrics(registerAnew),
+				inUse:   "a",
+				state:   inUseText,
+			}
+			for _, look := range tc.looks {
+				now = string(look)
+				r.step(t.Context())
+			}
+			if diff := cmp.Diff(tc.events, events); diff != "" {
+				t.Errorf("events (-want +got):\n%s", diff)
+			}
+			if r.text() != tc.state || taken != tc.applied {
+				t.Errorf("got %q after %q, want %q after %q", r.text(), taken, tc.state, tc.applied)
+			}
+			stale, err := testutil.GetGaugeMetricValue(r.metrics.stale)
+			if err != nil || (stale == 1) != (tc.state != inUseText) {
+				t.Errorf("stale: got %v, error %v", stale, err)
+			}
+		})
+	}
+}
+
+// registerAnew makes metrics count, in a registry of their own.
+func registerAnew(all ...metrics.Registerable) {
+	metrics.NewKubeRegistry().MustRegister(all...)
+}
+
+func TestFingerprint(t *testing.T) {
+	write := func(t *testing.T, text string, path ...string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(path...), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, tc := range []struct {
+		name   string
+		change func(t *testing.T, dir string)
+		want   bool // it changes
+	}{
+		{"Nothing", func(*testing.T, string) {}, false},
+		{"TheFile", func(t *testing.T, dir string) { write(t, "b", dir, "host", "cloud.conf") }, true},
+		{"AnotherFileOfTheHost", func(t *testing.T, dir string) { write(t, "b", dir, "host", "admin.conf") }, false},
+		{"TheSecret", func(t *testing.T, dir string) { newKeyPair(t, 2, nil).write(t, filepath.Join(dir, "secret")) }, true},
+		{"KubeletsOwnFiles", func(t *testing.T, dir string) { write(t, "", dir, "secret", "..stray") }, false},
+		{"AFurtherFile", func(t *testing.T, dir string) { write(t, "b", dir, "more", "token") }, true},
+		{"ANewFile", func(t *testing.T, dir string) { write(t, "b", dir, "more", "ca") }, true},
+		{"WithinAFolderOfTheFolder", func(t *testing.T, dir string) { write(t, "b", dir, "more", "deep", "x") }, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			dir := t.TempDir()
+			for _, sub := range []string{"host", "secret", "more/deep"} {
+				if err := os.MkdirAll(filepath.Join(dir, sub), 0o700); err != nil {
+					t.Fatal(err)
+				}
+			}
+			write(t, "a", dir, "host", "cloud.conf")
+			write(t, "a", dir, "host", "admin.conf")
+			write(t, "a", dir, "more", "token")
+			newKeyPair(t, 1, nil).write(t, filepath.Join(dir, "secret"))
+			of := func() string {
+				host := parsed(t, "--cloud-config="+dir+"/host/cloud.conf --cloud-config-watch="+dir+"/more").rotation
+				host.provider = &providerOptions{configFile: dir + "/host/cloud.conf"}
+				mounted := rotationOptions{provider: &providerOptions{configFile: dir + "/secret/tls.crt"}}
+				sum, err := fingerprint(append(host.followed(), mounted.followed()...))
+				if err != nil {
+					t.Fatal(err)
+				}
+				return sum
+			}
+			before := of()
+			tc.change(t, dir)
+			if got := of() != before; got != tc.want {
+				t.Errorf("changed: %t, want %t", got, tc.want)
+			}
+		})
+	}
+}
+
+// reloadable is a provider that takes another configuration while it works.
+type reloadable struct {
+	fakeCloud
+
+	reload func(string) error
+}
+
+func (r *reloadable) Reload(_ context.Context, config io.Reader) error {
+	text, err := io.ReadAll(config)
+	if err != nil {
+		return err
+	}
+	return r.reload(string(text))
+}
+
+func TestRotate(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "cloud.conf")
+	if err := os.WriteFile(file, []byte("region: west"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	reloads := func(err error) cloudprovider.Interface {
+		return &reloadable{reload: func(text string) error {
+			if text != "region: west" {
+				return errors.New("got " + text)
+			}
+			return err
+		}}
+	}
+	for _, tc := range []struct {
+		name    string
+		current cloudprovider.Interface
+		factory string // name of the provider in the registry
+		leads   bool
+		want    outcome
+		err     string
+		in      string // region in use afterwards, of a provider that was read
+	}{
+		{name: "ByTheProviderItself", current: reloads(nil), leads: true, want: applied},
+		{name: "RefusedByTheProviderItself", current: reloads(errRefused), leads: true, want: refused, err: "with --cloud-config=" + file + ": line 3: no such region"},
+		{name: "ProviderPanics", current: &reloadable{reload: func(string) error { panic("broken") }}, leads: true, want: refused, err: "Reload panicked: broken"},
+		{name: "StandbyTakesAnotherProvider", current: &fakeCloud{config: "old"}, factory: "reading", want: applied, in: "region: west"},
+		{name: "LeaderEnds", current: &fakeCloud{config: "old"}, factory: "reading", leads: true, want: restart, in: "old"},
+		{name: "RefusedByTheFactory", current: &fakeCloud{config: "old"}, factory: "failing", leads: true, want: refused, err: "no credentials", in: "old"},
+		{name: "RefusedOnStandby", current: &fakeCloud{config: "old"}, factory: "failing", want: refused, err: "no credentials", in: "old"},
+		{name: "FactoryPanics", current: &fakeCloud{config: "old"}, factory: "panicking", want: refused, err: "factory panicked", in: "old"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			p, ctx := newTestProcess(t, nil, nil)
+			p.options = parsed(t, "--cloud-provider="+tc.factory+" --cloud-config="+file)
+			p.clients = nobody()
+			p.holder = &holder{built: built{cloud: tc.current}}
+			if tc.leads {
+				p.holder.take()
+			}
+			got, err := p.rotate(t.Context())
+			if got != tc.want || (err == nil) != (tc.err == "") || (err != nil && !strings.Contains(err.Error(), tc.err)) {
+				t.Errorf("got %s and %v, want %s and %q", got, err, tc.want, tc.err)
+			}
+			if ended := ctx.Err() != nil; ended != (tc.want == restart) {
+				t.Errorf("the process ends: %t", ended)
+			}
+			if cloud, ok := p.holder.get().cloud.(*fakeCloud); ok && cloud.config != tc.in {
+				t.Errorf("in use is %q, want %q", cloud.config, tc.in)
+			}
+		})
+	}
+}
