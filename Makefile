@@ -17,7 +17,7 @@ DEMO = $(BIN)/playground demo --simcloud $(BIN)/simcloud --ccm $(BIN)/cloud-cont
 
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-check test unit e2e test-browser bench check lint generate build clean need-go need-linux always
+.PHONY: help demo demo-check test unit e2e test-browser bench check lint generate chart image build clean need-go need-linux always
 
 help: # This text.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -64,6 +64,12 @@ lint: | need-go ## The linter, in all modules.
 generate: | need-go ## What is made from code: the reference of the flags, and what `fairlead new` writes. A test fails while it is stale.
 	$(GO) test -count=1 ./internal/app -run '^TestReference$$' -generate
 	$(GO) test -count=1 ./internal/scaffold -run '^TestExample$$' -generate
+
+chart: | need-go ## The Helm chart: lint it, render deploy/ and its golden files. helm itself compiles for minutes, once.
+	tools/chart.sh
+
+image: | need-go ## The daemon as it goes into an image, static, for amd64 and arm64; the image too where docker is. IMAGE=name:tag
+	tools/image.sh $(IMAGE)
 
 build: bin/cloud-controller-manager bin/simcloud bin/fairlead bin/playground ## Everything, into bin/. The control plane compiles for minutes, once.
 

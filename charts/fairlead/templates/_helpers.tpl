@@ -1,0 +1,98 @@
+{{- define "fairlead.name" -}}
+{{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" }}
+{{- end }}
+
+{{- define "fairlead.fullname" -}}
+{{- $name := include "fairlead.name" . }}
+{{- if .Values.fullnameOverride }}
+{{- .Values.fullnameOverride | trunc 63 | trimSuffix "-" }}
+{{- else if contains $name .Release.Name }}
+{{- .Release.Name | trunc 63 | trimSuffix "-" }}
+{{- else }}
+{{- printf "%s-%s" .Release.Name $name | trunc 63 | trimSuffix "-" }}
+{{- end }}
+{{- end }}
+
+{{- define "fairlead.selectorLabels" -}}
+app.kubernetes.io/name: {{ include "fairlead.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- /* Those of pods do not change with the chart's version, or each upgrade would restart them. */ -}}
+{{- define "fairlead.podLabels" -}}
+{{ include "fairlead.selectorLabels" . }}
+app.kubernetes.io/component: cloud-controller-manager
+{{- with .Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{- define "fairlead.labels" -}}
+{{ include "fairlead.podLabels" . }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+{{- end }}
+
+{{- define "fairlead.serviceAccountName" -}}
+{{- if .Values.serviceAccount.create }}
+{{- default (include "fairlead.fullname" .) .Values.serviceAccount.name }}
+{{- else }}
+{{- required "serviceAccount.name: with serviceAccount.create=false, name the account that exists" .Values.serviceAccount.name }}
+{{- end }}
+{{- end }}
+
+{{- define "fairlead.image" -}}
+{{- $repository := required "image.repository: Fairlead publishes no image yet; name the one that you built with your provider linked in (docs/guides/install.md)" .Values.image.repository }}
+{{- if .Values.image.digest }}
+{{- printf "%s@%s" $repository .Values.image.digest }}
+{{- else }}
+{{- printf "%s:%s" $repository (required "image.tag: name the tag of the image, or its image.digest" .Values.image.tag) }}
+{{- end }}
+{{- end }}
+
+{{- /* "true" or nothing. */ -}}
+{{- define "fairlead.hostNetwork" -}}
+{{- if kindIs "bool" .Values.hostNetwork }}
+{{- if .Values.hostNetwork }}true{{ end }}
+{{- else if eq .Values.kind "DaemonSet" }}true{{ end }}
+{{- end }}
+
+{{- /* Name of the Secret with the provider's configuration, or nothing. */ -}}
+{{- define "fairlead.cloudConfigSecret" -}}
+{{- if and .Values.cloudConfig.content .Values.cloudConfig.existingSecret }}
+{{- fail "cloudConfig: content and existingSecret exclude each other" }}
+{{- end }}
+{{- if .Values.cloudConfig.content }}
+{{- include "fairlead.fullname" . }}-cloud-config
+{{- else }}
+{{- .Values.cloudConfig.existingSecret }}
+{{- end }}
+{{- end }}
+
+{{- define "fairlead.args" -}}
+- {{ printf "--cloud-provider=%s" (required "cloudProvider: name the provider that is linked into the image, as it registered itself" .Values.cloudProvider) | quote }}
+{{- if include "fairlead.cloudConfigSecret" . }}
+- --cloud-config=/etc/fairlead/cloud-config/{{ .Values.cloudConfig.key }}
+{{- end }}
+- {{ printf "--cluster-name=%s" .Values.clusterName | quote }}
+- --configure-cloud-routes={{ .Values.configureCloudRoutes }}
+{{- if and .Values.configureCloudRoutes (not .Values.clusterCIDR) }}
+{{- fail "clusterCIDR: configureCloudRoutes needs the CIDR of the pods, since routes are removed only inside of it" }}
+{{- end }}
+{{- with .Values.clusterCIDR }}
+- {{ printf "--cluster-cidr=%s" . | quote }}
+{{- end }}
+- {{ printf "--controllers=%s" (join "," .Values.controllers) | quote }}
+- --leader-elect-resource-namespace={{ .Values.leaderElection.namespace }}
+- --leader-elect-resource-name={{ .Values.leaderElection.name }}
+{{- if .Values.leaderMigration.enabled }}
+- --enable-leader-migration
+{{- end }}
+{{- if .Values.useServiceAccountCredentials }}
+- --use-service-account-credentials
+{{- end }}
+- --secure-port={{ .Values.securePort }}
+{{- range .Values.extraArgs }}
+- {{ . | quote }}
+{{- end }}
+{{- end }}
