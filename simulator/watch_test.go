@@ -236,16 +236,22 @@ func TestWatchEnds(t *testing.T) {
 				defer hangUp()
 				r := watch(reader, t, pipes.client())
 				synctest.Wait()
-				diff(t, "watchers", 1, len(cloud.watchers.all))
+				diff(t, "watchers", 1, watching(cloud))
 				end(r, hangUp, stop)
 				synctest.Wait()
-				diff(t, "watchers that are left", 0, len(cloud.watchers.all))
+				diff(t, "watchers that are left", 0, watching(cloud))
 				hangUp()
 				stop()
 				diff(t, "Serve", nil, <-served)
 			})
 		})
 	}
+}
+
+func watching(c *Cloud) int {
+	c.watchers.mu.Lock()
+	defer c.watchers.mu.Unlock()
+	return len(c.watchers.all)
 }
 
 func TestHeadOfAWatch(t *testing.T) {

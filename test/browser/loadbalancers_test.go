@@ -50,6 +50,20 @@ func TestLoadBalancers(t *testing.T) {
 	p.see(balancersSection, "None.")
 }
 
+// TestManyBackends: those that are not well are not lost among the others.
+func TestManyBackends(t *testing.T) {
+	c := startCloud(t)
+	backends := startBackends(t, 25)
+	createWeb(c, backends)
+	p := openLive(t, c)
+	p.see(balancersSection, "25 of 25 backends healthy")
+	p.see(balancersSection, "node-20 healthy 0 0 0 0 B 0 B 5 more.")
+	p.miss(balancersSection, "node-24")
+	backends[23].stop()
+	p.see(balancersSection, "24 of 25 backends healthy")
+	p.see(balancersSection, "Sent node-24 unhealthy")
+}
+
 func TestPendingLoadBalancer(t *testing.T) {
 	c := startCloud(t, "--provisioning=2s", "--max-load-balancers=3", "--max-backends=5", "--max-routes=7", "--unique-routes")
 	p := openLive(t, c)

@@ -39,23 +39,29 @@ function listenerLine(l, { protocol, port, backendPort }) {
     carried?.problem && h("span", { class: "wrong" }, ` ${carried.problem}`));
 }
 
+// More backends than that are summed up, those that are not well shown first.
+const mostBackends = 20;
+
 function backends(l, app) {
   if (l.backends.length === 0 && !l.traffic?.backends.length) return h("p", { class: "empty" }, "No backends.");
   const carried = l.traffic?.backends ?? l.backends.map((instance) => ({ instance }));
   const healthy = carried.filter((b) => b.health === "healthy").length;
+  const many = carried.length > mostBackends;
+  const shown = many ? carried.toSorted((a, b) => (a.health === "healthy") - (b.health === "healthy")).slice(0, mostBackends) : carried;
   const label = l.traffic ? `Backends: ${healthy} of ${l.backends.length} healthy` : "Backends";
   return h("div", { class: "backends" },
     l.traffic && h("p", { class: `verdict ${healthy === 0 ? "bad" : healthy < l.backends.length ? "moving" : "good"}` },
-      h("span", { class: "bar", "aria-hidden": "true" }, carried.map((b) => h("i", { class: healthTones[b.health] }))),
+      !many && h("span", { class: "bar", "aria-hidden": "true" }, carried.map((b) => h("i", { class: healthTones[b.health] }))),
       `${healthy} of ${plural(l.backends.length, "backend")} healthy`),
-    table(`${label}, of ${l.name}`, ["Backend", "Health", "Open", "Connections", "Failures", "Received", "Sent"], carried.map((b) => ({
+    table(`${label}, of ${l.name}`, ["Backend", "Health", "Open", "Connections", "Failures", "Received", "Sent"], shown.map((b) => ({
       key: b.instance,
       cells: [
         h("span", { title: b.instance }, app.nameOf(b.instance)),
         b.health ? [state(b.health, healthTones[b.health] ?? "idle"), b.why && h("span", { class: "muted why" }, b.why)] : muted("not checked"),
         ...(b.health ? [b.open, b.connections, b.failures].map((n) => n.toLocaleString("en")).concat(bytes(b.bytesIn), bytes(b.bytesOut)) : ["", "", "", "", ""]),
       ],
-    }))));
+    }))),
+    many && h("p", { class: "empty" }, `${carried.length - mostBackends} more.`));
 }
 
 // settings are what is not usual about a load balancer.
