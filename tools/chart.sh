@@ -31,6 +31,9 @@ for values in "$chart"/ci/*-values.yaml; do
 	esac
 done
 
+# What "fairlead new" writes.
+"$helm" lint --strict --quiet "$chart" --values examples/provider/deploy/values.yaml
+
 for values in "$chart"/ci/refused/*.yaml; do
 	if "$helm" template cloud-controller-manager "$chart" --values "$values" >"$rendered/refused" 2>&1; then
 		echo "helm does not refuse $values" >&2

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,24 +13,25 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // A newcomer writes a project with `fairlead new`, does what its README says,
 // word by word, and has a cluster whose node is initialised by the provider
-// that was written.
+// that was written. Then the tutorial has the cloud broken and mended.
 func TestNewcomersRun(t *testing.T) {
 	skipWithoutPrograms(t)
 	n := newNewcomer(t)
-	blocks := n.blocks(t)
-	if len(blocks) != 5 {
-		t.Fatalf("the README has %d blocks of commands, want 5: build, cloud, cluster, daemon, look: %q", len(blocks), blocks)
+	readme := n.blocks(t, filepath.Join(n.dir, "README.md"), "```sh\n")
+	if len(readme) != 5 {
+		t.Fatalf("the README has %d blocks of commands, want 5: build, cloud, cluster, daemon, look: %q", len(readme), readme)
 	}
-	build, cloud, cluster, daemon, look := blocks[0], blocks[1], blocks[2], blocks[3], blocks[4]
+	build, cloud, cluster, daemon, look := readme[0], readme[1], readme[2], readme[3], readme[4]
+	tutorial := n.blocks(t, "../../docs/tutorials/write-a-provider.md", "<!-- test/e2e -->\n```sh\n")
+	if len(tutorial) != 2 {
+		t.Fatalf("the tutorial has %d blocks of commands that are for this test, want 2: break, mend: %q", len(tutorial), tutorial)
+	}
 
-	if _, err := output(t.Context(), n.shell(build)...); err != nil {
-		t.Fatal(err)
-	}
+	n.do(t, build)
 	n.start(t, "simcloud: listening on", cloud+" --listen "+n.cloud)
 	n.start(t, "Ready.", cluster)
 	n.start(t, "", fmt.Sprintf("%s --bind-address 127.0.0.1 --secure-port %d", daemon, freePort(t)))
@@ -38,20 +40,26 @@ func TestNewcomersRun(t *testing.T) {
 	if err != nil || !strings.Contains(look, "--kubeconfig bin/cluster/admin.kubeconfig describe node node-1") {
 		t.Fatalf("the last command is %q, error %v", look, err)
 	}
-	await(t, 2*time.Minute, func(ctx context.Context) error {
-		node, err := admin.CoreV1().Nodes().Get(ctx, "node-1", metav1.GetOptions{})
-		if err != nil {
-			return err
-		}
+	b := &bed{admin: admin}
+	awaitInitialized(t, b, "node-1", "i-00000001", "127.0.1.1")
+
+	n.do(t, tutorial[0])
+	b.awaitEvent(t, "node-2", 2*time.Minute, "Warning CloudInitFailed: CloudDenied")
+	n.do(t, tutorial[1])
+	awaitInitialized(t, b, "node-2", "i-00000002", "127.0.1.2")
+}
+
+func awaitInitialized(t *testing.T, b *bed, name, id, address string) {
+	t.Helper()
+	b.awaitNode(t, name, 2*time.Minute, func(node *corev1.Node) error {
 		if err := initialized(node); err != nil {
 			return err
 		}
-		var addresses []string
-		for _, a := range node.Status.Addresses {
-			addresses = append(addresses, string(a.Type)+"="+a.Address)
-		}
-		return differ("node", []string{"newcloud://sim-1/i-00000001", "sim-1a", "InternalIP=127.0.1.1"},
-			[]string{node.Spec.ProviderID, node.Labels[corev1.LabelTopologyZone], addresses[0]})
+		return errors.Join(
+			differ("provider ID", "newcloud://sim-1/"+id, node.Spec.ProviderID),
+			differ("zone", "sim-1a", node.Labels[corev1.LabelTopologyZone]),
+			differ("addresses", addresses("InternalIP="+address, "Hostname="+name), node.Status.Addresses),
+		)
 	})
 }
 
@@ -82,17 +90,23 @@ func newNewcomer(t *testing.T) newcomer {
 	return n
 }
 
-// blocks are the commands in the README, one text for each block.
-func (n newcomer) blocks(t *testing.T) []string {
+// blocks are the commands in a page, one text for each block that begins so.
+func (n newcomer) blocks(t *testing.T, page, begin string) []string {
 	t.Helper()
-	parts := strings.Split(string(read(t, filepath.Join(n.dir, "README.md"))), "```")
 	var blocks []string
-	for _, part := range parts {
-		if block, ok := strings.CutPrefix(part, "sh\n"); ok {
-			blocks = append(blocks, strings.ReplaceAll(strings.TrimSpace(block), defaultCloud, n.cloud))
-		}
+	for _, part := range strings.Split(string(read(t, page)), begin)[1:] {
+		block, _, _ := strings.Cut(part, "\n```")
+		blocks = append(blocks, strings.ReplaceAll(block, defaultCloud, n.cloud))
 	}
 	return blocks
+}
+
+// do runs a block to its end.
+func (n newcomer) do(t *testing.T, block string) {
+	t.Helper()
+	if _, err := output(t.Context(), n.shell(block)...); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // shell runs commands in the project's folder.

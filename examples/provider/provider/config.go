@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// config is the file of --cloud-config. Keep secrets out of it: let it name a
-// file with the secret, and read that again for each token.
+// config is the file of --cloud-config. It lies in a Secret, so credentials may
+// be in it. The daemon follows it: what changes needs no restart by hand.
 type config struct {
 	// Endpoint is the URL of the cloud's API.
 	Endpoint string `json:"endpoint"`
