@@ -30,8 +30,10 @@ func TestLoadBalancers(t *testing.T) {
 
 	address := createWeb(c, backends)
 	p.see(balancersSection, "2 of 2 backends healthy")
-	p.see(balancersSection, "web lb-00000001 service=default/web active "+strings.TrimSuffix(address, ":8080"))
+	p.see(balancersSection, "web lb-00000001 active "+strings.TrimSuffix(address, ":8080"))
 	p.see(balancersSection, "TCP 8080 → "+backends[0].port+" 0 connections")
+
+	p.see(balancersSection, "lets in 0.0.0.0/0 · service=default/web")
 
 	for range 4 {
 		connect(t, address)

@@ -91,7 +91,7 @@ func TestPicture(t *testing.T) {
 func populate(c *cloud) string {
 	c.t.Helper()
 	backends := startBackends(c.t, 4)
-	create := []string{"--listen=8080:" + backends[0].port, "--tag=service=default/web"}
+	create := []string{"--listen=8080:" + backends[0].port, "--tag=fairlead.dev/cluster=demo", "--tag=fairlead.dev/service=default/web"}
 	for n, b := range backends {
 		name := fmt.Sprintf("node-%d", n+1)
 		zone, size := []string{"sim-1a", "sim-1b", "sim-1c"}[n%3], []string{"small", "medium", "large"}[n%3]

@@ -103,8 +103,8 @@ function row(call, app) {
     cells: [
       h("time", { datetime: call.time }, clock(call.time)),
       call.call,
-      id ? h("span", { title: name === id ? null : `${name} (${id})` }, name) : muted("–"),
-      h("span", { class: failed(call) ? "wrong" : null }, call.status > 0 && `${call.status} `, call.result),
+      id ? h("span", { title: name === id ? id : `${name} (${id})` }, name) : muted("–"),
+      h("span", { class: failed(call) ? "wrong" : null, title: call.result }, call.status > 0 && `${call.status} `, call.result),
       mono(duration(call.duration)),
     ],
   };

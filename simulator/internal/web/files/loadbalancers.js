@@ -16,7 +16,7 @@ export const loadBalancers = {
   row(l, app) {
     return {
       cells: [
-        titled(l, l.tags),
+        titled(l),
         state(l.state, tones[l.state] ?? "idle"),
         [l.address ? mono(l.address) : muted("none yet"), l.staticIP && muted(`static IP ${app.nameOf(l.staticIP)}`)],
         l.listeners.map((listener) => listenerLine(l, listener)),
@@ -64,7 +64,7 @@ function backends(l, app) {
     many && h("p", { class: "empty" }, `${carried.length - mostBackends} more.`));
 }
 
-// settings are what is not usual about a load balancer.
+// settings are how a load balancer works, and the words of its owner.
 function settings(l) {
   const check = l.healthCheck ?? {};
   const words = [
@@ -73,5 +73,5 @@ function settings(l) {
     l.affinity && `keeps a client with its backend for ${l.affinity}`,
     l.drain && `drains for ${l.drain}`,
   ];
-  return h("p", { class: "muted settings" }, words.filter(Boolean).join(" · "));
+  return h("p", { class: "muted settings" }, [...words.filter(Boolean), ...pairs(l.tags)].join(" · "));
 }
