@@ -120,6 +120,7 @@ func (c *Controller) carryOut(ctx context.Context, next job) (removed []route, f
 }
 
 // still is what of a job still has to be done: it may have waited for a while.
+// Without the Node that it is for, it is planned anew.
 func (c *Controller) still(next job) job {
 	live := func(name string) *corev1.Node {
 		node, err := c.lister.Get(name)
@@ -129,14 +130,11 @@ func (c *Controller) still(next job) job {
 		return node
 	}
 	if next.create != nil {
-		node := live(next.create.node.Name)
-		if node == nil || node.UID != next.create.node.UID {
-			next.create = nil
+		if node := live(next.create.node.Name); node == nil || node.UID != next.create.node.UID {
+			return job{cidr: next.cidr}
 		}
 	}
-	next.remove = slices.DeleteFunc(slices.Clone(next.remove), func(r removal) bool {
-		return live(r.route.target) != nil && (next.create == nil || next.create.node.Name != r.route.target)
-	})
+	next.remove = slices.DeleteFunc(slices.Clone(next.remove), func(r removal) bool { return r.orphan && live(r.route.target) != nil })
 	return next
 }
 
@@ -164,15 +162,15 @@ func (c *Controller) tell(n note) {
 func (c *Controller) report(ctx context.Context, p plan) {
 	c.mu.Lock()
 	was := c.crowded
-	c.crowded = p.crowded
+	c.crowded = len(p.crowd) > 0
 	c.mu.Unlock()
 	switch {
-	case p.crowded && !was:
-		first := p.held[0]
-		klog.FromContext(ctx).Info("Routes that lead to no Node are kept for now", "routes", len(p.held), "first", first.route.destination, "why", first.why)
-		e := deletionHeld(p.held)
+	case len(p.crowd) > 0 && !was:
+		first := p.crowd[0]
+		klog.FromContext(ctx).Info("Routes that lead to no Node are kept for now", "routes", len(p.crowd), "first", first.route.destination, "why", first.why)
+		e := deletionHeld(p.crowd)
 		c.events.Lease(c.lease, e.kind, e.reason, e.message)
-	case was && !p.crowded:
+	case was && len(p.crowd) == 0:
 		klog.FromContext(ctx).Info("The routes that lead to no Node are few enough again to be believed")
 	}
 }

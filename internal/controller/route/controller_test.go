@@ -65,7 +65,9 @@ func prepare(t *testing.T, cfg Config, nodes ...*corev1.Node) *life {
 	if cfg.Limits == (Limits{}) {
 		cfg.Limits = ordinary
 	}
-	cfg.Syncs = max(cfg.Syncs, 10)
+	if cfg.Syncs == 0 {
+		cfg.Syncs = 10
+	}
 	var objects []runtime.Object
 	for _, n := range nodes {
 		n.ResourceVersion = "7"
@@ -532,6 +534,68 @@ func TestCallThatHangsHoldsUpNoOther(t *testing.T) {
 	})
 }
 
+// What a Node has beside the route that serves it goes without anything being
+// created for the Node.
+func TestWhatIsBesideTheRouteGoes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := begin(t, Config{}, newNode(1))
+		defer func() { l.stop() }()
+		l.after(5 * time.Second)
+		l.expect("creation", []string{"create 10.244.1.0/24 node-1 uid-1"}, nil, nil)
+		l.change(func() {
+			l.plant("node-1", "10.244.1.0/24").stray = time.Now()
+			dead := l.plant("node-1", "10.244.1.0/24")
+			dead.Blackhole, dead.stray = true, time.Now()
+		})
+		l.after(3 * time.Minute)
+		l.expect("a twin and a blackhole", []string{"delete r2", "delete r3"}, nil, nil)
+	})
+}
+
+// A job waits for the one before it. What has become wrong meanwhile is not
+// done, and planned anew.
+func TestJobThatHasWaited(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		before func(l *life) // beside node-1, with a route to node-9 on the CIDR of node-2
+		during func(l *life)
+		want   []string
+	}{
+		{"NothingHasChanged", func(l *life) { l.join(bare(2)) }, func(*life) {}, []string{
+			"create 10.244.1.0/24 node-1 uid-1", "create 10.244.2.0/24 node-2 uid-2", "delete r1",
+		}},
+		{"NodeHasGone", func(l *life) { l.join(bare(2)) }, func(l *life) { l.leave("node-2") }, []string{
+			"create 10.244.1.0/24 node-1 uid-1", "delete r1",
+		}},
+		{"TargetClaimsTheCIDR", func(*life) {}, func(l *life) {
+			nine := bare(9)
+			nine.Spec.PodCIDRs = []string{"10.244.2.0/24"}
+			l.join(nine)
+		}, []string{"create 10.244.1.0/24 node-1 uid-1"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := prepare(t, Config{Syncs: 1, Limits: Limits{CrowdRoutes: 3}}, bare(1))
+				l.change(func() {
+					l.deleted["10.244.2.0/24"] = true // so that S5 allows it
+					l.plant("node-9", "10.244.2.0/24")
+				})
+				l.takes = 10 * time.Second
+				tt.before(l)
+				l.start()
+				defer func() { l.stop() }()
+				for underWay := false; !underWay; l.after(time.Second) {
+					l.change(func() { underWay = slices.ContainsFunc(l.calls, func(c string) bool { return strings.HasPrefix(c, "create 10.244.1.0/24") }) })
+				}
+				tt.during(l) // The other job waits.
+				l.after(2 * time.Minute)
+				l.change(func() { l.events, l.writes = nil, nil })
+				l.expect("calls", tt.want, nil, nil)
+			})
+		})
+	}
+}
+
 func TestHeldRoutesAreReportedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := prepare(t, Config{}, newNode(1))
@@ -542,8 +606,10 @@ func TestHeldRoutesAreReportedOnce(t *testing.T) {
 			}
 		})
 		l.start()
+		l.after(25 * time.Second)
+		l.expect("at first, when it may be over soon", []string{"create 10.244.1.0/24 node-1 uid-1"}, nil, nil)
 		l.after(9 * time.Minute)
-		l.expect("a crowd", []string{"create 10.244.1.0/24 node-1 uid-1"}, []string{"RouteDeletionHeld"}, nil)
+		l.expect("a crowd", nil, []string{"RouteDeletionHeld"}, nil)
 		l.after(4 * time.Minute)
 		if diff := cmp.Diff([]string{"10.244.1.0/24 node-1"}, l.routes()); diff != "" {
 			t.Error(diff)

@@ -86,7 +86,7 @@ type plan struct {
 
 	jobs     []job
 	held     []held
-	crowded  bool // so many are held that the answer is doubted
+	crowd    []held // those of them that are held only since they are so many
 	verdicts []verdict
 	notes    []note
 	// suspects is the memory of that name from now on, healed are the CIDRs
@@ -108,6 +108,9 @@ type job struct {
 type removal struct {
 	route route
 	why   string
+	// orphan means that its target does not claim the CIDR. If it does by the
+	// time of the removal, the route stays.
+	orphan bool
 }
 
 type creation struct {
@@ -155,7 +158,6 @@ func decide(o observed) plan {
 			p.tally.unreadable++
 		}
 	}
-	p.crowded = s.isCrowd() && len(p.held) > 0
 	s.show(&p)
 	return p
 }

@@ -430,6 +430,30 @@ func blind(until time.Time) func(*observed) {
 	})
 }
 
+func TestCrowdIsWhatOnlyItsNumberKeeps(t *testing.T) {
+	fresh := newRoute("f", "gone", "10.244.210.0/24")
+	for _, tt := range []struct {
+		name string
+		o    observed
+		want int
+	}{
+		{"AtFirst", scene(1, listed(strays(4)...)), 0},
+		{"ForAWhile", scene(1, listed(strays(4)...), suspectAll(30*time.Second)), 4},
+		{"BesideAFreshOne", scene(1, listed(fresh), listed(strays(4)...), suspectAll(time.Minute)), 4},
+		{"TooFew", scene(1, listed(fresh), listed(strays(2)...), suspectAll(time.Minute)), 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p := decide(tt.o)
+			if len(p.crowd) != tt.want {
+				t.Fatalf("%d routes, want %d: %+v", len(p.crowd), tt.want, p.crowd)
+			}
+			if tt.want > 0 && !strings.Contains(deletionHeld(p.crowd).message, "4 routes of the cloud") {
+				t.Errorf("message %q", deletionHeld(p.crowd).message)
+			}
+		})
+	}
+}
+
 func TestRemovalComesBeforeCreation(t *testing.T) {
 	p := decide(scene(2, unlisted("r1"), listed(newRoute("m", "node-2", "10.244.1.0/24"))))
 	if len(p.jobs) != 1 || len(p.jobs[0].remove) != 1 || p.jobs[0].create == nil {

@@ -2,6 +2,7 @@ package route
 
 import (
 	"net/netip"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 )
@@ -10,18 +11,26 @@ import (
 // reported to the plan.
 func (s *survey) jobFor(cidr netip.Prefix, e *entry, p *plan) *job {
 	next := job{cidr: cidr}
+	remove := func(j judged) {
+		orphan := !slices.ContainsFunc(e.claimants, func(n *corev1.Node) bool { return n.Name == j.route.target })
+		next.remove = append(next.remove, removal{j.route, j.why, orphan})
+	}
 	for _, j := range e.routes {
 		switch j.fate {
 		case stays, serves:
 		case goes:
-			next.remove = append(next.remove, removal{j.route, j.why})
+			remove(j)
 		case stray:
 			ok, why, until := s.mayGo(j.route)
 			if ok {
-				next.remove = append(next.remove, removal{j.route, j.why})
+				remove(j)
 				continue
 			}
-			p.held = append(p.held, held{j.route, j.why + ": " + why})
+			h := held{j.route, j.why + ": " + why}
+			p.held = append(p.held, h)
+			if s.isRipe(j.route) {
+				p.crowd = append(p.crowd, h)
+			}
 			p.sooner(until.Sub(s.now))
 		}
 	}

@@ -152,14 +152,20 @@ func isExcluded(node *corev1.Node) bool {
 // look again.
 func (s *survey) mayGo(r route) (ok bool, why string, until time.Time) {
 	since := s.suspects[r.identity]
-	if until := since.Add(s.limits.StrayFor); s.listing.at.Before(until) {
-		return false, fmt.Sprintf("it goes if that stays so for %v", s.limits.StrayFor), until
+	if !s.isRipe(r) {
+		return false, fmt.Sprintf("it goes if that stays so for %v", s.limits.StrayFor), since.Add(s.limits.StrayFor)
 	}
 	if until := since.Add(s.limits.CrowdFor); s.isCrowd() && s.listing.at.Before(until) {
 		return false, fmt.Sprintf("%d of %d routes would go together, more than max(%d, %d %%). That may be a wrong answer, so they stay until it has been so for %v",
 			len(s.suspects), len(s.listing.routes), s.limits.CrowdRoutes, s.limits.CrowdPercent, s.limits.CrowdFor), until
 	}
 	return true, "", time.Time{}
+}
+
+// isRipe tells whether a route has looked stray for so long that only a crowd
+// keeps it.
+func (s *survey) isRipe(r route) bool {
+	return !s.listing.at.Before(s.suspects[r.identity].Add(s.limits.StrayFor))
 }
 
 // isCrowd tells whether so many routes look stray together that the answer is
