@@ -175,10 +175,15 @@ func (c *Controller) report(ctx context.Context, p plan) {
 	}
 }
 
-// write writes the condition of one Node.
+// write writes the condition of one Node, unless the write before has made it
+// needless: a pass may have been quicker than that.
 func (c *Controller) write(ctx context.Context, name string) (loop.Result, error) {
 	c.mu.Lock()
 	v, ok := c.verdicts[name]
+	if ok && c.memory.shows(v.node.UID, v.condition.Status, c.clock.Now()) {
+		delete(c.verdicts, name)
+		ok = false
+	}
 	c.mu.Unlock()
 	if !ok {
 		return loop.Result{}, nil

@@ -46,6 +46,7 @@ type life struct {
 	lag     time.Duration   // until a change is listed; guarded by mu
 	fail    func(call string) error
 	lose    func(call string) bool // the change is made, the reply is lost
+	writing time.Duration          // how long a write to the API server takes
 	refuse  error                  // of writes to the API server; guarded by mu
 	deleted map[string]bool        // CIDRs of Nodes that were deleted; guarded by mu
 	stopped string                 // the node whose instance is; guarded by mu
@@ -107,7 +108,7 @@ func (l *life) start() {
 	ctx, cancel := context.WithCancel(l.t.Context())
 	informers := kube.NewInformerFactory(l.cluster, 0)
 	informer := informers.Core().V1().Nodes()
-	c := New(Deps{Nodes: kube.NewNodes(ctx, l.cluster, informer), Informer: informer, Routes: l, Events: l}, l.config)
+	c := New(Deps{Nodes: slowly{kube.NewNodes(ctx, l.cluster, informer), l.writing}, Informer: informer, Routes: l, Events: l}, l.config)
 	informers.StartWithContext(ctx)
 	done := make(chan error, 1)
 	go func() { done <- c.Run(ctx) }()
@@ -119,6 +120,19 @@ func (l *life) start() {
 		informers.Shutdown()
 	}
 	synctest.Wait()
+}
+
+// slowly takes its time before each write.
+type slowly struct {
+	nodes
+
+	takes time.Duration
+}
+
+// PatchStatus is the API server.
+func (s slowly) PatchStatus(ctx context.Context, name string, p kube.NodeStatusPatch) (*corev1.Node, error) {
+	time.Sleep(s.takes)
+	return s.nodes.PatchStatus(ctx, name, p)
 }
 
 // Node records events.
@@ -585,7 +599,9 @@ func TestJobThatHasWaited(t *testing.T) {
 				l.start()
 				defer func() { l.stop() }()
 				for underWay := false; !underWay; l.after(time.Second) {
-					l.change(func() { underWay = slices.ContainsFunc(l.calls, func(c string) bool { return strings.HasPrefix(c, "create 10.244.1.0/24") }) })
+					l.change(func() {
+						underWay = slices.ContainsFunc(l.calls, func(c string) bool { return strings.HasPrefix(c, "create 10.244.1.0/24") })
+					})
 				}
 				tt.during(l) // The other job waits.
 				l.after(2 * time.Minute)
@@ -648,6 +664,25 @@ func TestStoppedInstanceIsNotHammered(t *testing.T) {
 		l.after(7 * time.Minute)
 		l.change(func() { l.calls = nil })
 		l.expect("the instance runs again", nil, nil, []string{"node-1 False"})
+	})
+}
+
+// Passes go on while the API server takes its time.
+func TestSlowWriteIsNotRepeated(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := prepare(t, Config{}, bare(1), bare(2))
+		l.writing = 10 * time.Second
+		l.fail = func(call string) error {
+			if strings.HasPrefix(call, "create 10.244.1.0/24") {
+				return errors.New("no")
+			}
+			return nil
+		}
+		l.start()
+		defer func() { l.stop() }()
+		l.after(2 * time.Minute)
+		l.change(func() { l.calls, l.events = nil, nil })
+		l.expect("one condition each", nil, nil, []string{"node-1 True", "node-2 False"})
 	})
 }
 

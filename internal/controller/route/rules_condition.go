@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 const (
@@ -131,8 +132,13 @@ func (s *survey) isNews(node *corev1.Node, status corev1.ConditionStatus, curren
 	if current != nil && (!isOurs(current.Reason) || current.Status == status && current.Reason == reasonFor(status)) {
 		return false
 	}
-	last, ok := s.memory.shown[node.UID]
-	return !ok || last.status != status || s.now.Sub(last.at) >= repairPause
+	return !s.memory.shows(node.UID, status, s.now)
+}
+
+// shows tells whether the Node has been made to show this not long ago.
+func (m *memory) shows(node types.UID, status corev1.ConditionStatus, now time.Time) bool {
+	last, ok := m.shown[node]
+	return ok && last.status == status && now.Sub(last.at) < repairPause
 }
 
 // networkUnavailable is the condition in upstream's words. Its transition time
