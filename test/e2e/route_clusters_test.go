@@ -1,0 +1,182 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/fairlead-k8s/fairlead/simulator"
+	"github.com/fairlead-k8s/fairlead/test/e2e/proxy"
+)
+
+// side is one of two clusters in one account, with its daemon.
+type side struct {
+	*network
+
+	daemon *daemon
+	front  *proxy.Proxy
+	mark   int64
+}
+
+const (
+	dualStack = podCIDR + ",fd00:10:244::/56"
+	// checked is how often these tables are compared with the Nodes.
+	checked = 2 * time.Second
+)
+
+// starts a daemon for one of the clusters.
+func (n *network) starts(t *testing.T, name string, s setup) *side {
+	t.Helper()
+	on := &side{network: n, front: proxyOf(t, n.cloud), mark: n.audit(t).mark()}
+	s.cloud = on.front.URL()
+	s.flags = []string{"--cluster-name=" + name, "--route-reconciliation-period=" + checked.String()}
+	on.daemon = on.runs(t, s)
+	return on
+}
+
+// Two clusters, one of them of two families, hand out the same CIDRs and have
+// their routes in one table. Neither touches what is the other's, whatever
+// happens to one of them.
+func TestRoutesOfTwoClusters(t *testing.T) {
+	left := onOwn(t, "--cluster-cidr="+dualStack).network(t)
+	right := &network{bed: ownBed(t), cloud: left.cloud}
+	a := left.starts(t, "left", setup{program: testCCM, provider: "modern", pods: dualStack})
+	b := right.starts(t, "right", setup{})
+	var stopped, goes simulator.Instance
+	for range 2 {
+		stopped, _ = left.joins(t, "left")
+		goes, _ = right.joins(t, "right")
+	}
+	settled := func(t *testing.T) {
+		t.Helper()
+		awaitTable(t, soon, left, right)
+		left.awaitReachable(t, 2*time.Minute)
+		right.awaitReachable(t, 2*time.Minute)
+	}
+	settled(t)
+	t.Run("Hints", a.hints)
+	t.Run("NodeGoes", func(t *testing.T) {
+		right.leaves(t, goes.Name)
+		settled(t)
+	})
+	if err := left.cloud.StopInstance(t.Context(), stopped.ID); err != nil {
+		t.Fatal(err)
+	}
+	t.Run("CreationFailsOften", a.failsOften)
+	t.Run("InstanceIsStopped", func(t *testing.T) { a.leadsNowhere(t, stopped) })
+	t.Run("InstanceRunsAgain", func(t *testing.T) { a.runsAgain(t, stopped) })
+	settled(t)
+	t.Run("Idle", func(t *testing.T) { idle(t, a, b) })
+	awaitTable(t, soon, left, right)
+}
+
+// hints: a provider that names routes by the hint must not give two the same
+// name.
+func (s *side) hints(t *testing.T) {
+	nodes, err := s.allNodes(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, node := range nodes {
+		for k, suffix := range []string{"", "-ipv6"} {
+			if n := s.daemon.times("Asked for a route", `destination="`+node.Spec.PodCIDRs[k]+`"`, `hint="`+string(node.UID)+suffix+`"`); n != 1 {
+				t.Errorf("%d creations for %s of %s with the hint %s%s, want 1", n, node.Spec.PodCIDRs[k], node.Name, node.UID, suffix)
+			}
+		}
+	}
+	if got := s.conditionsWritten(t, s.mark); len(got) != len(nodes) {
+		t.Errorf("%d nodes of two families, and writes of the condition %q, want one for each", len(nodes), got)
+	}
+}
+
+// leadsNowhere: after a minute the Node of an instance that is stopped says so.
+func (s *side) leadsNowhere(t *testing.T, i simulator.Instance) {
+	s.awaitNode(t, i.Name, 2*time.Minute, shows(unreachable))
+	routes, err := s.cloud.Routes(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range routes {
+		if is := r.State == simulator.RouteBlackhole; is != (r.Target == i.ID) {
+			t.Errorf("route %s to %s is %s", r.Destination, r.Target, r.State)
+		}
+	}
+}
+
+func (s *side) runsAgain(t *testing.T, i simulator.Instance) {
+	if err := s.cloud.StartInstance(t.Context(), i.ID); err != nil {
+		t.Fatal(err)
+	}
+	s.awaitNode(t, i.Name, time.Minute, shows(reachable))
+}
+
+// failsOften: a creation that fails again and again is told of once, and made
+// again with growing delays until it succeeds, while other Nodes get theirs.
+func (s *side) failsOften(t *testing.T) {
+	for name, times := range map[string]int{"once": 1, "often": 5} {
+		t.Run(name, func(t *testing.T) {
+			mark := s.audit(t).mark()
+			i := s.cloud.instance(t, simulator.Instance{Name: s.name(name)})
+			s.cloud.sets(t, simulator.Fault{
+				Name: i.Name, Kind: simulator.FaultError, Calls: []simulator.Call{simulator.CreateRoute}, Match: i.Name + "-*", Count: 2 * times, // of two families
+			})
+			node := s.registers(t, i, "")
+			s.awaitNode(t, i.Name, soon, shows(unreachable))
+			s.awaitNode(t, i.Name, 2*time.Minute, shows(reachable))
+			told, err := s.toldOfRoutes(t.Context(), i.Name)
+			if err != nil || count(told, "Warning FailedToCreateRoute: Could not create route "+string(node.UID)) != 2 || len(told) != 2 {
+				t.Errorf("events %q, error %v, want one for each family", told, err)
+			}
+			if err := differ("writes of the condition", []string{i.Name + " True", i.Name + " False"}, s.conditionsWritten(t, mark)); err != nil {
+				t.Error(err)
+			}
+			report, err := s.cloud.Faults(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, f := range report {
+				if f.Name == i.Name && f.Hits != 2*times {
+					t.Errorf("%d creations have failed, want %d", f.Hits, 2*times)
+				}
+			}
+		})
+	}
+}
+
+// idle: nothing is written, and the cloud is asked for its list, as often as it
+// should be, and for nothing else.
+func idle(t *testing.T, sides ...*side) {
+	t.Helper()
+	const times = 5
+	asked := func(s *side) int { return len(s.front.Requests(ofTable)) }
+	began := time.Now()
+	before, marks := map[*side]int{}, map[*side]int64{}
+	for _, s := range sides {
+		before[s], marks[s] = asked(s), s.audit(t).mark()
+	}
+	await(t, time.Minute, func(context.Context) error {
+		for _, s := range sides {
+			if n := asked(s) - before[s]; n < times {
+				return fmt.Errorf("the routes were listed %d times", n)
+			}
+		}
+		return nil
+	})
+	most := int(time.Since(began)/(checked*9/10)) + 1
+	for _, s := range sides {
+		requests := s.front.Requests(ofTable)[before[s]:]
+		if len(requests) > most {
+			t.Errorf("the routes were listed %d times in %v, want %d at most", len(requests), time.Since(began), most)
+		}
+		for _, r := range requests {
+			if r.Method != http.MethodGet {
+				t.Errorf("%s %s while nothing changed", r.Method, r.Path)
+			}
+		}
+		if writes := s.audit(t).since(marks[s]).ours().writes(); len(writes) > 0 {
+			t.Errorf("%d writes while nothing changed, the first: %v", len(writes), writes[0])
+		}
+	}
+}

@@ -1,0 +1,104 @@
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fairlead-k8s/fairlead/test/e2e/proxy"
+)
+
+// ofTable are the requests to the cloud that have to do with routes.
+func ofTable(r proxy.Request) bool { return strings.Contains(r.Path, "/routes") }
+
+// ofNetwork are the writes of the condition.
+func ofNetwork(r proxy.Request) bool {
+	return r.Method == http.MethodPatch && strings.HasSuffix(r.UserAgent, routeAgent)
+}
+
+// routeLife is one Node's, through proxies.
+type routeLife struct {
+	*network
+
+	api, front *proxy.Proxy
+	node       *corev1.Node
+}
+
+func (n *network) life(t *testing.T) *routeLife {
+	t.Helper()
+	return &routeLife{network: n, api: n.apiProxy(t), front: proxyOf(t, n.cloud)}
+}
+
+// begins starts the daemon and lets the Node join.
+func (l *routeLife) begins(t *testing.T, flags ...string) *daemon {
+	t.Helper()
+	d := l.runs(t, setup{api: l.api, cloud: l.front.URL(), flags: flags})
+	_, l.node = l.joins(t, "mortal")
+	return d
+}
+
+// hasItsRoute waits until all shows that.
+func (l *routeLife) hasItsRoute(t *testing.T) {
+	t.Helper()
+	awaitTable(t, soon, l.network)
+	l.awaitReachable(t, soon)
+}
+
+// requests are those until now, by place.
+func (l *routeLife) requests() map[string]int {
+	return map[string]int{"Cloud": len(l.front.Requests(ofTable)), "APIServer": len(l.api.Requests(ofNetwork))}
+}
+
+// The daemon is killed at each request of a route's life, before the server has
+// it and after the server has carried it out. The next one brings the route to
+// the same end (S7), and there is never a second one.
+func TestRouteKilledAtEachRequest(t *testing.T) {
+	const regular = "--route-reconciliation-period=10m" // so that each request has a cause
+	n := onOwn(t).network(t)
+	counted := n.life(t)
+	d := counted.begins(t, regular)
+	counted.hasItsRoute(t)
+	created := counted.requests()
+	counted.leaves(t, counted.node.Name)
+	awaitTable(t, soon, n)
+	all := counted.requests()
+	t.Logf("requests of a route's life: %v, of these until it is there: %v", all, created)
+	if created["Cloud"] < 2 || all["Cloud"] < created["Cloud"]+2 || all["APIServer"] < 1 {
+		t.Fatal("there is too little to kill it at")
+	}
+	if err := d.stop(); err != nil {
+		t.Fatal(err)
+	}
+	for place, total := range all {
+		for k := 1; k <= total; k++ {
+			for at, point := range map[proxy.Point]string{proxy.Before: "before", proxy.After: "after"} {
+				t.Run(fmt.Sprintf("%s/%d/%s", place, k, point), func(t *testing.T) {
+					l := n.life(t)
+					p, match := l.api, ofNetwork
+					if place == "Cloud" {
+						p, match = l.front, ofTable
+					}
+					trap := p.Trap(match, k, at)
+					d := l.begins(t, regular)
+					if k > created[place] {
+						l.hasItsRoute(t)
+						l.leaves(t, l.node.Name)
+					}
+					sprung(t, trap)
+					d.kill()
+					trap.Cut()
+					next := l.runs(t, setup{flags: []string{regular}})
+					l.hasItsRoute(t)
+					l.leaves(t, l.node.Name)
+					awaitTable(t, soon, n)
+					if next.ended() {
+						t.Error("the next daemon has ended")
+					}
+				})
+			}
+		}
+	}
+}

@@ -1,0 +1,103 @@
+package e2e
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/fairlead-k8s/fairlead/simulator"
+)
+
+// strays are routes that lead to an instance which is no Node.
+func (n *network) strays(t *testing.T, count int) []simulator.Route {
+	t.Helper()
+	stranger := n.cloud.instance(t, simulator.Instance{Name: n.name("stranger")})
+	var routes []simulator.Route
+	for k := range count {
+		routes = append(routes, simulator.Route{Destination: fmt.Sprintf("10.252.%d.0/24", k), Target: stranger.ID})
+	}
+	return n.plants(t, routes...)
+}
+
+// Ten stray routes beside two Nodes are held, reported and counted; three are
+// few enough to go (S5).
+func TestStrayRoutesAreHeld(t *testing.T) {
+	n := onShared(t).network(t)
+	n.joins(t, "few")
+	n.joins(t, "few")
+	strays := n.strays(t, 10)
+	n.standing = lines(strays)
+	const event, words = "Warning RouteDeletionHeld: 10 routes of the cloud lead to no Node of this cluster and are kept", "10 of 12 routes would go together, more than max(3, 10 %)"
+	before := n.countOnLease(t, event, words)
+	d := n.runs(t, setup{})
+	awaitTable(t, soon, n)
+	n.awaitReachable(t, soon)
+	n.awaitMetric(t, d, "fairlead_routes_held 10")
+	n.awaitOnLease(t, before+1, event, words)
+	n.cloud.awaitListings(t, int64(3*strayFor/time.Second))
+	awaitTable(t, soon, n)
+	n.awaitOnLease(t, before+1, event, words)
+	if !d.says("Routes that lead to no Node are kept for now", "routes=10", "10.252.0.0/24") {
+		t.Error("the log does not say what is held")
+	}
+	if made := n.cloud.changes(t); made.Deleted != 0 {
+		t.Errorf("%d routes were deleted", made.Deleted)
+	}
+
+	for _, r := range strays[3:] { // Somebody looks after it.
+		if err := n.cloud.DeleteRoute(t.Context(), r.ID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	n.standing = nil
+	awaitTable(t, soon, n)
+	n.awaitMetric(t, d, "fairlead_routes_held 0")
+	if made := n.cloud.changes(t); made.Deleted != 3 {
+		t.Errorf("%d routes were deleted, want 3", made.Deleted)
+	}
+}
+
+// So many go as well once they have been stray for long enough.
+func TestHeldRoutesGoInTheEnd(t *testing.T) {
+	n := onShared(t).network(t)
+	n.joins(t, "few")
+	n.strays(t, 10)
+	began := time.Now()
+	const crowdFor = 8 * time.Second
+	n.runs(t, setup{flags: []string{"--route-deletion-crowd-for=" + crowdFor.String()}})
+	awaitTable(t, soon, n)
+	if took := time.Since(began); took < crowdFor {
+		t.Errorf("they have gone after %v, want %v at least", took, crowdFor)
+	}
+}
+
+// While a list is empty or lacks its end, the routes that are there stay, and
+// nobody is told anything else.
+func TestRoutesOutliveABrokenList(t *testing.T) {
+	for _, kind := range []simulator.FaultKind{simulator.FaultEmptyList, simulator.FaultTruncatedList} {
+		t.Run(string(kind), func(t *testing.T) {
+			n := onShared(t).network(t)
+			d := n.runs(t, setup{})
+			for range 4 {
+				n.joins(t, "listed")
+			}
+			awaitTable(t, soon, n)
+			n.awaitReachable(t, soon)
+			mark := n.audit(t).mark()
+			n.cloud.sets(t, simulator.Fault{Name: "broken", Kind: kind, Calls: []simulator.Call{simulator.ListRoutes}})
+			n.cloud.awaitListings(t, 5)
+			n.cloud.heals(t)
+			n.cloud.awaitListings(t, 3)
+			awaitTable(t, soon, n)
+			if made := n.cloud.changes(t); made.Deleted != 0 {
+				t.Errorf("%d routes were deleted", made.Deleted)
+			}
+			if all := n.conditionsWritten(t, mark); len(all) > 0 {
+				t.Errorf("the condition was written: %v", all)
+			}
+			if d.ended() {
+				t.Error("the daemon has ended")
+			}
+		})
+	}
+}

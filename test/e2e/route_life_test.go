@@ -1,0 +1,222 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fairlead-k8s/fairlead/providers/simulated"
+	"github.com/fairlead-k8s/fairlead/simulator"
+)
+
+// A Node that joins gets its route with one call and one write, and says so; a
+// Node that is deleted leaves none behind. What is foreign stays, and what is
+// stray goes (S5).
+func TestRouteOfANode(t *testing.T) {
+	n := onShared(t).network(t)
+	stranger := n.cloud.instance(t, simulator.Instance{Name: n.name("stranger")})
+	n.standing = lines(n.plants(t,
+		simulator.Route{Destination: "10.250.1.0/24"},                                                                                  // to no instance: a gateway
+		simulator.Route{Destination: "10.0.0.0/8", Target: stranger.ID},                                                                // wider
+		simulator.Route{Destination: podCIDR, Target: stranger.ID},                                                                     // as wide
+		simulator.Route{Destination: "192.168.7.0/24", Target: stranger.ID},                                                            // outside
+		simulator.Route{Destination: "pl-00000001", Target: stranger.ID},                                                               // no CIDR
+		simulator.Route{Destination: "10.250.2.0/24", Target: stranger.ID, Tags: map[string]string{simulated.TagCluster: "elsewhere"}}, // of another cluster
+	))
+	stray := n.plants(t, simulator.Route{Destination: "10.250.3.0/24", Target: stranger.ID})[0]
+	mark := n.audit(t).mark()
+	d := n.runs(t, setup{})
+	_, node := n.joins(t, "routed")
+	awaitTable(t, soon, n)
+	node = n.awaitNode(t, node.Name, soon, shows(reachable))
+	if err := differ("calls", changes{Created: 1, Deleted: 1}, n.cloud.changes(t)); err != nil {
+		t.Error(err)
+	}
+	if err := differ("writes of the condition", []string{node.Name + " False"}, n.conditionsWritten(t, mark)); err != nil {
+		t.Error(err)
+	}
+	if !d.says("Deleted a route", stray.ID, "there is no Node "+stranger.Name) {
+		t.Error("the log does not say why the stray route is gone")
+	}
+	if !d.says("Created a route", node.Spec.PodCIDR, node.Name) {
+		t.Error("the log does not say why the route is there")
+	}
+	n.awaitMetric(t, d, "fairlead_routes_wanted 1")
+	n.awaitMetric(t, d, "fairlead_routes_present 1")
+
+	n.leaves(t, node.Name)
+	awaitTable(t, soon, n)
+	if !d.says("Deleted a route", "Node "+node.Name+" was deleted") {
+		t.Error("the log does not say why the Node's route is gone")
+	}
+	n.cloud.awaitListings(t, 5)
+	awaitTable(t, soon, n)
+	if err := differ("calls", changes{Created: 1, Deleted: 2}, n.cloud.changes(t)); err != nil {
+		t.Error(err)
+	}
+}
+
+// A Node is replaced by another machine while the cloud still lists what was
+// before, and takes no second route for a CIDR: there is never a route too many,
+// and nothing is done twice.
+func TestRouteOfANodeThatIsReplaced(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		// The second Node has the name or the CIDR of the first.
+		sameName, sameCIDR bool
+	}{
+		{"SameName", true, false},
+		{"SameNameAndCIDR", true, true},
+		{"SameCIDR", false, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			n := onShared(t).network(t, "--unique-routes")
+			n.cloud.sets(t, simulator.Fault{Name: "late", Kind: simulator.FaultStale, Calls: []simulator.Call{simulator.ListRoutes}, Age: simulator.Duration(3 * time.Second)})
+			first := n.cloud.instance(t, simulator.Instance{Name: n.name("replaced")})
+			cidr := fmt.Sprintf("10.251.%d.0/24", n.sequence.Add(1))
+			d := n.runs(t, setup{})
+			n.registers(t, first, cidr)
+			awaitTable(t, soon, n)
+			n.awaitReachable(t, soon)
+
+			n.leaves(t, first.Name)
+			if err := n.cloud.TerminateInstance(t.Context(), first.ID); err != nil {
+				t.Fatal(err)
+			}
+			wanted := simulator.Instance{Name: first.Name}
+			if !tt.sameName {
+				wanted.Name = n.name("replaced")
+			}
+			if !tt.sameCIDR {
+				cidr = ""
+			}
+			n.registers(t, n.cloud.instance(t, wanted), cidr)
+			awaitTable(t, soon, n)
+			n.awaitReachable(t, soon)
+			n.cloud.awaitListings(t, 5)
+			awaitTable(t, soon, n)
+			if made := n.cloud.changes(t); made.Deleted != 1 {
+				t.Errorf("%d routes were deleted, want the one of the first Node only", made.Deleted)
+			}
+			if d.says("Controller does not run") || d.ended() {
+				t.Error("the daemon is not well")
+			}
+		})
+	}
+}
+
+// A route that is there twice is pruned; a Node keeps the one that it has had.
+func TestRouteThatIsThereTwice(t *testing.T) {
+	n := onShared(t).network(t)
+	i, node := n.joins(t, "twin")
+	mark := n.audit(t).mark()
+	d := n.runs(t, setup{})
+	awaitTable(t, soon, n)
+	node = n.awaitNode(t, node.Name, soon, shows(reachable))
+	first, err := n.cloud.Routes(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	twin := n.plants(t, simulator.Route{Destination: node.Spec.PodCIDR, Target: i.ID, Tags: owned(cluster1, node.Name)})[0]
+	awaitTable(t, soon, n)
+	left, err := n.cloud.Routes(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := differ("routes", first, left); err != nil {
+		t.Error(err)
+	}
+	if !d.says("Deleted a route", twin.ID, "it is there twice") {
+		t.Error("the log does not say why the twin is gone")
+	}
+	if all := n.conditionsWritten(t, mark); len(all) != 1 {
+		t.Errorf("the condition was written %d times, want once: %v", len(all), all)
+	}
+}
+
+// The table is kept while the API server is restarted.
+func TestRoutesWhileTheAPIServerRestarts(t *testing.T) {
+	n := onShared(t).network(t)
+	mark := n.audit(t).mark()
+	d := n.runs(t, setup{})
+	_, stays := n.joins(t, "stays")
+	_, goes := n.joins(t, "goes")
+	awaitTable(t, soon, n)
+	n.awaitReachable(t, soon)
+	if _, err := n.command(t.Context(), "stop", "--kill", "kube-apiserver"); err != nil {
+		t.Fatal(err)
+	}
+	n.cloud.awaitListings(t, 3)
+	if made := n.cloud.changes(t); made.Deleted != 0 {
+		t.Errorf("%d routes were deleted while nobody knew of the Nodes", made.Deleted)
+	}
+	if _, err := n.command(t.Context(), "start", "kube-apiserver"); err != nil {
+		t.Fatal(err)
+	}
+	await(t, soon, func(ctx context.Context) error {
+		return n.admin.CoreV1().Nodes().Delete(ctx, goes.Name, metav1.DeleteOptions{})
+	})
+	_, comes := n.joins(t, "comes")
+	awaitTable(t, soon, n)
+	n.awaitReachable(t, soon)
+	if d.ended() {
+		t.Errorf("the daemon has ended with code %d", d.code)
+	}
+	want := []string{comes.Name + " False", goes.Name + " False", stays.Name + " False"}
+	got := n.conditionsWritten(t, mark)
+	slices.Sort(got)
+	if err := differ("writes of the condition", want, got); err != nil {
+		t.Error(err)
+	}
+	if err := differ("calls", changes{Created: 3, Deleted: 1}, n.cloud.changes(t)); err != nil {
+		t.Error(err)
+	}
+}
+
+// Without usable --cluster-cidr the rest works, and it is said everywhere that
+// routes do not. Who names the controller wants it to run.
+func TestRoutesWithoutClusterCIDR(t *testing.T) {
+	b := onShared(t)
+	c := b.bareCloud(t)
+	for name, tt := range map[string]struct{ cidr, words string }{
+		"Missing":   {"", "--cluster-cidr is empty: give the CIDR of the pods, or turn routes off with --configure-cloud-routes=false"},
+		"Wrong":     {"10.128.0.0", `--cluster-cidr: "10.128.0.0" is not a CIDR`},
+		"OneFamily": {"10.128.0.0/9,10.0.0.0/16", "--cluster-cidr has two CIDRs of one family"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			flags := []string{"--configure-cloud-routes", "--cluster-cidr=" + tt.cidr}
+			before := b.countOnLease(t, "Warning ControllerMisconfigured", tt.words)
+			d := b.daemon(t, setup{cloud: c.url, flags: flags})
+			b.joins(t, c, soon)
+			b.awaitMetric(t, d, `fairlead_controller_misconfigured{name="node-route-controller"} 1`)
+			if !d.says("Controller does not run", "node-route-controller", strings.ReplaceAll(tt.words, `"`, `\"`)) {
+				t.Error("the log does not say why")
+			}
+			b.awaitOnLease(t, before+1, "Warning ControllerMisconfigured: node-route-controller does not run: ", tt.words)
+			if d.ended() {
+				t.Fatal("the daemon has ended")
+			}
+			if err := d.stop(); err != nil {
+				t.Error(err)
+			}
+
+			for _, controllers := range []string{"*,node-route-controller", "route"} {
+				asked := b.daemon(t, setup{cloud: c.url, flags: append(flags, "--controllers="+controllers)})
+				if code := asked.exited(t, soon); code != 1 {
+					t.Errorf("--controllers=%s: it has ended with code %d, want 1", controllers, code)
+				}
+				if !strings.Contains(asked.log(), tt.words) {
+					t.Errorf("--controllers=%s: it does not say why it ends:\n%s", controllers, asked.tail(5))
+				}
+			}
+		})
+	}
+	if routes, err := c.Routes(t.Context()); err != nil || len(routes) > 0 {
+		t.Errorf("there are routes %v, error %v", routes, err)
+	}
+}
