@@ -1,9 +1,11 @@
 package app
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/component-base/term"
 )
@@ -39,7 +41,9 @@ func NewCommand(p Program) *cobra.Command {
 			}
 			if err != nil {
 				// In words, beside the log record that cli.Run writes.
-				cmd.PrintErrln(err)
+				for _, line := range lines(err) {
+					cmd.PrintErrln(line)
+				}
 			}
 			return err
 		},
@@ -60,4 +64,12 @@ func noArguments(cmd *cobra.Command, args []string) error {
 		}
 	}
 	return nil
+}
+
+// lines are the errors of a list, each for a line of its own.
+func lines(err error) []error {
+	if list, ok := errors.AsType[utilerrors.Aggregate](err); ok {
+		return list.Errors()
+	}
+	return []error{err}
 }

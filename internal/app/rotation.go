@@ -26,12 +26,16 @@ const (
 
 var errRotated = errors.New("the provider's configuration has changed, and this provider reads it at its start only")
 
+// tellingTime is for the event to leave before the process ends.
+const tellingTime = time.Second
+
 // rotation follows the provider's files. It is used by one goroutine, but for
 // what it tells.
 type rotation struct {
 	look    func() (string, error)                  // fingerprint of the files
 	apply   func(context.Context) (outcome, error)  // makes their content the one in use
 	tell    func(eventType, reason, message string) // records an event
+	fail    func(error)                             // ends the process
 	metrics rotationMetrics
 
 	inUse  string // fingerprint
@@ -115,6 +119,8 @@ func (r *rotation) change(ctx context.Context, now string) {
 			"The provider refuses its new configuration, and the former one stays in use. The log says why. Put the files right.")
 	case restart:
 		r.tell(corev1.EventTypeNormal, "CloudConfigChanged", "The provider's configuration has changed. The process hands its lease over and ends, to be started again with it.")
+		pause(ctx, tellingTime)
+		r.fail(errRotated)
 	}
 }
 
@@ -191,7 +197,6 @@ func (p *process) rotate(ctx context.Context) (outcome, error) {
 	case p.holder.replace(next):
 		return applied, nil
 	}
-	p.fail(errRotated)
 	return restart, nil
 }
 

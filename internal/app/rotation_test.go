@@ -45,6 +45,7 @@ func TestRotation(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			var events []string
 			var taken, now string
+			var end error
 			r := &rotation{
 				look: func() (string, error) {
 					if now == "!" {
@@ -68,6 +69,7 @@ func TestRotation(t *testing.T) {
 					}
 					events = append(events, reason)
 				},
+				fail:    func(err error) { end = err },
 				metrics: newRotationMetrics(registerAnew),
 				inUse:   "a",
 				state:   inUseText,
@@ -78,6 +80,9 @@ func TestRotation(t *testing.T) {
 			}
 			if diff := cmp.Diff(tc.events, events); diff != "" {
 				t.Errorf("events (-want +got):\n%s", diff)
+			}
+			if ended := errors.Is(end, errRotated); ended != tc.leads {
+				t.Errorf("the process ends: %t, want %t", ended, tc.leads)
 			}
 			if r.text() != tc.state || taken != tc.applied {
 				t.Errorf("got %q after %q, want %q after %q", r.text(), taken, tc.state, tc.applied)
@@ -193,7 +198,7 @@ func TestRotate(t *testing.T) {
 		{name: "FactoryPanics", current: &fakeCloud{config: "old"}, factory: "panicking", want: refused, err: "factory panicked", in: "old"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			p, ctx := newTestProcess(t, nil, nil)
+			p, _ := newTestProcess(t, nil, nil)
 			p.options = parsed(t, "--cloud-provider="+tc.factory+" --cloud-config="+file)
 			p.clients = nobody()
 			p.holder = &holder{built: built{cloud: tc.current}}
@@ -203,9 +208,6 @@ func TestRotate(t *testing.T) {
 			got, err := p.rotate(t.Context())
 			if got != tc.want || (err == nil) != (tc.err == "") || (err != nil && !strings.Contains(err.Error(), tc.err)) {
 				t.Errorf("got %s and %v, want %s and %q", got, err, tc.want, tc.err)
-			}
-			if ended := ctx.Err() != nil; ended != (tc.want == restart) {
-				t.Errorf("the process ends: %t", ended)
 			}
 			if cloud, ok := p.holder.get().cloud.(*fakeCloud); ok && cloud.config != tc.in {
 				t.Errorf("in use is %q, want %q", cloud.config, tc.in)

@@ -214,6 +214,7 @@ func (p *process) follow(ctx context.Context, recorder *kube.Recorder) (stop fun
 	p.rotation.tell = func(eventType, reason, message string) {
 		recorder.Lease(p.options.election.lease(), eventType, reason, message)
 	}
+	p.rotation.fail = p.fail
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
 	go func() {

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"cmp"
+	"context"
 	"crypto/tls"
 	"fmt"
 	"io"
@@ -50,7 +51,6 @@ func (b *bed) daemon(t *testing.T, s setup) *daemon {
 	t.Helper()
 	d := &daemon{port: freePort(t)}
 	dir := t.TempDir()
-	var err error
 	d.argv = append([]string{
 		cmp.Or(s.program, b.programs.path("cloud-controller-manager")),
 		"--cloud-provider=" + s.providerName(),
@@ -64,6 +64,14 @@ func (b *bed) daemon(t *testing.T, s setup) *daemon {
 		"--cluster-cidr=" + s.pods,
 		"--configure-cloud-routes=" + strconv.FormatBool(s.pods != ""),
 	}, s.flags...)
+	b.start(t, d)
+	return d
+}
+
+// start starts the daemon's command line.
+func (b *bed) start(t *testing.T, d *daemon) {
+	t.Helper()
+	var err error
 	if d.child, err = startChild(b.dir, d.argv...); err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +83,6 @@ func (b *bed) daemon(t *testing.T, s setup) *daemon {
 			t.Logf("the end of the log of the daemon with PID %d:\n%s", d.cmd.Process.Pid, d.tail(40))
 		}
 	})
-	return d
 }
 
 func (s setup) providerName() string {
@@ -176,11 +183,30 @@ func (b *bed) metrics(t *testing.T, d *daemon) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, fmt.Sprintf("https://127.0.0.1:%d/metrics", d.port), nil)
+	status, text := d.ask(t.Context(), t, "/metrics", config.BearerToken)
+	if status != http.StatusOK {
+		t.Fatalf("metrics: %d: %s", status, text)
+	}
+	return strings.Split(text, "\n")
+}
+
+// get is the status of the answer.
+func (d *daemon) get(t *testing.T, path, token string) int {
+	t.Helper()
+	status, _ := d.ask(t.Context(), t, path, token)
+	return status
+}
+
+// ask asks over HTTPS, anonymously without a token.
+func (d *daemon) ask(ctx context.Context, t *testing.T, path, token string) (status int, body string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("https://127.0.0.1:%d%s", d.port, path), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	req.Header.Set("Authorization", "Bearer "+config.BearerToken)
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
 	client := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} //nolint:gosec // its certificate is its own
 	defer client.CloseIdleConnections()
 	resp, err := client.Do(req)
@@ -189,8 +215,8 @@ func (b *bed) metrics(t *testing.T, d *daemon) []string {
 	}
 	defer func() { _ = resp.Body.Close() }()
 	text, err := io.ReadAll(resp.Body)
-	if err != nil || resp.StatusCode != http.StatusOK {
-		t.Fatalf("metrics: %s, error %v: %s", resp.Status, err, text)
+	if err != nil {
+		t.Fatal(err)
 	}
-	return strings.Split(string(text), "\n")
+	return resp.StatusCode, string(text)
 }

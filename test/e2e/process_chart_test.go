@@ -1,0 +1,92 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// charts are the command lines that public charts and manifests of other
+// cloud-controller-managers render, with another provider's name.
+var charts = []struct {
+	name string
+	args []string
+}{
+	// releases/v0.1.71.yml; its program chooses the provider's name.
+	{"digitalocean", []string{"--leader-elect=false", "--cloud-provider=simulated"}},
+	// chart v1.20, default values with one replica.
+	{"hcloud", []string{"--allow-untagged-cloud", "--cloud-provider=simulated", "--route-reconciliation-period=30s", "--webhook-secure-port=0", "--leader-elect=false"}},
+	// the same with networking.enabled
+	{"hcloud-network", []string{
+		"--allow-untagged-cloud", "--cloud-provider=simulated", "--route-reconciliation-period=30s", "--webhook-secure-port=0",
+		"--allocate-node-cidrs=true", "--cluster-cidr=10.244.0.0/16", "--leader-elect=false",
+	}},
+	// chart 0.0.8, default values
+	{"aws", []string{"--v=2", "--cloud-provider=simulated"}},
+	// what the readme of its chart adds, and what kops renders
+	{"aws-kops", []string{
+		"--v=2", "--cloud-provider=simulated", "--use-service-account-credentials=true", "--allocate-node-cidrs=true", "--cluster-cidr=10.128.0.0/9",
+		"--cluster-name=minimal.example.com", "--configure-cloud-routes=false", "--leader-elect=true",
+	}},
+}
+
+// A manifest for another cloud-controller-manager runs this one: it
+// initialises nodes and gives Services their load balancers. Only what a pod
+// has by itself is added: credentials, the provider's file, a port that is
+// free here.
+func TestChartsOfOthers(t *testing.T) {
+	for _, chart := range charts {
+		t.Run(chart.name, func(t *testing.T) {
+			b := onShared(t)
+			err := b.admin.CoordinationV1().Leases(metav1.NamespaceSystem).Delete(t.Context(), leaseName, metav1.DeleteOptions{})
+			if err != nil && !apierrors.IsNotFound(err) {
+				t.Fatal(err)
+			}
+			cloud := b.bareCloud(t)
+			d := b.run(t, slices.Concat([]string{b.programs.path("cloud-controller-manager")}, chart.args, []string{
+				"--kubeconfig=" + b.cluster.CCMKubeconfig,
+				"--cloud-config=" + write(t, filepath.Join(t.TempDir(), "cloud.yaml"), "endpoint: "+cloud.url),
+			}))
+			b.joins(t, cloud, soon)
+			b.awaitAddress(t, b.balanced(t, "chart"))
+			if status := d.get(t, "/healthz", ""); status != http.StatusOK {
+				t.Errorf("/healthz answers %d", status)
+			}
+			if status := d.get(t, "/readyz", ""); status != http.StatusOK {
+				t.Errorf("/readyz answers %d", status)
+			}
+		})
+	}
+}
+
+// run starts a command line on a port of its own.
+func (b *bed) run(t *testing.T, argv []string) *daemon {
+	t.Helper()
+	d := &daemon{port: freePort(t)}
+	d.argv = append(argv, "--bind-address=127.0.0.1", "--secure-port="+strconv.Itoa(d.port))
+	b.start(t, d)
+	return d
+}
+
+// awaitAddress waits until the Service shows one.
+func (b *bed) awaitAddress(t *testing.T, service string) {
+	t.Helper()
+	await(t, soon, func(ctx context.Context) error {
+		s, err := b.admin.CoreV1().Services(metav1.NamespaceDefault).Get(ctx, service, metav1.GetOptions{})
+		if err == nil && len(s.Status.LoadBalancer.Ingress) == 0 {
+			err = errors.New("no address")
+		}
+		if err != nil {
+			return fmt.Errorf("service %s: %w", service, err)
+		}
+		return nil
+	})
+}
