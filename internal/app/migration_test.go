@@ -199,3 +199,32 @@ func TestLostMigrationLeaseEndsTheProcessAtOnce(t *testing.T) {
 		time.Sleep(time.Minute)
 	})
 }
+
+func TestOnlyTheLeaderInitializesTheProviderAndOnce(t *testing.T) {
+	held := func() *lease {
+		return &lease{version: 1, record: resourcelock.LeaderElectionRecord{HolderIdentity: "another", LeaseDurationSeconds: 3600}}
+	}
+	for _, tc := range []struct {
+		name string
+		main *lease
+		want int
+	}{
+		{"LeaderWithTwoLeases", &lease{}, 1},
+		{"Standby", held(), 0},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p, ctx, _ := migrating(t, tc.main, &lease{}, func(ctx context.Context, _ string) error { return untilStopped(ctx) })
+				got := 0
+				p.holder.built.cloud = &fakeCloud{initialize: func(<-chan struct{}) { got++ }}
+				time.AfterFunc(time.Minute, func() { p.fail(nil) })
+				if err := p.election.run(ctx, p.lead); err != nil {
+					t.Error(err)
+				}
+				if got != tc.want {
+					t.Errorf("initialised %d times, want %d", got, tc.want)
+				}
+			})
+		})
+	}
+}

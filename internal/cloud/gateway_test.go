@@ -549,3 +549,53 @@ func TestNodesOfABatchThatFailsAreAskedForOneByOne(t *testing.T) {
 		})
 	}
 }
+
+// counting counts how often each accessor is asked. Those of existing
+// providers build clients, or make something new each time.
+type counting struct {
+	vendor
+
+	asked map[string]int
+}
+
+func (c counting) InstancesV2() (cloudprovider.InstancesV2, bool) {
+	c.asked["InstancesV2"]++
+	return c.vendor.InstancesV2()
+}
+
+func (c counting) LoadBalancer() (cloudprovider.LoadBalancer, bool) {
+	c.asked["LoadBalancer"]++
+	return c.vendor.LoadBalancer()
+}
+
+func (c counting) Routes() (cloudprovider.Routes, bool) {
+	c.asked["Routes"]++
+	return c.vendor.Routes()
+}
+
+func TestAccessorsAreAskedOnce(t *testing.T) {
+	asked := map[string]int{}
+	v := vendor{
+		v2: metadata(func(context.Context, *corev1.Node) (*cloudprovider.InstanceMetadata, error) {
+			return &cloudprovider.InstanceMetadata{}, nil
+		}),
+		balancer: balancer(func(context.Context, string, *corev1.Service, []*corev1.Node) (*corev1.LoadBalancerStatus, error) {
+			return &corev1.LoadBalancerStatus{}, nil
+		}),
+	}
+	g, err := New(t.Context(), counting{v, asked}, Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if _, err := g.Instances().Metadata(t.Context(), node("n")); err != nil {
+			t.Error(err)
+		}
+		if _, err := g.LoadBalancers().Ensure(t.Context(), service("s"), nil); err != nil {
+			t.Error(err)
+		}
+	}
+	if diff := cmp.Diff(map[string]int{"InstancesV2": 1, "LoadBalancer": 1, "Routes": 1}, asked); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
