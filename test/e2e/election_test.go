@@ -46,9 +46,7 @@ func (b *bed) pairOfReplicas(t *testing.T, c *cloud, s setup) (leader, standby r
 	}
 	var pair [2]replica
 	for n := range pair {
-		r := replica{api: b.apiProxy(t), cloud: proxyOf(t, c)}
-		s.api, s.cloud, s.elect = r.api, r.cloud.URL(), true
-		r.daemon = b.daemon(t, s)
+		r := b.replica(t, c, s)
 		pair[n] = r
 		await(t, soon, func(context.Context) error {
 			switch {
@@ -61,6 +59,15 @@ func (b *bed) pairOfReplicas(t *testing.T, c *cloud, s setup) (leader, standby r
 		})
 	}
 	return pair[0], pair[1]
+}
+
+// replica starts one more.
+func (b *bed) replica(t *testing.T, c *cloud, s setup) replica {
+	t.Helper()
+	r := replica{api: b.apiProxy(t), cloud: proxyOf(t, c)}
+	s.api, s.cloud, s.elect = r.api, r.cloud.URL(), true
+	r.daemon = b.daemon(t, s)
+	return r
 }
 
 func (r replica) leads() bool { return r.says("Controller runs", nodeSource) }

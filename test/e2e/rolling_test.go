@@ -1,0 +1,134 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fairlead-k8s/fairlead/providers/simulated"
+	"github.com/fairlead-k8s/fairlead/simulator"
+)
+
+// Both replicas are replaced, one after the other as a Deployment does it,
+// while nodes join and Services are created. Nothing is lost and nothing is
+// made twice, and what joins in between waits for one hand-over at most.
+func TestRollingRestartUnderLoad(t *testing.T) {
+	const every = 300 * time.Millisecond
+	b := onShared(t)
+	c := b.bareCloud(t, "--traffic=false", "--latency=20ms")
+	s := setup{flags: []string{"--configure-cloud-routes=true", "--cluster-cidr=10.128.0.0/9"}}
+	leader, standby := b.pairOfReplicas(t, c, s)
+	b.joins(t, c, soon)
+
+	var names, services []string
+	join := func() {
+		_, node := b.pair(t, c, simulator.Instance{Name: b.name("rolling")})
+		names = append(names, node.Name)
+		if len(names)%3 == 0 {
+			services = append(services, b.balanced(t, "rolling"))
+		}
+	}
+	joinUntil := func(what string, holds func() bool) {
+		tick := time.NewTicker(every)
+		defer tick.Stop()
+		for deadline := time.Now().Add(soon); !holds(); <-tick.C {
+			if time.Now().After(deadline) {
+				t.Fatalf("not within %v: %s", soon, what)
+			}
+			join()
+		}
+	}
+	for _, old := range []replica{standby, leader} {
+		next := b.replica(t, c, s)
+		joinUntil("the new replica stands by", func() bool { return len(next.api.Requests(ofLeases)) >= 2 })
+		old.signal(syscall.SIGTERM)
+		joinUntil("the old replica ends", old.ended)
+		if code := old.exited(t, soon); code != 0 {
+			t.Errorf("a replica has ended with code %d after SIGTERM, want 0", code)
+		}
+	}
+	for range 5 {
+		join()
+	}
+	await(t, time.Minute, func(ctx context.Context) error { return b.isWhole(ctx, c, names, services) })
+	gap := b.longestWait(t, names)
+	t.Logf("%d nodes and %d Services came while both replicas were replaced; the longest wait of a node was %v", len(names), len(services), gap.Round(time.Millisecond))
+	if gap > plannedHandOver+noise {
+		t.Errorf("a node has waited for %v, want %v at most", gap, plannedHandOver)
+	}
+	noOverlap(t, leader, standby)
+}
+
+// isWhole is nil when each Node is initialised and has its one route, and each
+// Service has its one load balancer.
+func (b *bed) isWhole(ctx context.Context, c *cloud, names, services []string) error {
+	routes, err := c.Routes(ctx)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		node, err := b.admin.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if err := initialized(node); err != nil {
+			return fmt.Errorf("node %s: %w", name, err)
+		}
+		own := slices.DeleteFunc(slices.Clone(routes), func(r simulator.Route) bool { return r.Destination != node.Spec.PodCIDR })
+		if len(own) != 1 {
+			return fmt.Errorf("node %s has %d routes for %s", name, len(own), node.Spec.PodCIDR)
+		}
+	}
+	balancers, err := c.LoadBalancers(ctx)
+	if err != nil {
+		return err
+	}
+	for _, name := range services {
+		service, err := b.admin.CoreV1().Services(metav1.NamespaceDefault).Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		own := slices.DeleteFunc(slices.Clone(balancers), func(l simulator.LoadBalancer) bool { return l.Tags[simulated.TagService] != metav1.NamespaceDefault+"/"+name })
+		if len(own) != 1 || len(service.Status.LoadBalancer.Ingress) != 1 {
+			return fmt.Errorf("service %s has %d load balancers and shows %v", name, len(own), service.Status.LoadBalancer.Ingress)
+		}
+	}
+	return nil
+}
+
+// longestWait is how long a Node was there, at the most, before it was
+// initialised, by the event that says so.
+func (b *bed) longestWait(t *testing.T, names []string) time.Duration {
+	t.Helper()
+	var longest time.Duration
+	await(t, soon, func(ctx context.Context) error {
+		events, err := b.admin.CoreV1().Events(metav1.NamespaceDefault).List(ctx, metav1.ListOptions{FieldSelector: "reason=Synced"})
+		if err != nil {
+			return err
+		}
+		told := map[string]corev1.Event{}
+		for _, e := range events.Items {
+			told[e.InvolvedObject.Name] = e
+		}
+		longest = 0
+		for _, name := range names {
+			e, ok := told[name]
+			if !ok {
+				return fmt.Errorf("no event for node %s", name)
+			}
+			node, err := b.admin.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+			if err != nil {
+				return err
+			}
+			longest = max(longest, e.FirstTimestamp.Sub(node.CreationTimestamp.Time))
+		}
+		return nil
+	})
+	return longest
+}
