@@ -28,6 +28,8 @@ type setup struct {
 	provider string
 	// cloud is the URL of another cloud, or of a proxy before one.
 	cloud string
+	// settings are further lines of the provider's configuration.
+	settings string
 	// api stands before the API server.
 	api *proxy.Proxy
 	// elect is for two replicas.
@@ -97,7 +99,7 @@ func (s setup) config(b *bed) string {
 	if s.provider != "" {
 		config += "provider: " + s.provider + "\n"
 	}
-	return config
+	return config + s.settings
 }
 
 // kubeconfig is the daemon's own, by way of the proxy if there is one.

@@ -58,7 +58,7 @@ func TestRouteTableIsFull(t *testing.T) {
 	})
 	const words = "the route table has 3 routes, and its quota is 3"
 	n.awaitFailure(t, second, words)
-	n.awaitMetric(t, d, `fairlead_routes_missing{reason="Invalid"} 1`)
+	n.awaitMetric(t, d, `fairlead_routes_missing{reason="Failed"} 1`)
 	if !d.says("The cloud has not done it", second.Spec.PodCIDR, words) {
 		t.Error("the log does not say why there is no route")
 	}

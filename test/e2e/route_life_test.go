@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fairlead-k8s/fairlead/providers/simulated"
@@ -136,6 +137,55 @@ func TestRouteThatIsThereTwice(t *testing.T) {
 	}
 	if all := n.conditionsWritten(t, mark); len(all) != 1 {
 		t.Errorf("the condition was written %d times, want once: %v", len(all), all)
+	}
+}
+
+// Where the cloud keeps the addresses of a node with its route, the route is
+// replaced when they change: first deleted, then created, since there is only
+// one for a CIDR.
+func TestRouteFollowsTheNodesAddresses(t *testing.T) {
+	n := onShared(t).network(t, "--unique-routes")
+	i, node := n.joins(t, "moving")
+	n.runs(t, setup{settings: "routeAddresses: true\n", flags: []string{"--node-status-update-frequency=1s"}})
+	follows := func(i simulator.Instance) {
+		want := append(slices.Clone(i.Addresses), simulator.Address{Type: simulator.Hostname, Address: i.Name})
+		await(t, soon, func(ctx context.Context) error {
+			routes, err := n.cloud.Routes(ctx)
+			if err != nil || len(routes) != 1 {
+				return fmt.Errorf("%d routes, want 1: %w", len(routes), err)
+			}
+			return differ("addresses of the route", want, routes[0].TargetAddresses)
+		})
+		awaitTable(t, soon, n)
+		n.awaitNode(t, node.Name, soon, shows(reachable))
+	}
+	follows(i)
+	before := n.cloud.changes(t)
+	follows(n.cloud.change(t, i, simulator.InstancePatch{Addresses: offered("InternalIP=127.0.88.8")}))
+	n.cloud.awaitListings(t, 5)
+	if err := differ("calls", changes{before.Created + 1, before.Deleted + 1}, n.cloud.changes(t)); err != nil {
+		t.Error(err)
+	}
+}
+
+// What a network plugin says of the network is its own affair.
+func TestConditionOfANetworkPluginStays(t *testing.T) {
+	n := onShared(t).network(t)
+	i := n.cloud.instance(t, simulator.Instance{Name: n.name("plugged")})
+	node := plain(i.Name)
+	node.Status.Conditions = append(node.Status.Conditions, corev1.NodeCondition{
+		Type: corev1.NodeNetworkUnavailable, Status: corev1.ConditionFalse, Reason: "CalicoIsUp", Message: "Calico is running on this node",
+	})
+	n.register(t, node)
+	mark := n.audit(t).mark()
+	n.runs(t, setup{})
+	awaitTable(t, soon, n)
+	n.cloud.awaitListings(t, 3)
+	if all := n.conditionsWritten(t, mark); len(all) > 0 {
+		t.Errorf("the condition was written: %v", all)
+	}
+	if err := shows("False CalicoIsUp: Calico is running on this node")(n.node(t, node.Name)); err != nil {
+		t.Error(err)
 	}
 }
 
