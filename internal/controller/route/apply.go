@@ -76,7 +76,7 @@ func (c *Controller) change(ctx context.Context, key string) (loop.Result, error
 }
 
 // carryOut makes the calls of a job, up to the first that fails.
-func (c *Controller) carryOut(ctx context.Context, next job) (removed []route, failed *failure) {
+func (c *Controller) carryOut(ctx context.Context, next job) (removed []removal, failed *failure) {
 	logger := klog.FromContext(ctx).WithValues("cidr", next.cidr)
 	fail := func(call operation, err error) *failure {
 		f := failureOf(call, err)
@@ -98,7 +98,7 @@ func (c *Controller) carryOut(ctx context.Context, next job) (removed []route, f
 			return removed, f
 		}
 		logger.Info("Deleted a route", "route", r.route.name, "node", r.route.target, "why", r.why)
-		removed = append(removed, r.route)
+		removed = append(removed, r)
 	}
 	if next.create == nil {
 		return removed, nil

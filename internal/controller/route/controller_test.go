@@ -36,14 +36,15 @@ type life struct {
 
 	mu      sync.Mutex
 	table   []*entryOfTable
-	serial  int             // of the next route's name; guarded by mu
-	busy    map[string]bool // CIDRs of calls under way; guarded by mu
-	most    int             // calls under way at once, ever; guarded by mu
-	calls   []string        // guarded by mu
-	events  []string        // guarded by mu
-	writes  []string        // guarded by mu
-	takes   time.Duration   // guarded by mu
-	lag     time.Duration   // until a change is listed; guarded by mu
+	serial  int                             // of the next route's name; guarded by mu
+	busy    map[string]bool                 // CIDRs of calls under way; guarded by mu
+	most    int                             // calls under way at once, ever; guarded by mu
+	calls   []string                        // guarded by mu
+	events  []string                        // guarded by mu
+	writes  []string                        // guarded by mu
+	takes   time.Duration                   // guarded by mu
+	lag     time.Duration                   // until a change is listed; guarded by mu
+	longer  func(call string) time.Duration // beyond what a call takes
 	fail    func(call string) error
 	lose    func(call string) bool // the change is made, the reply is lost
 	writing time.Duration          // how long a write to the API server takes
@@ -76,7 +77,7 @@ func prepare(t *testing.T, cfg Config, nodes ...*corev1.Node) *life {
 	}
 	l := &life{
 		t: t, cluster: fake.NewClientset(objects...), config: cfg, busy: map[string]bool{}, takes: 100 * time.Millisecond,
-		fail: func(string) error { return nil }, lose: func(string) bool { return false }, deleted: map[string]bool{},
+		longer: func(string) time.Duration { return 0 }, fail: func(string) error { return nil }, lose: func(string) bool { return false }, deleted: map[string]bool{},
 	}
 	l.cluster.PrependReactor("patch", "nodes", l.onPatch)
 	return l
@@ -158,7 +159,7 @@ func (l *life) call(ctx context.Context, call, cidr string, change func()) error
 	}
 	l.busy[cidr] = true
 	l.most = max(l.most, len(l.busy))
-	takes, err, lost := l.takes, l.fail(call), l.lose(call)
+	takes, err, lost := l.takes+l.longer(call), l.fail(call), l.lose(call)
 	l.mu.Unlock()
 	select {
 	case <-time.After(takes):
@@ -526,15 +527,25 @@ func TestCallThatHangsHoldsUpNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := prepare(t, Config{}, bare(1))
 		defer func() { l.stop() }()
-		l.change(func() { l.takes = time.Hour })
+		listed := false
+		l.change(func() {
+			l.takes = time.Second
+			l.longer = func(call string) time.Duration {
+				first := call == "list" && !listed
+				listed = listed || first
+				switch {
+				case first:
+					return time.Hour
+				case strings.HasPrefix(call, "create 10.244.2.0/24"):
+					return 2 * time.Hour
+				}
+				return 0
+			}
+		})
 		l.start()
-		l.after(500 * time.Millisecond) // the listing begins
-		l.change(func() { l.takes = time.Second })
 		l.after(time.Hour + time.Minute)
-		l.change(func() { l.takes = 2 * time.Hour })
 		l.join(bare(2))
 		l.after(2 * time.Second)
-		l.change(func() { l.takes = time.Second })
 		l.join(bare(3))
 		l.after(5 * time.Minute)
 		if diff := cmp.Diff([]string{"10.244.1.0/24 node-1", "10.244.3.0/24 node-3"}, l.routes()); diff != "" {

@@ -215,9 +215,12 @@ type entry struct {
 	serving   bool // a listed route leads to the owner
 	made      bool // or this process has just created it
 	blackhole bool // a listed route leads nowhere
+	outdated  bool // a listed route leads to the owner by other addresses
 }
 
-func (e *entry) isSatisfied() bool { return e.serving || e.made && !e.blackhole }
+// isSatisfied: what was created is listed late, but what is listed and of no use
+// is not believed to be better already.
+func (e *entry) isSatisfied() bool { return e.serving || e.made && !e.blackhole && !e.outdated }
 
 func newSurvey(o observed) *survey {
 	s := &survey{

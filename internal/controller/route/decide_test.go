@@ -237,6 +237,11 @@ func TestDecide(t *testing.T) {
 		{"AddressesHaveChanged", scene(1, unlisted("r1"), listed(addressed(newRoute("r1", "node-1", "10.244.1.0/24"), "10.0.0.9"))), []string{
 			"remove r1: the addresses of Node node-1 have changed", "create 10.244.1.0/24 for node-1: there is no route for its CIDR",
 		}},
+		{"AddressesHaveChangedSinceItWasMade", scene(1, unlisted("r1"), listed(addressed(newRoute("r1", "node-1", "10.244.1.0/24"), "10.0.0.9")), remember(func(m *memory) {
+			m.made[claim{netip.MustParsePrefix("10.244.1.0/24"), "uid-1"}] = at(990)
+		})), []string{
+			"remove r1: the addresses of Node node-1 have changed", "create 10.244.1.0/24 for node-1: there is no route for its CIDR",
+		}},
 		{"AddressIsMissing", scene(1, unlisted("r1"), listed(addressed(newRoute("r1", "node-1", "10.244.1.0/24"), "10.0.0.1", "10.0.0.9"))), []string{
 			"remove r1: the addresses of Node node-1 have changed", "create 10.244.1.0/24 for node-1: there is no route for its CIDR",
 		}},

@@ -43,10 +43,13 @@ func (m *memory) left(node *corev1.Node, now time.Time) {
 }
 
 // done is the memory after a job. What has been done before it failed counts.
-func (m *memory) done(next job, removed []route, failed *failure, now time.Time) {
+func (m *memory) done(next job, removed []removal, failed *failure, now time.Time) {
 	delete(m.busy, next.cidr)
 	for _, r := range removed {
-		m.gone[r.identity] = now
+		m.gone[r.route.identity] = now
+		if !r.orphan { // It may be what this process had created.
+			maps.DeleteFunc(m.made, func(c claim, _ time.Time) bool { return c.cidr == next.cidr })
+		}
 	}
 	if failed != nil {
 		m.failures[next.cidr] = m.failures[next.cidr].next(now, *failed)

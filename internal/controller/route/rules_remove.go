@@ -51,6 +51,7 @@ func (s *survey) judge(cidr netip.Prefix, e *entry) {
 		case stays, goes:
 		}
 		e.blackhole = e.blackhole || j.route.blackhole
+		e.outdated = e.outdated || j.fate == goes && e.owner != nil && j.route.target == e.owner.Name
 	}
 	if e.owner != nil {
 		e.made = s.isMade(claim{cidr, e.owner.UID})
