@@ -14,7 +14,7 @@ RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache
     tools/static-build.sh "$TARGETOS/$TARGETARCH" /cloud-controller-manager
 
 # No shell and no libraries; the certificates of public authorities, and time zones.
-FROM gcr.io/distroless/static-debian13:nonroot
+FROM gcr.io/distroless/static:nonroot
 COPY --from=build /cloud-controller-manager /usr/local/bin/cloud-controller-manager
 USER 65532:65532
 ENTRYPOINT ["/usr/local/bin/cloud-controller-manager"]

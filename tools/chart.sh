@@ -42,4 +42,6 @@ for values in "$chart"/ci/refused/*.yaml; do
 	# Without the line in the template, and in order: helm names what the schema refuses in any.
 	sed -nE 's/^Error: execution error at \([^)]*\): //p; s/^- at /at /p' "$rendered/refused" | sort >"${values%.yaml}.error"
 done
+# What "fairlead new" writes for a vendor.
+"$helm" template cloud-controller-manager "$chart" --values examples/provider/deploy/values.yaml >/dev/null
 echo "charts/fairlead is linted, deploy/ and the golden files are rendered"

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -32,6 +33,7 @@ type bed struct {
 	admin    kubernetes.Interface
 	guard    *guard
 	sequence atomic.Int64 // makes names unique
+	access   access       // what the daemons may do, if their test does not say otherwise
 
 	playground *child
 	stopGuard  func()
@@ -87,6 +89,15 @@ func newBed(ctx context.Context, p programs, args ...string) (b *bed, err error)
 	}
 	if b.admin, err = client(b.cluster.Kubeconfig); err != nil {
 		return b, err
+	}
+	// The playground has given what the chart gives.
+	if b.access, err = accessOf(cmp.Or(os.Getenv("FAIRLEAD_RIGHTS"), deployment)); err != nil {
+		return b, err
+	}
+	if os.Getenv("FAIRLEAD_RIGHTS") != "" {
+		if err := b.give(ctx, b.access); err != nil {
+			return b, fmt.Errorf("FAIRLEAD_RIGHTS: %w", err)
+		}
 	}
 	b.guard = newGuard()
 	watching, stop := context.WithCancel(context.WithoutCancel(ctx))

@@ -9,6 +9,11 @@
 // instances, Nodes and daemons of its own. Those that spend their time waiting
 // for the daemon's delays bring their own control plane and run side by side.
 //
+// The daemons have the rights that the chart gives, see deploy/deployment.yaml.
+// FAIRLEAD_RIGHTS is the path, in the repository, of a manifest with other roles:
+// test/e2e/testdata/cloud-provider-aws.yaml are those that another vendor
+// publishes. With -v the last lines say which tests have used which right.
+//
 // The expectations are those of the design: what the daemon promises, not what
 // it does. What must hold in every test (S6: no Node is released half written;
 // C1: the daemon stays within the rights it is given; S1: no healthy Node is

@@ -62,9 +62,11 @@ func (b *bed) check(t *testing.T) {
 		for _, violation := range b.guard.since(seen) {
 			t.Errorf("S6: %s", violation)
 		}
-		for _, problem := range b.audit(t).since(mark).ours().outsideEnvelope() {
+		ours := b.audit(t).since(mark).ours()
+		for _, problem := range ours.outsideEnvelope() {
 			t.Errorf("C1: %s", problem)
 		}
+		used.record(t.Name(), ours)
 		if b.playground.ended() {
 			t.Fatalf("the playground has ended:\n%s", b.playground.tail(50))
 		}

@@ -67,6 +67,9 @@ func run(m *testing.M) (code int) {
 	go func() { ended <- m.Run() }()
 	select {
 	case code = <-ended:
+		if testing.Verbose() {
+			fmt.Print(&used)
+		}
 		return code
 	case <-ctx.Done():
 		return fail(ctx.Err())

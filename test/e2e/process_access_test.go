@@ -19,21 +19,7 @@ func TestServingAsksTheAPIServer(t *testing.T) {
 	b := onShared(t)
 	d := b.daemon(t, setup{})
 	b.joins(t, b.cloud, soon)
-	stranger, scraper := b.account(t, "stranger"), b.account(t, "scraper")
-	role := &rbacv1.ClusterRole{
-		ObjectMeta: metav1.ObjectMeta{Name: scraper.name},
-		Rules:      []rbacv1.PolicyRule{{NonResourceURLs: []string{"/metrics"}, Verbs: []string{"get"}}},
-	}
-	if _, err := b.admin.RbacV1().ClusterRoles().Create(t.Context(), role, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := b.admin.RbacV1().ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: scraper.name},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: scraper.name},
-		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: metav1.NamespaceDefault, Name: scraper.name}},
-	}, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	stranger, scraper := b.account(t, "stranger"), b.scraper(t)
 	type answers struct{ Anonymous, Wrong, Stranger, Scraper int }
 	for path, want := range map[string]answers{
 		"/healthz": {200, 401, 200, 200},
@@ -49,6 +35,27 @@ func TestServingAsksTheAPIServer(t *testing.T) {
 	if status != http.StatusOK || !strings.Contains(body, "[i]cloud: last answered ") || !strings.Contains(body, "[i]cloud-config: as in the files") {
 		t.Errorf("/readyz?verbose answers %d: %s", status, body)
 	}
+}
+
+// scraper is an account that may read metrics, and nothing else.
+func (b *bed) scraper(t *testing.T) account {
+	t.Helper()
+	scraper := b.account(t, "scraper")
+	role := &rbacv1.ClusterRole{
+		ObjectMeta: metav1.ObjectMeta{Name: scraper.name},
+		Rules:      []rbacv1.PolicyRule{{NonResourceURLs: []string{"/metrics"}, Verbs: []string{"get"}}},
+	}
+	if _, err := b.admin.RbacV1().ClusterRoles().Create(t.Context(), role, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.admin.RbacV1().ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: scraper.name},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: scraper.name},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: metav1.NamespaceDefault, Name: scraper.name}},
+	}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	return scraper
 }
 
 // account is a service account and its token.
@@ -72,6 +79,7 @@ func (b *bed) account(t *testing.T, base string) account {
 // accounts, within the rights that the API server gives these by itself.
 func TestControllersActAsServiceAccounts(t *testing.T) {
 	b := onShared(t)
+	b.withThoseOf(t, serviceAccounts)
 	mark := b.audit(t).mark()
 	cloud := b.bareCloud(t)
 	b.run(t, []string{

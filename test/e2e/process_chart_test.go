@@ -46,6 +46,9 @@ func TestChartsOfOthers(t *testing.T) {
 	for _, chart := range charts {
 		t.Run(chart.name, func(t *testing.T) {
 			b := onShared(t)
+			if slices.Contains(chart.args, "--use-service-account-credentials=true") {
+				b.withThoseOf(t, serviceAccounts)
+			}
 			err := b.admin.CoordinationV1().Leases(metav1.NamespaceSystem).Delete(t.Context(), leaseName, metav1.DeleteOptions{})
 			if err != nil && !apierrors.IsNotFound(err) {
 				t.Fatal(err)

@@ -96,6 +96,7 @@ func (b *bed) awaitLeaseEvent(t *testing.T, reason string) {
 // daemon works and given back when it ends.
 func TestLeaderMigration(t *testing.T) {
 	b := onShared(t)
+	b.withThoseOf(t, migration)
 	cloud := b.bareCloud(t)
 	leader, _ := b.pairOfReplicas(t, cloud, setup{flags: []string{"--enable-leader-migration"}})
 	const second = "cloud-provider-extraction-migration"

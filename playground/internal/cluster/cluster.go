@@ -31,6 +31,7 @@ type Cluster struct {
 	// Set by Start.
 	at      listeners
 	secrets *credentials
+	admin   *rest.Config
 	client  kubernetes.Interface
 }
 
@@ -151,12 +152,11 @@ func (c *Cluster) prepare() error {
 	if err := c.secrets.writeKubeconfigs(c.layout, c.at.apiServerURL(), now); err != nil {
 		return err
 	}
-	config, err := clientcmd.BuildConfigFromFlags("", c.layout.kubeconfig(adminFile))
-	if err != nil {
+	if c.admin, err = clientcmd.BuildConfigFromFlags("", c.layout.kubeconfig(adminFile)); err != nil {
 		return err
 	}
-	config.RateLimiter, config.QPS = nil, -1
-	c.client, err = kubernetes.NewForConfig(config)
+	c.admin.RateLimiter, c.admin.QPS = nil, -1
+	c.client, err = kubernetes.NewForConfig(c.admin)
 	return err
 }
 
@@ -186,7 +186,7 @@ func (c *Cluster) startAPIServer(ctx context.Context) error {
 	if err := await.Until(ctx, child.APIServer, probe("/readyz")); err != nil {
 		return err
 	}
-	return grantAccess(ctx, c.client)
+	return grantAccess(ctx, c.admin)
 }
 
 func (c *Cluster) startControllers(ctx context.Context) error {

@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"os"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -86,30 +85,5 @@ func TestTokensOfOurUsersOnly(t *testing.T) {
 	want := []string{"admin,admin,system:masters", "cloud-controller-manager,cloud-controller-manager"}
 	if diff := cmp.Diff(want, users); diff != "" {
 		t.Error(diff)
-	}
-}
-
-func TestTheCloudControllerManagerMayNot(t *testing.T) {
-	rules := slices.Concat(ccmClusterRole().Rules, ccmRole().Rules)
-	for _, denied := range []struct{ resource, verb, why string }{
-		{"services", "get", "a drop-in must work where Services can only be listed and watched"},
-		{"services", "patch", "only their status may be written"},
-		{"services", "update", "only their status may be written"},
-		{"leases", "list", "leader election reads one Lease by its name"},
-		{"leases", "patch", "leader election updates"},
-		{"events", "get", "events are only written"},
-		{"nodes", "create", "kubelets register Nodes"},
-		{"secrets", "get", "nothing in a cloud-controller-manager needs them"},
-	} {
-		for _, r := range rules {
-			if slices.Contains(r.Resources, denied.resource) && slices.Contains(r.Verbs, denied.verb) {
-				t.Errorf("it may %s %s, but %s", denied.verb, denied.resource, denied.why)
-			}
-		}
-	}
-	for _, r := range rules {
-		if slices.Contains(r.Verbs, "*") || slices.Contains(r.Resources, "*") {
-			t.Errorf("a wildcard: %v", r)
-		}
 	}
 }

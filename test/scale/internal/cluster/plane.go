@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
@@ -66,8 +67,29 @@ func Start(ctx context.Context, program, dir string) (p *Plane, err error) {
 		return p, fmt.Errorf("the playground says %q: %w", line, err)
 	}
 	p.CCMKubeconfig, p.auditFile = ready.CCMKubeconfig, ready.AuditLog
-	p.Client, err = client(ready.Kubeconfig)
-	return p, err
+	if p.Client, err = client(ready.Kubeconfig); err != nil {
+		return p, err
+	}
+	return p, p.allowSkeleton(ctx)
+}
+
+// allowSkeleton gives the daemon under test what the skeleton needs beyond the
+// rights that Fairlead's chart gives: it writes whole Nodes.
+func (p *Plane) allowSkeleton(ctx context.Context) error {
+	meta := metav1.ObjectMeta{Name: "skeleton"}
+	role := &rbacv1.ClusterRole{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"nodes"}, Verbs: []string{"update"}}}}
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: meta.Name},
+		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "cloud-controller-manager"}},
+	}
+	_, err := p.Client.RbacV1().ClusterRoles().Create(ctx, role, metav1.CreateOptions{})
+	if err == nil {
+		_, err = p.Client.RbacV1().ClusterRoleBindings().Create(ctx, binding, metav1.CreateOptions{})
+	}
+	if err != nil {
+		return fmt.Errorf("rights of the skeleton: %w", err)
+	}
+	return nil
 }
 
 // client speaks to the API server without a throttle.

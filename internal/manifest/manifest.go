@@ -1,0 +1,106 @@
+// Package manifest reads manifests and applies them to a cluster. The
+// playground and the tests take the daemon's rights from the chart with it.
+package manifest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
+)
+
+// Objects are what a manifest consists of.
+func Objects(manifest string) ([]*unstructured.Unstructured, error) {
+	var objects []*unstructured.Unstructured
+	for decoder := yaml.NewYAMLOrJSONDecoder(strings.NewReader(manifest), 4096); ; {
+		o := &unstructured.Unstructured{}
+		err := decoder.Decode(&o.Object)
+		switch {
+		case errors.Is(err, io.EOF):
+			return objects, nil
+		case err != nil:
+			return nil, fmt.Errorf("object %d of the manifest: %w", len(objects), err)
+		case o.Object != nil: // a document of comments holds none
+			objects = append(objects, o)
+		}
+	}
+}
+
+// Access are the roles in a manifest and their bindings, to a user in the place
+// of the manifest's service account.
+func Access(manifest, user string) ([]*unstructured.Unstructured, error) {
+	objects, err := Objects(manifest)
+	if err != nil {
+		return nil, err
+	}
+	objects = slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool { return o.GroupVersionKind().Group != rbacv1.GroupName })
+	for _, o := range objects {
+		if _, binds := o.Object["subjects"]; binds {
+			o.Object["subjects"] = []any{map[string]any{"kind": rbacv1.UserKind, "apiGroup": rbacv1.GroupName, "name": user}}
+		}
+	}
+	return objects, nil
+}
+
+// Cluster is where objects are applied.
+type Cluster struct {
+	client dynamic.Interface
+	mapper meta.RESTMapper
+}
+
+// In returns the cluster of a client configuration.
+func In(config *rest.Config) (Cluster, error) {
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return Cluster{}, err
+	}
+	kinds, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return Cluster{}, err
+	}
+	return Cluster{client, restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(kinds))}, nil
+}
+
+// Apply makes the cluster's object what this one says, field by field, whoever
+// has written it before.
+func (c Cluster) Apply(ctx context.Context, o *unstructured.Unstructured) error {
+	return c.apply(ctx, o)
+}
+
+// DryRun finds out whether the API server would accept the object.
+func (c Cluster) DryRun(ctx context.Context, o *unstructured.Unstructured) error {
+	return c.apply(ctx, o, metav1.DryRunAll)
+}
+
+func (c Cluster) apply(ctx context.Context, o *unstructured.Unstructured, dryRun ...string) error {
+	body, err := o.MarshalJSON()
+	if err != nil {
+		return err
+	}
+	kind := o.GroupVersionKind()
+	mapping, err := c.mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	if err != nil {
+		return fmt.Errorf("%s %s: %w", kind.Kind, o.GetName(), err)
+	}
+	_, err = c.client.Resource(mapping.Resource).Namespace(o.GetNamespace()).Patch(ctx, o.GetName(), types.ApplyPatchType, body, metav1.PatchOptions{
+		DryRun: dryRun, Force: new(true), FieldManager: "fairlead-manifest", FieldValidation: metav1.FieldValidationStrict,
+	})
+	if err != nil {
+		return fmt.Errorf("%s %s: %w", kind.Kind, o.GetName(), err)
+	}
+	return nil
+}

@@ -1,0 +1,48 @@
+package manifest
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const both = `# a comment
+---
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: daemon}
+---
+# another
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: daemon}
+rules: [{apiGroups: [""], resources: [nodes], verbs: [get]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: daemon}
+subjects: [{kind: ServiceAccount, name: daemon, namespace: kube-system}]
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: daemon}
+`
+
+func TestAccess(t *testing.T) {
+	all, err := Objects(both)
+	if err != nil || len(all) != 3 {
+		t.Fatalf("%d objects, %v", len(all), err)
+	}
+	access, err := Access(both, "somebody")
+	if err != nil || len(access) != 2 || access[0].GetKind() != "Role" || access[1].GetKind() != "RoleBinding" {
+		t.Fatalf("%v, %v", access, err)
+	}
+	want := []any{map[string]any{"kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name": "somebody"}}
+	if diff := cmp.Diff(want, access[1].Object["subjects"]); diff != "" {
+		t.Errorf("the role is bound to others: %s", diff)
+	}
+}
+
+func TestObjectsRefusesWhatIsNoManifest(t *testing.T) {
+	if objects, err := Objects("a: [1"); err == nil {
+		t.Errorf("it is taken for %v", objects)
+	}
+}

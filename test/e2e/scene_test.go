@@ -1,0 +1,204 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fairlead-k8s/fairlead/simulator"
+)
+
+// controllerAccounts are the service accounts of the controllers.
+var controllerAccounts = []string{"node-controller", "service-controller", "route-controller"}
+
+// scene is one in which a daemon does everything that it does with the API
+// server, on a cloud of its own.
+type scene struct {
+	*bed
+
+	cloud  *cloud
+	flags  []string
+	over   func() bool // nothing more is to be seen
+	mark   int64       // of the audit log
+	daemon *daemon
+}
+
+func (b *bed) scene(t *testing.T, flags []string, over func() bool) *scene {
+	t.Helper()
+	b.forget(t)
+	s := &scene{bed: b, cloud: b.bareCloud(t), over: over, mark: b.audit(t).mark(), flags: append(quickly(
+		"--configure-cloud-routes", "--cluster-cidr=10.128.0.0/9",
+		"--node-deletion-absences=1", "--node-deletion-absent-for=0s", "--node-deletion-young-absent-for=0s",
+	), flags...)}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("what the API server was asked: %q", s.requests(t).ours().lines())
+		}
+	})
+	return s
+}
+
+// forget deletes what daemons find only the first time.
+func (b *bed) forget(t *testing.T) {
+	t.Helper()
+	leases, accounts := b.admin.CoordinationV1().Leases(metav1.NamespaceSystem), b.admin.CoreV1().ServiceAccounts(metav1.NamespaceSystem)
+	var none metav1.DeleteOptions
+	errs := []error{leases.Delete(t.Context(), leaseName, none), leases.Delete(t.Context(), "cloud-provider-extraction-migration", none)}
+	for _, name := range controllerAccounts {
+		errs = append(errs, accounts.Delete(t.Context(), name, none))
+	}
+	for _, err := range errs {
+		if err != nil && !apierrors.IsNotFound(err) {
+			t.Fatal(err)
+		}
+	}
+}
+
+// requests are all of the scene so far.
+func (s *scene) requests(t *testing.T) requests {
+	t.Helper()
+	return s.audit(t).since(s.mark)
+}
+
+func (all requests) ofControllers() requests {
+	return all.where(func(q request) bool {
+		name, ok := strings.CutPrefix(q.User.Username, "system:serviceaccount:kube-system:")
+		return ok && slices.Contains(controllerAccounts, name)
+	})
+}
+
+// play plays it to its end, or until nothing more is to be seen.
+func (s *scene) play(t *testing.T) {
+	t.Helper()
+	witness := s.cloud.instance(t, simulator.Instance{Name: s.name("witness")})
+	s.register(t, initialisedNode(witness))
+	gone, leaving := s.pairInitialised(t, "gone")
+	s.daemon = s.bed.daemon(t, setup{cloud: s.cloud.url, elect: true, flags: s.flags})
+	for _, act := range []func(*testing.T){
+		s.nodeJoins, s.metricsAreRead, s.serviceIsServed, func(t *testing.T) { s.nodeGoes(t, gone, leaving) },
+	} {
+		if t.Failed() || s.over() {
+			return
+		}
+		act(t)
+	}
+}
+
+// await is over too when the scene is.
+func (s *scene) await(t *testing.T, check func(context.Context) error) {
+	t.Helper()
+	await(t, goneWithin, func(ctx context.Context) error {
+		if err := check(ctx); err != nil && !s.over() {
+			return err
+		}
+		return nil
+	})
+}
+
+// metricsAreRead by somebody who may do nothing else.
+func (s *scene) metricsAreRead(t *testing.T) {
+	t.Helper()
+	token := s.scraper(t).token
+	s.await(t, func(ctx context.Context) error {
+		status, text := s.daemon.ask(ctx, t, "/metrics", token)
+		if status != http.StatusOK {
+			return fmt.Errorf("metrics: status %d: %.200s", status, text)
+		}
+		return nil
+	})
+}
+
+// nodeJoins, is initialised and gets its route.
+func (s *scene) nodeJoins(t *testing.T) {
+	t.Helper()
+	_, node := s.pair(t, s.cloud, simulator.Instance{Name: s.name("joins")})
+	s.await(t, func(ctx context.Context) error {
+		now, err := s.admin.CoreV1().Nodes().Get(ctx, node.Name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if err := initialized(now); err != nil {
+			return err
+		}
+		for _, c := range now.Status.Conditions {
+			if c.Type == corev1.NodeNetworkUnavailable && c.Status == corev1.ConditionFalse {
+				return nil
+			}
+		}
+		return errors.New("the network is not available")
+	})
+}
+
+// serviceIsServed twice, so that an event is repeated.
+func (s *scene) serviceIsServed(t *testing.T) {
+	t.Helper()
+	name := s.balanced(t, "web")
+	services := s.admin.CoreV1().Services(metav1.NamespaceDefault)
+	for port := range 2 {
+		s.await(t, func(ctx context.Context) error {
+			service, err := services.Get(ctx, name, metav1.GetOptions{})
+			if err != nil {
+				return err
+			}
+			if service.Spec.Ports[0].Port != int32(80+port) {
+				service.Spec.Ports[0].Port = int32(80 + port)
+				service, err = services.Update(ctx, service, metav1.UpdateOptions{})
+				if err != nil {
+					return err
+				}
+			}
+			balancers, err := s.cloud.LoadBalancers(ctx)
+			if err != nil || len(balancers) != 1 || len(service.Status.LoadBalancer.Ingress) != 1 || balancers[0].Listeners[0].Port != 80+port {
+				return fmt.Errorf("service %s shows %+v, there are %+v, %w", name, service.Status.LoadBalancer, balancers, err)
+			}
+			return nil
+		})
+	}
+	s.await(t, func(context.Context) error {
+		if len(s.requests(t).where(func(q request) bool { return q.Object.Resource == "events" && q.Verb == "patch" })) == 0 {
+			return errors.New("no event was repeated")
+		}
+		return nil
+	})
+	if !s.over() {
+		s.deleteService(t, name)
+	}
+}
+
+// pairInitialised is an instance and its Node, as a daemon has left it.
+func (s *scene) pairInitialised(t *testing.T, base string) (simulator.Instance, *corev1.Node) {
+	t.Helper()
+	i := s.cloud.instance(t, simulator.Instance{Name: s.name(base)})
+	return i, s.register(t, initialisedNode(i))
+}
+
+// nodeGoes, after its instance.
+func (s *scene) nodeGoes(t *testing.T, i simulator.Instance, node *corev1.Node) {
+	t.Helper()
+	if err := s.cloud.TerminateInstance(t.Context(), i.ID); err != nil {
+		t.Fatal(err)
+	}
+	s.silent(t, node)
+	s.await(t, func(ctx context.Context) error {
+		_, err := s.admin.CoreV1().Nodes().Get(ctx, node.Name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return fmt.Errorf("node %s is still there, %w", node.Name, err)
+	})
+}
+
+func (s *scene) silent(t *testing.T, node *corev1.Node) {
+	t.Helper()
+	p := pool{bed: s.bed}
+	p.reports(t, corev1.ConditionUnknown, time.Now().Add(-time.Minute), &member{Node: node})
+}
