@@ -81,9 +81,10 @@ type failure struct {
 	refusal
 	during step
 	// of is the shape that failed: another one is tried at once.
-	of    string
-	count int
-	since time.Time
+	of string
+	// count is how often in a row, and grown how often the delay has grown.
+	count, grown int
+	since        time.Time
 	// until is before when nothing is tried again.
 	until time.Time
 }

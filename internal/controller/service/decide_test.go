@@ -374,6 +374,13 @@ func TestDelaysGrow(t *testing.T) {
 	if m = m.failed(noon, ensure, s, refusal{}, 7*time.Second); !m.failure.until.Equal(noon.Add(7 * time.Second)) {
 		t.Errorf("delay %v, want the provider's own", m.failure.until.Sub(noon))
 	}
+	m = memory{}
+	for range 20 {
+		m = m.failed(noon, ensure, s, refusal{}, 2*time.Second)
+	}
+	if m = m.failed(noon, ensure, s, refusal{}, 0); !m.failure.until.Equal(noon.Add(5 * time.Second)) {
+		t.Errorf("delay %v after pauses that the provider asked for, want the first", m.failure.until.Sub(noon))
+	}
 	if m = m.failed(noon, remove, s, refusal{}, 0); !m.failure.until.Equal(noon.Add(5 * time.Second)) {
 		t.Errorf("delay %v of another call, want the first", m.failure.until.Sub(noon))
 	}

@@ -27,14 +27,15 @@ func (m memory) failed(now time.Time, during step, service *corev1.Service, r re
 		f = failure{during: during, of: shapeFor(service), since: now}
 	}
 	f.refusal = r
+	f.count++
 	delay := pause
 	if pause <= 0 {
 		delay = longestRetry
-		if f.count < 16 {
-			delay = min(firstRetry<<f.count, longestRetry)
+		if f.grown < 16 {
+			delay = min(firstRetry<<f.grown, longestRetry)
 		}
+		f.grown++
 	}
-	f.count++
 	f.until = now.Add(delay)
 	m.failure, m.doubt = f, true
 	return m
