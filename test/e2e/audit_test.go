@@ -82,23 +82,28 @@ func (all requests) of(node string) requests {
 
 func (all requests) writes() requests { return all.where(request.writes) }
 
-// outsideEnvelope says what the daemon may not do whatever its rights (C1), and
-// what it has no right to. An API server that has just started knows nobody's
-// rights, so what is also allowed is not told; a list that is refused is
+// rights are those that the daemon was seen to have. A list that is refused is
 // excused by the watch that came in its place.
-func (all requests) outsideEnvelope() []string {
-	allowed := map[string]bool{}
+func (all requests) rights() map[string]bool {
+	rights := map[string]bool{}
 	for _, r := range all {
 		if r.Status.Code < http.StatusBadRequest {
-			allowed[r.needs()] = true
-			allowed[strings.Replace(r.needs(), "watch", "list", 1)] = true
+			rights[r.needs()] = true
+			rights[strings.Replace(r.needs(), "watch", "list", 1)] = true
 		}
 	}
+	return rights
+}
+
+// outsideEnvelope says what the daemon may not do whatever its rights (C1), and
+// what it has no right to. An API server that has just started knows nobody's
+// rights, so what was allowed at another time is not told.
+func (all requests) outsideEnvelope(rights map[string]bool) []string {
 	var problems []string
 	for _, r := range all {
 		var why string
 		switch {
-		case r.Status.Code == http.StatusForbidden && !allowed[r.needs()]:
+		case r.isForbidden() && !rights[r.needs()]:
 			why = "the daemon tries what it has no right to"
 		case r.Object.Resource == "nodes" && r.Verb == "update":
 			why = "a whole Node was written"
@@ -113,6 +118,8 @@ func (all requests) outsideEnvelope() []string {
 	}
 	return problems
 }
+
+func (r request) isForbidden() bool { return r.Status.Code == http.StatusForbidden }
 
 // lines are what was done, for comparison.
 func (all requests) lines() []string {

@@ -35,7 +35,9 @@ type setup struct {
 	// elect is for two replicas.
 	elect bool
 	// pods are the CIDRs of the cluster; empty for no routes.
-	pods  string
+	pods string
+	// lease is what they elect their leader by; empty: the default one.
+	lease string
 	flags []string
 }
 
@@ -65,6 +67,7 @@ func (b *bed) daemon(t *testing.T, s setup) *daemon {
 		"--leader-elect=" + strconv.FormatBool(s.elect),
 		"--cluster-cidr=" + s.pods,
 		"--configure-cloud-routes=" + strconv.FormatBool(s.pods != ""),
+		"--leader-elect-resource-name=" + cmp.Or(s.lease, leaseName),
 	}, s.flags...)
 	b.start(t, d)
 	return d

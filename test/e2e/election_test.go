@@ -1,11 +1,11 @@
 package e2e
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -35,12 +35,14 @@ type replica struct {
 	*daemon
 
 	api, cloud *proxy.Proxy
+	lease      string
 }
 
 // pairOfReplicas starts two, the leader first.
 func (b *bed) pairOfReplicas(t *testing.T, c *cloud, s setup) (leader, standby replica) {
 	t.Helper()
-	err := b.admin.CoordinationV1().Leases(metav1.NamespaceSystem).Delete(t.Context(), leaseName, metav1.DeleteOptions{})
+	s.lease = cmp.Or(s.lease, leaseName)
+	err := b.admin.CoordinationV1().Leases(metav1.NamespaceSystem).Delete(t.Context(), s.lease, metav1.DeleteOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
 		t.Fatal(err)
 	}
@@ -64,20 +66,20 @@ func (b *bed) pairOfReplicas(t *testing.T, c *cloud, s setup) (leader, standby r
 // replica starts one more.
 func (b *bed) replica(t *testing.T, c *cloud, s setup) replica {
 	t.Helper()
-	r := replica{api: b.apiProxy(t), cloud: proxyOf(t, c)}
+	r := replica{api: b.apiProxy(t), cloud: proxyOf(t, c), lease: s.lease}
 	s.api, s.cloud, s.elect = r.api, r.cloud.URL(), true
 	r.daemon = b.daemon(t, s)
 	return r
 }
 
-func (r replica) leads() bool { return r.says("Controller runs", nodeSource) }
+func (r replica) leads() bool { return r.says("Controller runs") }
 
 func ofLeases(r proxy.Request) bool { return strings.Contains(r.Path, "/leases") }
 
 // holder is who has the lease, by the identity in it.
-func (b *bed) holder(t *testing.T) string {
+func (b *bed) holder(t *testing.T, name string) string {
 	t.Helper()
-	lease, err := b.admin.CoordinationV1().Leases(metav1.NamespaceSystem).Get(t.Context(), leaseName, metav1.GetOptions{})
+	lease, err := b.admin.CoordinationV1().Leases(metav1.NamespaceSystem).Get(t.Context(), name, metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,14 +106,14 @@ func TestRollingRestart(t *testing.T) {
 	if n := len(standby.api.Requests(patches)) + len(standby.api.Requests(records)) + len(standby.cloud.Requests(nil)); n > 0 {
 		t.Errorf("the standby has written or asked the cloud %d times", n)
 	}
-	before := b.holder(t)
+	before := b.holder(t, leaseName)
 
 	asked := time.Now()
 	leader.signal(syscall.SIGTERM)
 	if code := leader.exited(t, plannedHandOver+noise); code != 0 {
 		t.Errorf("the leader has ended with code %d after SIGTERM, want 0", code)
 	}
-	if now := b.holder(t); now == before {
+	if now := b.holder(t, leaseName); now == before {
 		t.Errorf("the lease is still held by %s, who has ended", now)
 	}
 	ended := time.Since(asked)
@@ -152,13 +154,13 @@ func TestHandOverWithADeafProvider(t *testing.T) {
 		}
 		return nil
 	})
-	before := b.holder(t)
+	before := b.holder(t, leaseName)
 
 	asked := time.Now()
 	leader.signal(syscall.SIGTERM)
 	leader.exited(t, drain+noise)
 	ended := time.Since(asked)
-	if now := b.holder(t); now == before {
+	if now := b.holder(t, leaseName); now == before {
 		t.Errorf("the lease is still held by %s, who has ended", now)
 	}
 	b.joins(t, cloud, plannedHandOver+noise)
@@ -180,9 +182,17 @@ func TestHandOverWaitsForTheWriteUnderWay(t *testing.T) {
 	trap := leader.api.Trap(patches, 1, proxy.Before)
 	i, node := b.pair(t, cloud, simulator.Instance{Name: b.name("held")})
 	sprung(t, trap)
-	before := b.holder(t)
-	looked := len(standby.api.Requests(ofLeases))
+	b.handsOverAfter(t, leader, standby, trap)
+	b.awaitNode(t, node.Name, plannedHandOver+noise, is(i, stated(i)...))
+	noOverlap(t, leader, standby)
+}
 
+// handsOverAfter asks the leader to end while a request of its is trapped: the
+// lease stays until the request is released and over.
+func (b *bed) handsOverAfter(t *testing.T, leader, standby replica, trap *proxy.Trap) {
+	t.Helper()
+	before := b.holder(t, leader.lease)
+	looked := len(standby.api.Requests(ofLeases))
 	asked := time.Now()
 	leader.signal(syscall.SIGTERM)
 	await(t, soon, func(context.Context) error { // until it would have taken over
@@ -191,18 +201,16 @@ func TestHandOverWaitsForTheWriteUnderWay(t *testing.T) {
 		}
 		return nil
 	})
-	if now := b.holder(t); now != before {
+	if now := b.holder(t, leader.lease); now != before {
 		t.Errorf("the lease was given away, to %q, while a write of the leader was under way", now)
 	}
 	trap.Release()
 	if code := leader.exited(t, drain+noise); code != 0 {
 		t.Errorf("the leader has ended with code %d, want 0", code)
 	}
-	if now := b.holder(t); now == before {
+	if now := b.holder(t, leader.lease); now == before {
 		t.Errorf("the lease is still held by %s, who has ended", now)
 	}
-	b.awaitNode(t, node.Name, plannedHandOver+noise, is(i, stated(i)...))
-	noOverlap(t, leader, standby)
 }
 
 // A write that is never over is not waited for longer than the drain allows;
@@ -214,21 +222,9 @@ func TestWriteThatIsNeverOverKeepsTheLease(t *testing.T) {
 	trap := leader.api.Trap(patches, 1, proxy.Before)
 	i, node := b.pair(t, cloud, simulator.Instance{Name: b.name("stuck")})
 	sprung(t, trap)
-	before := b.holder(t)
-
 	asked := time.Now()
-	leader.signal(syscall.SIGTERM)
-	code := leader.exited(t, drain+noise)
+	b.keepsTheLease(t, leader, standby)
 	ended := time.Since(asked)
-	if now := b.holder(t); now != before {
-		t.Errorf("the lease was given away, to %q, while a write of the leader was under way", now)
-	}
-	if code == 0 {
-		t.Error("the leader has ended with code 0, though work was under way")
-	}
-	if n := len(standby.api.Requests(patches)); n > 0 {
-		t.Errorf("the standby has made %d writes beside the one under way", n)
-	}
 	trap.Cut() // The process has ended, and so have its connections.
 	b.awaitNode(t, node.Name, crashHandOver+noise, is(i, stated(i)...))
 	t.Logf("a write that is never over: the leader ended after %v, the other had initialised the Node after %v",
@@ -236,20 +232,44 @@ func TestWriteThatIsNeverOverKeepsTheLease(t *testing.T) {
 	noOverlap(t, leader, standby)
 }
 
+// keepsTheLease asks the leader to end while it does something that is not over
+// in time: it ends, and the lease stays its.
+func (b *bed) keepsTheLease(t *testing.T, leader, standby replica) {
+	t.Helper()
+	before := b.holder(t, leader.lease)
+	leader.signal(syscall.SIGTERM)
+	code := leader.exited(t, drain+noise)
+	if now := b.holder(t, leader.lease); now != before {
+		t.Errorf("the lease was given away, to %q, while a write of the leader was under way", now)
+	}
+	if code == 0 {
+		t.Error("the leader has ended with code 0, though work was under way")
+	}
+	if n := len(standby.api.Requests(mutations)) + len(standby.cloud.Requests(ofBalancerChanges)); n > 0 {
+		t.Errorf("the standby has made %d writes beside the one under way", n)
+	}
+}
+
+// mutations are what is written to the API server, but for events and leases.
+func mutations(r proxy.Request) bool {
+	return r.Method != http.MethodGet && (strings.HasPrefix(r.Path, "/api/v1/nodes") || strings.Contains(r.Path, "/services/"))
+}
+
 // noOverlap looks at all writes of both: at no time do two replicas have one
-// of the same object under way (S7).
+// of the same object under way (S7). All load balancers are one object.
 func noOverlap(t *testing.T, a, b replica) {
 	t.Helper()
-	mutations := func(r proxy.Request) bool { return ofNodes(r) && r.Method != http.MethodGet }
-	object := func(r proxy.Request) string { return strings.TrimSuffix(r.Path, "/status") }
-	for _, x := range a.api.Requests(mutations) {
-		beside := slices.DeleteFunc(b.api.Requests(mutations), func(y proxy.Request) bool {
-			return object(x) != object(y) || strings.HasSuffix(x.Path, "/events") ||
-				!y.Ended.IsZero() && y.Ended.Before(x.Began) || !x.Ended.IsZero() && x.Ended.Before(y.Began)
-		})
-		for _, y := range beside {
-			t.Errorf("S7: two replicas had a mutation of one object under way: %s %s from %v to %v, and %s %s from %v to %v",
-				x.Method, x.Path, x.Began, x.Ended, y.Method, y.Path, y.Began, y.Ended)
+	pairs := func(x, y []proxy.Request, object func(proxy.Request) string) {
+		for _, x := range x {
+			for _, y := range y {
+				if object(x) != object(y) || !y.Ended.IsZero() && y.Ended.Before(x.Began) || !x.Ended.IsZero() && x.Ended.Before(y.Began) {
+					continue
+				}
+				t.Errorf("S7: two replicas had a mutation of one object under way: %s %s from %v to %v, and %s %s from %v to %v",
+					x.Method, x.Path, x.Began, x.Ended, y.Method, y.Path, y.Began, y.Ended)
+			}
 		}
 	}
+	pairs(a.api.Requests(mutations), b.api.Requests(mutations), func(r proxy.Request) string { return strings.TrimSuffix(r.Path, "/status") })
+	pairs(a.cloud.Requests(ofBalancerChanges), b.cloud.Requests(ofBalancerChanges), func(proxy.Request) string { return "" })
 }

@@ -269,8 +269,13 @@ func (b *bed) told(ctx context.Context, node string) ([]string, error) {
 
 // toldBy are those of one source.
 func (b *bed) toldBy(ctx context.Context, source, node string) ([]string, error) {
+	return b.events(ctx, "Node", node, source)
+}
+
+// events are those about an object that a source has recorded.
+func (b *bed) events(ctx context.Context, kind, name, source string) ([]string, error) {
 	list, err := b.admin.CoreV1().Events(metav1.NamespaceDefault).List(ctx, metav1.ListOptions{FieldSelector: fields.Set{
-		"involvedObject.kind": "Node", "involvedObject.name": node, "source": source,
+		"involvedObject.kind": kind, "involvedObject.name": name, "source": source,
 	}.String()})
 	if err != nil {
 		return nil, err

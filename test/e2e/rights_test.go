@@ -326,7 +326,7 @@ func (b *bed) isMissed(t *testing.T, less right, flags []string) {
 	if !refused() {
 		t.Fatalf("the daemon does all that it does without the right to %s", less)
 	}
-	if found := s.requests(t).ours().outsideEnvelope(); len(found) == 0 {
+	if found := s.requests(t).ours().outsideEnvelope(nil); len(found) == 0 {
 		t.Error("other tests would not find it")
 	}
 }

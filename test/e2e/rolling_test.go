@@ -94,7 +94,9 @@ func (b *bed) isWhole(ctx context.Context, c *cloud, names, services []string) e
 		if err != nil {
 			return err
 		}
-		own := slices.DeleteFunc(slices.Clone(balancers), func(l simulator.LoadBalancer) bool { return l.Tags[simulated.TagService] != metav1.NamespaceDefault+"/"+name })
+		own := slices.DeleteFunc(slices.Clone(balancers), func(l simulator.LoadBalancer) bool {
+			return l.Tags[simulated.TagService] != metav1.NamespaceDefault+"/"+name
+		})
 		if len(own) != 1 || len(service.Status.LoadBalancer.Ingress) != 1 {
 			return fmt.Errorf("service %s has %d load balancers and shows %v", name, len(own), service.Status.LoadBalancer.Ingress)
 		}

@@ -15,12 +15,15 @@ import (
 // asked about it, for as long as the label is there.
 const labelFault = "provider-fault"
 
+// switches are the labels of the instances.
+type switches struct{ operator *simulator.Client }
+
 // faulty does wrong what the instance's label says.
 type faulty struct {
 	cloudprovider.InstancesV2
+	switches
 
-	operator *simulator.Client
-	memory   *memory
+	memory *memory
 }
 
 // InstanceMetadata implements cloudprovider.InstancesV2.
@@ -41,8 +44,8 @@ func (f faulty) InstanceMetadata(ctx context.Context, node *corev1.Node) (*cloud
 }
 
 // of is the fault of the instance with that name.
-func (f faulty) of(ctx context.Context, node string) string {
-	found, err := f.operator.FindInstances(ctx, simulator.InstanceQuery{Names: []string{node}})
+func (s switches) of(ctx context.Context, name string) string {
+	found, err := s.operator.FindInstances(ctx, simulator.InstanceQuery{Names: []string{name}})
 	if err != nil || len(found) == 0 {
 		return ""
 	}
@@ -50,10 +53,10 @@ func (f faulty) of(ctx context.Context, node string) string {
 }
 
 // hang does not care whether anybody still waits: it has no context.
-func (f faulty) hang(node string) {
+func (s switches) hang(name string) {
 	const look = 200 * time.Millisecond
-	klog.InfoS("Deaf from now on", "node", node)
-	for tick := time.NewTicker(look); f.of(context.Background(), node) == "deaf"; { //nolint:forbidigo // that is the fault
+	klog.InfoS("Deaf from now on", "name", name)
+	for tick := time.NewTicker(look); s.of(context.Background(), name) == "deaf"; { //nolint:forbidigo // that is the fault
 		<-tick.C
 	}
 }

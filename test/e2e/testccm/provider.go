@@ -26,7 +26,7 @@ type kind string
 
 const (
 	// modern is the simulated provider's InstancesV2, one Node a call, with
-	// faults of its own; see faulty.
+	// faults of its own; see faulty, and balancers for those of all kinds.
 	modern kind = "modern"
 	// listing is the same, but says whether an instance exists from a list.
 	listing kind = "listing"
@@ -85,7 +85,7 @@ func (c *cloud) InstancesV2() (cloudprovider.InstancesV2, bool) {
 	switch c.kind {
 	case modern:
 		inner, supported := c.Cloud.InstancesV2()
-		return faulty{InstancesV2: inner, operator: c.operator, memory: c.memory}, supported
+		return faulty{InstancesV2: inner, switches: switches{c.operator}, memory: c.memory}, supported
 	case listing:
 		inner, supported := c.Cloud.InstancesV2()
 		return listed{InstancesV2: inner, client: c.client}, supported
@@ -95,6 +95,12 @@ func (c *cloud) InstancesV2() (cloudprovider.InstancesV2, bool) {
 	case legacy, legacyWithoutID:
 	}
 	return nil, false
+}
+
+// LoadBalancer implements cloudprovider.Interface.
+func (c *cloud) LoadBalancer() (cloudprovider.LoadBalancer, bool) {
+	inner, supported := c.Cloud.LoadBalancer()
+	return balancers{LoadBalancer: inner, switches: switches{c.operator}}, supported
 }
 
 // Instances implements cloudprovider.Interface.

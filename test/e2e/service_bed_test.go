@@ -1,0 +1,358 @@
+package e2e
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+
+	"github.com/fairlead-k8s/fairlead/providers/simulated"
+	"github.com/fairlead-k8s/fairlead/simulator"
+)
+
+const (
+	serviceFinalizer      = "service.kubernetes.io/load-balancer-cleanup"
+	serviceSource         = "service-controller" // of our events
+	conditionServing      = "LoadBalancerServing"
+	conditionProvisioning = "LoadBalancerProvisioning"
+
+	// retriesWithin is for what is tried again after 5, 10 and 20 seconds.
+	retriesWithin = time.Minute
+)
+
+// services are those that one daemon serves, and the cloud that has their load
+// balancers. Several daemons share a bed when each serves a class of its own.
+type services struct {
+	*bed
+
+	cloud *cloud
+	class string // of all these Services; empty: none
+	// hosts are the instances behind the load balancers.
+	hosts []simulator.Instance
+}
+
+// services are those without a class, in the cloud that the kubelets follow.
+func (b *bed) services() services { return services{bed: b, cloud: b.cloud} }
+
+// servicesWith are those without a class, in a cloud of their own that knows a
+// few Nodes without kubelets.
+func (b *bed) servicesWith(t *testing.T, hosts int) services {
+	t.Helper()
+	s := services{bed: b, cloud: b.idleCloud(t)}
+	for range hosts {
+		i, _ := b.pair(t, s.cloud, simulator.Instance{Name: b.name("host")})
+		s.hosts = append(s.hosts, i)
+	}
+	return s
+}
+
+func (s services) api() typedcorev1.ServiceInterface {
+	return s.admin.CoreV1().Services(metav1.NamespaceDefault)
+}
+
+// runs starts a daemon for these Services.
+func (s services) runs(t *testing.T, with setup) *daemon {
+	t.Helper()
+	return s.daemon(t, s.of(with))
+}
+
+// replicas starts two daemons for them, the leader first.
+func (s services) replicas(t *testing.T, with setup) (leader, standby replica) {
+	t.Helper()
+	with.lease = s.name("lease")
+	return s.pairOfReplicas(t, s.cloud, s.of(with))
+}
+
+// of is the setup of a daemon for them. Nodes are nobody's where several
+// daemons share the bed.
+func (s services) of(with setup) setup {
+	with.cloud = cmp.Or(with.cloud, s.cloud.url)
+	if s.class != "" {
+		with.flags = append([]string{"--controllers=service-lb-controller", "--load-balancer-class=" + s.class}, with.flags...)
+	}
+	return with
+}
+
+// balanced creates a Service of type LoadBalancer, which ends with the test if
+// a daemon lets it.
+func (s services) balanced(t *testing.T, base string, edits ...func(*corev1.Service)) string {
+	t.Helper()
+	service := &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: s.name(base)},
+		Spec: corev1.ServiceSpec{
+			Type: corev1.ServiceTypeLoadBalancer, Selector: map[string]string{"app": base}, Ports: []corev1.ServicePort{{Port: 80}},
+		},
+	}
+	if s.class != "" {
+		service.Spec.LoadBalancerClass = &s.class
+	}
+	for _, edit := range edits {
+		edit(service)
+	}
+	s.create(t, service)
+	return service.Name
+}
+
+// create creates a Service that ends with the test, whoever holds it.
+func (s services) create(t *testing.T, service *corev1.Service) *corev1.Service {
+	t.Helper()
+	created, err := s.api().Create(t.Context(), service, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cleanup(t, func(ctx context.Context) error {
+		err := s.api().Delete(ctx, service.Name, metav1.DeleteOptions{})
+		if err == nil {
+			err = s.unfinalized(ctx, service.Name)
+		}
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return err
+	})
+	return created
+}
+
+// unfinalized takes all finalizers away, as somebody does who is tired of
+// waiting.
+func (s services) unfinalized(ctx context.Context, name string) error {
+	_, err := s.api().Patch(ctx, name, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
+	return err
+}
+
+// edit changes a Service as its owner would.
+func (s services) edit(t *testing.T, name, body string) {
+	t.Helper()
+	if _, err := s.api().Patch(t.Context(), name, types.MergePatchType, []byte(body), metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (s services) delete(t *testing.T, name string) {
+	t.Helper()
+	if err := s.api().Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// service reads a Service.
+func (s services) service(t *testing.T, name string) *corev1.Service {
+	t.Helper()
+	service, err := s.api().Get(t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return service
+}
+
+// balancersOf are the load balancers that the cloud has for Services of this
+// name.
+func (s services) balancersOf(ctx context.Context, service string) ([]simulator.LoadBalancer, error) {
+	all, err := s.cloud.LoadBalancers(ctx)
+	return slices.DeleteFunc(all, func(l simulator.LoadBalancer) bool {
+		return l.Tags[simulated.TagService] != metav1.NamespaceDefault+"/"+service
+	}), err
+}
+
+// balancer is the only one of a Service.
+func (s services) balancer(ctx context.Context, service string) (simulator.LoadBalancer, error) {
+	all, err := s.balancersOf(ctx, service)
+	if err == nil && len(all) != 1 {
+		err = fmt.Errorf("service %s has %d load balancers, want 1", service, len(all))
+	}
+	if err != nil {
+		return simulator.LoadBalancer{}, err
+	}
+	return all[0], nil
+}
+
+// awaitService waits until check finds nothing wrong with the Service.
+func (s services) awaitService(t *testing.T, name string, within time.Duration, check func(*corev1.Service) error) *corev1.Service {
+	t.Helper()
+	var service *corev1.Service
+	await(t, within, func(ctx context.Context) error {
+		var err error
+		if service, err = s.api().Get(ctx, name, metav1.GetOptions{}); err != nil {
+			return err
+		}
+		if err := check(service); err != nil {
+			return fmt.Errorf("service %s: %w", name, err)
+		}
+		return nil
+	})
+	return service
+}
+
+// awaitServing waits until the Service shows the address of its one load
+// balancer, with these instances behind it and nothing else to wait for.
+func (s services) awaitServing(t *testing.T, name string, instances ...simulator.Instance) simulator.LoadBalancer {
+	t.Helper()
+	return s.awaitServingWithin(t, soon, name, instances...)
+}
+
+func (s services) awaitServingWithin(t *testing.T, within time.Duration, name string, instances ...simulator.Instance) simulator.LoadBalancer {
+	t.Helper()
+	var l simulator.LoadBalancer
+	s.awaitService(t, name, within, func(service *corev1.Service) error {
+		var err error
+		if l, err = s.balancer(t.Context(), name); err != nil {
+			return err
+		}
+		if !slices.Contains(service.Finalizers, serviceFinalizer) {
+			return errors.New("it has no finalizer")
+		}
+		if ingress := service.Status.LoadBalancer.Ingress; len(ingress) != 1 || ingress[0].IP != l.Address {
+			return fmt.Errorf("it shows %+v, want %s", ingress, l.Address)
+		}
+		return errors.Join(
+			differ("backends", idsOf(instances), l.Backends),
+			shows(conditionServing, metav1.ConditionTrue, "Ready")(service),
+			shows(conditionProvisioning, metav1.ConditionFalse, "Provisioned")(service),
+		)
+	})
+	return l
+}
+
+func idsOf(instances []simulator.Instance) []string {
+	ids := []string{}
+	for _, i := range instances {
+		ids = append(ids, i.ID)
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// awaitGone waits until neither the Service nor a load balancer of its is left.
+func (s services) awaitGone(t *testing.T, name string) {
+	t.Helper()
+	await(t, retriesWithin, func(ctx context.Context) error {
+		service, err := s.api().Get(ctx, name, metav1.GetOptions{})
+		if !apierrors.IsNotFound(err) {
+			return fmt.Errorf("service %s is still there with %+v: %w", name, service.Status.Conditions, err)
+		}
+		if left, err := s.balancersOf(ctx, name); err != nil || len(left) > 0 {
+			return fmt.Errorf("service %s is gone and its load balancer is not: %+v, %w", name, left, err)
+		}
+		return nil
+	})
+}
+
+// awaitInternal waits until nothing of a load balancer is left at a Service of
+// another type.
+func (s services) awaitInternal(t *testing.T, name string) {
+	t.Helper()
+	s.awaitService(t, name, soon, func(service *corev1.Service) error {
+		left, err := s.balancersOf(t.Context(), name)
+		if err != nil || len(left)+len(service.Finalizers)+len(service.Status.LoadBalancer.Ingress)+len(service.Status.Conditions) > 0 {
+			return fmt.Errorf("left of the load balancer: %+v, %v, %+v, %w", left, service.Finalizers, service.Status, err)
+		}
+		return nil
+	})
+}
+
+// shown is a condition of a Service; nil if it has none of that type.
+func shown(service *corev1.Service, kind string) *metav1.Condition {
+	n := slices.IndexFunc(service.Status.Conditions, func(c metav1.Condition) bool { return c.Type == kind })
+	if n < 0 {
+		return nil
+	}
+	return &service.Status.Conditions[n]
+}
+
+// shows returns a check for a condition with these words in its message.
+func shows(kind string, status metav1.ConditionStatus, reason string, words ...string) func(*corev1.Service) error {
+	return func(service *corev1.Service) error {
+		c := shown(service, kind)
+		switch {
+		case c == nil:
+			return fmt.Errorf("no condition %s among %+v", kind, service.Status.Conditions)
+		case c.Status != status, c.Reason != reason, !containsAll(c.Message, words):
+			return fmt.Errorf("condition %s is %s %s: %s; want %s %s and %q in it", kind, c.Status, c.Reason, c.Message, status, reason, words)
+		}
+		return nil
+	}
+}
+
+// told are the events about a Service that the daemon has recorded.
+func (s services) told(ctx context.Context, service string) ([]string, error) {
+	return s.events(ctx, "Service", service, serviceSource)
+}
+
+// awaitTold waits for an event about a Service that starts so and has these
+// words in it.
+func (s services) awaitTold(t *testing.T, service string, within time.Duration, start string, words ...string) {
+	t.Helper()
+	await(t, within, func(ctx context.Context) error {
+		all, err := s.told(ctx, service)
+		if err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(all, func(e string) bool { return strings.HasPrefix(e, start) && containsAll(e, words) }) {
+			return fmt.Errorf("service %s: no event %q with %q among %q", service, start, words, all)
+		}
+		return nil
+	})
+}
+
+// writesOf are what the daemons have written about a Service since the mark.
+func (s services) writesOf(t *testing.T, mark int64, service string) requests {
+	t.Helper()
+	return s.audit(t).since(mark).ours().writes().where(func(r request) bool {
+		return r.Object.Resource == "services" && r.Object.Name == service
+	})
+}
+
+// createdOnce fails the test if the cloud has ever made a second load balancer.
+func (s services) createdOnce(t *testing.T) {
+	t.Helper()
+	if n := s.created(t); n != 1 {
+		t.Errorf("%d load balancers were made, want 1", n)
+	}
+}
+
+// created is how many load balancers the cloud has made since its calls are
+// counted.
+func (s services) created(t *testing.T) int64 {
+	t.Helper()
+	report, err := s.cloud.Calls(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var n int64
+	for _, c := range report.Counters {
+		if c.Call == simulator.CreateLoadBalancer && (c.Result == simulator.ResultOK || c.Result == simulator.ResultReplyLost) {
+			n += c.Count
+		}
+	}
+	return n
+}
+
+// misbehaves makes the provider of testCCM do wrong with a Service that is
+// created so, until it behaves again.
+func (s services) misbehaves(t *testing.T, how string) func(*corev1.Service) {
+	return func(service *corev1.Service) {
+		t.Helper()
+		wanted := *misbehaving(how)
+		wanted.Name = service.Name
+		s.cloud.instance(t, wanted)
+	}
+}
+
+func (s services) behaves(t *testing.T, name string) {
+	t.Helper()
+	found, err := s.cloud.FindInstances(t.Context(), simulator.InstanceQuery{Names: []string{name}})
+	if err != nil || len(found) != 1 {
+		t.Fatalf("%d instances %s, error %v", len(found), name, err)
+	}
+	s.cloud.change(t, found[0], simulator.InstancePatch{Labels: map[string]*string{"provider-fault": nil}})
+}

@@ -1,0 +1,200 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/fairlead-k8s/fairlead/simulator"
+)
+
+const (
+	foreign = "example.com/theirs" // a class that no daemon of these tests serves
+	// theirs is the address that the controller of that class gives.
+	theirs = "198.51.100.7"
+)
+
+// belongsToOthers is a Service of another class as its controller has left it:
+// it uses upstream's finalizer and the conditions of KEP-4631, as it may.
+func (s services) belongsToOthers(t *testing.T, base string) *corev1.Service {
+	t.Helper()
+	name := s.balanced(t, base, inClass(foreign), func(service *corev1.Service) { service.Finalizers = []string{serviceFinalizer} })
+	service := s.service(t, name)
+	service.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: theirs}}
+	for kind, status := range map[string]metav1.ConditionStatus{conditionServing: metav1.ConditionTrue, conditionProvisioning: metav1.ConditionFalse} {
+		service.Status.Conditions = append(service.Status.Conditions,
+			metav1.Condition{Type: kind, Status: status, Reason: "Theirs", LastTransitionTime: metav1.NewTime(time.Now().Add(-time.Hour))})
+	}
+	service, err := s.api().UpdateStatus(t.Context(), service, metav1.UpdateOptions{FieldManager: "theirs"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return service
+}
+
+// untouched fails the test if the daemon has done anything about the Service.
+func (s services) untouched(t *testing.T, mark int64, before *corev1.Service) {
+	t.Helper()
+	now := s.service(t, before.Name)
+	if err := errors.Join(differ("finalizers", before.Finalizers, now.Finalizers), differ("status", before.Status, now.Status)); err != nil {
+		t.Errorf("service %s: %v", before.Name, err)
+	}
+	if writes := s.writesOf(t, mark, before.Name); len(writes) > 0 {
+		t.Errorf("service %s was written: %v", before.Name, writes)
+	}
+	told, err := s.told(t.Context(), before.Name)
+	if err != nil || len(told) > 0 {
+		t.Errorf("service %s: events %q, error %v", before.Name, told, err)
+	}
+}
+
+// passes lets the daemon work on a Service that is new: what had happened
+// before it has then been seen.
+func (s services) passes(t *testing.T) {
+	t.Helper()
+	s.awaitServing(t, s.balanced(t, "later"), s.hosts...)
+}
+
+// Services of another class are never touched, not even to clean up (S4):
+// while they live, when they are changed, when they are deleted, and by a
+// daemon that finds them. All classes of ours are served.
+func TestServiceOfAnotherClass(t *testing.T) {
+	b := onShared(t)
+	s := b.servicesWith(t, 2)
+	alive, deleted := s.belongsToOthers(t, "alive"), s.belongsToOthers(t, "deleted")
+	bare := s.service(t, s.balanced(t, "bare", inClass(foreign)))
+	mark := b.audit(t).mark()
+	d := s.runs(t, setup{flags: []string{"--load-balancer-class=e2e/a,e2e/b"}})
+	for _, class := range []string{"e2e/a", "e2e/b"} {
+		s.awaitServing(t, s.balanced(t, "ours", inClass(class)), s.hosts...)
+	}
+	s.passes(t)
+
+	s.edit(t, alive.Name, `{"metadata":{"annotations":{"a":"b"}},"spec":{"ports":[{"port":81}]}}`)
+	s.delete(t, deleted.Name)
+	s.delete(t, bare.Name)
+	s.passes(t)
+	d.kill()
+	s.runs(t, setup{})
+	s.passes(t)
+	s.untouched(t, mark, alive)
+	s.untouched(t, mark, deleted)
+	for _, service := range []*corev1.Service{alive, deleted, bare} {
+		if left, err := s.balancersOf(t.Context(), service.Name); err != nil || len(left) > 0 {
+			t.Errorf("the cloud has load balancers for service %s: %+v, error %v", service.Name, left, err)
+		}
+	}
+}
+
+// A Service of another class becomes internal. Its class goes with its type,
+// and its finalizer is still the other controller's.
+func TestServiceOfAnotherClassBecomesInternal(t *testing.T) {
+	b := onShared(t)
+	s := b.servicesWith(t, 2)
+	s.runs(t, setup{})
+	s.passes(t)
+	mark := b.audit(t).mark()
+	before := s.belongsToOthers(t, "internal")
+	s.edit(t, before.Name, `{"spec":{"type":"ClusterIP"}}`)
+	s.edit(t, before.Name, `{"metadata":{"annotations":{"a":"b"}}}`)
+	s.passes(t)
+	now := s.service(t, before.Name)
+	if now.Spec.LoadBalancerClass != nil {
+		t.Fatalf("class %s of an internal Service, want none", *now.Spec.LoadBalancerClass)
+	}
+	before.Status.LoadBalancer = now.Status.LoadBalancer // The API server clears it.
+	s.untouched(t, mark, before)
+
+	// A Service of ours from now on.
+	s.edit(t, before.Name, `{"spec":{"type":"LoadBalancer"}}`)
+	s.awaitServing(t, before.Name, s.hosts...)
+}
+
+// A Service of ours cannot be put into another class, but by way of another
+// type. What we have made for it goes then, whenever the daemon sees it.
+func TestServiceIsGivenToAnotherClass(t *testing.T) {
+	s := onShared(t).servicesWith(t, 2)
+	d := s.runs(t, setup{})
+	at := map[string]string{}
+	for _, when := range []string{"Unseen", "WhileItIsDeleted", "WhileTheDeletionFails"} {
+		at[when] = s.balanced(t, "taken")
+		s.awaitServing(t, at[when], s.hosts...)
+	}
+	_, err := s.api().Patch(t.Context(), at["Unseen"], types.MergePatchType, []byte(`{"spec":{"loadBalancerClass":"`+foreign+`"}}`), metav1.PatchOptions{})
+	if !apierrors.IsInvalid(err) {
+		t.Errorf("error %v, want the API server to keep the class", err)
+	}
+	takeOver := func(t *testing.T, name string) {
+		s.edit(t, name, `{"spec":{"type":"LoadBalancer","loadBalancerClass":"`+foreign+`"}}`)
+	}
+	internal := `{"spec":{"type":"ClusterIP"}}`
+
+	t.Run("Unseen", func(t *testing.T) {
+		d.signal(syscall.SIGSTOP)
+		s.edit(t, at["Unseen"], internal)
+		takeOver(t, at["Unseen"])
+		d.signal(syscall.SIGCONT)
+		s.awaitReleased(t, at["Unseen"])
+	})
+	for when, kind := range map[string]simulator.FaultKind{"WhileItIsDeleted": simulator.FaultHang, "WhileTheDeletionFails": simulator.FaultOutage} {
+		t.Run(when, func(t *testing.T) {
+			l, err := s.balancer(t.Context(), at[when])
+			if err != nil {
+				t.Fatal(err)
+			}
+			fault := simulator.Fault{Name: at[when], Kind: kind, Match: l.ID, Calls: []simulator.Call{simulator.DeleteLoadBalancer}}
+			s.cloud.sets(t, fault)
+			s.edit(t, at[when], internal)
+			s.awaitHit(t, fault.Name)
+			takeOver(t, at[when])
+			if err := s.cloud.ClearFault(t.Context(), fault.Name); err != nil {
+				t.Fatal(err)
+			}
+			s.awaitReleased(t, at[when])
+		})
+	}
+}
+
+// awaitHit waits until a fault has hit a call.
+func (s services) awaitHit(t *testing.T, name string) {
+	t.Helper()
+	await(t, retriesWithin, func(ctx context.Context) error {
+		all, err := s.cloud.Faults(ctx)
+		if err != nil || !slices.ContainsFunc(all, func(f simulator.Fault) bool { return f.Name == name && f.Hits > 0 }) {
+			return errors.Join(errors.New("the fault has not hit"), err)
+		}
+		return nil
+	})
+}
+
+// awaitReleased waits until nothing of ours is left at a Service that is
+// another controller's now, and in the cloud; afterwards it is left alone.
+func (s services) awaitReleased(t *testing.T, name string) {
+	t.Helper()
+	released := s.awaitService(t, name, retriesWithin, func(service *corev1.Service) error {
+		left, err := s.balancersOf(t.Context(), name)
+		return errors.Join(err, differ("load balancers", 0, len(left)),
+			differ("finalizers", 0, len(service.Finalizers)), differ("conditions", 0, len(service.Status.Conditions)))
+	})
+	mark := s.audit(t).mark()
+	released.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: theirs}}
+	if _, err := s.api().UpdateStatus(t.Context(), released, metav1.UpdateOptions{FieldManager: "theirs"}); err != nil {
+		t.Fatal(err)
+	}
+	s.passes(t)
+	if now := s.service(t, name).Status.LoadBalancer.Ingress; len(now) != 1 || now[0].IP != theirs {
+		t.Errorf("the other controller's address is gone: %s", cmp.Diff(released.Status.LoadBalancer.Ingress, now))
+	}
+	if writes := s.writesOf(t, mark, name); len(writes) > 0 {
+		t.Errorf("the Service was written: %v", writes)
+	}
+}

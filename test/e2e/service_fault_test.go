@@ -1,0 +1,146 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fairlead-k8s/fairlead/simulator"
+	"github.com/fairlead-k8s/fairlead/test/e2e/proxy"
+)
+
+// faultAtEachCall has a fault of the cloud at the n-th call of a Service's
+// life, for every n: it is served all the same, by the only load balancer that
+// was ever made for it, and nothing is left when it goes (S2).
+func faultAtEachCall(kind simulator.FaultKind) func(*testing.T, *bed) {
+	return func(t *testing.T, b *bed) {
+		s := b.classed(t, "--provisioning=500ms")
+		s.runs(t, setup{flags: []string{"--cloud-mutation-timeout=2s"}}) // for what hangs
+		s.lives(t, nil)
+		report, err := s.cloud.Calls(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		calls := int(report.Count())
+		if calls < 6 {
+			t.Fatalf("a life makes %d calls, want a list and a change for creation, edit and deletion at least", calls)
+		}
+		for n := range calls {
+			t.Run(fmt.Sprintf("%d-%s", n+1, report.Last[n].Call), func(t *testing.T) {
+				s.lives(t, &simulator.Fault{Name: "nth", Kind: kind, Skip: n, Count: 1})
+			})
+		}
+	}
+}
+
+// lives is the life of one Service from its creation to its end, with a fault.
+func (s services) lives(t *testing.T, fault *simulator.Fault) {
+	t.Helper()
+	if err := s.cloud.ResetCalls(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if fault != nil {
+		s.cloud.sets(t, *fault)
+	}
+	name := s.balanced(t, "life")
+	s.awaitServingWithin(t, retriesWithin, name, s.hosts...)
+	s.edit(t, name, `{"spec":{"ports":[{"port":81}]}}`)
+	await(t, retriesWithin, func(ctx context.Context) error {
+		l, err := s.balancer(ctx, name)
+		return errors.Join(err, differ("port", 81, l.Listeners[0].Port))
+	})
+	s.awaitServingWithin(t, retriesWithin, name, s.hosts...)
+	s.delete(t, name)
+	s.awaitGone(t, name)
+	if fault != nil {
+		s.awaitHit(t, fault.Name)
+	}
+	s.createdOnce(t)
+}
+
+// The API server goes away in the middle of a Service's life, with a write of
+// ours on its way.
+func TestAPIServerRestartsInTheLifeOfAService(t *testing.T) {
+	t.Run("Undisturbed", func(t *testing.T) { // so that the audit log tells what rights the daemon has
+		s := onShared(t).servicesWith(t, 1)
+		s.runs(t, setup{})
+		s.passes(t)
+	})
+	for n, place := range []string{"Finalizer", "Address", "Release"} {
+		t.Run(place, func(t *testing.T) {
+			s := onShared(t).servicesWith(t, 1)
+			api := s.apiProxy(t)
+			trap := api.Trap(ofServices, n+1, proxy.Before)
+			d := s.runs(t, setup{api: api})
+			name := s.balanced(t, "restart")
+			if place == "Release" {
+				s.awaitServing(t, name, s.hosts...)
+				s.delete(t, name)
+			}
+			sprung(t, trap)
+			if _, err := s.command(t.Context(), "stop", "--kill", "kube-apiserver"); err != nil {
+				t.Fatal(err)
+			}
+			trap.Release() // into the void
+			if _, err := s.command(t.Context(), "start", "kube-apiserver"); err != nil {
+				t.Fatal(err)
+			}
+			if place != "Release" {
+				s.awaitServingWithin(t, 2*time.Minute, name, s.hosts...)
+				s.delete(t, name)
+			}
+			s.awaitGone(t, name)
+			s.createdOnce(t)
+			if d.ended() {
+				t.Errorf("the daemon has ended with code %d", d.code)
+			}
+		})
+	}
+}
+
+// A Service becomes internal and wants a load balancer again, while the daemon
+// runs.
+func TestServiceChangesItsType(t *testing.T) {
+	s := onShared(t).servicesWith(t, 1)
+	s.runs(t, setup{})
+	name := s.balanced(t, "type")
+	first := s.awaitServing(t, name, s.hosts...)
+	s.edit(t, name, `{"spec":{"type":"ClusterIP"}}`)
+	s.awaitInternal(t, name)
+	s.awaitTold(t, name, soon, "Normal DeletedLoadBalancer")
+	s.edit(t, name, `{"spec":{"type":"LoadBalancer"}}`)
+	if second := s.awaitServing(t, name, s.hosts...); second.ID == first.ID {
+		t.Errorf("load balancer %s is there again", first.ID)
+	}
+}
+
+// Without a node behind it a Service says so, and is served once there is one.
+func TestServiceWithoutNodes(t *testing.T) {
+	const unavailable = "Warning UnAvailableLoadBalancer: There are no available nodes for LoadBalancer"
+	s := onShared(t).servicesWith(t, 0)
+	s.runs(t, setup{})
+	name := s.balanced(t, "lonely")
+	empty := func(service *corev1.Service) error {
+		l, err := s.balancer(t.Context(), name)
+		return errors.Join(err, differ("backends", []string{}, l.Backends),
+			shows(conditionServing, metav1.ConditionFalse, "NoNodes", "no available nodes")(service),
+			shows(conditionProvisioning, metav1.ConditionFalse, "Provisioned")(service))
+	}
+	s.awaitService(t, name, soon, empty)
+	s.awaitTold(t, name, soon, unavailable)
+	i, node := s.pair(t, s.cloud, simulator.Instance{Name: s.name("first")})
+	s.awaitServing(t, name, i)
+	s.awaitTold(t, name, soon, "Normal UpdatedLoadBalancer: Updated load balancer with new hosts")
+
+	s.patch(t, node.Name, `{"metadata":{"labels":{"`+corev1.LabelNodeExcludeBalancers+`":""}}}`)
+	s.awaitService(t, name, soon, empty)
+	await(t, soon, func(ctx context.Context) error {
+		told, err := s.told(ctx, name)
+		return errors.Join(err, differ("times that it was told", 2, count(told, unavailable)))
+	})
+}

@@ -1,0 +1,148 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fairlead-k8s/fairlead/simulator"
+	"github.com/fairlead-k8s/fairlead/test/e2e/proxy"
+)
+
+// Nodes come and go while 200 Services get their load balancers, from a cloud
+// that takes its time and fails now and then: calls about one load balancer
+// never overlap, and the last set of nodes is what each has in the end (S3).
+func TestLastSetOfNodesWins(t *testing.T) {
+	const (
+		size  = 200
+		takes = simulator.Duration(time.Second)
+	)
+	b := onOwn(t)
+	p := b.pool(t, 20)
+	s := services{bed: b, cloud: p.cloud}
+	for _, f := range []simulator.Fault{
+		{Name: "slow", Kind: simulator.FaultLatency, Latency: takes, Jitter: takes / 2},
+		{Name: "fails", Kind: simulator.FaultError, Probability: 0.02},
+	} {
+		f.Calls = []simulator.Call{simulator.CreateLoadBalancer, simulator.UpdateLoadBalancer}
+		s.cloud.sets(t, f)
+	}
+	front := proxyOf(t, s.cloud)
+	s.runs(t, setup{cloud: front.URL()})
+
+	names := make([]string, size)
+	var creating sync.WaitGroup
+	creating.Go(func() {
+		for n := range names {
+			names[n] = s.balanced(t, "raced")
+		}
+	})
+	changes := p.churn(t, func() bool { return len(front.Requests(ofBalancerChanges)) > size*5/4 })
+	creating.Wait()
+	if t.Failed() {
+		t.FailNow()
+	}
+	var want []string
+	await(t, 3*time.Minute, func(ctx context.Context) error {
+		var err error
+		if want, err = s.backendsNow(ctx); err != nil {
+			return err
+		}
+		return s.allHave(ctx, size, want)
+	})
+	// What began earlier and is still under way may not win either.
+	await(t, soon, func(context.Context) error {
+		under := front.Requests(func(r proxy.Request) bool { return ofBalancerChanges(r) && r.Ended.IsZero() })
+		return differ("changes under way", 0, len(under))
+	})
+	if err := s.allHave(t.Context(), size, want); err != nil {
+		t.Errorf("an older set of nodes has won: %v", err)
+	}
+	for _, name := range names {
+		s.awaitService(t, name, retriesWithin, func(service *corev1.Service) error {
+			return errors.Join(shows(conditionServing, metav1.ConditionTrue, "Ready")(service), shows(conditionProvisioning, metav1.ConditionFalse, "Provisioned")(service))
+		})
+	}
+	calls := front.Requests(ofBalancerChanges)
+	neverBeside(t, calls)
+	t.Logf("%d Services, %d changes of nodes: %d changes of load balancers", size, changes, len(calls))
+}
+
+// churn lets Nodes join, go, and be excluded and taken back, until enough is
+// true. It says how often the set of nodes was changed.
+func (p *pool) churn(t *testing.T, enough func() bool) int {
+	t.Helper()
+	const (
+		pace  = 300 * time.Millisecond
+		least = 40
+	)
+	excluded := map[string]bool{}
+	for n := 0; ; n++ {
+		switch m := p.members[n%len(p.members)]; {
+		case n >= least && enough():
+			return n
+		case n%4 == 0:
+			p.newcomer(t, "raced")
+		case n%4 == 1 && !m.handled:
+			p.byHand(t, m)
+		case !m.handled:
+			excluded[m.Name] = !excluded[m.Name]
+			value := map[bool]string{true: `""`, false: "null"}[excluded[m.Name]]
+			p.patch(t, m.Name, `{"metadata":{"labels":{"`+corev1.LabelNodeExcludeBalancers+`":`+value+`}}}`)
+		}
+		pause(t.Context(), pace)
+	}
+}
+
+// backendsNow are the instances of the Nodes that belong behind load balancers.
+func (s services) backendsNow(ctx context.Context) ([]string, error) {
+	list, err := s.admin.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	var ids []string
+	for _, node := range list.Items {
+		if _, excluded := node.Labels[corev1.LabelNodeExcludeBalancers]; !excluded {
+			ids = append(ids, node.Spec.ProviderID[len("simulated://sim-1/"):])
+		}
+	}
+	slices.Sort(ids)
+	return ids, nil
+}
+
+// allHave is nil if there are so many load balancers and all have these
+// backends.
+func (s services) allHave(ctx context.Context, size int, want []string) error {
+	all, err := s.cloud.LoadBalancers(ctx)
+	if err != nil {
+		return err
+	}
+	others := slices.DeleteFunc(slices.Clone(all), func(l simulator.LoadBalancer) bool { return slices.Equal(l.Backends, want) })
+	if len(all) != size || len(others) > 0 {
+		return fmt.Errorf("%d load balancers, want %d; %d of them have not the last set of nodes", len(all), size, len(others))
+	}
+	return nil
+}
+
+// neverBeside fails the test if two changes of one load balancer were under way
+// at the same time. The creations are about one each.
+func neverBeside(t *testing.T, calls []proxy.Request) {
+	t.Helper()
+	last := map[string]proxy.Request{}
+	for _, r := range calls {
+		if creations(r) {
+			continue
+		}
+		if before, ok := last[r.Path]; ok && !before.Ended.Before(r.Began) {
+			t.Errorf("S3: %s %s from %v to %v, beside %s from %v to %v", r.Method, r.Path, r.Began, r.Ended, before.Method, before.Began, before.Ended)
+		}
+		last[r.Path] = r
+	}
+}

@@ -1,0 +1,239 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fairlead-k8s/fairlead/providers/simulated"
+	"github.com/fairlead-k8s/fairlead/simulator"
+	"github.com/fairlead-k8s/fairlead/test/e2e/proxy"
+)
+
+// Clients open a connection every 10 ms through two load balancers, one with
+// draining and one of a cloud without, while nodes join, are excluded, drained
+// and deleted, and the leader is replaced.
+//
+// Demanded of both: a connection that is opened once a backend was removed does
+// not reach it, and none fails. The only exception is a connection that had been
+// opened before: without draining it is cut when its backend is removed. So
+// there a connection may fail that was open while a backend was being removed,
+// and of those no more than can be open at one moment.
+func TestTrafficWhileEverythingChanges(t *testing.T) {
+	b := onOwn(t)
+	c := b.bareCloud(t, "--check-interval=200ms", "--drain=0")
+	s := crowd{services: services{bed: b, cloud: c}}
+	s.leader, s.standby = s.replicas(t, setup{flags: []string{"--service-remove-backends-on=taint"}})
+	draining := s.balanced(t, "draining", func(service *corev1.Service) {
+		service.Annotations = map[string]string{string(simulated.AnnotationDrain): "5m"}
+	})
+	s.names = []string{draining, s.balanced(t, "cutting")}
+	a, excluded, drained := s.joins(t), s.joins(t), s.joins(t)
+	s.awaitBackends(t, a, excluded, drained)
+	for _, name := range s.names {
+		s.visitors = append(s.visitors, s.visits(t, name))
+	}
+	s.awaitVisits(t, 100)
+
+	deleted, handed := s.joins(t), s.joins(t)
+	s.awaitBackends(t, a, excluded, drained, deleted, handed)
+	for _, m := range []*machine{deleted, handed} {
+		s.awaitVisitedBy(t, m)
+	}
+
+	s.removes(t, excluded, func() {
+		s.patch(t, excluded.instance.Name, `{"metadata":{"labels":{"`+corev1.LabelNodeExcludeBalancers+`":"true"}}}`)
+	}, a, drained, deleted, handed)
+	s.takenBack(excluded)
+	s.patch(t, excluded.instance.Name, `{"metadata":{"labels":{"`+corev1.LabelNodeExcludeBalancers+`":null}}}`)
+	s.awaitBackends(t, a, excluded, drained, deleted, handed)
+	s.awaitVisitedBy(t, excluded)
+
+	s.removes(t, handed, func() {
+		s.leader.signal(syscall.SIGTERM)
+		s.patch(t, handed.instance.Name, `{"metadata":{"labels":{"`+corev1.LabelNodeExcludeBalancers+`":""}}}`)
+	}, a, excluded, drained, deleted)
+	if code := s.leader.exited(t, drain+noise); code != 0 {
+		t.Errorf("the leader has ended with code %d", code)
+	}
+
+	s.patch(t, drained.instance.Name, `{"spec":{"unschedulable":true}}`)
+	s.awaitVisits(t, 100)
+	s.awaitVisitedBy(t, drained) // Cordoned nodes stay.
+	s.removes(t, drained, func() {
+		s.patch(t, drained.instance.Name, `{"spec":{"taints":[{"key":"ToBeDeletedByClusterAutoscaler","effect":"NoSchedule"}]}}`)
+	}, a, excluded, deleted)
+	drained.goes(t, s)
+
+	s.removes(t, deleted, func() {
+		if err := b.admin.CoreV1().Nodes().Delete(t.Context(), deleted.instance.Name, metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}, a, excluded)
+	deleted.goes(t, s)
+	s.awaitVisits(t, 100)
+	s.judges(t)
+}
+
+// crowd are the Services of two load balancers, the machines behind them, and
+// who visits them.
+type crowd struct {
+	services
+
+	leader, standby replica
+	names           []string // the one with draining first
+	visitors        []*visitor
+	removals        []*removal
+}
+
+// removal is that of one machine.
+type removal struct {
+	*machine
+
+	// It began then, and from done on until back no connection may reach the
+	// machine. The zero back is never.
+	began, done, back time.Time
+}
+
+// joins adds a machine that answers on the node ports of the Services, and its
+// Node.
+func (s *crowd) joins(t *testing.T) *machine {
+	t.Helper()
+	// Other clouds on this computer give the same addresses.
+	address := fmt.Sprintf("InternalIP=127.%d.%d.%d", 1+rand.N(60), 1+rand.N(250), 1+rand.N(250))
+	i, _ := s.pair(t, s.cloud, simulator.Instance{Name: s.name("machine"), Addresses: offered(address)})
+	m := &machine{instance: i}
+	for _, name := range s.names {
+		m.answers(t, s.service(t, name).Spec.Ports[0].NodePort)
+	}
+	return m
+}
+
+// awaitBackends waits until these machines and no others are behind both load
+// balancers, are well, and no change is under way.
+func (s *crowd) awaitBackends(t *testing.T, machines ...*machine) {
+	t.Helper()
+	want := map[string]simulator.BackendHealth{}
+	for _, m := range machines {
+		want[m.instance.ID] = simulator.BackendHealthy
+	}
+	await(t, crashHandOver+noise, func(ctx context.Context) error {
+		for _, name := range s.names {
+			l, err := s.balancer(ctx, name)
+			if err != nil || l.Traffic == nil {
+				return errors.Join(errors.New("no traffic is carried"), err)
+			}
+			got := map[string]simulator.BackendHealth{}
+			for _, backend := range l.Traffic.Backends {
+				if backend.Health != simulator.BackendDraining {
+					got[backend.Instance] = backend.Health
+				}
+			}
+			if err := errors.Join(differ("backends", len(want), len(l.Backends)), differ("health", want, got)); err != nil {
+				return err
+			}
+		}
+		underWay := func(r proxy.Request) bool { return ofBalancerChanges(r) && r.Ended.IsZero() }
+		return differ("changes under way", 0, len(s.leader.cloud.Requests(underWay))+len(s.standby.cloud.Requests(underWay)))
+	})
+}
+
+// removes takes a machine away and looks at what becomes of a connection that
+// somebody has open to it, beside the short ones.
+func (s *crowd) removes(t *testing.T, m *machine, how func(), left ...*machine) {
+	t.Helper()
+	open := []*session{s.visitors[0].stays(t, m), s.visitors[1].stays(t, m)}
+	r := &removal{machine: m, began: time.Now()}
+	s.removals = append(s.removals, r)
+	how()
+	s.awaitBackends(t, left...)
+	r.done = time.Now()
+	s.awaitVisits(t, 50)
+	if err := open[0].talk(); err != nil {
+		t.Errorf("a connection that drains from %s: %v", m.instance.Name, err)
+	}
+	if err := open[1].talk(); err == nil {
+		t.Errorf("a connection to %s lives on, without draining", m.instance.Name)
+	}
+	for _, o := range open {
+		_ = o.conn.Close() // it may have been cut
+	}
+}
+
+func (s *crowd) takenBack(m *machine) {
+	for _, r := range s.removals {
+		if r.machine == m {
+			r.back = time.Now()
+		}
+	}
+}
+
+// awaitVisits waits until each load balancer has been visited so often more,
+// from beginning to end.
+func (s *crowd) awaitVisits(t *testing.T, more int) {
+	t.Helper()
+	from := time.Now()
+	for _, v := range s.visitors {
+		await(t, soon, func(context.Context) error {
+			if n := len(v.since(from)); n < more {
+				return fmt.Errorf("%d visits, want %d", n, more)
+			}
+			return nil
+		})
+	}
+}
+
+// awaitVisitedBy waits until new visits come to the machine, through both.
+func (s *crowd) awaitVisitedBy(t *testing.T, m *machine) {
+	t.Helper()
+	from := time.Now()
+	for _, v := range s.visitors {
+		await(t, soon, func(context.Context) error {
+			if !slices.ContainsFunc(v.since(from), func(v visit) bool { return v.host == m.instance.ID }) {
+				return fmt.Errorf("%s gets no connection", m.instance.Name)
+			}
+			return nil
+		})
+	}
+}
+
+// judges looks at each visit.
+func (s *crowd) judges(t *testing.T) {
+	t.Helper()
+	for n, v := range s.visitors {
+		v.stop()
+		all, cut := v.since(time.Time{}), 0
+		for _, visit := range all {
+			for _, r := range s.removals {
+				if visit.host == r.instance.ID && visit.began.After(r.done) && (r.back.IsZero() || visit.began.Before(r.back)) {
+					t.Errorf("%s: a connection that was opened %v after %s had been removed came to it",
+						s.names[n], visit.began.Sub(r.done), r.instance.Name)
+				}
+			}
+			if visit.err == nil {
+				continue
+			}
+			if n == 0 || !s.isCut(visit) {
+				t.Errorf("%s: a connection failed after %v: %v", s.names[n], visit.ended.Sub(visit.began), visit.err)
+			}
+			cut++
+		}
+		t.Logf("%s: %d connections, %d failed, during %d removals", s.names[n], len(all), cut, len(s.removals))
+		if most := 2 * len(s.removals); cut > most {
+			t.Errorf("%s: %d connections were cut, want at most %d", s.names[n], cut, most)
+		}
+	}
+}
+
+// isCut tells whether a visit was under way while a machine was being removed.
+func (s *crowd) isCut(v visit) bool {
+	return slices.ContainsFunc(s.removals, func(r *removal) bool { return v.began.Before(r.done) && v.ended.After(r.began) })
+}

@@ -1,0 +1,333 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fairlead-k8s/fairlead/providers/simulated"
+	"github.com/fairlead-k8s/fairlead/simulator"
+)
+
+// A provider may say that somebody else provides the load balancer, wrapped or
+// not: that is no failure, and what the other one writes stays.
+func providedElsewhere(t *testing.T, b *bed) {
+	s := b.classed(t)
+	s.runs(t, setup{program: testCCM, provider: "modern"})
+	for n, how := range []string{"elsewhere", "elsewhere-wrapped"} {
+		mark := b.audit(t).mark()
+		name := s.balanced(t, how, s.misbehaves(t, how))
+		settled := s.awaitService(t, name, soon, func(service *corev1.Service) error {
+			return errors.Join(differ("finalizers", []string{serviceFinalizer}, service.Finalizers), differ("conditions", 0, len(service.Status.Conditions)))
+		})
+		if writes := s.writesOf(t, mark, name); n > 0 && len(writes) != 1 {
+			t.Errorf("%d writes, want the finalizer alone once the provider has said so of another Service: %v", len(writes), writes)
+		}
+		settled.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: theirs}}
+		if _, err := s.api().UpdateStatus(t.Context(), settled, metav1.UpdateOptions{FieldManager: "theirs"}); err != nil {
+			t.Fatal(err)
+		}
+		s.edit(t, name, `{"metadata":{"annotations":{"a":"b"}}}`)
+		s.awaitTold(t, name, soon, "Normal EnsuringLoadBalancer")
+		s.passes(t)
+		if now := s.service(t, name); len(now.Status.Conditions) > 0 || len(now.Status.LoadBalancer.Ingress) != 1 {
+			t.Errorf("status %+v, want the other controller's", now.Status)
+		}
+		told, err := s.told(t.Context(), name)
+		if err != nil || count(told, "Normal EnsuringLoadBalancer") != len(told) {
+			t.Errorf("events %q, error %v, want none but that it was tried", told, err)
+		}
+		s.delete(t, name)
+		s.awaitGone(t, name)
+	}
+}
+
+// Somebody rewrites the address again and again. It is put back once, and the
+// event says who it is; what else changes still reaches the cloud (S4).
+func contestedStatus(t *testing.T, b *bed) {
+	s := b.classed(t)
+	s.runs(t, setup{})
+	name := s.balanced(t, "contested")
+	s.awaitServing(t, name, s.hosts...)
+	mark := b.audit(t).mark()
+	rival := s.fights(t, name)
+	s.awaitTold(t, name, soon, "Warning LoadBalancerStatusContested", "status", "field manager: rival")
+	rival.awaitBlows(t, 20)
+	s.edit(t, name, `{"spec":{"ports":[{"port":81}]}}`)
+	await(t, soon, func(ctx context.Context) error {
+		l, err := s.balancer(ctx, name)
+		return errors.Join(err, differ("port", 81, l.Listeners[0].Port))
+	})
+	rival.awaitBlows(t, 20)
+	rival.stop()
+	repairs := s.writesOf(t, mark, name).where(func(r request) bool { return containsAll(string(r.Body), []string{"ingress"}) })
+	if len(repairs) != 1 {
+		t.Errorf("the address was put back %d times, want once in 5 minutes: %v", len(repairs), repairs)
+	}
+	told, err := s.told(t.Context(), name)
+	if err != nil || count(told, "Warning LoadBalancerStatusContested") != 1 {
+		t.Errorf("events %q, error %v, want to be told once of the contest", told, err)
+	}
+	s.delete(t, name)
+	s.awaitGone(t, name)
+}
+
+// rival is a controller that has its own idea of a Service's address.
+type rival struct {
+	mu    sync.Mutex
+	blows int // guarded by mu
+	stop  func()
+}
+
+// fights rewrites the address until it is stopped.
+func (s services) fights(t *testing.T, name string) *rival {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	var r rival
+	var fighting sync.WaitGroup
+	fighting.Go(func() {
+		for n := 0; ctx.Err() == nil; n++ {
+			body := fmt.Appendf(nil, `{"status":{"loadBalancer":{"ingress":[{"ip":"198.51.100.%d"}]}}}`, n%250+1)
+			_, err := s.api().Patch(ctx, name, "application/merge-patch+json", body, metav1.PatchOptions{FieldManager: "rival"}, "status")
+			if err != nil && ctx.Err() == nil {
+				t.Errorf("the rival: %v", err)
+				return
+			}
+			r.mu.Lock()
+			r.blows++
+			r.mu.Unlock()
+		}
+	})
+	r.stop = func() { cancel(); fighting.Wait() }
+	t.Cleanup(r.stop)
+	return &r
+}
+
+// awaitBlows waits for so many more.
+func (r *rival) awaitBlows(t *testing.T, more int) {
+	t.Helper()
+	now := func() int {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return r.blows
+	}
+	before := now()
+	await(t, soon, func(context.Context) error {
+		if n := now() - before; n < more {
+			return fmt.Errorf("the rival has struck %d times more", n)
+		}
+		return nil
+	})
+}
+
+// A finalizer that somebody takes away is put back, but not all the time, and
+// the load balancer goes with the Service all the same (S2, S4).
+func contestedFinalizer(t *testing.T, b *bed) {
+	s := b.classed(t)
+	s.runs(t, setup{})
+	name := s.balanced(t, "unfinalized")
+	s.awaitServing(t, name, s.hosts...)
+	unfinalize := func() {
+		if err := s.unfinalized(t.Context(), name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	unfinalize()
+	s.awaitServing(t, name, s.hosts...)
+	s.awaitTold(t, name, soon, "Warning LoadBalancerStatusContested", "finalizer")
+	unfinalize()
+	s.passes(t)
+	if now := s.service(t, name); len(now.Finalizers) > 0 {
+		t.Errorf("finalizers %v a moment after they were put back before", now.Finalizers)
+	}
+	s.delete(t, name)
+	s.awaitGone(t, name)
+}
+
+// The account has no room for a second load balancer: the Service says so, and
+// is served once there is room.
+func quotaIsExhausted(t *testing.T, b *bed) {
+	file, port := filepath.Join(t.TempDir(), "cloud.json"), freePort(t)
+	account := func(room int) []string {
+		return []string{fmt.Sprintf("--max-load-balancers=%d", room), "--state-file=" + file, fmt.Sprintf("--listen=127.0.0.1:%d", port)}
+	}
+	s := b.classed(t, account(1)...)
+	s.runs(t, setup{})
+	first := s.balanced(t, "first")
+	s.awaitServing(t, first, s.hosts...)
+	second := s.balanced(t, "second")
+	s.awaitService(t, second, soon, shows(conditionServing, metav1.ConditionFalse, "NotProvisioned", "provider has failed", "quota is 1", "It is tried again"))
+	s.awaitTold(t, second, soon, "Warning SyncLoadBalancerFailed", "quota is 1")
+	if err := s.cloud.stop(); err != nil {
+		t.Fatal(err)
+	}
+	s.cloud = b.idleCloud(t, account(2)...)
+	s.awaitServingWithin(t, retriesWithin, second, s.hosts...)
+	s.awaitServing(t, first, s.hosts...)
+}
+
+// A provider that panics is an error of that call, and the Service says so.
+// After the third panic the process ends to be restarted (S8).
+func providerPanics(t *testing.T, b *bed) {
+	s := b.classed(t)
+	with := setup{program: testCCM, provider: "modern"}
+	d := s.runs(t, with)
+	name := s.balanced(t, "panics", s.misbehaves(t, "panic"))
+	s.awaitService(t, name, soon, shows(conditionServing, metav1.ConditionFalse, "NotProvisioned", "has panicked", "fault of the provider"))
+	s.awaitTold(t, name, soon, "Warning SyncLoadBalancerFailed", "a bug of the provider")
+	s.passes(t)
+	if code := d.exited(t, retriesWithin); code != 1 {
+		t.Errorf("the daemon has ended with code %d, want 1", code)
+	}
+	s.runs(t, with)
+	s.passes(t)
+	s.behaves(t, name)
+	s.awaitServingWithin(t, retriesWithin, name, s.hosts...)
+}
+
+// A provider that returns neither a status nor an error has failed.
+func providerReturnsNil(t *testing.T, b *bed) {
+	s := b.classed(t)
+	s.runs(t, setup{program: testCCM, provider: "modern"})
+	name := s.balanced(t, "nil", s.misbehaves(t, "nil"))
+	s.awaitService(t, name, soon, shows(conditionServing, metav1.ConditionFalse, "NotProvisioned", "service status returned by EnsureLoadBalancer is nil"))
+	s.behaves(t, name)
+	s.awaitServingWithin(t, retriesWithin, name, s.hosts...)
+}
+
+// A provider that hangs beyond the deadline keeps this Service, which says so,
+// and no other one; no second call is made beside the first (S3).
+func providerHangs(t *testing.T, b *bed) {
+	s := b.classed(t)
+	d := s.runs(t, setup{program: testCCM, provider: "modern", flags: []string{"--cloud-mutation-timeout=1s", "--concurrent-service-syncs=2"}})
+	name := s.balanced(t, "hangs", s.misbehaves(t, "deaf"))
+	s.awaitTold(t, name, soon, "Warning SyncLoadBalancerFailed", "after its deadline")
+	s.awaitTold(t, name, soon, "Warning SyncLoadBalancerFailed", "which began at", "has not returned")
+	s.passes(t)
+	s.delete(t, s.balanced(t, "beside"))
+	if n := d.times("Deaf from now on", name); n != 1 {
+		t.Errorf("the provider was called %d times, want no call beside the one that hangs", n)
+	}
+	s.behaves(t, name)
+	s.awaitServingWithin(t, retriesWithin, name, s.hosts...)
+	if d.ended() {
+		t.Errorf("the daemon has ended with code %d", d.code)
+	}
+}
+
+// Two clusters have one account: nothing of the other one's is touched, whatever
+// it is called and whatever tags it has beside the cluster's.
+func twoClustersInOneAccount(t *testing.T, b *bed) {
+	one := b.classed(t)
+	two := one
+	two.class += "-too"
+	d := one.runs(t, setup{flags: []string{"--cluster-name=one"}})
+	two.runs(t, setup{flags: []string{"--cluster-name=two"}})
+	mine, yours := one.balanced(t, "mine"), two.balanced(t, "yours")
+	one.awaitServing(t, mine, one.hosts...)
+	two.awaitServing(t, yours, two.hosts...)
+	uid := string(one.service(t, mine).UID)
+	for n, tags := range []map[string]string{
+		{simulated.TagCluster: "two", simulated.TagServiceUID: uid},
+		{simulated.TagCluster: "one", simulated.TagServiceUID: "another"},
+		{simulated.TagServiceUID: uid},
+		{simulated.TagCluster: "one"},
+	} {
+		l := simulator.LoadBalancer{Name: fmt.Sprintf("decoy-%d", n), Tags: tags, Listeners: []simulator.Listener{{Protocol: simulator.TCP, Port: 80, BackendPort: 30080}}}
+		if _, err := one.cloud.CreateLoadBalancer(t.Context(), l); err != nil {
+			t.Fatal(err)
+		}
+	}
+	others := func() []simulator.LoadBalancer {
+		all, err := one.cloud.LoadBalancers(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return slices.DeleteFunc(all, func(l simulator.LoadBalancer) bool { return l.Tags[simulated.TagService] == "default/"+mine })
+	}
+	before := others()
+	d.kill()
+	one.runs(t, setup{flags: []string{"--cluster-name=one"}})
+	one.edit(t, mine, `{"spec":{"ports":[{"port":81}]}}`)
+	await(t, soon, func(ctx context.Context) error {
+		l, err := one.balancer(ctx, mine)
+		return errors.Join(err, differ("port", 81, l.Listeners[0].Port))
+	})
+	one.delete(t, mine)
+	one.awaitGone(t, mine)
+	if diff := cmp.Diff(before, others()); diff != "" {
+		t.Errorf("load balancers of others (-before +now):\n%s", diff)
+	}
+}
+
+// Somebody deletes a load balancer in the cloud, or changes it there: the drift
+// check finds it.
+func driftIsFound(t *testing.T, b *bed) {
+	s := b.classed(t)
+	s.runs(t, setup{flags: []string{"--service-resync-period=1s"}})
+	name := s.balanced(t, "drift")
+	l := s.awaitServing(t, name, s.hosts...)
+	if _, err := s.cloud.UpdateLoadBalancer(t.Context(), l.ID, simulator.LoadBalancerPatch{Backends: []string{}}); err != nil {
+		t.Fatal(err)
+	}
+	s.awaitServing(t, name, s.hosts...)
+	if err := s.cloud.DeleteLoadBalancer(t.Context(), l.ID); err != nil {
+		t.Fatal(err)
+	}
+	if now := s.awaitServing(t, name, s.hosts...); now.ID == l.ID {
+		t.Errorf("load balancer %s is there again", l.ID)
+	}
+	told, err := s.told(t.Context(), name)
+	if err != nil || count(told, "Warning") > 0 {
+		t.Errorf("events %q, error %v", told, err)
+	}
+}
+
+// A Service is deleted by force and made anew with its name, while the daemon
+// looks away, or while the old load balancer cannot be deleted: the new one
+// waits and says so, and nothing of the old one is left.
+func recreatedUnderItsName(t *testing.T, b *bed) {
+	s := b.classed(t)
+	d := s.runs(t, setup{flags: []string{"--cloud-mutation-timeout=2s"}})
+	for _, kind := range []simulator.FaultKind{"", simulator.FaultError, simulator.FaultHang} {
+		t.Run("Fault"+string(kind), func(t *testing.T) {
+			name := s.balanced(t, "recreated")
+			old := s.awaitServing(t, name, s.hosts...)
+			if kind == "" {
+				d.signal(syscall.SIGSTOP)
+			} else {
+				s.cloud.sets(t, simulator.Fault{Name: name, Kind: kind, Match: old.ID, Calls: []simulator.Call{simulator.DeleteLoadBalancer}})
+			}
+			s.delete(t, name)
+			if kind != "" {
+				s.awaitHit(t, name)
+			}
+			if err := s.unfinalized(t.Context(), name); err != nil {
+				t.Fatal(err)
+			}
+			s.balanced(t, "recreated", func(service *corev1.Service) { service.Name = name })
+			if kind == "" {
+				d.signal(syscall.SIGCONT)
+			} else {
+				s.awaitService(t, name, soon, shows(conditionServing, metav1.ConditionFalse, "NotProvisioned", "former Service of this name"))
+				if err := s.cloud.ClearFault(t.Context(), name); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if now := s.awaitServingWithin(t, retriesWithin, name, s.hosts...); now.ID == old.ID || now.Tags[simulated.TagServiceUID] == old.Tags[simulated.TagServiceUID] {
+				t.Errorf("the new Service has the load balancer of the old one: %+v", now)
+			}
+			s.delete(t, name)
+			s.awaitGone(t, name)
+		})
+	}
+}

@@ -1,0 +1,266 @@
+package e2e
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fairlead-k8s/fairlead/simulator"
+)
+
+// machine is an instance that answers on ports: with its ID to the first line,
+// and with an echo to all others.
+type machine struct {
+	instance  simulator.Instance
+	listeners []net.Listener
+}
+
+// answers listens at a port of the machine until the test ends.
+func (m *machine) answers(t *testing.T, port int32) {
+	t.Helper()
+	var config net.ListenConfig
+	listener, err := config.Listen(t.Context(), "tcp", m.at(port))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.listeners = append(m.listeners, listener)
+	t.Cleanup(func() { _ = listener.Close() })
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go m.serve(conn)
+		}
+	}()
+}
+
+func (m *machine) at(port int32) string {
+	return net.JoinHostPort(m.instance.Addresses[0].Address, strconv.Itoa(int(port)))
+}
+
+func (m *machine) serve(conn net.Conn) {
+	defer func() { _ = conn.Close() }()
+	lines := bufio.NewScanner(conn)
+	for first := true; lines.Scan(); first = false {
+		answer := lines.Text()
+		if first {
+			answer = m.instance.ID
+		}
+		if _, err := fmt.Fprintln(conn, answer); err != nil {
+			return
+		}
+	}
+}
+
+// goes ends the machine: it answers no more, its instance and its Node go.
+func (m *machine) goes(t *testing.T, s crowd) {
+	t.Helper()
+	for _, listener := range m.listeners {
+		_ = listener.Close()
+	}
+	if err := s.cloud.TerminateInstance(t.Context(), m.instance.ID); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// visitor opens connections to one address.
+type visitor struct {
+	address string
+	stop    func() // waits for those that are open
+
+	mu  sync.Mutex
+	all []visit // guarded by mu
+}
+
+// visit is one short connection.
+type visit struct {
+	began, ended time.Time
+	host         string // who has answered
+	err          error
+}
+
+// visits opens a connection to the Service's load balancer every 10 ms.
+func (s *crowd) visits(t *testing.T, name string) *visitor {
+	t.Helper()
+	l, err := s.balancer(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := &visitor{address: l.Traffic.Listeners[0].Address}
+	ctx, cancel := context.WithCancel(t.Context())
+	var visiting sync.WaitGroup
+	v.stop = sync.OnceFunc(func() { cancel(); visiting.Wait() })
+	t.Cleanup(v.stop)
+	visiting.Go(func() {
+		tick := time.NewTicker(10 * time.Millisecond)
+		defer tick.Stop()
+		for ctx.Err() == nil {
+			visiting.Go(func() { v.note(v.visit()) })
+			select {
+			case <-tick.C:
+			case <-ctx.Done():
+			}
+		}
+	})
+	return v
+}
+
+func (v *visitor) visit() visit {
+	is := visit{began: time.Now()}
+	var s *session
+	if s, is.err = v.open(); is.err == nil {
+		is.host, is.err = s.host, s.conn.Close()
+	}
+	is.ended = time.Now()
+	return is
+}
+
+func (v *visitor) note(is visit) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.all = append(v.all, is)
+}
+
+// since are the visits that began later and have ended.
+func (v *visitor) since(from time.Time) []visit {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(v.all), func(is visit) bool { return is.began.Before(from) })
+}
+
+// session is an open connection.
+type session struct {
+	conn  net.Conn
+	lines *bufio.Reader
+	host  string // whom it goes to
+}
+
+const answerWithin = 10 * time.Second
+
+func (v *visitor) open() (*session, error) {
+	conn, err := net.DialTimeout("tcp", v.address, answerWithin) //nolint:noctx // it has a timeout
+	if err != nil {
+		return nil, err
+	}
+	s := &session{conn: conn, lines: bufio.NewReader(conn)}
+	if s.host, err = s.says("who is there"); err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return s, nil
+}
+
+// says sends a line and returns the answer.
+func (s *session) says(line string) (string, error) {
+	if err := s.conn.SetDeadline(time.Now().Add(answerWithin)); err != nil {
+		return "", err
+	}
+	if _, err := fmt.Fprintln(s.conn, line); err != nil {
+		return "", err
+	}
+	answer, err := s.lines.ReadString('\n')
+	if err != nil {
+		return "", err
+	}
+	return answer[:len(answer)-1], nil
+}
+
+func (s *session) talk() error {
+	answer, err := s.says("still there")
+	return cmp.Or(err, differ("echo", "still there", answer))
+}
+
+// stays opens a connection that goes to this machine.
+func (v *visitor) stays(t *testing.T, m *machine) *session {
+	t.Helper()
+	for range 100 {
+		s, err := v.open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.host == m.instance.ID {
+			return s
+		}
+		_ = s.conn.Close() // it was another one's
+	}
+	t.Fatalf("no connection comes to %s", m.instance.Name)
+	return nil
+}
+
+// With externalTrafficPolicy Local only nodes with an endpoint get traffic:
+// those whose health check node port says so.
+func localTrafficPolicy(t *testing.T, b *bed) {
+	s := b.classed(t, "--traffic=true", "--check-interval=100ms")
+	s.runs(t, setup{})
+	name := s.balanced(t, "local", func(service *corev1.Service) {
+		service.Spec.ExternalTrafficPolicy = corev1.ServiceExternalTrafficPolicyLocal
+	})
+	s.awaitServing(t, name, s.hosts...)
+	spec := s.service(t, name).Spec
+	var endpoint atomic.Pointer[machine] // who has it
+	var machines []*machine
+	for _, i := range s.hosts {
+		m := &machine{instance: i}
+		m.answers(t, spec.Ports[0].NodePort)
+		m.reports(t, spec.HealthCheckNodePort, &endpoint)
+		machines = append(machines, m)
+	}
+	goesTo := func(want ...*machine) {
+		t.Helper()
+		await(t, soon, func(ctx context.Context) error {
+			l, err := s.balancer(ctx, name)
+			if err != nil {
+				return err
+			}
+			v, got := visitor{address: l.Traffic.Listeners[0].Address}, map[string]bool{}
+			for range 4 * len(machines) {
+				if is := v.visit(); is.err == nil {
+					got[is.host] = true
+				}
+			}
+			ids := map[string]bool{}
+			for _, m := range want {
+				ids[m.instance.ID] = true
+			}
+			return differ("machines that get connections", ids, got)
+		})
+	}
+	for _, m := range machines {
+		endpoint.Store(m)
+		goesTo(m)
+	}
+	endpoint.Store(nil)
+	goesTo()
+	s.edit(t, name, `{"spec":{"externalTrafficPolicy":"Cluster"}}`)
+	goesTo(machines...)
+}
+
+// reports is what kube-proxy says of a Service with the policy Local.
+func (m *machine) reports(t *testing.T, port int32, endpoint *atomic.Pointer[machine]) {
+	t.Helper()
+	var config net.ListenConfig
+	listener, err := config.Listen(t.Context(), "tcp", m.at(port))
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/healthz" || endpoint.Load() != m {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+	})}
+	t.Cleanup(func() { _ = server.Close() })
+	go func() { _ = server.Serve(listener) }()
+}

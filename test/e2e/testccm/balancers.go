@@ -1,0 +1,58 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	cloudprovider "k8s.io/cloud-provider"
+)
+
+// balancers do wrong what the label of the instance says that is called like
+// the Service. Such an instance is there for nothing else.
+type balancers struct {
+	cloudprovider.LoadBalancer
+	switches
+}
+
+// EnsureLoadBalancer implements cloudprovider.LoadBalancer.
+func (b balancers) EnsureLoadBalancer(ctx context.Context, cluster string, service *corev1.Service, nodes []*corev1.Node) (*corev1.LoadBalancerStatus, error) {
+	if b.of(ctx, service.Name) == "nil" {
+		return nil, nil //nolint:nilnil // that is the fault
+	}
+	if err := b.fault(ctx, service); err != nil {
+		return nil, err
+	}
+	return b.LoadBalancer.EnsureLoadBalancer(ctx, cluster, service, nodes)
+}
+
+// UpdateLoadBalancer implements cloudprovider.LoadBalancer.
+func (b balancers) UpdateLoadBalancer(ctx context.Context, cluster string, service *corev1.Service, nodes []*corev1.Node) error {
+	if err := b.fault(ctx, service); err != nil {
+		return err
+	}
+	return b.LoadBalancer.UpdateLoadBalancer(ctx, cluster, service, nodes)
+}
+
+// EnsureLoadBalancerDeleted implements cloudprovider.LoadBalancer.
+func (b balancers) EnsureLoadBalancerDeleted(ctx context.Context, cluster string, service *corev1.Service) error {
+	if err := b.fault(ctx, service); err != nil {
+		return err
+	}
+	return b.LoadBalancer.EnsureLoadBalancerDeleted(ctx, cluster, service)
+}
+
+// fault is what goes wrong with any change.
+func (b balancers) fault(ctx context.Context, service *corev1.Service) error {
+	switch b.of(ctx, service.Name) {
+	case "elsewhere":
+		return cloudprovider.ImplementedElsewhere
+	case "elsewhere-wrapped":
+		return fmt.Errorf("load balancer of %s: %w", service.Name, cloudprovider.ImplementedElsewhere)
+	case "panic":
+		panic("a bug of the provider")
+	case "deaf":
+		b.hang(service.Name) //nolint:contextcheck // that is the fault
+	}
+	return nil
+}
