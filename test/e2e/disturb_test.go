@@ -32,13 +32,7 @@ func TestAPIServerRestartsInTheMiddle(t *testing.T) {
 			trap := api.Trap(patches, n+1, proxy.Before)
 			d := b.daemon(t, setup{api: api})
 			sprung(t, trap)
-			if _, err := b.command(t.Context(), "stop", "--kill", "kube-apiserver"); err != nil {
-				t.Fatal(err)
-			}
-			trap.Release() // into the void
-			if _, err := b.command(t.Context(), "start", "kube-apiserver"); err != nil {
-				t.Fatal(err)
-			}
+			b.restartsAPIServer(t, trap)
 
 			b.awaitNode(t, i.Name, 2*time.Minute, is(i, stated(i)...))
 			b.awaitEvent(t, i.Name, soon, "Normal Synced")
@@ -48,6 +42,19 @@ func TestAPIServerRestartsInTheMiddle(t *testing.T) {
 				t.Errorf("the daemon has ended with code %d", d.code)
 			}
 		})
+	}
+}
+
+// restartsAPIServer kills the API server while a request is trapped before it,
+// and starts it again.
+func (b *bed) restartsAPIServer(t *testing.T, trap *proxy.Trap) {
+	t.Helper()
+	if _, err := b.command(t.Context(), "stop", "--kill", "kube-apiserver"); err != nil {
+		t.Fatal(err)
+	}
+	trap.Release() // into the void
+	if _, err := b.command(t.Context(), "start", "kube-apiserver"); err != nil {
+		t.Fatal(err)
 	}
 }
 

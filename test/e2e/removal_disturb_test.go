@@ -115,13 +115,7 @@ func (b *bed) restartsMeanwhile(t *testing.T) {
 	case <-time.After(goneWithin):
 		t.Fatal("nothing is deleted")
 	}
-	if _, err := b.command(t.Context(), "stop", "--kill", "kube-apiserver"); err != nil {
-		t.Fatal(err)
-	}
-	trap.Release() // into the void
-	if _, err := b.command(t.Context(), "start", "kube-apiserver"); err != nil {
-		t.Fatal(err)
-	}
+	b.restartsAPIServer(t, trap)
 	await(t, time.Minute, func(ctx context.Context) error {
 		_, err := b.admin.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 		return err

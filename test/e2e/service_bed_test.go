@@ -216,8 +216,8 @@ func (s services) awaitServingWithin(t *testing.T, within time.Duration, name st
 		}
 		return errors.Join(
 			differ("backends", idsOf(instances), l.Backends),
-			shows(conditionServing, metav1.ConditionTrue, "Ready")(service),
-			shows(conditionProvisioning, metav1.ConditionFalse, "Provisioned")(service),
+			showing(conditionServing, metav1.ConditionTrue, "Ready")(service),
+			showing(conditionProvisioning, metav1.ConditionFalse, "Provisioned")(service),
 		)
 	})
 	return l
@@ -269,8 +269,8 @@ func shown(service *corev1.Service, kind string) *metav1.Condition {
 	return &service.Status.Conditions[n]
 }
 
-// shows returns a check for a condition with these words in its message.
-func shows(kind string, status metav1.ConditionStatus, reason string, words ...string) func(*corev1.Service) error {
+// showing returns a check for a condition with these words in its message.
+func showing(kind string, status metav1.ConditionStatus, reason string, words ...string) func(*corev1.Service) error {
 	return func(service *corev1.Service) error {
 		c := shown(service, kind)
 		switch {

@@ -83,13 +83,7 @@ func TestAPIServerRestartsInTheLifeOfAService(t *testing.T) {
 				s.delete(t, name)
 			}
 			sprung(t, trap)
-			if _, err := s.command(t.Context(), "stop", "--kill", "kube-apiserver"); err != nil {
-				t.Fatal(err)
-			}
-			trap.Release() // into the void
-			if _, err := s.command(t.Context(), "start", "kube-apiserver"); err != nil {
-				t.Fatal(err)
-			}
+			s.restartsAPIServer(t, trap)
 			if place != "Release" {
 				s.awaitServingWithin(t, 2*time.Minute, name, s.hosts...)
 				s.delete(t, name)
@@ -128,8 +122,8 @@ func TestServiceWithoutNodes(t *testing.T) {
 	empty := func(service *corev1.Service) error {
 		l, err := s.balancer(t.Context(), name)
 		return errors.Join(err, differ("backends", []string{}, l.Backends),
-			shows(conditionServing, metav1.ConditionFalse, "NoNodes", "no available nodes")(service),
-			shows(conditionProvisioning, metav1.ConditionFalse, "Provisioned")(service))
+			showing(conditionServing, metav1.ConditionFalse, "NoNodes", "no available nodes")(service),
+			showing(conditionProvisioning, metav1.ConditionFalse, "Provisioned")(service))
 	}
 	s.awaitService(t, name, soon, empty)
 	s.awaitTold(t, name, soon, unavailable)

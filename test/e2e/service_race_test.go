@@ -67,7 +67,7 @@ func TestLastSetOfNodesWins(t *testing.T) {
 	}
 	for _, name := range names {
 		s.awaitService(t, name, retriesWithin, func(service *corev1.Service) error {
-			return errors.Join(shows(conditionServing, metav1.ConditionTrue, "Ready")(service), shows(conditionProvisioning, metav1.ConditionFalse, "Provisioned")(service))
+			return errors.Join(showing(conditionServing, metav1.ConditionTrue, "Ready")(service), showing(conditionProvisioning, metav1.ConditionFalse, "Provisioned")(service))
 		})
 	}
 	calls := front.Requests(ofBalancerChanges)

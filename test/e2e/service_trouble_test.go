@@ -165,7 +165,7 @@ func quotaIsExhausted(t *testing.T, b *bed) {
 	first := s.balanced(t, "first")
 	s.awaitServing(t, first, s.hosts...)
 	second := s.balanced(t, "second")
-	s.awaitService(t, second, soon, shows(conditionServing, metav1.ConditionFalse, "NotProvisioned", "provider has failed", "quota is 1", "It is tried again"))
+	s.awaitService(t, second, soon, showing(conditionServing, metav1.ConditionFalse, "NotProvisioned", "provider has failed", "quota is 1", "It is tried again"))
 	s.awaitTold(t, second, soon, "Warning SyncLoadBalancerFailed", "quota is 1")
 	if err := s.cloud.stop(); err != nil {
 		t.Fatal(err)
@@ -182,7 +182,7 @@ func providerPanics(t *testing.T, b *bed) {
 	with := setup{program: testCCM, provider: "modern"}
 	d := s.runs(t, with)
 	name := s.balanced(t, "panics", s.misbehaves(t, "panic"))
-	s.awaitService(t, name, soon, shows(conditionServing, metav1.ConditionFalse, "NotProvisioned", "has panicked", "fault of the provider"))
+	s.awaitService(t, name, soon, showing(conditionServing, metav1.ConditionFalse, "NotProvisioned", "has panicked", "fault of the provider"))
 	s.awaitTold(t, name, soon, "Warning SyncLoadBalancerFailed", "a bug of the provider")
 	s.passes(t)
 	if code := d.exited(t, retriesWithin); code != 1 {
@@ -199,7 +199,7 @@ func providerReturnsNil(t *testing.T, b *bed) {
 	s := b.classed(t)
 	s.runs(t, setup{program: testCCM, provider: "modern"})
 	name := s.balanced(t, "nil", s.misbehaves(t, "nil"))
-	s.awaitService(t, name, soon, shows(conditionServing, metav1.ConditionFalse, "NotProvisioned", "service status returned by EnsureLoadBalancer is nil"))
+	s.awaitService(t, name, soon, showing(conditionServing, metav1.ConditionFalse, "NotProvisioned", "service status returned by EnsureLoadBalancer is nil"))
 	s.behaves(t, name)
 	s.awaitServingWithin(t, retriesWithin, name, s.hosts...)
 }
@@ -318,7 +318,7 @@ func recreatedUnderItsName(t *testing.T, b *bed) {
 			if kind == "" {
 				d.signal(syscall.SIGCONT)
 			} else {
-				s.awaitService(t, name, soon, shows(conditionServing, metav1.ConditionFalse, "NotProvisioned", "former Service of this name"))
+				s.awaitService(t, name, soon, showing(conditionServing, metav1.ConditionFalse, "NotProvisioned", "former Service of this name"))
 				if err := s.cloud.ClearFault(t.Context(), name); err != nil {
 					t.Fatal(err)
 				}
