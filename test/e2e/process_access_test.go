@@ -89,7 +89,7 @@ func TestControllersActAsServiceAccounts(t *testing.T) {
 	})
 	i, node := b.pair(t, cloud, simulator.Instance{Name: b.name("account")})
 	b.awaitNode(t, node.Name, soon, is(i, stated(i)...))
-	service := b.balanced(t, "account")
+	service := b.services().balanced(t, "account")
 	b.awaitAddress(t, service)
 
 	writers := map[string]map[string]bool{}

@@ -59,7 +59,7 @@ func TestChartsOfOthers(t *testing.T) {
 				"--cloud-config=" + write(t, filepath.Join(t.TempDir(), "cloud.yaml"), "endpoint: "+cloud.url),
 			}))
 			b.joins(t, cloud, soon)
-			b.awaitAddress(t, b.balanced(t, "chart"))
+			b.awaitAddress(t, b.services().balanced(t, "chart"))
 			if status := d.get(t, "/healthz", ""); status != http.StatusOK {
 				t.Errorf("/healthz answers %d", status)
 			}

@@ -115,7 +115,7 @@ func TestLeaderMigration(t *testing.T) {
 		return err
 	})
 	b.joins(t, cloud, soon)
-	b.awaitAddress(t, b.balanced(t, "migrated"))
+	b.awaitAddress(t, b.services().balanced(t, "migrated"))
 	main, err := holderOf(t.Context(), leaseName)
 	if err != nil {
 		t.Fatal(err)
