@@ -31,7 +31,7 @@ func TestRollingRestartUnderLoad(t *testing.T) {
 		_, node := b.pair(t, c, simulator.Instance{Name: b.name("rolling")})
 		names = append(names, node.Name)
 		if len(names)%3 == 0 {
-			services = append(services, b.balanced(t, "rolling"))
+			services = append(services, b.services().balanced(t, "rolling"))
 		}
 	}
 	joinUntil := func(what string, holds func() bool) {
