@@ -141,7 +141,7 @@ func (s *scene) nodeJoins(t *testing.T) {
 // serviceIsServed twice, so that an event is repeated.
 func (s *scene) serviceIsServed(t *testing.T) {
 	t.Helper()
-	name := s.balanced(t, "web")
+	name := s.services().balanced(t, "web")
 	services := s.admin.CoreV1().Services(metav1.NamespaceDefault)
 	for port := range 2 {
 		s.await(t, func(ctx context.Context) error {
@@ -170,7 +170,7 @@ func (s *scene) serviceIsServed(t *testing.T) {
 		return nil
 	})
 	if !s.over() {
-		s.deleteService(t, name)
+		s.services().delete(t, name)
 	}
 }
 

@@ -10,7 +10,9 @@ import (
 	"testing"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -70,7 +72,28 @@ func (s services) runs(t *testing.T, with setup) *daemon {
 func (s services) replicas(t *testing.T, with setup) (leader, standby replica) {
 	t.Helper()
 	with.lease = s.name("lease")
+	s.mayLeadBy(t, with.lease)
 	return s.pairOfReplicas(t, s.cloud, s.of(with))
+}
+
+// mayLeadBy lets the daemons elect their leader by another lease than that which
+// the manifest names.
+func (b *bed) mayLeadBy(t *testing.T, lease string) {
+	t.Helper()
+	meta, rbac := metav1.ObjectMeta{Name: lease}, b.admin.RbacV1()
+	role := &rbacv1.Role{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{{
+		APIGroups: []string{coordinationv1.GroupName}, Resources: []string{"leases"}, ResourceNames: []string{lease}, Verbs: []string{"get", "update"},
+	}}}
+	if _, err := rbac.Roles(metav1.NamespaceSystem).Create(t.Context(), role, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	binding := &rbacv1.RoleBinding{
+		ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: lease},
+		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: ccmUser}},
+	}
+	if _, err := rbac.RoleBindings(metav1.NamespaceSystem).Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // of is the setup of a daemon for them. Nodes are nobody's where several
