@@ -172,7 +172,8 @@ func digest(p plan) []string {
 const soon = ": it goes if that stays so for 30s"
 
 // TestDecide has a row for each rule; the comment says what upstream does where
-// it does something else (behaviour page 5.2, 10.3).
+// it does something else (behaviour page 5.2, 10.3). docs/reference/routes.md names
+// the rows that prove it.
 func TestDecide(t *testing.T) {
 	stray := newRoute("s", "gone", "10.244.99.0/24")
 	empty := newRoute("e", "", "10.244.99.0/24")
@@ -180,7 +181,7 @@ func TestDecide(t *testing.T) {
 	lost := blackhole(newRoute("b", "", "10.244.99.0/24"))
 	twin := newRoute("r1b", "node-1", "10.244.1.0/24")
 	moved := newRoute("m", "node-2", "10.244.1.0/24")
-	for _, tt := range []struct {
+	rows := []struct {
 		name string
 		o    observed
 		want []string
@@ -213,16 +214,21 @@ func TestDecide(t *testing.T) {
 			[]string{"node-2 NetworkUnavailable=True NoRouteCreated"},
 		},
 
-		{"TheOlderOneOfTwoClaimantsGetsIt", scene(2, unlisted("r1"), node("node-2", func(n *corev1.Node) { n.Spec.PodCIDRs = append(n.Spec.PodCIDRs, "10.244.1.0/24") })),
-			[]string{"create 10.244.1.0/24 for node-1: there is no route for its CIDR", "node-2 NetworkUnavailable=True NoRouteCreated"}},
-		{"ABlackholeDoesNotCount", scene(2, unlisted("r1"), listed(blackhole(moved)), node("node-2", func(n *corev1.Node) { n.Spec.PodCIDRs = append(n.Spec.PodCIDRs, "10.244.1.0/24") })),
-			[]string{"create 10.244.1.0/24 for node-1: the route of its CIDR leads nowhere", "node-2 NetworkUnavailable=True NoRouteCreated"}},
+		{
+			"TheOlderOneOfTwoClaimantsGetsIt", scene(2, unlisted("r1"), node("node-2", func(n *corev1.Node) { n.Spec.PodCIDRs = append(n.Spec.PodCIDRs, "10.244.1.0/24") })),
+			[]string{"create 10.244.1.0/24 for node-1: there is no route for its CIDR", "node-2 NetworkUnavailable=True NoRouteCreated"},
+		},
+		{
+			"ABlackholeDoesNotCount", scene(2, unlisted("r1"), listed(blackhole(moved)), node("node-2", func(n *corev1.Node) { n.Spec.PodCIDRs = append(n.Spec.PodCIDRs, "10.244.1.0/24") })),
+			[]string{"create 10.244.1.0/24 for node-1: the route of its CIDR leads nowhere", "node-2 NetworkUnavailable=True NoRouteCreated"},
+		},
 		{"ANodeThatLeavesHasWhatAnEarlierOneHad", scene(2, node("node-1", leaving), departed("node-1", "10.244.1.0/24")), nil},
 
 		// What goes at once.
 		{"ANodeThatLeavesGivesWay", scene(2, unlisted("r1"), listed(newRoute("m", "node-2", "10.244.1.0/24")), node("node-2", leaving),
 			node("node-2", func(n *corev1.Node) { n.Spec.PodCIDRs = append(n.Spec.PodCIDRs, "10.244.1.0/24") })), []string{
-			"remove m: its CIDR now belongs to Node node-1", "create 10.244.1.0/24 for node-1: there is no route for its CIDR"}},
+			"remove m: its CIDR now belongs to Node node-1", "create 10.244.1.0/24 for node-1: there is no route for its CIDR",
+		}},
 		{"MovedToAnotherNode", scene(2, unlisted("r1"), listed(moved)), []string{
 			"remove m: its CIDR now belongs to Node node-1", "create 10.244.1.0/24 for node-1: there is no route for its CIDR",
 		}},
@@ -384,13 +390,17 @@ func TestDecide(t *testing.T) {
 			o.memory.made[claim{netip.MustParsePrefix("10.244.1.0/24"), "uid-1"}] = at(998)
 			o.memory.failures[netip.MustParsePrefix("10.244.1.0/24")] = failure{count: 1, since: at(998), at: at(998), until: at(1005), reason: reasonBlackhole, node: "uid-1"}
 		}), []string{"hold r1: it leads nowhere" + soon, "node-1 NetworkUnavailable=True NoRouteCreated"}}, // upstream says False
-	} {
+	}
+	known := map[string]bool{}
+	for _, tt := range rows {
+		known[tt.name] = true
 		t.Run(tt.name, func(t *testing.T) {
 			if diff := cmp.Diff(tt.want, digest(decide(tt.o))); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 		})
 	}
+	t.Run("TheReferenceNamesRows", func(t *testing.T) { namesRows(t, known) })
 }
 
 func strays(n int) []route {

@@ -1,0 +1,42 @@
+package route
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// reference is the page that tells users what becomes of which route. Each row
+// of its tables ends with the rows of TestDecide that prove it.
+const reference = "../../../docs/reference/routes.md"
+
+// namesRows finds what the page names and is not known.
+func namesRows(t *testing.T, known map[string]bool) {
+	t.Helper()
+	page, err := os.ReadFile(reference)
+	if err != nil {
+		t.Fatal(err)
+	}
+	quoted := regexp.MustCompile("`([A-Za-z]+)`")
+	lines := 0
+	for line := range strings.Lines(string(page)) {
+		cells := strings.Split(strings.TrimSpace(line), "|")
+		if len(cells) < 3 || strings.HasPrefix(cells[1], " ---") || strings.HasSuffix(line, "proved by |\n") {
+			continue
+		}
+		lines++
+		names := quoted.FindAllStringSubmatch(cells[len(cells)-2], -1)
+		if len(names) == 0 {
+			t.Errorf("nothing proves %q", strings.TrimSpace(line))
+		}
+		for _, n := range names {
+			if !known[n[1]] {
+				t.Errorf("there is no row %s, which %s names", n[1], reference)
+			}
+		}
+	}
+	if lines < 20 {
+		t.Errorf("%s has %d rows that could be read", reference, lines)
+	}
+}
