@@ -12,9 +12,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/rest"
 	cloudprovider "k8s.io/cloud-provider"
 	cliflag "k8s.io/component-base/cli/flag"
+	"k8s.io/controller-manager/pkg/clientbuilder"
 )
 
 // programOf is one that adds controllers, each of which runs until it is
@@ -141,6 +144,18 @@ func TestProviderByFunction(t *testing.T) {
 	}
 }
 
+// noting notes whose clients are asked for.
+type noting struct {
+	clientbuilder.SimpleControllerClientBuilder
+
+	note func(string)
+}
+
+func (n noting) Client(name string) (kubernetes.Interface, error) {
+	n.note("client " + name)
+	return n.SimpleControllerClientBuilder.Client(name)
+}
+
 // brokenRunner says that it is stuck.
 type brokenRunner struct{ fakeController }
 
@@ -174,6 +189,7 @@ func TestProgramsControllersRunLikeOurs(t *testing.T) {
 			}}}, nil
 		}}, Controller{Name: "acme-b", New: func(context.Context, ControllerDeps) (Runner, error) { return nil, Skip("the cloud has no such thing") }})
 		p, ctx := newTestProcess(t, cloud, nil)
+		p.clients.each = noting{clientbuilder.SimpleControllerClientBuilder{ClientConfig: &rest.Config{Host: "http://127.0.0.1:1"}}, d.note}
 		p.options = newOptions(program, nil)
 		p.options.flags()
 		p.holder.built.informers = informers.NewSharedInformerFactory(fake.NewClientset(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}}), 0)
@@ -189,7 +205,7 @@ func TestProgramsControllersRunLikeOurs(t *testing.T) {
 		if err := hold(ctx, nil, p.lead); err != nil {
 			t.Error(err)
 		}
-		if diff := cmp.Diff([]string{"Initialize", "SetInformers", "New", "Run", "over"}, d.entries); diff != "" {
+		if diff := cmp.Diff([]string{"Initialize", "SetInformers", "client acme-a", "New", "client acme-b", "Run", "over"}, d.entries); diff != "" {
 			t.Errorf("-want +got:\n%s", diff)
 		}
 		p.holder.built.informers.Shutdown()

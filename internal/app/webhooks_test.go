@@ -88,6 +88,28 @@ func TestWebhook(t *testing.T) {
 	}
 }
 
+func TestWebhooksNeedTheirPort(t *testing.T) {
+	program := ours
+	program.Webhooks = admits(func(*admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse, error) { return nil, nil })
+	for args, want := range map[string]string{
+		"--webhooks=* --webhook-secure-port=0":    "--webhooks: a cannot be served with --webhook-secure-port=0",
+		"--webhooks=*,-a --webhook-secure-port=0": "",
+		"--webhooks=a": "",
+	} {
+		o := newOptions(program, nil)
+		if err := flagSet(o).Parse(strings.Fields("--cloud-provider=test " + args)); err != nil {
+			t.Fatal(err)
+		}
+		var got string
+		if err := o.validate(); err != nil {
+			got = err.Error()
+		}
+		if got != want {
+			t.Errorf("%s: got %q, want %q", args, got, want)
+		}
+	}
+}
+
 func TestOnlyChosenWebhooksAreServed(t *testing.T) {
 	program := ours
 	for _, name := range []string{"a", "b"} {

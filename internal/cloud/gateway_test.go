@@ -20,6 +20,7 @@ import (
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	cloudprovider "k8s.io/cloud-provider"
 	"k8s.io/cloud-provider/api"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/fairlead-k8s/fairlead/provider"
 )
@@ -583,7 +584,7 @@ func TestAccessorsAreAskedOnce(t *testing.T) {
 			return &corev1.LoadBalancerStatus{}, nil
 		}),
 	}
-	g, err := New(t.Context(), counting{v, asked}, Config{})
+	g, err := New(t.Context(), counting{v, asked}, Config{Clock: clocktesting.NewFakePassiveClock(time.Unix(1e9, 0))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -594,6 +595,9 @@ func TestAccessorsAreAskedOnce(t *testing.T) {
 		if _, err := g.LoadBalancers().Ensure(t.Context(), service("s"), nil); err != nil {
 			t.Error(err)
 		}
+	}
+	if got := g.State(); got != "last answered 0s ago" {
+		t.Errorf("the cloud %s", got)
 	}
 	if diff := cmp.Diff(map[string]int{"InstancesV2": 1, "LoadBalancer": 1, "Routes": 1}, asked); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
