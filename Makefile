@@ -17,7 +17,7 @@ DEMO = $(BIN)/playground demo --simcloud $(BIN)/simcloud --ccm $(BIN)/cloud-cont
 
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-check test unit e2e test-browser bench check lint generate chart image build clean need-go need-linux always
+.PHONY: help demo demo-check test unit e2e test-browser examples bench check lint generate chart image build clean need-go need-linux always
 
 help: # This text.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -43,6 +43,9 @@ e2e: build ## The daemon against a real control plane, real kubelets and a simul
 test-browser: bin/simcloud ## The simulated cloud's page in headless Chromium. PICTURE=FILE.png takes the picture for the docs.
 	cd test/browser && FAIRLEAD_BIN=$(BIN) PICTURE=$(abspath $(PICTURE)) $(GO) test -count=1 -shuffle=on -timeout=10m ./...
 
+examples: build ## The unchanged provider of AWS, linked and driven against a small EC2 of ours. It compiles for minutes, once.
+	cd examples/aws && $(GO) vet ./... && FAIRLEAD_BIN=$(BIN) $(GO) test -count=1 -shuffle=on -timeout=10m ./...
+
 bench: build bin/scale/bench bin/scale/fairlead bin/scale/upstream ## What everything costs, beside the community's skeleton: a table, after about a quarter of an hour. ARGS="-scenario init,idle" for a part, ARGS=-h for more.
 	@$(BIN)/scale/bench -bin $(BIN) $(ARGS)
 
@@ -52,12 +55,13 @@ check: lint ## Before each commit: lint and the fast tests.
 	cd test/scale && $(GO) test -short ./...
 	cd examples/provider && $(GO) test -short $$($(TESTED))
 
-# What links Kubernetes is looked at without types: with them the linter reads all of Kubernetes, for ten minutes and 8 GB.
+# What links Kubernetes, or AWS, is looked at without types: with them the linter reads all of Kubernetes, for ten minutes and 8 GB.
 lint: | need-go ## The linter, in all modules.
 	$(LINT) run ./...
 	cd test/scale && $(LINT) run ./...
 	cd test/browser && $(LINT) run ./...
 	cd examples/provider && $(LINT) run ./...
+	cd examples/aws && $(LINT) run --fast-only ./...
 	cd playground && $(LINT) run $$($(GO) list -f '{{.Dir}}' $$($(TESTED)))
 	cd playground && $(LINT) run --fast-only ./...
 

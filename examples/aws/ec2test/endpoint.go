@@ -1,0 +1,181 @@
+// Package ec2test answers what the provider of AWS asks EC2 about nodes, in
+// EC2's query protocol, so that the real SDK can be pointed at it: with a
+// ServiceOverride in the provider's configuration.
+package ec2test
+
+import (
+	"encoding/xml"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"sync"
+)
+
+// The states of an instance.
+const (
+	Running    = "running"
+	Stopped    = "stopped"
+	Terminated = "terminated" // gone, and listed for about an hour
+)
+
+// Instance is an instance of EC2.
+type Instance struct {
+	ID, Type, Zone string
+	PrivateIP      string
+	PrivateDNS     string // the Node's name
+	State          string
+}
+
+// Endpoint is EC2 in one region. It is an http.Handler. The zero value has no
+// instances.
+type Endpoint struct {
+	// ClusterID is in the tag that each instance has.
+	ClusterID string
+
+	mu        sync.Mutex
+	instances []Instance     // guarded by mu
+	denied    bool           // guarded by mu
+	calls     map[string]int // by action; guarded by mu
+}
+
+// Put adds an instance, or replaces the one with its ID.
+func (e *Endpoint) Put(i Instance) {
+	e.Forget(i.ID)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.instances = append(e.instances, i)
+}
+
+// Forget removes an instance as if it had been terminated long ago.
+func (e *Endpoint) Forget(id string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.instances = slices.DeleteFunc(e.instances, func(i Instance) bool { return i.ID == id })
+}
+
+// Deny refuses every call from now on, as without a permission; Allow ends that.
+func (e *Endpoint) Deny() { e.setDenied(true) }
+
+// Allow ends what Deny has begun.
+func (e *Endpoint) Allow() { e.setDenied(false) }
+
+func (e *Endpoint) setDenied(denied bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.denied = denied
+}
+
+// Calls is how often an action was called.
+func (e *Endpoint) Calls(action string) int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.calls[action]
+}
+
+// ServeHTTP implements http.Handler.
+func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if err := r.ParseForm(); err != nil {
+		refuse(w, http.StatusBadRequest, "MalformedQueryString", err.Error())
+		return
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	action := r.PostForm.Get("Action")
+	if e.calls == nil {
+		e.calls = map[string]int{}
+	}
+	e.calls[action]++
+	if e.denied {
+		refuse(w, http.StatusForbidden, "UnauthorizedOperation", "You are not authorized to perform this operation.")
+		return
+	}
+	switch action {
+	case "DescribeInstances":
+		e.describeInstances(w, r.PostForm)
+	case "DescribeAvailabilityZones":
+		e.describeZones(w)
+	case "DescribeInstanceTopology":
+		answer(w, topologies{}) // as for most types of instances
+	default:
+		refuse(w, http.StatusBadRequest, "InvalidAction", fmt.Sprintf("The action %s is not valid for this web service.", action))
+	}
+}
+
+// describeInstances answers by ID or by filter. e.mu is held.
+func (e *Endpoint) describeInstances(w http.ResponseWriter, form url.Values) {
+	found := e.instances
+	if ids := numbered(form, "InstanceId"); len(ids) > 0 {
+		found = nil
+		for _, id := range ids {
+			n := slices.IndexFunc(e.instances, func(i Instance) bool { return i.ID == id })
+			if n < 0 {
+				refuse(w, http.StatusBadRequest, "InvalidInstanceID.NotFound", fmt.Sprintf("The instance ID '%s' does not exist", id))
+				return
+			}
+			found = append(found, e.instances[n])
+		}
+	}
+	var answered reservations
+	for _, i := range found {
+		matches, err := i.matches(form)
+		if err != nil {
+			refuse(w, http.StatusBadRequest, "InvalidParameterValue", err.Error())
+			return
+		}
+		if matches {
+			answered.Instances = append(answered.Instances, i.described(e.ClusterID))
+		}
+	}
+	answer(w, answered)
+}
+
+// matches reports whether an instance passes all filters.
+func (i Instance) matches(form url.Values) (bool, error) {
+	properties := map[string]string{"private-dns-name": i.PrivateDNS, "instance-state-name": i.State}
+	for n := 1; ; n++ {
+		filter := fmt.Sprintf("Filter.%d", n)
+		name := form.Get(filter + ".Name")
+		if name == "" {
+			return true, nil
+		}
+		property, known := properties[name]
+		if !known {
+			return false, fmt.Errorf("The filter '%s' is invalid", name) //nolint:revive,staticcheck // EC2's words
+		}
+		if !slices.Contains(numbered(form, filter+".Value"), property) {
+			return false, nil
+		}
+	}
+}
+
+// describeZones answers the zones that have instances. e.mu is held.
+func (e *Endpoint) describeZones(w http.ResponseWriter) {
+	var answered zones
+	for _, i := range e.instances {
+		answered.Zones = append(answered.Zones, zone{Name: i.Zone, ID: zoneID(i.Zone)})
+	}
+	answer(w, answered)
+}
+
+// zoneID is an ID as AWS has it, for a zone such as eu-test-1a.
+func zoneID(zone string) string { return "tst1-az" + zone[len(zone)-1:] }
+
+// numbered is a list in a form: key.1, key.2, and so on.
+func numbered(form url.Values, key string) []string {
+	var all []string
+	for n := 1; form.Has(fmt.Sprintf("%s.%d", key, n)); n++ {
+		all = append(all, form.Get(fmt.Sprintf("%s.%d", key, n)))
+	}
+	return all
+}
+
+func answer(w http.ResponseWriter, body any) {
+	w.Header().Set("Content-Type", "text/xml;charset=UTF-8")
+	_ = xml.NewEncoder(w).Encode(body) // who does not hear it has gone away
+}
+
+func refuse(w http.ResponseWriter, status int, code, message string) {
+	w.WriteHeader(status)
+	answer(w, refusal{Code: code, Message: message})
+}

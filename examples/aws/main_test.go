@@ -1,0 +1,275 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/fairlead-k8s/fairlead/examples/aws/ec2test"
+)
+
+const (
+	region = "eu-test-1"
+	soon   = 2 * time.Minute
+
+	uninitialized = "node.cloudprovider.kubernetes.io/uninitialized"
+
+	// asDaemon makes the test binary the daemon.
+	asDaemon = "AWS_TEST_DAEMON"
+)
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asDaemon) != "" {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+// The unchanged provider initialises Nodes, those with a provider ID and those
+// without. It deletes none while it has no permission, and those whose
+// instances are gone, listed as terminated or not listed at all.
+func TestLifeOfNodes(t *testing.T) {
+	b := newBed(t)
+	b.launch(t, "i-00000001", "10.0.0.1", "") // stays, and is the witness
+	b.launch(t, "i-00000002", "10.0.0.2", "aws:///eu-test-1b/i-00000002")
+	b.launch(t, "i-00000003", "10.0.0.3", "")
+	b.daemon(t)
+	for _, n := range []string{"1", "2", "3"} {
+		b.await(t, initialized("i-0000000"+n, "10.0.0."+n))
+	}
+
+	b.ec2.Deny()
+	b.silence(t, "10.0.0.2")
+	b.silence(t, "10.0.0.3")
+	for _, n := range []string{"2", "3"} {
+		b.await(t, b.recorded("10.0.0."+n, "NodeDeletionHeld"))
+		b.await(t, initialized("i-0000000"+n, "10.0.0."+n))
+	}
+	b.ec2.Put(instance("i-00000002", "10.0.0.2", ec2test.Terminated))
+	b.ec2.Forget("i-00000003")
+	b.ec2.Allow()
+	b.await(t, gone("10.0.0.2"))
+	b.await(t, gone("10.0.0.3"))
+	b.await(t, initialized("i-00000001", "10.0.0.1"))
+}
+
+func instance(id, ip, state string) ec2test.Instance {
+	return ec2test.Instance{ID: id, Type: "m7g.large", Zone: region + "b", PrivateIP: ip, PrivateDNS: nodeName(ip), State: state}
+}
+
+// nodeName is what EC2 calls an instance, and its kubelet itself.
+func nodeName(ip string) string {
+	return "ip-" + strings.ReplaceAll(ip, ".", "-") + "." + region + ".compute.internal"
+}
+
+// initialized holds all that the provider says of an instance.
+func initialized(id, ip string) func(context.Context, kubernetes.Interface) error {
+	return func(ctx context.Context, admin kubernetes.Interface) error {
+		node, err := admin.CoreV1().Nodes().Get(ctx, nodeName(ip), metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		type facts struct {
+			ProviderID, Type, Zone, Region, ZoneID string
+			Waits                                  bool // for its initialisation
+			Addresses                              []corev1.NodeAddress
+		}
+		got := facts{
+			node.Spec.ProviderID, node.Labels[corev1.LabelInstanceTypeStable], node.Labels[corev1.LabelTopologyZone],
+			node.Labels[corev1.LabelTopologyRegion], node.Labels["topology.k8s.aws/zone-id"],
+			slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == uninitialized }), node.Status.Addresses,
+		}
+		want := facts{"aws:///" + region + "b/" + id, "m7g.large", region + "b", region, "tst1-azb", false, []corev1.NodeAddress{
+			{Type: corev1.NodeInternalIP, Address: ip},
+			{Type: corev1.NodeInternalDNS, Address: nodeName(ip)},
+			{Type: corev1.NodeHostName, Address: nodeName(ip)},
+		}}
+		if d := cmp.Diff(want, got); d != "" {
+			return fmt.Errorf("node %s (-want +got):\n%s", node.Name, d)
+		}
+		return nil
+	}
+}
+
+func gone(ip string) func(context.Context, kubernetes.Interface) error {
+	return func(ctx context.Context, admin kubernetes.Interface) error {
+		_, err := admin.CoreV1().Nodes().Get(ctx, nodeName(ip), metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return errors.Join(err, fmt.Errorf("the Node of %s is still there", ip))
+	}
+}
+
+// bed is a control plane without kubelets, and EC2.
+type bed struct {
+	ec2        *ec2test.Endpoint
+	url        string // of EC2
+	admin      kubernetes.Interface
+	kubeconfig string // of the daemon
+}
+
+func newBed(t *testing.T) *bed {
+	t.Helper()
+	bin := os.Getenv("FAIRLEAD_BIN")
+	if bin == "" {
+		t.Skip("needs a control plane; run it with: make examples")
+	}
+	b := &bed{ec2: &ec2test.Endpoint{ClusterID: "test"}}
+	server := httptest.NewServer(b.ec2)
+	t.Cleanup(server.Close)
+	b.url = server.URL
+	playground := command(t, filepath.Join(bin, "playground"), "up", "--nodes=0", "--output=json", "--node-monitor-grace-period=1h")
+	stdout, err := playground.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	start(t, playground)
+	var said struct{ Kubeconfig, CCMKubeconfig string }
+	line, err := bufio.NewReader(stdout).ReadBytes('\n')
+	if err := errors.Join(err, json.Unmarshal(line, &said)); err != nil {
+		t.Fatalf("the playground says %q: %v", line, err)
+	}
+	b.kubeconfig = said.CCMKubeconfig
+	config, err := clientcmd.BuildConfigFromFlags("", said.Kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.QPS = -1 // no throttle
+	if b.admin, err = kubernetes.NewForConfig(config); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// command is a program that is asked to end when the test does.
+func command(t *testing.T, name string, args ...string) *exec.Cmd {
+	t.Helper()
+	c := exec.CommandContext(t.Context(), name, args...)
+	c.Cancel = func() error { return c.Process.Signal(syscall.SIGTERM) }
+	c.WaitDelay = time.Minute
+	return c
+}
+
+func start(t *testing.T, c *exec.Cmd) {
+	t.Helper()
+	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Stderr = log
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = c.Wait() // it was asked to end
+		text, err := os.ReadFile(log.Name())
+		if t.Failed() {
+			t.Logf("%s, error %v:\n%s", c, err, text[max(0, len(text)-20_000):])
+		}
+	})
+}
+
+// daemon starts the daemon as it would run in a cluster, but for shorter times.
+func (b *bed) daemon(t *testing.T) {
+	t.Helper()
+	config := filepath.Join(t.TempDir(), "cloud.conf")
+	text := fmt.Sprintf(`[Global]
+Region = %[1]s
+VPC = vpc-1
+SubnetID = subnet-1
+KubernetesClusterID = %[2]s
+[ServiceOverride "1"]
+Service = EC2
+Region = %[1]s
+URL = %[3]s
+SigningRegion = %[1]s
+`, region, b.ec2.ClusterID, b.url)
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d := command(t, os.Args[0], "--cloud-config="+config, "--kubeconfig="+b.kubeconfig, "--cluster-name=test", "--leader-elect=false", "--secure-port=0",
+		"--configure-cloud-routes=false", "--node-monitor-period=200ms", "--node-monitor-longest-period=1s",
+		"--node-deletion-silent-after=1s", "--node-deletion-absent-for=1s", "--node-deletion-young-absent-for=1s")
+	d.Env = append(os.Environ(), asDaemon+"=yes", "AWS_ACCESS_KEY_ID=nobody", "AWS_SECRET_ACCESS_KEY=nothing", "AWS_EC2_METADATA_DISABLED=true")
+	start(t, d)
+}
+
+// launch runs an instance, and writes the Node as its kubelet would.
+func (b *bed) launch(t *testing.T, id, ip, providerID string) {
+	t.Helper()
+	b.ec2.Put(instance(id, ip, ec2test.Running))
+	node := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: nodeName(ip)},
+		Spec: corev1.NodeSpec{ProviderID: providerID, Taints: []corev1.Taint{
+			{Key: uninitialized, Value: "true", Effect: corev1.TaintEffectNoSchedule},
+		}},
+		Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{
+			{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastHeartbeatTime: metav1.Now(), Reason: "Test"},
+		}},
+	}
+	if _, err := b.admin.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// silence lets a kubelet fall silent, as kube-controller-manager notes it.
+func (b *bed) silence(t *testing.T, ip string) {
+	t.Helper()
+	patch := `{"status":{"conditions":[{"type":"Ready","status":"Unknown","reason":"Test"}]}}`
+	if _, err := b.admin.CoreV1().Nodes().PatchStatus(t.Context(), nodeName(ip), []byte(patch)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// recorded waits for an event about a Node.
+func (b *bed) recorded(ip, reason string) func(context.Context, kubernetes.Interface) error {
+	return func(ctx context.Context, admin kubernetes.Interface) error {
+		list, err := admin.CoreV1().Events(metav1.NamespaceDefault).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.name=" + nodeName(ip)})
+		if err != nil {
+			return err
+		}
+		var reasons []string
+		for _, e := range list.Items {
+			if e.Reason == reason {
+				return nil
+			}
+			reasons = append(reasons, e.Reason)
+		}
+		return fmt.Errorf("the Node of %s has the events %v, and no %s", ip, reasons, reason)
+	}
+}
+
+// await looks until check finds nothing wrong.
+func (b *bed) await(t *testing.T, check func(context.Context, kubernetes.Interface) error) {
+	t.Helper()
+	deadline := time.Now().Add(soon)
+	for {
+		err := check(t.Context(), b.admin)
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("not within %v: %v", soon, err)
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
