@@ -157,11 +157,16 @@ func (a auditLog) since(mark int64) requests {
 		a.t.Fatal(err)
 	}
 	defer func() { _ = file.Close() }()
-	if _, err := file.Seek(mark, io.SeekStart); err != nil {
+	// The mark may be within a line, which began before it.
+	if _, err := file.Seek(max(mark-1, 0), io.SeekStart); err != nil {
 		a.t.Fatal(err)
 	}
+	reader := bufio.NewReader(file)
+	if mark > 0 {
+		_, _ = reader.ReadBytes('\n') // If there is no end yet, the next read says so.
+	}
 	var all requests
-	for reader := bufio.NewReader(file); ; {
+	for {
 		line, err := reader.ReadBytes('\n')
 		if err != nil { // The last line may be half written.
 			return all

@@ -75,16 +75,21 @@ func (p *Plane) Since(mark int64) (Requests, error) {
 		return Requests{}, err
 	}
 	defer func() { _ = file.Close() }() // it was only read
-	if _, err := file.Seek(mark, io.SeekStart); err != nil {
+	// The mark may be within a line, which began before it.
+	if _, err := file.Seek(max(mark-1, 0), io.SeekStart); err != nil {
 		return Requests{}, err
 	}
-	return count(file)
+	reader := bufio.NewReader(file)
+	if mark > 0 {
+		_, _ = reader.ReadBytes('\n') // If there is no end yet, the next read says so.
+	}
+	return count(reader)
 }
 
-func count(log io.Reader) (Requests, error) {
+func count(log *bufio.Reader) (Requests, error) {
 	r := Requests{Writes: map[string]int{}, Reads: map[string]int{}}
-	for reader := bufio.NewReader(log); ; {
-		line, err := reader.ReadBytes('\n')
+	for {
+		line, err := log.ReadBytes('\n')
 		if err == io.EOF { // The last line may be half written.
 			return r, nil
 		}

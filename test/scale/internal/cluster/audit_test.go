@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"bufio"
 	"slices"
 	"strings"
 	"testing"
@@ -17,7 +18,7 @@ const auditLog = `{"verb":"patch","user":{"username":"cloud-controller-manager"}
 {"verb":"get","user":{"username":"cloud-control`
 
 func TestCount(t *testing.T) {
-	r, err := count(strings.NewReader(auditLog))
+	r, err := count(bufio.NewReader(strings.NewReader(auditLog)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +39,7 @@ func TestCount(t *testing.T) {
 }
 
 func TestBrokenAuditLog(t *testing.T) {
-	if _, err := count(strings.NewReader("{\n")); err == nil {
+	if _, err := count(bufio.NewReader(strings.NewReader("{\n"))); err == nil {
 		t.Error("a log that cannot be read must not count as silence")
 	}
 }
