@@ -56,21 +56,23 @@ type controllerMetrics struct {
 	misconfigured *metrics.GaugeVec
 }
 
-func newControllerMetrics() controllerMetrics {
+// newControllerMetrics returns metrics that count once both functions have seen
+// them.
+func newControllerMetrics(register func(...metrics.Registerable), collect func(...metrics.StableCollector)) controllerMetrics {
 	m := controllerMetrics{
-		cloud:     cloud.NewMetrics(legacyregistry.MustRegister),
-		nodes:     node.NewMetrics(legacyregistry.MustRegister, legacyregistry.CustomMustRegister),
-		lifecycle: node.NewLifecycleMetrics(legacyregistry.MustRegister, legacyregistry.CustomMustRegister),
-		services:  service.NewMetrics(legacyregistry.MustRegister, legacyregistry.CustomMustRegister),
-		routes:    route.NewMetrics(legacyregistry.MustRegister, legacyregistry.CustomMustRegister),
-		rotation:  newRotationMetrics(legacyregistry.MustRegister),
+		cloud:     cloud.NewMetrics(register),
+		nodes:     node.NewMetrics(register, collect),
+		lifecycle: node.NewLifecycleMetrics(register, collect),
+		services:  service.NewMetrics(register, collect),
+		routes:    route.NewMetrics(register, collect),
+		rotation:  newRotationMetrics(register),
 		misconfigured: metrics.NewGaugeVec(&metrics.GaugeOpts{
 			Name:           "fairlead_controller_misconfigured",
 			Help:           "1 for a controller that does not run since its flags are wrong",
 			StabilityLevel: metrics.ALPHA,
 		}, []string{"name"}),
 	}
-	legacyregistry.MustRegister(m.misconfigured)
+	register(m.misconfigured)
 	return m
 }
 
@@ -134,7 +136,7 @@ func newProcess(ctx context.Context, o *options) (*process, error) {
 		clients:   clients,
 		holder:    &holder{built: provider},
 		informers: kube.NewInformerFactory(shared, o.controllers.resyncPeriod()),
-		metrics:   newControllerMetrics(),
+		metrics:   newControllerMetrics(legacyregistry.MustRegister, legacyregistry.CustomMustRegister),
 	}
 	if followed := o.rotation.followed(); len(followed) > 0 && o.rotation.period > 0 {
 		p.rotation = &rotation{

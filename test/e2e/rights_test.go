@@ -190,11 +190,7 @@ func (b *bed) give(ctx context.Context, all access) error {
 	if err != nil {
 		return err
 	}
-	config, err := clientcmd.BuildConfigFromFlags("", b.cluster.Kubeconfig)
-	if err != nil {
-		return err
-	}
-	to, err := manifest.In(config)
+	to, err := b.manifests()
 	if err != nil {
 		return err
 	}
@@ -225,6 +221,15 @@ func (b *bed) give(ctx context.Context, all access) error {
 		return fmt.Errorf("the rights are not as they were given, first the one to %s (is bin/playground older than this tree?): %w", wrong, err)
 	}
 	return nil
+}
+
+// manifests is where they are applied.
+func (b *bed) manifests() (manifest.Cluster, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", b.cluster.Kubeconfig)
+	if err != nil {
+		return manifest.Cluster{}, err
+	}
+	return manifest.In(config)
 }
 
 func (b *bed) has(ctx context.Context, r right) (bool, error) {

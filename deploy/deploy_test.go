@@ -1,0 +1,127 @@
+package deploy_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/fairlead-k8s/fairlead/internal/manifest"
+)
+
+// envelope is what the community's daemon is given everywhere. A drop-in stays
+// within: Services are listed and watched, and only their status is written.
+var envelope = map[string][]string{
+	"events":                             {"create", "patch"},
+	"nodes":                              {"get", "list", "watch", "update", "patch", "delete"},
+	"nodes/status":                       {"update", "patch"},
+	"services":                           {"list", "watch"},
+	"services/status":                    {"update", "patch"},
+	"leases.coordination.k8s.io":         {"get", "create", "update"},
+	"serviceaccounts":                    {"get", "create"},
+	"serviceaccounts/token":              {"create"},
+	"namespaces":                         {"get"},
+	"tokenreviews.authentication.k8s.io": {"create"},
+	"subjectaccessreviews.authorization.k8s.io": {"create"},
+	"secrets": {"get"}, // rbac.extraClusterRules in ci/everything-values.yaml
+}
+
+func TestRightsStayWithinTheEnvelope(t *testing.T) {
+	rules := 0
+	for file, rule := range allRules(t) {
+		for _, r := range rule {
+			rules++
+			for _, resource := range r.Resources {
+				if group := r.APIGroups[0]; group != "" {
+					resource += "." + group
+				}
+				for _, verb := range r.Verbs {
+					if !slices.Contains(envelope[resource], verb) {
+						t.Errorf("%s: the daemon may %s %s", file, verb, resource)
+					}
+				}
+				if resource == "serviceaccounts/token" && len(r.ResourceNames) == 0 {
+					t.Errorf("%s: with a token of any account in kube-system the daemon may do everything", file)
+				}
+			}
+			if len(r.APIGroups) != 1 || len(r.NonResourceURLs) > 0 {
+				t.Errorf("%s: a rule of another kind: %v", file, r)
+			}
+		}
+	}
+	if rules < 30 {
+		t.Errorf("only %d rules are found", rules)
+	}
+}
+
+// allRules are those of each manifest that is made from the chart.
+func allRules(t *testing.T) map[string][]rbacv1.PolicyRule {
+	t.Helper()
+	golden, err := filepath.Glob("../charts/fairlead/ci/*.golden.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string][]rbacv1.PolicyRule{}
+	for _, file := range append(golden, "deployment.yaml", "daemonset.yaml") {
+		objects, err := manifest.Access(read(t, file), "somebody")
+		if err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		for _, o := range objects {
+			var role rbacv1.ClusterRole
+			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &role); err != nil {
+				t.Fatalf("%s: %v", file, err)
+			}
+			all[file] = append(all[file], role.Rules...)
+		}
+	}
+	return all
+}
+
+// Image, ko and pods agree on the user and the base, and image and module on Go.
+func TestImageAgreesWithPods(t *testing.T) {
+	dockerfile, ko := read(t, "../Dockerfile"), read(t, "../.ko.yaml")
+	for _, same := range []struct {
+		what   string
+		images string // where the image says it
+		in     string
+		others string // where the other says it
+	}{
+		{"user", `(?m)^USER (\d+):\d+$`, read(t, "deployment.yaml"), `runAsUser: (\d+)`},
+		{"group", `(?m)^USER \d+:(\d+)$`, read(t, "deployment.yaml"), `runAsGroup: (\d+)`},
+		{"base", `(?m)^FROM (gcr\.io\S+)$`, ko, `(?m)^defaultBaseImage: (\S+)$`},
+		{"Go", `(?m) golang:(\S+) `, read(t, "../go.mod"), `(?m)^go (\d+\.\d+)`},
+	} {
+		image, other := found(same.images, dockerfile), found(same.others, same.in)
+		if image == "" || image != other {
+			t.Errorf("%s: the Dockerfile says %q, the other %q", same.what, image, other)
+		}
+	}
+	for _, platform := range []string{"linux/amd64", "linux/arm64"} {
+		if !strings.Contains(ko, "- "+platform+"\n") || !strings.Contains(read(t, "../tools/image.sh"), platform) {
+			t.Errorf("no image for %s", platform)
+		}
+	}
+}
+
+func found(pattern, text string) string {
+	match := regexp.MustCompile(pattern).FindStringSubmatch(text)
+	if match == nil {
+		return ""
+	}
+	return match[1]
+}
+
+func read(t *testing.T, file string) string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
