@@ -25,7 +25,8 @@ type Options struct {
 	// means the one that registered itself under the name in --cloud-provider.
 	// It must not change the cloud or the cluster: every replica calls it,
 	// before one of them leads, and it is called again when the configuration
-	// file changes.
+	// file changes. Its context ends when it returns: what lasts belongs into
+	// the provider's Initialize.
 	Provider func(ctx context.Context, d ProviderDeps) (cloudprovider.Interface, error)
 
 	// Flags are the program's own, under headings of the help text. They have

@@ -119,7 +119,9 @@ func TestOwnFlags(t *testing.T) {
 func TestProviderByFunction(t *testing.T) {
 	program := ours
 	made := &fakeCloud{}
-	program.Provider = func(_ context.Context, d ProviderDeps) (cloudprovider.Interface, error) {
+	var making context.Context
+	program.Provider = func(ctx context.Context, d ProviderDeps) (cloudprovider.Interface, error) {
+		making = ctx
 		if d.Informers.Core().V1().Nodes().Lister() == nil {
 			return nil, errors.New("no lister")
 		}
@@ -141,6 +143,9 @@ func TestProviderByFunction(t *testing.T) {
 	}
 	if got.cloud != made {
 		t.Errorf("got %v, want the provider itself", got.cloud)
+	}
+	if making.Err() == nil {
+		t.Error("the context of the making lasts, and would not after a change of the configuration")
 	}
 }
 

@@ -39,6 +39,9 @@ func (o *options) build(ctx context.Context, c clients) (b built, err error) {
 		return b, err
 	}
 	defer done()
+	// It is for the making alone. What lasts belongs into Initialize.
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	given := ProviderDeps{Name: o.provider.name, Config: config, Flags: o.flagSet, Clients: c.each, Informers: b.informers}
 	var tagged bool
 	err = call(ctx, "factory", func() (err error) {
