@@ -293,6 +293,25 @@ func TestRights(t *testing.T) {
 	}
 }
 
+// Whoever has the role that the provider of AWS publishes has all rights that
+// the chart gives: with it the same tests pass.
+func TestRightsAreWithinThoseOfAnotherVendor(t *testing.T) {
+	ours, err := accessOf(deployment)
+	if err != nil {
+		t.Fatal(err)
+	}
+	theirs, err := accessOf("test/e2e/testdata/cloud-provider-aws.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	given := theirs.rights()
+	for _, r := range ours.rights() {
+		if !slices.ContainsFunc(given, r.within) {
+			t.Errorf("it does not give the right to %s", r)
+		}
+	}
+}
+
 // exactlyUsed lets the daemon do all that it does.
 func (b *bed) exactlyUsed(t *testing.T, granted []right, flags []string) {
 	t.Helper()
