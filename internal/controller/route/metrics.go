@@ -20,6 +20,7 @@ type Metrics struct {
 	present  *metrics.Desc
 	missing  *metrics.Desc
 	held     *metrics.Desc
+	strange  *metrics.Desc
 	oldest   *metrics.Desc
 
 	mu         sync.Mutex
@@ -59,6 +60,7 @@ func newMetrics() *Metrics {
 		present: metrics.NewDesc("fairlead_routes_present", "Pod CIDRs of nodes that have their route", nil, nil, metrics.ALPHA, ""),
 		missing: metrics.NewDesc("fairlead_routes_missing", "Pod CIDRs of nodes that have no route, by reason", []string{"reason"}, nil, metrics.ALPHA, ""),
 		held:    metrics.NewDesc("fairlead_routes_held", "Routes that lead to no node and are not removed yet", nil, nil, metrics.ALPHA, ""),
+		strange: metrics.NewDesc("fairlead_routes_unreadable", "Routes of the cloud whose destination is no CIDR; they are left alone", nil, nil, metrics.ALPHA, ""),
 		oldest: metrics.NewDesc("fairlead_routes_missing_oldest_seconds", "How long the route that has failed longest has",
 			nil, nil, metrics.ALPHA, ""),
 	}
@@ -108,7 +110,7 @@ func (m *Metrics) planned(p plan) {
 
 // DescribeWithStability is part of metrics.StableCollector.
 func (m *Metrics) DescribeWithStability(ch chan<- *metrics.Desc) {
-	for _, d := range []*metrics.Desc{m.wanted, m.present, m.missing, m.held, m.oldest} {
+	for _, d := range []*metrics.Desc{m.wanted, m.present, m.missing, m.held, m.strange, m.oldest} {
 		ch <- d
 	}
 }
@@ -127,6 +129,7 @@ func (m *Metrics) CollectWithStability(ch chan<- metrics.Metric) {
 	gauge(m.wanted, float64(last.tally.wanted))
 	gauge(m.present, float64(last.tally.present))
 	gauge(m.held, float64(len(last.held)))
+	gauge(m.strange, float64(last.tally.unreadable))
 	for reason, count := range last.tally.missing {
 		gauge(m.missing, float64(count), reason)
 	}

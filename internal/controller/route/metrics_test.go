@@ -17,7 +17,7 @@ func TestMetrics(t *testing.T) {
 	m.synced(nodeChange, plan{jobs: []job{{}}}, false)
 	m.synced(periodic, plan{jobs: []job{{}}}, true)
 	m.called(callCreate, time.Second, errors.New("no"))
-	m.planned(plan{tally: tally{wanted: 5, present: 3, missing: map[string]int{"Failed": 2}}, held: make([]held, 4)})
+	m.planned(plan{tally: tally{unreadable: 6, wanted: 5, present: 3, missing: map[string]int{"Failed": 2}}, held: make([]held, 4)})
 	want := `
 		# HELP fairlead_route_errors_total [ALPHA] Calls about routes that did not succeed by operation and result
 		# TYPE fairlead_route_errors_total counter
@@ -30,7 +30,7 @@ func TestMetrics(t *testing.T) {
 	`
 	names := []string{
 		"route_controller_route_sync_total", "fairlead_route_errors_total",
-		"fairlead_routes_wanted", "fairlead_routes_present", "fairlead_routes_missing", "fairlead_routes_held", "fairlead_routes_missing_oldest_seconds",
+		"fairlead_routes_wanted", "fairlead_routes_present", "fairlead_routes_missing", "fairlead_routes_held", "fairlead_routes_unreadable", "fairlead_routes_missing_oldest_seconds",
 	}
 	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), names...); err != nil {
 		t.Errorf("while no controller runs: %v", err)
@@ -50,6 +50,9 @@ func TestMetrics(t *testing.T) {
 		# HELP fairlead_routes_present [ALPHA] Pod CIDRs of nodes that have their route
 		# TYPE fairlead_routes_present gauge
 		fairlead_routes_present 3
+		# HELP fairlead_routes_unreadable [ALPHA] Routes of the cloud whose destination is no CIDR; they are left alone
+		# TYPE fairlead_routes_unreadable gauge
+		fairlead_routes_unreadable 6
 		# HELP fairlead_routes_wanted [ALPHA] Pod CIDRs of nodes that need a route
 		# TYPE fairlead_routes_wanted gauge
 		fairlead_routes_wanted 5
