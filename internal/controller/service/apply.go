@@ -190,7 +190,8 @@ func (c *Controller) tellIfSlow(ctx context.Context, p plan) (done func()) {
 			return
 		case <-timer.C():
 		}
-		w := writes{conditions: outdated(p.service, c.clock.Now(), provisioning(refusalOfSlowness()))}
+		conditions, _ := outdated(observed{service: p.service, now: c.clock.Now(), memory: p.memory}, provisioning(refusalOfSlowness()))
+		w := writes{conditions: conditions}
 		if p.do != remove && !w.isEmpty() {
 			if err := c.patch(ctx, p.service, w); err != nil {
 				klog.FromContext(ctx).V(2).Info("Could not say that the call takes long", "service", klog.KObj(p.service), "err", err)

@@ -72,6 +72,8 @@ type memory struct {
 	// announced is the shape for which "Ensuring" was recorded.
 	announced string
 	told      notice
+	// worded is when conditions were last written.
+	worded time.Time
 	// repairedAt is when something that somebody else had undone was put back.
 	repairedAt time.Time
 }

@@ -349,15 +349,27 @@ func (m memory) with(edits ...func(*memory)) memory {
 }
 
 func TestReasonOfAConditionDoesNotFlap(t *testing.T) {
-	for age, want := range map[time.Duration]int{59 * time.Second: 0, time.Minute: 1} {
-		s := balanced(func(s *corev1.Service) {
-			s.Status.Conditions = []metav1.Condition{{
-				Type: ConditionProvisioning, Status: metav1.ConditionTrue, Reason: "CloudDenied", LastTransitionTime: metav1.NewTime(noon.Add(-age)),
-			}}
+	for _, tt := range []struct {
+		name                string
+		transition, written time.Duration // so long ago
+		later               time.Duration // when it is due; 0: now
+	}{
+		{"WithinAMinuteOfItsTransition", 59 * time.Second, time.Hour, time.Second},
+		{"AfterThat", time.Minute, time.Hour, 0},
+		{"WithinAMinuteOfOtherWords", time.Hour, 20 * time.Second, 40 * time.Second},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := balanced(func(s *corev1.Service) {
+				s.Status.Conditions = []metav1.Condition{{
+					Type: ConditionProvisioning, Status: metav1.ConditionTrue, Reason: "CloudDenied", LastTransitionTime: metav1.NewTime(noon.Add(-tt.transition)),
+				}}
+			})
+			o := observed{service: s, now: noon, memory: memory{worded: noon.Add(-tt.written)}}
+			differ, later := outdated(o, provisioning(refusal{reason: "CloudSlow"}))
+			if (len(differ) == 0) != (tt.later > 0) || later != tt.later {
+				t.Errorf("%d conditions to write, others in %v, want them in %v", len(differ), later, tt.later)
+			}
 		})
-		if got := outdated(s, noon, provisioning(refusal{reason: "CloudSlow"})); len(got) != want {
-			t.Errorf("%d conditions to write after %v, want %d", len(got), age, want)
-		}
 	}
 }
 

@@ -52,7 +52,8 @@ func keepFinalizer(o observed) plan {
 		return p
 	}
 	if !o.elsewhere {
-		p.writes.conditions = outdated(o.service, o.now, provisioning(refusalOfWork()))
+		conditions, _ := outdated(o, provisioning(refusalOfWork()))
+		p = p.showing(conditions, o.now)
 	}
 	return p
 }
@@ -96,12 +97,12 @@ func show(o observed) plan {
 		p.writes.ingress = &o.memory.status.Ingress
 		p.memory.published = true
 	}
-	p.writes.conditions = outdated(o.service, o.now, serving(o), provisioned())
-	pause := heldBack(o.service, o.now, serving(o), provisioned())
+	conditions, later := outdated(o, serving(o), provisioned())
+	p = p.showing(conditions, o.now)
 	switch {
-	case !differs && len(p.writes.conditions) == 0 && pause > 0:
-		return plan{do: nothing, why: "a condition was written a short time ago", after: pause, memory: o.memory}
-	case !differs && len(p.writes.conditions) == 0:
+	case !differs && len(conditions) == 0 && later > 0:
+		return plan{do: nothing, why: "a condition was written a short time ago", after: later, memory: o.memory}
+	case !differs && len(conditions) == 0:
 		return settled(o, "up to date")
 	case differs && o.memory.published:
 		if next := o.memory.repairedAt.Add(repairPause); o.now.Before(next) {

@@ -50,10 +50,10 @@ func waiting(o observed, after time.Duration) plan {
 		p.memory.told = notice{f.reason, o.now}
 		p.writes.events = []event{callFailed(f)}
 	}
-	conditions := waitingConditions(o)
-	p.writes.conditions = outdated(o.service, o.now, conditions...)
-	if pause := heldBack(o.service, o.now, conditions...); pause > 0 {
-		p.after = min(p.after, pause)
+	conditions, later := outdated(o, waitingConditions(o)...)
+	p = p.showing(conditions, o.now)
+	if later > 0 {
+		p.after = min(p.after, later)
 	}
 	return p
 }
@@ -79,47 +79,43 @@ func waitingConditions(o observed) []metav1.Condition {
 }
 
 // outdated are those conditions that the Service does not show yet. Another
-// reason or message alone is rewritten at most once a minute.
-func outdated(service *corev1.Service, now time.Time, wanted ...metav1.Condition) []metav1.Condition {
-	var differ []metav1.Condition
+// reason or message alone is rewritten at most once a minute: later is when, 0 if
+// none is held back.
+func outdated(o observed, wanted ...metav1.Condition) (differ []metav1.Condition, later time.Duration) {
 	for _, c := range wanted {
-		c.LastTransitionTime = metav1.NewTime(now)
-		shown := conditionOf(service, c.Type)
+		c.LastTransitionTime = metav1.NewTime(o.now)
+		shown := conditionOf(o.service, c.Type)
 		switch {
 		case shown == nil, shown.Status != c.Status:
 			differ = append(differ, c)
-		case isWorded(shown, c):
-		case heldFor(shown, now) == 0:
+		case shown.Reason == c.Reason && shown.Message == c.Message:
+		default:
+			if held := o.heldFor(shown); held > 0 {
+				later = max(later, held)
+				continue
+			}
 			c.LastTransitionTime = shown.LastTransitionTime
 			differ = append(differ, c)
 		}
 	}
-	return differ
-}
-
-// heldBack is when the first of those that outdated leaves out may be written;
-// 0 if there is none.
-func heldBack(service *corev1.Service, now time.Time, wanted ...metav1.Condition) time.Duration {
-	var first time.Duration
-	for _, c := range wanted {
-		shown := conditionOf(service, c.Type)
-		if shown == nil || shown.Status != c.Status || isWorded(shown, c) {
-			continue
-		}
-		if pause := heldFor(shown, now); first == 0 || pause > 0 && pause < first {
-			first = pause
-		}
-	}
-	return first
-}
-
-func isWorded(shown *metav1.Condition, wanted metav1.Condition) bool {
-	return shown.Reason == wanted.Reason && shown.Message == wanted.Message
+	return differ, later
 }
 
 // heldFor is how long the words of a condition stay as they are.
-func heldFor(shown *metav1.Condition, now time.Time) time.Duration {
-	return max(conditionPause-now.Sub(shown.LastTransitionTime.Time), 0)
+func (o observed) heldFor(shown *metav1.Condition) time.Duration {
+	written := shown.LastTransitionTime.Time
+	if written.Before(o.memory.worded) {
+		written = o.memory.worded
+	}
+	return max(conditionPause-o.now.Sub(written), 0)
+}
+
+// showing is the plan with these conditions, which are kept in mind.
+func (p plan) showing(conditions []metav1.Condition, now time.Time) plan {
+	if p.writes.conditions = conditions; len(conditions) > 0 {
+		p.memory.worded = now
+	}
+	return p
 }
 
 func conditionOf(service *corev1.Service, kind string) *metav1.Condition {
