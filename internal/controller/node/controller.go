@@ -238,7 +238,7 @@ func (c *Controller) add(obj any) {
 func hasNews(before, now *corev1.Node) bool {
 	return before.UID != now.UID ||
 		before.Spec.ProviderID != now.Spec.ProviderID ||
-		before.Annotations[annotationLabels] != now.Annotations[annotationLabels] ||
+		before.Annotations[AnnotationLabels] != now.Annotations[AnnotationLabels] ||
 		before.Annotations[api.AnnotationAlphaProvidedIPAddr] != now.Annotations[api.AnnotationAlphaProvidedIPAddr] ||
 		!maps.Equal(before.Labels, now.Labels) ||
 		!slices.Equal(before.Status.Addresses, now.Status.Addresses) ||

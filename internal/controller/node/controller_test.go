@@ -394,7 +394,7 @@ func TestHeartbeatsAreNoNews(t *testing.T) {
 		{"Label", label("a", "b"), true},
 		{"NoteOfSomebodyElse", annotation("a", "b"), false},
 		{"NodeIP", annotation(api.AnnotationAlphaProvidedIPAddr, "127.0.1.1"), true},
-		{"Record", annotation(annotationLabels, "{}"), true},
+		{"Record", annotation(AnnotationLabels, "{}"), true},
 		{"Cordon", func(n *corev1.Node) { n.Spec.Unschedulable = true }, false},
 		{"Taint", func(n *corev1.Node) { n.Spec.Taints = nil }, true},
 		{"ProviderID", func(n *corev1.Node) { n.Spec.ProviderID = "p://1" }, true},

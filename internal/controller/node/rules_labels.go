@@ -17,10 +17,10 @@ const (
 	// LabelExclude on a Node keeps all rules off it, unless its value says
 	// false.
 	LabelExclude = "fairlead.dev/exclude"
-	// annotationLabels on a Node is the record of the additional labels that
+	// AnnotationLabels on a Node is the record of the additional labels that
 	// were set from the cloud, as a JSON object of keys and values. A label
 	// that is not in it, or has another value, is the user's.
-	annotationLabels = "fairlead.dev/cloud-labels"
+	AnnotationLabels = "fairlead.dev/cloud-labels"
 )
 
 // LabelPolicy says which labels follow the cloud after initialisation. The
@@ -125,7 +125,7 @@ func additionalLabels(node *corev1.Node, offered map[string]string, policy Label
 // not touch itself.
 func recorded(node *corev1.Node) map[string]string {
 	var record map[string]string
-	if json.Unmarshal([]byte(node.Annotations[annotationLabels]), &record) != nil {
+	if json.Unmarshal([]byte(node.Annotations[AnnotationLabels]), &record) != nil {
 		return nil
 	}
 	maps.DeleteFunc(record, func(key, value string) bool {
@@ -136,16 +136,16 @@ func recorded(node *corev1.Node) map[string]string {
 
 // recordOf is the annotation to write, nil where the Node has it already.
 func recordOf(labels map[string]string, node *corev1.Node) map[string]*string {
-	current, exists := node.Annotations[annotationLabels]
+	current, exists := node.Annotations[AnnotationLabels]
 	if len(labels) == 0 {
 		if exists {
-			return map[string]*string{annotationLabels: nil}
+			return map[string]*string{AnnotationLabels: nil}
 		}
 		return nil
 	}
 	data, err := json.Marshal(labels)
 	if text := string(data); err == nil && text != current {
-		return map[string]*string{annotationLabels: &text}
+		return map[string]*string{AnnotationLabels: &text}
 	}
 	return nil
 }

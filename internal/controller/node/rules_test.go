@@ -11,7 +11,7 @@ import (
 )
 
 func TestAdditionalLabels(t *testing.T) {
-	record := func(text string) map[string]string { return map[string]string{annotationLabels: text} }
+	record := func(text string) map[string]string { return map[string]string{AnnotationLabels: text} }
 	for _, tt := range []struct {
 		name        string
 		have        map[string]string
@@ -52,9 +52,9 @@ func TestAdditionalLabels(t *testing.T) {
 			}
 			want := map[string]*string{}
 			if tt.record != nil {
-				want[annotationLabels] = tt.record
+				want[AnnotationLabels] = tt.record
 				if *tt.record == "" {
-					want[annotationLabels] = nil
+					want[AnnotationLabels] = nil
 				}
 			}
 			if diff := cmp.Diff(want, annotations, cmpopts.EquateEmpty()); diff != "" {

@@ -33,7 +33,7 @@ var axes = []axis{
 		"excluded": label(LabelExclude, ""),
 		"recorded": func(n *corev1.Node) {
 			n.Labels["a"], n.Labels["gone"] = "1", "1"
-			n.Annotations = map[string]string{annotationLabels: `{"a":"1","gone":"1"}`}
+			n.Annotations = map[string]string{AnnotationLabels: `{"a":"1","gone":"1"}`}
 		},
 	}},
 	{"kubelet", map[string]func(*corev1.Node){
