@@ -1,0 +1,61 @@
+package scaffold
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// pages are those that show code, and the folders that it is from.
+var pages = map[string]string{
+	"../../docs/tutorials/write-a-provider.md": example,
+	"../../docs/guides/move-your-ccm.md":       "../..",
+	"../../docs/guides/replace-the-ccm.md":     "../..",
+}
+
+var (
+	// block is one block of a page: before it stands, in a comment, the file that
+	// it is from.
+	block = regexp.MustCompile("(?m)^(?:<!-- (.+) -->\n)? *```(\\w+)\n((?s:.*?))^ *```$")
+	// remark is for linters only.
+	remark = regexp.MustCompile(" *//nolint:.*")
+)
+
+// TestPages holds that what a page shows is what a reader finds.
+func TestPages(t *testing.T) {
+	for page, root := range pages {
+		t.Run(filepath.Base(page), func(t *testing.T) {
+			text, err := os.ReadFile(page)
+			if err != nil {
+				t.Fatal(err)
+			}
+			blocks := block.FindAllStringSubmatch(string(text), -1)
+			if want := strings.Count(string(text), "```") / 2; len(blocks) != want || want == 0 {
+				t.Fatalf("found %d blocks of %d", len(blocks), want)
+			}
+			for _, b := range blocks {
+				file, language, shown := b[1], b[2], b[3]
+				switch {
+				case file == "" && (language == "console" || language == "text"): // is told, and is no code of ours
+				case language == "sh" && file == "test/e2e": // is run there
+				case file == "":
+					t.Errorf("no comment says which file this is from:\n%s", shown)
+				default:
+					contains(t, filepath.Join(root, file), shown)
+				}
+			}
+		})
+	}
+}
+
+func contains(t *testing.T, file, shown string) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Error(err)
+	} else if !strings.Contains(remark.ReplaceAllString(string(text), ""), shown) {
+		t.Errorf("%s has no\n%s", file, shown)
+	}
+}
