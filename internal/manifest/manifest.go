@@ -40,17 +40,32 @@ func Objects(manifest string) ([]*unstructured.Unstructured, error) {
 	}
 }
 
+// asUser is the end of the names that Access gives.
+const asUser = "-as-user"
+
 // Access are the roles in a manifest and their bindings, to a user in the place
-// of the manifest's service account.
+// of the manifest's service account. They have names of their own, so that the
+// manifest itself can be applied beside them.
 func Access(manifest, user string) ([]*unstructured.Unstructured, error) {
 	objects, err := Objects(manifest)
 	if err != nil {
 		return nil, err
 	}
 	objects = slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool { return o.GroupVersionKind().Group != rbacv1.GroupName })
+	roles := map[any]bool{} // by name
 	for _, o := range objects {
-		if _, binds := o.Object["subjects"]; binds {
-			o.Object["subjects"] = []any{map[string]any{"kind": rbacv1.UserKind, "apiGroup": rbacv1.GroupName, "name": user}}
+		if _, isRole := o.Object["rules"]; isRole {
+			roles[o.GetName()] = true
+		}
+		o.SetName(o.GetName() + asUser)
+	}
+	for _, o := range objects {
+		if _, binds := o.Object["subjects"]; !binds {
+			continue
+		}
+		o.Object["subjects"] = []any{map[string]any{"kind": rbacv1.UserKind, "apiGroup": rbacv1.GroupName, "name": user}}
+		if to, ok := o.Object["roleRef"].(map[string]any); ok && roles[to["name"]] {
+			to["name"] = to["name"].(string) + asUser
 		}
 	}
 	return objects, nil

@@ -24,20 +24,33 @@ kind: RoleBinding
 metadata: {name: daemon}
 subjects: [{kind: ServiceAccount, name: daemon, namespace: kube-system}]
 roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: daemon}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: reader}
+subjects: [{kind: ServiceAccount, name: daemon, namespace: kube-system}]
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: reader}
 `
 
 func TestAccess(t *testing.T) {
 	all, err := Objects(both)
-	if err != nil || len(all) != 3 {
+	if err != nil || len(all) != 4 {
 		t.Fatalf("%d objects, %v", len(all), err)
 	}
 	access, err := Access(both, "somebody")
-	if err != nil || len(access) != 2 || access[0].GetKind() != "Role" || access[1].GetKind() != "RoleBinding" {
+	if err != nil || len(access) != 3 || access[0].GetKind() != "Role" || access[1].GetKind() != "RoleBinding" {
 		t.Fatalf("%v, %v", access, err)
 	}
 	want := []any{map[string]any{"kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name": "somebody"}}
 	if diff := cmp.Diff(want, access[1].Object["subjects"]); diff != "" {
 		t.Errorf("the role is bound to others: %s", diff)
+	}
+	ref := access[1].Object["roleRef"].(map[string]any)["name"]
+	if access[0].GetName() == "daemon" || ref != access[0].GetName() {
+		t.Errorf("role %s is bound as %s", access[0].GetName(), ref)
+	}
+	if ref := access[2].Object["roleRef"].(map[string]any)["name"]; ref != "reader" {
+		t.Errorf("a role of the cluster is bound as %s", ref)
 	}
 }
 
