@@ -104,8 +104,8 @@ func (n newcomer) blocks(t *testing.T, page, begin string) []string {
 // do runs a block to its end.
 func (n newcomer) do(t *testing.T, block string) {
 	t.Helper()
-	if _, err := output(t.Context(), n.shell(block)...); err != nil {
-		t.Fatal(err)
+	if out, err := output(t.Context(), n.shell(block)...); err != nil {
+		t.Fatalf("%s%v", out, err)
 	}
 }
 
