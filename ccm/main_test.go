@@ -67,6 +67,22 @@ func (c *cloud) Initialize(cloudprovider.ControllerClientBuilder, <-chan struct{
 	}
 }
 
+// start starts a daemon that leads alone, without an API server.
+func start(t *testing.T, does string, args ...string) (*exec.Cmd, *bufio.Scanner) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), os.Args[0], append(args, "--leader-elect=false", "--secure-port=0", "--master=http://127.0.0.1:1")...)
+	cmd.Env = append(os.Environ(), asDaemon+"="+does)
+	output, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stderr = cmd.Stdout
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return cmd, bufio.NewScanner(output)
+}
+
 func TestEndOfTheProcess(t *testing.T) {
 	for _, tc := range []struct {
 		name string
@@ -82,17 +98,7 @@ func TestEndOfTheProcess(t *testing.T) {
 		{"FailureIsAnError", "panic", nil, 1},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			cmd := exec.CommandContext(t.Context(), os.Args[0], "--cloud-provider=test", "--leader-elect=false", "--secure-port=0", "--master=http://127.0.0.1:1")
-			cmd.Env = append(os.Environ(), asDaemon+"="+tc.does)
-			output, err := cmd.StdoutPipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			cmd.Stderr = cmd.Stdout
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
-			lines := bufio.NewScanner(output)
+			cmd, lines := start(t, tc.does, "--cloud-provider=test")
 			skipTo(lines, "initialising")
 			for _, signal := range tc.signals {
 				if err := cmd.Process.Signal(signal); err != nil {

@@ -1,7 +1,6 @@
 package ccm_test
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"net"
@@ -65,18 +64,7 @@ func TestProgram(t *testing.T) {
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "--acme-zone=south", "--leader-elect=false", "--secure-port=0", "--webhooks=*", "--webhook-secure-port="+port,
-		"--controllers=acme-controller", "--master=http://127.0.0.1:1", "--webhook-bind-address=127.0.0.1")
-	cmd.Env = append(os.Environ(), asDaemon+"=program")
-	output, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd.Stderr = cmd.Stdout
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	lines := bufio.NewScanner(output)
+	cmd, lines := start(t, "program", "--acme-zone=south", "--webhooks=*", "--webhook-bind-address=127.0.0.1", "--webhook-secure-port="+port, "--controllers=acme-controller")
 	for _, want := range []string{"provider acme south by south", "Serving securely on 127.0.0.1:" + port, "initialising", "controller of *ccm_test.cloud", "controller runs"} {
 		if !skipTo(lines, want) {
 			t.Fatalf("no line %q", want)

@@ -1,9 +1,7 @@
 package ccm_test
 
 import (
-	"bufio"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -21,18 +19,7 @@ func TestChangedConfiguration(t *testing.T) {
 		}
 	}
 	write("old")
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "--cloud-provider=test", "--cloud-config="+config, "--cloud-config-watch-period=20ms",
-		"--leader-elect=false", "--secure-port=0", "--master=http://127.0.0.1:1")
-	cmd.Env = append(os.Environ(), asDaemon+"=return")
-	output, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd.Stderr = cmd.Stdout
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	lines := bufio.NewScanner(output)
+	cmd, lines := start(t, "return", "--cloud-provider=test", "--cloud-config="+config, "--cloud-config-watch-period=20ms")
 	for _, step := range []struct{ line, then string }{
 		{"initialising", "wrong"},
 		{"The provider refuses its new configuration; the former one stays in use", "new"},

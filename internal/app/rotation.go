@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/component-base/metrics"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
 
 	"github.com/fairlead-k8s/fairlead/provider"
 )
@@ -26,8 +27,13 @@ const (
 
 var errRotated = errors.New("the provider's configuration has changed, and this provider reads it at its start only")
 
-// tellingTime is for the event to leave before the process ends.
-const tellingTime = time.Second
+const (
+	// tellingTime is for the event to leave before the process ends.
+	tellingTime = time.Second
+	// refusalLasts is how long what was refused is not tried again: it may have
+	// been for a cloud that was away.
+	refusalLasts = 5 * time.Minute
+)
 
 // rotation follows the provider's files. It is used by one goroutine, but for
 // what it tells.
@@ -37,11 +43,13 @@ type rotation struct {
 	tell    func(eventType, reason, message string) // records an event
 	fail    func(error)                             // ends the process
 	metrics rotationMetrics
+	clock   clock.PassiveClock
 
-	inUse  string // fingerprint
-	seen   string // at the last look; files that are being written change again
-	bad    string // was refused
-	broken bool   // could not be read at the last look
+	inUse  string    // fingerprint
+	seen   string    // at the last look; files that are being written change again
+	bad    string    // was refused
+	since  time.Time // it was
+	broken bool      // could not be read at the last look
 
 	mu    sync.Mutex
 	state string // guarded by mu
@@ -89,7 +97,7 @@ func (r *rotation) step(ctx context.Context) {
 	case now == r.inUse:
 		r.bad = ""
 		r.say(inUseText)
-	case now == r.bad:
+	case now == r.bad && r.clock.Since(r.since) < refusalLasts:
 		r.say(refusedText)
 	case settled:
 		r.change(ctx, now)
@@ -111,10 +119,14 @@ func (r *rotation) change(ctx context.Context, now string) {
 		logger.Info("The provider works with the new configuration")
 		r.tell(corev1.EventTypeNormal, "CloudConfigApplied", "The provider works with the new configuration.")
 	case refused:
-		r.bad = now
+		again := r.bad == now
+		r.bad, r.since = now, r.clock.Now()
 		r.say(refusedText)
 		// The error may show what is secret, and events are read by many.
 		logger.Error(err, "The provider refuses its new configuration; the former one stays in use")
+		if again {
+			return
+		}
 		r.tell(corev1.EventTypeWarning, "CloudConfigRefused",
 			"The provider refuses its new configuration, and the former one stays in use. The log says why. Put the files right.")
 	case restart:

@@ -8,22 +8,26 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	cloudprovider "k8s.io/cloud-provider"
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/testutil"
+	clocktesting "k8s.io/utils/clock/testing"
 )
 
 var errRefused = errors.New("line 3: no such region")
 
-// looks is what the files are at each look; "!" cannot be read.
+// looks is what the files are at each look; "!" cannot be read, and "+" is the
+// time after which what was refused is tried again.
 func TestRotation(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
 		looks   string
 		leads   bool     // another configuration needs another process
 		bad     string   // is refused
+		tries   int      // of bad, after which it is taken; 0 means never
 		events  []string // in order
 		state   string
 		applied string // what was taken, in order
@@ -40,12 +44,17 @@ func TestRotation(t *testing.T) {
 		{name: "UnreadableWhileItIsReplaced", looks: "a!bb", events: []string{"CloudConfigApplied"}, state: inUseText, applied: "b"},
 		{name: "UnreadableAndBack", looks: "a!a", state: inUseText},
 		{name: "StillRefusedAfterItWasUnreadable", looks: "axx!x", bad: "x", events: []string{"CloudConfigRefused"}, state: refusedText},
+		{name: "RefusedIsTriedAgainLaterInSilence", looks: "axx+xxx+x", bad: "x", events: []string{"CloudConfigRefused"}, state: refusedText},
+		{name: "CloudWasAwayWhenItWasRefused", looks: "axxx+x", bad: "x", tries: 1, events: []string{"CloudConfigRefused", "CloudConfigApplied"}, state: inUseText, applied: "x"},
+		{name: "NotBeforeThat", looks: "axxxxx", bad: "x", tries: 1, events: []string{"CloudConfigRefused"}, state: refusedText},
 		{name: "LeaderEnds", looks: "abb", leads: true, events: []string{"CloudConfigChanged"}, state: inUseText, applied: "b"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var events []string
 			var taken, now string
 			var end error
+			refusals := 0
+			hours := clocktesting.NewFakePassiveClock(time.Unix(1e9, 0))
 			r := &rotation{
 				look: func() (string, error) {
 					if now == "!" {
@@ -54,7 +63,8 @@ func TestRotation(t *testing.T) {
 					return now, nil
 				},
 				apply: func(context.Context) (outcome, error) {
-					if now == tc.bad {
+					if now == tc.bad && (tc.tries == 0 || refusals < tc.tries) {
+						refusals++
 						return refused, errRefused
 					}
 					taken += now
@@ -71,10 +81,15 @@ func TestRotation(t *testing.T) {
 				},
 				fail:    func(err error) { end = err },
 				metrics: newRotationMetrics(registerAnew),
+				clock:   hours,
 				inUse:   "a",
 				state:   inUseText,
 			}
 			for _, look := range tc.looks {
+				if look == '+' {
+					hours.SetTime(hours.Now().Add(refusalLasts))
+					continue
+				}
 				now = string(look)
 				r.step(t.Context())
 			}

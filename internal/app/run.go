@@ -143,6 +143,7 @@ func newProcess(ctx context.Context, o *options) (*process, error) {
 			look:    func() (string, error) { return fingerprint(followed) },
 			apply:   p.rotate,
 			metrics: p.metrics.rotation,
+			clock:   clock.RealClock{},
 			inUse:   files,
 			state:   inUseText,
 		}
