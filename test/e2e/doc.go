@@ -7,7 +7,8 @@
 //
 // Most tests share one control plane and run one after another, each with
 // instances, Nodes and daemons of its own. Those that spend their time waiting
-// for the daemon's delays bring their own control plane and run side by side.
+// for the daemon's delays bring their own control plane and run side by side; on
+// one of them daemons serve a load balancer class of their own each.
 //
 // The daemons have the rights that the chart gives, see deploy/deployment.yaml.
 // FAIRLEAD_RIGHTS is the path, in the repository, of a manifest with other roles:
