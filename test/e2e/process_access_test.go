@@ -17,8 +17,9 @@ import (
 // The API server decides who may see what the daemon serves.
 func TestServingAsksTheAPIServer(t *testing.T) {
 	b := onShared(t)
-	d := b.daemon(t, setup{})
-	b.joins(t, b.cloud, soon)
+	cloud := b.bareCloud(t)
+	d := b.daemon(t, setup{cloud: cloud.url})
+	b.joins(t, cloud, soon)
 	stranger, scraper := b.account(t, "stranger"), b.scraper(t)
 	type answers struct{ Anonymous, Wrong, Stranger, Scraper int }
 	for path, want := range map[string]answers{

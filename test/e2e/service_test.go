@@ -72,8 +72,10 @@ func TestServiceKilledAtEachRequest(t *testing.T) {
 	b := onShared(t).services()
 	i := b.kubelet(t, simulator.Instance{Name: b.name("backend")})
 	api, front := b.apiProxy(t), proxyOf(t, b.cloud)
-	undisturbed := b.daemon(t, setup{api: api, cloud: front.URL()})
+	first := b.daemon(t, setup{})
 	b.awaitNode(t, i.Name, soon, initialized)
+	first.kill()
+	undisturbed := b.daemon(t, setup{api: api, cloud: front.URL()}) // which finds the node, as those below do
 	name := b.balanced(t, "counted")
 	b.awaitServing(t, name, i)
 	created := map[string]int{"APIServer": len(api.Requests(ofServices)), "Cloud": len(front.Requests(ofBalancers))}
