@@ -1,15 +1,19 @@
 // Command aws-cloud-controller-manager is the daemon with the provider of
-// k8s.io/cloud-provider-aws, unchanged.
+// k8s.io/cloud-provider-aws and its tagging controller, both unchanged.
 package main
 
 import (
 	"github.com/fairlead-k8s/fairlead/ccm"
 	aws "k8s.io/cloud-provider-aws/pkg/providers/v1" // registers itself
+	cliflag "k8s.io/component-base/cli/flag"
 )
 
 func main() {
+	var flags cliflag.NamedFlagSets
 	ccm.MainWith(ccm.Options{
 		Name:         "aws-cloud-controller-manager",
 		ProviderName: aws.ProviderName,
+		Controllers:  []ccm.Controller{tagging(flags.FlagSet("tagging controller"))},
+		Flags:        flags,
 	})
 }

@@ -71,6 +71,28 @@ func TestLifeOfNodes(t *testing.T) {
 	b.await(t, initialized("i-00000001", "10.0.0.1"))
 }
 
+// The provider's own controller, unchanged and in a package that links the
+// community's skeleton, runs beside ours when it is asked for.
+func TestTaggingController(t *testing.T) {
+	b := newBed(t)
+	b.launch(t, "i-00000001", "10.0.0.1", "")
+	b.daemon(t, "--controllers=*,tagging", "--resources=instance", "--tags=team=blue")
+	b.await(t, initialized("i-00000001", "10.0.0.1"))
+	b.await(t, func(context.Context, kubernetes.Interface) error {
+		if d := cmp.Diff(map[string]string{"team": "blue"}, b.ec2.Tags("i-00000001")); d != "" {
+			return fmt.Errorf("tags of the instance (-want +got):\n%s", d)
+		}
+		return nil
+	})
+	b.await(t, func(ctx context.Context, admin kubernetes.Interface) error {
+		node, err := admin.CoreV1().Nodes().Get(ctx, nodeName("10.0.0.1"), metav1.GetOptions{})
+		if err == nil && node.Labels["k8s.io/cloud-provider-aws"] == "" {
+			err = errors.New("the Node has not the controller's label")
+		}
+		return err
+	})
+}
+
 func instance(id, ip, state string) ec2test.Instance {
 	return ec2test.Instance{ID: id, Type: "m7g.large", Zone: region + "b", PrivateIP: ip, PrivateDNS: nodeName(ip), State: state}
 }
@@ -189,7 +211,7 @@ func start(t *testing.T, c *exec.Cmd) {
 }
 
 // daemon starts the daemon as it would run in a cluster, but for shorter times.
-func (b *bed) daemon(t *testing.T) {
+func (b *bed) daemon(t *testing.T, args ...string) {
 	t.Helper()
 	config := filepath.Join(t.TempDir(), "cloud.conf")
 	text := fmt.Sprintf(`[Global]
@@ -206,9 +228,9 @@ SigningRegion = %[1]s
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	d := command(t, os.Args[0], "--cloud-config="+config, "--kubeconfig="+b.kubeconfig, "--cluster-name=test", "--leader-elect=false", "--secure-port=0",
+	d := command(t, os.Args[0], append(args, "--cloud-config="+config, "--kubeconfig="+b.kubeconfig, "--cluster-name=test", "--leader-elect=false", "--secure-port=0",
 		"--configure-cloud-routes=false", "--node-monitor-period=200ms", "--node-monitor-longest-period=1s",
-		"--node-deletion-silent-after=1s", "--node-deletion-absent-for=1s", "--node-deletion-young-absent-for=1s")
+		"--node-deletion-silent-after=1s", "--node-deletion-absent-for=1s", "--node-deletion-young-absent-for=1s")...)
 	d.Env = append(os.Environ(), asDaemon+"=yes", "AWS_ACCESS_KEY_ID=nobody", "AWS_SECRET_ACCESS_KEY=nothing", "AWS_EC2_METADATA_DISABLED=true")
 	start(t, d)
 }

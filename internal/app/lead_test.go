@@ -64,6 +64,7 @@ func newTestProcess(t *testing.T, theirs *fakeCloud, known table) (*process, con
 		clients:   nobody(),
 		holder:    &holder{built: built{theirs, informers.NewSharedInformerFactory(fake.NewClientset(), 0)}},
 		informers: informers.NewSharedInformerFactory(fake.NewClientset(), 0),
+		registry:  metrics.NewKubeRegistry(),
 		fail:      fail,
 	}
 	p.gateway.Store(&cloud.Gateway{})

@@ -10,7 +10,6 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/component-base/metrics"
-	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/component-base/version"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
@@ -36,8 +35,9 @@ type process struct {
 	migration *election // for the second lease; nil: no controllers move
 	// gateway is the way to the cloud once this replica leads and it has been
 	// initialised.
-	gateway atomic.Pointer[cloud.Gateway]
-	metrics controllerMetrics
+	gateway  atomic.Pointer[cloud.Gateway]
+	registry metrics.KubeRegistry // has our metrics only
+	metrics  controllerMetrics
 	// initializing is set while the provider's Initialize has not returned.
 	initializing atomic.Bool
 	// fail ends the process, with everything that a planned stop does.
@@ -130,13 +130,15 @@ func newProcess(ctx context.Context, o *options) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
+	registry := metrics.NewKubeRegistry()
 	p := &process{
 		options:   o,
 		config:    config,
 		clients:   clients,
 		holder:    &holder{built: provider},
 		informers: kube.NewInformerFactory(shared, o.controllers.resyncPeriod()),
-		metrics:   newControllerMetrics(legacyregistry.MustRegister, legacyregistry.CustomMustRegister),
+		registry:  registry,
+		metrics:   newControllerMetrics(registry.MustRegister, registry.CustomMustRegister),
 	}
 	if followed := o.rotation.followed(); len(followed) > 0 && o.rotation.period > 0 {
 		p.rotation = &rotation{

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"k8s.io/apiserver/pkg/server/mux"
+	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
 	_ "k8s.io/component-base/metrics/prometheus/clientgo" // metrics of requests and of the election
 	"k8s.io/component-base/metrics/prometheus/slis"
@@ -55,7 +56,7 @@ func (p *process) serveWebhooks(ctx context.Context) (stop func(), err error) {
 		return func() {}, err
 	}
 	serving, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	handler := webhookHandler(p.options, newWebhookMetrics(legacyregistry.MustRegister), clock.RealClock{})
+	handler := webhookHandler(p.options, newWebhookMetrics(p.registry.MustRegister), clock.RealClock{})
 	stopped, _, err := info.Serve(handler, closeTimeout, serving.Done())
 	if err != nil {
 		cancel()
@@ -67,6 +68,11 @@ func (p *process) serveWebhooks(ctx context.Context) (stop func(), err error) {
 // handler answers those who have passed authentication and authorization.
 func (p *process) handler() http.Handler {
 	m := cmapp.NewBaseHandler(&p.options.debugging.DebuggingConfiguration, p.health.healthz)
+	m.Unregister("/metrics")
+	m.Handle("/metrics", metrics.HandlerFor(
+		gatherers{p.registry, legacyregistry.DefaultGatherer},
+		metrics.HandlerOpts{ProcessStartTime: legacyregistry.GetProcessStart()},
+	))
 	slis.SLIMetricsWithReset{}.Install(m)
 	install(m, p.health.livez)
 	install(m, p.health.readyz)

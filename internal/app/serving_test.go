@@ -112,8 +112,9 @@ func TestPaths(t *testing.T) {
 
 func TestMetrics(t *testing.T) {
 	p, _ := newTestProcess(t, &fakeCloud{}, nil)
+	newControllerMetrics(p.registry.MustRegister, p.registry.CustomMustRegister)
 	_, body := get(p.handler(), "/metrics")
-	for _, name := range []string{"go_goroutines", "process_start_time_seconds", "kubernetes_build_info"} {
+	for _, name := range []string{"fairlead_cloud_config_stale", "go_goroutines", "process_start_time_seconds", "kubernetes_build_info"} {
 		if !strings.Contains(body, "\n"+name) {
 			t.Errorf("no metric %s", name)
 		}

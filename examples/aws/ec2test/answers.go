@@ -31,11 +31,20 @@ type tag struct {
 }
 
 func (i Instance) described(clusterID string) described {
-	return described{
+	d := described{
 		ID: i.ID, Type: i.Type, State: i.State, Zone: i.Zone, PrivateDNS: i.PrivateDNS,
 		Interfaces: []networked{{Status: "in-use", PrivateIPs: []string{i.PrivateIP}}},
 		Tags:       []tag{{Key: "kubernetes.io/cluster/" + clusterID, Value: "owned"}},
 	}
+	for key, value := range i.Tags {
+		d.Tags = append(d.Tags, tag{Key: key, Value: value})
+	}
+	return d
+}
+
+type created struct {
+	XMLName xml.Name `xml:"CreateTagsResponse"`
+	Return  bool     `xml:"return"`
 }
 
 type zones struct {

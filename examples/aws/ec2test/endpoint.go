@@ -6,6 +6,7 @@ package ec2test
 import (
 	"encoding/xml"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -25,6 +26,7 @@ type Instance struct {
 	PrivateIP      string
 	PrivateDNS     string // the Node's name
 	State          string
+	Tags           map[string]string // beside that of the cluster
 }
 
 // Endpoint is EC2 in one region. It is an http.Handler. The zero value has no
@@ -66,6 +68,18 @@ func (e *Endpoint) setDenied(denied bool) {
 	e.denied = denied
 }
 
+// Tags are those of an instance, beside that of the cluster.
+func (e *Endpoint) Tags(id string) map[string]string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, i := range e.instances {
+		if i.ID == id {
+			return maps.Clone(i.Tags)
+		}
+	}
+	return nil
+}
+
 // Calls is how often an action was called.
 func (e *Endpoint) Calls(action string) int {
 	e.mu.Lock()
@@ -95,6 +109,8 @@ func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		e.describeInstances(w, r.PostForm)
 	case "DescribeAvailabilityZones":
 		e.describeZones(w)
+	case "CreateTags":
+		e.createTags(w, r.PostForm)
 	case "DescribeInstanceTopology":
 		answer(w, topologies{}) // as for most types of instances
 	default:
@@ -128,6 +144,34 @@ func (e *Endpoint) describeInstances(w http.ResponseWriter, form url.Values) {
 		}
 	}
 	answer(w, answered)
+}
+
+// createTags adds tags to instances. e.mu is held.
+func (e *Endpoint) createTags(w http.ResponseWriter, form url.Values) {
+	tagged := numbered(form, "ResourceId")
+	for _, id := range tagged {
+		if !slices.ContainsFunc(e.instances, func(i Instance) bool { return i.ID == id }) {
+			refuse(w, http.StatusBadRequest, "InvalidInstanceID.NotFound", fmt.Sprintf("The instance ID '%s' does not exist", id))
+			return
+		}
+	}
+	tags := map[string]string{}
+	for n := 1; form.Has(fmt.Sprintf("Tag.%d.Key", n)); n++ {
+		tags[form.Get(fmt.Sprintf("Tag.%d.Key", n))] = form.Get(fmt.Sprintf("Tag.%d.Value", n))
+	}
+	for n, i := range e.instances {
+		if slices.Contains(tagged, i.ID) {
+			e.instances[n].Tags = merged(i.Tags, tags)
+		}
+	}
+	answer(w, created{Return: true})
+}
+
+func merged(one, other map[string]string) map[string]string {
+	both := map[string]string{}
+	maps.Copy(both, one)
+	maps.Copy(both, other)
+	return both
 }
 
 // matches reports whether an instance passes all filters.

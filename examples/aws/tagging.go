@@ -1,0 +1,47 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/fairlead-k8s/fairlead/ccm"
+	"github.com/spf13/pflag"
+	"k8s.io/cloud-provider-aws/pkg/controllers/options"
+	awstagging "k8s.io/cloud-provider-aws/pkg/controllers/tagging"
+)
+
+// tagging is the controller that tags the instances of nodes, with its flags.
+// It runs only if --controllers names it, as in AWS's own daemon.
+func tagging(flags *pflag.FlagSet) ccm.Controller {
+	var o options.TaggingControllerOptions
+	o.AddFlags(flags)
+	return ccm.Controller{
+		Name:         awstagging.TaggingControllerKey,
+		ClientName:   awstagging.TaggingControllerClientName,
+		OffByDefault: true,
+		New: func(_ context.Context, d ccm.ControllerDeps) (ccm.Runner, error) {
+			if err := o.Validate(); err != nil {
+				return nil, fmt.Errorf("flags: %w", err)
+			}
+			period, err := d.Flags.GetDuration("node-monitor-period")
+			if err != nil {
+				return nil, fmt.Errorf("pause between looks: %w", err)
+			}
+			c, err := awstagging.NewTaggingController(d.Informers.Core().V1().Nodes(), d.Client, d.Cloud, period,
+				o.Tags, o.Resources, o.RateLimit, o.BurstLimit, o.WorkerCount, o.BatchingEnabled)
+			if err != nil {
+				return nil, fmt.Errorf("new: %w", err)
+			}
+			return runner{c}, nil
+		},
+	}
+}
+
+// runner is the controller as it is run here.
+type runner struct{ *awstagging.Controller }
+
+// Run works until ctx ends.
+func (r runner) Run(ctx context.Context) error {
+	r.Controller.Run(ctx)
+	return nil
+}
