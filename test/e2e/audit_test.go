@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -15,6 +16,9 @@ import (
 
 // ccmUser is who the daemons under test are to the API server.
 const ccmUser = "cloud-controller-manager"
+
+// testAgent is what the tests call themselves.
+const testAgent = "e2e"
 
 // request is one that the API server has answered, as it wrote it down.
 type request struct {
@@ -72,7 +76,21 @@ func (all requests) where(holds func(request) bool) requests {
 
 // ours are those of the daemons under test.
 func (all requests) ours() requests {
-	return all.where(func(r request) bool { return r.User.Username == ccmUser })
+	return all.where(func(r request) bool { return r.User.Username == ccmUser && r.UserAgent != testAgent })
+}
+
+// ofStrangers are those of daemons that have come to another user's rights.
+func (all requests) ofStrangers() requests {
+	return all.where(func(r request) bool {
+		program, _, _ := strings.Cut(r.UserAgent, "/")
+		return (program == ccmUser || program == filepath.Base(testCCM)) && r.User.Username != ccmUser && !r.ofController()
+	})
+}
+
+// ofController says whether a controller made it as its service account.
+func (r request) ofController() bool {
+	name, ok := strings.CutPrefix(r.User.Username, "system:serviceaccount:kube-system:")
+	return ok && slices.Contains(controllerAccounts, name)
 }
 
 // of are those about one Node.

@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -90,14 +89,8 @@ func newBed(ctx context.Context, p programs, args ...string) (b *bed, err error)
 	if b.admin, err = client(b.cluster.Kubeconfig); err != nil {
 		return b, err
 	}
-	// The playground has given what the chart gives.
-	if b.access, err = accessOf(cmp.Or(os.Getenv("FAIRLEAD_RIGHTS"), deployment)); err != nil {
+	if err := b.giveRights(ctx, os.Getenv("FAIRLEAD_RIGHTS")); err != nil {
 		return b, err
-	}
-	if os.Getenv("FAIRLEAD_RIGHTS") != "" {
-		if err := b.give(ctx, b.access); err != nil {
-			return b, fmt.Errorf("FAIRLEAD_RIGHTS: %w", err)
-		}
 	}
 	b.guard = newGuard()
 	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -160,7 +153,7 @@ func client(kubeconfig string) (kubernetes.Interface, error) {
 		return nil, err
 	}
 	config.QPS = -1
-	config.UserAgent = "e2e"
+	config.UserAgent = testAgent
 	return kubernetes.NewForConfig(config)
 }
 

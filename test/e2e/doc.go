@@ -10,7 +10,9 @@
 // for the daemon's delays bring their own control plane and run side by side; on
 // one of them daemons serve a load balancer class of their own each.
 //
-// The daemons have the rights that the chart gives, see deploy/deployment.yaml.
+// The daemons have the rights that the chart gives, see deploy/deployment.yaml,
+// and no other: no test begins before the API server says so, and each fails if
+// a daemon comes as another user or tries what it has no right to.
 // FAIRLEAD_RIGHTS is the path, in the repository, of a manifest with other roles:
 // test/e2e/testdata/cloud-provider-aws.yaml are those that another vendor
 // publishes. With -v the last lines say which tests have used which right.

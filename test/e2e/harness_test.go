@@ -63,7 +63,11 @@ func (b *bed) check(t *testing.T) {
 		for _, violation := range b.guard.since(seen) {
 			t.Errorf("S6: %s", violation)
 		}
-		ours := b.audit(t).since(mark).ours()
+		all := b.audit(t).since(mark)
+		for _, r := range all.ofStrangers() {
+			t.Errorf("C1: the daemon acts as %s: %s", r.User.Username, r)
+		}
+		ours := all.ours()
 		var rights map[string]bool
 		if slices.ContainsFunc(ours, request.isForbidden) {
 			rights = b.audit(t).since(0).ours().rights() // A watch is written down when it ends.
