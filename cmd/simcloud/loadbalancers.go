@@ -86,7 +86,7 @@ func newLoadBalancerCreate(s *session) *cobra.Command {
 	f.StringVar(&o.check, "check", "", "what says how a backend is, as PORT[/PATH]; default is a connection to each backend port")
 	f.StringVar(&o.staticIP, "static-ip", "", "ID or name of a static IP")
 	f.DurationVar(&o.affinity, "affinity", 0, "how long a client stays with its backend; 0 means not at all")
-	f.DurationVar(&o.drain, "drain", -1, "how long connections to a removed backend live on; 0 cuts them; negative is the cloud's own")
+	f.Func("drain", "`duration` for which connections to a removed backend live on; 0s cuts them; default is the cloud's own (simcloud serve --drain)", o.setDrain)
 	for _, flag := range []string{"listen", "source-range", "tag", "check"} {
 		complete(c, flag, cobra.NoFileCompletions)
 	}
@@ -99,14 +99,17 @@ func newLoadBalancerCreate(s *session) *cobra.Command {
 type loadBalancerOptions struct {
 	listeners, backends, ranges, tags []string
 	check, staticIP                   string
-	affinity, drain                   time.Duration
+	affinity                          time.Duration
+	drain                             *simulator.Duration // nil: the cloud's own
+}
+
+func (o *loadBalancerOptions) setDrain(text string) error {
+	o.drain = new(simulator.Duration)
+	return o.drain.UnmarshalText([]byte(text))
 }
 
 func (o loadBalancerOptions) wanted(ctx context.Context, client *simulator.Client, name string) (l simulator.LoadBalancer, err error) {
-	l = simulator.LoadBalancer{Name: name, SourceRanges: o.ranges, Affinity: simulator.Duration(o.affinity)}
-	if o.drain >= 0 {
-		l.Drain = (*simulator.Duration)(&o.drain)
-	}
+	l = simulator.LoadBalancer{Name: name, SourceRanges: o.ranges, Affinity: simulator.Duration(o.affinity), Drain: o.drain}
 	if l.Listeners, err = parseListeners(o.listeners); err != nil {
 		return l, err
 	}

@@ -91,6 +91,8 @@ ip-00000002  other  127.100.0.1  -
 		{"lb create web --listen 80:30080", "simcloud: the cloud answered 409 AlreadyExists: the name web belongs to load balancer lb-00000001\n"},
 		{"lb show x", "simcloud: no load balancer has the ID or the name \"x\"; `simcloud lb list` shows all\n"},
 		{"lb show a,b", "simcloud: \"a,b\" is no ID and no name of any load balancer\n"},
+		{"lb create bad --listen 80:30080 --drain -1s", "simcloud: the cloud answered 400 Invalid: drain: must not be negative\n"},
+		{"lb create bad --drain soon", "simcloud: invalid argument \"soon\" for \"--drain\" flag: \"soon\" is no duration such as 30ms or 1m\n"},
 		{"lb show", "simcloud: want `simcloud lb show ID|NAME [flags]`, got 0 arguments; --help says more\n"},
 		{"ip release kept", "simcloud: the cloud answered 409 Conflict: static IP ip-00000001 is used by load balancer lb-00000002 (dns)\n"},
 		{"lb delete dns", "Load balancer lb-00000002 (dns) is deleted.\n"},
