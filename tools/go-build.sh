@@ -13,7 +13,10 @@ elapsed() { echo $(($(date +%s) - began)); }
 
 log=$(mktemp -d)
 cleanup() {
-	[ -z "${ticker-}" ] || kill "$ticker" 2>/dev/null || true
+	if [ -n "${ticker-}" ]; then
+		kill "$ticker" 2>/dev/null || true
+		wait "$ticker" 2>/dev/null || true
+	fi
 	rm -rf "$log"
 }
 trap cleanup EXIT
@@ -31,7 +34,8 @@ progress() {
 }
 
 # The ticker stands in the background and the build in front, so that Ctrl-C reaches the build.
-while sleep "$every" >/dev/null 2>&1 && [ -d "$log" ]; do progress; done &
+# What it has started when it is killed outlives it, and may find its files gone: nobody wants to hear of that.
+while sleep "$every" >/dev/null 2>&1 && [ -d "$log" ]; do progress 2>/dev/null; done &
 ticker=$!
 
 if ! { go list -deps "$package" >"$log/packages" && go build -v "$@"; } 2>"$log/output"; then
