@@ -19,14 +19,7 @@ type LoadBalancers struct {
 	theirs      cloudprovider.LoadBalancer
 	clusterName string
 	concurrency int
-	lookups     flights[lookup]
 	changes     changes
-}
-
-// lookup is the answer of GetLoadBalancer.
-type lookup struct {
-	status *corev1.LoadBalancerStatus
-	exists bool
 }
 
 // newLoadBalancers returns nil if the provider offers none.
@@ -40,7 +33,6 @@ func newLoadBalancers(g *Gateway, p cloudprovider.Interface, cfg Config) *LoadBa
 		theirs:      theirs,
 		clusterName: cfg.ClusterName,
 		concurrency: 1,
-		lookups:     flights[lookup]{clock: g.clock, patience: cfg.Patience},
 		changes:     changes{gateway: g, timeout: cfg.ChangeTimeout},
 	}
 	if c, ok := theirs.(provider.ConcurrentLoadBalancer); ok {
@@ -51,18 +43,6 @@ func newLoadBalancers(g *Gateway, p cloudprovider.Interface, cfg Config) *LoadBa
 
 // Concurrency is for how many Services the provider may be called at once.
 func (l *LoadBalancers) Concurrency() int { return l.concurrency }
-
-// Exists asks whether the Service has a load balancer.
-func (l *LoadBalancers) Exists(ctx context.Context, service *corev1.Service) (bool, error) {
-	const call = "GetLoadBalancer"
-	found, err := l.lookups.ask(ctx, call, string(service.UID), func(ctx context.Context) (lookup, error) {
-		return read(urgently(ctx), l.gateway, call, func(ctx context.Context) (lookup, error) {
-			status, exists, err := l.theirs.GetLoadBalancer(ctx, l.clusterName, service.DeepCopy())
-			return lookup{status, exists}, err
-		})
-	})
-	return found.exists, err
-}
 
 var errNoStatus = errors.New("service status returned by EnsureLoadBalancer is nil")
 
