@@ -32,10 +32,10 @@ test: unit e2e ## All tests: unit tests, then end to end.
 
 unit: | need-go ## Unit tests of all modules, with the race detector where there is a C compiler.
 	$(if $(RACE),,@echo "No C compiler: testing without the race detector.")
-	$(GO) test -shuffle=on $(RACE) $$($(TESTED))
-	cd playground && $(GO) test -shuffle=on $(RACE) $$($(TESTED))
-	cd test/scale && $(GO) test -shuffle=on $(RACE) ./...
-	cd examples/provider && $(GO) test -shuffle=on $(RACE) $$($(TESTED))
+	$(GO) test -shuffle=on $(RACE) -timeout=30m $$($(TESTED))
+	cd playground && $(GO) test -shuffle=on $(RACE) -timeout=30m $$($(TESTED))
+	cd test/scale && $(GO) test -shuffle=on $(RACE) -timeout=30m ./...
+	cd examples/provider && $(GO) test -shuffle=on $(RACE) -timeout=30m $$($(TESTED))
 
 e2e: build ## The daemon against a real control plane, real kubelets and a simulated cloud with faults.
 	FAIRLEAD_BIN=$(BIN) $(GO) test -count=1 -shuffle=on -timeout=30m ./test/e2e/...
