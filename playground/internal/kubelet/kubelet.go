@@ -13,8 +13,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 	_ "k8s.io/component-base/metrics/prometheus/restclient" // the client's metrics
-	criremote "k8s.io/cri-client/pkg"
-	crifake "k8s.io/cri-client/pkg/fake"
+	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+	crifake "k8s.io/cri-api/pkg/apis/testing"
 	kubeletapp "k8s.io/kubernetes/cmd/kubelet/app"
 	"k8s.io/kubernetes/cmd/kubelet/app/options"
 	kubeletconfig "k8s.io/kubernetes/pkg/kubelet/apis/config"
@@ -25,11 +25,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/playground/internal/child"
 )
 
-const (
-	home            = "/proc/self/cwd"
-	runtimeEndpoint = "unix://" + home + "/runtime.sock"
-	dialTimeout     = 15 * time.Second
-)
+const home = "/proc/self/cwd"
 
 // Run runs the kubelet until ctx ends.
 func Run(ctx context.Context, o child.KubeletOptions) error {
@@ -41,19 +37,9 @@ func Run(ctx context.Context, o child.KubeletOptions) error {
 	if err != nil {
 		return err
 	}
-	fake := crifake.NewFakeRemoteRuntime()
-	if err := fake.Start(runtimeEndpoint); err != nil {
-		return fmt.Errorf("fake runtime: %w", err)
-	}
-	defer fake.Stop()
-	runtime, err := criremote.NewRemoteRuntimeServiceBuilder().
-		WithEndpoint(runtimeEndpoint).WithConnectionTimeout(dialTimeout).Build(ctx)
-	if err != nil {
-		return fmt.Errorf("reach the fake runtime: %w", err)
-	}
 	hollow := kubemark.NewHollowKubelet(
 		flags(o), config, client, heartbeats,
-		&cadvisor.Fake{NodeName: o.Node}, fake.ImageService, runtime, cm.NewStubContainerManager(),
+		&cadvisor.Fake{NodeName: o.Node}, crifake.NewFakeImageService(), containerRuntime(), cm.NewStubContainerManager(),
 	)
 	// Not its Run, which never returns and ends the process in its own way.
 	server := &options.KubeletServer{KubeletFlags: *hollow.KubeletFlags, KubeletConfiguration: *hollow.KubeletConfiguration}
@@ -62,6 +48,16 @@ func Run(ctx context.Context, o child.KubeletOptions) error {
 	}
 	<-ctx.Done()
 	return nil
+}
+
+// containerRuntime says that all is well, whatever it is told to run.
+func containerRuntime() *crifake.FakeRuntimeService {
+	runtime := crifake.NewFakeRuntimeService()
+	runtime.FakeStatus = &cri.RuntimeStatus{Conditions: []*cri.RuntimeCondition{
+		{Type: cri.RuntimeReady, Status: true},
+		{Type: cri.NetworkReady, Status: true},
+	}}
+	return runtime
 }
 
 func flags(o child.KubeletOptions) *options.KubeletFlags {
@@ -92,8 +88,8 @@ func configuration(o child.KubeletOptions) (*kubeletconfig.KubeletConfiguration,
 	c.KubeletCgroups = ""
 	c.EnableControllerAttachDetach = false
 	c.MaxOpenFiles = 1024
-	c.ContainerRuntimeEndpoint = runtimeEndpoint
-	c.ImageServiceEndpoint = runtimeEndpoint
+	c.ContainerRuntimeEndpoint = "" // the runtime is part of this process
+	c.ImageServiceEndpoint = ""
 	return c, nil
 }
 
