@@ -14,27 +14,27 @@ import (
 type lanes struct {
 	clock clock.PassiveClock
 
-	mu           sync.Mutex
-	calm         map[string]bool      // keys that nobody waits for; guarded by mu
+	mu sync.Mutex
+	// asked are the keys that somebody waits for, from the question until they
+	// are taken: also while they wait for a delay, or for a pass to end; guarded
+	// by mu
+	asked        map[string]bool
 	since        map[string]time.Time // when a key that waits was queued; guarded by mu
 	urgent, rest []string             // guarded by mu
 }
 
 func newLanes(c clock.PassiveClock) *lanes {
-	return &lanes{clock: c, calm: map[string]bool{}, since: map[string]time.Time{}}
+	return &lanes{clock: c, asked: map[string]bool{}, since: map[string]time.Time{}}
 }
 
-// expect says in which lane the key waits, or will when it is queued.
+// expect says that a pass over the key is asked for. A calm question takes
+// nothing from an urgent one.
 func (l *lanes) expect(key string, u Urgency) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if u == Calm {
-		if !slices.Contains(l.urgent, key) {
-			l.calm[key] = true
-		}
-		return
+	if u == Urgent {
+		l.asked[key] = true
 	}
-	delete(l.calm, key)
 }
 
 // Push is part of workqueue.Queue.
@@ -42,18 +42,21 @@ func (l *lanes) Push(key string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.since[key] = l.clock.Now()
-	if l.calm[key] {
-		l.rest = append(l.rest, key)
+	if l.asked[key] {
+		l.urgent = append(l.urgent, key)
 		return
 	}
-	l.urgent = append(l.urgent, key)
+	l.rest = append(l.rest, key)
 }
 
 // Touch is part of workqueue.Queue: a key that waits was added again.
 func (l *lanes) Touch(key string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if i := slices.Index(l.rest, key); i >= 0 && !l.calm[key] {
+	if !l.asked[key] {
+		return
+	}
+	if i := slices.Index(l.rest, key); i >= 0 {
 		l.rest = slices.Delete(l.rest, i, i+1)
 		l.urgent = append(l.urgent, key)
 	}
@@ -76,7 +79,7 @@ func (l *lanes) Pop() string {
 	}
 	key := (*lane)[0]
 	*lane = slices.Delete(*lane, 0, 1)
-	delete(l.calm, key)
+	delete(l.asked, key)
 	delete(l.since, key)
 	return key
 }

@@ -20,9 +20,11 @@ type Result struct {
 	// said on the object why it waits, so nothing is logged here. Without it
 	// the key is done until somebody adds it again.
 	Retry bool
-	// After asks for another, calm pass after this time. It counts as no
-	// failure; 0 asks for none.
+	// After asks for another pass after this time, a calm one unless Awaited. It
+	// counts as no failure; 0 asks for none.
 	After time.Duration
+	// Awaited means that somebody waits for what that pass may bring.
+	Awaited bool
 }
 
 // Reconcile brings the object of one key in line. An error asks for a retry
@@ -161,7 +163,9 @@ func (l *Loop) pass(ctx context.Context, key string) {
 
 	if failures == 0 {
 		if result.After > 0 {
-			l.lanes.expect(key, Calm)
+			if result.Awaited {
+				l.lanes.expect(key, Urgent)
+			}
 			l.queue.AddAfter(key, result.After)
 		}
 		return
@@ -170,7 +174,7 @@ func (l *Loop) pass(ctx context.Context, key string) {
 	if err != nil && ctx.Err() == nil {
 		klog.FromContext(ctx).Error(err, "Pass failed", "queue", l.name, "key", key, "failures", failures, "retryAfter", delay)
 	}
-	l.queue.AddAfter(key, delay)
+	l.AddAfter(key, delay)
 }
 
 func (l *Loop) started(key string) {

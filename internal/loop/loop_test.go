@@ -3,6 +3,7 @@ package loop
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -182,6 +183,36 @@ func TestUrgentKeysGoFirst(t *testing.T) {
 		time.Sleep(10 * time.Minute)
 		synctest.Wait()
 		if diff := cmp.Diff([]string{"first", "urgent", "calm-3", "calm-1", "calm-2"}, order); diff != "" {
+			t.Errorf("order (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestQuestionsDuringAPassKeepTheirUrgency(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var order []string
+		l := New("test", func(_ context.Context, key string) (Result, error) {
+			order = append(order, key)
+			time.Sleep(time.Minute)
+			return map[string]Result{
+				"edited": {After: time.Hour}, "awaited": {After: 210 * time.Second, Awaited: true}, "refreshed": {After: time.Second}, "failing": {Retry: true},
+			}[key], nil
+		}, Config{})
+		stop := run(t, l)
+		for _, key := range []string{"edited", "awaited", "refreshed", "failing"} {
+			l.Add(key)
+		}
+		synctest.Wait()
+		for n := range 9 {
+			l.AddWith(fmt.Sprint("calm-", n), Calm)
+		}
+		l.Add("edited") // during its pass
+		l.AddWith("awaited", Calm)
+		time.Sleep(4*time.Minute + 30*time.Second)
+		l.AddWith("awaited", Calm) // takes nothing from whoever waits
+		time.Sleep(5 * time.Minute)
+		stop()
+		if diff := cmp.Diff([]string{"edited", "awaited", "refreshed", "failing", "edited", "failing", "awaited", "failing", "calm-0", "failing"}, order); diff != "" {
 			t.Errorf("order (-want +got):\n%s", diff)
 		}
 	})
