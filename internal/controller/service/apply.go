@@ -30,7 +30,6 @@ func (w writes) isEmpty() bool {
 // apply carries one step out and says whether there may be another.
 func (c *Controller) apply(ctx context.Context, key string, o observed, p plan) (again bool, err error) {
 	logger := klog.FromContext(ctx).WithValues("service", key)
-	c.record(o.about(), p.writes.events)
 	switch p.do {
 	case nothing:
 		logger.V(4).Info("Left the load balancer as it is", "why", p.why)
@@ -40,30 +39,51 @@ func (c *Controller) apply(ctx context.Context, key string, o observed, p plan) 
 		c.forget(key)
 		return o.service != nil && o.memory.uid != "", nil
 	case wait:
+		c.record(o.about(), p.writes.events)
+		err := c.patch(ctx, o.service, p.writes)
+		if err != nil { // What was not written is written the next time.
+			p.memory.stated, p.memory.worded = o.memory.stated, o.memory.worded
+		}
 		c.remember(key, p.memory)
-		return false, c.patch(ctx, o.service, p.writes)
-	case addFinalizer:
-		p.writes.finalizer = true
-		c.remember(key, p.memory)
-		return true, c.patch(ctx, o.service, p.writes)
-	case publish:
-		if err := c.patch(ctx, o.service, p.writes); err != nil {
+		return false, err
+	case addFinalizer, publish:
+		p.writes.finalizer = p.do == addFinalizer
+		if err := c.write(ctx, key, o, p); err != nil {
 			return false, err
 		}
 		logger.V(2).Info("Wrote the status", "why", p.why)
+		c.record(o.service, p.writes.events)
 		c.remember(key, p.memory)
 		return true, nil
 	case release:
-		if err := c.patch(ctx, o.service, p.writes); err != nil {
+		if err := c.write(ctx, key, o, p); err != nil {
 			return false, err
 		}
 		logger.Info("Released the Service", "why", p.why)
 		c.forget(key)
 		return false, nil
 	case ensure, update, remove:
+		c.record(o.about(), p.writes.events)
 		return true, c.call(ctx, key, p)
 	}
 	return false, nil
+}
+
+// write is a patch that the Service cannot go on without. If the API server will
+// not take it, the owner is told.
+func (c *Controller) write(ctx context.Context, key string, o observed, p plan) error {
+	err := c.patch(ctx, o.service, p.writes)
+	if !kube.IsRejected(err) {
+		return err
+	}
+	m := o.memory
+	m.uid = o.service.UID
+	if e := writeFailed(p.do, err); m.isNews(e.reason+p.do.String(), o.now) {
+		m.told = notice{e.reason + p.do.String(), o.now}
+		c.record(o.service, []event{e})
+	}
+	c.remember(key, m)
+	return err
 }
 
 // call makes the call of a plan and remembers what came of it. Its failure is
@@ -72,10 +92,10 @@ func (c *Controller) call(ctx context.Context, key string, p plan) error {
 	logger := klog.FromContext(ctx).WithValues("service", key, "call", p.do)
 	done := c.tellIfSlow(ctx, p)
 	began := c.clock.Now()
-	nodes := c.backends.newest()
+	nodes := c.backends.renewed()
 	m, news, err := c.carryOut(ctx, p, nodes)
 	took := c.clock.Since(began)
-	done()
+	m = m.stating(done(), c.clock.Now())
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -178,9 +198,10 @@ func names(nodes []*corev1.Node) []string {
 const slow = 30 * time.Second
 
 // tellIfSlow writes on the Service that a call takes long. The returned function
-// is to be called when it has returned.
-func (c *Controller) tellIfSlow(ctx context.Context, p plan) (done func()) {
+// is to be called when it has returned, and tells what was written.
+func (c *Controller) tellIfSlow(ctx context.Context, p plan) (done func() []metav1.Condition) {
 	stop := make(chan struct{})
+	var written []metav1.Condition // read once telling has ended
 	var telling sync.WaitGroup
 	telling.Go(func() {
 		timer := c.clock.NewTimer(slow)
@@ -195,12 +216,15 @@ func (c *Controller) tellIfSlow(ctx context.Context, p plan) (done func()) {
 		if p.do != remove && !w.isEmpty() {
 			if err := c.patch(ctx, p.service, w); err != nil {
 				klog.FromContext(ctx).V(2).Info("Could not say that the call takes long", "service", klog.KObj(p.service), "err", err)
+				return
 			}
+			written = conditions
 		}
 	})
-	return func() {
+	return func() []metav1.Condition {
 		close(stop)
 		telling.Wait()
+		return written
 	}
 }
 
@@ -259,20 +283,37 @@ func (c *Controller) tellWhoWaits(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		busy := c.loop.Busy()
-		for _, key := range c.loop.Waiting(longWait) {
-			service, err := c.services.Cached(key)
-			if err == nil && len(busy) > 0 && c.isNewsToWait(key) {
-				c.record(service, []event{queued(busy[0])})
-			}
+		if busy := c.loop.Busy(); len(busy) > 0 {
+			c.tellThatTheyWait(c.loop.Waiting(longWait), busy[0])
+			continue
 		}
+		c.tellThatTheyWait(nil, "") // Nobody does.
 	}
 }
 
-func (c *Controller) isNewsToWait(key string) bool {
+// tellThatTheyWait tells each owner once. Nobody waits for what is done in
+// silence, such as a comparison with the cloud after a restart.
+func (c *Controller) tellThatTheyWait(keys []string, behind string) {
+	still := map[string]time.Time{}
+	for _, key := range keys {
+		o, err := c.observe(key)
+		if err != nil {
+			continue
+		}
+		p := decide(o)
+		if p.quiet || p.do == nothing || p.do == forget || p.do == wait {
+			continue
+		}
+		c.mu.Lock()
+		since, told := c.queued[key]
+		c.mu.Unlock()
+		if !told {
+			since = o.now.Add(-longWait)
+			c.record(o.about(), []event{queued(behind)})
+		}
+		still[key] = since
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	told := c.queued[key]
-	c.queued[key] = true
-	return !told
+	c.queued = still
 }

@@ -62,6 +62,24 @@ func (b *backends) newest() set {
 	return b.current
 }
 
+// renewed returns the current generation with its nodes as they are now:
+// providers read their addresses and labels, which change without making another
+// set. What has not changed is not copied again, and what an earlier call was
+// given stays as it is.
+func (b *backends) renewed() set {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	nodes := slices.Clone(b.current.nodes)
+	for i, old := range nodes {
+		node, err := b.lister.Get(old.Name)
+		if err == nil && node.ResourceVersion != old.ResourceVersion && node.Spec.ProviderID == old.Spec.ProviderID {
+			nodes[i] = node.DeepCopy()
+		}
+	}
+	b.current.nodes = nodes
+	return b.current
+}
+
 // remake makes a new generation and says whether it differs from the last.
 func (b *backends) remake() bool {
 	all, err := b.lister.List(labels.Everything())

@@ -88,7 +88,9 @@ type Controller struct {
 	mu       sync.Mutex
 	memories map[string]memory  // by key; guarded by mu
 	spreads  map[string]float64 // by key; guarded by mu
-	queued   map[string]bool    // keys whose owners were told that they wait; guarded by mu
+	// queued is since when Services wait whose owners were told so, by key;
+	// guarded by mu
+	queued map[string]time.Time
 	// others are the Services that were last seen in a class of others, by key;
 	// guarded by mu
 	others map[string]types.UID
@@ -116,7 +118,7 @@ func New(deps Deps, cfg Config) *Controller {
 		choice:    cfg.Choice,
 		memories:  map[string]memory{},
 		spreads:   map[string]float64{},
-		queued:    map[string]bool{},
+		queued:    map[string]time.Time{},
 		others:    map[string]types.UID{},
 	}
 	c.loop = loop.New(queue, c.Reconcile, loop.Config{Workers: cfg.Syncs, Clock: cfg.Clock})
@@ -170,7 +172,7 @@ func (c *Controller) Reconcile(ctx context.Context, key string) (loop.Result, er
 		case err != nil:
 			return loop.Result{}, err
 		case !again:
-			return loop.Result{After: p.after}, nil
+			return loop.Result{After: p.after, Awaited: p.awaited}, nil
 		case ctx.Err() != nil:
 			return loop.Result{}, ctx.Err()
 		}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -40,6 +41,8 @@ type life struct {
 	events    []string               // guarded by mu
 	takes     time.Duration          // guarded by mu
 	address   string                 // guarded by mu
+	handed    []*corev1.Node         // of the last call; guarded by mu
+	refuse    error                  // of writes to the API server; guarded by mu
 	fail      func(call string) error
 	version   int // of the last write; guarded by mu
 }
@@ -60,6 +63,12 @@ func begin(t *testing.T, cfg Config, objects ...runtime.Object) *life {
 func (l *life) onPatch(action clienttesting.Action) (bool, runtime.Object, error) {
 	if action.GetSubresource() != "status" {
 		l.t.Errorf("a patch of %s/%q, want all to go to the status", action.GetResource().Resource, action.GetSubresource())
+	}
+	l.mu.Lock()
+	refusal := l.refuse
+	l.mu.Unlock()
+	if refusal != nil {
+		return true, nil, refusal
 	}
 	tracker, resource := l.cluster.Tracker(), action.GetResource()
 	_, patched, err := clienttesting.ObjectReaction(tracker)(action)
@@ -138,6 +147,7 @@ func (l *life) Ensure(ctx context.Context, service *corev1.Service, nodes []*cor
 	if err == nil && !hasFinalizer(stored) {
 		l.t.Errorf("S2: the cloud is called for %s without a finalizer", service.Name)
 	}
+	l.change(func() { l.handed = nodes })
 	err = l.call(ctx, "ensure", service, func() { l.balancers[service.UID] = names(nodes) })
 	if err != nil {
 		return nil, err
@@ -325,6 +335,184 @@ func TestNewServicesGoBeforeUpdates(t *testing.T) {
 		}
 		if !slices.ContainsFunc(l.events, func(e string) bool { return strings.HasSuffix(e, " LoadBalancerQueued") }) {
 			t.Errorf("events %v, want who waits long to say so", l.events)
+		}
+	})
+}
+
+func TestNewServiceThatIsTriedAgainGoesBeforeUpdates(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var objects []runtime.Object
+		for n := range 20 {
+			objects = append(objects, balanced(named(fmt.Sprintf("old-%02d", n))))
+		}
+		l := begin(t, Config{}, append(objects, host("a"))...)
+		defer func() { l.stop() }()
+		l.after(time.Hour)
+		again := &cloud.Error{Call: "EnsureLoadBalancer", Kind: cloud.Pending, RetryAfter: 15 * time.Second, Err: errors.New("pending")}
+		l.change(func() {
+			l.calls, l.takes = nil, 10*time.Second
+			l.fail = func(call string) error {
+				if call == "ensure new" && len(l.calls) < 8 {
+					return again
+				}
+				return nil
+			}
+		})
+		if _, err := l.cluster.CoreV1().Nodes().Create(t.Context(), host("b"), metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		l.after(15 * time.Second)
+		if _, err := l.cluster.CoreV1().Services("ns").Create(t.Context(), balanced(named("new")), metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		l.after(3 * time.Minute)
+		if s, err := l.cluster.CoreV1().Services("ns").Get(t.Context(), "new", metav1.GetOptions{}); err != nil || len(s.Status.LoadBalancer.Ingress) == 0 {
+			t.Errorf("calls %v, want the new Service to be ready (%v) before the updates that wait", l.calls, err)
+		}
+	})
+}
+
+func TestRestartIsQuietForMany(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var objects []runtime.Object
+		for n := range 20 {
+			objects = append(objects, balanced(named(fmt.Sprintf("s-%02d", n))))
+		}
+		l := begin(t, Config{}, append(objects, host("a"))...)
+		defer func() { l.stop() }()
+		l.after(time.Hour)
+		l.stop()
+		l.change(func() { l.calls, l.events, l.takes = nil, nil, 20*time.Second })
+		l.start()
+		l.after(time.Hour)
+		if len(l.calls) != 20 || len(l.events) > 0 {
+			t.Errorf("%d calls and events %v, want each Service to be looked at without a word", len(l.calls), l.events)
+		}
+	})
+}
+
+func TestNodesAreHandedOnAsTheyAre(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := begin(t, Config{}, balanced(), host("a"), host("b"))
+		defer func() { l.stop() }()
+		l.after(time.Minute)
+		before := l.handed
+		moved := host("b", func(n *corev1.Node) {
+			n.ResourceVersion, n.Status.Addresses = "1", []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "10.0.0.2"}}
+		})
+		if _, err := l.cluster.CoreV1().Nodes().Update(t.Context(), moved, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		l.after(time.Minute)
+		l.change(func() { l.calls, l.events = nil, nil })
+		l.expect("another address of a node", nil, nil)
+		l.update(edited)
+		l.after(time.Minute)
+		if len(l.handed) != 2 || len(l.handed[1].Status.Addresses) != 1 {
+			t.Errorf("nodes %+v, want them as they are when the call is made", l.handed)
+		}
+		if l.handed[0] != before[0] || len(before[1].Status.Addresses) != 0 {
+			t.Error("a node that has not changed was copied again, or one that an earlier call has was changed")
+		}
+	})
+}
+
+func TestRefusedRepairIsRepeated(t *testing.T) {
+	for name, tamper := range map[string]func(*corev1.Service){
+		"Finalizer": func(s *corev1.Service) { s.Finalizers = nil },
+		"Address":   func(s *corev1.Service) { s.Status.LoadBalancer.Ingress = nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := begin(t, Config{}, balanced(), host("a"))
+				defer func() { l.stop() }()
+				l.after(time.Minute)
+				l.change(func() { l.events, l.calls, l.refuse = nil, nil, errors.New("the API server is busy") })
+				l.update(tamper)
+				l.after(10 * time.Second)
+				l.change(func() { l.refuse = nil })
+				l.after(time.Minute)
+				if s := l.service(); !hasFinalizer(s) || len(s.Status.LoadBalancer.Ingress) == 0 {
+					t.Errorf("finalizers %v, status %+v", s.Finalizers, s.Status)
+				}
+				l.expect("put back", nil, list("s LoadBalancerStatusContested"))
+			})
+		})
+	}
+}
+
+func TestAddressIsNotFoughtForAfterARestartEither(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := begin(t, Config{}, balanced(), host("a"))
+		defer func() { l.stop() }()
+		l.after(time.Minute)
+		l.stop()
+		l.start()
+		l.after(time.Minute)
+		patches := l.patches()
+		for range 3 {
+			l.update(func(s *corev1.Service) { s.Status.LoadBalancer.Ingress = nil })
+			l.after(time.Minute)
+		}
+		if got := l.patches() - patches; got != 1 {
+			t.Errorf("put back %d times in three minutes, want once", got)
+		}
+	})
+}
+
+func TestRefusedWriteIsToldOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := begin(t, Config{}, host("a"))
+		defer func() { l.stop() }()
+		l.change(func() {
+			l.refuse = apierrors.NewForbidden(corev1.Resource("services"), "s", errors.New("a webhook says no"))
+		})
+		if _, err := l.cluster.CoreV1().Services("ns").Create(t.Context(), balanced(), metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		l.after(10 * time.Minute)
+		l.expect("refused", nil, list("s SyncLoadBalancerFailed"))
+		l.change(func() { l.refuse = nil })
+		l.after(10 * time.Minute)
+		l.expect("accepted", list("ensure s"), list("s EnsuringLoadBalancer", "s EnsuredLoadBalancer"))
+	})
+}
+
+func TestWhoTakesTheFinalizerAwayIsNotFoughtWithoutEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := begin(t, Config{}, balanced(), host("a"))
+		defer func() { l.stop() }()
+		l.change(func() { l.fail = func(string) error { return errors.New("no") } })
+		for range 60 {
+			l.after(10 * time.Second)
+			l.update(func(s *corev1.Service) { s.Finalizers = nil })
+		}
+		if got := l.patches(); got > 10 {
+			t.Errorf("%d patches in ten minutes", got)
+		}
+		l.change(func() { l.fail = func(string) error { return nil } })
+		l.after(10 * time.Minute)
+		if s := l.service(); !hasFinalizer(s) || len(s.Status.LoadBalancer.Ingress) == 0 {
+			t.Errorf("finalizers %v, status %+v", s.Finalizers, s.Status)
+		}
+	})
+}
+
+func TestWhoRewritesTheConditionsIsNotFoughtWithoutEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := begin(t, Config{}, balanced(), host("a"))
+		defer func() { l.stop() }()
+		l.after(time.Minute)
+		for range 60 {
+			l.update(func(s *corev1.Service) { s.Status.Conditions = nil })
+			l.after(10 * time.Second)
+		}
+		if got := l.patches(); got > 10 {
+			t.Errorf("%d patches in ten minutes", got)
+		}
+		l.after(10 * time.Minute)
+		if s := l.service(); len(ownConditions(s)) != 2 {
+			t.Errorf("status %+v", s.Status)
 		}
 	})
 }

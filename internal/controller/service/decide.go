@@ -4,6 +4,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -60,7 +61,7 @@ type memory struct {
 	ensuredAt        time.Time
 	// status is what the provider has returned; nil: nothing yet.
 	status *corev1.LoadBalancerStatus
-	// published is whether the status has been written by this process.
+	// published is whether the Service has shown the status.
 	published bool
 	// doubt: a call has failed, and nobody knows how much of it was done.
 	doubt bool
@@ -72,8 +73,10 @@ type memory struct {
 	// announced is the shape for which "Ensuring" was recorded.
 	announced string
 	told      notice
-	// worded is when conditions were last written.
+	// worded is when conditions were last written, and stated the status that
+	// each has had since; it is never changed, but replaced.
 	worded time.Time
+	stated map[string]metav1.ConditionStatus
 	// repairedAt is when something that somebody else had undone was put back.
 	repairedAt time.Time
 }
@@ -130,8 +133,10 @@ type plan struct {
 	// service is whom a call is about.
 	service *corev1.Service
 	// after is when to look again; 0 waits for news.
-	after  time.Duration
-	memory memory
+	after time.Duration
+	// awaited: somebody waits for what can be done then.
+	awaited bool
+	memory  memory
 }
 
 // decide is the one decision about one Service: the next step, until nothing is
@@ -170,7 +175,7 @@ func gone(o observed, successor *corev1.Service) plan {
 func remedy(o observed, p plan) plan {
 	p.memory = o.memory
 	f := o.memory.failure
-	if f.count == 0 || f.of != shapeFor(p.service) || !o.now.Before(f.until) {
+	if f.count == 0 || f.of != shapeFor(p.service) || (f.during == remove) != (p.do == remove) || !o.now.Before(f.until) {
 		return p
 	}
 	return waiting(o, f.until.Sub(o.now))

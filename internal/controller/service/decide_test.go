@@ -293,6 +293,10 @@ func TestDecide(t *testing.T) {
 			want: outcome{Do: remove, Why: "the Service is being deleted", Events: []string{"DeletingLoadBalancer"}},
 		},
 		{
+			name: "AlsoOfALostObject", memory: known(ready).with(hasFailed(ensure, ready, time.Second)),
+			want: outcome{Do: remove, Why: "the Service is gone and its load balancer may still exist"},
+		},
+		{
 			name: "FailureOfALoadBalancerThatServesSaysNothingElse", service: ready, memory: known(ready).with(hasFailed(update, ready, 0), func(m *memory) { m.backends = "old" }),
 			want: outcome{
 				Do: wait, Why: "because", After: 5 * time.Second, Events: []string{"UpdateLoadBalancerFailed"},
@@ -306,6 +310,34 @@ func TestDecide(t *testing.T) {
 		{
 			name: "ButNotAllTheTime", service: balanced(addressed, conditioned), memory: known(ready, func(m *memory) { m.repairedAt = noon.Add(-time.Minute) }),
 			want: outcome{Do: wait, Why: "the finalizer was put back a short time ago", After: 4 * time.Minute},
+		},
+		{
+			name: "LostFinalizerOfWhatHasFailedIsPutBack", service: balanced(), memory: memory{uid: "u1", service: fresh}.with(hasFailed(ensure, fresh, time.Second)),
+			want: outcome{Do: addFinalizer, Why: "somebody has removed the finalizer", Events: []string{"LoadBalancerStatusContested"}},
+		},
+		{
+			name: "LostConditionsArePutBack", service: balanced(finalized, addressed), memory: known(ready, func(m *memory) {
+				m.stated, m.worded = map[string]metav1.ConditionStatus{ConditionServing: metav1.ConditionTrue}, noon.Add(-5*time.Minute)
+			}),
+			want: outcome{
+				Do: publish, Why: "the conditions have changed",
+				Conditions: []string{"LoadBalancerServing True Ready", "LoadBalancerProvisioning False Provisioned"},
+			},
+		},
+		{
+			name: "LikeTheFinalizer", service: balanced(finalized, addressed), memory: known(ready, func(m *memory) {
+				m.stated = map[string]metav1.ConditionStatus{ConditionServing: metav1.ConditionTrue, ConditionProvisioning: metav1.ConditionFalse}
+				m.worded = noon.Add(-4 * time.Minute)
+			}),
+			want: outcome{Do: nothing, Why: "a condition was written a short time ago", After: time.Minute},
+		},
+		{
+			name: "WhatIsNewIsWrittenAtOnce", service: balanced(finalized, addressed, conditioned), edit: func(o *observed) { o.hosts = 0 },
+			memory: known(ready, func(m *memory) {
+				m.stated = map[string]metav1.ConditionStatus{ConditionServing: metav1.ConditionTrue, ConditionProvisioning: metav1.ConditionFalse}
+				m.worded = noon
+			}),
+			want: outcome{Do: publish, Why: "the conditions have changed", Conditions: []string{"LoadBalancerServing False NoNodes"}},
 		},
 		{
 			name: "LostAddressIsPutBack", service: balanced(finalized, conditioned), memory: known(ready),
@@ -346,6 +378,29 @@ func (m memory) with(edits ...func(*memory)) memory {
 		edit(&m)
 	}
 	return m
+}
+
+func TestForWhomARetryIs(t *testing.T) {
+	s := balanced(finalized)
+	for _, tt := range []struct {
+		name    string
+		service *corev1.Service
+		memory  memory
+		awaited bool
+	}{
+		{"NewService", s, memory{uid: "u1"}.with(hasFailed(ensure, s, 0)), true},
+		{"EditedService", balanced(finalized, edited), known(s).with(hasFailed(ensure, balanced(edited), 0)), true},
+		{"DeletedService", balanced(finalized, terminating), known(s).with(hasFailed(remove, balanced(terminating), 0)), true},
+		{"ServiceThatWasLost", nil, known(s).with(hasFailed(remove, s, 0)), true},
+		{"NodesOrAComparison", s, known(s).with(hasFailed(ensure, s, 0)), false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p := decide(observed{now: noon, service: tt.service, backends: "set", hosts: 1, memory: tt.memory, policy: policy})
+			if p.do != wait || p.awaited != tt.awaited {
+				t.Errorf("%v, awaited %v, want to wait, awaited %v", p.do, p.awaited, tt.awaited)
+			}
+		})
+	}
 }
 
 func TestReasonOfAConditionDoesNotFlap(t *testing.T) {

@@ -66,6 +66,17 @@ func callFailed(f failure) event {
 	return event{corev1.EventTypeWarning, "SyncLoadBalancerFailed", "Error syncing load balancer: failed to ensure load balancer: " + f.text}
 }
 
+// writeFailed is the event of a write that the API server will not take, in
+// upstream's words.
+func writeFailed(during step, err error) event {
+	what := map[step]string{
+		addFinalizer: "failed to add load balancer cleanup finalizer: ",
+		publish:      "failed to update load balancer status: ",
+		release:      "failed to remove load balancer cleanup finalizer: ",
+	}
+	return event{corev1.EventTypeWarning, "SyncLoadBalancerFailed", "Error syncing load balancer: " + what[during] + cut(err)}
+}
+
 // contested names who has undone what.
 func contested(what, manager string) event {
 	return event{corev1.EventTypeWarning, "LoadBalancerStatusContested", fmt.Sprintf(

@@ -64,7 +64,7 @@ func newMetrics() *Metrics {
 			Help:           "Calls about load balancers that did not succeed by step and result",
 			StabilityLevel: metrics.ALPHA,
 		}, []string{"step", "result"}),
-		waiting: metrics.NewDesc("fairlead_services_waiting", "Services whose load balancer is not in line, by the reason that their condition names",
+		waiting: metrics.NewDesc("fairlead_services_waiting", "Services whose load balancer is not in line, by the reason that their condition names, or Queued",
 			[]string{"reason"}, nil, metrics.ALPHA, ""),
 		oldest: metrics.NewDesc("fairlead_services_waiting_oldest_seconds", "How long the Service that has waited longest for its load balancer has waited",
 			nil, nil, metrics.ALPHA, ""),
@@ -118,8 +118,8 @@ func (m *Metrics) watch(c *Controller) {
 	m.controller = c
 }
 
-// waitingNow counts the Services that wait after a failure, and says how long
-// the first of them has.
+// waitingNow counts the Services that wait after a failure or behind others, and
+// says how long the first of them has.
 func (c *Controller) waitingNow() (byReason map[string]int, oldest time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -129,6 +129,10 @@ func (c *Controller) waitingNow() (byReason map[string]int, oldest time.Duration
 			byReason[m.failure.reason]++
 			oldest = max(oldest, c.clock.Since(m.failure.since))
 		}
+	}
+	for _, since := range c.queued {
+		byReason["Queued"]++
+		oldest = max(oldest, c.clock.Since(since))
 	}
 	return byReason, oldest
 }

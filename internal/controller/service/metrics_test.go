@@ -4,11 +4,40 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/testutil"
 )
+
+func TestWaitingServicesAreCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		registry := metrics.NewKubeRegistry()
+		m := NewMetrics(registry.MustRegister, registry.CustomMustRegister)
+		l := begin(t, Config{Metrics: m}, balanced(named("s1")), balanced(named("s2")), host("a"))
+		defer func() { l.stop() }()
+		l.change(func() { l.takes = 3 * time.Minute })
+		expect := func(when, want string) {
+			t.Helper()
+			if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "fairlead_services_waiting", "fairlead_services_waiting_oldest_seconds"); err != nil {
+				t.Errorf("%s: %v", when, err)
+			}
+		}
+		const oldest = `
+			# HELP fairlead_services_waiting_oldest_seconds [ALPHA] How long the Service that has waited longest for its load balancer has waited
+			# TYPE fairlead_services_waiting_oldest_seconds gauge
+			fairlead_services_waiting_oldest_seconds `
+		l.after(2 * time.Minute)
+		expect("behind another", `
+			# HELP fairlead_services_waiting [ALPHA] Services whose load balancer is not in line, by the reason that their condition names, or Queued
+			# TYPE fairlead_services_waiting gauge
+			fairlead_services_waiting{reason="Queued"} 1
+		`+oldest+"119.9\n")
+		l.after(8 * time.Minute)
+		expect("afterwards", oldest+"0\n")
+	})
+}
 
 // Dashboards know upstream's metrics by name. Only updates are counted.
 func TestUpstreamsMetrics(t *testing.T) {

@@ -42,7 +42,7 @@ func provide(o observed) plan {
 // somebody else has removed is put back, within limits.
 func keepFinalizer(o observed) plan {
 	p := plan{do: addFinalizer, why: "a load balancer is about to exist", memory: o.memory}
-	if o.memory.wanted != "" {
+	if o.memory.service != nil && !o.memory.deleted {
 		if next := o.memory.repairedAt.Add(repairPause); o.now.Before(next) {
 			return plan{do: wait, why: "the finalizer was put back a short time ago", after: next.Sub(o.now), memory: o.memory}
 		}
@@ -91,8 +91,9 @@ func resyncAt(o observed) time.Time {
 // show writes the address and the conditions when they are not as they should
 // be.
 func show(o observed) plan {
-	p := plan{do: publish, why: "the address has changed", memory: o.memory}
 	differs := !isEqual(o.service.Status.LoadBalancer, *o.memory.status)
+	o.memory.published = o.memory.published || !differs
+	p := plan{do: publish, why: "the address has changed", memory: o.memory}
 	if differs {
 		p.writes.ingress = &o.memory.status.Ingress
 		p.memory.published = true
@@ -125,7 +126,7 @@ func settled(o observed, why string) plan {
 	}
 	if o.memory.elsewhere && len(ownConditions(o.service)) > 0 {
 		p.do, p.why = publish, "somebody else provides the load balancer, and its conditions are not ours"
-		p.writes.drop = ownConditions(o.service)
+		p.writes.drop, p.memory.stated = ownConditions(o.service), nil
 	}
 	return p
 }

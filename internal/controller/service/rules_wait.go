@@ -45,8 +45,8 @@ func (m memory) failed(now time.Time, during step, service *corev1.Service, r re
 // the condition.
 func waiting(o observed, after time.Duration) plan {
 	f := o.memory.failure
-	p := plan{do: wait, why: f.message, after: after, memory: o.memory}
-	if f.reason != o.memory.told.reason || o.now.Sub(o.memory.told.at) >= tellAgain {
+	p := plan{do: wait, why: f.message, after: after, awaited: f.during == remove || f.of != o.memory.wanted, memory: o.memory}
+	if o.memory.isNews(f.reason, o.now) {
 		p.memory.told = notice{f.reason, o.now}
 		p.writes.events = []event{callFailed(f)}
 	}
@@ -56,6 +56,12 @@ func waiting(o observed, after time.Duration) plan {
 		p.after = min(p.after, later)
 	}
 	return p
+}
+
+// isNews tells whether a reason is recorded: when it changes, and from time to
+// time.
+func (m memory) isNews(reason string, now time.Time) bool {
+	return m.told.reason != reason || now.Sub(m.told.at) >= tellAgain
 }
 
 // waitingConditions are those that a Service shows while it waits, be it for the
@@ -79,14 +85,19 @@ func waitingConditions(o observed) []metav1.Condition {
 }
 
 // outdated are those conditions that the Service does not show yet. Another
-// reason or message alone is rewritten at most once a minute: later is when, 0 if
-// none is held back.
+// reason or message alone is rewritten at most once a minute, and what somebody
+// else has undone is put back within the limits of S4: later is when, 0 if none is
+// held back.
 func outdated(o observed, wanted ...metav1.Condition) (differ []metav1.Condition, later time.Duration) {
 	for _, c := range wanted {
 		c.LastTransitionTime = metav1.NewTime(o.now)
 		shown := conditionOf(o.service, c.Type)
 		switch {
 		case shown == nil, shown.Status != c.Status:
+			if held := o.undoneFor(c); held > 0 {
+				later = max(later, held)
+				continue
+			}
 			differ = append(differ, c)
 		case shown.Reason == c.Reason && shown.Message == c.Message:
 		default:
@@ -110,12 +121,34 @@ func (o observed) heldFor(shown *metav1.Condition) time.Duration {
 	return max(conditionPause-o.now.Sub(written), 0)
 }
 
+// undoneFor is how long a condition is not written once more that was written a
+// short time ago and that the Service does not show.
+func (o observed) undoneFor(c metav1.Condition) time.Duration {
+	if o.memory.uid != o.service.UID || o.memory.stated[c.Type] != c.Status {
+		return 0
+	}
+	return max(repairPause-o.now.Sub(o.memory.worded), 0)
+}
+
 // showing is the plan with these conditions, which are kept in mind.
 func (p plan) showing(conditions []metav1.Condition, now time.Time) plan {
-	if p.writes.conditions = conditions; len(conditions) > 0 {
-		p.memory.worded = now
-	}
+	p.writes.conditions = conditions
+	p.memory = p.memory.stating(conditions, now)
 	return p
+}
+
+// stating is the memory once these conditions have been written.
+func (m memory) stating(conditions []metav1.Condition, now time.Time) memory {
+	if len(conditions) == 0 {
+		return m
+	}
+	stated := map[string]metav1.ConditionStatus{}
+	maps.Copy(stated, m.stated)
+	for _, c := range conditions {
+		stated[c.Type] = c.Status
+	}
+	m.stated, m.worded = stated, now
+	return m
 }
 
 func conditionOf(service *corev1.Service, kind string) *metav1.Condition {
