@@ -108,7 +108,7 @@ func (o *loadBalancerOptions) setDrain(text string) error {
 	return o.drain.UnmarshalText([]byte(text))
 }
 
-func (o loadBalancerOptions) wanted(ctx context.Context, client *simulator.Client, name string) (l simulator.LoadBalancer, err error) {
+func (o *loadBalancerOptions) wanted(ctx context.Context, client *simulator.Client, name string) (l simulator.LoadBalancer, err error) {
 	l = simulator.LoadBalancer{Name: name, SourceRanges: o.ranges, Affinity: simulator.Duration(o.affinity), Drain: o.drain}
 	if l.Listeners, err = parseListeners(o.listeners); err != nil {
 		return l, err
