@@ -14,10 +14,10 @@ import (
 var _ provider.InstanceMetadataBatcher = (*instances)(nil)
 
 // MaxInstanceMetadataBatch implements provider.InstanceMetadataBatcher.
-func (i *instances) MaxInstanceMetadataBatch() int { return i.cloud.pageSize() }
+func (i *instances) MaxInstanceMetadataBatch() int { return i.cloud.connection().config.page() }
 
-// pageSize is how much can be asked for in one call.
-func (c *Cloud) pageSize() int { return cmp.Or(c.config.pageSize, simulator.DefaultPageSize) }
+// page is how much can be asked for in one call.
+func (c config) page() int { return cmp.Or(c.pageSize, simulator.DefaultPageSize) }
 
 // InstanceMetadataBatch implements provider.InstanceMetadataBatcher with one
 // list of the cloud.

@@ -12,6 +12,7 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 	"k8s.io/klog/v2"
 
+	"github.com/fairlead-k8s/fairlead/provider"
 	"github.com/fairlead-k8s/fairlead/simulator"
 )
 
@@ -26,38 +27,59 @@ func init() {
 
 // Cloud is the provider.
 type Cloud struct {
-	config config
-	routes routeCalls
-
-	mu     sync.Mutex
-	client *simulator.Client // guarded by mu; nil until there is a cloud
-	err    error             // guarded by mu; why there is none
+	mu  sync.Mutex
+	now connection // guarded by mu
 }
 
-var _ cloudprovider.Interface = (*Cloud)(nil)
+// connection is how calls are made from now on. It is not changed, but replaced.
+type connection struct {
+	config config
+	routes routeCalls
+	client *simulator.Client // nil until there is a cloud
+	err    error             // why there is none
+}
+
+var (
+	_ cloudprovider.Interface = (*Cloud)(nil)
+	_ provider.Reloader       = (*Cloud)(nil)
+)
 
 // New returns a provider. If config is nil, the cloud will live inside this
 // process and be started by Initialize.
 func New(config io.Reader) (*Cloud, error) {
-	c := &Cloud{err: errors.New("the simulated cloud inside this process is not started yet")}
-	if config != nil {
-		parsed, err := parseConfig(config)
-		if err != nil {
-			return nil, err
-		}
-		c.config = parsed
-		c.client, c.err = simulator.NewClient(parsed.endpoint).WithPageSize(parsed.pageSize), nil
+	c := &Cloud{}
+	c.now = connection{routes: newRouteCalls(c, c.now.config), err: errors.New("the simulated cloud inside this process is not started yet")}
+	if err := c.connect(config); err != nil {
+		return nil, err
 	}
-	c.routes = newRouteCalls(c)
 	return c, nil
+}
+
+// Reload implements provider.Reloader.
+func (c *Cloud) Reload(_ context.Context, config io.Reader) error { return c.connect(config) }
+
+// connect makes the next calls as the file says. Without one a cloud inside this
+// process stays what is called.
+func (c *Cloud) connect(config io.Reader) error {
+	if config == nil {
+		return nil
+	}
+	parsed, err := parseConfig(config)
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = connection{config: parsed, routes: newRouteCalls(c, parsed), client: simulator.NewClient(parsed.endpoint).WithPageSize(parsed.pageSize)}
+	return nil
 }
 
 // Initialize implements cloudprovider.Interface.
 func (c *Cloud) Initialize(_ cloudprovider.ControllerClientBuilder, stop <-chan struct{}) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.client == nil {
-		c.client, c.err = startLocal(wait.ContextForChannel(stop))
+	if c.now.client == nil {
+		c.now.client, c.now.err = startLocal(wait.ContextForChannel(stop))
 	}
 }
 
@@ -83,32 +105,32 @@ func startLocal(ctx context.Context) (*simulator.Client, error) {
 	return simulator.NewClient(url), nil
 }
 
-// api is the client of the cloud, once there is one.
-func (c *Cloud) api() (*simulator.Client, error) {
+// connection is what the next call is made with.
+func (c *Cloud) connection() connection {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.client, c.err
+	return c.now
 }
 
 // ask makes one call of the cloud.
 func ask[T any](ctx context.Context, c *Cloud, call func(context.Context, *simulator.Client) (T, error)) (T, error) {
-	client, err := c.api()
-	if err != nil {
+	now := c.connection()
+	if now.err != nil {
 		var none T
-		return none, err
+		return none, now.err
 	}
-	ctx, cancel := c.limited(ctx)
+	ctx, cancel := now.config.limited(ctx)
 	defer cancel()
-	return call(ctx, client)
+	return call(ctx, now.client)
 }
 
 // limited is the context of one call.
-func (c *Cloud) limited(ctx context.Context) (context.Context, context.CancelFunc) {
-	if c.config.timeout == 0 {
+func (c config) limited(ctx context.Context) (context.Context, context.CancelFunc) {
+	if c.timeout == 0 {
 		return context.WithCancel(ctx)
 	}
-	cause := fmt.Errorf("no answer within the configured timeout of %v: %w", c.config.timeout, context.DeadlineExceeded)
-	return context.WithTimeoutCause(ctx, c.config.timeout, cause)
+	cause := fmt.Errorf("no answer within the configured timeout of %v: %w", c.timeout, context.DeadlineExceeded)
+	return context.WithTimeoutCause(ctx, c.timeout, cause)
 }
 
 // ProviderName implements cloudprovider.Interface.

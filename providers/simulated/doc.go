@@ -11,6 +11,9 @@
 //	routeAddresses: true # optional: keep the addresses of Nodes with their routes
 //	batchRoutes: true    # optional: let changes of routes at the same time share calls
 //
+// The file may change while the daemon works; what is right is used from the
+// next call on.
+//
 // Each Service of type LoadBalancer gets a load balancer of its own, for TCP and
 // UDP over IPv4. It is found by the tags TagCluster and TagServiceUID and by
 // nothing else, so that two clusters in one account, or two Services that had

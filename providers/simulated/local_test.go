@@ -25,7 +25,7 @@ func TestCloudInsideTheProcess(t *testing.T) {
 	found.Initialize(nil, stop) // changes nothing
 
 	cloud := found.(*Cloud)
-	created, err := cloud.client.Operator().CreateInstance(t.Context(), simulator.Instance{Name: "node-1"})
+	created, err := cloud.connection().client.Operator().CreateInstance(t.Context(), simulator.Instance{Name: "node-1"})
 	diff(t, "error", nil, err)
 	got, err := instances.InstanceMetadata(t.Context(), node("node-1", ""))
 	diff(t, "error", nil, err)
@@ -33,7 +33,7 @@ func TestCloudInsideTheProcess(t *testing.T) {
 
 	close(stop)
 	for err == nil { // until it no longer answers
-		_, err = cloud.client.Instances(t.Context())
+		_, err = cloud.connection().client.Instances(t.Context())
 	}
 }
 

@@ -15,12 +15,12 @@ type routeCalls struct {
 	target func(context.Context, string) (simulator.Instance, error)
 }
 
-func newRouteCalls(c *Cloud) routeCalls {
-	if !c.config.batchRoutes {
+func newRouteCalls(c *Cloud, with config) routeCalls {
+	if !with.batchRoutes {
 		return routeCalls{change: c.changeRoute, target: c.instanceNamed}
 	}
-	changes := &batcher[simulator.RouteChange, simulator.Route]{call: c.changeRoutes, most: c.pageSize()}
-	targets := &batcher[string, simulator.Instance]{call: c.instancesNamed, most: c.pageSize()}
+	changes := &batcher[simulator.RouteChange, simulator.Route]{call: c.changeRoutes, most: with.page()}
+	targets := &batcher[string, simulator.Instance]{call: c.instancesNamed, most: with.page()}
 	return routeCalls{change: changes.ask, target: targets.ask}
 }
 

@@ -74,14 +74,14 @@ func (r *routes) list(ctx context.Context, cluster string) ([]listedRoute, error
 		listed[n] = listedRoute{Route: route, shown: cloudprovider.Route{
 			Name:                route.ID,
 			TargetNode:          types.NodeName(names[route.Target]),
-			EnableNodeAddresses: r.cloud.config.routeAddresses,
+			EnableNodeAddresses: r.cloud.connection().config.routeAddresses,
 			DestinationCIDR:     route.Destination,
 			Blackhole:           route.State == simulator.RouteBlackhole,
 		}}
 		if node, made := route.Tags[TagNode]; made {
 			listed[n].shown.TargetNode = types.NodeName(node)
 		}
-		if r.cloud.config.routeAddresses {
+		if r.cloud.connection().config.routeAddresses {
 			listed[n].shown.TargetNodeAddresses = nodeAddresses(route.TargetAddresses)
 		}
 	}
@@ -99,7 +99,7 @@ func (r *routes) targetNames(ctx context.Context, all []simulator.Route) (map[st
 	}
 	slices.Sort(ids)
 	names := map[string]string{}
-	for some := range slices.Chunk(slices.Compact(ids), r.cloud.pageSize()) {
+	for some := range slices.Chunk(slices.Compact(ids), r.cloud.connection().config.page()) {
 		found, err := r.cloud.findInstances(ctx, simulator.InstanceQuery{IDs: some})
 		if err != nil {
 			return nil, fmt.Errorf("targets of routes: %w", err)
@@ -118,7 +118,7 @@ func (r *routes) CreateRoute(ctx context.Context, cluster, _ string, route *clou
 	if err != nil {
 		return err
 	}
-	created, err := r.cloud.routes.change(ctx, simulator.RouteChange{Create: &wanted})
+	created, err := r.cloud.connection().routes.change(ctx, simulator.RouteChange{Create: &wanted})
 	switch {
 	case simulator.IsAlreadyExists(err):
 		return r.checkExisting(ctx, wanted)
@@ -139,7 +139,7 @@ func (r *routes) wanted(ctx context.Context, cluster string, route *cloudprovide
 	if route.TargetNode == "" {
 		return none, invalidf("the route for %s has no target node", destination)
 	}
-	target, err := r.cloud.routes.target(ctx, string(route.TargetNode))
+	target, err := r.cloud.connection().routes.target(ctx, string(route.TargetNode))
 	if err != nil {
 		return none, fmt.Errorf("target of the route for %s: %w", destination, err)
 	}
@@ -149,7 +149,7 @@ func (r *routes) wanted(ctx context.Context, cluster string, route *cloudprovide
 		Tags:        map[string]string{TagCluster: cluster, TagNode: string(route.TargetNode)},
 	}
 	wanted.Name = uniqueName(string(route.TargetNode), simulator.MaxRouteName, cluster, wanted.Target, wanted.Destination)
-	if r.cloud.config.routeAddresses {
+	if r.cloud.connection().config.routeAddresses {
 		for _, a := range route.TargetNodeAddresses {
 			wanted.TargetAddresses = append(wanted.TargetAddresses, simulator.Address{Type: simulator.AddressType(a.Type), Address: a.Address})
 		}
@@ -175,7 +175,7 @@ func (r *routes) checkExisting(ctx context.Context, wanted simulator.Route) erro
 	switch {
 	case is.Destination != wanted.Destination || is.Target != wanted.Target:
 		return invalidf("route %s has the name %s, but leads %s to %s; delete it", is.ID, is.Name, is.Destination, is.Target)
-	case r.cloud.config.routeAddresses && !slices.Equal(is.TargetAddresses, wanted.TargetAddresses):
+	case r.cloud.connection().config.routeAddresses && !slices.Equal(is.TargetAddresses, wanted.TargetAddresses):
 		return fmt.Errorf("route %s (%s) has other addresses of its target; it has to be deleted first", is.ID, is.Name)
 	}
 	return nil
@@ -194,7 +194,7 @@ func (r *routes) DeleteRoute(ctx context.Context, cluster string, route *cloudpr
 		ids = found
 	}
 	for _, id := range ids {
-		if _, err := r.cloud.routes.change(ctx, simulator.RouteChange{Delete: id}); err != nil {
+		if _, err := r.cloud.connection().routes.change(ctx, simulator.RouteChange{Delete: id}); err != nil {
 			return fmt.Errorf("delete route %s: %w", id, err)
 		}
 		klog.FromContext(ctx).Info("Route deleted", "route", id, "destination", route.DestinationCIDR, "node", route.TargetNode)

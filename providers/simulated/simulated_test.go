@@ -302,7 +302,7 @@ func TestListsAreNotAskedWhereTheIDIsKnown(t *testing.T) {
 
 func TestOtherServerIsNotBelieved(t *testing.T) {
 	f := newFixture(t, simulator.Config{})
-	f.cloud.client = simulator.NewClient(f.cloud.config.endpoint + "/elsewhere") // 404 for every path
+	f.cloud.now.client = simulator.NewClient(f.cloud.now.config.endpoint + "/elsewhere") // 404 for every path
 	for _, n := range []*corev1.Node{node("node-1", "simulated://sim-1/i-00000001"), node("node-1", "")} {
 		if exists, err := f.instances.InstanceExists(t.Context(), n); exists || err == nil {
 			t.Errorf("got %v, %v", exists, err)

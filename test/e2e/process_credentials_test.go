@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -25,24 +24,22 @@ func (d *daemon) configFile(t *testing.T) string {
 	return ""
 }
 
-// The file in --cloud-config changes under two replicas. What is wrong is not
-// taken and is told. What is right is taken by the standby at once; the leader
-// hands its lease over and ends.
+// The file in --cloud-config changes under two replicas, whose provider is no
+// provider.Reloader. What is wrong is not taken and is told. What is right is
+// taken by the standby at once; the leader hands its lease over and ends.
 func TestCredentialsAreRotated(t *testing.T) {
 	b := onShared(t)
 	before, after := b.bareCloud(t), b.bareCloud(t)
-	leader, standby := b.pairOfReplicas(t, before, setup{flags: []string{"--cloud-config-watch-period=100ms"}})
+	leader, standby := b.pairOfReplicas(t, before, setup{program: testCCM, provider: "modern", flags: []string{"--cloud-config-watch-period=100ms"}})
 	b.joins(t, before, soon)
-	change := func(text string) {
+	change := func(endpoint string) {
 		t.Helper()
 		for _, r := range []replica{leader, standby} {
-			if err := os.WriteFile(r.configFile(t), []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			write(t, r.configFile(t), "endpoint: "+endpoint+"\nprovider: modern\n")
 		}
 	}
 
-	change("endpoint: nowhere\n")
+	change("nowhere")
 	for _, r := range []replica{leader, standby} {
 		await(t, soon, func(ctx context.Context) error {
 			status, body := r.ask(ctx, t, "/readyz?verbose", "")
@@ -62,7 +59,7 @@ func TestCredentialsAreRotated(t *testing.T) {
 	b.joins(t, before, soon) // The leader goes on with what it had.
 
 	began := time.Now()
-	change("endpoint: " + after.url + "\n")
+	change(after.url)
 	if code := leader.exited(t, soon); code != 1 {
 		t.Errorf("the leader has ended with code %d, want 1", code)
 	}
@@ -76,6 +73,34 @@ func TestCredentialsAreRotated(t *testing.T) {
 	}
 	b.awaitLeaseEvent(t, "CloudConfigChanged")
 	b.awaitLeaseEvent(t, "CloudConfigApplied")
+}
+
+// The same under a provider that is a provider.Reloader: the leader takes what
+// is right and goes on.
+func TestCredentialsAreTakenByTheLeader(t *testing.T) {
+	b := onShared(t)
+	before, after := b.bareCloud(t), b.bareCloud(t)
+	d := b.daemon(t, setup{cloud: before.url, flags: []string{"--cloud-config-watch-period=100ms"}})
+	b.joins(t, before, soon)
+	for _, step := range []struct {
+		endpoint, said string
+		works          *cloud
+	}{
+		{"nowhere", "The provider refuses its new configuration", before},
+		{after.url, "The provider works with the new configuration", after},
+	} {
+		write(t, d.configFile(t), "endpoint: "+step.endpoint+"\n")
+		await(t, soon, func(context.Context) error {
+			if !d.says(step.said) {
+				return fmt.Errorf("the log does not say %q", step.said)
+			}
+			return nil
+		})
+		b.joins(t, step.works, soon)
+	}
+	if count(b.metrics(t, d), `fairlead_cloud_config_changes_total{result="applied"} 1`) == 0 {
+		t.Error("the metric does not show it")
+	}
 }
 
 // awaitLeaseEvent waits for an event on the daemon's Lease.

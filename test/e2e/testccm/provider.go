@@ -47,7 +47,7 @@ type config struct {
 
 // cloud is the simulated provider, offered in another way.
 type cloud struct {
-	*simulated.Cloud
+	cloudprovider.Interface // the simulated one, without what else it can do
 
 	kind     kind
 	client   *simulator.Client // meets the cloud's faults and is counted
@@ -74,7 +74,7 @@ func newCloud(r io.Reader) (*cloud, error) {
 		return nil, fmt.Errorf("provider: %q is unknown", c.Provider)
 	}
 	client := simulator.NewClient(c.Endpoint)
-	return &cloud{Cloud: inner, kind: c.Provider, client: client, operator: client.Operator(), memory: newMemory()}, nil
+	return &cloud{Interface: inner, kind: c.Provider, client: client, operator: client.Operator(), memory: newMemory()}, nil
 }
 
 // ProviderName implements cloudprovider.Interface.
@@ -84,10 +84,10 @@ func (c *cloud) ProviderName() string { return name }
 func (c *cloud) InstancesV2() (cloudprovider.InstancesV2, bool) {
 	switch c.kind {
 	case modern:
-		inner, supported := c.Cloud.InstancesV2()
+		inner, supported := c.Interface.InstancesV2()
 		return faulty{InstancesV2: inner, switches: switches{c.operator}, memory: c.memory}, supported
 	case listing:
-		inner, supported := c.Cloud.InstancesV2()
+		inner, supported := c.Interface.InstancesV2()
 		return listed{InstancesV2: inner, client: c.client}, supported
 	case typedNil:
 		var none *faulty
@@ -99,7 +99,7 @@ func (c *cloud) InstancesV2() (cloudprovider.InstancesV2, bool) {
 
 // LoadBalancer implements cloudprovider.Interface.
 func (c *cloud) LoadBalancer() (cloudprovider.LoadBalancer, bool) {
-	inner, supported := c.Cloud.LoadBalancer()
+	inner, supported := c.Interface.LoadBalancer()
 	return balancers{LoadBalancer: inner, switches: switches{c.operator}}, supported
 }
 

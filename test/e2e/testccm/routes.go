@@ -9,7 +9,7 @@ import (
 
 // Routes implements cloudprovider.Interface.
 func (c *cloud) Routes() (cloudprovider.Routes, bool) {
-	inner, supported := c.Cloud.Routes()
+	inner, supported := c.Interface.Routes()
 	return hinted{inner}, supported
 }
 

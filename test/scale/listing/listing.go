@@ -30,7 +30,7 @@ func init() { //nolint:gochecknoinits // a provider registers itself on import, 
 
 // Cloud is the provider.
 type Cloud struct {
-	*simulated.Cloud
+	cloudprovider.Interface // the simulated one, without what else it can do
 
 	client *simulator.Client
 }
@@ -55,7 +55,7 @@ func New(config io.Reader) (*Cloud, error) {
 	if err := yaml.Unmarshal(text, &c); err != nil {
 		return nil, fmt.Errorf("cloud config: %w", err)
 	}
-	return &Cloud{Cloud: inner, client: simulator.NewClient(c.Endpoint)}, nil
+	return &Cloud{Interface: inner, client: simulator.NewClient(c.Endpoint)}, nil
 }
 
 // ProviderName implements cloudprovider.Interface.

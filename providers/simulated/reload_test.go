@@ -1,0 +1,58 @@
+package simulated
+
+import (
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/fairlead-k8s/fairlead/simulator"
+)
+
+// What the daemon got from the provider before goes on with the new
+// configuration.
+func TestReload(t *testing.T) {
+	before, after := newRouting(t, simulator.Config{}), newRouting(t, simulator.Config{})
+	after.create(t, simulator.Instance{Name: "only-there"})
+	endpoint := "endpoint: " + after.cloud.connection().config.endpoint
+
+	for _, refused := range []string{"", "endpoint: nowhere", endpoint + "\npageSize: none", endpoint + "\nunknown: 1"} {
+		if err := before.cloud.Reload(t.Context(), strings.NewReader(refused)); err == nil {
+			t.Errorf("%q is taken", refused)
+		}
+	}
+	diff(t, "nothing to read", nil, before.cloud.Reload(t.Context(), nil))
+	there := func() bool {
+		exists, err := before.instances.InstanceExists(t.Context(), node("only-there", ""))
+		diff(t, "error", nil, err)
+		return exists
+	}
+	diff(t, "what was refused is in use", false, there())
+
+	diff(t, "error", nil, before.cloud.Reload(t.Context(), strings.NewReader(endpoint+"\nrouteAddresses: true\nbatchRoutes: true\npageSize: 2")))
+	diff(t, "it asks the other cloud", true, there())
+	before.make(t, 1, "10.244.1.0/24")
+	diff(t, "routes of the cloud before", []string{}, before.table(t))
+	diff(t, "routes of the other cloud", []string{"rt-00000001 10.244.1.0/24->i-00000001"}, after.table(t))
+	diff(t, "it keeps addresses", 1, len(before.list(t)[0].TargetNodeAddresses))
+}
+
+// Calls may be under way meanwhile.
+func TestReloadBesideCalls(t *testing.T) {
+	f := newFixture(t, simulator.Config{})
+	f.create(t, simulator.Instance{Name: "node-1"})
+	config := "endpoint: " + f.cloud.connection().config.endpoint
+	var calls sync.WaitGroup
+	for range 4 {
+		calls.Go(func() {
+			for range 20 {
+				if exists, err := f.instances.InstanceExists(t.Context(), node("node-1", "")); !exists || err != nil {
+					t.Errorf("%v, %v", exists, err)
+				}
+			}
+		})
+	}
+	for range 20 {
+		diff(t, "error", nil, f.cloud.Reload(t.Context(), strings.NewReader(config)))
+	}
+	calls.Wait()
+}
