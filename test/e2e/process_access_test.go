@@ -81,6 +81,7 @@ func (b *bed) account(t *testing.T, base string) account {
 func TestControllersActAsServiceAccounts(t *testing.T) {
 	b := onShared(t)
 	b.withThoseOf(t, serviceAccounts)
+	b.forget(t)
 	mark := b.audit(t).mark()
 	cloud := b.bareCloud(t)
 	b.run(t, []string{
@@ -104,11 +105,11 @@ func TestControllersActAsServiceAccounts(t *testing.T) {
 		writers[r.resource()][strings.TrimPrefix(r.User.Username, "system:serviceaccount:kube-system:")] = true
 	}
 	delete(writers, "events")
-	delete(writers, "serviceaccounts") // only if they did not exist
 	if err := differ("who writes what", map[string]map[string]bool{
 		"nodes":                 {"node-controller": true},
 		"nodes/status":          {"node-controller": true},
 		"services/status":       {"service-controller": true},
+		"serviceaccounts":       {ccmUser: true},
 		"serviceaccounts/token": {ccmUser: true},
 	}, writers); err != nil {
 		t.Error(err)
