@@ -33,6 +33,7 @@ func (c *Controller) apply(ctx context.Context, o observed, p plan) {
 		c.todo[next.cidr] = next
 		c.memory.busy[next.cidr] = o.now
 	}
+	clear(c.verdicts) // A write that is still to be repeated may have become wrong.
 	for _, v := range p.verdicts {
 		c.verdicts[v.node.Name] = v
 	}

@@ -105,6 +105,7 @@ type Controller struct {
 	mu       sync.Mutex
 	memory   memory                  // guarded by mu
 	listing  listing                 // guarded by mu
+	asked    time.Time               // since when a question for a listing is under way; guarded by mu
 	due      time.Time               // of the next regular listing; guarded by mu
 	changed  time.Time               // when a Node last changed; guarded by mu
 	planned  time.Time               // which change the last pass knew of; guarded by mu
@@ -222,6 +223,7 @@ func (c *Controller) look(ctx context.Context, why string) {
 	c.metrics.called(callList, now.Sub(began), err)
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	asked := c.question(began, err)
 	if err != nil {
 		was := c.memory.blind
 		c.memory.blind = was.next(now, failureOf(callList, err))
@@ -233,10 +235,25 @@ func (c *Controller) look(ctx context.Context, why string) {
 	if c.memory.blind.count > 0 {
 		logger.Info("The cloud says again what routes there are", "after", now.Sub(c.memory.blind.since))
 	}
-	c.listing = listing{at: began, routes: fromCloud(listed)}
+	c.listing = listing{at: asked, answered: now, routes: fromCloud(listed)}
 	c.due = began.Add(time.Duration(float64(c.period) * (0.9 + 0.2*rand.Float64())))
 	c.memory.listed(c.listing)
 	logger.V(4).Info("Listed the routes", "routes", len(listed), "why", why)
+}
+
+// question is when the question began that has come to this: who is let go since
+// the cloud is slow gets the answer the next time, and it may be as old as the
+// first time. It needs mu.
+func (c *Controller) question(began time.Time, err error) time.Time {
+	asked := began
+	if !c.asked.IsZero() {
+		asked = c.asked
+	}
+	c.asked = time.Time{}
+	if kind := cloud.KindOf(err); kind == cloud.Slow || kind == cloud.Throttled {
+		c.asked = asked
+	}
+	return asked
 }
 
 // nodeNews is what makes a pass worth while.
@@ -244,7 +261,11 @@ func (c *Controller) nodeNews() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc: func(any) { c.wake() },
 		UpdateFunc: func(before, now any) {
-			if matters(before.(*corev1.Node), now.(*corev1.Node)) {
+			was, is := before.(*corev1.Node), now.(*corev1.Node)
+			if was.UID != is.UID { // It was replaced while the informer did not see it.
+				c.left(was)
+			}
+			if matters(was, is) {
 				c.wake()
 			}
 		},
@@ -253,13 +274,17 @@ func (c *Controller) nodeNews() cache.ResourceEventHandler {
 				obj = tombstone.Obj
 			}
 			if node, ok := obj.(*corev1.Node); ok {
-				c.mu.Lock()
-				c.memory.left(node, c.clock.Now())
-				c.mu.Unlock()
+				c.left(node)
 			}
 			c.wake()
 		},
 	}
+}
+
+func (c *Controller) left(node *corev1.Node) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.memory.left(node, c.clock.Now())
 }
 
 // matters tells whether a change of a Node may change a plan.

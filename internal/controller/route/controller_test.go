@@ -559,6 +559,103 @@ func TestCallThatHangsHoldsUpNoOther(t *testing.T) {
 	})
 }
 
+// answers are those of a cloud, in order, each after half a minute.
+type answers struct {
+	routes
+
+	next []error
+}
+
+// List is the cloud.
+func (a *answers) List(context.Context) ([]cloud.Route, error) {
+	time.Sleep(30 * time.Second)
+	err := a.next[0]
+	a.next = a.next[1:]
+	return nil, err
+}
+
+// The gateway gives the answer of a question that was let go to the next who
+// asks. It may show the table as it was when the first one asked.
+func TestLateAnswerIsAsOldAsItsQuestion(t *testing.T) {
+	late := func(kind cloud.Kind) error {
+		return &cloud.Error{Call: "ListRoutes", Kind: kind, Err: errors.New("no answer")}
+	}
+	for _, tt := range []struct {
+		name    string
+		answers []error
+		want    time.Duration // age of the listing
+	}{
+		{"AtOnce", []error{nil}, 30 * time.Second},
+		{"Late", []error{late(cloud.Slow), late(cloud.Throttled), nil}, 90 * time.Second},
+		{"AfterAFailure", []error{late(cloud.Slow), late(cloud.Unavailable), nil}, 30 * time.Second},
+		{"AfterALateOne", []error{late(cloud.Slow), nil, nil}, 30 * time.Second},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := prepared(t)
+				defer func() {
+					over, cancel := context.WithCancel(t.Context())
+					cancel()
+					_ = c.Run(over) // ends what New has started
+				}()
+				c.routes = &answers{next: tt.answers}
+				for range tt.answers {
+					c.look(t.Context(), "test")
+				}
+				if got := time.Since(c.listing.at); got != tt.want || !c.listing.answered.Equal(time.Now()) {
+					t.Errorf("the listing is %v old and was answered at %v, want %v and now", got, c.listing.answered, tt.want)
+				}
+			})
+		})
+	}
+}
+
+// An informer that has lost its watch shows a Node that was replaced as a change.
+func TestNodeThatWasReplacedUnseenHasBeenDeleted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := begin(t, Config{}, bare(1), bare(2))
+		defer func() { l.stop() }()
+		l.after(5 * time.Second)
+		again := bare(3)
+		again.Name, again.ResourceVersion = "node-1", "8"
+		l.change(func() { l.deleted["10.244.1.0/24"] = true })
+		if _, err := l.cluster.CoreV1().Nodes().Update(t.Context(), again, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		l.after(time.Minute)
+		if diff := cmp.Diff([]string{"10.244.2.0/24 node-2", "10.244.3.0/24 node-1"}, l.routes()); diff != "" {
+			t.Errorf("routes (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// A condition that could not be written is not written when it has become wrong.
+func TestRefusedWriteIsDroppedWithItsReason(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := prepare(t, Config{}, newNode(1)) // shows that it is reachable
+		l.change(func() {
+			l.refuse = errors.New("unavailable")
+			l.fail = func(call string) error {
+				if strings.HasPrefix(call, "create") {
+					return errors.New("no")
+				}
+				return nil
+			}
+		})
+		l.start()
+		defer func() { l.stop() }()
+		l.after(5 * time.Minute)
+		l.change(func() { l.fail = func(string) error { return nil } })
+		for healed := false; !healed; healed = len(l.routes()) == 1 {
+			l.after(time.Second)
+		}
+		l.after(2 * time.Second)
+		l.change(func() { l.refuse, l.writes, l.calls, l.events = nil, nil, nil, nil })
+		l.after(10 * time.Minute)
+		l.expect("once it is reachable again", nil, nil, nil)
+	})
+}
+
 // What a Node has beside the route that serves it goes without anything being
 // created for the Node.
 func TestWhatIsBesideTheRouteGoes(t *testing.T) {

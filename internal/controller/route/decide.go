@@ -27,8 +27,9 @@ type identity struct{ name, target, destination string }
 
 // listing is what the cloud has listed. Its zero value is none.
 type listing struct {
-	at     time.Time // when the question began
-	routes []route
+	at       time.Time // when the question began
+	answered time.Time
+	routes   []route
 }
 
 // claim is a CIDR of a Node.

@@ -29,7 +29,7 @@ func at(seconds float64) time.Time { return epoch.Add(time.Duration(seconds * fl
 // the newest listing a moment ago.
 func scene(n int, changes ...func(*observed)) observed {
 	o := observed{
-		now: at(1000), clusters: []netip.Prefix{pods, pods6}, listing: listing{at: at(999)}, due: at(1060), changed: at(900),
+		now: at(1000), clusters: []netip.Prefix{pods, pods6}, listing: listing{at: at(999), answered: at(999)}, due: at(1060), changed: at(900),
 		memory: newMemory(), limits: ordinary,
 	}
 	for i := 1; i <= n; i++ {
@@ -466,6 +466,16 @@ func TestCrowdIsWhatOnlyItsNumberKeeps(t *testing.T) {
 				t.Errorf("message %q", deletionHeld(p.crowd).message)
 			}
 		})
+	}
+}
+
+// Two listings are as far apart as the answer of one and the question of the next.
+func TestSuspicionBeginsWithTheAnswer(t *testing.T) {
+	stray := newRoute("r9", "gone", "10.244.9.0/24")
+	o := scene(1, func(o *observed) { o.listing.routes = append(o.listing.routes, stray) })
+	o.listing.at, o.listing.answered = at(980), at(999)
+	if got := decide(o).suspects[stray.identity]; !got.Equal(at(999)) {
+		t.Errorf("suspicious since %v, want %v", got, at(999))
 	}
 }
 

@@ -45,7 +45,7 @@ func (s *survey) judge(cidr netip.Prefix, e *entry) {
 		case stray:
 			since, known := s.memory.suspects[j.route.identity]
 			if !known {
-				since = s.listing.at
+				since = s.listing.answered
 			}
 			s.suspects[j.route.identity] = since
 		case stays, goes:
