@@ -193,7 +193,18 @@ func (g *Gateway) wrap(ctx context.Context, call string, err error) error {
 		return nil
 	}
 	kind, pause := classify(err, g.ownWord(ctx, err))
-	return &Error{Call: call, Kind: kind, RetryAfter: pause, Err: err}
+	return &Error{Call: call, Kind: kind, RetryAfter: pause, Err: readable(err)}
+}
+
+// readable is an error that does not panic when it is read, as a typed nil does.
+func readable(err error) (safe error) {
+	defer func() {
+		if value := recover(); value != nil {
+			safe = fmt.Errorf("the provider's error, a %T, panics when it is read: %v", err, value)
+		}
+	}()
+	_ = err.Error()
+	return err
 }
 
 // ownWord is what the provider says of its own error, nothing where it cannot.

@@ -61,6 +61,21 @@ func TestKindOfAnError(t *testing.T) {
 	}
 }
 
+func TestErrorsCanBeRead(t *testing.T) {
+	for name, theirs := range map[string]error{
+		"TypedNil": (*brokenError)(nil), "OneAmongOthers": errors.Join(errors.New("a"), (*brokenError)(nil)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := routes(t, func(context.Context, string, string, *cloudprovider.Route) ([]*cloudprovider.Route, error) {
+				return nil, theirs
+			}, Config{}).Create(t.Context(), "hint", Route{})
+			if text := errors.Unwrap(err).Error(); KindOf(err) != Failed || !strings.Contains(text, "panics when it is read") {
+				t.Errorf("%v: %q", KindOf(err), text)
+			}
+		})
+	}
+}
+
 // brokenError panics where it is nil, as many do.
 type brokenError struct{ text string }
 
