@@ -7,8 +7,14 @@ import (
 	"time"
 )
 
-// maxStuck bounds the changes that have outlived their deadline.
-const maxStuck = 16
+const (
+	// maxStuck bounds the changes that have outlived their deadline.
+	maxStuck = 16
+	// longestTurn is how long a change waits for the cloud's quota before whoever
+	// asked is let go to say so. With a change's deadline it is what a worker may
+	// be busy with before it counts as stuck.
+	longestTurn = 2 * time.Minute
+)
 
 // changes are calls that change the cloud, by key. One that outlives its
 // deadline keeps its key occupied until it really returns (S3).
@@ -30,9 +36,9 @@ func (c *changes) change(ctx context.Context, call, key string, f func(context.C
 		return &Error{Call: call, Kind: Slow, Err: err}
 	}
 	for try := 1; ; try++ {
-		if err := c.gateway.pace.wait(ctx, urgencyOf(ctx)); err != nil {
+		if err := c.awaitTurn(ctx, call); err != nil {
 			c.ledger.leave(key)
-			return &Error{Call: call, Kind: Canceled, Err: err}
+			return err
 		}
 		done := c.begin(ctx, call, f)
 		overdue := time.NewTimer(c.timeout + grace)
@@ -52,6 +58,21 @@ func (c *changes) change(ctx context.Context, call, key string, f func(context.C
 			}()
 			return &Error{Call: call, Kind: TimedOut, Err: fmt.Errorf("the call has not returned %v after its deadline of %v", grace, c.timeout)}
 		}
+	}
+}
+
+// awaitTurn returns nil when the call may begin.
+func (c *changes) awaitTurn(ctx context.Context, call string) error {
+	limited, cancel := context.WithTimeout(ctx, longestTurn)
+	defer cancel()
+	err := c.gateway.pace.wait(limited, urgencyOf(ctx))
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() == nil:
+		return &Error{Call: call, Kind: Throttled, RetryAfter: c.gateway.pace.pause(), Err: errQuota}
+	default:
+		return &Error{Call: call, Kind: Canceled, Err: err}
 	}
 }
 

@@ -103,6 +103,13 @@ func (p *pace) reserve(who urgency) time.Duration {
 	return 0
 }
 
+// pause is how long no call may start, 0 where the next one may.
+func (p *pace) pause() time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return max(p.next.Sub(p.clock.Now()), 0)
+}
+
 func (p *pace) count(n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	cloudprovider "k8s.io/cloud-provider"
+	"k8s.io/cloud-provider/api"
 )
 
 // table is a Routes whose calls are made by calling itself.
@@ -122,6 +123,30 @@ func TestThrottledChangeOfARouteIsMadeAgain(t *testing.T) {
 		calls.Store(-100)
 		if err := r.Create(t.Context(), "", Route{CIDR: "10.244.1.0/24"}); KindOf(err) != Throttled || calls.Load() != -100+throttledTries {
 			t.Errorf("%v after %d calls, want an end", err, calls.Load()+100)
+		}
+	})
+}
+
+// Whoever waits for the quota is let go, to say why, long before a health check
+// takes the wait for a worker that is stuck.
+func TestChangeDoesNotWaitForTheQuotaForEver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var calls atomic.Int32
+		r := routes(t, func(context.Context, string, string, *cloudprovider.Route) ([]*cloudprovider.Route, error) {
+			if calls.Add(1) == 1 {
+				return nil, api.NewRetryError("too many requests", 5*time.Minute)
+			}
+			return nil, nil
+		}, Config{})
+		began := time.Now()
+		for _, cidr := range []string{"10.244.1.0/24", "10.244.2.0/24"} {
+			if err := r.Create(t.Context(), "", Route{CIDR: cidr}); KindOf(err) != Throttled || RetryAfter(err) != began.Add(5*time.Minute).Sub(time.Now()) {
+				t.Errorf("%v, again after %v, want to be let go until the quota is there", err, RetryAfter(err))
+			}
+		}
+		time.Sleep(time.Minute)
+		if err := r.Create(t.Context(), "", Route{CIDR: "10.244.1.0/24"}); err != nil || calls.Load() != 2 {
+			t.Errorf("%v after %d calls", err, calls.Load())
 		}
 	})
 }

@@ -27,6 +27,9 @@ const Name = "service-lb-controller"
 // queue is the name of the queue in metrics; it is upstream's.
 const queue = "service"
 
+// soon is when a pass goes on that has let others go first.
+const soon = time.Millisecond
+
 // steps bounds a pass: no Service needs as many.
 const steps = 20
 
@@ -156,14 +159,21 @@ func (c *Controller) Run(ctx context.Context) error {
 // the limit.
 func (c *Controller) Stuck(limit time.Duration) error { return c.loop.Stuck(limit) }
 
-// Reconcile brings one Service in line, step by step.
+// Reconcile brings one Service in line, step by step. After a call to the cloud
+// others have their turn before the next: with slow calls, and nodes that come and
+// go, one Service could keep a worker for an hour.
 func (c *Controller) Reconcile(ctx context.Context, key string) (loop.Result, error) {
+	called := false
 	for range steps {
 		o, err := c.observe(key)
 		if err != nil {
 			return loop.Result{}, err
 		}
 		p := decide(o)
+		if called && p.isCall() {
+			return loop.Result{After: soon, Awaited: p.do != update && !p.quiet}, nil
+		}
+		called = called || p.isCall()
 		again, err := c.apply(ctx, key, o, p)
 		switch {
 		case apierrors.IsNotFound(err), kube.IsStale(err):

@@ -34,6 +34,8 @@ type life struct {
 	config  Config
 	stop    func()
 
+	controller *Controller
+
 	mu        sync.Mutex
 	balancers map[types.UID][]string // the nodes of each load balancer; guarded by mu
 	busy      map[string]bool        // guarded by mu
@@ -97,6 +99,7 @@ func (l *life) start() {
 		Balancers: l,
 		Events:    l,
 	}, l.config)
+	l.controller = c
 	informers.StartWithContext(ctx)
 	done := make(chan error, 1)
 	go func() { done <- c.Run(ctx) }()
@@ -335,6 +338,36 @@ func TestNewServicesGoBeforeUpdates(t *testing.T) {
 		}
 		if !slices.ContainsFunc(l.events, func(e string) bool { return strings.HasSuffix(e, " LoadBalancerQueued") }) {
 			t.Errorf("events %v, want who waits long to say so", l.events)
+		}
+	})
+}
+
+func TestNobodyKeepsAWorker(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := begin(t, Config{}, balanced(), host("a"))
+		defer func() { l.stop() }()
+		l.after(time.Minute)
+		l.change(func() { l.calls, l.takes = nil, 5*time.Minute })
+		for n := range 15 { // each during the update for the one before
+			if _, err := l.cluster.CoreV1().Nodes().Create(t.Context(), host(fmt.Sprint("n", n)), metav1.CreateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			if n == 5 {
+				if _, err := l.cluster.CoreV1().Services("ns").Create(t.Context(), balanced(named("new")), metav1.CreateOptions{}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			l.after(3 * time.Minute)
+			if err := l.controller.Stuck(15 * time.Minute); err != nil {
+				t.Error(err)
+			}
+		}
+		l.after(time.Hour)
+		if at := slices.Index(l.calls, "ensure new"); at < 0 || at > 5 {
+			t.Errorf("calls %v, want the new Service to have its turn", l.calls)
+		}
+		if got := len(l.balancers["u1"]); got != 16 {
+			t.Errorf("%d backends, want 16", got)
 		}
 	})
 }

@@ -139,6 +139,9 @@ type plan struct {
 	memory  memory
 }
 
+// isCall tells whether the step is a call to the cloud.
+func (p plan) isCall() bool { return p.do == ensure || p.do == update || p.do == remove }
+
 // decide is the one decision about one Service: the next step, until nothing is
 // left to do.
 func decide(o observed) plan {
