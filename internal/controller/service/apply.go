@@ -100,7 +100,9 @@ func (c *Controller) call(ctx context.Context, key string, p plan) error {
 		return ctx.Err()
 	}
 	c.metrics.called(p.do, took, c.clock.Since(nodes.made), err)
-	c.elsewhere.Store(m.elsewhere)
+	if p.do == ensure && err == nil {
+		c.elsewhere.Store(m.elsewhere)
+	}
 	c.remember(key, m)
 	c.record(p.service, news)
 	if err != nil {
@@ -136,7 +138,7 @@ func (m memory) ensured(now time.Time, p plan, nodes set, status *corev1.LoadBal
 		if !p.quiet {
 			news = append(news, ensured())
 		}
-		if len(nodes.nodes) == 0 && m.backends != nodes.id {
+		if known := p.quiet && m.backends == ""; len(nodes.nodes) == 0 && m.backends != nodes.id && !known {
 			news = append(news, unavailable())
 		}
 		if m.status != nil && !isEqual(*m.status, *status) {

@@ -405,6 +405,19 @@ func TestNewServiceThatIsTriedAgainGoesBeforeUpdates(t *testing.T) {
 	})
 }
 
+func TestRestartWithoutNodesIsQuiet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := begin(t, Config{}, balanced())
+		defer func() { l.stop() }()
+		l.after(time.Minute)
+		l.expect("new", list("ensure s"), list("s EnsuringLoadBalancer", "s EnsuredLoadBalancer", "s UnAvailableLoadBalancer"))
+		l.stop()
+		l.start()
+		l.after(time.Hour)
+		l.expect("restarted", list("ensure s"), nil)
+	})
+}
+
 func TestRestartIsQuietForMany(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var objects []runtime.Object
@@ -619,6 +632,37 @@ func TestImplementedElsewhereIsLeftAlone(t *testing.T) {
 		l.expect("elsewhere", list("ensure s"), list("s EnsuringLoadBalancer"))
 		if s := l.service(); len(s.Status.Conditions) > 0 || len(s.Status.LoadBalancer.Ingress) > 0 {
 			t.Errorf("status %+v, want it to be left to somebody else", s.Status)
+		}
+	})
+}
+
+func TestWhereSomebodyElseProvidesNoConditionIsWritten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := begin(t, Config{}, balanced(), host("a"))
+		defer func() { l.stop() }()
+		l.change(func() {
+			l.fail = func(call string) error {
+				if call == "ensure flaky" {
+					return errors.New("no")
+				}
+				return &cloud.Error{Call: "EnsureLoadBalancer", Kind: cloud.Elsewhere, Err: cloudprovider.ImplementedElsewhere}
+			}
+		})
+		l.after(time.Minute)
+		for _, name := range []string{"flaky", "new"} { // a failure of one says nothing of the next
+			if _, err := l.cluster.CoreV1().Services("ns").Create(t.Context(), balanced(named(name)), metav1.CreateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			l.after(2 * time.Second)
+		}
+		patches := 0
+		for _, action := range l.cluster.Actions() {
+			if patch, ok := action.(clienttesting.PatchAction); ok && patch.GetName() == "new" {
+				patches++
+			}
+		}
+		if patches != 1 {
+			t.Errorf("%d patches for a new Service, want that of the finalizer", patches)
 		}
 	})
 }

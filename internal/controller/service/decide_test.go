@@ -411,6 +411,7 @@ func TestReasonOfAConditionDoesNotFlap(t *testing.T) {
 	}{
 		{"WithinAMinuteOfItsTransition", 59 * time.Second, time.Hour, time.Second},
 		{"AfterThat", time.Minute, time.Hour, 0},
+		{"WhateverTheClockOfTheWriterSays", -time.Hour, time.Hour, time.Minute},
 		{"WithinAMinuteOfOtherWords", time.Hour, 20 * time.Second, 40 * time.Second},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -118,7 +118,7 @@ func (o observed) heldFor(shown *metav1.Condition) time.Duration {
 	if written.Before(o.memory.worded) {
 		written = o.memory.worded
 	}
-	return max(conditionPause-o.now.Sub(written), 0)
+	return min(max(conditionPause-o.now.Sub(written), 0), conditionPause) // The writer's clock may be ahead.
 }
 
 // undoneFor is how long a condition is not written once more that was written a
