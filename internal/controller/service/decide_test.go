@@ -389,6 +389,7 @@ func TestForWhomARetryIs(t *testing.T) {
 		awaited bool
 	}{
 		{"NewService", s, memory{uid: "u1"}.with(hasFailed(ensure, s, 0)), true},
+		{"NewServiceThatHasFailedForLong", s, memory{uid: "u1"}.with(hasFailed(ensure, s, longestRetry), hasFailed(ensure, s, 0)), false},
 		{"EditedService", balanced(finalized, edited), known(s).with(hasFailed(ensure, balanced(edited), 0)), true},
 		{"DeletedService", balanced(finalized, terminating), known(s).with(hasFailed(remove, balanced(terminating), 0)), true},
 		{"ServiceThatWasLost", nil, known(s).with(hasFailed(remove, s, 0)), true},

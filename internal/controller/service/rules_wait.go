@@ -45,7 +45,7 @@ func (m memory) failed(now time.Time, during step, service *corev1.Service, r re
 // the condition.
 func waiting(o observed, after time.Duration) plan {
 	f := o.memory.failure
-	p := plan{do: wait, why: f.message, after: after, awaited: f.during == remove || f.of != o.memory.wanted, memory: o.memory}
+	p := plan{do: wait, why: f.message, after: after, awaited: isAwaited(o), memory: o.memory}
 	if o.memory.isNews(f.reason, o.now) {
 		p.memory.told = notice{f.reason, o.now}
 		p.writes.events = []event{callFailed(f)}
@@ -56,6 +56,14 @@ func waiting(o observed, after time.Duration) plan {
 		p.after = min(p.after, later)
 	}
 	return p
+}
+
+// isAwaited tells whether somebody waits for the next attempt: for a Service that
+// is new, changed or going, and not for ever, or many that fail would keep the
+// nodes from all others.
+func isAwaited(o observed) bool {
+	f := o.memory.failure
+	return (f.during == remove || f.of != o.memory.wanted) && o.now.Sub(f.since) < longestRetry
 }
 
 // isNews tells whether a reason is recorded: when it changes, and from time to
