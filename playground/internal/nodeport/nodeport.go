@@ -54,8 +54,8 @@ func (r *Responder) Run(ctx context.Context) error {
 	defer w.factory.Shutdown()
 	defer cancel()
 	defer r.apply(ctx, nil)
-	w.factory.StartWithContext(ctx)
-	w.factory.WaitForCacheSyncWithContext(ctx) // or for the end of ctx
+	w.factory.Start(ctx.Done()) // the older client libraries that skew.sh builds with have no StartWithContext
+	w.factory.WaitForCacheSync(ctx.Done())
 	ticker := r.clock.NewTicker(period)
 	defer ticker.Stop()
 	for ctx.Err() == nil {
