@@ -17,7 +17,7 @@ DEMO = $(BIN)/playground demo --simcloud $(BIN)/simcloud --ccm $(BIN)/cloud-cont
 
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-check test unit e2e test-browser examples bench check lint generate chart image build clean need-go need-linux always
+.PHONY: help demo demo-check test unit e2e test-browser test-skew examples bench check lint generate chart image build clean need-go need-linux always
 
 help: # This text.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -42,6 +42,9 @@ e2e: build ## The daemon against a real control plane, real kubelets and a simul
 
 test-browser: bin/simcloud ## The simulated cloud's page in headless Chromium. PICTURE=FILE.png takes the picture for the docs.
 	cd test/browser && FAIRLEAD_BIN=$(BIN) PICTURE=$(abspath $(PICTURE)) $(GO) test -count=1 -shuffle=on -timeout=10m ./...
+
+test-skew: build ## The daemon on the two older minors of Kubernetes, and an older provider in it. Not part of .ci/run: each control plane compiles for ten minutes, once. PART=1.36 or PART=aws for a part.
+	tools/skew.sh $(PART)
 
 examples: build ## The unchanged provider of AWS, linked and driven against a small EC2 of ours. It compiles for minutes, once.
 	cd examples/aws && $(GO) vet ./... && FAIRLEAD_BIN=$(BIN) $(GO) test -count=1 -shuffle=on -timeout=10m ./...

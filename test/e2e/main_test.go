@@ -58,7 +58,11 @@ func run(m *testing.M) (code int) {
 			code = fail(err)
 		}
 	}()
-	fmt.Printf("e2e: ready after %v\n", time.Since(began).Round(time.Second))
+	version, err := shared.admin.Discovery().ServerVersion()
+	if err != nil {
+		return fail(err)
+	}
+	fmt.Printf("e2e: Kubernetes %s is ready after %v\n", version, time.Since(began).Round(time.Second))
 	// Tests that run side by side only wait, so the number of cores is no limit.
 	if err := flag.Set("test.parallel", "8"); err != nil {
 		return fail(err)
