@@ -30,7 +30,10 @@ func (r *rotationOptions) validate() []error {
 	if r.period < 0 {
 		return []error{fmt.Errorf("--%s-period must not be negative, but got %v", flagWatchFiles, r.period)}
 	}
-	if _, err := fingerprint(r.files); err != nil && r.period > 0 {
+	if r.period == 0 {
+		return nil
+	}
+	if _, err := fingerprint(r.files); err != nil {
 		return []error{fmt.Errorf("--%s: %w", flagWatchFiles, err)}
 	}
 	return nil
@@ -38,8 +41,11 @@ func (r *rotationOptions) validate() []error {
 
 func (*rotationOptions) show(*configuration) {}
 
-// followed are the files and folders to look at.
+// followed are the files and folders to look at, none where nobody looks.
 func (r *rotationOptions) followed() []string {
+	if r.period == 0 {
+		return nil
+	}
 	followed := r.files
 	if r.provider.configFile != "" {
 		followed = append([]string{volumeOf(r.provider.configFile)}, followed...)

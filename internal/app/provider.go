@@ -28,36 +28,37 @@ type built struct {
 
 // build makes the provider that the flags name: by the registry, or in the
 // program's own way.
-func (o *options) build(ctx context.Context, c clients) (b built, err error) {
+func (o *options) build(ctx context.Context, c clients) (built, error) {
 	client, err := c.own.Client(informersName)
 	if err != nil {
-		return b, fmt.Errorf("client of the informers: %w", err)
+		return built{}, fmt.Errorf("client of the informers: %w", err)
 	}
-	b.informers = informers.NewSharedInformerFactory(client, o.controllers.resyncPeriod())
+	made := built{informers: informers.NewSharedInformerFactory(client, o.controllers.resyncPeriod())}
 	config, done, err := o.provider.open()
 	if err != nil {
-		return b, err
+		return built{}, err
 	}
 	defer done()
 	// It is for the making alone. What lasts belongs into Initialize.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	given := ProviderDeps{Name: o.provider.name, Config: config, Flags: o.flagSet, Clients: c.each, Informers: b.informers}
+	given := ProviderDeps{Name: o.provider.name, Config: config, Flags: o.flagSet, Clients: c.each, Informers: made.informers}
 	var tagged bool
 	err = call(ctx, "factory", func() (err error) {
-		if b.cloud, err = o.program.provider(ctx, given); err != nil {
+		if made.cloud, err = o.program.provider(ctx, given); err != nil {
 			return err
 		}
-		if isNil(b.cloud) {
+		if isNil(made.cloud) {
 			return errors.New("the factory returned no provider")
 		}
-		tagged = b.cloud.HasClusterID()
+		tagged = made.cloud.HasClusterID()
 		return nil
 	})
 	if err != nil {
-		return b, fmt.Errorf("%s: %w", o.provider.describe(), err)
+		// A factory that is not waited for may still write to what is made.
+		return built{}, fmt.Errorf("%s: %w", o.provider.describe(), err)
 	}
-	return b, o.provider.acceptUntagged(ctx, tagged)
+	return made, o.provider.acceptUntagged(ctx, tagged)
 }
 
 // open opens the configuration file. Without one config is a true nil.

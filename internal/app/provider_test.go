@@ -132,3 +132,21 @@ func TestCallThatHangsEndsWithItsContext(t *testing.T) {
 		}
 	})
 }
+
+func TestFactoryThatReturnsTooLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), callPatience)
+		defer cancel()
+		release := make(chan struct{})
+		o := parsed(t, "--cloud-provider=test")
+		o.program.Provider = func(context.Context, ProviderDeps) (cloudprovider.Interface, error) {
+			<-release
+			return &fakeCloud{}, nil
+		}
+		got, err := o.build(ctx, nobody())
+		close(release) // It writes what it has made beside us.
+		if (got != built{}) || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v and %v", got, err)
+		}
+	})
+}

@@ -197,7 +197,7 @@ func (p *process) rotate(ctx context.Context) (outcome, error) {
 	bounded, cancel := context.WithTimeout(ctx, p.options.provider.readTimeout)
 	defer cancel()
 	if r, ok := p.holder.get().cloud.(provider.Reloader); ok {
-		if err := p.options.provider.reload(bounded, r); err != nil {
+		if err := p.reload(bounded, r); err != nil {
 			return refused, err
 		}
 		return applied, nil
@@ -212,13 +212,24 @@ func (p *process) rotate(ctx context.Context) (outcome, error) {
 	return restart, nil
 }
 
-func (o *providerOptions) reload(ctx context.Context, r provider.Reloader) error {
+// reload hands the file to the provider. A call that is no longer waited for
+// keeps out the next one: they must not overlap.
+func (p *process) reload(ctx context.Context, r provider.Reloader) error {
+	o := &p.options.provider
 	config, done, err := o.open()
 	if err != nil {
 		return err
 	}
-	defer done()
-	if err := call(ctx, "Reload", func() error { return r.Reload(ctx, config) }); err != nil {
+	if !p.reloading.TryLock() {
+		done()
+		return fmt.Errorf("%s: the last Reload has not returned yet", o.describe())
+	}
+	err = call(ctx, "Reload", func() error {
+		defer p.reloading.Unlock()
+		defer done()
+		return r.Reload(ctx, config)
+	})
+	if err != nil {
 		return fmt.Errorf("%s: %w", o.describe(), err)
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -150,7 +151,7 @@ func TestFingerprint(t *testing.T) {
 			of := func() string {
 				host := parsed(t, "--cloud-config="+dir+"/host/cloud.conf --cloud-config-watch="+dir+"/more").rotation
 				host.provider = &providerOptions{configFile: dir + "/host/cloud.conf"}
-				mounted := rotationOptions{provider: &providerOptions{configFile: dir + "/secret/tls.crt"}}
+				mounted := rotationOptions{period: 1, provider: &providerOptions{configFile: dir + "/secret/tls.crt"}}
 				sum, err := fingerprint(append(host.followed(), mounted.followed()...))
 				if err != nil {
 					t.Fatal(err)
@@ -163,6 +164,13 @@ func TestFingerprint(t *testing.T) {
 				t.Errorf("changed: %t, want %t", got, tc.want)
 			}
 		})
+	}
+}
+
+func TestNothingIsFollowedWhereNobodyLooks(t *testing.T) {
+	o := parsed(t, "--cloud-config=/etc/cloud.conf --cloud-config-watch=/nowhere --cloud-config-watch-period=0")
+	if got := o.rotation.followed(); got != nil {
+		t.Errorf("followed are %q", got)
 	}
 }
 
@@ -229,4 +237,27 @@ func TestRotate(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestReloadsDoNotOverlap(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		file := filepath.Join(t.TempDir(), "cloud.conf")
+		if err := os.WriteFile(file, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		p, _ := newTestProcess(t, nil, nil)
+		p.options = parsed(t, "--cloud-config="+file)
+		release := make(chan struct{})
+		p.holder = &holder{built: built{cloud: &reloadable{reload: func(string) error { <-release; return nil }}}}
+		for _, want := range []string{context.DeadlineExceeded.Error(), "the last Reload has not returned yet"} {
+			if got, err := p.rotate(t.Context()); got != refused || err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("got %s and %v, want %s", got, err, want)
+			}
+		}
+		close(release)
+		synctest.Wait()
+		if got, err := p.rotate(t.Context()); got != applied || err != nil {
+			t.Errorf("got %s and %v once it has returned", got, err)
+		}
+	})
 }

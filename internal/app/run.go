@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 
 	"k8s.io/client-go/informers"
@@ -40,6 +41,7 @@ type process struct {
 	metrics  controllerMetrics
 	// initializing is set while the provider's Initialize has not returned.
 	initializing atomic.Bool
+	reloading    sync.Mutex // held while the provider's Reload has not returned
 	// fail ends the process, with everything that a planned stop does.
 	fail context.CancelCauseFunc
 }
@@ -121,8 +123,9 @@ func newProcess(ctx context.Context, o *options) (*process, error) {
 	if err != nil {
 		return nil, fmt.Errorf("client of the informers: %w", err)
 	}
+	followed := o.rotation.followed()
 	// Before it is built: what changes meanwhile is noticed later.
-	files, err := fingerprint(o.rotation.followed())
+	files, err := fingerprint(followed)
 	if err != nil {
 		return nil, fmt.Errorf("files of the provider: %w", err)
 	}
@@ -140,7 +143,7 @@ func newProcess(ctx context.Context, o *options) (*process, error) {
 		registry:  registry,
 		metrics:   newControllerMetrics(registry.MustRegister, registry.CustomMustRegister),
 	}
-	if followed := o.rotation.followed(); len(followed) > 0 && o.rotation.period > 0 {
+	if len(followed) > 0 {
 		p.rotation = &rotation{
 			look:    func() (string, error) { return fingerprint(followed) },
 			apply:   p.rotate,
