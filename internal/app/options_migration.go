@@ -44,7 +44,7 @@ func (m *migrationOptions) validate() []error {
 		return []error{errors.New("--enable-leader-migration needs --leader-elect")}
 	case m.file == "":
 		m.plan = migrationconfig.DefaultLeaderMigrationConfiguration()
-		return nil
+		return m.sameLease()
 	}
 	plan, err := migrationconfig.ReadLeaderMigrationConfiguration(m.file)
 	if err != nil {
@@ -58,7 +58,15 @@ func (m *migrationOptions) validate() []error {
 		errs = append(errs, fmt.Errorf("--%s=%s: resourceLock: only %q exists", flagMigrationFile, m.file, resourcelock.LeasesResourceLock))
 	}
 	m.plan = plan
-	return errs
+	return append(errs, m.sameLease()...)
+}
+
+// sameLease finds two leases that are one: the second would never be free.
+func (m *migrationOptions) sameLease() []error {
+	if m.plan.LeaderName != m.election.ResourceName {
+		return nil
+	}
+	return []error{fmt.Errorf("--enable-leader-migration: the lease of the migration is called %q, as --leader-elect-resource-name says of the main one; they have to differ", m.plan.LeaderName)}
 }
 
 func (m *migrationOptions) show(c *configuration) {

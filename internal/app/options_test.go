@@ -120,6 +120,10 @@ func TestValidation(t *testing.T) {
 		{"PortMayBeOff", "--secure-port=0", ""},
 		{"MigrationNeedsAnElection", "--enable-leader-migration --leader-elect=false", "--enable-leader-migration needs --leader-elect"},
 		{"MigrationNeedsItsFile", "--enable-leader-migration --leader-migration-config=/nowhere", `--leader-migration-config=/nowhere: unable to read leader migration configuration from "/nowhere": open /nowhere: no such file or directory`},
+		{
+			"TwoLeasesAreNotOne", "--enable-leader-migration --leader-elect-resource-name=cloud-provider-extraction-migration",
+			`--enable-leader-migration: the lease of the migration is called "cloud-provider-extraction-migration", as --leader-elect-resource-name says of the main one; they have to differ`,
+		},
 		{"FileIsNotReadWithoutMigration", "--leader-migration-config=/nowhere", ""},
 		{"WebhookIsKnown", "--webhooks=zz", `--webhooks: "zz" is not in the list of known webhooks`},
 		{"WebhookPortInRange", "--webhook-secure-port=70000", "--webhook-secure-port 70000 must be between 0 and 65535, inclusive. A value of 0 disables the webhook endpoint entirely."},
