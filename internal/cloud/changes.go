@@ -35,8 +35,10 @@ func (c *changes) change(ctx context.Context, call, key string, f func(context.C
 	if err := c.ledger.enter(key, call, c.gateway.clock.Now()); err != nil {
 		return &Error{Call: call, Kind: Slow, Err: err}
 	}
+	waiting, cancel := context.WithTimeout(ctx, longestTurn) // with all tries
+	defer cancel()
 	for try := 1; ; try++ {
-		if err := c.awaitTurn(ctx, call); err != nil {
+		if err := c.awaitTurn(ctx, waiting, call); err != nil {
 			c.ledger.leave(key)
 			return err
 		}
@@ -61,11 +63,10 @@ func (c *changes) change(ctx context.Context, call, key string, f func(context.C
 	}
 }
 
-// awaitTurn returns nil when the call may begin.
-func (c *changes) awaitTurn(ctx context.Context, call string) error {
-	limited, cancel := context.WithTimeout(ctx, longestTurn)
-	defer cancel()
-	err := c.gateway.pace.wait(limited, urgencyOf(ctx))
+// awaitTurn returns nil when the call may begin. The waiting ends with a context
+// of its own.
+func (c *changes) awaitTurn(ctx, waiting context.Context, call string) error {
+	err := c.gateway.pace.wait(waiting, urgencyOf(ctx))
 	switch {
 	case err == nil:
 		return nil

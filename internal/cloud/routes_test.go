@@ -139,9 +139,12 @@ func TestChangeDoesNotWaitForTheQuotaForEver(t *testing.T) {
 			return nil, nil
 		}, Config{})
 		began := time.Now()
-		for _, cidr := range []string{"10.244.1.0/24", "10.244.2.0/24"} {
-			if err := r.Create(t.Context(), "", Route{CIDR: cidr}); KindOf(err) != Throttled || RetryAfter(err) != began.Add(5*time.Minute).Sub(time.Now()) {
+		for n, cidr := range []string{"10.244.1.0/24", "10.244.2.0/24"} {
+			if err := r.Create(t.Context(), "", Route{CIDR: cidr}); KindOf(err) != Throttled || RetryAfter(err) != time.Until(began.Add(5*time.Minute)) {
 				t.Errorf("%v, again after %v, want to be let go until the quota is there", err, RetryAfter(err))
+			}
+			if got, want := time.Since(began), time.Duration(n+1)*longestTurn; got != want {
+				t.Errorf("let go after %v, want %v", got, want)
 			}
 		}
 		time.Sleep(time.Minute)

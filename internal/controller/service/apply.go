@@ -100,7 +100,7 @@ func (c *Controller) call(ctx context.Context, key string, p plan) error {
 		return ctx.Err()
 	}
 	c.metrics.called(p.do, took, c.clock.Since(nodes.made), err)
-	if p.do == ensure && err == nil {
+	if m.elsewhere || p.do == ensure && err == nil {
 		c.elsewhere.Store(m.elsewhere)
 	}
 	c.remember(key, m)
