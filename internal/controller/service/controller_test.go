@@ -238,6 +238,22 @@ func named(name string) func(*corev1.Service) {
 	return func(s *corev1.Service) { s.Name, s.UID = name, types.UID("u-"+name) }
 }
 
+// twenty are the Services old-00 to old-19.
+func twenty() (objects []runtime.Object) {
+	for n := range 20 {
+		objects = append(objects, balanced(named(fmt.Sprintf("old-%02d", n))))
+	}
+	return objects
+}
+
+// create adds the Service or Node to the cluster.
+func (l *life) create(object runtime.Object) {
+	l.t.Helper()
+	if err := l.cluster.Tracker().Add(object); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
 func list(items ...string) []string { return items }
 
 func TestLifeOfAService(t *testing.T) {
@@ -301,9 +317,7 @@ func TestNewestNodeSetWins(t *testing.T) {
 		l := begin(t, Config{}, host("a"), host("b"))
 		defer func() { l.stop() }()
 		l.change(func() { l.takes = 20 * time.Second })
-		if _, err := l.cluster.CoreV1().Services("ns").Create(t.Context(), balanced(), metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		l.create(balanced())
 		l.after(10 * time.Second)
 		if err := l.cluster.CoreV1().Nodes().Delete(t.Context(), "b", metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
@@ -317,21 +331,13 @@ func TestNewestNodeSetWins(t *testing.T) {
 
 func TestNewServicesGoBeforeUpdates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var objects []runtime.Object
-		for n := range 20 {
-			objects = append(objects, balanced(named(fmt.Sprintf("old-%02d", n))))
-		}
-		l := begin(t, Config{}, append(objects, host("a"))...)
+		l := begin(t, Config{}, append(twenty(), host("a"))...)
 		defer func() { l.stop() }()
 		l.after(time.Hour)
 		l.change(func() { l.calls, l.takes = nil, 10*time.Second })
-		if _, err := l.cluster.CoreV1().Nodes().Create(t.Context(), host("b"), metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		l.create(host("b"))
 		l.after(15 * time.Second)
-		if _, err := l.cluster.CoreV1().Services("ns").Create(t.Context(), balanced(named("new")), metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		l.create(balanced(named("new")))
 		l.after(time.Hour)
 		if at := slices.Index(l.calls, "ensure new"); at < 0 || at > 3 {
 			t.Errorf("calls %v, want the new Service before the updates that wait", l.calls)
@@ -349,13 +355,9 @@ func TestNobodyKeepsAWorker(t *testing.T) {
 		l.after(time.Minute)
 		l.change(func() { l.calls, l.takes = nil, 5*time.Minute })
 		for n := range 15 { // each during the update for the one before
-			if _, err := l.cluster.CoreV1().Nodes().Create(t.Context(), host(fmt.Sprint("n", n)), metav1.CreateOptions{}); err != nil {
-				t.Fatal(err)
-			}
+			l.create(host(fmt.Sprint("n", n)))
 			if n == 5 {
-				if _, err := l.cluster.CoreV1().Services("ns").Create(t.Context(), balanced(named("new")), metav1.CreateOptions{}); err != nil {
-					t.Fatal(err)
-				}
+				l.create(balanced(named("new")))
 			}
 			l.after(3 * time.Minute)
 			if err := l.controller.Stuck(15 * time.Minute); err != nil {
@@ -374,11 +376,7 @@ func TestNobodyKeepsAWorker(t *testing.T) {
 
 func TestNewServiceThatIsTriedAgainGoesBeforeUpdates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var objects []runtime.Object
-		for n := range 20 {
-			objects = append(objects, balanced(named(fmt.Sprintf("old-%02d", n))))
-		}
-		l := begin(t, Config{}, append(objects, host("a"))...)
+		l := begin(t, Config{}, append(twenty(), host("a"))...)
 		defer func() { l.stop() }()
 		l.after(time.Hour)
 		again := &cloud.Error{Call: "EnsureLoadBalancer", Kind: cloud.Pending, RetryAfter: 15 * time.Second, Err: errors.New("pending")}
@@ -391,13 +389,9 @@ func TestNewServiceThatIsTriedAgainGoesBeforeUpdates(t *testing.T) {
 				return nil
 			}
 		})
-		if _, err := l.cluster.CoreV1().Nodes().Create(t.Context(), host("b"), metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		l.create(host("b"))
 		l.after(15 * time.Second)
-		if _, err := l.cluster.CoreV1().Services("ns").Create(t.Context(), balanced(named("new")), metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		l.create(balanced(named("new")))
 		l.after(3 * time.Minute)
 		if s, err := l.cluster.CoreV1().Services("ns").Get(t.Context(), "new", metav1.GetOptions{}); err != nil || len(s.Status.LoadBalancer.Ingress) == 0 {
 			t.Errorf("calls %v, want the new Service to be ready (%v) before the updates that wait", l.calls, err)
@@ -420,11 +414,7 @@ func TestRestartWithoutNodesIsQuiet(t *testing.T) {
 
 func TestRestartIsQuietForMany(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var objects []runtime.Object
-		for n := range 20 {
-			objects = append(objects, balanced(named(fmt.Sprintf("s-%02d", n))))
-		}
-		l := begin(t, Config{}, append(objects, host("a"))...)
+		l := begin(t, Config{}, append(twenty(), host("a"))...)
 		defer func() { l.stop() }()
 		l.after(time.Hour)
 		l.stop()
@@ -487,6 +477,25 @@ func TestRefusedRepairIsRepeated(t *testing.T) {
 	}
 }
 
+func TestConditionThatCouldNotBeWrittenIsWrittenLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := begin(t, Config{}, balanced(), host("a"))
+		defer func() { l.stop() }()
+		l.after(time.Minute)
+		l.change(func() {
+			l.refuse = errors.New("the API server is busy")
+			l.fail = func(string) error { return errors.New("no") }
+		})
+		l.update(edited)
+		l.after(10 * time.Second)
+		l.change(func() { l.refuse = nil })
+		l.after(30 * time.Second)
+		if c := conditionOf(l.service(), ConditionProvisioning); c.Status != metav1.ConditionTrue {
+			t.Errorf("condition %+v", c)
+		}
+	})
+}
+
 func TestAddressIsNotFoughtForAfterARestartEither(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := begin(t, Config{}, balanced(), host("a"))
@@ -513,9 +522,7 @@ func TestRefusedWriteIsToldOnce(t *testing.T) {
 		l.change(func() {
 			l.refuse = apierrors.NewForbidden(corev1.Resource("services"), "s", errors.New("a webhook says no"))
 		})
-		if _, err := l.cluster.CoreV1().Services("ns").Create(t.Context(), balanced(), metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		l.create(balanced())
 		l.after(10 * time.Minute)
 		l.expect("refused", nil, list("s SyncLoadBalancerFailed"))
 		l.change(func() { l.refuse = nil })
@@ -650,9 +657,7 @@ func TestWhereSomebodyElseProvidesNoConditionIsWritten(t *testing.T) {
 		})
 		l.after(time.Minute)
 		for _, name := range []string{"flaky", "new"} { // a failure of one says nothing of the next
-			if _, err := l.cluster.CoreV1().Services("ns").Create(t.Context(), balanced(named(name)), metav1.CreateOptions{}); err != nil {
-				t.Fatal(err)
-			}
+			l.create(balanced(named(name)))
 			l.after(2 * time.Second)
 		}
 		patches := 0
@@ -689,9 +694,7 @@ func TestSlowUpdateIsShown(t *testing.T) {
 		defer func() { l.stop() }()
 		l.after(time.Minute)
 		l.change(func() { l.takes = time.Minute })
-		if _, err := l.cluster.CoreV1().Nodes().Create(t.Context(), host("b"), metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		l.create(host("b"))
 		l.after(20 * time.Second)
 		if c := conditionOf(l.service(), ConditionProvisioning); c.Status != metav1.ConditionFalse {
 			t.Errorf("condition %+v at once, want a quick update to write nothing", c)
@@ -752,9 +755,7 @@ func TestServiceThatIsRecreatedLeavesNothingBehind(t *testing.T) {
 		if err := l.cluster.CoreV1().Services("ns").Delete(t.Context(), "s", metav1.DeleteOptions{}); err != nil { // by force: the finalizer is ignored
 			t.Fatal(err)
 		}
-		if _, err := l.cluster.CoreV1().Services("ns").Create(t.Context(), balanced(replaced), metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		l.create(balanced(replaced))
 		l.after(time.Minute)
 		if len(l.balancers) != 1 || l.balancers["u2"] == nil {
 			t.Errorf("load balancers %v, want that of the new Service alone", l.balancers)
