@@ -6,12 +6,24 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# The heart of the end-to-end tests: nodes and their removal, real kubelets, Services with traffic, routes, hand-over, rights.
-smoke='^Test(NewNodeIsInitialised|NodesJoinWhileTheDaemonRuns|NodeFollowsItsInstance|LegitimateDeletions|Kubelets|ServiceGetsALoadBalancer|ServiceChangesItsType|TrafficWhileEverythingChanges|RouteOfANode|RouteOfANodeThatIsReplaced|RollingRestart|LeaderIsKilled|LeaderMigration|ControllersActAsServiceAccounts|ServingAsksTheAPIServer|ManifestsAreAccepted|Rights)$'
+# The heart of the end-to-end tests, for some minutes.
+heart=(
+	TestNewNodeIsInitialised TestNodesJoinWhileTheDaemonRuns TestNodeFollowsItsInstance
+	TestLegitimateDeletions TestKubelets
+	TestServiceGetsALoadBalancer TestServiceChangesItsType TestTrafficWhileEverythingChanges
+	TestRouteOfANode TestRouteOfANodeThatIsReplaced
+	TestRollingRestart TestLeaderIsKilled TestLeaderMigration
+	TestControllersActAsServiceAccounts TestServingAsksTheAPIServer TestRights TestManifestsAreAccepted
+)
 
 today=$(cd playground && go list -m -f '{{.Version}}' k8s.io/kubernetes)
 today=${today#v1.} # 37.1
 minor=${today%.*}
+
+for name in "${heart[@]}"; do
+	grep -q "^func $name(" test/e2e/*_test.go || { echo "skew: there is no end-to-end test $name" >&2; exit 1; }
+done
+pattern="^($(IFS='|' && echo "${heart[*]}"))\$"
 
 # newest DIR MODULE MINOR is the newest release of a minor that the module proxy knows.
 newest() { (cd "$1" && go list -m -f '{{.Version}}' "$2@v$3"); }
@@ -41,7 +53,7 @@ older() {
 	fi
 	ln -sf ../../cloud-controller-manager ../../simcloud ../../fairlead "$bin/"
 	echo "skew: today's daemon on Kubernetes $release"
-	FAIRLEAD_BIN=$bin go test -count=1 -timeout=40m -v -run "${RUN:-$smoke}" ./test/e2e/
+	FAIRLEAD_BIN=$bin go test -count=1 -timeout=40m -v -run "${RUN:-$pattern}" ./test/e2e/
 }
 
 # aws: the provider of AWS, written against the oldest contract, in today's daemon.

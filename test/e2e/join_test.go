@@ -26,6 +26,16 @@ func TestNewNodeIsInitialised(t *testing.T) {
 		Addresses: offered("InternalIP=127.0.77.1", "ExternalIP=203.0.113.77", "InternalIP=fd00::77", "ExternalDNS=join.example.com"),
 		Labels:    map[string]string{"rack": "r1", "example.com/disk": "ssd"},
 	})
+	// Kubernetes' own taints have come and gone: a write that meets theirs is repeated.
+	b.awaitNode(t, i.Name, soon, func(node *corev1.Node) error {
+		ready := func(c corev1.NodeCondition) bool {
+			return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+		}
+		if len(node.Spec.Taints) != 1 || !slices.ContainsFunc(node.Status.Conditions, ready) {
+			return fmt.Errorf("taints %v, conditions %v", node.Spec.Taints, node.Status.Conditions)
+		}
+		return nil
+	})
 	mark := b.audit(t).mark()
 	if err := b.cloud.ResetCalls(t.Context()); err != nil {
 		t.Fatal(err)
