@@ -21,9 +21,20 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// ownWritesFor is how long a write of ours is remembered, at the most, while
-// the informer has not seen it.
-const ownWritesFor = time.Minute
+const (
+	// ownWritesFor is how long a write of ours is remembered, at the most, while
+	// the informer has not seen it.
+	ownWritesFor = time.Minute
+	// ownWrites is how many are. An informer on a busy machine is behind by the
+	// writes of some seconds.
+	ownWrites = 2000
+)
+
+// newest is what the informer's store has, or what a write of ours has left.
+func newest(ctx context.Context, store cache.Store) cache.MutationCache {
+	return cache.NewIntegerResourceVersionMutationCacheWithOptions(klog.FromContext(ctx), store,
+		cache.MutationCacheOptions{TTL: ownWritesFor, MaxCacheSize: ownWrites})
+}
 
 // Nodes reads and patches Nodes.
 type Nodes struct {
@@ -34,10 +45,9 @@ type Nodes struct {
 // NewNodes returns the Nodes that client patches and that informer, which
 // belongs to a factory of NewInformerFactory, caches.
 func NewNodes(ctx context.Context, client kubernetes.Interface, informer informersv1.NodeInformer) *Nodes {
-	store := informer.Informer().GetIndexer()
 	return &Nodes{
 		client: client.CoreV1().Nodes(),
-		newest: cache.NewIntegerResourceVersionMutationCache(klog.FromContext(ctx), store, store, ownWritesFor, false),
+		newest: newest(ctx, informer.Informer().GetStore()),
 	}
 }
 

@@ -9,8 +9,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
 )
 
 func TestNodePatchTestsWhatItChangesAndCarriesNothingElse(t *testing.T) {
@@ -119,5 +123,37 @@ func TestTrimDropsWhatNoRuleReads(t *testing.T) {
 	}
 	if got, err := trim("no object"); err != nil || got != "no object" {
 		t.Errorf("trim of another shape = %v, %v, want it unchanged", got, err)
+	}
+}
+
+// A thousand Nodes that are written while the watch is late are decided upon as
+// they are, and not as they were.
+func TestOwnWritesAreSeenWhileTheInformerIsBehind(t *testing.T) {
+	const nodes = 1000
+	client := fake.NewClientset()
+	client.PrependReactor("patch", "nodes", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		return true, &corev1.Node{
+			ObjectMeta: metav1.ObjectMeta{Name: a.(clienttesting.PatchAction).GetName(), ResourceVersion: "2"},
+			Spec:       corev1.NodeSpec{ProviderID: "p://written"},
+		}, nil
+	})
+	informer := informers.NewSharedInformerFactory(client, 0).Core().V1().Nodes() // and never started
+	all := NewNodes(t.Context(), client, informer)
+	for i := range nodes {
+		before := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("n", i), ResourceVersion: "1"}}
+		if err := informer.Informer().GetStore().Add(before); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := all.Patch(t.Context(), NodePatch{Node: before, ProviderID: "p://written"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range nodes {
+		switch node, err := all.Cached(fmt.Sprint("n", i)); {
+		case err != nil:
+			t.Fatal(err)
+		case node.Spec.ProviderID == "":
+			t.Fatalf("node %d is seen as it was before it was written", i)
+		}
 	}
 }

@@ -13,7 +13,6 @@ import (
 	"k8s.io/client-go/kubernetes"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/klog/v2"
 )
 
 // Services reads and patches Services. It never gets one from the API server:
@@ -25,10 +24,9 @@ type Services struct {
 
 // NewServices returns the Services that client patches and informer caches.
 func NewServices(ctx context.Context, client kubernetes.Interface, informer informersv1.ServiceInformer) *Services {
-	store := informer.Informer().GetIndexer()
 	return &Services{
 		client: client.CoreV1(),
-		newest: cache.NewIntegerResourceVersionMutationCache(klog.FromContext(ctx), store, store, ownWritesFor, false),
+		newest: newest(ctx, informer.Informer().GetStore()),
 	}
 }
 
