@@ -50,7 +50,7 @@ func newHealth(s healthSources) *health {
 		healthz.NewInformerSyncHealthz(s.informers),
 		healthz.NamedCheck("cloud-provider", func(*http.Request) error {
 			if s.initializing() {
-				return errors.New("the provider's Initialize has not returned")
+				return errors.New("the provider is still being initialised")
 			}
 			return nil
 		}),

@@ -80,7 +80,7 @@ func TestHealth(t *testing.T) {
 		{"NotReadyWhileInitializeRuns", func(t *testing.T, s *healthSources) *health {
 			s.initializing = func() bool { return true }
 			return standby(t, s)
-		}, "/readyz/cloud-provider", 500, "internal server error: the provider's Initialize has not returned\n"},
+		}, "/readyz/cloud-provider", 500, "internal server error: the provider is still being initialised\n"},
 		{"NotReadyWhileDraining", func(t *testing.T, s *healthSources) *health {
 			stopped := make(chan struct{})
 			close(stopped)

@@ -12,7 +12,6 @@ import (
 	controllermetrics "k8s.io/component-base/metrics/prometheus/controllers"
 	"k8s.io/klog/v2"
 
-	"github.com/fairlead-k8s/fairlead/internal/cloud"
 	"github.com/fairlead-k8s/fairlead/internal/kube"
 )
 
@@ -29,18 +28,6 @@ func (p *process) lead(ctx context.Context) {
 		p.fail(err)
 		return
 	}
-	gateway, err := cloud.New(ctx, p.provider.cloud, cloud.Config{
-		ReadTimeout:   p.options.provider.readTimeout,
-		ChangeTimeout: p.options.provider.changeTimeout,
-		ClusterName:   p.options.provider.clusterName,
-		WithoutRoutes: !p.options.route.configure || !p.options.controllers.runs(routeController),
-		Metrics:       p.metrics.cloud,
-	})
-	if err != nil {
-		p.fail(fmt.Errorf("cloud provider %q: %w", p.options.provider.name, err))
-		return
-	}
-	p.gateway.Store(gateway)
 	started, err := p.startControllers(ctx, lasting)
 	if err != nil {
 		p.fail(err)

@@ -219,22 +219,31 @@ func TestControllersWithNothingToDoAreNoFailure(t *testing.T) {
 	})
 }
 
-func TestInitializeThatHangs(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		release := make(chan struct{})
-		p, ctx := newTestProcess(t, &fakeCloud{initialize: func(<-chan struct{}) { <-release }}, nil)
-		time.AfterFunc(time.Minute, func() {
-			if status, body := get(p.health.readyz, "/readyz"); status != 500 || !strings.Contains(body, "[-]cloud-provider failed") {
-				t.Errorf("readyz answers %d %s", status, body)
-			}
-			p.fail(nil)
+func TestProviderThatHangs(t *testing.T) {
+	var release chan struct{}
+	for name, theirs := range map[string]*fakeCloud{
+		"Initialize":   {initialize: func(<-chan struct{}) { <-release }},
+		"SetInformers": {setInformers: func(informers.SharedInformerFactory) { <-release }},
+		"Accessor":     {accessor: func() { <-release }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				release = make(chan struct{})
+				p, ctx := newTestProcess(t, theirs, nil)
+				time.AfterFunc(time.Minute, func() {
+					if status, body := get(p.health.readyz, "/readyz"); status != 500 || !strings.Contains(body, "[-]cloud-provider failed") {
+						t.Errorf("readyz answers %d %s", status, body)
+					}
+					p.fail(nil)
+				})
+				// The provider may still be at work, so the lease must not be free.
+				if err := hold(ctx, nil, p.lead); !errors.Is(err, errNotDrained) {
+					t.Errorf("got %v, want %v", err, errNotDrained)
+				}
+				close(release)
+			})
 		})
-		// The provider may still be at work, so the lease must not be free.
-		if err := hold(ctx, nil, p.lead); !errors.Is(err, errNotDrained) {
-			t.Errorf("got %v, want %v", err, errNotDrained)
-		}
-		close(release)
-	})
+	}
 }
 
 func TestInitializeGetsTheEndOfTheLeadership(t *testing.T) {

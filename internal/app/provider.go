@@ -13,6 +13,8 @@ import (
 	"k8s.io/client-go/informers"
 	cloudprovider "k8s.io/cloud-provider"
 	"k8s.io/klog/v2"
+
+	"github.com/fairlead-k8s/fairlead/internal/cloud"
 )
 
 // callPatience is how long a provider's code may run on our behalf at start
@@ -101,33 +103,49 @@ func isNil(cloud cloudprovider.Interface) bool {
 	return v.Kind() == reflect.Pointer && v.IsNil()
 }
 
-// initialize tells the provider that this replica leads, and hands it the
-// informers that it asks for. Once for each process: providers start goroutines
-// of their own here, which end with ctx.
+// initialize tells the provider that this replica leads, hands it the informers
+// that it asks for, and opens the way to its parts. Once for each process:
+// providers start goroutines of their own here, which end with ctx.
 func (p *process) initialize(ctx context.Context) error {
 	p.initializing.Store(true)
 	defer p.initializing.Store(false)
 	// What hangs is waited for: until it returns the provider may be changing
 	// things, and the lease must not be given back.
 	waiting := context.WithoutCancel(ctx)
+	theirs := p.provider.cloud
 	err := call(waiting, "Initialize", func() error {
-		p.provider.cloud.Initialize(p.clients.each, ctx.Done())
+		theirs.Initialize(p.clients.each, ctx.Done())
 		return nil
 	})
-	if err != nil {
-		return fmt.Errorf("cloud provider %q: %w", p.options.provider.name, err)
-	}
-	if user, ok := p.provider.cloud.(cloudprovider.InformerUser); ok && ctx.Err() == nil {
+	if user, ok := theirs.(cloudprovider.InformerUser); ok && err == nil && ctx.Err() == nil {
 		err = call(waiting, "SetInformers", func() error {
 			user.SetInformers(p.provider.informers)
 			return nil
 		})
-		if err != nil {
-			return fmt.Errorf("cloud provider %q: %w", p.options.provider.name, err)
-		}
 	}
-	startProviderInformers(ctx, p.provider.informers)
+	if err == nil {
+		startProviderInformers(ctx, p.provider.informers)
+		err = call(waiting, "accessors", func() error { return p.open(ctx) }) // Some ask the cloud.
+	}
+	if err != nil {
+		return fmt.Errorf("cloud provider %q: %w", p.options.provider.name, err)
+	}
 	return nil
+}
+
+// open makes the gateway of what the provider offers.
+func (p *process) open(ctx context.Context) error {
+	gateway, err := cloud.New(ctx, p.provider.cloud, cloud.Config{
+		ReadTimeout:   p.options.provider.readTimeout,
+		ChangeTimeout: p.options.provider.changeTimeout,
+		ClusterName:   p.options.provider.clusterName,
+		WithoutRoutes: !p.options.route.configure || !p.options.controllers.runs(routeController),
+		Metrics:       p.metrics.cloud,
+	})
+	if err == nil {
+		p.gateway.Store(gateway)
+	}
+	return err
 }
 
 // call runs a provider's code, makes an error of a panic, and reports code that

@@ -22,10 +22,14 @@ type fakeCloud struct {
 	config       string
 	initialize   func(stop <-chan struct{})
 	setInformers func(informers.SharedInformerFactory)
+	accessor     func()
 	instances    cloudprovider.InstancesV2
 }
 
 func (f *fakeCloud) InstancesV2() (cloudprovider.InstancesV2, bool) {
+	if f.accessor != nil {
+		f.accessor()
+	}
 	return f.instances, f.instances != nil
 }
 

@@ -39,7 +39,8 @@ type process struct {
 	gateway  atomic.Pointer[cloud.Gateway]
 	registry metrics.KubeRegistry // has our metrics only
 	metrics  controllerMetrics
-	// initializing is set while the provider's Initialize has not returned.
+	// initializing is set while the provider has not returned from its
+	// Initialize, from SetInformers or from an accessor.
 	initializing atomic.Bool
 	reloading    sync.Mutex // held while the provider's Reload has not returned
 	// fail ends the process, with everything that a planned stop does.
