@@ -36,7 +36,7 @@ func CheckModule(path string) error {
 	}
 	elements := strings.Split(path, "/")
 	for _, e := range elements {
-		if !element.MatchString(e) {
+		if !element.MatchString(e) || e == "vendor" || strings.HasPrefix(path, "-") {
 			return fmt.Errorf("%q is no path of a Go module, %s", path, example)
 		}
 	}

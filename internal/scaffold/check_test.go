@@ -35,6 +35,8 @@ func TestCheckModule(t *testing.T) {
 		"/example.com":                          "no path of a Go module",
 		"example.com/a b":                       "no path of a Go module",
 		"example.com/../a":                      "no path of a Go module",
+		"-a.example.com/b":                      "no path of a Go module",
+		"example.com/vendor/a":                  "no path of a Go module",
 		"https://github.com/acme/ccm":           "URL of a repository",
 		"github.com/acme/ccm.git":               "URL of a repository",
 		"acme/ccm":                              "does not begin with a domain",
