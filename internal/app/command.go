@@ -1,7 +1,6 @@
 package app
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -66,9 +65,10 @@ func noArguments(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// lines are the errors of a list, each for a line of its own.
+// lines are the errors of a list, each for a line of its own. What wraps a list
+// says what it is about, and stays whole.
 func lines(err error) []error {
-	if list, ok := errors.AsType[utilerrors.Aggregate](err); ok {
+	if list, ok := err.(utilerrors.Aggregate); ok { //nolint:errorlint // not the lists within
 		return list.Errors()
 	}
 	return []error{err}

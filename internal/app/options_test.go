@@ -2,12 +2,14 @@ package app
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/component-base/featuregate"
 	logsapi "k8s.io/component-base/logs/api/v1"
@@ -282,6 +284,22 @@ func TestValidationErrorIsPrintedInWords(t *testing.T) {
 	}
 	if diff := cmp.Diff("--controllers: \"foo\" is not in the list of known controllers\n", stderr.String()); diff != "" {
 		t.Errorf("stderr (-want +got):\n%s", diff)
+	}
+}
+
+func TestLines(t *testing.T) {
+	list := utilerrors.NewAggregate([]error{errors.New("a"), errors.New("b")})
+	for name, tc := range map[string]struct {
+		err  error
+		want string
+	}{
+		"One":         {errors.New("a"), "[a]"},
+		"List":        {list, "[a b]"},
+		"ListOfAPart": {fmt.Errorf("--kubeconfig: %w", list), "[--kubeconfig: [a, b]]"},
+	} {
+		if got := fmt.Sprint(lines(tc.err)); got != tc.want {
+			t.Errorf("%s: got %s, want %s", name, got, tc.want)
+		}
 	}
 }
 
