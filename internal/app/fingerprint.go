@@ -45,8 +45,11 @@ func filesOf(path string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !info.IsDir() {
+	switch {
+	case info.Mode().IsRegular():
 		return []string{path}, nil
+	case !info.IsDir():
+		return nil, nil // A pipe can be read once, and that is for the provider.
 	}
 	entries, err := os.ReadDir(path) // sorted
 	if err != nil {

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -164,6 +165,23 @@ func TestFingerprint(t *testing.T) {
 				t.Errorf("changed: %t, want %t", got, tc.want)
 			}
 		})
+	}
+}
+
+func TestPipeIsLeftToTheProvider(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = r.Close() }()
+	if _, err = w.WriteString("a"); err == nil {
+		err = w.Close()
+	}
+	if err == nil {
+		_, err = fingerprint([]string{fmt.Sprintf("/dev/fd/%d", r.Fd())})
+	}
+	if text, readErr := io.ReadAll(r); err != nil || readErr != nil || string(text) != "a" {
+		t.Errorf("the provider gets %q, %v, %v", text, err, readErr)
 	}
 }
 
