@@ -9,7 +9,7 @@ import (
 )
 
 // Write writes the files below a folder. It overwrites nothing: if one of the
-// files is there already, none is written.
+// files is there already, none is written. If one cannot be written, none stays.
 func Write(dir string, files []File) error {
 	var there []string
 	for _, f := range files {
@@ -24,8 +24,11 @@ func Write(dir string, files []File) error {
 	if len(there) > 0 {
 		return fmt.Errorf("%s is there already%s; nothing was written, since nothing is overwritten: move it away, or choose another folder", there[0], andMore(there[1:]))
 	}
-	for _, f := range files {
+	for n, f := range files {
 		if err := create(filepath.Join(dir, filepath.FromSlash(f.Path)), f.Text); err != nil {
+			for _, written := range files[:n] {
+				err = errors.Join(err, os.Remove(filepath.Join(dir, filepath.FromSlash(written.Path))))
+			}
 			return err
 		}
 	}
@@ -49,5 +52,8 @@ func create(path, text string) error {
 		return err
 	}
 	_, err = file.WriteString(text)
-	return errors.Join(err, file.Close())
+	if err = errors.Join(err, file.Close()); err != nil {
+		err = errors.Join(err, os.Remove(path))
+	}
+	return err
 }

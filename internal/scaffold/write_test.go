@@ -50,3 +50,13 @@ func TestWriteFollowsNoLink(t *testing.T) {
 		t.Error("a link was written through")
 	}
 }
+
+func TestWriteLeavesNoPart(t *testing.T) {
+	dir := t.TempDir()
+	if err := Write(dir, []File{{Path: "a"}, {Path: "b"}, {Path: "b/c"}}); err == nil {
+		t.Fatal("a file was written into a file")
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("%v is left, %v", left, err)
+	}
+}
