@@ -126,10 +126,10 @@ func TestWrongCommandLine(t *testing.T) {
 		arg  string
 		want []string // what stderr starts and ends with
 	}{
-		{"UnknownFlag", "--nope", []string{"Usage:\n", "\nError: unknown flag: --nope\n"}},
+		{"UnknownFlag", "--nope", []string{"Error: unknown flag: --nope\n", "\nAll flags: cloud-controller-manager --help\n"}},
 		{"UnknownGate", "--feature-gates=Nope=true", []string{
-			"Usage:\n",
-			"\nError: invalid argument \"Nope=true\" for \"--feature-gates\" flag: unrecognized feature gate: Nope\n",
+			"Error: invalid argument \"Nope=true\" for \"--feature-gates\" flag: unrecognized feature gate: Nope\n",
+			"\nAll flags: cloud-controller-manager --help\n",
 		}},
 		{"Argument", "foo", []string{"Error: \"cloud-controller-manager\" does not take any arguments, got [\"foo\"]\n", "\n"}},
 		{"NoProvider", "--v=0", []string{"--cloud-provider cannot be empty\n", "\"command failed\" err=\"--cloud-provider cannot be empty\"\n"}},

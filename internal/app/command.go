@@ -47,6 +47,11 @@ func NewCommand(p Program) *cobra.Command {
 			return err
 		},
 	}
+	// Under two hundred lines of usage nobody finds the error.
+	cmd.SilenceUsage = true
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return fmt.Errorf("%w\nAll flags: %s --help", err, cmd.CommandPath())
+	})
 	sections := o.flags()
 	cmd.Flags().AddFlagSet(o.flagSet)
 	o.flagSet = cmd.Flags() // the one that is parsed

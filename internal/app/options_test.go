@@ -248,6 +248,7 @@ func TestCommand(t *testing.T) {
 		{"EmptyArgumentIsNone", " --version", "cloud-controller-manager v", ""},
 		{"RawVersion", "--version=raw", "GitVersion:", ""},
 		{"HelpHasUpstreamsHeadings", "--help", "Cloud-node-controller flags:", ""},
+		{"UnknownFlag", "--nope", "", "unknown flag: --nope\nAll flags: cloud-controller-manager --help"},
 		{"ValidationError", "", "", "--cloud-provider cannot be empty"},
 		{"UnknownProvider", "--cloud-provider=nowhere --master=http://127.0.0.1:1", "", `"nowhere" is not linked into this binary`},
 	} {
