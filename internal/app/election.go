@@ -9,7 +9,9 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
@@ -25,7 +27,7 @@ const (
 	// expiredTolerance is how long after its lease has expired a leader may
 	// still look healthy; it should have ended by itself before.
 	expiredTolerance = 20 * time.Second
-	// giveBackTimeout bounds the two requests that give the lease back.
+	// giveBackTimeout bounds the requests that give the lease back.
 	giveBackTimeout = 5 * time.Second
 )
 
@@ -117,7 +119,9 @@ func (e *election) giveBack(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBackTimeout)
 	defer cancel()
 	// A renewal that was cut off may have reached the server: a conflict, once.
-	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
+	// A server that restarts with us may answer again within three seconds.
+	again := func(err error) bool { return ctx.Err() == nil && (apierrors.IsConflict(err) || e.elector.IsLeader()) }
+	err := retry.OnError(wait.Backoff{Steps: 6, Duration: 100 * time.Millisecond, Factor: 2}, again, func() error {
 		held, _, err := e.lock.Get(ctx)
 		if err != nil || held.HolderIdentity != e.lock.Identity() {
 			return err

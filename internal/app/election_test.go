@@ -98,19 +98,26 @@ func TestStop(t *testing.T) {
 	for _, tc := range []struct {
 		name       string
 		inFlight   time.Duration // of a call when the stop comes
+		cut        time.Duration // for so long nobody reaches the server then
 		want       error
 		wantHolder string
 	}{
-		{"IdleGivesTheLeaseBack", 0, nil, ""},
-		{"WorkInFlightIsWaitedFor", 7 * time.Second, nil, ""},
-		{"WorkThatDoesNotReturnKeepsTheLease", time.Minute, errNotDrained, "a"},
+		{"IdleGivesTheLeaseBack", 0, 0, nil, ""},
+		{"WorkInFlightIsWaitedFor", 7 * time.Second, 0, nil, ""},
+		{"WorkThatDoesNotReturnKeepsTheLease", time.Minute, 0, errNotDrained, "a"},
+		{"ServerRestartsMeanwhile", 0, 2 * time.Second, nil, ""},
+		{"ServerIsGone", 0, time.Minute, nil, "a"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l := &lease{}
-				e, _ := replica(t, l, "a")
+				e, k := replica(t, l, "a")
 				ctx, stop := context.WithCancel(t.Context())
-				time.AfterFunc(time.Minute, stop)
+				time.AfterFunc(time.Minute, func() {
+					k.cut.Store(tc.cut > 0)
+					time.AfterFunc(tc.cut, func() { k.cut.Store(false) })
+					stop()
+				})
 				over := make(chan struct{})
 				err := e.run(ctx, func(ctx context.Context) {
 					defer close(over)
