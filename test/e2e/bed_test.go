@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,6 +19,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/fairlead-k8s/fairlead/simulator"
+	"github.com/fairlead-k8s/fairlead/test/internal/process"
 )
 
 const readyWithin = 3 * time.Minute
@@ -34,7 +36,7 @@ type bed struct {
 	sequence atomic.Int64 // makes names unique
 	access   access       // what the daemons may do, if their test does not say otherwise
 
-	playground *child
+	playground *process.Process
 	stopGuard  func()
 }
 
@@ -70,7 +72,7 @@ func newBed(ctx context.Context, p programs, args ...string) (b *bed, err error)
 	if b.cloud, err = startCloud(ctx, p, b.dir); err != nil {
 		return b, err
 	}
-	b.playground, err = startChild(b.dir, slices.Concat([]string{
+	b.playground, err = process.Start(b.dir, slices.Concat([]string{
 		p.path("playground"), "up", "--output=json", "--audit-log", "--cloud=" + b.cloud.url,
 		"--cluster-cidr=10.128.0.0/9",                  // room for a thousand Nodes
 		"--node-monitor-grace-period=1h",               // Nodes without kubelets stay as they are
@@ -79,7 +81,7 @@ func newBed(ctx context.Context, p programs, args ...string) (b *bed, err error)
 	if err != nil {
 		return b, err
 	}
-	line, err := b.playground.line(ctx)
+	line, err := b.playground.Line(ctx)
 	if err != nil {
 		return b, err
 	}
@@ -107,10 +109,10 @@ func (b *bed) close() error {
 		b.stopGuard()
 	}
 	if b.playground != nil {
-		errs = append(errs, b.playground.stop())
+		errs = append(errs, b.playground.Stop())
 	}
 	if b.cloud != nil {
-		errs = append(errs, b.cloud.stop())
+		errs = append(errs, b.cloud.Stop())
 	}
 	if b.dir != "" {
 		errs = append(errs, os.RemoveAll(b.dir))
@@ -161,26 +163,26 @@ func client(kubeconfig string) (kubernetes.Interface, error) {
 type cloud struct {
 	*simulator.Client // as operator: meets no faults and is not counted
 
-	*child
+	*process.Process
 	url string
 }
 
 func startCloud(ctx context.Context, p programs, dir string, flags ...string) (*cloud, error) {
 	argv := append([]string{p.path("simcloud"), "serve", "--listen=127.0.0.1:0", "--seed=1", "--verbosity=4"}, flags...)
-	c, err := startChild(dir, argv...)
+	c, err := process.Start(dir, argv...)
 	if err != nil {
 		return nil, err
 	}
-	line, err := c.line(ctx)
+	line, err := c.Line(ctx)
 	if err != nil {
-		return nil, errors.Join(err, c.stop())
+		return nil, errors.Join(err, c.Stop())
 	}
 	const ready = "simcloud: listening on "
 	url, ok := strings.CutPrefix(line, ready)
 	if !ok {
-		return nil, errors.Join(fmt.Errorf("simcloud says %q, want %q and a URL", line, ready), c.stop())
+		return nil, errors.Join(fmt.Errorf("simcloud says %q, want %q and a URL", line, ready), c.Stop())
 	}
-	return &cloud{Client: simulator.NewClient(url).Operator(), child: c, url: url}, nil
+	return &cloud{Client: simulator.NewClient(url).Operator(), Process: c, url: url}, nil
 }
 
 // buildTestCCM builds the daemon with the providers of these tests.
@@ -190,4 +192,16 @@ func buildTestCCM(ctx context.Context, file string) error {
 		return fmt.Errorf("build testccm: %w\n%s", err, out)
 	}
 	return nil
+}
+
+// output runs a program to its end.
+func output(ctx context.Context, argv ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		err = errors.Join(fmt.Errorf("%s: %w", strings.Join(argv, " "), err), errors.New(stderr.String()))
+	}
+	return string(out), err
 }

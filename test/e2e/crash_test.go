@@ -64,7 +64,7 @@ func TestKilledAtEachRequest(t *testing.T) {
 			b.patch(t, i.Name, `{"metadata":{"labels":{"`+labelExclude+`":null}}}`)
 			first := b.daemon(t, s)
 			sprung(t, trap)
-			first.kill()
+			first.Kill()
 			trap.Cut()
 
 			b.daemon(t, setup{})
@@ -80,7 +80,7 @@ func (b *bed) undisturbed(t *testing.T, s setup) {
 	d := b.daemon(t, s)
 	b.awaitNode(t, i.Name, soon, is(i, stated(i)...))
 	b.awaitEvent(t, i.Name, soon, "Normal Synced")
-	if err := d.stop(); err != nil {
+	if err := d.Stop(); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/fairlead-k8s/fairlead/test/e2e/proxy"
+	"github.com/fairlead-k8s/fairlead/test/internal/process"
 )
 
 // setup is how a daemon is run. The zero value is the released program against
@@ -43,7 +44,7 @@ type setup struct {
 
 // daemon is a process under test.
 type daemon struct {
-	*child
+	*process.Process
 
 	argv []string
 	port int
@@ -77,15 +78,15 @@ func (b *bed) daemon(t *testing.T, s setup) *daemon {
 func (b *bed) start(t *testing.T, d *daemon) {
 	t.Helper()
 	var err error
-	if d.child, err = startChild(b.dir, d.argv...); err != nil {
+	if d.Process, err = process.Start(b.dir, d.argv...); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := d.stop(); err != nil {
+		if err := d.Stop(); err != nil {
 			t.Error(err)
 		}
 		if t.Failed() {
-			t.Logf("the end of the log of the daemon with PID %d:\n%s", d.cmd.Process.Pid, d.tail(40))
+			t.Logf("the end of the log of the daemon with PID %d:\n%s", d.PID(), d.Tail(40))
 		}
 	})
 }
@@ -129,8 +130,8 @@ func (b *bed) kubeconfig(t *testing.T, dir string, through *proxy.Proxy) string 
 func (d *daemon) exited(t *testing.T, within time.Duration) int {
 	t.Helper()
 	select {
-	case <-d.done:
-		return d.code
+	case <-d.Done():
+		return d.Code()
 	case <-time.After(within):
 		t.Fatalf("the daemon has not ended within %v", within)
 		return 0
@@ -143,7 +144,7 @@ func (d *daemon) says(words ...string) bool { return d.times(words...) > 0 }
 // times is how many such lines there are.
 func (d *daemon) times(words ...string) int {
 	n := 0
-	for line := range strings.Lines(d.log()) {
+	for line := range strings.Lines(d.Log()) {
 		if containsAll(line, words) {
 			n++
 		}

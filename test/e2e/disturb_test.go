@@ -38,8 +38,8 @@ func TestAPIServerRestartsInTheMiddle(t *testing.T) {
 			b.awaitEvent(t, i.Name, soon, "Normal Synced")
 			later := b.boot(t, simulator.Instance{Name: b.name("restart")})[0]
 			b.awaitNode(t, later.Name, 2*time.Minute, is(later, stated(later)...))
-			if d.ended() {
-				t.Errorf("the daemon has ended with code %d", d.code)
+			if d.Ended() {
+				t.Errorf("the daemon has ended with code %d", d.Code())
 			}
 		})
 	}

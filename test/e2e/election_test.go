@@ -109,7 +109,7 @@ func TestRollingRestart(t *testing.T) {
 	before := b.holder(t, leaseName)
 
 	asked := time.Now()
-	leader.signal(syscall.SIGTERM)
+	leader.Signal(syscall.SIGTERM)
 	if code := leader.exited(t, plannedHandOver+noise); code != 0 {
 		t.Errorf("the leader has ended with code %d after SIGTERM, want 0", code)
 	}
@@ -132,7 +132,7 @@ func TestLeaderIsKilled(t *testing.T) {
 	b.joins(t, cloud, soon)
 
 	died := time.Now()
-	leader.kill()
+	leader.Kill()
 	b.joins(t, cloud, crashHandOver+noise)
 	took := time.Since(died)
 	t.Logf("hand-over after kill -9: a Node was initialised by the other after %v", took.Round(time.Millisecond))
@@ -157,7 +157,7 @@ func TestHandOverWithADeafProvider(t *testing.T) {
 	before := b.holder(t, leaseName)
 
 	asked := time.Now()
-	leader.signal(syscall.SIGTERM)
+	leader.Signal(syscall.SIGTERM)
 	leader.exited(t, drain+noise)
 	ended := time.Since(asked)
 	if now := b.holder(t, leaseName); now == before {
@@ -194,7 +194,7 @@ func (b *bed) handsOverAfter(t *testing.T, leader, standby replica, trap *proxy.
 	before := b.holder(t, leader.lease)
 	looked := len(standby.api.Requests(ofLeases))
 	asked := time.Now()
-	leader.signal(syscall.SIGTERM)
+	leader.Signal(syscall.SIGTERM)
 	await(t, soon, func(context.Context) error { // until it would have taken over
 		if n := len(standby.api.Requests(ofLeases)); n < looked+2 && time.Since(asked) < drain-time.Second {
 			return fmt.Errorf("the standby has looked at the lease %d times", n-looked)
@@ -237,7 +237,7 @@ func TestWriteThatIsNeverOverKeepsTheLease(t *testing.T) {
 func (b *bed) keepsTheLease(t *testing.T, leader, standby replica) {
 	t.Helper()
 	before := b.holder(t, leader.lease)
-	leader.signal(syscall.SIGTERM)
+	leader.Signal(syscall.SIGTERM)
 	code := leader.exited(t, drain+noise)
 	if now := b.holder(t, leader.lease); now != before {
 		t.Errorf("the lease was given away, to %q, while a write of the leader was under way", now)

@@ -76,8 +76,8 @@ func (b *bed) check(t *testing.T) {
 			t.Errorf("C1: %s", problem)
 		}
 		used.record(t.Name(), ours)
-		if b.playground.ended() {
-			t.Fatalf("the playground has ended:\n%s", b.playground.tail(50))
+		if b.playground.Ended() {
+			t.Fatalf("the playground has ended:\n%s", b.playground.Tail(50))
 		}
 	})
 }
@@ -93,7 +93,7 @@ func (b *bed) bareCloud(t *testing.T, flags ...string) *cloud {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := c.stop(); err != nil {
+		if err := c.Stop(); err != nil {
 			t.Error(err)
 		}
 	})

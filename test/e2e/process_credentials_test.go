@@ -145,7 +145,7 @@ func TestLeaderMigration(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := leader.stop(); err != nil {
+	if err := leader.Stop(); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{leaseName, second} {

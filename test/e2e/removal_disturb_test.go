@@ -44,9 +44,9 @@ func (b *bed) recreatedMeanwhile(t *testing.T) {
 	p.terminate(t, first)
 	p.silence(t, first)
 	p.awaitAsked(t, absences-1, first)
-	d.signal(syscall.SIGSTOP)
+	d.Signal(syscall.SIGSTOP)
 	second := p.again(t, first, first.instance, corev1.ConditionUnknown)
-	d.signal(syscall.SIGCONT)
+	d.Signal(syscall.SIGCONT)
 	p.awaitGone(t, goneWithin, second) // With evidence of its own, as for each deletion.
 	for _, r := range p.deletions(t) {
 		if uid, _ := preconditions(r); uid == first.UID {
@@ -122,8 +122,8 @@ func (b *bed) restartsMeanwhile(t *testing.T) {
 	})
 	p.awaitGone(t, 2*time.Minute, gone...)
 	p.stay(t, p.members[2:]...)
-	if d.ended() {
-		t.Errorf("the daemon has ended with code %d", d.code)
+	if d.Ended() {
+		t.Errorf("the daemon has ended with code %d", d.Code())
 	}
 }
 
@@ -138,7 +138,7 @@ func TestLeaderIsKilledWhileEvidenceIsGathered(t *testing.T) {
 	p.terminate(t, gone...)
 	p.silence(t, append(slices.Clone(gone), alive)...)
 	p.awaitAsked(t, absences-1, gone...)
-	leader.kill()
+	leader.Kill()
 	died := time.Now()
 	p.begun = append(p.begun, died)
 	p.awaitGone(t, crashHandOver+goneWithin, gone...)
@@ -176,7 +176,7 @@ func TestKilledAtEachRequestOfADeletion(t *testing.T) {
 	d := p.runs(t, setup{api: api, cloud: p.cloud.url, flags: flags})
 	p.awaitGone(t, goneWithin, m)
 	p.awaitTold(t, soon, []*member{m}, "Normal DeletingNode")
-	if err := d.stop(); err != nil {
+	if err := d.Stop(); err != nil {
 		t.Fatal(err)
 	}
 	all := api.Requests(match)
@@ -195,7 +195,7 @@ func TestKilledAtEachRequestOfADeletion(t *testing.T) {
 				case <-time.After(goneWithin):
 					t.Fatal("the request has not come")
 				}
-				first.kill()
+				first.Kill()
 				trap.Cut()
 				p.runs(t, setup{cloud: p.cloud.url, flags: flags})
 				p.awaitGone(t, goneWithin, m)

@@ -30,7 +30,7 @@ type answer struct {
 func (c *cloud) answers(t *testing.T) []answer {
 	t.Helper()
 	var all []answer
-	for line := range strings.Lines(c.log()) {
+	for line := range strings.Lines(c.Log()) {
 		if a, ok := parseAnswer(t, line); ok {
 			all = append(all, a)
 		}

@@ -111,7 +111,7 @@ func (l liar) awaitDenied(t *testing.T, p *pool, d *daemon, members []*member) {
 		return
 	}
 	await(t, 2*time.Minute, func(context.Context) error {
-		log := d.log()
+		log := d.Log()
 		for _, m := range members {
 			if n := strings.Count(log, fmt.Sprintf(`"Not in the list" node=%q`, m.Name)); n < 3*absences {
 				return fmt.Errorf("node %s: the provider has said absent %d times", m.Name, n)

@@ -97,7 +97,7 @@ func (b *bed) exactlyUsed(t *testing.T, granted []right, flags []string) {
 	t.Helper()
 	s := b.scene(t, flags, func() bool { return false })
 	s.play(t)
-	if err := s.daemon.stop(); err != nil { // The API server writes a watch down when it has ended.
+	if err := s.daemon.Stop(); err != nil { // The API server writes a watch down when it has ended.
 		t.Fatal(err)
 	}
 	seen := s.requests(t)

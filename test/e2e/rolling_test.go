@@ -47,8 +47,8 @@ func TestRollingRestartUnderLoad(t *testing.T) {
 	for _, old := range []replica{standby, leader} {
 		next := b.replica(t, c, s)
 		joinUntil("the new replica stands by", func() bool { return len(next.api.Requests(ofLeases)) >= 2 })
-		old.signal(syscall.SIGTERM)
-		joinUntil("the old replica ends", old.ended)
+		old.Signal(syscall.SIGTERM)
+		joinUntil("the old replica ends", old.Ended)
 		if code := old.exited(t, soon); code != 0 {
 			t.Errorf("a replica has ended with code %d after SIGTERM, want 0", code)
 		}

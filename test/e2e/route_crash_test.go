@@ -69,7 +69,7 @@ func TestRouteKilledAtEachRequest(t *testing.T) {
 	if created["Cloud"] < 2 || all["Cloud"] < created["Cloud"]+2 || all["APIServer"] < 1 {
 		t.Fatal("there is too little to kill it at")
 	}
-	if err := d.stop(); err != nil {
+	if err := d.Stop(); err != nil {
 		t.Fatal(err)
 	}
 	for place, total := range all {
@@ -88,13 +88,13 @@ func TestRouteKilledAtEachRequest(t *testing.T) {
 						l.leaves(t, l.node.Name)
 					}
 					sprung(t, trap)
-					d.kill()
+					d.Kill()
 					trap.Cut()
 					next := l.runs(t, setup{flags: []string{regular}})
 					l.hasItsRoute(t)
 					l.leaves(t, l.node.Name)
 					awaitTable(t, soon, n)
-					if next.ended() {
+					if next.Ended() {
 						t.Error("the next daemon has ended")
 					}
 				})

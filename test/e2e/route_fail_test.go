@@ -119,7 +119,7 @@ func TestOutageOfRoutesDuringARollout(t *testing.T) {
 	if err := differ("writes of the condition, and none of "+stays.Name, want, written); err != nil {
 		t.Error(err)
 	}
-	if d.ended() {
+	if d.Ended() {
 		t.Error("the daemon has ended")
 	}
 }
@@ -156,7 +156,7 @@ func TestLeaderIsKilledWhileItMakesRoutes(t *testing.T) {
 	if asked := standby.cloud.Requests(ofTable); len(asked) > 0 {
 		t.Errorf("the standby has made %d calls about routes", len(asked))
 	}
-	leader.kill()
+	leader.Kill()
 	if routes, err := n.cloud.Routes(t.Context()); err != nil || len(routes) == rollout {
 		t.Fatalf("all %d routes were there before the leader was killed, error %v", len(routes), err)
 	}

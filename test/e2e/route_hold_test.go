@@ -95,7 +95,7 @@ func TestRoutesOutliveABrokenList(t *testing.T) {
 			if all := n.conditionsWritten(t, mark); len(all) > 0 {
 				t.Errorf("the condition was written: %v", all)
 			}
-			if d.ended() {
+			if d.Ended() {
 				t.Error("the daemon has ended")
 			}
 		})

@@ -104,7 +104,7 @@ func TestRouteOfANodeThatIsReplaced(t *testing.T) {
 			if made := n.cloud.changes(t); made.Deleted != 1 {
 				t.Errorf("%d routes were deleted, want the one of the first Node only", made.Deleted)
 			}
-			if d.says("Controller does not run") || d.ended() {
+			if d.says("Controller does not run") || d.Ended() {
 				t.Error("the daemon is not well")
 			}
 		})
@@ -214,8 +214,8 @@ func TestRoutesWhileTheAPIServerRestarts(t *testing.T) {
 	_, comes := n.joins(t, "comes")
 	awaitTable(t, soon, n)
 	n.awaitReachable(t, soon)
-	if d.ended() {
-		t.Errorf("the daemon has ended with code %d", d.code)
+	if d.Ended() {
+		t.Errorf("the daemon has ended with code %d", d.Code())
 	}
 	want := []string{comes.Name + " False", goes.Name + " False", stays.Name + " False"}
 	got := n.conditionsWritten(t, mark)
@@ -248,10 +248,10 @@ func TestRoutesWithoutClusterCIDR(t *testing.T) {
 				t.Error("the log does not say why")
 			}
 			b.awaitOnLease(t, before+1, "Warning ControllerMisconfigured: node-route-controller does not run: ", tt.words)
-			if d.ended() {
+			if d.Ended() {
 				t.Fatal("the daemon has ended")
 			}
-			if err := d.stop(); err != nil {
+			if err := d.Stop(); err != nil {
 				t.Error(err)
 			}
 
@@ -260,8 +260,8 @@ func TestRoutesWithoutClusterCIDR(t *testing.T) {
 				if code := asked.exited(t, soon); code != 1 {
 					t.Errorf("--controllers=%s: it has ended with code %d, want 1", controllers, code)
 				}
-				if !strings.Contains(asked.log(), tt.words) {
-					t.Errorf("--controllers=%s: it does not say why it ends:\n%s", controllers, asked.tail(5))
+				if !strings.Contains(asked.Log(), tt.words) {
+					t.Errorf("--controllers=%s: it does not say why it ends:\n%s", controllers, asked.Tail(5))
 				}
 			}
 		})

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fairlead-k8s/fairlead/test/internal/process"
 )
 
 // A newcomer writes a project with `fairlead new`, does what its README says,
@@ -121,22 +123,22 @@ func (n newcomer) start(t *testing.T, ready, block string) {
 	t.Helper()
 	lines := strings.Split(block, "\n")
 	lines[len(lines)-1] = "exec " + lines[len(lines)-1]
-	c, err := startChild(n.logs, n.shell(strings.Join(lines, "\n"))...)
+	c, err := process.Start(n.logs, n.shell(strings.Join(lines, "\n"))...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := c.stop(); err != nil {
+		if err := c.Stop(); err != nil {
 			t.Error(err)
 		}
 		if t.Failed() {
-			t.Logf("%s:\n%s", block, c.tail(40))
+			t.Logf("%s:\n%s", block, c.Tail(40))
 		}
 	})
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	for line := ""; !strings.HasPrefix(line, ready); {
-		if line, err = c.line(ctx); err != nil {
+		if line, err = c.Line(ctx); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -134,7 +134,7 @@ func TestThousandNodes(t *testing.T) {
 	if len(events) != nodes {
 		t.Errorf("%d events, want one for each Node", len(events))
 	}
-	if d.ended() {
+	if d.Ended() {
 		t.Error("the daemon has ended")
 	}
 }

@@ -83,7 +83,7 @@ func TestServiceOfAnotherClass(t *testing.T) {
 	s.delete(t, deleted.Name)
 	s.delete(t, bare.Name)
 	s.passes(t)
-	d.kill()
+	d.Kill()
 	s.runs(t, setup{})
 	s.passes(t)
 	s.untouched(t, mark, alive)
@@ -139,10 +139,10 @@ func TestServiceIsGivenToAnotherClass(t *testing.T) {
 	internal := `{"spec":{"type":"ClusterIP"}}`
 
 	t.Run("Unseen", func(t *testing.T) {
-		d.signal(syscall.SIGSTOP)
+		d.Signal(syscall.SIGSTOP)
 		s.edit(t, at["Unseen"], internal)
 		takeOver(t, at["Unseen"])
-		d.signal(syscall.SIGCONT)
+		d.Signal(syscall.SIGCONT)
 		s.awaitReleased(t, at["Unseen"])
 	})
 	for when, kind := range map[string]simulator.FaultKind{"WhileItIsDeleted": simulator.FaultHang, "WhileTheDeletionFails": simulator.FaultOutage} {

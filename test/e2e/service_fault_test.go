@@ -90,8 +90,8 @@ func TestAPIServerRestartsInTheLifeOfAService(t *testing.T) {
 			}
 			s.awaitGone(t, name)
 			s.createdOnce(t)
-			if d.ended() {
-				t.Errorf("the daemon has ended with code %d", d.code)
+			if d.Ended() {
+				t.Errorf("the daemon has ended with code %d", d.Code())
 			}
 		})
 	}

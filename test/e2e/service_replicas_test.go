@@ -62,7 +62,7 @@ func leaderIsKilledWhileTheCloudIsAtIt(t *testing.T, b *bed) {
 	name := s.balanced(t, "killed")
 	sprung(t, trap)
 	died := time.Now()
-	leader.kill()
+	leader.Kill()
 	trap.Cut()
 	s.awaitServingWithin(t, crashHandOver+noise, name, s.hosts...)
 	t.Logf("the leader was killed in the middle of an ensure: the Service was served by the other after %v", time.Since(died).Round(time.Millisecond))

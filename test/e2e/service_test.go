@@ -57,7 +57,7 @@ func TestServiceChangesWhileTheDaemonIsDown(t *testing.T) {
 	deleted, internal := b.balanced(t, "deleted"), b.balanced(t, "internal")
 	b.awaitServing(t, deleted, i)
 	b.awaitServing(t, internal, i)
-	d.kill()
+	d.Kill()
 	b.delete(t, deleted)
 	b.edit(t, internal, `{"spec":{"type":"ClusterIP"}}`)
 	b.daemon(t, setup{})
@@ -74,7 +74,7 @@ func TestServiceKilledAtEachRequest(t *testing.T) {
 	api, front := b.apiProxy(t), proxyOf(t, b.cloud)
 	first := b.daemon(t, setup{})
 	b.awaitNode(t, i.Name, soon, initialized)
-	first.kill()
+	first.Kill()
 	undisturbed := b.daemon(t, setup{api: api, cloud: front.URL()}) // which finds the node, as those below do
 	name := b.balanced(t, "counted")
 	b.awaitServing(t, name, i)
@@ -83,7 +83,7 @@ func TestServiceKilledAtEachRequest(t *testing.T) {
 	b.awaitGone(t, name)
 	all := map[string]int{"APIServer": len(api.Requests(ofServices)), "Cloud": len(front.Requests(ofBalancers))}
 	t.Logf("requests of a Service's life: %v, of these until it serves: %v", all, created)
-	undisturbed.kill()
+	undisturbed.Kill()
 
 	for place, total := range all {
 		for n := 1; n <= total; n++ {
@@ -103,7 +103,7 @@ func TestServiceKilledAtEachRequest(t *testing.T) {
 						b.delete(t, name)
 					}
 					sprung(t, trap)
-					d.kill()
+					d.Kill()
 					trap.Cut()
 					b.daemon(t, setup{})
 					if n <= created[place] {

@@ -58,7 +58,7 @@ func TestTrafficWhileEverythingChanges(t *testing.T) {
 	s.awaitVisitedBy(t, excluded)
 
 	s.removes(t, handed, func() {
-		s.leader.signal(syscall.SIGTERM)
+		s.leader.Signal(syscall.SIGTERM)
 		s.patch(t, handed.instance.Name, `{"metadata":{"labels":{"`+corev1.LabelNodeExcludeBalancers+`":""}}}`)
 	}, a, excluded, drained, deleted)
 	if code := s.leader.exited(t, drain+noise); code != 0 {

@@ -167,7 +167,7 @@ func quotaIsExhausted(t *testing.T, b *bed) {
 	second := s.balanced(t, "second")
 	s.awaitService(t, second, soon, showing(conditionServing, metav1.ConditionFalse, "NotProvisioned", "provider has failed", "quota is 1", "It is tried again"))
 	s.awaitTold(t, second, soon, "Warning SyncLoadBalancerFailed", "quota is 1")
-	if err := s.cloud.stop(); err != nil {
+	if err := s.cloud.Stop(); err != nil {
 		t.Fatal(err)
 	}
 	s.cloud = b.idleCloud(t, account(2)...)
@@ -219,8 +219,8 @@ func providerHangs(t *testing.T, b *bed) {
 	}
 	s.behaves(t, name)
 	s.awaitServingWithin(t, retriesWithin, name, s.hosts...)
-	if d.ended() {
-		t.Errorf("the daemon has ended with code %d", d.code)
+	if d.Ended() {
+		t.Errorf("the daemon has ended with code %d", d.Code())
 	}
 }
 
@@ -255,7 +255,7 @@ func twoClustersInOneAccount(t *testing.T, b *bed) {
 		return slices.DeleteFunc(all, func(l simulator.LoadBalancer) bool { return l.Tags[simulated.TagService] == "default/"+mine })
 	}
 	before := others()
-	d.kill()
+	d.Kill()
 	one.runs(t, setup{flags: []string{"--cluster-name=one"}})
 	one.edit(t, mine, `{"spec":{"ports":[{"port":81}]}}`)
 	await(t, soon, func(ctx context.Context) error {
@@ -303,7 +303,7 @@ func recreatedUnderItsName(t *testing.T, b *bed) {
 			name := s.balanced(t, "recreated")
 			old := s.awaitServing(t, name, s.hosts...)
 			if kind == "" {
-				d.signal(syscall.SIGSTOP)
+				d.Signal(syscall.SIGSTOP)
 			} else {
 				s.cloud.sets(t, simulator.Fault{Name: name, Kind: kind, Match: old.ID, Calls: []simulator.Call{simulator.DeleteLoadBalancer}})
 			}
@@ -316,7 +316,7 @@ func recreatedUnderItsName(t *testing.T, b *bed) {
 			}
 			s.balanced(t, "recreated", func(service *corev1.Service) { service.Name = name })
 			if kind == "" {
-				d.signal(syscall.SIGCONT)
+				d.Signal(syscall.SIGCONT)
 			} else {
 				s.awaitService(t, name, soon, showing(conditionServing, metav1.ConditionFalse, "NotProvisioned", "former Service of this name"))
 				if err := s.cloud.ClearFault(t.Context(), name); err != nil {

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/fairlead-k8s/fairlead/simulator"
+	"github.com/fairlead-k8s/fairlead/test/internal/process"
 )
 
 // A provider that panics each time: the process is restarted again and again,
@@ -76,16 +77,16 @@ func (b *bed) keepRunning(t *testing.T, d *daemon) (stop func() int) {
 		n := 1
 		defer func() { lives <- n }()
 		for delay := time.Second; ctx.Err() == nil; delay = min(2*delay, 10*time.Second) {
-			c, err := startChild(b.dir, d.argv...)
+			c, err := process.Start(b.dir, d.argv...)
 			if err != nil {
 				t.Error(err)
 				return
 			}
 			n++
 			select {
-			case <-c.done:
+			case <-c.Done():
 			case <-ctx.Done():
-				c.kill()
+				c.Kill()
 			}
 			pause(ctx, delay)
 		}

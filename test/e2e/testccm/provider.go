@@ -9,6 +9,7 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 	"sigs.k8s.io/yaml"
 
+	"github.com/fairlead-k8s/fairlead/provider"
 	"github.com/fairlead-k8s/fairlead/providers/simulated"
 	"github.com/fairlead-k8s/fairlead/simulator"
 )
@@ -47,7 +48,8 @@ type config struct {
 
 // cloud is the simulated provider, offered in another way.
 type cloud struct {
-	cloudprovider.Interface // the simulated one, without what else it can do
+	cloudprovider.Interface  // the simulated one, as if it were no provider.Reloader
+	provider.ErrorClassifier // its own
 
 	kind     kind
 	client   *simulator.Client // meets the cloud's faults and is counted
@@ -74,7 +76,7 @@ func newCloud(r io.Reader) (*cloud, error) {
 		return nil, fmt.Errorf("provider: %q is unknown", c.Provider)
 	}
 	client := simulator.NewClient(c.Endpoint)
-	return &cloud{Interface: inner, kind: c.Provider, client: client, operator: client.Operator(), memory: newMemory()}, nil
+	return &cloud{Interface: inner, ErrorClassifier: inner, kind: c.Provider, client: client, operator: client.Operator(), memory: newMemory()}, nil
 }
 
 // ProviderName implements cloudprovider.Interface.

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/fairlead-k8s/fairlead/provider"
 	"github.com/fairlead-k8s/fairlead/providers/simulated"
 	"github.com/fairlead-k8s/fairlead/simulator"
 	corev1 "k8s.io/api/core/v1"
@@ -30,7 +31,8 @@ func init() { //nolint:gochecknoinits // a provider registers itself on import, 
 
 // Cloud is the provider.
 type Cloud struct {
-	cloudprovider.Interface // the simulated one, without what else it can do
+	cloudprovider.Interface  // the simulated one, as if it were no provider.Reloader
+	provider.ErrorClassifier // its own
 
 	client *simulator.Client
 }
@@ -55,7 +57,7 @@ func New(config io.Reader) (*Cloud, error) {
 	if err := yaml.Unmarshal(text, &c); err != nil {
 		return nil, fmt.Errorf("cloud config: %w", err)
 	}
-	return &Cloud{Interface: inner, client: simulator.NewClient(c.Endpoint)}, nil
+	return &Cloud{Interface: inner, ErrorClassifier: inner, client: simulator.NewClient(c.Endpoint)}, nil
 }
 
 // ProviderName implements cloudprovider.Interface.

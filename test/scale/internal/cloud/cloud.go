@@ -9,8 +9,7 @@ import (
 	"time"
 
 	"github.com/fairlead-k8s/fairlead/simulator"
-
-	"github.com/fairlead-k8s/fairlead/test/scale/internal/process"
+	"github.com/fairlead-k8s/fairlead/test/internal/process"
 )
 
 // Cloud is a simulated cloud. Its client is the operator's, who meets no

@@ -14,8 +14,8 @@ import (
 	"strings"
 
 	"github.com/fairlead-k8s/fairlead/providers/simulated"
+	"github.com/fairlead-k8s/fairlead/test/internal/process"
 
-	"github.com/fairlead-k8s/fairlead/test/scale/internal/process"
 	"github.com/fairlead-k8s/fairlead/test/scale/listing"
 )
 

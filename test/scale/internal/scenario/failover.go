@@ -61,7 +61,7 @@ func (t *trial) handOver(ctx context.Context, what string, s syscall.Signal) err
 	}
 	ended := t.clock.Now()
 	signalled := make(chan error, 1)
-	go func() { signalled <- leader.Signal(s) }()
+	go func() { signalled <- leader.End(s) }()
 	joined, err := t.join(ctx, 1, uninitialized)
 	if err != nil {
 		return err

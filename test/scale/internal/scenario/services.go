@@ -36,7 +36,7 @@ var services = []Scenario{
 			if err := t.exposed(ctx); err != nil {
 				return err
 			}
-			if err := t.daemons[0].Signal(syscall.SIGTERM); err != nil {
+			if err := t.daemons[0].End(syscall.SIGTERM); err != nil {
 				return err
 			}
 			if err := t.begin(ctx); err != nil {

@@ -1,5 +1,5 @@
-// Package process runs the programs that a benchmark consists of, and says what
-// they cost.
+// Package process runs the programs that a test or a benchmark consists of, and
+// says what they cost.
 package process
 
 import (
@@ -87,30 +87,61 @@ func (p *Process) Err() error {
 	}
 }
 
-// Signal sends a signal and waits for the end of the process.
-func (p *Process) Signal(s syscall.Signal) error {
-	_ = p.cmd.Process.Signal(s) // It may have ended.
+// Done is closed when the process has ended.
+func (p *Process) Done() <-chan struct{} { return p.done }
+
+// Ended says whether it has.
+func (p *Process) Ended() bool { return p.Err() != nil }
+
+// Code is the exit code of a process that has ended, -1 by a signal.
+func (p *Process) Code() int { return p.code }
+
+// PID is its ID.
+func (p *Process) PID() int { return p.cmd.Process.Pid }
+
+// Signal sends a signal.
+func (p *Process) Signal(s syscall.Signal) { _ = p.cmd.Process.Signal(s) } // It may have ended.
+
+// Kill is kill -9, and waits for the end.
+func (p *Process) Kill() {
+	p.Signal(syscall.SIGKILL)
+	<-p.done
+}
+
+// End sends a signal, waits for the end, and kills the process if it does not
+// end.
+func (p *Process) End(s syscall.Signal) error {
+	p.Signal(s)
 	timer := time.NewTimer(killAfter)
 	defer timer.Stop()
 	select {
 	case <-p.done:
 		return nil
 	case <-timer.C:
-		_ = p.cmd.Process.Kill() // As above.
-		<-p.done
+		p.Kill()
 		return fmt.Errorf("%s did not end within %v after %v", p.name, killAfter, s)
 	}
 }
 
 // Stop asks the process to end and kills it if it does not.
-func (p *Process) Stop() error { return p.Signal(syscall.SIGTERM) }
+func (p *Process) Stop() error { return p.End(syscall.SIGTERM) }
 
-// Tail is the end of the log.
-func (p *Process) Tail(lines int) string {
+// Log is what the process has logged.
+func (p *Process) Log() string {
 	text, err := os.ReadFile(p.logFile)
 	if err != nil {
 		return err.Error()
 	}
-	all := strings.SplitAfter(string(text), "\n")
-	return strings.Join(all[max(len(all)-lines-1, 0):], "")
+	return string(text)
+}
+
+// Tail is the end of the log, without stacks.
+func (p *Process) Tail(lines int) string {
+	var all []string
+	for line := range strings.Lines(p.Log()) {
+		if !strings.HasPrefix(line, "\t") {
+			all = append(all, line)
+		}
+	}
+	return strings.Join(all[max(len(all)-lines, 0):], "")
 }
