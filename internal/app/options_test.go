@@ -13,6 +13,7 @@ import (
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/component-base/featuregate"
 	logsapi "k8s.io/component-base/logs/api/v1"
+	"k8s.io/klog/v2/ktesting"
 )
 
 // TestUpstreamsFlags holds our flags beside upstream's: none is missing, and
@@ -285,6 +286,17 @@ func TestValidationErrorIsPrintedInWords(t *testing.T) {
 	}
 	if diff := cmp.Diff("--controllers: \"foo\" is not in the list of known controllers\n", stderr.String()); diff != "" {
 		t.Errorf("stderr (-want +got):\n%s", diff)
+	}
+}
+
+func TestGreetingNamesFlagsThatChangeNothing(t *testing.T) {
+	logger := ktesting.NewLogger(t, ktesting.NewConfig(ktesting.BufferLogs(true)))
+	greet(logger, parsed(t, "--cluster-name=c --allocate-node-cidrs --cidr-allocator-type=RangeAllocator --external-cloud-volume-plugin=x"))
+	text := logger.GetSink().(ktesting.Underlier).GetBuffer().String()
+	for flag, want := range map[string]bool{"allocate-node-cidrs": true, "external-cloud-volume-plugin": true, "cidr-allocator-type": false, "cluster-name": false} {
+		if got := strings.Contains(text, `flag="--`+flag+`"`); got != want {
+			t.Errorf("--%s is named: %t, want %t, in\n%s", flag, got, want, text)
+		}
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/spf13/pflag"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/record"
@@ -164,6 +165,11 @@ func greet(logger klog.Logger, o *options) {
 		logger.Info("Warning: --cluster-name is the default; two such clusters in one account of the cloud take each other's load balancers and routes",
 			"clusterName", defaultClusterName)
 	}
+	o.flagSet.Visit(func(f *pflag.Flag) {
+		if why := f.Annotations[remarkIgnored]; why != nil && f.Value.String() != f.DefValue {
+			logger.Info("Warning: this flag changes nothing here", "flag", "--"+f.Name, "why", why[0])
+		}
+	})
 	if missing := o.controllers.missing(); missing != nil {
 		logger.Info("Enabled controllers that are not in this version", "controllers", missing)
 	}
