@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"k8s.io/apiserver/pkg/server"
+	apiserveroptions "k8s.io/apiserver/pkg/server/options"
 	"k8s.io/utils/clock"
 )
 
@@ -14,12 +15,21 @@ import (
 // not yet, valid. It looks at what is served now: files are read again when
 // they change.
 type certificateCheck struct {
+	name    string
 	serving *server.SecureServingInfo
 	clock   clock.PassiveClock
 }
 
+// certificates makes /readyz tell of those of a server, unless they are of our
+// own making: nobody can check those.
+func (h *health) certificates(name string, o *apiserveroptions.SecureServingOptions, s *server.SecureServingInfo) {
+	if o.ServerCert.GeneratedCert == nil {
+		h.readyz.add(certificateCheck{name, s, clock.RealClock{}})
+	}
+}
+
 // Name is that of the check.
-func (certificateCheck) Name() string { return "certificates" }
+func (c certificateCheck) Name() string { return c.name }
 
 // Check is a healthz.HealthChecker.
 func (c certificateCheck) Check(*http.Request) error {

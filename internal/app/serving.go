@@ -30,9 +30,7 @@ func (p *process) serve(ctx context.Context) (stop func(), err error) {
 	if err != nil || l == nil {
 		return removeConfigz, err
 	}
-	if p.options.serving.secure.ServerCert.GeneratedCert == nil { // One of our own nobody can check.
-		p.health.readyz.add(certificateCheck{l.secure, clock.RealClock{}})
-	}
+	p.health.certificates("certificates", p.options.serving.secure, l.secure)
 	serving, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	handler := cmapp.BuildHandlerChain(p.handler(), &l.authorization, &l.authentication)
 	stopped, _, err := l.secure.Serve(handler, closeTimeout, serving.Done())
@@ -55,6 +53,7 @@ func (p *process) serveWebhooks(ctx context.Context) (stop func(), err error) {
 	if err != nil || info == nil {
 		return func() {}, err
 	}
+	p.health.certificates("webhook-certificates", p.options.webhooks.secure, info)
 	serving, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	handler := webhookHandler(p.options, newWebhookMetrics(p.registry.MustRegister), clock.RealClock{})
 	stopped, _, err := info.Serve(handler, closeTimeout, serving.Done())

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"io"
@@ -10,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	admissionv1 "k8s.io/api/admission/v1"
@@ -179,6 +181,27 @@ func TestWebhooksAreServedOverTLS(t *testing.T) {
 	}
 	if diff := cmp.Diff(&admissionv1.AdmissionResponse{UID: "u1", Allowed: true}, review.Response); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestExpiredCertificateOfWebhooksIsNotReady(t *testing.T) {
+	dir := t.TempDir()
+	newKeyPair(t, 1, func(c *x509.Certificate) { c.NotAfter = time.Now().Add(-time.Minute) }).write(t, dir)
+	p, ctx := newTestProcess(t, &fakeCloud{}, nil)
+	program := ours
+	program.Webhooks = admits(func(*admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse, error) { return nil, nil })
+	p.options = newOptions(program, nil)
+	if err := flagSet(p.options).Parse([]string{"--webhooks=a", "--webhook-tls-cert-file=" + dir + "/tls.crt", "--webhook-tls-private-key-file=" + dir + "/tls.key"}); err != nil {
+		t.Fatal(err)
+	}
+	p.options.webhooks.secure.Listener = listenLocally(t)
+	stop, err := p.serveWebhooks(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop()
+	if status, body := get(p.health.readyz, "/readyz/webhook-certificates"); status != 500 || !strings.Contains(body, "expired at ") {
+		t.Errorf("got %d %s", status, body)
 	}
 }
 
