@@ -1,0 +1,98 @@
+// Package nodefact reads facts from a Node that the rules of several
+// controllers share: conditions, taints, the exclusion label, the scheme of the
+// provider ID.
+//
+// It is pure: rules and decisions may import it.
+package nodefact
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/cloud-provider/api"
+)
+
+// LabelExclude on a Node keeps all rules off it, unless its value says false.
+const LabelExclude = "fairlead.dev/exclude"
+
+// TaintToBeDeleted is set by cluster-autoscaler on a Node that it is about to
+// remove.
+const TaintToBeDeleted = "ToBeDeletedByClusterAutoscaler"
+
+// announcements are the taints by which autoscalers announce that they remove a
+// Node.
+var announcements = []string{TaintToBeDeleted, "karpenter.sh/disrupted"}
+
+// exclusions keep all rules off a Node; the first that holds gives the reason.
+var exclusions = []struct {
+	why   string
+	holds func(*corev1.Node) bool
+}{
+	{"the Node is being deleted", func(n *corev1.Node) bool { return n.DeletionTimestamp != nil }},
+	{"the Node is labelled " + LabelExclude, IsExcludedByLabel},
+}
+
+// IsExcluded reports whether no rule may touch the Node, and why.
+func IsExcluded(node *corev1.Node) (why string, excluded bool) {
+	for _, exclusion := range exclusions {
+		if exclusion.holds(node) {
+			return exclusion.why, true
+		}
+	}
+	return "", false
+}
+
+// IsExcludedByLabel reports whether the Node's owner has excluded it with
+// LabelExclude.
+func IsExcludedByLabel(node *corev1.Node) bool { return HasLabel(node, LabelExclude) }
+
+// HasLabel reads a label as Kubernetes reads
+// node.kubernetes.io/exclude-from-external-load-balancers: a label that is there
+// counts, unless its value parses as false.
+func HasLabel(node *corev1.Node, key string) bool {
+	value, ok := node.Labels[key]
+	if !ok {
+		return false
+	}
+	says, err := strconv.ParseBool(value)
+	return err != nil || says
+}
+
+// HasTaint reports whether the Node has a taint with the key, whatever its value
+// and effect.
+func HasTaint(node *corev1.Node, key string) bool {
+	return slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == key })
+}
+
+// IsUninitialized reports whether the Node still waits to be initialised by a
+// cloud-controller-manager.
+func IsUninitialized(node *corev1.Node) bool { return HasTaint(node, api.TaintExternalCloudProvider) }
+
+// IsAnnounced reports whether an autoscaler has announced that it removes the
+// Node.
+func IsAnnounced(node *corev1.Node) bool {
+	return slices.ContainsFunc(announcements, func(key string) bool { return HasTaint(node, key) })
+}
+
+// Condition returns the Node's condition of this type, nil if it has none.
+func Condition(node *corev1.Node, kind corev1.NodeConditionType) *corev1.NodeCondition {
+	for i := range node.Status.Conditions {
+		if c := &node.Status.Conditions[i]; c.Type == kind {
+			return c
+		}
+	}
+	return nil
+}
+
+// Scheme returns the part of the provider ID that names the provider, "aws" in
+// aws:///zone/i-1. It is empty if the Node has no provider ID, or one without
+// "://".
+func Scheme(node *corev1.Node) string {
+	scheme, _, found := strings.Cut(node.Spec.ProviderID, "://")
+	if !found {
+		return ""
+	}
+	return scheme
+}

@@ -1,0 +1,103 @@
+// Package waiting measures which objects wait, why, and for how long the first of
+// them has.
+package waiting
+
+import (
+	"sync"
+	"time"
+
+	"k8s.io/component-base/metrics"
+	"k8s.io/utils/clock"
+)
+
+// Gauges are two metrics about the objects of one controller that wait: how many
+// for each reason, and how long the one that has waited longest. A controller
+// reports what it knows; the gauges know no controller. They are empty while
+// no controller runs.
+type Gauges struct {
+	metrics.BaseStableCollector
+
+	count, oldest *metrics.Desc
+	clock         clock.PassiveClock
+
+	mu      sync.Mutex
+	running bool            // guarded by mu
+	waits   map[string]wait // by key; guarded by mu
+}
+
+// wait is one object that waits.
+type wait struct {
+	reason string
+	since  time.Time
+}
+
+// Metric names and explains one metric.
+type Metric struct{ Name, Help string }
+
+// New returns gauges; count has the label reason, oldest is in seconds. Until
+// they are registered they measure without being shown.
+func New(count, oldest Metric, c clock.PassiveClock) *Gauges {
+	return &Gauges{
+		count:  metrics.NewDesc(count.Name, count.Help, []string{"reason"}, nil, metrics.ALPHA, ""),
+		oldest: metrics.NewDesc(oldest.Name, oldest.Help, nil, nil, metrics.ALPHA, ""),
+		clock:  c,
+		waits:  map[string]wait{},
+	}
+}
+
+// Start says that a controller runs, which reports from now on. The returned
+// function ends that.
+func (g *Gauges) Start() (stop func()) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.running = true
+	return func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.running = false
+		clear(g.waits)
+	}
+}
+
+// Set says that the object with this key waits.
+func (g *Gauges) Set(key, reason string, since time.Time) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.waits[key] = wait{reason, since}
+}
+
+// Delete says that the object with this key does not wait any more.
+func (g *Gauges) Delete(key string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.waits, key)
+}
+
+// DescribeWithStability implements metrics.StableCollector.
+func (g *Gauges) DescribeWithStability(ch chan<- *metrics.Desc) {
+	ch <- g.count
+	ch <- g.oldest
+}
+
+// CollectWithStability implements metrics.StableCollector.
+func (g *Gauges) CollectWithStability(ch chan<- metrics.Metric) {
+	byReason, oldest, running := g.read()
+	if !running {
+		return
+	}
+	for reason, count := range byReason {
+		ch <- metrics.NewLazyConstMetric(g.count, metrics.GaugeValue, float64(count), reason)
+	}
+	ch <- metrics.NewLazyConstMetric(g.oldest, metrics.GaugeValue, oldest.Seconds())
+}
+
+func (g *Gauges) read() (byReason map[string]int, oldest time.Duration, running bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	byReason = map[string]int{}
+	for _, w := range g.waits {
+		byReason[w.reason]++
+		oldest = max(oldest, g.clock.Since(w.since))
+	}
+	return byReason, oldest, g.running
+}
