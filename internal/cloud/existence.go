@@ -55,7 +55,7 @@ func (p modern) shutDown(ctx context.Context, node *corev1.Node) (bool, error) {
 
 // exists asks by provider ID. A node without one is looked up by name first,
 // and there alone a "not found" is an answer; to an ID that the cloud has just
-// given it is an error (behaviour page 4.1).
+// given it is an error (upstream-behaviour 4.1).
 func (p legacy) exists(ctx context.Context, node *corev1.Node) (bool, error) {
 	id, err := p.identified(ctx, node)
 	if isAlone(err, cloudprovider.InstanceNotFound) {

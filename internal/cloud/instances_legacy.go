@@ -9,7 +9,7 @@ import (
 )
 
 // legacy is a provider with the older interfaces Instances and Zones. What is
-// asked, and in which order, is upstream's (behaviour page 3.3): by provider
+// asked, and in which order, is upstream's (upstream-behaviour 3.3): by provider
 // ID first, by name where that is an error.
 type legacy struct {
 	gateway   *Gateway

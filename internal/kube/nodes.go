@@ -232,7 +232,7 @@ func (p NodeStatusPatch) body() object {
 	status := object{}
 	if p.Addresses != nil {
 		// Without the directive the server merges by type, and two addresses
-		// of one type are then one (behaviour page 3.6).
+		// of one type are then one (upstream-behaviour 3.6).
 		list := make([]any, 0, len(p.Addresses)+1)
 		for _, address := range p.Addresses {
 			list = append(list, address)

@@ -17,8 +17,8 @@
 // test/e2e/testdata/cloud-provider-aws.yaml are those that another vendor
 // publishes. With -v the last lines say which tests have used which right.
 //
-// The expectations are those of the design: what the daemon promises, not what
-// it does. What must hold in every test (S6: no Node is released half written;
+// The expectations are those of docs/promises.md: what the daemon promises, not
+// what it does. What must hold in every test (S6: no Node is released half written;
 // C1: the daemon stays within the rights it is given; S1: no healthy Node is
 // deleted, and none without evidence that the cloud's own log shows) is checked
 // at the end of each.

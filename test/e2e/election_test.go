@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// What the design promises at default flags.
+	// What promise S7 means at default flags.
 	plannedHandOver = 6 * time.Second
 	crashHandOver   = 24 * time.Second
 	drain           = 8 * time.Second

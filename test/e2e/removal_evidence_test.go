@@ -90,7 +90,7 @@ func (p *pool) awaitAsked(t *testing.T, times int, members ...*member) {
 }
 
 // judge looks at all that was deleted: no Node that is healthy, and none
-// without the evidence that the design demands (S1).
+// without the evidence that promise S1 demands (docs/promises.md).
 func (p *pool) judge(t *testing.T) {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context())

@@ -20,7 +20,7 @@ type event struct {
 	kind, reason, message string
 }
 
-// synced is upstream's event, byte for byte (behaviour page 3.8).
+// synced is upstream's event, byte for byte (upstream-behaviour 3.8).
 func synced() event {
 	return event{corev1.EventTypeNormal, "Synced", "Node synced successfully"}
 }
@@ -67,7 +67,7 @@ func invalidLabel(problems []string) *refusal {
 		". Change it at the instance; labels have at most 63 letters, digits, '-', '_' and '.'."}
 }
 
-// addressNotOffered has upstream's texts (behaviour page 3.6).
+// addressNotOffered has upstream's texts (upstream-behaviour 3.6).
 func addressNotOffered(unmet unmetAddress) *refusal {
 	if !unmet.parses {
 		return &refusal{"InvalidNodeIP", fmt.Sprintf(

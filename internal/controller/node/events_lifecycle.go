@@ -35,7 +35,7 @@ func deletionCanceled(r refusal) event {
 }
 
 // deletingNode and deletingNodeFailed are upstream's events, byte for byte
-// (behaviour page 4.1).
+// (upstream-behaviour 4.1).
 func deletingNode(name string) event {
 	return event{corev1.EventTypeNormal, "DeletingNode", fmt.Sprintf("Deleting node %s because it does not exist in the cloud provider", name)}
 }

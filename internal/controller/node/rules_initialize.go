@@ -22,7 +22,7 @@ func otherInstanceBars(node *corev1.Node, i instance) *refusal {
 }
 
 // Without a provider ID nothing could find the instance again. Providers that
-// have none at all are upstream's exception (behaviour page 3.3).
+// have none at all are upstream's exception (upstream-behaviour 3.3).
 func namelessInstanceBars(node *corev1.Node, i instance) *refusal {
 	if node.Spec.ProviderID != "" || i.providerID != "" || i.nameless {
 		return nil

@@ -33,7 +33,7 @@ type LabelPolicy struct {
 }
 
 // twins are the labels that Kubernetes has renamed: old key, new key. To
-// upstream the old one is the source (behaviour page 3.5).
+// upstream the old one is the source (upstream-behaviour 3.5).
 var twins = [][2]string{
 	{corev1.LabelFailureDomainBetaZone, corev1.LabelTopologyZone},
 	{corev1.LabelFailureDomainBetaRegion, corev1.LabelTopologyRegion},

@@ -172,7 +172,7 @@ func digest(p plan) []string {
 const soon = ": it goes if that stays so for 30s"
 
 // TestDecide has a row for each rule; the comment says what upstream does where
-// it does something else (behaviour page 5.2, 10.3). docs/reference/routes.md names
+// it does something else (upstream-behaviour 5.2, 10.3). docs/reference/routes.md names
 // the rows that prove it.
 func TestDecide(t *testing.T) {
 	stray := newRoute("s", "gone", "10.244.99.0/24")

@@ -21,7 +21,7 @@ type event struct {
 	kind, reason, message string
 }
 
-// createFailed is upstream's event (behaviour page 5.2).
+// createFailed is upstream's event (upstream-behaviour 5.2).
 func createFailed(n note) event {
 	return event{
 		corev1.EventTypeWarning, "FailedToCreateRoute",
@@ -40,7 +40,7 @@ func deletionHeld(routes []held) event {
 	}
 }
 
-// The condition's reasons and messages are upstream's (behaviour page 5.3).
+// The condition's reasons and messages are upstream's (upstream-behaviour 5.3).
 const (
 	reasonCreated = "RouteCreated"
 	reasonMissing = "NoRouteCreated"

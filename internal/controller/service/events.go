@@ -28,7 +28,7 @@ type event struct {
 	kind, reason, message string
 }
 
-// Upstream's events, byte for byte (behaviour page 6.5).
+// Upstream's events, byte for byte (upstream-behaviour 6.5).
 
 func ensuring() event {
 	return event{corev1.EventTypeNormal, "EnsuringLoadBalancer", "Ensuring load balancer"}

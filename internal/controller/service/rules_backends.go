@@ -7,8 +7,8 @@ import (
 	"k8s.io/cloud-provider/api"
 )
 
-// Choice is which nodes are behind load balancers (KEP-3458 and behaviour page
-// 6.6).
+// Choice is which nodes are behind load balancers (KEP-3458,
+// upstream-behaviour 6.6).
 type Choice struct {
 	// Uninitialized lets nodes wait that have the taint of that name. It is set
 	// where this daemon initialises nodes.
