@@ -24,6 +24,7 @@ type configuration struct {
 	NodeController            nodeConfiguration
 	NodeLifecycleController   lifecycleConfiguration
 	ServiceController         serviceConfiguration
+	RouteController           routeControllerConfiguration
 	NodeStatusUpdateFrequency metav1.Duration
 	Webhook                   webhookConfiguration
 }

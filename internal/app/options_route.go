@@ -19,9 +19,9 @@ const (
 	flagRoutePeriod = "route-reconciliation-period"
 )
 
-// routeOptions are those of the controller that keeps the cloud's routes. Who
-// allots the CIDRs is another process; its flags are accepted, as upstream has
-// it, and mean nothing here.
+// routeOptions are those of the controller that keeps the cloud's routes. The
+// CIDRs of Nodes are allotted by another process. Its flags are accepted because
+// upstream accepts them, and change nothing here.
 type routeOptions struct {
 	configure    bool
 	clusterCIDR  string
@@ -37,7 +37,7 @@ func newRouteOptions() routeOptions {
 		configure:    true,
 		period:       time.Minute,
 		syncs:        200,
-		limits:       route.Limits{StrayFor: 30 * time.Second, CrowdRoutes: 3, CrowdPercent: 10, CrowdFor: 10 * time.Minute},
+		limits:       route.DefaultLimits(),
 		allocatorIPs: "RangeAllocator",
 	}
 }
@@ -60,13 +60,13 @@ func (r *routeOptions) addFlags(sections *cliflag.NamedFlagSets) {
 	fs.Int32Var(&r.syncs, flagRouteSyncs, r.syncs,
 		"How many routes are changed at the same time.")
 	fs.DurationVar(&r.limits.StrayFor, "route-deletion-stray-for", r.limits.StrayFor,
-		"Time for which the cloud has to list a route that leads to no node, or nowhere, before it is removed. Routes of nodes that were just deleted go at once.")
-	fs.IntVar(&r.limits.CrowdRoutes, "route-deletion-crowd-routes", r.limits.CrowdRoutes,
-		"Up to so many routes that lead to no node are removed together; more are kept for --route-deletion-crowd-for.")
-	fs.IntVar(&r.limits.CrowdPercent, "route-deletion-crowd-percent", r.limits.CrowdPercent,
-		"The same in percent of all routes; the larger number counts.")
-	fs.DurationVar(&r.limits.CrowdFor, "route-deletion-crowd-for", r.limits.CrowdFor,
-		"Time for which so many routes have to lead to no node before they are removed.")
+		"How long the cloud has to list a route that leads to no node, or nowhere, before it is deleted. Routes of nodes whose deletion was seen are deleted at once.")
+	fs.IntVar(&r.limits.BudgetRoutes, "route-deletion-budget-routes", r.limits.BudgetRoutes,
+		"How many stray routes may be deleted together. If more are stray, they are kept until --route-deletion-over-budget-after.")
+	fs.IntVar(&r.limits.BudgetPercent, "route-deletion-budget-percent", r.limits.BudgetPercent,
+		"The same in percent of all routes. The larger of the two numbers counts.")
+	fs.DurationVar(&r.limits.OverBudgetAfter, "route-deletion-over-budget-after", r.limits.OverBudgetAfter,
+		"How long more stray routes than the budget have to be listed before they are deleted nevertheless.")
 }
 
 func (r *routeOptions) validate() []error {
@@ -80,14 +80,14 @@ func (r *routeOptions) validate() []error {
 	if r.limits.StrayFor < 0 {
 		errs = append(errs, fmt.Errorf("--route-deletion-stray-for must not be negative, but got %v", r.limits.StrayFor))
 	}
-	if r.limits.CrowdFor < 0 {
-		errs = append(errs, fmt.Errorf("--route-deletion-crowd-for must not be negative, but got %v", r.limits.CrowdFor))
+	if r.limits.OverBudgetAfter < 0 {
+		errs = append(errs, fmt.Errorf("--route-deletion-over-budget-after must not be negative, but got %v", r.limits.OverBudgetAfter))
 	}
-	if r.limits.CrowdRoutes < 0 {
-		errs = append(errs, fmt.Errorf("--route-deletion-crowd-routes must not be negative, but got %d", r.limits.CrowdRoutes))
+	if r.limits.BudgetRoutes < 0 {
+		errs = append(errs, fmt.Errorf("--route-deletion-budget-routes must not be negative, but got %d", r.limits.BudgetRoutes))
 	}
-	if r.limits.CrowdPercent < 0 || r.limits.CrowdPercent > 100 {
-		errs = append(errs, fmt.Errorf("--route-deletion-crowd-percent must be between 0 and 100, but got %d", r.limits.CrowdPercent))
+	if r.limits.BudgetPercent < 0 || r.limits.BudgetPercent > 100 {
+		errs = append(errs, fmt.Errorf("--route-deletion-budget-percent must be between 0 and 100, but got %d", r.limits.BudgetPercent))
 	}
 	return errs
 }
@@ -101,6 +101,16 @@ type routeConfiguration struct {
 	ConfigureCloudRoutes      bool
 }
 
+// routeControllerConfiguration is what /configz shows of the controller alone.
+// Upstream has no such section.
+type routeControllerConfiguration struct {
+	ConcurrentRouteSyncs         int32
+	RouteDeletionStrayFor        metav1.Duration
+	RouteDeletionBudgetRoutes    int
+	RouteDeletionBudgetPercent   int
+	RouteDeletionOverBudgetAfter metav1.Duration
+}
+
 func (r *routeOptions) show(c *configuration) {
 	c.KubeCloudShared.routeConfiguration = routeConfiguration{
 		RouteReconciliationPeriod: metav1.Duration{Duration: r.period},
@@ -108,6 +118,13 @@ func (r *routeOptions) show(c *configuration) {
 		AllocateNodeCIDRs:         r.allocate,
 		CIDRAllocatorType:         r.allocatorIPs,
 		ConfigureCloudRoutes:      r.configure,
+	}
+	c.RouteController = routeControllerConfiguration{
+		ConcurrentRouteSyncs:         r.syncs,
+		RouteDeletionStrayFor:        metav1.Duration{Duration: r.limits.StrayFor},
+		RouteDeletionBudgetRoutes:    r.limits.BudgetRoutes,
+		RouteDeletionBudgetPercent:   r.limits.BudgetPercent,
+		RouteDeletionOverBudgetAfter: metav1.Duration{Duration: r.limits.OverBudgetAfter},
 	}
 }
 

@@ -63,11 +63,11 @@ func TestHeldRoutesGoInTheEnd(t *testing.T) {
 	n.joins(t, "few")
 	n.strays(t, 10)
 	began := time.Now()
-	const crowdFor = 8 * time.Second
-	n.runs(t, setup{flags: []string{"--route-deletion-crowd-for=" + crowdFor.String()}})
+	const overBudgetAfter = 8 * time.Second
+	n.runs(t, setup{flags: []string{"--route-deletion-over-budget-after=" + overBudgetAfter.String()}})
 	awaitTable(t, soon, n)
-	if took := time.Since(began); took < crowdFor {
-		t.Errorf("they have gone after %v, want %v at least", took, crowdFor)
+	if took := time.Since(began); took < overBudgetAfter {
+		t.Errorf("they have gone after %v, want %v at least", took, overBudgetAfter)
 	}
 }
 

@@ -65,7 +65,7 @@ func prepare(t *testing.T, cfg Config, nodes ...*corev1.Node) *life {
 	t.Helper()
 	cfg.Clusters = []netip.Prefix{pods, pods6}
 	if cfg.Limits == (Limits{}) {
-		cfg.Limits = ordinary
+		cfg.Limits = DefaultLimits()
 	}
 	if cfg.Syncs == 0 {
 		cfg.Syncs = 10
@@ -232,7 +232,7 @@ func (l *life) mayGo(e *entryOfTable) {
 	if l.deleted[e.CIDR] {
 		return // b
 	}
-	if e.stray.IsZero() || time.Since(e.stray) < ordinary.StrayFor {
+	if e.stray.IsZero() || time.Since(e.stray) < DefaultLimits().StrayFor {
 		l.t.Errorf("S5: %+v was removed after being stray since %v, at %v", e.Route, e.stray, time.Now())
 	}
 }
@@ -697,7 +697,7 @@ func TestJobThatHasWaited(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				l := prepare(t, Config{Syncs: 1, Limits: Limits{CrowdRoutes: 3}}, bare(1))
+				l := prepare(t, Config{Syncs: 1, Limits: Limits{BudgetRoutes: 3}}, bare(1))
 				l.change(func() {
 					l.deleted["10.244.2.0/24"] = true // so that S5 allows it
 					l.plant("node-9", "10.244.2.0/24")
@@ -825,7 +825,7 @@ func TestRandomLives(t *testing.T) {
 func randomLife(t *testing.T, seed uint64) {
 	r := rand.New(rand.NewPCG(1, seed))    //nolint:gosec // it shall be repeatable
 	luck := rand.New(rand.NewPCG(2, seed)) //nolint:gosec // the cloud's own, guarded by mu: its calls are concurrent
-	l := prepare(t, Config{Limits: Limits{StrayFor: 30 * time.Second, CrowdRoutes: 100, CrowdFor: time.Hour}})
+	l := prepare(t, Config{Limits: Limits{StrayFor: 30 * time.Second, BudgetRoutes: 100, OverBudgetAfter: time.Hour}})
 	foreign := []string{"10.9.0.0/24 gone", "10.244.0.0/15 gone", "10.244.250.0/24 ", "nonsense gone"}
 	l.change(func() {
 		for _, f := range foreign {

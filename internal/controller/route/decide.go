@@ -56,17 +56,6 @@ type departure struct {
 	cidrs []netip.Prefix
 }
 
-// Limits are the numbers of the rules.
-type Limits struct {
-	// StrayFor is how long listings have to agree that a route leads to no Node
-	// before it is removed.
-	StrayFor time.Duration
-	// More than so many routes, and more than so many percent of all listed,
-	// are not removed as stray together before CrowdFor.
-	CrowdRoutes, CrowdPercent int
-	CrowdFor                  time.Duration
-}
-
 // observed is all that a decision may look at.
 type observed struct {
 	now      time.Time

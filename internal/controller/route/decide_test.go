@@ -16,10 +16,9 @@ import (
 )
 
 var (
-	epoch    = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	pods     = netip.MustParsePrefix("10.244.0.0/16")
-	pods6    = netip.MustParsePrefix("fd00::/48")
-	ordinary = Limits{StrayFor: 30 * time.Second, CrowdRoutes: 3, CrowdPercent: 10, CrowdFor: 10 * time.Minute}
+	epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	pods  = netip.MustParsePrefix("10.244.0.0/16")
+	pods6 = netip.MustParsePrefix("fd00::/48")
 )
 
 // at is the time so many seconds after the epoch.
@@ -30,7 +29,7 @@ func at(seconds float64) time.Time { return epoch.Add(time.Duration(seconds * fl
 func scene(n int, changes ...func(*observed)) observed {
 	o := observed{
 		now: at(1000), clusters: []netip.Prefix{pods, pods6}, listing: listing{at: at(999), answered: at(999)}, due: at(1060), changed: at(900),
-		memory: newMemory(), limits: ordinary,
+		memory: newMemory(), limits: DefaultLimits(),
 	}
 	for i := 1; i <= n; i++ {
 		o.nodes = append(o.nodes, newNode(i))

@@ -11,6 +11,24 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
+// Limits bound the removal of stray routes.
+type Limits struct {
+	// StrayFor is how long listings have to agree that a route is stray before
+	// it is removed.
+	StrayFor time.Duration
+	// BudgetRoutes is how many routes may be stray together, BudgetPercent the
+	// same in percent of all listed routes. The larger of the two counts.
+	BudgetRoutes, BudgetPercent int
+	// OverBudgetAfter is how long listings have to agree where more routes are
+	// stray than the budget.
+	OverBudgetAfter time.Duration
+}
+
+// DefaultLimits returns the limits that the flags have as their defaults.
+func DefaultLimits() Limits {
+	return Limits{StrayFor: 30 * time.Second, BudgetRoutes: 3, BudgetPercent: 10, OverBudgetAfter: 10 * time.Minute}
+}
+
 // fate is what is to become of a listed route. The zero value is the harmless
 // one.
 type fate int
@@ -156,9 +174,9 @@ func (s *survey) mayGo(r route) (ok bool, why string, until time.Time) {
 	if !s.isRipe(r) {
 		return false, fmt.Sprintf("it goes if that stays so for %v", s.limits.StrayFor), since.Add(s.limits.StrayFor)
 	}
-	if until := since.Add(s.limits.CrowdFor); s.isCrowd() && s.listing.at.Before(until) {
+	if until := since.Add(s.limits.OverBudgetAfter); s.isOverBudget() && s.listing.at.Before(until) {
 		return false, fmt.Sprintf("%d of %d routes would go together, more than max(%d, %d %%). That may be a wrong answer, so they stay until it has been so for %v",
-			len(s.suspects), len(s.listing.routes), s.limits.CrowdRoutes, s.limits.CrowdPercent, s.limits.CrowdFor), until
+			len(s.suspects), len(s.listing.routes), s.limits.BudgetRoutes, s.limits.BudgetPercent, s.limits.OverBudgetAfter), until
 	}
 	return true, "", time.Time{}
 }
@@ -169,8 +187,8 @@ func (s *survey) isRipe(r route) bool {
 	return !s.listing.at.Before(s.suspects[r.identity].Add(s.limits.StrayFor))
 }
 
-// isCrowd tells whether so many routes look stray together that the answer is
+// isOverBudget tells whether so many routes look stray together that the answer is
 // rather wrong.
-func (s *survey) isCrowd() bool {
-	return len(s.suspects) > max(s.limits.CrowdRoutes, len(s.listing.routes)*s.limits.CrowdPercent/100)
+func (s *survey) isOverBudget() bool {
+	return len(s.suspects) > max(s.limits.BudgetRoutes, len(s.listing.routes)*s.limits.BudgetPercent/100)
 }

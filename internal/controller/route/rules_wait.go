@@ -88,7 +88,7 @@ func lookFirst(o observed) string {
 		}
 	}
 	for _, since := range o.memory.suspects {
-		for _, after := range []time.Duration{o.limits.StrayFor, o.limits.CrowdFor} {
+		for _, after := range []time.Duration{o.limits.StrayFor, o.limits.OverBudgetAfter} {
 			if ripe := since.Add(after); o.listing.at.Before(ripe) && !o.now.Before(ripe) {
 				return "stray routes are looked at again"
 			}
