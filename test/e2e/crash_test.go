@@ -145,3 +145,11 @@ func watches(r proxy.Request) bool { return r.Method == http.MethodGet && ofNode
 func patches(r proxy.Request) bool { return r.Method == http.MethodPatch && ofNodes(r) }
 
 func records(r proxy.Request) bool { return r.Method == http.MethodPost && ofNodes(r) }
+
+// statusPatches are those of a Node's status: its addresses, its conditions.
+func statusPatches(r proxy.Request) bool { return patches(r) && strings.HasSuffix(r.Path, "/status") }
+
+// nodePatches are those of anything but its status: provider ID, labels, taints.
+func nodePatches(r proxy.Request) bool {
+	return patches(r) && !strings.HasSuffix(r.Path, "/status")
+}

@@ -183,17 +183,19 @@ func read(t *testing.T, file string) []byte {
 }
 
 // metrics are the lines of the daemon's metrics.
-func (b *bed) metrics(t *testing.T, d *daemon) []string {
-	t.Helper()
+func (b *bed) metrics(ctx context.Context, d *daemon) ([]string, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", b.cluster.Kubeconfig)
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
-	status, text := d.ask(t.Context(), t, "/metrics", config.BearerToken)
+	status, text, err := d.request(ctx, "/metrics", config.BearerToken)
+	if err != nil {
+		return nil, err
+	}
 	if status != http.StatusOK {
-		t.Fatalf("metrics: %d: %s", status, text)
+		return nil, fmt.Errorf("metrics: %d: %s", status, text)
 	}
-	return strings.Split(text, "\n")
+	return strings.Split(text, "\n"), nil
 }
 
 // get is the status of the answer.
@@ -203,12 +205,21 @@ func (d *daemon) get(t *testing.T, path, token string) int {
 	return status
 }
 
-// ask asks over HTTPS, anonymously without a token.
+// ask asks a daemon that serves; request is for one that may not serve yet.
 func (d *daemon) ask(ctx context.Context, t *testing.T, path, token string) (status int, body string) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("https://127.0.0.1:%d%s", d.port, path), nil)
+	status, body, err := d.request(ctx, path, token)
 	if err != nil {
 		t.Fatal(err)
+	}
+	return status, body
+}
+
+// request asks over HTTPS, anonymously without a token.
+func (d *daemon) request(ctx context.Context, path, token string) (status int, body string, err error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("https://127.0.0.1:%d%s", d.port, path), nil)
+	if err != nil {
+		return 0, "", err
 	}
 	if token != "" {
 		req.Header.Set("Authorization", "Bearer "+token)
@@ -217,12 +228,9 @@ func (d *daemon) ask(ctx context.Context, t *testing.T, path, token string) (sta
 	defer client.CloseIdleConnections()
 	resp, err := client.Do(req)
 	if err != nil {
-		t.Fatal(err)
+		return 0, "", err
 	}
 	defer func() { _ = resp.Body.Close() }()
 	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return resp.StatusCode, string(text)
+	return resp.StatusCode, string(text), err
 }

@@ -24,12 +24,12 @@ import (
 // The API server goes away in the middle of an initialisation. The daemon
 // lives on, ends what it has begun, and sees what joins afterwards.
 func TestAPIServerRestartsInTheMiddle(t *testing.T) {
-	for n, place := range []string{"StatusPatch", "NodePatch"} {
+	for place, match := range map[string]proxy.Match{"StatusPatch": statusPatches, "NodePatch": nodePatches} {
 		t.Run(place, func(t *testing.T) {
 			b := onShared(t)
 			i := b.kubelet(t, simulator.Instance{Name: b.name("restart")})
 			api := b.apiProxy(t)
-			trap := api.Trap(patches, n+1, proxy.Before)
+			trap := api.Trap(match, 1, proxy.Before)
 			d := b.daemon(t, setup{api: api})
 			sprung(t, trap)
 			b.restartsAPIServer(t, trap)
@@ -150,12 +150,12 @@ func (s *storm) written() int {
 // A taint that somebody adds while the Node is initialised stays, and so do
 // labels and annotations.
 func TestWhatOthersWriteInTheMiddleStays(t *testing.T) {
-	for n, place := range []string{"BeforeTheStatusPatch", "BeforeTheNodePatch"} {
+	for place, match := range map[string]proxy.Match{"BeforeTheStatusPatch": statusPatches, "BeforeTheNodePatch": nodePatches} {
 		t.Run(place, func(t *testing.T) {
 			b := onShared(t)
 			i := b.kubelet(t, simulator.Instance{Name: b.name("taint")})
 			api := b.apiProxy(t)
-			trap := api.Trap(patches, n+1, proxy.Before)
+			trap := api.Trap(match, 1, proxy.Before)
 			b.daemon(t, setup{api: api})
 			sprung(t, trap)
 			b.patch(t, i.Name, `{"metadata":{"labels":{"team":"mine"}},"spec":{"taints":[
@@ -178,17 +178,30 @@ func TestWhatOthersWriteInTheMiddleStays(t *testing.T) {
 // While a write is on its way the Node is replaced by another one of the same
 // name, with another instance behind it. The late write must not hit it.
 func TestWriteOnItsWayDoesNotHitTheNextNodeOfThatName(t *testing.T) {
-	for n, place := range []string{"StatusPatch", "NodePatch", "StatusPatchOfAnInitialisedNode"} {
-		t.Run(place, func(t *testing.T) {
+	for _, tt := range []struct {
+		name        string
+		match       proxy.Match
+		initialised bool
+	}{
+		{"StatusPatch", statusPatches, false},
+		{"NodePatch", nodePatches, false},
+		{"StatusPatchOfAnInitialisedNode", statusPatches, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
 			b := onShared(t)
 			cloud := b.bareCloud(t)
 			first, old := b.pair(t, cloud, simulator.Instance{Name: b.name("replaced"), Addresses: offered("InternalIP=127.0.85.1")})
 			api := b.apiProxy(t)
-			trap := api.Trap(patches, n+1, proxy.Before)
-			b.daemon(t, setup{api: api, cloud: cloud.url, flags: []string{"--node-status-update-frequency=500ms"}})
-			if n == 2 {
+			run := setup{api: api, cloud: cloud.url, flags: []string{"--node-status-update-frequency=500ms"}}
+			if tt.initialised {
+				b.daemon(t, run)
 				b.awaitNode(t, old.Name, soon, initialized)
+			}
+			trap := api.Trap(tt.match, 1, proxy.Before)
+			if tt.initialised {
 				cloud.change(t, first, simulator.InstancePatch{Addresses: offered("InternalIP=127.0.85.1", "InternalIP=fd00::85")})
+			} else {
+				b.daemon(t, run)
 			}
 			sprung(t, trap)
 

@@ -53,9 +53,7 @@ func TestCredentialsAreRotated(t *testing.T) {
 		}
 	}
 	b.awaitLeaseEvent(t, "CloudConfigRefused")
-	if count(b.metrics(t, leader.daemon), "fairlead_cloud_config_stale 1") == 0 {
-		t.Error("the metric does not show it")
-	}
+	b.awaitMetric(t, leader.daemon, "fairlead_cloud_config_stale 1")
 	b.joins(t, before, soon) // The leader goes on with what it had.
 
 	began := time.Now()
@@ -98,9 +96,7 @@ func TestCredentialsAreTakenByTheLeader(t *testing.T) {
 		})
 		b.joins(t, step.works, soon)
 	}
-	if count(b.metrics(t, d), `fairlead_cloud_config_changes_total{result="applied"} 1`) == 0 {
-		t.Error("the metric does not show it")
-	}
+	b.awaitMetric(t, d, `fairlead_cloud_config_changes_total{result="applied"} 1`)
 }
 
 // awaitLeaseEvent waits for an event on the daemon's Lease.

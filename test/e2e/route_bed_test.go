@@ -262,8 +262,12 @@ func (c *cloud) awaitListings(t *testing.T, times int64) {
 // awaitMetric waits for a line of the daemon's metrics.
 func (b *bed) awaitMetric(t *testing.T, d *daemon, line string) {
 	t.Helper()
-	await(t, soon, func(context.Context) error {
-		if !slices.Contains(b.metrics(t, d), line) { //nolint:contextcheck // it takes the one of the test
+	await(t, soon, func(ctx context.Context) error {
+		lines, err := b.metrics(ctx, d)
+		if err != nil {
+			return err
+		}
+		if !slices.Contains(lines, line) {
 			return fmt.Errorf("no metric %q", line)
 		}
 		return nil

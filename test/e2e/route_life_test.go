@@ -68,20 +68,21 @@ func TestRouteOfANode(t *testing.T) {
 func TestRouteOfANodeThatIsReplaced(t *testing.T) {
 	for _, tt := range []struct {
 		name string
+		// cidr is of the first Node. Each row has its own, far from those that the control plane gives.
+		cidr string
 		// The second Node has the name or the CIDR of the first.
 		sameName, sameCIDR bool
 	}{
-		{"SameName", true, false},
-		{"SameNameAndCIDR", true, true},
-		{"SameCIDR", false, true},
+		{"SameName", "10.251.1.0/24", true, false},
+		{"SameNameAndCIDR", "10.251.2.0/24", true, true},
+		{"SameCIDR", "10.251.3.0/24", false, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			n := onShared(t).network(t, "--unique-routes")
 			n.cloud.sets(t, simulator.Fault{Name: "late", Kind: simulator.FaultStale, Calls: []simulator.Call{simulator.ListRoutes}, Age: simulator.Duration(3 * time.Second)})
 			first := n.cloud.instance(t, simulator.Instance{Name: n.name("replaced")})
-			cidr := fmt.Sprintf("10.251.%d.0/24", n.sequence.Add(1))
 			d := n.runs(t, setup{})
-			n.registers(t, first, cidr)
+			n.registers(t, first, tt.cidr)
 			awaitTable(t, soon, n)
 			n.awaitReachable(t, soon)
 
@@ -93,8 +94,9 @@ func TestRouteOfANodeThatIsReplaced(t *testing.T) {
 			if !tt.sameName {
 				wanted.Name = n.name("replaced")
 			}
-			if !tt.sameCIDR {
-				cidr = ""
+			cidr := "" // the control plane gives one
+			if tt.sameCIDR {
+				cidr = tt.cidr
 			}
 			n.registers(t, n.cloud.instance(t, wanted), cidr)
 			awaitTable(t, soon, n)

@@ -1,11 +1,8 @@
 package e2e
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 
@@ -20,12 +17,7 @@ func TestServiceGetsALoadBalancer(t *testing.T) {
 	first := b.kubelet(t, simulator.Instance{Name: b.name("backend")})
 	d := b.daemon(t, setup{})
 	b.awaitNode(t, first.Name, soon, initialized)
-	await(t, soon, func(context.Context) error {
-		if slices.Contains(b.metrics(t, d), "fairlead_load_balancer_backends 1") { //nolint:contextcheck // it takes the one of the test
-			return nil
-		}
-		return errors.New("the node is not among the backends yet")
-	})
+	b.awaitMetric(t, d, "fairlead_load_balancer_backends 1")
 	mark := b.audit(t).mark()
 	name := b.balanced(t, "web")
 	b.awaitServing(t, name, first)

@@ -250,12 +250,12 @@ func (b *bed) countsWaiting(t *testing.T, d *daemon, all []*waiting) {
 	for _, w := range all {
 		want[w.reason]++
 	}
-	metrics := b.metrics(t, d)
 	for reason, n := range want {
-		line := fmt.Sprintf("fairlead_nodes_waiting{reason=%q} %d", reason, n)
-		if !slices.Contains(metrics, line) {
-			t.Errorf("no metric %s", line)
-		}
+		b.awaitMetric(t, d, fmt.Sprintf("fairlead_nodes_waiting{reason=%q} %d", reason, n))
+	}
+	metrics, err := b.metrics(t.Context(), d)
+	if err != nil {
+		t.Fatal(err)
 	}
 	oldest := ""
 	for _, line := range metrics {
