@@ -1,0 +1,11 @@
+// Package docs holds the documents of this repository beside its code. It has
+// only tests:
+//
+//   - every relative link in a Markdown file leads somewhere, anchors included,
+//     and docs/README.md lists every page;
+//   - every section of docs/reference/upstream-behaviour.md and every promise of
+//     docs/promises.md that a comment or a page cites exists;
+//   - every file and test that docs/promises.md names exists;
+//   - docs/reference/events.md and docs/reference/metrics.md are what the code
+//     says. "make generate" writes them.
+package docs

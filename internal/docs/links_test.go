@@ -1,0 +1,72 @@
+package docs
+
+import (
+	"path"
+	"strings"
+	"testing"
+)
+
+// published is how a page that is read elsewhere, such as the chart's, links to
+// the repository.
+const published = "https://github.com/fairlead-k8s/fairlead/blob/main/"
+
+// TestLinksLeadSomewhere checks every link of every Markdown file that stays in
+// the repository.
+func TestLinksLeadSomewhere(t *testing.T) {
+	pages := map[string]page{}
+	for _, file := range files(t, ".md") {
+		pages[file] = parse(read(t, file))
+	}
+	for file, p := range pages {
+		for _, to := range p.links {
+			target, inside := resolve(file, to)
+			if !inside {
+				continue
+			}
+			target, anchor, _ := strings.Cut(target, "#")
+			if strings.HasPrefix(target, "../") || !exists(target) {
+				t.Errorf("%s links to %s, which does not exist", file, to)
+				continue
+			}
+			if linked, ok := pages[target]; ok && anchor != "" && !linked.anchors[anchor] {
+				t.Errorf("%s links to %s, and %s has no such section", file, to, target)
+			}
+		}
+	}
+}
+
+// resolve returns the path of a link's target, and whether the link stays in the
+// repository.
+func resolve(file, to string) (target string, inside bool) {
+	if rest, ok := strings.CutPrefix(to, published); ok {
+		return rest, true
+	}
+	if strings.Contains(to, ":") {
+		return "", false
+	}
+	target, anchor, _ := strings.Cut(to, "#")
+	if target == "" {
+		target = file
+	} else {
+		target = path.Join(path.Dir(file), target)
+	}
+	if anchor != "" {
+		target += "#" + anchor
+	}
+	return target, true
+}
+
+// TestIndexListsAllPages holds docs/README.md beside the folder.
+func TestIndexListsAllPages(t *testing.T) {
+	const index = "docs/README.md"
+	listed := map[string]bool{}
+	for _, to := range parse(read(t, index)).links {
+		target, _ := resolve(index, to)
+		listed[target] = true
+	}
+	for _, file := range files(t, ".md") {
+		if strings.HasPrefix(file, "docs/") && file != index && !listed[file] {
+			t.Errorf("%s does not list %s", index, file)
+		}
+	}
+}

@@ -1,0 +1,82 @@
+package docs
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// page is a Markdown file as a reader sees it.
+type page struct {
+	// sections are the texts of the headings.
+	sections []string
+	// anchors are what a link to a section names.
+	anchors map[string]bool
+	// links are the targets of all links and pictures.
+	links []string
+}
+
+var (
+	heading  = regexp.MustCompile(`^#{1,6} +(.*?) *#*$`)
+	link     = regexp.MustCompile(`!?\[[^\]]*\]\(([^)\s]+)(?: "[^"]*")?\)`)
+	named    = regexp.MustCompile(`<a (?:id|name)="([^"]+)"`)
+	code     = regexp.MustCompile("`[^`]*`")
+	unspoken = regexp.MustCompile(`[^\p{L}\p{N}_ -]`)
+)
+
+// parse returns what can be linked to and what is linked.
+func parse(text string) page {
+	p := page{anchors: map[string]bool{}}
+	times := map[string]int{}
+	fenced := false
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, "\r\n")
+		if strings.HasPrefix(strings.TrimSpace(line), "```") {
+			fenced = !fenced
+			continue
+		}
+		if fenced {
+			continue
+		}
+		if m := heading.FindStringSubmatch(line); m != nil {
+			p.sections = append(p.sections, m[1])
+			anchor := slug(m[1])
+			if n := times[anchor]; n > 0 {
+				p.anchors[fmt.Sprintf("%s-%d", anchor, n)] = true
+			}
+			times[anchor]++
+			p.anchors[anchor] = true
+		}
+		for _, m := range named.FindAllStringSubmatch(line, -1) {
+			p.anchors[m[1]] = true
+		}
+		// A link may have code for its text, but code holds no link.
+		for _, m := range link.FindAllStringSubmatch(code.ReplaceAllString(line, "code"), -1) {
+			p.links = append(p.links, m[1])
+		}
+	}
+	return p
+}
+
+// slug is the anchor that GitHub gives to a heading.
+func slug(text string) string {
+	text = link.ReplaceAllStringFunc(text, func(l string) string { return l[1:strings.Index(l, "]")] })
+	return strings.ReplaceAll(unspoken.ReplaceAllString(strings.ToLower(text), ""), " ", "-")
+}
+
+func TestParse(t *testing.T) {
+	p := parse("# A `b` page, 1.2\n[`x`](a.md#b) ![p](p.png \"title\")\n```\n# no heading\n[no](link)\n```\n## Twice\n## Twice\n`[no](link)`\n")
+	if want := []string{"a.md#b", "p.png"}; !slices.Equal(p.links, want) {
+		t.Errorf("links are %v, want %v", p.links, want)
+	}
+	for _, anchor := range []string{"a-b-page-12", "twice", "twice-1"} {
+		if !p.anchors[anchor] {
+			t.Errorf("no anchor %s in %v", anchor, p.anchors)
+		}
+	}
+	if len(p.anchors) != 3 {
+		t.Errorf("anchors are %v", p.anchors)
+	}
+}
