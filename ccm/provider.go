@@ -7,7 +7,7 @@ import (
 	"k8s.io/client-go/informers"
 	cloudprovider "k8s.io/cloud-provider"
 
-	"github.com/fairlead-k8s/fairlead/internal/app"
+	"github.com/fairlead-k8s/fairlead/internal/cloud"
 )
 
 // ProviderDeps is what a provider can be made of.
@@ -33,5 +33,5 @@ type ProviderDeps struct {
 // is done without Options.Provider. It returns the provider itself: a program
 // may assert its concrete type.
 func (d ProviderDeps) Registered() (cloudprovider.Interface, error) {
-	return app.Registered(d.Name, d.Config)
+	return cloud.Registered(d.Name, d.Config)
 }

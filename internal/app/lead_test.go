@@ -59,10 +59,14 @@ func nobody() clients {
 func newTestProcess(t *testing.T, theirs *fakeCloud, known table) (*process, context.Context) {
 	t.Helper()
 	ctx, fail := context.WithCancelCause(t.Context())
+	held := built{informers: informers.NewSharedInformerFactory(fake.NewClientset(), 0)}
+	if theirs != nil {
+		held.cloud = made(t, theirs)
+	}
 	p := &process{
 		options:   newOptions(ours, known),
 		clients:   nobody(),
-		holder:    &holder{built: built{theirs, informers.NewSharedInformerFactory(fake.NewClientset(), 0)}},
+		holder:    &holder{built: held},
 		informers: informers.NewSharedInformerFactory(fake.NewClientset(), 0),
 		registry:  metrics.NewKubeRegistry(),
 		fail:      fail,

@@ -64,7 +64,7 @@ func (p *process) runAll(ctx context.Context, made []started) {
 	defer all.Wait()
 	all.Go(func() {
 		select {
-		case err := <-p.gateway.Load().Damaged():
+		case err := <-p.gateway.Load().RestartNeeded():
 			p.fail(err)
 		case <-ctx.Done():
 		}

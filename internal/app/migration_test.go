@@ -216,7 +216,7 @@ func TestOnlyTheLeaderInitializesTheProviderAndOnce(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				p, ctx, _ := migrating(t, tc.main, &lease{}, func(ctx context.Context, _ string) error { return untilStopped(ctx) })
 				got := 0
-				p.holder.built.cloud = &fakeCloud{initialize: func(<-chan struct{}) { got++ }}
+				p.holder.built.cloud = made(t, &fakeCloud{initialize: func(<-chan struct{}) { got++ }})
 				time.AfterFunc(time.Minute, func() { p.fail(nil) })
 				if err := p.election.run(ctx, p.lead); err != nil {
 					t.Error(err)

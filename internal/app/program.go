@@ -13,6 +13,8 @@ import (
 	"k8s.io/client-go/tools/record"
 	cloudprovider "k8s.io/cloud-provider"
 	cliflag "k8s.io/component-base/cli/flag"
+
+	"github.com/fairlead-k8s/fairlead/internal/cloud"
 )
 
 // Program is what a program chooses and adds. Package ccm, which hands it
@@ -73,18 +75,9 @@ func Skip(why string) error { return skip(why) }
 // provider makes the provider.
 func (p *Program) provider(ctx context.Context, d ProviderDeps) (cloudprovider.Interface, error) {
 	if p.Provider == nil {
-		return Registered(d.Name, d.Config)
+		return cloud.Registered(d.Name, d.Config)
 	}
 	return p.Provider(ctx, d)
-}
-
-// Registered makes the provider that registered itself under the name.
-func Registered(name string, config io.Reader) (cloudprovider.Interface, error) {
-	if !cloudprovider.IsCloudProvider(name) {
-		return nil, fmt.Errorf("--cloud-provider: %q is not linked into this binary: its main.go needs a blank import of the package that registers it", name)
-	}
-	// Not by InitCloudProvider: it ends the process over an unreadable file.
-	return cloudprovider.GetCloudProvider(name, config)
 }
 
 // controllers are our own and the program's.
@@ -107,7 +100,7 @@ func (c Controller) registration() registration {
 	}
 	r.start = func(ctx context.Context, d deps) (controller, error) {
 		made, err := c.New(ctx, ControllerDeps{
-			Cloud:     d.provider.cloud,
+			Cloud:     d.provider.cloud.Unwrap(),
 			Client:    d.client,
 			Clients:   d.clients,
 			Informers: d.provider.informers,

@@ -141,8 +141,8 @@ func TestProviderByFunction(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.cloud != made {
-		t.Errorf("got %v, want the provider itself", got.cloud)
+	if got.cloud.Unwrap() != made {
+		t.Errorf("got %v, want the provider itself", got.cloud.Unwrap())
 	}
 	if making.Err() == nil {
 		t.Error("the context of the making lasts, and would not after a change of the configuration")

@@ -2,13 +2,9 @@ package app
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
-	"reflect"
-	"runtime/debug"
-	"time"
 
 	"k8s.io/client-go/informers"
 	cloudprovider "k8s.io/cloud-provider"
@@ -17,14 +13,10 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/cloud"
 )
 
-// callPatience is how long a provider's code may run on our behalf at start
-// before that is worth a line in the log.
-const callPatience = 30 * time.Second
-
-// built is a provider, and the informers that it may have been made with: what
-// they hold is whole, since nobody knows what a provider looks at.
+// built is a provider, and the informers that it may have been made with. They
+// keep whole objects, because nobody knows what a provider reads of them.
 type built struct {
-	cloud     cloudprovider.Interface
+	cloud     *cloud.Provider
 	informers informers.SharedInformerFactory
 }
 
@@ -45,22 +37,12 @@ func (o *options) build(ctx context.Context, c clients) (built, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	given := ProviderDeps{Name: o.provider.name, Config: config, Flags: o.flagSet, Clients: c.each, Informers: made.informers}
-	var tagged bool
-	err = call(ctx, "factory", func() (err error) {
-		if made.cloud, err = o.program.provider(ctx, given); err != nil {
-			return err
-		}
-		if isNil(made.cloud) {
-			return errors.New("the factory returned no provider")
-		}
-		tagged = made.cloud.HasClusterID()
-		return nil
-	})
+	made.cloud, err = cloud.Make(ctx, func(ctx context.Context) (cloudprovider.Interface, error) { return o.program.provider(ctx, given) })
 	if err != nil {
 		// A factory that is not waited for may still write to what is made.
 		return built{}, fmt.Errorf("%s: %w", o.provider.describe(), err)
 	}
-	return made, o.provider.acceptUntagged(ctx, tagged)
+	return made, o.provider.acceptUntagged(ctx, made.cloud.HasClusterID())
 }
 
 // open opens the configuration file. Without one config is a true nil.
@@ -94,38 +76,19 @@ func (p *providerOptions) acceptUntagged(ctx context.Context, tagged bool) error
 	return nil
 }
 
-// isNil also finds a nil pointer in an interface.
-func isNil(cloud cloudprovider.Interface) bool {
-	if cloud == nil {
-		return true
-	}
-	v := reflect.ValueOf(cloud)
-	return v.Kind() == reflect.Pointer && v.IsNil()
-}
-
 // initialize tells the provider that this replica leads, hands it the informers
 // that it asks for, and opens the way to its parts. Once for each process:
 // providers start goroutines of their own here, which end with ctx.
 func (p *process) initialize(ctx context.Context) error {
 	p.initializing.Store(true)
 	defer p.initializing.Store(false)
-	// What hangs is waited for: until it returns the provider may be changing
-	// things, and the lease must not be given back.
-	waiting := context.WithoutCancel(ctx)
-	theirs := p.provider.cloud
-	err := call(waiting, "Initialize", func() error {
-		theirs.Initialize(p.clients.each, ctx.Done())
-		return nil
-	})
-	if user, ok := theirs.(cloudprovider.InformerUser); ok && err == nil && ctx.Err() == nil {
-		err = call(waiting, "SetInformers", func() error {
-			user.SetInformers(p.provider.informers)
-			return nil
-		})
+	err := p.provider.cloud.Initialize(ctx, p.clients.each)
+	if err == nil && ctx.Err() == nil {
+		err = p.provider.cloud.SetInformers(ctx, p.provider.informers)
 	}
 	if err == nil {
 		startProviderInformers(ctx, p.provider.informers)
-		err = call(waiting, "accessors", func() error { return p.open(ctx) }) // Some ask the cloud.
+		err = p.open(ctx)
 	}
 	if err != nil {
 		return fmt.Errorf("cloud provider %q: %w", p.options.provider.name, err)
@@ -135,7 +98,7 @@ func (p *process) initialize(ctx context.Context) error {
 
 // open makes the gateway of what the provider offers.
 func (p *process) open(ctx context.Context) error {
-	gateway, err := cloud.New(ctx, p.provider.cloud, cloud.Config{
+	gateway, err := p.provider.cloud.Open(ctx, cloud.Config{
 		ReadTimeout:   p.options.provider.readTimeout,
 		ChangeTimeout: p.options.provider.changeTimeout,
 		ClusterName:   p.options.provider.clusterName,
@@ -146,34 +109,4 @@ func (p *process) open(ctx context.Context) error {
 		p.gateway.Store(gateway)
 	}
 	return err
-}
-
-// call runs a provider's code, makes an error of a panic, and reports code that
-// does not return. It waits until ctx ends.
-func call(ctx context.Context, name string, code func() error) error {
-	logger := klog.FromContext(ctx)
-	done := make(chan error, 1)
-	go func() { done <- recovered(logger, name, code) }()
-	slow := time.NewTicker(callPatience)
-	defer slow.Stop()
-	for {
-		select {
-		case err := <-done:
-			return err
-		case <-slow.C:
-			logger.Info("The provider has not returned yet", "call", name)
-		case <-ctx.Done():
-			return fmt.Errorf("%s: %w", name, context.Cause(ctx))
-		}
-	}
-}
-
-func recovered(logger klog.Logger, name string, code func() error) (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("%s panicked: %v", name, r)
-			logger.Error(err, "The provider panicked", "call", name, "stack", string(debug.Stack()))
-		}
-	}()
-	return code()
 }

@@ -12,7 +12,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
-	"github.com/fairlead-k8s/fairlead/provider"
+	"github.com/fairlead-k8s/fairlead/internal/cloud"
 )
 
 // outcome is what became of a change of the provider's files. It is a label of
@@ -196,7 +196,7 @@ func (h *holder) replace(next built) bool {
 func (p *process) rotate(ctx context.Context) (outcome, error) {
 	bounded, cancel := context.WithTimeout(ctx, p.options.provider.readTimeout)
 	defer cancel()
-	if r, ok := p.holder.get().cloud.(provider.Reloader); ok {
+	if r := p.holder.get().cloud; r.CanReload() {
 		if err := p.reload(bounded, r); err != nil {
 			return refused, err
 		}
@@ -212,24 +212,14 @@ func (p *process) rotate(ctx context.Context) (outcome, error) {
 	return restart, nil
 }
 
-// reload hands the file to the provider. A call that is no longer waited for
-// keeps out the next one: they must not overlap.
-func (p *process) reload(ctx context.Context, r provider.Reloader) error {
+// reload gives the file to the provider.
+func (p *process) reload(ctx context.Context, r *cloud.Provider) error {
 	o := &p.options.provider
 	config, done, err := o.open()
 	if err != nil {
 		return err
 	}
-	if !p.reloading.TryLock() {
-		done()
-		return fmt.Errorf("%s: the last Reload has not returned yet", o.describe())
-	}
-	err = call(ctx, "Reload", func() error {
-		defer p.reloading.Unlock()
-		defer done()
-		return r.Reload(ctx, config)
-	})
-	if err != nil {
+	if err := r.Reload(ctx, config, done); err != nil {
 		return fmt.Errorf("%s: %w", o.describe(), err)
 	}
 	return nil

@@ -242,7 +242,7 @@ func TestRotate(t *testing.T) {
 			p, _ := newTestProcess(t, nil, nil)
 			p.options = parsed(t, "--cloud-provider="+tc.factory+" --cloud-config="+file)
 			p.clients = nobody()
-			p.holder = &holder{built: built{cloud: tc.current}}
+			p.holder = &holder{built: built{cloud: made(t, tc.current)}}
 			if tc.leads {
 				p.holder.take()
 			}
@@ -250,7 +250,7 @@ func TestRotate(t *testing.T) {
 			if got != tc.want || (err == nil) != (tc.err == "") || (err != nil && !strings.Contains(err.Error(), tc.err)) {
 				t.Errorf("got %s and %v, want %s and %q", got, err, tc.want, tc.err)
 			}
-			if cloud, ok := p.holder.get().cloud.(*fakeCloud); ok && cloud.config != tc.in {
+			if cloud, ok := p.holder.get().cloud.Unwrap().(*fakeCloud); ok && cloud.config != tc.in {
 				t.Errorf("in use is %q, want %q", cloud.config, tc.in)
 			}
 		})
@@ -266,7 +266,7 @@ func TestReloadsDoNotOverlap(t *testing.T) {
 		p, _ := newTestProcess(t, nil, nil)
 		p.options = parsed(t, "--cloud-config="+file)
 		release := make(chan struct{})
-		p.holder = &holder{built: built{cloud: &reloadable{reload: func(string) error { <-release; return nil }}}}
+		p.holder = &holder{built: built{cloud: made(t, &reloadable{reload: func(string) error { <-release; return nil }})}}
 		for _, want := range []string{context.DeadlineExceeded.Error(), "the last Reload has not returned yet"} {
 			if got, err := p.rotate(t.Context()); got != refused || err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("got %s and %v, want %s", got, err, want)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"sync/atomic"
 
 	"github.com/spf13/pflag"
@@ -43,7 +42,6 @@ type process struct {
 	// initializing is set while the provider has not returned from its
 	// Initialize, from SetInformers or from an accessor.
 	initializing atomic.Bool
-	reloading    sync.Mutex // held while the provider's Reload has not returned
 	// fail ends the process, with everything that a planned stop does.
 	fail context.CancelCauseFunc
 }

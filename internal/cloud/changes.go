@@ -7,120 +7,123 @@ import (
 	"time"
 )
 
-const (
-	// maxStuck bounds the changes that have outlived their deadline.
-	maxStuck = 16
-	// longestTurn is how long a change waits for the cloud's quota before whoever
-	// asked is let go to say so. With a change's deadline it is what a worker may
-	// be busy with before it counts as stuck.
-	longestTurn = 2 * time.Minute
-)
+// maxQuotaWait is how long a change waits for the cloud's quota before its
+// caller is told so. With a change's deadline it is how long a worker may be
+// busy before it counts as stuck.
+const maxQuotaWait = 2 * time.Minute
 
-// changes are calls that change the cloud, by key. One that outlives its
-// deadline keeps its key occupied until it really returns (S3).
+// changes makes the calls that change the cloud, one at a time for each key. A
+// call that outlives its deadline keeps its key until it really returns (promise
+// S3).
 type changes struct {
 	gateway *Gateway
 	timeout time.Duration
 	// tries is how often a change is made while the cloud answers that its quota
 	// is used up; 0 means once.
-	tries  int
-	ledger ledger
+	tries int
+	keys  keyLock
 }
 
 // change makes a change and returns when it has returned, or some time after its
 // deadline. It does not begin once the context has ended, and is not cut short by
 // its end: what is given up here may still be under way in the cloud while
-// another replica changes the same object (S7).
-func (c *changes) change(ctx context.Context, call, key string, f func(context.Context) error) error {
-	if err := c.ledger.enter(key, call, c.gateway.clock.Now()); err != nil {
-		return &Error{Call: call, Kind: Slow, Err: err}
+// another replica changes the same object (promise S7).
+func (s *changes) change(ctx context.Context, c call, key string, f func(context.Context) error) error {
+	if err := s.keys.acquire(key, c.method); err != nil {
+		return c.failed(Slow, err)
 	}
-	waiting, cancel := context.WithTimeout(ctx, longestTurn) // with all tries
+	waiting, cancel := context.WithTimeout(ctx, maxQuotaWait) // with all tries
 	defer cancel()
 	for try := 1; ; try++ {
-		if err := c.awaitTurn(ctx, waiting, call); err != nil {
-			c.ledger.leave(key)
+		if err := s.awaitQuota(ctx, waiting, c); err != nil {
+			s.keys.release(key)
 			return err
 		}
-		done := c.begin(ctx, call, f)
-		overdue := time.NewTimer(c.timeout + grace)
+		done := s.begin(ctx, c, f)
+		overdue := time.NewTimer(s.timeout + grace)
 		select {
 		case err := <-done:
 			overdue.Stop()
-			if KindOf(err) == Throttled && try < c.tries {
+			if KindOf(err) == Throttled && try < s.tries {
 				continue // It has not happened.
 			}
-			c.ledger.leave(key)
+			s.keys.release(key)
 			return err
 		case <-overdue.C:
-			c.ledger.strand(key)
-			go func() { // It ends with the provider's call; maxStuck bounds those that never return.
-				<-done //nolint:errcheck // whoever asked was told already
-				c.ledger.leave(key)
-			}()
-			return &Error{Call: call, Kind: TimedOut, Err: fmt.Errorf("the call has not returned %v after its deadline of %v", grace, c.timeout)}
+			s.abandon(key, done)
+			return c.failed(TimedOut, fmt.Errorf("the call has not returned %v after its deadline of %v", grace, s.timeout))
 		}
 	}
 }
 
-// awaitTurn returns nil when the call may begin. The waiting ends with a context
-// of its own.
-func (c *changes) awaitTurn(ctx, waiting context.Context, call string) error {
-	err := c.gateway.pace.wait(waiting, urgencyOf(ctx))
+// abandon leaves a call that has outlived its deadline alone. The key is free
+// once the call has returned.
+func (s *changes) abandon(key string, done <-chan error) {
+	s.keys.abandon(key)
+	go func() { // It ends with the provider's call; maxAbandoned bounds those that never return.
+		<-done //nolint:errcheck // the caller has its error already
+		s.keys.release(key)
+	}()
+}
+
+// awaitQuota returns nil when the call may begin. The waiting ends with a
+// context of its own.
+func (s *changes) awaitQuota(ctx, waiting context.Context, c call) error {
+	err := s.gateway.limiter.wait(waiting, c.priority)
 	switch {
 	case err == nil:
 		return nil
 	case ctx.Err() == nil:
-		return &Error{Call: call, Kind: Throttled, RetryAfter: c.gateway.pace.pause(), Err: errQuota}
+		return &Error{Call: c.method, Kind: Throttled, RetryAfter: s.gateway.limiter.pause(), Err: errQuota}
 	default:
-		return &Error{Call: call, Kind: Canceled, Err: err}
+		return c.failed(Canceled, err)
 	}
 }
 
-// begin starts the call and delivers what became of it.
-func (c *changes) begin(ctx context.Context, call string, f func(context.Context) error) <-chan error {
+// begin starts the call and delivers its error.
+func (s *changes) begin(ctx context.Context, c call, f func(context.Context) error) <-chan error {
 	done := make(chan error, 1)
 	lasting := context.WithoutCancel(ctx)
-	c.gateway.underWay.add(1)
+	s.gateway.changing.add(1)
 	go func() {
-		err := error(&Error{Call: call, Kind: Panicked, Err: errEnded})
+		err := error(c.failed(Panicked, errEnded))
 		defer func() {
-			c.gateway.underWay.add(-1)
+			s.gateway.changing.add(-1)
 			done <- err
 		}()
-		_, err = once(lasting, c.gateway, call, c.timeout, func(ctx context.Context) (struct{}, error) { return struct{}{}, f(ctx) })
+		_, err = once(lasting, s.gateway, attempt{c, s.timeout}, func(ctx context.Context) (struct{}, error) { return struct{}{}, f(ctx) })
 	}()
 	return done
 }
 
-// tally counts what is under way. Its zero value counts nothing.
-type tally struct {
+// counter counts what is under way. Its zero value counts nothing.
+type counter struct {
 	mu   sync.Mutex
 	n    int             // guarded by mu
 	idle []chan struct{} // closed when n is 0; guarded by mu
 }
 
-func (t *tally) add(n int) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.n += n
-	if t.n == 0 {
-		for _, idle := range t.idle {
+func (c *counter) add(n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.n += n
+	if c.n == 0 {
+		for _, idle := range c.idle {
 			close(idle)
 		}
-		t.idle = nil
+		c.idle = nil
 	}
 }
 
 // await returns when nothing is under way.
-func (t *tally) await() {
-	t.mu.Lock()
+func (c *counter) await() {
+	c.mu.Lock()
 	idle := make(chan struct{})
-	if t.n == 0 {
+	if c.n == 0 {
 		close(idle)
 	} else {
-		t.idle = append(t.idle, idle)
+		c.idle = append(c.idle, idle)
 	}
-	t.mu.Unlock()
+	c.mu.Unlock()
 	<-idle
 }

@@ -10,78 +10,79 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 )
 
-// Sighting is what the cloud has said when it was asked whether an instance
-// exists.
-type Sighting struct {
-	// Present is false only where the cloud itself has said that there is no
+// Existence is the cloud's answer to whether an instance exists.
+type Existence struct {
+	// Present is false only where the cloud itself has answered that there is no
 	// such instance.
 	Present bool
-	// Asked is when the question began; the answer may be much younger.
+	// Asked is when the call began, which may be long before it returned.
 	Asked time.Time
 }
 
 // Existence asks whether the instance of a node exists. Each answer comes from
-// a call that was made for this question alone: nothing is shared, batched or
-// cached, since the answer may end the life of a Node (S1). While such a call
-// is under way, a second question about the same node is refused with Slow.
-func (i *Instances) Existence(ctx context.Context, node *corev1.Node) (Sighting, error) {
-	return i.existence.ask(urgently(ctx), "InstanceExists", identity(node), func(ctx context.Context) (Sighting, error) {
-		asked := i.gateway.clock.Now()
-		present, err := i.exists(ctx, node)
-		return Sighting{Present: present, Asked: asked}, err
+// a call that was made for this caller alone: nothing is coalesced, batched or
+// cached, because a Node may be deleted for the answer (promise S1). While such
+// a call is under way, a second question about the same node fails with Slow.
+func (i *Instances) Existence(ctx context.Context, node *corev1.Node) (Existence, error) {
+	c := call{method: "InstanceExists", priority: highPriority}
+	return i.existence.ask(ctx, c, identity(node), func(ctx context.Context, c call) (Existence, error) {
+		asked := time.Now()
+		present, err := i.exists(ctx, c, node)
+		return Existence{Present: present, Asked: asked}, err
 	})
 }
 
 // Shutdown asks whether the instance of a node is shut down. The kind of the
 // error is NotImplemented where the provider cannot tell.
 func (i *Instances) Shutdown(ctx context.Context, node *corev1.Node) (bool, error) {
-	return i.shutdowns.ask(urgently(ctx), "InstanceShutdown", identity(node), func(ctx context.Context) (bool, error) {
-		return i.shutDown(ctx, node)
+	c := call{method: "InstanceShutdown", priority: highPriority}
+	return i.shutdowns.ask(ctx, c, identity(node), func(ctx context.Context, c call) (bool, error) {
+		return i.shutDown(ctx, c, node)
 	})
 }
 
-func (p modern) exists(ctx context.Context, node *corev1.Node) (bool, error) {
-	return read(ctx, p.gateway, "InstanceExists", func(ctx context.Context) (bool, error) {
+func (p modern) exists(ctx context.Context, c call, node *corev1.Node) (bool, error) {
+	return read(ctx, p.gateway, c, func(ctx context.Context) (bool, error) {
 		present, err := p.v2.InstanceExists(ctx, node.DeepCopy())
 		return inTime(ctx, present, err)
 	})
 }
 
-func (p modern) shutDown(ctx context.Context, node *corev1.Node) (bool, error) {
-	return read(ctx, p.gateway, "InstanceShutdown", func(ctx context.Context) (bool, error) {
+func (p modern) shutDown(ctx context.Context, c call, node *corev1.Node) (bool, error) {
+	return read(ctx, p.gateway, c, func(ctx context.Context) (bool, error) {
 		return p.v2.InstanceShutdown(ctx, node.DeepCopy())
 	})
 }
 
 // exists asks by provider ID. A node without one is looked up by name first,
-// and there alone a "not found" is an answer; to an ID that the cloud has just
-// given it is an error (upstream-behaviour 4.1).
-func (p legacy) exists(ctx context.Context, node *corev1.Node) (bool, error) {
-	id, err := p.identified(ctx, node)
+// and only there "not found" is an answer; for a provider ID that the cloud has
+// just given it is an error (upstream-behaviour 4.1).
+func (p legacy) exists(ctx context.Context, c call, node *corev1.Node) (bool, error) {
+	id, err := p.providerID(ctx, c, node)
 	if isAlone(err, cloudprovider.InstanceNotFound) {
 		return false, nil
 	}
 	if err != nil {
 		return false, err
 	}
-	return read(ctx, p.gateway, "InstanceExistsByProviderID", func(ctx context.Context) (bool, error) {
+	return read(ctx, p.gateway, c.to("InstanceExistsByProviderID"), func(ctx context.Context) (bool, error) {
 		present, err := p.instances.InstanceExistsByProviderID(ctx, id)
 		return inTime(ctx, present, err)
 	})
 }
 
-func (p legacy) shutDown(ctx context.Context, node *corev1.Node) (bool, error) {
-	id, err := p.identified(ctx, node)
+func (p legacy) shutDown(ctx context.Context, c call, node *corev1.Node) (bool, error) {
+	id, err := p.providerID(ctx, c, node)
 	if err != nil {
 		return false, err
 	}
-	return read(ctx, p.gateway, "InstanceShutdownByProviderID", func(ctx context.Context) (bool, error) {
+	return read(ctx, p.gateway, c.to("InstanceShutdownByProviderID"), func(ctx context.Context) (bool, error) {
 		return p.instances.InstanceShutdownByProviderID(ctx, id)
 	})
 }
 
-// inTime takes an "absent" back that was said after the deadline: a provider
-// may have given up and have dropped the error.
+// inTime makes an error of "absent" after the deadline: a provider may have
+// given up and dropped the error.
 func inTime(ctx context.Context, present bool, err error) (bool, error) { //nolint:revive // flag-parameter: it is the provider's answer
 	if err == nil && !present {
 		err = ctx.Err()
@@ -89,7 +90,7 @@ func inTime(ctx context.Context, present bool, err error) (bool, error) { //noli
 	return present, err
 }
 
-// isAlone tells whether an error is the target with nothing but words around
+// isAlone reports whether an error is the target with nothing but text around
 // it: beside another error it is no answer of the cloud.
 func isAlone(err, target error) bool {
 	for ; err != nil; err = errors.Unwrap(err) {
@@ -100,15 +101,15 @@ func isAlone(err, target error) bool {
 	return false
 }
 
-// identified is the node's provider ID, which it may have already.
-func (p legacy) identified(ctx context.Context, node *corev1.Node) (string, error) {
+// providerID returns the node's provider ID, which it may have already.
+func (p legacy) providerID(ctx context.Context, c call, node *corev1.Node) (string, error) {
 	if id := node.Spec.ProviderID; id != "" {
 		return id, nil
 	}
-	id, err := read(ctx, p.gateway, "InstanceID", func(ctx context.Context) (string, error) {
+	id, err := read(ctx, p.gateway, c.to("InstanceID"), func(ctx context.Context) (string, error) {
 		id, err := p.instances.InstanceID(ctx, types.NodeName(node.Name))
 		if err != nil && ctx.Err() != nil {
-			err = ctx.Err() // What is said after the deadline is no answer.
+			err = ctx.Err() // An answer after the deadline counts for nothing.
 		}
 		return id, err
 	})

@@ -147,7 +147,7 @@ func TestLateAnswerAboutExistenceSaysWhenItWasAsked(t *testing.T) {
 		i := gateway(t, vendor{v2: exists(func(context.Context) (bool, error) {
 			time.Sleep(time.Minute)
 			return false, nil
-		})}, Config{Patience: 30 * time.Second}).Instances()
+		})}, Config{CallerTimeout: 30 * time.Second}).Instances()
 		began := time.Now()
 		if _, err := i.Existence(t.Context(), node("n")); KindOf(err) != Slow {
 			t.Errorf("error %v, want to be let go", err)

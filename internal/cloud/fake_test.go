@@ -9,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	cloudprovider "k8s.io/cloud-provider"
-	"k8s.io/utils/clock"
 )
 
 // vendor is a provider that offers what its fields hold.
@@ -98,7 +97,7 @@ func (v *oldVendor) GetZoneByNodeName(context.Context, types.NodeName) (cloudpro
 
 func gateway(t *testing.T, p cloudprovider.Interface, cfg Config) *Gateway {
 	t.Helper()
-	g, err := New(t.Context(), p, cfg)
+	g, err := wrap(p).Open(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,4 +108,4 @@ func node(name string) *corev1.Node {
 	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("uid-" + name)}}
 }
 
-var realClock = clock.RealClock{}
+func wrap(p cloudprovider.Interface) *Provider { return &Provider{theirs: p, extras: extrasOf(p)} }

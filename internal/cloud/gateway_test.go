@@ -20,7 +20,6 @@ import (
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	cloudprovider "k8s.io/cloud-provider"
 	"k8s.io/cloud-provider/api"
-	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/fairlead-k8s/fairlead/provider"
 )
@@ -124,7 +123,7 @@ func TestTypedNilIsUnsupported(t *testing.T) {
 }
 
 func TestAccessorThatPanicsIsAnError(t *testing.T) {
-	if _, err := New(t.Context(), struct{ cloudprovider.Interface }{}, Config{}); err == nil || !strings.Contains(err.Error(), "panicked") {
+	if _, err := wrap(struct{ cloudprovider.Interface }{}).Open(t.Context(), Config{}); err == nil || !strings.Contains(err.Error(), "panicked") {
 		t.Errorf("New = %v, want the panic as an error", err)
 	}
 }
@@ -276,7 +275,7 @@ func TestCallerIsLetGoAndTheCallKeepsItsKey(t *testing.T) {
 			time.Sleep(100 * time.Second) // It does not look at its context.
 			return &cloudprovider.InstanceMetadata{ProviderID: "p://1"}, nil
 		})}
-		i := gateway(t, v, Config{Patience: 30 * time.Second}).Instances()
+		i := gateway(t, v, Config{CallerTimeout: 30 * time.Second}).Instances()
 		start := time.Now()
 		for range 3 {
 			if _, err := i.Metadata(t.Context(), node("n")); KindOf(err) != Slow {
@@ -303,14 +302,14 @@ func TestCallsThatDoNotReturnAreBounded(t *testing.T) {
 			<-release
 			return &cloudprovider.InstanceMetadata{}, nil
 		})}
-		g := gateway(t, v, Config{Patience: time.Second})
+		g := gateway(t, v, Config{CallerTimeout: time.Second})
 		var all sync.WaitGroup
-		for n := range 2 * maxFlights {
+		for n := range 2 * maxInflight {
 			all.Go(func() { _, _ = g.Instances().Metadata(t.Context(), node(strconv.Itoa(n))) })
 		}
 		all.Wait()
 		_, err := g.Instances().Metadata(t.Context(), node("one more"))
-		if KindOf(err) != Slow || !strings.Contains(err.Error(), strconv.Itoa(maxFlights)) {
+		if KindOf(err) != Slow || !strings.Contains(err.Error(), strconv.Itoa(maxInflight)) {
 			t.Errorf("error = %v, want one that counts the calls under way", err)
 		}
 		close(release)
@@ -336,7 +335,7 @@ func TestThreePanicsAskForARestart(t *testing.T) {
 	g := gateway(t, v, Config{})
 	for n := range 3 {
 		select {
-		case err := <-g.Damaged():
+		case err := <-g.RestartNeeded():
 			t.Fatalf("restart after %d panics: %v", n, err)
 		default:
 		}
@@ -345,7 +344,7 @@ func TestThreePanicsAskForARestart(t *testing.T) {
 		}
 	}
 	select {
-	case err := <-g.Damaged():
+	case err := <-g.RestartNeeded():
 		t.Log(err)
 	default:
 		t.Error("no restart after three panics")
@@ -368,12 +367,12 @@ func TestHangAfterAPanicAsksForARestart(t *testing.T) {
 			_, _ = g.Instances().Metadata(t.Context(), node("n"))
 		}
 		select {
-		case err := <-g.Damaged():
+		case err := <-g.RestartNeeded():
 			t.Errorf("restart before the deadline: %v", err)
 		default:
 		}
 		select {
-		case err := <-g.Damaged():
+		case err := <-g.RestartNeeded():
 			t.Log(err)
 		case <-time.After(2 * time.Minute):
 			t.Error("no restart although a call hangs after a panic")
@@ -393,7 +392,7 @@ func TestHangAloneAsksForNoRestart(t *testing.T) {
 		_, _ = g.Instances().Metadata(t.Context(), node("n"))
 		time.Sleep(time.Hour)
 		select {
-		case err := <-g.Damaged():
+		case err := <-g.RestartNeeded():
 			t.Errorf("restart for a hang: %v", err)
 		default:
 		}
@@ -599,7 +598,7 @@ func TestAccessorsAreAskedOnce(t *testing.T) {
 			return &corev1.LoadBalancerStatus{}, nil
 		}),
 	}
-	g, err := New(t.Context(), counting{v, asked}, Config{Clock: clocktesting.NewFakePassiveClock(time.Unix(1e9, 0))})
+	g, err := wrap(counting{v, asked}).Open(t.Context(), Config{})
 	if err != nil {
 		t.Fatal(err)
 	}

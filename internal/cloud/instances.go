@@ -15,13 +15,13 @@ import (
 	"github.com/fairlead-k8s/fairlead/provider"
 )
 
-// Metadata is what the cloud says of the instance behind a node. It shares
-// nothing with the provider.
+// Metadata is what the cloud knows of a node's instance. It shares nothing with
+// the provider.
 type Metadata struct {
 	// ProviderID is empty where the provider named none.
 	ProviderID string
-	// Nameless means that this provider names no instances at all: it offers
-	// the older interface without InstanceID.
+	// Nameless means that this provider has no provider IDs at all: it offers the
+	// older interface without InstanceID.
 	Nameless bool
 	// Type, Zone and Region are empty where the provider does not know.
 	Type, Zone, Region string
@@ -40,62 +40,66 @@ type Answer struct {
 // Instances are the provider's instances, by the interface it offers.
 type Instances struct {
 	gateway  *Gateway
-	describe func(context.Context, *corev1.Node) (Metadata, error)
-	refresh  func(context.Context, *corev1.Node) (Metadata, error)
+	describe describer
+	refresh  describer
 	batcher  provider.InstanceMetadataBatcher // nil: one node a call
 	size     int                              // of a batch
-	single   flights[Metadata]
-	batches  flights[[]Answer]
+	single   inflight[Metadata]
+	batches  inflight[[]Answer]
 
-	exists, shutDown func(context.Context, *corev1.Node) (bool, error)
-	existence        flights[Sighting]
-	shutdowns        flights[bool]
+	exists, shutDown func(context.Context, call, *corev1.Node) (bool, error)
+	existence        inflight[Existence]
+	shutdowns        inflight[bool]
 }
+
+// describer asks for the metadata of one node's instance.
+type describer func(context.Context, call, *corev1.Node) (Metadata, error)
 
 // newInstances returns nil if the provider offers neither interface. The newer
 // one wins, as upstream has it.
-func newInstances(g *Gateway, p cloudprovider.Interface, patience time.Duration) *Instances {
+func newInstances(g *Gateway, name func() string, found parts, callerTimeout time.Duration) *Instances {
 	i := &Instances{
 		gateway: g,
 		size:    1,
-		single:  flights[Metadata]{clock: g.clock, patience: patience},
-		batches: flights[[]Answer]{clock: g.clock, patience: patience},
+		single:  inflight[Metadata]{callerTimeout: callerTimeout},
+		batches: inflight[[]Answer]{callerTimeout: callerTimeout},
 
-		existence: flights[Sighting]{clock: g.clock, patience: patience, unshared: true},
-		shutdowns: flights[bool]{clock: g.clock, patience: patience},
+		existence: inflight[Existence]{callerTimeout: callerTimeout, exclusive: true},
+		shutdowns: inflight[bool]{callerTimeout: callerTimeout},
 	}
-	if v2 := offered(p.InstancesV2()); v2 != nil {
-		now := modern{gateway: g, v2: v2}
-		i.describe, i.refresh, i.exists, i.shutDown = now.metadata, now.metadata, now.exists, now.shutDown
-		if i.batcher, _ = v2.(provider.InstanceMetadataBatcher); i.batcher != nil {
+	switch {
+	case found.instances != nil:
+		p := modern{gateway: g, v2: found.instances}
+		i.describe, i.refresh, i.exists, i.shutDown = p.metadata, p.metadata, p.exists, p.shutDown
+		if i.batcher = found.batcher; i.batcher != nil {
 			i.size = max(i.batcher.MaxInstanceMetadataBatch(), 1)
 		}
 		return i
-	}
-	if v1 := offered(p.Instances()); v1 != nil {
-		old := legacy{gateway: g, instances: v1, zones: offered(p.Zones()), provider: p.ProviderName()}
-		i.describe, i.refresh, i.exists, i.shutDown = old.metadata, old.refreshed, old.exists, old.shutDown
+	case found.olderInstances != nil:
+		p := legacy{gateway: g, instances: found.olderInstances, zones: found.zones, provider: name()}
+		i.describe, i.refresh, i.exists, i.shutDown = p.metadata, p.refreshed, p.exists, p.shutDown
 		return i
+	default:
+		return nil
 	}
-	return nil
 }
 
-// Metadata asks for the instance of a node that somebody waits for. Errors are
-// of type *Error; an error never says that the instance is gone, except with
-// the kind NotFound.
+// Metadata asks for the instance of a node that waits for it. Errors are of type
+// *Error. Only the kind NotFound means that there is no such instance.
 func (i *Instances) Metadata(ctx context.Context, node *corev1.Node) (Metadata, error) {
-	return i.ask(urgently(ctx), node, i.describe)
+	return i.ask(ctx, highPriority, node, i.describe)
 }
 
-// Refresh asks for the instances of nodes that nobody waits for, in one call
-// where the provider can, and returns an answer for each, in their order.
+// Refresh asks for the instances of nodes that wait for nothing, in one call
+// where the provider offers that, and returns an answer for each, in their
+// order.
 func (i *Instances) Refresh(ctx context.Context, nodes []*corev1.Node) []Answer {
 	if i.batcher == nil || len(nodes) == 0 {
 		return i.oneByOne(ctx, nodes)
 	}
-	const call = "InstanceMetadataBatch"
-	answers, err := i.batches.ask(ctx, call, identities(nodes), func(ctx context.Context) ([]Answer, error) {
-		return i.batch(ctx, call, nodes)
+	c := call{method: "InstanceMetadataBatch", priority: lowPriority}
+	answers, err := i.batches.ask(ctx, c, identities(nodes), func(ctx context.Context, c call) ([]Answer, error) {
+		return i.batch(ctx, c, nodes)
 	})
 	switch KindOf(err) {
 	case Succeeded:
@@ -103,20 +107,20 @@ func (i *Instances) Refresh(ctx context.Context, nodes []*corev1.Node) []Answer 
 	case Throttled, Denied, Unavailable, Slow, Canceled:
 		return slices.Repeat([]Answer{{Err: err}}, len(nodes))
 	case Failed, NotFound, NotImplemented, Elsewhere, Pending, Invalid, TimedOut, Panicked, NoAnswer:
-		// One node of the batch may be what the cloud or the provider cannot
-		// cope with; the others must not suffer for it.
+		// One node of the batch may be the cause; the others must get their answers.
 	}
 	return i.oneByOne(ctx, nodes)
 }
 
-// BatchSize is how many nodes Refresh asks for in one call.
+// BatchSize returns how many nodes Refresh asks for in one call.
 func (i *Instances) BatchSize() int {
 	return i.size
 }
 
-func (i *Instances) ask(ctx context.Context, node *corev1.Node, how func(context.Context, *corev1.Node) (Metadata, error)) (Metadata, error) {
-	m, err := i.single.ask(ctx, "InstanceMetadata", identity(node), func(ctx context.Context) (Metadata, error) {
-		return how(ctx, node)
+func (i *Instances) ask(ctx context.Context, p priority, node *corev1.Node, describe describer) (Metadata, error) {
+	c := call{method: "InstanceMetadata", priority: p}
+	m, err := i.single.ask(ctx, c, identity(node), func(ctx context.Context, c call) (Metadata, error) {
+		return describe(ctx, c, node)
 	})
 	m.Addresses, m.Labels = slices.Clone(m.Addresses), maps.Clone(m.Labels)
 	return m, err
@@ -125,17 +129,17 @@ func (i *Instances) ask(ctx context.Context, node *corev1.Node, how func(context
 func (i *Instances) oneByOne(ctx context.Context, nodes []*corev1.Node) []Answer {
 	answers := make([]Answer, len(nodes))
 	for n, node := range nodes {
-		answers[n].Metadata, answers[n].Err = i.ask(ctx, node, i.refresh)
+		answers[n].Metadata, answers[n].Err = i.ask(ctx, lowPriority, node, i.refresh)
 	}
 	return answers
 }
 
-func (i *Instances) batch(ctx context.Context, call string, nodes []*corev1.Node) ([]Answer, error) {
+func (i *Instances) batch(ctx context.Context, c call, nodes []*corev1.Node) ([]Answer, error) {
 	copies := make([]*corev1.Node, len(nodes))
 	for n, node := range nodes {
 		copies[n] = node.DeepCopy()
 	}
-	theirs, err := read(ctx, i.gateway, call, func(ctx context.Context) ([]provider.InstanceMetadataAnswer, error) {
+	theirs, err := read(ctx, i.gateway, c, func(ctx context.Context) ([]provider.InstanceMetadataAnswer, error) {
 		answers, err := i.batcher.InstanceMetadataBatch(ctx, copies)
 		if err == nil && len(answers) != len(copies) {
 			err = fmt.Errorf("%d answers for %d nodes", len(answers), len(copies))
@@ -147,15 +151,15 @@ func (i *Instances) batch(ctx context.Context, call string, nodes []*corev1.Node
 	}
 	answers := make([]Answer, len(theirs))
 	for n, answer := range theirs {
-		if answers[n].Err = i.gateway.wrap(ctx, call, answer.Err); answer.Err == nil {
-			answers[n].Metadata, answers[n].Err = fromProvider(call, answer.Metadata)
+		if answers[n].Err = i.gateway.wrap(ctx, c.method, answer.Err); answer.Err == nil {
+			answers[n].Metadata, answers[n].Err = fromProvider(c, answer.Metadata)
 		}
 	}
 	return answers, nil
 }
 
-// identity is the key of questions about a node: another object under its name
-// or another instance behind it is another question.
+// identity is the key of questions about a node. Another object with its name,
+// or another instance, is another question.
 func identity(node *corev1.Node) string {
 	return node.Name + "/" + string(node.UID) + "/" + node.Spec.ProviderID
 }
@@ -174,22 +178,21 @@ type modern struct {
 	v2      cloudprovider.InstancesV2
 }
 
-func (p modern) metadata(ctx context.Context, node *corev1.Node) (Metadata, error) {
-	const call = "InstanceMetadata"
-	m, err := read(ctx, p.gateway, call, func(ctx context.Context) (*cloudprovider.InstanceMetadata, error) {
+func (p modern) metadata(ctx context.Context, c call, node *corev1.Node) (Metadata, error) {
+	m, err := read(ctx, p.gateway, c, func(ctx context.Context) (*cloudprovider.InstanceMetadata, error) {
 		return p.v2.InstanceMetadata(ctx, node.DeepCopy())
 	})
 	if err != nil {
 		return Metadata{}, err
 	}
-	return fromProvider(call, m)
+	return fromProvider(c, m)
 }
 
 var errNoAnswer = errors.New("the provider returned neither metadata nor an error")
 
-func fromProvider(call string, m *cloudprovider.InstanceMetadata) (Metadata, error) {
+func fromProvider(c call, m *cloudprovider.InstanceMetadata) (Metadata, error) {
 	if m == nil {
-		return Metadata{}, &Error{Call: call, Kind: NoAnswer, Err: errNoAnswer}
+		return Metadata{}, c.failed(NoAnswer, errNoAnswer)
 	}
 	return Metadata{
 		ProviderID: m.ProviderID,

@@ -8,9 +8,9 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 )
 
-// legacy is a provider with the older interfaces Instances and Zones. What is
-// asked, and in which order, is upstream's (upstream-behaviour 3.3): by provider
-// ID first, by name where that is an error.
+// legacy is a provider with the older interfaces Instances and Zones. The calls
+// and their order are upstream's (upstream-behaviour 3.3): by provider ID first,
+// by name where that is an error.
 type legacy struct {
 	gateway   *Gateway
 	instances cloudprovider.Instances
@@ -18,19 +18,19 @@ type legacy struct {
 	provider  string
 }
 
-func (p legacy) metadata(ctx context.Context, node *corev1.Node) (Metadata, error) {
-	m, err := p.named(ctx, node)
+func (p legacy) metadata(ctx context.Context, c call, node *corev1.Node) (Metadata, error) {
+	m, err := p.named(ctx, c, node)
 	if err != nil {
 		return Metadata{}, err
 	}
 	name := types.NodeName(node.Name)
-	if m.Addresses, err = p.addresses(ctx, m.ProviderID, name); err != nil {
+	if m.Addresses, err = p.addresses(ctx, c, m.ProviderID, name); err != nil {
 		return Metadata{}, err
 	}
-	if m.Type, err = p.kind(ctx, m.ProviderID, name); err != nil || p.zones == nil {
+	if m.Type, err = p.instanceType(ctx, c, m.ProviderID, name); err != nil || p.zones == nil {
 		return m, err
 	}
-	zone, err := either(ctx, p.gateway,
+	zone, err := either(ctx, p.gateway, c,
 		way[cloudprovider.Zone]{"GetZoneByProviderID", func(ctx context.Context) (cloudprovider.Zone, error) {
 			return p.zones.GetZoneByProviderID(ctx, m.ProviderID)
 		}},
@@ -43,23 +43,23 @@ func (p legacy) metadata(ctx context.Context, node *corev1.Node) (Metadata, erro
 
 // refreshed asks only for what follows the cloud: the addresses, as upstream
 // does, and the type, which is left open where the cloud does not say.
-func (p legacy) refreshed(ctx context.Context, node *corev1.Node) (Metadata, error) {
-	m, err := p.named(ctx, node)
+func (p legacy) refreshed(ctx context.Context, c call, node *corev1.Node) (Metadata, error) {
+	m, err := p.named(ctx, c, node)
 	if err != nil {
 		return Metadata{}, err
 	}
 	name := types.NodeName(node.Name)
-	if m.Addresses, err = p.addresses(ctx, m.ProviderID, name); err != nil {
+	if m.Addresses, err = p.addresses(ctx, c, m.ProviderID, name); err != nil {
 		return Metadata{}, err
 	}
-	if m.Type, err = p.kind(ctx, m.ProviderID, name); err != nil {
+	if m.Type, err = p.instanceType(ctx, c, m.ProviderID, name); err != nil {
 		m.Type = ""
 	}
 	return m, nil
 }
 
-func (p legacy) addresses(ctx context.Context, id string, name types.NodeName) ([]corev1.NodeAddress, error) {
-	return either(ctx, p.gateway,
+func (p legacy) addresses(ctx context.Context, c call, id string, name types.NodeName) ([]corev1.NodeAddress, error) {
+	return either(ctx, p.gateway, c,
 		way[[]corev1.NodeAddress]{"NodeAddressesByProviderID", func(ctx context.Context) ([]corev1.NodeAddress, error) {
 			return p.instances.NodeAddressesByProviderID(ctx, id)
 		}},
@@ -68,8 +68,8 @@ func (p legacy) addresses(ctx context.Context, id string, name types.NodeName) (
 		}})
 }
 
-func (p legacy) kind(ctx context.Context, id string, name types.NodeName) (string, error) {
-	return either(ctx, p.gateway,
+func (p legacy) instanceType(ctx context.Context, c call, id string, name types.NodeName) (string, error) {
+	return either(ctx, p.gateway, c,
 		way[string]{"InstanceTypeByProviderID", func(ctx context.Context) (string, error) {
 			return p.instances.InstanceTypeByProviderID(ctx, id)
 		}},
@@ -78,8 +78,8 @@ func (p legacy) kind(ctx context.Context, id string, name types.NodeName) (strin
 
 // named starts the answer with the provider ID, which the node may have
 // already. A provider without InstanceID goes on without one.
-func (p legacy) named(ctx context.Context, node *corev1.Node) (Metadata, error) {
-	id, err := p.identified(ctx, node)
+func (p legacy) named(ctx context.Context, c call, node *corev1.Node) (Metadata, error) {
+	id, err := p.providerID(ctx, c, node)
 	if KindOf(err) == NotImplemented {
 		return Metadata{Nameless: true}, nil
 	}
@@ -88,15 +88,16 @@ func (p legacy) named(ctx context.Context, node *corev1.Node) (Metadata, error) 
 
 // way is one of two calls that answer the same question.
 type way[T any] struct {
-	call string
-	ask  func(context.Context) (T, error)
+	method string
+	ask    func(context.Context) (T, error)
 }
 
-// either asks the first way and, where that is an error, the second.
-func either[T any](ctx context.Context, g *Gateway, first, second way[T]) (T, error) {
-	value, err := read(ctx, g, first.call, first.ask)
-	if err == nil {
-		return value, nil
+// either makes the calls in their order until one of them is no error.
+func either[T any](ctx context.Context, g *Gateway, c call, ways ...way[T]) (value T, err error) {
+	for _, w := range ways {
+		if value, err = read(ctx, g, c.to(w.method), w.ask); err == nil {
+			return value, nil
+		}
 	}
-	return read(ctx, g, second.call, second.ask)
+	return value, err
 }

@@ -8,12 +8,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	cloudprovider "k8s.io/cloud-provider"
-
-	"github.com/fairlead-k8s/fairlead/provider"
 )
 
 // LoadBalancers are the provider's load balancers. Calls about one Service
-// never overlap, also where one has outlived its deadline.
+// never overlap, even if one has outlived its deadline.
 type LoadBalancers struct {
 	gateway     *Gateway
 	theirs      cloudprovider.LoadBalancer
@@ -23,35 +21,34 @@ type LoadBalancers struct {
 }
 
 // newLoadBalancers returns nil if the provider offers none.
-func newLoadBalancers(g *Gateway, p cloudprovider.Interface, cfg Config) *LoadBalancers {
-	theirs := offered(p.LoadBalancer())
-	if theirs == nil {
+func newLoadBalancers(g *Gateway, found parts, cfg Config) *LoadBalancers {
+	if found.loadBalancers == nil {
 		return nil
 	}
 	l := &LoadBalancers{
 		gateway:     g,
-		theirs:      theirs,
+		theirs:      found.loadBalancers,
 		clusterName: cfg.ClusterName,
 		concurrency: 1,
 		changes:     changes{gateway: g, timeout: cfg.ChangeTimeout},
 	}
-	if c, ok := theirs.(provider.ConcurrentLoadBalancer); ok {
-		l.concurrency = max(c.MaxConcurrentServices(), 1)
+	if found.concurrent != nil {
+		l.concurrency = max(found.concurrent.MaxConcurrentServices(), 1)
 	}
 	return l
 }
 
-// Concurrency is for how many Services the provider may be called at once.
+// Concurrency returns for how many Services the provider may be called at once.
 func (l *LoadBalancers) Concurrency() int { return l.concurrency }
 
 var errNoStatus = errors.New("service status returned by EnsureLoadBalancer is nil")
 
 // Ensure creates the Service's load balancer, or brings it in line. The nodes
-// are shared with other calls, the list is not.
+// are shared with other calls; the slice is not.
 func (l *LoadBalancers) Ensure(ctx context.Context, service *corev1.Service, nodes []*corev1.Node) (*corev1.LoadBalancerStatus, error) {
-	const call = "EnsureLoadBalancer"
+	c := call{method: "EnsureLoadBalancer", priority: highPriority}
 	var status *corev1.LoadBalancerStatus
-	err := l.changes.change(urgently(ctx), call, key(service), func(ctx context.Context) error {
+	err := l.changes.change(ctx, c, key(service), func(ctx context.Context) error {
 		theirs, err := l.theirs.EnsureLoadBalancer(ctx, l.clusterName, service.DeepCopy(), slices.Clone(nodes))
 		if err == nil && theirs == nil {
 			err = errNoStatus
@@ -67,14 +64,16 @@ func (l *LoadBalancers) Ensure(ctx context.Context, service *corev1.Service, nod
 
 // Update brings the backends of the Service's load balancer in line.
 func (l *LoadBalancers) Update(ctx context.Context, service *corev1.Service, nodes []*corev1.Node) error {
-	return l.changes.change(ctx, "UpdateLoadBalancer", key(service), func(ctx context.Context) error {
+	c := call{method: "UpdateLoadBalancer", priority: lowPriority}
+	return l.changes.change(ctx, c, key(service), func(ctx context.Context) error {
 		return l.theirs.UpdateLoadBalancer(ctx, l.clusterName, service.DeepCopy(), slices.Clone(nodes))
 	})
 }
 
 // Delete deletes the Service's load balancer, if there is one.
 func (l *LoadBalancers) Delete(ctx context.Context, service *corev1.Service) error {
-	return l.changes.change(urgently(ctx), "EnsureLoadBalancerDeleted", key(service), func(ctx context.Context) error {
+	c := call{method: "EnsureLoadBalancerDeleted", priority: highPriority}
+	return l.changes.change(ctx, c, key(service), func(ctx context.Context) error {
 		return l.theirs.EnsureLoadBalancerDeleted(ctx, l.clusterName, service.DeepCopy())
 	})
 }

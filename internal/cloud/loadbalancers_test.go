@@ -203,7 +203,7 @@ func TestChangesThatDoNotReturnAreBounded(t *testing.T) {
 			time.Sleep(time.Hour)
 			return nil, nil
 		}), Config{ChangeTimeout: time.Second})
-		for n := range maxStuck {
+		for n := range maxAbandoned {
 			if err := l.Update(t.Context(), service(strconv.Itoa(n)), nil); KindOf(err) != TimedOut {
 				t.Fatalf("call %d: %v", n, err)
 			}

@@ -6,12 +6,12 @@ import (
 	"k8s.io/component-base/metrics"
 )
 
-// Metrics are the measurements of the gateway.
+// Metrics are the metrics of the gateway.
 type Metrics struct {
 	calls    *metrics.CounterVec
 	duration *metrics.HistogramVec
 	overdue  *metrics.Gauge
-	pace     *metrics.Gauge
+	rate     *metrics.Gauge
 }
 
 // NewMetrics returns metrics that count once register has seen them.
@@ -33,13 +33,13 @@ func NewMetrics(register func(...metrics.Registerable)) *Metrics {
 			Help:           "Calls to the cloud provider that have not returned after their deadline",
 			StabilityLevel: metrics.ALPHA,
 		}),
-		pace: metrics.NewGauge(&metrics.GaugeOpts{
+		rate: metrics.NewGauge(&metrics.GaugeOpts{
 			Name:           "fairlead_cloud_pace_calls_per_second",
-			Help:           "Pace that calls to the cloud provider are held to since it last reported a used up quota; 0 is no limit",
+			Help:           "Rate limit of calls to the cloud provider, in force because it has reported a used up quota; 0 is no limit",
 			StabilityLevel: metrics.ALPHA,
 		}),
 	}
-	register(m.calls, m.duration, m.overdue, m.pace)
+	register(m.calls, m.duration, m.overdue, m.rate)
 	return m
 }
 

@@ -18,9 +18,9 @@ type Route struct {
 	// Node is the name of the node that the route leads to, empty where the
 	// provider knows none.
 	Node string
-	// CIDR is the destination as the provider has written it.
+	// CIDR is the destination as the provider writes it.
 	CIDR string
-	// Blackhole means that the cloud drops what takes this route.
+	// Blackhole means that the cloud drops packets that take this route.
 	Blackhole bool
 	// Addresses are those of the node. They mean something only if Addressed,
 	// or in a route that is to be created.
@@ -29,22 +29,18 @@ type Route struct {
 	Addressed bool
 }
 
-// Routes are the provider's routes. Changes for one CIDR never overlap, also
-// where one has outlived its deadline.
+// Routes are the provider's routes. Changes for one CIDR never overlap, even if
+// one has outlived its deadline.
 type Routes struct {
 	gateway     *Gateway
 	theirs      cloudprovider.Routes
 	clusterName string
-	listings    flights[[]Route]
+	listings    inflight[[]Route]
 	changes     changes
 }
 
-// newRoutes returns nil if the provider offers none, or nobody wants them.
-func newRoutes(g *Gateway, p cloudprovider.Interface, cfg Config) *Routes {
-	if cfg.WithoutRoutes {
-		return nil
-	}
-	theirs := offered(p.Routes())
+// newRoutes returns nil if the provider offers none.
+func newRoutes(g *Gateway, theirs cloudprovider.Routes, cfg Config) *Routes {
 	if theirs == nil {
 		return nil
 	}
@@ -52,22 +48,22 @@ func newRoutes(g *Gateway, p cloudprovider.Interface, cfg Config) *Routes {
 		gateway:     g,
 		theirs:      theirs,
 		clusterName: cfg.ClusterName,
-		listings:    flights[[]Route]{clock: g.clock, patience: cfg.Patience, unshared: true},
+		listings:    inflight[[]Route]{callerTimeout: cfg.CallerTimeout, exclusive: true},
 		changes:     changes{gateway: g, timeout: cfg.ChangeTimeout, tries: throttledTries},
 	}
 }
 
 var errNilRoute = errors.New("the provider listed a route that is nil")
 
-// List returns the routes that the provider counts to this cluster. While a
+// List returns the routes that belong to this cluster, as the provider sees it. While a
 // call is under way, a second one is refused with Slow.
 func (r *Routes) List(ctx context.Context) ([]Route, error) {
-	const call = "ListRoutes"
-	return r.listings.ask(urgently(ctx), call, "", func(ctx context.Context) ([]Route, error) {
-		return read(ctx, r.gateway, call, func(ctx context.Context) ([]Route, error) {
+	c := call{method: "ListRoutes", priority: highPriority}
+	return r.listings.ask(ctx, c, "", func(ctx context.Context, c call) ([]Route, error) {
+		return read(ctx, r.gateway, c, func(ctx context.Context) ([]Route, error) {
 			theirs, err := r.theirs.ListRoutes(ctx, r.clusterName)
 			if err == nil {
-				// What is said after the deadline may be a part of the answer.
+				// A list that comes after the deadline may be incomplete.
 				err = ctx.Err()
 			}
 			if err != nil {
@@ -80,14 +76,16 @@ func (r *Routes) List(ctx context.Context) ([]Route, error) {
 
 // Create creates the route. The provider may use the hint for its name.
 func (r *Routes) Create(ctx context.Context, hint string, route Route) error {
-	return r.changes.change(urgently(ctx), "CreateRoute", route.CIDR, func(ctx context.Context) error {
+	c := call{method: "CreateRoute", priority: highPriority}
+	return r.changes.change(ctx, c, route.CIDR, func(ctx context.Context) error {
 		return r.theirs.CreateRoute(ctx, r.clusterName, hint, route.toProvider())
 	})
 }
 
 // Delete deletes a route that was listed.
 func (r *Routes) Delete(ctx context.Context, route Route) error {
-	return r.changes.change(urgently(ctx), "DeleteRoute", route.CIDR, func(ctx context.Context) error {
+	c := call{method: "DeleteRoute", priority: highPriority}
+	return r.changes.change(ctx, c, route.CIDR, func(ctx context.Context) error {
 		return r.theirs.DeleteRoute(ctx, r.clusterName, route.toProvider())
 	})
 }

@@ -143,7 +143,7 @@ func TestChangeDoesNotWaitForTheQuotaForEver(t *testing.T) {
 			if err := r.Create(t.Context(), "", Route{CIDR: cidr}); KindOf(err) != Throttled || RetryAfter(err) != time.Until(began.Add(5*time.Minute)) {
 				t.Errorf("%v, again after %v, want to be let go until the quota is there", err, RetryAfter(err))
 			}
-			if got, want := time.Since(began), time.Duration(n+1)*longestTurn; got != want {
+			if got, want := time.Since(began), time.Duration(n+1)*maxQuotaWait; got != want {
 				t.Errorf("let go after %v, want %v", got, want)
 			}
 		}

@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
+	cloudprovider "k8s.io/cloud-provider"
 	"k8s.io/cloud-provider/api"
 	clocktesting "k8s.io/utils/clock/testing"
 
@@ -114,7 +115,11 @@ func (l *life) start() {
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	gateway, err := cloud.New(l.t.Context(), vendor, cloud.Config{Patience: time.Second})
+	made, err := cloud.Make(l.t.Context(), func(context.Context) (cloudprovider.Interface, error) { return vendor, nil })
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	gateway, err := made.Open(l.t.Context(), cloud.Config{CallerTimeout: time.Second})
 	if err != nil {
 		l.t.Fatal(err)
 	}

@@ -33,7 +33,7 @@ const (
 type existences interface {
 	// Existence asks whether the instance of a Node exists, in a call of its
 	// own.
-	Existence(context.Context, *corev1.Node) (cloud.Sighting, error)
+	Existence(context.Context, *corev1.Node) (cloud.Existence, error)
 	// Shutdown asks whether the instance of a Node is shut down.
 	Shutdown(context.Context, *corev1.Node) (bool, error)
 }

@@ -76,7 +76,7 @@ func (l *Lifecycle) ask(ctx context.Context, node *corev1.Node) (existence, erro
 	return a, nil
 }
 
-func existenceOf(s cloud.Sighting, err error, now time.Time) existence {
+func existenceOf(s cloud.Existence, err error, now time.Time) existence {
 	switch {
 	case err != nil:
 		return existence{asked: now, failure: noAnswer(err)}

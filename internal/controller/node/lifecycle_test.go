@@ -64,7 +64,7 @@ func (r *removals) serve(action clienttesting.Action) (bool, runtime.Object, err
 }
 
 // Existence is the cloud. It takes its time.
-func (r *removals) Existence(_ context.Context, node *corev1.Node) (cloud.Sighting, error) {
+func (r *removals) Existence(_ context.Context, node *corev1.Node) (cloud.Existence, error) {
 	asked := time.Now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -78,7 +78,7 @@ func (r *removals) Existence(_ context.Context, node *corev1.Node) (cloud.Sighti
 	time.Sleep(takes)
 	r.mu.Lock()
 	delete(r.busy, node.Name)
-	return cloud.Sighting{Present: !r.absent[node.Name], Asked: asked}, errors.Join(r.failure, r.fails[node.Name])
+	return cloud.Existence{Present: !r.absent[node.Name], Asked: asked}, errors.Join(r.failure, r.fails[node.Name])
 }
 
 // Shutdown is the cloud.

@@ -80,11 +80,10 @@ func TestThousandQuestionsStayCloseToTheQuota(t *testing.T) {
 
 func TestNoCallBeforeTheTimeThatTheCloudNamed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := &pace{}
-		p.clock = realClock
-		p.throttled(time.Now(), 20*time.Second)
+		l := &limiter{}
+		l.throttled(time.Now(), 20*time.Second)
 		start := time.Now()
-		if err := p.wait(t.Context(), foreground); err != nil || time.Since(start) < 20*time.Second {
+		if err := l.wait(t.Context(), highPriority); err != nil || time.Since(start) < 20*time.Second {
 			t.Errorf("waited %v, %v, want the pause of 20 s", time.Since(start), err)
 		}
 	})
@@ -92,15 +91,15 @@ func TestNoCallBeforeTheTimeThatTheCloudNamed(t *testing.T) {
 
 func TestForegroundGoesBeforeBackground(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := &pace{clock: realClock}
-		p.throttled(time.Now(), time.Second)
+		l := &limiter{}
+		l.throttled(time.Now(), time.Second)
 		var mu sync.Mutex
-		var order []urgency
+		var order []priority
 		var all sync.WaitGroup
 		for n := range 20 {
 			all.Go(func() {
-				who := urgency(n % 2)
-				if err := p.wait(t.Context(), who); err != nil {
+				who := priority(n % 2)
+				if err := l.wait(t.Context(), who); err != nil {
 					t.Error(err)
 				}
 				mu.Lock()
@@ -110,8 +109,8 @@ func TestForegroundGoesBeforeBackground(t *testing.T) {
 		}
 		all.Wait()
 		for n, who := range order {
-			if want := map[bool]urgency{true: foreground, false: background}[n < 10]; who != want {
-				t.Fatalf("order %v, want all in the foreground first", order)
+			if want := map[bool]priority{true: highPriority, false: lowPriority}[n < 10]; who != want {
+				t.Fatalf("order %v, want all in the highPriority first", order)
 			}
 		}
 	})
@@ -119,16 +118,16 @@ func TestForegroundGoesBeforeBackground(t *testing.T) {
 
 func TestRefusalsOfOneMomentSlowDownOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := &pace{clock: realClock}
+		l := &limiter{}
 		start := time.Now()
 		for range 100 {
-			p.succeeded()
+			l.succeeded()
 		}
 		time.Sleep(10 * time.Millisecond)
 		for range 16 {
-			p.throttled(start.Add(time.Millisecond), time.Second)
+			l.throttled(start.Add(time.Millisecond), time.Second)
 		}
-		if got := p.callsPerSecond(); got != 70 {
+		if got := l.callsPerSecond(); got != 70 {
 			t.Errorf("pace %v after the refusals of 100 calls in a second, want 70", got)
 		}
 	})
@@ -136,11 +135,11 @@ func TestRefusalsOfOneMomentSlowDownOnce(t *testing.T) {
 
 func TestPaceIsFreeAgainAfterAWhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := &pace{clock: realClock}
-		p.throttled(time.Now(), time.Second)
-		time.Sleep(forget + time.Second)
-		p.succeeded()
-		if got := p.callsPerSecond(); got != 0 {
+		l := &limiter{}
+		l.throttled(time.Now(), time.Second)
+		time.Sleep(unlimitedAfter + time.Second)
+		l.succeeded()
+		if got := l.callsPerSecond(); got != 0 {
 			t.Errorf("pace %v, want none", got)
 		}
 	})
@@ -148,11 +147,11 @@ func TestPaceIsFreeAgainAfterAWhile(t *testing.T) {
 
 func TestWaitEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := &pace{clock: realClock}
-		p.throttled(time.Now(), time.Hour)
+		l := &limiter{}
+		l.throttled(time.Now(), time.Hour)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if err := p.wait(ctx, foreground); err == nil {
+		if err := l.wait(ctx, highPriority); err == nil {
 			t.Error("the pause of an hour is over after a second")
 		}
 	})
@@ -160,14 +159,14 @@ func TestWaitEndsWithItsContext(t *testing.T) {
 
 func TestStrayRefusalWhileIdleDoesNotCripple(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := &pace{clock: realClock}
-		p.throttled(time.Now(), time.Second)
+		l := &limiter{}
+		l.throttled(time.Now(), time.Second)
 		start := time.Now()
 		for range 1000 {
-			if err := p.wait(t.Context(), foreground); err != nil {
+			if err := l.wait(t.Context(), highPriority); err != nil {
 				t.Fatal(err)
 			}
-			p.succeeded()
+			l.succeeded()
 		}
 		if took := time.Since(start); took > time.Minute {
 			t.Errorf("1,000 calls after one refusal took %v, want less than a minute", took)
@@ -177,12 +176,12 @@ func TestStrayRefusalWhileIdleDoesNotCripple(t *testing.T) {
 
 func TestPauseOfADayIsNotBelieved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := &pace{clock: realClock}
-		p.throttled(time.Now(), 24*time.Hour)
-		p.unavailable(24 * time.Hour)
+		l := &limiter{}
+		l.throttled(time.Now(), 24*time.Hour)
+		l.unavailable(24 * time.Hour)
 		start := time.Now()
-		if err := p.wait(t.Context(), foreground); err != nil || time.Since(start) > longestPause {
-			t.Errorf("waited %v, %v, want at most %v", time.Since(start), err, longestPause)
+		if err := l.wait(t.Context(), highPriority); err != nil || time.Since(start) > maxPause {
+			t.Errorf("waited %v, %v, want at most %v", time.Since(start), err, maxPause)
 		}
 	})
 }

@@ -1,0 +1,168 @@
+package cloud
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"k8s.io/klog/v2"
+
+	"github.com/fairlead-k8s/fairlead/provider"
+)
+
+// priority is the order in which calls get the cloud's request quota.
+type priority int
+
+const (
+	lowPriority  priority = iota // a refresh: nothing waits for it
+	highPriority                 // an object waits for the answer
+)
+
+// call describes one call to a provider on its way from a controller to the
+// provider's code.
+type call struct {
+	// method is the provider's method, as metrics and errors name it.
+	method   string
+	priority priority
+	// progress, if not nil, is told why the call has not been made yet.
+	progress *progress
+}
+
+// to returns the call to another method that belongs to the same question.
+func (c call) to(method string) call {
+	c.method = method
+	return c
+}
+
+func (c call) failed(kind Kind, err error) *Error {
+	return &Error{Call: c.method, Kind: kind, Err: err}
+}
+
+// progress is why a call has not been made yet. A nil progress tells nobody.
+type progress struct {
+	mu  sync.Mutex
+	err error // nil: the call is under way; guarded by mu
+}
+
+func (p *progress) set(err error) {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.err = err
+}
+
+func (p *progress) get() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.err
+}
+
+// throttledTries is how often a call is made for one question while the cloud
+// answers that its quota is used up.
+const throttledTries = 5
+
+// read makes a call that changes nothing. A call that the cloud's quota refused
+// has not happened, so it is made again when the limiter allows it.
+func read[T any](ctx context.Context, g *Gateway, c call, f func(context.Context) (T, error)) (T, error) {
+	c.progress.set(errQuota)
+	for try := 1; ; try++ {
+		if err := g.limiter.wait(ctx, c.priority); err != nil {
+			var none T
+			return none, c.failed(Canceled, err)
+		}
+		c.progress.set(nil)
+		value, err := once(ctx, g, attempt{c, g.readTimeout}, f)
+		if KindOf(err) != Throttled || try == throttledTries {
+			return value, err
+		}
+		c.progress.set(err)
+	}
+}
+
+// attempt is a call that the limiter has let through.
+type attempt struct {
+	call
+	timeout time.Duration
+}
+
+// once makes one call: with a deadline, recovered, classified, measured.
+func once[T any](ctx context.Context, g *Gateway, a attempt, f func(context.Context) (T, error)) (value T, err error) {
+	started := time.Now()
+	limited, cancel := context.WithTimeout(ctx, a.timeout)
+	defer cancel()
+	returned := g.health.watch(a.method, a.timeout)
+	err = a.failed(Panicked, errEnded)
+	defer func() {
+		if value := recover(); value != nil {
+			err = a.failed(Panicked, fmt.Errorf("the provider panicked: %v", value))
+			g.panicked(ctx, a.method, value)
+		}
+		returned()
+		g.record(ctx, a.method, started, err)
+	}()
+	value, theirs := f(limited)
+	return value, g.wrap(ctx, a.method, theirs)
+}
+
+// wrap gives an error of the provider its kind.
+func (g *Gateway) wrap(ctx context.Context, method string, err error) error {
+	if err == nil {
+		return nil
+	}
+	kind, pause := classify(err, g.ownClassification(ctx, err))
+	return &Error{Call: method, Kind: kind, RetryAfter: pause, Err: readable(err)}
+}
+
+// readable returns an error that does not panic when it is read, as a typed nil
+// does.
+func readable(err error) (safe error) {
+	defer func() {
+		if value := recover(); value != nil {
+			safe = fmt.Errorf("the provider's error, a %T, panics when it is read: %v", err, value)
+		}
+	}()
+	_ = err.Error()
+	return err
+}
+
+// ownClassification is what the provider knows of its own error, the zero value
+// where it cannot classify.
+func (g *Gateway) ownClassification(ctx context.Context, err error) (own provider.Classification) {
+	if g.extras.classifier == nil {
+		return own
+	}
+	defer func() {
+		if value := recover(); value != nil {
+			g.panicked(ctx, "ClassifyError", value)
+		}
+	}()
+	return g.extras.classifier.ClassifyError(err)
+}
+
+func (g *Gateway) panicked(ctx context.Context, method string, value any) {
+	g.health.panicked(method, value)
+	klog.FromContext(ctx).Error(nil, "The provider panicked", "call", method, "panic", value, "stack", string(debug.Stack()))
+}
+
+// record takes note of how a call has ended.
+func (g *Gateway) record(ctx context.Context, method string, started time.Time, err error) {
+	took := time.Since(started)
+	g.metrics.observe(method, err, took)
+	g.state.record(KindOf(err))
+	klog.FromContext(ctx).V(4).Info("Called the cloud", "call", method, "took", took, "err", err)
+	switch KindOf(err) {
+	case Throttled:
+		g.limiter.throttled(started, RetryAfter(err))
+	case Succeeded, Failed, NotFound, NotImplemented, Elsewhere, Pending, Invalid, NoAnswer:
+		g.limiter.succeeded()
+	case Unavailable:
+		g.limiter.unavailable(RetryAfter(err))
+	case Slow, TimedOut, Panicked, Canceled, Denied:
+		// The quota may or may not be used up.
+	}
+	g.metrics.rate.Set(g.limiter.callsPerSecond())
+}

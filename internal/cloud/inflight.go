@@ -1,0 +1,150 @@
+package cloud
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+const (
+	// maxInflight bounds the questions that are under way, those included that
+	// nobody waits for any more.
+	maxInflight = 256
+	// keepLateAnswer is how long an answer that came too late is kept for the
+	// next caller. It is longer than a key of a loop waits for its next pass.
+	keepLateAnswer = 2 * time.Minute
+)
+
+// The causes of Slow.
+var (
+	errSlow  = errors.New("the cloud has not answered yet")
+	errAsked = errors.New("the same question is under way and its answer is not shared")
+)
+
+// inflight coalesces questions: who asks what is under way already, by key,
+// waits for the same answer. Once a question has lasted longer than the caller's
+// timeout its callers get Slow, and it still occupies its key: no second call is
+// made beside one that hangs, and the next caller gets its answer.
+type inflight[T any] struct {
+	callerTimeout time.Duration
+	// exclusive gives an answer only to the caller that asked for it.
+	exclusive bool
+
+	mu      sync.Mutex
+	byKey   map[string]*question[T] // guarded by mu
+	running int                     // questions without an answer; guarded by mu
+}
+
+type question[T any] struct {
+	started  time.Time
+	progress progress
+	done     chan struct{} // closed when value and err are there
+	// value and err are written before done is closed.
+	value T
+	err   error
+
+	waiters int       // guarded by inflight.mu
+	end     time.Time // zero while under way; guarded by inflight.mu
+}
+
+// asker makes the calls that answer a question.
+type asker[T any] func(context.Context, call) (T, error)
+
+// ask returns the answer of the question with this key, asking it unless it is
+// under way. The context ends the question and not only the wait, so it must be
+// the one of the controller.
+func (i *inflight[T]) ask(ctx context.Context, c call, key string, asks asker[T]) (T, error) {
+	var none T
+	current, err := i.join(ctx, c, key, asks)
+	if err != nil {
+		return none, c.failed(Slow, err)
+	}
+	defer i.leave(key, current)
+
+	timer := time.NewTimer(i.callerTimeout - time.Since(current.started))
+	defer timer.Stop()
+	select {
+	case <-current.done:
+		return current.value, current.err
+	default:
+	}
+	select {
+	case <-current.done:
+		return current.value, current.err
+	case <-ctx.Done():
+		return none, c.failed(Canceled, ctx.Err())
+	case <-timer.C:
+		return none, current.late(c)
+	}
+}
+
+func (i *inflight[T]) join(ctx context.Context, c call, key string, asks asker[T]) (*question[T], error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.dropExpired()
+	current, ok := i.byKey[key]
+	if ok && i.exclusive && current.waiters > 0 {
+		return nil, errAsked
+	}
+	if !ok {
+		if i.running >= maxInflight {
+			return nil, fmt.Errorf("%d other questions to the cloud are under way", i.running)
+		}
+		current = &question[T]{started: time.Now(), done: make(chan struct{})}
+		if i.byKey == nil {
+			i.byKey = map[string]*question[T]{}
+		}
+		i.byKey[key] = current
+		i.running++
+		// It ends with the provider's call; maxInflight bounds those that never return.
+		go i.run(ctx, c, current, asks)
+	}
+	current.waiters++
+	return current, nil
+}
+
+// run asks the question. If the provider's code ends the goroutine, the answer
+// says so. An answer that nobody waits for is kept for the next caller.
+func (i *inflight[T]) run(ctx context.Context, c call, current *question[T], asks asker[T]) {
+	current.err = c.failed(Panicked, errEnded)
+	defer func() {
+		i.mu.Lock()
+		defer i.mu.Unlock()
+		i.running--
+		current.end = time.Now()
+		close(current.done)
+	}()
+	c.progress = &current.progress
+	current.value, current.err = asks(ctx, c)
+}
+
+// late is why there is no answer yet: the cloud is slow, or the question waits
+// for the cloud's quota.
+func (q *question[T]) late(c call) error {
+	if quota := q.progress.get(); quota != nil {
+		return &Error{Call: c.method, Kind: Throttled, RetryAfter: RetryAfter(quota), Err: quota}
+	}
+	return c.failed(Slow, fmt.Errorf("%w after %v; the call is still under way", errSlow, time.Since(q.started).Round(time.Second)))
+}
+
+func (i *inflight[T]) leave(key string, current *question[T]) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	current.waiters--
+	if current.waiters == 0 && !current.end.IsZero() && i.byKey[key] == current {
+		delete(i.byKey, key)
+	}
+}
+
+// dropExpired drops answers that came too late and that nobody has asked for
+// again. The caller holds mu.
+func (i *inflight[T]) dropExpired() {
+	now := time.Now()
+	for key, q := range i.byKey {
+		if q.waiters == 0 && !q.end.IsZero() && now.Sub(q.end) > keepLateAnswer {
+			delete(i.byKey, key)
+		}
+	}
+}

@@ -1,0 +1,63 @@
+package cloud
+
+import (
+	"fmt"
+	"sync"
+	"time"
+)
+
+// maxAbandoned bounds the changes that have outlived their deadline.
+const maxAbandoned = 16
+
+// keyLock lets one change at a time be under way for a key. A change that has
+// outlived its deadline is abandoned: nobody waits for it, and it still has its
+// key.
+type keyLock struct {
+	mu        sync.Mutex
+	holders   map[string]holder // by key; guarded by mu
+	abandoned int               // holders that are; guarded by mu
+}
+
+type holder struct {
+	method    string
+	since     time.Time
+	abandoned bool
+}
+
+// acquire takes the key, unless a change for it has not returned yet, or too
+// many other changes are abandoned.
+func (l *keyLock) acquire(key, method string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if h, ok := l.holders[key]; ok {
+		return fmt.Errorf("%s, which began at %s, has not returned", h.method, h.since.UTC().Format(time.TimeOnly))
+	}
+	if l.abandoned >= maxAbandoned {
+		return fmt.Errorf("%d calls have not returned after their deadline", l.abandoned)
+	}
+	if l.holders == nil {
+		l.holders = map[string]holder{}
+	}
+	l.holders[key] = holder{method: method, since: time.Now()}
+	return nil
+}
+
+func (l *keyLock) release(key string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.holders[key].abandoned {
+		l.abandoned--
+	}
+	delete(l.holders, key)
+}
+
+// abandon takes note that nobody waits for the change any more.
+func (l *keyLock) abandon(key string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if h, ok := l.holders[key]; ok {
+		h.abandoned = true
+		l.holders[key] = h
+		l.abandoned++
+	}
+}

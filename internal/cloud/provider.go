@@ -1,0 +1,148 @@
+package cloud
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/informers"
+	cloudprovider "k8s.io/cloud-provider"
+	"k8s.io/klog/v2"
+)
+
+// Provider is a provider that its factory has made. It is opaque: only this
+// package calls its methods.
+type Provider struct {
+	theirs    cloudprovider.Interface
+	extras    extras
+	clusterID bool
+	reloading sync.Mutex // held while the provider's Reload has not returned
+}
+
+// Factory makes a provider.
+type Factory func(context.Context) (cloudprovider.Interface, error)
+
+var errNoProvider = errors.New("the factory returned no provider")
+
+// Make calls the factory. It returns when the context ends, even if the factory
+// does not; a factory that nobody waits for may still use what it was given.
+func Make(ctx context.Context, factory Factory) (*Provider, error) {
+	made := make(chan *Provider, 1)
+	err := guard(ctx, "factory", func() error {
+		theirs, err := factory(ctx)
+		if err != nil {
+			return err
+		}
+		if theirs = offered(theirs, true); theirs == nil {
+			return errNoProvider
+		}
+		made <- &Provider{theirs: theirs, extras: extrasOf(theirs), clusterID: theirs.HasClusterID()}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return <-made, nil
+}
+
+// Registered makes the provider that has registered itself under the name.
+func Registered(name string, config io.Reader) (cloudprovider.Interface, error) {
+	if !cloudprovider.IsCloudProvider(name) {
+		return nil, fmt.Errorf("--cloud-provider: %q is not linked into this binary: its main.go needs a blank import of the package that registers it", name)
+	}
+	// Not by InitCloudProvider: it ends the process over an unreadable file.
+	return cloudprovider.GetCloudProvider(name, config)
+}
+
+// Unwrap returns the provider as its factory returned it, for the controllers
+// that a vendor's program adds: they may know its concrete type. Nothing in
+// this repository calls its methods.
+func (p *Provider) Unwrap() cloudprovider.Interface { return p.theirs }
+
+// HasClusterID reports whether the provider knows which cluster it belongs to.
+func (p *Provider) HasClusterID() bool { return p.clusterID }
+
+// Initialize tells the provider that this replica leads, until ctx ends. It is
+// to be called once: providers start goroutines of their own here. It returns
+// only when the provider does, because until then the provider may be changing
+// things, and the lease must not be released.
+func (p *Provider) Initialize(ctx context.Context, clients cloudprovider.ControllerClientBuilder) error {
+	return guard(context.WithoutCancel(ctx), "Initialize", func() error {
+		p.theirs.Initialize(clients, ctx.Done())
+		return nil
+	})
+}
+
+// SetInformers gives the informers to a provider that uses some. Like
+// Initialize, it returns only when the provider does.
+func (p *Provider) SetInformers(ctx context.Context, shared informers.SharedInformerFactory) error {
+	if p.extras.informers == nil {
+		return nil
+	}
+	return guard(context.WithoutCancel(ctx), "SetInformers", func() error {
+		p.extras.informers.SetInformers(shared)
+		return nil
+	})
+}
+
+// CanReload reports whether the provider takes another configuration while it
+// works.
+func (p *Provider) CanReload() bool { return p.extras.reloader != nil }
+
+// Reload gives the provider, which CanReload, another configuration. A call
+// that has not returned when ctx ends keeps out the next one: the two must not
+// overlap. Once nobody reads config any more done is called, which may be after
+// Reload has returned.
+func (p *Provider) Reload(ctx context.Context, config io.Reader, done func()) error {
+	if !p.reloading.TryLock() {
+		done()
+		return errors.New("the last Reload has not returned yet")
+	}
+	return guard(ctx, "Reload", func() error {
+		defer p.reloading.Unlock()
+		defer done()
+		return p.extras.reloader.Reload(ctx, config)
+	})
+}
+
+// guardNotice is how long code of the provider may run at the start of the
+// process, or for a reload, before the log says so.
+const guardNotice = 30 * time.Second
+
+// guard runs code of the provider outside of a call to the cloud, makes an
+// error of a panic, and logs code that does not return. It waits until ctx ends.
+func guard(ctx context.Context, name string, code func() error) error {
+	logger := klog.FromContext(ctx)
+	done := make(chan error, 1)
+	go func() {
+		err := fmt.Errorf("%s: %w", name, errEnded)
+		defer func() { done <- err }()
+		err = recovered(logger, name, code)
+	}()
+	slow := time.NewTicker(guardNotice)
+	defer slow.Stop()
+	for {
+		select {
+		case err := <-done:
+			return err
+		case <-slow.C:
+			logger.Info("The provider has not returned yet", "call", name)
+		case <-ctx.Done():
+			return fmt.Errorf("%s: %w", name, context.Cause(ctx))
+		}
+	}
+}
+
+func recovered(logger klog.Logger, name string, code func() error) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("%s panicked: %v", name, r)
+			logger.Error(err, "The provider panicked", "call", name, "stack", string(debug.Stack()))
+		}
+	}()
+	return code()
+}
