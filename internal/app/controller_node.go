@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/fairlead-k8s/fairlead/internal/controller/node"
+	"github.com/fairlead-k8s/fairlead/internal/controller/nodelifecycle"
 	"github.com/fairlead-k8s/fairlead/internal/kube"
 )
 
@@ -46,12 +47,12 @@ func startLifecycle(ctx context.Context, d deps) (controller, error) {
 	o := &d.options.lifecycle
 	informer := d.informers.Core().V1().Nodes()
 	return watched{
-		worker: node.NewLifecycle(node.LifecycleDeps{
+		worker: nodelifecycle.New(nodelifecycle.Deps{
 			Nodes:     kube.NewNodes(ctx, d.client, informer),
 			Informer:  informer,
 			Instances: instances,
 			Events:    d.recorder,
-		}, node.LifecycleConfig{
+		}, nodelifecycle.Config{
 			Reads:   int(o.syncs),
 			Limits:  o.removal(),
 			Metrics: d.metrics.lifecycle,

@@ -11,6 +11,7 @@ import (
 
 	"github.com/fairlead-k8s/fairlead/internal/cloud"
 	"github.com/fairlead-k8s/fairlead/internal/controller/node"
+	"github.com/fairlead-k8s/fairlead/internal/controller/nodelifecycle"
 	"github.com/fairlead-k8s/fairlead/internal/controller/route"
 	"github.com/fairlead-k8s/fairlead/internal/controller/service"
 	"github.com/fairlead-k8s/fairlead/internal/kube"
@@ -19,7 +20,7 @@ import (
 // Names of the controllers: in --controllers, in health checks, in logs.
 const (
 	nodeController          = node.Name
-	nodeLifecycleController = node.LifecycleName
+	nodeLifecycleController = nodelifecycle.Name
 	serviceController       = service.Name
 	routeController         = route.Name
 )

@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	cliflag "k8s.io/component-base/cli/flag"
 
-	"github.com/fairlead-k8s/fairlead/internal/controller/node"
+	"github.com/fairlead-k8s/fairlead/internal/controller/nodelifecycle"
 )
 
 // lifecycleOptions are those of the controller that removes nodes. The reasons
@@ -15,27 +15,14 @@ import (
 type lifecycleOptions struct {
 	syncs  int32
 	delete bool
-	limits node.Limits
+	limits nodelifecycle.Limits
 }
 
 func newLifecycleOptions() lifecycleOptions {
 	return lifecycleOptions{
 		syncs:  defaultConcurrentReads,
 		delete: true,
-		limits: node.Limits{
-			SilentAfter:    10 * time.Minute,
-			Absences:       3,
-			AbsentFor:      30 * time.Second,
-			YoungAge:       5 * time.Minute,
-			YoungAbsentFor: 2 * time.Minute,
-			Witnesses:      10,
-			StrangerAfter:  10 * time.Minute,
-			Crowd:          node.Share{Nodes: 3, Percent: 10},
-			CrowdAbsentFor: 10 * time.Minute,
-			CrowdPace:      node.Share{Nodes: 5, Percent: 10},
-			FirstPause:     5 * time.Second,
-			LongestPause:   2 * time.Minute,
-		},
+		limits: nodelifecycle.DefaultLimits(),
 	}
 }
 
@@ -44,16 +31,16 @@ func (l *lifecycleOptions) addFlags(sections *cliflag.NamedFlagSets) {
 	fs.Int32Var(&l.syncs, "concurrent-node-lifecycle-syncs", l.syncs,
 		"How many nodes whose kubelets are silent the cloud is asked about at the same time.")
 	fs.BoolVar(&l.delete, "node-deletion", l.delete,
-		"Delete nodes whose instances are gone. With false they stay, and say so.")
+		"Delete nodes whose instances no longer exist. With false they stay, and a condition on them says so.")
 	fs.IntVar(&l.limits.Absences, "node-deletion-absences", l.limits.Absences,
-		"How often the cloud has to say that an instance does not exist, in calls of their own, before its node may be deleted.")
+		"How many calls of their own have to say that an instance does not exist before its node may be deleted.")
 	fs.IntVar(&l.limits.Witnesses, "node-deletion-witnesses", l.limits.Witnesses,
-		"How many other nodes whose kubelets report the cloud has to confirm before a node is deleted, where there are as many; one at least. 0 asks for none.")
+		"How many other nodes, whose kubelets report, the cloud has to confirm before a node is deleted. If there are fewer, all of them, but at least one. 0 asks for none.")
 	deviates(fs, "concurrent-node-lifecycle-syncs", "Upstream: 1.")
 	for _, d := range l.durations() {
 		fs.DurationVar(d.value, d.flag, *d.value, d.usage)
 	}
-	deviates(fs, "node-monitor-period", "Upstream looks at every silent node once in this period, for ever.")
+	deviates(fs, "node-monitor-period", "Upstream checks every silent node once in this period, for ever.")
 	for _, s := range l.shares() {
 		fs.IntVar(&s.value.Nodes, s.flag+"-nodes", s.value.Nodes, s.usage)
 		fs.IntVar(&s.value.Percent, s.flag+"-percent", s.value.Percent, "The same in percent of the nodes; the larger number counts.")
@@ -70,31 +57,31 @@ type duration struct {
 
 func (l *lifecycleOptions) durations() []duration {
 	return []duration{
-		{&l.limits.FirstPause, "node-monitor-period", false, "Time between the first two looks at a node whose kubelet is silent; it doubles while nothing new is learnt."},
-		{&l.limits.LongestPause, "node-monitor-longest-period", false, "Longest time between two looks at a node whose kubelet is silent."},
+		{&l.limits.FirstPause, "node-monitor-period", false, "Time between the first two checks of a node whose kubelet is silent. It doubles while the answers stay the same."},
+		{&l.limits.LongestPause, "node-monitor-longest-period", false, "Longest time between two checks of a node whose kubelet is silent."},
 		{&l.limits.SilentAfter, "node-deletion-silent-after", true, "Age of the last report from which a kubelet that does not report Ready counts as silent. Ready=Unknown is silent at once."},
 		{&l.limits.AbsentFor, "node-deletion-absent-for", true, "Time for which the cloud has to say that an instance does not exist before its node may be deleted."},
 		{&l.limits.YoungAge, "node-deletion-young-age", true, "Age up to which --node-deletion-young-absent-for counts."},
-		{&l.limits.YoungAbsentFor, "node-deletion-young-absent-for", true, "The time for a young node, and for one that was never initialised."},
+		{&l.limits.YoungAbsentFor, "node-deletion-young-absent-for", true, "The same time for a young node, and for one that was never initialised."},
 		{
-			&l.limits.StrangerAfter, "node-deletion-stranger-after", false,
-			"Time for which the cloud has to deny a node whose kubelet reports before that node counts as somebody else's. Until then nothing is deleted.",
+			&l.limits.ForeignAfter, "node-deletion-foreign-after", false,
+			"Time for which the cloud has to say that a node does not exist, although its kubelet reports, before that node counts as another provider's. Until then no node like it is deleted.",
 		},
-		{&l.limits.WithoutWitnessAfter, "node-deletion-without-witness-after", true, "Time after which a node is deleted although no other node is left that the cloud could confirm. 0 means never."},
-		{&l.limits.CrowdAbsentFor, "node-deletion-crowd-absent-for", true, "Time for which each of a crowd of nodes has to be absent before it may be deleted."},
+		{&l.limits.WithoutWitnessAfter, "node-deletion-without-witness-after", true, "Time after which an absent node is deleted if no other node is left that the cloud could confirm. 0 means never."},
+		{&l.limits.OverBudgetAfter, "node-deletion-over-budget-after", true, "Time for which each node has to be absent before it may be deleted while more nodes than the budget are absent."},
 	}
 }
 
 // share is a pair of flags for a part of the nodes.
 type share struct {
-	value       *node.Share
+	value       *nodelifecycle.Share
 	flag, usage string
 }
 
 func (l *lifecycleOptions) shares() []share {
 	return []share{
-		{&l.limits.Crowd, "node-deletion-crowd", "More nodes than these that are absent together are a crowd. Nodes that an autoscaler has announced do not count."},
-		{&l.limits.CrowdPace, "node-deletion-crowd-pace", "How many nodes of a crowd are deleted in a minute."},
+		{&l.limits.Budget, "node-deletion-budget", "Up to so many nodes that are absent together are deleted at once. More are kept for --node-deletion-over-budget-after. Nodes that an autoscaler has announced do not count."},
+		{&l.limits.OverBudgetRate, "node-deletion-over-budget-rate", "How many nodes are deleted in a minute while more nodes than the budget are absent."},
 	}
 }
 
@@ -125,8 +112,8 @@ func (l *lifecycleOptions) validate() []error {
 			errs = append(errs, fmt.Errorf("--%s-percent must be between 0 and 100, but got %d", s.flag, s.value.Percent))
 		}
 	}
-	if pace := l.limits.CrowdPace; pace.Nodes < 1 {
-		errs = append(errs, fmt.Errorf("--node-deletion-crowd-pace-nodes must be at least 1, but got %d; --node-deletion=false keeps every node", pace.Nodes))
+	if rate := l.limits.OverBudgetRate; rate.Nodes < 1 {
+		errs = append(errs, fmt.Errorf("--node-deletion-over-budget-rate-nodes must be at least 1, but got %d; --node-deletion=false keeps every node", rate.Nodes))
 	}
 	return errs
 }
@@ -145,7 +132,7 @@ func (l *lifecycleOptions) show(c *configuration) {
 }
 
 // removal are the limits that the rules see.
-func (l *lifecycleOptions) removal() node.Limits {
+func (l *lifecycleOptions) removal() nodelifecycle.Limits {
 	limits := l.limits
 	limits.Off = !l.delete
 	return limits

@@ -17,6 +17,7 @@ import (
 
 	"github.com/fairlead-k8s/fairlead/internal/cloud"
 	"github.com/fairlead-k8s/fairlead/internal/controller/node"
+	"github.com/fairlead-k8s/fairlead/internal/controller/nodelifecycle"
 	"github.com/fairlead-k8s/fairlead/internal/controller/route"
 	"github.com/fairlead-k8s/fairlead/internal/controller/service"
 	"github.com/fairlead-k8s/fairlead/internal/kube"
@@ -50,7 +51,7 @@ type process struct {
 type controllerMetrics struct {
 	cloud     *cloud.Metrics
 	nodes     *node.Metrics
-	lifecycle *node.LifecycleMetrics
+	lifecycle *nodelifecycle.Metrics
 	services  *service.Metrics
 	routes    *route.Metrics
 	rotation  rotationMetrics
@@ -64,7 +65,7 @@ func newControllerMetrics(register func(...metrics.Registerable), collect func(.
 	m := controllerMetrics{
 		cloud:     cloud.NewMetrics(register),
 		nodes:     node.NewMetrics(register, collect),
-		lifecycle: node.NewLifecycleMetrics(register, collect),
+		lifecycle: nodelifecycle.NewMetrics(register, collect),
 		services:  service.NewMetrics(register, collect),
 		routes:    route.NewMetrics(register, collect),
 		rotation:  newRotationMetrics(register),

@@ -52,7 +52,7 @@ func TestSilentNodes(t *testing.T) {
 		"--node-monitor-period=1s", "--node-monitor-longest-period=" + sideLongestPeriod.String(),
 		"--node-deletion-absent-for=" + sideAbsentFor.String(), "--node-deletion-silent-after=" + sideSilentAfter.String(),
 		"--node-deletion-young-age=" + sideYoungAge.String(), "--node-deletion-young-absent-for=" + sideYoungAbsentFor.String(),
-		"--node-deletion-crowd-nodes=20", // Each of them stands for one that is alone.
+		"--node-deletion-budget-nodes=20", // Each of them stands for one that is alone.
 	}})
 	await(t, time.Minute, func(context.Context) error {
 		if age := time.Since(s.mute.CreationTimestamp.Time); age < sideYoungAge {

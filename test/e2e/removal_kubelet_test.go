@@ -31,7 +31,7 @@ func TestKubelets(t *testing.T) {
 	}
 	instances := b.boot(t, wanted...)
 	p := b.adopted(t)
-	p.runs(t, setup{cloud: b.cloud.url, flags: quickly("--node-deletion-crowd-absent-for=10s")})
+	p.runs(t, setup{cloud: b.cloud.url, flags: quickly("--node-deletion-over-budget-after=10s")})
 	for _, i := range instances {
 		p.adopt(t, i)
 	}

@@ -76,7 +76,7 @@ func TestCrowdIsHeldAndThenGoesAtABoundedRate(t *testing.T) {
 	)
 	b := onOwn(t)
 	p := b.pool(t, nodes)
-	p.runs(t, setup{flags: quickly("--node-deletion-crowd-absent-for="+heldFor.String(), fmt.Sprintf("--node-deletion-crowd-pace-nodes=%d", pace))})
+	p.runs(t, setup{flags: quickly("--node-deletion-over-budget-after="+heldFor.String(), fmt.Sprintf("--node-deletion-over-budget-rate-nodes=%d", pace))})
 	gone, mine := p.members[nodes-ended:nodes-1], p.members[nodes-1]
 	for _, m := range gone {
 		m.rules.absentFor = heldFor
@@ -123,7 +123,7 @@ func (p *pool) awaitPaced(t *testing.T, want int, members []*member) {
 			if err != nil {
 				return err
 			}
-			n += min(count(told, "Warning NodeDeletionHeld: DeletionPaced: "), 1)
+			n += min(count(told, "Warning NodeDeletionHeld: DeletionRateLimited: "), 1)
 		}
 		if n < want {
 			return fmt.Errorf("%d Nodes say that they wait for their turn, want %d", n, want)
@@ -168,7 +168,7 @@ func (b *bed) announced(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, reason := range []string{"TooManyAbsent", "DeletionPaced"} {
+		for _, reason := range []string{"TooManyAbsent", "DeletionRateLimited"} {
 			if count(told, "Warning NodeDeletionHeld: "+reason) > 0 {
 				t.Errorf("node %s was held, though its removal was announced: %q", m.Name, told)
 			}
@@ -185,7 +185,7 @@ func (b *bed) allButOne(t *testing.T) {
 			p := b.pool(t, gone+1)
 			if gone > 3 {
 				const heldFor = 10 * time.Second
-				flags = quickly("--node-deletion-crowd-absent-for=" + heldFor.String())
+				flags = quickly("--node-deletion-over-budget-after=" + heldFor.String())
 				for _, m := range p.members {
 					m.rules.absentFor = heldFor
 				}

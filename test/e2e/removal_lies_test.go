@@ -68,7 +68,7 @@ func TestLiesDeleteNothing(t *testing.T) {
 }
 
 func (l liar) lies(t *testing.T, p *pool) {
-	s := setup{provider: l.provider, flags: quickly("--node-status-update-frequency=2s", "--node-deletion-crowd-absent-for=10s")}
+	s := setup{provider: l.provider, flags: quickly("--node-status-update-frequency=2s", "--node-deletion-over-budget-after=10s")}
 	if l.provider != "" {
 		s.program, p.lists = testCCM, true
 	}

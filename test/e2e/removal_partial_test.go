@@ -32,7 +32,7 @@ func (b *bed) losesARegion(t *testing.T) {
 	}
 	p := b.poolOf(t, wanted...)
 	west := p.members[10:]
-	p.runs(t, setup{cloud: p.cloud.url, flags: quickly("--node-deletion-crowd-absent-for=10s")})
+	p.runs(t, setup{cloud: p.cloud.url, flags: quickly("--node-deletion-over-budget-after=10s")})
 	p.cloud.sets(t, simulator.Fault{Name: "lost", Kind: simulator.FaultNotFound, Match: "west-*"})
 
 	p.silence(t, west[9])

@@ -76,6 +76,6 @@ func (w writes) patch(ctx context.Context, nodes patcher, node *corev1.Node) err
 
 func (w writes) record(events recorder, node *corev1.Node) {
 	for _, e := range w.events {
-		events.Node(node, e.kind, e.reason, e.message)
+		events.Node(node, e.Type, e.Reason, e.Message)
 	}
 }

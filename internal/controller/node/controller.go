@@ -208,7 +208,7 @@ func (c *Controller) pass(ctx context.Context, node *corev1.Node) (loop.Result, 
 	default:
 		// The Node waits for the API server, and must say so.
 		c.keep(node, o.answer, o.answered)
-		o.answer = answer{given: refused, refusal: writeRefused(err)}
+		o.answer = answer{given: refused, cause: notWritten(err)}
 		return c.apply(ctx, o, decide(o))
 	}
 }

@@ -25,6 +25,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/fairlead-k8s/fairlead/internal/cloud"
+	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
 	"github.com/fairlead-k8s/fairlead/internal/kube"
 	"github.com/fairlead-k8s/fairlead/providers/simulated"
 	"github.com/fairlead-k8s/fairlead/simulator"
@@ -195,7 +196,7 @@ func (l *life) writes() []string {
 	return writes
 }
 
-func isReleased(n *corev1.Node) bool { return !isUninitialized(n) }
+func isReleased(n *corev1.Node) bool { return !nodefact.IsUninitialized(n) }
 
 var nodesResource = schema.GroupResource{Resource: "nodes"}
 
@@ -283,7 +284,7 @@ func TestRestartBetweenTheTwoWrites(t *testing.T) {
 		t.Fatal(err)
 	}
 	node := l.until("with addresses", func(n *corev1.Node) bool { return len(n.Status.Addresses) == 2 })
-	if !isUninitialized(node) {
+	if !nodefact.IsUninitialized(node) {
 		t.Error("the taint is gone before the provider ID is there")
 	}
 	l.stop()
@@ -353,7 +354,7 @@ func TestConflictIsAFreshReadAndNoNewQuestion(t *testing.T) {
 			if got := err != nil; got != tt.gives {
 				t.Errorf("Reconcile = %v, want an error: %v", err, tt.gives)
 			}
-			if got := isUninitialized(server.node); got != tt.gives {
+			if got := nodefact.IsUninitialized(server.node); got != tt.gives {
 				t.Errorf("uninitialised = %v, want %v", got, tt.gives)
 			}
 			if want := 1 + tt.conflicts; !tt.gives && len(server.node.Spec.Taints) != want {

@@ -5,7 +5,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/cloud-provider/api"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/message"
+	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
 )
 
 // observed is all that a decision about one Node may look at.
@@ -31,8 +33,8 @@ const (
 // answer is what the cloud said of the instance behind the Node.
 type answer struct {
 	given    given
-	instance instance // where described
-	refusal  refusal  // where refused
+	instance instance      // where described
+	cause    message.Cause // where refused
 }
 
 // instance is what the cloud said; empty fields are what it left open.
@@ -42,12 +44,6 @@ type instance struct {
 	size, zone, region string
 	addresses          []corev1.NodeAddress
 	labels             map[string]string
-}
-
-// refusal is why something cannot be done now: a reason of the closed set in
-// events.go and a message with cause and way out.
-type refusal struct {
-	reason, message string
 }
 
 // memory is what this process remembers of a Node between passes.
@@ -90,7 +86,7 @@ type writes struct {
 	// condition replaces the one of its type; nil leaves it.
 	condition *corev1.NodeCondition
 	change    change
-	events    []event
+	events    []message.Event
 }
 
 // change is what to write outside the status. Zero values leave a field as it
@@ -106,57 +102,22 @@ func (c change) empty() bool {
 	return c.providerID == "" && len(c.labels) == 0 && len(c.annotations) == 0 && c.taints == nil
 }
 
-// exclusions keep all rules off a Node, the first that holds.
-var exclusions = []struct {
-	why   string
-	holds func(*corev1.Node) bool
-}{
-	{"the Node is being deleted", func(n *corev1.Node) bool { return n.DeletionTimestamp != nil }},
-	{"the Node is labelled " + LabelExclude, excludedByLabel},
-}
-
 // decide is the one decision about one Node.
 func decide(o observed) plan {
 	if o.memory.uid != o.node.UID {
 		o.memory = memory{uid: o.node.UID}
 	}
-	if why, excluded := isExcluded(o.node); excluded {
+	if why, excluded := nodefact.IsExcluded(o.node); excluded {
 		return plan{do: nothing, why: why, memory: memory{uid: o.node.UID}}
 	}
-	if isUninitialized(o.node) {
+	if nodefact.IsUninitialized(o.node) {
 		return initialize(o)
 	}
 	return follow(o)
 }
 
-func isExcluded(node *corev1.Node) (why string, excluded bool) {
-	for _, exclusion := range exclusions {
-		if exclusion.holds(node) {
-			return exclusion.why, true
-		}
-	}
-	return "", false
-}
-
-// excludedByLabel reads the label as Kubernetes reads
-// node.kubernetes.io/exclude-from-external-load-balancers: present excludes,
-// unless the value says false.
-func excludedByLabel(node *corev1.Node) bool {
-	value, ok := node.Labels[LabelExclude]
-	return ok && !isFalse(value)
-}
-
-func isUninitialized(node *corev1.Node) bool {
-	for _, taint := range node.Spec.Taints {
-		if taint.Key == api.TaintExternalCloudProvider {
-			return true
-		}
-	}
-	return false
-}
-
 // isRefreshed tells whether the periodic look at the cloud includes the Node.
 func isRefreshed(node *corev1.Node) bool {
-	_, excluded := isExcluded(node)
-	return !excluded && !isUninitialized(node)
+	_, excluded := nodefact.IsExcluded(node)
+	return !excluded && !nodefact.IsUninitialized(node)
 }

@@ -9,6 +9,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cloud-provider/api"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/message"
+	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
 )
 
 var (
@@ -18,7 +21,7 @@ var (
 	internal      = corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: "127.0.1.1"}
 	external      = corev1.NodeAddress{Type: corev1.NodeExternalIP, Address: "203.0.113.1"}
 	hostname      = corev1.NodeAddress{Type: corev1.NodeHostName, Address: "n1"}
-	compare       = cmp.Options{cmp.AllowUnexported(plan{}, change{}, event{}, memory{}, refusal{}), cmpopts.EquateEmpty()}
+	compare       = cmp.Options{cmp.AllowUnexported(plan{}, change{}, message.Event{}, memory{}, message.Cause{}), cmpopts.EquateEmpty()}
 	follows       = LabelPolicy{Type: true, Additional: true}
 )
 
@@ -66,7 +69,7 @@ func machine(edits ...func(*instance)) answer {
 }
 
 func refusing(reason string) answer {
-	return answer{given: refused, refusal: refusal{reason, "because"}}
+	return answer{given: refused, cause: message.Cause{Reason: reason, Message: "because"}}
 }
 
 func label(key, value string) func(*corev1.Node) {
@@ -119,7 +122,7 @@ func outcomeOf(p plan) outcome {
 		got.Taints = *p.change.taints
 	}
 	for _, e := range p.events {
-		got.Events = append(got.Events, e.reason)
+		got.Events = append(got.Events, e.Reason)
 	}
 	return got
 }
@@ -170,9 +173,9 @@ func TestDecideWhoIsLeftAlone(t *testing.T) {
 	deleted := func(n *corev1.Node) { n.DeletionTimestamp = &metav1.Time{Time: noon} }
 	check(t, []row{
 		{name: "TerminatingNodeIsLeftAlone", node: fresh(deleted), answer: machine(), want: left("the Node is being deleted")},
-		{name: "ExcludedNodeIsLeftAlone", node: fresh(label(LabelExclude, "")), want: left("the Node is labelled " + LabelExclude)},
-		{name: "ExcludedNodeIsLeftAloneAfterInitialisation", node: settled(label(LabelExclude, "true")), answer: machine(func(i *instance) { i.size = "large" }), want: left("the Node is labelled " + LabelExclude)},
-		{name: "ExclusionThatSaysFalseIsNone", node: fresh(label(LabelExclude, "false")), want: outcome{Do: ask, Why: "the Node waits for its instance to be described"}},
+		{name: "ExcludedNodeIsLeftAlone", node: fresh(label(nodefact.LabelExclude, "")), want: left("the Node is labelled " + nodefact.LabelExclude)},
+		{name: "ExcludedNodeIsLeftAloneAfterInitialisation", node: settled(label(nodefact.LabelExclude, "true")), answer: machine(func(i *instance) { i.size = "large" }), want: left("the Node is labelled " + nodefact.LabelExclude)},
+		{name: "ExclusionThatSaysFalseIsNone", node: fresh(label(nodefact.LabelExclude, "false")), want: outcome{Do: ask, Why: "the Node waits for its instance to be described"}},
 	})
 }
 
@@ -204,11 +207,11 @@ func TestDecideInitialisation(t *testing.T) {
 		},
 		{
 			name: "AnotherProviderIDIsNotInitialized", node: fresh(named("p://2")), answer: machine(),
-			want: waits("CloudInitFailed", otherInstance("p://2", "p://1").message),
+			want: waits("CloudInitFailed", otherInstance("p://2", "p://1").Message),
 		},
 		{
 			name: "NoProviderIDAnywhereIsNotInitialized", node: fresh(), answer: machine(func(i *instance) { i.providerID = "" }),
-			want: waits("CloudInitFailed", noProviderID().message),
+			want: waits("CloudInitFailed", providerIDMissing().Message),
 		},
 		{
 			name: "NamelessProviderInitializesWithoutProviderID", node: fresh(),
@@ -233,15 +236,15 @@ func TestDecideInitialisation(t *testing.T) {
 		},
 		{
 			name: "InvalidTypeIsNotWritten", node: fresh(), answer: machine(func(i *instance) { i.size = "not a label" }),
-			want: waits("CloudInitFailed", invalidLabel([]string{`type "not a label"`}).message),
+			want: waits("CloudInitFailed", labelsInvalid([]string{`type "not a label"`}).Message),
 		},
 		{
 			name: "InvalidAdditionalLabelIsNotWritten", node: fresh(), answer: machine(with(map[string]string{"a b": "c", "d": "e f"})),
-			want: waits("CloudInitFailed", invalidLabel([]string{`label "a b" with value "c"`, `label "d" with value "e f"`}).message),
+			want: waits("CloudInitFailed", labelsInvalid([]string{`label "a b" with value "c"`, `label "d" with value "e f"`}).Message),
 		},
 		{
 			name: "NodeIPThatIsNotOfferedIsWaitedFor", node: fresh(annotation(api.AnnotationAlphaProvidedIPAddr, "127.0.9.9")), answer: machine(),
-			want: waits("CloudInitFailed", addressNotOffered(unmetAddress{"127.0.9.9", true}).message),
+			want: waits("CloudInitFailed", addressNotOffered(unmetAddress{"127.0.9.9", true}).Message),
 		},
 		{name: "RefusalOfTheCloudIsShown", node: fresh(), answer: refusing("CloudDenied"), want: waits("CloudInitFailed", "because")},
 		{
@@ -316,7 +319,7 @@ func TestDecideFollowing(t *testing.T) {
 		{name: "ChangedRegionIsReportedAndNotWritten", node: settled(), answer: machine(func(i *instance) { i.region = "r2" }), policy: follows, want: warned("CloudLocationChanged")},
 		{
 			name: "ChangedZoneIsReportedOnce", node: settled(), answer: machine(func(i *instance) { i.zone = "z2" }), policy: follows,
-			memory: memory{uid: "u1", notices: moved("zone", "z1", "z2").message}, want: calm,
+			memory: memory{uid: "u1", notices: hasMoved("zone", "z1", "z2").Message}, want: calm,
 		},
 		{name: "AnotherInstanceIsReportedAndNothingWritten", node: settled(), answer: machine(func(i *instance) { i.providerID, i.size = "p://2", "large" }), policy: follows, want: warned("CloudInstanceMismatch")},
 		{

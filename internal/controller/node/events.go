@@ -2,11 +2,13 @@ package node
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/fairlead-k8s/fairlead/internal/cloud"
+	"github.com/fairlead-k8s/fairlead/internal/controller/message"
+	"github.com/fairlead-k8s/fairlead/internal/controller/nodecause"
 	"github.com/fairlead-k8s/fairlead/internal/kube"
 )
 
@@ -15,112 +17,149 @@ import (
 // that was initialised sooner does not have it.
 const ConditionInitialized corev1.NodeConditionType = "CloudInitialized"
 
-// event is a message about a Node for its owner.
-type event struct {
-	kind, reason, message string
+// Events.
+var (
+	synced = message.Reason{
+		Name: "Synced", On: "Node", Type: corev1.EventTypeNormal,
+		When: "The Node has been initialised and is released for scheduling. The reason and the text are upstream's.",
+	}
+	initFailed = message.Reason{
+		Name: "CloudInitFailed", On: "Node", Type: corev1.EventTypeWarning,
+		When: "The Node cannot be initialised yet. The text begins with the reason that the condition CloudInitialized shows.",
+		Do:   "See the reason of the condition.",
+	}
+	instanceMismatch = message.Reason{
+		Name: "CloudInstanceMismatch", On: "Node", Type: corev1.EventTypeWarning,
+		When: "The cloud describes an instance with another provider ID than the Node's. Nothing of it is written.",
+		Do:   "Delete the Node and let the kubelet register it again, or correct what set the provider ID.",
+	}
+	locationChanged = message.Reason{
+		Name: "CloudLocationChanged", On: "Node", Type: corev1.EventTypeWarning,
+		When: "The cloud names another zone or region than the Node's label. The label stays, because pods and volumes were placed by it.",
+		Do:   "Delete the Node and let it register again, if it should follow the cloud.",
+	}
+	addressesRejected = message.Reason{
+		Name: "CloudAddressesRejected", On: "Node", Type: corev1.EventTypeWarning,
+		When: "The cloud does not offer the address that the kubelet was told to use. The Node keeps the addresses that it has.",
+		Do:   "Give the address to the instance, or correct the kubelet's --node-ip.",
+	}
+	labelsRejected = message.Reason{
+		Name: "CloudLabelsRejected", On: "Node", Type: corev1.EventTypeWarning,
+		When: "The cloud offers labels that Kubernetes does not accept. They are not written.",
+		Do:   "Change them at the instance.",
+	}
+)
+
+// Reasons of the condition CloudInitialized, besides those of nodecause.
+var (
+	initialized = message.Reason{
+		Name: "Initialized", On: "Node", Condition: string(ConditionInitialized),
+		When: "The Node is initialised. It has waited for more than a minute before.",
+	}
+	providerIDMismatch = message.Reason{
+		Name: "ProviderIDMismatch", On: "Node", Condition: string(ConditionInitialized),
+		When: "The cloud describes an instance with another provider ID than the Node's.",
+		Do:   "Delete the Node and let the kubelet register it again, or correct what set the provider ID.",
+	}
+	noProviderID = message.Reason{
+		Name: "NoProviderID", On: "Node", Condition: string(ConditionInitialized),
+		When: "The provider has described the instance without a provider ID, and the Node has none either.",
+		Do:   "Report it to the author of the provider.",
+	}
+	invalidLabel = message.Reason{
+		Name: "InvalidLabel", On: "Node", Condition: string(ConditionInitialized),
+		When: "The cloud offers labels that Kubernetes does not accept.",
+		Do:   "Change them at the instance. Labels have at most 63 letters, digits, '-', '_' and '.'.",
+	}
+	invalidNodeIP = message.Reason{
+		Name: "InvalidNodeIP", On: "Node", Condition: string(ConditionInitialized),
+		When: "The kubelet's --node-ip is not one address, nor one of each family separated by a comma.",
+		Do:   "Correct the flag of the kubelet.",
+	}
+	nodeIPNotOffered = message.Reason{
+		Name: "NodeIPNotOffered", On: "Node", Condition: string(ConditionInitialized),
+		When: "The cloud does not offer the address that the kubelet was told to use by --node-ip.",
+		Do:   "Give the address to the instance, or correct the kubelet's flag.",
+	}
+	writeRejected = message.Reason{
+		Name: "WriteRejected", On: "Node", Condition: string(ConditionInitialized),
+		When: "The API server rejects what the cloud says of the Node.",
+		Do:   "Check the RBAC rules of the cloud-controller-manager and the admission policies.",
+	}
+	writeFailed = message.Reason{
+		Name: "WriteFailed", On: "Node", Condition: string(ConditionInitialized),
+		When: "What the cloud says of the Node could not be written.",
+		Do:   "Check the API server and its admission webhooks.",
+	}
+)
+
+// Reasons returns every reason that this controller records or shows.
+func Reasons() []message.Reason {
+	return slices.Concat([]message.Reason{
+		synced, initFailed, instanceMismatch, locationChanged, addressesRejected, labelsRejected,
+		initialized, providerIDMismatch, noProviderID, invalidLabel, invalidNodeIP, nodeIPNotOffered, writeRejected, writeFailed,
+	}, nodecause.Reasons(ConditionInitialized))
 }
 
-// synced is upstream's event, byte for byte (upstream-behaviour 3.8).
-func synced() event {
-	return event{corev1.EventTypeNormal, "Synced", "Node synced successfully"}
+// hasSynced is upstream's event, byte for byte (upstream-behaviour 3.8).
+func hasSynced() message.Event { return synced.Event("Node synced successfully") }
+
+func hasInitFailed(c message.Cause) message.Event {
+	return initFailed.Event(c.Reason + ": " + c.Message)
 }
 
-func initFailed(r refusal) event {
-	return event{corev1.EventTypeWarning, "CloudInitFailed", r.reason + ": " + r.message}
+func hasMismatch(c message.Cause) message.Event { return instanceMismatch.Event(c.Message) }
+
+func hasMoved(what, label, now string) message.Event {
+	return locationChanged.Event(fmt.Sprintf(
+		"The cloud says %s %q, the Node's label says %q. The label is not rewritten, because pods and volumes were placed by it. "+
+			"Delete the Node and let it register again to follow the cloud.", what, now, label))
 }
 
-func mismatch(r refusal) event {
-	return event{corev1.EventTypeWarning, "CloudInstanceMismatch", r.message}
+func hasKeptAddresses(c message.Cause) message.Event {
+	return addressesRejected.Event(c.Message + " The Node keeps the addresses that it has.")
 }
 
-func moved(what, label, now string) event {
-	return event{corev1.EventTypeWarning, "CloudLocationChanged", fmt.Sprintf(
-		"The cloud says %s %q, the Node's label says %q. The label is not rewritten, since pods and volumes were placed by it. "+
-			"Delete the Node and let it register anew to follow the cloud.", what, now, label)}
+func hasSkippedLabels(problems []string) message.Event {
+	return labelsRejected.Event("The cloud offers labels that are not valid. They were skipped: " + strings.Join(problems, ", ") + ".")
 }
 
-func addressesKept(r refusal) event {
-	return event{corev1.EventTypeWarning, "CloudAddressesRejected", r.message + " The Node keeps the addresses that it has."}
+func isInitialized() message.Cause {
+	return initialized.Cause("The cloud has described the instance, and the Node is released for scheduling.")
 }
 
-func labelsSkipped(problems []string) event {
-	return event{corev1.EventTypeWarning, "CloudLabelsRejected", "The cloud offers what is no valid label and was skipped: " + strings.Join(problems, ", ") + "."}
-}
-
-// initialized is what the condition says when all is well.
-func initialized() refusal {
-	return refusal{"Initialized", "The cloud has described the instance, and the Node is released for scheduling."}
-}
-
-func otherInstance(own, theirs string) *refusal {
-	return &refusal{"ProviderIDMismatch", fmt.Sprintf(
+func otherInstance(own, theirs string) *message.Cause {
+	return new(providerIDMismatch.Cause(fmt.Sprintf(
 		"The Node has provider ID %q, and the cloud says that its instance is %q. A provider ID cannot be changed: "+
-			"delete the Node and let the kubelet register it anew, or correct what set the ID.", own, theirs)}
+			"delete the Node and let the kubelet register it again, or correct what set the ID.", own, theirs)))
 }
 
-func noProviderID() *refusal {
-	return &refusal{"NoProviderID", "The provider has described the instance without a provider ID, and the Node has none either. This is a fault of the provider."}
+func providerIDMissing() *message.Cause {
+	return new(noProviderID.Cause("The provider has described the instance without a provider ID, and the Node has none either. This is a fault of the provider."))
 }
 
-func invalidLabel(problems []string) *refusal {
-	return &refusal{"InvalidLabel", "The cloud offers what is no valid label: " + strings.Join(problems, ", ") +
-		". Change it at the instance; labels have at most 63 letters, digits, '-', '_' and '.'."}
+func labelsInvalid(problems []string) *message.Cause {
+	return new(invalidLabel.Cause("The cloud offers labels that are not valid: " + strings.Join(problems, ", ") +
+		". Change them at the instance. Labels have at most 63 letters, digits, '-', '_' and '.'."))
 }
 
-// addressNotOffered has upstream's texts (upstream-behaviour 3.6).
-func addressNotOffered(unmet unmetAddress) *refusal {
+// addressNotOffered begins with upstream's texts (upstream-behaviour 3.6).
+func addressNotOffered(unmet unmetAddress) *message.Cause {
 	if !unmet.parses {
-		return &refusal{"InvalidNodeIP", fmt.Sprintf(
-			"failed to parse node IP %q: the kubelet's --node-ip must be one address, or one of each family separated by a comma.", unmet.value)}
+		return new(invalidNodeIP.Cause(fmt.Sprintf(
+			"failed to parse node IP %q: the kubelet's --node-ip must be one address, or one of each family separated by a comma.", unmet.value)))
 	}
-	return &refusal{"NodeIPNotOffered", fmt.Sprintf(
-		"failed to get node address from cloud provider that matches ip: %s. The kubelet was told to use this address by --node-ip; "+
-			"give it to the instance, or correct the flag.", unmet.value)}
+	return new(nodeIPNotOffered.Cause(fmt.Sprintf(
+		"failed to get node address from cloud provider that matches ip: %s. The kubelet was told to use this address by --node-ip. "+
+			"Give it to the instance, or correct the flag.", unmet.value)))
 }
 
-// writeRefused tells why the Node could not be written.
-func writeRefused(err error) refusal {
+// notWritten explains why the Node could not be written.
+func notWritten(err error) message.Cause {
 	if kube.IsRejected(err) {
-		return refusal{"WriteRejected", "The API server rejects what the cloud says of this Node. " +
-			"Check the cloud-controller-manager's RBAC rules and admission policies. It is tried again. (" + cut(err) + ")"}
+		return writeRejected.Cause("The API server rejects what the cloud says of this Node. " +
+			"Check the cloud-controller-manager's RBAC rules and admission policies. It is tried again. (" + message.Cut(err) + ")")
 	}
-	return refusal{"WriteFailed", "What the cloud says of this Node could not be written. " +
-		"Check the API server and its admission webhooks. It is tried again. (" + cut(err) + ")"}
-}
-
-// longest is how much of an error's text is shown on a Node, in bytes. Every
-// watcher of Nodes keeps it in memory.
-const longest = 1000
-
-func cut(err error) string {
-	text := err.Error()
-	if len(text) <= longest {
-		return text
-	}
-	return strings.ToValidUTF8(text[:longest], "") + "…"
-}
-
-// refusals say for each kind of failure which reason the Node shows and what
-// its owner can do.
-var refusals = map[cloud.Kind]struct{ reason, message string }{
-	cloud.NotFound:       {"InstanceNotFound", "The cloud has no instance for this Node. Check that the Node's name or provider ID is the instance's, and that the credentials are for the right account."},
-	cloud.Denied:         {"CloudDenied", "The cloud denies access. Check the credentials of the cloud-controller-manager and what they allow."},
-	cloud.Throttled:      {"CloudThrottled", "The cloud's request quota is used up. It is asked again as soon as there is room; who else uses the quota?"},
-	cloud.Unavailable:    {"CloudUnavailable", "The cloud cannot be reached or fails inside."},
-	cloud.Invalid:        {"CloudRejected", "The cloud rejects the question about this Node."},
-	cloud.Slow:           {"CloudSlow", "The cloud has not answered yet."},
-	cloud.TimedOut:       {"CloudTimedOut", "The cloud has not answered in time."},
-	cloud.Panicked:       {"ProviderPanicked", "The provider's code has panicked; the log has its stack. This is a fault of the provider."},
-	cloud.NoAnswer:       {"NoMetadata", "The provider has returned neither metadata nor an error: it does not know the instance yet."},
-	cloud.NotImplemented: {"NotImplemented", "The provider does not implement what has to be asked about the Node."},
-	cloud.Failed:         {"CloudFailed", "The cloud provider has failed."},
-}
-
-// refusalOf tells why the cloud gave no answer.
-func refusalOf(err error) refusal {
-	r, ok := refusals[cloud.KindOf(err)]
-	if !ok {
-		r = refusals[cloud.Failed]
-	}
-	return refusal{r.reason, r.message + " It is tried again. (" + cut(err) + ")"}
+	return writeFailed.Cause("What the cloud says of this Node could not be written. " +
+		"Check the API server and its admission webhooks. It is tried again. (" + message.Cut(err) + ")")
 }

@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/fairlead-k8s/fairlead/internal/cloud"
+	"github.com/fairlead-k8s/fairlead/internal/controller/nodecause"
 )
 
 // observe gathers what is known without I/O. The answer is one that a refresh
@@ -33,7 +34,7 @@ func (c *Controller) askCloud(ctx context.Context, node *corev1.Node) answer {
 
 func answerOf(m cloud.Metadata, err error) answer {
 	if err != nil {
-		return answer{given: refused, refusal: refusalOf(err)}
+		return answer{given: refused, cause: nodecause.Of(err)}
 	}
 	return answer{given: described, instance: instance{
 		providerID: m.ProviderID,

@@ -6,15 +6,17 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/cloud-provider/api"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 )
 
 // bars keep a described instance from being the Node's; the first that is not
 // nil counts.
-var bars = []func(*corev1.Node, instance) *refusal{otherInstanceBars, namelessInstanceBars, invalidLabelBars, unmetAddressBars}
+var bars = []func(*corev1.Node, instance) *message.Cause{otherInstanceBars, namelessInstanceBars, invalidLabelBars, unmetAddressBars}
 
 // A Node with another provider ID than the cloud's is not the instance that
 // the cloud has described, and a provider ID can never be changed (S6).
-func otherInstanceBars(node *corev1.Node, i instance) *refusal {
+func otherInstanceBars(node *corev1.Node, i instance) *message.Cause {
 	if !isOther(node, i) {
 		return nil
 	}
@@ -23,23 +25,23 @@ func otherInstanceBars(node *corev1.Node, i instance) *refusal {
 
 // Without a provider ID nothing could find the instance again. Providers that
 // have none at all are upstream's exception (upstream-behaviour 3.3).
-func namelessInstanceBars(node *corev1.Node, i instance) *refusal {
+func namelessInstanceBars(node *corev1.Node, i instance) *message.Cause {
 	if node.Spec.ProviderID != "" || i.providerID != "" || i.nameless {
 		return nil
 	}
-	return noProviderID()
+	return providerIDMissing()
 }
 
 // The API server would refuse all labels because of one.
-func invalidLabelBars(_ *corev1.Node, i instance) *refusal {
+func invalidLabelBars(_ *corev1.Node, i instance) *message.Cause {
 	problems := invalidLabels(i)
 	if len(problems) == 0 {
 		return nil
 	}
-	return invalidLabel(problems)
+	return labelsInvalid(problems)
 }
 
-func unmetAddressBars(node *corev1.Node, i instance) *refusal {
+func unmetAddressBars(node *corev1.Node, i instance) *message.Cause {
 	_, unmet := wantedAddresses(node, i.addresses)
 	if unmet == nil {
 		return nil
@@ -54,7 +56,7 @@ func initialize(o observed) plan {
 	case notAsked:
 		return plan{do: ask, why: "the Node waits for its instance to be described", memory: o.memory}
 	case refused:
-		return waiting(o, o.answer.refusal)
+		return waiting(o, o.answer.cause)
 	case described:
 	}
 	for _, bar := range bars {
@@ -65,7 +67,7 @@ func initialize(o observed) plan {
 	return plan{
 		do:     release,
 		why:    "the cloud has described the instance",
-		writes: writes{addresses: changedAddresses(o), change: released(o), events: []event{synced()}},
+		writes: writes{addresses: changedAddresses(o), change: released(o), events: []message.Event{hasSynced()}},
 		memory: memory{uid: o.node.UID},
 	}
 }

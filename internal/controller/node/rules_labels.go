@@ -6,17 +6,12 @@ import (
 	"maps"
 	"regexp"
 	"slices"
-	"strconv"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 const (
-	// LabelExclude on a Node keeps all rules off it, unless its value says
-	// false.
-	LabelExclude = "fairlead.dev/exclude"
 	// AnnotationLabels on a Node is the record of the additional labels that
 	// were set from the cloud, as a JSON object of keys and values. A label
 	// that is not in it, or has another value, is the user's.
@@ -171,10 +166,4 @@ func invalidLabels(i instance) []string {
 
 func isInvalidLabel(key, value string) bool {
 	return len(validation.IsQualifiedName(key)) > 0 || len(validation.IsValidLabelValue(value)) > 0
-}
-
-// isFalse tells whether a label's value says false in so many words.
-func isFalse(value string) bool {
-	said, err := strconv.ParseBool(strings.TrimSpace(value))
-	return err == nil && !said
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 )
 
 // follow keeps an initialised Node in step with the cloud. Without an answer
@@ -26,10 +28,10 @@ func follow(o observed) plan {
 // reported and not rewritten: volumes and pods were placed by them.
 func followInstance(o observed, p *plan) {
 	i := o.answer.instance
-	var notices []event
+	var notices []message.Event
 	switch {
 	case isOther(o.node, i):
-		notices = append(notices, mismatch(*otherInstance(o.node.Spec.ProviderID, i.providerID)))
+		notices = append(notices, hasMismatch(*otherInstance(o.node.Spec.ProviderID, i.providerID)))
 	default:
 		p.addresses = changedAddresses(o)
 		if isKnown(o.node, i) {
@@ -70,31 +72,31 @@ func followLabels(o observed, p *plan) {
 }
 
 // noticesOf is what the Node's owner should know and what is not written.
-func noticesOf(o observed) []event {
-	var notices []event
+func noticesOf(o observed) []message.Event {
+	var notices []message.Event
 	i := o.answer.instance
 	for _, place := range []struct{ what, key, now string }{
 		{"zone", corev1.LabelTopologyZone, i.zone},
 		{"region", corev1.LabelTopologyRegion, i.region},
 	} {
 		if label, ok := o.node.Labels[place.key]; ok && place.now != "" && label != place.now {
-			notices = append(notices, moved(place.what, label, place.now))
+			notices = append(notices, hasMoved(place.what, label, place.now))
 		}
 	}
 	if _, unmet := wantedAddresses(o.node, i.addresses); unmet != nil {
-		notices = append(notices, addressesKept(*addressNotOffered(*unmet)))
+		notices = append(notices, hasKeptAddresses(*addressNotOffered(*unmet)))
 	}
 	if problems := invalidLabels(i); len(problems) > 0 {
-		notices = append(notices, labelsSkipped(problems))
+		notices = append(notices, hasSkippedLabels(problems))
 	}
 	return notices
 }
 
 // unsaid are the notices if they are not those of the last look.
-func unsaid(notices []event, said string) ([]event, string) {
+func unsaid(notices []message.Event, said string) ([]message.Event, string) {
 	var messages []string
 	for _, notice := range notices {
-		messages = append(messages, notice.message)
+		messages = append(messages, notice.Message)
 	}
 	now := strings.Join(messages, "\n")
 	if now == said {

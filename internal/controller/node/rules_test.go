@@ -8,6 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 )
 
 func TestAdditionalLabels(t *testing.T) {
@@ -143,7 +145,7 @@ func TestMixedAddressesConverge(t *testing.T) {
 func TestWaiting(t *testing.T) {
 	var (
 		long   = noon.Add(-2 * time.Minute)
-		denied = refusal{"CloudDenied", "because"}
+		denied = message.Cause{Reason: "CloudDenied", Message: "because"}
 	)
 	for _, tt := range []struct {
 		name      string
@@ -168,7 +170,7 @@ func TestWaiting(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.memory.uid = "u1"
-			p := decide(observed{now: noon, node: tt.node, memory: tt.memory, answer: answer{given: refused, refusal: denied}})
+			p := decide(observed{now: noon, node: tt.node, memory: tt.memory, answer: answer{given: refused, cause: denied}})
 			if got := len(p.events) > 0; got != tt.event {
 				t.Errorf("event = %v, want %v", p.events, tt.event)
 			}

@@ -4,23 +4,27 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/message"
+	"github.com/fairlead-k8s/fairlead/internal/controller/nodecondition"
+	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
 )
 
 // waiting tells why the Node waits: an event when the reason changes, and a
 // condition once the Node has waited for a minute (V1).
-func waiting(o observed, r refusal) plan {
-	p := plan{do: wait, why: r.message, memory: o.memory}
+func waiting(o observed, r message.Cause) plan {
+	p := plan{do: wait, why: r.Message, memory: o.memory}
 	if p.memory.waitsSince.IsZero() {
 		p.memory.waitsSince = waitsSince(o)
 	}
-	p.memory.waitsFor = r.reason
-	shown := conditionOf(o.node, ConditionInitialized)
+	p.memory.waitsFor = r.Reason
+	shown := nodefact.Condition(o.node, ConditionInitialized)
 	if isNews(o, r, shown) {
-		p.events = []event{initFailed(r)}
-		p.memory.told, p.memory.toldAt = r.reason, o.now
+		p.events = []message.Event{hasInitFailed(r)}
+		p.memory.told, p.memory.toldAt = r.Reason, o.now
 	}
-	if isDue(o, p.memory, shown) && isOutdated(o.now, corev1.ConditionFalse, r, shown) {
-		p.condition = condition(o.now, ConditionInitialized, corev1.ConditionFalse, r, shown)
+	if want := (nodecondition.Wanted{Type: ConditionInitialized, Status: corev1.ConditionFalse, Cause: r}); isDue(o, p.memory, shown) && want.IsDue(o.now, shown) {
+		p.condition = want.At(o.now, shown)
 	}
 	return p
 }
@@ -37,12 +41,12 @@ func waitsSince(o observed) time.Time {
 
 // isNews tells whether the reason is to be recorded. A new leader does not
 // repeat what the Node shows already.
-func isNews(o observed, r refusal, shown *corev1.NodeCondition) bool {
+func isNews(o observed, r message.Cause, shown *corev1.NodeCondition) bool {
 	switch {
-	case o.memory.told == r.reason, o.now.Sub(o.memory.toldAt) < atMostOnce:
+	case o.memory.told == r.Reason, o.now.Sub(o.memory.toldAt) < eventInterval:
 		return false
 	case o.memory.told == "" && shown != nil && shown.Status == corev1.ConditionFalse:
-		return shown.Reason != r.reason
+		return shown.Reason != r.Reason
 	default:
 		return true
 	}
@@ -51,15 +55,20 @@ func isNews(o observed, r refusal, shown *corev1.NodeCondition) bool {
 // isDue tells whether the Node has waited long enough, or shows the condition
 // of an earlier wait, which must not go on telling something else.
 func isDue(o observed, m memory, shown *corev1.NodeCondition) bool {
-	return shown != nil || o.now.Sub(m.waitsSince) >= conditionAfter
+	return shown != nil || o.now.Sub(m.waitsSince) >= nodecondition.After
 }
 
 // recovered is the condition of a Node that no longer waits, nil where it
 // shows no other.
 func recovered(o observed) *corev1.NodeCondition {
-	shown := conditionOf(o.node, ConditionInitialized)
+	shown := nodefact.Condition(o.node, ConditionInitialized)
 	if shown == nil || shown.Status == corev1.ConditionTrue {
 		return nil
 	}
-	return condition(o.now, ConditionInitialized, corev1.ConditionTrue, initialized(), shown)
+	return nodecondition.Wanted{Type: ConditionInitialized, Status: corev1.ConditionTrue, Cause: isInitialized()}.At(o.now, shown)
 }
+
+// eventInterval is the shortest time between two events that name different
+// reasons. A cloud that fails in different ways must not cause a stream of
+// events.
+const eventInterval = time.Minute

@@ -9,6 +9,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/cloud-provider/api"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
 )
 
 // axis is one thing in which Nodes differ before the walk starts.
@@ -30,7 +32,7 @@ var axes = []axis{
 	{"labels", map[string]func(*corev1.Node){
 		"user":     nil,
 		"twins":    label(corev1.LabelFailureDomainBetaZone, "z9"),
-		"excluded": label(LabelExclude, ""),
+		"excluded": label(nodefact.LabelExclude, ""),
 		"recorded": func(n *corev1.Node) {
 			n.Labels["a"], n.Labels["gone"] = "1", "1"
 			n.Annotations = map[string]string{AnnotationLabels: `{"a":"1","gone":"1"}`}
@@ -172,7 +174,7 @@ func (w *world) checked(t *testing.T, path string, a answer, writes int) plan {
 	t.Helper()
 	before := w.node.DeepCopy()
 	p := w.step(a, writes)
-	wasHeld, isHeld := isUninitialized(before), isUninitialized(w.node)
+	wasHeld, isHeld := nodefact.IsUninitialized(before), nodefact.IsUninitialized(w.node)
 	switch {
 	case p.why == "" && p.do != nothing:
 		t.Errorf("%s: %v without a why", path, p.do)
@@ -214,7 +216,7 @@ func (w *world) releasedWhole(t *testing.T, path string, i instance) {
 }
 
 func isExcludedByTest(n *corev1.Node) bool {
-	_, excluded := n.Labels[LabelExclude]
+	_, excluded := n.Labels[nodefact.LabelExclude]
 	return excluded
 }
 
@@ -225,7 +227,7 @@ func (w *world) settles(t *testing.T, path string) {
 	for range bound {
 		p := w.checked(t, path, answers["describes"], 2)
 		if p.do == nothing {
-			if isUninitialized(w.node) && !isExcludedByTest(w.node) {
+			if nodefact.IsUninitialized(w.node) && !isExcludedByTest(w.node) {
 				t.Errorf("%s: left uninitialised", path)
 			}
 			return

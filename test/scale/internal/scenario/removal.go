@@ -35,7 +35,7 @@ var massRemoval = Scenario{
 		return fmt.Sprintf("%d of %d instances are terminated at once, and the kubelets on them fall silent.", s.percent(60), s.Nodes)
 	},
 	Provider: contender.Simulated,
-	Flags:    ownFlags(noYouth, "--node-deletion-crowd-absent-for=30s"),
+	Flags:    ownFlags(noYouth, "--node-deletion-over-budget-after=30s"),
 	Waits:    true,
 	run:      func(ctx context.Context, t *trial) error { return t.terminate(ctx, t.percent(60), t.MassLimit) },
 }

@@ -1,11 +1,13 @@
-package node
+package nodelifecycle
 
 import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
 )
 
-func (l *Lifecycle) remember(name string, m removalMemory) {
+func (l *Controller) remember(name string, m removalMemory) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if m.isEmpty() {
@@ -22,14 +24,14 @@ func (m removalMemory) isEmpty() bool {
 }
 
 // forget drops what is remembered under the name of a Node that is gone.
-func (l *Lifecycle) forget(name string) {
+func (l *Controller) forget(name string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.memories, name)
 }
 
 // forgetSightings drops what the cloud has said of a Node that is gone.
-func (l *Lifecycle) forgetSightings(uid types.UID) {
+func (l *Controller) forgetSightings(uid types.UID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.sightings, subject{uid, false})
@@ -38,7 +40,7 @@ func (l *Lifecycle) forgetSightings(uid types.UID) {
 
 // postpone lets some time pass before the next last look at this Node, whatever
 // this one has come to.
-func (l *Lifecycle) postpone(name string) {
+func (l *Controller) postpone(name string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	m, ok := l.memories[name]
@@ -48,8 +50,8 @@ func (l *Lifecycle) postpone(name string) {
 	}
 }
 
-func (l *Lifecycle) countDeleted(node *corev1.Node) {
-	if isAnnounced(node) {
+func (l *Controller) countDeleted(node *corev1.Node) {
+	if nodefact.IsAnnounced(node) {
 		return
 	}
 	l.mu.Lock()
@@ -59,20 +61,20 @@ func (l *Lifecycle) countDeleted(node *corev1.Node) {
 
 // hand gives a Node to the serial step; until it is handed back no other look
 // asks about it.
-func (l *Lifecycle) hand(name string) {
+func (l *Controller) hand(name string) {
 	l.mu.Lock()
 	l.handed[name] = true
 	l.mu.Unlock()
 	l.deletions.Add(name)
 }
 
-func (l *Lifecycle) handBack(name string) {
+func (l *Controller) handBack(name string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.handed, name)
 }
 
-func (l *Lifecycle) isHanded(name string) bool {
+func (l *Controller) isHanded(name string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.handed[name]

@@ -1,4 +1,4 @@
-package node
+package nodelifecycle
 
 import (
 	"context"
@@ -20,6 +20,7 @@ import (
 	"k8s.io/cloud-provider/api"
 
 	"github.com/fairlead-k8s/fairlead/internal/cloud"
+	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
 	"github.com/fairlead-k8s/fairlead/internal/kube"
 )
 
@@ -28,7 +29,7 @@ import (
 type removals struct {
 	t       *testing.T
 	cluster *fake.Clientset
-	tested  *Lifecycle
+	tested  *Controller
 	stop    func()
 
 	mu      sync.Mutex
@@ -127,12 +128,12 @@ func (r *removals) start(limits Limits) {
 	ctx, cancel := context.WithCancel(r.t.Context())
 	informers := kube.NewInformerFactory(r.cluster, 0)
 	informer := informers.Core().V1().Nodes()
-	r.tested = NewLifecycle(LifecycleDeps{
+	r.tested = New(Deps{
 		Nodes:     kube.NewNodes(ctx, r.cluster, informer),
 		Informer:  informer,
 		Instances: r,
 		Events:    r,
-	}, LifecycleConfig{Reads: 4, Limits: limits})
+	}, Config{Reads: 4, Limits: limits})
 	informers.StartWithContext(ctx)
 	done := make(chan error, 1)
 	go func() { done <- r.tested.Run(ctx) }()
@@ -263,7 +264,7 @@ func TestLastLookSeesTheLiveNode(t *testing.T) {
 	}{
 		{"ReportsAgain", reports, []string{"n1", "w1", "w2", "w3"}},
 		{"IsAnother", func(n *corev1.Node) { n.UID = "u-other" }, []string{"n1", "w1", "w2", "w3"}},
-		{"IsExcluded", label(LabelExclude, ""), []string{"n1", "w1", "w2", "w3"}},
+		{"IsExcluded", label(nodefact.LabelExclude, ""), []string{"n1", "w1", "w2", "w3"}},
 		{"IsAsItWas", label("a", "b"), []string{"w1", "w2", "w3"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -317,7 +318,7 @@ func TestDeletionThatIsRefusedIsShownOnce(t *testing.T) {
 			t.Errorf("%d attempts in five minutes, want a few", deletes)
 		}
 		node, err := r.cluster.CoreV1().Nodes().Get(t.Context(), "n1", metav1.GetOptions{})
-		if c := conditionOf(node, ConditionMissing); err != nil || c == nil || c.Reason != "DeleteFailed" {
+		if c := nodefact.Condition(node, ConditionMissing); err != nil || c == nil || c.Reason != "DeleteFailed" {
 			t.Errorf("condition %v, error %v, want DeleteFailed", c, err)
 		}
 		r.change(func() { refused = false })

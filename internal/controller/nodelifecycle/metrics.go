@@ -1,4 +1,4 @@
-package node
+package nodelifecycle
 
 import (
 	"sync"
@@ -9,9 +9,9 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/cloud"
 )
 
-// LifecycleMetrics are the measurements of the controller that removes Nodes.
+// Metrics are the measurements of the controller that removes Nodes.
 // They outlive it, as Metrics do.
-type LifecycleMetrics struct {
+type Metrics struct {
 	metrics.BaseStableCollector
 
 	duration *metrics.Histogram
@@ -21,21 +21,21 @@ type LifecycleMetrics struct {
 	oldest   *metrics.Desc
 
 	mu         sync.Mutex
-	controller *Lifecycle // nil: none runs; guarded by mu
+	controller *Controller // nil: none runs; guarded by mu
 }
 
-// NewLifecycleMetrics returns metrics that count once both functions have seen
+// NewMetrics returns metrics that count once both functions have seen
 // them.
-func NewLifecycleMetrics(register func(...metrics.Registerable), collect func(...metrics.StableCollector)) *LifecycleMetrics {
-	m := newLifecycleMetrics()
+func NewMetrics(register func(...metrics.Registerable), collect func(...metrics.StableCollector)) *Metrics {
+	m := newMetrics()
 	register(m.duration, m.calls, m.deleted)
 	collect(m)
 	return m
 }
 
-func newLifecycleMetrics() *LifecycleMetrics {
+func newMetrics() *Metrics {
 	const subsystem = "cloud_node_lifecycle_controller"
-	return &LifecycleMetrics{
+	return &Metrics{
 		// Upstream's: names, labels and buckets are wire facts.
 		duration: metrics.NewHistogram(&metrics.HistogramOpts{
 			Subsystem:      subsystem,
@@ -70,7 +70,7 @@ const (
 	callShutdown operation = "instance_shutdown"
 )
 
-func (m *LifecycleMetrics) called(o operation, err error) {
+func (m *Metrics) called(o operation, err error) {
 	result := "error"
 	switch cloud.KindOf(err) { //nolint:exhaustive // upstream's label knows no more
 	case cloud.Succeeded:
@@ -85,16 +85,16 @@ func (m *LifecycleMetrics) called(o operation, err error) {
 	m.calls.WithLabelValues(string(o), result).Inc()
 }
 
-func (m *LifecycleMetrics) looked(d time.Duration) { m.duration.Observe(d.Seconds()) }
+func (m *Metrics) looked(d time.Duration) { m.duration.Observe(d.Seconds()) }
 
 // DescribeWithStability is part of metrics.StableCollector.
-func (m *LifecycleMetrics) DescribeWithStability(ch chan<- *metrics.Desc) {
+func (m *Metrics) DescribeWithStability(ch chan<- *metrics.Desc) {
 	ch <- m.held
 	ch <- m.oldest
 }
 
 // CollectWithStability is part of metrics.StableCollector.
-func (m *LifecycleMetrics) CollectWithStability(ch chan<- metrics.Metric) {
+func (m *Metrics) CollectWithStability(ch chan<- metrics.Metric) {
 	m.mu.Lock()
 	controller := m.controller
 	m.mu.Unlock()
@@ -108,7 +108,7 @@ func (m *LifecycleMetrics) CollectWithStability(ch chan<- metrics.Metric) {
 	ch <- metrics.NewLazyConstMetric(m.oldest, metrics.GaugeValue, oldest.Seconds())
 }
 
-func (m *LifecycleMetrics) watch(l *Lifecycle) {
+func (m *Metrics) watch(l *Controller) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.controller = l
@@ -116,7 +116,7 @@ func (m *LifecycleMetrics) watch(l *Lifecycle) {
 
 // heldNow counts the Nodes whose deletion is held, and says how long the first
 // of them has been.
-func (l *Lifecycle) heldNow() (byReason map[string]int, oldest time.Duration) {
+func (l *Controller) heldNow() (byReason map[string]int, oldest time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	byReason = map[string]int{}

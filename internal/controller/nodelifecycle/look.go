@@ -1,4 +1,4 @@
-package node
+package nodelifecycle
 
 import (
 	"context"
@@ -13,12 +13,15 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/fairlead-k8s/fairlead/internal/cloud"
+	"github.com/fairlead-k8s/fairlead/internal/controller/message"
+	"github.com/fairlead-k8s/fairlead/internal/controller/nodecause"
+	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
 	"github.com/fairlead-k8s/fairlead/internal/kube"
 	"github.com/fairlead-k8s/fairlead/internal/loop"
 )
 
 // observe gathers what is known without I/O.
-func (l *Lifecycle) observe(node *corev1.Node) candidate {
+func (l *Controller) observe(node *corev1.Node) candidate {
 	c := candidate{now: l.clock.Now(), node: node, limits: l.limits}
 	l.mu.Lock()
 	c.memory = l.memories[node.Name]
@@ -30,7 +33,7 @@ func (l *Lifecycle) observe(node *corev1.Node) candidate {
 }
 
 // rosterFor is what is known of all Nodes, for the decision about this one.
-func (l *Lifecycle) rosterFor(node *corev1.Node) roster {
+func (l *Controller) rosterFor(node *corev1.Node) roster {
 	all, err := l.lister.List(labels.Everything())
 	if err != nil { // The cache has no errors of its own.
 		return roster{}
@@ -57,7 +60,7 @@ func (l *Lifecycle) rosterFor(node *corev1.Node) roster {
 
 // ask asks the cloud whether the instance of a Node exists, and if so whether
 // it runs. The only error is the end of the context.
-func (l *Lifecycle) ask(ctx context.Context, node *corev1.Node) (existence, error) {
+func (l *Controller) ask(ctx context.Context, node *corev1.Node) (existence, error) {
 	sighting, err := l.instances.Existence(ctx, node)
 	if ctx.Err() != nil {
 		return existence{}, ctx.Err()
@@ -79,7 +82,7 @@ func (l *Lifecycle) ask(ctx context.Context, node *corev1.Node) (existence, erro
 func existenceOf(s cloud.Existence, err error, now time.Time) existence {
 	switch {
 	case err != nil:
-		return existence{asked: now, failure: noAnswer(err)}
+		return existence{asked: now, failure: nodecause.OfExistence(err)}
 	case s.Present:
 		return existence{presence: present, asked: s.Asked}
 	default:
@@ -101,28 +104,28 @@ func powerOf(ctx context.Context, down bool, err error) power {
 
 // sighted remembers what the cloud has said of a Node for the decisions about
 // others.
-func (l *Lifecycle) sighted(node *corev1.Node, a existence) {
+func (l *Controller) sighted(node *corev1.Node, a existence) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s := subject{node.UID, node.Spec.ProviderID == ""}
 	l.sightings[s] = l.sightings[s].with(a, l.clock.Now())
 	if a.presence == present {
-		l.confirmed[scheme(node)] = true
+		l.confirmed[nodefact.Scheme(node)] = true
 	}
 }
 
 // apply carries a plan out that is not part of the last look.
-func (l *Lifecycle) apply(ctx context.Context, c candidate, p removalPlan) (loop.Result, error) {
+func (l *Controller) apply(ctx context.Context, c candidate, p removalPlan) (loop.Result, error) {
 	logger := klog.FromContext(ctx).WithValues("node", c.node.Name)
 	l.remember(c.node.Name, p.memory)
-	p.record(l.events, c.node)
-	if err := p.patch(ctx, l.nodes, c.node); err != nil {
+	l.record(c.node, p.events)
+	if err := l.patch(ctx, c.node, p); err != nil {
 		if kube.IsStale(err) || apierrors.IsNotFound(err) {
 			return loop.Result{Retry: true}, nil // The next look sees the Node as it is now.
 		}
 		return loop.Result{}, err
 	}
-	if p.change.taints != nil {
+	if p.taints != nil {
 		logger.Info("Changed the shutdown taint", "why", p.why)
 	}
 	switch p.do {
@@ -139,7 +142,7 @@ func (l *Lifecycle) apply(ctx context.Context, c candidate, p removalPlan) (loop
 }
 
 // lookLast is the serial step that makes all deletions.
-func (l *Lifecycle) lookLast(ctx context.Context, name string) (loop.Result, error) {
+func (l *Controller) lookLast(ctx context.Context, name string) (loop.Result, error) {
 	err := l.tryDelete(ctx, name)
 	l.handBack(name)
 	if err != nil && ctx.Err() == nil {
@@ -151,7 +154,7 @@ func (l *Lifecycle) lookLast(ctx context.Context, name string) (loop.Result, err
 
 // tryDelete reads the Node anew, asks the cloud once more, hears the witnesses
 // and deletes.
-func (l *Lifecycle) tryDelete(ctx context.Context, name string) error {
+func (l *Controller) tryDelete(ctx context.Context, name string) error {
 	defer l.postpone(name)
 	node, err := l.nodes.Live(ctx, name)
 	if apierrors.IsNotFound(err) {
@@ -189,20 +192,20 @@ func (l *Lifecycle) tryDelete(ctx context.Context, name string) error {
 }
 
 // cannotRead holds a Node that the API server does not show us.
-func (l *Lifecycle) cannotRead(ctx context.Context, name string, why error) error {
+func (l *Controller) cannotRead(ctx context.Context, name string, why error) error {
 	node, err := l.nodes.Cached(name)
 	if err != nil || ctx.Err() != nil {
 		return nil //nolint:nilerr // there is no Node that could be told of it
 	}
 	c := l.observe(node)
 	c.lastLook.isOn = true
-	_, err = l.apply(ctx, c, held(c, obstacle{refusal: readFailed(why)}))
+	_, err = l.apply(ctx, c, held(c, obstacle{cause: notRead(why)}))
 	return err
 }
 
 // hear asks about a witness in the way the candidate is asked about, and says
 // whether there was an answer.
-func (l *Lifecycle) hear(ctx context.Context, about, witness *corev1.Node) (heard bool, err error) {
+func (l *Controller) hear(ctx context.Context, about, witness *corev1.Node) (heard bool, err error) {
 	asked := witness.DeepCopy()
 	if about.Spec.ProviderID == "" {
 		asked.Spec.ProviderID = ""
@@ -221,7 +224,7 @@ func (l *Lifecycle) hear(ctx context.Context, about, witness *corev1.Node) (hear
 const deleteTries = 5
 
 // remove deletes the Node as it was read. What it records is upstream's.
-func (l *Lifecycle) remove(ctx context.Context, c candidate, p removalPlan) error {
+func (l *Controller) remove(ctx context.Context, c candidate, p removalPlan) error {
 	name := c.node.Name
 	l.remember(name, p.memory)
 	err := l.nodes.Delete(ctx, c.node)
@@ -238,8 +241,8 @@ func (l *Lifecycle) remove(ctx context.Context, c candidate, p removalPlan) erro
 	}
 	switch {
 	case err == nil:
-		p.events = append(p.events, deletingNode(name))
-		p.record(l.events, c.node)
+		p.events = append(p.events, deleting(name))
+		l.record(c.node, p.events)
 		p.memory.deleted = c.node.UID
 		l.remember(name, p.memory)
 		l.metrics.deleted.Inc()
@@ -249,10 +252,31 @@ func (l *Lifecycle) remove(ctx context.Context, c candidate, p removalPlan) erro
 		return nil //nolint:nilerr // the next look sees the Node as it is now
 	}
 	c.memory, c.answer = p.memory, existence{}
-	failed := held(c, obstacle{refusal: deleteFailed(err)})
+	failed := held(c, obstacle{cause: notDeleted(err)})
 	if len(failed.events) > 0 && !kube.IsStale(err) {
-		failed.events = []event{deletingNodeFailed(name, err)}
+		failed.events = []message.Event{deletingFailed(name, err)}
 	}
 	_, applyErr := l.apply(ctx, c, failed)
 	return errors.Join(err, applyErr)
+}
+
+// patch writes what the plan changes: the condition, then the taints.
+func (l *Controller) patch(ctx context.Context, node *corev1.Node, p removalPlan) error {
+	if p.condition != nil {
+		status := kube.NodeStatusPatch{UID: node.UID, Condition: p.condition}
+		if _, err := l.nodes.PatchStatus(ctx, node.Name, status); err != nil {
+			return err
+		}
+	}
+	if p.taints == nil {
+		return nil
+	}
+	_, err := l.nodes.Patch(ctx, kube.NodePatch{Node: node, Taints: p.taints})
+	return err
+}
+
+func (l *Controller) record(node *corev1.Node, events []message.Event) {
+	for _, e := range events {
+		l.events.Node(node, e.Type, e.Reason, e.Message)
+	}
 }

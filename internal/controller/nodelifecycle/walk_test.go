@@ -1,4 +1,4 @@
-package node
+package nodelifecycle
 
 import (
 	"fmt"
@@ -9,6 +9,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 )
 
 // turn is what happens in one step of a walk.
@@ -115,7 +117,7 @@ func (w *removalWorld) answer(t turn) existence {
 		a.presence = present
 		w.trail = trail{denied: w.trail.denied, crowd: w.trail.crowd}
 	case isUnknown:
-		a.failure = refusal{"CloudDenied", "because"}
+		a.failure = message.Cause{Reason: "CloudDenied", Message: "because"}
 	case isAbsent, isUnwatched, isDenied, speaksNow, isNew, isOther2, inACrowd, leaderDies:
 		a.presence = absent
 		w.trail.absences = append(w.trail.absences, w.now)
@@ -130,7 +132,7 @@ func (w *removalWorld) hear(t turn) {
 	w.now = w.now.Add(time.Second)
 	switch t {
 	case isUnwatched, isUnknown:
-		a.failure = refusal{"CloudDenied", "because"}
+		a.failure = message.Cause{Reason: "CloudDenied", Message: "because"}
 	case isDenied:
 		a.presence = absent
 		w.trail.denied = true
@@ -212,7 +214,7 @@ func (w *removalWorld) mayRemove(t *testing.T) {
 		t.Errorf("%v: removed without a witness after the last absence", w.path)
 	case tr.denied:
 		t.Errorf("%v: removed while the cloud denies a Node that reports", w.path)
-	case tr.crowd && tr.lastWord.Sub(tr.absences[0]) < usual.CrowdAbsentFor:
+	case tr.crowd && tr.lastWord.Sub(tr.absences[0]) < usual.OverBudgetAfter:
 		t.Errorf("%v: removed from a crowd after %v", w.path, tr.lastWord.Sub(tr.absences[0]))
 	}
 }

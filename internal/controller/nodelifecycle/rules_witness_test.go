@@ -1,4 +1,4 @@
-package node
+package nodelifecycle
 
 import (
 	"testing"
@@ -6,6 +6,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/cloud-provider/api"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
 )
 
 func located(key, value string) func(*corev1.Node) {
@@ -50,7 +52,7 @@ func TestCrowd(t *testing.T) {
 			want: removal{Do: lookLast, Why: onWard, After: next},
 		},
 		{
-			name: "ExcludedNodesDoNot", memory: complete, roster: crowdOf(40, 80, label(LabelExclude, "")),
+			name: "ExcludedNodesDoNot", memory: complete, roster: crowdOf(40, 80, label(nodefact.LabelExclude, "")),
 			want: removal{Do: lookLast, Why: onWard, After: next},
 		},
 		{
@@ -69,7 +71,7 @@ func TestCrowd(t *testing.T) {
 					r.deleted = append(r.deleted, noon.Add(time.Duration(i-50)*time.Second))
 				}
 				return r
-			}(), want: waits("DeletionPaced", 10*time.Second),
+			}(), want: waits("DeletionRateLimited", 10*time.Second),
 		},
 		{
 			name: "WhichIsForAMinute", memory: long, roster: func() roster {
@@ -115,7 +117,7 @@ func TestWitness(t *testing.T) {
 			name: "AnyNodeWherePlacesAreUnknown", node: old("n1", located(corev1.LabelTopologyRegion, ""), located(corev1.LabelTopologyZone, "")),
 			roster: rosterOf(witness("w1", present, 0)), want: removal{Do: remove, Why: vanish + ", and confirms 1 other Nodes"},
 		},
-		{name: "ExcludedNodeIsNoWitness", roster: rosterOf(witness("w1", present, 0, label(LabelExclude, ""))), want: holds("NoWitness")},
+		{name: "ExcludedNodeIsNoWitness", roster: rosterOf(witness("w1", present, 0, label(nodefact.LabelExclude, ""))), want: holds("NoWitness")},
 		{name: "UninitialisedNodeIsNoWitness", roster: rosterOf(witness("w1", present, 0, taint(api.TaintExternalCloudProvider))), want: holds("NoWitness")},
 		{
 			name: "AbsentNodeIsNoWitness", roster: rosterOf(member{node: old("w1"), said: absent, looked: true}, witness("w2", unknown, 0)),

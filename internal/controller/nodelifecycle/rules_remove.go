@@ -1,10 +1,13 @@
-package node
+package nodelifecycle
 
 import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/message"
+	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
 )
 
 // Limits are the numbers of the rules of removal (S1).
@@ -25,21 +28,40 @@ type Limits struct {
 	// WithoutWitnessAfter is how long a Node has to be absent where no other is
 	// left to be confirmed; 0 means for ever.
 	WithoutWitnessAfter time.Duration
-	// StrangerAfter is how long the cloud has to deny a Node whose kubelet reports
+	// ForeignAfter is how long the cloud has to deny a Node whose kubelet reports
 	// before that Node counts as somebody else's.
-	StrangerAfter time.Duration
-	// More Nodes than Crowd, absent together, wait until each was absent for
-	// CrowdAbsentFor, and then go at CrowdPace a minute.
-	Crowd, CrowdPace Share
-	CrowdAbsentFor   time.Duration
+	ForeignAfter time.Duration
+	// More Nodes than Budget, absent together, wait until each was absent for
+	// OverBudgetAfter, and then go at OverBudgetRate a minute.
+	Budget, OverBudgetRate Share
+	OverBudgetAfter        time.Duration
 	// FirstPause and LongestPause are between questions that tell nothing new.
 	FirstPause, LongestPause time.Duration
+}
+
+// DefaultLimits are the limits that ship. Their reasons stand in
+// docs/guides/node-deletion.md.
+func DefaultLimits() Limits {
+	return Limits{
+		SilentAfter:     10 * time.Minute,
+		Absences:        3,
+		AbsentFor:       30 * time.Second,
+		YoungAge:        5 * time.Minute,
+		YoungAbsentFor:  2 * time.Minute,
+		Witnesses:       10,
+		ForeignAfter:    10 * time.Minute,
+		Budget:          Share{Nodes: 3, Percent: 10},
+		OverBudgetAfter: 10 * time.Minute,
+		OverBudgetRate:  Share{Nodes: 5, Percent: 10},
+		FirstPause:      5 * time.Second,
+		LongestPause:    2 * time.Minute,
+	}
 }
 
 // absentFor is how long this Node has to be absent. Clouds list a new instance
 // late, and nothing is lost with a Node that never ran a pod.
 func (l Limits) absentFor(node *corev1.Node, now time.Time) time.Duration {
-	if isUninitialized(node) || now.Sub(node.CreationTimestamp.Time) < l.YoungAge {
+	if nodefact.IsUninitialized(node) || now.Sub(node.CreationTimestamp.Time) < l.YoungAge {
 		return max(l.AbsentFor, l.YoungAbsentFor)
 	}
 	return l.AbsentFor
@@ -101,7 +123,11 @@ const (
 type removalPlan struct {
 	do  step
 	why string
-	writes
+	// condition replaces the one of its type, taints replace all; nil leaves
+	// them.
+	condition *corev1.NodeCondition
+	taints    *[]corev1.Taint
+	events    []message.Event
 	// after is when to look again; 0 waits for news of the Node.
 	after   time.Duration
 	witness *corev1.Node // to ask about
@@ -111,7 +137,7 @@ type removalPlan struct {
 // obstacle is why a deletion has to wait, and until when at least; zero where
 // nobody knows.
 type obstacle struct {
-	refusal
+	cause message.Cause
 	until time.Time
 }
 
@@ -128,7 +154,7 @@ func decideRemoval(c candidate) removalPlan {
 		return removalPlan{do: leave, why: "the Node is deleted", memory: c.memory}
 	}
 	c.memory.evidence = c.memory.evidence.about(c.node)
-	if why, excluded := isExcluded(c.node); excluded {
+	if why, excluded := nodefact.IsExcluded(c.node); excluded {
 		return removalPlan{do: leave, why: why, memory: removalMemory{evidence: evidence{}.about(c.node)}}
 	}
 	s := silenceOf(c.node, c.now, c.limits.SilentAfter)
@@ -142,8 +168,8 @@ func decideRemoval(c candidate) removalPlan {
 	switch e := c.memory.evidence; {
 	case e.said == absent:
 		return missing(c)
-	case e.failure != refusal{}:
-		return held(c, obstacle{refusal: unanswered(e.failure)})
+	case e.failure != message.Cause{}:
+		return held(c, obstacle{cause: notAnswered(e.failure)})
 	default:
 		return found(c)
 	}
@@ -186,15 +212,15 @@ func reporting(c candidate, s silence) removalPlan {
 		p.after = s.from.Sub(c.now)
 	}
 	c.memory.evidence = evidence{}.about(c.node)
-	p.change.taints = shutdownTaint(c.node, running)
-	return stays(c, p, kubeletReports())
+	p.taints = shutdownTaint(c.node, running)
+	return stays(c, p, reportsAgain())
 }
 
 // found is the end of all suspicion for now.
 func found(c candidate) removalPlan {
 	p := removalPlan{do: leave, why: "the cloud says that the instance exists", after: c.untilDue()}
-	p.change.taints = shutdownTaint(c.node, c.answer.power)
-	return stays(c, p, instanceFound())
+	p.taints = shutdownTaint(c.node, c.answer.power)
+	return stays(c, p, isFound())
 }
 
 // missing goes on with a Node that the cloud calls absent. The ways to say no
@@ -218,7 +244,7 @@ func switchedOff(c candidate) *obstacle {
 	if !c.limits.Off {
 		return nil
 	}
-	return &obstacle{refusal: deletionOff()}
+	return &obstacle{cause: deletionIsOff()}
 }
 
 func unconfirmed(c candidate) *obstacle {
@@ -226,13 +252,13 @@ func unconfirmed(c candidate) *obstacle {
 	if e.isConfirmed(c.limits, needed) {
 		return nil
 	}
-	return &obstacle{refusal: absenceUnconfirmed(e, c.limits, needed)}
+	return &obstacle{cause: notConfirmed(e, c.limits, needed)}
 }
 
 // failing holds while the cloud's last word is older than its last failure.
 func failing(c candidate) *obstacle {
-	if c.memory.evidence.failure == (refusal{}) {
+	if c.memory.evidence.failure == (message.Cause{}) {
 		return nil
 	}
-	return &obstacle{refusal: unanswered(c.memory.evidence.failure)}
+	return &obstacle{cause: notAnswered(c.memory.evidence.failure)}
 }

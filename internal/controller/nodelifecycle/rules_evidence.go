@@ -1,10 +1,12 @@
-package node
+package nodelifecycle
 
 import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 )
 
 // presence is what the cloud has said of an instance. Only the cloud's own
@@ -23,7 +25,7 @@ type existence struct {
 	// asked is when the question began; zero: none was asked.
 	asked time.Time
 	// failure is why nobody could tell, where the presence is unknown.
-	failure refusal
+	failure message.Cause
 	// power is whether a present instance runs.
 	power power
 }
@@ -50,7 +52,7 @@ type evidence struct {
 	// asked and answered are of the last absence.
 	asked, answered time.Time
 	// failure is why the last question had no answer; empty: it had one.
-	failure refusal
+	failure message.Cause
 	// looks counts the questions that told nothing new, lookedAt is the end of
 	// the last one.
 	looks    int
@@ -105,7 +107,7 @@ func (e evidence) pause(l Limits, needed time.Duration) time.Duration {
 	first := l.FirstPause
 	if e.said == absent {
 		first = max(first, needed/time.Duration(max(l.Absences-1, 1)))
-		if e.failure == (refusal{}) && !e.isConfirmed(l, needed) {
+		if e.failure == (message.Cause{}) && !e.isConfirmed(l, needed) {
 			return first
 		}
 	}

@@ -1,4 +1,4 @@
-package node
+package nodelifecycle
 
 import (
 	"fmt"
@@ -6,6 +6,9 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/message"
+	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
 )
 
 // sighting is what the cloud has said of a Node when it was last asked whether
@@ -87,7 +90,7 @@ func (c candidate) witnesses() witnesses {
 			w.next = better(m, w.next)
 		}
 	}
-	if w.liar == nil && w.strangers > max(1, w.speaking*c.limits.Crowd.Percent/100) {
+	if w.liar == nil && w.strangers > max(1, w.speaking*c.limits.Budget.Percent/100) {
 		w.liar = w.denier // So many are no strangers: the cloud is wrong.
 	}
 	return w
@@ -144,10 +147,10 @@ func (c candidate) speaks(m *member) bool {
 }
 
 func (c candidate) mayWitness(m *member) bool {
-	if _, excluded := isExcluded(m.node); excluded || m.node.Name == c.node.Name || isUninitialized(m.node) {
+	if _, excluded := nodefact.IsExcluded(m.node); excluded || m.node.Name == c.node.Name || nodefact.IsUninitialized(m.node) {
 		return false
 	}
-	if id := c.node.Spec.ProviderID; id != "" && (m.node.Spec.ProviderID == id || scheme(m.node) != scheme(c.node)) {
+	if id := c.node.Spec.ProviderID; id != "" && (m.node.Spec.ProviderID == id || nodefact.Scheme(m.node) != nodefact.Scheme(c.node)) {
 		return false
 	}
 	for _, place := range []string{corev1.LabelTopologyRegion, corev1.LabelTopologyZone} {
@@ -170,7 +173,7 @@ func (c candidate) isUseless(m *member) bool {
 	if c.mayBeNamedOtherwise(m) {
 		return m.sighting.said == absent
 	}
-	return m.sighting.said == absent && c.now.Sub(m.sighting.since) >= c.limits.StrangerAfter
+	return m.sighting.said == absent && c.now.Sub(m.sighting.since) >= c.limits.ForeignAfter
 }
 
 // mayBeNamedOtherwise tells whether the cloud is asked by name about a Node that
@@ -226,7 +229,7 @@ func contradicted(c candidate) *obstacle {
 	if c.lastLook.isOn || !c.now.Before(until) {
 		return nil // The last look asks again.
 	}
-	return &obstacle{refusal: contradicts(w.liar.node), until: until}
+	return &obstacle{cause: contradicts(w.liar.node), until: until}
 }
 
 // patience is how many witnesses may fail to answer in one last look.
@@ -243,7 +246,7 @@ func witnessed(c candidate) removalPlan {
 	case w.liar != nil && w.liar.sighting.tried.Before(c.memory.evidence.answered):
 		return asking(c, w.liar)
 	case w.liar != nil:
-		return held(c, obstacle{refusal: contradicts(w.liar.node)})
+		return held(c, obstacle{cause: contradicts(w.liar.node)})
 	case w.areEnough(c):
 		return removing(c, fmt.Sprintf("the cloud says that the instance is gone, and confirms %d other Nodes", max(w.seen, 1)))
 	case w.next != nil && mayAsk:
@@ -251,15 +254,15 @@ func witnessed(c candidate) removalPlan {
 	case !c.isNameless() && !c.isOurs() && mayAsk && c.reference() != nil:
 		return asking(c, c.reference())
 	case !c.isNameless() && !c.isOurs() && (w.others > 0 || len(c.roster.confirmed) > 0):
-		return held(c, obstacle{refusal: foreign(c.node)})
+		return held(c, obstacle{cause: isForeign(c.node)})
 	case w.others > 0:
-		return held(c, obstacle{refusal: noWitness(w)})
+		return held(c, obstacle{cause: tooFewWitnesses(w)})
 	case c.limits.WithoutWitnessAfter > 0 && c.isOurs() && !c.now.Before(alone):
 		return removing(c, "the cloud says that the instance is gone, and no other Node is left to be confirmed")
 	case c.limits.WithoutWitnessAfter > 0 && c.isOurs():
-		return held(c, obstacle{refusal: noNodeLeft(), until: alone})
+		return held(c, obstacle{cause: noNodeLeft(), until: alone})
 	default:
-		return held(c, obstacle{refusal: noNodeLeft()})
+		return held(c, obstacle{cause: noNodeLeft()})
 	}
 }
 
@@ -272,10 +275,10 @@ func (c candidate) reference() *member {
 	}
 	for i := range c.roster.members {
 		m := &c.roster.members[i]
-		if _, excluded := isExcluded(m.node); excluded || isUninitialized(m.node) || !c.speaks(m) {
+		if _, excluded := nodefact.IsExcluded(m.node); excluded || nodefact.IsUninitialized(m.node) || !c.speaks(m) {
 			continue
 		}
-		if scheme(m.node) != scheme(c.node) && m.node.Spec.ProviderID != "" && m.sighting.tried.Before(c.memory.evidence.answered) {
+		if nodefact.Scheme(m.node) != nodefact.Scheme(c.node) && m.node.Spec.ProviderID != "" && m.sighting.tried.Before(c.memory.evidence.answered) {
 			return m
 		}
 	}
@@ -287,7 +290,7 @@ func (c candidate) reference() *member {
 func (c candidate) isNameless() bool { return c.node.Spec.ProviderID == "" }
 
 // isOurs tells whether the provider has ever confirmed a Node of this scheme.
-func (c candidate) isOurs() bool { return c.roster.confirmed[scheme(c.node)] }
+func (c candidate) isOurs() bool { return c.roster.confirmed[nodefact.Scheme(c.node)] }
 
 func asking(c candidate, m *member) removalPlan {
 	return removalPlan{do: askWitness, why: "an answer about another Node is needed", witness: m.node, memory: c.memory}
@@ -295,8 +298,8 @@ func asking(c candidate, m *member) removalPlan {
 
 func removing(c candidate, why string) removalPlan {
 	p := removalPlan{do: remove, why: why, memory: c.memory}
-	if reason := c.memory.holding.reason; reason != "" && reason != reasonUnconfirmed {
-		p.events = []event{deletionResumed(reason, why)}
+	if reason := c.memory.holding.reason; reason != "" && reason != absenceUnconfirmed.Name {
+		p.events = []message.Event{deletionResumed(reason, why)}
 	}
 	return p
 }

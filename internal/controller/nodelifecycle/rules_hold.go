@@ -1,10 +1,14 @@
-package node
+package nodelifecycle
 
 import (
 	"maps"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/message"
+	"github.com/fairlead-k8s/fairlead/internal/controller/nodecondition"
+	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
 )
 
 // holding is what the owner of a Node has been told about its removal.
@@ -26,7 +30,7 @@ const tellAgain = 10 * time.Minute
 // held tells what is missing before the Node may be deleted: an event when that
 // changes, and a condition once it has waited for a minute (V1).
 func held(c candidate, o obstacle) removalPlan {
-	p := removalPlan{do: hold, why: o.message, after: c.untilDue(), memory: c.memory}
+	p := removalPlan{do: hold, why: o.cause.Message, after: c.untilDue(), memory: c.memory}
 	if wait := o.until.Sub(c.now); !o.until.IsZero() {
 		p.after = min(p.after, max(wait, soonest))
 	}
@@ -34,40 +38,41 @@ func held(c candidate, o obstacle) removalPlan {
 		p.memory.notLast = c.now.Add(p.after)
 	}
 	h := &p.memory.holding
-	shown := conditionOf(c.node, ConditionMissing)
-	isShownBefore := h.reason == "" && isShown(shown) && shown.Reason == o.reason // by an earlier leader
+	shown := nodefact.Condition(c.node, ConditionMissing)
+	isShownBefore := h.reason == "" && isShown(shown) && shown.Reason == o.cause.Reason // by an earlier leader
 	if h.since.IsZero() {
 		h.since = c.now
 	}
-	if o.reason != h.reason && !isShownBefore && c.now.Sub(h.told[o.reason]) >= tellAgain {
-		h.told, h.open = at(h.told, o.reason, c.now), true
-		p.events = []event{deletionHeld(o.refusal)}
+	if o.cause.Reason != h.reason && !isShownBefore && c.now.Sub(h.told[o.cause.Reason]) >= tellAgain {
+		h.told, h.open = at(h.told, o.cause.Reason, c.now), true
+		p.events = []message.Event{deletionHeld(o.cause)}
 	}
-	h.reason = o.reason
+	h.reason = o.cause.Reason
 	status := corev1.ConditionUnknown
 	if c.memory.evidence.said == absent {
 		status = corev1.ConditionTrue
 	}
-	if (isShown(shown) || c.now.Sub(h.since) >= conditionAfter) && isOutdated(c.now, status, o.refusal, shown) {
-		p.condition = condition(c.now, ConditionMissing, status, o.refusal, shown)
+	want := nodecondition.Wanted{Type: ConditionMissing, Status: status, Cause: o.cause}
+	if (isShown(shown) || c.now.Sub(h.since) >= nodecondition.After) && want.IsDue(c.now, shown) {
+		p.condition = want.At(c.now, shown)
 	}
-	if c.now.Sub(h.since) < conditionAfter {
-		p.after = min(p.after, max(h.since.Add(conditionAfter).Sub(c.now), soonest))
+	if c.now.Sub(h.since) < nodecondition.After {
+		p.after = min(p.after, max(h.since.Add(nodecondition.After).Sub(c.now), soonest))
 	}
 	return p
 }
 
 // stays ends the wait, if there was one: the Node is not deleted.
-func stays(c candidate, p removalPlan, r refusal) removalPlan {
-	shown := conditionOf(c.node, ConditionMissing)
+func stays(c candidate, p removalPlan, r message.Cause) removalPlan {
+	shown := nodefact.Condition(c.node, ConditionMissing)
 	over := deletionCanceled(r)
 	told := c.memory.holding.told
-	if (c.memory.holding.open || isShown(shown)) && c.now.Sub(told[over.reason]) >= tellAgain {
-		p.events = []event{over}
-		told = at(told, over.reason, c.now)
+	if (c.memory.holding.open || isShown(shown)) && c.now.Sub(told[over.Reason]) >= tellAgain {
+		p.events = []message.Event{over}
+		told = at(told, over.Reason, c.now)
 	}
 	if isShown(shown) {
-		p.condition = condition(c.now, ConditionMissing, corev1.ConditionFalse, r, shown)
+		p.condition = nodecondition.Wanted{Type: ConditionMissing, Status: corev1.ConditionFalse, Cause: r}.At(c.now, shown)
 	}
 	c.memory.holding, c.memory.notLast = holding{told: told}, time.Time{}
 	p.memory = c.memory

@@ -1,4 +1,4 @@
-package node
+package nodelifecycle
 
 import (
 	"fmt"
@@ -11,22 +11,25 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cloud-provider/api"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/message"
+	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
 )
 
 // usual are the numbers of the design.
 var usual = Limits{
-	SilentAfter:    6 * time.Minute,
-	Absences:       3,
-	AbsentFor:      30 * time.Second,
-	YoungAge:       5 * time.Minute,
-	YoungAbsentFor: 2 * time.Minute,
-	Witnesses:      2,
-	Crowd:          Share{3, 10},
-	CrowdPace:      Share{5, 10},
-	CrowdAbsentFor: 10 * time.Minute,
-	StrangerAfter:  10 * time.Minute,
-	FirstPause:     5 * time.Second,
-	LongestPause:   2 * time.Minute,
+	SilentAfter:     6 * time.Minute,
+	Absences:        3,
+	AbsentFor:       30 * time.Second,
+	YoungAge:        5 * time.Minute,
+	YoungAbsentFor:  2 * time.Minute,
+	Witnesses:       2,
+	Budget:          Share{3, 10},
+	OverBudgetRate:  Share{5, 10},
+	OverBudgetAfter: 10 * time.Minute,
+	ForeignAfter:    10 * time.Minute,
+	FirstPause:      5 * time.Second,
+	LongestPause:    2 * time.Minute,
 }
 
 // old is a Node of an instance that has run for a day and is silent.
@@ -74,7 +77,7 @@ func taint(key string) func(*corev1.Node) {
 func said(p presence) existence { return existence{presence: p, asked: noon} }
 
 func fails(reason string) existence {
-	return existence{asked: noon, failure: refusal{reason, "because"}}
+	return existence{asked: noon, failure: message.Cause{Reason: reason, Message: "because"}}
 }
 
 // gone is the memory of a Node that the cloud has called absent so often, first
@@ -148,11 +151,11 @@ func removalOf(p removalPlan) removal {
 	if p.witness != nil {
 		got.Witness = p.witness.Name
 	}
-	if p.change.taints != nil {
-		got.Taints = *p.change.taints
+	if p.taints != nil {
+		got.Taints = *p.taints
 	}
 	for _, e := range p.events {
-		got.Events = append(got.Events, e.reason)
+		got.Events = append(got.Events, e.Reason)
 	}
 	return got
 }
@@ -234,8 +237,8 @@ func TestSilence(t *testing.T) {
 			memory: complete, want: removal{Do: leave, Why: "the Node is being deleted"},
 		},
 		{
-			name: "ExcludedNodeIsLeftAlone", node: old("n1", label(LabelExclude, "")),
-			memory: complete, want: removal{Do: leave, Why: "the Node is labelled " + LabelExclude},
+			name: "ExcludedNodeIsLeftAlone", node: old("n1", label(nodefact.LabelExclude, "")),
+			memory: complete, want: removal{Do: leave, Why: "the Node is labelled " + nodefact.LabelExclude},
 		},
 	})
 }
@@ -299,7 +302,7 @@ func TestEvidence(t *testing.T) {
 		{
 			name: "NorResets", answer: said(absent), memory: func() removalMemory {
 				m := gone(n1, 2, time.Minute, 30*time.Second)
-				m.evidence.failure = refusal{"CloudDenied", "because"}
+				m.evidence.failure = message.Cause{Reason: "CloudDenied", Message: "because"}
 				return m
 			}(), roster: trusted,
 			want: removal{Do: lookLast, Why: onWard, After: time.Minute},
@@ -344,7 +347,7 @@ func TestEvidence(t *testing.T) {
 		},
 		{
 			name: "UpstreamsNumbersDeleteAtOnce", answer: said(absent), limits: func(l *Limits) {
-				*l = Limits{Absences: 1, Crowd: Share{0, 100}, CrowdPace: Share{1, 100}, FirstPause: time.Second, LongestPause: time.Minute}
+				*l = Limits{Absences: 1, Budget: Share{0, 100}, OverBudgetRate: Share{1, 100}, FirstPause: time.Second, LongestPause: time.Minute}
 			}, lastLook: lastNow,
 			want: removal{Do: remove, Why: vanish},
 		},

@@ -1,4 +1,4 @@
-package node
+package nodelifecycle
 
 import (
 	"context"
@@ -16,12 +16,14 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/fairlead-k8s/fairlead/internal/cloud"
+	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
+	"github.com/fairlead-k8s/fairlead/internal/kube"
 	"github.com/fairlead-k8s/fairlead/internal/loop"
 )
 
-// LifecycleName is the name of the controller that removes Nodes, in
+// Name is the name of the controller that removes Nodes, in
 // --controllers, events and health checks.
-const LifecycleName = "cloud-node-lifecycle-controller"
+const Name = "cloud-node-lifecycle-controller"
 
 // Queues of the lifecycle controller, as metrics name them.
 const (
@@ -38,26 +40,34 @@ type existences interface {
 	Shutdown(context.Context, *corev1.Node) (bool, error)
 }
 
-// deletableNodes is the API server, as far as the removal of Nodes needs it.
-type deletableNodes interface {
-	nodes
-	Delete(context.Context, *corev1.Node) error
+// nodes is the API server, as far as the removal of Nodes needs it.
+type nodes interface {
+	Cached(name string) (*corev1.Node, error)
+	Live(ctx context.Context, name string) (*corev1.Node, error)
+	Patch(ctx context.Context, p kube.NodePatch) (*corev1.Node, error)
+	PatchStatus(ctx context.Context, name string, p kube.NodeStatusPatch) (*corev1.Node, error)
+	Delete(ctx context.Context, node *corev1.Node) error
 }
 
-// LifecycleConfig has the numbers of the controller that removes Nodes.
-type LifecycleConfig struct {
+// recorder records events on Nodes.
+type recorder interface {
+	Node(node *corev1.Node, eventType, reason, message string)
+}
+
+// Config has the numbers of the controller that removes Nodes.
+type Config struct {
 	// Reads is how many silent Nodes are asked about at once; 0 means 1.
 	Reads  int
 	Limits Limits
 	// Metrics may be nil.
-	Metrics *LifecycleMetrics
+	Metrics *Metrics
 	// Clock is for tests; nil means the real one.
 	Clock clock.WithTicker
 }
 
-// LifecycleDeps are what the controller that removes Nodes cannot do without.
-type LifecycleDeps struct {
-	Nodes     deletableNodes
+// Deps are what the controller that removes Nodes cannot do without.
+type Deps struct {
+	Nodes     nodes
 	Informer  informersv1.NodeInformer
 	Instances existences
 	Events    recorder
@@ -66,13 +76,13 @@ type LifecycleDeps struct {
 // Lifecycle removes the Nodes whose instances are gone, and taints those whose
 // instances are shut down. Silent Nodes are looked at side by side; each
 // deletion is made by one serial step.
-type Lifecycle struct {
-	nodes     deletableNodes
+type Controller struct {
+	nodes     nodes
 	informer  cache.SharedIndexInformer
 	lister    listersv1.NodeLister
 	instances existences
 	events    recorder
-	metrics   *LifecycleMetrics
+	metrics   *Metrics
 	clock     clock.WithTicker
 	limits    Limits
 	looks     *loop.Loop
@@ -93,15 +103,15 @@ type subject struct {
 	byName bool
 }
 
-// NewLifecycle returns a controller; it does nothing before Run.
-func NewLifecycle(deps LifecycleDeps, cfg LifecycleConfig) *Lifecycle {
+// New returns a controller; it does nothing before Run.
+func New(deps Deps, cfg Config) *Controller {
 	if cfg.Clock == nil {
 		cfg.Clock = clock.RealClock{}
 	}
 	if cfg.Metrics == nil {
-		cfg.Metrics = newLifecycleMetrics()
+		cfg.Metrics = newMetrics()
 	}
-	l := &Lifecycle{
+	l := &Controller{
 		nodes:     deps.Nodes,
 		informer:  deps.Informer.Informer(),
 		lister:    deps.Informer.Lister(),
@@ -123,7 +133,7 @@ func NewLifecycle(deps LifecycleDeps, cfg LifecycleConfig) *Lifecycle {
 // Run works until the context ends and returns when nothing is under way any
 // more. It begins when all Nodes are known: who knows only some of them sees a
 // crowd where there is none.
-func (l *Lifecycle) Run(ctx context.Context) error {
+func (l *Controller) Run(ctx context.Context) error {
 	handler, err := l.informer.AddEventHandler(l.wakes())
 	if err != nil {
 		return fmt.Errorf("watch nodes: %w", err)
@@ -140,12 +150,12 @@ func (l *Lifecycle) Run(ctx context.Context) error {
 
 // Stuck returns an error that names a Node whose look has lasted longer than
 // the limit.
-func (l *Lifecycle) Stuck(limit time.Duration) error {
+func (l *Controller) Stuck(limit time.Duration) error {
 	return errors.Join(l.looks.Stuck(limit), l.deletions.Stuck(limit))
 }
 
 // Reconcile looks at one Node.
-func (l *Lifecycle) Reconcile(ctx context.Context, name string) (loop.Result, error) {
+func (l *Controller) Reconcile(ctx context.Context, name string) (loop.Result, error) {
 	node, err := l.nodes.Cached(name)
 	if apierrors.IsNotFound(err) {
 		l.forget(name)
@@ -171,7 +181,7 @@ func (l *Lifecycle) Reconcile(ctx context.Context, name string) (loop.Result, er
 }
 
 // wakes are what makes a look worth while.
-func (l *Lifecycle) wakes() cache.ResourceEventHandler {
+func (l *Controller) wakes() cache.ResourceEventHandler {
 	add := func(obj any) {
 		if key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(obj); err == nil {
 			l.looks.Add(key)
@@ -204,14 +214,14 @@ func movedElsewhere(before, now *corev1.Node) bool {
 // speaksOtherwise tells whether a Node has changed in what the rules of removal
 // look at. A heartbeat alone is news only of a kubelet that was silent.
 func speaksOtherwise(before, now *corev1.Node) bool {
-	was, is := conditionOf(before, corev1.NodeReady), conditionOf(now, corev1.NodeReady)
+	was, is := nodefact.Condition(before, corev1.NodeReady), nodefact.Condition(now, corev1.NodeReady)
 	switch {
 	case before.UID != now.UID,
 		before.Spec.ProviderID != now.Spec.ProviderID,
 		before.DeletionTimestamp.IsZero() != now.DeletionTimestamp.IsZero(),
-		excludedByLabel(before) != excludedByLabel(now),
-		isUninitialized(before) != isUninitialized(now),
-		isAnnounced(before) != isAnnounced(now),
+		nodefact.IsExcludedByLabel(before) != nodefact.IsExcludedByLabel(now),
+		nodefact.IsUninitialized(before) != nodefact.IsUninitialized(now),
+		nodefact.IsAnnounced(before) != nodefact.IsAnnounced(now),
 		(was == nil) != (is == nil):
 		return true
 	case is == nil:

@@ -1,9 +1,11 @@
-package node
+package nodelifecycle
 
 import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
 )
 
 // silence tells whether a Node's kubelet is silent.
@@ -19,7 +21,7 @@ type silence struct {
 // kube-controller-manager, which sees the heartbeats. Ready=False with a fresh
 // heartbeat is the machine speaking.
 func silenceOf(node *corev1.Node, now time.Time, after time.Duration) silence {
-	ready := conditionOf(node, corev1.NodeReady)
+	ready := nodefact.Condition(node, corev1.NodeReady)
 	switch {
 	case ready == nil:
 		return lapsing(node.CreationTimestamp.Time, now, after, "it has never reported")

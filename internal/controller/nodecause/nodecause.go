@@ -1,0 +1,144 @@
+// Package nodecause explains on a Node why a question to the cloud about it has
+// failed. Initialisation and removal of Nodes show the same causes.
+package nodecause
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fairlead-k8s/fairlead/internal/cloud"
+	"github.com/fairlead-k8s/fairlead/internal/controller/message"
+)
+
+// failure is what a Node shows for one kind of failure. The text is the start of
+// the message.
+type failure struct {
+	kind               cloud.Kind
+	reason, text, when string
+	do                 string
+}
+
+const (
+	askProvider = "Report it to the author of the provider, with the text of the error."
+	nothing     = "Nothing at first. If it lasts, check the cloud's status page and the network to its API."
+)
+
+var failures = []failure{
+	{
+		kind: cloud.NotFound, reason: "InstanceNotFound",
+		text: "The cloud has no instance for this Node. Check that the Node's name or provider ID is the instance's, and that the credentials are for the right account.",
+		when: "The cloud has no instance with the Node's name or provider ID.",
+		do:   "Check that the Node's name or provider ID is the instance's, and that the credentials are for the right account.",
+	},
+	{
+		kind: cloud.Denied, reason: "CloudDenied",
+		text: "The cloud denies access. Check the credentials of the cloud-controller-manager and what they allow.",
+		when: "The cloud denies access.",
+		do:   "Check the credentials of the cloud-controller-manager and what they allow.",
+	},
+	{
+		kind: cloud.Throttled, reason: "CloudThrottled",
+		text: "The cloud's request quota is used up. It is asked again as soon as there is room. Something else may be using this account's request quota.",
+		when: "The cloud's request quota is used up.",
+		do:   "Find out what else uses this account's request quota, or have the quota raised.",
+	},
+	{
+		kind: cloud.Unavailable, reason: "CloudUnavailable",
+		text: "The cloud cannot be reached, or fails inside.",
+		when: "The cloud cannot be reached, or fails inside.",
+		do:   nothing,
+	},
+	{
+		kind: cloud.Invalid, reason: "CloudRejected",
+		text: "The cloud rejects the question about this Node.",
+		when: "The cloud rejects the question about the Node.",
+		do:   "Check the Node's name and provider ID. The message has the cloud's error.",
+	},
+	{
+		kind: cloud.Slow, reason: "CloudSlow",
+		text: "The cloud has not answered yet.",
+		when: "The cloud has not answered yet. The call is still under way.",
+		do:   nothing,
+	},
+	{
+		kind: cloud.TimedOut, reason: "CloudTimedOut",
+		text: "The cloud has not answered in time.",
+		when: "The cloud has not answered in time.",
+		do:   nothing,
+	},
+	{
+		kind: cloud.Panicked, reason: "ProviderPanicked",
+		text: "The provider's code has panicked; the log has its stack. This is a fault of the provider.",
+		when: "The provider's code has panicked.",
+		do:   "Report it to the author of the provider, with the stack from the log.",
+	},
+	{
+		kind: cloud.NoAnswer, reason: "NoMetadata",
+		text: "The provider has returned neither metadata nor an error: it does not know the instance yet.",
+		when: "The provider has returned neither metadata nor an error.",
+		do:   "Nothing at first: the provider may not know the instance yet. If it lasts, report it to the author of the provider.",
+	},
+	{
+		kind: cloud.NotImplemented, reason: "NotImplemented",
+		text: "The provider does not implement what has to be asked about the Node.",
+		when: "The provider does not implement what has to be asked about the Node.",
+		do:   askProvider,
+	},
+	{
+		kind: cloud.Failed, reason: "CloudFailed",
+		text: "The cloud provider has failed.",
+		when: "The provider has returned an error of no known kind.",
+		do:   "Read the error in the message. It is the provider's.",
+	},
+}
+
+// Of returns the cause to show for the error of a question to the cloud.
+func Of(err error) message.Cause {
+	f := of(cloud.KindOf(err))
+	return message.Cause{Reason: f.reason, Message: f.text + " It is tried again. (" + message.Cut(err) + ")"}
+}
+
+// OfExistence returns the cause to show for the error of the question whether
+// an instance exists. "Not found" as an error is no answer to it: providers
+// return it for much else.
+func OfExistence(err error) message.Cause {
+	if cloud.KindOf(err) != cloud.NotFound {
+		return Of(err)
+	}
+	return message.Cause{Reason: of(cloud.Failed).reason, Message: "The provider has failed with \"instance not found\", " +
+		"where it should have said that the instance does not exist. An error is no evidence. It is tried again. (" + message.Cut(err) + ")"}
+}
+
+// of returns what is shown for a kind of failure; an unknown kind has simply
+// failed.
+func of(kind cloud.Kind) failure {
+	i := slices.IndexFunc(failures, func(f failure) bool { return f.kind == kind })
+	if i < 0 {
+		return of(cloud.Failed)
+	}
+	return failures[i]
+}
+
+// Reasons returns what the condition of this type shows for errors that Of
+// explains.
+func Reasons(condition corev1.NodeConditionType) []message.Reason {
+	return reasons(condition, nil)
+}
+
+// ReasonsOfExistence returns what the condition of this type shows for errors
+// that OfExistence explains.
+func ReasonsOfExistence(condition corev1.NodeConditionType) []message.Reason {
+	return reasons(condition, []cloud.Kind{cloud.NotFound, cloud.NoAnswer})
+}
+
+func reasons(condition corev1.NodeConditionType, without []cloud.Kind) []message.Reason {
+	var all []message.Reason
+	for _, f := range failures {
+		if slices.Contains(without, f.kind) {
+			continue
+		}
+		all = append(all, message.Reason{Name: f.reason, On: "Node", Condition: string(condition), When: f.when, Do: f.do})
+	}
+	return all
+}

@@ -1,0 +1,64 @@
+// Package nodecondition makes the conditions that rules show on a Node, and
+// bounds how often they are rewritten.
+//
+// It is pure: rules and decisions may import it.
+package nodecondition
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/message"
+)
+
+const (
+	// After is how long a Node waits before the cause is shown as a condition.
+	// Most waits are shorter and need no write.
+	After = time.Minute
+	// reasonInterval is the shortest time between two writes that change the
+	// reason. A cloud that fails in different ways must not cause a stream of
+	// writes.
+	reasonInterval = time.Minute
+	// messageInterval is the shortest time between two writes that change only
+	// the message.
+	messageInterval = 5 * time.Minute
+)
+
+// Wanted is what a Node should show.
+type Wanted struct {
+	Type   corev1.NodeConditionType
+	Status corev1.ConditionStatus
+	Cause  message.Cause
+}
+
+// IsDue reports whether the shown condition, nil if there is none, has to be
+// rewritten now.
+func (w Wanted) IsDue(now time.Time, shown *corev1.NodeCondition) bool {
+	switch {
+	case shown == nil, shown.Status != w.Status:
+		return true
+	case shown.Reason != w.Cause.Reason:
+		return now.Sub(shown.LastHeartbeatTime.Time) >= reasonInterval
+	default:
+		return shown.Message != w.Cause.Message && now.Sub(shown.LastHeartbeatTime.Time) >= messageInterval
+	}
+}
+
+// At returns the condition that replaces the shown one, nil if there is none. It
+// keeps the transition time while the status stays.
+func (w Wanted) At(now time.Time, shown *corev1.NodeCondition) *corev1.NodeCondition {
+	c := &corev1.NodeCondition{
+		Type:               w.Type,
+		Status:             w.Status,
+		Reason:             w.Cause.Reason,
+		Message:            w.Cause.Message,
+		LastHeartbeatTime:  metav1.NewTime(now),
+		LastTransitionTime: metav1.NewTime(now),
+	}
+	if shown != nil && shown.Status == w.Status {
+		c.LastTransitionTime = shown.LastTransitionTime
+	}
+	return c
+}

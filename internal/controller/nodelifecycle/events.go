@@ -1,0 +1,212 @@
+package nodelifecycle
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/message"
+	"github.com/fairlead-k8s/fairlead/internal/controller/nodecause"
+	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
+	"github.com/fairlead-k8s/fairlead/internal/kube"
+)
+
+// ConditionMissing on a Node is True, with what is missing before the Node is
+// deleted, while the cloud has said for more than a minute that there is no
+// instance; Unknown, with the reason, while the cloud cannot be asked; False
+// once the instance was found or the kubelet has reported. A Node that was
+// never missing does not have it.
+const ConditionMissing corev1.NodeConditionType = "CloudInstanceMissing"
+
+// Events.
+var (
+	deletingNode = message.Reason{
+		Name: "DeletingNode", On: "Node", Type: corev1.EventTypeNormal,
+		When: "The Node has been deleted because its instance no longer exists. The reason and the text are upstream's.",
+	}
+	deletingNodeFailed = message.Reason{
+		Name: "DeletingNodeFailed", On: "Node", Type: corev1.EventTypeWarning,
+		When: "The API server does not let the Node be deleted. The reason and the text are upstream's.",
+		Do:   "Check the RBAC rules of the cloud-controller-manager and the admission webhooks.",
+	}
+	nodeDeletionHeld = message.Reason{
+		Name: "NodeDeletionHeld", On: "Node", Type: corev1.EventTypeWarning,
+		When: "The kubelet is silent and the Node is not deleted. The text begins with the reason that the condition CloudInstanceMissing shows.",
+		Do:   "See the reason of the condition.",
+	}
+	nodeDeletionResumed = message.Reason{
+		Name: "NodeDeletionResumed", On: "Node", Type: corev1.EventTypeNormal,
+		When: "The deletion of the Node was held, and is made now.",
+	}
+	nodeDeletionCanceled = message.Reason{
+		Name: "NodeDeletionCanceled", On: "Node", Type: corev1.EventTypeNormal,
+		When: "The Node stays: the cloud has found its instance, or its kubelet reports again.",
+	}
+)
+
+// Reasons of the condition CloudInstanceMissing, besides those of nodecause.
+var (
+	absenceUnconfirmed = message.Reason{
+		Name: "AbsenceUnconfirmed", On: "Node", Condition: string(ConditionMissing),
+		When: "The cloud has not yet said often enough, or for long enough, that the instance does not exist.",
+		Do:   "Nothing. It takes less than a minute, two minutes for a young Node.",
+	}
+	tooManyAbsent = message.Reason{
+		Name: "TooManyAbsent", On: "Node", Condition: string(ConditionMissing),
+		When: "More Nodes are absent together than --node-deletion-budget-nodes and -percent allow.",
+		Do:   "Check the region, the project and the credentials. If the machines are gone, wait, or delete the Nodes by hand.",
+	}
+	deletionRateLimited = message.Reason{
+		Name: "DeletionRateLimited", On: "Node", Condition: string(ConditionMissing),
+		When: "More Nodes than the budget are absent together. They have been absent for long enough and are deleted at a bounded rate.",
+		Do:   "Nothing.",
+	}
+	noWitness = message.Reason{
+		Name: "NoWitness", On: "Node", Condition: string(ConditionMissing),
+		When: "The cloud has confirmed too few other Nodes, or there is no other Node left that it could confirm.",
+		Do:   "If the message says that none is left, delete the Node by hand, or set --node-deletion-without-witness-after. Otherwise check the cloud.",
+	}
+	cloudContradictsKubelet = message.Reason{
+		Name: "CloudContradictsKubelet", On: "Node", Condition: string(ConditionMissing),
+		When: "The cloud says that the instance of another Node, named in the message, does not exist, and that Node's kubelet reports.",
+		Do:   "Check the credentials, the project and the region. If the named Node is not of this cloud, label it " + nodefact.LabelExclude + ".",
+	}
+	foreignProviderID = message.Reason{
+		Name: "ForeignProviderID", On: "Node", Condition: string(ConditionMissing),
+		When: "The provider has never confirmed a Node with a provider ID like this one's.",
+		Do:   "If it is another provider's Node, label it " + nodefact.LabelExclude + ".",
+	}
+	deletionDisabled = message.Reason{
+		Name: "DeletionDisabled", On: "Node", Condition: string(ConditionMissing),
+		When: "The cloud says that the instance does not exist, and --node-deletion=false keeps every Node.",
+		Do:   "Delete the Node by hand.",
+	}
+	readFailed = message.Reason{
+		Name: "ReadFailed", On: "Node", Condition: string(ConditionMissing),
+		When: "The Node cannot be read from the API server before its deletion.",
+		Do:   "Check the RBAC rules of the cloud-controller-manager.",
+	}
+	deleteFailed = message.Reason{
+		Name: "DeleteFailed", On: "Node", Condition: string(ConditionMissing),
+		When: "The API server does not let the Node be deleted.",
+		Do:   "Check the RBAC rules of the cloud-controller-manager and the admission webhooks.",
+	}
+	nodeKeepsChanging = message.Reason{
+		Name: "NodeKeepsChanging", On: "Node", Condition: string(ConditionMissing),
+		When: "The Node is written so often that it cannot be deleted in the version that was read.",
+		Do:   "Nothing at first. If it lasts, find out what writes the Node all the time.",
+	}
+	instanceFound = message.Reason{
+		Name: "InstanceFound", On: "Node", Condition: string(ConditionMissing),
+		When: "The cloud says that the instance exists. The Node stays.",
+	}
+	kubeletReports = message.Reason{
+		Name: "KubeletReports", On: "Node", Condition: string(ConditionMissing),
+		When: "The kubelet reports again. The Node stays.",
+	}
+)
+
+// Reasons returns every reason that this controller records or shows.
+func Reasons() []message.Reason {
+	return slices.Concat([]message.Reason{
+		deletingNode, deletingNodeFailed, nodeDeletionHeld, nodeDeletionResumed, nodeDeletionCanceled,
+		absenceUnconfirmed, tooManyAbsent, deletionRateLimited, noWitness, cloudContradictsKubelet, foreignProviderID, deletionDisabled,
+		readFailed, deleteFailed, nodeKeepsChanging, instanceFound, kubeletReports,
+	}, nodecause.ReasonsOfExistence(ConditionMissing))
+}
+
+func deletionHeld(c message.Cause) message.Event {
+	return nodeDeletionHeld.Event(c.Reason + ": " + c.Message)
+}
+
+func deletionResumed(was, why string) message.Event {
+	return nodeDeletionResumed.Event(fmt.Sprintf("The deletion was held (%s) and goes on: %s.", was, why))
+}
+
+func deletionCanceled(c message.Cause) message.Event {
+	return nodeDeletionCanceled.Event(c.Reason + ": " + c.Message)
+}
+
+// deleting and deletingFailed are upstream's events, byte for byte
+// (upstream-behaviour 4.1).
+func deleting(name string) message.Event {
+	return deletingNode.Event(fmt.Sprintf("Deleting node %s because it does not exist in the cloud provider", name))
+}
+
+func deletingFailed(name string, err error) message.Event {
+	if theirs := errors.Unwrap(err); theirs != nil {
+		err = theirs // without our own words
+	}
+	return deletingNodeFailed.Event(fmt.Sprintf("Failed deleting node %s: %s", name, message.Cut(err)))
+}
+
+func notRead(err error) message.Cause {
+	return readFailed.Cause("The instance is gone, and the Node cannot be read from the API server for the final check. " +
+		"Check the cloud-controller-manager's RBAC rules. It is tried again. (" + message.Cut(err) + ")")
+}
+
+func notDeleted(err error) message.Cause {
+	if kube.IsStale(err) {
+		return nodeKeepsChanging.Cause("The instance is gone, and the Node is written so often that it cannot be deleted in the version that was read. " +
+			"It is tried again. (" + message.Cut(err) + ")")
+	}
+	return deleteFailed.Cause("The instance is gone, and the API server does not let the Node be deleted. " +
+		"Check the cloud-controller-manager's RBAC rules and admission webhooks. It is tried again. (" + message.Cut(err) + ")")
+}
+
+func reportsAgain() message.Cause {
+	return kubeletReports.Cause("The kubelet reports again. The Node stays.")
+}
+
+func isFound() message.Cause {
+	return instanceFound.Cause("The cloud says that the instance exists. The Node stays.")
+}
+
+func deletionIsOff() message.Cause {
+	return deletionDisabled.Cause("The cloud says that the instance does not exist, and --node-deletion=false keeps every Node. Delete the Node by hand.")
+}
+
+func notConfirmed(e evidence, l Limits, needed time.Duration) message.Cause {
+	return absenceUnconfirmed.Cause(fmt.Sprintf("The kubelet is silent, and the cloud has said %d of %d times that the instance does not exist. "+
+		"The Node is deleted if that stays so for %v.", min(e.absences, l.Absences), l.Absences, needed))
+}
+
+func overBudget(a absentees, l Limits) message.Cause {
+	return tooManyAbsent.Cause(fmt.Sprintf("%d of %d Nodes are absent from the cloud together, more than %v. That may be a wrong answer, so the Node is kept "+
+		"until it has been absent for %v. Check the cloud's region, project and credentials. If the instance is gone, the Node may be deleted by hand.",
+		a.absent, a.nodes, l.Budget, l.OverBudgetAfter))
+}
+
+func rateLimited(a absentees, rate int) message.Cause {
+	return deletionRateLimited.Cause(fmt.Sprintf("%d of %d Nodes are absent from the cloud together. At most %d of them are deleted in a minute, "+
+		"and so many have been in the last one.", a.absent, a.nodes, rate))
+}
+
+func contradicts(denied *corev1.Node) message.Cause {
+	return cloudContradictsKubelet.Cause(fmt.Sprintf("The cloud says that the instance of Node %s does not exist either, and that Node's kubelet reports, "+
+		"so the cloud's answers are not trusted. Check the credentials, project and region of the cloud-controller-manager. "+
+		"If Node %s is not of this cloud, label it "+nodefact.LabelExclude+".", denied.Name, denied.Name))
+}
+
+func tooFewWitnesses(w witnesses) message.Cause {
+	return noWitness.Cause(fmt.Sprintf("The cloud says that the instance does not exist. Of %d other Nodes like this one it has confirmed only %d since then, "+
+		"so the answer is not trusted. Check the cloud and its credentials, or delete the Node by hand.", w.others, w.seen))
+}
+
+func noNodeLeft() message.Cause {
+	return noWitness.Cause("The cloud says that the instance does not exist. No other Node of this provider and region is left by which the answer " +
+		"could be tested. See --node-deletion-without-witness-after, or delete the Node by hand.")
+}
+
+func isForeign(node *corev1.Node) message.Cause {
+	return foreignProviderID.Cause(fmt.Sprintf("The cloud provider has not confirmed any Node whose provider ID is like %q, so this Node counts as another provider's "+
+		"and is left alone. If it is this provider's, check the credentials. If it is not, label it "+nodefact.LabelExclude+".", node.Spec.ProviderID))
+}
+
+// notAnswered explains why the Node is kept although its kubelet is silent.
+func notAnswered(c message.Cause) message.Cause {
+	return message.Cause{Reason: c.Reason, Message: "The kubelet is silent, and whether the instance exists is not known. The Node is kept. " + c.Message}
+}
