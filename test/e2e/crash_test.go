@@ -8,7 +8,11 @@ import (
 	"testing"
 
 	"github.com/fairlead-k8s/fairlead/simulator"
-	"github.com/fairlead-k8s/fairlead/test/e2e/proxy"
+	"github.com/fairlead-k8s/fairlead/test/internal/bed"
+	"github.com/fairlead-k8s/fairlead/test/internal/daemon"
+	"github.com/fairlead-k8s/fairlead/test/internal/expect"
+	"github.com/fairlead-k8s/fairlead/test/internal/nodes"
+	"github.com/fairlead-k8s/fairlead/test/internal/proxy"
 )
 
 // The daemon is killed at each request of an initialisation, for every n,
@@ -21,13 +25,13 @@ func TestKilledAtEachRequest(t *testing.T) {
 		name    string
 		match   proxy.Match
 		through func(*testing.T) *proxy.Proxy
-		set     func(*setup, *proxy.Proxy)
+		set     func(*daemon.Setup, *proxy.Proxy)
 	}{
-		{"APIServer", ofNodes, b.apiProxy, func(s *setup, p *proxy.Proxy) { s.api = p }},
+		{"APIServer", ofNodes, b.BeforeAPIServer, func(s *daemon.Setup, p *proxy.Proxy) { s.API = p }},
 		{
 			"Cloud", nil,
-			func(t *testing.T) *proxy.Proxy { return proxyOf(t, b.cloud) },
-			func(s *setup, p *proxy.Proxy) { s.cloud = p.URL() },
+			func(t *testing.T) *proxy.Proxy { return bed.BeforeCloud(t, b.Cloud) },
+			func(s *daemon.Setup, p *proxy.Proxy) { s.Cloud = p.URL() },
 		},
 	}
 	type run struct {
@@ -38,9 +42,9 @@ func TestKilledAtEachRequest(t *testing.T) {
 	var runs []run
 	for place := range places {
 		p := places[place].through(t)
-		var s setup
+		var s daemon.Setup
 		places[place].set(&s, p)
-		b.undisturbed(t, s)
+		undisturbed(t, b, s)
 		all := p.Requests(places[place].match)
 		t.Logf("an initialisation makes %d requests to %s:", len(all), places[place].name)
 		for n, r := range all {
@@ -53,33 +57,33 @@ func TestKilledAtEachRequest(t *testing.T) {
 			t.Fatal("there is nothing to kill it at")
 		}
 	}
-	instances := b.excludedKubelets(t, len(runs))
+	instances := excludedKubelets(t, b, len(runs))
 	for k, r := range runs {
 		t.Run(r.name, func(t *testing.T) {
 			p := places[r.place].through(t)
-			var s setup
+			var s daemon.Setup
 			places[r.place].set(&s, p)
 			trap := p.Trap(places[r.place].match, r.n, r.at)
 			i := instances[k]
-			b.patch(t, i.Name, `{"metadata":{"labels":{"`+labelExclude+`":null}}}`)
-			first := b.daemon(t, s)
-			sprung(t, trap)
+			b.Patch(t, i.Name, `{"metadata":{"labels":{"`+labelExclude+`":null}}}`)
+			first := b.Daemon(t, s)
+			bed.AwaitTrap(t, trap)
 			first.Kill()
 			trap.Cut()
 
-			b.daemon(t, setup{})
-			b.awaitNode(t, i.Name, soon, is(i, stated(i)...))
+			b.Daemon(t, daemon.Setup{})
+			b.AwaitNode(t, i.Name, expect.Soon, nodes.As(i, nodes.AddressesOf(i)...))
 		})
 	}
 }
 
 // undisturbed is one initialisation as it should be, with its event.
-func (b *bed) undisturbed(t *testing.T, s setup) {
+func undisturbed(t *testing.T, b *bed.Bed, s daemon.Setup) {
 	t.Helper()
-	i := b.kubelet(t, simulator.Instance{Name: b.name("alive")})
-	d := b.daemon(t, s)
-	b.awaitNode(t, i.Name, soon, is(i, stated(i)...))
-	b.awaitEvent(t, i.Name, soon, "Normal Synced")
+	i := b.Kubelet(t, simulator.Instance{Name: b.Name("alive")})
+	d := b.Daemon(t, s)
+	b.AwaitNode(t, i.Name, expect.Soon, nodes.As(i, nodes.AddressesOf(i)...))
+	b.AwaitEvent(t, i.Name, expect.Soon, "Normal Synced")
 	if err := d.Stop(); err != nil {
 		t.Fatal(err)
 	}
@@ -92,15 +96,15 @@ func ofNodes(r proxy.Request) bool {
 }
 
 // excludedKubelets registers Nodes that are left alone until their turn.
-func (b *bed) excludedKubelets(t *testing.T, n int) []simulator.Instance {
+func excludedKubelets(t *testing.T, b *bed.Bed, n int) []simulator.Instance {
 	t.Helper()
 	var wanted []simulator.Instance
 	for range n {
-		wanted = append(wanted, simulator.Instance{Name: b.name("killed"), Labels: map[string]string{"rack": "r1"}})
+		wanted = append(wanted, simulator.Instance{Name: b.Name("killed"), Labels: map[string]string{"rack": "r1"}})
 	}
-	created := b.kubelets(t, wanted...)
+	created := b.Kubelets(t, wanted...)
 	for _, i := range created {
-		b.patch(t, i.Name, `{"metadata":{"labels":{"`+labelExclude+`":"true"}}}`)
+		b.Patch(t, i.Name, `{"metadata":{"labels":{"`+labelExclude+`":"true"}}}`)
 	}
 	return created
 }
@@ -108,8 +112,8 @@ func (b *bed) excludedKubelets(t *testing.T, n int) []simulator.Instance {
 // A reply that is lost, while the daemon lives, changes nothing either.
 func TestLostAndCutRequests(t *testing.T) {
 	b := onShared(t)
-	cloud := b.bareCloud(t)
-	api, front := b.apiProxy(t), proxyOf(t, cloud)
+	cloud := b.NewCloud(t)
+	api, front := b.BeforeAPIServer(t), bed.BeforeCloud(t, cloud)
 	for _, match := range []proxy.Match{watches, patches} {
 		api.Trap(match, 1, proxy.After).Cut()
 		api.Trap(match, 2, proxy.Before).Cut()
@@ -119,20 +123,20 @@ func TestLostAndCutRequests(t *testing.T) {
 	front.Trap(nil, 2, proxy.Before).Cut()
 	var instances []simulator.Instance
 	for range 5 {
-		i, _ := b.pair(t, cloud, simulator.Instance{Name: b.name("lost")})
+		i, _ := b.Pair(t, cloud, simulator.Instance{Name: b.Name("lost")})
 		instances = append(instances, i)
 	}
-	b.daemon(t, setup{api: api, cloud: front.URL()})
+	b.Daemon(t, daemon.Setup{API: api, Cloud: front.URL()})
 	for _, i := range instances {
-		b.awaitNode(t, i.Name, soon, is(i, stated(i)...))
+		b.AwaitNode(t, i.Name, expect.Soon, nodes.As(i, nodes.AddressesOf(i)...))
 	}
-	await(t, soon, func(ctx context.Context) error {
+	expect.Within(t, expect.Soon, func(ctx context.Context) error {
 		for _, i := range instances {
-			told, err := b.told(ctx, i.Name)
+			told, err := b.Events(ctx, i.Name)
 			if err != nil {
 				return err
 			}
-			if n := count(told, "Normal Synced"); n != 1 {
+			if n := expect.CountPrefix(told, "Normal Synced"); n != 1 {
 				return fmt.Errorf("node %s: %d events Synced, want 1: %q", i.Name, n, told)
 			}
 		}

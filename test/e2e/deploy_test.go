@@ -13,6 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fairlead-k8s/fairlead/internal/manifest"
+	"github.com/fairlead-k8s/fairlead/test/internal/audit"
+	"github.com/fairlead-k8s/fairlead/test/internal/bed"
+	"github.com/fairlead-k8s/fairlead/test/internal/expect"
 )
 
 // rendered are the manifests that are made from the chart.
@@ -33,7 +36,7 @@ func rendered(t *testing.T) map[string][]*unstructured.Unstructured {
 
 func objectsIn(t *testing.T, file string) []*unstructured.Unstructured {
 	t.Helper()
-	objects, err := manifest.Objects(string(read(t, file)))
+	objects, err := manifest.Objects(string(bed.ReadFile(t, file)))
 	if err != nil {
 		t.Fatalf("%s: %v", file, err)
 	}
@@ -44,7 +47,7 @@ func objectsIn(t *testing.T, file string) []*unstructured.Unstructured {
 // the Prometheus operator it knows the kinds.
 func TestManifestsAreAccepted(t *testing.T) {
 	b := onShared(t)
-	to, err := b.manifests()
+	to, err := b.Manifests()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,8 +57,8 @@ func TestManifestsAreAccepted(t *testing.T) {
 		}
 	}
 	all := rendered(t)
-	await(t, soon, func(ctx context.Context) error { // The new kinds are known after a while.
-		to, err := b.manifests()
+	expect.Within(t, expect.Soon, func(ctx context.Context) error { // The new kinds are known after a while.
+		to, err := b.Manifests()
 		if err != nil {
 			return err
 		}
@@ -77,19 +80,19 @@ func TestManifestsAreAccepted(t *testing.T) {
 func TestPodsAskForNothingSpecial(t *testing.T) {
 	b := onShared(t)
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
-		Name: b.name("restricted"), Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"},
+		Name: b.Name("restricted"), Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"},
 	}}
-	if _, err := b.admin.CoreV1().Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{}); err != nil {
+	if _, err := b.Admin.CoreV1().Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	cleanup(t, func(ctx context.Context) error {
-		return b.admin.CoreV1().Namespaces().Delete(ctx, namespace.Name, metav1.DeleteOptions{})
+	expect.Cleanup(t, func(ctx context.Context) error {
+		return b.Admin.CoreV1().Namespaces().Delete(ctx, namespace.Name, metav1.DeleteOptions{})
 	})
-	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: ccmUser}}
-	if _, err := b.admin.CoreV1().ServiceAccounts(namespace.Name).Create(t.Context(), account, metav1.CreateOptions{}); err != nil {
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: audit.DaemonUser}}
+	if _, err := b.Admin.CoreV1().ServiceAccounts(namespace.Name).Create(t.Context(), account, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	to, err := b.manifests()
+	to, err := b.Manifests()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +110,7 @@ func TestPodsAskForNothingSpecial(t *testing.T) {
 	}
 	_, complaints, _ := strings.Cut(err.Error(), "violates PodSecurity")
 	want := ` "restricted:latest": host namespaces (hostNetwork=true), hostPort (container "cloud-controller-manager" uses hostPort 10258)`
-	if err := differ("complaints about the DaemonSet's pod", want, complaints); err != nil {
+	if err := expect.Equal("complaints about the DaemonSet's pod", want, complaints); err != nil {
 		t.Error(err)
 	}
 }

@@ -18,7 +18,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/fairlead-k8s/fairlead/simulator"
-	"github.com/fairlead-k8s/fairlead/test/e2e/proxy"
+	"github.com/fairlead-k8s/fairlead/test/internal/audit"
+	"github.com/fairlead-k8s/fairlead/test/internal/bed"
+	"github.com/fairlead-k8s/fairlead/test/internal/daemon"
+	"github.com/fairlead-k8s/fairlead/test/internal/expect"
+	"github.com/fairlead-k8s/fairlead/test/internal/nodes"
+	"github.com/fairlead-k8s/fairlead/test/internal/proxy"
 )
 
 // The API server goes away in the middle of an initialisation. The daemon
@@ -27,34 +32,21 @@ func TestAPIServerRestartsInTheMiddle(t *testing.T) {
 	for place, match := range map[string]proxy.Match{"StatusPatch": statusPatches, "NodePatch": nodePatches} {
 		t.Run(place, func(t *testing.T) {
 			b := onShared(t)
-			i := b.kubelet(t, simulator.Instance{Name: b.name("restart")})
-			api := b.apiProxy(t)
+			i := b.Kubelet(t, simulator.Instance{Name: b.Name("restart")})
+			api := b.BeforeAPIServer(t)
 			trap := api.Trap(match, 1, proxy.Before)
-			d := b.daemon(t, setup{api: api})
-			sprung(t, trap)
-			b.restartsAPIServer(t, trap)
+			d := b.Daemon(t, daemon.Setup{API: api})
+			bed.AwaitTrap(t, trap)
+			b.RestartAPIServer(t, trap)
 
-			b.awaitNode(t, i.Name, 2*time.Minute, is(i, stated(i)...))
-			b.awaitEvent(t, i.Name, soon, "Normal Synced")
-			later := b.boot(t, simulator.Instance{Name: b.name("restart")})[0]
-			b.awaitNode(t, later.Name, 2*time.Minute, is(later, stated(later)...))
+			b.AwaitNode(t, i.Name, 2*time.Minute, nodes.As(i, nodes.AddressesOf(i)...))
+			b.AwaitEvent(t, i.Name, expect.Soon, "Normal Synced")
+			later := b.Boot(t, simulator.Instance{Name: b.Name("restart")})[0]
+			b.AwaitNode(t, later.Name, 2*time.Minute, nodes.As(later, nodes.AddressesOf(later)...))
 			if d.Ended() {
 				t.Errorf("the daemon has ended with code %d", d.Code())
 			}
 		})
-	}
-}
-
-// restartsAPIServer kills the API server while a request is trapped before it,
-// and starts it again.
-func (b *bed) restartsAPIServer(t *testing.T, trap *proxy.Trap) {
-	t.Helper()
-	if _, err := b.command(t.Context(), "stop", "--kill", "kube-apiserver"); err != nil {
-		t.Fatal(err)
-	}
-	trap.Release() // into the void
-	if _, err := b.command(t.Context(), "start", "kube-apiserver"); err != nil {
-		t.Fatal(err)
 	}
 }
 
@@ -63,39 +55,39 @@ func (b *bed) restartsAPIServer(t *testing.T, trap *proxy.Trap) {
 func TestConflictStorm(t *testing.T) {
 	const writers, within = 8, time.Minute
 	b := onShared(t)
-	i := b.kubelet(t, simulator.Instance{Name: b.name("storm")})
-	mark := b.audit(t).mark()
-	if err := b.cloud.ResetCalls(t.Context()); err != nil {
+	i := b.Kubelet(t, simulator.Instance{Name: b.Name("storm")})
+	mark := b.Audit(t).Mark()
+	if err := b.Cloud.ResetCalls(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	s := storm{bed: b, node: i.Name, last: make([]int, writers)}
+	s := storm{Bed: b, node: i.Name, last: make([]int, writers)}
 	s.blow(t)
 	began := time.Now()
 	t.Cleanup(func() {
 		took := time.Since(began)
-		writes := b.audit(t).since(mark).ours().of(i.Name).writes()
-		conflicts := writes.where(func(r request) bool { return r.Status.Code == http.StatusConflict })
+		writes := b.Audit(t).Since(mark).OfDaemons().OfNode(i.Name).Writes()
+		conflicts := writes.Where(func(r audit.Request) bool { return r.Status.Code == http.StatusConflict })
 		t.Logf("%v in a storm of %.0f writes a second: %d of our %d writes met a conflict",
 			took.Round(time.Millisecond), float64(s.written())/took.Seconds(), len(conflicts), len(writes))
 	})
-	b.daemon(t, setup{})
-	node := b.awaitNode(t, i.Name, within, func(node *corev1.Node) error {
-		if tainted(node) {
+	b.Daemon(t, daemon.Setup{})
+	node := b.AwaitNode(t, i.Name, within, func(node *corev1.Node) error {
+		if nodes.IsTainted(node) {
 			return errors.New("it is not initialised, because others keep writing it")
 		}
 		return nil
 	})
 	s.calm()
-	if err := is(i, stated(i)...)(node); err != nil {
+	if err := nodes.As(i, nodes.AddressesOf(i)...)(node); err != nil {
 		t.Error(err)
 	}
-	node = b.node(t, i.Name)
+	node = b.Node(t, i.Name)
 	for w, n := range s.last {
 		if got := node.Annotations[fmt.Sprintf("storm-%d", w)]; got != strconv.Itoa(n) {
 			t.Errorf("writer %d wrote %d last, the Node has %s", w, n, got)
 		}
 	}
-	calls, err := b.cloud.Calls(t.Context())
+	calls, err := b.Cloud.Calls(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +99,7 @@ func TestConflictStorm(t *testing.T) {
 
 // storm are writers of one Node.
 type storm struct {
-	*bed
+	*bed.Bed
 
 	node string
 	last []int // what each writer has written last
@@ -124,7 +116,7 @@ func (s *storm) blow(t *testing.T) {
 			for n := 1; ctx.Err() == nil; n++ {
 				body := fmt.Appendf(nil, `{"metadata":{"annotations":{"storm-%d":"%d"}}}`, w, n)
 				// What has begun is finished, so that its outcome is known.
-				_, err := s.admin.CoreV1().Nodes().Patch(context.WithoutCancel(ctx), s.node, types.StrategicMergePatchType, body, metav1.PatchOptions{})
+				_, err := s.Admin.CoreV1().Nodes().Patch(context.WithoutCancel(ctx), s.node, types.StrategicMergePatchType, body, metav1.PatchOptions{})
 				switch {
 				case err == nil:
 					s.last[w] = n
@@ -153,16 +145,16 @@ func TestWhatOthersWriteInTheMiddleStays(t *testing.T) {
 	for place, match := range map[string]proxy.Match{"BeforeTheStatusPatch": statusPatches, "BeforeTheNodePatch": nodePatches} {
 		t.Run(place, func(t *testing.T) {
 			b := onShared(t)
-			i := b.kubelet(t, simulator.Instance{Name: b.name("taint")})
-			api := b.apiProxy(t)
+			i := b.Kubelet(t, simulator.Instance{Name: b.Name("taint")})
+			api := b.BeforeAPIServer(t)
 			trap := api.Trap(match, 1, proxy.Before)
-			b.daemon(t, setup{api: api})
-			sprung(t, trap)
-			b.patch(t, i.Name, `{"metadata":{"labels":{"team":"mine"}},"spec":{"taints":[
+			b.Daemon(t, daemon.Setup{API: api})
+			bed.AwaitTrap(t, trap)
+			b.Patch(t, i.Name, `{"metadata":{"labels":{"team":"mine"}},"spec":{"taints":[
 				{"key":"node.cloudprovider.kubernetes.io/uninitialized","value":"true","effect":"NoSchedule"},
 				{"key":"maintenance","value":"tonight","effect":"NoExecute"}]}}`)
 			trap.Release()
-			node := b.awaitNode(t, i.Name, soon, is(i, stated(i)...))
+			node := b.AwaitNode(t, i.Name, expect.Soon, nodes.As(i, nodes.AddressesOf(i)...))
 			if !slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool {
 				return t.Key == "maintenance" && t.Value == "tonight" && t.Effect == corev1.TaintEffectNoExecute
 			}) {
@@ -189,36 +181,36 @@ func TestWriteOnItsWayDoesNotHitTheNextNodeOfThatName(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			b := onShared(t)
-			cloud := b.bareCloud(t)
-			first, old := b.pair(t, cloud, simulator.Instance{Name: b.name("replaced"), Addresses: offered("InternalIP=127.0.85.1")})
-			api := b.apiProxy(t)
-			run := setup{api: api, cloud: cloud.url, flags: []string{"--node-status-update-frequency=500ms"}}
+			cloud := b.NewCloud(t)
+			first, old := b.Pair(t, cloud, simulator.Instance{Name: b.Name("replaced"), Addresses: nodes.CloudAddresses("InternalIP=127.0.85.1")})
+			api := b.BeforeAPIServer(t)
+			run := daemon.Setup{API: api, Cloud: cloud.URL, Flags: []string{"--node-status-update-frequency=500ms"}}
 			if tt.initialised {
-				b.daemon(t, run)
-				b.awaitNode(t, old.Name, soon, initialized)
+				b.Daemon(t, run)
+				b.AwaitNode(t, old.Name, expect.Soon, nodes.Initialized)
 			}
 			trap := api.Trap(tt.match, 1, proxy.Before)
 			if tt.initialised {
-				cloud.change(t, first, simulator.InstancePatch{Addresses: offered("InternalIP=127.0.85.1", "InternalIP=fd00::85")})
+				cloud.Change(t, first, simulator.InstancePatch{Addresses: nodes.CloudAddresses("InternalIP=127.0.85.1", "InternalIP=fd00::85")})
 			} else {
-				b.daemon(t, run)
+				b.Daemon(t, run)
 			}
-			sprung(t, trap)
+			bed.AwaitTrap(t, trap)
 
-			if err := b.admin.CoreV1().Nodes().Delete(t.Context(), old.Name, metav1.DeleteOptions{}); err != nil {
+			if err := b.Admin.CoreV1().Nodes().Delete(t.Context(), old.Name, metav1.DeleteOptions{}); err != nil {
 				t.Fatal(err)
 			}
 			if err := cloud.TerminateInstance(t.Context(), first.ID); err != nil {
 				t.Fatal(err)
 			}
-			mark := b.audit(t).mark()
-			second, now := b.pair(t, cloud, simulator.Instance{Name: old.Name, Type: "medium", Addresses: offered("InternalIP=127.0.85.2")})
+			mark := b.Audit(t).Mark()
+			second, now := b.Pair(t, cloud, simulator.Instance{Name: old.Name, Type: "medium", Addresses: nodes.CloudAddresses("InternalIP=127.0.85.2")})
 			trap.Release()
-			node := b.awaitNode(t, old.Name, soon, initialized)
-			if err := errors.Join(differ("UID", now.UID, node.UID), is(second, stated(second)...)(node)); err != nil {
+			node := b.AwaitNode(t, old.Name, expect.Soon, nodes.Initialized)
+			if err := errors.Join(expect.Equal("UID", now.UID, node.UID), nodes.As(second, nodes.AddressesOf(second)...)(node)); err != nil {
 				t.Error(err)
 			}
-			for _, r := range b.audit(t).since(mark).ours().of(old.Name).writes() {
+			for _, r := range b.Audit(t).Since(mark).OfDaemons().OfNode(old.Name).Writes() {
 				if late := bytes.Contains(r.Body, []byte(first.ID)) || bytes.Contains(r.Body, []byte("127.0.85.1")); late && r.Status.Code == http.StatusOK {
 					t.Errorf("the next Node was written with what is the first one's: %v", r)
 				}

@@ -15,7 +15,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fairlead-k8s/fairlead/simulator"
-	"github.com/fairlead-k8s/fairlead/test/e2e/proxy"
+	"github.com/fairlead-k8s/fairlead/test/internal/bed"
+	"github.com/fairlead-k8s/fairlead/test/internal/daemon"
+	"github.com/fairlead-k8s/fairlead/test/internal/expect"
+	"github.com/fairlead-k8s/fairlead/test/internal/nodes"
+	"github.com/fairlead-k8s/fairlead/test/internal/proxy"
 )
 
 const (
@@ -25,32 +29,30 @@ const (
 	drain           = 8 * time.Second
 	// noise is what a busy machine may add. The times themselves are logged.
 	noise = 6 * time.Second
-
-	leaseName = "cloud-controller-manager"
 )
 
 // replica is a daemon that stands in an election with default flags, and all
 // that it says to the API server and to the cloud.
 type replica struct {
-	*daemon
+	*daemon.Daemon
 
 	api, cloud *proxy.Proxy
 	lease      string
 }
 
 // pairOfReplicas starts two, the leader first.
-func (b *bed) pairOfReplicas(t *testing.T, c *cloud, s setup) (leader, standby replica) {
+func pairOfReplicas(t *testing.T, b *bed.Bed, c *bed.Cloud, s daemon.Setup) (leader, standby replica) {
 	t.Helper()
-	s.lease = cmp.Or(s.lease, leaseName)
-	err := b.admin.CoordinationV1().Leases(metav1.NamespaceSystem).Delete(t.Context(), s.lease, metav1.DeleteOptions{})
+	s.Lease = cmp.Or(s.Lease, daemon.LeaseName)
+	err := b.Admin.CoordinationV1().Leases(metav1.NamespaceSystem).Delete(t.Context(), s.Lease, metav1.DeleteOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
 		t.Fatal(err)
 	}
 	var pair [2]replica
 	for n := range pair {
-		r := b.replica(t, c, s)
+		r := newReplica(t, b, c, s)
 		pair[n] = r
-		await(t, soon, func(context.Context) error {
+		expect.Within(t, expect.Soon, func(context.Context) error {
 			switch {
 			case n == 0 && !r.leads():
 				return errors.New("the first replica does not lead")
@@ -63,23 +65,23 @@ func (b *bed) pairOfReplicas(t *testing.T, c *cloud, s setup) (leader, standby r
 	return pair[0], pair[1]
 }
 
-// replica starts one more.
-func (b *bed) replica(t *testing.T, c *cloud, s setup) replica {
+// newReplica starts one more.
+func newReplica(t *testing.T, b *bed.Bed, c *bed.Cloud, s daemon.Setup) replica {
 	t.Helper()
-	r := replica{api: b.apiProxy(t), cloud: proxyOf(t, c), lease: s.lease}
-	s.api, s.cloud, s.elect = r.api, r.cloud.URL(), true
-	r.daemon = b.daemon(t, s)
+	r := replica{api: b.BeforeAPIServer(t), cloud: bed.BeforeCloud(t, c), lease: s.Lease}
+	s.API, s.Cloud, s.Elect = r.api, r.cloud.URL(), true
+	r.Daemon = b.Daemon(t, s)
 	return r
 }
 
-func (r replica) leads() bool { return r.says("Controller runs") }
+func (r replica) leads() bool { return r.Logged("Controller runs") }
 
 func ofLeases(r proxy.Request) bool { return strings.Contains(r.Path, "/leases") }
 
-// holder is who has the lease, by the identity in it.
-func (b *bed) holder(t *testing.T, name string) string {
+// leaseHolder is who has the lease, by the identity in it.
+func leaseHolder(t *testing.T, b *bed.Bed, name string) string {
 	t.Helper()
-	lease, err := b.admin.CoordinationV1().Leases(metav1.NamespaceSystem).Get(t.Context(), name, metav1.GetOptions{})
+	lease, err := b.Admin.CoordinationV1().Leases(metav1.NamespaceSystem).Get(t.Context(), name, metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,34 +92,34 @@ func (b *bed) holder(t *testing.T, name string) string {
 }
 
 // joins adds a Node and waits until it is initialised.
-func (b *bed) joins(t *testing.T, c *cloud, within time.Duration) {
+func joins(t *testing.T, b *bed.Bed, c *bed.Cloud, within time.Duration) {
 	t.Helper()
-	i, node := b.pair(t, c, simulator.Instance{Name: b.name("joins")})
-	b.awaitNode(t, node.Name, within, is(i, stated(i)...))
+	i, node := b.Pair(t, c, simulator.Instance{Name: b.Name("joins")})
+	b.AwaitNode(t, node.Name, within, nodes.As(i, nodes.AddressesOf(i)...))
 }
 
 // Of two replicas one works. When it is asked to end it gives the lease back,
 // and the other one works soon.
 func TestRollingRestart(t *testing.T) {
 	b := onShared(t)
-	cloud := b.bareCloud(t)
-	leader, standby := b.pairOfReplicas(t, cloud, setup{})
-	b.joins(t, cloud, soon)
+	cloud := b.NewCloud(t)
+	leader, standby := pairOfReplicas(t, b, cloud, daemon.Setup{})
+	joins(t, b, cloud, expect.Soon)
 	if n := len(standby.api.Requests(patches)) + len(standby.api.Requests(records)) + len(standby.cloud.Requests(nil)); n > 0 {
 		t.Errorf("the standby has written or asked the cloud %d times", n)
 	}
-	before := b.holder(t, leaseName)
+	before := leaseHolder(t, b, daemon.LeaseName)
 
 	asked := time.Now()
 	leader.Signal(syscall.SIGTERM)
-	if code := leader.exited(t, plannedHandOver+noise); code != 0 {
+	if code := leader.AwaitExit(t, plannedHandOver+noise); code != 0 {
 		t.Errorf("the leader has ended with code %d after SIGTERM, want 0", code)
 	}
-	if now := b.holder(t, leaseName); now == before {
+	if now := leaseHolder(t, b, daemon.LeaseName); now == before {
 		t.Errorf("the lease is still held by %s, who has ended", now)
 	}
 	ended := time.Since(asked)
-	b.joins(t, cloud, plannedHandOver+noise)
+	joins(t, b, cloud, plannedHandOver+noise)
 	took := time.Since(asked)
 	t.Logf("planned hand-over: the leader ended after %v, a Node was initialised by the other after %v", ended.Round(time.Millisecond), took.Round(time.Millisecond))
 	if took > plannedHandOver+noise {
@@ -127,13 +129,13 @@ func TestRollingRestart(t *testing.T) {
 
 func TestLeaderIsKilled(t *testing.T) {
 	b := onShared(t)
-	cloud := b.bareCloud(t)
-	leader, _ := b.pairOfReplicas(t, cloud, setup{})
-	b.joins(t, cloud, soon)
+	cloud := b.NewCloud(t)
+	leader, _ := pairOfReplicas(t, b, cloud, daemon.Setup{})
+	joins(t, b, cloud, expect.Soon)
 
 	died := time.Now()
 	leader.Kill()
-	b.joins(t, cloud, crashHandOver+noise)
+	joins(t, b, cloud, crashHandOver+noise)
 	took := time.Since(died)
 	t.Logf("hand-over after kill -9: a Node was initialised by the other after %v", took.Round(time.Millisecond))
 	if took > crashHandOver+noise {
@@ -145,31 +147,31 @@ func TestLeaderIsKilled(t *testing.T) {
 // was asked changes nothing, so the lease is given back.
 func TestHandOverWithADeafProvider(t *testing.T) {
 	b := onShared(t)
-	cloud := b.bareCloud(t)
-	leader, standby := b.pairOfReplicas(t, cloud, setup{program: testCCM, provider: "modern"})
-	i, node := b.pair(t, cloud, simulator.Instance{Name: b.name("deaf"), Labels: map[string]string{"provider-fault": "deaf"}})
-	await(t, soon, func(context.Context) error {
-		if !leader.says("Deaf from now on", node.Name) {
+	cloud := b.NewCloud(t)
+	leader, standby := pairOfReplicas(t, b, cloud, daemon.Setup{Provider: "modern"})
+	i, node := b.Pair(t, cloud, simulator.Instance{Name: b.Name("deaf"), Labels: map[string]string{"provider-fault": "deaf"}})
+	expect.Within(t, expect.Soon, func(context.Context) error {
+		if !leader.Logged("Deaf from now on", node.Name) {
 			return errors.New("the provider has not been asked")
 		}
 		return nil
 	})
-	before := b.holder(t, leaseName)
+	before := leaseHolder(t, b, daemon.LeaseName)
 
 	asked := time.Now()
 	leader.Signal(syscall.SIGTERM)
-	leader.exited(t, drain+noise)
+	leader.AwaitExit(t, drain+noise)
 	ended := time.Since(asked)
-	if now := b.holder(t, leaseName); now == before {
+	if now := leaseHolder(t, b, daemon.LeaseName); now == before {
 		t.Errorf("the lease is still held by %s, who has ended", now)
 	}
-	b.joins(t, cloud, plannedHandOver+noise)
+	joins(t, b, cloud, plannedHandOver+noise)
 	t.Logf("hand-over with a deaf provider: the leader ended after %v, the other worked after %v",
 		ended.Round(time.Millisecond), time.Since(asked).Round(time.Millisecond))
 
-	cloud.change(t, i, simulator.InstancePatch{Labels: map[string]*string{"provider-fault": nil}})
+	cloud.Change(t, i, simulator.InstancePatch{Labels: map[string]*string{"provider-fault": nil}})
 	i.Labels = nil
-	b.awaitNode(t, node.Name, 2*time.Minute, is(i, stated(i)...))
+	b.AwaitNode(t, node.Name, 2*time.Minute, nodes.As(i, nodes.AddressesOf(i)...))
 	noOverlap(t, leader, standby)
 }
 
@@ -177,38 +179,38 @@ func TestHandOverWithADeafProvider(t *testing.T) {
 // lease stays until it is over.
 func TestHandOverWaitsForTheWriteUnderWay(t *testing.T) {
 	b := onShared(t)
-	cloud := b.bareCloud(t)
-	leader, standby := b.pairOfReplicas(t, cloud, setup{})
+	cloud := b.NewCloud(t)
+	leader, standby := pairOfReplicas(t, b, cloud, daemon.Setup{})
 	trap := leader.api.Trap(patches, 1, proxy.Before)
-	i, node := b.pair(t, cloud, simulator.Instance{Name: b.name("held")})
-	sprung(t, trap)
-	b.handsOverAfter(t, leader, standby, trap)
-	b.awaitNode(t, node.Name, plannedHandOver+noise, is(i, stated(i)...))
+	i, node := b.Pair(t, cloud, simulator.Instance{Name: b.Name("held")})
+	bed.AwaitTrap(t, trap)
+	handsOverAfter(t, b, leader, standby, trap)
+	b.AwaitNode(t, node.Name, plannedHandOver+noise, nodes.As(i, nodes.AddressesOf(i)...))
 	noOverlap(t, leader, standby)
 }
 
 // handsOverAfter asks the leader to end while a request of its is trapped: the
 // lease stays until the request is released and over.
-func (b *bed) handsOverAfter(t *testing.T, leader, standby replica, trap *proxy.Trap) {
+func handsOverAfter(t *testing.T, b *bed.Bed, leader, standby replica, trap *proxy.Trap) {
 	t.Helper()
-	before := b.holder(t, leader.lease)
+	before := leaseHolder(t, b, leader.lease)
 	looked := len(standby.api.Requests(ofLeases))
 	asked := time.Now()
 	leader.Signal(syscall.SIGTERM)
-	await(t, soon, func(context.Context) error { // until it would have taken over
+	expect.Within(t, expect.Soon, func(context.Context) error { // until it would have taken over
 		if n := len(standby.api.Requests(ofLeases)); n < looked+2 && time.Since(asked) < drain-time.Second {
 			return fmt.Errorf("the standby has looked at the lease %d times", n-looked)
 		}
 		return nil
 	})
-	if now := b.holder(t, leader.lease); now != before {
+	if now := leaseHolder(t, b, leader.lease); now != before {
 		t.Errorf("the lease was given away, to %q, while a write of the leader was under way", now)
 	}
 	trap.Release()
-	if code := leader.exited(t, drain+noise); code != 0 {
+	if code := leader.AwaitExit(t, drain+noise); code != 0 {
 		t.Errorf("the leader has ended with code %d, want 0", code)
 	}
-	if now := b.holder(t, leader.lease); now == before {
+	if now := leaseHolder(t, b, leader.lease); now == before {
 		t.Errorf("the lease is still held by %s, who has ended", now)
 	}
 }
@@ -217,16 +219,16 @@ func (b *bed) handsOverAfter(t *testing.T, leader, standby replica, trap *proxy.
 // but then the lease is not given back, and the other waits until it expires.
 func TestWriteThatIsNeverOverKeepsTheLease(t *testing.T) {
 	b := onShared(t)
-	cloud := b.bareCloud(t)
-	leader, standby := b.pairOfReplicas(t, cloud, setup{})
+	cloud := b.NewCloud(t)
+	leader, standby := pairOfReplicas(t, b, cloud, daemon.Setup{})
 	trap := leader.api.Trap(patches, 1, proxy.Before)
-	i, node := b.pair(t, cloud, simulator.Instance{Name: b.name("stuck")})
-	sprung(t, trap)
+	i, node := b.Pair(t, cloud, simulator.Instance{Name: b.Name("stuck")})
+	bed.AwaitTrap(t, trap)
 	asked := time.Now()
-	b.keepsTheLease(t, leader, standby)
+	keepsTheLease(t, b, leader, standby)
 	ended := time.Since(asked)
 	trap.Cut() // The process has ended, and so have its connections.
-	b.awaitNode(t, node.Name, crashHandOver+noise, is(i, stated(i)...))
+	b.AwaitNode(t, node.Name, crashHandOver+noise, nodes.As(i, nodes.AddressesOf(i)...))
 	t.Logf("a write that is never over: the leader ended after %v, the other had initialised the Node after %v",
 		ended.Round(time.Millisecond), time.Since(asked).Round(time.Millisecond))
 	noOverlap(t, leader, standby)
@@ -234,12 +236,12 @@ func TestWriteThatIsNeverOverKeepsTheLease(t *testing.T) {
 
 // keepsTheLease asks the leader to end while it does something that is not over
 // in time: it ends, and the lease stays its.
-func (b *bed) keepsTheLease(t *testing.T, leader, standby replica) {
+func keepsTheLease(t *testing.T, b *bed.Bed, leader, standby replica) {
 	t.Helper()
-	before := b.holder(t, leader.lease)
+	before := leaseHolder(t, b, leader.lease)
 	leader.Signal(syscall.SIGTERM)
-	code := leader.exited(t, drain+noise)
-	if now := b.holder(t, leader.lease); now != before {
+	code := leader.AwaitExit(t, drain+noise)
+	if now := leaseHolder(t, b, leader.lease); now != before {
 		t.Errorf("the lease was given away, to %q, while a write of the leader was under way", now)
 	}
 	if code == 0 {

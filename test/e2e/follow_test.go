@@ -11,16 +11,20 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/fairlead-k8s/fairlead/simulator"
+	"github.com/fairlead-k8s/fairlead/test/internal/bed"
+	"github.com/fairlead-k8s/fairlead/test/internal/daemon"
+	"github.com/fairlead-k8s/fairlead/test/internal/expect"
+	"github.com/fairlead-k8s/fairlead/test/internal/nodes"
 )
 
 // Nodes follow their instances after initialisation.
 func TestNodeFollowsItsInstance(t *testing.T) {
 	b := onShared(t)
-	f := follower{t: t, bed: b}
-	f.instance = b.kubelet(t, simulator.Instance{
-		Name: b.name("follow"), Labels: map[string]string{"rack": "r1", "pool": "blue", "shift": "day"},
+	f := follower{t: t, Bed: b}
+	f.instance = b.Kubelet(t, simulator.Instance{
+		Name: b.Name("follow"), Labels: map[string]string{"rack": "r1", "pool": "blue", "shift": "day"},
 	})
-	b.daemon(t, setup{flags: []string{"--node-status-update-frequency=500ms"}})
+	b.Daemon(t, daemon.Setup{Flags: []string{"--node-status-update-frequency=500ms"}})
 	f.awaits(t)
 
 	for _, step := range []struct {
@@ -45,7 +49,7 @@ func TestNodeFollowsItsInstance(t *testing.T) {
 
 // follower is one Node and what its instance should be.
 type follower struct {
-	*bed
+	*bed.Bed
 
 	t        *testing.T // the test that the Node lives as long as
 	instance simulator.Instance
@@ -53,13 +57,13 @@ type follower struct {
 
 func (f *follower) change(t *testing.T, p simulator.InstancePatch) {
 	t.Helper()
-	f.instance = f.cloud.change(t, f.instance, p)
+	f.instance = f.Cloud.Change(t, f.instance, p)
 }
 
 // awaits that the Node is what the instance is.
 func (f *follower) awaits(t *testing.T) {
 	t.Helper()
-	f.awaitNode(t, f.instance.Name, soon, is(f.instance, stated(f.instance)...))
+	f.AwaitNode(t, f.instance.Name, expect.Soon, nodes.As(f.instance, nodes.AddressesOf(f.instance)...))
 }
 
 func (f *follower) resize(t *testing.T) {
@@ -68,30 +72,30 @@ func (f *follower) resize(t *testing.T) {
 }
 
 func (f *follower) readdress(t *testing.T) {
-	f.change(t, simulator.InstancePatch{Addresses: offered("InternalIP=127.0.78.1", "InternalIP=127.0.78.2", "ExternalIP=203.0.113.78")})
+	f.change(t, simulator.InstancePatch{Addresses: nodes.CloudAddresses("InternalIP=127.0.78.1", "InternalIP=127.0.78.2", "ExternalIP=203.0.113.78")})
 	f.awaits(t)
 	// The order within a type counts.
-	f.change(t, simulator.InstancePatch{Addresses: offered("InternalIP=127.0.78.2", "InternalIP=127.0.78.1", "ExternalIP=203.0.113.78")})
+	f.change(t, simulator.InstancePatch{Addresses: nodes.CloudAddresses("InternalIP=127.0.78.2", "InternalIP=127.0.78.1", "ExternalIP=203.0.113.78")})
 	f.awaits(t)
-	f.change(t, simulator.InstancePatch{Addresses: offered("InternalIP=127.0.78.2")})
+	f.change(t, simulator.InstancePatch{Addresses: nodes.CloudAddresses("InternalIP=127.0.78.2")})
 	f.awaits(t)
 }
 
 func (f *follower) unaddress(t *testing.T) {
-	before := stated(f.instance)
+	before := nodes.AddressesOf(f.instance)
 	f.change(t, simulator.InstancePatch{Addresses: []simulator.Address{}, Type: new("tiny")})
-	f.awaitNode(t, f.instance.Name, soon, is(f.instance, before...))
-	f.change(t, simulator.InstancePatch{Addresses: offered("InternalIP=127.0.78.3")})
+	f.AwaitNode(t, f.instance.Name, expect.Soon, nodes.As(f.instance, before...))
+	f.change(t, simulator.InstancePatch{Addresses: nodes.CloudAddresses("InternalIP=127.0.78.3")})
 	f.awaits(t)
 }
 
 func (f *follower) relabel(t *testing.T) {
 	f.change(t, simulator.InstancePatch{Labels: map[string]*string{"rack": new("r2"), "row": new("7"), "pool": nil}})
-	f.awaitNode(t, f.instance.Name, soon, func(node *corev1.Node) error {
+	f.AwaitNode(t, f.instance.Name, expect.Soon, func(node *corev1.Node) error {
 		if value, ok := node.Labels["pool"]; ok {
 			return fmt.Errorf("label pool=%s is still there", value)
 		}
-		return errors.Join(is(f.instance, stated(f.instance)...)(node), hasRecord(node, f.instance.Labels))
+		return errors.Join(nodes.As(f.instance, nodes.AddressesOf(f.instance)...)(node), hasRecord(node, f.instance.Labels))
 	})
 }
 
@@ -101,22 +105,22 @@ func hasRecord(node *corev1.Node, want map[string]string) error {
 	if err := json.Unmarshal([]byte(node.Annotations[labelRecord]), &record); err != nil {
 		return fmt.Errorf("annotation %s: %w", labelRecord, err)
 	}
-	return differ("annotation "+labelRecord, want, record)
+	return expect.Equal("annotation "+labelRecord, want, record)
 }
 
 // afterNextLook makes the daemon look at the instance and write what it sees:
 // all that was changed in the cloud before has then been seen too.
 func (f *follower) afterNextLook(t *testing.T) *corev1.Node {
 	t.Helper()
-	size := f.name("size")
+	size := f.Name("size")
 	f.change(t, simulator.InstancePatch{Type: new(size)})
-	return f.awaitNode(t, f.instance.Name, soon, func(node *corev1.Node) error {
-		return differ("type", size, node.Labels[corev1.LabelInstanceTypeStable])
+	return f.AwaitNode(t, f.instance.Name, expect.Soon, func(node *corev1.Node) error {
+		return expect.Equal("type", size, node.Labels[corev1.LabelInstanceTypeStable])
 	})
 }
 
 func (f *follower) editLabel(t *testing.T) {
-	f.patch(t, f.instance.Name, `{"metadata":{"labels":{"rack":"mine"}}}`)
+	f.Patch(t, f.instance.Name, `{"metadata":{"labels":{"rack":"mine"}}}`)
 	if node := f.afterNextLook(t); node.Labels["rack"] != "mine" {
 		t.Errorf("label rack=%s, want the user's", node.Labels["rack"])
 	}
@@ -131,7 +135,7 @@ func (f *follower) editLabel(t *testing.T) {
 }
 
 func (f *follower) ownLabel(t *testing.T) {
-	f.patch(t, f.instance.Name, `{"metadata":{"labels":{"team":"mine"}}}`)
+	f.Patch(t, f.instance.Name, `{"metadata":{"labels":{"team":"mine"}}}`)
 	f.change(t, simulator.InstancePatch{Labels: map[string]*string{"team": new("theirs")}})
 	if node := f.afterNextLook(t); node.Labels["team"] != "mine" {
 		t.Errorf("label team=%s, want the user's", node.Labels["team"])
@@ -143,7 +147,7 @@ func (f *follower) ownLabel(t *testing.T) {
 }
 
 func (f *follower) adoptLabel(t *testing.T) {
-	f.patch(t, f.instance.Name, `{"metadata":{"labels":{"floor":"1"}}}`)
+	f.Patch(t, f.instance.Name, `{"metadata":{"labels":{"floor":"1"}}}`)
 	f.change(t, simulator.InstancePatch{Labels: map[string]*string{"floor": new("1")}})
 	f.afterNextLook(t)
 	f.change(t, simulator.InstancePatch{Labels: map[string]*string{"floor": new("2")}})
@@ -155,22 +159,22 @@ func (f *follower) adoptLabel(t *testing.T) {
 }
 
 func (f *follower) rename(t *testing.T) {
-	before := f.node(t, f.instance.Name)
+	before := f.Node(t, f.instance.Name)
 	name := f.instance.Name
-	f.instance = f.cloud.change(t, f.instance, simulator.InstancePatch{Name: new(name + "-renamed"), Type: new("renamed")})
+	f.instance = f.Cloud.Change(t, f.instance, simulator.InstancePatch{Name: new(name + "-renamed"), Type: new("renamed")})
 	f.instance.Name = name // The Node and its hostname are the kubelet's.
 	f.awaits(t)
-	if now := f.node(t, name); now.UID != before.UID {
+	if now := f.Node(t, name); now.UID != before.UID {
 		t.Errorf("the Node has UID %s, was %s", now.UID, before.UID)
 	}
-	f.cloud.change(t, f.instance, simulator.InstancePatch{Name: new(name)})
+	f.Cloud.Change(t, f.instance, simulator.InstancePatch{Name: new(name)})
 }
 
 func (f *follower) move(t *testing.T) {
 	const event = "Warning CloudLocationChanged:"
 	before := f.instance.Zone
 	f.change(t, simulator.InstancePatch{Zone: new("sim-1z")})
-	f.awaitEvent(t, f.instance.Name, soon, event)
+	f.AwaitEvent(t, f.instance.Name, expect.Soon, event)
 	for range 3 {
 		node := f.afterNextLook(t)
 		for _, label := range []string{corev1.LabelTopologyZone, corev1.LabelFailureDomainBetaZone} {
@@ -179,11 +183,11 @@ func (f *follower) move(t *testing.T) {
 			}
 		}
 	}
-	told, err := f.told(t.Context(), f.instance.Name)
+	told, err := f.Events(t.Context(), f.instance.Name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := count(told, event); n != 1 {
+	if n := expect.CountPrefix(told, event); n != 1 {
 		t.Errorf("%d events, want one: %q", n, told)
 	}
 	for _, e := range told {
@@ -198,16 +202,16 @@ func (f *follower) move(t *testing.T) {
 // With upstream's behaviour chosen, labels are written once; addresses follow.
 func TestLabelsStayWhereTheyAreToBeLeftAlone(t *testing.T) {
 	b := onShared(t)
-	cloud := b.bareCloud(t)
-	i, node := b.pair(t, cloud, simulator.Instance{Name: b.name("none"), Labels: map[string]string{"rack": "r1"}})
-	b.daemon(t, setup{cloud: cloud.url, flags: []string{"--node-status-update-frequency=500ms", "--node-label-reconcile=none"}})
-	b.awaitNode(t, node.Name, soon, is(i, stated(i)...))
+	cloud := b.NewCloud(t)
+	i, node := b.Pair(t, cloud, simulator.Instance{Name: b.Name("none"), Labels: map[string]string{"rack": "r1"}})
+	b.Daemon(t, daemon.Setup{Cloud: cloud.URL, Flags: []string{"--node-status-update-frequency=500ms", "--node-label-reconcile=none"}})
+	b.AwaitNode(t, node.Name, expect.Soon, nodes.As(i, nodes.AddressesOf(i)...))
 
-	now := cloud.change(t, i, simulator.InstancePatch{
+	now := cloud.Change(t, i, simulator.InstancePatch{
 		Type: new("huge"), Labels: map[string]*string{"rack": new("r2"), "row": new("7")},
-		Addresses: offered("InternalIP=127.0.79.1"),
+		Addresses: nodes.CloudAddresses("InternalIP=127.0.79.1"),
 	})
-	got := b.awaitNode(t, node.Name, soon, is(i, stated(now)...))
+	got := b.AwaitNode(t, node.Name, expect.Soon, nodes.As(i, nodes.AddressesOf(now)...))
 	if row, ok := got.Labels["row"]; ok {
 		t.Errorf("label row=%s is there, want none", row)
 	}
@@ -220,29 +224,29 @@ func TestLabelsStayWhereTheyAreToBeLeftAlone(t *testing.T) {
 // a Node with several addresses of one type that the cloud gives in turns.
 func TestNothingIsWrittenWhileNothingChanges(t *testing.T) {
 	b := onShared(t)
-	i := b.kubelet(t, simulator.Instance{
-		Name: b.name("still"), Labels: map[string]string{"rack": "r1"},
-		Addresses: offered("ExternalIP=203.0.113.80", "InternalIP=127.0.80.1", "ExternalDNS=a.example.com", "InternalIP=fd00::80", "ExternalIP=2001:db8::80"),
+	i := b.Kubelet(t, simulator.Instance{
+		Name: b.Name("still"), Labels: map[string]string{"rack": "r1"},
+		Addresses: nodes.CloudAddresses("ExternalIP=203.0.113.80", "InternalIP=127.0.80.1", "ExternalDNS=a.example.com", "InternalIP=fd00::80", "ExternalIP=2001:db8::80"),
 	})
-	b.daemon(t, setup{flags: []string{"--node-status-update-frequency=500ms"}})
-	b.awaitNode(t, i.Name, soon, is(i, addresses("ExternalIP=203.0.113.80", "ExternalIP=2001:db8::80",
+	b.Daemon(t, daemon.Setup{Flags: []string{"--node-status-update-frequency=500ms"}})
+	b.AwaitNode(t, i.Name, expect.Soon, nodes.As(i, nodes.Addresses("ExternalIP=203.0.113.80", "ExternalIP=2001:db8::80",
 		"InternalIP=127.0.80.1", "InternalIP=fd00::80", "ExternalDNS=a.example.com", "Hostname="+i.Name)...))
-	b.awaitEvent(t, i.Name, soon, "Normal Synced")
+	b.AwaitEvent(t, i.Name, expect.Soon, "Normal Synced")
 
-	mark := b.audit(t).mark()
-	b.awaitLooks(t, b.cloud, 6)
-	if writes := b.audit(t).since(mark).ours().writes(); len(writes) > 0 {
+	mark := b.Audit(t).Mark()
+	awaitLooks(t, b, b.Cloud, 6)
+	if writes := b.Audit(t).Since(mark).OfDaemons().Writes(); len(writes) > 0 {
 		t.Errorf("%d writes while nothing changed: %v", len(writes), writes)
 	}
 }
 
 // awaitLooks waits until the cloud has been called that often from now on.
-func (b *bed) awaitLooks(t *testing.T, c *cloud, calls int64) {
+func awaitLooks(t *testing.T, b *bed.Bed, c *bed.Cloud, calls int64) {
 	t.Helper()
 	if err := c.ResetCalls(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	await(t, soon, func(ctx context.Context) error {
+	expect.Within(t, expect.Soon, func(ctx context.Context) error {
 		report, err := c.Calls(ctx)
 		if err != nil {
 			return err

@@ -14,54 +14,58 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/fairlead-k8s/fairlead/simulator"
+	"github.com/fairlead-k8s/fairlead/test/internal/bed"
+	"github.com/fairlead-k8s/fairlead/test/internal/daemon"
+	"github.com/fairlead-k8s/fairlead/test/internal/expect"
+	"github.com/fairlead-k8s/fairlead/test/internal/nodes"
 )
 
 // Guide "Two managers in one cluster": without any label each daemon initialises
 // the Nodes of its cloud, and removes none of the other's.
 func TestTwoManagers(t *testing.T) {
 	b := onShared(t)
-	one, other := b.bareCloud(t), b.bareCloud(t)
+	one, other := b.NewCloud(t), b.NewCloud(t)
 	var ours, theirs []*member
 	for range 3 {
-		i, node := b.pair(t, one, simulator.Instance{Name: b.name("one")})
+		i, node := b.Pair(t, one, simulator.Instance{Name: b.Name("one")})
 		ours = append(ours, &member{Node: node, instance: i})
-		i, node = b.pair(t, other, simulator.Instance{Name: b.name("other")})
+		i, node = b.Pair(t, other, simulator.Instance{Name: b.Name("other")})
 		theirs = append(theirs, &member{Node: node, instance: i})
 	}
-	b.daemon(t, setup{cloud: one.url, flags: quickly()})
-	b.daemon(t, setup{cloud: other.url, flags: quickly(), program: testCCM, provider: "legacy"})
+	b.Daemon(t, daemon.Setup{Cloud: one.URL, Flags: quickly()})
+	b.Daemon(t, daemon.Setup{Cloud: other.URL, Flags: quickly(), Provider: "legacy"})
 	both := func(id func(simulator.Instance) string, members []*member) {
 		t.Helper()
 		for _, m := range members {
-			b.awaitNode(t, m.Name, goneWithin, func(node *corev1.Node) error {
-				return errors.Join(initialized(node), differ("provider ID", id(m.instance), node.Spec.ProviderID))
+			b.AwaitNode(t, m.Name, goneWithin, func(node *corev1.Node) error {
+				return errors.Join(nodes.Initialized(node), expect.Equal("provider ID", id(m.instance), node.Spec.ProviderID))
 			})
 		}
 	}
-	both(providerID, ours)
+	both(nodes.ProviderID, ours)
 	both(testID, theirs)
 
-	p := &pool{bed: b}
+	p := &pool{Bed: b}
 	p.silence(t, ours[0], ours[1], theirs[0], theirs[1])
 	for _, gone := range []struct {
-		cloud *cloud
+		cloud *bed.Cloud
 		m     *member
 	}{{one, ours[0]}, {other, theirs[0]}} {
 		if err := gone.cloud.TerminateInstance(t.Context(), gone.m.instance.ID); err != nil {
 			t.Fatal(err)
 		}
-		b.awaitGone(t, gone.m.Name)
+		awaitNodeGone(t, b, gone.m.Name)
 	}
 	// The silent ones whose machines are there have been asked about as often.
-	both(providerID, ours[1:])
+	both(nodes.ProviderID, ours[1:])
 	both(testID, theirs[1:])
 }
 
-// awaitGone waits until there is no such Node.
-func (b *bed) awaitGone(t *testing.T, name string) {
+// awaitNodeGone waits until there is no such Node.
+func awaitNodeGone(t *testing.T, b *bed.Bed, name string) {
 	t.Helper()
-	await(t, goneWithin, func(ctx context.Context) error {
-		list, err := b.admin.CoreV1().Nodes().List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + name})
+	expect.Within(t, goneWithin, func(ctx context.Context) error {
+		list, err := b.Admin.CoreV1().Nodes().List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + name})
 		if err == nil && len(list.Items) > 0 {
 			err = fmt.Errorf("node %s is still there", name)
 		}
@@ -76,14 +80,14 @@ func TestWayBack(t *testing.T) {
 	if _, err := exec.LookPath("kubectl"); err != nil {
 		t.Skip("the guide's commands need kubectl")
 	}
-	node := plain(b.name("back"))
-	for _, ours := range []corev1.NodeConditionType{conditionType, conditionMissing} {
+	node := nodes.New(b.Name("back"))
+	for _, ours := range []corev1.NodeConditionType{nodes.ConditionInitialized, conditionMissing} {
 		node.Status.Conditions = append(node.Status.Conditions, corev1.NodeCondition{Type: ours, Status: corev1.ConditionTrue, Reason: "Test"})
 	}
-	b.register(t, node)
-	service := b.serviceWithConditions(t, "LoadBalancerServing", "LoadBalancerProvisioning", "SomebodyElses")
+	b.Register(t, node)
+	service := serviceWithConditions(t, b, "LoadBalancerServing", "LoadBalancerProvisioning", "SomebodyElses")
 
-	n := newcomer{dir: t.TempDir(), cloud: defaultCloud, env: []string{"KUBECONFIG=" + b.cluster.Kubeconfig}}
+	n := newcomer{dir: t.TempDir(), cloud: defaultCloud, env: []string{"KUBECONFIG=" + b.Cluster.Kubeconfig}}
 	blocks := n.blocks(t, "../../docs/guides/replace-the-ccm.md", "<!-- test/e2e -->\n```sh\n")
 	if len(blocks) != 2 {
 		t.Fatalf("the guide has %d blocks of commands that are for this test, want 2", len(blocks))
@@ -92,33 +96,33 @@ func TestWayBack(t *testing.T) {
 		n.do(t, block)
 	}
 	var left []string
-	for _, c := range b.node(t, node.Name).Status.Conditions {
+	for _, c := range b.Node(t, node.Name).Status.Conditions {
 		left = append(left, string(c.Type))
 	}
-	got, err := b.admin.CoreV1().Services(service.Namespace).Get(t.Context(), service.Name, metav1.GetOptions{})
+	got, err := b.Admin.CoreV1().Services(service.Namespace).Get(t.Context(), service.Name, metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range got.Status.Conditions {
 		left = append(left, c.Type)
 	}
-	if err := differ("conditions", []string{"Ready", "SomebodyElses"}, left); err != nil {
+	if err := expect.Equal("conditions", []string{"Ready", "SomebodyElses"}, left); err != nil {
 		t.Error(err)
 	}
 }
 
 // serviceWithConditions creates a Service that ends with the test.
-func (b *bed) serviceWithConditions(t *testing.T, conditions ...string) *corev1.Service {
+func serviceWithConditions(t *testing.T, b *bed.Bed, conditions ...string) *corev1.Service {
 	t.Helper()
-	services := b.admin.CoreV1().Services(metav1.NamespaceDefault)
+	services := b.Admin.CoreV1().Services(metav1.NamespaceDefault)
 	created, err := services.Create(t.Context(), &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{Name: b.name("back")},
+		ObjectMeta: metav1.ObjectMeta{Name: b.Name("back")},
 		Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}},
 	}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	cleanup(t, func(ctx context.Context) error { return services.Delete(ctx, created.Name, metav1.DeleteOptions{}) })
+	expect.Cleanup(t, func(ctx context.Context) error { return services.Delete(ctx, created.Name, metav1.DeleteOptions{}) })
 	var all []string
 	for _, c := range conditions {
 		all = append(all, fmt.Sprintf(`{"type":%q,"status":"True","reason":"Test","message":"","lastTransitionTime":%q}`, c, time.Now().UTC().Format(time.RFC3339)))

@@ -14,20 +14,25 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 
 	"github.com/fairlead-k8s/fairlead/simulator"
+	"github.com/fairlead-k8s/fairlead/test/internal/audit"
+	"github.com/fairlead-k8s/fairlead/test/internal/bed"
+	"github.com/fairlead-k8s/fairlead/test/internal/daemon"
+	"github.com/fairlead-k8s/fairlead/test/internal/expect"
+	"github.com/fairlead-k8s/fairlead/test/internal/nodes"
 )
 
 // A kubelet registers with the taint; the daemon describes the Node and then
 // releases it, with two writes, one event and one call of the cloud (S6, P2).
 func TestNewNodeIsInitialised(t *testing.T) {
 	b := onShared(t)
-	i := b.kubelet(t, simulator.Instance{
-		Name: b.name("join"), Zone: "sim-1b", Type: "medium",
+	i := b.Kubelet(t, simulator.Instance{
+		Name: b.Name("join"), Zone: "sim-1b", Type: "medium",
 		// Types are mixed, and there are two of each family.
-		Addresses: offered("InternalIP=127.0.77.1", "ExternalIP=203.0.113.77", "InternalIP=fd00::77", "ExternalDNS=join.example.com"),
+		Addresses: nodes.CloudAddresses("InternalIP=127.0.77.1", "ExternalIP=203.0.113.77", "InternalIP=fd00::77", "ExternalDNS=join.example.com"),
 		Labels:    map[string]string{"rack": "r1", "example.com/disk": "ssd"},
 	})
 	// Kubernetes' own taints have come and gone: a write that meets theirs is repeated.
-	b.awaitNode(t, i.Name, soon, func(node *corev1.Node) error {
+	b.AwaitNode(t, i.Name, expect.Soon, func(node *corev1.Node) error {
 		ready := func(c corev1.NodeCondition) bool {
 			return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
 		}
@@ -36,36 +41,36 @@ func TestNewNodeIsInitialised(t *testing.T) {
 		}
 		return nil
 	})
-	mark := b.audit(t).mark()
-	if err := b.cloud.ResetCalls(t.Context()); err != nil {
+	mark := b.Audit(t).Mark()
+	if err := b.Cloud.ResetCalls(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 
-	b.daemon(t, setup{})
-	node := b.awaitNode(t, i.Name, soon, initialized)
+	b.Daemon(t, daemon.Setup{})
+	node := b.AwaitNode(t, i.Name, expect.Soon, nodes.Initialized)
 	// Nothing is missing at the moment in which the Node is released, and the
 	// addresses are as the API server keeps them: by type.
-	if err := is(i, addresses("InternalIP=127.0.77.1", "InternalIP=fd00::77", "ExternalIP=203.0.113.77",
+	if err := nodes.As(i, nodes.Addresses("InternalIP=127.0.77.1", "InternalIP=fd00::77", "ExternalIP=203.0.113.77",
 		"ExternalDNS=join.example.com", "Hostname="+i.Name)...)(node); err != nil {
 		t.Error(err)
 	}
-	b.awaitEvent(t, i.Name, soon, "Normal Synced: Node synced successfully")
-	b.hasEventAsUpstreams(t, node)
+	b.AwaitEvent(t, i.Name, expect.Soon, "Normal Synced: Node synced successfully")
+	hasEventAsUpstreams(t, b, node)
 
-	ours := b.audit(t).since(mark).ours()
-	if err := differ("writes of the Node", []string{"patch nodes/status", "patch nodes"}, ours.of(i.Name).writes().lines()); err != nil {
+	ours := b.Audit(t).Since(mark).OfDaemons()
+	if err := expect.Equal("writes of the Node", []string{"patch nodes/status", "patch nodes"}, ours.OfNode(i.Name).Writes().Lines()); err != nil {
 		t.Error(err)
 	}
-	for _, r := range ours.of(i.Name).writes() {
+	for _, r := range ours.OfNode(i.Name).Writes() {
 		if !strings.HasSuffix(r.UserAgent, "/node-controller") {
 			t.Errorf("user agent %q, want upstream's suffix node-controller", r.UserAgent)
 		}
 	}
-	events := ours.where(func(r request) bool { return r.Object.Resource == "events" })
-	if err := differ("events", []string{"create events"}, events.lines()); err != nil {
+	events := ours.Where(func(r audit.Request) bool { return r.Object.Resource == "events" })
+	if err := expect.Equal("events", []string{"create events"}, events.Lines()); err != nil {
 		t.Error(err)
 	}
-	calls, err := b.cloud.Calls(t.Context())
+	calls, err := b.Cloud.Calls(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,9 +80,9 @@ func TestNewNodeIsInitialised(t *testing.T) {
 }
 
 // hasEventAsUpstreams looks at what consumers of upstream's event rely on.
-func (b *bed) hasEventAsUpstreams(t *testing.T, node *corev1.Node) {
+func hasEventAsUpstreams(t *testing.T, b *bed.Bed, node *corev1.Node) {
 	t.Helper()
-	list, err := b.admin.CoreV1().Events(metav1.NamespaceDefault).List(t.Context(), metav1.ListOptions{FieldSelector: fields.Set{
+	list, err := b.Admin.CoreV1().Events(metav1.NamespaceDefault).List(t.Context(), metav1.ListOptions{FieldSelector: fields.Set{
 		"involvedObject.name": node.Name, "reason": "Synced",
 	}.String()})
 	if err != nil {
@@ -88,9 +93,9 @@ func (b *bed) hasEventAsUpstreams(t *testing.T, node *corev1.Node) {
 	}
 	e := list.Items[0]
 	if err := errors.Join(
-		differ("source", corev1.EventSource{Component: nodeSource}, e.Source),
-		differ("object", corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID}, e.InvolvedObject),
-		differ("count", int32(1), e.Count),
+		expect.Equal("source", corev1.EventSource{Component: bed.NodeSource}, e.Source),
+		expect.Equal("object", corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID}, e.InvolvedObject),
+		expect.Equal("count", int32(1), e.Count),
 	); err != nil {
 		t.Error(err)
 	}
@@ -100,30 +105,30 @@ func (b *bed) hasEventAsUpstreams(t *testing.T, node *corev1.Node) {
 // and a Node whose instance was released stays as it is when it boots again.
 func TestNodesJoinWhileTheDaemonRuns(t *testing.T) {
 	b := onShared(t)
-	b.daemon(t, setup{})
-	instances := b.boot(t, simulator.Instance{Name: b.name("later")}, simulator.Instance{Name: b.name("later")}, simulator.Instance{Name: b.name("later")})
+	b.Daemon(t, daemon.Setup{})
+	instances := b.Boot(t, simulator.Instance{Name: b.Name("later")}, simulator.Instance{Name: b.Name("later")}, simulator.Instance{Name: b.Name("later")})
 	for _, i := range instances {
-		b.awaitNode(t, i.Name, 2*time.Minute, is(i, stated(i)...))
+		b.AwaitNode(t, i.Name, 2*time.Minute, nodes.As(i, nodes.AddressesOf(i)...))
 	}
 
 	again := instances[0]
-	before := b.node(t, again.Name)
+	before := b.Node(t, again.Name)
 	for _, step := range []struct {
 		do   func(context.Context, string) error
 		runs bool
-	}{{b.cloud.StopInstance, false}, {b.cloud.StartInstance, true}} {
+	}{{b.Cloud.StopInstance, false}, {b.Cloud.StartInstance, true}} {
 		if err := step.do(t.Context(), again.ID); err != nil {
 			t.Fatal(err)
 		}
-		await(t, soon, func(ctx context.Context) error {
-			running, err := b.running(ctx)
+		expect.Within(t, expect.Soon, func(ctx context.Context) error {
+			running, err := b.Running(ctx)
 			if runs := slices.Contains(running, "kubelet-"+again.Name); err != nil || runs != step.runs {
 				return fmt.Errorf("the kubelet runs: %v, error %w", runs, err)
 			}
 			return nil
 		})
 	}
-	b.awaitNode(t, again.Name, soon, func(node *corev1.Node) error {
-		return errors.Join(is(again, stated(again)...)(node), differ("UID", before.UID, node.UID))
+	b.AwaitNode(t, again.Name, expect.Soon, func(node *corev1.Node) error {
+		return errors.Join(nodes.As(again, nodes.AddressesOf(again)...)(node), expect.Equal("UID", before.UID, node.UID))
 	})
 }

@@ -7,6 +7,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/fairlead-k8s/fairlead/simulator"
+	"github.com/fairlead-k8s/fairlead/test/internal/daemon"
+	"github.com/fairlead-k8s/fairlead/test/internal/expect"
+	"github.com/fairlead-k8s/fairlead/test/internal/nodes"
 )
 
 // Providers from before InstancesV2 initialise real Nodes, and a nil pointer
@@ -22,31 +25,31 @@ func TestProvidersWithTheOlderInterfaces(t *testing.T) {
 	} {
 		t.Run(tt.provider, func(t *testing.T) {
 			b := onShared(t)
-			i := b.kubelet(t, simulator.Instance{
-				Name: b.name("older"), Zone: "sim-1c", Type: "medium", Addresses: offered("InternalIP=127.0.82.1", "ExternalIP=203.0.113.82"),
+			i := b.Kubelet(t, simulator.Instance{
+				Name: b.Name("older"), Zone: "sim-1c", Type: "medium", Addresses: nodes.CloudAddresses("InternalIP=127.0.82.1", "ExternalIP=203.0.113.82"),
 			})
 			want := tt.providerID(i)
 			if want == "" {
-				b.guard.spare(i.Name)
+				b.Guard.Spare(i.Name)
 			}
-			b.daemon(t, setup{program: testCCM, provider: tt.provider, flags: []string{"--node-status-update-frequency=500ms"}})
-			node := b.awaitNode(t, i.Name, soon, initialized)
+			b.Daemon(t, daemon.Setup{Provider: tt.provider, Flags: []string{"--node-status-update-frequency=500ms"}})
+			node := b.AwaitNode(t, i.Name, expect.Soon, nodes.Initialized)
 			if err := errors.Join(
-				differ("provider ID", want, node.Spec.ProviderID),
-				differ("missing", []string(nil), missingOf(node, want == "")),
-				differ("addresses", stated(i), node.Status.Addresses),
-				differ("type", "medium", node.Labels[corev1.LabelInstanceTypeStable]),
-				differ("zone", "sim-1c", node.Labels[corev1.LabelTopologyZone]),
+				expect.Equal("provider ID", want, node.Spec.ProviderID),
+				expect.Equal("missing", []string(nil), nodes.Missing(node, want == "")),
+				expect.Equal("addresses", nodes.AddressesOf(i), node.Status.Addresses),
+				expect.Equal("type", "medium", node.Labels[corev1.LabelInstanceTypeStable]),
+				expect.Equal("zone", "sim-1c", node.Labels[corev1.LabelTopologyZone]),
 			); err != nil {
 				t.Error(err)
 			}
-			b.awaitEvent(t, i.Name, soon, "Normal Synced")
+			b.AwaitEvent(t, i.Name, expect.Soon, "Normal Synced")
 
-			i = b.cloud.change(t, i, simulator.InstancePatch{Type: new("huge"), Addresses: offered("InternalIP=127.0.82.2")})
-			b.awaitNode(t, i.Name, soon, func(node *corev1.Node) error {
+			i = b.Cloud.Change(t, i, simulator.InstancePatch{Type: new("huge"), Addresses: nodes.CloudAddresses("InternalIP=127.0.82.2")})
+			b.AwaitNode(t, i.Name, expect.Soon, func(node *corev1.Node) error {
 				return errors.Join(
-					differ("addresses", stated(i), node.Status.Addresses),
-					differ("type", "huge", node.Labels[corev1.LabelInstanceTypeStable]),
+					expect.Equal("addresses", nodes.AddressesOf(i), node.Status.Addresses),
+					expect.Equal("type", "huge", node.Labels[corev1.LabelInstanceTypeStable]),
 				)
 			})
 		})

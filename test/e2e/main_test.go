@@ -10,14 +10,14 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/fairlead-k8s/fairlead/test/internal/bed"
+	"github.com/fairlead-k8s/fairlead/test/internal/rights"
 )
 
 // shared is what most tests run on; TestMain sets it. It is nil where
 // FAIRLEAD_BIN does not say where the programs are.
-var shared *bed
-
-// testCCM is the daemon with the providers of these tests.
-var testCCM string
+var shared *bed.Bed
 
 func TestMain(m *testing.M) {
 	flag.Parse()
@@ -46,19 +46,25 @@ func run(m *testing.M) (code int) {
 		return fail(err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	testCCM = filepath.Join(dir, "testccm")
-	if err := buildTestCCM(ctx, testCCM); err != nil {
+	testCCM := filepath.Join(dir, "testccm")
+	if err := bed.BuildTestCCM(ctx, testCCM); err != nil {
 		return fail(err)
 	}
-	if shared, err = newBed(ctx, programs(bin)); err != nil {
+	var used rights.Usage
+	if shared, err = bed.New(ctx, bed.Config{
+		Programs:   bed.Programs{Dir: bin, TestCCM: testCCM},
+		Repository: "../..",
+		Access:     os.Getenv("FAIRLEAD_RIGHTS"),
+		Used:       &used,
+	}); err != nil {
 		return fail(err)
 	}
 	defer func() {
-		if err := shared.close(); err != nil {
+		if err := shared.Close(); err != nil {
 			code = fail(err)
 		}
 	}()
-	version, err := shared.admin.Discovery().ServerVersion()
+	version, err := shared.Admin.Discovery().ServerVersion()
 	if err != nil {
 		return fail(err)
 	}

@@ -11,6 +11,9 @@ import (
 	"k8s.io/cloud-provider/api"
 
 	"github.com/fairlead-k8s/fairlead/simulator"
+	"github.com/fairlead-k8s/fairlead/test/internal/daemon"
+	"github.com/fairlead-k8s/fairlead/test/internal/expect"
+	"github.com/fairlead-k8s/fairlead/test/internal/nodes"
 )
 
 // choice is what the kubelet was told, and which addresses the Node gets.
@@ -62,32 +65,32 @@ func choices() []choice {
 // without it are what most other tests run.)
 func TestAddressesThatTheKubeletWasToldToUse(t *testing.T) {
 	b := onShared(t)
-	cloud := b.bareCloud(t)
-	nodes := map[string]string{} // by test
+	cloud := b.NewCloud(t)
+	names := map[string]string{} // by test
 	tests := choices()
 	for n, tt := range tests {
-		node := plain(b.name("node-ip"))
+		node := nodes.New(b.Name("node-ip"))
 		node.Annotations = map[string]string{api.AnnotationAlphaProvidedIPAddr: numbered(n, tt.nodeIP)[0]}
-		cloud.instance(t, simulator.Instance{Name: node.Name, Addresses: offered(numbered(n, tt.offer...)...)})
-		b.register(t, node)
-		nodes[tt.name] = node.Name
+		cloud.Instance(t, simulator.Instance{Name: node.Name, Addresses: nodes.CloudAddresses(numbered(n, tt.offer...)...)})
+		b.Register(t, node)
+		names[tt.name] = node.Name
 	}
-	hosted := b.name("node-ip")
-	cloud.instance(t, simulator.Instance{Name: hosted, Addresses: offered("InternalIP=127.0.83.9", "Hostname=cloud-says")})
-	b.register(t, plain(hosted))
+	hosted := b.Name("node-ip")
+	cloud.Instance(t, simulator.Instance{Name: hosted, Addresses: nodes.CloudAddresses("InternalIP=127.0.83.9", "Hostname=cloud-says")})
+	b.Register(t, nodes.New(hosted))
 
-	b.daemon(t, setup{cloud: cloud.url})
+	b.Daemon(t, daemon.Setup{Cloud: cloud.URL})
 	for n, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			node := b.awaitNode(t, nodes[tt.name], soon, initialized)
-			want := addresses(append(numbered(n, tt.want...), "Hostname="+node.Name)...)
-			if err := differ("addresses", want, node.Status.Addresses); err != nil {
+			node := b.AwaitNode(t, names[tt.name], expect.Soon, nodes.Initialized)
+			want := nodes.Addresses(append(numbered(n, tt.want...), "Hostname="+node.Name)...)
+			if err := expect.Equal("addresses", want, node.Status.Addresses); err != nil {
 				t.Error(err)
 			}
 		})
 	}
-	node := b.awaitNode(t, hosted, soon, initialized)
-	if err := differ("addresses", addresses("InternalIP=127.0.83.9", "Hostname=cloud-says"), node.Status.Addresses); err != nil {
+	node := b.AwaitNode(t, hosted, expect.Soon, nodes.Initialized)
+	if err := expect.Equal("addresses", nodes.Addresses("InternalIP=127.0.83.9", "Hostname=cloud-says"), node.Status.Addresses); err != nil {
 		t.Errorf("the cloud's hostname replaces the kubelet's: %v", err)
 	}
 }
@@ -104,7 +107,7 @@ func numbered(n int, texts ...string) []string {
 // What does not match is shown on the Node, which waits until it does.
 func TestAddressThatTheCloudDoesNotOffer(t *testing.T) {
 	b := onShared(t)
-	cloud := b.bareCloud(t)
+	cloud := b.NewCloud(t)
 	tests := []struct{ name, nodeIP, reason string }{
 		{"Unknown", "127.0.#.9", "NodeIPNotOffered"},
 		{"SecondIsUnknown", "127.0.#.1,fd00::9", "NodeIPNotOffered"},
@@ -115,42 +118,42 @@ func TestAddressThatTheCloudDoesNotOffer(t *testing.T) {
 		{"SpaceBetween", "127.0.#.1, fd00::#", "InvalidNodeIP"},
 		{"OneOfTwoIsUnspecified", "127.0.#.1,::", "InvalidNodeIP"},
 	}
-	var nodes []string
+	var names []string
 	for n, tt := range tests {
-		node := plain(b.name("no-node-ip"))
+		node := nodes.New(b.Name("no-node-ip"))
 		node.Annotations = map[string]string{api.AnnotationAlphaProvidedIPAddr: numbered(n, tt.nodeIP)[0]}
-		cloud.instance(t, simulator.Instance{
-			Name: node.Name, Addresses: offered(numbered(n, "InternalIP=127.0.#.1", "InternalIP=127.0.#.2", "InternalIP=fd00::#")...),
+		cloud.Instance(t, simulator.Instance{
+			Name: node.Name, Addresses: nodes.CloudAddresses(numbered(n, "InternalIP=127.0.#.1", "InternalIP=127.0.#.2", "InternalIP=fd00::#")...),
 		})
-		b.register(t, node)
-		nodes = append(nodes, node.Name)
+		b.Register(t, node)
+		names = append(names, node.Name)
 	}
-	b.daemon(t, setup{cloud: cloud.url})
+	b.Daemon(t, daemon.Setup{Cloud: cloud.URL})
 	for n, tt := range tests {
-		b.awaitEvent(t, nodes[n], soon, "Warning CloudInitFailed: "+tt.reason+": ")
-		if node := b.node(t, nodes[n]); !tainted(node) || node.Spec.ProviderID != "" {
+		b.AwaitEvent(t, names[n], expect.Soon, "Warning CloudInitFailed: "+tt.reason+": ")
+		if node := b.Node(t, names[n]); !nodes.IsTainted(node) || node.Spec.ProviderID != "" {
 			t.Errorf("%s: the Node is initialised", tt.name)
 		}
 	}
 	// The owner corrects the kubelet, and need not wait for the next retry.
-	for n, node := range nodes {
-		b.patch(t, node, `{"metadata":{"annotations":{"`+api.AnnotationAlphaProvidedIPAddr+`":"`+numbered(n, "127.0.#.2")[0]+`"}}}`)
+	for n, node := range names {
+		b.Patch(t, node, `{"metadata":{"annotations":{"`+api.AnnotationAlphaProvidedIPAddr+`":"`+numbered(n, "127.0.#.2")[0]+`"}}}`)
 	}
-	for n, name := range nodes {
-		b.awaitNode(t, name, soon, func(node *corev1.Node) error {
-			if err := initialized(node); err != nil {
+	for n, name := range names {
+		b.AwaitNode(t, name, expect.Soon, func(node *corev1.Node) error {
+			if err := nodes.Initialized(node); err != nil {
 				return err
 			}
-			return differ("addresses", addresses(numbered(n, "InternalIP=127.0.#.2")[0], "Hostname="+name), node.Status.Addresses)
+			return expect.Equal("addresses", nodes.Addresses(numbered(n, "InternalIP=127.0.#.2")[0], "Hostname="+name), node.Status.Addresses)
 		})
 	}
-	await(t, soon, func(ctx context.Context) error {
+	expect.Within(t, expect.Soon, func(ctx context.Context) error {
 		for n, tt := range tests {
-			told, err := b.told(ctx, nodes[n])
+			told, err := b.Events(ctx, names[n])
 			if err != nil {
 				return err
 			}
-			if count(told, "Normal Synced") != 1 || count(told, "Warning") != 1 {
+			if expect.CountPrefix(told, "Normal Synced") != 1 || expect.CountPrefix(told, "Warning") != 1 {
 				return fmt.Errorf("%s: events %q, want one that says why and one when it is over", tt.name, told)
 			}
 		}

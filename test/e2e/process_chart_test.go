@@ -7,11 +7,14 @@ import (
 	"net/http"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fairlead-k8s/fairlead/test/internal/bed"
+	"github.com/fairlead-k8s/fairlead/test/internal/daemon"
+	"github.com/fairlead-k8s/fairlead/test/internal/expect"
 )
 
 // charts are the command lines that public charts and manifests of other
@@ -47,43 +50,34 @@ func TestChartsOfOthers(t *testing.T) {
 		t.Run(chart.name, func(t *testing.T) {
 			b := onShared(t)
 			if slices.Contains(chart.args, "--use-service-account-credentials=true") {
-				b.withThoseOf(t, serviceAccounts)
+				b.UseRightsOf(t, serviceAccounts)
 			}
-			err := b.admin.CoordinationV1().Leases(metav1.NamespaceSystem).Delete(t.Context(), leaseName, metav1.DeleteOptions{})
+			err := b.Admin.CoordinationV1().Leases(metav1.NamespaceSystem).Delete(t.Context(), daemon.LeaseName, metav1.DeleteOptions{})
 			if err != nil && !apierrors.IsNotFound(err) {
 				t.Fatal(err)
 			}
-			cloud := b.bareCloud(t)
-			d := b.run(t, slices.Concat([]string{b.programs.path("cloud-controller-manager")}, chart.args, []string{
-				"--kubeconfig=" + b.cluster.CCMKubeconfig,
-				"--cloud-config=" + write(t, filepath.Join(t.TempDir(), "cloud.yaml"), "endpoint: "+cloud.url),
+			cloud := b.NewCloud(t)
+			d := b.Run(t, slices.Concat([]string{b.Programs.Path("cloud-controller-manager")}, chart.args, []string{
+				"--kubeconfig=" + b.Cluster.CCMKubeconfig,
+				"--cloud-config=" + bed.WriteFile(t, filepath.Join(t.TempDir(), "cloud.yaml"), "endpoint: "+cloud.URL),
 			}))
-			b.joins(t, cloud, soon)
-			b.awaitAddress(t, b.services().balanced(t, "chart"))
-			if status := d.get(t, "/healthz", ""); status != http.StatusOK {
+			joins(t, b, cloud, expect.Soon)
+			awaitAddress(t, b, servicesOn(b).balanced(t, "chart"))
+			if status := d.Get(t, "/healthz", ""); status != http.StatusOK {
 				t.Errorf("/healthz answers %d", status)
 			}
-			if status := d.get(t, "/readyz", ""); status != http.StatusOK {
+			if status := d.Get(t, "/readyz", ""); status != http.StatusOK {
 				t.Errorf("/readyz answers %d", status)
 			}
 		})
 	}
 }
 
-// run starts a command line on a port of its own.
-func (b *bed) run(t *testing.T, argv []string) *daemon {
-	t.Helper()
-	d := &daemon{port: freePort(t)}
-	d.argv = append(argv, "--bind-address=127.0.0.1", "--secure-port="+strconv.Itoa(d.port))
-	b.start(t, d)
-	return d
-}
-
 // awaitAddress waits until the Service shows one.
-func (b *bed) awaitAddress(t *testing.T, service string) {
+func awaitAddress(t *testing.T, b *bed.Bed, service string) {
 	t.Helper()
-	await(t, soon, func(ctx context.Context) error {
-		s, err := b.admin.CoreV1().Services(metav1.NamespaceDefault).Get(ctx, service, metav1.GetOptions{})
+	expect.Within(t, expect.Soon, func(ctx context.Context) error {
+		s, err := b.Admin.CoreV1().Services(metav1.NamespaceDefault).Get(ctx, service, metav1.GetOptions{})
 		if err == nil && len(s.Status.LoadBalancer.Ingress) == 0 {
 			err = errors.New("no address")
 		}

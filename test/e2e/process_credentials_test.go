@@ -10,101 +10,93 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
-)
 
-// configFile is the daemon's own.
-func (d *daemon) configFile(t *testing.T) string {
-	t.Helper()
-	for _, arg := range d.argv {
-		if file, ok := strings.CutPrefix(arg, "--cloud-config="); ok {
-			return file
-		}
-	}
-	t.Fatal("the daemon has no --cloud-config")
-	return ""
-}
+	"github.com/fairlead-k8s/fairlead/test/internal/bed"
+	"github.com/fairlead-k8s/fairlead/test/internal/daemon"
+	"github.com/fairlead-k8s/fairlead/test/internal/expect"
+)
 
 // The file in --cloud-config changes under two replicas, whose provider is no
 // provider.Reloader. What is wrong is not taken and is told. What is right is
 // taken by the standby at once; the leader hands its lease over and ends.
 func TestCredentialsAreRotated(t *testing.T) {
 	b := onShared(t)
-	before, after := b.bareCloud(t), b.bareCloud(t)
-	leader, standby := b.pairOfReplicas(t, before, setup{program: testCCM, provider: "modern", flags: []string{"--cloud-config-watch-period=100ms"}})
-	b.joins(t, before, soon)
+	before, after := b.NewCloud(t), b.NewCloud(t)
+	leader, standby := pairOfReplicas(t, b, before, daemon.Setup{Provider: "modern", Flags: []string{"--cloud-config-watch-period=100ms"}})
+	joins(t, b, before, expect.Soon)
 	change := func(endpoint string) {
 		t.Helper()
 		for _, r := range []replica{leader, standby} {
-			write(t, r.configFile(t), "endpoint: "+endpoint+"\nprovider: modern\n")
+			bed.WriteFile(t, r.ConfigFile(t), "endpoint: "+endpoint+"\nprovider: modern\n")
 		}
 	}
 
 	change("nowhere")
 	for _, r := range []replica{leader, standby} {
-		await(t, soon, func(ctx context.Context) error {
-			status, body := r.ask(ctx, t, "/readyz?verbose", "")
+		expect.Within(t, expect.Soon, func(ctx context.Context) error {
+			status, body := r.Ask(ctx, t, "/readyz?verbose", "")
 			if status != 200 || !strings.Contains(body, "[i]cloud-config: the files have changed and were refused") {
 				return fmt.Errorf("/readyz?verbose answers %d: %s", status, body)
 			}
 			return nil
 		})
-		if !r.says("The provider refuses its new configuration", "endpoint: must be a URL") {
+		if !r.Logged("The provider refuses its new configuration", "endpoint: must be a URL") {
 			t.Error("the log does not say why")
 		}
 	}
-	b.awaitLeaseEvent(t, "CloudConfigRefused")
-	b.awaitMetric(t, leader.daemon, "fairlead_cloud_config_stale 1")
-	b.joins(t, before, soon) // The leader goes on with what it had.
+	awaitLeaseEvent(t, b, "CloudConfigRefused")
+	b.AwaitMetric(t, leader.Daemon, "fairlead_cloud_config_stale 1")
+	joins(t, b, before, expect.Soon) // The leader goes on with what it had.
 
 	began := time.Now()
-	change(after.url)
-	if code := leader.exited(t, soon); code != 1 {
+	change(after.URL)
+	if code := leader.AwaitExit(t, expect.Soon); code != 1 {
 		t.Errorf("the leader has ended with code %d, want 1", code)
 	}
-	if !leader.says("Gave the lease back") {
+	if !leader.Logged("Gave the lease back") {
 		t.Error("the leader has not given its lease back")
 	}
-	b.joins(t, after, soon)
+	joins(t, b, after, expect.Soon)
 	t.Logf("the other replica worked with the new configuration after %v", time.Since(began).Round(time.Millisecond))
-	if !standby.says("The provider works with the new configuration") {
+	if !standby.Logged("The provider works with the new configuration") {
 		t.Error("the standby has not taken the new configuration")
 	}
-	b.awaitLeaseEvent(t, "CloudConfigChanged")
-	b.awaitLeaseEvent(t, "CloudConfigApplied")
+	awaitLeaseEvent(t, b, "CloudConfigChanged")
+	awaitLeaseEvent(t, b, "CloudConfigApplied")
 }
 
 // The same under a provider that is a provider.Reloader: the leader takes what
 // is right and goes on.
 func TestCredentialsAreTakenByTheLeader(t *testing.T) {
 	b := onShared(t)
-	before, after := b.bareCloud(t), b.bareCloud(t)
-	d := b.daemon(t, setup{cloud: before.url, flags: []string{"--cloud-config-watch-period=100ms"}})
-	b.joins(t, before, soon)
+	before, after := b.NewCloud(t), b.NewCloud(t)
+	d := b.Daemon(t, daemon.Setup{Cloud: before.URL, Flags: []string{"--cloud-config-watch-period=100ms"}})
+	joins(t, b, before, expect.Soon)
 	for _, step := range []struct {
 		endpoint, said string
-		works          *cloud
+		works          *bed.Cloud
 	}{
 		{"nowhere", "The provider refuses its new configuration", before},
-		{after.url, "The provider works with the new configuration", after},
+		{after.URL, "The provider works with the new configuration", after},
 	} {
-		write(t, d.configFile(t), "endpoint: "+step.endpoint+"\n")
-		await(t, soon, func(context.Context) error {
-			if !d.says(step.said) {
+		bed.WriteFile(t, d.ConfigFile(t), "endpoint: "+step.endpoint+"\n")
+		expect.Within(t, expect.Soon, func(context.Context) error {
+			if !d.Logged(step.said) {
 				return fmt.Errorf("the log does not say %q", step.said)
 			}
 			return nil
 		})
-		b.joins(t, step.works, soon)
+		joins(t, b, step.works, expect.Soon)
 	}
-	b.awaitMetric(t, d, `fairlead_cloud_config_changes_total{result="applied"} 1`)
+	b.AwaitMetric(t, d, `fairlead_cloud_config_changes_total{result="applied"} 1`)
 }
 
 // awaitLeaseEvent waits for an event on the daemon's Lease.
-func (b *bed) awaitLeaseEvent(t *testing.T, reason string) {
+func awaitLeaseEvent(t *testing.T, b *bed.Bed, reason string) {
 	t.Helper()
-	await(t, soon, func(ctx context.Context) error {
-		list, err := b.admin.CoreV1().Events(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{FieldSelector: fields.Set{
-			"involvedObject.kind": "Lease", "involvedObject.name": leaseName, "reason": reason,
+	expect.Within(t, expect.Soon, func(ctx context.Context) error {
+		list, err := b.Admin.CoreV1().Events(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{FieldSelector: fields.Set{
+			"involvedObject.kind": "Lease", "involvedObject.name": daemon.LeaseName, "reason": reason,
 		}.String()})
 		if err == nil && len(list.Items) == 0 {
 			err = errors.New("no event " + reason)
@@ -117,34 +109,34 @@ func (b *bed) awaitLeaseEvent(t *testing.T, reason string) {
 // daemon works and given back when it ends.
 func TestLeaderMigration(t *testing.T) {
 	b := onShared(t)
-	b.withThoseOf(t, migration)
-	cloud := b.bareCloud(t)
-	leader, _ := b.pairOfReplicas(t, cloud, setup{flags: []string{"--enable-leader-migration"}})
+	b.UseRightsOf(t, migration)
+	cloud := b.NewCloud(t)
+	leader, _ := pairOfReplicas(t, b, cloud, daemon.Setup{Flags: []string{"--enable-leader-migration"}})
 	const second = "cloud-provider-extraction-migration"
 	holderOf := func(ctx context.Context, name string) (string, error) {
-		lease, err := b.admin.CoordinationV1().Leases(metav1.NamespaceSystem).Get(ctx, name, metav1.GetOptions{})
+		lease, err := b.Admin.CoordinationV1().Leases(metav1.NamespaceSystem).Get(ctx, name, metav1.GetOptions{})
 		if err != nil || lease.Spec.HolderIdentity == nil {
 			return "", err
 		}
 		return *lease.Spec.HolderIdentity, nil
 	}
-	await(t, soon, func(ctx context.Context) error {
+	expect.Within(t, expect.Soon, func(ctx context.Context) error {
 		got, err := holderOf(ctx, second)
-		if err == nil && got == "" || !leader.says("Controller runs", "service-lb-controller") {
+		if err == nil && got == "" || !leader.Logged("Controller runs", "service-lb-controller") {
 			err = fmt.Errorf("the second lease is held by %q: %w", got, err)
 		}
 		return err
 	})
-	b.joins(t, cloud, soon)
-	b.awaitAddress(t, b.services().balanced(t, "migrated"))
-	main, err := holderOf(t.Context(), leaseName)
+	joins(t, b, cloud, expect.Soon)
+	awaitAddress(t, b, servicesOn(b).balanced(t, "migrated"))
+	main, err := holderOf(t.Context(), daemon.LeaseName)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := leader.Stop(); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{leaseName, second} {
+	for _, name := range []string{daemon.LeaseName, second} {
 		if now, err := holderOf(t.Context(), name); err != nil || now == main {
 			t.Errorf("lease %s is still held by %q, who has ended; error %v", name, now, err)
 		}

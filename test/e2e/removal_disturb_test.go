@@ -15,7 +15,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fairlead-k8s/fairlead/simulator"
-	"github.com/fairlead-k8s/fairlead/test/e2e/proxy"
+	"github.com/fairlead-k8s/fairlead/test/internal/bed"
+	"github.com/fairlead-k8s/fairlead/test/internal/daemon"
+	"github.com/fairlead-k8s/fairlead/test/internal/expect"
+	"github.com/fairlead-k8s/fairlead/test/internal/nodes"
+	"github.com/fairlead-k8s/fairlead/test/internal/proxy"
 )
 
 // deletes are the daemon's deletions of Nodes.
@@ -28,7 +32,7 @@ func deletes(r proxy.Request) bool {
 func (p *pool) again(t *testing.T, m *member, i simulator.Instance, ready corev1.ConditionStatus) *member {
 	t.Helper()
 	p.byHand(t, m)
-	node := initialisedNode(i)
+	node := nodes.NewInitialized(i)
 	node.Name = m.Name
 	node.Status.Conditions[0].Status = ready
 	return p.join(t, node, i)
@@ -37,10 +41,10 @@ func (p *pool) again(t *testing.T, m *member, i simulator.Instance, ready corev1
 // recreatedMeanwhile: what was said of the first Node is no evidence against
 // the second one of that name, also where both have the same provider ID, the
 // second is silent from its birth, and the daemon sees both events at once.
-func (b *bed) recreatedMeanwhile(t *testing.T) {
-	p := b.pool(t, 6)
+func testRecreatedMeanwhile(t *testing.T, b *bed.Bed) {
+	p := newPool(t, b, 6)
 	first := p.members[2]
-	d := p.runs(t, setup{flags: quickly()})
+	d := p.runs(t, daemon.Setup{Flags: quickly()})
 	p.terminate(t, first)
 	p.silence(t, first)
 	p.awaitAsked(t, absences-1, first)
@@ -57,7 +61,7 @@ func (b *bed) recreatedMeanwhile(t *testing.T) {
 
 // changedOnTheWay: a deletion that has been sent does not hit what the Node has
 // become meanwhile.
-func (b *bed) changedOnTheWay(t *testing.T) {
+func testChangedOnTheWay(t *testing.T, b *bed.Bed) {
 	for _, row := range []struct {
 		name string
 		// change returns what must stay.
@@ -72,11 +76,11 @@ func (b *bed) changedOnTheWay(t *testing.T) {
 		}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			p := b.pool(t, 6)
+			p := newPool(t, b, 6)
 			m := p.members[2]
-			api := b.apiProxy(t)
+			api := b.BeforeAPIServer(t)
 			trap := api.Trap(deletes, 1, proxy.Before)
-			p.runs(t, setup{api: api, cloud: p.cloud.url, flags: quickly()})
+			p.runs(t, daemon.Setup{API: api, Cloud: p.cloud.URL, Flags: quickly()})
 			p.terminate(t, m)
 			p.silence(t, m)
 			select {
@@ -86,7 +90,7 @@ func (b *bed) changedOnTheWay(t *testing.T) {
 			}
 			now := row.change(p, t, m)
 			trap.Release()
-			await(t, soon, func(context.Context) error {
+			expect.Within(t, expect.Soon, func(context.Context) error {
 				if len(p.deletions(t)) == 0 {
 					return errors.New("the deletion has not come")
 				}
@@ -102,11 +106,11 @@ func (b *bed) changedOnTheWay(t *testing.T) {
 }
 
 // restartsMeanwhile: the API server is killed when a deletion is on its way.
-func (b *bed) restartsMeanwhile(t *testing.T) {
-	p := b.pool(t, 8)
-	api := b.apiProxy(t)
+func testRestartsMeanwhile(t *testing.T, b *bed.Bed) {
+	p := newPool(t, b, 8)
+	api := b.BeforeAPIServer(t)
 	trap := api.Trap(deletes, 1, proxy.Before)
-	d := p.runs(t, setup{api: api, cloud: p.cloud.url, flags: quickly()})
+	d := p.runs(t, daemon.Setup{API: api, Cloud: p.cloud.URL, Flags: quickly()})
 	gone := p.members[:2]
 	p.terminate(t, gone...)
 	p.silence(t, gone...)
@@ -115,9 +119,9 @@ func (b *bed) restartsMeanwhile(t *testing.T) {
 	case <-time.After(goneWithin):
 		t.Fatal("nothing is deleted")
 	}
-	b.restartsAPIServer(t, trap)
-	await(t, time.Minute, func(ctx context.Context) error {
-		_, err := b.admin.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	b.RestartAPIServer(t, trap)
+	expect.Within(t, time.Minute, func(ctx context.Context) error {
+		_, err := b.Admin.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 		return err
 	})
 	p.awaitGone(t, 2*time.Minute, gone...)
@@ -131,9 +135,9 @@ func (b *bed) restartsMeanwhile(t *testing.T) {
 // nothing is deleted twice, or by halves of evidence.
 func TestLeaderIsKilledWhileEvidenceIsGathered(t *testing.T) {
 	b := onOwn(t)
-	p := b.pool(t, 12)
+	p := newPool(t, b, 12)
 	p.begun = append(p.begun, time.Now())
-	leader, standby := b.pairOfReplicas(t, p.cloud, setup{flags: quickly()})
+	leader, standby := pairOfReplicas(t, b, p.cloud, daemon.Setup{Flags: quickly()})
 	gone, alive := p.members[:3], p.members[3]
 	p.terminate(t, gone...)
 	p.silence(t, append(slices.Clone(gone), alive)...)
@@ -156,7 +160,7 @@ func TestLeaderIsKilledWhileEvidenceIsGathered(t *testing.T) {
 func TestKilledAtEachRequestOfADeletion(t *testing.T) {
 	const absentFor = 2 * time.Second
 	b := onOwn(t)
-	p := b.pool(t, 30)
+	p := newPool(t, b, 30)
 	for _, m := range p.members {
 		m.rules.absentFor = absentFor
 	}
@@ -168,14 +172,14 @@ func TestKilledAtEachRequestOfADeletion(t *testing.T) {
 		m, next = p.members[next], next+1
 		p.terminate(t, m)
 		p.silence(t, m)
-		return m, b.apiProxy(t), func(r proxy.Request) bool {
+		return m, b.BeforeAPIServer(t), func(r proxy.Request) bool {
 			return strings.HasSuffix(r.Path, "/nodes/"+m.Name) || strings.HasSuffix(r.Path, "/events")
 		}
 	}
 	m, api, match := dies(t)
-	d := p.runs(t, setup{api: api, cloud: p.cloud.url, flags: flags})
+	d := p.runs(t, daemon.Setup{API: api, Cloud: p.cloud.URL, Flags: flags})
 	p.awaitGone(t, goneWithin, m)
-	p.awaitTold(t, soon, []*member{m}, "Normal DeletingNode")
+	p.awaitTold(t, expect.Soon, []*member{m}, "Normal DeletingNode")
 	if err := d.Stop(); err != nil {
 		t.Fatal(err)
 	}
@@ -189,7 +193,7 @@ func TestKilledAtEachRequestOfADeletion(t *testing.T) {
 			t.Run(fmt.Sprintf("%d%s%s", n+1, r.Method, point), func(t *testing.T) {
 				m, api, match := dies(t)
 				trap := api.Trap(match, n+1, at)
-				first := p.runs(t, setup{api: api, cloud: p.cloud.url, flags: flags})
+				first := p.runs(t, daemon.Setup{API: api, Cloud: p.cloud.URL, Flags: flags})
 				select {
 				case <-trap.Sprung():
 				case <-time.After(goneWithin):
@@ -197,7 +201,7 @@ func TestKilledAtEachRequestOfADeletion(t *testing.T) {
 				}
 				first.Kill()
 				trap.Cut()
-				p.runs(t, setup{cloud: p.cloud.url, flags: flags})
+				p.runs(t, daemon.Setup{Cloud: p.cloud.URL, Flags: flags})
 				p.awaitGone(t, goneWithin, m)
 			})
 		}

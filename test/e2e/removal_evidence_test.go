@@ -16,6 +16,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/fairlead-k8s/fairlead/simulator"
+	"github.com/fairlead-k8s/fairlead/test/internal/audit"
+	"github.com/fairlead-k8s/fairlead/test/internal/bed"
+	"github.com/fairlead-k8s/fairlead/test/internal/expect"
 )
 
 // answer is what the cloud has said about one instance.
@@ -26,8 +29,8 @@ type answer struct {
 	status       int
 }
 
-// answers are all that the cloud has given, from its log.
-func (c *cloud) answers(t *testing.T) []answer {
+// answersOf are all that the cloud has given, from its log.
+func answersOf(t *testing.T, c *bed.Cloud) []answer {
 	t.Helper()
 	var all []answer
 	for line := range strings.Lines(c.Log()) {
@@ -77,9 +80,9 @@ func (m *member) about(all []answer) []answer {
 // members from now on.
 func (p *pool) awaitAsked(t *testing.T, times int, members ...*member) {
 	t.Helper()
-	before := len(p.cloud.answers(t))
-	await(t, 2*time.Minute, func(context.Context) error {
-		all := p.cloud.answers(t)[before:]
+	before := len(answersOf(t, p.cloud))
+	expect.Within(t, 2*time.Minute, func(context.Context) error {
+		all := answersOf(t, p.cloud)[before:]
 		for _, m := range members {
 			if n := len(m.about(all)); n < times {
 				return fmt.Errorf("node %s: the cloud was asked %d times about its instance, want %d", m.Name, n, times)
@@ -115,14 +118,14 @@ func (p *pool) judge(t *testing.T) {
 			t.Errorf("S1: the healthy Node %s (%s) is deleted", m.Name, m.instance.ID)
 		}
 	}
-	t.Logf("healthy Nodes deleted: %d of %d; other Nodes deleted by the daemon: %d", lost, healthy, len(p.deletions(t).done())-lost)
+	t.Logf("healthy Nodes deleted: %d of %d; other Nodes deleted by the daemon: %d", lost, healthy, len(p.deletions(t).Done())-lost)
 	p.judgeDeletions(t)
 }
 
 // judgeDeletions looks whether each deletion had its evidence.
 func (p *pool) judgeDeletions(t *testing.T) {
 	t.Helper()
-	all := p.cloud.answers(t)
+	all := answersOf(t, p.cloud)
 	seen := map[types.UID]bool{}
 	for _, r := range p.deletions(t) {
 		uid, problem := preconditions(r)
@@ -156,7 +159,7 @@ func (p *pool) judgeDeletions(t *testing.T) {
 }
 
 // preconditions are what a deletion is bound to.
-func preconditions(r request) (uid types.UID, problem string) {
+func preconditions(r audit.Request) (uid types.UID, problem string) {
 	var options metav1.DeleteOptions
 	if err := json.Unmarshal(r.Body, &options); err != nil {
 		return "", "the deletion has no options"
@@ -214,10 +217,10 @@ func (m *member) unproven(all []answer, deleted, since time.Time) string {
 }
 
 // readBefore says whether the daemon has read the Node before it deleted it.
-func (p *pool) readBefore(t *testing.T, deletion request) bool {
+func (p *pool) readBefore(t *testing.T, deletion audit.Request) bool {
 	t.Helper()
 	const justBefore = 30 * time.Second
-	return len(p.audit(t).since(p.mark).ours().of(deletion.Object.Name).where(func(r request) bool {
+	return len(p.Audit(t).Since(p.mark).OfDaemons().OfNode(deletion.Object.Name).Where(func(r audit.Request) bool {
 		return r.Verb == "get" && !r.Time.After(deletion.Time) && deletion.Time.Sub(r.Time) < justBefore
 	})) > 0
 }

@@ -12,6 +12,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/fairlead-k8s/fairlead/simulator"
+	"github.com/fairlead-k8s/fairlead/test/internal/daemon"
+	"github.com/fairlead-k8s/fairlead/test/internal/expect"
+	"github.com/fairlead-k8s/fairlead/test/internal/nodes"
 )
 
 const (
@@ -31,7 +34,7 @@ const (
 type silences struct {
 	*pool
 
-	daemon *daemon
+	daemon *daemon.Daemon
 	// mute has never reported.
 	mute *member
 }
@@ -40,21 +43,21 @@ type silences struct {
 // truth about the others.
 func TestSilentNodes(t *testing.T) {
 	b := onOwn(t)
-	s := silences{pool: b.pool(t, 30)}
+	s := silences{pool: newPool(t, b, 30)}
 	for _, m := range s.members {
 		m.rules.absentFor = sideAbsentFor
 	}
-	i := s.instance(t, simulator.Instance{Name: s.name("mute")})
-	node := initialisedNode(i)
+	i := s.instance(t, simulator.Instance{Name: s.Name("mute")})
+	node := nodes.NewInitialized(i)
 	node.Status.Conditions = nil
 	s.mute = s.join(t, node, i)
-	s.daemon = s.runs(t, setup{program: testCCM, provider: "modern", flags: []string{
+	s.daemon = s.runs(t, daemon.Setup{Provider: "modern", Flags: []string{
 		"--node-monitor-period=1s", "--node-monitor-longest-period=" + sideLongestPeriod.String(),
 		"--node-deletion-absent-for=" + sideAbsentFor.String(), "--node-deletion-silent-after=" + sideSilentAfter.String(),
 		"--node-deletion-young-age=" + sideYoungAge.String(), "--node-deletion-young-absent-for=" + sideYoungAbsentFor.String(),
 		"--node-deletion-budget-nodes=20", // Each of them stands for one that is alone.
 	}})
-	await(t, time.Minute, func(context.Context) error {
+	expect.Within(t, time.Minute, func(context.Context) error {
 		if age := time.Since(s.mute.CreationTimestamp.Time); age < sideYoungAge {
 			return fmt.Errorf("the Nodes are %v old, and young for %v", age, sideYoungAge)
 		}
@@ -117,13 +120,13 @@ func (s silences) unanswered() []silentCase {
 			begin: func(t *testing.T) {
 				m = s.joins(t, "unanswered")
 				row.fault.Name, row.fault.Match = m.Name, m.Name
-				s.cloud.sets(t, row.fault)
+				s.cloud.Fail(t, row.fault)
 				s.silence(t, m)
 			},
 			ends: func(t *testing.T) {
 				s.awaitHeld(t, []*member{m}, row.reasons...)
 				s.awaitShown(t, []*member{m}, corev1.ConditionUnknown, row.reasons...)
-				s.describe(t, row.name, m.Name)
+				describe(t, s.pool.Bed, row.name, m.Name)
 				s.noStream(t, []*member{m})
 				s.stay(t, m)
 				if err := s.cloud.ClearFault(t.Context(), m.Name); err != nil {
@@ -153,13 +156,13 @@ func (s silences) flapping() silentCase {
 			s.silence(t, m)
 		},
 		ends: func(t *testing.T) {
-			await(t, 2*time.Minute, func(context.Context) error {
-				if n := s.daemon.times(`"Absent, wrongly"`, m.Name); n < 4*absences {
+			expect.Within(t, 2*time.Minute, func(context.Context) error {
+				if n := s.daemon.CountLogged(`"Absent, wrongly"`, m.Name); n < 4*absences {
 					return fmt.Errorf("the provider has said absent %d times", n)
 				}
 				return nil
 			})
-			s.describe(t, "flapping", m.Name)
+			describe(t, s.pool.Bed, "flapping", m.Name)
 			s.noStream(t, []*member{m})
 		},
 		still: func(t *testing.T) { s.stay(t, m) },
@@ -173,17 +176,17 @@ func (s silences) cached() silentCase {
 		begin: func(t *testing.T) {
 			m = s.joins(t, "cached")
 			s.mislead(t, m, "caches-absent")
-			s.cloud.sets(t, simulator.Fault{Name: m.Name, Kind: simulator.FaultNotFound, Match: m.Name, Count: 1})
+			s.cloud.Fail(t, simulator.Fault{Name: m.Name, Kind: simulator.FaultNotFound, Match: m.Name, Count: 1})
 			s.silence(t, m)
 		},
 		ends: func(t *testing.T) {
-			await(t, time.Minute, func(context.Context) error {
-				if s.daemon.times(`"Absent, from the cache"`, m.Name) == 0 {
+			expect.Within(t, time.Minute, func(context.Context) error {
+				if s.daemon.CountLogged(`"Absent, from the cache"`, m.Name) == 0 {
 					return errors.New("the provider has not answered from its cache")
 				}
 				return nil
 			})
-			s.describe(t, "absent from the cache", m.Name)
+			describe(t, s.pool.Bed, "absent from the cache", m.Name)
 		},
 		still: func(t *testing.T) { s.stay(t, m) },
 	}
@@ -194,17 +197,17 @@ func (s silences) invisible() silentCase {
 	return silentCase{
 		name: "InvisibleAtFirst",
 		begin: func(t *testing.T) {
-			s.cloud.sets(t, simulator.Fault{Name: "invisible", Kind: simulator.FaultInvisible, Match: "invisible-*", Age: simulator.Duration(invisibleFor)})
+			s.cloud.Fail(t, simulator.Fault{Name: "invisible", Kind: simulator.FaultInvisible, Match: "invisible-*", Age: simulator.Duration(invisibleFor)})
 			m = s.joins(t, "invisible")
 			s.silence(t, m)
 		},
 		ends: func(t *testing.T) {
 			s.awaitTold(t, time.Minute, []*member{m}, "Normal NodeDeletionCanceled")
-			s.describe(t, "invisible at first", m.Name)
+			describe(t, s.pool.Bed, "invisible at first", m.Name)
 		},
 		still: func(t *testing.T) {
 			s.stay(t, m)
-			all := m.about(s.cloud.answers(t))
+			all := m.about(answersOf(t, s.cloud))
 			found := slices.IndexFunc(all, func(a answer) bool { return a.status == http.StatusOK })
 			if found < 2 || all[found].began.Sub(all[0].began) < sideAbsentFor {
 				t.Errorf("the cloud has said absent so seldom, or for so short a time, that nothing is shown: %v", all)
@@ -216,5 +219,5 @@ func (s silences) invisible() silentCase {
 // mislead makes the provider do wrong for one instance.
 func (s silences) mislead(t *testing.T, m *member, how string) {
 	t.Helper()
-	s.cloud.change(t, m.instance, simulator.InstancePatch{Labels: map[string]*string{"provider-fault": &how}})
+	s.cloud.Change(t, m.instance, simulator.InstancePatch{Labels: map[string]*string{"provider-fault": &how}})
 }

@@ -9,6 +9,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/fairlead-k8s/fairlead/simulator"
+	"github.com/fairlead-k8s/fairlead/test/internal/bed"
+	"github.com/fairlead-k8s/fairlead/test/internal/daemon"
+	"github.com/fairlead-k8s/fairlead/test/internal/expect"
+	"github.com/fairlead-k8s/fairlead/test/internal/nodes"
 )
 
 // markedWithin is how long it takes until kube-controller-manager says of a
@@ -27,11 +31,11 @@ func TestKubelets(t *testing.T) {
 	b := onOwn(t, "--node-monitor-grace-period="+grace.String())
 	var wanted []simulator.Instance
 	for range nodes {
-		wanted = append(wanted, simulator.Instance{Name: b.name("real")})
+		wanted = append(wanted, simulator.Instance{Name: b.Name("real")})
 	}
-	instances := b.boot(t, wanted...)
-	p := b.adopted(t)
-	p.runs(t, setup{cloud: b.cloud.url, flags: quickly("--node-deletion-over-budget-after=10s")})
+	instances := b.Boot(t, wanted...)
+	p := adopted(t, b)
+	p.runs(t, daemon.Setup{Cloud: b.Cloud.URL, Flags: quickly("--node-deletion-over-budget-after=10s")})
 	for _, i := range instances {
 		p.adopt(t, i)
 	}
@@ -48,21 +52,21 @@ func TestKubelets(t *testing.T) {
 			t.Fatal(err)
 		}
 		p.awaitReady(t, corev1.ConditionUnknown, m)
-		p.awaitNode(t, m.Name, soon, shutdown)
-		p.describe(t, "stopped", m.Name)
+		p.AwaitNode(t, m.Name, expect.Soon, shutdown)
+		describe(t, p.Bed, "stopped", m.Name)
 		if err := p.cloud.StartInstance(t.Context(), m.instance.ID); err != nil {
 			t.Fatal(err)
 		}
-		p.awaitNode(t, m.Name, soon, notShutdown)
+		p.AwaitNode(t, m.Name, expect.Soon, notShutdown)
 		p.awaitReady(t, corev1.ConditionTrue, m)
 	})
 	p.stay(t, p.members[2:]...)
 }
 
 // adopted is a pool of Nodes that kubelets have registered.
-func (b *bed) adopted(t *testing.T) *pool {
+func adopted(t *testing.T, b *bed.Bed) *pool {
 	t.Helper()
-	p := &pool{bed: b, label: b.name("adopted"), cloud: b.cloud, mark: b.audit(t).mark()}
+	p := &pool{Bed: b, label: b.Name("adopted"), cloud: b.Cloud, mark: b.Audit(t).Mark()}
 	t.Cleanup(func() { p.judge(t) })
 	return p
 }
@@ -70,9 +74,9 @@ func (b *bed) adopted(t *testing.T) *pool {
 // adopt waits until the Node of an instance is ready, and makes it a member.
 func (p *pool) adopt(t *testing.T, i simulator.Instance) {
 	t.Helper()
-	p.awaitNode(t, i.Name, 2*time.Minute, is(i, stated(i)...))
-	p.patch(t, i.Name, `{"metadata":{"labels":{"`+labelFleet+`":"`+p.label+`"}}}`)
-	m := &member{Node: p.node(t, i.Name), instance: i, rules: rules{absences: absences, absentFor: absentFor}}
+	p.AwaitNode(t, i.Name, 2*time.Minute, nodes.As(i, nodes.AddressesOf(i)...))
+	p.Patch(t, i.Name, `{"metadata":{"labels":{"`+labelFleet+`":"`+p.label+`"}}}`)
+	m := &member{Node: p.Node(t, i.Name), instance: i, rules: rules{absences: absences, absentFor: absentFor}}
 	p.awaitReady(t, corev1.ConditionTrue, m)
 	p.members = append(p.members, m)
 }
@@ -81,10 +85,10 @@ func (p *pool) adopt(t *testing.T, i simulator.Instance) {
 func (p *pool) awaitReady(t *testing.T, status corev1.ConditionStatus, members ...*member) {
 	t.Helper()
 	for _, m := range members {
-		p.awaitNode(t, m.Name, markedWithin, func(node *corev1.Node) error {
+		p.AwaitNode(t, m.Name, markedWithin, func(node *corev1.Node) error {
 			for _, c := range node.Status.Conditions {
 				if c.Type == corev1.NodeReady {
-					return differ("Ready", status, c.Status)
+					return expect.Equal("Ready", status, c.Status)
 				}
 			}
 			return errors.New("no condition Ready")
@@ -94,22 +98,22 @@ func (p *pool) awaitReady(t *testing.T, status corev1.ConditionStatus, members .
 
 // liedAbout: one kubelet is silent, then all are, and come back.
 func (p *pool) liedAbout(t *testing.T) {
-	p.cloud.sets(t, simulator.Fault{Name: "lie", Kind: simulator.FaultNotFound})
+	p.cloud.Fail(t, simulator.Fault{Name: "lie", Kind: simulator.FaultNotFound})
 	one := p.members[:1]
 	p.kubelets(t, one, "stop", "--kill")
 	p.awaitReady(t, corev1.ConditionUnknown, one...)
 	p.awaitHeld(t, one, "CloudContradictsKubelet", "NoWitness")
 	p.awaitShown(t, one, corev1.ConditionTrue, "CloudContradictsKubelet", "NoWitness")
-	p.describe(t, "404 for everything, one kubelet of five is silent", one[0].Name)
+	describe(t, p.Bed, "404 for everything, one kubelet of five is silent", one[0].Name)
 
 	p.kubelets(t, p.members[1:], "stop", "--kill")
 	p.awaitReady(t, corev1.ConditionUnknown, p.members...)
 	p.awaitHeld(t, p.members[1:], "NoWitness", "TooManyAbsent")
 	p.awaitAsked(t, 2*absences, p.members...)
-	p.describe(t, "404 for everything, all kubelets are silent", one[0].Name)
+	describe(t, p.Bed, "404 for everything, all kubelets are silent", one[0].Name)
 	p.stay(t, p.members...)
 
-	p.cloud.heals(t)
+	p.cloud.Heal(t)
 	p.awaitTold(t, time.Minute, p.members, "Normal NodeDeletionCanceled")
 	p.kubelets(t, p.members, "start")
 	p.awaitReady(t, corev1.ConditionTrue, p.members...)
@@ -121,7 +125,7 @@ func (p *pool) liedAbout(t *testing.T) {
 func (p *pool) kubelets(t *testing.T, members []*member, command ...string) {
 	t.Helper()
 	for _, m := range members {
-		if _, err := p.command(t.Context(), append(command, "kubelet-"+m.Name)...); err != nil {
+		if _, err := p.Command(t.Context(), append(command, "kubelet-"+m.Name)...); err != nil {
 			t.Fatal(fmt.Errorf("kubelet of %s: %w", m.Name, err))
 		}
 	}

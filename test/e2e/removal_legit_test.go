@@ -10,6 +10,10 @@ import (
 	"time"
 
 	"github.com/fairlead-k8s/fairlead/simulator"
+	"github.com/fairlead-k8s/fairlead/test/internal/bed"
+	"github.com/fairlead-k8s/fairlead/test/internal/daemon"
+	"github.com/fairlead-k8s/fairlead/test/internal/expect"
+	"github.com/fairlead-k8s/fairlead/test/internal/nodes"
 )
 
 // With default flags, and Nodes that are not young any more: when 5 % of the
@@ -26,17 +30,17 @@ func TestTerminatedInstancesAreGoneInTime(t *testing.T) {
 	)
 	skipWithoutPrograms(t)
 	b := ownBed(t)
-	p := b.pool(t, nodes)
+	p := newPool(t, b, nodes)
 	t.Parallel() // They grow old while other tests run.
-	await(t, young+time.Minute, func(context.Context) error {
+	expect.Within(t, young+time.Minute, func(context.Context) error {
 		if age := time.Since(p.members[nodes-1].CreationTimestamp.Time); age < young {
 			return fmt.Errorf("the Nodes are %v old", age)
 		}
 		return nil
 	})
-	d := p.runs(t, setup{cloud: p.cloud.url})
-	await(t, soon, func(context.Context) error {
-		if !d.says("Controller runs", lifecycleSource) {
+	d := p.runs(t, daemon.Setup{Cloud: p.cloud.URL})
+	expect.Within(t, expect.Soon, func(context.Context) error {
+		if !d.Logged("Controller runs", lifecycleSource) {
 			return errors.New("the controller does not run")
 		}
 		return nil
@@ -53,7 +57,7 @@ func TestTerminatedInstancesAreGoneInTime(t *testing.T) {
 	p.awaitGone(t, 3*time.Minute, gone...)
 
 	var first, last time.Duration
-	for n, r := range p.deletions(t).done() {
+	for n, r := range p.deletions(t).Done() {
 		last = r.Time.Sub(silent)
 		if n == 0 {
 			first = last
@@ -75,8 +79,8 @@ func TestCrowdIsHeldAndThenGoesAtABoundedRate(t *testing.T) {
 		pace         = 4 // a minute
 	)
 	b := onOwn(t)
-	p := b.pool(t, nodes)
-	p.runs(t, setup{flags: quickly("--node-deletion-over-budget-after="+heldFor.String(), fmt.Sprintf("--node-deletion-over-budget-rate-nodes=%d", pace))})
+	p := newPool(t, b, nodes)
+	p.runs(t, daemon.Setup{Flags: quickly("--node-deletion-over-budget-after="+heldFor.String(), fmt.Sprintf("--node-deletion-over-budget-rate-nodes=%d", pace))})
 	gone, mine := p.members[nodes-ended:nodes-1], p.members[nodes-1]
 	for _, m := range gone {
 		m.rules.absentFor = heldFor
@@ -85,13 +89,13 @@ func TestCrowdIsHeldAndThenGoesAtABoundedRate(t *testing.T) {
 	p.silence(t, append(gone, mine)...)
 	p.awaitHeld(t, append(gone, mine), "TooManyAbsent")
 	p.stay(t, p.members...)
-	p.describe(t, "60 % are gone, unannounced", gone[0].Name)
+	describe(t, p.Bed, "60 % are gone, unannounced", gone[0].Name)
 
 	p.byHand(t, mine)
 	p.awaitPaced(t, len(gone)-pace, gone)
 	p.awaitGone(t, 4*time.Minute, gone...)
-	p.awaitTold(t, soon, gone, "Normal NodeDeletionResumed")
-	done := p.deletions(t).done()
+	p.awaitTold(t, expect.Soon, gone, "Normal NodeDeletionResumed")
+	done := p.deletions(t).Done()
 	// The last three are no crowd any more.
 	for n := 0; n+pace < len(done)-3; n++ {
 		if took := done[n+pace].Time.Sub(done[n].Time); took < time.Minute {
@@ -104,11 +108,11 @@ func TestCrowdIsHeldAndThenGoesAtABoundedRate(t *testing.T) {
 			t.Errorf("the Node that a person has deleted was deleted again: %v", r)
 		}
 	}
-	told, err := p.toldBy(t.Context(), lifecycleSource, mine.Name)
+	told, err := p.EventsOf(t.Context(), lifecycleSource, mine.Name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if count(told, "Warning DeletingNodeFailed") > 0 {
+	if expect.CountPrefix(told, "Warning DeletingNodeFailed") > 0 {
 		t.Errorf("a Node that a person has deleted: %q", told)
 	}
 }
@@ -116,14 +120,14 @@ func TestCrowdIsHeldAndThenGoesAtABoundedRate(t *testing.T) {
 // awaitPaced waits until that many Nodes say that they wait for their turn.
 func (p *pool) awaitPaced(t *testing.T, want int, members []*member) {
 	t.Helper()
-	await(t, 2*time.Minute, func(ctx context.Context) error {
+	expect.Within(t, 2*time.Minute, func(ctx context.Context) error {
 		n := 0
 		for _, m := range members {
-			told, err := p.toldBy(ctx, lifecycleSource, m.Name)
+			told, err := p.EventsOf(ctx, lifecycleSource, m.Name)
 			if err != nil {
 				return err
 			}
-			n += min(count(told, "Warning NodeDeletionHeld: DeletionRateLimited: "), 1)
+			n += min(expect.CountPrefix(told, "Warning NodeDeletionHeld: DeletionRateLimited: "), 1)
 		}
 		if n < want {
 			return fmt.Errorf("%d Nodes say that they wait for their turn, want %d", n, want)
@@ -135,41 +139,41 @@ func (p *pool) awaitPaced(t *testing.T, want int, members []*member) {
 // What is to go goes, soon.
 func TestLegitimateDeletions(t *testing.T) {
 	b := onOwn(t)
-	t.Run("AnnouncedByTheAutoscaler", b.announced)
-	t.Run("AllButOne", b.allButOne)
-	t.Run("TheLastNode", b.theLastNode)
-	t.Run("ErrorsBetweenTheAbsences", b.errorsBetween)
-	t.Run("WithoutProviderID", b.withoutProviderID)
-	t.Run("SwitchedOff", b.switchedOff)
-	t.Run("OnlyTheNodeController", b.onlyTheNodeController)
-	t.Run("OnlyTheLifecycleController", b.onlyTheLifecycleController)
-	t.Run("RecreatedWhileEvidenceIsGathered", b.recreatedMeanwhile)
-	t.Run("ChangedWhileTheDeletionIsOnItsWay", b.changedOnTheWay)
-	t.Run("APIServerRestarts", b.restartsMeanwhile)
+	t.Run("AnnouncedByTheAutoscaler", func(t *testing.T) { testAnnounced(t, b) })
+	t.Run("AllButOne", func(t *testing.T) { testAllButOne(t, b) })
+	t.Run("TheLastNode", func(t *testing.T) { testTheLastNode(t, b) })
+	t.Run("ErrorsBetweenTheAbsences", func(t *testing.T) { testErrorsBetween(t, b) })
+	t.Run("WithoutProviderID", func(t *testing.T) { testWithoutProviderID(t, b) })
+	t.Run("SwitchedOff", func(t *testing.T) { testSwitchedOff(t, b) })
+	t.Run("OnlyTheNodeController", func(t *testing.T) { testOnlyTheNodeController(t, b) })
+	t.Run("OnlyTheLifecycleController", func(t *testing.T) { testOnlyTheLifecycleController(t, b) })
+	t.Run("RecreatedWhileEvidenceIsGathered", func(t *testing.T) { testRecreatedMeanwhile(t, b) })
+	t.Run("ChangedWhileTheDeletionIsOnItsWay", func(t *testing.T) { testChangedOnTheWay(t, b) })
+	t.Run("APIServerRestarts", func(t *testing.T) { testRestartsMeanwhile(t, b) })
 }
 
 // announced: those who take machines away say so by a taint, and no crowd of
 // them is held.
-func (b *bed) announced(t *testing.T) {
-	p := b.pool(t, 20)
+func testAnnounced(t *testing.T, b *bed.Bed) {
+	p := newPool(t, b, 20)
 	gone := p.members[8:]
 	for n, m := range gone {
 		key := []string{"ToBeDeletedByClusterAutoscaler", "karpenter.sh/disrupted"}[n%2]
-		p.patch(t, m.Name, `{"spec":{"taints":[{"key":"`+key+`","value":"1700000000","effect":"NoSchedule"}]}}`)
+		p.Patch(t, m.Name, `{"spec":{"taints":[{"key":"`+key+`","value":"1700000000","effect":"NoSchedule"}]}}`)
 	}
-	p.runs(t, setup{flags: quickly()})
+	p.runs(t, daemon.Setup{Flags: quickly()})
 	p.terminate(t, gone...)
 	began := time.Now()
 	p.silence(t, gone...)
 	p.awaitGone(t, goneWithin, gone...)
 	t.Logf("12 of 20 announced Nodes were gone after %v", time.Since(began).Round(time.Second))
 	for _, m := range gone {
-		told, err := p.toldBy(t.Context(), lifecycleSource, m.Name)
+		told, err := p.EventsOf(t.Context(), lifecycleSource, m.Name)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, reason := range []string{"TooManyAbsent", "DeletionRateLimited"} {
-			if count(told, "Warning NodeDeletionHeld: "+reason) > 0 {
+			if expect.CountPrefix(told, "Warning NodeDeletionHeld: "+reason) > 0 {
 				t.Errorf("node %s was held, though its removal was announced: %q", m.Name, told)
 			}
 		}
@@ -178,11 +182,11 @@ func (b *bed) announced(t *testing.T) {
 
 // allButOne: the only Node that is left is witness enough. Three are no crowd,
 // four are, for a while.
-func (b *bed) allButOne(t *testing.T) {
+func testAllButOne(t *testing.T, b *bed.Bed) {
 	for _, gone := range []int{3, 4} {
 		t.Run(fmt.Sprintf("%dOf%d", gone, gone+1), func(t *testing.T) {
 			flags := quickly()
-			p := b.pool(t, gone+1)
+			p := newPool(t, b, gone+1)
 			if gone > 3 {
 				const heldFor = 10 * time.Second
 				flags = quickly("--node-deletion-over-budget-after=" + heldFor.String())
@@ -190,7 +194,7 @@ func (b *bed) allButOne(t *testing.T) {
 					m.rules.absentFor = heldFor
 				}
 			}
-			p.runs(t, setup{flags: flags})
+			p.runs(t, daemon.Setup{Flags: flags})
 			p.terminate(t, p.members[1:]...)
 			p.silence(t, p.members[1:]...)
 			p.awaitGone(t, goneWithin, p.members[1:]...)
@@ -199,9 +203,9 @@ func (b *bed) allButOne(t *testing.T) {
 	}
 }
 
-// theLastNode has nobody who could vouch for the cloud's answer: held, with the
+// testTheLastNode has nobody who could vouch for the cloud's answer: held, with the
 // way out in the message, unless the daemon is told how long to wait.
-func (b *bed) theLastNode(t *testing.T) {
+func testTheLastNode(t *testing.T, b *bed.Bed) {
 	const after = 10 * time.Second
 	for _, row := range []struct {
 		name string
@@ -212,10 +216,10 @@ func (b *bed) theLastNode(t *testing.T) {
 		{"GoesIfSaidSo", "--node-deletion-without-witness-after=" + after.String(), rules{absences: absences, absentFor: after, alone: true}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			p := b.pool(t, 1)
+			p := newPool(t, b, 1)
 			only := p.members[0]
 			only.rules = row.rules
-			p.runs(t, setup{flags: quickly(row.flag)})
+			p.runs(t, daemon.Setup{Flags: quickly(row.flag)})
 			p.silence(t, only)
 			p.awaitAsked(t, 1, only) // It was there.
 			p.terminate(t, only)
@@ -224,7 +228,7 @@ func (b *bed) theLastNode(t *testing.T) {
 				return
 			}
 			p.awaitHeld(t, p.members, "NoWitness")
-			told, err := p.toldBy(t.Context(), lifecycleSource, only.Name)
+			told, err := p.EventsOf(t.Context(), lifecycleSource, only.Name)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -233,20 +237,20 @@ func (b *bed) theLastNode(t *testing.T) {
 			}
 			p.awaitAsked(t, 2*absences, only)
 			p.stay(t, only)
-			p.describe(t, "the last Node", only.Name)
+			describe(t, p.Bed, "the last Node", only.Name)
 		})
 	}
 }
 
 // errorsBetween: an error neither counts nor takes back what was said.
-func (b *bed) errorsBetween(t *testing.T) {
-	p := b.pool(t, 6)
+func testErrorsBetween(t *testing.T, b *bed.Bed) {
+	p := newPool(t, b, 6)
 	m := p.members[3]
 	p.terminate(t, m)
-	p.runs(t, setup{flags: quickly()})
+	p.runs(t, daemon.Setup{Flags: quickly()})
 	p.silence(t, m)
 	p.awaitAsked(t, 1, m)
-	p.cloud.sets(t, simulator.Fault{Name: "now-and-then", Kind: simulator.FaultOutage, Match: m.instance.ID, Count: 2})
+	p.cloud.Fail(t, simulator.Fault{Name: "now-and-then", Kind: simulator.FaultOutage, Match: m.instance.ID, Count: 2})
 	p.awaitGone(t, goneWithin, m)
 	faults, err := p.cloud.Faults(t.Context())
 	if err != nil {
@@ -259,18 +263,18 @@ func (b *bed) errorsBetween(t *testing.T) {
 
 // withoutProviderID: a Node that has none is looked for by its name. The older
 // interface says absent in another way then.
-func (b *bed) withoutProviderID(t *testing.T) {
+func testWithoutProviderID(t *testing.T, b *bed.Bed) {
 	for _, row := range []struct {
 		provider string
 		id       func(simulator.Instance) string
-	}{{"modern", providerID}, {"legacy", testID}} {
+	}{{"modern", nodes.ProviderID}, {"legacy", testID}} {
 		t.Run(row.provider, func(t *testing.T) {
-			p := b.poolNamed(t, row.id, make([]simulator.Instance, 6)...)
-			i := p.instance(t, simulator.Instance{Name: p.name("unnamed")})
-			node := initialisedNode(i)
+			p := newPoolNamed(t, b, row.id, make([]simulator.Instance, 6)...)
+			i := p.instance(t, simulator.Instance{Name: p.Name("unnamed")})
+			node := nodes.NewInitialized(i)
 			node.Spec.ProviderID = ""
 			gone := []*member{p.members[0], p.join(t, node, i)}
-			p.runs(t, setup{program: testCCM, provider: row.provider, flags: quickly()})
+			p.runs(t, daemon.Setup{Provider: row.provider, Flags: quickly()})
 			p.terminate(t, gone...)
 			p.silence(t, append(gone, p.members[1])...)
 			p.awaitGone(t, goneWithin, gone...)
@@ -281,30 +285,30 @@ func (b *bed) withoutProviderID(t *testing.T) {
 }
 
 // switchedOff: nothing is deleted, and each Node says so.
-func (b *bed) switchedOff(t *testing.T) {
-	p := b.pool(t, 6)
+func testSwitchedOff(t *testing.T, b *bed.Bed) {
+	p := newPool(t, b, 6)
 	m := p.members[2]
-	p.runs(t, setup{flags: quickly("--node-deletion=false")})
+	p.runs(t, daemon.Setup{Flags: quickly("--node-deletion=false")})
 	p.terminate(t, m)
 	p.silence(t, m)
 	p.awaitHeld(t, []*member{m}, "DeletionDisabled")
 	p.awaitAsked(t, absences, m)
 	p.stay(t, p.members...)
-	p.describe(t, "--node-deletion=false", m.Name)
+	describe(t, p.Bed, "--node-deletion=false", m.Name)
 }
 
-// onlyTheNodeController initialises, and deletes nothing.
-func (b *bed) onlyTheNodeController(t *testing.T) {
-	p := b.pool(t, 6)
+// testOnlyTheNodeController initialises, and deletes nothing.
+func testOnlyTheNodeController(t *testing.T, b *bed.Bed) {
+	p := newPool(t, b, 6)
 	m := p.members[2]
 	p.terminate(t, m)
 	p.silence(t, m)
-	p.runs(t, setup{flags: quickly("--controllers=cloud-node-controller", "--node-status-update-frequency=2s")})
-	fresh := p.join(t, plain(m.Name+"-fresh"), p.instance(t, simulator.Instance{Name: m.Name + "-fresh"}))
-	p.awaitNode(t, fresh.Name, soon, initialized)
-	p.awaitLooks(t, p.cloud, 5)
+	p.runs(t, daemon.Setup{Flags: quickly("--controllers=cloud-node-controller", "--node-status-update-frequency=2s")})
+	fresh := p.join(t, nodes.New(m.Name+"-fresh"), p.instance(t, simulator.Instance{Name: m.Name + "-fresh"}))
+	p.AwaitNode(t, fresh.Name, expect.Soon, nodes.Initialized)
+	awaitLooks(t, p.Bed, p.cloud, 5)
 	p.stay(t, p.members...)
-	told, err := p.toldBy(t.Context(), lifecycleSource, m.Name)
+	told, err := p.EventsOf(t.Context(), lifecycleSource, m.Name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -313,16 +317,16 @@ func (b *bed) onlyTheNodeController(t *testing.T) {
 	}
 }
 
-// onlyTheLifecycleController deletes, and initialises nothing.
-func (b *bed) onlyTheLifecycleController(t *testing.T) {
-	p := b.pool(t, 6)
+// testOnlyTheLifecycleController deletes, and initialises nothing.
+func testOnlyTheLifecycleController(t *testing.T, b *bed.Bed) {
+	p := newPool(t, b, 6)
 	m := p.members[2]
-	fresh := p.join(t, plain(m.Name+"-fresh"), p.instance(t, simulator.Instance{Name: m.Name + "-fresh"}))
-	p.runs(t, setup{flags: quickly("--controllers=cloud-node-lifecycle-controller")})
+	fresh := p.join(t, nodes.New(m.Name+"-fresh"), p.instance(t, simulator.Instance{Name: m.Name + "-fresh"}))
+	p.runs(t, daemon.Setup{Flags: quickly("--controllers=cloud-node-lifecycle-controller")})
 	p.terminate(t, m)
 	p.silence(t, m)
 	p.awaitGone(t, goneWithin, m)
-	if node := p.node(t, fresh.Name); !tainted(node) || node.Spec.ProviderID != "" {
+	if node := p.Node(t, fresh.Name); !nodes.IsTainted(node) || node.Spec.ProviderID != "" {
 		t.Errorf("node %s is initialised: %+v", node.Name, node.Spec)
 	}
 	p.awaitTold(t, time.Minute, []*member{m}, "Normal DeletingNode")

@@ -11,6 +11,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/fairlead-k8s/fairlead/simulator"
+	"github.com/fairlead-k8s/fairlead/test/internal/daemon"
+	"github.com/fairlead-k8s/fairlead/test/internal/expect"
 )
 
 // liar is a cloud or a provider that says absent of instances that exist.
@@ -61,21 +63,19 @@ func TestLiesDeleteNothing(t *testing.T) {
 		t.Run(string(group[0].fault.Kind), func(t *testing.T) {
 			b := onOwn(t)
 			for _, l := range group {
-				t.Run(l.name, func(t *testing.T) { l.lies(t, b.pool(t, l.nodes)) })
+				t.Run(l.name, func(t *testing.T) { l.lies(t, newPool(t, b, l.nodes)) })
 			}
 		})
 	}
 }
 
 func (l liar) lies(t *testing.T, p *pool) {
-	s := setup{provider: l.provider, flags: quickly("--node-status-update-frequency=2s", "--node-deletion-over-budget-after=10s")}
-	if l.provider != "" {
-		s.program, p.lists = testCCM, true
-	}
+	s := daemon.Setup{Provider: l.provider, Flags: quickly("--node-status-update-frequency=2s", "--node-deletion-over-budget-after=10s")}
+	p.lists = l.provider != ""
 	d := p.runs(t, s)
-	p.awaitLooks(t, p.cloud, 2) // The cloud was known, and told the truth.
+	awaitLooks(t, p.Bed, p.cloud, 2) // The cloud was known, and told the truth.
 
-	p.cloud.sets(t, l.fault)
+	p.cloud.Fail(t, l.fault)
 	silent := p.members[len(p.members)-l.silent:]
 	p.silence(t, silent...)
 	absent := l.absent(silent)
@@ -83,10 +83,10 @@ func (l liar) lies(t *testing.T, p *pool) {
 	p.awaitShown(t, absent, corev1.ConditionTrue, l.reasons...)
 	l.awaitDenied(t, p, d, absent)
 	p.stay(t, p.members...)
-	p.describe(t, l.name, absent[0].Name)
+	describe(t, p.Bed, l.name, absent[0].Name)
 	p.noStream(t, silent)
 
-	p.cloud.heals(t)
+	p.cloud.Heal(t)
 	p.awaitTold(t, time.Minute, absent, "Normal NodeDeletionCanceled")
 	p.awaitShown(t, absent, corev1.ConditionFalse)
 	p.wake(t, silent...)
@@ -104,13 +104,13 @@ func (l liar) absent(silent []*member) []*member {
 
 // awaitDenied waits until the provider has said absent of each of the members
 // more often, and for longer, than a deletion needs.
-func (l liar) awaitDenied(t *testing.T, p *pool, d *daemon, members []*member) {
+func (l liar) awaitDenied(t *testing.T, p *pool, d *daemon.Daemon, members []*member) {
 	t.Helper()
 	if l.provider == "" {
 		p.awaitAsked(t, 2*absences, members...)
 		return
 	}
-	await(t, 2*time.Minute, func(context.Context) error {
+	expect.Within(t, 2*time.Minute, func(context.Context) error {
 		log := d.Log()
 		for _, m := range members {
 			if n := strings.Count(log, fmt.Sprintf(`"Not in the list" node=%q`, m.Name)); n < 3*absences {
@@ -126,11 +126,11 @@ func (p *pool) noStream(t *testing.T, members []*member) {
 	t.Helper()
 	const most = 3 // the reason may change while the cloud is asked
 	for _, m := range members {
-		told, err := p.toldBy(t.Context(), lifecycleSource, m.Name)
+		told, err := p.EventsOf(t.Context(), lifecycleSource, m.Name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n := count(told, "Warning NodeDeletionHeld"); n > most {
+		if n := expect.CountPrefix(told, "Warning NodeDeletionHeld"); n > most {
 			t.Errorf("node %s: %d events that its deletion is held: %q", m.Name, n, told)
 		}
 	}
@@ -144,7 +144,7 @@ func (p *pool) control(t *testing.T) {
 	p.terminate(t, gone)
 	p.silence(t, gone)
 	p.awaitGone(t, goneWithin, gone)
-	p.awaitTold(t, soon, []*member{gone},
+	p.awaitTold(t, expect.Soon, []*member{gone},
 		"Normal DeletingNode: Deleting node "+gone.Name+" because it does not exist in the cloud provider")
 }
 
@@ -152,8 +152,8 @@ func (p *pool) control(t *testing.T) {
 // Node goes, and each Node says what is wrong.
 func TestCloudThatCannotBeAskedDeletesNothing(t *testing.T) {
 	b := onOwn(t)
-	p := b.pool(t, 20)
-	p.runs(t, setup{flags: quickly()})
+	p := newPool(t, b, 20)
+	p.runs(t, daemon.Setup{Flags: quickly()})
 	silent := p.members[18:]
 	p.silence(t, silent...)
 	for _, wrong := range []struct {
@@ -168,15 +168,15 @@ func TestCloudThatCannotBeAskedDeletesNothing(t *testing.T) {
 		{"Hang", simulator.Fault{Kind: simulator.FaultHang}, []string{"CloudSlow", "CloudTimedOut"}, 0}, // One call, which does not end.
 	} {
 		wrong.fault.Name = "wrong"
-		p.cloud.sets(t, wrong.fault)
+		p.cloud.Fail(t, wrong.fault)
 		p.awaitHeld(t, silent, wrong.reasons...)
 		p.awaitAsked(t, wrong.asked, silent...)
 		p.stay(t, p.members...)
-		p.describe(t, wrong.name, silent[0].Name)
+		describe(t, p.Bed, wrong.name, silent[0].Name)
 	}
 	p.awaitShown(t, silent, corev1.ConditionUnknown, "CloudSlow", "CloudTimedOut")
-	p.describe(t, "after a minute", silent[0].Name)
-	p.cloud.heals(t)
+	describe(t, p.Bed, "after a minute", silent[0].Name)
+	p.cloud.Heal(t)
 	p.awaitShown(t, silent, corev1.ConditionFalse)
 	p.wake(t, silent...)
 	p.stay(t, p.members...)

@@ -12,6 +12,9 @@ import (
 	cloudproviderapi "k8s.io/cloud-provider/api"
 
 	"github.com/fairlead-k8s/fairlead/simulator"
+	"github.com/fairlead-k8s/fairlead/test/internal/bed"
+	"github.com/fairlead-k8s/fairlead/test/internal/expect"
+	"github.com/fairlead-k8s/fairlead/test/internal/nodes"
 )
 
 // odd are Nodes that are not what they seem. None of them is deleted.
@@ -35,8 +38,8 @@ func (s silences) foreign() []silentCase {
 		cases = append(cases, silentCase{
 			name: row.name,
 			begin: func(t *testing.T) {
-				i := s.instance(t, simulator.Instance{Name: s.name("foreign")})
-				node := initialisedNode(i)
+				i := s.instance(t, simulator.Instance{Name: s.Name("foreign")})
+				node := nodes.NewInitialized(i)
 				node.Spec.ProviderID = "elsewhere://west/12345"
 				if row.fault == "" {
 					node.Spec.ProviderID = "refused://west/12345"
@@ -49,7 +52,7 @@ func (s silences) foreign() []silentCase {
 			},
 			ends: func(t *testing.T) {
 				s.awaitHeld(t, []*member{m}, row.reasons...)
-				s.describe(t, row.name, m.Name)
+				describe(t, s.pool.Bed, row.name, m.Name)
 				s.noStream(t, []*member{m})
 			},
 			still: func(t *testing.T) { s.stay(t, m) },
@@ -66,28 +69,28 @@ func (s silences) othersToo() []silentCase {
 			name: "TwoNodesWithOneProviderID",
 			begin: func(t *testing.T) {
 				shared = s.joins(t, "shared")
-				node := initialisedNode(shared.instance)
-				node.Name = s.name("shared")
+				node := nodes.NewInitialized(shared.instance)
+				node.Name = s.Name("shared")
 				twin = s.join(t, node, shared.instance)
 				s.silence(t, shared)
 			},
 			ends: func(t *testing.T) { s.awaitAsked(t, 1, shared) },
 			still: func(t *testing.T) {
 				s.stay(t, shared, twin)
-				s.describe(t, "one of two with one provider ID", shared.Name)
+				describe(t, s.pool.Bed, "one of two with one provider ID", shared.Name)
 			},
 		},
 		{
 			name: "RenamedInTheCloud",
 			begin: func(t *testing.T) {
 				renamed = s.joins(t, "renamed")
-				s.cloud.change(t, renamed.instance, simulator.InstancePatch{Name: new(renamed.Name + "-otherwise")})
+				s.cloud.Change(t, renamed.instance, simulator.InstancePatch{Name: new(renamed.Name + "-otherwise")})
 				s.silence(t, renamed)
 			},
 			ends: func(t *testing.T) { s.awaitAsked(t, 2, renamed) },
 			still: func(t *testing.T) {
 				s.stay(t, renamed)
-				s.describe(t, "renamed in the cloud", renamed.Name)
+				describe(t, s.pool.Bed, "renamed in the cloud", renamed.Name)
 			},
 		},
 	}
@@ -100,17 +103,17 @@ func (s silences) keptOff() []silentCase {
 	var excluded, terminating *member
 	untouched := func(t *testing.T, m *member) {
 		t.Helper()
-		if writes := s.audit(t).since(s.mark).ours().of(m.Name).writes(); len(writes) > 0 {
+		if writes := s.Audit(t).Since(s.mark).OfDaemons().OfNode(m.Name).Writes(); len(writes) > 0 {
 			t.Errorf("node %s was written: %v", m.Name, writes)
 		}
-		told, err := s.toldBy(t.Context(), lifecycleSource, m.Name)
+		told, err := s.EventsOf(t.Context(), lifecycleSource, m.Name)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if len(told) > 0 {
 			t.Errorf("node %s: events %q", m.Name, told)
 		}
-		if all := m.about(s.cloud.answers(t)); len(all) > 0 {
+		if all := m.about(answersOf(t, s.cloud)); len(all) > 0 {
 			t.Errorf("node %s: the cloud was asked %d times", m.Name, len(all))
 		}
 	}
@@ -118,8 +121,8 @@ func (s silences) keptOff() []silentCase {
 		{
 			name: "Excluded",
 			begin: func(t *testing.T) {
-				i := s.instance(t, simulator.Instance{Name: s.name("kept")})
-				node := initialisedNode(i)
+				i := s.instance(t, simulator.Instance{Name: s.Name("kept")})
+				node := nodes.NewInitialized(i)
 				node.Labels[labelExclude] = "true"
 				excluded = s.join(t, node, i)
 				s.terminate(t, excluded)
@@ -133,11 +136,11 @@ func (s silences) keptOff() []silentCase {
 		{
 			name: "AlreadyTerminating",
 			begin: func(t *testing.T) {
-				i := s.instance(t, simulator.Instance{Name: s.name("terminating")})
-				node := initialisedNode(i)
+				i := s.instance(t, simulator.Instance{Name: s.Name("terminating")})
+				node := nodes.NewInitialized(i)
 				node.Finalizers = []string{finalizer}
 				terminating = s.join(t, node, i)
-				s.unfinalize(t, terminating.Name)
+				unfinalize(t, s.pool.Bed, terminating.Name)
 				s.byHand(t, terminating)
 				s.terminate(t, terminating)
 				s.silence(t, terminating)
@@ -148,10 +151,10 @@ func (s silences) keptOff() []silentCase {
 }
 
 // unfinalize lets a Node go that is being deleted.
-func (b *bed) unfinalize(t *testing.T, name string) {
+func unfinalize(t *testing.T, b *bed.Bed, name string) {
 	t.Helper()
-	cleanup(t, func(ctx context.Context) error {
-		_, err := b.admin.CoreV1().Nodes().Patch(ctx, name, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
+	expect.Cleanup(t, func(ctx context.Context) error {
+		_, err := b.Admin.CoreV1().Nodes().Patch(ctx, name, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
 		return err
 	})
 }
@@ -166,9 +169,9 @@ func (s silences) gone() []silentCase {
 	}{
 		{"Gone", func(*testing.T) *member { return s.members[1] }},
 		{"GoneBeforeItWasInitialised", func(t *testing.T) *member {
-			i := s.instance(t, simulator.Instance{Name: s.name("uninitialised")})
-			node := plain(i.Name)
-			node.Spec.ProviderID = providerID(i)
+			i := s.instance(t, simulator.Instance{Name: s.Name("uninitialised")})
+			node := nodes.New(i.Name)
+			node.Spec.ProviderID = nodes.ProviderID(i)
 			return s.join(t, node, i)
 		}},
 		{"GoneAndNeverReported", func(*testing.T) *member { return s.mute }},

@@ -11,40 +11,42 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/fairlead-k8s/fairlead/simulator"
-	"github.com/fairlead-k8s/fairlead/test/e2e/proxy"
+	"github.com/fairlead-k8s/fairlead/test/internal/bed"
+	"github.com/fairlead-k8s/fairlead/test/internal/daemon"
+	"github.com/fairlead-k8s/fairlead/test/internal/proxy"
 )
 
 // Lies that come late, or about a part.
 func TestLiesInPartDeleteNothing(t *testing.T) {
 	b := onOwn(t)
-	t.Run("OneRegionOfTwo", b.losesARegion)
-	t.Run("CredentialsDieAfterTheWitness", b.losesItsCredentials)
-	t.Run("KubeletReportsNotReady", b.reportsNotReady)
+	t.Run("OneRegionOfTwo", func(t *testing.T) { testLosesARegion(t, b) })
+	t.Run("CredentialsDieAfterTheWitness", func(t *testing.T) { testLosesItsCredentials(t, b) })
+	t.Run("KubeletReportsNotReady", func(t *testing.T) { testReportsNotReady(t, b) })
 }
 
 // losesARegion: of two regions one is answered for with 404, as by an account that was not
 // given it. The other one's instances are no witnesses.
-func (b *bed) losesARegion(t *testing.T) {
+func testLosesARegion(t *testing.T, b *bed.Bed) {
 	var wanted []simulator.Instance
 	for n := range 20 {
 		region := []string{"east", "west"}[n/10]
-		wanted = append(wanted, simulator.Instance{Name: b.name(region), Region: region, Zone: region + "-" + string("ab"[n%2])})
+		wanted = append(wanted, simulator.Instance{Name: b.Name(region), Region: region, Zone: region + "-" + string("ab"[n%2])})
 	}
-	p := b.poolOf(t, wanted...)
+	p := newPoolOf(t, b, wanted...)
 	west := p.members[10:]
-	p.runs(t, setup{cloud: p.cloud.url, flags: quickly("--node-deletion-over-budget-after=10s")})
-	p.cloud.sets(t, simulator.Fault{Name: "lost", Kind: simulator.FaultNotFound, Match: "west-*"})
+	p.runs(t, daemon.Setup{Cloud: p.cloud.URL, Flags: quickly("--node-deletion-over-budget-after=10s")})
+	p.cloud.Fail(t, simulator.Fault{Name: "lost", Kind: simulator.FaultNotFound, Match: "west-*"})
 
 	p.silence(t, west[9])
 	p.awaitHeld(t, west[9:], "CloudContradictsKubelet", "NoWitness")
 	p.awaitAsked(t, 2*absences, west[9])
-	p.describe(t, "one of the lost region is silent", west[9].Name)
+	describe(t, p.Bed, "one of the lost region is silent", west[9].Name)
 
 	p.silence(t, west...)
 	p.awaitHeld(t, west[:9], "NoWitness", "TooManyAbsent")
 	p.awaitShown(t, west, corev1.ConditionTrue)
 	p.awaitAsked(t, 2*absences, west...)
-	p.describe(t, "all of the lost region are silent", west[0].Name)
+	describe(t, p.Bed, "all of the lost region are silent", west[0].Name)
 	p.stay(t, p.members...)
 	p.noStream(t, west)
 
@@ -54,16 +56,16 @@ func (b *bed) losesARegion(t *testing.T) {
 
 // losesItsCredentials: the cloud has just confirmed other instances, when the credentials die and
 // all is answered with 404. What was said before vouches for nothing.
-func (b *bed) losesItsCredentials(t *testing.T) {
+func testLosesItsCredentials(t *testing.T, b *bed.Bed) {
 	for _, witnesses := range []int{10, 1} {
 		t.Run(fmt.Sprintf("%dWitnesses", witnesses), func(t *testing.T) {
-			p := b.pool(t, 12)
+			p := newPool(t, b, 12)
 			gone, healthy := p.members[0], p.members[1]
-			front := proxyOf(t, p.cloud)
+			front := bed.BeforeCloud(t, p.cloud)
 			trap := front.Trap(func(r proxy.Request) bool {
 				return r.Method == http.MethodGet && slices.ContainsFunc(p.members[2:], func(m *member) bool { return m.instance.ID == path.Base(r.Path) })
 			}, 1, proxy.After)
-			p.runs(t, setup{cloud: front.URL(), flags: quickly(fmt.Sprintf("--node-deletion-witnesses=%d", witnesses))})
+			p.runs(t, daemon.Setup{Cloud: front.URL(), Flags: quickly(fmt.Sprintf("--node-deletion-witnesses=%d", witnesses))})
 			p.terminate(t, gone)
 			p.silence(t, gone, healthy)
 			select {
@@ -71,14 +73,14 @@ func (b *bed) losesItsCredentials(t *testing.T) {
 			case <-time.After(goneWithin):
 				t.Fatal("no other instance was asked for")
 			}
-			p.cloud.sets(t, simulator.Fault{Name: "dead", Kind: simulator.FaultNotFound})
+			p.cloud.Fail(t, simulator.Fault{Name: "dead", Kind: simulator.FaultNotFound})
 			trap.Release()
 
 			p.awaitAsked(t, 2*absences, healthy)
 			p.awaitHeld(t, []*member{healthy}, "CloudContradictsKubelet", "NoWitness")
-			p.describe(t, "credentials died after the witness", healthy.Name)
+			describe(t, p.Bed, "credentials died after the witness", healthy.Name)
 			p.stay(t, p.members[1:]...)
-			p.cloud.heals(t)
+			p.cloud.Heal(t)
 			p.awaitGone(t, goneWithin, gone)
 			p.stay(t, p.members[1:]...)
 		})
@@ -87,13 +89,13 @@ func (b *bed) losesItsCredentials(t *testing.T) {
 
 // reportsNotReady: a kubelet that says that it is not ready is alive. Whatever
 // the cloud would say of its instance, it is not asked.
-func (b *bed) reportsNotReady(t *testing.T) {
+func testReportsNotReady(t *testing.T, b *bed.Bed) {
 	const silentAfter = 8 * time.Second
-	p := b.pool(t, 8)
+	p := newPool(t, b, 8)
 	alive := p.members[0]
 	p.reports(t, corev1.ConditionFalse, time.Now(), alive)
-	p.cloud.sets(t, simulator.Fault{Name: "lie", Kind: simulator.FaultNotFound})
-	p.runs(t, setup{flags: quickly("--node-deletion-silent-after=" + silentAfter.String())})
+	p.cloud.Fail(t, simulator.Fault{Name: "lie", Kind: simulator.FaultNotFound})
+	p.runs(t, daemon.Setup{Flags: quickly("--node-deletion-silent-after=" + silentAfter.String())})
 
 	began := time.Now()
 	var last time.Time
@@ -101,23 +103,23 @@ func (b *bed) reportsNotReady(t *testing.T) {
 		last = time.Now()
 		p.reports(t, corev1.ConditionFalse, last, alive)
 	}
-	if all := alive.about(p.cloud.answers(t)); len(all) > 0 {
+	if all := alive.about(answersOf(t, p.cloud)); len(all) > 0 {
 		t.Errorf("the cloud was asked %d times about the instance of a kubelet that reports", len(all))
 	}
 	p.stay(t, p.members...)
 
 	// Now it is silent, and the cloud lies about all.
 	p.awaitAsked(t, 2*absences, alive)
-	for _, a := range alive.about(p.cloud.answers(t)) {
+	for _, a := range alive.about(answersOf(t, p.cloud)) {
 		if silent := a.began.Sub(last.Truncate(time.Second)); silent < silentAfter {
 			t.Errorf("the cloud was asked %v after the kubelet's last report, want %v", silent, silentAfter)
 		}
 	}
 	p.awaitHeld(t, []*member{alive}, "CloudContradictsKubelet", "NoWitness")
-	p.describe(t, "reported NotReady, and then nothing more", alive.Name)
+	describe(t, p.Bed, "reported NotReady, and then nothing more", alive.Name)
 	p.stay(t, p.members...)
 
-	p.cloud.heals(t)
+	p.cloud.Heal(t)
 	p.terminate(t, alive)
 	p.awaitGone(t, goneWithin, alive)
 }

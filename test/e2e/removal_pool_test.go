@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -17,6 +16,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/fairlead-k8s/fairlead/simulator"
+	"github.com/fairlead-k8s/fairlead/test/internal/audit"
+	"github.com/fairlead-k8s/fairlead/test/internal/bed"
+	"github.com/fairlead-k8s/fairlead/test/internal/daemon"
+	"github.com/fairlead-k8s/fairlead/test/internal/expect"
+	"github.com/fairlead-k8s/fairlead/test/internal/nodes"
 )
 
 const (
@@ -46,10 +50,10 @@ func absentAfter(d time.Duration) []string {
 // pool are initialised Nodes without kubelets, whose instances are in a cloud
 // of their own.
 type pool struct {
-	*bed
+	*bed.Bed
 
 	label   string // of the Nodes
-	cloud   *cloud
+	cloud   *bed.Cloud
 	members []*member
 	mark    int64 // of the audit log, before there was any of it
 	lists   bool  // the provider looks in lists, and so the cloud's log tells nothing of single instances
@@ -75,30 +79,30 @@ type rules struct {
 	alone     bool // without a witness
 }
 
-// pool makes Nodes of a cloud of their own, and looks at the end of the test
+// newPool makes Nodes of a cloud of their own, and looks at the end of the test
 // at each deletion.
-func (b *bed) pool(t *testing.T, size int) *pool {
+func newPool(t *testing.T, b *bed.Bed, size int) *pool {
 	t.Helper()
 	wanted := make([]simulator.Instance, size)
 	for n := range wanted {
 		wanted[n].Zone = "sim-1" + string("abc"[n%3])
 	}
-	return b.poolOf(t, wanted...)
+	return newPoolOf(t, b, wanted...)
 }
 
-// poolOf is one with these instances, which get names if they have none.
-func (b *bed) poolOf(t *testing.T, wanted ...simulator.Instance) *pool {
+// newPoolOf is one with these instances, which get names if they have none.
+func newPoolOf(t *testing.T, b *bed.Bed, wanted ...simulator.Instance) *pool {
 	t.Helper()
-	return b.poolNamed(t, providerID, wanted...)
+	return newPoolNamed(t, b, nodes.ProviderID, wanted...)
 }
 
-// poolNamed is one of a provider with IDs of its own.
-func (b *bed) poolNamed(t *testing.T, id func(simulator.Instance) string, wanted ...simulator.Instance) *pool {
+// newPoolNamed is one of a provider with IDs of its own.
+func newPoolNamed(t *testing.T, b *bed.Bed, id func(simulator.Instance) string, wanted ...simulator.Instance) *pool {
 	t.Helper()
-	p := &pool{bed: b, label: b.name("pool"), mark: b.audit(t).mark()}
-	p.cloud = b.bareCloud(t)
-	cleanup(t, func(ctx context.Context) error {
-		return b.admin.CoreV1().Nodes().DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: labelFleet + "=" + p.label})
+	p := &pool{Bed: b, label: b.Name("pool"), mark: b.Audit(t).Mark()}
+	p.cloud = b.NewCloud(t)
+	expect.Cleanup(t, func(ctx context.Context) error {
+		return b.Admin.CoreV1().Nodes().DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: labelFleet + "=" + p.label})
 	})
 	t.Cleanup(func() { p.judge(t) })
 	// Instances first, so that IDs have the order of names.
@@ -109,7 +113,7 @@ func (b *bed) poolNamed(t *testing.T, id func(simulator.Instance) string, wanted
 	}
 	p.members = make([]*member, len(instances))
 	together(p.members, func(n int, _ *member) {
-		node := initialisedNode(instances[n])
+		node := nodes.NewInitialized(instances[n])
 		node.Spec.ProviderID = id(instances[n])
 		p.members[n] = p.create(t, node, instances[n])
 	})
@@ -132,8 +136,8 @@ func (p *pool) instance(t *testing.T, i simulator.Instance) simulator.Instance {
 // newcomer adds a member whose instance and Node are as usual.
 func (p *pool) newcomer(t *testing.T, base string) *member {
 	t.Helper()
-	i := p.instance(t, simulator.Instance{Name: p.name(base)})
-	return p.join(t, initialisedNode(i), i)
+	i := p.instance(t, simulator.Instance{Name: p.Name(base)})
+	return p.join(t, nodes.NewInitialized(i), i)
 }
 
 // join adds one member, made as the test likes.
@@ -153,23 +157,12 @@ func (p *pool) create(t *testing.T, node *corev1.Node, i simulator.Instance) *me
 		node.Labels = map[string]string{}
 	}
 	node.Labels[labelFleet] = p.label
-	created, err := p.admin.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{})
+	created, err := p.Admin.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{})
 	if err != nil {
 		t.Error(err)
 		return nil
 	}
 	return &member{Node: created, instance: i, rules: rules{absences: absences, absentFor: absentFor}}
-}
-
-// initialisedNode is a Node as the daemon leaves it when it has initialised it.
-func initialisedNode(i simulator.Instance) *corev1.Node {
-	node := plain(i.Name)
-	node.Spec = corev1.NodeSpec{ProviderID: providerID(i)}
-	for n, label := range sixLabels {
-		node.Labels[label] = []string{i.Type, i.Zone, i.Region}[n/2]
-	}
-	node.Status.Addresses = stated(i)
-	return node
 }
 
 // together does it for all, some at a time.
@@ -202,7 +195,7 @@ func (p *pool) reports(t *testing.T, status corev1.ConditionStatus, heartbeat ti
 	body := fmt.Appendf(nil, `{"status":{"conditions":[{"type":"Ready","status":%q,"reason":%q,"lastHeartbeatTime":%q,"lastTransitionTime":%q}]}}`,
 		status, reason, at, time.Now().UTC().Format(time.RFC3339))
 	together(members, func(_ int, m *member) {
-		_, err := p.admin.CoreV1().Nodes().Patch(t.Context(), m.Name, types.StrategicMergePatchType, body, metav1.PatchOptions{}, "status")
+		_, err := p.Admin.CoreV1().Nodes().Patch(t.Context(), m.Name, types.StrategicMergePatchType, body, metav1.PatchOptions{}, "status")
 		if err != nil {
 			t.Error(err)
 		}
@@ -240,41 +233,25 @@ func (p *pool) terminate(t *testing.T, members ...*member) {
 // byHand deletes a Node as a person would.
 func (p *pool) byHand(t *testing.T, m *member) {
 	t.Helper()
-	if err := p.admin.CoreV1().Nodes().Delete(t.Context(), m.Name, metav1.DeleteOptions{}); err != nil {
+	if err := p.Admin.CoreV1().Nodes().Delete(t.Context(), m.Name, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	m.handled = true
 }
 
 // runs starts a daemon for the pool, with flags that make it quick.
-func (p *pool) runs(t *testing.T, s setup) *daemon {
+func (p *pool) runs(t *testing.T, s daemon.Setup) *daemon.Daemon {
 	t.Helper()
-	if s.cloud == "" {
-		s.cloud = p.cloud.url
+	if s.Cloud == "" {
+		s.Cloud = p.cloud.URL
 	}
 	p.begun = append(p.begun, time.Now())
-	return p.daemon(t, s)
-}
-
-// sets switches a fault of the cloud on; of the same name it replaces another.
-func (c *cloud) sets(t *testing.T, f simulator.Fault) {
-	t.Helper()
-	if err := c.SetFault(t.Context(), f); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// heals switches all faults off.
-func (c *cloud) heals(t *testing.T) {
-	t.Helper()
-	if err := c.ClearFaults(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	return p.Daemon(t, s)
 }
 
 // left are the UIDs of the pool's Nodes that are there.
 func (p *pool) left(ctx context.Context) (map[types.UID]bool, error) {
-	list, err := p.admin.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: labelFleet + "=" + p.label})
+	list, err := p.Admin.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: labelFleet + "=" + p.label})
 	if err != nil {
 		return nil, err
 	}
@@ -288,7 +265,7 @@ func (p *pool) left(ctx context.Context) (map[types.UID]bool, error) {
 // awaitGone waits until these Nodes are deleted.
 func (p *pool) awaitGone(t *testing.T, within time.Duration, members ...*member) {
 	t.Helper()
-	await(t, within, func(ctx context.Context) error {
+	expect.Within(t, within, func(ctx context.Context) error {
 		there, err := p.left(ctx)
 		if err != nil {
 			return err
@@ -302,7 +279,7 @@ func (p *pool) awaitGone(t *testing.T, within time.Duration, members ...*member)
 		if len(names) == 0 {
 			return nil
 		}
-		told, err := p.toldBy(ctx, lifecycleSource, names[0])
+		told, err := p.EventsOf(ctx, lifecycleSource, names[0])
 		return errors.Join(fmt.Errorf("%d of %d Nodes are still there: %s; events of the first: %q",
 			len(names), len(members), strings.Join(names, ", "), told), err)
 	})
@@ -327,12 +304,12 @@ func (p *pool) stay(t *testing.T, members ...*member) {
 func (p *pool) awaitTold(t *testing.T, within time.Duration, members []*member, starts ...string) {
 	t.Helper()
 	for _, m := range members {
-		await(t, within, func(ctx context.Context) error {
-			all, err := p.toldBy(ctx, lifecycleSource, m.Name)
+		expect.Within(t, within, func(ctx context.Context) error {
+			all, err := p.EventsOf(ctx, lifecycleSource, m.Name)
 			if err != nil {
 				return err
 			}
-			if !slices.ContainsFunc(starts, func(start string) bool { return count(all, start) > 0 }) {
+			if !slices.ContainsFunc(starts, func(start string) bool { return expect.CountPrefix(all, start) > 0 }) {
 				return fmt.Errorf("node %s: no event %q among %q", m.Name, starts, all)
 			}
 			return nil
@@ -355,7 +332,7 @@ func (p *pool) awaitHeld(t *testing.T, members []*member, reasons ...string) {
 func (p *pool) awaitShown(t *testing.T, members []*member, status corev1.ConditionStatus, reasons ...string) {
 	t.Helper()
 	for _, m := range members {
-		p.awaitNode(t, m.Name, shownWithin, func(node *corev1.Node) error {
+		p.AwaitNode(t, m.Name, shownWithin, func(node *corev1.Node) error {
 			c := missing(node)
 			switch {
 			case c == nil:
@@ -378,14 +355,9 @@ func missing(node *corev1.Node) *corev1.NodeCondition {
 
 // deletions are what the daemons have tried to delete of the pool's Nodes, in
 // order.
-func (p *pool) deletions(t *testing.T) requests {
+func (p *pool) deletions(t *testing.T) audit.Requests {
 	t.Helper()
-	return p.audit(t).since(p.mark).ours().where(func(r request) bool {
-		return r.Verb == "delete" && r.resource() == "nodes" && slices.ContainsFunc(p.members, func(m *member) bool { return m.Name == r.Object.Name })
+	return p.Audit(t).Since(p.mark).OfDaemons().Where(func(r audit.Request) bool {
+		return r.Verb == "delete" && r.Resource() == "nodes" && slices.ContainsFunc(p.members, func(m *member) bool { return m.Name == r.Object.Name })
 	})
-}
-
-// done are those that succeeded.
-func (all requests) done() requests {
-	return all.where(func(r request) bool { return r.Status.Code == http.StatusOK })
 }

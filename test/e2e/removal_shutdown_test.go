@@ -9,6 +9,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	cloudproviderapi "k8s.io/cloud-provider/api"
+
+	"github.com/fairlead-k8s/fairlead/test/internal/expect"
 )
 
 // shutDown is the life of a Node whose instance is stopped: the taint comes,
@@ -26,22 +28,22 @@ func (s silences) shutDown() []silentCase {
 				t.Fatal(err)
 			}
 			s.silence(t, m)
-			s.awaitNode(t, m.Name, soon, shutdown)
+			s.AwaitNode(t, m.Name, expect.Soon, shutdown)
 			since = time.Now()
-			await(t, soon, func(context.Context) error { // Whoever has written it now sees it in the audit log.
-				if len(s.audit(t).since(s.mark).ours().of(m.Name).writes()) == 0 {
+			expect.Within(t, expect.Soon, func(context.Context) error { // Whoever has written it now sees it in the audit log.
+				if len(s.Audit(t).Since(s.mark).OfDaemons().OfNode(m.Name).Writes()) == 0 {
 					return errors.New("the daemon has not written the Node")
 				}
 				return nil
 			})
-			mark = s.audit(t).mark()
+			mark = s.Audit(t).Mark()
 		},
 		still: func(t *testing.T) {
-			if did := s.audit(t).since(mark).ours().of(m.Name); len(did) > 0 {
+			if did := s.Audit(t).Since(mark).OfDaemons().OfNode(m.Name); len(did) > 0 {
 				t.Errorf("%d requests while nothing changed: %v", len(did), did)
 			}
 			s.spaced(t, m, since)
-			s.describe(t, "shut down", m.Name)
+			describe(t, s.pool.Bed, "shut down", m.Name)
 
 			for _, step := range []struct {
 				do   func(*testing.T)
@@ -52,7 +54,7 @@ func (s silences) shutDown() []silentCase {
 				{func(t *testing.T) { s.power(t, m, s.cloud.StartInstance); s.wake(t, m) }, notShutdown},
 			} {
 				step.do(t)
-				s.awaitNode(t, m.Name, soon, step.want)
+				s.AwaitNode(t, m.Name, expect.Soon, step.want)
 			}
 			s.stay(t, m)
 		},
@@ -70,7 +72,7 @@ func (s silences) power(t *testing.T, m *member, switched func(context.Context, 
 func shutdown(node *corev1.Node) error {
 	for _, taint := range node.Spec.Taints {
 		if taint.Key == cloudproviderapi.TaintNodeShutdown {
-			return differ("taint", corev1.Taint{Key: taint.Key, Effect: corev1.TaintEffectNoSchedule}, taint)
+			return expect.Equal("taint", corev1.Taint{Key: taint.Key, Effect: corev1.TaintEffectNoSchedule}, taint)
 		}
 	}
 	return errors.New("it has no taint that says that it is shut down")
@@ -89,7 +91,7 @@ func (s silences) spaced(t *testing.T, m *member, since time.Time) {
 	t.Helper()
 	const together, first = time.Second / 2, 5 // a look may be two calls; first ones come sooner
 	var looks []time.Time
-	for _, a := range m.about(s.cloud.answers(t)) {
+	for _, a := range m.about(answersOf(t, s.cloud)) {
 		if a.began.After(since) && (len(looks) == 0 || a.began.Sub(looks[len(looks)-1]) > together) {
 			looks = append(looks, a.began)
 		}

@@ -1,25 +1,21 @@
 package e2e
 
 import (
-	"fmt"
-	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
+
+	"github.com/fairlead-k8s/fairlead/test/internal/audit"
+	"github.com/fairlead-k8s/fairlead/test/internal/bed"
+	"github.com/fairlead-k8s/fairlead/test/internal/rights"
 )
 
 const (
-	deployment      = "deploy/deployment.yaml"
 	serviceAccounts = "charts/fairlead/ci/service-accounts.golden.yaml"
 	migration       = "charts/fairlead/ci/migration.golden.yaml"
 )
 
-func (all requests) needing(r right) requests { return all.where(r.covers) }
-
-func (all requests) forbidden() requests {
-	return all.where(request.isForbidden)
-}
+func needing(all audit.Requests, r rights.Right) audit.Requests { return all.Where(r.Covers) }
 
 // The chart grants what the daemon uses, and nothing else; and whatever is
 // taken away is missed. Each right that is used here is one without which every
@@ -28,40 +24,32 @@ func TestRights(t *testing.T) {
 	skipWithoutPrograms(t)
 	// An API server that is older than streaming lists is asked for them in the old way.
 	t.Setenv("KUBE_FEATURE_WatchListClient", "false")
-	b, err := newBed(t.Context(), shared.programs)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := b.close(); err != nil {
-			t.Error(err)
-		}
-	})
-	tried := map[right]bool{}
+	b := unchecked(t)
+	tried := map[rights.Right]bool{}
 	for _, way := range []struct {
 		name, manifest string
 		flags          []string
 	}{
-		{"Default", deployment, nil},
+		{"Default", rights.Chart, nil},
 		{"ServiceAccounts", serviceAccounts, []string{"--use-service-account-credentials"}},
 		{"Migration", migration, []string{"--enable-leader-migration"}},
 	} {
 		t.Run(way.name, func(t *testing.T) {
-			all, err := accessOf(way.manifest)
+			all, err := b.AccessIn(way.manifest)
 			if err != nil {
 				t.Fatal(err)
 			}
-			granted := all.rights()
-			b.with(t, all)
-			b.exactlyUsed(t, granted, way.flags)
+			granted := all.Rights()
+			b.UseRights(t, all)
+			exactlyUsed(t, b, granted, way.flags)
 			for _, less := range granted {
 				if tried[less] {
 					continue
 				}
 				tried[less] = true
 				t.Run("Without/"+strings.NewReplacer(" ", "-", "/", "-").Replace(less.String()), func(t *testing.T) {
-					b.with(t, all.without(less))
-					b.isMissed(t, less, way.flags)
+					b.UseRights(t, all.Without(less))
+					isMissed(t, b, less, way.flags)
 				})
 			}
 		})
@@ -82,34 +70,34 @@ func TestRightsOfAnotherVendor(t *testing.T) {
 	} {
 		t.Run(published.name, func(t *testing.T) {
 			b := onShared(t)
-			b.withThoseOf(t, published.manifest)
-			s := b.scene(t, published.flags, func() bool { return false })
+			b.UseRightsOf(t, published.manifest)
+			s := newScene(t, b, published.flags, func() bool { return false })
 			s.unread = published.unread
 			s.accounts(t) // Where their daemon has been, they exist.
 			s.play(t)
-			s.requests(t).nothingRefused(t)
+			nothingRefused(t, s.requests(t))
 		})
 	}
 }
 
 // exactlyUsed lets the daemon do all that it does.
-func (b *bed) exactlyUsed(t *testing.T, granted []right, flags []string) {
+func exactlyUsed(t *testing.T, b *bed.Bed, granted []rights.Right, flags []string) {
 	t.Helper()
-	s := b.scene(t, flags, func() bool { return false })
+	s := newScene(t, b, flags, func() bool { return false })
 	s.play(t)
 	if err := s.daemon.Stop(); err != nil { // The API server writes a watch down when it has ended.
 		t.Fatal(err)
 	}
 	seen := s.requests(t)
 	for _, r := range granted {
-		if len(seen.ours().needing(r)) == 0 {
+		if len(needing(seen.OfDaemons(), r)) == 0 {
 			t.Errorf("nothing uses the right to %s", r)
 		}
 	}
-	seen.nothingRefused(t)
+	nothingRefused(t, seen)
 	if slices.Contains(flags, "--use-service-account-credentials") {
-		for _, name := range controllerAccounts {
-			if !slices.ContainsFunc(seen.ofControllers(), func(q request) bool { return strings.HasSuffix(q.User.Username, ":"+name) && q.writes() }) {
+		for _, name := range audit.ControllerAccounts {
+			if !slices.ContainsFunc(seen.OfControllers(), func(q audit.Request) bool { return strings.HasSuffix(q.User.Username, ":"+name) && q.Writes() }) {
 				t.Errorf("%s has written nothing", name)
 			}
 		}
@@ -117,56 +105,24 @@ func (b *bed) exactlyUsed(t *testing.T, granted []right, flags []string) {
 }
 
 // nothingRefused to the daemon, or to its controllers' accounts.
-func (all requests) nothingRefused(t *testing.T) {
+func nothingRefused(t *testing.T, all audit.Requests) {
 	t.Helper()
-	for _, q := range slices.Concat(all.ours(), all.ofControllers()).forbidden() {
+	for _, q := range slices.Concat(all.OfDaemons(), all.OfControllers()).Forbidden() {
 		t.Errorf("a right is missing: %s as %s", q, q.User.Username)
 	}
 }
 
 // isMissed shows that the daemon is refused something and that this is found.
-func (b *bed) isMissed(t *testing.T, less right, flags []string) {
+func isMissed(t *testing.T, b *bed.Bed, less rights.Right, flags []string) {
 	t.Helper()
 	var s *scene
-	refused := func() bool { return len(s.requests(t).ours().forbidden().needing(less)) > 0 }
-	s = b.scene(t, flags, refused)
+	refused := func() bool { return len(needing(s.requests(t).OfDaemons().Forbidden(), less)) > 0 }
+	s = newScene(t, b, flags, refused)
 	s.play(t)
 	if !refused() {
 		t.Fatalf("the daemon does all that it does without the right to %s", less)
 	}
-	if found := s.requests(t).ours().outsideEnvelope(nil); len(found) == 0 {
+	if found := s.requests(t).OfDaemons().OutsideEnvelope(nil); len(found) == 0 {
 		t.Error("other tests would not find it")
 	}
-}
-
-// usage is in which tests the daemon has used which right, whatever of.
-type usage struct {
-	mu    sync.Mutex
-	tests map[right][]string // guarded by mu
-}
-
-var used = usage{tests: map[right][]string{}}
-
-func (u *usage) record(test string, all requests) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	for _, q := range all {
-		r := right{verb: q.Verb, group: q.Object.Group, resource: q.Object.Resource, subresource: q.Object.Subresource}
-		if q.Status.Code < http.StatusBadRequest && !slices.Contains(u.tests[r], test) {
-			u.tests[r] = append(u.tests[r], test)
-		}
-	}
-}
-
-// String has a line for each right: without it, these tests fail.
-func (u *usage) String() string {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	var lines []string
-	for r, tests := range u.tests {
-		slices.Sort(tests)
-		lines = append(lines, fmt.Sprintf("e2e: the right to %s is used in %d tests: %s\n", r, len(tests), strings.Join(tests[:min(len(tests), 3)], ", ")))
-	}
-	slices.Sort(lines)
-	return strings.Join(lines, "")
 }

@@ -13,6 +13,10 @@ import (
 
 	"github.com/fairlead-k8s/fairlead/providers/simulated"
 	"github.com/fairlead-k8s/fairlead/simulator"
+	"github.com/fairlead-k8s/fairlead/test/internal/bed"
+	"github.com/fairlead-k8s/fairlead/test/internal/daemon"
+	"github.com/fairlead-k8s/fairlead/test/internal/expect"
+	"github.com/fairlead-k8s/fairlead/test/internal/nodes"
 )
 
 // Both replicas are replaced, one after the other as a Deployment does it,
@@ -21,43 +25,43 @@ import (
 func TestRollingRestartUnderLoad(t *testing.T) {
 	const every = 300 * time.Millisecond
 	b := onShared(t)
-	c := b.bareCloud(t, "--traffic=false", "--latency=20ms")
-	s := setup{flags: []string{"--configure-cloud-routes=true", "--cluster-cidr=10.128.0.0/9"}}
-	leader, standby := b.pairOfReplicas(t, c, s)
-	b.joins(t, c, soon)
+	c := b.NewCloud(t, "--traffic=false", "--latency=20ms")
+	s := daemon.Setup{Flags: []string{"--configure-cloud-routes=true", "--cluster-cidr=10.128.0.0/9"}}
+	leader, standby := pairOfReplicas(t, b, c, s)
+	joins(t, b, c, expect.Soon)
 
 	var names, services []string
 	join := func() {
-		_, node := b.pair(t, c, simulator.Instance{Name: b.name("rolling")})
+		_, node := b.Pair(t, c, simulator.Instance{Name: b.Name("rolling")})
 		names = append(names, node.Name)
 		if len(names)%3 == 0 {
-			services = append(services, b.services().balanced(t, "rolling"))
+			services = append(services, servicesOn(b).balanced(t, "rolling"))
 		}
 	}
 	joinUntil := func(what string, holds func() bool) {
 		tick := time.NewTicker(every)
 		defer tick.Stop()
-		for deadline := time.Now().Add(soon); !holds(); <-tick.C {
+		for deadline := time.Now().Add(expect.Soon); !holds(); <-tick.C {
 			if time.Now().After(deadline) {
-				t.Fatalf("not within %v: %s", soon, what)
+				t.Fatalf("not within %v: %s", expect.Soon, what)
 			}
 			join()
 		}
 	}
 	for _, old := range []replica{standby, leader} {
-		next := b.replica(t, c, s)
+		next := newReplica(t, b, c, s)
 		joinUntil("the new replica stands by", func() bool { return len(next.api.Requests(ofLeases)) >= 2 })
 		old.Signal(syscall.SIGTERM)
 		joinUntil("the old replica ends", old.Ended)
-		if code := old.exited(t, soon); code != 0 {
+		if code := old.AwaitExit(t, expect.Soon); code != 0 {
 			t.Errorf("a replica has ended with code %d after SIGTERM, want 0", code)
 		}
 	}
 	for range 5 {
 		join()
 	}
-	await(t, time.Minute, func(ctx context.Context) error { return b.isWhole(ctx, c, names, services) })
-	gap := b.longestWait(t, names)
+	expect.Within(t, time.Minute, func(ctx context.Context) error { return clusterIsWhole(ctx, b, c, names, services) })
+	gap := longestWait(t, b, names)
 	t.Logf("%d nodes and %d Services came while both replicas were replaced; the longest wait of a node was %v", len(names), len(services), gap.Round(time.Millisecond))
 	if gap > plannedHandOver+noise {
 		t.Errorf("a node has waited for %v, want %v at most", gap, plannedHandOver)
@@ -65,19 +69,19 @@ func TestRollingRestartUnderLoad(t *testing.T) {
 	noOverlap(t, leader, standby)
 }
 
-// isWhole is nil when each Node is initialised and has its one route, and each
+// clusterIsWhole is nil when each Node is initialised and has its one route, and each
 // Service has its one load balancer.
-func (b *bed) isWhole(ctx context.Context, c *cloud, names, services []string) error {
+func clusterIsWhole(ctx context.Context, b *bed.Bed, c *bed.Cloud, names, services []string) error {
 	routes, err := c.Routes(ctx)
 	if err != nil {
 		return err
 	}
 	for _, name := range names {
-		node, err := b.admin.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+		node, err := b.Admin.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
-		if err := initialized(node); err != nil {
+		if err := nodes.Initialized(node); err != nil {
 			return fmt.Errorf("node %s: %w", name, err)
 		}
 		own := slices.DeleteFunc(slices.Clone(routes), func(r simulator.Route) bool { return r.Destination != node.Spec.PodCIDR })
@@ -90,7 +94,7 @@ func (b *bed) isWhole(ctx context.Context, c *cloud, names, services []string) e
 		return err
 	}
 	for _, name := range services {
-		service, err := b.admin.CoreV1().Services(metav1.NamespaceDefault).Get(ctx, name, metav1.GetOptions{})
+		service, err := b.Admin.CoreV1().Services(metav1.NamespaceDefault).Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
@@ -106,11 +110,11 @@ func (b *bed) isWhole(ctx context.Context, c *cloud, names, services []string) e
 
 // longestWait is how long a Node was there, at the most, before it was
 // initialised, by the event that says so.
-func (b *bed) longestWait(t *testing.T, names []string) time.Duration {
+func longestWait(t *testing.T, b *bed.Bed, names []string) time.Duration {
 	t.Helper()
 	var longest time.Duration
-	await(t, soon, func(ctx context.Context) error {
-		events, err := b.admin.CoreV1().Events(metav1.NamespaceDefault).List(ctx, metav1.ListOptions{FieldSelector: "reason=Synced"})
+	expect.Within(t, expect.Soon, func(ctx context.Context) error {
+		events, err := b.Admin.CoreV1().Events(metav1.NamespaceDefault).List(ctx, metav1.ListOptions{FieldSelector: "reason=Synced"})
 		if err != nil {
 			return err
 		}
@@ -124,7 +128,7 @@ func (b *bed) longestWait(t *testing.T, names []string) time.Duration {
 			if !ok {
 				return fmt.Errorf("no event for node %s", name)
 			}
-			node, err := b.admin.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+			node, err := b.Admin.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 			if err != nil {
 				return err
 			}

@@ -16,6 +16,10 @@ import (
 
 	"github.com/fairlead-k8s/fairlead/providers/simulated"
 	"github.com/fairlead-k8s/fairlead/simulator"
+	"github.com/fairlead-k8s/fairlead/test/internal/bed"
+	"github.com/fairlead-k8s/fairlead/test/internal/daemon"
+	"github.com/fairlead-k8s/fairlead/test/internal/expect"
+	"github.com/fairlead-k8s/fairlead/test/internal/nodes"
 )
 
 const (
@@ -29,52 +33,52 @@ const (
 
 // network is a cluster whose pods are reached by routes of a cloud.
 type network struct {
-	*bed
+	*bed.Bed
 
-	cloud *cloud
+	cloud *bed.Cloud
 	// standing are the routes that stay whatever becomes of the Nodes.
 	standing []string
 }
 
-// network starts the cloud; simcloud takes the flags.
-func (b *bed) network(t *testing.T, flags ...string) *network {
+// newNetwork starts the cloud; simcloud takes the flags.
+func newNetwork(t *testing.T, b *bed.Bed, flags ...string) *network {
 	t.Helper()
-	return &network{bed: b, cloud: b.bareCloud(t, flags...)}
+	return &network{Bed: b, cloud: b.NewCloud(t, flags...)}
 }
 
 // runs starts a daemon that keeps the routes and soon removes stray ones.
-func (n *network) runs(t *testing.T, s setup) *daemon {
+func (n *network) runs(t *testing.T, s daemon.Setup) *daemon.Daemon {
 	t.Helper()
-	return n.daemon(t, n.setup(s))
+	return n.Daemon(t, n.setup(s))
 }
 
-func (n *network) setup(s setup) setup {
-	s.cloud = cmp.Or(s.cloud, n.cloud.url)
-	s.pods = cmp.Or(s.pods, podCIDR)
-	s.flags = append([]string{"--route-deletion-stray-for=" + strayFor.String(), "--route-reconciliation-period=1s"}, s.flags...)
+func (n *network) setup(s daemon.Setup) daemon.Setup {
+	s.Cloud = cmp.Or(s.Cloud, n.cloud.URL)
+	s.Pods = cmp.Or(s.Pods, podCIDR)
+	s.Flags = append([]string{"--route-deletion-stray-for=" + strayFor.String(), "--route-reconciliation-period=1s"}, s.Flags...)
 	return s
 }
 
 // joins adds a Node with its instance.
 func (n *network) joins(t *testing.T, base string) (simulator.Instance, *corev1.Node) {
 	t.Helper()
-	return n.pair(t, n.cloud, simulator.Instance{Name: n.name(base)})
+	return n.Pair(t, n.cloud, simulator.Instance{Name: n.Name(base)})
 }
 
 // registers adds a Node whose CIDR is given, for an instance.
 func (n *network) registers(t *testing.T, i simulator.Instance, cidr string) *corev1.Node {
 	t.Helper()
-	node := plain(i.Name)
+	node := nodes.New(i.Name)
 	if cidr != "" {
 		node.Spec.PodCIDR, node.Spec.PodCIDRs = cidr, []string{cidr}
 	}
-	return n.register(t, node)
+	return n.Register(t, node)
 }
 
 // leaves deletes a Node, as its owner would.
 func (n *network) leaves(t *testing.T, name string) {
 	t.Helper()
-	if err := n.admin.CoreV1().Nodes().Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+	if err := n.Admin.CoreV1().Nodes().Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
 		t.Fatal(err)
 	}
 }
@@ -83,7 +87,7 @@ func (n *network) leaves(t *testing.T, name string) {
 func (n *network) plants(t *testing.T, routes ...simulator.Route) []simulator.Route {
 	t.Helper()
 	for k, r := range routes {
-		r.Name = cmp.Or(r.Name, n.name("planted"))
+		r.Name = cmp.Or(r.Name, n.Name("planted"))
 		created, err := n.cloud.CreateRoute(t.Context(), r)
 		if err != nil {
 			t.Fatal(err)
@@ -110,9 +114,9 @@ func lines(routes []simulator.Route) []string {
 	return all
 }
 
-// allNodes are those of the cluster, which have their CIDRs.
-func (b *bed) allNodes(ctx context.Context) ([]corev1.Node, error) {
-	list, err := b.admin.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+// nodesWithCIDRs are those of the cluster, which have their CIDRs.
+func nodesWithCIDRs(ctx context.Context, b *bed.Bed) ([]corev1.Node, error) {
+	list, err := b.Admin.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -126,7 +130,7 @@ func (b *bed) allNodes(ctx context.Context) ([]corev1.Node, error) {
 
 // wanted are the routes of all Nodes, in a cloud in which each is.
 func (n *network) wanted(ctx context.Context) ([]string, error) {
-	nodes, err := n.allNodes(ctx)
+	nodes, err := nodesWithCIDRs(ctx, n.Bed)
 	if err != nil {
 		return nil, err
 	}
@@ -153,7 +157,7 @@ func (n *network) wanted(ctx context.Context) ([]string, error) {
 // networks, which share it, and those that stand.
 func awaitTable(t *testing.T, within time.Duration, networks ...*network) {
 	t.Helper()
-	await(t, within, func(ctx context.Context) error {
+	expect.Within(t, within, func(ctx context.Context) error {
 		var want []string
 		for _, n := range networks {
 			all, err := n.wanted(ctx)
@@ -167,7 +171,7 @@ func awaitTable(t *testing.T, within time.Duration, networks ...*network) {
 		if err != nil {
 			return err
 		}
-		return differ("routes", want, lines(routes))
+		return expect.Equal("routes", want, lines(routes))
 	})
 }
 
@@ -199,8 +203,8 @@ func shows(condition string) func(*corev1.Node) error {
 // awaitReachable waits until all Nodes show that they have their routes.
 func (n *network) awaitReachable(t *testing.T, within time.Duration) {
 	t.Helper()
-	await(t, within, func(ctx context.Context) error {
-		nodes, err := n.allNodes(ctx)
+	expect.Within(t, within, func(ctx context.Context) error {
+		nodes, err := nodesWithCIDRs(ctx, n.Bed)
 		for k := range nodes {
 			err = errors.Join(err, shows(reachable)(&nodes[k]))
 		}
@@ -210,10 +214,10 @@ func (n *network) awaitReachable(t *testing.T, within time.Duration) {
 
 // conditionsWritten is what was written of the network, in order: the names of
 // Nodes with the status.
-func (b *bed) conditionsWritten(t *testing.T, mark int64) []string {
+func conditionsWritten(t *testing.T, b *bed.Bed, mark int64) []string {
 	t.Helper()
 	var all []string
-	for _, r := range b.audit(t).since(mark).ours().writes() {
+	for _, r := range b.Audit(t).Since(mark).OfDaemons().Writes() {
 		if body := string(r.Body); r.Object.Resource == "nodes" && strings.Contains(body, string(corev1.NodeNetworkUnavailable)) {
 			status := "False"
 			if strings.Contains(body, `"status":"True"`) {
@@ -231,7 +235,7 @@ func (b *bed) conditionsWritten(t *testing.T, mark int64) []string {
 // changes is how many routes were created and deleted, as the cloud has it.
 type changes struct{ Created, Deleted int64 }
 
-func (c *cloud) changes(t *testing.T) changes {
+func routeChanges(t *testing.T, c *bed.Cloud) changes {
 	t.Helper()
 	report, err := c.Calls(t.Context())
 	if err != nil {
@@ -241,7 +245,7 @@ func (c *cloud) changes(t *testing.T) changes {
 }
 
 // awaitListings waits until the routes were listed so many times more.
-func (c *cloud) awaitListings(t *testing.T, times int64) {
+func awaitListings(t *testing.T, c *bed.Cloud, times int64) {
 	t.Helper()
 	listings := func(ctx context.Context) int64 {
 		report, err := c.Calls(ctx)
@@ -251,7 +255,7 @@ func (c *cloud) awaitListings(t *testing.T, times int64) {
 		return report.Count(simulator.ListRoutes)
 	}
 	before := listings(t.Context())
-	await(t, time.Minute, func(ctx context.Context) error {
+	expect.Within(t, time.Minute, func(ctx context.Context) error {
 		if now := listings(ctx) - before; now < times {
 			return fmt.Errorf("the routes were listed %d times, want %d", now, times)
 		}
@@ -259,35 +263,20 @@ func (c *cloud) awaitListings(t *testing.T, times int64) {
 	})
 }
 
-// awaitMetric waits for a line of the daemon's metrics.
-func (b *bed) awaitMetric(t *testing.T, d *daemon, line string) {
-	t.Helper()
-	await(t, soon, func(ctx context.Context) error {
-		lines, err := b.metrics(ctx, d)
-		if err != nil {
-			return err
-		}
-		if !slices.Contains(lines, line) {
-			return fmt.Errorf("no metric %q", line)
-		}
-		return nil
-	})
-}
-
 // countOnLease is how many events there are that start so and have these words.
-func (b *bed) countOnLease(t *testing.T, start string, words ...string) int {
+func countOnLease(t *testing.T, b *bed.Bed, start string, words ...string) int {
 	t.Helper()
-	all, err := b.toldOnLease(t.Context())
+	all, err := toldOnLease(t.Context(), b)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return countWith(all, start, words)
 }
 
-func (b *bed) awaitOnLease(t *testing.T, times int, start string, words ...string) {
+func awaitOnLease(t *testing.T, b *bed.Bed, times int, start string, words ...string) {
 	t.Helper()
-	await(t, soon, func(ctx context.Context) error {
-		all, err := b.toldOnLease(ctx)
+	expect.Within(t, expect.Soon, func(ctx context.Context) error {
+		all, err := toldOnLease(ctx, b)
 		if err != nil {
 			return err
 		}
@@ -299,12 +288,12 @@ func (b *bed) awaitOnLease(t *testing.T, times int, start string, words ...strin
 }
 
 func countWith(all []string, start string, words []string) int {
-	return count(slices.DeleteFunc(slices.Clone(all), func(told string) bool { return !containsAll(told, words) }), start)
+	return expect.CountPrefix(slices.DeleteFunc(slices.Clone(all), func(told string) bool { return !expect.HasWords(told, words) }), start)
 }
 
 // toldOnLease are the events of the route controller about the process's lease.
-func (b *bed) toldOnLease(ctx context.Context) ([]string, error) {
-	list, err := b.admin.CoreV1().Events(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.kind=Lease,involvedObject.name=" + leaseName})
+func toldOnLease(ctx context.Context, b *bed.Bed) ([]string, error) {
+	list, err := b.Admin.CoreV1().Events(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.kind=Lease,involvedObject.name=" + daemon.LeaseName})
 	if err != nil {
 		return nil, err
 	}

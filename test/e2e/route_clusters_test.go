@@ -8,14 +8,17 @@ import (
 	"time"
 
 	"github.com/fairlead-k8s/fairlead/simulator"
-	"github.com/fairlead-k8s/fairlead/test/e2e/proxy"
+	"github.com/fairlead-k8s/fairlead/test/internal/bed"
+	"github.com/fairlead-k8s/fairlead/test/internal/daemon"
+	"github.com/fairlead-k8s/fairlead/test/internal/expect"
+	"github.com/fairlead-k8s/fairlead/test/internal/proxy"
 )
 
 // side is one of two clusters in one account, with its daemon.
 type side struct {
 	*network
 
-	daemon *daemon
+	daemon *daemon.Daemon
 	front  *proxy.Proxy
 	mark   int64
 }
@@ -27,11 +30,11 @@ const (
 )
 
 // starts a daemon for one of the clusters.
-func (n *network) starts(t *testing.T, name string, s setup) *side {
+func (n *network) starts(t *testing.T, name string, s daemon.Setup) *side {
 	t.Helper()
-	on := &side{network: n, front: proxyOf(t, n.cloud), mark: n.audit(t).mark()}
-	s.cloud = on.front.URL()
-	s.flags = []string{"--cluster-name=" + name, "--route-reconciliation-period=" + checked.String()}
+	on := &side{network: n, front: bed.BeforeCloud(t, n.cloud), mark: n.Audit(t).Mark()}
+	s.Cloud = on.front.URL()
+	s.Flags = []string{"--cluster-name=" + name, "--route-reconciliation-period=" + checked.String()}
 	on.daemon = on.runs(t, s)
 	return on
 }
@@ -40,10 +43,10 @@ func (n *network) starts(t *testing.T, name string, s setup) *side {
 // their routes in one table. Neither touches what is the other's, whatever
 // happens to one of them.
 func TestRoutesOfTwoClusters(t *testing.T) {
-	left := onOwn(t, "--cluster-cidr="+dualStack).network(t)
-	right := &network{bed: ownBed(t), cloud: left.cloud}
-	a := left.starts(t, "left", setup{program: testCCM, provider: "modern", pods: dualStack})
-	b := right.starts(t, "right", setup{})
+	left := newNetwork(t, onOwn(t, "--cluster-cidr="+dualStack))
+	right := &network{Bed: ownBed(t), cloud: left.cloud}
+	a := left.starts(t, "left", daemon.Setup{Provider: "modern", Pods: dualStack})
+	b := right.starts(t, "right", daemon.Setup{})
 	var stopped, goes simulator.Instance
 	for range 2 {
 		stopped, _ = left.joins(t, "left")
@@ -51,7 +54,7 @@ func TestRoutesOfTwoClusters(t *testing.T) {
 	}
 	settled := func(t *testing.T) {
 		t.Helper()
-		awaitTable(t, soon, left, right)
+		awaitTable(t, expect.Soon, left, right)
 		left.awaitReachable(t, 2*time.Minute)
 		right.awaitReachable(t, 2*time.Minute)
 	}
@@ -69,31 +72,31 @@ func TestRoutesOfTwoClusters(t *testing.T) {
 	t.Run("InstanceRunsAgain", func(t *testing.T) { a.runsAgain(t, stopped) })
 	settled(t)
 	t.Run("Idle", func(t *testing.T) { idle(t, a, b) })
-	awaitTable(t, soon, left, right)
+	awaitTable(t, expect.Soon, left, right)
 }
 
 // hints: a provider that names routes by the hint must not give two the same
 // name.
 func (s *side) hints(t *testing.T) {
-	nodes, err := s.allNodes(t.Context())
+	nodes, err := nodesWithCIDRs(t.Context(), s.network.Bed)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, node := range nodes {
 		for k, suffix := range []string{"", "-ipv6"} {
-			if n := s.daemon.times("Asked for a route", `destination="`+node.Spec.PodCIDRs[k]+`"`, `hint="`+string(node.UID)+suffix+`"`); n != 1 {
+			if n := s.daemon.CountLogged("Asked for a route", `destination="`+node.Spec.PodCIDRs[k]+`"`, `hint="`+string(node.UID)+suffix+`"`); n != 1 {
 				t.Errorf("%d creations for %s of %s with the hint %s%s, want 1", n, node.Spec.PodCIDRs[k], node.Name, node.UID, suffix)
 			}
 		}
 	}
-	if got := s.conditionsWritten(t, s.mark); len(got) != len(nodes) {
+	if got := conditionsWritten(t, s.network.Bed, s.mark); len(got) != len(nodes) {
 		t.Errorf("%d nodes of two families, and writes of the condition %q, want one for each", len(nodes), got)
 	}
 }
 
 // leadsNowhere: after a minute the Node of an instance that is stopped says so.
 func (s *side) leadsNowhere(t *testing.T, i simulator.Instance) {
-	s.awaitNode(t, i.Name, 2*time.Minute, shows(unreachable))
+	s.AwaitNode(t, i.Name, 2*time.Minute, shows(unreachable))
 	routes, err := s.cloud.Routes(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -109,7 +112,7 @@ func (s *side) runsAgain(t *testing.T, i simulator.Instance) {
 	if err := s.cloud.StartInstance(t.Context(), i.ID); err != nil {
 		t.Fatal(err)
 	}
-	s.awaitNode(t, i.Name, time.Minute, shows(reachable))
+	s.AwaitNode(t, i.Name, time.Minute, shows(reachable))
 }
 
 // failsOften: a creation that fails again and again is told of once, and made
@@ -117,19 +120,19 @@ func (s *side) runsAgain(t *testing.T, i simulator.Instance) {
 func (s *side) failsOften(t *testing.T) {
 	for name, times := range map[string]int{"once": 1, "often": 5} {
 		t.Run(name, func(t *testing.T) {
-			mark := s.audit(t).mark()
-			i := s.cloud.instance(t, simulator.Instance{Name: s.name(name)})
-			s.cloud.sets(t, simulator.Fault{
+			mark := s.Audit(t).Mark()
+			i := s.cloud.Instance(t, simulator.Instance{Name: s.Name(name)})
+			s.cloud.Fail(t, simulator.Fault{
 				Name: i.Name, Kind: simulator.FaultError, Calls: []simulator.Call{simulator.CreateRoute}, Match: i.Name + "-*", Count: 2 * times, // of two families
 			})
 			node := s.registers(t, i, "")
-			s.awaitNode(t, i.Name, soon, shows(unreachable))
-			s.awaitNode(t, i.Name, 2*time.Minute, shows(reachable))
-			told, err := s.toldOfRoutes(t.Context(), i.Name)
-			if err != nil || count(told, "Warning FailedToCreateRoute: Could not create route "+string(node.UID)) != 2 || len(told) != 2 {
+			s.AwaitNode(t, i.Name, expect.Soon, shows(unreachable))
+			s.AwaitNode(t, i.Name, 2*time.Minute, shows(reachable))
+			told, err := toldOfRoutes(t.Context(), s.network.Bed, i.Name)
+			if err != nil || expect.CountPrefix(told, "Warning FailedToCreateRoute: Could not create route "+string(node.UID)) != 2 || len(told) != 2 {
 				t.Errorf("events %q, error %v, want one for each family", told, err)
 			}
-			if err := differ("writes of the condition", []string{i.Name + " True", i.Name + " False"}, s.conditionsWritten(t, mark)); err != nil {
+			if err := expect.Equal("writes of the condition", []string{i.Name + " True", i.Name + " False"}, conditionsWritten(t, s.network.Bed, mark)); err != nil {
 				t.Error(err)
 			}
 			report, err := s.cloud.Faults(t.Context())
@@ -154,9 +157,9 @@ func idle(t *testing.T, sides ...*side) {
 	began := time.Now()
 	before, marks := map[*side]int{}, map[*side]int64{}
 	for _, s := range sides {
-		before[s], marks[s] = asked(s), s.audit(t).mark()
+		before[s], marks[s] = asked(s), s.Audit(t).Mark()
 	}
-	await(t, time.Minute, func(context.Context) error {
+	expect.Within(t, time.Minute, func(context.Context) error {
 		for _, s := range sides {
 			if n := asked(s) - before[s]; n < times {
 				return fmt.Errorf("the routes were listed %d times", n)
@@ -175,7 +178,7 @@ func idle(t *testing.T, sides ...*side) {
 				t.Errorf("%s %s while nothing changed", r.Method, r.Path)
 			}
 		}
-		if writes := s.audit(t).since(marks[s]).ours().writes(); len(writes) > 0 {
+		if writes := s.Audit(t).Since(marks[s]).OfDaemons().Writes(); len(writes) > 0 {
 			t.Errorf("%d writes while nothing changed, the first: %v", len(writes), writes[0])
 		}
 	}

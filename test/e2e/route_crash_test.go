@@ -8,7 +8,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/fairlead-k8s/fairlead/test/e2e/proxy"
+	"github.com/fairlead-k8s/fairlead/test/internal/bed"
+	"github.com/fairlead-k8s/fairlead/test/internal/daemon"
+	"github.com/fairlead-k8s/fairlead/test/internal/expect"
+	"github.com/fairlead-k8s/fairlead/test/internal/proxy"
 )
 
 // ofTable are the requests to the cloud that have to do with routes.
@@ -29,13 +32,13 @@ type routeLife struct {
 
 func (n *network) life(t *testing.T) *routeLife {
 	t.Helper()
-	return &routeLife{network: n, api: n.apiProxy(t), front: proxyOf(t, n.cloud)}
+	return &routeLife{network: n, api: n.BeforeAPIServer(t), front: bed.BeforeCloud(t, n.cloud)}
 }
 
 // begins starts the daemon and lets the Node join.
-func (l *routeLife) begins(t *testing.T, flags ...string) *daemon {
+func (l *routeLife) begins(t *testing.T, flags ...string) *daemon.Daemon {
 	t.Helper()
-	d := l.runs(t, setup{api: l.api, cloud: l.front.URL(), flags: flags})
+	d := l.runs(t, daemon.Setup{API: l.api, Cloud: l.front.URL(), Flags: flags})
 	_, l.node = l.joins(t, "mortal")
 	return d
 }
@@ -43,8 +46,8 @@ func (l *routeLife) begins(t *testing.T, flags ...string) *daemon {
 // hasItsRoute waits until all shows that.
 func (l *routeLife) hasItsRoute(t *testing.T) {
 	t.Helper()
-	awaitTable(t, soon, l.network)
-	l.awaitReachable(t, soon)
+	awaitTable(t, expect.Soon, l.network)
+	l.awaitReachable(t, expect.Soon)
 }
 
 // requests are those until now, by place.
@@ -57,13 +60,13 @@ func (l *routeLife) requests() map[string]int {
 // the same end (S7), and there is never a second one.
 func TestRouteKilledAtEachRequest(t *testing.T) {
 	const regular = "--route-reconciliation-period=10m" // so that each request has a cause
-	n := onOwn(t).network(t)
+	n := newNetwork(t, onOwn(t))
 	counted := n.life(t)
 	d := counted.begins(t, regular)
 	counted.hasItsRoute(t)
 	created := counted.requests()
 	counted.leaves(t, counted.node.Name)
-	awaitTable(t, soon, n)
+	awaitTable(t, expect.Soon, n)
 	all := counted.requests()
 	t.Logf("requests of a route's life: %v, of these until it is there: %v", all, created)
 	if created["Cloud"] < 2 || all["Cloud"] < created["Cloud"]+2 || all["APIServer"] < 1 {
@@ -87,13 +90,13 @@ func TestRouteKilledAtEachRequest(t *testing.T) {
 						l.hasItsRoute(t)
 						l.leaves(t, l.node.Name)
 					}
-					sprung(t, trap)
+					bed.AwaitTrap(t, trap)
 					d.Kill()
 					trap.Cut()
-					next := l.runs(t, setup{flags: []string{regular}})
+					next := l.runs(t, daemon.Setup{Flags: []string{regular}})
 					l.hasItsRoute(t)
 					l.leaves(t, l.node.Name)
-					awaitTable(t, soon, n)
+					awaitTable(t, expect.Soon, n)
 					if next.Ended() {
 						t.Error("the next daemon has ended")
 					}

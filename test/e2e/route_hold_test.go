@@ -6,12 +6,14 @@ import (
 	"time"
 
 	"github.com/fairlead-k8s/fairlead/simulator"
+	"github.com/fairlead-k8s/fairlead/test/internal/daemon"
+	"github.com/fairlead-k8s/fairlead/test/internal/expect"
 )
 
 // strays are routes that lead to an instance which is no Node.
 func (n *network) strays(t *testing.T, count int) []simulator.Route {
 	t.Helper()
-	stranger := n.cloud.instance(t, simulator.Instance{Name: n.name("stranger")})
+	stranger := n.cloud.Instance(t, simulator.Instance{Name: n.Name("stranger")})
 	var routes []simulator.Route
 	for k := range count {
 		routes = append(routes, simulator.Route{Destination: fmt.Sprintf("10.252.%d.0/24", k), Target: stranger.ID})
@@ -22,12 +24,12 @@ func (n *network) strays(t *testing.T, count int) []simulator.Route {
 // hasRoutesOf adds Nodes and lets a daemon create their routes, which then ends.
 func (n *network) hasRoutesOf(t *testing.T, bases ...string) {
 	t.Helper()
-	d := n.runs(t, setup{})
+	d := n.runs(t, daemon.Setup{})
 	for _, base := range bases {
 		n.joins(t, base)
 	}
-	awaitTable(t, soon, n)
-	n.awaitReachable(t, soon)
+	awaitTable(t, expect.Soon, n)
+	n.awaitReachable(t, expect.Soon)
 	if err := d.Stop(); err != nil {
 		t.Fatal(err)
 	}
@@ -36,24 +38,24 @@ func (n *network) hasRoutesOf(t *testing.T, bases ...string) {
 // Ten stray routes beside two Nodes are held, reported and counted; three are
 // few enough to go (S5).
 func TestStrayRoutesAreHeld(t *testing.T) {
-	n := onShared(t).network(t)
+	n := newNetwork(t, onShared(t))
 	n.hasRoutesOf(t, "few", "few") // Whenever the daemon lists, it finds 12 routes.
 	strays := n.strays(t, 10)
 	n.standing = lines(strays)
 	const event, words = "Warning RouteDeletionHeld: 10 routes of the cloud lead to no Node of this cluster and are kept", "10 of 12 routes would go together, more than max(3, 10 %)"
-	before := n.countOnLease(t, event, words)
-	d := n.runs(t, setup{})
-	awaitTable(t, soon, n)
-	n.awaitReachable(t, soon)
-	n.awaitMetric(t, d, "fairlead_routes_held 10")
-	n.awaitOnLease(t, before+1, event, words)
-	n.cloud.awaitListings(t, int64(3*strayFor/time.Second))
-	awaitTable(t, soon, n)
-	n.awaitOnLease(t, before+1, event, words)
-	if !d.says("Routes that lead to no Node are kept for now", "routes=10", "10.252.0.0/24") {
+	before := countOnLease(t, n.Bed, event, words)
+	d := n.runs(t, daemon.Setup{})
+	awaitTable(t, expect.Soon, n)
+	n.awaitReachable(t, expect.Soon)
+	n.AwaitMetric(t, d, "fairlead_routes_held 10")
+	awaitOnLease(t, n.Bed, before+1, event, words)
+	awaitListings(t, n.cloud, int64(3*strayFor/time.Second))
+	awaitTable(t, expect.Soon, n)
+	awaitOnLease(t, n.Bed, before+1, event, words)
+	if !d.Logged("Routes that lead to no Node are kept for now", "routes=10", "10.252.0.0/24") {
 		t.Error("the log does not say what is held")
 	}
-	if made := n.cloud.changes(t); made.Deleted != 0 {
+	if made := routeChanges(t, n.cloud); made.Deleted != 0 {
 		t.Errorf("%d routes were deleted", made.Deleted)
 	}
 
@@ -63,22 +65,22 @@ func TestStrayRoutesAreHeld(t *testing.T) {
 		}
 	}
 	n.standing = nil
-	awaitTable(t, soon, n)
-	n.awaitMetric(t, d, "fairlead_routes_held 0")
-	if made := n.cloud.changes(t); made.Deleted != 3 {
+	awaitTable(t, expect.Soon, n)
+	n.AwaitMetric(t, d, "fairlead_routes_held 0")
+	if made := routeChanges(t, n.cloud); made.Deleted != 3 {
 		t.Errorf("%d routes were deleted, want 3", made.Deleted)
 	}
 }
 
 // So many go as well once they have been stray for long enough.
 func TestHeldRoutesGoInTheEnd(t *testing.T) {
-	n := onShared(t).network(t)
+	n := newNetwork(t, onShared(t))
 	n.joins(t, "few")
 	n.strays(t, 10)
 	began := time.Now()
 	const overBudgetAfter = 8 * time.Second
-	n.runs(t, setup{flags: []string{"--route-deletion-over-budget-after=" + overBudgetAfter.String()}})
-	awaitTable(t, soon, n)
+	n.runs(t, daemon.Setup{Flags: []string{"--route-deletion-over-budget-after=" + overBudgetAfter.String()}})
+	awaitTable(t, expect.Soon, n)
 	if took := time.Since(began); took < overBudgetAfter {
 		t.Errorf("they have gone after %v, want %v at least", took, overBudgetAfter)
 	}
@@ -89,23 +91,23 @@ func TestHeldRoutesGoInTheEnd(t *testing.T) {
 func TestRoutesOutliveABrokenList(t *testing.T) {
 	for _, kind := range []simulator.FaultKind{simulator.FaultEmptyList, simulator.FaultTruncatedList} {
 		t.Run(string(kind), func(t *testing.T) {
-			n := onShared(t).network(t)
-			d := n.runs(t, setup{})
+			n := newNetwork(t, onShared(t))
+			d := n.runs(t, daemon.Setup{})
 			for range 4 {
 				n.joins(t, "listed")
 			}
-			awaitTable(t, soon, n)
-			n.awaitReachable(t, soon)
-			mark := n.audit(t).mark()
-			n.cloud.sets(t, simulator.Fault{Name: "broken", Kind: kind, Calls: []simulator.Call{simulator.ListRoutes}})
-			n.cloud.awaitListings(t, 5)
-			n.cloud.heals(t)
-			n.cloud.awaitListings(t, 3)
-			awaitTable(t, soon, n)
-			if made := n.cloud.changes(t); made.Deleted != 0 {
+			awaitTable(t, expect.Soon, n)
+			n.awaitReachable(t, expect.Soon)
+			mark := n.Audit(t).Mark()
+			n.cloud.Fail(t, simulator.Fault{Name: "broken", Kind: kind, Calls: []simulator.Call{simulator.ListRoutes}})
+			awaitListings(t, n.cloud, 5)
+			n.cloud.Heal(t)
+			awaitListings(t, n.cloud, 3)
+			awaitTable(t, expect.Soon, n)
+			if made := routeChanges(t, n.cloud); made.Deleted != 0 {
 				t.Errorf("%d routes were deleted", made.Deleted)
 			}
-			if all := n.conditionsWritten(t, mark); len(all) > 0 {
+			if all := conditionsWritten(t, n.Bed, mark); len(all) > 0 {
 				t.Errorf("the condition was written: %v", all)
 			}
 			if d.Ended() {

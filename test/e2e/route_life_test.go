@@ -13,14 +13,17 @@ import (
 
 	"github.com/fairlead-k8s/fairlead/providers/simulated"
 	"github.com/fairlead-k8s/fairlead/simulator"
+	"github.com/fairlead-k8s/fairlead/test/internal/daemon"
+	"github.com/fairlead-k8s/fairlead/test/internal/expect"
+	"github.com/fairlead-k8s/fairlead/test/internal/nodes"
 )
 
 // A Node that joins gets its route with one call and one write, and says so; a
 // Node that is deleted leaves none behind. What is foreign stays, and what is
 // stray goes (S5).
 func TestRouteOfANode(t *testing.T) {
-	n := onShared(t).network(t)
-	stranger := n.cloud.instance(t, simulator.Instance{Name: n.name("stranger")})
+	n := newNetwork(t, onShared(t))
+	stranger := n.cloud.Instance(t, simulator.Instance{Name: n.Name("stranger")})
 	n.standing = lines(n.plants(t,
 		simulator.Route{Destination: "10.250.1.0/24"},                                                                                  // to no instance: a gateway
 		simulator.Route{Destination: "10.0.0.0/8", Target: stranger.ID},                                                                // wider
@@ -30,34 +33,34 @@ func TestRouteOfANode(t *testing.T) {
 		simulator.Route{Destination: "10.250.2.0/24", Target: stranger.ID, Tags: map[string]string{simulated.TagCluster: "elsewhere"}}, // of another cluster
 	))
 	stray := n.plants(t, simulator.Route{Destination: "10.250.3.0/24", Target: stranger.ID})[0]
-	mark := n.audit(t).mark()
-	d := n.runs(t, setup{})
+	mark := n.Audit(t).Mark()
+	d := n.runs(t, daemon.Setup{})
 	_, node := n.joins(t, "routed")
-	awaitTable(t, soon, n)
-	node = n.awaitNode(t, node.Name, soon, shows(reachable))
-	if err := differ("calls", changes{Created: 1, Deleted: 1}, n.cloud.changes(t)); err != nil {
+	awaitTable(t, expect.Soon, n)
+	node = n.AwaitNode(t, node.Name, expect.Soon, shows(reachable))
+	if err := expect.Equal("calls", changes{Created: 1, Deleted: 1}, routeChanges(t, n.cloud)); err != nil {
 		t.Error(err)
 	}
-	if err := differ("writes of the condition", []string{node.Name + " False"}, n.conditionsWritten(t, mark)); err != nil {
+	if err := expect.Equal("writes of the condition", []string{node.Name + " False"}, conditionsWritten(t, n.Bed, mark)); err != nil {
 		t.Error(err)
 	}
-	if !d.says("Deleted a route", stray.ID, "there is no Node "+stranger.Name) {
+	if !d.Logged("Deleted a route", stray.ID, "there is no Node "+stranger.Name) {
 		t.Error("the log does not say why the stray route is gone")
 	}
-	if !d.says("Created a route", node.Spec.PodCIDR, node.Name) {
+	if !d.Logged("Created a route", node.Spec.PodCIDR, node.Name) {
 		t.Error("the log does not say why the route is there")
 	}
-	n.awaitMetric(t, d, "fairlead_routes_wanted 1")
-	n.awaitMetric(t, d, "fairlead_routes_present 1")
+	n.AwaitMetric(t, d, "fairlead_routes_wanted 1")
+	n.AwaitMetric(t, d, "fairlead_routes_present 1")
 
 	n.leaves(t, node.Name)
-	awaitTable(t, soon, n)
-	if !d.says("Deleted a route", "Node "+node.Name+" was deleted") {
+	awaitTable(t, expect.Soon, n)
+	if !d.Logged("Deleted a route", "Node "+node.Name+" was deleted") {
 		t.Error("the log does not say why the Node's route is gone")
 	}
-	n.cloud.awaitListings(t, 5)
-	awaitTable(t, soon, n)
-	if err := differ("calls", changes{Created: 1, Deleted: 2}, n.cloud.changes(t)); err != nil {
+	awaitListings(t, n.cloud, 5)
+	awaitTable(t, expect.Soon, n)
+	if err := expect.Equal("calls", changes{Created: 1, Deleted: 2}, routeChanges(t, n.cloud)); err != nil {
 		t.Error(err)
 	}
 }
@@ -78,13 +81,13 @@ func TestRouteOfANodeThatIsReplaced(t *testing.T) {
 		{"SameCIDR", "10.251.3.0/24", false, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			n := onShared(t).network(t, "--unique-routes")
-			n.cloud.sets(t, simulator.Fault{Name: "late", Kind: simulator.FaultStale, Calls: []simulator.Call{simulator.ListRoutes}, Age: simulator.Duration(3 * time.Second)})
-			first := n.cloud.instance(t, simulator.Instance{Name: n.name("replaced")})
-			d := n.runs(t, setup{})
+			n := newNetwork(t, onShared(t), "--unique-routes")
+			n.cloud.Fail(t, simulator.Fault{Name: "late", Kind: simulator.FaultStale, Calls: []simulator.Call{simulator.ListRoutes}, Age: simulator.Duration(3 * time.Second)})
+			first := n.cloud.Instance(t, simulator.Instance{Name: n.Name("replaced")})
+			d := n.runs(t, daemon.Setup{})
 			n.registers(t, first, tt.cidr)
-			awaitTable(t, soon, n)
-			n.awaitReachable(t, soon)
+			awaitTable(t, expect.Soon, n)
+			n.awaitReachable(t, expect.Soon)
 
 			n.leaves(t, first.Name)
 			if err := n.cloud.TerminateInstance(t.Context(), first.ID); err != nil {
@@ -92,21 +95,21 @@ func TestRouteOfANodeThatIsReplaced(t *testing.T) {
 			}
 			wanted := simulator.Instance{Name: first.Name}
 			if !tt.sameName {
-				wanted.Name = n.name("replaced")
+				wanted.Name = n.Name("replaced")
 			}
 			cidr := "" // the control plane gives one
 			if tt.sameCIDR {
 				cidr = tt.cidr
 			}
-			n.registers(t, n.cloud.instance(t, wanted), cidr)
-			awaitTable(t, soon, n)
-			n.awaitReachable(t, soon)
-			n.cloud.awaitListings(t, 5)
-			awaitTable(t, soon, n)
-			if made := n.cloud.changes(t); made.Deleted != 1 {
+			n.registers(t, n.cloud.Instance(t, wanted), cidr)
+			awaitTable(t, expect.Soon, n)
+			n.awaitReachable(t, expect.Soon)
+			awaitListings(t, n.cloud, 5)
+			awaitTable(t, expect.Soon, n)
+			if made := routeChanges(t, n.cloud); made.Deleted != 1 {
 				t.Errorf("%d routes were deleted, want the one of the first Node only", made.Deleted)
 			}
-			if d.says("Controller does not run") || d.Ended() {
+			if d.Logged("Controller does not run") || d.Ended() {
 				t.Error("the daemon is not well")
 			}
 		})
@@ -115,29 +118,29 @@ func TestRouteOfANodeThatIsReplaced(t *testing.T) {
 
 // A route that is there twice is pruned; a Node keeps the one that it has had.
 func TestRouteThatIsThereTwice(t *testing.T) {
-	n := onShared(t).network(t)
+	n := newNetwork(t, onShared(t))
 	i, node := n.joins(t, "twin")
-	mark := n.audit(t).mark()
-	d := n.runs(t, setup{})
-	awaitTable(t, soon, n)
-	node = n.awaitNode(t, node.Name, soon, shows(reachable))
+	mark := n.Audit(t).Mark()
+	d := n.runs(t, daemon.Setup{})
+	awaitTable(t, expect.Soon, n)
+	node = n.AwaitNode(t, node.Name, expect.Soon, shows(reachable))
 	first, err := n.cloud.Routes(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	twin := n.plants(t, simulator.Route{Destination: node.Spec.PodCIDR, Target: i.ID, Tags: owned(cluster1, node.Name)})[0]
-	awaitTable(t, soon, n)
+	awaitTable(t, expect.Soon, n)
 	left, err := n.cloud.Routes(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := differ("routes", first, left); err != nil {
+	if err := expect.Equal("routes", first, left); err != nil {
 		t.Error(err)
 	}
-	if !d.says("Deleted a route", twin.ID, "it is there twice") {
+	if !d.Logged("Deleted a route", twin.ID, "it is there twice") {
 		t.Error("the log does not say why the twin is gone")
 	}
-	if all := n.conditionsWritten(t, mark); len(all) != 1 {
+	if all := conditionsWritten(t, n.Bed, mark); len(all) != 1 {
 		t.Errorf("the condition was written %d times, want once: %v", len(all), all)
 	}
 }
@@ -146,86 +149,86 @@ func TestRouteThatIsThereTwice(t *testing.T) {
 // replaced when they change: first deleted, then created, since there is only
 // one for a CIDR.
 func TestRouteFollowsTheNodesAddresses(t *testing.T) {
-	n := onShared(t).network(t, "--unique-routes")
+	n := newNetwork(t, onShared(t), "--unique-routes")
 	i, node := n.joins(t, "moving")
-	n.runs(t, setup{settings: "routeAddresses: true\n", flags: []string{"--node-status-update-frequency=1s"}})
+	n.runs(t, daemon.Setup{Settings: "routeAddresses: true\n", Flags: []string{"--node-status-update-frequency=1s"}})
 	follows := func(i simulator.Instance) {
 		want := append(slices.Clone(i.Addresses), simulator.Address{Type: simulator.Hostname, Address: i.Name})
-		await(t, soon, func(ctx context.Context) error {
+		expect.Within(t, expect.Soon, func(ctx context.Context) error {
 			routes, err := n.cloud.Routes(ctx)
 			if err != nil || len(routes) != 1 {
 				return fmt.Errorf("%d routes, want 1: %w", len(routes), err)
 			}
-			return differ("addresses of the route", want, routes[0].TargetAddresses)
+			return expect.Equal("addresses of the route", want, routes[0].TargetAddresses)
 		})
-		awaitTable(t, soon, n)
-		n.awaitNode(t, node.Name, soon, shows(reachable))
+		awaitTable(t, expect.Soon, n)
+		n.AwaitNode(t, node.Name, expect.Soon, shows(reachable))
 	}
 	follows(i)
-	before := n.cloud.changes(t)
-	follows(n.cloud.change(t, i, simulator.InstancePatch{Addresses: offered("InternalIP=127.0.88.8")}))
-	n.cloud.awaitListings(t, 5)
-	if err := differ("calls", changes{before.Created + 1, before.Deleted + 1}, n.cloud.changes(t)); err != nil {
+	before := routeChanges(t, n.cloud)
+	follows(n.cloud.Change(t, i, simulator.InstancePatch{Addresses: nodes.CloudAddresses("InternalIP=127.0.88.8")}))
+	awaitListings(t, n.cloud, 5)
+	if err := expect.Equal("calls", changes{before.Created + 1, before.Deleted + 1}, routeChanges(t, n.cloud)); err != nil {
 		t.Error(err)
 	}
 }
 
 // What a network plugin says of the network is its own affair.
 func TestConditionOfANetworkPluginStays(t *testing.T) {
-	n := onShared(t).network(t)
-	i := n.cloud.instance(t, simulator.Instance{Name: n.name("plugged")})
-	node := plain(i.Name)
+	n := newNetwork(t, onShared(t))
+	i := n.cloud.Instance(t, simulator.Instance{Name: n.Name("plugged")})
+	node := nodes.New(i.Name)
 	node.Status.Conditions = append(node.Status.Conditions, corev1.NodeCondition{
 		Type: corev1.NodeNetworkUnavailable, Status: corev1.ConditionFalse, Reason: "CalicoIsUp", Message: "Calico is running on this node",
 	})
-	n.register(t, node)
-	mark := n.audit(t).mark()
-	n.runs(t, setup{})
-	awaitTable(t, soon, n)
-	n.cloud.awaitListings(t, 3)
-	if all := n.conditionsWritten(t, mark); len(all) > 0 {
+	n.Register(t, node)
+	mark := n.Audit(t).Mark()
+	n.runs(t, daemon.Setup{})
+	awaitTable(t, expect.Soon, n)
+	awaitListings(t, n.cloud, 3)
+	if all := conditionsWritten(t, n.Bed, mark); len(all) > 0 {
 		t.Errorf("the condition was written: %v", all)
 	}
-	if err := shows("False CalicoIsUp: Calico is running on this node")(n.node(t, node.Name)); err != nil {
+	if err := shows("False CalicoIsUp: Calico is running on this node")(n.Node(t, node.Name)); err != nil {
 		t.Error(err)
 	}
 }
 
 // The table is kept while the API server is restarted.
 func TestRoutesWhileTheAPIServerRestarts(t *testing.T) {
-	n := onShared(t).network(t)
-	mark := n.audit(t).mark()
-	d := n.runs(t, setup{})
+	n := newNetwork(t, onShared(t))
+	mark := n.Audit(t).Mark()
+	d := n.runs(t, daemon.Setup{})
 	_, stays := n.joins(t, "stays")
 	_, goes := n.joins(t, "goes")
-	awaitTable(t, soon, n)
-	n.awaitReachable(t, soon)
-	if _, err := n.command(t.Context(), "stop", "--kill", "kube-apiserver"); err != nil {
+	awaitTable(t, expect.Soon, n)
+	n.awaitReachable(t, expect.Soon)
+	if _, err := n.Command(t.Context(), "stop", "--kill", "kube-apiserver"); err != nil {
 		t.Fatal(err)
 	}
-	n.cloud.awaitListings(t, 3)
-	if made := n.cloud.changes(t); made.Deleted != 0 {
+	awaitListings(t, n.cloud, 3)
+	if made := routeChanges(t, n.cloud); made.Deleted != 0 {
 		t.Errorf("%d routes were deleted while nobody knew of the Nodes", made.Deleted)
 	}
-	if _, err := n.command(t.Context(), "start", "kube-apiserver"); err != nil {
+	if _, err := n.Command(t.Context(), "start", "kube-apiserver"); err != nil {
 		t.Fatal(err)
 	}
-	await(t, soon, func(ctx context.Context) error {
-		return n.admin.CoreV1().Nodes().Delete(ctx, goes.Name, metav1.DeleteOptions{})
+	expect.Within(t, expect.Soon, func(ctx context.Context) error {
+		return n.Admin.CoreV1().Nodes().Delete(ctx, goes.Name, metav1.DeleteOptions{})
 	})
 	_, comes := n.joins(t, "comes")
-	awaitTable(t, soon, n)
-	n.awaitReachable(t, soon)
+	awaitTable(t, expect.Soon, n)
+	n.awaitReachable(t, expect.Soon)
 	if d.Ended() {
 		t.Errorf("the daemon has ended with code %d", d.Code())
 	}
 	want := []string{comes.Name + " False", goes.Name + " False", stays.Name + " False"}
-	got := n.conditionsWritten(t, mark)
+	got := conditionsWritten(t, n.Bed, mark)
 	slices.Sort(got)
-	if err := differ("writes of the condition", want, got); err != nil {
+	if err := expect.Equal("writes of the condition", want, got); err != nil {
 		t.Error(err)
 	}
-	if err := differ("calls", changes{Created: 3, Deleted: 1}, n.cloud.changes(t)); err != nil {
+	if err := expect.Equal("calls", changes{Created: 3, Deleted: 1}, routeChanges(t, n.cloud)); err != nil {
 		t.Error(err)
 	}
 }
@@ -234,7 +237,7 @@ func TestRoutesWhileTheAPIServerRestarts(t *testing.T) {
 // routes do not. Who names the controller wants it to run.
 func TestRoutesWithoutClusterCIDR(t *testing.T) {
 	b := onShared(t)
-	c := b.bareCloud(t)
+	c := b.NewCloud(t)
 	for name, tt := range map[string]struct{ cidr, words string }{
 		"Missing":   {"", "--cluster-cidr is empty: give the CIDR of the pods, or turn routes off with --configure-cloud-routes=false"},
 		"Wrong":     {"10.128.0.0", `--cluster-cidr: "10.128.0.0" is not a CIDR`},
@@ -242,14 +245,14 @@ func TestRoutesWithoutClusterCIDR(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			flags := []string{"--configure-cloud-routes", "--cluster-cidr=" + tt.cidr}
-			before := b.countOnLease(t, "Warning ControllerMisconfigured", tt.words)
-			d := b.daemon(t, setup{cloud: c.url, flags: flags})
-			b.joins(t, c, soon)
-			b.awaitMetric(t, d, `fairlead_controller_misconfigured{name="node-route-controller"} 1`)
-			if !d.says("Controller does not run", "node-route-controller", strings.ReplaceAll(tt.words, `"`, `\"`)) {
+			before := countOnLease(t, b, "Warning ControllerMisconfigured", tt.words)
+			d := b.Daemon(t, daemon.Setup{Cloud: c.URL, Flags: flags})
+			joins(t, b, c, expect.Soon)
+			b.AwaitMetric(t, d, `fairlead_controller_misconfigured{name="node-route-controller"} 1`)
+			if !d.Logged("Controller does not run", "node-route-controller", strings.ReplaceAll(tt.words, `"`, `\"`)) {
 				t.Error("the log does not say why")
 			}
-			b.awaitOnLease(t, before+1, "Warning ControllerMisconfigured: node-route-controller does not run: ", tt.words)
+			awaitOnLease(t, b, before+1, "Warning ControllerMisconfigured: node-route-controller does not run: ", tt.words)
 			if d.Ended() {
 				t.Fatal("the daemon has ended")
 			}
@@ -258,8 +261,8 @@ func TestRoutesWithoutClusterCIDR(t *testing.T) {
 			}
 
 			for _, controllers := range []string{"*,node-route-controller", "route"} {
-				asked := b.daemon(t, setup{cloud: c.url, flags: append(flags, "--controllers="+controllers)})
-				if code := asked.exited(t, soon); code != 1 {
+				asked := b.Daemon(t, daemon.Setup{Cloud: c.URL, Flags: append(flags, "--controllers="+controllers)})
+				if code := asked.AwaitExit(t, expect.Soon); code != 1 {
 					t.Errorf("--controllers=%s: it has ended with code %d, want 1", controllers, code)
 				}
 				if !strings.Contains(asked.Log(), tt.words) {

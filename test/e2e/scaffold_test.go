@@ -14,6 +14,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/fairlead-k8s/fairlead/test/internal/bed"
+	"github.com/fairlead-k8s/fairlead/test/internal/daemon"
+	"github.com/fairlead-k8s/fairlead/test/internal/expect"
+	"github.com/fairlead-k8s/fairlead/test/internal/nodes"
 	"github.com/fairlead-k8s/fairlead/test/internal/process"
 )
 
@@ -27,7 +31,7 @@ func TestNewcomersRun(t *testing.T) {
 	if len(readme) != 5 {
 		t.Fatalf("the README has %d blocks of commands, want 5: build, cloud, cluster, daemon, look: %q", len(readme), readme)
 	}
-	build, cloud, cluster, daemon, look := readme[0], readme[1], readme[2], readme[3], readme[4]
+	build, cloud, cluster, run, look := readme[0], readme[1], readme[2], readme[3], readme[4]
 	tutorial := n.blocks(t, "../../docs/tutorials/write-a-provider.md", "<!-- test/e2e -->\n```sh\n")
 	if len(tutorial) != 2 {
 		t.Fatalf("the tutorial has %d blocks of commands that are for this test, want 2: break, mend: %q", len(tutorial), tutorial)
@@ -36,31 +40,31 @@ func TestNewcomersRun(t *testing.T) {
 	n.do(t, build)
 	n.start(t, "simcloud: listening on", cloud+" --listen "+n.cloud)
 	n.start(t, "Ready.", cluster)
-	n.start(t, "", fmt.Sprintf("%s --bind-address 127.0.0.1 --secure-port %d", daemon, freePort(t)))
+	n.start(t, "", fmt.Sprintf("%s --bind-address 127.0.0.1 --secure-port %d", run, daemon.FreePort(t)))
 
-	admin, err := client(filepath.Join(n.dir, "bin/cluster/admin.kubeconfig"))
+	admin, err := bed.NewClient(filepath.Join(n.dir, "bin/cluster/admin.kubeconfig"))
 	if err != nil || !strings.Contains(look, "--kubeconfig bin/cluster/admin.kubeconfig describe node node-1") {
 		t.Fatalf("the last command is %q, error %v", look, err)
 	}
-	b := &bed{admin: admin}
+	b := &bed.Bed{Admin: admin}
 	awaitInitialized(t, b, "node-1", "i-00000001", "127.0.1.1")
 
 	n.do(t, tutorial[0])
-	b.awaitEvent(t, "node-2", 2*time.Minute, "Warning CloudInitFailed: CloudDenied")
+	b.AwaitEvent(t, "node-2", 2*time.Minute, "Warning CloudInitFailed: CloudDenied")
 	n.do(t, tutorial[1])
 	awaitInitialized(t, b, "node-2", "i-00000002", "127.0.1.2")
 }
 
-func awaitInitialized(t *testing.T, b *bed, name, id, address string) {
+func awaitInitialized(t *testing.T, b *bed.Bed, name, id, address string) {
 	t.Helper()
-	b.awaitNode(t, name, 2*time.Minute, func(node *corev1.Node) error {
-		if err := initialized(node); err != nil {
+	b.AwaitNode(t, name, 2*time.Minute, func(node *corev1.Node) error {
+		if err := nodes.Initialized(node); err != nil {
 			return err
 		}
 		return errors.Join(
-			differ("provider ID", "newcloud://sim-1/"+id, node.Spec.ProviderID),
-			differ("zone", "sim-1a", node.Labels[corev1.LabelTopologyZone]),
-			differ("addresses", addresses("InternalIP="+address, "Hostname="+name), node.Status.Addresses),
+			expect.Equal("provider ID", "newcloud://sim-1/"+id, node.Spec.ProviderID),
+			expect.Equal("zone", "sim-1a", node.Labels[corev1.LabelTopologyZone]),
+			expect.Equal("addresses", nodes.Addresses("InternalIP="+address, "Hostname="+name), node.Status.Addresses),
 		)
 	})
 }
@@ -81,14 +85,14 @@ func newNewcomer(t *testing.T) newcomer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := newcomer{dir: filepath.Join(t.TempDir(), "newcloud"), logs: t.TempDir(), cloud: "127.0.0.1:" + strconv.Itoa(freePort(t))}
-	n.env = []string{"PATH=" + string(shared.programs) + ":" + os.Getenv("PATH"), "SIMCLOUD_SERVER=http://" + n.cloud}
-	argv := []string{shared.programs.path("fairlead"), "new", "newcloud", "--module=example.com/newcloud", "--dir=" + n.dir, "--replace=" + checkout}
-	if _, err := output(t.Context(), argv...); err != nil {
+	n := newcomer{dir: filepath.Join(t.TempDir(), "newcloud"), logs: t.TempDir(), cloud: "127.0.0.1:" + strconv.Itoa(daemon.FreePort(t))}
+	n.env = []string{"PATH=" + shared.Programs.Dir + ":" + os.Getenv("PATH"), "SIMCLOUD_SERVER=http://" + n.cloud}
+	argv := []string{shared.Programs.Path("fairlead"), "new", "newcloud", "--module=example.com/newcloud", "--dir=" + n.dir, "--replace=" + checkout}
+	if _, err := bed.Output(t.Context(), argv...); err != nil {
 		t.Fatal(err)
 	}
 	config := filepath.Join(n.dir, "cloud-config.yaml")
-	write(t, config, strings.ReplaceAll(string(read(t, config)), defaultCloud, n.cloud))
+	bed.WriteFile(t, config, strings.ReplaceAll(string(bed.ReadFile(t, config)), defaultCloud, n.cloud))
 	return n
 }
 
@@ -96,7 +100,7 @@ func newNewcomer(t *testing.T) newcomer {
 func (n newcomer) blocks(t *testing.T, page, begin string) []string {
 	t.Helper()
 	var blocks []string
-	for _, part := range strings.Split(string(read(t, page)), begin)[1:] {
+	for _, part := range strings.Split(string(bed.ReadFile(t, page)), begin)[1:] {
 		block, _, _ := strings.Cut(part, "\n```")
 		blocks = append(blocks, strings.ReplaceAll(block, defaultCloud, n.cloud))
 	}
@@ -106,7 +110,7 @@ func (n newcomer) blocks(t *testing.T, page, begin string) []string {
 // do runs a block to its end.
 func (n newcomer) do(t *testing.T, block string) {
 	t.Helper()
-	if out, err := output(t.Context(), n.shell(block)...); err != nil {
+	if out, err := bed.Output(t.Context(), n.shell(block)...); err != nil {
 		t.Fatalf("%s%v", out, err)
 	}
 }

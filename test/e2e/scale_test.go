@@ -15,30 +15,35 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fairlead-k8s/fairlead/simulator"
+	"github.com/fairlead-k8s/fairlead/test/internal/audit"
+	"github.com/fairlead-k8s/fairlead/test/internal/bed"
+	"github.com/fairlead-k8s/fairlead/test/internal/daemon"
+	"github.com/fairlead-k8s/fairlead/test/internal/expect"
+	"github.com/fairlead-k8s/fairlead/test/internal/nodes"
 )
 
 // labelFleet marks the Nodes of one test, so that they go together.
 const labelFleet = "e2e/fleet"
 
-// fleet registers Nodes without kubelets, and an instance for each.
-func (b *bed) fleet(t *testing.T, c *cloud, size int) (name string) {
+// newFleet registers Nodes without kubelets, and an instance for each.
+func newFleet(t *testing.T, b *bed.Bed, c *bed.Cloud, size int) (name string) {
 	t.Helper()
 	const parallel = 20
-	name = b.name("fleet")
-	cleanup(t, func(ctx context.Context) error {
-		return b.admin.CoreV1().Nodes().DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: labelFleet + "=" + name})
+	name = b.Name("fleet")
+	expect.Cleanup(t, func(ctx context.Context) error {
+		return b.Admin.CoreV1().Nodes().DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: labelFleet + "=" + name})
 	})
 	numbers := make(chan int)
 	var makers sync.WaitGroup
 	for range parallel {
 		makers.Go(func() {
 			for n := range numbers {
-				node := plain(fmt.Sprintf("%s-%04d", name, n))
+				node := nodes.New(fmt.Sprintf("%s-%04d", name, n))
 				node.Labels[labelFleet] = name
 				if _, err := c.CreateInstance(t.Context(), simulator.Instance{Name: node.Name, Zone: "sim-1" + string("abc"[n%3])}); err != nil {
 					t.Error(err)
 				}
-				if _, err := b.admin.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{}); err != nil {
+				if _, err := b.Admin.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{}); err != nil {
 					t.Error(err)
 				}
 			}
@@ -53,15 +58,15 @@ func (b *bed) fleet(t *testing.T, c *cloud, size int) (name string) {
 		t.FailNow()
 	}
 	// What the controllers of the control plane write to new Nodes is not ours.
-	b.awaitFleet(t, name, size, time.Minute, func(n *corev1.Node) bool { return n.Spec.PodCIDR != "" })
+	awaitFleet(t, b, name, size, time.Minute, func(n *corev1.Node) bool { return n.Spec.PodCIDR != "" })
 	return name
 }
 
 // awaitFleet waits until this holds for all Nodes of the fleet.
-func (b *bed) awaitFleet(t *testing.T, name string, size int, within time.Duration, holds func(*corev1.Node) bool) {
+func awaitFleet(t *testing.T, b *bed.Bed, name string, size int, within time.Duration, holds func(*corev1.Node) bool) {
 	t.Helper()
-	await(t, within, func(ctx context.Context) error {
-		list, err := b.admin.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: labelFleet + "=" + name, ResourceVersion: "0"})
+	expect.Within(t, within, func(ctx context.Context) error {
+		list, err := b.Admin.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: labelFleet + "=" + name, ResourceVersion: "0"})
 		if err != nil {
 			return err
 		}
@@ -85,27 +90,27 @@ func TestThousandNodes(t *testing.T) {
 		t.Skip("takes half a minute")
 	}
 	const (
-		nodes       = 1000
+		size        = 1000
 		quota       = 100 // calls a second
 		burst       = 200
-		allowed     = (nodes - burst) / quota * time.Second
+		allowed     = (size - burst) / quota * time.Second
 		most        = 3 * allowed
-		mostOfCalls = nodes * 115 / 100
+		mostOfCalls = size * 115 / 100
 	)
 	b := onShared(t)
-	c := b.bareCloud(t, "--latency=30ms", fmt.Sprintf("--quota=%d", quota), fmt.Sprintf("--quota-burst=%d", burst))
-	name := b.fleet(t, c, nodes)
-	mark := b.audit(t).mark()
+	c := b.NewCloud(t, "--latency=30ms", fmt.Sprintf("--quota=%d", quota), fmt.Sprintf("--quota-burst=%d", burst))
+	name := newFleet(t, b, c, size)
+	mark := b.Audit(t).Mark()
 
 	began := time.Now()
-	d := b.daemon(t, setup{cloud: c.url, elect: true})
-	b.awaitFleet(t, name, nodes, 3*time.Minute, func(n *corev1.Node) bool { return !tainted(n) })
+	d := b.Daemon(t, daemon.Setup{Cloud: c.URL, Elect: true})
+	awaitFleet(t, b, name, size, 3*time.Minute, func(n *corev1.Node) bool { return !nodes.IsTainted(n) })
 	took := time.Since(began)
-	var ours requests
-	await(t, time.Minute, func(context.Context) error {
-		ours = b.audit(t).since(mark).ours()
-		if n := len(ours.where(isNodeEvent)); n < nodes {
-			return fmt.Errorf("%d events for %d Nodes", n, nodes)
+	var ours audit.Requests
+	expect.Within(t, time.Minute, func(context.Context) error {
+		ours = b.Audit(t).Since(mark).OfDaemons()
+		if n := len(ours.Where(isNodeEvent)); n < size {
+			return fmt.Errorf("%d events for %d Nodes", n, size)
 		}
 		return nil
 	})
@@ -113,11 +118,11 @@ func TestThousandNodes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	patches := ours.where(func(r request) bool {
-		return r.Object.Resource == "nodes" && r.writes() && r.Status.Code == http.StatusOK
+	patches := ours.Where(func(r audit.Request) bool {
+		return r.Object.Resource == "nodes" && r.Writes() && r.Status.Code == http.StatusOK
 	})
-	conflicts := ours.where(func(r request) bool { return r.Status.Code == http.StatusConflict })
-	events := ours.where(isNodeEvent)
+	conflicts := ours.Where(func(r audit.Request) bool { return r.Status.Code == http.StatusConflict })
+	events := ours.Where(isNodeEvent)
 	t.Logf("1,000 nodes: %.1f s, %d calls (%d throttled), %d writes (%d conflicts) and %d events; the quota allows %v",
 		took.Seconds(), report.Count(), throttled(report), len(patches), len(conflicts), len(events), allowed)
 	if took > most {
@@ -131,7 +136,7 @@ func TestThousandNodes(t *testing.T) {
 			t.Errorf("node %s was written %d times: %v", node, len(writes), writes)
 		}
 	}
-	if len(events) != nodes {
+	if len(events) != size {
 		t.Errorf("%d events, want one for each Node", len(events))
 	}
 	if d.Ended() {
@@ -140,7 +145,7 @@ func TestThousandNodes(t *testing.T) {
 }
 
 // isNodeEvent: what the election records is an event as well.
-func isNodeEvent(r request) bool {
+func isNodeEvent(r audit.Request) bool {
 	return r.Object.Resource == "events" && r.Verb == "create" && strings.HasSuffix(r.UserAgent, "/node-controller")
 }
 
@@ -154,47 +159,47 @@ func throttled(report simulator.CallReport) int64 {
 	return n
 }
 
-func byNode(all requests) map[string]requests {
-	nodes := map[string]requests{}
+func byNode(all audit.Requests) map[string]audit.Requests {
+	found := map[string]audit.Requests{}
 	for _, r := range all {
-		nodes[r.Object.Name] = append(nodes[r.Object.Name], r)
+		found[r.Object.Name] = append(found[r.Object.Name], r)
 	}
-	return nodes
+	return found
 }
 
 // Idle costs nothing (P1): apart from the lease no write, and no more calls
 // than pages for each refresh.
 func TestIdleFleet(t *testing.T) {
 	const (
-		nodes    = 200
+		size     = 200
 		page     = 100
 		period   = 10 * time.Second
 		renewals = 15 // of the lease, one in two seconds
 	)
 	b := onOwn(t)
-	c := b.bareCloud(t)
-	name := b.fleet(t, c, nodes)
-	b.daemon(t, setup{cloud: c.url, elect: true, flags: []string{"--node-status-update-frequency=" + period.String()}})
-	b.awaitFleet(t, name, nodes, time.Minute, func(n *corev1.Node) bool { return !tainted(n) })
-	await(t, soon, func(ctx context.Context) error { // The last event is written beside the work.
-		list, err := b.admin.CoreV1().Events(metav1.NamespaceDefault).List(ctx, metav1.ListOptions{FieldSelector: "reason=Synced"})
+	c := b.NewCloud(t)
+	name := newFleet(t, b, c, size)
+	b.Daemon(t, daemon.Setup{Cloud: c.URL, Elect: true, Flags: []string{"--node-status-update-frequency=" + period.String()}})
+	awaitFleet(t, b, name, size, time.Minute, func(n *corev1.Node) bool { return !nodes.IsTainted(n) })
+	expect.Within(t, expect.Soon, func(ctx context.Context) error { // The last event is written beside the work.
+		list, err := b.Admin.CoreV1().Events(metav1.NamespaceDefault).List(ctx, metav1.ListOptions{FieldSelector: "reason=Synced"})
 		if err != nil {
 			return err
 		}
 		told := slices.DeleteFunc(list.Items, func(e corev1.Event) bool { return !strings.HasPrefix(e.InvolvedObject.Name, name) })
-		if len(told) < nodes {
-			return fmt.Errorf("%d events for %d Nodes", len(told), nodes)
+		if len(told) < size {
+			return fmt.Errorf("%d events for %d Nodes", len(told), size)
 		}
 		return nil
 	})
 
-	mark := b.audit(t).mark()
+	mark := b.Audit(t).Mark()
 	if err := c.ResetCalls(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	began := time.Now()
-	await(t, 2*time.Minute, func(context.Context) error {
-		if n := len(b.audit(t).since(mark).ours().where(ofLease)); n < renewals {
+	expect.Within(t, 2*time.Minute, func(context.Context) error {
+		if n := len(b.Audit(t).Since(mark).OfDaemons().Where(ofLease)); n < renewals {
 			return fmt.Errorf("the lease was renewed %d times", n)
 		}
 		return nil
@@ -204,36 +209,36 @@ func TestIdleFleet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	writes := b.audit(t).since(mark).ours().writes().where(func(r request) bool { return !ofLease(r) })
+	writes := b.Audit(t).Since(mark).OfDaemons().Writes().Where(func(r audit.Request) bool { return !ofLease(r) })
 	if len(writes) > 0 {
 		t.Errorf("%d writes while nothing changed, the first: %v", len(writes), writes[0])
 	}
-	most := int64(math.Ceil(took.Seconds()/period.Seconds()))*nodes/page + 1
+	most := int64(math.Ceil(took.Seconds()/period.Seconds()))*size/page + 1
 	t.Logf("200 idle nodes over %v: %d calls of the cloud, %d renewals of the lease", took.Round(time.Second), report.Count(), renewals)
 	if n := report.Count(); n > most {
 		t.Errorf("the cloud was called %d times, want at most %d", n, most)
 	}
 }
 
-func ofLease(r request) bool { return r.Object.Resource == "leases" && r.Verb == "update" }
+func ofLease(r audit.Request) bool { return r.Object.Resource == "leases" && r.Verb == "update" }
 
 // Where the provider cannot answer for many Nodes in one call, the calls are
 // spread evenly over the period (P1).
 func TestRefreshesAreSpread(t *testing.T) {
 	const (
-		nodes  = 20
+		size   = 20
 		period = 4 * time.Second
-		even   = nodes / int(period/time.Second) // calls a second
+		even   = size / int(period/time.Second) // calls a second
 	)
 	b := onShared(t)
-	c := b.bareCloud(t)
-	name := b.fleet(t, c, nodes)
-	b.daemon(t, setup{
-		program: testCCM, provider: "modern", cloud: c.url,
-		flags: []string{"--node-status-update-frequency=" + period.String()},
+	c := b.NewCloud(t)
+	name := newFleet(t, b, c, size)
+	b.Daemon(t, daemon.Setup{
+		Provider: "modern", Cloud: c.URL,
+		Flags: []string{"--node-status-update-frequency=" + period.String()},
 	})
-	b.awaitFleet(t, name, nodes, time.Minute, func(n *corev1.Node) bool { return !tainted(n) })
-	b.awaitLooks(t, c, 2*nodes)
+	awaitFleet(t, b, name, size, time.Minute, func(n *corev1.Node) bool { return !nodes.IsTainted(n) })
+	awaitLooks(t, b, c, 2*size)
 	report, err := c.Calls(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -15,10 +15,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fairlead-k8s/fairlead/simulator"
+	"github.com/fairlead-k8s/fairlead/test/internal/audit"
+	"github.com/fairlead-k8s/fairlead/test/internal/bed"
+	"github.com/fairlead-k8s/fairlead/test/internal/daemon"
+	"github.com/fairlead-k8s/fairlead/test/internal/expect"
+	"github.com/fairlead-k8s/fairlead/test/internal/nodes"
 )
-
-// controllerAccounts are the service accounts of the controllers.
-var controllerAccounts = []string{"node-controller", "service-controller", "route-controller"}
 
 // ofLibraries are metrics in the chart's alerts and dashboard that the daemon
 // does not make itself; a unit test finds the others.
@@ -30,38 +32,38 @@ var ofLibraries = []string{
 // scene is one in which a daemon does everything that it does with the API
 // server, on a cloud of its own.
 type scene struct {
-	*bed
+	*bed.Bed
 
-	cloud  *cloud
+	cloud  *bed.Cloud
 	flags  []string
 	unread bool        // nobody reads metrics
 	over   func() bool // nothing more is to be seen
 	mark   int64       // of the audit log
-	daemon *daemon
+	daemon *daemon.Daemon
 }
 
-func (b *bed) scene(t *testing.T, flags []string, over func() bool) *scene {
+func newScene(t *testing.T, b *bed.Bed, flags []string, over func() bool) *scene {
 	t.Helper()
-	b.forget(t)
-	s := &scene{bed: b, cloud: b.bareCloud(t), over: over, mark: b.audit(t).mark(), flags: append(quickly(
+	forget(t, b)
+	s := &scene{Bed: b, cloud: b.NewCloud(t), over: over, mark: b.Audit(t).Mark(), flags: append(quickly(
 		"--configure-cloud-routes", "--cluster-cidr=10.128.0.0/9",
 		"--cloud-config-watch-period=100ms", "--node-deletion-absences=1", "--node-deletion-absent-for=0s", "--node-deletion-young-absent-for=0s",
 	), flags...)}
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Logf("what the API server was asked: %q", s.requests(t).ours().lines())
+			t.Logf("what the API server was asked: %q", s.requests(t).OfDaemons().Lines())
 		}
 	})
 	return s
 }
 
 // forget deletes what daemons find only the first time.
-func (b *bed) forget(t *testing.T) {
+func forget(t *testing.T, b *bed.Bed) {
 	t.Helper()
-	leases, accounts := b.admin.CoordinationV1().Leases(metav1.NamespaceSystem), b.admin.CoreV1().ServiceAccounts(metav1.NamespaceSystem)
+	leases, accounts := b.Admin.CoordinationV1().Leases(metav1.NamespaceSystem), b.Admin.CoreV1().ServiceAccounts(metav1.NamespaceSystem)
 	var none metav1.DeleteOptions
-	errs := []error{leases.Delete(t.Context(), leaseName, none), leases.Delete(t.Context(), "cloud-provider-extraction-migration", none)}
-	for _, name := range controllerAccounts {
+	errs := []error{leases.Delete(t.Context(), daemon.LeaseName, none), leases.Delete(t.Context(), "cloud-provider-extraction-migration", none)}
+	for _, name := range audit.ControllerAccounts {
 		errs = append(errs, accounts.Delete(t.Context(), name, none))
 	}
 	for _, err := range errs {
@@ -74,9 +76,9 @@ func (b *bed) forget(t *testing.T) {
 // accounts makes those of the controllers.
 func (s *scene) accounts(t *testing.T) {
 	t.Helper()
-	for _, name := range controllerAccounts {
+	for _, name := range audit.ControllerAccounts {
 		account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}
-		_, err := s.admin.CoreV1().ServiceAccounts(metav1.NamespaceSystem).Create(t.Context(), account, metav1.CreateOptions{})
+		_, err := s.Admin.CoreV1().ServiceAccounts(metav1.NamespaceSystem).Create(t.Context(), account, metav1.CreateOptions{})
 		if err != nil && !apierrors.IsAlreadyExists(err) {
 			t.Fatal(err)
 		}
@@ -84,22 +86,18 @@ func (s *scene) accounts(t *testing.T) {
 }
 
 // requests are all of the scene so far.
-func (s *scene) requests(t *testing.T) requests {
+func (s *scene) requests(t *testing.T) audit.Requests {
 	t.Helper()
-	return s.audit(t).since(s.mark)
-}
-
-func (all requests) ofControllers() requests {
-	return all.where(request.ofController)
+	return s.Audit(t).Since(s.mark)
 }
 
 // play plays it to its end, or until nothing more is to be seen.
 func (s *scene) play(t *testing.T) {
 	t.Helper()
-	witness := s.cloud.instance(t, simulator.Instance{Name: s.name("witness")})
-	s.register(t, initialisedNode(witness))
+	witness := s.cloud.Instance(t, simulator.Instance{Name: s.Name("witness")})
+	s.Register(t, nodes.NewInitialized(witness))
 	gone, leaving := s.pairInitialised(t, "gone")
-	s.daemon = s.bed.daemon(t, setup{cloud: s.cloud.url, elect: true, flags: s.flags})
+	s.daemon = s.Bed.Daemon(t, daemon.Setup{Cloud: s.cloud.URL, Elect: true, Flags: s.flags})
 	for _, act := range []func(*testing.T){
 		s.nodeJoins, s.metricsAreRead, s.configIsRefused, s.serviceIsServed, func(t *testing.T) { s.nodeGoes(t, gone, leaving) },
 	} {
@@ -113,7 +111,7 @@ func (s *scene) play(t *testing.T) {
 // await is over too when the scene is.
 func (s *scene) await(t *testing.T, check func(context.Context) error) {
 	t.Helper()
-	await(t, goneWithin, func(ctx context.Context) error {
+	expect.Within(t, goneWithin, func(ctx context.Context) error {
 		if err := check(ctx); err != nil && !s.over() {
 			return err
 		}
@@ -127,9 +125,9 @@ func (s *scene) metricsAreRead(t *testing.T) {
 	if s.unread {
 		return
 	}
-	token := s.scraper(t).token
+	token := newScraper(t, s.Bed).token
 	s.await(t, func(ctx context.Context) error {
-		status, text := s.daemon.ask(ctx, t, "/metrics", token)
+		status, text := s.daemon.Ask(ctx, t, "/metrics", token)
 		if status != http.StatusOK {
 			return fmt.Errorf("metrics: status %d: %.200s", status, text)
 		}
@@ -145,13 +143,13 @@ func (s *scene) metricsAreRead(t *testing.T) {
 // nodeJoins, is initialised and gets its route.
 func (s *scene) nodeJoins(t *testing.T) {
 	t.Helper()
-	_, node := s.pair(t, s.cloud, simulator.Instance{Name: s.name("joins")})
+	_, node := s.Pair(t, s.cloud, simulator.Instance{Name: s.Name("joins")})
 	s.await(t, func(ctx context.Context) error {
-		now, err := s.admin.CoreV1().Nodes().Get(ctx, node.Name, metav1.GetOptions{})
+		now, err := s.Admin.CoreV1().Nodes().Get(ctx, node.Name, metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
-		if err := initialized(now); err != nil {
+		if err := nodes.Initialized(now); err != nil {
 			return err
 		}
 		for _, c := range now.Status.Conditions {
@@ -166,14 +164,14 @@ func (s *scene) nodeJoins(t *testing.T) {
 // configIsRefused twice, so that an event is repeated.
 func (s *scene) configIsRefused(t *testing.T) {
 	t.Helper()
-	refused := func(q request) bool {
-		return q.Object.Resource == "events" && strings.HasPrefix(q.Object.Name, leaseName) && q.Status.Code < http.StatusBadRequest
+	refused := func(q audit.Request) bool {
+		return q.Object.Resource == "events" && strings.HasPrefix(q.Object.Name, daemon.LeaseName) && q.Status.Code < http.StatusBadRequest
 	}
 	for n, verb := range []string{"create", "patch"} {
-		mark := s.audit(t).mark()
-		write(t, s.daemon.configFile(t), fmt.Sprintf("endpoint: nowhere-%d\n", n))
+		mark := s.Audit(t).Mark()
+		bed.WriteFile(t, s.daemon.ConfigFile(t), fmt.Sprintf("endpoint: nowhere-%d\n", n))
 		s.await(t, func(context.Context) error {
-			if told := s.audit(t).since(mark).ours().where(refused); !slices.ContainsFunc(told, func(q request) bool { return q.Verb == verb }) {
+			if told := s.Audit(t).Since(mark).OfDaemons().Where(refused); !slices.ContainsFunc(told, func(q audit.Request) bool { return q.Verb == verb }) {
 				return fmt.Errorf("no event tells of the configuration: %v", told)
 			}
 			return nil
@@ -184,8 +182,8 @@ func (s *scene) configIsRefused(t *testing.T) {
 // serviceIsServed by a load balancer that follows it.
 func (s *scene) serviceIsServed(t *testing.T) {
 	t.Helper()
-	name := s.services().balanced(t, "web")
-	services := s.admin.CoreV1().Services(metav1.NamespaceDefault)
+	name := servicesOn(s.Bed).balanced(t, "web")
+	services := s.Admin.CoreV1().Services(metav1.NamespaceDefault)
 	for port := range 2 {
 		s.await(t, func(ctx context.Context) error {
 			service, err := services.Get(ctx, name, metav1.GetOptions{})
@@ -207,15 +205,15 @@ func (s *scene) serviceIsServed(t *testing.T) {
 		})
 	}
 	if !s.over() {
-		s.services().delete(t, name)
+		servicesOn(s.Bed).delete(t, name)
 	}
 }
 
 // pairInitialised is an instance and its Node, as a daemon has left it.
 func (s *scene) pairInitialised(t *testing.T, base string) (simulator.Instance, *corev1.Node) {
 	t.Helper()
-	i := s.cloud.instance(t, simulator.Instance{Name: s.name(base)})
-	return i, s.register(t, initialisedNode(i))
+	i := s.cloud.Instance(t, simulator.Instance{Name: s.Name(base)})
+	return i, s.Register(t, nodes.NewInitialized(i))
 }
 
 // nodeGoes, after its instance.
@@ -226,7 +224,7 @@ func (s *scene) nodeGoes(t *testing.T, i simulator.Instance, node *corev1.Node) 
 	}
 	s.silent(t, node)
 	s.await(t, func(ctx context.Context) error {
-		_, err := s.admin.CoreV1().Nodes().Get(ctx, node.Name, metav1.GetOptions{})
+		_, err := s.Admin.CoreV1().Nodes().Get(ctx, node.Name, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			return nil
 		}
@@ -236,6 +234,6 @@ func (s *scene) nodeGoes(t *testing.T, i simulator.Instance, node *corev1.Node) 
 
 func (s *scene) silent(t *testing.T, node *corev1.Node) {
 	t.Helper()
-	p := pool{bed: s.bed}
+	p := pool{Bed: s.Bed}
 	p.reports(t, corev1.ConditionUnknown, time.Now().Add(-time.Minute), &member{Node: node})
 }

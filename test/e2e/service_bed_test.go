@@ -20,6 +20,10 @@ import (
 
 	"github.com/fairlead-k8s/fairlead/providers/simulated"
 	"github.com/fairlead-k8s/fairlead/simulator"
+	"github.com/fairlead-k8s/fairlead/test/internal/audit"
+	"github.com/fairlead-k8s/fairlead/test/internal/bed"
+	"github.com/fairlead-k8s/fairlead/test/internal/daemon"
+	"github.com/fairlead-k8s/fairlead/test/internal/expect"
 )
 
 const (
@@ -35,52 +39,52 @@ const (
 // services are those that one daemon serves, and the cloud that has their load
 // balancers. Several daemons share a bed when each serves a class of its own.
 type services struct {
-	*bed
+	*bed.Bed
 
-	cloud *cloud
+	cloud *bed.Cloud
 	class string // of all these Services; empty: none
 	// hosts are the instances behind the load balancers.
 	hosts []simulator.Instance
 }
 
-// services are those without a class, in the cloud that the kubelets follow.
-func (b *bed) services() services { return services{bed: b, cloud: b.cloud} }
+// servicesOn are those without a class, in the cloud that the kubelets follow.
+func servicesOn(b *bed.Bed) services { return services{Bed: b, cloud: b.Cloud} }
 
-// servicesWith are those without a class, in a cloud of their own that knows a
+// newServices are those without a class, in a cloud of their own that knows a
 // few Nodes without kubelets.
-func (b *bed) servicesWith(t *testing.T, hosts int) services {
+func newServices(t *testing.T, b *bed.Bed, hosts int) services {
 	t.Helper()
-	s := services{bed: b, cloud: b.idleCloud(t)}
+	s := services{Bed: b, cloud: b.NewCloudWithoutTraffic(t)}
 	for range hosts {
-		i, _ := b.pair(t, s.cloud, simulator.Instance{Name: b.name("host")})
+		i, _ := b.Pair(t, s.cloud, simulator.Instance{Name: b.Name("host")})
 		s.hosts = append(s.hosts, i)
 	}
 	return s
 }
 
 func (s services) api() typedcorev1.ServiceInterface {
-	return s.admin.CoreV1().Services(metav1.NamespaceDefault)
+	return s.Admin.CoreV1().Services(metav1.NamespaceDefault)
 }
 
 // runs starts a daemon for these Services.
-func (s services) runs(t *testing.T, with setup) *daemon {
+func (s services) runs(t *testing.T, with daemon.Setup) *daemon.Daemon {
 	t.Helper()
-	return s.daemon(t, s.of(with))
+	return s.Daemon(t, s.of(with))
 }
 
 // replicas starts two daemons for them, the leader first.
-func (s services) replicas(t *testing.T, with setup) (leader, standby replica) {
+func (s services) replicas(t *testing.T, with daemon.Setup) (leader, standby replica) {
 	t.Helper()
-	with.lease = s.name("lease")
-	s.mayLeadBy(t, with.lease)
-	return s.pairOfReplicas(t, s.cloud, s.of(with))
+	with.Lease = s.Name("lease")
+	mayLeadBy(t, s.Bed, with.Lease)
+	return pairOfReplicas(t, s.Bed, s.cloud, s.of(with))
 }
 
 // mayLeadBy lets the daemons elect their leader by another lease than that which
 // the manifest names.
-func (b *bed) mayLeadBy(t *testing.T, lease string) {
+func mayLeadBy(t *testing.T, b *bed.Bed, lease string) {
 	t.Helper()
-	meta, rbac := metav1.ObjectMeta{Name: lease}, b.admin.RbacV1()
+	meta, rbac := metav1.ObjectMeta{Name: lease}, b.Admin.RbacV1()
 	role := &rbacv1.Role{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{{
 		APIGroups: []string{coordinationv1.GroupName}, Resources: []string{"leases"}, ResourceNames: []string{lease}, Verbs: []string{"get", "update"},
 	}}}
@@ -89,7 +93,7 @@ func (b *bed) mayLeadBy(t *testing.T, lease string) {
 	}
 	binding := &rbacv1.RoleBinding{
 		ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: lease},
-		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: ccmUser}},
+		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: audit.DaemonUser}},
 	}
 	if _, err := rbac.RoleBindings(metav1.NamespaceSystem).Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
@@ -98,10 +102,10 @@ func (b *bed) mayLeadBy(t *testing.T, lease string) {
 
 // of is the setup of a daemon for them. Nodes are nobody's where several
 // daemons share the bed.
-func (s services) of(with setup) setup {
-	with.cloud = cmp.Or(with.cloud, s.cloud.url)
+func (s services) of(with daemon.Setup) daemon.Setup {
+	with.Cloud = cmp.Or(with.Cloud, s.cloud.URL)
 	if s.class != "" {
-		with.flags = append([]string{"--controllers=service-lb-controller", "--load-balancer-class=" + s.class}, with.flags...)
+		with.Flags = append([]string{"--controllers=service-lb-controller", "--load-balancer-class=" + s.class}, with.Flags...)
 	}
 	return with
 }
@@ -111,7 +115,7 @@ func (s services) of(with setup) setup {
 func (s services) balanced(t *testing.T, base string, edits ...func(*corev1.Service)) string {
 	t.Helper()
 	service := &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: s.name(base)},
+		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: s.Name(base)},
 		Spec: corev1.ServiceSpec{
 			Type: corev1.ServiceTypeLoadBalancer, Selector: map[string]string{"app": base}, Ports: []corev1.ServicePort{{Port: 80}},
 		},
@@ -133,7 +137,7 @@ func (s services) create(t *testing.T, service *corev1.Service) *corev1.Service 
 	if err != nil {
 		t.Fatal(err)
 	}
-	cleanup(t, func(ctx context.Context) error {
+	expect.Cleanup(t, func(ctx context.Context) error {
 		err := s.api().Delete(ctx, service.Name, metav1.DeleteOptions{})
 		if err == nil {
 			err = s.unfinalized(ctx, service.Name)
@@ -203,7 +207,7 @@ func (s services) balancer(ctx context.Context, service string) (simulator.LoadB
 func (s services) awaitService(t *testing.T, name string, within time.Duration, check func(*corev1.Service) error) *corev1.Service {
 	t.Helper()
 	var service *corev1.Service
-	await(t, within, func(ctx context.Context) error {
+	expect.Within(t, within, func(ctx context.Context) error {
 		var err error
 		if service, err = s.api().Get(ctx, name, metav1.GetOptions{}); err != nil {
 			return err
@@ -220,7 +224,7 @@ func (s services) awaitService(t *testing.T, name string, within time.Duration, 
 // balancer, with these instances behind it and nothing else to wait for.
 func (s services) awaitServing(t *testing.T, name string, instances ...simulator.Instance) simulator.LoadBalancer {
 	t.Helper()
-	return s.awaitServingWithin(t, soon, name, instances...)
+	return s.awaitServingWithin(t, expect.Soon, name, instances...)
 }
 
 func (s services) awaitServingWithin(t *testing.T, within time.Duration, name string, instances ...simulator.Instance) simulator.LoadBalancer {
@@ -238,7 +242,7 @@ func (s services) awaitServingWithin(t *testing.T, within time.Duration, name st
 			return fmt.Errorf("it shows %+v, want %s", ingress, l.Address)
 		}
 		return errors.Join(
-			differ("backends", idsOf(instances), l.Backends),
+			expect.Equal("backends", idsOf(instances), l.Backends),
 			showing(conditionServing, metav1.ConditionTrue, "Ready")(service),
 			showing(conditionProvisioning, metav1.ConditionFalse, "Provisioned")(service),
 		)
@@ -258,7 +262,7 @@ func idsOf(instances []simulator.Instance) []string {
 // awaitGone waits until neither the Service nor a load balancer of its is left.
 func (s services) awaitGone(t *testing.T, name string) {
 	t.Helper()
-	await(t, retriesWithin, func(ctx context.Context) error {
+	expect.Within(t, retriesWithin, func(ctx context.Context) error {
 		service, err := s.api().Get(ctx, name, metav1.GetOptions{})
 		if !apierrors.IsNotFound(err) {
 			return fmt.Errorf("service %s is still there with %+v: %w", name, service.Status.Conditions, err)
@@ -274,7 +278,7 @@ func (s services) awaitGone(t *testing.T, name string) {
 // another type.
 func (s services) awaitInternal(t *testing.T, name string) {
 	t.Helper()
-	s.awaitService(t, name, soon, func(service *corev1.Service) error {
+	s.awaitService(t, name, expect.Soon, func(service *corev1.Service) error {
 		left, err := s.balancersOf(t.Context(), name)
 		if err != nil || len(left)+len(service.Finalizers)+len(service.Status.LoadBalancer.Ingress)+len(service.Status.Conditions) > 0 {
 			return fmt.Errorf("left of the load balancer: %+v, %v, %+v, %w", left, service.Finalizers, service.Status, err)
@@ -299,7 +303,7 @@ func showing(kind string, status metav1.ConditionStatus, reason string, words ..
 		switch {
 		case c == nil:
 			return fmt.Errorf("no condition %s among %+v", kind, service.Status.Conditions)
-		case c.Status != status, c.Reason != reason, !containsAll(c.Message, words):
+		case c.Status != status, c.Reason != reason, !expect.HasWords(c.Message, words):
 			return fmt.Errorf("condition %s is %s %s: %s; want %s %s and %q in it", kind, c.Status, c.Reason, c.Message, status, reason, words)
 		}
 		return nil
@@ -308,19 +312,19 @@ func showing(kind string, status metav1.ConditionStatus, reason string, words ..
 
 // told are the events about a Service that the daemon has recorded.
 func (s services) told(ctx context.Context, service string) ([]string, error) {
-	return s.events(ctx, "Service", service, serviceSource)
+	return s.EventsAbout(ctx, "Service", service, serviceSource)
 }
 
 // awaitTold waits for an event about a Service that starts so and has these
 // words in it.
 func (s services) awaitTold(t *testing.T, service string, within time.Duration, start string, words ...string) {
 	t.Helper()
-	await(t, within, func(ctx context.Context) error {
+	expect.Within(t, within, func(ctx context.Context) error {
 		all, err := s.told(ctx, service)
 		if err != nil {
 			return err
 		}
-		if !slices.ContainsFunc(all, func(e string) bool { return strings.HasPrefix(e, start) && containsAll(e, words) }) {
+		if !slices.ContainsFunc(all, func(e string) bool { return strings.HasPrefix(e, start) && expect.HasWords(e, words) }) {
 			return fmt.Errorf("service %s: no event %q with %q among %q", service, start, words, all)
 		}
 		return nil
@@ -328,9 +332,9 @@ func (s services) awaitTold(t *testing.T, service string, within time.Duration, 
 }
 
 // writesOf are what the daemons have written about a Service since the mark.
-func (s services) writesOf(t *testing.T, mark int64, service string) requests {
+func (s services) writesOf(t *testing.T, mark int64, service string) audit.Requests {
 	t.Helper()
-	return s.audit(t).since(mark).ours().writes().where(func(r request) bool {
+	return s.Audit(t).Since(mark).OfDaemons().Writes().Where(func(r audit.Request) bool {
 		return r.Object.Resource == "services" && r.Object.Name == service
 	})
 }
@@ -367,7 +371,7 @@ func (s services) misbehaves(t *testing.T, how string) func(*corev1.Service) {
 		t.Helper()
 		wanted := *misbehaving(how)
 		wanted.Name = service.Name
-		s.cloud.instance(t, wanted)
+		s.cloud.Instance(t, wanted)
 	}
 }
 
@@ -377,5 +381,5 @@ func (s services) behaves(t *testing.T, name string) {
 	if err != nil || len(found) != 1 {
 		t.Fatalf("%d instances %s, error %v", len(found), name, err)
 	}
-	s.cloud.change(t, found[0], simulator.InstancePatch{Labels: map[string]*string{"provider-fault": nil}})
+	s.cloud.Change(t, found[0], simulator.InstancePatch{Labels: map[string]*string{"provider-fault": nil}})
 }

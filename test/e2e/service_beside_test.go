@@ -6,35 +6,37 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/fairlead-k8s/fairlead/simulator"
+	"github.com/fairlead-k8s/fairlead/test/internal/bed"
+	"github.com/fairlead-k8s/fairlead/test/internal/nodes"
 )
 
 // TestServicesSideBySide has what mostly waits: daemons that share a bed and
 // its Nodes, each with a class of Services and a cloud of its own.
 func TestServicesSideBySide(t *testing.T) {
 	b := onOwn(t)
-	b.hosts(t)
+	registerHosts(t, b)
 	for _, c := range []struct {
 		name string
-		run  func(*testing.T, *bed)
+		run  func(*testing.T, *bed.Bed)
 	}{
-		{"LostReplyAtEachCall", faultAtEachCall(simulator.FaultLostReply)},
-		{"ErrorAtEachCall", faultAtEachCall(simulator.FaultError)},
-		{"HangAtEachCall", faultAtEachCall(simulator.FaultHang)},
-		{"HandOverWaitsForTheCloud", handOverWaitsForTheCloud},
-		{"CloudThatIsNeverDoneKeepsTheLease", cloudThatIsNeverDoneKeepsTheLease},
-		{"CallPastItsDeadlineKeepsTheLease", callPastItsDeadlineKeepsTheLease},
-		{"LeaderIsKilledWhileTheCloudIsAtIt", leaderIsKilledWhileTheCloudIsAtIt},
-		{"LocalTrafficPolicy", localTrafficPolicy},
-		{"ProvidedElsewhere", providedElsewhere},
-		{"ContestedStatus", contestedStatus},
-		{"ContestedFinalizer", contestedFinalizer},
-		{"QuotaIsExhausted", quotaIsExhausted},
-		{"ProviderPanics", providerPanics},
-		{"ProviderReturnsNil", providerReturnsNil},
-		{"ProviderHangs", providerHangs},
-		{"TwoClustersInOneAccount", twoClustersInOneAccount},
-		{"DriftIsFound", driftIsFound},
-		{"RecreatedUnderItsName", recreatedUnderItsName},
+		{"LostReplyAtEachCall", testFaultAtEachCall(simulator.FaultLostReply)},
+		{"ErrorAtEachCall", testFaultAtEachCall(simulator.FaultError)},
+		{"HangAtEachCall", testFaultAtEachCall(simulator.FaultHang)},
+		{"HandOverWaitsForTheCloud", testHandOverWaitsForTheCloud},
+		{"CloudThatIsNeverDoneKeepsTheLease", testCloudThatIsNeverDoneKeepsTheLease},
+		{"CallPastItsDeadlineKeepsTheLease", testCallPastItsDeadlineKeepsTheLease},
+		{"LeaderIsKilledWhileTheCloudIsAtIt", testLeaderIsKilledWhileTheCloudIsAtIt},
+		{"LocalTrafficPolicy", testLocalTrafficPolicy},
+		{"ProvidedElsewhere", testProvidedElsewhere},
+		{"ContestedStatus", testContestedStatus},
+		{"ContestedFinalizer", testContestedFinalizer},
+		{"QuotaIsExhausted", testQuotaIsExhausted},
+		{"ProviderPanics", testProviderPanics},
+		{"ProviderReturnsNil", testProviderReturnsNil},
+		{"ProviderHangs", testProviderHangs},
+		{"TwoClustersInOneAccount", testTwoClustersInOneAccount},
+		{"DriftIsFound", testDriftIsFound},
+		{"RecreatedUnderItsName", testRecreatedUnderItsName},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -43,24 +45,24 @@ func TestServicesSideBySide(t *testing.T) {
 	}
 }
 
-// hosts registers the Nodes behind the load balancers of all classes.
-func (b *bed) hosts(t *testing.T) {
+// registerHosts registers the Nodes behind the load balancers of all classes.
+func registerHosts(t *testing.T, b *bed.Bed) {
 	t.Helper()
 	for n := range hostIDs() {
-		node := plain(b.name("host"))
-		node.Spec = corev1.NodeSpec{ProviderID: providerID(simulator.Instance{Region: "sim-1", ID: hostIDs()[n]})}
-		b.register(t, node)
+		node := nodes.New(b.Name("host"))
+		node.Spec = corev1.NodeSpec{ProviderID: nodes.ProviderID(simulator.Instance{Region: "sim-1", ID: hostIDs()[n]})}
+		b.Register(t, node)
 	}
 }
 
 // hostIDs are those that each cloud gives first.
 func hostIDs() []string { return []string{"i-00000001", "i-00000002"} }
 
-// classed are Services of a class of their own, in a cloud of their own that
+// newClass are Services of a class of their own, in a cloud of their own that
 // has the instances of the bed's Nodes.
-func (b *bed) classed(t *testing.T, flags ...string) services {
+func newClass(t *testing.T, b *bed.Bed, flags ...string) services {
 	t.Helper()
-	s := services{bed: b, cloud: b.idleCloud(t, flags...), class: "e2e/" + b.name("class")}
+	s := services{Bed: b, cloud: b.NewCloudWithoutTraffic(t, flags...), class: "e2e/" + b.Name("class")}
 	for _, id := range hostIDs() {
 		i, err := s.cloud.CreateInstance(t.Context(), simulator.Instance{Name: "host-" + id}) // it ends with the cloud
 		if err != nil || i.ID != id {
@@ -69,12 +71,6 @@ func (b *bed) classed(t *testing.T, flags ...string) services {
 		s.hosts = append(s.hosts, i)
 	}
 	return s
-}
-
-// idleCloud is one whose load balancers carry no traffic.
-func (b *bed) idleCloud(t *testing.T, flags ...string) *cloud {
-	t.Helper()
-	return b.bareCloud(t, append([]string{"--traffic=false"}, flags...)...)
 }
 
 // inClass puts a Service into another class.

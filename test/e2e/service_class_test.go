@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/fairlead-k8s/fairlead/simulator"
+	"github.com/fairlead-k8s/fairlead/test/internal/daemon"
+	"github.com/fairlead-k8s/fairlead/test/internal/expect"
 )
 
 const (
@@ -45,7 +47,7 @@ func (s services) belongsToOthers(t *testing.T, base string) *corev1.Service {
 func (s services) untouched(t *testing.T, mark int64, before *corev1.Service) {
 	t.Helper()
 	now := s.service(t, before.Name)
-	if err := errors.Join(differ("finalizers", before.Finalizers, now.Finalizers), differ("status", before.Status, now.Status)); err != nil {
+	if err := errors.Join(expect.Equal("finalizers", before.Finalizers, now.Finalizers), expect.Equal("status", before.Status, now.Status)); err != nil {
 		t.Errorf("service %s: %v", before.Name, err)
 	}
 	if writes := s.writesOf(t, mark, before.Name); len(writes) > 0 {
@@ -69,11 +71,11 @@ func (s services) passes(t *testing.T) {
 // daemon that finds them. All classes of ours are served.
 func TestServiceOfAnotherClass(t *testing.T) {
 	b := onShared(t)
-	s := b.servicesWith(t, 2)
+	s := newServices(t, b, 2)
 	alive, deleted := s.belongsToOthers(t, "alive"), s.belongsToOthers(t, "deleted")
 	bare := s.service(t, s.balanced(t, "bare", inClass(foreign)))
-	mark := b.audit(t).mark()
-	d := s.runs(t, setup{flags: []string{"--load-balancer-class=e2e/a,e2e/b"}})
+	mark := b.Audit(t).Mark()
+	d := s.runs(t, daemon.Setup{Flags: []string{"--load-balancer-class=e2e/a,e2e/b"}})
 	for _, class := range []string{"e2e/a", "e2e/b"} {
 		s.awaitServing(t, s.balanced(t, "ours", inClass(class)), s.hosts...)
 	}
@@ -84,7 +86,7 @@ func TestServiceOfAnotherClass(t *testing.T) {
 	s.delete(t, bare.Name)
 	s.passes(t)
 	d.Kill()
-	s.runs(t, setup{})
+	s.runs(t, daemon.Setup{})
 	s.passes(t)
 	s.untouched(t, mark, alive)
 	s.untouched(t, mark, deleted)
@@ -99,10 +101,10 @@ func TestServiceOfAnotherClass(t *testing.T) {
 // and its finalizer is still the other controller's.
 func TestServiceOfAnotherClassBecomesInternal(t *testing.T) {
 	b := onShared(t)
-	s := b.servicesWith(t, 2)
-	s.runs(t, setup{})
+	s := newServices(t, b, 2)
+	s.runs(t, daemon.Setup{})
 	s.passes(t)
-	mark := b.audit(t).mark()
+	mark := b.Audit(t).Mark()
 	before := s.belongsToOthers(t, "internal")
 	s.edit(t, before.Name, `{"spec":{"type":"ClusterIP"}}`)
 	s.edit(t, before.Name, `{"metadata":{"annotations":{"a":"b"}}}`)
@@ -122,8 +124,8 @@ func TestServiceOfAnotherClassBecomesInternal(t *testing.T) {
 // A Service of ours cannot be put into another class, but by way of another
 // type. What we have made for it goes then, whenever the daemon sees it.
 func TestServiceIsGivenToAnotherClass(t *testing.T) {
-	s := onShared(t).servicesWith(t, 2)
-	d := s.runs(t, setup{})
+	s := newServices(t, onShared(t), 2)
+	d := s.runs(t, daemon.Setup{})
 	at := map[string]string{}
 	for _, when := range []string{"Unseen", "WhileItIsDeleted", "WhileTheDeletionFails"} {
 		at[when] = s.balanced(t, "taken")
@@ -152,7 +154,7 @@ func TestServiceIsGivenToAnotherClass(t *testing.T) {
 				t.Fatal(err)
 			}
 			fault := simulator.Fault{Name: at[when], Kind: kind, Match: l.ID, Calls: []simulator.Call{simulator.DeleteLoadBalancer}}
-			s.cloud.sets(t, fault)
+			s.cloud.Fail(t, fault)
 			s.edit(t, at[when], internal)
 			s.awaitHit(t, fault.Name)
 			takeOver(t, at[when])
@@ -167,7 +169,7 @@ func TestServiceIsGivenToAnotherClass(t *testing.T) {
 // awaitHit waits until a fault has hit a call.
 func (s services) awaitHit(t *testing.T, name string) {
 	t.Helper()
-	await(t, retriesWithin, func(ctx context.Context) error {
+	expect.Within(t, retriesWithin, func(ctx context.Context) error {
 		all, err := s.cloud.Faults(ctx)
 		if err != nil || !slices.ContainsFunc(all, func(f simulator.Fault) bool { return f.Name == name && f.Hits > 0 }) {
 			return errors.Join(errors.New("the fault has not hit"), err)
@@ -182,10 +184,10 @@ func (s services) awaitReleased(t *testing.T, name string) {
 	t.Helper()
 	released := s.awaitService(t, name, retriesWithin, func(service *corev1.Service) error {
 		left, err := s.balancersOf(t.Context(), name)
-		return errors.Join(err, differ("load balancers", 0, len(left)),
-			differ("finalizers", 0, len(service.Finalizers)), differ("conditions", 0, len(service.Status.Conditions)))
+		return errors.Join(err, expect.Equal("load balancers", 0, len(left)),
+			expect.Equal("finalizers", 0, len(service.Finalizers)), expect.Equal("conditions", 0, len(service.Status.Conditions)))
 	})
-	mark := s.audit(t).mark()
+	mark := s.Audit(t).Mark()
 	released.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: theirs}}
 	if _, err := s.api().UpdateStatus(t.Context(), released, metav1.UpdateOptions{FieldManager: "theirs"}); err != nil {
 		t.Fatal(err)

@@ -11,16 +11,19 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fairlead-k8s/fairlead/simulator"
-	"github.com/fairlead-k8s/fairlead/test/e2e/proxy"
+	"github.com/fairlead-k8s/fairlead/test/internal/bed"
+	"github.com/fairlead-k8s/fairlead/test/internal/daemon"
+	"github.com/fairlead-k8s/fairlead/test/internal/expect"
+	"github.com/fairlead-k8s/fairlead/test/internal/proxy"
 )
 
-// faultAtEachCall has a fault of the cloud at the n-th call of a Service's
+// testFaultAtEachCall has a fault of the cloud at the n-th call of a Service's
 // life, for every n: it is served all the same, by the only load balancer that
 // was ever made for it, and nothing is left when it goes (S2).
-func faultAtEachCall(kind simulator.FaultKind) func(*testing.T, *bed) {
-	return func(t *testing.T, b *bed) {
-		s := b.classed(t, "--provisioning=500ms")
-		s.runs(t, setup{flags: []string{"--cloud-mutation-timeout=2s"}}) // for what hangs
+func testFaultAtEachCall(kind simulator.FaultKind) func(*testing.T, *bed.Bed) {
+	return func(t *testing.T, b *bed.Bed) {
+		s := newClass(t, b, "--provisioning=500ms")
+		s.runs(t, daemon.Setup{Flags: []string{"--cloud-mutation-timeout=2s"}}) // for what hangs
 		s.lives(t, nil)
 		report, err := s.cloud.Calls(t.Context())
 		if err != nil {
@@ -45,14 +48,14 @@ func (s services) lives(t *testing.T, fault *simulator.Fault) {
 		t.Fatal(err)
 	}
 	if fault != nil {
-		s.cloud.sets(t, *fault)
+		s.cloud.Fail(t, *fault)
 	}
 	name := s.balanced(t, "life")
 	s.awaitServingWithin(t, retriesWithin, name, s.hosts...)
 	s.edit(t, name, `{"spec":{"ports":[{"port":81}]}}`)
-	await(t, retriesWithin, func(ctx context.Context) error {
+	expect.Within(t, retriesWithin, func(ctx context.Context) error {
 		l, err := s.balancer(ctx, name)
-		return errors.Join(err, differ("port", 81, l.Listeners[0].Port))
+		return errors.Join(err, expect.Equal("port", 81, l.Listeners[0].Port))
 	})
 	s.awaitServingWithin(t, retriesWithin, name, s.hosts...)
 	s.delete(t, name)
@@ -67,23 +70,23 @@ func (s services) lives(t *testing.T, fault *simulator.Fault) {
 // ours on its way.
 func TestAPIServerRestartsInTheLifeOfAService(t *testing.T) {
 	t.Run("Undisturbed", func(t *testing.T) { // so that the audit log tells what rights the daemon has
-		s := onShared(t).servicesWith(t, 1)
-		s.runs(t, setup{})
+		s := newServices(t, onShared(t), 1)
+		s.runs(t, daemon.Setup{})
 		s.passes(t)
 	})
 	for n, place := range []string{"Finalizer", "Address", "Release"} {
 		t.Run(place, func(t *testing.T) {
-			s := onShared(t).servicesWith(t, 1)
-			api := s.apiProxy(t)
+			s := newServices(t, onShared(t), 1)
+			api := s.BeforeAPIServer(t)
 			trap := api.Trap(ofServices, n+1, proxy.Before)
-			d := s.runs(t, setup{api: api})
+			d := s.runs(t, daemon.Setup{API: api})
 			name := s.balanced(t, "restart")
 			if place == "Release" {
 				s.awaitServing(t, name, s.hosts...)
 				s.delete(t, name)
 			}
-			sprung(t, trap)
-			s.restartsAPIServer(t, trap)
+			bed.AwaitTrap(t, trap)
+			s.RestartAPIServer(t, trap)
 			if place != "Release" {
 				s.awaitServingWithin(t, 2*time.Minute, name, s.hosts...)
 				s.delete(t, name)
@@ -100,13 +103,13 @@ func TestAPIServerRestartsInTheLifeOfAService(t *testing.T) {
 // A Service becomes internal and wants a load balancer again, while the daemon
 // runs.
 func TestServiceChangesItsType(t *testing.T) {
-	s := onShared(t).servicesWith(t, 1)
-	s.runs(t, setup{})
+	s := newServices(t, onShared(t), 1)
+	s.runs(t, daemon.Setup{})
 	name := s.balanced(t, "type")
 	first := s.awaitServing(t, name, s.hosts...)
 	s.edit(t, name, `{"spec":{"type":"ClusterIP"}}`)
 	s.awaitInternal(t, name)
-	s.awaitTold(t, name, soon, "Normal DeletedLoadBalancer")
+	s.awaitTold(t, name, expect.Soon, "Normal DeletedLoadBalancer")
 	s.edit(t, name, `{"spec":{"type":"LoadBalancer"}}`)
 	if second := s.awaitServing(t, name, s.hosts...); second.ID == first.ID {
 		t.Errorf("load balancer %s is there again", first.ID)
@@ -116,25 +119,25 @@ func TestServiceChangesItsType(t *testing.T) {
 // Without a node behind it a Service says so, and is served once there is one.
 func TestServiceWithoutNodes(t *testing.T) {
 	const unavailable = "Warning UnAvailableLoadBalancer: There are no available nodes for LoadBalancer"
-	s := onShared(t).servicesWith(t, 0)
-	s.runs(t, setup{})
+	s := newServices(t, onShared(t), 0)
+	s.runs(t, daemon.Setup{})
 	name := s.balanced(t, "lonely")
 	empty := func(service *corev1.Service) error {
 		l, err := s.balancer(t.Context(), name)
-		return errors.Join(err, differ("backends", []string{}, l.Backends),
+		return errors.Join(err, expect.Equal("backends", []string{}, l.Backends),
 			showing(conditionServing, metav1.ConditionFalse, "NoNodes", "no available nodes")(service),
 			showing(conditionProvisioning, metav1.ConditionFalse, "Provisioned")(service))
 	}
-	s.awaitService(t, name, soon, empty)
-	s.awaitTold(t, name, soon, unavailable)
-	i, node := s.pair(t, s.cloud, simulator.Instance{Name: s.name("first")})
+	s.awaitService(t, name, expect.Soon, empty)
+	s.awaitTold(t, name, expect.Soon, unavailable)
+	i, node := s.Pair(t, s.cloud, simulator.Instance{Name: s.Name("first")})
 	s.awaitServing(t, name, i)
-	s.awaitTold(t, name, soon, "Normal UpdatedLoadBalancer: Updated load balancer with new hosts")
+	s.awaitTold(t, name, expect.Soon, "Normal UpdatedLoadBalancer: Updated load balancer with new hosts")
 
-	s.patch(t, node.Name, `{"metadata":{"labels":{"`+corev1.LabelNodeExcludeBalancers+`":""}}}`)
-	s.awaitService(t, name, soon, empty)
-	await(t, soon, func(ctx context.Context) error {
+	s.Patch(t, node.Name, `{"metadata":{"labels":{"`+corev1.LabelNodeExcludeBalancers+`":""}}}`)
+	s.awaitService(t, name, expect.Soon, empty)
+	expect.Within(t, expect.Soon, func(ctx context.Context) error {
 		told, err := s.told(ctx, name)
-		return errors.Join(err, differ("times that it was told", 2, count(told, unavailable)))
+		return errors.Join(err, expect.Equal("times that it was told", 2, expect.CountPrefix(told, unavailable)))
 	})
 }

@@ -13,7 +13,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fairlead-k8s/fairlead/simulator"
-	"github.com/fairlead-k8s/fairlead/test/e2e/proxy"
+	"github.com/fairlead-k8s/fairlead/test/internal/bed"
+	"github.com/fairlead-k8s/fairlead/test/internal/daemon"
+	"github.com/fairlead-k8s/fairlead/test/internal/expect"
+	"github.com/fairlead-k8s/fairlead/test/internal/proxy"
 )
 
 // Nodes come and go while 200 Services get their load balancers, from a cloud
@@ -25,17 +28,17 @@ func TestLastSetOfNodesWins(t *testing.T) {
 		takes = simulator.Duration(time.Second)
 	)
 	b := onOwn(t)
-	p := b.pool(t, 20)
-	s := services{bed: b, cloud: p.cloud}
+	p := newPool(t, b, 20)
+	s := services{Bed: b, cloud: p.cloud}
 	for _, f := range []simulator.Fault{
 		{Name: "slow", Kind: simulator.FaultLatency, Latency: takes, Jitter: takes / 2},
 		{Name: "fails", Kind: simulator.FaultError, Probability: 0.02},
 	} {
 		f.Calls = []simulator.Call{simulator.CreateLoadBalancer, simulator.UpdateLoadBalancer}
-		s.cloud.sets(t, f)
+		s.cloud.Fail(t, f)
 	}
-	front := proxyOf(t, s.cloud)
-	s.runs(t, setup{cloud: front.URL()})
+	front := bed.BeforeCloud(t, s.cloud)
+	s.runs(t, daemon.Setup{Cloud: front.URL()})
 
 	names := make([]string, size)
 	var creating sync.WaitGroup
@@ -50,7 +53,7 @@ func TestLastSetOfNodesWins(t *testing.T) {
 		t.FailNow()
 	}
 	var want []string
-	await(t, 3*time.Minute, func(ctx context.Context) error {
+	expect.Within(t, 3*time.Minute, func(ctx context.Context) error {
 		var err error
 		if want, err = s.backendsNow(ctx); err != nil {
 			return err
@@ -58,9 +61,9 @@ func TestLastSetOfNodesWins(t *testing.T) {
 		return s.allHave(ctx, size, want)
 	})
 	// What began earlier and is still under way may not win either.
-	await(t, soon, func(context.Context) error {
+	expect.Within(t, expect.Soon, func(context.Context) error {
 		under := front.Requests(func(r proxy.Request) bool { return ofBalancerChanges(r) && r.Ended.IsZero() })
-		return differ("changes under way", 0, len(under))
+		return expect.Equal("changes under way", 0, len(under))
 	})
 	if err := s.allHave(t.Context(), size, want); err != nil {
 		t.Errorf("an older set of nodes has won: %v", err)
@@ -95,15 +98,15 @@ func (p *pool) churn(t *testing.T, enough func() bool) int {
 		case !m.handled:
 			excluded[m.Name] = !excluded[m.Name]
 			value := map[bool]string{true: `""`, false: "null"}[excluded[m.Name]]
-			p.patch(t, m.Name, `{"metadata":{"labels":{"`+corev1.LabelNodeExcludeBalancers+`":`+value+`}}}`)
+			p.Patch(t, m.Name, `{"metadata":{"labels":{"`+corev1.LabelNodeExcludeBalancers+`":`+value+`}}}`)
 		}
-		pause(t.Context(), pace)
+		bed.Pause(t.Context(), pace)
 	}
 }
 
 // backendsNow are the instances of the Nodes that belong behind load balancers.
 func (s services) backendsNow(ctx context.Context) ([]string, error) {
-	list, err := s.admin.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	list, err := s.Admin.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, err
 	}

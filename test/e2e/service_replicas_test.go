@@ -5,20 +5,22 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fairlead-k8s/fairlead/test/e2e/proxy"
+	"github.com/fairlead-k8s/fairlead/test/internal/bed"
+	"github.com/fairlead-k8s/fairlead/test/internal/daemon"
+	"github.com/fairlead-k8s/fairlead/test/internal/proxy"
 )
 
 func creations(r proxy.Request) bool { return ofBalancers(r) && r.Method == http.MethodPost }
 
 // The leader is asked to end while the cloud makes a load balancer: the lease
 // stays until that is over, and there is one load balancer (S3, S7).
-func handOverWaitsForTheCloud(t *testing.T, b *bed) {
-	s := b.classed(t)
-	leader, standby := s.replicas(t, setup{})
+func testHandOverWaitsForTheCloud(t *testing.T, b *bed.Bed) {
+	s := newClass(t, b)
+	leader, standby := s.replicas(t, daemon.Setup{})
 	trap := leader.cloud.Trap(creations, 1, proxy.Before)
 	name := s.balanced(t, "held")
-	sprung(t, trap)
-	b.handsOverAfter(t, leader, standby, trap)
+	bed.AwaitTrap(t, trap)
+	handsOverAfter(t, b, leader, standby, trap)
 	s.awaitServing(t, name, s.hosts...)
 	noOverlap(t, leader, standby)
 	s.createdOnce(t)
@@ -26,13 +28,13 @@ func handOverWaitsForTheCloud(t *testing.T, b *bed) {
 
 // The cloud is never done with it: the leader ends without giving the lease
 // back, and the other takes over once it has expired.
-func cloudThatIsNeverDoneKeepsTheLease(t *testing.T, b *bed) {
-	s := b.classed(t)
-	leader, standby := s.replicas(t, setup{})
+func testCloudThatIsNeverDoneKeepsTheLease(t *testing.T, b *bed.Bed) {
+	s := newClass(t, b)
+	leader, standby := s.replicas(t, daemon.Setup{})
 	trap := leader.cloud.Trap(creations, 1, proxy.Before)
 	name := s.balanced(t, "stuck")
-	sprung(t, trap)
-	b.keepsTheLease(t, leader, standby)
+	bed.AwaitTrap(t, trap)
+	keepsTheLease(t, b, leader, standby)
 	trap.Cut() // The process has ended, and so have its connections.
 	s.awaitServingWithin(t, crashHandOver+noise, name, s.hosts...)
 	noOverlap(t, leader, standby)
@@ -41,12 +43,12 @@ func cloudThatIsNeverDoneKeepsTheLease(t *testing.T, b *bed) {
 
 // So does a call that has outlived its deadline and that nobody waits for any
 // more: it is under way until it returns.
-func callPastItsDeadlineKeepsTheLease(t *testing.T, b *bed) {
-	s := b.classed(t)
-	leader, standby := s.replicas(t, setup{program: testCCM, provider: "modern", flags: []string{"--cloud-mutation-timeout=1s"}})
+func testCallPastItsDeadlineKeepsTheLease(t *testing.T, b *bed.Bed) {
+	s := newClass(t, b)
+	leader, standby := s.replicas(t, daemon.Setup{Provider: "modern", Flags: []string{"--cloud-mutation-timeout=1s"}})
 	name := s.balanced(t, "deaf", s.misbehaves(t, "deaf"))
 	s.awaitTold(t, name, retriesWithin, "Warning SyncLoadBalancerFailed", "after its deadline")
-	b.keepsTheLease(t, leader, standby)
+	keepsTheLease(t, b, leader, standby)
 	s.behaves(t, name)
 	s.awaitServingWithin(t, crashHandOver+noise, name, s.hosts...)
 	noOverlap(t, leader, standby)
@@ -55,12 +57,12 @@ func callPastItsDeadlineKeepsTheLease(t *testing.T, b *bed) {
 
 // The leader is killed while the cloud makes a load balancer, and the reply
 // finds nobody. The other one finds what was made.
-func leaderIsKilledWhileTheCloudIsAtIt(t *testing.T, b *bed) {
-	s := b.classed(t)
-	leader, standby := s.replicas(t, setup{})
+func testLeaderIsKilledWhileTheCloudIsAtIt(t *testing.T, b *bed.Bed) {
+	s := newClass(t, b)
+	leader, standby := s.replicas(t, daemon.Setup{})
 	trap := leader.cloud.Trap(creations, 1, proxy.After)
 	name := s.balanced(t, "killed")
-	sprung(t, trap)
+	bed.AwaitTrap(t, trap)
 	died := time.Now()
 	leader.Kill()
 	trap.Cut()

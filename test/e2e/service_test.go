@@ -7,28 +7,32 @@ import (
 	"testing"
 
 	"github.com/fairlead-k8s/fairlead/simulator"
-	"github.com/fairlead-k8s/fairlead/test/e2e/proxy"
+	"github.com/fairlead-k8s/fairlead/test/internal/bed"
+	"github.com/fairlead-k8s/fairlead/test/internal/daemon"
+	"github.com/fairlead-k8s/fairlead/test/internal/expect"
+	"github.com/fairlead-k8s/fairlead/test/internal/nodes"
+	"github.com/fairlead-k8s/fairlead/test/internal/proxy"
 )
 
 // A Service gets a working address with two writes, follows the nodes, and
 // leaves nothing behind (S2, P3).
 func TestServiceGetsALoadBalancer(t *testing.T) {
-	b := onShared(t).services()
-	first := b.kubelet(t, simulator.Instance{Name: b.name("backend")})
-	d := b.daemon(t, setup{})
-	b.awaitNode(t, first.Name, soon, initialized)
-	b.awaitMetric(t, d, "fairlead_load_balancer_backends 1")
-	mark := b.audit(t).mark()
+	b := servicesOn(onShared(t))
+	first := b.Kubelet(t, simulator.Instance{Name: b.Name("backend")})
+	d := b.Daemon(t, daemon.Setup{})
+	b.AwaitNode(t, first.Name, expect.Soon, nodes.Initialized)
+	b.AwaitMetric(t, d, "fairlead_load_balancer_backends 1")
+	mark := b.Audit(t).Mark()
 	name := b.balanced(t, "web")
 	b.awaitServing(t, name, first)
-	if err := differ("writes of the Service", []string{"patch services/status", "patch services/status"}, b.writesOf(t, mark, name).lines()); err != nil {
+	if err := expect.Equal("writes of the Service", []string{"patch services/status", "patch services/status"}, b.writesOf(t, mark, name).Lines()); err != nil {
 		t.Error(err)
 	}
 
 	if err := b.cloud.ResetCalls(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	second := b.kubelet(t, simulator.Instance{Name: b.name("backend")})
+	second := b.Kubelet(t, simulator.Instance{Name: b.Name("backend")})
 	b.awaitServing(t, name, first, second)
 	calls, err := b.cloud.Calls(t.Context())
 	if err != nil {
@@ -43,16 +47,16 @@ func TestServiceGetsALoadBalancer(t *testing.T) {
 
 // What happens while no daemon runs is found by the next one.
 func TestServiceChangesWhileTheDaemonIsDown(t *testing.T) {
-	b := onShared(t).services()
-	i := b.kubelet(t, simulator.Instance{Name: b.name("backend")})
-	d := b.daemon(t, setup{})
+	b := servicesOn(onShared(t))
+	i := b.Kubelet(t, simulator.Instance{Name: b.Name("backend")})
+	d := b.Daemon(t, daemon.Setup{})
 	deleted, internal := b.balanced(t, "deleted"), b.balanced(t, "internal")
 	b.awaitServing(t, deleted, i)
 	b.awaitServing(t, internal, i)
 	d.Kill()
 	b.delete(t, deleted)
 	b.edit(t, internal, `{"spec":{"type":"ClusterIP"}}`)
-	b.daemon(t, setup{})
+	b.Daemon(t, daemon.Setup{})
 	b.awaitGone(t, deleted)
 	b.awaitInternal(t, internal)
 }
@@ -61,13 +65,13 @@ func TestServiceChangesWhileTheDaemonIsDown(t *testing.T) {
 // has it and after the server has carried it out: there is never a second load
 // balancer, and nothing is left in the end (S2, S7).
 func TestServiceKilledAtEachRequest(t *testing.T) {
-	b := onShared(t).services()
-	i := b.kubelet(t, simulator.Instance{Name: b.name("backend")})
-	api, front := b.apiProxy(t), proxyOf(t, b.cloud)
-	first := b.daemon(t, setup{})
-	b.awaitNode(t, i.Name, soon, initialized)
+	b := servicesOn(onShared(t))
+	i := b.Kubelet(t, simulator.Instance{Name: b.Name("backend")})
+	api, front := b.BeforeAPIServer(t), bed.BeforeCloud(t, b.cloud)
+	first := b.Daemon(t, daemon.Setup{})
+	b.AwaitNode(t, i.Name, expect.Soon, nodes.Initialized)
 	first.Kill()
-	undisturbed := b.daemon(t, setup{api: api, cloud: front.URL()}) // which finds the node, as those below do
+	undisturbed := b.Daemon(t, daemon.Setup{API: api, Cloud: front.URL()}) // which finds the node, as those below do
 	name := b.balanced(t, "counted")
 	b.awaitServing(t, name, i)
 	created := map[string]int{"APIServer": len(api.Requests(ofServices)), "Cloud": len(front.Requests(ofBalancers))}
@@ -81,23 +85,23 @@ func TestServiceKilledAtEachRequest(t *testing.T) {
 		for n := 1; n <= total; n++ {
 			for at, point := range map[proxy.Point]string{proxy.Before: "before", proxy.After: "after"} {
 				t.Run(fmt.Sprintf("%s/%d/%s", place, n, point), func(t *testing.T) {
-					p, match, s := b.apiProxy(t), ofServices, setup{}
-					s.api = p
+					p, match, s := b.BeforeAPIServer(t), ofServices, daemon.Setup{}
+					s.API = p
 					if place == "Cloud" {
-						p, match = proxyOf(t, b.cloud), ofBalancers
-						s = setup{cloud: p.URL()}
+						p, match = bed.BeforeCloud(t, b.cloud), ofBalancers
+						s = daemon.Setup{Cloud: p.URL()}
 					}
 					trap := p.Trap(match, n, at)
-					d := b.daemon(t, s)
+					d := b.Daemon(t, s)
 					name := b.balanced(t, "killed")
 					if n > created[place] {
 						b.awaitServing(t, name, i)
 						b.delete(t, name)
 					}
-					sprung(t, trap)
+					bed.AwaitTrap(t, trap)
 					d.Kill()
 					trap.Cut()
-					b.daemon(t, setup{})
+					b.Daemon(t, daemon.Setup{})
 					if n <= created[place] {
 						b.awaitServing(t, name, i)
 						b.delete(t, name)

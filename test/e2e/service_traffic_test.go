@@ -15,7 +15,10 @@ import (
 
 	"github.com/fairlead-k8s/fairlead/providers/simulated"
 	"github.com/fairlead-k8s/fairlead/simulator"
-	"github.com/fairlead-k8s/fairlead/test/e2e/proxy"
+	"github.com/fairlead-k8s/fairlead/test/internal/daemon"
+	"github.com/fairlead-k8s/fairlead/test/internal/expect"
+	"github.com/fairlead-k8s/fairlead/test/internal/nodes"
+	"github.com/fairlead-k8s/fairlead/test/internal/proxy"
 )
 
 // Clients open a connection every 10 ms through two load balancers, one with
@@ -29,9 +32,9 @@ import (
 // and of those no more than can be open at one moment.
 func TestTrafficWhileEverythingChanges(t *testing.T) {
 	b := onOwn(t)
-	c := b.bareCloud(t, "--check-interval=200ms", "--drain=0")
-	s := crowd{services: services{bed: b, cloud: c}}
-	s.leader, s.standby = s.replicas(t, setup{flags: []string{"--service-remove-backends-on=taint"}})
+	c := b.NewCloud(t, "--check-interval=200ms", "--drain=0")
+	s := crowd{services: services{Bed: b, cloud: c}}
+	s.leader, s.standby = s.replicas(t, daemon.Setup{Flags: []string{"--service-remove-backends-on=taint"}})
 	draining := s.balanced(t, "draining", func(service *corev1.Service) {
 		service.Annotations = map[string]string{string(simulated.AnnotationDrain): "5m"}
 	})
@@ -50,31 +53,31 @@ func TestTrafficWhileEverythingChanges(t *testing.T) {
 	}
 
 	s.removes(t, excluded, func() {
-		s.patch(t, excluded.instance.Name, `{"metadata":{"labels":{"`+corev1.LabelNodeExcludeBalancers+`":"true"}}}`)
+		s.Patch(t, excluded.instance.Name, `{"metadata":{"labels":{"`+corev1.LabelNodeExcludeBalancers+`":"true"}}}`)
 	}, a, drained, deleted, handed)
 	s.takenBack(excluded)
-	s.patch(t, excluded.instance.Name, `{"metadata":{"labels":{"`+corev1.LabelNodeExcludeBalancers+`":null}}}`)
+	s.Patch(t, excluded.instance.Name, `{"metadata":{"labels":{"`+corev1.LabelNodeExcludeBalancers+`":null}}}`)
 	s.awaitBackends(t, a, excluded, drained, deleted, handed)
 	s.awaitVisitedBy(t, excluded)
 
 	s.removes(t, handed, func() {
 		s.leader.Signal(syscall.SIGTERM)
-		s.patch(t, handed.instance.Name, `{"metadata":{"labels":{"`+corev1.LabelNodeExcludeBalancers+`":""}}}`)
+		s.Patch(t, handed.instance.Name, `{"metadata":{"labels":{"`+corev1.LabelNodeExcludeBalancers+`":""}}}`)
 	}, a, excluded, drained, deleted)
-	if code := s.leader.exited(t, drain+noise); code != 0 {
+	if code := s.leader.AwaitExit(t, drain+noise); code != 0 {
 		t.Errorf("the leader has ended with code %d", code)
 	}
 
-	s.patch(t, drained.instance.Name, `{"spec":{"unschedulable":true}}`)
+	s.Patch(t, drained.instance.Name, `{"spec":{"unschedulable":true}}`)
 	s.awaitVisits(t, 100)
 	s.awaitVisitedBy(t, drained) // Cordoned nodes stay.
 	s.removes(t, drained, func() {
-		s.patch(t, drained.instance.Name, `{"spec":{"taints":[{"key":"ToBeDeletedByClusterAutoscaler","effect":"NoSchedule"}]}}`)
+		s.Patch(t, drained.instance.Name, `{"spec":{"taints":[{"key":"ToBeDeletedByClusterAutoscaler","effect":"NoSchedule"}]}}`)
 	}, a, excluded, deleted)
 	drained.goes(t, s)
 
 	s.removes(t, deleted, func() {
-		if err := b.admin.CoreV1().Nodes().Delete(t.Context(), deleted.instance.Name, metav1.DeleteOptions{}); err != nil {
+		if err := b.Admin.CoreV1().Nodes().Delete(t.Context(), deleted.instance.Name, metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}, a, excluded)
@@ -109,7 +112,7 @@ func (s *crowd) joins(t *testing.T) *machine {
 	t.Helper()
 	// Other clouds on this computer give the same addresses.
 	address := fmt.Sprintf("InternalIP=127.%d.%d.%d", 1+rand.N(60), 1+rand.N(250), 1+rand.N(250))
-	i, _ := s.pair(t, s.cloud, simulator.Instance{Name: s.name("machine"), Addresses: offered(address)})
+	i, _ := s.Pair(t, s.cloud, simulator.Instance{Name: s.Name("machine"), Addresses: nodes.CloudAddresses(address)})
 	m := &machine{instance: i}
 	for _, name := range s.names {
 		m.answers(t, s.service(t, name).Spec.Ports[0].NodePort)
@@ -125,7 +128,7 @@ func (s *crowd) awaitBackends(t *testing.T, machines ...*machine) {
 	for _, m := range machines {
 		want[m.instance.ID] = simulator.BackendHealthy
 	}
-	await(t, crashHandOver+noise, func(ctx context.Context) error {
+	expect.Within(t, crashHandOver+noise, func(ctx context.Context) error {
 		for _, name := range s.names {
 			l, err := s.balancer(ctx, name)
 			if err != nil || l.Traffic == nil {
@@ -137,12 +140,12 @@ func (s *crowd) awaitBackends(t *testing.T, machines ...*machine) {
 					got[backend.Instance] = backend.Health
 				}
 			}
-			if err := errors.Join(differ("backends", len(want), len(l.Backends)), differ("health", want, got)); err != nil {
+			if err := errors.Join(expect.Equal("backends", len(want), len(l.Backends)), expect.Equal("health", want, got)); err != nil {
 				return err
 			}
 		}
 		underWay := func(r proxy.Request) bool { return ofBalancerChanges(r) && r.Ended.IsZero() }
-		return differ("changes under way", 0, len(s.leader.cloud.Requests(underWay))+len(s.standby.cloud.Requests(underWay)))
+		return expect.Equal("changes under way", 0, len(s.leader.cloud.Requests(underWay))+len(s.standby.cloud.Requests(underWay)))
 	})
 }
 
@@ -182,7 +185,7 @@ func (s *crowd) awaitVisits(t *testing.T, more int) {
 	t.Helper()
 	from := time.Now()
 	for _, v := range s.visitors {
-		await(t, soon, func(context.Context) error {
+		expect.Within(t, expect.Soon, func(context.Context) error {
 			if n := len(v.since(from)); n < more {
 				return fmt.Errorf("%d visits, want %d", n, more)
 			}
@@ -196,7 +199,7 @@ func (s *crowd) awaitVisitedBy(t *testing.T, m *machine) {
 	t.Helper()
 	from := time.Now()
 	for _, v := range s.visitors {
-		await(t, soon, func(context.Context) error {
+		expect.Within(t, expect.Soon, func(context.Context) error {
 			if !slices.ContainsFunc(v.since(from), func(v visit) bool { return v.host == m.instance.ID }) {
 				return fmt.Errorf("%s gets no connection", m.instance.Name)
 			}

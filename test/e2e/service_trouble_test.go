@@ -16,18 +16,22 @@ import (
 
 	"github.com/fairlead-k8s/fairlead/providers/simulated"
 	"github.com/fairlead-k8s/fairlead/simulator"
+	"github.com/fairlead-k8s/fairlead/test/internal/audit"
+	"github.com/fairlead-k8s/fairlead/test/internal/bed"
+	"github.com/fairlead-k8s/fairlead/test/internal/daemon"
+	"github.com/fairlead-k8s/fairlead/test/internal/expect"
 )
 
 // A provider may say that somebody else provides the load balancer, wrapped or
 // not: that is no failure, and what the other one writes stays.
-func providedElsewhere(t *testing.T, b *bed) {
-	s := b.classed(t)
-	s.runs(t, setup{program: testCCM, provider: "modern"})
+func testProvidedElsewhere(t *testing.T, b *bed.Bed) {
+	s := newClass(t, b)
+	s.runs(t, daemon.Setup{Provider: "modern"})
 	for n, how := range []string{"elsewhere", "elsewhere-wrapped"} {
-		mark := b.audit(t).mark()
+		mark := b.Audit(t).Mark()
 		name := s.balanced(t, how, s.misbehaves(t, how))
-		settled := s.awaitService(t, name, soon, func(service *corev1.Service) error {
-			return errors.Join(differ("finalizers", []string{serviceFinalizer}, service.Finalizers), differ("conditions", 0, len(service.Status.Conditions)))
+		settled := s.awaitService(t, name, expect.Soon, func(service *corev1.Service) error {
+			return errors.Join(expect.Equal("finalizers", []string{serviceFinalizer}, service.Finalizers), expect.Equal("conditions", 0, len(service.Status.Conditions)))
 		})
 		if writes := s.writesOf(t, mark, name); n > 0 && len(writes) != 1 {
 			t.Errorf("%d writes, want the finalizer alone once the provider has said so of another Service: %v", len(writes), writes)
@@ -37,13 +41,13 @@ func providedElsewhere(t *testing.T, b *bed) {
 			t.Fatal(err)
 		}
 		s.edit(t, name, `{"metadata":{"annotations":{"a":"b"}}}`)
-		s.awaitTold(t, name, soon, "Normal EnsuringLoadBalancer")
+		s.awaitTold(t, name, expect.Soon, "Normal EnsuringLoadBalancer")
 		s.passes(t)
 		if now := s.service(t, name); len(now.Status.Conditions) > 0 || len(now.Status.LoadBalancer.Ingress) != 1 {
 			t.Errorf("status %+v, want the other controller's", now.Status)
 		}
 		told, err := s.told(t.Context(), name)
-		if err != nil || count(told, "Normal EnsuringLoadBalancer") != len(told) {
+		if err != nil || expect.CountPrefix(told, "Normal EnsuringLoadBalancer") != len(told) {
 			t.Errorf("events %q, error %v, want none but that it was tried", told, err)
 		}
 		s.delete(t, name)
@@ -53,28 +57,28 @@ func providedElsewhere(t *testing.T, b *bed) {
 
 // Somebody rewrites the address again and again. It is put back once, and the
 // event says who it is; what else changes still reaches the cloud (S4).
-func contestedStatus(t *testing.T, b *bed) {
-	s := b.classed(t)
-	s.runs(t, setup{})
+func testContestedStatus(t *testing.T, b *bed.Bed) {
+	s := newClass(t, b)
+	s.runs(t, daemon.Setup{})
 	name := s.balanced(t, "contested")
 	s.awaitServing(t, name, s.hosts...)
-	mark := b.audit(t).mark()
+	mark := b.Audit(t).Mark()
 	rival := s.fights(t, name)
-	s.awaitTold(t, name, soon, "Warning LoadBalancerStatusContested", "status", "field manager: rival")
+	s.awaitTold(t, name, expect.Soon, "Warning LoadBalancerStatusContested", "status", "field manager: rival")
 	rival.awaitBlows(t, 20)
 	s.edit(t, name, `{"spec":{"ports":[{"port":81}]}}`)
-	await(t, soon, func(ctx context.Context) error {
+	expect.Within(t, expect.Soon, func(ctx context.Context) error {
 		l, err := s.balancer(ctx, name)
-		return errors.Join(err, differ("port", 81, l.Listeners[0].Port))
+		return errors.Join(err, expect.Equal("port", 81, l.Listeners[0].Port))
 	})
 	rival.awaitBlows(t, 20)
 	rival.stop()
-	repairs := s.writesOf(t, mark, name).where(func(r request) bool { return containsAll(string(r.Body), []string{"ingress"}) })
+	repairs := s.writesOf(t, mark, name).Where(func(r audit.Request) bool { return expect.HasWords(string(r.Body), []string{"ingress"}) })
 	if len(repairs) != 1 {
 		t.Errorf("the address was put back %d times, want once in 5 minutes: %v", len(repairs), repairs)
 	}
 	told, err := s.told(t.Context(), name)
-	if err != nil || count(told, "Warning LoadBalancerStatusContested") != 1 {
+	if err != nil || expect.CountPrefix(told, "Warning LoadBalancerStatusContested") != 1 {
 		t.Errorf("events %q, error %v, want to be told once of the contest", told, err)
 	}
 	s.delete(t, name)
@@ -121,7 +125,7 @@ func (r *rival) awaitBlows(t *testing.T, more int) {
 		return r.blows
 	}
 	before := now()
-	await(t, soon, func(context.Context) error {
+	expect.Within(t, expect.Soon, func(context.Context) error {
 		if n := now() - before; n < more {
 			return fmt.Errorf("the rival has struck %d times more", n)
 		}
@@ -131,9 +135,9 @@ func (r *rival) awaitBlows(t *testing.T, more int) {
 
 // A finalizer that somebody takes away is put back, but not all the time, and
 // the load balancer goes with the Service all the same (S2, S4).
-func contestedFinalizer(t *testing.T, b *bed) {
-	s := b.classed(t)
-	s.runs(t, setup{})
+func testContestedFinalizer(t *testing.T, b *bed.Bed) {
+	s := newClass(t, b)
+	s.runs(t, daemon.Setup{})
 	name := s.balanced(t, "unfinalized")
 	s.awaitServing(t, name, s.hosts...)
 	unfinalize := func() {
@@ -143,7 +147,7 @@ func contestedFinalizer(t *testing.T, b *bed) {
 	}
 	unfinalize()
 	s.awaitServing(t, name, s.hosts...)
-	s.awaitTold(t, name, soon, "Warning LoadBalancerStatusContested", "finalizer")
+	s.awaitTold(t, name, expect.Soon, "Warning LoadBalancerStatusContested", "finalizer")
 	unfinalize()
 	s.passes(t)
 	if now := s.service(t, name); len(now.Finalizers) > 0 {
@@ -155,37 +159,37 @@ func contestedFinalizer(t *testing.T, b *bed) {
 
 // The account has no room for a second load balancer: the Service says so, and
 // is served once there is room.
-func quotaIsExhausted(t *testing.T, b *bed) {
-	file, port := filepath.Join(t.TempDir(), "cloud.json"), freePort(t)
+func testQuotaIsExhausted(t *testing.T, b *bed.Bed) {
+	file, port := filepath.Join(t.TempDir(), "cloud.json"), daemon.FreePort(t)
 	account := func(room int) []string {
 		return []string{fmt.Sprintf("--max-load-balancers=%d", room), "--state-file=" + file, fmt.Sprintf("--listen=127.0.0.1:%d", port)}
 	}
-	s := b.classed(t, account(1)...)
-	s.runs(t, setup{})
+	s := newClass(t, b, account(1)...)
+	s.runs(t, daemon.Setup{})
 	first := s.balanced(t, "first")
 	s.awaitServing(t, first, s.hosts...)
 	second := s.balanced(t, "second")
-	s.awaitService(t, second, soon, showing(conditionServing, metav1.ConditionFalse, "NotProvisioned", "provider has failed", "quota is 1", "It is tried again"))
-	s.awaitTold(t, second, soon, "Warning SyncLoadBalancerFailed", "quota is 1")
+	s.awaitService(t, second, expect.Soon, showing(conditionServing, metav1.ConditionFalse, "NotProvisioned", "provider has failed", "quota is 1", "It is tried again"))
+	s.awaitTold(t, second, expect.Soon, "Warning SyncLoadBalancerFailed", "quota is 1")
 	if err := s.cloud.Stop(); err != nil {
 		t.Fatal(err)
 	}
-	s.cloud = b.idleCloud(t, account(2)...)
+	s.cloud = b.NewCloudWithoutTraffic(t, account(2)...)
 	s.awaitServingWithin(t, retriesWithin, second, s.hosts...)
 	s.awaitServing(t, first, s.hosts...)
 }
 
 // A provider that panics is an error of that call, and the Service says so.
 // After the third panic the process ends to be restarted (S8).
-func providerPanics(t *testing.T, b *bed) {
-	s := b.classed(t)
-	with := setup{program: testCCM, provider: "modern"}
+func testProviderPanics(t *testing.T, b *bed.Bed) {
+	s := newClass(t, b)
+	with := daemon.Setup{Provider: "modern"}
 	d := s.runs(t, with)
 	name := s.balanced(t, "panics", s.misbehaves(t, "panic"))
-	s.awaitService(t, name, soon, showing(conditionServing, metav1.ConditionFalse, "NotProvisioned", "has panicked", "fault of the provider"))
-	s.awaitTold(t, name, soon, "Warning SyncLoadBalancerFailed", "a bug of the provider")
+	s.awaitService(t, name, expect.Soon, showing(conditionServing, metav1.ConditionFalse, "NotProvisioned", "has panicked", "fault of the provider"))
+	s.awaitTold(t, name, expect.Soon, "Warning SyncLoadBalancerFailed", "a bug of the provider")
 	s.passes(t)
-	if code := d.exited(t, retriesWithin); code != 1 {
+	if code := d.AwaitExit(t, retriesWithin); code != 1 {
 		t.Errorf("the daemon has ended with code %d, want 1", code)
 	}
 	s.runs(t, with)
@@ -195,26 +199,26 @@ func providerPanics(t *testing.T, b *bed) {
 }
 
 // A provider that returns neither a status nor an error has failed.
-func providerReturnsNil(t *testing.T, b *bed) {
-	s := b.classed(t)
-	s.runs(t, setup{program: testCCM, provider: "modern"})
+func testProviderReturnsNil(t *testing.T, b *bed.Bed) {
+	s := newClass(t, b)
+	s.runs(t, daemon.Setup{Provider: "modern"})
 	name := s.balanced(t, "nil", s.misbehaves(t, "nil"))
-	s.awaitService(t, name, soon, showing(conditionServing, metav1.ConditionFalse, "NotProvisioned", "service status returned by EnsureLoadBalancer is nil"))
+	s.awaitService(t, name, expect.Soon, showing(conditionServing, metav1.ConditionFalse, "NotProvisioned", "service status returned by EnsureLoadBalancer is nil"))
 	s.behaves(t, name)
 	s.awaitServingWithin(t, retriesWithin, name, s.hosts...)
 }
 
 // A provider that hangs beyond the deadline keeps this Service, which says so,
 // and no other one; no second call is made beside the first (S3).
-func providerHangs(t *testing.T, b *bed) {
-	s := b.classed(t)
-	d := s.runs(t, setup{program: testCCM, provider: "modern", flags: []string{"--cloud-mutation-timeout=1s", "--concurrent-service-syncs=2"}})
+func testProviderHangs(t *testing.T, b *bed.Bed) {
+	s := newClass(t, b)
+	d := s.runs(t, daemon.Setup{Provider: "modern", Flags: []string{"--cloud-mutation-timeout=1s", "--concurrent-service-syncs=2"}})
 	name := s.balanced(t, "hangs", s.misbehaves(t, "deaf"))
-	s.awaitTold(t, name, soon, "Warning SyncLoadBalancerFailed", "after its deadline")
-	s.awaitTold(t, name, soon, "Warning SyncLoadBalancerFailed", "which began at", "has not returned")
+	s.awaitTold(t, name, expect.Soon, "Warning SyncLoadBalancerFailed", "after its deadline")
+	s.awaitTold(t, name, expect.Soon, "Warning SyncLoadBalancerFailed", "which began at", "has not returned")
 	s.passes(t)
 	s.delete(t, s.balanced(t, "beside"))
-	if n := d.times("Deaf from now on", name); n != 1 {
+	if n := d.CountLogged("Deaf from now on", name); n != 1 {
 		t.Errorf("the provider was called %d times, want no call beside the one that hangs", n)
 	}
 	s.behaves(t, name)
@@ -226,12 +230,12 @@ func providerHangs(t *testing.T, b *bed) {
 
 // Two clusters have one account: nothing of the other one's is touched, whatever
 // it is called and whatever tags it has beside the cluster's.
-func twoClustersInOneAccount(t *testing.T, b *bed) {
-	one := b.classed(t)
+func testTwoClustersInOneAccount(t *testing.T, b *bed.Bed) {
+	one := newClass(t, b)
 	two := one
 	two.class += "-too"
-	d := one.runs(t, setup{flags: []string{"--cluster-name=one"}})
-	two.runs(t, setup{flags: []string{"--cluster-name=two"}})
+	d := one.runs(t, daemon.Setup{Flags: []string{"--cluster-name=one"}})
+	two.runs(t, daemon.Setup{Flags: []string{"--cluster-name=two"}})
 	mine, yours := one.balanced(t, "mine"), two.balanced(t, "yours")
 	one.awaitServing(t, mine, one.hosts...)
 	two.awaitServing(t, yours, two.hosts...)
@@ -256,11 +260,11 @@ func twoClustersInOneAccount(t *testing.T, b *bed) {
 	}
 	before := others()
 	d.Kill()
-	one.runs(t, setup{flags: []string{"--cluster-name=one"}})
+	one.runs(t, daemon.Setup{Flags: []string{"--cluster-name=one"}})
 	one.edit(t, mine, `{"spec":{"ports":[{"port":81}]}}`)
-	await(t, soon, func(ctx context.Context) error {
+	expect.Within(t, expect.Soon, func(ctx context.Context) error {
 		l, err := one.balancer(ctx, mine)
-		return errors.Join(err, differ("port", 81, l.Listeners[0].Port))
+		return errors.Join(err, expect.Equal("port", 81, l.Listeners[0].Port))
 	})
 	one.delete(t, mine)
 	one.awaitGone(t, mine)
@@ -271,9 +275,9 @@ func twoClustersInOneAccount(t *testing.T, b *bed) {
 
 // Somebody deletes a load balancer in the cloud, or changes it there: the drift
 // check finds it.
-func driftIsFound(t *testing.T, b *bed) {
-	s := b.classed(t)
-	s.runs(t, setup{flags: []string{"--service-resync-period=1s"}})
+func testDriftIsFound(t *testing.T, b *bed.Bed) {
+	s := newClass(t, b)
+	s.runs(t, daemon.Setup{Flags: []string{"--service-resync-period=1s"}})
 	name := s.balanced(t, "drift")
 	l := s.awaitServing(t, name, s.hosts...)
 	if _, err := s.cloud.UpdateLoadBalancer(t.Context(), l.ID, simulator.LoadBalancerPatch{Backends: []string{}}); err != nil {
@@ -287,7 +291,7 @@ func driftIsFound(t *testing.T, b *bed) {
 		t.Errorf("load balancer %s is there again", l.ID)
 	}
 	told, err := s.told(t.Context(), name)
-	if err != nil || count(told, "Warning") > 0 {
+	if err != nil || expect.CountPrefix(told, "Warning") > 0 {
 		t.Errorf("events %q, error %v", told, err)
 	}
 }
@@ -295,9 +299,9 @@ func driftIsFound(t *testing.T, b *bed) {
 // A Service is deleted by force and made anew with its name, while the daemon
 // looks away, or while the old load balancer cannot be deleted: the new one
 // waits and says so, and nothing of the old one is left.
-func recreatedUnderItsName(t *testing.T, b *bed) {
-	s := b.classed(t)
-	d := s.runs(t, setup{flags: []string{"--cloud-mutation-timeout=2s"}})
+func testRecreatedUnderItsName(t *testing.T, b *bed.Bed) {
+	s := newClass(t, b)
+	d := s.runs(t, daemon.Setup{Flags: []string{"--cloud-mutation-timeout=2s"}})
 	for _, kind := range []simulator.FaultKind{"", simulator.FaultError, simulator.FaultHang} {
 		t.Run("Fault"+string(kind), func(t *testing.T) {
 			name := s.balanced(t, "recreated")
@@ -305,7 +309,7 @@ func recreatedUnderItsName(t *testing.T, b *bed) {
 			if kind == "" {
 				d.Signal(syscall.SIGSTOP)
 			} else {
-				s.cloud.sets(t, simulator.Fault{Name: name, Kind: kind, Match: old.ID, Calls: []simulator.Call{simulator.DeleteLoadBalancer}})
+				s.cloud.Fail(t, simulator.Fault{Name: name, Kind: kind, Match: old.ID, Calls: []simulator.Call{simulator.DeleteLoadBalancer}})
 			}
 			s.delete(t, name)
 			if kind != "" {
@@ -318,7 +322,7 @@ func recreatedUnderItsName(t *testing.T, b *bed) {
 			if kind == "" {
 				d.Signal(syscall.SIGCONT)
 			} else {
-				s.awaitService(t, name, soon, showing(conditionServing, metav1.ConditionFalse, "NotProvisioned", "former Service of this name"))
+				s.awaitService(t, name, expect.Soon, showing(conditionServing, metav1.ConditionFalse, "NotProvisioned", "former Service of this name"))
 				if err := s.cloud.ClearFault(t.Context(), name); err != nil {
 					t.Fatal(err)
 				}

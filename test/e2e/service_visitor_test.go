@@ -18,6 +18,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/fairlead-k8s/fairlead/simulator"
+	"github.com/fairlead-k8s/fairlead/test/internal/bed"
+	"github.com/fairlead-k8s/fairlead/test/internal/daemon"
+	"github.com/fairlead-k8s/fairlead/test/internal/expect"
 )
 
 // machine is an instance that answers on ports: with its ID to the first line,
@@ -180,7 +183,7 @@ func (s *session) says(line string) (string, error) {
 
 func (s *session) talk() error {
 	answer, err := s.says("still there")
-	return cmp.Or(err, differ("echo", "still there", answer))
+	return cmp.Or(err, expect.Equal("echo", "still there", answer))
 }
 
 // stays opens a connection that goes to this machine.
@@ -202,9 +205,9 @@ func (v *visitor) stays(t *testing.T, m *machine) *session {
 
 // With externalTrafficPolicy Local only nodes with an endpoint get traffic:
 // those whose health check node port says so.
-func localTrafficPolicy(t *testing.T, b *bed) {
-	s := b.classed(t, "--traffic=true", "--check-interval=100ms")
-	s.runs(t, setup{})
+func testLocalTrafficPolicy(t *testing.T, b *bed.Bed) {
+	s := newClass(t, b, "--traffic=true", "--check-interval=100ms")
+	s.runs(t, daemon.Setup{})
 	name := s.balanced(t, "local", func(service *corev1.Service) {
 		service.Spec.ExternalTrafficPolicy = corev1.ServiceExternalTrafficPolicyLocal
 	})
@@ -220,7 +223,7 @@ func localTrafficPolicy(t *testing.T, b *bed) {
 	}
 	goesTo := func(want ...*machine) {
 		t.Helper()
-		await(t, soon, func(ctx context.Context) error {
+		expect.Within(t, expect.Soon, func(ctx context.Context) error {
 			l, err := s.balancer(ctx, name)
 			if err != nil {
 				return err
@@ -235,7 +238,7 @@ func localTrafficPolicy(t *testing.T, b *bed) {
 			for _, m := range want {
 				ids[m.instance.ID] = true
 			}
-			return differ("machines that get connections", ids, got)
+			return expect.Equal("machines that get connections", ids, got)
 		})
 	}
 	for _, m := range machines {

@@ -13,6 +13,10 @@ import (
 	"k8s.io/cloud-provider/api"
 
 	"github.com/fairlead-k8s/fairlead/simulator"
+	"github.com/fairlead-k8s/fairlead/test/internal/bed"
+	"github.com/fairlead-k8s/fairlead/test/internal/daemon"
+	"github.com/fairlead-k8s/fairlead/test/internal/expect"
+	"github.com/fairlead-k8s/fairlead/test/internal/nodes"
 )
 
 const (
@@ -42,20 +46,20 @@ type waiter struct {
 type waiting struct {
 	waiter
 
-	bed      *bed
-	cloud    *cloud
+	bed      *bed.Bed
+	cloud    *bed.Cloud
 	instance simulator.Instance
 }
 
-// begin creates what the waiter needs.
-func (b *bed) begin(t *testing.T, c *cloud, w waiter) *waiting {
+// beginWaiting creates what the waiter needs.
+func beginWaiting(t *testing.T, b *bed.Bed, c *bed.Cloud, w waiter) *waiting {
 	t.Helper()
 	on := &waiting{waiter: w, bed: b, cloud: c}
-	on.instance.Name = b.name(strings.ToLower(w.name))
+	on.instance.Name = b.Name(strings.ToLower(w.name))
 	if w.instance != nil {
 		wanted := *w.instance
 		wanted.Name = on.instance.Name
-		on.instance = c.instance(t, wanted)
+		on.instance = c.Instance(t, wanted)
 	}
 	if w.fault != nil {
 		fault := *w.fault
@@ -64,11 +68,11 @@ func (b *bed) begin(t *testing.T, c *cloud, w waiter) *waiting {
 			t.Fatal(err)
 		}
 	}
-	node := plain(on.instance.Name)
+	node := nodes.New(on.instance.Name)
 	if w.node != nil {
 		w.node(node, on.instance)
 	}
-	b.register(t, node)
+	b.Register(t, node)
 	return on
 }
 
@@ -88,7 +92,7 @@ func (w *waiting) end(t *testing.T) {
 func unlabel(key string) func(*testing.T, *waiting) {
 	return func(t *testing.T, w *waiting) {
 		t.Helper()
-		w.instance = w.cloud.change(t, w.instance, simulator.InstancePatch{Labels: map[string]*string{key: nil}})
+		w.instance = w.cloud.Change(t, w.instance, simulator.InstancePatch{Labels: map[string]*string{key: nil}})
 	}
 }
 
@@ -101,7 +105,7 @@ func waiters() []waiter {
 	plainly := &simulator.Instance{}
 	return []waiter{
 		{name: "NoSuchInstance", reason: "InstanceNotFound", words: "no instance", heal: func(t *testing.T, w *waiting) {
-			w.instance = w.cloud.instance(t, simulator.Instance{Name: w.instance.Name})
+			w.instance = w.cloud.Instance(t, simulator.Instance{Name: w.instance.Name})
 		}},
 		{name: "Unauthenticated", reason: "CloudDenied", words: "credentials", instance: plainly, fault: &simulator.Fault{Kind: simulator.FaultDenied, Status: 401}},
 		{name: "Forbidden", reason: "CloudDenied", words: "credentials", instance: plainly, fault: &simulator.Fault{Kind: simulator.FaultDenied, Status: 403}},
@@ -117,14 +121,14 @@ func waiters() []waiter {
 				n.Annotations = map[string]string{api.AnnotationAlphaProvidedIPAddr: "127.0.86.86"}
 			},
 			heal: func(t *testing.T, w *waiting) {
-				w.instance = w.cloud.change(t, w.instance, simulator.InstancePatch{Addresses: offered("InternalIP=127.0.86.86")})
+				w.instance = w.cloud.Change(t, w.instance, simulator.InstancePatch{Addresses: nodes.CloudAddresses("InternalIP=127.0.86.86")})
 			},
 		},
 		{
 			name: "AnotherProviderID", reason: "ProviderIDMismatch", words: "simulated://elsewhere/", instance: plainly,
 			node: func(n *corev1.Node, i simulator.Instance) { n.Spec.ProviderID = "simulated://elsewhere/" + i.ID },
 			heal: func(t *testing.T, w *waiting) {
-				w.instance = w.cloud.change(t, w.instance, simulator.InstancePatch{Region: new("elsewhere")})
+				w.instance = w.cloud.Change(t, w.instance, simulator.InstancePatch{Region: new("elsewhere")})
 			},
 		},
 		{
@@ -134,7 +138,7 @@ func waiters() []waiter {
 		{
 			name: "InvalidType", reason: "InvalidLabel", words: "far/too/wide", instance: &simulator.Instance{Type: "far/too/wide"},
 			heal: func(t *testing.T, w *waiting) {
-				w.instance = w.cloud.change(t, w.instance, simulator.InstancePatch{Type: new("small")})
+				w.instance = w.cloud.Change(t, w.instance, simulator.InstancePatch{Type: new("small")})
 			},
 		},
 	}
@@ -144,16 +148,16 @@ func waiters() []waiter {
 // after a minute a condition that stays; and when it is over, that it is over.
 func TestWaitingNodeSaysWhy(t *testing.T) {
 	b := onOwn(t)
-	c := b.bareCloud(t)
-	mark := b.audit(t).mark()
+	c := b.NewCloud(t)
+	mark := b.Audit(t).Mark()
 	var all []*waiting
 	for _, w := range waiters() {
-		all = append(all, b.begin(t, c, w))
+		all = append(all, beginWaiting(t, b, c, w))
 	}
-	d := b.daemon(t, setup{program: testCCM, provider: "modern", cloud: c.url})
+	d := b.Daemon(t, daemon.Setup{Provider: "modern", Cloud: c.URL})
 	forEach(t, "Event", all, (*waiting).tells)
 	forEach(t, "Condition", all, (*waiting).shows)
-	t.Run("Metrics", func(t *testing.T) { b.countsWaiting(t, d, all) })
+	t.Run("Metrics", func(t *testing.T) { countsWaiting(t, b, d, all) })
 	forEach(t, "Writes", all, func(w *waiting, t *testing.T) { w.wroteOnce(t, mark) })
 	for _, w := range all {
 		w.end(t)
@@ -173,14 +177,14 @@ func forEach(t *testing.T, what string, all []*waiting, look func(*waiting, *tes
 
 // tells waits for the event.
 func (w *waiting) tells(t *testing.T) {
-	w.bed.awaitEvent(t, w.instance.Name, time.Minute, "Warning CloudInitFailed: "+w.reason+": ")
+	w.bed.AwaitEvent(t, w.instance.Name, time.Minute, "Warning CloudInitFailed: "+w.reason+": ")
 }
 
 // shows waits for the condition, and looks whether the Node has been told of
 // only once and still has its taint.
 func (w *waiting) shows(t *testing.T) {
-	node := w.bed.awaitNode(t, w.instance.Name, shownWithin, func(node *corev1.Node) error {
-		c := condition(node)
+	node := w.bed.AwaitNode(t, w.instance.Name, shownWithin, func(node *corev1.Node) error {
+		c := nodes.Condition(node)
 		switch {
 		case c == nil:
 			return errors.New("no condition")
@@ -190,15 +194,15 @@ func (w *waiting) shows(t *testing.T) {
 			return nil
 		}
 	})
-	if !tainted(node) {
+	if !nodes.IsTainted(node) {
 		t.Error("the Node is released")
 	}
-	w.bed.describe(t, w.name, node.Name)
-	told, err := w.bed.told(t.Context(), node.Name)
+	describe(t, w.bed, w.name, node.Name)
+	told, err := w.bed.Events(t.Context(), node.Name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := count(told, "Warning CloudInitFailed"); n != 1 || len(told) != 1 {
+	if n := expect.CountPrefix(told, "Warning CloudInitFailed"); n != 1 || len(told) != 1 {
 		t.Errorf("%d events, want one and no more: %q", len(told), told)
 	}
 	if told := told[0]; !strings.Contains(told, w.words) {
@@ -208,29 +212,29 @@ func (w *waiting) shows(t *testing.T) {
 
 // wroteOnce: the condition is the only write to a Node that waits.
 func (w *waiting) wroteOnce(t *testing.T, mark int64) {
-	writes := w.bed.audit(t).since(mark).ours().of(w.instance.Name).writes()
-	if err := differ("writes", []string{"patch nodes/status"}, writes.lines()); err != nil {
+	writes := w.bed.Audit(t).Since(mark).OfDaemons().OfNode(w.instance.Name).Writes()
+	if err := expect.Equal("writes", []string{"patch nodes/status"}, writes.Lines()); err != nil {
 		t.Error(err)
 	}
 }
 
 // recovers waits for the Node's initialisation, without anybody's touch.
 func (w *waiting) recovers(t *testing.T) {
-	node := w.bed.awaitNode(t, w.instance.Name, retriedWithin, func(node *corev1.Node) error {
+	node := w.bed.AwaitNode(t, w.instance.Name, retriedWithin, func(node *corev1.Node) error {
 		i := w.instance
 		i.Labels = withoutFaults(i.Labels)
-		if err := is(i, stated(i)...)(node); err != nil {
+		if err := nodes.As(i, nodes.AddressesOf(i)...)(node); err != nil {
 			return err
 		}
-		if c := condition(node); c == nil || c.Status != corev1.ConditionTrue {
+		if c := nodes.Condition(node); c == nil || c.Status != corev1.ConditionTrue {
 			return fmt.Errorf("condition %+v, want True", c)
 		}
 		return nil
 	})
-	if c := condition(node); c.LastTransitionTime.Before(&node.CreationTimestamp) {
+	if c := nodes.Condition(node); c.LastTransitionTime.Before(&node.CreationTimestamp) {
 		t.Errorf("the condition has changed at %v, before the Node was", c.LastTransitionTime)
 	}
-	w.bed.awaitEvent(t, node.Name, soon, "Normal Synced")
+	w.bed.AwaitEvent(t, node.Name, expect.Soon, "Normal Synced")
 }
 
 func withoutFaults(labels map[string]string) map[string]string {
@@ -244,16 +248,16 @@ func withoutFaults(labels map[string]string) map[string]string {
 }
 
 // countsWaiting looks at the metrics of Nodes that wait.
-func (b *bed) countsWaiting(t *testing.T, d *daemon, all []*waiting) {
+func countsWaiting(t *testing.T, b *bed.Bed, d *daemon.Daemon, all []*waiting) {
 	t.Helper()
 	want := map[string]int{}
 	for _, w := range all {
 		want[w.reason]++
 	}
 	for reason, n := range want {
-		b.awaitMetric(t, d, fmt.Sprintf("fairlead_nodes_waiting{reason=%q} %d", reason, n))
+		b.AwaitMetric(t, d, fmt.Sprintf("fairlead_nodes_waiting{reason=%q} %d", reason, n))
 	}
-	metrics, err := b.metrics(t.Context(), d)
+	metrics, err := b.Metrics(t.Context(), d)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -269,12 +273,12 @@ func (b *bed) countsWaiting(t *testing.T, d *daemon, all []*waiting) {
 }
 
 // describe writes down what a person sees.
-func (b *bed) describe(t *testing.T, title, node string) {
+func describe(t *testing.T, b *bed.Bed, title, node string) {
 	t.Helper()
 	if _, err := exec.LookPath("kubectl"); err != nil {
 		return
 	}
-	text, err := output(t.Context(), "kubectl", "--kubeconfig", b.cluster.Kubeconfig, "describe", "node", node)
+	text, err := bed.Output(t.Context(), "kubectl", "--kubeconfig", b.Cluster.Kubeconfig, "describe", "node", node)
 	if err != nil {
 		t.Logf("kubectl: %v", err)
 		return
@@ -290,5 +294,5 @@ func (b *bed) describe(t *testing.T, title, node string) {
 
 // describedWords are in those lines of a Node's description that are ours.
 func describedWords() []string {
-	return []string{"Taints:", string(conditionType), string(conditionMissing), "CloudInitFailed", "NodeDeletion", "DeletingNode"}
+	return []string{"Taints:", string(nodes.ConditionInitialized), string(conditionMissing), "CloudInitFailed", "NodeDeletion", "DeletingNode"}
 }

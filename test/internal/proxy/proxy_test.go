@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fairlead-k8s/fairlead/test/e2e/proxy"
+	"github.com/fairlead-k8s/fairlead/test/internal/proxy"
 )
 
 // server counts what it carries out and echoes what it is sent.

@@ -1,4 +1,4 @@
-package e2e
+package bed
 
 import (
 	"context"
@@ -13,7 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/cloud-provider/api"
+
+	"github.com/fairlead-k8s/fairlead/test/internal/nodes"
 )
 
 // guard looks at every version of every Node and remembers each that was
@@ -34,7 +35,7 @@ func (g *guard) watch(ctx context.Context, client kubernetes.Interface) {
 	for ctx.Err() == nil {
 		stream, err := client.CoreV1().Nodes().Watch(ctx, metav1.ListOptions{ResourceVersion: version, AllowWatchBookmarks: true})
 		if err != nil {
-			pause(ctx, 100*time.Millisecond)
+			Pause(ctx, 100*time.Millisecond)
 			continue
 		}
 		for e := range stream.ResultChan() {
@@ -51,7 +52,8 @@ func (g *guard) watch(ctx context.Context, client kubernetes.Interface) {
 	}
 }
 
-func pause(ctx context.Context, d time.Duration) {
+// Pause waits, or until the context ends.
+func Pause(ctx context.Context, d time.Duration) {
 	select {
 	case <-time.After(d):
 	case <-ctx.Done():
@@ -61,21 +63,21 @@ func pause(ctx context.Context, d time.Duration) {
 func (g *guard) look(node *corev1.Node) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if tainted(node) {
+	if nodes.IsTainted(node) {
 		g.waiting[node.UID] = true
 		return
 	}
 	if !g.waiting[node.UID] {
 		return
 	}
-	if missing := missingOf(node, g.spared[node.Name]); len(missing) > 0 {
+	if missing := nodes.Missing(node, g.spared[node.Name]); len(missing) > 0 {
 		g.violations = append(g.violations, fmt.Sprintf("node %s is released for scheduling (version %s) without %s",
 			node.Name, node.ResourceVersion, strings.Join(missing, ", ")))
 	}
 }
 
-// spare says that the provider of this Node has no provider IDs.
-func (g *guard) spare(node string) {
+// Spare records that the provider of this Node has no provider IDs.
+func (g *guard) Spare(node string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.spared[node] = true
@@ -91,32 +93,4 @@ func (g *guard) since(count int) []string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return slices.Clone(g.violations[count:])
-}
-
-// missingOf is what a Node must have before it may be released.
-func missingOf(node *corev1.Node, nameless bool) []string { //nolint:revive // flag-parameter: a fact of the provider
-	var missing []string
-	if node.Spec.ProviderID == "" && !nameless {
-		missing = append(missing, "provider ID")
-	}
-	for _, label := range sixLabels {
-		if node.Labels[label] == "" {
-			missing = append(missing, "label "+label)
-		}
-	}
-	if !slices.ContainsFunc(node.Status.Addresses, func(a corev1.NodeAddress) bool { return a.Type == corev1.NodeInternalIP }) {
-		missing = append(missing, "addresses")
-	}
-	return missing
-}
-
-// sixLabels are the labels of a Node's type and place.
-var sixLabels = []string{
-	corev1.LabelInstanceType, corev1.LabelInstanceTypeStable,
-	corev1.LabelFailureDomainBetaZone, corev1.LabelTopologyZone,
-	corev1.LabelFailureDomainBetaRegion, corev1.LabelTopologyRegion,
-}
-
-func tainted(node *corev1.Node) bool {
-	return slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == api.TaintExternalCloudProvider })
 }

@@ -1,0 +1,171 @@
+package audit
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+)
+
+// DaemonUser is who the daemons under test are to the API server.
+const DaemonUser = "cloud-controller-manager"
+
+// TestProgram is what the daemon with the providers of these tests calls itself.
+const TestProgram = "testccm"
+
+// TestAgent is what the tests call themselves.
+const TestAgent = "e2e"
+
+// Request is one that the API server has answered, as it wrote it down.
+type Request struct {
+	Verb      string `json:"verb"`
+	UserAgent string `json:"userAgent"`
+	User      struct {
+		Username string `json:"username"`
+	} `json:"user"`
+	Object struct {
+		Group       string `json:"apiGroup"`
+		Resource    string `json:"resource"`
+		Subresource string `json:"subresource"`
+		Namespace   string `json:"namespace"`
+		Name        string `json:"name"`
+	} `json:"objectRef"`
+	Status struct {
+		Code int `json:"code"`
+	} `json:"responseStatus"`
+	Body json.RawMessage `json:"requestObject"`
+	Time time.Time       `json:"requestReceivedTimestamp"`
+}
+
+func (r Request) String() string {
+	return fmt.Sprintf("%s %s %s: %d %s", r.Verb, r.Resource(), r.Object.Name, r.Status.Code, r.Body)
+}
+
+// Resource is the resource with its subresource, such as "nodes/status".
+func (r Request) Resource() string {
+	return strings.TrimSuffix(r.Object.Resource+"/"+r.Object.Subresource, "/")
+}
+
+// needs is the right that it needs. Some are given by name.
+func (r Request) needs() string {
+	switch r.Object.Resource {
+	case "leases", "serviceaccounts":
+		return r.Verb + " " + r.Resource() + " " + r.Object.Name
+	}
+	return r.Verb + " " + r.Resource()
+}
+
+// Writes reports whether the request changes something.
+func (r Request) Writes() bool {
+	return slices.Contains([]string{"create", "update", "patch", "delete", "deletecollection"}, r.Verb)
+}
+
+// Requests are in the order in which the API server has answered.
+type Requests []Request
+
+// Where returns those for which it holds.
+func (all Requests) Where(holds func(Request) bool) Requests {
+	var found Requests
+	for _, r := range all {
+		if holds(r) {
+			found = append(found, r)
+		}
+	}
+	return found
+}
+
+// OfDaemons are those of the daemons under test.
+func (all Requests) OfDaemons() Requests {
+	return all.Where(func(r Request) bool { return r.User.Username == DaemonUser && r.UserAgent != TestAgent })
+}
+
+// OfUnknownUsers are those of daemons that have come to another user's rights.
+func (all Requests) OfUnknownUsers() Requests {
+	return all.Where(func(r Request) bool {
+		program, _, _ := strings.Cut(r.UserAgent, "/")
+		return (program == DaemonUser || program == TestProgram) && r.User.Username != DaemonUser && !r.ofController()
+	})
+}
+
+// ofController says whether a controller made it as its service account.
+func (r Request) ofController() bool {
+	name, ok := strings.CutPrefix(r.User.Username, "system:serviceaccount:kube-system:")
+	return ok && slices.Contains(ControllerAccounts, name)
+}
+
+// OfNode are those about one Node.
+func (all Requests) OfNode(node string) Requests {
+	return all.Where(func(r Request) bool { return r.Object.Resource == "nodes" && r.Object.Name == node })
+}
+
+// Writes are those that change something.
+func (all Requests) Writes() Requests { return all.Where(Request.Writes) }
+
+// Rights are those that the daemon was seen to have. A list that is refused is
+// excused by the watch that came in its place.
+func (all Requests) Rights() map[string]bool {
+	rights := map[string]bool{}
+	for _, r := range all {
+		if r.Status.Code < http.StatusBadRequest {
+			rights[r.needs()] = true
+			rights[strings.Replace(r.needs(), "watch", "list", 1)] = true
+		}
+	}
+	return rights
+}
+
+// OutsideEnvelope says what the daemon may not do whatever its rights (C1), and
+// what it has no right to. An API server that has just started knows nobody's
+// rights, so what was allowed at another time is not told.
+func (all Requests) OutsideEnvelope(rights map[string]bool) []string {
+	var problems []string
+	for _, r := range all {
+		var why string
+		switch {
+		case r.IsForbidden() && !rights[r.needs()]:
+			why = "the daemon tries what it has no right to"
+		case r.Object.Resource == "nodes" && r.Verb == "update":
+			why = "a whole Node was written"
+		case r.Object.Resource == "services" && r.Verb == "get":
+			why = "a Service was read"
+		case r.Object.Resource == "leases" && r.Verb == "patch":
+			why = "a Lease was patched"
+		default:
+			continue
+		}
+		problems = append(problems, why+": "+r.String())
+	}
+	return problems
+}
+
+// IsForbidden reports whether the daemon had no right to it.
+func (r Request) IsForbidden() bool { return r.Status.Code == http.StatusForbidden }
+
+// Lines are what was done, for comparison.
+func (all Requests) Lines() []string {
+	var lines []string
+	for _, r := range all {
+		lines = append(lines, r.Verb+" "+r.Resource())
+	}
+	return lines
+}
+
+// ControllerAccounts are the service accounts of the controllers.
+var ControllerAccounts = []string{"node-controller", "service-controller", "route-controller"}
+
+// OfControllers are those that controllers made as their service accounts.
+func (all Requests) OfControllers() Requests {
+	return all.Where(Request.ofController)
+}
+
+// Done are those that succeeded.
+func (all Requests) Done() Requests {
+	return all.Where(func(r Request) bool { return r.Status.Code == http.StatusOK })
+}
+
+// Forbidden are those to which the daemon had no right.
+func (all Requests) Forbidden() Requests {
+	return all.Where(Request.IsForbidden)
+}

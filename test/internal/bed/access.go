@@ -1,0 +1,137 @@
+package bed
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/fairlead-k8s/fairlead/internal/manifest"
+	"github.com/fairlead-k8s/fairlead/test/internal/audit"
+	"github.com/fairlead-k8s/fairlead/test/internal/expect"
+	"github.com/fairlead-k8s/fairlead/test/internal/rights"
+)
+
+// giveRights gives those of the manifest. Without one they are the chart's,
+// which the playground has given.
+func (b *Bed) giveRights(ctx context.Context) (err error) {
+	if b.usual, err = b.AccessIn(cmp.Or(b.Access, rights.Chart)); err != nil {
+		return err
+	}
+	if b.Access != "" {
+		return b.give(ctx, b.usual)
+	}
+	return b.awaitRights(ctx, b.usual)
+}
+
+// AccessIn is that of a manifest, by its path in the repository.
+func (b *Bed) AccessIn(file string) (rights.Access, error) {
+	return rights.Of(filepath.Join(b.Repository, file))
+}
+
+// UseRightsOf lets the daemons of this test have the rights of another manifest.
+func (b *Bed) UseRightsOf(t *testing.T, file string) {
+	t.Helper()
+	other, err := b.AccessIn(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.UseRights(t, other)
+	expect.Cleanup(t, func(ctx context.Context) error { return b.give(ctx, b.usual) })
+}
+
+// UseRights gives the daemon these rights until others are given.
+func (b *Bed) UseRights(t *testing.T, all rights.Access) {
+	t.Helper()
+	if err := b.give(t.Context(), all); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// give gives the daemon's user these rights and no other, and returns when the
+// API server knows them.
+func (b *Bed) give(ctx context.Context, all rights.Access) error {
+	rbac, of := b.Admin.RbacV1(), metav1.ListOptions{LabelSelector: "app.kubernetes.io/component=" + audit.DaemonUser}
+	var none metav1.DeleteOptions
+	err := errors.Join(
+		rbac.ClusterRoleBindings().DeleteCollection(ctx, none, of), rbac.ClusterRoles().DeleteCollection(ctx, none, of),
+		rbac.RoleBindings(metav1.NamespaceSystem).DeleteCollection(ctx, none, of), rbac.Roles(metav1.NamespaceSystem).DeleteCollection(ctx, none, of),
+	)
+	if err != nil {
+		return err
+	}
+	to, err := b.Manifests()
+	if err != nil {
+		return err
+	}
+	for _, o := range all {
+		if err := to.Apply(ctx, o); err != nil {
+			return err
+		}
+	}
+	return b.awaitRights(ctx, all)
+}
+
+// Manifests is where they are applied.
+func (b *Bed) Manifests() (manifest.Cluster, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", b.Cluster.Kubeconfig)
+	if err != nil {
+		return manifest.Cluster{}, err
+	}
+	return manifest.In(config)
+}
+
+// awaitRights returns when the API server grants the daemon's user these rights
+// and no other, apart from those that everybody has.
+func (b *Bed) awaitRights(ctx context.Context, all rights.Access) error {
+	daemon, err := NewClient(b.Cluster.CCMKubeconfig)
+	if err != nil {
+		return err
+	}
+	stranger, err := b.stranger()
+	if err != nil {
+		return err
+	}
+	var problem error
+	err = wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, expect.Soon, true, func(ctx context.Context) (bool, error) {
+		problem = nil
+		for _, namespace := range []string{metav1.NamespaceSystem, metav1.NamespaceDefault} {
+			everybodys, err := rights.GrantedTo(ctx, stranger, namespace)
+			if err != nil {
+				return false, err
+			}
+			has, err := rights.GrantedTo(ctx, daemon, namespace)
+			if err != nil {
+				return false, err
+			}
+			maps.DeleteFunc(has, func(r rights.Right, _ bool) bool { return everybodys[r] })
+			problem = errors.Join(problem, expect.Equal("rights in "+namespace, all.In(namespace), has))
+		}
+		return problem == nil, nil
+	})
+	if err != nil {
+		return fmt.Errorf("the daemon's rights are not those of the manifest (is bin/playground older than this tree?): %w", errors.Join(err, problem))
+	}
+	return nil
+}
+
+// stranger is somebody to whom nothing is bound.
+func (b *Bed) stranger() (kubernetes.Interface, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", b.Cluster.Kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	config.QPS = -1
+	config.Impersonate = rest.ImpersonationConfig{UserName: "stranger", Groups: []string{"system:authenticated"}}
+	return kubernetes.NewForConfig(config)
+}

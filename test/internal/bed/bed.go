@@ -1,0 +1,211 @@
+package bed
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/fairlead-k8s/fairlead/test/internal/audit"
+	"github.com/fairlead-k8s/fairlead/test/internal/process"
+	"github.com/fairlead-k8s/fairlead/test/internal/rights"
+)
+
+const readyWithin = 3 * time.Minute
+
+// Bed is a control plane whose kubelets follow a cloud, and what is needed to
+// run daemons on it.
+type Bed struct {
+	Config
+
+	Dir      string // logs and configuration files
+	Cloud    *Cloud // the one that the kubelets follow
+	Cluster  Cluster
+	Admin    kubernetes.Interface
+	Guard    *guard
+	sequence atomic.Int64  // makes names unique
+	usual    rights.Access // what the daemons may do, if their test does not say otherwise
+
+	playground *process.Process
+	stopGuard  func()
+}
+
+// Cluster is what the playground says when it is ready.
+type Cluster struct {
+	Kubeconfig    string `json:"kubeconfig"`
+	CCMKubeconfig string `json:"ccmKubeconfig"`
+	Server        string `json:"server"`
+	CAFile        string `json:"caFile"`
+	AuditLog      string `json:"auditLog"`
+	DataDir       string `json:"dataDir"`
+}
+
+// Programs are those under test.
+type Programs struct {
+	Dir     string // of the released ones
+	TestCCM string // the daemon with the providers of these tests
+}
+
+// Path is that of a released program.
+func (p Programs) Path(name string) string { return filepath.Join(p.Dir, name) }
+
+// forProvider is the daemon that has this provider.
+func (p Programs) forProvider(provider string) string {
+	if provider != "" {
+		return p.TestCCM
+	}
+	return p.Path("cloud-controller-manager")
+}
+
+// Config is what beds are made from.
+type Config struct {
+	Programs Programs
+	// Repository is the root of the source tree, which has the manifests.
+	Repository string
+	// Access is a manifest, by its path in the repository, with what the daemons
+	// may do; empty: the chart's.
+	Access string
+	// Used takes note of the rights that are used; nil: nobody does.
+	Used *rights.Usage
+}
+
+// New brings all up; args are further ones for the playground. The bed must
+// be closed.
+func New(ctx context.Context, c Config, args ...string) (b *Bed, err error) {
+	ctx, cancel := context.WithTimeout(ctx, readyWithin)
+	defer cancel()
+	b = &Bed{Config: c}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, b.Close())
+		}
+	}()
+	if b.Dir, err = os.MkdirTemp("", "fairlead-e2e-"); err != nil {
+		return b, err
+	}
+	if b.Cloud, err = startCloud(ctx, c.Programs, b.Dir); err != nil {
+		return b, err
+	}
+	b.playground, err = process.Start(b.Dir, slices.Concat([]string{
+		c.Programs.Path("playground"), "up", "--output=json", "--audit-log", "--cloud=" + b.Cloud.URL,
+		"--cluster-cidr=10.128.0.0/9",                  // room for a thousand Nodes
+		"--node-monitor-grace-period=1h",               // Nodes without kubelets stay as they are
+		"--apiserver-arg=--max-requests-inflight=2000", // so that no test is slowed down by another's storm
+	}, args)...)
+	if err != nil {
+		return b, err
+	}
+	line, err := b.playground.Line(ctx)
+	if err != nil {
+		return b, err
+	}
+	if err := json.Unmarshal([]byte(line), &b.Cluster); err != nil {
+		return b, fmt.Errorf("the playground says %q: %w", line, err)
+	}
+	if b.Admin, err = NewClient(b.Cluster.Kubeconfig); err != nil {
+		return b, err
+	}
+	if err := b.giveRights(ctx); err != nil {
+		return b, err
+	}
+	b.Guard = newGuard()
+	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var ended sync.WaitGroup
+	ended.Go(func() { b.Guard.watch(watching, b.Admin) })
+	b.stopGuard = func() { stop(); ended.Wait() }
+	return b, nil
+}
+
+// Close ends what New has begun.
+func (b *Bed) Close() error {
+	var errs []error
+	if b.stopGuard != nil {
+		b.stopGuard()
+	}
+	if b.playground != nil {
+		errs = append(errs, b.playground.Stop())
+	}
+	if b.Cloud != nil {
+		errs = append(errs, b.Cloud.Stop())
+	}
+	if b.Dir != "" {
+		errs = append(errs, os.RemoveAll(b.Dir))
+	}
+	return errors.Join(errs...)
+}
+
+// Command runs a command of the playground on this bed.
+func (b *Bed) Command(ctx context.Context, args ...string) (string, error) {
+	argv := slices.Concat([]string{b.Programs.Path("playground")}, args, []string{"--data-dir", b.Cluster.DataDir})
+	return Output(ctx, argv...)
+}
+
+// Running are the names of the playground's processes that run.
+func (b *Bed) Running(ctx context.Context) ([]string, error) {
+	text, err := b.Command(ctx, "status", "--output=json")
+	if err != nil {
+		return nil, err
+	}
+	var children []struct {
+		Name string `json:"name"`
+		PID  int    `json:"pid"`
+	}
+	if err := json.Unmarshal([]byte(text), &children); err != nil {
+		return nil, fmt.Errorf("the playground says %q: %w", text, err)
+	}
+	var names []string
+	for _, c := range children {
+		if c.PID != 0 {
+			names = append(names, c.Name)
+		}
+	}
+	return names, nil
+}
+
+// NewClient speaks to the API server without a throttle.
+func NewClient(kubeconfig string) (kubernetes.Interface, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	config.QPS = -1
+	config.UserAgent = audit.TestAgent
+	return kubernetes.NewForConfig(config)
+}
+
+// BuildTestCCM builds the daemon with the providers of these tests.
+func BuildTestCCM(ctx context.Context, file string) error {
+	const program = "github.com/fairlead-k8s/fairlead/test/internal/testccm"
+	cmd := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-ldflags=-s -w", "-o", file, program)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("build testccm: %w\n%s", err, out)
+	}
+	return nil
+}
+
+// Output runs a program to its end.
+func Output(ctx context.Context, argv ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		err = errors.Join(fmt.Errorf("%s: %w", strings.Join(argv, " "), err), errors.New(stderr.String()))
+	}
+	return string(out), err
+}
+
+// Name is one that nothing else has.
+func (b *Bed) Name(base string) string { return fmt.Sprintf("%s-%d", base, b.sequence.Add(1)) }

@@ -1,0 +1,35 @@
+package bed
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/fairlead-k8s/fairlead/test/internal/audit"
+)
+
+// Check looks at the end of the test whether what must always hold has held.
+func (b *Bed) Check(t *testing.T) {
+	t.Helper()
+	mark, seen := b.Audit(t).Mark(), b.Guard.count()
+	t.Cleanup(func() {
+		for _, violation := range b.Guard.since(seen) {
+			t.Errorf("S6: %s", violation)
+		}
+		all := b.Audit(t).Since(mark)
+		for _, r := range all.OfUnknownUsers() {
+			t.Errorf("C1: the daemon acts as %s: %s", r.User.Username, r)
+		}
+		ours := all.OfDaemons()
+		var rights map[string]bool
+		if slices.ContainsFunc(ours, audit.Request.IsForbidden) {
+			rights = b.Audit(t).Since(0).OfDaemons().Rights() // A watch is written down when it ends.
+		}
+		for _, problem := range ours.OutsideEnvelope(rights) {
+			t.Errorf("C1: %s", problem)
+		}
+		b.Used.Record(t.Name(), ours)
+		if b.playground.Ended() {
+			t.Fatalf("the playground has ended:\n%s", b.playground.Tail(50))
+		}
+	})
+}

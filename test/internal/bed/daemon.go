@@ -1,0 +1,143 @@
+package bed
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/fairlead-k8s/fairlead/test/internal/daemon"
+	"github.com/fairlead-k8s/fairlead/test/internal/expect"
+	"github.com/fairlead-k8s/fairlead/test/internal/process"
+	"github.com/fairlead-k8s/fairlead/test/internal/proxy"
+)
+
+// Daemon starts one, which ends with the test. Its log is shown if the test
+// fails.
+func (b *Bed) Daemon(t *testing.T, s daemon.Setup) *daemon.Daemon {
+	t.Helper()
+	d := &daemon.Daemon{Port: daemon.FreePort(t)}
+	dir := t.TempDir()
+	d.Argv = append([]string{
+		b.Programs.forProvider(s.Provider),
+		"--cloud-provider=" + s.ProviderName(),
+		"--cloud-config=" + WriteFile(t, filepath.Join(dir, "cloud.yaml"), s.Config(b.Cloud.URL)),
+		"--kubeconfig=" + b.kubeconfig(t, dir, s.API),
+		"--authentication-kubeconfig=" + b.Cluster.CCMKubeconfig,
+		"--authorization-kubeconfig=" + b.Cluster.CCMKubeconfig,
+		"--bind-address=127.0.0.1",
+		"--secure-port=" + strconv.Itoa(d.Port),
+		"--leader-elect=" + strconv.FormatBool(s.Elect),
+		"--cluster-cidr=" + s.Pods,
+		"--configure-cloud-routes=" + strconv.FormatBool(s.Pods != ""),
+		"--leader-elect-resource-name=" + cmp.Or(s.Lease, daemon.LeaseName),
+	}, s.Flags...)
+	b.start(t, d)
+	return d
+}
+
+// start starts the daemon's command line.
+func (b *Bed) start(t *testing.T, d *daemon.Daemon) {
+	t.Helper()
+	var err error
+	if d.Process, err = process.Start(b.Dir, d.Argv...); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := d.Stop(); err != nil {
+			t.Error(err)
+		}
+		if t.Failed() {
+			t.Logf("the end of the log of the daemon with PID %d:\n%s", d.PID(), d.Tail(40))
+		}
+	})
+}
+
+// kubeconfig is the daemon's own, by way of the proxy if there is one.
+func (b *Bed) kubeconfig(t *testing.T, dir string, through *proxy.Proxy) string {
+	t.Helper()
+	if through == nil {
+		return b.Cluster.CCMKubeconfig
+	}
+	config, err := clientcmd.LoadFromFile(b.Cluster.CCMKubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, cluster := range config.Clusters {
+		cluster.Server, cluster.CertificateAuthorityData = through.URL(), through.CA()
+	}
+	file := filepath.Join(dir, "kubeconfig")
+	if err := clientcmd.WriteToFile(*config, file); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func WriteFile(t *testing.T, file, text string) string {
+	t.Helper()
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// ReadFile is empty for no file.
+func ReadFile(t *testing.T, file string) []byte {
+	t.Helper()
+	if file == "" {
+		return nil
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// Metrics are the lines of the daemon's metrics.
+func (b *Bed) Metrics(ctx context.Context, d *daemon.Daemon) ([]string, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", b.Cluster.Kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	status, text, err := d.Request(ctx, "/metrics", config.BearerToken)
+	if err != nil {
+		return nil, err
+	}
+	if status != http.StatusOK {
+		return nil, fmt.Errorf("metrics: %d: %s", status, text)
+	}
+	return strings.Split(text, "\n"), nil
+}
+
+// Run starts a command line on a port of its own.
+func (b *Bed) Run(t *testing.T, argv []string) *daemon.Daemon {
+	t.Helper()
+	d := &daemon.Daemon{Port: daemon.FreePort(t)}
+	d.Argv = append(argv, "--bind-address=127.0.0.1", "--secure-port="+strconv.Itoa(d.Port))
+	b.start(t, d)
+	return d
+}
+
+// AwaitMetric waits for a line of the daemon's metrics.
+func (b *Bed) AwaitMetric(t *testing.T, d *daemon.Daemon, line string) {
+	t.Helper()
+	expect.Within(t, expect.Soon, func(ctx context.Context) error {
+		lines, err := b.Metrics(ctx, d)
+		if err != nil {
+			return err
+		}
+		if !slices.Contains(lines, line) {
+			return fmt.Errorf("no metric %q", line)
+		}
+		return nil
+	})
+}

@@ -1,0 +1,62 @@
+package bed
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+
+	"github.com/fairlead-k8s/fairlead/test/internal/expect"
+)
+
+// NodeSource is the source of the node controller's events.
+const NodeSource = "cloud-node-controller"
+
+// Events are the events about a Node that our controller has recorded, one
+// string for each time: "Normal Synced: …".
+func (b *Bed) Events(ctx context.Context, node string) ([]string, error) {
+	return b.EventsOf(ctx, NodeSource, node)
+}
+
+// EventsOf are those of one source.
+func (b *Bed) EventsOf(ctx context.Context, source, node string) ([]string, error) {
+	return b.EventsAbout(ctx, "Node", node, source)
+}
+
+// EventsAbout are those about an object that a source has recorded.
+func (b *Bed) EventsAbout(ctx context.Context, kind, name, source string) ([]string, error) {
+	list, err := b.Admin.CoreV1().Events(metav1.NamespaceDefault).List(ctx, metav1.ListOptions{FieldSelector: fields.Set{
+		"involvedObject.kind": kind, "involvedObject.name": name, "source": source,
+	}.String()})
+	if err != nil {
+		return nil, err
+	}
+	var all []string
+	for _, e := range list.Items {
+		for range max(e.Count, 1) {
+			all = append(all, fmt.Sprintf("%s %s: %s", e.Type, e.Reason, e.Message))
+		}
+	}
+	return all, nil
+}
+
+// AwaitEvent waits for an event that starts so. Events are written beside the
+// work, and so a little later.
+func (b *Bed) AwaitEvent(t *testing.T, node string, within time.Duration, start string) {
+	t.Helper()
+	expect.Within(t, within, func(ctx context.Context) error {
+		all, err := b.Events(ctx, node)
+		if err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(all, func(e string) bool { return strings.HasPrefix(e, start) }) {
+			return fmt.Errorf("node %s: no event %q among %q", node, start, all)
+		}
+		return nil
+	})
+}

@@ -1,0 +1,154 @@
+package daemon
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fairlead-k8s/fairlead/test/internal/expect"
+	"github.com/fairlead-k8s/fairlead/test/internal/process"
+	"github.com/fairlead-k8s/fairlead/test/internal/proxy"
+)
+
+// Setup is how a daemon is run. The zero value is the released program against
+// the cloud that the kubelets follow, without an election.
+type Setup struct {
+	// Provider is one of those that testccm has. Empty: the released program
+	// with its own provider.
+	Provider string
+	// Cloud is the URL of another cloud, or of a proxy before one.
+	Cloud string
+	// Settings are further lines of the provider's configuration.
+	Settings string
+	// API stands before the API server.
+	API *proxy.Proxy
+	// Elect is for two replicas.
+	Elect bool
+	// Pods are the CIDRs of the cluster; empty for no routes.
+	Pods string
+	// Lease is what they elect their leader by; empty: the default one.
+	Lease string
+	// Flags are added to the command line.
+	Flags []string
+}
+
+// Daemon is a process under test.
+type Daemon struct {
+	*process.Process
+
+	Argv []string
+	Port int
+}
+
+// ProviderName is the value of --cloud-provider.
+func (s Setup) ProviderName() string {
+	if s.Provider != "" {
+		return "test"
+	}
+	return "simulated"
+}
+
+// Config is the provider's configuration. The URL is that of the usual cloud.
+func (s Setup) Config(usual string) string {
+	config := "endpoint: " + cmp.Or(s.Cloud, usual) + "\n"
+	if s.Provider != "" {
+		config += "provider: " + s.Provider + "\n"
+	}
+	return config + s.Settings
+}
+
+// AwaitExit waits for the end of the process and returns its code.
+func (d *Daemon) AwaitExit(t *testing.T, within time.Duration) int {
+	t.Helper()
+	select {
+	case <-d.Done():
+		return d.Code()
+	case <-time.After(within):
+		t.Fatalf("the daemon has not ended within %v", within)
+		return 0
+	}
+}
+
+// Logged reports whether the log has a line with all of these words.
+func (d *Daemon) Logged(words ...string) bool { return d.CountLogged(words...) > 0 }
+
+// CountLogged returns the number of such lines.
+func (d *Daemon) CountLogged(words ...string) int {
+	n := 0
+	for line := range strings.Lines(d.Log()) {
+		if expect.HasWords(line, words) {
+			n++
+		}
+	}
+	return n
+}
+
+// Get asks like Ask and returns only the status.
+func (d *Daemon) Get(t *testing.T, path, token string) int {
+	t.Helper()
+	status, _ := d.Ask(t.Context(), t, path, token)
+	return status
+}
+
+// Ask asks a daemon that serves; Request is for one that may not serve yet.
+func (d *Daemon) Ask(ctx context.Context, t *testing.T, path, token string) (status int, body string) {
+	t.Helper()
+	status, body, err := d.Request(ctx, path, token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return status, body
+}
+
+// Request asks over HTTPS, anonymously without a token.
+func (d *Daemon) Request(ctx context.Context, path, token string) (status int, body string, err error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("https://127.0.0.1:%d%s", d.Port, path), nil)
+	if err != nil {
+		return 0, "", err
+	}
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	client := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} //nolint:gosec // its certificate is its own
+	defer client.CloseIdleConnections()
+	resp, err := client.Do(req)
+	if err != nil {
+		return 0, "", err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	text, err := io.ReadAll(resp.Body)
+	return resp.StatusCode, string(text), err
+}
+
+// LeaseName is the lease that daemons elect their leader by.
+const LeaseName = "cloud-controller-manager"
+
+// FreePort is one that nobody listens on.
+func FreePort(t *testing.T) int {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // closed at once
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }()
+	return listener.Addr().(*net.TCPAddr).Port
+}
+
+// ConfigFile is the daemon's own.
+func (d *Daemon) ConfigFile(t *testing.T) string {
+	t.Helper()
+	for _, arg := range d.Argv {
+		if file, ok := strings.CutPrefix(arg, "--cloud-config="); ok {
+			return file
+		}
+	}
+	t.Fatal("the daemon has no --cloud-config")
+	return ""
+}

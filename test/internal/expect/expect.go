@@ -1,0 +1,86 @@
+package expect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// Soon is the limit for what takes a second or two on an idle machine.
+const Soon = 30 * time.Second
+
+// Within calls check until it returns nil. After the time it fails the test with
+// the last error. In check, t.Fatal must not be called for what may still come.
+func Within(t *testing.T, within time.Duration, check func(context.Context) error) {
+	t.Helper()
+	WithinContext(t.Context(), t, within, check)
+}
+
+// WithinContext is for cleanups, where the test's own context has ended.
+func WithinContext(ctx context.Context, t *testing.T, within time.Duration, check func(context.Context) error) {
+	t.Helper()
+	deadline := time.Now().Add(within)
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := check(ctx)
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("not within %v: %v", within, err)
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			t.Fatal(errors.Join(ctx.Err(), err))
+		}
+	}
+}
+
+// Cleanup runs f at the end of the test, with time of its own.
+func Cleanup(t *testing.T, f func(context.Context) error) {
+	t.Helper()
+	ctx := context.WithoutCancel(t.Context())
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(ctx, time.Minute)
+		defer cancel()
+		if err := f(ctx); err != nil {
+			t.Errorf("clean up: %v", err)
+		}
+	})
+}
+
+// Equal returns an error with the difference; nil if there is none.
+func Equal(what string, want, got any) error {
+	if diff := cmp.Diff(want, got); diff != "" {
+		return fmt.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+	return nil
+}
+
+// CountPrefix returns how many of the texts start so.
+func CountPrefix(all []string, start string) int {
+	n := 0
+	for _, text := range all {
+		if strings.HasPrefix(text, start) {
+			n++
+		}
+	}
+	return n
+}
+
+// HasWords reports whether the line contains all of these words.
+func HasWords(line string, words []string) bool {
+	for _, word := range words {
+		if !strings.Contains(line, word) {
+			return false
+		}
+	}
+	return true
+}
