@@ -2,19 +2,18 @@ package loop
 
 import "time"
 
-// backoff is the rule for how long a key waits after the passes that failed.
+// backoff is the rule for how long a key waits after passes that have failed.
 type backoff struct {
-	first, longest time.Duration
+	min, max time.Duration
 }
 
-// delay after so many failures in a row, the last one included. It doubles
-// from the first delay to the longest. A part of it, given by spread in
-// [0, 1), is added on top, so that keys which failed together do not come
-// back together; more than the longest and a quarter is never waited.
+// delay returns how long to wait after so many failures in a row, the last one
+// included. It doubles from min to max. Up to a quarter of it, given by spread in
+// [0, 1), is added, so that keys which failed together are not retried together.
 func (b backoff) delay(failures int, spread float64) time.Duration {
-	d := b.longest
+	d := b.max
 	if doublings := max(failures-1, 0); doublings < 32 {
-		d = min(b.first<<doublings, b.longest)
+		d = min(b.min<<doublings, b.max)
 	}
 	return d + time.Duration(spread*float64(d)/4)
 }

@@ -6,16 +6,16 @@ import (
 )
 
 func TestDelay(t *testing.T) {
-	b := backoff{first: 500 * time.Millisecond, longest: time.Minute}
+	b := backoff{min: 500 * time.Millisecond, max: time.Minute}
 	for _, tt := range []struct {
 		name     string
 		failures int
 		spread   float64
 		want     time.Duration
 	}{
-		{"FirstFailureWaitsTheFirstDelay", 1, 0, 500 * time.Millisecond},
+		{"FirstFailureWaitsTheLeastDelay", 1, 0, 500 * time.Millisecond},
 		{"EachFailureDoubles", 4, 0, 4 * time.Second},
-		{"LongestIsTheBound", 20, 0, time.Minute},
+		{"DelayIsBounded", 20, 0, time.Minute},
 		{"ManyFailuresDoNotOverflow", 1 << 30, 0, time.Minute},
 		{"NoFailureCountsAsOne", 0, 0, 500 * time.Millisecond},
 		{"SpreadAddsUpToAQuarter", 1, 0.8, 600 * time.Millisecond},

@@ -1,7 +1,10 @@
-// Package loop is the one queue of all controllers: keys in, at most one
-// worker for a key at a time, growing delays for what fails, and a health
-// check that notices a worker which never comes back.
+// Package loop is the queue and the workers that every controller has: at most
+// one worker for a key at a time, keys with high priority first, growing delays
+// after failures, and a health check that finds a pass which does not end.
 //
-// What a controller wants of its loop is said by the Result of each pass; the
-// delays themselves are the rule in retry.go.
+// The Result of a pass says what the controller asks for next. How long a key
+// waits after failures is the rule in backoff.go.
+//
+// Controllers under internal/controller import this package. It imports nothing
+// of this repository.
 package loop

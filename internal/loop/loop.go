@@ -14,35 +14,36 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Result is what a pass over a key asks for next.
+// Result is what a pass over a key asks for next. The zero value asks for
+// nothing: the next pass begins when the key is added again.
 type Result struct {
-	// Retry asks for another pass after a growing delay. The controller has
-	// said on the object why it waits, so nothing is logged here. Without it
-	// the key is done until somebody adds it again.
+	// Retry asks for another pass after a growing delay, with high priority. It
+	// is not logged, because the controller shows on the object why it waits.
 	Retry bool
-	// After asks for another pass after this time, a calm one unless Awaited. It
-	// counts as no failure; 0 asks for none.
+	// After asks for another pass after this time and counts as no failure; 0
+	// asks for none.
 	After time.Duration
-	// Awaited means that somebody waits for what that pass may bring.
-	Awaited bool
+	// HighPriority is for the pass that After asks for. Its priority is low
+	// otherwise.
+	HighPriority bool
 }
 
 // Reconcile brings the object of one key in line. An error asks for a retry
 // and is logged.
 type Reconcile func(ctx context.Context, key string) (Result, error)
 
-// The growing delay starts soon, since most failures are over soon, and ends
-// where somebody who has repaired the cloud still watches.
+// The growing delay begins small, because most failures are over soon. It stays
+// short enough for an operator to see the effect of a repair.
 const (
-	firstRetry   = 500 * time.Millisecond
-	longestRetry = time.Minute
+	minRetryDelay = 500 * time.Millisecond
+	maxRetryDelay = time.Minute
 )
 
 // Config has the numbers of a loop. Its zero values work.
 type Config struct {
 	// Workers is how many keys are worked on at once; 0 means 1.
 	Workers int
-	// Clock is for tests; nil means the real one.
+	// Clock makes the timers, too; nil means the real one.
 	Clock clock.WithTicker
 }
 
@@ -54,11 +55,11 @@ type Loop struct {
 	backoff   backoff
 	clock     clock.WithTicker
 	queue     workqueue.TypedDelayingInterface[string]
-	lanes     *lanes
+	waiting   *priorityQueue
 
 	mu       sync.Mutex
 	failures map[string]int       // in a row, by key; guarded by mu
-	busy     map[string]time.Time // since when a worker has the key; guarded by mu
+	busy     map[string]time.Time // when a worker took the key; guarded by mu
 }
 
 // New returns a loop; name is its name in the workqueue metrics.
@@ -67,7 +68,7 @@ func New(name string, reconcile Reconcile, cfg Config) *Loop {
 		name:      name,
 		reconcile: reconcile,
 		workers:   max(cfg.Workers, 1),
-		backoff:   backoff{first: firstRetry, longest: longestRetry},
+		backoff:   backoff{min: minRetryDelay, max: maxRetryDelay},
 		clock:     cfg.Clock,
 		failures:  map[string]int{},
 		busy:      map[string]time.Time{},
@@ -75,42 +76,44 @@ func New(name string, reconcile Reconcile, cfg Config) *Loop {
 	if l.clock == nil {
 		l.clock = clock.RealClock{}
 	}
-	l.lanes = newLanes(l.clock)
-	queue := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[string]{Name: name, Clock: l.clock, Queue: l.lanes})
+	l.waiting = newPriorityQueue(l.clock)
+	queue := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[string]{Name: name, Clock: l.clock, Queue: l.waiting})
 	l.queue = workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[string]{Name: name, Clock: l.clock, Queue: queue})
 	return l
 }
 
-// Urgency says whether somebody waits for a pass.
-type Urgency int
+// Priority is the order in which keys get a worker.
+type Priority int
 
-// The urgencies.
+// The priorities.
 const (
-	Urgent Urgency = iota
-	Calm           // nobody waits: all urgent keys go first
+	High Priority = iota
+	Low           // a worker takes the key only if none with high priority waits
 )
 
-// Add asks for a pass over the key now, whatever delay it waits for.
-func (l *Loop) Add(key string) { l.AddWith(key, Urgent) }
+// Add asks for a pass over the key now, with high priority, whatever delay the
+// key waits for.
+func (l *Loop) Add(key string) { l.AddWithPriority(key, High) }
 
-// AddWith is Add with an urgency.
-func (l *Loop) AddWith(key string, u Urgency) {
-	l.lanes.expect(key, u)
+// AddWithPriority is like Add, with this priority.
+func (l *Loop) AddWithPriority(key string, p Priority) {
+	l.waiting.request(key, p)
 	l.queue.Add(key)
 }
 
 // AddAfter asks for a pass over the key after some time, or sooner where one is
-// due sooner: additions within that time are one pass.
+// due sooner, with high priority. Additions within that time are one pass.
 func (l *Loop) AddAfter(key string, d time.Duration) {
-	l.lanes.expect(key, Urgent)
+	l.waiting.request(key, High)
 	l.queue.AddAfter(key, d)
 }
 
-// Waiting are the keys that could be worked on and have waited for a worker
-// longer than the limit, in the order in which they will get one.
-func (l *Loop) Waiting(limit time.Duration) []string { return l.lanes.waiting(limit) }
+// Waiting returns the keys that have waited for a worker longer than the limit,
+// in the order in which they will get one. Keys whose delay is not over do not
+// wait for a worker.
+func (l *Loop) Waiting(limit time.Duration) []string { return l.waiting.waiting(limit) }
 
-// Busy are the keys that workers have now, in order.
+// Busy returns the keys that workers have now, in order.
 func (l *Loop) Busy() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -163,8 +166,8 @@ func (l *Loop) pass(ctx context.Context, key string) {
 
 	if failures == 0 {
 		if result.After > 0 {
-			if result.Awaited {
-				l.lanes.expect(key, Urgent)
+			if result.HighPriority {
+				l.waiting.request(key, High)
 			}
 			l.queue.AddAfter(key, result.After)
 		}
@@ -183,7 +186,8 @@ func (l *Loop) started(key string) {
 	l.busy[key] = l.clock.Now()
 }
 
-// ended returns how often the key has failed in a row.
+// ended takes note of the end of a pass and returns how often the key has failed
+// in a row.
 func (l *Loop) ended(key string, failed bool) int { //nolint:revive // flag-parameter: the outcome of the pass is a fact, not a mode
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -153,7 +153,7 @@ func TestStuckNamesTheKey(t *testing.T) {
 	})
 }
 
-func TestUrgentKeysGoFirst(t *testing.T) {
+func TestKeysWithHighPriorityGoFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var order []string
 		l := New("test", func(_ context.Context, key string) (Result, error) {
@@ -164,17 +164,17 @@ func TestUrgentKeysGoFirst(t *testing.T) {
 		defer run(t, l)()
 		l.Add("first")
 		synctest.Wait()
-		for _, key := range []string{"calm-1", "calm-2", "calm-3"} {
-			l.AddWith(key, Calm)
+		for _, key := range []string{"low-1", "low-2", "low-3"} {
+			l.AddWithPriority(key, Low)
 		}
-		l.Add("urgent")
-		l.Add("calm-3") // somebody waits for it now
-		l.AddWith("urgent", Calm)
+		l.Add("high")
+		l.Add("low-3") // raises it
+		l.AddWithPriority("high", Low)
 		if diff := cmp.Diff([]string{"first"}, l.Busy()); diff != "" {
 			t.Errorf("busy (-want +got):\n%s", diff)
 		}
 		time.Sleep(30 * time.Second)
-		if diff := cmp.Diff([]string{"urgent", "calm-3", "calm-1", "calm-2"}, l.Waiting(20*time.Second)); diff != "" {
+		if diff := cmp.Diff([]string{"high", "low-3", "low-1", "low-2"}, l.Waiting(20*time.Second)); diff != "" {
 			t.Errorf("waiting (-want +got):\n%s", diff)
 		}
 		if got := l.Waiting(time.Minute); got != nil {
@@ -182,20 +182,20 @@ func TestUrgentKeysGoFirst(t *testing.T) {
 		}
 		time.Sleep(10 * time.Minute)
 		synctest.Wait()
-		if diff := cmp.Diff([]string{"first", "urgent", "calm-3", "calm-1", "calm-2"}, order); diff != "" {
+		if diff := cmp.Diff([]string{"first", "high", "low-3", "low-1", "low-2"}, order); diff != "" {
 			t.Errorf("order (-want +got):\n%s", diff)
 		}
 	})
 }
 
-func TestQuestionsDuringAPassKeepTheirUrgency(t *testing.T) {
+func TestRequestsDuringAPassKeepTheirPriority(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var order []string
 		l := New("test", func(_ context.Context, key string) (Result, error) {
 			order = append(order, key)
 			time.Sleep(time.Minute)
 			return map[string]Result{
-				"edited": {After: time.Hour}, "awaited": {After: 210 * time.Second, Awaited: true}, "refreshed": {After: time.Second}, "failing": {Retry: true},
+				"edited": {After: time.Hour}, "awaited": {After: 210 * time.Second, HighPriority: true}, "refreshed": {After: time.Second}, "failing": {Retry: true},
 			}[key], nil
 		}, Config{})
 		stop := run(t, l)
@@ -204,15 +204,15 @@ func TestQuestionsDuringAPassKeepTheirUrgency(t *testing.T) {
 		}
 		synctest.Wait()
 		for n := range 9 {
-			l.AddWith(fmt.Sprint("calm-", n), Calm)
+			l.AddWithPriority(fmt.Sprint("low-", n), Low)
 		}
 		l.Add("edited") // during its pass
-		l.AddWith("awaited", Calm)
+		l.AddWithPriority("awaited", Low)
 		time.Sleep(4*time.Minute + 30*time.Second)
-		l.AddWith("awaited", Calm) // takes nothing from whoever waits
+		l.AddWithPriority("awaited", Low) // does not lower it
 		time.Sleep(5 * time.Minute)
 		stop()
-		if diff := cmp.Diff([]string{"edited", "awaited", "refreshed", "failing", "edited", "failing", "awaited", "failing", "calm-0", "failing"}, order); diff != "" {
+		if diff := cmp.Diff([]string{"edited", "awaited", "refreshed", "failing", "edited", "failing", "awaited", "failing", "low-0", "failing"}, order); diff != "" {
 			t.Errorf("order (-want +got):\n%s", diff)
 		}
 	})

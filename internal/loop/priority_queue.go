@@ -8,89 +8,89 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// lanes is the order of the keys that wait: first come, first served, but keys
-// that somebody waits for go before those that nobody does. It is the order of
-// a workqueue, which calls it under a lock of its own.
-type lanes struct {
+// priorityQueue is the order of the keys that wait: first in, first out, but all
+// keys with high priority before those with low priority. The workqueue calls it
+// under a lock of its own.
+type priorityQueue struct {
 	clock clock.PassiveClock
 
 	mu sync.Mutex
-	// asked are the keys that somebody waits for, from the question until they
-	// are taken: also while they wait for a delay, or for a pass to end; guarded
+	// raised are the keys with high priority, from the request until a worker
+	// takes them: also while they wait for a delay, or for a pass to end; guarded
 	// by mu
-	asked        map[string]bool
-	since        map[string]time.Time // when a key that waits was queued; guarded by mu
-	urgent, rest []string             // guarded by mu
+	raised    map[string]bool
+	since     map[string]time.Time // when a key that waits was queued; guarded by mu
+	high, low []string             // guarded by mu
 }
 
-func newLanes(c clock.PassiveClock) *lanes {
-	return &lanes{clock: c, asked: map[string]bool{}, since: map[string]time.Time{}}
+func newPriorityQueue(c clock.PassiveClock) *priorityQueue {
+	return &priorityQueue{clock: c, raised: map[string]bool{}, since: map[string]time.Time{}}
 }
 
-// expect says that a pass over the key is asked for. A calm question takes
-// nothing from an urgent one.
-func (l *lanes) expect(key string, u Urgency) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if u == Urgent {
-		l.asked[key] = true
+// request takes note of the priority of a pass that is asked for. Low priority
+// does not lower that of another request.
+func (q *priorityQueue) request(key string, p Priority) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if p == High {
+		q.raised[key] = true
 	}
 }
 
 // Push is part of workqueue.Queue.
-func (l *lanes) Push(key string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.since[key] = l.clock.Now()
-	if l.asked[key] {
-		l.urgent = append(l.urgent, key)
+func (q *priorityQueue) Push(key string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.since[key] = q.clock.Now()
+	if q.raised[key] {
+		q.high = append(q.high, key)
 		return
 	}
-	l.rest = append(l.rest, key)
+	q.low = append(q.low, key)
 }
 
 // Touch is part of workqueue.Queue: a key that waits was added again.
-func (l *lanes) Touch(key string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if !l.asked[key] {
+func (q *priorityQueue) Touch(key string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if !q.raised[key] {
 		return
 	}
-	if i := slices.Index(l.rest, key); i >= 0 {
-		l.rest = slices.Delete(l.rest, i, i+1)
-		l.urgent = append(l.urgent, key)
+	if i := slices.Index(q.low, key); i >= 0 {
+		q.low = slices.Delete(q.low, i, i+1)
+		q.high = append(q.high, key)
 	}
 }
 
 // Len is part of workqueue.Queue.
-func (l *lanes) Len() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return len(l.urgent) + len(l.rest)
+func (q *priorityQueue) Len() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.high) + len(q.low)
 }
 
 // Pop is part of workqueue.Queue.
-func (l *lanes) Pop() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	lane := &l.urgent
-	if len(*lane) == 0 {
-		lane = &l.rest
+func (q *priorityQueue) Pop() string {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	from := &q.high
+	if len(*from) == 0 {
+		from = &q.low
 	}
-	key := (*lane)[0]
-	*lane = slices.Delete(*lane, 0, 1)
-	delete(l.asked, key)
-	delete(l.since, key)
+	key := (*from)[0]
+	*from = slices.Delete(*from, 0, 1)
+	delete(q.raised, key)
+	delete(q.since, key)
 	return key
 }
 
-// waiting are the keys that have waited longer than the limit, in order.
-func (l *lanes) waiting(limit time.Duration) []string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+// waiting returns the keys that have waited longer than the limit, in order.
+func (q *priorityQueue) waiting(limit time.Duration) []string {
+	q.mu.Lock()
+	defer q.mu.Unlock()
 	var keys []string
-	for _, key := range slices.Concat(l.urgent, l.rest) {
-		if l.clock.Since(l.since[key]) > limit {
+	for _, key := range slices.Concat(q.high, q.low) {
+		if q.clock.Since(q.since[key]) > limit {
 			keys = append(keys, key)
 		}
 	}

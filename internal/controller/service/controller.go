@@ -171,7 +171,7 @@ func (c *Controller) Reconcile(ctx context.Context, key string) (loop.Result, er
 		}
 		p := decide(o)
 		if called && p.isCall() {
-			return loop.Result{After: soon, Awaited: p.do != update && !p.quiet}, nil
+			return loop.Result{After: soon, HighPriority: p.do != update && !p.quiet}, nil
 		}
 		called = called || p.isCall()
 		again, err := c.apply(ctx, key, o, p)
@@ -182,7 +182,7 @@ func (c *Controller) Reconcile(ctx context.Context, key string) (loop.Result, er
 		case err != nil:
 			return loop.Result{}, err
 		case !again:
-			return loop.Result{After: p.after, Awaited: p.awaited}, nil
+			return loop.Result{After: p.after, HighPriority: p.awaited}, nil
 		case ctx.Err() != nil:
 			return loop.Result{}, ctx.Err()
 		}
@@ -223,17 +223,17 @@ func (c *Controller) serviceNews() cache.ResourceEventHandler {
 			if !c.policy.concerns(service) {
 				return
 			}
-			urgency := loop.Urgent
+			priority := loop.High
 			if len(service.Status.LoadBalancer.Ingress) > 0 && service.DeletionTimestamp == nil {
-				urgency = loop.Calm
+				priority = loop.Low
 			}
-			c.add(service, urgency)
+			c.add(service, priority)
 		},
 		UpdateFunc: func(before, now any) {
 			was, is := before.(*corev1.Service), now.(*corev1.Service)
 			c.noteClass(is)
 			if was.ResourceVersion != is.ResourceVersion && (c.policy.concerns(was) || c.policy.concerns(is)) {
-				c.add(is, loop.Urgent)
+				c.add(is, loop.High)
 			}
 		},
 		DeleteFunc: func(obj any) {
@@ -265,8 +265,8 @@ func (c *Controller) dropClass(key string) {
 	delete(c.others, key)
 }
 
-func (c *Controller) add(service *corev1.Service, u loop.Urgency) {
-	c.loop.AddWith(service.Namespace+"/"+service.Name, u)
+func (c *Controller) add(service *corev1.Service, p loop.Priority) {
+	c.loop.AddWithPriority(service.Namespace+"/"+service.Name, p)
 }
 
 func (c *Controller) nodeNews() cache.ResourceEventHandler {
@@ -289,7 +289,7 @@ func (c *Controller) updateAll() {
 	}
 	for _, service := range all {
 		if c.policy.concerns(service) {
-			c.add(service, loop.Calm)
+			c.add(service, loop.Low)
 		}
 	}
 }
