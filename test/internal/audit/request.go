@@ -32,6 +32,7 @@ type Request struct {
 		Namespace   string `json:"namespace"`
 		Name        string `json:"name"`
 	} `json:"objectRef"`
+	URI    string `json:"requestURI"`
 	Status struct {
 		Code int `json:"code"`
 	} `json:"responseStatus"`
@@ -46,6 +47,16 @@ func (r Request) String() string {
 // Resource is the resource with its subresource, such as "nodes/status".
 func (r Request) Resource() string {
 	return strings.TrimSuffix(r.Object.Resource+"/"+r.Object.Subresource, "/")
+}
+
+// What is the verb with the resource, or with the path of a request that is about
+// no resource.
+func (r Request) What() string {
+	if r.Object.Resource == "" {
+		path, _, _ := strings.Cut(r.URI, "?")
+		return r.Verb + " " + path
+	}
+	return r.Verb + " " + r.Resource()
 }
 
 // needs is the right that it needs. Some are given by name.
@@ -147,7 +158,7 @@ func (r Request) IsForbidden() bool { return r.Status.Code == http.StatusForbidd
 func (all Requests) Lines() []string {
 	var lines []string
 	for _, r := range all {
-		lines = append(lines, r.Verb+" "+r.Resource())
+		lines = append(lines, r.What())
 	}
 	return lines
 }

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/fairlead-k8s/fairlead/test/internal/audit"
 	"github.com/fairlead-k8s/fairlead/test/internal/process"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -31,7 +32,7 @@ type Plane struct {
 	// CCMKubeconfig is what the daemon under test gets.
 	CCMKubeconfig string
 
-	auditFile  string
+	audit      audit.File
 	playground *process.Process
 }
 
@@ -65,7 +66,7 @@ func Start(ctx context.Context, program, dir string) (p *Plane, err error) {
 	if err := json.Unmarshal([]byte(line), &ready); err != nil {
 		return p, fmt.Errorf("the playground says %q: %w", line, err)
 	}
-	p.CCMKubeconfig, p.auditFile = ready.CCMKubeconfig, ready.AuditLog
+	p.CCMKubeconfig, p.audit = ready.CCMKubeconfig, audit.File(ready.AuditLog)
 	if p.Client, err = client(ready.Kubeconfig); err != nil {
 		return p, err
 	}

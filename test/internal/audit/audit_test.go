@@ -1,0 +1,89 @@
+package audit
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const (
+	written = `{"verb":"patch","user":{"username":"cloud-controller-manager"},"objectRef":{"resource":"nodes","subresource":"status","name":"n1"},"responseStatus":{"code":200}}` + "\n"
+	foreign = `{"verb":"patch","user":{"username":"system:node-controller"},"objectRef":{"resource":"nodes","name":"n1"},"responseStatus":{"code":200}}` + "\n"
+	refused = `{"verb":"delete","user":{"username":"cloud-controller-manager"},"objectRef":{"resource":"nodes","name":"n2"},"responseStatus":{"code":403}}` + "\n"
+	path    = `{"verb":"get","user":{"username":"cloud-controller-manager"},"requestURI":"/healthz?timeout=1s","responseStatus":{"code":200}}` + "\n"
+)
+
+func logOf(t *testing.T, text string) File {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "audit.log")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return File(file)
+}
+
+func TestSince(t *testing.T) {
+	all := written + foreign + refused + path
+	for name, row := range map[string]struct {
+		log  string
+		mark int
+		want []string
+	}{
+		"WholeLog":                   {all, 0, []string{"patch nodes/status", "patch nodes", "delete nodes", "get /healthz"}},
+		"MarkBetweenLines":           {all, len(written), []string{"patch nodes", "delete nodes", "get /healthz"}},
+		"LineThatBeganBeforeTheMark": {all, len(written) + 10, []string{"delete nodes", "get /healthz"}},
+		"MarkAtTheEnd":               {all, len(all), nil},
+		"LastLineIsHalfWritten":      {written + foreign[:30], 0, []string{"patch nodes/status"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := logOf(t, row.log).Since(int64(row.mark))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(got.Lines(), row.want) {
+				t.Errorf("requests %q, want %q", got.Lines(), row.want)
+			}
+		})
+	}
+}
+
+func TestEndIsTheMarkOfWhatComesNext(t *testing.T) {
+	file := logOf(t, written)
+	mark, err := file.End()
+	if err != nil || mark != int64(len(written)) {
+		t.Errorf("end %d, error %v, want %d", mark, err, len(written))
+	}
+}
+
+// A log that cannot be read must not look like a log without requests.
+func TestBrokenLog(t *testing.T) {
+	if _, err := logOf(t, "{\n").Since(0); err == nil {
+		t.Error("no error for a line that is no request")
+	}
+	if _, err := File(filepath.Join(t.TempDir(), "missing")).Since(0); err == nil {
+		t.Error("no error for a log that does not exist")
+	}
+}
+
+func TestDaemonsRequests(t *testing.T) {
+	all, err := logOf(t, written+foreign+refused+path).Since(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours := all.OfDaemons()
+	if got := ours.Lines(); !slices.Equal(got, []string{"patch nodes/status", "delete nodes", "get /healthz"}) {
+		t.Errorf("the daemon's requests are %q", got)
+	}
+	if got := ours.Writes().OfNode("n1").Lines(); !slices.Equal(got, []string{"patch nodes/status"}) {
+		t.Errorf("writes of n1 are %q", got)
+	}
+	problems := ours.OutsideEnvelope(nil)
+	if len(problems) != 1 || !strings.Contains(problems[0], "delete nodes n2: 403") {
+		t.Errorf("outside of the daemon's rights: %q, want the deletion that was refused", problems)
+	}
+	if problems := ours.OutsideEnvelope(map[string]bool{"delete nodes": true}); len(problems) > 0 {
+		t.Errorf("%q, although the right is known from another time", problems)
+	}
+}
