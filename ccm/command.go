@@ -1,46 +1,44 @@
 package ccm
 
 import (
-	"context"
-
 	"github.com/spf13/cobra"
-	cloudprovider "k8s.io/cloud-provider"
-	cliflag "k8s.io/component-base/cli/flag"
 
 	"github.com/fairlead-k8s/fairlead/internal/app"
 )
 
 // Options are what a program may choose and add. The zero value is what Main
 // uses.
-type Options struct {
-	// Name of the command in its help and its messages. Empty means
-	// cloud-controller-manager.
-	Name string
-
-	// ProviderName is the default of --cloud-provider.
-	ProviderName string
-
-	// Provider makes the provider, for a program that needs more for it than a
-	// configuration file, or that needs the provider's concrete value. Nil
-	// means the one that registered itself under the name in --cloud-provider.
-	// It must not change the cloud or the cluster: every replica calls it,
-	// before one of them leads, and it is called again when the configuration
-	// file changes. Its context ends when it returns: what lasts belongs into
-	// the provider's Initialize.
-	Provider func(ctx context.Context, d ProviderDeps) (cloudprovider.Interface, error)
-
-	// Flags are the program's own, under headings of the help text. They have
-	// their values when Provider is called. A name that exists already is an
-	// error.
-	Flags cliflag.NamedFlagSets
-
-	// Controllers run beside ours.
-	Controllers []Controller
-
-	// Webhooks are served on --webhook-secure-port by each replica. None is
-	// served unless --webhooks chooses it.
-	Webhooks []Webhook
-}
+//
+//	type Options struct {
+//		// Name of the command in its help and its messages. Empty means
+//		// cloud-controller-manager.
+//		Name string
+//
+//		// ProviderName is the default of --cloud-provider.
+//		ProviderName string
+//
+//		// Provider makes the provider, for a program that needs more for it than a
+//		// configuration file, or that needs the provider's concrete value. Nil
+//		// means the one that registered itself under the name in --cloud-provider.
+//		// It must not change the cloud or the cluster: every replica calls it,
+//		// before one of them leads, and it is called again when the configuration
+//		// file changes. Its context ends when it returns: what lasts belongs into
+//		// the provider's Initialize.
+//		Provider func(ctx context.Context, d ProviderDeps) (cloudprovider.Interface, error)
+//
+//		// Flags are the program's own, under headings of the help text. They have
+//		// their values when Provider is called. A name that exists already is an
+//		// error.
+//		Flags cliflag.NamedFlagSets
+//
+//		// Controllers run beside ours.
+//		Controllers []Controller
+//
+//		// Webhooks are served on --webhook-secure-port by each replica. None is
+//		// served unless --webhooks chooses it.
+//		Webhooks []Webhook
+//	}
+type Options = app.Options
 
 // NewCommand returns the daemon as a command. It works until the command's
 // context ends, then finishes its work in flight and gives its lease back: a
@@ -49,17 +47,5 @@ func NewCommand(o Options) *cobra.Command {
 	if o.Name == "" {
 		o.Name = "cloud-controller-manager"
 	}
-	program := app.Program{Name: o.Name, ProviderName: o.ProviderName, Flags: o.Flags}
-	if o.Provider != nil {
-		program.Provider = func(ctx context.Context, d app.ProviderDeps) (cloudprovider.Interface, error) {
-			return o.Provider(ctx, ProviderDeps(d))
-		}
-	}
-	for _, c := range o.Controllers {
-		program.Controllers = append(program.Controllers, c.app())
-	}
-	for _, w := range o.Webhooks {
-		program.Webhooks = append(program.Webhooks, app.Webhook(w))
-	}
-	return app.NewCommand(program)
+	return app.NewCommand(o)
 }

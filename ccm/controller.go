@@ -1,77 +1,65 @@
 package ccm
 
-import (
-	"context"
-
-	"github.com/spf13/pflag"
-	"k8s.io/client-go/informers"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/record"
-	cloudprovider "k8s.io/cloud-provider"
-
-	"github.com/fairlead-k8s/fairlead/internal/app"
-)
+import "github.com/fairlead-k8s/fairlead/internal/app"
 
 // Controller is one that a program adds. It is started and stopped as ours
 // are, under the same lease, and is seen where ours are: in --controllers, in
 // /healthz, in running_managed_controllers and in the log.
-type Controller struct {
-	// Name, as in acme-firewall-controller. It is the source of the events.
-	Name string
-	// Alias is another name for --controllers, and the label of
-	// running_managed_controllers. Empty means Name.
-	Alias string
-	// ClientName is the end of its user agent, and its service account in
-	// kube-system with --use-service-account-credentials. Empty means Name.
-	ClientName string
-	// OffByDefault makes it run only if --controllers names it.
-	OffByDefault bool
-	// New makes the controller once this replica leads, after the provider's
-	// Initialize and SetInformers. It asks for the informers that it needs and
-	// does not wait. An error ends the process; Skip does not.
-	New func(ctx context.Context, d ControllerDeps) (Runner, error)
-}
+//
+//	type Controller struct {
+//		// Name, as in acme-firewall-controller. It is the source of the events.
+//		Name string
+//		// Alias is another name for --controllers, and the label of
+//		// running_managed_controllers. Empty means Name.
+//		Alias string
+//		// ClientName is the end of its user agent, and its service account in
+//		// kube-system with --use-service-account-credentials. Empty means Name.
+//		ClientName string
+//		// OffByDefault makes it run only if --controllers names it.
+//		OffByDefault bool
+//		// New makes the controller once this replica leads, after the provider's
+//		// Initialize and SetInformers. It asks for the informers that it needs and
+//		// does not wait. An error ends the process; Skip does not.
+//		New func(ctx context.Context, d ControllerDeps) (Runner, error)
+//	}
+type Controller = app.Controller
 
-// Runner is a controller at work. One that also has
+// Runner is a controller at work.
+//
+//	type Runner interface {
+//		// Run works until ctx ends, and returns when its work in flight is over:
+//		// only then another replica may take over. It is given 8 seconds. It waits
+//		// itself for the caches that it needs. To return before ctx has ended is a
+//		// failure that ends the process.
+//		Run(ctx context.Context) error
+//	}
+//
+// One that also has
 //
 //	Live() error
 //
 // is asked by /livez whether its workers are stuck; an error there has the
 // process restarted.
-type Runner interface {
-	// Run works until ctx ends, and returns when its work in flight is over:
-	// only then another replica may take over. It is given 8 seconds. It waits
-	// itself for the caches that it needs. To return before ctx has ended is a
-	// failure that ends the process.
-	Run(ctx context.Context) error
-}
+type Runner = app.Runner
 
 // ControllerDeps is what a Controller can be made of.
-type ControllerDeps struct {
-	// Cloud is the provider, as its factory or Options.Provider returned it.
-	Cloud cloudprovider.Interface
-	// Client has the controller's identity, and Clients make others.
-	Client  kubernetes.Interface
-	Clients cloudprovider.ControllerClientBuilder
-	// Informers are shared by the provider and all controllers that the program
-	// adds. They start after all have been made.
-	Informers informers.SharedInformerFactory
-	// Events records what happens to objects.
-	Events record.EventRecorder
-	// Flags are all flags of the command, parsed.
-	Flags *pflag.FlagSet
-}
+//
+//	type ControllerDeps struct {
+//		// Cloud is the provider, as its factory or Options.Provider returned it.
+//		Cloud cloudprovider.Interface
+//		// Client has the controller's identity, and Clients make others.
+//		Client  kubernetes.Interface
+//		Clients cloudprovider.ControllerClientBuilder
+//		// Informers are shared by the provider and all controllers that the program
+//		// adds. They start after all have been made.
+//		Informers informers.SharedInformerFactory
+//		// Events records what happens to objects.
+//		Events record.EventRecorder
+//		// Flags are all flags of the command, parsed.
+//		Flags *pflag.FlagSet
+//	}
+type ControllerDeps = app.ControllerDeps
 
 // Skip is what Controller.New returns when there is nothing to do, for example
 // because the cloud has no such thing. The reason is logged.
 func Skip(why string) error { return app.Skip(why) }
-
-func (c Controller) app() app.Controller {
-	out := app.Controller{Name: c.Name, Alias: c.Alias, ClientName: c.ClientName, OffByDefault: c.OffByDefault}
-	if c.New != nil {
-		out.New = func(ctx context.Context, d app.ControllerDeps) (app.Runner, error) {
-			return c.New(ctx, ControllerDeps(d))
-		}
-	}
-	return out
-}

@@ -1,19 +1,17 @@
 package ccm
 
-import (
-	"context"
-
-	admissionv1 "k8s.io/api/admission/v1"
-)
+import "github.com/fairlead-k8s/fairlead/internal/app"
 
 // Webhook is an admission webhook that a program adds.
-type Webhook struct {
-	// Name in --webhooks and in metrics.
-	Name string
-	// Path under which the API server finds it, as in /validate-acme.
-	Path string
-	// Admit answers a request. The UID of the answer is filled in. An error or
-	// no answer is an error to the API server, whose failurePolicy then counts.
-	// The context ends when the API server gives up.
-	Admit func(ctx context.Context, r *admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse, error)
-}
+//
+//	type Webhook struct {
+//		// Name in --webhooks and in metrics.
+//		Name string
+//		// Path under which the API server finds it, as in /validate-acme.
+//		Path string
+//		// Admit answers a request. The UID of the answer is filled in. An error or
+//		// no answer is an error to the API server, whose failurePolicy then counts.
+//		// The context ends when the API server gives up.
+//		Admit func(ctx context.Context, r *admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse, error)
+//	}
+type Webhook = app.Webhook

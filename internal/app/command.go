@@ -9,34 +9,30 @@ import (
 	"k8s.io/component-base/term"
 )
 
-// managerName is upstream's name of the daemon: of its lease, its certificate,
-// its events and its user agent, whatever the binary is called.
-const managerName = "cloud-controller-manager"
-
 const long = `The cloud controller manager ties a Kubernetes cluster to the cloud under it.
 It initialises nodes and keeps them in step with their instances. The provider
 that is linked into this binary speaks to the cloud.`
 
 // NewCommand returns the daemon of the program as a command. It runs until the
 // command's context ends.
-func NewCommand(p Program) *cobra.Command {
-	o := newOptions(p, controllers)
+func NewCommand(o Options) *cobra.Command {
+	p := newProgram(o, ours())
 	cmd := &cobra.Command{
-		Use:  p.Name,
+		Use:  o.Name,
 		Long: long,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if done, err := o.global.version.print(cmd.OutOrStdout(), p.Name); done {
+			if done, err := p.settings.Global.PrintVersion(cmd.OutOrStdout()); done {
 				return err
 			}
 			// First, so that everything else is logged as the flags say.
-			err := o.global.applyLogging()
+			err := p.settings.Global.ApplyLogging()
 			if err == nil {
 				cliflag.PrintFlags(cmd.Flags())
-				err = o.validate()
+				err = p.validate()
 			}
 			if err == nil {
-				err = run(cmd.Context(), o)
+				err = run(cmd.Context(), p)
 			}
 			if err != nil {
 				// In words, beside the log record that cli.Run writes.
@@ -52,9 +48,7 @@ func NewCommand(p Program) *cobra.Command {
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return fmt.Errorf("%w\nAll flags: %s --help", err, cmd.CommandPath())
 	})
-	sections := o.flags()
-	cmd.Flags().AddFlagSet(o.flagSet)
-	o.flagSet = cmd.Flags() // the one that is parsed
+	sections := p.settings.AddFlags(cmd.Flags())
 	cmd.SetGlobalNormalizationFunc(cliflag.WordSepNormalizeFunc)
 	columns, _, _ := term.TerminalSize(cmd.OutOrStdout()) // 0, unwrapped, where there is no terminal
 	cliflag.SetUsageAndHelpFunc(cmd, sections, columns)

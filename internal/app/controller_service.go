@@ -3,32 +3,30 @@ package app
 import (
 	"context"
 
+	"github.com/fairlead-k8s/fairlead/internal/app/internal/settings"
 	"github.com/fairlead-k8s/fairlead/internal/controller/service"
 	"github.com/fairlead-k8s/fairlead/internal/kube"
 )
 
 // startServices makes the controller that gives Services their load balancers.
-func startServices(ctx context.Context, d deps) (controller, error) {
-	balancers := d.gateway.LoadBalancers()
-	if balancers == nil {
-		return nil, skip("the provider offers no load balancers")
-	}
-	o := &d.options.service
-	informer := d.informers.Core().V1().Services()
-	initialises := d.gateway.Instances() != nil && d.options.controllers.runs(nodeController)
-	return watched{
-		worker: service.New(service.Deps{
+// Where this daemon initialises nodes, too, a node that is not initialised yet
+// is no backend.
+func startServices(s settings.Service, initialises bool) start {
+	return func(ctx context.Context, d deps) (controller, error) {
+		balancers := d.gateway.LoadBalancers()
+		if balancers == nil {
+			return nil, skip("the provider offers no load balancers")
+		}
+		c := s.Config(balancers.Concurrency())
+		c.Choice.Uninitialized = initialises && d.gateway.Instances() != nil
+		c.Metrics = d.metrics.services
+		informer := d.informers.Core().V1().Services()
+		return watch(service.New(service.Deps{
 			Services:  kube.NewServices(ctx, d.client, informer),
 			Informer:  informer,
 			Nodes:     d.informers.Core().V1().Nodes(),
 			Balancers: balancers,
 			Events:    d.recorder,
-		}, service.Config{
-			Syncs:   o.concurrency(balancers.Concurrency()),
-			Policy:  service.Policy{Classes: o.classes, Resync: o.resync},
-			Choice:  service.Choice{Uninitialized: initialises, OnTaint: o.wakes(wakeOnTaint), OnDeletion: o.wakes(wakeOnDeletion)},
-			Metrics: d.metrics.services,
-		}),
-		longest: d.options.provider.changeTimeout + stuckAfter,
-	}, nil
+		}, c), d.timeouts.change), nil
+	}
 }

@@ -2,140 +2,94 @@ package app
 
 import (
 	"context"
-	"slices"
 
-	"k8s.io/client-go/informers"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/record"
-	cloudprovider "k8s.io/cloud-provider"
-
-	"github.com/fairlead-k8s/fairlead/internal/cloud"
-	"github.com/fairlead-k8s/fairlead/internal/controller/node"
-	"github.com/fairlead-k8s/fairlead/internal/controller/nodelifecycle"
-	"github.com/fairlead-k8s/fairlead/internal/controller/route"
-	"github.com/fairlead-k8s/fairlead/internal/controller/service"
-	"github.com/fairlead-k8s/fairlead/internal/kube"
+	"github.com/fairlead-k8s/fairlead/internal/app/internal/settings"
 )
-
-// Names of the controllers: in --controllers, in health checks, in logs.
-const (
-	nodeController          = node.Name
-	nodeLifecycleController = nodelifecycle.Name
-	serviceController       = service.Name
-	routeController         = route.Name
-)
-
-// controllers are all controllers that have a name. Those without start are
-// accepted in --controllers, so that existing manifests keep working, and are
-// reported at start as not in this version.
-var controllers = table{
-	{
-		name:        nodeController,
-		alias:       "cloud-node",
-		client:      "node-controller",
-		source:      "cloud-node-controller",
-		onByDefault: true,
-		start:       startNodes,
-	},
-	{
-		name:        nodeLifecycleController,
-		alias:       "cloud-node-lifecycle",
-		client:      "node-controller",
-		source:      "cloud-node-lifecycle-controller",
-		onByDefault: true,
-		start:       startLifecycle,
-	},
-	{
-		name:        serviceController,
-		alias:       "service",
-		client:      "service-controller",
-		source:      "service-controller",
-		onByDefault: true,
-		start:       startServices,
-	},
-	{
-		name:        routeController,
-		alias:       "route",
-		client:      "route-controller",
-		source:      "route_controller",
-		onByDefault: true,
-		start:       startRoutes,
-	},
-}
 
 // registration is one controller: under which names it appears, and how it is
 // made.
 type registration struct {
-	name        string
-	alias       string // former name; still a label of running_managed_controllers
-	client      string // end of the user agent, and service account
-	source      string // component of its events
-	onByDefault bool
-	// start makes the controller; it registers the informers it needs and does
-	// not wait. A skip as error says why there is nothing to run.
-	start func(ctx context.Context, d deps) (controller, error)
+	settings.Controller
+	// start returns the start function with the controller's configuration.
+	start func(s *settings.Settings) start
 }
-
-// deps are what a controller is made of.
-type deps struct {
-	provider  built
-	client    kubernetes.Interface
-	clients   cloudprovider.ControllerClientBuilder
-	informers informers.SharedInformerFactory // ours, trimmed; started later
-	gateway   *cloud.Gateway
-	metrics   controllerMetrics
-	recorder  *kube.Recorder
-	newEvents func() record.EventRecorder // for objects of any kind
-	options   *options
-}
-
-// A controller does its work in Run.
-type controller interface {
-	// Run works until ctx ends, and returns when its work in flight is over;
-	// only calls that read may still be under way then. It waits itself for
-	// the caches that it needs. To return while ctx has not ended is a failure
-	// that ends the process.
-	Run(ctx context.Context) error
-}
-
-// A liveness is a controller that knows whether its workers are stuck.
-type liveness interface {
-	// Live returns an error if the process has to be restarted.
-	Live() error
-}
-
-// skip is the error of a controller that has nothing to do, and says why.
-type skip string
-
-func (s skip) Error() string { return string(s) }
-
-// misconfigured is the error of a controller that cannot run with its flags. It
-// ends the process only if --controllers names the controller: what an operator
-// has not asked for must not stop the rest.
-type misconfigured struct{ error }
 
 type table []registration
 
-// canonical returns the name of a controller that is given by name or alias.
-func (t table) canonical(name string) (string, bool) {
-	for _, r := range t {
-		if name == r.name || name == r.alias {
-			return r.name, true
-		}
+// ours are the controllers of this daemon, in the order of their start.
+func ours() table {
+	starts := map[string]func(s *settings.Settings) start{
+		settings.NodeController:          func(s *settings.Settings) start { return startNodes(s.Node.Config()) },
+		settings.NodeLifecycleController: func(s *settings.Settings) start { return startLifecycle(s.Lifecycle.Config()) },
+		settings.ServiceController: func(s *settings.Settings) start {
+			return startServices(s.Service, s.Controllers.Runs(settings.NodeController))
+		},
+		settings.RouteController: func(s *settings.Settings) start { return startRoutes(s.Route) },
 	}
-	return "", false
+	var all table
+	for _, c := range settings.Ours() {
+		all = append(all, registration{c, starts[c.Name]})
+	}
+	return all
 }
 
-// chosen says whether entries of --controllers or --webhooks, aliases replaced,
-// choose what has this name.
-func chosen(name string, onByDefault bool, entries []string) bool {
-	for _, entry := range entries {
-		switch entry {
-		case name:
-			return true
-		case "-" + name:
-			return false
+// names are how the controllers appear.
+func (t table) names() []settings.Controller {
+	var all []settings.Controller
+	for _, r := range t {
+		all = append(all, r.Controller)
+	}
+	return all
+}
+
+// find returns the controller with the name.
+func (t table) find(name string) registration {
+	for _, r := range t {
+		if r.Name == name {
+			return r
 		}
 	}
-	return onByDefault && slices.Contains(entries, "*")
+	return registration{}
+}
+
+// missing returns the names of enabled controllers that cannot run yet. They
+// are accepted in --controllers, so that existing manifests keep working.
+func (t table) missing(enabled []settings.Controller) []string {
+	var names []string
+	for _, c := range enabled {
+		if t.find(c.Name).start == nil {
+			names = append(names, c.Name)
+		}
+	}
+	return names
+}
+
+// added makes the program's controller one like ours.
+func added(c Controller) registration {
+	r := registration{Controller: settings.Controller{
+		Name: c.Name, Alias: c.Alias, ClientName: c.ClientName, Source: c.Name, OffByDefault: c.OffByDefault,
+	}}
+	if r.Alias == "" {
+		r.Alias = c.Name
+	}
+	if r.ClientName == "" {
+		r.ClientName = c.Name
+	}
+	r.start = func(s *settings.Settings) start {
+		return func(ctx context.Context, d deps) (controller, error) {
+			made, err := c.New(ctx, ControllerDeps{
+				Cloud:     d.provider.Cloud.Unwrap(),
+				Client:    d.client,
+				Clients:   d.clients,
+				Informers: d.provider.Informers,
+				Events:    d.newEvents(),
+				Flags:     s.Flags(),
+			})
+			if err == nil && made == nil {
+				err = skip("it was not made")
+			}
+			return made, err
+		}
+	}
+	return r
 }

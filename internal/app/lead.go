@@ -12,6 +12,10 @@ import (
 	controllermetrics "k8s.io/component-base/metrics/prometheus/controllers"
 	"k8s.io/klog/v2"
 
+	"github.com/fairlead-k8s/fairlead/internal/app/internal/election"
+	"github.com/fairlead-k8s/fairlead/internal/app/internal/serving"
+	"github.com/fairlead-k8s/fairlead/internal/app/internal/settings"
+	"github.com/fairlead-k8s/fairlead/internal/cloud"
 	"github.com/fairlead-k8s/fairlead/internal/kube"
 )
 
@@ -23,7 +27,7 @@ func (p *process) lead(ctx context.Context) {
 	}
 	lasting, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
-	p.provider = p.holder.take()
+	p.provider = p.current.Take()
 	if err := p.initialize(ctx); err != nil {
 		p.fail(err)
 		return
@@ -34,7 +38,7 @@ func (p *process) lead(ctx context.Context) {
 		return
 	}
 	p.informers.StartWithContext(ctx)
-	p.provider.informers.StartWithContext(ctx) // what the program's controllers have asked for
+	p.provider.Informers.StartWithContext(ctx) // what the program's controllers have asked for
 	p.runAll(ctx, started)
 }
 
@@ -46,11 +50,41 @@ func (p *process) cloudState() string {
 	return "is not asked before this replica leads"
 }
 
+// initialize tells the provider that this replica leads, and opens the gateway.
+func (p *process) initialize(ctx context.Context) error {
+	p.initializing.Store(true)
+	defer p.initializing.Store(false)
+	err := p.provider.Initialize(ctx, p.clients.each)
+	if err == nil {
+		err = p.open(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("cloud provider %q: %w", p.settings.Provider.Name, err)
+	}
+	return nil
+}
+
+// open makes the gateway of what the provider offers.
+func (p *process) open(ctx context.Context) error {
+	s := p.settings
+	gateway, err := p.provider.Cloud.Open(ctx, cloud.Config{
+		ReadTimeout:   s.Provider.ReadTimeout,
+		ChangeTimeout: s.Provider.ChangeTimeout,
+		ClusterName:   s.Provider.ClusterName,
+		WithoutRoutes: !s.Route.Configured() || !s.Controllers.Runs(settings.RouteController),
+		Metrics:       p.metrics.cloud,
+	})
+	if err == nil {
+		p.gateway.Store(gateway)
+	}
+	return err
+}
+
 // started is a controller that is made and does not work yet.
 type started struct {
 	registration
 	controller controller
-	placement  placement
+	placement  election.Placement
 }
 
 // startControllers makes the enabled controllers. Their events are written
@@ -58,10 +92,10 @@ type started struct {
 func (p *process) startControllers(ctx, lasting context.Context) ([]started, error) {
 	logger := klog.FromContext(ctx)
 	var all []started
-	for _, r := range p.options.controllers.enabled() {
-		where := p.options.migration.place(r, p.options.controllers.known)
-		if r.start == nil || where == elsewhere {
-			logger.V(2).Info("Controller does not run here", "controller", r.name)
+	for _, r := range p.enabled() {
+		where := p.place(r.Name)
+		if r.start == nil || where == election.Elsewhere {
+			logger.V(2).Info("Controller does not run here", "controller", r.Name)
 			continue
 		}
 		c, err := p.startController(ctx, lasting, r)
@@ -69,11 +103,11 @@ func (p *process) startControllers(ctx, lasting context.Context) ([]started, err
 		var broken misconfigured
 		switch {
 		case errors.As(err, &why):
-			logger.Info("Controller has nothing to do", "controller", r.name, "why", why)
-		case errors.As(err, &broken) && !p.options.controllers.names(r.name):
+			logger.Info("Controller has nothing to do", "controller", r.Name, "why", why)
+		case errors.As(err, &broken) && !p.settings.Controllers.Names(r.Name):
 			p.leaveOut(ctx, lasting, r, broken)
 		case err != nil:
-			return nil, fmt.Errorf("starting %q: %w", r.name, err)
+			return nil, fmt.Errorf("starting %q: %w", r.Name, err)
 		default:
 			all = append(all, started{r, c, where})
 		}
@@ -83,32 +117,34 @@ func (p *process) startControllers(ctx, lasting context.Context) ([]started, err
 
 // leaveOut says everywhere that a controller does not run.
 func (p *process) leaveOut(ctx, lasting context.Context, r registration, why misconfigured) {
-	klog.FromContext(ctx).Error(why, "Controller does not run", "controller", r.name)
-	p.metrics.misconfigured.WithLabelValues(r.name).Set(1)
-	p.health.tell(note{r.name, func() string { return "does not run: " + why.Error() }})
-	client, err := p.clients.each.Client(r.client)
+	klog.FromContext(ctx).Error(why, "Controller does not run", "controller", r.Name)
+	p.metrics.misconfigured.WithLabelValues(r.Name).Set(1)
+	p.health.Show(serving.Note{About: r.Name, Text: func() string { return "does not run: " + why.Error() }})
+	client, err := p.clients.each.Client(r.ClientName)
 	if err != nil {
 		return // The error above says what matters.
 	}
-	kube.NewRecorder(lasting, client, r.source).Lease(p.options.election.lease(), corev1.EventTypeWarning, "ControllerMisconfigured",
-		fmt.Sprintf("%s does not run: %v", r.name, why))
+	kube.NewRecorder(lasting, client, r.Source).Lease(p.settings.Election.Lease(), corev1.EventTypeWarning, "ControllerMisconfigured",
+		fmt.Sprintf("%s does not run: %v", r.Name, why))
 }
 
 func (p *process) startController(ctx, lasting context.Context, r registration) (controller, error) {
-	client, err := p.clients.each.Client(r.client)
+	client, err := p.clients.each.Client(r.ClientName)
 	if err != nil {
-		return nil, fmt.Errorf("client %q: %w", r.client, err)
+		return nil, fmt.Errorf("client %q: %w", r.ClientName, err)
 	}
-	return r.start(ctx, deps{
+	s := p.settings
+	return r.start(s)(ctx, deps{
 		provider:  p.provider,
 		client:    client,
 		clients:   p.clients.each,
 		informers: p.informers,
 		gateway:   p.gateway.Load(),
+		timeouts:  timeouts{s.Provider.ReadTimeout, s.Provider.ChangeTimeout},
+		lease:     s.Election.Lease(),
 		metrics:   p.metrics,
-		recorder:  kube.NewRecorder(lasting, client, r.source),
-		newEvents: func() record.EventRecorder { return newRecorder(lasting, client, r.source) },
-		options:   p.options,
+		recorder:  kube.NewRecorder(lasting, client, r.Source),
+		newEvents: func() record.EventRecorder { return newRecorder(lasting, client, r.Source) },
 	})
 }
 
@@ -120,28 +156,28 @@ func (p *process) runControllers(ctx context.Context, started []started) {
 	defer all.Wait()
 	controllermetrics.Register()
 	for i, s := range started {
-		if i > 0 && !pause(ctx, upToTwice(p.options.controllers.startInterval)) {
+		if i > 0 && !pause(ctx, p.settings.Controllers.StartInterval()) {
 			return
 		}
 		all.Go(func() { p.runController(ctx, s) })
-		p.health.add(s.name, s.controller)
+		p.health.Add(s.Name, live(s.controller))
 	}
 }
 
 func (p *process) runController(ctx context.Context, s started) {
-	metrics := controllermetrics.NewControllerManagerMetrics(managerName)
-	metrics.ControllerStarted(s.alias)
-	defer metrics.ControllerStopped(s.alias)
+	metrics := controllermetrics.NewControllerManagerMetrics(settings.ManagerName)
+	metrics.ControllerStarted(s.Alias)
+	defer metrics.ControllerStopped(s.Alias)
 	logger := klog.FromContext(ctx)
-	logger.Info("Controller runs", "controller", s.name)
-	err := s.controller.Run(klog.NewContext(ctx, klog.LoggerWithName(logger, s.name)))
+	logger.Info("Controller runs", "controller", s.Name)
+	err := s.controller.Run(klog.NewContext(ctx, klog.LoggerWithName(logger, s.Name)))
 	if ctx.Err() != nil {
 		return
 	}
 	if err == nil {
 		err = errors.New("no reason given")
 	}
-	p.fail(fmt.Errorf("controller %q ended: %w", s.name, err))
+	p.fail(fmt.Errorf("controller %q ended: %w", s.Name, err))
 }
 
 // pause says whether the time has passed before ctx ended.

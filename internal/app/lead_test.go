@@ -3,6 +3,8 @@ package app
 import (
 	"context"
 	"errors"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -10,7 +12,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apiserver/pkg/server/healthz"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/rest"
@@ -18,6 +22,11 @@ import (
 	"k8s.io/component-base/metrics"
 	"k8s.io/controller-manager/pkg/clientbuilder"
 
+	"github.com/fairlead-k8s/fairlead/internal/app/internal/election"
+	"github.com/fairlead-k8s/fairlead/internal/app/internal/provider"
+	"github.com/fairlead-k8s/fairlead/internal/app/internal/provider/providertest"
+	"github.com/fairlead-k8s/fairlead/internal/app/internal/serving"
+	"github.com/fairlead-k8s/fairlead/internal/app/internal/settings"
 	"github.com/fairlead-k8s/fairlead/internal/cloud"
 )
 
@@ -56,54 +65,86 @@ func nobody() clients {
 
 // newTestProcess returns a process that nobody answers, and the context of its
 // work.
-func newTestProcess(t *testing.T, theirs *fakeCloud, known table) (*process, context.Context) {
+func newTestProcess(t *testing.T, theirs *providertest.Cloud, known table) (*process, context.Context) {
+	t.Helper()
+	return newTestProcessOf(t, theirs, newProgram(plain, known))
+}
+
+func newTestProcessOf(t *testing.T, theirs *providertest.Cloud, what *program) (*process, context.Context) {
 	t.Helper()
 	ctx, fail := context.WithCancelCause(t.Context())
-	held := built{informers: informers.NewSharedInformerFactory(fake.NewClientset(), 0)}
-	if theirs != nil {
-		held.cloud = made(t, theirs)
-	}
 	p := &process{
-		options:   newOptions(ours, known),
+		program:   what,
 		clients:   nobody(),
-		holder:    &holder{built: held},
 		informers: informers.NewSharedInformerFactory(fake.NewClientset(), 0),
 		registry:  metrics.NewKubeRegistry(),
 		fail:      fail,
 	}
+	p.use(t, theirs, informers.NewSharedInformerFactory(fake.NewClientset(), 0))
 	p.gateway.Store(&cloud.Gateway{})
-	p.options.provider.name = "test"
-	p.health = newHealth(healthSources{
-		draining:     ctx.Done(),
-		apiServer:    reachable{},
-		informers:    p.informers,
-		initializing: p.initializing.Load,
-		notes:        []note{{"cloud", p.cloudState}},
-	})
+	p.settings.Provider.Name = "test"
+	sources := p.sources(ctx, fake.NewClientset())
+	sources.APIServer = healthz.NamedCheck("api-server", healthz.PingHealthz.Check)
+	p.health = serving.NewHealth(sources)
 	return p, ctx
 }
 
+// use makes the provider the one that is initialised.
+func (p *process) use(t *testing.T, theirs *providertest.Cloud, i informers.SharedInformerFactory) {
+	p.current = provider.NewCurrent(nil, provider.Made{Cloud: providertest.Made(t, theirs), Informers: i}, time.Minute)
+}
+
+// get asks a probe of the process.
+func get(p *process, path string) (int, string) {
+	w := httptest.NewRecorder()
+	p.health.ServeHTTP(w, httptest.NewRequestWithContext(context.Background(), http.MethodGet, path, nil))
+	return w.Code, w.Body.String()
+}
+
+// parse gives the flags their values.
+func parse(t *testing.T, p *program, args ...string) {
+	t.Helper()
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+	p.settings.AddFlags(flags)
+	if err := flags.Parse(append([]string{"--cloud-provider=test"}, args...)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// parsed returns the program after the given flags.
+func parsed(t *testing.T, args string) *program {
+	t.Helper()
+	p := newProgram(plain, ours())
+	parse(t, p, strings.Fields(args)...)
+	return p
+}
+
+// runs is a controller that the tests run under the name.
+func runs(name string, s start) registration {
+	return registration{Controller: settings.Controller{Name: name}, start: func(*settings.Settings) start { return s }}
+}
+
 func register(name string, c controller) registration {
-	return registration{name: name, onByDefault: true, start: func(context.Context, deps) (controller, error) { return c, nil }}
+	return runs(name, func(context.Context, deps) (controller, error) { return c, nil })
 }
 
 func TestOrderOfStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var d diary
-		cloud := &fakeCloud{
-			initialize:   func(<-chan struct{}) { d.note("Initialize") },
-			setInformers: func(informers.SharedInformerFactory) { d.note("SetInformers") },
+		cloud := &providertest.Cloud{
+			OnInitialize:   func(<-chan struct{}) { d.note("Initialize") },
+			OnSetInformers: func(informers.SharedInformerFactory) { d.note("SetInformers") },
 		}
-		known := table{{name: "a", onByDefault: true, start: func(context.Context, deps) (controller, error) {
+		known := table{runs("a", func(context.Context, deps) (controller, error) {
 			d.note("start a")
 			return &fakeController{run: func(ctx context.Context) error {
 				d.note("run a")
 				return untilStopped(ctx)
 			}}, nil
-		}}}
+		})}
 		p, ctx := newTestProcess(t, cloud, known)
 		time.AfterFunc(time.Minute, func() {
-			if _, body := get(p.health.healthz, "/healthz?verbose"); !strings.Contains(body, "[+]a ok") {
+			if _, body := get(p, "/healthz?verbose"); !strings.Contains(body, "[+]a ok") {
 				t.Errorf("healthz does not show what runs: %s", body)
 			}
 			p.fail(nil)
@@ -119,14 +160,14 @@ func TestStartIntervalSpreadsTheControllers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		var second time.Duration
-		p, ctx := newTestProcess(t, &fakeCloud{}, table{
+		p, ctx := newTestProcess(t, &providertest.Cloud{}, table{
 			register("a", &fakeController{run: untilStopped}),
 			register("b", &fakeController{run: func(ctx context.Context) error {
 				second = time.Since(began)
 				return untilStopped(ctx)
 			}}),
 		})
-		p.options.controllers.startInterval = 10 * time.Second
+		parse(t, p.program, "--controller-start-interval=10s")
 		time.AfterFunc(time.Minute, func() { p.fail(nil) })
 		p.lead(ctx)
 		if second < 10*time.Second || second > 20*time.Second {
@@ -148,25 +189,25 @@ func TestFailuresEndTheProcess(t *testing.T) {
 	}
 	for _, tc := range []struct {
 		name  string
-		cloud fakeCloud
+		cloud providertest.Cloud
 		known table
 		want  string
 	}{
 		{
 			name:  "InitializePanics",
-			cloud: fakeCloud{initialize: func(<-chan struct{}) { panic("broken") }},
+			cloud: providertest.Cloud{OnInitialize: func(<-chan struct{}) { panic("broken") }},
 			want:  `cloud provider "test": Initialize panicked: broken`,
 		},
 		{
 			name:  "SetInformersPanics",
-			cloud: fakeCloud{setInformers: func(informers.SharedInformerFactory) { panic("broken") }},
+			cloud: providertest.Cloud{OnSetInformers: func(informers.SharedInformerFactory) { panic("broken") }},
 			want:  `cloud provider "test": SetInformers panicked: broken`,
 		},
 		{
 			name: "ControllerCannotStart",
-			known: table{{name: "a", onByDefault: true, start: func(context.Context, deps) (controller, error) {
+			known: table{runs("a", func(context.Context, deps) (controller, error) {
 				return nil, errors.New("no permission")
-			}}},
+			})},
 			want: `starting "a": no permission`,
 		},
 		{
@@ -181,22 +222,22 @@ func TestFailuresEndTheProcess(t *testing.T) {
 		},
 		{
 			name:  "ProviderIsDamaged",
-			cloud: fakeCloud{instances: brokenInstances{}},
-			known: table{{name: "a", onByDefault: true, start: func(_ context.Context, d deps) (controller, error) {
+			cloud: providertest.Cloud{V2: brokenInstances{}},
+			known: table{runs("a", func(_ context.Context, d deps) (controller, error) {
 				return &fakeController{run: func(ctx context.Context) error {
 					for range 3 {
 						_, _ = d.gateway.Instances().Metadata(ctx, &corev1.Node{})
 					}
 					return untilStopped(ctx)
 				}}, nil
-			}}},
+			})},
 			want: "the provider has panicked 3 times, last in InstanceMetadata: broken",
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				p, ctx := newTestProcess(t, &tc.cloud, tc.known)
-				if err := hold(ctx, nil, p.lead); err != nil {
+				if err := election.Hold(ctx, nil, p.lead); err != nil {
 					t.Errorf("the work did not end: %v", err)
 				}
 				if got := context.Cause(ctx).Error(); got != tc.want {
@@ -209,11 +250,11 @@ func TestFailuresEndTheProcess(t *testing.T) {
 
 func TestControllersWithNothingToDoAreNoFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p, ctx := newTestProcess(t, &fakeCloud{}, table{
-			{name: "a", onByDefault: true, start: func(context.Context, deps) (controller, error) {
+		p, ctx := newTestProcess(t, &providertest.Cloud{}, table{
+			runs("a", func(context.Context, deps) (controller, error) {
 				return nil, skip("the provider has no instances")
-			}},
-			{name: "not-in-this-version", onByDefault: true},
+			}),
+			{Controller: settings.Controller{Name: "not-in-this-version"}},
 		})
 		time.AfterFunc(time.Minute, func() { p.fail(errors.New("planned")) })
 		p.lead(ctx)
@@ -225,24 +266,24 @@ func TestControllersWithNothingToDoAreNoFailure(t *testing.T) {
 
 func TestProviderThatHangs(t *testing.T) {
 	var release chan struct{}
-	for name, theirs := range map[string]*fakeCloud{
-		"Initialize":   {initialize: func(<-chan struct{}) { <-release }},
-		"SetInformers": {setInformers: func(informers.SharedInformerFactory) { <-release }},
-		"Accessor":     {accessor: func() { <-release }},
+	for name, theirs := range map[string]*providertest.Cloud{
+		"Initialize":   {OnInitialize: func(<-chan struct{}) { <-release }},
+		"SetInformers": {OnSetInformers: func(informers.SharedInformerFactory) { <-release }},
+		"Accessor":     {OnAccessor: func() { <-release }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				release = make(chan struct{})
 				p, ctx := newTestProcess(t, theirs, nil)
 				time.AfterFunc(time.Minute, func() {
-					if status, body := get(p.health.readyz, "/readyz"); status != 500 || !strings.Contains(body, "[-]cloud-provider failed") {
+					if status, body := get(p, "/readyz"); status != 500 || !strings.Contains(body, "[-]cloud-provider failed") {
 						t.Errorf("readyz answers %d %s", status, body)
 					}
 					p.fail(nil)
 				})
 				// The provider may still be at work, so the lease must not be free.
-				if err := hold(ctx, nil, p.lead); !errors.Is(err, errNotDrained) {
-					t.Errorf("got %v, want %v", err, errNotDrained)
+				if err := election.Hold(ctx, nil, p.lead); !errors.Is(err, election.ErrNotDrained) {
+					t.Errorf("got %v, want %v", err, election.ErrNotDrained)
 				}
 				close(release)
 			})
@@ -253,7 +294,7 @@ func TestProviderThatHangs(t *testing.T) {
 func TestInitializeGetsTheEndOfTheLeadership(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ended := make(chan struct{})
-		p, ctx := newTestProcess(t, &fakeCloud{initialize: func(stop <-chan struct{}) {
+		p, ctx := newTestProcess(t, &providertest.Cloud{OnInitialize: func(stop <-chan struct{}) {
 			go func() {
 				<-stop
 				close(ended)
@@ -265,32 +306,21 @@ func TestInitializeGetsTheEndOfTheLeadership(t *testing.T) {
 	})
 }
 
-func TestProviderInformersAreInSyncBeforeTheFirstCall(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	factory := informers.NewSharedInformerFactory(fake.NewClientset(), 0)
-	nodes := factory.Core().V1().Nodes().Informer()
-	startProviderInformers(ctx, factory)
-	if !nodes.HasSynced() {
-		t.Error("the provider's informer is not in sync")
-	}
-	cancel()
-	factory.Shutdown()
-}
-
 // A controller whose flags are wrong must not stop the others, unless it was
 // asked for by its name.
 func TestMisconfiguredController(t *testing.T) {
-	broken := registration{name: "broken", alias: "b", onByDefault: true, start: func(context.Context, deps) (controller, error) {
+	broken := runs("broken", func(context.Context, deps) (controller, error) {
 		return nil, misconfigured{errors.New("--flag is wrong")}
-	}}
+	})
+	broken.Alias = "b"
 	for _, tc := range []struct {
 		name   string
-		chosen []string
+		chosen string
 		ends   bool
 	}{
-		{"ByDefault", []string{"*"}, false},
-		{"ByName", []string{"*", "broken"}, true},
-		{"ByAlias", []string{"*", "b"}, true},
+		{"ByDefault", "*", false},
+		{"ByName", "*,broken", true},
+		{"ByAlias", "*,b", true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -299,12 +329,12 @@ func TestMisconfiguredController(t *testing.T) {
 					ran = true
 					return untilStopped(ctx)
 				}}
-				p, ctx := newTestProcess(t, &fakeCloud{}, table{broken, register("other", other)})
+				p, ctx := newTestProcess(t, &providertest.Cloud{}, table{broken, register("other", other)})
 				p.metrics.misconfigured = metrics.NewGaugeVec(&metrics.GaugeOpts{Name: "misconfigured"}, []string{"name"})
-				p.options.controllers.chosen = tc.chosen
+				parse(t, p.program, "--controllers="+tc.chosen)
 				why := ""
 				time.AfterFunc(time.Minute, func() {
-					_, why = get(p.health.readyz, "/readyz?verbose")
+					_, why = get(p, "/readyz?verbose")
 					p.fail(nil)
 				})
 				p.lead(ctx)

@@ -1,22 +1,27 @@
 package app
 
 import (
+	"io"
 	"os"
 	"testing"
 
+	cloudprovider "k8s.io/cloud-provider"
 	logsapi "k8s.io/component-base/logs/api/v1"
+
+	"github.com/fairlead-k8s/fairlead/internal/app/internal/provider/providertest"
+	"github.com/fairlead-k8s/fairlead/internal/app/internal/settings"
 )
 
-// ours is the program without anything of its own.
-var ours = Program{Name: managerName}
+// plain is the program without anything of its own.
+var plain = Options{Name: settings.ManagerName}
 
 func TestMain(m *testing.M) {
 	// Several commands run in one process here, with the same logging flags.
 	// They may not change the logging while another test logs.
 	logsapi.ReapplyHandling = logsapi.ReapplyHandlingIgnoreUnchanged
-	if err := newOptions(ours, nil).global.applyLogging(); err != nil {
+	if err := newProgram(plain, nil).settings.Global.ApplyLogging(); err != nil {
 		panic(err)
 	}
-	registerTestProviders()
+	cloudprovider.RegisterCloudProvider("test", func(io.Reader) (cloudprovider.Interface, error) { return &providertest.Cloud{}, nil })
 	os.Exit(m.Run())
 }

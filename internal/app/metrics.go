@@ -1,36 +1,44 @@
 package app
 
 import (
-	"cmp"
-	"errors"
-	"slices"
-
-	dto "github.com/prometheus/client_model/go"
 	"k8s.io/component-base/metrics"
+
+	"github.com/fairlead-k8s/fairlead/internal/app/internal/provider"
+	"github.com/fairlead-k8s/fairlead/internal/cloud"
+	"github.com/fairlead-k8s/fairlead/internal/controller/node"
+	"github.com/fairlead-k8s/fairlead/internal/controller/nodelifecycle"
+	"github.com/fairlead-k8s/fairlead/internal/controller/route"
+	"github.com/fairlead-k8s/fairlead/internal/controller/service"
 )
 
-// gatherers are registries that are shown as one. Of two metrics with one name
-// the earlier registry's is shown: a package of the community's skeleton that a
-// program links registers, when it is linked, some names that we serve.
-type gatherers []metrics.Gatherer
+// controllerMetrics live as long as the process, however often it leads.
+type controllerMetrics struct {
+	cloud     *cloud.Metrics
+	nodes     *node.Metrics
+	lifecycle *nodelifecycle.Metrics
+	services  *service.Metrics
+	routes    *route.Metrics
+	rotation  provider.Metrics
+	// misconfigured is 1 for a controller that does not run because of its flags.
+	misconfigured *metrics.GaugeVec
+}
 
-// Gather returns the metrics in the order of their names.
-func (g gatherers) Gather() ([]*dto.MetricFamily, error) {
-	var (
-		all   []*dto.MetricFamily
-		errs  []error
-		shown = map[string]bool{}
-	)
-	for _, registry := range g {
-		families, err := registry.Gather()
-		errs = append(errs, err)
-		for _, f := range families {
-			if !shown[f.GetName()] {
-				shown[f.GetName()] = true
-				all = append(all, f)
-			}
-		}
+// newControllerMetrics returns metrics that count once both functions have seen
+// them.
+func newControllerMetrics(register func(...metrics.Registerable), collect func(...metrics.StableCollector)) controllerMetrics {
+	m := controllerMetrics{
+		cloud:     cloud.NewMetrics(register),
+		nodes:     node.NewMetrics(register, collect),
+		lifecycle: nodelifecycle.NewMetrics(register, collect),
+		services:  service.NewMetrics(register, collect),
+		routes:    route.NewMetrics(register, collect),
+		rotation:  provider.NewMetrics(register),
+		misconfigured: metrics.NewGaugeVec(&metrics.GaugeOpts{
+			Name:           "fairlead_controller_misconfigured",
+			Help:           "1 for a controller that does not run because its flags are wrong",
+			StabilityLevel: metrics.ALPHA,
+		}, []string{"name"}),
 	}
-	slices.SortFunc(all, func(a, b *dto.MetricFamily) int { return cmp.Compare(a.GetName(), b.GetName()) })
-	return all, errors.Join(errs...)
+	register(m.misconfigured)
+	return m
 }

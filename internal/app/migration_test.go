@@ -12,7 +12,12 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/fairlead-k8s/fairlead/internal/app/internal/election"
+	"github.com/fairlead-k8s/fairlead/internal/app/internal/election/electiontest"
+	"github.com/fairlead-k8s/fairlead/internal/app/internal/provider/providertest"
 )
 
 const planHead = "kind: LeaderMigrationConfiguration\napiVersion: controllermanager.config.k8s.io/"
@@ -41,9 +46,9 @@ func TestPlacement(t *testing.T) {
 				t.Fatal(err)
 			}
 			var got []string
-			for _, r := range controllers {
-				where := map[placement]string{underMainLease: "main", underMigrationLease: "migration", elsewhere: "elsewhere"}
-				got = append(got, r.name+":"+where[o.migration.place(r, controllers)])
+			for _, r := range ours() {
+				where := map[election.Placement]string{election.UnderMainLease: "main", election.UnderMigrationLease: "migration", election.Elsewhere: "elsewhere"}
+				got = append(got, r.Name+":"+where[o.place(r.Name)])
 			}
 			if diff := cmp.Diff(tc.want, strings.Join(got, " ")); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
@@ -84,52 +89,59 @@ func TestWrongPlans(t *testing.T) {
 	}
 }
 
+// replica takes part in the election for l.
+func replica(t *testing.T, l *electiontest.Lease) (*election.Election, *electiontest.Lock) {
+	t.Helper()
+	k := l.Lock("me")
+	e, err := election.New(electiontest.Config(), k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e, k
+}
+
 // migrating returns a process with two controllers, the second of them under
 // the second lease, and what they note when they work.
-func migrating(t *testing.T, main, second *lease, work func(context.Context, string) error) (*process, context.Context, *lock) {
+func migrating(t *testing.T, main, second *electiontest.Lease, work func(context.Context, string) error) (*process, context.Context, *electiontest.Lock) {
 	t.Helper()
 	run := func(name string) controller {
 		return &fakeController{run: func(ctx context.Context) error { return work(ctx, name) }}
 	}
-	p, ctx := newTestProcess(t, &fakeCloud{}, table{register("a", run("a")), register("b", run("b"))})
+	p, ctx := newTestProcess(t, &providertest.Cloud{}, table{register("a", run("a")), register("b", run("b"))})
 	file := planFile(t, planHead+"v1\nleaderName: m\ncontrollerLeaders: [{name: b, component: '*'}]")
-	if err := flagSet(p.options).Parse([]string{"--cloud-provider=test", "--enable-leader-migration", "--leader-migration-config=" + file}); err != nil {
+	parse(t, p.program, "--enable-leader-migration", "--leader-migration-config="+file)
+	if err := p.validate(); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.options.validate(); err != nil {
-		t.Fatal(err)
-	}
-	p.election, _ = replica(t, main, "me")
-	var k *lock
-	p.migration, k = replica(t, second, "me")
+	p.election, _ = replica(t, main)
+	var k *electiontest.Lock
+	p.migration, k = replica(t, second)
 	return p, ctx, k
 }
 
 func TestMigrationWaitsForItsOwnLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var d diary
-		main, second := &lease{}, &lease{version: 1, record: resourcelock.LeaderElectionRecord{
-			HolderIdentity: "kube-controller-manager", LeaseDurationSeconds: 15,
-		}}
+		main, second := &electiontest.Lease{}, electiontest.Held("kube-controller-manager", 15)
 		began := time.Now()
 		p, ctx, _ := migrating(t, main, second, func(ctx context.Context, name string) error {
 			d.note(fmt.Sprintf("%s within 5s: %t", name, time.Since(began) < 5*time.Second))
 			return untilStopped(ctx)
 		})
 		time.AfterFunc(time.Minute, func() {
-			if main.holder() != "me" || second.holder() != "me" {
-				t.Errorf("the leases are held by %q and %q", main.holder(), second.holder())
+			if main.Holder() != "me" || second.Holder() != "me" {
+				t.Errorf("the leases are held by %q and %q", main.Holder(), second.Holder())
 			}
 			p.fail(nil)
 		})
-		if err := p.election.run(ctx, p.lead); err != nil {
+		if err := p.election.Run(ctx, p.lead); err != nil {
 			t.Error(err)
 		}
 		if diff := cmp.Diff([]string{"a within 5s: true", "b within 5s: false"}, d.entries); diff != "" {
 			t.Errorf("-want +got:\n%s", diff)
 		}
-		if main.holder() != "" || second.holder() != "" {
-			t.Errorf("the leases are still held by %q and %q", main.holder(), second.holder())
+		if main.Holder() != "" || second.Holder() != "" {
+			t.Errorf("the leases are still held by %q and %q", main.Holder(), second.Holder())
 		}
 	})
 }
@@ -138,14 +150,14 @@ func TestMigrationWaitsForItsOwnLease(t *testing.T) {
 func TestMigratedWorkIsWaitedForHoweverLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
-		p, ctx, _ := migrating(t, &lease{}, &lease{}, func(context.Context, string) error {
+		p, ctx, _ := migrating(t, &electiontest.Lease{}, &electiontest.Lease{}, func(context.Context, string) error {
 			<-release
 			return nil
 		})
 		time.AfterFunc(time.Minute, func() { p.fail(nil) })
 		time.AfterFunc(time.Hour, func() { close(release) })
 		began := time.Now()
-		p.runMigrated(ctx, []started{{registration: p.options.controllers.known[1], controller: &fakeController{run: func(context.Context) error {
+		p.runMigrated(ctx, []started{{registration: p.controllers[1], controller: &fakeController{run: func(context.Context) error {
 			<-release
 			return nil
 		}}}})
@@ -157,7 +169,7 @@ func TestMigratedWorkIsWaitedForHoweverLong(t *testing.T) {
 
 func TestMigratedWorkInFlightKeepsBothLeases(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		main, second := &lease{}, &lease{}
+		main, second := &electiontest.Lease{}, &electiontest.Lease{}
 		release := make(chan struct{})
 		p, ctx, _ := migrating(t, main, second, func(ctx context.Context, name string) error {
 			<-ctx.Done()
@@ -167,11 +179,11 @@ func TestMigratedWorkInFlightKeepsBothLeases(t *testing.T) {
 			return nil
 		})
 		time.AfterFunc(time.Minute, func() { p.fail(nil) })
-		if err := p.election.run(ctx, p.lead); !errors.Is(err, errNotDrained) {
-			t.Errorf("got %v, want %v", err, errNotDrained)
+		if err := p.election.Run(ctx, p.lead); !errors.Is(err, election.ErrNotDrained) {
+			t.Errorf("got %v, want %v", err, election.ErrNotDrained)
 		}
-		if main.holder() != "me" || second.holder() != "me" {
-			t.Errorf("the leases are held by %q and %q", main.holder(), second.holder())
+		if main.Holder() != "me" || second.Holder() != "me" {
+			t.Errorf("the leases are held by %q and %q", main.Holder(), second.Holder())
 		}
 		close(release)
 	})
@@ -179,7 +191,7 @@ func TestMigratedWorkInFlightKeepsBothLeases(t *testing.T) {
 
 func TestLostMigrationLeaseEndsTheProcessAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p, ctx, k := migrating(t, &lease{}, &lease{}, func(ctx context.Context, name string) error {
+		p, ctx, k := migrating(t, &electiontest.Lease{}, &electiontest.Lease{}, func(ctx context.Context, name string) error {
 			<-ctx.Done()
 			if name == "b" {
 				time.Sleep(time.Minute) // a call in flight, while another component may be at work
@@ -187,10 +199,10 @@ func TestLostMigrationLeaseEndsTheProcessAtOnce(t *testing.T) {
 			return nil
 		})
 		cut := time.Now().Add(time.Minute)
-		time.AfterFunc(time.Minute, func() { k.cut.Store(true) })
+		time.AfterFunc(time.Minute, func() { k.Cut.Store(true) })
 		time.AfterFunc(10*time.Minute, func() { p.fail(errors.New("far too late")) })
-		if err := p.election.run(ctx, p.lead); !errors.Is(err, errLeaseLost) {
-			t.Errorf("got %v, want %v", err, errLeaseLost)
+		if err := p.election.Run(ctx, p.lead); !errors.Is(err, election.ErrLeaseLost) {
+			t.Errorf("got %v, want %v", err, election.ErrLeaseLost)
 		}
 		if took := time.Since(cut); took > 15*time.Second {
 			t.Errorf("the process went on for %v", took)
@@ -201,24 +213,24 @@ func TestLostMigrationLeaseEndsTheProcessAtOnce(t *testing.T) {
 }
 
 func TestOnlyTheLeaderInitializesTheProviderAndOnce(t *testing.T) {
-	held := func() *lease {
-		return &lease{version: 1, record: resourcelock.LeaderElectionRecord{HolderIdentity: "another", LeaseDurationSeconds: 3600}}
+	held := func() *electiontest.Lease {
+		return electiontest.Held("another", 3600)
 	}
 	for _, tc := range []struct {
 		name string
-		main *lease
+		main *electiontest.Lease
 		want int
 	}{
-		{"LeaderWithTwoLeases", &lease{}, 1},
+		{"LeaderWithTwoLeases", &electiontest.Lease{}, 1},
 		{"Standby", held(), 0},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				p, ctx, _ := migrating(t, tc.main, &lease{}, func(ctx context.Context, _ string) error { return untilStopped(ctx) })
+				p, ctx, _ := migrating(t, tc.main, &electiontest.Lease{}, func(ctx context.Context, _ string) error { return untilStopped(ctx) })
 				got := 0
-				p.holder.built.cloud = made(t, &fakeCloud{initialize: func(<-chan struct{}) { got++ }})
+				p.use(t, &providertest.Cloud{OnInitialize: func(<-chan struct{}) { got++ }}, informers.NewSharedInformerFactory(fake.NewClientset(), 0))
 				time.AfterFunc(time.Minute, func() { p.fail(nil) })
-				if err := p.election.run(ctx, p.lead); err != nil {
+				if err := p.election.Run(ctx, p.lead); err != nil {
 					t.Error(err)
 				}
 				if got != tc.want {

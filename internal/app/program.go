@@ -3,40 +3,35 @@ package app
 import (
 	"context"
 	"fmt"
-	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
-	admissionv1 "k8s.io/api/admission/v1"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/record"
 	cloudprovider "k8s.io/cloud-provider"
 	cliflag "k8s.io/component-base/cli/flag"
 
-	"github.com/fairlead-k8s/fairlead/internal/cloud"
+	"github.com/fairlead-k8s/fairlead/internal/app/internal/provider"
+	"github.com/fairlead-k8s/fairlead/internal/app/internal/serving"
+	"github.com/fairlead-k8s/fairlead/internal/app/internal/settings"
 )
 
-// Program is what a program chooses and adds. Package ccm, which hands it
-// over, says what each part means.
-type Program struct {
+// Options are what a program chooses and adds. Package ccm, where programs find
+// these types, says what each part means.
+type Options struct {
 	Name         string
 	ProviderName string
-	// Provider makes the provider; nil means the registry.
-	Provider    func(context.Context, ProviderDeps) (cloudprovider.Interface, error)
-	Flags       cliflag.NamedFlagSets
-	Controllers []Controller
-	Webhooks    []Webhook
+	Provider     func(ctx context.Context, d ProviderDeps) (cloudprovider.Interface, error)
+	Flags        cliflag.NamedFlagSets
+	Controllers  []Controller
+	Webhooks     []Webhook
 }
 
 // ProviderDeps is what a provider can be made of.
-type ProviderDeps struct {
-	Name      string
-	Config    io.Reader // nil without a file
-	Flags     *pflag.FlagSet
-	Clients   cloudprovider.ControllerClientBuilder
-	Informers informers.SharedInformerFactory
-}
+type ProviderDeps = provider.Deps
 
 // Controller is one that the program adds.
 type Controller struct {
@@ -44,7 +39,7 @@ type Controller struct {
 	Alias        string
 	ClientName   string
 	OffByDefault bool
-	New          func(context.Context, ControllerDeps) (Runner, error)
+	New          func(ctx context.Context, d ControllerDeps) (Runner, error)
 }
 
 // Runner is a controller at work; see controller.
@@ -63,84 +58,77 @@ type ControllerDeps struct {
 }
 
 // Webhook is one that the program adds.
-type Webhook struct {
-	Name  string
-	Path  string
-	Admit func(context.Context, *admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse, error)
-}
+type Webhook = serving.Webhook
 
 // Skip is the error of a controller that has nothing to do, and says why.
 func Skip(why string) error { return skip(why) }
 
-// provider makes the provider.
-func (p *Program) provider(ctx context.Context, d ProviderDeps) (cloudprovider.Interface, error) {
-	if p.Provider == nil {
-		return cloud.Registered(d.Name, d.Config)
-	}
-	return p.Provider(ctx, d)
+// program is what runs: our controllers, what the program adds, and the flags
+// of all of them.
+type program struct {
+	options     Options
+	controllers table // ours, then the program's
+	settings    *settings.Settings
 }
 
-// controllers are our own and the program's.
-func (p *Program) controllers(ours table) table {
-	all := append(table{}, ours...)
-	for _, c := range p.Controllers {
-		all = append(all, c.registration())
+func newProgram(o Options, ours table) *program {
+	p := &program{options: o, controllers: slices.Clone(ours)}
+	for _, c := range o.Controllers {
+		p.controllers = append(p.controllers, added(c))
+	}
+	var webhooks []string
+	for _, w := range o.Webhooks {
+		webhooks = append(webhooks, w.Name)
+	}
+	p.settings = settings.New(settings.Program{
+		Name:        o.Name,
+		Provider:    o.ProviderName,
+		Flags:       o.Flags,
+		Controllers: p.controllers.names(),
+		Webhooks:    webhooks,
+	})
+	return p
+}
+
+// webhooks are those that --webhooks chooses.
+func (p *program) webhooks() []Webhook {
+	chosen := p.settings.Webhooks.Served()
+	var all []Webhook
+	for _, w := range p.options.Webhooks {
+		if slices.Contains(chosen, w.Name) {
+			all = append(all, w)
+		}
 	}
 	return all
 }
 
-// registration makes the program's controller one like ours.
-func (c Controller) registration() registration {
-	r := registration{name: c.Name, alias: c.Alias, client: c.ClientName, source: c.Name, onByDefault: !c.OffByDefault}
-	if r.alias == "" {
-		r.alias = c.Name
+// enabled returns the controllers to run, in the order of their start.
+func (p *program) enabled() table {
+	var all table
+	for _, c := range p.settings.Controllers.Enabled() {
+		all = append(all, p.controllers.find(c.Name))
 	}
-	if r.client == "" {
-		r.client = c.Name
-	}
-	r.start = func(ctx context.Context, d deps) (controller, error) {
-		made, err := c.New(ctx, ControllerDeps{
-			Cloud:     d.provider.cloud.Unwrap(),
-			Client:    d.client,
-			Clients:   d.clients,
-			Informers: d.provider.informers,
-			Events:    d.newEvents(),
-			Flags:     d.options.flagSet,
-		})
-		if err == nil && made == nil {
-			err = skip("it was not made")
-		}
-		return made, err
-	}
-	return r
+	return all
 }
 
-// webhooks are the names of the program's webhooks.
-func (p *Program) webhooks() []string {
-	var names []string
-	for _, w := range p.Webhooks {
-		names = append(names, w.Name)
-	}
-	return names
+// validate returns everything that is wrong with the program and its flags.
+func (p *program) validate() error {
+	errs := append(p.controllerErrors(), p.webhookErrors()...)
+	return utilerrors.NewAggregate(append(errs, p.settings.Validate()...))
 }
 
-// errors are what is wrong with the program itself.
-func (p *Program) errors(all table) []error {
-	return append(p.controllerErrors(all), p.webhookErrors()...)
-}
-
-func (p *Program) controllerErrors(all table) []error {
+func (p *program) controllerErrors() []error {
 	var errs []error
 	taken := map[string]bool{}
-	for _, r := range all {
-		for _, name := range []string{r.name, r.alias} {
+	for _, r := range p.controllers {
+		for _, name := range []string{r.Name, r.Alias} {
 			if taken[name] && name != "" {
 				errs = append(errs, fmt.Errorf("the program has two controllers that are called %q", name))
 			}
 		}
-		taken[r.name], taken[r.alias] = true, true
+		taken[r.Name], taken[r.Alias] = true, true
 	}
-	for _, c := range p.Controllers {
+	for _, c := range p.options.Controllers {
 		if c.Name == "" || c.New == nil {
 			errs = append(errs, fmt.Errorf("the program's controller %q needs a name and a function that makes it", c.Name))
 		}
@@ -148,13 +136,13 @@ func (p *Program) controllerErrors(all table) []error {
 	return errs
 }
 
-func (p *Program) webhookErrors() []error {
+func (p *program) webhookErrors() []error {
 	var errs []error
-	for i, w := range p.Webhooks {
+	for i, w := range p.options.Webhooks {
 		if w.Name == "" || !strings.HasPrefix(w.Path, "/") || w.Admit == nil {
 			errs = append(errs, fmt.Errorf("the program's webhook %q needs a name, a path that begins with / and a function", w.Name))
 		}
-		for _, other := range p.Webhooks[:i] {
+		for _, other := range p.options.Webhooks[:i] {
 			if w.Name == other.Name || w.Path == other.Path {
 				errs = append(errs, fmt.Errorf("the program has two webhooks that are called %q or found under %q", w.Name, w.Path))
 			}

@@ -6,8 +6,9 @@ import (
 	"fmt"
 	"sync/atomic"
 
-	"github.com/spf13/pflag"
+	"k8s.io/apiserver/pkg/server/healthz"
 	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/component-base/metrics"
@@ -15,26 +16,27 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
+	"github.com/fairlead-k8s/fairlead/internal/app/internal/election"
+	"github.com/fairlead-k8s/fairlead/internal/app/internal/provider"
+	"github.com/fairlead-k8s/fairlead/internal/app/internal/serving"
+	"github.com/fairlead-k8s/fairlead/internal/app/internal/settings"
 	"github.com/fairlead-k8s/fairlead/internal/cloud"
-	"github.com/fairlead-k8s/fairlead/internal/controller/node"
-	"github.com/fairlead-k8s/fairlead/internal/controller/nodelifecycle"
-	"github.com/fairlead-k8s/fairlead/internal/controller/route"
-	"github.com/fairlead-k8s/fairlead/internal/controller/service"
 	"github.com/fairlead-k8s/fairlead/internal/kube"
 )
 
 // process is what is known once the provider's factory has succeeded.
 type process struct {
-	options   *options
+	*program
+
 	config    *rest.Config
 	clients   clients
-	holder    *holder
-	provider  built                           // what holder had when this replica began to lead
-	rotation  *rotation                       // nil where the provider has no files
+	current   *provider.Current
+	provider  provider.Made                   // what was current when this replica began to lead
+	rotation  *provider.Rotation              // nil if the provider has no files
 	informers informers.SharedInformerFactory // for our controllers
-	health    *health
-	election  *election // nil: no election
-	migration *election // for the second lease; nil: no controllers move
+	health    *serving.Health
+	election  *election.Election // nil: no election
+	migration *election.Election // for the second lease; nil: no controllers move
 	// gateway is the way to the cloud once this replica leads and it has been
 	// initialised.
 	gateway  atomic.Pointer[cloud.Gateway]
@@ -47,43 +49,11 @@ type process struct {
 	fail context.CancelCauseFunc
 }
 
-// controllerMetrics live as long as the process, however often it leads.
-type controllerMetrics struct {
-	cloud     *cloud.Metrics
-	nodes     *node.Metrics
-	lifecycle *nodelifecycle.Metrics
-	services  *service.Metrics
-	routes    *route.Metrics
-	rotation  rotationMetrics
-	// misconfigured is 1 for a controller that does not run for its flags.
-	misconfigured *metrics.GaugeVec
-}
-
-// newControllerMetrics returns metrics that count once both functions have seen
-// them.
-func newControllerMetrics(register func(...metrics.Registerable), collect func(...metrics.StableCollector)) controllerMetrics {
-	m := controllerMetrics{
-		cloud:     cloud.NewMetrics(register),
-		nodes:     node.NewMetrics(register, collect),
-		lifecycle: nodelifecycle.NewMetrics(register, collect),
-		services:  service.NewMetrics(register, collect),
-		routes:    route.NewMetrics(register, collect),
-		rotation:  newRotationMetrics(register),
-		misconfigured: metrics.NewGaugeVec(&metrics.GaugeOpts{
-			Name:           "fairlead_controller_misconfigured",
-			Help:           "1 for a controller that does not run since its flags are wrong",
-			StabilityLevel: metrics.ALPHA,
-		}, []string{"name"}),
-	}
-	register(m.misconfigured)
-	return m
-}
-
 // run is the program: it returns nil after a stop that ctx asked for.
-func run(ctx context.Context, o *options) error {
+func run(ctx context.Context, what *program) error {
 	working, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
-	p, err := newProcess(working, o)
+	p, err := newProcess(working, what)
 	if err != nil {
 		return unlessStopped(ctx, err)
 	}
@@ -110,90 +80,96 @@ func unlessStopped(ctx context.Context, err error) error {
 }
 
 // newProcess makes the clients and then calls the provider's factory.
-func newProcess(ctx context.Context, o *options) (*process, error) {
-	greet(klog.FromContext(ctx), o)
-	config, err := o.client.restConfig()
+func newProcess(ctx context.Context, what *program) (*process, error) {
+	what.greet(klog.FromContext(ctx))
+	s := what.settings
+	config, err := s.Client.RESTConfig()
 	if err != nil {
 		return nil, err
 	}
-	clients, err := o.client.clients(config)
+	clients, err := newClients(s.Client, config)
 	if err != nil {
 		return nil, err
 	}
-	shared, err := clients.own.Client(informersName)
+	shared, err := clients.informers()
 	if err != nil {
-		return nil, fmt.Errorf("client of the informers: %w", err)
+		return nil, err
 	}
-	followed := o.rotation.followed()
-	// Before it is built: what changes meanwhile is noticed later.
-	files, err := fingerprint(followed)
+	followed := s.Rotation.Followed()
+	// Before the provider is made: what changes in the meantime is noticed later.
+	fingerprint, err := provider.Fingerprint(followed)
 	if err != nil {
 		return nil, fmt.Errorf("files of the provider: %w", err)
 	}
-	provider, err := o.build(ctx, clients)
+	factory := what.factory(clients)
+	made, err := factory.Make(ctx)
 	if err != nil {
 		return nil, err
 	}
 	registry := metrics.NewKubeRegistry()
 	p := &process{
-		options:   o,
+		program:   what,
 		config:    config,
 		clients:   clients,
-		holder:    &holder{built: provider},
-		informers: kube.NewInformerFactory(shared, o.controllers.resyncPeriod()),
+		current:   provider.NewCurrent(factory, made, s.Provider.ReadTimeout),
+		informers: kube.NewInformerFactory(shared, s.Controllers.ResyncPeriod()),
 		registry:  registry,
 		metrics:   newControllerMetrics(registry.MustRegister, registry.CustomMustRegister),
 	}
 	if len(followed) > 0 {
-		p.rotation = &rotation{
-			look:    func() (string, error) { return fingerprint(followed) },
-			apply:   p.rotate,
-			metrics: p.metrics.rotation,
-			clock:   clock.RealClock{},
-			inUse:   files,
-			state:   inUseText,
-		}
+		p.rotation = provider.NewRotation(followed, fingerprint, p.current, p.metrics.rotation)
 	}
 	return p, nil
 }
 
-// greet logs what the operator should know before anything happens.
-func greet(logger klog.Logger, o *options) {
-	logger.Info("Starting", "version", version.Get().String(), "provider", o.provider.name)
-	if o.provider.clusterName == defaultClusterName {
-		logger.Info("Warning: --cluster-name is the default; two such clusters in one account of the cloud take each other's load balancers and routes",
-			"clusterName", defaultClusterName)
+// factory is that of the provider that the flags name.
+func (p *program) factory(c clients) *provider.Factory {
+	s := p.settings
+	return &provider.Factory{
+		Name:          s.Provider.Name,
+		ConfigFile:    s.Provider.ConfigFile,
+		AllowUntagged: s.Provider.AllowUntagged,
+		New:           p.options.Provider,
+		Flags:         s.Flags(),
+		Clients:       c.each,
+		Informers: func() (informers.SharedInformerFactory, error) {
+			client, err := c.informers()
+			if err != nil {
+				return nil, err
+			}
+			return informers.NewSharedInformerFactory(client, s.Controllers.ResyncPeriod()), nil
+		},
 	}
-	o.flagSet.Visit(func(f *pflag.Flag) {
-		if why := f.Annotations[remarkIgnored]; why != nil && f.Value.String() != f.DefValue {
-			logger.Info("Warning: this flag changes nothing here", "flag", "--"+f.Name, "why", why[0])
-		}
-	})
-	if missing := o.controllers.missing(); missing != nil {
+}
+
+// greet logs what the operator should know before anything happens.
+func (p *program) greet(logger klog.Logger) {
+	s := p.settings
+	logger.Info("Starting", "version", version.Get().String(), "provider", s.Provider.Name)
+	if s.Provider.ClusterName == settings.DefaultClusterName {
+		logger.Info("Warning: --cluster-name is the default; two such clusters in one account of the cloud take each other's load balancers and routes",
+			"clusterName", settings.DefaultClusterName)
+	}
+	for _, i := range s.Ignored() {
+		logger.Info("Warning: this flag changes nothing here", "flag", i.Flag, "why", i.Why)
+	}
+	if missing := p.controllers.missing(s.Controllers.Enabled()); missing != nil {
 		logger.Info("Enabled controllers that are not in this version", "controllers", missing)
 	}
 }
 
 // run serves, and leads when it is its turn, until ctx ends and all is over.
 func (p *process) run(ctx context.Context) error {
-	client, err := p.clients.own.Client(managerName)
+	client, err := p.clients.own.Client(settings.ManagerName)
 	if err != nil {
 		return fmt.Errorf("client: %w", err)
 	}
 	lasting, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
-	if err := p.register(newRecorder(lasting, client, managerName)); err != nil {
+	if err := p.register(newRecorder(lasting, client, settings.ManagerName)); err != nil {
 		return err
 	}
-	p.health = newHealth(healthSources{
-		draining:     ctx.Done(),
-		election:     p.election,
-		migration:    p.migration,
-		apiServer:    newAPIServerCheck(client.Discovery().RESTClient(), clock.RealClock{}),
-		informers:    p.informers,
-		initializing: p.initializing.Load,
-		notes:        p.notes(),
-	})
+	p.health = serving.NewHealth(p.sources(ctx, client))
 	stopServing, err := p.serve(ctx)
 	if err != nil {
 		return err
@@ -204,20 +180,76 @@ func (p *process) run(ctx context.Context) error {
 		return err
 	}
 	defer stopWebhooks()
-	defer p.follow(ctx, kube.NewRecorder(lasting, client, managerName))()
+	defer p.follow(ctx, kube.NewRecorder(lasting, client, settings.ManagerName))()
 	if p.election == nil {
-		return hold(ctx, nil, p.lead)
+		return election.Hold(ctx, nil, p.lead)
 	}
-	return p.election.run(ctx, p.lead)
+	return p.election.Run(ctx, p.lead)
 }
 
-// notes are what the probes tell.
-func (p *process) notes() []note {
-	notes := []note{{"cloud", p.cloudState}}
-	if p.rotation != nil {
-		notes = append(notes, note{"cloud-config", p.rotation.text})
+// register makes this replica's part in the elections that the flags ask for.
+func (p *process) register(recorder record.EventRecorder) (err error) {
+	config := p.settings.Election.LeaderElectionConfiguration
+	if !config.LeaderElect {
+		return nil
 	}
-	return notes
+	if p.election, err = election.Join(config, p.config, recorder); err != nil {
+		return err
+	}
+	if plan := p.settings.Migration.Plan(); plan != nil {
+		config.ResourceName = plan.LeaderName
+		p.migration, err = election.Join(config, p.config, recorder)
+	}
+	return err
+}
+
+// sources are what the probes ask.
+func (p *process) sources(ctx context.Context, client kubernetes.Interface) serving.Sources {
+	s := serving.Sources{
+		Draining:     ctx.Done(),
+		APIServer:    serving.NewAPIServerCheck(client.Discovery().RESTClient(), clock.RealClock{}),
+		Informers:    p.informers,
+		Initializing: p.initializing.Load,
+		Notes:        []serving.Note{{About: "cloud", Text: p.cloudState}},
+	}
+	if p.election != nil {
+		s.Leases, s.Contending = append(s.Leases, p.election.Check()), p.election.Contending
+	}
+	if p.migration != nil {
+		s.Leases = append(s.Leases, healthz.NamedCheck("leaderElectionMigration", p.migration.Check().Check))
+	}
+	if p.rotation != nil {
+		s.Notes = append(s.Notes, serving.Note{About: "cloud-config", Text: p.rotation.State})
+	}
+	return s
+}
+
+// serve serves HTTPS until stop is called.
+func (p *process) serve(ctx context.Context) (stop func(), err error) {
+	removeConfigz, err := p.settings.RegisterConfigz()
+	if err != nil {
+		return nil, err
+	}
+	s := &p.settings.Serving
+	stopServing, err := serving.Serve(ctx, serving.Config{
+		Secure:         s.Secure,
+		Authentication: s.Authentication,
+		Authorization:  s.Authorization,
+		Debugging:      &p.settings.Debugging.DebuggingConfiguration,
+	}, p.health, p.registry)
+	if err != nil {
+		removeConfigz()
+		return nil, err
+	}
+	return func() { stopServing(); removeConfigz() }, nil
+}
+
+// serveWebhooks serves the webhooks until stop is called.
+func (p *process) serveWebhooks(ctx context.Context) (stop func(), err error) {
+	return serving.ServeWebhooks(ctx, serving.WebhookConfig{
+		Secure:   p.settings.Webhooks.Secure,
+		Webhooks: p.webhooks(),
+	}, p.health, p.registry.MustRegister)
 }
 
 // follow follows the provider's files until ctx ends or stop is called.
@@ -225,31 +257,17 @@ func (p *process) follow(ctx context.Context, recorder *kube.Recorder) (stop fun
 	if p.rotation == nil {
 		return func() {}
 	}
-	p.rotation.tell = func(eventType, reason, message string) {
-		recorder.Lease(p.options.election.lease(), eventType, reason, message)
+	reports := provider.Reports{
+		Event: func(eventType, reason, message string) {
+			recorder.Lease(p.settings.Election.Lease(), eventType, reason, message)
+		},
+		Fail: p.fail,
 	}
-	p.rotation.fail = p.fail
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		p.rotation.run(ctx, p.options.rotation.period)
+		p.rotation.Run(ctx, p.settings.Rotation.Period(), reports)
 	}()
 	return func() { cancel(); <-ended }
-}
-
-// register makes this replica's part in the elections that the flags ask for.
-func (p *process) register(recorder record.EventRecorder) (err error) {
-	o := p.options.election
-	if !o.LeaderElect {
-		return nil
-	}
-	if p.election, err = newElection(o, p.config, recorder); err != nil {
-		return err
-	}
-	if plan := p.options.migration.plan; plan != nil {
-		o.ResourceName = plan.LeaderName
-		p.migration, err = newElection(o, p.config, recorder)
-	}
-	return err
 }

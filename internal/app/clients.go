@@ -1,0 +1,59 @@
+package app
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/controller-manager/pkg/clientbuilder"
+
+	"github.com/fairlead-k8s/fairlead/internal/app/internal/settings"
+)
+
+// informersName is the end of the informers' user agent.
+const informersName = "shared-informers"
+
+// clients make clients of the API server, each with a user agent of its own.
+type clients struct {
+	// own act as this process: for leases, informers and health.
+	own clientbuilder.ControllerClientBuilder
+	// each act as this process too, or as a service account for each name.
+	each clientbuilder.ControllerClientBuilder
+}
+
+func newClients(s settings.Client, config *rest.Config) (clients, error) {
+	own := clientbuilder.SimpleControllerClientBuilder{ClientConfig: config}
+	if !s.EachItsOwn {
+		return clients{own, own}, nil
+	}
+	// It reads and makes the service accounts, and asks for their tokens.
+	issuer, err := kubernetes.NewForConfig(rest.AddUserAgent(rest.CopyConfig(config), settings.ManagerName))
+	if err != nil {
+		return clients{}, fmt.Errorf("client of the service accounts: %w", err)
+	}
+	each := clientbuilder.NewDynamicClientBuilder(rest.AnonymousClientConfig(config), issuer.CoreV1(), metav1.NamespaceSystem)
+	return clients{own, each}, nil
+}
+
+// informers returns the client of informers.
+func (c clients) informers() (kubernetes.Interface, error) {
+	client, err := c.own.Client(informersName)
+	if err != nil {
+		return nil, fmt.Errorf("client of the informers: %w", err)
+	}
+	return client, nil
+}
+
+// newRecorder returns a recorder of events of the component. It records until
+// ctx ends.
+func newRecorder(ctx context.Context, client kubernetes.Interface, component string) record.EventRecorder {
+	broadcaster := record.NewBroadcaster(record.WithContext(ctx))
+	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: client.CoreV1().Events("")})
+	return broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: component})
+}

@@ -1,0 +1,91 @@
+package app
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/klog/v2/ktesting"
+)
+
+func TestCommand(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		args string
+		out  string // part of stdout
+		want string // part of the error
+	}{
+		{"NoArguments", "foo", "", `"cloud-controller-manager" does not take any arguments, got ["foo"]`},
+		{"EmptyArgumentIsNone", " --version", "cloud-controller-manager v", ""},
+		{"RawVersion", "--version=raw", "GitVersion:", ""},
+		{"HelpHasUpstreamsHeadings", "--help", "Cloud-node-controller flags:", ""},
+		{"UnknownFlag", "--nope", "", "unknown flag: --nope\nAll flags: cloud-controller-manager --help"},
+		{"ValidationError", "", "", "--cloud-provider cannot be empty"},
+		{"UnknownProvider", "--cloud-provider=nowhere --master=http://127.0.0.1:1", "", `"nowhere" is not linked into this binary`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			cmd := NewCommand(plain)
+			var stdout, stderr bytes.Buffer
+			cmd.SetOut(&stdout)
+			cmd.SetErr(&stderr)
+			cmd.SilenceErrors, cmd.SilenceUsage = true, true // as cli.Run does
+			cmd.SetArgs(strings.Split(tc.args, " "))
+			err := cmd.ExecuteContext(t.Context())
+			var got string
+			if err != nil {
+				got = err.Error()
+			}
+			if (tc.want == "") != (got == "") || !strings.Contains(got, tc.want) {
+				t.Errorf("got error %q, want %q", got, tc.want)
+			}
+			if !strings.Contains(stdout.String(), tc.out) {
+				t.Errorf("got output %q, want %q", stdout.String(), tc.out)
+			}
+		})
+	}
+}
+
+func TestValidationErrorIsPrintedInWords(t *testing.T) {
+	cmd := NewCommand(plain)
+	var stderr bytes.Buffer
+	cmd.SetErr(&stderr)
+	cmd.SilenceErrors, cmd.SilenceUsage = true, true
+	cmd.SetArgs([]string{"--controllers=foo", "--cloud-provider=test"})
+	if err := cmd.ExecuteContext(t.Context()); err == nil {
+		t.Error("an unknown controller was accepted")
+	}
+	if diff := cmp.Diff("--controllers: \"foo\" is not in the list of known controllers\n", stderr.String()); diff != "" {
+		t.Errorf("stderr (-want +got):\n%s", diff)
+	}
+}
+
+func TestGreetingNamesFlagsThatChangeNothing(t *testing.T) {
+	logger := ktesting.NewLogger(t, ktesting.NewConfig(ktesting.BufferLogs(true)))
+	parsed(t, "--cluster-name=c --allocate-node-cidrs --cidr-allocator-type=RangeAllocator --external-cloud-volume-plugin=x").greet(logger)
+	text := logger.GetSink().(ktesting.Underlier).GetBuffer().String()
+	for flag, want := range map[string]bool{"allocate-node-cidrs": true, "external-cloud-volume-plugin": true, "cidr-allocator-type": false, "cluster-name": false} {
+		if got := strings.Contains(text, `flag="--`+flag+`"`); got != want {
+			t.Errorf("--%s is named: %t, want %t, in\n%s", flag, got, want, text)
+		}
+	}
+}
+
+func TestLines(t *testing.T) {
+	list := utilerrors.NewAggregate([]error{errors.New("a"), errors.New("b")})
+	for name, tc := range map[string]struct {
+		err  error
+		want string
+	}{
+		"One":         {errors.New("a"), "[a]"},
+		"List":        {list, "[a b]"},
+		"ListOfAPart": {fmt.Errorf("--kubeconfig: %w", list), "[--kubeconfig: [a, b]]"},
+	} {
+		if got := fmt.Sprint(lines(tc.err)); got != tc.want {
+			t.Errorf("%s: got %s, want %s", name, got, tc.want)
+		}
+	}
+}

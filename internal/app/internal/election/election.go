@@ -1,0 +1,169 @@
+package election
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/client-go/util/retry"
+	componentbaseconfig "k8s.io/component-base/config"
+	"k8s.io/klog/v2"
+)
+
+const (
+	// expiredTolerance is how long after its lease has expired a leader may
+	// still look healthy; it should have ended by itself before.
+	expiredTolerance = 20 * time.Second
+	// giveBackTimeout bounds the requests that give the lease back.
+	giveBackTimeout = 5 * time.Second
+)
+
+// Election is this replica's part in the election of a leader.
+type Election struct {
+	lock     resourcelock.Interface
+	elector  *leaderelection.LeaderElector
+	watchdog *leaderelection.HealthzAdaptor
+	leading  chan struct{} // closed when this replica has become the leader
+	lost     chan struct{} // closed when another may lead
+	lose     func()        // closes lost
+	known    atomic.Bool   // somebody was seen to lead: the lease is readable
+}
+
+// Config is the configuration of an election.
+type Config = componentbaseconfig.LeaderElectionConfiguration
+
+// Join returns an election for the Lease that the configuration names.
+func Join(c Config, config *rest.Config, recorder resourcelock.EventRecorder) (*Election, error) {
+	host, err := os.Hostname()
+	if err != nil {
+		return nil, fmt.Errorf("identity in the election: %w", err)
+	}
+	// Two processes on one host must not both believe that they lead.
+	identity := host + "_" + string(uuid.NewUUID())
+	lock, err := resourcelock.NewFromKubeconfig(c.ResourceLock, c.ResourceNamespace, c.ResourceName,
+		resourcelock.ResourceLockConfig{Identity: identity, EventRecorder: recorder}, config, c.RenewDeadline.Duration)
+	if err != nil {
+		return nil, fmt.Errorf("lease: %w", err)
+	}
+	return New(c, lock)
+}
+
+// New returns an election for a lock.
+func New(c Config, lock resourcelock.Interface) (*Election, error) {
+	e := &Election{
+		lock:     lock,
+		watchdog: leaderelection.NewLeaderHealthzAdaptor(expiredTolerance),
+		leading:  make(chan struct{}),
+		lost:     make(chan struct{}),
+	}
+	e.lose = sync.OnceFunc(func() { close(e.lost) })
+	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
+		Lock:          lock,
+		Name:          c.ResourceName,
+		LeaseDuration: c.LeaseDuration.Duration,
+		RenewDeadline: c.RenewDeadline.Duration,
+		RetryPeriod:   c.RetryPeriod.Duration,
+		Callbacks: leaderelection.LeaderCallbacks{
+			OnStartedLeading: func(context.Context) { close(e.leading) },
+			OnStoppedLeading: func() {},
+			OnNewLeader:      func(string) { e.known.Store(true) },
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("election: %w", err)
+	}
+	e.elector = elector
+	e.watchdog.SetLeaderElection(elector)
+	return e, nil
+}
+
+// Run waits for the lease, holds it while work runs, and gives it back once
+// work is over.
+func (e *Election) Run(ctx context.Context, work func(context.Context)) error {
+	// The lease is renewed beyond the end of ctx, until work is over.
+	renewing, stopRenewing := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopRenewing()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		e.elector.Run(renewing)
+		e.lose()
+	}()
+	select {
+	case <-e.leading:
+		if err := Hold(ctx, e.lost, work); err != nil {
+			return err
+		}
+	case <-ctx.Done():
+	}
+	stopRenewing()
+	<-ended
+	e.giveBack(ctx)
+	return nil
+}
+
+// RunWithin is Run for a second lease, which is held beside the main one. While
+// a call of this work is in flight it does not return, so that the main lease is
+// kept too.
+func (e *Election) RunWithin(ctx context.Context, main *Election, work func(context.Context)) {
+	over := make(chan struct{})
+	err := e.Run(ctx, func(ctx context.Context) {
+		defer close(over)
+		work(ctx)
+	})
+	if errors.Is(err, ErrLeaseLost) {
+		main.lose() // Another component may be at work: the process ends at once.
+	}
+	if err != nil {
+		<-over
+	}
+}
+
+// Check is the health check of the lease.
+func (e *Election) Check() *leaderelection.HealthzAdaptor { return e.watchdog }
+
+// giveBack empties the lease if it is ours, so that another replica need not
+// wait for its end. The elector could do so itself, but does not look whether
+// the lease has meanwhile become another's. Who stands by asks too: the lease
+// may have become ours by a request that was cut off.
+func (e *Election) giveBack(ctx context.Context) {
+	logger := klog.FromContext(ctx)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBackTimeout)
+	defer cancel()
+	// A renewal that was cut off may have reached the server: a conflict, once.
+	// A server that restarts with us may answer again within three seconds.
+	again := func(err error) bool { return ctx.Err() == nil && (apierrors.IsConflict(err) || e.elector.IsLeader()) }
+	err := retry.OnError(wait.Backoff{Steps: 6, Duration: 100 * time.Millisecond, Factor: 2}, again, func() error {
+		held, _, err := e.lock.Get(ctx)
+		if err != nil || held.HolderIdentity != e.lock.Identity() {
+			return err
+		}
+		free := resourcelock.LeaderElectionRecord{
+			LeaderTransitions:    held.LeaderTransitions,
+			LeaseDurationSeconds: 1, // the least that the API accepts
+			AcquireTime:          held.AcquireTime,
+			RenewTime:            held.RenewTime,
+		}
+		if err := e.lock.Update(ctx, free); err != nil {
+			return err
+		}
+		logger.Info("Gave the lease back", "lease", e.lock.Describe())
+		return nil
+	})
+	if err != nil && e.elector.IsLeader() {
+		logger.Error(err, "The lease is left to expire", "lease", e.lock.Describe())
+	}
+}
+
+// Contending reports whether this replica leads or stands by.
+func (e *Election) Contending() bool { return e.known.Load() }

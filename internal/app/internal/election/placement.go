@@ -1,0 +1,34 @@
+package election
+
+import cmconfig "k8s.io/controller-manager/config"
+
+// Placement is the lease under which a controller runs while controllers move
+// between components.
+type Placement int
+
+// Placements.
+const (
+	UnderMainLease Placement = iota
+	UnderMigrationLease
+	Elsewhere // in another component
+)
+
+// Place finds a controller in the plan of a leader migration, which is nil
+// without one. As upstream, the last entry counts. The function reports whether
+// an entry's name is the controller's.
+func Place(plan *cmconfig.LeaderMigrationConfiguration, component string, is func(name string) bool) Placement {
+	placed := UnderMainLease
+	if plan == nil {
+		return placed
+	}
+	for _, l := range plan.ControllerLeaders {
+		switch {
+		case !is(l.Name):
+		case l.Component == component || l.Component == "*":
+			placed = UnderMigrationLease
+		default:
+			placed = Elsewhere
+		}
+	}
+	return placed
+}

@@ -1,0 +1,85 @@
+package provider
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/fairlead-k8s/fairlead/internal/cloud"
+)
+
+// Current is the provider in use. It may be replaced until it is taken to be
+// initialised, which is done once in a process.
+type Current struct {
+	factory *Factory
+	timeout time.Duration
+
+	mu    sync.Mutex
+	made  Made // guarded by mu
+	taken bool // guarded by mu
+}
+
+// NewCurrent returns a provider that the factory has made. The timeout bounds
+// each change to another configuration.
+func NewCurrent(f *Factory, made Made, timeout time.Duration) *Current {
+	return &Current{factory: f, timeout: timeout, made: made}
+}
+
+// Take returns the provider to initialise. It is not replaced any more.
+func (c *Current) Take() Made {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.taken = true
+	return c.made
+}
+
+func (c *Current) get() Made {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.made
+}
+
+// replace reports whether it was in time.
+func (c *Current) replace(next Made) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.taken {
+		c.made = next
+	}
+	return !c.taken
+}
+
+// rotate makes the content of the provider's files the one in use: by the
+// provider itself where it can, by another provider before this replica leads,
+// by another process after that. What is refused changes nothing.
+func (c *Current) rotate(ctx context.Context) (outcome, error) {
+	bounded, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	if r := c.get().Cloud; r.CanReload() {
+		if err := c.reload(bounded, r); err != nil {
+			return refused, err
+		}
+		return applied, nil
+	}
+	next, err := c.factory.Make(bounded)
+	switch {
+	case err != nil:
+		return refused, err
+	case c.replace(next):
+		return applied, nil
+	}
+	return restart, nil
+}
+
+// reload gives the file to the provider.
+func (c *Current) reload(ctx context.Context, r *cloud.Provider) error {
+	config, done, err := c.factory.open()
+	if err != nil {
+		return err
+	}
+	if err := r.Reload(ctx, config, done); err != nil {
+		return fmt.Errorf("%s: %w", c.factory.describe(), err)
+	}
+	return nil
+}

@@ -1,0 +1,12 @@
+// Package provider is the life of the provider that is linked into the program:
+// it is made by its factory from its configuration file, initialised when this
+// replica leads, and follows its files when they change.
+//
+// Every replica makes a provider, before one of them leads. A provider is
+// initialised once in a process, and providers start goroutines of their own
+// then. So a replica that stands by can replace its provider, and a leader
+// cannot: there the provider reloads its file itself, or the process ends.
+//
+// Only package app and the settings, which read files as the rotation does,
+// import it. It knows neither flags nor controllers.
+package provider

@@ -1,0 +1,112 @@
+package provider
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/pflag"
+	"k8s.io/client-go/informers"
+	cloudprovider "k8s.io/cloud-provider"
+	"k8s.io/klog/v2"
+
+	"github.com/fairlead-k8s/fairlead/internal/cloud"
+)
+
+// Deps is what a provider can be made of. Package ccm says what each part
+// means.
+type Deps struct {
+	Name      string
+	Config    io.Reader // nil without a file
+	Flags     *pflag.FlagSet
+	Clients   cloudprovider.ControllerClientBuilder
+	Informers informers.SharedInformerFactory
+}
+
+// Registered makes the provider that registered itself under d.Name.
+func (d Deps) Registered() (cloudprovider.Interface, error) {
+	return cloud.Registered(d.Name, d.Config)
+}
+
+// Made is a provider, and the informers that it may have been made with. The
+// objects in these are whole, because nobody knows what a provider reads.
+type Made struct {
+	Cloud     *cloud.Provider
+	Informers informers.SharedInformerFactory
+}
+
+// Factory makes the provider that the flags name.
+type Factory struct {
+	Name          string
+	ConfigFile    string // "" for none
+	AllowUntagged bool   // take a provider that has no cluster ID
+	// New makes the provider; nil means the registry.
+	New     func(context.Context, Deps) (cloudprovider.Interface, error)
+	Flags   *pflag.FlagSet
+	Clients cloudprovider.ControllerClientBuilder
+	// Informers returns informers that nobody else uses.
+	Informers func() (informers.SharedInformerFactory, error)
+}
+
+// Make makes the provider.
+func (f *Factory) Make(ctx context.Context) (Made, error) {
+	shared, err := f.Informers()
+	if err != nil {
+		return Made{}, err
+	}
+	made := Made{Informers: shared}
+	config, done, err := f.open()
+	if err != nil {
+		return Made{}, err
+	}
+	defer done()
+	// It is for the making alone. What lasts belongs into Initialize.
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	given := Deps{Name: f.Name, Config: config, Flags: f.Flags, Clients: f.Clients, Informers: made.Informers}
+	made.Cloud, err = cloud.Make(ctx, func(ctx context.Context) (cloudprovider.Interface, error) { return f.make(ctx, given) })
+	if err != nil {
+		// A factory that is not waited for may still write to what is made.
+		return Made{}, fmt.Errorf("%s: %w", f.describe(), err)
+	}
+	return made, f.acceptUntagged(ctx, made.Cloud.HasClusterID())
+}
+
+func (f *Factory) make(ctx context.Context, d Deps) (cloudprovider.Interface, error) {
+	if f.New == nil {
+		return d.Registered()
+	}
+	return f.New(ctx, d)
+}
+
+// open opens the configuration file. Without one config is a true nil.
+func (f *Factory) open() (config io.Reader, done func(), err error) {
+	if f.ConfigFile == "" {
+		return nil, func() {}, nil
+	}
+	file, err := os.Open(f.ConfigFile)
+	if err != nil {
+		return nil, nil, fmt.Errorf("--cloud-config: %w", err)
+	}
+	return file, func() { _ = file.Close() }, nil // it was only read
+}
+
+// describe names the provider and the file that it was made from.
+func (f *Factory) describe() string {
+	if f.ConfigFile == "" {
+		return fmt.Sprintf("cloud provider %q", f.Name)
+	}
+	return fmt.Sprintf("cloud provider %q with --cloud-config=%s", f.Name, f.ConfigFile)
+}
+
+func (f *Factory) acceptUntagged(ctx context.Context, tagged bool) error {
+	switch {
+	case tagged:
+		return nil
+	case !f.AllowUntagged:
+		return fmt.Errorf("cloud provider %q: no cluster ID found; tag the cluster's instances, or start with --allow-untagged-cloud", f.Name)
+	}
+	klog.FromContext(ctx).Info("Warning: the cluster has no cluster ID, and a provider may need one; tag the cluster's instances", "provider", f.Name)
+	return nil
+}

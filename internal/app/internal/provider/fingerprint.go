@@ -1,0 +1,74 @@
+package provider
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// VolumeOf returns the folder of a file that lies in a mounted Secret or
+// ConfigMap, otherwise the file: what else lies in a folder of the host is not
+// the provider's.
+func VolumeOf(file string) string {
+	if _, err := os.Lstat(filepath.Join(filepath.Dir(file), "..data")); err == nil {
+		return filepath.Dir(file)
+	}
+	return file
+}
+
+// Fingerprint changes when one of the files does. Of a folder it takes the
+// files directly inside.
+func Fingerprint(paths []string) (string, error) {
+	sum := sha256.New()
+	for _, path := range paths {
+		files, err := filesOf(path)
+		if err != nil {
+			return "", err
+		}
+		for _, file := range files {
+			content, err := os.ReadFile(file)
+			if err != nil {
+				return "", err
+			}
+			sum.Write(fmt.Appendf(nil, "%q %d\n", file, len(content)))
+			sum.Write(content)
+		}
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}
+
+func filesOf(path string) ([]string, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case info.Mode().IsRegular():
+		return []string{path}, nil
+	case !info.IsDir():
+		return nil, nil // A pipe can be read once, and that is for the provider.
+	}
+	entries, err := os.ReadDir(path) // sorted
+	if err != nil {
+		return nil, err
+	}
+	var files []string
+	for _, entry := range entries {
+		file := filepath.Join(path, entry.Name())
+		if strings.HasPrefix(entry.Name(), "..") {
+			continue // kubelet's own, and what the others are links to
+		}
+		// A link is followed.
+		info, err := os.Stat(file)
+		if err != nil {
+			return nil, err
+		}
+		if info.Mode().IsRegular() {
+			files = append(files, file)
+		}
+	}
+	return files, nil
+}

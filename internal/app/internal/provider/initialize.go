@@ -1,0 +1,39 @@
+package provider
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/client-go/informers"
+	cloudprovider "k8s.io/cloud-provider"
+	"k8s.io/klog/v2"
+)
+
+// cacheTimeout is how long our controllers wait for the caches of a provider
+// that uses informers. It may have asked for objects that it must not read.
+const cacheTimeout = 30 * time.Second
+
+// Initialize tells the provider that this replica leads, and gives it the
+// informers that it asks for. Once for each process: providers start goroutines
+// of their own here, which end with ctx.
+func (m Made) Initialize(ctx context.Context, clients cloudprovider.ControllerClientBuilder) error {
+	err := m.Cloud.Initialize(ctx, clients)
+	if err == nil && ctx.Err() == nil {
+		err = m.Cloud.SetInformers(ctx, m.Informers)
+	}
+	if err == nil {
+		startInformers(ctx, m.Informers)
+	}
+	return err
+}
+
+// startInformers starts what the provider has asked for and waits for its
+// caches, because the provider may look into them from our first call on.
+func startInformers(ctx context.Context, factory informers.SharedInformerFactory) {
+	factory.StartWithContext(ctx)
+	waiting, cancel := context.WithTimeout(ctx, cacheTimeout)
+	defer cancel()
+	if err := factory.WaitForCacheSyncWithContext(waiting).Err; err != nil && ctx.Err() == nil {
+		klog.FromContext(ctx).Error(err, "Informers of the provider are not in sync; going on without")
+	}
+}

@@ -1,0 +1,27 @@
+package provider
+
+import "k8s.io/component-base/metrics"
+
+// Metrics count what became of changes.
+type Metrics struct {
+	changes *metrics.CounterVec
+	stale   *metrics.Gauge
+}
+
+// NewMetrics returns metrics that count once register has seen them.
+func NewMetrics(register func(...metrics.Registerable)) Metrics {
+	m := Metrics{
+		changes: metrics.NewCounterVec(&metrics.CounterOpts{
+			Name:           "fairlead_cloud_config_changes_total",
+			Help:           "Changes of the provider's configuration files by result",
+			StabilityLevel: metrics.ALPHA,
+		}, []string{"result"}),
+		stale: metrics.NewGauge(&metrics.GaugeOpts{
+			Name:           "fairlead_cloud_config_stale",
+			Help:           "1 while the provider works with another configuration than its files have, since they are refused or cannot be read",
+			StabilityLevel: metrics.ALPHA,
+		}),
+	}
+	register(m.changes, m.stale)
+	return m
+}

@@ -1,0 +1,20 @@
+package providertest
+
+import (
+	"context"
+	"testing"
+
+	cloudprovider "k8s.io/cloud-provider"
+
+	"github.com/fairlead-k8s/fairlead/internal/cloud"
+)
+
+// Made returns a provider that a factory has returned.
+func Made(t *testing.T, theirs cloudprovider.Interface) *cloud.Provider {
+	t.Helper()
+	p, err := cloud.Make(t.Context(), func(context.Context) (cloudprovider.Interface, error) { return theirs, nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}

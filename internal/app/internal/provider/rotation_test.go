@@ -1,0 +1,275 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	cloudprovider "k8s.io/cloud-provider"
+	"k8s.io/component-base/metrics"
+	"k8s.io/component-base/metrics/testutil"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/fairlead-k8s/fairlead/internal/app/internal/mounttest"
+	"github.com/fairlead-k8s/fairlead/internal/app/internal/provider/providertest"
+)
+
+var errRefused = errors.New("line 3: no such region")
+
+// looks is what the files are at each look; "!" cannot be read, and "+" is the
+// time after which what was refused is tried again.
+func TestRotation(t *testing.T) {
+	for _, tc := range []struct {
+		name    string
+		looks   string
+		leads   bool     // another configuration needs another process
+		bad     string   // is refused
+		tries   int      // of bad, after which it is taken; 0 means never
+		events  []string // in order
+		state   string
+		applied string // what was taken, in order
+	}{
+		{name: "NothingChanges", looks: "aaaa", state: inUseText},
+		{name: "ChangeIsTaken", looks: "abbb", events: []string{"CloudConfigApplied"}, state: inUseText, applied: "b"},
+		{name: "WaitsUntilNobodyWrites", looks: "abcdd", events: []string{"CloudConfigApplied"}, state: inUseText, applied: "d"},
+		{name: "BackToWhatItWasIsNoChange", looks: "abaaa", state: inUseText},
+		{name: "RefusedOnceAndShown", looks: "axxxx", bad: "x", events: []string{"CloudConfigRefused"}, state: refusedText},
+		{name: "PutRight", looks: "axxxbbb", bad: "x", events: []string{"CloudConfigRefused", "CloudConfigApplied"}, state: inUseText, applied: "b"},
+		{name: "PutBack", looks: "axxxa", bad: "x", events: []string{"CloudConfigRefused"}, state: inUseText},
+		{name: "RefusedAgainAfterItWasPutBack", looks: "axxaxx", bad: "x", events: []string{"CloudConfigRefused", "CloudConfigRefused"}, state: refusedText},
+		{name: "UnreadableIsNoChange", looks: "a!!!", state: unreadableText},
+		{name: "UnreadableWhileItIsReplaced", looks: "a!bb", events: []string{"CloudConfigApplied"}, state: inUseText, applied: "b"},
+		{name: "UnreadableAndBack", looks: "a!a", state: inUseText},
+		{name: "StillRefusedAfterItWasUnreadable", looks: "axx!x", bad: "x", events: []string{"CloudConfigRefused"}, state: refusedText},
+		{name: "RefusedIsTriedAgainLaterInSilence", looks: "axx+xxx+x", bad: "x", events: []string{"CloudConfigRefused"}, state: refusedText},
+		{name: "CloudWasAwayWhenItWasRefused", looks: "axxx+x", bad: "x", tries: 1, events: []string{"CloudConfigRefused", "CloudConfigApplied"}, state: inUseText, applied: "x"},
+		{name: "NotBeforeThat", looks: "axxxxx", bad: "x", tries: 1, events: []string{"CloudConfigRefused"}, state: refusedText},
+		{name: "LeaderEnds", looks: "abb", leads: true, events: []string{"CloudConfigChanged"}, state: inUseText, applied: "b"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var events []string
+			var taken, now string
+			var end error
+			refusals := 0
+			hours := clocktesting.NewFakePassiveClock(time.Unix(1e9, 0))
+			r := &Rotation{
+				check: func() (string, error) {
+					if now == "!" {
+						return "", errors.New("no such file")
+					}
+					return now, nil
+				},
+				apply: func(context.Context) (outcome, error) {
+					if now == tc.bad && (tc.tries == 0 || refusals < tc.tries) {
+						refusals++
+						return refused, errRefused
+					}
+					taken += now
+					if tc.leads {
+						return restart, nil
+					}
+					return applied, nil
+				},
+				record: func(_, reason, message string) {
+					if strings.Contains(message, errRefused.Error()) {
+						t.Errorf("an event shows what may be secret: %s", message)
+					}
+					events = append(events, reason)
+				},
+				fail:    func(err error) { end = err },
+				metrics: NewMetrics(registerAnew),
+				clock:   hours,
+				inUse:   "a",
+				state:   inUseText,
+			}
+			for _, look := range tc.looks {
+				if look == '+' {
+					hours.SetTime(hours.Now().Add(refusalExpiry))
+					continue
+				}
+				now = string(look)
+				r.step(t.Context())
+			}
+			if diff := cmp.Diff(tc.events, events); diff != "" {
+				t.Errorf("events (-want +got):\n%s", diff)
+			}
+			if ended := errors.Is(end, errRotated); ended != tc.leads {
+				t.Errorf("the process ends: %t, want %t", ended, tc.leads)
+			}
+			if r.State() != tc.state || taken != tc.applied {
+				t.Errorf("got %q after %q, want %q after %q", r.State(), taken, tc.state, tc.applied)
+			}
+			stale, err := testutil.GetGaugeMetricValue(r.metrics.stale)
+			if err != nil || (stale == 1) != (tc.state != inUseText) {
+				t.Errorf("stale: got %v, error %v", stale, err)
+			}
+		})
+	}
+}
+
+// registerAnew makes metrics count, in a registry of their own.
+func registerAnew(all ...metrics.Registerable) {
+	metrics.NewKubeRegistry().MustRegister(all...)
+}
+
+// secret writes a version of a mounted Secret.
+func secret(t *testing.T, dir, version string) {
+	t.Helper()
+	mounttest.Write(t, filepath.Join(dir, "secret"), version, map[string][]byte{"tls.crt": []byte(version), "tls.key": []byte(version)})
+}
+
+func TestFingerprint(t *testing.T) {
+	write := func(t *testing.T, text string, path ...string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(path...), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, tc := range []struct {
+		name   string
+		change func(t *testing.T, dir string)
+		want   bool // it changes
+	}{
+		{"Nothing", func(*testing.T, string) {}, false},
+		{"TheFile", func(t *testing.T, dir string) { write(t, "b", dir, "host", "cloud.conf") }, true},
+		{"AnotherFileOfTheHost", func(t *testing.T, dir string) { write(t, "b", dir, "host", "admin.conf") }, false},
+		{"TheSecret", func(t *testing.T, dir string) { secret(t, dir, "2") }, true},
+		{"KubeletsOwnFiles", func(t *testing.T, dir string) { write(t, "", dir, "secret", "..stray") }, false},
+		{"AFurtherFile", func(t *testing.T, dir string) { write(t, "b", dir, "more", "token") }, true},
+		{"ANewFile", func(t *testing.T, dir string) { write(t, "b", dir, "more", "ca") }, true},
+		{"WithinAFolderOfTheFolder", func(t *testing.T, dir string) { write(t, "b", dir, "more", "deep", "x") }, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			dir := t.TempDir()
+			for _, sub := range []string{"host", "secret", "more/deep"} {
+				if err := os.MkdirAll(filepath.Join(dir, sub), 0o700); err != nil {
+					t.Fatal(err)
+				}
+			}
+			write(t, "a", dir, "host", "cloud.conf")
+			write(t, "a", dir, "host", "admin.conf")
+			write(t, "a", dir, "more", "token")
+			secret(t, dir, "1")
+			of := func() string {
+				sum, err := Fingerprint([]string{VolumeOf(dir + "/host/cloud.conf"), dir + "/more", VolumeOf(dir + "/secret/tls.crt")})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return sum
+			}
+			before := of()
+			tc.change(t, dir)
+			if got := of() != before; got != tc.want {
+				t.Errorf("changed: %t, want %t", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestPipeIsLeftToTheProvider(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = r.Close() }()
+	if _, err = w.WriteString("a"); err == nil {
+		err = w.Close()
+	}
+	if err == nil {
+		_, err = Fingerprint([]string{fmt.Sprintf("/dev/fd/%d", r.Fd())})
+	}
+	if text, readErr := io.ReadAll(r); err != nil || readErr != nil || string(text) != "a" {
+		t.Errorf("the provider gets %q, %v, %v", text, err, readErr)
+	}
+}
+
+// reloadable is a provider that takes another configuration while it works.
+type reloadable struct {
+	providertest.Cloud
+
+	reload func(string) error
+}
+
+func (r *reloadable) Reload(_ context.Context, config io.Reader) error {
+	text, err := io.ReadAll(config)
+	if err != nil {
+		return err
+	}
+	return r.reload(string(text))
+}
+
+func TestRotate(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "cloud.conf")
+	if err := os.WriteFile(file, []byte("region: west"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	reloads := func(err error) cloudprovider.Interface {
+		return &reloadable{reload: func(text string) error {
+			if text != "region: west" {
+				return errors.New("got " + text)
+			}
+			return err
+		}}
+	}
+	for _, tc := range []struct {
+		name    string
+		current cloudprovider.Interface
+		factory string // name of the provider in the registry
+		leads   bool
+		want    outcome
+		err     string
+		in      string // region in use afterwards, of a provider that was read
+	}{
+		{name: "ByTheProviderItself", current: reloads(nil), leads: true, want: applied},
+		{name: "RefusedByTheProviderItself", current: reloads(errRefused), leads: true, want: refused, err: "with --cloud-config=" + file + ": line 3: no such region"},
+		{name: "ProviderPanics", current: &reloadable{reload: func(string) error { panic("broken") }}, leads: true, want: refused, err: "Reload panicked: broken"},
+		{name: "StandbyTakesAnotherProvider", current: &providertest.Cloud{Config: "old"}, factory: "reading", want: applied, in: "region: west"},
+		{name: "LeaderEnds", current: &providertest.Cloud{Config: "old"}, factory: "reading", leads: true, want: restart, in: "old"},
+		{name: "RefusedByTheFactory", current: &providertest.Cloud{Config: "old"}, factory: "failing", leads: true, want: refused, err: "no credentials", in: "old"},
+		{name: "RefusedOnStandby", current: &providertest.Cloud{Config: "old"}, factory: "failing", want: refused, err: "no credentials", in: "old"},
+		{name: "FactoryPanics", current: &providertest.Cloud{Config: "old"}, factory: "panicking", want: refused, err: "factory panicked", in: "old"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			c := NewCurrent(factoryOf(tc.factory, file), Made{Cloud: providertest.Made(t, tc.current)}, time.Minute)
+			if tc.leads {
+				c.Take()
+			}
+			got, err := c.rotate(t.Context())
+			if got != tc.want || (err == nil) != (tc.err == "") || (err != nil && !strings.Contains(err.Error(), tc.err)) {
+				t.Errorf("got %s and %v, want %s and %q", got, err, tc.want, tc.err)
+			}
+			if cloud, ok := c.get().Cloud.Unwrap().(*providertest.Cloud); ok && cloud.Config != tc.in {
+				t.Errorf("in use is %q, want %q", cloud.Config, tc.in)
+			}
+		})
+	}
+}
+
+func TestReloadsDoNotOverlap(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		file := filepath.Join(t.TempDir(), "cloud.conf")
+		if err := os.WriteFile(file, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		release := make(chan struct{})
+		c := NewCurrent(factoryOf("test", file), Made{Cloud: providertest.Made(t, &reloadable{reload: func(string) error { <-release; return nil }})}, time.Minute)
+		for _, want := range []string{context.DeadlineExceeded.Error(), "the last Reload has not returned yet"} {
+			if got, err := c.rotate(t.Context()); got != refused || err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("got %s and %v, want %s", got, err, want)
+			}
+		}
+		close(release)
+		synctest.Wait()
+		if got, err := c.rotate(t.Context()); got != applied || err != nil {
+			t.Errorf("got %s and %v once it has returned", got, err)
+		}
+	})
+}

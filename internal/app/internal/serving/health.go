@@ -1,0 +1,190 @@
+package serving
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apiserver/pkg/server/healthz"
+	"k8s.io/apiserver/pkg/server/mux"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+)
+
+// Health is what the process answers to probes.
+type Health struct {
+	healthz *probe // as upstream: the lease is renewed, and what runs
+	livez   *probe // a restart would help
+	readyz  *probe // could lead now, or leads
+}
+
+// Sources are the parts of the process that probes ask.
+type Sources struct {
+	Draining     <-chan struct{}         // closed when the process stops
+	Leases       []healthz.HealthChecker // in the order of the answers
+	Contending   func() bool             // this replica leads or stands by; nil without an election
+	APIServer    healthz.HealthChecker
+	Informers    informers.SharedInformerFactory
+	Initializing func() bool // the provider is
+	Notes        []Note
+}
+
+// Note is what /livez and /readyz show with ?verbose, and never fail for.
+// Everybody may read it.
+type Note struct {
+	About string
+	Text  func() string
+}
+
+// NewHealth returns the health of a process without controllers.
+func NewHealth(s Sources) *Health {
+	ready := []healthz.HealthChecker{
+		healthz.NewShutdownHealthz(s.Draining),
+		s.APIServer,
+		healthz.NewInformerSyncHealthz(s.Informers),
+		healthz.NamedCheck("cloud-provider", func(*http.Request) error {
+			if s.Initializing() {
+				return errors.New("the provider is still being initialised")
+			}
+			return nil
+		}),
+	}
+	if s.Contending == nil {
+		return &Health{newProbe("/healthz", nil), newProbe("/livez", s.Notes), newProbe("/readyz", s.Notes, ready...)}
+	}
+	ready = append(ready, healthz.NamedCheck("leader-or-standby", func(*http.Request) error {
+		if !s.Contending() {
+			return errors.New("the lease has not been read yet")
+		}
+		return nil
+	}))
+	return &Health{
+		healthz: newProbe("/healthz", nil, s.Leases...),
+		livez:   newProbe("/livez", s.Notes, s.Leases...),
+		readyz:  newProbe("/readyz", s.Notes, ready...),
+	}
+}
+
+// Add adds a controller that runs now. Live, which may be nil, returns an error
+// if the process has to be restarted.
+func (h *Health) Add(name string, live func() error) {
+	h.healthz.add(healthz.NamedCheck(name, healthz.PingHealthz.Check))
+	if live != nil {
+		h.livez.add(healthz.NamedCheck(name, func(*http.Request) error { return live() }))
+	}
+}
+
+// Show adds a note to the answers.
+func (h *Health) Show(n Note) {
+	h.livez.show(n)
+	h.readyz.show(n)
+}
+
+// ServeHTTP answers on the paths of the probes.
+func (h *Health) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	for _, p := range []*probe{h.healthz, h.livez, h.readyz} {
+		if r.URL.Path == p.path || strings.HasPrefix(r.URL.Path, p.path+"/") {
+			p.ServeHTTP(w, r)
+			return
+		}
+	}
+	http.NotFound(w, r)
+}
+
+// probe answers on one path, and on one below it for each check. Checks may be
+// added while it serves.
+type probe struct {
+	path    string
+	handler atomic.Pointer[mux.PathRecorderMux]
+
+	mu     sync.Mutex
+	notes  []Note                  // guarded by mu
+	checks []healthz.HealthChecker // guarded by mu
+}
+
+func newProbe(path string, notes []Note, checks ...healthz.HealthChecker) *probe {
+	p := &probe{path: path, notes: notes}
+	p.add(checks...)
+	return p
+}
+
+func (p *probe) add(checks ...healthz.HealthChecker) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.checks = append(p.checks, checks...)
+	handler := mux.NewPathRecorderMux(p.path)
+	healthz.InstallPathHandler(handler, p.path, p.checks...)
+	p.handler.Store(handler)
+}
+
+func (p *probe) show(n Note) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.notes = append(slices.Clone(p.notes), n)
+}
+
+func (p *probe) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	p.handler.Load().ServeHTTP(w, r)
+	if r.URL.Path != p.path || !r.URL.Query().Has("verbose") {
+		return
+	}
+	p.mu.Lock()
+	notes := p.notes
+	p.mu.Unlock()
+	for _, n := range notes {
+		_, _ = fmt.Fprintf(w, "[i]%s: %s\n", n.About, n.Text()) // who asked has gone if it fails
+	}
+}
+
+const (
+	apiServerTimeout  = 3 * time.Second
+	apiServerInterval = 2 * time.Second
+)
+
+// apiServerCheck asks the API server for its health, at most once in an
+// interval however often it is asked itself: anyone may ask.
+type apiServerCheck struct {
+	client rest.Interface
+	clock  clock.PassiveClock
+
+	mu     sync.Mutex
+	asked  time.Time // guarded by mu
+	answer error     // guarded by mu
+}
+
+// NewAPIServerCheck returns a check that the API server can be reached and is
+// well.
+func NewAPIServerCheck(client rest.Interface, c clock.PassiveClock) healthz.HealthChecker {
+	return &apiServerCheck{client: client, clock: c}
+}
+
+func (*apiServerCheck) Name() string { return "api-server" }
+
+func (a *apiServerCheck) Check(r *http.Request) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.asked.IsZero() || a.clock.Since(a.asked) >= apiServerInterval {
+		a.answer = a.ask(context.WithoutCancel(r.Context()))
+		a.asked = a.clock.Now()
+	}
+	return a.answer
+}
+
+func (a *apiServerCheck) ask(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, apiServerTimeout)
+	defer cancel()
+	err := a.client.Get().AbsPath("/healthz").Do(ctx).Error()
+	// Who is told that it may not ask has reached the API server.
+	if err != nil && !apierrors.IsForbidden(err) {
+		return fmt.Errorf("API server: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,36 @@
+package serving
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+
+	dto "github.com/prometheus/client_model/go"
+	"k8s.io/component-base/metrics"
+)
+
+// gatherers are registries that are shown as one. Of two metrics with one name
+// the earlier registry's is shown: a package of the community's skeleton that a
+// program links registers, when it is linked, some names that we serve.
+type gatherers []metrics.Gatherer
+
+// Gather returns the metrics in the order of their names.
+func (g gatherers) Gather() ([]*dto.MetricFamily, error) {
+	var (
+		all   []*dto.MetricFamily
+		errs  []error
+		shown = map[string]bool{}
+	)
+	for _, registry := range g {
+		families, err := registry.Gather()
+		errs = append(errs, err)
+		for _, f := range families {
+			if !shown[f.GetName()] {
+				shown[f.GetName()] = true
+				all = append(all, f)
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b *dto.MetricFamily) int { return cmp.Compare(a.GetName(), b.GetName()) })
+	return all, errors.Join(errs...)
+}

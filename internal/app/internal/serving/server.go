@@ -1,0 +1,115 @@
+package serving
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/server/mux"
+	apiserveroptions "k8s.io/apiserver/pkg/server/options"
+	componentbaseconfig "k8s.io/component-base/config"
+	"k8s.io/component-base/metrics"
+	"k8s.io/component-base/metrics/legacyregistry"
+	_ "k8s.io/component-base/metrics/prometheus/clientgo" // metrics of requests and of the election
+	"k8s.io/component-base/metrics/prometheus/slis"
+	_ "k8s.io/component-base/metrics/prometheus/version" // kubernetes_build_info
+	cmapp "k8s.io/controller-manager/app"
+)
+
+// closeTimeout is how long a request may go on when the process ends.
+const closeTimeout = time.Second
+
+// Config is what the flags say about the HTTPS server.
+type Config struct {
+	Secure         *apiserveroptions.SecureServingOptions
+	Authentication *apiserveroptions.DelegatingAuthenticationOptions
+	Authorization  *apiserveroptions.DelegatingAuthorizationOptions
+	Debugging      *componentbaseconfig.DebuggingConfiguration
+}
+
+// Serve serves HTTPS, unless it is turned off, until stop is called. It does
+// not end with ctx: how the process drains can be watched.
+func Serve(ctx context.Context, c Config, h *Health, registry metrics.Gatherer) (stop func(), err error) {
+	l, err := c.listen()
+	if err != nil || l == nil {
+		return func() {}, err
+	}
+	h.certificates("certificates", c.Secure, l.secure)
+	handler := cmapp.BuildHandlerChain(handler(c.Debugging, h, registry), &l.authorization, &l.authentication)
+	stop, err = serve(ctx, l.secure, handler)
+	if err != nil {
+		return nil, fmt.Errorf("serving: %w", err)
+	}
+	return stop, nil
+}
+
+func serve(ctx context.Context, s *server.SecureServingInfo, h http.Handler) (stop func(), err error) {
+	serving, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stopped, _, err := s.Serve(h, closeTimeout, serving.Done())
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	return func() { cancel(); <-stopped }, nil
+}
+
+// listen binds the port, with a certificate from files or of its own. It
+// returns nil for port 0.
+func listen(o *apiserveroptions.SecureServingOptions) (info *server.SecureServingInfo, err error) {
+	if err := o.MaybeDefaultWithSelfSignedCerts("localhost", nil, []net.IP{net.IPv4(127, 0, 0, 1)}); err != nil {
+		return nil, fmt.Errorf("self-signed certificate: %w", err)
+	}
+	return info, o.ApplyTo(&info)
+}
+
+// listener is what the flags say about serving, ready to serve: the port is
+// bound and the API server is known to those who check requests.
+type listener struct {
+	secure         *server.SecureServingInfo
+	authentication server.AuthenticationInfo
+	authorization  server.AuthorizationInfo
+}
+
+// listen binds the port. It returns nil when serving is turned off.
+func (c Config) listen() (*listener, error) {
+	secure, err := listen(c.Secure)
+	if err != nil {
+		return nil, fmt.Errorf("serving: %w", err)
+	}
+	if secure == nil {
+		return nil, nil
+	}
+	l := &listener{secure: secure}
+	if err := c.Authentication.ApplyTo(&l.authentication, l.secure, nil); err != nil {
+		return nil, fmt.Errorf("authentication of requests: %w", err)
+	}
+	if err := c.Authorization.ApplyTo(&l.authorization); err != nil {
+		return nil, fmt.Errorf("authorization of requests: %w", err)
+	}
+	return l, nil
+}
+
+// handler answers those who have passed authentication and authorization.
+func handler(debugging *componentbaseconfig.DebuggingConfiguration, h *Health, registry metrics.Gatherer) http.Handler {
+	m := cmapp.NewBaseHandler(debugging, h.healthz)
+	m.Unregister("/metrics")
+	m.Handle("/metrics", metrics.HandlerFor(
+		gatherers{registry, legacyregistry.DefaultGatherer},
+		metrics.HandlerOpts{ProcessStartTime: legacyregistry.GetProcessStart()},
+	))
+	slis.SLIMetricsWithReset{}.Install(m)
+	install(m, h.livez)
+	install(m, h.readyz)
+	return m
+}
+
+// install serves a probe with one path for each check, which says why a check
+// fails and is not among the paths that everybody may read. /healthz has none,
+// as upstream.
+func install(m *mux.PathRecorderMux, p *probe) {
+	m.Handle(p.path, p)
+	m.HandlePrefix(p.path+"/", p)
+}

@@ -1,0 +1,171 @@
+package serving
+
+import (
+	"crypto/tls"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/component-base/metrics"
+
+	"github.com/fairlead-k8s/fairlead/internal/app/internal/provider"
+	"github.com/fairlead-k8s/fairlead/internal/app/internal/settings"
+)
+
+func listenLocally(t *testing.T) net.Listener {
+	t.Helper()
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// insecureClient does not care who has signed a certificate.
+func insecureClient() *http.Client {
+	return &http.Client{Transport: &http.Transport{
+		TLSClientConfig:   &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // self-signed by the process itself
+		DisableKeepAlives: true,
+	}}
+}
+
+// parse gives the flags their values, and fails if they are wrong.
+func parse(t *testing.T, s *settings.Settings, args ...string) {
+	t.Helper()
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+	s.AddFlags(flags)
+	err := flags.Parse(append([]string{"--cloud-provider=test"}, args...))
+	if errs := s.Validate(); err != nil || len(errs) != 0 {
+		t.Fatal(err, errs)
+	}
+}
+
+// config returns what the flags say.
+func config(t *testing.T, args string) Config {
+	t.Helper()
+	s := settings.New(settings.Program{Name: settings.ManagerName})
+	parse(t, s, strings.Fields(args)...)
+	removeConfigz, err := s.RegisterConfigz()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(removeConfigz)
+	return Config{
+		Secure:         s.Serving.Secure,
+		Authentication: s.Serving.Authentication,
+		Authorization:  s.Serving.Authorization,
+		Debugging:      &s.Debugging.DebuggingConfiguration,
+	}
+}
+
+// newTestHealth returns the health of a process that is well, without an
+// election.
+func newTestHealth(t *testing.T) *Health {
+	t.Helper()
+	return NewHealth(Sources{
+		Draining:     t.Context().Done(),
+		APIServer:    reachable{},
+		Informers:    informers.NewSharedInformerFactory(fake.NewClientset(), 0),
+		Initializing: func() bool { return false },
+	})
+}
+
+// registerAnew makes metrics count, each in a registry of its own.
+func registerAnew(all ...metrics.Registerable) {
+	for _, m := range all {
+		metrics.NewKubeRegistry().MustRegister(m)
+	}
+}
+
+// TestAnonymous asks over TLS, without a server that could check a token.
+func TestAnonymous(t *testing.T) {
+	c := config(t, "")
+	l := listenLocally(t)
+	c.Secure.Listener = l
+	stop, err := Serve(t.Context(), c, newTestHealth(t), metrics.NewKubeRegistry())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop()
+	client := insecureClient()
+	for path, want := range map[string]int{
+		"/healthz":           200,
+		"/livez":             200,
+		"/readyz":            200,
+		"/healthz/ping":      403,
+		"/readyz/api-server": 403,
+		"/metrics":           403,
+		"/metrics/slis":      403,
+		"/configz":           403,
+		"/debug/pprof/":      403,
+		"/debug/flags/v":     403,
+		"/statusz":           403,
+		"/":                  403,
+	} {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+l.Addr().String()+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := client.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = response.Body.Close()
+		if response.StatusCode != want {
+			t.Errorf("%s: got %d, want %d", path, response.StatusCode, want)
+		}
+	}
+}
+
+func TestPortCanBeTurnedOff(t *testing.T) {
+	c := config(t, "--secure-port=0")
+	stop, err := Serve(t.Context(), c, newTestHealth(t), metrics.NewKubeRegistry())
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop()
+}
+
+func TestPaths(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		args   string
+		path   string
+		status int
+	}{
+		{"Healthz", "", "/healthz", 200},
+		{"HealthzHasNoChecksBelow", "", "/healthz/ping", 404},
+		{"Livez", "", "/livez", 200},
+		{"Readyz", "", "/readyz", 200},
+		{"ReadyzSaysWhy", "", "/readyz/api-server", 200},
+		{"Metrics", "", "/metrics", 200},
+		{"HealthMetrics", "", "/metrics/slis", 200},
+		{"Configz", "", "/configz", 200},
+		{"Profiles", "", "/debug/pprof/", 200},
+		{"NoProfilesUnlessWanted", "--profiling=false", "/debug/pprof/", 404},
+		{"NothingElse", "", "/statusz", 404},
+		{"NoRoot", "", "/", 404},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			h := handler(config(t, tc.args).Debugging, newTestHealth(t), metrics.NewKubeRegistry())
+			if status, body := get(h, tc.path); status != tc.status {
+				t.Errorf("got %d, want %d: %.200s", status, tc.status, body)
+			}
+		})
+	}
+}
+
+func TestMetrics(t *testing.T) {
+	registry := metrics.NewKubeRegistry()
+	provider.NewMetrics(registry.MustRegister)
+	_, body := get(handler(config(t, "").Debugging, newTestHealth(t), registry), "/metrics")
+	for _, name := range []string{"fairlead_cloud_config_stale", "go_goroutines", "process_start_time_seconds", "kubernetes_build_info"} {
+		if !strings.Contains(body, "\n"+name) {
+			t.Errorf("no metric %s", name)
+		}
+	}
+}

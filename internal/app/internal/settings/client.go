@@ -1,0 +1,71 @@
+package settings
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	cliflag "k8s.io/component-base/cli/flag"
+)
+
+// Client is how the API server is reached.
+type Client struct {
+	kubeconfig  string
+	master      string
+	qps         float32
+	burst       int32
+	contentType string
+	// EachItsOwn gives each controller the identity of a service account.
+	EachItsOwn bool
+}
+
+// newClient leaves the pace to the API server: a client-side limit
+// helps nobody since the server has priority and fairness.
+func newClient() Client {
+	return Client{qps: -1, burst: 30, contentType: runtime.ContentTypeProtobuf}
+}
+
+func (o *Client) addFlags(sections *cliflag.NamedFlagSets) {
+	fs := sections.FlagSet("misc")
+	fs.StringVar(&o.kubeconfig, "kubeconfig", o.kubeconfig,
+		"Path to a kubeconfig file. Without it and --master the service account of the pod is used.")
+	fs.StringVar(&o.master, "master", o.master,
+		"Address of the API server, overrides the one of the kubeconfig file.")
+
+	fs = sections.FlagSet("generic")
+	fs.Float32Var(&o.qps, "kube-api-qps", o.qps,
+		"Requests a second that each client of the API server may make. Negative: as many as the API server admits.")
+	deviates(fs, "kube-api-qps", "Upstream: 20.")
+	fs.Int32Var(&o.burst, "kube-api-burst", o.burst,
+		"Requests that may exceed --kube-api-qps for a moment.")
+	fs.StringVar(&o.contentType, "kube-api-content-type", o.contentType,
+		"Content type of requests to the API server.")
+	fs.BoolVar(&o.EachItsOwn, "use-service-account-credentials", o.EachItsOwn,
+		"Each controller acts as a service account of its own in kube-system, with a token that the API server issues for an hour. "+
+			"Leases, informers and this server keep the identity of --kubeconfig.")
+}
+
+func (*Client) validate() []error { return nil }
+
+func (o *Client) show(c *configuration) {
+	shown := &c.Generic.ClientConnection
+	shown.Kubeconfig = o.kubeconfig
+	shown.ContentType = o.contentType
+	shown.QPS = o.qps
+	shown.Burst = o.burst
+	c.KubeCloudShared.UseServiceAccountCredentials = o.EachItsOwn
+}
+
+// RESTConfig returns the configuration of clients of the API server.
+func (o *Client) RESTConfig() (*rest.Config, error) {
+	config, err := clientcmd.BuildConfigFromFlags(o.master, o.kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("--kubeconfig, --master: %w", err)
+	}
+	config.DisableCompression = true
+	config.ContentType = o.contentType
+	config.QPS = o.qps
+	config.Burst = int(o.burst)
+	return config, nil
+}

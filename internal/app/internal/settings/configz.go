@@ -1,0 +1,60 @@
+package settings
+
+import (
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/component-base/configz"
+	cmconfig "k8s.io/controller-manager/config/v1alpha1"
+)
+
+// configzGroup is the API group of upstream's configuration and the key under
+// which /configz shows it.
+const configzGroup = "cloudcontrollermanager.config.k8s.io"
+
+// configuration is what /configz shows: the settings in effect, in the shape of
+// upstream's configuration API. Upstream's types have no JSON tags, so the keys
+// are the names of Go fields.
+type configuration struct {
+	metav1.TypeMeta `json:",inline"`
+
+	Generic                   cmconfig.GenericControllerManagerConfiguration
+	KubeCloudShared           providerConfiguration
+	NodeController            nodeConfiguration
+	NodeLifecycleController   lifecycleConfiguration
+	ServiceController         serviceConfiguration
+	RouteController           routeControllerConfiguration
+	NodeStatusUpdateFrequency metav1.Duration
+	Webhook                   webhookConfiguration
+}
+
+// DeepCopyObject makes the configuration acceptable to the configz registry,
+// which only reads it: what the copies share is never written.
+func (c *configuration) DeepCopyObject() runtime.Object {
+	out := *c
+	return &out
+}
+
+func (s *Settings) configuration() *configuration {
+	c := &configuration{TypeMeta: metav1.TypeMeta{
+		Kind:       "CloudControllerManagerConfiguration",
+		APIVersion: configzGroup + "/v1alpha1",
+	}}
+	for _, g := range s.groups() {
+		g.show(c)
+	}
+	return c
+}
+
+// RegisterConfigz makes /configz show the settings until remove is called.
+func (s *Settings) RegisterConfigz() (remove func(), err error) {
+	entry, err := configz.New(configzGroup)
+	if err != nil {
+		return nil, fmt.Errorf("configz: %w", err)
+	}
+	if err := entry.Set(s.configuration()); err != nil {
+		return nil, fmt.Errorf("configz: %w", err)
+	}
+	return func() { configz.Delete(configzGroup) }, nil
+}

@@ -1,0 +1,188 @@
+package settings
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	cliflag "k8s.io/component-base/cli/flag"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/node"
+	"github.com/fairlead-k8s/fairlead/internal/controller/nodelifecycle"
+	"github.com/fairlead-k8s/fairlead/internal/controller/route"
+	"github.com/fairlead-k8s/fairlead/internal/controller/service"
+)
+
+// Names of our controllers: in --controllers, in health checks, in logs.
+const (
+	NodeController          = node.Name
+	NodeLifecycleController = nodelifecycle.Name
+	ServiceController       = service.Name
+	RouteController         = route.Name
+)
+
+// Controller is one that --controllers can choose.
+type Controller struct {
+	Name         string
+	Alias        string // former name; still a label of running_managed_controllers
+	ClientName   string // end of the user agent, and service account
+	Source       string // component of its events
+	OffByDefault bool
+}
+
+// Ours are the controllers of this daemon. The names are upstream's.
+func Ours() []Controller {
+	return []Controller{
+		{Name: NodeController, Alias: "cloud-node", ClientName: "node-controller", Source: "cloud-node-controller"},
+		{Name: NodeLifecycleController, Alias: "cloud-node-lifecycle", ClientName: "node-controller", Source: "cloud-node-lifecycle-controller"},
+		{Name: ServiceController, Alias: "service", ClientName: "service-controller", Source: "service-controller"},
+		{Name: RouteController, Alias: "route", ClientName: "route-controller", Source: "route_controller"},
+	}
+}
+
+// Controllers choose which controllers run, and when.
+type Controllers struct {
+	known         []Controller
+	chosen        []string
+	resync        time.Duration
+	startInterval time.Duration
+}
+
+func newControllers(known []Controller) Controllers {
+	return Controllers{known: known, chosen: []string{"*"}, resync: 12 * time.Hour}
+}
+
+func (c *Controllers) addFlags(sections *cliflag.NamedFlagSets) {
+	var names []string
+	for _, k := range c.known {
+		name := k.Name
+		if k.OffByDefault {
+			name += " (off by default)"
+		}
+		names = append(names, name)
+	}
+	fs := sections.FlagSet("generic")
+	fs.StringSliceVar(&c.chosen, "controllers", c.chosen,
+		"Controllers to run: 'foo' runs foo, '-foo' does not, '*' runs all that are on by default. "+
+			"The first entry for a controller counts.\nAll controllers: "+strings.Join(names, ", "))
+	fs.DurationVar(&c.resync, "min-resync-period", c.resync,
+		"Informers hand all objects to the controllers again after this time; the exact time is chosen at start, up to twice as long. 0 turns it off.")
+	fs.DurationVar(&c.startInterval, "controller-start-interval", c.startInterval,
+		"Time between the starts of two controllers; each wait is up to twice as long.")
+}
+
+func (c *Controllers) validate() []error {
+	var errs []error
+	for _, entry := range c.chosen {
+		name := strings.TrimPrefix(entry, "-")
+		if _, ok := c.canonical(name); !ok && entry != "*" {
+			errs = append(errs, fmt.Errorf("--controllers: %q is not in the list of known controllers", name))
+		}
+	}
+	if c.resync < 0 {
+		errs = append(errs, fmt.Errorf("--min-resync-period must not be negative, but got %v", c.resync))
+	}
+	if c.startInterval < 0 {
+		errs = append(errs, fmt.Errorf("--controller-start-interval must not be negative, but got %v", c.startInterval))
+	}
+	return errs
+}
+
+func (c *Controllers) show(shown *configuration) {
+	shown.Generic.Controllers = c.entries()
+	shown.Generic.MinResyncPeriod.Duration = c.resync
+	shown.Generic.ControllerStartInterval.Duration = c.startInterval
+}
+
+// Enabled returns the controllers to run, in the order of the known ones.
+func (c *Controllers) Enabled() []Controller {
+	entries := c.entries()
+	var enabled []Controller
+	for _, k := range c.known {
+		if chosen(k.Name, !k.OffByDefault, entries) {
+			enabled = append(enabled, k)
+		}
+	}
+	return enabled
+}
+
+// Runs reports whether the controller is enabled.
+func (c *Controllers) Runs(name string) bool {
+	return slices.ContainsFunc(c.Enabled(), func(k Controller) bool { return k.Name == name })
+}
+
+// Names reports whether --controllers has the controller's own name, or its
+// alias, and not only "*".
+func (c *Controllers) Names(name string) bool { return slices.Contains(c.entries(), name) }
+
+// ResyncPeriod returns the resync period of the informers. It is chosen at
+// random, so that the resyncs of many daemons are spread over time.
+func (c *Controllers) ResyncPeriod() time.Duration { return upToTwice(c.resync) }
+
+// StartInterval returns the time to wait before the next controller starts.
+func (c *Controllers) StartInterval() time.Duration { return upToTwice(c.startInterval) }
+
+func upToTwice(d time.Duration) time.Duration {
+	return time.Duration(float64(d) * (1 + rand.Float64()))
+}
+
+// ByAnyName returns the name of the controller that is known by its name, its
+// alias, or by a client name that it shares with no other: that is what the
+// default leader migration of all controller managers calls them.
+func (c *Controllers) ByAnyName(name string) (string, bool) {
+	if canonical, ok := c.canonical(name); ok {
+		return canonical, true
+	}
+	var found []string
+	for _, k := range c.known {
+		if k.ClientName == name {
+			found = append(found, k.Name)
+		}
+	}
+	if len(found) != 1 {
+		return "", false
+	}
+	return found[0], true
+}
+
+// canonical returns the name of a controller that is given by name or alias.
+func (c *Controllers) canonical(name string) (string, bool) {
+	for _, k := range c.known {
+		if name == k.Name || name == k.Alias {
+			return k.Name, true
+		}
+	}
+	return "", false
+}
+
+// entries returns the entries of --controllers with aliases replaced.
+func (c *Controllers) entries() []string {
+	entries := make([]string, 0, len(c.chosen))
+	for _, entry := range c.chosen {
+		name, off := strings.CutPrefix(entry, "-")
+		if canonical, ok := c.canonical(name); ok {
+			name = canonical
+		}
+		if off {
+			name = "-" + name
+		}
+		entries = append(entries, name)
+	}
+	return entries
+}
+
+// chosen reports whether the entries of --controllers or --webhooks, aliases
+// replaced, choose what has this name.
+func chosen(name string, onByDefault bool, entries []string) bool {
+	for _, entry := range entries {
+		switch entry {
+		case name:
+			return true
+		case "-" + name:
+			return false
+		}
+	}
+	return onByDefault && slices.Contains(entries, "*")
+}

@@ -1,0 +1,51 @@
+package settings
+
+import (
+	"errors"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/util/version"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	cliflag "k8s.io/component-base/cli/flag"
+	"k8s.io/component-base/featuregate"
+	logsapi "k8s.io/component-base/logs/api/v1"
+	metricsfeatures "k8s.io/component-base/metrics/features"
+	_ "k8s.io/controller-manager/pkg/features/register" // the gates of controller managers
+)
+
+// additionalLabels is accepted, so that a manifest that sets it keeps working;
+// what it gates is a setting here: --node-label-reconcile.
+const additionalLabels featuregate.Feature = "CloudNodeAdditionalLabelsReconciliation"
+
+// addGates completes the gates of the linked libraries. Once in a process:
+// the gates are the libraries' own, and closed as soon as they are a flag.
+var addGates = sync.OnceValue(func() error {
+	gates := utilfeature.DefaultMutableFeatureGate
+	return errors.Join(
+		logsapi.AddFeatureGates(gates),
+		metricsfeatures.AddFeatureGates(gates),
+		gates.AddVersioned(map[featuregate.Feature]featuregate.VersionedSpecs{
+			additionalLabels: {{Version: version.MustParse("1.37"), PreRelease: featuregate.Alpha}},
+		}),
+	)
+})
+
+// Features are the process-wide feature gates.
+type Features struct {
+	err error // of the registration
+}
+
+func newFeatures() Features { return Features{err: addGates()} }
+
+func (*Features) addFlags(sections *cliflag.NamedFlagSets) {
+	utilfeature.DefaultMutableFeatureGate.AddFlag(sections.FlagSet("generic"))
+}
+
+func (f *Features) validate() []error {
+	if f.err != nil {
+		return []error{f.err}
+	}
+	return nil
+}
+
+func (*Features) show(*configuration) {}

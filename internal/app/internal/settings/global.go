@@ -1,0 +1,83 @@
+package settings
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	cliflag "k8s.io/component-base/cli/flag"
+	"k8s.io/component-base/cli/globalflag"
+	"k8s.io/component-base/logs"
+	logsapi "k8s.io/component-base/logs/api/v1"
+	_ "k8s.io/component-base/logs/json/register" // --logging-format=json
+	"k8s.io/component-base/version"
+)
+
+// Global are the flags that every component of Kubernetes has.
+type Global struct {
+	name    string
+	logs    *logsapi.LoggingConfiguration
+	version versionFlag
+}
+
+func newGlobal(name string) Global {
+	return Global{name: name, logs: logsapi.NewLoggingConfiguration(), version: "false"}
+}
+
+func (g *Global) addFlags(sections *cliflag.NamedFlagSets) {
+	fs := sections.FlagSet("global")
+	fs.Var(&g.version, "version", "Print the version and end; 'raw' prints all of it; vX.Y.Z sets the version that is reported.")
+	fs.Lookup("version").NoOptDefVal = "true"
+	logsapi.AddFlags(g.logs, fs)
+	globalflag.AddGlobalFlags(fs, g.name, logs.SkipLoggingConfigurationFlags())
+}
+
+func (*Global) validate() []error { return nil }
+
+func (*Global) show(*configuration) {}
+
+// ApplyLogging makes the process log as the flags say.
+func (g *Global) ApplyLogging() error {
+	return logsapi.ValidateAndApply(g.logs, utilfeature.DefaultFeatureGate)
+}
+
+// versionFlag is a bool, "raw", or a version that starts with v.
+type versionFlag string
+
+func (v *versionFlag) Set(s string) error {
+	switch {
+	case s == "raw":
+		*v = "raw"
+		return nil
+	case strings.HasPrefix(s, "v"):
+		*v = versionFlag(s)
+		return version.SetDynamicVersion(s)
+	}
+	b, err := strconv.ParseBool(s)
+	if err != nil {
+		return fmt.Errorf("%q is neither a bool, nor 'raw', nor a version: %w", s, err)
+	}
+	*v = versionFlag(strconv.FormatBool(b))
+	return nil
+}
+
+func (v *versionFlag) String() string { return string(*v) }
+
+func (*versionFlag) Type() string { return "version" }
+
+// PrintVersion prints the version if --version asks for it. It reports whether
+// it did.
+func (g *Global) PrintVersion(w io.Writer) (bool, error) {
+	var err error
+	switch g.version {
+	case "raw":
+		_, err = fmt.Fprintf(w, "%#v\n", version.Get())
+	case "true":
+		_, err = fmt.Fprintf(w, "%s %s\n", g.name, version.Get())
+	default:
+		return false, nil
+	}
+	return true, err
+}

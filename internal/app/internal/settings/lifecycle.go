@@ -1,0 +1,139 @@
+package settings
+
+import (
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	cliflag "k8s.io/component-base/cli/flag"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/nodelifecycle"
+)
+
+// Lifecycle is the controller that removes nodes. The reasons
+// of the defaults stand in docs/guides/node-deletion.md.
+type Lifecycle struct {
+	syncs  int32
+	delete bool
+	limits nodelifecycle.Limits
+}
+
+func newLifecycle() Lifecycle {
+	return Lifecycle{
+		syncs:  defaultConcurrentReads,
+		delete: true,
+		limits: nodelifecycle.DefaultLimits(),
+	}
+}
+
+func (l *Lifecycle) addFlags(sections *cliflag.NamedFlagSets) {
+	fs := sections.FlagSet(NodeLifecycleController)
+	fs.Int32Var(&l.syncs, "concurrent-node-lifecycle-syncs", l.syncs,
+		"How many nodes whose kubelets are silent the cloud is asked about at the same time.")
+	fs.BoolVar(&l.delete, "node-deletion", l.delete,
+		"Delete nodes whose instances no longer exist. With false they stay, and a condition on them says so.")
+	fs.IntVar(&l.limits.Absences, "node-deletion-absences", l.limits.Absences,
+		"How many calls of their own have to say that an instance does not exist before its node may be deleted.")
+	fs.IntVar(&l.limits.Witnesses, "node-deletion-witnesses", l.limits.Witnesses,
+		"How many other nodes, whose kubelets report, the cloud has to confirm before a node is deleted. If there are fewer, all of them, but at least one. 0 asks for none.")
+	deviates(fs, "concurrent-node-lifecycle-syncs", "Upstream: 1.")
+	for _, d := range l.durations() {
+		fs.DurationVar(d.value, d.flag, *d.value, d.usage)
+	}
+	deviates(fs, "node-monitor-period", "Upstream checks every silent node once in this period, for ever.")
+	for _, s := range l.shares() {
+		fs.IntVar(&s.value.Nodes, s.flag+"-nodes", s.value.Nodes, s.usage)
+		fs.IntVar(&s.value.Percent, s.flag+"-percent", s.value.Percent, "The same in percent of the nodes; the larger number counts.")
+	}
+}
+
+// duration is a flag for a time.
+type duration struct {
+	value     *time.Duration
+	flag      string
+	mayBeZero bool
+	usage     string
+}
+
+func (l *Lifecycle) durations() []duration {
+	return []duration{
+		{&l.limits.FirstPause, "node-monitor-period", false, "Time between the first two checks of a node whose kubelet is silent. It doubles while the answers stay the same."},
+		{&l.limits.LongestPause, "node-monitor-longest-period", false, "Longest time between two checks of a node whose kubelet is silent."},
+		{&l.limits.SilentAfter, "node-deletion-silent-after", true, "Age of the last report from which a kubelet that does not report Ready counts as silent. Ready=Unknown is silent at once."},
+		{&l.limits.AbsentFor, "node-deletion-absent-for", true, "Time for which the cloud has to say that an instance does not exist before its node may be deleted."},
+		{&l.limits.YoungAge, "node-deletion-young-age", true, "Age up to which --node-deletion-young-absent-for counts."},
+		{&l.limits.YoungAbsentFor, "node-deletion-young-absent-for", true, "The same time for a young node, and for one that was never initialised."},
+		{
+			&l.limits.ForeignAfter, "node-deletion-foreign-after", false,
+			"Time for which the cloud has to say that a node does not exist, although its kubelet reports, before that node counts as another provider's. Until then no node like it is deleted.",
+		},
+		{&l.limits.WithoutWitnessAfter, "node-deletion-without-witness-after", true, "Time after which an absent node is deleted if no other node is left that the cloud could confirm. 0 means never."},
+		{&l.limits.OverBudgetAfter, "node-deletion-over-budget-after", true, "Time for which each node has to be absent before it may be deleted while more nodes than the budget are absent."},
+	}
+}
+
+// share is a pair of flags for a part of the nodes.
+type share struct {
+	value       *nodelifecycle.Share
+	flag, usage string
+}
+
+func (l *Lifecycle) shares() []share {
+	return []share{
+		{&l.limits.Budget, "node-deletion-budget", "Up to so many nodes that are absent together are deleted at once. More are kept for --node-deletion-over-budget-after. Nodes that an autoscaler has announced do not count."},
+		{&l.limits.OverBudgetRate, "node-deletion-over-budget-rate", "How many nodes are deleted in a minute while more nodes than the budget are absent."},
+	}
+}
+
+func (l *Lifecycle) validate() []error {
+	var errs []error
+	if l.syncs < 1 {
+		errs = append(errs, fmt.Errorf("--concurrent-node-lifecycle-syncs must be at least 1, but got %d", l.syncs))
+	}
+	if l.limits.Absences < 1 {
+		errs = append(errs, fmt.Errorf("--node-deletion-absences must be at least 1, but got %d", l.limits.Absences))
+	}
+	if l.limits.Witnesses < 0 {
+		errs = append(errs, fmt.Errorf("--node-deletion-witnesses must not be negative, but got %d", l.limits.Witnesses))
+	}
+	for _, d := range l.durations() {
+		switch {
+		case *d.value < 0:
+			errs = append(errs, fmt.Errorf("--%s must not be negative, but got %v", d.flag, *d.value))
+		case *d.value == 0 && !d.mayBeZero:
+			errs = append(errs, fmt.Errorf("--%s must be positive, but got %v", d.flag, *d.value))
+		}
+	}
+	for _, s := range l.shares() {
+		if s.value.Nodes < 0 {
+			errs = append(errs, fmt.Errorf("--%s-nodes must not be negative, but got %d", s.flag, s.value.Nodes))
+		}
+		if s.value.Percent < 0 || s.value.Percent > 100 {
+			errs = append(errs, fmt.Errorf("--%s-percent must be between 0 and 100, but got %d", s.flag, s.value.Percent))
+		}
+	}
+	if rate := l.limits.OverBudgetRate; rate.Nodes < 1 {
+		errs = append(errs, fmt.Errorf("--node-deletion-over-budget-rate-nodes must be at least 1, but got %d; --node-deletion=false keeps every node", rate.Nodes))
+	}
+	return errs
+}
+
+// lifecycleConfiguration is the NodeLifecycleController part of /configz.
+type lifecycleConfiguration struct {
+	NodeMonitorPeriod            metav1.Duration
+	ConcurrentNodeLifecycleSyncs int32
+}
+
+func (l *Lifecycle) show(c *configuration) {
+	c.NodeLifecycleController = lifecycleConfiguration{
+		NodeMonitorPeriod:            metav1.Duration{Duration: l.limits.FirstPause},
+		ConcurrentNodeLifecycleSyncs: l.syncs,
+	}
+}
+
+// Config returns what the controller is configured with.
+func (l *Lifecycle) Config() nodelifecycle.Config {
+	limits := l.limits
+	limits.Off = !l.delete
+	return nodelifecycle.Config{Reads: int(l.syncs), Limits: limits}
+}

@@ -1,0 +1,18 @@
+package settings
+
+import (
+	"os"
+	"testing"
+
+	logsapi "k8s.io/component-base/logs/api/v1"
+)
+
+// ours is the program without anything of its own.
+var ours = Program{Name: ManagerName, Controllers: Ours()}
+
+func TestMain(m *testing.M) {
+	// Several commands run in one process here, with the same logging flags.
+	// They may not change the logging while another test logs.
+	logsapi.ReapplyHandling = logsapi.ReapplyHandlingIgnoreUnchanged
+	os.Exit(m.Run())
+}

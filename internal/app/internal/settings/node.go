@@ -1,0 +1,137 @@
+package settings
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	cliflag "k8s.io/component-base/cli/flag"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/node"
+)
+
+// defaultConcurrentReads is how many nodes are looked up in the cloud at the
+// same time unless the operator says otherwise. Only reads: what paces them is
+// the cloud's quota.
+const defaultConcurrentReads = 16
+
+// Node is the controller that keeps nodes in step with instances.
+type Node struct {
+	syncs           int32
+	statusUpdates   int32
+	statusFrequency time.Duration
+	labels          labelReconcile
+}
+
+func newNode() Node {
+	return Node{
+		syncs:           defaultConcurrentReads,
+		statusFrequency: 5 * time.Minute,
+		labels:          labelReconcile{instanceType: true, additional: true},
+	}
+}
+
+func (n *Node) addFlags(sections *cliflag.NamedFlagSets) {
+	fs := sections.FlagSet(NodeController)
+	fs.Int32Var(&n.syncs, "concurrent-node-syncs", n.syncs,
+		"How many nodes that wait to be initialised are looked up in the cloud at the same time.")
+	deviates(fs, "concurrent-node-syncs", "Upstream: 1.")
+	fs.Int32Var(&n.statusUpdates, "concurrent-node-status-updates", n.statusUpdates,
+		"How many nodes are refreshed at the same time. 0 means --concurrent-node-syncs.")
+	fs.Var(&n.labels, "node-label-reconcile",
+		"Labels that follow the cloud after a node's initialisation: 'type' (instance type), 'additional' (what the provider adds), or 'none'.")
+
+	fs = sections.FlagSet("misc")
+	fs.DurationVar(&n.statusFrequency, "node-status-update-frequency", n.statusFrequency,
+		"How often each node is compared with the cloud.")
+	deviates(fs, "node-status-update-frequency", "The nodes are spread over the period. Upstream looks at all of them at once.")
+}
+
+func (n *Node) validate() []error {
+	var errs []error
+	if n.syncs < 1 {
+		errs = append(errs, fmt.Errorf("--concurrent-node-syncs must be at least 1, but got %d", n.syncs))
+	}
+	if n.statusUpdates < 0 {
+		errs = append(errs, fmt.Errorf("--concurrent-node-status-updates must not be negative, but got %d", n.statusUpdates))
+	}
+	if n.statusFrequency <= 0 {
+		errs = append(errs, fmt.Errorf("--node-status-update-frequency must be positive, but got %v", n.statusFrequency))
+	}
+	return errs
+}
+
+// refreshes is how many nodes are refreshed at the same time.
+func (n *Node) refreshes() int32 {
+	if n.statusUpdates == 0 {
+		return n.syncs
+	}
+	return n.statusUpdates
+}
+
+// Config returns what the controller is configured with.
+func (n *Node) Config() node.Config {
+	return node.Config{
+		Reads:      int(n.syncs),
+		Refreshers: int(n.refreshes()),
+		Refresh:    n.statusFrequency,
+		Labels:     node.LabelPolicy{Type: n.labels.instanceType, Additional: n.labels.additional},
+	}
+}
+
+// nodeConfiguration is the NodeController part of /configz.
+type nodeConfiguration struct {
+	ConcurrentNodeSyncs         int32
+	ConcurrentNodeStatusUpdates int32
+}
+
+func (n *Node) show(c *configuration) {
+	c.NodeController = nodeConfiguration{
+		ConcurrentNodeSyncs:         n.syncs,
+		ConcurrentNodeStatusUpdates: n.refreshes(),
+	}
+	c.NodeStatusUpdateFrequency.Duration = n.statusFrequency
+}
+
+// labelReconcile says which labels of a node follow the cloud after its
+// initialisation. It is the value of a flag.
+type labelReconcile struct {
+	instanceType bool
+	additional   bool
+}
+
+func (l *labelReconcile) Set(s string) error {
+	if s == "none" {
+		*l = labelReconcile{}
+		return nil
+	}
+	var set labelReconcile
+	for name := range strings.SplitSeq(s, ",") {
+		switch name {
+		case "type":
+			set.instanceType = true
+		case "additional":
+			set.additional = true
+		default:
+			return fmt.Errorf("%q is neither 'type' nor 'additional'; 'none' stands alone", name)
+		}
+	}
+	*l = set
+	return nil
+}
+
+func (l *labelReconcile) String() string {
+	var names []string
+	if l.instanceType {
+		names = append(names, "type")
+	}
+	if l.additional {
+		names = append(names, "additional")
+	}
+	if names == nil {
+		return "none"
+	}
+	return strings.Join(names, ",")
+}
+
+func (*labelReconcile) Type() string { return "strings" }

@@ -1,0 +1,96 @@
+package settings
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	cliflag "k8s.io/component-base/cli/flag"
+)
+
+// DefaultClusterName is what every cluster is called whose operator did not
+// choose. Two of them in one account claim each other's load balancers.
+const DefaultClusterName = "kubernetes"
+
+// Provider is the cloud provider, and how it is called.
+type Provider struct {
+	Name          string
+	ConfigFile    string
+	ClusterName   string
+	AllowUntagged bool
+	volumePlugin  string
+	nodeSync      time.Duration
+	ReadTimeout   time.Duration
+	ChangeTimeout time.Duration
+}
+
+func newProvider(name string) Provider {
+	return Provider{Name: name, ClusterName: DefaultClusterName, ReadTimeout: 5 * time.Minute, ChangeTimeout: 15 * time.Minute}
+}
+
+func (p *Provider) addFlags(sections *cliflag.NamedFlagSets) {
+	fs := sections.FlagSet("generic")
+	fs.StringVar(&p.Name, "cloud-provider", p.Name,
+		"Name of the cloud provider, as it registered itself. Required.")
+	fs.StringVar(&p.ConfigFile, "cloud-config", p.ConfigFile,
+		"Path to the provider's configuration file. Empty for none.")
+	fs.StringVar(&p.ClusterName, "cluster-name", p.ClusterName,
+		"Name of the cluster in the cloud, handed to the provider with each load balancer and route. Unique in its account.")
+	fs.BoolVar(&p.AllowUntagged, "allow-untagged-cloud", p.AllowUntagged,
+		"Run although the provider found no cluster ID on the instances.")
+	untagged := fs.Lookup("allow-untagged-cloud")
+	untagged.Hidden = true
+	untagged.Deprecated = "tag the cluster's instances with a cluster ID."
+	fs.StringVar(&p.volumePlugin, "external-cloud-volume-plugin", p.volumePlugin,
+		"The volume plugin of a provider that is not linked in.")
+	ignored(fs, "external-cloud-volume-plugin", "No cloud-controller-manager has read it since volumes moved to CSI drivers.")
+	fs.DurationVar(&p.nodeSync, "node-sync-period", p.nodeSync,
+		"The period of a controller that is gone.")
+	ignored(fs, "node-sync-period", "Upstream ignores it as well, and warns.")
+	sync := fs.Lookup("node-sync-period")
+	sync.Hidden = true
+	sync.Deprecated = "This flag is currently no-op and will be deleted."
+	fs.DurationVar(&p.ReadTimeout, "cloud-read-timeout", p.ReadTimeout,
+		"Deadline for each call of the provider that only reads.")
+	fs.DurationVar(&p.ChangeTimeout, "cloud-mutation-timeout", p.ChangeTimeout,
+		"Deadline for each call of the provider that changes the cloud. Existing providers wait inside for minutes.")
+}
+
+func (p *Provider) validate() []error {
+	var errs []error
+	if p.Name == "" {
+		errs = append(errs, errors.New("--cloud-provider cannot be empty"))
+	}
+	if p.ReadTimeout <= 0 {
+		errs = append(errs, fmt.Errorf("--cloud-read-timeout must be positive, but got %v", p.ReadTimeout))
+	}
+	if p.ChangeTimeout <= 0 {
+		errs = append(errs, fmt.Errorf("--cloud-mutation-timeout must be positive, but got %v", p.ChangeTimeout))
+	}
+	return errs
+}
+
+// providerConfiguration is the KubeCloudShared part of /configz.
+type providerConfiguration struct {
+	CloudProvider struct {
+		Name            string
+		CloudConfigFile string
+	}
+	ExternalCloudVolumePlugin    string
+	UseServiceAccountCredentials bool
+	AllowUntaggedCloud           bool
+	ClusterName                  string
+	NodeSyncPeriod               metav1.Duration
+	routeConfiguration           `json:",inline"`
+}
+
+func (p *Provider) show(c *configuration) {
+	shown := &c.KubeCloudShared
+	shown.CloudProvider.Name = p.Name
+	shown.CloudProvider.CloudConfigFile = p.ConfigFile
+	shown.AllowUntaggedCloud = p.AllowUntagged
+	shown.ClusterName = p.ClusterName
+	shown.ExternalCloudVolumePlugin = p.volumePlugin
+	shown.NodeSyncPeriod.Duration = p.nodeSync
+}

@@ -1,0 +1,59 @@
+package settings
+
+import (
+	"fmt"
+	"time"
+
+	cliflag "k8s.io/component-base/cli/flag"
+
+	"github.com/fairlead-k8s/fairlead/internal/app/internal/provider"
+)
+
+const flagWatchFiles = "cloud-config-watch"
+
+// Rotation say which files of the provider are followed.
+type Rotation struct {
+	provider *Provider
+	files    []string
+	period   time.Duration
+}
+
+func (r *Rotation) addFlags(sections *cliflag.NamedFlagSets) {
+	fs := sections.FlagSet("generic")
+	fs.StringSliceVar(&r.files, flagWatchFiles, r.files,
+		"Further files of the provider, or folders of them, that are followed like --cloud-config: when they change, a provider that can takes the new content, "+
+			"and for any other the process hands its lease over and ends. Where --cloud-config lies in a mounted Secret or ConfigMap, the files beside it are followed anyway.")
+	fs.DurationVar(&r.period, flagWatchFiles+"-period", r.period,
+		"How often those files are looked at. 0 means never.")
+	deviates(fs, "cloud-config", "The file is followed, see --"+flagWatchFiles+". Upstream reads it once.")
+}
+
+func (r *Rotation) validate() []error {
+	if r.period < 0 {
+		return []error{fmt.Errorf("--%s-period must not be negative, but got %v", flagWatchFiles, r.period)}
+	}
+	if r.period == 0 {
+		return nil
+	}
+	if _, err := provider.Fingerprint(r.files); err != nil {
+		return []error{fmt.Errorf("--%s: %w", flagWatchFiles, err)}
+	}
+	return nil
+}
+
+// Period returns how often the files are checked.
+func (r *Rotation) Period() time.Duration { return r.period }
+
+func (*Rotation) show(*configuration) {}
+
+// Followed returns the files and folders to check, none if they are not checked.
+func (r *Rotation) Followed() []string {
+	if r.period == 0 {
+		return nil
+	}
+	followed := r.files
+	if r.provider.ConfigFile != "" {
+		followed = append([]string{provider.VolumeOf(r.provider.ConfigFile)}, followed...)
+	}
+	return followed
+}

@@ -1,0 +1,161 @@
+package settings
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	cliflag "k8s.io/component-base/cli/flag"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/route"
+)
+
+const (
+	flagClusterCIDR = "cluster-cidr"
+	flagRouteSyncs  = "concurrent-route-syncs"
+	flagRoutePeriod = "route-reconciliation-period"
+)
+
+// Route is the controller that keeps the cloud's routes. The
+// CIDRs of Nodes are allotted by another process. Its flags are accepted because
+// upstream accepts them, and change nothing here.
+type Route struct {
+	configure    bool
+	clusterCIDR  string
+	period       time.Duration
+	syncs        int32
+	limits       route.Limits
+	allocate     bool
+	allocatorIPs string
+}
+
+func newRoute() Route {
+	return Route{
+		configure:    true,
+		period:       time.Minute,
+		syncs:        200,
+		limits:       route.DefaultLimits(),
+		allocatorIPs: "RangeAllocator",
+	}
+}
+
+func (r *Route) addFlags(sections *cliflag.NamedFlagSets) {
+	fs := sections.FlagSet("generic")
+	fs.BoolVar(&r.configure, "configure-cloud-routes", r.configure,
+		"Keep a route in the cloud for the pod CIDRs of each node, if the provider has routes.")
+	fs.StringVar(&r.clusterCIDR, flagClusterCIDR, r.clusterCIDR,
+		"CIDR of the pods of this cluster, or two of different families, separated by a comma. Routes are removed only inside of it. Required for --configure-cloud-routes.")
+	fs.DurationVar(&r.period, flagRoutePeriod, r.period,
+		"How often all routes are compared with the nodes, give or take a tenth. Changes of nodes act at once.")
+	deviates(fs, flagRoutePeriod, "Upstream: 10s.")
+	deviates(fs, flagClusterCIDR, "What is wrong with it ends the process only if --controllers names the route controller. Upstream ends it always.")
+	fs.BoolVar(&r.allocate, "allocate-node-cidrs", r.allocate, "Allot the CIDRs of nodes.")
+	ignored(fs, "allocate-node-cidrs", "kube-controller-manager allots the CIDRs. Upstream's skeleton ignores it too; its sample program brings a controller for it.")
+	fs.StringVar(&r.allocatorIPs, "cidr-allocator-type", r.allocatorIPs, "How CIDRs of nodes are allotted.")
+	ignored(fs, "cidr-allocator-type", "See --allocate-node-cidrs.")
+	fs = sections.FlagSet(RouteController)
+	fs.Int32Var(&r.syncs, flagRouteSyncs, r.syncs,
+		"How many routes are changed at the same time.")
+	fs.DurationVar(&r.limits.StrayFor, "route-deletion-stray-for", r.limits.StrayFor,
+		"How long the cloud has to list a route that leads to no node, or nowhere, before it is deleted. Routes of nodes whose deletion was seen are deleted at once.")
+	fs.IntVar(&r.limits.BudgetRoutes, "route-deletion-budget-routes", r.limits.BudgetRoutes,
+		"How many stray routes may be deleted together. If more are stray, they are kept until --route-deletion-over-budget-after.")
+	fs.IntVar(&r.limits.BudgetPercent, "route-deletion-budget-percent", r.limits.BudgetPercent,
+		"The same in percent of all routes. The larger of the two numbers counts.")
+	fs.DurationVar(&r.limits.OverBudgetAfter, "route-deletion-over-budget-after", r.limits.OverBudgetAfter,
+		"How long more stray routes than the budget have to be listed before they are deleted nevertheless.")
+}
+
+func (r *Route) validate() []error {
+	var errs []error
+	if r.syncs < 1 {
+		errs = append(errs, fmt.Errorf("--%s must be at least 1, but got %d", flagRouteSyncs, r.syncs))
+	}
+	if r.period <= 0 {
+		errs = append(errs, fmt.Errorf("--%s must be positive, but got %v", flagRoutePeriod, r.period))
+	}
+	if r.limits.StrayFor < 0 {
+		errs = append(errs, fmt.Errorf("--route-deletion-stray-for must not be negative, but got %v", r.limits.StrayFor))
+	}
+	if r.limits.OverBudgetAfter < 0 {
+		errs = append(errs, fmt.Errorf("--route-deletion-over-budget-after must not be negative, but got %v", r.limits.OverBudgetAfter))
+	}
+	if r.limits.BudgetRoutes < 0 {
+		errs = append(errs, fmt.Errorf("--route-deletion-budget-routes must not be negative, but got %d", r.limits.BudgetRoutes))
+	}
+	if r.limits.BudgetPercent < 0 || r.limits.BudgetPercent > 100 {
+		errs = append(errs, fmt.Errorf("--route-deletion-budget-percent must be between 0 and 100, but got %d", r.limits.BudgetPercent))
+	}
+	return errs
+}
+
+// routeConfiguration is what KubeCloudShared of /configz shows of routes.
+type routeConfiguration struct {
+	RouteReconciliationPeriod metav1.Duration
+	ClusterCIDR               string
+	AllocateNodeCIDRs         bool
+	CIDRAllocatorType         string
+	ConfigureCloudRoutes      bool
+}
+
+// routeControllerConfiguration is what /configz shows of the controller alone.
+// Upstream has no such section.
+type routeControllerConfiguration struct {
+	ConcurrentRouteSyncs         int32
+	RouteDeletionStrayFor        metav1.Duration
+	RouteDeletionBudgetRoutes    int
+	RouteDeletionBudgetPercent   int
+	RouteDeletionOverBudgetAfter metav1.Duration
+}
+
+func (r *Route) show(c *configuration) {
+	c.KubeCloudShared.routeConfiguration = routeConfiguration{
+		RouteReconciliationPeriod: metav1.Duration{Duration: r.period},
+		ClusterCIDR:               r.clusterCIDR,
+		AllocateNodeCIDRs:         r.allocate,
+		CIDRAllocatorType:         r.allocatorIPs,
+		ConfigureCloudRoutes:      r.configure,
+	}
+	c.RouteController = routeControllerConfiguration{
+		ConcurrentRouteSyncs:         r.syncs,
+		RouteDeletionStrayFor:        metav1.Duration{Duration: r.limits.StrayFor},
+		RouteDeletionBudgetRoutes:    r.limits.BudgetRoutes,
+		RouteDeletionBudgetPercent:   r.limits.BudgetPercent,
+		RouteDeletionOverBudgetAfter: metav1.Duration{Duration: r.limits.OverBudgetAfter},
+	}
+}
+
+// Configured reports whether routes are kept at all.
+func (r *Route) Configured() bool { return r.configure }
+
+// Config returns what the controller is configured with. The error is about
+// the CIDRs of the cluster.
+func (r *Route) Config() (route.Config, error) {
+	clusters, err := r.clusters()
+	return route.Config{Clusters: clusters, Syncs: int(r.syncs), Period: r.period, Limits: r.limits}, err
+}
+
+// clusters parses the cluster's CIDRs.
+func (r *Route) clusters() ([]netip.Prefix, error) {
+	if r.clusterCIDR == "" {
+		return nil, errors.New("--" + flagClusterCIDR + " is empty: give the CIDR of the pods, or turn routes off with --configure-cloud-routes=false")
+	}
+	var clusters []netip.Prefix
+	for text := range strings.SplitSeq(r.clusterCIDR, ",") {
+		cidr, err := netip.ParsePrefix(strings.TrimSpace(text))
+		if err != nil {
+			return nil, fmt.Errorf("--%s: %q is not a CIDR: %w", flagClusterCIDR, text, err)
+		}
+		clusters = append(clusters, cidr.Masked())
+	}
+	switch {
+	case len(clusters) > 2:
+		return nil, fmt.Errorf("--%s has %d CIDRs, and may have two at most: %s", flagClusterCIDR, len(clusters), r.clusterCIDR)
+	case len(clusters) == 2 && clusters[0].Addr().Is4() == clusters[1].Addr().Is4():
+		return nil, fmt.Errorf("--%s has two CIDRs of one family, and may have one of each: %s", flagClusterCIDR, r.clusterCIDR)
+	}
+	return clusters, nil
+}

@@ -1,0 +1,95 @@
+package settings
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+	cliflag "k8s.io/component-base/cli/flag"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/service"
+)
+
+const (
+	flagServiceSyncs = "concurrent-service-syncs"
+	wakeOnTaint      = "taint"
+	wakeOnDeletion   = "deletion"
+)
+
+// Service is the controller that gives Services their load balancers.
+type Service struct {
+	flags    *pflag.FlagSet // tells whether a flag was given
+	syncs    int32
+	resync   time.Duration
+	classes  []string
+	removeOn []string
+}
+
+func newService() Service {
+	return Service{syncs: 1, resync: 12 * time.Hour}
+}
+
+func (s *Service) addFlags(sections *cliflag.NamedFlagSets) {
+	fs := sections.FlagSet(ServiceController)
+	s.flags = fs
+	fs.Int32Var(&s.syncs, flagServiceSyncs, s.syncs,
+		"For how many Services the cloud is called at the same time. Without the flag a provider that declares more to be safe gets what it declares.")
+	deviates(fs, flagServiceSyncs, "Upstream without the flag: always 1.")
+	fs.DurationVar(&s.resync, "service-resync-period", s.resync,
+		"How often an unchanged load balancer is compared with the cloud, give or take a tenth. 0 turns it off.")
+	fs.StringSliceVar(&s.classes, "load-balancer-class", s.classes,
+		"Values of spec.loadBalancerClass that are served beside Services without one. Services of other classes are never touched.")
+	fs.StringSliceVar(&s.removeOn, "service-remove-backends-on", s.removeOn,
+		"What else removes a node from load balancers at once: 'taint' (ToBeDeletedByClusterAutoscaler), 'deletion' (the Node is being deleted). "+
+			"Otherwise such a node goes with the next change of the node set.")
+}
+
+func (s *Service) validate() []error {
+	var errs []error
+	if s.syncs < 1 {
+		errs = append(errs, fmt.Errorf("--%s must be at least 1, but got %d", flagServiceSyncs, s.syncs))
+	}
+	if s.resync < 0 {
+		errs = append(errs, fmt.Errorf("--service-resync-period must not be negative, but got %v", s.resync))
+	}
+	for _, class := range s.classes {
+		if strings.TrimSpace(class) == "" {
+			errs = append(errs, fmt.Errorf("--load-balancer-class has an empty entry in %q", s.classes))
+		}
+	}
+	for _, what := range s.removeOn {
+		if what != wakeOnTaint && what != wakeOnDeletion {
+			errs = append(errs, fmt.Errorf("--service-remove-backends-on: %q is neither %q nor %q", what, wakeOnTaint, wakeOnDeletion))
+		}
+	}
+	return errs
+}
+
+// Config returns what the controller is configured with, if the provider
+// declares to be safe with so many calls at the same time.
+func (s *Service) Config(declared int) service.Config {
+	return service.Config{
+		Syncs:  s.concurrency(declared),
+		Policy: service.Policy{Classes: s.classes, Resync: s.resync},
+		Choice: service.Choice{OnTaint: s.wakes(wakeOnTaint), OnDeletion: s.wakes(wakeOnDeletion)},
+	}
+}
+
+// serviceConfiguration is the ServiceController part of /configz.
+type serviceConfiguration struct {
+	ConcurrentServiceSyncs int32
+}
+
+func (s *Service) show(c *configuration) { c.ServiceController.ConcurrentServiceSyncs = s.syncs }
+
+// concurrency is for how many Services the cloud is called at once.
+func (s *Service) concurrency(declared int) int {
+	if s.flags.Changed(flagServiceSyncs) {
+		return int(s.syncs)
+	}
+	return max(declared, int(s.syncs))
+}
+
+func (s *Service) wakes(what string) bool { return slices.Contains(s.removeOn, what) }

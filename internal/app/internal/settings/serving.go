@@ -1,0 +1,68 @@
+package settings
+
+import (
+	"fmt"
+
+	apiserveroptions "k8s.io/apiserver/pkg/server/options"
+	cloudprovider "k8s.io/cloud-provider"
+	cliflag "k8s.io/component-base/cli/flag"
+)
+
+// Serving is the HTTPS server, and who may ask it.
+type Serving struct {
+	Secure         *apiserveroptions.SecureServingOptions
+	Authentication *apiserveroptions.DelegatingAuthenticationOptions
+	Authorization  *apiserveroptions.DelegatingAuthorizationOptions
+}
+
+func newServing() Serving {
+	o := Serving{
+		Secure:         apiserveroptions.NewSecureServingOptions(),
+		Authentication: apiserveroptions.NewDelegatingAuthenticationOptions(),
+		Authorization:  apiserveroptions.NewDelegatingAuthorizationOptions(),
+	}
+	o.Secure.BindPort = cloudprovider.CloudControllerManagerPort
+	o.Secure.ServerCert.CertDirectory = "" // self-signed, in memory
+	o.Secure.ServerCert.PairName = ManagerName
+	o.Authentication.RemoteKubeConfigFileOptional = true
+	o.Authorization.RemoteKubeConfigFileOptional = true
+	return o
+}
+
+func (o *Serving) addFlags(sections *cliflag.NamedFlagSets) {
+	o.Secure.AddFlags(sections.FlagSet("secure serving"))
+	o.Authentication.AddFlags(sections.FlagSet("authentication"))
+	o.Authorization.AddFlags(sections.FlagSet("authorization"))
+}
+
+func (o *Serving) validate() []error {
+	errs := append(o.Secure.Validate(), tlsErrors("", o.Secure)...)
+	errs = append(errs, o.Authentication.Validate()...)
+	return append(errs, o.Authorization.Validate()...)
+}
+
+// tlsErrors finds what would only fail when the server starts. The prefix is
+// that of the flags.
+func tlsErrors(prefix string, o *apiserveroptions.SecureServingOptions) []error {
+	var errs []error
+	check := func(flag string, err error) {
+		if err != nil {
+			errs = append(errs, fmt.Errorf("--%s%s: %w", prefix, flag, err))
+		}
+	}
+	_, err := cliflag.TLSCipherSuites(o.CipherSuites)
+	check("tls-cipher-suites", err)
+	_, err = cliflag.TLSCurvePreferences(o.CurvePreferences)
+	check("tls-curve-preferences", err)
+	_, err = cliflag.TLSVersion(o.MinTLSVersion)
+	check("tls-min-version", err)
+	if cert := o.ServerCert.CertKey; (cert.CertFile == "") != (cert.KeyFile == "") {
+		errs = append(errs, fmt.Errorf("--%[1]stls-cert-file and --%[1]stls-private-key-file need each other", prefix))
+	}
+	return errs
+}
+
+func (o *Serving) show(c *configuration) {
+	// Upstream's own default of a field that nothing reads.
+	c.Generic.Address = "0.0.0.0"
+}

@@ -1,0 +1,167 @@
+package settings
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/spf13/pflag"
+	cliflag "k8s.io/component-base/cli/flag"
+)
+
+// ManagerName is upstream's name of the daemon: of its lease, its certificate,
+// its events and its user agent, whatever the binary is called.
+const ManagerName = "cloud-controller-manager"
+
+// Program is what a program changes in the command line.
+type Program struct {
+	Name        string // of the command
+	Provider    string // default of --cloud-provider
+	Flags       cliflag.NamedFlagSets
+	Controllers []Controller // all, in the order of their start
+	Webhooks    []string     // names
+}
+
+// Settings are the settings of the daemon, one group for each concern.
+type Settings struct {
+	Debugging   Debugging
+	Controllers Controllers
+	Election    Election
+	Migration   Migration
+	Provider    Provider
+	Rotation    Rotation
+	Node        Node
+	Lifecycle   Lifecycle
+	Service     Service
+	Route       Route
+	Serving     Serving
+	Webhooks    Webhooks
+	Client      Client
+	Features    Features
+	Global      Global
+
+	program Program
+	taken   []error        // flags of the program that exist already
+	flags   *pflag.FlagSet // all flags, nil before AddFlags
+}
+
+// A group owns the flags of one concern, their defaults, their rules, and what
+// /configz shows of them.
+type group interface {
+	addFlags(sections *cliflag.NamedFlagSets)
+	validate() []error
+	show(c *configuration)
+}
+
+// New returns the defaults.
+func New(p Program) *Settings {
+	s := &Settings{
+		program:     p,
+		Debugging:   newDebugging(),
+		Controllers: newControllers(p.Controllers),
+		Election:    newElection(),
+		Provider:    newProvider(p.Provider),
+		Node:        newNode(),
+		Lifecycle:   newLifecycle(),
+		Service:     newService(),
+		Route:       newRoute(),
+		Serving:     newServing(),
+		Client:      newClient(),
+		Features:    newFeatures(),
+		Global:      newGlobal(p.Name),
+	}
+	s.Migration = Migration{election: &s.Election}
+	s.Rotation = Rotation{provider: &s.Provider, period: 10 * time.Second}
+	s.Webhooks = newWebhooks(p.Webhooks, &s.Serving)
+	return s
+}
+
+func (s *Settings) groups() []group {
+	return []group{
+		&s.Debugging, &s.Controllers, &s.Election, &s.Migration, &s.Provider, &s.Rotation, &s.Node, &s.Lifecycle, &s.Service, &s.Route,
+		&s.Serving, &s.Webhooks, &s.Client, &s.Features, &s.Global,
+	}
+}
+
+// AddFlags adds all flags to a set, which is to be parsed. It returns them
+// under the headings of the help text, whose order is upstream's and does not
+// depend on the order of the groups.
+func (s *Settings) AddFlags(all *pflag.FlagSet) cliflag.NamedFlagSets {
+	sections := cliflag.NamedFlagSets{NormalizeNameFunc: cliflag.WordSepNormalizeFunc}
+	for _, heading := range []string{
+		"debugging", "leader-migration", "generic", NodeController, NodeLifecycleController, ServiceController, RouteController,
+		"webhook", "webhook serving", "secure serving", "authentication", "authorization", "misc", "global",
+	} {
+		sections.FlagSet(heading)
+	}
+	for _, g := range s.groups() {
+		g.addFlags(&sections)
+	}
+	s.addOwn(&sections)
+	all.SetNormalizeFunc(sections.NormalizeNameFunc)
+	for _, fs := range sections.FlagSets {
+		all.AddFlagSet(fs)
+	}
+	s.flags = all
+	return sections
+}
+
+// Flags returns all flags, once they have been added.
+func (s *Settings) Flags() *pflag.FlagSet { return s.flags }
+
+// addOwn adds the program's own flags.
+func (s *Settings) addOwn(sections *cliflag.NamedFlagSets) {
+	ours := map[string]bool{}
+	for _, fs := range sections.FlagSets {
+		fs.VisitAll(func(f *pflag.Flag) { ours[f.Name] = true })
+	}
+	for _, heading := range s.program.Flags.Order {
+		own := s.program.Flags.FlagSets[heading]
+		own.VisitAll(func(f *pflag.Flag) {
+			if ours[f.Name] {
+				s.taken = append(s.taken, fmt.Errorf("the program's own flag --%s exists already", f.Name))
+			}
+		})
+		sections.FlagSet(heading).AddFlagSet(own)
+	}
+}
+
+// files are the flags that name a file which is read at start.
+var files = []string{
+	"authentication-kubeconfig", "authorization-kubeconfig", "client-ca-file", "cloud-config", "kubeconfig", "requestheader-client-ca-file",
+	"tls-cert-file", "tls-private-key-file", "webhook-tls-cert-file", "webhook-tls-private-key-file",
+}
+
+// Validate returns everything that is wrong, at once. The flags must have been
+// parsed.
+func (s *Settings) Validate() []error {
+	errs := slices.Clone(s.taken)
+	for _, g := range s.groups() {
+		errs = append(errs, g.validate()...)
+	}
+	for _, name := range files {
+		if file := s.flags.Lookup(name).Value.String(); file != "" {
+			if err := readable(file); err != nil {
+				errs = append(errs, fmt.Errorf("--%s: %w", name, err))
+			}
+		}
+	}
+	return errs
+}
+
+func readable(file string) error {
+	f, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }() // nothing was written
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if info.IsDir() {
+		return fmt.Errorf("%s is a folder", file)
+	}
+	return nil
+}

@@ -1,0 +1,317 @@
+package settings
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	cliflag "k8s.io/component-base/cli/flag"
+	"k8s.io/component-base/featuregate"
+	logsapi "k8s.io/component-base/logs/api/v1"
+)
+
+// TestUpstreamsFlags holds our flags beside upstream's: none is missing, and
+// none has moved or has another default without a remark that says so.
+func TestUpstreamsFlags(t *testing.T) {
+	if got := len(upstreamFlags); got != 87 {
+		t.Errorf("the list has %d flags, upstream has 87", got)
+	}
+	sections := sections()
+	for _, want := range upstreamFlags {
+		t.Run(want.Name, func(t *testing.T) {
+			f := sections.FlagSets[want.Heading].Lookup(want.Name)
+			switch {
+			case f == nil:
+				t.Fatalf("not under %q", want.Heading)
+			case want.Name == "feature-gates":
+				return // the gates belong to the process, and other tests have set them
+			}
+			how := strings.Join(f.Annotations[annotationDeviation], "")
+			if f.DefValue != want.Default && !strings.Contains(how, want.Default) {
+				t.Errorf("the default is %q, upstream's %q, and the remark does not say so: %q", f.DefValue, want.Default, how)
+			}
+		})
+	}
+}
+
+func TestHeadings(t *testing.T) {
+	want := []string{
+		"debugging", "leader-migration", "generic", "cloud-node-controller", "cloud-node-lifecycle-controller", "service-lb-controller",
+		"node-route-controller", "webhook", "webhook serving", "secure serving", "authentication", "authorization", "misc", "global",
+	}
+	if diff := cmp.Diff(want, sections().Order); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// TestUpstreamsGates gives each gate the value that it has: what is locked
+// takes no other.
+func TestUpstreamsGates(t *testing.T) {
+	all := utilfeature.DefaultMutableFeatureGate.GetAll()
+	for _, gate := range upstreamGates {
+		t.Run(gate, func(t *testing.T) {
+			_, known := all[featuregate.Feature(gate)]
+			if !known {
+				t.Error("unknown")
+			}
+			if strings.HasPrefix(gate, "All") {
+				return // It sets others, for the whole process.
+			}
+			setting := fmt.Sprintf("--feature-gates=%s=%t", gate, utilfeature.DefaultFeatureGate.Enabled(featuregate.Feature(gate)))
+			if err := flagSet(New(ours)).Parse([]string{setting}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestValidation(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		args string
+		want string // "": valid
+	}{
+		{"DefaultsAreValid", "", ""},
+		{"ProviderIsRequired", "--cloud-provider=", "--cloud-provider cannot be empty"},
+		{"ExplicitConcurrencyIsObeyed", "--concurrent-node-syncs=1 --concurrent-node-status-updates=3", ""},
+		{"NoWorkerInitialisesNobody", "--concurrent-node-syncs=0", "--concurrent-node-syncs must be at least 1, but got 0"},
+		{"NegativeConcurrencyIsAnError", "--concurrent-node-syncs=-1", "--concurrent-node-syncs must be at least 1, but got -1"},
+		{"ZeroStatusUpdatesFollowSyncs", "--concurrent-node-status-updates=0", ""},
+		{"NegativeStatusUpdatesAreAnError", "--concurrent-node-status-updates=-1", "--concurrent-node-status-updates must not be negative, but got -1"},
+		{"NobodyChangesRoutes", "--concurrent-route-syncs=0", "--concurrent-route-syncs must be at least 1, but got 0"},
+		{"RoutesNeedAPeriod", "--route-reconciliation-period=0s", "--route-reconciliation-period must be positive, but got 0s"},
+		{"RouteStrayForIsNotNegative", "--route-deletion-stray-for=-1s", "--route-deletion-stray-for must not be negative, but got -1s"},
+		{"RouteOverBudgetAfterIsNotNegative", "--route-deletion-over-budget-after=-1s", "--route-deletion-over-budget-after must not be negative, but got -1s"},
+		{"RouteBudgetIsNotNegative", "--route-deletion-budget-routes=-1", "--route-deletion-budget-routes must not be negative, but got -1"},
+		{"RouteBudgetIsAPercentage", "--route-deletion-budget-percent=101", "--route-deletion-budget-percent must be between 0 and 100, but got 101"},
+		{"WrongClusterCIDRIsTheRouteControllersAffair", "--cluster-cidr=nonsense", ""},
+		{"RefreshNeedsAPeriod", "--node-status-update-frequency=0s", "--node-status-update-frequency must be positive, but got 0s"},
+		{"LifecycleNeedsWorkers", "--concurrent-node-lifecycle-syncs=0", "--concurrent-node-lifecycle-syncs must be at least 1, but got 0"},
+		{"AnAbsenceIsNeeded", "--node-deletion-absences=0", "--node-deletion-absences must be at least 1, but got 0"},
+		{"WitnessesAreCounted", "--node-deletion-witnesses=-1", "--node-deletion-witnesses must not be negative, but got -1"},
+		{"AbsenceHasALength", "--node-deletion-absent-for=-1s", "--node-deletion-absent-for must not be negative, but got -1s"},
+		{"BudgetIsAPartOfTheNodes", "--node-deletion-budget-percent=101", "--node-deletion-budget-percent must be between 0 and 100, but got 101"},
+		{"BudgetIsNotNegative", "--node-deletion-budget-nodes=-1", "--node-deletion-budget-nodes must not be negative, but got -1"},
+		{"OverBudgetRateIsPositive", "--node-deletion-over-budget-rate-nodes=0", "--node-deletion-over-budget-rate-nodes must be at least 1, but got 0; --node-deletion=false keeps every node"},
+		{"MonitorNeedsAPeriod", "--node-monitor-period=0s", "--node-monitor-period must be positive, but got 0s"},
+		{"ServicesNeedAWorker", "--concurrent-service-syncs=0", "--concurrent-service-syncs must be at least 1, but got 0"},
+		{"ResyncLooksForward", "--service-resync-period=-1s", "--service-resync-period must not be negative, but got -1s"},
+		{"ClassHasAName", "--load-balancer-class=a,", `--load-balancer-class has an empty entry in ["a" ""]`},
+		{"BackendsGoForAKnownReason", "--service-remove-backends-on=cordon", `--service-remove-backends-on: "cordon" is neither "taint" nor "deletion"`},
+		{"ChangesNeedTime", "--cloud-mutation-timeout=0s", "--cloud-mutation-timeout must be positive, but got 0s"},
+		{"ReadsNeedTime", "--cloud-read-timeout=0s", "--cloud-read-timeout must be positive, but got 0s"},
+		{"ResyncMayBeOff", "--min-resync-period=0s", ""},
+		{"ResyncIsNotNegative", "--min-resync-period=-1s", "--min-resync-period must not be negative, but got -1s"},
+		{"StartIntervalIsNotNegative", "--controller-start-interval=-1s", "--controller-start-interval must not be negative, but got -1s"},
+		{"AliasIsKnown", "--controllers=cloud-node,-service", ""},
+		{"UnknownController", "--controllers=*,-foo", `--controllers: "foo" is not in the list of known controllers`},
+		{"OnlyLeasesLock", "--leader-elect-resource-lock=endpoints", `--leader-elect-resource-lock: resourceLock value must be "leases"`},
+		{"LockIsNotReadWithoutElection", "--leader-elect=false --leader-elect-resource-lock=endpoints", ""},
+		{"LeaseOutlivesRenewal", "--leader-elect-renew-deadline=15s", "--leader-elect-lease-duration must be longer than --leader-elect-renew-deadline (15s), but got 15s"},
+		{"RenewalAllowsARetry", "--leader-elect-retry-period=9s", "--leader-elect-renew-deadline must be longer than 1.2 times --leader-elect-retry-period (9s), but got 10s"},
+		{"RetryTakesTime", "--leader-elect-retry-period=0s", "--leader-elect-retry-period must be positive, but got 0s"},
+		{"LeaseCountsSeconds", "--leader-elect-lease-duration=900ms --leader-elect-renew-deadline=500ms --leader-elect-retry-period=100ms", "--leader-elect-lease-duration must be at least 1s, but got 900ms"},
+		{"LeaseHasAName", "--leader-elect-resource-name=", "--leader-elect-resource-name cannot be empty"},
+		{"LeaseHasANamespace", "--leader-elect-resource-namespace=", "--leader-elect-resource-namespace cannot be empty"},
+		{"PortInRange", "--secure-port=-1", "--secure-port -1 must be between 0 and 65535, inclusive. 0 for turning off secure port"},
+		{"PortMayBeOff", "--secure-port=0", ""},
+		{"MigrationNeedsAnElection", "--enable-leader-migration --leader-elect=false", "--enable-leader-migration needs --leader-elect"},
+		{"MigrationNeedsItsFile", "--enable-leader-migration --leader-migration-config=/nowhere", `--leader-migration-config=/nowhere: unable to read leader migration configuration from "/nowhere": open /nowhere: no such file or directory`},
+		{
+			"TwoLeasesAreNotOne", "--enable-leader-migration --leader-elect-resource-name=cloud-provider-extraction-migration",
+			`--enable-leader-migration: the lease of the migration is called "cloud-provider-extraction-migration", as --leader-elect-resource-name says of the main one; they have to differ`,
+		},
+		{"FileIsNotReadWithoutMigration", "--leader-migration-config=/nowhere", ""},
+		{"WebhookIsKnown", "--webhooks=zz", `--webhooks: "zz" is not in the list of known webhooks`},
+		{"WebhookPortInRange", "--webhook-secure-port=70000", "--webhook-secure-port 70000 must be between 0 and 65535, inclusive. A value of 0 disables the webhook endpoint entirely."},
+		{"WebhooksHaveAPortOfTheirOwn", "--webhook-secure-port=10258", "--webhook-secure-port cannot be the same value as --secure-port"},
+		{"NoPortForNoWebhooks", "--webhook-secure-port=0", ""},
+		{"BothPortsMayBeOff", "--webhook-secure-port=0 --secure-port=0", ""},
+		{"CipherIsKnown", "--tls-cipher-suites=rot13", "--tls-cipher-suites: Cipher suite rot13 not supported or doesn't exist"},
+		{"CurveIsKnown", "--tls-curve-preferences=-1", "--tls-curve-preferences: curve preference -1 is out of range (must be 1-65535)"},
+		{"TLSVersionIsKnown", "--webhook-tls-min-version=VersionTLS9", `--webhook-tls-min-version: unknown tls version "VersionTLS9"`},
+		{"CertificateNeedsItsKey", "--tls-cert-file=/dev/null", "--tls-cert-file and --tls-private-key-file need each other"},
+		{"FilesAreThere", "--kubeconfig=/nowhere/a --cloud-config=/nowhere/b", "[--cloud-config: open /nowhere/b: no such file or directory, --kubeconfig: open /nowhere/a: no such file or directory]"},
+		{"CertificatesAreThere", "--tls-cert-file=/dev/null --tls-private-key-file=/nowhere/key", "--tls-private-key-file: open /nowhere/key: no such file or directory"},
+		{"FileIsNoFolder", "--cloud-config=/", "--cloud-config: / is a folder"},
+		{"AllErrorsAtOnce", "--cloud-provider= --controllers=foo", `[--controllers: "foo" is not in the list of known controllers, --cloud-provider cannot be empty]`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			o := New(ours)
+			flags := flagSet(o)
+			if err := flags.Parse(strings.Fields("--cloud-provider=test " + tc.args)); err != nil {
+				t.Fatal(err)
+			}
+			var got string
+			if err := validate(o); err != nil {
+				got = err.Error()
+			}
+			if got != tc.want {
+				t.Errorf("got  %q\nwant %q", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestFlagValues(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		args string
+		want string // part of the error; "": accepted
+	}{
+		{"TypeLabelsOnly", "--node-label-reconcile=type", ""},
+		{"NoLabels", "--node-label-reconcile=none", ""},
+		{"NoneStandsAlone", "--node-label-reconcile=type,none", `"none" is neither 'type' nor 'additional'`},
+		{"EmptyIsNotNone", "--node-label-reconcile=", `"" is neither`},
+		{"UnderscoresAreDashes", "--cluster_name=east", ""},
+		{"GateOfAdditionalLabels", "--feature-gates=CloudNodeAdditionalLabelsReconciliation=false", ""},
+		{"GateOfRoutes", "--feature-gates=CloudControllerManagerWatchBasedRoutesReconciliation=false", ""},
+		{"GateOfWebhooks", "--feature-gates=CloudControllerManagerWebhook=false", ""},
+		{"GateOfLeaseRelease", "--feature-gates=ControllerManagerReleaseLeaderElectionLockOnExit=false", ""},
+		{"GateOfLibrary", "--feature-gates=NativeHistograms=true,WatchList=true,ContextualLogging=true", ""},
+		{"UnknownFlag", "--nope", "unknown flag: --nope"},
+		{"VersionIsNoNumber", "--version=1", ""},
+		{"VersionIsNoWord", "--version=maybe", "neither a bool, nor 'raw', nor a version"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var got string
+			if err := flagSet(New(ours)).Parse(strings.Fields(tc.args)); err != nil {
+				got = err.Error()
+			}
+			if (tc.want == "") != (got == "") || !strings.Contains(got, tc.want) {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestUnsetConcurrencyMeansConcurrentReads(t *testing.T) {
+	type workers struct{ Syncs, Refreshes int32 }
+	for _, tc := range []struct {
+		name string
+		args string
+		want workers
+	}{
+		{"Unset", "", workers{16, 16}},
+		{"RefreshesFollowSyncs", "--concurrent-node-syncs=4", workers{4, 4}},
+		{"BothExplicit", "--concurrent-node-syncs=1 --concurrent-node-status-updates=2", workers{1, 2}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			o := parsed(t, tc.args)
+			if diff := cmp.Diff(tc.want, workers{o.Node.syncs, o.Node.refreshes()}); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestClientHasNoPaceUnlessAsked(t *testing.T) {
+	for args, want := range map[string]float32{"": -1, "--kube-api-qps=20": 20} {
+		config, err := parsed(t, "--master=http://127.0.0.1:1 "+args).Client.RESTConfig()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if config.QPS != want {
+			t.Errorf("%q: got %v requests a second, want %v", args, config.QPS, want)
+		}
+	}
+}
+
+// parsed returns the options after the given flags.
+func parsed(t *testing.T, args string) *Settings {
+	t.Helper()
+	o := New(ours)
+	if err := flagSet(o).Parse(strings.Fields(args)); err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+func flagSet(o *Settings) *pflag.FlagSet {
+	all := pflag.NewFlagSet("", pflag.ContinueOnError)
+	o.AddFlags(all)
+	return all
+}
+
+func sections() cliflag.NamedFlagSets {
+	return New(ours).AddFlags(pflag.NewFlagSet("", pflag.ContinueOnError))
+}
+
+func validate(o *Settings) error { return utilerrors.NewAggregate(o.Validate()) }
+
+func TestWebhooksNeedTheirPort(t *testing.T) {
+	program := ours
+	program.Webhooks = []string{"a"}
+	for args, want := range map[string]string{
+		"--webhooks=* --webhook-secure-port=0":    "--webhooks: a cannot be served with --webhook-secure-port=0",
+		"--webhooks=*,-a --webhook-secure-port=0": "",
+		"--webhooks=a": "",
+	} {
+		o := New(program)
+		if err := flagSet(o).Parse(strings.Fields("--cloud-provider=test " + args)); err != nil {
+			t.Fatal(err)
+		}
+		var got string
+		if err := validate(o); err != nil {
+			got = err.Error()
+		}
+		if got != want {
+			t.Errorf("%s: got %q, want %q", args, got, want)
+		}
+	}
+}
+
+func TestJSONLoggingIsLinked(t *testing.T) {
+	o := parsed(t, "--logging-format=json")
+	if errs := logsapi.Validate(o.Global.logs, nil, nil); len(errs) != 0 {
+		t.Error(errs)
+	}
+}
+
+func TestClusterCIDRs(t *testing.T) {
+	for _, tc := range []struct {
+		name, value string
+		want        string // as text; "": an error
+		err         string
+	}{
+		{"One", "10.244.0.0/16", "[10.244.0.0/16]", ""},
+		{"OneOfEachFamily", "10.244.0.0/16,fd00::/48", "[10.244.0.0/16 fd00::/48]", ""},
+		{"SpacesDoNotMatter", "fd00::/48, 10.244.0.0/16", "[fd00::/48 10.244.0.0/16]", ""},
+		{"HostBitsAreCut", "10.244.1.1/16", "[10.244.0.0/16]", ""},
+		{"None", "", "", "--cluster-cidr is empty"},
+		{"Nonsense", "10.244.0.0", "", `"10.244.0.0" is not a CIDR`},
+		{"EmptyPart", "10.244.0.0/16,", "", `"" is not a CIDR`},
+		{"TwoOfOneFamily", "10.244.0.0/16,10.0.0.0/16", "", "two CIDRs of one family"},
+		{"Three", "10.244.0.0/16,fd00::/48,10.0.0.0/16", "", "has 3 CIDRs"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			o := newRoute()
+			o.clusterCIDR = tc.value
+			got, err := o.clusters()
+			switch {
+			case tc.want == "" && (err == nil || !strings.Contains(err.Error(), tc.err)):
+				t.Errorf("%v, %v, want the error %q", got, err, tc.err)
+			case tc.want != "" && (err != nil || fmt.Sprint(got) != tc.want):
+				t.Errorf("%v, %v, want %s", got, err, tc.want)
+			}
+		})
+	}
+}
+
+func TestNothingIsFollowedWhereNobodyLooks(t *testing.T) {
+	o := parsed(t, "--cloud-config=/etc/cloud.conf --cloud-config-watch=/nowhere --cloud-config-watch-period=0")
+	if got := o.Rotation.Followed(); got != nil {
+		t.Errorf("followed are %q", got)
+	}
+}
+
+func TestFilesOfTheProviderAreFollowed(t *testing.T) {
+	o := parsed(t, "--cloud-config=/etc/cloud.conf --cloud-config-watch=/run/token")
+	if diff := cmp.Diff([]string{"/etc/cloud.conf", "/run/token"}, o.Rotation.Followed()); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}

@@ -1,0 +1,94 @@
+package app
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/record"
+	cloudprovider "k8s.io/cloud-provider"
+
+	"github.com/fairlead-k8s/fairlead/internal/app/internal/provider"
+	"github.com/fairlead-k8s/fairlead/internal/cloud"
+	"github.com/fairlead-k8s/fairlead/internal/kube"
+)
+
+// A start function makes a controller. It registers the informers that the
+// controller needs and does not wait. A skip as error says why there is nothing
+// to run.
+type start func(ctx context.Context, d deps) (controller, error)
+
+// deps is what every controller can be made of. What a controller is configured
+// with is not here: its start function has been given it.
+type deps struct {
+	provider  provider.Made
+	client    kubernetes.Interface
+	clients   cloudprovider.ControllerClientBuilder
+	informers informers.SharedInformerFactory // ours, trimmed; started later
+	gateway   *cloud.Gateway
+	timeouts  timeouts
+	lease     types.NamespacedName // of this process
+	metrics   controllerMetrics
+	recorder  *kube.Recorder
+	newEvents func() record.EventRecorder // for objects of any kind
+}
+
+// timeouts are the deadlines of calls of the provider.
+type timeouts struct{ read, change time.Duration }
+
+// A controller does its work in Run.
+type controller interface {
+	// Run works until ctx ends, and returns when its work in flight is over;
+	// only calls that read may still be under way then. It waits itself for
+	// the caches that it needs. To return while ctx has not ended is a failure
+	// that ends the process.
+	Run(ctx context.Context) error
+}
+
+// A liveness is a controller that can report whether its workers are stuck.
+type liveness interface {
+	// Live returns an error if the process has to be restarted.
+	Live() error
+}
+
+// live returns the controller's liveness, nil if it has none.
+func live(c controller) func() error {
+	if l, ok := c.(liveness); ok {
+		return l.Live
+	}
+	return nil
+}
+
+// A worker is a controller that knows how long it has been at one key.
+type worker interface {
+	controller
+	Stuck(limit time.Duration) error
+}
+
+// stuckAfter is how much longer than the longest deadline a pass over one key
+// may take before the process is restarted.
+const stuckAfter = 5 * time.Minute
+
+// watched is a worker with the limit that this process sets it.
+type watched struct {
+	worker
+	longest time.Duration
+}
+
+// watch limits a pass of the worker. The timeout is that of its longest call.
+func watch(w worker, timeout time.Duration) watched { return watched{w, timeout + stuckAfter} }
+
+// Live is a liveness.
+func (w watched) Live() error { return w.Stuck(w.longest) }
+
+// skip is the error of a controller that has nothing to do, and says why.
+type skip string
+
+func (s skip) Error() string { return string(s) }
+
+// misconfigured is the error of a controller that cannot run with its flags. It
+// ends the process only if --controllers names the controller: what an operator
+// has not asked for must not stop the rest.
+type misconfigured struct{ error }
