@@ -15,12 +15,11 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/fairlead-k8s/fairlead/simulator/wire"
 )
 
 const (
-	customerPath = "/v1"
-	operatorPath = "/operator/v1"
-
 	// maxAnswer is far above what a full page needs; a longer answer is not ours.
 	maxAnswer = 32 << 20
 )
@@ -42,7 +41,7 @@ func NewClient(baseURL string) *Client {
 	const concurrency = 100
 	return &Client{
 		base: strings.TrimRight(baseURL, "/"),
-		path: customerPath,
+		path: wire.CustomerPath,
 		http: &http.Client{
 			Transport: &http.Transport{
 				DialContext:         (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
@@ -62,7 +61,7 @@ func NewClient(baseURL string) *Client {
 // faults, no quota, not counted.
 func (c *Client) Operator() *Client {
 	o := *c
-	o.path = operatorPath
+	o.path = wire.OperatorPath
 	return &o
 }
 
@@ -137,7 +136,7 @@ func (c *Client) request(ctx context.Context, method, path string, in any) (*htt
 // answeredError is the error that the cloud answered with.
 func answeredError(resp *http.Response, body []byte) error {
 	e := &APIError{StatusCode: resp.StatusCode}
-	var answered errorBody
+	var answered wire.ErrorBody
 	if json.Unmarshal(body, &answered) == nil && answered.Error.Code != "" {
 		e.Code, e.Message = answered.Error.Code, answered.Error.Message
 	} else {
@@ -168,8 +167,8 @@ func selection(ids, names []string, tags map[string]string) url.Values {
 	return query
 }
 
-// listAll asks for pages until there is no further one. open takes a page apart.
-func listAll[T, P any](ctx context.Context, c *Client, path string, query url.Values, open func(P) (items []T, next string)) ([]T, error) {
+// listAll asks for pages until there is no further one.
+func listAll[T any](ctx context.Context, c *Client, path string, query url.Values) ([]T, error) {
 	if c.pageSize > 0 {
 		query.Set("limit", strconv.Itoa(c.pageSize))
 	}
@@ -179,18 +178,17 @@ func listAll[T, P any](ctx context.Context, c *Client, path string, query url.Va
 		if len(query) > 0 {
 			full += "?" + query.Encode()
 		}
-		var page P
+		var page wire.List[T]
 		if err := c.do(ctx, http.MethodGet, full, nil, &page); err != nil {
 			return nil, err // half a list must not be taken for a list
 		}
-		items, next := open(page)
-		all = append(all, items...)
-		if next == "" {
+		all = append(all, page.Items...)
+		if page.Continue == "" {
 			return all, nil
 		}
-		if next == query.Get("continue") {
+		if page.Continue == query.Get("continue") {
 			return nil, errors.New("the cloud answers the same page for ever")
 		}
-		query.Set("continue", next)
+		query.Set("continue", page.Continue)
 	}
 }

@@ -29,9 +29,7 @@ func (c *Client) FindInstances(ctx context.Context, q InstanceQuery) ([]Instance
 }
 
 func (c *Client) listInstances(ctx context.Context, query url.Values) ([]Instance, error) {
-	return listAll(ctx, c, "/instances", query, func(list InstanceList) ([]Instance, string) {
-		return list.Items, list.Continue
-	})
+	return listAll[Instance](ctx, c, "/instances", query)
 }
 
 // Instance returns one instance.

@@ -31,9 +31,7 @@ func (c *Client) FindLoadBalancers(ctx context.Context, q LoadBalancerQuery) ([]
 }
 
 func (c *Client) listLoadBalancers(ctx context.Context, query url.Values) ([]LoadBalancer, error) {
-	return listAll(ctx, c, "/load-balancers", query, func(list LoadBalancerList) ([]LoadBalancer, string) {
-		return list.Items, list.Continue
-	})
+	return listAll[LoadBalancer](ctx, c, "/load-balancers", query)
 }
 
 // LoadBalancer returns one load balancer.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+
+	"github.com/fairlead-k8s/fairlead/simulator/wire"
 )
 
 // What only the operator can do is addressed to the operator's API whatever
@@ -11,8 +13,8 @@ import (
 
 // Faults lists the faults that are set, by name.
 func (c *Client) Faults(ctx context.Context) ([]Fault, error) {
-	var list faultList
-	err := c.do(ctx, http.MethodGet, operatorPath+"/faults", nil, &list)
+	var list wire.FaultList
+	err := c.do(ctx, http.MethodGet, wire.OperatorPath+"/faults", nil, &list)
 	return list.Items, err
 }
 
@@ -28,26 +30,19 @@ func (c *Client) ClearFault(ctx context.Context, name string) error {
 
 // ClearFaults switches all faults off.
 func (c *Client) ClearFaults(ctx context.Context) error {
-	return c.do(ctx, http.MethodDelete, operatorPath+"/faults", nil, nil)
+	return c.do(ctx, http.MethodDelete, wire.OperatorPath+"/faults", nil, nil)
 }
 
 // Calls reports which calls were made under /v1.
 func (c *Client) Calls(ctx context.Context) (CallReport, error) {
 	var report CallReport
-	err := c.do(ctx, http.MethodGet, operatorPath+"/calls", nil, &report)
+	err := c.do(ctx, http.MethodGet, wire.OperatorPath+"/calls", nil, &report)
 	return report, err
 }
 
 // ResetCalls forgets the calls that were made.
 func (c *Client) ResetCalls(ctx context.Context) error {
-	return c.do(ctx, http.MethodPost, operatorPath+"/calls/reset", nil, nil)
+	return c.do(ctx, http.MethodPost, wire.OperatorPath+"/calls/reset", nil, nil)
 }
 
-func faultPath(name string) string { return operatorPath + "/faults/" + url.PathEscape(name) }
-
-// faultList is how the faults that are set are written.
-type faultList struct {
-	Items []Fault `json:"items"`
-	// Standing belong to the cloud and cannot be cleared.
-	Standing []Fault `json:"standing,omitempty"`
-}
+func faultPath(name string) string { return wire.OperatorPath + "/faults/" + url.PathEscape(name) }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+
+	"github.com/fairlead-k8s/fairlead/simulator/wire"
 )
 
 // RouteQuery selects routes: those with one of the IDs or one of the names, as
@@ -32,9 +34,7 @@ func (c *Client) FindRoutes(ctx context.Context, q RouteQuery) ([]Route, error) 
 }
 
 func (c *Client) listRoutes(ctx context.Context, query url.Values) ([]Route, error) {
-	return listAll(ctx, c, "/routes", query, func(list RouteList) ([]Route, string) {
-		return list.Items, list.Continue
-	})
+	return listAll[Route](ctx, c, "/routes", query)
 }
 
 // Route returns one route.
@@ -63,8 +63,8 @@ func (c *Client) DeleteRoute(ctx context.Context, id string) error {
 // no effect on the others. There is one outcome for each change, in their order;
 // an error is about all of them.
 func (c *Client) ChangeRoutes(ctx context.Context, changes []RouteChange) ([]RouteOutcome, error) {
-	var answer routeOutcomes
-	if err := c.do(ctx, http.MethodPost, c.path+"/routes/changes", routeChanges{changes}, &answer); err != nil {
+	var answer wire.RouteOutcomes
+	if err := c.do(ctx, http.MethodPost, c.path+"/routes/changes", wire.RouteChanges{Changes: changes}, &answer); err != nil {
 		return nil, err
 	}
 	if len(answer.Outcomes) != len(changes) {
@@ -73,9 +73,20 @@ func (c *Client) ChangeRoutes(ctx context.Context, changes []RouteChange) ([]Rou
 	}
 	outcomes := make([]RouteOutcome, len(changes))
 	for n, o := range answer.Outcomes {
-		outcomes[n] = o.read()
+		outcomes[n] = readOutcome(o)
 	}
 	return outcomes, nil
 }
 
 func (c *Client) routePath(id string) string { return c.path + "/routes/" + url.PathEscape(id) }
+
+// readOutcome is what the cloud answered about one change.
+func readOutcome(r wire.RouteResult) RouteOutcome {
+	switch {
+	case r.Error != nil:
+		return RouteOutcome{Err: &APIError{StatusCode: r.Status, Code: r.Error.Code, Message: r.Error.Message}}
+	case r.Route != nil:
+		return RouteOutcome{Route: *r.Route}
+	}
+	return RouteOutcome{Err: &APIError{StatusCode: r.Status, Message: "the outcome has neither a route nor an error"}}
+}

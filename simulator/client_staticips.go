@@ -8,9 +8,7 @@ import (
 
 // StaticIPs lists all static IPs, page by page.
 func (c *Client) StaticIPs(ctx context.Context) ([]StaticIP, error) {
-	return listAll(ctx, c, "/static-ips", url.Values{}, func(list StaticIPList) ([]StaticIP, string) {
-		return list.Items, list.Continue
-	})
+	return listAll[StaticIP](ctx, c, "/static-ips", url.Values{})
 }
 
 // StaticIP returns one static IP.

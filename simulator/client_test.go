@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/fairlead-k8s/fairlead/simulator/internal/meter"
 )
 
 func TestAnswersOfWhatIsNoSimulatedCloud(t *testing.T) {
@@ -114,7 +116,7 @@ func TestCallsAreCounted(t *testing.T) {
 	report, err := c.Calls(t.Context())
 	diff(t, "error", nil, err)
 	diff(t, "counters", []CallCounter{
-		{CreateInstance, CodeInvalid, 1}, {GetInstance, CodeNotFound, 1}, {ListInstances, ResultOK, 3}, {StopInstance, ResultOK, 1},
+		{Call: CreateInstance, Result: CodeInvalid, Count: 1}, {Call: GetInstance, Result: CodeNotFound, Count: 1}, {Call: ListInstances, Result: ResultOK, Count: 3}, {Call: StopInstance, Result: ResultOK, Count: 1},
 	}, report.Counters)
 	var last []CallRecord
 	for _, r := range report.Last {
@@ -132,13 +134,13 @@ func TestCallsAreCounted(t *testing.T) {
 	diff(t, "all", int64(6), report.Count())
 	diff(t, "some", int64(4), report.Count(ListInstances, GetInstance))
 
-	for range rememberedCalls + 5 {
+	for range meter.Remembered + 5 {
 		names(t, c)
 	}
 	report, err = c.Calls(t.Context())
 	diff(t, "error", nil, err)
-	diff(t, "remembered", rememberedCalls, len(report.Last))
-	diff(t, "counted", int64(rememberedCalls+5+6), report.Count())
+	diff(t, "remembered", meter.Remembered, len(report.Last))
+	diff(t, "counted", int64(meter.Remembered+5+6), report.Count())
 	diff(t, "error", nil, c.ResetCalls(t.Context()))
 	report, err = c.Calls(t.Context())
 	diff(t, "error", nil, err)

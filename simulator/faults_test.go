@@ -190,7 +190,7 @@ func TestHang(t *testing.T) {
 		report, err := c.Calls(t.Context())
 		diff(t, "error", nil, err)
 		diff(t, "counters", []CallCounter{
-			{CreateInstance, ResultGone, 1}, {CreateInstance, ResultOK, 2}, {ListInstances, ResultOK, 1},
+			{Call: CreateInstance, Result: ResultGone, Count: 1}, {Call: CreateInstance, Result: ResultOK, Count: 2}, {Call: ListInstances, Result: ResultOK, Count: 1},
 		}, report.Counters)
 	})
 }

@@ -19,14 +19,14 @@ func TestInstanceLife(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := Instance{
-		ID: "i-00000001", Name: "node-1", Zone: defaultZone, Region: defaultRegion, Type: defaultType, State: Running,
-		Addresses: []Address{{InternalIP, "127.0.1.1"}},
+		ID: "i-00000001", Name: "node-1", Zone: "sim-1a", Region: "sim-1", Type: "small", State: Running,
+		Addresses: []Address{{Type: InternalIP, Address: "127.0.1.1"}},
 	}
 	diff(t, "created", want, created)
 
 	updated, err := c.UpdateInstance(ctx, created.ID, InstancePatch{
 		Name: new("node-9"), Zone: new(""), Region: new("sim-2"), Type: new("large"),
-		Addresses: []Address{{Hostname, "node-9"}, {ExternalIP, "2001:DB8::0:1"}, {InternalIP, "::ffff:127.0.9.1"}},
+		Addresses: []Address{{Type: Hostname, Address: "node-9"}, {Type: ExternalIP, Address: "2001:DB8::0:1"}, {Type: InternalIP, Address: "::ffff:127.0.9.1"}},
 		Labels:    map[string]*string{"rack": new("r1"), "disk": new(""), "none": nil},
 	})
 	if err != nil {
@@ -34,7 +34,7 @@ func TestInstanceLife(t *testing.T) {
 	}
 	want = Instance{
 		ID: "i-00000001", Name: "node-9", Region: "sim-2", Type: "large", State: Running,
-		Addresses: []Address{{Hostname, "node-9"}, {ExternalIP, "2001:db8::1"}, {InternalIP, "127.0.9.1"}},
+		Addresses: []Address{{Type: Hostname, Address: "node-9"}, {Type: ExternalIP, Address: "2001:db8::1"}, {Type: InternalIP, Address: "127.0.9.1"}},
 		Labels:    map[string]string{"rack": "r1", "disk": ""},
 	}
 	diff(t, "updated: addresses in their order and in one form", want, updated)
@@ -72,7 +72,7 @@ func TestInstanceLife(t *testing.T) {
 
 func TestInstanceInput(t *testing.T) {
 	c := start(t, Config{})
-	mustCreate(t, c, Instance{Name: "node-1", Addresses: []Address{{InternalIP, "127.0.1.1"}, {Hostname, "shared"}}})
+	mustCreate(t, c, Instance{Name: "node-1", Addresses: []Address{{Type: InternalIP, Address: "127.0.1.1"}, {Type: Hostname, Address: "shared"}}})
 	mustCreate(t, c, Instance{Name: "node-2"})
 	long := strings.Repeat("x", 254)
 	for name, row := range map[string]struct {
@@ -97,8 +97,8 @@ func TestInstanceInput(t *testing.T) {
 		"AddressOfAnother":      {withAddress(ExternalIP, "127.0.1.1"), "addresses[0].address: 127.0.1.1 belongs to instance i-00000001 (node-1)"},
 		"SameInAnotherForm":     {withAddress(ExternalIP, "::ffff:127.0.1.1"), "addresses[0].address: 127.0.1.1 belongs to instance i-00000001 (node-1)"},
 		"HostnameOfAnother":     {withAddress(Hostname, "shared"), ""},
-		"AddressTwice":          {Instance{Name: "n", Addresses: []Address{{InternalIP, "fd00::1"}, {InternalIP, "fd00:0::1"}}}, "addresses[1]: InternalIP fd00::1 is given twice"},
-		"AddressOfTwoTypes":     {Instance{Name: "n", Addresses: []Address{{InternalIP, "fd00::2"}, {ExternalIP, "fd00::2"}}}, ""},
+		"AddressTwice":          {Instance{Name: "n", Addresses: []Address{{Type: InternalIP, Address: "fd00::1"}, {Type: InternalIP, Address: "fd00:0::1"}}}, "addresses[1]: InternalIP fd00::1 is given twice"},
+		"AddressOfTwoTypes":     {Instance{Name: "n", Addresses: []Address{{Type: InternalIP, Address: "fd00::2"}, {Type: ExternalIP, Address: "fd00::2"}}}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := names(t, c)
@@ -114,11 +114,11 @@ func TestInstanceInput(t *testing.T) {
 		})
 	}
 	t.Run("AddressOfAnotherInPatch", func(t *testing.T) {
-		_, err := c.UpdateInstance(t.Context(), "i-00000002", InstancePatch{Addresses: []Address{{InternalIP, "127.0.1.1"}}})
+		_, err := c.UpdateInstance(t.Context(), "i-00000002", InstancePatch{Addresses: []Address{{Type: InternalIP, Address: "127.0.1.1"}}})
 		checkInvalid(t, "addresses[0].address: 127.0.1.1 belongs to instance i-00000001 (node-1)", err)
 	})
 	t.Run("OwnAddressInPatch", func(t *testing.T) {
-		_, err := c.UpdateInstance(t.Context(), "i-00000001", InstancePatch{Addresses: []Address{{ExternalIP, "127.0.1.1"}}})
+		_, err := c.UpdateInstance(t.Context(), "i-00000001", InstancePatch{Addresses: []Address{{Type: ExternalIP, Address: "127.0.1.1"}}})
 		checkInvalid(t, "", err)
 	})
 	t.Run("EmptyRegionInPatch", func(t *testing.T) {
@@ -128,7 +128,7 @@ func TestInstanceInput(t *testing.T) {
 }
 
 func withAddress(kind AddressType, address string) Instance {
-	return Instance{Name: "n", Addresses: []Address{{kind, address}}}
+	return Instance{Name: "n", Addresses: []Address{{Type: kind, Address: address}}}
 }
 
 // checkInvalid wants a 400 with the message; none if it is empty.
@@ -213,7 +213,7 @@ func TestRequestBodies(t *testing.T) {
 		`{"name":"a","addresses":{}}`:                            "addresses: must be a list, not object",
 		`{"name":"a","labels":{"x":1}}`:                          "labels: must be a string, not number",
 		`{"name":"a","addresses":[{"type":"Hostname","ip":""}]}`: "ip: is no field of this request",
-		`[]`:                  "body: is not one JSON object: line 1, column 1: json: cannot unmarshal array into Go value of type simulator.Instance",
+		`[]`:                  "body: is not one JSON object: line 1, column 1: must be an object, not array",
 		`{"name":"a"} {}`:     "body: is not one JSON object: line 1, column 14: more follows after the end of the JSON value",
 		"{\"name\":\n\"a\",}": "body: is not one JSON object: line 2, column 5: invalid character '}' looking for beginning of object key string",
 		``:                    "body: is not one JSON object: line 1, column 1: EOF",
@@ -223,7 +223,7 @@ func TestRequestBodies(t *testing.T) {
 		})
 	}
 	t.Run("TooLong", func(t *testing.T) {
-		_, err := c.CreateInstance(t.Context(), Instance{Name: strings.Repeat("x", maxRequest)})
+		_, err := c.CreateInstance(t.Context(), Instance{Name: strings.Repeat("x", 4<<20)})
 		checkInvalid(t, "body: http: request body too large", err)
 	})
 }
@@ -256,7 +256,7 @@ func TestTransitionsTakeTime(t *testing.T) {
 		state := func() State {
 			i, err := c.Instance(t.Context(), id)
 			if IsNotFound(err) {
-				return removed
+				return "removed"
 			}
 			if err != nil {
 				t.Fatal(err)
@@ -276,7 +276,7 @@ func TestTransitionsTakeTime(t *testing.T) {
 			{do: func() error { return c.TerminateInstance(t.Context(), id) }, want: Stopping},
 			{wait: 20 * time.Second, want: Terminated},
 			{do: func() error { return c.TerminateInstance(t.Context(), id) }, want: Terminated},
-			{wait: time.Minute, want: removed},
+			{wait: time.Minute, want: "removed"},
 		} {
 			if step.do != nil {
 				diff(t, "error", nil, step.do())
@@ -289,7 +289,7 @@ func TestTransitionsTakeTime(t *testing.T) {
 
 func TestTerminatedInstanceGivesItsAddressBack(t *testing.T) {
 	c := start(t, Config{TerminatedFor: time.Hour})
-	old := mustCreate(t, c, Instance{Name: "node-1", Addresses: []Address{{InternalIP, "127.0.9.1"}}})
+	old := mustCreate(t, c, Instance{Name: "node-1", Addresses: []Address{{Type: InternalIP, Address: "127.0.9.1"}}})
 	if err := c.TerminateInstance(t.Context(), old.ID); err != nil {
 		t.Fatal(err)
 	}

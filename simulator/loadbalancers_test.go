@@ -13,7 +13,7 @@ import (
 
 // webBalancer is what it takes to create a load balancer, and no more.
 func webBalancer(name string) LoadBalancer {
-	return LoadBalancer{Name: name, Listeners: []Listener{{TCP, 80, 30080}}}
+	return LoadBalancer{Name: name, Listeners: []Listener{{Protocol: TCP, Port: 80, BackendPort: 30080}}}
 }
 
 func mustBalance(t *testing.T, c *Client, l LoadBalancer) LoadBalancer {
@@ -51,14 +51,14 @@ func TestLoadBalancerLife(t *testing.T) {
 	}
 	want := LoadBalancer{
 		ID: "lb-00000001", Name: "web", State: LoadBalancerActive, Address: "127.64.1.1",
-		Listeners: []Listener{{TCP, 80, 30080}}, Backends: []string{},
+		Listeners: []Listener{{Protocol: TCP, Port: 80, BackendPort: 30080}}, Backends: []string{},
 		SourceRanges: []string{Everyone},
 	}
 	diff(t, "created, with the cloud's defaults", want, created)
 
 	updated, err := c.UpdateLoadBalancer(ctx, created.ID, LoadBalancerPatch{
 		Tags:         map[string]*string{"owner": new("a"), "empty": new(""), "none": nil},
-		Listeners:    []Listener{{UDP, 53, 30053}, {TCP, 53, 30054}},
+		Listeners:    []Listener{{Protocol: UDP, Port: 53, BackendPort: 30053}, {Protocol: TCP, Port: 53, BackendPort: 30054}},
 		Backends:     []string{"i-00000002", "i-00000001", "i-00000002"},
 		SourceRanges: []string{"2001:DB8::1/32", "10.1.2.3/8", "10.0.0.0/8"},
 		Affinity:     new(Duration(time.Hour)),
@@ -66,7 +66,7 @@ func TestLoadBalancerLife(t *testing.T) {
 		Drain:        new(Duration(0)),
 	})
 	want.Tags = map[string]string{"owner": "a", "empty": ""}
-	want.Listeners = []Listener{{UDP, 53, 30053}, {TCP, 53, 30054}}
+	want.Listeners = []Listener{{Protocol: UDP, Port: 53, BackendPort: 30053}, {Protocol: TCP, Port: 53, BackendPort: 30054}}
 	want.Backends = []string{"i-00000001", "i-00000002"}
 	want.SourceRanges = []string{"10.0.0.0/8", "2001:db8::/32"}
 	want.Affinity = Duration(time.Hour)
@@ -110,21 +110,23 @@ func TestLoadBalancerInput(t *testing.T) {
 		wanted LoadBalancer
 		want   string
 	}{
-		"EmptyName":         {webBalancer(""), "name: must not be empty"},
-		"NameWithSpace":     {webBalancer("a b"), `name: "a b" must not contain commas, spaces or control characters`},
-		"LongName":          {webBalancer(strings.Repeat("x", 64)), "name: is longer than 63 bytes"},
-		"ID":                {with(func(l *LoadBalancer) { l.ID = "lb-00000077" }), "id: must be empty; the cloud gives it"},
-		"State":             {with(func(l *LoadBalancer) { l.State = LoadBalancerActive }), "state: must be empty; the cloud decides it"},
-		"Address":           {with(func(l *LoadBalancer) { l.Address = "127.64.0.9" }), "address: must be empty; the cloud gives it, and staticIP chooses it"},
-		"Traffic":           {with(func(l *LoadBalancer) { l.Traffic = &Traffic{} }), "traffic: must be empty; the cloud counts it"},
-		"EmptyTagKey":       {with(func(l *LoadBalancer) { l.Tags = map[string]string{"": "x"} }), `tags: "" is no key: it must not be empty and have no equals sign`},
-		"TagKeyWithEquals":  {with(func(l *LoadBalancer) { l.Tags = map[string]string{"a=b": "x"} }), `tags: "a=b" is no key: it must not be empty and have no equals sign`},
-		"NoListeners":       {with(func(l *LoadBalancer) { l.Listeners = nil }), "listeners: must not be empty"},
-		"SCTP":              {with(func(l *LoadBalancer) { l.Listeners[0].Protocol = "SCTP" }), `listeners[0].protocol: "SCTP" is none of TCP, UDP`},
-		"PortZero":          {with(func(l *LoadBalancer) { l.Listeners[0].Port = 0 }), "listeners[0].port: 0 is no port"},
-		"PortTooLarge":      {with(func(l *LoadBalancer) { l.Listeners[0].Port = 65536 }), "listeners[0].port: 65536 is no port"},
-		"NoBackendPort":     {with(func(l *LoadBalancer) { l.Listeners[0].BackendPort = 0 }), "listeners[0].backendPort: 0 is no port"},
-		"ListenerTwice":     {with(func(l *LoadBalancer) { l.Listeners = []Listener{{TCP, 80, 1}, {UDP, 80, 1}, {TCP, 80, 2}} }), "listeners[2]: TCP 80 is given twice"},
+		"EmptyName":        {webBalancer(""), "name: must not be empty"},
+		"NameWithSpace":    {webBalancer("a b"), `name: "a b" must not contain commas, spaces or control characters`},
+		"LongName":         {webBalancer(strings.Repeat("x", 64)), "name: is longer than 63 bytes"},
+		"ID":               {with(func(l *LoadBalancer) { l.ID = "lb-00000077" }), "id: must be empty; the cloud gives it"},
+		"State":            {with(func(l *LoadBalancer) { l.State = LoadBalancerActive }), "state: must be empty; the cloud decides it"},
+		"Address":          {with(func(l *LoadBalancer) { l.Address = "127.64.0.9" }), "address: must be empty; the cloud gives it, and staticIP chooses it"},
+		"Traffic":          {with(func(l *LoadBalancer) { l.Traffic = &Traffic{} }), "traffic: must be empty; the cloud counts it"},
+		"EmptyTagKey":      {with(func(l *LoadBalancer) { l.Tags = map[string]string{"": "x"} }), `tags: "" is no key: it must not be empty and have no equals sign`},
+		"TagKeyWithEquals": {with(func(l *LoadBalancer) { l.Tags = map[string]string{"a=b": "x"} }), `tags: "a=b" is no key: it must not be empty and have no equals sign`},
+		"NoListeners":      {with(func(l *LoadBalancer) { l.Listeners = nil }), "listeners: must not be empty"},
+		"SCTP":             {with(func(l *LoadBalancer) { l.Listeners[0].Protocol = "SCTP" }), `listeners[0].protocol: "SCTP" is none of TCP, UDP`},
+		"PortZero":         {with(func(l *LoadBalancer) { l.Listeners[0].Port = 0 }), "listeners[0].port: 0 is no port"},
+		"PortTooLarge":     {with(func(l *LoadBalancer) { l.Listeners[0].Port = 65536 }), "listeners[0].port: 65536 is no port"},
+		"NoBackendPort":    {with(func(l *LoadBalancer) { l.Listeners[0].BackendPort = 0 }), "listeners[0].backendPort: 0 is no port"},
+		"ListenerTwice": {with(func(l *LoadBalancer) {
+			l.Listeners = []Listener{{Protocol: TCP, Port: 80, BackendPort: 1}, {Protocol: UDP, Port: 80, BackendPort: 1}, {Protocol: TCP, Port: 80, BackendPort: 2}}
+		}), "listeners[2]: TCP 80 is given twice"},
 		"BackendByName":     {with(func(l *LoadBalancer) { l.Backends = []string{"i-00000001", "node-1"} }), `backends[1]: "node-1" is no instance ID`},
 		"NoSourceRange":     {with(func(l *LoadBalancer) { l.SourceRanges = []string{} }), "sourceRanges: must not be empty; 0.0.0.0/0 is everyone"},
 		"BadSourceRange":    {with(func(l *LoadBalancer) { l.SourceRanges = []string{"10.0.0.0/8", "10.0.0.1"} }), `sourceRanges[1]: "10.0.0.1" is no range such as 192.0.2.0/24`},
@@ -132,7 +134,7 @@ func TestLoadBalancerInput(t *testing.T) {
 		"NegativeDrain":     {with(func(l *LoadBalancer) { l.Drain = new(Duration(-1)) }), "drain: must not be negative"},
 		"CheckWithoutPort":  {with(func(l *LoadBalancer) { l.HealthCheck.Path = "/" }), "healthCheck.port: must be given with a path"},
 		"CheckOfNoPort":     {with(func(l *LoadBalancer) { l.HealthCheck.Port = 70000 }), "healthCheck.port: 70000 is no port"},
-		"CheckWithoutSlash": {with(func(l *LoadBalancer) { l.HealthCheck = HealthCheck{1, "healthz"} }), `healthCheck.path: "healthz" must start with a slash`},
+		"CheckWithoutSlash": {with(func(l *LoadBalancer) { l.HealthCheck = HealthCheck{Port: 1, Path: "healthz"} }), `healthCheck.path: "healthz" must start with a slash`},
 		"StaticIPUnknown":   {with(func(l *LoadBalancer) { l.StaticIP = "ip-00000009" }), "staticIP: ip-00000009 does not exist"},
 	} {
 		t.Run(name, func(t *testing.T) {

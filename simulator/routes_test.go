@@ -59,12 +59,12 @@ func TestRouteLife(t *testing.T) {
 		target := mustCreate(t, c, Instance{Name: "node-1"})
 		created, err := c.CreateRoute(ctx, Route{
 			Name: "lead", Destination: "10.244.1.7/24", Target: target.ID, Tags: map[string]string{"owner": "a"},
-			TargetAddresses: []Address{{InternalIP, "::ffff:10.0.0.1"}, {Hostname, "node-1"}},
+			TargetAddresses: []Address{{Type: InternalIP, Address: "::ffff:10.0.0.1"}, {Type: Hostname, Address: "node-1"}},
 		})
 		diff(t, "error", nil, err)
 		want := Route{
 			ID: "rt-00000001", Name: "lead", Destination: "10.244.1.0/24", Target: "i-00000001", State: RouteActive,
-			TargetAddresses: []Address{{InternalIP, "10.0.0.1"}, {Hostname, "node-1"}},
+			TargetAddresses: []Address{{Type: InternalIP, Address: "10.0.0.1"}, {Type: Hostname, Address: "node-1"}},
 			Tags:            map[string]string{"owner": "a"}, Created: time.Now(),
 		}
 		diff(t, "created, the range in one form", want, created)
@@ -103,8 +103,8 @@ func TestRouteInput(t *testing.T) {
 		"TooManyBitsOfIPv6":     {routeTo("x", "fd00::/129", node), `destination: "fd00::/129" is no range such as 10.244.1.0/24, and no name of ranges such as pl-00000001`},
 		"TargetByName":          {routeTo("x", "10.0.0.0/8", "node-1"), `target: "node-1" is no instance ID`},
 		"TargetUnknown":         {routeTo("x", "10.0.0.0/8", "i-00000009"), "target: instance i-00000009 does not exist"},
-		"BadAddress":            {Route{Name: "x", Destination: "10.0.0.0/8", Target: node, TargetAddresses: []Address{{InternalIP, "x"}}}, `targetAddresses[0].address: "x" is no IP address that a InternalIP can be`},
-		"AddressTwice":          {Route{Name: "x", Destination: "10.0.0.0/8", Target: node, TargetAddresses: []Address{{Hostname, "x"}, {Hostname, "x"}}}, "targetAddresses[1]: Hostname x is given twice"},
+		"BadAddress":            {Route{Name: "x", Destination: "10.0.0.0/8", Target: node, TargetAddresses: []Address{{Type: InternalIP, Address: "x"}}}, `targetAddresses[0].address: "x" is no IP address that a InternalIP can be`},
+		"AddressTwice":          {Route{Name: "x", Destination: "10.0.0.0/8", Target: node, TargetAddresses: []Address{{Type: Hostname, Address: "x"}, {Type: Hostname, Address: "x"}}}, "targetAddresses[1]: Hostname x is given twice"},
 		"EmptyTagKey":           {Route{Name: "x", Destination: "10.0.0.0/8", Tags: map[string]string{"": "x"}}, `tags: "" is no key: it must not be empty and have no equals sign`},
 		"WhatIsWrongComesFirst": {routeTo("taken", "x/y", node), `destination: "x/y" is no range such as 10.244.1.0/24, and no name of ranges such as pl-00000001`},
 	} {

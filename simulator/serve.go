@@ -25,7 +25,7 @@ func (c *Cloud) Serve(ctx context.Context, listener net.Listener) error {
 		IdleTimeout:       serverIdleTimeout,
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	defer c.carryTraffic(ctx)()
+	defer c.forwarder.Start(ctx)()
 	defer cancel()
 	stopped := make(chan error, 1)
 	done := make(chan struct{})

@@ -66,7 +66,7 @@ func TestRoutesSurviveARestart(t *testing.T) {
 	target := mustCreate(t, before, Instance{Name: "node-1"})
 	stopped := mustCreate(t, before, Instance{Name: "node-2"})
 	full := routeTo("full", "10.244.1.0/24", target.ID)
-	full.TargetAddresses = []Address{{InternalIP, "10.0.0.1"}, {Hostname, "node-1"}}
+	full.TargetAddresses = []Address{{Type: InternalIP, Address: "10.0.0.1"}, {Type: Hostname, Address: "node-1"}}
 	full.Tags = map[string]string{"owner": "a"}
 	want := []Route{
 		mustRoute(t, before, full),
@@ -211,7 +211,7 @@ func TestBrokenStateFile(t *testing.T) {
 		"Empty":        {"", "line 1, column 1: EOF"},
 		"CutOff":       {"{\"version\":1,\n \"instances\":[{\"id\":", "line 2, column 20: unexpected EOF"},
 		"NoJSON":       {"{\n  version: 1\n}", "line 2, column 3: invalid character 'v' looking for beginning of object key string"},
-		"WrongType":    {"{\n \"version\": \"1\"}", "line 2, column 15: json: cannot unmarshal string into Go struct field savedState.version of type int"},
+		"WrongType":    {"{\n \"version\": \"1\"}", "line 2, column 15: version: must be a number, not string"},
 		"UnknownField": {"{\"version\":1,\n\"instance\":[]}", `line 2, column 14: json: unknown field "instance"`},
 		"TwoValues":    {"{\"version\":1}\n{}", "line 2, column 1: more follows after the end of the JSON value"},
 		"OtherVersion": {`{"version":4}`, "version is 4, and this simulator reads only versions 1 to 3"},

@@ -12,6 +12,9 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/fairlead-k8s/fairlead/simulator/internal/meter"
+	"github.com/fairlead-k8s/fairlead/simulator/internal/view"
 )
 
 // event is one that a watch has told.
@@ -69,7 +72,7 @@ func (r *reading) any() (event, bool) {
 // next is the next event that is no beat.
 func (r *reading) next() event {
 	r.t.Helper()
-	const day = 24 * time.Hour / watchTick
+	const day = 24 * time.Hour / view.MaxIdle
 	for range day {
 		e, ok := r.any()
 		if !ok {
@@ -90,11 +93,11 @@ func (r *reading) skip() {
 	}
 }
 
-func (r *reading) calls() callNews {
+func (r *reading) calls() meter.News {
 	r.t.Helper()
 	e := r.next()
 	diff(r.t, "event", "calls", e.name)
-	var news callNews
+	var news meter.News
 	if err := json.Unmarshal([]byte(e.data), &news); err != nil {
 		r.t.Fatal(err)
 	}
@@ -125,23 +128,6 @@ func TestWatchTellsEverythingFirst(t *testing.T) {
 	})
 }
 
-// TestWatchTellsEveryKind holds what everything relies on: each kind has a list.
-func TestWatchTellsEveryKind(t *testing.T) {
-	cloud, err := New(Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, k := range cloud.kinds() {
-		lists := 0
-		for _, e := range k.endpoints {
-			if e.call.lists() {
-				lists++
-			}
-		}
-		diff(t, "lists of "+k.name, 1, lists)
-	}
-}
-
 func TestWatchTellsWhatChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := startInBubble(t, Config{Transition: time.Hour})
@@ -168,7 +154,7 @@ func TestWatchTellsWhatChanges(t *testing.T) {
 
 		diff(t, "reset", nil, c.ResetCalls(t.Context()))
 		news = r.calls()
-		diff(t, "a reset begins anew", callNews{CallReport: CallReport{Counters: []CallCounter{}, Last: []CallRecord{}}, Fresh: true}, news)
+		diff(t, "a reset begins anew", meter.News{CallReport: CallReport{Counters: []CallCounter{}, Last: []CallRecord{}}, Fresh: true}, news)
 
 		diff(t, "terminate", nil, c.Operator().TerminateInstance(t.Context(), created.ID))
 		diff(t, "event", "instances", r.next().name)
@@ -180,12 +166,12 @@ func TestWatchTellsAtOnce(t *testing.T) {
 		c := startInBubble(t, Config{})
 		r := watch(t.Context(), t, c)
 		r.skip()
-		time.Sleep(watchTick / 2) // in the bubble's time
+		time.Sleep(view.MaxIdle / 2) // in the bubble's time
 		called := time.Now()
 		mustCreate(t, c, Instance{Name: "node-1"})
 		diff(t, "event", "instances", r.next().name)
 		diff(t, "until what the operator does is told", time.Duration(0), time.Since(called))
-		time.Sleep(watchTick / 2)
+		time.Sleep(view.MaxIdle / 2)
 		called = time.Now()
 		_, err := c.Instances(t.Context())
 		diff(t, "error", nil, err)
@@ -199,7 +185,7 @@ func TestWhoReadsSlowlyHoldsNobodyUp(t *testing.T) {
 		c := startInBubble(t, Config{})
 		r := watch(t.Context(), t, c)
 		synctest.Wait() // it is in the middle of its first events
-		const made = 3 * rememberedCalls
+		const made = 3 * meter.Remembered
 		for range made {
 			_, err := c.Instances(t.Context())
 			diff(t, "error", nil, err)
@@ -212,14 +198,14 @@ func TestWhoReadsSlowlyHoldsNobodyUp(t *testing.T) {
 			told, missed = told+int64(len(news.Last)), missed+news.Missed
 		}
 		diff(t, "each call is told or counted as missed", int64(made), told+missed)
-		diff(t, "no more are kept than are remembered", true, missed >= made-2*rememberedCalls)
+		diff(t, "no more are kept than are remembered", true, missed >= made-2*meter.Remembered)
 	})
 }
 
 func TestWatchEnds(t *testing.T) {
 	for name, end := range map[string]func(r *reading, hangUp, stop context.CancelFunc){
 		"WhenTheReaderGoesAway":   func(_ *reading, hangUp, _ context.CancelFunc) { hangUp() },
-		"WhenTheReaderNeverReads": func(*reading, context.CancelFunc, context.CancelFunc) { time.Sleep(2 * watchPatience) },
+		"WhenTheReaderNeverReads": func(*reading, context.CancelFunc, context.CancelFunc) { time.Sleep(2 * view.WriteTimeout) },
 		"WhenTheCloudStops":       func(r *reading, _, stop context.CancelFunc) { r.skip(); stop() },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -236,22 +222,16 @@ func TestWatchEnds(t *testing.T) {
 				defer hangUp()
 				r := watch(reader, t, pipes.client())
 				synctest.Wait()
-				diff(t, "watchers", 1, watching(cloud))
+				diff(t, "watchers", 1, cloud.api.Watchers())
 				end(r, hangUp, stop)
 				synctest.Wait()
-				diff(t, "watchers that are left", 0, watching(cloud))
+				diff(t, "watchers that are left", 0, cloud.api.Watchers())
 				hangUp()
 				stop()
 				diff(t, "Serve", nil, <-served)
 			})
 		})
 	}
-}
-
-func watching(c *Cloud) int {
-	c.watchers.mu.Lock()
-	defer c.watchers.mu.Unlock()
-	return len(c.watchers.all)
 }
 
 func TestHeadOfAWatch(t *testing.T) {

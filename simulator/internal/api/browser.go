@@ -1,0 +1,49 @@
+package api
+
+import (
+	"net/http"
+	"net/netip"
+	"net/url"
+)
+
+// refusedBrowser returns why a request of a browser is refused; empty if it is
+// not. Whoever reaches a
+// cloud is its operator, and every website can make a browser on this machine
+// send requests to it. Browsers say where a request comes from: what comes from
+// another site is refused. So is what comes from a site that has the cloud's
+// own host name, since that name may have been pointed at this machine for this
+// very purpose; nobody can do that to an IP address. Programs that are no
+// browser say nothing of the kind, and are not concerned.
+func refusedBrowser(r *http.Request) string {
+	const page = "/" // which only a browser asks for
+	site, origin := r.Header.Get("Sec-Fetch-Site"), r.Header.Get("Origin")
+	switch {
+	case site == "" && origin == "" && r.URL.Path != page:
+		return ""
+	case !isFixedHost(r.Host):
+		return "a browser must reach the simulated cloud by its IP address or as localhost, not as " + r.Host
+	case r.Method == http.MethodGet && r.URL.Path == page && r.Header.Get("Sec-Fetch-Mode") == "navigate":
+		return "" // somebody follows a link
+	case site != "" && site != "same-origin" && site != "none":
+		return "this request comes from another website"
+	case origin != "" && hostOf(origin) != r.Host:
+		return "this request comes from another website, " + origin
+	}
+	return ""
+}
+
+func hostOf(origin string) string {
+	u, err := url.Parse(origin)
+	if err != nil {
+		return ""
+	}
+	return u.Host
+}
+
+// isFixedHost reports whether nobody can point the host, with or without a
+// port, somewhere else.
+func isFixedHost(host string) bool {
+	name := (&url.URL{Host: host}).Hostname()
+	_, err := netip.ParseAddr(name)
+	return err == nil || name == "localhost"
+}

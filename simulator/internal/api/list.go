@@ -1,0 +1,105 @@
+package api
+
+import (
+	"context"
+	"encoding/base64"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/fairlead-k8s/fairlead/simulator/internal/input"
+	"github.com/fairlead-k8s/fairlead/simulator/internal/state"
+	"github.com/fairlead-k8s/fairlead/simulator/internal/view"
+	"github.com/fairlead-k8s/fairlead/simulator/wire"
+)
+
+// listQuery is a state.Query that is being read.
+type listQuery struct{ state.Query }
+
+// readListQuery reads the parameters of a list, which also takes the extra
+// ones.
+func (s *Server) readListQuery(raw string, extra []string) (state.Query, error) {
+	q := listQuery{state.Query{Limit: s.pageSize}}
+	values, err := url.ParseQuery(raw)
+	if err != nil {
+		return q.Query, input.Invalid("query", "%v", err)
+	}
+	for parameter := range values {
+		if err := q.set(parameter, values[parameter], extra); err != nil {
+			return q.Query, err
+		}
+	}
+	q.Limit = min(q.Limit, s.pageSize)
+	if n := len(q.About.IDs) + len(q.About.Names); n > s.pageSize {
+		return q.Query, input.Invalid("ids", "%d IDs and names are asked for; a page has %d", n, s.pageSize)
+	}
+	return q.Query, nil
+}
+
+func (q *listQuery) set(parameter string, values, extra []string) error {
+	value := values[0]
+	switch {
+	case parameter == "limit":
+		limit, err := strconv.Atoi(value)
+		if err != nil || limit < 1 {
+			return input.Invalid(parameter, "%q is no positive number", value)
+		}
+		q.Limit = limit
+	case parameter == "continue":
+		after, err := base64.RawURLEncoding.DecodeString(value)
+		if err != nil || len(after) == 0 {
+			return input.Invalid(parameter, "%q was not given by this cloud", value)
+		}
+		q.After = string(after)
+	case parameter == "ids":
+		q.About.IDs = strings.Split(value, ",")
+	case parameter == "name", parameter == "names":
+		q.About.Names = append(q.About.Names, strings.Split(value, ",")...)
+	case parameter == "tag" && slices.Contains(extra, parameter):
+		return q.setTags(values)
+	default:
+		takes := append([]string{"limit", "continue", "ids", "names"}, extra...)
+		return input.Invalid(parameter, "is no parameter of this list; it takes %s and name", strings.Join(takes, ", "))
+	}
+	return nil
+}
+
+func (q *listQuery) setTags(values []string) error {
+	q.About.Tags = map[string]string{}
+	for _, value := range values {
+		key, value, ok := strings.Cut(value, "=")
+		if !ok || key == "" {
+			return input.Invalid("tag", "must be KEY=VALUE")
+		}
+		if has, ok := q.About.Tags[key]; ok && has != value {
+			return input.Invalid("tag", "%s cannot be both %q and %q", key, has, value)
+		}
+		q.About.Tags[key] = value
+	}
+	return nil
+}
+
+// lister returns a page of one kind, and its last ID if there is a further page.
+type lister[T any] func(context.Context, state.Query, state.Distortions) (items []T, next string)
+
+// listing reads a request for a page, which also takes the extra parameters.
+func listing[T any](s *Server, list lister[T], extra ...string) reader {
+	return func(r *http.Request, _ []byte) (operation, error) {
+		query, err := s.readListQuery(r.URL.RawQuery, extra)
+		run := func(ctx context.Context, v state.Distortions) (reply, error) {
+			items, next := list(ctx, query, v)
+			return reply{http.StatusOK, wire.List[T]{Items: items, Continue: base64.RawURLEncoding.EncodeToString([]byte(next))}}, nil
+		}
+		return operation{about: query.About, run: run}, err
+	}
+}
+
+// collection is all that a list has.
+func collection[T any](name string, list lister[T]) view.Collection {
+	return view.Collection{Name: name, All: func(ctx context.Context) any {
+		items, _ := list(ctx, state.Query{}, state.Distortions{})
+		return wire.List[T]{Items: items}
+	}}
+}

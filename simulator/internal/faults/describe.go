@@ -1,0 +1,74 @@
+package faults
+
+import (
+	"slices"
+
+	"github.com/fairlead-k8s/fairlead/simulator/wire"
+)
+
+// Description is all that is needed to set a fault of a kind.
+type Description struct {
+	Kind   wire.FaultKind `json:"kind"`
+	Effect string         `json:"effect"`
+	// Calls are those that it can hit.
+	Calls []wire.Call `json:"calls"`
+	// Settings are the fields of a Fault that belong to the kind.
+	Settings []string `json:"settings"`
+}
+
+// Describe describes all kinds of faults.
+func Describe() []Description {
+	var all []Description
+	for _, k := range wire.FaultKinds() {
+		all = append(all, describe(k))
+	}
+	return all
+}
+
+func describe(k wire.FaultKind) Description {
+	d := Description{Kind: k, Effect: effect(k), Calls: []wire.Call{}, Settings: []string{}}
+	for _, call := range wire.CallNames() {
+		if hits(k, call) {
+			d.Calls = append(d.Calls, call)
+		}
+	}
+	for _, s := range settings(wire.Fault{}) {
+		if slices.Contains(s.kinds, k) {
+			d.Settings = append(d.Settings, s.name)
+		}
+	}
+	return d
+}
+
+// effect says in a few words what a fault of this kind does.
+func effect(k wire.FaultKind) string {
+	switch k {
+	case wire.FaultLatency:
+		return "answers take longer"
+	case wire.FaultHang:
+		return "no answer, until the caller gives up"
+	case wire.FaultReset:
+		return "the connection is reset, nothing is done"
+	case wire.FaultThrottle:
+		return "429 above a rate, with Retry-After"
+	case wire.FaultOutage:
+		return "503"
+	case wire.FaultDenied:
+		return "403 or 401"
+	case wire.FaultError:
+		return "500"
+	case wire.FaultNotFound:
+		return "404, whatever was asked for"
+	case wire.FaultStale:
+		return "reads tell of the past"
+	case wire.FaultInvisible:
+		return "what is new is not seen yet"
+	case wire.FaultEmptyList:
+		return "lists are empty"
+	case wire.FaultTruncatedList:
+		return "lists lack their end"
+	case wire.FaultLostReply:
+		return "it is done, but the answer is lost"
+	}
+	return ""
+}

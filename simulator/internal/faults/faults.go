@@ -1,0 +1,239 @@
+package faults
+
+import (
+	"cmp"
+	"fmt"
+	"hash/fnv"
+	"math"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/fairlead-k8s/fairlead/simulator/internal/state"
+	"github.com/fairlead-k8s/fairlead/simulator/wire"
+)
+
+// tenure says who may clear a fault.
+type tenure int
+
+const (
+	clearable tenure = iota
+	standing         // it is part of the cloud
+)
+
+// Set holds the faults that are set. It decides what becomes of a call.
+type Set struct {
+	seed uint64
+
+	mu     sync.Mutex
+	active []*activeFault // guarded by mu; in the order in which they act
+}
+
+// activeFault is a fault that is set, and what it has to remember.
+type activeFault struct {
+	wire.Fault
+	tenure  tenure
+	random  *rand.Rand
+	bucket  *rate.Limiter // of throttle
+	cleared chan struct{} // closed when the fault is cleared
+	skipped int           // calls that were spared because of Skip
+}
+
+// Fate is what becomes of a call.
+type Fate struct {
+	Delay time.Duration
+	// Holds are what the call hangs on, one after the other.
+	Holds []<-chan struct{}
+	Reset bool
+	// Answer is given instead of carrying the call out.
+	Answer     *wire.APIError
+	Seen       state.Distortions
+	LosesReply bool
+}
+
+// New returns a set without faults. The same seed makes the same calls in the
+// same order meet the same faults.
+func New(seed uint64) *Set { return &Set{seed: seed} }
+
+// Set switches a fault on. One of the same name is cleared.
+func (s *Set) Set(f wire.Fault) error { return s.set(f, clearable) }
+
+// SetStanding switches a fault on that belongs to the cloud and cannot be
+// cleared.
+func (s *Set) SetStanding(f wire.Fault) error { return s.set(f, standing) }
+
+func (s *Set) set(f wire.Fault, t tenure) error {
+	f, err := checked(f)
+	if err != nil {
+		return err
+	}
+	a := &activeFault{
+		Fault:   f,
+		tenure:  t,
+		random:  rand.New(rand.NewPCG(s.seed, nameHash(f.Name))),
+		cleared: make(chan struct{}),
+	}
+	if f.Kind == wire.FaultThrottle {
+		a.bucket = rate.NewLimiter(rate.Limit(f.Rate), f.Burst)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.remove(func(other *activeFault) bool { return other.tenure == t && other.Name == f.Name })
+	s.active = append(s.active, a)
+	slices.SortFunc(s.active, func(x, y *activeFault) int {
+		kinds := wire.FaultKinds()
+		return cmp.Or(cmp.Compare(slices.Index(kinds, x.Kind), slices.Index(kinds, y.Kind)), cmp.Compare(x.Name, y.Name))
+	})
+	return nil
+}
+
+// nameHash gives each fault random numbers of its own, so that one fault does
+// not change what another one does.
+func nameHash(name string) uint64 {
+	h := fnv.New64a()
+	h.Write([]byte(name))
+	return h.Sum64()
+}
+
+// Clear switches one fault off.
+func (s *Set) Clear(name string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.remove(func(a *activeFault) bool { return a.tenure == clearable && a.Name == name }) == 0 {
+		return &wire.APIError{StatusCode: http.StatusNotFound, Code: wire.CodeNotFound, Message: fmt.Sprintf("fault %s is not set", name)}
+	}
+	return nil
+}
+
+// ClearAll switches all faults off that do not belong to the cloud.
+func (s *Set) ClearAll() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.remove(func(a *activeFault) bool { return a.tenure == clearable })
+}
+
+// remove lets go what hangs on the faults that it removes. s.mu is held.
+func (s *Set) remove(which func(*activeFault) bool) (removed int) {
+	before := len(s.active)
+	s.active = slices.DeleteFunc(s.active, func(a *activeFault) bool {
+		if !which(a) {
+			return false
+		}
+		close(a.cleared)
+		return true
+	})
+	return before - len(s.active)
+}
+
+// List returns the faults that are set, by name.
+func (s *Set) List() wire.FaultList {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := wire.FaultList{Items: []wire.Fault{}}
+	for _, a := range s.active {
+		switch a.tenure {
+		case clearable:
+			all.Items = append(all.Items, a.Fault)
+		case standing:
+			all.Standing = append(all.Standing, a.Fault)
+		}
+	}
+	for _, faults := range [][]wire.Fault{all.Items, all.Standing} {
+		slices.SortFunc(faults, func(x, y wire.Fault) int { return cmp.Compare(x.Name, y.Name) })
+	}
+	return all
+}
+
+// Decide says what becomes of a call, and counts it where it is hit.
+func (s *Set) Decide(call wire.Call, about state.Subject, now time.Time) Fate {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var f Fate
+	for _, a := range s.active {
+		if !a.aimsAt(call, about) || a.skips() || a.exhausted() || a.spares() {
+			continue
+		}
+		if !a.befall(&f, now) {
+			continue
+		}
+		a.Hits++
+		if f.Reset || f.Answer != nil {
+			break // the call gets no further
+		}
+	}
+	return f
+}
+
+func (a *activeFault) aimsAt(call wire.Call, about state.Subject) bool {
+	if !hits(a.Kind, call) || len(a.Calls) > 0 && !slices.Contains(a.Calls, call) {
+		return false
+	}
+	return a.Match == "" || about.Matches(a.Match) || distorts(a.Kind) && about.IsEverything()
+}
+
+func (a *activeFault) skips() bool {
+	if a.skipped == a.Skip {
+		return false
+	}
+	a.skipped++
+	return true
+}
+
+func (a *activeFault) exhausted() bool { return a.Count > 0 && a.Hits >= a.Count }
+
+func (a *activeFault) spares() bool { return a.Probability > 0 && a.random.Float64() >= a.Probability }
+
+// befall adds the fault to a call's fate; false means that it did not hit.
+func (a *activeFault) befall(f *Fate, now time.Time) bool {
+	switch a.Kind {
+	case wire.FaultLatency:
+		f.Delay += time.Duration(a.Latency) + time.Duration(a.random.Float64()*float64(a.Jitter))
+	case wire.FaultHang:
+		f.Holds = append(f.Holds, a.cleared)
+	case wire.FaultReset:
+		f.Reset = true
+	case wire.FaultThrottle:
+		wait := a.wait(now)
+		if wait == 0 {
+			return false
+		}
+		f.Answer = a.failure(http.StatusTooManyRequests, wire.CodeThrottled, "the request quota is used up")
+		f.Answer.RetryAfter = wait
+	case wire.FaultOutage:
+		f.Answer = a.failure(http.StatusServiceUnavailable, wire.CodeUnavailable, "the service is unavailable")
+	case wire.FaultDenied:
+		f.Answer = a.failure(http.StatusForbidden, wire.CodeForbidden, "not allowed to do this")
+		if a.Status == http.StatusUnauthorized {
+			f.Answer = a.failure(http.StatusUnauthorized, wire.CodeUnauthorized, "credentials are missing or wrong")
+		}
+	case wire.FaultError:
+		f.Answer = a.failure(http.StatusInternalServerError, wire.CodeInternal, "internal error")
+	case wire.FaultNotFound:
+		f.Answer = a.failure(http.StatusNotFound, wire.CodeNotFound, "no such resource")
+	case wire.FaultStale, wire.FaultInvisible, wire.FaultEmptyList, wire.FaultTruncatedList:
+		f.Seen = f.Seen.With(a.Fault)
+	case wire.FaultLostReply:
+		f.LosesReply = true
+	}
+	return true
+}
+
+func (a *activeFault) failure(status int, code, message string) *wire.APIError {
+	return &wire.APIError{StatusCode: status, Code: code, Message: fmt.Sprintf("%s (fault %q)", message, a.Name)}
+}
+
+// wait takes a token from the bucket. If there is none it returns how long it
+// takes until there is, in whole seconds, since that is all Retry-After can say.
+func (a *activeFault) wait(now time.Time) time.Duration {
+	token := a.bucket.ReserveN(now, 1)
+	delay := token.DelayFrom(now)
+	if delay == 0 {
+		return 0
+	}
+	token.CancelAt(now)
+	return time.Duration(math.Ceil(delay.Seconds())) * time.Second
+}

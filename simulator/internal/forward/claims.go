@@ -1,0 +1,84 @@
+package forward
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+	"sync"
+	"syscall"
+
+	"k8s.io/klog/v2"
+)
+
+// Claims keep clouds on one machine from listening at each other's addresses: a
+// cloud that carries traffic claims a network of 256 addresses before it gives
+// one of them to a load balancer. A claim is a socket, so it ends with its
+// process, however the process ends. The zero value claims nothing until Start.
+type Claims struct {
+	mu     sync.Mutex
+	active bool                   // guarded by mu
+	made   map[netip.Prefix]claim // guarded by mu
+}
+
+// claim is a network that was claimed.
+type claim struct {
+	socket    net.Listener // nil if there is none
+	isForeign bool         // it belongs to another cloud
+}
+
+const (
+	claimHost = 255 // no load balancer has it
+	claimPort = 7641
+)
+
+// IsForeign reports whether an address belongs to another cloud. It claims the
+// network of the address, unless that was done before.
+func (c *Claims) IsForeign(ctx context.Context, ip netip.Addr) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.active && c.claim(ctx, ip).isForeign
+}
+
+// start begins to claim, first the networks of addresses that are given already.
+func (c *Claims) start(ctx context.Context, given []netip.Addr) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.active, c.made = true, map[netip.Prefix]claim{}
+	for _, ip := range given {
+		c.claim(ctx, ip)
+	}
+}
+
+// claim claims the network of an address. c.mu is held.
+func (c *Claims) claim(ctx context.Context, ip netip.Addr) claim {
+	network := netip.PrefixFrom(ip, 24).Masked()
+	if known, ok := c.made[network]; ok {
+		return known
+	}
+	at := network.Addr().As4()
+	at[3] = claimHost
+	var config net.ListenConfig
+	socket, err := config.Listen(ctx, "tcp4", netip.AddrPortFrom(netip.AddrFrom4(at), claimPort).String())
+	made := claim{socket: socket, isForeign: errors.Is(err, syscall.EADDRINUSE)}
+	if made.isForeign {
+		klog.FromContext(ctx).Info("Addresses belong to another simulated cloud on this machine", "network", network)
+	}
+	c.made[network] = made // any other error is reported by the listeners of the load balancers
+	return made
+}
+
+// stop gives all networks back.
+func (c *Claims) stop(ctx context.Context) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for network, claim := range c.made {
+		if claim.socket == nil {
+			continue
+		}
+		if err := claim.socket.Close(); err != nil {
+			klog.FromContext(ctx).Error(err, "Claim not given back", "network", network)
+		}
+	}
+	c.active, c.made = false, nil
+}

@@ -1,0 +1,146 @@
+package forward
+
+import (
+	"context"
+	"math"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	"github.com/fairlead-k8s/fairlead/simulator/internal/state"
+	"github.com/fairlead-k8s/fairlead/simulator/internal/traffic"
+)
+
+// Config is what a forwarder needs.
+type Config struct {
+	Clock  clock.Clock
+	Store  *state.Store
+	Claims *Claims
+	// Enabled opens listeners. Without it Run does nothing.
+	Enabled bool
+	Checks  traffic.Checks
+	// Drain is that of load balancers which leave it to the cloud.
+	Drain time.Duration
+}
+
+// Forwarder keeps the traffic of load balancers in line with the state.
+type Forwarder struct {
+	config Config
+
+	plane atomic.Pointer[traffic.Plane] // nil: no traffic is carried
+	// changed wakes whoever waits for the next change by itself.
+	changed chan struct{}
+
+	carrying sync.Mutex
+	revision int64     // guarded by carrying; of what is carried
+	problem  string    // guarded by carrying; why not all is carried
+	again    time.Time // guarded by carrying; when that is tried again
+}
+
+// noRevision is the revision of what is carried before anything is.
+const noRevision = -1
+
+// problemPause is the time between two attempts to open a listener.
+const problemPause = time.Second
+
+// New returns a forwarder that does not run yet.
+func New(config Config) *Forwarder {
+	return &Forwarder{config: config, changed: make(chan struct{}, 1), revision: noRevision}
+}
+
+// Enabled reports whether load balancers carry traffic while the cloud is
+// served.
+func (f *Forwarder) Enabled() bool { return f.config.Enabled }
+
+// IsRunning reports whether traffic is carried now.
+func (f *Forwarder) IsRunning() bool { return f.plane.Load() != nil }
+
+// Start carries traffic until the context ends. It returns a function that
+// waits for the end of everything that was started.
+func (f *Forwarder) Start(ctx context.Context) (wait func()) {
+	if !f.config.Enabled {
+		return func() {}
+	}
+	f.config.Claims.start(ctx, f.config.Store.BalancerAddresses())
+	plane := traffic.New(ctx, traffic.Config{Clock: f.config.Clock, Checks: f.config.Checks})
+	f.plane.Store(plane)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		f.followClock(ctx)
+		f.plane.Store(nil)
+		plane.Close()
+		f.config.Claims.stop(ctx)
+	}()
+	return func() { <-ended }
+}
+
+// followClock carries what changes by itself, until the context ends.
+func (f *Forwarder) followClock(ctx context.Context) {
+	for {
+		pause := time.Duration(math.MaxInt64)
+		if next, _ := f.carry(ctx); !next.IsZero() {
+			pause = next.Sub(f.config.Clock.Now())
+		}
+		timer := f.config.Clock.NewTimer(pause)
+		select {
+		case <-timer.C():
+		case <-f.changed:
+		case <-ctx.Done():
+		}
+		timer.Stop()
+		if ctx.Err() != nil {
+			return
+		}
+	}
+}
+
+// Apply carries what a call has changed. It is called before the call is
+// answered, so that a backend that was removed gets no new connection after the
+// answer.
+func (f *Forwarder) Apply(ctx context.Context) {
+	if _, changed := f.carry(ctx); !changed {
+		return
+	}
+	select {
+	case f.changed <- struct{}{}:
+	default: // it has been woken
+	}
+}
+
+// carry brings the traffic in line. It returns when that has to be done again,
+// zero if that is not known, and whether anything had changed.
+func (f *Forwarder) carry(ctx context.Context) (next time.Time, changed bool) {
+	f.carrying.Lock()
+	defer f.carrying.Unlock()
+	plane := f.plane.Load()
+	if plane == nil {
+		return time.Time{}, false
+	}
+	now := f.config.Clock.Now()
+	revision, next := f.config.Store.Revision(ctx)
+	changed = revision != f.revision
+	if changed || !f.again.IsZero() && !f.again.After(now) {
+		f.note(ctx, now, plane.Apply(f.wanted())) //nolint:contextcheck // what is carried outlives the call
+		f.revision = revision
+	}
+	if !f.again.IsZero() && (next.IsZero() || f.again.Before(next)) {
+		next = f.again
+	}
+	return next, changed
+}
+
+// note logs a problem once, and when to try again. f.carrying is held.
+func (f *Forwarder) note(ctx context.Context, now time.Time, err error) {
+	if err == nil {
+		f.problem, f.again = "", time.Time{}
+		return
+	}
+	if err.Error() != f.problem {
+		klog.FromContext(ctx).Error(err, "Load balancer cannot listen and is tried again", "pause", problemPause)
+	}
+	f.problem, f.again = err.Error(), now.Add(problemPause)
+}

@@ -1,0 +1,75 @@
+package input
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// Error is input that will never be accepted. It names the field.
+type Error struct{ field, problem string }
+
+func (e *Error) Error() string { return e.field + ": " + e.problem }
+
+// Invalid returns the error about a field.
+func Invalid(field, format string, args ...any) error {
+	return &Error{field: field, problem: fmt.Sprintf(format, args...)}
+}
+
+// CheckWord requires a word that can stand in a comma-separated list.
+func CheckWord(field, word string) error {
+	const longest = 253
+	switch {
+	case word == "":
+		return Invalid(field, "must not be empty")
+	case len(word) > longest:
+		return Invalid(field, "is longer than %d bytes", longest)
+	case strings.ContainsFunc(word, func(r rune) bool { return r == ',' || unicode.IsSpace(r) || !unicode.IsPrint(r) }):
+		return Invalid(field, "%q must not contain commas, spaces or control characters", word)
+	}
+	return nil
+}
+
+// CheckName is CheckWord for a name with a limit of its own, in bytes.
+func CheckName(name string, longest int) error {
+	if len(name) > longest {
+		return Invalid("name", "is longer than %d bytes", longest)
+	}
+	return CheckWord("name", name)
+}
+
+// CheckTags requires keys that a filter can name.
+func CheckTags(tags map[string]string) error {
+	for key := range tags {
+		if key == "" || strings.Contains(key, "=") {
+			return Invalid("tags", "%q is no key: it must not be empty and have no equals sign", key)
+		}
+	}
+	return nil
+}
+
+// CheckPort requires a port that something can listen at.
+func CheckPort(field string, port int) error {
+	if port < 1 || port > 65535 {
+		return Invalid(field, "%d is no port", port)
+	}
+	return nil
+}
+
+// CheckOneOf requires one of the words of an enumeration.
+func CheckOneOf[T ~string](field string, word T, all []T) error {
+	if !slices.Contains(all, word) {
+		return Invalid(field, "%q is none of %s", word, List(all))
+	}
+	return nil
+}
+
+// List returns the words, separated by commas.
+func List[T ~string](words []T) string {
+	plain := make([]string, len(words))
+	for n, word := range words {
+		plain[n] = string(word)
+	}
+	return strings.Join(plain, ", ")
+}

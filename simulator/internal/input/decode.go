@@ -1,0 +1,133 @@
+package input
+
+import (
+	"bytes"
+	"encoding"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// DecodeStrict reads one JSON value and nothing else.
+func DecodeStrict(content []byte, into any) error {
+	decoder := json.NewDecoder(bytes.NewReader(content))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(into); err != nil {
+		return &decodeError{content: content, offset: decoder.InputOffset(), err: err}
+	}
+	rest := content[decoder.InputOffset():]
+	if more := bytes.TrimSpace(rest); len(more) > 0 {
+		offset := decoder.InputOffset() + int64(bytes.Index(rest, more)) + 1
+		return &decodeError{content: content, offset: offset, err: errors.New("more follows after the end of the JSON value")}
+	}
+	return nil
+}
+
+// decodeError is an error that knows where in the content it is.
+type decodeError struct {
+	content []byte
+	offset  int64
+	err     error
+}
+
+func (e *decodeError) Error() string {
+	line, column := e.position()
+	return fmt.Sprintf("line %d, column %d: %s", line, column, e.problem())
+}
+
+// problem is the error in the words of JSON, without Go's types.
+func (e *decodeError) problem() string {
+	var mistyped *json.UnmarshalTypeError
+	if !errors.As(e.err, &mistyped) {
+		return e.err.Error()
+	}
+	problem := fmt.Sprintf("must be %s, not %s", jsonType(mistyped.Type), mistyped.Value)
+	if mistyped.Field != "" {
+		problem = mistyped.Field + ": " + problem
+	}
+	return problem
+}
+
+func (e *decodeError) Unwrap() error { return e.err }
+
+// position is where the error is, both counted from 1.
+func (e *decodeError) position() (line, column int) {
+	offset := e.offset
+	var syntax *json.SyntaxError
+	var mistyped *json.UnmarshalTypeError
+	switch {
+	case errors.As(e.err, &syntax):
+		offset = syntax.Offset
+	case errors.As(e.err, &mistyped):
+		offset = mistyped.Offset
+	case errors.Is(e.err, io.EOF), errors.Is(e.err, io.ErrUnexpectedEOF):
+		offset = int64(len(e.content))
+	}
+	before := e.content[:min(int(offset), len(e.content))]
+	return bytes.Count(before, []byte("\n")) + 1, max(1, len(before)-bytes.LastIndexByte(before, '\n')-1)
+}
+
+// Decode is DecodeStrict for the body of a request: its error is the
+// answer, and names the field.
+func Decode[T any](body []byte) (T, error) {
+	var into T
+	err := DecodeStrict(body, &into)
+	if err == nil {
+		return into, nil
+	}
+	var mistyped *json.UnmarshalTypeError
+	if errors.As(err, &mistyped) && mistyped.Field != "" {
+		return into, Invalid(mistyped.Field, "must be %s, not %s", jsonType(mistyped.Type), mistyped.Value)
+	}
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(body, &fields) != nil {
+		return into, Invalid("body", "is not one JSON object: %v", err)
+	}
+	if _, name, ok := strings.Cut(err.Error(), `unknown field "`); ok { // encoding/json has no type for it
+		return into, Invalid(strings.TrimSuffix(name, `"`), "is no field of this request")
+	}
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		if err := decodeField[T](name, fields[name]); err != nil {
+			return into, Invalid(name, "%v", err)
+		}
+	}
+	return into, Invalid("body", "%v", err)
+}
+
+// decodeField returns what is wrong with one field alone: errors of
+// encoding/json do not all say where they come from.
+func decodeField[T any](name string, value json.RawMessage) error {
+	object, err := json.Marshal(map[string]json.RawMessage{name: value})
+	if err != nil {
+		return err
+	}
+	var into T
+	var located *decodeError
+	if err := DecodeStrict(object, &into); errors.As(err, &located) {
+		return located.err
+	}
+	return nil
+}
+
+func jsonType(t reflect.Type) string {
+	if reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()) {
+		return "a string"
+	}
+	switch t.Kind() { //nolint:exhaustive // what is not listed here is no part of our API
+	case reflect.String:
+		return "a string"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Slice:
+		return "a list"
+	case reflect.Map, reflect.Struct:
+		return "an object"
+	default:
+		return "a number"
+	}
+}

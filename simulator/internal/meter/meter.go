@@ -1,0 +1,95 @@
+package meter
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+
+	"github.com/fairlead-k8s/fairlead/simulator/wire"
+)
+
+// Remembered is how many of the last calls are told.
+const Remembered = 200
+
+// Meter counts calls and remembers the last ones.
+type Meter struct {
+	mu         sync.Mutex
+	generation int64             // guarded by mu; from 1 on, one more with each reset
+	total      int64             // guarded by mu; of this generation
+	counts     map[outcome]int64 // guarded by mu
+	last       []wire.CallRecord // guarded by mu; the oldest first
+}
+
+type outcome struct {
+	call   wire.Call
+	result string
+}
+
+// New returns a meter without calls.
+func New() *Meter { return &Meter{generation: 1, counts: map[outcome]int64{}} }
+
+// Record counts a call.
+func (m *Meter) Record(r wire.CallRecord) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.total++
+	m.counts[outcome{r.Call, r.Result}]++
+	if len(m.last) == Remembered {
+		m.last = slices.Delete(m.last, 0, 1)
+	}
+	m.last = append(m.last, r)
+}
+
+// Report returns what was called since the start or the last reset.
+func (m *Meter) Report() wire.CallReport {
+	news, _ := m.Since(Bookmark{})
+	return news.CallReport
+}
+
+// Bookmark is up to where somebody has read the calls; the zero Bookmark is
+// before all of them.
+type Bookmark struct{ generation, total int64 }
+
+// News are the calls since a Bookmark.
+type News struct {
+	wire.CallReport
+
+	// Fresh means that what was told before is forgotten.
+	Fresh bool `json:"fresh"`
+	// Missed is how many calls before Last are forgotten already.
+	Missed int64 `json:"missed"`
+}
+
+// Since reports all counters, and the calls since a Bookmark, as far as they
+// are remembered.
+func (m *Meter) Since(read Bookmark) (News, Bookmark) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := Bookmark{m.generation, m.total}
+	news := News{Fresh: read.generation != now.generation}
+	if news.Fresh {
+		read.total = 0
+	}
+	made := now.total - read.total
+	told := min(made, int64(len(m.last)))
+	news.Missed = made - told
+	news.Last = append([]wire.CallRecord{}, m.last[int64(len(m.last))-told:]...)
+	news.Counters = []wire.CallCounter{}
+	for o, n := range m.counts {
+		news.Counters = append(news.Counters, wire.CallCounter{Call: o.call, Result: o.result, Count: n})
+	}
+	slices.SortFunc(news.Counters, func(x, y wire.CallCounter) int {
+		return cmp.Or(cmp.Compare(x.Call, y.Call), cmp.Compare(x.Result, y.Result))
+	})
+	return news, now
+}
+
+// Reset forgets all calls.
+func (m *Meter) Reset() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.generation++
+	m.total = 0
+	clear(m.counts)
+	m.last = nil
+}

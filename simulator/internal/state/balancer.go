@@ -1,0 +1,86 @@
+package state
+
+import (
+	"net/netip"
+	"time"
+
+	"github.com/fairlead-k8s/fairlead/simulator/wire"
+)
+
+// balancer is a load balancer as the cloud itself knows it. Its address is
+// given from the start, and shown once it is active.
+type balancer struct {
+	wire.LoadBalancer
+
+	Created time.Time `json:"created"`
+	// ActiveAt is when it will be active; zero once it is.
+	ActiveAt time.Time `json:"activeAt,omitzero"`
+}
+
+func (b balancer) identity() identity {
+	return identity{id: b.ID, name: b.Name, tags: b.Tags, created: b.Created}
+}
+
+// moves is when the load balancer will change by itself; zero if it will not.
+func (b balancer) moves() time.Time { return b.ActiveAt }
+
+// at is the load balancer as it has become by now.
+func (b balancer) at(now time.Time) balancer {
+	if !b.ActiveAt.After(now) {
+		b.State, b.ActiveAt = wire.LoadBalancerActive, time.Time{}
+	}
+	return b
+}
+
+// shown is the load balancer as customers see it.
+func (b balancer) shown() wire.LoadBalancer {
+	l := b.LoadBalancer
+	if l.State != wire.LoadBalancerActive {
+		l.Address = ""
+	}
+	return l
+}
+
+// ActiveLoadBalancer is a load balancer that carries traffic.
+type ActiveLoadBalancer struct {
+	wire.LoadBalancer
+
+	// Instances are those of Backends, in their order; nil where there is none.
+	// They must not be changed.
+	Instances []*wire.Instance
+}
+
+// ActiveLoadBalancers returns the load balancers that carry traffic.
+func (s *Store) ActiveLoadBalancers() []ActiveLoadBalancer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var all []ActiveLoadBalancer
+	for _, b := range s.loadBalancers.all() {
+		if b.State != wire.LoadBalancerActive {
+			continue
+		}
+		active := ActiveLoadBalancer{LoadBalancer: b.LoadBalancer, Instances: make([]*wire.Instance, len(b.Backends))}
+		for n, id := range b.Backends {
+			if m := s.instances.row(id); m != nil && m.State != wire.Terminated {
+				active.Instances[n] = &m.Instance
+			}
+		}
+		all = append(all, active)
+	}
+	return all
+}
+
+// BalancerAddresses returns the addresses that load balancers and static IPs
+// have.
+func (s *Store) BalancerAddresses() []netip.Addr {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var all []netip.Addr
+	for _, b := range s.loadBalancers.all() {
+		all = append(all, netip.MustParseAddr(b.Address)) // it was checked when it was given
+	}
+	for _, r := range s.staticIPs.all() {
+		all = append(all, netip.MustParseAddr(r.Address)) // likewise
+	}
+	return all
+}

@@ -1,0 +1,59 @@
+package state
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// series is how the IDs of one kind of resource begin. Numbers are given once.
+type series string
+
+const (
+	instanceIDs     series = "i-"
+	loadBalancerIDs series = "lb-"
+	staticIPIDs     series = "ip-"
+	routeIDs        series = "rt-"
+)
+
+func (s series) id(number int) string { return fmt.Sprintf("%s%08d", s, number) }
+
+// number is the one in an ID; false if it is no ID of this series.
+func (s series) number(id string) (int, bool) {
+	const width = 8 // at least
+	digits, ok := strings.CutPrefix(id, string(s))
+	if !ok || len(digits) < width || len(digits) > width && digits[0] == '0' || strings.Trim(digits, "0123456789") != "" {
+		return 0, false
+	}
+	number, err := strconv.Atoi(digits)
+	return number, err == nil
+}
+
+// words are what an ID names, and where the last number is kept.
+func (s series) words() (what, last string) {
+	switch s {
+	case loadBalancerIDs:
+		return "load balancer", "lastLoadBalancer"
+	case staticIPIDs:
+		return "static IP", "lastStaticIP"
+	case routeIDs:
+		return "route", "lastRoute"
+	case instanceIDs:
+	}
+	return "instance", "lastInstance"
+}
+
+// restorable says what is wrong with a saved ID.
+func restorable[T any](s series, id string, last int, among *table[T]) error {
+	what, lastWord := s.words()
+	number, ok := s.number(id)
+	switch {
+	case !ok:
+		return fmt.Errorf("id: %q is no %s ID", id, what)
+	case number > last:
+		return fmt.Errorf("id: %s is above %s, %d", id, lastWord, last)
+	case among.row(id) != nil:
+		return fmt.Errorf("id: %s is there twice", id)
+	}
+	return nil
+}

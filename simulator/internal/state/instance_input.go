@@ -1,0 +1,125 @@
+package state
+
+import (
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/fairlead-k8s/fairlead/simulator/internal/input"
+	"github.com/fairlead-k8s/fairlead/simulator/wire"
+)
+
+const (
+	defaultZone   = "sim-1a"
+	defaultRegion = "sim-1"
+	defaultType   = "small"
+)
+
+// asCreated is the instance that a request to create i means, without an ID.
+func newInstance(i wire.Instance) (wire.Instance, error) {
+	switch {
+	case i.ID != "":
+		return i, input.Invalid("id", "must be empty; the cloud gives it")
+	case i.State != "":
+		return i, input.Invalid("state", "must be empty; an instance is created running")
+	}
+	if i.Zone == "" {
+		i.Zone = defaultZone
+	}
+	if i.Region == "" {
+		i.Region = defaultRegion
+	}
+	if i.Type == "" {
+		i.Type = defaultType
+	}
+	return checkedInstance(i)
+}
+
+// patched is the instance with the patch applied.
+func patchedInstance(i wire.Instance, p wire.InstancePatch) (wire.Instance, error) {
+	i.Labels = maps.Clone(i.Labels)
+	for _, f := range []struct{ field, from *string }{
+		{&i.Name, p.Name}, {&i.Zone, p.Zone}, {&i.Region, p.Region}, {&i.Type, p.Type},
+	} {
+		if f.from != nil {
+			*f.field = *f.from
+		}
+	}
+	if p.Addresses != nil {
+		i.Addresses = slices.Clone(p.Addresses)
+	}
+	i.Labels = merged(i.Labels, p.Labels)
+	return checkedInstance(i)
+}
+
+// merged is a map with a patch applied to it, in which nil removes a key.
+func merged(words map[string]string, patch map[string]*string) map[string]string {
+	for key, value := range patch {
+		if value == nil {
+			delete(words, key)
+			continue
+		}
+		if words == nil {
+			words = map[string]string{}
+		}
+		words[key] = *value
+	}
+	return words
+}
+
+// checked is the instance in the form in which it is kept, or the first thing
+// that is wrong with it.
+func checkedInstance(i wire.Instance) (wire.Instance, error) {
+	if err := input.CheckWord("name", i.Name); err != nil {
+		return i, err
+	}
+	if err := input.CheckWord("region", i.Region); err != nil {
+		return i, err
+	}
+	if strings.Contains(i.Region, "/") {
+		return i, input.Invalid("region", "%q must not contain a slash: it is part of provider IDs", i.Region)
+	}
+	if _, ok := i.Labels[""]; ok {
+		return i, input.Invalid("labels", "a key is empty")
+	}
+	addresses, err := checkedAddresses("addresses", i.Addresses)
+	i.Addresses = addresses
+	return i, err
+}
+
+// checkedAddresses are the addresses in the form in which they are kept. It
+// never returns nil without an error.
+func checkedAddresses(field string, all []wire.Address) ([]wire.Address, error) {
+	addresses := make([]wire.Address, 0, len(all))
+	for n, a := range all {
+		field := fmt.Sprintf("%s[%d]", field, n)
+		a, err := checkedAddress(a, field)
+		if err != nil {
+			return nil, err
+		}
+		if slices.Contains(addresses, a) {
+			return nil, input.Invalid(field, "%s %s is given twice", a.Type, a.Address)
+		}
+		addresses = append(addresses, a)
+	}
+	return addresses, nil
+}
+
+func checkedAddress(a wire.Address, field string) (wire.Address, error) {
+	if !slices.Contains(wire.AddressTypes(), a.Type) {
+		return a, input.Invalid(field+".type", "%q is none of %s", a.Type, input.List(wire.AddressTypes()))
+	}
+	if !isIP(a) {
+		return a, input.CheckWord(field+".address", a.Address)
+	}
+	ip, err := netip.ParseAddr(a.Address)
+	if err != nil || ip.Zone() != "" || ip.IsUnspecified() {
+		return a, input.Invalid(field+".address", "%q is no IP address that a %s can be", a.Address, a.Type)
+	}
+	a.Address = ip.Unmap().String()
+	return a, nil
+}
+
+func isIP(a wire.Address) bool { return a.Type == wire.InternalIP || a.Type == wire.ExternalIP }

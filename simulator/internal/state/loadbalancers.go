@@ -1,0 +1,191 @@
+package state
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/klog/v2"
+
+	"github.com/fairlead-k8s/fairlead/simulator/internal/input"
+	"github.com/fairlead-k8s/fairlead/simulator/wire"
+)
+
+// LoadBalancer returns one load balancer.
+func (s *Store) LoadBalancer(ctx context.Context, id string, v Distortions) (wire.LoadBalancer, error) {
+	b := seen(ctx, s, s.loadBalancers, v, id)
+	if b == nil {
+		return wire.LoadBalancer{}, missing("load balancer", id)
+	}
+	return b.shown(), nil
+}
+
+// ListLoadBalancers returns a page of load balancers, and its last ID if there
+// is a further page.
+func (s *Store) ListLoadBalancers(ctx context.Context, q Query, v Distortions) ([]wire.LoadBalancer, string) {
+	rows, next := page(ctx, s, s.loadBalancers, q, v)
+	all := make([]wire.LoadBalancer, len(rows))
+	for n, b := range rows {
+		all[n] = b.shown()
+	}
+	return all, next
+}
+
+// IdentifyLoadBalancers adds the names of the IDs and the IDs of the names and
+// tags.
+func (s *Store) IdentifyLoadBalancers(ctx context.Context, about Subject) Subject {
+	return identified(ctx, s, s.loadBalancers, about)
+}
+
+// CreateLoadBalancer creates a load balancer.
+func (s *Store) CreateLoadBalancer(ctx context.Context, wanted wire.LoadBalancer) (wire.LoadBalancer, error) {
+	wanted, err := newLoadBalancer(wanted)
+	if err != nil {
+		return wire.LoadBalancer{}, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.settle(ctx)
+	if n, most := len(s.loadBalancers.ids), s.config.Limits.LoadBalancers; most > 0 && n >= most {
+		return wire.LoadBalancer{}, conflict(wire.CodeQuotaExceeded, "the account has %d load balancers, and its quota is %d", n, most)
+	}
+	number := s.lastLoadBalancer + 1
+	wanted.ID, wanted.State = loadBalancerIDs.id(number), wire.LoadBalancerPending
+	created, err := s.putBalancer(ctx, now, balancer{LoadBalancer: wanted, Created: now, ActiveAt: now.Add(s.config.Delays.Provisioning)}, number)
+	if err != nil {
+		return wire.LoadBalancer{}, err
+	}
+	return created.shown(), nil
+}
+
+// UpdateLoadBalancer changes a load balancer.
+func (s *Store) UpdateLoadBalancer(ctx context.Context, id string, patch wire.LoadBalancerPatch, v Distortions) (wire.LoadBalancer, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.settle(ctx)
+	b := s.loadBalancers.row(id)
+	if b == nil || v.hides(b.identity(), now) {
+		return wire.LoadBalancer{}, missing("load balancer", id)
+	}
+	patched, err := patchedLoadBalancer(b.LoadBalancer, patch)
+	if err != nil {
+		return wire.LoadBalancer{}, err
+	}
+	changed := *b
+	changed.LoadBalancer = patched
+	if patched.StaticIP != b.StaticIP {
+		changed.Address = ""
+	}
+	changed, err = s.putBalancer(ctx, now, changed, s.lastLoadBalancer)
+	if err != nil {
+		return wire.LoadBalancer{}, err
+	}
+	return changed.shown(), nil
+}
+
+// DeleteLoadBalancer deletes a load balancer.
+func (s *Store) DeleteLoadBalancer(ctx context.Context, id string, v Distortions) (wire.LoadBalancer, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.settle(ctx)
+	b := s.loadBalancers.row(id)
+	if b == nil || v.hides(b.identity(), now) {
+		return wire.LoadBalancer{}, missing("load balancer", id)
+	}
+	if err := commit(s, now, s.loadBalancers, id, nil); err != nil {
+		return wire.LoadBalancer{}, err
+	}
+	klog.FromContext(ctx).Info("Load balancer deleted", "loadBalancer", id, "name", b.Name)
+	return b.shown(), nil
+}
+
+// putBalancer checks a load balancer against everything else, gives it an
+// address if it has none, and keeps it. The number is the last one that was
+// given once it is kept. s.mu is held.
+func (s *Store) putBalancer(ctx context.Context, now time.Time, b balancer, number int) (balancer, error) {
+	if err := s.checkBalancer(b.LoadBalancer); err != nil {
+		return b, err
+	}
+	if b.Address == "" {
+		address, err := s.balancerAddress(ctx, b.LoadBalancer)
+		if err != nil {
+			return b, err
+		}
+		b.Address = address
+	}
+	b = b.at(now)
+	before := s.lastLoadBalancer
+	s.lastLoadBalancer = number
+	if err := commit(s, now, s.loadBalancers, b.ID, &b); err != nil {
+		s.lastLoadBalancer = before
+		return b, err
+	}
+	s.expectMoves()
+	klog.FromContext(ctx).Info("Load balancer written", "loadBalancer", b.ID, "name", b.Name, "state", b.State, "backends", len(b.Backends))
+	return b, nil
+}
+
+// checkBalancer checks a load balancer against everything else. s.mu is held.
+func (s *Store) checkBalancer(l wire.LoadBalancer) error {
+	if n, most := len(l.Backends), s.config.Limits.Backends; most > 0 && n > most {
+		return conflict(wire.CodeQuotaExceeded, "load balancer %s is to have %d backends, and the quota is %d for each", l.Name, n, most)
+	}
+	if l.StaticIP != "" && s.staticIPs.row(l.StaticIP) == nil {
+		return input.Invalid("staticIP", "%s does not exist", l.StaticIP)
+	}
+	for _, other := range s.loadBalancers.rows {
+		switch {
+		case other.ID == l.ID:
+		case other.Name == l.Name:
+			return conflict(wire.CodeAlreadyExists, "the name %s belongs to load balancer %s", l.Name, other.ID)
+		case l.StaticIP != "" && other.StaticIP == l.StaticIP:
+			return conflict(wire.CodeConflict, "static IP %s is used by load balancer %s (%s)", l.StaticIP, other.ID, other.Name)
+		}
+	}
+	return nil
+}
+
+// balancerAddress is the address of the static IP, or a free one. s.mu is held.
+func (s *Store) balancerAddress(ctx context.Context, l wire.LoadBalancer) (string, error) {
+	if l.StaticIP != "" {
+		return s.staticIPs.row(l.StaticIP).Address, nil
+	}
+	return s.freeBalancerAddress(ctx)
+}
+
+// settleLoadBalancers lets load balancers become active. s.mu is held.
+func (s *Store) settleLoadBalancers(ctx context.Context, now time.Time) {
+	for _, b := range s.loadBalancers.all() {
+		if b.ActiveAt.IsZero() || b.ActiveAt.After(now) {
+			continue
+		}
+		active := b.at(now)
+		s.loadBalancers.remember(s.loadBalancers.exchange(now, b.ID, &active))
+		klog.FromContext(ctx).Info("Load balancer is active", "loadBalancer", b.ID, "name", b.Name, "address", b.Address)
+	}
+}
+
+// restorableBalancer says why a load balancer could not have been saved. s.mu
+// is held.
+func (s *Store) restorableBalancer(b *balancer) error {
+	if err := restorable(loadBalancerIDs, b.ID, s.lastLoadBalancer, s.loadBalancers); err != nil {
+		return err
+	}
+	if !slices.Contains([]wire.LoadBalancerState{wire.LoadBalancerPending, wire.LoadBalancerActive}, b.State) {
+		return fmt.Errorf("state: %q is none", b.State)
+	}
+	if !isBalancerAddress(b.Address) {
+		return fmt.Errorf("address: %q is none for load balancers", b.Address)
+	}
+	if b.Traffic != nil {
+		return errors.New("traffic: is not kept")
+	}
+	checked, err := checkedLoadBalancer(b.LoadBalancer)
+	if err != nil {
+		return err
+	}
+	b.LoadBalancer = checked
+	return s.checkBalancer(checked)
+}

@@ -1,0 +1,85 @@
+package state
+
+import (
+	"time"
+
+	"github.com/fairlead-k8s/fairlead/simulator/wire"
+)
+
+// removed is the state after Terminated, in which an instance is no longer listed.
+const removed wire.State = "removed"
+
+// machine is an instance as the cloud itself knows it.
+type machine struct {
+	wire.Instance
+
+	Created time.Time `json:"created"`
+	// Next is the state that the instance takes at NextAt; empty if it stays.
+	Next   wire.State `json:"next,omitempty"`
+	NextAt time.Time  `json:"nextAt,omitzero"`
+}
+
+func (m machine) identity() identity { return identity{id: m.ID, name: m.Name, created: m.Created} }
+
+// moves is when the machine will change by itself; zero if it will not.
+func (m machine) moves() time.Time { return m.NextAt }
+
+func (m machine) start(now time.Time, p Delays) (machine, error) {
+	switch m.State {
+	case wire.Pending, wire.Running:
+		return m, nil
+	case wire.Stopped:
+		return m.pass(wire.Pending, wire.Running, now.Add(p.Transition)), nil
+	case wire.Stopping, wire.Terminated, removed:
+	}
+	return m, m.conflict("start")
+}
+
+func (m machine) stop(now time.Time, p Delays) (machine, error) {
+	switch m.State {
+	case wire.Stopping, wire.Stopped:
+		return m, nil
+	case wire.Pending, wire.Running:
+		return m.pass(wire.Stopping, wire.Stopped, now.Add(p.Transition)), nil
+	case wire.Terminated, removed:
+	}
+	return m, m.conflict("stop")
+}
+
+func (m machine) terminate(now time.Time, p Delays) machine {
+	if m.State == wire.Terminated || m.Next == wire.Terminated {
+		return m
+	}
+	return m.pass(wire.Stopping, wire.Terminated, now.Add(p.Transition))
+}
+
+func (m machine) pass(through, to wire.State, at time.Time) machine {
+	m.State, m.Next, m.NextAt = through, to, at
+	return m
+}
+
+func (m machine) conflict(verb string) error {
+	return conflict(wire.CodeConflict, "instance %s (%s) is %s: cannot %s it", m.ID, m.Name, m.State, verb)
+}
+
+// at is the machine as it has become by now.
+func (m machine) at(now time.Time, p Delays) machine {
+	for m.Next != "" && !m.NextAt.After(now) {
+		m.State, m.Next = m.Next, ""
+		if m.State == wire.Terminated {
+			m.Next, m.NextAt = removed, m.NextAt.Add(p.Terminated)
+		}
+	}
+	if m.Next == "" {
+		m.NextAt = time.Time{}
+	}
+	return m
+}
+
+// row is how the machine is kept; one that is removed is not.
+func (m machine) row() *machine {
+	if m.State == removed {
+		return nil
+	}
+	return &m
+}

@@ -1,0 +1,82 @@
+package state
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/fairlead-k8s/fairlead/simulator/internal/input"
+	"github.com/fairlead-k8s/fairlead/simulator/wire"
+)
+
+// asCreated is the route that a request to create r means, without an ID.
+func newRoute(r wire.Route) (wire.Route, error) {
+	switch {
+	case r.ID != "":
+		return r, input.Invalid("id", "must be empty; the cloud gives it")
+	case !r.Created.IsZero():
+		return r, input.Invalid("created", "must be empty; the cloud knows it")
+	case r.State == "":
+		r.State = wire.RouteActive
+	case r.State != wire.RouteBlackhole || r.Target != "":
+		return r, input.Invalid("state", "must be empty; only a route without a target can be made as a %s", wire.RouteBlackhole)
+	}
+	return checkedRoute(r)
+}
+
+// checked is the route in the form in which it is kept, or the first thing that
+// is wrong with it.
+func checkedRoute(r wire.Route) (wire.Route, error) {
+	err := input.CheckName(r.Name, wire.MaxRouteName)
+	if err != nil {
+		return r, err
+	}
+	if r.Destination, err = checkedDestination(r.Destination); err != nil {
+		return r, err
+	}
+	if _, ok := instanceIDs.number(r.Target); !ok && r.Target != "" {
+		return r, input.Invalid("target", "%q is no instance ID", r.Target)
+	}
+	if len(r.TargetAddresses) > 0 {
+		if r.TargetAddresses, err = checkedAddresses("targetAddresses", r.TargetAddresses); err != nil {
+			return r, err
+		}
+	}
+	return r, input.CheckTags(r.Tags)
+}
+
+// checkedDestination is a range in one form, or a word that cannot be a slip of
+// the pen in a range.
+func checkedDestination(text string) (string, error) {
+	if prefix, err := netip.ParsePrefix(text); err == nil {
+		return prefix.Masked().String(), nil
+	}
+	if input.CheckWord("destination", text) == nil && unicode.IsLetter([]rune(text)[0]) && !strings.ContainsAny(text, "/:") {
+		return text, nil
+	}
+	return "", input.Invalid("destination", "%q is no range such as 10.244.1.0/24, and no name of ranges such as pl-00000001", text)
+}
+
+// restorableRoute completes a route that was saved, or says why it could not
+// have been saved. s.mu is held.
+func (s *Store) restorableRoute(r *wire.Route) error {
+	if err := restorable(routeIDs, r.ID, s.lastRoute, s.routes); err != nil {
+		return err
+	}
+	switch {
+	case !slices.Contains(wire.RouteStates(), r.State):
+		return fmt.Errorf("state: %q is none", r.State)
+	case r.Created.IsZero():
+		return errors.New("created: is missing")
+	}
+	checked, err := checkedRoute(*r)
+	if err != nil {
+		return err
+	}
+	*r = checked
+	r.State = s.routeState(*r) // the target may have changed after the route was saved
+	return s.checkRouteName(*r)
+}

@@ -1,0 +1,176 @@
+package state
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/klog/v2"
+
+	"github.com/fairlead-k8s/fairlead/simulator/internal/input"
+	"github.com/fairlead-k8s/fairlead/simulator/wire"
+)
+
+func routeIdentity(r wire.Route) identity {
+	return identity{id: r.ID, name: r.Name, tags: r.Tags, created: r.Created}
+}
+
+// Route returns one route.
+func (s *Store) Route(ctx context.Context, id string, v Distortions) (wire.Route, error) {
+	r := seen(ctx, s, s.routes, v, id)
+	if r == nil {
+		return wire.Route{}, missing("route", id)
+	}
+	return *r, nil
+}
+
+// ListRoutes returns a page of routes, and its last ID if there is a further
+// page.
+func (s *Store) ListRoutes(ctx context.Context, q Query, v Distortions) ([]wire.Route, string) {
+	rows, next := page(ctx, s, s.routes, q, v)
+	all := make([]wire.Route, len(rows))
+	for n, r := range rows {
+		all[n] = *r
+	}
+	return all, next
+}
+
+// IdentifyRoutes adds the names of the IDs and the IDs of the names and tags.
+func (s *Store) IdentifyRoutes(ctx context.Context, about Subject) Subject {
+	return identified(ctx, s, s.routes, about)
+}
+
+// CreateRoute creates a route.
+func (s *Store) CreateRoute(ctx context.Context, wanted wire.Route) (wire.Route, error) {
+	return s.changeRoute(ctx, wire.RouteChange{Create: &wanted}, Distortions{})
+}
+
+// DeleteRoute deletes a route.
+func (s *Store) DeleteRoute(ctx context.Context, id string, v Distortions) (wire.Route, error) {
+	return s.changeRoute(ctx, wire.RouteChange{Delete: id}, v)
+}
+
+func (s *Store) changeRoute(ctx context.Context, wanted wire.RouteChange, v Distortions) (wire.Route, error) {
+	outcomes, err := s.ChangeRoutes(ctx, []wire.RouteChange{wanted}, v)
+	if err != nil {
+		return wire.Route{}, err
+	}
+	return outcomes[0].Route, outcomes[0].Err
+}
+
+// ChangeRoutes makes changes one after the other: each meets what those before
+// it have left. The error is about all of them; with it none is made.
+func (s *Store) ChangeRoutes(ctx context.Context, wanted []wire.RouteChange, v Distortions) ([]wire.RouteOutcome, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.settle(ctx)
+	last := s.lastRoute
+	outcomes := make([]wire.RouteOutcome, len(wanted))
+	var made []change[wire.Route]
+	for n, w := range wanted {
+		before, after, err := s.changedRoute(w, now, v)
+		switch {
+		case err != nil:
+			outcomes[n].Err = err
+		case after == nil:
+			outcomes[n].Route = *before
+			made = append(made, s.routes.exchange(now, before.ID, nil))
+		default:
+			outcomes[n].Route = *after
+			made = append(made, s.routes.exchange(now, after.ID, after))
+		}
+	}
+	if err := keep(s, s.routes, made); err != nil {
+		s.lastRoute = last
+		return nil, err
+	}
+	for _, m := range made {
+		if r := m.before; r != nil {
+			klog.FromContext(ctx).Info("Route deleted", "route", r.ID, "name", r.Name, "destination", r.Destination)
+		} else if r := s.routes.row(m.id); r != nil {
+			klog.FromContext(ctx).Info("Route created", "route", r.ID, "name", r.Name, "destination", r.Destination, "target", r.Target)
+		}
+	}
+	return outcomes, nil
+}
+
+// changedRoute is the route that a change is about, as it is and as it will be;
+// nil where there is none. s.mu is held.
+func (s *Store) changedRoute(w wire.RouteChange, now time.Time, v Distortions) (before, after *wire.Route, err error) {
+	if w.Create != nil {
+		r, err := s.routeToAdd(*w.Create, now)
+		return nil, &r, err
+	}
+	r := s.routes.row(w.Delete)
+	if r == nil || v.hides(routeIdentity(*r), now) {
+		return nil, nil, missing("route", w.Delete)
+	}
+	return r, nil, nil
+}
+
+// routeToAdd is a route that may be added to the table. Its ID is given for good.
+// s.mu is held.
+func (s *Store) routeToAdd(wanted wire.Route, now time.Time) (wire.Route, error) {
+	r, err := newRoute(wanted)
+	if err != nil {
+		return r, err
+	}
+	// The name comes before the quota: whoever asks again after a lost reply
+	// has to learn that the route is there.
+	if err := s.checkRouteName(r); err != nil {
+		return r, err
+	}
+	if m := s.instances.row(r.Target); r.Target != "" && (m == nil || m.State == wire.Terminated) {
+		return r, input.Invalid("target", "instance %s does not exist", r.Target)
+	}
+	if n, most := len(s.routes.ids), s.config.Limits.Routes; most > 0 && n >= most {
+		return r, conflict(wire.CodeQuotaExceeded, "the route table has %d routes, and its quota is %d", n, most)
+	}
+	s.lastRoute++
+	r.ID, r.Created, r.State = routeIDs.id(s.lastRoute), now, s.routeState(r)
+	return r, nil
+}
+
+// checkRouteName demands that nobody else has the name, nor the destination
+// where there can be only one. s.mu is held.
+func (s *Store) checkRouteName(r wire.Route) error {
+	var rival *wire.Route
+	for _, other := range s.routes.rows {
+		switch {
+		case other.Name == r.Name:
+			return conflict(wire.CodeAlreadyExists, "the name %s belongs to route %s", r.Name, other.ID)
+		case s.config.Limits.UniqueRoutes && other.Destination == r.Destination:
+			rival = other
+		}
+	}
+	if rival != nil {
+		return conflict(wire.CodeConflict, "the destination %s belongs to route %s (%s)", r.Destination, rival.ID, rival.Name)
+	}
+	return nil
+}
+
+// routeState is the state that the target gives the route. s.mu is held.
+func (s *Store) routeState(r wire.Route) wire.RouteState {
+	if r.Target == "" {
+		return r.State
+	}
+	if m := s.instances.row(r.Target); m != nil && (m.State == wire.Pending || m.State == wire.Running) {
+		return wire.RouteActive
+	}
+	return wire.RouteBlackhole
+}
+
+// followTargets lets routes become what their targets make of them. That is due
+// when an instance is changed, and not when it changes by itself: pending and
+// running are one to a route, and so is all that follows. s.mu is held.
+func (s *Store) followTargets(ctx context.Context, now time.Time) {
+	for _, r := range s.routes.all() {
+		state := s.routeState(*r)
+		if state == r.State {
+			continue
+		}
+		changed := *r
+		changed.State = state
+		s.routes.remember(s.routes.exchange(now, r.ID, &changed))
+		klog.FromContext(ctx).Info("Route changed with its target", "route", r.ID, "name", r.Name, "target", r.Target, "state", state)
+	}
+}

@@ -1,0 +1,72 @@
+package state
+
+import (
+	"fmt"
+
+	"github.com/fairlead-k8s/fairlead/simulator/wire"
+)
+
+// Saved is what is kept across restarts. Faults, counters and what was true in
+// the past are not in it.
+type Saved struct {
+	// The last ones are the numbers in the IDs that were given last; IDs are
+	// never given again.
+	LastInstance int        `json:"lastInstance"`
+	Instances    []*machine `json:"instances"`
+
+	LastLoadBalancer int         `json:"lastLoadBalancer"`
+	LoadBalancers    []*balancer `json:"loadBalancers"`
+
+	LastStaticIP int         `json:"lastStaticIP"`
+	StaticIPs    []*reserved `json:"staticIPs"`
+
+	LastRoute int           `json:"lastRoute"`
+	Routes    []*wire.Route `json:"routes"`
+}
+
+// saved is the state as it is now. s.mu is held.
+func (s *Store) saved() Saved {
+	return Saved{
+		LastInstance: s.lastInstance, Instances: s.instances.all(),
+		LastLoadBalancer: s.lastLoadBalancer, LoadBalancers: s.loadBalancers.all(),
+		LastStaticIP: s.lastStaticIP, StaticIPs: s.staticIPs.all(),
+		LastRoute: s.lastRoute, Routes: s.routes.all(),
+	}
+}
+
+// Restore fills an empty store with what was saved, unless it could not have
+// been saved.
+func (s *Store) Restore(saved Saved) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lastInstance, s.lastLoadBalancer, s.lastStaticIP, s.lastRoute = saved.LastInstance, saved.LastLoadBalancer, saved.LastStaticIP, saved.LastRoute
+	for _, restore := range []func() error{
+		func() error { return restoreAll("instances", saved.Instances, s.instances, s.restorable) },
+		func() error { return restoreAll("staticIPs", saved.StaticIPs, s.staticIPs, s.restorableStaticIP) },
+		func() error {
+			return restoreAll("loadBalancers", saved.LoadBalancers, s.loadBalancers, s.restorableBalancer)
+		},
+		func() error { return restoreAll("routes", saved.Routes, s.routes, s.restorableRoute) },
+	} {
+		if err := restore(); err != nil {
+			return err
+		}
+	}
+	s.expectMoves()
+	return nil
+}
+
+// restoreAll takes what was saved of one kind, unless it could not have been
+// saved.
+func restoreAll[T any](kind string, saved []*T, into *table[T], restorable func(*T) error) error {
+	for n, row := range saved {
+		if row == nil {
+			return fmt.Errorf("%s[%d]: is null", kind, n)
+		}
+		if err := restorable(row); err != nil {
+			return fmt.Errorf("%s[%d]: %w", kind, n, err)
+		}
+		into.replace(into.identify(*row).id, row)
+	}
+	return nil
+}

@@ -1,0 +1,21 @@
+package view
+
+import (
+	"time"
+
+	"github.com/fairlead-k8s/fairlead/simulator/internal/faults"
+)
+
+// Description is what a cloud is, what it allows, and what can be done to it.
+// It never changes while the cloud runs.
+type Description struct {
+	Started  time.Time `json:"started"`
+	PageSize int       `json:"pageSize"`
+	// Traffic says whether load balancers carry any.
+	Traffic          bool                 `json:"traffic"`
+	MaxLoadBalancers int                  `json:"maxLoadBalancers,omitempty"`
+	MaxBackends      int                  `json:"maxBackends,omitempty"`
+	MaxRoutes        int                  `json:"maxRoutes,omitempty"`
+	UniqueRoutes     bool                 `json:"uniqueRoutes,omitempty"`
+	FaultKinds       []faults.Description `json:"faultKinds"`
+}

@@ -1,0 +1,175 @@
+package view
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	"github.com/fairlead-k8s/fairlead/simulator/internal/faults"
+	"github.com/fairlead-k8s/fairlead/simulator/internal/meter"
+)
+
+const (
+	// minPause is the shortest time between two rounds of a watch, in which
+	// changes are gathered.
+	minPause = 200 * time.Millisecond
+	// MaxIdle is the longest time: changes that happen by themselves wake no
+	// watch.
+	MaxIdle = time.Second
+	// pauseFactor is how many times longer than a round a watch pauses after
+	// it, so that it takes a small part of the machine only, up to maxPause.
+	pauseFactor = 20
+	maxPause    = 5 * time.Second
+	// WriteTimeout bounds how long a watcher may take to read.
+	WriteTimeout = 10 * time.Second
+)
+
+// Config is what a feed tells.
+type Config struct {
+	Clock       clock.Clock
+	Cloud       Description
+	Collections []Collection
+	Faults      *faults.Set
+	Meter       *meter.Meter
+}
+
+// Collection is all resources of one kind.
+type Collection struct {
+	// Name is that of the event, and the path under /operator/v1.
+	Name string
+	All  func(context.Context) any
+}
+
+// Feed tells watchers what there is and what changes. It is an http.Handler.
+type Feed struct {
+	config   Config
+	watchers watchers
+}
+
+// New returns a feed without watchers.
+func New(config Config) *Feed { return &Feed{config: config} }
+
+// Watchers returns how many read the feed.
+func (f *Feed) Watchers() int { return f.watchers.count() }
+
+// Wake tells the watchers that something may have changed. It does not block.
+func (f *Feed) Wake() { f.watchers.wake() }
+
+// ServeHTTP sends everything that there is, and then what changes, as
+// server-sent events until the caller goes away. Each event has the name of a
+// collection under /operator/v1 and holds what a GET of that would return. The
+// event "calls" holds only new calls. If there is nothing to send, it sends
+// "beat".
+//
+// All that is kept of a watcher is what it was sent last. A slow reader gets the
+// newest state, and the number of calls that it has missed.
+func (f *Feed) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	header := w.Header()
+	header.Set("Content-Type", "text/event-stream")
+	header.Set("Cache-Control", "no-store")
+	header.Set("X-Content-Type-Options", "nosniff")
+	if r.Method == http.MethodHead {
+		return
+	}
+	woken, leave := f.watchers.join()
+	defer leave()
+	ctx := r.Context()
+	reader := watcher{Config: f.config, out: w, sent: map[string][]byte{}}
+	for {
+		began := f.config.Clock.Now()
+		if err := reader.send(ctx); err != nil {
+			klog.FromContext(ctx).V(4).Info("Watch ended", "err", err)
+			return
+		}
+		pause := min(max(minPause, pauseFactor*f.config.Clock.Since(began)), maxPause)
+		if !f.pause(ctx, pause, nil) || !f.pause(ctx, MaxIdle-pause, woken) {
+			return
+		}
+	}
+}
+
+// pause lasts for a time, or until it is woken. It reports whether the context
+// is still alive.
+func (f *Feed) pause(ctx context.Context, pause time.Duration, woken <-chan struct{}) bool {
+	timer := f.config.Clock.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C():
+	case <-woken:
+	case <-ctx.Done():
+	}
+	return ctx.Err() == nil
+}
+
+// watcher is one reader of a feed, and what it was sent.
+type watcher struct {
+	Config
+
+	out  http.ResponseWriter
+	sent map[string][]byte // the newest, by event
+	read meter.Bookmark
+}
+
+// send writes what differs from what was sent before.
+func (w *watcher) send(ctx context.Context) error {
+	var news bytes.Buffer
+	if err := w.gather(ctx, &news); err != nil {
+		return err
+	}
+	if news.Len() == 0 {
+		writeEvent(&news, "beat", []byte("{}")) // browsers skip an event without data
+	}
+	control := http.NewResponseController(w.out)
+	deadline := w.Clock.Now().Add(WriteTimeout)
+	if err := control.SetWriteDeadline(deadline); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return err
+	}
+	if _, err := w.out.Write(news.Bytes()); err != nil {
+		return err
+	}
+	return control.Flush()
+}
+
+func (w *watcher) gather(ctx context.Context, into *bytes.Buffer) error {
+	if err := w.differing(into, "cloud", w.Cloud); err != nil {
+		return err
+	}
+	for _, c := range w.Collections {
+		if err := w.differing(into, c.Name, c.All(ctx)); err != nil {
+			return err
+		}
+	}
+	if err := w.differing(into, "faults", w.Faults.List()); err != nil {
+		return err
+	}
+	news, now := w.Meter.Since(w.read)
+	if now == w.read {
+		return nil
+	}
+	w.read = now
+	encoded, err := json.Marshal(news)
+	writeEvent(into, "calls", encoded)
+	return err
+}
+
+// differing writes an event, unless the same was sent last.
+func (w *watcher) differing(into *bytes.Buffer, event string, value any) error {
+	encoded, err := json.Marshal(value)
+	if err != nil || bytes.Equal(encoded, w.sent[event]) {
+		return err
+	}
+	w.sent[event] = encoded
+	writeEvent(into, event, encoded)
+	return nil
+}
+
+func writeEvent(into *bytes.Buffer, event string, data []byte) {
+	fmt.Fprintf(into, "event: %s\ndata: %s\n\n", event, data)
+}

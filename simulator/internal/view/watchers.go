@@ -1,0 +1,44 @@
+package view
+
+import "sync"
+
+// watchers are woken when something may have changed. The zero value has none.
+type watchers struct {
+	mu  sync.Mutex
+	all map[chan struct{}]bool // guarded by mu
+}
+
+// join returns a channel that is sent to when something may have changed, until
+// leave is called.
+func (w *watchers) join() (woken <-chan struct{}, leave func()) {
+	bell := make(chan struct{}, 1)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.all == nil {
+		w.all = map[chan struct{}]bool{}
+	}
+	w.all[bell] = true
+	return bell, func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		delete(w.all, bell)
+	}
+}
+
+// wake does not block.
+func (w *watchers) wake() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for bell := range w.all {
+		select {
+		case bell <- struct{}{}:
+		default: // it has been woken
+		}
+	}
+}
+
+func (w *watchers) count() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.all)
+}

@@ -1,0 +1,25 @@
+package wire
+
+import (
+	"fmt"
+	"time"
+)
+
+// Duration is a time.Duration that is written as Go writes it: "1m30s".
+type Duration time.Duration
+
+// String is how the duration is written.
+func (d Duration) String() string { return time.Duration(d).String() }
+
+// MarshalText implements encoding.TextMarshaler.
+func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (d *Duration) UnmarshalText(text []byte) error {
+	parsed, err := time.ParseDuration(string(text))
+	if err != nil {
+		return fmt.Errorf("%q is no duration such as 30ms or 1m", text)
+	}
+	*d = Duration(parsed)
+	return nil
+}

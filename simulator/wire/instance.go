@@ -1,0 +1,61 @@
+package wire
+
+// State is where an instance is in its life.
+type State string
+
+// The states of an instance.
+const (
+	Pending    State = "pending"
+	Running    State = "running"
+	Stopping   State = "stopping"
+	Stopped    State = "stopped"
+	Terminated State = "terminated"
+)
+
+// AddressType says what an address is; the words are those of Kubernetes.
+type AddressType string
+
+// The types of addresses.
+const (
+	InternalIP  AddressType = "InternalIP"
+	ExternalIP  AddressType = "ExternalIP"
+	InternalDNS AddressType = "InternalDNS"
+	ExternalDNS AddressType = "ExternalDNS"
+	Hostname    AddressType = "Hostname"
+)
+
+// AddressTypes are all types of addresses.
+func AddressTypes() []AddressType {
+	return []AddressType{InternalIP, ExternalIP, InternalDNS, ExternalDNS, Hostname}
+}
+
+// Address is one address of an instance.
+type Address struct {
+	Type    AddressType `json:"type"`
+	Address string      `json:"address"`
+}
+
+// Instance is a machine of the cloud. Its ID never changes and is never given
+// to another one; its name may be changed and need not be unique.
+type Instance struct {
+	ID        string            `json:"id,omitempty"`
+	Name      string            `json:"name"`
+	Zone      string            `json:"zone,omitempty"`
+	Region    string            `json:"region,omitempty"`
+	Type      string            `json:"type,omitempty"`
+	State     State             `json:"state,omitempty"`
+	Addresses []Address         `json:"addresses"`
+	Labels    map[string]string `json:"labels,omitempty"`
+}
+
+// InstancePatch changes an instance; what is nil stays as it is.
+type InstancePatch struct {
+	Name   *string `json:"name,omitempty"`
+	Zone   *string `json:"zone,omitempty"`
+	Region *string `json:"region,omitempty"`
+	Type   *string `json:"type,omitempty"`
+	// Addresses replace all addresses. Not nil but empty removes them all.
+	Addresses []Address `json:"addresses,omitzero"`
+	// Labels are merged into those of the instance; a nil value removes a label.
+	Labels map[string]*string `json:"labels,omitempty"`
+}
