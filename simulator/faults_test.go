@@ -490,6 +490,7 @@ func TestFaultInput(t *testing.T) {
 		"ProbabilityOfTwo":    {Fault{Kind: FaultError, Probability: 2}, "probability: must be between 0 and 1"},
 		"NegativeProbability": {Fault{Kind: FaultError, Probability: -0.5}, "probability: must be between 0 and 1"},
 		"LatencyOfNothing":    {Fault{Kind: FaultLatency}, "latency: must be positive, such as 30ms"},
+		"LatencyAboveADay":    {Fault{Kind: FaultLatency, Latency: Duration(25 * time.Hour)}, "latency: and jitter must not be longer than 24h0m0s; hang has no end"},
 		"NegativeLatency":     {Fault{Kind: FaultLatency, Latency: -1, Jitter: 5}, "latency: must be positive, such as 30ms"},
 		"LatencyOfAnOutage":   {Fault{Kind: FaultOutage, Latency: 1}, "latency: belongs to kind latency, not to outage"},
 		"AgeOfAnOutage":       {Fault{Kind: FaultOutage, Age: 1}, "age: belongs to kind stale, invisible, not to outage"},

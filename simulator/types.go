@@ -5,56 +5,87 @@ import "github.com/fairlead-k8s/fairlead/simulator/wire"
 // The types of the API are those of package wire, where their fields are
 // documented.
 
-// Instances.
 type (
-	Instance      = wire.Instance
+	// Instance is a machine of the cloud.
+	Instance = wire.Instance
+	// InstancePatch changes an instance; what is nil stays as it is.
 	InstancePatch = wire.InstancePatch
-	InstanceList  = wire.InstanceList
-	Address       = wire.Address
-	AddressType   = wire.AddressType
-	State         = wire.State
+	// InstanceList is one page of instances, ordered by ID.
+	InstanceList = wire.InstanceList
+	// Address is one address of an instance.
+	Address = wire.Address
+	// AddressType says what an address is; the words are those of Kubernetes.
+	AddressType = wire.AddressType
+	// State is where an instance is in its life.
+	State = wire.State
 )
 
-// Load balancers.
 type (
-	LoadBalancer      = wire.LoadBalancer
+	// LoadBalancer forwards what arrives at its address to its backends.
+	LoadBalancer = wire.LoadBalancer
+	// LoadBalancerPatch changes a load balancer; what is nil stays as it is.
 	LoadBalancerPatch = wire.LoadBalancerPatch
-	LoadBalancerList  = wire.LoadBalancerList
+	// LoadBalancerList is one page of load balancers, ordered by ID.
+	LoadBalancerList = wire.LoadBalancerList
+	// LoadBalancerState is where a load balancer is in its life.
 	LoadBalancerState = wire.LoadBalancerState
-	Listener          = wire.Listener
-	Protocol          = wire.Protocol
-	HealthCheck       = wire.HealthCheck
-	Traffic           = wire.Traffic
-	ListenerTraffic   = wire.ListenerTraffic
-	BackendTraffic    = wire.BackendTraffic
-	BackendHealth     = wire.BackendHealth
+	// Listener is a port of a load balancer.
+	Listener = wire.Listener
+	// Protocol is what a listener speaks.
+	Protocol = wire.Protocol
+	// HealthCheck says how a backend is found to be well.
+	HealthCheck = wire.HealthCheck
+	// Traffic is what a load balancer carries now, and has carried since it
+	// was made or the cloud was started, whichever is later.
+	Traffic = wire.Traffic
+	// ListenerTraffic is what one listener carries.
+	ListenerTraffic = wire.ListenerTraffic
+	// BackendTraffic is what one backend gets.
+	BackendTraffic = wire.BackendTraffic
+	// BackendHealth says whether a backend gets new connections.
+	BackendHealth = wire.BackendHealth
 )
 
-// Static IPs.
 type (
-	StaticIP     = wire.StaticIP
+	// StaticIP is an address that is kept until it is released, whether a load
+	// balancer uses it or not.
+	StaticIP = wire.StaticIP
+	// StaticIPList is one page of static IPs, ordered by ID.
 	StaticIPList = wire.StaticIPList
 )
 
-// Routes.
 type (
-	Route        = wire.Route
-	RouteList    = wire.RouteList
-	RouteState   = wire.RouteState
-	RouteChange  = wire.RouteChange
+	// Route leads packets for a destination to an instance.
+	Route = wire.Route
+	// RouteList is one page of routes, ordered by ID.
+	RouteList = wire.RouteList
+	// RouteState says what becomes of the packets that a route matches.
+	RouteState = wire.RouteState
+	// RouteChange is the creation or the deletion of one route.
+	RouteChange = wire.RouteChange
+	// RouteOutcome is what became of a RouteChange.
 	RouteOutcome = wire.RouteOutcome
 )
 
-// Faults, calls and errors.
 type (
-	Fault       = wire.Fault
-	FaultKind   = wire.FaultKind
-	Call        = wire.Call
-	CallReport  = wire.CallReport
+	// Fault is something that goes wrong on purpose, for calls under /v1 only.
+	Fault = wire.Fault
+	// FaultKind says how a fault shows.
+	FaultKind = wire.FaultKind
+	// Call names one operation of the cloud's API, as a vendor's API reference
+	// would.
+	Call = wire.Call
+	// CallReport is what the cloud was asked since it started or was last
+	// reset.
+	CallReport = wire.CallReport
+	// CallCounter is how often a call ended with one result.
 	CallCounter = wire.CallCounter
-	CallRecord  = wire.CallRecord
-	APIError    = wire.APIError
-	Duration    = wire.Duration
+	// CallRecord is one call that was made.
+	CallRecord = wire.CallRecord
+	// APIError is an error that the cloud answered.
+	APIError = wire.APIError
+	// Duration is a time.Duration that is written as Go writes it.
+	Duration = wire.Duration
 )
 
 // The states of an instance.

@@ -7,10 +7,13 @@ type List[T any] struct {
 	Continue string `json:"continue,omitempty"`
 }
 
-// The pages of each kind.
 type (
-	InstanceList     = List[Instance]
+	// InstanceList is one page of instances, ordered by ID.
+	InstanceList = List[Instance]
+	// LoadBalancerList is one page of load balancers, ordered by ID.
 	LoadBalancerList = List[LoadBalancer]
-	StaticIPList     = List[StaticIP]
-	RouteList        = List[Route]
+	// StaticIPList is one page of static IPs, ordered by ID.
+	StaticIPList = List[StaticIP]
+	// RouteList is one page of routes, ordered by ID.
+	RouteList = List[Route]
 )

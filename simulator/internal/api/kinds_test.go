@@ -4,9 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"k8s.io/utils/clock"
-
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/clock"
 
 	"github.com/fairlead-k8s/fairlead/simulator/internal/faults"
 	"github.com/fairlead-k8s/fairlead/simulator/internal/forward"

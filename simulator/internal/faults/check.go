@@ -16,6 +16,10 @@ func lists(call wire.Call) bool { return strings.HasPrefix(string(call), "List")
 
 func reads(call wire.Call) bool { return lists(call) || strings.HasPrefix(string(call), "Get") }
 
+// maxLatency keeps the delays of several faults from adding up to more than a
+// duration can hold.
+const maxLatency = wire.Duration(24 * time.Hour)
+
 // hits reports whether a fault of this kind can hit a call.
 func hits(k wire.FaultKind, call wire.Call) bool {
 	switch k {
@@ -123,8 +127,11 @@ func completed(f wire.Fault) (wire.Fault, error) {
 }
 
 func latency(f wire.Fault) (wire.Fault, error) {
-	if f.Latency < 0 || f.Jitter < 0 || f.Latency+f.Jitter == 0 {
+	switch {
+	case f.Latency < 0 || f.Jitter < 0 || f.Latency == 0 && f.Jitter == 0:
 		return f, input.Invalid("latency", "must be positive, such as 30ms")
+	case f.Latency > maxLatency || f.Jitter > maxLatency:
+		return f, input.Invalid("latency", "and jitter must not be longer than %s; hang has no end", maxLatency)
 	}
 	return f, nil
 }

@@ -63,8 +63,7 @@ func inState(s wire.State) machine { return machine{Instance: wire.Instance{Stat
 
 // code returns the code of an error that a caller is answered with.
 func code(err error) string {
-	var answered *wire.APIError
-	if errors.As(err, &answered) {
+	if answered, ok := errors.AsType[*wire.APIError](err); ok {
 		return answered.Code
 	}
 	return ""

@@ -24,6 +24,9 @@ type Saved struct {
 	Routes    []*wire.Route `json:"routes"`
 }
 
+// maxNumber bounds the numbers in IDs, so that there are always more.
+const maxNumber = 1 << 53
+
 // saved is the state as it is now. s.mu is held.
 func (s *Store) saved() Saved {
 	return Saved{
@@ -39,6 +42,19 @@ func (s *Store) saved() Saved {
 func (s *Store) Restore(saved Saved) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	for _, last := range []struct {
+		name   string
+		number int
+	}{
+		{"lastInstance", saved.LastInstance},
+		{"lastLoadBalancer", saved.LastLoadBalancer},
+		{"lastStaticIP", saved.LastStaticIP},
+		{"lastRoute", saved.LastRoute},
+	} {
+		if last.number < 0 || last.number > maxNumber {
+			return fmt.Errorf("%s: %d is not between 0 and %d", last.name, last.number, maxNumber)
+		}
+	}
 	s.lastInstance, s.lastLoadBalancer, s.lastStaticIP, s.lastRoute = saved.LastInstance, saved.LastLoadBalancer, saved.LastStaticIP, saved.LastRoute
 	for _, restore := range []func() error{
 		func() error { return restoreAll("instances", saved.Instances, s.instances, s.restorable) },
