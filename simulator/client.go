@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	// maxAnswer is far above what a full page needs; a longer answer is not ours.
+	// maxAnswer is far above what a full page needs; a longer answer comes from something else.
 	maxAnswer = 32 << 20
 )
 
@@ -51,7 +51,7 @@ func NewClient(baseURL string) *Client {
 				// request meets a connection that is being closed.
 				IdleConnTimeout: serverIdleTimeout / 2,
 			},
-			// The cloud never redirects; whoever does is something else.
+			// The cloud never redirects. A redirect comes from something else.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 	}
@@ -120,7 +120,7 @@ func (c *Client) request(ctx context.Context, method, path string, in any) (*htt
 	if method == http.MethodGet {
 		// net/http silently sends a GET again when a kept-alive connection
 		// breaks. A body that it cannot rewind keeps it from that, so that one
-		// call of ours is one call of the cloud.
+		// method call is one call of the cloud.
 		body = struct{ io.Reader }{http.NoBody}
 	}
 	req, err := http.NewRequestWithContext(ctx, method, c.base+path, body)

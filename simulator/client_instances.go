@@ -39,8 +39,8 @@ func (c *Client) Instance(ctx context.Context, id string) (Instance, error) {
 	return i, err
 }
 
-// CreateInstance creates an instance. ID and State must be empty, since the
-// cloud decides them. Empty zone, region and type get the cloud's defaults,
+// CreateInstance creates an instance. ID and State must be empty, because
+// the cloud decides them. Empty zone, region and type get the cloud's defaults,
 // and without addresses it gets a free loopback address.
 func (c *Client) CreateInstance(ctx context.Context, i Instance) (Instance, error) {
 	var created Instance

@@ -42,7 +42,7 @@ func (c *Client) LoadBalancer(ctx context.Context, id string) (LoadBalancer, err
 }
 
 // CreateLoadBalancer creates a load balancer. ID, State and Address must be
-// empty, since the cloud decides them.
+// empty, because the cloud decides them.
 func (c *Client) CreateLoadBalancer(ctx context.Context, l LoadBalancer) (LoadBalancer, error) {
 	var created LoadBalancer
 	err := c.do(ctx, http.MethodPost, c.path+"/load-balancers", l, &created)

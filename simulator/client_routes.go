@@ -44,8 +44,8 @@ func (c *Client) Route(ctx context.Context, id string) (Route, error) {
 	return r, err
 }
 
-// CreateRoute creates a route. ID, State and Created must be empty, since the
-// cloud decides them; a route without a target can be made as a blackhole. If
+// CreateRoute creates a route. ID, State and Created must be empty, because
+// the cloud decides them; a route without a target can be made as a blackhole. If
 // the name belongs to another route the error is IsAlreadyExists.
 func (c *Client) CreateRoute(ctx context.Context, r Route) (Route, error) {
 	var created Route

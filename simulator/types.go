@@ -42,7 +42,7 @@ type (
 	ListenerTraffic = wire.ListenerTraffic
 	// BackendTraffic is what one backend gets.
 	BackendTraffic = wire.BackendTraffic
-	// BackendHealth says whether a backend gets new connections.
+	// BackendHealth reports whether a backend gets new connections.
 	BackendHealth = wire.BackendHealth
 )
 

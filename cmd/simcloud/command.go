@@ -2,7 +2,7 @@ package main
 
 import "github.com/spf13/cobra"
 
-// Help is grouped by what somebody comes for.
+// Help is grouped by task.
 const (
 	groupCloud     = "cloud"
 	groupInstances = "instances"

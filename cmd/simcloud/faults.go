@@ -53,7 +53,7 @@ cloud: this tool only with --as customer.
 		Example: `  # Each second call fails
   simcloud fault set error --probability 0.5
 
-  # The next creation is carried out, but its caller never learns of it
+  # The next creation is carried out, but its caller gets no answer
   simcloud fault set lostReply --calls CreateInstance --count 1
 
   # One instance is missing in lists

@@ -197,7 +197,7 @@ func (o serveOptions) setVerbosity() error {
 	return flags.Set("v", strconv.Itoa(o.verbosity))
 }
 
-// address refuses what other machines can reach: whoever reaches the cloud is
+// address refuses what other machines can reach: everybody who reaches the cloud is
 // its operator.
 func (o serveOptions) address() (string, error) {
 	host, _, err := net.SplitHostPort(o.listen)

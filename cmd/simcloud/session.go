@@ -202,7 +202,7 @@ func (s *session) faultNames() cobra.CompletionFunc {
 }
 
 // complete sets the completion of a flag; a flag that does not exist is a
-// mistake of ours that shows at once.
+// programming error that shows at once.
 func complete(c *cobra.Command, flag string, with cobra.CompletionFunc) {
 	if err := c.RegisterFlagCompletionFunc(flag, with); err != nil {
 		panic(err)

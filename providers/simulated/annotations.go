@@ -10,7 +10,7 @@ import (
 
 // Annotation is the key of an annotation on a Service that this provider
 // reads. A value that cannot be understood is an error that names the key, and
-// so is an unknown key that begins with AnnotationPrefix: a slip of the pen
+// so is an unknown key that begins with AnnotationPrefix: a typing error
 // must not open or close anything.
 type Annotation string
 
@@ -31,10 +31,10 @@ const (
 	// once it is removed, the cloud decides.
 	AnnotationDrain Annotation = AnnotationPrefix + "drain"
 
-	// AnnotationSourceRanges is whose traffic is let in, as CIDRs with commas
+	// AnnotationSourceRanges is where traffic is accepted from, as CIDRs with commas
 	// between them. It is only read where spec.loadBalancerSourceRanges is
 	// empty. Without both it is everyone; an annotation that is there and empty
-	// is an error, since nobody could tell whether it means everyone or nobody.
+	// is an error, because it could mean everyone or no one.
 	AnnotationSourceRanges Annotation = corev1.AnnotationLoadBalancerSourceRangesKey
 )
 
@@ -53,7 +53,7 @@ func (a Annotation) refuse(format string, args ...any) error {
 	return invalidf("annotation "+string(a)+": "+format, args...)
 }
 
-// checkAnnotations refuses keys that look like ours and are not.
+// checkAnnotations refuses unknown keys with the prefix of this provider.
 func checkAnnotations(service *corev1.Service) error {
 	var unknown []string
 	for key := range service.Annotations {

@@ -30,7 +30,7 @@ type answer[A any] struct {
 	err   error
 }
 
-// asked is a question that somebody waits with.
+// asked is a question with a waiting caller.
 type asked[Q, A any] struct {
 	question Q
 	call     *sharedCall // nil until it is on its way; guarded by the batcher's mu
@@ -39,7 +39,7 @@ type asked[Q, A any] struct {
 	answer   answer[A]
 }
 
-// sharedCall ends when nobody waits for it any more.
+// sharedCall ends when no caller waits for it any more.
 type sharedCall struct {
 	askers int // guarded by the batcher's mu
 	cancel context.CancelCauseFunc
@@ -63,7 +63,7 @@ func (b *batcher[Q, A]) ask(ctx context.Context, question Q) (A, error) {
 		if !b.leave(a, context.Cause(ctx)) {
 			return none, context.Cause(ctx)
 		}
-		<-a.answered // nobody else waits for the end of the call
+		<-a.answered // no other caller waits for the end of the call
 	}
 	return a.answer.value, a.answer.err
 }
@@ -108,8 +108,8 @@ func (b *batcher[Q, A]) carryOut(ctx context.Context, together []*asked[Q, A]) {
 	}
 }
 
-// leave takes back a question that nobody waits with any more. It reports
-// whether that has ended a call which nobody else waits for.
+// leave takes back a question whose caller no longer waits. It reports whether
+// that has ended a call that no other caller waits for.
 func (b *batcher[Q, A]) leave(a *asked[Q, A], why error) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -96,7 +96,7 @@ func identified(id string, among []simulator.Instance) (simulator.Instance, erro
 	return simulator.Instance{}, absent("instance " + id)
 }
 
-// named is the only instance of that name. Of two, nobody can tell which is
+// named is the only instance of that name. Of two it is unknown which is
 // meant.
 func named(name string, among []simulator.Instance) (simulator.Instance, error) {
 	var ids []string

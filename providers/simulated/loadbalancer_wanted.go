@@ -15,9 +15,9 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator"
 )
 
-// The tags of a load balancer say whose it is. The cluster's name alone would
-// not do, since many clusters are called alike, and the Service's name would
-// not either, since a Service can be deleted and another one of its name made.
+// The tags of a load balancer say whose it is. The cluster's name is not
+// enough, because clusters may have equal names. The Service's name is not either,
+// because a Service can be deleted and another one of its name created.
 const (
 	// TagCluster is on everything that belongs to a cluster.
 	TagCluster    = "fairlead.dev/cluster"
@@ -47,7 +47,7 @@ func uniqueName(name string, longest int, words ...string) string {
 }
 
 // wantedBy is the load balancer that a Service wants, but for its static IP. The
-// error tells all that is wrong with the Service.
+// error names everything that is wrong with the Service.
 func wantedBy(cluster string, service *corev1.Service, backends []string) (simulator.LoadBalancer, error) {
 	l := simulator.LoadBalancer{
 		Name:     balancerName(cluster, service),

@@ -21,7 +21,7 @@ import (
 // in memory: what exists is asked of the cloud, by the tags that say whose it
 // is. A crash after any call is therefore healed by the next one. It believes
 // what the cloud's list says: one that lags behind costs no second load balancer,
-// since names are unique, but can hide a new one from the deletion of its Service.
+// because names are unique, but can hide a new one from the deletion of its Service.
 type loadBalancers struct{ cloud *Cloud }
 
 var (
@@ -155,7 +155,7 @@ func (b *loadBalancers) one(ctx context.Context, cluster string, service *corev1
 	for _, l := range found {
 		ids = append(ids, l.ID)
 	}
-	return nil, invalidf("%d load balancers have the tags of this Service: %s; delete those that nobody needs", len(ids), strings.Join(ids, ", "))
+	return nil, invalidf("%d load balancers have the tags of this Service: %s; delete those that are not needed", len(ids), strings.Join(ids, ", "))
 }
 
 // create creates the load balancer. If the cloud says that there is one of this
@@ -185,11 +185,11 @@ func (b *loadBalancers) create(ctx context.Context, cluster string, service *cor
 	return &found[0], nil
 }
 
-// checkOwner refuses what has a name of ours and is not ours.
+// checkOwner refuses what has the wanted name and another owner.
 func checkOwner(what string, is, wanted map[string]string) error {
 	for key, value := range wanted {
 		if is[key] != value {
-			return invalidf("%s, but its tag %s is %q and not %q: it belongs to somebody else and is left alone", what, key, is[key], value)
+			return invalidf("%s, but its tag %s is %q and not %q: it belongs to something else and is not changed", what, key, is[key], value)
 		}
 	}
 	return nil

@@ -346,7 +346,7 @@ func TestOwnership(t *testing.T) {
 		})
 		diff(t, "error", nil, err)
 		_, err = b.balancers.EnsureLoadBalancer(t.Context(), cluster, theirs, nodesOf(1))
-		if err == nil || !strings.Contains(err.Error(), "belongs to somebody else and is left alone") || b.cloud.ClassifyError(err).Kind != provider.Invalid {
+		if err == nil || !strings.Contains(err.Error(), "belongs to something else and is not changed") || b.cloud.ClassifyError(err).Kind != provider.Invalid {
 			t.Errorf("got %v", err)
 		}
 		diff(t, "delete", nil, b.balancers.EnsureLoadBalancerDeleted(t.Context(), cluster, theirs))
@@ -359,7 +359,7 @@ func TestOwnership(t *testing.T) {
 		if _, err := b.operator.CreateLoadBalancer(t.Context(), simulator.LoadBalancer{Name: "twin", Tags: ours.Tags, Listeners: ours.Listeners}); err != nil {
 			t.Fatal(err)
 		}
-		const want = "2 load balancers have the tags of this Service: lb-00000001, lb-00000005; delete those that nobody needs"
+		const want = "2 load balancers have the tags of this Service: lb-00000001, lb-00000005; delete those that are not needed"
 		for what, do := range map[string]func() error{
 			"ensure": func() error {
 				_, err := b.balancers.EnsureLoadBalancer(t.Context(), cluster, s, nil)

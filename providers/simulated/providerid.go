@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// invalidError is what somebody has to change before it can work.
+// invalidError is an error that lasts until the input is changed.
 type invalidError struct{ text string }
 
 func (e *invalidError) Error() string { return e.text }
@@ -22,7 +22,7 @@ func isInstanceID(id string) bool {
 }
 
 // instanceID is the instance that a provider ID of ours names. The region in
-// it is not looked at: IDs are unique across regions, and a provider ID stays
+// it is ignored: IDs are unique across regions, and a provider ID stays
 // on the Node when the region of its instance is changed.
 func instanceID(providerID string) (string, error) {
 	rest, ours := strings.CutPrefix(providerID, Name+"://")

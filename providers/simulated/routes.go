@@ -29,8 +29,8 @@ type routes struct{ cloud *Cloud }
 var _ cloudprovider.Routes = (*routes)(nil)
 
 // ListRoutes implements cloudprovider.Routes. It lists the routes with the
-// cluster's tag and those with no cluster's tag, which somebody else has made:
-// whoever plans routes has to know them. Routes of other clusters are left out.
+// cluster's tag and those with no cluster's tag, which others have made:
+// the controller has to know them. Routes of other clusters are left out.
 //
 // The target of a route of ours is the Node that it was made for, and of any
 // other the Node with the name of the target. It is empty if there is no target

@@ -27,11 +27,11 @@ const (
 // APIError is an error that the cloud answered.
 type APIError struct {
 	StatusCode int
-	// Code is one of the Code constants; empty if whoever answered was no
-	// simulated cloud.
+	// Code is one of the Code constants; empty if the answer did not come
+	// from a simulated cloud.
 	Code    string
 	Message string
-	// RetryAfter is how long the cloud asks to be left alone; 0 if it did not.
+	// RetryAfter is how long the cloud asks the caller to wait; 0 if it did not.
 	RetryAfter time.Duration
 }
 

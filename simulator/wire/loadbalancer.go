@@ -43,12 +43,12 @@ type LoadBalancer struct {
 	// its own, which is given back when it is deleted.
 	StaticIP  string     `json:"staticIP,omitempty"`
 	Listeners []Listener `json:"listeners"`
-	// Backends are IDs of instances, in order. What an instance is, and whether
-	// there is one, is looked at when traffic is forwarded.
+	// Backends are IDs of instances, in order. They are looked up when traffic
+	// is forwarded, so an instance need not exist yet.
 	Backends []string `json:"backends"`
 	// SourceRanges are whose traffic is let in. In a creation, none at all means
-	// Everyone. An empty list is refused: it would be read as everyone by some
-	// and as nobody by others.
+	// Everyone. An empty list is refused, because it could mean everyone or
+	// no one.
 	SourceRanges []string `json:"sourceRanges,omitzero"`
 	// Affinity keeps a client IP with its backend for that long after its last
 	// connection; 0 means that each connection is for the next backend.

@@ -27,7 +27,7 @@ type ListenerTraffic struct {
 	Rejected int64 `json:"rejected"`
 }
 
-// BackendHealth says whether a backend gets new connections.
+// BackendHealth reports whether a backend gets new connections.
 type BackendHealth string
 
 // The health of a backend.

@@ -20,7 +20,7 @@ func RouteStates() []RouteState { return []RouteState{RouteActive, RouteBlackhol
 const MaxRouteName = 63
 
 // Route leads packets for a destination to an instance. All routes are in one
-// table, whoever made them. A route is made and deleted, and never changed but
+// table. A route is made and deleted, and never changed but
 // for its state. IDs are never given again, and no two routes have one name at
 // the same time; they may have one destination, unless Config.UniqueRoutes says
 // otherwise.
@@ -34,8 +34,8 @@ type Route struct {
 	// Target is the ID of an instance; empty if the route leads elsewhere, such
 	// as to a gateway. It stays when the instance is gone.
 	Target string `json:"target,omitempty"`
-	// TargetAddresses are the addresses that the target is reached by, if whoever
-	// made the route said so. The cloud only keeps them.
+	// TargetAddresses are the addresses that the target is reached by, if its creator
+	// gave them. The cloud only stores them.
 	TargetAddresses []Address `json:"targetAddresses,omitempty"`
 	// Tags are the owner's own words. Lists can be limited to a tag.
 	Tags map[string]string `json:"tags,omitempty"`

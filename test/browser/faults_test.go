@@ -114,7 +114,7 @@ func TestFaultsAreAdjusted(t *testing.T) {
 func TestFaultsOfOthersAreShown(t *testing.T) {
 	c := startCloud(t, "--quota=50")
 	p := openLive(t, c)
-	p.see("#faults", "Always on, since the cloud was started so: --quota (all calls · rate 50 · burst 100 · hit 0 calls).")
+	p.see("#faults", "Always on, set when the cloud was started: --quota (all calls · rate 50 · burst 100 · hit 0 calls).")
 	c.operate("fault set stale --name slow-lists --calls ListInstances --age 10s")
 	p.see(`[data-key="stale"]`, "slow-lists · ListInstances · age 10s · hit 0 calls")
 	p.seeSwitch("stale", "false") // that is another one

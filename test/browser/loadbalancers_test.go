@@ -92,7 +92,7 @@ func TestStaticIPs(t *testing.T) {
 	p.miss("#static-ips", "is used by")
 
 	p.press("section[@id='load-balancers']", "Delete")
-	p.see("#static-ips", "nobody")
+	p.see("#static-ips", "unused")
 	p.press("section[@id='static-ips']", "Release")
 	p.see("#static-ips", "None.")
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator/wire"
 )
 
-// maxRequest is far above what any request of ours needs.
+// maxRequest is far above what any request needs.
 const maxRequest = 4 << 20
 
 // endpoint is one call of the cloud's API.

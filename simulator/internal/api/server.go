@@ -112,7 +112,7 @@ func unknownPath(r *http.Request, _ []byte) (operation, error) {
 	return operation{}, &wire.APIError{StatusCode: http.StatusNotFound, Code: wire.CodeUnknownPath, Message: message}
 }
 
-// forCustomer serves a call with all that may befall it, and counts it.
+// forCustomer serves a call with its faults, and counts it.
 func (s *Server) forCustomer(k kind, e endpoint) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		started := s.clock.Now()
@@ -127,7 +127,7 @@ func (s *Server) forCustomer(k kind, e endpoint) http.HandlerFunc {
 			Duration: wire.Duration(s.clock.Since(started)),
 		}
 		k.note(&record, op.about.One())
-		// Before the answer, so that whoever has the answer finds the call counted.
+		// Before the answer, so that the call is counted when the caller has it.
 		s.meter.Record(record)
 		s.feed.Wake()
 		klog.FromContext(r.Context()).V(4).Info("Call", "call", e.call, k.name, op.about.One(),

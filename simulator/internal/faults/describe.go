@@ -60,7 +60,7 @@ func effect(k wire.FaultKind) string {
 	case wire.FaultNotFound:
 		return "404, whatever was asked for"
 	case wire.FaultStale:
-		return "reads tell of the past"
+		return "reads return an old state"
 	case wire.FaultInvisible:
 		return "what is new is not seen yet"
 	case wire.FaultEmptyList:

@@ -116,7 +116,8 @@ func (s *Set) ClearAll() {
 	s.remove(func(a *activeFault) bool { return a.tenure == clearable })
 }
 
-// remove lets go what hangs on the faults that it removes. s.mu is held.
+// remove also ends the waiting of calls that hang on the faults that it
+// removes. s.mu is held.
 func (s *Set) remove(which func(*activeFault) bool) (removed int) {
 	before := len(s.active)
 	s.active = slices.DeleteFunc(s.active, func(a *activeFault) bool {
@@ -157,7 +158,7 @@ func (s *Set) Decide(call wire.Call, about state.Subject, now time.Time) Fate {
 		if !a.aimsAt(call, about) || a.skips() || a.exhausted() || a.spares() {
 			continue
 		}
-		if !a.befall(&f, now) {
+		if !a.apply(&f, now) {
 			continue
 		}
 		a.Hits++
@@ -187,8 +188,8 @@ func (a *activeFault) exhausted() bool { return a.Count > 0 && a.Hits >= a.Count
 
 func (a *activeFault) spares() bool { return a.Probability > 0 && a.random.Float64() >= a.Probability }
 
-// befall adds the fault to a call's fate; false means that it did not hit.
-func (a *activeFault) befall(f *Fate, now time.Time) bool {
+// apply adds the fault to a call's fate. It reports whether the fault hit.
+func (a *activeFault) apply(f *Fate, now time.Time) bool {
 	switch a.Kind {
 	case wire.FaultLatency:
 		f.Delay += time.Duration(a.Latency) + time.Duration(a.random.Float64()*float64(a.Jitter))
@@ -227,7 +228,7 @@ func (a *activeFault) failure(status int, code, message string) *wire.APIError {
 }
 
 // wait takes a token from the bucket. If there is none it returns how long it
-// takes until there is, in whole seconds, since that is all Retry-After can say.
+// takes until there is, in whole seconds, because Retry-After has no smaller unit.
 func (a *activeFault) wait(now time.Time) time.Duration {
 	token := a.bucket.ReserveN(now, 1)
 	delay := token.DelayFrom(now)

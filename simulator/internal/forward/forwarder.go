@@ -31,7 +31,7 @@ type Forwarder struct {
 	config Config
 
 	plane atomic.Pointer[traffic.Plane] // nil: no traffic is carried
-	// changed wakes whoever waits for the next change by itself.
+	// changed ends the wait for the next change that happens by itself.
 	changed chan struct{}
 
 	carrying sync.Mutex

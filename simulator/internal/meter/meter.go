@@ -46,11 +46,10 @@ func (m *Meter) Report() wire.CallReport {
 	return news.CallReport
 }
 
-// Bookmark is up to where somebody has read the calls; the zero Bookmark is
-// before all of them.
+// Bookmark is a position in the calls; the zero value is before all of them.
 type Bookmark struct{ generation, total int64 }
 
-// News are the calls since a Bookmark.
+// News are the calls after a bookmark.
 type News struct {
 	wire.CallReport
 

@@ -7,6 +7,6 @@
 // sees it: if it cannot be saved, it has not happened.
 //
 // It imports wire and input. It knows no HTTP, no file and no socket: what
-// saves it, and which addresses belong to somebody else, is passed in by Config.
+// saves it, and which addresses belong to another cloud, is passed in by Config.
 // faults, forward, persistence, view and api may import it.
 package state

@@ -122,7 +122,7 @@ func (s *Store) put(ctx context.Context, now time.Time, m machine) (wire.Instanc
 	return m.Instance, nil
 }
 
-// checkHolders demands that no IP address belongs to two instances. s.mu is held.
+// checkHolders requires that no IP address belongs to two instances. s.mu is held.
 func (s *Store) checkHolders(m machine) error {
 	if m.State == wire.Terminated || m.State == removed {
 		return nil // it has given its addresses back

@@ -7,7 +7,7 @@ import (
 
 // Each instance and each load balancer has a loopback address of its own, so
 // that the ports of many on one machine do not collide. 127.0.0.1 and its
-// neighbours are left to everybody else.
+// neighbours are left to other programs.
 const (
 	instanceAddresses block = 0  // 127.0.0.0/10
 	balancerAddresses block = 64 // 127.64.0.0/10
@@ -18,7 +18,7 @@ const (
 type block byte
 
 const (
-	blockNets  = 64*256 - 1 // of 256 addresses each; without the first, since 127.0.0.0/24 is not for us
+	blockNets  = 64*256 - 1 // of 256 addresses each; without the first, 127.0.0.0/24, which other programs use
 	perNet     = 254        // without .0 and .255, which look like mistakes
 	blockTotal = blockNets * perNet
 )

@@ -48,8 +48,8 @@ func checkedRoute(r wire.Route) (wire.Route, error) {
 	return r, input.CheckTags(r.Tags)
 }
 
-// checkedDestination is a range in one form, or a word that cannot be a slip of
-// the pen in a range.
+// checkedDestination is a range in one form, or a word that cannot be a mistyped
+// range.
 func checkedDestination(text string) (string, error) {
 	if prefix, err := netip.ParsePrefix(text); err == nil {
 		return prefix.Masked().String(), nil

@@ -114,8 +114,8 @@ func (s *Store) routeToAdd(wanted wire.Route, now time.Time) (wire.Route, error)
 	if err != nil {
 		return r, err
 	}
-	// The name comes before the quota: whoever asks again after a lost reply
-	// has to learn that the route is there.
+	// The name is checked before the quota: a caller that repeats the creation
+	// after a lost reply must learn that the route exists.
 	if err := s.checkRouteName(r); err != nil {
 		return r, err
 	}
@@ -130,7 +130,7 @@ func (s *Store) routeToAdd(wanted wire.Route, now time.Time) (wire.Route, error)
 	return r, nil
 }
 
-// checkRouteName demands that nobody else has the name, nor the destination
+// checkRouteName requires that no other route has the name, nor the destination
 // where there can be only one. s.mu is held.
 func (s *Store) checkRouteName(r wire.Route) error {
 	var rival *wire.Route

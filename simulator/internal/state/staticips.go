@@ -121,8 +121,8 @@ func (s *Store) checkStaticIP(wanted wire.StaticIP) error {
 	return nil
 }
 
-// addressUser says whose an address of the load balancers is; empty if nobody
-// has it. s.mu is held.
+// addressUser returns what has an address of the load balancers; empty if it is
+// free. s.mu is held.
 func (s *Store) addressUser(address string) string {
 	for _, r := range s.staticIPs.rows {
 		if r.Address == address {

@@ -158,7 +158,7 @@ func (b *balancer) front(d door) *front {
 	return b.fronts[d]
 }
 
-// forget lets go what is no longer needed.
+// forget releases what is no longer needed.
 func (b *balancer) forget() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -13,7 +13,7 @@
 //     connection that was accepted tries one backend after the other until one
 //     takes it.
 //   - When Apply returns, no new connection goes to a backend that was removed.
-//   - Nobody outside the source ranges is let in, and no range means nobody.
+//   - Traffic from outside the source ranges is refused; without ranges, all is.
 //   - A connection without a backend is reset, and a datagram dropped.
 //   - All sockets and goroutines end with Close.
 //

@@ -134,7 +134,7 @@ func (p *probe) check(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = resp.Body.Close() }() // only the status is looked at
+	defer func() { _ = resp.Body.Close() }() // only the status counts
 	if resp.StatusCode != http.StatusOK {
 		return fmt.Errorf("GET %s answers %s", url, resp.Status)
 	}

@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 )
 
-// Health says whether a backend gets new connections.
+// Health reports whether a backend gets new connections.
 type Health string
 
 // The health of a backend.

@@ -92,7 +92,7 @@ func (s *udpSocket) session(from netip.AddrPort) *session {
 }
 
 // known is the session of a client, which has then not been idle; nil if it has
-// none. It also says whether there are as many as there may be.
+// none. It also reports whether there are as many as there may be.
 func (s *udpSocket) known(from netip.AddrPort) (known *session, many bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -50,14 +50,14 @@ func newCaller(t *testing.T, address, from string) caller {
 	return caller{conn}
 }
 
-// ask returns which machine answers; nobody if none does within the patience.
-func (c caller) ask(t *testing.T, word string, patience time.Duration) string {
+// ask returns which machine answers; nobody if none does within the timeout.
+func (c caller) ask(t *testing.T, word string, timeout time.Duration) string {
 	t.Helper()
 	if _, err := c.Write([]byte(word)); err != nil {
 		t.Fatal(err)
 	}
 	for {
-		if err := c.SetReadDeadline(time.Now().Add(patience)); err != nil {
+		if err := c.SetReadDeadline(time.Now().Add(timeout)); err != nil {
 			t.Fatal(err)
 		}
 		buffer := make([]byte, maxDatagram)
@@ -76,8 +76,8 @@ func (c caller) ask(t *testing.T, word string, patience time.Duration) string {
 }
 
 const (
-	patient   = 30 * time.Second
-	impatient = 50 * time.Millisecond // for what never comes
+	longTimeout  = 30 * time.Second
+	shortTimeout = 50 * time.Millisecond // for what never comes
 )
 
 func udpBalancer(machines ...*machine) Balancer {
@@ -95,15 +95,15 @@ func TestUDP(t *testing.T) {
 	w.Drain = time.Hour
 	apply(t, p, w) // nothing is checked, so both are well at once
 	one, two := newCaller(t, w.at(), "127.0.0.2"), newCaller(t, w.at(), "127.0.0.2")
-	first, second := one.ask(t, "1", patient), two.ask(t, "1", patient)
+	first, second := one.ask(t, "1", longTimeout), two.ask(t, "1", longTimeout)
 	names := []string{first, second}
 	slices.Sort(names)
 	diff(t, "each in turn", []string{"a", "b"}, names)
 	for n := range 5 {
-		diff(t, "a session has one backend", first, one.ask(t, strconv.Itoa(n), patient))
+		diff(t, "a session has one backend", first, one.ask(t, strconv.Itoa(n), longTimeout))
 	}
 	big := strings.Repeat("x", 8000)
-	diff(t, "a large datagram", first, one.ask(t, big, patient))
+	diff(t, "a large datagram", first, one.ask(t, big, longTimeout))
 	diff(t, "connections", int64(2), report(t, p, w.ID).Listeners[0].Connections)
 	await(t, "the bytes of clients", func() (string, bool) {
 		r := report(t, p, w.ID)
@@ -113,16 +113,16 @@ func TestUDP(t *testing.T) {
 
 	left := []*machine{a, b}[slices.Index([]string{"b", "a"}, first)]
 	apply(t, p, w.with(left))
-	diff(t, "a session of a removed backend goes on", first, one.ask(t, "after", patient))
-	diff(t, "a new one goes elsewhere", second, newCaller(t, w.at(), "127.0.0.2").ask(t, "new", patient))
+	diff(t, "a session of a removed backend goes on", first, one.ask(t, "after", longTimeout))
+	diff(t, "a new one goes elsewhere", second, newCaller(t, w.at(), "127.0.0.2").ask(t, "new", longTimeout))
 
 	w.Drain = 0
 	apply(t, p, w) // both
 	gone, stays := []*machine{a, b}[slices.Index([]string{"a", "b"}, first)], left
 	apply(t, p, w.with(stays))
-	diff(t, "without a drain the next datagram goes elsewhere, after "+gone.name, second, one.ask(t, "cut", patient))
+	diff(t, "without a drain the next datagram goes elsewhere, after "+gone.name, second, one.ask(t, "cut", longTimeout))
 	apply(t, p, w.with())
-	diff(t, "without a backend", "nobody", one.ask(t, "lost", impatient))
+	diff(t, "without a backend", "nobody", one.ask(t, "lost", shortTimeout))
 	if n := report(t, p, w.ID).Listeners[0].Rejected; n == 0 {
 		t.Error("a datagram that was dropped is not counted")
 	}
@@ -134,12 +134,12 @@ func TestUDPSourceRanges(t *testing.T) {
 	a.answerUDP(t)
 	w := udpBalancer(a)
 	apply(t, p, w)
-	guest, stranger := newCaller(t, w.at(), "127.0.0.2"), newCaller(t, w.at(), "127.0.0.3")
-	diff(t, "everyone", "a", stranger.ask(t, "1", patient))
+	guest, foreign := newCaller(t, w.at(), "127.0.0.2"), newCaller(t, w.at(), "127.0.0.3")
+	diff(t, "everyone", "a", foreign.ask(t, "1", longTimeout))
 	w.SourceRanges = []netip.Prefix{netip.MustParsePrefix("127.0.0.2/32")}
 	apply(t, p, w)
-	diff(t, "a guest", "a", guest.ask(t, "2", patient))
-	diff(t, "a stranger, session or not", "nobody", stranger.ask(t, "2", impatient))
+	diff(t, "a guest", "a", guest.ask(t, "2", longTimeout))
+	diff(t, "a client outside the ranges, session or not", "nobody", foreign.ask(t, "2", shortTimeout))
 	diff(t, "denied", int64(1), report(t, p, w.ID).Listeners[0].Denied)
 }
 
@@ -151,9 +151,9 @@ func TestUDPAffinity(t *testing.T) {
 	w := udpBalancer(a, b)
 	w.Affinity = time.Hour
 	apply(t, p, w)
-	first := newCaller(t, w.at(), "127.0.0.2").ask(t, "1", patient)
+	first := newCaller(t, w.at(), "127.0.0.2").ask(t, "1", longTimeout)
 	for range 3 {
-		diff(t, "from another port", first, newCaller(t, w.at(), "127.0.0.2").ask(t, "2", patient))
+		diff(t, "from another port", first, newCaller(t, w.at(), "127.0.0.2").ask(t, "2", longTimeout))
 	}
 }
 
@@ -166,7 +166,7 @@ func TestUDPBackendThatRefuses(t *testing.T) {
 	apply(t, p, w)
 	c := newCaller(t, w.at(), "127.0.0.2")
 	await(t, "an answer", func() (string, bool) {
-		name := c.ask(t, "hello", impatient)
+		name := c.ask(t, "hello", shortTimeout)
 		return name, name == "b"
 	})
 	one := report(t, p, w.ID).Backends[0]
@@ -183,7 +183,7 @@ func TestUDPSessionsEndWithTheirListener(t *testing.T) {
 	w := udpBalancer(a)
 	w.Drain = time.Hour
 	apply(t, p, w)
-	newCaller(t, w.at(), "127.0.0.2").ask(t, "1", patient)
+	newCaller(t, w.at(), "127.0.0.2").ask(t, "1", longTimeout)
 	w.Listeners = []Listener{{UDP, servicePort + 1, nodePort}}
 	apply(t, p, w)
 	await(t, "the end of the session", func() (string, bool) { return "open", report(t, p, w.ID).Backends[0].Open == 0 })
@@ -196,9 +196,9 @@ func TestUDPSessionEndsWhenIdle(t *testing.T) {
 	w := udpBalancer(a)
 	apply(t, p, w)
 	c := newCaller(t, w.at(), "127.0.0.2")
-	diff(t, "answer", "a", c.ask(t, "1", patient))
+	diff(t, "answer", "a", c.ask(t, "1", longTimeout))
 	await(t, "the end of the session", func() (string, bool) { return "open", report(t, p, w.ID).Backends[0].Open == 0 })
-	diff(t, "the next session", "a", c.ask(t, "2", patient))
+	diff(t, "the next session", "a", c.ask(t, "2", longTimeout))
 	diff(t, "sessions", int64(2), report(t, p, w.ID).Backends[0].Connections)
 }
 
@@ -209,8 +209,8 @@ func TestUDPSessionsAreBounded(t *testing.T) {
 	w := udpBalancer(a)
 	apply(t, p, w)
 	for range maxSessions {
-		newCaller(t, w.at(), "127.0.0.2").ask(t, "1", patient)
+		newCaller(t, w.at(), "127.0.0.2").ask(t, "1", longTimeout)
 	}
-	diff(t, "one too many", "nobody", newCaller(t, w.at(), "127.0.0.2").ask(t, "1", impatient))
+	diff(t, "one too many", "nobody", newCaller(t, w.at(), "127.0.0.2").ask(t, "1", shortTimeout))
 	diff(t, "rejected", int64(1), report(t, p, w.ID).Listeners[0].Rejected)
 }

@@ -21,7 +21,7 @@ type Balancer struct {
 	Address   netip.Addr
 	Listeners []Listener
 	Backends  []Backend
-	// SourceRanges are whose traffic is let in; none lets nobody in.
+	// SourceRanges are where traffic is accepted from; none accepts no traffic.
 	SourceRanges []netip.Prefix
 	// Affinity is how long a client stays with its backend after its last
 	// connection; 0 means not at all.

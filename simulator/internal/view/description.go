@@ -11,7 +11,7 @@ import (
 type Description struct {
 	Started  time.Time `json:"started"`
 	PageSize int       `json:"pageSize"`
-	// Traffic says whether load balancers carry any.
+	// Traffic reports whether load balancers carry any.
 	Traffic          bool                 `json:"traffic"`
 	MaxLoadBalancers int                  `json:"maxLoadBalancers,omitempty"`
 	MaxBackends      int                  `json:"maxBackends,omitempty"`

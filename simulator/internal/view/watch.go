@@ -47,7 +47,7 @@ type Collection struct {
 	All  func(context.Context) any
 }
 
-// Feed tells watchers what there is and what changes. It is an http.Handler.
+// Feed sends watchers what there is and what changes. It is an http.Handler.
 type Feed struct {
 	config   Config
 	watchers watchers

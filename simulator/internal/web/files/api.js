@@ -19,13 +19,13 @@ export async function request(method, path, body) {
   try {
     message = (await answer.json()).error.message;
   } catch {
-    // Whoever answered was no simulated cloud; the status is all there is.
+    // The answer is not that of a simulated cloud; only its status is known.
   }
   throw new Error(message);
 }
 
 // A watch that says nothing for so long is dead, whatever the browser thinks.
-const patience = 12_000;
+const silenceTimeout = 12_000;
 
 // watch calls told with each event of the cloud, and live when the connection
 // comes and goes. It connects again for ever: mostly the browser does, and where
@@ -53,7 +53,7 @@ export function watch(events, told, live) {
     timer = setTimeout(() => {
       live(false);
       connect();
-    }, patience);
+    }, silenceTimeout);
   };
   connect();
 }

@@ -21,7 +21,7 @@ export class Calls {
   #unannounced = { all: 0, failed: 0 };
   #announcing = null; // the timer
 
-  // add takes what a watch tells of calls.
+  // add takes the event "calls" of a watch.
   add({ fresh, missed, last, counters }, announce) {
     this.counters = counters;
     const news = last.map((call) => ({ ...call, number: ++this.number })).reverse();

@@ -93,7 +93,7 @@ function form(kind, fields) {
 
 function standing(list) {
   if (list.length === 0) return null;
-  return h("p", { class: "muted hint" }, "Always on, since the cloud was started so: ",
+  return h("p", { class: "muted hint" }, "Always on, set when the cloud was started: ",
     list.map((f) => `${f.name} (${details({ ...f, name: f.kind })})`).join("; "), ".");
 }
 

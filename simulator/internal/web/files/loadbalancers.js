@@ -69,7 +69,7 @@ function settings(l) {
   const check = l.healthCheck ?? {};
   const words = [
     check.port ? `health check: ${check.path ? `HTTP ${check.path}` : "TCP"} at port ${check.port}` : "health check: TCP at each backend port",
-    `lets in ${(l.sourceRanges ?? []).join(", ") || "nobody"}`,
+    `lets in ${(l.sourceRanges ?? []).join(", ") || "no one"}`,
     l.affinity && `keeps a client with its backend for ${l.affinity}`,
     l.drain && `drains for ${l.drain}`,
   ];

@@ -1,4 +1,4 @@
-// The page: what a watch tells goes into app, what is in app is drawn, and what
+// The page: what a watch sends goes into app, what is in app is drawn, and what
 // is pressed becomes a request. Nothing is changed here before the cloud says
 // that it has changed.
 
@@ -74,7 +74,7 @@ function about(cloud) {
     cloud.maxRoutes && `at most ${plural(cloud.maxRoutes, "route")}`,
     cloud.uniqueRoutes && "one route for each destination",
     `lists in pages of ${cloud.pageSize}`,
-    `runs since ${new Date(cloud.started).toLocaleTimeString("en-GB")}`,
+    `started at ${new Date(cloud.started).toLocaleTimeString("en-GB")}`,
   ].filter(Boolean).join(" · ");
 }
 

@@ -15,7 +15,7 @@ export const staticIPs = {
       cells: [
         titled(ip),
         mono(ip.address),
-        ip.loadBalancer ? app.nameOf(ip.loadBalancer) : muted("nobody"),
+        ip.loadBalancer ? app.nameOf(ip.loadBalancer) : muted("unused"),
         button("Release", { method: "DELETE", path: `static-ips/${encodeURIComponent(ip.id)}`, about: `static-ips/${ip.id}`, danger: true }),
       ],
     };
