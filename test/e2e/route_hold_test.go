@@ -42,7 +42,7 @@ func TestStrayRoutesAreHeld(t *testing.T) {
 	n.hasRoutesOf(t, "few", "few") // Whenever the daemon lists, it finds 12 routes.
 	strays := n.strays(t, 10)
 	n.standing = lines(strays)
-	const event, words = "Warning RouteDeletionHeld: 10 routes of the cloud lead to no Node of this cluster and are kept", "10 of 12 routes would go together, more than max(3, 10 %)"
+	const event, words = "Warning RouteDeletionHeld: 10 stray routes are kept", "10 of 12 routes are stray, more than the budget of max(3, 10 %)"
 	before := countOnLease(t, n.Bed, event, words)
 	d := n.runs(t, daemon.Setup{})
 	awaitTable(t, expect.Soon, n)
@@ -52,7 +52,7 @@ func TestStrayRoutesAreHeld(t *testing.T) {
 	awaitListings(t, n.cloud, int64(3*strayFor/time.Second))
 	awaitTable(t, expect.Soon, n)
 	awaitOnLease(t, n.Bed, before+1, event, words)
-	if !d.Logged("Routes that lead to no Node are kept for now", "routes=10", "10.252.0.0/24") {
+	if !d.Logged("Route deletion held", "routes=10", "10.252.0.0/24") {
 		t.Error("the log does not say what is held")
 	}
 	if made := routeChanges(t, n.cloud); made.Deleted != 0 {

@@ -44,10 +44,10 @@ func TestRouteOfANode(t *testing.T) {
 	if err := expect.Equal("writes of the condition", []string{node.Name + " False"}, conditionsWritten(t, n.Bed, mark)); err != nil {
 		t.Error(err)
 	}
-	if !d.Logged("Deleted a route", stray.ID, "there is no Node "+stranger.Name) {
+	if !d.Logged("Deleted route", stray.ID, "there is no Node "+stranger.Name) {
 		t.Error("the log does not say why the stray route is gone")
 	}
-	if !d.Logged("Created a route", node.Spec.PodCIDR, node.Name) {
+	if !d.Logged("Created route", node.Spec.PodCIDR, node.Name) {
 		t.Error("the log does not say why the route is there")
 	}
 	n.AwaitMetric(t, d, "fairlead_routes_wanted 1")
@@ -55,7 +55,7 @@ func TestRouteOfANode(t *testing.T) {
 
 	n.leaves(t, node.Name)
 	awaitTable(t, expect.Soon, n)
-	if !d.Logged("Deleted a route", "Node "+node.Name+" was deleted") {
+	if !d.Logged("Deleted route", "Node "+node.Name+" was deleted") {
 		t.Error("the log does not say why the Node's route is gone")
 	}
 	awaitListings(t, n.cloud, 5)
@@ -137,7 +137,7 @@ func TestRouteThatIsThereTwice(t *testing.T) {
 	if err := expect.Equal("routes", first, left); err != nil {
 		t.Error(err)
 	}
-	if !d.Logged("Deleted a route", twin.ID, "it is there twice") {
+	if !d.Logged("Deleted route", twin.ID, "it duplicates another route") {
 		t.Error("the log does not say why the twin is gone")
 	}
 	if all := conditionsWritten(t, n.Bed, mark); len(all) != 1 {

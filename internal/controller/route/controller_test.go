@@ -326,7 +326,7 @@ func (l *life) expect(what string, calls, events, writes []string) {
 // bare is a Node that nobody has judged yet.
 func bare(i int) *corev1.Node {
 	n := newNode(i)
-	uncondition(n)
+	noCondition(n)
 	return n
 }
 
@@ -600,10 +600,10 @@ func TestLateAnswerIsAsOldAsItsQuestion(t *testing.T) {
 				}()
 				c.routes = &answers{next: tt.answers}
 				for range tt.answers {
-					c.look(t.Context(), "test")
+					c.list(t.Context(), "test")
 				}
-				if got := time.Since(c.listing.at); got != tt.want || !c.listing.answered.Equal(time.Now()) {
-					t.Errorf("the listing is %v old and was answered at %v, want %v and now", got, c.listing.answered, tt.want)
+				if got := time.Since(c.memory.listing.at); got != tt.want || !c.memory.listing.answered.Equal(time.Now()) {
+					t.Errorf("the listing is %v old and was answered at %v, want %v and now", got, c.memory.listing.answered, tt.want)
 				}
 			})
 		})

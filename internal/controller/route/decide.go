@@ -7,30 +7,22 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-)
 
-// LabelExclude on a Node keeps all rules off it, unless its value says false.
-const LabelExclude = "fairlead.dev/exclude"
+	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
+)
 
 // route is an entry of the cloud's table.
 type route struct {
 	identity
-	// cidr is the zero value where the destination cannot be parsed.
+	// cidr is the zero value if the destination is not a CIDR.
 	cidr      netip.Prefix
 	blackhole bool
 	addresses []corev1.NodeAddress
-	addressed bool // the provider keeps the node's addresses in the route
+	addressed bool // the provider keeps the Node's addresses in the route
 }
 
-// identity tells one route from all others.
+// identity distinguishes a route from all others.
 type identity struct{ name, target, destination string }
-
-// listing is what the cloud has listed. Its zero value is none.
-type listing struct {
-	at       time.Time // when the question began
-	answered time.Time
-	routes   []route
-}
 
 // claim is a CIDR of a Node.
 type claim struct {
@@ -38,52 +30,43 @@ type claim struct {
 	node types.UID
 }
 
-// memory is what this process knows beyond the listing. It may be lost.
-type memory struct {
-	made     map[claim]time.Time        // creations that have succeeded
-	gone     map[identity]time.Time     // removals that have succeeded
-	suspects map[identity]time.Time     // since which listing the route looks stray
-	departed map[string]departure       // Nodes whose deletion was seen, by name
-	failures map[netip.Prefix]failure   // of the last job for a CIDR
-	busy     map[netip.Prefix]time.Time // since when a job is queued or under way
-	blind    failure                    // of the listing
-	shown    map[types.UID]shown        // the condition that was last written
-}
-
-// departure is a Node that is no more.
-type departure struct {
-	at    time.Time
-	cidrs []netip.Prefix
-}
-
 // observed is all that a decision may look at.
 type observed struct {
 	now      time.Time
 	clusters []netip.Prefix
 	nodes    []*corev1.Node
-	listing  listing
-	due      time.Time // of the next regular listing
-	changed  time.Time // when a Node last changed
-	memory   memory
-	limits   Limits
+	// changed is when a Node last changed in a way that routes depend on.
+	changed time.Time
+	memory  memory
+	limits  Limits
 }
+
+// action is what a pass does about the table.
+type action string
+
+const (
+	// listRoutes asks the cloud for its routes, and decides again.
+	listRoutes action = "list the routes"
+	// changeRoutes carries out the other fields of the plan.
+	changeRoutes action = "change the routes"
+)
 
 // plan is what to do about the whole table.
 type plan struct {
-	// look asks for a listing before anything else is decided.
-	look bool
-	why  string
+	do  action
+	why string
 
-	jobs     []job
-	held     []held
-	crowd    []held // those of them that are held only since they are so many
-	verdicts []verdict
-	notes    []note
-	// suspects is the memory of that name from now on, healed are the CIDRs
+	jobs []job
+	held []held
+	// overBudget are those of held that only the budget keeps.
+	overBudget []held
+	patches    []conditionPatch
+	events     []nodeEvent
+	// strays replaces the memory's field of that name. resolved are the CIDRs
 	// whose failures are over.
-	suspects map[identity]time.Time
-	healed   []netip.Prefix
-	tally    tally
+	strays   map[identity]time.Time
+	resolved []netip.Prefix
+	counts   counts
 	// after is when to decide again at the latest.
 	after time.Duration
 }
@@ -98,159 +81,162 @@ type job struct {
 type removal struct {
 	route route
 	why   string
-	// orphan means that its target does not claim the CIDR. If it does by the
-	// time of the removal, the route stays.
-	orphan bool
+	// unclaimed means that the route's target does not claim the CIDR. If it does
+	// when the job is carried out, the route stays.
+	unclaimed bool
 }
 
 type creation struct {
 	node *corev1.Node
 	hint string
 	why  string
-	// doubtful means that there is, or was, a route that the cloud has made a
-	// blackhole of: only a listing shows whether the new one is better.
-	doubtful bool
+	// replacesBlackhole means that the cloud has listed a blackhole for this CIDR.
+	// The new route counts only when a listing shows that it works.
+	replacesBlackhole bool
 }
 
-// held is a route that would go and does not yet.
+// held is a stray route that is not removed yet.
 type held struct {
 	route route
-	why   string
+	why   string // it is stray
+	until string // says what its removal waits for
 }
 
-// tally is the table in numbers.
-type tally struct {
+// counts is the table in numbers.
+type counts struct {
 	wanted, present int
 	missing         map[string]int // by reason
-	unreadable      int            // destinations that cannot be parsed
+	unreadable      int            // destinations that are no CIDR
 }
 
-// decide is the one decision about the table.
+// decide plans the whole table.
 func decide(o observed) plan {
-	if why := lookFirst(o); why != "" {
-		return plan{look: true, why: why}
+	if why := needsListing(o); why != "" {
+		return plan{do: listRoutes, why: why}
 	}
-	s := newSurvey(o)
-	p := plan{suspects: s.suspects, after: untilLook(o), tally: tally{missing: map[string]int{}}}
-	for _, cidr := range s.cidrs {
-		s.settle(&p, cidr)
-		if p.look {
+	x := newIndex(o)
+	p := plan{
+		do: changeRoutes, why: "the routes are known", strays: x.strays, after: untilListing(o), counts: counts{missing: map[string]int{}},
+	}
+	for _, cidr := range x.cidrs {
+		x.planCIDR(&p, cidr)
+		if p.do == listRoutes {
 			return p
 		}
 	}
 	for cidr := range o.memory.failures {
-		if _, known := s.entries[cidr]; !known {
-			p.healed = append(p.healed, cidr) // Nobody wants it, and nothing is left of it.
+		if _, known := x.entries[cidr]; !known {
+			p.resolved = append(p.resolved, cidr) // No Node claims it, and no route is left.
 		}
 	}
-	for _, r := range o.listing.routes {
+	for _, r := range o.memory.listing.routes {
 		if !r.cidr.IsValid() {
-			p.tally.unreadable++
+			p.counts.unreadable++
 		}
 	}
-	s.show(&p)
+	x.planConditions(&p)
 	return p
 }
 
-// settle plans what is to be done for one CIDR.
-func (s *survey) settle(p *plan, cidr netip.Prefix) {
-	e := s.entries[cidr]
+// planCIDR plans what to do for one CIDR.
+func (x *index) planCIDR(p *plan, cidr netip.Prefix) {
+	e := x.entries[cidr]
 	if e.owner != nil {
-		p.tally.wanted++
+		p.counts.wanted++
 		if e.isSatisfied() {
-			p.tally.present++
+			p.counts.present++
 		} else {
-			p.tally.missing[s.missingReason(cidr, e)]++
+			p.counts.missing[x.missingReason(cidr, e)]++
 		}
 	}
-	next := s.jobFor(cidr, e, p)
-	failure, failed := s.memory.failures[cidr]
-	if failed && next == nil && (e.owner == nil || e.serving || !failure.doubtful()) {
-		p.healed = append(p.healed, cidr)
+	next := x.jobFor(cidr, e, p)
+	failure, failed := x.memory.failures[cidr]
+	if failed && next == nil && (e.owner == nil || e.serving || !failure.isBlackhole()) {
+		p.resolved = append(p.resolved, cidr)
 	}
-	switch _, busy := s.memory.busy[cidr]; {
-	case busy, next == nil, s.isBlind():
-	case failed && failure.isOf(e.owner) && s.now.Before(failure.until):
-		p.sooner(failure.until.Sub(s.now))
-	case failed && s.listing.at.Before(failure.at):
-		*p = plan{look: true, why: "a change of the routes has failed since they were listed"}
-	case len(next.remove) > 0 && s.listing.at.Before(s.changed):
-		*p = plan{look: true, why: "Nodes have changed since the routes were listed"}
+	switch _, pending := x.memory.pending[cidr]; {
+	case pending, next == nil, x.memory.listingFails():
+	case failed && failure.concerns(e.owner) && x.now.Before(failure.until):
+		p.noLaterThan(failure.until.Sub(x.now))
+	case failed && x.memory.listing.at.Before(failure.at):
+		// The call may have succeeded although its reply was an error.
+		*p = plan{do: listRoutes, why: "a change of the routes has failed since they were listed"}
+	case len(next.remove) > 0 && x.memory.listing.at.Before(x.changed):
+		*p = plan{do: listRoutes, why: "Nodes have changed since the routes were listed"}
 	default:
 		p.jobs = append(p.jobs, *next)
 	}
 }
 
-// sooner makes the next decision come after d, unless it comes sooner anyway.
-func (p *plan) sooner(d time.Duration) {
+// noLaterThan makes the next decision come after d at the latest.
+func (p *plan) noLaterThan(d time.Duration) {
 	if d > 0 {
 		p.after = min(p.after, d)
 	}
 }
 
-// survey is the table and the Nodes, joined by CIDR.
-type survey struct {
+// index joins the listed routes and the Nodes by CIDR.
+type index struct {
 	observed
-	byName   map[string]*corev1.Node
-	cidrs    []netip.Prefix // of all entries, in order
-	entries  map[netip.Prefix]*entry
-	suspects map[identity]time.Time
+	byName  map[string]*corev1.Node
+	cidrs   []netip.Prefix // of all entries, in order
+	entries map[netip.Prefix]*entry
+	// strays has for each stray route which answer showed it first.
+	strays map[identity]time.Time
 }
 
 // entry is what there is for one CIDR.
 type entry struct {
 	claimants []*corev1.Node // the oldest first
-	owner     *corev1.Node   // the claimant that the route is for; nil: nobody
+	owner     *corev1.Node   // the claimant that gets the route; nil: there is none
 	routes    []judged
 	serving   bool // a listed route leads to the owner
-	made      bool // or this process has just created it
+	created   bool // this process has created the route a moment ago
 	blackhole bool // a listed route leads nowhere
-	outdated  bool // a listed route leads to the owner by other addresses
+	outdated  bool // a listed route leads to the owner with other addresses
 }
 
-// isSatisfied: what was created is listed late, but what is listed and of no use
-// is not believed to be better already.
-func (e *entry) isSatisfied() bool { return e.serving || e.made && !e.blackhole && !e.outdated }
+// isSatisfied reports whether the owner has its route. A route that was created
+// a moment ago counts, because it may be listed late. It does not count beside a
+// listed one that does not work.
+func (e *entry) isSatisfied() bool { return e.serving || e.created && !e.blackhole && !e.outdated }
 
-func newSurvey(o observed) *survey {
-	s := &survey{
-		observed: o, byName: map[string]*corev1.Node{}, entries: map[netip.Prefix]*entry{}, suspects: map[identity]time.Time{},
-	}
+func newIndex(o observed) *index {
+	x := &index{observed: o, byName: map[string]*corev1.Node{}, entries: map[netip.Prefix]*entry{}, strays: map[identity]time.Time{}}
 	for _, node := range o.nodes {
-		s.byName[node.Name] = node
+		x.byName[node.Name] = node
 		if node.DeletionTimestamp != nil {
 			continue
 		}
 		for _, cidr := range cidrsOf(node) {
-			e := s.entry(cidr)
+			e := x.entry(cidr)
 			e.claimants = append(e.claimants, node)
 		}
 	}
-	for _, r := range o.listing.routes {
-		if r.cidr.IsValid() && !o.isGone(r.identity) {
-			e := s.entry(r.cidr)
+	for _, r := range o.memory.listing.routes {
+		if r.cidr.IsValid() && !o.memory.removedLately(r.identity) {
+			e := x.entry(r.cidr)
 			e.routes = append(e.routes, judged{route: r})
 		}
 	}
-	slices.SortFunc(s.cidrs, netip.Prefix.Compare)
-	for _, cidr := range s.cidrs {
-		s.judge(cidr, s.entries[cidr])
+	slices.SortFunc(x.cidrs, netip.Prefix.Compare)
+	for _, cidr := range x.cidrs {
+		x.judge(cidr, x.entries[cidr])
 	}
-	return s
+	return x
 }
 
-func (s *survey) entry(cidr netip.Prefix) *entry {
-	e, ok := s.entries[cidr]
+func (x *index) entry(cidr netip.Prefix) *entry {
+	e, ok := x.entries[cidr]
 	if !ok {
 		e = &entry{}
-		s.entries[cidr] = e
-		s.cidrs = append(s.cidrs, cidr)
+		x.entries[cidr] = e
+		x.cidrs = append(x.cidrs, cidr)
 	}
 	return e
 }
 
-// cidrsOf are the Node's pod CIDRs. What cannot be parsed the API server has
-// not let in.
+// cidrsOf returns the Node's pod CIDRs. The API server has validated them.
 func cidrsOf(node *corev1.Node) []netip.Prefix {
 	var cidrs []netip.Prefix
 	for _, text := range node.Spec.PodCIDRs {
@@ -264,3 +250,7 @@ func cidrsOf(node *corev1.Node) []netip.Prefix {
 func claims(node *corev1.Node, cidr netip.Prefix) bool {
 	return slices.Contains(cidrsOf(node), cidr)
 }
+
+// isExcluded reports whether the owner of the Node has excluded it; no Node is
+// not excluded.
+func isExcluded(node *corev1.Node) bool { return node != nil && nodefact.IsExcludedByLabel(node) }

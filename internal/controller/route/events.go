@@ -3,74 +3,73 @@ package route
 import (
 	"fmt"
 	"net/netip"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 )
 
-// note is what the owner of a Node is told.
-type note struct {
+// The reasons of events and conditions. All but reasonDeletionHeld are upstream's
+// (upstream-behaviour 5.2 and 5.3).
+var (
+	reasonCreateFailed = message.Reason{
+		Name: "FailedToCreateRoute", On: "Node", Type: corev1.EventTypeWarning,
+		When: "A route for one of the Node's pod CIDRs could not be created, or the cloud does not list its routes. Recorded once for each kind of failure.",
+		Do:   "Read the cloud's error in the message. The creation is tried again with growing pauses, up to one minute.",
+	}
+	reasonDeletionHeld = message.Reason{
+		Name: "RouteDeletionHeld", On: "Lease", Type: corev1.EventTypeWarning,
+		When: "More routes are stray than the budget allows (--route-deletion-budget-routes, --route-deletion-budget-percent). They are kept until --route-deletion-over-budget-after.",
+		Do:   "Check the routes in the cloud, --cluster-name and --cluster-cidr. If the routes are needed, set --configure-cloud-routes=false before they are deleted.",
+	}
+	reasonCreated = message.Reason{
+		Name: "RouteCreated", On: "Node", Condition: string(corev1.NodeNetworkUnavailable),
+		When: "All routes of the Node exist (status False).",
+	}
+	reasonMissing = message.Reason{
+		Name: "NoRouteCreated", On: "Node", Condition: string(corev1.NodeNetworkUnavailable),
+		When: "A route of the Node is missing (status True). A Node that had its routes shows it after one minute.",
+		Do:   "Read the event FailedToCreateRoute of the Node.",
+	}
+)
+
+// Reasons returns the reasons of all events and conditions of this controller.
+func Reasons() []message.Reason {
+	return []message.Reason{reasonCreateFailed, reasonDeletionHeld, reasonCreated, reasonMissing}
+}
+
+// nodeEvent is an event on a Node about one of its CIDRs.
+type nodeEvent struct {
 	node *corev1.Node
 	cidr netip.Prefix
-	failure
+	// kind is the kind of the failure. The event is recorded once for each.
+	kind  string
+	event message.Event
 }
 
-// event is a message for whoever owns the object.
-type event struct {
-	kind, reason, message string
+func createFailed(node *corev1.Node, cidr netip.Prefix, f failure) nodeEvent {
+	text := fmt.Sprintf("Could not create route %s %s for node %s after %v: %s", node.UID, cidr, node.Name, f.took.Round(time.Millisecond), f.text)
+	return nodeEvent{node, cidr, f.kind, reasonCreateFailed.Event(text)}
 }
 
-// createFailed is upstream's event (upstream-behaviour 5.2).
-func createFailed(n note) event {
-	return event{
-		corev1.EventTypeWarning, "FailedToCreateRoute",
-		fmt.Sprintf("Could not create route %s %s for node %s after %v: %s", n.node.UID, n.cidr, n.node.Name, n.took.Round(time.Millisecond), n.text),
-	}
-}
-
-// deletionHeld is recorded on the Lease: a route that leads to no Node has no
-// object of its own.
-func deletionHeld(routes []held) event {
+// deletionHeld is recorded on the Lease, because a stray route has no object of
+// its own.
+func deletionHeld(routes []held) message.Event {
 	first := routes[0]
-	return event{
-		corev1.EventTypeWarning, "RouteDeletionHeld",
-		fmt.Sprintf("%d routes of the cloud lead to no Node of this cluster and are kept, among them %s: %s. "+
-			"Check the cloud's answer, --cluster-name and --cluster-cidr.", len(routes), first.route.destination, first.why),
-	}
+	return reasonDeletionHeld.Event(fmt.Sprintf("%d stray routes are kept, among them %s (%s): %s. "+
+		"The cloud's answer may be wrong. Check its routes, --cluster-name and --cluster-cidr.",
+		len(routes), first.route.destination, first.why, first.until))
 }
 
-// The condition's reasons and messages are upstream's (upstream-behaviour 5.3).
-const (
-	reasonCreated = "RouteCreated"
-	reasonMissing = "NoRouteCreated"
-)
-
-func reasonFor(status corev1.ConditionStatus) string {
+// causeOf returns the cause that the condition NetworkUnavailable shows.
+func causeOf(status corev1.ConditionStatus) message.Cause {
 	if status == corev1.ConditionFalse {
-		return reasonCreated
+		return reasonCreated.Cause("RouteController created a route")
 	}
-	return reasonMissing
+	return reasonMissing.Cause("RouteController failed to create a route")
 }
 
-func messageFor(status corev1.ConditionStatus) string {
-	if status == corev1.ConditionFalse {
-		return "RouteController created a route"
-	}
-	return "RouteController failed to create a route"
-}
-
-func isOurs(reason string) bool { return reason == reasonCreated || reason == reasonMissing }
-
-// longest is how much of an error the cloud's own words may take.
-const longest = 600
-
-// cut keeps an error short enough for an event, without our own words where
-// there are others.
-func cut(err error) string {
-	text := err.Error()
-	if len(text) <= longest {
-		return text
-	}
-	return strings.ToValidUTF8(text[:longest], "") + "…"
-}
+// isOurs reports whether the reason of a condition is one that this controller
+// writes.
+func isOurs(reason string) bool { return reason == reasonCreated.Name || reason == reasonMissing.Name }

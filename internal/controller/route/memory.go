@@ -3,59 +3,52 @@ package route
 import (
 	"maps"
 	"net/netip"
-	"slices"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
 
+// memory is what this process knows beyond the Nodes. Losing it delays removals
+// and costs a listing, and does no harm.
+type memory struct {
+	listing        listing
+	listingFailure failure   // of the last call that listed the routes
+	listingSince   time.Time // when a call began that was given up and is not answered; zero: none
+	nextListing    time.Time // when the next regular listing is due
+
+	created  map[claim]time.Time           // creations that have succeeded
+	removed  map[identity]time.Time        // removals that have succeeded
+	strays   map[identity]time.Time        // since which answer the route is stray
+	deleted  map[string]deletedNode        // Nodes whose deletion was seen, by name
+	failures map[netip.Prefix]failure      // of the last job for a CIDR
+	recorded map[netip.Prefix]recordedKind // the last event about a CIDR
+	pending  map[netip.Prefix]time.Time    // since when a job is queued or under way
+	patched  map[types.UID]patched         // the condition that was last written
+}
+
 func newMemory() memory {
 	return memory{
-		made: map[claim]time.Time{}, gone: map[identity]time.Time{}, suspects: map[identity]time.Time{}, departed: map[string]departure{},
-		failures: map[netip.Prefix]failure{}, busy: map[netip.Prefix]time.Time{}, shown: map[types.UID]shown{},
+		created: map[claim]time.Time{}, removed: map[identity]time.Time{}, strays: map[identity]time.Time{}, deleted: map[string]deletedNode{},
+		failures: map[netip.Prefix]failure{}, recorded: map[netip.Prefix]recordedKind{}, pending: map[netip.Prefix]time.Time{},
+		patched: map[types.UID]patched{},
 	}
 }
 
 func (m *memory) clone() memory {
 	c := *m
-	c.made, c.gone, c.suspects, c.departed = maps.Clone(m.made), maps.Clone(m.gone), maps.Clone(m.suspects), maps.Clone(m.departed)
-	c.failures, c.busy, c.shown = maps.Clone(m.failures), maps.Clone(m.busy), maps.Clone(m.shown)
+	c.created, c.removed, c.strays, c.deleted = maps.Clone(m.created), maps.Clone(m.removed), maps.Clone(m.strays), maps.Clone(m.deleted)
+	c.failures, c.recorded, c.pending, c.patched = maps.Clone(m.failures), maps.Clone(m.recorded), maps.Clone(m.pending), maps.Clone(m.patched)
 	return c
 }
 
-// listed forgets what a listing makes needless.
-func (m *memory) listed(l listing) {
-	m.blind = failure{}
-	maps.DeleteFunc(m.made, func(_ claim, at time.Time) bool { return !l.at.Before(at.Add(settled)) })
-	maps.DeleteFunc(m.gone, func(_ identity, at time.Time) bool { return !l.at.Before(at.Add(settled)) })
-	maps.DeleteFunc(m.departed, func(name string, d departure) bool {
-		return l.at.Sub(d.at) > rememberDeparture &&
-			!slices.ContainsFunc(l.routes, func(r route) bool { return r.target == name })
-	})
-}
-
-// left takes note of a Node that is no more.
-func (m *memory) left(node *corev1.Node, now time.Time) {
-	d := departure{at: now, cidrs: append(m.departed[node.Name].cidrs, cidrsOf(node)...)}
-	m.departed[node.Name] = d
-	delete(m.shown, node.UID)
-}
-
-// done is the memory after a job. What has been done before it failed counts.
-func (m *memory) done(next job, removed []removal, failed *failure, now time.Time) {
-	delete(m.busy, next.cidr)
-	for _, r := range removed {
-		m.gone[r.route.identity] = now
-		if !r.orphan { // It may be what this process had created.
-			maps.DeleteFunc(m.made, func(c claim, _ time.Time) bool { return c.cidr == next.cidr })
+// oldestFailure returns since when the route that has failed longest has failed,
+// the zero value if none has.
+func (m *memory) oldestFailure() time.Time {
+	var oldest time.Time
+	for _, f := range m.failures {
+		if oldest.IsZero() || f.since.Before(oldest) {
+			oldest = f.since
 		}
 	}
-	if failed != nil {
-		m.failures[next.cidr] = m.failures[next.cidr].next(now, *failed)
-		return
-	}
-	if next.create != nil {
-		m.made[claim{next.cidr, next.create.node.UID}] = now
-	}
+	return oldest
 }

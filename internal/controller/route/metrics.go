@@ -5,30 +5,41 @@ import (
 	"time"
 
 	"k8s.io/component-base/metrics"
+	"k8s.io/utils/clock"
 
 	"github.com/fairlead-k8s/fairlead/internal/cloud"
 )
 
-// Metrics are the measurements of the controller. They outlive it.
+// Metrics are the metrics of the controller. They outlive it, and read only what
+// it hands over.
 type Metrics struct {
 	metrics.BaseStableCollector
 
-	syncs    *metrics.CounterVec
-	duration *metrics.HistogramVec
-	errors   *metrics.CounterVec
-	wanted   *metrics.Desc
-	present  *metrics.Desc
-	missing  *metrics.Desc
-	held     *metrics.Desc
-	strange  *metrics.Desc
-	oldest   *metrics.Desc
+	syncs      *metrics.CounterVec
+	duration   *metrics.HistogramVec
+	errors     *metrics.CounterVec
+	wanted     *metrics.Desc
+	present    *metrics.Desc
+	missing    *metrics.Desc
+	held       *metrics.Desc
+	unreadable *metrics.Desc
+	oldest     *metrics.Desc
 
-	mu         sync.Mutex
-	controller *Controller // nil: none runs; guarded by mu
-	last       plan        // guarded by mu
+	mu       sync.Mutex
+	clock    clock.PassiveClock // nil: no controller runs; guarded by mu
+	snapshot snapshot           // guarded by mu
 }
 
-// NewMetrics returns metrics that count once both functions have seen them.
+// snapshot is what the gauges show. A controller hands it over when it changes.
+type snapshot struct {
+	counts counts
+	held   int
+	// oldestFailure is since when the route that has failed longest has failed;
+	// zero: none has.
+	oldestFailure time.Time
+}
+
+// NewMetrics returns metrics and registers them.
 func NewMetrics(register func(...metrics.Registerable), collect func(...metrics.StableCollector)) *Metrics {
 	m := newMetrics()
 	register(m.syncs, m.duration, m.errors)
@@ -42,31 +53,31 @@ func newMetrics() *Metrics {
 		syncs: metrics.NewCounterVec(&metrics.CounterOpts{
 			Subsystem:      "route_controller",
 			Name:           "route_sync_total",
-			Help:           "Passes over the table of routes by what came of them and what they were made for",
+			Help:           "Passes over the route table by outcome and trigger",
 			StabilityLevel: metrics.ALPHA,
 		}, []string{"outcome", "trigger"}),
 		duration: metrics.NewHistogramVec(&metrics.HistogramOpts{
 			Name:           "fairlead_route_call_duration_seconds",
-			Help:           "Time that the cloud took for one call about routes by operation",
+			Help:           "Duration of one call about routes by operation",
 			Buckets:        metrics.ExponentialBuckets(0.02, 3, 10), // 20 ms to 6.5 min
 			StabilityLevel: metrics.ALPHA,
 		}, []string{"operation"}),
 		errors: metrics.NewCounterVec(&metrics.CounterOpts{
 			Name:           "fairlead_route_errors_total",
-			Help:           "Calls about routes that did not succeed by operation and result",
+			Help:           "Calls about routes that failed by operation and result",
 			StabilityLevel: metrics.ALPHA,
 		}, []string{"operation", "result"}),
-		wanted:  metrics.NewDesc("fairlead_routes_wanted", "Pod CIDRs of nodes that need a route", nil, nil, metrics.ALPHA, ""),
-		present: metrics.NewDesc("fairlead_routes_present", "Pod CIDRs of nodes that have their route", nil, nil, metrics.ALPHA, ""),
-		missing: metrics.NewDesc("fairlead_routes_missing", "Pod CIDRs of nodes that have no route, by reason", []string{"reason"}, nil, metrics.ALPHA, ""),
-		held:    metrics.NewDesc("fairlead_routes_held", "Routes that lead to no node and are not removed yet", nil, nil, metrics.ALPHA, ""),
-		strange: metrics.NewDesc("fairlead_routes_unreadable", "Routes of the cloud whose destination is no CIDR; they are left alone", nil, nil, metrics.ALPHA, ""),
-		oldest: metrics.NewDesc("fairlead_routes_missing_oldest_seconds", "How long the route that has failed longest has",
+		wanted:     metrics.NewDesc("fairlead_routes_wanted", "Pod CIDRs of nodes that need a route", nil, nil, metrics.ALPHA, ""),
+		present:    metrics.NewDesc("fairlead_routes_present", "Pod CIDRs of nodes that have their route", nil, nil, metrics.ALPHA, ""),
+		missing:    metrics.NewDesc("fairlead_routes_missing", "Pod CIDRs of nodes that have no route, by reason", []string{"reason"}, nil, metrics.ALPHA, ""),
+		held:       metrics.NewDesc("fairlead_routes_held", "Stray routes that are not removed yet", nil, nil, metrics.ALPHA, ""),
+		unreadable: metrics.NewDesc("fairlead_routes_unreadable", "Routes whose destination is not a CIDR; they are kept", nil, nil, metrics.ALPHA, ""),
+		oldest: metrics.NewDesc("fairlead_routes_missing_oldest_seconds", "How long the route that has failed longest has been failing",
 			nil, nil, metrics.ALPHA, ""),
 	}
 }
 
-// operation is a call about routes as metrics name it.
+// operation is a call about routes, as metrics and logs name it.
 type operation string
 
 const (
@@ -82,73 +93,90 @@ func (m *Metrics) called(o operation, took time.Duration, err error) {
 	}
 }
 
-// trigger is what a pass is made for, as upstream's counter names it.
+// trigger is why a pass was made, as upstream's counter names it.
 type trigger string
 
 const (
-	periodic   trigger = "periodic"
-	nodeChange trigger = "node_change"
+	triggerPeriodic   trigger = "periodic"
+	triggerNodeChange trigger = "node_change"
 )
 
-func (m *Metrics) synced(t trigger, p plan, blind bool) {
-	outcome := "noop"
+// outcome is what came of a pass, as upstream's counter names it.
+type outcome string
+
+const (
+	outcomeNoop    outcome = "noop"
+	outcomeChanged outcome = "changed"
+	outcomeError   outcome = "error" // the cloud does not list its routes
+)
+
+// outcomeOf returns what came of a pass.
+func outcomeOf(o observed, p plan) outcome {
 	switch {
-	case blind:
-		outcome = "error"
+	case o.memory.listingFails():
+		return outcomeError
 	case len(p.jobs) > 0:
-		outcome = "changed"
+		return outcomeChanged
+	default:
+		return outcomeNoop
 	}
-	m.syncs.WithLabelValues(outcome, string(t)).Inc()
 }
 
-// planned remembers what the newest plan says of the table.
-func (m *Metrics) planned(p plan) {
+func (m *Metrics) synced(o outcome, t trigger) { m.syncs.WithLabelValues(string(o), string(t)).Inc() }
+
+// show replaces the snapshot.
+func (m *Metrics) show(s snapshot) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.last = plan{tally: p.tally, held: p.held}
+	m.snapshot = s
 }
 
-// DescribeWithStability is part of metrics.StableCollector.
+// showOldestFailure replaces that part of the snapshot.
+func (m *Metrics) showOldestFailure(since time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.snapshot.oldestFailure = since
+}
+
+// start makes the gauges visible until stop is called.
+func (m *Metrics) start(c clock.PassiveClock) (stop func()) {
+	set := func(c clock.PassiveClock) {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.clock, m.snapshot = c, snapshot{}
+	}
+	set(c)
+	return func() { set(nil) }
+}
+
+// DescribeWithStability implements metrics.StableCollector.
 func (m *Metrics) DescribeWithStability(ch chan<- *metrics.Desc) {
-	for _, d := range []*metrics.Desc{m.wanted, m.present, m.missing, m.held, m.strange, m.oldest} {
+	for _, d := range []*metrics.Desc{m.wanted, m.present, m.missing, m.held, m.unreadable, m.oldest} {
 		ch <- d
 	}
 }
 
-// CollectWithStability is part of metrics.StableCollector.
+// CollectWithStability implements metrics.StableCollector.
 func (m *Metrics) CollectWithStability(ch chan<- metrics.Metric) {
 	m.mu.Lock()
-	controller, last := m.controller, m.last
+	clock, last := m.clock, m.snapshot
 	m.mu.Unlock()
-	if controller == nil {
+	if clock == nil {
 		return
 	}
 	gauge := func(d *metrics.Desc, value float64, labels ...string) {
 		ch <- metrics.NewLazyConstMetric(d, metrics.GaugeValue, value, labels...)
 	}
-	gauge(m.wanted, float64(last.tally.wanted))
-	gauge(m.present, float64(last.tally.present))
-	gauge(m.held, float64(len(last.held)))
-	gauge(m.strange, float64(last.tally.unreadable))
-	for reason, count := range last.tally.missing {
+	gauge(m.wanted, float64(last.counts.wanted))
+	gauge(m.present, float64(last.counts.present))
+	gauge(m.held, float64(last.held))
+	gauge(m.unreadable, float64(last.counts.unreadable))
+	for reason, count := range last.counts.missing {
 		gauge(m.missing, float64(count), reason)
 	}
-	gauge(m.oldest, controller.failingFor().Seconds())
-}
-
-func (m *Metrics) watch(c *Controller) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.controller = c
-}
-
-// failingFor is how long the route that has failed longest has.
-func (c *Controller) failingFor() time.Duration {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	oldest := time.Duration(0)
-	for _, f := range c.memory.failures {
-		oldest = max(oldest, c.clock.Since(f.since))
+	oldest := 0.0
+	if !last.oldestFailure.IsZero() {
+		oldest = clock.Since(last.oldestFailure).Seconds()
 	}
-	return oldest
+	gauge(m.oldest, oldest)
 }

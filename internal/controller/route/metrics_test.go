@@ -8,21 +8,23 @@ import (
 
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/testutil"
+	clocktesting "k8s.io/utils/clock/testing"
 )
 
 func TestMetrics(t *testing.T) {
 	registry := metrics.NewKubeRegistry()
 	m := NewMetrics(registry.MustRegister, registry.CustomMustRegister)
-	m.synced(periodic, plan{}, false)
-	m.synced(nodeChange, plan{jobs: []job{{}}}, false)
-	m.synced(periodic, plan{jobs: []job{{}}}, true)
+	failing := given(1, listingFailing(at(1001)))
+	m.synced(outcomeOf(given(1), plan{}), triggerPeriodic)
+	m.synced(outcomeOf(given(1), plan{jobs: []job{{}}}), triggerNodeChange)
+	m.synced(outcomeOf(failing, plan{jobs: []job{{}}}), triggerPeriodic)
 	m.called(callCreate, time.Second, errors.New("no"))
-	m.planned(plan{tally: tally{unreadable: 6, wanted: 5, present: 3, missing: map[string]int{"Failed": 2}}, held: make([]held, 4)})
+	m.show(snapshot{held: 4})
 	want := `
-		# HELP fairlead_route_errors_total [ALPHA] Calls about routes that did not succeed by operation and result
+		# HELP fairlead_route_errors_total [ALPHA] Calls about routes that failed by operation and result
 		# TYPE fairlead_route_errors_total counter
 		fairlead_route_errors_total{operation="create",result="Failed"} 1
-		# HELP route_controller_route_sync_total [ALPHA] Passes over the table of routes by what came of them and what they were made for
+		# HELP route_controller_route_sync_total [ALPHA] Passes over the route table by outcome and trigger
 		# TYPE route_controller_route_sync_total counter
 		route_controller_route_sync_total{outcome="changed",trigger="node_change"} 1
 		route_controller_route_sync_total{outcome="error",trigger="periodic"} 1
@@ -35,22 +37,24 @@ func TestMetrics(t *testing.T) {
 	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), names...); err != nil {
 		t.Errorf("while no controller runs: %v", err)
 	}
-	c := prepared(t)
-	m.watch(c)
+	clock := clocktesting.NewFakePassiveClock(at(60))
+	stop := m.start(clock)
+	m.show(snapshot{counts: counts{unreadable: 6, wanted: 5, present: 3, missing: map[string]int{"Failed": 2}}, held: 4})
+	m.showOldestFailure(at(0))
 	want = `
-		# HELP fairlead_routes_held [ALPHA] Routes that lead to no node and are not removed yet
+		# HELP fairlead_routes_held [ALPHA] Stray routes that are not removed yet
 		# TYPE fairlead_routes_held gauge
 		fairlead_routes_held 4
 		# HELP fairlead_routes_missing [ALPHA] Pod CIDRs of nodes that have no route, by reason
 		# TYPE fairlead_routes_missing gauge
 		fairlead_routes_missing{reason="Failed"} 2
-		# HELP fairlead_routes_missing_oldest_seconds [ALPHA] How long the route that has failed longest has
+		# HELP fairlead_routes_missing_oldest_seconds [ALPHA] How long the route that has failed longest has been failing
 		# TYPE fairlead_routes_missing_oldest_seconds gauge
-		fairlead_routes_missing_oldest_seconds 0
+		fairlead_routes_missing_oldest_seconds 60
 		# HELP fairlead_routes_present [ALPHA] Pod CIDRs of nodes that have their route
 		# TYPE fairlead_routes_present gauge
 		fairlead_routes_present 3
-		# HELP fairlead_routes_unreadable [ALPHA] Routes of the cloud whose destination is no CIDR; they are left alone
+		# HELP fairlead_routes_unreadable [ALPHA] Routes whose destination is not a CIDR; they are kept
 		# TYPE fairlead_routes_unreadable gauge
 		fairlead_routes_unreadable 6
 		# HELP fairlead_routes_wanted [ALPHA] Pod CIDRs of nodes that need a route
@@ -59,5 +63,18 @@ func TestMetrics(t *testing.T) {
 	`
 	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), names[2:]...); err != nil {
 		t.Errorf("while one runs: %v", err)
+	}
+	stop()
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(""), names[2:]...); err != nil {
+		t.Errorf("after it has ended: %v", err)
+	}
+	m.start(clock)
+	m.show(snapshot{})
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(`
+		# HELP fairlead_routes_missing_oldest_seconds [ALPHA] How long the route that has failed longest has been failing
+		# TYPE fairlead_routes_missing_oldest_seconds gauge
+		fairlead_routes_missing_oldest_seconds 0
+	`), "fairlead_routes_missing_oldest_seconds"); err != nil {
+		t.Errorf("without a failure: %v", err)
 	}
 }

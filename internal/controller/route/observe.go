@@ -1,17 +1,23 @@
 package route
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net/netip"
 	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/klog/v2"
 
 	"github.com/fairlead-k8s/fairlead/internal/cloud"
+	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 )
 
-// observe gathers what is known without I/O.
+// observe gathers what is known without I/O. changed is when a Node last changed
+// before the pass.
 func (c *Controller) observe(changed time.Time) (observed, error) {
 	nodes, err := c.lister.List(labels.Everything())
 	if err != nil {
@@ -20,11 +26,57 @@ func (c *Controller) observe(changed time.Time) (observed, error) {
 	o := observed{now: c.clock.Now(), clusters: c.clusters, nodes: nodes, changed: changed, limits: c.limits}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	o.listing, o.due, o.memory = c.listing, c.due, c.memory.clone()
+	o.memory = c.memory.clone()
 	return o, nil
 }
 
-// fromCloud reads what the cloud has listed.
+// list asks the cloud for all routes. A failure is remembered, and the next plan
+// says what follows from it.
+func (c *Controller) list(ctx context.Context, why string) {
+	logger := klog.FromContext(ctx).WithValues("call", callList)
+	began := c.clock.Now()
+	routes, err := c.routes.List(ctx)
+	if ctx.Err() != nil {
+		return
+	}
+	a := answer{began: began, ended: c.clock.Now(), next: began.Add(jitter(c.period)), routes: fromCloud(routes)}
+	c.metrics.called(callList, a.ended.Sub(began), err)
+	if err != nil {
+		f := failureOf(callList, err)
+		a.failed = &f
+		a.underWay = f.kind == string(cloud.Slow) || f.kind == string(cloud.Throttled)
+	}
+	c.mu.Lock()
+	before := c.memory.listingFailure
+	c.memory.listed(a)
+	after := c.memory.listingFailure
+	c.mu.Unlock()
+	switch {
+	case err == nil && before.count > 0:
+		logger.Info("Route call succeeds again", "after", a.ended.Sub(before.since))
+	case err == nil:
+		logger.V(4).Info("Listed routes", "routes", len(routes), "why", why)
+	case before.kind != after.kind:
+		logger.Error(err, "Route call failed", "why", why)
+	}
+}
+
+// jitter returns the period, give or take a tenth.
+func jitter(period time.Duration) time.Duration {
+	return time.Duration(float64(period) * (0.9 + 0.2*rand.Float64()))
+}
+
+// failureOf returns an error as it is remembered. An event about a creation shows
+// the cloud's own words (upstream-behaviour 5.2).
+func failureOf(o operation, err error) failure {
+	f := failure{kind: string(cloud.KindOf(err)), text: message.Cut(err), pause: cloud.RetryAfter(err)}
+	if theirs := errors.Unwrap(err); o == callCreate && theirs != nil {
+		f.text = message.Cut(theirs)
+	}
+	return f
+}
+
+// fromCloud returns the routes that the cloud has listed.
 func fromCloud(listed []cloud.Route) []route {
 	routes := make([]route, 0, len(listed))
 	for _, l := range listed {
@@ -40,7 +92,7 @@ func fromCloud(listed []cloud.Route) []route {
 	return routes
 }
 
-// toCloud is the route as it was listed.
+// toCloud returns the route as it was listed.
 func (r route) toCloud() cloud.Route {
 	return cloud.Route{
 		Name: r.name, Node: r.target, CIDR: r.destination, Blackhole: r.blackhole,
@@ -48,7 +100,7 @@ func (r route) toCloud() cloud.Route {
 	}
 }
 
-// toCloud is the route that is to be created.
+// toCloud returns the route that is to be created.
 func (c creation) toCloud(cidr netip.Prefix) cloud.Route {
 	return cloud.Route{Node: c.node.Name, CIDR: cidr.String(), Addresses: slices.Clone(c.node.Status.Addresses)}
 }

@@ -8,97 +8,100 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
 )
 
 const (
-	// patience is how long a Node that has had its routes still counts as
-	// reachable: most failures are over sooner, and the condition keeps pods
-	// away from the Node. It is also how long a first attempt may take.
-	patience = time.Minute
-	// repairPause is how often a condition is put back that somebody else has
-	// changed (S4).
-	repairPause = 5 * time.Minute
+	// unreachableAfter is for how long a route has to be missing before a Node that
+	// had its routes counts as unreachable. The condition keeps pods away from the
+	// Node, and most failures are over sooner. A first creation may take as long.
+	unreachableAfter = time.Minute
+	// rewriteAfter is how often a condition is written again that somebody else
+	// changes (promise S4).
+	rewriteAfter = 5 * time.Minute
 )
 
-// verdict is the condition that a Node is to show.
-type verdict struct {
+// conditionPatch is the condition that a Node is to show.
+type conditionPatch struct {
 	node      *corev1.Node
 	condition corev1.NodeCondition
 }
 
-// shown is what a Node was last made to show.
-type shown struct {
+// patched is the condition that was last written to a Node.
+type patched struct {
 	status corev1.ConditionStatus
 	at     time.Time
 }
 
-// show decides upon the condition NetworkUnavailable of all Nodes, and upon what
-// their owners are told while the routes are not known.
-func (s *survey) show(p *plan) {
+// planConditions plans the condition NetworkUnavailable of all Nodes, and the
+// events of those that have no route because the routes cannot be listed.
+func (x *index) planConditions(p *plan) {
 	targets := map[string]bool{}
-	for _, r := range s.listing.routes {
+	for _, r := range x.memory.listing.routes {
 		targets[r.target] = true
 	}
-	for _, node := range s.nodes {
+	for _, node := range x.nodes {
 		if node.DeletionTimestamp != nil || isExcluded(node) {
 			continue
 		}
-		status, after := s.statusOf(node, targets[node.Name])
-		p.sooner(after)
+		status, after := x.statusOf(node, targets[node.Name])
+		p.noLaterThan(after)
 		if status == "" {
 			continue
 		}
-		if cidrs := cidrsOf(node); s.isBlind() && status == corev1.ConditionTrue && len(cidrs) > 0 {
-			blind := s.memory.blind
-			blind.took = s.now.Sub(blind.since)
-			p.notes = append(p.notes, note{node: node, cidr: cidrs[0], failure: blind})
+		if cidrs := cidrsOf(node); x.memory.listingFails() && status == corev1.ConditionTrue && len(cidrs) > 0 {
+			f := x.memory.listingFailure
+			f.took = x.now.Sub(f.since)
+			p.events = append(p.events, createFailed(node, cidrs[0], f))
 		}
-		if c := conditionOf(node, corev1.NodeNetworkUnavailable); s.isNews(node, status, c) {
-			p.verdicts = append(p.verdicts, verdict{node, networkUnavailable(status, s.now, c)})
+		if c := nodefact.Condition(node, corev1.NodeNetworkUnavailable); x.mustWrite(node, status, c) {
+			p.patches = append(p.patches, conditionPatch{node, networkUnavailable(status, x.now, c)})
 		}
 	}
 }
 
-// statusOf is whether the Node's network is unavailable, empty while it cannot
-// be said; after is when it can.
-func (s *survey) statusOf(node *corev1.Node, isTarget bool) (status corev1.ConditionStatus, after time.Duration) { //nolint:revive // flag-parameter: it is a fact
+// statusOf returns whether the Node's network is unavailable. The status is empty
+// while that is not decided; after is when to decide again.
+func (x *index) statusOf(node *corev1.Node, isTarget bool) (status corev1.ConditionStatus, after time.Duration) { //nolint:revive // flag-parameter: it is a fact
 	wanted := cidrsOf(node)
 	if len(wanted) == 0 {
-		// Routes of an earlier Node of that name, perhaps: it gets its own CIDRs soon.
+		// An earlier Node of that name may have had the routes. The Node gets its
+		// own CIDRs soon.
 		if isTarget {
-			return s.bad(node.CreationTimestamp.Time)
+			return x.unavailableSince(node.CreationTimestamp.Time)
 		}
 		return "", 0
 	}
 	satisfied := func(cidr netip.Prefix) bool {
-		e := s.entries[cidr]
+		e := x.entries[cidr]
 		return e.isSatisfied() && e.owner.UID == node.UID
 	}
 	if !slices.ContainsFunc(wanted, func(cidr netip.Prefix) bool { return !satisfied(cidr) }) {
 		return corev1.ConditionFalse, 0
 	}
-	since, failed := s.troubleOf(node, wanted, satisfied)
-	switch c := conditionOf(node, corev1.NodeNetworkUnavailable); {
-	case since.IsZero(), s.isBlind() && c != nil && c.Status == corev1.ConditionFalse:
+	since, failed := x.missingSince(node, wanted, satisfied)
+	switch c := nodefact.Condition(node, corev1.NodeNetworkUnavailable); {
+	case since.IsZero(), x.memory.listingFails() && c != nil && c.Status == corev1.ConditionFalse:
 		return "", 0 // Unknown is not absent.
 	case failed && (c == nil || c.Status != corev1.ConditionFalse):
 		return corev1.ConditionTrue, 0
 	default:
-		return s.bad(since)
+		return x.unavailableSince(since)
 	}
 }
 
-// bad is True once it has lasted long enough.
-func (s *survey) bad(since time.Time) (status corev1.ConditionStatus, after time.Duration) {
-	if left := since.Add(patience).Sub(s.now); left > 0 {
+// unavailableSince returns True if that has lasted long enough.
+func (x *index) unavailableSince(since time.Time) (status corev1.ConditionStatus, after time.Duration) {
+	if left := since.Add(unreachableAfter).Sub(x.now); left > 0 {
 		return "", left
 	}
 	return corev1.ConditionTrue, 0
 }
 
-// troubleOf is since when a route of the Node is missing, and whether an attempt
-// has failed.
-func (s *survey) troubleOf(node *corev1.Node, wanted []netip.Prefix, satisfied func(netip.Prefix) bool) (since time.Time, failed bool) {
+// missingSince returns since when a route of the Node is missing, and whether an
+// attempt has failed.
+func (x *index) missingSince(node *corev1.Node, wanted []netip.Prefix, satisfied func(netip.Prefix) bool) (since time.Time, failed bool) {
 	earliest := func(t time.Time) {
 		if since.IsZero() || t.Before(since) {
 			since = t
@@ -108,57 +111,49 @@ func (s *survey) troubleOf(node *corev1.Node, wanted []netip.Prefix, satisfied f
 		if satisfied(cidr) {
 			continue
 		}
-		if f, ok := s.memory.failures[cidr]; ok && f.isOf(node) {
+		if f, ok := x.memory.failures[cidr]; ok && f.concerns(node) {
 			failed = true
 			earliest(f.since)
-		} else if at, busy := s.memory.busy[cidr]; busy {
+		} else if at, pending := x.memory.pending[cidr]; pending {
 			earliest(at)
-		} else if owner := s.entries[cidr].owner; owner.UID != node.UID {
+		} else if owner := x.entries[cidr].owner; owner.UID != node.UID {
 			failed = true
 			earliest(node.CreationTimestamp.Time)
 		}
 	}
-	if s.isBlind() {
+	if x.memory.listingFails() {
 		failed = true
-		earliest(s.memory.blind.since)
+		earliest(x.memory.listingFailure.since)
 	}
 	return since, failed
 }
 
-// isNews tells whether a condition has to be written. What somebody else says
-// of the network under a reason of its own is left alone, and so is for a while
-// what somebody has made of ours.
-func (s *survey) isNews(node *corev1.Node, status corev1.ConditionStatus, current *corev1.NodeCondition) bool {
-	if current != nil && (!isOurs(current.Reason) || current.Status == status && current.Reason == reasonFor(status)) {
+// mustWrite reports whether a condition has to be written. A condition with a
+// reason that is not upstream's belongs to somebody else and stays. One of ours
+// that somebody else has changed stays for rewriteAfter.
+func (x *index) mustWrite(node *corev1.Node, status corev1.ConditionStatus, current *corev1.NodeCondition) bool {
+	if current != nil && (!isOurs(current.Reason) || current.Status == status && current.Reason == causeOf(status).Reason) {
 		return false
 	}
-	return !s.memory.shows(node.UID, status, s.now)
+	return !x.memory.wasPatched(node.UID, status, x.now)
 }
 
-// shows tells whether the Node has been made to show this not long ago.
-func (m *memory) shows(node types.UID, status corev1.ConditionStatus, now time.Time) bool {
-	last, ok := m.shown[node]
-	return ok && last.status == status && now.Sub(last.at) < repairPause
+// wasPatched reports whether the Node got this status not long ago.
+func (m *memory) wasPatched(node types.UID, status corev1.ConditionStatus, now time.Time) bool {
+	last, ok := m.patched[node]
+	return ok && last.status == status && now.Sub(last.at) < rewriteAfter
 }
 
-// networkUnavailable is the condition in upstream's words. Its transition time
-// is kept while the status is the same.
+// networkUnavailable returns the condition with upstream's reasons and messages.
+// Its transition time is kept while the status is the same.
 func networkUnavailable(status corev1.ConditionStatus, now time.Time, current *corev1.NodeCondition) corev1.NodeCondition {
+	cause := causeOf(status)
 	c := corev1.NodeCondition{
-		Type: corev1.NodeNetworkUnavailable, Status: status, Reason: reasonFor(status), Message: messageFor(status),
+		Type: corev1.NodeNetworkUnavailable, Status: status, Reason: cause.Reason, Message: cause.Message,
 		LastHeartbeatTime: metav1.NewTime(now), LastTransitionTime: metav1.NewTime(now),
 	}
 	if current != nil && current.Status == status {
 		c.LastTransitionTime = current.LastTransitionTime
 	}
 	return c
-}
-
-func conditionOf(node *corev1.Node, kind corev1.NodeConditionType) *corev1.NodeCondition {
-	for n := range node.Status.Conditions {
-		if c := &node.Status.Conditions[n]; c.Type == kind {
-			return c
-		}
-	}
-	return nil
 }

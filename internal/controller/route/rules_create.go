@@ -7,35 +7,35 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// jobFor is what to do for a CIDR, nil for nothing. Removals that are held are
-// reported to the plan.
-func (s *survey) jobFor(cidr netip.Prefix, e *entry, p *plan) *job {
+// jobFor returns what to do for a CIDR, nil if there is nothing. It adds to the
+// plan the removals that are held.
+func (x *index) jobFor(cidr netip.Prefix, e *entry, p *plan) *job {
 	next := job{cidr: cidr}
 	remove := func(j judged) {
-		orphan := !slices.ContainsFunc(e.claimants, func(n *corev1.Node) bool { return n.Name == j.route.target })
-		next.remove = append(next.remove, removal{j.route, j.why, orphan})
+		unclaimed := !slices.ContainsFunc(e.claimants, func(n *corev1.Node) bool { return n.Name == j.route.target })
+		next.remove = append(next.remove, removal{j.route, j.why, unclaimed})
 	}
 	for _, j := range e.routes {
 		switch j.fate {
-		case stays, serves:
-		case goes:
+		case keep, inUse:
+		case removeNow:
 			remove(j)
 		case stray:
-			ok, why, until := s.mayGo(j.route)
+			ok, until, at := x.mayRemove(j.route)
 			if ok {
 				remove(j)
 				continue
 			}
-			h := held{j.route, j.why + ": " + why}
+			h := held{j.route, j.why, until}
 			p.held = append(p.held, h)
-			if s.isRipe(j.route) {
-				p.crowd = append(p.crowd, h)
+			if x.isStrayLongEnough(j.route) {
+				p.overBudget = append(p.overBudget, h)
 			}
-			p.sooner(until.Sub(s.now))
+			p.noLaterThan(at.Sub(x.now))
 		}
 	}
 	if e.owner != nil && !isExcluded(e.owner) && !e.isSatisfied() {
-		next.create = &creation{node: e.owner, hint: hintFor(e.owner, cidr), why: missing(e), doubtful: e.blackhole}
+		next.create = &creation{node: e.owner, hint: hintFor(e.owner, cidr), why: whyCreated(e), replacesBlackhole: e.blackhole}
 	}
 	if len(next.remove) == 0 && next.create == nil {
 		return nil
@@ -43,15 +43,15 @@ func (s *survey) jobFor(cidr netip.Prefix, e *entry, p *plan) *job {
 	return &next
 }
 
-func missing(e *entry) string {
+func whyCreated(e *entry) string {
 	if e.blackhole {
 		return "the route of its CIDR leads nowhere"
 	}
 	return "there is no route for its CIDR"
 }
 
-// hintFor is what the provider may name the route by: the Node's UID, as
-// upstream has it, and for another CIDR of the Node one of its own.
+// hintFor returns what the provider may name the route by: the Node's UID for
+// its first CIDR (upstream-behaviour 5.2), and one of its own for another.
 func hintFor(node *corev1.Node, cidr netip.Prefix) string {
 	hint := string(node.UID)
 	switch first := cidrsOf(node)[0]; {
@@ -62,4 +62,41 @@ func hintFor(node *corev1.Node, cidr netip.Prefix) string {
 	default:
 		return hint + "-ipv6"
 	}
+}
+
+// missingReason returns why an owner has no route, from a closed set.
+func (x *index) missingReason(cidr netip.Prefix, e *entry) string {
+	failure, failed := x.memory.failures[cidr]
+	switch {
+	case isExcluded(e.owner):
+		return "Excluded"
+	case failed && failure.concerns(e.owner):
+		return failure.kind
+	case x.memory.listingFails():
+		return x.memory.listingFailure.kind
+	case e.blackhole:
+		return kindBlackhole
+	default:
+		return "InProgress"
+	}
+}
+
+// recheck returns what of a job is still to be done. The job may have waited
+// for another one, and Nodes may have come and gone in the meantime. nodes
+// returns the Node of a name, nil if there is none.
+func (j job) recheck(nodes func(name string) *corev1.Node) job {
+	claimant := func(name string) *corev1.Node {
+		node := nodes(name)
+		if node == nil || node.DeletionTimestamp != nil || !claims(node, j.cidr) {
+			return nil
+		}
+		return node
+	}
+	if j.create != nil {
+		if node := claimant(j.create.node.Name); node == nil || node.UID != j.create.node.UID {
+			return job{cidr: j.cidr} // The next pass plans it anew.
+		}
+	}
+	j.remove = slices.DeleteFunc(slices.Clone(j.remove), func(r removal) bool { return r.unclaimed && claimant(r.route.target) != nil })
+	return j
 }

@@ -1,0 +1,69 @@
+package route
+
+import (
+	"net/netip"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// The comments say what upstream does where it does something else
+// (upstream-behaviour 5.2, 10.3). docs/reference/routes.md names the rows.
+
+func conditionRows() []row {
+	return []row{
+		{"NewNodeWithItsRouteIsReachable", given(1, node("node-1", noCondition)), []string{"node-1 NetworkUnavailable=False RouteCreated"}},
+		{"NewNodeWaitsForItsFirstRoute", given(1, unlisted("r1"), node("node-1", noCondition), pending("10.244.1.0/24", 941)), nil},
+		{
+			"NewNodeIsUnreachableAfterAMinute", given(1, unlisted("r1"), node("node-1", noCondition), pending("10.244.1.0/24", 940)),
+			[]string{"node-1 NetworkUnavailable=True NoRouteCreated"},
+		},
+		{
+			"NewNodeIsUnreachableAtTheFirstFailure", given(1, unlisted("r1"), node("node-1", noCondition), failing("10.244.1.0/24", "uid-1", 998, 998, 1001)),
+			[]string{"node-1 NetworkUnavailable=True NoRouteCreated"},
+		},
+		{"ReachableNodeStaysSoForAMinute", given(1, unlisted("r1"), failing("10.244.1.0/24", "uid-1", 941, 998, 1001)), nil},
+		{"ReachableNodeIsUnreachableAfterAMinute", given(1, unlisted("r1"), failing("10.244.1.0/24", "uid-1", 940, 998, 1001)), []string{"node-1 NetworkUnavailable=True NoRouteCreated"}},
+		{"UnreachableNodeIsNotWrittenAgain", given(1, unlisted("r1"), node("node-1", condition(corev1.ConditionTrue, "NoRouteCreated")), failing("10.244.1.0/24", "uid-1", 998, 998, 1001)), nil},
+		{"UnreachableNodeWithItsRouteIsReachable", given(1, node("node-1", condition(corev1.ConditionTrue, "NoRouteCreated"))), []string{"node-1 NetworkUnavailable=False RouteCreated"}},
+		{"ConditionOfTheKubeletIsReplaced", given(1, node("node-1", condition(corev1.ConditionTrue, "NoRouteCreated"))), []string{"node-1 NetworkUnavailable=False RouteCreated"}},
+		{"ConditionOfAPluginStays", given(1, node("node-1", condition(corev1.ConditionFalse, "CalicoIsUp"))), nil}, // upstream overwrites it
+		{"ConditionOfAPluginStaysWithoutARoute", given(1, unlisted("r1"), node("node-1", condition(corev1.ConditionFalse, "CalicoIsUp")), failing("10.244.1.0/24", "uid-1", 0, 998, 1001)), nil},
+		{"UnavailableConditionOfAPluginStays", given(1, node("node-1", condition(corev1.ConditionTrue, "CalicoIsDown"))), nil},
+		{"NodeNeedsTheRoutesOfBothFamilies", given(1, node("node-1", func(n *corev1.Node) { withCIDR("fd00:0:0:1::/64")(n); noCondition(n) }),
+			failing("fd00:0:0:1::/64", "uid-1", 998, 998, 1001)), []string{"node-1 NetworkUnavailable=True NoRouteCreated"}},
+		{"NodeWithBothFamiliesIsReachable", given(1, node("node-1", func(n *corev1.Node) { withCIDR("fd00:0:0:1::/64")(n); noCondition(n) }),
+			listed(newRoute("r6", "node-1", "fd00:0:0:1::/64"))), []string{"node-1 NetworkUnavailable=False RouteCreated"}},
+		{"NodeWithoutCIDRsIsNotWritten", given(0, func(o *observed) {
+			n := newNode(1)
+			n.Spec.PodCIDRs = nil
+			noCondition(n)
+			o.nodes = append(o.nodes, n)
+		}), nil},
+		{"NodeWithoutCIDRsAndWithARouteIsUnreachable", given(1, node("node-1", func(n *corev1.Node) { n.Spec.PodCIDRs = nil })), []string{"node-1 NetworkUnavailable=True NoRouteCreated"}},
+		{"ExcludedNodeIsNotWritten", given(1, node("node-1", func(n *corev1.Node) { noCondition(n); label("")(n) })), nil},
+		{"NodeThatIsBeingDeletedIsNotWritten", given(1, node("node-1", func(n *corev1.Node) { noCondition(n); beingDeleted(n) })), nil},
+		{"ConditionIsNotRewrittenWithin5Minutes", given(1, node("node-1", noCondition), patchedFalse("uid-1", 701)), nil},
+		{
+			"ConditionIsRewrittenAfter5Minutes", given(1, node("node-1", noCondition), patchedFalse("uid-1", 700)),
+			[]string{"node-1 NetworkUnavailable=False RouteCreated"},
+		},
+		{"NodeWithABlackholeIsUnreachable", given(1, unlisted("r1"), listed(broken), node("node-1", noCondition), func(o *observed) {
+			o.memory.created[claim{netip.MustParsePrefix("10.244.1.0/24"), "uid-1"}] = at(998)
+			o.memory.failures[netip.MustParsePrefix("10.244.1.0/24")] = failure{count: 1, since: at(998), at: at(998), until: at(1005), kind: kindBlackhole, node: "uid-1"}
+		}), []string{"hold r1: it leads nowhere" + waits, "node-1 NetworkUnavailable=True NoRouteCreated"}}, // upstream says False
+	}
+}
+
+func TestCondition(t *testing.T) { check(t, conditionRows()) }
+
+func TestTransitionTimeIsKept(t *testing.T) {
+	was := networkUnavailable(corev1.ConditionFalse, at(1), nil)
+	if same := networkUnavailable(corev1.ConditionFalse, at(2), &was); same.LastTransitionTime != metav1.NewTime(at(1)) {
+		t.Errorf("transition at %v, though the status is the same", same.LastTransitionTime)
+	}
+	if other := networkUnavailable(corev1.ConditionTrue, at(2), &was); other.LastTransitionTime != metav1.NewTime(at(2)) {
+		t.Errorf("transition at %v, though the status has changed", other.LastTransitionTime)
+	}
+}

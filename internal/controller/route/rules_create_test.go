@@ -1,0 +1,96 @@
+package route
+
+import (
+	"net/netip"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// The comments say what upstream does where it does something else
+// (upstream-behaviour 5.2, 10.3). docs/reference/routes.md names the rows.
+
+func createRows() []row {
+	return []row{
+
+		{"MissingRouteIsCreated", given(1, unlisted("r1")), []string{"create 10.244.1.0/24 for node-1: there is no route for its CIDR"}},
+		{"NodeThatIsBeingDeletedGetsNoRoute", given(1, unlisted("r1"), node("node-1", beingDeleted)), nil},
+		{"CIDROutsideTheClusterGetsItsRoute", given(1, node("node-1", func(n *corev1.Node) { n.Spec.PodCIDRs = []string{"10.9.0.0/24"} }), unlisted("r1")), []string{
+			"create 10.9.0.0/24 for node-1: there is no route for its CIDR",
+		}},
+		{"RouteOutsideTheClusterServesItsNode", given(1, node("node-1", func(n *corev1.Node) { n.Spec.PodCIDRs = []string{"10.9.0.0/24"} }), unlisted("r1"),
+			listed(newRoute("o", "node-1", "10.9.0.0/24"))), nil},
+		{"UnmaskedCIDROfTheNodeMatches", given(1, node("node-1", func(n *corev1.Node) { n.Spec.PodCIDRs = []string{"10.244.1.7/24"} })), nil},
+		{"UnmaskedCIDROfTheRouteMatches", given(1, unlisted("r1"), listed(newRoute("r1", "node-1", "10.244.1.7/24"))), nil},
+		{"PendingJobIsNotRepeated", given(1, unlisted("r1"), pending("10.244.1.0/24", 999)), nil},
+	}
+}
+
+func TestCreate(t *testing.T) { check(t, createRows()) }
+
+func TestRemovalComesBeforeCreation(t *testing.T) {
+	p := decide(given(2, unlisted("r1"), listed(newRoute("m", "node-2", "10.244.1.0/24"))))
+	if len(p.jobs) != 1 || len(p.jobs[0].remove) != 1 || p.jobs[0].create == nil {
+		t.Errorf("jobs %+v, want both in one", p.jobs)
+	}
+}
+
+func TestHints(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		cidrs []string
+		want  []string
+	}{
+		{"Single", []string{"10.244.1.0/24"}, []string{"uid-1"}},
+		{"FourFirst", []string{"10.244.1.0/24", "fd00:0:0:1::/64"}, []string{"uid-1", "uid-1-ipv6"}},
+		{"SixFirst", []string{"fd00:0:0:1::/64", "10.244.1.0/24"}, []string{"uid-1", "uid-1-ipv4"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			n := newNode(1)
+			n.Spec.PodCIDRs = tt.cidrs
+			var got []string
+			for _, cidr := range cidrsOf(n) {
+				got = append(got, hintFor(n, cidr))
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+// A job that has waited does only what still has to be done.
+func TestRecheck(t *testing.T) {
+	old := newRoute("old", "node-9", "10.244.1.0/24")
+	whole := []string{"remove old: moved", "create 10.244.1.0/24 for node-1: missing"}
+	for _, tt := range []struct {
+		name      string
+		unclaimed bool
+		o         observed
+		want      []string
+	}{
+		{"UnchangedJobIsDone", true, given(1), whole},
+		{"JobOfADeletedNodeIsDropped", true, given(1, without("node-1")), nil},
+		{"JobOfANodeThatIsBeingDeletedIsDropped", true, given(1, node("node-1", beingDeleted)), nil},
+		{"JobOfAReplacedNodeIsDropped", true, given(1, node("node-1", func(n *corev1.Node) { n.UID = "uid-7" })), nil},
+		{"JobOfANodeWithAnotherCIDRIsDropped", true, given(1, node("node-1", func(n *corev1.Node) { n.Spec.PodCIDRs = nil })), nil},
+		{"TargetThatClaimsTheCIDRNowKeepsItsRoute", true, given(9, node("node-9", withCIDR("10.244.1.0/24"))), whole[1:]},
+		{"TargetThatClaimedTheCIDRBeforeLosesIt", false, given(9, node("node-9", withCIDR("10.244.1.0/24"))), whole},
+		{"TargetWithoutTheCIDRLosesIt", true, given(9), whole},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			j := job{
+				cidr: netip.MustParsePrefix("10.244.1.0/24"), remove: []removal{{old, "moved", tt.unclaimed}},
+				create: &creation{node: newNode(1), why: "missing"},
+			}
+			got := j.recheck(func(name string) *corev1.Node { return newIndex(tt.o).byName[name] })
+			if diff := cmp.Diff(tt.want, digest(plan{jobs: []job{got}})); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+			if len(j.remove) != 1 {
+				t.Error("the job that was checked has changed")
+			}
+		})
+	}
+}

@@ -1,0 +1,143 @@
+package route
+
+import (
+	"maps"
+	"net/netip"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+const (
+	// listingLag is for how long a change that this process has made counts more
+	// than a listing without it. Many clouds list a change late.
+	listingLag = 30 * time.Second
+	// keepDeleted is for how long at least a deleted Node is remembered, because
+	// its route may be listed late.
+	keepDeleted = 10 * time.Minute
+)
+
+// listing is what the cloud has listed. Its zero value is none.
+type listing struct {
+	at       time.Time // when the call began: the table may be as old
+	answered time.Time
+	routes   []route
+}
+
+// answer is the outcome of one call that lists the routes.
+type answer struct {
+	began, ended time.Time
+	// next is when the next regular listing is due.
+	next   time.Time
+	routes []route
+	failed *failure // nil: the cloud has answered
+	// underWay means that the call was given up and goes on at the provider. The
+	// next call gets its answer.
+	underWay bool
+}
+
+// deletedNode is a Node whose deletion was seen.
+type deletedNode struct {
+	at    time.Time
+	cidrs []netip.Prefix
+}
+
+// needsListing returns why the cloud has to list its routes before anything is
+// decided, and the empty string if it has not.
+func needsListing(o observed) string {
+	m := &o.memory
+	switch {
+	case m.listingFails() && o.now.Before(m.listingFailure.until):
+		return ""
+	case m.listingFails():
+		return "the last listing has failed"
+	case m.listing.at.IsZero():
+		return "the routes are not known yet"
+	case !o.now.Before(m.nextListing):
+		return "the regular check"
+	}
+	for _, d := range m.deleted {
+		// A route that was created after the listing began is not in it.
+		if m.listing.at.Before(d.at) && !d.at.After(o.changed) {
+			return "a Node was deleted since the routes were listed"
+		}
+	}
+	for _, since := range m.strays {
+		for _, after := range []time.Duration{o.limits.StrayFor, o.limits.OverBudgetAfter} {
+			if due := since.Add(after); m.listing.at.Before(due) && !o.now.Before(due) {
+				return "stray routes are checked again"
+			}
+		}
+	}
+	return ""
+}
+
+// untilListing returns when the routes are listed even if nothing changes.
+func untilListing(o observed) time.Duration {
+	if o.memory.listingFails() {
+		return o.memory.listingFailure.until.Sub(o.now)
+	}
+	return o.memory.nextListing.Sub(o.now)
+}
+
+// listingFails reports whether the cloud did not list its routes when it was
+// last asked.
+func (m *memory) listingFails() bool { return m.listingFailure.count > 0 }
+
+// listed takes an answer into the memory, and forgets what it settles.
+func (m *memory) listed(a answer) {
+	began := a.began
+	if !m.listingSince.IsZero() {
+		began = m.listingSince
+	}
+	m.listingSince = time.Time{}
+	if a.failed != nil {
+		if a.underWay {
+			m.listingSince = began
+		}
+		m.listingFailure = m.listingFailure.next(a.ended, *a.failed)
+		return
+	}
+	m.listing = listing{at: began, answered: a.ended, routes: a.routes}
+	m.listingFailure, m.nextListing = failure{}, a.next
+	maps.DeleteFunc(m.created, func(_ claim, at time.Time) bool { return !m.isRecent(at) })
+	maps.DeleteFunc(m.removed, func(_ identity, at time.Time) bool { return !m.isRecent(at) })
+	maps.DeleteFunc(m.deleted, func(name string, d deletedNode) bool {
+		return began.Sub(d.at) > keepDeleted && !slices.ContainsFunc(a.routes, func(r route) bool { return r.target == name })
+	})
+}
+
+// isRecent reports whether a change that was made at this time may still be
+// missing in the listing.
+func (m *memory) isRecent(at time.Time) bool { return m.listing.at.Before(at.Add(listingLag)) }
+
+// createdLately reports whether this process has created the route so recently
+// that the listing may lack it.
+func (m *memory) createdLately(c claim) bool {
+	at, ok := m.created[c]
+	return ok && m.isRecent(at)
+}
+
+// removedLately reports whether this process has removed the route so recently
+// that the listing may still show it.
+func (m *memory) removedLately(id identity) bool {
+	at, ok := m.removed[id]
+	return ok && m.isRecent(at)
+}
+
+// nodeDeleted takes the deletion of a Node into the memory.
+func (m *memory) nodeDeleted(node *corev1.Node, now time.Time) {
+	m.deleted[node.Name] = deletedNode{at: now, cidrs: append(m.deleted[node.Name].cidrs, cidrsOf(node)...)}
+	delete(m.patched, node.UID)
+}
+
+// wasDeleted reports whether the route led to a Node whose deletion was seen. A
+// new Node of that name may keep routes that the deleted one did not have.
+func (m *memory) wasDeleted(r route, target *corev1.Node) bool {
+	d, seen := m.deleted[r.target]
+	if !seen || target == nil {
+		return seen
+	}
+	return slices.Contains(d.cidrs, r.cidr) && !claims(target, r.cidr)
+}

@@ -1,0 +1,137 @@
+package route
+
+import (
+	"maps"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+const (
+	minBackoff = time.Second
+	maxBackoff = time.Minute
+	// maxBlackholeBackoff bounds the pause between two attempts to replace a
+	// blackhole. If the instance is stopped, the new route is a blackhole, too.
+	maxBlackholeBackoff = 5 * time.Minute
+)
+
+// kindBlackhole is the kind of a failure where the route exists and leads
+// nowhere.
+const kindBlackhole = "Blackhole"
+
+// failure is why something has not been done, and when it is tried again. Its
+// zero value is none.
+type failure struct {
+	count     int
+	since, at time.Time // of the first and the last attempt
+	until     time.Time // when it is tried again
+	took      time.Duration
+	kind      string        // from a closed set: the kind of the cloud's error, or kindBlackhole
+	text      string        // the cloud's own words
+	node      types.UID     // the Node whose route was to be created; empty: none
+	pause     time.Duration // that the cloud has asked for; 0: none
+}
+
+// next returns the failure that this one and another attempt add up to.
+func (f failure) next(now time.Time, latest failure) failure {
+	latest.since = now
+	if f.count > 0 && f.node == latest.node {
+		latest.since, latest.count = f.since, f.count
+	}
+	latest.at, latest.until = now, now.Add(latest.backoff())
+	latest.count++
+	return latest
+}
+
+// backoff returns the pause before the next attempt. It doubles with each
+// attempt, unless the cloud asks for a pause of its own.
+func (f failure) backoff() time.Duration {
+	if f.pause > 0 {
+		return f.pause
+	}
+	longest := maxBackoff
+	if f.isBlackhole() {
+		longest = maxBlackholeBackoff
+	}
+	if f.count >= 16 { // The shift would overflow.
+		return longest
+	}
+	return min(minBackoff<<f.count, longest)
+}
+
+// concerns reports whether the failure is about the route of this Node, nil for
+// a route of no Node.
+func (f failure) concerns(owner *corev1.Node) bool {
+	return owner == nil && f.node == "" || owner != nil && f.node == owner.UID
+}
+
+func (f failure) isBlackhole() bool { return f.kind == kindBlackhole }
+
+// result is what the calls of a job came to.
+type result struct {
+	removed []removal
+	took    time.Duration // of the last call
+	failed  *failure      // the call that ended the job; nil: all succeeded
+}
+
+// failure returns why the job has to be tried again, nil if it has not. A
+// creation that replaces a blackhole counts as failed until a listing shows
+// that the new route works.
+func (r result) failure(j job) *failure {
+	switch {
+	case r.failed != nil:
+		f := *r.failed
+		f.took = r.took
+		if j.create != nil {
+			f.node = j.create.node.UID
+		}
+		return &f
+	case j.create != nil && j.create.replacesBlackhole:
+		return &failure{kind: kindBlackhole, text: "the route leads nowhere", node: j.create.node.UID, took: r.took}
+	default:
+		return nil
+	}
+}
+
+// event returns the event for the owner of the Node whose route could not be
+// created, nil if there is none. A blackhole is shown by the condition.
+func (r result) event(j job) *nodeEvent {
+	if r.failed == nil || j.create == nil {
+		return nil
+	}
+	e := createFailed(j.create.node, j.cidr, *r.failure(j))
+	return &e
+}
+
+// finish takes the result of a job into the memory. Removals count even if the
+// job failed after them.
+func (m *memory) finish(j job, r result, now time.Time) {
+	delete(m.pending, j.cidr)
+	for _, gone := range r.removed {
+		m.removed[gone.route.identity] = now
+		if !gone.unclaimed { // It may be the route that this process had created.
+			maps.DeleteFunc(m.created, func(c claim, _ time.Time) bool { return c.cidr == j.cidr })
+		}
+	}
+	if failed := r.failure(j); failed != nil {
+		m.failures[j.cidr] = m.failures[j.cidr].next(now, *failed)
+		return
+	}
+	delete(m.recorded, j.cidr)
+	if j.create != nil {
+		m.created[claim{j.cidr, j.create.node.UID}] = now
+	}
+}
+
+// recordedKind is the kind of the failure that was last recorded for a Node.
+type recordedKind struct {
+	node types.UID
+	kind string
+}
+
+// isRecorded reports whether the owner of the Node knows of the failure already.
+// An event is recorded once for each kind of failure.
+func (m *memory) isRecorded(e nodeEvent) bool {
+	return m.recorded[e.cidr] == recordedKind{e.node.UID, e.kind}
+}

@@ -1,0 +1,117 @@
+package route
+
+import (
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// The comments say what upstream does where it does something else
+// (upstream-behaviour 5.2, 10.3). docs/reference/routes.md names the rows.
+
+func outcomeRows() []row {
+	return []row{
+		{"FailedJobWaits", given(1, unlisted("r1"), failing("10.244.1.0/24", "uid-1", 990, 998, 1001)), nil},
+		{"FailedJobNeedsAListing", given(1, unlisted("r1"), failing("10.244.1.0/24", "uid-1", 990, 999.5, 1000)), []string{"list: a change of the routes has failed since they were listed"}},
+		{"FailedJobIsTriedAgain", given(1, unlisted("r1"), failing("10.244.1.0/24", "uid-1", 990, 998, 1000)), []string{"create 10.244.1.0/24 for node-1: there is no route for its CIDR"}},
+		{"FailureOfAnotherNodeDoesNotCount", given(1, unlisted("r1"), failing("10.244.1.0/24", "uid-9", 990, 998, 1001)), []string{"create 10.244.1.0/24 for node-1: there is no route for its CIDR"}},
+		{"FailureDelaysNoOtherCIDR", given(2, unlisted("r1"), unlisted("r2"), failing("10.244.1.0/24", "uid-1", 990, 998, 1001)), []string{"create 10.244.2.0/24 for node-2: there is no route for its CIDR"}},
+	}
+}
+
+func TestOutcome(t *testing.T) { check(t, outcomeRows()) }
+
+func TestBackoffOfFailures(t *testing.T) {
+	var f failure
+	var pauses []time.Duration
+	now := at(0)
+	for range 8 {
+		f = f.next(now, failure{kind: "Failed", node: "a"})
+		pauses = append(pauses, f.until.Sub(now))
+		now = f.until
+	}
+	const s = time.Second
+	want := []time.Duration{s, 2 * s, 4 * s, 8 * s, 16 * s, 32 * s, 60 * s, 60 * s}
+	if diff := cmp.Diff(want, pauses); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if f.since != at(0) || f.count != 8 {
+		t.Errorf("since %v, %d times", f.since, f.count)
+	}
+	if f = f.next(now, failure{kind: "Failed", node: "b"}); f.count != 1 || f.since != now {
+		t.Errorf("%+v, want another Node's to begin anew", f)
+	}
+	if f = f.next(now, failure{kind: "Throttled", node: "b", pause: time.Hour}); f.until != now.Add(time.Hour) {
+		t.Errorf("%+v, want the pause that the cloud asked for", f)
+	}
+	f = failure{count: 30, kind: kindBlackhole, node: "b"}
+	if f = f.next(now, failure{kind: kindBlackhole, node: "b"}); f.until != now.Add(maxBlackholeBackoff) {
+		t.Errorf("%+v, want the longest pause", f)
+	}
+}
+
+func TestFinishedJobs(t *testing.T) {
+	one := netip.MustParsePrefix("10.244.1.0/24")
+	own := removal{route: newRoute("r1", "node-1", "10.244.1.0/24")}
+	other := own
+	other.unclaimed = true
+	create, replace := &creation{node: newNode(1)}, &creation{node: newNode(1), replacesBlackhole: true}
+	refused := &failure{kind: "Failed", text: "quota"}
+	for _, tt := range []struct {
+		name    string
+		job     job
+		result  result
+		created bool   // the route counts as there
+		failure string // kind
+		event   string
+	}{
+		{"CreatedRouteCountsAsThere", job{create: create}, result{}, true, "", ""},
+		{"FailedCreationIsRecorded", job{create: create}, result{failed: refused}, true, "Failed", "Could not create route uid-1 10.244.1.0/24 for node node-1 after 2s: quota"},
+		{"FailedRemovalWithoutCreationIsNotRecorded", job{}, result{failed: refused}, true, "Failed", ""},
+		{"NewRouteForABlackholeIsInDoubt", job{create: replace}, result{}, true, kindBlackhole, ""},
+		{"RemovalOfTheNodesRouteIsBelieved", job{create: create}, result{removed: []removal{own}, failed: refused}, false, "Failed", "Could not create route uid-1 10.244.1.0/24 for node node-1 after 2s: quota"},
+		{"RemovedAndCreatedRouteCountsAsThere", job{create: create}, result{removed: []removal{own}}, true, "", ""},
+		{"RemovalOfAnotherRouteChangesNothing", job{create: create}, result{removed: []removal{other}, failed: refused}, true, "Failed", "Could not create route uid-1 10.244.1.0/24 for node node-1 after 2s: quota"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			m := newMemory()
+			m.created[claim{one, "uid-1"}], m.pending[one] = at(1), at(1)
+			m.recorded[one] = recordedKind{"uid-1", "Denied"}
+			tt.job.cidr, tt.result.took = one, 2*time.Second
+			event := ""
+			if e := tt.result.event(tt.job); e != nil {
+				event = e.event.Message
+				if m.isRecorded(*e) {
+					t.Error("the event counts as recorded")
+				}
+				if m.recorded[one] = (recordedKind{"uid-1", e.kind}); !m.isRecorded(*e) {
+					t.Error("the event does not count as recorded")
+				}
+			}
+			m.finish(tt.job, tt.result, at(2))
+			if event != tt.event {
+				t.Errorf("event %q, want %q", event, tt.event)
+			}
+			if _, created := m.created[claim{one, "uid-1"}]; created != tt.created {
+				t.Errorf("counts as there: %v, want %v", created, tt.created)
+			}
+			for _, r := range tt.result.removed {
+				if m.removed[r.route.identity] != at(2) {
+					t.Error("the removal is not remembered")
+				}
+			}
+			if _, pending := m.pending[one]; pending {
+				t.Error("the job is still pending")
+			}
+			f := m.failures[one]
+			if f.kind != tt.failure || f.count > 0 && (f.took != 2*time.Second || f.at != at(2)) {
+				t.Errorf("failure %+v, want kind %q", f, tt.failure)
+			}
+			if _, recorded := m.recorded[one]; recorded != (tt.failure != "") {
+				t.Errorf("recorded: %v, want it to be forgotten with the failure", recorded)
+			}
+		})
+	}
+}

@@ -1,0 +1,182 @@
+package route
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+const waits = ": removed once it has been so for 30s"
+
+// The comments say what upstream does where it does something else
+// (upstream-behaviour 5.2, 10.3). docs/reference/routes.md names the rows.
+
+func removeRows() []row {
+	return []row{
+		// What stays.
+		{"RouteOfTheNodeStays", given(3), nil},
+		{"RouteOutsideTheClusterStays", given(1, listed(newRoute("o", "gone", "10.9.0.0/24"))), nil},
+		{"WiderRouteStays", given(1, listed(newRoute("w", "gone", "10.244.0.0/15"))), nil},                 // upstream deletes it
+		{"WiderRouteWithItsEndInsideStays", given(1, listed(newRoute("w", "gone", "10.240.0.0/12"))), nil}, // upstream keeps it
+		{"RouteAsWideAsTheClusterStays", given(1, listed(newRoute("w", "gone", "10.244.0.0/16"))), nil},
+		{"RouteWithUnreadableDestinationStays", given(1, listed(newRoute("u", "gone", "10.244.99.0"))), nil},
+		{"RouteWithoutInstanceStays", given(1, listed(gateway)), nil}, // upstream deletes it
+		{
+			"RouteWithoutInstanceServesNoNode", given(1, unlisted("r1"), listed(newRoute("e", "", "10.244.1.0/24"))),
+			[]string{"create 10.244.1.0/24 for node-1: there is no route for its CIDR"},
+		},
+		{"UnclaimedCIDRThroughALiveNodeStays", given(2, listed(newRoute("x", "node-1", "10.244.99.0/24"))), nil},                                             // upstream deletes it
+		{"RouteToANodeWithoutCIDRsStays", given(1, node("node-1", func(n *corev1.Node) { n.Spec.PodCIDRs = nil; n.CreationTimestamp.Time = at(990) })), nil}, // upstream deletes it
+		{"RouteToANodeThatIsBeingDeletedStays", given(2, node("node-1", beingDeleted)), nil},
+		{"RouteToAnExcludedNodeStays", given(1, listed(newRoute("x", "node-1", "10.244.99.0/24")), node("node-1", label("")), nodeDeleted("node-1", "10.244.99.0/24")), nil},
+		{"RouteForAnExcludedNodeStays", given(2, unlisted("r1"), listed(moved), node("node-1", label("true"))), nil},
+		{"ExclusionLabelWithValueFalseDoesNotCount", given(2, unlisted("r1"), node("node-1", label("false"))), []string{"create 10.244.1.0/24 for node-1: there is no route for its CIDR"}},
+		{
+			"OfTwoClaimantsTheOneWithTheRouteKeepsIt", given(2, unlisted("r1"), listed(moved), node("node-2", withCIDR("10.244.1.0/24"))),
+			[]string{"node-1 NetworkUnavailable=True NoRouteCreated"},
+		},
+		{
+			"OfTwoClaimantsWithRoutesBothKeepThem", given(2, listed(moved), node("node-2", withCIDR("10.244.1.0/24"))),
+			[]string{"node-2 NetworkUnavailable=True NoRouteCreated"},
+		},
+		{
+			"OfTwoClaimantsTheOlderGetsTheRoute", given(2, unlisted("r1"), node("node-2", withCIDR("10.244.1.0/24"))),
+			[]string{"create 10.244.1.0/24 for node-1: there is no route for its CIDR", "node-2 NetworkUnavailable=True NoRouteCreated"},
+		},
+		{
+			"OfTwoClaimantsABlackholeDoesNotCount", given(2, unlisted("r1"), listed(blackhole(moved)), node("node-2", withCIDR("10.244.1.0/24"))),
+			[]string{"create 10.244.1.0/24 for node-1: the route of its CIDR leads nowhere", "node-2 NetworkUnavailable=True NoRouteCreated"},
+		},
+		{"RouteToASecondNodeOfTheNameThatIsBeingDeletedStays", given(2, node("node-1", beingDeleted), nodeDeleted("node-1", "10.244.1.0/24")), nil},
+
+		// What goes at once.
+		{"CIDROfANodeThatIsBeingDeletedMoves", given(2, unlisted("r1"), listed(newRoute("m", "node-2", "10.244.1.0/24")), node("node-2", beingDeleted),
+			node("node-2", withCIDR("10.244.1.0/24"))), []string{
+			"remove m: its CIDR now belongs to Node node-1", "create 10.244.1.0/24 for node-1: there is no route for its CIDR",
+		}},
+		{"MovedCIDRIsReplaced", given(2, unlisted("r1"), listed(moved)), []string{
+			"remove m: its CIDR now belongs to Node node-1", "create 10.244.1.0/24 for node-1: there is no route for its CIDR",
+		}},
+		{"MovedCIDROfAnUnknownNodeIsReplaced", given(1, unlisted("r1"), listed(newRoute("m", "gone", "10.244.1.0/24"))), []string{
+			"remove m: its CIDR now belongs to Node node-1", "create 10.244.1.0/24 for node-1: there is no route for its CIDR",
+		}},
+		{"MovedCIDRWithItsNewRouteLosesTheOldOne", given(2, listed(moved)), []string{"remove m: its CIDR now belongs to Node node-1"}},
+		{"RouteOfADeletedNodeGoes", given(2, without("node-1"), nodeDeleted("node-1", "10.244.1.0/24")), []string{"remove r1: Node node-1 was deleted"}},
+		{"OldRouteOfAReplacedNodeGoes", given(1, listed(newRoute("old", "node-1", "10.244.99.0/24")), nodeDeleted("node-1", "10.244.99.0/24")), []string{"remove old: Node node-1 was deleted"}},
+		{"RouteStaysWhereTheNewNodeHasTheCIDR", given(1, nodeDeleted("node-1", "10.244.1.0/24")), nil},
+		{"ForeignRouteToAReplacedNodeStays", given(1, listed(newRoute("x", "node-1", "10.244.98.0/24")), nodeDeleted("node-1", "10.244.99.0/24")), nil},
+		{"RouteWithOldAddressesIsReplaced", given(1, unlisted("r1"), listed(addressed(newRoute("r1", "node-1", "10.244.1.0/24"), "10.0.0.9"))), []string{
+			"remove r1: the addresses of Node node-1 have changed", "create 10.244.1.0/24 for node-1: there is no route for its CIDR",
+		}},
+		{"NewRouteWithOldAddressesIsReplaced", given(1, unlisted("r1"), listed(addressed(newRoute("r1", "node-1", "10.244.1.0/24"), "10.0.0.9")), created("10.244.1.0/24", "uid-1", 990)), []string{
+			"remove r1: the addresses of Node node-1 have changed", "create 10.244.1.0/24 for node-1: there is no route for its CIDR",
+		}},
+		{"RouteWithOneAddressTooManyIsReplaced", given(1, unlisted("r1"), listed(addressed(newRoute("r1", "node-1", "10.244.1.0/24"), "10.0.0.1", "10.0.0.9"))), []string{
+			"remove r1: the addresses of Node node-1 have changed", "create 10.244.1.0/24 for node-1: there is no route for its CIDR",
+		}},
+		{"RouteWithTheNodesAddressesStays", given(1, unlisted("r1"), listed(addressed(newRoute("r1", "node-1", "10.244.1.0/24"), "10.0.0.1"))), nil},
+		{"AddressesAreIgnoredWhereTheProviderKeepsNone", given(1, unlisted("r1"), listed(func() route {
+			r := addressed(newRoute("r1", "node-1", "10.244.1.0/24"), "10.0.0.9")
+			r.addressed = false
+			return r
+		}())), nil},
+		{"RouteToANodeWithoutAddressesStays", given(1, unlisted("r1"), listed(addressed(newRoute("r1", "node-1", "10.244.1.0/24"), "10.0.0.1")),
+			node("node-1", func(n *corev1.Node) { n.Status.Addresses = nil })), nil},
+
+		// What goes once listings agree.
+		{"RouteToAnUnknownNodeWaits", given(1, listed(unknown)), []string{"hold s: there is no Node gone" + waits}},
+		{"RouteToAnUnknownNodeWaitsFor30Seconds", given(1, listed(unknown), strayFor(unknown, 28*time.Second)), []string{"hold s: there is no Node gone" + waits}},
+		{"RouteToAnUnknownNodeGoesAfter30Seconds", given(1, listed(unknown), strayFor(unknown, 30*time.Second)), []string{"remove s: there is no Node gone"}},
+		{"UnclaimedBlackholeGoes", given(1, listed(unclaimed), strayFor(unclaimed, time.Minute)), []string{"remove b: it leads nowhere"}},
+		{"BlackholeOfANodeIsReplaced", given(1, unlisted("r1"), listed(broken)), []string{ // upstream deletes it and calls the node reachable
+			"create 10.244.1.0/24 for node-1: the route of its CIDR leads nowhere", "hold r1: it leads nowhere" + waits}},
+		{"BlackholeOfANodeGoesWhenListingsAgree", given(1, unlisted("r1"), listed(broken), strayFor(broken, time.Minute)), []string{
+			"remove r1: it leads nowhere", "create 10.244.1.0/24 for node-1: the route of its CIDR leads nowhere",
+		}},
+		{"BlackholeOfANodeWithAnotherCIDRWaits", given(1, listed(blackhole(newRoute("b", "node-1", "10.244.99.0/24")))), []string{"hold b: it leads nowhere" + waits}},
+		{"MovedBlackholeIsReplaced", given(2, unlisted("r1"), listed(blackhole(moved))), []string{
+			"remove m: its CIDR now belongs to Node node-1", "create 10.244.1.0/24 for node-1: the route of its CIDR leads nowhere",
+		}},
+		{"BlackholeWithoutTargetWaits", given(1, unlisted("r1"), listed(blackhole(newRoute("b", "", "10.244.1.0/24")))), []string{
+			"create 10.244.1.0/24 for node-1: the route of its CIDR leads nowhere", "hold b: it leads nowhere" + waits,
+		}}, // it may be the node's own, which the provider has not looked up yet
+		{"DuplicateWaits", given(1, listed(duplicate)), []string{"hold r1b: it duplicates another route" + waits}}, // upstream keeps both
+		{"DuplicateGoesWhenListingsAgree", given(1, listed(duplicate), strayFor(duplicate, time.Minute)), []string{"remove r1b: it duplicates another route"}},
+		{"DuplicateOfTheSameNameStays", given(1, listed(newRoute("r1", "node-1", "10.244.1.0/24"))), nil},
+		{"DuplicateWithoutNameStays", given(1, listed(newRoute("", "node-1", "10.244.1.0/24"))), nil},
+		{"OverBudgetWaits", given(1, listed(strays(4)...), allStrayFor(time.Minute)), kept(4, 5)},
+		{"WithinBudgetGoes", given(1, listed(strays(3)...), allStrayFor(time.Minute)), []string{
+			"remove s1: there is no Node gone-1", "remove s2: there is no Node gone-2", "remove s3: there is no Node gone-3",
+		}},
+		{"BudgetIsAlsoAPercentage", given(90, listed(strays(10)...), allStrayFor(time.Minute)), removed(10)},
+		{"OverBudgetGoesAfter10Minutes", given(1, listed(strays(4)...), allStrayFor(10*time.Minute)), removed(4)},
+		{"NewStraysUseTheBudgetToo", given(1, listed(strays(3)...), allStrayFor(time.Minute), listed(newRoute("s4", "gone-4", "10.244.204.0/24"))), append(kept(3, 5),
+			"hold s4: there is no Node gone-4"+waits)},
+		{"DeletedNodesUseNoBudget", given(6, func(o *observed) {
+			for i := 1; i <= 5; i++ {
+				without(fmt.Sprintf("node-%d", i))(o)
+				nodeDeleted(fmt.Sprintf("node-%d", i))(o)
+			}
+		}), []string{
+			"remove r1: Node node-1 was deleted", "remove r2: Node node-2 was deleted", "remove r3: Node node-3 was deleted",
+			"remove r4: Node node-4 was deleted", "remove r5: Node node-5 was deleted",
+		}},
+	}
+}
+
+func TestRemove(t *testing.T) { check(t, removeRows()) }
+
+func removed(n int) []string {
+	var lines []string
+	for i := 1; i <= n; i++ {
+		lines = append(lines, fmt.Sprintf("remove s%d: there is no Node gone-%d", i, i))
+	}
+	return lines
+}
+
+// kept are n routes that are held because 4 of all routes are stray.
+func kept(n, all int) []string {
+	var lines []string
+	for i := 1; i <= n; i++ {
+		lines = append(lines, fmt.Sprintf("hold s%d: there is no Node gone-%d: 4 of %d routes are stray, more than the budget of max(3, 10 %%); removed once it has been so for 10m0s", i, i, all))
+	}
+	return lines
+}
+
+func TestOverBudgetAreThoseThatOnlyTheBudgetKeeps(t *testing.T) {
+	fresh := newRoute("f", "gone", "10.244.210.0/24")
+	for _, tt := range []struct {
+		name string
+		o    observed
+		want int
+	}{
+		{"NewStraysAreNot", given(1, listed(strays(4)...)), 0},
+		{"StraysOver30SecondsAre", given(1, listed(strays(4)...), allStrayFor(30*time.Second)), 4},
+		{"NewOnesBesideThemAreNot", given(1, listed(fresh), listed(strays(4)...), allStrayFor(time.Minute)), 4},
+		{"WithinBudgetNoneAre", given(1, listed(fresh), listed(strays(2)...), allStrayFor(time.Minute)), 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p := decide(tt.o)
+			if len(p.overBudget) != tt.want {
+				t.Fatalf("%d routes, want %d: %+v", len(p.overBudget), tt.want, p.overBudget)
+			}
+			if tt.want > 0 && !strings.Contains(deletionHeld(p.overBudget).Message, "4 stray routes") {
+				t.Errorf("message %q", deletionHeld(p.overBudget).Message)
+			}
+		})
+	}
+}
+
+// The time between two listings is from the answer of one to the beginning of the
+// next.
+func TestRouteIsStraySinceTheAnswer(t *testing.T) {
+	unknown := newRoute("r9", "gone", "10.244.9.0/24")
+	o := given(1, func(o *observed) { o.memory.listing.routes = append(o.memory.listing.routes, unknown) })
+	o.memory.listing.at, o.memory.listing.answered = at(980), at(999)
+	if got := decide(o).strays[unknown.identity]; !got.Equal(at(999)) {
+		t.Errorf("stray since %v, want %v", got, at(999))
+	}
+}
