@@ -8,9 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// The comments say what upstream does where it does something else
-// (upstream-behaviour 5.2, 10.3). docs/reference/routes.md names the rows.
-
+// conditionRows are the rules for what a Node shows.
 func conditionRows() []row {
 	return []row{
 		{"NewNodeWithItsRouteIsReachable", given(1, node("node-1", noCondition)), []string{"node-1 NetworkUnavailable=False RouteCreated"}},

@@ -8,12 +8,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// The comments say what upstream does where it does something else
-// (upstream-behaviour 5.2, 10.3). docs/reference/routes.md names the rows.
-
+// createRows are the rules for missing routes.
 func createRows() []row {
 	return []row{
-
 		{"MissingRouteIsCreated", given(1, unlisted("r1")), []string{"create 10.244.1.0/24 for node-1: there is no route for its CIDR"}},
 		{"NodeThatIsBeingDeletedGetsNoRoute", given(1, unlisted("r1"), node("node-1", beingDeleted)), nil},
 		{"CIDROutsideTheClusterGetsItsRoute", given(1, node("node-1", func(n *corev1.Node) { n.Spec.PodCIDRs = []string{"10.9.0.0/24"} }), unlisted("r1")), []string{

@@ -7,9 +7,8 @@ import (
 	"time"
 )
 
-// The comments say what upstream does where it does something else
-// (upstream-behaviour 5.2, 10.3). docs/reference/routes.md names the rows.
-
+// listingRows are the rules for when the routes are listed, and what is believed
+// of a listing.
 func listingRows() []row {
 	return []row{
 		{"UnknownRoutesAreListed", given(1, func(o *observed) { o.memory.listing = listing{} }), []string{"list: the routes are not known yet"}},

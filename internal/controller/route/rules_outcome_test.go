@@ -8,9 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The comments say what upstream does where it does something else
-// (upstream-behaviour 5.2, 10.3). docs/reference/routes.md names the rows.
-
+// outcomeRows are the rules for jobs that have failed.
 func outcomeRows() []row {
 	return []row{
 		{"FailedJobWaits", given(1, unlisted("r1"), failing("10.244.1.0/24", "uid-1", 990, 998, 1001)), nil},

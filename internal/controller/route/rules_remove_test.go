@@ -11,9 +11,9 @@ import (
 
 const waits = ": removed once it has been so for 30s"
 
-// The comments say what upstream does where it does something else
-// (upstream-behaviour 5.2, 10.3). docs/reference/routes.md names the rows.
-
+// removeRows are the rules for listed routes. The comments say what upstream
+// does where it does something else (upstream-behaviour 5.2, 10.3).
+// docs/reference/routes.md names the rows.
 func removeRows() []row {
 	return []row{
 		// What stays.
