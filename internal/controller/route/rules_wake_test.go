@@ -146,7 +146,7 @@ func whole(p plan) string {
 
 // Whatever change of a Node changes the plan also wakes the table.
 func TestWhateverChangesThePlanWakes(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // it shall be repeatable
+	r := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // the test has to be repeatable
 	changed := make([]int, len(nodeChanges))
 	for range 20_000 {
 		o := anyTable(r)
