@@ -48,14 +48,14 @@ type bed struct {
 	writing time.Duration          // how long a write to the API server takes
 	refuse  error                  // of writes to the API server; guarded by mu
 	deleted map[string]bool        // CIDRs of Nodes that were deleted; guarded by mu
-	stopped string                 // the node whose instance is; guarded by mu
+	stopped string                 // the node whose instance is stopped; guarded by mu
 }
 
 // tableEntry is a route with its history.
 type tableEntry struct {
 	cloud.Route
 	made, gone time.Time // gone: zero while it is there
-	stray      time.Time // since when no Node wants it
+	stray      time.Time // since when no Node needs it; zero: a Node does
 }
 
 // prepare returns a bed whose controller does not run yet.
@@ -205,7 +205,7 @@ func (b *bed) Create(ctx context.Context, hint string, r cloud.Route) error {
 
 // Delete implements routes.
 func (b *bed) Delete(ctx context.Context, r cloud.Route) error {
-	return b.call(ctx, "delete "+r.Name, r.CIDR, func() { //nolint:contextcheck // the look at the cluster is the test's own
+	return b.call(ctx, "delete "+r.Name, r.CIDR, func() { //nolint:contextcheck // checkRemoval reads the cluster with the context of the test
 		for _, e := range b.table {
 			if e.gone.IsZero() && e.Name == r.Name {
 				b.checkRemoval(e)
@@ -224,11 +224,11 @@ func (b *bed) checkRemoval(e *tableEntry) {
 	}
 	for _, n := range b.nodes() {
 		if slices.Contains(n.Spec.PodCIDRs, e.CIDR) && n.Name != e.Node {
-			return // a
+			return // promise S5 a
 		}
 	}
 	if b.deleted[e.CIDR] {
-		return // b
+		return // promise S5 b
 	}
 	if e.stray.IsZero() || time.Since(e.stray) < DefaultLimits().StrayFor {
 		b.t.Errorf("S5: %+v was removed after being stray since %v, at %v", e.Route, e.stray, time.Now())

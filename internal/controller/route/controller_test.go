@@ -323,7 +323,7 @@ func TestNodeThatWasReplacedUnseenCountsAsDeleted(t *testing.T) {
 // A condition that could not be written is not written when it has become wrong.
 func TestRefusedPatchIsDroppedWhenItIsWrong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := prepare(t, Config{}, newNode(1)) // shows that it is reachable
+		b := prepare(t, Config{}, newNode(1)) // The Node shows that it is reachable.
 		b.locked(func() {
 			b.refuse = errors.New("unavailable")
 			b.fail = func(call string) error {
@@ -361,7 +361,7 @@ func TestDuplicateAndBlackholeBesideTheRouteAreDeleted(t *testing.T) {
 			dead.Blackhole, dead.stray = true, time.Now()
 		})
 		b.after(3 * time.Minute)
-		b.expect("a twin and a blackhole", []string{"delete r2", "delete r3"}, nil, nil)
+		b.expect("a duplicate and a blackhole", []string{"delete r2", "delete r3"}, nil, nil)
 	})
 }
 
@@ -390,7 +390,7 @@ func TestJobThatHasWaited(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := prepare(t, Config{Syncs: 1, Limits: Limits{BudgetRoutes: 3}}, bare(1))
 				b.locked(func() {
-					b.deleted["10.244.2.0/24"] = true // so that S5 allows it
+					b.deleted["10.244.2.0/24"] = true // so that checkRemoval allows it
 					b.addRoute("node-9", "10.244.2.0/24")
 				})
 				b.takes = 10 * time.Second
@@ -543,7 +543,7 @@ func randomSteps(t *testing.T, seed uint64) {
 		case n == nil:
 			n = bare(i)
 			n.UID = types.UID(fmt.Sprintf("uid-%d-%d", i, step))
-			if r.IntN(3) == 0 { // with a CIDR that another one has had, perhaps
+			if r.IntN(3) == 0 { // with a CIDR that another Node may have had
 				n.Spec.PodCIDRs = []string{fmt.Sprintf("10.244.%d.0/24", 1+r.IntN(8))}
 			}
 			if slices.ContainsFunc(b.nodes(), func(o corev1.Node) bool { return slices.Equal(o.Spec.PodCIDRs, n.Spec.PodCIDRs) }) {

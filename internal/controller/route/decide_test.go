@@ -20,8 +20,8 @@ func TestWhenToDecideAgain(t *testing.T) {
 		{"RegularCheckIsDue", given(1), time.Minute},
 		{"StrayRoute", given(1, listed(unknown)), 29 * time.Second},
 		{"Failure", given(1, unlisted("r1"), failing("10.244.1.0/24", "uid-1", 990, 998, 1005)), 5 * time.Second},
-		{"Blind", given(1, listingFailing(at(1007))), 7 * time.Second},
-		{"BlindAndOverdue", given(1, listingFailing(at(1007)), func(o *observed) { o.memory.nextListing = at(990) }), 7 * time.Second},
+		{"FailedListing", given(1, listingFailing(at(1007))), 7 * time.Second},
+		{"FailedListingThatIsOverdue", given(1, listingFailing(at(1007)), func(o *observed) { o.memory.nextListing = at(990) }), 7 * time.Second},
 		{"NodeIsStillPatient", given(1, unlisted("r1"), failing("10.244.1.0/24", "uid-1", 945, 998, 1050)), 5 * time.Second},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -69,9 +69,9 @@ func TestFailuresHeal(t *testing.T) {
 
 func TestDecideChangesNothing(t *testing.T) {
 	o := given(3, listed(strays(2)...), failing("10.244.1.0/24", "uid-1", 990, 998, 1005))
-	before, suspects := fmt.Sprintf("%+v", o.memory), maps.Clone(o.memory.strays)
+	before, strays := fmt.Sprintf("%+v", o.memory), maps.Clone(o.memory.strays)
 	first := digest(decide(o))
-	if after := fmt.Sprintf("%+v", o.memory); after != before || !maps.Equal(suspects, o.memory.strays) {
+	if after := fmt.Sprintf("%+v", o.memory); after != before || !maps.Equal(strays, o.memory.strays) {
 		t.Errorf("the memory was changed from\n%s\nto\n%s", before, after)
 	}
 	if diff := cmp.Diff(first, digest(decide(o))); diff != "" {

@@ -57,6 +57,25 @@ func TestHints(t *testing.T) {
 	}
 }
 
+// If the target of a route claims its CIDR when the job is carried out, but did
+// not when it was planned, recheck keeps the route.
+func TestRemovalKnowsWhetherItsTargetClaims(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		o    observed
+		want bool
+	}{
+		{"TargetDoesNotClaim", given(2, unlisted("r1"), listed(moved)), true},
+		{"TargetClaims", given(1, unlisted("r1"), listed(addressed(newRoute("r1", "node-1", "10.244.1.0/24"), "10.0.0.9"))), false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := decide(tt.o).jobs[0].remove[0].unclaimed; got != tt.want {
+				t.Errorf("unclaimed: %v, want %v", got, tt.want)
+			}
+		})
+	}
+}
+
 // A job that has waited does only what still has to be done.
 func TestRecheck(t *testing.T) {
 	old := newRoute("old", "node-9", "10.244.1.0/24")
