@@ -13,11 +13,13 @@ TESTED = $(GO) list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end
 # A build must not fail because git is missing or distrusts the folder; the daemon's version comes from tools/version-flags.sh.
 export GOFLAGS := $(strip $(shell GOTOOLCHAIN=local $(GO) env GOFLAGS 2>/dev/null) -buildvcs=false)
 
+FUZZTIME ?= 10s
+
 DEMO = $(BIN)/playground demo --simcloud $(BIN)/simcloud --ccm $(BIN)/cloud-controller-manager
 
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-check test unit e2e test-browser test-skew examples bench check lint generate chart image build clean need-go need-linux always
+.PHONY: help demo demo-check test unit e2e test-browser test-skew examples bench cover fuzz check lint generate chart image release build clean need-go need-linux always
 
 help: # This text.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -52,6 +54,12 @@ examples: build ## The unchanged provider of AWS, linked and driven against a sm
 bench: build bin/scale/bench bin/scale/fairlead bin/scale/upstream ## What everything costs, beside the community's skeleton: a table, after about a quarter of an hour. ARGS="-scenario init,idle" for a part, ARGS=-h for more.
 	@$(BIN)/scale/bench -bin $(BIN) $(ARGS)
 
+cover: | need-go ## The coverage of the rules: of each decide.go and rules_*.go under internal/controller. It fails below 100 %.
+	@tools/cover.sh
+
+fuzz: | need-go ## Each fuzz target of all modules, for a time: FUZZTIME=10s
+	@tools/fuzz.sh $(FUZZTIME)
+
 check: lint ## Before each commit: lint and the fast tests.
 	$(GO) test -short $$($(TESTED))
 	cd playground && $(GO) test -short $$($(TESTED))
@@ -77,6 +85,9 @@ chart: | need-go ## The Helm chart: lint it, render deploy/ and its golden files
 
 image: | need-go ## The daemon as it goes into an image, static, for amd64 and arm64; the image too where docker is. IMAGE=name:tag
 	tools/image.sh $(IMAGE)
+
+release: | need-go ## A release without its publication: archives for amd64 and arm64 with checksums, into bin/release. Nothing is uploaded.
+	@tools/release.sh
 
 build: bin/cloud-controller-manager bin/simcloud bin/fairlead bin/playground ## Everything, into bin/. The control plane compiles for minutes, once.
 

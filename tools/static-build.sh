@@ -1,6 +1,6 @@
 #!/bin/sh
-# Builds the daemon as it goes into an image, for a platform: static-build.sh linux/arm64 FILE
+# Builds a program for a platform, static, as it goes into an image or a release; without a name the daemon: static-build.sh linux/arm64 FILE [PROGRAM]
 set -eu
 
 export CGO_ENABLED=0 GOOS="${1%/*}" GOARCH="${1#*/}"
-go build -trimpath -buildvcs=false -ldflags "-s -w $(tools/version-flags.sh)" -o "$2" ./cmd/cloud-controller-manager
+go build -trimpath -buildvcs=false -ldflags "-s -w $(tools/version-flags.sh)" -o "$2" "./cmd/${3:-cloud-controller-manager}"

@@ -1,0 +1,26 @@
+#!/bin/sh
+# Prints the statement coverage of each decide.go and rules_*.go under internal/controller, by the tests of its own package, and fails
+# below 100 %: each rule has a test.
+set -eu
+
+profile=$(mktemp)
+trap 'rm -f "$profile"' EXIT
+go test -coverprofile="$profile" ./internal/controller/... >"$profile.log" 2>&1 || { cat "$profile.log" >&2; rm -f "$profile.log"; exit 1; }
+rm -f "$profile.log"
+
+# A line of the profile: module/path/file.go:12.5,14.3 statements count
+sort "$profile" | awk -v module="$(go list -m)/" '
+	{ split($1, at, ":"); file = at[1] }
+	file !~ /\/(decide|rules_[a-z0-9_]+)\.go$/ { next }
+	{ sub(module, "", file); all[file] += $2 }
+	$3 > 0 { covered[file] += $2; next }
+	{ split(at[2], range, /[.,]/); missed[file] = missed[file] sprintf("  %s:%d: no test gets here\n", file, range[1]) }
+	END {
+		for (file in all) {
+			printf "%5.1f %%  %s\n%s", 100 * covered[file] / all[file], file, missed[file] | "sort -k 3"
+			if (covered[file] < all[file]) below++
+		}
+		close("sort -k 3")
+		if (length(all) == 0) { print "cover: there are no rules" > "/dev/stderr"; exit 1 }
+		if (below > 0) { printf "cover: %d of %d files are below 100 %%\n", below, length(all) > "/dev/stderr"; exit 1 }
+	}'
