@@ -15,7 +15,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/proxy"
 )
 
-// The daemon is killed at each request of an initialisation, for every n,
+// The daemon is killed at each request of an initialisation,
 // before the server has it and after the server has carried it out. The next
 // daemon brings the Node to the same end (S7), and no Node is ever released
 // half written (S6, which the bed's guard watches).
@@ -35,9 +35,10 @@ func TestKilledAtEachRequest(t *testing.T) {
 		},
 	}
 	type run struct {
-		name     string
-		place, n int
-		at       proxy.Point
+		name    string
+		through int
+		place   proxy.Place
+		at      proxy.Point
 	}
 	var runs []run
 	for place := range places {
@@ -45,12 +46,11 @@ func TestKilledAtEachRequest(t *testing.T) {
 		var s daemon.Setup
 		places[place].set(&s, p)
 		undisturbed(t, b, s)
-		all := p.Requests(places[place].match)
-		t.Logf("an initialisation makes %d requests to %s:", len(all), places[place].name)
-		for n, r := range all {
-			t.Logf("  %d. %s %s", n+1, r.Method, r.Path)
+		all := proxy.PlacesOf(p.Requests(places[place].match))
+		t.Logf("an initialisation makes %d requests to %s: %v", len(all), places[place].name, all)
+		for _, r := range all {
 			for at, point := range map[proxy.Point]string{proxy.Before: "before", proxy.After: "after"} {
-				runs = append(runs, run{fmt.Sprintf("%s/%d-%s/%s", places[place].name, n+1, r.Method, point), place, n + 1, at})
+				runs = append(runs, run{fmt.Sprintf("%s/%s/%s", places[place].name, r, point), place, r, at})
 			}
 		}
 		if len(all) == 0 {
@@ -60,14 +60,14 @@ func TestKilledAtEachRequest(t *testing.T) {
 	instances := excludedKubelets(t, b, len(runs))
 	for k, r := range runs {
 		t.Run(r.name, func(t *testing.T) {
-			p := places[r.place].through(t)
+			p := places[r.through].through(t)
 			var s daemon.Setup
-			places[r.place].set(&s, p)
-			trap := p.Trap(places[r.place].match, r.n, r.at)
+			places[r.through].set(&s, p)
+			trap := p.TrapPlace(places[r.through].match, r.place, r.at)
 			i := instances[k]
 			b.Patch(t, i.Name, `{"metadata":{"labels":{"`+labelExclude+`":null}}}`)
 			first := b.Daemon(t, s)
-			bed.AwaitTrap(t, trap)
+			bed.AwaitPlace(t, trap, r.place)
 			first.Kill()
 			trap.Cut()
 

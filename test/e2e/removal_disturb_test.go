@@ -183,22 +183,15 @@ func TestKilledAtEachRequestOfADeletion(t *testing.T) {
 	if err := d.Stop(); err != nil {
 		t.Fatal(err)
 	}
-	all := api.Requests(match)
-	t.Logf("a deletion makes %d requests:", len(all))
-	for n, r := range all {
-		t.Logf("  %d. %s %s", n+1, r.Method, r.Path)
-	}
-	for n, r := range all {
+	all := proxy.PlacesOf(api.Requests(match))
+	t.Logf("a deletion makes %d requests: %v", len(all), all)
+	for _, place := range all {
 		for at, point := range map[proxy.Point]string{proxy.Before: "Before", proxy.After: "After"} {
-			t.Run(fmt.Sprintf("%d%s%s", n+1, r.Method, point), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%s/%s", place, point), func(t *testing.T) {
 				m, api, match := dies(t)
-				trap := api.Trap(match, n+1, at)
+				trap := api.TrapPlace(match, place, at)
 				first := p.runs(t, daemon.Setup{API: api, Cloud: p.cloud.URL, Flags: flags})
-				select {
-				case <-trap.Sprung():
-				case <-time.After(goneWithin):
-					t.Fatal("the request has not come")
-				}
+				bed.AwaitPlace(t, trap, place)
 				first.Kill()
 				trap.Cut()
 				p.runs(t, daemon.Setup{Cloud: p.cloud.URL, Flags: flags})

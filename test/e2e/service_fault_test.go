@@ -78,12 +78,17 @@ func TestAPIServerRestartsInTheLifeOfAService(t *testing.T) {
 		t.Run(place, func(t *testing.T) {
 			s := newServices(t, onShared(t), 1)
 			api := s.BeforeAPIServer(t)
-			trap := api.Trap(ofServices, n+1, proxy.Before)
 			d := s.runs(t, daemon.Setup{API: api})
-			name := s.balanced(t, "restart")
+			var name string
+			var trap *proxy.Trap
 			if place == "Release" {
+				name = s.balanced(t, "restart")
 				s.awaitServing(t, name, s.hosts...)
+				trap = api.Trap(ofServices, 1, proxy.Before)
 				s.delete(t, name)
+			} else {
+				trap = api.Trap(ofServices, n+1, proxy.Before)
+				name = s.balanced(t, "restart")
 			}
 			bed.AwaitTrap(t, trap)
 			s.RestartAPIServer(t, trap)

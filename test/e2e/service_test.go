@@ -74,35 +74,38 @@ func TestServiceKilledAtEachRequest(t *testing.T) {
 	undisturbed := b.Daemon(t, daemon.Setup{API: api, Cloud: front.URL()}) // which finds the node, as those below do
 	name := b.balanced(t, "counted")
 	b.awaitServing(t, name, i)
-	created := map[string]int{"APIServer": len(api.Requests(ofServices)), "Cloud": len(front.Requests(ofBalancers))}
+	requests := func() map[string][]proxy.Place {
+		return map[string][]proxy.Place{"APIServer": proxy.PlacesOf(api.Requests(ofServices)), "Cloud": proxy.PlacesOf(front.Requests(ofBalancers))}
+	}
+	created := requests()
 	b.delete(t, name)
 	b.awaitGone(t, name)
-	all := map[string]int{"APIServer": len(api.Requests(ofServices)), "Cloud": len(front.Requests(ofBalancers))}
+	all := requests()
 	t.Logf("requests of a Service's life: %v, of these until it serves: %v", all, created)
 	undisturbed.Kill()
 
-	for place, total := range all {
-		for n := 1; n <= total; n++ {
+	for server, places := range all {
+		for n, place := range places {
 			for at, point := range map[proxy.Point]string{proxy.Before: "before", proxy.After: "after"} {
-				t.Run(fmt.Sprintf("%s/%d/%s", place, n, point), func(t *testing.T) {
+				t.Run(fmt.Sprintf("%s/%s/%s", server, place, point), func(t *testing.T) {
 					p, match, s := b.BeforeAPIServer(t), ofServices, daemon.Setup{}
 					s.API = p
-					if place == "Cloud" {
+					if server == "Cloud" {
 						p, match = bed.BeforeCloud(t, b.cloud), ofBalancers
 						s = daemon.Setup{Cloud: p.URL()}
 					}
-					trap := p.Trap(match, n, at)
+					trap := p.TrapPlace(match, place, at)
 					d := b.Daemon(t, s)
 					name := b.balanced(t, "killed")
-					if n > created[place] {
+					if n >= len(created[server]) {
 						b.awaitServing(t, name, i)
 						b.delete(t, name)
 					}
-					bed.AwaitTrap(t, trap)
+					bed.AwaitPlace(t, trap, place)
 					d.Kill()
 					trap.Cut()
 					b.Daemon(t, daemon.Setup{})
-					if n <= created[place] {
+					if n < len(created[server]) {
 						b.awaitServing(t, name, i)
 						b.delete(t, name)
 					}

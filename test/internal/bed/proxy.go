@@ -30,6 +30,22 @@ func startProxy(t *testing.T, server, caFile string) *proxy.Proxy {
 	return p
 }
 
+// AwaitPlace waits for the request at this place. One that is not the first of
+// its kind may have been a retry when the requests were counted; the test is
+// skipped then.
+func AwaitPlace(t *testing.T, trap *proxy.Trap, place proxy.Place) {
+	t.Helper()
+	if place.N == 1 {
+		AwaitTrap(t, trap)
+		return
+	}
+	select {
+	case <-trap.Sprung():
+	case <-time.After(expect.Soon):
+		t.Skipf("this time there was no %s", place)
+	}
+}
+
 // AwaitTrap waits for the request that the trap is for.
 func AwaitTrap(t *testing.T, trap *proxy.Trap) {
 	t.Helper()

@@ -1,0 +1,55 @@
+package proxy
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// Place is a request in a conversation that is repeated: the N-th of its kind,
+// counted from 1. It is not the N-th of all, because a retry of another kind
+// would shift that number.
+type Place struct {
+	Kind string
+	N    int
+}
+
+// PlacesOf returns the places of these requests, in their order.
+func PlacesOf(requests []Request) []Place {
+	seen := map[string]int{}
+	var places []Place
+	for _, r := range requests {
+		seen[r.Kind()]++
+		places = append(places, Place{Kind: r.Kind(), N: seen[r.Kind()]})
+	}
+	return places
+}
+
+// String can be a part of a test's name.
+func (p Place) String() string {
+	return fmt.Sprintf("%s-%d", strings.NewReplacer(" ", "-", "/", ".").Replace(p.Kind), p.N)
+}
+
+// numbered is a part of a path that names one object.
+var numbered = regexp.MustCompile(`/[^/]*[0-9][^/]*`)
+
+// Kind is the method and the path without the names of objects, which have a
+// number in them.
+func (r Request) Kind() string {
+	method := r.Method
+	if r.Watch {
+		method = "WATCH"
+	}
+	return method + " " + numbered.ReplaceAllStringFunc(r.Path, func(part string) string {
+		if part == "/v1" {
+			return part
+		}
+		return "/*"
+	})
+}
+
+// TrapPlace sets a trap for the request at this place, counted from now on among
+// the requests that match.
+func (p *Proxy) TrapPlace(match Match, place Place, at Point) *Trap {
+	return p.Trap(func(r Request) bool { return (match == nil || match(r)) && r.Kind() == place.Kind }, place.N, at)
+}
