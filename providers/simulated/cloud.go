@@ -96,10 +96,10 @@ func startLocal(ctx context.Context) (*simulator.Client, error) {
 		return nil, fmt.Errorf("simulated cloud inside this process: %w", err)
 	}
 	url := "http://" + listener.Addr().String()
-	logger.Info("The simulated cloud lives inside this process", "url", url, "lookInside", "simcloud list --server "+url)
+	logger.Info("Simulated cloud started in this process", "url", url, "try", "simcloud list --server "+url)
 	go func() {
 		if err := cloud.Serve(ctx, listener); err != nil {
-			logger.Error(err, "The simulated cloud has ended")
+			logger.Error(err, "Simulated cloud ended")
 		}
 	}()
 	return simulator.NewClient(url), nil

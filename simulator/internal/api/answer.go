@@ -70,7 +70,7 @@ func write(w http.ResponseWriter, r *http.Request, answer reply, err error) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
 	if err := json.NewEncoder(w).Encode(body); err != nil {
-		klog.FromContext(r.Context()).V(4).Info("Answer could not be written", "err", err)
+		klog.FromContext(r.Context()).V(4).Info("Answer not written", "err", err)
 	}
 }
 
@@ -84,7 +84,7 @@ func cut(w http.ResponseWriter, r *http.Request, why error) {
 		err = tcp.SetLinger(0)
 	}
 	if err := errors.Join(err, conn.Close()); err != nil {
-		klog.FromContext(r.Context()).V(4).Info("Connection could not be cut", "err", err)
+		klog.FromContext(r.Context()).V(4).Info("Connection not cut", "err", err)
 	}
 }
 

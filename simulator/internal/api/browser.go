@@ -7,13 +7,12 @@ import (
 )
 
 // refusedBrowser returns why a request of a browser is refused; empty if it is
-// not. Whoever reaches a
-// cloud is its operator, and every website can make a browser on this machine
-// send requests to it. Browsers say where a request comes from: what comes from
-// another site is refused. So is what comes from a site that has the cloud's
-// own host name, since that name may have been pointed at this machine for this
-// very purpose; nobody can do that to an IP address. Programs that are no
-// browser say nothing of the kind, and are not concerned.
+// not. Everybody who reaches a cloud is its operator, and every website can make
+// a browser on this machine send requests to it. Browsers name the site that a
+// request comes from: requests of other sites are refused. So are requests of a
+// site that has the cloud's own host name, because that name may have been
+// pointed at this machine for this purpose, which is impossible with an IP
+// address. Programs that are no browser send no such headers and are served.
 func refusedBrowser(r *http.Request) string {
 	const page = "/" // which only a browser asks for
 	site, origin := r.Header.Get("Sec-Fetch-Site"), r.Header.Get("Origin")

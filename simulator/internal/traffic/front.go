@@ -101,7 +101,7 @@ func (f *front) shut() {
 		return
 	}
 	if err := f.socket.Close(); err != nil {
-		klog.FromContext(f.balancer.plane.life).Error(err, "A socket could not be closed", "loadBalancer", f.balancer.id, "address", f.door.at)
+		klog.FromContext(f.balancer.plane.life).Error(err, "Socket not closed", "loadBalancer", f.balancer.id, "address", f.door.at)
 	}
 	<-f.closed
 	f.socket = nil

@@ -26,7 +26,7 @@ func TestCloseEndsEverything(t *testing.T) {
 		v, _ := mustVisit(t, w.at())
 		open = append(open, v)
 	}
-	newCaller(t, w.at(), "127.0.0.2").ask(t, "hello", patient)
+	newCaller(t, w.at(), "127.0.0.2").ask(t, "hello", longTimeout)
 	applyWell(t, p, w.with(a)) // b drains
 	p.Close()
 	for _, v := range open {

@@ -35,7 +35,7 @@ func (s *tcpSocket) accept() {
 		case errors.Is(err, net.ErrClosed):
 			return
 		case err != nil:
-			klog.FromContext(plane.life).Error(err, "Connection could not be accepted", "address", s.Addr())
+			klog.FromContext(plane.life).Error(err, "Connection not accepted", "address", s.Addr())
 			pause := plane.clock.NewTimer(acceptPause)
 			select {
 			case <-pause.C():

@@ -43,7 +43,7 @@ func (s *udpSocket) accept() {
 		case errors.Is(err, net.ErrClosed):
 			return
 		case err != nil: // of one datagram
-			klog.FromContext(s.front.balancer.plane.life).V(4).Info("Datagram could not be read", "address", s.LocalAddr(), "err", err)
+			klog.FromContext(s.front.balancer.plane.life).V(4).Info("Datagram not read", "address", s.LocalAddr(), "err", err)
 		default:
 			s.forward(netip.AddrPortFrom(from.Addr().Unmap(), from.Port()), buffer[:n])
 		}
