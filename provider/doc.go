@@ -1,5 +1,7 @@
 // Package provider holds what a cloud provider may offer beyond
-// cloudprovider.Interface. Each interface is optional and found by type
-// assertion on what the provider returns, as io.ReaderFrom is: a provider
-// without it works, through bounded calls for one object at a time.
+// cloudprovider.Interface. Each interface is optional and found by a type
+// assertion on what the provider returns, as io.ReaderFrom is. A provider
+// without them works, with bounded calls for one object at a time.
+//
+// Providers import this package. It imports nothing of this repository.
 package provider

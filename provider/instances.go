@@ -7,12 +7,12 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 )
 
-// InstanceMetadataBatcher is a cloudprovider.InstancesV2 that answers for many
-// nodes in one call of the cloud.
+// InstanceMetadataBatcher is a cloudprovider.InstancesV2 that describes the
+// instances of many nodes with one call to the cloud.
 type InstanceMetadataBatcher interface {
 	// InstanceMetadataBatch returns one answer for each node, in the order of
-	// nodes. An error of the whole call is returned beside a nil slice; an
-	// error of one node stands in its answer. A node's answer means what
+	// nodes. An error of the whole call is returned with a nil slice; an
+	// error of one node is part of its answer. A node's answer means what
 	// InstancesV2.InstanceMetadata would have returned for it. The nodes are
 	// copies and may be kept.
 	InstanceMetadataBatch(ctx context.Context, nodes []*corev1.Node) ([]InstanceMetadataAnswer, error)

@@ -5,7 +5,7 @@ package provider
 // overlap. Without it, calls are made one after the other unless the operator
 // says otherwise.
 type ConcurrentLoadBalancer interface {
-	// MaxConcurrentServices is for how many Services calls may be under way at
-	// once. It must be positive and constant.
+	// MaxConcurrentServices returns for how many Services calls may be under way
+	// at the same time. It must be positive and constant.
 	MaxConcurrentServices() int
 }

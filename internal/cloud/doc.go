@@ -1,11 +1,20 @@
-// Package cloud is the provider's side of the daemon: the gateway through which
-// every call to the cloud passes. Nothing else calls a provider.
+// Package cloud makes all calls to the provider. Nothing else in this repository
+// calls one, and no other file than offers.go asserts what a provider offers.
 //
-// A provider is somebody else's code that talks to somebody else's machine, so
-// the gateway expects the worst of it. Each call has a deadline, and a caller
-// that loses patience is let go while the call still occupies its key. A panic
-// becomes an error. Equal questions become one. All calls share one pace, which
-// follows what the cloud says of its quota, and what users wait for goes before
-// refreshes. Every error gets a Kind, whatever it is wrapped in, so that rules
-// can tell what the cloud said from what it failed to say.
+// A provider is code of others that talks to a machine of others, so the gateway
+// expects failures of every kind. Each call has a deadline. A caller that has
+// waited too long gets an error while the call still occupies its key. A panic
+// becomes an error. Equal questions become one call. All calls share one rate
+// limit, which follows the cloud's quota, and calls that an object waits for go
+// before refreshes. Every error gets a Kind, whatever it is wrapped in, so that
+// rules can tell an answer of the cloud from a failure to answer. DESIGN.md says
+// what may never happen.
+//
+// The time is that of package time alone, and tests run in bubbles of
+// testing/synctest: the deadline of a context cannot follow another clock.
+//
+// Package internal/app makes, initializes and opens a Provider. Controllers
+// under internal/controller use the Gateway in observe.go and apply.go; their
+// rules do not import this package. This package imports package provider and
+// nothing else of this repository.
 package cloud

@@ -23,8 +23,8 @@ var (
 	errAsked = errors.New("the same question is under way and its answer is not shared")
 )
 
-// inflight coalesces questions: who asks what is under way already, by key,
-// waits for the same answer. Once a question has lasted longer than the caller's
+// inflight coalesces questions: a caller whose question, by key, is under way
+// already waits for the same answer. Once a question has lasted longer than the caller's
 // timeout its callers get Slow, and it still occupies its key: no second call is
 // made beside one that hangs, and the next caller gets its answer.
 type inflight[T any] struct {

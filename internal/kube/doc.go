@@ -1,7 +1,11 @@
-// Package kube is the cluster's side of the daemon: what controllers read of
-// the API server through informers, and the only place that writes to it.
+// Package kube reads and writes the objects of the API server. It is the only
+// package that writes them.
 //
-// Every write is a PATCH that carries the UID of the object it is meant for,
-// so that it cannot hit an object which took over the name, and never carries
-// a field that the writer did not decide about.
+// Every write of a Node or a Service is a PATCH that carries the UID of the
+// object that was decided upon, so that it cannot change another object with the
+// same name, and that carries only fields which the controller decided about. A
+// write does not begin after the end of the context and is not cut short by it.
+//
+// Package internal/app and the controllers under internal/controller, except
+// their rules, import this package. It imports nothing of this repository.
 package kube

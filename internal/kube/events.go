@@ -28,7 +28,7 @@ func NewRecorder(ctx context.Context, client kubernetes.Interface, component str
 // Node records an event on the Node. The type is corev1.EventTypeNormal or
 // corev1.EventTypeWarning.
 func (r *Recorder) Node(node *corev1.Node, eventType, reason, message string) {
-	// Objects of an informer have no kind of their own. Consumers of upstream's
+	// Objects of an informer carry no kind and apiVersion. Consumers of upstream's
 	// events rely on apiVersion v1.
 	r.recorder.Event(&corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID}, eventType, reason, message)
 }

@@ -10,13 +10,13 @@ import (
 
 // NewInformerFactory returns the informers of our own controllers. They keep
 // only what rules read: the managed fields, images and volumes of Nodes are
-// dropped before a Node is cached. It must not be handed to a provider, which
-// may need what is dropped.
+// dropped before a Node is cached. A provider must not get this factory, because
+// it may need what is dropped.
 func NewInformerFactory(client kubernetes.Interface, resync time.Duration) informers.SharedInformerFactory {
 	return informers.NewSharedInformerFactoryWithOptions(client, resync, informers.WithTransform(trim))
 }
 
-// trim drops what no rule reads. An object of another kind passes as it is.
+// trim drops what no rule reads. It returns objects of other kinds unchanged.
 func trim(obj any) (any, error) {
 	whole, ok := obj.(*corev1.Node)
 	if !ok {

@@ -22,18 +22,19 @@ import (
 )
 
 const (
-	// ownWritesFor is how long a write of ours is remembered, at the most, while
-	// the informer has not seen it.
-	ownWritesFor = time.Minute
-	// ownWrites is how many are. An informer on a busy machine is behind by the
-	// writes of some seconds.
-	ownWrites = 2000
+	// maxWriteAge is how long our own write is kept, at most, while the informer
+	// has not seen it.
+	maxWriteAge = time.Minute
+	// maxWrites is how many are kept. An informer on a busy machine is behind by
+	// the writes of some seconds.
+	maxWrites = 2000
 )
 
-// newest is what the informer's store has, or what a write of ours has left.
+// newest returns objects as the informer's store has them, or, where that is
+// older, as our own last write has left them.
 func newest(ctx context.Context, store cache.Store) cache.MutationCache {
 	return cache.NewIntegerResourceVersionMutationCacheWithOptions(klog.FromContext(ctx), store,
-		cache.MutationCacheOptions{TTL: ownWritesFor, MaxCacheSize: ownWrites})
+		cache.MutationCacheOptions{TTL: maxWriteAge, MaxCacheSize: maxWrites})
 }
 
 // Nodes reads and patches Nodes.
@@ -54,9 +55,9 @@ func NewNodes(ctx context.Context, client kubernetes.Interface, informer informe
 // NodePatch is what to change of a Node outside its status. Zero values leave
 // a field as it is.
 type NodePatch struct {
-	// Node is the state that was decided upon. The write is refused where
-	// another Node has the name, or where what the patch changes is no longer
-	// as it was; what others write meanwhile elsewhere is no conflict.
+	// Node is the state that was decided upon. The write is refused if another
+	// Node has the name, or if a field that the patch changes is no longer as it
+	// was. Writes of others to other fields are no conflict.
 	Node *corev1.Node
 	// ProviderID can only be set, never changed.
 	ProviderID string
@@ -68,7 +69,7 @@ type NodePatch struct {
 
 // NodeStatusPatch is what to change of a Node's status.
 type NodeStatusPatch struct {
-	// UID is the Node that is meant.
+	// UID identifies the Node. Another one with its name is not changed.
 	UID types.UID
 	// Addresses, if not nil, replace the Node's addresses.
 	Addresses []corev1.NodeAddress
@@ -76,10 +77,10 @@ type NodeStatusPatch struct {
 	Condition *corev1.NodeCondition
 }
 
-// Cached returns the Node as the informer has it, or as our own last write has
-// left it where the informer is behind: who decides upon a state that it has
-// changed itself decides twice. The Node must not be changed. An error for
-// which apierrors.IsNotFound holds means that there is none.
+// Cached returns the Node as the informer has it, or, where the informer is
+// behind, as our own last write has left it: a decision on the state before that
+// write would be made twice. The Node must not be changed. An error for which
+// apierrors.IsNotFound holds means that there is none.
 func (n *Nodes) Cached(name string) (*corev1.Node, error) {
 	obj, exists, err := n.newest.GetByKey(name)
 	if err != nil {
@@ -91,7 +92,7 @@ func (n *Nodes) Cached(name string) (*corev1.Node, error) {
 	return obj.(*corev1.Node), nil
 }
 
-// Live reads the Node from the API server, past every cache.
+// Live reads the Node from the API server and not from a cache.
 func (n *Nodes) Live(ctx context.Context, name string) (*corev1.Node, error) {
 	node, err := n.client.Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
@@ -100,7 +101,7 @@ func (n *Nodes) Live(ctx context.Context, name string) (*corev1.Node, error) {
 	return node, nil
 }
 
-// Patch changes the Node and returns it as it then is. IsStale tells whether
+// Patch changes the Node and returns it as it then is. IsStale reports whether
 // an error means that the Node was no longer the one that was decided upon.
 func (n *Nodes) Patch(ctx context.Context, p NodePatch) (*corev1.Node, error) {
 	return n.patch(ctx, p.Node.Name, types.JSONPatchType, p.operations())
@@ -111,9 +112,9 @@ func (n *Nodes) PatchStatus(ctx context.Context, name string, p NodeStatusPatch)
 	return n.patch(ctx, name, types.StrategicMergePatchType, p.body(), "status")
 }
 
-// Delete deletes the Node if it is still exactly as it was read: the same UID
-// and the same resourceVersion. IsStale tells whether an error means that it
-// was not.
+// Delete deletes the Node if it is still exactly as it was read: with the same
+// UID and the same resourceVersion. IsStale reports whether an error means that
+// it was not.
 func (n *Nodes) Delete(ctx context.Context, node *corev1.Node) error {
 	return write(ctx, "delete node "+node.Name, func(ctx context.Context) error {
 		return n.client.Delete(ctx, node.Name, metav1.DeleteOptions{
@@ -122,30 +123,30 @@ func (n *Nodes) Delete(ctx context.Context, node *corev1.Node) error {
 	})
 }
 
-// IsStale tells whether a write was refused because the object has changed or
-// has been replaced since it was read. A patch that names another UID is
-// answered with 422, since a UID is immutable, and so is one whose tests fail;
-// the latter names no field, as every refusal of a value does.
+// IsStale reports whether a write was refused because the object has changed or
+// has been replaced since it was read. The API server answers 422 to a patch
+// with another UID, because a UID is immutable, and to a patch whose tests fail.
+// The latter names no field; an answer that refuses a value does.
 func IsStale(err error) bool {
 	if apierrors.IsConflict(err) {
 		return true
 	}
-	refusal, ok := errors.AsType[*apierrors.StatusError](err)
+	status, ok := errors.AsType[*apierrors.StatusError](err)
 	if !ok || !apierrors.IsInvalid(err) {
 		return false
 	}
 	var fields []string
-	if refusal.ErrStatus.Details != nil {
-		for _, cause := range refusal.ErrStatus.Details.Causes {
+	if status.ErrStatus.Details != nil {
+		for _, cause := range status.ErrStatus.Details.Causes {
 			fields = append(fields, cause.Field)
 		}
 	}
 	return slices.Contains(fields, "metadata.uid") || strings.Join(fields, "") == ""
 }
 
-// IsRejected tells whether a write was refused for what it says or for who
-// says it, so that the same write will be refused again until somebody changes
-// something.
+// IsRejected reports whether a write was refused for its content or for missing
+// permissions, so that the same write will be refused again until somebody
+// changes something.
 func IsRejected(err error) bool {
 	return !IsStale(err) && (apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err) || apierrors.IsUnauthorized(err))
 }
@@ -159,7 +160,8 @@ type operation struct {
 	Value any    `json:"value,omitzero"`
 }
 
-// operations test all that the patch changes before they change anything.
+// operations returns the patch: first tests of all that it changes, then the
+// changes.
 func (p NodePatch) operations() []operation {
 	tests := []operation{{Op: "test", Path: "/metadata/uid", Value: p.Node.UID}}
 	var changes []operation
@@ -184,7 +186,7 @@ func (p NodePatch) operations() []operation {
 	return append(tests, changes...)
 }
 
-// ofMap are the operations on a map of strings, which may not be there yet.
+// ofMap returns the operations on a map of strings, which may not exist yet.
 func ofMap(path string, have map[string]string, want map[string]*string) (tests, changes []operation) {
 	if len(want) == 0 {
 		return nil, nil
@@ -212,7 +214,7 @@ func ofMap(path string, have map[string]string, want map[string]*string) (tests,
 	return tests, changes
 }
 
-// null is the value of what is not there.
+// null is the value of a field that does not exist.
 const null = jsonNull("null")
 
 type jsonNull string
@@ -220,7 +222,7 @@ type jsonNull string
 // MarshalJSON is part of json.Marshaler.
 func (n jsonNull) MarshalJSON() ([]byte, error) { return []byte(n), nil }
 
-// orNull is the list, or null where it is empty: that removes the field.
+// orNull returns the list, or null if it is empty, which removes the field.
 func orNull(taints []corev1.Taint) any {
 	if len(taints) == 0 {
 		return null

@@ -30,8 +30,8 @@ func NewServices(ctx context.Context, client kubernetes.Interface, informer info
 	}
 }
 
-// Cached returns the Service as the informer has it, or as our own last write
-// has left it where the informer is behind. The Service must not be changed. An
+// Cached returns the Service as the informer has it, or, where the informer is
+// behind, as our own last write has left it. The Service must not be changed. An
 // error for which apierrors.IsNotFound holds means that there is none.
 func (s *Services) Cached(key string) (*corev1.Service, error) {
 	obj, exists, err := s.newest.GetByKey(key)
@@ -45,21 +45,22 @@ func (s *Services) Cached(key string) (*corev1.Service, error) {
 }
 
 // ServicePatch is what to change of a Service. Zero values leave a field as it
-// is. All of it goes to the status, as upstream's roles demand, the finalizer
-// too.
+// is. All of it is written through the status subresource, the finalizer too,
+// because upstream's roles allow nothing else.
 type ServicePatch struct {
-	// UID is the Service that is meant.
+	// UID identifies the Service. Another one with its name is not changed.
 	UID types.UID
 	// AddFinalizer and RemoveFinalizer are one finalizer each.
 	AddFinalizer, RemoveFinalizer string
-	// Ingress, if not nil, replaces what stands under status.loadBalancer.
+	// Ingress, if not nil, replaces status.loadBalancer.ingress.
 	Ingress *[]corev1.LoadBalancerIngress
-	// Conditions replace those of their types; DropConditions are types that go.
+	// Conditions replace those of their types; DropConditions are the types to
+	// remove.
 	Conditions     []metav1.Condition
 	DropConditions []string
 }
 
-// PatchStatus changes the Service and returns it as it then is. IsStale tells
+// PatchStatus changes the Service and returns it as it then is. IsStale reports
 // whether an error means that another Service has the name.
 func (s *Services) PatchStatus(ctx context.Context, namespace, name string, p ServicePatch) (*corev1.Service, error) {
 	data, err := json.Marshal(p.body())

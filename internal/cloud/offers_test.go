@@ -1,0 +1,119 @@
+package cloud
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const (
+	contractPackage = "k8s.io/cloud-provider"
+	optionalPackage = "github.com/fairlead-k8s/fairlead/provider"
+)
+
+// typesOnly are the names of the contract that are used outside of this
+// package: types and a number, and nothing that calls a provider.
+var typesOnly = map[string]bool{"Interface": true, "ControllerClientBuilder": true, "CloudControllerManagerPort": true}
+
+// A provider's methods are called in this package only, and what a provider
+// offers is asserted in offers.go only.
+func TestOnlyThisPackageCallsAProvider(t *testing.T) {
+	var got []string
+	unwraps := 0
+	for path, file := range sources(t, "..", "../../ccm") {
+		contract, optional := importName(file, contractPackage), importName(file, optionalPackage)
+		report := func(what string) { got = append(got, path+": "+what) }
+		ast.Inspect(file, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.TypeAssertExpr:
+				if p, name := selector(n.Type); p != "" && (p == contract || p == optional) && path != "../cloud/offers.go" {
+					report("asserts " + p + "." + name)
+				}
+			case *ast.SelectorExpr:
+				switch p, name := selector(n); {
+				case strings.HasPrefix(path, "../cloud/"):
+				case p != "" && p == optional:
+					report("uses " + p + "." + name)
+				case p != "" && p == contract && !typesOnly[name]:
+					report("uses " + p + "." + name)
+				case n.Sel.Name == "Unwrap" && strings.HasPrefix(path, "../app/"):
+					unwraps++
+				}
+			}
+			return true
+		})
+	}
+	if diff := cmp.Diff([]string(nil), got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if unwraps != 1 {
+		t.Errorf("%d places take a provider out of its Provider, want one: for the program's own controllers", unwraps)
+	}
+}
+
+// sources are the files of the folders and of those below them, without tests
+// and what only tests import.
+func sources(t *testing.T, roots ...string) map[string]*ast.File {
+	t.Helper()
+	files := map[string]*ast.File{}
+	set := token.NewFileSet()
+	for _, root := range roots {
+		err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+			switch {
+			case err != nil:
+				return err
+			case d.IsDir() && (d.Name() == "testdata" || strings.HasSuffix(d.Name(), "test")):
+				return fs.SkipDir
+			case d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):
+				return nil
+			}
+			file, err := parser.ParseFile(set, path, nil, parser.SkipObjectResolution)
+			if err != nil {
+				return fmt.Errorf("parse: %w", err)
+			}
+			files[filepath.ToSlash(path)] = file
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if files["../cloud/offers.go"] == nil {
+		t.Fatal("the sources are not found")
+	}
+	return files
+}
+
+// importName is the name under which a file imports a package, empty if it does
+// not.
+func importName(file *ast.File, path string) string {
+	for _, spec := range file.Imports {
+		if p, err := strconv.Unquote(spec.Path.Value); err != nil || p != path {
+			continue
+		}
+		if spec.Name != nil {
+			return spec.Name.Name
+		}
+		return path[strings.LastIndex(path, "/")+1:]
+	}
+	return ""
+}
+
+func selector(e ast.Expr) (pkg, name string) {
+	s, ok := e.(*ast.SelectorExpr)
+	if !ok {
+		return "", ""
+	}
+	if x, ok := s.X.(*ast.Ident); ok {
+		return x.Name, s.Sel.Name
+	}
+	return "", s.Sel.Name
+}
