@@ -32,7 +32,7 @@ func (v *oldVendor) InstanceShutdownByProviderID(context.Context, string) (bool,
 	return v.gone, v.called("InstanceShutdownByProviderID")
 }
 
-func TestOnlyTheCloudsOwnWordIsAnAbsence(t *testing.T) {
+func TestOnlyTheCloudsOwnAnswerIsAnAbsence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, tt := range []struct {
 			name    string
@@ -43,9 +43,9 @@ func TestOnlyTheCloudsOwnWordIsAnAbsence(t *testing.T) {
 			{"Present", func(context.Context) (bool, error) { return true, nil }, true, Succeeded},
 			{"Absent", func(context.Context) (bool, error) { return false, nil }, false, Succeeded},
 			{"NotFoundIsAnError", func(context.Context) (bool, error) { return false, cloudprovider.InstanceNotFound }, false, NotFound},
-			{"SoIsAnyOther", func(context.Context) (bool, error) { return false, errors.New("no") }, false, Failed},
-			{"SoIsAPanic", func(context.Context) (bool, error) { panic("no") }, false, Panicked},
-			{"AbsentAfterTheDeadlineIsNone", func(ctx context.Context) (bool, error) { <-ctx.Done(); return false, nil }, false, TimedOut},
+			{"AnyOtherErrorIsNoAnswer", func(context.Context) (bool, error) { return false, errors.New("no") }, false, Failed},
+			{"PanicIsNoAnswer", func(context.Context) (bool, error) { panic("no") }, false, Panicked},
+			{"AbsentAfterTheDeadlineIsAnError", func(ctx context.Context) (bool, error) { <-ctx.Done(); return false, nil }, false, TimedOut},
 			{"PresentAfterTheDeadlineIsPresent", func(ctx context.Context) (bool, error) { <-ctx.Done(); return true, nil }, true, Succeeded},
 		} {
 			i := gateway(t, vendor{v2: exists(tt.answer)}, Config{ReadTimeout: time.Second}).Instances()
@@ -79,7 +79,7 @@ func TestExistenceByTheOlderInterface(t *testing.T) {
 			calls: []string{"InstanceID"}, kind: Succeeded,
 		},
 		{
-			name: "ButNotBesideAnotherError", errs: map[string]error{"InstanceID": errors.Join(errors.New("zone a: connection refused"), cloudprovider.InstanceNotFound)},
+			name: "NotFoundBesideAnotherErrorIsNoAnswer", errs: map[string]error{"InstanceID": errors.Join(errors.New("zone a: connection refused"), cloudprovider.InstanceNotFound)},
 			calls: []string{"InstanceID"}, kind: NotFound,
 		},
 		{name: "NamelessProviderCannotTell", errs: map[string]error{"InstanceID": cloudprovider.NotImplemented}, calls: []string{"InstanceID"}, kind: NotImplemented},
@@ -131,7 +131,7 @@ func TestAnswersAboutExistenceAreNotShared(t *testing.T) {
 		go func() { _, err := i.Existence(t.Context(), node("n")); first <- err }()
 		synctest.Wait()
 		if _, err := i.Existence(t.Context(), node("n")); KindOf(err) != Slow {
-			t.Errorf("the second question got %v, want to be refused", err)
+			t.Errorf("the second question got %v, want Slow", err)
 		}
 		if err := <-first; err != nil {
 			t.Error(err)
@@ -150,7 +150,7 @@ func TestLateAnswerAboutExistenceSaysWhenItWasAsked(t *testing.T) {
 		})}, Config{CallerTimeout: 30 * time.Second}).Instances()
 		began := time.Now()
 		if _, err := i.Existence(t.Context(), node("n")); KindOf(err) != Slow {
-			t.Errorf("error %v, want to be let go", err)
+			t.Errorf("error %v, want Slow", err)
 		}
 		time.Sleep(40 * time.Second)
 		got, err := i.Existence(t.Context(), node("n"))

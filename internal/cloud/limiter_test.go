@@ -14,7 +14,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/provider"
 )
 
-// quota is a cloud with a token bucket that refuses with a pause of a second.
+// quota is a cloud with a token bucket. It asks for a pause of a second.
 type quota struct {
 	mu        sync.Mutex
 	rate      float64
@@ -42,7 +42,7 @@ func (q *quota) take() bool {
 
 // metered is a provider whose calls take 30 ms and use up the quota.
 func metered(q *quota) cloudprovider.Interface {
-	return knowing{vendor{v2: metadata(func(context.Context, *corev1.Node) (*cloudprovider.InstanceMetadata, error) {
+	return classifying{vendor{v2: metadata(func(context.Context, *corev1.Node) (*cloudprovider.InstanceMetadata, error) {
 		time.Sleep(30 * time.Millisecond)
 		if !q.take() {
 			return nil, httpError(429)
@@ -78,7 +78,7 @@ func TestThousandQuestionsStayCloseToTheQuota(t *testing.T) {
 	})
 }
 
-func TestNoCallBeforeTheTimeThatTheCloudNamed(t *testing.T) {
+func TestNoCallStartsBeforeTheTimeThatTheCloudNamed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &limiter{}
 		l.throttled(time.Now(), 20*time.Second)
@@ -89,7 +89,7 @@ func TestNoCallBeforeTheTimeThatTheCloudNamed(t *testing.T) {
 	})
 }
 
-func TestForegroundGoesBeforeBackground(t *testing.T) {
+func TestHighPriorityGoesFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &limiter{}
 		l.throttled(time.Now(), time.Second)
@@ -98,25 +98,25 @@ func TestForegroundGoesBeforeBackground(t *testing.T) {
 		var all sync.WaitGroup
 		for n := range 20 {
 			all.Go(func() {
-				who := priority(n % 2)
-				if err := l.wait(t.Context(), who); err != nil {
+				p := priority(n % 2)
+				if err := l.wait(t.Context(), p); err != nil {
 					t.Error(err)
 				}
 				mu.Lock()
 				defer mu.Unlock()
-				order = append(order, who)
+				order = append(order, p)
 			})
 		}
 		all.Wait()
-		for n, who := range order {
-			if want := map[bool]priority{true: highPriority, false: lowPriority}[n < 10]; who != want {
-				t.Fatalf("order %v, want all in the highPriority first", order)
+		for n, p := range order {
+			if want := map[bool]priority{true: highPriority, false: lowPriority}[n < 10]; p != want {
+				t.Fatalf("order %v, want all with high priority first", order)
 			}
 		}
 	})
 }
 
-func TestRefusalsOfOneMomentSlowDownOnce(t *testing.T) {
+func TestCallsThrottledTogetherDecreaseTheRateOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &limiter{}
 		start := time.Now()
@@ -128,19 +128,19 @@ func TestRefusalsOfOneMomentSlowDownOnce(t *testing.T) {
 			l.throttled(start.Add(time.Millisecond), time.Second)
 		}
 		if got := l.callsPerSecond(); got != 70 {
-			t.Errorf("pace %v after the refusals of 100 calls in a second, want 70", got)
+			t.Errorf("rate %v after 100 calls in a second, of which 16 were throttled together, want 70", got)
 		}
 	})
 }
 
-func TestPaceIsFreeAgainAfterAWhile(t *testing.T) {
+func TestLimitEndsAfterAWhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &limiter{}
 		l.throttled(time.Now(), time.Second)
 		time.Sleep(unlimitedAfter + time.Second)
 		l.succeeded()
 		if got := l.callsPerSecond(); got != 0 {
-			t.Errorf("pace %v, want none", got)
+			t.Errorf("rate %v, want no limit", got)
 		}
 	})
 }
@@ -157,7 +157,7 @@ func TestWaitEndsWithItsContext(t *testing.T) {
 	})
 }
 
-func TestStrayRefusalWhileIdleDoesNotCripple(t *testing.T) {
+func TestOneThrottledCallWhileIdleCostsLittle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &limiter{}
 		l.throttled(time.Now(), time.Second)
@@ -174,7 +174,7 @@ func TestStrayRefusalWhileIdleDoesNotCripple(t *testing.T) {
 	})
 }
 
-func TestPauseOfADayIsNotBelieved(t *testing.T) {
+func TestPauseOfADayIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &limiter{}
 		l.throttled(time.Now(), 24*time.Hour)

@@ -3,10 +3,7 @@ package cloud
 import (
 	"context"
 	"fmt"
-	"strconv"
-	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -129,110 +126,5 @@ func TestKindOfALoadBalancersError(t *testing.T) {
 				t.Errorf("kind %v, pause %v of %v, want %v and %v", KindOf(err), RetryAfter(err), err, tt.kind, tt.pause)
 			}
 		})
-	}
-}
-
-func TestChangeThatDoesNotReturnKeepsItsService(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var calls atomic.Int32
-		l := balancers(t, balancer(func(context.Context, string, *corev1.Service, []*corev1.Node) (*corev1.LoadBalancerStatus, error) {
-			calls.Add(1)
-			time.Sleep(time.Hour) // It does not look at its context.
-			return nil, nil
-		}), Config{ChangeTimeout: time.Minute})
-		began := time.Now()
-		if err := l.Update(t.Context(), service("s"), nil); KindOf(err) != TimedOut {
-			t.Errorf("error %v, want %v", err, TimedOut)
-		}
-		if waited := time.Since(began); waited != time.Minute+grace {
-			t.Errorf("let go after %v", waited)
-		}
-		if err := l.Delete(t.Context(), service("s")); KindOf(err) != Slow {
-			t.Errorf("error %v, want the other change to be refused", err)
-		}
-		if calls.Load() != 1 {
-			t.Errorf("%d calls about one Service overlap", calls.Load())
-		}
-		time.Sleep(time.Hour)
-		synctest.Wait()
-		if err := l.Delete(t.Context(), service("s")); KindOf(err) != TimedOut || calls.Load() != 2 {
-			t.Errorf("error %v after %d calls, want a second call once the first has returned", err, calls.Load())
-		}
-		time.Sleep(time.Hour)
-	})
-}
-
-func TestChangeIsNotCutShortAndIsAwaited(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ctx, stop := context.WithCancel(t.Context())
-		l := balancers(t, balancer(func(ctx context.Context, _ string, _ *corev1.Service, _ []*corev1.Node) (*corev1.LoadBalancerStatus, error) {
-			select {
-			case <-time.After(time.Minute):
-				return nil, nil
-			case <-ctx.Done():
-				return nil, ctx.Err()
-			}
-		}), Config{})
-		time.AfterFunc(time.Second, stop)
-		if err := l.Update(ctx, service("s"), nil); err != nil {
-			t.Errorf("error %v, want a change that the end of the process does not cut short", err)
-		}
-		if err := l.Update(ctx, service("s"), nil); KindOf(err) != Canceled {
-			t.Errorf("error %v, want no change to begin afterwards", err)
-		}
-	})
-	synctest.Test(t, func(t *testing.T) {
-		l := balancers(t, balancer(func(context.Context, string, *corev1.Service, []*corev1.Node) (*corev1.LoadBalancerStatus, error) {
-			time.Sleep(time.Hour) // It does not look at its context.
-			return nil, nil
-		}), Config{ChangeTimeout: time.Second})
-		began := time.Now()
-		if err := l.Update(t.Context(), service("s"), nil); KindOf(err) != TimedOut {
-			t.Errorf("error %v, want %v", err, TimedOut)
-		}
-		l.gateway.AwaitChanges()
-		if waited := time.Since(began); waited != time.Hour {
-			t.Errorf("waited for %v, want what nobody waits for any more to be under way until it returns", waited)
-		}
-	})
-}
-
-func TestChangesThatDoNotReturnAreBounded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := balancers(t, balancer(func(context.Context, string, *corev1.Service, []*corev1.Node) (*corev1.LoadBalancerStatus, error) {
-			time.Sleep(time.Hour)
-			return nil, nil
-		}), Config{ChangeTimeout: time.Second})
-		for n := range maxAbandoned {
-			if err := l.Update(t.Context(), service(strconv.Itoa(n)), nil); KindOf(err) != TimedOut {
-				t.Fatalf("call %d: %v", n, err)
-			}
-		}
-		if err := l.Update(t.Context(), service("more"), nil); KindOf(err) != Slow {
-			t.Errorf("error %v, want no further call", err)
-		}
-		time.Sleep(2 * time.Hour)
-		synctest.Wait()
-		if err := l.Update(t.Context(), service("more"), nil); KindOf(err) != TimedOut {
-			t.Errorf("error %v, want a call once the others have returned", err)
-		}
-		time.Sleep(2 * time.Hour)
-	})
-}
-
-func TestChangeThatPanicsIsAnErrorAndFreesItsService(t *testing.T) {
-	panics := true
-	l := balancers(t, balancer(func(context.Context, string, *corev1.Service, []*corev1.Node) (*corev1.LoadBalancerStatus, error) {
-		if panics {
-			panic("no")
-		}
-		return &corev1.LoadBalancerStatus{}, nil
-	}), Config{})
-	if err := l.Delete(t.Context(), service("s")); KindOf(err) != Panicked {
-		t.Errorf("error %v, want %v", err, Panicked)
-	}
-	panics = false
-	if err := l.Delete(t.Context(), service("s")); err != nil {
-		t.Error(err)
 	}
 }

@@ -74,7 +74,7 @@ func TestRoutesPassThrough(t *testing.T) {
 	}
 }
 
-func TestListThatIsNoAnswer(t *testing.T) {
+func TestListThatIsAnError(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		list []*cloudprovider.Route
@@ -96,7 +96,7 @@ func TestListThatIsNoAnswer(t *testing.T) {
 	}
 }
 
-func TestListThatComesAfterItsDeadlineIsNoAnswer(t *testing.T) {
+func TestListAfterItsDeadlineIsAnError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := routes(t, func(context.Context, string, string, *cloudprovider.Route) ([]*cloudprovider.Route, error) {
 			time.Sleep(2 * time.Second) // It gives up, and drops the error.
@@ -127,9 +127,9 @@ func TestThrottledChangeOfARouteIsMadeAgain(t *testing.T) {
 	})
 }
 
-// Whoever waits for the quota is let go, to say why, long before a health check
-// takes the wait for a worker that is stuck.
-func TestChangeDoesNotWaitForTheQuotaForEver(t *testing.T) {
+// The caller gets its error long before a health check takes the wait for a
+// stuck worker.
+func TestChangeWaitsForTheQuotaForABoundedTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var calls atomic.Int32
 		r := routes(t, func(context.Context, string, string, *cloudprovider.Route) ([]*cloudprovider.Route, error) {
@@ -141,10 +141,10 @@ func TestChangeDoesNotWaitForTheQuotaForEver(t *testing.T) {
 		began := time.Now()
 		for n, cidr := range []string{"10.244.1.0/24", "10.244.2.0/24"} {
 			if err := r.Create(t.Context(), "", Route{CIDR: cidr}); KindOf(err) != Throttled || RetryAfter(err) != time.Until(began.Add(5*time.Minute)) {
-				t.Errorf("%v, again after %v, want to be let go until the quota is there", err, RetryAfter(err))
+				t.Errorf("%v, again after %v, want Throttled until the quota is there", err, RetryAfter(err))
 			}
 			if got, want := time.Since(began), time.Duration(n+1)*maxQuotaWait; got != want {
-				t.Errorf("let go after %v, want %v", got, want)
+				t.Errorf("the caller got its error after %v, want %v", got, want)
 			}
 		}
 		time.Sleep(time.Minute)
@@ -176,7 +176,7 @@ func TestChangesForOneCIDRNeverOverlap(t *testing.T) {
 	})
 }
 
-func TestRoutesThatNobodyWantsAreNotAskedFor(t *testing.T) {
+func TestRoutesThatNobodyNeedsAreNotAskedFor(t *testing.T) {
 	if gateway(t, vendor{routes: table(nil)}, Config{WithoutRoutes: true}).Routes() != nil {
 		t.Error("there are routes")
 	}

@@ -1,0 +1,99 @@
+package cloud
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	cloudprovider "k8s.io/cloud-provider"
+
+	"github.com/fairlead-k8s/fairlead/provider"
+)
+
+func TestErrorThatPanicsIsReadable(t *testing.T) {
+	for name, theirs := range map[string]error{
+		"TypedNil": (*brokenError)(nil), "OneAmongOthers": errors.Join(errors.New("a"), (*brokenError)(nil)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := routes(t, func(context.Context, string, string, *cloudprovider.Route) ([]*cloudprovider.Route, error) {
+				return nil, theirs
+			}, Config{}).Create(t.Context(), "hint", Route{})
+			if text := errors.Unwrap(err).Error(); KindOf(err) != Failed || !strings.Contains(text, "panics when it is read") {
+				t.Errorf("%v: %q", KindOf(err), text)
+			}
+		})
+	}
+}
+
+// classifying is a vendor that classifies its errors.
+type classifying struct {
+	vendor
+	classify func(error) provider.Classification
+}
+
+func (c classifying) ClassifyError(err error) provider.Classification { return c.classify(err) }
+
+func TestProviderClassifiesItsOwnErrors(t *testing.T) {
+	v := classifying{vendor{v2: metadata(func(context.Context, *corev1.Node) (*cloudprovider.InstanceMetadata, error) {
+		return nil, errors.New("E1234")
+	})}, func(error) provider.Classification { return provider.Classification{Kind: provider.Denied} }}
+	if _, err := gateway(t, v, Config{}).Instances().Metadata(t.Context(), node("n")); KindOf(err) != Denied {
+		t.Errorf("kind = %v of %v, want %v", KindOf(err), err, Denied)
+	}
+	v.classify = func(error) provider.Classification { panic("in the classifier") }
+	if _, err := gateway(t, v, Config{}).Instances().Metadata(t.Context(), node("n")); KindOf(err) != Failed {
+		t.Errorf("kind = %v of %v, want the error of the call in spite of the classifier's panic", KindOf(err), err)
+	}
+}
+
+func TestGoroutineThatTheProviderEndsIsAnError(t *testing.T) {
+	v := vendor{v2: metadata(func(context.Context, *corev1.Node) (*cloudprovider.InstanceMetadata, error) {
+		runtime.Goexit()
+		return nil, nil
+	})}
+	if _, err := gateway(t, v, Config{}).Instances().Metadata(t.Context(), node("n")); KindOf(err) != Panicked {
+		t.Errorf("kind = %v of %v, want %v", KindOf(err), err, Panicked)
+	}
+}
+
+func TestDeadlineReachesTheProvider(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := vendor{v2: metadata(func(ctx context.Context, _ *corev1.Node) (*cloudprovider.InstanceMetadata, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		})}
+		i := gateway(t, v, Config{ReadTimeout: 10 * time.Second}).Instances()
+		if _, err := i.Metadata(t.Context(), node("n")); KindOf(err) != TimedOut {
+			t.Errorf("kind = %v of %v, want %v", KindOf(err), err, TimedOut)
+		}
+	})
+}
+
+func TestQuestionThatTheQuotaHoldsBackIsThrottledAndNotSlow(t *testing.T) {
+	for _, pause := range []time.Duration{0, time.Second, time.Minute} {
+		synctest.Test(t, func(t *testing.T) {
+			v := classifying{vendor{v2: metadata(func(context.Context, *corev1.Node) (*cloudprovider.InstanceMetadata, error) {
+				return nil, errors.New("too many")
+			})}, func(error) provider.Classification {
+				return provider.Classification{Kind: provider.Throttled, RetryAfter: pause}
+			}}
+			i := gateway(t, v, Config{}).Instances()
+			var all sync.WaitGroup
+			for n := range 80 {
+				all.Go(func() {
+					if _, err := i.Metadata(t.Context(), node(strconv.Itoa(n))); KindOf(err) != Throttled {
+						t.Errorf("kind = %v of %v, want %v", KindOf(err), err, Throttled)
+					}
+				})
+			}
+			all.Wait()
+		})
+	}
+}

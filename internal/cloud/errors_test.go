@@ -1,0 +1,105 @@
+package cloud
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"testing"
+	"time"
+
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	cloudprovider "k8s.io/cloud-provider"
+	"k8s.io/cloud-provider/api"
+
+	"github.com/fairlead-k8s/fairlead/provider"
+)
+
+func TestKindOfAnError(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		err   error
+		kind  Kind
+		pause time.Duration
+	}{
+		{"SentinelIsFoundBare", cloudprovider.InstanceNotFound, NotFound, 0},
+		{"SentinelIsFoundWrapped", fmt.Errorf("a: %w", cloudprovider.InstanceNotFound), NotFound, 0},
+		{"SentinelIsFoundInAnAggregate", fmt.Errorf("a: %w", utilerrors.NewAggregate([]error{errors.New("b"), cloudprovider.NotImplemented})), NotImplemented, 0},
+		{"SentinelIsFoundInAJoin", errors.Join(errors.New("b"), cloudprovider.InstanceNotFound), NotFound, 0},
+		{"TextOfASentinelIsNone", errors.New(cloudprovider.InstanceNotFound.Error()), Failed, 0},
+		{"RetryErrorInAnAggregateNamesThePause", utilerrors.NewAggregate([]error{api.NewRetryError("later", 7*time.Second)}), Pending, 7 * time.Second},
+		{"StatusCode429", httpError(429), Throttled, 0},
+		{"StatusCode403", fmt.Errorf("a: %w", httpError(403)), Denied, 0},
+		{"StatusCode401", httpError(401), Denied, 0},
+		{"StatusCode400", httpError(400), Invalid, 0},
+		{"StatusCode503", httpError(503), Unavailable, 0},
+		{"StatusCode404IsNoAnswerAboutAnInstance", httpError(404), Failed, 0},
+		{"WordsOfAUsedUpQuota", errors.New("Rate exceeded for this account"), Throttled, 0},
+		{"WordsOfAUsedUpQuotaWithAnyStatus", errors.Join(httpError(400), errors.New("Throttling: Rate exceeded")), Throttled, 0},
+		{"CloudThatIsNotReached", &url.Error{Op: "Get", URL: "http://127.0.0.1:1", Err: errors.New("connection refused")}, Unavailable, 0},
+		{"TypedNilHasFailed", (*brokenError)(nil), Failed, 0},
+		{"DeadlineIsTimedOut", fmt.Errorf("a: %w", context.DeadlineExceeded), TimedOut, 0},
+		{"CanceledIsCanceled", context.Canceled, Canceled, 0},
+		{"AnythingElseIsFailed", errors.New("oops"), Failed, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			kind, pause := classify(tt.err, provider.Classification{})
+			if kind != tt.kind || pause != tt.pause {
+				t.Errorf("classify(%v) = %v, %v, want %v, %v", tt.err, kind, pause, tt.kind, tt.pause)
+			}
+		})
+	}
+}
+
+// brokenError panics where it is nil, as many do.
+type brokenError struct{ text string }
+
+func (e *brokenError) Error() string { return e.text }
+
+type httpError int
+
+func (e httpError) Error() string   { return http.StatusText(int(e)) }
+func (e httpError) StatusCode() int { return int(e) }
+
+// Whatever an error says and however it is wrapped, its text alone is never an
+// answer about an object, and wrapping changes nothing.
+func FuzzKindOfAnError(f *testing.F) {
+	for _, seed := range []struct {
+		text   string
+		status int
+	}{
+		{cloudprovider.InstanceNotFound.Error(), 0},
+		{cloudprovider.NotImplemented.Error(), 404},
+		{"context canceled", 0},
+		{"ThrottlingException: Rate exceeded", 400},
+		{"RequestLimitExceeded", 503},
+		{"Access denied", 403},
+		{"\xff\x00", -1},
+		{"", 0},
+	} {
+		f.Add(seed.text, seed.status)
+	}
+	f.Fuzz(func(t *testing.T, text string, status int) {
+		err := errors.Join(errors.New(text), httpError(status))
+		kind, pause := classify(err, provider.Classification{})
+		switch kind {
+		case Failed, Throttled, Denied, Invalid, Unavailable:
+		case Succeeded, NotFound, NotImplemented, Elsewhere, Pending, Slow, TimedOut, Panicked, NoAnswer, Canceled:
+			t.Errorf("%q with status %d is %s", text, status, kind)
+		}
+		if pause != 0 {
+			t.Errorf("%q with status %d asks for a pause of %v", text, status, pause)
+		}
+		for name, wrapped := range map[string]error{
+			"a prefix": fmt.Errorf("create route: %w", err), "an aggregate": utilerrors.NewAggregate([]error{err}), "a join": errors.Join(errors.New("a"), err),
+		} {
+			if got, _ := classify(wrapped, provider.Classification{}); got != kind {
+				t.Errorf("%q with status %d is %s, and %s within %s", text, status, kind, got, name)
+			}
+		}
+		if got, _ := classify(errors.Join(err, cloudprovider.InstanceNotFound), provider.Classification{Kind: provider.Denied}); got != NotFound {
+			t.Errorf("the sentinel beside %q is %s", text, got)
+		}
+	})
+}
