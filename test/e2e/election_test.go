@@ -145,13 +145,13 @@ func TestLeaderIsKilled(t *testing.T) {
 
 // A provider that ignores its context is waited for, but not for ever. What it
 // was asked changes nothing, so the lease is given back.
-func TestHandOverWithADeafProvider(t *testing.T) {
+func TestHandOverWithAProviderThatIgnoresItsContext(t *testing.T) {
 	b := onShared(t)
 	cloud := b.NewCloud(t)
 	leader, standby := pairOfReplicas(t, b, cloud, daemon.Setup{Provider: "modern"})
-	i, node := b.Pair(t, cloud, simulator.Instance{Name: b.Name("deaf"), Labels: map[string]string{"provider-fault": "deaf"}})
+	i, node := b.Pair(t, cloud, simulator.Instance{Name: b.Name("hangs"), Labels: map[string]string{"provider-fault": "ignores-context"}})
 	expect.Within(t, expect.Soon, func(context.Context) error {
-		if !leader.Logged("Deaf from now on", node.Name) {
+		if !leader.Logged("Ignores its context from now on", node.Name) {
 			return errors.New("the provider has not been asked")
 		}
 		return nil
@@ -166,7 +166,7 @@ func TestHandOverWithADeafProvider(t *testing.T) {
 		t.Errorf("the lease is still held by %s, who has ended", now)
 	}
 	joins(t, b, cloud, plannedHandOver+noise)
-	t.Logf("hand-over with a deaf provider: the leader ended after %v, the other worked after %v",
+	t.Logf("hand-over with a provider that ignores its context: the leader ended after %v, the other worked after %v",
 		ended.Round(time.Millisecond), time.Since(asked).Round(time.Millisecond))
 
 	cloud.Change(t, i, simulator.InstancePatch{Labels: map[string]*string{"provider-fault": nil}})

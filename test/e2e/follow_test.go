@@ -31,15 +31,15 @@ func TestNodeFollowsItsInstance(t *testing.T) {
 		name string
 		run  func(*testing.T)
 	}{
-		{"ResizeRewritesBothTypeLabels", f.resize},
-		{"NewAddressesReplaceTheOldOnes", f.readdress},
-		{"NoAddressesLeaveThoseThatTheNodeHas", f.unaddress},
-		{"LabelsAreAddedChangedAndRemoved", f.relabel},
-		{"LabelThatAUserEditedStaysTheUsers", f.editLabel},
-		{"LabelThatAUserHadBeforeStaysTheUsers", f.ownLabel},
-		{"LabelThatAUserSetToTheSameValueIsAdopted", f.adoptLabel},
-		{"RenameLeavesTheNodeAndIsFollowedByProviderID", f.rename},
-		{"ZoneIsReportedOnceAndNotRewritten", f.move},
+		{"ResizeRewritesBothTypeLabels", f.testResize},
+		{"NewAddressesReplaceTheOldOnes", f.testReaddress},
+		{"NoAddressesLeaveThoseThatTheNodeHas", f.testUnaddress},
+		{"LabelsAreAddedChangedAndRemoved", f.testRelabel},
+		{"LabelThatAUserEditedStaysTheUsers", f.testEditLabel},
+		{"LabelThatAUserHadBeforeStaysTheUsers", f.testOwnLabel},
+		{"LabelThatAUserSetToTheSameValueIsAdopted", f.testAdoptLabel},
+		{"RenameLeavesTheNodeAndIsFollowedByProviderID", f.testRename},
+		{"ZoneIsReportedOnceAndNotRewritten", f.testMove},
 	} {
 		if !t.Run(step.name, step.run) {
 			return
@@ -66,12 +66,12 @@ func (f *follower) awaits(t *testing.T) {
 	f.AwaitNode(t, f.instance.Name, expect.Soon, nodes.As(f.instance, nodes.AddressesOf(f.instance)...))
 }
 
-func (f *follower) resize(t *testing.T) {
+func (f *follower) testResize(t *testing.T) {
 	f.change(t, simulator.InstancePatch{Type: new("huge")})
 	f.awaits(t)
 }
 
-func (f *follower) readdress(t *testing.T) {
+func (f *follower) testReaddress(t *testing.T) {
 	f.change(t, simulator.InstancePatch{Addresses: nodes.CloudAddresses("InternalIP=127.0.78.1", "InternalIP=127.0.78.2", "ExternalIP=203.0.113.78")})
 	f.awaits(t)
 	// The order within a type counts.
@@ -81,7 +81,7 @@ func (f *follower) readdress(t *testing.T) {
 	f.awaits(t)
 }
 
-func (f *follower) unaddress(t *testing.T) {
+func (f *follower) testUnaddress(t *testing.T) {
 	before := nodes.AddressesOf(f.instance)
 	f.change(t, simulator.InstancePatch{Addresses: []simulator.Address{}, Type: new("tiny")})
 	f.AwaitNode(t, f.instance.Name, expect.Soon, nodes.As(f.instance, before...))
@@ -89,7 +89,7 @@ func (f *follower) unaddress(t *testing.T) {
 	f.awaits(t)
 }
 
-func (f *follower) relabel(t *testing.T) {
+func (f *follower) testRelabel(t *testing.T) {
 	f.change(t, simulator.InstancePatch{Labels: map[string]*string{"rack": new("r2"), "row": new("7"), "pool": nil}})
 	f.AwaitNode(t, f.instance.Name, expect.Soon, func(node *corev1.Node) error {
 		if value, ok := node.Labels["pool"]; ok {
@@ -99,7 +99,7 @@ func (f *follower) relabel(t *testing.T) {
 	})
 }
 
-// hasRecord tells whether the Node says which labels are the cloud's.
+// hasRecord reports whether the Node says which labels are the cloud's.
 func hasRecord(node *corev1.Node, want map[string]string) error {
 	var record map[string]string
 	if err := json.Unmarshal([]byte(node.Annotations[labelRecord]), &record); err != nil {
@@ -119,7 +119,7 @@ func (f *follower) afterNextLook(t *testing.T) *corev1.Node {
 	})
 }
 
-func (f *follower) editLabel(t *testing.T) {
+func (f *follower) testEditLabel(t *testing.T) {
 	f.Patch(t, f.instance.Name, `{"metadata":{"labels":{"rack":"mine"}}}`)
 	if node := f.afterNextLook(t); node.Labels["rack"] != "mine" {
 		t.Errorf("label rack=%s, want the user's", node.Labels["rack"])
@@ -134,7 +134,7 @@ func (f *follower) editLabel(t *testing.T) {
 	}
 }
 
-func (f *follower) ownLabel(t *testing.T) {
+func (f *follower) testOwnLabel(t *testing.T) {
 	f.Patch(t, f.instance.Name, `{"metadata":{"labels":{"team":"mine"}}}`)
 	f.change(t, simulator.InstancePatch{Labels: map[string]*string{"team": new("theirs")}})
 	if node := f.afterNextLook(t); node.Labels["team"] != "mine" {
@@ -146,7 +146,7 @@ func (f *follower) ownLabel(t *testing.T) {
 	}
 }
 
-func (f *follower) adoptLabel(t *testing.T) {
+func (f *follower) testAdoptLabel(t *testing.T) {
 	f.Patch(t, f.instance.Name, `{"metadata":{"labels":{"floor":"1"}}}`)
 	f.change(t, simulator.InstancePatch{Labels: map[string]*string{"floor": new("1")}})
 	f.afterNextLook(t)
@@ -158,7 +158,7 @@ func (f *follower) adoptLabel(t *testing.T) {
 	f.afterNextLook(t)
 }
 
-func (f *follower) rename(t *testing.T) {
+func (f *follower) testRename(t *testing.T) {
 	before := f.Node(t, f.instance.Name)
 	name := f.instance.Name
 	f.instance = f.Cloud.Change(t, f.instance, simulator.InstancePatch{Name: new(name + "-renamed"), Type: new("renamed")})
@@ -170,7 +170,7 @@ func (f *follower) rename(t *testing.T) {
 	f.Cloud.Change(t, f.instance, simulator.InstancePatch{Name: new(name)})
 }
 
-func (f *follower) move(t *testing.T) {
+func (f *follower) testMove(t *testing.T) {
 	const event = "Warning CloudLocationChanged:"
 	before := f.instance.Zone
 	f.change(t, simulator.InstancePatch{Zone: new("sim-1z")})

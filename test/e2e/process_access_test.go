@@ -25,14 +25,14 @@ func TestServingAsksTheAPIServer(t *testing.T) {
 	cloud := b.NewCloud(t)
 	d := b.Daemon(t, daemon.Setup{Cloud: cloud.URL})
 	joins(t, b, cloud, expect.Soon)
-	stranger, scraper := newAccount(t, b, "stranger"), newScraper(t, b)
-	type answers struct{ Anonymous, Wrong, Stranger, Scraper int }
+	unprivileged, scraper := newAccount(t, b, "unprivileged"), newScraper(t, b)
+	type answers struct{ Anonymous, Wrong, Unprivileged, Scraper int }
 	for path, want := range map[string]answers{
 		"/healthz": {200, 401, 200, 200},
 		"/metrics": {403, 401, 403, 200},
 		"/configz": {403, 401, 403, 403},
 	} {
-		got := answers{d.Get(t, path, ""), d.Get(t, path, "wrong"), d.Get(t, path, stranger.token), d.Get(t, path, scraper.token)}
+		got := answers{d.Get(t, path, ""), d.Get(t, path, "wrong"), d.Get(t, path, unprivileged.token), d.Get(t, path, scraper.token)}
 		if err := expect.Equal(path, want, got); err != nil {
 			t.Error(err)
 		}

@@ -38,7 +38,7 @@ func (p *pool) again(t *testing.T, m *member, i simulator.Instance, ready corev1
 	return p.join(t, node, i)
 }
 
-// recreatedMeanwhile: what was said of the first Node is no evidence against
+// testRecreatedMeanwhile: what was said of the first Node is no evidence against
 // the second one of that name, also where both have the same provider ID, the
 // second is silent from its birth, and the daemon sees both events at once.
 func testRecreatedMeanwhile(t *testing.T, b *bed.Bed) {
@@ -59,7 +59,7 @@ func testRecreatedMeanwhile(t *testing.T, b *bed.Bed) {
 	}
 }
 
-// changedOnTheWay: a deletion that has been sent does not hit what the Node has
+// testChangedOnTheWay: a deletion that has been sent does not hit what the Node has
 // become meanwhile.
 func testChangedOnTheWay(t *testing.T, b *bed.Bed) {
 	for _, row := range []struct {
@@ -105,7 +105,7 @@ func testChangedOnTheWay(t *testing.T, b *bed.Bed) {
 	}
 }
 
-// restartsMeanwhile: the API server is killed when a deletion is on its way.
+// testRestartsMeanwhile: the API server is killed when a deletion is on its way.
 func testRestartsMeanwhile(t *testing.T, b *bed.Bed) {
 	p := newPool(t, b, 8)
 	api := b.BeforeAPIServer(t)

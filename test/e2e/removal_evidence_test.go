@@ -216,7 +216,7 @@ func (m *member) unproven(all []answer, deleted, since time.Time) string {
 	return ""
 }
 
-// readBefore says whether the daemon has read the Node before it deleted it.
+// readBefore reports whether the daemon has read the Node before it deleted it.
 func (p *pool) readBefore(t *testing.T, deletion audit.Request) bool {
 	t.Helper()
 	const justBefore = 30 * time.Second

@@ -35,8 +35,8 @@ type silences struct {
 	*pool
 
 	daemon *daemon.Daemon
-	// mute has never reported.
-	mute *member
+	// neverReported is a Node whose kubelet has never reported.
+	neverReported *member
 }
 
 // TestSilentNodes has all that goes on at one Node, while the cloud tells the
@@ -47,10 +47,10 @@ func TestSilentNodes(t *testing.T) {
 	for _, m := range s.members {
 		m.rules.absentFor = sideAbsentFor
 	}
-	i := s.instance(t, simulator.Instance{Name: s.Name("mute")})
+	i := s.instance(t, simulator.Instance{Name: s.Name("never-reported")})
 	node := nodes.NewInitialized(i)
 	node.Status.Conditions = nil
-	s.mute = s.join(t, node, i)
+	s.neverReported = s.join(t, node, i)
 	s.daemon = s.runs(t, daemon.Setup{Provider: "modern", Flags: []string{
 		"--node-monitor-period=1s", "--node-monitor-longest-period=" + sideLongestPeriod.String(),
 		"--node-deletion-absent-for=" + sideAbsentFor.String(), "--node-deletion-silent-after=" + sideSilentAfter.String(),
@@ -58,12 +58,12 @@ func TestSilentNodes(t *testing.T) {
 		"--node-deletion-budget-nodes=20", // Each of them stands for one that is alone.
 	}})
 	expect.Within(t, time.Minute, func(context.Context) error {
-		if age := time.Since(s.mute.CreationTimestamp.Time); age < sideYoungAge {
+		if age := time.Since(s.neverReported.CreationTimestamp.Time); age < sideYoungAge {
 			return fmt.Errorf("the Nodes are %v old, and young for %v", age, sideYoungAge)
 		}
 		return nil
 	})
-	cases := slices.Concat(s.unanswered(), s.deceived(), s.odd(), s.gone(), s.shutDown())
+	cases := slices.Concat(s.unanswered(), s.calledAbsent(), s.odd(), s.gone(), s.shutDown())
 	for _, c := range cases {
 		c.begin(t)
 	}
@@ -140,9 +140,9 @@ func (s silences) unanswered() []silentCase {
 	return cases
 }
 
-// deceived are those of which the cloud or the provider says absent for a
+// calledAbsent are those of which the cloud or the provider says absent for a
 // while, though they exist.
-func (s silences) deceived() []silentCase {
+func (s silences) calledAbsent() []silentCase {
 	return []silentCase{s.flapping(), s.cached(), s.invisible()}
 }
 
@@ -152,7 +152,7 @@ func (s silences) flapping() silentCase {
 		name: "FlappingBetweenNotFoundAndFound",
 		begin: func(t *testing.T) {
 			m = s.joins(t, "flapping")
-			s.mislead(t, m, "flapping")
+			s.misbehave(t, m, "flapping")
 			s.silence(t, m)
 		},
 		ends: func(t *testing.T) {
@@ -175,7 +175,7 @@ func (s silences) cached() silentCase {
 		name: "ProviderCachesAbsent",
 		begin: func(t *testing.T) {
 			m = s.joins(t, "cached")
-			s.mislead(t, m, "caches-absent")
+			s.misbehave(t, m, "caches-absent")
 			s.cloud.Fail(t, simulator.Fault{Name: m.Name, Kind: simulator.FaultNotFound, Match: m.Name, Count: 1})
 			s.silence(t, m)
 		},
@@ -216,8 +216,8 @@ func (s silences) invisible() silentCase {
 	}
 }
 
-// mislead makes the provider do wrong for one instance.
-func (s silences) mislead(t *testing.T, m *member, how string) {
+// misbehave makes the provider do wrong for one instance.
+func (s silences) misbehave(t *testing.T, m *member, how string) {
 	t.Helper()
 	s.cloud.Change(t, m.instance, simulator.InstancePatch{Labels: map[string]*string{"provider-fault": &how}})
 }

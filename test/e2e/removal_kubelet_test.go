@@ -39,7 +39,7 @@ func TestKubelets(t *testing.T) {
 	for _, i := range instances {
 		p.adopt(t, i)
 	}
-	t.Run("NotFoundForEverything", p.liedAbout)
+	t.Run("NotFoundForEverything", p.testCalledAbsent)
 	t.Run("Terminated", func(t *testing.T) {
 		gone := p.members[1]
 		p.terminate(t, gone)
@@ -96,9 +96,9 @@ func (p *pool) awaitReady(t *testing.T, status corev1.ConditionStatus, members .
 	}
 }
 
-// liedAbout: one kubelet is silent, then all are, and come back.
-func (p *pool) liedAbout(t *testing.T) {
-	p.cloud.Fail(t, simulator.Fault{Name: "lie", Kind: simulator.FaultNotFound})
+// testCalledAbsent: one kubelet is silent, then all are, and come back.
+func (p *pool) testCalledAbsent(t *testing.T) {
+	p.cloud.Fail(t, simulator.Fault{Name: "wrong", Kind: simulator.FaultNotFound})
 	one := p.members[:1]
 	p.kubelets(t, one, "stop", "--kill")
 	p.awaitReady(t, corev1.ConditionUnknown, one...)

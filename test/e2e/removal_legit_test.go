@@ -96,10 +96,10 @@ func TestCrowdIsHeldAndThenGoesAtABoundedRate(t *testing.T) {
 	p.awaitGone(t, 4*time.Minute, gone...)
 	p.awaitTold(t, expect.Soon, gone, "Normal NodeDeletionResumed")
 	done := p.deletions(t).Done()
-	// The last three are no crowd any more.
+	// The last three are within the budget again.
 	for n := 0; n+pace < len(done)-3; n++ {
 		if took := done[n+pace].Time.Sub(done[n].Time); took < time.Minute {
-			t.Errorf("%d Nodes of a crowd were deleted within %v, want at most %d in a minute", pace+1, took, pace)
+			t.Errorf("%d Nodes over the budget were deleted within %v, want at most %d in a minute", pace+1, took, pace)
 		}
 	}
 	t.Logf("%d Nodes were deleted within %v", len(done), done[len(done)-1].Time.Sub(done[0].Time).Round(time.Second))
@@ -152,8 +152,8 @@ func TestLegitimateDeletions(t *testing.T) {
 	t.Run("APIServerRestarts", func(t *testing.T) { testRestartsMeanwhile(t, b) })
 }
 
-// announced: those who take machines away say so by a taint, and no crowd of
-// them is held.
+// testAnnounced: Nodes with the autoscaler's taint are deleted at once, however many
+// they are.
 func testAnnounced(t *testing.T, b *bed.Bed) {
 	p := newPool(t, b, 20)
 	gone := p.members[8:]
@@ -180,8 +180,8 @@ func testAnnounced(t *testing.T, b *bed.Bed) {
 	}
 }
 
-// allButOne: the only Node that is left is witness enough. Three are no crowd,
-// four are, for a while.
+// testAllButOne: the only Node that is left is witness enough. Three deletions are
+// within the budget. Four are held for a while.
 func testAllButOne(t *testing.T, b *bed.Bed) {
 	for _, gone := range []int{3, 4} {
 		t.Run(fmt.Sprintf("%dOf%d", gone, gone+1), func(t *testing.T) {
@@ -242,7 +242,7 @@ func testTheLastNode(t *testing.T, b *bed.Bed) {
 	}
 }
 
-// errorsBetween: an error neither counts nor takes back what was said.
+// testErrorsBetween: an error neither counts nor takes back what was said.
 func testErrorsBetween(t *testing.T, b *bed.Bed) {
 	p := newPool(t, b, 6)
 	m := p.members[3]
@@ -261,7 +261,7 @@ func testErrorsBetween(t *testing.T, b *bed.Bed) {
 	}
 }
 
-// withoutProviderID: a Node that has none is looked for by its name. The older
+// testWithoutProviderID: a Node that has none is looked for by its name. The older
 // interface says absent in another way then.
 func testWithoutProviderID(t *testing.T, b *bed.Bed) {
 	for _, row := range []struct {
@@ -284,7 +284,7 @@ func testWithoutProviderID(t *testing.T, b *bed.Bed) {
 	}
 }
 
-// switchedOff: nothing is deleted, and each Node says so.
+// testSwitchedOff: nothing is deleted, and each Node says so.
 func testSwitchedOff(t *testing.T, b *bed.Bed) {
 	p := newPool(t, b, 6)
 	m := p.members[2]

@@ -46,7 +46,7 @@ func (s silences) foreign() []silentCase {
 				}
 				m = s.join(t, node, i)
 				if row.fault != "" {
-					s.mislead(t, m, row.fault)
+					s.misbehave(t, m, row.fault)
 				}
 				s.silence(t, m)
 			},
@@ -174,7 +174,7 @@ func (s silences) gone() []silentCase {
 			node.Spec.ProviderID = nodes.ProviderID(i)
 			return s.join(t, node, i)
 		}},
-		{"GoneAndNeverReported", func(*testing.T) *member { return s.mute }},
+		{"GoneAndNeverReported", func(*testing.T) *member { return s.neverReported }},
 	} {
 		var m *member
 		cases = append(cases, silentCase{

@@ -16,15 +16,15 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/proxy"
 )
 
-// Lies that come late, or about a part.
-func TestLiesInPartDeleteNothing(t *testing.T) {
+// Wrong answers that come late, or about a part of the instances.
+func TestPartlyWrongAnswersDeleteNothing(t *testing.T) {
 	b := onOwn(t)
 	t.Run("OneRegionOfTwo", func(t *testing.T) { testLosesARegion(t, b) })
 	t.Run("CredentialsDieAfterTheWitness", func(t *testing.T) { testLosesItsCredentials(t, b) })
 	t.Run("KubeletReportsNotReady", func(t *testing.T) { testReportsNotReady(t, b) })
 }
 
-// losesARegion: of two regions one is answered for with 404, as by an account that was not
+// testLosesARegion: of two regions one is answered for with 404, as by an account that was not
 // given it. The other one's instances are no witnesses.
 func testLosesARegion(t *testing.T, b *bed.Bed) {
 	var wanted []simulator.Instance
@@ -54,7 +54,7 @@ func testLosesARegion(t *testing.T, b *bed.Bed) {
 	p.control(t)
 }
 
-// losesItsCredentials: the cloud has just confirmed other instances, when the credentials die and
+// testLosesItsCredentials: the cloud has just confirmed other instances, when the credentials die and
 // all is answered with 404. What was said before vouches for nothing.
 func testLosesItsCredentials(t *testing.T, b *bed.Bed) {
 	for _, witnesses := range []int{10, 1} {
@@ -87,14 +87,14 @@ func testLosesItsCredentials(t *testing.T, b *bed.Bed) {
 	}
 }
 
-// reportsNotReady: a kubelet that says that it is not ready is alive. Whatever
+// testReportsNotReady: a kubelet that says that it is not ready is alive. Whatever
 // the cloud would say of its instance, it is not asked.
 func testReportsNotReady(t *testing.T, b *bed.Bed) {
 	const silentAfter = 8 * time.Second
 	p := newPool(t, b, 8)
 	alive := p.members[0]
 	p.reports(t, corev1.ConditionFalse, time.Now(), alive)
-	p.cloud.Fail(t, simulator.Fault{Name: "lie", Kind: simulator.FaultNotFound})
+	p.cloud.Fail(t, simulator.Fault{Name: "wrong", Kind: simulator.FaultNotFound})
 	p.runs(t, daemon.Setup{Flags: quickly("--node-deletion-silent-after=" + silentAfter.String())})
 
 	began := time.Now()
@@ -108,7 +108,7 @@ func testReportsNotReady(t *testing.T, b *bed.Bed) {
 	}
 	p.stay(t, p.members...)
 
-	// Now it is silent, and the cloud lies about all.
+	// Now it is silent, and the cloud calls all absent.
 	p.awaitAsked(t, 2*absences, alive)
 	for _, a := range alive.about(answersOf(t, p.cloud)) {
 		if silent := a.began.Sub(last.Truncate(time.Second)); silent < silentAfter {

@@ -59,7 +59,7 @@ func TestRoutesOfTwoClusters(t *testing.T) {
 		right.awaitReachable(t, 2*time.Minute)
 	}
 	settled(t)
-	t.Run("Hints", a.hints)
+	t.Run("Hints", a.testHints)
 	t.Run("NodeGoes", func(t *testing.T) {
 		right.leaves(t, goes.Name)
 		settled(t)
@@ -67,17 +67,17 @@ func TestRoutesOfTwoClusters(t *testing.T) {
 	if err := left.cloud.StopInstance(t.Context(), stopped.ID); err != nil {
 		t.Fatal(err)
 	}
-	t.Run("CreationFailsOften", a.failsOften)
-	t.Run("InstanceIsStopped", func(t *testing.T) { a.leadsNowhere(t, stopped) })
-	t.Run("InstanceRunsAgain", func(t *testing.T) { a.runsAgain(t, stopped) })
+	t.Run("CreationFailsOften", a.testFailsOften)
+	t.Run("InstanceIsStopped", func(t *testing.T) { a.testLeadsNowhere(t, stopped) })
+	t.Run("InstanceRunsAgain", func(t *testing.T) { a.testRunsAgain(t, stopped) })
 	settled(t)
 	t.Run("Idle", func(t *testing.T) { idle(t, a, b) })
 	awaitTable(t, expect.Soon, left, right)
 }
 
-// hints: a provider that names routes by the hint must not give two the same
+// testHints: a provider that names routes by the hint must not give two the same
 // name.
-func (s *side) hints(t *testing.T) {
+func (s *side) testHints(t *testing.T) {
 	nodes, err := nodesWithCIDRs(t.Context(), s.network.Bed)
 	if err != nil {
 		t.Fatal(err)
@@ -94,8 +94,8 @@ func (s *side) hints(t *testing.T) {
 	}
 }
 
-// leadsNowhere: after a minute the Node of an instance that is stopped says so.
-func (s *side) leadsNowhere(t *testing.T, i simulator.Instance) {
+// testLeadsNowhere: after a minute the Node of an instance that is stopped says so.
+func (s *side) testLeadsNowhere(t *testing.T, i simulator.Instance) {
 	s.AwaitNode(t, i.Name, 2*time.Minute, shows(unreachable))
 	routes, err := s.cloud.Routes(t.Context())
 	if err != nil {
@@ -108,16 +108,16 @@ func (s *side) leadsNowhere(t *testing.T, i simulator.Instance) {
 	}
 }
 
-func (s *side) runsAgain(t *testing.T, i simulator.Instance) {
+func (s *side) testRunsAgain(t *testing.T, i simulator.Instance) {
 	if err := s.cloud.StartInstance(t.Context(), i.ID); err != nil {
 		t.Fatal(err)
 	}
 	s.AwaitNode(t, i.Name, time.Minute, shows(reachable))
 }
 
-// failsOften: a creation that fails again and again is told of once, and made
+// testFailsOften: a creation that fails again and again is told of once, and made
 // again with growing delays until it succeeds, while other Nodes get theirs.
-func (s *side) failsOften(t *testing.T) {
+func (s *side) testFailsOften(t *testing.T) {
 	for name, times := range map[string]int{"once": 1, "often": 5} {
 		t.Run(name, func(t *testing.T) {
 			mark := s.Audit(t).Mark()

@@ -13,10 +13,10 @@ import (
 // strays are routes that lead to an instance which is no Node.
 func (n *network) strays(t *testing.T, count int) []simulator.Route {
 	t.Helper()
-	stranger := n.cloud.Instance(t, simulator.Instance{Name: n.Name("stranger")})
+	foreign := n.cloud.Instance(t, simulator.Instance{Name: n.Name("foreign")})
 	var routes []simulator.Route
 	for k := range count {
-		routes = append(routes, simulator.Route{Destination: fmt.Sprintf("10.252.%d.0/24", k), Target: stranger.ID})
+		routes = append(routes, simulator.Route{Destination: fmt.Sprintf("10.252.%d.0/24", k), Target: foreign.ID})
 	}
 	return n.plants(t, routes...)
 }

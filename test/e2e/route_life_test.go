@@ -23,16 +23,16 @@ import (
 // stray goes (S5).
 func TestRouteOfANode(t *testing.T) {
 	n := newNetwork(t, onShared(t))
-	stranger := n.cloud.Instance(t, simulator.Instance{Name: n.Name("stranger")})
+	foreign := n.cloud.Instance(t, simulator.Instance{Name: n.Name("foreign")})
 	n.standing = lines(n.plants(t,
-		simulator.Route{Destination: "10.250.1.0/24"},                                                                                  // to no instance: a gateway
-		simulator.Route{Destination: "10.0.0.0/8", Target: stranger.ID},                                                                // wider
-		simulator.Route{Destination: podCIDR, Target: stranger.ID},                                                                     // as wide
-		simulator.Route{Destination: "192.168.7.0/24", Target: stranger.ID},                                                            // outside
-		simulator.Route{Destination: "pl-00000001", Target: stranger.ID},                                                               // no CIDR
-		simulator.Route{Destination: "10.250.2.0/24", Target: stranger.ID, Tags: map[string]string{simulated.TagCluster: "elsewhere"}}, // of another cluster
+		simulator.Route{Destination: "10.250.1.0/24"},                                                                                 // to no instance: a gateway
+		simulator.Route{Destination: "10.0.0.0/8", Target: foreign.ID},                                                                // wider
+		simulator.Route{Destination: podCIDR, Target: foreign.ID},                                                                     // as wide
+		simulator.Route{Destination: "192.168.7.0/24", Target: foreign.ID},                                                            // outside
+		simulator.Route{Destination: "pl-00000001", Target: foreign.ID},                                                               // no CIDR
+		simulator.Route{Destination: "10.250.2.0/24", Target: foreign.ID, Tags: map[string]string{simulated.TagCluster: "elsewhere"}}, // of another cluster
 	))
-	stray := n.plants(t, simulator.Route{Destination: "10.250.3.0/24", Target: stranger.ID})[0]
+	stray := n.plants(t, simulator.Route{Destination: "10.250.3.0/24", Target: foreign.ID})[0]
 	mark := n.Audit(t).Mark()
 	d := n.runs(t, daemon.Setup{})
 	_, node := n.joins(t, "routed")
@@ -44,7 +44,7 @@ func TestRouteOfANode(t *testing.T) {
 	if err := expect.Equal("writes of the condition", []string{node.Name + " False"}, conditionsWritten(t, n.Bed, mark)); err != nil {
 		t.Error(err)
 	}
-	if !d.Logged("Deleted route", stray.ID, "there is no Node "+stranger.Name) {
+	if !d.Logged("Deleted route", stray.ID, "there is no Node "+foreign.Name) {
 		t.Error("the log does not say why the stray route is gone")
 	}
 	if !d.Logged("Created route", node.Spec.PodCIDR, node.Name) {

@@ -46,7 +46,7 @@ func testCloudThatIsNeverDoneKeepsTheLease(t *testing.T, b *bed.Bed) {
 func testCallPastItsDeadlineKeepsTheLease(t *testing.T, b *bed.Bed) {
 	s := newClass(t, b)
 	leader, standby := s.replicas(t, daemon.Setup{Provider: "modern", Flags: []string{"--cloud-mutation-timeout=1s"}})
-	name := s.balanced(t, "deaf", s.misbehaves(t, "deaf"))
+	name := s.balanced(t, "hangs", s.misbehaves(t, "ignores-context"))
 	s.awaitTold(t, name, retriesWithin, "Warning SyncLoadBalancerFailed", "after its deadline")
 	keepsTheLease(t, b, leader, standby)
 	s.behaves(t, name)

@@ -33,7 +33,7 @@ import (
 func TestTrafficWhileEverythingChanges(t *testing.T) {
 	b := onOwn(t)
 	c := b.NewCloud(t, "--check-interval=200ms", "--drain=0")
-	s := crowd{services: services{Bed: b, cloud: c}}
+	s := traffic{services: services{Bed: b, cloud: c}}
 	s.leader, s.standby = s.replicas(t, daemon.Setup{Flags: []string{"--service-remove-backends-on=taint"}})
 	draining := s.balanced(t, "draining", func(service *corev1.Service) {
 		service.Annotations = map[string]string{string(simulated.AnnotationDrain): "5m"}
@@ -42,14 +42,14 @@ func TestTrafficWhileEverythingChanges(t *testing.T) {
 	a, excluded, drained := s.joins(t), s.joins(t), s.joins(t)
 	s.awaitBackends(t, a, excluded, drained)
 	for _, name := range s.names {
-		s.visitors = append(s.visitors, s.visits(t, name))
+		s.clients = append(s.clients, s.connects(t, name))
 	}
-	s.awaitVisits(t, 100)
+	s.awaitConnections(t, 100)
 
 	deleted, handed := s.joins(t), s.joins(t)
 	s.awaitBackends(t, a, excluded, drained, deleted, handed)
 	for _, m := range []*machine{deleted, handed} {
-		s.awaitVisitedBy(t, m)
+		s.awaitConnectionsTo(t, m)
 	}
 
 	s.removes(t, excluded, func() {
@@ -58,7 +58,7 @@ func TestTrafficWhileEverythingChanges(t *testing.T) {
 	s.takenBack(excluded)
 	s.Patch(t, excluded.instance.Name, `{"metadata":{"labels":{"`+corev1.LabelNodeExcludeBalancers+`":null}}}`)
 	s.awaitBackends(t, a, excluded, drained, deleted, handed)
-	s.awaitVisitedBy(t, excluded)
+	s.awaitConnectionsTo(t, excluded)
 
 	s.removes(t, handed, func() {
 		s.leader.Signal(syscall.SIGTERM)
@@ -69,8 +69,8 @@ func TestTrafficWhileEverythingChanges(t *testing.T) {
 	}
 
 	s.Patch(t, drained.instance.Name, `{"spec":{"unschedulable":true}}`)
-	s.awaitVisits(t, 100)
-	s.awaitVisitedBy(t, drained) // Cordoned nodes stay.
+	s.awaitConnections(t, 100)
+	s.awaitConnectionsTo(t, drained) // Cordoned nodes stay.
 	s.removes(t, drained, func() {
 		s.Patch(t, drained.instance.Name, `{"spec":{"taints":[{"key":"ToBeDeletedByClusterAutoscaler","effect":"NoSchedule"}]}}`)
 	}, a, excluded, deleted)
@@ -82,18 +82,18 @@ func TestTrafficWhileEverythingChanges(t *testing.T) {
 		}
 	}, a, excluded)
 	deleted.goes(t, s)
-	s.awaitVisits(t, 100)
+	s.awaitConnections(t, 100)
 	s.judges(t)
 }
 
-// crowd are the Services of two load balancers, the machines behind them, and
-// who visits them.
-type crowd struct {
+// traffic are the Services of two load balancers, the machines behind them, and
+// who connects to them.
+type traffic struct {
 	services
 
 	leader, standby replica
 	names           []string // the one with draining first
-	visitors        []*visitor
+	clients         []*trafficClient
 	removals        []*removal
 }
 
@@ -108,7 +108,7 @@ type removal struct {
 
 // joins adds a machine that answers on the node ports of the Services, and its
 // Node.
-func (s *crowd) joins(t *testing.T) *machine {
+func (s *traffic) joins(t *testing.T) *machine {
 	t.Helper()
 	// Other clouds on this computer give the same addresses.
 	address := fmt.Sprintf("InternalIP=127.%d.%d.%d", 1+rand.N(60), 1+rand.N(250), 1+rand.N(250))
@@ -122,7 +122,7 @@ func (s *crowd) joins(t *testing.T) *machine {
 
 // awaitBackends waits until these machines and no others are behind both load
 // balancers, are well, and no change is under way.
-func (s *crowd) awaitBackends(t *testing.T, machines ...*machine) {
+func (s *traffic) awaitBackends(t *testing.T, machines ...*machine) {
 	t.Helper()
 	want := map[string]simulator.BackendHealth{}
 	for _, m := range machines {
@@ -151,15 +151,15 @@ func (s *crowd) awaitBackends(t *testing.T, machines ...*machine) {
 
 // removes takes a machine away and looks at what becomes of a connection that
 // somebody has open to it, beside the short ones.
-func (s *crowd) removes(t *testing.T, m *machine, how func(), left ...*machine) {
+func (s *traffic) removes(t *testing.T, m *machine, how func(), left ...*machine) {
 	t.Helper()
-	open := []*session{s.visitors[0].stays(t, m), s.visitors[1].stays(t, m)}
+	open := []*session{s.clients[0].stays(t, m), s.clients[1].stays(t, m)}
 	r := &removal{machine: m, began: time.Now()}
 	s.removals = append(s.removals, r)
 	how()
 	s.awaitBackends(t, left...)
 	r.done = time.Now()
-	s.awaitVisits(t, 50)
+	s.awaitConnections(t, 50)
 	if err := open[0].talk(); err != nil {
 		t.Errorf("a connection that drains from %s: %v", m.instance.Name, err)
 	}
@@ -171,7 +171,7 @@ func (s *crowd) removes(t *testing.T, m *machine, how func(), left ...*machine) 
 	}
 }
 
-func (s *crowd) takenBack(m *machine) {
+func (s *traffic) takenBack(m *machine) {
 	for _, r := range s.removals {
 		if r.machine == m {
 			r.back = time.Now()
@@ -179,28 +179,28 @@ func (s *crowd) takenBack(m *machine) {
 	}
 }
 
-// awaitVisits waits until each load balancer has been visited so often more,
+// awaitConnections waits until each load balancer has accepted so many more connections,
 // from beginning to end.
-func (s *crowd) awaitVisits(t *testing.T, more int) {
+func (s *traffic) awaitConnections(t *testing.T, more int) {
 	t.Helper()
 	from := time.Now()
-	for _, v := range s.visitors {
+	for _, v := range s.clients {
 		expect.Within(t, expect.Soon, func(context.Context) error {
 			if n := len(v.since(from)); n < more {
-				return fmt.Errorf("%d visits, want %d", n, more)
+				return fmt.Errorf("%d connections, want %d", n, more)
 			}
 			return nil
 		})
 	}
 }
 
-// awaitVisitedBy waits until new visits come to the machine, through both.
-func (s *crowd) awaitVisitedBy(t *testing.T, m *machine) {
+// awaitConnectionsTo waits until new connections come to the machine, through both.
+func (s *traffic) awaitConnectionsTo(t *testing.T, m *machine) {
 	t.Helper()
 	from := time.Now()
-	for _, v := range s.visitors {
+	for _, v := range s.clients {
 		expect.Within(t, expect.Soon, func(context.Context) error {
-			if !slices.ContainsFunc(v.since(from), func(v visit) bool { return v.host == m.instance.ID }) {
+			if !slices.ContainsFunc(v.since(from), func(v connection) bool { return v.host == m.instance.ID }) {
 				return fmt.Errorf("%s gets no connection", m.instance.Name)
 			}
 			return nil
@@ -208,24 +208,24 @@ func (s *crowd) awaitVisitedBy(t *testing.T, m *machine) {
 	}
 }
 
-// judges looks at each visit.
-func (s *crowd) judges(t *testing.T) {
+// judges looks at each connection.
+func (s *traffic) judges(t *testing.T) {
 	t.Helper()
-	for n, v := range s.visitors {
+	for n, v := range s.clients {
 		v.stop()
 		all, cut := v.since(time.Time{}), 0
-		for _, visit := range all {
+		for _, connection := range all {
 			for _, r := range s.removals {
-				if visit.host == r.instance.ID && visit.began.After(r.done) && (r.back.IsZero() || visit.began.Before(r.back)) {
+				if connection.host == r.instance.ID && connection.began.After(r.done) && (r.back.IsZero() || connection.began.Before(r.back)) {
 					t.Errorf("%s: a connection that was opened %v after %s had been removed came to it",
-						s.names[n], visit.began.Sub(r.done), r.instance.Name)
+						s.names[n], connection.began.Sub(r.done), r.instance.Name)
 				}
 			}
-			if visit.err == nil {
+			if connection.err == nil {
 				continue
 			}
-			if n == 0 || !s.isCut(visit) {
-				t.Errorf("%s: a connection failed after %v: %v", s.names[n], visit.ended.Sub(visit.began), visit.err)
+			if n == 0 || !s.isCut(connection) {
+				t.Errorf("%s: a connection failed after %v: %v", s.names[n], connection.ended.Sub(connection.began), connection.err)
 			}
 			cut++
 		}
@@ -236,7 +236,7 @@ func (s *crowd) judges(t *testing.T) {
 	}
 }
 
-// isCut tells whether a visit was under way while a machine was being removed.
-func (s *crowd) isCut(v visit) bool {
+// isCut reports whether a connection was under way while a machine was being removed.
+func (s *traffic) isCut(v connection) bool {
 	return slices.ContainsFunc(s.removals, func(r *removal) bool { return v.began.Before(r.done) && v.ended.After(r.began) })
 }

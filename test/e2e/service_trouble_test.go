@@ -213,12 +213,12 @@ func testProviderReturnsNil(t *testing.T, b *bed.Bed) {
 func testProviderHangs(t *testing.T, b *bed.Bed) {
 	s := newClass(t, b)
 	d := s.runs(t, daemon.Setup{Provider: "modern", Flags: []string{"--cloud-mutation-timeout=1s", "--concurrent-service-syncs=2"}})
-	name := s.balanced(t, "hangs", s.misbehaves(t, "deaf"))
+	name := s.balanced(t, "hangs", s.misbehaves(t, "ignores-context"))
 	s.awaitTold(t, name, expect.Soon, "Warning SyncLoadBalancerFailed", "after its deadline")
 	s.awaitTold(t, name, expect.Soon, "Warning SyncLoadBalancerFailed", "which began at", "has not returned")
 	s.passes(t)
 	s.delete(t, s.balanced(t, "beside"))
-	if n := d.CountLogged("Deaf from now on", name); n != 1 {
+	if n := d.CountLogged("Ignores its context from now on", name); n != 1 {
 		t.Errorf("the provider was called %d times, want no call beside the one that hangs", n)
 	}
 	s.behaves(t, name)

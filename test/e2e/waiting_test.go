@@ -113,7 +113,7 @@ func waiters() []waiter {
 		{name: "CloudFails", reason: "CloudUnavailable", words: "500", instance: plainly, fault: &simulator.Fault{Kind: simulator.FaultError}},
 		{name: "CloudResets", reason: "CloudUnavailable", words: "reset", instance: plainly, fault: &simulator.Fault{Kind: simulator.FaultReset}},
 		{name: "CloudHangs", reason: "CloudSlow", words: "not answered", instance: plainly, fault: &simulator.Fault{Kind: simulator.FaultHang}},
-		{name: "ProviderIsDeaf", reason: "CloudSlow", words: "not answered", instance: misbehaving("deaf"), heal: unlabel("provider-fault")},
+		{name: "ProviderIgnoresItsContext", reason: "CloudSlow", words: "not answered", instance: misbehaving("ignores-context"), heal: unlabel("provider-fault")},
 		{name: "ProviderReturnsNil", reason: "NoMetadata", words: "neither", instance: misbehaving("nil"), heal: unlabel("provider-fault")},
 		{
 			name: "NoAddressMatches", reason: "NodeIPNotOffered", words: "127.0.86.86", instance: plainly,

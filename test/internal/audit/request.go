@@ -100,7 +100,7 @@ func (all Requests) OfUnknownUsers() Requests {
 	})
 }
 
-// ofController says whether a controller made it as its service account.
+// ofController reports whether a controller made it as its service account.
 func (r Request) ofController() bool {
 	name, ok := strings.CutPrefix(r.User.Username, "system:serviceaccount:kube-system:")
 	return ok && slices.Contains(ControllerAccounts, name)

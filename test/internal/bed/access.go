@@ -98,7 +98,7 @@ func (b *Bed) awaitRights(ctx context.Context, all rights.Access) error {
 	if err != nil {
 		return err
 	}
-	stranger, err := b.stranger()
+	unprivileged, err := b.unprivileged()
 	if err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ func (b *Bed) awaitRights(ctx context.Context, all rights.Access) error {
 	err = wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, expect.Soon, true, func(ctx context.Context) (bool, error) {
 		problem = nil
 		for _, namespace := range []string{metav1.NamespaceSystem, metav1.NamespaceDefault} {
-			everybodys, err := rights.GrantedTo(ctx, stranger, namespace)
+			everybodys, err := rights.GrantedTo(ctx, unprivileged, namespace)
 			if err != nil {
 				return false, err
 			}
@@ -125,13 +125,13 @@ func (b *Bed) awaitRights(ctx context.Context, all rights.Access) error {
 	return nil
 }
 
-// stranger is somebody to whom nothing is bound.
-func (b *Bed) stranger() (kubernetes.Interface, error) {
+// unprivileged is somebody to whom nothing is bound.
+func (b *Bed) unprivileged() (kubernetes.Interface, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", b.Cluster.Kubeconfig)
 	if err != nil {
 		return nil, err
 	}
 	config.QPS = -1
-	config.Impersonate = rest.ImpersonationConfig{UserName: "stranger", Groups: []string{"system:authenticated"}}
+	config.Impersonate = rest.ImpersonationConfig{UserName: "unprivileged", Groups: []string{"system:authenticated"}}
 	return kubernetes.NewForConfig(config)
 }

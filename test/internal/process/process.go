@@ -90,7 +90,7 @@ func (p *Process) Err() error {
 // Done is closed when the process has ended.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Ended says whether it has.
+// Ended reports whether it has.
 func (p *Process) Ended() bool { return p.Err() != nil }
 
 // Code is the exit code of a process that has ended, -1 by a signal.

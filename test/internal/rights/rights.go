@@ -34,7 +34,7 @@ func (r Right) String() string {
 	return s
 }
 
-// Covers says whether the request needs this right.
+// Covers reports whether the request needs this right.
 func (r Right) Covers(q audit.Request) bool {
 	return q.Verb == r.verb && q.Object.Group == r.group && q.Object.Resource == r.resource && q.Object.Subresource == r.subresource &&
 		(r.namespace == "" || q.Object.Namespace == r.namespace) && (r.name == "" || q.Object.Name == r.name)

@@ -51,7 +51,7 @@ func (b balancers) fault(ctx context.Context, service *corev1.Service) error {
 		return fmt.Errorf("load balancer of %s: %w", service.Name, cloudprovider.ImplementedElsewhere)
 	case "panic":
 		panic("a bug of the provider")
-	case "deaf":
+	case "ignores-context":
 		b.hang(service.Name) //nolint:contextcheck // that is the fault
 	}
 	return nil

@@ -17,7 +17,7 @@ import (
 // ask for evidence over a longer time.
 const absentFor = 12 * time.Second
 
-// memory is what a provider that lies remembers of earlier questions.
+// memory is what a provider with wrong answers remembers of earlier questions.
 type memory struct {
 	clock clock.PassiveClock
 

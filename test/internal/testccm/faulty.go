@@ -33,7 +33,7 @@ func (f faulty) InstanceMetadata(ctx context.Context, node *corev1.Node) (*cloud
 		return nil, nil //nolint:nilnil // that is the fault
 	case "panic":
 		panic("a bug of the provider")
-	case "deaf":
+	case "ignores-context":
 		f.hang(node.Name) //nolint:contextcheck // that is the fault
 	}
 	m, err := f.InstancesV2.InstanceMetadata(ctx, node)
@@ -55,8 +55,8 @@ func (s switches) of(ctx context.Context, name string) string {
 // hang does not care whether anybody still waits: it has no context.
 func (s switches) hang(name string) {
 	const look = 200 * time.Millisecond
-	klog.InfoS("Deaf from now on", "name", name)
-	for tick := time.NewTicker(look); s.of(context.Background(), name) == "deaf"; { //nolint:forbidigo // that is the fault
+	klog.InfoS("Ignores its context from now on", "name", name)
+	for tick := time.NewTicker(look); s.of(context.Background(), name) == "ignores-context"; { //nolint:forbidigo // that is the fault
 		<-tick.C
 	}
 }

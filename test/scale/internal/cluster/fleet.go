@@ -86,7 +86,7 @@ func Initialized(i simulator.Instance, n int, now time.Time) *corev1.Node {
 	return node
 }
 
-// IsInitialized tells whether pods may be scheduled to the Node and can be
+// IsInitialized reports whether pods may be scheduled to the Node and can be
 // reached there.
 func IsInitialized(node *corev1.Node) bool {
 	for _, t := range node.Spec.Taints {

@@ -21,7 +21,7 @@ type Machine struct {
 	Load float64 `json:"load"`
 }
 
-// IsBusy tells whether something else runs here.
+// IsBusy reports whether something else runs here.
 func (m Machine) IsBusy() bool { return m.Load > float64(m.Cores)/2 }
 
 // ThisMachine looks at this one. What the system does not tell stays empty.

@@ -70,7 +70,7 @@ func (m *machine) serve(conn net.Conn) {
 }
 
 // goes ends the machine: it answers no more, its instance and its Node go.
-func (m *machine) goes(t *testing.T, s crowd) {
+func (m *machine) goes(t *testing.T, s traffic) {
 	t.Helper()
 	for _, listener := range m.listeners {
 		_ = listener.Close()
@@ -80,39 +80,39 @@ func (m *machine) goes(t *testing.T, s crowd) {
 	}
 }
 
-// visitor opens connections to one address.
-type visitor struct {
+// trafficClient opens connections to one address.
+type trafficClient struct {
 	address string
 	stop    func() // waits for those that are open
 
 	mu  sync.Mutex
-	all []visit // guarded by mu
+	all []connection // guarded by mu
 }
 
-// visit is one short connection.
-type visit struct {
+// connection is one short connection.
+type connection struct {
 	began, ended time.Time
 	host         string // who has answered
 	err          error
 }
 
-// visits opens a connection to the Service's load balancer every 10 ms.
-func (s *crowd) visits(t *testing.T, name string) *visitor {
+// connects opens a connection to the Service's load balancer every 10 ms.
+func (s *traffic) connects(t *testing.T, name string) *trafficClient {
 	t.Helper()
 	l, err := s.balancer(t.Context(), name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := &visitor{address: l.Traffic.Listeners[0].Address}
+	v := &trafficClient{address: l.Traffic.Listeners[0].Address}
 	ctx, cancel := context.WithCancel(t.Context())
-	var visiting sync.WaitGroup
-	v.stop = sync.OnceFunc(func() { cancel(); visiting.Wait() })
+	var connecting sync.WaitGroup
+	v.stop = sync.OnceFunc(func() { cancel(); connecting.Wait() })
 	t.Cleanup(v.stop)
-	visiting.Go(func() {
+	connecting.Go(func() {
 		tick := time.NewTicker(10 * time.Millisecond)
 		defer tick.Stop()
 		for ctx.Err() == nil {
-			visiting.Go(func() { v.note(v.visit()) })
+			connecting.Go(func() { v.note(v.connect()) })
 			select {
 			case <-tick.C:
 			case <-ctx.Done():
@@ -122,8 +122,8 @@ func (s *crowd) visits(t *testing.T, name string) *visitor {
 	return v
 }
 
-func (v *visitor) visit() visit {
-	is := visit{began: time.Now()}
+func (v *trafficClient) connect() connection {
+	is := connection{began: time.Now()}
 	var s *session
 	if s, is.err = v.open(); is.err == nil {
 		is.host, is.err = s.host, s.conn.Close()
@@ -132,17 +132,17 @@ func (v *visitor) visit() visit {
 	return is
 }
 
-func (v *visitor) note(is visit) {
+func (v *trafficClient) note(is connection) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.all = append(v.all, is)
 }
 
-// since are the visits that began later and have ended.
-func (v *visitor) since(from time.Time) []visit {
+// since are the connections that began later and have ended.
+func (v *trafficClient) since(from time.Time) []connection {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(v.all), func(is visit) bool { return is.began.Before(from) })
+	return slices.DeleteFunc(slices.Clone(v.all), func(is connection) bool { return is.began.Before(from) })
 }
 
 // session is an open connection.
@@ -154,7 +154,7 @@ type session struct {
 
 const answerWithin = 10 * time.Second
 
-func (v *visitor) open() (*session, error) {
+func (v *trafficClient) open() (*session, error) {
 	conn, err := net.DialTimeout("tcp", v.address, answerWithin) //nolint:noctx // it has a timeout
 	if err != nil {
 		return nil, err
@@ -187,7 +187,7 @@ func (s *session) talk() error {
 }
 
 // stays opens a connection that goes to this machine.
-func (v *visitor) stays(t *testing.T, m *machine) *session {
+func (v *trafficClient) stays(t *testing.T, m *machine) *session {
 	t.Helper()
 	for range 100 {
 		s, err := v.open()
@@ -228,9 +228,9 @@ func testLocalTrafficPolicy(t *testing.T, b *bed.Bed) {
 			if err != nil {
 				return err
 			}
-			v, got := visitor{address: l.Traffic.Listeners[0].Address}, map[string]bool{}
+			v, got := trafficClient{address: l.Traffic.Listeners[0].Address}, map[string]bool{}
 			for range 4 * len(machines) {
-				if is := v.visit(); is.err == nil {
+				if is := v.connect(); is.err == nil {
 					got[is.host] = true
 				}
 			}

@@ -15,8 +15,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/expect"
 )
 
-// liar is a cloud or a provider that says absent of instances that exist.
-type liar struct {
+// wrongAnswer is a cloud or a provider that says absent of instances that exist, by mistake.
+type wrongAnswer struct {
 	name  string
 	fault simulator.Fault
 	// provider of testccm; empty: the simulated one.
@@ -27,13 +27,13 @@ type liar struct {
 	reasons []string
 }
 
-// liars lie in groups that share a bed.
-func liars() [][]liar {
-	everything := simulator.Fault{Name: "lie", Kind: simulator.FaultNotFound}
-	empty := simulator.Fault{Name: "lie", Kind: simulator.FaultEmptyList}
-	half := simulator.Fault{Name: "lie", Kind: simulator.FaultTruncatedList}
+// wrongAnswers are in groups that share a bed.
+func wrongAnswers() [][]wrongAnswer {
+	everything := simulator.Fault{Name: "wrong", Kind: simulator.FaultNotFound}
+	empty := simulator.Fault{Name: "wrong", Kind: simulator.FaultEmptyList}
+	half := simulator.Fault{Name: "wrong", Kind: simulator.FaultTruncatedList}
 	few, all := []string{"CloudContradictsKubelet", "NoWitness"}, []string{"NoWitness", "TooManyAbsent"}
-	return [][]liar{
+	return [][]wrongAnswer{
 		{
 			{"NotFoundForEverythingWithTenPercentSilent", everything, "", 20, 2, few},
 			{"NotFoundForEverythingWithAllSilent", everything, "", 20, 20, all},
@@ -53,23 +53,23 @@ func liars() [][]liar {
 }
 
 // A cloud that says 404 for everything, or whose list lacks instances, costs no
-// Node. That it is not the crowd's delay that holds them is seen by its being
+// Node. That it is not the budget's delay that holds them is seen by its being
 // short. That something would be deleted if the cloud told the truth is seen by
 // one that is, in the end.
-func TestLiesDeleteNothing(t *testing.T) {
+func TestWrongAnswersDeleteNothing(t *testing.T) {
 	skipWithoutPrograms(t)
 	t.Parallel() // The groups run beside others then, and not before them.
-	for _, group := range liars() {
+	for _, group := range wrongAnswers() {
 		t.Run(string(group[0].fault.Kind), func(t *testing.T) {
 			b := onOwn(t)
 			for _, l := range group {
-				t.Run(l.name, func(t *testing.T) { l.lies(t, newPool(t, b, l.nodes)) })
+				t.Run(l.name, func(t *testing.T) { l.testDeletesNothing(t, newPool(t, b, l.nodes)) })
 			}
 		})
 	}
 }
 
-func (l liar) lies(t *testing.T, p *pool) {
+func (l wrongAnswer) testDeletesNothing(t *testing.T, p *pool) {
 	s := daemon.Setup{Provider: l.provider, Flags: quickly("--node-status-update-frequency=2s", "--node-deletion-over-budget-after=10s")}
 	p.lists = l.provider != ""
 	d := p.runs(t, s)
@@ -94,8 +94,8 @@ func (l liar) lies(t *testing.T, p *pool) {
 	p.control(t)
 }
 
-// absent are those of which the liar says that they are.
-func (l liar) absent(silent []*member) []*member {
+// absent returns those that the answer calls absent.
+func (l wrongAnswer) absent(silent []*member) []*member {
 	if l.fault.Kind == simulator.FaultTruncatedList { // The first half is in it.
 		return silent[len(silent)-min(len(silent), l.nodes/2):]
 	}
@@ -104,7 +104,7 @@ func (l liar) absent(silent []*member) []*member {
 
 // awaitDenied waits until the provider has said absent of each of the members
 // more often, and for longer, than a deletion needs.
-func (l liar) awaitDenied(t *testing.T, p *pool, d *daemon.Daemon, members []*member) {
+func (l wrongAnswer) awaitDenied(t *testing.T, p *pool, d *daemon.Daemon, members []*member) {
 	t.Helper()
 	if l.provider == "" {
 		p.awaitAsked(t, 2*absences, members...)
