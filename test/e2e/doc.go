@@ -22,4 +22,21 @@
 // C1: the daemon stays within the rights it is given; S1: no healthy Node is
 // deleted, and none without evidence that the cloud's own log shows) is checked
 // at the end of each.
+//
+// A scenario is one file here. What it stands on is in test/internal: package
+// bed (the control plane, the cloud that its kubelets follow, proxies), daemon,
+// audit (what the API server was asked), nodes, rights and expect. A function
+// that runs as a subtest is called testX; what is called otherwise is a helper.
+//
+//	func TestNodeGetsItsZone(t *testing.T) {
+//		b := onShared(t)
+//		cloud := b.NewCloud(t)
+//		i, node := b.Pair(t, cloud, simulator.Instance{Name: b.Name("zone")})
+//		b.Daemon(t, daemon.Setup{Cloud: cloud.URL})
+//		b.AwaitNode(t, node.Name, expect.Soon, nodes.As(i, nodes.AddressesOf(i)...))
+//	}
+//
+// A scenario must pass in any order, beside others, on a busy machine. So it
+// waits for a state and not for a time; it traps a request by what it is and
+// not by its number; it makes names with Bed.Name and no addresses from them.
 package e2e
