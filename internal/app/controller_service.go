@@ -18,7 +18,7 @@ func startServices(s settings.Service, initialises bool) start {
 			return nil, skip("the provider offers no load balancers")
 		}
 		c := s.Config(balancers.Concurrency())
-		c.Choice.Uninitialized = initialises && d.gateway.Instances() != nil
+		c.Backends.SkipUninitialized = initialises && d.gateway.Instances() != nil
 		c.Metrics = d.metrics.services
 		informer := d.informers.Core().V1().Services()
 		return watch(service.New(service.Deps{

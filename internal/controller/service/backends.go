@@ -2,12 +2,8 @@ package service
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"slices"
-	"strings"
 	"sync"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -15,58 +11,45 @@ import (
 	"k8s.io/utils/clock"
 )
 
-const (
-	// quiet is how long the nodes have to be left alone before the set is made
-	// anew, and patience how long that is waited for: nodes join in crowds, and
-	// each set costs a call for each load balancer.
-	quiet    = time.Second
-	patience = 5 * time.Second
-)
-
-// set is one generation of the nodes behind all load balancers. It is made once
-// and shared by all calls.
-type set struct {
-	// id names the set: two sets of one name hold the same instances.
-	id    string
-	nodes []*corev1.Node
-	made  time.Time
-}
-
-// backends are the nodes behind load balancers, in generations.
+// backends holds the newest set of Nodes behind load balancers.
 type backends struct {
 	lister  listersv1.NodeLister
-	choice  Choice
+	policy  BackendPolicy
 	clock   clock.WithTicker
 	changed chan struct{} // has an element while the set is out of date
 
 	mu      sync.Mutex
-	current set // guarded by mu
+	current nodeSet // guarded by mu
 }
 
-func newBackends(lister listersv1.NodeLister, choice Choice, c clock.WithTicker) *backends {
-	return &backends{lister: lister, choice: choice, clock: c, changed: make(chan struct{}, 1)}
+func newBackends(lister listersv1.NodeLister, policy BackendPolicy, c clock.WithTicker) *backends {
+	return &backends{lister: lister, policy: policy, clock: c, changed: make(chan struct{}, 1)}
 }
 
-// invalidate says that the nodes have changed.
-func (b *backends) invalidate() {
+// onChange takes a change of a Node; nil: there was none, or there is none any
+// more.
+func (b *backends) onChange(before, now *corev1.Node) {
+	if !b.policy.invalidates(before, now) {
+		return
+	}
 	select {
 	case b.changed <- struct{}{}:
 	default:
 	}
 }
 
-// newest returns the current generation.
-func (b *backends) newest() set {
+// newest returns the current set.
+func (b *backends) newest() nodeSet {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.current
 }
 
-// renewed returns the current generation with its nodes as they are now:
-// providers read their addresses and labels, which change without making another
-// set. What has not changed is not copied again, and what an earlier call was
-// given stays as it is.
-func (b *backends) renewed() set {
+// refreshed returns the current set with its Nodes as they are now: providers
+// read their addresses and labels, which change without making another set. A
+// Node that has not changed is not copied again, and the slice of an earlier call
+// stays as it is.
+func (b *backends) refreshed() nodeSet {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	nodes := slices.Clone(b.current.nodes)
@@ -80,13 +63,13 @@ func (b *backends) renewed() set {
 	return b.current
 }
 
-// remake makes a new generation and says whether it differs from the last.
+// remake makes a new set and reports whether it differs from the last one.
 func (b *backends) remake() bool {
 	all, err := b.lister.List(labels.Everything())
 	if err != nil { // The cache has no errors of its own.
 		return false
 	}
-	next := b.choice.of(all)
+	next := b.policy.setOf(all)
 	next.made = b.clock.Now()
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -97,8 +80,8 @@ func (b *backends) remake() bool {
 	return differs
 }
 
-// follow makes a new generation when the nodes have changed and have been quiet
-// for a while, and calls changed if it differs.
+// follow makes a new set after Nodes have changed, and calls changed if it
+// differs.
 func (b *backends) follow(ctx context.Context, changed func()) {
 	for {
 		select {
@@ -113,11 +96,12 @@ func (b *backends) follow(ctx context.Context, changed func()) {
 	}
 }
 
-// settle waits until the nodes have been quiet, but not for ever.
+// settle returns when no Node has changed for the time of debounce, or after
+// maxDebounce.
 func (b *backends) settle(ctx context.Context) {
-	deadline := b.clock.Now().Add(patience)
+	deadline := b.clock.Now().Add(maxDebounce)
 	for {
-		timer := b.clock.NewTimer(min(quiet, deadline.Sub(b.clock.Now())))
+		timer := b.clock.NewTimer(min(debounce, deadline.Sub(b.clock.Now())))
 		select {
 		case <-b.changed:
 			timer.Stop()
@@ -131,21 +115,4 @@ func (b *backends) settle(ctx context.Context) {
 			return
 		}
 	}
-}
-
-// of makes the set of the nodes that are behind load balancers.
-func (c Choice) of(all []*corev1.Node) set {
-	var s set
-	for _, node := range all {
-		if c.isBackend(node) {
-			s.nodes = append(s.nodes, node.DeepCopy())
-		}
-	}
-	slices.SortFunc(s.nodes, func(a, b *corev1.Node) int { return strings.Compare(a.Name, b.Name) })
-	sum := sha256.New()
-	for _, node := range s.nodes {
-		sum.Write([]byte(node.Name + "\x00" + node.Spec.ProviderID + "\x00"))
-	}
-	s.id = hex.EncodeToString(sum.Sum(nil)[:8])
-	return s
 }

@@ -3,15 +3,12 @@ package service
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/types"
 	informersv1 "k8s.io/client-go/informers/core/v1"
 	listersv1 "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
@@ -24,14 +21,19 @@ import (
 // Name is the controller's name in --controllers and health checks.
 const Name = "service-lb-controller"
 
+// DefaultSyncs is for how many Services the cloud is called at once, unless a
+// flag or the provider says otherwise. It is upstream's.
+const DefaultSyncs = 1
+
 // queue is the name of the queue in metrics; it is upstream's.
 const queue = "service"
 
-// soon is when a pass goes on that has let others go first.
-const soon = time.Millisecond
-
-// steps bounds a pass: no Service needs as many.
-const steps = 20
+const (
+	// yieldDelay is when a pass continues that has let other Services go first.
+	yieldDelay = time.Millisecond
+	// maxActions bounds a pass: no Service needs as many.
+	maxActions = 20
+)
 
 // balancers is the cloud, as far as this package needs it.
 type balancers interface {
@@ -51,16 +53,15 @@ type recorder interface {
 	Service(service *corev1.Service, eventType, reason, message string)
 }
 
-// Config has the numbers of the controller. Its zero values work.
+// Config has the settings of the controller. Its zero values work.
 type Config struct {
-	// Syncs is for how many Services the cloud is called at once; 0 means 1.
-	Syncs  int
-	Policy Policy
-	Choice Choice
+	// Syncs is for how many Services the cloud is called at once; 0 means
+	// DefaultSyncs.
+	Syncs    int
+	Policy   Policy
+	Backends BackendPolicy
 	// Metrics may be nil.
 	Metrics *Metrics
-	// Clock is for tests; nil means the real one.
-	Clock clock.WithTicker
 }
 
 // Deps are what the controller cannot do without.
@@ -72,7 +73,7 @@ type Deps struct {
 	Events    recorder
 }
 
-// Controller keeps load balancers in line with Services and nodes.
+// Controller keeps load balancers in line with Services and Nodes.
 type Controller struct {
 	services  services
 	informer  cache.SharedIndexInformer
@@ -84,74 +85,60 @@ type Controller struct {
 	metrics   *Metrics
 	clock     clock.WithTicker
 	policy    Policy
-	choice    Choice
+	store     *store
 	loop      *loop.Loop
-	elsewhere atomic.Bool // see observed
-
-	mu       sync.Mutex
-	memories map[string]memory  // by key; guarded by mu
-	spreads  map[string]float64 // by key; guarded by mu
-	// queued is since when Services wait whose owners were told so, by key;
-	// guarded by mu
-	queued map[string]time.Time
-	// others are the Services that were last seen in a class of others, by key;
-	// guarded by mu
-	others map[string]types.UID
 }
 
-// New returns a controller; it does nothing before Run.
+// New returns a controller. It does nothing before Run.
 func New(deps Deps, cfg Config) *Controller {
-	if cfg.Clock == nil {
-		cfg.Clock = clock.RealClock{}
-	}
 	if cfg.Metrics == nil {
 		cfg.Metrics = newMetrics()
 	}
+	if cfg.Syncs == 0 {
+		cfg.Syncs = DefaultSyncs
+	}
+	realClock := clock.RealClock{} // Tests of this package run in a bubble with its own time.
 	c := &Controller{
 		services:  deps.Services,
 		informer:  deps.Informer.Informer(),
 		lister:    deps.Informer.Lister(),
 		nodes:     deps.Nodes.Informer(),
 		balancers: deps.Balancers,
-		backends:  newBackends(deps.Nodes.Lister(), cfg.Choice, cfg.Clock),
+		backends:  newBackends(deps.Nodes.Lister(), cfg.Backends, realClock),
 		events:    deps.Events,
 		metrics:   cfg.Metrics,
-		clock:     cfg.Clock,
+		clock:     realClock,
 		policy:    cfg.Policy,
-		choice:    cfg.Choice,
-		memories:  map[string]memory{},
-		spreads:   map[string]float64{},
-		queued:    map[string]time.Time{},
-		others:    map[string]types.UID{},
+		store:     newStore(cfg.Metrics.waiting),
 	}
-	c.loop = loop.New(queue, c.Reconcile, loop.Config{Workers: cfg.Syncs, Clock: cfg.Clock})
+	c.loop = loop.New(queue, c.Reconcile, loop.Config{Workers: cfg.Syncs, Clock: realClock})
 	return c
 }
 
-// Run works until the context ends and returns when nothing is under way any
-// more. It begins when all nodes are known: a load balancer must not lose those
-// that the informer has not told of yet.
+// Run works until the context ends and returns when all work has ended. It
+// begins when all Nodes are known: a load balancer must not lose Nodes that the
+// informer has not listed yet.
 func (c *Controller) Run(ctx context.Context) error {
-	nodes, err := c.nodes.AddEventHandler(c.nodeNews())
+	nodes, err := c.nodes.AddEventHandler(c.onNode())
 	if err != nil {
 		return fmt.Errorf("watch nodes: %w", err)
 	}
-	defer func() { _ = c.nodes.RemoveEventHandler(nodes) }() // It fails only for a foreign handle.
-	handler, err := c.informer.AddEventHandler(c.serviceNews())
+	defer func() { _ = c.nodes.RemoveEventHandler(nodes) }() // The only error is an unknown handle.
+	handler, err := c.informer.AddEventHandler(c.onService())
 	if err != nil {
 		return fmt.Errorf("watch services: %w", err)
 	}
 	defer func() { _ = c.informer.RemoveEventHandler(handler) }()
 	if !cache.WaitForCacheSync(ctx.Done(), nodes.HasSynced, handler.HasSynced) {
-		return c.loop.Run(ctx) // The context has ended, and with it the queue.
+		return c.loop.Run(ctx) // The context has ended, and the queue ends with it.
 	}
-	c.metrics.watch(c)
-	defer c.metrics.watch(nil)
+	defer c.metrics.start()()
 	c.backends.remake()
-	var beside sync.WaitGroup
-	beside.Go(func() { c.backends.follow(ctx, c.updateAll) })
-	beside.Go(func() { c.tellWhoWaits(ctx) })
-	defer beside.Wait()
+	c.metrics.observeSet(c.backends.newest())
+	var background sync.WaitGroup
+	background.Go(func() { c.backends.follow(ctx, c.onNewSet) })
+	background.Go(func() { c.reportQueued(ctx) })
+	defer background.Wait()
 	return c.loop.Run(ctx)
 }
 
@@ -159,25 +146,26 @@ func (c *Controller) Run(ctx context.Context) error {
 // the limit.
 func (c *Controller) Stuck(limit time.Duration) error { return c.loop.Stuck(limit) }
 
-// Reconcile brings one Service in line, step by step. After a call to the cloud
-// others have their turn before the next: with slow calls, and nodes that come and
-// go, one Service could keep a worker for an hour.
+// Reconcile brings one Service in line: it observes, decides and applies until
+// nothing is left to do. After a call to the cloud other Services go first: with
+// slow calls, and Nodes that come and go, one Service could keep a worker for an
+// hour.
 func (c *Controller) Reconcile(ctx context.Context, key string) (loop.Result, error) {
 	called := false
-	for range steps {
+	for range maxActions {
 		o, err := c.observe(key)
 		if err != nil {
 			return loop.Result{}, err
 		}
 		p := decide(o)
-		if called && p.isCall() {
-			return loop.Result{After: soon, HighPriority: p.do != update && !p.quiet}, nil
+		if called && p.do.isCall() {
+			return loop.Result{After: yieldDelay, HighPriority: p.do != update && !p.routine}, nil
 		}
-		called = called || p.isCall()
+		called = called || p.do.isCall()
 		again, err := c.apply(ctx, key, o, p)
 		switch {
 		case apierrors.IsNotFound(err), kube.IsStale(err):
-			// The object has gone or was replaced: the informer will say so.
+			// The object is gone or was replaced: the informer will report it.
 			return loop.Result{Retry: true}, nil
 		case err != nil:
 			return loop.Result{}, err
@@ -187,109 +175,57 @@ func (c *Controller) Reconcile(ctx context.Context, key string) (loop.Result, er
 			return loop.Result{}, ctx.Err()
 		}
 	}
-	return loop.Result{}, fmt.Errorf("service %s needs more than %d steps", key, steps)
+	return loop.Result{}, fmt.Errorf("service %s needs more than %d actions", key, maxActions)
 }
 
-// observe gathers what is known without I/O.
-func (c *Controller) observe(key string) (observed, error) {
-	o := observed{now: c.clock.Now(), policy: c.policy, elsewhere: c.elsewhere.Load()}
-	service, err := c.services.Cached(key)
-	switch {
-	case err == nil:
-		o.service = service
-	case !apierrors.IsNotFound(err):
-		return observed{}, err
+// onService enqueues a Service if its change asks for a pass.
+func (c *Controller) onService() cache.ResourceEventHandler {
+	enqueue := func(key string, before, now *corev1.Service) {
+		c.store.noteClass(key, now, c.policy)
+		c.enqueue(key, c.policy.wakes(change{before: before, now: now, memory: c.store.memory(key)}))
 	}
-	nodes := c.backends.newest()
-	o.backends, o.hosts = nodes.id, len(nodes.nodes)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	o.memory = c.memories[key]
-	o.wasForeign = o.service != nil && c.others[key] == o.service.UID
-	if _, ok := c.spreads[key]; !ok {
-		c.spreads[key] = rand.Float64()
-	}
-	o.spread = c.spreads[key]
-	return o, nil
-}
-
-// serviceNews is what makes a pass worth while. What was provided by an earlier
-// process is looked at again when nobody waits for anything else.
-func (c *Controller) serviceNews() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
-		AddFunc: func(obj any) {
-			service := obj.(*corev1.Service)
-			c.noteClass(service)
-			if !c.policy.concerns(service) {
-				return
-			}
-			priority := loop.High
-			if len(service.Status.LoadBalancer.Ingress) > 0 && service.DeletionTimestamp == nil {
-				priority = loop.Low
-			}
-			c.add(service, priority)
-		},
+		AddFunc: func(now any) { enqueue(keyOf(now.(*corev1.Service)), nil, now.(*corev1.Service)) },
 		UpdateFunc: func(before, now any) {
-			was, is := before.(*corev1.Service), now.(*corev1.Service)
-			c.noteClass(is)
-			if was.ResourceVersion != is.ResourceVersion && (c.policy.concerns(was) || c.policy.concerns(is)) {
-				c.add(is, loop.High)
-			}
+			enqueue(keyOf(now.(*corev1.Service)), before.(*corev1.Service), now.(*corev1.Service))
 		},
 		DeleteFunc: func(obj any) {
 			if key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(obj); err == nil {
-				c.dropClass(key)
-				c.loop.Add(key)
+				enqueue(key, nil, nil)
 			}
 		},
 	}
 }
 
-// noteClass keeps in mind which Services belong to others. A class goes with
-// the type, and then the finalizer alone does not tell whose it is.
-func (c *Controller) noteClass(service *corev1.Service) {
-	key := service.Namespace + "/" + service.Name
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	switch {
-	case !c.policy.isOurs(service):
-		c.others[key] = service.UID
-	case service.Spec.Type == corev1.ServiceTypeLoadBalancer, c.others[key] != service.UID:
-		delete(c.others, key)
-	}
-}
-
-func (c *Controller) dropClass(key string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.others, key)
-}
-
-func (c *Controller) add(service *corev1.Service, p loop.Priority) {
-	c.loop.AddWithPriority(service.Namespace+"/"+service.Name, p)
-}
-
-func (c *Controller) nodeNews() cache.ResourceEventHandler {
+// onNode makes another set of backends if the change of a Node asks for it.
+func (c *Controller) onNode() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
-		AddFunc: func(any) { c.backends.invalidate() },
-		UpdateFunc: func(before, now any) {
-			if c.choice.matters(before.(*corev1.Node), now.(*corev1.Node)) {
-				c.backends.invalidate()
-			}
-		},
-		DeleteFunc: func(any) { c.backends.invalidate() },
+		AddFunc:    func(now any) { c.backends.onChange(nil, now.(*corev1.Node)) },
+		UpdateFunc: func(before, now any) { c.backends.onChange(before.(*corev1.Node), now.(*corev1.Node)) },
+		DeleteFunc: func(any) { c.backends.onChange(nil, nil) },
 	}
 }
 
-// updateAll asks for a pass over all Services that have load balancers.
-func (c *Controller) updateAll() {
+// onNewSet enqueues the Services that have load balancers.
+func (c *Controller) onNewSet() {
+	c.metrics.observeSet(c.backends.newest())
 	all, err := c.lister.List(labels.Everything())
 	if err != nil { // The cache has no errors of its own.
 		return
 	}
 	for _, service := range all {
-		if c.policy.concerns(service) {
-			c.add(service, loop.Low)
-		}
+		c.enqueue(keyOf(service), c.policy.wakesForNodes(service))
 	}
 }
+
+func (c *Controller) enqueue(key string, u urgency) {
+	switch u {
+	case urgent:
+		c.loop.AddWithPriority(key, loop.High)
+	case calm:
+		c.loop.AddWithPriority(key, loop.Low)
+	case noPass:
+	}
+}
+
+func keyOf(service *corev1.Service) string { return service.Namespace + "/" + service.Name }

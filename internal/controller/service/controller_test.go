@@ -151,7 +151,7 @@ func (l *life) Ensure(ctx context.Context, service *corev1.Service, nodes []*cor
 		l.t.Errorf("S2: the cloud is called for %s without a finalizer", service.Name)
 	}
 	l.change(func() { l.handed = nodes })
-	err = l.call(ctx, "ensure", service, func() { l.balancers[service.UID] = names(nodes) })
+	err = l.call(ctx, "ensure", service, func() { l.balancers[service.UID] = nodeSet{nodes: nodes}.names() })
 	if err != nil {
 		return nil, err
 	}
@@ -162,7 +162,7 @@ func (l *life) Ensure(ctx context.Context, service *corev1.Service, nodes []*cor
 
 // Update is the cloud.
 func (l *life) Update(ctx context.Context, service *corev1.Service, nodes []*corev1.Node) error {
-	return l.call(ctx, "update", service, func() { l.balancers[service.UID] = names(nodes) })
+	return l.call(ctx, "update", service, func() { l.balancers[service.UID] = nodeSet{nodes: nodes}.names() })
 }
 
 // Delete is the cloud.
@@ -263,7 +263,7 @@ func TestLifeOfAService(t *testing.T) {
 		l.after(time.Minute)
 		l.expect("new", list("ensure s"), list("s EnsuringLoadBalancer", "s EnsuredLoadBalancer"))
 		s := l.service()
-		if len(s.Status.LoadBalancer.Ingress) != 1 || conditionOf(s, ConditionServing).Status != metav1.ConditionTrue || conditionOf(s, ConditionProvisioning).Status != metav1.ConditionFalse {
+		if len(s.Status.LoadBalancer.Ingress) != 1 || findCondition(s, ConditionServing).Status != metav1.ConditionTrue || findCondition(s, ConditionProvisioning).Status != metav1.ConditionFalse {
 			t.Errorf("status %+v", s.Status)
 		}
 		if got := l.patches(); got != 2 {
@@ -287,7 +287,7 @@ func TestLifeOfAService(t *testing.T) {
 
 func TestNodesThatJoinTogetherAreOneUpdateForEachLoadBalancer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := begin(t, Config{Choice: Choice{Uninitialized: true}}, balanced(named("s1")), balanced(named("s2")), host("a"))
+		l := begin(t, Config{Backends: BackendPolicy{SkipUninitialized: true}}, balanced(named("s1")), balanced(named("s2")), host("a"))
 		defer func() { l.stop() }()
 		l.after(time.Minute)
 		l.change(func() { l.calls, l.events = nil, nil })
@@ -490,7 +490,7 @@ func TestConditionThatCouldNotBeWrittenIsWrittenLater(t *testing.T) {
 		l.after(10 * time.Second)
 		l.change(func() { l.refuse = nil })
 		l.after(30 * time.Second)
-		if c := conditionOf(l.service(), ConditionProvisioning); c.Status != metav1.ConditionTrue {
+		if c := findCondition(l.service(), ConditionProvisioning); c.Status != metav1.ConditionTrue {
 			t.Errorf("condition %+v", c)
 		}
 	})
@@ -602,12 +602,12 @@ func TestFailuresAreNotHammered(t *testing.T) {
 		if got := slices.Compact(slices.Clone(l.events)); len(got) > 3 || !slices.Contains(got, "s SyncLoadBalancerFailed") {
 			t.Errorf("events %v", l.events)
 		}
-		if c := conditionOf(l.service(), ConditionProvisioning); c == nil || c.Reason != "CloudFailed" || !strings.Contains(c.Message, "no") {
+		if c := findCondition(l.service(), ConditionProvisioning); c == nil || c.Reason != "CloudFailed" || !strings.Contains(c.Message, "no") {
 			t.Errorf("condition %+v", c)
 		}
 		l.change(func() { l.fail = func(string) error { return nil } })
 		l.after(6 * time.Minute)
-		if c := conditionOf(l.service(), ConditionProvisioning); c.Status != metav1.ConditionFalse {
+		if c := findCondition(l.service(), ConditionProvisioning); c.Status != metav1.ConditionFalse {
 			t.Errorf("condition %+v after the recovery", c)
 		}
 	})
@@ -678,11 +678,11 @@ func TestSlowCallIsShown(t *testing.T) {
 		defer func() { l.stop() }()
 		l.change(func() { l.takes = time.Minute })
 		l.after(40 * time.Second)
-		if c := conditionOf(l.service(), ConditionProvisioning); c == nil || c.Status != metav1.ConditionTrue {
+		if c := findCondition(l.service(), ConditionProvisioning); c == nil || c.Status != metav1.ConditionTrue {
 			t.Errorf("condition %+v while the call is under way", c)
 		}
 		l.after(time.Minute)
-		if c := conditionOf(l.service(), ConditionProvisioning); c == nil || c.Status != metav1.ConditionFalse {
+		if c := findCondition(l.service(), ConditionProvisioning); c == nil || c.Status != metav1.ConditionFalse {
 			t.Errorf("condition %+v afterwards", c)
 		}
 	})
@@ -696,15 +696,15 @@ func TestSlowUpdateIsShown(t *testing.T) {
 		l.change(func() { l.takes = time.Minute })
 		l.create(host("b"))
 		l.after(20 * time.Second)
-		if c := conditionOf(l.service(), ConditionProvisioning); c.Status != metav1.ConditionFalse {
+		if c := findCondition(l.service(), ConditionProvisioning); c.Status != metav1.ConditionFalse {
 			t.Errorf("condition %+v at once, want a quick update to write nothing", c)
 		}
 		l.after(20 * time.Second)
-		if c := conditionOf(l.service(), ConditionProvisioning); c.Status != metav1.ConditionTrue || c.Reason != "InProgress" {
+		if c := findCondition(l.service(), ConditionProvisioning); c.Status != metav1.ConditionTrue || c.Reason != "InProgress" {
 			t.Errorf("condition %+v after more than half a minute", c)
 		}
 		l.after(time.Minute)
-		if c := conditionOf(l.service(), ConditionProvisioning); c.Status != metav1.ConditionFalse {
+		if c := findCondition(l.service(), ConditionProvisioning); c.Status != metav1.ConditionFalse {
 			t.Errorf("condition %+v afterwards", c)
 		}
 	})

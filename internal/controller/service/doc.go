@@ -1,21 +1,29 @@
 // Package service gives Services of type LoadBalancer their load balancers and
-// keeps those in line with Services and nodes.
+// keeps those in line with Services and Nodes.
 //
-// One Service is one key. A pass observes (observe.go), decides the next step
-// and its why (decide.go and the rules_*.go beside it, pure functions), carries
-// it out (apply.go), and decides again, until nothing is left to do or
-// something has to be waited for. Since a key has one worker, calls about one
-// Service never overlap, and each gets the newest set of nodes (S3).
+// One Service is one key. A pass observes (observe.go), decides the next action
+// and why (decide.go and the rules_*.go beside it, pure functions), applies it
+// (apply.go, and call.go for calls to the provider), and decides again, until
+// nothing is left to do or something has to be waited for. A key has one worker,
+// so calls about one Service never overlap, and each gets the newest set of Nodes
+// (promise S3).
 //
-// A crash between any two steps heals on the next pass. The finalizer is written
-// before the cloud is first called and goes after the last call, so whatever a
-// lost process has left in the cloud is found again (S2). What is lost is which
-// shape and which nodes the cloud was last told: the next process tells it once
-// more, without a word where nothing has changed.
+// A crash between any two actions heals on the next pass. The finalizer is
+// written before the cloud is first called and removed after the last call, so
+// the next process finds whatever was left in the cloud (promise S2). What is
+// lost is which shape and which Nodes the cloud was last given. The next process
+// calls once more for each Service, and records no event if nothing has changed.
 //
-// Rules: rules_ours.go says which Services are served; rules_shape.go what of a
-// Service makes its load balancer; rules_provide.go and rules_cleanup.go the
-// order of steps; rules_backends.go which nodes are behind it; rules_wait.go
-// when a call is made again and what a waiting Service shows. Every message
-// stands in events.go.
+// DESIGN.md has the states of a Service. The rules are in:
+//
+//   - rules_ours.go: which Services are served
+//   - rules_shape.go: what in a Service makes its load balancer
+//   - rules_provide.go, rules_cleanup.go: the order of actions
+//   - rules_backends.go: which Nodes are behind load balancers
+//   - rules_outcome.go: what follows from the result of a call
+//   - rules_wait.go: when a call is made again
+//   - rules_conditions.go: what a Service shows, and how often that changes
+//   - rules_wake.go: which changes ask for a pass
+//
+// Every message is in events.go.
 package service

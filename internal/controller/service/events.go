@@ -1,7 +1,6 @@
 package service
 
 import (
-	"bytes"
 	"fmt"
 	"strings"
 
@@ -9,178 +8,207 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fairlead-k8s/fairlead/internal/cloud"
+	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 )
 
 // Conditions on a Service, with the meaning that KEP-4631 gave them. They are
 // written only on Services whose load balancer this provider provides. A
 // Service has no generation, so they may be older than its spec for a moment.
 const (
-	// ConditionServing tells whether there is a load balancer with an address
+	// ConditionServing reports whether there is a load balancer with an address
 	// and nodes behind it.
 	ConditionServing = "LoadBalancerServing"
-	// ConditionProvisioning is True, with the reason, while the cloud is being
-	// brought in line with the Service.
+	// ConditionProvisioning is True while the cloud is being brought in line with
+	// the Service.
 	ConditionProvisioning = "LoadBalancerProvisioning"
 )
 
-// event is a message about a Service for its owner.
-type event struct {
-	kind, reason, message string
+// Reasons of events. The names are upstream's, except those of the last two.
+var (
+	reasonEnsuring    = normal("EnsuringLoadBalancer", "The provider is about to be called for a new or changed Service.", "")
+	reasonEnsured     = normal("EnsuredLoadBalancer", "The load balancer has been created or brought in line with the Service.", "")
+	reasonDeleting    = normal("DeletingLoadBalancer", "The provider is about to be called because the Service is being deleted or is of another type now.", "")
+	reasonDeleted     = normal("DeletedLoadBalancer", "The provider has confirmed that the load balancer is gone.", "")
+	reasonUpdated     = normal("UpdatedLoadBalancer", "The load balancer has another set of nodes.", "")
+	reasonUnavailable = warning("UnAvailableLoadBalancer", "The load balancer has a set without any node.",
+		"Check the nodes: none is initialised, or all are excluded by a label or a taint.")
+	reasonSyncFailed = warning("SyncLoadBalancerFailed", "A call to the provider has failed, or the API server has rejected the finalizer or the status.",
+		"Read the message. Check the cloud, or the webhook or role that rejects the write.")
+	reasonUpdateFailed = warning("UpdateLoadBalancerFailed", "The nodes behind the load balancer could not be changed. The whole load balancer is ensured next.",
+		"Nothing, unless it stays. Then the condition LoadBalancerProvisioning has the cause.")
+	reasonContested = warning("LoadBalancerStatusContested", "Somebody else has removed the finalizer or changed the address.",
+		"Find the field manager that the message names. If another controller serves the Service, set spec.loadBalancerClass.")
+	reasonQueued = warning("LoadBalancerQueued", "The Service has waited for a minute until the cloud finishes with another Service.",
+		"Increase --concurrent-service-syncs, if the provider allows concurrent calls.")
+)
+
+// Reasons of the condition LoadBalancerServing.
+var (
+	reasonReady          = ofServing("Ready", "There is a load balancer with an address and nodes behind it.", "")
+	reasonNotProvisioned = ofServing("NotProvisioned", "There is no load balancer yet.", "Do what the message says.")
+	reasonNoAddress      = ofServing("NoAddress", "The load balancer exists, but the provider has not returned an address.",
+		"Check the cloud. Some clouds assign the address late.")
+	reasonNoNodes = ofServing("NoNodes", "No node is behind the load balancer.",
+		"Check the nodes: none is initialised, or all are excluded by a label or a taint.")
+)
+
+// Reasons of the condition LoadBalancerProvisioning.
+var (
+	reasonProvisioned    = ofProvisioning("Provisioned", "The load balancer is in line with the Service.", "")
+	reasonFirstCall      = ofProvisioning("Ensuring", "The provider is about to be called for the first time.", "")
+	reasonInProgress     = ofProvisioning("InProgress", "A call to the provider has lasted for more than 30 seconds.", "Nothing, unless it stays.")
+	reasonPending        = ofProvisioning("CloudPending", "The provider has asked to be called again later.", "Nothing, unless it stays.")
+	reasonDenied         = ofProvisioning("CloudDenied", "The cloud denies access.", "Check the credentials of the cloud-controller-manager and what they allow.")
+	reasonThrottled      = ofProvisioning("CloudThrottled", "The cloud's request quota is used up.", "Find out what else uses this account's request quota.")
+	reasonCloudDown      = ofProvisioning("CloudUnavailable", "The cloud cannot be reached or has an internal error.", "Check the status of the cloud.")
+	reasonRejected       = ofProvisioning("CloudRejected", "The cloud rejects what the Service asks for.", "Change the Service. The new version is tried at once.")
+	reasonSlow           = ofProvisioning("CloudSlow", "An earlier call about this Service has not returned, long after its deadline.", "If it stays, restart the daemon.")
+	reasonTimedOut       = ofProvisioning("CloudTimedOut", "A call has not returned by its deadline (--cloud-mutation-timeout).", "Check the cloud. The call is retried.")
+	reasonPanicked       = ofProvisioning("ProviderPanicked", "The provider's code has panicked.", "Report it to the authors of the provider, with the stack in the log.")
+	reasonNotImplemented = ofProvisioning("NotImplemented", "The provider does not implement what the Service needs.",
+		"Change the Service, or set a spec.loadBalancerClass that another controller serves.")
+	reasonCloudFailed = ofProvisioning("CloudFailed", "A call to the provider has failed for another reason, such as a used up quota of load balancers.", "Do what the message says.")
+)
+
+// causes are the reasons of failed calls, by the kind of the failure.
+var causes = map[cloud.Kind]message.Cause{
+	cloud.Pending:        reasonPending.Cause("The provider has asked to be called again later."),
+	cloud.Denied:         reasonDenied.Cause("The cloud denies access. Check the credentials of the cloud-controller-manager and what they allow."),
+	cloud.Throttled:      reasonThrottled.Cause("The cloud's request quota is used up. Something else may be using this account's request quota."),
+	cloud.Unavailable:    reasonCloudDown.Cause("The cloud cannot be reached or has an internal error."),
+	cloud.Invalid:        reasonRejected.Cause("The cloud rejects what the Service asks for. Change the Service."),
+	cloud.Slow:           reasonSlow.Cause("An earlier call about this Service has not returned."),
+	cloud.TimedOut:       reasonTimedOut.Cause("The cloud has not answered in time."),
+	cloud.Panicked:       reasonPanicked.Cause("The provider's code has panicked. The log has its stack. This is a bug in the provider."),
+	cloud.NotImplemented: reasonNotImplemented.Cause("The provider does not implement what the Service needs."),
+	cloud.Failed:         reasonCloudFailed.Cause("The cloud provider has failed."),
+}
+
+// Reasons returns every reason that this controller shows on a Service.
+func Reasons() []message.Reason {
+	return []message.Reason{
+		reasonEnsuring, reasonEnsured, reasonUpdated, reasonUnavailable, reasonDeleting, reasonDeleted,
+		reasonSyncFailed, reasonUpdateFailed, reasonContested, reasonQueued,
+		reasonReady, reasonNotProvisioned, reasonNoAddress, reasonNoNodes,
+		reasonProvisioned, reasonFirstCall, reasonInProgress, reasonPending, reasonDenied, reasonThrottled, reasonCloudDown,
+		reasonRejected, reasonTimedOut, reasonSlow, reasonPanicked, reasonNotImplemented, reasonCloudFailed,
+	}
+}
+
+func normal(name, when, do string) message.Reason {
+	return message.Reason{Name: name, On: "Service", Type: corev1.EventTypeNormal, When: when, Do: do}
+}
+
+func warning(name, when, do string) message.Reason {
+	return message.Reason{Name: name, On: "Service", Type: corev1.EventTypeWarning, When: when, Do: do}
+}
+
+func ofServing(name, when, do string) message.Reason {
+	return message.Reason{Name: name, On: "Service", Condition: ConditionServing, When: when, Do: do}
+}
+
+func ofProvisioning(name, when, do string) message.Reason {
+	return message.Reason{Name: name, On: "Service", Condition: ConditionProvisioning, When: when, Do: do}
 }
 
 // Upstream's events, byte for byte (upstream-behaviour 6.5).
 
-func ensuring() event {
-	return event{corev1.EventTypeNormal, "EnsuringLoadBalancer", "Ensuring load balancer"}
+func ensuringEvent() message.Event { return reasonEnsuring.Event("Ensuring load balancer") }
+
+func ensuredEvent() message.Event { return reasonEnsured.Event("Ensured load balancer") }
+
+func deletingEvent() message.Event { return reasonDeleting.Event("Deleting load balancer") }
+
+func deletedEvent() message.Event { return reasonDeleted.Event("Deleted load balancer") }
+
+func updatedEvent() message.Event {
+	return reasonUpdated.Event("Updated load balancer with new hosts")
 }
 
-func ensured() event {
-	return event{corev1.EventTypeNormal, "EnsuredLoadBalancer", "Ensured load balancer"}
+func noNodesEvent() message.Event {
+	return reasonUnavailable.Event("There are no available nodes for LoadBalancer")
 }
 
-func deleting() event {
-	return event{corev1.EventTypeNormal, "DeletingLoadBalancer", "Deleting load balancer"}
-}
-
-func deleted() event {
-	return event{corev1.EventTypeNormal, "DeletedLoadBalancer", "Deleted load balancer"}
-}
-
-func updated() event {
-	return event{corev1.EventTypeNormal, "UpdatedLoadBalancer", "Updated load balancer with new hosts"}
-}
-
-func unavailable() event {
-	return event{corev1.EventTypeWarning, "UnAvailableLoadBalancer", "There are no available nodes for LoadBalancer"}
-}
-
-// callFailed is the event of a call that has failed, in upstream's words.
-func callFailed(f failure) event {
-	switch f.during {
-	case remove:
-		return event{corev1.EventTypeWarning, "SyncLoadBalancerFailed", "Error syncing load balancer: failed to delete load balancer: " + f.text}
-	case update:
-		return event{corev1.EventTypeWarning, "UpdateLoadBalancerFailed", "Error updating load balancer with new hosts " + f.text}
-	case nothing, forget, addFinalizer, ensure, publish, release, wait:
+func callFailedEvent(f failure) message.Event {
+	if f.during == remove {
+		return reasonSyncFailed.Event("Error syncing load balancer: failed to delete load balancer: " + f.text)
 	}
-	return event{corev1.EventTypeWarning, "SyncLoadBalancerFailed", "Error syncing load balancer: failed to ensure load balancer: " + f.text}
+	return reasonSyncFailed.Event("Error syncing load balancer: failed to ensure load balancer: " + f.text)
 }
 
-// writeFailed is the event of a write that the API server will not take, in
+func updateFailedEvent(text string) message.Event {
+	return reasonUpdateFailed.Event("Error updating load balancer with new hosts " + text)
+}
+
+// writeFailedEvent is the event of a write that the API server rejects, in
 // upstream's words.
-func writeFailed(during step, err error) event {
-	what := map[step]string{
+func writeFailedEvent(during action, err error) message.Event {
+	what := map[action]string{
 		addFinalizer: "failed to add load balancer cleanup finalizer: ",
 		publish:      "failed to update load balancer status: ",
 		release:      "failed to remove load balancer cleanup finalizer: ",
 	}
-	return event{corev1.EventTypeWarning, "SyncLoadBalancerFailed", "Error syncing load balancer: " + what[during] + cut(err)}
+	return reasonSyncFailed.Event("Error syncing load balancer: " + what[during] + message.Cut(err))
 }
 
-// contested names who has undone what.
-func contested(what, manager string) event {
-	return event{corev1.EventTypeWarning, "LoadBalancerStatusContested", fmt.Sprintf(
-		"The load balancer's %s was changed by somebody else (field manager: %s) and is put back. It is put back at most once in %v. "+
-			"If another controller serves this Service, give it a spec.loadBalancerClass.", what, manager, repairPause)}
-}
-
-func queued(behind string) event {
-	return event{corev1.EventTypeWarning, "LoadBalancerQueued", fmt.Sprintf(
-		"The load balancer waits until the cloud has finished with that of Service %s. --concurrent-service-syncs allows more at once, if the provider does.", behind)}
-}
-
-// hostsOf has upstream's form: at most twenty sorted names.
-func hostsOf(names []string, err error) string {
+// limitedNames has upstream's form: at most twenty sorted names.
+func limitedNames(names []string, err error) string {
 	const most = 20
 	shown := names
 	if len(names) > most {
 		shown = append(names[:most:most], fmt.Sprintf("<%d more>", len(names)-most))
 	}
-	return fmt.Sprintf("[%s] [node names limited, total number of nodes: %d], error: %s", strings.Join(shown, " "), len(names), cut(err))
+	return fmt.Sprintf("[%s] [node names limited, total number of nodes: %d], error: %s", strings.Join(shown, " "), len(names), message.Cut(err))
+}
+
+func contestedEvent(what, manager string) message.Event {
+	return reasonContested.Event(fmt.Sprintf(
+		"Somebody else has changed the load balancer's %s (field manager: %s). It is put back, at most once in %v. "+
+			"If another controller serves this Service, set its spec.loadBalancerClass.", what, manager, repairPause))
+}
+
+func queuedEvent(behind string) message.Event {
+	return reasonQueued.Event(fmt.Sprintf(
+		"The load balancer waits until the cloud has finished with that of Service %s. "+
+			"--concurrent-service-syncs allows more at the same time, if the provider does.", behind))
+}
+
+func newCondition(r message.Reason, status metav1.ConditionStatus, text string) metav1.Condition {
+	return metav1.Condition{Type: r.Condition, Status: status, Reason: r.Name, Message: text}
 }
 
 func provisioned() metav1.Condition {
-	return metav1.Condition{
-		Type: ConditionProvisioning, Status: metav1.ConditionFalse, Reason: "Provisioned",
-		Message: "The cloud is in line with the Service.",
-	}
+	return newCondition(reasonProvisioned, metav1.ConditionFalse, "The load balancer is in line with the Service.")
 }
 
-func provisioning(r refusal) metav1.Condition {
-	return metav1.Condition{Type: ConditionProvisioning, Status: metav1.ConditionTrue, Reason: r.reason, Message: r.message}
+func provisioning(c message.Cause) metav1.Condition {
+	return metav1.Condition{Type: ConditionProvisioning, Status: metav1.ConditionTrue, Reason: c.Reason, Message: c.Message}
 }
 
-func refusalOfWork() refusal {
-	return refusal{reason: "Ensuring", message: "The cloud is asked for the load balancer."}
+func notProvisioned(c message.Cause) metav1.Condition {
+	return newCondition(reasonNotProvisioned, metav1.ConditionFalse, "There is no load balancer yet. "+c.Message)
 }
 
-func refusalOfSlowness() refusal {
-	return refusal{reason: "InProgress", message: "The cloud has been at it for more than half a minute."}
+func ensuringCause() message.Cause {
+	return reasonFirstCall.Cause("The provider is about to be called for the load balancer.")
 }
 
-// refusalOfPredecessor is for a Service whose name was another's before.
-func refusalOfPredecessor(r refusal) refusal {
-	r.message = "The load balancer of the former Service of this name has to go first. " + r.message
-	return r
+func inProgressCause() message.Cause {
+	return reasonInProgress.Cause(fmt.Sprintf("The call to the provider has lasted for more than %v.", slowCallAfter))
 }
 
-func notServing(r refusal) metav1.Condition {
-	return metav1.Condition{Type: ConditionServing, Status: metav1.ConditionFalse, Reason: "NotProvisioned", Message: "There is no load balancer yet. " + r.message}
+// causeOfSuccessor is for a Service whose name another Service had before.
+func causeOfSuccessor(c message.Cause) message.Cause {
+	c.Message = "The load balancer of the previous Service of this name has to be deleted first. " + c.Message
+	return c
 }
 
-func serving(o observed) metav1.Condition {
-	switch {
-	case len(o.memory.status.Ingress) == 0:
-		return metav1.Condition{
-			Type: ConditionServing, Status: metav1.ConditionFalse, Reason: "NoAddress",
-			Message: "The provider has a load balancer and names no address of it.",
-		}
-	case o.hosts == 0:
-		return metav1.Condition{
-			Type: ConditionServing, Status: metav1.ConditionFalse, Reason: "NoNodes",
-			Message: "There are no available nodes for LoadBalancer: none is initialised, or all are excluded by label or taint.",
-		}
-	default:
-		return metav1.Condition{Type: ConditionServing, Status: metav1.ConditionTrue, Reason: "Ready", Message: "The load balancer has an address and nodes."}
-	}
-}
-
-// longest is how much of an error's text is shown, in bytes.
-const longest = 1000
-
-func cut(err error) string {
-	text := err.Error()
-	if len(text) <= longest {
-		return text
-	}
-	return strings.ToValidUTF8(text[:longest], "") + "…"
-}
-
-// refusals say for each kind of failure which reason the Service shows and what
-// its owner can do.
-var refusals = map[cloud.Kind]struct{ reason, message string }{
-	cloud.Pending:        {"CloudPending", "The cloud is still at it, and the provider has asked to be called again."},
-	cloud.Denied:         {"CloudDenied", "The cloud denies access. Check the credentials of the cloud-controller-manager and what they allow."},
-	cloud.Throttled:      {"CloudThrottled", "The cloud's request quota is used up; who else uses it?"},
-	cloud.Unavailable:    {"CloudUnavailable", "The cloud cannot be reached or fails inside."},
-	cloud.Invalid:        {"CloudRejected", "The cloud rejects what the Service asks for. Change the Service."},
-	cloud.Slow:           {"CloudSlow", "An earlier call about this Service has not returned."},
-	cloud.TimedOut:       {"CloudTimedOut", "The cloud has not answered in time."},
-	cloud.Panicked:       {"ProviderPanicked", "The provider's code has panicked; the log has its stack. This is a fault of the provider."},
-	cloud.NotImplemented: {"NotImplemented", "The provider does not implement what the Service needs."},
-	cloud.Failed:         {"CloudFailed", "The cloud provider has failed."},
-}
-
-// refusalOf tells why a call did not succeed.
-func refusalOf(err error, text string) refusal {
-	r, ok := refusals[cloud.KindOf(err)]
+// causeOf returns why a call failed.
+func causeOf(err error) message.Cause {
+	c, ok := causes[cloud.KindOf(err)]
 	if !ok {
-		r = refusals[cloud.Failed]
+		c = causes[cloud.Failed]
 	}
-	return refusal{reason: r.reason, message: r.message + " It is tried again. (" + cut(err) + ")", text: text}
+	c.Message += " The call is retried. (" + message.Cut(err) + ")"
+	return c
 }
-
-func joined(names []string) string { return strings.Join(names, ", ") }
-
-// containsField looks for a field in the managed fields as they are stored.
-func containsField(raw []byte, field string) bool { return bytes.Contains(raw, []byte(`"`+field+`"`)) }

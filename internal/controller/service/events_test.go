@@ -2,41 +2,183 @@ package service
 
 import (
 	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
+	"github.com/fairlead-k8s/fairlead/internal/cloud"
 )
 
-// The guide says of each reason and each event what it means.
+// TestGuideHasAllReasons compares the tables of the guide with Reasons: each
+// reason that the page names exists, and each of ours is on the page.
 func TestGuideHasAllReasons(t *testing.T) {
 	text, err := os.ReadFile("../../../docs/guides/services.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	served := func(hosts int, ingress ...corev1.LoadBalancerIngress) observed {
-		return observed{hosts: hosts, memory: memory{status: &corev1.LoadBalancerStatus{Ingress: ingress}}}
-	}
-	reasons := []string{
-		ConditionServing, ConditionProvisioning, provisioned().Reason, refusalOfWork().reason, refusalOfSlowness().reason,
-		notServing(refusal{}).Reason, serving(served(1)).Reason, serving(served(0, address...)).Reason, serving(served(1, address...)).Reason,
-	}
-	for _, r := range refusals {
-		reasons = append(reasons, r.reason)
-	}
-	for _, e := range []event{
-		ensuring(), ensured(), deleting(), deleted(), updated(), unavailable(), contested("", ""), queued(""),
-		callFailed(failure{during: ensure}), callFailed(failure{during: update}), callFailed(failure{during: remove}),
-	} {
-		reasons = append(reasons, e.reason)
-	}
-	for _, reason := range reasons {
-		if !strings.Contains(string(text), "`"+reason+"`") {
-			t.Errorf("the guide does not have %s", reason)
+	var events, conditions []string
+	for _, r := range Reasons() {
+		if r.Condition == "" {
+			events = append(events, r.Type+" "+r.Name)
+		} else {
+			conditions = append(conditions, r.Condition+" "+r.Name)
 		}
 	}
-	if known := refusalOf(errors.New("no"), "").reason; known != "CloudFailed" {
-		t.Errorf("an unknown error has the reason %s", known)
+	compare := func(what string, page, code []string) {
+		t.Helper()
+		for _, reason := range code {
+			if !slices.Contains(page, reason) {
+				t.Errorf("the guide does not have the %s %s", what, reason)
+			}
+		}
+		for _, reason := range page {
+			if !slices.Contains(code, reason) {
+				t.Errorf("the guide has the %s %s, which does not exist", what, reason)
+			}
+		}
+	}
+	compare("event", reasonsIn(t, string(text), "Events", 1), events)
+	compare("condition", reasonsIn(t, string(text), "Conditions", 2), conditions)
+}
+
+// reasonsIn reads the reasons from a column of the table in a section, each
+// with the type of its event or condition.
+func reasonsIn(t *testing.T, text, heading string, column int) (reasons []string) {
+	t.Helper()
+	_, section, found := strings.Cut(text, "\n## "+heading+"\n")
+	if !found {
+		t.Fatalf("the guide has no section %s", heading)
+	}
+	section, _, _ = strings.Cut(section, "\n## ")
+	quoted, kind := regexp.MustCompile("`([A-Z][A-Za-z]+)`"), ""
+	for line := range strings.Lines(section) {
+		cells := strings.Split(line, "|")
+		if len(cells) <= column {
+			continue
+		}
+		if column > 1 { // The type stands in a column of its own, once for all of its reasons.
+			if m := quoted.FindStringSubmatch(cells[1]); m != nil {
+				kind = m[1]
+			}
+		} else {
+			kind, _, _ = strings.Cut(strings.TrimSpace(cells[1]), " ")
+		}
+		for _, m := range quoted.FindAllStringSubmatch(cells[column], -1) {
+			reasons = append(reasons, kind+" "+m[1])
+		}
+	}
+	return reasons
+}
+
+// TestReasonsIsComplete reads this package's own files: each variable of type
+// message.Reason is in Reasons, and nothing else makes an event or a cause.
+func TestReasonsIsComplete(t *testing.T) {
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var declared, listed []string
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.ValueSpec:
+				if strings.HasPrefix(n.Names[0].Name, "reason") {
+					declared = append(declared, n.Names[0].Name)
+				}
+			case *ast.FuncDecl:
+				if n.Name.Name == "Reasons" {
+					listed = identifiers(n.Body, "reason")
+				}
+				return !slices.Contains([]string{"normal", "warning", "ofServing", "ofProvisioning"}, n.Name.Name)
+			case *ast.CompositeLit:
+				if s, ok := n.Type.(*ast.SelectorExpr); ok && slices.Contains([]string{"Event", "Cause", "Reason"}, s.Sel.Name) && identifiers(s.X, "message") != nil && len(n.Elts) > 0 {
+					t.Errorf("%s makes a message.%s by hand, want it to be made from a Reason", name, s.Sel.Name)
+				}
+			}
+			return true
+		})
+	}
+	slices.Sort(declared)
+	slices.Sort(listed)
+	if !slices.Equal(declared, listed) {
+		t.Errorf("declared are %v, Reasons has %v", declared, listed)
+	}
+	if len(declared) != len(Reasons()) || len(declared) < 20 {
+		t.Errorf("%d reasons are declared, Reasons has %d", len(declared), len(Reasons()))
+	}
+}
+
+func identifiers(n ast.Node, prefix string) (names []string) {
+	ast.Inspect(n, func(n ast.Node) bool {
+		if id, ok := n.(*ast.Ident); ok && strings.HasPrefix(id.Name, prefix) {
+			names = append(names, id.Name)
+		}
+		return true
+	})
+	return names
+}
+
+func TestReasonsSayWhatToDo(t *testing.T) {
+	for _, r := range Reasons() {
+		if r.When == "" || r.On != "Service" || (r.Type == "") == (r.Condition == "") {
+			t.Errorf("%+v is incomplete", r)
+		}
+		if r.Type == "Warning" && r.Do == "" {
+			t.Errorf("the warning %s does not say what to do", r.Name)
+		}
+	}
+}
+
+func TestCauseOf(t *testing.T) {
+	for name, tt := range map[string]struct {
+		err             error
+		reason, message string
+	}{
+		"KindHasItsReason":      {&cloud.Error{Call: "EnsureLoadBalancer", Kind: cloud.Denied, Err: errors.New("403")}, "CloudDenied", "(EnsureLoadBalancer: 403)"},
+		"OtherKindIsAFailure":   {&cloud.Error{Call: "EnsureLoadBalancer", Kind: cloud.NoAnswer, Err: errors.New("nil")}, "CloudFailed", "The call is retried."},
+		"UnknownErrorIsFailure": {errors.New("no"), "CloudFailed", "(no)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if c := causeOf(tt.err); c.Reason != tt.reason || !strings.Contains(c.Message, tt.message) {
+				t.Errorf("cause %+v, want %s and %q", c, tt.reason, tt.message)
+			}
+		})
+	}
+}
+
+// TestEventsInUpstreamsWords has the texts that others may match
+// (upstream-behaviour 6.5).
+func TestEventsInUpstreamsWords(t *testing.T) {
+	no := errors.New("no")
+	many := make([]string, 22)
+	for i := range many {
+		many[i] = "n"
+	}
+	for want, got := range map[string]string{
+		"Error syncing load balancer: failed to ensure load balancer: no":                                             callFailedEvent(failure{during: ensure, text: "no"}).Message,
+		"Error syncing load balancer: failed to delete load balancer: no":                                             callFailedEvent(failure{during: remove, text: "no"}).Message,
+		"Error syncing load balancer: failed to add load balancer cleanup finalizer: no":                              writeFailedEvent(addFinalizer, no).Message,
+		"Error syncing load balancer: failed to update load balancer status: no":                                      writeFailedEvent(publish, no).Message,
+		"Error updating load balancer with new hosts [a b] [node names limited, total number of nodes: 2], error: no": updateFailedEvent(limitedNames(list("a", "b"), no)).Message,
+	} {
+		if got != want {
+			t.Errorf("event %q, want %q", got, want)
+		}
+	}
+	if got := limitedNames(many, no); !strings.Contains(got, "n <2 more>] [node names limited, total number of nodes: 22]") {
+		t.Errorf("names %q", got)
 	}
 }

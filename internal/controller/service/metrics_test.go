@@ -43,9 +43,9 @@ func TestWaitingServicesAreCounted(t *testing.T) {
 func TestUpstreamsMetrics(t *testing.T) {
 	registry := metrics.NewKubeRegistry()
 	m := NewMetrics(registry.MustRegister, registry.CustomMustRegister)
-	m.called(ensure, time.Second, time.Minute, nil)
-	m.called(update, 3*time.Second, 20*time.Second, nil)
-	m.called(update, time.Second, time.Second, errors.New("no"))
+	m.observeCall(measuredCall{ensure, succeeded, nil, time.Second, time.Minute})
+	m.observeCall(measuredCall{update, succeeded, nil, 3 * time.Second, 20 * time.Second})
+	m.observeCall(measuredCall{update, failed, errors.New("no"), time.Second, time.Second})
 	want := `
 		# HELP service_controller_loadbalancer_sync_total [ALPHA] Updates of the nodes behind a load balancer
 		# TYPE service_controller_loadbalancer_sync_total counter

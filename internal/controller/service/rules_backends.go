@@ -1,66 +1,84 @@
 package service
 
 import (
-	"strconv"
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/cloud-provider/api"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
 )
 
-// Choice is which nodes are behind load balancers (KEP-3458,
+const (
+	// debounce is how long no Node may change before a new set is made, and
+	// maxDebounce how long that is waited for at most: Nodes join in large numbers,
+	// and each set costs a call for each load balancer.
+	debounce    = time.Second
+	maxDebounce = 5 * time.Second
+)
+
+// BackendPolicy is which Nodes are behind load balancers (KEP-3458 and
 // upstream-behaviour 6.6).
-type Choice struct {
-	// Uninitialized lets nodes wait that have the taint of that name. It is set
-	// where this daemon initialises nodes.
-	Uninitialized bool
-	// OnTaint and OnDeletion wake the load balancers when a node gets the
-	// autoscaler's taint, or begins to be deleted. Without them such a node goes
-	// with the next change of another kind, as upstream has it.
-	OnTaint, OnDeletion bool
+type BackendPolicy struct {
+	// SkipUninitialized keeps Nodes out that wait for their initialisation. It is
+	// set if this daemon initialises Nodes.
+	SkipUninitialized bool
+	// WakeOnTaint and WakeOnDeletion make a new set at once when a Node gets the
+	// autoscaler's taint, or begins to be deleted. Otherwise such a Node is removed
+	// with the next change of another kind, as upstream does.
+	WakeOnTaint, WakeOnDeletion bool
 }
 
-// taintToBeDeleted is set by the cluster autoscaler on a node that it removes.
-const taintToBeDeleted = "ToBeDeletedByClusterAutoscaler"
-
-// isBackend tells whether a node belongs behind load balancers. Whether it is
-// ready does not matter: the cloud's health checks know better, and a fault of
-// the control plane must not take the backends away.
-func (c Choice) isBackend(node *corev1.Node) bool {
+// isBackend reports whether a Node belongs behind load balancers. Whether it is
+// ready does not matter: the cloud's health checks know better, and a failure of
+// the control plane must not remove the backends.
+func (b BackendPolicy) isBackend(node *corev1.Node) bool {
 	switch {
-	case node.DeletionTimestamp != nil, isExcluded(node), hasTaint(node, taintToBeDeleted):
+	case node.DeletionTimestamp != nil, isExcluded(node), nodefact.HasTaint(node, nodefact.TaintToBeDeleted):
 		return false
 	default:
-		return !c.Uninitialized || !hasTaint(node, api.TaintExternalCloudProvider)
+		return !b.SkipUninitialized || !nodefact.IsUninitialized(node)
 	}
 }
 
-// isExcluded reads the label as Kubernetes does: present excludes, unless the
-// value says false.
 func isExcluded(node *corev1.Node) bool {
-	value, ok := node.Labels[corev1.LabelNodeExcludeBalancers]
-	if !ok {
-		return false
-	}
-	excluded, err := strconv.ParseBool(value)
-	return err != nil || excluded
+	return nodefact.HasLabel(node, corev1.LabelNodeExcludeBalancers)
 }
 
-func hasTaint(node *corev1.Node, key string) bool {
-	for _, taint := range node.Spec.Taints {
-		if taint.Key == key {
-			return true
+// nodeSet is one version of the Nodes behind all load balancers. It is made once
+// and shared by all calls.
+type nodeSet struct {
+	// id names the set: two sets with the same ID have the same instances.
+	id    string
+	nodes []*corev1.Node
+	made  time.Time
+}
+
+// names returns the names of the set's Nodes.
+func (s nodeSet) names() []string {
+	names := make([]string, 0, len(s.nodes))
+	for _, node := range s.nodes {
+		names = append(names, node.Name)
+	}
+	return names
+}
+
+// setOf returns the set of those Nodes that are behind load balancers, as copies.
+func (b BackendPolicy) setOf(all []*corev1.Node) nodeSet {
+	var s nodeSet
+	for _, node := range all {
+		if b.isBackend(node) {
+			s.nodes = append(s.nodes, node.DeepCopy())
 		}
 	}
-	return false
-}
-
-// matters tells whether a change of a node may change the set. Others are
-// noticed with the next one that does.
-func (c Choice) matters(before, now *corev1.Node) bool {
-	return before.UID != now.UID ||
-		before.Spec.ProviderID != now.Spec.ProviderID ||
-		isExcluded(before) != isExcluded(now) ||
-		c.Uninitialized && hasTaint(before, api.TaintExternalCloudProvider) != hasTaint(now, api.TaintExternalCloudProvider) ||
-		c.OnTaint && hasTaint(before, taintToBeDeleted) != hasTaint(now, taintToBeDeleted) ||
-		c.OnDeletion && before.DeletionTimestamp.IsZero() != now.DeletionTimestamp.IsZero()
+	slices.SortFunc(s.nodes, func(a, b *corev1.Node) int { return strings.Compare(a.Name, b.Name) })
+	sum := sha256.New()
+	for _, node := range s.nodes {
+		sum.Write([]byte(node.Name + "\x00" + node.Spec.ProviderID + "\x00"))
+	}
+	s.id = hex.EncodeToString(sum.Sum(nil)[:8])
+	return s
 }

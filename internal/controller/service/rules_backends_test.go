@@ -1,11 +1,14 @@
 package service
 
 import (
+	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cloud-provider/api"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
 )
 
 func tainted(key string) func(*corev1.Node) {
@@ -16,46 +19,51 @@ func labelled(value string) func(*corev1.Node) {
 	return func(n *corev1.Node) { n.Labels = map[string]string{corev1.LabelNodeExcludeBalancers: value} }
 }
 
+func leaving(n *corev1.Node) { n.DeletionTimestamp = &metav1.Time{Time: noon} }
+
 func TestBackends(t *testing.T) {
-	ours := Choice{Uninitialized: true}
+	ours := BackendPolicy{SkipUninitialized: true}
 	for _, tt := range []struct {
 		name   string
-		choice Choice
+		policy BackendPolicy
 		edit   func(*corev1.Node)
 		is     bool
-		wakes  bool // the change from an ordinary node to this one
+		wakes  bool // the change from an ordinary Node to this one
 	}{
-		{name: "OrdinaryNode", edit: func(*corev1.Node) {}, is: true},
+		{name: "OrdinaryNodeIsABackend", edit: func(*corev1.Node) {}, is: true},
 		{name: "NodeThatIsNotReadyStays", edit: func(n *corev1.Node) {
 			n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionUnknown}}
 		}, is: true},
 		{name: "CordonedNodeStays", edit: func(n *corev1.Node) { n.Spec.Unschedulable = true }, is: true},
 		{name: "ShutDownNodeStays", edit: tainted(api.TaintNodeShutdown), is: true},
-		{name: "ExcludedNode", edit: labelled(""), wakes: true},
-		{name: "ExcludedByAnyValue", edit: labelled("yes"), wakes: true},
-		{name: "ButNotByFalse", edit: labelled("false"), is: true},
-		{name: "NodeThatTheAutoscalerRemoves", edit: tainted(taintToBeDeleted)},
-		{name: "AtOnceIfAskedFor", choice: Choice{OnTaint: true}, edit: tainted(taintToBeDeleted), wakes: true},
-		{name: "NodeThatIsBeingDeleted", edit: func(n *corev1.Node) { n.DeletionTimestamp = &metav1.Time{Time: noon} }},
-		{name: "ItToo", choice: Choice{OnDeletion: true}, edit: func(n *corev1.Node) { n.DeletionTimestamp = &metav1.Time{Time: noon} }, wakes: true},
-		{name: "UninitialisedNodeWaits", choice: ours, edit: tainted(api.TaintExternalCloudProvider), wakes: true},
-		{name: "UnlessSomebodyElseInitialises", edit: tainted(api.TaintExternalCloudProvider), is: true},
-		{name: "ProviderIDWakes", edit: func(n *corev1.Node) { n.Spec.ProviderID = "p://2" }, is: true, wakes: true},
-		{name: "AnotherNodeOfTheName", edit: func(n *corev1.Node) { n.UID = "other" }, is: true, wakes: true},
+		{name: "LabelledNodeIsExcluded", edit: labelled(""), wakes: true},
+		{name: "LabelWithAnyValueExcludes", edit: labelled("yes"), wakes: true},
+		{name: "LabelThatSaysFalseDoesNotExclude", edit: labelled("false"), is: true},
+		{name: "NodeThatTheAutoscalerRemovesIsExcluded", edit: tainted(nodefact.TaintToBeDeleted)},
+		{name: "TaintOfTheAutoscalerWakesIfAskedFor", policy: BackendPolicy{WakeOnTaint: true}, edit: tainted(nodefact.TaintToBeDeleted), wakes: true},
+		{name: "NodeThatIsBeingDeletedIsExcluded", edit: leaving},
+		{name: "DeletionWakesIfAskedFor", policy: BackendPolicy{WakeOnDeletion: true}, edit: leaving, wakes: true},
+		{name: "UninitializedNodeWaits", policy: ours, edit: tainted(api.TaintExternalCloudProvider), wakes: true},
+		{name: "UninitializedNodeIsABackendIfAnotherDaemonInitialisesNodes", edit: tainted(api.TaintExternalCloudProvider), is: true},
+		{name: "AnotherProviderIDWakes", edit: func(n *corev1.Node) { n.Spec.ProviderID = "p://2" }, is: true, wakes: true},
+		{name: "AnotherNodeOfTheNameWakes", edit: func(n *corev1.Node) { n.UID = "other" }, is: true, wakes: true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := tt.choice.isBackend(host("a", tt.edit)); got != tt.is {
+			if got := tt.policy.isBackend(host("a", tt.edit)); got != tt.is {
 				t.Errorf("is a backend: %v, want %v", got, tt.is)
 			}
-			if got := tt.choice.matters(host("a"), host("a", tt.edit)); got != tt.wakes {
+			if got := tt.policy.invalidates(host("a"), host("a", tt.edit)); got != tt.wakes {
 				t.Errorf("wakes: %v, want %v", got, tt.wakes)
+			}
+			if got := tt.policy.invalidates(host("a", tt.edit), host("a")); got != tt.wakes {
+				t.Errorf("the opposite change wakes: %v, want %v", got, tt.wakes)
 			}
 		})
 	}
 }
 
 func TestSetIsNamedByItsInstances(t *testing.T) {
-	of := func(nodes ...*corev1.Node) string { return Choice{}.of(nodes).id }
+	of := func(nodes ...*corev1.Node) string { return BackendPolicy{}.setOf(nodes).id }
 	first := of(host("a"), host("b"))
 	if of(host("b"), host("a", tainted("x"))) != first {
 		t.Error("the order of the nodes and their taints make another set")
@@ -64,7 +72,14 @@ func TestSetIsNamedByItsInstances(t *testing.T) {
 		t.Error("other instances make the same set")
 	}
 	node := host("a")
-	if s := (Choice{}).of([]*corev1.Node{node}); s.nodes[0] == node {
-		t.Error("the informer's own node is handed out")
+	if s := (BackendPolicy{}).setOf([]*corev1.Node{node}); s.nodes[0] == node {
+		t.Error("the set has the informer's own node")
+	}
+}
+
+func TestSetHasTheNamesOfBackendsInOrder(t *testing.T) {
+	s := BackendPolicy{}.setOf([]*corev1.Node{host("b"), host("c", leaving), host("a")})
+	if got := s.names(); !slices.Equal(got, list("a", "b")) {
+		t.Errorf("names %v, want a and b", got)
 	}
 }

@@ -2,26 +2,28 @@ package service
 
 import (
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 )
 
-// cleanUp takes the load balancer of a Service away that is being deleted or
-// has become another type. The finalizer goes last (S2).
+// cleanUp removes the load balancer of a Service that is being deleted or has
+// become another type. The finalizer is removed last (promise S2).
 func cleanUp(o observed) plan {
 	o.memory.uid = o.service.UID
 	owned := hasFinalizer(o.service) || o.memory.service != nil
 	switch {
 	case owned && !o.memory.deleted:
-		p := remedy(o, plan{do: remove, why: leaving(o.service), service: o.service})
-		if key := shapeFor(o.service); p.do == remove && o.memory.announced != key {
-			p.memory.announced = key
-			p.writes.events = append(p.writes.events, deleting())
+		p := withBackoff(o, plan{do: remove, why: reasonToLeave(o.service), service: o.service})
+		if shape := shapeFor(o.service); p.do == remove && o.memory.announced != shape {
+			p.memory.announced = shape
+			p.writes.events = []message.Event{deletingEvent()}
 		}
 		return p
 	case hasFinalizer(o.service), len(ownConditions(o.service)) > 0:
 		return plan{
 			do: release, why: "the load balancer is gone",
 			writes: writes{
-				release: hasFinalizer(o.service), ingress: cleared(o.service), drop: ownConditions(o.service),
+				release: hasFinalizer(o.service), ingress: emptied(o.service), drop: ownConditions(o.service),
 			},
 			memory: o.memory,
 		}
@@ -30,15 +32,29 @@ func cleanUp(o observed) plan {
 	}
 }
 
-func leaving(service *corev1.Service) string {
+// removeOrphan removes a load balancer whose object does not exist any more:
+// somebody removed the finalizer, or deleted the object by force. Another Service
+// of the same name has to wait for that.
+func removeOrphan(o observed) plan {
+	if o.memory.service == nil || o.memory.deleted {
+		return plan{do: forget, why: "there is no such Service"}
+	}
+	why := "the Service is gone and its load balancer may still exist"
+	if o.service != nil {
+		why = "another Service has the name now, and the load balancer of the previous one may still exist"
+	}
+	return withBackoff(o, plan{do: remove, why: why, service: o.memory.service})
+}
+
+func reasonToLeave(service *corev1.Service) string {
 	if service.DeletionTimestamp != nil {
 		return "the Service is being deleted"
 	}
 	return "the Service is of another type now"
 }
 
-// cleared is an empty list where there is something to clear.
-func cleared(service *corev1.Service) *[]corev1.LoadBalancerIngress {
+// emptied returns an empty list if the Service shows an address, otherwise nil.
+func emptied(service *corev1.Service) *[]corev1.LoadBalancerIngress {
 	if len(service.Status.LoadBalancer.Ingress) == 0 {
 		return nil
 	}

@@ -4,35 +4,51 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
-// isOurs tells whether a Service is served here. A Service of another class is
-// never touched, not even to clean up (S4).
+// isOurs reports whether a Service is served here. A Service of another class is
+// never touched, not even to clean up (promise S4).
 func (p Policy) isOurs(service *corev1.Service) bool {
 	class := service.Spec.LoadBalancerClass
 	return class == nil || slices.Contains(p.Classes, *class)
 }
 
-// concerns tells whether a Service may have something to do for us; most
-// Services of a cluster have not.
+// concerns reports whether a Service may have something to do for us. Most
+// Services of a cluster do not.
 func (p Policy) concerns(service *corev1.Service) bool {
 	return p.isOurs(service) &&
 		(service.Spec.Type == corev1.ServiceTypeLoadBalancer || hasFinalizer(service) || len(ownConditions(service)) > 0)
+}
+
+// foreignAfter returns the UID of the Service of this name that belonged to
+// another class when it last had a class, empty if it was served here. The API
+// server removes the class with the type, and then the finalizer alone does not
+// tell whose Service it is.
+func (p Policy) foreignAfter(before types.UID, service *corev1.Service) types.UID {
+	switch {
+	case !p.isOurs(service):
+		return service.UID
+	case service.Spec.Type == corev1.ServiceTypeLoadBalancer, before != service.UID:
+		return ""
+	default:
+		return before
+	}
 }
 
 func hasFinalizer(service *corev1.Service) bool {
 	return slices.Contains(service.Finalizers, Finalizer)
 }
 
-// giveUp leaves a Service of another class alone. What this process has made
-// for it, before it was given to that class, goes: load balancer, finalizer and
-// conditions. The address is the other controller's by now.
+// giveUp leaves a Service of another class alone. What this process made for it
+// before it got that class is removed: load balancer, finalizer and conditions.
+// The address belongs to the other controller by now.
 func giveUp(o observed) plan {
 	switch {
 	case o.memory.uid == "":
-		return plan{do: nothing, why: "the Service belongs to another load balancer class"}
+		return plan{do: doNothing, why: "the Service belongs to another load balancer class"}
 	case o.memory.service != nil && !o.memory.deleted:
-		p := remedy(o, plan{do: remove, why: "the Service belongs to another load balancer class now", service: o.memory.service})
+		p := withBackoff(o, plan{do: remove, why: "the Service belongs to another load balancer class now", service: o.memory.service})
 		p.writes.conditions = nil
 		return p
 	case hasFinalizer(o.service), len(ownConditions(o.service)) > 0:

@@ -5,41 +5,57 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 )
 
-// repairPause is how often something is put back that somebody else undoes
-// (S4).
+// repairPause is the shortest time between two repairs of what somebody else
+// changed (promise S4).
 const repairPause = 5 * time.Minute
 
-// provide brings the load balancer of a Service in line, one step after the
-// other. The order is the safety: the finalizer is there before the cloud is
-// called (S2), and the address is shown once the load balancer exists.
+// Policy is which Services are served, and how their load balancers are kept.
+type Policy struct {
+	// Classes are the values of spec.loadBalancerClass that are served beside
+	// Services without one.
+	Classes []string
+	// Resync is the period in which an unchanged load balancer is compared with
+	// the cloud; 0 means never.
+	Resync time.Duration
+}
+
+// DefaultPolicy returns what holds unless a flag says otherwise.
+func DefaultPolicy() Policy { return Policy{Resync: 12 * time.Hour} }
+
+// provide brings the load balancer of a Service in line, one action after the
+// other. The order keeps the promises: the finalizer is written before the cloud
+// is called (promise S2), and the address after the load balancer exists.
 func provide(o observed) plan {
 	o.memory.uid = o.service.UID
 	if !hasFinalizer(o.service) {
 		return keepFinalizer(o)
 	}
-	switch wanted := shapeOf(o.service); {
-	case o.memory.wanted != wanted, o.memory.doubt:
-		p := remedy(o, plan{do: ensure, why: difference(o), service: o.service, quiet: isKnownFrom(o)})
-		if p.do == ensure && !p.quiet && o.memory.announced != wanted {
-			p.memory.announced = wanted
-			p.writes.events = append(p.writes.events, ensuring())
+	switch shape := shapeOf(o.service); {
+	case o.memory.shape != shape, o.memory.uncertain:
+		p := withBackoff(o, plan{do: ensure, why: difference(o), service: o.service, routine: isKnownFromBefore(o)})
+		if p.do == ensure && !p.routine && o.memory.announced != shape {
+			p.memory.announced = shape
+			p.writes.events = []message.Event{ensuringEvent()}
 		}
 		return p
 	case o.memory.elsewhere:
 		return settled(o, "somebody else provides the load balancer")
 	case isResyncDue(o):
-		return remedy(o, plan{do: ensure, why: "it is time to compare with the cloud", service: o.service, quiet: true})
+		return withBackoff(o, plan{do: ensure, why: "it is time to compare with the cloud", service: o.service, routine: true})
 	case o.memory.backends != o.backends:
-		return remedy(o, plan{do: update, why: "the set of nodes has changed", service: o.service})
+		return withBackoff(o, plan{do: update, why: "the set of nodes has changed", service: o.service})
 	default:
 		return show(o)
 	}
 }
 
-// keepFinalizer writes the finalizer, with the news that work begins. One that
-// somebody else has removed is put back, within limits.
+// keepFinalizer writes the finalizer, together with the condition that work
+// begins. One that somebody else removed is put back, but not more often than
+// repairPause allows.
 func keepFinalizer(o observed) plan {
 	p := plan{do: addFinalizer, why: "a load balancer is about to exist", memory: o.memory}
 	if o.memory.service != nil && !o.memory.deleted {
@@ -48,48 +64,47 @@ func keepFinalizer(o observed) plan {
 		}
 		p.why = "somebody has removed the finalizer"
 		p.memory.repairedAt = o.now
-		p.writes.events = []event{contested("finalizer", managerOf(o.service, "f:finalizers"))}
+		p.writes.events = []message.Event{contestedEvent("finalizer", managerOf(o.service, "f:finalizers"))}
 		return p
 	}
 	if !o.elsewhere {
-		conditions, _ := outdated(o, provisioning(refusalOfWork()))
-		p = p.showing(conditions, o.now)
+		conditions, _ := outdated(o, provisioning(ensuringCause()))
+		p = p.withConditions(conditions, o.now)
 	}
 	return p
 }
 
-// isKnownFrom tells whether an earlier process has provided the load balancer:
-// to look at it again is no news.
-func isKnownFrom(o observed) bool {
-	return o.memory.wanted == "" && len(o.service.Status.LoadBalancer.Ingress) > 0
+// isKnownFromBefore reports whether an earlier process provided the load
+// balancer: the first check of this process is not an event then.
+func isKnownFromBefore(o observed) bool {
+	return o.memory.shape == "" && len(o.service.Status.LoadBalancer.Ingress) > 0
 }
 
-// difference says what makes the provider be called.
+// difference returns why the load balancer has to be ensured.
 func difference(o observed) string {
 	switch {
-	case isKnownFrom(o):
-		return "this process has not seen the load balancer yet"
-	case o.memory.wanted == "":
+	case isKnownFromBefore(o):
+		return "this process has not checked the load balancer yet"
+	case o.memory.shape == "":
 		return "the Service has no load balancer yet"
-	case o.memory.doubt:
-		return "a call has failed, and how much of it was done is not known"
+	case o.memory.uncertain:
+		return "a call has failed, and it is not known how much of it was done"
 	default:
 		return "the Service has changed"
 	}
 }
 
 func isResyncDue(o observed) bool {
-	return o.policy.Resync > 0 && !o.now.Before(resyncAt(o))
+	return o.policy.Resync > 0 && !o.now.Before(nextResync(o))
 }
 
-// resyncAt spreads the resyncs over a tenth of the period to either side.
-func resyncAt(o observed) time.Time {
+// nextResync spreads the resyncs over a tenth of the period to either side.
+func nextResync(o observed) time.Time {
 	period := float64(o.policy.Resync)
-	return o.memory.ensuredAt.Add(time.Duration(period * (0.9 + o.spread/5)))
+	return o.memory.ensuredAt.Add(time.Duration(period * (0.9 + o.jitter/5)))
 }
 
-// show writes the address and the conditions when they are not as they should
-// be.
+// show writes the address and the conditions if the Service shows others.
 func show(o observed) plan {
 	differs := !isEqual(o.service.Status.LoadBalancer, *o.memory.status)
 	o.memory.published = o.memory.published || !differs
@@ -99,10 +114,10 @@ func show(o observed) plan {
 		p.memory.published = true
 	}
 	conditions, later := outdated(o, serving(o), provisioned())
-	p = p.showing(conditions, o.now)
+	p = p.withConditions(conditions, o.now)
 	switch {
 	case !differs && len(conditions) == 0 && later > 0:
-		return plan{do: nothing, why: "a condition was written a short time ago", after: later, memory: o.memory}
+		return plan{do: doNothing, why: "a condition was written a short time ago", after: later, memory: o.memory}
 	case !differs && len(conditions) == 0:
 		return settled(o, "up to date")
 	case differs && o.memory.published:
@@ -111,28 +126,28 @@ func show(o observed) plan {
 		}
 		p.why = "somebody has changed the address"
 		p.memory.repairedAt = o.now
-		p.writes.events = []event{contested("status", managerOf(o.service, "f:loadBalancer"))}
+		p.writes.events = []message.Event{contestedEvent("status", managerOf(o.service, "f:loadBalancer"))}
 	case !differs:
 		p.why = "the conditions have changed"
 	}
 	return p
 }
 
-// settled is the end until there is news, or until the next resync.
+// settled waits for a change, or for the next resync.
 func settled(o observed, why string) plan {
-	p := plan{do: nothing, why: why, memory: o.memory}
+	p := plan{do: doNothing, why: why, memory: o.memory}
 	if o.policy.Resync > 0 && !o.memory.elsewhere {
-		p.after = resyncAt(o).Sub(o.now)
+		p.after = nextResync(o).Sub(o.now)
 	}
 	if o.memory.elsewhere && len(ownConditions(o.service)) > 0 {
-		p.do, p.why = publish, "somebody else provides the load balancer, and its conditions are not ours"
-		p.writes.drop, p.memory.stated = ownConditions(o.service), nil
+		p.do, p.why = publish, "somebody else provides the load balancer, so our conditions are removed"
+		p.writes.drop, p.memory.written = ownConditions(o.service), nil
 	}
 	return p
 }
 
-// isEqual compares as the API server stores: an address has the mode VIP
-// unless the provider says otherwise.
+// isEqual compares as the API server stores: an address has the mode VIP unless
+// the provider says otherwise.
 func isEqual(stored, ours corev1.LoadBalancerStatus) bool {
 	return equality.Semantic.DeepEqual(defaulted(stored), defaulted(ours))
 }

@@ -8,9 +8,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// shape is all of a Service that a provider may build its load balancer from.
-// Upstream misses the fields of the second group; the table in
-// docs/compared-with-upstream.md says why each is in or out.
+// shape is everything in a Service that a provider may build its load balancer
+// from. Upstream does not compare the fields of the second group. The table in
+// docs/compared-with-upstream.md says why each field is in or out.
 type shape struct {
 	Annotations              map[string]string
 	Ports                    []corev1.ServicePort
@@ -30,11 +30,12 @@ type shape struct {
 	TrafficDistribution           *string
 }
 
-// shapeOf names the shape of a Service: two Services of one name need the same
-// load balancer.
+// shapeOf returns the name of a Service's shape: two Services with the same shape
+// need the same load balancer.
 func shapeOf(service *corev1.Service) string {
 	spec := service.Spec
-	text, err := json.Marshal(shape{
+	sum := sha256.New()
+	_ = json.NewEncoder(sum).Encode(shape{ // Plain data always encodes, and a hash takes all of it.
 		Annotations:              service.Annotations,
 		Ports:                    spec.Ports,
 		SessionAffinity:          spec.SessionAffinity,
@@ -52,15 +53,11 @@ func shapeOf(service *corev1.Service) string {
 		AllocateLoadBalancerNodePorts: spec.AllocateLoadBalancerNodePorts,
 		TrafficDistribution:           spec.TrafficDistribution,
 	})
-	if err != nil {
-		panic(err) // Plain data always encodes.
-	}
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:8])
+	return hex.EncodeToString(sum.Sum(nil)[:8])
 }
 
-// shapeFor is the name of what a step about the Service is tried with: the
-// deletion of one that is going does not depend on its shape.
+// shapeFor returns the name of what a call about the Service is tried with. The
+// deletion of a load balancer does not depend on the shape.
 func shapeFor(service *corev1.Service) string {
 	if service.DeletionTimestamp != nil || service.Spec.Type != corev1.ServiceTypeLoadBalancer {
 		return "gone " + string(service.UID)

@@ -1,7 +1,6 @@
 package service
 
 import (
-	"errors"
 	"slices"
 	"strconv"
 	"testing"
@@ -9,47 +8,44 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	cloudprovider "k8s.io/cloud-provider"
-
-	"github.com/fairlead-k8s/fairlead/internal/cloud"
 )
 
 // turn is what happens in one step of a walk: a change before it, and what
 // becomes of the call that it makes, if it makes one.
 type turn struct {
-	change  change
-	outcome outcomeOfCall
+	change  event
+	outcome callOutcome
 }
 
 func (t turn) String() string { return string(t.change) + ", " + string(t.outcome) }
 
-type change string
+type event string
 
 const (
-	noChange    change = "nothing happens"
-	isEdited    change = "the Service is edited, or edited back"
-	nodesChange change = "the nodes change"
-	isInternal  change = "the Service becomes internal"
-	isBalanced  change = "the Service wants a load balancer again"
-	isDeleted   change = "the Service is deleted"
-	isGiven     change = "the Service becomes one of another class"
-	isTampered  change = "somebody removes the finalizer"
-	isCleared   change = "somebody clears the status"
-	processDies change = "the process dies"
+	noChange    event = "nothing happens"
+	isEdited    event = "the Service is edited, or edited back"
+	nodesChange event = "the nodes change"
+	isInternal  event = "the Service becomes internal"
+	isBalanced  event = "the Service wants a load balancer again"
+	isDeleted   event = "the Service is deleted"
+	isGiven     event = "the Service becomes one of another class"
+	isTampered  event = "somebody removes the finalizer"
+	isCleared   event = "somebody clears the status"
+	processDies event = "the process dies"
 )
 
-var changes = []change{noChange, isEdited, nodesChange, isInternal, isBalanced, isDeleted, isGiven, isTampered, isCleared, processDies}
+var changes = []event{noChange, isEdited, nodesChange, isInternal, isBalanced, isDeleted, isGiven, isTampered, isCleared, processDies}
 
-type outcomeOfCall string
+type callOutcome string
 
 const (
-	succeeds    outcomeOfCall = "the cloud does it"
-	cloudFails  outcomeOfCall = "the cloud fails"
-	replyIsLost outcomeOfCall = "the cloud does it and the reply is lost"
-	isElsewhere outcomeOfCall = "somebody else provides"
+	succeeds    callOutcome = "the cloud does it"
+	cloudFails  callOutcome = "the cloud fails"
+	replyIsLost callOutcome = "the cloud does it and the reply is lost"
+	isElsewhere callOutcome = "somebody else provides"
 )
 
-var outcomes = []outcomeOfCall{succeeds, cloudFails, replyIsLost, isElsewhere}
+var outcomes = []callOutcome{succeeds, cloudFails, replyIsLost, isElsewhere}
 
 // allIsWell is the turn in which things get in order.
 var allIsWell = turn{noChange, succeeds}
@@ -82,8 +78,8 @@ func (w *world) clone() *world {
 	return &c
 }
 
-func (w *world) nodeSet() set {
-	s := set{id: strconv.Itoa(w.nodes)}
+func (w *world) nodeSet() nodeSet {
+	s := nodeSet{id: strconv.Itoa(w.nodes)}
 	for n := range w.nodes + 1 {
 		s.nodes = append(s.nodes, host(strconv.Itoa(n)))
 	}
@@ -91,7 +87,7 @@ func (w *world) nodeSet() set {
 }
 
 // happens changes the world before the step.
-func (w *world) happens(t change) {
+func (w *world) happens(t event) {
 	if t == processDies {
 		w.memory, w.foreign = memory{}, w.service != nil && w.service.Spec.LoadBalancerClass != nil
 		w.given = w.given || w.foreign
@@ -140,7 +136,7 @@ func (w *world) step(what turn) plan {
 	w.path = append(w.path, what)
 	w.happens(what.change)
 	p := decide(observed{
-		now: w.now, service: w.service.DeepCopy(), backends: w.nodeSet().id, hosts: len(w.nodeSet().nodes), memory: w.memory, policy: policy, wasForeign: w.foreign,
+		now: w.now, service: w.service.DeepCopy(), backends: w.nodeSet().id, hosts: len(w.nodeSet().nodes), memory: w.memory, policy: policy, foreign: w.foreign,
 	})
 	if p.why == "" {
 		w.t.Errorf("%v: %v without a why", w.path, p.do)
@@ -168,7 +164,7 @@ func (w *world) step(what turn) plan {
 		w.write(p)
 		w.collect()
 		w.memory = memory{}
-	case nothing:
+	case doNothing:
 		w.memory = p.memory
 	}
 	w.now = w.now.Add(max(p.after, time.Second))
@@ -191,17 +187,17 @@ func (w *world) write(p plan) {
 }
 
 // call is the cloud's part of a step.
-func (w *world) call(what outcomeOfCall, p plan) {
+func (w *world) call(what callOutcome, p plan) {
 	w.t.Helper()
 	if p.do != remove && !hasFinalizer(w.service) {
 		w.t.Errorf("%v: the cloud is called without a finalizer", w.path)
 	}
-	var err error
+	r := outcome{result: succeeded, at: w.now, nodes: w.nodeSet(), status: &corev1.LoadBalancerStatus{Ingress: address}}
 	switch what {
 	case cloudFails:
-		err = &cloud.Error{Kind: cloud.Failed, Err: errors.New("no")}
+		r.result, r.cause = failed, reasonCloudFailed.Cause("no")
 	case isElsewhere:
-		err, w.has = &cloud.Error{Kind: cloud.Elsewhere, Err: cloudprovider.ImplementedElsewhere}, w.nodes
+		r.result, w.has = elsewhere, w.nodes
 		w.balancer = w.balancer && p.do == update // else it is somebody else's now
 	case succeeds, replyIsLost:
 		w.balancer = p.do != remove && (w.balancer || p.do == ensure)
@@ -212,24 +208,10 @@ func (w *world) call(what outcomeOfCall, p plan) {
 			w.shape = shapeOf(p.service)
 		}
 		if what == replyIsLost {
-			err = &cloud.Error{Kind: cloud.Unavailable, Err: errors.New("EOF")}
+			r.result, r.cause = failed, reasonCloudDown.Cause("EOF")
 		}
 	}
-	m := p.memory
-	m.service, m.deleted = p.service, p.do == remove
-	switch p.do {
-	case ensure:
-		var status *corev1.LoadBalancerStatus
-		if err == nil {
-			status = &corev1.LoadBalancerStatus{Ingress: address}
-		}
-		w.memory, _, _ = m.ensured(w.now, p, w.nodeSet(), status, err)
-	case update:
-		w.memory, _, _ = m.updated(w.now, p, w.nodeSet(), err)
-	case remove:
-		w.memory, _, _ = m.removed(w.now, p, err)
-	case nothing, forget, addFinalizer, publish, release, wait:
-	}
+	w.memory, _ = conclude(p, r)
 }
 
 // TestWalk goes through all orders of what may happen to a Service, and looks
@@ -274,7 +256,7 @@ func (w *world) ends() {
 	w.path = append(w.path, turn{"from now on", "all is well"})
 	for range 12 {
 		p := w.step(allIsWell)
-		if p.do == nothing || p.do == forget && w.service == nil || p.do == forget && w.service.Spec.Type != corev1.ServiceTypeLoadBalancer {
+		if p.do == doNothing || p.do == forget && w.service == nil || p.do == forget && w.service.Spec.Type != corev1.ServiceTypeLoadBalancer {
 			w.isRight(p)
 			return
 		}
@@ -291,7 +273,7 @@ func (w *world) isRight(p plan) {
 		// only trace, and so does who gives the Service to another class.
 	case wants && (!w.balancer || w.has != w.nodes || w.shape != shapeOf(w.service) || len(w.service.Status.LoadBalancer.Ingress) == 0):
 		w.t.Errorf("%v: load balancer %v with nodes %d of %d, status %+v", w.path, w.balancer, w.has, w.nodes, w.service.Status)
-	case wants && conditionOf(w.service, ConditionProvisioning).Status != metav1.ConditionFalse:
+	case wants && findCondition(w.service, ConditionProvisioning).Status != metav1.ConditionFalse:
 		w.t.Errorf("%v: conditions %+v", w.path, w.service.Status.Conditions)
 	case !wants && w.balancer:
 		w.t.Errorf("%v: a load balancer is left behind", w.path)

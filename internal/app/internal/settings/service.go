@@ -28,7 +28,8 @@ type Service struct {
 }
 
 func newService() Service {
-	return Service{syncs: 1, resync: 12 * time.Hour}
+	defaults := service.DefaultPolicy()
+	return Service{syncs: service.DefaultSyncs, resync: defaults.Resync, classes: defaults.Classes}
 }
 
 func (s *Service) addFlags(sections *cliflag.NamedFlagSets) {
@@ -71,9 +72,9 @@ func (s *Service) validate() []error {
 // declares to be safe with so many calls at the same time.
 func (s *Service) Config(declared int) service.Config {
 	return service.Config{
-		Syncs:  s.concurrency(declared),
-		Policy: service.Policy{Classes: s.classes, Resync: s.resync},
-		Choice: service.Choice{OnTaint: s.wakes(wakeOnTaint), OnDeletion: s.wakes(wakeOnDeletion)},
+		Syncs:    s.concurrency(declared),
+		Policy:   service.Policy{Classes: s.classes, Resync: s.resync},
+		Backends: service.BackendPolicy{WakeOnTaint: s.wakes(wakeOnTaint), WakeOnDeletion: s.wakes(wakeOnDeletion)},
 	}
 }
 

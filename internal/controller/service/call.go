@@ -1,0 +1,98 @@
+package service
+
+import (
+	"context"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
+
+	"github.com/fairlead-k8s/fairlead/internal/cloud"
+	"github.com/fairlead-k8s/fairlead/internal/controller/message"
+)
+
+// call makes the call of a plan, records what came of it and remembers that. The
+// failure of a call is not an error of the pass: the Service shows why it waits.
+func (c *Controller) call(ctx context.Context, key string, p plan) error {
+	logger := klog.FromContext(ctx).WithValues("service", key, "call", p.do)
+	stop := c.reportSlowCall(ctx, p)
+	began := c.clock.Now()
+	r, err := c.carryOut(ctx, p)
+	took := c.clock.Since(began)
+	shown := stop()
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	m, events := conclude(p, r)
+	m = m.withConditions(shown, c.clock.Now())
+	c.metrics.observeCall(measuredCall{p.do, r.result, err, took, c.clock.Since(r.nodes.made)})
+	c.record(p.service, events)
+	c.store.noteProvider(p, r, m)
+	c.store.remember(key, m)
+	if r.result == failed {
+		logger.Info("Load balancer call failed", "why", p.why, "took", took, "err", err)
+		return nil
+	}
+	logger.Info("Load balancer call succeeded", "why", p.why, "took", took)
+	return nil
+}
+
+// carryOut calls the provider and returns what came of it.
+func (c *Controller) carryOut(ctx context.Context, p plan) (r outcome, err error) {
+	r.nodes = c.backends.refreshed()
+	switch p.do {
+	case ensure:
+		r.status, err = c.balancers.Ensure(ctx, p.service, r.nodes.nodes)
+	case update:
+		err = c.balancers.Update(ctx, p.service, r.nodes.nodes)
+	case remove:
+		err = c.balancers.Delete(ctx, p.service)
+	case doNothing, forget, addFinalizer, publish, release, wait:
+	}
+	r.at = c.clock.Now()
+	switch cloud.KindOf(err) { //nolint:exhaustive // all other kinds are failures
+	case cloud.Succeeded:
+		r.result = succeeded
+		return r, nil
+	case cloud.Elsewhere:
+		r.result = elsewhere
+		return r, err
+	}
+	r.result, r.cause, r.text, r.pause = failed, causeOf(err), message.Cut(err), cloud.RetryAfter(err)
+	if p.do == update {
+		r.text = limitedNames(r.nodes.names(), err)
+	}
+	return r, err
+}
+
+// reportSlowCall shows on the Service that a call takes long. The returned
+// function ends that and returns the conditions that were written.
+func (c *Controller) reportSlowCall(ctx context.Context, p plan) (stop func() []metav1.Condition) {
+	ended := make(chan struct{})
+	var written []metav1.Condition // read after the goroutine has returned
+	var reporting sync.WaitGroup
+	reporting.Go(func() {
+		timer := c.clock.NewTimer(slowCallAfter)
+		defer timer.Stop()
+		select {
+		case <-ended:
+			return
+		case <-timer.C():
+		}
+		conditions, _ := outdated(observed{service: p.service, now: c.clock.Now(), memory: p.memory}, provisioning(inProgressCause()))
+		w := writes{conditions: conditions}
+		if p.do == remove || !w.patches() {
+			return
+		}
+		if err := c.patch(ctx, p.service, w); err != nil {
+			klog.FromContext(ctx).V(2).Info("Condition of a slow load balancer call not written", "service", klog.KObj(p.service), "err", err)
+			return
+		}
+		written = conditions
+	})
+	return func() []metav1.Condition {
+		close(ended)
+		reporting.Wait()
+		return written
+	}
+}

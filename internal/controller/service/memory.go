@@ -1,0 +1,113 @@
+package service
+
+import (
+	"maps"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/message"
+)
+
+// memory is what this process remembers of a Service between passes. It is a
+// value: a plan changes a copy, and the copy is stored after the plan's writes.
+type memory struct {
+	uid types.UID
+	// service is the Service of the last call. If the object is gone, its load
+	// balancer is deleted with it.
+	service *corev1.Service
+	// shape is the shape that the cloud was last brought in line with, backends
+	// the ID of the node set that it has; empty: not known.
+	shape, backends string
+	ensuredAt       time.Time
+	// status is what the provider returned; nil: nothing yet.
+	status *corev1.LoadBalancerStatus
+	// published: the Service has shown this status.
+	published bool
+	// uncertain: a call has failed, and it is not known how much of it was done.
+	uncertain bool
+	// elsewhere: somebody else provides the load balancer.
+	elsewhere bool
+	// deleted: the provider has confirmed that the load balancer is gone.
+	deleted bool
+	failure failure
+	// announced is the shape for which the event of the call was recorded.
+	announced string
+	recorded  recordedReason
+	// written has the status of each condition that was written, writtenAt is when
+	// the last one was. The map is never changed, but replaced.
+	written   map[string]metav1.ConditionStatus
+	writtenAt time.Time
+	// repairedAt is when a change by somebody else was last undone.
+	repairedAt time.Time
+}
+
+// failure is why the last call did not succeed. The zero value is none.
+type failure struct {
+	cause message.Cause
+	// text is the provider's error, for upstream's events.
+	text   string
+	during action
+	// shape is what failed: another shape is tried at once.
+	shape string
+	// attempts is how often in a row, delays how many of them chose the delay
+	// themselves.
+	attempts, delays int
+	since            time.Time
+	// until is when the call may be made again.
+	until time.Time
+}
+
+// recordedReason is what was last recorded as an event of a failure.
+type recordedReason struct {
+	reason string
+	at     time.Time
+}
+
+// isEmpty reports whether nothing is remembered.
+func (m memory) isEmpty() bool { return m.uid == "" && m.service == nil }
+
+// withFailure returns the memory after a call has failed. pause is what the
+// provider asked for: the delay does not grow for it.
+func (m memory) withFailure(p plan, r outcome) memory {
+	f, shape := m.failure, shapeFor(p.service)
+	during := p.do
+	if during == update {
+		during = ensure // The next call ensures the whole load balancer.
+	}
+	if f.attempts == 0 || f.during != during || f.shape != shape {
+		f = failure{during: during, shape: shape, since: r.at}
+	}
+	f.cause, f.text = r.cause, r.text
+	f.attempts++
+	delay := r.pause
+	if delay <= 0 {
+		delay = retryDelay(f.delays)
+		f.delays++
+	}
+	f.until = r.at.Add(delay)
+	m.failure, m.uncertain = f, true
+	return m
+}
+
+// withoutFailure returns the memory after a call has succeeded.
+func (m memory) withoutFailure() memory {
+	m.failure, m.recorded, m.uncertain = failure{}, recordedReason{}, false
+	return m
+}
+
+// withConditions returns the memory after these conditions have been written.
+func (m memory) withConditions(conditions []metav1.Condition, now time.Time) memory {
+	if len(conditions) == 0 {
+		return m
+	}
+	written := map[string]metav1.ConditionStatus{}
+	maps.Copy(written, m.written)
+	for _, c := range conditions {
+		written[c.Type] = c.Status
+	}
+	m.written, m.writtenAt = written, now
+	return m
+}

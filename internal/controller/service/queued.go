@@ -1,0 +1,43 @@
+package service
+
+import (
+	"context"
+	"time"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/message"
+)
+
+// reportQueued tells the owners of Services that wait behind others.
+func (c *Controller) reportQueued(ctx context.Context) {
+	ticker := c.clock.NewTicker(queuedAfter / 4)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C():
+		case <-ctx.Done():
+			return
+		}
+		since := map[string]time.Time{}
+		if busy := c.loop.Busy(); len(busy) > 0 {
+			since = c.queuedBehind(busy[0])
+		}
+		c.store.noteQueued(since)
+	}
+}
+
+// queuedBehind returns who waits for a worker, and since when. Each owner is told
+// once.
+func (c *Controller) queuedBehind(busy string) map[string]time.Time {
+	since := map[string]time.Time{}
+	for _, key := range c.loop.Waiting(queuedAfter) {
+		o, err := c.observe(key)
+		if err != nil || !decide(o).isForOwner() {
+			continue
+		}
+		if !c.store.isQueued(key) {
+			c.record(o.subject(), []message.Event{queuedEvent(busy)})
+		}
+		since[key] = o.now.Add(-queuedAfter)
+	}
+	return since
+}

@@ -1,0 +1,134 @@
+package service
+
+import (
+	"bytes"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// conditionPause is the shortest time between two reasons of a condition whose
+// status stays.
+const conditionPause = time.Minute
+
+// serving is the condition of a Service that has a load balancer.
+func serving(o observed) metav1.Condition {
+	switch {
+	case len(o.memory.status.Ingress) == 0:
+		return newCondition(reasonNoAddress, metav1.ConditionFalse, "The load balancer exists, but the provider has not returned an address.")
+	case o.hosts == 0:
+		return newCondition(reasonNoNodes, metav1.ConditionFalse,
+			"There are no available nodes for LoadBalancer: no node is initialised, or all are excluded by a label or a taint.")
+	default:
+		return newCondition(reasonReady, metav1.ConditionTrue, "The load balancer has an address and nodes.")
+	}
+}
+
+// waitingConditions are shown by a Service that waits, also if it waits until the
+// load balancer of its predecessor is gone.
+func waitingConditions(o observed) []metav1.Condition {
+	if o.service == nil {
+		return nil
+	}
+	cause, isSuccessor := o.memory.failure.cause, o.service.UID != o.memory.uid
+	if isSuccessor && !o.policy.concerns(o.service) {
+		return nil
+	}
+	if isSuccessor {
+		cause = causeOfSuccessor(cause)
+	}
+	conditions := []metav1.Condition{provisioning(cause)}
+	if len(o.service.Status.LoadBalancer.Ingress) == 0 && (isSuccessor || o.memory.status == nil) {
+		conditions = append(conditions, notProvisioned(cause))
+	}
+	return conditions
+}
+
+// outdated returns the conditions that the Service does not show yet and that
+// may be written now. later is when the next of the others may be, 0 if there is
+// none.
+func outdated(o observed, wanted ...metav1.Condition) (differ []metav1.Condition, later time.Duration) {
+	for _, c := range wanted {
+		c.LastTransitionTime = metav1.NewTime(o.now)
+		pause := time.Duration(0)
+		switch shown := findCondition(o.service, c.Type); {
+		case shown == nil, shown.Status != c.Status:
+			pause = o.untilRepair(c)
+		case shown.Reason == c.Reason && shown.Message == c.Message:
+			continue
+		default:
+			pause = o.untilRewrite(shown)
+			c.LastTransitionTime = shown.LastTransitionTime
+		}
+		if pause > 0 {
+			later = max(later, pause)
+			continue
+		}
+		differ = append(differ, c)
+	}
+	return differ, later
+}
+
+// untilRewrite returns how long the reason of a condition must stay.
+func (o observed) untilRewrite(shown *metav1.Condition) time.Duration {
+	written := shown.LastTransitionTime.Time
+	if written.Before(o.memory.writtenAt) {
+		written = o.memory.writtenAt
+	}
+	return min(max(conditionPause-o.now.Sub(written), 0), conditionPause) // The writer's clock may be ahead.
+}
+
+// untilRepair returns how long a condition must not be written again that was
+// written a short time ago and that somebody else has changed.
+func (o observed) untilRepair(c metav1.Condition) time.Duration {
+	if o.memory.uid != o.service.UID || o.memory.written[c.Type] != c.Status {
+		return 0
+	}
+	return max(repairPause-o.now.Sub(o.memory.writtenAt), 0)
+}
+
+// withConditions returns the plan that also writes these conditions.
+func (p plan) withConditions(conditions []metav1.Condition, now time.Time) plan {
+	p.writes.conditions = conditions
+	p.memory = p.memory.withConditions(conditions, now)
+	return p
+}
+
+func findCondition(service *corev1.Service, conditionType string) *metav1.Condition {
+	for i := range service.Status.Conditions {
+		if c := &service.Status.Conditions[i]; c.Type == conditionType {
+			return c
+		}
+	}
+	return nil
+}
+
+// ownConditions returns the types of our conditions that the Service shows.
+func ownConditions(service *corev1.Service) []string {
+	var own []string
+	for _, conditionType := range []string{ConditionServing, ConditionProvisioning} {
+		if findCondition(service, conditionType) != nil {
+			own = append(own, conditionType)
+		}
+	}
+	return own
+}
+
+// managerOf returns the names of those who own a field of the Service. They are
+// in the event of a contested field.
+func managerOf(service *corev1.Service, field string) string {
+	managers := map[string]bool{}
+	for _, entry := range service.ManagedFields {
+		if entry.FieldsV1 != nil && bytes.Contains(entry.FieldsV1.GetRawBytes(), []byte(`"`+field+`"`)) {
+			managers[entry.Manager] = true
+		}
+	}
+	if len(managers) == 0 {
+		return "unknown"
+	}
+	return strings.Join(slices.Sorted(maps.Keys(managers)), ", ")
+}

@@ -1,0 +1,115 @@
+package service
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/message"
+)
+
+// result says how a call to the provider ended.
+type result string
+
+const (
+	failed    result = "failed"
+	succeeded result = "succeeded"
+	elsewhere result = "elsewhere" // somebody else provides the load balancer
+)
+
+// outcome is what came of a call to the provider.
+type outcome struct {
+	result result
+	at     time.Time
+	nodes  nodeSet // that the provider was given
+	// status is what Ensure returned.
+	status *corev1.LoadBalancerStatus
+	// cause and text say why the call failed; pause is how long the provider asked
+	// to be left alone, 0: it did not say.
+	cause message.Cause
+	text  string
+	pause time.Duration
+}
+
+// conclude returns what is known after the call of a plan, and what to record.
+func conclude(p plan, r outcome) (memory, []message.Event) {
+	m := p.memory
+	m.service, m.deleted = p.service, false
+	switch p.do {
+	case ensure:
+		return m.ensured(p, r)
+	case update:
+		return m.updated(p, r)
+	case remove:
+		return m.removed(p, r)
+	case doNothing, forget, addFinalizer, publish, release, wait:
+	}
+	return p.memory, nil
+}
+
+// ensured is what is known after Ensure.
+func (m memory) ensured(p plan, r outcome) (memory, []message.Event) {
+	switch r.result {
+	case succeeded:
+		var events []message.Event
+		if !p.routine {
+			events = append(events, ensuredEvent())
+		}
+		isFirstCheck := p.routine && m.backends == "" // An earlier process has recorded it.
+		if len(r.nodes.nodes) == 0 && m.backends != r.nodes.id && !isFirstCheck {
+			events = append(events, noNodesEvent())
+		}
+		if m.status != nil && !isEqual(*m.status, *r.status) {
+			m.published = false // The provider has changed it, nobody else.
+		}
+		m = m.withoutFailure()
+		m.status, m.shape, m.backends, m.ensuredAt, m.elsewhere = r.status, shapeOf(p.service), r.nodes.id, r.at, false
+		return m, events
+	case elsewhere:
+		m = m.withoutFailure()
+		m.elsewhere, m.shape = true, shapeOf(p.service)
+		return m, nil
+	case failed:
+	}
+	return m.withFailure(p, r), nil
+}
+
+// updated is what is known after Update. After a failure the whole load balancer
+// is ensured, as upstream does: it may not exist any more.
+func (m memory) updated(p plan, r outcome) (memory, []message.Event) {
+	switch r.result {
+	case succeeded:
+		m = m.withoutFailure()
+		m.backends = r.nodes.id
+		if len(r.nodes.nodes) == 0 {
+			return m, []message.Event{noNodesEvent()}
+		}
+		return m, []message.Event{updatedEvent()}
+	case elsewhere:
+		m.backends = r.nodes.id
+		return m, nil
+	case failed:
+	}
+	m = m.withFailure(p, r)
+	m.announced, m.recorded = shapeOf(p.service), recordedReason{r.cause.Reason, r.at}
+	return m, []message.Event{updateFailedEvent(r.text)}
+}
+
+// removed is what is known after Delete.
+func (m memory) removed(p plan, r outcome) (memory, []message.Event) {
+	switch r.result {
+	case succeeded, elsewhere:
+		m = m.withoutFailure()
+		m.deleted, m.shape, m.status, m.published = true, "", nil, false
+		return m, []message.Event{deletedEvent()}
+	case failed:
+	}
+	return m.withFailure(p, r), nil
+}
+
+// providedElsewhere reports whether somebody else provides load balancers, as
+// far as a call tells; known is false if it tells nothing. A new Service shows no
+// condition then before the provider has been asked about it.
+func providedElsewhere(p plan, r outcome, m memory) (is, known bool) {
+	return m.elsewhere, m.elsewhere || p.do == ensure && r.result == succeeded
+}

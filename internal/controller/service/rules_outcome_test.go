@@ -1,0 +1,134 @@
+package service
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/message"
+)
+
+// knowledge is what follows from a call in one line.
+func knowledge(m memory, events []message.Event) string {
+	var parts []string
+	add := func(what string, holds bool) { //nolint:revive // flag-parameter: the fact that is printed
+		if holds {
+			parts = append(parts, what)
+		}
+	}
+	add("in line", m.shape == shapeOf(balanced()))
+	add("shape unknown", m.shape == "")
+	add("nodes "+m.backends, m.backends != "")
+	add("elsewhere", m.elsewhere)
+	add("deleted", m.deleted)
+	add("uncertain", m.uncertain)
+	add("status unknown", m.status == nil)
+	add("published", m.published)
+	if f := m.failure; f.attempts > 0 {
+		parts = append(parts, string(f.during)+" failed with "+f.cause.Reason+", retry in "+f.until.Sub(noon).String())
+	}
+	add("recorded "+m.recorded.reason, m.recorded.reason != "")
+	add("announced", m.announced != "")
+	for _, e := range events {
+		parts = append(parts, "event "+e.Reason)
+	}
+	return strings.Join(parts, " | ")
+}
+
+func TestOutcome(t *testing.T) {
+	ready := balanced()
+	inLine := known(ready, func(m *memory) { m.backends = "old" })
+	hadFailed := memory{uid: "u1", recorded: recordedReason{"CloudFailed", noon}}.with(hasFailed(ensure, ready, 5*time.Second))
+	noNodes := func(_ *plan, r *outcome) { r.nodes.nodes = nil }
+	routine := func(p *plan, _ *outcome) { p.routine = true }
+	for _, tt := range []struct {
+		name   string
+		do     action
+		memory memory
+		result result
+		edits  []func(*plan, *outcome)
+		want   string
+	}{
+		{"EnsuredServiceIsInLine", ensure, memory{uid: "u1"}, succeeded, nil, "in line | nodes new | event EnsuredLoadBalancer"},
+		{"SuccessForgetsTheFailure", ensure, hadFailed, succeeded, nil, "in line | nodes new | event EnsuredLoadBalancer"},
+		{"RoutineSuccessIsNotRecorded", ensure, inLine, succeeded, edits(routine), "in line | nodes new | published"},
+		{"LoadBalancerWithoutNodesIsRecorded", ensure, inLine, succeeded, edits(noNodes), "in line | nodes new | published | event EnsuredLoadBalancer | event UnAvailableLoadBalancer"},
+		{"AlsoIfFoundByAResync", ensure, inLine, succeeded, edits(noNodes, routine), "in line | nodes new | published | event UnAvailableLoadBalancer"},
+		{"ButNotByTheFirstCheckOfAProcess", ensure, memory{uid: "u1"}, succeeded, edits(noNodes, routine), "in line | nodes new"},
+		{
+			"AndNotTwiceForOneSet", ensure, known(ready, func(m *memory) { m.backends = "new" }), succeeded, edits(noNodes),
+			"in line | nodes new | published | event EnsuredLoadBalancer",
+		},
+		{"AddressThatTheProviderChangesIsNotPublishedYet", ensure, inLine, succeeded, edits(func(_ *plan, r *outcome) {
+			r.status = &corev1.LoadBalancerStatus{Ingress: []corev1.LoadBalancerIngress{{IP: "127.64.0.2"}}}
+		}), "in line | nodes new | event EnsuredLoadBalancer"},
+		{"EnsureElsewhereIsLeftAlone", ensure, hadFailed, elsewhere, nil, "in line | elsewhere | status unknown"},
+		{"FailedEnsureIsUncertain", ensure, memory{uid: "u1"}, failed, nil, "shape unknown | uncertain | status unknown | ensure failed with CloudFailed, retry in 5s"},
+		{"FailedEnsureKeepsTheAddress", ensure, inLine, failed, nil, "in line | nodes old | uncertain | published | ensure failed with CloudFailed, retry in 5s"},
+		{"DelayGrowsWithEachFailure", ensure, hadFailed, failed, nil, "shape unknown | uncertain | status unknown | ensure failed with CloudFailed, retry in 10s | recorded CloudFailed"},
+		{"DelayIsTheProvidersOwnIfItAsks", ensure, hadFailed, failed, edits(func(_ *plan, r *outcome) { r.pause = 3 * time.Second }),
+			"shape unknown | uncertain | status unknown | ensure failed with CloudFailed, retry in 3s | recorded CloudFailed"},
+		{"UpdatedLoadBalancerHasTheNodes", update, inLine, succeeded, nil, "in line | nodes new | published | event UpdatedLoadBalancer"},
+		{"UpdateToNoNodesIsRecorded", update, inLine, succeeded, edits(noNodes), "in line | nodes new | published | event UnAvailableLoadBalancer"},
+		{"UpdateElsewhereIsDone", update, inLine, elsewhere, nil, "in line | nodes new | published"},
+		{
+			"FailedUpdateIsEnsuredNext", update, inLine, failed, nil,
+			"in line | nodes old | uncertain | published | ensure failed with CloudFailed, retry in 5s | recorded CloudFailed | announced | event UpdateLoadBalancerFailed",
+		},
+		{"RemovedLoadBalancerIsForgotten", remove, inLine, succeeded, nil, "shape unknown | nodes old | deleted | status unknown | event DeletedLoadBalancer"},
+		{"RemovedElsewhereIsRemoved", remove, inLine, elsewhere, nil, "shape unknown | nodes old | deleted | status unknown | event DeletedLoadBalancer"},
+		{"FailedRemovalIsUncertain", remove, inLine, failed, nil, "in line | nodes old | uncertain | published | remove failed with CloudFailed, retry in 5s"},
+		{"RemovalStartsItsOwnDelay", remove, hadFailed, failed, nil, "shape unknown | uncertain | status unknown | remove failed with CloudFailed, retry in 5s | recorded CloudFailed"},
+		{"NoCallChangesNothing", publish, inLine, succeeded, nil, "in line | nodes old | published"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p := plan{do: tt.do, service: ready, memory: tt.memory}
+			r := outcome{
+				result: tt.result, at: noon, nodes: nodeSet{id: "new", nodes: []*corev1.Node{host("a")}},
+				status: &corev1.LoadBalancerStatus{Ingress: address}, cause: reasonCloudFailed.Cause("because"), text: "no",
+			}
+			for _, edit := range tt.edits {
+				edit(&p, &r)
+			}
+			m, events := conclude(p, r)
+			if got := knowledge(m, events); got != tt.want {
+				t.Errorf("known\n got %s\nwant %s", got, tt.want)
+			}
+			if tt.do.isCall() && m.service != ready {
+				t.Error("the Service of the call is not remembered")
+			}
+			if tt.do == ensure && tt.result == succeeded && !m.ensuredAt.Equal(noon) {
+				t.Errorf("ensured at %v, want the time of the call", m.ensuredAt)
+			}
+		})
+	}
+}
+
+func edits(all ...func(*plan, *outcome)) []func(*plan, *outcome) { return all }
+
+func TestWhetherSomebodyElseProvides(t *testing.T) {
+	for _, tt := range []struct {
+		name        string
+		do          action
+		result      result
+		memory      memory
+		is, isKnown bool
+	}{
+		{"ProviderSaysSo", ensure, elsewhere, memory{}, true, true},
+		{"ProviderProvides", ensure, succeeded, memory{elsewhere: true}, false, true},
+		{"FailureTellsNothing", ensure, failed, memory{}, false, false},
+		{"FailureLeavesAServiceElsewhere", ensure, failed, memory{elsewhere: true}, true, true},
+		{"UpdateTellsNothing", update, succeeded, memory{}, false, false},
+		{"RemovalTellsNothing", remove, succeeded, memory{}, false, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p, r := plan{do: tt.do, service: balanced(), memory: tt.memory}, outcome{result: tt.result, status: &corev1.LoadBalancerStatus{}}
+			m, _ := conclude(p, r)
+			if is, known := providedElsewhere(p, r, m); is != tt.is || known != tt.isKnown {
+				t.Errorf("elsewhere %v, known %v, want %v, %v", is, known, tt.is, tt.isKnown)
+			}
+		})
+	}
+}

@@ -1,0 +1,90 @@
+package service
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+)
+
+func TestProvide(t *testing.T) {
+	fresh := balanced()
+	ready := balanced(finalized, addressed, conditioned)
+	runRows(t, []row{
+		{
+			name: "FinalizerIsWrittenBeforeTheCloudIsCalled", service: fresh,
+			want: "add finalizer: a load balancer is about to exist | LoadBalancerProvisioning True Ensuring",
+		},
+		{
+			name: "NoConditionIsWrittenIfSomebodyElseProvides", service: fresh, edit: func(o *observed) { o.elsewhere = true },
+			want: "add finalizer: a load balancer is about to exist",
+		},
+		{
+			name: "CloudIsCalledOnceTheFinalizerIsThere", service: balanced(finalized),
+			want: "ensure: the Service has no load balancer yet | event EnsuringLoadBalancer",
+		},
+		{
+			name: "AttemptIsAnnouncedOnce", service: balanced(finalized), memory: memory{uid: "u1", announced: shapeOf(fresh)},
+			want: "ensure: the Service has no load balancer yet",
+		},
+		{
+			name: "FirstCheckAfterARestartIsRoutine", service: ready,
+			want: "ensure: this process has not checked the load balancer yet | routine",
+		},
+		{
+			name: "AddressIsWrittenOnceTheLoadBalancerExists", service: balanced(finalized), memory: known(fresh, func(m *memory) { m.published = false }),
+			want: "publish: the address has changed | address 127.64.0.1 | LoadBalancerServing True Ready | LoadBalancerProvisioning False Provisioned",
+		},
+		{name: "NothingIsDoneIfAllIsUpToDate", service: ready, memory: known(ready), want: "nothing: up to date | after 9h48m0s"},
+		{
+			name: "ModeVIPIsTheDefault", memory: known(ready), service: balanced(finalized, conditioned, func(s *corev1.Service) {
+				s.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "127.64.0.1", IPMode: ptr.To(corev1.LoadBalancerIPModeVIP)}}
+			}), want: "nothing: up to date | after 9h48m0s",
+		},
+		{
+			name: "ChangedServiceIsEnsured", service: balanced(finalized, addressed, conditioned, edited), memory: known(ready),
+			want: "ensure: the Service has changed | event EnsuringLoadBalancer",
+		},
+		{
+			name: "OtherNodesAreAnUpdate", service: ready, memory: known(ready, func(m *memory) { m.backends = "old" }),
+			want: "update: the set of nodes has changed",
+		},
+		{
+			name: "ResyncIsRoutine", service: ready, memory: known(ready, func(m *memory) { m.ensuredAt = noon.Add(-11 * time.Hour) }),
+			want: "ensure: it is time to compare with the cloud | routine",
+		},
+		{
+			name: "ResyncsAreSpread", service: ready, memory: known(ready, func(m *memory) { m.ensuredAt = noon.Add(-11 * time.Hour) }),
+			edit: func(o *observed) { o.jitter = 0.5 }, want: "nothing: up to date | after 1h0m0s",
+		},
+		{
+			name: "PeriodOfZeroIsNoResync", service: ready, memory: known(ready, func(m *memory) { m.ensuredAt = time.Time{} }),
+			edit: func(o *observed) { o.policy.Resync = 0 }, want: "nothing: up to date",
+		},
+		{
+			name: "RemovedFinalizerIsPutBack", service: balanced(addressed, conditioned), memory: known(ready),
+			want: "add finalizer: somebody has removed the finalizer | event LoadBalancerStatusContested",
+		},
+		{
+			name: "RemovedFinalizerIsNotPutBackAgainWithinThePause", service: balanced(addressed, conditioned), memory: known(ready, func(m *memory) { m.repairedAt = noon.Add(-time.Minute) }),
+			want: "wait: the finalizer was put back a short time ago | after 4m0s",
+		},
+		{
+			name: "RemovedFinalizerIsPutBackAfterAFailedCall", service: balanced(), memory: memory{uid: "u1", service: fresh}.with(hasFailed(ensure, fresh, time.Second)),
+			want: "add finalizer: somebody has removed the finalizer | event LoadBalancerStatusContested",
+		},
+		{
+			name: "ChangedAddressIsPutBack", service: balanced(finalized, conditioned), memory: known(ready),
+			want: "publish: somebody has changed the address | address 127.64.0.1 | event LoadBalancerStatusContested",
+		},
+		{
+			name: "ChangedAddressIsNotPutBackAgainWithinThePause", service: balanced(finalized, conditioned), memory: known(ready, func(m *memory) { m.repairedAt = noon.Add(-time.Minute) }),
+			want: "wait: the address was put back a short time ago | after 4m0s",
+		},
+		{
+			name: "NothingIsDoneIfSomebodyElseProvides", service: balanced(finalized), memory: known(fresh, func(m *memory) { m.elsewhere, m.backends = true, "" }),
+			want: "nothing: somebody else provides the load balancer",
+		},
+	})
+}

@@ -1,0 +1,62 @@
+package service
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
+)
+
+// urgency is how soon a pass over a Service is made. The zero value asks for
+// none.
+type urgency string
+
+const (
+	noPass urgency = ""
+	calm   urgency = "calm" // nobody waits: all urgent passes go first
+	urgent urgency = "urgent"
+)
+
+// change is a change of a Service as the informer reports it.
+type change struct {
+	before, now *corev1.Service // nil: there was none, or there is none any more
+	// memory is what is remembered of the Service's name.
+	memory memory
+}
+
+// wakes returns whether a change of a Service asks for a pass. Most Services are
+// of no concern; one of which something is remembered always is.
+func (p Policy) wakes(c change) urgency {
+	switch {
+	case c.now == nil:
+		return urgent
+	case c.before != nil && c.before.ResourceVersion == c.now.ResourceVersion:
+		return noPass // The informer lists again.
+	case c.memory.isEmpty() && !p.concerns(c.now) && (c.before == nil || !p.concerns(c.before)):
+		return noPass
+	case c.before == nil && c.now.DeletionTimestamp == nil && len(c.now.Status.LoadBalancer.Ingress) > 0:
+		return calm // An earlier process provided the load balancer.
+	default:
+		return urgent
+	}
+}
+
+// wakesForNodes returns whether another set of Nodes asks for a pass over a
+// Service.
+func (p Policy) wakesForNodes(service *corev1.Service) urgency {
+	if p.concerns(service) {
+		return calm
+	}
+	return noPass
+}
+
+// invalidates reports whether a change of a Node may change the set. A change
+// that does not is included in the next set.
+func (b BackendPolicy) invalidates(before, now *corev1.Node) bool {
+	return before == nil || now == nil ||
+		before.UID != now.UID ||
+		before.Spec.ProviderID != now.Spec.ProviderID ||
+		isExcluded(before) != isExcluded(now) ||
+		b.SkipUninitialized && nodefact.IsUninitialized(before) != nodefact.IsUninitialized(now) ||
+		b.WakeOnTaint && nodefact.HasTaint(before, nodefact.TaintToBeDeleted) != nodefact.HasTaint(now, nodefact.TaintToBeDeleted) ||
+		b.WakeOnDeletion && before.DeletionTimestamp.IsZero() != now.DeletionTimestamp.IsZero()
+}

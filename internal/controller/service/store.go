@@ -1,0 +1,147 @@
+package service
+
+import (
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/waiting"
+)
+
+// queuedReason is in the gauge of waiting Services what the event
+// LoadBalancerQueued is on the Service.
+const queuedReason = "Queued"
+
+// store keeps what passes leave to the next ones, and reports who waits.
+type store struct {
+	waiting *waiting.Gauges
+
+	mu       sync.Mutex
+	memories map[string]memory    // by key; guarded by mu
+	jitters  map[string]float64   // by key; guarded by mu
+	foreign  map[string]types.UID // see Policy.foreignAfter, by key; guarded by mu
+	queued   map[string]time.Time // since when a Service waits behind others, by key; guarded by mu
+	// elsewhere is what providedElsewhere last returned; guarded by mu
+	elsewhere bool
+}
+
+func newStore(gauges *waiting.Gauges) *store {
+	return &store{
+		waiting:  gauges,
+		memories: map[string]memory{},
+		jitters:  map[string]float64{},
+		foreign:  map[string]types.UID{},
+		queued:   map[string]time.Time{},
+	}
+}
+
+// recall completes what is observed of a Service.
+func (s *store) recall(key string, o *observed) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	o.memory, o.elsewhere = s.memories[key], s.elsewhere
+	o.foreign = o.service != nil && s.foreign[key] == o.service.UID
+	if _, ok := s.jitters[key]; !ok {
+		s.jitters[key] = rand.Float64()
+	}
+	o.jitter = s.jitters[key]
+}
+
+// memory returns what is remembered of a Service.
+func (s *store) memory(key string) memory {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.memories[key]
+}
+
+// remember replaces what is remembered of a Service. It does not wait in the
+// queue any more.
+func (s *store) remember(key string, m memory) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.queued, key)
+	if m.isEmpty() {
+		delete(s.memories, key)
+	} else {
+		s.memories[key] = m
+	}
+	s.report(key)
+}
+
+func (s *store) forget(key string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.memories, key)
+	delete(s.jitters, key)
+	delete(s.queued, key)
+	s.report(key)
+}
+
+// noteClass records whether the Service belongs to another class. A nil Service
+// does not exist any more.
+func (s *store) noteClass(key string, service *corev1.Service, p Policy) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if service != nil {
+		if uid := p.foreignAfter(s.foreign[key], service); uid != "" {
+			s.foreign[key] = uid
+			return
+		}
+	}
+	delete(s.foreign, key)
+}
+
+// noteProvider records whether somebody else provides load balancers, if a call
+// has told.
+func (s *store) noteProvider(p plan, r outcome, m memory) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if is, known := providedElsewhere(p, r, m); known {
+		s.elsewhere = is
+	}
+}
+
+// isQueued reports whether the owner of the Service was told that it waits behind
+// others.
+func (s *store) isQueued(key string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, ok := s.queued[key]
+	return ok
+}
+
+// noteQueued records who waits behind others, by key. Those that waited before
+// keep their time.
+func (s *store) noteQueued(since map[string]time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for key := range s.queued {
+		if _, ok := since[key]; !ok {
+			delete(s.queued, key)
+			s.report(key)
+		}
+	}
+	for key, at := range since {
+		if _, ok := s.queued[key]; !ok {
+			s.queued[key] = at
+			s.report(key)
+		}
+	}
+}
+
+// report tells the gauges whether a Service waits. The caller holds mu.
+func (s *store) report(key string) {
+	f := s.memories[key].failure
+	since, queued := s.queued[key]
+	switch {
+	case f.attempts > 0:
+		s.waiting.Set(key, f.cause.Reason, f.since)
+	case queued:
+		s.waiting.Set(key, queuedReason, since)
+	default:
+		s.waiting.Delete(key)
+	}
+}
