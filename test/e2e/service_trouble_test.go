@@ -169,7 +169,7 @@ func testQuotaIsExhausted(t *testing.T, b *bed.Bed) {
 	first := s.balanced(t, "first")
 	s.awaitServing(t, first, s.hosts...)
 	second := s.balanced(t, "second")
-	s.awaitService(t, second, expect.Soon, showing(conditionServing, metav1.ConditionFalse, "NotProvisioned", "provider has failed", "quota is 1", "It is tried again"))
+	s.awaitService(t, second, expect.Soon, showing(conditionServing, metav1.ConditionFalse, "NotProvisioned", "provider has failed", "quota is 1", "The call is retried"))
 	s.awaitTold(t, second, expect.Soon, "Warning SyncLoadBalancerFailed", "quota is 1")
 	if err := s.cloud.Stop(); err != nil {
 		t.Fatal(err)
@@ -186,7 +186,7 @@ func testProviderPanics(t *testing.T, b *bed.Bed) {
 	with := daemon.Setup{Provider: "modern"}
 	d := s.runs(t, with)
 	name := s.balanced(t, "panics", s.misbehaves(t, "panic"))
-	s.awaitService(t, name, expect.Soon, showing(conditionServing, metav1.ConditionFalse, "NotProvisioned", "has panicked", "fault of the provider"))
+	s.awaitService(t, name, expect.Soon, showing(conditionServing, metav1.ConditionFalse, "NotProvisioned", "has panicked", "bug in the provider"))
 	s.awaitTold(t, name, expect.Soon, "Warning SyncLoadBalancerFailed", "a bug of the provider")
 	s.passes(t)
 	if code := d.AwaitExit(t, retriesWithin); code != 1 {
@@ -322,7 +322,7 @@ func testRecreatedUnderItsName(t *testing.T, b *bed.Bed) {
 			if kind == "" {
 				d.Signal(syscall.SIGCONT)
 			} else {
-				s.awaitService(t, name, expect.Soon, showing(conditionServing, metav1.ConditionFalse, "NotProvisioned", "former Service of this name"))
+				s.awaitService(t, name, expect.Soon, showing(conditionServing, metav1.ConditionFalse, "NotProvisioned", "previous Service of this name"))
 				if err := s.cloud.ClearFault(t.Context(), name); err != nil {
 					t.Fatal(err)
 				}

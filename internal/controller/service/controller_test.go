@@ -1,13 +1,11 @@
 package service
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,246 +13,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	cloudprovider "k8s.io/cloud-provider"
 	"k8s.io/cloud-provider/api"
 
 	"github.com/fairlead-k8s/fairlead/internal/cloud"
-	"github.com/fairlead-k8s/fairlead/internal/kube"
 )
-
-// life is a cluster, a cloud and a controller between them, in a bubble with a
-// time of its own.
-type life struct {
-	t       *testing.T
-	cluster *fake.Clientset
-	config  Config
-	stop    func()
-
-	controller *Controller
-
-	mu        sync.Mutex
-	balancers map[types.UID][]string // the nodes of each load balancer; guarded by mu
-	busy      map[string]bool        // guarded by mu
-	calls     []string               // guarded by mu
-	events    []string               // guarded by mu
-	takes     time.Duration          // guarded by mu
-	address   string                 // guarded by mu
-	handed    []*corev1.Node         // of the last call; guarded by mu
-	refuse    error                  // of writes to the API server; guarded by mu
-	fail      func(call string) error
-	version   int // of the last write; guarded by mu
-}
-
-func begin(t *testing.T, cfg Config, objects ...runtime.Object) *life {
-	t.Helper()
-	l := &life{
-		t: t, config: cfg, cluster: fake.NewClientset(objects...), balancers: map[types.UID][]string{}, busy: map[string]bool{},
-		takes: time.Second, address: "127.64.0.1", fail: func(string) error { return nil }, version: 1000,
-	}
-	l.cluster.PrependReactor("patch", "services", l.onPatch)
-	l.start()
-	return l
-}
-
-// onPatch keeps versions, as an API server does, and lets a Service go that is
-// being deleted and has no finalizer any more.
-func (l *life) onPatch(action clienttesting.Action) (bool, runtime.Object, error) {
-	if action.GetSubresource() != "status" {
-		l.t.Errorf("a patch of %s/%q, want all to go to the status", action.GetResource().Resource, action.GetSubresource())
-	}
-	l.mu.Lock()
-	refusal := l.refuse
-	l.mu.Unlock()
-	if refusal != nil {
-		return true, nil, refusal
-	}
-	tracker, resource := l.cluster.Tracker(), action.GetResource()
-	_, patched, err := clienttesting.ObjectReaction(tracker)(action)
-	if err != nil {
-		return true, nil, err
-	}
-	service := patched.(*corev1.Service).DeepCopy()
-	l.mu.Lock()
-	l.version++
-	service.ResourceVersion = strconv.Itoa(l.version)
-	l.mu.Unlock()
-	if service.DeletionTimestamp != nil && len(service.Finalizers) == 0 {
-		return true, service, tracker.Delete(resource, service.Namespace, service.Name)
-	}
-	return true, service, tracker.Update(resource, service, service.Namespace)
-}
-
-func (l *life) start() {
-	ctx, cancel := context.WithCancel(l.t.Context())
-	informers := kube.NewInformerFactory(l.cluster, 0)
-	informer := informers.Core().V1().Services()
-	c := New(Deps{
-		Services:  kube.NewServices(ctx, l.cluster, informer),
-		Informer:  informer,
-		Nodes:     informers.Core().V1().Nodes(),
-		Balancers: l,
-		Events:    l,
-	}, l.config)
-	l.controller = c
-	informers.StartWithContext(ctx)
-	done := make(chan error, 1)
-	go func() { done <- c.Run(ctx) }()
-	l.stop = func() {
-		cancel()
-		if err := <-done; err != nil {
-			l.t.Errorf("Run: %v", err)
-		}
-		informers.Shutdown()
-	}
-}
-
-// Service records events.
-func (l *life) Service(service *corev1.Service, _, reason, _ string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.events = append(l.events, service.Name+" "+reason)
-}
-
-// call is one call to the cloud: it never overlaps another about the Service.
-func (l *life) call(ctx context.Context, what string, service *corev1.Service, change func()) error {
-	l.mu.Lock()
-	key, call := service.Namespace+"/"+service.Name, what+" "+service.Name
-	l.calls = append(l.calls, call)
-	if l.busy[key] {
-		l.t.Errorf("%s overlaps another call", call)
-	}
-	l.busy[key] = true
-	takes, err := l.takes, l.fail(call)
-	l.mu.Unlock()
-	select {
-	case <-time.After(takes):
-	case <-ctx.Done():
-		err = ctx.Err()
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(l.busy, key)
-	if err == nil {
-		change()
-	}
-	return err
-}
-
-// Ensure is the cloud.
-func (l *life) Ensure(ctx context.Context, service *corev1.Service, nodes []*corev1.Node) (*corev1.LoadBalancerStatus, error) {
-	stored, err := l.cluster.CoreV1().Services(service.Namespace).Get(ctx, service.Name, metav1.GetOptions{})
-	if err == nil && !hasFinalizer(stored) {
-		l.t.Errorf("S2: the cloud is called for %s without a finalizer", service.Name)
-	}
-	l.change(func() { l.handed = nodes })
-	err = l.call(ctx, "ensure", service, func() { l.balancers[service.UID] = nodeSet{nodes: nodes}.names() })
-	if err != nil {
-		return nil, err
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return &corev1.LoadBalancerStatus{Ingress: []corev1.LoadBalancerIngress{{IP: l.address}}}, nil
-}
-
-// Update is the cloud.
-func (l *life) Update(ctx context.Context, service *corev1.Service, nodes []*corev1.Node) error {
-	return l.call(ctx, "update", service, func() { l.balancers[service.UID] = nodeSet{nodes: nodes}.names() })
-}
-
-// Delete is the cloud.
-func (l *life) Delete(ctx context.Context, service *corev1.Service) error {
-	return l.call(ctx, "delete", service, func() { delete(l.balancers, service.UID) })
-}
-
-func (l *life) change(f func()) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	f()
-}
-
-func (*life) after(d time.Duration) {
-	time.Sleep(d)
-	synctest.Wait()
-}
-
-func (l *life) service() *corev1.Service {
-	l.t.Helper()
-	service, err := l.cluster.CoreV1().Services("ns").Get(l.t.Context(), "s", metav1.GetOptions{})
-	if err != nil {
-		l.t.Fatal(err)
-	}
-	return service
-}
-
-func (l *life) update(edits ...func(*corev1.Service)) {
-	l.t.Helper()
-	service := l.service()
-	for _, edit := range edits {
-		edit(service)
-	}
-	l.change(func() { l.version++; service.ResourceVersion = strconv.Itoa(l.version) })
-	if _, err := l.cluster.CoreV1().Services("ns").Update(l.t.Context(), service, metav1.UpdateOptions{}); err != nil {
-		l.t.Fatal(err)
-	}
-}
-
-// expect compares what has happened since the last time.
-func (l *life) expect(what string, calls, events []string) {
-	l.t.Helper()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if !slices.Equal(l.calls, calls) {
-		l.t.Errorf("%s: calls %v, want %v", what, l.calls, calls)
-	}
-	if !slices.Equal(l.events, events) {
-		l.t.Errorf("%s: events %v, want %v", what, l.events, events)
-	}
-	l.calls, l.events = nil, nil
-}
-
-func (l *life) patches() int {
-	n := 0
-	for _, action := range l.cluster.Actions() {
-		if action.GetVerb() == "patch" {
-			n++
-		}
-	}
-	return n
-}
-
-func host(name string, edits ...func(*corev1.Node)) *corev1.Node {
-	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)}, Spec: corev1.NodeSpec{ProviderID: "p://" + name}}
-	for _, edit := range edits {
-		edit(node)
-	}
-	return node
-}
-
-func named(name string) func(*corev1.Service) {
-	return func(s *corev1.Service) { s.Name, s.UID = name, types.UID("u-"+name) }
-}
-
-// twenty are the Services old-00 to old-19.
-func twenty() (objects []runtime.Object) {
-	for n := range 20 {
-		objects = append(objects, balanced(named(fmt.Sprintf("old-%02d", n))))
-	}
-	return objects
-}
-
-// create adds the Service or Node to the cluster.
-func (l *life) create(object runtime.Object) {
-	l.t.Helper()
-	if err := l.cluster.Tracker().Add(object); err != nil {
-		l.t.Fatal(err)
-	}
-}
-
-func list(items ...string) []string { return items }
 
 func TestLifeOfAService(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -343,12 +107,12 @@ func TestNewServicesGoBeforeUpdates(t *testing.T) {
 			t.Errorf("calls %v, want the new Service before the updates that wait", l.calls)
 		}
 		if !slices.ContainsFunc(l.events, func(e string) bool { return strings.HasSuffix(e, " LoadBalancerQueued") }) {
-			t.Errorf("events %v, want who waits long to say so", l.events)
+			t.Errorf("events %v, want an event for a Service that waits for long", l.events)
 		}
 	})
 }
 
-func TestNobodyKeepsAWorker(t *testing.T) {
+func TestServiceWithSlowCallsDoesNotKeepAWorker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := begin(t, Config{}, balanced(), host("a"))
 		defer func() { l.stop() }()
@@ -366,7 +130,7 @@ func TestNobodyKeepsAWorker(t *testing.T) {
 		}
 		l.after(time.Hour)
 		if at := slices.Index(l.calls, "ensure new"); at < 0 || at > 5 {
-			t.Errorf("calls %v, want the new Service to have its turn", l.calls)
+			t.Errorf("calls %v, want the new Service to be served early", l.calls)
 		}
 		if got := len(l.balancers["u1"]); got != 16 {
 			t.Errorf("%d backends, want 16", got)
@@ -374,7 +138,7 @@ func TestNobodyKeepsAWorker(t *testing.T) {
 	})
 }
 
-func TestNewServiceThatIsTriedAgainGoesBeforeUpdates(t *testing.T) {
+func TestNewServiceThatIsRetriedGoesBeforeUpdates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := begin(t, Config{}, append(twenty(), host("a"))...)
 		defer func() { l.stop() }()
@@ -399,7 +163,7 @@ func TestNewServiceThatIsTriedAgainGoesBeforeUpdates(t *testing.T) {
 	})
 }
 
-func TestRestartWithoutNodesIsQuiet(t *testing.T) {
+func TestRestartWithoutNodesRecordsNoEvent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := begin(t, Config{}, balanced())
 		defer func() { l.stop() }()
@@ -412,7 +176,7 @@ func TestRestartWithoutNodesIsQuiet(t *testing.T) {
 	})
 }
 
-func TestRestartIsQuietForMany(t *testing.T) {
+func TestRestartWithManyServicesRecordsNoEvent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := begin(t, Config{}, append(twenty(), host("a"))...)
 		defer func() { l.stop() }()
@@ -422,17 +186,17 @@ func TestRestartIsQuietForMany(t *testing.T) {
 		l.start()
 		l.after(time.Hour)
 		if len(l.calls) != 20 || len(l.events) > 0 {
-			t.Errorf("%d calls and events %v, want each Service to be looked at without a word", len(l.calls), l.events)
+			t.Errorf("%d calls and events %v, want one call for each Service and no event", len(l.calls), l.events)
 		}
 	})
 }
 
-func TestNodesAreHandedOnAsTheyAre(t *testing.T) {
+func TestProviderGetsNodesAsTheyAreAtTheCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := begin(t, Config{}, balanced(), host("a"), host("b"))
 		defer func() { l.stop() }()
 		l.after(time.Minute)
-		before := l.handed
+		before := l.given
 		moved := host("b", func(n *corev1.Node) {
 			n.ResourceVersion, n.Status.Addresses = "1", []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "10.0.0.2"}}
 		})
@@ -444,10 +208,10 @@ func TestNodesAreHandedOnAsTheyAre(t *testing.T) {
 		l.expect("another address of a node", nil, nil)
 		l.update(edited)
 		l.after(time.Minute)
-		if len(l.handed) != 2 || len(l.handed[1].Status.Addresses) != 1 {
-			t.Errorf("nodes %+v, want them as they are when the call is made", l.handed)
+		if len(l.given) != 2 || len(l.given[1].Status.Addresses) != 1 {
+			t.Errorf("nodes %+v, want them as they are when the call is made", l.given)
 		}
-		if l.handed[0] != before[0] || len(before[1].Status.Addresses) != 0 {
+		if l.given[0] != before[0] || len(before[1].Status.Addresses) != 0 {
 			t.Error("a node that has not changed was copied again, or one that an earlier call has was changed")
 		}
 	})
@@ -496,7 +260,7 @@ func TestConditionThatCouldNotBeWrittenIsWrittenLater(t *testing.T) {
 	})
 }
 
-func TestAddressIsNotFoughtForAfterARestartEither(t *testing.T) {
+func TestAddressIsRepairedOnceInThePauseAfterARestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := begin(t, Config{}, balanced(), host("a"))
 		defer func() { l.stop() }()
@@ -515,7 +279,7 @@ func TestAddressIsNotFoughtForAfterARestartEither(t *testing.T) {
 	})
 }
 
-func TestRefusedWriteIsToldOnce(t *testing.T) {
+func TestRejectedWriteIsRecordedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := begin(t, Config{}, host("a"))
 		defer func() { l.stop() }()
@@ -531,7 +295,7 @@ func TestRefusedWriteIsToldOnce(t *testing.T) {
 	})
 }
 
-func TestWhoTakesTheFinalizerAwayIsNotFoughtWithoutEnd(t *testing.T) {
+func TestFinalizerThatIsRemovedAgainAndAgainIsNotPutBackEachTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := begin(t, Config{}, balanced(), host("a"))
 		defer func() { l.stop() }()
@@ -551,7 +315,7 @@ func TestWhoTakesTheFinalizerAwayIsNotFoughtWithoutEnd(t *testing.T) {
 	})
 }
 
-func TestWhoRewritesTheConditionsIsNotFoughtWithoutEnd(t *testing.T) {
+func TestConditionsThatAreRemovedAgainAndAgainAreNotPutBackEachTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := begin(t, Config{}, balanced(), host("a"))
 		defer func() { l.stop() }()
@@ -570,7 +334,7 @@ func TestWhoRewritesTheConditionsIsNotFoughtWithoutEnd(t *testing.T) {
 	})
 }
 
-func TestRestartIsQuiet(t *testing.T) {
+func TestRestartWritesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := begin(t, Config{}, balanced(), host("a"))
 		defer func() { l.stop() }()
@@ -587,12 +351,12 @@ func TestRestartIsQuiet(t *testing.T) {
 	})
 }
 
-func TestFailuresAreNotHammered(t *testing.T) {
+func TestFailedCallIsRetriedWithGrowingDelay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := begin(t, Config{}, balanced(), host("a"))
 		defer func() { l.stop() }()
 		l.change(func() { l.fail = func(string) error { return errors.New("no") } })
-		for range 60 { // news of the Service do not shorten the delay
+		for range 60 { // changes of the Service do not shorten the delay
 			l.after(time.Minute)
 			l.update(func(s *corev1.Service) { s.Labels = map[string]string{"now": time.Now().Format("150405")} })
 		}
@@ -613,7 +377,7 @@ func TestFailuresAreNotHammered(t *testing.T) {
 	})
 }
 
-func TestProviderMayAskToBeCalledAgain(t *testing.T) {
+func TestProviderThatAsksForIsCalledAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := begin(t, Config{}, balanced(), host("a"))
 		defer func() { l.stop() }()
@@ -643,7 +407,7 @@ func TestImplementedElsewhereIsLeftAlone(t *testing.T) {
 	})
 }
 
-func TestWhereSomebodyElseProvidesNoConditionIsWritten(t *testing.T) {
+func TestNoConditionIsWrittenIfSomebodyElseProvides(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := begin(t, Config{}, balanced(), host("a"))
 		defer func() { l.stop() }()
@@ -656,7 +420,7 @@ func TestWhereSomebodyElseProvidesNoConditionIsWritten(t *testing.T) {
 			}
 		})
 		l.after(time.Minute)
-		for _, name := range []string{"flaky", "new"} { // a failure of one says nothing of the next
+		for _, name := range []string{"flaky", "new"} { // the failure of one Service tells nothing about the next
 			l.create(balanced(named(name)))
 			l.after(2 * time.Second)
 		}
@@ -732,7 +496,7 @@ func TestFailedUpdateIsEnsured(t *testing.T) {
 	})
 }
 
-func TestAddressThatTheProviderChangesIsNoContest(t *testing.T) {
+func TestAddressThatTheProviderChangesIsNotContested(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := begin(t, Config{Policy: Policy{Resync: time.Hour}}, balanced(), host("a"))
 		defer func() { l.stop() }()

@@ -1,0 +1,251 @@
+package service
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/fairlead-k8s/fairlead/internal/kube"
+)
+
+// life is a cluster, a cloud and a controller between them. It runs in a bubble
+// with its own time.
+type life struct {
+	t       *testing.T
+	cluster *fake.Clientset
+	config  Config
+	stop    func()
+
+	controller *Controller
+
+	mu        sync.Mutex
+	balancers map[types.UID][]string // the nodes of each load balancer; guarded by mu
+	busy      map[string]bool        // guarded by mu
+	calls     []string               // guarded by mu
+	events    []string               // guarded by mu
+	takes     time.Duration          // guarded by mu
+	address   string                 // guarded by mu
+	given     []*corev1.Node         // of the last call; guarded by mu
+	refuse    error                  // of writes to the API server; guarded by mu
+	fail      func(call string) error
+	version   int // of the last write; guarded by mu
+}
+
+func begin(t *testing.T, cfg Config, objects ...runtime.Object) *life {
+	t.Helper()
+	l := &life{
+		t: t, config: cfg, cluster: fake.NewClientset(objects...), balancers: map[types.UID][]string{}, busy: map[string]bool{},
+		takes: time.Second, address: "127.64.0.1", fail: func(string) error { return nil }, version: 1000,
+	}
+	l.cluster.PrependReactor("patch", "services", l.onPatch)
+	l.start()
+	return l
+}
+
+// onPatch counts versions as an API server does, and deletes a Service that is
+// being deleted and has no finalizer any more.
+func (l *life) onPatch(action clienttesting.Action) (bool, runtime.Object, error) {
+	if action.GetSubresource() != "status" {
+		l.t.Errorf("a patch of %s/%q, want all to go to the status", action.GetResource().Resource, action.GetSubresource())
+	}
+	l.mu.Lock()
+	refused := l.refuse
+	l.mu.Unlock()
+	if refused != nil {
+		return true, nil, refused
+	}
+	tracker, resource := l.cluster.Tracker(), action.GetResource()
+	_, patched, err := clienttesting.ObjectReaction(tracker)(action)
+	if err != nil {
+		return true, nil, err
+	}
+	service := patched.(*corev1.Service).DeepCopy()
+	l.mu.Lock()
+	l.version++
+	service.ResourceVersion = strconv.Itoa(l.version)
+	l.mu.Unlock()
+	if service.DeletionTimestamp != nil && len(service.Finalizers) == 0 {
+		return true, service, tracker.Delete(resource, service.Namespace, service.Name)
+	}
+	return true, service, tracker.Update(resource, service, service.Namespace)
+}
+
+func (l *life) start() {
+	ctx, cancel := context.WithCancel(l.t.Context())
+	informers := kube.NewInformerFactory(l.cluster, 0)
+	informer := informers.Core().V1().Services()
+	c := New(Deps{
+		Services:  kube.NewServices(ctx, l.cluster, informer),
+		Informer:  informer,
+		Nodes:     informers.Core().V1().Nodes(),
+		Balancers: l,
+		Events:    l,
+	}, l.config)
+	l.controller = c
+	informers.StartWithContext(ctx)
+	done := make(chan error, 1)
+	go func() { done <- c.Run(ctx) }()
+	l.stop = func() {
+		cancel()
+		if err := <-done; err != nil {
+			l.t.Errorf("Run: %v", err)
+		}
+		informers.Shutdown()
+	}
+}
+
+// Service records events.
+func (l *life) Service(service *corev1.Service, _, reason, _ string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.events = append(l.events, service.Name+" "+reason)
+}
+
+// call is one call to the cloud. It must not overlap another one about the Service.
+func (l *life) call(ctx context.Context, what string, service *corev1.Service, change func()) error {
+	l.mu.Lock()
+	key, call := service.Namespace+"/"+service.Name, what+" "+service.Name
+	l.calls = append(l.calls, call)
+	if l.busy[key] {
+		l.t.Errorf("%s overlaps another call", call)
+	}
+	l.busy[key] = true
+	takes, err := l.takes, l.fail(call)
+	l.mu.Unlock()
+	select {
+	case <-time.After(takes):
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.busy, key)
+	if err == nil {
+		change()
+	}
+	return err
+}
+
+// Ensure is the cloud.
+func (l *life) Ensure(ctx context.Context, service *corev1.Service, nodes []*corev1.Node) (*corev1.LoadBalancerStatus, error) {
+	stored, err := l.cluster.CoreV1().Services(service.Namespace).Get(ctx, service.Name, metav1.GetOptions{})
+	if err == nil && !hasFinalizer(stored) {
+		l.t.Errorf("S2: the cloud is called for %s without a finalizer", service.Name)
+	}
+	l.change(func() { l.given = nodes })
+	err = l.call(ctx, "ensure", service, func() { l.balancers[service.UID] = nodeSet{nodes: nodes}.names() })
+	if err != nil {
+		return nil, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return &corev1.LoadBalancerStatus{Ingress: []corev1.LoadBalancerIngress{{IP: l.address}}}, nil
+}
+
+// Update is the cloud.
+func (l *life) Update(ctx context.Context, service *corev1.Service, nodes []*corev1.Node) error {
+	return l.call(ctx, "update", service, func() { l.balancers[service.UID] = nodeSet{nodes: nodes}.names() })
+}
+
+// Delete is the cloud.
+func (l *life) Delete(ctx context.Context, service *corev1.Service) error {
+	return l.call(ctx, "delete", service, func() { delete(l.balancers, service.UID) })
+}
+
+func (l *life) change(f func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	f()
+}
+
+func (*life) after(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+func (l *life) service() *corev1.Service {
+	l.t.Helper()
+	service, err := l.cluster.CoreV1().Services("ns").Get(l.t.Context(), "s", metav1.GetOptions{})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return service
+}
+
+func (l *life) update(edits ...func(*corev1.Service)) {
+	l.t.Helper()
+	service := l.service()
+	for _, edit := range edits {
+		edit(service)
+	}
+	l.change(func() { l.version++; service.ResourceVersion = strconv.Itoa(l.version) })
+	if _, err := l.cluster.CoreV1().Services("ns").Update(l.t.Context(), service, metav1.UpdateOptions{}); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+// expect compares what has happened since the last time.
+func (l *life) expect(what string, calls, events []string) {
+	l.t.Helper()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !slices.Equal(l.calls, calls) {
+		l.t.Errorf("%s: calls %v, want %v", what, l.calls, calls)
+	}
+	if !slices.Equal(l.events, events) {
+		l.t.Errorf("%s: events %v, want %v", what, l.events, events)
+	}
+	l.calls, l.events = nil, nil
+}
+
+func (l *life) patches() int {
+	n := 0
+	for _, action := range l.cluster.Actions() {
+		if action.GetVerb() == "patch" {
+			n++
+		}
+	}
+	return n
+}
+
+func host(name string, edits ...func(*corev1.Node)) *corev1.Node {
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)}, Spec: corev1.NodeSpec{ProviderID: "p://" + name}}
+	for _, edit := range edits {
+		edit(node)
+	}
+	return node
+}
+
+func named(name string) func(*corev1.Service) {
+	return func(s *corev1.Service) { s.Name, s.UID = name, types.UID("u-"+name) }
+}
+
+// twenty are the Services old-00 to old-19.
+func twenty() (objects []runtime.Object) {
+	for n := range 20 {
+		objects = append(objects, balanced(named(fmt.Sprintf("old-%02d", n))))
+	}
+	return objects
+}
+
+// create adds the Service or Node to the cluster.
+func (l *life) create(object runtime.Object) {
+	l.t.Helper()
+	if err := l.cluster.Tracker().Add(object); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+func list(items ...string) []string { return items }
