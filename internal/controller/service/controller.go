@@ -218,11 +218,11 @@ func (c *Controller) onNewSet() {
 	}
 }
 
-func (c *Controller) enqueue(key string, u urgency) {
-	switch u {
-	case urgent:
+func (c *Controller) enqueue(key string, p priority) {
+	switch p {
+	case high:
 		c.loop.AddWithPriority(key, loop.High)
-	case calm:
+	case low:
 		c.loop.AddWithPriority(key, loop.Low)
 	case noPass:
 	}

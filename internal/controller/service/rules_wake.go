@@ -6,14 +6,14 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
 )
 
-// urgency is how soon a pass over a Service is made. The zero value asks for
+// priority is how soon a pass over a Service is made. The zero value asks for
 // none.
-type urgency string
+type priority string
 
 const (
-	noPass urgency = ""
-	calm   urgency = "calm" // nobody waits: all urgent passes go first
-	urgent urgency = "urgent"
+	noPass priority = ""
+	low    priority = "low" // nobody waits: keys with high priority go first
+	high   priority = "high"
 )
 
 // change is a change of a Service as the informer reports it.
@@ -25,26 +25,26 @@ type change struct {
 
 // wakes returns whether a change of a Service asks for a pass. Most Services are
 // of no concern; one of which something is remembered always is.
-func (p Policy) wakes(c change) urgency {
+func (p Policy) wakes(c change) priority {
 	switch {
 	case c.now == nil:
-		return urgent
+		return high
 	case c.before != nil && c.before.ResourceVersion == c.now.ResourceVersion:
 		return noPass // The informer lists again.
 	case c.memory.isEmpty() && !p.concerns(c.now) && (c.before == nil || !p.concerns(c.before)):
 		return noPass
 	case c.before == nil && c.now.DeletionTimestamp == nil && len(c.now.Status.LoadBalancer.Ingress) > 0:
-		return calm // An earlier process provided the load balancer.
+		return low // An earlier process provided the load balancer.
 	default:
-		return urgent
+		return high
 	}
 }
 
 // wakesForNodes returns whether another set of Nodes asks for a pass over a
 // Service.
-func (p Policy) wakesForNodes(service *corev1.Service) urgency {
+func (p Policy) wakesForNodes(service *corev1.Service) priority {
 	if p.concerns(service) {
-		return calm
+		return low
 	}
 	return noPass
 }

@@ -22,21 +22,21 @@ func TestWakes(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		change change
-		want   urgency
+		want   priority
 	}{
-		{"NewServiceIsUrgent", change{now: balanced()}, urgent},
-		{"ServiceThatAnEarlierProcessProvidedIsCalm", change{now: balanced(finalized, addressed)}, calm},
-		{"ServiceThatIsBeingDeletedIsUrgent", change{now: balanced(finalized, addressed, terminating)}, urgent},
+		{"NewServiceHasHighPriority", change{now: balanced()}, high},
+		{"ServiceThatAnEarlierProcessProvidedHasLowPriority", change{now: balanced(finalized, addressed)}, low},
+		{"ServiceThatIsBeingDeletedHasHighPriority", change{now: balanced(finalized, addressed, terminating)}, high},
 		{"ServiceWithoutLoadBalancerIsNotWoken", change{now: balanced(internal)}, noPass},
-		{"ServiceThatStillHasOurFinalizerIs", change{now: balanced(internal, finalized)}, urgent},
-		{"ServiceThatStillHasOurConditionsIs", change{now: balanced(internal, conditioned)}, urgent},
+		{"ServiceThatStillHasOurFinalizerIsWoken", change{now: balanced(internal, finalized)}, high},
+		{"ServiceThatStillHasOurConditionsIsWoken", change{now: balanced(internal, conditioned)}, high},
 		{"ServiceOfAnotherClassIsNotWoken", change{now: balanced(finalized, class("theirs"))}, noPass},
-		{"ServiceOfAnotherClassThatIsRememberedIs", change{now: balanced(class("theirs")), memory: known(old)}, urgent},
-		{"ChangedServiceIsUrgent", change{before: old, now: balanced(addressed, version("2"))}, urgent},
+		{"ServiceOfAnotherClassThatIsRememberedIsWoken", change{now: balanced(class("theirs")), memory: known(old)}, high},
+		{"ChangedServiceHasHighPriority", change{before: old, now: balanced(addressed, version("2"))}, high},
 		{"ServiceThatIsListedAgainIsNotWoken", change{before: old, now: balanced(version("1"))}, noPass},
-		{"ServiceThatLeavesIsUrgent", change{before: old, now: balanced(internal, version("2"))}, urgent},
-		{"ServiceThatComesBackIsUrgent", change{before: balanced(internal, version("1")), now: balanced(version("2"))}, urgent},
-		{"ServiceThatIsGoneIsUrgent", change{}, urgent},
+		{"ServiceThatLeavesHasHighPriority", change{before: old, now: balanced(internal, version("2"))}, high},
+		{"ServiceThatComesBackHasHighPriority", change{before: balanced(internal, version("1")), now: balanced(version("2"))}, high},
+		{"ServiceThatIsGoneHasHighPriority", change{}, high},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if got := policy.wakes(tt.change); got != tt.want {
@@ -49,9 +49,9 @@ func TestWakes(t *testing.T) {
 func TestWakesForNodes(t *testing.T) {
 	for name, tt := range map[string]struct {
 		service *corev1.Service
-		want    urgency
+		want    priority
 	}{
-		"ServiceWithLoadBalancerIsCalm":          {balanced(finalized), calm},
+		"ServiceWithLoadBalancerHasLowPriority":  {balanced(finalized), low},
 		"ServiceWithoutLoadBalancerIsNotWoken":   {balanced(internal), noPass},
 		"ServiceOfAnotherClassIsNotWokenByANode": {balanced(class("theirs")), noPass},
 	} {
