@@ -217,6 +217,39 @@ func TestProviderGetsNodesAsTheyAreAtTheCall(t *testing.T) {
 	})
 }
 
+func TestStateIsWrittenBeforeEvents(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := begin(t, Config{}, balanced(), host("a"))
+		defer func() { l.stop() }()
+		expect := func(when string, want ...string) {
+			t.Helper()
+			l.change(func() {
+				if !slices.Equal(l.writes, want) {
+					t.Errorf("%s: written %v, want %v", when, l.writes, want)
+				}
+				l.writes = nil
+			})
+		}
+		l.change(func() { l.fail = func(string) error { return errors.New("no") } })
+		l.after(3 * time.Second)
+		expect("a call fails", "patch", "EnsuringLoadBalancer", "patch", "SyncLoadBalancerFailed")
+		l.change(func() { l.fail = func(string) error { return nil } })
+		l.after(time.Minute)
+		expect("it succeeds", "EnsuredLoadBalancer", "patch")
+		l.update(func(s *corev1.Service) { s.Status.LoadBalancer.Ingress = nil })
+		l.after(time.Second)
+		expect("the address is put back", "patch", "LoadBalancerStatusContested")
+		l.change(func() {
+			l.refuse = apierrors.NewForbidden(corev1.Resource("services"), "s", errors.New("a webhook says no"))
+			l.fail = func(string) error { return errors.New("no") }
+		})
+		l.update(edited)
+		l.after(1200 * time.Millisecond)
+		l.change(func() { l.writes = l.writes[:min(len(l.writes), 3)] }) // The patch is retried.
+		expect("the patch is rejected", "EnsuringLoadBalancer", "patch", "SyncLoadBalancerFailed")
+	})
+}
+
 func TestRefusedRepairIsRepeated(t *testing.T) {
 	for name, tamper := range map[string]func(*corev1.Service){
 		"Finalizer": func(s *corev1.Service) { s.Finalizers = nil },

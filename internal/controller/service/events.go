@@ -25,11 +25,11 @@ const (
 
 // Reasons of events. The names are upstream's, except those of the last two.
 var (
-	reasonEnsuring    = normal("EnsuringLoadBalancer", "The provider is about to be called for a new or changed Service.", "")
-	reasonEnsured     = normal("EnsuredLoadBalancer", "The load balancer has been created or brought in line with the Service.", "")
-	reasonDeleting    = normal("DeletingLoadBalancer", "The provider is about to be called because the Service is being deleted or is of another type now.", "")
-	reasonDeleted     = normal("DeletedLoadBalancer", "The provider has confirmed that the load balancer is gone.", "")
-	reasonUpdated     = normal("UpdatedLoadBalancer", "The load balancer has another set of nodes.", "")
+	reasonEnsuring    = normal("EnsuringLoadBalancer", "The provider is about to be called for a new or changed Service.")
+	reasonEnsured     = normal("EnsuredLoadBalancer", "The load balancer has been created or brought in line with the Service.")
+	reasonDeleting    = normal("DeletingLoadBalancer", "The provider is about to be called because the Service is being deleted or is of another type now.")
+	reasonDeleted     = normal("DeletedLoadBalancer", "The provider has confirmed that the load balancer is gone.")
+	reasonUpdated     = normal("UpdatedLoadBalancer", "The load balancer has another set of nodes.")
 	reasonUnavailable = warning("UnAvailableLoadBalancer", "The load balancer has a set without any node.",
 		"Check the nodes: none is initialised, or all are excluded by a label or a taint.")
 	reasonSyncFailed = warning("SyncLoadBalancerFailed", "A call to the provider has failed, or the API server has rejected the finalizer or the status.",
@@ -95,8 +95,8 @@ func Reasons() []message.Reason {
 	}
 }
 
-func normal(name, when, do string) message.Reason {
-	return message.Reason{Name: name, On: "Service", Type: corev1.EventTypeNormal, When: when, Do: do}
+func normal(name, when string) message.Reason {
+	return message.Reason{Name: name, On: "Service", Type: corev1.EventTypeNormal, When: when}
 }
 
 func warning(name, when, do string) message.Reason {

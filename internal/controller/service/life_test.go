@@ -35,6 +35,7 @@ type life struct {
 	busy      map[string]bool        // guarded by mu
 	calls     []string               // guarded by mu
 	events    []string               // guarded by mu
+	writes    []string               // patches and events in their order; guarded by mu
 	takes     time.Duration          // guarded by mu
 	address   string                 // guarded by mu
 	given     []*corev1.Node         // of the last call; guarded by mu
@@ -62,6 +63,7 @@ func (l *life) onPatch(action clienttesting.Action) (bool, runtime.Object, error
 	}
 	l.mu.Lock()
 	refused := l.refuse
+	l.writes = append(l.writes, "patch")
 	l.mu.Unlock()
 	if refused != nil {
 		return true, nil, refused
@@ -111,6 +113,7 @@ func (l *life) Service(service *corev1.Service, _, reason, _ string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.events = append(l.events, service.Name+" "+reason)
+	l.writes = append(l.writes, reason)
 }
 
 // call is one call to the cloud. It must not overlap another one about the Service.

@@ -39,6 +39,32 @@ func TestWaitingServicesAreCounted(t *testing.T) {
 	})
 }
 
+func TestBackendsAreCountedWhileAControllerRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		registry := metrics.NewKubeRegistry()
+		m := NewMetrics(registry.MustRegister, registry.CustomMustRegister)
+		expect := func(when, want string) {
+			t.Helper()
+			if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "fairlead_load_balancer_backends"); err != nil {
+				t.Errorf("%s: %v", when, err)
+			}
+		}
+		const backends = `
+			# HELP fairlead_load_balancer_backends [ALPHA] Nodes in the set behind all load balancers
+			# TYPE fairlead_load_balancer_backends gauge
+			fairlead_load_balancer_backends `
+		expect("before", "")
+		l := begin(t, Config{Metrics: m}, host("a"))
+		l.after(time.Minute)
+		expect("with one node", backends+"1\n")
+		l.create(host("b"))
+		l.after(time.Minute)
+		expect("with two", backends+"2\n")
+		l.stop()
+		expect("afterwards", "")
+	})
+}
+
 // Dashboards know upstream's metrics by name. Only updates are counted.
 func TestUpstreamsMetrics(t *testing.T) {
 	registry := metrics.NewKubeRegistry()

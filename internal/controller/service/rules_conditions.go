@@ -54,7 +54,7 @@ func waitingConditions(o observed) []metav1.Condition {
 func outdated(o observed, wanted ...metav1.Condition) (differ []metav1.Condition, later time.Duration) {
 	for _, c := range wanted {
 		c.LastTransitionTime = metav1.NewTime(o.now)
-		pause := time.Duration(0)
+		var pause time.Duration
 		switch shown := findCondition(o.service, c.Type); {
 		case shown == nil, shown.Status != c.Status:
 			pause = o.untilRepair(c)

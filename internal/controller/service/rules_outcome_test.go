@@ -13,7 +13,7 @@ import (
 // knowledge is what follows from a call in one line.
 func knowledge(m memory, events []message.Event) string {
 	var parts []string
-	add := func(what string, holds bool) { //nolint:revive // flag-parameter: the fact that is printed
+	add := func(what string, holds bool) {
 		if holds {
 			parts = append(parts, what)
 		}
@@ -68,8 +68,10 @@ func TestOutcome(t *testing.T) {
 		{"FailedEnsureIsUncertain", ensure, memory{uid: "u1"}, failed, nil, "shape unknown | uncertain | status unknown | ensure failed with CloudFailed, retry in 5s"},
 		{"FailedEnsureKeepsTheAddress", ensure, inLine, failed, nil, "in line | nodes old | uncertain | published | ensure failed with CloudFailed, retry in 5s"},
 		{"DelayGrowsWithEachFailure", ensure, hadFailed, failed, nil, "shape unknown | uncertain | status unknown | ensure failed with CloudFailed, retry in 10s | recorded CloudFailed"},
-		{"DelayIsTheProvidersOwnIfItAsks", ensure, hadFailed, failed, edits(func(_ *plan, r *outcome) { r.pause = 3 * time.Second }),
-			"shape unknown | uncertain | status unknown | ensure failed with CloudFailed, retry in 3s | recorded CloudFailed"},
+		{
+			"DelayIsTheProvidersOwnIfItAsks", ensure, hadFailed, failed, edits(func(_ *plan, r *outcome) { r.pause = 3 * time.Second }),
+			"shape unknown | uncertain | status unknown | ensure failed with CloudFailed, retry in 3s | recorded CloudFailed",
+		},
 		{"UpdatedLoadBalancerHasTheNodes", update, inLine, succeeded, nil, "in line | nodes new | published | event UpdatedLoadBalancer"},
 		{"UpdateToNoNodesIsRecorded", update, inLine, succeeded, edits(noNodes), "in line | nodes new | published | event UnAvailableLoadBalancer"},
 		{"UpdateElsewhereIsDone", update, inLine, elsewhere, nil, "in line | nodes new | published"},
