@@ -76,8 +76,9 @@ lint: | need-go ## The linter, in all modules.
 	cd playground && $(LINT) run $$($(GO) list -f '{{.Dir}}' $$($(TESTED)))
 	cd playground && $(LINT) run --fast-only ./...
 
-generate: | need-go ## What is made from code: the reference of the flags, and what `fairlead new` writes. A test fails while it is stale.
+generate: | need-go ## What is made from code: the reference pages, and what `fairlead new` writes. A test fails while it is stale.
 	$(GO) test -count=1 ./internal/app/internal/settings -run '^TestReference$$' -generate
+	$(GO) test -count=1 ./internal/docs -run '^TestReference$$' -generate
 	$(GO) test -count=1 ./internal/scaffold -run '^TestExample$$' -generate
 
 chart: | need-go ## The Helm chart: lint it, render deploy/ and its golden files. helm itself compiles for minutes, once.

@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/record"
 	controllermetrics "k8s.io/component-base/metrics/prometheus/controllers"
 	"k8s.io/klog/v2"
@@ -124,8 +123,8 @@ func (p *process) leaveOut(ctx, lasting context.Context, r registration, why mis
 	if err != nil {
 		return // The error above says what matters.
 	}
-	kube.NewRecorder(lasting, client, r.Source).Lease(p.settings.Election.Lease(), corev1.EventTypeWarning, "ControllerMisconfigured",
-		fmt.Sprintf("%s does not run: %v", r.Name, why))
+	e := controllerMisconfigured.Event(fmt.Sprintf("%s does not run: %v", r.Name, why))
+	kube.NewRecorder(lasting, client, r.Source).Lease(p.settings.Election.Lease(), e.Type, e.Reason, e.Message)
 }
 
 func (p *process) startController(ctx, lasting context.Context, r registration) (controller, error) {

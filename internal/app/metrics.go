@@ -4,6 +4,7 @@ import (
 	"k8s.io/component-base/metrics"
 
 	"github.com/fairlead-k8s/fairlead/internal/app/internal/provider"
+	"github.com/fairlead-k8s/fairlead/internal/app/internal/serving"
 	"github.com/fairlead-k8s/fairlead/internal/cloud"
 	"github.com/fairlead-k8s/fairlead/internal/controller/node"
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodelifecycle"
@@ -41,4 +42,11 @@ func newControllerMetrics(register func(...metrics.Registerable), collect func(.
 	}
 	register(m.misconfigured)
 	return m
+}
+
+// RegisterMetrics registers all metrics of the daemon, without the daemon. Their
+// reference page is made from them.
+func RegisterMetrics(register func(...metrics.Registerable), collect func(...metrics.StableCollector)) {
+	newControllerMetrics(register, collect)
+	serving.RegisterWebhookMetrics(register)
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/app/internal/serving"
 	"github.com/fairlead-k8s/fairlead/internal/app/internal/settings"
 	"github.com/fairlead-k8s/fairlead/internal/cloud"
+	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 	"github.com/fairlead-k8s/fairlead/internal/kube"
 )
 
@@ -258,8 +259,8 @@ func (p *process) follow(ctx context.Context, recorder *kube.Recorder) (stop fun
 		return func() {}
 	}
 	reports := provider.Reports{
-		Event: func(eventType, reason, message string) {
-			recorder.Lease(p.settings.Election.Lease(), eventType, reason, message)
+		Event: func(e message.Event) {
+			recorder.Lease(p.settings.Election.Lease(), e.Type, e.Reason, e.Message)
 		},
 		Fail: p.fail,
 	}

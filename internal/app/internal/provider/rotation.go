@@ -6,9 +6,10 @@ import (
 	"sync"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 )
 
 // outcome is what became of a change of the provider's files. It is a label of
@@ -34,10 +35,10 @@ const (
 // Rotation follows the provider's files. It is used by one goroutine, except
 // for State.
 type Rotation struct {
-	check   func() (string, error)                  // fingerprint of the files
-	apply   func(context.Context) (outcome, error)  // makes their content the one in use
-	record  func(eventType, reason, message string) // records an event
-	fail    func(error)                             // ends the process
+	check   func() (string, error)                 // fingerprint of the files
+	apply   func(context.Context) (outcome, error) // makes their content the one in use
+	record  func(message.Event)                    // records an event
+	fail    func(error)                            // ends the process
 	metrics Metrics
 	clock   clock.PassiveClock
 
@@ -88,7 +89,7 @@ func (r *Rotation) setState(state string) {
 
 // Reports is what a rotation tells the process.
 type Reports struct {
-	Event func(eventType, reason, message string)
+	Event func(message.Event)
 	Fail  func(error) // ends the process
 }
 
@@ -134,7 +135,7 @@ func (r *Rotation) change(ctx context.Context, now string) {
 		r.inUse, r.bad = now, ""
 		r.setState(inUseText)
 		logger.Info("The provider works with the new configuration")
-		r.record(corev1.EventTypeNormal, "CloudConfigApplied", "The provider works with the new configuration.")
+		r.record(configApplied.Event("The provider works with the new configuration."))
 	case refused:
 		again := r.bad == now
 		r.bad, r.since = now, r.clock.Now()
@@ -144,10 +145,9 @@ func (r *Rotation) change(ctx context.Context, now string) {
 		if again {
 			return
 		}
-		r.record(corev1.EventTypeWarning, "CloudConfigRefused",
-			"The provider refuses its new configuration, and the former one stays in use. The log says why. Put the files right.")
+		r.record(configRefused.Event("The provider refuses its new configuration, and the former one stays in use. The log says why. Correct the files."))
 	case restart:
-		r.record(corev1.EventTypeNormal, "CloudConfigChanged", "The provider's configuration has changed. The process hands its lease over and ends, to be started again with it.")
+		r.record(configChanged.Event("The provider's configuration has changed. The process releases its lease and ends, to be started again with it."))
 		pause(ctx, eventTime)
 		r.fail(errRotated)
 	}

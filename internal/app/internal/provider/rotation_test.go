@@ -20,6 +20,7 @@ import (
 
 	"github.com/fairlead-k8s/fairlead/internal/app/internal/mounttest"
 	"github.com/fairlead-k8s/fairlead/internal/app/internal/provider/providertest"
+	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 )
 
 var errRefused = errors.New("line 3: no such region")
@@ -78,11 +79,11 @@ func TestRotation(t *testing.T) {
 					}
 					return applied, nil
 				},
-				record: func(_, reason, message string) {
-					if strings.Contains(message, errRefused.Error()) {
-						t.Errorf("an event shows what may be secret: %s", message)
+				record: func(e message.Event) {
+					if strings.Contains(e.Message, errRefused.Error()) {
+						t.Errorf("an event shows what may be secret: %s", e.Message)
 					}
-					events = append(events, reason)
+					events = append(events, e.Reason)
 				},
 				fail:    func(err error) { end = err },
 				metrics: NewMetrics(registerAnew),

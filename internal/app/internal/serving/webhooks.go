@@ -51,6 +51,9 @@ func newWebhookMetrics(register func(...metrics.Registerable)) *webhookMetrics {
 	return m
 }
 
+// RegisterWebhookMetrics registers the metrics that ServeWebhooks measures.
+func RegisterWebhookMetrics(register func(...metrics.Registerable)) { newWebhookMetrics(register) }
+
 // Webhook is one that the program adds. Package ccm says what each part means.
 type Webhook struct {
 	Name  string

@@ -1,0 +1,26 @@
+package app
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fairlead-k8s/fairlead/internal/app/internal/provider"
+	"github.com/fairlead-k8s/fairlead/internal/controller/message"
+)
+
+var controllerMisconfigured = message.Reason{
+	Name: "ControllerMisconfigured", On: "Lease", Type: corev1.EventTypeWarning,
+	When: "A controller does not run, because the flags that it needs are missing or wrong. The other controllers run.",
+	Do:   "Correct the flags that the message names, or switch the controller off in `--controllers`.",
+}
+
+// becameLeader is recorded by the library of the election, as upstream has it.
+var becameLeader = message.Reason{
+	Name: "LeaderElection", On: "Lease", Type: corev1.EventTypeNormal,
+	When: "A replica has begun to lead, or has ceased to. The message names it.",
+}
+
+// Reasons returns every reason of the process itself. All are events on the
+// Lease of its election.
+func Reasons() []message.Reason {
+	return append(provider.Reasons(), controllerMisconfigured, becameLeader)
+}

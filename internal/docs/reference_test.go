@@ -1,0 +1,44 @@
+package docs
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var generate = flag.Bool("generate", false, "write the pages that are made from code")
+
+// TestReference holds the pages that are made from code beside it. With
+// -generate it writes them.
+func TestReference(t *testing.T) {
+	for path, page := range map[string]string{
+		"docs/reference/events.md":  events(),
+		"docs/reference/metrics.md": metricsPage(t),
+	} {
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			if *generate {
+				if err := os.WriteFile(filepath.Join(root, path), []byte(page), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if diff := cmp.Diff(read(t, path), page); diff != "" {
+				t.Errorf("the page is stale, run make generate (-page +code):\n%s", diff)
+			}
+		})
+	}
+}
+
+// cell makes text a part of a table's cell.
+var cell = strings.NewReplacer("\n", " ", "|", `\|`, "*", `\*`)
+
+// sentence returns text as a cell that ends in a full stop.
+func sentence(text string) string {
+	if text == "" {
+		return ""
+	}
+	return cell.Replace(strings.TrimSuffix(text, ".")) + "."
+}
