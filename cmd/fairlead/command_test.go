@@ -80,7 +80,7 @@ Then deep/er/README.md says how to see it work.
 		"NoVersion":          {version{text: "abc"}, "new acme --module example.com/acme", "fairlead: --replace is missing: this fairlead was built from a checkout and has no version that Go could fetch, so give the folder of that checkout\n"},
 		"NoCheckout":         {version{}, "new acme --module example.com/acme --replace nowhere", "fairlead: --replace: \"nowhere\" is no checkout of Fairlead: open nowhere/go.mod: no such file or directory\n"},
 		"CheckoutOfAnother":  {version{}, "new acme --module example.com/acme --replace other", "fairlead: --replace: \"other\" is no checkout of Fairlead: its go.mod is of another module\n"},
-		"NothingOverwritten": {released, "new fairlead --module example.com/acme", "fairlead: fairlead/go.mod is there already; nothing was written, since nothing is overwritten: move it away, or choose another folder\n"},
+		"NothingOverwritten": {released, "new fairlead --module example.com/acme", "fairlead: fairlead/go.mod is there already; nothing was written, because nothing is overwritten: move it away, or choose another folder\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inFolder(t)

@@ -71,7 +71,7 @@ have that folder, so remove the line before you publish the project:
 	f.StringVar(&n.module, "module", "", "path of the Go module, under which others could import it")
 	f.StringVar(&n.dir, "dir", "", "folder to write to (default: NAME)")
 	f.StringVar(&n.checkout, "replace", "", "folder with a checkout of Fairlead that go.mod points to, instead of a version")
-	f.StringVarP(&n.output, "output", "o", textOutput, "how it is told what was written: text or json")
+	f.StringVarP(&n.output, "output", "o", textOutput, "output format: text or json")
 	for name, complete := range map[string]cobra.CompletionFunc{
 		"module": cobra.NoFileCompletions,
 		"output": cobra.FixedCompletions([]string{textOutput, jsonOutput}, cobra.ShellCompDirectiveNoFileComp),
@@ -91,7 +91,7 @@ func wantName(command *cobra.Command, args []string) error {
 	return nil
 }
 
-// created is what is told about a new project.
+// created describes a new project.
 type created struct {
 	Name   string   `json:"name"`
 	Module string   `json:"module"`

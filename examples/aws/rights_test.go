@@ -13,7 +13,7 @@ import (
 )
 
 // The end-to-end tests run the daemon with the roles that the provider's module
-// publishes. They have copies, since they do not link it.
+// publishes. They have copies, because they do not link it.
 func TestRolesAreAsPublished(t *testing.T) {
 	dir, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "k8s.io/cloud-provider-aws").Output()
 	if err != nil {

@@ -19,7 +19,7 @@ var (
 func CheckName(text string) error {
 	switch {
 	case text == "external":
-		return fmt.Errorf("%q is what kubelets are told when any daemon like this one is there, and no name of a cloud", text)
+		return fmt.Errorf("%q tells kubelets that a daemon like this one exists; it is not the name of a cloud", text)
 	case len(text) > maxName:
 		return fmt.Errorf("%q has %d characters, and may have %d", text, len(text), maxName)
 	case !name.MatchString(text):

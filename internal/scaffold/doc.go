@@ -2,6 +2,6 @@
 // of examples/provider under another name.
 //
 // The example is real code, which is built, tested and linted. What is copied is
-// the archive project.txtar, since a program cannot embed the files of another
+// the archive project.txtar, because a program cannot embed the files of another
 // module; a test holds it beside the example.
 package scaffold

@@ -22,7 +22,7 @@ func Write(dir string, files []File) error {
 		}
 	}
 	if len(there) > 0 {
-		return fmt.Errorf("%s is there already%s; nothing was written, since nothing is overwritten: move it away, or choose another folder", there[0], andMore(there[1:]))
+		return fmt.Errorf("%s is there already%s; nothing was written, because nothing is overwritten: move it away, or choose another folder", there[0], andMore(there[1:]))
 	}
 	for n, f := range files {
 		if err := create(filepath.Join(dir, filepath.FromSlash(f.Path)), f.Text); err != nil {

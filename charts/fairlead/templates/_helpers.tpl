@@ -77,7 +77,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 - {{ printf "--cluster-name=%s" .Values.clusterName | quote }}
 - --configure-cloud-routes={{ .Values.configureCloudRoutes }}
 {{- if and .Values.configureCloudRoutes (not .Values.clusterCIDR) }}
-{{- fail "clusterCIDR: configureCloudRoutes needs the CIDR of the pods, since routes are removed only inside of it" }}
+{{- fail "clusterCIDR: configureCloudRoutes needs the CIDR of the pods, because routes are removed only inside of it" }}
 {{- end }}
 {{- with .Values.clusterCIDR }}
 - {{ printf "--cluster-cidr=%s" . | quote }}

@@ -216,7 +216,7 @@ func numbered(form url.Values, key string) []string {
 
 func answer(w http.ResponseWriter, body any) {
 	w.Header().Set("Content-Type", "text/xml;charset=UTF-8")
-	_ = xml.NewEncoder(w).Encode(body) // who does not hear it has gone away
+	_ = xml.NewEncoder(w).Encode(body) // the client is gone if it fails
 }
 
 func refuse(w http.ResponseWriter, status int, code, message string) {

@@ -53,7 +53,7 @@ const (
 	Terminated State = "terminated" // gone for good, and perhaps still listed
 )
 
-// Address is one address of an instance. Its type is a word of Kubernetes:
+// Address is one address of an instance. Its type is one of Kubernetes' types:
 // InternalIP, ExternalIP, InternalDNS, ExternalDNS or Hostname.
 type Address struct {
 	Type    string `json:"type"`
@@ -64,7 +64,7 @@ type Address struct {
 type Error struct {
 	// Status is the HTTP status.
 	Status int
-	// Code is the cloud's own word for it, empty if the answer was not the
+	// Code is the cloud's own name for the error, empty if the answer was not the
 	// cloud's.
 	Code    string
 	Message string

@@ -11,7 +11,7 @@ import (
 )
 
 // config is the file of --cloud-config. It lies in a Secret, so credentials may
-// be in it. The daemon follows it: what changes needs no restart by hand.
+// be in it. The daemon follows the file, so a change needs no restart by hand.
 type config struct {
 	// Endpoint is the URL of the cloud's API.
 	Endpoint string `json:"endpoint"`

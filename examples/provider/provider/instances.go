@@ -18,7 +18,7 @@ type instances struct{ api cloud.API }
 var _ cloudprovider.InstancesV2 = (*instances)(nil)
 
 // InstanceExists implements cloudprovider.InstancesV2. False without an error
-// is the cloud's word that the machine is gone: the Node will be deleted.
+// means that the machine no longer exists: the Node will be deleted.
 func (i *instances) InstanceExists(ctx context.Context, node *corev1.Node) (bool, error) {
 	_, err := i.find(ctx, node)
 	if errors.Is(err, cloudprovider.InstanceNotFound) {

@@ -164,7 +164,7 @@ func (c *Cluster) startEtcd(ctx context.Context) error {
 	if err := c.children.Start(c.spec(child.Etcd, etcdArgs(c.layout, c.at))); err != nil {
 		return err
 	}
-	// etcd lets nobody in without a certificate, not even to ask how it is.
+	// etcd requires a certificate, also for a health check.
 	probe, err := c.probe(c.at.etcdURL(), rest.TLSClientConfig{
 		CertFile: c.layout.pki("server.crt"), KeyFile: c.layout.pki("server.key"),
 	})

@@ -10,7 +10,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// The networks of a cluster that is not told any.
+// The default networks of a cluster.
 const (
 	DefaultPodCIDR     = "10.244.0.0/16"
 	DefaultServiceCIDR = "10.96.0.0/16"

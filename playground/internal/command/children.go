@@ -59,7 +59,7 @@ func newChange(verb, short string, change func(*control.Client, context.Context,
 	cmd := &cobra.Command{
 		Use:   verb + " NAME --data-dir DIR",
 		Short: short,
-		Long: short + ".\n`playground status` lists the names. Nothing else is told: the others have to cope.\n" +
+		Long: short + ".\n`playground status` lists the names. The other parts are not informed, as in a real failure.\n" +
 			"It returns when the process is gone, or runs again; when kube-apiserver answers, its /readyz tells.",
 		Example: fmt.Sprintf("  playground %[1]s kube-apiserver --data-dir /tmp/cluster\n"+
 			"  playground %[1]s kubelet-node-1 --data-dir /tmp/cluster --kill", verb),

@@ -16,7 +16,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/playground/internal/await"
 )
 
-// reply is what somebody hears who asks a Service.
+// reply is what a client of a Service gets.
 type reply struct{ url, text string }
 
 // balance creates a Service and waits until its load balancer carries traffic.

@@ -155,5 +155,5 @@ func fromHere(path string) string {
 	return path
 }
 
-// printf shows something. Nobody watches any more if that fails.
+// printf shows something. If that fails, the reader is gone.
 func (d *demo) printf(format string, args ...any) { _, _ = fmt.Fprintf(d.Out, format, args...) }

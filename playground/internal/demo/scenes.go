@@ -28,7 +28,7 @@ const (
 	simcloud = "simcloud"
 	ccm      = "cloud-controller-manager"
 
-	// refresh is how often the daemon looks at the cloud here, so that nobody has to wait for minutes.
+	// refresh is how often the daemon asks the cloud here, so that the demo does not take minutes.
 	refresh = 10 * time.Second
 )
 
@@ -145,7 +145,7 @@ func (d *demo) createPod(ctx context.Context) (string, error) {
 	if _, err := apps.Create(ctx, deployment(), metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
 		return "", fmt.Errorf("create the Deployment: %w", err)
 	}
-	err := await.Until(ctx, "the scheduler's word on the pod", func(ctx context.Context) error {
+	err := await.Until(ctx, "the scheduler's message about the pod", func(ctx context.Context) error {
 		pod, err := d.pod(ctx)
 		if err != nil {
 			return err

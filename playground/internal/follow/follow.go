@@ -34,8 +34,8 @@ type Follower struct {
 	note  func(format string, args ...any)
 
 	machines map[string]machine // by instance ID
-	refused  map[string]string  // by instance ID: the reason that has been told
-	silent   bool               // the cloud did not answer last time, and that has been told
+	refused  map[string]string  // by instance ID: the reason that was reported
+	silent   bool               // the cloud did not answer last time, and that was reported
 }
 
 // New returns a follower of cloud that tells a person what it does by note.

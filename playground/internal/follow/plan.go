@@ -89,7 +89,7 @@ func ending(id string, m machine, known map[string]simulator.Instance) (a action
 }
 
 // beginning decides for a running instance without a kubelet. It keeps the Node's name of its first boot, if any,
-// since a machine does not learn that somebody renamed it in the cloud.
+// because a machine does not learn that somebody renamed it in the cloud.
 func beginning(i simulator.Instance, node string, machines map[string]machine) action {
 	a := action{do: boot, instance: i.ID, node: cmp.Or(node, i.Name), why: "the instance runs"}
 	if len(validation.IsDNS1123Subdomain(a.node)) > 0 {

@@ -1,7 +1,7 @@
 // Package kubelet runs the community's kubelet code without containers: it registers and reports the Node, renews its
 // lease and takes pods, which "run" on a fake container runtime.
 //
-// It keeps all its files below the working directory, and reaches it as /proc/self/cwd, since the path of a Unix
+// It keeps all its files below the working directory, and reaches it as /proc/self/cwd, because the path of a Unix
 // socket has room for some hundred letters only.
 package kubelet
 
@@ -50,7 +50,7 @@ func Run(ctx context.Context, o child.KubeletOptions) error {
 	return nil
 }
 
-// containerRuntime says that all is well, whatever it is told to run.
+// containerRuntime reports success for everything that it is asked to run.
 func containerRuntime() *crifake.FakeRuntimeService {
 	runtime := crifake.NewFakeRuntimeService()
 	runtime.FakeStatus = &cri.RuntimeStatus{Conditions: []*cri.RuntimeCondition{
@@ -79,7 +79,7 @@ func configuration(o child.KubeletOptions) (*kubeletconfig.KubeletConfiguration,
 	c.Port = int32(o.Port) //nolint:gosec // ports are small
 	c.ReadOnlyPort = 0
 	c.HealthzPort = 0
-	c.EnableDebuggingHandlers = false // they would serve this machine's files without asking who is there
+	c.EnableDebuggingHandlers = false // they would serve this machine's files without authentication
 	c.ProviderID = ""                 // the cloud-controller-manager is to find it
 	c.PodLogsDir = home + "/logs"
 	c.FailCgroupV1 = false

@@ -33,7 +33,7 @@ type Responder struct {
 	note    func(format string, args ...any)
 
 	open     map[door]*socket
-	problems map[door]string // what has been told of doors that could not be opened
+	problems map[door]string // the reported errors of doors that could not be opened
 }
 
 // New returns a responder for the nodes of cluster that tells a person by note what it cannot do.
@@ -97,7 +97,7 @@ func (r *Responder) apply(ctx context.Context, wanted map[door]answer) {
 	}
 }
 
-// answers are those of the open doors. A door at which nobody answers any more, for whatever reason, is open no longer.
+// answers are those of the open doors. A door that no longer answers, for whatever reason, is not open.
 func (r *Responder) answers(ctx context.Context) map[door]answer {
 	all := map[door]answer{}
 	for d, s := range r.open {
@@ -113,7 +113,7 @@ func (r *Responder) answers(ctx context.Context) map[door]answer {
 	return all
 }
 
-// openDoor opens a door. One that cannot be opened is told of once and tried again in the next pass.
+// openDoor opens a door. One that cannot be opened is reported once and tried again in the next pass.
 func (r *Responder) openDoor(ctx context.Context, a action) {
 	s, err := open(ctx, a.door, a.answer)
 	told := r.problems[a.door]

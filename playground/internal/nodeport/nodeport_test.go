@@ -94,7 +94,7 @@ func ask(ctx context.Context, d door) (string, error) {
 	return strings.TrimSpace(string(buffer[:n])), err
 }
 
-// refused tells whether nobody listens.
+// refused reports whether nobody listens.
 func refused(ctx context.Context, d door) error {
 	said, err := get(ctx, d)
 	if d.protocol == corev1.ProtocolUDP {

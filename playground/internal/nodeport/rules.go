@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// healthPort is where kube-proxy says how it and its node are, unless it is told another one.
+	// healthPort is where kube-proxy says its own and its node's health, unless configured otherwise.
 	healthPort = 10256
 	// leaving is the taint of a node that the cluster autoscaler is about to remove. Load balancers that ask kube-proxy
 	// learn of it before the node goes (KEP-3458).
@@ -38,10 +38,10 @@ type door struct {
 	at       netip.AddrPort
 }
 
-// answer is what everybody hears who comes to a door.
+// answer is what every client of a door gets.
 type answer struct {
 	node, about string // whose door it is, and what it is for
-	// closed is why nobody listens, though there is a Service for it.
+	// closed is why the port is not open although there is a Service for it.
 	closed string
 	status int // of HTTP; UDP has the body only
 	body   string
@@ -137,7 +137,7 @@ func on(node string, endpoints []discoveryv1.Endpoint) []discoveryv1.Endpoint {
 	return local
 }
 
-// takesTraffic tells whether an endpoint is ready or, where none is, still serves while it ends.
+// takesTraffic reports whether an endpoint is ready or, where none is, still serves while it ends.
 func takesTraffic(endpoints []discoveryv1.Endpoint) bool {
 	return slices.ContainsFunc(endpoints, func(e discoveryv1.Endpoint) bool {
 		c := e.Conditions

@@ -20,7 +20,7 @@ const (
 type socket struct {
 	answer atomic.Pointer[answer]
 	server io.Closer
-	ended  chan struct{} // closed when nobody answers any more
+	ended  chan struct{} // closed when it no longer answers
 	err    error         // why, once that is so
 }
 

@@ -1,4 +1,4 @@
-// Package ports finds loopback ports for servers that are told their port before they start.
+// Package ports finds loopback ports for servers whose port must be known before they start.
 package ports
 
 import (
@@ -23,7 +23,7 @@ type Picker struct {
 	taken map[int]bool // guarded by mu
 }
 
-// Next returns a TCP port of 127.0.0.1 on which nobody listens.
+// Next returns a TCP port of 127.0.0.1 that is free.
 func (p *Picker) Next() (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -49,7 +49,7 @@ func sweep(dir string) {
 	}
 }
 
-// abandoned tells whether a lock was held once and is no longer. One that is empty is about to be held.
+// abandoned reports whether a lock was held once and is no longer. One that is empty is about to be held.
 func abandoned(lock string) bool {
 	file, err := os.Open(lock)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package supervisor runs child processes: it starts them so that they never outlive it, keeps their logs, tells a
-// death that nobody asked for from one that somebody did, and stops and starts them again on request.
+// Package supervisor runs child processes: it starts them so that they never outlive it, keeps their logs, reports a
+// child that ends without a request, and stops and starts children on request.
 package supervisor
 
 import (
@@ -167,7 +167,7 @@ func (s *Supervisor) LogTail(name string) string {
 }
 
 // Close kills all children and returns when they are gone. What they have written must survive a kill at any moment
-// anyway, so nobody waits for them to say goodbye. To close twice is no error.
+// anyway, so they are not asked to end. To close twice is no error.
 func (s *Supervisor) Close() {
 	s.mu.Lock()
 	s.closed = true
