@@ -214,7 +214,7 @@ func aliveAnd(silent ...*corev1.Node) []*corev1.Node {
 
 func TestNodeOfATerminatedInstanceGoes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := beginRemovals(t, usual, aliveAnd(old("n1"))...)
+		r := beginRemovals(t, DefaultLimits(), aliveAnd(old("n1"))...)
 		defer func() { r.stop() }()
 		r.change(func() { r.absent["n1"] = true })
 		r.after(29 * time.Second)
@@ -232,7 +232,7 @@ func TestNodeOfATerminatedInstanceGoes(t *testing.T) {
 
 func TestNodeWhoseInstanceIsFoundAgainStays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := beginRemovals(t, usual, aliveAnd(old("n1"))...)
+		r := beginRemovals(t, DefaultLimits(), aliveAnd(old("n1"))...)
 		defer func() { r.stop() }()
 		r.change(func() { r.absent["n1"] = true })
 		r.after(20 * time.Second)
@@ -245,7 +245,7 @@ func TestNodeWhoseInstanceIsFoundAgainStays(t *testing.T) {
 
 func TestNodeThatReportsIsNotAskedAbout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := beginRemovals(t, usual, aliveAnd(old("n1", reports))...)
+		r := beginRemovals(t, DefaultLimits(), aliveAnd(old("n1", reports))...)
 		defer func() { r.stop() }()
 		r.change(func() { r.absent["n1"] = true })
 		r.after(time.Hour)
@@ -269,7 +269,7 @@ func TestLastLookSeesTheLiveNode(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := beginRemovals(t, usual, aliveAnd(old("n1"))...)
+				r := beginRemovals(t, DefaultLimits(), aliveAnd(old("n1"))...)
 				defer func() { r.stop() }()
 				r.change(func() { r.absent["n1"] = true })
 				r.on("get", func(clienttesting.Action) (bool, runtime.Object, error) {
@@ -286,7 +286,7 @@ func TestLastLookSeesTheLiveNode(t *testing.T) {
 
 func TestDeletionThatConflictsIsDecidedAnew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := beginRemovals(t, usual, aliveAnd(old("n1"))...)
+		r := beginRemovals(t, DefaultLimits(), aliveAnd(old("n1"))...)
 		defer func() { r.stop() }()
 		r.change(func() { r.absent["n1"] = true })
 		settles := time.Now().Add(time.Minute)
@@ -304,7 +304,7 @@ func TestDeletionThatConflictsIsDecidedAnew(t *testing.T) {
 
 func TestDeletionThatIsRefusedIsShownOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := beginRemovals(t, usual, aliveAnd(old("n1"))...)
+		r := beginRemovals(t, DefaultLimits(), aliveAnd(old("n1"))...)
 		defer func() { r.stop() }()
 		r.change(func() { r.absent["n1"] = true })
 		refused := true
@@ -337,7 +337,7 @@ func TestLyingCloudDeletesNothing(t *testing.T) {
 			}
 			nodes = append(nodes, node)
 		}
-		r := beginRemovals(t, usual, nodes...)
+		r := beginRemovals(t, DefaultLimits(), nodes...)
 		defer func() { r.stop() }()
 		r.change(func() {
 			for _, n := range nodes {
@@ -356,7 +356,7 @@ func TestLyingCloudDeletesNothing(t *testing.T) {
 
 func TestQuestionsAboutASilentNodeGetRare(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := beginRemovals(t, usual, aliveAnd(old("n1"))...)
+		r := beginRemovals(t, DefaultLimits(), aliveAnd(old("n1"))...)
 		defer func() { r.stop() }()
 		r.after(time.Hour)
 		if got := len(r.asked); got < 30 || got > 40 {
@@ -367,7 +367,7 @@ func TestQuestionsAboutASilentNodeGetRare(t *testing.T) {
 
 func TestShutdownIsShownAndNotWrittenAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := beginRemovals(t, usual, aliveAnd(old("n1"))...)
+		r := beginRemovals(t, DefaultLimits(), aliveAnd(old("n1"))...)
 		defer func() { r.stop() }()
 		r.change(func() { r.down["n1"] = true })
 		r.after(time.Hour)
@@ -408,7 +408,7 @@ func TestCrowdWaitsAndThenGoesAtItsPace(t *testing.T) {
 		for n := range 30 {
 			nodes = append(nodes, old(fmt.Sprintf("gone-%02d", n)))
 		}
-		r := beginRemovals(t, usual, aliveAnd(nodes...)...)
+		r := beginRemovals(t, DefaultLimits(), aliveAnd(nodes...)...)
 		defer func() { r.stop() }()
 		r.change(func() {
 			for _, n := range nodes {
@@ -432,7 +432,7 @@ func TestCrowdWaitsAndThenGoesAtItsPace(t *testing.T) {
 
 func TestWitnessOfANodeWithoutProviderIDIsAskedAboutByName(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := beginRemovals(t, usual, aliveAnd(old("n1", providerID("")))...)
+		r := beginRemovals(t, DefaultLimits(), aliveAnd(old("n1", providerID("")))...)
 		defer func() { r.stop() }()
 		r.change(func() { r.absent["n1"] = true })
 		r.after(time.Minute)
@@ -447,7 +447,7 @@ func TestWitnessOfANodeWithoutProviderIDIsAskedAboutByName(t *testing.T) {
 
 func TestNodeIsAskedAboutByOneAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := beginRemovals(t, usual, aliveAnd(old("n1"))...)
+		r := beginRemovals(t, DefaultLimits(), aliveAnd(old("n1"))...)
 		defer func() { r.stop() }()
 		r.change(func() { r.absent["n1"] = true })
 		for n := range 600 { // news all the time, in the last look too
@@ -464,7 +464,7 @@ func TestNodeIsAskedAboutByOneAtATime(t *testing.T) {
 
 func TestNothingIsRememberedOfNodesThatAreGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := beginRemovals(t, usual, aliveAnd(old("n1"))...)
+		r := beginRemovals(t, DefaultLimits(), aliveAnd(old("n1"))...)
 		defer func() { r.stop() }()
 		r.change(func() { r.absent["n1"] = true })
 		r.after(time.Minute)
@@ -474,20 +474,20 @@ func TestNothingIsRememberedOfNodesThatAreGone(t *testing.T) {
 			}
 		}
 		r.after(time.Minute)
-		if l := r.tested; len(l.memories)+len(l.sightings)+len(l.handed) > 0 {
-			t.Errorf("remembered: %v, %v, %v", l.memories, l.sightings, l.handed)
+		if l := r.tested; len(l.memories)+len(l.records)+len(l.enqueued) > 0 {
+			t.Errorf("remembered: %v, %v, %v", l.memories, l.records, l.enqueued)
 		}
 	})
 }
 
 func TestNewLeaderCountsAnew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := beginRemovals(t, usual, aliveAnd(old("n1"))...)
+		r := beginRemovals(t, DefaultLimits(), aliveAnd(old("n1"))...)
 		defer func() { r.stop() }()
 		r.change(func() { r.absent["n1"] = true })
 		r.after(29 * time.Second)
 		r.stop()
-		r.start(usual)
+		r.start(DefaultLimits())
 		r.after(29 * time.Second)
 		r.expect("29 s after the change of leaders", "n1", "w1", "w2", "w3")
 		r.after(3 * time.Second)
@@ -497,7 +497,7 @@ func TestNewLeaderCountsAnew(t *testing.T) {
 
 func TestNodeThatIsDeletedByHandIsForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := beginRemovals(t, usual, aliveAnd(old("n1"))...)
+		r := beginRemovals(t, DefaultLimits(), aliveAnd(old("n1"))...)
 		defer func() { r.stop() }()
 		r.change(func() { r.absent["n1"] = true })
 		r.after(20 * time.Second)
@@ -514,7 +514,7 @@ func TestNodeThatIsDeletedByHandIsForgotten(t *testing.T) {
 
 func TestKubeletThatComesBackResets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := beginRemovals(t, usual, aliveAnd(old("n1"))...)
+		r := beginRemovals(t, DefaultLimits(), aliveAnd(old("n1"))...)
 		defer func() { r.stop() }()
 		r.change(func() { r.absent["n1"] = true })
 		r.after(20 * time.Second)

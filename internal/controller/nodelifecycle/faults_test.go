@@ -53,9 +53,7 @@ func TestTruncatedListDeletesNothing(t *testing.T) {
 					edits[0] = tt.edit
 				}
 				nodes, denied := fleet(tt.badSilent, tt.badSpeaking, tt.good, edits...)
-				limits := usual
-				limits.Witnesses = 10
-				r := beginRemovals(t, limits, nodes...)
+				r := beginRemovals(t, DefaultLimits(), nodes...)
 				defer func() { r.stop() }()
 				r.change(func() { r.absent = denied })
 				r.after(12 * time.Hour)
@@ -69,7 +67,7 @@ func TestTruncatedListDeletesNothing(t *testing.T) {
 
 func TestWitnessThatAlwaysFailsDoesNotHoldForEver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := beginRemovals(t, usual, aliveAnd(old("n1"))...)
+		r := beginRemovals(t, DefaultLimits(), aliveAnd(old("n1"))...)
 		defer func() { r.stop() }()
 		r.change(func() { r.absent["n1"], r.fails["w3"] = true, errors.New("malformed provider ID") })
 		r.after(10 * time.Minute)
@@ -79,7 +77,7 @@ func TestWitnessThatAlwaysFailsDoesNotHoldForEver(t *testing.T) {
 
 func TestNodeRecreatedDuringALongLastLookIsLookedAt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := beginRemovals(t, usual, aliveAnd(old("n1"))...)
+		r := beginRemovals(t, DefaultLimits(), aliveAnd(old("n1"))...)
 		defer func() { r.stop() }()
 		r.change(func() { r.absent["n1"], r.takes = true, 29*time.Second })
 		for len(r.tested.deletions.Busy()) == 0 {
@@ -100,7 +98,7 @@ func TestNodeRecreatedDuringALongLastLookIsLookedAt(t *testing.T) {
 
 func TestNodeThatCannotBeReadSaysSo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := beginRemovals(t, usual, aliveAnd(old("n1"))...)
+		r := beginRemovals(t, DefaultLimits(), aliveAnd(old("n1"))...)
 		defer func() { r.stop() }()
 		r.change(func() { r.absent["n1"] = true })
 		reads := 0
@@ -119,7 +117,7 @@ func TestNodeThatCannotBeReadSaysSo(t *testing.T) {
 func TestDeletionsWithALostReplyCountForThePace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		nodes, denied := fleet(30, 0, 3)
-		r := beginRemovals(t, usual, nodes...)
+		r := beginRemovals(t, DefaultLimits(), nodes...)
 		defer func() { r.stop() }()
 		r.change(func() { r.absent = denied })
 		r.on("delete", func(action clienttesting.Action) (bool, runtime.Object, error) {
@@ -142,9 +140,7 @@ func TestHangingWitnessesDoNotBlockTheOthersForLong(t *testing.T) {
 		for i := range 20 {
 			nodes = append(nodes, old(fmt.Sprintf("w%d", i), reports))
 		}
-		limits := usual
-		limits.Witnesses = 10
-		r := beginRemovals(t, limits, nodes...)
+		r := beginRemovals(t, DefaultLimits(), nodes...)
 		defer func() { r.stop() }()
 		r.change(func() {
 			r.absent["n1"] = true
@@ -167,7 +163,7 @@ func TestHangingWitnessesDoNotBlockTheOthersForLong(t *testing.T) {
 
 func TestRefusedConditionMakesNoStreamOfEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := beginRemovals(t, usual, aliveAnd(old("n1", says(corev1.ConditionTrue, "NoWitness", time.Minute)))...)
+		r := beginRemovals(t, DefaultLimits(), aliveAnd(old("n1", says(corev1.ConditionTrue, "NoWitness", time.Minute)))...)
 		defer func() { r.stop() }()
 		r.on("patch", func(clienttesting.Action) (bool, runtime.Object, error) {
 			return true, nil, apierrors.NewForbidden(nodesResource, "n1", errors.New("no rule"))

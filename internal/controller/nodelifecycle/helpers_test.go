@@ -1,12 +1,195 @@
 package nodelifecycle
 
 import (
+	"fmt"
+	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 )
+
+// old is a Node of an instance that has run for a day and is silent.
+func old(name string, edits ...func(*corev1.Node)) *corev1.Node {
+	node := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: name, UID: types.UID("u-" + name), CreationTimestamp: metav1.NewTime(noon.Add(-24 * time.Hour)),
+			Labels: map[string]string{corev1.LabelTopologyRegion: "r1", corev1.LabelTopologyZone: "z1"},
+		},
+		Spec: corev1.NodeSpec{ProviderID: "p://" + name},
+	}
+	for _, edit := range append([]func(*corev1.Node){ready(corev1.ConditionUnknown, time.Minute)}, edits...) {
+		edit(node)
+	}
+	return node
+}
+
+// ready sets the Ready condition with a heartbeat of that age.
+func ready(status corev1.ConditionStatus, age time.Duration) func(*corev1.Node) {
+	return func(n *corev1.Node) {
+		n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: status, LastHeartbeatTime: metav1.NewTime(noon.Add(-age))}}
+	}
+}
+
+func reports(n *corev1.Node) { ready(corev1.ConditionTrue, 0)(n) }
+
+func neverReported(age time.Duration) func(*corev1.Node) {
+	return func(n *corev1.Node) {
+		n.Status.Conditions = nil
+		n.CreationTimestamp = metav1.NewTime(noon.Add(-age))
+	}
+}
+
+func providerID(id string) func(*corev1.Node) {
+	return func(n *corev1.Node) { n.Spec.ProviderID = id }
+}
+
+func taint(key string) func(*corev1.Node) {
+	return func(n *corev1.Node) {
+		n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: key, Effect: corev1.TaintEffectNoSchedule})
+	}
+}
+
+// said is an answer that has just come.
+func said(p presence) answer { return answer{presence: p, asked: noon} }
+
+func fails(reason string) answer {
+	return answer{asked: noon, failure: message.Cause{Reason: reason, Message: "because"}}
+}
+
+// gone is the memory of a Node that the cloud has called absent so often, first
+// and last that long ago.
+func gone(n *corev1.Node, times int, first, last time.Duration) memory {
+	return memory{evidence: evidence{
+		uid: n.UID, providerID: n.Spec.ProviderID, presence: absent, absences: times, checks: times,
+		since: noon.Add(-first), asked: noon.Add(-last), answered: noon.Add(-last), checkedAt: noon.Add(-last),
+	}}
+}
+
+func witness(name string, p presence, asked time.Duration, edits ...func(*corev1.Node)) peer {
+	at := noon.Add(-asked)
+	s := record{presence: p, asked: at, tried: at}
+	if p == absent {
+		s.since = at
+	}
+	return peer{node: old(name, append([]func(*corev1.Node){reports}, edits...)...), checked: true, record: s}
+}
+
+// unasked is a witness that nobody has asked.
+func unasked(name string, edits ...func(*corev1.Node)) peer {
+	return peer{node: old(name, append([]func(*corev1.Node){reports}, edits...)...), checked: true}
+}
+
+func peersOf(nodes ...peer) peers {
+	return peers{nodes: nodes, confirmed: map[string]bool{"p": true}}
+}
+
+// absentOf is a cluster with so many absent Nodes among so many.
+func absentOf(absentOnes, all int, edits ...func(*corev1.Node)) peers {
+	var nodes []peer
+	for i := range all {
+		m := unasked(fmt.Sprintf("m%d", i))
+		if i < absentOnes {
+			m = peer{node: old(fmt.Sprintf("m%d", i), edits...), presence: absent, checked: true}
+		}
+		nodes = append(nodes, m)
+	}
+	return peersOf(nodes...)
+}
+
+var (
+	n1       = old("n1")
+	asked    = &check{asked: true}
+	complete = gone(n1, 4, 40*time.Second, 0)
+	trusted  = peersOf(witness("w1", present, 0), witness("w2", present, 10*time.Second))
+)
+
+// digest is what a test row says about a plan, on one line.
+func digest(p plan) string {
+	text := string(p.do)
+	switch p.do {
+	case hold:
+		text += ": " + p.memory.holding.reason
+	case askWitness:
+		text += ": " + p.witness.Name
+	case doNothing, ask, enqueueDeletion, remove:
+		text += ": " + p.why
+	}
+	if p.after > 0 {
+		text += fmt.Sprintf("; again in %v", p.after)
+	}
+	if p.taints != nil {
+		text += "; taints"
+		for _, t := range *p.taints {
+			text += " " + t.Key
+		}
+	}
+	if p.condition != nil {
+		text += fmt.Sprintf("; condition %s %s", p.condition.Status, p.condition.Reason)
+	}
+	for _, e := range p.events {
+		text += "; event " + e.Reason
+	}
+	return text
+}
+
+type row struct {
+	name   string
+	node   *corev1.Node
+	answer answer
+	memory memory
+	peers  peers
+	check  *check // of a final check; nil: decideSuspicion
+	limits func(*Limits)
+	want   string // the digest of the plan
+}
+
+func decideRow(o observed, c *check) plan {
+	if c == nil {
+		return decideSuspicion(o)
+	}
+	return decideDeletion(o, *c)
+}
+
+func checkRows(t *testing.T, rows []row) {
+	t.Helper()
+	for _, tt := range rows {
+		t.Run(tt.name, func(t *testing.T) {
+			limits := DefaultLimits()
+			if tt.limits != nil {
+				tt.limits(&limits)
+			}
+			node := tt.node
+			if node == nil {
+				node = n1
+			}
+			before := node.DeepCopy()
+			got := decideRow(observed{now: noon, node: node, answer: tt.answer, memory: tt.memory, peers: tt.peers, limits: limits}, tt.check)
+			if got := digest(got); got != tt.want {
+				t.Errorf("plan %q, want %q", got, tt.want)
+			}
+			if diff := cmp.Diff(before, node); diff != "" {
+				t.Errorf("the decision has changed the informer's Node:\n%s", diff)
+			}
+		})
+	}
+}
+
+// says adds the condition of the rules of removal to a Node.
+func says(status corev1.ConditionStatus, reason string, written time.Duration) func(*corev1.Node) {
+	return func(n *corev1.Node) {
+		n.Status.Conditions = append(n.Status.Conditions, corev1.NodeCondition{
+			Type: ConditionMissing, Status: status, Reason: reason,
+			LastHeartbeatTime: metav1.NewTime(noon.Add(-written)), LastTransitionTime: metav1.NewTime(noon.Add(-time.Hour)),
+		})
+	}
+}
 
 var (
 	noon          = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
@@ -17,4 +200,12 @@ func conflict() error { return apierrors.NewConflict(nodesResource, "n1", nil) }
 
 func label(key, value string) func(*corev1.Node) {
 	return func(n *corev1.Node) { n.Labels[key] = value }
+}
+
+func reasonsOf(p plan) []string {
+	var reasons []string
+	for _, e := range p.events {
+		reasons = append(reasons, e.Reason)
+	}
+	return reasons
 }

@@ -7,75 +7,98 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
 )
 
-func (l *Controller) remember(name string, m removalMemory) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if m.isEmpty() {
-		delete(l.memories, name)
-		return
-	}
-	l.memories[name] = m
+// subject is what a question was about: which Node, and whether it was asked
+// about by its name instead of its provider ID.
+type subject struct {
+	uid    types.UID
+	byName bool
 }
 
-// isEmpty tells whether there is nothing to remember: so it is of most Nodes.
-func (m removalMemory) isEmpty() bool {
-	e := m.evidence
-	return e.said == unknown && e.lookedAt.IsZero() && m.holding.reason == "" && m.holding.told == nil && m.deleted == ""
+// remember keeps what a pass has come to, and reports to the metrics whether the
+// Node is held.
+func (c *Controller) remember(name string, m memory) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if m.holding.reason == "" {
+		c.metrics.held.Delete(name)
+	} else {
+		c.metrics.held.Set(name, m.holding.reason, m.holding.since)
+	}
+	if m.isEmpty() {
+		delete(c.memories, name)
+		return
+	}
+	c.memories[name] = m
 }
 
 // forget drops what is remembered under the name of a Node that is gone.
-func (l *Controller) forget(name string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(l.memories, name)
+func (c *Controller) forget(name string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.memories, name)
+	c.metrics.held.Delete(name)
 }
 
-// forgetSightings drops what the cloud has said of a Node that is gone.
-func (l *Controller) forgetSightings(uid types.UID) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(l.sightings, subject{uid, false})
-	delete(l.sightings, subject{uid, true})
-}
-
-// postpone lets some time pass before the next last look at this Node, whatever
-// this one has come to.
-func (l *Controller) postpone(name string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	m, ok := l.memories[name]
-	if earliest := l.clock.Now().Add(soonest); ok && m.notLast.Before(earliest) {
-		m.notLast = earliest
-		l.memories[name] = m
+// recordAnswer remembers what the cloud has said of a Node for the decisions
+// about others.
+func (c *Controller) recordAnswer(node *corev1.Node, a answer) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := subject{node.UID, node.Spec.ProviderID == ""}
+	c.records[s] = c.records[s].with(a, c.clock.Now())
+	if a.presence == present {
+		c.confirmed[nodefact.Scheme(node)] = true
 	}
 }
 
-func (l *Controller) countDeleted(node *corev1.Node) {
+// forgetRecords drops what the cloud has said of a Node that is gone.
+func (c *Controller) forgetRecords(uid types.UID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.records, subject{uid, false})
+	delete(c.records, subject{uid, true})
+}
+
+// postpone lets some time pass before the next final check of this Node,
+// whatever this one has come to.
+func (c *Controller) postpone(name string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	m, ok := c.memories[name]
+	if earliest := c.clock.Now().Add(minDelay); ok && m.nextCheck.Before(earliest) {
+		m.nextCheck = earliest
+		c.memories[name] = m
+	}
+}
+
+// countDeletion counts a deletion for the rate limit. Announced Nodes do not
+// count.
+func (c *Controller) countDeletion(node *corev1.Node) {
 	if nodefact.IsAnnounced(node) {
 		return
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.deleted = append(l.deleted, l.clock.Now())
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.deleted = append(c.deleted, c.clock.Now())
 }
 
-// hand gives a Node to the serial step; until it is handed back no other look
+// enqueueDeletion gives a Node to the serial step. Until that is over, no pass
 // asks about it.
-func (l *Controller) hand(name string) {
-	l.mu.Lock()
-	l.handed[name] = true
-	l.mu.Unlock()
-	l.deletions.Add(name)
+func (c *Controller) enqueueDeletion(name string) {
+	c.mu.Lock()
+	c.enqueued[name] = true
+	c.mu.Unlock()
+	c.deletions.Add(name)
 }
 
-func (l *Controller) handBack(name string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(l.handed, name)
+func (c *Controller) dequeue(name string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.enqueued, name)
 }
 
-func (l *Controller) isHanded(name string) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.handed[name]
+func (c *Controller) isEnqueued(name string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.enqueued[name]
 }

@@ -1,39 +1,32 @@
 package nodelifecycle
 
 import (
-	"sync"
 	"time"
 
 	"k8s.io/component-base/metrics"
+	"k8s.io/utils/clock"
 
 	"github.com/fairlead-k8s/fairlead/internal/cloud"
+	"github.com/fairlead-k8s/fairlead/internal/controller/waiting"
 )
 
-// Metrics are the measurements of the controller that removes Nodes.
-// They outlive it, as Metrics do.
+// Metrics are the measurements of the controller. They outlive it.
 type Metrics struct {
-	metrics.BaseStableCollector
-
 	duration *metrics.Histogram
 	calls    *metrics.CounterVec
 	deleted  *metrics.Counter
-	held     *metrics.Desc
-	oldest   *metrics.Desc
-
-	mu         sync.Mutex
-	controller *Controller // nil: none runs; guarded by mu
+	held     *waiting.Gauges
 }
 
-// NewMetrics returns metrics that count once both functions have seen
-// them.
+// NewMetrics returns metrics that count once both functions have seen them.
 func NewMetrics(register func(...metrics.Registerable), collect func(...metrics.StableCollector)) *Metrics {
-	m := newMetrics()
+	m := newMetrics(clock.RealClock{})
 	register(m.duration, m.calls, m.deleted)
-	collect(m)
+	collect(m.held)
 	return m
 }
 
-func newMetrics() *Metrics {
+func newMetrics(c clock.PassiveClock) *Metrics {
 	const subsystem = "cloud_node_lifecycle_controller"
 	return &Metrics{
 		// Upstream's: names, labels and buckets are wire facts.
@@ -52,13 +45,12 @@ func newMetrics() *Metrics {
 		}, []string{"operation", "result"}),
 		deleted: metrics.NewCounter(&metrics.CounterOpts{
 			Name:           "fairlead_node_deletions_total",
-			Help:           "Nodes deleted since their instances are gone",
+			Help:           "Nodes deleted because their instances no longer exist",
 			StabilityLevel: metrics.ALPHA,
 		}),
-		held: metrics.NewDesc("fairlead_node_deletions_held", "Silent Nodes that are not deleted, by the reason that their events name",
-			[]string{"reason"}, nil, metrics.ALPHA, ""),
-		oldest: metrics.NewDesc("fairlead_node_deletions_held_oldest_seconds", "How long the silent Node that has been kept for the longest time has been",
-			nil, nil, metrics.ALPHA, ""),
+		held: waiting.New(
+			waiting.Metric{Name: "fairlead_node_deletions_held", Help: "Silent Nodes that are not deleted, by the reason that their events name"},
+			waiting.Metric{Name: "fairlead_node_deletions_held_oldest_seconds", Help: "How long the silent Node that has been kept for longest has been kept"}, c),
 	}
 }
 
@@ -72,7 +64,7 @@ const (
 
 func (m *Metrics) called(o operation, err error) {
 	result := "error"
-	switch cloud.KindOf(err) { //nolint:exhaustive // upstream's label knows no more
+	switch cloud.KindOf(err) { //nolint:exhaustive // upstream's label has no other values
 	case cloud.Succeeded:
 		result = "success"
 	case cloud.NotFound:
@@ -85,46 +77,4 @@ func (m *Metrics) called(o operation, err error) {
 	m.calls.WithLabelValues(string(o), result).Inc()
 }
 
-func (m *Metrics) looked(d time.Duration) { m.duration.Observe(d.Seconds()) }
-
-// DescribeWithStability is part of metrics.StableCollector.
-func (m *Metrics) DescribeWithStability(ch chan<- *metrics.Desc) {
-	ch <- m.held
-	ch <- m.oldest
-}
-
-// CollectWithStability is part of metrics.StableCollector.
-func (m *Metrics) CollectWithStability(ch chan<- metrics.Metric) {
-	m.mu.Lock()
-	controller := m.controller
-	m.mu.Unlock()
-	if controller == nil {
-		return
-	}
-	byReason, oldest := controller.heldNow()
-	for reason, count := range byReason {
-		ch <- metrics.NewLazyConstMetric(m.held, metrics.GaugeValue, float64(count), reason)
-	}
-	ch <- metrics.NewLazyConstMetric(m.oldest, metrics.GaugeValue, oldest.Seconds())
-}
-
-func (m *Metrics) watch(l *Controller) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.controller = l
-}
-
-// heldNow counts the Nodes whose deletion is held, and says how long the first
-// of them has been.
-func (l *Controller) heldNow() (byReason map[string]int, oldest time.Duration) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	byReason = map[string]int{}
-	for _, m := range l.memories {
-		if m.holding.reason != "" {
-			byReason[m.holding.reason]++
-			oldest = max(oldest, l.clock.Since(m.holding.since))
-		}
-	}
-	return byReason, oldest
-}
+func (m *Metrics) asked(d time.Duration) { m.duration.Observe(d.Seconds()) }

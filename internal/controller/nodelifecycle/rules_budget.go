@@ -1,65 +1,56 @@
 package nodelifecycle
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
 )
 
-// Share is a part of the Nodes: so many, or so many percent of them where that
-// is more.
-type Share struct{ Nodes, Percent int }
-
-func (s Share) of(nodes int) int { return max(s.Nodes, nodes*s.Percent/100) }
-
-func (s Share) String() string { return fmt.Sprintf("max(%d, %d %%)", s.Nodes, s.Percent) }
-
-// crowd is how many of the Nodes of one provider-ID scheme are absent together.
+// absentees is how many of the Nodes of one provider-ID scheme are absent
+// together.
 type absentees struct{ absent, nodes int }
 
-// crowd counts the Nodes like the candidate. Announced ones are expected to be
-// absent. A silent one that the cloud has not been asked about yet may be
-// absent as well: the first answers of a large failure must not be taken for
-// all.
-func (c candidate) absentees() absentees {
-	var k absentees
-	for _, m := range c.roster.members {
-		if nodefact.Scheme(m.node) != nodefact.Scheme(c.node) {
+// absentees counts the Nodes of this Node's scheme. Announced ones are expected
+// to be absent. A silent one that the cloud was not asked about yet counts: the
+// first answers of a large failure must not be taken for all.
+func (o observed) absentees() absentees {
+	var a absentees
+	for _, p := range o.peers.nodes {
+		if nodefact.Scheme(p.node) != nodefact.Scheme(o.node) {
 			continue
 		}
-		if _, excluded := nodefact.IsExcluded(m.node); excluded {
+		if _, excluded := nodefact.IsExcluded(p.node); excluded {
 			continue
 		}
-		k.nodes++
-		if nodefact.IsAnnounced(m.node) || !silenceOf(m.node, c.now, c.limits.SilentAfter).silent {
+		a.nodes++
+		if nodefact.IsAnnounced(p.node) || o.isReporting(p) {
 			continue
 		}
-		if m.said == absent || !m.looked || m.node.Name == c.node.Name {
-			k.absent++
+		if p.presence == absent || !p.checked || p.node.Name == o.node.Name {
+			a.absent++
 		}
 	}
-	return k
+	return a
 }
 
-// crowded is the fourth part of S1: many machines that are gone at the same
-// time are rather one answer that is wrong.
-func crowded(c candidate) *obstacle {
-	k := c.absentees()
-	if nodefact.IsAnnounced(c.node) || k.absent <= c.limits.Budget.of(k.nodes) {
+// tooManyAreAbsent is promise S1 d: if many machines disappear at the same time,
+// a wrong answer of the cloud is more likely.
+func tooManyAreAbsent(o observed) *obstacle {
+	a := o.absentees()
+	if nodefact.IsAnnounced(o.node) || a.absent <= o.limits.Budget.of(a.nodes) {
 		return nil
 	}
-	if until := c.memory.evidence.since.Add(c.limits.OverBudgetAfter); c.now.Before(until) {
-		return &obstacle{cause: overBudget(k, c.limits), until: until}
+	if until := o.memory.evidence.since.Add(o.limits.OverBudgetAfter); o.now.Before(until) {
+		return &obstacle{cause: overBudget(a, o.limits), until: until}
 	}
 	deleted := 0
-	for _, at := range c.roster.deleted {
-		if c.now.Sub(at) < time.Minute {
+	for _, at := range o.peers.deleted {
+		if o.now.Sub(at) < time.Minute {
 			deleted++
 		}
 	}
-	if pace := c.limits.OverBudgetRate.of(k.nodes); deleted >= pace {
-		return &obstacle{cause: rateLimited(k, pace), until: c.roster.deleted[len(c.roster.deleted)-pace].Add(time.Minute)}
+	if rate := o.limits.OverBudgetRate.of(a.nodes); deleted >= rate {
+		return &obstacle{cause: rateLimited(a, rate), until: o.peers.deleted[len(o.peers.deleted)-rate].Add(time.Minute)}
 	}
 	return nil
 }

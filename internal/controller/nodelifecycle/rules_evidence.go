@@ -9,22 +9,22 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 )
 
-// presence is what the cloud has said of an instance. Only the cloud's own
-// word makes an instance absent.
+// presence is what the cloud says of an instance. Only the cloud's own answer
+// makes an instance absent.
 type presence int
 
 const (
-	unknown presence = iota // nobody could tell
+	unknown presence = iota // the question has failed, or was never asked
 	present
 	absent // the cloud said so
 )
 
-// existence is the answer to one question whether an instance exists.
-type existence struct {
+// answer is the answer to one question whether an instance exists.
+type answer struct {
 	presence presence
 	// asked is when the question began; zero: none was asked.
 	asked time.Time
-	// failure is why nobody could tell, where the presence is unknown.
+	// failure is why the presence is unknown.
 	failure message.Cause
 	// power is whether a present instance runs.
 	power power
@@ -34,7 +34,7 @@ type existence struct {
 type power int
 
 const (
-	unknownPower power = iota // nobody could tell
+	unknownPower power = iota // the question has failed, or was never asked
 	running
 	shutDown
 )
@@ -43,23 +43,23 @@ const (
 type evidence struct {
 	uid        types.UID
 	providerID string
-	// said is the cloud's last word.
-	said presence
-	// absences is how often the cloud has said absent, with no other word
-	// between; since is when it first did.
+	// presence is the last that was known.
+	presence presence
+	// absences is how many answers in a row have said "absent"; since is when the
+	// first of them came.
 	absences int
 	since    time.Time
 	// asked and answered are of the last absence.
 	asked, answered time.Time
-	// failure is why the last question had no answer; empty: it had one.
+	// failure is why the last question had no answer; zero: it had one.
 	failure message.Cause
-	// looks counts the questions that told nothing new, lookedAt is the end of
-	// the last one.
-	looks    int
-	lookedAt time.Time
+	// checks counts the questions since the presence last changed, checkedAt is
+	// the end of the last one.
+	checks    int
+	checkedAt time.Time
 }
 
-// about is the evidence if it is about this Node: another UID or another
+// about returns the evidence if it is about this Node: another UID or another
 // provider ID is another instance.
 func (e evidence) about(node *corev1.Node) evidence {
 	if e.uid == node.UID && e.providerID == node.Spec.ProviderID {
@@ -68,25 +68,25 @@ func (e evidence) about(node *corev1.Node) evidence {
 	return evidence{uid: node.UID, providerID: node.Spec.ProviderID}
 }
 
-// with is the evidence after an answer. What failed neither counts nor resets;
-// "present" resets.
-func (e evidence) with(a existence, now time.Time) evidence {
+// with returns the evidence after an answer. A failure neither counts nor
+// resets; "present" resets.
+func (e evidence) with(a answer, now time.Time) evidence {
 	if a.asked.IsZero() {
 		return e
 	}
 	e.failure = a.failure
-	e.looks++
-	e.lookedAt = now
+	e.checks++
+	e.checkedAt = now
 	switch a.presence {
 	case unknown:
 	case present:
-		if e.said != present {
-			e.looks = 1
+		if e.presence != present {
+			e.checks = 1
 		}
-		e = evidence{uid: e.uid, providerID: e.providerID, said: present, looks: e.looks, lookedAt: now}
+		e = evidence{uid: e.uid, providerID: e.providerID, presence: present, checks: e.checks, checkedAt: now}
 	case absent:
-		if e.said != absent {
-			e.said, e.since, e.looks = absent, now, 1
+		if e.presence != absent {
+			e.presence, e.since, e.checks = absent, now, 1
 		}
 		e.absences++
 		e.asked, e.answered = a.asked, now
@@ -94,26 +94,60 @@ func (e evidence) with(a existence, now time.Time) evidence {
 	return e
 }
 
-// isConfirmed is the second part of S1: the cloud has said absent often enough,
-// and the last question began long enough after the first answer.
+// isConfirmed is promise S1 b: enough answers have said "absent", and the last
+// of these questions began long enough after the first answer.
 func (e evidence) isConfirmed(l Limits, needed time.Duration) bool {
-	return e.said == absent && e.absences >= l.Absences && (needed == 0 || e.asked.Sub(e.since) >= needed)
+	return e.presence == absent && e.absences >= l.Absences && (needed == 0 || e.asked.Sub(e.since) >= needed)
 }
 
-// pause is the time between the last question and the next. While the cloud
-// says absent the questions are spread over the time that is needed; what tells
-// nothing new is asked less and less often.
+func absenceIsUnconfirmed(o observed) *obstacle {
+	e, needed := o.memory.evidence, o.limits.absentFor(o.node, o.now)
+	if e.isConfirmed(o.limits, needed) {
+		return nil
+	}
+	return &obstacle{cause: notConfirmed(e, o.limits, needed)}
+}
+
+// pause is the time between the last question and the next. Until an absence is
+// confirmed, the questions are spread over the time that is needed. Otherwise
+// the pause doubles while the answers stay the same.
 func (e evidence) pause(l Limits, needed time.Duration) time.Duration {
 	first := l.FirstPause
-	if e.said == absent {
+	if e.presence == absent {
 		first = max(first, needed/time.Duration(max(l.Absences-1, 1)))
-		if e.failure == (message.Cause{}) && !e.isConfirmed(l, needed) {
+		if e.failure.IsZero() && !e.isConfirmed(l, needed) {
 			return first
 		}
 	}
 	pause := first
-	for n := 1; n < e.looks && pause < l.LongestPause; n++ {
+	for n := 1; n < e.checks && pause < l.LongestPause; n++ {
 		pause *= 2
 	}
 	return min(pause, max(first, l.LongestPause))
+}
+
+// minDelay is the shortest time after which an unchanged Node is decided on
+// again.
+const minDelay = time.Second
+
+func (o observed) pause() time.Duration {
+	return o.memory.evidence.pause(o.limits, o.limits.absentFor(o.node, o.now))
+}
+
+// isDue reports whether the cloud is to be asked now.
+func (o observed) isDue() bool {
+	at := o.memory.evidence.checkedAt
+	return at.IsZero() || !o.now.Before(at.Add(o.pause()))
+}
+
+// untilDue is the time until the cloud is asked again.
+func (o observed) untilDue() time.Duration {
+	return max(o.memory.evidence.checkedAt.Add(o.pause()).Sub(o.now), minDelay)
+}
+
+// needsPeers reports whether the decision looks at other Nodes. It does so only
+// once the absence is confirmed.
+func (o observed) needsPeers() bool {
+	e := o.memory.evidence.about(o.node).with(o.answer, o.now)
+	return e.isConfirmed(o.limits, o.limits.absentFor(o.node, o.now))
 }

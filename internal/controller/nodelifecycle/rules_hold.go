@@ -11,83 +11,96 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
 )
 
-// holding is what the owner of a Node has been told about its removal.
+// holding is what the Node shows about its deletion while that is held.
 type holding struct {
-	// since is when the removal began to wait, for the reason; empty: it does
-	// not.
+	// since is when the deletion began to wait, reason why; empty: it does not.
 	since  time.Time
 	reason string
-	// open tells that an event has said so, and none that it is over.
+	// open reports whether an event has said so, and none that it is over.
 	open bool
-	// told is when each reason was last recorded as an event.
-	told map[string]time.Time
+	// recorded is when each reason was last recorded as an event.
+	recorded map[string]time.Time
 }
 
-// tellAgain is how long a reason that comes back is not recorded again: a cloud
-// that answers in turns must not become a stream of events.
-const tellAgain = 10 * time.Minute
+// repeatAfter is how long a reason that comes back is not recorded again. A
+// cloud whose answers alternate must not cause a stream of events.
+const repeatAfter = 10 * time.Minute
 
-// held tells what is missing before the Node may be deleted: an event when that
-// changes, and a condition once it has waited for a minute (V1).
-func held(c candidate, o obstacle) removalPlan {
-	p := removalPlan{do: hold, why: o.cause.Message, after: c.untilDue(), memory: c.memory}
-	if wait := o.until.Sub(c.now); !o.until.IsZero() {
-		p.after = min(p.after, max(wait, soonest))
-	}
-	if c.lastLook.isOn {
-		p.memory.notLast = c.now.Add(p.after)
-	}
+// held returns the plan that shows what is missing before the Node may be
+// deleted: an event when that changes, and a condition once it has waited for a
+// minute (promise V1).
+func held(o observed, ob obstacle) plan {
+	p := plan{do: hold, why: ob.cause.Message, after: o.untilRetry(ob), memory: o.memory}
 	h := &p.memory.holding
-	shown := nodefact.Condition(c.node, ConditionMissing)
-	isShownBefore := h.reason == "" && isShown(shown) && shown.Reason == o.cause.Reason // by an earlier leader
+	shown := nodefact.Condition(o.node, ConditionMissing)
+	isShownBefore := h.reason == "" && isMissing(shown) && shown.Reason == ob.cause.Reason // by an earlier leader
 	if h.since.IsZero() {
-		h.since = c.now
+		h.since = o.now
 	}
-	if o.cause.Reason != h.reason && !isShownBefore && c.now.Sub(h.told[o.cause.Reason]) >= tellAgain {
-		h.told, h.open = at(h.told, o.cause.Reason, c.now), true
-		p.events = []message.Event{deletionHeld(o.cause)}
+	if ob.cause.Reason != h.reason && !isShownBefore && o.now.Sub(h.recorded[ob.cause.Reason]) >= repeatAfter {
+		h.recorded, h.open = recordedAt(h.recorded, ob.cause.Reason, o.now), true
+		p.events = []message.Event{deletionHeld(ob.cause)}
 	}
-	h.reason = o.cause.Reason
-	status := corev1.ConditionUnknown
-	if c.memory.evidence.said == absent {
-		status = corev1.ConditionTrue
+	h.reason = ob.cause.Reason
+	want := nodecondition.Wanted{Type: ConditionMissing, Status: corev1.ConditionUnknown, Cause: ob.cause}
+	if o.memory.evidence.presence == absent {
+		want.Status = corev1.ConditionTrue
 	}
-	want := nodecondition.Wanted{Type: ConditionMissing, Status: status, Cause: o.cause}
-	if (isShown(shown) || c.now.Sub(h.since) >= nodecondition.After) && want.IsDue(c.now, shown) {
-		p.condition = want.At(c.now, shown)
+	waited := o.now.Sub(h.since)
+	if (isMissing(shown) || waited >= nodecondition.After) && want.IsDue(o.now, shown) {
+		p.condition = want.At(o.now, shown)
 	}
-	if c.now.Sub(h.since) < nodecondition.After {
-		p.after = min(p.after, max(h.since.Add(nodecondition.After).Sub(c.now), soonest))
+	if waited < nodecondition.After {
+		p.after = min(p.after, max(nodecondition.After-waited, minDelay))
 	}
 	return p
 }
 
-// stays ends the wait, if there was one: the Node is not deleted.
-func stays(c candidate, p removalPlan, r message.Cause) removalPlan {
-	shown := nodefact.Condition(c.node, ConditionMissing)
-	over := deletionCanceled(r)
-	told := c.memory.holding.told
-	if (c.memory.holding.open || isShown(shown)) && c.now.Sub(told[over.Reason]) >= tellAgain {
+// heldInCheck is held for an obstacle that the final check has met. The next
+// final check has to wait.
+func heldInCheck(o observed, ob obstacle) plan {
+	p := held(o, ob)
+	p.memory.nextCheck = o.now.Add(o.untilRetry(ob))
+	return p
+}
+
+// untilRetry is the time until the obstacle may be gone.
+func (o observed) untilRetry(ob obstacle) time.Duration {
+	if ob.until.IsZero() {
+		return o.untilDue()
+	}
+	return min(o.untilDue(), max(ob.until.Sub(o.now), minDelay))
+}
+
+// stays completes the plan for a Node that is not deleted: it ends the wait, if
+// there was one.
+func stays(o observed, p plan, cause message.Cause) plan {
+	shown := nodefact.Condition(o.node, ConditionMissing)
+	over := deletionCanceled(cause)
+	recorded := o.memory.holding.recorded
+	if (o.memory.holding.open || isMissing(shown)) && o.now.Sub(recorded[over.Reason]) >= repeatAfter {
 		p.events = []message.Event{over}
-		told = at(told, over.Reason, c.now)
+		recorded = recordedAt(recorded, over.Reason, o.now)
 	}
-	if isShown(shown) {
-		p.condition = nodecondition.Wanted{Type: ConditionMissing, Status: corev1.ConditionFalse, Cause: r}.At(c.now, shown)
+	if isMissing(shown) {
+		p.condition = nodecondition.Wanted{Type: ConditionMissing, Status: corev1.ConditionFalse, Cause: cause}.At(o.now, shown)
 	}
-	c.memory.holding, c.memory.notLast = holding{told: told}, time.Time{}
-	p.memory = c.memory
+	o.memory.holding, o.memory.nextCheck = holding{recorded: recorded}, time.Time{}
+	p.memory = o.memory
 	return p
 }
 
-// at is the map with one time more.
-func at(told map[string]time.Time, reason string, now time.Time) map[string]time.Time {
-	told = maps.Clone(told)
-	if told == nil {
-		told = map[string]time.Time{}
+// recordedAt returns a copy of the map with one time more.
+func recordedAt(recorded map[string]time.Time, reason string, now time.Time) map[string]time.Time {
+	recorded = maps.Clone(recorded)
+	if recorded == nil {
+		recorded = map[string]time.Time{}
 	}
-	told[reason] = now
-	return told
+	recorded[reason] = now
+	return recorded
 }
 
-// isShown tells whether the Node says that its instance is missing.
-func isShown(c *corev1.NodeCondition) bool { return c != nil && c.Status != corev1.ConditionFalse }
+// isMissing reports whether the Node shows that its instance is missing.
+func isMissing(shown *corev1.NodeCondition) bool {
+	return shown != nil && shown.Status != corev1.ConditionFalse
+}

@@ -7,21 +7,29 @@ import (
 	"k8s.io/cloud-provider/api"
 )
 
-// shutdownTaint are the taints that the Node is to have instead of its own, nil
-// where it has the right ones. A kubelet that reports runs on an instance that
-// runs.
+// shutdownTaint returns the taints that the Node should have instead of its own,
+// nil if it has the right ones. If a kubelet reports, its instance runs.
 func shutdownTaint(node *corev1.Node, p power) *[]corev1.Taint {
-	taint := corev1.Taint{Key: api.TaintNodeShutdown, Effect: corev1.TaintEffectNoSchedule}
-	is := func(t corev1.Taint) bool { return t.MatchTaint(&taint) }
-	has := slices.ContainsFunc(node.Spec.Taints, is)
+	has := slices.ContainsFunc(node.Spec.Taints, isShutdownTaint)
 	var taints []corev1.Taint
 	switch {
 	case p == shutDown && !has:
-		taints = append(slices.Clone(node.Spec.Taints), taint)
+		taints = append(slices.Clone(node.Spec.Taints), ownTaint())
 	case p == running && has:
-		taints = slices.DeleteFunc(slices.Clone(node.Spec.Taints), is)
+		taints = slices.DeleteFunc(slices.Clone(node.Spec.Taints), isShutdownTaint)
 	default:
 		return nil
 	}
 	return &taints
+}
+
+func ownTaint() corev1.Taint {
+	return corev1.Taint{Key: api.TaintNodeShutdown, Effect: corev1.TaintEffectNoSchedule}
+}
+
+// isShutdownTaint reports whether the taint is this controller's. A taint with
+// another effect is not.
+func isShutdownTaint(t corev1.Taint) bool {
+	own := ownTaint()
+	return t.MatchTaint(&own)
 }

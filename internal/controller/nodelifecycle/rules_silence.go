@@ -8,38 +8,35 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
 )
 
-// silence tells whether a Node's kubelet is silent.
+// silence is whether a Node's kubelet is silent, and why.
 type silence struct {
 	silent bool
 	why    string
-	// from is when a kubelet that says nothing more will count as silent; zero
-	// where only a change of the Ready condition can tell.
+	// from is when a kubelet that reports nothing more will count as silent. It
+	// is zero if only a change of the Ready condition can make it so.
 	from time.Time
 }
 
-// silenceOf is the first part of S1. Ready=Unknown is the judgement of
+// silenceOf is promise S1 a. Ready=Unknown is the judgement of
 // kube-controller-manager, which sees the heartbeats. Ready=False with a fresh
-// heartbeat is the machine speaking.
+// heartbeat is a report of the kubelet.
 func silenceOf(node *corev1.Node, now time.Time, after time.Duration) silence {
 	ready := nodefact.Condition(node, corev1.NodeReady)
 	switch {
 	case ready == nil:
-		return lapsing(node.CreationTimestamp.Time, now, after, "it has never reported")
+		return silentFrom(node.CreationTimestamp.Add(after), now, "it has never reported")
 	case ready.Status == corev1.ConditionTrue:
 		return silence{why: "it reports"}
 	case ready.Status == corev1.ConditionUnknown:
 		return silence{silent: true, why: "Ready is Unknown"}
+	case ready.LastHeartbeatTime.IsZero():
+		return silentFrom(node.CreationTimestamp.Add(after), now, "it has never sent a heartbeat")
 	default:
-		last := ready.LastHeartbeatTime.Time
-		if last.IsZero() {
-			last = node.CreationTimestamp.Time
-		}
-		return lapsing(last, now, after, "its last report is old")
+		return silentFrom(ready.LastHeartbeatTime.Add(after), now, "its last report is old")
 	}
 }
 
-func lapsing(last, now time.Time, after time.Duration, why string) silence {
-	from := last.Add(after)
+func silentFrom(from, now time.Time, why string) silence {
 	if now.Before(from) {
 		return silence{why: "its last report is fresh", from: from}
 	}

@@ -7,299 +7,320 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
 )
 
-// sighting is what the cloud has said of a Node when it was last asked whether
+// record is what the cloud has said of a Node when it was last asked whether
 // its instance exists, for whatever reason.
-type sighting struct {
-	said presence
-	// asked is when that question began, tried when the last one ended, which
-	// may have failed.
+type record struct {
+	presence presence
+	// asked is when the last question with an answer began, tried when the last
+	// question ended, which may have failed.
 	asked, tried time.Time
-	// since is when the cloud first said absent, with no other word between.
+	// since is when the cloud first said "absent", with no other answer between.
 	since time.Time
-	// failed tells that the last question had no answer.
+	// failed reports whether the last question had no answer.
 	failed bool
 }
 
-// with is the sighting after an answer.
-func (s sighting) with(a existence, now time.Time) sighting {
-	s.tried, s.failed = now, a.presence == unknown
+// with returns the record after an answer.
+func (r record) with(a answer, now time.Time) record {
+	r.tried, r.failed = now, a.presence == unknown
 	if a.presence == unknown {
-		return s
+		return r
 	}
-	if s.said != absent {
-		s.since = now
+	if r.presence != absent {
+		r.since = now
 	}
-	s.said, s.asked = a.presence, a.asked
-	return s
+	r.presence, r.asked = a.presence, a.asked
+	return r
 }
 
-// member is a Node of the cluster as the decision about another one sees it.
-type member struct {
+// peer is a Node of the cluster as the decision about another one sees it.
+type peer struct {
 	node *corev1.Node
-	// said and looked are of the evidence about it: the cloud's last word, and
-	// whether the cloud has been asked at all.
-	said   presence
-	looked bool
-	// sighting is of the same kind of question as is asked about the candidate.
-	sighting sighting
+	// presence and checked are of the evidence about it: the last presence, and
+	// whether the cloud was asked at all.
+	presence presence
+	checked  bool
+	// record is of the same kind of question as is asked about the decided Node.
+	record record
 }
 
-// witnesses are the Nodes that can tell whether the cloud's answers are to be
-// trusted.
+// witnesses are the Nodes that show whether the cloud's answers can be trusted.
 type witnesses struct {
-	others   int // that could be asked
-	speaking int // of them, whose kubelets report
-	seen     int // of these, present since the survey began
-	mute     int // of these, whose last question failed since then
+	others    int // that could be asked
+	reporting int // of them, whose kubelets report
+	seen      int // of these, confirmed since countedFrom
+	failed    int // of these, whose last question has failed since then
 	// newest is when the youngest question began that was answered "present".
 	newest time.Time
-	// liar reports while the cloud says that it is absent; next is to be asked
-	// next.
-	liar, next *member
-	// strangers report and have been denied for long; denier is the last of them.
-	strangers int
-	denier    *member
+	// contradicting reports although the cloud says that it is absent; next is
+	// the one to ask about next.
+	contradicting, next *peer
+	// foreign counts the Nodes that report and were denied for long;
+	// lastForeign is the one that was denied last.
+	foreign     int
+	lastForeign *peer
 }
 
-// witnesses looks for them among the Nodes whose answers come the same way:
-// another instance, the same provider-ID scheme, the same region (else zone),
-// and a kubelet that reports: only of those we know that an "absent" is wrong,
-// and where nobody reports at all, it is we who are cut off.
-func (c candidate) witnesses() witnesses {
+// witnesses looks for Nodes about which the cloud is asked in the same way:
+// another instance, the same provider-ID scheme, the same region (else zone).
+// Only if their kubelets report is an "absent" known to be wrong. Where no
+// kubelet reports, the control plane itself may be cut off.
+func (o observed) witnesses() witnesses {
 	var w witnesses
-	since := c.surveyBegan()
-	for i := range c.roster.members {
-		m := &c.roster.members[i]
+	from := o.countedFrom()
+	for i := range o.peers.nodes {
+		p := &o.peers.nodes[i]
 		switch {
-		case !c.mayWitness(m):
+		case !o.isComparable(p):
 			continue
-		case c.isUseless(m):
-			w.countStranger(c, m)
+		case o.provesNothing(p):
+			w.countForeign(o, p)
 			continue
 		}
 		w.others++
-		if !c.speaks(m) {
+		if !o.isReporting(*p) {
 			continue
 		}
-		w.countSpeaking(m, since)
-		if m.sighting.tried.Before(c.memory.evidence.answered) {
-			w.next = better(m, w.next)
+		w.countReporting(p, from)
+		if p.record.tried.Before(o.memory.evidence.answered) {
+			w.next = preferred(p, w.next)
 		}
 	}
-	if w.liar == nil && w.strangers > max(1, w.speaking*c.limits.Budget.Percent/100) {
-		w.liar = w.denier // So many are no strangers: the cloud is wrong.
+	if w.contradicting == nil && w.foreign > max(1, w.reporting*o.limits.Budget.Percent/100) {
+		w.contradicting = w.lastForeign // So many are not foreign: the cloud is wrong.
 	}
 	return w
 }
 
-// countStranger takes a Node in that says nothing about others.
-func (w *witnesses) countStranger(c candidate, m *member) {
-	if !c.speaks(m) || c.mayBeNamedOtherwise(m) {
+// countForeign counts a Node that proves nothing about others.
+func (w *witnesses) countForeign(o observed, p *peer) {
+	if !o.isReporting(*p) || o.mayHaveAnotherName(p) {
 		return
 	}
-	w.strangers++
-	if w.denier == nil || m.sighting.tried.After(w.denier.sighting.tried) {
-		w.denier = m
+	w.foreign++
+	if w.lastForeign == nil || p.record.tried.After(w.lastForeign.record.tried) {
+		w.lastForeign = p
 	}
 }
 
-// surveyBegan is from when on answers about others count: from the first
+// countedFrom is from when on answers about others count: from the first
 // absence, or from when a Node that reports was last found to be denied.
-func (c candidate) surveyBegan() time.Time {
-	since := c.memory.evidence.since
-	for i := range c.roster.members {
-		m := &c.roster.members[i]
-		if m.sighting.said == absent && m.sighting.since.After(since) && c.mayWitness(m) && c.speaks(m) && !c.mayBeNamedOtherwise(m) {
-			since = m.sighting.since
+func (o observed) countedFrom() time.Time {
+	from := o.memory.evidence.since
+	for i := range o.peers.nodes {
+		p := &o.peers.nodes[i]
+		if p.record.presence == absent && p.record.since.After(from) && o.isComparable(p) && o.isReporting(*p) && !o.mayHaveAnotherName(p) {
+			from = p.record.since
 		}
 	}
-	return since
+	return from
 }
 
-// countSpeaking takes a witness in whose kubelet reports.
-func (w *witnesses) countSpeaking(m *member, since time.Time) {
-	w.speaking++
-	if m.sighting.failed && m.sighting.tried.After(since) && (m.sighting.said != present || !m.sighting.asked.After(since)) {
-		w.mute++
+// countReporting counts a witness whose kubelet reports.
+func (w *witnesses) countReporting(p *peer, from time.Time) {
+	w.reporting++
+	confirmed := p.record.presence == present && p.record.asked.After(from)
+	if p.record.failed && p.record.tried.After(from) && !confirmed {
+		w.failed++
 	}
-	switch m.sighting.said {
+	switch p.record.presence {
 	case unknown:
 	case absent:
-		if w.liar == nil || m.sighting.tried.After(w.liar.sighting.tried) {
-			w.liar = m
+		if w.contradicting == nil || p.record.tried.After(w.contradicting.record.tried) {
+			w.contradicting = p
 		}
 	case present:
-		if m.sighting.asked.After(since) {
+		if confirmed {
 			w.seen++
 		}
-		if m.sighting.asked.After(w.newest) {
-			w.newest = m.sighting.asked
+		if p.record.asked.After(w.newest) {
+			w.newest = p.record.asked
 		}
 	}
 }
 
-func (c candidate) speaks(m *member) bool {
-	return !silenceOf(m.node, c.now, c.limits.SilentAfter).silent
+func (o observed) isReporting(p peer) bool {
+	return !silenceOf(p.node, o.now, o.limits.SilentAfter).silent
 }
 
-func (c candidate) mayWitness(m *member) bool {
-	if _, excluded := nodefact.IsExcluded(m.node); excluded || m.node.Name == c.node.Name || nodefact.IsUninitialized(m.node) {
+// isComparable reports whether the cloud's answers about a Node say something
+// about its answers about the decided Node.
+func (o observed) isComparable(p *peer) bool {
+	if _, excluded := nodefact.IsExcluded(p.node); excluded || p.node.Name == o.node.Name || nodefact.IsUninitialized(p.node) {
 		return false
 	}
-	if id := c.node.Spec.ProviderID; id != "" && (m.node.Spec.ProviderID == id || nodefact.Scheme(m.node) != nodefact.Scheme(c.node)) {
+	if id := o.node.Spec.ProviderID; id != "" && (p.node.Spec.ProviderID == id || nodefact.Scheme(p.node) != nodefact.Scheme(o.node)) {
 		return false
 	}
 	for _, place := range []string{corev1.LabelTopologyRegion, corev1.LabelTopologyZone} {
-		if own := c.node.Labels[place]; own != "" {
-			return m.node.Labels[place] == own
+		if own := o.node.Labels[place]; own != "" {
+			return p.node.Labels[place] == own
 		}
 	}
 	return true
 }
 
-// isUseless tells whether nothing can be learnt from a Node: a silent one that
-// is absent itself, or a stranger. That is a Node that reports and that the
-// cloud has denied for so long that it does not know it at all: it belongs to
-// somebody else, and says nothing about other answers. By name a denial says
-// nothing at once: instances may have other names than their Nodes.
-func (c candidate) isUseless(m *member) bool {
-	if !c.speaks(m) {
-		return m.said == absent
+// provesNothing reports whether nothing can be learnt from the answers about a
+// Node. That is a silent Node that is absent itself, or a foreign one: its
+// kubelet reports, and the cloud has denied it for so long that it belongs to
+// another provider. By name a single denial proves nothing: instances may have
+// other names than their Nodes.
+func (o observed) provesNothing(p *peer) bool {
+	if !o.isReporting(*p) {
+		return p.presence == absent
 	}
-	if c.mayBeNamedOtherwise(m) {
-		return m.sighting.said == absent
+	if o.mayHaveAnotherName(p) {
+		return p.record.presence == absent
 	}
-	return m.sighting.said == absent && c.now.Sub(m.sighting.since) >= c.limits.ForeignAfter
+	return p.record.presence == absent && o.now.Sub(p.record.since) >= o.limits.ForeignAfter
 }
 
-// mayBeNamedOtherwise tells whether the cloud is asked by name about a Node that
-// is known to it by a provider ID.
-func (c candidate) mayBeNamedOtherwise(m *member) bool {
-	return c.isNameless() && m.node.Spec.ProviderID != ""
+// mayHaveAnotherName reports whether the cloud is asked by name about a Node
+// that it knows by a provider ID.
+func (o observed) mayHaveAnotherName(p *peer) bool {
+	return o.isAskedByName() && p.node.Spec.ProviderID != ""
 }
 
-// better is who is to be asked first: who was not asked for the longest time,
-// then in an order that has nothing to do with names.
-func better(m, than *member) *member {
+// preferred returns which of two witnesses is asked first: the one that was not
+// asked for longer, else the one with the lower rank.
+func preferred(p, than *peer) *peer {
 	if than == nil {
-		return m
+		return p
 	}
-	first := lot(m.node) < lot(than.node)
-	if a, b := m.sighting.tried, than.sighting.tried; !a.Equal(b) {
+	first := rank(p.node) < rank(than.node)
+	if a, b := p.record.tried, than.record.tried; !a.Equal(b) {
 		first = a.Before(b)
 	}
 	if first {
-		return m
+		return p
 	}
 	return than
 }
 
-func lot(node *corev1.Node) uint64 {
+// rank orders Nodes independently of their names, which often follow the order
+// of their creation or their place.
+func rank(node *corev1.Node) uint64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(node.UID)) // A hash never fails.
 	return h.Sum64()
 }
 
-// areEnough is the third part of S1: after the last absence another Node was
-// said to be present, and before it so many that a cloud which knows only some
-// of its instances is found out.
-func (w *witnesses) areEnough(c candidate) bool {
-	needed := w.speaking
-	if w.seen > w.mute {
-		needed -= w.mute // Few that always fail must not hold all others for ever.
+// areEnough is promise S1 c: one other Node was confirmed after the last
+// absence, and before it enough of them to notice a cloud that lists only some
+// of its instances.
+func (w *witnesses) areEnough(o observed) bool {
+	needed := w.reporting
+	if w.seen > w.failed {
+		needed -= w.failed // A few that always fail must not hold all others for ever.
 	}
-	return w.seen >= min(c.limits.Witnesses, needed) && !w.newest.IsZero() && !w.newest.Before(c.memory.evidence.answered)
+	return w.seen >= min(o.limits.Witnesses, needed) && !w.newest.IsZero() && !w.newest.Before(o.memory.evidence.answered)
 }
 
-// askLiarAgain is how long a contradiction stands before the cloud is asked
+// contradictionFor is how long a contradiction stands before the cloud is asked
 // again.
-const askLiarAgain = 30 * time.Second
+const contradictionFor = 30 * time.Second
 
-// contradicted holds while the cloud is known to deny a Node that reports.
-func contradicted(c candidate) *obstacle {
-	w := c.witnesses()
-	if w.liar == nil || c.limits.Witnesses == 0 {
+// contradictionIsFresh holds while the cloud has just denied a Node that
+// reports. Later the final check asks about it again.
+func contradictionIsFresh(o observed) *obstacle {
+	w := o.witnesses()
+	if w.contradicting == nil || o.limits.Witnesses == 0 {
 		return nil
 	}
-	until := w.liar.sighting.tried.Add(askLiarAgain)
-	if c.lastLook.isOn || !c.now.Before(until) {
-		return nil // The last look asks again.
+	until := w.contradicting.record.tried.Add(contradictionFor)
+	if !o.now.Before(until) {
+		return nil
 	}
-	return &obstacle{cause: contradicts(w.liar.node), until: until}
+	return &obstacle{cause: contradicts(w.contradicting.node), until: until}
 }
 
-// patience is how many witnesses may fail to answer in one last look.
-const patience = 5
+// maxWitnessFailures is how many questions about witnesses may fail in one final
+// check, and how many there may be beyond the witnesses that are needed.
+const maxWitnessFailures = 5
 
-// witnessed is the end of the last look: the next witness to ask, or whether
-// what they have said is enough.
-func witnessed(c candidate) removalPlan {
-	w := c.witnesses()
-	mayAsk := c.lastLook.failures < patience && c.lastLook.questions < c.limits.Witnesses+patience
-	switch alone := c.memory.evidence.since.Add(c.limits.WithoutWitnessAfter); {
-	case c.limits.Witnesses == 0:
-		return removing(c, "the cloud says that the instance is gone")
-	case w.liar != nil && w.liar.sighting.tried.Before(c.memory.evidence.answered):
-		return asking(c, w.liar)
-	case w.liar != nil:
-		return held(c, obstacle{cause: contradicts(w.liar.node)})
-	case w.areEnough(c):
-		return removing(c, fmt.Sprintf("the cloud says that the instance is gone, and confirms %d other Nodes", max(w.seen, 1)))
+// witnessed is the end of the final check: the next witness to ask about, or
+// whether the answers so far are enough.
+func witnessed(o observed, c check) plan {
+	w := o.witnesses()
+	mayAsk := c.failures < maxWitnessFailures && c.questions < o.limits.Witnesses+maxWitnessFailures
+	switch {
+	case o.limits.Witnesses == 0:
+		return removing(o, "the cloud says that the instance does not exist")
+	case w.contradicting != nil && w.contradicting.record.tried.Before(o.memory.evidence.answered):
+		return askingWitness(o, w.contradicting)
+	case w.contradicting != nil:
+		return heldInCheck(o, obstacle{cause: contradicts(w.contradicting.node)})
+	case w.areEnough(o):
+		return removing(o, fmt.Sprintf("the cloud says that the instance does not exist, and confirms %d other Nodes", max(w.seen, 1)))
 	case w.next != nil && mayAsk:
-		return asking(c, w.next)
-	case !c.isNameless() && !c.isOurs() && mayAsk && c.reference() != nil:
-		return asking(c, c.reference())
-	case !c.isNameless() && !c.isOurs() && (w.others > 0 || len(c.roster.confirmed) > 0):
-		return held(c, obstacle{cause: isForeign(c.node)})
+		return askingWitness(o, w.next)
+	case o.isForeign() && mayAsk && o.reference() != nil:
+		return askingWitness(o, o.reference())
+	case o.isForeign() && (w.others > 0 || len(o.peers.confirmed) > 0):
+		return heldInCheck(o, obstacle{cause: isForeign(o.node)})
 	case w.others > 0:
-		return held(c, obstacle{cause: tooFewWitnesses(w)})
-	case c.limits.WithoutWitnessAfter > 0 && c.isOurs() && !c.now.Before(alone):
-		return removing(c, "the cloud says that the instance is gone, and no other Node is left to be confirmed")
-	case c.limits.WithoutWitnessAfter > 0 && c.isOurs():
-		return held(c, obstacle{cause: noNodeLeft(), until: alone})
+		return heldInCheck(o, obstacle{cause: tooFewWitnesses(w)})
 	default:
-		return held(c, obstacle{cause: noNodeLeft()})
+		return alone(o)
 	}
 }
 
-// reference is a Node of another scheme that is to be asked about, where the
-// provider has confirmed none at all yet: whether it knows any tells a Node of
-// somebody else from a cloud that denies everything.
-func (c candidate) reference() *member {
-	if len(c.roster.confirmed) > 0 {
+// alone decides about a Node if no other is left that could be confirmed. Such a
+// Node is deleted only if the provider has confirmed others of its scheme, and
+// the flag says so.
+func alone(o observed) plan {
+	until := o.memory.evidence.since.Add(o.limits.WithoutWitnessAfter)
+	switch {
+	case o.limits.WithoutWitnessAfter == 0 || !o.isConfirmedScheme():
+		return heldInCheck(o, obstacle{cause: noNodeLeft()})
+	case o.now.Before(until):
+		return heldInCheck(o, obstacle{cause: noNodeLeft(), until: until})
+	default:
+		return removing(o, "the cloud says that the instance does not exist, and no other Node is left to be confirmed")
+	}
+}
+
+// reference returns a Node of another scheme to ask about, if the provider has
+// confirmed none at all yet. The answer tells a foreign Node from a cloud that
+// denies everything.
+func (o observed) reference() *peer {
+	if len(o.peers.confirmed) > 0 {
 		return nil
 	}
-	for i := range c.roster.members {
-		m := &c.roster.members[i]
-		if _, excluded := nodefact.IsExcluded(m.node); excluded || nodefact.IsUninitialized(m.node) || !c.speaks(m) {
+	for i := range o.peers.nodes {
+		p := &o.peers.nodes[i]
+		if _, excluded := nodefact.IsExcluded(p.node); excluded || nodefact.IsUninitialized(p.node) || !o.isReporting(*p) {
 			continue
 		}
-		if nodefact.Scheme(m.node) != nodefact.Scheme(c.node) && m.node.Spec.ProviderID != "" && m.sighting.tried.Before(c.memory.evidence.answered) {
-			return m
+		if nodefact.Scheme(p.node) != nodefact.Scheme(o.node) && p.node.Spec.ProviderID != "" && p.record.tried.Before(o.memory.evidence.answered) {
+			return p
 		}
 	}
 	return nil
 }
 
-// isNameless tells whether the Node has no provider ID, so that the cloud is
-// asked by its name.
-func (c candidate) isNameless() bool { return c.node.Spec.ProviderID == "" }
+// isAskedByName reports whether the Node has no provider ID, so that the cloud
+// is asked by its name.
+func (o observed) isAskedByName() bool { return o.node.Spec.ProviderID == "" }
 
-// isOurs tells whether the provider has ever confirmed a Node of this scheme.
-func (c candidate) isOurs() bool { return c.roster.confirmed[nodefact.Scheme(c.node)] }
+// isConfirmedScheme reports whether the provider has ever confirmed a Node of
+// this scheme.
+func (o observed) isConfirmedScheme() bool { return o.peers.confirmed[nodefact.Scheme(o.node)] }
 
-func asking(c candidate, m *member) removalPlan {
-	return removalPlan{do: askWitness, why: "an answer about another Node is needed", witness: m.node, memory: c.memory}
+// isForeign reports whether the Node may be another provider's.
+func (o observed) isForeign() bool { return !o.isAskedByName() && !o.isConfirmedScheme() }
+
+func askingWitness(o observed, p *peer) plan {
+	return plan{do: askWitness, why: "an answer about another Node is needed", witness: p.node, memory: o.memory}
 }
 
-func removing(c candidate, why string) removalPlan {
-	p := removalPlan{do: remove, why: why, memory: c.memory}
-	if reason := c.memory.holding.reason; reason != "" && reason != absenceUnconfirmed.Name {
-		p.events = []message.Event{deletionResumed(reason, why)}
+func removing(o observed, why string) plan {
+	p := plan{do: remove, why: why, memory: o.memory}
+	if reason := o.memory.holding.reason; reason != "" && reason != absenceUnconfirmed.Name {
+		p.events = append(p.events, deletionResumed(reason, why))
 	}
 	return p
 }

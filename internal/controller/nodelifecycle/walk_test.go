@@ -46,14 +46,14 @@ type trail struct {
 // removalWorld is one Node with one witness and many others, from the first
 // look on.
 type removalWorld struct {
-	now     time.Time
-	node    *corev1.Node
-	memory  removalMemory
-	sighted sighting
-	known   map[string]bool
-	trail   trail
-	path    []turn
-	removed bool
+	now      time.Time
+	node     *corev1.Node
+	memory   memory
+	recorded record
+	known    map[string]bool
+	trail    trail
+	path     []turn
+	removed  bool
 }
 
 func newRemovalWorld() *removalWorld {
@@ -74,7 +74,7 @@ func (w *removalWorld) happens(t turn) {
 	switch t {
 	case speaksNow:
 		w.node.Status.Conditions[0].Status = corev1.ConditionTrue
-		w.memory = w.decide(existence{}, lastLook{}).memory
+		w.memory = w.decide(answer{}, nil).memory
 		w.node.Status.Conditions[0].Status = corev1.ConditionUnknown
 		w.trail = trail{denied: w.trail.denied}
 	case isNew:
@@ -85,32 +85,32 @@ func (w *removalWorld) happens(t turn) {
 		w.trail = trail{denied: w.trail.denied}
 	case isAbsent, isPresent, isUnknown, isUnwatched, isDenied, inACrowd: // the cloud says so
 	case leaderDies:
-		w.memory, w.sighted, w.known = removalMemory{}, sighting{}, map[string]bool{}
+		w.memory, w.recorded, w.known = memory{}, record{}, map[string]bool{}
 		w.trail = trail{}
 	}
 	w.trail.crowd = t == inACrowd
 }
 
-func (w *removalWorld) roster() roster {
-	members := []member{{node: w.node, said: w.memory.evidence.said, looked: true}}
-	members = append(members, member{node: old("w1", reports), looked: true, sighting: w.sighted})
+func (w *removalWorld) peers() peers {
+	nodes := []peer{{node: w.node, presence: w.memory.evidence.presence, checked: true}}
+	nodes = append(nodes, peer{node: old("w1", reports), checked: true, record: w.recorded})
 	for i := range 12 {
-		m := member{node: old(fmt.Sprintf("m%d", i), reports, providerID("q://1")), looked: true}
+		m := peer{node: old(fmt.Sprintf("m%d", i), reports, providerID("q://1")), checked: true}
 		if w.trail.crowd && i < 5 {
-			m = member{node: old(fmt.Sprintf("m%d", i)), said: absent, looked: true}
+			m = peer{node: old(fmt.Sprintf("m%d", i)), presence: absent, checked: true}
 		}
-		members = append(members, m)
+		nodes = append(nodes, m)
 	}
-	return roster{members: members, confirmed: w.known}
+	return peers{nodes: nodes, confirmed: w.known}
 }
 
-func (w *removalWorld) decide(a existence, last lastLook) removalPlan {
-	return decideRemoval(candidate{now: w.now, node: w.node, answer: a, memory: w.memory, roster: w.roster(), lastLook: last, limits: usual})
+func (w *removalWorld) decide(a answer, c *check) plan {
+	return decideRow(observed{now: w.now, node: w.node, answer: a, memory: w.memory, peers: w.peers(), limits: DefaultLimits()}, c)
 }
 
 // answer is what the cloud says of the Node; a second passes.
-func (w *removalWorld) answer(t turn) existence {
-	a := existence{asked: w.now}
+func (w *removalWorld) answer(t turn) answer {
+	a := answer{asked: w.now}
 	w.now = w.now.Add(time.Second)
 	switch t {
 	case isPresent:
@@ -128,7 +128,7 @@ func (w *removalWorld) answer(t turn) existence {
 
 // hear is what the cloud says of the witness.
 func (w *removalWorld) hear(t turn) {
-	a := existence{asked: w.now}
+	a := answer{asked: w.now}
 	w.now = w.now.Add(time.Second)
 	switch t {
 	case isUnwatched, isUnknown:
@@ -141,7 +141,7 @@ func (w *removalWorld) hear(t turn) {
 		w.trail.confirmed, w.trail.denied = a.asked, false
 		w.known["p"] = true
 	}
-	w.sighted = w.sighted.with(a, w.now)
+	w.recorded = w.recorded.with(a, w.now)
 }
 
 // step is one look, as the controller makes it, and the last look if it comes
@@ -150,12 +150,12 @@ func (w *removalWorld) step(t *testing.T, what turn) {
 	t.Helper()
 	w.path = append(w.path, what)
 	w.happens(what)
-	p := w.decide(existence{}, lastLook{})
-	if p.do == askExistence {
-		p = w.decide(w.answer(what), lastLook{})
+	p := w.decide(answer{}, nil)
+	if p.do == ask {
+		p = w.decide(w.answer(what), nil)
 	}
 	w.memory = p.memory
-	if p.do == lookLast {
+	if p.do == enqueueDeletion {
 		p = w.last(t, what)
 	}
 	if w.removed {
@@ -170,33 +170,33 @@ func (w *removalWorld) step(t *testing.T, what turn) {
 	w.now = w.now.Add(p.after)
 }
 
-func (w *removalWorld) last(t *testing.T, what turn) removalPlan {
+func (w *removalWorld) last(t *testing.T, what turn) plan {
 	t.Helper()
-	last := lastLook{isOn: true}
-	var a existence
+	done := &check{}
+	var a answer
 	for range 50 {
-		p := w.decide(a, last)
-		a = existence{}
+		p := w.decide(a, done)
+		a = answer{}
 		switch p.do {
-		case askExistence:
-			last.asked = true
+		case ask:
+			done.asked = true
 			a = w.answer(what)
 			continue
 		case askWitness:
-			last.questions++
+			done.questions++
 			w.memory = p.memory
 			w.hear(what)
 			continue
 		case remove:
 			w.removed = true
 			w.mayRemove(t)
-		case leave, hold, lookLast:
+		case doNothing, hold, enqueueDeletion:
 		}
 		w.memory = p.memory
 		return p
 	}
 	t.Fatalf("%v: the last look does not end", w.path)
-	return removalPlan{}
+	return plan{}
 }
 
 // mayRemove is S1, told by somebody who does not know the rules' code.
@@ -206,15 +206,15 @@ func (w *removalWorld) mayRemove(t *testing.T) {
 	switch {
 	case w.node.Status.Conditions[0].Status == corev1.ConditionTrue:
 		t.Errorf("%v: removed while the kubelet reports", w.path)
-	case len(tr.absences) < usual.Absences+1:
+	case len(tr.absences) < DefaultLimits().Absences+1:
 		t.Errorf("%v: removed after %d absences, the last look included", w.path, len(tr.absences))
-	case tr.lastWord.Sub(tr.absences[0]) < usual.AbsentFor:
+	case tr.lastWord.Sub(tr.absences[0]) < DefaultLimits().AbsentFor:
 		t.Errorf("%v: removed after %v", w.path, tr.lastWord.Sub(tr.absences[0]))
 	case tr.confirmed.Before(tr.lastWord):
 		t.Errorf("%v: removed without a witness after the last absence", w.path)
 	case tr.denied:
 		t.Errorf("%v: removed while the cloud denies a Node that reports", w.path)
-	case tr.crowd && tr.lastWord.Sub(tr.absences[0]) < usual.OverBudgetAfter:
+	case tr.crowd && tr.lastWord.Sub(tr.absences[0]) < DefaultLimits().OverBudgetAfter:
 		t.Errorf("%v: removed from a crowd after %v", w.path, tr.lastWord.Sub(tr.absences[0]))
 	}
 }

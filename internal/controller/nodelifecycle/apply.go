@@ -1,0 +1,64 @@
+package nodelifecycle
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/klog/v2"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/message"
+	"github.com/fairlead-k8s/fairlead/internal/kube"
+	"github.com/fairlead-k8s/fairlead/internal/loop"
+)
+
+// apply carries out a plan that neither asks nor deletes: patches, then events,
+// then memory. Events are recorded and remembered even if a patch was refused,
+// because then they are all that the owner sees.
+func (c *Controller) apply(ctx context.Context, o observed, p plan) (loop.Result, error) {
+	logger := klog.FromContext(ctx).WithValues("node", o.node.Name)
+	err := c.patch(ctx, o.node, p)
+	c.record(o.node, p.events)
+	c.remember(o.node.Name, p.memory)
+	switch {
+	case kube.IsStale(err), apierrors.IsNotFound(err):
+		return loop.Result{Retry: true}, nil // The next pass sees the Node as it is now.
+	case err != nil:
+		return loop.Result{}, err
+	}
+	if p.taints != nil {
+		logger.Info("Changed shutdown taint", "why", p.why)
+	}
+	switch p.do {
+	case doNothing, ask, askWitness, remove:
+		logger.V(4).Info("Left the node as it is", "why", p.why)
+	case hold:
+		if len(p.events) > 0 {
+			logger.Info("Node deletion held", "why", p.why)
+		}
+	case enqueueDeletion:
+		c.enqueueDeletion(o.node.Name)
+	}
+	return loop.Result{After: p.after}, nil
+}
+
+// patch writes the condition, then the taints.
+func (c *Controller) patch(ctx context.Context, node *corev1.Node, p plan) error {
+	if p.condition != nil {
+		status := kube.NodeStatusPatch{UID: node.UID, Condition: p.condition}
+		if _, err := c.nodes.PatchStatus(ctx, node.Name, status); err != nil {
+			return err
+		}
+	}
+	if p.taints == nil {
+		return nil
+	}
+	_, err := c.nodes.Patch(ctx, kube.NodePatch{Node: node, Taints: p.taints})
+	return err
+}
+
+func (c *Controller) record(node *corev1.Node, events []message.Event) {
+	for _, e := range events {
+		c.events.Node(node, e.Type, e.Reason, e.Message)
+	}
+}

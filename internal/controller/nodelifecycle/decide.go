@@ -1,0 +1,212 @@
+package nodelifecycle
+
+import (
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/message"
+	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
+)
+
+// observed is all that a decision about one Node may look at.
+type observed struct {
+	now    time.Time
+	node   *corev1.Node // the informer's, in the final check the API server's: never changed
+	answer answer
+	memory memory
+	peers  peers // empty unless needsPeers
+	limits Limits
+}
+
+// peers is what is known of all Nodes together, the decided one included.
+type peers struct {
+	nodes []peer
+	// confirmed are the provider-ID schemes of Nodes that the provider has ever
+	// said to be present.
+	confirmed map[string]bool
+	// deleted is when unannounced Nodes were deleted, in order.
+	deleted []time.Time
+}
+
+// check is how far a final check has come.
+type check struct {
+	asked     bool // about the Node itself
+	questions int  // about witnesses
+	failures  int  // of these
+}
+
+// memory is what this process remembers of a Node between passes.
+type memory struct {
+	evidence evidence
+	holding  holding
+	// nextCheck is when the next final check may begin.
+	nextCheck time.Time
+	// deleted is the Node whose deletion the API server has accepted. The cache
+	// may still show it.
+	deleted types.UID
+}
+
+// of returns the memory if it belongs to this Node: another UID is another Node.
+func (m memory) of(node *corev1.Node) memory {
+	if uid := m.evidence.uid; uid != "" && uid != node.UID {
+		m = memory{}
+	}
+	m.evidence = m.evidence.about(node)
+	return m
+}
+
+// isEmpty reports whether there is nothing to remember, as for most Nodes.
+func (m memory) isEmpty() bool {
+	e := m.evidence
+	return e.presence == unknown && e.checkedAt.IsZero() && m.holding.reason == "" && m.holding.recorded == nil && m.deleted == ""
+}
+
+// action is what a decision leads to.
+type action string
+
+const (
+	doNothing       action = "nothing"
+	ask             action = "ask the cloud" // then decide again
+	hold            action = "hold"          // show what is missing, and why
+	enqueueDeletion action = "enqueue for the final check"
+	askWitness      action = "ask about a witness" // then decide again
+	remove          action = "delete"
+)
+
+// plan is what to do about one Node, and why.
+type plan struct {
+	do  action
+	why string
+	// condition replaces the one of its type, taints replace all; nil leaves
+	// them.
+	condition *corev1.NodeCondition
+	taints    *[]corev1.Taint
+	events    []message.Event
+	// after is when to decide again; 0 waits until a change wakes the Node.
+	after   time.Duration
+	witness *corev1.Node // to ask about
+	memory  memory
+}
+
+// obstacle is why a deletion has to wait, and until when at least; zero if that
+// is not known.
+type obstacle struct {
+	cause message.Cause
+	until time.Time
+}
+
+// preconditions of a deletion: the first that is not met holds it.
+var preconditions = []func(observed) *obstacle{
+	existenceIsUnknown, deletionIsSwitchedOff, absenceIsUnconfirmed, lastQuestionHasFailed, tooManyAreAbsent,
+}
+
+// decideSuspicion decides whether a Node may go to the final check.
+func decideSuspicion(o observed) plan {
+	o.memory = o.memory.of(o.node)
+	if p := spared(o); p != nil {
+		return *p
+	}
+	if o.answer.asked.IsZero() && o.isDue() {
+		return asking(o)
+	}
+	o.memory.evidence = o.memory.evidence.with(o.answer, o.now)
+	if o.isFound() {
+		return found(o)
+	}
+	for _, obstacleTo := range append(slices.Clip(preconditions), contradictionIsFresh) {
+		if ob := obstacleTo(o); ob != nil {
+			return held(o, *ob)
+		}
+	}
+	if wait := o.memory.nextCheck.Sub(o.now); wait > 0 {
+		return plan{do: doNothing, why: "the final check has just failed", after: min(wait, o.untilDue()), memory: o.memory}
+	}
+	return plan{do: enqueueDeletion, why: "the absence is confirmed", after: o.untilDue(), memory: o.memory}
+}
+
+// decideDeletion decides in the final check, which asks the cloud about the Node
+// in any case. A deletion that it holds is not checked again for a while.
+func decideDeletion(o observed, c check) plan {
+	o.memory = o.memory.of(o.node)
+	if p := spared(o); p != nil {
+		return *p
+	}
+	if !c.asked {
+		return asking(o)
+	}
+	o.memory.evidence = o.memory.evidence.with(o.answer, o.now)
+	if o.isFound() {
+		return found(o)
+	}
+	for _, obstacleTo := range preconditions {
+		if ob := obstacleTo(o); ob != nil {
+			return heldInCheck(o, *ob)
+		}
+	}
+	return witnessed(o, c)
+}
+
+// spared returns the plan for a Node that no rule suspects, nil for others. A
+// kubelet that reports resets all evidence.
+func spared(o observed) *plan {
+	if o.memory.deleted == o.node.UID {
+		return &plan{do: doNothing, why: "the Node is deleted", memory: o.memory}
+	}
+	if why, excluded := nodefact.IsExcluded(o.node); excluded {
+		return &plan{do: doNothing, why: why, memory: memory{evidence: evidence{}.about(o.node)}}
+	}
+	s := silenceOf(o.node, o.now, o.limits.SilentAfter)
+	if s.silent {
+		return nil
+	}
+	p := plan{do: doNothing, why: "the kubelet is not silent: " + s.why, taints: shutdownTaint(o.node, running)}
+	if !s.from.IsZero() {
+		p.after = s.from.Sub(o.now)
+	}
+	o.memory.evidence = evidence{}.about(o.node)
+	p = stays(o, p, reportsAgain())
+	return &p
+}
+
+func asking(o observed) plan {
+	return plan{do: ask, why: "the kubelet is silent: " + silenceOf(o.node, o.now, o.limits.SilentAfter).why, memory: o.memory}
+}
+
+// isFound reports whether the cloud's last answer was "present".
+func (o observed) isFound() bool {
+	return o.memory.evidence.presence != absent && o.memory.evidence.failure.IsZero()
+}
+
+func found(o observed) plan {
+	return stays(o, plan{
+		do: doNothing, why: "the cloud says that the instance exists",
+		after: o.untilDue(), taints: shutdownTaint(o.node, o.answer.power),
+	}, isFound())
+}
+
+// existenceIsUnknown holds a Node for which the cloud has never said "absent".
+func existenceIsUnknown(o observed) *obstacle {
+	if o.memory.evidence.presence == absent {
+		return nil
+	}
+	return &obstacle{cause: notAnswered(o.memory.evidence.failure)}
+}
+
+func deletionIsSwitchedOff(o observed) *obstacle {
+	if !o.limits.Off {
+		return nil
+	}
+	return &obstacle{cause: deletionIsOff()}
+}
+
+// lastQuestionHasFailed holds while the last answer is older than the last
+// failure.
+func lastQuestionHasFailed(o observed) *obstacle {
+	if o.memory.evidence.failure.IsZero() {
+		return nil
+	}
+	return &obstacle{cause: notAnswered(o.memory.evidence.failure)}
+}

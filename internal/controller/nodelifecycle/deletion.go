@@ -1,0 +1,128 @@
+package nodelifecycle
+
+import (
+	"context"
+	"errors"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/klog/v2"
+
+	"github.com/fairlead-k8s/fairlead/internal/kube"
+	"github.com/fairlead-k8s/fairlead/internal/loop"
+)
+
+// finalCheck is the serial step that makes all deletions.
+func (c *Controller) finalCheck(ctx context.Context, name string) (loop.Result, error) {
+	err := c.tryDelete(ctx, name)
+	c.dequeue(name)
+	if err != nil && ctx.Err() == nil {
+		klog.FromContext(ctx).Error(err, "Final check failed", "node", name)
+	}
+	c.suspects.Add(name) // Passes in the meantime skipped this node.
+	return loop.Result{}, nil
+}
+
+// tryDelete reads the Node from the API server, asks the cloud again, asks
+// witnesses, and deletes.
+func (c *Controller) tryDelete(ctx context.Context, name string) error {
+	defer c.postpone(name)
+	node, err := c.nodes.Live(ctx, name)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return errors.Join(err, c.showNotRead(ctx, name, err))
+	}
+	o := c.observe(node)
+	var done check
+	for {
+		p := decideDeletion(o, done)
+		switch p.do {
+		case ask:
+			done.asked = true
+			o.answer, err = c.askExistence(ctx, node)
+		case askWitness:
+			done.questions++
+			o.memory, o.answer = p.memory, answer{}
+			var answered bool
+			if answered, err = c.askAboutWitness(ctx, node, p.witness); !answered {
+				done.failures++
+			}
+		case remove:
+			return c.remove(ctx, o, p)
+		case doNothing, hold, enqueueDeletion:
+			_, err := c.apply(ctx, o, p)
+			return err
+		}
+		if err != nil {
+			return err
+		}
+		o.now, o.peers = c.clock.Now(), c.peersOf(node)
+	}
+}
+
+// showNotRead holds a Node that cannot be read from the API server.
+func (c *Controller) showNotRead(ctx context.Context, name string, why error) error {
+	node, err := c.nodes.Cached(name)
+	if err != nil || ctx.Err() != nil {
+		return nil //nolint:nilerr // there is no Node left to show it
+	}
+	o := c.observe(node)
+	_, err = c.apply(ctx, o, heldInCheck(o, obstacle{cause: notRead(why)}))
+	return err
+}
+
+// deleteTries is how often one final check tries to delete a Node that is
+// written by others in ways that do not matter.
+const deleteTries = 5
+
+// remove deletes the Node in the version that was read: the deletion, then
+// events, then memory.
+func (c *Controller) remove(ctx context.Context, o observed, p plan) error {
+	name := o.node.Name
+	err := c.nodes.Delete(ctx, o.node)
+	for try := 1; kube.IsStale(err) && try < deleteTries; try++ {
+		node, unread := c.nodes.Live(ctx, name)
+		if unread != nil || wakes(o.node, node) {
+			c.remember(name, p.memory)
+			return nil //nolint:nilerr // the next pass sees the Node as it is now
+		}
+		o.node = node
+		err = c.nodes.Delete(ctx, node)
+	}
+	r := resultOf(name, err)
+	if r.outcome.counts() {
+		c.countDeletion(o.node)
+	}
+	if r.outcome != deleted && ctx.Err() != nil {
+		return nil // The next leader sees the Node as it is then.
+	}
+	done := concluded(o, p, r)
+	if r.outcome != deleted {
+		_, applyErr := c.apply(ctx, o, done)
+		return errors.Join(r.err, applyErr)
+	}
+	c.record(o.node, done.events)
+	c.remember(name, done.memory)
+	c.metrics.deleted.Inc()
+	klog.FromContext(ctx).Info("Deleted node", "node", name, "providerID", o.node.Spec.ProviderID, "why", p.why)
+	return nil
+}
+
+// resultOf classifies the error of a deletion.
+func resultOf(name string, err error) result {
+	switch {
+	case err == nil:
+		return result{outcome: deleted}
+	case apierrors.IsNotFound(err):
+		return result{outcome: missing}
+	}
+	r := result{outcome: unclear, cause: notDeleted(err), event: deletingFailed(name, err), err: err}
+	switch {
+	case kube.IsStale(err):
+		r.outcome = changed
+	case kube.IsRejected(err):
+		r.outcome = rejected
+	}
+	return r
+}

@@ -1,0 +1,114 @@
+package nodelifecycle
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/klog/v2"
+
+	"github.com/fairlead-k8s/fairlead/internal/cloud"
+	"github.com/fairlead-k8s/fairlead/internal/controller/nodecause"
+)
+
+// observe gathers what is known without I/O.
+func (c *Controller) observe(node *corev1.Node) observed {
+	o := observed{now: c.clock.Now(), node: node, limits: c.limits}
+	c.mu.Lock()
+	o.memory = c.memories[node.Name]
+	c.mu.Unlock()
+	if o.needsPeers() {
+		o.peers = c.peersOf(node)
+	}
+	return o
+}
+
+// peersOf returns what is known of all Nodes, for the decision about this one.
+func (c *Controller) peersOf(node *corev1.Node) peers {
+	all, err := c.lister.List(labels.Everything())
+	if err != nil { // The cache has no errors of its own.
+		return peers{}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.deleted = slices.DeleteFunc(c.deleted, func(at time.Time) bool { return c.clock.Since(at) >= time.Minute })
+	known := peers{
+		nodes:     make([]peer, 0, len(all)),
+		confirmed: maps.Clone(c.confirmed),
+		deleted:   slices.Clone(c.deleted),
+	}
+	for _, n := range all {
+		e := c.memories[n.Name].evidence.about(n)
+		known.nodes = append(known.nodes, peer{
+			node:     n,
+			presence: e.presence,
+			checked:  !e.checkedAt.IsZero(),
+			record:   c.records[subject{n.UID, node.Spec.ProviderID == ""}],
+		})
+	}
+	return known
+}
+
+// askExistence asks the cloud whether the instance of a Node exists, and if so
+// whether it runs. The only error is the end of the context.
+func (c *Controller) askExistence(ctx context.Context, node *corev1.Node) (answer, error) {
+	existence, err := c.instances.Existence(ctx, node)
+	if ctx.Err() != nil {
+		return answer{}, ctx.Err()
+	}
+	c.metrics.called(callExists, err)
+	a := answerOf(existence, err, c.clock.Now())
+	c.recordAnswer(node, a)
+	if a.presence == present {
+		down, err := c.instances.Shutdown(ctx, node)
+		if ctx.Err() != nil {
+			return answer{}, ctx.Err()
+		}
+		c.metrics.called(callShutdown, err)
+		a.power = powerOf(ctx, down, err)
+	}
+	return a, nil
+}
+
+// askAboutWitness asks about a witness in the way that is used for the decided
+// Node, and reports whether there was an answer. The only error is the end of
+// the context.
+func (c *Controller) askAboutWitness(ctx context.Context, node, witness *corev1.Node) (answered bool, err error) {
+	asked := witness.DeepCopy()
+	if node.Spec.ProviderID == "" {
+		asked.Spec.ProviderID = ""
+	}
+	existence, err := c.instances.Existence(ctx, asked)
+	if ctx.Err() != nil {
+		return false, ctx.Err()
+	}
+	c.metrics.called(callExists, err)
+	c.recordAnswer(asked, answerOf(existence, err, c.clock.Now()))
+	return err == nil, nil
+}
+
+func answerOf(e cloud.Existence, err error, now time.Time) answer {
+	switch {
+	case err != nil:
+		return answer{asked: now, failure: nodecause.OfExistence(err)}
+	case e.Present:
+		return answer{presence: present, asked: e.Asked}
+	default:
+		return answer{presence: absent, asked: e.Asked}
+	}
+}
+
+func powerOf(ctx context.Context, down bool, err error) power {
+	switch {
+	case err != nil:
+		klog.FromContext(ctx).V(2).Info("Could not find out whether the instance is shut down", "err", err)
+		return unknownPower
+	case down:
+		return shutDown
+	default:
+		return running
+	}
+}

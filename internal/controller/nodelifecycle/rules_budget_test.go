@@ -1,0 +1,69 @@
+package nodelifecycle
+
+import (
+	"testing"
+	"time"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
+)
+
+func TestBudget(t *testing.T) {
+	long := gone(n1, 20, 10*time.Minute, 0)
+	checkRows(t, []row{
+		{name: "ThreeAreWithinTheBudget", memory: complete, peers: absentOf(3, 10), want: "enqueue for the final check: the absence is confirmed; again in 2m0s"},
+		{name: "FourAreOverTheBudget", memory: complete, peers: absentOf(4, 10), want: "hold: TooManyAbsent; again in 1m0s; event NodeDeletionHeld"},
+		{name: "TenPercentAreWithinTheBudget", memory: complete, peers: absentOf(10, 100), want: "enqueue for the final check: the absence is confirmed; again in 2m0s"},
+		{name: "ElevenOfAHundredAreOverTheBudget", memory: complete, peers: absentOf(11, 100), want: "hold: TooManyAbsent; again in 1m0s; event NodeDeletionHeld"},
+		{
+			name: "UncheckedNodesCount", memory: complete, peers: func() peers {
+				r := absentOf(4, 10)
+				for i := range r.nodes {
+					r.nodes[i].presence, r.nodes[i].checked = unknown, false
+				}
+				return r
+			}(), want: "hold: TooManyAbsent; again in 1m0s; event NodeDeletionHeld",
+		},
+		{
+			name: "NodeItselfCounts", memory: complete, peers: func() peers {
+				r := absentOf(3, 10)
+				r.nodes = append(r.nodes, peer{node: n1, checked: true}) // its last check is not remembered yet
+				return r
+			}(), want: "hold: TooManyAbsent; again in 1m0s; event NodeDeletionHeld",
+		},
+		{
+			name: "NodesOfAnotherProviderDoNotCount", memory: complete, peers: absentOf(40, 80, providerID("q://1")),
+			want: "enqueue for the final check: the absence is confirmed; again in 2m0s",
+		},
+		{
+			name: "ExcludedNodesDoNotCount", memory: complete, peers: absentOf(40, 80, label(nodefact.LabelExclude, "")),
+			want: "enqueue for the final check: the absence is confirmed; again in 2m0s",
+		},
+		{
+			name: "AnnouncedNodesDoNotCount", memory: complete, peers: absentOf(40, 80, taint("ToBeDeletedByClusterAutoscaler")),
+			want: "enqueue for the final check: the absence is confirmed; again in 2m0s",
+		},
+		{
+			name: "AnnouncedNodeIsNotHeld", node: old("n1", taint("karpenter.sh/disrupted")), memory: complete, peers: absentOf(40, 80),
+			want: "enqueue for the final check: the absence is confirmed; again in 2m0s",
+		},
+		{name: "NodesOverTheBudgetMayBeDeletedAfterTenMinutes", memory: long, peers: absentOf(40, 80), want: "enqueue for the final check: the absence is confirmed; again in 2m0s"},
+		{
+			name: "NodesOverTheBudgetAreDeletedAtABoundedRate", memory: long, peers: func() peers {
+				r := absentOf(40, 80)
+				for i := range 8 {
+					r.deleted = append(r.deleted, noon.Add(time.Duration(i-50)*time.Second))
+				}
+				return r
+			}(), want: "hold: DeletionRateLimited; again in 10s; event NodeDeletionHeld",
+		},
+		{
+			name: "RateCountsDeletionsOfTheLastMinute", memory: long, peers: func() peers {
+				r := absentOf(40, 80)
+				for i := range 8 {
+					r.deleted = append(r.deleted, noon.Add(time.Duration(i-60)*time.Second))
+				}
+				return r
+			}(), want: "enqueue for the final check: the absence is confirmed; again in 2m0s",
+		},
+	})
+}

@@ -1,0 +1,75 @@
+package nodelifecycle
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
+)
+
+// Limits are the numbers of the rules (promise S1).
+type Limits struct {
+	// Off holds every deletion.
+	Off bool
+	// SilentAfter is how old the last report of a kubelet that does not report
+	// Ready may be before the kubelet counts as silent.
+	SilentAfter time.Duration
+	// Absences is how many answers have to say "absent", over at least AbsentFor;
+	// over YoungAbsentFor if the Node is younger than YoungAge or was never
+	// initialised.
+	Absences                            int
+	AbsentFor, YoungAge, YoungAbsentFor time.Duration
+	// Witnesses is how many other Nodes whose kubelets report have to be
+	// confirmed; all of them if there are fewer. 0 asks for none.
+	Witnesses int
+	// WithoutWitnessAfter is how long a Node has to be absent if no other is left
+	// that could be confirmed; 0 means for ever.
+	WithoutWitnessAfter time.Duration
+	// ForeignAfter is how long the cloud has to deny a Node whose kubelet reports
+	// before that Node counts as another provider's.
+	ForeignAfter time.Duration
+	// While more Nodes than Budget are absent together, each has to be absent for
+	// OverBudgetAfter. Then at most OverBudgetRate are deleted in a minute.
+	Budget, OverBudgetRate Share
+	OverBudgetAfter        time.Duration
+	// FirstPause and LongestPause bound the time between questions whose answers
+	// stay the same.
+	FirstPause, LongestPause time.Duration
+}
+
+// DefaultLimits returns the limits that ship. docs/guides/node-deletion.md gives
+// the reason of each.
+func DefaultLimits() Limits {
+	return Limits{
+		SilentAfter:     10 * time.Minute,
+		Absences:        3,
+		AbsentFor:       30 * time.Second,
+		YoungAge:        5 * time.Minute,
+		YoungAbsentFor:  2 * time.Minute,
+		Witnesses:       10,
+		ForeignAfter:    10 * time.Minute,
+		Budget:          Share{Nodes: 3, Percent: 10},
+		OverBudgetAfter: 10 * time.Minute,
+		OverBudgetRate:  Share{Nodes: 5, Percent: 10},
+		FirstPause:      5 * time.Second,
+		LongestPause:    2 * time.Minute,
+	}
+}
+
+// absentFor is how long this Node has to be absent. Clouds list a new instance
+// late, and a Node that never ran a pod loses nothing by waiting.
+func (l Limits) absentFor(node *corev1.Node, now time.Time) time.Duration {
+	if nodefact.IsUninitialized(node) || now.Sub(node.CreationTimestamp.Time) < l.YoungAge {
+		return max(l.AbsentFor, l.YoungAbsentFor)
+	}
+	return l.AbsentFor
+}
+
+// Share is a number of Nodes, or a percentage of them if that is more.
+type Share struct{ Nodes, Percent int }
+
+func (s Share) of(nodes int) int { return max(s.Nodes, nodes*s.Percent/100) }
+
+func (s Share) String() string { return fmt.Sprintf("max(%d, %d %%)", s.Nodes, s.Percent) }

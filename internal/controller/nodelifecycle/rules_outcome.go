@@ -1,0 +1,49 @@
+package nodelifecycle
+
+import (
+	"github.com/fairlead-k8s/fairlead/internal/controller/message"
+)
+
+// outcome is what became of the call that deletes a Node.
+type outcome string
+
+const (
+	deleted  outcome = "deleted"
+	missing  outcome = "the Node is gone already"
+	changed  outcome = "the Node changes faster than it is read"
+	rejected outcome = "the API server rejects the deletion"
+	unclear  outcome = "the call has failed, and may have deleted the Node nevertheless"
+)
+
+// result is the outcome of a deletion with what to say about it.
+type result struct {
+	outcome outcome
+	// cause, event and err are of a deletion that has failed.
+	cause message.Cause
+	event message.Event
+	err   error
+}
+
+// counts reports whether the deletion counts for the rate limit. A deletion whose
+// reply is lost may have been carried out.
+func (r outcome) counts() bool { return r == deleted || r == unclear }
+
+// concluded returns what follows from the outcome of a deletion that p has
+// asked for.
+func concluded(o observed, p plan, r result) plan {
+	o.memory, o.answer = p.memory, answer{}
+	switch r.outcome {
+	case deleted:
+		p.events = append(p.events, deleting(o.node.Name))
+		p.memory.deleted = o.node.UID
+		return p
+	case missing:
+		return plan{do: doNothing, why: string(r.outcome), memory: p.memory}
+	case changed, rejected, unclear:
+	}
+	failed := heldInCheck(o, obstacle{cause: r.cause})
+	if len(failed.events) > 0 && r.outcome != changed {
+		failed.events = []message.Event{r.event}
+	}
+	return failed
+}
