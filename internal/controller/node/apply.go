@@ -10,20 +10,23 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/loop"
 )
 
-// apply carries the plan out. An error for which kube.IsStale holds means that
-// the Node has changed and has to be decided upon anew.
+// apply carries the plan out: patches, then events, then memory. Why a Node waits
+// is recorded and remembered even if the condition was refused, because then the
+// event is all that the owner sees. An error for which kube.IsStale holds means
+// that the Node has changed and has to be decided on again.
 func (c *Controller) apply(ctx context.Context, o observed, p plan) (loop.Result, error) {
 	logger := klog.FromContext(ctx).WithValues("node", o.node.Name)
-	if p.do == wait {
-		// Should the condition be refused, the event is all that the owner sees.
-		c.tell(o.node, p)
+	err := p.patch(ctx, c.nodes, o.node)
+	if err == nil || p.do == wait {
+		p.record(c.events, o.node)
+		c.remember(o.node.Name, p.memory)
 	}
-	if err := p.patch(ctx, c.nodes, o.node); err != nil {
+	if err != nil {
 		return loop.Result{}, err
 	}
 	age := c.clock.Since(o.node.CreationTimestamp.Time)
 	switch p.do {
-	case nothing, ask:
+	case doNothing, ask:
 		logger.V(4).Info("Left the node as it is", "why", p.why)
 	case wait:
 		if len(p.events) > 0 {
@@ -32,18 +35,11 @@ func (c *Controller) apply(ctx context.Context, o observed, p plan) (loop.Result
 		return loop.Result{Retry: true}, nil
 	case release:
 		c.metrics.released(age)
-		logger.Info("Initialised the node", "why", p.why, "age", age)
+		logger.Info("Initialized node", "why", p.why, "age", age)
 	case update:
-		logger.Info("Updated the node", "why", p.why)
+		logger.Info("Updated node", "why", p.why)
 	}
-	c.tell(o.node, p)
 	return loop.Result{}, nil
-}
-
-// tell records the plan's events and remembers that it has.
-func (c *Controller) tell(node *corev1.Node, p plan) {
-	p.record(c.events, node)
-	c.remember(node.Name, p.memory)
 }
 
 // patcher writes Nodes.
@@ -52,8 +48,8 @@ type patcher interface {
 	PatchStatus(ctx context.Context, name string, p kube.NodeStatusPatch) (*corev1.Node, error)
 }
 
-// patch sends what there is to write: the status first, since a Node may only
-// be released when its addresses are there (S6), then the rest in one PATCH.
+// patch writes the status first, because a Node may only be released when its
+// addresses are there (promise S6), then the rest in one PATCH.
 func (w writes) patch(ctx context.Context, nodes patcher, node *corev1.Node) error {
 	if w.addresses != nil || w.condition != nil {
 		status := kube.NodeStatusPatch{UID: node.UID, Addresses: w.addresses, Condition: w.condition}

@@ -3,19 +3,15 @@ package node
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	informersv1 "k8s.io/client-go/informers/core/v1"
 	listersv1 "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/cloud-provider/api"
 	"k8s.io/utils/clock"
 
 	"github.com/fairlead-k8s/fairlead/internal/cloud"
@@ -33,8 +29,8 @@ const queue = "Nodes"
 // spent on writes to the API server, and the cloud must not wait for those.
 const passesPerRead = 4
 
-// freshReads is how often a pass decides anew because the Node has changed
-// under it, before it gives way.
+// freshReads is how often a pass decides again because the Node has changed in
+// the meantime, before it lets other Nodes go first.
 const freshReads = 10
 
 // instances is the cloud, as far as this package needs it.
@@ -103,14 +99,14 @@ type Controller struct {
 	fetched  map[string]fetched // by name; guarded by mu
 }
 
-// fetched is an answer that no pass has made use of yet.
+// fetched is an answer that no pass has used yet.
 type fetched struct {
 	uid    types.UID
 	answer answer
 	at     time.Time
 }
 
-// fetchedFor is how long such an answer is worth something.
+// fetchedFor is how long such an answer may be used.
 const fetchedFor = time.Minute
 
 // New returns a controller; it does nothing before Run.
@@ -119,7 +115,7 @@ func New(deps Deps, cfg Config) *Controller {
 		cfg.Clock = clock.RealClock{}
 	}
 	if cfg.Metrics == nil {
-		cfg.Metrics = newMetrics()
+		cfg.Metrics = newMetrics(cfg.Clock)
 	}
 	c := &Controller{
 		nodes:     deps.Nodes,
@@ -142,13 +138,12 @@ func New(deps Deps, cfg Config) *Controller {
 // Run works until the context ends and returns when nothing is under way any
 // more.
 func (c *Controller) Run(ctx context.Context) error {
-	handler, err := c.informer.AddEventHandler(c.wakes())
+	handler, err := c.informer.AddEventHandler(c.handlers())
 	if err != nil {
 		return fmt.Errorf("watch nodes: %w", err)
 	}
-	defer func() { _ = c.informer.RemoveEventHandler(handler) }() // It fails only for a foreign handle.
-	c.metrics.watch(c)
-	defer c.metrics.watch(nil)
+	defer func() { _ = c.informer.RemoveEventHandler(handler) }() // The only error is an unknown handle.
+	defer c.metrics.waiting.Start()()
 
 	var refreshing sync.WaitGroup
 	refreshing.Go(func() {
@@ -164,7 +159,7 @@ func (c *Controller) Run(ctx context.Context) error {
 // the limit.
 func (c *Controller) Stuck(limit time.Duration) error { return c.loop.Stuck(limit) }
 
-// Reconcile brings one Node in line.
+// Reconcile brings one Node in step with the cloud.
 func (c *Controller) Reconcile(ctx context.Context, name string) (loop.Result, error) {
 	node, err := c.nodes.Cached(name)
 	for range freshReads {
@@ -181,11 +176,11 @@ func (c *Controller) Reconcile(ctx context.Context, name string) (loop.Result, e
 		}
 		node, err = c.nodes.Live(ctx, name)
 	}
-	return loop.Result{}, fmt.Errorf("node %s has changed under each of %d passes", name, freshReads)
+	return loop.Result{}, fmt.Errorf("node %s has changed during each of %d passes", name, freshReads)
 }
 
-// pass observes, decides and applies, once. What the cloud said is kept for
-// the next pass if this one could not make use of it, for a while.
+// pass observes, decides and applies, once. If it could not use the cloud's
+// answer, the answer is kept for the next pass, for a while.
 func (c *Controller) pass(ctx context.Context, node *corev1.Node) (loop.Result, error) {
 	o := c.observe(node)
 	p := decide(o)
@@ -206,19 +201,19 @@ func (c *Controller) pass(ctx context.Context, node *corev1.Node) (loop.Result, 
 		c.keep(node, o.answer, o.answered)
 		return result, err
 	default:
-		// The Node waits for the API server, and must say so.
+		// The Node waits for the API server, and has to show it.
 		c.keep(node, o.answer, o.answered)
 		o.answer = answer{given: refused, cause: notWritten(err)}
 		return c.apply(ctx, o, decide(o))
 	}
 }
 
-// wakes are what makes a pass worth while.
-func (c *Controller) wakes() cache.ResourceEventHandler {
+// handlers add the Nodes whose changes wake them.
+func (c *Controller) handlers() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc: c.add,
 		UpdateFunc: func(before, now any) {
-			if hasNews(before.(*corev1.Node), now.(*corev1.Node)) {
+			if wakes(before.(*corev1.Node), now.(*corev1.Node)) {
 				c.add(now)
 			}
 		},
@@ -230,40 +225,4 @@ func (c *Controller) add(obj any) {
 	if key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(obj); err == nil {
 		c.loop.Add(key)
 	}
-}
-
-// hasNews tells whether a Node has changed in what rules look at. Heartbeats
-// and the notes of others have no news; they must not cut short the delay of a
-// Node that waits.
-func hasNews(before, now *corev1.Node) bool {
-	return before.UID != now.UID ||
-		before.Spec.ProviderID != now.Spec.ProviderID ||
-		before.Annotations[AnnotationLabels] != now.Annotations[AnnotationLabels] ||
-		before.Annotations[api.AnnotationAlphaProvidedIPAddr] != now.Annotations[api.AnnotationAlphaProvidedIPAddr] ||
-		!maps.Equal(before.Labels, now.Labels) ||
-		!slices.Equal(before.Status.Addresses, now.Status.Addresses) ||
-		!equality.Semantic.DeepEqual(before.Spec.Taints, now.Spec.Taints) ||
-		before.DeletionTimestamp.IsZero() != now.DeletionTimestamp.IsZero()
-}
-
-func (c *Controller) remember(name string, m memory) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.memories[name] = m
-}
-
-// keep keeps an answer for the next pass, unless there is a newer one.
-func (c *Controller) keep(node *corev1.Node, a answer, at time.Time) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if kept, ok := c.fetched[node.Name]; !ok || kept.uid != node.UID || kept.at.Before(at) {
-		c.fetched[node.Name] = fetched{uid: node.UID, answer: a, at: at}
-	}
-}
-
-func (c *Controller) forget(name string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.memories, name)
-	delete(c.fetched, name)
 }

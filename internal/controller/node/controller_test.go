@@ -409,8 +409,8 @@ func TestHeartbeatsAreNoNews(t *testing.T) {
 		{"AnotherNode", func(n *corev1.Node) { n.UID = "u2" }, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := hasNews(fresh(), fresh(tt.edit)); got != tt.want {
-				t.Errorf("hasNews = %v, want %v", got, tt.want)
+			if got := wakes(fresh(), fresh(tt.edit)); got != tt.want {
+				t.Errorf("wakes = %v, want %v", got, tt.want)
 			}
 		})
 	}

@@ -21,7 +21,7 @@ type observed struct {
 	policy   LabelPolicy
 }
 
-// given says what the cloud has given as an answer.
+// given is what became of a question to the cloud.
 type given int
 
 const (
@@ -51,24 +51,24 @@ type memory struct {
 	uid types.UID
 	// waitsSince is when the Node began to wait; zero: it does not.
 	waitsSince time.Time
-	// waitsFor is the reason of the last look.
+	// waitsFor is the reason that was found last.
 	waitsFor string
-	// told and toldAt are the reason that the last event named, and when.
-	told   string
-	toldAt time.Time
+	// recorded is the reason that the last event named, recordedAt is when.
+	recorded   string
+	recordedAt time.Time
 	// notices are the messages about the Node that were recorded last.
 	notices string
 }
 
 // action is what a pass does.
-type action int
+type action string
 
 const (
-	nothing action = iota
-	ask            // ask the cloud, then decide again
-	wait           // tell on the Node why it waits, come back later
-	release        // write all, taint off last
-	update         // write what differs
+	doNothing action = "nothing"
+	ask       action = "ask the cloud" // then decide again
+	wait      action = "wait"          // show on the Node why, and retry
+	release   action = "release"       // write everything, the removal of the taint last
+	update    action = "update"        // write what differs
 )
 
 // plan is what to do with one Node, and why.
@@ -79,7 +79,8 @@ type plan struct {
 	memory memory
 }
 
-// writes are what a plan says to the API server: patches first, then events.
+// writes are what a plan writes to the API server, in this order: the status,
+// the rest of the Node, events.
 type writes struct {
 	// addresses replace those in the status; nil leaves them.
 	addresses []corev1.NodeAddress
@@ -108,7 +109,7 @@ func decide(o observed) plan {
 		o.memory = memory{uid: o.node.UID}
 	}
 	if why, excluded := nodefact.IsExcluded(o.node); excluded {
-		return plan{do: nothing, why: why, memory: memory{uid: o.node.UID}}
+		return plan{do: doNothing, why: why, memory: memory{uid: o.node.UID}}
 	}
 	if nodefact.IsUninitialized(o.node) {
 		return initialize(o)
@@ -116,7 +117,7 @@ func decide(o observed) plan {
 	return follow(o)
 }
 
-// isRefreshed tells whether the periodic look at the cloud includes the Node.
+// isRefreshed reports whether the periodic refresh includes the Node.
 func isRefreshed(node *corev1.Node) bool {
 	_, excluded := nodefact.IsExcluded(node)
 	return !excluded && !nodefact.IsUninitialized(node)

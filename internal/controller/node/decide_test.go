@@ -169,7 +169,7 @@ func place(edits ...func(map[string]*string)) map[string]*string {
 }
 
 func TestDecideWhoIsLeftAlone(t *testing.T) {
-	left := func(why string) outcome { return outcome{Do: nothing, Why: why} }
+	left := func(why string) outcome { return outcome{Do: doNothing, Why: why} }
 	deleted := func(n *corev1.Node) { n.DeletionTimestamp = &metav1.Time{Time: noon} }
 	check(t, []row{
 		{name: "TerminatingNodeIsLeftAlone", node: fresh(deleted), answer: machine(), want: left("the Node is being deleted")},
@@ -275,7 +275,7 @@ func TestDecideInitialisation(t *testing.T) {
 }
 
 func TestDecideFollowing(t *testing.T) {
-	calm := outcome{Do: nothing, Why: "up to date"}
+	calm := outcome{Do: doNothing, Why: "up to date"}
 	updates := func(what string, edit func(*outcome)) outcome {
 		want := outcome{Do: update, Why: what + " differ from the cloud's"}
 		edit(&want)
@@ -284,7 +284,7 @@ func TestDecideFollowing(t *testing.T) {
 	size := func(size string) answer { return machine(func(i *instance) { i.size = size }) }
 	grown := map[string]*string{corev1.LabelInstanceType: new("large"), corev1.LabelInstanceTypeStable: new("large")}
 	warned := func(reason string) outcome {
-		return outcome{Do: nothing, Why: "up to date", Events: []string{reason}}
+		return outcome{Do: doNothing, Why: "up to date", Events: []string{reason}}
 	}
 	check(t, []row{
 		{name: "NodeInStepIsLeftAlone", node: settled(), answer: machine(), policy: follows, want: calm},

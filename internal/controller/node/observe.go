@@ -10,7 +10,7 @@ import (
 )
 
 // observe gathers what is known without I/O. The answer is one that a refresh
-// or a pass has fetched and nobody has made use of, if there is one.
+// or a pass has fetched and no pass has used, if there is one.
 func (c *Controller) observe(node *corev1.Node) observed {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -26,7 +26,7 @@ func (c *Controller) observe(node *corev1.Node) observed {
 
 // askCloud asks for the instance of a Node that waits, when there is a place.
 func (c *Controller) askCloud(ctx context.Context, node *corev1.Node) answer {
-	c.reads <- struct{}{} // Whoever has a place is let go after the gateway's patience.
+	c.reads <- struct{}{} // The gateway lets go of a call after its timeout, so a place becomes free.
 	defer func() { <-c.reads }()
 	m, err := c.instances.Metadata(ctx, node)
 	return answerOf(m, err)

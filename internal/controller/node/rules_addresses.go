@@ -9,8 +9,8 @@ import (
 	"k8s.io/cloud-provider/api"
 )
 
-// changedAddresses are those to write; none where the Node has them already,
-// the cloud offers none, or those it offers do not fit the kubelet's.
+// changedAddresses returns those to write: none if the Node has them already, the
+// cloud offers none, or the kubelet's own address is not among those it offers.
 func changedAddresses(o observed) []corev1.NodeAddress {
 	wanted, unmet := wantedAddresses(o.node, o.answer.instance.addresses)
 	if unmet != nil || slices.Equal(wanted, stored(o.node.Status.Addresses)) {
@@ -26,8 +26,8 @@ type unmetAddress struct {
 	parses bool
 }
 
-// wantedAddresses is what the Node's addresses should be, in stored form. No
-// address from the cloud means none: what the Node has is left alone.
+// wantedAddresses returns what the Node's addresses should be, in stored form. If
+// the cloud offers none, the Node's addresses are left alone.
 func wantedAddresses(node *corev1.Node, offered []corev1.NodeAddress) ([]corev1.NodeAddress, *unmetAddress) {
 	if len(offered) == 0 {
 		return nil, nil
@@ -103,10 +103,10 @@ func parseNodeIPs(chosen string) ([]netip.Addr, bool) {
 	}
 }
 
-// stored is how the API server keeps a list of addresses after a patch: by
+// stored returns the list as the API server keeps it after a patch: by
 // type, in the order in which the types first appear, the order within a type
 // untouched. Lists are compared in this form, so that a provider which mixes
-// types does not cause a patch at every look.
+// types does not cause a patch in every pass.
 func stored(addresses []corev1.NodeAddress) []corev1.NodeAddress {
 	var types []corev1.NodeAddressType
 	for _, address := range addresses {

@@ -10,30 +10,30 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 )
 
-// bars keep a described instance from being the Node's; the first that is not
-// nil counts.
-var bars = []func(*corev1.Node, instance) *message.Cause{otherInstanceBars, namelessInstanceBars, invalidLabelBars, unmetAddressBars}
+// preconditions of a release: the first that is not met keeps the Node waiting.
+var preconditions = []func(*corev1.Node, instance) *message.Cause{isSameInstance, hasProviderID, labelsAreValid, addressIsOffered}
 
-// A Node with another provider ID than the cloud's is not the instance that
-// the cloud has described, and a provider ID can never be changed (S6).
-func otherInstanceBars(node *corev1.Node, i instance) *message.Cause {
+// isSameInstance: a Node with another provider ID than the cloud's is not the
+// instance that the cloud has described, and a provider ID can never be changed
+// (promise S6).
+func isSameInstance(node *corev1.Node, i instance) *message.Cause {
 	if !isOther(node, i) {
 		return nil
 	}
 	return otherInstance(node.Spec.ProviderID, i.providerID)
 }
 
-// Without a provider ID nothing could find the instance again. Providers that
-// have none at all are upstream's exception (upstream-behaviour 3.3).
-func namelessInstanceBars(node *corev1.Node, i instance) *message.Cause {
+// hasProviderID: without a provider ID nothing could find the instance again.
+// Providers that have none at all are upstream's exception (upstream-behaviour 3.3).
+func hasProviderID(node *corev1.Node, i instance) *message.Cause {
 	if node.Spec.ProviderID != "" || i.providerID != "" || i.nameless {
 		return nil
 	}
 	return providerIDMissing()
 }
 
-// The API server would refuse all labels because of one.
-func invalidLabelBars(_ *corev1.Node, i instance) *message.Cause {
+// labelsAreValid: the API server would reject all labels because of one.
+func labelsAreValid(_ *corev1.Node, i instance) *message.Cause {
 	problems := invalidLabels(i)
 	if len(problems) == 0 {
 		return nil
@@ -41,7 +41,8 @@ func invalidLabelBars(_ *corev1.Node, i instance) *message.Cause {
 	return labelsInvalid(problems)
 }
 
-func unmetAddressBars(node *corev1.Node, i instance) *message.Cause {
+// addressIsOffered: the kubelet uses the address that it was told to use.
+func addressIsOffered(node *corev1.Node, i instance) *message.Cause {
 	_, unmet := wantedAddresses(node, i.addresses)
 	if unmet == nil {
 		return nil
@@ -49,19 +50,19 @@ func unmetAddressBars(node *corev1.Node, i instance) *message.Cause {
 	return addressNotOffered(*unmet)
 }
 
-// initialize releases a Node for scheduling: the taint goes in the same write
-// as provider ID and labels, and after the addresses (S6).
+// initialize releases a Node for scheduling: the taint is removed in the same
+// write as provider ID and labels are set, and after the addresses (promise S6).
 func initialize(o observed) plan {
 	switch o.answer.given {
 	case notAsked:
 		return plan{do: ask, why: "the Node waits for its instance to be described", memory: o.memory}
 	case refused:
-		return waiting(o, o.answer.cause)
+		return waits(o, o.answer.cause)
 	case described:
 	}
-	for _, bar := range bars {
-		if r := bar(o.node, o.answer.instance); r != nil {
-			return waiting(o, *r)
+	for _, unmet := range preconditions {
+		if cause := unmet(o.node, o.answer.instance); cause != nil {
+			return waits(o, *cause)
 		}
 	}
 	return plan{
@@ -72,7 +73,7 @@ func initialize(o observed) plan {
 	}
 }
 
-// released is the write that ends the initialisation.
+// released returns the write that ends the initialisation.
 func released(o observed) change {
 	var (
 		i      = o.answer.instance

@@ -12,7 +12,7 @@ import (
 // follow keeps an initialised Node in step with the cloud. Without an answer
 // of the cloud it looks only at what the Node itself says.
 func follow(o observed) plan {
-	p := plan{do: nothing, why: "up to date", memory: memory{uid: o.node.UID, notices: o.memory.notices}}
+	p := plan{do: doNothing, why: "up to date", memory: memory{uid: o.node.UID, notices: o.memory.notices}}
 	p.condition = recovered(o)
 	p.change.labels = twinLabels(o.node.Labels)
 	if o.answer.given == described {
@@ -39,17 +39,17 @@ func followInstance(o observed, p *plan) {
 		}
 		notices = noticesOf(o)
 	}
-	p.events, p.memory.notices = unsaid(notices, o.memory.notices)
+	p.events, p.memory.notices = newNotices(notices, o.memory.notices)
 }
 
-// isOther tells whether the cloud speaks of another instance than the Node's.
+// isOther reports whether the cloud describes another instance than the Node's.
 func isOther(node *corev1.Node, i instance) bool {
 	return node.Spec.ProviderID != "" && i.providerID != "" && node.Spec.ProviderID != i.providerID
 }
 
-// isKnown tells whether the Node is known to be this instance. Upstream never
+// isKnown reports whether the Node is known to be this instance. Upstream never
 // labels a Node that registered without the taint, and such a Node has no
-// provider ID of ours.
+// provider ID from this controller.
 func isKnown(node *corev1.Node, i instance) bool {
 	return node.Spec.ProviderID != "" || i.nameless
 }
@@ -71,7 +71,7 @@ func followLabels(o observed, p *plan) {
 	}
 }
 
-// noticesOf is what the Node's owner should know and what is not written.
+// noticesOf returns what the Node's owner should know because it is not written.
 func noticesOf(o observed) []message.Event {
 	var notices []message.Event
 	i := o.answer.instance
@@ -92,14 +92,15 @@ func noticesOf(o observed) []message.Event {
 	return notices
 }
 
-// unsaid are the notices if they are not those of the last look.
-func unsaid(notices []message.Event, said string) ([]message.Event, string) {
+// newNotices returns the notices if they differ from those that were recorded
+// last.
+func newNotices(notices []message.Event, recorded string) ([]message.Event, string) {
 	var messages []string
 	for _, notice := range notices {
 		messages = append(messages, notice.Message)
 	}
 	now := strings.Join(messages, "\n")
-	if now == said {
+	if now == recorded {
 		return nil, now
 	}
 	return notices, now

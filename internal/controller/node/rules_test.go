@@ -137,7 +137,7 @@ func TestMixedAddressesConverge(t *testing.T) {
 	if p.addresses == nil {
 		t.Fatal("the new address is not written")
 	}
-	if p := decide(observed{now: noon, node: settled(addresses(p.addresses...)), answer: mixed}); p.do != nothing {
+	if p := decide(observed{now: noon, node: settled(addresses(p.addresses...)), answer: mixed}); p.do != doNothing {
 		t.Errorf("a Node that has what was written is to be written again: %v", p.why)
 	}
 }
@@ -155,17 +155,17 @@ func TestWaiting(t *testing.T) {
 		condition bool
 	}{
 		{"FirstRefusalIsAnEvent", fresh(), memory{}, true, false},
-		{"SameReasonIsNoEvent", fresh(), memory{waitsSince: noon, told: "CloudDenied", toldAt: long}, false, false},
-		{"AnotherReasonIsAnEvent", fresh(), memory{waitsSince: noon, told: "CloudSlow", toldAt: long}, true, false},
-		{"ReasonsInTurnsAreNoStream", fresh(), memory{waitsSince: noon, told: "CloudSlow", toldAt: noon.Add(-time.Second)}, false, false},
+		{"SameReasonIsNoEvent", fresh(), memory{waitsSince: noon, recorded: "CloudDenied", recordedAt: long}, false, false},
+		{"AnotherReasonIsAnEvent", fresh(), memory{waitsSince: noon, recorded: "CloudSlow", recordedAt: long}, true, false},
+		{"ReasonsInTurnsAreNoStream", fresh(), memory{waitsSince: noon, recorded: "CloudSlow", recordedAt: noon.Add(-time.Second)}, false, false},
 		{"NewLeaderDoesNotRepeatWhatTheNodeShows", fresh(shows(corev1.ConditionFalse, "CloudDenied", "because", long)), memory{}, false, false},
 		{"NewLeaderTellsAnotherReason", fresh(shows(corev1.ConditionFalse, "CloudSlow", "because", long)), memory{}, true, true},
-		{"AfterAMinuteTheConditionStays", fresh(), memory{waitsSince: noon.Add(-time.Minute), told: "CloudDenied", toldAt: long}, false, true},
+		{"AfterAMinuteTheConditionStays", fresh(), memory{waitsSince: noon.Add(-time.Minute), recorded: "CloudDenied", recordedAt: long}, false, true},
 		{"AfterAMinuteOfItsLifeTheConditionStaysWhoeverLeads", fresh(func(n *corev1.Node) { n.CreationTimestamp = metav1.NewTime(long) }), memory{}, true, true},
-		{"ConditionIsWrittenOnce", fresh(shows(corev1.ConditionFalse, "CloudDenied", "because", long)), memory{waitsSince: long, told: "CloudDenied"}, false, false},
-		{"MessageIsRewrittenSlowly", fresh(shows(corev1.ConditionFalse, "CloudDenied", "of old", long)), memory{waitsSince: long, told: "CloudDenied"}, false, false},
-		{"MessageIsRewritten", fresh(shows(corev1.ConditionFalse, "CloudDenied", "of old", noon.Add(-5*time.Minute))), memory{waitsSince: long, told: "CloudDenied"}, false, true},
-		{"ReasonsInTurnsDoNotRewriteTheCondition", fresh(shows(corev1.ConditionFalse, "CloudSlow", "because", noon)), memory{waitsSince: long, told: "CloudDenied"}, false, false},
+		{"ConditionIsWrittenOnce", fresh(shows(corev1.ConditionFalse, "CloudDenied", "because", long)), memory{waitsSince: long, recorded: "CloudDenied"}, false, false},
+		{"MessageIsRewrittenSlowly", fresh(shows(corev1.ConditionFalse, "CloudDenied", "of old", long)), memory{waitsSince: long, recorded: "CloudDenied"}, false, false},
+		{"MessageIsRewritten", fresh(shows(corev1.ConditionFalse, "CloudDenied", "of old", noon.Add(-5*time.Minute))), memory{waitsSince: long, recorded: "CloudDenied"}, false, true},
+		{"ReasonsInTurnsDoNotRewriteTheCondition", fresh(shows(corev1.ConditionFalse, "CloudSlow", "because", noon)), memory{waitsSince: long, recorded: "CloudDenied"}, false, false},
 		{"ConditionOfAnEarlierSuccessIsCorrectedAtOnce", fresh(shows(corev1.ConditionTrue, "Initialized", "", noon)), memory{}, true, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -197,8 +197,8 @@ func TestConditionKeepsItsTransitionTime(t *testing.T) {
 }
 
 func TestMemoryOfAnotherNodeUnderTheNameIsForgotten(t *testing.T) {
-	p := decide(observed{now: noon, node: fresh(), answer: refusing("CloudDenied"), memory: memory{uid: "u0", waitsSince: noon.Add(-time.Hour), told: "CloudDenied"}})
-	want := memory{uid: "u1", waitsSince: noon, waitsFor: "CloudDenied", told: "CloudDenied", toldAt: noon}
+	p := decide(observed{now: noon, node: fresh(), answer: refusing("CloudDenied"), memory: memory{uid: "u0", waitsSince: noon.Add(-time.Hour), recorded: "CloudDenied"}})
+	want := memory{uid: "u1", waitsSince: noon, waitsFor: "CloudDenied", recorded: "CloudDenied", recordedAt: noon}
 	if diff := cmp.Diff(want, p.memory, compare); diff != "" {
 		t.Errorf("memory (-want +got):\n%s", diff)
 	}

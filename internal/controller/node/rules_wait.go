@@ -10,9 +10,9 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
 )
 
-// waiting tells why the Node waits: an event when the reason changes, and a
-// condition once the Node has waited for a minute (V1).
-func waiting(o observed, r message.Cause) plan {
+// waits returns the plan that shows why the Node waits: an event when the reason
+// changes, and a condition once the Node has waited for a minute (promise V1).
+func waits(o observed, r message.Cause) plan {
 	p := plan{do: wait, why: r.Message, memory: o.memory}
 	if p.memory.waitsSince.IsZero() {
 		p.memory.waitsSince = waitsSince(o)
@@ -21,7 +21,7 @@ func waiting(o observed, r message.Cause) plan {
 	shown := nodefact.Condition(o.node, ConditionInitialized)
 	if isNews(o, r, shown) {
 		p.events = []message.Event{hasInitFailed(r)}
-		p.memory.told, p.memory.toldAt = r.Reason, o.now
+		p.memory.recorded, p.memory.recordedAt = r.Reason, o.now
 	}
 	if want := (nodecondition.Wanted{Type: ConditionInitialized, Status: corev1.ConditionFalse, Cause: r}); isDue(o, p.memory, shown) && want.IsDue(o.now, shown) {
 		p.condition = want.At(o.now, shown)
@@ -29,9 +29,8 @@ func waiting(o observed, r message.Cause) plan {
 	return p
 }
 
-// waitsSince is when the wait has begun: with the Node, whichever process looks
-// at it first. A process that keeps dying must not begin to count anew each
-// time.
+// waitsSince returns when the wait began: with the Node, whichever process sees it
+// first. A process that keeps crashing must not count from zero each time.
 func waitsSince(o observed) time.Time {
 	if created := o.node.CreationTimestamp; !created.IsZero() && created.Time.Before(o.now) {
 		return created.Time
@@ -39,27 +38,27 @@ func waitsSince(o observed) time.Time {
 	return o.now
 }
 
-// isNews tells whether the reason is to be recorded. A new leader does not
+// isNews reports whether the reason is to be recorded. A new leader does not
 // repeat what the Node shows already.
 func isNews(o observed, r message.Cause, shown *corev1.NodeCondition) bool {
 	switch {
-	case o.memory.told == r.Reason, o.now.Sub(o.memory.toldAt) < eventInterval:
+	case o.memory.recorded == r.Reason, o.now.Sub(o.memory.recordedAt) < eventInterval:
 		return false
-	case o.memory.told == "" && shown != nil && shown.Status == corev1.ConditionFalse:
+	case o.memory.recorded == "" && shown != nil && shown.Status == corev1.ConditionFalse:
 		return shown.Reason != r.Reason
 	default:
 		return true
 	}
 }
 
-// isDue tells whether the Node has waited long enough, or shows the condition
-// of an earlier wait, which must not go on telling something else.
+// isDue reports whether the Node has waited long enough for a condition, or shows
+// one from an earlier wait, which must not stay wrong.
 func isDue(o observed, m memory, shown *corev1.NodeCondition) bool {
 	return shown != nil || o.now.Sub(m.waitsSince) >= nodecondition.After
 }
 
-// recovered is the condition of a Node that no longer waits, nil where it
-// shows no other.
+// recovered returns the condition of a Node that no longer waits, nil if it shows
+// no wait.
 func recovered(o observed) *corev1.NodeCondition {
 	shown := nodefact.Condition(o.node, ConditionInitialized)
 	if shown == nil || shown.Status == corev1.ConditionTrue {

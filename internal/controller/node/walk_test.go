@@ -176,7 +176,7 @@ func (w *world) checked(t *testing.T, path string, a answer, writes int) plan {
 	p := w.step(a, writes)
 	wasHeld, isHeld := nodefact.IsUninitialized(before), nodefact.IsUninitialized(w.node)
 	switch {
-	case p.why == "" && p.do != nothing:
+	case p.why == "" && p.do != doNothing:
 		t.Errorf("%s: %v without a why", path, p.do)
 	case before.Spec.ProviderID != "" && w.node.Spec.ProviderID != before.Spec.ProviderID:
 		t.Errorf("%s: provider ID changed from %q", path, before.Spec.ProviderID)
@@ -184,7 +184,7 @@ func (w *world) checked(t *testing.T, path string, a answer, writes int) plan {
 		t.Errorf("%s: the taint is back", path)
 	case before.Labels["keep"] != w.node.Labels["keep"]:
 		t.Errorf("%s: a label of the user was changed", path)
-	case isExcludedByTest(before) && (p.do != nothing || len(p.events) > 0):
+	case isExcludedByTest(before) && (p.do != doNothing || len(p.events) > 0):
 		t.Errorf("%s: %v on an excluded Node", path, p.do)
 	case wasHeld && !isHeld && a.given != described:
 		t.Errorf("%s: released without an answer", path)
@@ -226,7 +226,7 @@ func (w *world) settles(t *testing.T, path string) {
 	const bound = 4
 	for range bound {
 		p := w.checked(t, path, answers["describes"], 2)
-		if p.do == nothing {
+		if p.do == doNothing {
 			if nodefact.IsUninitialized(w.node) && !isExcludedByTest(w.node) {
 				t.Errorf("%s: left uninitialised", path)
 			}

@@ -1,0 +1,33 @@
+package node
+
+import (
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/cloud-provider/api"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
+)
+
+// wakes reports whether a Node has changed in what the decision about it reads.
+// Heartbeats and the annotations of others do not: they must not cut short the
+// delay of a Node that waits. Nor must the condition of a Node that waits, which
+// this controller writes itself: such a Node has a pass within a minute anyway.
+func wakes(before, now *corev1.Node) bool {
+	return before.UID != now.UID ||
+		before.Spec.ProviderID != now.Spec.ProviderID ||
+		before.Annotations[AnnotationLabels] != now.Annotations[AnnotationLabels] ||
+		before.Annotations[api.AnnotationAlphaProvidedIPAddr] != now.Annotations[api.AnnotationAlphaProvidedIPAddr] ||
+		!maps.Equal(before.Labels, now.Labels) ||
+		!slices.Equal(before.Status.Addresses, now.Status.Addresses) ||
+		!equality.Semantic.DeepEqual(before.Spec.Taints, now.Spec.Taints) ||
+		before.DeletionTimestamp.IsZero() != now.DeletionTimestamp.IsZero() ||
+		!nodefact.IsUninitialized(now) && showsOtherwise(before, now)
+}
+
+// showsOtherwise reports whether the condition of this controller has changed.
+func showsOtherwise(before, now *corev1.Node) bool {
+	return !equality.Semantic.DeepEqual(nodefact.Condition(before, ConditionInitialized), nodefact.Condition(now, ConditionInitialized))
+}
