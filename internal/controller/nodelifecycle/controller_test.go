@@ -256,7 +256,7 @@ func TestNodeThatReportsIsNotAskedAbout(t *testing.T) {
 	})
 }
 
-func TestLastLookSeesTheLiveNode(t *testing.T) {
+func TestFinalCheckSeesTheLiveNode(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		edit func(*corev1.Node)
@@ -278,7 +278,7 @@ func TestLastLookSeesTheLiveNode(t *testing.T) {
 					return true, node, nil
 				})
 				r.after(45 * time.Second)
-				r.expect("after the last look", tt.want...)
+				r.expect("after the final check", tt.want...)
 			})
 		})
 	}
@@ -327,7 +327,7 @@ func TestDeletionThatIsRefusedIsShownOnce(t *testing.T) {
 	})
 }
 
-func TestLyingCloudDeletesNothing(t *testing.T) {
+func TestCloudThatDeniesAllDeletesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var nodes []*corev1.Node
 		for name := range strings.FieldsSeq("a b c d e f g h i j k l m n o p q r s t") {
@@ -354,7 +354,7 @@ func TestLyingCloudDeletesNothing(t *testing.T) {
 	})
 }
 
-func TestQuestionsAboutASilentNodeGetRare(t *testing.T) {
+func TestQuestionsAboutASilentNodeBecomeRare(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := beginRemovals(t, DefaultLimits(), aliveAnd(old("n1"))...)
 		defer func() { r.stop() }()
@@ -402,7 +402,7 @@ func withoutWatches(actions []clienttesting.Action) []string {
 	return verbs
 }
 
-func TestCrowdWaitsAndThenGoesAtItsPace(t *testing.T) {
+func TestNodesOverTheBudgetWaitAndAreDeletedAtABoundedRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var nodes []*corev1.Node
 		for n := range 30 {
@@ -450,7 +450,7 @@ func TestNodeIsAskedAboutByOneAtATime(t *testing.T) {
 		r := beginRemovals(t, DefaultLimits(), aliveAnd(old("n1"))...)
 		defer func() { r.stop() }()
 		r.change(func() { r.absent["n1"] = true })
-		for n := range 600 { // news all the time, in the last look too
+		for n := range 600 { // news all the time, in the final check too
 			r.after(50 * time.Millisecond)
 			if slices.Contains(r.names(), "n1") {
 				key := []string{"other", "ToBeDeletedByClusterAutoscaler"}[n%2]

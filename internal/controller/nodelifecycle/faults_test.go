@@ -17,7 +17,7 @@ import (
 )
 
 // fleet are Nodes of a cloud that denies those with "bad" in their names.
-func fleet(badSilent, badSpeaking, good int, edits ...func(*corev1.Node)) (nodes []*corev1.Node, denied map[string]bool) {
+func fleet(badSilent, badReporting, good int, edits ...func(*corev1.Node)) (nodes []*corev1.Node, denied map[string]bool) {
 	denied = map[string]bool{}
 	add := func(n int, name string, more ...func(*corev1.Node)) {
 		for i := range n {
@@ -28,7 +28,7 @@ func fleet(badSilent, badSpeaking, good int, edits ...func(*corev1.Node)) (nodes
 		}
 	}
 	add(badSilent, "bad-silent")
-	add(badSpeaking, "bad-speaking", reports)
+	add(badReporting, "bad-reporting", reports)
 	add(good, "good", reports)
 	return nodes, denied
 }
@@ -37,9 +37,9 @@ func fleet(badSilent, badSpeaking, good int, edits ...func(*corev1.Node)) (nodes
 // does not become true with time.
 func TestTruncatedListDeletesNothing(t *testing.T) {
 	for _, tt := range []struct {
-		name                         string
-		badSilent, badSpeaking, good int
-		edit                         func(*corev1.Node)
+		name                          string
+		badSilent, badReporting, good int
+		edit                          func(*corev1.Node)
 	}{
 		{"SmallCluster", 1, 2, 3, nil},
 		{"NearlyHalf", 2, 8, 10, nil},
@@ -52,7 +52,7 @@ func TestTruncatedListDeletesNothing(t *testing.T) {
 				if tt.edit != nil {
 					edits[0] = tt.edit
 				}
-				nodes, denied := fleet(tt.badSilent, tt.badSpeaking, tt.good, edits...)
+				nodes, denied := fleet(tt.badSilent, tt.badReporting, tt.good, edits...)
 				r := beginRemovals(t, DefaultLimits(), nodes...)
 				defer func() { r.stop() }()
 				r.change(func() { r.absent = denied })
@@ -75,7 +75,7 @@ func TestWitnessThatAlwaysFailsDoesNotHoldForEver(t *testing.T) {
 	})
 }
 
-func TestNodeRecreatedDuringALongLastLookIsLookedAt(t *testing.T) {
+func TestNodeRecreatedDuringALongFinalCheckIsChecked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := beginRemovals(t, DefaultLimits(), aliveAnd(old("n1"))...)
 		defer func() { r.stop() }()
@@ -114,7 +114,7 @@ func TestNodeThatCannotBeReadSaysSo(t *testing.T) {
 	})
 }
 
-func TestDeletionsWithALostReplyCountForThePace(t *testing.T) {
+func TestDeletionsWithALostReplyCountForTheRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		nodes, denied := fleet(30, 0, 3)
 		r := beginRemovals(t, DefaultLimits(), nodes...)
@@ -134,7 +134,7 @@ func TestDeletionsWithALostReplyCountForThePace(t *testing.T) {
 	})
 }
 
-func TestHangingWitnessesDoNotBlockTheOthersForLong(t *testing.T) {
+func TestHangingWitnessesDoNotBlockOtherNodesForLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		nodes := []*corev1.Node{old("n1")}
 		for i := range 20 {
@@ -154,7 +154,7 @@ func TestHangingWitnessesDoNotBlockTheOthersForLong(t *testing.T) {
 			r.after(10 * time.Second)
 			for longest := time.Duration(0); r.tested.deletions.Stuck(longest) != nil; longest += 10 * time.Second {
 				if longest > 4*time.Minute {
-					t.Fatalf("a last look of more than %v", longest)
+					t.Fatalf("a final check of more than %v", longest)
 				}
 			}
 		}

@@ -19,28 +19,28 @@ type turn string
 // The turns: what the cloud says of the Node in this step and of its witness,
 // and what happens to the Node before it.
 const (
-	isAbsent    turn = "absent"
-	isPresent   turn = "present"
-	isUnknown   turn = "error"
-	isUnwatched turn = "absent, witness fails"
-	isDenied    turn = "absent, witness denied"
-	speaksNow   turn = "Ready, then silent"
-	isNew       turn = "new UID"
-	isOther2    turn = "new provider ID"
-	inACrowd    turn = "absent, in a crowd"
-	leaderDies  turn = "new leader"
+	isAbsent        turn = "absent"
+	isPresent       turn = "present"
+	isUnknown       turn = "error"
+	witnessFails    turn = "absent, witness fails"
+	witnessDenied   turn = "absent, witness denied"
+	reportsNow      turn = "Ready, then silent"
+	isNew           turn = "new UID"
+	isOtherInstance turn = "new provider ID"
+	overTheBudget   turn = "absent, over the budget"
+	leaderDies      turn = "new leader"
 )
 
-var turns = []turn{isAbsent, isPresent, isUnknown, isUnwatched, isDenied, speaksNow, isNew, isOther2, inACrowd, leaderDies}
+var turns = []turn{isAbsent, isPresent, isUnknown, witnessFails, witnessDenied, reportsNow, isNew, isOtherInstance, overTheBudget, leaderDies}
 
 // trail is what an independent observer has seen of the Node since its evidence
 // last had to begin anew.
 type trail struct {
-	absences  []time.Time
-	lastWord  time.Time // of the candidate's last absence
-	confirmed time.Time // of the witness's last "present"
-	crowd     bool
-	denied    bool
+	absences   []time.Time
+	lastWord   time.Time // of the candidate's last absence
+	confirmed  time.Time // of the witness's last "present"
+	overBudget bool
+	denied     bool
 }
 
 // removalWorld is one Node with one witness and many others, from the first
@@ -72,7 +72,7 @@ func (w *removalWorld) clone() *removalWorld {
 // happens changes the world before the step.
 func (w *removalWorld) happens(t turn) {
 	switch t {
-	case speaksNow:
+	case reportsNow:
 		w.node.Status.Conditions[0].Status = corev1.ConditionTrue
 		w.memory = w.decide(answer{}, nil).memory
 		w.node.Status.Conditions[0].Status = corev1.ConditionUnknown
@@ -80,15 +80,15 @@ func (w *removalWorld) happens(t turn) {
 	case isNew:
 		w.node.UID += "x"
 		w.trail = trail{denied: w.trail.denied}
-	case isOther2:
+	case isOtherInstance:
 		w.node.Spec.ProviderID += "x"
 		w.trail = trail{denied: w.trail.denied}
-	case isAbsent, isPresent, isUnknown, isUnwatched, isDenied, inACrowd: // the cloud says so
+	case isAbsent, isPresent, isUnknown, witnessFails, witnessDenied, overTheBudget: // the cloud says so
 	case leaderDies:
 		w.memory, w.recorded, w.known = memory{}, record{}, map[string]bool{}
 		w.trail = trail{}
 	}
-	w.trail.crowd = t == inACrowd
+	w.trail.overBudget = t == overTheBudget
 }
 
 func (w *removalWorld) peers() peers {
@@ -96,7 +96,7 @@ func (w *removalWorld) peers() peers {
 	nodes = append(nodes, peer{node: old("w1", reports), checked: true, record: w.recorded})
 	for i := range 12 {
 		m := peer{node: old(fmt.Sprintf("m%d", i), reports, providerID("q://1")), checked: true}
-		if w.trail.crowd && i < 5 {
+		if w.trail.overBudget && i < 5 {
 			m = peer{node: old(fmt.Sprintf("m%d", i)), presence: absent, checked: true}
 		}
 		nodes = append(nodes, m)
@@ -115,10 +115,10 @@ func (w *removalWorld) answer(t turn) answer {
 	switch t {
 	case isPresent:
 		a.presence = present
-		w.trail = trail{denied: w.trail.denied, crowd: w.trail.crowd}
+		w.trail = trail{denied: w.trail.denied, overBudget: w.trail.overBudget}
 	case isUnknown:
 		a.failure = message.Cause{Reason: "CloudDenied", Message: "because"}
-	case isAbsent, isUnwatched, isDenied, speaksNow, isNew, isOther2, inACrowd, leaderDies:
+	case isAbsent, witnessFails, witnessDenied, reportsNow, isNew, isOtherInstance, overTheBudget, leaderDies:
 		a.presence = absent
 		w.trail.absences = append(w.trail.absences, w.now)
 		w.trail.lastWord = w.now
@@ -131,12 +131,12 @@ func (w *removalWorld) hear(t turn) {
 	a := answer{asked: w.now}
 	w.now = w.now.Add(time.Second)
 	switch t {
-	case isUnwatched, isUnknown:
+	case witnessFails, isUnknown:
 		a.failure = message.Cause{Reason: "CloudDenied", Message: "because"}
-	case isDenied:
+	case witnessDenied:
 		a.presence = absent
 		w.trail.denied = true
-	case isAbsent, isPresent, speaksNow, isNew, isOther2, inACrowd, leaderDies:
+	case isAbsent, isPresent, reportsNow, isNew, isOtherInstance, overTheBudget, leaderDies:
 		a.presence = present
 		w.trail.confirmed, w.trail.denied = a.asked, false
 		w.known["p"] = true
@@ -165,7 +165,7 @@ func (w *removalWorld) step(t *testing.T, what turn) {
 		t.Errorf("%v: held without a why", w.path)
 	}
 	if p.after <= 0 {
-		t.Fatalf("%v: the silent Node is never looked at again after %v", w.path, p.do)
+		t.Fatalf("%v: the silent Node is never decided on again after %v", w.path, p.do)
 	}
 	w.now = w.now.Add(p.after)
 }
@@ -195,7 +195,7 @@ func (w *removalWorld) last(t *testing.T, what turn) plan {
 		w.memory = p.memory
 		return p
 	}
-	t.Fatalf("%v: the last look does not end", w.path)
+	t.Fatalf("%v: the final check does not end", w.path)
 	return plan{}
 }
 
@@ -207,15 +207,15 @@ func (w *removalWorld) mayRemove(t *testing.T) {
 	case w.node.Status.Conditions[0].Status == corev1.ConditionTrue:
 		t.Errorf("%v: removed while the kubelet reports", w.path)
 	case len(tr.absences) < DefaultLimits().Absences+1:
-		t.Errorf("%v: removed after %d absences, the last look included", w.path, len(tr.absences))
+		t.Errorf("%v: removed after %d absences, the final check included", w.path, len(tr.absences))
 	case tr.lastWord.Sub(tr.absences[0]) < DefaultLimits().AbsentFor:
 		t.Errorf("%v: removed after %v", w.path, tr.lastWord.Sub(tr.absences[0]))
 	case tr.confirmed.Before(tr.lastWord):
 		t.Errorf("%v: removed without a witness after the last absence", w.path)
 	case tr.denied:
 		t.Errorf("%v: removed while the cloud denies a Node that reports", w.path)
-	case tr.crowd && tr.lastWord.Sub(tr.absences[0]) < DefaultLimits().OverBudgetAfter:
-		t.Errorf("%v: removed from a crowd after %v", w.path, tr.lastWord.Sub(tr.absences[0]))
+	case tr.overBudget && tr.lastWord.Sub(tr.absences[0]) < DefaultLimits().OverBudgetAfter:
+		t.Errorf("%v: removed over the budget after %v", w.path, tr.lastWord.Sub(tr.absences[0]))
 	}
 }
 
@@ -250,7 +250,7 @@ func TestRemovalWalk(t *testing.T) {
 // ends lets the cloud say the truth about a Node that is gone.
 func (w *removalWorld) ends(t *testing.T) {
 	t.Helper()
-	const bound = 20 // of looks
+	const bound = 20 // of passes
 	began := w.now
 	for range bound {
 		w.step(t, isAbsent)
@@ -258,7 +258,7 @@ func (w *removalWorld) ends(t *testing.T) {
 			return
 		}
 	}
-	t.Errorf("%v: not deleted after %d looks in %v: %s", short(w.path), bound, w.now.Sub(began), w.memory.holding.reason)
+	t.Errorf("%v: not deleted after %d passes in %v: %s", short(w.path), bound, w.now.Sub(began), w.memory.holding.reason)
 }
 
 func short(path []turn) string {
@@ -277,17 +277,17 @@ func TestWhatNeverEndsInADeletion(t *testing.T) {
 	}{
 		{turns: []turn{isPresent}},
 		{turns: []turn{isUnknown}},
-		{turns: []turn{isUnwatched}},
-		{turns: []turn{isDenied}},
+		{turns: []turn{witnessFails}},
+		{turns: []turn{witnessDenied}},
 		{turns: []turn{isAbsent, isPresent}},
 		{turns: []turn{isAbsent, isAbsent, isPresent}},
-		{turns: []turn{isAbsent, speaksNow}},
+		{turns: []turn{isAbsent, reportsNow}},
 		{turns: []turn{isAbsent, isNew}},
-		{turns: []turn{isAbsent, isOther2}},
+		{turns: []turn{isAbsent, isOtherInstance}},
 		{turns: []turn{isAbsent, leaderDies}},
 		{turns: []turn{isAbsent}, removed: true},
 		{turns: []turn{isAbsent, isUnknown}, removed: true},
-		{turns: []turn{inACrowd}, removed: true},
+		{turns: []turn{overTheBudget}, removed: true},
 	} {
 		t.Run(fmt.Sprint(tt.turns), func(t *testing.T) {
 			w := newRemovalWorld()
