@@ -122,12 +122,44 @@ func (l *Lifecycle) validate() []error {
 type lifecycleConfiguration struct {
 	NodeMonitorPeriod            metav1.Duration
 	ConcurrentNodeLifecycleSyncs int32
+	NodeMonitorLongestPeriod     metav1.Duration
+
+	NodeDeletion                      bool
+	NodeDeletionSilentAfter           metav1.Duration
+	NodeDeletionAbsences              int
+	NodeDeletionAbsentFor             metav1.Duration
+	NodeDeletionYoungAge              metav1.Duration
+	NodeDeletionYoungAbsentFor        metav1.Duration
+	NodeDeletionWitnesses             int
+	NodeDeletionWithoutWitnessAfter   metav1.Duration
+	NodeDeletionForeignAfter          metav1.Duration
+	NodeDeletionBudgetNodes           int
+	NodeDeletionBudgetPercent         int
+	NodeDeletionOverBudgetAfter       metav1.Duration
+	NodeDeletionOverBudgetRateNodes   int
+	NodeDeletionOverBudgetRatePercent int
 }
 
 func (l *Lifecycle) show(c *configuration) {
 	c.NodeLifecycleController = lifecycleConfiguration{
 		NodeMonitorPeriod:            metav1.Duration{Duration: l.limits.FirstPause},
 		ConcurrentNodeLifecycleSyncs: l.syncs,
+		NodeMonitorLongestPeriod:     metav1.Duration{Duration: l.limits.LongestPause},
+
+		NodeDeletion:                      l.delete,
+		NodeDeletionSilentAfter:           metav1.Duration{Duration: l.limits.SilentAfter},
+		NodeDeletionAbsences:              l.limits.Absences,
+		NodeDeletionAbsentFor:             metav1.Duration{Duration: l.limits.AbsentFor},
+		NodeDeletionYoungAge:              metav1.Duration{Duration: l.limits.YoungAge},
+		NodeDeletionYoungAbsentFor:        metav1.Duration{Duration: l.limits.YoungAbsentFor},
+		NodeDeletionWitnesses:             l.limits.Witnesses,
+		NodeDeletionWithoutWitnessAfter:   metav1.Duration{Duration: l.limits.WithoutWitnessAfter},
+		NodeDeletionForeignAfter:          metav1.Duration{Duration: l.limits.ForeignAfter},
+		NodeDeletionBudgetNodes:           l.limits.Budget.Nodes,
+		NodeDeletionBudgetPercent:         l.limits.Budget.Percent,
+		NodeDeletionOverBudgetAfter:       metav1.Duration{Duration: l.limits.OverBudgetAfter},
+		NodeDeletionOverBudgetRateNodes:   l.limits.OverBudgetRate.Nodes,
+		NodeDeletionOverBudgetRatePercent: l.limits.OverBudgetRate.Percent,
 	}
 }
 
