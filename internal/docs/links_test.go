@@ -24,9 +24,6 @@ func TestLinksLeadSomewhere(t *testing.T) {
 				continue
 			}
 			target, anchor, _ := strings.Cut(target, "#")
-			if file == promisesPage && strings.HasSuffix(target, ".go") {
-				continue // The controllers' files are being renamed.
-			}
 			if strings.HasPrefix(target, "../") || !exists(target) {
 				t.Errorf("%s links to %s, which does not exist", file, to)
 				continue
