@@ -97,3 +97,39 @@ func TestQuestionThatTheQuotaHoldsBackIsThrottledAndNotSlow(t *testing.T) {
 		})
 	}
 }
+
+func TestPauseThatTheProviderKnowsOfIsKept(t *testing.T) {
+	v := classifying{vendor{v2: metadata(func(context.Context, *corev1.Node) (*cloudprovider.InstanceMetadata, error) {
+		return nil, errors.New("E1234")
+	})}, func(error) provider.Classification {
+		return provider.Classification{Kind: provider.Unavailable, RetryAfter: 7 * time.Second}
+	}}
+	if _, err := gateway(t, v, Config{}).Instances().Metadata(t.Context(), node("n")); KindOf(err) != Unavailable || RetryAfter(err) != 7*time.Second {
+		t.Errorf("kind %v, pause %v of %v, want %v and 7s", KindOf(err), RetryAfter(err), err, Unavailable)
+	}
+}
+
+func TestNodesThatWaitGoBeforeRefreshes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		var order []string
+		g := gateway(t, vendor{v2: metadata(func(_ context.Context, n *corev1.Node) (*cloudprovider.InstanceMetadata, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			order = append(order, n.Name)
+			return &cloudprovider.InstanceMetadata{}, nil
+		})}, Config{})
+		g.limiter.throttled(time.Now(), time.Second)
+		var all sync.WaitGroup
+		all.Go(func() { g.Instances().Refresh(t.Context(), []*corev1.Node{node("refreshed")}) })
+		synctest.Wait()
+		const waiting = 50 // enough for chance not to order them so
+		for n := range waiting {
+			all.Go(func() { _, _ = g.Instances().Metadata(t.Context(), node(strconv.Itoa(n))) })
+		}
+		all.Wait()
+		if len(order) != waiting+1 || order[waiting] != "refreshed" {
+			t.Errorf("order %v, want the refresh last", order)
+		}
+	})
+}

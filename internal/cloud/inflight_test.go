@@ -111,3 +111,23 @@ func TestCallsThatDoNotReturnAreBounded(t *testing.T) {
 		}
 	})
 }
+
+func TestLateAnswerIsNotKeptForEver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var calls atomic.Int32
+		v := vendor{v2: metadata(func(context.Context, *corev1.Node) (*cloudprovider.InstanceMetadata, error) {
+			if calls.Add(1) == 1 {
+				time.Sleep(time.Minute)
+			}
+			return &cloudprovider.InstanceMetadata{}, nil
+		})}
+		i := gateway(t, v, Config{CallerTimeout: 30 * time.Second}).Instances()
+		if _, err := i.Metadata(t.Context(), node("n")); KindOf(err) != Slow {
+			t.Errorf("error %v, want %v", err, Slow)
+		}
+		time.Sleep(time.Minute + keepLateAnswer)
+		if _, err := i.Metadata(t.Context(), node("n")); err != nil || calls.Load() != 2 {
+			t.Errorf("error %v after %d calls, want a new call instead of an old answer", err, calls.Load())
+		}
+	})
+}

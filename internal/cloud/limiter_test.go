@@ -185,3 +185,29 @@ func TestPauseOfADayIsBounded(t *testing.T) {
 		}
 	})
 }
+
+// The cloud may ask for a pause when it throttles a call, or when it is broken.
+func TestPauseBeforeTheNextCall(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		then func(*limiter)
+		want time.Duration
+	}{
+		{"ThrottledWithAPause", func(l *limiter) { l.throttled(time.Now(), 20*time.Second) }, 20 * time.Second},
+		{"ThrottledWithoutAPauseWaitsTheDefault", func(l *limiter) { l.throttled(time.Now(), 0) }, defaultPause},
+		{"BrokenWithAPause", func(l *limiter) { l.unavailable(20 * time.Second) }, 20 * time.Second},
+		{"BrokenWithoutAPauseWaitsForNothing", func(l *limiter) { l.unavailable(0) }, 0},
+		{"ShorterPauseDoesNotEndALongerOne", func(l *limiter) { l.unavailable(20 * time.Second); l.throttled(time.Now(), time.Second) }, 20 * time.Second},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := &limiter{}
+				tt.then(l)
+				start := time.Now()
+				if err := l.wait(t.Context(), highPriority); err != nil || time.Since(start) != tt.want {
+					t.Errorf("waited %v, %v, want %v", time.Since(start), err, tt.want)
+				}
+			})
+		})
+	}
+}
