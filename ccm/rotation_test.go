@@ -22,7 +22,7 @@ func TestChangedConfiguration(t *testing.T) {
 	cmd, lines := start(t, "return", "--cloud-provider=test", "--cloud-config="+config, "--cloud-config-watch-period=20ms")
 	for _, step := range []struct{ line, then string }{
 		{"initialising", "wrong"},
-		{"The provider refuses its new configuration; the former one stays in use", "new"},
+		{"The provider refused its new configuration; the former one stays in use", "new"},
 	} {
 		if !skipTo(lines, step.line) {
 			t.Fatalf("no line %q", step.line)

@@ -11,7 +11,7 @@ import (
 
 const long = `The cloud controller manager ties a Kubernetes cluster to the cloud under it.
 It initialises nodes and keeps them in step with their instances. The provider
-that is linked into this binary speaks to the cloud.`
+that is linked into this binary calls the cloud.`
 
 // NewCommand returns the daemon of the program as a command. It runs until the
 // command's context ends.
@@ -35,7 +35,7 @@ func NewCommand(o Options) *cobra.Command {
 				err = run(cmd.Context(), p)
 			}
 			if err != nil {
-				// In words, beside the log record that cli.Run writes.
+				// One error a line, beside the log record that cli.Run writes.
 				for _, line := range lines(err) {
 					cmd.PrintErrln(line)
 				}
@@ -43,7 +43,7 @@ func NewCommand(o Options) *cobra.Command {
 			return err
 		},
 	}
-	// Under two hundred lines of usage nobody finds the error.
+	// Usage has two hundred lines, in which the error would be lost.
 	cmd.SilenceUsage = true
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return fmt.Errorf("%w\nAll flags: %s --help", err, cmd.CommandPath())
@@ -64,8 +64,8 @@ func noArguments(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// lines are the errors of a list, each for a line of its own. What wraps a list
-// says what it is about, and stays whole.
+// lines returns the errors of a list. A list that is wrapped is one error, because
+// its wrapper says what it is about.
 func lines(err error) []error {
 	if list, ok := err.(utilerrors.Aggregate); ok { //nolint:errorlint // not the lists within
 		return list.Errors()

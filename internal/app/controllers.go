@@ -33,7 +33,7 @@ func ours() table {
 	return all
 }
 
-// names are how the controllers appear.
+// names returns how the controllers appear.
 func (t table) names() []settings.Controller {
 	var all []settings.Controller
 	for _, r := range t {

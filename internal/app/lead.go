@@ -18,11 +18,12 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/kube"
 )
 
-// lead is what the process does under its lease. It returns when ctx has ended
-// and all work is over; a failure before that ends the process.
+// lead works under the lease: it initialises the provider, makes the controllers,
+// starts the informers, and runs the controllers. It returns once ctx has ended and
+// all work has returned. A failure before that ends the process.
 func (p *process) lead(ctx context.Context) {
 	if ctx.Err() != nil {
-		return // The lease came with the signal to stop.
+		return // The lease was acquired while the process was told to stop.
 	}
 	lasting, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
@@ -41,12 +42,12 @@ func (p *process) lead(ctx context.Context) {
 	p.runAll(ctx, started)
 }
 
-// cloudState is what this process has last seen of the cloud.
+// cloudState returns how the last calls to the cloud have ended.
 func (p *process) cloudState() string {
 	if gateway := p.gateway.Load(); gateway != nil {
 		return gateway.State()
 	}
-	return "is not asked before this replica leads"
+	return "is not called before this replica leads"
 }
 
 // initialize tells the provider that this replica leads, and opens the gateway.
@@ -79,7 +80,7 @@ func (p *process) open(ctx context.Context) error {
 	return err
 }
 
-// started is a controller that is made and does not work yet.
+// started is a controller that is made and does not run yet.
 type started struct {
 	registration
 	controller controller
@@ -114,14 +115,15 @@ func (p *process) startControllers(ctx, lasting context.Context) ([]started, err
 	return all, nil
 }
 
-// leaveOut says everywhere that a controller does not run.
+// leaveOut reports that a controller does not run: in the log, a metric, the
+// probes, and an event.
 func (p *process) leaveOut(ctx, lasting context.Context, r registration, why misconfigured) {
 	klog.FromContext(ctx).Error(why, "Controller does not run", "controller", r.Name)
 	p.metrics.misconfigured.WithLabelValues(r.Name).Set(1)
 	p.health.Show(serving.Note{About: r.Name, Text: func() string { return "does not run: " + why.Error() }})
 	client, err := p.clients.each.Client(r.ClientName)
 	if err != nil {
-		return // The error above says what matters.
+		return // The controller and the reason are in the log.
 	}
 	e := controllerMisconfigured.Event(fmt.Sprintf("%s does not run: %v", r.Name, why))
 	kube.NewRecorder(lasting, client, r.Source).Lease(p.settings.Election.Lease(), e.Type, e.Reason, e.Message)
@@ -147,8 +149,8 @@ func (p *process) startController(ctx, lasting context.Context, r registration) 
 	})
 }
 
-// runControllers returns when ctx has ended, all controllers have returned, and
-// so have the changes that they no longer wait for.
+// runControllers returns once ctx has ended, all controllers have returned, and so
+// have calls that change the cloud and that no controller waits for any more.
 func (p *process) runControllers(ctx context.Context, started []started) {
 	defer p.gateway.Load().AwaitChanges()
 	var all sync.WaitGroup
@@ -179,7 +181,7 @@ func (p *process) runController(ctx context.Context, s started) {
 	p.fail(fmt.Errorf("controller %q ended: %w", s.Name, err))
 }
 
-// pause says whether the time has passed before ctx ended.
+// pause reports whether the time has passed before ctx ended.
 func pause(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -45,7 +45,7 @@ func untilStopped(ctx context.Context) error {
 	return nil
 }
 
-// diary notes what happens, in order.
+// diary records what happens, in order.
 type diary struct {
 	mu      sync.Mutex
 	entries []string // guarded by mu
@@ -57,13 +57,13 @@ func (d *diary) note(entry string) {
 	d.entries = append(d.entries, entry)
 }
 
-// nobody makes clients of an API server that does not answer.
-func nobody() clients {
+// unreachable returns clients of an API server that does not answer.
+func unreachable() clients {
 	builder := clientbuilder.SimpleControllerClientBuilder{ClientConfig: &rest.Config{Host: "http://127.0.0.1:1"}}
 	return clients{builder, builder}
 }
 
-// newTestProcess returns a process that nobody answers, and the context of its
+// newTestProcess returns a process without an API server, and the context of its
 // work.
 func newTestProcess(t *testing.T, theirs *providertest.Cloud, known table) (*process, context.Context) {
 	t.Helper()
@@ -75,7 +75,7 @@ func newTestProcessOf(t *testing.T, theirs *providertest.Cloud, what *program) (
 	ctx, fail := context.WithCancelCause(t.Context())
 	p := &process{
 		program:   what,
-		clients:   nobody(),
+		clients:   unreachable(),
 		informers: informers.NewSharedInformerFactory(fake.NewClientset(), 0),
 		registry:  metrics.NewKubeRegistry(),
 		fail:      fail,

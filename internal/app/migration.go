@@ -16,7 +16,7 @@ func (p *program) place(name string) election.Placement {
 	})
 }
 
-// runAll runs controllers, each under its lease.
+// runAll runs the controllers, each under its lease.
 func (p *process) runAll(ctx context.Context, made []started) {
 	placed := map[election.Placement][]started{}
 	for _, s := range made {

@@ -29,12 +29,12 @@ func TestPlacement(t *testing.T) {
 		plan string // "": the default
 		want string
 	}{
-		{"DefaultMovesThreeByWhateverName", "", "cloud-node-controller:main cloud-node-lifecycle-controller:migration service-lb-controller:migration node-route-controller:migration"},
+		{"DefaultMovesThreeByAnyName", "", "cloud-node-controller:main cloud-node-lifecycle-controller:migration service-lb-controller:migration node-route-controller:migration"},
 		{"NewestName", "v1\n" + entries + "- {name: service-lb-controller, component: cloud-controller-manager}", "cloud-node-controller:main cloud-node-lifecycle-controller:main service-lb-controller:migration node-route-controller:main"},
 		{"Alias", "v1beta1\nresourceLock: leases\n" + entries + "- {name: route, component: '*'}", "cloud-node-controller:main cloud-node-lifecycle-controller:main service-lb-controller:main node-route-controller:migration"},
 		{"OfAnotherComponent", "v1alpha1\nresourceLock: leases\n" + entries + "- {name: service, component: kube-controller-manager}", "cloud-node-controller:main cloud-node-lifecycle-controller:main service-lb-controller:elsewhere node-route-controller:main"},
 		{"LastEntryCounts", "v1\n" + entries + "- {name: service, component: x}\n- {name: service-controller, component: '*'}", "cloud-node-controller:main cloud-node-lifecycle-controller:main service-lb-controller:migration node-route-controller:main"},
-		{"SharedClientNamesNobody", "v1\n" + entries + "- {name: node-controller, component: x}", "cloud-node-controller:main cloud-node-lifecycle-controller:main service-lb-controller:main node-route-controller:main"},
+		{"SharedClientNameIsNoName", "v1\n" + entries + "- {name: node-controller, component: x}", "cloud-node-controller:main cloud-node-lifecycle-controller:main service-lb-controller:main node-route-controller:main"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			args := "--cloud-provider=test --enable-leader-migration"
@@ -101,7 +101,7 @@ func replica(t *testing.T, l *electiontest.Lease) (*election.Election, *election
 }
 
 // migrating returns a process with two controllers, the second of them under
-// the second lease, and what they note when they work.
+// the second lease, and what they record when they run.
 func migrating(t *testing.T, main, second *electiontest.Lease, work func(context.Context, string) error) (*process, context.Context, *electiontest.Lock) {
 	t.Helper()
 	run := func(name string) controller {
@@ -146,8 +146,8 @@ func TestMigrationWaitsForItsOwnLease(t *testing.T) {
 	})
 }
 
-// Who holds the main lease waits for lead, and lead for this.
-func TestMigratedWorkIsWaitedForHoweverLong(t *testing.T) {
+// The main lease is held until lead returns, and lead waits for this.
+func TestMigratedWorkIsAwaitedWithoutALimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		p, ctx, _ := migrating(t, &electiontest.Lease{}, &electiontest.Lease{}, func(context.Context, string) error {

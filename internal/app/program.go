@@ -42,7 +42,7 @@ type Controller struct {
 	New          func(ctx context.Context, d ControllerDeps) (Runner, error)
 }
 
-// Runner is a controller at work; see controller.
+// Runner is a controller that runs; see controller.
 type Runner interface {
 	Run(ctx context.Context) error
 }
@@ -60,7 +60,7 @@ type ControllerDeps struct {
 // Webhook is one that the program adds.
 type Webhook = serving.Webhook
 
-// Skip is the error of a controller that has nothing to do, and says why.
+// Skip returns the error of a controller that has nothing to do.
 func Skip(why string) error { return skip(why) }
 
 // program is what runs: our controllers, what the program adds, and the flags
@@ -90,7 +90,7 @@ func newProgram(o Options, ours table) *program {
 	return p
 }
 
-// webhooks are those that --webhooks chooses.
+// webhooks returns those that --webhooks chooses.
 func (p *program) webhooks() []Webhook {
 	chosen := p.settings.Webhooks.Served()
 	var all []Webhook
@@ -144,7 +144,7 @@ func (p *program) webhookErrors() []error {
 		}
 		for _, other := range p.options.Webhooks[:i] {
 			if w.Name == other.Name || w.Path == other.Path {
-				errs = append(errs, fmt.Errorf("the program has two webhooks that are called %q or found under %q", w.Name, w.Path))
+				errs = append(errs, fmt.Errorf("the program has two webhooks that are called %q or served under %q", w.Name, w.Path))
 			}
 		}
 	}

@@ -102,15 +102,15 @@ func TestOwnFlags(t *testing.T) {
 		return &providertest.Cloud{}, err
 	}
 	o := newProgram(program, nil)
-	flags2 := pflag.NewFlagSet("", pflag.ContinueOnError)
-	o.settings.AddFlags(flags2)
-	if err := flags2.Parse([]string{"--acme_zone=b"}); err != nil {
+	all := pflag.NewFlagSet("", pflag.ContinueOnError)
+	o.settings.AddFlags(all)
+	if err := all.Parse([]string{"--acme_zone=b"}); err != nil {
 		t.Fatal(err)
 	}
 	if err := o.validate(); err != nil {
 		t.Error(err)
 	}
-	if _, err := o.factory(nobody()).Make(t.Context()); err != nil {
+	if _, err := o.factory(unreachable()).Make(t.Context()); err != nil {
 		t.Error(err)
 	}
 	if diff := cmp.Diff("test b b", got); diff != "" {
@@ -118,7 +118,7 @@ func TestOwnFlags(t *testing.T) {
 	}
 }
 
-// noting notes whose clients are asked for.
+// noting records whose clients are made.
 type noting struct {
 	clientbuilder.SimpleControllerClientBuilder
 
@@ -130,7 +130,7 @@ func (n noting) Client(name string) (kubernetes.Interface, error) {
 	return n.SimpleControllerClientBuilder.Client(name)
 }
 
-// brokenRunner says that it is stuck.
+// brokenRunner reports that it is stuck.
 type brokenRunner struct{ fakeController }
 
 func (*brokenRunner) Live() error { return errors.New("stuck") }

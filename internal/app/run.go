@@ -25,21 +25,21 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/kube"
 )
 
-// process is what is known once the provider's factory has succeeded.
+// process is a program whose provider has been made.
 type process struct {
 	*program
 
 	config    *rest.Config
 	clients   clients
 	current   *provider.Current
-	provider  provider.Made                   // what was current when this replica began to lead
+	provider  provider.Made                   // the one to use while this replica leads
 	rotation  *provider.Rotation              // nil if the provider has no files
 	informers informers.SharedInformerFactory // for our controllers
 	health    *serving.Health
 	election  *election.Election // nil: no election
 	migration *election.Election // for the second lease; nil: no controllers move
-	// gateway is the way to the cloud once this replica leads and it has been
-	// initialised.
+	// gateway leads to the cloud. It is nil before this replica leads and the
+	// provider is initialised.
 	gateway  atomic.Pointer[cloud.Gateway]
 	registry metrics.KubeRegistry // has our metrics only
 	metrics  controllerMetrics
@@ -50,7 +50,7 @@ type process struct {
 	fail context.CancelCauseFunc
 }
 
-// run is the program: it returns nil after a stop that ctx asked for.
+// run runs a program. It returns nil after a stop that ctx asked for.
 func run(ctx context.Context, what *program) error {
 	working, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
@@ -70,7 +70,8 @@ func run(ctx context.Context, what *program) error {
 	}
 }
 
-// unlessStopped drops the error of work that was interrupted by a planned stop.
+// unlessStopped returns the error, but nil after a planned stop, which interrupts
+// work.
 func unlessStopped(ctx context.Context, err error) error {
 	select {
 	case <-ctx.Done():
@@ -97,7 +98,7 @@ func newProcess(ctx context.Context, what *program) (*process, error) {
 		return nil, err
 	}
 	followed := s.Rotation.Followed()
-	// Before the provider is made: what changes in the meantime is noticed later.
+	// Before the provider is made, so that a change in between is noticed.
 	fingerprint, err := provider.Fingerprint(followed)
 	if err != nil {
 		return nil, fmt.Errorf("files of the provider: %w", err)
@@ -123,7 +124,7 @@ func newProcess(ctx context.Context, what *program) (*process, error) {
 	return p, nil
 }
 
-// factory is that of the provider that the flags name.
+// factory returns the factory of the provider that the flags name.
 func (p *program) factory(c clients) *provider.Factory {
 	s := p.settings
 	return &provider.Factory{
@@ -148,18 +149,19 @@ func (p *program) greet(logger klog.Logger) {
 	s := p.settings
 	logger.Info("Starting", "version", version.Get().String(), "provider", s.Provider.Name)
 	if s.Provider.ClusterName == settings.DefaultClusterName {
-		logger.Info("Warning: --cluster-name is the default; two such clusters in one account of the cloud take each other's load balancers and routes",
+		logger.Info("Warning: --cluster-name is the default; two such clusters in one account of the cloud overwrite each other's load balancers and routes",
 			"clusterName", settings.DefaultClusterName)
 	}
 	for _, i := range s.Ignored() {
 		logger.Info("Warning: this flag changes nothing here", "flag", i.Flag, "why", i.Why)
 	}
 	if missing := p.controllers.missing(s.Controllers.Enabled()); missing != nil {
-		logger.Info("Enabled controllers that are not in this version", "controllers", missing)
+		logger.Info("Controllers are enabled that are not in this version", "controllers", missing)
 	}
 }
 
-// run serves, and leads when it is its turn, until ctx ends and all is over.
+// run serves, takes part in the election, and leads if it wins, until ctx ends
+// and all work has returned.
 func (p *process) run(ctx context.Context) error {
 	client, err := p.clients.own.Client(settings.ManagerName)
 	if err != nil {
@@ -188,7 +190,7 @@ func (p *process) run(ctx context.Context) error {
 	return p.election.Run(ctx, p.lead)
 }
 
-// register makes this replica's part in the elections that the flags ask for.
+// register joins the elections that the flags ask for.
 func (p *process) register(recorder record.EventRecorder) (err error) {
 	config := p.settings.Election.LeaderElectionConfiguration
 	if !config.LeaderElect {
@@ -204,7 +206,7 @@ func (p *process) register(recorder record.EventRecorder) (err error) {
 	return err
 }
 
-// sources are what the probes ask.
+// sources returns what the probes depend on.
 func (p *process) sources(ctx context.Context, client kubernetes.Interface) serving.Sources {
 	s := serving.Sources{
 		Draining:     ctx.Done(),

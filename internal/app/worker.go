@@ -15,9 +15,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/kube"
 )
 
-// A start function makes a controller. It registers the informers that the
-// controller needs and does not wait. A skip as error says why there is nothing
-// to run.
+// start makes a controller. It registers the informers that the controller needs,
+// and does not wait. A skip as error says why there is nothing to run.
 type start func(ctx context.Context, d deps) (controller, error)
 
 // deps is what every controller can be made of. What a controller is configured
@@ -38,16 +37,16 @@ type deps struct {
 // timeouts are the deadlines of calls of the provider.
 type timeouts struct{ read, change time.Duration }
 
-// A controller does its work in Run.
+// controller does its work in Run.
 type controller interface {
-	// Run works until ctx ends, and returns when its work in flight is over;
-	// only calls that read may still be under way then. It waits itself for
-	// the caches that it needs. To return while ctx has not ended is a failure
-	// that ends the process.
+	// Run works until ctx ends, and returns once its work in flight has returned.
+	// Only calls that read may still be in flight then. It waits for the caches
+	// that it needs. A Run that returns before ctx has ended is a failure that
+	// ends the process.
 	Run(ctx context.Context) error
 }
 
-// A liveness is a controller that can report whether its workers are stuck.
+// liveness is a controller that can report whether its workers are stuck.
 type liveness interface {
 	// Live returns an error if the process has to be restarted.
 	Live() error
@@ -61,7 +60,7 @@ func live(c controller) func() error {
 	return nil
 }
 
-// A worker is a controller that knows how long it has been at one key.
+// worker is a controller that knows how long its passes have lasted.
 type worker interface {
 	controller
 	Stuck(limit time.Duration) error
@@ -71,24 +70,24 @@ type worker interface {
 // may take before the process is restarted.
 const stuckAfter = 5 * time.Minute
 
-// watched is a worker with the limit that this process sets it.
+// watched is a worker with a limit for its passes.
 type watched struct {
 	worker
 	longest time.Duration
 }
 
-// watch limits a pass of the worker. The timeout is that of its longest call.
+// watch limits the passes of a worker. The timeout is that of its longest call.
 func watch(w worker, timeout time.Duration) watched { return watched{w, timeout + stuckAfter} }
 
 // Live is a liveness.
 func (w watched) Live() error { return w.Stuck(w.longest) }
 
-// skip is the error of a controller that has nothing to do, and says why.
+// skip is the error of a controller that has nothing to do. It is the reason.
 type skip string
 
 func (s skip) Error() string { return string(s) }
 
 // misconfigured is the error of a controller that cannot run with its flags. It
-// ends the process only if --controllers names the controller: what an operator
-// has not asked for must not stop the rest.
+// ends the process only if --controllers names the controller: a controller that
+// the operator has not asked for must not stop the others.
 type misconfigured struct{ error }

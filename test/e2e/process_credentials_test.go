@@ -18,7 +18,7 @@ import (
 
 // The file in --cloud-config changes under two replicas, whose provider is no
 // provider.Reloader. What is wrong is not taken and is told. What is right is
-// taken by the standby at once; the leader hands its lease over and ends.
+// taken by the standby at once; the leader releases its lease and ends.
 func TestCredentialsAreRotated(t *testing.T) {
 	b := onShared(t)
 	before, after := b.NewCloud(t), b.NewCloud(t)
@@ -40,7 +40,7 @@ func TestCredentialsAreRotated(t *testing.T) {
 			}
 			return nil
 		})
-		if !r.Logged("The provider refuses its new configuration", "endpoint: must be a URL") {
+		if !r.Logged("The provider refused its new configuration", "endpoint: must be a URL") {
 			t.Error("the log does not say why")
 		}
 	}
@@ -53,7 +53,7 @@ func TestCredentialsAreRotated(t *testing.T) {
 	if code := leader.AwaitExit(t, expect.Soon); code != 1 {
 		t.Errorf("the leader has ended with code %d, want 1", code)
 	}
-	if !leader.Logged("Gave the lease back") {
+	if !leader.Logged("Released the lease") {
 		t.Error("the leader has not given its lease back")
 	}
 	joins(t, b, after, expect.Soon)
@@ -76,7 +76,7 @@ func TestCredentialsAreTakenByTheLeader(t *testing.T) {
 		endpoint, said string
 		works          *bed.Cloud
 	}{
-		{"nowhere", "The provider refuses its new configuration", before},
+		{"nowhere", "The provider refused its new configuration", before},
 		{after.URL, "The provider works with the new configuration", after},
 	} {
 		bed.WriteFile(t, d.ConfigFile(t), "endpoint: "+step.endpoint+"\n")

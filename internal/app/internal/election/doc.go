@@ -1,8 +1,8 @@
 // Package election is the lease of this process: how a replica becomes the
-// leader, works while it leads, and gives the lease back once its work is over.
+// leader, works while it leads, and releases the lease once its work is over.
 // A second lease lets single controllers move between components.
 //
-// The lease must not be given back while work is in flight, because the next
+// The lease must not be released while work is in flight, because the next
 // leader must not change an object that a call of ours still changes. Work that
 // does not return within the time to stop leaves the lease to expire.
 //

@@ -9,8 +9,8 @@ import (
 )
 
 // drainTimeout is how long work in flight may take to return when the process
-// ends. With the time to give the lease back it stays well below the 30 seconds
-// that a kubelet grants.
+// ends. Together with releaseTimeout it stays well below the 30 seconds that a
+// kubelet grants.
 const drainTimeout = 8 * time.Second
 
 // Why Hold and Run return before the work is over.
@@ -19,10 +19,10 @@ var (
 	ErrLeaseLost  = errors.New("leaderelection lost")
 )
 
-// Hold runs work until ctx ends and gives it drainTimeout to return. It returns
-// nil when work is over: only then another replica may take over. When lost is
-// closed another replica may be at work already: work is to stop, and Hold
-// returns at once.
+// Hold runs work until ctx ends, and then gives it drainTimeout to return. It
+// returns nil once work has returned: only then may another replica take over.
+// When lost is closed, another replica may be at work already. Hold then ends the
+// context of work and returns at once.
 func Hold(ctx context.Context, lost <-chan struct{}, work func(context.Context)) error {
 	working, stop := context.WithCancel(ctx)
 	defer stop()
@@ -38,15 +38,15 @@ func Hold(ctx context.Context, lost <-chan struct{}, work func(context.Context))
 	}
 	logger := klog.FromContext(ctx)
 	logger.Info("Stopping; no new work is taken", "why", context.Cause(ctx).Error())
-	patience := time.NewTimer(drainTimeout)
-	defer patience.Stop()
+	timer := time.NewTimer(drainTimeout)
+	defer timer.Stop()
 	select {
 	case <-done:
 		logger.Info("All work is over")
 		return nil
 	case <-lost:
 		return ErrLeaseLost
-	case <-patience.C:
+	case <-timer.C:
 		return ErrNotDrained
 	}
 }

@@ -24,8 +24,8 @@ const (
 	// expiredTolerance is how long after its lease has expired a leader may
 	// still look healthy; it should have ended by itself before.
 	expiredTolerance = 20 * time.Second
-	// giveBackTimeout bounds the requests that give the lease back.
-	giveBackTimeout = 5 * time.Second
+	// releaseTimeout bounds the requests that release the lease.
+	releaseTimeout = 5 * time.Second
 )
 
 // Election is this replica's part in the election of a leader.
@@ -33,10 +33,10 @@ type Election struct {
 	lock     resourcelock.Interface
 	elector  *leaderelection.LeaderElector
 	watchdog *leaderelection.HealthzAdaptor
-	leading  chan struct{} // closed when this replica has become the leader
+	leading  chan struct{} // closed when this replica becomes the leader
 	lost     chan struct{} // closed when another may lead
 	lose     func()        // closes lost
-	known    atomic.Bool   // somebody was seen to lead: the lease is readable
+	known    atomic.Bool   // a leader was observed, so the lease can be read
 }
 
 // Config is the configuration of an election.
@@ -48,7 +48,7 @@ func Join(c Config, config *rest.Config, recorder resourcelock.EventRecorder) (*
 	if err != nil {
 		return nil, fmt.Errorf("identity in the election: %w", err)
 	}
-	// Two processes on one host must not both believe that they lead.
+	// Two processes on one host must not have the same identity.
 	identity := host + "_" + string(uuid.NewUUID())
 	lock, err := resourcelock.NewFromKubeconfig(c.ResourceLock, c.ResourceNamespace, c.ResourceName,
 		resourcelock.ResourceLockConfig{Identity: identity, EventRecorder: recorder}, config, c.RenewDeadline.Duration)
@@ -87,8 +87,8 @@ func New(c Config, lock resourcelock.Interface) (*Election, error) {
 	return e, nil
 }
 
-// Run waits for the lease, holds it while work runs, and gives it back once
-// work is over.
+// Run waits for the lease, holds it while work runs, and releases it
+// once work has returned.
 func (e *Election) Run(ctx context.Context, work func(context.Context)) error {
 	// The lease is renewed beyond the end of ctx, until work is over.
 	renewing, stopRenewing := context.WithCancel(context.WithoutCancel(ctx))
@@ -108,13 +108,12 @@ func (e *Election) Run(ctx context.Context, work func(context.Context)) error {
 	}
 	stopRenewing()
 	<-ended
-	e.giveBack(ctx)
+	e.release(ctx)
 	return nil
 }
 
-// RunWithin is Run for a second lease, which is held beside the main one. While
-// a call of this work is in flight it does not return, so that the main lease is
-// kept too.
+// RunWithin is Run for a second lease, which is held beside the main one. It does
+// not return while work is in flight, so that the main lease is kept, too.
 func (e *Election) RunWithin(ctx context.Context, main *Election, work func(context.Context)) {
 	over := make(chan struct{})
 	err := e.Run(ctx, func(ctx context.Context) {
@@ -122,7 +121,7 @@ func (e *Election) RunWithin(ctx context.Context, main *Election, work func(cont
 		work(ctx)
 	})
 	if errors.Is(err, ErrLeaseLost) {
-		main.lose() // Another component may be at work: the process ends at once.
+		main.lose() // Another component may be at work, so the process ends at once.
 	}
 	if err != nil {
 		<-over
@@ -132,16 +131,18 @@ func (e *Election) RunWithin(ctx context.Context, main *Election, work func(cont
 // Check is the health check of the lease.
 func (e *Election) Check() *leaderelection.HealthzAdaptor { return e.watchdog }
 
-// giveBack empties the lease if it is ours, so that another replica need not
-// wait for its end. The elector could do so itself, but does not look whether
-// the lease has meanwhile become another's. Who stands by asks too: the lease
-// may have become ours by a request that was cut off.
-func (e *Election) giveBack(ctx context.Context) {
+// release empties the lease if it is ours, so that another replica need not wait
+// until it expires. The elector has an option for that, but does not check
+// whether another replica has taken the lease in the meantime. A replica that
+// stands by releases, too: a request that was cut off may have made the lease
+// ours.
+func (e *Election) release(ctx context.Context) {
 	logger := klog.FromContext(ctx)
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBackTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 	defer cancel()
-	// A renewal that was cut off may have reached the server: a conflict, once.
-	// A server that restarts with us may answer again within three seconds.
+	// A renewal that was cut off may have reached the server, which causes one
+	// conflict. A server that restarts together with this process may answer again
+	// within three seconds.
 	again := func(err error) bool { return ctx.Err() == nil && (apierrors.IsConflict(err) || e.elector.IsLeader()) }
 	err := retry.OnError(wait.Backoff{Steps: 6, Duration: 100 * time.Millisecond, Factor: 2}, again, func() error {
 		held, _, err := e.lock.Get(ctx)
@@ -157,13 +158,14 @@ func (e *Election) giveBack(ctx context.Context) {
 		if err := e.lock.Update(ctx, free); err != nil {
 			return err
 		}
-		logger.Info("Gave the lease back", "lease", e.lock.Describe())
+		logger.Info("Released the lease", "lease", e.lock.Describe())
 		return nil
 	})
 	if err != nil && e.elector.IsLeader() {
-		logger.Error(err, "The lease is left to expire", "lease", e.lock.Describe())
+		logger.Error(err, "The lease was not released and will expire", "lease", e.lock.Describe())
 	}
 }
 
-// Contending reports whether this replica leads or stands by.
+// Contending reports whether this replica leads or stands by. It does neither
+// before it has read the lease.
 func (e *Election) Contending() bool { return e.known.Load() }

@@ -28,12 +28,12 @@ func TestStop(t *testing.T) {
 	for _, tc := range []struct {
 		name       string
 		inFlight   time.Duration // of a call when the stop comes
-		cut        time.Duration // for so long nobody reaches the server then
+		cut        time.Duration // for so long the server cannot be reached then
 		want       error
 		wantHolder string
 	}{
-		{"IdleGivesTheLeaseBack", 0, 0, nil, ""},
-		{"WorkInFlightIsWaitedFor", 7 * time.Second, 0, nil, ""},
+		{"IdleReleasesTheLease", 0, 0, nil, ""},
+		{"WorkInFlightIsAwaited", 7 * time.Second, 0, nil, ""},
 		{"WorkThatDoesNotReturnKeepsTheLease", time.Minute, 0, ErrNotDrained, "a"},
 		{"ServerRestartsMeanwhile", 0, 2 * time.Second, nil, ""},
 		{"ServerIsGone", 0, time.Minute, nil, "a"},
@@ -54,7 +54,7 @@ func TestStop(t *testing.T) {
 					<-ctx.Done()
 					time.Sleep(tc.inFlight)
 					if !errors.Is(tc.want, ErrNotDrained) && l.Holder() != "a" {
-						t.Error("the lease was given back while work was in flight")
+						t.Error("the lease was released while work was in flight")
 					}
 				})
 				if !errors.Is(err, tc.want) {
@@ -129,11 +129,11 @@ func TestStandbyLeavesTheLeaseAlone(t *testing.T) {
 	})
 }
 
-func TestGiveBackDoesNotTakeTheLeaseOfAnother(t *testing.T) {
+func TestReleaseLeavesTheLeaseOfAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := electiontest.Held("b", 0)
 		e, _ := replica(t, l, "a")
-		e.giveBack(t.Context())
+		e.release(t.Context())
 		if l.Holder() != "b" {
 			t.Errorf("the lease is held by %q, want b", l.Holder())
 		}

@@ -9,8 +9,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/cloud"
 )
 
-// Current is the provider in use. It may be replaced until it is taken to be
-// initialised, which is done once in a process.
+// Current is the provider in use. It can be replaced until Take is called,
+// because a provider is initialised only once in a process.
 type Current struct {
 	factory *Factory
 	timeout time.Duration
@@ -40,7 +40,7 @@ func (c *Current) get() Made {
 	return c.made
 }
 
-// replace reports whether it was in time.
+// replace reports whether the provider could still be replaced.
 func (c *Current) replace(next Made) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -50,9 +50,10 @@ func (c *Current) replace(next Made) bool {
 	return !c.taken
 }
 
-// rotate makes the content of the provider's files the one in use: by the
-// provider itself where it can, by another provider before this replica leads,
-// by another process after that. What is refused changes nothing.
+// rotate puts the content of the provider's files into use. A provider that can
+// reload does so. Otherwise a new provider replaces it as long as this replica
+// does not lead; after that only another process can take the new content. A
+// content that is refused changes nothing.
 func (c *Current) rotate(ctx context.Context) (outcome, error) {
 	bounded, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()

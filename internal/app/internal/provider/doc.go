@@ -7,6 +7,9 @@
 // then. So a replica that stands by can replace its provider, and a leader
 // cannot: there the provider reloads its file itself, or the process ends.
 //
-// Only package app and the settings, which read files as the rotation does,
-// import it. It knows neither flags nor controllers.
+// Only internal/cloud calls a provider's methods; this package decides when.
+//
+// Package app imports it, and the settings, which check at start that the files
+// can be read. It imports internal/cloud. It knows neither flags nor
+// controllers.
 package provider

@@ -61,13 +61,14 @@ func (f *Factory) Make(ctx context.Context) (Made, error) {
 		return Made{}, err
 	}
 	defer done()
-	// It is for the making alone. What lasts belongs into Initialize.
+	// The context ends when the provider has been made. Goroutines that last belong
+	// into Initialize.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	given := Deps{Name: f.Name, Config: config, Flags: f.Flags, Clients: f.Clients, Informers: made.Informers}
 	made.Cloud, err = cloud.Make(ctx, func(ctx context.Context) (cloudprovider.Interface, error) { return f.make(ctx, given) })
 	if err != nil {
-		// A factory that is not waited for may still write to what is made.
+		// A factory that nobody waits for may still use what it was given.
 		return Made{}, fmt.Errorf("%s: %w", f.describe(), err)
 	}
 	return made, f.acceptUntagged(ctx, made.Cloud.HasClusterID())

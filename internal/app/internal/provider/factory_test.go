@@ -137,7 +137,7 @@ func TestProviderByFunction(t *testing.T) {
 			return nil, err
 		}
 		if d.Config != nil {
-			return nil, errors.New("a file that nobody gave")
+			return nil, errors.New("a file although there is none")
 		}
 		return made, nil
 	}
@@ -149,7 +149,7 @@ func TestProviderByFunction(t *testing.T) {
 		t.Errorf("got %v, want the provider itself", got.Cloud.Unwrap())
 	}
 	if making.Err() == nil {
-		t.Error("the context of the making lasts, and would not after a change of the configuration")
+		t.Error("the context has not ended although the provider is made")
 	}
 }
 

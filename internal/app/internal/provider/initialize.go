@@ -27,13 +27,13 @@ func (m Made) Initialize(ctx context.Context, clients cloudprovider.ControllerCl
 	return err
 }
 
-// startInformers starts what the provider has asked for and waits for its
-// caches, because the provider may look into them from our first call on.
+// startInformers starts the informers that the provider has asked for and waits
+// for their caches, because the provider may read them from our first call on.
 func startInformers(ctx context.Context, factory informers.SharedInformerFactory) {
 	factory.StartWithContext(ctx)
 	waiting, cancel := context.WithTimeout(ctx, cacheTimeout)
 	defer cancel()
 	if err := factory.WaitForCacheSyncWithContext(waiting).Err; err != nil && ctx.Err() == nil {
-		klog.FromContext(ctx).Error(err, "Informers of the provider are not in sync; going on without")
+		klog.FromContext(ctx).Error(err, "Informers of the provider are not in sync; continuing without them")
 	}
 }

@@ -12,56 +12,59 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 )
 
-// outcome is what became of a change of the provider's files. It is a label of
-// a metric.
+// outcome is the result of a change of the provider's files. It is a label of a
+// metric.
 type outcome string
 
 const (
-	applied outcome = "applied" // what works now, works with the new content
-	refused outcome = "refused" // the provider does not take it, the former stays in use
-	restart outcome = "restart" // it is taken by the process that follows this one
+	applied outcome = "applied" // the provider in use has the new content
+	refused outcome = "refused" // the provider does not accept the new content, the former stays in use
+	restart outcome = "restart" // the process ends, and the next one reads the new content
 )
 
 var errRotated = errors.New("the provider's configuration has changed, and this provider reads it at its start only")
 
 const (
-	// eventTime is for the event to leave before the process ends.
+	// eventTime is how long the process waits before it ends, so that the event is
+	// sent.
 	eventTime = time.Second
-	// refusalExpiry is how long what was refused is not tried again: it may have
-	// been for a cloud that was away.
+	// refusalExpiry is how long the rotation waits before it tries a content again
+	// that was refused. The reason may have been that the cloud was unreachable.
 	refusalExpiry = 5 * time.Minute
 )
 
-// Rotation follows the provider's files. It is used by one goroutine, except
-// for State.
+// Rotation follows the provider's files. Run uses it in one goroutine; State may
+// be called from any.
 type Rotation struct {
 	check   func() (string, error)                 // fingerprint of the files
-	apply   func(context.Context) (outcome, error) // makes their content the one in use
-	record  func(message.Event)                    // records an event
-	fail    func(error)                            // ends the process
+	apply   func(context.Context) (outcome, error) // puts their content into use
+	record  func(message.Event)
+	fail    func(error) // ends the process
 	metrics Metrics
 	clock   clock.PassiveClock
 
-	inUse  string    // fingerprint
-	seen   string    // at the last check; files that are being written change again
-	bad    string    // was refused
-	since  time.Time // it was
-	broken bool      // could not be read at the last check
+	// Fingerprints of the files.
+	inUse   string // that the provider works with
+	checked string // at the last check; files that are being written change again
+	refused string // that the provider has refused
+
+	refusedAt  time.Time
+	unreadable bool // at the last check
 
 	mu    sync.Mutex
 	state string // guarded by mu
 }
 
-// What the probes say.
+// States that the probes show.
 const (
 	inUseText      = "as in the files"
-	refusedText    = "the files have changed and were refused; what was read before is in use"
-	unreadableText = "the files cannot be read; what was read before is in use"
+	refusedText    = "the files have changed and were refused; the former content is in use"
+	unreadableText = "the files cannot be read; the former content is in use"
 )
 
 // NewRotation returns a rotation of the files that the provider was made from.
-// The fingerprint was taken before that: what has changed in the meantime is
-// noticed then.
+// The fingerprint has to be older than the provider, so that a change in between
+// is noticed.
 func NewRotation(files []string, fingerprint string, current *Current, m Metrics) *Rotation {
 	return &Rotation{
 		check:   func() (string, error) { return Fingerprint(files) },
@@ -87,7 +90,7 @@ func (r *Rotation) setState(state string) {
 	r.metrics.stale.Set(map[bool]float64{true: 1}[state != inUseText])
 }
 
-// Reports is what a rotation tells the process.
+// Reports is how a rotation reports to the process.
 type Reports struct {
 	Event func(message.Event)
 	Fail  func(error) // ends the process
@@ -103,19 +106,19 @@ func (r *Rotation) Run(ctx context.Context, period time.Duration, to Reports) {
 
 func (r *Rotation) step(ctx context.Context) {
 	now, err := r.check()
-	settled := now == r.seen
-	r.seen = now
-	wasBroken := r.broken
-	r.broken = err != nil
+	settled := now == r.checked
+	r.checked = now
+	wasUnreadable := r.unreadable
+	r.unreadable = err != nil
 	switch {
-	case err != nil && wasBroken:
+	case err != nil && wasUnreadable:
 	case err != nil:
-		klog.FromContext(ctx).Error(err, "The provider's files cannot be read; what was read before stays in use")
+		klog.FromContext(ctx).Error(err, "Files of the provider cannot be read; the former content stays in use")
 		r.setState(unreadableText)
 	case now == r.inUse:
-		r.bad = ""
+		r.refused = ""
 		r.setState(inUseText)
-	case now == r.bad && r.clock.Since(r.since) < refusalExpiry:
+	case now == r.refused && r.clock.Since(r.refusedAt) < refusalExpiry:
 		r.setState(refusedText)
 	case settled:
 		r.change(ctx, now)
@@ -124,7 +127,7 @@ func (r *Rotation) step(ctx context.Context) {
 
 func (r *Rotation) change(ctx context.Context, now string) {
 	logger := klog.FromContext(ctx)
-	logger.Info("The provider's files have changed")
+	logger.Info("Files of the provider have changed")
 	what, err := r.apply(ctx)
 	if ctx.Err() != nil {
 		return
@@ -132,22 +135,23 @@ func (r *Rotation) change(ctx context.Context, now string) {
 	r.metrics.changes.WithLabelValues(string(what)).Inc()
 	switch what {
 	case applied:
-		r.inUse, r.bad = now, ""
+		r.inUse, r.refused = now, ""
 		r.setState(inUseText)
 		logger.Info("The provider works with the new configuration")
 		r.record(configApplied.Event("The provider works with the new configuration."))
 	case refused:
-		again := r.bad == now
-		r.bad, r.since = now, r.clock.Now()
+		again := r.refused == now
+		r.refused, r.refusedAt = now, r.clock.Now()
 		r.setState(refusedText)
-		// The error may show what is secret, and events are read by many.
-		logger.Error(err, "The provider refuses its new configuration; the former one stays in use")
+		// The error may contain secrets, and more people read events than logs.
+		logger.Error(err, "The provider refused its new configuration; the former one stays in use")
 		if again {
 			return
 		}
-		r.record(configRefused.Event("The provider refuses its new configuration, and the former one stays in use. The log says why. Correct the files."))
+		r.record(configRefused.Event(
+			"The provider refused its new configuration, and the former one stays in use. The log says why. Correct the files."))
 	case restart:
-		r.record(configChanged.Event("The provider's configuration has changed. The process releases its lease and ends, to be started again with it."))
+		r.record(configChanged.Event("The provider's configuration has changed. The process releases its lease and ends, to be started again with the new configuration."))
 		pause(ctx, eventTime)
 		r.fail(errRotated)
 	}

@@ -25,35 +25,35 @@ import (
 
 var errRefused = errors.New("line 3: no such region")
 
-// looks is what the files are at each look; "!" cannot be read, and "+" is the
-// time after which what was refused is tried again.
+// checks is the content of the files at each check. At "!" they cannot be read,
+// and "+" is the time after which a refused content is tried again.
 func TestRotation(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
-		looks   string
+		checks  string
 		leads   bool     // another configuration needs another process
-		bad     string   // is refused
+		bad     string   // the content that is refused
 		tries   int      // of bad, after which it is taken; 0 means never
 		events  []string // in order
 		state   string
 		applied string // what was taken, in order
 	}{
-		{name: "NothingChanges", looks: "aaaa", state: inUseText},
-		{name: "ChangeIsTaken", looks: "abbb", events: []string{"CloudConfigApplied"}, state: inUseText, applied: "b"},
-		{name: "WaitsUntilNobodyWrites", looks: "abcdd", events: []string{"CloudConfigApplied"}, state: inUseText, applied: "d"},
-		{name: "BackToWhatItWasIsNoChange", looks: "abaaa", state: inUseText},
-		{name: "RefusedOnceAndShown", looks: "axxxx", bad: "x", events: []string{"CloudConfigRefused"}, state: refusedText},
-		{name: "PutRight", looks: "axxxbbb", bad: "x", events: []string{"CloudConfigRefused", "CloudConfigApplied"}, state: inUseText, applied: "b"},
-		{name: "PutBack", looks: "axxxa", bad: "x", events: []string{"CloudConfigRefused"}, state: inUseText},
-		{name: "RefusedAgainAfterItWasPutBack", looks: "axxaxx", bad: "x", events: []string{"CloudConfigRefused", "CloudConfigRefused"}, state: refusedText},
-		{name: "UnreadableIsNoChange", looks: "a!!!", state: unreadableText},
-		{name: "UnreadableWhileItIsReplaced", looks: "a!bb", events: []string{"CloudConfigApplied"}, state: inUseText, applied: "b"},
-		{name: "UnreadableAndBack", looks: "a!a", state: inUseText},
-		{name: "StillRefusedAfterItWasUnreadable", looks: "axx!x", bad: "x", events: []string{"CloudConfigRefused"}, state: refusedText},
-		{name: "RefusedIsTriedAgainLaterInSilence", looks: "axx+xxx+x", bad: "x", events: []string{"CloudConfigRefused"}, state: refusedText},
-		{name: "CloudWasAwayWhenItWasRefused", looks: "axxx+x", bad: "x", tries: 1, events: []string{"CloudConfigRefused", "CloudConfigApplied"}, state: inUseText, applied: "x"},
-		{name: "NotBeforeThat", looks: "axxxxx", bad: "x", tries: 1, events: []string{"CloudConfigRefused"}, state: refusedText},
-		{name: "LeaderEnds", looks: "abb", leads: true, events: []string{"CloudConfigChanged"}, state: inUseText, applied: "b"},
+		{name: "NothingChanges", checks: "aaaa", state: inUseText},
+		{name: "ChangeIsTaken", checks: "abbb", events: []string{"CloudConfigApplied"}, state: inUseText, applied: "b"},
+		{name: "WaitsUntilTheFilesStayTheSame", checks: "abcdd", events: []string{"CloudConfigApplied"}, state: inUseText, applied: "d"},
+		{name: "FormerContentIsNoChange", checks: "abaaa", state: inUseText},
+		{name: "RefusedOnceAndShown", checks: "axxxx", bad: "x", events: []string{"CloudConfigRefused"}, state: refusedText},
+		{name: "CorrectedFilesAreTaken", checks: "axxxbbb", bad: "x", events: []string{"CloudConfigRefused", "CloudConfigApplied"}, state: inUseText, applied: "b"},
+		{name: "FormerContentAfterARefusal", checks: "axxxa", bad: "x", events: []string{"CloudConfigRefused"}, state: inUseText},
+		{name: "RefusedAgainAfterTheFormerContent", checks: "axxaxx", bad: "x", events: []string{"CloudConfigRefused", "CloudConfigRefused"}, state: refusedText},
+		{name: "UnreadableFilesAreNoChange", checks: "a!!!", state: unreadableText},
+		{name: "UnreadableFilesThatChange", checks: "a!bb", events: []string{"CloudConfigApplied"}, state: inUseText, applied: "b"},
+		{name: "UnreadableForAWhile", checks: "a!a", state: inUseText},
+		{name: "StillRefusedAfterItWasUnreadable", checks: "axx!x", bad: "x", events: []string{"CloudConfigRefused"}, state: refusedText},
+		{name: "RefusedAgainIsNoSecondEvent", checks: "axx+xxx+x", bad: "x", events: []string{"CloudConfigRefused"}, state: refusedText},
+		{name: "RefusedContentIsTriedAgainLater", checks: "axxx+x", bad: "x", tries: 1, events: []string{"CloudConfigRefused", "CloudConfigApplied"}, state: inUseText, applied: "x"},
+		{name: "RefusedContentIsNotTriedAgainAtOnce", checks: "axxxxx", bad: "x", tries: 1, events: []string{"CloudConfigRefused"}, state: refusedText},
+		{name: "LeaderEnds", checks: "abb", leads: true, events: []string{"CloudConfigChanged"}, state: inUseText, applied: "b"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var events []string
@@ -91,12 +91,12 @@ func TestRotation(t *testing.T) {
 				inUse:   "a",
 				state:   inUseText,
 			}
-			for _, look := range tc.looks {
-				if look == '+' {
+			for _, check := range tc.checks {
+				if check == '+' {
 					hours.SetTime(hours.Now().Add(refusalExpiry))
 					continue
 				}
-				now = string(look)
+				now = string(check)
 				r.step(t.Context())
 			}
 			if diff := cmp.Diff(tc.events, events); diff != "" {
@@ -175,7 +175,7 @@ func TestFingerprint(t *testing.T) {
 	}
 }
 
-func TestPipeIsLeftToTheProvider(t *testing.T) {
+func TestPipeIsNotRead(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)

@@ -29,7 +29,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/app/internal/mounttest"
 )
 
-// authority is an API server that knows two tokens, "reader" and "stranger",
+// authority is an API server that knows two tokens, "reader" and "other",
 // and lets the reader do everything.
 func authority(t *testing.T) (kubeconfig string) {
 	t.Helper()
@@ -40,7 +40,7 @@ func authority(t *testing.T) (kubeconfig string) {
 			var review authenticationv1.TokenReview
 			_ = json.NewDecoder(r.Body).Decode(&review)
 			name := review.Spec.Token
-			review.Status.Authenticated = name == "reader" || name == "stranger"
+			review.Status.Authenticated = name == "reader" || name == "other"
 			review.Status.User.Username = name
 			_ = json.NewEncoder(w).Encode(review)
 		case "/apis/authorization.k8s.io/v1/subjectaccessreviews":
@@ -97,7 +97,7 @@ func TestEndpoints(t *testing.T) {
 	kubeconfig := authority(t)
 	_, url := serving(t, "--authentication-kubeconfig="+kubeconfig+" --authorization-kubeconfig="+kubeconfig)
 	client := insecureClient()
-	type answers struct{ Anonymous, WrongToken, Stranger, Reader int }
+	type answers struct{ Anonymous, WrongToken, Other, Reader int }
 	for _, tc := range []struct {
 		request string
 		want    answers
@@ -123,7 +123,7 @@ func TestEndpoints(t *testing.T) {
 		t.Run(tc.request, func(t *testing.T) {
 			method, path, _ := strings.Cut(tc.request, " ")
 			as := func(token string) int { return status(t, client, method, url+path, token, strings.NewReader("0")) }
-			if diff := cmp.Diff(tc.want, answers{as(""), as("wrong"), as("stranger"), as("reader")}); diff != "" {
+			if diff := cmp.Diff(tc.want, answers{as(""), as("wrong"), as("other"), as("reader")}); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 		})

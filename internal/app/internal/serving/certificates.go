@@ -11,17 +11,16 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// certificateCheck fails when a certificate that is served is no longer, or
-// not yet, valid. It looks at what is served now: files are read again when
-// they change.
+// certificateCheck fails when a certificate that is served now is no longer, or
+// not yet, valid. The files of certificates are read again when they change.
 type certificateCheck struct {
 	name    string
 	serving *server.SecureServingInfo
 	clock   clock.PassiveClock
 }
 
-// certificates makes /readyz tell of those of a server, unless they are of our
-// own making: nobody can check those.
+// certificates adds a check of a server's certificates to /readyz. There is none
+// for a certificate that the process has made itself: clients cannot verify it.
 func (h *Health) certificates(name string, o *apiserveroptions.SecureServingOptions, s *server.SecureServingInfo) {
 	if o.ServerCert.GeneratedCert == nil {
 		h.readyz.add(certificateCheck{name, s, clock.RealClock{}})

@@ -21,12 +21,12 @@ import (
 
 // Health is what the process answers to probes.
 type Health struct {
-	healthz *probe // as upstream: the lease is renewed, and what runs
-	livez   *probe // a restart would help
-	readyz  *probe // could lead now, or leads
+	healthz *probe // as upstream: whether the lease is renewed, and which controllers run
+	livez   *probe // whether a restart would help
+	readyz  *probe // whether it leads or could lead now
 }
 
-// Sources are the parts of the process that probes ask.
+// Sources are what the probes depend on.
 type Sources struct {
 	Draining     <-chan struct{}         // closed when the process stops
 	Leases       []healthz.HealthChecker // in the order of the answers
@@ -37,8 +37,8 @@ type Sources struct {
 	Notes        []Note
 }
 
-// Note is what /livez and /readyz show with ?verbose, and never fail for.
-// Everybody may read it.
+// Note is a sentence that /livez and /readyz show with ?verbose. They never fail
+// because of it. Everyone may read it.
 type Note struct {
 	About string
 	Text  func() string
@@ -140,7 +140,7 @@ func (p *probe) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	notes := p.notes
 	p.mu.Unlock()
 	for _, n := range notes {
-		_, _ = fmt.Fprintf(w, "[i]%s: %s\n", n.About, n.Text()) // who asked has gone if it fails
+		_, _ = fmt.Fprintf(w, "[i]%s: %s\n", n.About, n.Text()) // it fails only if the client has gone
 	}
 }
 
@@ -149,8 +149,8 @@ const (
 	apiServerInterval = 2 * time.Second
 )
 
-// apiServerCheck asks the API server for its health, at most once in an
-// interval however often it is asked itself: anyone may ask.
+// apiServerCheck asks the API server for its health. It asks at most once in an
+// interval, because anyone may ask this process.
 type apiServerCheck struct {
 	client rest.Interface
 	clock  clock.PassiveClock
@@ -182,7 +182,7 @@ func (a *apiServerCheck) ask(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, apiServerTimeout)
 	defer cancel()
 	err := a.client.Get().AbsPath("/healthz").Do(ctx).Error()
-	// Who is told that it may not ask has reached the API server.
+	// A request that is forbidden has reached the API server.
 	if err != nil && !apierrors.IsForbidden(err) {
 		return fmt.Errorf("API server: %w", err)
 	}

@@ -73,11 +73,11 @@ func TestHealth(t *testing.T) {
 		}, "/healthz", 200, "ok"},
 		{"StandbyIsReady", standby, "/readyz?verbose", 200, "[+]shutdown ok\n[+]api-server ok\n[+]informer-sync ok\n[+]cloud-provider ok\n[+]leader-or-standby ok\nreadyz check passed\n"},
 		{"NotesAreShownAndFailNothing", func(t *testing.T, s *Sources) *Health {
-			s.Notes = []Note{{"cloud", func() string { return "is away" }}}
+			s.Notes = []Note{{"cloud", func() string { return "is unreachable" }}}
 			return standby(t, s)
-		}, "/livez?verbose", 200, "[+]leaderElection ok\nlivez check passed\n[i]cloud: is away\n"},
+		}, "/livez?verbose", 200, "[+]leaderElection ok\nlivez check passed\n[i]cloud: is unreachable\n"},
 		{"NotesAreShownIfAskedFor", func(t *testing.T, s *Sources) *Health {
-			s.Notes = []Note{{"cloud", func() string { return "is away" }}}
+			s.Notes = []Note{{"cloud", func() string { return "is unreachable" }}}
 			return standby(t, s)
 		}, "/readyz", 200, "ok"},
 		{"NotReadyBeforeTheLeaseIsRead", func(_ *testing.T, s *Sources) *Health {

@@ -9,9 +9,9 @@ import (
 	"k8s.io/component-base/metrics"
 )
 
-// gatherers are registries that are shown as one. Of two metrics with one name
-// the earlier registry's is shown: a package of the community's skeleton that a
-// program links registers, when it is linked, some names that we serve.
+// gatherers are registries that are shown as one. If two have a metric of the
+// same name, that of the earlier registry is shown. This happens when a program
+// links a package of k8s.io/cloud-provider that registers upstream's metrics.
 type gatherers []metrics.Gatherer
 
 // Gather returns the metrics in the order of their names.

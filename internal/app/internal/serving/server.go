@@ -30,8 +30,8 @@ type Config struct {
 	Debugging      *componentbaseconfig.DebuggingConfiguration
 }
 
-// Serve serves HTTPS, unless it is turned off, until stop is called. It does
-// not end with ctx: how the process drains can be watched.
+// Serve serves HTTPS, unless it is turned off, until stop is called. It does not
+// end with ctx, so that the drain of the process can be observed.
 func Serve(ctx context.Context, c Config, h *Health, registry metrics.Gatherer) (stop func(), err error) {
 	l, err := c.listen()
 	if err != nil || l == nil {
@@ -65,8 +65,8 @@ func listen(o *apiserveroptions.SecureServingOptions) (info *server.SecureServin
 	return info, o.ApplyTo(&info)
 }
 
-// listener is what the flags say about serving, ready to serve: the port is
-// bound and the API server is known to those who check requests.
+// listener is a server that is ready to serve: the port is bound, and requests
+// can be authenticated and authorized.
 type listener struct {
 	secure         *server.SecureServingInfo
 	authentication server.AuthenticationInfo
@@ -92,7 +92,7 @@ func (c Config) listen() (*listener, error) {
 	return l, nil
 }
 
-// handler answers those who have passed authentication and authorization.
+// handler answers requests that have passed authentication and authorization.
 func handler(debugging *componentbaseconfig.DebuggingConfiguration, h *Health, registry metrics.Gatherer) http.Handler {
 	m := cmapp.NewBaseHandler(debugging, h.healthz)
 	m.Unregister("/metrics")
@@ -106,9 +106,9 @@ func handler(debugging *componentbaseconfig.DebuggingConfiguration, h *Health, r
 	return m
 }
 
-// install serves a probe with one path for each check, which says why a check
-// fails and is not among the paths that everybody may read. /healthz has none,
-// as upstream.
+// install serves a probe, and a path below it for each check, which says why the
+// check fails. By default these paths need authorization. /healthz has none, as
+// upstream.
 func install(m *mux.PathRecorderMux, p *probe) {
 	m.Handle(p.path, p)
 	m.HandlePrefix(p.path+"/", p)

@@ -19,14 +19,14 @@ import (
 )
 
 const (
-	// reviewLimit has room for an object and its former self, at the largest
-	// that the API server stores.
+	// reviewLimit is the size of the largest request in bytes: an object and its
+	// former version, each as large as the API server stores.
 	reviewLimit = 16 << 20
-	// reviewTimeout is the longest that the API server waits for a webhook.
+	// reviewTimeout is the longest time that the API server waits for a webhook.
 	reviewTimeout = 30 * time.Second
 )
 
-// webhookMetrics are upstream's.
+// webhookMetrics have the names and labels of upstream's.
 type webhookMetrics struct {
 	requests *metrics.CounterVec
 	duration *metrics.HistogramVec
@@ -88,7 +88,7 @@ func ServeWebhooks(ctx context.Context, c WebhookConfig, h *Health, register fun
 	return stop, nil
 }
 
-// webhookHandler answers for the webhooks.
+// webhookHandler serves the webhooks, each on its path.
 func webhookHandler(all []Webhook, m *webhookMetrics, c clock.PassiveClock) http.Handler {
 	mux := http.NewServeMux()
 	for _, w := range all {
@@ -105,16 +105,16 @@ type reviewer struct {
 	clock   clock.PassiveClock
 }
 
-// refusal is an error with the HTTP status that says whose it is.
-type refusal struct {
+// failure is an error with the HTTP status of its answer.
+type failure struct {
 	status int
 	err    error
 }
 
-func (r *refusal) Error() string { return r.err.Error() }
+func (f *failure) Error() string { return f.err.Error() }
 
-func badRequest(format string, args ...any) *refusal {
-	return &refusal{http.StatusBadRequest, fmt.Errorf(format, args...)}
+func badRequest(format string, args ...any) *failure {
+	return &failure{http.StatusBadRequest, fmt.Errorf(format, args...)}
 }
 
 func (v *reviewer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -124,21 +124,21 @@ func (v *reviewer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	status := http.StatusOK
 	if wrong != nil {
 		status = wrong.status
-		logger.Error(wrong, "The webhook gave no answer", "status", status)
+		logger.Error(wrong, "Webhook failed", "status", status)
 		http.Error(w, wrong.Error(), status)
 	} else {
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = w.Write(answer) // who asked has gone if it fails
+		_, _ = w.Write(answer) // it fails only if the client has gone
 	}
 	took := v.clock.Since(began)
-	logger.V(4).Info("Answered", "status", status, "took", took)
+	logger.V(4).Info("Webhook answered", "status", status, "took", took)
 	code := strconv.Itoa(status)
 	v.metrics.requests.WithLabelValues(code, v.Name).Inc()
 	v.metrics.duration.WithLabelValues(code, v.Name).Observe(took.Seconds())
 }
 
-// review is the answer to a request, encoded.
-func (v *reviewer) review(r *http.Request) ([]byte, *refusal) {
+// review returns the encoded answer to a request.
+func (v *reviewer) review(r *http.Request) ([]byte, *failure) {
 	request, wrong := readReview(r)
 	if wrong != nil {
 		return nil, wrong
@@ -150,24 +150,24 @@ func (v *reviewer) review(r *http.Request) ([]byte, *refusal) {
 		err = errors.New("the webhook returned neither an answer nor an error")
 	}
 	if err != nil {
-		return nil, &refusal{http.StatusInternalServerError, fmt.Errorf("webhook %q: %w", v.Name, err)}
+		return nil, &failure{http.StatusInternalServerError, fmt.Errorf("webhook %q: %w", v.Name, err)}
 	}
 	review := admissionv1.AdmissionReview{Response: response.DeepCopy()}
 	review.SetGroupVersionKind(admissionv1.SchemeGroupVersion.WithKind(reviewKind))
 	review.Response.UID = request.UID
 	answer, err := json.Marshal(review)
 	if err != nil {
-		return nil, &refusal{http.StatusInternalServerError, fmt.Errorf("webhook %q: %w", v.Name, err)}
+		return nil, &failure{http.StatusInternalServerError, fmt.Errorf("webhook %q: %w", v.Name, err)}
 	}
 	return answer, nil
 }
 
-// admit makes an error of a panic.
+// admit calls the webhook. A panic becomes an error.
 func (v *reviewer) admit(ctx context.Context, r *admissionv1.AdmissionRequest) (answer *admissionv1.AdmissionResponse, err error) {
 	defer func() {
 		if value := recover(); value != nil {
 			err = fmt.Errorf("it panicked: %v", value)
-			klog.FromContext(ctx).Error(err, "The webhook panicked", "webhook", v.Name, "stack", string(debug.Stack()))
+			klog.FromContext(ctx).Error(err, "Webhook panicked", "webhook", v.Name, "stack", string(debug.Stack()))
 		}
 	}()
 	return v.Admit(ctx, r)
@@ -175,7 +175,7 @@ func (v *reviewer) admit(ctx context.Context, r *admissionv1.AdmissionRequest) (
 
 const reviewKind = "AdmissionReview"
 
-func readReview(r *http.Request) (*admissionv1.AdmissionRequest, *refusal) {
+func readReview(r *http.Request) (*admissionv1.AdmissionRequest, *failure) {
 	if got := r.Header.Get("Content-Type"); got != "application/json" {
 		return nil, badRequest("Content-Type: %q should be %q", got, "application/json")
 	}

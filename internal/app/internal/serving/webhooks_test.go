@@ -50,10 +50,10 @@ func TestWebhook(t *testing.T) {
 		{name: "Decodable", admit: allow, body: "{", status: 400, want: "admission review: unexpected end"},
 		{name: "OnlyReviewsOfV1", admit: allow, body: strings.Replace(reviewRequest, "/v1", "/v1beta1", 1), status: 400, want: "admission.k8s.io/v1beta1"},
 		{name: "ReviewHasARequest", admit: allow, body: `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview"}`, status: 400, want: "Request field is nil"},
-		{name: "NotWithoutEnd", admit: allow, body: strings.Repeat(" ", reviewLimit+1), status: 400, want: "request body too large"},
+		{name: "NotTooLarge", admit: allow, body: strings.Repeat(" ", reviewLimit+1), status: 400, want: "request body too large"},
 		{name: "ErrorIsTheServers", admit: func(*admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse, error) {
-			return nil, errors.New("the cloud is away")
-		}, body: reviewRequest, status: 500, want: `webhook "a": the cloud is away`},
+			return nil, errors.New("the cloud is unreachable")
+		}, body: reviewRequest, status: 500, want: `webhook "a": the cloud is unreachable`},
 		{name: "NoAnswerIsAnError", admit: func(*admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse, error) {
 			return nil, nil
 		}, body: reviewRequest, status: 500, want: "neither an answer nor an error"},

@@ -2,21 +2,21 @@ package settings
 
 import "github.com/spf13/pflag"
 
-// What the reference says of a flag beside its usage. Whose a flag is need not
-// be said: the tests know upstream's.
+// Annotations of a flag for the reference. Whether a flag is upstream's is not
+// one of them, because the tests have a list of upstream's flags.
 const (
 	annotationDeviation = "fairlead.dev/deviation"
 	annotationIgnored   = "fairlead.dev/ignored"
 )
 
-// deviates notes how a flag of upstream's is another here: its default, which
-// is then named, or what it does.
+// deviates records how a flag differs from upstream's: in its default, which is
+// then named, or in what it does.
 func deviates(fs *pflag.FlagSet, name, how string) {
 	annotate(fs.Lookup(name), annotationDeviation, how)
 }
 
-// ignored notes that a flag of upstream's changes nothing here, and why it is
-// accepted all the same.
+// ignored records that a flag of upstream's is accepted and changes nothing here,
+// and why.
 func ignored(fs *pflag.FlagSet, name, why string) {
 	f := fs.Lookup(name)
 	f.Usage = "Accepted and ignored: " + f.Usage

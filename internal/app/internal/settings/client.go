@@ -20,8 +20,8 @@ type Client struct {
 	EachItsOwn bool
 }
 
-// newClient leaves the pace to the API server: a client-side limit
-// helps nobody since the server has priority and fairness.
+// newClient sets no limit to the rate of requests, because the API server has
+// priority and fairness.
 func newClient() Client {
 	return Client{qps: -1, burst: 30, contentType: runtime.ContentTypeProtobuf}
 }
@@ -31,14 +31,14 @@ func (o *Client) addFlags(sections *cliflag.NamedFlagSets) {
 	fs.StringVar(&o.kubeconfig, "kubeconfig", o.kubeconfig,
 		"Path to a kubeconfig file. Without it and --master the service account of the pod is used.")
 	fs.StringVar(&o.master, "master", o.master,
-		"Address of the API server, overrides the one of the kubeconfig file.")
+		"Address of the API server. It overrides the one in the kubeconfig file.")
 
 	fs = sections.FlagSet("generic")
 	fs.Float32Var(&o.qps, "kube-api-qps", o.qps,
-		"Requests a second that each client of the API server may make. Negative: as many as the API server admits.")
+		"Requests per second that each client of the API server may make. Negative: no limit but that of the API server.")
 	deviates(fs, "kube-api-qps", "Upstream: 20.")
 	fs.Int32Var(&o.burst, "kube-api-burst", o.burst,
-		"Requests that may exceed --kube-api-qps for a moment.")
+		"How many requests may exceed --kube-api-qps for a moment.")
 	fs.StringVar(&o.contentType, "kube-api-content-type", o.contentType,
 		"Content type of requests to the API server.")
 	fs.BoolVar(&o.EachItsOwn, "use-service-account-credentials", o.EachItsOwn,

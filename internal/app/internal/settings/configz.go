@@ -29,8 +29,8 @@ type configuration struct {
 	Webhook                   webhookConfiguration
 }
 
-// DeepCopyObject makes the configuration acceptable to the configz registry,
-// which only reads it: what the copies share is never written.
+// DeepCopyObject is what the configz registry asks for. A shallow copy is enough,
+// because the registry only reads.
 func (c *configuration) DeepCopyObject() runtime.Object {
 	out := *c
 	return &out

@@ -68,9 +68,9 @@ func (c *Controllers) addFlags(sections *cliflag.NamedFlagSets) {
 		"Controllers to run: 'foo' runs foo, '-foo' does not, '*' runs all that are on by default. "+
 			"The first entry for a controller counts.\nAll controllers: "+strings.Join(names, ", "))
 	fs.DurationVar(&c.resync, "min-resync-period", c.resync,
-		"Informers hand all objects to the controllers again after this time; the exact time is chosen at start, up to twice as long. 0 turns it off.")
+		"How often informers give all objects to the controllers again. The time in effect is chosen at start, between once and twice this value. 0 turns it off.")
 	fs.DurationVar(&c.startInterval, "controller-start-interval", c.startInterval,
-		"Time between the starts of two controllers; each wait is up to twice as long.")
+		"Time between the starts of two controllers. Each wait is chosen at random, between once and twice this value.")
 }
 
 func (c *Controllers) validate() []error {

@@ -19,7 +19,7 @@ func (d *Debugging) addFlags(sections *cliflag.NamedFlagSets) {
 	fs.BoolVar(&d.EnableProfiling, "profiling", d.EnableProfiling,
 		"Serve /debug/pprof/ and /debug/flags/v on the secure port.")
 	fs.BoolVar(&d.EnableContentionProfiling, "contention-profiling", d.EnableContentionProfiling,
-		"Record what goroutines block on. Needs --profiling.")
+		"Record what goroutines wait for. It needs --profiling.")
 }
 
 func (*Debugging) validate() []error { return nil }

@@ -35,7 +35,7 @@ func (e *Election) addFlags(sections *cliflag.NamedFlagSets) {
 	baseoptions.BindLeaderElectionFlags(&e.LeaderElectionConfiguration, sections.FlagSet("generic"))
 }
 
-// validate reports what the election itself would only find out at its start.
+// validate finds what the election would only find at its start.
 func (e *Election) validate() []error {
 	if !e.LeaderElect {
 		return nil
@@ -54,8 +54,8 @@ func (e *Election) validate() []error {
 	if retry <= 0 {
 		errs = append(errs, fmt.Errorf("--leader-elect-retry-period must be positive, but got %v", retry))
 	}
-	// Two replicas wait for each other with a jitter; a leader must get at
-	// least one retry in before its deadline.
+	// The retry period has a jitter. A leader must be able to retry at least once
+	// before its deadline.
 	if least := time.Duration(leaderelection.JitterFactor * float64(retry)); renew <= least {
 		errs = append(errs, fmt.Errorf("--leader-elect-renew-deadline must be longer than %v times --leader-elect-retry-period (%v), but got %v",
 			leaderelection.JitterFactor, retry, renew))

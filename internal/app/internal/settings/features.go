@@ -13,12 +13,13 @@ import (
 	_ "k8s.io/controller-manager/pkg/features/register" // the gates of controller managers
 )
 
-// additionalLabels is accepted, so that a manifest that sets it keeps working;
-// what it gates is a setting here: --node-label-reconcile.
+// additionalLabels is accepted, so that a manifest that sets it keeps working.
+// Instead of the gate there is the flag --node-label-reconcile.
 const additionalLabels featuregate.Feature = "CloudNodeAdditionalLabelsReconciliation"
 
-// addGates completes the gates of the linked libraries. Once in a process:
-// the gates are the libraries' own, and closed as soon as they are a flag.
+// addGates adds the gates that the linked libraries do not add themselves. It
+// runs once in a process, because gates cannot be added after they have become a
+// flag.
 var addGates = sync.OnceValue(func() error {
 	gates := utilfeature.DefaultMutableFeatureGate
 	return errors.Join(

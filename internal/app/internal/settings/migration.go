@@ -61,12 +61,12 @@ func (m *Migration) validate() []error {
 	return append(errs, m.sameLease()...)
 }
 
-// sameLease finds two leases that are one: the second would never be free.
+// sameLease finds a second lease that is the main one, and would never be free.
 func (m *Migration) sameLease() []error {
 	if m.plan.LeaderName != m.election.ResourceName {
 		return nil
 	}
-	return []error{fmt.Errorf("--enable-leader-migration: the lease of the migration is called %q, as --leader-elect-resource-name says of the main one; they have to differ", m.plan.LeaderName)}
+	return []error{fmt.Errorf("--enable-leader-migration: the lease of the migration and the main lease (--leader-elect-resource-name) are both called %q; they have to differ", m.plan.LeaderName)}
 }
 
 // Plan returns nil before Validate, and without a migration.

@@ -9,8 +9,9 @@ import (
 	cliflag "k8s.io/component-base/cli/flag"
 )
 
-// DefaultClusterName is what every cluster is called whose operator did not
-// choose. Two of them in one account claim each other's load balancers.
+// DefaultClusterName is the name of a cluster whose operator has not chosen one.
+// Two clusters of the same name in one account overwrite each other's load
+// balancers.
 const DefaultClusterName = "kubernetes"
 
 // Provider is the cloud provider, and how it is called.
@@ -36,25 +37,25 @@ func (p *Provider) addFlags(sections *cliflag.NamedFlagSets) {
 	fs.StringVar(&p.ConfigFile, "cloud-config", p.ConfigFile,
 		"Path to the provider's configuration file. Empty for none.")
 	fs.StringVar(&p.ClusterName, "cluster-name", p.ClusterName,
-		"Name of the cluster in the cloud, handed to the provider with each load balancer and route. Unique in its account.")
+		"Name of the cluster in the cloud, which the provider gets with each load balancer and route. It has to be unique in the account.")
 	fs.BoolVar(&p.AllowUntagged, "allow-untagged-cloud", p.AllowUntagged,
-		"Run although the provider found no cluster ID on the instances.")
+		"Run even if the provider finds no cluster ID on the instances.")
 	untagged := fs.Lookup("allow-untagged-cloud")
 	untagged.Hidden = true
 	untagged.Deprecated = "tag the cluster's instances with a cluster ID."
 	fs.StringVar(&p.volumePlugin, "external-cloud-volume-plugin", p.volumePlugin,
-		"The volume plugin of a provider that is not linked in.")
+		"Volume plugin of a provider that is not linked in.")
 	ignored(fs, "external-cloud-volume-plugin", "No cloud-controller-manager has read it since volumes moved to CSI drivers.")
 	fs.DurationVar(&p.nodeSync, "node-sync-period", p.nodeSync,
-		"The period of a controller that is gone.")
-	ignored(fs, "node-sync-period", "Upstream ignores it as well, and warns.")
+		"Period of a controller that no longer exists.")
+	ignored(fs, "node-sync-period", "Upstream ignores it, too, and warns.")
 	sync := fs.Lookup("node-sync-period")
 	sync.Hidden = true
 	sync.Deprecated = "This flag is currently no-op and will be deleted."
 	fs.DurationVar(&p.ReadTimeout, "cloud-read-timeout", p.ReadTimeout,
 		"Deadline for each call of the provider that only reads.")
 	fs.DurationVar(&p.ChangeTimeout, "cloud-mutation-timeout", p.ChangeTimeout,
-		"Deadline for each call of the provider that changes the cloud. Existing providers wait inside for minutes.")
+		"Deadline for each call of the provider that changes the cloud. Existing providers may wait for minutes within one call.")
 }
 
 func (p *Provider) validate() []error {

@@ -11,7 +11,7 @@ import (
 
 const flagWatchFiles = "cloud-config-watch"
 
-// Rotation say which files of the provider are followed.
+// Rotation is about the files of the provider that are followed.
 type Rotation struct {
 	provider *Provider
 	files    []string
@@ -21,10 +21,10 @@ type Rotation struct {
 func (r *Rotation) addFlags(sections *cliflag.NamedFlagSets) {
 	fs := sections.FlagSet("generic")
 	fs.StringSliceVar(&r.files, flagWatchFiles, r.files,
-		"Further files of the provider, or folders of them, that are followed like --cloud-config: when they change, a provider that can takes the new content, "+
-			"and for any other the process hands its lease over and ends. Where --cloud-config lies in a mounted Secret or ConfigMap, the files beside it are followed anyway.")
+		"More files of the provider, or folders with such files, that are followed like --cloud-config. When one changes, a provider that can reload takes the new content. "+
+			"With any other provider the process releases its lease and ends, to be started again. If --cloud-config is in a mounted Secret or ConfigMap, the files beside it are followed, too.")
 	fs.DurationVar(&r.period, flagWatchFiles+"-period", r.period,
-		"How often those files are looked at. 0 means never.")
+		"How often these files are checked. 0 turns it off.")
 	deviates(fs, "cloud-config", "The file is followed, see --"+flagWatchFiles+". Upstream reads it once.")
 }
 

@@ -15,7 +15,7 @@ import (
 )
 
 // TestUpstreamsFlags holds our flags beside upstream's: none is missing, and
-// none has moved or has another default without a remark that says so.
+// none has moved or has another default without an annotation that says so.
 func TestUpstreamsFlags(t *testing.T) {
 	if got := len(upstreamFlags); got != 87 {
 		t.Errorf("the list has %d flags, upstream has 87", got)
@@ -28,11 +28,11 @@ func TestUpstreamsFlags(t *testing.T) {
 			case f == nil:
 				t.Fatalf("not under %q", want.Heading)
 			case want.Name == "feature-gates":
-				return // the gates belong to the process, and other tests have set them
+				return // other tests have set gates, which belong to the process
 			}
 			how := strings.Join(f.Annotations[annotationDeviation], "")
 			if f.DefValue != want.Default && !strings.Contains(how, want.Default) {
-				t.Errorf("the default is %q, upstream's %q, and the remark does not say so: %q", f.DefValue, want.Default, how)
+				t.Errorf("the default is %q, upstream's %q, and the annotation does not say so: %q", f.DefValue, want.Default, how)
 			}
 		})
 	}
@@ -48,8 +48,8 @@ func TestHeadings(t *testing.T) {
 	}
 }
 
-// TestUpstreamsGates gives each gate the value that it has: what is locked
-// takes no other.
+// TestUpstreamsGates sets each gate to the value that it has, because a locked
+// gate accepts no other.
 func TestUpstreamsGates(t *testing.T) {
 	all := utilfeature.DefaultMutableFeatureGate.GetAll()
 	for _, gate := range upstreamGates {
@@ -78,30 +78,30 @@ func TestValidation(t *testing.T) {
 		{"DefaultsAreValid", "", ""},
 		{"ProviderIsRequired", "--cloud-provider=", "--cloud-provider cannot be empty"},
 		{"ExplicitConcurrencyIsObeyed", "--concurrent-node-syncs=1 --concurrent-node-status-updates=3", ""},
-		{"NoWorkerInitialisesNobody", "--concurrent-node-syncs=0", "--concurrent-node-syncs must be at least 1, but got 0"},
+		{"NodesNeedAWorker", "--concurrent-node-syncs=0", "--concurrent-node-syncs must be at least 1, but got 0"},
 		{"NegativeConcurrencyIsAnError", "--concurrent-node-syncs=-1", "--concurrent-node-syncs must be at least 1, but got -1"},
 		{"ZeroStatusUpdatesFollowSyncs", "--concurrent-node-status-updates=0", ""},
 		{"NegativeStatusUpdatesAreAnError", "--concurrent-node-status-updates=-1", "--concurrent-node-status-updates must not be negative, but got -1"},
-		{"NobodyChangesRoutes", "--concurrent-route-syncs=0", "--concurrent-route-syncs must be at least 1, but got 0"},
+		{"RoutesNeedAWorker", "--concurrent-route-syncs=0", "--concurrent-route-syncs must be at least 1, but got 0"},
 		{"RoutesNeedAPeriod", "--route-reconciliation-period=0s", "--route-reconciliation-period must be positive, but got 0s"},
 		{"RouteStrayForIsNotNegative", "--route-deletion-stray-for=-1s", "--route-deletion-stray-for must not be negative, but got -1s"},
 		{"RouteOverBudgetAfterIsNotNegative", "--route-deletion-over-budget-after=-1s", "--route-deletion-over-budget-after must not be negative, but got -1s"},
 		{"RouteBudgetIsNotNegative", "--route-deletion-budget-routes=-1", "--route-deletion-budget-routes must not be negative, but got -1"},
 		{"RouteBudgetIsAPercentage", "--route-deletion-budget-percent=101", "--route-deletion-budget-percent must be between 0 and 100, but got 101"},
-		{"WrongClusterCIDRIsTheRouteControllersAffair", "--cluster-cidr=nonsense", ""},
+		{"WrongClusterCIDRIsLeftToTheRouteController", "--cluster-cidr=nonsense", ""},
 		{"RefreshNeedsAPeriod", "--node-status-update-frequency=0s", "--node-status-update-frequency must be positive, but got 0s"},
-		{"LifecycleNeedsWorkers", "--concurrent-node-lifecycle-syncs=0", "--concurrent-node-lifecycle-syncs must be at least 1, but got 0"},
+		{"LifecycleNeedsAWorker", "--concurrent-node-lifecycle-syncs=0", "--concurrent-node-lifecycle-syncs must be at least 1, but got 0"},
 		{"AnAbsenceIsNeeded", "--node-deletion-absences=0", "--node-deletion-absences must be at least 1, but got 0"},
-		{"WitnessesAreCounted", "--node-deletion-witnesses=-1", "--node-deletion-witnesses must not be negative, but got -1"},
-		{"AbsenceHasALength", "--node-deletion-absent-for=-1s", "--node-deletion-absent-for must not be negative, but got -1s"},
+		{"WitnessesAreNotNegative", "--node-deletion-witnesses=-1", "--node-deletion-witnesses must not be negative, but got -1"},
+		{"AbsenceIsNotNegative", "--node-deletion-absent-for=-1s", "--node-deletion-absent-for must not be negative, but got -1s"},
 		{"BudgetIsAPartOfTheNodes", "--node-deletion-budget-percent=101", "--node-deletion-budget-percent must be between 0 and 100, but got 101"},
 		{"BudgetIsNotNegative", "--node-deletion-budget-nodes=-1", "--node-deletion-budget-nodes must not be negative, but got -1"},
 		{"OverBudgetRateIsPositive", "--node-deletion-over-budget-rate-nodes=0", "--node-deletion-over-budget-rate-nodes must be at least 1, but got 0; --node-deletion=false keeps every node"},
 		{"MonitorNeedsAPeriod", "--node-monitor-period=0s", "--node-monitor-period must be positive, but got 0s"},
 		{"ServicesNeedAWorker", "--concurrent-service-syncs=0", "--concurrent-service-syncs must be at least 1, but got 0"},
-		{"ResyncLooksForward", "--service-resync-period=-1s", "--service-resync-period must not be negative, but got -1s"},
+		{"ServiceResyncIsNotNegative", "--service-resync-period=-1s", "--service-resync-period must not be negative, but got -1s"},
 		{"ClassHasAName", "--load-balancer-class=a,", `--load-balancer-class has an empty entry in ["a" ""]`},
-		{"BackendsGoForAKnownReason", "--service-remove-backends-on=cordon", `--service-remove-backends-on: "cordon" is neither "taint" nor "deletion"`},
+		{"BackendsAreRemovedForKnownReasons", "--service-remove-backends-on=cordon", `--service-remove-backends-on: "cordon" is neither "taint" nor "deletion"`},
 		{"ChangesNeedTime", "--cloud-mutation-timeout=0s", "--cloud-mutation-timeout must be positive, but got 0s"},
 		{"ReadsNeedTime", "--cloud-read-timeout=0s", "--cloud-read-timeout must be positive, but got 0s"},
 		{"ResyncMayBeOff", "--min-resync-period=0s", ""},
@@ -111,10 +111,10 @@ func TestValidation(t *testing.T) {
 		{"UnknownController", "--controllers=*,-foo", `--controllers: "foo" is not in the list of known controllers`},
 		{"OnlyLeasesLock", "--leader-elect-resource-lock=endpoints", `--leader-elect-resource-lock: resourceLock value must be "leases"`},
 		{"LockIsNotReadWithoutElection", "--leader-elect=false --leader-elect-resource-lock=endpoints", ""},
-		{"LeaseOutlivesRenewal", "--leader-elect-renew-deadline=15s", "--leader-elect-lease-duration must be longer than --leader-elect-renew-deadline (15s), but got 15s"},
+		{"LeaseIsLongerThanItsRenewal", "--leader-elect-renew-deadline=15s", "--leader-elect-lease-duration must be longer than --leader-elect-renew-deadline (15s), but got 15s"},
 		{"RenewalAllowsARetry", "--leader-elect-retry-period=9s", "--leader-elect-renew-deadline must be longer than 1.2 times --leader-elect-retry-period (9s), but got 10s"},
 		{"RetryTakesTime", "--leader-elect-retry-period=0s", "--leader-elect-retry-period must be positive, but got 0s"},
-		{"LeaseCountsSeconds", "--leader-elect-lease-duration=900ms --leader-elect-renew-deadline=500ms --leader-elect-retry-period=100ms", "--leader-elect-lease-duration must be at least 1s, but got 900ms"},
+		{"LeaseLastsASecond", "--leader-elect-lease-duration=900ms --leader-elect-renew-deadline=500ms --leader-elect-retry-period=100ms", "--leader-elect-lease-duration must be at least 1s, but got 900ms"},
 		{"LeaseHasAName", "--leader-elect-resource-name=", "--leader-elect-resource-name cannot be empty"},
 		{"LeaseHasANamespace", "--leader-elect-resource-namespace=", "--leader-elect-resource-namespace cannot be empty"},
 		{"PortInRange", "--secure-port=-1", "--secure-port -1 must be between 0 and 65535, inclusive. 0 for turning off secure port"},
@@ -123,13 +123,13 @@ func TestValidation(t *testing.T) {
 		{"MigrationNeedsItsFile", "--enable-leader-migration --leader-migration-config=/nowhere", `--leader-migration-config=/nowhere: unable to read leader migration configuration from "/nowhere": open /nowhere: no such file or directory`},
 		{
 			"TwoLeasesAreNotOne", "--enable-leader-migration --leader-elect-resource-name=cloud-provider-extraction-migration",
-			`--enable-leader-migration: the lease of the migration is called "cloud-provider-extraction-migration", as --leader-elect-resource-name says of the main one; they have to differ`,
+			`--enable-leader-migration: the lease of the migration and the main lease (--leader-elect-resource-name) are both called "cloud-provider-extraction-migration"; they have to differ`,
 		},
 		{"FileIsNotReadWithoutMigration", "--leader-migration-config=/nowhere", ""},
 		{"WebhookIsKnown", "--webhooks=zz", `--webhooks: "zz" is not in the list of known webhooks`},
 		{"WebhookPortInRange", "--webhook-secure-port=70000", "--webhook-secure-port 70000 must be between 0 and 65535, inclusive. A value of 0 disables the webhook endpoint entirely."},
 		{"WebhooksHaveAPortOfTheirOwn", "--webhook-secure-port=10258", "--webhook-secure-port cannot be the same value as --secure-port"},
-		{"NoPortForNoWebhooks", "--webhook-secure-port=0", ""},
+		{"PortOfWebhooksMayBeOff", "--webhook-secure-port=0", ""},
 		{"BothPortsMayBeOff", "--webhook-secure-port=0 --secure-port=0", ""},
 		{"CipherIsKnown", "--tls-cipher-suites=rot13", "--tls-cipher-suites: Cipher suite rot13 not supported or doesn't exist"},
 		{"CurveIsKnown", "--tls-curve-preferences=-1", "--tls-curve-preferences: curve preference -1 is out of range (must be 1-65535)"},
@@ -174,7 +174,7 @@ func TestFlagValues(t *testing.T) {
 		{"GateOfLeaseRelease", "--feature-gates=ControllerManagerReleaseLeaderElectionLockOnExit=false", ""},
 		{"GateOfLibrary", "--feature-gates=NativeHistograms=true,WatchList=true,ContextualLogging=true", ""},
 		{"UnknownFlag", "--nope", "unknown flag: --nope"},
-		{"VersionIsNoNumber", "--version=1", ""},
+		{"VersionMayBeABool", "--version=1", ""},
 		{"VersionIsNoWord", "--version=maybe", "neither a bool, nor 'raw', nor a version"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -209,7 +209,7 @@ func TestUnsetConcurrencyMeansConcurrentReads(t *testing.T) {
 	}
 }
 
-func TestClientHasNoPaceUnlessAsked(t *testing.T) {
+func TestClientHasNoRateLimitByDefault(t *testing.T) {
 	for args, want := range map[string]float32{"": -1, "--kube-api-qps=20": 20} {
 		config, err := parsed(t, "--master=http://127.0.0.1:1 "+args).Client.RESTConfig()
 		if err != nil {
@@ -302,7 +302,7 @@ func TestClusterCIDRs(t *testing.T) {
 	}
 }
 
-func TestNothingIsFollowedWhereNobodyLooks(t *testing.T) {
+func TestNothingIsFollowedWithoutAPeriod(t *testing.T) {
 	o := parsed(t, "--cloud-config=/etc/cloud.conf --cloud-config-watch=/nowhere --cloud-config-watch-period=0")
 	if got := o.Rotation.Followed(); got != nil {
 		t.Errorf("followed are %q", got)

@@ -59,7 +59,7 @@ func (w *Webhooks) addFlags(sections *cliflag.NamedFlagSets) {
 		f.Usage = strings.ReplaceAll(f.Usage, "--", "--"+webhookPrefix)
 		fs.AddFlag(&f)
 	}
-	fs.Lookup("webhook-secure-port").Usage = "The port on which to serve webhooks over HTTPS, to whoever asks. 0 for none."
+	fs.Lookup("webhook-secure-port").Usage = "The port on which to serve webhooks over HTTPS, without authentication. 0 turns it off."
 }
 
 func (w *Webhooks) validate() []error {
