@@ -22,8 +22,8 @@ import (
 //		// means the one that registered itself under the name in --cloud-provider.
 //		// It must not change the cloud or the cluster: every replica calls it,
 //		// before one of them leads, and it is called again when the configuration
-//		// file changes. Its context ends when it returns: what lasts belongs into
-//		// the provider's Initialize.
+//		// file changes. Its context ends when it returns: goroutines that last
+//		// belong into the provider's Initialize.
 //		Provider func(ctx context.Context, d ProviderDeps) (cloudprovider.Interface, error)
 //
 //		// Flags are the program's own, under headings of the help text. They have
@@ -41,7 +41,7 @@ import (
 type Options = app.Options
 
 // NewCommand returns the daemon as a command. It works until the command's
-// context ends, then finishes its work in flight and gives its lease back: a
+// context ends, then waits for its work in flight and releases its lease. A
 // program that runs the command itself should end that context on SIGTERM.
 func NewCommand(o Options) *cobra.Command {
 	if o.Name == "" {

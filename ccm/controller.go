@@ -19,18 +19,18 @@ import "github.com/fairlead-k8s/fairlead/internal/app"
 //		OffByDefault bool
 //		// New makes the controller once this replica leads, after the provider's
 //		// Initialize and SetInformers. It asks for the informers that it needs and
-//		// does not wait. An error ends the process; Skip does not.
+//		// does not wait for them. An error ends the process; Skip does not.
 //		New func(ctx context.Context, d ControllerDeps) (Runner, error)
 //	}
 type Controller = app.Controller
 
-// Runner is a controller at work.
+// Runner is a controller that runs.
 //
 //	type Runner interface {
-//		// Run works until ctx ends, and returns when its work in flight is over:
-//		// only then another replica may take over. It is given 8 seconds. It waits
-//		// itself for the caches that it needs. To return before ctx has ended is a
-//		// failure that ends the process.
+//		// Run works until ctx ends, and returns once its work in flight has
+//		// returned: only then may another replica take over. It has 8 seconds for
+//		// that. It waits for the caches that it needs. A Run that returns before
+//		// ctx has ended is a failure that ends the process.
 //		Run(ctx context.Context) error
 //	}
 //
@@ -38,8 +38,8 @@ type Controller = app.Controller
 //
 //	Live() error
 //
-// is asked by /livez whether its workers are stuck; an error there has the
-// process restarted.
+// is asked by /livez whether its workers are stuck. If it returns an error, kubelet
+// restarts the process.
 type Runner = app.Runner
 
 // ControllerDeps is what a Controller can be made of.

@@ -11,7 +11,7 @@
 //
 //	func main() { ccm.Main() }
 //
-// A program that needs more says so in Options, and calls MainWith: a provider
-// that is made in another way, flags, controllers and webhooks of its own. What
-// it adds is started, stopped and watched like the daemon's own parts.
+// A program that needs more calls MainWith with Options: a provider that is made
+// in another way, flags, controllers and webhooks of its own. What it adds is
+// started, stopped and watched like the daemon's own parts.
 package ccm

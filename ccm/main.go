@@ -11,7 +11,7 @@ import (
 )
 
 // Main is the whole main function of a program: it runs the daemon until
-// SIGTERM or SIGINT and ends the process, with 0 if it stopped as asked. A
+// SIGTERM or SIGINT and ends the process, with exit code 0 if it stopped as asked. A
 // second signal ends it at once.
 func Main() { MainWith(Options{}) }
 

@@ -18,7 +18,7 @@ func NewMetrics(register func(...metrics.Registerable)) Metrics {
 		}, []string{"result"}),
 		stale: metrics.NewGauge(&metrics.GaugeOpts{
 			Name:           "fairlead_cloud_config_stale",
-			Help:           "1 while the provider works with another configuration than its files have, since they are refused or cannot be read",
+			Help:           "1 while the provider works with another configuration than its files have, because they are refused or cannot be read",
 			StabilityLevel: metrics.ALPHA,
 		}),
 	}
