@@ -150,7 +150,7 @@ func TestWrongCommandLine(t *testing.T) {
 	}
 }
 
-// skipTo reads up to the line that contains text. It says whether there is one
+// skipTo reads up to the line that contains text. It reports whether there is one
 // before the end of the output.
 func skipTo(lines *bufio.Scanner, text string) bool {
 	for lines.Scan() {

@@ -12,8 +12,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// patience is far above what anything here takes.
-const patience = 30 * time.Second
+// timeout is far above what anything here takes.
+const timeout = 30 * time.Second
 
 // page is the cloud's page in a tab.
 type page struct {
@@ -110,7 +110,7 @@ func (p *page) keepPicture() {
 
 func (p *page) do(steps ...chromedp.Action[chromedp.Void]) {
 	p.t.Helper()
-	ctx, cancel := context.WithTimeout(p.ctx, patience)
+	ctx, cancel := context.WithTimeout(p.ctx, timeout)
 	defer cancel()
 	if err := chromedp.Do(ctx, steps...); err != nil {
 		p.t.Fatal(err)
@@ -119,7 +119,7 @@ func (p *page) do(steps ...chromedp.Action[chromedp.Void]) {
 
 func evaluate[T any](p *page, script string) T {
 	p.t.Helper()
-	ctx, cancel := context.WithTimeout(p.ctx, patience)
+	ctx, cancel := context.WithTimeout(p.ctx, timeout)
 	defer cancel()
 	value, err := chromedp.Run(ctx, chromedp.Evaluate[T](script, chromedp.EvalAwaitPromise))
 	if err != nil {
@@ -132,7 +132,7 @@ func evaluate[T any](p *page, script string) T {
 // last.
 func (p *page) eventually(what string, look func() (seen string, ok bool)) {
 	p.t.Helper()
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(timeout)
 	for {
 		seen, ok := look()
 		if ok {

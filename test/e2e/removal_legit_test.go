@@ -76,11 +76,11 @@ func TestCrowdIsHeldAndThenGoesAtABoundedRate(t *testing.T) {
 	const (
 		nodes, ended = 20, 12
 		heldFor      = 40 * time.Second
-		pace         = 4 // a minute
+		rate         = 4 // a minute
 	)
 	b := onOwn(t)
 	p := newPool(t, b, nodes)
-	p.runs(t, daemon.Setup{Flags: quickly("--node-deletion-over-budget-after="+heldFor.String(), fmt.Sprintf("--node-deletion-over-budget-rate-nodes=%d", pace))})
+	p.runs(t, daemon.Setup{Flags: quickly("--node-deletion-over-budget-after="+heldFor.String(), fmt.Sprintf("--node-deletion-over-budget-rate-nodes=%d", rate))})
 	gone, mine := p.members[nodes-ended:nodes-1], p.members[nodes-1]
 	for _, m := range gone {
 		m.rules.absentFor = heldFor
@@ -92,14 +92,14 @@ func TestCrowdIsHeldAndThenGoesAtABoundedRate(t *testing.T) {
 	describe(t, p.Bed, "60 % are gone, unannounced", gone[0].Name)
 
 	p.byHand(t, mine)
-	p.awaitPaced(t, len(gone)-pace, gone)
+	p.awaitRateLimited(t, len(gone)-rate, gone)
 	p.awaitGone(t, 4*time.Minute, gone...)
 	p.awaitTold(t, expect.Soon, gone, "Normal NodeDeletionResumed")
 	done := p.deletions(t).Done()
 	// The last three are within the budget again.
-	for n := 0; n+pace < len(done)-3; n++ {
-		if took := done[n+pace].Time.Sub(done[n].Time); took < time.Minute {
-			t.Errorf("%d Nodes over the budget were deleted within %v, want at most %d in a minute", pace+1, took, pace)
+	for n := 0; n+rate < len(done)-3; n++ {
+		if took := done[n+rate].Time.Sub(done[n].Time); took < time.Minute {
+			t.Errorf("%d Nodes over the budget were deleted within %v, want at most %d in a minute", rate+1, took, rate)
 		}
 	}
 	t.Logf("%d Nodes were deleted within %v", len(done), done[len(done)-1].Time.Sub(done[0].Time).Round(time.Second))
@@ -117,8 +117,8 @@ func TestCrowdIsHeldAndThenGoesAtABoundedRate(t *testing.T) {
 	}
 }
 
-// awaitPaced waits until that many Nodes say that they wait for their turn.
-func (p *pool) awaitPaced(t *testing.T, want int, members []*member) {
+// awaitRateLimited waits until that many Nodes say that they wait for their turn.
+func (p *pool) awaitRateLimited(t *testing.T, want int, members []*member) {
 	t.Helper()
 	expect.Within(t, 2*time.Minute, func(ctx context.Context) error {
 		n := 0

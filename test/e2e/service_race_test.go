@@ -83,7 +83,7 @@ func TestLastSetOfNodesWins(t *testing.T) {
 func (p *pool) churn(t *testing.T, enough func() bool) int {
 	t.Helper()
 	const (
-		pace  = 300 * time.Millisecond
+		interval  = 300 * time.Millisecond
 		least = 40
 	)
 	excluded := map[string]bool{}
@@ -100,7 +100,7 @@ func (p *pool) churn(t *testing.T, enough func() bool) int {
 			value := map[bool]string{true: `""`, false: "null"}[excluded[m.Name]]
 			p.Patch(t, m.Name, `{"metadata":{"labels":{"`+corev1.LabelNodeExcludeBalancers+`":`+value+`}}}`)
 		}
-		bed.Pause(t.Context(), pace)
+		bed.Pause(t.Context(), interval)
 	}
 }
 

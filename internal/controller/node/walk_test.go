@@ -239,7 +239,7 @@ func (w *world) settles(t *testing.T, path string) {
 	t.Errorf("%s: not settled after %d steps", path, bound)
 }
 
-// barred tells whether the described instance can never be this Node's.
+// barred reports whether the described instance can never be this Node's.
 func (w *world) barred() bool {
 	id := w.node.Spec.ProviderID
 	return id != "" && id != "p://1" || w.node.Annotations[api.AnnotationAlphaProvidedIPAddr] == "127.0.7.7"

@@ -10,7 +10,7 @@
 // Evidence is kept in memory only. A new leader asks for it again, and a crash
 // around a deletion leaves a Node that is deleted or that is not.
 //
-// Rules: rules_silence.go says whether a kubelet is silent; rules_evidence.go
+// Rules: rules_silence.go decides when a kubelet is silent; rules_evidence.go
 // what the cloud's answers prove, and when it is asked again; rules_witness.go
 // which other Nodes make an absence credible; rules_budget.go how many Nodes may
 // be absent together; rules_hold.go what a Node shows while it is kept;

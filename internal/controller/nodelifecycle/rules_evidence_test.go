@@ -122,7 +122,7 @@ func TestEvidence(t *testing.T) {
 	})
 }
 
-// aged is a memory whose last look is so long ago that the next one is due.
+// aged is a memory whose previous check is so long ago that the next one is due.
 func aged(m memory) memory {
 	m.evidence.checkedAt = noon.Add(-time.Hour)
 	return m

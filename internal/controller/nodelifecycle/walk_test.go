@@ -144,7 +144,7 @@ func (w *removalWorld) hear(t turn) {
 	w.recorded = w.recorded.with(a, w.now)
 }
 
-// step is one look, as the controller makes it, and the last look if it comes
+// step is one check, as the controller makes it, and the final check if it comes
 // to that.
 func (w *removalWorld) step(t *testing.T, what turn) {
 	t.Helper()

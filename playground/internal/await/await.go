@@ -12,15 +12,15 @@ import (
 
 const (
 	period = 100 * time.Millisecond
-	// patience is for one answer.
-	patience = 5 * time.Second
+	// answerTimeout is for one answer.
+	answerTimeout = 5 * time.Second
 )
 
 // Until asks until ready says yes. When ctx ends first, the error tells what the last answer was and why ctx ended.
 func Until(ctx context.Context, what string, ready func(context.Context) error) error {
 	last := errors.New("none")
 	err := wait.PollUntilContextCancel(ctx, period, true, func(outer context.Context) (bool, error) {
-		ctx, cancel := context.WithTimeout(outer, patience)
+		ctx, cancel := context.WithTimeout(outer, answerTimeout)
 		defer cancel()
 		err := ready(ctx)
 		if err != nil && outer.Err() == nil { // a question that was cut off has no answer

@@ -28,7 +28,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/playground/internal/await"
 )
 
-const patience = time.Minute
+const timeout = time.Minute
 
 // address is one that no other test on this machine has.
 func address() netip.Addr {
@@ -122,7 +122,7 @@ func says(want string, got func(context.Context, door) (string, error), d door) 
 // awaits that all of these become true.
 func awaits(t *testing.T, all ...func(context.Context) error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
 	for _, one := range all {
 		if err := await.Until(ctx, "a door", one); err != nil {

@@ -29,7 +29,7 @@ const (
 	// modern is the simulated provider's InstancesV2, one Node a call, with
 	// faults of its own; see faulty, and balancers for those of all kinds.
 	modern kind = "modern"
-	// listing is the same, but says whether an instance exists from a list.
+	// listing is the same, but reports whether an instance exists from a list.
 	listing kind = "listing"
 	// legacy offers the older Instances and Zones only.
 	legacy kind = "legacy"

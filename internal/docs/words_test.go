@@ -1,0 +1,42 @@
+package docs
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// plain lists words that made readers stop, and what is written instead. Each
+// was used for several things, or is nobody's term but ours.
+var plain = []struct{ avoid, write string }{
+	{`(?:tells|says|tell|say) whether`, `reports whether`},
+	{`patience`, `what it bounds: callerTimeout, maxWitnessFailures`},
+	{`soonest`, `minDelay`},
+	{`liars?`, `contradicting`},
+	{`strangers?`, `foreign`},
+	{`remedy`, `withBackoff`},
+	{`crowd(?:s|ed)?`, `budget, over budget`},
+	{`pacer?`, `limiter`},
+	{`roster`, `peers`},
+	{`last look`, `final check`},
+	{`the cloud's word`, `what the cloud has said`},
+	{`has not done it`, `failed`},
+	{`gives? way`, `stops, waits`},
+}
+
+// TestPlainWords refuses words that CONTRIBUTING.md's glossary has replaced, in
+// code, comments and documents. Measured pages and the changelog keep the words
+// of their time.
+func TestPlainWords(t *testing.T) {
+	for _, file := range files(t, ".md", ".go") {
+		if file == "CHANGELOG.md" || strings.HasPrefix(file, "docs/benchmarks/") || strings.HasPrefix(file, "internal/docs/") {
+			continue
+		}
+		text := unbroken(read(t, file))
+		for _, word := range plain {
+			for _, found := range regexp.MustCompile(`(?i)\b(?:`+word.avoid+`)\b`).FindAllString(text, -1) {
+				t.Errorf("%s has %q: write %s", file, found, word.write)
+			}
+		}
+	}
+}
