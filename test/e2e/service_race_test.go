@@ -83,8 +83,8 @@ func TestLastSetOfNodesWins(t *testing.T) {
 func (p *pool) churn(t *testing.T, enough func() bool) int {
 	t.Helper()
 	const (
-		interval  = 300 * time.Millisecond
-		least = 40
+		interval = 300 * time.Millisecond
+		least    = 40
 	)
 	excluded := map[string]bool{}
 	for n := 0; ; n++ {

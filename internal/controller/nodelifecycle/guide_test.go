@@ -30,7 +30,7 @@ func TestGuideHasTheDefaults(t *testing.T) {
 	for _, named := range []string{
 		fmt.Sprintf("`--node-monitor-period` (%d s)", int(l.FirstPause.Seconds())),
 		fmt.Sprintf("`--node-monitor-longest-period` (%d min)", int(l.LongestPause.Minutes())),
-		fmt.Sprintf("every %d seconds", int((l.AbsentFor/time.Duration(l.Absences-1)).Seconds())),
+		fmt.Sprintf("every %d seconds", int((l.AbsentFor / time.Duration(l.Absences-1)).Seconds())),
 		fmt.Sprintf("not recorded again for %d minutes", int(repeatAfter.Minutes())),
 	} {
 		if !strings.Contains(text, named) {
