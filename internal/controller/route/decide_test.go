@@ -22,7 +22,7 @@ func TestWhenToDecideAgain(t *testing.T) {
 		{"Failure", given(1, unlisted("r1"), failing("10.244.1.0/24", "uid-1", 990, 998, 1005)), 5 * time.Second},
 		{"FailedListing", given(1, listingFailing(at(1007))), 7 * time.Second},
 		{"FailedListingThatIsOverdue", given(1, listingFailing(at(1007)), func(o *observed) { o.memory.nextListing = at(990) }), 7 * time.Second},
-		{"NodeIsStillPatient", given(1, unlisted("r1"), failing("10.244.1.0/24", "uid-1", 945, 998, 1050)), 5 * time.Second},
+		{"NodeStaysReachableForAMinute", given(1, unlisted("r1"), failing("10.244.1.0/24", "uid-1", 945, 998, 1050)), 5 * time.Second},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if got := decide(tt.o).after; got != tt.want {

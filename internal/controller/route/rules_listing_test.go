@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
 )
 
 // listingRows are the rules for when the routes are listed, and what is believed
@@ -47,7 +49,11 @@ func TestListing(t *testing.T) { check(t, listingRows()) }
 
 func TestDeletedNodesAreRemembered(t *testing.T) {
 	m := newMemory()
+	m.patched["uid-1"] = patched{corev1.ConditionFalse, at(0)}
 	m.nodeDeleted(newNode(1), at(0))
+	if len(m.patched) != 0 {
+		t.Error("the condition of a deleted Node is remembered")
+	}
 	again := newNode(2) // under the same name, with another CIDR
 	again.Name = "node-1"
 	m.nodeDeleted(again, at(10))
