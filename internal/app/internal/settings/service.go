@@ -20,7 +20,7 @@ const (
 
 // Service is the controller that gives Services their load balancers.
 type Service struct {
-	flags    *pflag.FlagSet // tells whether a flag was given
+	flags    *pflag.FlagSet // reports which flags were given
 	syncs    int32
 	resync   time.Duration
 	classes  []string
