@@ -3,6 +3,8 @@ package service
 import (
 	"testing"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
 )
 
 func TestDelaysGrow(t *testing.T) {
@@ -30,6 +32,11 @@ func TestDelaysGrow(t *testing.T) {
 	}
 	if got := fails(remove, 0); got != 5*time.Second {
 		t.Errorf("delay %v of another call, want the first", got)
+	}
+	fails(remove, 0)
+	s = balanced(func(s *corev1.Service) { s.UID = "u2"; s.Spec.Ports[0].Port = 81 })
+	if got := fails(remove, 0); got != 5*time.Second {
+		t.Errorf("delay %v of another shape, want the first", got)
 	}
 	m = memory{}
 	for range 100 {

@@ -3,6 +3,8 @@ package service
 import (
 	"testing"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 func TestCleanUp(t *testing.T) {
@@ -45,6 +47,13 @@ func TestCleanUp(t *testing.T) {
 		},
 		{
 			name: "SuccessorThatWaitsShowsConditions", service: balanced(replaced), memory: known(ready).with(hasFailed(remove, ready, 2*time.Second)),
+			want: "wait: because | after 3s | LoadBalancerProvisioning True CloudFailed | LoadBalancerServing False NotProvisioned | event SyncLoadBalancerFailed",
+		},
+		{
+			name: "SuccessorShowsConditionsThatThePreviousServiceHadAMomentAgo", service: balanced(replaced),
+			memory: known(ready, func(m *memory) {
+				m.written, m.writtenAt = map[string]metav1.ConditionStatus{ConditionProvisioning: metav1.ConditionTrue}, noon
+			}).with(hasFailed(remove, ready, 2*time.Second)),
 			want: "wait: because | after 3s | LoadBalancerProvisioning True CloudFailed | LoadBalancerServing False NotProvisioned | event SyncLoadBalancerFailed",
 		},
 		{

@@ -91,6 +91,9 @@ func TestReasonOfAConditionIsNotRewrittenTooOften(t *testing.T) {
 			if (len(differ) == 0) != (tt.later > 0) || later != tt.later {
 				t.Errorf("%d conditions to write, others in %v, want them in %v", len(differ), later, tt.later)
 			}
+			if len(differ) > 0 && !differ[0].LastTransitionTime.Time.Equal(noon.Add(-tt.transition)) {
+				t.Errorf("transition at %v, want that of the status, which stays", differ[0].LastTransitionTime)
+			}
 		})
 	}
 }

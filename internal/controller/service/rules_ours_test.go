@@ -3,6 +3,9 @@ package service
 import (
 	"testing"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 func TestOurs(t *testing.T) {
@@ -39,4 +42,25 @@ func TestOurs(t *testing.T) {
 			want: "add finalizer: a load balancer is about to exist | LoadBalancerProvisioning True Ensuring",
 		},
 	})
+}
+
+func TestForeignAfter(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		before  types.UID
+		service *corev1.Service
+		want    types.UID
+	}{
+		{"ServiceOfAnotherClassIsForeign", "", balanced(class("theirs")), "u1"},
+		{"ServiceOfOurClassIsNot", "", balanced(class("ours")), ""},
+		{"ServiceStaysForeignWhenItsClassIsRemovedWithItsType", "u1", balanced(internal), "u1"},
+		{"ServiceThatWantsALoadBalancerWithoutClassIsNotForeignAnyMore", "u1", balanced(), ""},
+		{"SuccessorIsNotForeign", "u1", balanced(replaced, internal), ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := policy.foreignAfter(tt.before, tt.service); got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
 }

@@ -21,6 +21,11 @@ func TestWait(t *testing.T) {
 			want:   "wait: because | after 3s | LoadBalancerProvisioning True CloudFailed | LoadBalancerServing False NotProvisioned",
 		},
 		{
+			name: "FailureIsRecordedAgainAfterHalfAnHour", service: balanced(finalized),
+			memory: memory{uid: "u1", recorded: recordedReason{"CloudFailed", noon.Add(-30 * time.Minute)}}.with(hasFailed(ensure, fresh, 2*time.Second)),
+			want:   "wait: because | after 3s | LoadBalancerProvisioning True CloudFailed | LoadBalancerServing False NotProvisioned | event SyncLoadBalancerFailed",
+		},
+		{
 			name: "CallIsRetriedAfterTheDelay", service: balanced(finalized), memory: memory{uid: "u1", announced: shapeOf(fresh)}.with(hasFailed(ensure, fresh, 5*time.Second)),
 			want: "ensure: the Service has no load balancer yet",
 		},
