@@ -110,6 +110,10 @@ func TestEvidence(t *testing.T) {
 			want: "ask the cloud: the kubelet is silent: Ready is Unknown",
 		},
 		{
+			name: "DeletionSwitchedOffIsSaidAtTheFirstAbsence", answer: said(absent), limits: func(l *Limits) { l.Off = true },
+			want: "hold: DeletionDisabled; again in 15s; event NodeDeletionHeld",
+		},
+		{
 			name: "DeletionSwitchedOff", answer: said(absent), memory: aged(complete), peers: trusted, limits: func(l *Limits) { l.Off = true },
 			want: "hold: DeletionDisabled; again in 1m0s; event NodeDeletionHeld",
 		},

@@ -99,7 +99,7 @@ func TestWitness(t *testing.T) {
 		},
 		{
 			name:  "MoreFailuresThanConfirmationsAreNotTolerated",
-			peers: peersOf(witness("w1", present, 0), witness("w2", unknown, 0), witness("w3", unknown, 0)), want: "hold: NoWitness; again in 1m0s; event NodeDeletionHeld",
+			peers: peersOf(witness("w1", present, 0), failedSince(unasked("w2"), 0), failedSince(unasked("w3"), 0)), want: "hold: NoWitness; again in 1m0s; event NodeDeletionHeld",
 		},
 		{name: "NodeWithoutProviderIDNeedsAWitnessToo", node: nameless, peers: peersOf(), memory: gone(nameless, 4, 40*time.Second, 0), want: "hold: NoWitness; again in 1m0s; event NodeDeletionHeld"},
 		{

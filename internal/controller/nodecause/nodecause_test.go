@@ -1,0 +1,39 @@
+package nodecause
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	cloudprovider "k8s.io/cloud-provider"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/message"
+)
+
+func TestFailureOfNoKnownKindHasFailed(t *testing.T) {
+	got := Of(errors.New("broken"))
+	if got.Reason != "CloudFailed" || !strings.HasSuffix(got.Message, " It is tried again. (broken)") {
+		t.Errorf("cause %+v, want CloudFailed with the error", got)
+	}
+}
+
+func TestNotFoundIsNoAnswerAboutExistence(t *testing.T) {
+	if got := Of(cloudprovider.InstanceNotFound).Reason; got != "InstanceNotFound" {
+		t.Errorf("reason %s of a question about metadata, want InstanceNotFound", got)
+	}
+	if got := OfExistence(cloudprovider.InstanceNotFound).Reason; got != "CloudFailed" {
+		t.Errorf("reason %s of a question about existence, want CloudFailed", got)
+	}
+}
+
+func TestReasonsAreExplained(t *testing.T) {
+	for _, r := range Reasons("T") {
+		if r.Name == "" || r.On != "Node" || r.Condition != "T" || r.When == "" || r.Do == "" {
+			t.Errorf("%+v is incomplete", r)
+		}
+	}
+	if slices.ContainsFunc(ReasonsOfExistence("T"), func(r message.Reason) bool { return r.Name == "InstanceNotFound" }) {
+		t.Error("a question about existence is never answered by InstanceNotFound")
+	}
+}
