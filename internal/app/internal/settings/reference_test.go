@@ -84,7 +84,7 @@ func whose(f *pflag.Flag) string {
 	}
 }
 
-// meaning is a flag's usage and the remarks on it, as a cell of a table.
+// meaning is a flag's usage and its annotations, as a cell of a table.
 func meaning(f *pflag.Flag) string {
 	parts := []string{cell.Replace(strings.TrimSuffix(f.Usage, ".")) + "."}
 	if f.Deprecated != "" {
