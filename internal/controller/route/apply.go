@@ -38,7 +38,7 @@ func (c *Controller) enqueue(o observed, p plan) {
 		c.queuedJobs[next.cidr] = next
 		c.memory.pending[next.cidr] = o.now
 	}
-	clear(c.queuedPatches) // A patch that is still to be repeated may have become wrong.
+	clear(c.queuedPatches) // A patch that waits for its retry may be out of date.
 	for _, patch := range p.patches {
 		c.queuedPatches[patch.node.Name] = patch
 	}
@@ -132,7 +132,7 @@ func (c *Controller) isNewFailure(cidr netip.Prefix, f failure) bool {
 	return c.memory.failures[cidr].kind != f.kind
 }
 
-// record records an event, unless the owner of the Node knows of it.
+// record records an event, unless it is recorded already.
 func (c *Controller) record(e nodeEvent) {
 	c.mu.Lock()
 	known := c.memory.isRecorded(e)
@@ -146,8 +146,8 @@ func (c *Controller) record(e nodeEvent) {
 	c.memory.recorded[e.cidr] = recordedKind{e.node.UID, e.kind}
 }
 
-// reportHeld reports that the budget keeps stray routes, when that begins and
-// when it ends.
+// reportHeld reports when the budget begins to keep stray routes, and when it
+// no longer does.
 func (c *Controller) reportHeld(ctx context.Context, p plan) {
 	logger, holds := klog.FromContext(ctx), len(p.overBudget) > 0
 	c.mu.Lock()
@@ -165,8 +165,8 @@ func (c *Controller) reportHeld(ctx context.Context, p plan) {
 	}
 }
 
-// patch writes the condition of one Node, unless an earlier write has made it
-// needless: the pass may have been made before that was known.
+// patch writes the condition of one Node, unless the same status was written a
+// short time ago. The pass may have been made before that write.
 func (c *Controller) patch(ctx context.Context, name string) (loop.Result, error) {
 	c.mu.Lock()
 	patch, ok := c.queuedPatches[name]

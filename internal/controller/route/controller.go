@@ -196,7 +196,8 @@ func (c *Controller) pass(ctx context.Context, _ string) (loop.Result, error) {
 	return loop.Result{}, fmt.Errorf("the routes were listed %d times, and are not known well enough", maxListings)
 }
 
-// lastChange returns when a Node last changed, and whether an earlier pass knew.
+// lastChange returns when a Node last changed, and what has triggered this
+// pass.
 func (c *Controller) lastChange() (time.Time, trigger) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

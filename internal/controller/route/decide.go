@@ -58,7 +58,7 @@ type plan struct {
 
 	jobs []job
 	held []held
-	// overBudget are those of held that only the budget keeps.
+	// overBudget are the routes in held that only the budget keeps.
 	overBudget []held
 	patches    []conditionPatch
 	events     []nodeEvent
@@ -81,8 +81,8 @@ type job struct {
 type removal struct {
 	route route
 	why   string
-	// unclaimed means that the route's target does not claim the CIDR. If it does
-	// when the job is carried out, the route stays.
+	// unclaimed means that the route's target does not claim the CIDR. If the
+	// target claims it by the time the job is carried out, the route stays.
 	unclaimed bool
 }
 
@@ -98,7 +98,7 @@ type creation struct {
 // held is a stray route that is not removed yet.
 type held struct {
 	route route
-	why   string // it is stray
+	why   string // says why it is stray
 	until string // says what its removal waits for
 }
 
@@ -168,7 +168,7 @@ func (x *index) planCIDR(p *plan, cidr netip.Prefix) {
 	}
 }
 
-// noLaterThan makes the next decision come after d at the latest.
+// noLaterThan asks for the next decision within d, if d is positive.
 func (p *plan) noLaterThan(d time.Duration) {
 	if d > 0 {
 		p.after = min(p.after, d)
@@ -181,7 +181,8 @@ type index struct {
 	byName  map[string]*corev1.Node
 	cidrs   []netip.Prefix // of all entries, in order
 	entries map[netip.Prefix]*entry
-	// strays has for each stray route which answer showed it first.
+	// strays has, for each stray route, the time of the answer that first
+	// showed it.
 	strays map[identity]time.Time
 }
 
@@ -197,8 +198,8 @@ type entry struct {
 }
 
 // isSatisfied reports whether the owner has its route. A route that was created
-// a moment ago counts, because it may be listed late. It does not count beside a
-// listed one that does not work.
+// a moment ago counts, because it may be listed late. It does not count if the
+// cloud lists a route for the CIDR that does not work.
 func (e *entry) isSatisfied() bool { return e.serving || e.created && !e.blackhole && !e.outdated }
 
 func newIndex(o observed) *index {
@@ -251,6 +252,6 @@ func claims(node *corev1.Node, cidr netip.Prefix) bool {
 	return slices.Contains(cidrsOf(node), cidr)
 }
 
-// isExcluded reports whether the owner of the Node has excluded it; no Node is
-// not excluded.
+// isExcluded reports whether the owner of the Node has excluded it. It returns
+// false for nil.
 func isExcluded(node *corev1.Node) bool { return node != nil && nodefact.IsExcludedByLabel(node) }

@@ -43,7 +43,8 @@ func Reasons() []message.Reason {
 type nodeEvent struct {
 	node *corev1.Node
 	cidr netip.Prefix
-	// kind is the kind of the failure. The event is recorded once for each.
+	// kind is the kind of the failure. The event is recorded once for each
+	// kind.
 	kind  string
 	event message.Event
 }

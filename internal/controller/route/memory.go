@@ -8,17 +8,18 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// memory is what this process knows beyond the Nodes. Losing it delays removals
-// and costs a listing, and does no harm.
+// memory is what this process knows beyond the Nodes. A process that loses it
+// lists the routes once more and removes some of them later. Nothing else is
+// lost.
 type memory struct {
 	listing        listing
 	listingFailure failure   // of the last call that listed the routes
-	listingSince   time.Time // when a call began that was given up and is not answered; zero: none
+	listingSince   time.Time // when the call began that was given up and has no answer yet; zero: none
 	nextListing    time.Time // when the next regular listing is due
 
 	created  map[claim]time.Time           // creations that have succeeded
 	removed  map[identity]time.Time        // removals that have succeeded
-	strays   map[identity]time.Time        // since which answer the route is stray
+	strays   map[identity]time.Time        // when an answer first showed the route as stray
 	deleted  map[string]deletedNode        // Nodes whose deletion was seen, by name
 	failures map[netip.Prefix]failure      // of the last job for a CIDR
 	recorded map[netip.Prefix]recordedKind // the last event about a CIDR
@@ -41,8 +42,8 @@ func (m *memory) clone() memory {
 	return c
 }
 
-// oldestFailure returns since when the route that has failed longest has failed,
-// the zero value if none has.
+// oldestFailure returns when the failure that has lasted longest began. It
+// returns the zero value if there is no failure.
 func (m *memory) oldestFailure() time.Time {
 	var oldest time.Time
 	for _, f := range m.failures {

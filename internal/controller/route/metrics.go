@@ -34,8 +34,8 @@ type Metrics struct {
 type snapshot struct {
 	counts counts
 	held   int
-	// oldestFailure is since when the route that has failed longest has failed;
-	// zero: none has.
+	// oldestFailure is when the failure that has lasted longest began. It is
+	// zero if there is no failure.
 	oldestFailure time.Time
 }
 
@@ -49,7 +49,7 @@ func NewMetrics(register func(...metrics.Registerable), collect func(...metrics.
 
 func newMetrics() *Metrics {
 	return &Metrics{
-		// Upstream's: name and labels are wire facts.
+		// The name and the labels are upstream's. Dashboards rely on them.
 		syncs: metrics.NewCounterVec(&metrics.CounterOpts{
 			Subsystem:      "route_controller",
 			Name:           "route_sync_total",
@@ -131,7 +131,7 @@ func (m *Metrics) show(s snapshot) {
 	m.snapshot = s
 }
 
-// showOldestFailure replaces that part of the snapshot.
+// showOldestFailure replaces the oldest failure in the snapshot.
 func (m *Metrics) showOldestFailure(since time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

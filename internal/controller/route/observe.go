@@ -16,8 +16,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 )
 
-// observe gathers what is known without I/O. changed is when a Node last changed
-// before the pass.
+// observe gathers what is known without I/O. changed is when a Node last
+// changed before the pass began.
 func (c *Controller) observe(changed time.Time) (observed, error) {
 	nodes, err := c.lister.List(labels.Everything())
 	if err != nil {
@@ -30,8 +30,8 @@ func (c *Controller) observe(changed time.Time) (observed, error) {
 	return o, nil
 }
 
-// list asks the cloud for all routes. A failure is remembered, and the next plan
-// says what follows from it.
+// list asks the cloud for all routes. A failure goes into the memory, and the
+// next plan decides what to do about it.
 func (c *Controller) list(ctx context.Context, why string) {
 	logger := klog.FromContext(ctx).WithValues("call", callList)
 	began := c.clock.Now()
@@ -66,8 +66,9 @@ func jitter(period time.Duration) time.Duration {
 	return time.Duration(float64(period) * (0.9 + 0.2*rand.Float64()))
 }
 
-// failureOf returns an error as it is remembered. An event about a creation shows
-// the cloud's own words (upstream-behaviour 5.2).
+// failureOf returns the failure to remember for an error. For a creation, its
+// text is the cloud's own error, because upstream's event shows that
+// (upstream-behaviour 5.2).
 func failureOf(o operation, err error) failure {
 	f := failure{kind: string(cloud.KindOf(err)), text: message.Cut(err), pause: cloud.RetryAfter(err)}
 	if theirs := errors.Unwrap(err); o == callCreate && theirs != nil {

@@ -13,12 +13,13 @@ import (
 )
 
 const (
-	// unreachableAfter is for how long a route has to be missing before a Node that
-	// had its routes counts as unreachable. The condition keeps pods away from the
-	// Node, and most failures are over sooner. A first creation may take as long.
+	// unreachableAfter is how long a route has to be missing before a Node that
+	// had its routes counts as unreachable. The condition keeps pods away from
+	// the Node, and most failures are over sooner. A new Node has as much time
+	// for its first route.
 	unreachableAfter = time.Minute
-	// rewriteAfter is how often a condition is written again that somebody else
-	// changes (promise S4).
+	// rewriteAfter is the shortest time between two writes of a condition that
+	// somebody else changes (promise S4).
 	rewriteAfter = 5 * time.Minute
 )
 
@@ -61,13 +62,14 @@ func (x *index) planConditions(p *plan) {
 	}
 }
 
-// statusOf returns whether the Node's network is unavailable. The status is empty
-// while that is not decided; after is when to decide again.
+// statusOf returns the status of NetworkUnavailable that the Node should show.
+// It is empty if none should be written now. after is when to decide again, 0
+// if nothing is awaited.
 func (x *index) statusOf(node *corev1.Node, isTarget bool) (status corev1.ConditionStatus, after time.Duration) { //nolint:revive // flag-parameter: it is a fact
 	wanted := cidrsOf(node)
 	if len(wanted) == 0 {
-		// An earlier Node of that name may have had the routes. The Node gets its
-		// own CIDRs soon.
+		// The routes may be those of an earlier Node of that name, and this
+		// Node may get its own CIDRs soon.
 		if isTarget {
 			return x.unavailableSince(node.CreationTimestamp.Time)
 		}
@@ -83,7 +85,7 @@ func (x *index) statusOf(node *corev1.Node, isTarget bool) (status corev1.Condit
 	since, failed := x.missingSince(node, wanted, satisfied)
 	switch c := nodefact.Condition(node, corev1.NodeNetworkUnavailable); {
 	case since.IsZero(), x.memory.listingFails() && c != nil && c.Status == corev1.ConditionFalse:
-		return "", 0 // Unknown is not absent.
+		return "", 0 // Nothing shows that a route is missing, and unknown is not absent.
 	case failed && (c == nil || c.Status != corev1.ConditionFalse):
 		return corev1.ConditionTrue, 0
 	default:
@@ -91,7 +93,8 @@ func (x *index) statusOf(node *corev1.Node, isTarget bool) (status corev1.Condit
 	}
 }
 
-// unavailableSince returns True if that has lasted long enough.
+// unavailableSince returns True if a route has been missing since then for
+// unreachableAfter. Otherwise it returns the time that is left.
 func (x *index) unavailableSince(since time.Time) (status corev1.ConditionStatus, after time.Duration) {
 	if left := since.Add(unreachableAfter).Sub(x.now); left > 0 {
 		return "", left
@@ -99,8 +102,8 @@ func (x *index) unavailableSince(since time.Time) (status corev1.ConditionStatus
 	return corev1.ConditionTrue, 0
 }
 
-// missingSince returns since when a route of the Node is missing, and whether an
-// attempt has failed.
+// missingSince returns since when a route of the Node is missing, and whether
+// something has failed. If nothing has, the route may only be late.
 func (x *index) missingSince(node *corev1.Node, wanted []netip.Prefix, satisfied func(netip.Prefix) bool) (since time.Time, failed bool) {
 	earliest := func(t time.Time) {
 		if since.IsZero() || t.Before(since) {
@@ -129,8 +132,9 @@ func (x *index) missingSince(node *corev1.Node, wanted []netip.Prefix, satisfied
 }
 
 // mustWrite reports whether a condition has to be written. A condition with a
-// reason that is not upstream's belongs to somebody else and stays. One of ours
-// that somebody else has changed stays for rewriteAfter.
+// reason that is not upstream's belongs to somebody else and stays. A condition
+// of ours that somebody else has changed is written again, at most once in
+// rewriteAfter.
 func (x *index) mustWrite(node *corev1.Node, status corev1.ConditionStatus, current *corev1.NodeCondition) bool {
 	if current != nil && (!isOurs(current.Reason) || current.Status == status && current.Reason == causeOf(status).Reason) {
 		return false
@@ -138,7 +142,8 @@ func (x *index) mustWrite(node *corev1.Node, status corev1.ConditionStatus, curr
 	return !x.memory.wasPatched(node.UID, status, x.now)
 }
 
-// wasPatched reports whether the Node got this status not long ago.
+// wasPatched reports whether this process has written the status to the Node
+// within rewriteAfter.
 func (m *memory) wasPatched(node types.UID, status corev1.ConditionStatus, now time.Time) bool {
 	last, ok := m.patched[node]
 	return ok && last.status == status && now.Sub(last.at) < rewriteAfter

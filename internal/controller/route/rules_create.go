@@ -50,8 +50,9 @@ func whyCreated(e *entry) string {
 	return "there is no route for its CIDR"
 }
 
-// hintFor returns what the provider may name the route by: the Node's UID for
-// its first CIDR (upstream-behaviour 5.2), and one of its own for another.
+// hintFor returns the hint from which the provider may make the route's name.
+// It is the Node's UID for its first CIDR (upstream-behaviour 5.2), and the UID
+// with the address family for another CIDR.
 func hintFor(node *corev1.Node, cidr netip.Prefix) string {
 	hint := string(node.UID)
 	switch first := cidrsOf(node)[0]; {
@@ -81,9 +82,9 @@ func (x *index) missingReason(cidr netip.Prefix, e *entry) string {
 	}
 }
 
-// recheck returns what of a job is still to be done. The job may have waited
-// for another one, and Nodes may have come and gone in the meantime. nodes
-// returns the Node of a name, nil if there is none.
+// recheck returns the part of a job that is still to be done. The job may have
+// waited for another one, and Nodes may have come and gone in the meantime.
+// nodes returns the Node of a name, nil if there is none.
 func (j job) recheck(nodes func(name string) *corev1.Node) job {
 	claimant := func(name string) *corev1.Node {
 		node := nodes(name)

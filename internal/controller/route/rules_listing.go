@@ -10,17 +10,18 @@ import (
 )
 
 const (
-	// listingLag is for how long a change that this process has made counts more
-	// than a listing without it. Many clouds list a change late.
+	// listingLag is how long this process trusts its own change more than a
+	// listing that does not show it. Many clouds list a change late.
 	listingLag = 30 * time.Second
-	// keepDeleted is for how long at least a deleted Node is remembered, because
-	// its route may be listed late.
+	// keepDeleted is the shortest time for which a deleted Node is remembered.
+	// Its route may be listed late.
 	keepDeleted = 10 * time.Minute
 )
 
-// listing is what the cloud has listed. Its zero value is none.
+// listing is what the cloud has listed. The zero value means that it has listed
+// nothing yet.
 type listing struct {
-	at       time.Time // when the call began: the table may be as old
+	at       time.Time // when the call began; the routes may be as old as that
 	answered time.Time
 	routes   []route
 }
@@ -44,7 +45,7 @@ type deletedNode struct {
 }
 
 // needsListing returns why the cloud has to list its routes before anything is
-// decided, and the empty string if it has not.
+// decided. It returns the empty string if no listing is needed.
 func needsListing(o observed) string {
 	m := &o.memory
 	switch {
@@ -58,7 +59,7 @@ func needsListing(o observed) string {
 		return "the regular check"
 	}
 	for _, d := range m.deleted {
-		// A route that was created after the listing began is not in it.
+		// A route that was created after the listing began is missing in it.
 		if m.listing.at.Before(d.at) && !d.at.After(o.changed) {
 			return "a Node was deleted since the routes were listed"
 		}
@@ -73,7 +74,8 @@ func needsListing(o observed) string {
 	return ""
 }
 
-// untilListing returns when the routes are listed even if nothing changes.
+// untilListing returns the time until the routes are listed even if nothing
+// changes.
 func untilListing(o observed) time.Duration {
 	if o.memory.listingFails() {
 		return o.memory.listingFailure.until.Sub(o.now)
@@ -85,7 +87,8 @@ func untilListing(o observed) time.Duration {
 // last asked.
 func (m *memory) listingFails() bool { return m.listingFailure.count > 0 }
 
-// listed takes an answer into the memory, and forgets what it settles.
+// listed stores an answer in the memory, and forgets what the answer has
+// settled.
 func (m *memory) listed(a answer) {
 	began := a.began
 	if !m.listingSince.IsZero() {
@@ -126,14 +129,15 @@ func (m *memory) removedLately(id identity) bool {
 	return ok && m.isRecent(at)
 }
 
-// nodeDeleted takes the deletion of a Node into the memory.
+// nodeDeleted stores the deletion of a Node in the memory.
 func (m *memory) nodeDeleted(node *corev1.Node, now time.Time) {
 	m.deleted[node.Name] = deletedNode{at: now, cidrs: append(m.deleted[node.Name].cidrs, cidrsOf(node)...)}
 	delete(m.patched, node.UID)
 }
 
-// wasDeleted reports whether the route led to a Node whose deletion was seen. A
-// new Node of that name may keep routes that the deleted one did not have.
+// wasDeleted reports whether the route led to a Node whose deletion was seen.
+// If there is a new Node of that name, this holds only for a CIDR that the
+// deleted Node had and the new one does not claim.
 func (m *memory) wasDeleted(r route, target *corev1.Node) bool {
 	d, seen := m.deleted[r.target]
 	if !seen || target == nil {

@@ -20,8 +20,8 @@ const (
 // nowhere.
 const kindBlackhole = "Blackhole"
 
-// failure is why something has not been done, and when it is tried again. Its
-// zero value is none.
+// failure is why something has not been done, and when it is tried again. The
+// zero value means that nothing has failed.
 type failure struct {
 	count     int
 	since, at time.Time // of the first and the last attempt
@@ -33,7 +33,8 @@ type failure struct {
 	pause     time.Duration // that the cloud has asked for; 0: none
 }
 
-// next returns the failure that this one and another attempt add up to.
+// next returns the failure to remember after another attempt has failed. The
+// count goes on if both attempts were for the same Node.
 func (f failure) next(now time.Time, latest failure) failure {
 	latest.since = now
 	if f.count > 0 && f.node == latest.node {
@@ -60,22 +61,22 @@ func (f failure) backoff() time.Duration {
 	return min(minBackoff<<f.count, longest)
 }
 
-// concerns reports whether the failure is about the route of this Node, nil for
-// a route of no Node.
+// concerns reports whether the failure is about the route of this Node. A nil
+// owner stands for a route that no Node gets.
 func (f failure) concerns(owner *corev1.Node) bool {
 	return owner == nil && f.node == "" || owner != nil && f.node == owner.UID
 }
 
 func (f failure) isBlackhole() bool { return f.kind == kindBlackhole }
 
-// result is what the calls of a job came to.
+// result is what became of the calls of a job.
 type result struct {
 	removed []removal
 	took    time.Duration // of the last call
-	failed  *failure      // the call that ended the job; nil: all succeeded
+	failed  *failure      // why the last call has failed; nil: all succeeded
 }
 
-// failure returns why the job has to be tried again, nil if it has not. A
+// failure returns why the job has to be tried again, nil if it is done. A
 // creation that replaces a blackhole counts as failed until a listing shows
 // that the new route works.
 func (r result) failure(j job) *failure {
@@ -95,7 +96,8 @@ func (r result) failure(j job) *failure {
 }
 
 // event returns the event for the owner of the Node whose route could not be
-// created, nil if there is none. A blackhole is shown by the condition.
+// created, nil if there is none. A blackhole is no event, because the condition
+// shows it.
 func (r result) event(j job) *nodeEvent {
 	if r.failed == nil || j.create == nil {
 		return nil
@@ -104,7 +106,7 @@ func (r result) event(j job) *nodeEvent {
 	return &e
 }
 
-// finish takes the result of a job into the memory. Removals count even if the
+// finish stores the result of a job in the memory. Removals count even if the
 // job failed after them.
 func (m *memory) finish(j job, r result, now time.Time) {
 	delete(m.pending, j.cidr)
@@ -130,8 +132,8 @@ type recordedKind struct {
 	kind string
 }
 
-// isRecorded reports whether the owner of the Node knows of the failure already.
-// An event is recorded once for each kind of failure.
+// isRecorded reports whether the failure is already recorded as an event of
+// this Node. An event is recorded once for each kind of failure.
 func (m *memory) isRecorded(e nodeEvent) bool {
 	return m.recorded[e.cidr] == recordedKind{e.node.UID, e.kind}
 }

@@ -17,20 +17,22 @@ type Limits struct {
 	// StrayFor is how long listings have to agree that a route is stray before
 	// it is removed.
 	StrayFor time.Duration
-	// BudgetRoutes is how many routes may be stray together, BudgetPercent the
-	// same in percent of all listed routes. The larger of the two counts.
+	// BudgetRoutes is how many routes may be stray together. BudgetPercent is
+	// the same as a percentage of all listed routes. The larger of the two
+	// counts.
 	BudgetRoutes, BudgetPercent int
-	// OverBudgetAfter is how long listings have to agree where more routes are
-	// stray than the budget.
+	// OverBudgetAfter is how long listings have to agree if more routes are
+	// stray than the budget allows.
 	OverBudgetAfter time.Duration
 }
 
-// DefaultLimits returns the limits that the flags have as their defaults.
+// DefaultLimits returns the defaults of the flags.
 func DefaultLimits() Limits {
 	return Limits{StrayFor: 30 * time.Second, BudgetRoutes: 3, BudgetPercent: 10, OverBudgetAfter: 10 * time.Minute}
 }
 
-// fate is what becomes of a listed route. Only stray and removeNow remove it.
+// fate is what becomes of a listed route. The route is removed only if this is
+// stray or removeNow.
 type fate string
 
 const (
@@ -90,9 +92,9 @@ func ownerOf(e *entry) *corev1.Node {
 	return e.claimants[0]
 }
 
-// fateOf is the dangerous rule: it alone decides that a route is removed (promise
-// S5). first is the route of this CIDR that is already in use, nil if there is
-// none.
+// fateOf returns what becomes of a route, and why. No other rule decides that a
+// route may be removed (promise S5). first is the route of this CIDR that is
+// already in use, nil if there is none.
 func (x *index) fateOf(r route, e *entry, first *route) (fate, string) {
 	target := x.byName[r.target]
 	ofOwner := e.owner != nil && r.target == e.owner.Name
@@ -129,7 +131,8 @@ func (x *index) fateOf(r route, e *entry, first *route) (fate, string) {
 	}
 }
 
-// isInside reports whether a CIDR is a part of one of the cluster's, and smaller.
+// isInside reports whether a CIDR lies inside one of the cluster's CIDRs and is
+// smaller than it.
 func (o *observed) isInside(cidr netip.Prefix) bool {
 	return slices.ContainsFunc(o.clusters, func(cluster netip.Prefix) bool {
 		return cidr.Bits() > cluster.Bits() && cluster.Contains(cidr.Addr())
@@ -146,8 +149,8 @@ func hasOtherAddresses(r route, node *corev1.Node) bool {
 		slices.ContainsFunc(node.Status.Addresses, func(a corev1.NodeAddress) bool { return !slices.Contains(r.addresses, a) })
 }
 
-// mayRemove reports whether a stray route may be removed now. If not, until says
-// what its removal waits for, and at when it is checked again.
+// mayRemove reports whether a stray route may be removed now. If not, until
+// says what the removal waits for, and at is when the route is checked again.
 func (x *index) mayRemove(r route) (ok bool, until string, at time.Time) {
 	since := x.strays[r.identity]
 	if !x.isStrayLongEnough(r) {
@@ -160,8 +163,8 @@ func (x *index) mayRemove(r route) (ok bool, until string, at time.Time) {
 	return true, "", time.Time{}
 }
 
-// isStrayLongEnough reports whether only the budget may still keep a stray
-// route.
+// isStrayLongEnough reports whether listings have agreed for StrayFor that the
+// route is stray. After that only the budget may keep it.
 func (x *index) isStrayLongEnough(r route) bool {
 	return !x.memory.listing.at.Before(x.strays[r.identity].Add(x.limits.StrayFor))
 }

@@ -15,8 +15,8 @@ type wake string
 const (
 	// noWake: the plan stays the same.
 	noWake wake = ""
-	// wakeConditions: only what is written to Nodes may change. A listing that is
-	// older than the change is as good as before.
+	// wakeConditions: only conditions of Nodes may have to change. No new
+	// listing is needed.
 	wakeConditions wake = "a condition has changed"
 	// wakeRoutes: routes may have to change. Nothing is removed on a listing that
 	// is older than the change.
@@ -24,7 +24,8 @@ const (
 )
 
 // wakeOf returns what a change of a Node wakes. It covers all that decide reads
-// of a Node. A Node that comes or goes always wakes.
+// of a Node. A new or deleted Node always wakes the table, without this
+// function.
 func wakeOf(before, now *corev1.Node) wake {
 	switch {
 	case isReplaced(before, now),
