@@ -10,10 +10,10 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/loop"
 )
 
-// apply carries the plan out: patches, then events, then memory. Why a Node waits
-// is recorded and remembered even if the condition was refused, because then the
-// event is all that the owner sees. An error for which kube.IsStale holds means
-// that the Node has changed and has to be decided on again.
+// apply carries the plan out: patches, then events, then memory. The reason why
+// a Node waits is recorded and remembered even if the condition was refused,
+// because then the owner sees only the event. An error for which kube.IsStale
+// holds means that the Node has changed and has to be decided on again.
 func (c *Controller) apply(ctx context.Context, o observed, p plan) (loop.Result, error) {
 	logger := klog.FromContext(ctx).WithValues("node", o.node.Name)
 	err := p.patch(ctx, c.nodes, o.node)
@@ -48,8 +48,8 @@ type patcher interface {
 	PatchStatus(ctx context.Context, name string, p kube.NodeStatusPatch) (*corev1.Node, error)
 }
 
-// patch writes the status first, because a Node may only be released when its
-// addresses are there (promise S6), then the rest in one PATCH.
+// patch writes the status, then the rest in one PATCH. The order matters: a
+// Node may be released only once it has its addresses (promise S6).
 func (w writes) patch(ctx context.Context, nodes patcher, node *corev1.Node) error {
 	if w.addresses != nil || w.condition != nil {
 		status := kube.NodeStatusPatch{UID: node.UID, Addresses: w.addresses, Condition: w.condition}

@@ -25,8 +25,9 @@ const Name = "cloud-node-controller"
 // queue is the name of the queue in metrics; it is upstream's.
 const queue = "Nodes"
 
-// passesPerRead is how many passes there are for each look-up. Most of a pass is
-// spent on writes to the API server, and the cloud must not wait for those.
+// passesPerRead is how many passes may run for each look-up that may run. A
+// pass spends most of its time on writes to the API server, and look-ups must
+// not wait for those.
 const passesPerRead = 4
 
 // freshReads is how often a pass decides again because the Node has changed in
@@ -55,8 +56,8 @@ type recorder interface {
 	Node(node *corev1.Node, eventType, reason, message string)
 }
 
-// Config has the numbers of the controller. Its zero values work, but for
-// Refresh.
+// Config has the numbers of the controller. All zero values but that of Refresh
+// work.
 type Config struct {
 	// Reads is how many Nodes that wait are looked up in the cloud at once,
 	// Refreshers how many calls of the periodic refresh are under way at once;
@@ -90,7 +91,7 @@ type Controller struct {
 	metrics   *Metrics
 	clock     clock.WithTicker
 	policy    LabelPolicy
-	reads     chan struct{} // a place for each look-up
+	reads     chan struct{} // has an element for each look-up under way
 	refresher refresher
 	loop      *loop.Loop
 
@@ -201,14 +202,15 @@ func (c *Controller) pass(ctx context.Context, node *corev1.Node) (loop.Result, 
 		c.keep(node, o.answer, o.answered)
 		return result, err
 	default:
-		// The Node waits for the API server, and has to show it.
+		// The Node waits for the API server, and its owner has to see that.
 		c.keep(node, o.answer, o.answered)
 		o.answer = answer{given: refused, cause: notWritten(err)}
 		return c.apply(ctx, o, decide(o))
 	}
 }
 
-// handlers add the Nodes whose changes wake them.
+// handlers returns the handlers that add a Node to the queue if its change
+// wakes it.
 func (c *Controller) handlers() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc: c.add,

@@ -13,7 +13,7 @@ import (
 // observed is all that a decision about one Node may look at.
 type observed struct {
 	now    time.Time
-	node   *corev1.Node // the informer's: never changed
+	node   *corev1.Node // from the informer, must not be changed
 	answer answer
 	// answered is when the cloud gave the answer.
 	answered time.Time
@@ -37,7 +37,8 @@ type answer struct {
 	cause    message.Cause // where refused
 }
 
-// instance is what the cloud said; empty fields are what it left open.
+// instance is what the cloud said of an instance. A field that the cloud did
+// not name is empty.
 type instance struct {
 	providerID         string
 	nameless           bool // the provider has no names for instances
@@ -53,7 +54,8 @@ type memory struct {
 	waitsSince time.Time
 	// waitsFor is the reason that was found last.
 	waitsFor string
-	// recorded is the reason that the last event named, recordedAt is when.
+	// recorded is the reason that the last event named, recordedAt is when it
+	// was recorded.
 	recorded   string
 	recordedAt time.Time
 	// notices are the messages about the Node that were recorded last.
@@ -103,7 +105,7 @@ func (c change) empty() bool {
 	return c.providerID == "" && len(c.labels) == 0 && len(c.annotations) == 0 && c.taints == nil
 }
 
-// decide is the one decision about one Node.
+// decide returns the plan for one Node.
 func decide(o observed) plan {
 	if o.memory.uid != o.node.UID {
 		o.memory = memory{uid: o.node.UID}

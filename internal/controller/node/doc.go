@@ -7,14 +7,15 @@
 // applies (apply.go). A plan may be to ask the cloud; then the pass decides again,
 // with the answer. DESIGN.md has the states.
 //
-// A crash between any two steps heals on the next pass, because every pass starts
-// from what the API server stores: addresses that are written already need no
-// write, and the taint goes in the same PATCH as provider ID and labels, after
-// the addresses. What is lost with the process is which events were recorded.
+// A crash between any two steps heals on the next pass, because every pass
+// starts from what the API server stores: addresses that are written already
+// need no write. The PATCH that sets provider ID and labels also removes the
+// taint, and it comes after the addresses. What is lost with the process is
+// which events were recorded.
 //
 // Rules: rules_initialize.go releases a Node; rules_step.go follows the cloud
-// afterwards; rules_addresses.go and rules_labels.go say what a Node's addresses
-// and labels should be; rules_wait.go says what a waiting Node shows;
-// rules_wake.go says which changes of a Node are looked into. All messages stand
+// afterwards; rules_addresses.go and rules_labels.go say what a Node's
+// addresses and labels should be; rules_wait.go says what a waiting Node shows;
+// rules_wake.go says which changes of a Node ask for a pass. All messages stand
 // in events.go.
 package node

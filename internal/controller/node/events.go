@@ -12,9 +12,9 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/kube"
 )
 
-// ConditionInitialized on a Node is False, with the reason, while the Node has
-// waited for more than a minute to be initialised, and True afterwards. A Node
-// that was initialised sooner does not have it.
+// ConditionInitialized is False, with the reason, on a Node that has waited for
+// more than a minute to be initialised. It becomes True when the Node is
+// initialised. A Node that was initialised sooner does not have it.
 const ConditionInitialized corev1.NodeConditionType = "CloudInitialized"
 
 // Events.

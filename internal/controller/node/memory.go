@@ -6,8 +6,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// remember keeps what a pass has come to, and reports to the metrics whether the
-// Node waits.
+// remember stores the memory of a Node after a pass, and tells the metrics
+// whether the Node waits.
 func (c *Controller) remember(name string, m memory) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -19,7 +19,7 @@ func (c *Controller) remember(name string, m memory) {
 	c.metrics.waiting.Set(name, m.waitsFor, m.waitsSince)
 }
 
-// keep keeps an answer for the next pass, unless there is a newer one.
+// keep stores an answer for the next pass, unless a newer one is stored.
 func (c *Controller) keep(node *corev1.Node, a answer, at time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

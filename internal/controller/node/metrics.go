@@ -9,13 +9,13 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/waiting"
 )
 
-// Metrics are the measurements of the controller. They outlive it.
+// Metrics are the metrics of the controller. They outlive it.
 type Metrics struct {
 	taintRemoval, initialSync *metrics.Histogram
 	waiting                   *waiting.Gauges
 }
 
-// NewMetrics returns metrics that count once both functions have seen them.
+// NewMetrics returns metrics that both functions have registered.
 func NewMetrics(register func(...metrics.Registerable), collect func(...metrics.StableCollector)) *Metrics {
 	m := newMetrics(clock.RealClock{})
 	register(m.taintRemoval, m.initialSync)
@@ -24,7 +24,7 @@ func NewMetrics(register func(...metrics.Registerable), collect func(...metrics.
 }
 
 func newMetrics(c clock.PassiveClock) *Metrics {
-	// Upstream's histograms: names and buckets are wire facts.
+	// The names and the buckets are upstream's. Dashboards rely on them.
 	delay := func(name, help string) *metrics.Histogram {
 		return metrics.NewHistogram(&metrics.HistogramOpts{
 			Subsystem:      "node_controller",
@@ -43,8 +43,9 @@ func newMetrics(c clock.PassiveClock) *Metrics {
 	}
 }
 
-// released counts a Node that was initialised at this age. The taint and the
-// rest are one write, so both of upstream's measures are the same.
+// released counts a Node that was initialised at this age. One write removes
+// the taint and sets the rest, so both histograms of upstream get the same
+// value.
 func (m *Metrics) released(age time.Duration) {
 	m.taintRemoval.Observe(age.Seconds())
 	m.initialSync.Observe(age.Seconds())

@@ -9,8 +9,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodecause"
 )
 
-// observe gathers what is known without I/O. The answer is one that a refresh
-// or a pass has fetched and no pass has used, if there is one.
+// observe gathers what is known without I/O. If a refresh or an earlier pass
+// has fetched an answer that no pass has used, observe takes that.
 func (c *Controller) observe(node *corev1.Node) observed {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -24,9 +24,10 @@ func (c *Controller) observe(node *corev1.Node) observed {
 	return o
 }
 
-// askCloud asks for the instance of a Node that waits, when there is a place.
+// askCloud asks for the instance of a Node that waits. It blocks while as many
+// look-ups as the configuration allows are under way.
 func (c *Controller) askCloud(ctx context.Context, node *corev1.Node) answer {
-	c.reads <- struct{}{} // The gateway lets go of a call after its timeout, so a place becomes free.
+	c.reads <- struct{}{} // It does not block for ever, because the gateway returns after its timeout.
 	defer func() { <-c.reads }()
 	m, err := c.instances.Metadata(ctx, node)
 	return answerOf(m, err)

@@ -11,15 +11,16 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// refresher spreads the looks at the cloud evenly over the period: it goes
-// through the Nodes by name, round and round, a page at each tick. It keeps
-// nothing but the last name, so a Node that joins or leaves moves no other.
+// refresher spreads the questions to the cloud evenly over the period. It goes
+// through the Nodes in the order of their names, one page at a time, and begins
+// again at the end. It remembers only the last name, so a Node that joins or
+// leaves does not delay another.
 type refresher struct {
 	period   time.Duration
 	parallel int
 }
 
-// idle is how long a round without Nodes lasts at the most.
+// idle is the longest pause while there are no Nodes to refresh.
 const idle = 5 * time.Second
 
 // pause is the time before the next page.
@@ -31,8 +32,8 @@ func (r refresher) pause(nodes, page int) time.Duration {
 	return r.period / time.Duration(pages)
 }
 
-// refresh goes round until the context ends and returns when its last call
-// has.
+// refresh goes through the Nodes again and again until the context ends. It
+// returns when its last call has returned.
 func (c *Controller) refresh(ctx context.Context) {
 	var calls sync.WaitGroup
 	defer calls.Wait()
@@ -57,8 +58,8 @@ func (c *Controller) refresh(ctx context.Context) {
 	}
 }
 
-// pageAfter are the next names after the last one, in order, from the first
-// again where none are left.
+// pageAfter returns the next page of names in alphabetical order: those after
+// last. If there are none, it returns the first page.
 func pageAfter(names []string, last string, page int) []string {
 	slices.Sort(names)
 	from, found := slices.BinarySearch(names, last)
@@ -71,7 +72,7 @@ func pageAfter(names []string, last string, page int) []string {
 	return names[from:min(from+page, len(names))]
 }
 
-// refreshed are the names of the Nodes that the refresh looks at.
+// refreshed returns the names of the Nodes that the refresh asks about.
 func (c *Controller) refreshed() []string {
 	nodes, err := c.lister.List(labels.Everything())
 	if err != nil { // The cache has no errors of its own.
@@ -86,8 +87,9 @@ func (c *Controller) refreshed() []string {
 	return names
 }
 
-// fetch asks the cloud for a page of Nodes and wakes those that it described.
-// What the cloud did not answer is left for the next round: nobody waits.
+// fetch asks the cloud for a page of Nodes and wakes those that it described. A
+// Node without an answer is left for the next round, because nobody waits for
+// it.
 func (c *Controller) fetch(ctx context.Context, names []string) {
 	var page []*corev1.Node
 	for _, name := range names {
@@ -110,7 +112,8 @@ func (c *Controller) fetch(ctx context.Context, names []string) {
 	}
 }
 
-// sleep returns false when the context has ended.
+// sleep waits for d and returns true. It returns false if the context ends
+// before.
 func (c *Controller) sleep(ctx context.Context, d time.Duration) bool {
 	timer := c.clock.NewTimer(d)
 	defer timer.Stop()

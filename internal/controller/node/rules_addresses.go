@@ -9,8 +9,9 @@ import (
 	"k8s.io/cloud-provider/api"
 )
 
-// changedAddresses returns those to write: none if the Node has them already, the
-// cloud offers none, or the kubelet's own address is not among those it offers.
+// changedAddresses returns the addresses to write. There are none if the Node
+// has them already, if the cloud offers none, or if the cloud does not offer
+// the address that the kubelet was told to use.
 func changedAddresses(o observed) []corev1.NodeAddress {
 	wanted, unmet := wantedAddresses(o.node, o.answer.instance.addresses)
 	if unmet != nil || slices.Equal(wanted, stored(o.node.Status.Addresses)) {
@@ -51,10 +52,9 @@ func wantedAddresses(node *corev1.Node, offered []corev1.NodeAddress) ([]corev1.
 
 func isHostname(a corev1.NodeAddress) bool { return a.Type == corev1.NodeHostName }
 
-// preferred puts the addresses that the kubelet was told to use (--node-ip,
-// one or one of each family) first, in the kubelet's order. Their types are
-// then theirs alone: other addresses of these types are dropped, those of
-// other types follow.
+// preferred puts the addresses that the kubelet was told to use (--node-ip, one
+// or one of each family) first, in the kubelet's order. Other addresses of the
+// same types are dropped. Addresses of other types follow.
 func preferred(addresses []corev1.NodeAddress, chosen string) ([]corev1.NodeAddress, *unmetAddress) {
 	ips, ok := parseNodeIPs(chosen)
 	if !ok {
@@ -82,8 +82,8 @@ func preferred(addresses []corev1.NodeAddress, chosen string) ([]corev1.NodeAddr
 	return result, nil
 }
 
-// parseNodeIPs accepts what upstream accepts: one address, or two specified
-// ones of different families, without spaces.
+// parseNodeIPs accepts what upstream accepts: one address, or two addresses of
+// different families, without spaces. Of two, neither may be 0.0.0.0 or ::.
 func parseNodeIPs(chosen string) ([]netip.Addr, bool) {
 	var ips []netip.Addr
 	for text := range strings.SplitSeq(chosen, ",") {
@@ -103,10 +103,10 @@ func parseNodeIPs(chosen string) ([]netip.Addr, bool) {
 	}
 }
 
-// stored returns the list as the API server keeps it after a patch: by
-// type, in the order in which the types first appear, the order within a type
-// untouched. Lists are compared in this form, so that a provider which mixes
-// types does not cause a patch in every pass.
+// stored returns the list as the API server keeps it after a patch: grouped by
+// type, without duplicates. The types come in the order in which they first
+// appear, and the order within a type stays. Lists are compared in this form.
+// Otherwise a provider that mixes types would cause a patch in every pass.
 func stored(addresses []corev1.NodeAddress) []corev1.NodeAddress {
 	var types []corev1.NodeAddressType
 	for _, address := range addresses {

@@ -13,9 +13,9 @@ import (
 // preconditions of a release: the first that is not met keeps the Node waiting.
 var preconditions = []func(*corev1.Node, instance) *message.Cause{isSameInstance, hasProviderID, labelsAreValid, addressIsOffered}
 
-// isSameInstance: a Node with another provider ID than the cloud's is not the
-// instance that the cloud has described, and a provider ID can never be changed
-// (promise S6).
+// isSameInstance returns a cause if the cloud has described another instance
+// than the one that the Node's provider ID names. A provider ID can never be
+// changed (promise S6).
 func isSameInstance(node *corev1.Node, i instance) *message.Cause {
 	if !isOther(node, i) {
 		return nil
@@ -23,8 +23,10 @@ func isSameInstance(node *corev1.Node, i instance) *message.Cause {
 	return otherInstance(node.Spec.ProviderID, i.providerID)
 }
 
-// hasProviderID: without a provider ID nothing could find the instance again.
-// Providers that have none at all are upstream's exception (upstream-behaviour 3.3).
+// hasProviderID returns a cause if neither the Node nor the cloud has a
+// provider ID, because nothing could find the instance again. Like upstream, it
+// makes an exception for providers without any provider IDs (upstream-behaviour
+// 3.3).
 func hasProviderID(node *corev1.Node, i instance) *message.Cause {
 	if node.Spec.ProviderID != "" || i.providerID != "" || i.nameless {
 		return nil
@@ -32,7 +34,8 @@ func hasProviderID(node *corev1.Node, i instance) *message.Cause {
 	return providerIDMissing()
 }
 
-// labelsAreValid: the API server would reject all labels because of one.
+// labelsAreValid returns a cause if a label is not valid, because the API
+// server would reject all of them.
 func labelsAreValid(_ *corev1.Node, i instance) *message.Cause {
 	problems := invalidLabels(i)
 	if len(problems) == 0 {
@@ -41,7 +44,8 @@ func labelsAreValid(_ *corev1.Node, i instance) *message.Cause {
 	return labelsInvalid(problems)
 }
 
-// addressIsOffered: the kubelet uses the address that it was told to use.
+// addressIsOffered returns a cause if the cloud does not offer the address that
+// the kubelet was told to use.
 func addressIsOffered(node *corev1.Node, i instance) *message.Cause {
 	_, unmet := wantedAddresses(node, i.addresses)
 	if unmet == nil {
@@ -50,8 +54,9 @@ func addressIsOffered(node *corev1.Node, i instance) *message.Cause {
 	return addressNotOffered(*unmet)
 }
 
-// initialize releases a Node for scheduling: the taint is removed in the same
-// write as provider ID and labels are set, and after the addresses (promise S6).
+// initialize plans the release of a Node for scheduling. One write sets
+// provider ID and labels and removes the taint. It comes after the addresses
+// (promise S6).
 func initialize(o observed) plan {
 	switch o.answer.given {
 	case notAsked:

@@ -27,15 +27,16 @@ type LabelPolicy struct {
 	Additional bool
 }
 
-// twins are the labels that Kubernetes has renamed: old key, new key. To
-// upstream the old one is the source (upstream-behaviour 3.5).
+// twins are the labels that Kubernetes has renamed: old key, new key. Upstream
+// copies the value of the old key to the new one (upstream-behaviour 3.5).
 var twins = [][2]string{
 	{corev1.LabelFailureDomainBetaZone, corev1.LabelTopologyZone},
 	{corev1.LabelFailureDomainBetaRegion, corev1.LabelTopologyRegion},
 	{corev1.LabelInstanceType, corev1.LabelInstanceTypeStable},
 }
 
-// twinLabels are the new keys that differ from their old ones.
+// twinLabels returns the labels to write so that each new key has the value of
+// its old one.
 func twinLabels(have map[string]string) map[string]*string {
 	want := map[string]string{}
 	for _, twin := range twins {
@@ -46,12 +47,13 @@ func twinLabels(have map[string]string) map[string]*string {
 	return differing(have, want)
 }
 
-// sizeLabels are the labels of the instance type, none if the cloud is silent.
+// sizeLabels returns the labels of the instance type, none if the cloud does
+// not name it.
 func sizeLabels(i instance) map[string]string {
 	return both(i.size, corev1.LabelInstanceType, corev1.LabelInstanceTypeStable)
 }
 
-// placeLabels are the labels of zone and region.
+// placeLabels returns the labels of zone and region.
 func placeLabels(i instance) map[string]string {
 	labels := both(i.zone, corev1.LabelFailureDomainBetaZone, corev1.LabelTopologyZone)
 	maps.Copy(labels, both(i.region, corev1.LabelFailureDomainBetaRegion, corev1.LabelTopologyRegion))
@@ -65,7 +67,7 @@ func both(value, oldKey, newKey string) map[string]string {
 	return map[string]string{oldKey: value, newKey: value}
 }
 
-// differing are the wanted labels that are not there yet.
+// differing returns the wanted labels that are missing or have another value.
 func differing(have, want map[string]string) map[string]*string {
 	set := map[string]*string{}
 	for key, value := range want {
@@ -76,13 +78,14 @@ func differing(have, want map[string]string) map[string]*string {
 	return set
 }
 
-// reserved are the keys that only Kubernetes itself may set; upstream ignores
-// them without a word, and so must everybody.
+// reserved matches the keys that only Kubernetes itself may set. Upstream
+// ignores such labels of a provider without an error, and so does this package.
 var reserved = regexp.MustCompile(`(^|\.)(kubernetes|k8s)\.io/`)
 
 // additionalLabels returns which of the provider's own labels to set or to
-// remove, and the record of them. Without the policy it is upstream's rule:
-// a label that is there already is the user's, and nothing is recorded.
+// remove, and the record of them. Without policy.Additional it follows
+// upstream's rule: a label that the Node has already is the user's, and nothing
+// is recorded.
 func additionalLabels(node *corev1.Node, offered map[string]string, policy LabelPolicy) (labels, annotations map[string]*string) {
 	labels = map[string]*string{}
 	record := recorded(node)
@@ -95,7 +98,7 @@ func additionalLabels(node *corev1.Node, offered map[string]string, policy Label
 		case reserved.MatchString(key):
 		case isInvalidLabel(key, value):
 			if mine {
-				next[key] = own // It follows again once the cloud's value is one.
+				next[key] = own // It follows the cloud again once the cloud's value is valid.
 			}
 		case !exists, mine && current != value:
 			labels[key] = &value
@@ -115,9 +118,9 @@ func additionalLabels(node *corev1.Node, offered map[string]string, policy Label
 	return labels, recordOf(next, node)
 }
 
-// recorded reads the record; one that somebody has damaged is none. A kubelet
-// may write this annotation, and must not get us to touch labels that it may
-// not touch itself.
+// recorded returns the record of a Node, nil if it cannot be parsed. A kubelet
+// may write this annotation, but not every label. So entries for reserved keys
+// are ignored.
 func recorded(node *corev1.Node) map[string]string {
 	var record map[string]string
 	if json.Unmarshal([]byte(node.Annotations[AnnotationLabels]), &record) != nil {
@@ -129,7 +132,7 @@ func recorded(node *corev1.Node) map[string]string {
 	return record
 }
 
-// recordOf is the annotation to write, nil where the Node has it already.
+// recordOf returns the annotation to write, nil if the Node has it already.
 func recordOf(labels map[string]string, node *corev1.Node) map[string]*string {
 	current, exists := node.Annotations[AnnotationLabels]
 	if len(labels) == 0 {
@@ -145,7 +148,8 @@ func recordOf(labels map[string]string, node *corev1.Node) map[string]*string {
 	return nil
 }
 
-// invalidLabels says what the API server would refuse of an instance's labels.
+// invalidLabels names the labels of an instance that the API server would
+// reject.
 func invalidLabels(i instance) []string {
 	var problems []string
 	for key, labels := range map[string]map[string]string{"type": sizeLabels(i), "zone and region": placeLabels(i)} {

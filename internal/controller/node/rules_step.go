@@ -57,7 +57,7 @@ func isKnown(node *corev1.Node, i instance) bool {
 func followLabels(o observed, p *plan) {
 	i := o.answer.instance
 	if o.policy.Type && !isInvalidLabel("name", i.size) {
-		// Of the two keys the cloud's value wins over the twin's.
+		// The cloud's value counts, and not the value of the old key.
 		delete(p.change.labels, corev1.LabelInstanceTypeStable)
 		maps.Copy(p.change.labels, differing(o.node.Labels, sizeLabels(i)))
 		if i.size == "" {
@@ -71,7 +71,8 @@ func followLabels(o observed, p *plan) {
 	}
 }
 
-// noticesOf returns what the Node's owner should know because it is not written.
+// noticesOf returns events about what the cloud says and this controller does
+// not write.
 func noticesOf(o observed) []message.Event {
 	var notices []message.Event
 	i := o.answer.instance

@@ -29,8 +29,8 @@ func waits(o observed, r message.Cause) plan {
 	return p
 }
 
-// waitsSince returns when the wait began: with the Node, whichever process sees it
-// first. A process that keeps crashing must not count from zero each time.
+// waitsSince returns when the wait began, which is when the Node was created. A
+// process that keeps crashing must not count from zero each time.
 func waitsSince(o observed) time.Time {
 	if created := o.node.CreationTimestamp; !created.IsZero() && created.Time.Before(o.now) {
 		return created.Time
@@ -38,8 +38,8 @@ func waitsSince(o observed) time.Time {
 	return o.now
 }
 
-// isNews reports whether the reason is to be recorded. A new leader does not
-// repeat what the Node shows already.
+// isNews reports whether the reason is to be recorded as an event. A new leader
+// does not repeat what the Node shows already.
 func isNews(o observed, r message.Cause, shown *corev1.NodeCondition) bool {
 	switch {
 	case o.memory.recorded == r.Reason, o.now.Sub(o.memory.recordedAt) < eventInterval:
@@ -51,8 +51,8 @@ func isNews(o observed, r message.Cause, shown *corev1.NodeCondition) bool {
 	}
 }
 
-// isDue reports whether the Node has waited long enough for a condition, or shows
-// one from an earlier wait, which must not stay wrong.
+// isDue reports whether the Node has waited long enough for a condition, or
+// already shows one. A condition from an earlier wait must not stay wrong.
 func isDue(o observed, m memory, shown *corev1.NodeCondition) bool {
 	return shown != nil || o.now.Sub(m.waitsSince) >= nodecondition.After
 }
