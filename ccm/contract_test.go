@@ -9,10 +9,10 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 )
 
-// A provider with the methods of the oldest contract that is supported, that of
-// k8s.io/cloud-provider v0.34.0, satisfies today's. They are written down here
-// and change only when docs/reference/skew.md does. `make test-skew` links a real
-// provider.
+// contract is the oldest supported contract, that of k8s.io/cloud-provider
+// v0.34.0. A provider with its methods also satisfies today's contract. The
+// methods are written down here and change only when docs/reference/skew.md
+// does. `make test-skew` links a real provider.
 var (
 	_ cloudprovider.Interface    = oldestInterface(nil)
 	_ cloudprovider.InformerUser = oldestInformerUser(nil)
@@ -23,7 +23,7 @@ var (
 	_ cloudprovider.Routes       = oldestRoutes(nil)
 	_ cloudprovider.Clusters     = oldestClusters(nil)
 
-	// The fields too may only become more.
+	// A newer contract may add fields but must not remove any.
 	_ = cloudprovider.Zone{FailureDomain: "", Region: ""}
 	_ = cloudprovider.InstanceMetadata{
 		ProviderID: "", InstanceType: "", NodeAddresses: []corev1.NodeAddress{}, Zone: "", Region: "", AdditionalLabels: map[string]string{},

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// The page names the tests that show what it says.
+// The page names the tests that prove its statements.
 func TestTestsOfThePageExist(t *testing.T) {
 	page, err := os.ReadFile("../docs/reference/existing-providers.md")
 	if err != nil {

@@ -38,7 +38,8 @@ func ExampleOptions_provider() {
 	})
 }
 
-// A provider that registers itself, and needs more afterwards.
+// A provider that registers itself, and whose concrete value the program uses
+// later.
 func ExampleProviderDeps_Registered() {
 	ccm.MainWith(ccm.Options{
 		Provider: func(_ context.Context, d ccm.ProviderDeps) (cloudprovider.Interface, error) {
@@ -65,7 +66,7 @@ type labeler struct {
 
 func (l *labeler) Run(ctx context.Context) error {
 	if !cache.WaitForCacheSync(ctx.Done(), l.synced) {
-		return nil // We are to stop.
+		return nil // The daemon is stopping.
 	}
 	all, err := l.nodes.List(labels.Everything())
 	for _, n := range all {
@@ -100,8 +101,9 @@ func ExampleController() {
 	})
 }
 
-// A webhook that refuses what the cloud would refuse later. It is served with
-// --webhooks=acme-services, and the API server has to be told of it.
+// A webhook that refuses in advance what the cloud would refuse later. It is
+// served with --webhooks=acme-services. The API server needs a webhook
+// configuration that names it.
 func ExampleWebhook() {
 	ccm.MainWith(ccm.Options{
 		Webhooks: []ccm.Webhook{{

@@ -124,7 +124,7 @@ func TestWrongCommandLine(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		arg  string
-		want []string // what stderr starts and ends with
+		want []string // start and end of stderr
 	}{
 		{"UnknownFlag", "--nope", []string{"Error: unknown flag: --nope\n", "\nAll flags: cloud-controller-manager --help\n"}},
 		{"UnknownGate", "--feature-gates=Nope=true", []string{
@@ -150,8 +150,8 @@ func TestWrongCommandLine(t *testing.T) {
 	}
 }
 
-// skipTo reads up to the line that contains text. It reports whether there is one
-// before the end of the output.
+// skipTo reads up to the first line that contains text. It reports whether
+// there is such a line.
 func skipTo(lines *bufio.Scanner, text string) bool {
 	for lines.Scan() {
 		if strings.Contains(lines.Text(), text) {

@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// The configuration of a provider that reads it once changes under a leader:
-// what is wrong is not taken, what is right ends the process to be started
-// again.
+// The configuration changes under a leader whose provider reads it only once.
+// The leader ignores wrong content. After a valid change the process ends, to
+// be started again.
 func TestChangedConfiguration(t *testing.T) {
 	config := filepath.Join(t.TempDir(), "cloud.conf")
 	write := func(text string) {

@@ -13,8 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// accounts is an API server that issues tokens for service accounts. It knows
-// the account route-controller.
+// accounts is an API server that issues tokens for service accounts. It has the
+// account route-controller.
 type accounts struct {
 	mu    sync.Mutex
 	calls []string // guarded by mu

@@ -35,7 +35,7 @@ func NewCommand(o Options) *cobra.Command {
 				err = run(cmd.Context(), p)
 			}
 			if err != nil {
-				// One error a line, beside the log record that cli.Run writes.
+				// Print one error on each line, beside the log record that cli.Run writes.
 				for _, line := range lines(err) {
 					cmd.PrintErrln(line)
 				}
@@ -43,14 +43,14 @@ func NewCommand(o Options) *cobra.Command {
 			return err
 		},
 	}
-	// Usage has two hundred lines, in which the error would be lost.
+	// The usage text has two hundred lines and would hide the error.
 	cmd.SilenceUsage = true
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return fmt.Errorf("%w\nAll flags: %s --help", err, cmd.CommandPath())
 	})
 	sections := p.settings.AddFlags(cmd.Flags())
 	cmd.SetGlobalNormalizationFunc(cliflag.WordSepNormalizeFunc)
-	columns, _, _ := term.TerminalSize(cmd.OutOrStdout()) // 0, unwrapped, where there is no terminal
+	columns, _, _ := term.TerminalSize(cmd.OutOrStdout()) // 0 if there is no terminal: the help is not wrapped
 	cliflag.SetUsageAndHelpFunc(cmd, sections, columns)
 	return cmd
 }
@@ -64,8 +64,8 @@ func noArguments(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// lines returns the errors of a list. A list that is wrapped is one error, because
-// its wrapper says what it is about.
+// lines returns the errors of a list. A wrapped list counts as one error,
+// because its wrapper says what the list is about.
 func lines(err error) []error {
 	if list, ok := err.(utilerrors.Aggregate); ok { //nolint:errorlint // not the lists within
 		return list.Errors()

@@ -9,8 +9,8 @@ import (
 )
 
 // startServices makes the controller that gives Services their load balancers.
-// Where this daemon initialises nodes, too, a node that is not initialised yet
-// is no backend.
+// If this daemon also initialises nodes, a node that is not initialised yet is
+// no backend.
 func startServices(s settings.Service, initialises bool) start {
 	return func(ctx context.Context, d deps) (controller, error) {
 		balancers := d.gateway.LoadBalancers()

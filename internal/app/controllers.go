@@ -64,7 +64,7 @@ func (t table) missing(enabled []settings.Controller) []string {
 	return names
 }
 
-// added makes the program's controller one like ours.
+// added turns a controller of the program into a registration like ours.
 func added(c Controller) registration {
 	r := registration{Controller: settings.Controller{
 		Name: c.Name, Alias: c.Alias, ClientName: c.ClientName, Source: c.Name, OffByDefault: c.OffByDefault,

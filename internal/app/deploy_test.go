@@ -17,7 +17,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/manifest"
 )
 
-// The command lines in our manifests are complete and right.
+// The command lines in our manifests are complete and valid.
 func TestManifestsPassFlagsThatExist(t *testing.T) {
 	for _, pattern := range []string{"../../deploy/*.yaml", "../../charts/fairlead/ci/*.golden.yaml"} {
 		files, err := filepath.Glob(pattern)
@@ -60,7 +60,8 @@ func argsIn(t *testing.T, file string) []string {
 	return args
 }
 
-// What alerts and dashboard ask for exists, with these labels.
+// Each metric that alerts and dashboard use exists and has the labels that they
+// use.
 func TestAlertsAndDashboardAskForMetricsThatExist(t *testing.T) {
 	labels := labelsOfMetrics()
 	queries := append(alertQueries(t), dashboardQueries(t)...)
@@ -88,7 +89,7 @@ func TestAlertsAndDashboardAskForMetricsThatExist(t *testing.T) {
 			}
 		}
 	}
-	// What is measured to be looked at is shown.
+	// Each metric is on the dashboard or in notShown.
 	for name := range labels {
 		if strings.HasPrefix(name, "fairlead_") && !strings.HasSuffix(name, "_sum") && !strings.HasSuffix(name, "_count") && !asked[name] && !slices.Contains(notShown, name) {
 			t.Errorf("neither an alert nor the dashboard has %s", name)
@@ -96,7 +97,7 @@ func TestAlertsAndDashboardAskForMetricsThatExist(t *testing.T) {
 	}
 }
 
-// notShown are what only somebody who already looks for something needs.
+// notShown are metrics for special investigations only.
 var notShown = []string{"fairlead_load_balancer_backends", "fairlead_cloud_config_changes_total"}
 
 // ofLibraries are the metrics that client-go, component-base and the Go client

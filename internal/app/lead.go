@@ -23,7 +23,7 @@ import (
 // all work has returned. A failure before that ends the process.
 func (p *process) lead(ctx context.Context) {
 	if ctx.Err() != nil {
-		return // The lease was acquired while the process was told to stop.
+		return // The lease was acquired after the process was asked to stop.
 	}
 	lasting, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
@@ -38,11 +38,11 @@ func (p *process) lead(ctx context.Context) {
 		return
 	}
 	p.informers.StartWithContext(ctx)
-	p.provider.Informers.StartWithContext(ctx) // what the program's controllers have asked for
+	p.provider.Informers.StartWithContext(ctx) // the informers of the program's controllers
 	p.runAll(ctx, started)
 }
 
-// cloudState returns how the last calls to the cloud have ended.
+// cloudState summarises the results of the last calls to the cloud.
 func (p *process) cloudState() string {
 	if gateway := p.gateway.Load(); gateway != nil {
 		return gateway.State()
@@ -80,7 +80,7 @@ func (p *process) open(ctx context.Context) error {
 	return err
 }
 
-// started is a controller that is made and does not run yet.
+// started is a controller that was made but does not run yet.
 type started struct {
 	registration
 	controller controller
@@ -115,8 +115,8 @@ func (p *process) startControllers(ctx, lasting context.Context) ([]started, err
 	return all, nil
 }
 
-// leaveOut reports that a controller does not run: in the log, a metric, the
-// probes, and an event.
+// leaveOut reports in the log, a metric, the probes and an event that a
+// controller does not run.
 func (p *process) leaveOut(ctx, lasting context.Context, r registration, why misconfigured) {
 	klog.FromContext(ctx).Error(why, "Controller does not run", "controller", r.Name)
 	p.metrics.misconfigured.WithLabelValues(r.Name).Set(1)
@@ -149,8 +149,9 @@ func (p *process) startController(ctx, lasting context.Context, r registration) 
 	})
 }
 
-// runControllers returns once ctx has ended, all controllers have returned, and so
-// have calls that change the cloud and that no controller waits for any more.
+// runControllers returns once ctx has ended and all controllers have returned.
+// It also waits for calls that change the cloud, even if no controller waits
+// for them any more.
 func (p *process) runControllers(ctx context.Context, started []started) {
 	defer p.gateway.Load().AwaitChanges()
 	var all sync.WaitGroup

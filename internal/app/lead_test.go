@@ -94,7 +94,7 @@ func (p *process) use(t *testing.T, theirs *providertest.Cloud, i informers.Shar
 	p.current = provider.NewCurrent(nil, provider.Made{Cloud: providertest.Made(t, theirs), Informers: i}, time.Minute)
 }
 
-// get asks a probe of the process.
+// get requests a path from the process's probes.
 func get(p *process, path string) (int, string) {
 	w := httptest.NewRecorder()
 	p.health.ServeHTTP(w, httptest.NewRequestWithContext(context.Background(), http.MethodGet, path, nil))
@@ -119,7 +119,7 @@ func parsed(t *testing.T, args string) *program {
 	return p
 }
 
-// runs is a controller that the tests run under the name.
+// runs is a controller that runs under the name in tests.
 func runs(name string, s start) registration {
 	return registration{Controller: settings.Controller{Name: name}, start: func(*settings.Settings) start { return s }}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/app/internal/settings"
 )
 
-// plain is the program without anything of its own.
+// plain is the program without additions.
 var plain = Options{Name: settings.ManagerName}
 
 func TestMain(m *testing.M) {

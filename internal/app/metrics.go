@@ -12,7 +12,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/service"
 )
 
-// controllerMetrics live as long as the process, however often it leads.
+// controllerMetrics exist as long as the process does, even if it leads several
+// times.
 type controllerMetrics struct {
 	cloud     *cloud.Metrics
 	nodes     *node.Metrics
@@ -44,8 +45,8 @@ func newControllerMetrics(register func(...metrics.Registerable), collect func(.
 	return m
 }
 
-// RegisterMetrics registers all metrics of the daemon, without the daemon. Their
-// reference page is made from them.
+// RegisterMetrics registers all metrics of the daemon without starting it.
+// Their reference page is made from them.
 func RegisterMetrics(register func(...metrics.Registerable), collect func(...metrics.StableCollector)) {
 	newControllerMetrics(register, collect)
 	serving.RegisterWebhookMetrics(register)

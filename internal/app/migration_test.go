@@ -100,8 +100,8 @@ func replica(t *testing.T, l *electiontest.Lease) (*election.Election, *election
 	return e, k
 }
 
-// migrating returns a process with two controllers, the second of them under
-// the second lease, and what they record when they run.
+// migrating returns a process with two controllers and the events that they
+// record. The second controller runs under the second lease.
 func migrating(t *testing.T, main, second *electiontest.Lease, work func(context.Context, string) error) (*process, context.Context, *electiontest.Lock) {
 	t.Helper()
 	run := func(name string) controller {
@@ -146,7 +146,7 @@ func TestMigrationWaitsForItsOwnLease(t *testing.T) {
 	})
 }
 
-// The main lease is held until lead returns, and lead waits for this.
+// lead waits for this goroutine, so the main lease is held until lead returns.
 func TestMigratedWorkIsAwaitedWithoutALimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
@@ -194,7 +194,7 @@ func TestLostMigrationLeaseEndsTheProcessAtOnce(t *testing.T) {
 		p, ctx, k := migrating(t, &electiontest.Lease{}, &electiontest.Lease{}, func(ctx context.Context, name string) error {
 			<-ctx.Done()
 			if name == "b" {
-				time.Sleep(time.Minute) // a call in flight, while another component may be at work
+				time.Sleep(time.Minute) // a call in flight after another component may have taken over
 			}
 			return nil
 		})

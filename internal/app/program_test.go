@@ -25,8 +25,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/app/internal/provider/providertest"
 )
 
-// programOf is one that adds controllers, each of which runs until it is
-// stopped.
+// programOf returns a program with added controllers, each of which runs until
+// it is stopped.
 func programOf(cs ...Controller) Options {
 	p := plain
 	for _, c := range cs {
@@ -118,7 +118,7 @@ func TestOwnFlags(t *testing.T) {
 	}
 }
 
-// noting records whose clients are made.
+// noting records the names for which clients are made.
 type noting struct {
 	clientbuilder.SimpleControllerClientBuilder
 

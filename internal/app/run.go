@@ -98,7 +98,8 @@ func newProcess(ctx context.Context, what *program) (*process, error) {
 		return nil, err
 	}
 	followed := s.Rotation.Followed()
-	// Before the provider is made, so that a change in between is noticed.
+	// The fingerprint is taken before the provider is made, so that a change in
+	// between is noticed.
 	fingerprint, err := provider.Fingerprint(followed)
 	if err != nil {
 		return nil, fmt.Errorf("files of the provider: %w", err)
@@ -144,7 +145,7 @@ func (p *program) factory(c clients) *provider.Factory {
 	}
 }
 
-// greet logs what the operator should know before anything happens.
+// greet logs what the operator should know at the start.
 func (p *program) greet(logger klog.Logger) {
 	s := p.settings
 	logger.Info("Starting", "version", version.Get().String(), "provider", s.Provider.Name)
@@ -160,8 +161,8 @@ func (p *program) greet(logger klog.Logger) {
 	}
 }
 
-// run serves, takes part in the election, and leads if it wins, until ctx ends
-// and all work has returned.
+// run serves, takes part in the election, and leads if this replica wins. It
+// returns once ctx has ended and all work has returned.
 func (p *process) run(ctx context.Context) error {
 	client, err := p.clients.own.Client(settings.ManagerName)
 	if err != nil {

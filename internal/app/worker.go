@@ -19,19 +19,19 @@ import (
 // and does not wait. A skip as error says why there is nothing to run.
 type start func(ctx context.Context, d deps) (controller, error)
 
-// deps is what every controller can be made of. What a controller is configured
-// with is not here: its start function has been given it.
+// deps are the values that every controller can be made of. The controller's
+// own configuration is not among them: its start function already has it.
 type deps struct {
 	provider  provider.Made
 	client    kubernetes.Interface
 	clients   cloudprovider.ControllerClientBuilder
-	informers informers.SharedInformerFactory // ours, trimmed; started later
+	informers informers.SharedInformerFactory // ours, with trimmed objects; started later
 	gateway   *cloud.Gateway
 	timeouts  timeouts
 	lease     types.NamespacedName // of this process
 	metrics   controllerMetrics
 	recorder  *kube.Recorder
-	newEvents func() record.EventRecorder // for objects of any kind
+	newEvents func() record.EventRecorder // a recorder for objects of any kind
 }
 
 // timeouts are the deadlines of calls of the provider.
@@ -88,6 +88,6 @@ type skip string
 func (s skip) Error() string { return string(s) }
 
 // misconfigured is the error of a controller that cannot run with its flags. It
-// ends the process only if --controllers names the controller: a controller that
-// the operator has not asked for must not stop the others.
+// ends the process only if --controllers names the controller. A controller
+// that the operator has not named must not stop the others.
 type misconfigured struct{ error }

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// maxName leaves room for what is put behind it in the names of images and
-// objects, which end at 63 characters.
+// maxName leaves room for the suffixes in names of images and objects, which
+// have at most 63 characters.
 const maxName = 35
 
 var (
@@ -15,7 +15,7 @@ var (
 	element = regexp.MustCompile(`^[A-Za-z0-9_~-]([A-Za-z0-9._~-]*[A-Za-z0-9_~-])?$`)
 )
 
-// CheckName says what is wrong with the name of a cloud.
+// CheckName reports what is wrong with the name of a cloud.
 func CheckName(text string) error {
 	switch {
 	case text == "external":
@@ -28,7 +28,7 @@ func CheckName(text string) error {
 	return nil
 }
 
-// CheckModule says what is wrong with the path of a Go module.
+// CheckModule reports what is wrong with the path of a Go module.
 func CheckModule(path string) error {
 	const example = "such as github.com/acme/acme-cloud-controller-manager"
 	if strings.Contains(path, "://") || strings.HasSuffix(path, ".git") {
@@ -40,7 +40,7 @@ func CheckModule(path string) error {
 			return fmt.Errorf("%q is no path of a Go module, %s", path, example)
 		}
 	}
-	// Without a dot Go would look for it in its own library.
+	// Without a dot, Go would look for it in the standard library.
 	if !strings.Contains(elements[0], ".") {
 		return fmt.Errorf("%q does not begin with a domain, %s; example.com/%s will do until there is one", path, example, path)
 	}

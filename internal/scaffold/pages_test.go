@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// pages are those that show code, and the folders that it is from.
+// pages are the pages that show code, and the folders that the code comes from.
 var pages = map[string]string{
 	"../../docs/tutorials/write-a-provider.md": example,
 	"../../docs/guides/move-your-ccm.md":       "../..",
@@ -16,14 +16,13 @@ var pages = map[string]string{
 }
 
 var (
-	// block is one block of a page: before it stands, in a comment, the file that
-	// it is from.
+	// block is one code block of a page. A comment before it names its file.
 	block = regexp.MustCompile("(?m)^(?:<!-- (.+) -->\n)? *```(\\w+)\n((?s:.*?))^ *```$")
-	// remark is for linters only.
+	// remark is a comment for linters only.
 	remark = regexp.MustCompile(" *//nolint:.*")
 )
 
-// TestPages holds that what a page shows is what a reader finds.
+// TestPages checks that the code on a page is the code in the repository.
 func TestPages(t *testing.T) {
 	for page, root := range pages {
 		t.Run(filepath.Base(page), func(t *testing.T) {

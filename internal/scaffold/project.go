@@ -19,7 +19,7 @@ const (
 	exampleReplace = "replace " + Fairlead + " => ../..\n\n"
 )
 
-// Project is what is to be made.
+// Project describes the project to make.
 type Project struct {
 	// Name of the cloud: the value of --cloud-provider and the scheme of
 	// provider IDs.
@@ -53,7 +53,7 @@ func (p Project) Files() []File {
 	return files
 }
 
-// requirements says in go.mod where Fairlead is.
+// requirements returns the lines of go.mod that say where Fairlead is.
 func (p Project) requirements(text string) string {
 	if p.Checkout != "" {
 		return strings.Replace(text, exampleReplace, "replace "+Fairlead+" => "+quoted(p.Checkout)+"\n\n", 1)
@@ -82,7 +82,7 @@ func unpack(archive string) []File {
 			files = append(files, File{Path: path})
 			continue
 		}
-		if len(files) > 0 { // before the first file there is a comment
+		if len(files) > 0 { // the part before the first file is a comment
 			files[len(files)-1].Text += line
 		}
 	}

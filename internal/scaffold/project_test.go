@@ -17,8 +17,9 @@ const example = "../../examples/provider"
 
 var generate = flag.Bool("generate", false, "write project.txtar")
 
-// TestExample holds what is written beside the example: made again, the example
-// does not change. With -generate the archive is made of the example.
+// TestExample compares the archive with the example, and checks that writing
+// the project again does not change the example. With -generate it makes the
+// archive from the example.
 func TestExample(t *testing.T) {
 	want := read(t, example)
 	if *generate {
@@ -33,7 +34,7 @@ func TestExample(t *testing.T) {
 	}
 }
 
-// read reads a project from its folder, without what git ignores.
+// read reads a project from its folder, except for files that git ignores.
 func read(t *testing.T, dir string) []File {
 	t.Helper()
 	var files []File
@@ -69,8 +70,8 @@ func pack(files []File) string {
 	return b.String()
 }
 
-// TestNames holds that a project of another name has nothing left of the
-// example's, and is as gofmt would have it.
+// TestNames checks that a project with another name keeps no name of the
+// example and is formatted as by gofmt.
 func TestNames(t *testing.T) {
 	for _, p := range []Project{
 		{Name: "x", Module: "a.b/c", Version: "v1.2.3"},
@@ -119,7 +120,7 @@ func TestRequirements(t *testing.T) {
 	}
 }
 
-// TestMainIsShort holds the promise of the README.
+// TestMainIsShort checks what the README says about main.go.
 func TestMainIsShort(t *testing.T) {
 	for _, f := range (Project{Name: "acme", Module: "example.com/acme", Version: "v1.2.3"}).Files() {
 		if lines := strings.Count(f.Text, "\n"); f.Path == "main.go" && lines > 20 {

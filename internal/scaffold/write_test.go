@@ -40,7 +40,8 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// A link to nowhere is there too: what is written through it would land elsewhere.
+// A dangling link counts as a file, because a write through it would create a
+// file elsewhere.
 func TestWriteFollowsNoLink(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.Symlink("elsewhere", filepath.Join(dir, "a")); err != nil {

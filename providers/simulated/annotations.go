@@ -43,7 +43,7 @@ func Annotations() []Annotation {
 	return []Annotation{AnnotationStaticIP, AnnotationDrain, AnnotationSourceRanges}
 }
 
-// of is the value on a Service; false if there is none.
+// of returns the value on a Service; false if there is none.
 func (a Annotation) of(service *corev1.Service) (string, bool) {
 	value, ok := service.Annotations[string(a)]
 	return strings.TrimSpace(value), ok
@@ -68,7 +68,7 @@ func checkAnnotations(service *corev1.Service) error {
 	return Annotation(unknown[0]).refuse("is unknown; known are %s and %s", AnnotationStaticIP, AnnotationDrain)
 }
 
-// drainOf is nil where the cloud decides.
+// drainOf returns nil if the cloud decides.
 func drainOf(service *corev1.Service) (*time.Duration, error) {
 	value, ok := AnnotationDrain.of(service)
 	if !ok {

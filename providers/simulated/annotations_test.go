@@ -8,8 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// FuzzAnnotations holds that an annotation is understood completely or refused.
-// What is refused never opens a load balancer.
+// FuzzAnnotations checks that an annotation is either understood completely or
+// refused. A refused annotation never opens a load balancer.
 func FuzzAnnotations(f *testing.F) {
 	for _, seed := range []struct{ key, value string }{
 		{string(AnnotationDrain), "30s"},

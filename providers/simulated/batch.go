@@ -16,7 +16,7 @@ var _ provider.InstanceMetadataBatcher = (*instances)(nil)
 // MaxInstanceMetadataBatch implements provider.InstanceMetadataBatcher.
 func (i *instances) MaxInstanceMetadataBatch() int { return i.cloud.connection().config.page() }
 
-// page is how much can be asked for in one call.
+// page returns how many instances one call can ask for.
 func (c config) page() int { return cmp.Or(c.pageSize, simulator.DefaultPageSize) }
 
 // InstanceMetadataBatch implements provider.InstanceMetadataBatcher with one
@@ -40,8 +40,8 @@ func (i *instances) InstanceMetadataBatch(ctx context.Context, nodes []*corev1.N
 	return answers, nil
 }
 
-// question asks for the instances of the nodes; nodes whose provider ID names
-// none of ours are not asked for.
+// question returns the query for the instances of the nodes. Nodes with the
+// provider ID of another cloud are left out.
 func question(nodes []*corev1.Node) simulator.InstanceQuery {
 	var q simulator.InstanceQuery
 	for _, node := range nodes {
@@ -54,7 +54,7 @@ func question(nodes []*corev1.Node) simulator.InstanceQuery {
 	return q
 }
 
-// indexed are instances by what Nodes know of them.
+// indexed holds instances by ID and by name.
 type indexed struct {
 	byID, byName map[string][]simulator.Instance
 }
@@ -68,7 +68,7 @@ func index(all []simulator.Instance) indexed {
 	return x
 }
 
-// of is what find would have returned for the node.
+// of returns what find would have returned for the node.
 func (x indexed) of(node *corev1.Node) (simulator.Instance, error) {
 	if node.Spec.ProviderID == "" {
 		return named(node.Name, x.byName[node.Name])

@@ -6,22 +6,23 @@ import (
 	"sync"
 )
 
-// maxSharedCalls is how many calls of a batcher may be under way, so that one
-// that hangs does not hold up the others.
+// maxSharedCalls is how many calls of a batcher may be under way, so that a
+// call that hangs does not hold up the others.
 const maxSharedCalls = 4
 
-// batcher lets callers share calls. A question goes on its way at once while
-// few calls are under way; otherwise it waits for one of them to end, and goes
-// together with all that have come meanwhile. So nothing waits for company, and
-// the more there is to ask the fewer calls it takes.
+// batcher lets callers share calls. While few calls are under way, a question
+// is sent at once. Otherwise it waits until one of them ends, and is sent
+// together with all questions that have arrived in the meantime. So no question
+// waits only to be combined with others, and a higher load needs fewer calls
+// for each question.
 type batcher[Q, A any] struct {
-	// call asks the cloud. It returns an answer to each question, in their order,
-	// or an error that is about all of them.
+	// call asks the cloud. It returns one answer to each question, in their order,
+	// or an error for all of them.
 	call func(context.Context, []Q) ([]answer[A], error)
 	most int // questions in a call
 
 	mu       sync.Mutex
-	waiting  []*asked[Q, A] // guarded by mu; not on their way
+	waiting  []*asked[Q, A] // guarded by mu; not sent yet
 	underWay int            // guarded by mu; calls
 }
 
@@ -33,7 +34,7 @@ type answer[A any] struct {
 // asked is a question with a waiting caller.
 type asked[Q, A any] struct {
 	question Q
-	call     *sharedCall // nil until it is on its way; guarded by the batcher's mu
+	call     *sharedCall // nil until the question is sent; guarded by the batcher's mu
 
 	answered chan struct{} // closed once there is the answer
 	answer   answer[A]
@@ -45,12 +46,12 @@ type sharedCall struct {
 	cancel context.CancelCauseFunc
 }
 
-// ask asks one question. If the context ends, what was asked may have been
-// carried out or not, as with a call of one's own.
+// ask asks one question. If the context ends first, the question may or may not
+// have been carried out, as with an unshared call.
 func (b *batcher[Q, A]) ask(ctx context.Context, question Q) (A, error) {
 	var none A
 	if ctx.Err() != nil {
-		return none, context.Cause(ctx) // nothing may begin any more
+		return none, context.Cause(ctx) // the context has ended: send nothing
 	}
 	a := &asked[Q, A]{question: question, answered: make(chan struct{})}
 	b.mu.Lock()
@@ -68,13 +69,14 @@ func (b *batcher[Q, A]) ask(ctx context.Context, question Q) (A, error) {
 	return a.answer.value, a.answer.err
 }
 
-// send sends what waits, as far as calls are free. b.mu is held.
+// send sends the questions that wait, as far as calls are free. b.mu is held.
 func (b *batcher[Q, A]) send(ctx context.Context) {
 	for b.underWay < maxSharedCalls && len(b.waiting) > 0 {
 		n := min(len(b.waiting), b.most)
 		together := slices.Clone(b.waiting[:n])
 		b.waiting = slices.Delete(b.waiting, 0, n)
-		// The call is not only for whom it was sent.
+		// The call must not end with the context of one caller, because others share
+		// it.
 		ctx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 		call := &sharedCall{askers: n, cancel: cancel}
 		for _, a := range together {
@@ -108,8 +110,8 @@ func (b *batcher[Q, A]) carryOut(ctx context.Context, together []*asked[Q, A]) {
 	}
 }
 
-// leave takes back a question whose caller no longer waits. It reports whether
-// that has ended a call that no other caller waits for.
+// leave takes back the question of a caller that no longer waits. It reports
+// whether that ended a call for which no other caller waits.
 func (b *batcher[Q, A]) leave(a *asked[Q, A], why error) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

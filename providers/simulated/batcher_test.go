@@ -11,11 +11,11 @@ import (
 	"testing/synctest"
 )
 
-// held is a cloud that answers each call when it is told to.
+// held is a cloud that holds each call until the test answers it.
 type held struct {
 	mu     sync.Mutex
 	calls  map[string]chan error // guarded by mu; by what was asked, joined by +
-	causes []string              // guarded by mu; why calls were given up
+	causes []string              // guarded by mu; why calls were canceled
 }
 
 func newHeld(most int) (*held, *batcher[string, string]) {
@@ -65,7 +65,7 @@ func (h *held) made() []string {
 	return slices.Sorted(maps.Keys(h.calls))
 }
 
-// inquiry is somebody who asks.
+// inquiry is one question and its answer.
 type inquiry struct {
 	leave context.CancelCauseFunc
 	got   chan string // answer or error
@@ -91,7 +91,7 @@ func (i inquiry) pending() bool {
 	return len(i.got) == 0
 }
 
-// busy makes as many calls as may be under way.
+// busy starts as many calls as may be under way.
 func busy(t *testing.T, b *batcher[string, string]) []string {
 	first := []string{"first0", "first1", "first2", "first3"}
 	diff(t, "calls that may be under way", maxSharedCalls, len(first))
@@ -101,7 +101,7 @@ func busy(t *testing.T, b *batcher[string, string]) []string {
 	return first
 }
 
-// errEnough is why somebody leaves.
+// errEnough is the reason for which a caller gives up.
 var errEnough = errors.New("enough")
 
 func TestWhoAsksMeanwhileSharesACall(t *testing.T) {
@@ -191,7 +191,7 @@ func TestWhoHasLeftAsksNothing(t *testing.T) {
 	diff(t, "calls", 0, len(h.calls))
 }
 
-// The last one to leave may be too late to prevent what was asked.
+// The last caller that gives up may be too late to cancel the call.
 func TestWhoLeavesTooLateHasTheAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		deaf := make(chan struct{})

@@ -31,12 +31,13 @@ type Cloud struct {
 	now connection // guarded by mu
 }
 
-// connection is how calls are made from now on. It is not changed, but replaced.
+// connection says how the next calls are made. It is replaced and never
+// changed.
 type connection struct {
 	config config
 	routes routeCalls
 	client *simulator.Client // nil until there is a cloud
-	err    error             // why there is none
+	err    error             // the error for which there is no cloud
 }
 
 var (
@@ -58,8 +59,8 @@ func New(config io.Reader) (*Cloud, error) {
 // Reload implements provider.Reloader.
 func (c *Cloud) Reload(_ context.Context, config io.Reader) error { return c.connect(config) }
 
-// connect makes the next calls as the file says. Without one a cloud inside this
-// process stays what is called.
+// connect makes the next calls follow the file. Without a file, a cloud inside
+// this process stays in use.
 func (c *Cloud) connect(config io.Reader) error {
 	if config == nil {
 		return nil
@@ -105,7 +106,7 @@ func startLocal(ctx context.Context) (*simulator.Client, error) {
 	return simulator.NewClient(url), nil
 }
 
-// connection is what the next call is made with.
+// connection holds the settings of the next call.
 func (c *Cloud) connection() connection {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -124,7 +125,7 @@ func ask[T any](ctx context.Context, c *Cloud, call func(context.Context, *simul
 	return call(ctx, now.client)
 }
 
-// limited is the context of one call.
+// limited returns the context of one call.
 func (c config) limited(ctx context.Context) (context.Context, context.CancelFunc) {
 	if c.timeout == 0 {
 		return context.WithCancel(ctx)

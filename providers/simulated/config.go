@@ -12,11 +12,11 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// config is what the configuration file says.
+// config is the content of the configuration file.
 type config struct {
 	endpoint string
 	pageSize int           // 0: the cloud's default
-	timeout  time.Duration // 0: none of our own
+	timeout  time.Duration // 0: no limit besides the caller's deadline
 	// routeAddresses keeps the addresses of nodes with their routes.
 	routeAddresses bool
 	// batchRoutes lets changes of routes at the same time share calls.
@@ -39,7 +39,7 @@ func configKeys() []configKey {
 	}
 }
 
-// parseConfig reads the file and returns all that is wrong with it at once.
+// parseConfig reads the file and returns all errors in it at once.
 func parseConfig(r io.Reader) (config, error) {
 	decoder := yaml.NewDecoder(r)
 	var document, another yaml.Node
@@ -62,7 +62,7 @@ func parseConfig(r io.Reader) (config, error) {
 	return c, nil
 }
 
-// oneLine joins errors for a log, where lines are apart.
+// oneLine joins errors for a log, which has one line for each record.
 func oneLine(all []error) error {
 	joined := all[0]
 	for _, err := range all[1:] {
@@ -113,7 +113,7 @@ func readKey(c *config, key, value *yaml.Node) error {
 	return at(key, "%s: unknown key; known are %s", key.Value, strings.Join(names, ", "))
 }
 
-// at is an error that says in which line it is.
+// at is an error with the number of its line.
 func at(node *yaml.Node, format string, args ...any) error {
 	return fmt.Errorf("line %d: %w", node.Line, fmt.Errorf(format, args...))
 }

@@ -70,7 +70,7 @@ func (i *instances) find(ctx context.Context, node *corev1.Node) (simulator.Inst
 	return identified(id, []simulator.Instance{found})
 }
 
-// instanceNamed is the only instance of that name. The error wraps
+// instanceNamed returns the only instance with the name. The error wraps
 // cloudprovider.InstanceNotFound if the cloud said that there is none.
 func (c *Cloud) instanceNamed(ctx context.Context, name string) (simulator.Instance, error) {
 	found, err := c.findInstances(ctx, simulator.InstanceQuery{Names: []string{name}})
@@ -86,7 +86,7 @@ func (c *Cloud) findInstances(ctx context.Context, query simulator.InstanceQuery
 	})
 }
 
-// identified is the instance with the ID.
+// identified returns the instance with the ID.
 func identified(id string, among []simulator.Instance) (simulator.Instance, error) {
 	for _, i := range among {
 		if i.ID == id && i.State != simulator.Terminated {
@@ -96,8 +96,8 @@ func identified(id string, among []simulator.Instance) (simulator.Instance, erro
 	return simulator.Instance{}, absent("instance " + id)
 }
 
-// named is the only instance of that name. Of two it is unknown which is
-// meant.
+// named returns the only instance with the name. With two, it is unknown which
+// one is meant.
 func named(name string, among []simulator.Instance) (simulator.Instance, error) {
 	var ids []string
 	var found simulator.Instance

@@ -7,9 +7,9 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator"
 )
 
-// difference is what has to change to make a load balancer as it is wanted,
-// and in which respects; none means that nothing has to. Tags of somebody else
-// are left alone.
+// difference returns the patch that turns a load balancer into the wanted one,
+// and the names of the changed fields. Without names nothing has to change.
+// Tags of other owners are left alone.
 func difference(is, wanted simulator.LoadBalancer) (patch simulator.LoadBalancerPatch, changed []string) {
 	for key, value := range wanted.Tags {
 		if is.Tags[key] != value {

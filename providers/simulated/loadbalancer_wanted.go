@@ -15,9 +15,10 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator"
 )
 
-// The tags of a load balancer say whose it is. The cluster's name is not
-// enough, because clusters may have equal names. The Service's name is not either,
-// because a Service can be deleted and another one of its name created.
+// The tags of a load balancer identify its owner. The cluster's name alone is
+// not enough, because clusters may have equal names. The Service's name is not
+// enough either, because a Service can be deleted and another one created with
+// its name.
 const (
 	// TagCluster is on everything that belongs to a cluster.
 	TagCluster    = "fairlead.dev/cluster"
@@ -26,19 +27,19 @@ const (
 	TagService = "fairlead.dev/service"
 )
 
-// ownership is what a Service's load balancer is found by.
+// ownership identifies the load balancer of a Service.
 func ownership(cluster string, service *corev1.Service) map[string]string {
 	return map[string]string{TagCluster: cluster, TagServiceUID: string(service.UID)}
 }
 
-// balancerName is the same whenever it is asked for, and not the same for two
-// Services, be it of two clusters.
+// balancerName returns the same name for the same Service, and different names
+// for two Services, even of two clusters.
 func balancerName(cluster string, service *corev1.Service) string {
 	return uniqueName(service.Namespace+"-"+service.Name, simulator.MaxLoadBalancerName, cluster, string(service.UID))
 }
 
-// uniqueName is a name for people to read, of at most so many bytes. It is the
-// same if the words are, and not the same if one of them is another.
+// uniqueName returns a readable name of at most so many bytes. The same words
+// always result in the same name, and different words in different names.
 func uniqueName(name string, longest int, words ...string) string {
 	const digits = 10
 	hash := sha256.Sum256([]byte(strings.Join(words, "\x00")))
@@ -46,8 +47,8 @@ func uniqueName(name string, longest int, words ...string) string {
 	return name[:min(len(name), longest-len(suffix))] + suffix
 }
 
-// wantedBy is the load balancer that a Service wants, but for its static IP. The
-// error names everything that is wrong with the Service.
+// wantedBy returns the load balancer that a Service wants, except for its
+// static IP. The error names everything that is wrong with the Service.
 func wantedBy(cluster string, service *corev1.Service, backends []string) (simulator.LoadBalancer, error) {
 	l := simulator.LoadBalancer{
 		Name:     balancerName(cluster, service),
@@ -100,7 +101,7 @@ func listeners(service *corev1.Service) ([]simulator.Listener, error) {
 	for n, p := range service.Spec.Ports {
 		protocol := simulator.Protocol(p.Protocol)
 		if protocol == "" {
-			protocol = simulator.TCP // as the API server would have completed it
+			protocol = simulator.TCP // the default of the API server
 		}
 		switch {
 		case !slices.Contains(simulator.Protocols(), protocol):
@@ -114,8 +115,8 @@ func listeners(service *corev1.Service) ([]simulator.Listener, error) {
 	return all, nil
 }
 
-// healthCheck asks the node ports themselves, or, where a node without an
-// endpoint must get nothing, kube-proxy.
+// healthCheck checks the node ports themselves. If a node without an endpoint
+// must get no traffic, it asks kube-proxy instead.
 func healthCheck(service *corev1.Service) (simulator.HealthCheck, error) {
 	if service.Spec.ExternalTrafficPolicy != corev1.ServiceExternalTrafficPolicyLocal {
 		return simulator.HealthCheck{}, nil
@@ -141,8 +142,9 @@ func affinity(service *corev1.Service) (simulator.Duration, error) {
 	return simulator.Duration(time.Duration(seconds) * time.Second), nil
 }
 
-// sourceRanges are never empty. One that cannot be read is an error: to leave
-// it out could leave an empty list, and open the Service to everyone.
+// sourceRanges never returns an empty list. A range that cannot be parsed is an
+// error: without it the list could be empty, which would open the Service to
+// everyone.
 func sourceRanges(service *corev1.Service) ([]string, error) {
 	refuse := func(text string) error {
 		return invalidf("spec.loadBalancerSourceRanges: %q is no range such as 192.0.2.0/24", text)
@@ -173,9 +175,9 @@ func sourceRanges(service *corev1.Service) ([]string, error) {
 	return slices.Compact(all), nil
 }
 
-// backends are the instances of the nodes, in order. A node that is none of
-// this cloud, or does not say yet which instance it is, is left out: the others
-// must not wait for it.
+// backends returns the instances of the nodes, in order. It leaves out nodes of
+// other clouds and nodes that do not have a provider ID yet, because the others
+// must not wait for them.
 func backends(ctx context.Context, service *corev1.Service, nodes []*corev1.Node) []string {
 	ids := []string{}
 	var others []string

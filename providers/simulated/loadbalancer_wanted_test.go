@@ -10,7 +10,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator"
 )
 
-// plain is what webService wants, but for what says whose it is.
+// plain is what webService wants, except for the name and tags of its owner.
 func plain(changes ...func(*simulator.LoadBalancer)) simulator.LoadBalancer {
 	l := simulator.LoadBalancer{
 		Listeners:    []simulator.Listener{{Protocol: simulator.TCP, Port: 80, BackendPort: 30080}},
@@ -78,7 +78,7 @@ func TestWantedLoadBalancer(t *testing.T) {
 			row.want.ID, row.want.Name, row.want.State, row.want.Address, row.want.Tags = got.ID, got.Name, got.State, got.Address, got.Tags
 			diff(t, "created", row.want, got)
 			b.costs(t, 0, "again", func() { b.ensure(t, row.service, nil) })
-			// And from there to a plain one and back.
+			// Then change it back to a plain one.
 			b.ensure(t, webService(), nil)
 			want := plain()
 			want.ID, want.Name, want.State, want.Address, want.Tags = got.ID, got.Name, got.State, got.Address, got.Tags

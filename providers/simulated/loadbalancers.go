@@ -18,10 +18,11 @@ import (
 )
 
 // loadBalancers gives each Service a load balancer of its own. It keeps nothing
-// in memory: what exists is asked of the cloud, by the tags that say whose it
-// is. A crash after any call is therefore healed by the next one. It believes
-// what the cloud's list says: one that lags behind costs no second load balancer,
-// because names are unique, but can hide a new one from the deletion of its Service.
+// in memory: it finds existing load balancers in the cloud by the tags of their
+// owner. So the next call completes what a crash has interrupted. It believes
+// the cloud's list. A list that lags behind never causes a second load
+// balancer, because names are unique, but it can hide a new one from the
+// deletion of its Service.
 type loadBalancers struct{ cloud *Cloud }
 
 var (
@@ -29,7 +30,8 @@ var (
 	_ provider.ConcurrentLoadBalancer = (*loadBalancers)(nil)
 )
 
-// pendingPause is when to look again at a load balancer that is being made.
+// pendingPause is the delay before a load balancer that is being made is
+// checked again.
 const pendingPause = 2 * time.Second
 
 // MaxConcurrentServices implements provider.ConcurrentLoadBalancer: no two
@@ -41,8 +43,8 @@ func (b *loadBalancers) GetLoadBalancerName(_ context.Context, cluster string, s
 	return balancerName(cluster, service)
 }
 
-// GetLoadBalancer implements cloudprovider.LoadBalancer. One that is still
-// being made exists, and has no address.
+// GetLoadBalancer implements cloudprovider.LoadBalancer. A load balancer that
+// is still being made exists, and has no address.
 func (b *loadBalancers) GetLoadBalancer(ctx context.Context, cluster string, service *corev1.Service) (*corev1.LoadBalancerStatus, bool, error) {
 	found, err := b.one(ctx, cluster, service)
 	if found == nil {
@@ -71,7 +73,8 @@ func (b *loadBalancers) EnsureLoadBalancer(ctx context.Context, cluster string, 
 	if err != nil {
 		return nil, err
 	}
-	// Also after a creation: it may be one whose reply was lost long ago.
+	// Also after a creation: the load balancer may be one whose creation reply was
+	// lost long ago.
 	patch, changed := difference(*is, wanted)
 	if err := b.update(ctx, is, patch, changed); err != nil {
 		return nil, err
@@ -82,14 +85,14 @@ func (b *loadBalancers) EnsureLoadBalancer(ctx context.Context, cluster string, 
 	return status(*is), nil
 }
 
-// errNoLoadBalancer is what UpdateLoadBalancer finds where EnsureLoadBalancer is
-// due.
+// errNoLoadBalancer is returned by UpdateLoadBalancer if EnsureLoadBalancer has
+// to be called first.
 var errNoLoadBalancer = errors.New("the load balancer does not exist; it has to be created before its nodes can be updated")
 
 // UpdateLoadBalancer implements cloudprovider.LoadBalancer. It changes the
-// backends and nothing else. Without a load balancer it is an error: providers
-// differ in this, but whoever calls it believes that there is one, and should
-// learn that there is none.
+// backends and nothing else. It is an error if there is no load balancer.
+// Providers differ in this, but the caller believes that there is one and
+// should know that there is none.
 func (b *loadBalancers) UpdateLoadBalancer(ctx context.Context, cluster string, service *corev1.Service, nodes []*corev1.Node) error {
 	is, err := b.one(ctx, cluster, service)
 	if err != nil {
@@ -105,8 +108,8 @@ func (b *loadBalancers) UpdateLoadBalancer(ctx context.Context, cluster string, 
 }
 
 // EnsureLoadBalancerDeleted implements cloudprovider.LoadBalancer. It deletes
-// whatever has the Service's tags, in whatever state, and if it were two. A
-// static IP is kept.
+// every load balancer with the Service's tags, whatever its state. A static IP
+// is kept.
 func (b *loadBalancers) EnsureLoadBalancerDeleted(ctx context.Context, cluster string, service *corev1.Service) error {
 	found, err := b.owned(ctx, cluster, service)
 	if err != nil {
@@ -124,7 +127,7 @@ func (b *loadBalancers) EnsureLoadBalancerDeleted(ctx context.Context, cluster s
 	return nil
 }
 
-// owned are the load balancers with the Service's tags.
+// owned returns the load balancers with the Service's tags.
 func (b *loadBalancers) owned(ctx context.Context, cluster string, service *corev1.Service) ([]simulator.LoadBalancer, error) {
 	if service.UID == "" {
 		return nil, invalidf("metadata.uid: is empty")
@@ -142,7 +145,8 @@ func (b *loadBalancers) list(ctx context.Context, query simulator.LoadBalancerQu
 	return found, nil
 }
 
-// one is the only load balancer with the Service's tags; nil if there is none.
+// one returns the only load balancer with the Service's tags; nil if there is
+// none.
 func (b *loadBalancers) one(ctx context.Context, cluster string, service *corev1.Service) (*simulator.LoadBalancer, error) {
 	found, err := b.owned(ctx, cluster, service)
 	switch {
@@ -158,9 +162,9 @@ func (b *loadBalancers) one(ctx context.Context, cluster string, service *corev1
 	return nil, invalidf("%d load balancers have the tags of this Service: %s; delete those that are not needed", len(ids), strings.Join(ids, ", "))
 }
 
-// create creates the load balancer. If the cloud says that there is one of this
-// name, it is ours whose creation was not heard of and which the cloud's list
-// did not show yet, or somebody else's.
+// create creates the load balancer. If the cloud says that the name exists
+// already, there are two cases: it is ours, its creation reply was lost and the
+// cloud's list did not show it yet, or it belongs to another owner.
 func (b *loadBalancers) create(ctx context.Context, cluster string, service *corev1.Service, wanted simulator.LoadBalancer) (*simulator.LoadBalancer, error) {
 	created, err := ask(ctx, b.cloud, func(ctx context.Context, client *simulator.Client) (simulator.LoadBalancer, error) {
 		return client.CreateLoadBalancer(ctx, wanted)
@@ -185,7 +189,8 @@ func (b *loadBalancers) create(ctx context.Context, cluster string, service *cor
 	return &found[0], nil
 }
 
-// checkOwner refuses what has the wanted name and another owner.
+// checkOwner returns an error for a load balancer with the wanted name and
+// another owner.
 func checkOwner(what string, is, wanted map[string]string) error {
 	for key, value := range wanted {
 		if is[key] != value {
@@ -195,7 +200,8 @@ func checkOwner(what string, is, wanted map[string]string) error {
 	return nil
 }
 
-// update changes what has to change. is becomes what the cloud then has.
+// update changes the fields that differ. Afterwards is holds the cloud's new
+// state.
 func (b *loadBalancers) update(ctx context.Context, is *simulator.LoadBalancer, patch simulator.LoadBalancerPatch, changed []string) error {
 	if len(changed) == 0 {
 		return nil
@@ -211,7 +217,8 @@ func (b *loadBalancers) update(ctx context.Context, is *simulator.LoadBalancer, 
 	return nil
 }
 
-// staticIP is the ID of the static IP that the Service wants; empty if none.
+// staticIP returns the ID of the static IP that the Service wants; empty if
+// none.
 func (b *loadBalancers) staticIP(ctx context.Context, service *corev1.Service) (string, error) {
 	word, annotated := AnnotationStaticIP.of(service)
 	address := service.Spec.LoadBalancerIP
@@ -241,11 +248,11 @@ func (b *loadBalancers) staticIP(ctx context.Context, service *corev1.Service) (
 	return all[i].ID, nil
 }
 
-// status is what the Service is to show.
+// status returns the status that the Service is to show.
 func status(l simulator.LoadBalancer) *corev1.LoadBalancerStatus {
 	if l.Address == "" {
 		return &corev1.LoadBalancerStatus{}
 	}
-	mode := corev1.LoadBalancerIPModeVIP // the API server's default, so that what is stored equals what is said here
+	mode := corev1.LoadBalancerIPModeVIP // the API server's default, so that the stored status equals this one
 	return &corev1.LoadBalancerStatus{Ingress: []corev1.LoadBalancerIngress{{IP: l.Address, IPMode: &mode}}}
 }

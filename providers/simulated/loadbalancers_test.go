@@ -23,7 +23,7 @@ import (
 
 const cluster = "test"
 
-// balancing is a provider's load balancers and the cloud that they are in.
+// balancing holds a provider's load balancers and their cloud.
 type balancing struct {
 	fixture
 
@@ -94,7 +94,7 @@ func (b balancing) all(t *testing.T) []simulator.LoadBalancer {
 	return all
 }
 
-// only is the only load balancer there is.
+// only returns the only load balancer.
 func (b balancing) only(t *testing.T) simulator.LoadBalancer {
 	t.Helper()
 	all := b.all(t)
@@ -109,7 +109,7 @@ var writes = []simulator.Call{
 	simulator.CreateStaticIP, simulator.ReleaseStaticIP,
 }
 
-// costs wants that what is done makes so many writes.
+// costs checks that f makes so many writes.
 func (b balancing) costs(t *testing.T, want int64, what string, do func()) {
 	t.Helper()
 	count := func() int64 {
@@ -199,8 +199,8 @@ func TestWhatTheCloudLostIsMendedByEnsure(t *testing.T) {
 	diff(t, "one that was deleted by hand is made again", "lb-00000002", b.only(t).ID)
 }
 
-// Whatever write fails, before or after it was carried out, the same steps once
-// more end where they would have ended without the fault.
+// Each write fails in turn, before or after it was carried out. The same steps,
+// repeated, then lead to the same end as without the fault.
 func TestCrashAtEachWrite(t *testing.T) {
 	for _, kind := range []simulator.FaultKind{simulator.FaultError, simulator.FaultLostReply, simulator.FaultReset} {
 		for n := range 4 {
@@ -220,8 +220,8 @@ func TestCrashAtEachWrite(t *testing.T) {
 	})
 }
 
-// life is a Service's from the beginning to the end, each step of it repeated
-// until it succeeds.
+// life goes through the life of a Service from beginning to end. It repeats
+// each step until it succeeds.
 func life(t *testing.T, b balancing) {
 	t.Helper()
 	s := webService()
@@ -312,7 +312,7 @@ func TestLostReplyToACreation(t *testing.T) {
 	})
 }
 
-// What belongs to others is left alone, whatever it is called.
+// Load balancers of other owners are left alone, whatever their names.
 func TestOwnership(t *testing.T) {
 	b := newBalancing(t, simulator.Config{})
 	s := webService()
@@ -416,7 +416,7 @@ func TestNodesOfOthersAreLeftOut(t *testing.T) {
 
 func TestLoadBalancerThatIsPending(t *testing.T) {
 	b := newBalancing(t, simulator.Config{Provisioning: time.Hour})
-	for range 2 { // when it is created, and when it is found
+	for range 2 { // at its creation, and when it is found
 		_, err := b.balancers.EnsureLoadBalancer(t.Context(), cluster, webService(), nodesOf(1))
 		retry, ok := errors.AsType[*api.RetryError](err)
 		if !ok || retry.RetryAfter() != pendingPause || retry.Error() != "load balancer lb-00000001 (default-web-e5c7271f53) is pending" {
@@ -532,7 +532,7 @@ func TestArgumentsAreNotModified(t *testing.T) {
 	var all sync.WaitGroup
 	for range 4 {
 		all.Go(func() {
-			// Together they may come in each other's way; it is the race detector that looks.
+			// The calls may conflict with each other. The race detector checks them.
 			_, _ = b.balancers.EnsureLoadBalancer(t.Context(), cluster, s, slices.Clone(nodes))
 			_ = b.balancers.UpdateLoadBalancer(t.Context(), cluster, s, slices.Clone(nodes))
 			_, _, _ = b.balancers.GetLoadBalancer(t.Context(), cluster, s)
@@ -571,7 +571,7 @@ func TestManyServicesAtOnce(t *testing.T) {
 	diff(t, "none twice", most, len(b.all(t)))
 }
 
-// Whatever goes wrong in the cloud is an error, and is no absence.
+// Every fault of the cloud is an error, and never an absence.
 func TestLoadBalancerFaultsAreErrors(t *testing.T) {
 	for kind, want := range map[simulator.FaultKind]provider.ErrorKind{
 		simulator.FaultError: provider.Unavailable, simulator.FaultOutage: provider.Unavailable, simulator.FaultReset: provider.Unavailable,

@@ -32,7 +32,7 @@ func TestCloudInsideTheProcess(t *testing.T) {
 	diff(t, "provider ID", "simulated://sim-1/"+created.ID, got.ProviderID)
 
 	close(stop)
-	for err == nil { // until it no longer answers
+	for err == nil { // wait until it no longer answers
 		_, err = cloud.connection().client.Instances(t.Context())
 	}
 }

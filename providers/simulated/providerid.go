@@ -21,9 +21,9 @@ func isInstanceID(id string) bool {
 	return ok && len(digits) >= 8 && strings.Trim(digits, "0123456789") == ""
 }
 
-// instanceID is the instance that a provider ID of ours names. The region in
-// it is ignored: IDs are unique across regions, and a provider ID stays
-// on the Node when the region of its instance is changed.
+// instanceID returns the instance ID in a provider ID of ours. The region in it
+// is ignored: IDs are unique across regions, and a provider ID stays on the
+// Node when the region of its instance is changed.
 func instanceID(providerID string) (string, error) {
 	rest, ours := strings.CutPrefix(providerID, Name+"://")
 	if !ours {

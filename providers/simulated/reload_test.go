@@ -8,8 +8,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator"
 )
 
-// What the daemon got from the provider before goes on with the new
-// configuration.
+// Interfaces that the daemon got from the provider before a reload use the new
+// configuration afterwards.
 func TestReload(t *testing.T) {
 	before, after := newRouting(t, simulator.Config{}), newRouting(t, simulator.Config{})
 	after.create(t, simulator.Instance{Name: "only-there"})
@@ -36,7 +36,7 @@ func TestReload(t *testing.T) {
 	diff(t, "it keeps addresses", 1, len(before.list(t)[0].TargetNodeAddresses))
 }
 
-// Calls may be under way meanwhile.
+// Calls may be under way during a reload.
 func TestReloadBesideCalls(t *testing.T) {
 	f := newFixture(t, simulator.Config{})
 	f.create(t, simulator.Instance{Name: "node-1"})

@@ -7,8 +7,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator"
 )
 
-// routeCalls are the calls that are made for single routes: one for each, or
-// shared by those who make them at the same time.
+// routeCalls makes the calls for single routes: one call for each route, or one
+// for several callers at the same time.
 type routeCalls struct {
 	change func(context.Context, simulator.RouteChange) (simulator.Route, error)
 	// target is the instance that a route is to lead to.
@@ -24,7 +24,8 @@ func newRouteCalls(c *Cloud, with config) routeCalls {
 	return routeCalls{change: changes.ask, target: targets.ask}
 }
 
-// changeRoute makes one change. To delete what does not exist is done already.
+// changeRoute makes one change. Deleting a route that does not exist is a
+// success.
 func (c *Cloud) changeRoute(ctx context.Context, wanted simulator.RouteChange) (simulator.Route, error) {
 	return ask(ctx, c, func(ctx context.Context, client *simulator.Client) (simulator.Route, error) {
 		if wanted.Create != nil {
@@ -52,7 +53,7 @@ func (c *Cloud) changeRoutes(ctx context.Context, wanted []simulator.RouteChange
 	return answers, nil
 }
 
-// unlessGone is the error of a deletion.
+// unlessGone returns the error of a deletion, nil if the route does not exist.
 func unlessGone(err error) error {
 	if simulator.IsNotFound(err) {
 		return nil

@@ -47,7 +47,8 @@ func (r *routes) ListRoutes(ctx context.Context, cluster string) ([]*cloudprovid
 	return listed, nil
 }
 
-// listedRoute is a route of the cloud, and how it is shown.
+// listedRoute is a route of the cloud, and the route that the provider returns
+// for it.
 type listedRoute struct {
 	simulator.Route
 
@@ -88,8 +89,8 @@ func (r *routes) list(ctx context.Context, cluster string) ([]listedRoute, error
 	return listed, nil
 }
 
-// targetNames are the names of the instances that routes lead to, by ID, as far
-// as the routes do not say them.
+// targetNames returns the names of the target instances by ID, for routes whose
+// tags do not name the target.
 func (r *routes) targetNames(ctx context.Context, all []simulator.Route) (map[string]string, error) {
 	var ids []string
 	for _, route := range all {
@@ -112,7 +113,8 @@ func (r *routes) targetNames(ctx context.Context, all []simulator.Route) (map[st
 }
 
 // CreateRoute implements cloudprovider.Routes. It does nothing if the route
-// exists. The hint is not used: it may be another one when it is asked again.
+// exists. It ignores the hint, because a second call for the same route may
+// have another one.
 func (r *routes) CreateRoute(ctx context.Context, cluster, _ string, route *cloudprovider.Route) error {
 	wanted, err := r.wanted(ctx, cluster, route)
 	if err != nil {
@@ -157,7 +159,8 @@ func (r *routes) wanted(ctx context.Context, cluster string, route *cloudprovide
 	return wanted, nil
 }
 
-// checkExisting says what is wrong with the route that has the name already.
+// checkExisting returns an error if the existing route of this name is not the
+// wanted one.
 func (r *routes) checkExisting(ctx context.Context, wanted simulator.Route) error {
 	found, err := ask(ctx, r.cloud, func(ctx context.Context, client *simulator.Client) ([]simulator.Route, error) {
 		return client.FindRoutes(ctx, simulator.RouteQuery{Names: []string{wanted.Name}})
@@ -181,9 +184,10 @@ func (r *routes) checkExisting(ctx context.Context, wanted simulator.Route) erro
 	return nil
 }
 
-// DeleteRoute implements cloudprovider.Routes. It deletes the route that has the
-// name, which is the ID in the cloud. Without a name it deletes what the cluster
-// has for the destination and the target. No route at all is success.
+// DeleteRoute implements cloudprovider.Routes. It deletes the route with the
+// given name, which is the ID in the cloud. Without a name it deletes the
+// cluster's routes for the destination and the target. It is a success if there
+// is no route.
 func (r *routes) DeleteRoute(ctx context.Context, cluster string, route *cloudprovider.Route) error {
 	ids := []string{route.Name}
 	if route.Name == "" {
@@ -202,7 +206,8 @@ func (r *routes) DeleteRoute(ctx context.Context, cluster string, route *cloudpr
 	return nil
 }
 
-// alike are the IDs of the cluster's routes for that destination and target.
+// alike returns the IDs of the cluster's routes for that destination and
+// target.
 func (r *routes) alike(ctx context.Context, cluster string, route *cloudprovider.Route) ([]string, error) {
 	all, err := r.list(ctx, cluster)
 	if err != nil {
@@ -210,7 +215,7 @@ func (r *routes) alike(ctx context.Context, cluster string, route *cloudprovider
 	}
 	destination := route.DestinationCIDR
 	if prefix, err := netip.ParsePrefix(destination); err == nil {
-		destination = prefix.Masked().String() // as the cloud writes it
+		destination = prefix.Masked().String() // in the cloud's notation
 	}
 	var ids []string
 	for _, is := range all {

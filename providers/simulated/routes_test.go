@@ -19,8 +19,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator"
 )
 
-// routing is a provider's routes and the cloud that they are in, which has the
-// instances node-1 to node-3.
+// routing holds a provider's routes and their cloud, which has the instances
+// node-1 to node-3.
 type routing struct {
 	fixture
 
@@ -61,7 +61,7 @@ func (r routing) make(t *testing.T, n int, destination string) {
 	}
 }
 
-// plant makes a route as somebody else does.
+// plant creates a route as another owner would.
 func (r routing) plant(t *testing.T, route simulator.Route) simulator.Route {
 	t.Helper()
 	planted, err := r.operator.CreateRoute(t.Context(), route)
@@ -80,7 +80,7 @@ func (r routing) list(t *testing.T) []*cloudprovider.Route {
 	return all
 }
 
-// table is what the cloud's table has, in one line each.
+// table lists the routes in the cloud's table, one line each.
 func (r routing) table(t *testing.T) []string {
 	t.Helper()
 	all, err := r.operator.Routes(t.Context())
@@ -152,7 +152,7 @@ func routeIsRefused(t *testing.T, line string) {
 	t.Run("WhatExistsNeedsNoQuota", func(t *testing.T) { r.make(t, 1, "10.244.1.7/24") })
 }
 
-// Whatever is in the table, the list says it as it is.
+// The list shows each route as it is in the table.
 func TestWhatIsListed(t *testing.T) {
 	r := newRouting(t, simulator.Config{PageSize: 2, TerminatedFor: time.Hour}, "pageSize: 2")
 	ours := map[string]string{TagCluster: cluster}
@@ -187,7 +187,7 @@ func TestWhatIsListed(t *testing.T) {
 	}, r.list(t))
 }
 
-// A route that was made for a Node says so, even if its instance is gone or the
+// The listing of a route names its Node, even if the instance is gone or the
 // list of instances lacks it.
 func TestTheTargetOfOursIsNeverForgotten(t *testing.T) {
 	r := newRouting(t, simulator.Config{})
@@ -308,8 +308,8 @@ func TestExactlyOneRouteIsDeleted(t *testing.T) {
 
 var routeWrites = []simulator.Call{simulator.CreateRoute, simulator.DeleteRoute, simulator.ChangeRoutes}
 
-// Whatever write fails, before or after it was carried out, the same step once
-// more ends where it would have ended without the fault.
+// Each write fails in turn, before or after it was carried out. The same step,
+// repeated, then leads to the same end as without the fault.
 func TestRouteCallsOnceMore(t *testing.T) { eachWay(t, routeCallsOnceMore) }
 
 func routeCallsOnceMore(t *testing.T, line string) {
@@ -400,7 +400,8 @@ func routeFaultsAreErrors(t *testing.T, line string) {
 	}
 }
 
-// atOnce does something so many times at the same time, and wants no error.
+// atOnce calls f so many times at the same time, and fails the test on an
+// error.
 func atOnce(t *testing.T, n int, do func(i int) error) {
 	t.Helper()
 	errs := make([]error, n)
@@ -435,7 +436,7 @@ func TestSharedCallsAreFewer(t *testing.T) {
 	})
 }
 
-// A 404 for the call says nothing of the route.
+// A 404 for the call does not mean that the route does not exist.
 func TestASharedCallThatIsNotFoundDeletesNothing(t *testing.T) {
 	r := newRouting(t, simulator.Config{}, "batchRoutes: true")
 	r.make(t, 1, "10.244.1.0/24")
@@ -445,7 +446,8 @@ func TestASharedCallThatIsNotFoundDeletesNothing(t *testing.T) {
 	}
 }
 
-// Whoever gives up has the same error, whether the call was shared or not.
+// A caller that gives up gets the same error, whether the call was shared or
+// not.
 func TestGivingUp(t *testing.T) {
 	eachWay(t, func(t *testing.T, line string) {
 		r := newRouting(t, simulator.Config{}, line)
@@ -489,11 +491,11 @@ func manyRoutesAtOnce(t *testing.T, line string) {
 		slices.Sort(words)
 		return words
 	}
-	atOnce(t, n, func(i int) error { // each twice
+	atOnce(t, n, func(i int) error { // each route twice
 		return r.routes.CreateRoute(t.Context(), cluster, "hint", of(i/2))
 	})
 	diff(t, "each is there, and once", wanted(0, n/2), listed())
-	atOnce(t, n, func(i int) error { // some are deleted while others are made
+	atOnce(t, n, func(i int) error { // some routes are deleted while others are created
 		if i < n/4 {
 			return r.routes.DeleteRoute(t.Context(), cluster, of(i))
 		}

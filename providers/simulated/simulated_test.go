@@ -17,7 +17,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator"
 )
 
-// fixture is a provider and the cloud that it speaks to.
+// fixture is a provider and its cloud.
 type fixture struct {
 	cloud     *Cloud
 	instances cloudprovider.InstancesV2
@@ -32,7 +32,7 @@ func newFixture(t *testing.T, config simulator.Config, lines ...string) fixture 
 	}
 	server := httptest.NewServer(cloud)
 	t.Cleanup(server.Close)
-	// As the daemon gets it.
+	// The daemon gets the provider in this way, too.
 	yaml := strings.Join(append([]string{"endpoint: " + server.URL}, lines...), "\n")
 	found, err := cloudprovider.GetCloudProvider(Name, strings.NewReader(yaml))
 	if err != nil {
@@ -130,7 +130,7 @@ func TestMetadata(t *testing.T) {
 	})
 }
 
-// What a Node is answered in each situation of its instance.
+// The provider's answers about a Node in each situation of its instance.
 func TestPresence(t *testing.T) {
 	const id = "simulated://sim-1/i-00000001"
 	present, absent, refused := "present", "absent", "refused"
@@ -186,7 +186,7 @@ func TestPresence(t *testing.T) {
 	}
 }
 
-// keptFor lets one row see an instance that the cloud still lists as terminated.
+// keptFor makes the cloud list terminated instances for one row.
 func keptFor(row string) time.Duration {
 	if row == "InstanceListedTerminated" {
 		return time.Hour
@@ -239,7 +239,7 @@ func TestPendingIsNotShutDown(t *testing.T) {
 	diff(t, "stopping is shut down", true, shutdown)
 }
 
-// Whatever goes wrong in the cloud is an error, never an absence.
+// Every fault of the cloud is an error, and never an absence.
 func TestFaultsAreErrors(t *testing.T) {
 	for name, row := range map[string]struct {
 		fault simulator.Fault

@@ -9,11 +9,11 @@ import (
 )
 
 // drainTimeout is how long work in flight may take to return when the process
-// ends. Together with releaseTimeout it stays well below the 30 seconds that a
-// kubelet grants.
+// ends. The sum of drainTimeout and releaseTimeout stays well below the 30
+// seconds that a kubelet grants.
 const drainTimeout = 8 * time.Second
 
-// Why Hold and Run return before the work is over.
+// The reasons for which Hold and Run return before the work has returned.
 var (
 	ErrNotDrained = errors.New("work was still in flight when the time to stop was over; the lease is left to expire")
 	ErrLeaseLost  = errors.New("leaderelection lost")

@@ -27,8 +27,8 @@ func untilEnd(ctx context.Context) { <-ctx.Done() }
 func TestStop(t *testing.T) {
 	for _, tc := range []struct {
 		name       string
-		inFlight   time.Duration // of a call when the stop comes
-		cut        time.Duration // for so long the server cannot be reached then
+		inFlight   time.Duration // the call takes this long after the stop
+		cut        time.Duration // the server cannot be reached for this long after the stop
 		want       error
 		wantHolder string
 	}{

@@ -6,11 +6,11 @@ import cmconfig "k8s.io/controller-manager/config"
 // between components.
 type Placement int
 
-// Placements.
+// The placements of a controller.
 const (
 	UnderMainLease Placement = iota
 	UnderMigrationLease
-	Elsewhere // in another component
+	Elsewhere // the controller runs in another component
 )
 
 // Place finds a controller in the plan of a leader migration, which is nil

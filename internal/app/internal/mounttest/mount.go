@@ -1,5 +1,6 @@
-// Package mounttest writes files as kubelet mounts a Secret, for the tests of
-// what is read again when it changes. Only tests import it.
+// Package mounttest writes files in the same way as the kubelet mounts a
+// Secret. Tests use it for files that are read again when they change. Only
+// tests import it.
 package mounttest
 
 import (
@@ -8,9 +9,9 @@ import (
 	"testing"
 )
 
-// Write writes the files into the folder as kubelet mounts a Secret: a folder of
-// its own for each version, a link that is turned to it in one step, and then
-// the former folder goes.
+// Write writes the files into the folder as the kubelet mounts a Secret. Each
+// version has a folder of its own. One rename makes a link point to it, and
+// then the former folder is removed.
 func Write(t *testing.T, dir, version string, files map[string][]byte) {
 	t.Helper()
 	folder := filepath.Join(dir, ".."+version)

@@ -26,7 +26,7 @@ func NewCurrent(f *Factory, made Made, timeout time.Duration) *Current {
 	return &Current{factory: f, timeout: timeout, made: made}
 }
 
-// Take returns the provider to initialise. It is not replaced any more.
+// Take returns the provider to initialise. It cannot be replaced afterwards.
 func (c *Current) Take() Made {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -51,9 +51,9 @@ func (c *Current) replace(next Made) bool {
 }
 
 // rotate puts the content of the provider's files into use. A provider that can
-// reload does so. Otherwise a new provider replaces it as long as this replica
-// does not lead; after that only another process can take the new content. A
-// content that is refused changes nothing.
+// reload does so. Otherwise a new provider replaces it, but only before this
+// replica leads. After that only another process can take the new content.
+// Content that is refused changes nothing.
 func (c *Current) rotate(ctx context.Context) (outcome, error) {
 	bounded, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()

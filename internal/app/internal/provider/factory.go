@@ -30,7 +30,8 @@ func (d Deps) Registered() (cloudprovider.Interface, error) {
 }
 
 // Made is a provider, and the informers that it may have been made with. The
-// objects in these are whole, because nobody knows what a provider reads.
+// objects in these informers keep all their fields, because the daemon cannot
+// know which fields a provider reads.
 type Made struct {
 	Cloud     *cloud.Provider
 	Informers informers.SharedInformerFactory
@@ -39,8 +40,8 @@ type Made struct {
 // Factory makes the provider that the flags name.
 type Factory struct {
 	Name          string
-	ConfigFile    string // "" for none
-	AllowUntagged bool   // take a provider that has no cluster ID
+	ConfigFile    string // "" if there is no file
+	AllowUntagged bool   // accept a provider without a cluster ID
 	// New makes the provider; nil means the registry.
 	New     func(context.Context, Deps) (cloudprovider.Interface, error)
 	Flags   *pflag.FlagSet
@@ -68,7 +69,7 @@ func (f *Factory) Make(ctx context.Context) (Made, error) {
 	given := Deps{Name: f.Name, Config: config, Flags: f.Flags, Clients: f.Clients, Informers: made.Informers}
 	made.Cloud, err = cloud.Make(ctx, func(ctx context.Context) (cloudprovider.Interface, error) { return f.make(ctx, given) })
 	if err != nil {
-		// A factory that nobody waits for may still use what it was given.
+		// The factory may still use the file although its caller has given up waiting.
 		return Made{}, fmt.Errorf("%s: %w", f.describe(), err)
 	}
 	return made, f.acceptUntagged(ctx, made.Cloud.HasClusterID())
@@ -90,7 +91,7 @@ func (f *Factory) open() (config io.Reader, done func(), err error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("--cloud-config: %w", err)
 	}
-	return file, func() { _ = file.Close() }, nil // it was only read
+	return file, func() { _ = file.Close() }, nil // the file was only read
 }
 
 // describe names the provider and the file that it was made from.

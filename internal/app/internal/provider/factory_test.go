@@ -59,8 +59,8 @@ func TestFactory(t *testing.T) {
 		name     string
 		provider string
 		file     string
-		allow    bool   // a provider without a cluster ID
-		want     string // part of the error; "": a provider
+		allow    bool   // the provider has no cluster ID
+		want     string // part of the error; "": the factory returns a provider
 	}{
 		{"Works", "test", "", false, ""},
 		{"NotLinked", "nowhere", "", false, `--cloud-provider: "nowhere" is not linked into this binary: its main.go needs a blank import`},
@@ -115,7 +115,7 @@ func TestFactoryThatReturnsTooLate(t *testing.T) {
 			return &providertest.Cloud{}, nil
 		}
 		got, err := f.Make(ctx)
-		close(release) // It writes what it has made beside us.
+		close(release) // The factory returns now, while the test reads got.
 		if (got != Made{}) || !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("got %v and %v", got, err)
 		}

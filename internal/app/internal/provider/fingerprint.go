@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// VolumeOf returns the folder of a file that is in a mounted Secret or ConfigMap,
-// otherwise the file itself: other files in a folder of the host are not the
-// provider's.
+// VolumeOf returns the folder of a file in a mounted Secret or ConfigMap. For
+// any other file it returns the file itself, because the provider does not use
+// the other files in a folder of the host.
 func VolumeOf(file string) string {
 	if _, err := os.Lstat(filepath.Join(filepath.Dir(file), "..data")); err == nil {
 		return filepath.Dir(file)
@@ -19,8 +19,8 @@ func VolumeOf(file string) string {
 	return file
 }
 
-// Fingerprint returns a text that changes when one of the files does. Of a folder
-// it reads the files directly inside.
+// Fingerprint returns a text that changes when one of the files does. For a
+// folder it reads the files directly inside.
 func Fingerprint(paths []string) (string, error) {
 	sum := sha256.New()
 	for _, path := range paths {
@@ -49,7 +49,7 @@ func filesOf(path string) ([]string, error) {
 	case info.Mode().IsRegular():
 		return []string{path}, nil
 	case !info.IsDir():
-		return nil, nil // A pipe can be read only once, and the provider has to.
+		return nil, nil // A pipe can be read only once, and the provider has to read it.
 	}
 	entries, err := os.ReadDir(path) // sorted
 	if err != nil {
@@ -59,7 +59,7 @@ func filesOf(path string) ([]string, error) {
 	for _, entry := range entries {
 		file := filepath.Join(path, entry.Name())
 		if strings.HasPrefix(entry.Name(), "..") {
-			continue // kubelet's own; the other files are links to them
+			continue // the kubelet's own entry; the other files are links into it
 		}
 		// A link is followed.
 		info, err := os.Stat(file)

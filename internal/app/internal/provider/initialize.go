@@ -10,12 +10,13 @@ import (
 )
 
 // cacheTimeout is how long our controllers wait for the caches of a provider
-// that uses informers. It may have asked for objects that it must not read.
+// that uses informers. Some caches may never fill, because the provider has no
+// right to read the objects.
 const cacheTimeout = 30 * time.Second
 
-// Initialize tells the provider that this replica leads, and gives it the
-// informers that it asks for. Once for each process: providers start goroutines
-// of their own here, which end with ctx.
+// Initialize calls the provider's Initialize, because this replica leads, and
+// passes it the informers that it has asked for. It is called once in a
+// process, because providers start goroutines here. They end with ctx.
 func (m Made) Initialize(ctx context.Context, clients cloudprovider.ControllerClientBuilder) error {
 	err := m.Cloud.Initialize(ctx, clients)
 	if err == nil && ctx.Err() == nil {

@@ -2,7 +2,7 @@ package provider
 
 import "k8s.io/component-base/metrics"
 
-// Metrics count what became of changes.
+// Metrics count the changes of the provider's files by result.
 type Metrics struct {
 	changes *metrics.CounterVec
 	stale   *metrics.Gauge

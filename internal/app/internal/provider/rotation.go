@@ -28,8 +28,8 @@ const (
 	// eventTime is how long the process waits before it ends, so that the event is
 	// sent.
 	eventTime = time.Second
-	// refusalExpiry is how long the rotation waits before it tries a content again
-	// that was refused. The reason may have been that the cloud was unreachable.
+	// refusalExpiry is how long the rotation waits before it tries refused content
+	// again. The cloud may have been unreachable at the first attempt.
 	refusalExpiry = 5 * time.Minute
 )
 
@@ -45,7 +45,7 @@ type Rotation struct {
 
 	// Fingerprints of the files.
 	inUse   string // that the provider works with
-	checked string // at the last check; files that are being written change again
+	checked string // at the last check; content counts only if two checks agree
 	refused string // that the provider has refused
 
 	refusedAt  time.Time
@@ -63,7 +63,7 @@ const (
 )
 
 // NewRotation returns a rotation of the files that the provider was made from.
-// The fingerprint has to be older than the provider, so that a change in between
+// Take the fingerprint before the provider is made, so that a change in between
 // is noticed.
 func NewRotation(files []string, fingerprint string, current *Current, m Metrics) *Rotation {
 	return &Rotation{
@@ -90,7 +90,7 @@ func (r *Rotation) setState(state string) {
 	r.metrics.stale.Set(map[bool]float64{true: 1}[state != inUseText])
 }
 
-// Reports is how a rotation reports to the process.
+// Reports are the functions by which a rotation reports to the process.
 type Reports struct {
 	Event func(message.Event)
 	Fail  func(error) // ends the process

@@ -25,18 +25,19 @@ import (
 
 var errRefused = errors.New("line 3: no such region")
 
-// checks is the content of the files at each check. At "!" they cannot be read,
-// and "+" is the time after which a refused content is tried again.
+// checks is the content of the files at each check. "!" means that they cannot
+// be read. "+" means that the time has passed after which refused content is
+// tried again.
 func TestRotation(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
 		checks  string
-		leads   bool     // another configuration needs another process
+		leads   bool     // the process has to be restarted to take another configuration
 		bad     string   // the content that is refused
-		tries   int      // of bad, after which it is taken; 0 means never
-		events  []string // in order
+		tries   int      // bad is accepted after this many tries; 0 means never
+		events  []string // outcomes in order
 		state   string
-		applied string // what was taken, in order
+		applied string // contents that were taken, in order
 	}{
 		{name: "NothingChanges", checks: "aaaa", state: inUseText},
 		{name: "ChangeIsTaken", checks: "abbb", events: []string{"CloudConfigApplied"}, state: inUseText, applied: "b"},
@@ -137,7 +138,7 @@ func TestFingerprint(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		change func(t *testing.T, dir string)
-		want   bool // it changes
+		want   bool // the content changes
 	}{
 		{"Nothing", func(*testing.T, string) {}, false},
 		{"TheFile", func(t *testing.T, dir string) { write(t, "b", dir, "host", "cloud.conf") }, true},
@@ -227,7 +228,7 @@ func TestRotate(t *testing.T) {
 		leads   bool
 		want    outcome
 		err     string
-		in      string // region in use afterwards, of a provider that was read
+		in      string // region that the provider uses afterwards
 	}{
 		{name: "ByTheProviderItself", current: reloads(nil), leads: true, want: applied},
 		{name: "RefusedByTheProviderItself", current: reloads(errRefused), leads: true, want: refused, err: "with --cloud-config=" + file + ": line 3: no such region"},

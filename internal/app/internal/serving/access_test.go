@@ -92,7 +92,7 @@ func status(t *testing.T, client *http.Client, method, url, token string, body i
 	return response.StatusCode
 }
 
-// TestEndpoints is upstream's matrix of who may see what.
+// TestEndpoints compares who may read which path with upstream.
 func TestEndpoints(t *testing.T) {
 	kubeconfig := authority(t)
 	_, url := serving(t, "--authentication-kubeconfig="+kubeconfig+" --authorization-kubeconfig="+kubeconfig)
@@ -140,7 +140,7 @@ func TestOnlyChosenPathsAreOpen(t *testing.T) {
 	}
 }
 
-// keyPair is a certificate that signs itself, and its key.
+// keyPair is a self-signed certificate and its key.
 type keyPair struct {
 	cert, key []byte
 	serial    int64
@@ -179,7 +179,7 @@ func newKeyPair(t *testing.T, serial int64, change func(*x509.Certificate)) keyP
 	}
 }
 
-// write writes the pair as kubelet mounts a Secret.
+// write writes the pair as the kubelet mounts a Secret.
 func (k keyPair) write(t *testing.T, dir string) {
 	t.Helper()
 	mounttest.Write(t, dir, strconv.FormatInt(k.serial, 10), map[string][]byte{"tls.crt": k.cert, "tls.key": k.key})
@@ -204,8 +204,9 @@ func TestClientCertificate(t *testing.T) {
 	}
 }
 
-// served is the serial number of the certificate that a new connection gets.
-// It is an error if there is none: a rotation must leave no gap.
+// served returns the serial number of the certificate that a new connection
+// gets. No certificate is an error, because there must be one at every moment
+// of a rotation.
 func served(t *testing.T, url string) int64 {
 	t.Helper()
 	dialer := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // it is read, not trusted
@@ -237,7 +238,7 @@ func TestCertificateRotation(t *testing.T) {
 	if status, body := get(h.readyz, "/readyz?verbose"); status != 200 || !strings.Contains(body, "[+]certificates ok") {
 		t.Errorf("/readyz: %d %s", status, body)
 	}
-	// A key that does not fit is not taken.
+	// A key that does not fit its certificate is ignored.
 	broken := newKeyPair(t, 4, nil)
 	broken.key = newKeyPair(t, 5, nil).key
 	broken.write(t, dir)

@@ -11,23 +11,23 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// certificateCheck fails when a certificate that is served now is no longer, or
-// not yet, valid. The files of certificates are read again when they change.
+// certificateCheck fails when the certificate that is served has expired or is
+// not valid yet. Certificate files are read again when they change.
 type certificateCheck struct {
 	name    string
 	serving *server.SecureServingInfo
 	clock   clock.PassiveClock
 }
 
-// certificates adds a check of a server's certificates to /readyz. There is none
-// for a certificate that the process has made itself: clients cannot verify it.
+// certificates adds a check of a server's certificates to /readyz. It adds none
+// for a self-signed certificate, because clients cannot verify that anyway.
 func (h *Health) certificates(name string, o *apiserveroptions.SecureServingOptions, s *server.SecureServingInfo) {
 	if o.ServerCert.GeneratedCert == nil {
 		h.readyz.add(certificateCheck{name, s, clock.RealClock{}})
 	}
 }
 
-// Name is that of the check.
+// Name returns the name of the check.
 func (c certificateCheck) Name() string { return c.name }
 
 // Check is a healthz.HealthChecker.

@@ -1,5 +1,6 @@
-// Package serving is what the daemon answers over HTTPS: health, metrics and
-// debugging to those who may ask, and the webhooks that a program adds.
+// Package serving holds the HTTPS servers of the daemon. They serve health,
+// metrics and debugging to authorized clients, and the webhooks that a program
+// adds.
 //
 // The servers end last, so that the drain of the process can be observed.
 //

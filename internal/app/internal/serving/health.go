@@ -19,21 +19,21 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Health is what the process answers to probes.
+// Health answers the probes.
 type Health struct {
-	healthz *probe // as upstream: whether the lease is renewed, and which controllers run
-	livez   *probe // whether a restart would help
-	readyz  *probe // whether it leads or could lead now
+	healthz *probe // as upstream: is the lease renewed, and which controllers run
+	livez   *probe // would a restart help
+	readyz  *probe // does this replica lead, or could it lead now
 }
 
 // Sources are what the probes depend on.
 type Sources struct {
-	Draining     <-chan struct{}         // closed when the process stops
+	Draining     <-chan struct{}         // closed when the process is stopping
 	Leases       []healthz.HealthChecker // in the order of the answers
 	Contending   func() bool             // this replica leads or stands by; nil without an election
 	APIServer    healthz.HealthChecker
 	Informers    informers.SharedInformerFactory
-	Initializing func() bool // the provider is
+	Initializing func() bool // the provider is being initialised
 	Notes        []Note
 }
 

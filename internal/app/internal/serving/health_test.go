@@ -19,7 +19,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-// reachable is an API server that is well.
+// reachable is an API server that is healthy.
 type reachable struct{}
 
 func (reachable) Name() string { return "api-server" }
@@ -32,7 +32,7 @@ func get(h http.Handler, path string) (int, string) {
 	return w.Code, w.Body.String()
 }
 
-// elects makes the process one with an election.
+// elects makes the process take part in an election.
 func elects(s *Sources, contending bool) {
 	s.Leases = []healthz.HealthChecker{leaderelection.NewLeaderHealthzAdaptor(time.Second)}
 	s.Contending = func() bool { return contending }

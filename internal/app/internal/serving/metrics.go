@@ -9,9 +9,10 @@ import (
 	"k8s.io/component-base/metrics"
 )
 
-// gatherers are registries that are shown as one. If two have a metric of the
-// same name, that of the earlier registry is shown. This happens when a program
-// links a package of k8s.io/cloud-provider that registers upstream's metrics.
+// gatherers are registries that are served together. If two have a metric of
+// the same name, the metric of the earlier registry is served. This happens
+// when a program links a package of k8s.io/cloud-provider that registers
+// upstream's metrics.
 type gatherers []metrics.Gatherer
 
 // Gather returns the metrics in the order of their names.

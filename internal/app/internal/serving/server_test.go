@@ -25,7 +25,7 @@ func listenLocally(t *testing.T) net.Listener {
 	return l
 }
 
-// insecureClient does not care who has signed a certificate.
+// insecureClient accepts any certificate.
 func insecureClient() *http.Client {
 	return &http.Client{Transport: &http.Transport{
 		TLSClientConfig:   &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // self-signed by the process itself
@@ -62,8 +62,7 @@ func config(t *testing.T, args string) Config {
 	}
 }
 
-// newTestHealth returns the health of a process that is well, without an
-// election.
+// newTestHealth returns the health of a healthy process without an election.
 func newTestHealth(t *testing.T) *Health {
 	t.Helper()
 	return NewHealth(Sources{
@@ -74,14 +73,15 @@ func newTestHealth(t *testing.T) *Health {
 	})
 }
 
-// registerAnew makes metrics count, each in a registry of its own.
+// registerAnew registers metrics, each in a registry of its own.
 func registerAnew(all ...metrics.Registerable) {
 	for _, m := range all {
 		metrics.NewKubeRegistry().MustRegister(m)
 	}
 }
 
-// TestAnonymous asks over TLS, without a server that could check a token.
+// TestAnonymous sends requests over TLS to a server that has no API server to
+// check a token.
 func TestAnonymous(t *testing.T) {
 	c := config(t, "")
 	l := listenLocally(t)

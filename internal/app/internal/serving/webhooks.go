@@ -64,11 +64,11 @@ type Webhook struct {
 // WebhookConfig is what the flags say about the server of the webhooks.
 type WebhookConfig struct {
 	Secure   *apiserveroptions.SecureServingOptions
-	Webhooks []Webhook // those that are chosen
+	Webhooks []Webhook // the chosen webhooks
 }
 
-// ServeWebhooks serves what the program adds, unless nothing is chosen, until
-// stop is called.
+// ServeWebhooks serves the program's webhooks until stop is called. If none is
+// chosen, it does nothing.
 func ServeWebhooks(ctx context.Context, c WebhookConfig, h *Health, register func(...metrics.Registerable)) (stop func(), err error) {
 	if len(c.Webhooks) == 0 {
 		return func() {}, nil
@@ -128,7 +128,7 @@ func (v *reviewer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, wrong.Error(), status)
 	} else {
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = w.Write(answer) // it fails only if the client has gone
+		_, _ = w.Write(answer) // writing fails only if the client has closed the connection
 	}
 	took := v.clock.Since(began)
 	logger.V(4).Info("Webhook answered", "status", status, "took", took)

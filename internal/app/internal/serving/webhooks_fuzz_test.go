@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// FuzzReadReview reads requests of webhooks: it either returns a request or a
-// failure of the client, and never panics.
+// FuzzReadReview reads requests of webhooks. Each one results in a request or
+// in an error of the client, and never in a panic.
 func FuzzReadReview(f *testing.F) {
 	for _, body := range []string{
 		reviewRequest,

@@ -2,21 +2,21 @@ package settings
 
 import "github.com/spf13/pflag"
 
-// Annotations of a flag for the reference. Whether a flag is upstream's is not
-// one of them, because the tests have a list of upstream's flags.
+// These are annotations of a flag for the reference page. Which flags are
+// upstream's is not recorded here, because the tests have a list of them.
 const (
 	annotationDeviation = "fairlead.dev/deviation"
 	annotationIgnored   = "fairlead.dev/ignored"
 )
 
 // deviates records how a flag differs from upstream's: in its default, which is
-// then named, or in what it does.
+// then named, or in its effect.
 func deviates(fs *pflag.FlagSet, name, how string) {
 	annotate(fs.Lookup(name), annotationDeviation, how)
 }
 
-// ignored records that a flag of upstream's is accepted and changes nothing here,
-// and why.
+// ignored records that an upstream flag is accepted without effect here, and
+// why.
 func ignored(fs *pflag.FlagSet, name, why string) {
 	f := fs.Lookup(name)
 	f.Usage = "Accepted and ignored: " + f.Usage
@@ -30,11 +30,11 @@ func annotate(f *pflag.Flag, key, text string) {
 	f.Annotations[key] = []string{text}
 }
 
-// Ignored is a flag that was given and changes nothing here.
+// Ignored is a flag that was set but has no effect here.
 type Ignored struct{ Flag, Why string }
 
-// Ignored returns the flags that were given another value than their default,
-// and change nothing here.
+// Ignored returns the flags without effect that have another value than their
+// default.
 func (s *Settings) Ignored() []Ignored {
 	var all []Ignored
 	s.flags.Visit(func(f *pflag.Flag) {

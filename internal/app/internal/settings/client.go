@@ -20,8 +20,8 @@ type Client struct {
 	EachItsOwn bool
 }
 
-// newClient sets no limit to the rate of requests, because the API server has
-// priority and fairness.
+// newClient sets no rate limit on requests, because the API server has priority
+// and fairness.
 func newClient() Client {
 	return Client{qps: -1, burst: 30, contentType: runtime.ContentTypeProtobuf}
 }

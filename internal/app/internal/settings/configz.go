@@ -29,7 +29,7 @@ type configuration struct {
 	Webhook                   webhookConfiguration
 }
 
-// DeepCopyObject is what the configz registry asks for. A shallow copy is enough,
+// DeepCopyObject is required by the configz registry. A shallow copy is enough,
 // because the registry only reads.
 func (c *configuration) DeepCopyObject() runtime.Object {
 	out := *c

@@ -42,7 +42,8 @@ func Ours() []Controller {
 	}
 }
 
-// Controllers choose which controllers run, and when.
+// Controllers are the settings that choose which controllers run, and when they
+// start.
 type Controllers struct {
 	known         []Controller
 	chosen        []string
@@ -128,9 +129,9 @@ func upToTwice(d time.Duration) time.Duration {
 	return time.Duration(float64(d) * (1 + rand.Float64()))
 }
 
-// ByAnyName returns the name of the controller that is known by its name, its
-// alias, or by a client name that it shares with no other: that is what the
-// default leader migration of all controller managers calls them.
+// ByAnyName returns the name of the controller that has this name, alias or
+// client name. A client name counts only if no other controller shares it. The
+// default leader migration of all controller managers uses client names.
 func (c *Controllers) ByAnyName(name string) (string, bool) {
 	if canonical, ok := c.canonical(name); ok {
 		return canonical, true
@@ -173,8 +174,8 @@ func (c *Controllers) entries() []string {
 	return entries
 }
 
-// chosen reports whether the entries of --controllers or --webhooks, aliases
-// replaced, choose what has this name.
+// chosen reports whether the entries of --controllers or --webhooks choose the
+// name. Aliases must have been replaced.
 func chosen(name string, onByDefault bool, entries []string) bool {
 	for _, entry := range entries {
 		switch entry {

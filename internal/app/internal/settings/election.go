@@ -35,7 +35,8 @@ func (e *Election) addFlags(sections *cliflag.NamedFlagSets) {
 	baseoptions.BindLeaderElectionFlags(&e.LeaderElectionConfiguration, sections.FlagSet("generic"))
 }
 
-// validate finds what the election would only find at its start.
+// validate reports errors that the election itself would report only at its
+// start.
 func (e *Election) validate() []error {
 	if !e.LeaderElect {
 		return nil

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// FuzzClusterCIDRs parses --cluster-cidr: what it accepts are one or two masked
-// prefixes, at most one of each family.
+// FuzzClusterCIDRs parses --cluster-cidr. The result is one or two masked
+// prefixes, at most one of each family, or an error.
 func FuzzClusterCIDRs(f *testing.F) {
 	for _, seed := range []string{
 		"", "10.244.0.0/16", "10.244.1.1/16", "10.244.0.0/16,fd00::/48", "fd00::/48, 10.244.0.0/16", "10.244.0.0/16,",
@@ -66,8 +66,8 @@ func FuzzControllers(f *testing.F) {
 	})
 }
 
-// FuzzLabelReconcile reads --node-label-reconcile: what it accepts is what it
-// prints.
+// FuzzLabelReconcile parses --node-label-reconcile. An accepted value parses to
+// itself when it is printed.
 func FuzzLabelReconcile(f *testing.F) {
 	for _, seed := range []string{"type", "additional", "type,additional", "additional,type", "none", "", "type,none", "type,,"} {
 		f.Add(seed)
@@ -83,8 +83,8 @@ func FuzzLabelReconcile(f *testing.F) {
 	})
 }
 
-// FuzzMigrationFile reads a LeaderMigrationConfiguration: what is accepted has
-// a lease that is not the main one.
+// FuzzMigrationFile reads a LeaderMigrationConfiguration. An accepted one has
+// another lease than the main one.
 func FuzzMigrationFile(f *testing.F) {
 	const head = "kind: LeaderMigrationConfiguration\napiVersion: controllermanager.config.k8s.io/"
 	for _, seed := range []string{

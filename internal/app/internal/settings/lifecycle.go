@@ -10,8 +10,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodelifecycle"
 )
 
-// Lifecycle is the controller that removes nodes. The reasons
-// of the defaults stand in docs/guides/node-deletion.md.
+// Lifecycle is the controller that removes nodes. docs/guides/node-deletion.md
+// gives the reasons for the defaults.
 type Lifecycle struct {
 	syncs  int32
 	delete bool
@@ -47,7 +47,7 @@ func (l *Lifecycle) addFlags(sections *cliflag.NamedFlagSets) {
 	}
 }
 
-// duration is a flag for a time.
+// duration is a flag with a duration.
 type duration struct {
 	value     *time.Duration
 	flag      string
@@ -72,7 +72,7 @@ func (l *Lifecycle) durations() []duration {
 	}
 }
 
-// share is a pair of flags for a part of the nodes.
+// share is a pair of flags for a share of the nodes: a number and a percentage.
 type share struct {
 	value       *nodelifecycle.Share
 	flag, usage string

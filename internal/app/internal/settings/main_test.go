@@ -7,7 +7,7 @@ import (
 	logsapi "k8s.io/component-base/logs/api/v1"
 )
 
-// ours is the program without anything of its own.
+// ours is the program without additions.
 var ours = Program{Name: ManagerName, Controllers: Ours()}
 
 func TestMain(m *testing.M) {

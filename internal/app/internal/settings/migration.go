@@ -13,8 +13,8 @@ import (
 
 const flagMigrationFile = "leader-migration-config"
 
-// Migration move controllers between components under a lease of their
-// own.
+// Migration holds the settings by which controllers move between components
+// under a lease of their own.
 type Migration struct {
 	election *Election
 	enabled  bool
@@ -61,7 +61,8 @@ func (m *Migration) validate() []error {
 	return append(errs, m.sameLease()...)
 }
 
-// sameLease finds a second lease that is the main one, and would never be free.
+// sameLease reports an error if the second lease is the main one. It would
+// never be free.
 func (m *Migration) sameLease() []error {
 	if m.plan.LeaderName != m.election.ResourceName {
 		return nil

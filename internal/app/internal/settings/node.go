@@ -11,8 +11,8 @@ import (
 )
 
 // defaultConcurrentReads is how many nodes are looked up in the cloud at the
-// same time unless the operator says otherwise. Only reads: what paces them is
-// the cloud's quota.
+// same time unless the operator says otherwise. It holds for reads only. The
+// limiter keeps them within the cloud's quota.
 const defaultConcurrentReads = 16
 
 // Node is the controller that keeps nodes in step with instances.
@@ -44,7 +44,7 @@ func (n *Node) addFlags(sections *cliflag.NamedFlagSets) {
 	fs = sections.FlagSet("misc")
 	fs.DurationVar(&n.statusFrequency, "node-status-update-frequency", n.statusFrequency,
 		"How often each node is compared with the cloud.")
-	deviates(fs, "node-status-update-frequency", "The nodes are spread over the period. Upstream looks at all of them at once.")
+	deviates(fs, "node-status-update-frequency", "The nodes are spread over the period. Upstream compares all of them at once.")
 }
 
 func (n *Node) validate() []error {

@@ -11,7 +11,7 @@ import (
 
 const flagWatchFiles = "cloud-config-watch"
 
-// Rotation is about the files of the provider that are followed.
+// Rotation holds the settings for the provider's files that are followed.
 type Rotation struct {
 	provider *Provider
 	files    []string

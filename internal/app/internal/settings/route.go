@@ -19,9 +19,9 @@ const (
 	flagRoutePeriod = "route-reconciliation-period"
 )
 
-// Route is the controller that keeps the cloud's routes. The
-// CIDRs of Nodes are allotted by another process. Its flags are accepted because
-// upstream accepts them, and change nothing here.
+// Route is the controller that keeps the cloud's routes. The flags for
+// allotting CIDRs have no effect, because another process allots them. They are
+// accepted because upstream accepts them.
 type Route struct {
 	configure    bool
 	clusterCIDR  string
@@ -51,7 +51,7 @@ func (r *Route) addFlags(sections *cliflag.NamedFlagSets) {
 	fs.DurationVar(&r.period, flagRoutePeriod, r.period,
 		"How often all routes are compared with the nodes, give or take a tenth. Changes of nodes act at once.")
 	deviates(fs, flagRoutePeriod, "Upstream: 10s.")
-	deviates(fs, flagClusterCIDR, "What is wrong with it ends the process only if --controllers names the route controller. Upstream ends it always.")
+	deviates(fs, flagClusterCIDR, "A wrong value ends the process only if --controllers names the route controller. With upstream it always does.")
 	fs.BoolVar(&r.allocate, "allocate-node-cidrs", r.allocate, "Allot the CIDRs of nodes.")
 	ignored(fs, "allocate-node-cidrs", "kube-controller-manager allots the CIDRs. Upstream's skeleton ignores it too; its sample program brings a controller for it.")
 	fs.StringVar(&r.allocatorIPs, "cidr-allocator-type", r.allocatorIPs, "How CIDRs of nodes are allotted.")
@@ -128,7 +128,7 @@ func (r *Route) show(c *configuration) {
 	}
 }
 
-// Configured reports whether routes are kept at all.
+// Configured reports whether the daemon manages routes.
 func (r *Route) Configured() bool { return r.configure }
 
 // Config returns what the controller is configured with. The error is about

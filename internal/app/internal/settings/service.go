@@ -68,8 +68,8 @@ func (s *Service) validate() []error {
 	return errs
 }
 
-// Config returns what the controller is configured with, if the provider
-// declares to be safe with so many calls at the same time.
+// Config returns the controller's configuration. The argument is how many calls
+// the provider declares to be safe at the same time.
 func (s *Service) Config(declared int) service.Config {
 	return service.Config{
 		Syncs:    s.concurrency(declared),
@@ -85,7 +85,7 @@ type serviceConfiguration struct {
 
 func (s *Service) show(c *configuration) { c.ServiceController.ConcurrentServiceSyncs = s.syncs }
 
-// concurrency is for how many Services the cloud is called at once.
+// concurrency returns for how many Services the cloud is called at once.
 func (s *Service) concurrency(declared int) int {
 	if s.flags.Changed(flagServiceSyncs) {
 		return int(s.syncs)

@@ -8,7 +8,7 @@ import (
 	cliflag "k8s.io/component-base/cli/flag"
 )
 
-// Serving is the HTTPS server, and who may ask it.
+// Serving is the HTTPS server, and who may use it.
 type Serving struct {
 	Secure         *apiserveroptions.SecureServingOptions
 	Authentication *apiserveroptions.DelegatingAuthenticationOptions
@@ -41,8 +41,8 @@ func (o *Serving) validate() []error {
 	return append(errs, o.Authorization.Validate()...)
 }
 
-// tlsErrors finds what would only fail when the server starts. The prefix is
-// that of the flags.
+// tlsErrors reports errors that would otherwise appear only when the server
+// starts. The prefix is that of the flags.
 func tlsErrors(prefix string, o *apiserveroptions.SecureServingOptions) []error {
 	var errs []error
 	check := func(flag string, err error) {

@@ -14,8 +14,9 @@ import (
 	logsapi "k8s.io/component-base/logs/api/v1"
 )
 
-// TestUpstreamsFlags holds our flags beside upstream's: none is missing, and
-// none has moved or has another default without an annotation that says so.
+// TestUpstreamsFlags compares our flags with upstream's. None is missing. A
+// flag under another heading or with another default has an annotation that
+// says so.
 func TestUpstreamsFlags(t *testing.T) {
 	if got := len(upstreamFlags); got != 87 {
 		t.Errorf("the list has %d flags, upstream has 87", got)
@@ -48,8 +49,8 @@ func TestHeadings(t *testing.T) {
 	}
 }
 
-// TestUpstreamsGates sets each gate to the value that it has, because a locked
-// gate accepts no other.
+// TestUpstreamsGates sets each gate to its present value, because a locked gate
+// accepts no other.
 func TestUpstreamsGates(t *testing.T) {
 	all := utilfeature.DefaultMutableFeatureGate.GetAll()
 	for _, gate := range upstreamGates {
@@ -59,7 +60,7 @@ func TestUpstreamsGates(t *testing.T) {
 				t.Error("unknown")
 			}
 			if strings.HasPrefix(gate, "All") {
-				return // It sets others, for the whole process.
+				return // It sets gates for the whole process.
 			}
 			setting := fmt.Sprintf("--feature-gates=%s=%t", gate, utilfeature.DefaultFeatureGate.Enabled(featuregate.Feature(gate)))
 			if err := flagSet(New(ours)).Parse([]string{setting}); err != nil {

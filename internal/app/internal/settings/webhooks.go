@@ -11,10 +11,11 @@ import (
 	cliflag "k8s.io/component-base/cli/flag"
 )
 
-// webhookPort is where upstream serves webhooks.
+// webhookPort is the port on which upstream serves webhooks.
 const webhookPort = 10260
 
-// Webhooks are the webhooks that a program adds to this one, and their server.
+// Webhooks holds the settings of the webhooks that a program adds, and of their
+// server.
 type Webhooks struct {
 	known   []string
 	chosen  []string
@@ -30,8 +31,8 @@ func newWebhooks(known []string, serving *Serving) Webhooks {
 	return w
 }
 
-// servingFlags are the flags of the HTTPS server that the server of webhooks
-// has as well, with a prefix.
+// servingFlags are the flags that the server of webhooks shares with the HTTPS
+// server. They get a prefix.
 var servingFlags = []string{
 	"bind-address", "cert-dir", "disable-http2-serving", "secure-port", "tls-cert-file", "tls-cipher-suites",
 	"tls-curve-preferences", "tls-min-version", "tls-private-key-file", "tls-sni-cert-key",

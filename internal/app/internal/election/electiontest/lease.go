@@ -30,19 +30,21 @@ func Config() componentbaseconfig.LeaderElectionConfiguration {
 	}
 }
 
-// Lease is a Lease without a server. The zero value does not exist yet.
+// Lease is a Lease without a server. The zero value is a Lease that does not
+// exist yet.
 type Lease struct {
 	mu      sync.Mutex
 	version int                               // 0: does not exist; guarded by mu
 	record  resourcelock.LeaderElectionRecord // guarded by mu
 }
 
-// Held returns a Lease that somebody holds for so many seconds.
+// Held returns a Lease that another process holds for the given number of
+// seconds.
 func Held(holder string, seconds int) *Lease {
 	return &Lease{version: 1, record: resourcelock.LeaderElectionRecord{HolderIdentity: holder, LeaseDurationSeconds: seconds}}
 }
 
-// Holder returns who holds the Lease, "" for nobody.
+// Holder returns the identity of the Lease's holder, "" if there is none.
 func (l *Lease) Holder() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
