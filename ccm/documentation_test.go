@@ -53,13 +53,13 @@ func TestCommentsOfTypesAreComplete(t *testing.T) {
 func members(t reflect.Type) []string {
 	var names []string
 	if t.Kind() == reflect.Pointer {
-		for m := range t.Elem().NumMethod() {
-			names = append(names, t.Elem().Method(m).Name)
+		for m := range t.Elem().Methods() {
+			names = append(names, m.Name)
 		}
 		return names
 	}
-	for f := range t.NumField() {
-		names = append(names, t.Field(f).Name)
+	for f := range t.Fields() {
+		names = append(names, f.Name)
 	}
 	return names
 }

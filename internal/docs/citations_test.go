@@ -85,7 +85,7 @@ func comments(source string) string {
 	s.Init(files.AddFile("", files.Base(), len(source)), []byte(source), nil, scanner.ScanComments)
 	for {
 		_, kind, text := s.Scan()
-		switch kind {
+		switch kind { //nolint:exhaustive // comments and the end are all that matters here
 		case token.EOF:
 			return unbroken(all.String())
 		case token.COMMENT:

@@ -128,7 +128,7 @@ func testsOf(t *testing.T) testFunctions {
 		ast.Inspect(parsed, func(n ast.Node) bool {
 			if l, ok := n.(*ast.BasicLit); ok && l.Kind == token.STRING {
 				if text, err := strconv.Unquote(l.Value); err == nil {
-					for _, word := range strings.Fields(text) { // A line of a digest begins with its row's name.
+					for word := range strings.FieldsSeq(text) { // A line of a digest begins with its row's name.
 						texts[word] = true
 					}
 				}

@@ -47,7 +47,7 @@ func TestExcludedNodeIsLeftAlone(t *testing.T) {
 func nothingIsWritten(t *testing.T, b *bed.Bed, c *bed.Cloud, node string, mark int64) {
 	t.Helper()
 	before := b.Node(t, node)
-	awaitLooks(t, b, c, 3)
+	awaitCalls(t, c, 3)
 	if writes := b.Audit(t).Since(mark).OfDaemons().OfNode(node).Writes(); len(writes) > 0 {
 		t.Errorf("the excluded Node was written: %v", writes)
 	}

@@ -234,14 +234,14 @@ func TestNothingIsWrittenWhileNothingChanges(t *testing.T) {
 	b.AwaitEvent(t, i.Name, expect.Soon, "Normal Synced")
 
 	mark := b.Audit(t).Mark()
-	awaitLooks(t, b, b.Cloud, 6)
+	awaitCalls(t, b.Cloud, 6)
 	if writes := b.Audit(t).Since(mark).OfDaemons().Writes(); len(writes) > 0 {
 		t.Errorf("%d writes while nothing changed: %v", len(writes), writes)
 	}
 }
 
-// awaitLooks waits until the cloud has been called that often from now on.
-func awaitLooks(t *testing.T, b *bed.Bed, c *bed.Cloud, calls int64) {
+// awaitCalls waits until the cloud has been called that often from now on.
+func awaitCalls(t *testing.T, c *bed.Cloud, calls int64) {
 	t.Helper()
 	if err := c.ResetCalls(t.Context()); err != nil {
 		t.Fatal(err)

@@ -126,7 +126,7 @@ func (s silences) unanswered() []silentCase {
 			ends: func(t *testing.T) {
 				s.awaitHeld(t, []*member{m}, row.reasons...)
 				s.awaitShown(t, []*member{m}, corev1.ConditionUnknown, row.reasons...)
-				describe(t, s.pool.Bed, row.name, m.Name)
+				describe(t, s.Bed, row.name, m.Name)
 				s.noStream(t, []*member{m})
 				s.stay(t, m)
 				if err := s.cloud.ClearFault(t.Context(), m.Name); err != nil {
@@ -162,7 +162,7 @@ func (s silences) flapping() silentCase {
 				}
 				return nil
 			})
-			describe(t, s.pool.Bed, "flapping", m.Name)
+			describe(t, s.Bed, "flapping", m.Name)
 			s.noStream(t, []*member{m})
 		},
 		still: func(t *testing.T) { s.stay(t, m) },
@@ -186,7 +186,7 @@ func (s silences) cached() silentCase {
 				}
 				return nil
 			})
-			describe(t, s.pool.Bed, "absent from the cache", m.Name)
+			describe(t, s.Bed, "absent from the cache", m.Name)
 		},
 		still: func(t *testing.T) { s.stay(t, m) },
 	}
@@ -203,7 +203,7 @@ func (s silences) invisible() silentCase {
 		},
 		ends: func(t *testing.T) {
 			s.awaitTold(t, time.Minute, []*member{m}, "Normal NodeDeletionCanceled")
-			describe(t, s.pool.Bed, "invisible at first", m.Name)
+			describe(t, s.Bed, "invisible at first", m.Name)
 		},
 		still: func(t *testing.T) {
 			s.stay(t, m)

@@ -306,7 +306,7 @@ func testOnlyTheNodeController(t *testing.T, b *bed.Bed) {
 	p.runs(t, daemon.Setup{Flags: quickly("--controllers=cloud-node-controller", "--node-status-update-frequency=2s")})
 	fresh := p.join(t, nodes.New(m.Name+"-fresh"), p.instance(t, simulator.Instance{Name: m.Name + "-fresh"}))
 	p.AwaitNode(t, fresh.Name, expect.Soon, nodes.Initialized)
-	awaitLooks(t, p.Bed, p.cloud, 5)
+	awaitCalls(t, p.cloud, 5)
 	p.stay(t, p.members...)
 	told, err := p.EventsOf(t.Context(), lifecycleSource, m.Name)
 	if err != nil {

@@ -73,7 +73,7 @@ func (l wrongAnswer) testDeletesNothing(t *testing.T, p *pool) {
 	s := daemon.Setup{Provider: l.provider, Flags: quickly("--node-status-update-frequency=2s", "--node-deletion-over-budget-after=10s")}
 	p.lists = l.provider != ""
 	d := p.runs(t, s)
-	awaitLooks(t, p.Bed, p.cloud, 2) // The cloud was known, and told the truth.
+	awaitCalls(t, p.cloud, 2) // The cloud was known, and told the truth.
 
 	p.cloud.Fail(t, l.fault)
 	silent := p.members[len(p.members)-l.silent:]

@@ -78,7 +78,7 @@ func TestRoutesOfTwoClusters(t *testing.T) {
 // testHints: a provider that names routes by the hint must not give two the same
 // name.
 func (s *side) testHints(t *testing.T) {
-	nodes, err := nodesWithCIDRs(t.Context(), s.network.Bed)
+	nodes, err := nodesWithCIDRs(t.Context(), s.Bed)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +89,7 @@ func (s *side) testHints(t *testing.T) {
 			}
 		}
 	}
-	if got := conditionsWritten(t, s.network.Bed, s.mark); len(got) != len(nodes) {
+	if got := conditionsWritten(t, s.Bed, s.mark); len(got) != len(nodes) {
 		t.Errorf("%d nodes of two families, and writes of the condition %q, want one for each", len(nodes), got)
 	}
 }
@@ -128,11 +128,11 @@ func (s *side) testFailsOften(t *testing.T) {
 			node := s.registers(t, i, "")
 			s.AwaitNode(t, i.Name, expect.Soon, shows(unreachable))
 			s.AwaitNode(t, i.Name, 2*time.Minute, shows(reachable))
-			told, err := toldOfRoutes(t.Context(), s.network.Bed, i.Name)
+			told, err := toldOfRoutes(t.Context(), s.Bed, i.Name)
 			if err != nil || expect.CountPrefix(told, "Warning FailedToCreateRoute: Could not create route "+string(node.UID)) != 2 || len(told) != 2 {
 				t.Errorf("events %q, error %v, want one for each family", told, err)
 			}
-			if err := expect.Equal("writes of the condition", []string{i.Name + " True", i.Name + " False"}, conditionsWritten(t, s.network.Bed, mark)); err != nil {
+			if err := expect.Equal("writes of the condition", []string{i.Name + " True", i.Name + " False"}, conditionsWritten(t, s.Bed, mark)); err != nil {
 				t.Error(err)
 			}
 			report, err := s.cloud.Faults(t.Context())

@@ -238,7 +238,7 @@ func TestRefreshesAreSpread(t *testing.T) {
 		Flags: []string{"--node-status-update-frequency=" + period.String()},
 	})
 	awaitFleet(t, b, name, size, time.Minute, func(n *corev1.Node) bool { return !nodes.IsTainted(n) })
-	awaitLooks(t, b, c, 2*size)
+	awaitCalls(t, c, 2*size)
 	report, err := c.Calls(t.Context())
 	if err != nil {
 		t.Fatal(err)

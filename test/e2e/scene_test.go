@@ -97,7 +97,7 @@ func (s *scene) play(t *testing.T) {
 	witness := s.cloud.Instance(t, simulator.Instance{Name: s.Name("witness")})
 	s.Register(t, nodes.NewInitialized(witness))
 	gone, leaving := s.pairInitialised(t, "gone")
-	s.daemon = s.Bed.Daemon(t, daemon.Setup{Cloud: s.cloud.URL, Elect: true, Flags: s.flags})
+	s.daemon = s.Daemon(t, daemon.Setup{Cloud: s.cloud.URL, Elect: true, Flags: s.flags})
 	for _, act := range []func(*testing.T){
 		s.nodeJoins, s.metricsAreRead, s.configIsRefused, s.serviceIsServed, func(t *testing.T) { s.nodeGoes(t, gone, leaving) },
 	} {

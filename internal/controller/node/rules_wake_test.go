@@ -2,6 +2,8 @@ package node
 
 import (
 	"fmt"
+	"maps"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -45,9 +47,7 @@ var changes = map[string]func(*corev1.Node){
 // left out: such a Node has a pass within a minute anyway.
 func TestWhateverChangesThePlanWakes(t *testing.T) {
 	known := map[string]answer{"no answer": {}}
-	for name, a := range answers {
-		known[name] = a
-	}
+	maps.Copy(known, answers)
 	bases := map[string]*corev1.Node{"fresh": fresh(), "settled": settled()}
 	for name, change := range changes {
 		bases["fresh, "+name], bases["settled, "+name] = fresh(change), settled(change)
@@ -58,14 +58,15 @@ func TestWhateverChangesThePlanWakes(t *testing.T) {
 			o.Condition, o.Events = "", nil
 		}
 		text := fmt.Sprintf("%s %s %v %s %s %v %v", o.Do, o.Why, o.Addresses, o.Condition, o.ProviderID, o.Taints, o.Events)
+		var set []string
 		for _, m := range []map[string]*string{o.Labels, o.Annotations} {
 			for _, key := range []string{"a", "b", "keep", AnnotationLabels, corev1.LabelTopologyZone, corev1.LabelTopologyRegion, corev1.LabelInstanceType, corev1.LabelInstanceTypeStable} {
 				if value := m[key]; value != nil {
-					text += " " + key + "=" + *value
+					set = append(set, key+"="+*value)
 				}
 			}
 		}
-		return text
+		return text + " " + strings.Join(set, " ")
 	}
 	differ := 0
 	for baseName, before := range bases {

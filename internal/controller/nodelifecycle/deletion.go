@@ -95,7 +95,7 @@ func (c *Controller) remove(ctx context.Context, o observed, p plan) error {
 		c.countDeletion(o.node)
 	}
 	if r.outcome != deleted && ctx.Err() != nil {
-		return nil // The next leader sees the Node as it is then.
+		return nil //nolint:nilerr // the next leader sees the Node as it is then
 	}
 	done := concluded(o, p, r)
 	if r.outcome != deleted {

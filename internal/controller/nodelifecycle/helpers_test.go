@@ -2,6 +2,7 @@ package nodelifecycle
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -125,18 +126,20 @@ func digest(p plan) string {
 		text += fmt.Sprintf("; again in %v", p.after)
 	}
 	if p.taints != nil {
-		text += "; taints"
+		var keys []string
 		for _, t := range *p.taints {
-			text += " " + t.Key
+			keys = append(keys, t.Key)
 		}
+		text += strings.TrimSpace("; taints " + strings.Join(keys, " "))
 	}
 	if p.condition != nil {
 		text += fmt.Sprintf("; condition %s %s", p.condition.Status, p.condition.Reason)
 	}
+	parts := []string{text}
 	for _, e := range p.events {
-		text += "; event " + e.Reason
+		parts = append(parts, "event "+e.Reason)
 	}
-	return text
+	return strings.Join(parts, "; ")
 }
 
 type row struct {

@@ -81,6 +81,7 @@ func (b *Bed) kubeconfig(t *testing.T, dir string, through *proxy.Proxy) string 
 	return file
 }
 
+// WriteFile writes a file of a test and returns its name.
 func WriteFile(t *testing.T, file, text string) string {
 	t.Helper()
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {

@@ -111,19 +111,24 @@ func (a Access) Without(less Right) Access {
 		}
 		o = o.DeepCopy()
 		if rules := rulesOf(o); len(rules) > 0 {
-			var left []any
-			for _, rule := range rules {
-				for _, r := range expand(rule, o.GetNamespace()) {
-					if r != less {
-						left = append(left, r.rule())
-					}
-				}
-			}
-			o.Object["rules"] = left
+			o.Object["rules"] = without(rules, o.GetNamespace(), less)
 		}
 		rest = append(rest, o)
 	}
 	return rest
+}
+
+// without returns the rules of a role with one right less.
+func without(rules []rbacv1.PolicyRule, namespace string, less Right) []any {
+	var left []any
+	for _, rule := range rules {
+		for _, r := range expand(rule, namespace) {
+			if r != less {
+				left = append(left, r.rule())
+			}
+		}
+	}
+	return left
 }
 
 func (r Right) rule() map[string]any {
