@@ -24,10 +24,10 @@ const (
 	maxAnswer = 32 << 20
 )
 
-// Client speaks to a simulated cloud. Each method makes one request, or one for
-// each page, and no retries. What the cloud refused is an *APIError; a
-// *url.Error means that there was no proper answer. It is safe for concurrent
-// use.
+// Client is a client of a simulated cloud. Each method makes one request, or
+// one for each page, and no retries. If the cloud refuses a request, the error
+// is an *APIError. If there was no valid answer, it is a *url.Error. A Client
+// is safe for concurrent use.
 type Client struct {
 	base     string
 	path     string
@@ -87,7 +87,7 @@ func (c *Client) do(ctx context.Context, method, path string, in, out any) error
 	if err != nil {
 		return err // *url.Error names the method and the URL
 	}
-	defer func() { _ = resp.Body.Close() }() // it has been read; there is nothing to lose
+	defer func() { _ = resp.Body.Close() }() // the body has been read; nothing is lost
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
 	if err != nil {
 		return &url.Error{Op: method, URL: req.URL.String(), Err: fmt.Errorf("reading the answer: %w", err)}
@@ -118,9 +118,9 @@ func (c *Client) request(ctx context.Context, method, path string, in any) (*htt
 		body = bytes.NewReader(encoded)
 	}
 	if method == http.MethodGet {
-		// net/http silently sends a GET again when a kept-alive connection
-		// breaks. A body that it cannot rewind keeps it from that, so that one
-		// method call is one call of the cloud.
+		// net/http silently sends a GET again when a kept-alive connection breaks. It
+		// does not if the body cannot be rewound. So one method call is always one call
+		// of the cloud.
 		body = struct{ io.Reader }{http.NoBody}
 	}
 	req, err := http.NewRequestWithContext(ctx, method, c.base+path, body)
@@ -148,8 +148,9 @@ func answeredError(resp *http.Response, body []byte) error {
 	return e
 }
 
-// selection asks for the resources with one of the IDs or one of the names, as
-// far as they have all the tags. It is nil if that would be all there are.
+// selection is the query for resources that have one of the IDs or one of the
+// names, and all of the tags. It is nil if it would select no resource in
+// particular.
 func selection(ids, names []string, tags map[string]string) url.Values {
 	if len(ids)+len(names)+len(tags) == 0 {
 		return nil
@@ -180,7 +181,7 @@ func listAll[T any](ctx context.Context, c *Client, path string, query url.Value
 		}
 		var page wire.List[T]
 		if err := c.do(ctx, http.MethodGet, full, nil, &page); err != nil {
-			return nil, err // half a list must not be taken for a list
+			return nil, err // an incomplete list must not be taken for a list
 		}
 		all = append(all, page.Items...)
 		if page.Continue == "" {

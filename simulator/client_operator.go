@@ -8,7 +8,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator/wire"
 )
 
-// What only the operator can do is addressed to the operator's API whatever
+// Requests that only the operator can make go to the operator's API, whatever
 // the client's role.
 
 // Faults lists the faults that are set, by name.

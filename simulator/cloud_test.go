@@ -25,8 +25,8 @@ func start(t *testing.T, config Config) *Client {
 	return client
 }
 
-// startInBubble serves a cloud over pipes, so that in a synctest bubble time
-// passes only when everybody waits.
+// startInBubble serves a cloud over pipes. In a synctest bubble, time passes
+// only while all goroutines of the bubble wait.
 func startInBubble(t *testing.T, config Config) *Client {
 	t.Helper()
 	cloud, err := New(config)

@@ -40,14 +40,14 @@ type Config struct {
 	// UniqueRoutes allows one route for each destination. Clouds differ in this;
 	// without it there may be several.
 	UniqueRoutes bool
-	// Drain is that of load balancers which leave it to the cloud.
+	// Drain is the drain time of load balancers that leave it to the cloud.
 	Drain time.Duration
 	// Traffic makes Serve carry traffic: active load balancers listen at their
 	// addresses and forward to their backends. Without it no socket is opened.
 	Traffic bool
 	// Checks is how the health of backends is checked.
 	Checks Checks
-	// Standing are faults that belong to this cloud, such as its quota: they are
+	// Standing are faults that belong to this cloud, such as its quota. They are
 	// not listed and cannot be cleared.
 	Standing []Fault
 }

@@ -109,7 +109,7 @@ func TestReplyIsLost(t *testing.T) {
 	diff(t, "it was carried out", []string{}, names(t, c))
 }
 
-// net/http would send a GET again if a connection breaks that it has used before.
+// net/http would send a GET again if it breaks on a reused connection.
 func TestABrokenCallIsNotSentAgain(t *testing.T) {
 	for _, kind := range []FaultKind{FaultReset, FaultLostReply} {
 		t.Run(string(kind), func(t *testing.T) {
@@ -164,7 +164,7 @@ func TestHang(t *testing.T) {
 		if _, err := c.CreateInstance(ctx, Instance{Name: "given-up"}); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("got %v", err)
 		}
-		synctest.Wait() // until the cloud has noticed
+		synctest.Wait() // until the cloud has noticed that its caller is gone
 		for name, end := range map[string]func() error{
 			"Cleared": func() error { return c.ClearFault(t.Context(), "hang") },
 			"Replaced": func() error {
@@ -427,7 +427,8 @@ func TestFaultSparesTheFirstCalls(t *testing.T) {
 	diff(t, "hits", []bool{false, false, true, false, false}, hits)
 }
 
-// What stops a call earlier leaves the faults behind it for later calls.
+// A fault that stops a call leaves the counts of the faults behind it for later
+// calls.
 func TestACallThatGetsNoFurtherIsNotCounted(t *testing.T) {
 	c := start(t, Config{})
 	mustSet(t, c, Fault{Kind: FaultLostReply, Count: 1})

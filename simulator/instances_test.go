@@ -131,7 +131,8 @@ func withAddress(kind AddressType, address string) Instance {
 	return Instance{Name: "n", Addresses: []Address{{Type: kind, Address: address}}}
 }
 
-// checkInvalid wants a 400 with the message; none if it is empty.
+// checkInvalid checks for a 400 with the message; empty means that there must
+// be no error.
 func checkInvalid(t *testing.T, want string, err error) {
 	t.Helper()
 	if want == "" {
@@ -228,7 +229,7 @@ func TestRequestBodies(t *testing.T) {
 	})
 }
 
-// post creates an instance with a body that the client would not send.
+// post creates an instance with a body that the client would never send.
 func post(t *testing.T, c *Client, body string) error {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, c.base+"/v1/instances", strings.NewReader(body))

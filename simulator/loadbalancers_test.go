@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// webBalancer is what it takes to create a load balancer, and no more.
+// webBalancer is a load balancer with the required fields only.
 func webBalancer(name string) LoadBalancer {
 	return LoadBalancer{Name: name, Listeners: []Listener{{Protocol: TCP, Port: 80, BackendPort: 30080}}}
 }

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// routeTo is what it takes to create a route, and no more.
+// routeTo is a route with the required fields only.
 func routeTo(name, destination, target string) Route {
 	return Route{Name: name, Destination: destination, Target: target}
 }
@@ -132,7 +132,8 @@ func TestRouteInput(t *testing.T) {
 	})
 }
 
-// One table can hold whatever a route controller has to cope with.
+// One table can hold all the kinds of routes that a route controller has to
+// handle.
 func TestWhatATableCanHold(t *testing.T) {
 	c := start(t, Config{})
 	node := mustCreate(t, c, Instance{Name: "node-1"}).ID
@@ -168,7 +169,7 @@ func TestUniqueRoutes(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	mustRoute(t, c, routeTo("third", "10.244.0.0/15", ""))
-	for range 20 { // the name comes first, whichever route is looked at first
+	for range 20 { // the name is checked first, whichever route is found first
 		_, err = c.CreateRoute(t.Context(), routeTo("third", "10.244.1.0/24", ""))
 		diff(t, "the name is taken", true, IsAlreadyExists(err))
 	}

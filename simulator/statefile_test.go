@@ -74,7 +74,7 @@ func TestRoutesSurviveARestart(t *testing.T) {
 		mustRoute(t, before, routeTo("stopped", "10.244.2.0/24", stopped.ID)),
 	}
 	diff(t, "error", nil, before.DeleteRoute(t.Context(), mustRoute(t, before, routeTo("gone", "10.244.3.0/24", "")).ID))
-	// The last thing that is saved is the instance: the route follows it.
+	// The instance is saved last, and the route follows it.
 	diff(t, "error", nil, before.StopInstance(t.Context(), stopped.ID))
 	want[2].State = RouteBlackhole
 
@@ -182,7 +182,7 @@ func TestAFailedSaveLeavesNothingBehind(t *testing.T) {
 	directory := t.TempDir()
 	file := filepath.Join(directory, "cloud.json")
 	c := start(t, Config{StateFile: file})
-	if err := os.Mkdir(file, 0o700); err != nil { // nothing can be renamed to a folder
+	if err := os.Mkdir(file, 0o700); err != nil { // a file cannot replace a folder
 		t.Fatal(err)
 	}
 	_, err := c.CreateInstance(t.Context(), Instance{Name: "node-1"})

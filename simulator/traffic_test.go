@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// served is a cloud that carries traffic, and how it is stopped.
+// served is a cloud that carries traffic, and the function that stops it.
 type served struct {
 	*Client
 
@@ -59,7 +59,7 @@ func startCarrying(t *testing.T, config Config) served {
 	return s
 }
 
-// await asks again and again until the answer is yes.
+// await calls f again and again until it returns true.
 func await(t *testing.T, what string, ask func() (got string, ok bool)) {
 	t.Helper()
 	deadline := time.Now().Add(30 * time.Second)
@@ -75,7 +75,7 @@ func await(t *testing.T, what string, ask func() (got string, ok bool)) {
 	}
 }
 
-// node is an instance on which something answers with its name at a node port.
+// node is an instance that answers with its name at a node port.
 func node(t *testing.T, c served, name string, port int) Instance {
 	t.Helper()
 	address := netip.AddrFrom4([4]byte{127, byte(rand.IntN(64)), byte(1 + rand.IntN(250)), byte(1 + rand.IntN(250))})
@@ -106,7 +106,7 @@ func node(t *testing.T, c served, name string, port int) Instance {
 	}})
 }
 
-// curl is what is answered at an address.
+// curl returns the answer from an address.
 func curl(t *testing.T, address string) (string, error) {
 	t.Helper()
 	var dialer net.Dialer
@@ -118,7 +118,8 @@ func curl(t *testing.T, address string) (string, error) {
 	return string(answer), errors.Join(err, conn.Close())
 }
 
-// awaitHealth waits until the backends of the only load balancer are so.
+// awaitHealth waits until the backends of the only load balancer have this
+// health.
 func awaitHealth(t *testing.T, c served, want string) Traffic {
 	t.Helper()
 	var told Traffic
@@ -154,7 +155,7 @@ func TestLoadBalancerCarriesTraffic(t *testing.T) {
 	diff(t, "error", nil, err)
 	diff(t, "a pending one carries nothing", (*Traffic)(nil), created.Traffic)
 	address := fmt.Sprintf("%s:%d", static.Address, webPort)
-	// Nobody calls the cloud: it becomes active, and listens, by itself.
+	// No call is made: the load balancer becomes active and listens by itself.
 	await(t, "the first answer", func() (string, bool) {
 		answer, err := curl(t, address)
 		return fmt.Sprint(answer, err), answer != ""
@@ -162,7 +163,7 @@ func TestLoadBalancerCarriesTraffic(t *testing.T) {
 	told := awaitHealth(t, c, "i-00000001 healthy, i-00000002 healthy")
 	diff(t, "where it listens", address, told.Listeners[0].Address)
 
-	// The moment that the answer to a removal is there, nobody new comes.
+	// Once the removal is answered, the backend gets no new connection.
 	if _, err := c.UpdateLoadBalancer(t.Context(), created.ID, LoadBalancerPatch{Backends: []string{two.ID}}); err != nil {
 		t.Fatal(err)
 	}
@@ -191,7 +192,7 @@ func TestLoadBalancerCarriesTraffic(t *testing.T) {
 	mustDo(c.TerminateInstance(t.Context(), two.ID))
 	awaitHealth(t, c, "i-00000002 unhealthy the instance does not exist")
 
-	mustDo(c.Operator().DeleteLoadBalancer(t.Context(), created.ID)) // it is carried at once as well
+	mustDo(c.Operator().DeleteLoadBalancer(t.Context(), created.ID)) // its traffic is carried at once, too
 	if _, err := curl(t, address); !errors.Is(err, syscall.ECONNREFUSED) {
 		t.Errorf("deleted: got %v, want to be refused", err)
 	}
@@ -201,7 +202,7 @@ func TestTrafficGoesOnAfterARestart(t *testing.T) {
 	config := Config{StateFile: filepath.Join(t.TempDir(), "cloud.json")}
 	first := startCarrying(t, config)
 	one := node(t, first, "one", webNodePort)
-	// Far from where other clouds on this machine give their first addresses.
+	// Not among the first addresses that other clouds on this machine use.
 	far := fmt.Sprintf("127.%d.%d.1", 100+rand.IntN(27), rand.IntN(256))
 	static, err := first.CreateStaticIP(t.Context(), StaticIP{Name: "far", Address: far})
 	diff(t, "error", nil, err)

@@ -17,19 +17,19 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator/internal/view"
 )
 
-// event is one that a watch has told.
+// event is one event of a watch.
 type event struct{ name, data string }
 
 func (e event) String() string { return e.name + " " + e.data }
 
-// reading is a watch that is read.
+// reading is a watch and its reader.
 type reading struct {
 	t     *testing.T
 	body  io.Closer
 	lines *bufio.Scanner
 }
 
-// watch begins a watch, which ends with its context. Nothing of it is read yet.
+// watch begins a watch, which ends with its context. It reads nothing yet.
 func watch(ctx context.Context, t *testing.T, c *Client) *reading {
 	t.Helper()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base+"/operator/v1/watch", http.NoBody)
@@ -53,7 +53,7 @@ func (r *reading) close() {
 	}
 }
 
-// any is the next event, whatever it is; none if the watch has ended.
+// any returns the next event; none if the watch has ended.
 func (r *reading) any() (event, bool) {
 	var e event
 	for r.lines.Scan() {
@@ -69,7 +69,7 @@ func (r *reading) any() (event, bool) {
 	return e, false
 }
 
-// next is the next event that is no beat.
+// next returns the next event that is not a beat.
 func (r *reading) next() event {
 	r.t.Helper()
 	const day = 24 * time.Hour / view.MaxIdle
@@ -86,7 +86,7 @@ func (r *reading) next() event {
 	return event{}
 }
 
-// skip reads what is told at first: each collection once, the last of them calls.
+// skip reads the first events: each collection once, calls last.
 func (r *reading) skip() {
 	r.t.Helper()
 	for r.next().name != "calls" {
@@ -144,7 +144,7 @@ func TestWatchTellsWhatChanges(t *testing.T) {
 		diff(t, "calls", 1, len(news.Last))
 		diff(t, "call", CreateInstance, news.Last[0].Call)
 
-		told = r.next() // an hour later, since nothing else happens in this bubble
+		told = r.next() // an hour later, because nothing else happens in this bubble
 		diff(t, "it is told when it changes by itself", true, strings.Contains(told.data, `"state":"running"`))
 
 		_, err = c.Operator().Instances(t.Context())
@@ -184,7 +184,7 @@ func TestWhoReadsSlowlyHoldsNobodyUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := startInBubble(t, Config{})
 		r := watch(t.Context(), t, c)
-		synctest.Wait() // it is in the middle of its first events
+		synctest.Wait() // while it sends its first events
 		const made = 3 * meter.Remembered
 		for range made {
 			_, err := c.Instances(t.Context())

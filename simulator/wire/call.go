@@ -56,7 +56,7 @@ const (
 	ResultReplyLost = "ReplyLost"
 	// ResultReset was not carried out: the connection was reset.
 	ResultReset = "ConnectionReset"
-	// ResultGone was not carried out: the caller went away while it waited.
+	// ResultGone was not carried out: the caller went away while the call waited.
 	ResultGone = "CallerGone"
 )
 

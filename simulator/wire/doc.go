@@ -1,7 +1,7 @@
 // Package wire holds the types of the simulated cloud's HTTP API, in the form
 // in which they are written as JSON, and its errors and paths.
 //
-// It is the ground floor of the simulator: every other package there may import
-// it, and it imports none of them. Programs use package simulator, which has an
-// alias for each type that they need.
+// Every other package of the simulator may import it, and it imports none of
+// them. Programs use package simulator, which has an alias for each type that
+// they need.
 package wire

@@ -57,7 +57,7 @@ type Fault struct {
 	Match string `json:"match,omitempty"`
 	// Skip spares the first so many calls that it is aimed at.
 	Skip int `json:"skip,omitempty"`
-	// Count limits the fault to that many calls; 0 means no limit.
+	// Count limits the fault to the first so many calls; 0 means no limit.
 	Count int `json:"count,omitempty"`
 	// Probability of hitting a call it is aimed at; 0 means always.
 	Probability float64 `json:"probability,omitempty"`

@@ -22,7 +22,8 @@ const (
 // Protocols are all protocols.
 func Protocols() []Protocol { return []Protocol{TCP, UDP} }
 
-// Everyone is the source range of IPv4, which load balancers speak.
+// Everyone is the source range that contains all IPv4 addresses. Load balancers
+// speak IPv4 only.
 const Everyone = "0.0.0.0/0"
 
 // MaxLoadBalancerName is how many bytes the name of a load balancer may have.
@@ -55,8 +56,8 @@ type LoadBalancer struct {
 	Affinity    Duration    `json:"affinity,omitempty"`
 	HealthCheck HealthCheck `json:"healthCheck,omitzero"`
 	// Drain is how long connections to a removed backend live on; 0 cuts them at
-	// once, and nil is what the cloud thinks right. New ones go elsewhere at once
-	// anyway.
+	// once, and nil leaves it to the cloud. New connections always go to other
+	// backends at once.
 	Drain *Duration `json:"drain,omitempty"`
 
 	// Traffic is what it carries. It is only there in answers of a cloud that
@@ -97,6 +98,6 @@ type LoadBalancerPatch struct {
 	SourceRanges []string     `json:"sourceRanges,omitzero"`
 	Affinity     *Duration    `json:"affinity,omitempty"`
 	HealthCheck  *HealthCheck `json:"healthCheck,omitempty"`
-	// Drain that is negative leaves it to the cloud again.
+	// Drain leaves the time to the cloud again if it is negative.
 	Drain *Duration `json:"drain,omitempty"`
 }

@@ -39,8 +39,8 @@ type Route struct {
 	TargetAddresses []Address `json:"targetAddresses,omitempty"`
 	// Tags are the owner's own words. Lists can be limited to a tag.
 	Tags map[string]string `json:"tags,omitempty"`
-	// State is the cloud's to say where there is a target. Without one, a creation
-	// may ask for RouteBlackhole.
+	// State is decided by the cloud if there is a target. Without a target, a
+	// creation may ask for RouteBlackhole.
 	State   RouteState `json:"state,omitempty"`
 	Created time.Time  `json:"created,omitzero"`
 }

@@ -14,14 +14,14 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator/wire"
 )
 
-// What becomes of a call without any answer.
+// Results of a call that gets no answer.
 var (
 	errGone      = errors.New("the caller went away")
 	errReset     = errors.New("the connection was reset on purpose")
 	errReplyLost = errors.New("the reply was lost on purpose")
 )
 
-// result is the error in the words of CallRecord.
+// result returns the result of a call with this error, as CallRecord names it.
 func result(err error) string {
 	switch {
 	case err == nil:
@@ -37,7 +37,7 @@ func result(err error) string {
 	}
 }
 
-// status is what is answered; 0 if nothing is.
+// status returns the HTTP status of the answer; 0 if there is no answer.
 func status(answer reply, err error) int {
 	switch {
 	case err == nil:
@@ -74,7 +74,8 @@ func write(w http.ResponseWriter, r *http.Request, answer reply, err error) {
 	}
 }
 
-// cut closes the connection without an answer: with a reset where one is due.
+// cut closes the connection without an answer, with a reset if the error asks
+// for one.
 func cut(w http.ResponseWriter, r *http.Request, why error) {
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
@@ -88,7 +89,7 @@ func cut(w http.ResponseWriter, r *http.Request, why error) {
 	}
 }
 
-// answerTo is how an error is answered.
+// answerTo returns the answer to an error.
 func answerTo(err error) *wire.APIError {
 	var answered *wire.APIError
 	var input *input.Error

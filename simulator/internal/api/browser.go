@@ -39,8 +39,8 @@ func hostOf(origin string) string {
 	return u.Host
 }
 
-// isFixedHost reports whether nobody can point the host, with or without a
-// port, somewhere else.
+// isFixedHost reports whether the host, with or without a port, always means
+// this machine, because no one can change what it resolves to.
 func isFixedHost(host string) bool {
 	name := (&url.URL{Host: host}).Hostname()
 	_, err := netip.ParseAddr(name)

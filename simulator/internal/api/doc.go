@@ -3,6 +3,6 @@
 // answers. Each kind of resource has one file here; what all kinds share knows
 // no kind.
 //
-// It stands above all other rooms and imports all but persistence. Only the
+// It imports all other packages of the simulator except persistence. Only the
 // root, package simulator, imports it.
 package api

@@ -20,10 +20,10 @@ type endpoint struct {
 	read         reader
 }
 
-// reader understands a request and its body before anything is done for it.
+// reader parses a request and its body before anything is done.
 type reader func(r *http.Request, body []byte) (operation, error)
 
-// onOne reads a request that says nothing but which resource it is about.
+// onOne reads a request that only names a resource.
 func onOne[T any](do func(context.Context, string, state.Distortions) (T, error)) reader {
 	return func(r *http.Request, _ []byte) (operation, error) {
 		id := r.PathValue("id")
@@ -60,7 +60,7 @@ func patching[P, A any](do func(context.Context, string, P, state.Distortions) (
 	}
 }
 
-// withoutBody answers only that it was done.
+// withoutBody answers a success without a body.
 func withoutBody(read reader) reader {
 	return func(r *http.Request, body []byte) (operation, error) {
 		op, err := read(r, body)
@@ -72,7 +72,7 @@ func withoutBody(read reader) reader {
 	}
 }
 
-// operation is a request that was understood.
+// operation is a request that was parsed.
 type operation struct {
 	about state.Subject
 	run   func(context.Context, state.Distortions) (reply, error)
@@ -84,8 +84,9 @@ type reply struct {
 	body   any // nil for none
 }
 
-// understand reads a request to its end; without that a server does not see
-// its client go away. What it could not understand is an operation that fails.
+// understand reads a request to its end, because otherwise a server does not
+// notice that its client goes away. A request that cannot be parsed becomes an
+// operation that fails.
 func understand(w http.ResponseWriter, r *http.Request, read reader) operation {
 	var op operation
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequest))

@@ -8,16 +8,17 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator/wire"
 )
 
-// kind is one kind of resource, as it is seen by what all kinds share.
+// kind is one kind of resource, as the code that is common to all kinds uses
+// it.
 type kind struct {
 	name      string // the key in the log
 	endpoints []endpoint
-	// collection is all resources of the kind, for those who watch.
+	// collection returns all resources of the kind, for watchers.
 	collection view.Collection
-	// identify adds to what a call asks for the names of the IDs and the IDs of
-	// the names and tags.
+	// identify completes what a call asks for: it adds the names of the IDs, and
+	// the IDs of the names and tags.
 	identify func(context.Context, state.Subject) state.Subject
-	// note writes down what a call was about.
+	// note records the resource of a call.
 	note func(*wire.CallRecord, string)
 }
 

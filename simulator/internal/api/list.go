@@ -81,7 +81,8 @@ func (q *listQuery) setTags(values []string) error {
 	return nil
 }
 
-// lister returns a page of one kind, and its last ID if there is a further page.
+// lister returns a page of one kind. If there is a further page, it also
+// returns the last ID of this one.
 type lister[T any] func(context.Context, state.Query, state.Distortions) (items []T, next string)
 
 // listing reads a request for a page, which also takes the extra parameters.
@@ -96,7 +97,7 @@ func listing[T any](s *Server, list lister[T], extra ...string) reader {
 	}
 }
 
-// collection is all that a list has.
+// collection returns a list with all resources.
 func collection[T any](name string, list lister[T]) view.Collection {
 	return view.Collection{Name: name, All: func(ctx context.Context) any {
 		items, _ := list(ctx, state.Query{}, state.Distortions{})

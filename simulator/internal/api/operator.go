@@ -36,7 +36,7 @@ func (s *Server) operatorEndpoints() map[string]reader {
 	}
 }
 
-// answering reads a request that says nothing.
+// answering reads a request without parameters.
 func answering(answer func() (reply, error)) reader {
 	return func(*http.Request, []byte) (operation, error) {
 		return operation{run: func(context.Context, state.Distortions) (reply, error) { return answer() }}, nil

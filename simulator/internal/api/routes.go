@@ -48,7 +48,7 @@ func (s *Server) readRouteChanges(_ *http.Request, body []byte) (operation, erro
 	return operation{about: aboutRoutes(wanted), run: run}, err
 }
 
-// checkRouteChanges refuses what cannot be understood, as a whole.
+// checkRouteChanges refuses all changes if one of them cannot be parsed.
 func checkRouteChanges(w wire.RouteChanges, most int) error {
 	if n := len(w.Changes); n == 0 || n > most {
 		return input.Invalid("changes", "%d are asked for; a call takes 1 to %d", n, most)
@@ -61,7 +61,7 @@ func checkRouteChanges(w wire.RouteChanges, most int) error {
 	return nil
 }
 
-// aboutRoutes is what the changes are about.
+// aboutRoutes returns the routes that the changes concern.
 func aboutRoutes(w wire.RouteChanges) state.Subject {
 	var s state.Subject
 	for _, c := range w.Changes {

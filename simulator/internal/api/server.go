@@ -84,7 +84,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.handler.ServeHTTP(w, r)
 }
 
-// Watchers returns how many watch.
+// Watchers returns the number of watchers.
 func (s *Server) Watchers() int { return s.feed.Watchers() }
 
 // newHandler serves each endpoint twice: to customers and to the operator.
@@ -127,7 +127,8 @@ func (s *Server) forCustomer(k kind, e endpoint) http.HandlerFunc {
 			Duration: wire.Duration(s.clock.Since(started)),
 		}
 		k.note(&record, op.about.One())
-		// Before the answer, so that the call is counted when the caller has it.
+		// The call is counted before the answer is sent, so that the caller finds it
+		// counted.
 		s.meter.Record(record)
 		s.feed.Wake()
 		klog.FromContext(r.Context()).V(4).Info("Call", "call", e.call, k.name, op.about.One(),
@@ -136,7 +137,7 @@ func (s *Server) forCustomer(k kind, e endpoint) http.HandlerFunc {
 	}
 }
 
-// forOperator serves a request at once and as it is.
+// forOperator serves a request without faults and does not count it.
 func (s *Server) forOperator(read reader) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		answer, err := understand(w, r, read).run(r.Context(), state.Distortions{})
@@ -148,7 +149,7 @@ func (s *Server) forOperator(read reader) http.HandlerFunc {
 	}
 }
 
-// carryOut lets a call meet its fate.
+// carryOut carries out a call after the faults that decide its fate.
 func (s *Server) carryOut(ctx context.Context, op operation, f faults.Fate) (reply, error) {
 	s.wait(ctx, f)
 	if ctx.Err() != nil {
@@ -168,7 +169,8 @@ func (s *Server) carryOut(ctx context.Context, op operation, f faults.Fate) (rep
 	return answer, err
 }
 
-// wait lasts as long as the call is held up, or until its caller goes away.
+// wait returns when the faults no longer hold the call, or when its caller has
+// gone away.
 func (s *Server) wait(ctx context.Context, f faults.Fate) {
 	if f.Delay > 0 {
 		timer := s.clock.NewTimer(f.Delay)

@@ -16,8 +16,8 @@ func lists(call wire.Call) bool { return strings.HasPrefix(string(call), "List")
 
 func reads(call wire.Call) bool { return lists(call) || strings.HasPrefix(string(call), "Get") }
 
-// maxLatency keeps the delays of several faults from adding up to more than a
-// duration can hold.
+// maxLatency bounds latency and jitter, so that the sum of several faults fits
+// into a duration.
 const maxLatency = wire.Duration(24 * time.Hour)
 
 // hits reports whether a fault of this kind can hit a call.
@@ -34,8 +34,8 @@ func hits(k wire.FaultKind, call wire.Call) bool {
 	return true
 }
 
-// distorts reports whether a fault of this kind changes what is seen instead
-// of what becomes of the call.
+// distorts reports whether a fault of this kind changes which data a call sees,
+// and not whether the call succeeds.
 func distorts(k wire.FaultKind) bool {
 	switch k {
 	case wire.FaultEmptyList, wire.FaultTruncatedList, wire.FaultStale, wire.FaultInvisible:
@@ -45,7 +45,7 @@ func distorts(k wire.FaultKind) bool {
 	return false
 }
 
-// checked is the fault with its defaults, or the first thing that is wrong with it.
+// checked returns the fault with its defaults, or its first error.
 func checked(f wire.Fault) (wire.Fault, error) {
 	f.Hits = 0
 	if err := input.CheckWord("name", f.Name); err != nil {
@@ -79,7 +79,8 @@ func checked(f wire.Fault) (wire.Fault, error) {
 	return completed(f)
 }
 
-// checkForeign refuses what belongs to another kind: it would have no effect.
+// checkForeign refuses settings of another kind, because they would have no
+// effect.
 func checkForeign(f wire.Fault) error {
 	for _, s := range settings(f) {
 		if s.given && !slices.Contains(s.kinds, f.Kind) {
@@ -89,7 +90,7 @@ func checkForeign(f wire.Fault) error {
 	return nil
 }
 
-// setting is a field of a fault that belongs to some kinds only.
+// setting is a field of a fault that only some kinds have.
 type setting struct {
 	name  string
 	given bool
@@ -108,7 +109,8 @@ func settings(f wire.Fault) []setting {
 	}
 }
 
-// completed checks and completes what belongs to the fault's own kind.
+// completed checks the settings of the fault's own kind and adds their
+// defaults.
 func completed(f wire.Fault) (wire.Fault, error) {
 	switch f.Kind {
 	case wire.FaultLatency:

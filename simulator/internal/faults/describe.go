@@ -6,7 +6,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator/wire"
 )
 
-// Description is all that is needed to set a fault of a kind.
+// Description has everything that is needed to set a fault of a kind.
 type Description struct {
 	Kind   wire.FaultKind `json:"kind"`
 	Effect string         `json:"effect"`
@@ -40,7 +40,7 @@ func describe(k wire.FaultKind) Description {
 	return d
 }
 
-// effect says in a few words what a fault of this kind does.
+// effect describes in a few words what a fault of this kind does.
 func effect(k wire.FaultKind) string {
 	switch k {
 	case wire.FaultLatency:

@@ -17,7 +17,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator/wire"
 )
 
-// tenure says who may clear a fault.
+// tenure says whether a fault may be cleared.
 type tenure int
 
 const (
@@ -46,10 +46,10 @@ type activeFault struct {
 // Fate is what becomes of a call.
 type Fate struct {
 	Delay time.Duration
-	// Holds are what the call hangs on, one after the other.
+	// Holds are what delays the call, one after the other.
 	Holds []<-chan struct{}
 	Reset bool
-	// Answer is given instead of carrying the call out.
+	// Answer is sent instead of carrying out the call.
 	Answer     *wire.APIError
 	Seen       state.Distortions
 	LosesReply bool
@@ -91,8 +91,8 @@ func (s *Set) set(f wire.Fault, t tenure) error {
 	return nil
 }
 
-// nameHash gives each fault random numbers of its own, so that one fault does
-// not change what another one does.
+// nameHash gives each fault its own random numbers, so that one fault does not
+// influence another.
 func nameHash(name string) uint64 {
 	h := fnv.New64a()
 	h.Write([]byte(name))
@@ -109,15 +109,15 @@ func (s *Set) Clear(name string) error {
 	return nil
 }
 
-// ClearAll switches all faults off that do not belong to the cloud.
+// ClearAll switches all faults off except those that belong to the cloud.
 func (s *Set) ClearAll() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.remove(func(a *activeFault) bool { return a.tenure == clearable })
 }
 
-// remove also ends the waiting of calls that hang on the faults that it
-// removes. s.mu is held.
+// remove removes faults, and lets the calls that hang on them continue. s.mu is
+// held.
 func (s *Set) remove(which func(*activeFault) bool) (removed int) {
 	before := len(s.active)
 	s.active = slices.DeleteFunc(s.active, func(a *activeFault) bool {
@@ -149,7 +149,7 @@ func (s *Set) List() wire.FaultList {
 	return all
 }
 
-// Decide says what becomes of a call, and counts it where it is hit.
+// Decide returns the fate of a call, and counts the faults that hit it.
 func (s *Set) Decide(call wire.Call, about state.Subject, now time.Time) Fate {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -163,7 +163,7 @@ func (s *Set) Decide(call wire.Call, about state.Subject, now time.Time) Fate {
 		}
 		a.Hits++
 		if f.Reset || f.Answer != nil {
-			break // the call gets no further
+			break // the call ends here
 		}
 	}
 	return f

@@ -9,8 +9,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator/wire"
 )
 
-// FuzzFault holds that a fault that is accepted is kept in a form that a check
-// leaves as it is, and can decide about every call.
+// FuzzFault checks that an accepted fault is stored in a form that passes the
+// check unchanged, and that it can decide about every call.
 func FuzzFault(f *testing.F) {
 	for _, seed := range []string{
 		`{"name":"slow","kind":"latency","latency":"30ms","jitter":"1s"}`, `{"name":"q","kind":"throttle","rate":1e-300}`,

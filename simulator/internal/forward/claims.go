@@ -11,10 +11,10 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Claims keep clouds on one machine from listening at each other's addresses: a
+// Claims keep clouds on one machine from listening at each other's addresses. A
 // cloud that carries traffic claims a network of 256 addresses before it gives
-// one of them to a load balancer. A claim is a socket, so it ends with its
-// process, however the process ends. The zero value claims nothing until Start.
+// one of them to a load balancer. A claim is a socket, so it always ends with
+// its process. The zero value claims nothing until Start.
 type Claims struct {
 	mu     sync.Mutex
 	active bool                   // guarded by mu
@@ -24,7 +24,7 @@ type Claims struct {
 // claim is a network that was claimed.
 type claim struct {
 	socket    net.Listener // nil if there is none
-	isForeign bool         // it belongs to another cloud
+	isForeign bool         // another cloud has claimed the network
 }
 
 const (
@@ -64,7 +64,7 @@ func (c *Claims) claim(ctx context.Context, ip netip.Addr) claim {
 	if made.isForeign {
 		klog.FromContext(ctx).Info("Addresses belong to another simulated cloud on this machine", "network", network)
 	}
-	c.made[network] = made // any other error is reported by the listeners of the load balancers
+	c.made[network] = made // the listeners of the load balancers report any other error
 	return made
 }
 

@@ -30,11 +30,11 @@ func newForwarder(drain time.Duration) *Forwarder {
 	return New(Config{Clock: clock.RealClock{}, Store: store, Claims: claims, Enabled: true, Drain: drain})
 }
 
-// networkOf returns what is claimed for an address.
+// networkOf returns the network that is claimed for an address.
 func networkOf(ip string) netip.Prefix { return netip.PrefixFrom(netip.MustParseAddr(ip), 24).Masked() }
 
-// farAddress is far from where other clouds on this machine give their first
-// addresses.
+// farAddress is not among the first addresses that other clouds on this machine
+// use.
 func farAddress() string { return fmt.Sprintf("127.%d.%d.1", 100+rand.IntN(27), rand.IntN(256)) }
 
 func TestGivenAddressesAreClaimedUntilTheEnd(t *testing.T) {

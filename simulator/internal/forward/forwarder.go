@@ -22,25 +22,25 @@ type Config struct {
 	// Enabled opens listeners. Without it Run does nothing.
 	Enabled bool
 	Checks  traffic.Checks
-	// Drain is that of load balancers which leave it to the cloud.
+	// Drain is the drain time of load balancers that leave it to the cloud.
 	Drain time.Duration
 }
 
-// Forwarder keeps the traffic of load balancers in line with the state.
+// Forwarder updates the traffic of load balancers when the state changes.
 type Forwarder struct {
 	config Config
 
 	plane atomic.Pointer[traffic.Plane] // nil: no traffic is carried
-	// changed ends the wait for the next change that happens by itself.
+	// changed ends the wait for the next change that time brings about.
 	changed chan struct{}
 
 	carrying sync.Mutex
 	revision int64     // guarded by carrying; of what is carried
-	problem  string    // guarded by carrying; why not all is carried
+	problem  string    // guarded by carrying; why some traffic is not carried
 	again    time.Time // guarded by carrying; when that is tried again
 }
 
-// noRevision is the revision of what is carried before anything is.
+// noRevision is the revision before any traffic is carried.
 const noRevision = -1
 
 // problemPause is the time between two attempts to open a listener.
@@ -59,7 +59,7 @@ func (f *Forwarder) Enabled() bool { return f.config.Enabled }
 func (f *Forwarder) IsRunning() bool { return f.plane.Load() != nil }
 
 // Start carries traffic until the context ends. It returns a function that
-// waits for the end of everything that was started.
+// waits until everything that it started has ended.
 func (f *Forwarder) Start(ctx context.Context) (wait func()) {
 	if !f.config.Enabled {
 		return func() {}
@@ -78,7 +78,8 @@ func (f *Forwarder) Start(ctx context.Context) (wait func()) {
 	return func() { <-ended }
 }
 
-// followClock carries what changes by itself, until the context ends.
+// followClock updates the traffic after changes that time brings about, until
+// the context ends.
 func (f *Forwarder) followClock(ctx context.Context) {
 	for {
 		pause := time.Duration(math.MaxInt64)
@@ -98,21 +99,21 @@ func (f *Forwarder) followClock(ctx context.Context) {
 	}
 }
 
-// Apply carries what a call has changed. It is called before the call is
-// answered, so that a backend that was removed gets no new connection after the
-// answer.
+// Apply updates the traffic after a call has changed the state. It is called
+// before the call is answered. So a backend that the call removed gets no new
+// connection after the answer.
 func (f *Forwarder) Apply(ctx context.Context) {
 	if _, changed := f.carry(ctx); !changed {
 		return
 	}
 	select {
 	case f.changed <- struct{}{}:
-	default: // it has been woken
+	default: // a wake is already pending
 	}
 }
 
-// carry brings the traffic in line. It returns when that has to be done again,
-// zero if that is not known, and whether anything had changed.
+// carry brings the traffic in line with the state. It returns when to do so
+// again, zero if that is not known, and whether anything had changed.
 func (f *Forwarder) carry(ctx context.Context) (next time.Time, changed bool) {
 	f.carrying.Lock()
 	defer f.carrying.Unlock()

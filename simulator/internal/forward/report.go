@@ -4,7 +4,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator/wire"
 )
 
-// Traffic returns what a load balancer carries; nil if no traffic is carried.
+// Traffic returns the traffic of a load balancer; nil if no traffic is carried.
 func (f *Forwarder) Traffic(id string) *wire.Traffic {
 	plane := f.plane.Load()
 	if plane == nil {

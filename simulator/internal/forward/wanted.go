@@ -9,7 +9,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator/wire"
 )
 
-// wanted is what is to be carried.
+// wanted returns the traffic to carry.
 func (f *Forwarder) wanted() []traffic.Balancer {
 	var all []traffic.Balancer
 	for _, b := range f.config.Store.ActiveLoadBalancers() {
@@ -18,11 +18,11 @@ func (f *Forwarder) wanted() []traffic.Balancer {
 	return all
 }
 
-// wantedBalancer is what is to be carried for one load balancer.
+// wantedBalancer returns the traffic to carry for one load balancer.
 func wantedBalancer(b state.ActiveLoadBalancer, drain time.Duration) traffic.Balancer {
 	w := traffic.Balancer{
 		ID:       b.ID,
-		Address:  netip.MustParseAddr(b.Address), // it was checked when it was given
+		Address:  netip.MustParseAddr(b.Address), // the state has checked it already
 		Affinity: time.Duration(b.Affinity),
 		Drain:    drain,
 		Check:    traffic.Check{Port: uint16(b.HealthCheck.Port), Path: b.HealthCheck.Path},
@@ -36,7 +36,7 @@ func wantedBalancer(b state.ActiveLoadBalancer, drain time.Duration) traffic.Bal
 		})
 	}
 	for _, r := range b.SourceRanges {
-		w.SourceRanges = append(w.SourceRanges, netip.MustParsePrefix(r)) // it was checked
+		w.SourceRanges = append(w.SourceRanges, netip.MustParsePrefix(r)) // the state has checked it already
 	}
 	for n, id := range b.Backends {
 		w.Backends = append(w.Backends, wantedBackend(id, b.Instances[n]))
@@ -44,8 +44,7 @@ func wantedBalancer(b state.ActiveLoadBalancer, drain time.Duration) traffic.Bal
 	return w
 }
 
-// wantedBackend is what is to be carried to an instance; nil if it does not
-// exist.
+// wantedBackend returns the backend for an instance; nil if it does not exist.
 func wantedBackend(id string, i *wire.Instance) traffic.Backend {
 	backend := traffic.Backend{ID: id}
 	if i == nil {

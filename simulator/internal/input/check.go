@@ -7,7 +7,8 @@ import (
 	"unicode"
 )
 
-// Error is input that will never be accepted. It names the field.
+// Error is an error in the input. It names the field. The same input will never
+// be accepted.
 type Error struct{ field, problem string }
 
 func (e *Error) Error() string { return e.field + ": " + e.problem }
@@ -31,7 +32,7 @@ func CheckWord(field, word string) error {
 	return nil
 }
 
-// CheckName is CheckWord for a name with a limit of its own, in bytes.
+// CheckName is CheckWord with a limit for the length, in bytes.
 func CheckName(name string, longest int) error {
 	if len(name) > longest {
 		return Invalid("name", "is longer than %d bytes", longest)
@@ -39,7 +40,7 @@ func CheckName(name string, longest int) error {
 	return CheckWord("name", name)
 }
 
-// CheckTags requires keys that a filter can name.
+// CheckTags requires keys that a filter can contain.
 func CheckTags(tags map[string]string) error {
 	for key := range tags {
 		if key == "" || strings.Contains(key, "=") {
@@ -49,7 +50,7 @@ func CheckTags(tags map[string]string) error {
 	return nil
 }
 
-// CheckPort requires a port that something can listen at.
+// CheckPort requires a valid port to listen on.
 func CheckPort(field string, port int) error {
 	if port < 1 || port > 65535 {
 		return Invalid(field, "%d is no port", port)
@@ -57,7 +58,7 @@ func CheckPort(field string, port int) error {
 	return nil
 }
 
-// CheckOneOf requires one of the words of an enumeration.
+// CheckOneOf requires one of the given words.
 func CheckOneOf[T ~string](field string, word T, all []T) error {
 	if !slices.Contains(all, word) {
 		return Invalid(field, "%q is none of %s", word, List(all))

@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// DecodeStrict reads one JSON value and nothing else.
+// DecodeStrict reads exactly one JSON value, without unknown fields.
 func DecodeStrict(content []byte, into any) error {
 	decoder := json.NewDecoder(bytes.NewReader(content))
 	decoder.DisallowUnknownFields()
@@ -28,7 +28,7 @@ func DecodeStrict(content []byte, into any) error {
 	return nil
 }
 
-// decodeError is an error that knows where in the content it is.
+// decodeError is an error with its position in the content.
 type decodeError struct {
 	content []byte
 	offset  int64
@@ -40,7 +40,7 @@ func (e *decodeError) Error() string {
 	return fmt.Sprintf("line %d, column %d: %s", line, column, e.problem())
 }
 
-// problem is the error in the words of JSON, without Go's types.
+// problem returns the error without Go's types.
 func (e *decodeError) problem() string {
 	var mistyped *json.UnmarshalTypeError
 	if !errors.As(e.err, &mistyped) {
@@ -55,7 +55,7 @@ func (e *decodeError) problem() string {
 
 func (e *decodeError) Unwrap() error { return e.err }
 
-// position is where the error is, both counted from 1.
+// position is a line and a column, both counted from 1.
 func (e *decodeError) position() (line, column int) {
 	offset := e.offset
 	var syntax *json.SyntaxError
@@ -99,8 +99,8 @@ func Decode[T any](body []byte) (T, error) {
 	return into, Invalid("body", "%v", err)
 }
 
-// decodeField returns what is wrong with one field alone: errors of
-// encoding/json do not all say where they come from.
+// decodeField decodes one field alone and returns its error, because some
+// errors of encoding/json do not name the field.
 func decodeField[T any](name string, value json.RawMessage) error {
 	object, err := json.Marshal(map[string]json.RawMessage{name: value})
 	if err != nil {

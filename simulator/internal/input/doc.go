@@ -1,5 +1,5 @@
-// Package input reads and checks what others have written: the body of a
-// request, a fault, the state file. Its errors name the field that is wrong.
+// Package input reads and checks foreign input: the body of a request, a fault,
+// the state file. Its errors name the field that is wrong.
 //
 // It knows no kind of resource. Every package of the simulator except wire may
 // import it, and it imports none of them.

@@ -8,14 +8,14 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator/wire"
 )
 
-// Remembered is how many of the last calls are told.
+// Remembered is how many of the last calls are reported.
 const Remembered = 200
 
 // Meter counts calls and remembers the last ones.
 type Meter struct {
 	mu         sync.Mutex
-	generation int64             // guarded by mu; from 1 on, one more with each reset
-	total      int64             // guarded by mu; of this generation
+	generation int64             // guarded by mu; begins at 1 and grows with each reset
+	total      int64             // guarded by mu; calls of this generation
 	counts     map[outcome]int64 // guarded by mu
 	last       []wire.CallRecord // guarded by mu; the oldest first
 }
@@ -40,27 +40,27 @@ func (m *Meter) Record(r wire.CallRecord) {
 	m.last = append(m.last, r)
 }
 
-// Report returns what was called since the start or the last reset.
+// Report returns the calls since the start or the last reset.
 func (m *Meter) Report() wire.CallReport {
 	news, _ := m.Since(Bookmark{})
 	return news.CallReport
 }
 
-// Bookmark is a position in the calls; the zero value is before all of them.
+// Bookmark is a position in the sequence of calls. The zero value is before the
+// first.
 type Bookmark struct{ generation, total int64 }
 
 // News are the calls after a bookmark.
 type News struct {
 	wire.CallReport
 
-	// Fresh means that what was told before is forgotten.
+	// Fresh means that the calls reported earlier have been reset.
 	Fresh bool `json:"fresh"`
-	// Missed is how many calls before Last are forgotten already.
+	// Missed is how many calls before Last are no longer remembered.
 	Missed int64 `json:"missed"`
 }
 
-// Since reports all counters, and the calls since a Bookmark, as far as they
-// are remembered.
+// Since reports all counters, and the remembered calls after a Bookmark.
 func (m *Meter) Since(read Bookmark) (News, Bookmark) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -50,13 +50,13 @@ func (f File) Load() (*state.Saved, error) {
 	return &saved.Saved, nil
 }
 
-// Broken returns the error about a file whose content cannot be the state of a
-// cloud.
+// Broken returns the error for a file that does not contain a valid state.
 func (f File) Broken(why error) error {
 	return fmt.Errorf("state file %s: %w; mend it, or move it away to start with an empty cloud", f.path, why)
 }
 
-// Save replaces the file as a whole: a crash leaves the old or the new one.
+// Save replaces the whole file: after a crash it has either the old or the new
+// content.
 func (f File) Save(saved func() state.Saved) error {
 	if f.path == "" {
 		return nil

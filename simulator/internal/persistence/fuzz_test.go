@@ -11,8 +11,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator/wire"
 )
 
-// FuzzStateFile holds that a file is refused, or restored and saved in a form
-// that restores again.
+// FuzzStateFile checks that a file is either refused or restored. What is saved
+// then can be restored again.
 func FuzzStateFile(f *testing.F) {
 	for _, seed := range []string{
 		`{"version":3,"lastInstance":0,"instances":[],"lastLoadBalancer":0,"loadBalancers":[],"lastStaticIP":0,"staticIPs":[],"lastRoute":0,"routes":[]}`,
@@ -32,7 +32,7 @@ func FuzzStateFile(f *testing.F) {
 		if !restores(t, file) {
 			return
 		}
-		// The first change writes all of it anew.
+		// The first change writes the whole file anew.
 		store := state.New(state.Config{Clock: clock.RealClock{}, Save: file.Save})
 		saved, err := file.Load()
 		if err != nil {

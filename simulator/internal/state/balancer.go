@@ -21,10 +21,11 @@ func (b balancer) identity() identity {
 	return identity{id: b.ID, name: b.Name, tags: b.Tags, created: b.Created}
 }
 
-// moves is when the load balancer will change by itself; zero if it will not.
+// moves returns the time at which the load balancer will next change by itself;
+// zero if it will not.
 func (b balancer) moves() time.Time { return b.ActiveAt }
 
-// at is the load balancer as it has become by now.
+// at returns the load balancer in its state at the given time.
 func (b balancer) at(now time.Time) balancer {
 	if !b.ActiveAt.After(now) {
 		b.State, b.ActiveAt = wire.LoadBalancerActive, time.Time{}
@@ -32,7 +33,7 @@ func (b balancer) at(now time.Time) balancer {
 	return b
 }
 
-// shown is the load balancer as customers see it.
+// shown returns the load balancer as customers see it.
 func (b balancer) shown() wire.LoadBalancer {
 	l := b.LoadBalancer
 	if l.State != wire.LoadBalancerActive {
@@ -70,17 +71,16 @@ func (s *Store) ActiveLoadBalancers() []ActiveLoadBalancer {
 	return all
 }
 
-// BalancerAddresses returns the addresses that load balancers and static IPs
-// have.
+// BalancerAddresses returns the addresses of load balancers and static IPs.
 func (s *Store) BalancerAddresses() []netip.Addr {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var all []netip.Addr
 	for _, b := range s.loadBalancers.all() {
-		all = append(all, netip.MustParseAddr(b.Address)) // it was checked when it was given
+		all = append(all, netip.MustParseAddr(b.Address)) // checked when it was assigned
 	}
 	for _, r := range s.staticIPs.all() {
-		all = append(all, netip.MustParseAddr(r.Address)) // likewise
+		all = append(all, netip.MustParseAddr(r.Address)) // checked when it was assigned
 	}
 	return all
 }

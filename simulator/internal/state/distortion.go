@@ -7,8 +7,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator/wire"
 )
 
-// Distortions are how what a caller sees differs from the truth. The zero value
-// is the truth.
+// Distortions are the differences between the data that a caller sees and the
+// true data. The zero value has none.
 type Distortions struct {
 	stale, invisible, emptied, truncated []distortion
 }
@@ -31,8 +31,8 @@ func matches(pattern, name string) bool {
 	return err == nil && ok
 }
 
-// With returns the distortions and one more. A fault that changes nothing of
-// what is seen adds none.
+// With returns the distortions and one more. A fault that does not change what
+// a caller sees adds none.
 func (v Distortions) With(f wire.Fault) Distortions {
 	d := distortion{match: f.Match, age: time.Duration(f.Age), fraction: f.Fraction}
 	switch f.Kind {
@@ -59,7 +59,7 @@ func (v Distortions) hides(i identity, now time.Time) bool {
 	return false
 }
 
-// leavesOut reports whether a resource is missing in lists.
+// leavesOut reports whether a resource is missing from lists.
 func (v Distortions) leavesOut(i identity) bool {
 	for _, d := range v.emptied {
 		if d.matches(i) {
@@ -69,7 +69,7 @@ func (v Distortions) leavesOut(i identity) bool {
 	return false
 }
 
-// cut returns how many of n items of a page are left.
+// cut returns how many of the n items of a page remain.
 func (v Distortions) cut(n int) int {
 	for _, d := range v.truncated {
 		n -= min(n, max(1, int(d.fraction*float64(n))))

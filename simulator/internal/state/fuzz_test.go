@@ -11,8 +11,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator/wire"
 )
 
-// A request that is accepted is kept in a form that a check leaves as it is, so
-// that what was saved can be restored.
+// An accepted request is stored in a form that passes the check unchanged, so
+// that the saved state can be restored.
 
 func FuzzInstance(f *testing.F) {
 	for _, seed := range []string{

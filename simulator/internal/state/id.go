@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// series is how the IDs of one kind of resource begin. Numbers are given once.
+// series is the prefix of the IDs of one kind of resource. No number is given
+// twice.
 type series string
 
 const (
@@ -18,9 +19,9 @@ const (
 
 func (s series) id(number int) string { return fmt.Sprintf("%s%08d", s, number) }
 
-// number is the one in an ID; false if it is no ID of this series.
+// number returns the number in an ID; false if the ID is not of this series.
 func (s series) number(id string) (int, bool) {
-	const width = 8 // at least
+	const width = 8 // at least this many digits
 	digits, ok := strings.CutPrefix(id, string(s))
 	if !ok || len(digits) < width || len(digits) > width && digits[0] == '0' || strings.Trim(digits, "0123456789") != "" {
 		return 0, false
@@ -29,7 +30,8 @@ func (s series) number(id string) (int, bool) {
 	return number, err == nil
 }
 
-// words are what an ID names, and where the last number is kept.
+// words returns what an ID names, and the key of the last number in a saved
+// state.
 func (s series) words() (what, last string) {
 	switch s {
 	case loadBalancerIDs:
@@ -43,7 +45,7 @@ func (s series) words() (what, last string) {
 	return "instance", "lastInstance"
 }
 
-// restorable says what is wrong with a saved ID.
+// restorable returns the error of a saved ID.
 func restorable[T any](s series, id string, last int, among *table[T]) error {
 	what, lastWord := s.words()
 	number, ok := s.number(id)

@@ -17,7 +17,8 @@ const (
 	defaultType   = "small"
 )
 
-// asCreated is the instance that a request to create i means, without an ID.
+// asCreated returns the instance that a request to create i asks for, without
+// an ID.
 func newInstance(i wire.Instance) (wire.Instance, error) {
 	switch {
 	case i.ID != "":
@@ -37,7 +38,7 @@ func newInstance(i wire.Instance) (wire.Instance, error) {
 	return checkedInstance(i)
 }
 
-// patched is the instance with the patch applied.
+// patched returns the instance with the patch applied.
 func patchedInstance(i wire.Instance, p wire.InstancePatch) (wire.Instance, error) {
 	i.Labels = maps.Clone(i.Labels)
 	for _, f := range []struct{ field, from *string }{
@@ -54,7 +55,7 @@ func patchedInstance(i wire.Instance, p wire.InstancePatch) (wire.Instance, erro
 	return checkedInstance(i)
 }
 
-// merged is a map with a patch applied to it, in which nil removes a key.
+// merged returns a map with a patch applied to it. A nil value removes a key.
 func merged(words map[string]string, patch map[string]*string) map[string]string {
 	for key, value := range patch {
 		if value == nil {
@@ -69,8 +70,7 @@ func merged(words map[string]string, patch map[string]*string) map[string]string
 	return words
 }
 
-// checked is the instance in the form in which it is kept, or the first thing
-// that is wrong with it.
+// checked returns the instance in its stored form, or its first error.
 func checkedInstance(i wire.Instance) (wire.Instance, error) {
 	if err := input.CheckWord("name", i.Name); err != nil {
 		return i, err
@@ -89,8 +89,8 @@ func checkedInstance(i wire.Instance) (wire.Instance, error) {
 	return i, err
 }
 
-// checkedAddresses are the addresses in the form in which they are kept. It
-// never returns nil without an error.
+// checkedAddresses returns the addresses in their stored form. It never returns
+// nil without an error.
 func checkedAddresses(field string, all []wire.Address) ([]wire.Address, error) {
 	addresses := make([]wire.Address, 0, len(all))
 	for n, a := range all {

@@ -33,7 +33,7 @@ func (s *Store) ListInstances(ctx context.Context, q Query, v Distortions) ([]wi
 	return all, next
 }
 
-// IdentifyInstances adds the names of the IDs and the IDs of the names.
+// IdentifyInstances adds the names of the IDs, and the IDs of the names.
 func (s *Store) IdentifyInstances(ctx context.Context, about Subject) Subject {
 	return identified(ctx, s, s.instances, about)
 }
@@ -107,7 +107,7 @@ func (s *Store) change(ctx context.Context, id string, v Distortions, by func(ma
 	return s.put(ctx, now, changed)
 }
 
-// put checks an instance against the others and keeps it. s.mu is held.
+// put checks an instance against the others and stores it. s.mu is held.
 func (s *Store) put(ctx context.Context, now time.Time, m machine) (wire.Instance, error) {
 	m = m.at(now, s.config.Delays)
 	if err := s.checkHolders(m); err != nil {
@@ -125,7 +125,7 @@ func (s *Store) put(ctx context.Context, now time.Time, m machine) (wire.Instanc
 // checkHolders requires that no IP address belongs to two instances. s.mu is held.
 func (s *Store) checkHolders(m machine) error {
 	if m.State == wire.Terminated || m.State == removed {
-		return nil // it has given its addresses back
+		return nil // it no longer holds its addresses
 	}
 	for n, a := range m.Addresses {
 		if !isIP(a) {
@@ -138,7 +138,7 @@ func (s *Store) checkHolders(m machine) error {
 	return nil
 }
 
-// holder is the instance other than id that has the address. s.mu is held.
+// holder returns the instance other than id that has the address. s.mu is held.
 func (s *Store) holder(ip, id string) *machine {
 	for _, m := range s.instances.rows {
 		if m.ID != id && m.State != wire.Terminated && hasIP(m.Instance, ip) {
@@ -152,7 +152,7 @@ func hasIP(i wire.Instance, ip string) bool {
 	return slices.ContainsFunc(i.Addresses, func(a wire.Address) bool { return isIP(a) && a.Address == ip })
 }
 
-// settleInstances lets instances become what they have become by now. s.mu is
+// settleInstances applies the changes that time has brought about. s.mu is
 // held.
 func (s *Store) settleInstances(ctx context.Context, now time.Time) {
 	for _, m := range s.instances.all() {
@@ -165,7 +165,7 @@ func (s *Store) settleInstances(ctx context.Context, now time.Time) {
 	}
 }
 
-// restorable says why an instance could not have been saved. s.mu is held.
+// restorable returns why a saved instance is invalid. s.mu is held.
 func (s *Store) restorable(m *machine) error {
 	if err := restorable(instanceIDs, m.ID, s.lastInstance, s.instances); err != nil {
 		return err

@@ -11,8 +11,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator/wire"
 )
 
-// asCreated is the load balancer that a request to create l means, without an
-// ID and an address.
+// asCreated returns the load balancer that a request to create l asks for,
+// without an ID and an address.
 func newLoadBalancer(l wire.LoadBalancer) (wire.LoadBalancer, error) {
 	switch {
 	case l.ID != "":
@@ -30,7 +30,7 @@ func newLoadBalancer(l wire.LoadBalancer) (wire.LoadBalancer, error) {
 	return checkedLoadBalancer(l)
 }
 
-// patched is the load balancer with the patch applied.
+// patched returns the load balancer with the patch applied.
 func patchedLoadBalancer(l wire.LoadBalancer, p wire.LoadBalancerPatch) (wire.LoadBalancer, error) {
 	l.Tags = maps.Clone(l.Tags)
 	l.Tags = merged(l.Tags, p.Tags)
@@ -61,8 +61,7 @@ func patchedLoadBalancer(l wire.LoadBalancer, p wire.LoadBalancerPatch) (wire.Lo
 	return checkedLoadBalancer(l)
 }
 
-// checked is the load balancer in the form in which it is kept, or the first
-// thing that is wrong with it.
+// checked returns the load balancer in its stored form, or its first error.
 func checkedLoadBalancer(l wire.LoadBalancer) (wire.LoadBalancer, error) {
 	if err := input.CheckName(l.Name, wire.MaxLoadBalancerName); err != nil {
 		return l, err
@@ -119,7 +118,7 @@ func checkListeners(all []wire.Listener) error {
 	return nil
 }
 
-// checkedBackends are the IDs in order, each once.
+// checkedBackends returns the IDs in order, without duplicates.
 func checkedBackends(ids []string) ([]string, error) {
 	for n, id := range ids {
 		if _, ok := instanceIDs.number(id); !ok {
@@ -129,7 +128,8 @@ func checkedBackends(ids []string) ([]string, error) {
 	return sortedSet(ids), nil
 }
 
-// checkedRanges are the ranges in one form and in order, each once.
+// checkedRanges returns the ranges in one notation and in order, without
+// duplicates.
 func checkedRanges(ranges []string) ([]string, error) {
 	if len(ranges) == 0 {
 		return nil, input.Invalid("sourceRanges", "must not be empty; %s is everyone", wire.Everyone)
@@ -157,7 +157,7 @@ func checkHealthCheck(h wire.HealthCheck) error {
 	return nil
 }
 
-// sortedSet is never nil, and not the slice that it is given.
+// sortedSet returns a new slice, never nil.
 func sortedSet(words []string) []string {
 	sorted := append([]string{}, words...)
 	slices.Sort(sorted)

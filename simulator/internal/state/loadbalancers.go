@@ -33,7 +33,7 @@ func (s *Store) ListLoadBalancers(ctx context.Context, q Query, v Distortions) (
 	return all, next
 }
 
-// IdentifyLoadBalancers adds the names of the IDs and the IDs of the names and
+// IdentifyLoadBalancers adds the names of the IDs, and the IDs of the names and
 // tags.
 func (s *Store) IdentifyLoadBalancers(ctx context.Context, about Subject) Subject {
 	return identified(ctx, s, s.loadBalancers, about)
@@ -102,8 +102,8 @@ func (s *Store) DeleteLoadBalancer(ctx context.Context, id string, v Distortions
 }
 
 // putBalancer checks a load balancer against everything else, gives it an
-// address if it has none, and keeps it. The number is the last one that was
-// given once it is kept. s.mu is held.
+// address if it has none, and stores it. The number becomes the last one given
+// once the load balancer is stored. s.mu is held.
 func (s *Store) putBalancer(ctx context.Context, now time.Time, b balancer, number int) (balancer, error) {
 	if err := s.checkBalancer(b.LoadBalancer); err != nil {
 		return b, err
@@ -147,7 +147,8 @@ func (s *Store) checkBalancer(l wire.LoadBalancer) error {
 	return nil
 }
 
-// balancerAddress is the address of the static IP, or a free one. s.mu is held.
+// balancerAddress returns the address of the static IP, or a free one. s.mu is
+// held.
 func (s *Store) balancerAddress(ctx context.Context, l wire.LoadBalancer) (string, error) {
 	if l.StaticIP != "" {
 		return s.staticIPs.row(l.StaticIP).Address, nil
@@ -155,7 +156,8 @@ func (s *Store) balancerAddress(ctx context.Context, l wire.LoadBalancer) (strin
 	return s.freeBalancerAddress(ctx)
 }
 
-// settleLoadBalancers lets load balancers become active. s.mu is held.
+// settleLoadBalancers makes load balancers active whose time has come. s.mu is
+// held.
 func (s *Store) settleLoadBalancers(ctx context.Context, now time.Time) {
 	for _, b := range s.loadBalancers.all() {
 		if b.ActiveAt.IsZero() || b.ActiveAt.After(now) {
@@ -167,8 +169,8 @@ func (s *Store) settleLoadBalancers(ctx context.Context, now time.Time) {
 	}
 }
 
-// restorableBalancer says why a load balancer could not have been saved. s.mu
-// is held.
+// restorableBalancer returns why a saved load balancer is invalid. s.mu is
+// held.
 func (s *Store) restorableBalancer(b *balancer) error {
 	if err := restorable(loadBalancerIDs, b.ID, s.lastLoadBalancer, s.loadBalancers); err != nil {
 		return err

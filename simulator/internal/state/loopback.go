@@ -19,18 +19,19 @@ type block byte
 
 const (
 	blockNets  = 64*256 - 1 // of 256 addresses each; without the first, 127.0.0.0/24, which other programs use
-	perNet     = 254        // without .0 and .255, which look like mistakes
+	perNet     = 254        // without .0 and .255, which look like errors
 	blockTotal = blockNets * perNet
 )
 
-// address is the n-th address, starting over after the last.
+// address returns the n-th address. After the last it begins again with the
+// first.
 func (b block) address(n int) netip.Addr {
 	n %= blockTotal
 	network, host := n/perNet+1, n%perNet+1
 	return netip.AddrFrom4([4]byte{127, byte(b) + byte(network/256), byte(network % 256), byte(host)})
 }
 
-// free is the first address from the n-th on that is not taken.
+// free returns the first free address, beginning with the n-th.
 func (b block) free(n int, taken func(netip.Addr) bool) (netip.Addr, error) {
 	for i := range blockTotal {
 		if ip := b.address(n + i); !taken(ip) {
@@ -46,7 +47,7 @@ func (b block) prefix() netip.Prefix {
 
 func (b block) has(ip netip.Addr) bool { return b.prefix().Contains(ip) }
 
-// String is how the block is written.
+// String returns the block in CIDR notation.
 func (b block) String() string { return b.prefix().String() }
 
 // isBalancerAddress reports whether the text is an address for load balancers.

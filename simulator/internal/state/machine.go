@@ -21,7 +21,8 @@ type machine struct {
 
 func (m machine) identity() identity { return identity{id: m.ID, name: m.Name, created: m.Created} }
 
-// moves is when the machine will change by itself; zero if it will not.
+// moves returns the time at which the machine will next change by itself; zero
+// if it will not.
 func (m machine) moves() time.Time { return m.NextAt }
 
 func (m machine) start(now time.Time, p Delays) (machine, error) {
@@ -62,7 +63,7 @@ func (m machine) conflict(verb string) error {
 	return conflict(wire.CodeConflict, "instance %s (%s) is %s: cannot %s it", m.ID, m.Name, m.State, verb)
 }
 
-// at is the machine as it has become by now.
+// at returns the machine in its state at the given time.
 func (m machine) at(now time.Time, p Delays) machine {
 	for m.Next != "" && !m.NextAt.After(now) {
 		m.State, m.Next = m.Next, ""
@@ -76,7 +77,7 @@ func (m machine) at(now time.Time, p Delays) machine {
 	return m
 }
 
-// row is how the machine is kept; one that is removed is not.
+// row returns the machine as it is stored; nil if it is removed.
 func (m machine) row() *machine {
 	if m.State == removed {
 		return nil

@@ -6,14 +6,15 @@ import (
 	"time"
 )
 
-// identity is what calls and faults can know a resource by.
+// identity holds the ID, name and tags by which calls and faults can find a
+// resource.
 type identity struct {
 	id, name string
 	tags     map[string]string
 	created  time.Time
 }
 
-// Query is which page of which resources is asked for.
+// Query selects resources, and a page of them.
 type Query struct {
 	About Subject
 	Limit int    // 0 means no limit
@@ -55,8 +56,8 @@ func seen[T any](ctx context.Context, s *Store, of *table[T], v Distortions, id 
 	return row
 }
 
-// page returns one page of a table as a caller sees it, and its last ID if
-// there is a further page.
+// page returns one page of a table as a caller sees it. If there is a further
+// page, it also returns the last ID of this one.
 func page[T any](ctx context.Context, s *Store, of *table[T], q Query, v Distortions) (rows []*T, next string) {
 	asked := q.About.filter()
 	more := false
@@ -83,8 +84,8 @@ func page[T any](ctx context.Context, s *Store, of *table[T], q Query, v Distort
 	return rows, next
 }
 
-// identified adds to what a call asks for the names that belong to the IDs, and
-// the IDs that belong to the names and tags.
+// identified completes what a call asks for: it adds the names that belong to
+// the IDs, and the IDs that belong to the names and tags.
 func identified[T any](ctx context.Context, s *Store, of *table[T], about Subject) Subject {
 	full := Subject{IDs: slices.Clone(about.IDs), Names: slices.Clone(about.Names), Tags: about.Tags}
 	look(ctx, s, of, Distortions{}, func(t *table[T]) {
@@ -96,7 +97,7 @@ func identified[T any](ctx context.Context, s *Store, of *table[T], about Subjec
 	return full
 }
 
-// named returns the rows that a call asks for in particular.
+// named returns the rows that a call names explicitly.
 func named[T any](about Subject, t *table[T]) []*T {
 	var rows []*T
 	for _, id := range about.IDs {

@@ -12,7 +12,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator/wire"
 )
 
-// asCreated is the route that a request to create r means, without an ID.
+// asCreated returns the route that a request to create r asks for, without an
+// ID.
 func newRoute(r wire.Route) (wire.Route, error) {
 	switch {
 	case r.ID != "":
@@ -27,8 +28,7 @@ func newRoute(r wire.Route) (wire.Route, error) {
 	return checkedRoute(r)
 }
 
-// checked is the route in the form in which it is kept, or the first thing that
-// is wrong with it.
+// checked returns the route in its stored form, or its first error.
 func checkedRoute(r wire.Route) (wire.Route, error) {
 	err := input.CheckName(r.Name, wire.MaxRouteName)
 	if err != nil {
@@ -48,8 +48,8 @@ func checkedRoute(r wire.Route) (wire.Route, error) {
 	return r, input.CheckTags(r.Tags)
 }
 
-// checkedDestination is a range in one form, or a word that cannot be a mistyped
-// range.
+// checkedDestination returns a range in one notation. It also accepts a word
+// that cannot be a mistyped range.
 func checkedDestination(text string) (string, error) {
 	if prefix, err := netip.ParsePrefix(text); err == nil {
 		return prefix.Masked().String(), nil
@@ -60,8 +60,8 @@ func checkedDestination(text string) (string, error) {
 	return "", input.Invalid("destination", "%q is no range such as 10.244.1.0/24, and no name of ranges such as pl-00000001", text)
 }
 
-// restorableRoute completes a route that was saved, or says why it could not
-// have been saved. s.mu is held.
+// restorableRoute completes a saved route, or returns why it is invalid. s.mu
+// is held.
 func (s *Store) restorableRoute(r *wire.Route) error {
 	if err := restorable(routeIDs, r.ID, s.lastRoute, s.routes); err != nil {
 		return err

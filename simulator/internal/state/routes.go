@@ -34,7 +34,7 @@ func (s *Store) ListRoutes(ctx context.Context, q Query, v Distortions) ([]wire.
 	return all, next
 }
 
-// IdentifyRoutes adds the names of the IDs and the IDs of the names and tags.
+// IdentifyRoutes adds the names of the IDs, and the IDs of the names and tags.
 func (s *Store) IdentifyRoutes(ctx context.Context, about Subject) Subject {
 	return identified(ctx, s, s.routes, about)
 }
@@ -57,8 +57,8 @@ func (s *Store) changeRoute(ctx context.Context, wanted wire.RouteChange, v Dist
 	return outcomes[0].Route, outcomes[0].Err
 }
 
-// ChangeRoutes makes changes one after the other: each meets what those before
-// it have left. The error is about all of them; with it none is made.
+// ChangeRoutes makes changes one after the other; each sees the result of those
+// before it. An error is about all changes; none is made then.
 func (s *Store) ChangeRoutes(ctx context.Context, wanted []wire.RouteChange, v Distortions) ([]wire.RouteOutcome, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -93,8 +93,8 @@ func (s *Store) ChangeRoutes(ctx context.Context, wanted []wire.RouteChange, v D
 	return outcomes, nil
 }
 
-// changedRoute is the route that a change is about, as it is and as it will be;
-// nil where there is none. s.mu is held.
+// changedRoute returns the route that a change is about, before and after the
+// change; nil where there is none. s.mu is held.
 func (s *Store) changedRoute(w wire.RouteChange, now time.Time, v Distortions) (before, after *wire.Route, err error) {
 	if w.Create != nil {
 		r, err := s.routeToAdd(*w.Create, now)
@@ -107,8 +107,8 @@ func (s *Store) changedRoute(w wire.RouteChange, now time.Time, v Distortions) (
 	return r, nil, nil
 }
 
-// routeToAdd is a route that may be added to the table. Its ID is given for good.
-// s.mu is held.
+// routeToAdd returns a route that may be added to the table. Its ID is never
+// given again. s.mu is held.
 func (s *Store) routeToAdd(wanted wire.Route, now time.Time) (wire.Route, error) {
 	r, err := newRoute(wanted)
 	if err != nil {
@@ -148,7 +148,8 @@ func (s *Store) checkRouteName(r wire.Route) error {
 	return nil
 }
 
-// routeState is the state that the target gives the route. s.mu is held.
+// routeState returns the state of a route that follows from its target. s.mu is
+// held.
 func (s *Store) routeState(r wire.Route) wire.RouteState {
 	if r.Target == "" {
 		return r.State
@@ -159,9 +160,10 @@ func (s *Store) routeState(r wire.Route) wire.RouteState {
 	return wire.RouteBlackhole
 }
 
-// followTargets lets routes become what their targets make of them. That is due
-// when an instance is changed, and not when it changes by itself: pending and
-// running are one to a route, and so is all that follows. s.mu is held.
+// followTargets updates the state of routes after an instance was changed by a
+// call. An instance that changes by itself needs no update: for a route there
+// is no difference between pending and running, nor between the states that
+// follow. s.mu is held.
 func (s *Store) followTargets(ctx context.Context, now time.Time) {
 	for _, r := range s.routes.all() {
 		state := s.routeState(*r)

@@ -6,11 +6,10 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator/wire"
 )
 
-// Saved is what is kept across restarts. Faults, counters and what was true in
-// the past are not in it.
+// Saved is the state that is kept across restarts. It does not include faults,
+// counters and the past.
 type Saved struct {
-	// The last ones are the numbers in the IDs that were given last; IDs are
-	// never given again.
+	// The last numbers that IDs were given. IDs are never given again.
 	LastInstance int        `json:"lastInstance"`
 	Instances    []*machine `json:"instances"`
 
@@ -24,7 +23,7 @@ type Saved struct {
 	Routes    []*wire.Route `json:"routes"`
 }
 
-// maxNumber bounds the numbers in IDs, so that there are always more.
+// maxNumber bounds the numbers in IDs, so that there is always a next one.
 const maxNumber = 1 << 53
 
 // saved is the state as it is now. s.mu is held.
@@ -37,8 +36,8 @@ func (s *Store) saved() Saved {
 	}
 }
 
-// Restore fills an empty store with what was saved, unless it could not have
-// been saved.
+// Restore fills an empty store with a saved state, or returns why that state is
+// invalid.
 func (s *Store) Restore(saved Saved) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -72,8 +71,8 @@ func (s *Store) Restore(saved Saved) error {
 	return nil
 }
 
-// restoreAll takes what was saved of one kind, unless it could not have been
-// saved.
+// restoreAll restores the saved resources of one kind, or returns why one of
+// them is invalid.
 func restoreAll[T any](kind string, saved []*T, into *table[T], restorable func(*T) error) error {
 	for n, row := range saved {
 		if row == nil {

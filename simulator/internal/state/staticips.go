@@ -30,7 +30,7 @@ func (s *Store) StaticIP(ctx context.Context, id string, v Distortions) (wire.St
 	return s.shownStaticIPs([]*reserved{r})[0], nil
 }
 
-// shownStaticIPs adds to each the load balancer that uses it.
+// shownStaticIPs adds to each static IP the load balancer that uses it.
 func (s *Store) shownStaticIPs(all []*reserved) []wire.StaticIP {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -53,7 +53,7 @@ func (s *Store) ListStaticIPs(ctx context.Context, q Query, v Distortions) ([]wi
 	return s.shownStaticIPs(rows), next
 }
 
-// IdentifyStaticIPs adds the names of the IDs and the IDs of the names.
+// IdentifyStaticIPs adds the names of the IDs, and the IDs of the names.
 func (s *Store) IdentifyStaticIPs(ctx context.Context, about Subject) Subject {
 	return identified(ctx, s, s.staticIPs, about)
 }
@@ -91,8 +91,7 @@ func (s *Store) CreateStaticIP(ctx context.Context, wanted wire.StaticIP) (wire.
 	return wanted, nil
 }
 
-// checked is the static IP in the form in which it is kept, or the first thing
-// that is wrong with it.
+// checked returns the static IP in its stored form, or its first error.
 func checkedStaticIP(s wire.StaticIP) (wire.StaticIP, error) {
 	if err := input.CheckWord("name", s.Name); err != nil {
 		return s, err
@@ -121,8 +120,8 @@ func (s *Store) checkStaticIP(wanted wire.StaticIP) error {
 	return nil
 }
 
-// addressUser returns what has an address of the load balancers; empty if it is
-// free. s.mu is held.
+// addressUser returns what uses an address of the load balancers; empty if it
+// is free. s.mu is held.
 func (s *Store) addressUser(address string) string {
 	for _, r := range s.staticIPs.rows {
 		if r.Address == address {
@@ -140,8 +139,8 @@ func (s *Store) addressUser(address string) string {
 	return ""
 }
 
-// freeBalancerAddress is an address that no load balancer has had for as long
-// as there are others. s.mu is held.
+// freeBalancerAddress returns a free address. It reuses an address of an
+// earlier load balancer only if there is no other. s.mu is held.
 func (s *Store) freeBalancerAddress(ctx context.Context) (string, error) {
 	ip, err := balancerAddresses.free(s.lastLoadBalancer+s.lastStaticIP, func(ip netip.Addr) bool {
 		return s.config.IsForeign(ctx, ip) || s.addressUser(ip.String()) != ""
@@ -152,7 +151,7 @@ func (s *Store) freeBalancerAddress(ctx context.Context) (string, error) {
 	return ip.String(), nil
 }
 
-// ReleaseStaticIP gives an address back that no load balancer uses.
+// ReleaseStaticIP releases an address that no load balancer uses.
 func (s *Store) ReleaseStaticIP(ctx context.Context, id string, v Distortions) (wire.StaticIP, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -173,8 +172,7 @@ func (s *Store) ReleaseStaticIP(ctx context.Context, id string, v Distortions) (
 	return r.StaticIP, nil
 }
 
-// restorableStaticIP says why a static IP could not have been saved. s.mu is
-// held.
+// restorableStaticIP returns why a saved static IP is invalid. s.mu is held.
 func (s *Store) restorableStaticIP(r *reserved) error {
 	if err := restorable(staticIPIDs, r.ID, s.lastStaticIP, s.staticIPs); err != nil {
 		return err

@@ -19,15 +19,15 @@ type Config struct {
 	Clock  clock.Clock
 	Delays Delays
 	Limits Limits
-	// Save makes the state durable; nil keeps it in memory. The state is only
-	// read when the function that it is given is called.
+	// Save makes the state durable; nil keeps it in memory. The function that it
+	// gets reads the state, and does so only when it is called.
 	Save func(func() Saved) error
 	// IsForeign reports whether an address belongs to another cloud; nil means
 	// that none does.
 	IsForeign func(context.Context, netip.Addr) bool
 }
 
-// Delays are how long the states last that a resource only passes through.
+// Delays are how long the temporary states of a resource last.
 type Delays struct {
 	Transition   time.Duration // an instance is pending and stopping
 	Terminated   time.Duration // a terminated instance is listed
@@ -57,8 +57,8 @@ type Store struct {
 	lastLoadBalancer int                // guarded by mu
 	lastStaticIP     int                // guarded by mu
 	lastRoute        int                // guarded by mu
-	nextMove         time.Time          // guarded by mu; when something next changes by itself
-	revision         int64              // guarded by mu; counts what has changed
+	nextMove         time.Time          // guarded by mu; when the next change by itself is due
+	revision         int64              // guarded by mu; grows with each change
 }
 
 // maxBalancerPast bounds how many changes of load balancers are remembered.
@@ -95,8 +95,9 @@ func (s *Store) Revision(ctx context.Context) (revision int64, nextMove time.Tim
 	return s.revision, s.nextMove
 }
 
-// settle lets everything become what it has become by now, and returns now.
-// Nothing is saved: the saved state says when it changes. s.mu is held.
+// settle applies the changes that time has brought about, and returns the
+// present time. It saves nothing, because the saved state contains the times of
+// its changes. s.mu is held.
 func (s *Store) settle(ctx context.Context) time.Time {
 	now := s.clock.Now()
 	if s.nextMove.IsZero() || now.Before(s.nextMove) {
@@ -109,7 +110,7 @@ func (s *Store) settle(ctx context.Context) time.Time {
 	return now
 }
 
-// expectMoves notes when something will next change by itself. s.mu is held.
+// expectMoves records when the next change by itself is due. s.mu is held.
 func (s *Store) expectMoves() {
 	s.nextMove = time.Time{}
 	expect := func(at time.Time) {
@@ -125,14 +126,14 @@ func (s *Store) expectMoves() {
 	}
 }
 
-// commit makes a replacement durable before anybody sees it; if that cannot be
-// done, nothing has changed. s.mu is held.
+// commit makes a replacement durable before any caller can see it. If that
+// fails, nothing has changed. s.mu is held.
 func commit[T any](s *Store, now time.Time, t *table[T], id string, row *T) error {
 	return keep(s, t, []change[T]{t.exchange(now, id, row)})
 }
 
-// keep makes durable what was exchanged, before anybody sees it; if that cannot
-// be done, it is undone. s.mu is held.
+// keep makes exchanges durable before any caller can see them. If that fails,
+// it undoes them. s.mu is held.
 func keep[T any](s *Store, t *table[T], made []change[T]) error {
 	if len(made) == 0 {
 		return nil
@@ -150,7 +151,8 @@ func keep[T any](s *Store, t *table[T], made []change[T]) error {
 	return nil
 }
 
-// conflict returns the error about the state that something is in.
+// conflict returns the error about a resource whose state does not allow the
+// request.
 func conflict(code, format string, args ...any) error {
 	return &wire.APIError{StatusCode: http.StatusConflict, Code: code, Message: fmt.Sprintf(format, args...)}
 }

@@ -3,7 +3,7 @@ package state
 import "slices"
 
 // Subject is what a call asks for: the resources with one of the IDs or one of
-// the names, as far as they have all the tags.
+// the names, and all of the tags.
 type Subject struct {
 	IDs, Names []string
 	Tags       map[string]string
@@ -30,7 +30,7 @@ func (a Subject) Matches(pattern string) bool {
 	return slices.ContainsFunc(a.IDs, matching) || slices.ContainsFunc(a.Names, matching)
 }
 
-// filter returns what reports which resources are asked for.
+// filter returns a function that reports whether a resource is asked for.
 func (a Subject) filter() func(identity) bool {
 	ids, names := setOf(a.IDs), setOf(a.Names)
 	return func(i identity) bool {

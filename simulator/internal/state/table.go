@@ -9,18 +9,18 @@ import (
 // maxPast bounds how many changes of a table are remembered.
 const maxPast = 10_000
 
-// table holds the resources of one kind by ID, and what they were for a while.
-// A row is never changed, only replaced, so that it may be read without a lock.
+// table holds the resources of one kind by ID, and their recent past. A row is
+// never changed, only replaced, so that it may be read without a lock.
 type table[T any] struct {
 	rows map[string]*T
-	ids  []string    // of all rows, ascending
+	ids  []string    // IDs of all rows, ascending
 	past []change[T] // the oldest first
 	// longest is how many changes are remembered.
 	longest  int
 	identify func(T) identity
 }
 
-// change is what it takes to undo a replacement.
+// change has what is needed to undo a replacement.
 type change[T any] struct {
 	at     time.Time
 	id     string
@@ -66,7 +66,7 @@ func (t *table[T]) replace(id string, row *T) {
 	}
 }
 
-// exchange is replace, and returns what it takes to undo it.
+// exchange is like replace, and also returns what is needed to undo it.
 func (t *table[T]) exchange(at time.Time, id string, row *T) change[T] {
 	made := change[T]{at: at, id: id, before: t.rows[id]}
 	t.replace(id, row)
@@ -81,7 +81,8 @@ func (t *table[T]) remember(made change[T]) {
 	t.past = append(t.past, made)
 }
 
-// asOf is the table as it was at a time, or as far back as is remembered.
+// asOf returns the table at an earlier time, or at the earliest time that is
+// remembered.
 func (t *table[T]) asOf(at time.Time) *table[T] {
 	was := newTable(t.identify)
 	was.ids = slices.Clone(t.ids)
@@ -95,7 +96,7 @@ func (t *table[T]) asOf(at time.Time) *table[T] {
 	return was
 }
 
-// where is the table with only the rows that keep holds for.
+// where returns the table with only the rows for which keep returns true.
 func (t *table[T]) where(keep func(*T) bool) *table[T] {
 	kept := newTable(t.identify)
 	for _, id := range t.ids {

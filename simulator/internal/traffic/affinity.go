@@ -8,14 +8,14 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// stickiness remembers which backend a client had, on any listener.
+// stickiness remembers the backend of each client, for all listeners.
 type stickiness struct {
 	clock clock.PassiveClock
 
 	mu      sync.Mutex
 	timeout time.Duration         // guarded by mu; 0: nothing is remembered
 	visits  map[netip.Addr]*visit // guarded by mu
-	prune   int                   // guarded by mu; how many visits are too many
+	prune   int                   // guarded by mu; more visits than this are pruned
 }
 
 // visit is the last connection of a client.
@@ -24,7 +24,7 @@ type visit struct {
 	at      time.Time
 }
 
-// fewVisits is how many are not worth looking through.
+// fewVisits is a number of visits that need no pruning.
 const fewVisits = 1024
 
 func newStickiness(c clock.PassiveClock) *stickiness {
@@ -40,7 +40,7 @@ func (s *stickiness) set(timeout time.Duration) {
 	}
 }
 
-// backend is the one that the client had; empty if none is remembered.
+// backend returns the remembered backend of the client; empty if there is none.
 func (s *stickiness) backend(client netip.Addr) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

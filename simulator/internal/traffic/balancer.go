@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// balancer is one load balancer. Only Apply and Close change it, one at a time;
-// mu is for those who look at it meanwhile.
+// balancer is one load balancer. Only Apply and Close change it, one at a time.
+// mu is for goroutines that read it at the same time.
 type balancer struct {
 	plane  *Plane
 	id     string
@@ -21,7 +21,7 @@ type balancer struct {
 	tallies map[string]*tally      // guarded by mu; by backend
 }
 
-// door is where a front listens.
+// door is the protocol, address and port of a front.
 type door struct {
 	protocol Protocol
 	at       netip.AddrPort
@@ -38,7 +38,7 @@ func (w Balancer) door(l Listener) door {
 	return door{l.Protocol, netip.AddrPortFrom(w.Address, l.Port)}
 }
 
-// giveUp closes the fronts that are not wanted. What they have drains.
+// giveUp closes the fronts that are not wanted. Their connections drain.
 func (b *balancer) giveUp(w Balancer) {
 	keep := map[door]bool{}
 	for _, l := range w.Listeners {
@@ -64,7 +64,7 @@ func (b *balancer) giveUp(w Balancer) {
 	}
 }
 
-// apply makes what is wanted so, after giveUp.
+// apply makes the wanted changes, after giveUp.
 func (b *balancer) apply(w Balancer) error {
 	b.sticky.set(w.Affinity)
 	superfluous := b.prepare(w)
@@ -83,7 +83,8 @@ func (b *balancer) apply(w Balancer) error {
 	return errors.Join(problems...)
 }
 
-// prepare starts the probes that are wanted, and returns those that are not.
+// prepare starts the wanted probes, and returns those that are no longer
+// wanted.
 func (b *balancer) prepare(w Balancer) (superfluous []*probe) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -113,7 +114,8 @@ func (b *balancer) prepare(w Balancer) (superfluous []*probe) {
 	return superfluous
 }
 
-// probed is what says how the backend of a listener is; false if nothing does.
+// probed returns the target that shows the health of a listener's backend;
+// false if there is none.
 func (w Balancer) probed(l Listener, backend Backend) (probeTarget, bool) {
 	switch {
 	case !backend.Address.IsValid() || backend.Off != "":
@@ -126,7 +128,7 @@ func (w Balancer) probed(l Listener, backend Backend) (probeTarget, bool) {
 	return probeTarget{}, false
 }
 
-// members are who takes the connections of a listener.
+// members returns the backends that take the connections of a listener.
 func (b *balancer) members(w Balancer, l Listener) []membership {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -148,7 +150,7 @@ func (b *balancer) members(w Balancer, l Listener) []membership {
 	return all
 }
 
-// front returns the front behind a door, which may be new.
+// front returns the front of a door, and makes one if there is none.
 func (b *balancer) front(d door) *front {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -158,7 +160,7 @@ func (b *balancer) front(d door) *front {
 	return b.fronts[d]
 }
 
-// forget releases what is no longer needed.
+// forget releases probes and tallies that are no longer needed.
 func (b *balancer) forget() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -183,7 +185,7 @@ func (b *balancer) forget() {
 	}
 }
 
-// pools are all pools. b.mu is held.
+// pools returns all pools. b.mu is held.
 func (b *balancer) pools() []*pool {
 	var all []*pool
 	for _, f := range b.fronts {

@@ -1,10 +1,10 @@
 // Package traffic carries the traffic of load balancers: it listens at their
 // addresses, forwards TCP and UDP to their backends, and checks how these are.
 //
-// A Plane is told the whole of what is wanted (Apply) and reports what is
-// (Report). Each listener is a front with a socket. Behind it a pool of members
-// takes the connections: one member for each backend. A member that is no
-// longer wanted drains, that is, it gets no new connections and keeps those
+// Apply gives a Plane all load balancers that are wanted, and Report returns
+// what they carry. Each listener is a front with a socket. Behind it a pool of
+// members takes the connections: one member for each backend. A member that is
+// no longer wanted drains, that is, it gets no new connections and keeps those
 // that it has for a time.
 //
 // What holds at any time:

@@ -19,15 +19,15 @@ type front struct {
 	tally    doorTally
 
 	shown   string // guarded by balancer.mu; where it listens
-	problem string // guarded by balancer.mu; why it does not
+	problem string // guarded by balancer.mu; the error if it does not listen
 	// socket is nil while it does not listen. Only Apply and Close touch it.
 	socket socket
 	closed chan struct{} // closed when nothing more is accepted
 }
 
-// socket is what a front listens with.
+// socket is the socket of a front.
 type socket interface {
-	// accept takes what comes until the socket is closed.
+	// accept takes connections or datagrams until the socket is closed.
 	accept()
 	address() net.Addr
 	Close() error
@@ -37,7 +37,7 @@ func newFront(b *balancer, d door) *front {
 	return &front{balancer: b, door: d, pool: newPool(b.plane, b.sticky)}
 }
 
-// open listens, if it does not yet.
+// open begins to listen, unless the front listens already.
 func (f *front) open() error {
 	if f.socket != nil {
 		return nil
@@ -61,8 +61,8 @@ func (f *front) open() error {
 	return nil
 }
 
-// listen opens the door. Where that takes a privilege that the process does not
-// have, it is another door of the same house.
+// listen listens at the front's port. If the process has no privilege for that
+// port, it listens at another port of the same address.
 func (f *front) listen(ctx context.Context) (socket, error) {
 	s, err := f.bind(ctx, f.door.at.Port())
 	if !errors.Is(err, syscall.EACCES) {
@@ -95,7 +95,7 @@ func (f *front) bind(ctx context.Context, port uint16) (socket, error) {
 	return &tcpSocket{Listener: listener, front: f}, nil
 }
 
-// shut stops listening, and returns when nothing more is accepted.
+// shut stops listening, and returns once no more connections are accepted.
 func (f *front) shut() {
 	if f.socket == nil {
 		return
@@ -107,7 +107,7 @@ func (f *front) shut() {
 	f.socket = nil
 }
 
-// client is the address of a client as pools know it.
+// client returns the address by which pools identify a client.
 func client(address net.Addr) netip.Addr {
 	switch a := address.(type) {
 	case *net.TCPAddr:
@@ -118,8 +118,8 @@ func client(address net.Addr) netip.Addr {
 	return netip.Addr{}
 }
 
-// connect opens a connection to the first backend that takes it, and holds it
-// as a link; nil if none does.
+// connect opens a connection to the first backend that accepts it, and keeps it
+// as a link. It returns nil if no backend accepts.
 func (f *front) connect(client netip.Addr, hold func(*member, net.Conn) link) (link, *member) {
 	var tried []*member
 	for {
@@ -150,7 +150,7 @@ func (f *front) try(ctx context.Context, m *member, hold func(*member, net.Conn)
 	}
 	l := hold(m, conn)
 	if !m.admit(l) {
-		reset(conn) // and not the client's, which another member may take
+		reset(conn) // the member's error, not the client's: another member may accept
 		return nil
 	}
 	return l

@@ -12,14 +12,14 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// verdict is what the checks of a backend have shown so far.
+// verdict is the result of all checks of a backend so far.
 type verdict struct {
 	health Health
 	why    string // it is not healthy
-	streak int    // answers in a row that speak against health
+	streak int    // successive results against the present verdict
 }
 
-// after is the verdict after one check more.
+// after returns the verdict after one more check.
 func (v verdict) after(err error, c Checks) verdict {
 	switch {
 	case err == nil && v.health != Unhealthy:
@@ -43,13 +43,14 @@ func (v verdict) after(err error, c Checks) verdict {
 	return v
 }
 
-// probeTarget is what is asked; without a path a connection is enough.
+// probeTarget is the target of a check; without a path a TCP connection is
+// enough.
 type probeTarget struct {
 	at   netip.AddrPort
 	path string
 }
 
-// probe asks one target until it is stopped.
+// probe checks one target until it is stopped.
 type probe struct {
 	plane  *Plane
 	target probeTarget
@@ -70,7 +71,7 @@ func (p *Plane) startProbe(balancer string, target probeTarget) *probe {
 		stop:    stop,
 		verdict: verdict{health: Checking, why: "it has not answered a health check yet"},
 		http: &http.Client{
-			// Without a proxy, and with a connection of its own for each check.
+			// No proxy, and a new connection for each check.
 			Transport:     &http.Transport{DisableKeepAlives: true, DialContext: (&net.Dialer{}).DialContext},
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
@@ -113,7 +114,7 @@ func (p *probe) judge(err error) {
 	}
 }
 
-// check is nil if the target is well.
+// check returns nil if the target is healthy.
 func (p *probe) check(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, p.plane.checks.Timeout)
 	defer cancel()
@@ -138,7 +139,7 @@ func (p *probe) check(ctx context.Context) error {
 	if resp.StatusCode != http.StatusOK {
 		return fmt.Errorf("GET %s answers %s", url, resp.Status)
 	}
-	// A server whose answer is cut short would otherwise see a reset.
+	// Read the body: a server whose answer is cut short would see a reset.
 	_, err = io.CopyN(io.Discard, resp.Body, maxHealthAnswer)
 	if err == io.EOF { //nolint:errorlint // CopyN returns it as it is
 		err = nil
@@ -146,5 +147,5 @@ func (p *probe) check(ctx context.Context) error {
 	return err
 }
 
-// maxHealthAnswer is how much of an answer is read.
+// maxHealthAnswer is how many bytes of an answer are read.
 const maxHealthAnswer = 64 << 10

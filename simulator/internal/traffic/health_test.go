@@ -146,7 +146,7 @@ func TestHealthByHTTP(t *testing.T) {
 	diff(t, "answered by", "b", name)
 }
 
-// Each listener is judged by its own port, and the worst is told.
+// Each listener is judged by its own port, and the report has the worst result.
 func TestHealthOfEachListener(t *testing.T) {
 	p := newPlane(t, Config{})
 	a := newMachine(t, "a")

@@ -5,14 +5,15 @@ import (
 	"sync"
 )
 
-// link is a connection that is held.
+// link is an open connection.
 type link interface {
 	// cut ends it at once. It may be called more than once.
 	cut()
 }
 
-// member is a backend in one pool, and the connections that it has there. Its
-// life: it joins; it leaves, and drains; it may join again, or ends.
+// member is a backend in one pool, with its connections there. It joins and
+// leaves the pool. After leaving it drains, and then either joins again or
+// ends.
 type member struct {
 	membership // off and probe are guarded by pool.mu; the rest never changes
 
@@ -41,14 +42,14 @@ func (m *member) turn(life context.Context) {
 	m.stay, m.giveUp = context.WithCancel(life)
 }
 
-// refuse lets no more connections be admitted.
+// refuse makes the member admit no more connections.
 func (m *member) refuse() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.over = true
 }
 
-// admit takes a connection, unless the member refuses.
+// admit accepts a connection, unless the member refuses.
 func (m *member) admit(l link) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -61,7 +62,7 @@ func (m *member) admit(l link) bool {
 	return true
 }
 
-// release lets a connection go that was admitted and has ended.
+// release removes a connection that has ended.
 func (m *member) release(l link) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -79,7 +80,7 @@ func (m *member) busy() bool {
 	return len(m.links) > 0
 }
 
-// idled is closed when no connection is left.
+// idled returns a channel that is closed when no connection is left.
 func (m *member) idled() <-chan struct{} {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -92,7 +93,7 @@ func (m *member) idled() <-chan struct{} {
 	return idle
 }
 
-// end cuts all connections. No more are admitted.
+// end cuts all connections and admits no more.
 func (m *member) end() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -71,9 +71,9 @@ func New(ctx context.Context, config Config) *Plane {
 	return p
 }
 
-// Apply makes what is wanted so; a load balancer that is not in it ends. The
-// error says which listeners could not be opened; all else is done, and the
-// next Apply tries them again.
+// Apply makes the given load balancers the only ones; all others end. The error
+// says which listeners could not be opened. Everything else is done, and the
+// next Apply tries these listeners again.
 func (p *Plane) Apply(wanted []Balancer) error {
 	p.applying.Lock()
 	defer p.applying.Unlock()
@@ -87,7 +87,8 @@ func (p *Plane) Apply(wanted []Balancer) error {
 			p.remove(b.id)
 		}
 	}
-	// What is given up first may be what another one needs.
+	// First close, because one load balancer may need an address that another one
+	// gives up.
 	for _, w := range wanted {
 		if b := old[w.ID]; b != nil {
 			b.giveUp(w)
@@ -102,7 +103,7 @@ func (p *Plane) Apply(wanted []Balancer) error {
 	return errors.Join(problems...)
 }
 
-// all are the load balancers by ID.
+// all returns the load balancers by ID.
 func (p *Plane) all() map[string]*balancer {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -115,7 +116,8 @@ func (p *Plane) remove(id string) {
 	delete(p.balancers, id)
 }
 
-// balancer returns the load balancer of that ID, which may be new.
+// balancer returns the load balancer with the ID, and makes one if there is
+// none.
 func (p *Plane) balancer(id string) *balancer {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -125,8 +127,8 @@ func (p *Plane) balancer(id string) *balancer {
 	return p.balancers[id]
 }
 
-// Close ends all load balancers and their connections, and waits until nothing
-// runs any more.
+// Close ends all load balancers and their connections, and waits until all
+// goroutines have ended.
 func (p *Plane) Close() {
 	p.applying.Lock()
 	defer p.applying.Unlock()

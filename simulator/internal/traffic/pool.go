@@ -8,18 +8,18 @@ import (
 	"time"
 )
 
-// place is where a backend takes the connections of one listener.
+// place identifies a backend and its port for one listener.
 type place struct {
 	backend string
 	at      netip.AddrPort
 }
 
-// membership is what a pool is told of a member.
+// membership is the wanted state of a member.
 type membership struct {
 	place
 
-	off   bool   // it gets nothing
-	probe *probe // nil: it is well
+	off   bool   // it gets no connections
+	probe *probe // its probe; nil means that it is always healthy
 	tally *tally
 }
 
@@ -31,7 +31,7 @@ func (m membership) well() bool {
 	return h == Healthy
 }
 
-// pool chooses who takes a connection.
+// pool chooses a member for each connection.
 type pool struct {
 	plane  *Plane
 	sticky *stickiness
@@ -40,21 +40,22 @@ type pool struct {
 	ranges   []netip.Prefix // guarded by mu
 	members  []*member      // guarded by mu
 	draining []*member      // guarded by mu
-	next     int            // guarded by mu; whose turn it is
+	next     int            // guarded by mu; the next member in turn
 }
 
 func newPool(p *Plane, sticky *stickiness) *pool { return &pool{plane: p, sticky: sticky} }
 
-// admits reports whether a client is let in.
+// admits reports whether the source ranges admit a client.
 func (p *pool) admits(client netip.Addr) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.ContainsFunc(p.ranges, func(r netip.Prefix) bool { return r.Contains(client) })
 }
 
-// pick returns the member for the next connection of a client, other than those
-// that were tried, and the context to reach it with; nil if there is none. The
-// caller must call m.dials.Done once the connection is held or given up.
+// pick returns the member for the next connection of a client, except those
+// that were tried, and the context in which to reach it. It returns nil if
+// there is none. The caller must call m.dials.Done once it keeps the connection
+// or has given up.
 func (p *pool) pick(client netip.Addr, tried []*member) (*member, context.Context) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -67,8 +68,8 @@ func (p *pool) pick(client netip.Addr, tried []*member) (*member, context.Contex
 	return m, m.stay
 }
 
-// choose is the member of that backend if it can be had, else the next one.
-// p.mu is held.
+// choose returns the member of the given backend if it can take connections,
+// else the next one. p.mu is held.
 func (p *pool) choose(favourite string, tried []*member) *member {
 	able := func(m *member) bool { return m.well() && !slices.Contains(tried, m) }
 	if favourite != "" {
@@ -88,14 +89,14 @@ func (p *pool) choose(favourite string, tried []*member) *member {
 	return nil
 }
 
-// set replaces the members. Connections to one that is not wanted any more live
-// on for the time of the drain; when set returns, it gets no new ones.
+// set replaces the members. Connections to a member that is no longer wanted
+// live on during the drain. When set returns, that member gets no new ones.
 func (p *pool) set(ranges []netip.Prefix, wanted []membership, drain time.Duration) {
 	for m, stay := range p.replace(ranges, wanted) {
 		if drain == 0 {
-			m.refuse() // what is being opened goes elsewhere, instead of being cut
+			m.refuse() // connections that are being opened go to another member instead of being cut
 		}
-		m.dials.Wait() // they were given up, so it is short
+		m.dials.Wait() // short, because these dials were canceled
 		if drain == 0 || !m.busy() {
 			p.over(stay, m)
 			continue
@@ -104,7 +105,8 @@ func (p *pool) set(ranges []netip.Prefix, wanted []membership, drain time.Durati
 	}
 }
 
-// replace returns the members that are to drain, and until when they may.
+// replace returns the members that have to drain, each with the context of its
+// stay.
 func (p *pool) replace(ranges []netip.Prefix, wanted []membership) map[*member]context.Context {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -135,8 +137,8 @@ func (p *pool) replace(ranges []netip.Prefix, wanted []membership) map[*member]c
 	return leaving
 }
 
-// returning takes a member back that drains; nil if there is none in that
-// place. p.mu is held.
+// returning returns a draining member of that place to the pool; nil if there
+// is none. p.mu is held.
 func (p *pool) returning(at place) *member {
 	for i, m := range p.draining {
 		if m.place == at {
@@ -148,8 +150,8 @@ func (p *pool) returning(at place) *member {
 	return nil
 }
 
-// drain lets the connections of a member end, for so long. The stay is over if
-// it was taken back.
+// drain waits for the connections of a member to end, for at most the given
+// time. It ends early if the member returns.
 func (p *pool) drain(stay context.Context, m *member, d time.Duration) {
 	timer := p.plane.clock.NewTimer(d)
 	defer timer.Stop()
@@ -161,7 +163,7 @@ func (p *pool) drain(stay context.Context, m *member, d time.Duration) {
 	p.over(stay, m)
 }
 
-// over ends a member that drains, unless its stay is over.
+// over ends a member that drains, unless it has returned.
 func (p *pool) over(stay context.Context, m *member) {
 	p.mu.Lock()
 	if stay.Err() != nil {
@@ -174,7 +176,7 @@ func (p *pool) over(stay context.Context, m *member) {
 	m.end()
 }
 
-// drainingBackends are those with a member that drains.
+// drainingBackends returns the backends with a draining member.
 func (p *pool) drainingBackends() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -185,7 +187,7 @@ func (p *pool) drainingBackends() []string {
 	return ids
 }
 
-// end cuts all connections. No more are taken.
+// end cuts all connections. The pool admits no more.
 func (p *pool) end() {
 	p.mu.Lock()
 	all := slices.Concat(p.members, p.draining)

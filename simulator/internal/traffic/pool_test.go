@@ -6,13 +6,14 @@ import (
 	"time"
 )
 
-// cutLink is a link that knows whether it was cut.
+// cutLink is a link that records whether it was cut.
 type cutLink struct{ wasCut bool }
 
 func (l *cutLink) cut() { l.wasCut = true }
 
-// A connection that is being opened when its backend is removed is given up, or
-// held before set returns; without a drain it is not even held.
+// If a backend is removed while a connection to it is being opened, that
+// attempt is either given up, or kept before set returns. Without a drain it is
+// never kept.
 func TestSetWaitsForConnectionsThatAreBeingOpened(t *testing.T) {
 	for _, drain := range []time.Duration{0, time.Hour} {
 		t.Run(drain.String(), func(t *testing.T) { removeWhileOpening(t, drain) })
@@ -33,7 +34,7 @@ func removeWhileOpening(t *testing.T, drain time.Duration) {
 		p.set(nil, nil, drain)
 		close(removed)
 	}()
-	<-stay.Done() // whoever dials is told to stop
+	<-stay.Done() // the dial is canceled
 	if next, _ := p.pick(client, nil); next != nil {
 		t.Error("a backend that was removed was picked")
 	}

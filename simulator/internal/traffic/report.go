@@ -17,7 +17,7 @@ const (
 	Draining  Health = "draining" // it was removed
 )
 
-// Report is what a load balancer carries.
+// Report says what a load balancer carries.
 type Report struct {
 	Listeners []ListenerReport
 	// Backends are those that are wanted, in order, and then those that drain.
@@ -29,7 +29,7 @@ type ListenerReport struct {
 	Listener
 	// Address is where it really listens; empty if it does not.
 	Address string
-	// Problem is why it does not listen.
+	// Problem is the error if it does not listen.
 	Problem string
 	// Connections were forwarded, Denied came from outside the source ranges,
 	// Rejected found no backend.
@@ -40,7 +40,7 @@ type ListenerReport struct {
 type BackendReport struct {
 	ID     string
 	Health Health
-	Why    string // it is not healthy
+	Why    string // why it is not healthy
 	// Open connections it has, Connections it got, Failures it did not take.
 	Open, Connections, Failures int64
 	// BytesIn came from clients, BytesOut went to them.
@@ -57,7 +57,8 @@ type doorTally struct {
 	connections, denied, rejected atomic.Int64
 }
 
-// Report says what a load balancer carries; false if there is none of that ID.
+// Report returns what a load balancer carries; false if there is none with that
+// ID.
 func (p *Plane) Report(id string) (Report, bool) {
 	p.mu.Lock()
 	b := p.balancers[id]
@@ -106,7 +107,7 @@ func (r BackendReport) with(t *tally) BackendReport {
 	return r
 }
 
-// health is the worst that is known of a backend on any listener. b.mu is held.
+// health returns the worst health of a backend on any listener. b.mu is held.
 func (b *balancer) health(backend Backend) (Health, string) {
 	worst, why := Healthy, ""
 	for _, l := range b.wanted.Listeners {
@@ -124,8 +125,8 @@ func (b *balancer) health(backend Backend) (Health, string) {
 
 func badness(h Health) int { return slices.Index([]Health{Healthy, Draining, Checking, Unhealthy}, h) }
 
-// drainingOnly are the backends that are not wanted and still have connections,
-// in order. b.mu is held.
+// drainingOnly returns the backends that are no longer wanted but still have
+// connections, in order. b.mu is held.
 func (b *balancer) drainingOnly() []string {
 	var ids []string
 	for _, p := range b.pools() {

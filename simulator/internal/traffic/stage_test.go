@@ -23,7 +23,7 @@ const (
 	nodePort    = 30080
 )
 
-// quick are checks that do not keep a test waiting.
+// quick are checks at short intervals, for tests.
 func quick() Checks {
 	return Checks{Interval: 5 * time.Millisecond, Timeout: time.Second, HealthyAfter: 2, UnhealthyAfter: 2}
 }
@@ -39,12 +39,12 @@ func newPlane(t *testing.T, config Config) *Plane {
 	return p
 }
 
-// someAddress is a loopback address that nobody else is likely to use.
+// someAddress is a loopback address that other programs are unlikely to use.
 func someAddress() netip.Addr {
 	return netip.AddrFrom4([4]byte{127, byte(128 + rand.IntN(120)), byte(rand.IntN(256)), byte(1 + rand.IntN(250))})
 }
 
-// machine is a backend that says its name, then echoes lines.
+// machine is a backend that sends its name and then echoes lines.
 type machine struct {
 	name     string
 	address  netip.Addr
@@ -84,7 +84,7 @@ func (m *machine) start(t *testing.T) {
 	}()
 }
 
-// visits are all connections so far, health checks among them.
+// visits counts all connections so far, including health checks.
 func (m *machine) visits() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -102,13 +102,13 @@ func (m *machine) answer(conn net.Conn) {
 	_, _ = fmt.Fprintf(conn, "%s: the end\n", m.name) // only whoever has half-closed hears it
 }
 
-// stop takes no more connections, and leaves those that it has.
+// stop accepts no more connections, and keeps those that are open.
 func (m *machine) stop(t *testing.T) {
 	t.Helper()
 	closeIt(t, m.listener)
 }
 
-// closeIt closes what may have been closed before.
+// closeIt closes a connection that may be closed already.
 func closeIt(t *testing.T, c io.Closer) {
 	t.Helper()
 	if err := c.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
@@ -144,7 +144,7 @@ func apply(t *testing.T, p *Plane, wanted ...Balancer) {
 	}
 }
 
-// applyWell applies and waits until the backends are well.
+// applyWell applies the wanted state and waits until the backends are healthy.
 func applyWell(t *testing.T, p *Plane, wanted Balancer) {
 	t.Helper()
 	apply(t, p, wanted)
@@ -178,7 +178,7 @@ func awaitHealth(t *testing.T, p *Plane, id string, ok func([]Health) bool) {
 	})
 }
 
-// await asks again and again until the answer is yes.
+// await calls f again and again until it returns true.
 func await(t *testing.T, what string, ask func() (got string, ok bool)) {
 	t.Helper()
 	deadline := time.Now().Add(30 * time.Second)
@@ -199,7 +199,7 @@ type visitor struct {
 	net.Conn
 
 	lines *bufio.Reader
-	name  string // of the machine that answered
+	name  string // name of the machine that answered
 }
 
 func arrive(ctx context.Context, address string, from ...string) (*visitor, error) {
@@ -233,7 +233,7 @@ func (v *visitor) say(word string) (string, error) {
 	return name, nil
 }
 
-// mustVisit visits and says hello.
+// mustVisit connects and says hello.
 func mustVisit(t *testing.T, address string, from ...string) (v *visitor, name string) {
 	t.Helper()
 	v, err := arrive(t.Context(), address, from...)
@@ -248,7 +248,7 @@ func mustVisit(t *testing.T, address string, from ...string) (v *visitor, name s
 	return v, v.name
 }
 
-// mustStillSay wants that the same machine answers.
+// mustStillSay checks that the same machine answers.
 func mustStillSay(t *testing.T, v *visitor) {
 	t.Helper()
 	if got, err := v.say("still there"); err != nil || got != v.name {
@@ -267,7 +267,7 @@ func mustBeCut(t *testing.T, v *visitor) {
 	}
 }
 
-// mustBeTurnedAway wants a connection that is refused or reset.
+// mustBeTurnedAway checks that a connection is refused or reset.
 func mustBeTurnedAway(t *testing.T, address string, from ...string) {
 	t.Helper()
 	v, err := arrive(t.Context(), address, from...)
@@ -280,7 +280,7 @@ func mustBeTurnedAway(t *testing.T, address string, from ...string) {
 	}
 }
 
-// mustNotListen wants that nobody is there.
+// mustNotListen checks that no one listens.
 func mustNotListen(t *testing.T, address string) {
 	t.Helper()
 	if v, err := arrive(t.Context(), address); !errors.Is(err, syscall.ECONNREFUSED) {

@@ -14,7 +14,8 @@ import (
 const (
 	// dialTimeout is how long one backend may take to accept a connection.
 	dialTimeout = 5 * time.Second
-	// acceptPause is for when the process has no file descriptors left.
+	// acceptPause is the pause after an accept that failed because the process has
+	// no file descriptors left.
 	acceptPause = 50 * time.Millisecond
 )
 
@@ -66,15 +67,17 @@ func (s *tcpSocket) carry(conn net.Conn) {
 	l.(*pair).carry()
 }
 
-// reset closes a connection so that the other side cannot take it for its end.
+// reset closes a connection with a reset, so that the other side cannot take it
+// for a normal end.
 func reset(conn net.Conn) {
 	if tcp, ok := conn.(*net.TCPConn); ok {
-		_ = tcp.SetLinger(0) // it is closed anyway
+		_ = tcp.SetLinger(0) // it is closed in any case
 	}
 	_ = conn.Close() // nothing was written that could be lost
 }
 
-// pair is a connection of a client and the one to its backend.
+// pair is the connection of a client together with the connection to its
+// backend.
 type pair struct {
 	client, backend net.Conn
 	tally           *tally
@@ -91,12 +94,12 @@ func (p *pair) carry() {
 	in.Go(func() { p.copy(p.backend, p.client, &p.tally.bytesIn) })
 	p.copy(p.client, p.backend, &p.tally.bytesOut)
 	in.Wait()
-	_ = p.client.Close() // both sides have said that they are done, or were cut
+	_ = p.client.Close() // both sides have ended their data, or were cut
 	_ = p.backend.Close()
 }
 
-// copy passes on what comes, and the end of it. A direction that breaks takes
-// the other one with it.
+// copy copies the data and then the end of the data. If one direction breaks,
+// the other one ends, too.
 func (p *pair) copy(to, from net.Conn, count *atomic.Int64) {
 	if _, err := io.Copy(counter{to, count}, reader{from}); err != nil {
 		p.cut()
@@ -121,5 +124,6 @@ func (c counter) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// reader hides that a connection can copy by itself, which would not be counted.
+// reader hides the connection's own copy method, whose bytes would not be
+// counted.
 type reader struct{ io.Reader }

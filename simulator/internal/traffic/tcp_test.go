@@ -75,7 +75,7 @@ func TestConnectionsOfARemovedBackendLiveOnWhileItDrains(t *testing.T) {
 	})
 }
 
-// told are the backends with their open connections.
+// told returns the backends in the report with their open connections.
 func told(r Report) []string {
 	var all []string
 	for _, b := range r.Backends {
@@ -132,7 +132,7 @@ func TestBackendPortMayChangeWithoutAGap(t *testing.T) {
 	if p.balancers[w.ID].fronts[w.door(w.Listeners[0])].socket != socket {
 		t.Error("the socket was closed although the listener stayed")
 	}
-	mustBeTurnedAway(t, w.at()) // nobody is at the new port
+	mustBeTurnedAway(t, w.at()) // nothing listens at the new port
 }
 
 func TestDeletedLoadBalancerCutsItsConnections(t *testing.T) {
@@ -195,7 +195,7 @@ func TestWithoutABackendThatIsWell(t *testing.T) {
 	}
 }
 
-// A backend that is stopped in the cloud keeps what it has.
+// A backend that is stopped in the cloud keeps its connections.
 func TestBackendThatIsSwitchedOff(t *testing.T) {
 	p := newPlane(t, Config{})
 	a, b := newMachine(t, "a"), newMachine(t, "b")
@@ -214,7 +214,8 @@ func TestBackendThatIsSwitchedOff(t *testing.T) {
 	diff(t, "why", "the instance is stopping", report(t, p, w.ID).Backends[0].Why)
 }
 
-// Before its checks have noticed, a dead backend costs nobody a connection.
+// Until the checks have noticed a dead backend, clients are sent to another
+// one.
 func TestConnectionThatIsNotTakenGoesElsewhere(t *testing.T) {
 	p := newPlane(t, Config{Checks: Checks{Interval: time.Hour}})
 	a, b := newMachine(t, "a"), newMachine(t, "b")
@@ -295,7 +296,7 @@ func TestSourceRanges(t *testing.T) {
 	}
 }
 
-// sockets are those of the machine, but for what must not be opened.
+// sockets are the machine's sockets, except for ports that must not be opened.
 type sockets struct {
 	net.ListenConfig
 
@@ -318,7 +319,7 @@ func (s *sockets) ListenPacket(ctx context.Context, network, address string) (ne
 
 func TestPortThatTakesAPrivilegeIsMapped(t *testing.T) {
 	unprivileged := &sockets{refuse: func(port uint16) error {
-		if port > 0 && port < 1024 || port == 20443 { // the latter is another program's
+		if port > 0 && port < 1024 || port == 20443 { // another program has the latter
 			return &net.OpError{Op: "listen", Err: syscall.EACCES}
 		}
 		return nil
@@ -364,8 +365,9 @@ func TestPortThatIsTakenIsTriedAgain(t *testing.T) {
 	diff(t, "the problem is gone", "", report(t, p, w.ID).Listeners[0].Problem)
 }
 
-// Clients come without a pause while backends come and go. None of them loses
-// its connection, and none reaches a backend that was gone before it came.
+// Clients connect all the time while backends join and leave. No client loses
+// its connection, and none reaches a backend that was removed before it
+// connected.
 func TestNoConnectionIsLostWhenBackendsChange(t *testing.T) {
 	p := newPlane(t, Config{})
 	machines := []*machine{newMachine(t, "a"), newMachine(t, "b"), newMachine(t, "c"), newMachine(t, "d")}
@@ -373,7 +375,7 @@ func TestNoConnectionIsLostWhenBackendsChange(t *testing.T) {
 	w.Drain = time.Minute
 	applyWell(t, p, w)
 
-	var gone atomic.Pointer[string] // the backend that was removed before now
+	var gone atomic.Pointer[string] // the backend that had been removed by now
 	none := ""
 	gone.Store(&none)
 	ctx, stop := context.WithCancel(t.Context())
@@ -390,7 +392,7 @@ func TestNoConnectionIsLostWhenBackendsChange(t *testing.T) {
 				}
 				name, err := v.say("hello")
 				closeIt(t, v)
-				// Unless it was brought back meanwhile.
+				// Unless the backend has returned in the meantime.
 				if err != nil || name == *before && gone.Load() == before {
 					t.Errorf("got %q, %v, after %q was removed", name, err, *before)
 					return

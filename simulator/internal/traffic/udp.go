@@ -18,8 +18,8 @@ const (
 	maxSessions = 1024
 )
 
-// udpSocket is the socket of a UDP front. All that one client address sends
-// without a long pause is one session, with one backend.
+// udpSocket is the socket of a UDP front. All datagrams from one client
+// address, without a long pause between them, are one session with one backend.
 type udpSocket struct {
 	*net.UDPConn
 
@@ -42,7 +42,7 @@ func (s *udpSocket) accept() {
 		switch {
 		case errors.Is(err, net.ErrClosed):
 			return
-		case err != nil: // of one datagram
+		case err != nil: // size of one datagram
 			klog.FromContext(s.front.balancer.plane.life).V(4).Info("Datagram not read", "address", s.LocalAddr(), "err", err)
 		default:
 			s.forward(netip.AddrPortFrom(from.Addr().Unmap(), from.Port()), buffer[:n])
@@ -66,7 +66,8 @@ func (s *udpSocket) forward(from netip.AddrPort, datagram []byte) {
 	}
 }
 
-// session is the one of a client, which may be new; nil if it can have none.
+// session returns the session of a client, and makes one if there is none; nil
+// if there are too many.
 func (s *udpSocket) session(from netip.AddrPort) *session {
 	known, many := s.known(from)
 	switch {
@@ -91,8 +92,8 @@ func (s *udpSocket) session(from netip.AddrPort) *session {
 	return begun
 }
 
-// known is the session of a client, which has then not been idle; nil if it has
-// none. It also reports whether there are as many as there may be.
+// known returns the session of a client and marks it as active; nil if there is
+// none. It also reports whether the number of sessions has reached its limit.
 func (s *udpSocket) known(from netip.AddrPort) (known *session, many bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -104,13 +105,13 @@ func (s *udpSocket) known(from netip.AddrPort) (known *session, many bool) {
 	return known, false
 }
 
-// session is what one client and its backend say to each other.
+// session is the exchange between one client and its backend.
 type session struct {
 	socket  *udpSocket
 	client  netip.AddrPort
 	backend net.Conn
 	member  *member
-	last    atomic.Int64 // when something came, in nanoseconds
+	last    atomic.Int64 // time of the last datagram, in nanoseconds
 	ended   atomic.Bool
 }
 
@@ -120,10 +121,10 @@ func (s *session) touch() { s.last.Store(s.plane().clock.Now().UnixNano()) }
 
 func (s *session) cut() {
 	s.ended.Store(true)
-	_ = s.backend.Close() // what was sent is sent
+	_ = s.backend.Close() // datagrams may be lost
 }
 
-// fail ends a session whose backend does not take it; the client's next
+// fail ends a session whose backend refuses datagrams. The client's next
 // datagram begins another one.
 func (s *session) fail(err error) {
 	if !errors.Is(err, net.ErrClosed) {
@@ -132,7 +133,7 @@ func (s *session) fail(err error) {
 	s.cut()
 }
 
-// carryBack carries the answers, until the session has been idle for too long.
+// carryBack forwards the answers, until the session has been idle for too long.
 func (s *session) carryBack() {
 	defer s.forget()
 	buffer := make([]byte, maxDatagram)
@@ -161,8 +162,8 @@ func (s *session) carryBack() {
 
 func (s *session) idleAt() time.Time { return time.Unix(0, s.last.Load()).Add(s.plane().idleUDP) }
 
-// endIfIdle ends the session, unless the client goes on. A datagram that comes
-// afterwards finds no session, and one that came before has kept it alive.
+// endIfIdle ends the session if it is idle. A datagram that arrives before
+// keeps the session alive. One that arrives afterwards begins a new session.
 func (s *session) endIfIdle() bool {
 	s.socket.mu.Lock()
 	defer s.socket.mu.Unlock()

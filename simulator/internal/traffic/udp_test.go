@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// answerUDP lets the machine answer datagrams as it answers lines.
+// answerUDP makes the machine answer datagrams as it answers lines.
 func (m *machine) answerUDP(t *testing.T) {
 	t.Helper()
 	var config net.ListenConfig
@@ -50,7 +50,8 @@ func newCaller(t *testing.T, address, from string) caller {
 	return caller{conn}
 }
 
-// ask returns which machine answers; nobody if none does within the timeout.
+// ask returns the name of the machine that answers; empty if none does within
+// the timeout.
 func (c caller) ask(t *testing.T, word string, timeout time.Duration) string {
 	t.Helper()
 	if _, err := c.Write([]byte(word)); err != nil {
@@ -77,7 +78,7 @@ func (c caller) ask(t *testing.T, word string, timeout time.Duration) string {
 
 const (
 	longTimeout  = 30 * time.Second
-	shortTimeout = 50 * time.Millisecond // for what never comes
+	shortTimeout = 50 * time.Millisecond // the timeout for an answer that must never come
 )
 
 func udpBalancer(machines ...*machine) Balancer {
@@ -93,7 +94,7 @@ func TestUDP(t *testing.T) {
 	b.answerUDP(t)
 	w := udpBalancer(a, b)
 	w.Drain = time.Hour
-	apply(t, p, w) // nothing is checked, so both are well at once
+	apply(t, p, w) // without checks both are healthy at once
 	one, two := newCaller(t, w.at(), "127.0.0.2"), newCaller(t, w.at(), "127.0.0.2")
 	first, second := one.ask(t, "1", longTimeout), two.ask(t, "1", longTimeout)
 	names := []string{first, second}
@@ -157,11 +158,12 @@ func TestUDPAffinity(t *testing.T) {
 	}
 }
 
-// A backend that refuses loses the session; datagrams get through in the end.
+// A session ends when its backend refuses datagrams; in the end datagrams reach
+// a backend.
 func TestUDPBackendThatRefuses(t *testing.T) {
 	p := newPlane(t, Config{})
 	a, b := newMachine(t, "a"), newMachine(t, "b")
-	b.answerUDP(t) // and a does not
+	b.answerUDP(t) // and a does not listen
 	w := udpBalancer(a, b)
 	apply(t, p, w)
 	c := newCaller(t, w.at(), "127.0.0.2")

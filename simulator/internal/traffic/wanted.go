@@ -21,7 +21,8 @@ type Balancer struct {
 	Address   netip.Addr
 	Listeners []Listener
 	Backends  []Backend
-	// SourceRanges are where traffic is accepted from; none accepts no traffic.
+	// SourceRanges are the sources whose traffic is accepted. Without ranges no
+	// traffic is accepted.
 	SourceRanges []netip.Prefix
 	// Affinity is how long a client stays with its backend after its last
 	// connection; 0 means not at all.
@@ -40,15 +41,16 @@ type Listener struct {
 // Backend is a machine that traffic is forwarded to.
 type Backend struct {
 	ID string
-	// Address may be invalid if Off says why.
+	// Address may be invalid if Off is set.
 	Address netip.Addr
-	// Off is why it gets nothing, whatever a check says; empty if it may.
+	// Off is the reason why the backend gets no traffic, whatever a check says;
+	// empty if it may get traffic.
 	Off string
 }
 
 // Check says how a backend is checked. Without a port it is a TCP connection to
-// the backend port of each TCP listener; a UDP listener then takes its backends
-// for well.
+// the backend port of each TCP listener; the backends of a UDP listener then
+// always count as healthy.
 type Check struct {
 	Port uint16
 	// Path is asked by HTTP and must be answered with 200; empty means that a
@@ -69,7 +71,7 @@ type Checks struct {
 	UnhealthyAfter int
 }
 
-// Check says what is wrong with c.
+// Check returns an error if c is invalid.
 func (c Checks) Check() error {
 	if c.Interval < 0 || c.Timeout < 0 || c.HealthyAfter < 0 || c.UnhealthyAfter < 0 {
 		return errors.New("health checks: interval, timeout and thresholds must not be negative")

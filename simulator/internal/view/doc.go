@@ -1,5 +1,5 @@
-// Package view sends what there is and what changes, as server-sent events: the
-// feed that the cloud's page reads.
+// Package view sends all resources and their changes as server-sent events. The
+// cloud's page reads this feed.
 //
 // It knows no kind of resource: package api gives it the collections. It
 // imports faults and meter. Only package api imports it.

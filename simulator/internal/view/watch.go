@@ -17,11 +17,11 @@ import (
 )
 
 const (
-	// minPause is the shortest time between two rounds of a watch, in which
-	// changes are gathered.
+	// minPause is the shortest time between two rounds of a watch. Changes within
+	// this time are sent together.
 	minPause = 200 * time.Millisecond
-	// MaxIdle is the longest time: changes that happen by themselves wake no
-	// watch.
+	// MaxIdle is the longest time between two rounds. Changes that happen by
+	// themselves do not wake a watch.
 	MaxIdle = time.Second
 	// pauseFactor is how many times longer than a round a watch pauses after
 	// it, so that it takes a small part of the machine only, up to maxPause.
@@ -31,7 +31,7 @@ const (
 	WriteTimeout = 10 * time.Second
 )
 
-// Config is what a feed tells.
+// Config says what a feed sends.
 type Config struct {
 	Clock       clock.Clock
 	Cloud       Description
@@ -47,7 +47,8 @@ type Collection struct {
 	All  func(context.Context) any
 }
 
-// Feed sends watchers what there is and what changes. It is an http.Handler.
+// Feed sends watchers all resources and then their changes. It is an
+// http.Handler.
 type Feed struct {
 	config   Config
 	watchers watchers
@@ -95,8 +96,8 @@ func (f *Feed) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// pause lasts for a time, or until it is woken. It reports whether the context
-// is still alive.
+// pause returns after a time, or when it is woken. It reports whether the
+// context is still alive.
 func (f *Feed) pause(ctx context.Context, pause time.Duration, woken <-chan struct{}) bool {
 	timer := f.config.Clock.NewTimer(pause)
 	defer timer.Stop()
@@ -108,7 +109,7 @@ func (f *Feed) pause(ctx context.Context, pause time.Duration, woken <-chan stru
 	return ctx.Err() == nil
 }
 
-// watcher is one reader of a feed, and what it was sent.
+// watcher is one reader of a feed, and what was last sent to it.
 type watcher struct {
 	Config
 
@@ -117,7 +118,7 @@ type watcher struct {
 	read meter.Bookmark
 }
 
-// send writes what differs from what was sent before.
+// send writes each collection that differs from what was last sent.
 func (w *watcher) send(ctx context.Context) error {
 	var news bytes.Buffer
 	if err := w.gather(ctx, &news); err != nil {
@@ -159,7 +160,7 @@ func (w *watcher) gather(ctx context.Context, into *bytes.Buffer) error {
 	return err
 }
 
-// differing writes an event, unless the same was sent last.
+// differing writes an event, unless its last content was the same.
 func (w *watcher) differing(into *bytes.Buffer, event string, value any) error {
 	encoded, err := json.Marshal(value)
 	if err != nil || bytes.Equal(encoded, w.sent[event]) {

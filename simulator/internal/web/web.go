@@ -1,6 +1,6 @@
 // Package web holds the page of a simulated cloud, which shows it live. The
-// page is a client of the cloud's API as any other: it shows what a watch tells
-// and changes things as the operator does. It needs no build step and fetches
+// page is an ordinary client of the cloud's API. It shows what a watch sends,
+// and makes its changes as the operator. It needs no build step and fetches
 // nothing from elsewhere.
 //
 // In files, main.js brings together the watch and what shows it. Each kind of

@@ -54,8 +54,8 @@ func TestNothingElseIsServed(t *testing.T) {
 	}
 }
 
-// TestNothingIsFetchedFromElsewhere: the policy would refuse it, and the page
-// would lack it.
+// TestNothingIsFetchedFromElsewhere: the policy would block such a request, and
+// the page would lack the content.
 func TestNothingIsFetchedFromElsewhere(t *testing.T) {
 	elsewhere := regexp.MustCompile(`(?i)(https?:)?//[a-z0-9.-]+\.[a-z]{2,}|<script>|\son[a-z]+="|\sstyle="`)
 	for _, allowed := range []string{"'unsafe-inline'", "'unsafe-eval'", "*", "http"} {
