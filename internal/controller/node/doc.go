@@ -13,9 +13,13 @@
 // taint, and it comes after the addresses. What is lost with the process is
 // which events were recorded.
 //
-// Rules: rules_initialize.go releases a Node; rules_step.go follows the cloud
-// afterwards; rules_addresses.go and rules_labels.go say what a Node's
-// addresses and labels should be; rules_wait.go says what a waiting Node shows;
-// rules_wake.go says which changes of a Node ask for a pass. All messages stand
-// in events.go.
+// The rules are in:
+//
+//   - rules_initialize.go: when a Node is released
+//   - rules_step.go: how a released Node follows the cloud
+//   - rules_addresses.go, rules_labels.go: what a Node's addresses and labels should be
+//   - rules_wait.go: what a waiting Node shows
+//   - rules_wake.go: which changes of a Node ask for a pass
+//
+// All messages are in events.go.
 package node

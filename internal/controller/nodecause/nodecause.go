@@ -100,8 +100,8 @@ func Of(err error) message.Cause {
 }
 
 // OfExistence returns the cause to show for the error of the question whether
-// an instance exists. "Not found" as an error is no answer to it: providers
-// return it for much else.
+// an instance exists. The error "not found" is no answer to it, because
+// providers return it for many other reasons.
 func OfExistence(err error) message.Cause {
 	if cloud.KindOf(err) != cloud.NotFound {
 		return Of(err)
@@ -110,8 +110,8 @@ func OfExistence(err error) message.Cause {
 		"where it should have said that the instance does not exist. An error is no evidence. It is tried again. (" + message.Cut(err) + ")"}
 }
 
-// of returns what is shown for a kind of failure; an unknown kind has simply
-// failed.
+// of returns what is shown for a kind of failure. An unknown kind is shown as
+// Failed.
 func of(kind cloud.Kind) failure {
 	i := slices.IndexFunc(failures, func(f failure) bool { return f.kind == kind })
 	if i < 0 {

@@ -25,7 +25,8 @@ const TaintToBeDeleted = "ToBeDeletedByClusterAutoscaler"
 // Node.
 var announcements = []string{TaintToBeDeleted, "karpenter.sh/disrupted"}
 
-// exclusions keep all rules off a Node; the first that holds gives the reason.
+// exclusions are why no rule may touch a Node. The first one that holds is
+// shown.
 var exclusions = []struct {
 	why   string
 	holds func(*corev1.Node) bool

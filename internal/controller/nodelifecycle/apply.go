@@ -14,7 +14,7 @@ import (
 
 // apply carries out a plan that neither asks nor deletes: patches, then events,
 // then memory. Events are recorded and remembered even if a patch was refused,
-// because then they are all that the owner sees.
+// because then the owner sees nothing else.
 func (c *Controller) apply(ctx context.Context, o observed, p plan) (loop.Result, error) {
 	logger := klog.FromContext(ctx).WithValues("node", o.node.Name)
 	err := c.patch(ctx, o.node, p)

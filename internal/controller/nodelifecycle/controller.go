@@ -71,9 +71,10 @@ type Deps struct {
 	Events    recorder
 }
 
-// Controller deletes the Nodes whose instances no longer exist, and taints those
-// whose instances are shut down. Silent Nodes are checked side by side; each
-// deletion is made by one serial step.
+// Controller deletes the Nodes whose instances no longer exist, and taints
+// those whose instances are shut down. Several silent Nodes are checked at the
+// same time. The final check and the deletion are made for one Node after the
+// other.
 type Controller struct {
 	nodes     nodes
 	informer  cache.SharedIndexInformer
@@ -122,8 +123,8 @@ func New(deps Deps, cfg Config) *Controller {
 }
 
 // Run works until the context ends and returns when nothing is under way any
-// more. It begins when all Nodes are known: among the first few of them, any
-// number of absent ones would be over the budget.
+// more. It begins when all Nodes are known, because the budget depends on how
+// many there are.
 func (c *Controller) Run(ctx context.Context) error {
 	handler, err := c.informer.AddEventHandler(c.handlers())
 	if err != nil {
@@ -170,7 +171,8 @@ func (c *Controller) Reconcile(ctx context.Context, name string) (loop.Result, e
 	return c.apply(ctx, o, p)
 }
 
-// handlers add the Nodes whose changes wake them.
+// handlers returns the handlers that add a Node to the queue if its change
+// wakes it.
 func (c *Controller) handlers() cache.ResourceEventHandler {
 	add := func(obj any) {
 		if key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(obj); err == nil {

@@ -14,20 +14,21 @@ import (
 // observed is all that a decision about one Node may look at.
 type observed struct {
 	now    time.Time
-	node   *corev1.Node // the informer's, in the final check the API server's: never changed
+	node   *corev1.Node // from the informer, in the final check from the API server; must not be changed
 	answer answer
 	memory memory
 	peers  peers // empty unless needsPeers
 	limits Limits
 }
 
-// peers is what is known of all Nodes together, the decided one included.
+// peers is what is known of all Nodes together, including the one to decide
+// about.
 type peers struct {
 	nodes []peer
-	// confirmed are the provider-ID schemes of Nodes that the provider has ever
-	// said to be present.
+	// confirmed has a provider-ID scheme if the provider has ever said that the
+	// instance of a Node with that scheme is present.
 	confirmed map[string]bool
-	// deleted is when unannounced Nodes were deleted, in order.
+	// deleted has the times of the deletions of unannounced Nodes, in order.
 	deleted []time.Time
 }
 
@@ -35,7 +36,7 @@ type peers struct {
 type check struct {
 	asked     bool // about the Node itself
 	questions int  // about witnesses
-	failures  int  // of these
+	failures  int  // of the questions about witnesses
 }
 
 // memory is what this process remembers of a Node between passes.
@@ -49,7 +50,8 @@ type memory struct {
 	deleted types.UID
 }
 
-// of returns the memory if it belongs to this Node: another UID is another Node.
+// of returns the memory if it belongs to this Node. If it belongs to an earlier
+// Node of that name, it returns an empty one.
 func (m memory) of(node *corev1.Node) memory {
 	if uid := m.evidence.uid; uid != "" && uid != node.UID {
 		m = memory{}
@@ -64,7 +66,7 @@ func (m memory) isEmpty() bool {
 	return e.presence == unknown && e.checkedAt.IsZero() && m.holding.reason == "" && m.holding.recorded == nil && m.deleted == ""
 }
 
-// action is what a decision leads to.
+// action is what a pass does.
 type action string
 
 const (
@@ -91,8 +93,8 @@ type plan struct {
 	memory  memory
 }
 
-// obstacle is why a deletion has to wait, and until when at least; zero if that
-// is not known.
+// obstacle is why a deletion has to wait, and the earliest time at which it may
+// go on. The time is zero if it is not known.
 type obstacle struct {
 	cause message.Cause
 	until time.Time
@@ -127,8 +129,8 @@ func decideSuspicion(o observed) plan {
 	return plan{do: enqueueDeletion, why: "the absence is confirmed", after: o.untilDue(), memory: o.memory}
 }
 
-// decideDeletion decides in the final check, which asks the cloud about the Node
-// in any case. A deletion that it holds is not checked again for a while.
+// decideDeletion decides in the final check, which always asks the cloud about
+// the Node. If it holds the deletion, the next final check has to wait.
 func decideDeletion(o observed, c check) plan {
 	o.memory = o.memory.of(o.node)
 	if p := spared(o); p != nil {
@@ -149,8 +151,8 @@ func decideDeletion(o observed, c check) plan {
 	return witnessed(o, c)
 }
 
-// spared returns the plan for a Node that no rule suspects, nil for others. A
-// kubelet that reports resets all evidence.
+// spared returns the plan for a Node that is not suspected at all, nil for
+// others. A kubelet that reports resets all evidence.
 func spared(o observed) *plan {
 	if o.memory.deleted == o.node.UID {
 		return &plan{do: doNothing, why: "the Node is deleted", memory: o.memory}
@@ -202,8 +204,8 @@ func deletionIsSwitchedOff(o observed) *obstacle {
 	return &obstacle{cause: deletionIsOff()}
 }
 
-// lastQuestionHasFailed holds while the last answer is older than the last
-// failure.
+// lastQuestionHasFailed holds a Node if the last question about it had no
+// answer.
 func lastQuestionHasFailed(o observed) *obstacle {
 	if o.memory.evidence.failure.IsZero() {
 		return nil

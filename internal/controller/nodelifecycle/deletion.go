@@ -72,12 +72,12 @@ func (c *Controller) showNotRead(ctx context.Context, name string, why error) er
 	return err
 }
 
-// deleteTries is how often one final check tries to delete a Node that is
-// written by others in ways that do not matter.
+// deleteTries is how often one final check tries to delete a Node that others
+// keep changing in ways that no decision reads.
 const deleteTries = 5
 
-// remove deletes the Node in the version that was read: the deletion, then
-// events, then memory.
+// remove deletes the Node in the version that was read. The deletion comes
+// first, then events, then memory.
 func (c *Controller) remove(ctx context.Context, o observed, p plan) error {
 	name := o.node.Name
 	err := c.nodes.Delete(ctx, o.node)

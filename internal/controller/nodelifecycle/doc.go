@@ -7,14 +7,19 @@
 // the API server, asks the cloud again, asks witnesses, and deletes
 // (decideDeletion in decide.go). DESIGN.md has the states.
 //
-// Evidence is kept in memory only. A new leader asks for it again, and a crash
-// around a deletion leaves a Node that is deleted or that is not.
+// Evidence is kept in memory only, and a new leader asks for it again. A
+// deletion is one call, so no crash can leave it half done.
 //
-// Rules: rules_silence.go decides when a kubelet is silent; rules_evidence.go
-// what the cloud's answers prove, and when it is asked again; rules_witness.go
-// which other Nodes make an absence credible; rules_budget.go how many Nodes may
-// be absent together; rules_hold.go what a Node shows while it is kept;
-// rules_shutdown.go who has the shutdown taint; rules_outcome.go what follows
-// from a deletion; rules_wake.go which changes of a Node are looked into.
-// Limits stand in rules_limits.go, all messages in events.go.
+// The rules are in:
+//
+//   - rules_silence.go: when a kubelet is silent
+//   - rules_evidence.go: what the cloud's answers prove, and when it is asked again
+//   - rules_witness.go: which other Nodes make an absence credible
+//   - rules_budget.go: how many Nodes may be absent together
+//   - rules_hold.go: what a Node shows while it is held
+//   - rules_shutdown.go: which Nodes get the shutdown taint
+//   - rules_outcome.go: what follows from a deletion
+//   - rules_wake.go: which changes of a Node ask for a pass
+//
+// Limits are in rules_limits.go, and all messages are in events.go.
 package nodelifecycle

@@ -14,11 +14,11 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/kube"
 )
 
-// ConditionMissing on a Node is True, with what is missing before the Node is
-// deleted, while the cloud has said for more than a minute that there is no
-// instance; Unknown, with the reason, while the cloud cannot be asked; False
-// once the instance was found or the kubelet has reported. A Node that was
-// never missing does not have it.
+// ConditionMissing on a Node is True while the cloud says, for more than a
+// minute, that there is no instance. Its message then says what has to happen
+// before the Node is deleted. It is Unknown, with the reason, while the cloud
+// does not answer. It is False once the instance was found or the kubelet has
+// reported. A Node that was never missing does not have it.
 const ConditionMissing corev1.NodeConditionType = "CloudInstanceMissing"
 
 // Events.

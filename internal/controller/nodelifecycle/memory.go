@@ -14,8 +14,8 @@ type subject struct {
 	byName bool
 }
 
-// remember keeps what a pass has come to, and reports to the metrics whether the
-// Node is held.
+// remember stores the memory of a Node after a pass, and tells the metrics
+// whether the Node is held.
 func (c *Controller) remember(name string, m memory) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -59,8 +59,8 @@ func (c *Controller) forgetRecords(uid types.UID) {
 	delete(c.records, subject{uid, true})
 }
 
-// postpone lets some time pass before the next final check of this Node,
-// whatever this one has come to.
+// postpone delays the next final check of this Node a little, whatever the
+// result of the last one was.
 func (c *Controller) postpone(name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/waiting"
 )
 
-// Metrics are the measurements of the controller. They outlive it.
+// Metrics are the metrics of the controller. They outlive it.
 type Metrics struct {
 	duration *metrics.Histogram
 	calls    *metrics.CounterVec
@@ -18,7 +18,7 @@ type Metrics struct {
 	held     *waiting.Gauges
 }
 
-// NewMetrics returns metrics that count once both functions have seen them.
+// NewMetrics returns metrics that both functions have registered.
 func NewMetrics(register func(...metrics.Registerable), collect func(...metrics.StableCollector)) *Metrics {
 	m := newMetrics(clock.RealClock{})
 	register(m.duration, m.calls, m.deleted)
@@ -29,7 +29,7 @@ func NewMetrics(register func(...metrics.Registerable), collect func(...metrics.
 func newMetrics(c clock.PassiveClock) *Metrics {
 	const subsystem = "cloud_node_lifecycle_controller"
 	return &Metrics{
-		// Upstream's: names, labels and buckets are wire facts.
+		// The names, labels and buckets are upstream's. Dashboards rely on them.
 		duration: metrics.NewHistogram(&metrics.HistogramOpts{
 			Subsystem:      subsystem,
 			Name:           "monitor_nodes_duration_seconds",

@@ -73,9 +73,9 @@ func (c *Controller) askExistence(ctx context.Context, node *corev1.Node) (answe
 	return a, nil
 }
 
-// askAboutWitness asks about a witness in the way that is used for the decided
-// Node, and reports whether there was an answer. The only error is the end of
-// the context.
+// askAboutWitness asks about a witness in the same way as about the Node to
+// decide about: by provider ID or by name. It reports whether there was an
+// answer. The only error is the end of the context.
 func (c *Controller) askAboutWitness(ctx context.Context, node, witness *corev1.Node) (answered bool, err error) {
 	asked := witness.DeepCopy()
 	if node.Spec.ProviderID == "" {

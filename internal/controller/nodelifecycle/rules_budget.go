@@ -10,9 +10,10 @@ import (
 // together.
 type absentees struct{ absent, nodes int }
 
-// absentees counts the Nodes of this Node's scheme. Announced ones are expected
-// to be absent. A silent one that the cloud was not asked about yet counts: the
-// first answers of a large failure must not be taken for all.
+// absentees counts the Nodes of this Node's scheme. Announced Nodes do not
+// count, because they are expected to be absent. A silent Node that the cloud
+// was not asked about yet counts: after the first answers of a large failure,
+// most silent Nodes have no answer yet.
 func (o observed) absentees() absentees {
 	var a absentees
 	for _, p := range o.peers.nodes {
@@ -33,8 +34,8 @@ func (o observed) absentees() absentees {
 	return a
 }
 
-// tooManyAreAbsent is promise S1 d: if many machines disappear at the same time,
-// a wrong answer of the cloud is more likely.
+// tooManyAreAbsent implements promise S1 d. If many instances disappear at the
+// same time, the cloud's answers are probably wrong.
 func tooManyAreAbsent(o observed) *obstacle {
 	a := o.absentees()
 	if nodefact.IsAnnounced(o.node) || a.absent <= o.limits.Budget.of(a.nodes) {

@@ -43,24 +43,25 @@ const (
 type evidence struct {
 	uid        types.UID
 	providerID string
-	// presence is the last that was known.
+	// presence is the last answer that the cloud has given.
 	presence presence
 	// absences is how many answers in a row have said "absent"; since is when the
 	// first of them came.
 	absences int
 	since    time.Time
-	// asked and answered are of the last absence.
+	// asked and answered are when the last question that had the answer
+	// "absent" began and ended.
 	asked, answered time.Time
 	// failure is why the last question had no answer; zero: it had one.
 	failure message.Cause
-	// checks counts the questions since the presence last changed, checkedAt is
-	// the end of the last one.
+	// checks counts the questions since the presence last changed. checkedAt is
+	// when the last of them ended.
 	checks    int
 	checkedAt time.Time
 }
 
-// about returns the evidence if it is about this Node: another UID or another
-// provider ID is another instance.
+// about returns the evidence if it is about this Node. If the Node has another
+// UID or another provider ID, it returns an empty one.
 func (e evidence) about(node *corev1.Node) evidence {
 	if e.uid == node.UID && e.providerID == node.Spec.ProviderID {
 		return e
@@ -94,8 +95,9 @@ func (e evidence) with(a answer, now time.Time) evidence {
 	return e
 }
 
-// isConfirmed is promise S1 b: enough answers have said "absent", and the last
-// of these questions began long enough after the first answer.
+// isConfirmed implements promise S1 b. It reports whether enough answers have
+// said "absent", and the last of these questions began long enough after the
+// first answer.
 func (e evidence) isConfirmed(l Limits, needed time.Duration) bool {
 	return e.presence == absent && e.absences >= l.Absences && (needed == 0 || e.asked.Sub(e.since) >= needed)
 }
@@ -140,7 +142,7 @@ func (o observed) isDue() bool {
 	return at.IsZero() || !o.now.Before(at.Add(o.pause()))
 }
 
-// untilDue is the time until the cloud is asked again.
+// untilDue returns the time until the cloud is asked again.
 func (o observed) untilDue() time.Duration {
 	return max(o.memory.evidence.checkedAt.Add(o.pause()).Sub(o.now), minDelay)
 }

@@ -13,10 +13,12 @@ import (
 
 // holding is what the Node shows about its deletion while that is held.
 type holding struct {
-	// since is when the deletion began to wait, reason why; empty: it does not.
+	// since is when the deletion began to wait, reason is why. Both are empty
+	// if it does not wait.
 	since  time.Time
 	reason string
-	// open reports whether an event has said so, and none that it is over.
+	// open means that an event has said that the deletion waits, and no later
+	// event has said that the wait is over.
 	open bool
 	// recorded is when each reason was last recorded as an event.
 	recorded map[string]time.Time
@@ -64,7 +66,7 @@ func heldInCheck(o observed, ob obstacle) plan {
 	return p
 }
 
-// untilRetry is the time until the obstacle may be gone.
+// untilRetry returns the time until the obstacle may be gone.
 func (o observed) untilRetry(ob obstacle) time.Duration {
 	if ob.until.IsZero() {
 		return o.untilDue()
@@ -72,8 +74,8 @@ func (o observed) untilRetry(ob obstacle) time.Duration {
 	return min(o.untilDue(), max(ob.until.Sub(o.now), minDelay))
 }
 
-// stays completes the plan for a Node that is not deleted: it ends the wait, if
-// there was one.
+// stays completes the plan for a Node that is not deleted. If its deletion was
+// held, that ends.
 func stays(o observed, p plan, cause message.Cause) plan {
 	shown := nodefact.Condition(o.node, ConditionMissing)
 	over := deletionCanceled(cause)
@@ -90,7 +92,7 @@ func stays(o observed, p plan, cause message.Cause) plan {
 	return p
 }
 
-// recordedAt returns a copy of the map with one time more.
+// recordedAt returns a copy of the map with the time of one more reason.
 func recordedAt(recorded map[string]time.Time, reason string, now time.Time) map[string]time.Time {
 	recorded = maps.Clone(recorded)
 	if recorded == nil {

@@ -16,13 +16,14 @@ type Limits struct {
 	// SilentAfter is how old the last report of a kubelet that does not report
 	// Ready may be before the kubelet counts as silent.
 	SilentAfter time.Duration
-	// Absences is how many answers have to say "absent", over at least AbsentFor;
-	// over YoungAbsentFor if the Node is younger than YoungAge or was never
-	// initialised.
+	// Absences is how many answers have to say "absent". They have to extend
+	// over AbsentFor. If the Node is younger than YoungAge or was never
+	// initialised, they have to extend over YoungAbsentFor.
 	Absences                            int
 	AbsentFor, YoungAge, YoungAbsentFor time.Duration
 	// Witnesses is how many other Nodes whose kubelets report have to be
-	// confirmed; all of them if there are fewer. 0 asks for none.
+	// confirmed. If there are fewer, all of them have to be. 0 means that none
+	// has to be.
 	Witnesses int
 	// WithoutWitnessAfter is how long a Node has to be absent if no other is left
 	// that could be confirmed; 0 means for ever.
@@ -39,7 +40,7 @@ type Limits struct {
 	FirstPause, LongestPause time.Duration
 }
 
-// DefaultLimits returns the limits that ship. docs/guides/node-deletion.md gives
+// DefaultLimits returns the default limits. docs/guides/node-deletion.md gives
 // the reason of each.
 func DefaultLimits() Limits {
 	return Limits{
@@ -58,8 +59,8 @@ func DefaultLimits() Limits {
 	}
 }
 
-// absentFor is how long this Node has to be absent. Clouds list a new instance
-// late, and a Node that never ran a pod loses nothing by waiting.
+// absentFor returns how long this Node has to be absent. Clouds list a new
+// instance late, and a Node that never ran a pod loses nothing by waiting.
 func (l Limits) absentFor(node *corev1.Node, now time.Time) time.Duration {
 	if nodefact.IsUninitialized(node) || now.Sub(node.CreationTimestamp.Time) < l.YoungAge {
 		return max(l.AbsentFor, l.YoungAbsentFor)

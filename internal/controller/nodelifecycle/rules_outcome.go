@@ -18,7 +18,7 @@ const (
 // result is the outcome of a deletion with what to say about it.
 type result struct {
 	outcome outcome
-	// cause, event and err are of a deletion that has failed.
+	// cause, event and err are set if the deletion has failed.
 	cause message.Cause
 	event message.Event
 	err   error

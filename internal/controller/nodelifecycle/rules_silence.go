@@ -17,7 +17,7 @@ type silence struct {
 	from time.Time
 }
 
-// silenceOf is promise S1 a. Ready=Unknown is the judgement of
+// silenceOf implements promise S1 a. Ready=Unknown is the judgement of
 // kube-controller-manager, which sees the heartbeats. Ready=False with a fresh
 // heartbeat is a report of the kubelet.
 func silenceOf(node *corev1.Node, now time.Time, after time.Duration) silence {

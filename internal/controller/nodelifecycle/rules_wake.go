@@ -9,11 +9,12 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
 )
 
-// wakes reports whether a Node has changed in what the decisions about it read.
-// Of heartbeats only those of a kubelet that is not Ready count: the others
-// change nothing, and every Node has one each few minutes. What the decisions
-// read of other Nodes wakes nothing: a Node that is held is decided on again
-// within LongestPause.
+// wakes reports whether a change of a Node asks for a pass. It does if the
+// decisions read what has changed. A heartbeat counts only if the kubelet is
+// not Ready. Other heartbeats change no decision, and every Node has one every
+// few minutes. The decisions also read other Nodes, but a change of a Node
+// wakes only that Node. A Node that is held has a pass within LongestPause
+// anyway.
 func wakes(before, now *corev1.Node) bool {
 	return before.UID != now.UID ||
 		before.Spec.ProviderID != now.Spec.ProviderID ||
@@ -28,8 +29,8 @@ func wakes(before, now *corev1.Node) bool {
 		reportsOtherwise(nodefact.Condition(before, corev1.NodeReady), nodefact.Condition(now, corev1.NodeReady))
 }
 
-// reportsOtherwise reports whether the kubelet may count as silent where it did
-// not, or the other way round.
+// reportsOtherwise reports whether the kubelet may have fallen silent or may
+// have begun to report again.
 func reportsOtherwise(before, now *corev1.NodeCondition) bool {
 	if before == nil || now == nil {
 		return before != now

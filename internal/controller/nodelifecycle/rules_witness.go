@@ -14,12 +14,13 @@ import (
 // its instance exists, for whatever reason.
 type record struct {
 	presence presence
-	// asked is when the last question with an answer began, tried when the last
-	// question ended, which may have failed.
+	// asked is when the last question that had an answer began. tried is when
+	// the last question ended, with or without an answer.
 	asked, tried time.Time
-	// since is when the cloud first said "absent", with no other answer between.
+	// since is when the cloud began to say "absent", without another answer in
+	// between.
 	since time.Time
-	// failed reports whether the last question had no answer.
+	// failed means that the last question had no answer.
 	failed bool
 }
 
@@ -39,35 +40,38 @@ func (r record) with(a answer, now time.Time) record {
 // peer is a Node of the cluster as the decision about another one sees it.
 type peer struct {
 	node *corev1.Node
-	// presence and checked are of the evidence about it: the last presence, and
-	// whether the cloud was asked at all.
+	// presence and checked are from the evidence about it: the last presence,
+	// and whether the cloud was asked at all.
 	presence presence
 	checked  bool
-	// record is of the same kind of question as is asked about the decided Node.
+	// record is about questions of the kind that is asked about the Node to
+	// decide about: by provider ID or by name.
 	record record
 }
 
 // witnesses are the Nodes that show whether the cloud's answers can be trusted.
 type witnesses struct {
-	others    int // that could be asked
-	reporting int // of them, whose kubelets report
-	seen      int // of these, confirmed since countedFrom
-	failed    int // of these, whose last question has failed since then
-	// newest is when the youngest question began that was answered "present".
+	others    int // Nodes that could be asked about
+	reporting int // those of others whose kubelets report
+	seen      int // those of reporting that were confirmed after countedFrom
+	failed    int // those of reporting whose last question has failed after countedFrom
+	// newest is when the last question that was answered "present" began.
 	newest time.Time
-	// contradicting reports although the cloud says that it is absent; next is
-	// the one to ask about next.
+	// contradicting is a Node that the cloud calls absent although its kubelet
+	// reports. next is the witness to ask about next.
 	contradicting, next *peer
-	// foreign counts the Nodes that report and were denied for long;
-	// lastForeign is the one that was denied last.
+	// foreign is how many Nodes report although the cloud has called them
+	// absent for ForeignAfter. lastForeign is the one of them that was asked
+	// about last.
 	foreign     int
 	lastForeign *peer
 }
 
-// witnesses looks for Nodes about which the cloud is asked in the same way:
-// another instance, the same provider-ID scheme, the same region (else zone).
-// Only if their kubelets report is an "absent" known to be wrong. Where no
-// kubelet reports, the control plane itself may be cut off.
+// witnesses looks for Nodes of other instances that the cloud is asked about in
+// the same way. They have the same provider-ID scheme and the same region, or
+// the same zone if the region is not known. An "absent" is known to be wrong
+// only if the kubelet of that Node reports. If no kubelet reports, the control
+// plane itself may be cut off.
 func (o observed) witnesses() witnesses {
 	var w witnesses
 	from := o.countedFrom()
@@ -90,12 +94,12 @@ func (o observed) witnesses() witnesses {
 		}
 	}
 	if w.contradicting == nil && w.foreign > max(1, w.reporting*o.limits.Budget.Percent/100) {
-		w.contradicting = w.lastForeign // So many are not foreign: the cloud is wrong.
+		w.contradicting = w.lastForeign // So many Nodes cannot be foreign. The cloud is wrong.
 	}
 	return w
 }
 
-// countForeign counts a Node that proves nothing about others.
+// countForeign counts a Node that proves nothing, if it is foreign.
 func (w *witnesses) countForeign(o observed, p *peer) {
 	if !o.isReporting(*p) || o.mayHaveAnotherName(p) {
 		return
@@ -106,8 +110,9 @@ func (w *witnesses) countForeign(o observed, p *peer) {
 	}
 }
 
-// countedFrom is from when on answers about others count: from the first
-// absence, or from when a Node that reports was last found to be denied.
+// countedFrom returns the time from which answers about other Nodes count. That
+// is the first absence of this Node. If the cloud has later begun to call a
+// Node absent whose kubelet reports, it is that time.
 func (o observed) countedFrom() time.Time {
 	from := o.memory.evidence.since
 	for i := range o.peers.nodes {
@@ -146,8 +151,8 @@ func (o observed) isReporting(p peer) bool {
 	return !silenceOf(p.node, o.now, o.limits.SilentAfter).silent
 }
 
-// isComparable reports whether the cloud's answers about a Node say something
-// about its answers about the decided Node.
+// isComparable reports whether the cloud's answers about a Node show if its
+// answers about the Node to decide about can be trusted.
 func (o observed) isComparable(p *peer) bool {
 	if _, excluded := nodefact.IsExcluded(p.node); excluded || p.node.Name == o.node.Name || nodefact.IsUninitialized(p.node) {
 		return false
@@ -164,10 +169,11 @@ func (o observed) isComparable(p *peer) bool {
 }
 
 // provesNothing reports whether nothing can be learnt from the answers about a
-// Node. That is a silent Node that is absent itself, or a foreign one: its
-// kubelet reports, and the cloud has denied it for so long that it belongs to
-// another provider. By name a single denial proves nothing: instances may have
-// other names than their Nodes.
+// Node. That is so for a silent Node that is absent itself, and for a foreign
+// Node. A Node is foreign if its kubelet reports and the cloud has called it
+// absent for so long that it must belong to another provider. If the cloud is
+// asked by name, one "absent" is enough, because instances may have other names
+// than their Nodes.
 func (o observed) provesNothing(p *peer) bool {
 	if !o.isReporting(*p) {
 		return p.presence == absent
@@ -184,8 +190,9 @@ func (o observed) mayHaveAnotherName(p *peer) bool {
 	return o.isAskedByName() && p.node.Spec.ProviderID != ""
 }
 
-// preferred returns which of two witnesses is asked first: the one that was not
-// asked for longer, else the one with the lower rank.
+// preferred returns which of two witnesses is asked about first. It is the one
+// whose last question is older. If both are equally old, it is the one with the
+// lower rank.
 func preferred(p, than *peer) *peer {
 	if than == nil {
 		return p
@@ -208,9 +215,9 @@ func rank(node *corev1.Node) uint64 {
 	return h.Sum64()
 }
 
-// areEnough is promise S1 c: one other Node was confirmed after the last
-// absence, and before it enough of them to notice a cloud that lists only some
-// of its instances.
+// areEnough implements promise S1 c. One other Node was confirmed after the
+// last absence. In all, enough Nodes were confirmed to notice a cloud that
+// lists only some of its instances.
 func (w *witnesses) areEnough(o observed) bool {
 	needed := w.reporting
 	if w.seen > w.failed {
@@ -223,8 +230,9 @@ func (w *witnesses) areEnough(o observed) bool {
 // again.
 const contradictionFor = 30 * time.Second
 
-// contradictionIsFresh holds while the cloud has just denied a Node that
-// reports. Later the final check asks about it again.
+// contradictionIsFresh holds a Node for contradictionFor after the cloud has
+// called another Node absent whose kubelet reports. Later the final check asks
+// about that Node again.
 func contradictionIsFresh(o observed) *obstacle {
 	w := o.witnesses()
 	if w.contradicting == nil || o.limits.Witnesses == 0 {
@@ -241,8 +249,8 @@ func contradictionIsFresh(o observed) *obstacle {
 // check, and how many there may be beyond the witnesses that are needed.
 const maxWitnessFailures = 5
 
-// witnessed is the end of the final check: the next witness to ask about, or
-// whether the answers so far are enough.
+// witnessed is the last step of the final check. It asks about the next
+// witness, removes the Node if the answers are enough, or holds it.
 func witnessed(o observed, c check) plan {
 	w := o.witnesses()
 	mayAsk := c.failures < maxWitnessFailures && c.questions < o.limits.Witnesses+maxWitnessFailures
@@ -268,9 +276,9 @@ func witnessed(o observed, c check) plan {
 	}
 }
 
-// alone decides about a Node if no other is left that could be confirmed. Such a
-// Node is deleted only if the provider has confirmed others of its scheme, and
-// the flag says so.
+// alone decides about a Node if no other is left that could be confirmed. Such
+// a Node is deleted only if the provider has ever confirmed a Node of its
+// scheme, and the flag allows it.
 func alone(o observed) plan {
 	until := o.memory.evidence.since.Add(o.limits.WithoutWitnessAfter)
 	switch {
@@ -284,8 +292,8 @@ func alone(o observed) plan {
 }
 
 // reference returns a Node of another scheme to ask about, if the provider has
-// confirmed none at all yet. The answer tells a foreign Node from a cloud that
-// denies everything.
+// not confirmed any Node yet. The answer shows whether this Node is foreign or
+// the cloud calls every Node absent.
 func (o observed) reference() *peer {
 	if len(o.peers.confirmed) > 0 {
 		return nil

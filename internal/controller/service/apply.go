@@ -10,10 +10,10 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/kube"
 )
 
-// apply carries one action out and reports whether there may be another. In each
-// of them the state is written first, then events are recorded, then the memory
-// is stored: whatever is lost by a crash is written once more. The event that
-// announces a call precedes it.
+// apply carries out one action and reports whether there may be another. An
+// action writes the state first, then records events, then stores the memory.
+// So whatever a crash loses is written once more. The event that announces a
+// call comes before the call.
 func (c *Controller) apply(ctx context.Context, key string, o observed, p plan) (again bool, err error) {
 	logger := klog.FromContext(ctx).WithValues("service", key)
 	switch p.do {
@@ -49,8 +49,8 @@ func (c *Controller) apply(ctx context.Context, key string, o observed, p plan) 
 	return false, nil
 }
 
-// showWaiting writes why a Service waits. The events are recorded although the
-// patch is refused: they are what its owner can see then.
+// showWaiting writes why a Service waits. The events are recorded even if the
+// patch is refused, because then the owner sees nothing else.
 func (c *Controller) showWaiting(ctx context.Context, key string, o observed, p plan) error {
 	err := c.patch(ctx, o.service, p.writes)
 	c.record(o.subject(), p.writes.events)
@@ -61,8 +61,8 @@ func (c *Controller) showWaiting(ctx context.Context, key string, o observed, p 
 	return err
 }
 
-// mustPatch patches what the Service cannot go on without. If the API server
-// rejects it, the owner is told.
+// mustPatch makes a patch that the next action depends on. If the API server
+// rejects it, an event tells the owner.
 func (c *Controller) mustPatch(ctx context.Context, key string, o observed, p plan) error {
 	err := c.patch(ctx, o.service, p.writes)
 	if !kube.IsRejected(err) {

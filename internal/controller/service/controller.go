@@ -29,9 +29,9 @@ const DefaultSyncs = 1
 const queue = "service"
 
 const (
-	// yieldDelay is when a pass continues that has let other Services go first.
+	// yieldDelay is how long a pass waits if it lets other Services go first.
 	yieldDelay = time.Millisecond
-	// maxActions bounds a pass: no Service needs as many.
+	// maxActions bounds the actions of a pass. No Service needs as many.
 	maxActions = 20
 )
 
@@ -97,7 +97,7 @@ func New(deps Deps, cfg Config) *Controller {
 	if cfg.Syncs == 0 {
 		cfg.Syncs = DefaultSyncs
 	}
-	realClock := clock.RealClock{} // Tests of this package run in a bubble with its own time.
+	realClock := clock.RealClock{} // Tests of this package run in testing/synctest, which has its own time.
 	c := &Controller{
 		services:  deps.Services,
 		informer:  deps.Informer.Informer(),
@@ -178,7 +178,8 @@ func (c *Controller) Reconcile(ctx context.Context, key string) (loop.Result, er
 	return loop.Result{}, fmt.Errorf("service %s needs more than %d actions", key, maxActions)
 }
 
-// onService enqueues a Service if its change asks for a pass.
+// onService returns the handlers that enqueue a Service if its change asks for
+// a pass.
 func (c *Controller) onService() cache.ResourceEventHandler {
 	enqueue := func(key string, before, now *corev1.Service) {
 		c.store.noteClass(key, now, c.policy)
@@ -197,7 +198,8 @@ func (c *Controller) onService() cache.ResourceEventHandler {
 	}
 }
 
-// onNode makes another set of backends if the change of a Node asks for it.
+// onNode returns the handlers that ask for another set of backends if the
+// change of a Node calls for it.
 func (c *Controller) onNode() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(now any) { c.backends.onChange(nil, now.(*corev1.Node)) },

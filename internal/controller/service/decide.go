@@ -22,10 +22,11 @@ type observed struct {
 	hosts    int
 	memory   memory
 	policy   Policy
-	// foreign: the Service belonged to another class when it last had a class.
+	// foreign means that the Service belonged to another class when it last had
+	// a class.
 	foreign bool
-	// elsewhere: for the Service that the provider was last asked about, somebody
-	// else provides the load balancer.
+	// elsewhere means that somebody else provides load balancers, as far as the
+	// last call about any Service has shown.
 	elsewhere bool
 	// jitter in [0, 1) spreads the resyncs of many Services.
 	jitter float64
@@ -61,14 +62,15 @@ func (a action) isCall() bool { return a == ensure || a == update || a == remove
 type plan struct {
 	do  action
 	why string
-	// routine: nobody waits for this call, and its success is not an event.
+	// routine means that nobody waits for this call, and that its success is
+	// not recorded as an event.
 	routine bool
 	writes  writes
 	// service is the Service that a call is about.
 	service *corev1.Service
 	// after is when to check again; 0 waits for a change.
 	after time.Duration
-	// awaited: somebody waits for what can be done then.
+	// awaited means that somebody waits for the pass after that time.
 	awaited bool
 	memory  memory
 }

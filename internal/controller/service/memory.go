@@ -18,42 +18,47 @@ type memory struct {
 	// service is the Service of the last call. If the object is gone, its load
 	// balancer is deleted with it.
 	service *corev1.Service
-	// shape is the shape that the cloud was last brought in line with, backends
-	// the ID of the node set that it has; empty: not known.
+	// shape is the shape that the cloud was last brought in line with. backends
+	// is the ID of the node set that the load balancer has. Both are empty if
+	// not known.
 	shape, backends string
 	ensuredAt       time.Time
 	// status is what the provider returned; nil: nothing yet.
 	status *corev1.LoadBalancerStatus
-	// published: the Service has shown this status.
+	// published means that the Service has shown this status.
 	published bool
-	// uncertain: a call has failed, and it is not known how much of it was done.
+	// uncertain means that a call has failed, and that it is not known how much
+	// of it was done.
 	uncertain bool
-	// elsewhere: somebody else provides the load balancer.
+	// elsewhere means that somebody else provides the load balancer.
 	elsewhere bool
-	// deleted: the provider has confirmed that the load balancer is gone.
+	// deleted means that the provider has confirmed that the load balancer is
+	// gone.
 	deleted bool
 	failure failure
-	// announced is the shape for which the event of the call was recorded.
+	// announced is the shape for which an event has announced the call.
 	announced string
 	recorded  recordedReason
-	// written has the status of each condition that was written, writtenAt is when
-	// the last one was. The map is never changed, but replaced.
+	// written has the status of each condition that was written. writtenAt is
+	// when the last one was written. The map is replaced and never changed.
 	written   map[string]metav1.ConditionStatus
 	writtenAt time.Time
 	// repairedAt is when a change by somebody else was last undone.
 	repairedAt time.Time
 }
 
-// failure is why the last call did not succeed. The zero value is none.
+// failure is why the last call did not succeed. The zero value means that it
+// has succeeded.
 type failure struct {
 	cause message.Cause
 	// text is the provider's error, for upstream's events.
 	text   string
 	during action
-	// shape is what failed: another shape is tried at once.
+	// shape is the shape of the call that has failed. Another shape is tried at
+	// once.
 	shape string
-	// attempts is how often in a row, delays how many of them chose the delay
-	// themselves.
+	// attempts is how many calls in a row have failed. delays is after how many
+	// of them the provider did not ask for a pause.
 	attempts, delays int
 	since            time.Time
 	// until is when the call may be made again.
@@ -69,8 +74,8 @@ type recordedReason struct {
 // isEmpty reports whether nothing is remembered.
 func (m memory) isEmpty() bool { return m.uid == "" && m.service == nil }
 
-// withFailure returns the memory after a call has failed. pause is what the
-// provider asked for: the delay does not grow for it.
+// withFailure returns the memory after a call has failed. If the provider asked
+// for a pause, that is the delay, and the growing delay stays as it is.
 func (m memory) withFailure(p plan, r outcome) memory {
 	f, shape := m.failure, shapeFor(p.service)
 	during := p.do

@@ -10,7 +10,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/waiting"
 )
 
-// Metrics are the measurements of the controller. They outlive it.
+// Metrics are the metrics of the controller. They outlive it.
 type Metrics struct {
 	updates      *metrics.Counter
 	updateErrors *metrics.Counter
@@ -23,7 +23,7 @@ type Metrics struct {
 	waiting  *waiting.Gauges
 }
 
-// NewMetrics returns metrics that count once both functions have seen them.
+// NewMetrics returns metrics that both functions have registered.
 func NewMetrics(register func(...metrics.Registerable), collect func(...metrics.StableCollector)) *Metrics {
 	m := newMetrics()
 	register(m.updates, m.updateErrors, m.hostLatency, m.nodeLatency, m.duration, m.errors, m.backends)
@@ -42,7 +42,7 @@ func newMetrics() *Metrics {
 		return metrics.NewCounter(&metrics.CounterOpts{Subsystem: subsystem, Name: name, Help: help, StabilityLevel: metrics.ALPHA})
 	}
 	return &Metrics{
-		// Names and buckets are upstream's, and so is that only updates are counted.
+		// Names and buckets are upstream's. Like upstream, they count only updates.
 		updates:      count("loadbalancer_sync_total", "Updates of the nodes behind a load balancer"),
 		updateErrors: count("nodesync_error_total", "Updates of the nodes behind a load balancer that did not succeed"),
 		hostLatency:  latency("update_loadbalancer_host_latency_seconds", "Time that the cloud took to update the nodes behind one load balancer"),
@@ -73,8 +73,7 @@ func newMetrics() *Metrics {
 	}
 }
 
-// start says that a controller runs, which reports from now on. The returned
-// function ends that.
+// start makes the gauges visible. The returned function empties them.
 func (m *Metrics) start() (stop func()) {
 	ended := m.waiting.Start()
 	return func() {
@@ -83,7 +82,7 @@ func (m *Metrics) start() (stop func()) {
 	}
 }
 
-// observeSet takes the newest set of Nodes.
+// observeSet shows the size of the newest set of Nodes.
 func (m *Metrics) observeSet(s nodeSet) {
 	m.backends.WithLabelValues().Set(float64(len(s.nodes)))
 }

@@ -25,8 +25,8 @@ func (c *Controller) reportQueued(ctx context.Context) {
 	}
 }
 
-// queuedBehind returns who waits for a worker, and since when. Each owner is told
-// once.
+// queuedBehind returns which Services wait for a worker, and since when. It
+// tells the owner of each once, by an event.
 func (c *Controller) queuedBehind(busy string) map[string]time.Time {
 	since := map[string]time.Time{}
 	for _, key := range c.loop.Waiting(queuedAfter) {

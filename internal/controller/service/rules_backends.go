@@ -13,14 +13,14 @@ import (
 )
 
 const (
-	// debounce is how long no Node may change before a new set is made, and
-	// maxDebounce how long that is waited for at most: Nodes join in large numbers,
+	// debounce is how long no Node may change before a new set is made.
+	// maxDebounce is the longest wait for that. Nodes join in large numbers,
 	// and each set costs a call for each load balancer.
 	debounce    = time.Second
 	maxDebounce = 5 * time.Second
 )
 
-// BackendPolicy is which Nodes are behind load balancers (KEP-3458 and
+// BackendPolicy says which Nodes are behind load balancers (KEP-3458 and
 // upstream-behaviour 6.6).
 type BackendPolicy struct {
 	// SkipUninitialized keeps Nodes out that wait for their initialisation. It is

@@ -11,11 +11,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// conditionPause is the shortest time between two reasons of a condition whose
-// status stays.
+// conditionPause is the shortest time between two writes of a condition that
+// keep its status.
 const conditionPause = time.Minute
 
-// serving is the condition of a Service that has a load balancer.
+// serving returns the condition LoadBalancerServing of a Service that has a
+// load balancer.
 func serving(o observed) metav1.Condition {
 	switch {
 	case len(o.memory.status.Ingress) == 0:
@@ -28,8 +29,8 @@ func serving(o observed) metav1.Condition {
 	}
 }
 
-// waitingConditions are shown by a Service that waits, also if it waits until the
-// load balancer of its predecessor is gone.
+// waitingConditions returns the conditions of a Service that waits. It may also
+// wait until the load balancer of an earlier Service of its name is gone.
 func waitingConditions(o observed) []metav1.Condition {
 	if o.service == nil {
 		return nil
@@ -49,8 +50,8 @@ func waitingConditions(o observed) []metav1.Condition {
 }
 
 // outdated returns the conditions that the Service does not show yet and that
-// may be written now. later is when the next of the others may be, 0 if there is
-// none.
+// may be written now. later is the time until all others may be written, 0 if
+// there are none.
 func outdated(o observed, wanted ...metav1.Condition) (differ []metav1.Condition, later time.Duration) {
 	for _, c := range wanted {
 		c.LastTransitionTime = metav1.NewTime(o.now)
@@ -73,7 +74,8 @@ func outdated(o observed, wanted ...metav1.Condition) (differ []metav1.Condition
 	return differ, later
 }
 
-// untilRewrite returns how long the reason of a condition must stay.
+// untilRewrite returns how long the reason and message of a condition must
+// stay.
 func (o observed) untilRewrite(shown *metav1.Condition) time.Duration {
 	written := shown.LastTransitionTime.Time
 	if written.Before(o.memory.writtenAt) {
@@ -82,8 +84,9 @@ func (o observed) untilRewrite(shown *metav1.Condition) time.Duration {
 	return min(max(conditionPause-o.now.Sub(written), 0), conditionPause) // The writer's clock may be ahead.
 }
 
-// untilRepair returns how long a condition must not be written again that was
-// written a short time ago and that somebody else has changed.
+// untilRepair returns the time until a condition may be written again. It is
+// positive if this process has written the same status a short time ago, so
+// that somebody else must have changed it.
 func (o observed) untilRepair(c metav1.Condition) time.Duration {
 	if o.memory.uid != o.service.UID || o.memory.written[c.Type] != c.Status {
 		return 0
@@ -118,8 +121,8 @@ func ownConditions(service *corev1.Service) []string {
 	return own
 }
 
-// managerOf returns the names of those who own a field of the Service. They are
-// in the event of a contested field.
+// managerOf returns the names of the field managers that own a field of the
+// Service. The event about a contested field shows them.
 func managerOf(service *corev1.Service, field string) string {
 	managers := map[string]bool{}
 	for _, entry := range service.ManagedFields {

@@ -14,17 +14,17 @@ func (p Policy) isOurs(service *corev1.Service) bool {
 	return class == nil || slices.Contains(p.Classes, *class)
 }
 
-// concerns reports whether a Service may have something to do for us. Most
-// Services of a cluster do not.
+// concerns reports whether this controller may have something to do for a
+// Service. Most Services of a cluster do not.
 func (p Policy) concerns(service *corev1.Service) bool {
 	return p.isOurs(service) &&
 		(service.Spec.Type == corev1.ServiceTypeLoadBalancer || hasFinalizer(service) || len(ownConditions(service)) > 0)
 }
 
-// foreignAfter returns the UID of the Service of this name that belonged to
-// another class when it last had a class, empty if it was served here. The API
-// server removes the class with the type, and then the finalizer alone does not
-// tell whose Service it is.
+// foreignAfter returns the UID of the Service if it belonged to another class
+// when it last had a class, and the empty string if it was served here. The API
+// server removes the class when the type changes. After that, the finalizer
+// alone does not show which controller serves the Service.
 func (p Policy) foreignAfter(before types.UID, service *corev1.Service) types.UID {
 	switch {
 	case !p.isOurs(service):

@@ -24,8 +24,8 @@ type outcome struct {
 	nodes  nodeSet // that the provider was given
 	// status is what Ensure returned.
 	status *corev1.LoadBalancerStatus
-	// cause and text say why the call failed; pause is how long the provider asked
-	// to be left alone, 0: it did not say.
+	// cause and text say why the call failed; pause is how long the provider
+	// asked to be left alone, 0 if it did not ask.
 	cause message.Cause
 	text  string
 	pause time.Duration
@@ -47,7 +47,7 @@ func conclude(p plan, r outcome) (memory, []message.Event) {
 	return p.memory, nil
 }
 
-// ensured is what is known after Ensure.
+// ensured returns what is known after Ensure, and what to record.
 func (m memory) ensured(p plan, r outcome) (memory, []message.Event) {
 	switch r.result {
 	case succeeded:
@@ -74,8 +74,9 @@ func (m memory) ensured(p plan, r outcome) (memory, []message.Event) {
 	return m.withFailure(p, r), nil
 }
 
-// updated is what is known after Update. After a failure the whole load balancer
-// is ensured, as upstream does: it may not exist any more.
+// updated returns what is known after Update, and what to record. After a
+// failure the whole load balancer is ensured, as upstream does, because it may
+// not exist any more.
 func (m memory) updated(p plan, r outcome) (memory, []message.Event) {
 	switch r.result {
 	case succeeded:
@@ -95,7 +96,7 @@ func (m memory) updated(p plan, r outcome) (memory, []message.Event) {
 	return m, []message.Event{updateFailedEvent(r.text)}
 }
 
-// removed is what is known after Delete.
+// removed returns what is known after Delete, and what to record.
 func (m memory) removed(p plan, r outcome) (memory, []message.Event) {
 	switch r.result {
 	case succeeded, elsewhere:
@@ -107,9 +108,9 @@ func (m memory) removed(p plan, r outcome) (memory, []message.Event) {
 	return m.withFailure(p, r), nil
 }
 
-// providedElsewhere reports whether somebody else provides load balancers, as
-// far as a call tells; known is false if it tells nothing. A new Service shows no
-// condition then before the provider has been asked about it.
+// providedElsewhere reports whether somebody else provides load balancers.
+// known is false if the call does not show that. While somebody else provides
+// them, a new Service shows no condition before the provider is asked about it.
 func providedElsewhere(p plan, r outcome, m memory) (is, known bool) {
 	return m.elsewhere, m.elsewhere || p.do == ensure && r.result == succeeded
 }

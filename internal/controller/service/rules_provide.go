@@ -13,7 +13,8 @@ import (
 // changed (promise S4).
 const repairPause = 5 * time.Minute
 
-// Policy is which Services are served, and how their load balancers are kept.
+// Policy says which Services are served, and how often their load balancers are
+// compared with the cloud.
 type Policy struct {
 	// Classes are the values of spec.loadBalancerClass that are served beside
 	// Services without one.
@@ -23,7 +24,7 @@ type Policy struct {
 	Resync time.Duration
 }
 
-// DefaultPolicy returns what holds unless a flag says otherwise.
+// DefaultPolicy returns the defaults of the flags.
 func DefaultPolicy() Policy { return Policy{Resync: 12 * time.Hour} }
 
 // provide brings the load balancer of a Service in line, one action after the
@@ -53,9 +54,9 @@ func provide(o observed) plan {
 	}
 }
 
-// keepFinalizer writes the finalizer, together with the condition that work
-// begins. One that somebody else removed is put back, but not more often than
-// repairPause allows.
+// keepFinalizer writes the finalizer, together with the condition that says
+// that work begins. If somebody else has removed the finalizer, it is put back,
+// at most once in repairPause.
 func keepFinalizer(o observed) plan {
 	p := plan{do: addFinalizer, why: "a load balancer is about to exist", memory: o.memory}
 	if o.memory.service != nil && !o.memory.deleted {
@@ -75,7 +76,7 @@ func keepFinalizer(o observed) plan {
 }
 
 // isKnownFromBefore reports whether an earlier process provided the load
-// balancer: the first check of this process is not an event then.
+// balancer. Then the first check of this process is not recorded as an event.
 func isKnownFromBefore(o observed) bool {
 	return o.memory.shape == "" && len(o.service.Status.LoadBalancer.Ingress) > 0
 }
@@ -146,8 +147,8 @@ func settled(o observed, why string) plan {
 	return p
 }
 
-// isEqual compares as the API server stores: an address has the mode VIP unless
-// the provider says otherwise.
+// isEqual reports whether two statuses are equal as the API server stores them.
+// It stores the mode VIP for an address for which the provider names no mode.
 func isEqual(stored, ours corev1.LoadBalancerStatus) bool {
 	return equality.Semantic.DeepEqual(defaulted(stored), defaulted(ours))
 }

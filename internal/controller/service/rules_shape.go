@@ -56,8 +56,9 @@ func shapeOf(service *corev1.Service) string {
 	return hex.EncodeToString(sum.Sum(nil)[:8])
 }
 
-// shapeFor returns the name of what a call about the Service is tried with. The
-// deletion of a load balancer does not depend on the shape.
+// shapeFor returns the name by which a failed call about the Service is
+// remembered. It is the shape, or the UID if the load balancer is to be
+// deleted, because a deletion does not depend on the shape.
 func shapeFor(service *corev1.Service) string {
 	if service.DeletionTimestamp != nil || service.Spec.Type != corev1.ServiceTypeLoadBalancer {
 		return "gone " + string(service.UID)

@@ -10,7 +10,7 @@ const (
 	// firstRetry and longestRetry are upstream's.
 	firstRetry   = 5 * time.Second
 	longestRetry = 5 * time.Minute
-	// repeatEvent is when the same reason is recorded once more.
+	// repeatEvent is how long the same reason is not recorded again.
 	repeatEvent = 30 * time.Minute
 	// slowCallAfter is how long a call may take before the Service shows it.
 	slowCallAfter = 30 * time.Second
@@ -19,8 +19,8 @@ const (
 	queuedAfter = time.Minute
 )
 
-// retryDelay returns how long to wait after a failure that followed so many
-// others.
+// retryDelay returns the delay after a failure. earlier is how many failures
+// came before it.
 func retryDelay(earlier int) time.Duration {
 	const doublings = 6 // From here on the delay does not grow.
 	return min(firstRetry<<min(earlier, doublings), longestRetry)
@@ -56,15 +56,16 @@ func waitFor(o observed, after time.Duration) plan {
 }
 
 // isAwaited reports whether somebody waits for the next attempt: the Service is
-// new, changed or leaving, and has not failed for long. Otherwise many that fail
-// would keep changes of nodes from all others.
+// new, has changed or is to be removed, and its calls have failed only for a
+// short time. If many Services fail for long, their retries must not delay
+// updates of nodes for all others.
 func isAwaited(o observed) bool {
 	f := o.memory.failure
 	return (f.during == remove || f.shape != o.memory.shape) && o.now.Sub(f.since) < longestRetry
 }
 
-// isForOwner reports whether the owner of the Service waits for this action: a
-// routine check of the cloud is not awaited.
+// isForOwner reports whether the owner of the Service waits for this action.
+// Nobody waits for a routine check.
 func (p plan) isForOwner() bool {
 	return !p.routine && p.do != doNothing && p.do != forget && p.do != wait
 }

@@ -23,14 +23,15 @@ type change struct {
 	memory memory
 }
 
-// wakes returns whether a change of a Service asks for a pass. Most Services are
-// of no concern; one of which something is remembered always is.
+// wakes returns the priority of the pass that a change of a Service asks for.
+// Most Services never need one. A Service of which the memory holds something
+// always does.
 func (p Policy) wakes(c change) priority {
 	switch {
 	case c.now == nil:
 		return high
 	case c.before != nil && c.before.ResourceVersion == c.now.ResourceVersion:
-		return noPass // The informer lists again.
+		return noPass // The informer has listed again, and nothing has changed.
 	case c.memory.isEmpty() && !p.concerns(c.now) && (c.before == nil || !p.concerns(c.before)):
 		return noPass
 	case c.before == nil && c.now.DeletionTimestamp == nil && len(c.now.Status.LoadBalancer.Ingress) > 0:
@@ -40,8 +41,8 @@ func (p Policy) wakes(c change) priority {
 	}
 }
 
-// wakesForNodes returns whether another set of Nodes asks for a pass over a
-// Service.
+// wakesForNodes returns the priority of the pass over a Service that another
+// set of Nodes asks for.
 func (p Policy) wakesForNodes(service *corev1.Service) priority {
 	if p.concerns(service) {
 		return low
@@ -49,8 +50,8 @@ func (p Policy) wakesForNodes(service *corev1.Service) priority {
 	return noPass
 }
 
-// invalidates reports whether a change of a Node may change the set. A change
-// that does not is included in the next set.
+// invalidates reports whether a change of a Node may change the set. Any other
+// change is included when the next set is made.
 func (b BackendPolicy) invalidates(before, now *corev1.Node) bool {
 	return before == nil || now == nil ||
 		before.UID != now.UID ||

@@ -11,11 +11,12 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/waiting"
 )
 
-// queuedReason is in the gauge of waiting Services what the event
-// LoadBalancerQueued is on the Service.
+// queuedReason is the reason that the gauge of waiting Services shows for a
+// Service with the event LoadBalancerQueued.
 const queuedReason = "Queued"
 
-// store keeps what passes leave to the next ones, and reports who waits.
+// store keeps what a pass leaves to the next one, and tells the gauges which
+// Services wait.
 type store struct {
 	waiting *waiting.Gauges
 
@@ -57,8 +58,8 @@ func (s *store) memory(key string) memory {
 	return s.memories[key]
 }
 
-// remember replaces what is remembered of a Service. It does not wait in the
-// queue any more.
+// remember replaces what is remembered of a Service. From then on the Service
+// does not count as queued.
 func (s *store) remember(key string, m memory) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -94,8 +95,8 @@ func (s *store) noteClass(key string, service *corev1.Service, p Policy) {
 	delete(s.foreign, key)
 }
 
-// noteProvider records whether somebody else provides load balancers, if a call
-// has told.
+// noteProvider records whether somebody else provides load balancers, if the
+// call has shown it.
 func (s *store) noteProvider(p plan, r outcome, m memory) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -113,8 +114,8 @@ func (s *store) isQueued(key string) bool {
 	return ok
 }
 
-// noteQueued records who waits behind others, by key. Those that waited before
-// keep their time.
+// noteQueued records which Services wait behind others, by key. A Service that
+// waited before keeps its time.
 func (s *store) noteQueued(since map[string]time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

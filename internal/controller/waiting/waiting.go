@@ -1,5 +1,5 @@
-// Package waiting measures which objects wait, why, and for how long the first of
-// them has.
+// Package waiting measures which objects wait, why, and how long the one that
+// began first has waited.
 package waiting
 
 import (
@@ -10,10 +10,10 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Gauges are two metrics about the objects of one controller that wait: how many
-// for each reason, and how long the one that has waited longest. A controller
-// reports what it knows; the gauges know no controller. They are empty while
-// no controller runs.
+// Gauges are two metrics about the objects of one controller that wait: how
+// many for each reason, and how long the one that has waited longest. The
+// gauges show what a controller reports to them, and do not read from it. They
+// are empty while no controller runs.
 type Gauges struct {
 	metrics.BaseStableCollector
 
@@ -34,8 +34,8 @@ type wait struct {
 // Metric names and explains one metric.
 type Metric struct{ Name, Help string }
 
-// New returns gauges; count has the label reason, oldest is in seconds. Until
-// they are registered they measure without being shown.
+// New returns gauges. count has the label reason, oldest is in seconds. Nobody
+// sees the gauges before they are registered.
 func New(count, oldest Metric, c clock.PassiveClock) *Gauges {
 	return &Gauges{
 		count:  metrics.NewDesc(count.Name, count.Help, []string{"reason"}, nil, metrics.ALPHA, ""),
@@ -45,8 +45,7 @@ func New(count, oldest Metric, c clock.PassiveClock) *Gauges {
 	}
 }
 
-// Start says that a controller runs, which reports from now on. The returned
-// function ends that.
+// Start makes the gauges visible. The returned function empties and hides them.
 func (g *Gauges) Start() (stop func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
