@@ -26,7 +26,7 @@ type call struct {
 	// method is the provider's method, as metrics and errors name it.
 	method   string
 	priority priority
-	// progress, if not nil, is told why the call has not been made yet.
+	// progress, if not nil, gets the reason why the call has not been made yet.
 	progress *progress
 }
 
@@ -40,7 +40,7 @@ func (c call) failed(kind Kind, err error) *Error {
 	return &Error{Call: c.method, Kind: kind, Err: err}
 }
 
-// progress is why a call has not been made yet. A nil progress tells nobody.
+// progress is why a call has not been made yet. A nil progress keeps nothing.
 type progress struct {
 	mu  sync.Mutex
 	err error // nil: the call is under way; guarded by mu
@@ -65,7 +65,7 @@ func (p *progress) get() error {
 // answers that its quota is used up.
 const throttledTries = 5
 
-// read makes a call that changes nothing. A call that the cloud's quota refused
+// read makes a call that changes nothing. A call that the cloud has throttled
 // has not happened, so it is made again when the limiter allows it.
 func read[T any](ctx context.Context, g *Gateway, c call, f func(context.Context) (T, error)) (T, error) {
 	c.progress.set(errQuota)
@@ -89,7 +89,8 @@ type attempt struct {
 	timeout time.Duration
 }
 
-// once makes one call: with a deadline, recovered, classified, measured.
+// once makes one call. It sets the deadline, recovers from a panic, and
+// classifies and measures the outcome.
 func once[T any](ctx context.Context, g *Gateway, a attempt, f func(context.Context) (T, error)) (value T, err error) {
 	started := time.Now()
 	limited, cancel := context.WithTimeout(ctx, a.timeout)
@@ -129,8 +130,8 @@ func readable(err error) (safe error) {
 	return err
 }
 
-// ownClassification is what the provider knows of its own error, the zero value
-// where it cannot classify.
+// ownClassification returns what the provider knows of its own error, and the
+// zero value if it does not classify errors.
 func (g *Gateway) ownClassification(ctx context.Context, err error) (own provider.Classification) {
 	if g.extras.classifier == nil {
 		return own

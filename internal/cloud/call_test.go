@@ -123,7 +123,7 @@ func TestNodesThatWaitGoBeforeRefreshes(t *testing.T) {
 		var all sync.WaitGroup
 		all.Go(func() { g.Instances().Refresh(t.Context(), []*corev1.Node{node("refreshed")}) })
 		synctest.Wait()
-		const waiting = 50 // enough for chance not to order them so
+		const waiting = 50 // so many that they are not in this order by chance
 		for n := range waiting {
 			all.Go(func() { _, _ = g.Instances().Metadata(t.Context(), node(strconv.Itoa(n))) })
 		}

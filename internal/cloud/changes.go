@@ -8,8 +8,8 @@ import (
 )
 
 // maxQuotaWait is how long a change waits for the cloud's quota before its
-// caller is told so. With a change's deadline it is how long a worker may be
-// busy before it counts as stuck.
+// caller gets an error. A worker may be busy for this time and the deadline of
+// the change, and does not count as stuck before.
 const maxQuotaWait = 2 * time.Minute
 
 // changes makes the calls that change the cloud, one at a time for each key. A
@@ -24,15 +24,16 @@ type changes struct {
 	keys  keyLock
 }
 
-// change makes a change and returns when it has returned, or some time after its
-// deadline. It does not begin once the context has ended, and is not cut short by
-// its end: what is given up here may still be under way in the cloud while
-// another replica changes the same object (promise S7).
+// change makes a change. It returns when the provider has returned, or some
+// time after the deadline. A change does not begin after the context has ended,
+// and the end of the context does not cut it short. Otherwise it could still be
+// under way in the cloud while another replica changes the same object (promise
+// S7).
 func (s *changes) change(ctx context.Context, c call, key string, f func(context.Context) error) error {
 	if err := s.keys.acquire(key, c.method); err != nil {
 		return c.failed(Slow, err)
 	}
-	waiting, cancel := context.WithTimeout(ctx, maxQuotaWait) // with all tries
+	waiting, cancel := context.WithTimeout(ctx, maxQuotaWait) // bounds all tries together
 	defer cancel()
 	for try := 1; ; try++ {
 		if err := s.awaitQuota(ctx, waiting, c); err != nil {
@@ -45,7 +46,7 @@ func (s *changes) change(ctx context.Context, c call, key string, f func(context
 		case err := <-done:
 			overdue.Stop()
 			if KindOf(err) == Throttled && try < s.tries {
-				continue // It has not happened.
+				continue // The change has not happened.
 			}
 			s.keys.release(key)
 			return err
@@ -66,8 +67,8 @@ func (s *changes) abandon(key string, done <-chan error) {
 	}()
 }
 
-// awaitQuota returns nil when the call may begin. The waiting ends with a
-// context of its own.
+// awaitQuota returns nil when the call may begin. The context waiting bounds
+// the wait.
 func (s *changes) awaitQuota(ctx, waiting context.Context, c call) error {
 	err := s.gateway.limiter.wait(waiting, c.priority)
 	switch {

@@ -30,7 +30,7 @@ func TestChangeIsNotCutShortAndIsAwaited(t *testing.T) {
 	})
 	synctest.Test(t, func(t *testing.T) {
 		l := balancers(t, balancer(func(context.Context, string, *corev1.Service, []*corev1.Node) (*corev1.LoadBalancerStatus, error) {
-			time.Sleep(time.Hour) // It does not look at its context.
+			time.Sleep(time.Hour) // The provider ignores its context.
 			return nil, nil
 		}), Config{ChangeTimeout: time.Second})
 		began := time.Now()

@@ -1,17 +1,18 @@
 // Package cloud makes all calls to the provider. Nothing else in this repository
 // calls one, and no other file than offers.go asserts what a provider offers.
 //
-// A provider is code of others that talks to a machine of others, so the gateway
-// expects failures of every kind. Each call has a deadline. A caller that has
-// waited too long gets an error while the call still occupies its key. A panic
-// becomes an error. Equal questions become one call. All calls share one rate
-// limit, which follows the cloud's quota, and calls that an object waits for go
-// before refreshes. Every error gets a Kind, whatever it is wrapped in, so that
-// rules can tell an answer of the cloud from a failure to answer. DESIGN.md says
-// what may never happen.
+// A provider is other people's code that talks to other people's machines, so
+// the gateway expects failures of every kind. Each call has a deadline. A
+// caller that has waited too long gets an error while the call still occupies
+// its key. A panic becomes an error. Equal questions become one call. All calls
+// share one rate limit, which follows the cloud's quota, and calls that an
+// object waits for go before refreshes. Every error gets a Kind, whatever it is
+// wrapped in, so that rules can tell an answer of the cloud from a failure to
+// answer. DESIGN.md says what may never happen.
 //
-// The time is that of package time alone, and tests run in bubbles of
-// testing/synctest: the deadline of a context cannot follow another clock.
+// This package takes the time from package time and not from a clock that was
+// passed in, because the deadline of a context cannot follow another clock. Its
+// tests run in testing/synctest.
 //
 // Package internal/app makes, initializes and opens a Provider. Controllers
 // under internal/controller use the Gateway in observe.go and apply.go; their

@@ -19,8 +19,9 @@ import (
 // reasons on objects, so the set is closed.
 type Kind string
 
-// The kinds. Only NotFound is an answer about the instance; NotImplemented is
-// one about the provider; all other failures leave it unknown.
+// The kinds. Only NotFound is an answer about the instance. NotImplemented is
+// an answer about the provider. After all other failures it is not known
+// whether the instance exists.
 const (
 	Succeeded      Kind = "Succeeded"
 	Failed         Kind = "Failed"         // an error that nobody could classify
@@ -55,7 +56,7 @@ func (e *Error) Error() string { return fmt.Sprintf("%s: %v", e.Call, e.Err) }
 func (e *Error) Unwrap() error { return e.Err }
 
 // KindOf returns the kind of an error of this package, Failed for any other
-// and Succeeded for none.
+// error, and Succeeded for nil.
 func KindOf(err error) Kind {
 	if err == nil {
 		return Succeeded
@@ -66,7 +67,7 @@ func KindOf(err error) Kind {
 	return Failed
 }
 
-// RetryAfter is how long to wait before the same call is made again, 0 where
+// RetryAfter returns how long to wait before the same call is made again, 0 if
 // neither the cloud nor the provider has said.
 func RetryAfter(err error) time.Duration {
 	if e, ok := errors.AsType[*Error](err); ok {
@@ -76,8 +77,8 @@ func RetryAfter(err error) time.Duration {
 }
 
 // classify gives a provider's error its kind. Sentinels of the contract come
-// first, then the provider's own word, then what its error looks like. A typed
-// nil, which panics when it is asked, has failed.
+// first, then the provider's own classification, then what its error looks
+// like. A typed nil, which panics when it is read, is Failed.
 func classify(err error, own provider.Classification) (kind Kind, pause time.Duration) {
 	defer func() {
 		if recover() != nil {
@@ -114,9 +115,10 @@ func classify(err error, own provider.Classification) (kind Kind, pause time.Dur
 	return kind, pause
 }
 
-// looksLike classifies by the words that clouds use for a used up quota, which
-// come with many a status, by the HTTP status that many SDKs' errors offer, and
-// by whether the cloud was reached at all.
+// looksLike classifies an error by what it looks like. It reads the HTTP status
+// that the errors of many SDKs offer, and looks for errors of the network.
+// Clouds report a used up quota with different statuses, so it also looks for
+// the words that they use for it.
 func looksLike(err error) Kind {
 	status := 0
 	find(err, func(err error) bool {

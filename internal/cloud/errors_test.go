@@ -27,7 +27,7 @@ func TestKindOfAnError(t *testing.T) {
 		{"SentinelIsFoundWrapped", fmt.Errorf("a: %w", cloudprovider.InstanceNotFound), NotFound, 0},
 		{"SentinelIsFoundInAnAggregate", fmt.Errorf("a: %w", utilerrors.NewAggregate([]error{errors.New("b"), cloudprovider.NotImplemented})), NotImplemented, 0},
 		{"SentinelIsFoundInAJoin", errors.Join(errors.New("b"), cloudprovider.InstanceNotFound), NotFound, 0},
-		{"TextOfASentinelIsNone", errors.New(cloudprovider.InstanceNotFound.Error()), Failed, 0},
+		{"TextOfASentinelIsNoSentinel", errors.New(cloudprovider.InstanceNotFound.Error()), Failed, 0},
 		{"RetryErrorInAnAggregateNamesThePause", utilerrors.NewAggregate([]error{api.NewRetryError("later", 7*time.Second)}), Pending, 7 * time.Second},
 		{"StatusCode429", httpError(429), Throttled, 0},
 		{"StatusCode403", fmt.Errorf("a: %w", httpError(403)), Denied, 0},

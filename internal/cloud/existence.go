@@ -12,7 +12,7 @@ import (
 
 // Existence is the cloud's answer to whether an instance exists.
 type Existence struct {
-	// Present is false only where the cloud itself has answered that there is no
+	// Present is false only if the cloud itself has answered that there is no
 	// such instance.
 	Present bool
 	// Asked is when the call began, which may be long before it returned.
@@ -33,7 +33,7 @@ func (i *Instances) Existence(ctx context.Context, node *corev1.Node) (Existence
 }
 
 // Shutdown asks whether the instance of a node is shut down. The kind of the
-// error is NotImplemented where the provider cannot tell.
+// error is NotImplemented if the provider cannot tell.
 func (i *Instances) Shutdown(ctx context.Context, node *corev1.Node) (bool, error) {
 	c := call{method: "InstanceShutdown", priority: highPriority}
 	return i.shutdowns.ask(ctx, c, identity(node), func(ctx context.Context, c call) (bool, error) {
@@ -54,9 +54,9 @@ func (p modern) shutDown(ctx context.Context, c call, node *corev1.Node) (bool, 
 	})
 }
 
-// exists asks by provider ID. A node without one is looked up by name first,
-// and only there "not found" is an answer; for a provider ID that the cloud has
-// just given it is an error (upstream-behaviour 4.1).
+// exists asks by provider ID. A node without one is looked up by name first.
+// Only that look-up may answer "not found". If the cloud has just named the
+// provider ID, "not found" is an error (upstream-behaviour 4.1).
 func (p legacy) exists(ctx context.Context, c call, node *corev1.Node) (bool, error) {
 	id, err := p.providerID(ctx, c, node)
 	if isAlone(err, cloudprovider.InstanceNotFound) {
@@ -81,8 +81,8 @@ func (p legacy) shutDown(ctx context.Context, c call, node *corev1.Node) (bool, 
 	})
 }
 
-// inTime makes an error of "absent" after the deadline: a provider may have
-// given up and dropped the error.
+// inTime returns an error for an "absent" that came after the deadline, because
+// the provider may have given up and dropped the error.
 func inTime(ctx context.Context, present bool, err error) (bool, error) { //nolint:revive // flag-parameter: it is the provider's answer
 	if err == nil && !present {
 		err = ctx.Err()
@@ -90,8 +90,8 @@ func inTime(ctx context.Context, present bool, err error) (bool, error) { //noli
 	return present, err
 }
 
-// isAlone reports whether an error is the target with nothing but text around
-// it: beside another error it is no answer of the cloud.
+// isAlone reports whether an error is the target, wrapped in nothing but text.
+// A target that is joined with another error is no answer of the cloud.
 func isAlone(err, target error) bool {
 	for ; err != nil; err = errors.Unwrap(err) {
 		if err == target { //nolint:errorlint // errors.Is looks into lists, too
@@ -101,7 +101,8 @@ func isAlone(err, target error) bool {
 	return false
 }
 
-// providerID returns the node's provider ID, which it may have already.
+// providerID returns the node's provider ID. If the node has none, it asks the
+// provider.
 func (p legacy) providerID(ctx context.Context, c call, node *corev1.Node) (string, error) {
 	if id := node.Spec.ProviderID; id != "" {
 		return id, nil

@@ -56,7 +56,7 @@ type Gateway struct {
 	instances   *Instances
 	balancers   *LoadBalancers
 	routes      *Routes
-	// changing counts the changes that have not returned, those included that
+	// changing counts the changes that have not returned, including those that
 	// nobody waits for any more.
 	changing counter
 }

@@ -41,7 +41,7 @@ func (h *health) panicked(method string, value any) {
 }
 
 // watch notices that a call has not returned some time after its deadline. The
-// returned function is to be called when it has.
+// caller calls the returned function when the call has returned.
 func (h *health) watch(method string, timeout time.Duration) (returned func()) {
 	var late bool // guarded by h.mu
 	timer := time.AfterFunc(timeout+grace, func() {

@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// maxInflight bounds the questions that are under way, those included that
+	// maxInflight bounds the questions that are under way, including those that
 	// nobody waits for any more.
 	maxInflight = 256
 	// keepLateAnswer is how long an answer that came too late is kept for the
@@ -23,13 +23,15 @@ var (
 	errAsked = errors.New("the same question is under way and its answer is not shared")
 )
 
-// inflight coalesces questions: a caller whose question, by key, is under way
-// already waits for the same answer. Once a question has lasted longer than the caller's
-// timeout its callers get Slow, and it still occupies its key: no second call is
-// made beside one that hangs, and the next caller gets its answer.
+// inflight coalesces questions. If a question with the same key is under way
+// already, a caller waits for its answer. If a question lasts longer than the
+// timeout of callers, they get Slow, and the question keeps its key. So no
+// second call is made beside one that hangs, and the next caller gets the late
+// answer.
 type inflight[T any] struct {
 	callerTimeout time.Duration
-	// exclusive gives an answer only to the caller that asked for it.
+	// exclusive means that only the caller that asked a question gets its
+	// answer.
 	exclusive bool
 
 	mu      sync.Mutex
@@ -52,9 +54,9 @@ type question[T any] struct {
 // asker makes the calls that answer a question.
 type asker[T any] func(context.Context, call) (T, error)
 
-// ask returns the answer of the question with this key, asking it unless it is
-// under way. The context ends the question and not only the wait, so it must be
-// the one of the controller.
+// ask returns the answer to the question with this key. It asks the question
+// unless it is under way. The end of the context ends the question and not only
+// the wait, so it must be the context of the controller.
 func (i *inflight[T]) ask(ctx context.Context, c call, key string, asks asker[T]) (T, error) {
 	var none T
 	current, err := i.join(ctx, c, key, asks)
@@ -120,8 +122,8 @@ func (i *inflight[T]) run(ctx context.Context, c call, current *question[T], ask
 	current.value, current.err = asks(ctx, c)
 }
 
-// late is why there is no answer yet: the cloud is slow, or the question waits
-// for the cloud's quota.
+// late returns why there is no answer yet: the cloud is slow, or the question
+// waits for the cloud's quota.
 func (q *question[T]) late(c call) error {
 	if quota := q.progress.get(); quota != nil {
 		return &Error{Call: c.method, Kind: Throttled, RetryAfter: RetryAfter(quota), Err: quota}

@@ -64,7 +64,7 @@ func TestSlowCallKeepsItsKeyAndItsCallersGetSlow(t *testing.T) {
 		var calls atomic.Int32
 		v := vendor{v2: metadata(func(context.Context, *corev1.Node) (*cloudprovider.InstanceMetadata, error) {
 			calls.Add(1)
-			time.Sleep(100 * time.Second) // It does not look at its context.
+			time.Sleep(100 * time.Second) // The provider ignores its context.
 			return &cloudprovider.InstanceMetadata{ProviderID: "p://1"}, nil
 		})}
 		i := gateway(t, v, Config{CallerTimeout: 30 * time.Second}).Instances()

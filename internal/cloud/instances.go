@@ -18,20 +18,20 @@ import (
 // Metadata is what the cloud knows of a node's instance. It shares nothing with
 // the provider.
 type Metadata struct {
-	// ProviderID is empty where the provider named none.
+	// ProviderID is empty if the provider has named none.
 	ProviderID string
 	// Nameless means that this provider has no provider IDs at all: it offers the
 	// older interface without InstanceID.
 	Nameless bool
-	// Type, Zone and Region are empty where the provider does not know.
+	// Type, Zone and Region are empty if the provider does not know them.
 	Type, Zone, Region string
-	// Addresses in the provider's order.
+	// Addresses are in the provider's order.
 	Addresses []corev1.NodeAddress
-	// Labels that the provider wants on the node.
+	// Labels are those that the provider wants on the node.
 	Labels map[string]string
 }
 
-// Answer is Metadata or why there is none, an *Error.
+// Answer is Metadata, or an *Error that says why there is none.
 type Answer struct {
 	Metadata Metadata
 	Err      error
@@ -55,8 +55,8 @@ type Instances struct {
 // describer asks for the metadata of one node's instance.
 type describer func(context.Context, call, *corev1.Node) (Metadata, error)
 
-// newInstances returns nil if the provider offers neither interface. The newer
-// one wins, as upstream has it.
+// newInstances returns nil if the provider offers neither interface. If it
+// offers both, the newer one is used, as upstream does.
 func newInstances(g *Gateway, name func() string, found parts, callerTimeout time.Duration) *Instances {
 	i := &Instances{
 		gateway: g,
@@ -90,9 +90,9 @@ func (i *Instances) Metadata(ctx context.Context, node *corev1.Node) (Metadata, 
 	return i.ask(ctx, highPriority, node, i.describe)
 }
 
-// Refresh asks for the instances of nodes that wait for nothing, in one call
-// where the provider offers that, and returns an answer for each, in their
-// order.
+// Refresh asks for the instances of nodes that nobody waits for. If the
+// provider offers that, it asks for all of them in one call. It returns an
+// answer for each node, in the order of the nodes.
 func (i *Instances) Refresh(ctx context.Context, nodes []*corev1.Node) []Answer {
 	if i.batcher == nil || len(nodes) == 0 {
 		return i.oneByOne(ctx, nodes)

@@ -9,8 +9,8 @@ import (
 )
 
 // legacy is a provider with the older interfaces Instances and Zones. The calls
-// and their order are upstream's (upstream-behaviour 3.3): by provider ID first,
-// by name where that is an error.
+// and their order are upstream's (upstream-behaviour 3.3): by provider ID
+// first, and by name if that fails.
 type legacy struct {
 	gateway   *Gateway
 	instances cloudprovider.Instances
@@ -42,7 +42,7 @@ func (p legacy) metadata(ctx context.Context, c call, node *corev1.Node) (Metada
 }
 
 // refreshed asks only for what follows the cloud: the addresses, as upstream
-// does, and the type, which is left open where the cloud does not say.
+// does, and the type. The type is empty if the cloud does not name it.
 func (p legacy) refreshed(ctx context.Context, c call, node *corev1.Node) (Metadata, error) {
 	m, err := p.named(ctx, c, node)
 	if err != nil {
@@ -76,8 +76,8 @@ func (p legacy) instanceType(ctx context.Context, c call, id string, name types.
 		way[string]{"InstanceType", func(ctx context.Context) (string, error) { return p.instances.InstanceType(ctx, name) }})
 }
 
-// named starts the answer with the provider ID, which the node may have
-// already. A provider without InstanceID goes on without one.
+// named returns metadata that has only the provider ID. A provider without
+// InstanceID is Nameless.
 func (p legacy) named(ctx context.Context, c call, node *corev1.Node) (Metadata, error) {
 	id, err := p.providerID(ctx, c, node)
 	if KindOf(err) == NotImplemented {
@@ -92,7 +92,7 @@ type way[T any] struct {
 	ask    func(context.Context) (T, error)
 }
 
-// either makes the calls in their order until one of them is no error.
+// either makes the calls in their order until one of them succeeds.
 func either[T any](ctx context.Context, g *Gateway, c call, ways ...way[T]) (value T, err error) {
 	for _, w := range ways {
 		if value, err = read(ctx, g, c.to(w.method), w.ask); err == nil {

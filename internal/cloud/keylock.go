@@ -15,7 +15,7 @@ const maxAbandoned = 16
 type keyLock struct {
 	mu        sync.Mutex
 	holders   map[string]holder // by key; guarded by mu
-	abandoned int               // holders that are; guarded by mu
+	abandoned int               // how many holders are abandoned; guarded by mu
 }
 
 type holder struct {

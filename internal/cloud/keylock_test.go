@@ -16,7 +16,7 @@ func TestChangeThatDoesNotReturnKeepsItsService(t *testing.T) {
 		var calls atomic.Int32
 		l := balancers(t, balancer(func(context.Context, string, *corev1.Service, []*corev1.Node) (*corev1.LoadBalancerStatus, error) {
 			calls.Add(1)
-			time.Sleep(time.Hour) // It does not look at its context.
+			time.Sleep(time.Hour) // The provider ignores its context.
 			return nil, nil
 		}), Config{ChangeTimeout: time.Minute})
 		began := time.Now()

@@ -7,30 +7,31 @@ import (
 )
 
 const (
-	// decreaseFactor is what is left of the rate after the cloud has throttled a
-	// call. A bucket of the cloud has usually filled up again when the pause is
-	// over, so a gentle factor settles just above the quota's rate sooner.
+	// decreaseFactor is the part of the rate that is left after the cloud has
+	// throttled a call. The cloud's quota has usually filled up again when the
+	// pause is over, so with a small decrease the rate comes close to the quota
+	// sooner.
 	decreaseFactor = 0.7
-	// increasePerSecond is the part of the rate at the last decrease by which it
-	// grows in each second without another.
+	// increasePerSecond is how much the rate grows in each second without
+	// another decrease, as a part of the rate at the last decrease.
 	increasePerSecond = 0.05
-	// minRate, in calls a second, is never gone below.
+	// minRate is the lowest rate, in calls a second.
 	minRate = 0.2
-	// unlimitedAfter is how long after the last throttled call there is no limit
-	// any more.
+	// unlimitedAfter is how long after the last throttled call the limit ends.
 	unlimitedAfter = 10 * time.Minute
-	// maxCatchUp is how much time may be made up for when timers fire late.
+	// maxCatchUp bounds the time that calls may make up for after timers have
+	// fired late.
 	maxCatchUp = 100 * time.Millisecond
 	// yieldDelay is how often a call with low priority checks whether calls with
 	// high priority still wait.
 	yieldDelay = 100 * time.Millisecond
-	// defaultPause is the pause where the cloud does not say how long, and
-	// maxPause bounds what it says.
+	// defaultPause is the pause if the cloud does not say how long it should
+	// be. maxPause bounds what the cloud says.
 	defaultPause = time.Second
 	maxPause     = 5 * time.Minute
-	// minInitialRate, in calls a second, is the least rate at which the first
-	// throttled call is taken to have been made: our own traffic says little of
-	// the quota while there is little of it.
+	// minInitialRate, in calls a second, is the lowest rate that is assumed
+	// when the first call is throttled. While this process makes few calls,
+	// their rate says little about the quota.
 	minInitialRate = 20
 	// minIncrease, in calls a second, is the least growth in each second.
 	minIncrease = 0.1
@@ -72,8 +73,8 @@ func (l *limiter) wait(ctx context.Context, p priority) error {
 	}
 }
 
-// reserve returns how long to wait before asking again, 0 where the call may
-// start now.
+// reserve returns how long to wait before asking again, 0 if the call may start
+// now.
 func (l *limiter) reserve(p priority) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -94,7 +95,7 @@ func (l *limiter) reserve(p priority) time.Duration {
 	return 0
 }
 
-// pause returns how long no call may start, 0 where the next one may.
+// pause returns how long no call may start, 0 if the next one may start now.
 func (l *limiter) pause() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -122,9 +123,9 @@ func (l *limiter) succeeded() {
 	}
 }
 
-// throttled takes note that the cloud has refused a call that was started then
-// and asks for the pause. Calls that were under way together are refused
-// together: they decrease the rate once.
+// throttled takes note that the cloud has throttled a call that began at
+// started, and that it asks for the pause. Calls that were under way together
+// are refused together: they decrease the rate once.
 func (l *limiter) throttled(started time.Time, pause time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -145,14 +146,16 @@ func (l *limiter) throttled(started time.Time, pause time.Duration) {
 	l.increase = max(l.rate*increasePerSecond, minIncrease)
 }
 
-// unavailable takes note that the cloud is broken and asks for the pause.
+// unavailable takes note that the cloud is unavailable and that it asks for the
+// pause.
 func (l *limiter) unavailable(pause time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.startNoneFor(time.Now(), pause)
 }
 
-// startNoneFor lets no call start before the pause is over. The caller holds mu.
+// startNoneFor keeps calls from starting before the pause is over. The caller
+// holds mu.
 func (l *limiter) startNoneFor(now time.Time, pause time.Duration) {
 	if until := now.Add(min(pause, maxPause)); until.After(l.next) {
 		l.next = until

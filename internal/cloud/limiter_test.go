@@ -195,8 +195,8 @@ func TestPauseBeforeTheNextCall(t *testing.T) {
 	}{
 		{"ThrottledWithAPause", func(l *limiter) { l.throttled(time.Now(), 20*time.Second) }, 20 * time.Second},
 		{"ThrottledWithoutAPauseWaitsTheDefault", func(l *limiter) { l.throttled(time.Now(), 0) }, defaultPause},
-		{"BrokenWithAPause", func(l *limiter) { l.unavailable(20 * time.Second) }, 20 * time.Second},
-		{"BrokenWithoutAPauseWaitsForNothing", func(l *limiter) { l.unavailable(0) }, 0},
+		{"UnavailableWithAPause", func(l *limiter) { l.unavailable(20 * time.Second) }, 20 * time.Second},
+		{"UnavailableWithoutAPauseDoesNotWait", func(l *limiter) { l.unavailable(0) }, 0},
 		{"ShorterPauseDoesNotEndALongerOne", func(l *limiter) { l.unavailable(20 * time.Second); l.throttled(time.Now(), time.Second) }, 20 * time.Second},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -22,7 +22,7 @@ type balancer func(ctx context.Context, call string, service *corev1.Service, no
 func (balancer) GetLoadBalancerName(context.Context, string, *corev1.Service) string { return "lb" }
 
 func (b balancer) GetLoadBalancer(ctx context.Context, cluster string, service *corev1.Service) (*corev1.LoadBalancerStatus, bool, error) {
-	status, err := b(ctx, "Get "+cluster, service, nil) // Nobody asks: calls of it show.
+	status, err := b(ctx, "Get "+cluster, service, nil) // The gateway never calls Get, so a call of it fails the test.
 	return status, status != nil, err
 }
 
@@ -114,7 +114,7 @@ func TestKindOfALoadBalancersError(t *testing.T) {
 	}{
 		{"NilStatusIsAFailure", nil, Failed, 0},
 		{"ImplementedElsewhere", cloudprovider.ImplementedElsewhere, Elsewhere, 0},
-		{"WrappedToo", fmt.Errorf("a: %w", cloudprovider.ImplementedElsewhere), Elsewhere, 0},
+		{"ImplementedElsewhereWrapped", fmt.Errorf("a: %w", cloudprovider.ImplementedElsewhere), Elsewhere, 0},
 		{"RetryError", fmt.Errorf("a: %w", api.NewRetryError("later", time.Minute)), Pending, time.Minute},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -14,7 +14,7 @@ type Metrics struct {
 	rate     *metrics.Gauge
 }
 
-// NewMetrics returns metrics that count once register has seen them.
+// NewMetrics returns metrics that register has registered.
 func NewMetrics(register func(...metrics.Registerable)) *Metrics {
 	m := &Metrics{
 		calls: metrics.NewCounterVec(&metrics.CounterOpts{

@@ -10,10 +10,10 @@ import (
 
 // This file lists all that a provider may offer. It is the only one that
 // asserts types on a provider's values; everything else uses what was found
-// here. A test holds that.
+// here. A test makes sure of that.
 
 // extras are the optional interfaces of the provider itself. They are known as
-// soon as its factory has returned. A field is nil where the provider does not
+// soon as its factory has returned. A field is nil if the provider does not
 // offer it.
 type extras struct {
 	// informers takes shared informers before the first call.
@@ -33,17 +33,17 @@ func extrasOf(p cloudprovider.Interface) extras {
 }
 
 // parts are what the accessors of an initialized provider return. A field is
-// nil where the provider does not offer it, or where nobody needs it. The
-// accessor Clusters is never called.
+// nil if the provider does not offer it, or if nobody needs it. The accessor
+// Clusters is never called.
 type parts struct {
 	// instances describes the instance of a node, in one call for each node.
 	instances cloudprovider.InstancesV2
 	// batcher describes the instances of many nodes in one call.
 	batcher provider.InstanceMetadataBatcher
-	// olderInstances describes an instance in a call for each property. It is
-	// asked for only where there is no instances.
+	// olderInstances describes an instance in a call for each property. The
+	// provider is asked for it only if instances is nil.
 	olderInstances cloudprovider.Instances
-	// zones adds zone and region to olderInstances, and belongs to it.
+	// zones adds zone and region to what olderInstances says.
 	zones cloudprovider.Zones
 	// loadBalancers creates, updates and deletes the load balancers of Services.
 	loadBalancers cloudprovider.LoadBalancer

@@ -29,7 +29,8 @@ type Factory func(context.Context) (cloudprovider.Interface, error)
 var errNoProvider = errors.New("the factory returned no provider")
 
 // Make calls the factory. It returns when the context ends, even if the factory
-// does not; a factory that nobody waits for may still use what it was given.
+// does not; a factory that nobody waits for any more may still use its
+// arguments.
 func Make(ctx context.Context, factory Factory) (*Provider, error) {
 	made := make(chan *Provider, 1)
 	err := guard(ctx, "factory", func() error {
@@ -54,7 +55,7 @@ func Registered(name string, config io.Reader) (cloudprovider.Interface, error) 
 	if !cloudprovider.IsCloudProvider(name) {
 		return nil, fmt.Errorf("--cloud-provider: %q is not linked into this binary: its main.go needs a blank import of the package that registers it", name)
 	}
-	// Not by InitCloudProvider: it ends the process over an unreadable file.
+	// InitCloudProvider would end the process if the file cannot be read.
 	return cloudprovider.GetCloudProvider(name, config)
 }
 
@@ -66,10 +67,10 @@ func (p *Provider) Unwrap() cloudprovider.Interface { return p.theirs }
 // HasClusterID reports whether the provider knows which cluster it belongs to.
 func (p *Provider) HasClusterID() bool { return p.clusterID }
 
-// Initialize tells the provider that this replica leads, until ctx ends. It is
-// to be called once: providers start goroutines of their own here. It returns
-// only when the provider does, because until then the provider may be changing
-// things, and the lease must not be released.
+// Initialize tells the provider that this replica leads, until ctx ends. It
+// must be called only once, because providers start goroutines of their own
+// here. It returns only when the provider does, because until then the provider
+// may be changing things, and the lease must not be released.
 func (p *Provider) Initialize(ctx context.Context, clients cloudprovider.ControllerClientBuilder) error {
 	return guard(context.WithoutCancel(ctx), "Initialize", func() error {
 		p.theirs.Initialize(clients, ctx.Done())
@@ -93,10 +94,10 @@ func (p *Provider) SetInformers(ctx context.Context, shared informers.SharedInfo
 // works.
 func (p *Provider) CanReload() bool { return p.extras.reloader != nil }
 
-// Reload gives the provider, which CanReload, another configuration. A call
-// that has not returned when ctx ends keeps out the next one: the two must not
-// overlap. Once nobody reads config any more done is called, which may be after
-// Reload has returned.
+// Reload gives the provider, which CanReload, another configuration. Two
+// reloads must not overlap, so one that has not returned when ctx ends keeps
+// the next one from starting. done is called when nobody reads config any more.
+// That may be after Reload has returned.
 func (p *Provider) Reload(ctx context.Context, config io.Reader, done func()) error {
 	if !p.reloading.TryLock() {
 		done()
@@ -113,8 +114,9 @@ func (p *Provider) Reload(ctx context.Context, config io.Reader, done func()) er
 // process, or for a reload, before the log says so.
 const guardNotice = 30 * time.Second
 
-// guard runs code of the provider outside of a call to the cloud, makes an
-// error of a panic, and logs code that does not return. It waits until ctx ends.
+// guard runs code of the provider that is no call to the cloud. It turns a
+// panic into an error, and logs that the code does not return. It waits until
+// ctx ends.
 func guard(ctx context.Context, name string, code func() error) error {
 	logger := klog.FromContext(ctx)
 	done := make(chan error, 1)

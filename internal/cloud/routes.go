@@ -13,17 +13,18 @@ import (
 // Route is one entry of the cloud's route table. It shares nothing with the
 // provider.
 type Route struct {
-	// Name is the cloud's; empty for one that is to be created.
+	// Name is the cloud's name of the route. It is empty for a route that is to
+	// be created.
 	Name string
-	// Node is the name of the node that the route leads to, empty where the
+	// Node is the name of the node that the route leads to, empty if the
 	// provider knows none.
 	Node string
 	// CIDR is the destination as the provider writes it.
 	CIDR string
 	// Blackhole means that the cloud drops packets that take this route.
 	Blackhole bool
-	// Addresses are those of the node. They mean something only if Addressed,
-	// or in a route that is to be created.
+	// Addresses are those of the node. They count only if Addressed is true, or
+	// if the route is to be created.
 	Addresses []corev1.NodeAddress
 	// Addressed means that the provider keeps the node's addresses in the route.
 	Addressed bool

@@ -99,7 +99,7 @@ func TestListThatIsAnError(t *testing.T) {
 func TestListAfterItsDeadlineIsAnError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := routes(t, func(context.Context, string, string, *cloudprovider.Route) ([]*cloudprovider.Route, error) {
-			time.Sleep(2 * time.Second) // It gives up, and drops the error.
+			time.Sleep(2 * time.Second) // The provider gives up and drops the error.
 			return nil, nil
 		}, Config{ReadTimeout: time.Second})
 		if _, err := r.List(t.Context()); KindOf(err) != TimedOut {

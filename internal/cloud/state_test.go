@@ -17,10 +17,10 @@ func TestState(t *testing.T) {
 		{"NobodyAsked", nil, "has not answered yet"},
 		{"NeverAnswered", []Kind{Unavailable}, "has not answered yet, one call failed since (Unavailable)"},
 		{"Answered", []Kind{Succeeded}, "last answered 1m0s ago"},
-		{"NoIsAnAnswer", []Kind{Succeeded, Denied, NotFound}, "last answered 1m0s ago"},
+		{"NotFoundIsAnAnswer", []Kind{Succeeded, Denied, NotFound}, "last answered 1m0s ago"},
 		{"FailuresAreCounted", []Kind{Succeeded, TimedOut, Denied}, "last answered 3m0s ago, 2 calls failed since, the last: Denied"},
-		{"OurOwnEndIsNoFailure", []Kind{Succeeded, Canceled, Slow}, "last answered 3m0s ago"},
-		{"AnswerEndsTheCount", []Kind{Throttled, Succeeded}, "last answered 1m0s ago"},
+		{"CanceledAndSlowAreNoFailures", []Kind{Succeeded, Canceled, Slow}, "last answered 3m0s ago"},
+		{"AnswerResetsTheCount", []Kind{Throttled, Succeeded}, "last answered 1m0s ago"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

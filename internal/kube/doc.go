@@ -2,9 +2,10 @@
 // package that writes them.
 //
 // Every write of a Node or a Service is a PATCH that carries the UID of the
-// object that was decided upon, so that it cannot change another object with the
-// same name, and that carries only fields which the controller decided about. A
-// write does not begin after the end of the context and is not cut short by it.
+// object that was decided upon, so that it cannot change another object with
+// the same name. It carries only fields that the controller has decided about.
+// A write does not begin after the end of the context, and the end of the
+// context does not cut it short.
 //
 // Package internal/app and the controllers under internal/controller, except
 // their rules, import this package. It imports nothing of this repository.

@@ -17,8 +17,8 @@ type Recorder struct {
 }
 
 // NewRecorder returns a recorder whose events name the component as their
-// source. It sends until the context ends; what is queued then is lost, as
-// events may be.
+// source. It sends events until the context ends. Events that are queued then
+// are lost.
 func NewRecorder(ctx context.Context, client kubernetes.Interface, component string) *Recorder {
 	broadcaster := record.NewBroadcaster(record.WithContext(ctx))
 	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: client.CoreV1().Events("")})
@@ -33,15 +33,15 @@ func (r *Recorder) Node(node *corev1.Node, eventType, reason, message string) {
 	r.recorder.Event(&corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID}, eventType, reason, message)
 }
 
-// Service records an event on the Service, as Node does on a Node.
+// Service records an event on the Service. The type is as for Node.
 func (r *Recorder) Service(service *corev1.Service, eventType, reason, message string) {
 	r.recorder.Event(&corev1.ObjectReference{
 		APIVersion: "v1", Kind: "Service", Namespace: service.Namespace, Name: service.Name, UID: service.UID, ResourceVersion: service.ResourceVersion,
 	}, eventType, reason, message)
 }
 
-// Lease records an event on the Lease of this process, for what belongs to no
-// other object.
+// Lease records an event on the Lease of this process, for events that belong
+// to no other object.
 func (r *Recorder) Lease(lease types.NamespacedName, eventType, reason, message string) {
 	r.recorder.Event(&corev1.ObjectReference{
 		APIVersion: "coordination.k8s.io/v1", Kind: "Lease", Namespace: lease.Namespace, Name: lease.Name,

@@ -25,13 +25,14 @@ const (
 	// maxWriteAge is how long our own write is kept, at most, while the informer
 	// has not seen it.
 	maxWriteAge = time.Minute
-	// maxWrites is how many are kept. An informer on a busy machine is behind by
-	// the writes of some seconds.
+	// maxWrites is how many are kept. On a busy machine, an informer lags
+	// behind by the writes of some seconds.
 	maxWrites = 2000
 )
 
-// newest returns objects as the informer's store has them, or, where that is
-// older, as our own last write has left them.
+// newest returns a cache over the informer's store. While the store is behind
+// our own last write of an object, the cache has the object as that write has
+// left it.
 func newest(ctx context.Context, store cache.Store) cache.MutationCache {
 	return cache.NewIntegerResourceVersionMutationCacheWithOptions(klog.FromContext(ctx), store,
 		cache.MutationCacheOptions{TTL: maxWriteAge, MaxCacheSize: maxWrites})
@@ -55,9 +56,9 @@ func NewNodes(ctx context.Context, client kubernetes.Interface, informer informe
 // NodePatch is what to change of a Node outside its status. Zero values leave
 // a field as it is.
 type NodePatch struct {
-	// Node is the state that was decided upon. The write is refused if another
-	// Node has the name, or if a field that the patch changes is no longer as it
-	// was. Writes of others to other fields are no conflict.
+	// Node is the state that was decided upon. The API server refuses the patch
+	// if another Node has the name, or if a field that the patch changes is no
+	// longer as it was. Writes of others to other fields are no conflict.
 	Node *corev1.Node
 	// ProviderID can only be set, never changed.
 	ProviderID string
@@ -77,10 +78,10 @@ type NodeStatusPatch struct {
 	Condition *corev1.NodeCondition
 }
 
-// Cached returns the Node as the informer has it, or, where the informer is
-// behind, as our own last write has left it: a decision on the state before that
-// write would be made twice. The Node must not be changed. An error for which
-// apierrors.IsNotFound holds means that there is none.
+// Cached returns the Node as the informer has it. If the informer is behind our
+// own last write, it returns the Node as that write has left it. Otherwise the
+// decision behind the write would be made twice. The Node must not be changed.
+// An error for which apierrors.IsNotFound holds means that there is none.
 func (n *Nodes) Cached(name string) (*corev1.Node, error) {
 	obj, exists, err := n.newest.GetByKey(name)
 	if err != nil {
@@ -125,8 +126,9 @@ func (n *Nodes) Delete(ctx context.Context, node *corev1.Node) error {
 
 // IsStale reports whether a write was refused because the object has changed or
 // has been replaced since it was read. The API server answers 422 to a patch
-// with another UID, because a UID is immutable, and to a patch whose tests fail.
-// The latter names no field; an answer that refuses a value does.
+// with another UID, because a UID is immutable, and to a patch whose tests
+// fail. Its answer about failed tests names no field. An answer that rejects a
+// value names the field.
 func IsStale(err error) bool {
 	if apierrors.IsConflict(err) {
 		return true
@@ -160,8 +162,8 @@ type operation struct {
 	Value any    `json:"value,omitzero"`
 }
 
-// operations returns the patch: first tests of all that it changes, then the
-// changes.
+// operations returns the patch. First it tests the fields that it changes, then
+// it changes them.
 func (p NodePatch) operations() []operation {
 	tests := []operation{{Op: "test", Path: "/metadata/uid", Value: p.Node.UID}}
 	var changes []operation
@@ -233,8 +235,8 @@ func orNull(taints []corev1.Taint) any {
 func (p NodeStatusPatch) body() object {
 	status := object{}
 	if p.Addresses != nil {
-		// Without the directive the server merges by type, and two addresses
-		// of one type are then one (upstream-behaviour 3.6).
+		// Without the directive the server merges by type, and keeps only one
+		// of two addresses of the same type (upstream-behaviour 3.6).
 		list := make([]any, 0, len(p.Addresses)+1)
 		for _, address := range p.Addresses {
 			list = append(list, address)

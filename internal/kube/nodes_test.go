@@ -85,10 +85,10 @@ func TestIsStale(t *testing.T) {
 			fmt.Errorf("patch: %w", apierrors.NewInvalid(kind, "n", field.ErrorList{field.Invalid(field.NewPath("metadata", "uid"), "u", "field is immutable")})),
 			true,
 		},
-		{"InvalidLabelIsNot", apierrors.NewInvalid(kind, "n", field.ErrorList{field.Invalid(field.NewPath("metadata", "labels"), "u", "bad")}), false},
+		{"InvalidLabelIsNotStale", apierrors.NewInvalid(kind, "n", field.ErrorList{field.Invalid(field.NewPath("metadata", "labels"), "u", "bad")}), false},
 		{"FailedTestOfAPatchIsStale", apierrors.NewGenericServerResponse(422, "", schema.GroupResource{}, "", "testing value /spec/taints failed: test failed", 0, false), true},
-		{"NotFoundIsNot", apierrors.NewNotFound(nodes, "n"), false},
-		{"NilIsNot", nil, false},
+		{"NotFoundIsNotStale", apierrors.NewNotFound(nodes, "n"), false},
+		{"NilIsNotStale", nil, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if got := IsStale(tt.err); got != tt.want {

@@ -15,8 +15,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Services reads and patches Services. It never gets one from the API server:
-// upstream's roles do not allow it.
+// Services reads and patches Services. It reads them from the informer only,
+// because upstream's roles do not allow it to get one from the API server.
 type Services struct {
 	client typedcorev1.ServicesGetter
 	newest cache.MutationCache
@@ -30,9 +30,10 @@ func NewServices(ctx context.Context, client kubernetes.Interface, informer info
 	}
 }
 
-// Cached returns the Service as the informer has it, or, where the informer is
-// behind, as our own last write has left it. The Service must not be changed. An
-// error for which apierrors.IsNotFound holds means that there is none.
+// Cached returns the Service as the informer has it. If the informer is behind
+// our own last write, it returns the Service as that write has left it. The
+// Service must not be changed. An error for which apierrors.IsNotFound holds
+// means that there is none.
 func (s *Services) Cached(key string) (*corev1.Service, error) {
 	obj, exists, err := s.newest.GetByKey(key)
 	if err != nil {

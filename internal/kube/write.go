@@ -6,14 +6,13 @@ import (
 	"time"
 )
 
-// writeTimeout bounds a write. It is longer than the time that a process which
-// ends waits for work in flight: the lease must not be released before a write
-// has returned.
+// writeTimeout bounds a write. It is longer than a process that ends waits for
+// its work. So while a write hangs, that process does not release the lease.
 const writeTimeout = 30 * time.Second
 
-// write does not begin once the context has ended, and is not cut short by its
-// end: a request that is given up here may still be under way in the API server
-// while another replica writes the same object (promise S7).
+// write makes a request, unless the context has ended. The end of the context
+// does not cut the request short. Otherwise it could still be under way in the
+// API server while another replica writes the same object (promise S7).
 func write(ctx context.Context, what string, request func(context.Context) error) error {
 	err := context.Cause(ctx)
 	if err == nil {

@@ -7,9 +7,9 @@ type backoff struct {
 	min, max time.Duration
 }
 
-// delay returns how long to wait after so many failures in a row, the last one
-// included. It doubles from min to max. Up to a quarter of it, given by spread in
-// [0, 1), is added, so that keys which failed together are not retried together.
+// delay returns how long to wait after the last of so many failures in a row.
+// The delay doubles from min to max. spread, in [0, 1), adds up to a quarter,
+// so that keys that have failed together are not retried together.
 func (b backoff) delay(failures int, spread float64) time.Duration {
 	d := b.max
 	if doublings := max(failures-1, 0); doublings < 32 {

@@ -91,8 +91,8 @@ const (
 	Low           // a worker takes the key only if none with high priority waits
 )
 
-// Add asks for a pass over the key now, with high priority, whatever delay the
-// key waits for.
+// Add asks for a pass over the key now, with high priority. It ends the delay
+// of the key, if there is one.
 func (l *Loop) Add(key string) { l.AddWithPriority(key, High) }
 
 // AddWithPriority is like Add, with this priority.
@@ -101,8 +101,9 @@ func (l *Loop) AddWithPriority(key string, p Priority) {
 	l.queue.Add(key)
 }
 
-// AddAfter asks for a pass over the key after some time, or sooner where one is
-// due sooner, with high priority. Additions within that time are one pass.
+// AddAfter asks for a pass over the key after some time, with high priority. If
+// a pass is due sooner, that one is enough. Several additions within that time
+// are one pass.
 func (l *Loop) AddAfter(key string, d time.Duration) {
 	l.waiting.request(key, High)
 	l.queue.AddAfter(key, d)
@@ -120,8 +121,8 @@ func (l *Loop) Busy() []string {
 	return slices.Sorted(maps.Keys(l.busy))
 }
 
-// Run works until the context ends and returns when the last pass has. No key
-// is taken after the end of the context.
+// Run works until the context ends and returns when the last pass has ended. No
+// key is taken after the end of the context.
 func (l *Loop) Run(ctx context.Context) error {
 	var workers sync.WaitGroup
 	for range l.workers {

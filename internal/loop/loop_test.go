@@ -168,7 +168,7 @@ func TestKeysWithHighPriorityGoFirst(t *testing.T) {
 			l.AddWithPriority(key, Low)
 		}
 		l.Add("high")
-		l.Add("low-3") // raises it
+		l.Add("low-3") // raises its priority
 		l.AddWithPriority("high", Low)
 		if diff := cmp.Diff([]string{"first"}, l.Busy()); diff != "" {
 			t.Errorf("busy (-want +got):\n%s", diff)
@@ -209,7 +209,7 @@ func TestRequestsDuringAPassKeepTheirPriority(t *testing.T) {
 		l.Add("edited") // during its pass
 		l.AddWithPriority("awaited", Low)
 		time.Sleep(4*time.Minute + 30*time.Second)
-		l.AddWithPriority("awaited", Low) // does not lower it
+		l.AddWithPriority("awaited", Low) // does not lower its priority
 		time.Sleep(5 * time.Minute)
 		stop()
 		if diff := cmp.Diff([]string{"edited", "awaited", "refreshed", "failing", "edited", "failing", "awaited", "failing", "low-0", "failing"}, order); diff != "" {

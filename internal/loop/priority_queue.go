@@ -27,8 +27,8 @@ func newPriorityQueue(c clock.PassiveClock) *priorityQueue {
 	return &priorityQueue{clock: c, raised: map[string]bool{}, since: map[string]time.Time{}}
 }
 
-// request takes note of the priority of a pass that is asked for. Low priority
-// does not lower that of another request.
+// request takes note of the priority of a pass that is asked for. A request
+// with low priority does not lower the priority of an earlier request.
 func (q *priorityQueue) request(key string, p Priority) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
