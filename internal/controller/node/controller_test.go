@@ -340,7 +340,7 @@ func TestConflictIsAFreshReadAndNoNewQuestion(t *testing.T) {
 	for _, tt := range []struct {
 		name      string
 		conflicts int
-		gives     bool // way: to others, after many tries
+		gives     bool // lets other Nodes go first, after many tries
 	}{
 		{"NoConflict", 0, false},
 		{"SomeConflicts", 3, false},
@@ -387,7 +387,7 @@ func TestForgottenWhenDeleted(t *testing.T) {
 	})
 }
 
-func TestHeartbeatsAreNoNews(t *testing.T) {
+func TestHeartbeatsDoNotWake(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		edit func(*corev1.Node)
@@ -398,7 +398,7 @@ func TestHeartbeatsAreNoNews(t *testing.T) {
 			n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, LastHeartbeatTime: metav1.Now()}}
 		}, false},
 		{"Label", label("a", "b"), true},
-		{"NoteOfSomebodyElse", annotation("a", "b"), false},
+		{"AnnotationOfSomebodyElse", annotation("a", "b"), false},
 		{"NodeIP", annotation(api.AnnotationAlphaProvidedIPAddr, "127.0.1.1"), true},
 		{"Record", annotation(AnnotationLabels, "{}"), true},
 		{"Cordon", func(n *corev1.Node) { n.Spec.Unschedulable = true }, false},
@@ -421,7 +421,7 @@ func TestNodeThatGoesDuringAPass(t *testing.T) {
 	l := begin(t)
 	l.refusing(func(string) error {
 		if err := l.cluster.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("nodes"), "", "n1"); err != nil {
-			t.Log(err) // The second attempt finds it gone.
+			t.Log(err) // The second attempt finds that the Node is gone.
 		}
 		return conflict()
 	})

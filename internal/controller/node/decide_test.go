@@ -168,7 +168,7 @@ func place(edits ...func(map[string]*string)) map[string]*string {
 	return labels
 }
 
-func TestDecideWhoIsLeftAlone(t *testing.T) {
+func TestNodesThatAreLeftAlone(t *testing.T) {
 	left := func(why string) outcome { return outcome{Do: doNothing, Why: why} }
 	deleted := func(n *corev1.Node) { n.DeletionTimestamp = &metav1.Time{Time: noon} }
 	check(t, []row{

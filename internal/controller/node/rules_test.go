@@ -32,7 +32,7 @@ func TestAdditionalLabels(t *testing.T) {
 		{"EditedLabelThatIsNoLongerOfferedStays", map[string]string{"a": "mine"}, record(`{"a":"1"}`), nil, follows, nil, new("")},
 		{"RemovedLabelIsPutBack", nil, record(`{"a":"1"}`), map[string]string{"a": "1"}, follows, map[string]*string{"a": new("1")}, nil},
 		{"LabelInStepIsLeftAlone", map[string]string{"a": "1"}, record(`{"a":"1"}`), map[string]string{"a": "1"}, follows, nil, nil},
-		{"DamagedRecordIsNone", map[string]string{"a": "1"}, record(`{"a"`), map[string]string{"a": "2"}, follows, nil, new("")},
+		{"DamagedRecordIsIgnored", map[string]string{"a": "1"}, record(`{"a"`), map[string]string{"a": "2"}, follows, nil, new("")},
 		{"InvalidLabelIsSkipped", nil, nil, map[string]string{"a": "no label!", "b": "1"}, follows, map[string]*string{"b": new("1")}, new(`{"b":"1"}`)},
 		{"RecordedLabelThatBecameInvalidStaysOurs", map[string]string{"a": "1"}, record(`{"a":"1"}`), map[string]string{"a": "no label!"}, follows, nil, nil},
 		{"EditedLabelThatBecameInvalidIsTheUsers", map[string]string{"a": "mine"}, record(`{"a":"1"}`), map[string]string{"a": "no label!"}, follows, nil, new("")},
@@ -157,15 +157,15 @@ func TestWaiting(t *testing.T) {
 		{"FirstRefusalIsAnEvent", fresh(), memory{}, true, false},
 		{"SameReasonIsNoEvent", fresh(), memory{waitsSince: noon, recorded: "CloudDenied", recordedAt: long}, false, false},
 		{"AnotherReasonIsAnEvent", fresh(), memory{waitsSince: noon, recorded: "CloudSlow", recordedAt: long}, true, false},
-		{"ReasonsInTurnsAreNoStream", fresh(), memory{waitsSince: noon, recorded: "CloudSlow", recordedAt: noon.Add(-time.Second)}, false, false},
+		{"AlternatingReasonsAreNotAllRecorded", fresh(), memory{waitsSince: noon, recorded: "CloudSlow", recordedAt: noon.Add(-time.Second)}, false, false},
 		{"NewLeaderDoesNotRepeatWhatTheNodeShows", fresh(shows(corev1.ConditionFalse, "CloudDenied", "because", long)), memory{}, false, false},
 		{"NewLeaderTellsAnotherReason", fresh(shows(corev1.ConditionFalse, "CloudSlow", "because", long)), memory{}, true, true},
-		{"AfterAMinuteTheConditionStays", fresh(), memory{waitsSince: noon.Add(-time.Minute), recorded: "CloudDenied", recordedAt: long}, false, true},
-		{"AfterAMinuteOfItsLifeTheConditionStaysWhoeverLeads", fresh(func(n *corev1.Node) { n.CreationTimestamp = metav1.NewTime(long) }), memory{}, true, true},
+		{"ConditionIsWrittenAfterAMinute", fresh(), memory{waitsSince: noon.Add(-time.Minute), recorded: "CloudDenied", recordedAt: long}, false, true},
+		{"ConditionIsWrittenAMinuteAfterTheCreationAlsoByANewLeader", fresh(func(n *corev1.Node) { n.CreationTimestamp = metav1.NewTime(long) }), memory{}, true, true},
 		{"ConditionIsWrittenOnce", fresh(shows(corev1.ConditionFalse, "CloudDenied", "because", long)), memory{waitsSince: long, recorded: "CloudDenied"}, false, false},
 		{"MessageIsRewrittenSlowly", fresh(shows(corev1.ConditionFalse, "CloudDenied", "of old", long)), memory{waitsSince: long, recorded: "CloudDenied"}, false, false},
 		{"MessageIsRewritten", fresh(shows(corev1.ConditionFalse, "CloudDenied", "of old", noon.Add(-5*time.Minute))), memory{waitsSince: long, recorded: "CloudDenied"}, false, true},
-		{"ReasonsInTurnsDoNotRewriteTheCondition", fresh(shows(corev1.ConditionFalse, "CloudSlow", "because", noon)), memory{waitsSince: long, recorded: "CloudDenied"}, false, false},
+		{"AlternatingReasonsDoNotRewriteTheCondition", fresh(shows(corev1.ConditionFalse, "CloudSlow", "because", noon)), memory{waitsSince: long, recorded: "CloudDenied"}, false, false},
 		{"ConditionOfAnEarlierSuccessIsCorrectedAtOnce", fresh(shows(corev1.ConditionTrue, "Initialized", "", noon)), memory{}, true, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -230,10 +230,10 @@ func TestPageAfter(t *testing.T) {
 		page  int
 		want  []string
 	}{
-		{"NoNodesNoPage", nil, "b", 2, nil},
+		{"WithoutNodesThereIsNoPage", nil, "b", 2, nil},
 		{"FirstPage", []string{"c", "a", "b"}, "", 2, []string{"a", "b"}},
 		{"LastPageMayBeShort", []string{"a", "b", "c"}, "b", 2, []string{"c"}},
-		{"AfterTheLastComesTheFirst", []string{"a", "b", "c"}, "c", 2, []string{"a", "b"}},
+		{"FirstPageFollowsTheLast", []string{"a", "b", "c"}, "c", 2, []string{"a", "b"}},
 		{"NodeThatLeftIsPassed", []string{"a", "c"}, "b", 1, []string{"c"}},
 		{"NodeThatJoinedIsNext", []string{"a", "b", "c"}, "a", 1, []string{"b"}},
 	} {

@@ -33,9 +33,9 @@ func TestIsDue(t *testing.T) {
 		{"OtherStatusIsCorrectedAtOnce", shown(corev1.ConditionFalse, cause, 0), true},
 		{"SameConditionIsNotRewritten", shown(corev1.ConditionTrue, cause, time.Hour), false},
 		{"OtherReasonWaitsAMinute", shown(corev1.ConditionTrue, message.Cause{Reason: "B", Message: "m"}, 59*time.Second), false},
-		{"ThenOtherReasonIsWritten", shown(corev1.ConditionTrue, message.Cause{Reason: "B", Message: "m"}, time.Minute), true},
+		{"OtherReasonIsWrittenAfterAMinute", shown(corev1.ConditionTrue, message.Cause{Reason: "B", Message: "m"}, time.Minute), true},
 		{"OtherMessageWaitsFiveMinutes", shown(corev1.ConditionTrue, message.Cause{Reason: "A", Message: "n"}, 299*time.Second), false},
-		{"ThenOtherMessageIsWritten", shown(corev1.ConditionTrue, message.Cause{Reason: "A", Message: "n"}, 5*time.Minute), true},
+		{"OtherMessageIsWrittenAfterFiveMinutes", shown(corev1.ConditionTrue, message.Cause{Reason: "A", Message: "n"}, 5*time.Minute), true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if got := want.IsDue(noon, tt.shown); got != tt.want {

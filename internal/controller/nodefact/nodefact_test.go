@@ -19,7 +19,7 @@ func TestIsExcluded(t *testing.T) {
 		"LabelWithoutValue":      {metav1.ObjectMeta{Labels: map[string]string{LabelExclude: ""}}, true},
 		"LabelThatSaysTrue":      {metav1.ObjectMeta{Labels: map[string]string{LabelExclude: "true"}}, true},
 		"LabelThatSaysFalse":     {metav1.ObjectMeta{Labels: map[string]string{LabelExclude: "False"}}, false},
-		"LabelThatSaysElse":      {metav1.ObjectMeta{Labels: map[string]string{LabelExclude: "mine"}}, true},
+		"LabelWithAnotherValue":  {metav1.ObjectMeta{Labels: map[string]string{LabelExclude: "mine"}}, true},
 		"AnotherLabel":           {metav1.ObjectMeta{Labels: map[string]string{"fairlead.dev/excluded": ""}}, false},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -33,8 +33,8 @@ type removals struct {
 	stop    func()
 
 	mu      sync.Mutex
-	busy    map[string]bool // who is asked about now; guarded by mu
-	absent  map[string]bool // names, as the cloud says; guarded by mu
+	busy    map[string]bool // Nodes that the cloud is asked about now; guarded by mu
+	absent  map[string]bool // names of the Nodes that the cloud calls absent; guarded by mu
 	down    map[string]bool // guarded by mu
 	failure error           // of the cloud; guarded by mu
 	asked   []string        // guarded by mu
@@ -327,7 +327,7 @@ func TestDeletionThatIsRefusedIsShownOnce(t *testing.T) {
 	})
 }
 
-func TestCloudThatDeniesAllDeletesNothing(t *testing.T) {
+func TestNoNodeIsDeletedIfTheCloudCallsAllAbsent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var nodes []*corev1.Node
 		for name := range strings.FieldsSeq("a b c d e f g h i j k l m n o p q r s t") {
@@ -386,7 +386,7 @@ func TestShutdownIsShownAndNotWrittenAgain(t *testing.T) {
 		if has() {
 			t.Error("the taint is still there although the instance runs")
 		}
-		if requests := withoutWatches(r.cluster.Actions()); len(requests) != 2+2 { // two of them are this test's own
+		if requests := withoutWatches(r.cluster.Actions()); len(requests) != 2+2 { // this test itself makes two of them
 			t.Errorf("requests %v, want one write for each change", requests)
 		}
 	})
@@ -445,12 +445,12 @@ func TestWitnessOfANodeWithoutProviderIDIsAskedAboutByName(t *testing.T) {
 	})
 }
 
-func TestNodeIsAskedAboutByOneAtATime(t *testing.T) {
+func TestQuestionsAboutOneNodeNeverOverlap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := beginRemovals(t, DefaultLimits(), aliveAnd(old("n1"))...)
 		defer func() { r.stop() }()
 		r.change(func() { r.absent["n1"] = true })
-		for n := range 600 { // news all the time, in the final check too
+		for n := range 600 { // the Node changes all the time, also during the final check
 			r.after(50 * time.Millisecond)
 			if slices.Contains(r.names(), "n1") {
 				key := []string{"other", "ToBeDeletedByClusterAutoscaler"}[n%2]
@@ -480,7 +480,7 @@ func TestNothingIsRememberedOfNodesThatAreGone(t *testing.T) {
 	})
 }
 
-func TestNewLeaderCountsAnew(t *testing.T) {
+func TestNewLeaderCountsFromZero(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := beginRemovals(t, DefaultLimits(), aliveAnd(old("n1"))...)
 		defer func() { r.stop() }()

@@ -161,7 +161,7 @@ func TestHangingWitnessesDoNotBlockOtherNodesForLong(t *testing.T) {
 	})
 }
 
-func TestRefusedConditionMakesNoStreamOfEvents(t *testing.T) {
+func TestRefusedConditionDoesNotRepeatTheEvent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := beginRemovals(t, DefaultLimits(), aliveAnd(old("n1", says(corev1.ConditionTrue, "NoWitness", time.Minute)))...)
 		defer func() { r.stop() }()

@@ -26,7 +26,7 @@ func TestBudget(t *testing.T) {
 		{
 			name: "NodeItselfCounts", memory: complete, peers: func() peers {
 				r := absentOf(3, 10)
-				r.nodes = append(r.nodes, peer{node: n1, checked: true}) // its last check is not remembered yet
+				r.nodes = append(r.nodes, peer{node: n1, checked: true}) // the memory does not have its last check yet
 				return r
 			}(), want: "hold: TooManyAbsent; again in 1m0s; event NodeDeletionHeld",
 		},

@@ -15,7 +15,7 @@ func TestEvidence(t *testing.T) {
 	checkRows(t, []row{
 		{name: "PresentIsLeftAlone", answer: said(present), want: "nothing: the cloud says that the instance exists; again in 5s"},
 		{
-			name: "PresentIsAskedLessAndLess", answer: said(present),
+			name: "PauseDoublesWhileTheInstanceIsPresent", answer: said(present),
 			memory: memory{evidence: evidence{uid: "u-n1", providerID: "p://n1", presence: present, checks: 3, checkedAt: noon.Add(-time.Hour)}},
 			want:   "nothing: the cloud says that the instance exists; again in 40s",
 		},
@@ -118,7 +118,7 @@ func TestEvidence(t *testing.T) {
 			want: "hold: DeletionDisabled; again in 1m0s; event NodeDeletionHeld",
 		},
 		{
-			name: "UpstreamsNumbersDeleteAtOnce", answer: said(absent), limits: func(l *Limits) {
+			name: "LimitsLikeUpstreamsDeleteAtOnce", answer: said(absent), limits: func(l *Limits) {
 				*l = Limits{Absences: 1, Budget: Share{0, 100}, OverBudgetRate: Share{1, 100}, FirstPause: time.Second, LongestPause: time.Minute}
 			}, check: asked,
 			want: "delete: the cloud says that the instance does not exist",

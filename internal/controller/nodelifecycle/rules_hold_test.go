@@ -27,9 +27,9 @@ func TestHoldIsVisible(t *testing.T) {
 			name: "ReasonThatComesBackLaterIsRepeated", holding: holding{since: noon, reason: "TooManyAbsent", recorded: map[string]time.Time{"NoWitness": noon.Add(-10 * time.Minute)}},
 			events: "NodeDeletionHeld",
 		},
-		{name: "AfterAMinuteItStaysOnTheNode", holding: holding{since: noon.Add(-time.Minute), reason: "NoWitness"}, condition: "True NoWitness"},
+		{name: "ConditionIsWrittenAfterAMinute", holding: holding{since: noon.Add(-time.Minute), reason: "NoWitness"}, condition: "True NoWitness"},
 		{
-			name: "WhatCannotBeAskedIsUnknown", answer: fails("CloudDenied"), holding: holding{since: noon.Add(-time.Minute), reason: "CloudDenied"},
+			name: "UnansweredQuestionShowsUnknown", answer: fails("CloudDenied"), holding: holding{since: noon.Add(-time.Minute), reason: "CloudDenied"},
 			condition: "Unknown CloudDenied",
 		},
 		{

@@ -53,7 +53,7 @@ func TestWitness(t *testing.T) {
 			want: "hold: ForeignProviderID; again in 1m0s; event NodeDeletionHeld",
 		},
 		{
-			name: "WhetherAnotherSchemeIsConfirmedIsAsked", peers: peers{nodes: []peer{unasked("w1", providerID("q://w1"))}},
+			name: "NodeOfAnotherSchemeIsAskedAbout", peers: peers{nodes: []peer{unasked("w1", providerID("q://w1"))}},
 			want: "ask about a witness: w1",
 		},
 		{
@@ -120,7 +120,7 @@ func TestWitness(t *testing.T) {
 		},
 		{name: "NoWitnessIsNeededIfTheFlagSaysSo", peers: peers{}, limits: func(l *Limits) { l.Witnesses = 0 }, want: "delete: the cloud says that the instance does not exist"},
 		{
-			name: "HeldDeletionThatIsMadeSaysSo", peers: trusted, memory: heldFor("TooManyAbsent"),
+			name: "HeldDeletionThatGoesOnIsRecorded", peers: trusted, memory: heldFor("TooManyAbsent"),
 			want: "delete: the cloud says that the instance does not exist, and confirms 2 other Nodes; event NodeDeletionResumed",
 		},
 		{name: "UnconfirmedDeletionThatIsMadeSaysNothing", peers: trusted, memory: heldFor("AbsenceUnconfirmed"), want: "delete: the cloud says that the instance does not exist, and confirms 2 other Nodes"},

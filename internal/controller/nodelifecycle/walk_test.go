@@ -83,7 +83,7 @@ func (w *removalWorld) happens(t turn) {
 	case isOtherInstance:
 		w.node.Spec.ProviderID += "x"
 		w.trail = trail{denied: w.trail.denied}
-	case isAbsent, isPresent, isUnknown, witnessFails, witnessDenied, overTheBudget: // the cloud says so
+	case isAbsent, isPresent, isUnknown, witnessFails, witnessDenied, overTheBudget: // the step sets what the cloud says
 	case leaderDies:
 		w.memory, w.recorded, w.known = memory{}, record{}, map[string]bool{}
 		w.trail = trail{}

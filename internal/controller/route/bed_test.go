@@ -54,8 +54,8 @@ type bed struct {
 // tableEntry is a route with its history.
 type tableEntry struct {
 	cloud.Route
-	made, gone time.Time // gone: zero while it is there
-	stray      time.Time // since when no Node needs it; zero: a Node does
+	made, gone time.Time // gone is zero while the route exists
+	stray      time.Time // since when no Node needs the route; zero: a Node needs it
 }
 
 // prepare returns a bed whose controller does not run yet.

@@ -37,7 +37,7 @@ func TestRoutesFollowTheNodes(t *testing.T) {
 		b.after(3 * time.Second)
 		b.expect("a node goes", []string{"delete r1"}, nil, nil)
 
-		again := bare(3) // another machine under the name, with the CIDR of the first
+		again := bare(3) // another instance with the name and the CIDR of node-1
 		again.Name, again.Spec.PodCIDRs = "node-1", []string{"10.244.1.0/24"}
 		b.createNode(again)
 		b.after(4 * time.Second)
@@ -287,7 +287,7 @@ func TestLateAnswerIsAsOldAsItsCall(t *testing.T) {
 				defer func() {
 					over, cancel := context.WithCancel(t.Context())
 					cancel()
-					_ = c.Run(over) // ends what New has started
+					_ = c.Run(over) // ends the queues that New has started
 				}()
 				c.routes = &answers{next: tt.answers}
 				for range tt.answers {
@@ -402,7 +402,7 @@ func TestJobThatHasWaited(t *testing.T) {
 						underWay = slices.ContainsFunc(b.calls, func(c string) bool { return strings.HasPrefix(c, "create 10.244.1.0/24") })
 					})
 				}
-				tt.during(b) // The other job waits.
+				tt.during(b) // While this runs, the other job waits.
 				b.after(2 * time.Minute)
 				b.locked(func() { b.events, b.writes = nil, nil })
 				b.expect("calls", tt.want, nil, nil)

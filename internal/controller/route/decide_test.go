@@ -53,11 +53,11 @@ func TestFailuresHeal(t *testing.T) {
 		o    observed
 		want []netip.Prefix
 	}{
-		{"WhenTheRouteIsListed", given(1, failing("10.244.1.0/24", "uid-1", 990, 998, 1005)), []netip.Prefix{one}},
-		{"NotWhileItIsMissing", given(1, unlisted("r1"), failing("10.244.1.0/24", "uid-1", 990, 998, 1005)), nil},
-		{"WhenNobodyWantsItAnyMore", given(1, without("node-1"), unlisted("r1"), failing("10.244.1.0/24", "uid-1", 990, 998, 1005)), []netip.Prefix{one}},
-		{"ABlackholeOnlyByAListing", given(1, unlisted("r1"), made, blackholed), nil},
-		{"WhichShowsTheRoute", given(1, made, blackholed), []netip.Prefix{one}},
+		{"FailureIsOverWhenTheRouteIsListed", given(1, failing("10.244.1.0/24", "uid-1", 990, 998, 1005)), []netip.Prefix{one}},
+		{"FailureStaysWhileTheRouteIsMissing", given(1, unlisted("r1"), failing("10.244.1.0/24", "uid-1", 990, 998, 1005)), nil},
+		{"FailureIsOverWhenNoNodeNeedsTheRoute", given(1, without("node-1"), unlisted("r1"), failing("10.244.1.0/24", "uid-1", 990, 998, 1005)), []netip.Prefix{one}},
+		{"CreationAloneDoesNotEndTheFailureOfABlackhole", given(1, unlisted("r1"), made, blackholed), nil},
+		{"ListedRouteEndsTheFailureOfABlackhole", given(1, made, blackholed), []netip.Prefix{one}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if diff := cmp.Diff(tt.want, decide(tt.o).resolved, cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })); diff != "" {

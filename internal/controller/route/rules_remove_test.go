@@ -153,10 +153,10 @@ func TestOverBudgetAreThoseThatOnlyTheBudgetKeeps(t *testing.T) {
 		o    observed
 		want int
 	}{
-		{"NewStraysAreNot", given(1, listed(strays(4)...)), 0},
-		{"StraysOver30SecondsAre", given(1, listed(strays(4)...), allStrayFor(30*time.Second)), 4},
-		{"NewOnesBesideThemAreNot", given(1, listed(fresh), listed(strays(4)...), allStrayFor(time.Minute)), 4},
-		{"WithinBudgetNoneAre", given(1, listed(fresh), listed(strays(2)...), allStrayFor(time.Minute)), 0},
+		{"NewStraysAreNotOverBudget", given(1, listed(strays(4)...)), 0},
+		{"StraysOf30SecondsAreOverBudget", given(1, listed(strays(4)...), allStrayFor(30*time.Second)), 4},
+		{"NewStrayBesideOlderOnesIsNotOverBudget", given(1, listed(fresh), listed(strays(4)...), allStrayFor(time.Minute)), 4},
+		{"FewStraysAreNotOverBudget", given(1, listed(fresh), listed(strays(2)...), allStrayFor(time.Minute)), 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p := decide(tt.o)

@@ -118,7 +118,7 @@ func TestServiceWithSlowCallsDoesNotKeepAWorker(t *testing.T) {
 		defer func() { l.stop() }()
 		l.after(time.Minute)
 		l.change(func() { l.calls, l.takes = nil, 5*time.Minute })
-		for n := range 15 { // each during the update for the one before
+		for n := range 15 { // each joins during the update for the one before
 			l.create(host(fmt.Sprint("n", n)))
 			if n == 5 {
 				l.create(balanced(named("new")))
@@ -410,7 +410,7 @@ func TestFailedCallIsRetriedWithGrowingDelay(t *testing.T) {
 	})
 }
 
-func TestProviderThatAsksForIsCalledAgain(t *testing.T) {
+func TestProviderThatAsksForAnotherCallIsCalledAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := begin(t, Config{}, balanced(), host("a"))
 		defer func() { l.stop() }()
@@ -453,7 +453,7 @@ func TestNoConditionIsWrittenIfSomebodyElseProvides(t *testing.T) {
 			}
 		})
 		l.after(time.Minute)
-		for _, name := range []string{"flaky", "new"} { // the failure of one Service tells nothing about the next
+		for _, name := range []string{"flaky", "new"} { // the failure of one Service says nothing about the next one
 			l.create(balanced(named(name)))
 			l.after(2 * time.Second)
 		}

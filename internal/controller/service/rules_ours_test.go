@@ -52,7 +52,7 @@ func TestForeignAfter(t *testing.T) {
 		want    types.UID
 	}{
 		{"ServiceOfAnotherClassIsForeign", "", balanced(class("theirs")), "u1"},
-		{"ServiceOfOurClassIsNot", "", balanced(class("ours")), ""},
+		{"ServiceOfOurClassIsNotForeign", "", balanced(class("ours")), ""},
 		{"ServiceStaysForeignWhenItsClassIsRemovedWithItsType", "u1", balanced(internal), "u1"},
 		{"ServiceThatWantsALoadBalancerWithoutClassIsNotForeignAnyMore", "u1", balanced(), ""},
 		{"SuccessorIsNotForeign", "u1", balanced(replaced, internal), ""},

@@ -55,10 +55,10 @@ func TestOutcome(t *testing.T) {
 		{"SuccessForgetsTheFailure", ensure, hadFailed, succeeded, nil, "in line | nodes new | event EnsuredLoadBalancer"},
 		{"RoutineSuccessIsNotRecorded", ensure, inLine, succeeded, edits(routine), "in line | nodes new | published"},
 		{"LoadBalancerWithoutNodesIsRecorded", ensure, inLine, succeeded, edits(noNodes), "in line | nodes new | published | event EnsuredLoadBalancer | event UnAvailableLoadBalancer"},
-		{"AlsoIfFoundByAResync", ensure, inLine, succeeded, edits(noNodes, routine), "in line | nodes new | published | event UnAvailableLoadBalancer"},
-		{"ButNotByTheFirstCheckOfAProcess", ensure, memory{uid: "u1"}, succeeded, edits(noNodes, routine), "in line | nodes new"},
+		{"LoadBalancerWithoutNodesIsRecordedAfterAResync", ensure, inLine, succeeded, edits(noNodes, routine), "in line | nodes new | published | event UnAvailableLoadBalancer"},
+		{"LoadBalancerWithoutNodesIsNotRecordedByTheFirstCheckOfAProcess", ensure, memory{uid: "u1"}, succeeded, edits(noNodes, routine), "in line | nodes new"},
 		{
-			"AndNotTwiceForOneSet", ensure, known(ready, func(m *memory) { m.backends = "new" }), succeeded, edits(noNodes),
+			"LoadBalancerWithoutNodesIsNotRecordedTwiceForOneSet", ensure, known(ready, func(m *memory) { m.backends = "new" }), succeeded, edits(noNodes),
 			"in line | nodes new | published | event EnsuredLoadBalancer",
 		},
 		{"AddressThatTheProviderChangesIsNotPublishedYet", ensure, inLine, succeeded, edits(func(_ *plan, r *outcome) {

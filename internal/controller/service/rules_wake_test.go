@@ -206,7 +206,8 @@ func TestWhateverChangesTheSetInvalidatesIt(t *testing.T) {
 	fields := []struct {
 		name string
 		edit func(*corev1.Node)
-		// waits reports whether the policy lets the change wait for the next one.
+		// waits reports whether the policy lets the change wait for the next
+		// change of another kind.
 		waits func(BackendPolicy) bool
 	}{
 		{name: "uid", edit: func(n *corev1.Node) { n.UID = types.UID("other") }},

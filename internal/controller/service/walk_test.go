@@ -55,15 +55,15 @@ var allIsWell = turn{noChange, succeeds}
 type world struct {
 	t        *testing.T
 	now      time.Time
-	service  *corev1.Service // nil: gone
+	service  *corev1.Service // nil: it is gone
 	memory   memory
 	nodes    int
-	balancer bool // exists in the cloud
-	has      int  // the nodes that it has
+	balancer bool // the cloud has the load balancer
+	has      int  // how many nodes the load balancer has
 	shape    string
-	tampered bool // the finalizer was taken away by somebody else
-	foreign  bool // in another class when it last had one, as this process knows
-	given    bool // to another class, while nobody looked
+	tampered bool // somebody else has removed the finalizer
+	foreign  bool // this process knows that the Service was of another class when it last had one
+	given    bool // the Service was given to another class while no process ran
 	path     []turn
 }
 
@@ -102,7 +102,7 @@ func (w *world) happens(t event) {
 	case isEdited:
 		w.service.Spec.Ports[0].Port ^= 1
 	case isInternal:
-		w.service.Spec.Type, w.service.Status.LoadBalancer = corev1.ServiceTypeClusterIP, corev1.LoadBalancerStatus{} // as the API server does
+		w.service.Spec.Type, w.service.Status.LoadBalancer = corev1.ServiceTypeClusterIP, corev1.LoadBalancerStatus{} // the API server does this, too
 		w.service.Spec.LoadBalancerClass = nil
 	case isBalanced:
 		w.service.Spec.Type, w.service.Spec.LoadBalancerClass, w.foreign = corev1.ServiceTypeLoadBalancer, nil, false
@@ -198,7 +198,7 @@ func (w *world) call(what callOutcome, p plan) {
 		r.result, r.cause = failed, reasonCloudFailed.Cause("no")
 	case isElsewhere:
 		r.result, w.has = elsewhere, w.nodes
-		w.balancer = w.balancer && p.do == update // else it is somebody else's now
+		w.balancer = w.balancer && p.do == update // otherwise it belongs to somebody else now
 	case succeeds, replyIsLost:
 		w.balancer = p.do != remove && (w.balancer || p.do == ensure)
 		if w.balancer {
@@ -269,8 +269,9 @@ func (w *world) isRight(p plan) {
 	w.t.Helper()
 	switch wants := w.service != nil && policy.isOurs(w.service) && w.service.Spec.Type == corev1.ServiceTypeLoadBalancer; {
 	case p.memory.elsewhere || w.tampered || w.given:
-		// Who takes the finalizer away while nobody looks takes the load balancer's
-		// only trace, and so does who gives the Service to another class.
+		// If somebody removes the finalizer while no process runs, the only
+		// trace of the load balancer is lost. The same is true if somebody
+		// gives the Service to another class.
 	case wants && (!w.balancer || w.has != w.nodes || w.shape != shapeOf(w.service) || len(w.service.Status.LoadBalancer.Ingress) == 0):
 		w.t.Errorf("%v: load balancer %v with nodes %d of %d, status %+v", w.path, w.balancer, w.has, w.nodes, w.service.Status)
 	case wants && findCondition(w.service, ConditionProvisioning).Status != metav1.ConditionFalse:
