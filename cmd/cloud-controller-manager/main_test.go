@@ -18,7 +18,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// daemon runs to its end, and returns what it says.
+// daemon runs the daemon to its end, and returns its output.
 func daemon(t *testing.T, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], args...)

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// run returns what is printed, or the error in the form in which main prints it.
+// run returns what the command prints, or the error as main prints it.
 func run(t *testing.T, v version, line string) string {
 	t.Helper()
 	var out bytes.Buffer
@@ -26,7 +26,8 @@ func run(t *testing.T, v version, line string) string {
 	return out.String()
 }
 
-// inFolder is a folder of this test, with a checkout of Fairlead and another one.
+// inFolder returns a new folder with a checkout of Fairlead and another
+// checkout.
 func inFolder(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()

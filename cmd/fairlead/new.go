@@ -20,7 +20,7 @@ const (
 	jsonOutput = "json"
 )
 
-// creation is `fairlead new`.
+// creation is the command `fairlead new`.
 type creation struct {
 	version  version
 	name     string
@@ -76,10 +76,10 @@ have that folder, so remove the line before you publish the project:
 		"module": cobra.NoFileCompletions,
 		"output": cobra.FixedCompletions([]string{textOutput, jsonOutput}, cobra.ShellCompDirectiveNoFileComp),
 	} {
-		_ = command.RegisterFlagCompletionFunc(name, complete) // the flag is there
+		_ = command.RegisterFlagCompletionFunc(name, complete) // cannot fail: the flag exists
 	}
 	for _, name := range []string{"dir", "replace"} {
-		_ = command.MarkFlagDirname(name) // the flag is there
+		_ = command.MarkFlagDirname(name) // cannot fail: the flag exists
 	}
 	return command
 }
@@ -97,7 +97,7 @@ type created struct {
 	Module string   `json:"module"`
 	Dir    string   `json:"dir"`
 	Files  []string `json:"files"`
-	// Next are the commands to go on with.
+	// Next are the commands to run next.
 	Next []string `json:"next"`
 }
 
@@ -128,7 +128,7 @@ func (n creation) run(out io.Writer) error {
 	return c.print(out, n.output)
 }
 
-// check says what is wrong with the command line before anything is written.
+// check reports errors of the command line before anything is written.
 func (n creation) check() error {
 	if err := scaffold.CheckName(n.name); err != nil {
 		return fmt.Errorf("NAME: %w", err)
@@ -148,7 +148,7 @@ func (n creation) check() error {
 	return nil
 }
 
-// replacement is the checkout as it is to stand in go.mod, where relative paths
+// replacement returns the path of the checkout for go.mod. Relative paths there
 // begin at the project.
 func (n creation) replacement() (string, error) {
 	text, err := os.ReadFile(filepath.Join(n.checkout, "go.mod"))

@@ -8,20 +8,21 @@ import (
 	kubernetes "k8s.io/component-base/version"
 )
 
-// published is a version that can be fetched: a release or a commit. That of a
-// changed checkout ends with +dirty.
+// published matches a version that can be fetched: a release or a commit. The
+// version of a changed checkout ends with +dirty and does not match.
 var published = regexp.MustCompile(`^v[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$`)
 
 // version is this program's.
 type version struct {
 	// text is for people.
 	text string
-	// module is what go.mod of a new project can require; empty if this program
-	// was built from a checkout.
+	// module is the version that a new project's go.mod can require; empty if this
+	// program was built from a checkout.
 	module string
 }
 
-// ownVersion is what go install has noted; without that, what make has.
+// ownVersion returns the version that go install recorded, or else the one that
+// make recorded.
 func ownVersion() version {
 	if info, ok := debug.ReadBuildInfo(); ok && published.MatchString(info.Main.Version) {
 		return version{text: info.Main.Version, module: info.Main.Version}

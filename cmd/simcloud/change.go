@@ -11,7 +11,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator"
 )
 
-// change is what a command does to an instance that it found.
+// change changes an instance that a command has found.
 type change func(ctx context.Context, client *simulator.Client, id string, args []string) error
 
 // changing completes a command whose first argument is an instance.
@@ -35,7 +35,7 @@ func (s *session) changing(c *cobra.Command, change change) *cobra.Command {
 
 func notShown(err error) error { return fmt.Errorf("it is done, but cannot be shown: %w", err) }
 
-// updating is changing by a patch.
+// updating is like changing, with a patch.
 func (s *session) updating(c *cobra.Command, patch func(args []string) (simulator.InstancePatch, error)) *cobra.Command {
 	return s.changing(c, func(ctx context.Context, client *simulator.Client, id string, args []string) error {
 		p, err := patch(args)
@@ -126,7 +126,7 @@ func newReaddress(s *session) *cobra.Command {
 	}, func(args []string) (simulator.InstancePatch, error) {
 		addresses, err := parseAddresses(args)
 		if addresses == nil {
-			addresses = []simulator.Address{} // none, instead of unchanged
+			addresses = []simulator.Address{} // an empty list, because nil would mean unchanged
 		}
 		return simulator.InstancePatch{Addresses: addresses}, err
 	})

@@ -31,7 +31,7 @@ func newTerminalOf(t *testing.T, config simulator.Config) terminal {
 	return terminal{url: server.URL}
 }
 
-// run returns what is printed, or the error in the form in which main prints it.
+// run returns what the command prints, or the error as main prints it.
 func run(t *testing.T, line ...string) string {
 	t.Helper()
 	var out bytes.Buffer
@@ -45,8 +45,8 @@ func run(t *testing.T, line ...string) string {
 	return out.String()
 }
 
-// TestConversation is what somebody sees who works with a cloud: a command with
-// its output, line by line.
+// TestConversation compares a session with a cloud: each command with its
+// output, line by line.
 func TestConversation(t *testing.T) {
 	newTerminal(t).converse(t, conversation())
 }

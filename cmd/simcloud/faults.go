@@ -19,7 +19,7 @@ func newFault(s *session) *cobra.Command {
 		Use:   "fault",
 		Short: "Make calls go wrong on purpose: set, list, clear",
 		Args:  cobra.NoArgs,
-		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() }, // a word that is no command is an error
+		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() }, // an unknown subcommand is an error
 	}
 	c.AddCommand(newFaultSet(s), newFaultList(s), newFaultClear(s))
 	return c
@@ -139,7 +139,7 @@ func newFaultList(s *session) *cobra.Command {
 	})
 }
 
-// faultDetails are the settings that not every fault has.
+// faultDetails returns the settings that only some faults have.
 func faultDetails(f simulator.Fault) string {
 	var details []string
 	for _, d := range []struct {

@@ -89,7 +89,7 @@ func addressTypes(*cobra.Command, []string, string) ([]string, cobra.ShellCompDi
 	return words, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 }
 
-// find returns the instance with the ID, else the only one of the name.
+// find returns the instance with the ID, else the only one with the name.
 func find(ctx context.Context, client *simulator.Client, word string) (simulator.Instance, error) {
 	found, err := lookUp("instance", "simcloud list", word, func(ids, names []string) ([]simulator.Instance, error) {
 		return client.FindInstances(ctx, simulator.InstanceQuery{IDs: ids, Names: names})
@@ -103,7 +103,8 @@ func find(ctx context.Context, client *simulator.Client, word string) (simulator
 	return found[0], nil
 }
 
-// lookUp returns what has the ID, else what has the name; it is never empty.
+// lookUp returns the resources with the ID, or else those with the name.
+// Without an error there is at least one.
 func lookUp[T any](what, list, word string, find func(ids, names []string) ([]T, error)) ([]T, error) {
 	if word == "" || strings.Contains(word, ",") {
 		return nil, fmt.Errorf("%q is no ID and no name of any %s", word, what)

@@ -19,7 +19,7 @@ func newLoadBalancer(s *session) *cobra.Command {
 		Aliases: []string{"load-balancer"},
 		Short:   "Load balancers: list, show, create, backends, delete",
 		Args:    cobra.NoArgs,
-		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() }, // a word that is no command is an error
+		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() }, // an unknown subcommand is an error
 	}
 	c.AddCommand(newLoadBalancerList(s), newLoadBalancerShow(s), newLoadBalancerCreate(s), newLoadBalancerBackends(s), newLoadBalancerDelete(s))
 	return c
@@ -100,7 +100,7 @@ type loadBalancerOptions struct {
 	listeners, backends, ranges, tags []string
 	check, staticIP                   string
 	affinity                          time.Duration
-	drain                             *simulator.Duration // nil: the cloud's own
+	drain                             *simulator.Duration // nil: the cloud decides
 }
 
 func (o *loadBalancerOptions) setDrain(text string) error {
@@ -182,7 +182,8 @@ func newLoadBalancerDelete(s *session) *cobra.Command {
 	})
 }
 
-// findLoadBalancer returns the load balancer with the ID, else that of the name.
+// findLoadBalancer returns the load balancer with the ID, else the one with the
+// name.
 func findLoadBalancer(ctx context.Context, client *simulator.Client, word string) (simulator.LoadBalancer, error) {
 	found, err := lookUp("load balancer", "simcloud lb list", word, func(ids, names []string) ([]simulator.LoadBalancer, error) {
 		return client.FindLoadBalancers(ctx, simulator.LoadBalancerQuery{IDs: ids, Names: names})

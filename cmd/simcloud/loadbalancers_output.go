@@ -47,7 +47,7 @@ func (s *session) printLoadBalancer(out io.Writer, l simulator.LoadBalancer) err
 	return printTable(out, append(rows, pairRows("Tags:", l.Tags)...))
 }
 
-// printBalanced says in one line what has become of a load balancer.
+// printBalanced prints on one line what has happened to a load balancer.
 func (s *session) printBalanced(out io.Writer, l simulator.LoadBalancer, what string) error {
 	if s.output == jsonOutput {
 		return printJSON(out, l)
@@ -71,7 +71,7 @@ func listenerList(l simulator.LoadBalancer) string {
 	return strings.Join(words, ",")
 }
 
-// trafficOf is what is known of a listener; nothing where no traffic is carried.
+// trafficOf returns the traffic of a listener; empty if no traffic is carried.
 func trafficOf(l simulator.LoadBalancer, listener simulator.Listener) simulator.ListenerTraffic {
 	if l.Traffic == nil {
 		return simulator.ListenerTraffic{}

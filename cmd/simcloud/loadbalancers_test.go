@@ -232,7 +232,7 @@ Backends:       i-00000001         healthy                                      
 	run(t, "lb", "delete", "web")
 }
 
-// squeezed has one space where there are many.
+// squeezed replaces each run of spaces by one.
 func squeezed(text string) string {
 	return strings.TrimSpace(regexp.MustCompile(`[ \n]+`).ReplaceAllString(text, " "))
 }

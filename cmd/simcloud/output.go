@@ -13,14 +13,14 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator"
 )
 
-// columns is how a list is shown to people.
+// columns says how a list is printed as a table.
 type columns[T any] struct {
-	none string // what is said instead of an empty table
+	none string // printed instead of an empty table
 	head []string
 	row  func(T) []string
 }
 
-// printList prints a list; list is what holds it in JSON.
+// printList prints a list. In JSON, list holds it.
 func printList[T any](s *session, out io.Writer, all []T, list func(items []T) any, c columns[T]) error {
 	if s.output == jsonOutput {
 		return printJSON(out, list(append([]T{}, all...))) // [] instead of null
@@ -71,7 +71,7 @@ func heading(n int, text string) string {
 	return text
 }
 
-// printDone says in one line what has become of an instance.
+// printDone prints on one line what has happened to an instance.
 func (s *session) printDone(out io.Writer, i simulator.Instance, what string) error {
 	if s.output == jsonOutput {
 		return printJSON(out, i)
@@ -88,7 +88,7 @@ func addressList(all []simulator.Address) string {
 	return strings.Join(words, ",")
 }
 
-// pairList is how labels and tags are listed.
+// pairList returns labels or tags as a list shows them.
 func pairList(pairs map[string]string) string {
 	var words []string
 	for _, key := range slices.Sorted(maps.Keys(pairs)) {
@@ -97,7 +97,7 @@ func pairList(pairs map[string]string) string {
 	return strings.Join(words, ",")
 }
 
-// pairRows are labels or tags in rows under a heading.
+// pairRows returns labels or tags in rows under a heading.
 func pairRows(text string, pairs map[string]string) [][]string {
 	var rows [][]string
 	for n, key := range slices.Sorted(maps.Keys(pairs)) {
@@ -125,7 +125,7 @@ func printTable(out io.Writer, rows [][]string) error {
 		return err
 	}
 	for line := range strings.Lines(text.String()) {
-		// An empty last column leaves spaces behind.
+		// An empty last column would leave spaces at the end of the line.
 		if _, err := fmt.Fprintln(out, strings.TrimRight(line, " \n")); err != nil {
 			return err
 		}

@@ -15,7 +15,7 @@ func newRoute(s *session) *cobra.Command {
 		Use:   "route",
 		Short: "The route table: list, show, create, delete",
 		Args:  cobra.NoArgs,
-		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() }, // a word that is no command is an error
+		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() }, // an unknown subcommand is an error
 	}
 	c.AddCommand(newRouteList(s), newRouteShow(s), newRouteCreate(s), newRouteDelete(s))
 	return c
@@ -154,7 +154,7 @@ func newRouteDelete(s *session) *cobra.Command {
 	})
 }
 
-// findRoute returns the route with the ID, else that of the name.
+// findRoute returns the route with the ID, else the one with the name.
 func findRoute(ctx context.Context, client *simulator.Client, word string) (simulator.Route, error) {
 	found, err := lookUp("route", "simcloud route list", word, func(ids, names []string) ([]simulator.Route, error) {
 		return client.FindRoutes(ctx, simulator.RouteQuery{IDs: ids, Names: names})

@@ -122,8 +122,8 @@ func addLoadBalancerFlags(f *pflag.FlagSet, o *serveOptions) {
 	f.IntVar(&o.checks.UnhealthyAfter, "unhealthy-after", 3, "how many failures in a row take a backend out")
 }
 
-// run serves until the context ends. Programs read the line on out, people the
-// one on hint.
+// run serves until the context ends. It prints one line for programs to out,
+// and one for people to hint.
 func (o serveOptions) run(ctx context.Context, out, hint io.Writer) error {
 	if err := o.setVerbosity(); err != nil {
 		return err
@@ -169,7 +169,7 @@ func (o serveOptions) run(ctx context.Context, out, hint io.Writer) error {
 	return cloud.Serve(ctx, listener)
 }
 
-// standing are the faults that are part of the cloud.
+// standing returns the faults that belong to the cloud.
 func (o serveOptions) standing() []simulator.Fault {
 	var faults []simulator.Fault
 	if o.latency != 0 || o.jitter != 0 {
@@ -197,8 +197,8 @@ func (o serveOptions) setVerbosity() error {
 	return flags.Set("v", strconv.Itoa(o.verbosity))
 }
 
-// address refuses what other machines can reach: everybody who reaches the cloud is
-// its operator.
+// address refuses addresses that other machines can reach, because anyone who
+// reaches the cloud can act as its operator.
 func (o serveOptions) address() (string, error) {
 	host, _, err := net.SplitHostPort(o.listen)
 	if err != nil {

@@ -27,17 +27,17 @@ const (
 	jsonOutput  = "json"
 )
 
-// session is what the commands that speak to a cloud have in common.
+// session is common to all commands that call a cloud.
 type session struct {
 	server string
 	role   string
 	output string
 }
 
-// do is what such a command does.
+// do is the work of such a command.
 type do func(ctx context.Context, client *simulator.Client, out io.Writer, args []string) error
 
-// command completes a command that speaks to a cloud.
+// command completes a command that calls a cloud.
 func (s *session) command(c *cobra.Command, do do) *cobra.Command {
 	server := os.Getenv(serverVariable)
 	if server == "" {
@@ -63,7 +63,7 @@ func (s *session) command(c *cobra.Command, do do) *cobra.Command {
 	return c
 }
 
-// explainedArgs says which arguments a command takes, instead of how many.
+// explainedArgs says in an error which arguments are missing, and not how many.
 func explainedArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if check(c, args) != nil {
@@ -93,7 +93,7 @@ func (s *session) client() (*simulator.Client, error) {
 	return nil, fmt.Errorf("--as: %q is neither operator nor customer", s.role)
 }
 
-// explained says what to do about an error, where that is known.
+// explained adds what to do about an error, if that is known.
 func (s *session) explained(err error) error {
 	if errors.Is(err, syscall.ECONNREFUSED) {
 		return fmt.Errorf("no simulated cloud at %s: start one with `simcloud serve`, or name one with --server or %s", s.server, serverVariable)
@@ -101,7 +101,7 @@ func (s *session) explained(err error) error {
 	return err
 }
 
-// say prints a sentence, which only people read.
+// say prints a sentence for people only.
 func (s *session) say(out io.Writer, format string, args ...any) error {
 	if s.output == jsonOutput {
 		return nil
@@ -110,10 +110,10 @@ func (s *session) say(out io.Writer, format string, args ...any) error {
 	return err
 }
 
-// completionPatience is how long the shell waits for the cloud.
+// completionPatience is how long the shell waits for the cloud's answer.
 const completionPatience = time.Second
 
-// suggest asks the cloud for words that an argument can be. Without a cloud
+// suggest asks the cloud for possible values of an argument. Without a cloud
 // there are none.
 func (s *session) suggest(ask func(context.Context, *simulator.Client) ([]string, error)) cobra.CompletionFunc {
 	return func(c *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
@@ -131,7 +131,7 @@ func (s *session) suggest(ask func(context.Context, *simulator.Client) ([]string
 	}
 }
 
-// first suggests for the first argument only.
+// first returns suggestions for the first argument only.
 func first(suggest cobra.CompletionFunc) cobra.CompletionFunc {
 	return func(c *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 {
@@ -141,7 +141,7 @@ func first(suggest cobra.CompletionFunc) cobra.CompletionFunc {
 	}
 }
 
-// suggestions are names with what they are, unless there is an error.
+// suggestions returns names with their descriptions, none after an error.
 func suggestions[T any](all []T, err error, words func(T) (name, what string)) ([]string, error) {
 	var names []string
 	for _, one := range all {
@@ -201,8 +201,8 @@ func (s *session) faultNames() cobra.CompletionFunc {
 	})
 }
 
-// complete sets the completion of a flag; a flag that does not exist is a
-// programming error that shows at once.
+// complete sets the completion of a flag. If the flag does not exist, it
+// panics, because that is a programming error.
 func complete(c *cobra.Command, flag string, with cobra.CompletionFunc) {
 	if err := c.RegisterFlagCompletionFunc(flag, with); err != nil {
 		panic(err)

@@ -16,7 +16,7 @@ func newStaticIP(s *session) *cobra.Command {
 		Aliases: []string{"static-ip"},
 		Short:   "Static IPs for load balancers: list, reserve, release",
 		Args:    cobra.NoArgs,
-		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() }, // a word that is no command is an error
+		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() }, // an unknown subcommand is an error
 	}
 	c.AddCommand(newStaticIPList(s), newStaticIPReserve(s), newStaticIPRelease(s))
 	return c

@@ -43,9 +43,10 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// The unchanged provider initialises Nodes, those with a provider ID and those
-// without. It deletes none while it has no permission, and those whose
-// instances are gone, listed as terminated or not listed at all.
+// The unchanged provider initialises Nodes, with or without a provider ID. No
+// Node is deleted while the provider has no permission. Then the Nodes whose
+// instances are gone are deleted, whether EC2 lists these as terminated or not
+// at all.
 func TestLifeOfNodes(t *testing.T) {
 	b := newBed(t)
 	b.launch(t, "i-00000001", "10.0.0.1", "") // stays, and is the witness
@@ -71,8 +72,8 @@ func TestLifeOfNodes(t *testing.T) {
 	b.await(t, initialized("i-00000001", "10.0.0.1"))
 }
 
-// The provider's own controller, unchanged and in a package that links the
-// community's skeleton, runs beside ours when it is asked for.
+// The provider's own controller runs beside ours when --controllers names it.
+// It is unchanged and in a package that links the community's skeleton.
 func TestTaggingController(t *testing.T) {
 	b := newBed(t)
 	b.launch(t, "i-00000001", "10.0.0.1", "")
@@ -97,12 +98,14 @@ func instance(id, ip, state string) ec2test.Instance {
 	return ec2test.Instance{ID: id, Type: "m7g.large", Zone: region + "b", PrivateIP: ip, PrivateDNS: nodeName(ip), State: state}
 }
 
-// nodeName is what EC2 calls an instance, and its kubelet itself.
+// nodeName returns EC2's name of an instance, which is also the name that its
+// kubelet registers.
 func nodeName(ip string) string {
 	return "ip-" + strings.ReplaceAll(ip, ".", "-") + "." + region + ".compute.internal"
 }
 
-// initialized holds all that the provider says of an instance.
+// initialized checks that the Node has everything that the provider returns
+// about an instance.
 func initialized(id, ip string) func(context.Context, kubernetes.Interface) error {
 	return func(ctx context.Context, admin kubernetes.Interface) error {
 		node, err := admin.CoreV1().Nodes().Get(ctx, nodeName(ip), metav1.GetOptions{})
@@ -111,7 +114,7 @@ func initialized(id, ip string) func(context.Context, kubernetes.Interface) erro
 		}
 		type facts struct {
 			ProviderID, Type, Zone, Region, ZoneID string
-			Waits                                  bool // for its initialisation
+			Waits                                  bool // for the Node's initialisation
 			Addresses                              []corev1.NodeAddress
 		}
 		got := facts{
@@ -202,7 +205,7 @@ func start(t *testing.T, c *exec.Cmd) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = c.Wait() // it was asked to end
+		_ = c.Wait() // the test has asked it to end
 		text, err := os.ReadFile(log.Name())
 		if t.Failed() {
 			t.Logf("%s, error %v:\n%s", c, err, text[max(0, len(text)-20_000):])
@@ -210,7 +213,8 @@ func start(t *testing.T, c *exec.Cmd) {
 	})
 }
 
-// daemon starts the daemon as it would run in a cluster, but for shorter times.
+// daemon starts the daemon as it would run in a cluster, but with shorter
+// periods.
 func (b *bed) daemon(t *testing.T, args ...string) {
 	t.Helper()
 	config := filepath.Join(t.TempDir(), "cloud.conf")
@@ -253,7 +257,8 @@ func (b *bed) launch(t *testing.T, id, ip, providerID string) {
 	}
 }
 
-// silence lets a kubelet fall silent, as kube-controller-manager notes it.
+// silence makes a kubelet silent, in the way in which kube-controller-manager
+// records that.
 func (b *bed) silence(t *testing.T, ip string) {
 	t.Helper()
 	patch := `{"status":{"conditions":[{"type":"Ready","status":"Unknown","reason":"Test"}]}}`
@@ -280,7 +285,7 @@ func (b *bed) recorded(ip, reason string) func(context.Context, kubernetes.Inter
 	}
 }
 
-// await looks until check finds nothing wrong.
+// await calls check until it returns nil.
 func (b *bed) await(t *testing.T, check func(context.Context, kubernetes.Interface) error) {
 	t.Helper()
 	deadline := time.Now().Add(soon)

@@ -2,7 +2,7 @@ package ec2test
 
 import "encoding/xml"
 
-// What is answered, with EC2's names.
+// These are the answers, with EC2's names.
 
 type reservations struct {
 	XMLName   xml.Name    `xml:"DescribeInstancesResponse"`

@@ -26,7 +26,7 @@ type Instance struct {
 	PrivateIP      string
 	PrivateDNS     string // the Node's name
 	State          string
-	Tags           map[string]string // beside that of the cluster
+	Tags           map[string]string // tags beside that of the cluster
 }
 
 // Endpoint is EC2 in one region. It is an http.Handler. The zero value has no
@@ -49,7 +49,7 @@ func (e *Endpoint) Put(i Instance) {
 	e.instances = append(e.instances, i)
 }
 
-// Forget removes an instance as if it had been terminated long ago.
+// Forget removes an instance, as EC2 does long after its termination.
 func (e *Endpoint) Forget(id string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -68,7 +68,7 @@ func (e *Endpoint) setDenied(denied bool) {
 	e.denied = denied
 }
 
-// Tags are those of an instance, beside that of the cluster.
+// Tags returns the tags of an instance, except for that of the cluster.
 func (e *Endpoint) Tags(id string) map[string]string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -80,7 +80,7 @@ func (e *Endpoint) Tags(id string) map[string]string {
 	return nil
 }
 
-// Calls is how often an action was called.
+// Calls returns how often an action was called.
 func (e *Endpoint) Calls(action string) int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -112,13 +112,13 @@ func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case "CreateTags":
 		e.createTags(w, r.PostForm)
 	case "DescribeInstanceTopology":
-		answer(w, topologies{}) // as for most types of instances
+		answer(w, topologies{}) // empty, as for most types of instances
 	default:
 		refuse(w, http.StatusBadRequest, "InvalidAction", fmt.Sprintf("The action %s is not valid for this web service.", action))
 	}
 }
 
-// describeInstances answers by ID or by filter. e.mu is held.
+// describeInstances answers a query by ID or by filter. e.mu is held.
 func (e *Endpoint) describeInstances(w http.ResponseWriter, form url.Values) {
 	found := e.instances
 	if ids := numbered(form, "InstanceId"); len(ids) > 0 {
@@ -193,7 +193,7 @@ func (i Instance) matches(form url.Values) (bool, error) {
 	}
 }
 
-// describeZones answers the zones that have instances. e.mu is held.
+// describeZones returns the zones that have instances. e.mu is held.
 func (e *Endpoint) describeZones(w http.ResponseWriter) {
 	var answered zones
 	for _, i := range e.instances {
@@ -202,10 +202,10 @@ func (e *Endpoint) describeZones(w http.ResponseWriter) {
 	answer(w, answered)
 }
 
-// zoneID is an ID as AWS has it, for a zone such as eu-test-1a.
+// zoneID returns an ID like those of AWS for a zone such as eu-test-1a.
 func zoneID(zone string) string { return "tst1-az" + zone[len(zone)-1:] }
 
-// numbered is a list in a form: key.1, key.2, and so on.
+// numbered returns a list from a form: key.1, key.2, and so on.
 func numbered(form url.Values, key string) []string {
 	var all []string
 	for n := 1; form.Has(fmt.Sprintf("%s.%d", key, n)); n++ {
@@ -216,7 +216,7 @@ func numbered(form url.Values, key string) []string {
 
 func answer(w http.ResponseWriter, body any) {
 	w.Header().Set("Content-Type", "text/xml;charset=UTF-8")
-	_ = xml.NewEncoder(w).Encode(body) // the client is gone if it fails
+	_ = xml.NewEncoder(w).Encode(body) // writing fails only if the client has gone
 }
 
 func refuse(w http.ResponseWriter, status int, code, message string) {

@@ -1,4 +1,4 @@
-// Package await waits for something to become true that can only be asked for.
+// Package await waits for a condition that can only be polled.
 package await
 
 import (
@@ -12,18 +12,19 @@ import (
 
 const (
 	period = 100 * time.Millisecond
-	// answerTimeout is for one answer.
+	// answerTimeout is the timeout of one check.
 	answerTimeout = 5 * time.Second
 )
 
-// Until asks until ready says yes. When ctx ends first, the error tells what the last answer was and why ctx ended.
+// Until calls ready until it returns nil. If ctx ends first, the error contains ready's last error and the cause of
+// ctx.
 func Until(ctx context.Context, what string, ready func(context.Context) error) error {
 	last := errors.New("none")
 	err := wait.PollUntilContextCancel(ctx, period, true, func(outer context.Context) (bool, error) {
 		ctx, cancel := context.WithTimeout(outer, answerTimeout)
 		defer cancel()
 		err := ready(ctx)
-		if err != nil && outer.Err() == nil { // a question that was cut off has no answer
+		if err != nil && outer.Err() == nil { // a check that was cut off has no result
 			last = err
 		}
 		return err == nil, nil

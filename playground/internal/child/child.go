@@ -1,5 +1,5 @@
-// Package child says what the playground's processes are called and which flags they take. It is apart from what they
-// run, which is most of Kubernetes, so that who starts them need not contain them.
+// Package child has the names and flags of the playground's processes. It is separate from the components that they
+// run, which are most of Kubernetes. So a program that starts the processes need not link them.
 package child
 
 import (
@@ -8,10 +8,10 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Run is the command of the playground by which it runs a child.
+// Run is the playground's command that runs a child.
 const Run = "run"
 
-// The components' names, which are those of the commands below Run and of the processes.
+// Names of the components. The commands below Run and the processes have the same names.
 const (
 	Etcd              = "etcd"
 	APIServer         = "kube-apiserver"

@@ -12,8 +12,8 @@ import (
 // ccmUser is the user of the published kubeconfig for a cloud-controller-manager.
 const ccmUser = "cloud-controller-manager"
 
-// grantAccess gives the user of the cloud-controller-manager the rights that the daemon's manifest gives its account, so
-// that what runs here runs with the manifests that people have.
+// grantAccess gives the user of the cloud-controller-manager the rights that the daemon's manifest gives its account.
+// So a daemon that runs here also runs with the published manifests.
 func grantAccess(ctx context.Context, admin *rest.Config) error {
 	access, err := manifest.Access(deploy.Deployment, ccmUser)
 	if err != nil {

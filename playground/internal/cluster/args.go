@@ -37,7 +37,7 @@ func apiServerArgs(c Config, l layout, at listeners) []string {
 		"--etcd-certfile="+l.pki("server.crt"),
 		"--etcd-keyfile="+l.pki("server.key"),
 		"--client-ca-file="+l.pki("ca.crt"),
-		// There is no proxy here, but components look this up and complain if it is missing.
+		// There is no proxy here, but components look for this file and log an error if it is missing.
 		"--requestheader-client-ca-file="+l.pki("ca.crt"),
 		"--requestheader-allowed-names=front-proxy-client",
 		"--requestheader-username-headers=X-Remote-User",

@@ -35,7 +35,7 @@ type Cluster struct {
 	client  kubernetes.Interface
 }
 
-// New returns a control plane whose processes are children; nothing runs yet.
+// New returns a control plane whose processes are children. It starts nothing.
 func New(config Config, children *supervisor.Supervisor) *Cluster {
 	if len(config.PodCIDRs) == 0 {
 		config.PodCIDRs = []netip.Prefix{netip.MustParsePrefix(DefaultPodCIDR)}
@@ -46,7 +46,7 @@ func New(config Config, children *supervisor.Supervisor) *Cluster {
 	return &Cluster{config: config, layout: layout{config.DataDir}, children: children}
 }
 
-// Start brings the control plane up, without nodes, and returns when it works.
+// Start starts the control plane, without nodes, and returns when it works.
 func (c *Cluster) Start(ctx context.Context, steps *progress.Steps) error {
 	if err := c.prepare(); err != nil {
 		return fmt.Errorf("prepare %s: %w", c.config.DataDir, err)
@@ -61,7 +61,7 @@ func (c *Cluster) Start(ctx context.Context, steps *progress.Steps) error {
 	})
 }
 
-// Endpoints tells how to reach the control plane, once it has been started.
+// Endpoints returns how to reach the control plane. Start must have returned.
 func (c *Cluster) Endpoints() Endpoints {
 	e := Endpoints{
 		Kubeconfig:    c.layout.kubeconfig(adminFile),
@@ -76,7 +76,7 @@ func (c *Cluster) Endpoints() Endpoints {
 	return e
 }
 
-// Client returns an administrator's client, once the control plane has been started.
+// Client returns an administrator's client. Start must have returned.
 func (c *Cluster) Client() kubernetes.Interface { return c.client }
 
 // BootNode starts the kubelet that registers the Node called name.
@@ -101,7 +101,7 @@ func (c *Cluster) BootNode(name string) error {
 	return c.children.Start(spec)
 }
 
-// KillNode pulls the plug of the Node called name: its kubelet falls silent.
+// KillNode kills the kubelet of the Node called name, as if its machine had lost power.
 func (c *Cluster) KillNode(ctx context.Context, name string) error {
 	if err := c.children.Forget(ctx, kubeletChild(name)); err != nil {
 		return err

@@ -29,7 +29,7 @@ type Config struct {
 	AuditLog bool
 	// NodeMonitorGracePeriod is how long a kubelet may be silent before its Node is marked; 0 is upstream's default.
 	NodeMonitorGracePeriod time.Duration
-	// APIServerArgs, ControllerManagerArgs and SchedulerArgs are added last, so that they win.
+	// APIServerArgs, ControllerManagerArgs and SchedulerArgs are added last, so that they override other flags.
 	APIServerArgs, ControllerManagerArgs, SchedulerArgs []string
 	// Clock dates the certificates.
 	Clock clock.PassiveClock

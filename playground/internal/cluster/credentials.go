@@ -37,7 +37,7 @@ type credentials struct {
 	tokens    map[string]string // by user
 }
 
-// ensureCredentials writes all that the components need to know each other, and keeps what is there from before.
+// ensureCredentials writes the credentials that the components need, and keeps those that exist already.
 func ensureCredentials(c Config, l layout, now time.Time) (*credentials, error) {
 	authority, err := pki.LoadOrCreate(l.in("pki"), now)
 	if err != nil {
@@ -60,8 +60,8 @@ func ensureCredentials(c Config, l layout, now time.Time) (*credentials, error) 
 	return &credentials{authority: authority, tokens: tokens}, err
 }
 
-// serverIdentity is shared by all servers, which are all on the loopback interface; etcd knows the API server by it as
-// well.
+// serverIdentity is shared by all servers, which are all on the loopback interface. etcd also identifies the API server
+// by it.
 func serverIdentity(services netip.Prefix) pki.Identity {
 	return pki.Identity{
 		Name:  "playground",
@@ -118,7 +118,7 @@ func (s *credentials) writeKubeconfigs(l layout, server string, now time.Time) e
 	return nil
 }
 
-// writeNodeKubeconfig writes a kubelet's, who may touch its own Node and what runs on it.
+// writeNodeKubeconfig writes the kubeconfig of a kubelet, which may change its own Node and the pods on it.
 func (s *credentials) writeNodeKubeconfig(file, server, node string, now time.Time) error {
 	auth, err := s.certificateAuth(pki.Identity{Name: "system:node:" + node, Groups: []string{"system:nodes"}}, now)
 	if err != nil {

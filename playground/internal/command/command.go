@@ -40,7 +40,7 @@ func New(clock clock.WithTicker) *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true, // main prints it
 	}
-	// Kubernetes' packages add it to each command line that they are linked into, and it is not about this one.
+	// Kubernetes' packages add this flag to every command line that links them. It does not belong to this one.
 	_ = pflag.CommandLine.MarkHidden("version") // it is there
 	root.AddCommand(newUp(clock), newDemo(clock), newStatus(), newStop(), newStart(), newRestart(), component.NewCommand())
 	return root

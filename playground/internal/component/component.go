@@ -12,7 +12,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/playground/internal/child"
 )
 
-// upstream are the community's commands. To make one of them already changes the process, so that is left to run.
+// upstream are the community's commands. Making one of them already changes the process, so only run does that.
 var upstream = []struct {
 	name string
 	new  func() *cobra.Command

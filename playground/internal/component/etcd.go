@@ -55,12 +55,13 @@ func etcdConfig(o child.EtcdOptions) (*embed.Config, error) {
 	config.LogOutputs = []string{embed.StdErrLogOutput}
 	config.ListenClientUrls = []url.URL{*listen}
 	config.AdvertiseClientUrls = config.ListenClientUrls
-	// The only member needs no door for others.
+	// The only member needs no port for other members.
 	config.ListenPeerUrls = nil
 	config.ClientTLSInfo = transport.TLSInfo{
 		CertFile: o.CertFile, KeyFile: o.KeyFile, TrustedCAFile: o.CAFile, ClientCertAuth: true,
 	}
-	// The data has to outlive processes, for which the page cache is enough, and not the machine.
+	// The data has to survive the end of processes, for which the page cache is
+	// enough. It need not survive a crash of the machine.
 	config.UnsafeNoFsync = true
 	return config, nil
 }

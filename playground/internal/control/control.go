@@ -1,5 +1,5 @@
-// Package control is the door by which other processes of the same user look at a running playground and stop, start
-// and restart its children: HTTP on a Unix socket in the data folder.
+// Package control lets other processes of the same user inspect a running playground and stop, start and restart its
+// children. It serves HTTP on a Unix socket in the data folder.
 package control
 
 import (
@@ -18,8 +18,8 @@ import (
 
 const (
 	socket = "control.sock"
-	// stopPatience is how long a child may take to end before it is killed. An API server takes a minute if it may,
-	// as long as somebody watches.
+	// stopPatience is how long a child may take to end before it is killed. An API server takes up to a minute while it has
+	// watches.
 	stopPatience  = 10 * time.Second
 	headerTimeout = 5 * time.Second
 )
@@ -31,8 +31,8 @@ type Children interface {
 	Resume(name string) error
 }
 
-// Listen opens the socket in dir. What is left there of an earlier playground is replaced; who has the folder to
-// himself sees to that.
+// Listen opens the socket in dir. It replaces the socket of an earlier playground; the caller's lock on the folder
+// makes that safe.
 func Listen(ctx context.Context, dir string) (net.Listener, error) {
 	path, release, err := shortPath(dir)
 	if err != nil {
@@ -47,7 +47,7 @@ func Listen(ctx context.Context, dir string) (net.Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("control socket: %w", err)
 	}
-	// Its path is good until release only, and to remove another one by it would be bad.
+	// Its path is valid only until release. Removing a socket by it later could remove another one.
 	listener.(*net.UnixListener).SetUnlinkOnClose(false)
 	return listener, nil
 }
@@ -62,8 +62,8 @@ func Serve(ctx context.Context, listener net.Listener, children Children) error 
 	return nil
 }
 
-// shortPath is the socket's path by way of an open folder: the path of a Unix socket has room for some hundred letters
-// only, and folders of tests are longer.
+// shortPath returns the socket's path by way of an open folder. The path of a Unix socket has at most about a hundred
+// characters, and folders of tests are longer.
 func shortPath(dir string) (path string, release func(), err error) {
 	folder, err := os.Open(dir)
 	if err != nil {
@@ -76,7 +76,7 @@ func handler(children Children) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /children", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(children.List()) // the asker is gone if this fails
+		_ = json.NewEncoder(w).Encode(children.List()) // writing fails only if the client has gone
 	})
 	stop := func(r *http.Request) error {
 		signal := syscall.SIGTERM

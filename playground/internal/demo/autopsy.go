@@ -12,10 +12,10 @@ import (
 
 const autopsyTimeout = 10 * time.Second
 
-// autopsy is what there is to see when a scene has failed: what the API server says, and the ends of the logs of those
-// who had a part in it. It is for a person, so what cannot be read is said and not returned.
+// autopsy returns what helps to find out why a scene has failed: the state of the API server, and the ends of the logs
+// of the processes involved. A person reads it, so it contains its own errors instead of returning them.
 func (d *demo) autopsy(ctx context.Context, children []string) string {
-	// The context may be what ended the scene.
+	// The scene's own context may have ended.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), autopsyTimeout)
 	defer cancel()
 	var b strings.Builder
@@ -28,7 +28,7 @@ func (d *demo) autopsy(ctx context.Context, children []string) string {
 	return b.String()
 }
 
-// describe writes what `kubectl describe` would say, in short.
+// describe writes a short form of what `kubectl describe` prints.
 func (d *demo) describe(ctx context.Context, b *strings.Builder) {
 	core := d.cluster.Client().CoreV1()
 	nodes, err := core.Nodes().List(ctx, metav1.ListOptions{})

@@ -16,7 +16,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/playground/internal/await"
 )
 
-// reply is what a client of a Service gets.
+// reply is the answer that a client of a Service gets.
 type reply struct{ url, text string }
 
 // balance creates a Service and waits until its load balancer carries traffic.
@@ -48,20 +48,20 @@ func (d *demo) balance(ctx context.Context) (string, error) {
 	return fmt.Sprintf("Service %s has the address %s, with %d nodes behind it", app, address(d.seen.service), healthy(d.seen.balancers)), err
 }
 
-// curl asks the Service as anybody would.
+// curl sends a request to the Service, as any client would.
 func (d *demo) curl(ctx context.Context) (string, error) {
 	r := reply{url: serviceURL(d.seen.balancers)}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, r.url, nil)
 	if err != nil {
 		return "", err
 	}
-	// Without a proxy, and with a connection of its own, as curl would be for somebody at this machine.
+	// No proxy, and a new connection, as with curl on this machine.
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	response, err := client.Do(request)
 	if err != nil {
 		return "", err
 	}
-	defer func() { _ = response.Body.Close() }() // it has been read
+	defer func() { _ = response.Body.Close() }() // the body has been read
 	body, err := io.ReadAll(response.Body)
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", r.url, err)
@@ -71,7 +71,7 @@ func (d *demo) curl(ctx context.Context) (string, error) {
 	return fmt.Sprintf("curl %s: %s", r.url, r.text), nil
 }
 
-// release deletes the Service, waits until it is gone, and looks what the cloud has left of it at that moment.
+// release deletes the Service, waits until it is gone, and records which load balancers the cloud has at that moment.
 func (d *demo) release(ctx context.Context) (string, error) {
 	services := d.cluster.Client().CoreV1().Services(namespace)
 	if err := services.Delete(ctx, app, metav1.DeleteOptions{}); err != nil {
@@ -101,8 +101,8 @@ func address(s corev1.Service) string {
 	return ""
 }
 
-// serviceURL is where the load balancer really listens: where the cloud may not listen at port 80, it is another one.
-// It is empty while it does not listen.
+// serviceURL returns the URL at which the load balancer really listens. If the cloud may not listen at port 80, it uses
+// another port. It is empty while the load balancer does not listen.
 func serviceURL(balancers []simulator.LoadBalancer) string {
 	for _, b := range balancers {
 		if b.Traffic != nil && len(b.Traffic.Listeners) > 0 && b.Traffic.Listeners[0].Address != "" {

@@ -21,7 +21,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/playground/internal/session"
 )
 
-// Options say what the demo runs and for whom.
+// Options configure the demo.
 type Options struct {
 	// Playground, Simcloud and CCM are the executables.
 	Playground, Simcloud, CCM string
@@ -48,8 +48,8 @@ type demo struct {
 	seen     facts
 }
 
-// Run shows the demo until ctx ends or, with Check, until all is shown. Its error says what a person would not have
-// seen.
+// Run shows the demo until ctx ends or, with Check, until everything has been shown. Its error describes what was not
+// as it should be.
 func Run(ctx context.Context, o Options) error {
 	return session.Run(ctx, "", func(ctx context.Context, s *session.Session) error {
 		d := &demo{Options: o, session: s, steps: progress.To(o.Out, o.Clock)}
@@ -75,13 +75,13 @@ func Run(ctx context.Context, o Options) error {
 	})
 }
 
-// show goes through scenes. If one of them fails, it shows what there is to see of the reason.
+// show goes through the scenes. If one of them fails, it prints what helps to find the reason.
 func (d *demo) show(ctx context.Context, scenes []scene) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, d.Timeout, fmt.Errorf("not done after %s (--timeout)", d.Timeout))
 	defer cancel()
 	for _, scene := range scenes {
 		if err := scene.play(ctx); err != nil {
-			if errors.Is(err, context.Canceled) { // by the person who watches
+			if errors.Is(err, context.Canceled) { // the user has ended the demo
 				return err
 			}
 			d.printf("\n%s", d.autopsy(ctx, scene.children))
@@ -143,7 +143,7 @@ Ctrl-C ends it all.
 	}), d.session.LogDir)
 }
 
-// fromHere is path as a person in this folder would type it.
+// fromHere returns the path relative to the present folder, as a user would type it.
 func fromHere(path string) string {
 	here, err := os.Getwd()
 	if err != nil {
@@ -155,5 +155,5 @@ func fromHere(path string) string {
 	return path
 }
 
-// printf shows something. If that fails, the reader is gone.
+// printf prints something. If that fails, the reader has gone.
 func (d *demo) printf(format string, args ...any) { _, _ = fmt.Fprintf(d.Out, format, args...) }

@@ -17,7 +17,7 @@ type facts struct {
 	instances []simulator.Instance
 	// waited is how many nodes were registered and waited for the daemon.
 	waited int
-	// pendingBecause is what the scheduler said while they did.
+	// pendingBecause is the scheduler's message while they waited.
 	pendingBecause string
 	// nodes and pod are as they were in the end.
 	nodes []corev1.Node
@@ -119,7 +119,7 @@ func (f facts) nodeChecks(n corev1.Node, i simulator.Instance) []check {
 	return checks
 }
 
-// table is what a person looks at.
+// table returns the table that the user sees.
 func (f facts) table() string {
 	nodes := [][]string{{"NODE", "ZONE", "TYPE", "PROVIDER ID", "ADDRESSES", "POD ROUTE"}}
 	for _, n := range f.nodes {
@@ -131,7 +131,7 @@ func (f facts) table() string {
 	return aligned(nodes)
 }
 
-// routesTo is what reaches an instance by the cloud's routes.
+// routesTo returns the destinations that the cloud routes to an instance.
 func (f facts) routesTo(instance string) string {
 	var all []string
 	for _, r := range f.routes {
@@ -159,7 +159,7 @@ func taint(n corev1.Node) string {
 	return "gone"
 }
 
-// nodeAddresses are those that can come from the cloud: the host's name is the kubelet's own.
+// nodeAddresses returns the addresses that can come from the cloud, so not Hostname, which the kubelet sets itself.
 func nodeAddresses(n corev1.Node) string {
 	var all []string
 	for _, a := range n.Status.Addresses {

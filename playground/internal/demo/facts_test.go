@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// asItShouldBe is a showing of two instances in which all went well.
+// asItShouldBe is a demo with two instances in which everything went well.
 func asItShouldBe() facts {
 	f := facts{
 		waited:         2,

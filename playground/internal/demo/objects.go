@@ -18,7 +18,7 @@ const (
 	uninitialized = api.TaintExternalCloudProvider
 )
 
-// deployment is what a user would run. The kubelets' fake runtime takes any image for granted.
+// deployment is a Deployment as a user would write it. The kubelets' fake runtime accepts any image.
 func deployment() *appsv1.Deployment {
 	labels := map[string]string{"app": app}
 	return &appsv1.Deployment{
@@ -37,7 +37,7 @@ func deployment() *appsv1.Deployment {
 	}
 }
 
-// service is what brings the load balancer about.
+// service is the Service that gets the load balancer.
 func service() *corev1.Service {
 	return &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Name: app},
@@ -88,8 +88,8 @@ func nodeCondition(n corev1.Node, name corev1.NodeConditionType) corev1.Conditio
 	return ""
 }
 
-// unscheduled is why the scheduler has found no node for the pod; empty if it has, or has not tried. What it says on
-// preemption is left out: there is nothing to preempt here.
+// unscheduled returns why the scheduler has found no node for the pod; empty if it has found one, or has not tried yet.
+// The part about preemption is left out, because there is nothing to preempt.
 func unscheduled(p corev1.Pod) string {
 	for _, c := range p.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {

@@ -28,18 +28,18 @@ const (
 	simcloud = "simcloud"
 	ccm      = "cloud-controller-manager"
 
-	// refresh is how often the daemon asks the cloud here, so that the demo does not take minutes.
+	// refresh is how often the daemon asks the cloud in the demo, so that it does not take minutes.
 	refresh = 10 * time.Second
 )
 
 // scene is one part of the demo.
 type scene struct {
-	// children are the processes whose logs tell why it failed.
+	// children are the processes whose logs help if it fails.
 	children []string
 	play     func(context.Context) error
 }
 
-// scenes are what everybody is shown.
+// scenes are the parts of the demo.
 func (d *demo) scenes() []scene {
 	kubelet := child.Kubelet + "-" + instances()[0].Name
 	return []scene{
@@ -55,12 +55,12 @@ func (d *demo) scenes() []scene {
 	}
 }
 
-// end is what is left for a person to do, where there is none.
+// end is printed at the end and says what the user can do next.
 func (d *demo) end() []scene {
 	return []scene{{[]string{ccm, simcloud}, d.find(d.release)}}
 }
 
-// find makes a part of the demo of what says itself what it has reached.
+// find makes a scene from a function that returns its own result line.
 func (d *demo) find(look func(context.Context) (string, error)) func(context.Context) error {
 	return func(ctx context.Context) error {
 		return d.steps.Find(func() (string, error) { return look(ctx) })
@@ -115,7 +115,7 @@ func (d *demo) openCloud(ctx context.Context) (string, error) {
 	return fmt.Sprintf("simulated cloud ready, with %d instances", len(instances())), nil
 }
 
-// bootNodes lets the kubelets follow the cloud and waits until they are well, but not yet initialised.
+// bootNodes makes the kubelets follow the cloud and waits until the nodes are healthy, but not yet initialised.
 func (d *demo) bootNodes(ctx context.Context) (string, error) {
 	follower := follow.New(d.cloud, d.cluster, d.steps.Note)
 	d.background(func(ctx context.Context) error { return follower.Run(ctx, d.Clock) })
@@ -139,7 +139,7 @@ func (d *demo) bootNodes(ctx context.Context) (string, error) {
 	return fmt.Sprintf("%d nodes registered, each with the taint %s", d.seen.waited, uninitialized), err
 }
 
-// createPod creates a Deployment and waits until the scheduler says why its pod has to wait.
+// createPod creates a Deployment and waits until the scheduler reports why its pod is pending.
 func (d *demo) createPod(ctx context.Context) (string, error) {
 	apps := d.cluster.Client().AppsV1().Deployments(namespace)
 	if _, err := apps.Create(ctx, deployment(), metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
@@ -159,7 +159,7 @@ func (d *demo) createPod(ctx context.Context) (string, error) {
 	return "a pod is Pending: " + d.seen.pendingBecause, err
 }
 
-// initializeNodes starts the daemon and waits until it has done what it is for.
+// initializeNodes starts the daemon and waits until it has initialised the nodes.
 func (d *demo) initializeNodes(ctx context.Context) (string, error) {
 	command, err := d.ccmCommand()
 	if err != nil {
@@ -215,7 +215,7 @@ func (d *demo) ccmCommand() ([]string, error) {
 	}, nil
 }
 
-// runPod waits until the pod runs, now that it may, and the cloud leads to the pods of all nodes.
+// runPod waits until the pod runs and the cloud has routes to the pods of all nodes.
 func (d *demo) runPod(ctx context.Context) (string, error) {
 	err := await.Until(ctx, "the pod to run, and routes", func(ctx context.Context) error {
 		pod, err := d.pod(ctx)

@@ -35,10 +35,10 @@ type Follower struct {
 
 	machines map[string]machine // by instance ID
 	refused  map[string]string  // by instance ID: the reason that was reported
-	silent   bool               // the cloud did not answer last time, and that was reported
+	silent   bool               // the cloud did not answer the last call, and that was reported
 }
 
-// New returns a follower of cloud that tells a person what it does by note.
+// New returns a follower of cloud. It calls note to report what it does.
 func New(cloud Cloud, nodes Nodes, note func(format string, args ...any)) *Follower {
 	return &Follower{
 		cloud: cloud, nodes: nodes, note: note,
@@ -75,7 +75,7 @@ func (f *Follower) step(ctx context.Context) error {
 	return nil
 }
 
-// ask asks the cloud, and tells once if there is no answer.
+// ask asks the cloud. It reports a failure once, until the cloud answers again.
 func (f *Follower) ask(ctx context.Context) (instances []simulator.Instance, answered bool) {
 	asking, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// cloud answers what it is told to.
+// cloud gives the answers that the test sets.
 type cloud struct {
 	instances []simulator.Instance
 	err       error
@@ -18,7 +18,7 @@ type cloud struct {
 
 func (c *cloud) Instances(context.Context) ([]simulator.Instance, error) { return c.instances, c.err }
 
-// room is a machine room: it writes down what was done in it.
+// room is a fake of Nodes. It records the calls.
 type room struct{ done []string }
 
 func (r *room) BootNode(name string) error {
@@ -45,9 +45,9 @@ func TestFollow(t *testing.T) {
 	first, twin := instance("1", "a", simulator.Running), instance("2", "a", simulator.Running)
 	step(nil, first)
 	step(nil, first, twin)
-	step(nil, first, twin)   // refused once more, and not told again
+	step(nil, first, twin)   // refused once more, and not reported again
 	step(errors.New("down")) // not the same as an empty list
-	step(errors.New("down")) // told once
+	step(errors.New("down")) // reported once
 	step(nil, instance("1", "b", simulator.Stopped), twin)
 	step(nil, instance("1", "b", simulator.Running))
 	step(nil)

@@ -10,7 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// machine is what an instance is to us: the name under which its kubelet was booted first, and whether it runs.
+// machine is what the follower knows of an instance: the name under which its kubelet was first booted, and whether it
+// runs.
 type machine struct {
 	node string
 	on   bool
@@ -19,7 +20,7 @@ type machine struct {
 type verb int
 
 const (
-	refuse verb = iota // leave it off, though the instance runs
+	refuse verb = iota // leave it off, although the instance runs
 	boot
 	kill
 	forget // it is off, and will never run again
@@ -33,8 +34,8 @@ type action struct {
 	why      string
 }
 
-// plan says what to do so that a kubelet runs for each running instance and for no other. Machines, by instance ID,
-// are those that we have booted at some time. What ends comes first, so that its name is free for what begins.
+// plan returns the actions after which a kubelet runs for each running instance and for no other. Machines, by instance
+// ID, are those that the follower has ever booted. Kills come first, so that their names are free for the boots.
 func plan(instances []simulator.Instance, machines map[string]machine) []action {
 	known := make(map[string]simulator.Instance, len(instances))
 	for _, i := range instances {
@@ -88,8 +89,8 @@ func ending(id string, m machine, known map[string]simulator.Instance) (a action
 	}
 }
 
-// beginning decides for a running instance without a kubelet. It keeps the Node's name of its first boot, if any,
-// because a machine does not learn that somebody renamed it in the cloud.
+// beginning decides for a running instance without a kubelet. It keeps the Node's name of the first boot, if there was
+// one, because a machine does not notice that it was renamed in the cloud.
 func beginning(i simulator.Instance, node string, machines map[string]machine) action {
 	a := action{do: boot, instance: i.ID, node: cmp.Or(node, i.Name), why: "the instance runs"}
 	if len(validation.IsDNS1123Subdomain(a.node)) > 0 {

@@ -1,8 +1,8 @@
 // Package kubelet runs the community's kubelet code without containers: it registers and reports the Node, renews its
 // lease and takes pods, which "run" on a fake container runtime.
 //
-// It keeps all its files below the working directory, and reaches it as /proc/self/cwd, because the path of a Unix
-// socket has room for some hundred letters only.
+// It keeps all its files below the working directory, and uses the path /proc/self/cwd, because the path of a Unix
+// socket has at most about a hundred characters.
 package kubelet
 
 import (
@@ -41,7 +41,7 @@ func Run(ctx context.Context, o child.KubeletOptions) error {
 		flags(o), config, client, heartbeats,
 		&cadvisor.Fake{NodeName: o.Node}, crifake.NewFakeImageService(), containerRuntime(), cm.NewStubContainerManager(),
 	)
-	// Not its Run, which never returns and ends the process in its own way.
+	// Do not call its Run: that never returns, and ends the process by itself.
 	server := &options.KubeletServer{KubeletFlags: *hollow.KubeletFlags, KubeletConfiguration: *hollow.KubeletConfiguration}
 	if err := kubeletapp.RunKubelet(ctx, server, hollow.KubeletDeps); err != nil {
 		return fmt.Errorf("kubelet %s: %w", o.Node, err)
@@ -50,7 +50,7 @@ func Run(ctx context.Context, o child.KubeletOptions) error {
 	return nil
 }
 
-// containerRuntime reports success for everything that it is asked to run.
+// containerRuntime answers every request with success.
 func containerRuntime() *crifake.FakeRuntimeService {
 	runtime := crifake.NewFakeRuntimeService()
 	runtime.FakeStatus = &cri.RuntimeStatus{Conditions: []*cri.RuntimeCondition{
@@ -64,12 +64,13 @@ func flags(o child.KubeletOptions) *options.KubeletFlags {
 	f := options.NewKubeletFlags()
 	f.RootDirectory = home + "/root"
 	f.HostnameOverride = o.Node
-	// This makes the Node wait for a cloud-controller-manager.
+	// With this setting the Node waits for a cloud-controller-manager.
 	f.CloudProvider = "external"
 	return f
 }
 
-// configuration is the default one, except for what needs containers, privileges, or the machine for itself.
+// configuration returns the default configuration without the parts that need containers, privileges, or the whole
+// machine.
 func configuration(o child.KubeletOptions) (*kubeletconfig.KubeletConfiguration, error) {
 	c, err := options.NewKubeletConfiguration()
 	if err != nil {
@@ -79,7 +80,7 @@ func configuration(o child.KubeletOptions) (*kubeletconfig.KubeletConfiguration,
 	c.Port = int32(o.Port) //nolint:gosec // ports are small
 	c.ReadOnlyPort = 0
 	c.HealthzPort = 0
-	c.EnableDebuggingHandlers = false // they would serve this machine's files without authentication
+	c.EnableDebuggingHandlers = false // these handlers would serve the machine's files without authentication
 	c.ProviderID = ""                 // the cloud-controller-manager is to find it
 	c.PodLogsDir = home + "/logs"
 	c.FailCgroupV1 = false

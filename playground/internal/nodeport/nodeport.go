@@ -1,6 +1,7 @@
 // Package nodeport answers on the node ports of Services, where kube-proxy would be on a real node. It watches Nodes,
-// Services and EndpointSlices, plans which node has to listen where, and opens and closes. Containers are not really
-// run here, so the node itself answers, with its name. The rules are in rules.go; they are kube-proxy's.
+// Services and EndpointSlices, plans at which addresses each node has to listen, and opens and closes the sockets.
+// Containers are not really run here, so the node itself answers, with its name. The rules are in rules.go; they are
+// kube-proxy's.
 package nodeport
 
 import (
@@ -16,10 +17,10 @@ import (
 // Log is the name of the log that Run writes to.
 const Log = "node-ports"
 
-// period is how often machines are looked at, and a door that could not be opened is tried again.
+// period is how often the running machines are listed, and how often a failed open is tried again.
 const period = time.Second
 
-// Cluster is what the nodes belong to.
+// Cluster gives access to the cluster of the nodes.
 type Cluster interface {
 	Client() kubernetes.Interface
 	// RunningNodes are the names of the nodes whose machines run.
@@ -36,7 +37,7 @@ type Responder struct {
 	problems map[door]string // the reported errors of doors that could not be opened
 }
 
-// New returns a responder for the nodes of cluster that tells a person by note what it cannot do.
+// New returns a responder for the nodes of cluster. It calls note to report to the user what it cannot do.
 func New(cluster Cluster, clock clock.WithTicker, note func(format string, args ...any)) *Responder {
 	return &Responder{
 		cluster: cluster, clock: clock, note: note,
@@ -97,14 +98,14 @@ func (r *Responder) apply(ctx context.Context, wanted map[door]answer) {
 	}
 }
 
-// answers are those of the open doors. A door that no longer answers, for whatever reason, is not open.
+// answers returns the open doors with their answers. A door that no longer answers, for whatever reason, is not open.
 func (r *Responder) answers(ctx context.Context) map[door]answer {
 	all := map[door]answer{}
 	for d, s := range r.open {
 		select {
 		case <-s.ended:
 			klog.FromContext(ctx).Error(s.err, "A socket has failed", "address", d.at, "protocol", d.protocol)
-			_ = s.close() // it is over anyway
+			_ = s.close() // it has ended already
 			delete(r.open, d)
 		default:
 			all[d] = *s.answer.Load()
@@ -113,7 +114,7 @@ func (r *Responder) answers(ctx context.Context) map[door]answer {
 	return all
 }
 
-// openDoor opens a door. One that cannot be opened is reported once and tried again in the next pass.
+// openDoor opens a door. If that fails, it reports the error once, and the next pass tries again.
 func (r *Responder) openDoor(ctx context.Context, a action) {
 	s, err := open(ctx, a.door, a.answer)
 	told := r.problems[a.door]

@@ -30,13 +30,13 @@ import (
 
 const timeout = time.Minute
 
-// address is one that no other test on this machine has.
+// address returns an address that no other test on this machine uses.
 func address() netip.Addr {
 	n := rand.Uint32()
 	return netip.AddrFrom4([4]byte{127, 32 + byte(n>>16)%32, byte(n >> 8), 1 + byte(n)%254})
 }
 
-// room is a cluster, and the machines of its nodes.
+// room is a fake Cluster. The test decides which machines run.
 type room struct {
 	client kubernetes.Interface
 
@@ -58,7 +58,7 @@ func (r *room) run(nodes ...string) {
 	r.running = nodes
 }
 
-// get is what a TCP door says, status and all.
+// get returns the status and the body that a TCP door answers.
 func get(ctx context.Context, d door) (string, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+d.at.String()+"/healthz", nil)
 	if err != nil {
@@ -74,7 +74,7 @@ func get(ctx context.Context, d door) (string, error) {
 	return fmt.Sprintf("%d %s", response.StatusCode, strings.TrimSpace(string(body))), err
 }
 
-// ask is what a UDP door says.
+// ask returns what a UDP door answers.
 func ask(ctx context.Context, d door) (string, error) {
 	var dialer net.Dialer
 	conn, err := dialer.DialContext(ctx, "udp4", d.at.String())
@@ -86,7 +86,7 @@ func ask(ctx context.Context, d door) (string, error) {
 	if err := conn.SetDeadline(deadline); err != nil {
 		return "", err
 	}
-	if _, err := conn.Write([]byte("who is there?")); err != nil {
+	if _, err := conn.Write([]byte("hello?")); err != nil {
 		return "", err
 	}
 	buffer := make([]byte, 1024)
@@ -94,7 +94,7 @@ func ask(ctx context.Context, d door) (string, error) {
 	return strings.TrimSpace(string(buffer[:n])), err
 }
 
-// refused reports whether nobody listens.
+// refused returns an error if anything listens at the door.
 func refused(ctx context.Context, d door) error {
 	said, err := get(ctx, d)
 	if d.protocol == corev1.ProtocolUDP {
@@ -106,7 +106,7 @@ func refused(ctx context.Context, d door) error {
 	case err != nil:
 		return err
 	}
-	return fmt.Errorf("%s %s says %s, want that nobody listens", d.protocol, d.at, said)
+	return fmt.Errorf("%s %s says %s, want that nothing listens", d.protocol, d.at, said)
 }
 
 func says(want string, got func(context.Context, door) (string, error), d door) func(context.Context) error {
@@ -119,7 +119,7 @@ func says(want string, got func(context.Context, door) (string, error), d door) 
 	}
 }
 
-// awaits that all of these become true.
+// awaits waits until all of these checks succeed.
 func awaits(t *testing.T, all ...func(context.Context) error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), timeout)
@@ -131,15 +131,15 @@ func awaits(t *testing.T, all ...func(context.Context) error) {
 	}
 }
 
-// nobody awaits that nobody listens.
-func nobody(t *testing.T, doors ...door) {
+// awaitClosed waits until nothing listens at the doors.
+func awaitClosed(t *testing.T, doors ...door) {
 	t.Helper()
 	for _, d := range doors {
 		awaits(t, func(ctx context.Context) error { return refused(ctx, d) })
 	}
 }
 
-// start runs a responder for the cluster. The function that it returns ends it and waits for that.
+// start runs a responder for the cluster. The returned function ends the responder and waits for that.
 func start(t *testing.T, cluster Cluster, clock clock.WithTicker) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -188,7 +188,7 @@ func TestDoorsFollowTheCluster(t *testing.T) {
 	service.Spec.ExternalTrafficPolicy, service.Spec.HealthCheckNodePort = corev1.ServiceExternalTrafficPolicyLocal, 31000
 	must(core.Services("shop").Update(ctx, service, metav1.UpdateOptions{}))
 	awaits(t, says(`503 {"service":{"namespace":"shop","name":"web"},"localEndpoints":0,"serviceProxyHealthy":true}`, get, local))
-	nobody(t, tcp, udp)
+	awaitClosed(t, tcp, udp)
 
 	endpoints.Endpoints = []discoveryv1.Endpoint{pod("1", "b"), pod("2", "a")}
 	must(cluster.client.DiscoveryV1().EndpointSlices("shop").Update(ctx, endpoints, metav1.UpdateOptions{}))
@@ -197,25 +197,25 @@ func TestDoorsFollowTheCluster(t *testing.T) {
 		says("200 hello from a (Service shop/web, port 80)", get, tcp))
 
 	must(nil, core.Services("shop").Delete(ctx, "web", metav1.DeleteOptions{}))
-	nobody(t, tcp, udp, local)
+	awaitClosed(t, tcp, udp, local)
 
-	// Nobody tells of machines, so they are looked at from time to time.
+	// There is no watch of machines, so the responder lists them periodically.
 	cluster.run()
 	clock.Step(period)
-	nobody(t, health)
+	awaitClosed(t, health)
 	cluster.run("a")
 	clock.Step(period)
 	awaits(t, says(`200 {"nodeEligible":true}`, get, health))
 
 	stop()
-	nobody(t, health)
+	awaitClosed(t, health)
 }
 
-// notes is a responder and what it tells.
+// notes returns a responder and the lines that it reports.
 func notes() (*Responder, *[]string) {
-	var told []string
-	r := New(nil, clock.RealClock{}, func(format string, args ...any) { told = append(told, fmt.Sprintf(format, args...)) })
-	return r, &told
+	var reported []string
+	r := New(nil, clock.RealClock{}, func(format string, args ...any) { reported = append(reported, fmt.Sprintf(format, args...)) })
+	return r, &reported
 }
 
 func TestPortThatIsTakenIsTriedAgain(t *testing.T) {
@@ -223,13 +223,13 @@ func TestPortThatIsTakenIsTriedAgain(t *testing.T) {
 		t.Run(string(protocol), func(t *testing.T) {
 			d := door{protocol, netip.AddrPortFrom(address(), 30080)}
 			want := map[door]answer{d: {node: "a", about: "Service shop/web, port 80", status: http.StatusOK, body: "hello"}}
-			taken, err := open(t.Context(), d, answer{status: http.StatusOK, body: "somebody else"})
+			taken, err := open(t.Context(), d, answer{status: http.StatusOK, body: "another program"})
 			if err != nil {
 				t.Fatal(err)
 			}
-			r, told := notes()
+			r, reported := notes()
 			r.apply(t.Context(), want)
-			r.apply(t.Context(), want) // not told twice
+			r.apply(t.Context(), want) // not reported twice
 			if err := taken.close(); err != nil {
 				t.Fatal(err)
 			}
@@ -244,14 +244,14 @@ func TestPortThatIsTakenIsTriedAgain(t *testing.T) {
 			if diff := cmp.Diff([]string{
 				fmt.Sprintf("a cannot listen at %s (Service shop/web, port 80) and tries again: listen %s %s: bind: address already in use", d.at, network, d.at),
 				fmt.Sprintf("a listens at %s now (Service shop/web, port 80)", d.at),
-			}, *told); diff != "" {
+			}, *reported); diff != "" {
 				t.Error(diff)
 			}
 		})
 	}
 }
 
-// A door that could not be opened and is wanted no longer is told of again when it is wanted once more.
+// A door that could not be opened and is no longer wanted is reported again when it is wanted again.
 func TestProblemIsForgottenWithItsDoor(t *testing.T) {
 	d := door{corev1.ProtocolTCP, netip.AddrPortFrom(address(), 30080)}
 	taken, err := open(t.Context(), d, answer{status: http.StatusOK})
@@ -259,12 +259,12 @@ func TestProblemIsForgottenWithItsDoor(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = taken.close() }()
-	r, told := notes()
+	r, reported := notes()
 	for _, closed := range []string{"", "no endpoint is ready", ""} {
 		r.apply(t.Context(), map[door]answer{d: {node: "a", closed: closed}})
 	}
-	if len(*told) != 2 {
-		t.Errorf("told %q, want the problem twice", *told)
+	if len(*reported) != 2 {
+		t.Errorf("reported %q, want the problem twice", *reported)
 	}
 }
 
@@ -285,7 +285,7 @@ func TestSocketThatFailsIsOpenedAgain(t *testing.T) {
 				t.Error("it was not opened again")
 			}
 			r.apply(t.Context(), nil)
-			nobody(t, d)
+			awaitClosed(t, d)
 		})
 	}
 }

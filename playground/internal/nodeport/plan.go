@@ -9,7 +9,7 @@ import (
 type verb int
 
 const (
-	say    verb = iota // another answer at a door that is open
+	say    verb = iota // change the answer of an open door
 	listen             // open a door
 	leave              // close it
 )
@@ -22,8 +22,8 @@ type action struct {
 	why    string
 }
 
-// plan says what to do so that the wanted doors are open, and no others. Open are those that are, with their answers.
-// What ends comes first.
+// plan returns the actions after which exactly the wanted doors are open. Open are the doors that are open now, with
+// their answers. Doors are closed before others are opened.
 func plan(wanted, open map[door]answer) []action {
 	var ends, rest []action
 	for _, d := range sorted(open) {

@@ -14,17 +14,17 @@ import (
 )
 
 const (
-	// healthPort is where kube-proxy says its own and its node's health, unless configured otherwise.
+	// healthPort is the default port on which kube-proxy serves its own and its node's health.
 	healthPort = 10256
-	// leaving is the taint of a node that the cluster autoscaler is about to remove. Load balancers that ask kube-proxy
-	// learn of it before the node goes (KEP-3458).
+	// leaving is the taint of a node that the cluster autoscaler is about to remove. Load balancers that check kube-proxy's
+	// health notice it before the node is removed (KEP-3458).
 	leaving = "ToBeDeletedByClusterAutoscaler"
 )
 
-// machines are where each instance of the simulated cloud has an address of its own.
+// machines is the network in which each instance of the simulated cloud has an address of its own.
 var machines = netip.MustParsePrefix("127.0.0.0/10")
 
-// seen is what there is in the cluster.
+// seen is the observed state of the cluster.
 type seen struct {
 	running  []string // the nodes whose machines run
 	nodes    []*corev1.Node
@@ -32,7 +32,7 @@ type seen struct {
 	slices   []*discoveryv1.EndpointSlice
 }
 
-// door is where a node may listen. No two Services have the same node port.
+// door is a protocol, address and port at which a node may listen. No two Services have the same node port.
 type door struct {
 	protocol corev1.Protocol
 	at       netip.AddrPort
@@ -40,15 +40,15 @@ type door struct {
 
 // answer is what every client of a door gets.
 type answer struct {
-	node, about string // whose door it is, and what it is for
-	// closed is why the port is not open although there is a Service for it.
+	node, about string // the node, and the Service port or health check that the door is for
+	// closed is the reason why the port is not open, although a Service has it.
 	closed string
-	status int // of HTTP; UDP has the body only
+	status int // the HTTP status; UDP sends the body only
 	body   string
 }
 
-// wanted are the doors of all nodes whose machines run, by kube-proxy's rules. Where two nodes have one address, the
-// first by name has its doors.
+// wanted returns the doors of all nodes whose machines run, by kube-proxy's rules. If two nodes have the same address,
+// the node whose name sorts first gets the doors.
 func wanted(s seen) map[door]answer {
 	doors := map[door]answer{}
 	behind := map[types.NamespacedName][]*discoveryv1.EndpointSlice{} // by Service
@@ -77,7 +77,7 @@ func wanted(s seen) map[door]answer {
 	return doors
 }
 
-// addressOf is where a node listens; false if that is not on this machine.
+// addressOf returns the address at which a node listens; false if the address is not on this machine.
 func addressOf(n *corev1.Node) (netip.Addr, bool) {
 	for _, a := range n.Status.Addresses {
 		if ip, err := netip.ParseAddr(a.Address); a.Type == corev1.NodeInternalIP && err == nil && machines.Contains(ip) {
@@ -115,8 +115,8 @@ func serviceDoors(service *corev1.Service, behind []*discoveryv1.EndpointSlice, 
 	}
 }
 
-// endpointsOf are the endpoints in the family of the nodes' addresses, as far as they have such a port. A slice without
-// ports has all of them.
+// endpointsOf returns the endpoints that belong to the address family of the nodes and have such a port. A slice
+// without ports has all ports.
 func endpointsOf(behind []*discoveryv1.EndpointSlice, having func(discoveryv1.EndpointPort) bool) []discoveryv1.Endpoint {
 	var all []discoveryv1.Endpoint
 	for _, slice := range behind {
@@ -137,7 +137,8 @@ func on(node string, endpoints []discoveryv1.Endpoint) []discoveryv1.Endpoint {
 	return local
 }
 
-// takesTraffic reports whether an endpoint is ready or, where none is, still serves while it ends.
+// takesTraffic reports whether an endpoint is ready. If none is ready, endpoints that still serve while they end count
+// too.
 func takesTraffic(endpoints []discoveryv1.Endpoint) bool {
 	return slices.ContainsFunc(endpoints, func(e discoveryv1.Endpoint) bool {
 		c := e.Conditions
@@ -145,10 +146,10 @@ func takesTraffic(endpoints []discoveryv1.Endpoint) bool {
 	})
 }
 
-// ready reads unknown as yes, as the API says.
+// ready treats unknown as true, as the API requires.
 func ready(e discoveryv1.Endpoint) bool { return ptr.Deref(e.Conditions.Ready, true) }
 
-// nodeHealth is what kube-proxy says of its node.
+// nodeHealth is kube-proxy's health answer for its node.
 func nodeHealth(n *corev1.Node) answer {
 	stays := n.DeletionTimestamp == nil &&
 		!slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == leaving })
@@ -159,10 +160,10 @@ func nodeHealth(n *corev1.Node) answer {
 	return a
 }
 
-// localHealth is what kube-proxy says of a Service whose traffic stays on the node that it arrives at. Endpoints that
-// end are not counted, so that a load balancer leaves before they are gone.
+// localHealth is kube-proxy's health answer for a Service with the policy Local. Endpoints that end are not counted, so
+// that a load balancer stops using the node before they are gone.
 func localHealth(of string, service *corev1.Service, endpoints []discoveryv1.Endpoint) answer {
-	// The address alone would not do: all pods of the fake runtime have the same one.
+	// Addresses alone do not distinguish pods: with the fake runtime all have the same address.
 	type endpoint struct {
 		address string
 		pod     corev1.ObjectReference

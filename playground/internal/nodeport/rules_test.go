@@ -32,7 +32,8 @@ func web() *corev1.Service {
 	}
 }
 
-// pod is a ready endpoint on a node. All have one address, as with the fake runtime.
+// pod returns a ready endpoint on a node. All endpoints have the same address,
+// as with the fake runtime.
 func pod(name, node string) discoveryv1.Endpoint {
 	return discoveryv1.Endpoint{
 		Addresses: []string{"192.0.2.1"}, NodeName: &node, TargetRef: &corev1.ObjectReference{UID: types.UID(name)},
@@ -44,13 +45,13 @@ func unready(e discoveryv1.Endpoint) discoveryv1.Endpoint {
 	return e
 }
 
-// ending is a pod that ends, and may still serve.
+// ending returns a pod that ends. It may still serve.
 func ending(e discoveryv1.Endpoint, serves bool) discoveryv1.Endpoint {
 	e.Conditions = discoveryv1.EndpointConditions{Ready: new(false), Serving: &serves, Terminating: new(true)}
 	return e
 }
 
-// slice has the endpoints of web's only port.
+// slice returns a slice with the endpoints of web's only port.
 func slice(endpoints ...discoveryv1.Endpoint) *discoveryv1.EndpointSlice {
 	return &discoveryv1.EndpointSlice{
 		ObjectMeta:  metav1.ObjectMeta{Namespace: "shop", Name: "web-1", Labels: map[string]string{discoveryv1.LabelServiceName: "web"}},
@@ -60,7 +61,8 @@ func slice(endpoints ...discoveryv1.Endpoint) *discoveryv1.EndpointSlice {
 	}
 }
 
-// texts are the doors in order, without the nodes' health where that is good.
+// texts returns the doors in order. It leaves out the health of nodes that are
+// healthy.
 func texts(doors map[door]answer) []string {
 	var all []string
 	for _, d := range sorted(doors) {
@@ -104,12 +106,12 @@ func TestWanted(t *testing.T) {
 		but  func(*seen)
 		want []string
 	}{
-		"NodeAnswersForAPodElsewhere": {func(*seen) {}, []string{aAnswers}},
-		"TypeNodePortDoesAsWell":      {func(s *seen) { s.services[0].Spec.Type = corev1.ServiceTypeNodePort }, []string{aAnswers}},
-		"TypeClusterIPDoesNot":        {func(s *seen) { s.services[0].Spec.Type = corev1.ServiceTypeClusterIP }, nil},
-		"PortWithoutNodePortDoesNot":  {func(s *seen) { s.services[0].Spec.Ports[0].NodePort = 0 }, nil},
-		"SCTPDoesNot":                 {func(s *seen) { s.services[0].Spec.Ports[0].Protocol = corev1.ProtocolSCTP }, nil},
-		"UDPDoes": {
+		"NodeAnswersForAPodElsewhere":    {func(*seen) {}, []string{aAnswers}},
+		"TypeNodePortIsServed":           {func(s *seen) { s.services[0].Spec.Type = corev1.ServiceTypeNodePort }, []string{aAnswers}},
+		"TypeClusterIPIsNotServed":       {func(s *seen) { s.services[0].Spec.Type = corev1.ServiceTypeClusterIP }, nil},
+		"PortWithoutNodePortIsNotServed": {func(s *seen) { s.services[0].Spec.Ports[0].NodePort = 0 }, nil},
+		"SCTPPortIsNotServed":            {func(s *seen) { s.services[0].Spec.Ports[0].Protocol = corev1.ProtocolSCTP }, nil},
+		"UDPPortIsServed": {
 			func(s *seen) { s.services[0].Spec.Ports[0].Protocol = corev1.ProtocolUDP },
 			[]string{"a: UDP 127.0.1.1:30080: 200 " + greeting},
 		},
@@ -117,27 +119,27 @@ func TestWanted(t *testing.T) {
 			func(s *seen) { s.nodes = append(s.nodes, node("b", "127.0.1.2")) },
 			[]string{aAnswers, "b: TCP 127.0.1.2:30080: 200 hello from b (Service shop/web, port 80)"},
 		},
-		"FirstByNameHasAnAddress": {func(s *seen) { s.nodes = []*corev1.Node{node("b", "127.0.1.1"), s.nodes[0]} }, []string{aAnswers}},
+		"FirstNodeByNameGetsASharedAddress": {func(s *seen) { s.nodes = []*corev1.Node{node("b", "127.0.1.1"), s.nodes[0]} }, []string{aAnswers}},
 
-		"MachineThatIsOffIsSilent":     {func(s *seen) { s.running = []string{"b"} }, nil},
-		"NodeThatIsGoneIsSilent":       {func(s *seen) { s.nodes = nil }, nil},
-		"NodeWithoutAddressIsSilent":   {func(s *seen) { s.nodes[0] = node("a") }, nil},
-		"NodeOnAnotherMachineIsSilent": {func(s *seen) { s.nodes[0] = node("a", "10.0.0.1", "127.64.0.1", "::1", "x") }, nil},
-		"AddressOnThisMachineIsFound":  {func(s *seen) { s.nodes[0] = node("a", "10.0.0.1", "127.0.1.1") }, []string{aAnswers}},
-		"ExternalIPIsNotTheNodesOwn":   {func(s *seen) { s.nodes[0].Status.Addresses[0].Type = corev1.NodeExternalIP }, nil},
+		"StoppedMachineDoesNotListen":       {func(s *seen) { s.running = []string{"b"} }, nil},
+		"DeletedNodeDoesNotListen":          {func(s *seen) { s.nodes = nil }, nil},
+		"NodeWithoutAddressDoesNotListen":   {func(s *seen) { s.nodes[0] = node("a") }, nil},
+		"NodeOnAnotherMachineDoesNotListen": {func(s *seen) { s.nodes[0] = node("a", "10.0.0.1", "127.64.0.1", "::1", "x") }, nil},
+		"AddressOnThisMachineIsFound":       {func(s *seen) { s.nodes[0] = node("a", "10.0.0.1", "127.0.1.1") }, []string{aAnswers}},
+		"ExternalIPIsNotTheNodesOwn":        {func(s *seen) { s.nodes[0].Status.Addresses[0].Type = corev1.NodeExternalIP }, nil},
 
-		"NoSlice":                   {func(s *seen) { s.slices = nil }, []string{noneReady}},
-		"NoEndpoint":                {endpoints(), []string{noneReady}},
-		"NoReadyEndpoint":           {endpoints(unready(pod("1", "a"))), []string{noneReady}},
-		"OneReadyEndpointIsEnough":  {endpoints(unready(pod("1", "a")), pod("2", "b")), []string{aAnswers}},
-		"EndingEndpointThatServes":  {endpoints(ending(pod("1", "a"), true)), []string{aAnswers}},
-		"EndingEndpointThatDoesNot": {endpoints(ending(pod("1", "a"), false)), []string{noneReady}},
-		"SliceOfAnotherService":     {func(s *seen) { s.slices[0].Labels[discoveryv1.LabelServiceName] = "other" }, []string{noneReady}},
-		"SliceOfAnotherNamespace":   {func(s *seen) { s.slices[0].Namespace = "other" }, []string{noneReady}},
-		"SliceOfAnotherFamily":      {func(s *seen) { s.slices[0].AddressType = discoveryv1.AddressTypeIPv6 }, []string{noneReady}},
-		"SliceOfAnotherPort":        {func(s *seen) { s.slices[0].Ports[0].Name = new("other") }, []string{noneReady}},
-		"SliceWithoutPortsHasAll":   {func(s *seen) { s.slices[0].Ports = nil }, []string{aAnswers}},
-		"SlicesAreReadTogether":     {func(s *seen) { s.slices = append([]*discoveryv1.EndpointSlice{slice()}, s.slices...) }, []string{aAnswers}},
+		"NoSlice":                        {func(s *seen) { s.slices = nil }, []string{noneReady}},
+		"NoEndpoint":                     {endpoints(), []string{noneReady}},
+		"NoReadyEndpoint":                {endpoints(unready(pod("1", "a"))), []string{noneReady}},
+		"OneReadyEndpointIsEnough":       {endpoints(unready(pod("1", "a")), pod("2", "b")), []string{aAnswers}},
+		"EndingEndpointThatServesCounts": {endpoints(ending(pod("1", "a"), true)), []string{aAnswers}},
+		"EndingEndpointThatDoesNotServe": {endpoints(ending(pod("1", "a"), false)), []string{noneReady}},
+		"SliceOfAnotherService":          {func(s *seen) { s.slices[0].Labels[discoveryv1.LabelServiceName] = "other" }, []string{noneReady}},
+		"SliceOfAnotherNamespace":        {func(s *seen) { s.slices[0].Namespace = "other" }, []string{noneReady}},
+		"SliceOfAnotherFamily":           {func(s *seen) { s.slices[0].AddressType = discoveryv1.AddressTypeIPv6 }, []string{noneReady}},
+		"SliceOfAnotherPort":             {func(s *seen) { s.slices[0].Ports[0].Name = new("other") }, []string{noneReady}},
+		"SliceWithoutPortsHasAllPorts":   {func(s *seen) { s.slices[0].Ports = nil }, []string{aAnswers}},
+		"SlicesAreReadTogether":          {func(s *seen) { s.slices = append([]*discoveryv1.EndpointSlice{slice()}, s.slices...) }, []string{aAnswers}},
 		"EndpointsDifferFromPortToPort": {func(s *seen) {
 			s.services[0].Spec.Ports = append(s.services[0].Spec.Ports, corev1.ServicePort{Name: "tls", Protocol: corev1.ProtocolTCP, Port: 443, NodePort: 30443})
 		}, []string{aAnswers, "a: TCP 127.0.1.1:30443: closed: no endpoint is ready"}},
@@ -148,12 +150,12 @@ func TestWanted(t *testing.T) {
 		"PodNowhere":      {both(local, endpoints()), []string{noneHere, aIsEmpty}},
 		"UnreadyLocalPod": {both(local, endpoints(unready(pod("1", "a")), pod("2", "b"))), []string{noneHere, aIsEmpty}},
 		"LoadBalancersLeaveAnEndingLocalPodFirst": {both(local, endpoints(ending(pod("1", "a"), true))), []string{aAnswers, aIsEmpty}},
-		"PodOfTwoPortsIsOne": {both(local, func(s *seen) {
+		"PodWithTwoPortsCountsOnce": {both(local, func(s *seen) {
 			other := slice(pod("1", "a"))
 			other.Ports[0].Name = new("other")
 			s.slices = []*discoveryv1.EndpointSlice{slice(pod("1", "a")), other}
 		}), []string{aAnswers, fmt.Sprintf(aIsHealthy, 1)}},
-		"EndpointsWithoutPodsAreToldApart": {both(local, func(s *seen) {
+		"EndpointsWithoutPodsCountOneByOne": {both(local, func(s *seen) {
 			one, two := discoveryv1.Endpoint{Addresses: []string{"192.0.2.1"}, NodeName: new("a")}, discoveryv1.Endpoint{Addresses: []string{"192.0.2.2"}, NodeName: new("a")}
 			s.slices[0].Endpoints = []discoveryv1.Endpoint{one, two}
 		}), []string{aAnswers, fmt.Sprintf(aIsHealthy, 2)}},

@@ -16,12 +16,12 @@ const (
 	maxDatagram   = 64 << 10
 )
 
-// socket is a door that is open.
+// socket is an open door.
 type socket struct {
 	answer atomic.Pointer[answer]
 	server io.Closer
-	ended  chan struct{} // closed when it no longer answers
-	err    error         // why, once that is so
+	ended  chan struct{} // closed when the socket no longer answers
+	err    error         // the error, after ended is closed
 }
 
 // open listens at a door and answers until the socket is closed.
@@ -52,11 +52,11 @@ func (s *socket) listen(ctx context.Context, d door) (serve func() error, err er
 	return func() error { return server.Serve(listener) }, err
 }
 
-// ServeHTTP gives the answer, whatever is asked.
+// ServeHTTP sends the same answer to every request.
 func (s *socket) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	a := s.answer.Load()
 	w.WriteHeader(a.status)
-	_, _ = io.WriteString(w, a.body) // the asker is gone if this fails
+	_, _ = io.WriteString(w, a.body) // writing fails only if the client has gone
 }
 
 // serveUDP gives the answer to each datagram.
@@ -71,7 +71,8 @@ func (s *socket) serveUDP(conn net.PacketConn) error {
 	}
 }
 
-// close stops listening and cuts the connections that there are, as when the pods behind them die.
+// close stops listening and cuts the open connections, as happens when the pods
+// of a Service die.
 func (s *socket) close() error {
 	err := s.server.Close()
 	<-s.ended

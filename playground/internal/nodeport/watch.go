@@ -10,11 +10,11 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// watch knows what there is in a cluster.
+// watch observes the cluster.
 type watch struct {
 	cluster Cluster
 	factory informers.SharedInformerFactory
-	changed chan struct{} // there is something new
+	changed chan struct{} // receives when something has changed
 
 	nodes    corelisters.NodeLister
 	services corelisters.ServiceLister
@@ -46,7 +46,7 @@ func newWatch(cluster Cluster) (*watch, error) {
 func (w *watch) wake() {
 	select {
 	case w.changed <- struct{}{}:
-	default: // it has been woken
+	default: // a wake is already pending
 	}
 }
 

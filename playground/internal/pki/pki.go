@@ -21,7 +21,7 @@ import (
 
 const (
 	validity = 365 * 24 * time.Hour
-	// skew lets a certificate be valid for a machine whose clock was set back a little since.
+	// skew makes certificates valid from a little earlier, in case the machine's clock is set back later.
 	skew = time.Hour
 )
 
@@ -99,7 +99,7 @@ func (p Pair) Write(certFile, keyFile string) error {
 	return os.WriteFile(certFile, p.Cert, 0o644)
 }
 
-// EnsureKey leaves the private key in file as it is, or makes one. Service account tokens are signed with it.
+// EnsureKey makes a private key in file unless there is one. Service account tokens are signed with it.
 func EnsureKey(file string) error {
 	if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -133,7 +133,7 @@ func selfSigned(now time.Time) (Pair, error) {
 
 func template(subject pkix.Name, now time.Time) *x509.Certificate {
 	serial := make([]byte, 16)
-	_, _ = rand.Read(serial) // never fails: it ends the program instead
+	_, _ = rand.Read(serial) // cannot fail: it would end the program
 	return &x509.Certificate{
 		SerialNumber: new(big.Int).SetBytes(serial),
 		Subject:      subject,

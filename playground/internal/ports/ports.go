@@ -9,8 +9,8 @@ import (
 	"sync"
 )
 
-// The kernel hands out ports from 32768 on to clients, and Kubernetes those from 30000 to 32767 to Services. A server
-// that is restarted finds its port free again only outside of both.
+// The kernel uses ports from 32768 on for clients, and Kubernetes uses 30000 to 32767 for Services. A server that is
+// restarted can rely on its port only if it is in neither range.
 const (
 	first = 10000
 	last  = 29999

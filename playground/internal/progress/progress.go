@@ -1,4 +1,4 @@
-// Package progress tells a person, line by line, what has been done and how long it took.
+// Package progress prints, line by line, what has been done and how long it took.
 package progress
 
 import (
@@ -22,13 +22,13 @@ func To(out io.Writer, clock clock.PassiveClock) *Steps {
 	return &Steps{out: out, clock: clock}
 }
 
-// Do runs step and prints, once it has succeeded, what has been reached. A step that fails prints nothing: its error
-// says more.
+// Do runs step. If it succeeds, Do prints what has been reached. If it fails, Do prints nothing, because the error says
+// more.
 func (s *Steps) Do(reached string, step func() error) error {
 	return s.Find(func() (string, error) { return reached, step() })
 }
 
-// Find is Do for a step that says itself what it has reached.
+// Find is like Do for a step that returns the text to print.
 func (s *Steps) Find(step func() (reached string, err error)) error {
 	began := s.clock.Now()
 	reached, err := step()
@@ -39,7 +39,7 @@ func (s *Steps) Find(step func() (reached string, err error)) error {
 	return nil
 }
 
-// Note prints something that took no time.
+// Note prints a line without a duration.
 func (s *Steps) Note(format string, args ...any) {
 	s.print("", fmt.Sprintf(format, args...))
 }

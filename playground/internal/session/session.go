@@ -54,7 +54,7 @@ func Run(ctx context.Context, dataDir string, body func(context.Context, *Sessio
 	s := &Session{DataDir: dir, LogDir: logs, Children: supervisor.New(logs, fail), fail: fail}
 	s.Go(func() error { return control.Serve(ctx, door, s.Children) })
 	err = body(ctx, s)
-	// A child's death is the reason for whatever else went wrong after it.
+	// If a child has died, that is the cause of all other errors.
 	var death *supervisor.Death
 	if errors.As(context.Cause(ctx), &death) && !errors.As(err, new(*supervisor.Death)) {
 		err = errors.Join(death, err)
@@ -65,7 +65,7 @@ func Run(ctx context.Context, dataDir string, body func(context.Context, *Sessio
 	return err
 }
 
-// Go runs work beside the session's body. Its error ends the session; its return is waited for.
+// Go runs work beside the session's body. Its error ends the session. The session waits until work has returned.
 func (s *Session) Go(work func() error) {
 	s.work.Go(func() {
 		if err := work(); err != nil {

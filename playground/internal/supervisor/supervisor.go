@@ -16,11 +16,11 @@ import (
 )
 
 var (
-	// ErrUnknown is the answer for a name that no child has.
+	// ErrUnknown means that there is no child with this name.
 	ErrUnknown = errors.New("no such child")
-	// ErrRunning is the answer to a start of what runs.
+	// ErrRunning means that a child cannot be started because it runs.
 	ErrRunning = errors.New("runs already")
-	// ErrClosed is the answer to a start after Close.
+	// ErrClosed means that a child cannot be started after Close.
 	ErrClosed = errors.New("the supervisor has ended")
 )
 
@@ -62,11 +62,11 @@ type child struct {
 	log     string
 	process *os.Process   // nil while stopped
 	reaped  chan struct{} // closed when the process of the last start is gone
-	wanted  bool          // false from the moment that somebody asks it to end
+	wanted  bool          // false from the moment that the child is asked to end
 }
 
-// New returns a supervisor that keeps the logs of its children in the folder logs and calls died, on any goroutine,
-// for each child that ends without having been asked to.
+// New returns a supervisor that keeps the logs of its children in the folder logs. It calls died, on any goroutine, for
+// each child that ends without being asked to.
 func New(logs string, died func(error)) *Supervisor {
 	return &Supervisor{logs: logs, died: died, launcher: newLauncher(), children: map[string]*child{}}
 }
@@ -102,7 +102,7 @@ func (s *Supervisor) Resume(name string) error {
 	return s.launchLocked(c)
 }
 
-// Stop sends signal to a child and returns when its process is gone. When ctx ends first, the child is killed. To stop
+// Stop sends signal to a child and returns when its process is gone. When ctx ends first, the child is killed. Stopping
 // a stopped child is no error.
 func (s *Supervisor) Stop(ctx context.Context, name string, signal syscall.Signal) error {
 	s.mu.Lock()
@@ -117,7 +117,7 @@ func (s *Supervisor) Stop(ctx context.Context, name string, signal syscall.Signa
 	if process == nil {
 		return nil
 	}
-	// It may have ended by itself just now, which is as good.
+	// It may have ended by itself just now, which is a success, too.
 	_ = process.Signal(signal)
 	select {
 	case <-reaped:
@@ -166,8 +166,8 @@ func (s *Supervisor) LogTail(name string) string {
 	return tail(s.LogOf(name))
 }
 
-// Close kills all children and returns when they are gone. What they have written must survive a kill at any moment
-// anyway, so they are not asked to end. To close twice is no error.
+// Close kills all children and returns when they are gone. It does not ask them to end, because their data must survive
+// a kill at any moment anyway. A second Close is no error.
 func (s *Supervisor) Close() {
 	s.mu.Lock()
 	s.closed = true
@@ -191,7 +191,7 @@ func (s *Supervisor) launchLocked(c *child) error {
 		return fmt.Errorf("log of %s: %w", c.spec.Name, err)
 	}
 	defer func() { _ = log.Close() }() // the child has its own descriptor
-	// Not bound to a context: a child ends by Stop or Close, which know whether that was asked for.
+	// Not bound to a context: only Stop and Close end a child, because they know whether its end was requested.
 	cmd := exec.Command(c.spec.Command[0], c.spec.Command[1:]...) //nolint:noctx // see above
 	cmd.Dir = c.spec.Dir
 	cmd.Env = append(os.Environ(), c.spec.Env...)
@@ -216,7 +216,7 @@ func (s *Supervisor) reap(c *child, cmd *exec.Cmd) {
 	}
 }
 
-// Death says that a child ended that should have gone on, and what it said last.
+// Death is the error of a child that ended without being asked to, with the end of its log.
 type Death struct {
 	Name  string
 	Cause error

@@ -25,7 +25,7 @@ func shell(name, script string) Spec {
 	return Spec{Name: name, Command: []string{"/bin/sh", "-c", script}}
 }
 
-// sleeper runs until it is told to end, and does so at SIGTERM.
+// sleeper runs until it gets SIGTERM.
 func sleeper(name string) Spec { return Spec{Name: name, Command: []string{"/bin/sleep", "600"}} }
 
 func start(t *testing.T, s *Supervisor, spec Spec) {

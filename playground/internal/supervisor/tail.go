@@ -11,8 +11,8 @@ const (
 	tailLines = 20
 )
 
-// tail returns the last lines of a log. A log that cannot be read says so itself: it stands in a message about
-// something worse.
+// tail returns the last lines of a log. If the log cannot be read, it returns that error as text, because it is part of
+// a message about a worse error.
 func tail(file string) string {
 	f, err := os.Open(file)
 	if err != nil {
