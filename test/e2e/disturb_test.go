@@ -50,8 +50,8 @@ func TestAPIServerRestartsInTheMiddle(t *testing.T) {
 	}
 }
 
-// Others write the Node as fast as they can while it is initialised. It is
-// initialised all the same, and nothing of theirs is lost.
+// Other clients write the Node as fast as they can while it is initialised. It
+// is initialised nevertheless, and none of their changes is lost.
 func TestConflictStorm(t *testing.T) {
 	const writers, within = 8, time.Minute
 	b := onShared(t)
@@ -91,7 +91,7 @@ func TestConflictStorm(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A conflict means that the Node is read again, and not the cloud.
+	// After a conflict the Node is read again, but the cloud is not asked again.
 	if n := calls.Count(); n > 3 {
 		t.Errorf("the cloud was called %d times, want once, or little more", n)
 	}

@@ -27,7 +27,8 @@ const (
 	plannedHandOver = 6 * time.Second
 	crashHandOver   = 24 * time.Second
 	drain           = 8 * time.Second
-	// noise is what a busy machine may add. The times themselves are logged.
+	// noise is the delay that a busy machine may add. The times themselves are
+	// logged.
 	noise = 6 * time.Second
 )
 
@@ -143,8 +144,8 @@ func TestLeaderIsKilled(t *testing.T) {
 	}
 }
 
-// A provider that ignores its context is waited for, but not for ever. What it
-// was asked changes nothing, so the lease is given back.
+// The daemon waits for a call of a provider that ignores its context, but not
+// for ever. The call changes nothing, so the lease is released.
 func TestHandOverWithAProviderThatIgnoresItsContext(t *testing.T) {
 	b := onShared(t)
 	cloud := b.NewCloud(t)
@@ -197,7 +198,7 @@ func handsOverAfter(t *testing.T, b *bed.Bed, leader, standby replica, trap *pro
 	looked := len(standby.api.Requests(ofLeases))
 	asked := time.Now()
 	leader.Signal(syscall.SIGTERM)
-	expect.Within(t, expect.Soon, func(context.Context) error { // until it would have taken over
+	expect.Within(t, expect.Soon, func(context.Context) error { // until the standby would have taken over
 		if n := len(standby.api.Requests(ofLeases)); n < looked+2 && time.Since(asked) < drain-time.Second {
 			return fmt.Errorf("the standby has looked at the lease %d times", n-looked)
 		}
@@ -215,8 +216,8 @@ func handsOverAfter(t *testing.T, b *bed.Bed, leader, standby replica, trap *pro
 	}
 }
 
-// A write that is never over is not waited for longer than the drain allows;
-// but then the lease is not given back, and the other waits until it expires.
+// A write that never returns is awaited only for the drain timeout. Then the
+// lease is not released, and the other replica waits until it expires.
 func TestWriteThatIsNeverOverKeepsTheLease(t *testing.T) {
 	b := onShared(t)
 	cloud := b.NewCloud(t)
@@ -234,8 +235,8 @@ func TestWriteThatIsNeverOverKeepsTheLease(t *testing.T) {
 	noOverlap(t, leader, standby)
 }
 
-// keepsTheLease asks the leader to end while it does something that is not over
-// in time: it ends, and the lease stays its.
+// keepsTheLease asks the leader to end during a call that does not return in
+// time. The process ends and does not release the lease.
 func keepsTheLease(t *testing.T, b *bed.Bed, leader, standby replica) {
 	t.Helper()
 	before := leaseHolder(t, b, leader.lease)

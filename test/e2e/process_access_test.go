@@ -81,8 +81,9 @@ func newAccount(t *testing.T, b *bed.Bed, base string) account {
 	return account{made.Name, token.Status.Token}
 }
 
-// With --use-service-account-credentials controllers write as their service
-// accounts, within the rights that the API server gives these by itself.
+// With --use-service-account-credentials, controllers write as their service
+// accounts, with only the rights that the API server's built-in roles give
+// these accounts.
 func TestControllersActAsServiceAccounts(t *testing.T) {
 	b := onShared(t)
 	b.UseRightsOf(t, serviceAccounts)

@@ -38,9 +38,10 @@ func (p *pool) again(t *testing.T, m *member, i simulator.Instance, ready corev1
 	return p.join(t, node, i)
 }
 
-// testRecreatedMeanwhile: what was said of the first Node is no evidence against
-// the second one of that name, also where both have the same provider ID, the
-// second is silent from its birth, and the daemon sees both events at once.
+// testRecreatedMeanwhile: answers about the first Node are no evidence against
+// the second one of that name. This also holds if both have the same provider
+// ID, the second is silent from the start, and the daemon sees both events at
+// once.
 func testRecreatedMeanwhile(t *testing.T, b *bed.Bed) {
 	p := newPool(t, b, 6)
 	first := p.members[2]
@@ -59,12 +60,12 @@ func testRecreatedMeanwhile(t *testing.T, b *bed.Bed) {
 	}
 }
 
-// testChangedOnTheWay: a deletion that has been sent does not hit what the Node has
-// become meanwhile.
+// testChangedOnTheWay: a deletion that is already sent does not delete a Node
+// that has changed in the meantime.
 func testChangedOnTheWay(t *testing.T, b *bed.Bed) {
 	for _, row := range []struct {
 		name string
-		// change returns what must stay.
+		// change changes the Node and returns what must stay.
 		change func(*pool, *testing.T, *member) *member
 	}{
 		{"Recreated", func(p *pool, t *testing.T, m *member) *member {
@@ -131,8 +132,8 @@ func testRestartsMeanwhile(t *testing.T, b *bed.Bed) {
 	}
 }
 
-// The leader is killed while it gathers evidence. The next one gathers its own:
-// nothing is deleted twice, or by halves of evidence.
+// The leader is killed while it gathers evidence. The next one starts without
+// evidence: no Node is deleted twice, nor on evidence of both leaders together.
 func TestLeaderIsKilledWhileEvidenceIsGathered(t *testing.T) {
 	b := onOwn(t)
 	p := newPool(t, b, 12)

@@ -92,8 +92,8 @@ func (p *pool) awaitAsked(t *testing.T, times int, members ...*member) {
 	})
 }
 
-// judge looks at all that was deleted: no Node that is healthy, and none
-// without the evidence that promise S1 demands (docs/promises.md).
+// judge checks all deletions: no healthy Node was deleted, and none without the
+// evidence that promise S1 requires (docs/promises.md).
 func (p *pool) judge(t *testing.T) {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context())
@@ -158,7 +158,7 @@ func (p *pool) judgeDeletions(t *testing.T) {
 	}
 }
 
-// preconditions are what a deletion is bound to.
+// preconditions are the UID and the resourceVersion that a deletion names.
 func preconditions(r audit.Request) (uid types.UID, problem string) {
 	var options metav1.DeleteOptions
 	if err := json.Unmarshal(r.Body, &options); err != nil {
@@ -185,9 +185,9 @@ func (p *pool) since(at time.Time) time.Time {
 	return since
 }
 
-// unproven says what is missing in the evidence for a deletion, by what the
-// cloud itself has answered. Evidence from before the Node or before the
-// daemon does not count.
+// unproven returns what is missing in the evidence for a deletion, according to
+// the cloud's own answers. Evidence from before the Node or the daemon existed
+// does not count.
 func (m *member) unproven(all []answer, deleted, since time.Time) string {
 	if m.CreationTimestamp.After(since) {
 		since = m.CreationTimestamp.Time
@@ -198,7 +198,7 @@ func (m *member) unproven(all []answer, deleted, since time.Time) string {
 		switch about := a.instance == m.instance.ID; {
 		case a.began.Before(since) || a.ended.After(deleted) || a.call != simulator.GetInstance:
 		case about && a.status == http.StatusOK:
-			absent = nil // Present takes back all that was said before.
+			absent = nil // "Present" resets the evidence.
 		case about && a.status == http.StatusNotFound:
 			absent, witness = append(absent, a), nil
 		case !about && a.status == http.StatusOK && len(absent) > 0 && !a.began.Before(absent[len(absent)-1].ended):

@@ -25,12 +25,12 @@ const (
 	sideYoungAbsentFor = 20 * time.Second
 	sideSilentAfter    = 15 * time.Second
 	sideLongestPeriod  = 6 * time.Second
-	// Long enough for all that the deletion of an older Node needs.
+	// long enough for the deletion of a Node that is not young
 	invisibleFor = 2 * sideAbsentFor
 )
 
-// silences are silent Nodes beside thirty healthy ones, each with something of
-// its own, under one daemon.
+// silences are silent Nodes beside thirty healthy ones, under one daemon. Each
+// has another fault.
 type silences struct {
 	*pool
 
@@ -39,8 +39,8 @@ type silences struct {
 	neverReported *member
 }
 
-// TestSilentNodes has all that goes on at one Node, while the cloud tells the
-// truth about the others.
+// TestSilentNodes runs all cases of a single silent Node, while the cloud's
+// answers about the others are correct.
 func TestSilentNodes(t *testing.T) {
 	b := onOwn(t)
 	s := silences{pool: newPool(t, b, 30)}
@@ -84,9 +84,9 @@ func TestSilentNodes(t *testing.T) {
 type silentCase struct {
 	name  string
 	begin func(*testing.T)
-	// ends looks at what comes of it.
+	// ends checks the result of the case
 	ends func(*testing.T)
-	// still looks again when everything else is over.
+	// still checks again after all other cases
 	still func(*testing.T)
 }
 
@@ -98,8 +98,9 @@ func (s silences) joins(t *testing.T, base string) *member {
 	return m
 }
 
-// unanswered are those about which the cloud gives no answer: held, with the
-// reason, and after a minute with a condition that says that nobody knows.
+// unanswered are cases in which the cloud gives no answer about an instance.
+// The deletion is held with the reason, and after a minute with a condition
+// whose status is Unknown.
 func (s silences) unanswered() []silentCase {
 	var cases []silentCase
 	for _, row := range []struct {
@@ -140,8 +141,8 @@ func (s silences) unanswered() []silentCase {
 	return cases
 }
 
-// calledAbsent are those of which the cloud or the provider says absent for a
-// while, though they exist.
+// calledAbsent are cases in which the cloud or the provider calls an existing
+// instance absent for a while.
 func (s silences) calledAbsent() []silentCase {
 	return []silentCase{s.flapping(), s.cached(), s.invisible()}
 }

@@ -22,10 +22,10 @@ const (
 	markedWithin = grace + time.Minute
 )
 
-// Real kubelets that are killed, and the real kube-controller-manager that says
-// so: a cloud that says 404 for all costs no Node, whether one kubelet is
-// silent or all are; what is really terminated goes; what is stopped is
-// tainted.
+// Real kubelets are killed, and the real kube-controller-manager marks their
+// Nodes. A cloud that answers 404 for everything costs no Node, whether one
+// kubelet is silent or all are. Nodes of terminated instances are deleted.
+// Nodes of stopped instances are tainted.
 func TestKubelets(t *testing.T) {
 	const nodes = 5
 	b := onOwn(t, "--node-monitor-grace-period="+grace.String())
@@ -96,7 +96,8 @@ func (p *pool) awaitReady(t *testing.T, status corev1.ConditionStatus, members .
 	}
 }
 
-// testCalledAbsent: one kubelet is silent, then all are, and come back.
+// testCalledAbsent: first one kubelet is silent, then all are. Then they come
+// back.
 func (p *pool) testCalledAbsent(t *testing.T) {
 	p.cloud.Fail(t, simulator.Fault{Name: "wrong", Kind: simulator.FaultNotFound})
 	one := p.members[:1]

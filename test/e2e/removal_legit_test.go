@@ -31,7 +31,7 @@ func TestTerminatedInstancesAreGoneInTime(t *testing.T) {
 	skipWithoutPrograms(t)
 	b := ownBed(t)
 	p := newPool(t, b, nodes)
-	t.Parallel() // They grow old while other tests run.
+	t.Parallel() // The Nodes grow old while other tests run.
 	expect.Within(t, young+time.Minute, func(context.Context) error {
 		if age := time.Since(p.members[nodes-1].CreationTimestamp.Time); age < young {
 			return fmt.Errorf("the Nodes are %v old", age)
@@ -136,7 +136,7 @@ func (p *pool) awaitRateLimited(t *testing.T, want int, members []*member) {
 	})
 }
 
-// What is to go goes, soon.
+// What has to be deleted is deleted soon.
 func TestLegitimateDeletions(t *testing.T) {
 	b := onOwn(t)
 	t.Run("AnnouncedByTheAutoscaler", func(t *testing.T) { testAnnounced(t, b) })
@@ -180,8 +180,8 @@ func testAnnounced(t *testing.T, b *bed.Bed) {
 	}
 }
 
-// testAllButOne: the only Node that is left is witness enough. Three deletions are
-// within the budget. Four are held for a while.
+// testAllButOne: the only Node that is left is enough as a witness. Three
+// deletions are within the budget. Four are held for a while.
 func testAllButOne(t *testing.T, b *bed.Bed) {
 	for _, gone := range []int{3, 4} {
 		t.Run(fmt.Sprintf("%dOf%d", gone, gone+1), func(t *testing.T) {
@@ -203,8 +203,9 @@ func testAllButOne(t *testing.T, b *bed.Bed) {
 	}
 }
 
-// testTheLastNode has nobody who could vouch for the cloud's answer: held, with the
-// way out in the message, unless the daemon is told how long to wait.
+// testTheLastNode has no other Node that could confirm the cloud's answer. Its
+// deletion is held, with the way out in the message, unless a flag tells the
+// daemon how long to wait.
 func testTheLastNode(t *testing.T, b *bed.Bed) {
 	const after = 10 * time.Second
 	for _, row := range []struct {
@@ -221,7 +222,7 @@ func testTheLastNode(t *testing.T, b *bed.Bed) {
 			only.rules = row.rules
 			p.runs(t, daemon.Setup{Flags: quickly(row.flag)})
 			p.silence(t, only)
-			p.awaitAsked(t, 1, only) // It was there.
+			p.awaitAsked(t, 1, only) // The instance existed.
 			p.terminate(t, only)
 			if row.alone {
 				p.awaitGone(t, goneWithin, only)
@@ -242,7 +243,8 @@ func testTheLastNode(t *testing.T, b *bed.Bed) {
 	}
 }
 
-// testErrorsBetween: an error neither counts nor takes back what was said.
+// testErrorsBetween: an error neither counts as an absence nor resets the
+// evidence.
 func testErrorsBetween(t *testing.T, b *bed.Bed) {
 	p := newPool(t, b, 6)
 	m := p.members[3]

@@ -17,7 +17,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/nodes"
 )
 
-// odd are Nodes that are not what they seem. None of them is deleted.
+// odd are unusual Nodes. None of them is deleted.
 func (s silences) odd() []silentCase {
 	return slices.Concat(s.foreign(), s.othersToo(), s.keptOff())
 }
@@ -96,7 +96,7 @@ func (s silences) othersToo() []silentCase {
 	}
 }
 
-// keptOff are Nodes whose instance is gone, and which are not the daemon's to
+// keptOff are Nodes whose instance is gone, but which the daemon must not
 // touch.
 func (s silences) keptOff() []silentCase {
 	const finalizer = "e2e.fairlead.dev/kept"

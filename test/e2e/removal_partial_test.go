@@ -24,8 +24,8 @@ func TestPartlyWrongAnswersDeleteNothing(t *testing.T) {
 	t.Run("KubeletReportsNotReady", func(t *testing.T) { testReportsNotReady(t, b) })
 }
 
-// testLosesARegion: of two regions one is answered for with 404, as by an account that was not
-// given it. The other one's instances are no witnesses.
+// testLosesARegion: the cloud answers 404 for all instances of one of two regions, as for an account without access to
+// it. Instances of the other region are no witnesses.
 func testLosesARegion(t *testing.T, b *bed.Bed) {
 	var wanted []simulator.Instance
 	for n := range 20 {
@@ -50,12 +50,12 @@ func testLosesARegion(t *testing.T, b *bed.Bed) {
 	p.stay(t, p.members...)
 	p.noStream(t, west)
 
-	// In the other region all is as ever.
+	// The other region works as before.
 	p.control(t)
 }
 
-// testLosesItsCredentials: the cloud has just confirmed other instances, when the credentials die and
-// all is answered with 404. What was said before vouches for nothing.
+// testLosesItsCredentials: the cloud has just confirmed other instances when the credentials become invalid, and it
+// answers 404 for everything. Answers from before do not count as witnesses.
 func testLosesItsCredentials(t *testing.T, b *bed.Bed) {
 	for _, witnesses := range []int{10, 1} {
 		t.Run(fmt.Sprintf("%dWitnesses", witnesses), func(t *testing.T) {
@@ -87,8 +87,7 @@ func testLosesItsCredentials(t *testing.T, b *bed.Bed) {
 	}
 }
 
-// testReportsNotReady: a kubelet that says that it is not ready is alive. Whatever
-// the cloud would say of its instance, it is not asked.
+// testReportsNotReady: a kubelet that reports that it is not ready is alive. The cloud is not asked about its instance.
 func testReportsNotReady(t *testing.T, b *bed.Bed) {
 	const silentAfter = 8 * time.Second
 	p := newPool(t, b, 8)
@@ -108,7 +107,7 @@ func testReportsNotReady(t *testing.T, b *bed.Bed) {
 	}
 	p.stay(t, p.members...)
 
-	// Now it is silent, and the cloud calls all absent.
+	// Now the kubelet is silent, and the cloud calls all instances absent.
 	p.awaitAsked(t, 2*absences, alive)
 	for _, a := range alive.about(answersOf(t, p.cloud)) {
 		if silent := a.began.Sub(last.Truncate(time.Second)); silent < silentAfter {

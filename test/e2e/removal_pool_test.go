@@ -27,15 +27,15 @@ const (
 	lifecycleSource  = "cloud-node-lifecycle-controller" // of our events
 	conditionMissing = corev1.NodeConditionType("CloudInstanceMissing")
 
-	// The numbers of the rules in these tests, where they are not the defaults.
+	// The limits in these tests, where they are not the defaults.
 	absences  = 3
 	absentFor = 4 * time.Second
-	// goneWithin is for a deletion that nothing holds back.
+	// goneWithin is the timeout for a deletion that is not held.
 	goneWithin = time.Minute
 )
 
-// quickly are flags with which evidence is complete after seconds. They weaken
-// no rule: each is still there. All Nodes of tests are young.
+// quickly returns flags with which evidence is complete after seconds. All
+// rules still apply. All Nodes of the tests are young.
 func quickly(more ...string) []string {
 	return append(absentAfter(absentFor), more...)
 }
@@ -66,7 +66,7 @@ type member struct {
 	*corev1.Node // as it was registered
 
 	instance simulator.Instance
-	// rules are what the daemon is told by flags.
+	// rules are the limits that the daemon has from its flags.
 	rules rules
 	// handled means that the test itself has deleted the Node.
 	handled bool
@@ -76,7 +76,7 @@ type member struct {
 type rules struct {
 	absences  int
 	absentFor time.Duration
-	alone     bool // without a witness
+	alone     bool // the Node may be deleted without a witness
 }
 
 // newPool makes Nodes of a cloud of their own, and looks at the end of the test
@@ -165,7 +165,7 @@ func (p *pool) create(t *testing.T, node *corev1.Node, i simulator.Instance) *me
 	return &member{Node: created, instance: i, rules: rules{absences: absences, absentFor: absentFor}}
 }
 
-// together does it for all, some at a time.
+// together calls f for all members, several at a time.
 func together(all []*member, do func(int, *member)) {
 	const parallel = 20
 	numbers := make(chan int)

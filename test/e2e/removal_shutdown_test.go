@@ -30,7 +30,7 @@ func (s silences) shutDown() []silentCase {
 			s.silence(t, m)
 			s.AwaitNode(t, m.Name, expect.Soon, shutdown)
 			since = time.Now()
-			expect.Within(t, expect.Soon, func(context.Context) error { // Whoever has written it now sees it in the audit log.
+			expect.Within(t, expect.Soon, func(context.Context) error { // The daemon's requests so far are in the audit log now.
 				if len(s.Audit(t).Since(s.mark).OfDaemons().OfNode(m.Name).Writes()) == 0 {
 					return errors.New("the daemon has not written the Node")
 				}
@@ -85,11 +85,11 @@ func notShutdown(node *corev1.Node) error {
 	return nil
 }
 
-// spaced: the cloud is asked ever more seldom about what does not change, and
-// not more seldom than it is told to be.
+// spaced checks that the cloud is asked at growing intervals about an instance
+// that does not change, up to the longest interval that the flag allows.
 func (s silences) spaced(t *testing.T, m *member, since time.Time) {
 	t.Helper()
-	const together, first = time.Second / 2, 5 // a look may be two calls; first ones come sooner
+	const together, first = time.Second / 2, 5 // one check may take two calls; the first checks come sooner
 	var looks []time.Time
 	for _, a := range m.about(answersOf(t, s.cloud)) {
 		if a.began.After(since) && (len(looks) == 0 || a.began.Sub(looks[len(looks)-1]) > together) {

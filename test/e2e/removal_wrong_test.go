@@ -15,13 +15,14 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/expect"
 )
 
-// wrongAnswer is a cloud or a provider that says absent of instances that exist, by mistake.
+// wrongAnswer is a cloud or a provider that wrongly calls existing instances
+// absent.
 type wrongAnswer struct {
 	name  string
 	fault simulator.Fault
 	// provider of testccm; empty: the simulated one.
 	provider string
-	// Of so many kubelets the last ones are silent.
+	// the last so many Nodes have silent kubelets
 	nodes, silent int
 	// reasons for which the deletions are held.
 	reasons []string
@@ -46,19 +47,19 @@ func wrongAnswers() [][]wrongAnswer {
 			{"TruncatedListWithTenPercentSilent", half, "listing", 20, 2, few},
 			{"TruncatedListWithAllSilent", half, "listing", 20, 20, all},
 		},
-		// Where the control plane is cut off from all kubelets, those that the
-		// list still has know no more of the others than these of themselves.
+		// The control plane is cut off from all kubelets. The Nodes that are still
+		// listed are silent too, so they are no witnesses for the others.
 		{{"TruncatedListOfAFewThatAreAllSilent", half, "listing", 6, 6, all}},
 	}
 }
 
-// A cloud that says 404 for everything, or whose list lacks instances, costs no
-// Node. That it is not the budget's delay that holds them is seen by its being
-// short. That something would be deleted if the cloud told the truth is seen by
-// one that is, in the end.
+// A cloud that answers 404 for everything, or whose list lacks instances, costs
+// no Node. The delay of the budget is short here, which shows that it is not
+// what holds the Nodes. At the end one instance is really terminated, and its
+// Node is deleted, which shows that deletion works.
 func TestWrongAnswersDeleteNothing(t *testing.T) {
 	skipWithoutPrograms(t)
-	t.Parallel() // The groups run beside others then, and not before them.
+	t.Parallel() // So the groups run at the same time, and not one after the other.
 	for _, group := range wrongAnswers() {
 		t.Run(string(group[0].fault.Kind), func(t *testing.T) {
 			b := onOwn(t)
@@ -96,7 +97,7 @@ func (l wrongAnswer) testDeletesNothing(t *testing.T, p *pool) {
 
 // absent returns those that the answer calls absent.
 func (l wrongAnswer) absent(silent []*member) []*member {
-	if l.fault.Kind == simulator.FaultTruncatedList { // The first half is in it.
+	if l.fault.Kind == simulator.FaultTruncatedList { // The first half is still listed.
 		return silent[len(silent)-min(len(silent), l.nodes/2):]
 	}
 	return silent
@@ -136,8 +137,8 @@ func (p *pool) noStream(t *testing.T, members []*member) {
 	}
 }
 
-// control ends one instance, whose Node must then go: nothing that was done
-// before has shown anything if it does not.
+// control terminates one instance, whose Node must then be deleted. Otherwise
+// the test before it would prove nothing.
 func (p *pool) control(t *testing.T) {
 	t.Helper()
 	gone := p.members[0]
@@ -148,8 +149,8 @@ func (p *pool) control(t *testing.T) {
 		"Normal DeletingNode: Deleting node "+gone.Name+" because it does not exist in the cloud provider")
 }
 
-// A cloud that cannot be asked says nothing: whatever happens to the calls, no
-// Node goes, and each Node says what is wrong.
+// An error is no answer: whatever happens to the calls, no Node is deleted, and
+// each Node shows the reason.
 func TestCloudThatCannotBeAskedDeletesNothing(t *testing.T) {
 	b := onOwn(t)
 	p := newPool(t, b, 20)

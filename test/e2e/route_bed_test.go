@@ -102,7 +102,8 @@ func owned(cluster, node string) map[string]string {
 	return map[string]string{simulated.TagCluster: cluster, simulated.TagNode: node}
 }
 
-// line is a route for comparison: where to, and the ID of the instance.
+// line returns a route for comparison: its destination and the ID of its
+// target.
 func line(destination, target string) string { return destination + " " + target }
 
 func lines(routes []simulator.Route) []string {
@@ -263,7 +264,8 @@ func awaitListings(t *testing.T, c *bed.Cloud, times int64) {
 	})
 }
 
-// countOnLease is how many events there are that start so and have these words.
+// countOnLease returns the number of events that begin with start and contain
+// all words.
 func countOnLease(t *testing.T, b *bed.Bed, start string, words ...string) int {
 	t.Helper()
 	all, err := toldOnLease(t.Context(), b)

@@ -39,8 +39,8 @@ func (n *network) starts(t *testing.T, name string, s daemon.Setup) *side {
 	return on
 }
 
-// Two clusters, one of them of two families, hand out the same CIDRs and have
-// their routes in one table. Neither touches what is the other's, whatever
+// Two clusters, one of which has two address families, allot the same CIDRs and
+// have their routes in one table. Neither changes the other's routes, whatever
 // happens to one of them.
 func TestRoutesOfTwoClusters(t *testing.T) {
 	left := newNetwork(t, onOwn(t, "--cluster-cidr="+dualStack))
@@ -115,8 +115,9 @@ func (s *side) testRunsAgain(t *testing.T, i simulator.Instance) {
 	s.AwaitNode(t, i.Name, time.Minute, shows(reachable))
 }
 
-// testFailsOften: a creation that fails again and again is told of once, and made
-// again with growing delays until it succeeds, while other Nodes get theirs.
+// testFailsOften: a creation that fails repeatedly is reported once. It is
+// retried with growing delays until it succeeds, and the routes of other Nodes
+// do not wait for it.
 func (s *side) testFailsOften(t *testing.T) {
 	for name, times := range map[string]int{"once": 1, "often": 5} {
 		t.Run(name, func(t *testing.T) {
@@ -148,8 +149,8 @@ func (s *side) testFailsOften(t *testing.T) {
 	}
 }
 
-// idle: nothing is written, and the cloud is asked for its list, as often as it
-// should be, and for nothing else.
+// idle: nothing is written, and the cloud gets no calls but the periodic
+// listings.
 func idle(t *testing.T, sides ...*side) {
 	t.Helper()
 	const times = 5

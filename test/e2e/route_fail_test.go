@@ -39,8 +39,8 @@ func awaitFailure(t *testing.T, b *bed.Bed, node *corev1.Node, words string) {
 	}
 }
 
-// A table that is full: the Node says so, in the cloud's own words and once,
-// and gets its route when there is room.
+// The table is full. The Node says so once, in the cloud's own words, and gets
+// its route when there is room.
 func TestRouteTableIsFull(t *testing.T) {
 	n := newNetwork(t, onShared(t), "--max-routes=3")
 	planted := n.plants(t, simulator.Route{Destination: "10.250.1.0/24"}, simulator.Route{Destination: "10.250.2.0/24"})

@@ -59,7 +59,7 @@ func TestStrayRoutesAreHeld(t *testing.T) {
 		t.Errorf("%d routes were deleted", made.Deleted)
 	}
 
-	for _, r := range strays[3:] { // Somebody looks after it.
+	for _, r := range strays[3:] { // An operator repairs it.
 		if err := n.cloud.DeleteRoute(t.Context(), r.ID); err != nil {
 			t.Fatal(err)
 		}
@@ -86,8 +86,8 @@ func TestHeldRoutesGoInTheEnd(t *testing.T) {
 	}
 }
 
-// While a list is empty or lacks its end, the routes that are there stay, and
-// nobody is told anything else.
+// While a listing is empty or incomplete, existing routes stay, and nothing is
+// reported about them.
 func TestRoutesOutliveABrokenList(t *testing.T) {
 	for _, kind := range []simulator.FaultKind{simulator.FaultEmptyList, simulator.FaultTruncatedList} {
 		t.Run(string(kind), func(t *testing.T) {

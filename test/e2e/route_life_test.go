@@ -65,9 +65,9 @@ func TestRouteOfANode(t *testing.T) {
 	}
 }
 
-// A Node is replaced by another machine while the cloud still lists what was
-// before, and takes no second route for a CIDR: there is never a route too many,
-// and nothing is done twice.
+// A Node is replaced by another machine while the cloud's list lags behind, and
+// the table takes only one route for a CIDR. There is never a route too many,
+// and no change is made twice.
 func TestRouteOfANodeThatIsReplaced(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -116,7 +116,7 @@ func TestRouteOfANodeThatIsReplaced(t *testing.T) {
 	}
 }
 
-// A route that is there twice is pruned; a Node keeps the one that it has had.
+// A duplicate of a route is deleted. The Node keeps its original route.
 func TestRouteThatIsThereTwice(t *testing.T) {
 	n := newNetwork(t, onShared(t))
 	i, node := n.joins(t, "twin")
@@ -173,7 +173,7 @@ func TestRouteFollowsTheNodesAddresses(t *testing.T) {
 	}
 }
 
-// What a network plugin says of the network is its own affair.
+// The condition that a network plugin has written is left alone.
 func TestConditionOfANetworkPluginStays(t *testing.T) {
 	n := newNetwork(t, onShared(t))
 	i := n.cloud.Instance(t, simulator.Instance{Name: n.Name("plugged")})
@@ -233,8 +233,9 @@ func TestRoutesWhileTheAPIServerRestarts(t *testing.T) {
 	}
 }
 
-// Without usable --cluster-cidr the rest works, and it is said everywhere that
-// routes do not. Who names the controller wants it to run.
+// Without a usable --cluster-cidr all other controllers work, and log, metric,
+// event and probe report that routes do not. If --controllers names the route
+// controller, the process ends.
 func TestRoutesWithoutClusterCIDR(t *testing.T) {
 	b := onShared(t)
 	c := b.NewCloud(t)

@@ -21,9 +21,9 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/process"
 )
 
-// A newcomer writes a project with `fairlead new`, does what its README says,
-// word by word, and has a cluster whose node is initialised by the provider
-// that was written. Then the tutorial has the cloud broken and mended.
+// A newcomer writes a project with `fairlead new` and follows its README word
+// by word. The result is a cluster whose node is initialised by the new
+// provider. Then the commands of the tutorial break the cloud and repair it.
 func TestNewcomersRun(t *testing.T) {
 	skipWithoutPrograms(t)
 	n := newNewcomer(t)

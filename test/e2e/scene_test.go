@@ -29,8 +29,8 @@ var ofLibraries = []string{
 	"process_cpu_seconds_total ", "process_resident_memory_bytes ",
 }
 
-// scene is one in which a daemon does everything that it does with the API
-// server, on a cloud of its own.
+// scene lets a daemon make every request that it ever makes to the API server.
+// It has a cloud of its own.
 type scene struct {
 	*bed.Bed
 
@@ -108,7 +108,7 @@ func (s *scene) play(t *testing.T) {
 	}
 }
 
-// await is over too when the scene is.
+// await also returns when the scene is over.
 func (s *scene) await(t *testing.T, check func(context.Context) error) {
 	t.Helper()
 	expect.Within(t, goneWithin, func(ctx context.Context) error {
@@ -119,7 +119,7 @@ func (s *scene) await(t *testing.T, check func(context.Context) error) {
 	})
 }
 
-// metricsAreRead by somebody who may do nothing else.
+// metricsAreRead by an account that has no other rights.
 func (s *scene) metricsAreRead(t *testing.T) {
 	t.Helper()
 	if s.unread {

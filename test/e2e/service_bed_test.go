@@ -150,8 +150,7 @@ func (s services) create(t *testing.T, service *corev1.Service) *corev1.Service 
 	return created
 }
 
-// unfinalized takes all finalizers away, as somebody does who is tired of
-// waiting.
+// unfinalized removes all finalizers, as an impatient user does.
 func (s services) unfinalized(ctx context.Context, name string) error {
 	_, err := s.api().Patch(ctx, name, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
 	return err
@@ -220,8 +219,9 @@ func (s services) awaitService(t *testing.T, name string, within time.Duration, 
 	return service
 }
 
-// awaitServing waits until the Service shows the address of its one load
-// balancer, with these instances behind it and nothing else to wait for.
+// awaitServing waits until the Service shows the address of its only load
+// balancer, which has exactly these instances as backends, and until neither
+// waits for anything.
 func (s services) awaitServing(t *testing.T, name string, instances ...simulator.Instance) simulator.LoadBalancer {
 	t.Helper()
 	return s.awaitServingWithin(t, expect.Soon, name, instances...)

@@ -60,7 +60,7 @@ func TestLastSetOfNodesWins(t *testing.T) {
 		}
 		return s.allHave(ctx, size, want)
 	})
-	// What began earlier and is still under way may not win either.
+	// A call that began earlier and is still under way must not win either.
 	expect.Within(t, expect.Soon, func(context.Context) error {
 		under := front.Requests(func(r proxy.Request) bool { return ofBalancerChanges(r) && r.Ended.IsZero() })
 		return expect.Equal("changes under way", 0, len(under))

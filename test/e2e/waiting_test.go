@@ -36,9 +36,9 @@ type waiter struct {
 	instance *simulator.Instance
 	// node changes the Node before it is registered.
 	node func(n *corev1.Node, i simulator.Instance)
-	// fault is what is wrong with calls about this instance.
+	// fault hits the calls about this instance.
 	fault *simulator.Fault
-	// heal takes away what the Node waits for, if it is not the fault.
+	// heal removes the reason of the wait, if it is not the fault.
 	heal func(*testing.T, *waiting)
 }
 
@@ -76,7 +76,7 @@ func beginWaiting(t *testing.T, b *bed.Bed, c *bed.Cloud, w waiter) *waiting {
 	return on
 }
 
-// end takes away what the Node waits for.
+// end removes the reason of the wait.
 func (w *waiting) end(t *testing.T) {
 	t.Helper()
 	if w.fault != nil {
@@ -100,7 +100,7 @@ func misbehaving(how string) *simulator.Instance {
 	return &simulator.Instance{Labels: map[string]string{"provider-fault": how}}
 }
 
-// waiters are what goes wrong.
+// waiters are the reasons for which a Node waits.
 func waiters() []waiter {
 	plainly := &simulator.Instance{}
 	return []waiter{
@@ -218,7 +218,7 @@ func (w *waiting) wroteOnce(t *testing.T, mark int64) {
 	}
 }
 
-// recovers waits for the Node's initialisation, without anybody's touch.
+// recovers waits until the Node is initialised without further help.
 func (w *waiting) recovers(t *testing.T) {
 	node := w.bed.AwaitNode(t, w.instance.Name, retriedWithin, func(node *corev1.Node) error {
 		i := w.instance

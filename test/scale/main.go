@@ -36,7 +36,7 @@ func main() {
 	}
 }
 
-// options are what the command line says.
+// options are the flags of the command line.
 type options struct {
 	settings   scenario.Settings
 	flags      map[string]string // all that decide what is measured
@@ -141,7 +141,7 @@ func run(ctx context.Context, args []string, c clock.WithTicker) (err error) {
 		Date: began.Format(time.RFC3339), Machine: machine, Programs: programs, Flags: o.flags,
 		Seconds: c.Since(began).Seconds(), Rows: rows,
 	}
-	if ctx.Err() != nil { // What there is may be of use, but not as a result.
+	if ctx.Err() != nil { // Incomplete numbers are printed, but not written as a result.
 		return errors.Join(context.Cause(ctx), result.WriteTable(os.Stdout))
 	}
 	return errors.Join(deliver(result, o), complete(result))
@@ -165,7 +165,8 @@ func choose(names []string) ([]contender.Name, error) {
 	return chosen, nil
 }
 
-// versions asks the programs, which also shows that they are there.
+// versions runs each program for its version, which also shows that all of them
+// exist.
 func versions(ctx context.Context, bin string, contenders []contender.Name) ([]report.Program, error) {
 	var programs []report.Program
 	for _, c := range contenders {

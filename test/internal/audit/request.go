@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// DaemonUser is who the daemons under test are to the API server.
+// DaemonUser is the user name under which the daemons under test reach the API
+// server.
 const DaemonUser = "cloud-controller-manager"
 
 // TestProgram is what the daemon with the providers of these tests calls itself.
@@ -127,9 +128,10 @@ func (all Requests) Rights() map[string]bool {
 	return rights
 }
 
-// OutsideEnvelope says what the daemon may not do whatever its rights (C1), and
-// what it has no right to. An API server that has just started knows nobody's
-// rights, so what was allowed at another time is not told.
+// OutsideEnvelope returns the requests that the daemon must never make whatever
+// its rights (C1), and those to which it had no right. An API server that has
+// just started does not know anyone's rights, so it leaves out a refused
+// request that was allowed at another time.
 func (all Requests) OutsideEnvelope(rights map[string]bool) []string {
 	var problems []string
 	for _, r := range all {

@@ -125,7 +125,7 @@ func (b *Bed) awaitRights(ctx context.Context, all rights.Access) error {
 	return nil
 }
 
-// unprivileged is somebody to whom nothing is bound.
+// unprivileged is a user without any rights.
 func (b *Bed) unprivileged() (kubernetes.Interface, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", b.Cluster.Kubeconfig)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package process runs the programs that a test or a benchmark consists of, and
-// says what they cost.
+// Package process runs the programs of a test or a benchmark, and measures the
+// resources that they use.
 package process
 
 import (

@@ -4,7 +4,7 @@
 // out with its reply lost. All other requests, watches among them, pass
 // through.
 //
-// A held request belongs to the network and no longer to its sender: it goes
-// on when the test says so, even if the sender has given up or is dead. That
-// is what a slow network or a slow server does.
+// A held request is independent of its sender: it goes on when the test
+// releases it, even if the sender has given up or is dead. A slow network or
+// server behaves in the same way.
 package proxy

@@ -33,8 +33,8 @@ func (p Place) String() string {
 // numbered is a part of a path that names one object.
 var numbered = regexp.MustCompile(`/[^/]*[0-9][^/]*`)
 
-// Kind is the method and the path without the names of objects, which have a
-// number in them.
+// Kind returns the method and the path. Names of objects, which contain a
+// number, are left out of the path.
 func (r Request) Kind() string {
 	method := r.Method
 	if r.Watch {

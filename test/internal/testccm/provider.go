@@ -52,8 +52,8 @@ type cloud struct {
 	provider.ErrorClassifier // its own
 
 	kind     kind
-	client   *simulator.Client // meets the cloud's faults and is counted
-	operator *simulator.Client // does not and is not
+	client   *simulator.Client // its calls meet the cloud's faults and are counted
+	operator *simulator.Client // its calls meet no faults and are not counted
 	memory   *memory
 }
 

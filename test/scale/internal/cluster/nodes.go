@@ -18,12 +18,12 @@ import (
 // ErrLate means that something has not happened within the time.
 var ErrLate = errors.New("not in time")
 
-// Nodes sees all Nodes of a cluster, by one watch.
+// Nodes observes all Nodes of a cluster by one watch.
 type Nodes struct {
 	clock clock.WithTicker
 	store cache.Store
 	stop  func()
-	news  chan struct{} // has an element when something has changed since somebody looked
+	news  chan struct{} // receives when something has changed since the last read
 
 	mu      sync.Mutex
 	changed time.Time // guarded by mu; when a Node last did
@@ -88,7 +88,7 @@ func (n *Nodes) All() map[string]*corev1.Node {
 // finds nothing wrong. After the time it returns ErrLate and what check found
 // last. One at a time may wait.
 func (n *Nodes) Await(ctx context.Context, within time.Duration, check func(map[string]*corev1.Node) error) error {
-	const pause = 10 * time.Millisecond // so that looking at a storm costs little
+	const pause = 10 * time.Millisecond // so that many changes in a short time cost few checks
 	deadline := n.clock.Now().Add(within)
 	tick := n.clock.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()

@@ -53,7 +53,7 @@ func Program(bin string, n Name, p Provider) string {
 	}
 }
 
-// Version is what the program says of itself.
+// Version returns the version that the program prints.
 func Version(ctx context.Context, program string) (string, error) {
 	out, err := exec.CommandContext(ctx, program, "--version").Output()
 	if err != nil {
@@ -109,7 +109,7 @@ func Start(ctx context.Context, dir string, s Setup) (*Daemon, error) {
 	return &Daemon{Process: p, port: port}, nil
 }
 
-// Healthy is nil when the daemon serves and is content.
+// Healthy returns nil when the daemon serves and reports that it is healthy.
 func (d *Daemon) Healthy(ctx context.Context) error {
 	if err := d.Err(); err != nil {
 		return err

@@ -48,12 +48,13 @@ var drift = Scenario{
 		if err != nil {
 			return err
 		}
-		// Who asks for one Node after the other needs a pass for all of them.
+		// A contender that asks for one Node after the other needs a whole pass for all
+		// of them.
 		period := driftPeriod + t.pass()
 		if err := t.until(ctx, "addresses follow", time.Minute+2*period, follow(changed, addressesFollow)); err != nil {
 			return err
 		}
-		// Another look at each Node is another chance.
+		// The next refresh may find what this one has missed.
 		if err := t.until(ctx, "types follow", t.clock.Since(t.began.at)+period+driftPeriod, follow(changed, typeFollows)); err != nil {
 			return err
 		}

@@ -12,8 +12,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/scale/internal/report"
 )
 
-// lies are answers of the cloud that are wrong, while all instances run. Nodes
-// whose kubelets are silent are healthy machines that cannot report.
+// lies are wrong answers of the cloud while all instances run. Nodes with
+// silent kubelets represent healthy machines that cannot report.
 var lies = []Scenario{
 	lie("lies-404-few", "404 to every call", 10, contender.Simulated, simulator.FaultNotFound),
 	lie("lies-404-all", "404 to every call", 100, contender.Simulated, simulator.FaultNotFound),
@@ -39,7 +39,7 @@ func lie(name, answer string, silent int, p contender.Provider, kind simulator.F
 	}
 }
 
-// believe measures how many Nodes are deleted that should not be.
+// believe counts the Nodes that are deleted although their instances run.
 func (t *trial) believe(ctx context.Context, lie simulator.Fault, silent int) error {
 	instances, err := t.fleet(ctx, cluster.Initialized)
 	if err != nil {

@@ -41,7 +41,7 @@ func (t *trial) usage() (cpu time.Duration, peak int64, err error) {
 func (t *trial) calm(ctx context.Context) error {
 	const (
 		quiet = 2 * time.Second
-		most  = time.Minute // who never rests is measured as well
+		most  = time.Minute // after this time the measurement ends even if the daemon is not quiet
 	)
 	written, at := -1, t.clock.Now()
 	deadline := at.Add(most)

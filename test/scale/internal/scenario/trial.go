@@ -49,7 +49,7 @@ type mark struct {
 func (t *trial) up(ctx context.Context) error {
 	config := cloud.Config{Latency: t.Latency, Quota: t.Quota, Burst: t.Burst}
 	if t.scenario.Provider == contender.Listing {
-		config.PageSize = t.Nodes // A page that is cut in half is a list that is cut in half.
+		config.PageSize = t.Nodes // If a page is cut in half, the whole list is cut in half.
 	}
 	var err error
 	if t.cloud, err = cloud.Start(ctx, t.program("simcloud"), t.dir, config); err != nil {
@@ -64,7 +64,7 @@ func (t *trial) up(ctx context.Context) error {
 
 func (t *trial) program(name string) string { return t.bin + "/" + name }
 
-// down ends all that runs, the daemons first.
+// down ends all processes, the daemons first.
 func (t *trial) down() error {
 	var errs []error
 	for _, d := range t.daemons {
@@ -236,8 +236,8 @@ func (t *trial) until(ctx context.Context, what string, within time.Duration, ch
 	return t.took(err, what, t.clock.Since(t.began.at))
 }
 
-// took notes how something ended that was waited for. The error is another one
-// than that it was not in time.
+// took records how a wait has ended. It returns every error except that the
+// time was over.
 func (t *trial) took(err error, what string, d time.Duration) error {
 	switch {
 	case errors.Is(err, cluster.ErrLate):
@@ -268,7 +268,8 @@ func (t *trial) note(f report.Fact) {
 	t.row.Outcome = append(t.row.Outcome, f)
 }
 
-// failure is why the trial is worth nothing: what should run has ended.
+// failure returns why the trial is invalid: a process that should run has
+// ended.
 func (t *trial) failure() error {
 	errs := []error{t.plane.Err()}
 	if n := len(t.daemons); n > 0 {
@@ -288,8 +289,9 @@ func gone(instances []simulator.Instance) func(map[string]*corev1.Node) error {
 	}
 }
 
-// spread takes so many instances, evenly: who asks in order must not be
-// lucky, and a list that is cut short lacks the last ones.
+// spread returns so many instances, spread evenly over all. Otherwise a
+// contender that asks in order could be lucky, and a truncated list would lack
+// all of them or none.
 func spread(instances []simulator.Instance, size int) []simulator.Instance {
 	var some []simulator.Instance
 	for n := range size {
