@@ -52,7 +52,7 @@ func TestKindOfAnError(t *testing.T) {
 	}
 }
 
-// brokenError panics where it is nil, as many do.
+// brokenError panics if it is nil, as many errors do.
 type brokenError struct{ text string }
 
 func (e *brokenError) Error() string { return e.text }
@@ -62,8 +62,8 @@ type httpError int
 func (e httpError) Error() string   { return http.StatusText(int(e)) }
 func (e httpError) StatusCode() int { return int(e) }
 
-// Whatever an error says and however it is wrapped, its text alone is never an
-// answer about an object, and wrapping changes nothing.
+// The text of an error alone is never an answer about an object. Wrapping does
+// not change the kind of an error.
 func FuzzKindOfAnError(f *testing.F) {
 	for _, seed := range []struct {
 		text   string

@@ -13,7 +13,7 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 )
 
-// exists is an InstancesV2 that answers by calling itself.
+// exists is an InstancesV2 whose answers come from the function.
 type exists func(ctx context.Context) (bool, error)
 
 func (exists) InstanceMetadata(context.Context, *corev1.Node) (*cloudprovider.InstanceMetadata, error) {

@@ -36,7 +36,7 @@ func (v vendor) Instances() (cloudprovider.Instances, bool) { return v.v1, v.v1 
 func (v vendor) Zones() (cloudprovider.Zones, bool)                                { return v.zones, v.zones != nil }
 func (v vendor) Initialize(cloudprovider.ControllerClientBuilder, <-chan struct{}) {}
 
-// metadata is an InstancesV2 that answers by calling itself.
+// metadata is an InstancesV2 whose answers come from the function.
 type metadata func(ctx context.Context, node *corev1.Node) (*cloudprovider.InstanceMetadata, error)
 
 func (m metadata) InstanceMetadata(ctx context.Context, node *corev1.Node) (*cloudprovider.InstanceMetadata, error) {
@@ -46,7 +46,7 @@ func (metadata) InstanceExists(context.Context, *corev1.Node) (bool, error)   { 
 func (metadata) InstanceShutdown(context.Context, *corev1.Node) (bool, error) { return false, nil }
 
 // oldVendor is a provider with the older interfaces. Calls that are in errs
-// fail; all are recorded.
+// fail. All calls are recorded.
 type oldVendor struct {
 	cloudprovider.Instances
 

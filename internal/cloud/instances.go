@@ -42,7 +42,7 @@ type Instances struct {
 	gateway  *Gateway
 	describe describer
 	refresh  describer
-	batcher  provider.InstanceMetadataBatcher // nil: one node a call
+	batcher  provider.InstanceMetadataBatcher // nil: each call is about one node
 	size     int                              // of a batch
 	single   inflight[Metadata]
 	batches  inflight[[]Answer]

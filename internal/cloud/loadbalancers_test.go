@@ -16,7 +16,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/provider"
 )
 
-// balancer is a LoadBalancer whose changes are made by calling itself.
+// balancer is a LoadBalancer that calls the function for each change.
 type balancer func(ctx context.Context, call string, service *corev1.Service, nodes []*corev1.Node) (*corev1.LoadBalancerStatus, error)
 
 func (balancer) GetLoadBalancerName(context.Context, string, *corev1.Service) string { return "lb" }

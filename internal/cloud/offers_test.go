@@ -59,8 +59,8 @@ func TestOnlyThisPackageCallsAProvider(t *testing.T) {
 	}
 }
 
-// sources are the files of the folders and of those below them, without tests
-// and what only tests import.
+// sources returns the files of the folders and of all folders below them. It
+// leaves out tests and packages that only tests import.
 func sources(t *testing.T, roots ...string) map[string]*ast.File {
 	t.Helper()
 	files := map[string]*ast.File{}
@@ -92,8 +92,8 @@ func sources(t *testing.T, roots ...string) map[string]*ast.File {
 	return files
 }
 
-// importName is the name under which a file imports a package, empty if it does
-// not.
+// importName returns the name under which a file imports a package. It returns
+// the empty string if the file does not import it.
 func importName(file *ast.File, path string) string {
 	for _, spec := range file.Imports {
 		if p, err := strconv.Unquote(spec.Path.Value); err != nil || p != path {

@@ -73,7 +73,8 @@ func TestMake(t *testing.T) {
 	}
 }
 
-// starting is a provider whose start takes as long as its functions do.
+// starting is a provider whose methods call its functions, so a test decides
+// how long the start takes.
 type starting struct {
 	vendor
 

@@ -14,7 +14,7 @@ import (
 	"k8s.io/cloud-provider/api"
 )
 
-// table is a Routes whose calls are made by calling itself.
+// table is a Routes that calls the function for each call.
 type table func(ctx context.Context, call, hint string, route *cloudprovider.Route) ([]*cloudprovider.Route, error)
 
 func (f table) ListRoutes(ctx context.Context, cluster string) ([]*cloudprovider.Route, error) {
@@ -127,8 +127,8 @@ func TestThrottledChangeOfARouteIsMadeAgain(t *testing.T) {
 	})
 }
 
-// The caller gets its error long before a health check takes the wait for a
-// stuck worker.
+// The caller gets its error long before the health check calls the worker
+// stuck.
 func TestChangeWaitsForTheQuotaForABoundedTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var calls atomic.Int32

@@ -126,8 +126,8 @@ func TestTrimDropsWhatNoRuleReads(t *testing.T) {
 	}
 }
 
-// A thousand Nodes that are written while the watch is late are decided upon as
-// they are, and not as they were.
+// If a thousand Nodes are written while the watch is late, decisions see the
+// Nodes as they are now and not as they were.
 func TestOwnWritesAreSeenWhileTheInformerIsBehind(t *testing.T) {
 	const nodes = 1000
 	client := fake.NewClientset()
@@ -137,7 +137,7 @@ func TestOwnWritesAreSeenWhileTheInformerIsBehind(t *testing.T) {
 			Spec:       corev1.NodeSpec{ProviderID: "p://written"},
 		}, nil
 	})
-	informer := informers.NewSharedInformerFactory(client, 0).Core().V1().Nodes() // and never started
+	informer := informers.NewSharedInformerFactory(client, 0).Core().V1().Nodes() // This informer is never started.
 	all := NewNodes(t.Context(), client, informer)
 	for i := range nodes {
 		before := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("n", i), ResourceVersion: "1"}}

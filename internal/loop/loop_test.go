@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// run starts the loop inside a synctest bubble and returns what stops it and
-// waits for its end.
+// run starts the loop inside a synctest bubble. It returns a function that
+// stops the loop and waits for its end.
 func run(t *testing.T, l *Loop) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())

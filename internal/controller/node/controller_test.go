@@ -146,8 +146,7 @@ func (l *life) start() {
 	}
 }
 
-// until waits for the Node n1 to be as it should be, or for an error of
-// reading it.
+// until waits until holds accepts the Node n1, or until or accepts an error.
 func (l *life) until(what string, holds func(*corev1.Node) bool, or ...func(error) bool) *corev1.Node {
 	l.t.Helper()
 	deadline := time.NewTimer(20 * time.Second)
@@ -271,7 +270,7 @@ func TestNodeWaitsThroughFaultsAndIsReleasedAfterwards(t *testing.T) {
 }
 
 // A process that dies between the two writes leaves a Node with addresses and
-// with its taint; the next one writes only what is missing.
+// with its taint. The next process writes only what is missing.
 func TestRestartBetweenTheTwoWrites(t *testing.T) {
 	l := begin(t)
 	l.refusing(func(subresource string) error {
@@ -326,7 +325,7 @@ func (c *changing) PatchStatus(context.Context, string, kube.NodeStatusPatch) (*
 	return c.node, nil
 }
 
-// describing is a cloud that describes every instance, and counts.
+// describing is a cloud that describes every instance and counts the questions.
 type describing struct{ calls int }
 
 func (d *describing) Metadata(context.Context, *corev1.Node) (cloud.Metadata, error) {
@@ -416,7 +415,8 @@ func TestHeartbeatsDoNotWake(t *testing.T) {
 	}
 }
 
-// A Node that is gone when the conflict is looked into is forgotten.
+// If the Node is gone when the pass reads it again after a conflict, it is
+// forgotten.
 func TestNodeThatGoesDuringAPass(t *testing.T) {
 	l := begin(t)
 	l.refusing(func(string) error {

@@ -10,8 +10,8 @@
 // A crash between any two steps heals on the next pass, because every pass
 // starts from what the API server stores: addresses that are written already
 // need no write. The PATCH that sets provider ID and labels also removes the
-// taint, and it comes after the addresses. What is lost with the process is
-// which events were recorded.
+// taint, and it comes after the addresses. A new process does not know which
+// events were recorded.
 //
 // The rules are in:
 //

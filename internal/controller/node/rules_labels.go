@@ -104,7 +104,7 @@ func additionalLabels(node *corev1.Node, offered map[string]string, policy Label
 			labels[key] = &value
 			next[key] = value
 		case current == value:
-			next[key] = value // Adopted: from now on it follows the cloud.
+			next[key] = value // From now on the label follows the cloud.
 		}
 	}
 	if !policy.Additional {

@@ -13,7 +13,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
 )
 
-// axis is one thing in which Nodes differ before the walk starts.
+// axis is one property in which the Nodes differ before the walk starts.
 type axis struct {
 	name  string
 	edits map[string]func(*corev1.Node)
@@ -90,8 +90,9 @@ type world struct {
 	now    time.Time
 }
 
-// step decides and carries out the first so many of the plan's two writes; a
-// process that dies in between has lost its memory.
+// step decides and carries out the first of the plan's two writes, or both, or
+// none. If it does not carry out both, the process has died and its memory is
+// lost.
 func (w *world) step(a answer, writes int) plan {
 	o := observed{now: w.now, node: w.node.DeepCopy(), memory: w.memory, policy: follows}
 	p := decide(o)
@@ -147,9 +148,9 @@ func writeChange(node *corev1.Node, p plan) {
 }
 
 // TestWalk goes from every start, through every answer and every crash between
-// two writes, and looks at each step whether it breaks a promise. Whatever has
-// happened, once the cloud describes the instance all ends in a Node that is
-// left alone, and a released one unless something bars it.
+// two writes, and checks at each step that no promise is broken. At the end of
+// each walk the cloud describes the instance. Then the Node must be released,
+// unless something bars it, and left alone.
 func TestWalk(t *testing.T) {
 	count := 0
 	starts(t, func(name string, start *corev1.Node) {
@@ -194,8 +195,8 @@ func (w *world) checked(t *testing.T, path string, a answer, writes int) plan {
 	return p
 }
 
-// releasedWhole is S6: what the cloud has said is on the Node when the taint
-// goes.
+// releasedWhole checks promise S6: when the taint is removed, the Node has all
+// that the cloud has said.
 func (w *world) releasedWhole(t *testing.T, path string, i instance) {
 	t.Helper()
 	n := w.node

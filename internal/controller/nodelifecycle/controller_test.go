@@ -24,8 +24,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/kube"
 )
 
-// removals is a cluster, a cloud and a lifecycle controller between them, in a
-// bubble with a time of its own.
+// removals is a cluster, a cloud and a lifecycle controller between them. It
+// runs in testing/synctest, which has its own time.
 type removals struct {
 	t       *testing.T
 	cluster *fake.Clientset
@@ -64,7 +64,7 @@ func (r *removals) serve(action clienttesting.Action) (bool, runtime.Object, err
 	return false, nil, nil
 }
 
-// Existence is the cloud. It takes its time.
+// Existence is the answer of the cloud. It takes r.takes.
 func (r *removals) Existence(_ context.Context, node *corev1.Node) (cloud.Existence, error) {
 	asked := time.Now()
 	r.mu.Lock()
@@ -82,7 +82,7 @@ func (r *removals) Existence(_ context.Context, node *corev1.Node) (cloud.Existe
 	return cloud.Existence{Present: !r.absent[node.Name], Asked: asked}, errors.Join(r.failure, r.fails[node.Name])
 }
 
-// Shutdown is the cloud.
+// Shutdown is the answer of the cloud.
 func (r *removals) Shutdown(_ context.Context, node *corev1.Node) (bool, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

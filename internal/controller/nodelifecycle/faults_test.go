@@ -16,7 +16,8 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// fleet are Nodes of a cloud that denies those with "bad" in their names.
+// fleet has the Nodes of a cloud that calls those with "bad" in their names
+// absent.
 func fleet(badSilent, badReporting, good int, edits ...func(*corev1.Node)) (nodes []*corev1.Node, denied map[string]bool) {
 	denied = map[string]bool{}
 	add := func(n int, name string, more ...func(*corev1.Node)) {
@@ -33,8 +34,8 @@ func fleet(badSilent, badReporting, good int, edits ...func(*corev1.Node)) (node
 	return nodes, denied
 }
 
-// A list that has lost some of the instances denies Nodes that report, and that
-// does not become true with time.
+// A cloud whose list has lost some instances calls Nodes absent whose kubelets
+// report. No Node may be deleted for that, however long it lasts.
 func TestTruncatedListDeletesNothing(t *testing.T) {
 	for _, tt := range []struct {
 		name                          string

@@ -12,8 +12,8 @@ import (
 
 const guide = "../../../docs/guides/node-deletion.md"
 
-// TestGuideHasTheDefaults holds the flags that the guide names with a value to
-// DefaultLimits.
+// TestGuideHasTheDefaults compares the values that the guide gives for flags
+// with DefaultLimits.
 func TestGuideHasTheDefaults(t *testing.T) {
 	text := readGuide(t)
 	l := DefaultLimits()
@@ -48,8 +48,8 @@ func shown(value any) string {
 	return strings.TrimSuffix(text, "0s") + map[bool]string{true: "0s", false: ""}[strings.HasSuffix(text, "0s") && !strings.HasSuffix(text, "m0s")]
 }
 
-// TestGuideHasTheReasons holds the reasons of the guide's table and Reasons to one
-// another.
+// TestGuideHasTheReasons compares the reasons in the guide's table with
+// Reasons.
 func TestGuideHasTheReasons(t *testing.T) {
 	text := readGuide(t)
 	var names []string

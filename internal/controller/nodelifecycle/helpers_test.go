@@ -64,8 +64,8 @@ func fails(reason string) answer {
 	return answer{asked: noon, failure: message.Cause{Reason: reason, Message: "because"}}
 }
 
-// gone is the memory of a Node that the cloud has called absent so often, first
-// and last that long ago.
+// gone is the memory of a Node that the cloud has called absent. The arguments
+// say how often, and how long ago the first and the last time was.
 func gone(n *corev1.Node, times int, first, last time.Duration) memory {
 	return memory{evidence: evidence{
 		uid: n.UID, providerID: n.Spec.ProviderID, presence: absent, absences: times, checks: times,
@@ -82,7 +82,7 @@ func witness(name string, p presence, asked time.Duration, edits ...func(*corev1
 	return peer{node: old(name, append([]func(*corev1.Node){reports}, edits...)...), checked: true, record: s}
 }
 
-// unasked is a witness that nobody has asked.
+// unasked is a witness that the cloud was never asked about.
 func unasked(name string, edits ...func(*corev1.Node)) peer {
 	return peer{node: old(name, append([]func(*corev1.Node){reports}, edits...)...), checked: true}
 }
@@ -91,7 +91,7 @@ func peersOf(nodes ...peer) peers {
 	return peers{nodes: nodes, confirmed: map[string]bool{"p": true}}
 }
 
-// absentOf is a cluster with so many absent Nodes among so many.
+// absentOf is a cluster in which some of the Nodes are absent.
 func absentOf(absentOnes, all int, edits ...func(*corev1.Node)) peers {
 	var nodes []peer
 	for i := range all {
@@ -184,7 +184,7 @@ func checkRows(t *testing.T, rows []row) {
 	}
 }
 
-// says adds the condition of the rules of removal to a Node.
+// says adds the condition CloudInstanceMissing to a Node.
 func says(status corev1.ConditionStatus, reason string, written time.Duration) func(*corev1.Node) {
 	return func(n *corev1.Node) {
 		n.Status.Conditions = append(n.Status.Conditions, corev1.NodeCondition{

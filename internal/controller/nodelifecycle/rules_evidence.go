@@ -69,8 +69,8 @@ func (e evidence) about(node *corev1.Node) evidence {
 	return evidence{uid: node.UID, providerID: node.Spec.ProviderID}
 }
 
-// with returns the evidence after an answer. A failure neither counts nor
-// resets; "present" resets.
+// with returns the evidence after an answer. A failure does not change the
+// count of absences, and "present" sets it to zero.
 func (e evidence) with(a answer, now time.Time) evidence {
 	if a.asked.IsZero() {
 		return e

@@ -16,9 +16,10 @@ type Limits struct {
 	// SilentAfter is how old the last report of a kubelet that does not report
 	// Ready may be before the kubelet counts as silent.
 	SilentAfter time.Duration
-	// Absences is how many answers have to say "absent". They have to extend
-	// over AbsentFor. If the Node is younger than YoungAge or was never
-	// initialised, they have to extend over YoungAbsentFor.
+	// Absences is how many answers have to say "absent". The last of them has
+	// to come at least AbsentFor after the first. For a Node that is younger
+	// than YoungAge or was never initialised, it has to come YoungAbsentFor
+	// after the first.
 	Absences                            int
 	AbsentFor, YoungAge, YoungAbsentFor time.Duration
 	// Witnesses is how many other Nodes whose kubelets report have to be

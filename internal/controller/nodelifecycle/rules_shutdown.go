@@ -27,8 +27,8 @@ func ownTaint() corev1.Taint {
 	return corev1.Taint{Key: api.TaintNodeShutdown, Effect: corev1.TaintEffectNoSchedule}
 }
 
-// isShutdownTaint reports whether the taint is this controller's. A taint with
-// another effect is not.
+// isShutdownTaint reports whether this controller sets and removes the taint. A
+// taint with the same key and another effect belongs to somebody else.
 func isShutdownTaint(t corev1.Taint) bool {
 	own := ownTaint()
 	return t.MatchTaint(&own)

@@ -105,8 +105,8 @@ func TestWhateverChangesThePlanWakes(t *testing.T) {
 	}
 }
 
-// effect is the digest of a plan, of whose taints only the shutdown taint counts:
-// the others are written as they are on the Node.
+// effect is the digest of a plan. Of its taints only the shutdown taint counts,
+// because the others stay as they are on the Node.
 func effect(p plan) string {
 	if p.taints != nil {
 		own := slices.DeleteFunc(slices.Clone(*p.taints), func(t corev1.Taint) bool { return !isShutdownTaint(t) })

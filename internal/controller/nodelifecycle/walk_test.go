@@ -16,8 +16,8 @@ import (
 // turn is what happens in one step of a walk.
 type turn string
 
-// The turns: what the cloud says of the Node in this step and of its witness,
-// and what happens to the Node before it.
+// A turn is what the cloud says of the Node or of its witness in this step, or
+// what happens to the Node before the step.
 const (
 	isAbsent        turn = "absent"
 	isPresent       turn = "present"
@@ -33,18 +33,17 @@ const (
 
 var turns = []turn{isAbsent, isPresent, isUnknown, witnessFails, witnessDenied, reportsNow, isNew, isOtherInstance, overTheBudget, leaderDies}
 
-// trail is what an independent observer has seen of the Node since its evidence
-// last had to begin anew.
+// trail is what an independent observer has seen of the Node since the evidence
+// last had to start from nothing.
 type trail struct {
 	absences   []time.Time
-	lastWord   time.Time // of the candidate's last absence
+	lastWord   time.Time // when the cloud last called the Node absent
 	confirmed  time.Time // of the witness's last "present"
 	overBudget bool
 	denied     bool
 }
 
-// removalWorld is one Node with one witness and many others, from the first
-// look on.
+// removalWorld is one Node, its witness and many other Nodes.
 type removalWorld struct {
 	now      time.Time
 	node     *corev1.Node
@@ -144,8 +143,8 @@ func (w *removalWorld) hear(t turn) {
 	w.recorded = w.recorded.with(a, w.now)
 }
 
-// step is one check, as the controller makes it, and the final check if it comes
-// to that.
+// step is one pass, as the controller makes it, and the final check if the pass
+// asks for one.
 func (w *removalWorld) step(t *testing.T, what turn) {
 	t.Helper()
 	w.path = append(w.path, what)
@@ -199,7 +198,7 @@ func (w *removalWorld) last(t *testing.T, what turn) plan {
 	return plan{}
 }
 
-// mayRemove is S1, told by somebody who does not know the rules' code.
+// mayRemove states promise S1 a second time, without the code of the rules.
 func (w *removalWorld) mayRemove(t *testing.T) {
 	t.Helper()
 	tr := w.trail
@@ -220,8 +219,8 @@ func (w *removalWorld) mayRemove(t *testing.T) {
 }
 
 // TestRemovalWalk goes through all orders of what may happen to a silent Node,
-// and looks at each deletion whether it keeps S1. From wherever a walk has come
-// to, a Node that stays absent is deleted in the end.
+// and checks that each deletion keeps promise S1. At the end of each walk the
+// Node stays absent, and it must be deleted.
 func TestRemovalWalk(t *testing.T) {
 	const depth = 4
 	walks := 0
@@ -247,7 +246,7 @@ func TestRemovalWalk(t *testing.T) {
 	}
 }
 
-// ends lets the cloud say the truth about a Node that is gone.
+// ends lets the cloud call the Node absent until the Node is deleted.
 func (w *removalWorld) ends(t *testing.T) {
 	t.Helper()
 	const bound = 20 // of passes

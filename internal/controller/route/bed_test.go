@@ -303,7 +303,8 @@ func (*bed) after(d time.Duration) {
 	synctest.Wait()
 }
 
-// expect compares what has happened since the last call, except for listings.
+// expect compares what has happened since the last expect. Listings do not
+// count.
 func (b *bed) expect(what string, calls, events, writes []string) {
 	b.t.Helper()
 	b.mu.Lock()

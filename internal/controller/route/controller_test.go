@@ -265,8 +265,9 @@ func (a *answers) List(context.Context) ([]cloud.Route, error) {
 	return nil, err
 }
 
-// The gateway gives the answer of a call that was given up to the next caller. It
-// may show the table as it was when the first call began.
+// If a caller has given up a call, the gateway gives its answer to the next
+// caller. That answer may show the routes as they were when the first call
+// began.
 func TestLateAnswerIsAsOldAsItsCall(t *testing.T) {
 	late := func(kind cloud.Kind) error {
 		return &cloud.Error{Call: "ListRoutes", Kind: kind, Err: errors.New("no answer")}
@@ -320,7 +321,7 @@ func TestNodeThatWasReplacedUnseenCountsAsDeleted(t *testing.T) {
 	})
 }
 
-// A condition that could not be written is not written when it has become wrong.
+// A condition that could not be written is dropped when it has become wrong.
 func TestRefusedPatchIsDroppedWhenItIsWrong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := prepare(t, Config{}, newNode(1)) // The Node shows that it is reachable.
@@ -365,8 +366,8 @@ func TestDuplicateAndBlackholeBesideTheRouteAreDeleted(t *testing.T) {
 	})
 }
 
-// A job waits for the one before it. What has become wrong in the meantime is not
-// done, and planned anew.
+// A job waits for the one before it. Steps that have become wrong in the
+// meantime are left out, and the next pass plans again.
 func TestJobThatHasWaited(t *testing.T) {
 	for _, tt := range []struct {
 		name   string

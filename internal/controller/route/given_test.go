@@ -22,7 +22,7 @@ var (
 	pods6 = netip.MustParsePrefix("fd00::/48")
 )
 
-// at is the time so many seconds after the epoch.
+// at returns the time that is this number of seconds after the epoch.
 func at(seconds float64) time.Time { return epoch.Add(time.Duration(seconds * float64(time.Second))) }
 
 // given is what a row starts from: node-1 to node-n with CIDRs and routes, and
@@ -106,7 +106,7 @@ func remember(change func(*memory)) func(*observed) {
 	return func(o *observed) { change(&o.memory) }
 }
 
-// strayFor makes earlier listings show the route as stray for so long.
+// strayFor makes earlier listings show the route as stray for this time.
 func strayFor(r route, d time.Duration) func(*observed) {
 	return func(o *observed) { o.memory.strays[r.identity] = o.memory.listing.at.Add(-d) }
 }

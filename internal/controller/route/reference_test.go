@@ -8,7 +8,7 @@ import (
 )
 
 // reference is the page that tells users what becomes of which route. Each row
-// of its tables ends with the names of the rows that hold it.
+// of its tables ends with the names of the test rows that check it.
 const reference = "../../../docs/reference/routes.md"
 
 func TestReferenceNamesRows(t *testing.T) {

@@ -63,8 +63,8 @@ func (x *index) planConditions(p *plan) {
 }
 
 // statusOf returns the status of NetworkUnavailable that the Node should show.
-// It is empty if none should be written now. after is when to decide again, 0
-// if nothing is awaited.
+// It is empty if the condition should stay as it is. after is when to decide
+// again, 0 if nothing is awaited.
 func (x *index) statusOf(node *corev1.Node, isTarget bool) (status corev1.ConditionStatus, after time.Duration) { //nolint:revive // flag-parameter: it is a fact
 	wanted := cidrsOf(node)
 	if len(wanted) == 0 {
@@ -102,8 +102,8 @@ func (x *index) unavailableSince(since time.Time) (status corev1.ConditionStatus
 	return corev1.ConditionTrue, 0
 }
 
-// missingSince returns since when a route of the Node is missing, and whether
-// something has failed. If nothing has, the route may only be late.
+// missingSince returns since when a route of the Node is missing, and whether a
+// failure is the cause. Without a failure, the route may only be late.
 func (x *index) missingSince(node *corev1.Node, wanted []netip.Prefix, satisfied func(netip.Prefix) bool) (since time.Time, failed bool) {
 	earliest := func(t time.Time) {
 		if since.IsZero() || t.Before(since) {

@@ -9,8 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// listingRows are the rules for when the routes are listed, and what is believed
-// of a listing.
+// listingRows are the rules for when the routes are listed, and what a listing
+// proves.
 func listingRows() []row {
 	return []row{
 		{"UnknownRoutesAreListed", given(1, func(o *observed) { o.memory.listing = listing{} }), []string{"list: the routes are not known yet"}},
@@ -41,7 +41,7 @@ func listingRows() []row {
 		{"FailedListingIsRecordedOnANewNode", given(2, unlisted("r1"), node("node-1", noCondition), listingFailing(at(1001))), []string{
 			"node-1 NetworkUnavailable=True NoRouteCreated", "event on node-1: Could not create route uid-1 10.244.1.0/24 for node node-1 after 3m20s: no answer",
 		}},
-		{"FailedListingIsNotRecordedOnAReachableNode", given(1, func(o *observed) { o.memory.listing = listing{} }, listingFailing(at(1001))), nil}, // a new leader during an outage
+		{"FailedListingIsNotRecordedOnAReachableNode", given(1, func(o *observed) { o.memory.listing = listing{} }, listingFailing(at(1001))), nil}, // a new leader does this during an outage
 	}
 }
 

@@ -137,7 +137,8 @@ func removed(n int) []string {
 	return lines
 }
 
-// kept are n routes that are held because 4 of all routes are stray.
+// kept returns the digest of n routes that the budget holds because 4 of all
+// routes are stray.
 func kept(n, all int) []string {
 	var lines []string
 	for i := 1; i <= n; i++ {
@@ -170,8 +171,8 @@ func TestOverBudgetAreThoseThatOnlyTheBudgetKeeps(t *testing.T) {
 	}
 }
 
-// The time between two listings is from the answer of one to the beginning of the
-// next.
+// The time between two listings is measured from the answer of the first to the
+// beginning of the second.
 func TestRouteIsStraySinceTheAnswer(t *testing.T) {
 	unknown := newRoute("r9", "gone", "10.244.9.0/24")
 	o := given(1, func(o *observed) { o.memory.listing.routes = append(o.memory.listing.routes, unknown) })

@@ -48,8 +48,8 @@ func TestWake(t *testing.T) {
 	}
 }
 
-// nodeChanges are changes of one field of a Node, those among them that no rule
-// reads.
+// nodeChanges are changes of one field of a Node. Some of them change fields
+// that no rule reads.
 var nodeChanges = []func(*rand.Rand, *corev1.Node){
 	func(r *rand.Rand, n *corev1.Node) { n.UID = newNode(1 + r.IntN(9)).UID },
 	func(r *rand.Rand, n *corev1.Node) { n.Spec.PodCIDRs = newNode(1 + r.IntN(4)).Spec.PodCIDRs },
@@ -128,7 +128,7 @@ func anyTable(r *rand.Rand) observed {
 	return o
 }
 
-// whole is all of a plan that apply uses.
+// whole is the part of a plan that apply uses.
 func whole(p plan) string {
 	lines := digest(p)
 	for _, j := range p.jobs {

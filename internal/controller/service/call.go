@@ -11,8 +11,9 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 )
 
-// call makes the call of a plan, records what came of it and remembers that. The
-// failure of a call is not an error of the pass: the Service shows why it waits.
+// call makes the call of a plan. It records events about the outcome and stores
+// the outcome in the memory. The failure of a call is not an error of the pass:
+// the Service shows why it waits.
 func (c *Controller) call(ctx context.Context, key string, p plan) error {
 	logger := klog.FromContext(ctx).WithValues("service", key, "call", p.do)
 	stop := c.reportSlowCall(ctx, p)

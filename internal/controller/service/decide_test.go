@@ -103,7 +103,8 @@ func runRows(t *testing.T, rows []row) {
 	}
 }
 
-// digest is a plan in one line: action and why, then what else it says.
+// digest returns a plan in one line: first the action and why, then the other
+// fields.
 func digest(p plan) string {
 	parts := []string{string(p.do) + ": " + p.why}
 	if p.routine {

@@ -20,8 +20,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/kube"
 )
 
-// life is a cluster, a cloud and a controller between them. It runs in a bubble
-// with its own time.
+// life is a cluster, a cloud and a controller between them. It runs in
+// testing/synctest, which has its own time.
 type life struct {
 	t       *testing.T
 	cluster *fake.Clientset

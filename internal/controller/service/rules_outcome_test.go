@@ -10,7 +10,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 )
 
-// knowledge is what follows from a call in one line.
+// knowledge returns, in one line, what is known after a call.
 func knowledge(m memory, events []message.Event) string {
 	var parts []string
 	add := func(what string, holds bool) {

@@ -63,8 +63,8 @@ func TestWakesForNodes(t *testing.T) {
 	}
 }
 
-// variants are edits of a Service, in groups: two of one group differ in one
-// field that decide reads.
+// variants are edits of a Service in groups. Two edits of one group differ in
+// one field that decide reads.
 var variants = [][]func(*corev1.Service){
 	{same, replaced},
 	{same, internal},
@@ -118,8 +118,8 @@ func each(f func(*corev1.Service)) {
 	walk(balanced(version("1")), variants)
 }
 
-// effect is what a plan does, as a pass would: to forget what is not remembered
-// is to do nothing.
+// effect returns what a pass with this plan does. If there is nothing to
+// forget, the action forget does nothing.
 func effect(o observed) string {
 	p := decide(o)
 	if o.memory.isEmpty() && (p.do == forget || p.do == doNothing) {

@@ -10,8 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// turn is what happens in one step of a walk: a change before it, and what
-// becomes of the call that it makes, if it makes one.
+// turn is what happens in one step of a walk: a change before the step, and the
+// outcome of the call that the step may make.
 type turn struct {
 	change  event
 	outcome callOutcome
@@ -47,7 +47,7 @@ const (
 
 var outcomes = []callOutcome{succeeds, cloudFails, replyIsLost, isElsewhere}
 
-// allIsWell is the turn in which things get in order.
+// allIsWell is a turn without a change in which every call succeeds.
 var allIsWell = turn{noChange, succeeds}
 
 // world is one Service as the API server has it, the cloud, and what this
@@ -214,9 +214,9 @@ func (w *world) call(what callOutcome, p plan) {
 	w.memory, _ = conclude(p, r)
 }
 
-// TestWalk goes through all orders of what may happen to a Service, and looks
-// at each step whether it breaks a promise. From wherever a walk has come to,
-// it ends in a bounded number of steps once all is well.
+// TestWalk goes through all orders of what may happen to a Service, and checks
+// at each step that no promise is broken. After each walk, a bounded number of
+// steps without failures must bring everything in order.
 func TestWalk(t *testing.T) {
 	const depth = 3
 	walks := 0
@@ -250,7 +250,7 @@ func TestWalk(t *testing.T) {
 	}
 }
 
-// ends lets all be well until nothing is left to do.
+// ends makes steps without failures until nothing is left to do.
 func (w *world) ends() {
 	w.t.Helper()
 	w.path = append(w.path, turn{"from now on", "all is well"})
@@ -264,7 +264,7 @@ func (w *world) ends() {
 	w.t.Errorf("%v: no end", w.path)
 }
 
-// isRight looks at what a walk has come to.
+// isRight checks the state at the end of a walk.
 func (w *world) isRight(p plan) {
 	w.t.Helper()
 	switch wants := w.service != nil && policy.isOurs(w.service) && w.service.Spec.Type == corev1.ServiceTypeLoadBalancer; {
