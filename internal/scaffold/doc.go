@@ -3,5 +3,5 @@
 //
 // The example is real code, which is built, tested and linted. What is copied is
 // the archive project.txtar, because a program cannot embed the files of another
-// module; a test holds it beside the example.
+// module; a test compares it with the example.
 package scaffold

@@ -50,10 +50,9 @@ type Fault struct {
 	Kind FaultKind `json:"kind"`
 	// Calls are the calls it is aimed at; none means all.
 	Calls []Call `json:"calls,omitempty"`
-	// Match limits the fault to the resources of all kinds whose ID or name it
-	// matches; it is a pattern as of path.Match, such as "node-1*". It hits calls that ask for such a resource by ID, name or tags.
-	// In a list of all, stale, invisible and emptyList change what is said of
-	// these resources only.
+	// Match limits the fault to the resources of all kinds whose ID or name it matches; it is a pattern as of path.Match,
+	// such as "node-1*". It hits calls that ask for such a resource by ID, name or tags. In a list without a filter, the
+	// kinds stale, invisible and emptyList affect only these resources.
 	Match string `json:"match,omitempty"`
 	// Skip spares the first so many calls that it is aimed at.
 	Skip int `json:"skip,omitempty"`

@@ -165,7 +165,7 @@ func (p *pool) create(t *testing.T, node *corev1.Node, i simulator.Instance) *me
 	return &member{Node: created, instance: i, rules: rules{absences: absences, absentFor: absentFor}}
 }
 
-// together calls f for all members, several at a time.
+// together calls do for all members, several at a time.
 func together(all []*member, do func(int, *member)) {
 	const parallel = 20
 	numbers := make(chan int)

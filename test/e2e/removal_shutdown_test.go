@@ -30,7 +30,7 @@ func (s silences) shutDown() []silentCase {
 			s.silence(t, m)
 			s.AwaitNode(t, m.Name, expect.Soon, shutdown)
 			since = time.Now()
-			expect.Within(t, expect.Soon, func(context.Context) error { // The daemon's requests so far are in the audit log now.
+			expect.Within(t, expect.Soon, func(context.Context) error { // Wait until the audit log has the daemon's write.
 				if len(s.Audit(t).Since(s.mark).OfDaemons().OfNode(m.Name).Writes()) == 0 {
 					return errors.New("the daemon has not written the Node")
 				}
