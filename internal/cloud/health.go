@@ -10,7 +10,7 @@ const (
 	// maxPanics is how many panics a provider may have before the process must be
 	// restarted.
 	maxPanics = 2
-	// grace is how long after its deadline a call may take to return.
+	// grace is the time after its deadline in which a call should return.
 	grace = 10 * time.Second
 )
 

@@ -11,7 +11,7 @@ import (
 func TestState(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
-		kinds []Kind // one a minute
+		kinds []Kind // the kinds of the calls, one call each minute
 		want  string
 	}{
 		{"NobodyAsked", nil, "has not answered yet"},

@@ -53,7 +53,7 @@ func withAnnotation(n *corev1.Node, key, value string) {
 	n.Annotations[key] = value
 }
 
-// starts are the Nodes of every combination.
+// starts returns a Node for every combination of the axes.
 func starts(t *testing.T, visit func(name string, node *corev1.Node)) {
 	t.Helper()
 	var visitAll func(rest []axis, name string, node *corev1.Node)

@@ -49,8 +49,8 @@ type evidence struct {
 	// first of them came.
 	absences int
 	since    time.Time
-	// asked and answered are when the last question that had the answer
-	// "absent" began and ended.
+	// asked is when the last question with the answer "absent" began. answered
+	// is when it ended.
 	asked, answered time.Time
 	// failure is why the last question had no answer; zero: it had one.
 	failure message.Cause

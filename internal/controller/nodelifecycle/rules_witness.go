@@ -44,8 +44,8 @@ type peer struct {
 	// and whether the cloud was asked at all.
 	presence presence
 	checked  bool
-	// record is about questions of the kind that is asked about the Node to
-	// decide about: by provider ID or by name.
+	// record is from questions by provider ID if the Node to decide about has
+	// one, otherwise from questions by name.
 	record record
 }
 

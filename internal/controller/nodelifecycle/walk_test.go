@@ -33,8 +33,8 @@ const (
 
 var turns = []turn{isAbsent, isPresent, isUnknown, witnessFails, witnessDenied, reportsNow, isNew, isOtherInstance, overTheBudget, leaderDies}
 
-// trail is what an independent observer has seen of the Node since the evidence
-// last had to start from nothing.
+// trail is what an independent observer has seen of the Node since its evidence
+// was last reset.
 type trail struct {
 	absences   []time.Time
 	lastWord   time.Time // when the cloud last called the Node absent

@@ -10,8 +10,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/cloud"
 )
 
-// Metrics are the metrics of the controller. They outlive it, and read only what
-// it hands over.
+// Metrics are the metrics of the controller. They outlive the controller and
+// show only what it hands over.
 type Metrics struct {
 	metrics.BaseStableCollector
 
