@@ -26,8 +26,9 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/proxy"
 )
 
-// The API server goes away in the middle of an initialisation. The daemon
-// lives on, ends what it has begun, and sees what joins afterwards.
+// The API server goes away in the middle of an initialisation. The daemon keeps
+// running, completes the initialisation, and initialises Nodes that join
+// afterwards.
 func TestAPIServerRestartsInTheMiddle(t *testing.T) {
 	for place, match := range map[string]proxy.Match{"StatusPatch": statusPatches, "NodePatch": nodePatches} {
 		t.Run(place, func(t *testing.T) {

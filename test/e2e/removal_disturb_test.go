@@ -52,7 +52,7 @@ func testRecreatedMeanwhile(t *testing.T, b *bed.Bed) {
 	d.Signal(syscall.SIGSTOP)
 	second := p.again(t, first, first.instance, corev1.ConditionUnknown)
 	d.Signal(syscall.SIGCONT)
-	p.awaitGone(t, goneWithin, second) // With evidence of its own, as for each deletion.
+	p.awaitGone(t, goneWithin, second) // This deletion too needs evidence of its own.
 	for _, r := range p.deletions(t) {
 		if uid, _ := preconditions(r); uid == first.UID {
 			t.Errorf("a deletion of the first Node: %v", r)

@@ -67,7 +67,7 @@ func TestSilentNodes(t *testing.T) {
 	for _, c := range cases {
 		c.begin(t)
 	}
-	// They go on side by side; each look waits for one of them.
+	// The cases run at the same time; each subtest waits for one of them.
 	for _, c := range cases {
 		if c.ends != nil {
 			t.Run(c.name, c.ends)

@@ -22,8 +22,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/expect"
 )
 
-// A provider may say that somebody else provides the load balancer, wrapped or
-// not: that is no failure, and what the other one writes stays.
+// A provider may return ImplementedElsewhere, wrapped or not. That is no
+// failure, and the status that the other controller writes stays.
 func testProvidedElsewhere(t *testing.T, b *bed.Bed) {
 	s := newClass(t, b)
 	s.runs(t, daemon.Setup{Provider: "modern"})
@@ -116,7 +116,7 @@ func (s services) fights(t *testing.T, name string) *rival {
 	return &r
 }
 
-// awaitBlows waits for so many more.
+// awaitBlows waits until the rival has written so many times more.
 func (r *rival) awaitBlows(t *testing.T, more int) {
 	t.Helper()
 	now := func() int {

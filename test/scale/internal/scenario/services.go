@@ -76,8 +76,8 @@ var services = []Scenario{
 		}),
 }
 
-// ofServices is a scenario in a cluster whose daemon leads and has settled. What
-// is said of it is about Services and Nodes.
+// ofServices is a scenario in a cluster whose daemon leads and has settled. Its
+// outcome is about Services and Nodes.
 func ofServices(name, what string, run func(context.Context, *trial) error) Scenario {
 	return Scenario{
 		Name:     name,
