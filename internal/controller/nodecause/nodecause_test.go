@@ -8,6 +8,7 @@ import (
 
 	cloudprovider "k8s.io/cloud-provider"
 
+	"github.com/fairlead-k8s/fairlead/internal/cloud"
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 )
 
@@ -19,10 +20,11 @@ func TestFailureOfNoKnownKindHasFailed(t *testing.T) {
 }
 
 func TestNotFoundIsNoAnswerAboutExistence(t *testing.T) {
-	if got := Of(cloudprovider.InstanceNotFound).Reason; got != "InstanceNotFound" {
+	notFound := &cloud.Error{Kind: cloud.NotFound, Err: cloudprovider.InstanceNotFound}
+	if got := Of(notFound).Reason; got != "InstanceNotFound" {
 		t.Errorf("reason %s of a question about metadata, want InstanceNotFound", got)
 	}
-	if got := OfExistence(cloudprovider.InstanceNotFound).Reason; got != "CloudFailed" {
+	if got := OfExistence(notFound).Reason; got != "CloudFailed" {
 		t.Errorf("reason %s of a question about existence, want CloudFailed", got)
 	}
 }
