@@ -17,7 +17,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator/wire"
 )
 
-// tenure says whether a fault may be cleared.
+// tenure is clearable for a fault that may be cleared, and standing for one that
+// may not.
 type tenure int
 
 const (
