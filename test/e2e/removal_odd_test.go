@@ -52,7 +52,7 @@ func (s silences) foreign() []silentCase {
 			},
 			ends: func(t *testing.T) {
 				s.awaitHeld(t, []*member{m}, row.reasons...)
-				describe(t, s.pool.Bed, row.name, m.Name)
+				describe(t, s.Bed, row.name, m.Name)
 				s.noStream(t, []*member{m})
 			},
 			still: func(t *testing.T) { s.stay(t, m) },
@@ -77,7 +77,7 @@ func (s silences) othersToo() []silentCase {
 			ends: func(t *testing.T) { s.awaitAsked(t, 1, shared) },
 			still: func(t *testing.T) {
 				s.stay(t, shared, twin)
-				describe(t, s.pool.Bed, "one of two with one provider ID", shared.Name)
+				describe(t, s.Bed, "one of two with one provider ID", shared.Name)
 			},
 		},
 		{
@@ -90,7 +90,7 @@ func (s silences) othersToo() []silentCase {
 			ends: func(t *testing.T) { s.awaitAsked(t, 2, renamed) },
 			still: func(t *testing.T) {
 				s.stay(t, renamed)
-				describe(t, s.pool.Bed, "renamed in the cloud", renamed.Name)
+				describe(t, s.Bed, "renamed in the cloud", renamed.Name)
 			},
 		},
 	}
@@ -140,7 +140,7 @@ func (s silences) keptOff() []silentCase {
 				node := nodes.NewInitialized(i)
 				node.Finalizers = []string{finalizer}
 				terminating = s.join(t, node, i)
-				unfinalize(t, s.pool.Bed, terminating.Name)
+				unfinalize(t, s.Bed, terminating.Name)
 				s.byHand(t, terminating)
 				s.terminate(t, terminating)
 				s.silence(t, terminating)

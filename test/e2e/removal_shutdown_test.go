@@ -43,7 +43,7 @@ func (s silences) shutDown() []silentCase {
 				t.Errorf("%d requests while nothing changed: %v", len(did), did)
 			}
 			s.spaced(t, m, since)
-			describe(t, s.pool.Bed, "shut down", m.Name)
+			describe(t, s.Bed, "shut down", m.Name)
 
 			for _, step := range []struct {
 				do   func(*testing.T)
