@@ -1,0 +1,103 @@
+package node
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/cloud-provider/api"
+)
+
+func TestDecideInitialisation(t *testing.T) {
+	const asks, described = "the Node waits for its instance to be described", "the cloud has described the instance"
+	released := func(edits ...func(*outcome)) outcome {
+		want := outcome{
+			Do: release, Why: described, Addresses: []corev1.NodeAddress{internal, external, hostname}, ProviderID: "p://1",
+			Labels: place(), Taints: []corev1.Taint{other}, Events: []string{"Synced"},
+		}
+		for _, edit := range edits {
+			edit(&want)
+		}
+		return want
+	}
+	waits := func(reason, why string) outcome { return outcome{Do: wait, Why: why, Events: []string{reason}} }
+	named := func(id string) func(*corev1.Node) { return func(n *corev1.Node) { n.Spec.ProviderID = id } }
+	check(t, []row{
+		{name: "UninitializedNodeAsksTheCloud", node: fresh(), want: outcome{Do: ask, Why: asks}},
+		{name: "DescribedNodeIsReleasedWithAllThatIsKnown", node: fresh(), answer: machine(), want: released()},
+		{
+			name: "AddressesThatAreThereAreNotWritten", node: fresh(addresses(internal, external, hostname)), answer: machine(),
+			want: released(func(o *outcome) { o.Addresses = nil }),
+		},
+		{name: "ProviderIDThatIsThereIsNotWritten", node: fresh(named("p://1")), answer: machine(), want: released(func(o *outcome) { o.ProviderID = "" })},
+		{
+			name: "ProviderIDOfTheNodeSufficesWhereTheCloudNamesNone", node: fresh(named("p://1")), answer: machine(func(i *instance) { i.providerID = "" }),
+			want: released(func(o *outcome) { o.ProviderID = "" }),
+		},
+		{
+			name: "AnotherProviderIDIsNotInitialized", node: fresh(named("p://2")), answer: machine(),
+			want: waits("CloudInitFailed", otherInstance("p://2", "p://1").Message),
+		},
+		{
+			name: "NoProviderIDAnywhereIsNotInitialized", node: fresh(), answer: machine(func(i *instance) { i.providerID = "" }),
+			want: waits("CloudInitFailed", providerIDMissing().Message),
+		},
+		{
+			name: "NamelessProviderInitializesWithoutProviderID", node: fresh(),
+			answer: machine(func(i *instance) { i.providerID, i.nameless = "", true }),
+			want:   released(func(o *outcome) { o.ProviderID = "" }),
+		},
+		{
+			name: "NoAddressesMeansNothingToWrite", node: fresh(), answer: machine(func(i *instance) { i.addresses = nil }),
+			want: released(func(o *outcome) { o.Addresses = nil }),
+		},
+		{
+			name: "EmptyTypeAndPlaceWriteNoLabels", node: fresh(), answer: machine(func(i *instance) { i.size, i.zone, i.region = "", "", "" }),
+			want: released(func(o *outcome) { o.Labels = nil }),
+		},
+		{
+			name: "PlaceOfTheUserIsOverwritten", node: fresh(label(corev1.LabelTopologyZone, "mine")), answer: machine(),
+			want: released(),
+		},
+		{
+			name: "LabelsThatAreThereAreNotWritten", node: fresh(label(corev1.LabelTopologyZone, "z1")), answer: machine(),
+			want: released(func(o *outcome) { delete(o.Labels, corev1.LabelTopologyZone) }),
+		},
+		{
+			name: "InvalidTypeIsNotWritten", node: fresh(), answer: machine(func(i *instance) { i.size = "not a label" }),
+			want: waits("CloudInitFailed", labelsInvalid([]string{`type "not a label"`}).Message),
+		},
+		{
+			name: "InvalidAdditionalLabelIsNotWritten", node: fresh(), answer: machine(with(map[string]string{"a b": "c", "d": "e f"})),
+			want: waits("CloudInitFailed", labelsInvalid([]string{`label "a b" with value "c"`, `label "d" with value "e f"`}).Message),
+		},
+		{
+			name: "NodeIPThatIsNotOfferedIsWaitedFor", node: fresh(annotation(api.AnnotationAlphaProvidedIPAddr, "127.0.9.9")), answer: machine(),
+			want: waits("CloudInitFailed", addressNotOffered(unmetAddress{"127.0.9.9", true}).Message),
+		},
+		{name: "RefusalOfTheCloudIsShown", node: fresh(), answer: refusing("CloudDenied"), want: waits("CloudInitFailed", "because")},
+		{
+			name: "AllTaintsOfTheKeyGo", node: fresh(func(n *corev1.Node) {
+				n.Spec.Taints = []corev1.Taint{uninitialized, {Key: api.TaintExternalCloudProvider, Effect: corev1.TaintEffectNoExecute}}
+			}), answer: machine(),
+			want: released(func(o *outcome) { o.Taints = nil }),
+		},
+		{
+			name: "AdditionalLabelsAreSetUnlessTheUserHasThem", node: fresh(), answer: machine(with(map[string]string{"a.example.com/x": "1", "keep": "cloud"})),
+			want: released(func(o *outcome) { o.Labels["a.example.com/x"] = new("1") }),
+		},
+		{
+			name: "KeysOfKubernetesAreIgnored", node: fresh(),
+			answer: machine(with(map[string]string{"foo.k8s.io/y": "1", "kubernetes.io/x": "no label!", "fook8s.io/x": "1", "kubernetes.io.evil.com/x": "1", "k8s-io/x": "1"})),
+			want: released(func(o *outcome) {
+				o.Labels["fook8s.io/x"], o.Labels["kubernetes.io.evil.com/x"], o.Labels["k8s-io/x"] = new("1"), new("1"), new("1")
+			}),
+		},
+		{
+			name: "AdditionalLabelsAreRecordedWhereTheyFollow", node: fresh(), policy: follows, answer: machine(with(map[string]string{"a": "1", "keep": "cloud"})),
+			want: released(func(o *outcome) {
+				o.Labels["a"] = new("1")
+				o.Annotations = map[string]*string{AnnotationLabels: new(`{"a":"1"}`)}
+			}),
+		},
+	})
+}

@@ -1,0 +1,64 @@
+package node
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func TestAdditionalLabels(t *testing.T) {
+	record := func(text string) map[string]string { return map[string]string{AnnotationLabels: text} }
+	for _, tt := range []struct {
+		name        string
+		have        map[string]string
+		annotations map[string]string
+		offered     map[string]string
+		policy      LabelPolicy
+		labels      map[string]*string
+		record      *string // nil: not written; empty: removed
+	}{
+		{"MissingLabelIsSetAndRecorded", nil, nil, map[string]string{"a": "1"}, follows, map[string]*string{"a": new("1")}, new(`{"a":"1"}`)},
+		{"EqualLabelWithoutRecordIsAdopted", map[string]string{"a": "1"}, nil, map[string]string{"a": "1"}, follows, nil, new(`{"a":"1"}`)},
+		{"DifferingLabelWithoutRecordIsTheUsers", map[string]string{"a": "2"}, nil, map[string]string{"a": "1"}, follows, nil, nil},
+		{"RecordedLabelFollows", map[string]string{"a": "1"}, record(`{"a":"1"}`), map[string]string{"a": "2"}, follows, map[string]*string{"a": new("2")}, new(`{"a":"2"}`)},
+		{"EditedLabelBecomesTheUsers", map[string]string{"a": "mine"}, record(`{"a":"1"}`), map[string]string{"a": "2"}, follows, nil, new("")},
+		{"LabelThatIsNoLongerOfferedGoes", map[string]string{"a": "1"}, record(`{"a":"1"}`), nil, follows, map[string]*string{"a": nil}, new("")},
+		{"EditedLabelThatIsNoLongerOfferedStays", map[string]string{"a": "mine"}, record(`{"a":"1"}`), nil, follows, nil, new("")},
+		{"RemovedLabelIsPutBack", nil, record(`{"a":"1"}`), map[string]string{"a": "1"}, follows, map[string]*string{"a": new("1")}, nil},
+		{"LabelInStepIsLeftAlone", map[string]string{"a": "1"}, record(`{"a":"1"}`), map[string]string{"a": "1"}, follows, nil, nil},
+		{"DamagedRecordIsIgnored", map[string]string{"a": "1"}, record(`{"a"`), map[string]string{"a": "2"}, follows, nil, new("")},
+		{"InvalidLabelIsSkipped", nil, nil, map[string]string{"a": "no label!", "b": "1"}, follows, map[string]*string{"b": new("1")}, new(`{"b":"1"}`)},
+		{"RecordedLabelThatBecameInvalidStaysOurs", map[string]string{"a": "1"}, record(`{"a":"1"}`), map[string]string{"a": "no label!"}, follows, nil, nil},
+		{"EditedLabelThatBecameInvalidIsTheUsers", map[string]string{"a": "mine"}, record(`{"a":"1"}`), map[string]string{"a": "no label!"}, follows, nil, new("")},
+		{"EmptyLabelWithoutRecordIsTheUsers", map[string]string{"a": ""}, nil, map[string]string{"a": "1"}, follows, nil, nil},
+		{
+			"RecordNeverReachesLabelsOfKubernetes",
+			map[string]string{"node-restriction.kubernetes.io/tenant": "a"},
+			record(`{"node-restriction.kubernetes.io/tenant":"a"}`), nil, follows, nil, new(""),
+		},
+		{"ReservedLabelIsNeverRecorded", map[string]string{"x.k8s.io/a": "1"}, nil, map[string]string{"x.k8s.io/a": "1"}, follows, nil, nil},
+		{"WithoutThePolicyNothingIsRecorded", nil, nil, map[string]string{"a": "1"}, LabelPolicy{}, map[string]*string{"a": new("1")}, nil},
+		{"WithoutThePolicyALabelThatExistsIsTheUsers", map[string]string{"a": "1"}, record(`{"a":"1"}`), map[string]string{"a": "2"}, LabelPolicy{}, nil, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Labels: tt.have, Annotations: tt.annotations}}
+			labels, annotations := additionalLabels(node, tt.offered, tt.policy)
+			if diff := cmp.Diff(tt.labels, labels, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("labels (-want +got):\n%s", diff)
+			}
+			want := map[string]*string{}
+			if tt.record != nil {
+				want[AnnotationLabels] = tt.record
+				if *tt.record == "" {
+					want[AnnotationLabels] = nil
+				}
+			}
+			if diff := cmp.Diff(want, annotations, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("annotations (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

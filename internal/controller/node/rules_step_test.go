@@ -1,0 +1,84 @@
+package node
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/cloud-provider/api"
+)
+
+func TestDecideFollowing(t *testing.T) {
+	calm := outcome{Do: doNothing, Why: "up to date"}
+	updates := func(what string, edit func(*outcome)) outcome {
+		want := outcome{Do: update, Why: what + " differ from the cloud's"}
+		edit(&want)
+		return want
+	}
+	size := func(size string) answer { return machine(func(i *instance) { i.size = size }) }
+	grown := map[string]*string{corev1.LabelInstanceType: new("large"), corev1.LabelInstanceTypeStable: new("large")}
+	warned := func(reason string) outcome {
+		return outcome{Do: doNothing, Why: "up to date", Events: []string{reason}}
+	}
+	check(t, []row{
+		{name: "NodeInStepIsLeftAlone", node: settled(), answer: machine(), policy: follows, want: calm},
+		{name: "WithoutAnswerNothingIsAsked", node: settled(), policy: follows, want: calm},
+		{name: "RefusalChangesNothing", node: settled(), answer: refusing("InstanceNotFound"), policy: follows, want: calm},
+		{
+			name: "AddressesFollow", node: settled(), policy: follows,
+			answer: machine(func(i *instance) { i.addresses = []corev1.NodeAddress{external} }),
+			want:   updates("addresses", func(o *outcome) { o.Addresses = []corev1.NodeAddress{external, hostname} }),
+		},
+		{name: "NoAddressesLeaveThoseThatAreThere", node: settled(), answer: machine(func(i *instance) { i.addresses = nil }), want: calm},
+		{name: "TypeFollowsInBothKeys", node: settled(), answer: size("large"), policy: follows, want: updates("labels", func(o *outcome) { o.Labels = grown })},
+		{name: "TypeStaysWithoutThePolicy", node: settled(), answer: size("large"), want: calm},
+		{name: "UnknownTypeLeavesTheLabel", node: settled(), answer: size(""), policy: follows, want: calm},
+		{
+			name: "InvalidTypeIsReportedAndNotWritten", node: settled(), answer: size("no label!"), policy: follows,
+			want: warned("CloudLabelsRejected"),
+		},
+		{
+			name: "TypeOfTheCloudWinsOverAnEditedTwin", node: settled(label(corev1.LabelInstanceType, "edited")), answer: machine(), policy: follows,
+			want: updates("labels", func(o *outcome) { o.Labels = map[string]*string{corev1.LabelInstanceType: new("small")} }),
+		},
+		{
+			name: "UnknownTypeLetsTheTwinFollow", node: settled(label(corev1.LabelInstanceType, "edited")), answer: size(""), policy: follows,
+			want: updates("labels", func(o *outcome) { o.Labels = map[string]*string{corev1.LabelInstanceTypeStable: new("edited")} }),
+		},
+		{
+			name: "NewKeysFollowTheirOldTwins", node: settled(label(corev1.LabelFailureDomainBetaZone, "z9")),
+			want: updates("labels", func(o *outcome) { o.Labels = map[string]*string{corev1.LabelTopologyZone: new("z9")} }),
+		},
+		{name: "ChangedZoneIsReportedAndNotWritten", node: settled(), answer: machine(func(i *instance) { i.zone = "z2" }), policy: follows, want: warned("CloudLocationChanged")},
+		{name: "ChangedRegionIsReportedAndNotWritten", node: settled(), answer: machine(func(i *instance) { i.region = "r2" }), policy: follows, want: warned("CloudLocationChanged")},
+		{
+			name: "ChangedZoneIsReportedOnce", node: settled(), answer: machine(func(i *instance) { i.zone = "z2" }), policy: follows,
+			memory: memory{uid: "u1", notices: hasMoved("zone", "z1", "z2").Message}, want: calm,
+		},
+		{name: "AnotherInstanceIsReportedAndNothingWritten", node: settled(), answer: machine(func(i *instance) { i.providerID, i.size = "p://2", "large" }), policy: follows, want: warned("CloudInstanceMismatch")},
+		{
+			name: "NodeIPThatIsNoLongerOfferedKeepsTheAddresses", node: settled(annotation(api.AnnotationAlphaProvidedIPAddr, "127.0.1.1")),
+			answer: machine(func(i *instance) { i.addresses = []corev1.NodeAddress{external} }), want: warned("CloudAddressesRejected"),
+		},
+		{
+			name: "NodeWithoutProviderIDGetsAddressesAndNoLabels", node: settled(func(n *corev1.Node) { n.Spec.ProviderID = "" }), policy: follows,
+			answer: machine(func(i *instance) { i.size, i.addresses = "large", []corev1.NodeAddress{external} }),
+			want:   updates("addresses", func(o *outcome) { o.Addresses = []corev1.NodeAddress{external, hostname} }),
+		},
+		{
+			name: "NamelessNodeGetsLabelsToo", node: settled(func(n *corev1.Node) { n.Spec.ProviderID = "" }), policy: follows,
+			answer: machine(func(i *instance) { i.providerID, i.nameless, i.size = "", true, "large" }),
+			want:   updates("labels", func(o *outcome) { o.Labels = grown }),
+		},
+		{
+			name: "ConditionOfAWaitThatIsOverTurnsTrue", node: settled(shows(corev1.ConditionFalse, "CloudDenied", "because", noon)),
+			want: updates("condition", func(o *outcome) { o.Condition = "True Initialized" }),
+		},
+		{name: "ConditionThatIsTrueStays", node: settled(shows(corev1.ConditionTrue, "Initialized", "", noon)), want: calm},
+		{
+			name: "DifferencesAreNamedTogether", node: settled(label(corev1.LabelFailureDomainBetaZone, "z9"), shows(corev1.ConditionFalse, "X", "", noon)),
+			want: updates("labels and condition", func(o *outcome) {
+				o.Labels, o.Condition = map[string]*string{corev1.LabelTopologyZone: new("z9")}, "True Initialized"
+			}),
+		},
+	})
+}

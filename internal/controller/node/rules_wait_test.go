@@ -1,0 +1,65 @@
+package node
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/message"
+)
+
+func TestWaiting(t *testing.T) {
+	var (
+		long   = noon.Add(-2 * time.Minute)
+		denied = message.Cause{Reason: "CloudDenied", Message: "because"}
+	)
+	for _, tt := range []struct {
+		name      string
+		node      *corev1.Node
+		memory    memory
+		event     bool
+		condition bool
+	}{
+		{"FirstRefusalIsAnEvent", fresh(), memory{}, true, false},
+		{"SameReasonIsNoEvent", fresh(), memory{waitsSince: noon, recorded: "CloudDenied", recordedAt: long}, false, false},
+		{"AnotherReasonIsAnEvent", fresh(), memory{waitsSince: noon, recorded: "CloudSlow", recordedAt: long}, true, false},
+		{"AlternatingReasonsAreNotAllRecorded", fresh(), memory{waitsSince: noon, recorded: "CloudSlow", recordedAt: noon.Add(-time.Second)}, false, false},
+		{"NewLeaderDoesNotRepeatWhatTheNodeShows", fresh(shows(corev1.ConditionFalse, "CloudDenied", "because", long)), memory{}, false, false},
+		{"NewLeaderTellsAnotherReason", fresh(shows(corev1.ConditionFalse, "CloudSlow", "because", long)), memory{}, true, true},
+		{"ConditionIsWrittenAfterAMinute", fresh(), memory{waitsSince: noon.Add(-time.Minute), recorded: "CloudDenied", recordedAt: long}, false, true},
+		{"ConditionIsWrittenAMinuteAfterTheCreationAlsoByANewLeader", fresh(func(n *corev1.Node) { n.CreationTimestamp = metav1.NewTime(long) }), memory{}, true, true},
+		{"ConditionIsWrittenOnce", fresh(shows(corev1.ConditionFalse, "CloudDenied", "because", long)), memory{waitsSince: long, recorded: "CloudDenied"}, false, false},
+		{"MessageIsRewrittenSlowly", fresh(shows(corev1.ConditionFalse, "CloudDenied", "of old", long)), memory{waitsSince: long, recorded: "CloudDenied"}, false, false},
+		{"MessageIsRewritten", fresh(shows(corev1.ConditionFalse, "CloudDenied", "of old", noon.Add(-5*time.Minute))), memory{waitsSince: long, recorded: "CloudDenied"}, false, true},
+		{"AlternatingReasonsDoNotRewriteTheCondition", fresh(shows(corev1.ConditionFalse, "CloudSlow", "because", noon)), memory{waitsSince: long, recorded: "CloudDenied"}, false, false},
+		{"ConditionOfAnEarlierSuccessIsCorrectedAtOnce", fresh(shows(corev1.ConditionTrue, "Initialized", "", noon)), memory{}, true, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			tt.memory.uid = "u1"
+			p := decide(observed{now: noon, node: tt.node, memory: tt.memory, answer: answer{given: refused, cause: denied}})
+			if got := len(p.events) > 0; got != tt.event {
+				t.Errorf("event = %v, want %v", p.events, tt.event)
+			}
+			if got := p.condition != nil; got != tt.condition {
+				t.Errorf("condition = %v, want %v", p.condition, tt.condition)
+			}
+			if p.memory.waitsSince.IsZero() || p.memory.waitsFor != "CloudDenied" {
+				t.Errorf("memory = %+v, want since when and for what the Node waits", p.memory)
+			}
+		})
+	}
+}
+
+func TestConditionKeepsItsTransitionTime(t *testing.T) {
+	shown := fresh(shows(corev1.ConditionFalse, "CloudSlow", "because", noon.Add(-time.Hour)))
+	p := decide(observed{now: noon, node: shown, answer: refusing("CloudDenied")})
+	if got, want := p.condition.LastTransitionTime.Time, noon.Add(-time.Hour); !got.Equal(want) {
+		t.Errorf("False after False has transition time %v, want %v", got, want)
+	}
+	p = decide(observed{now: noon, node: settled(shows(corev1.ConditionFalse, "CloudSlow", "because", noon.Add(-time.Hour)))})
+	if got := p.condition.LastTransitionTime.Time; !got.Equal(noon) {
+		t.Errorf("True after False has transition time %v, want %v", got, noon)
+	}
+}
