@@ -133,3 +133,31 @@ func TestNodesThatWaitGoBeforeRefreshes(t *testing.T) {
 		}
 	})
 }
+
+func TestNodesThatWaitInVainComeAfterOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		var order []string
+		g := gateway(t, vendor{v2: metadata(func(_ context.Context, n *corev1.Node) (*cloudprovider.InstanceMetadata, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			order = append(order, n.Name)
+			return &cloudprovider.InstanceMetadata{}, nil
+		})}, Config{})
+		g.limiter.throttled(time.Now(), time.Second)
+		var all sync.WaitGroup
+		for n := range 5 {
+			all.Go(func() { _, _ = g.Instances().MetadataAtLowPriority(t.Context(), node("vain-"+strconv.Itoa(n))) })
+		}
+		synctest.Wait()
+		for n := range 5 {
+			all.Go(func() { _, _ = g.Instances().Metadata(t.Context(), node(strconv.Itoa(n))) })
+		}
+		all.Wait()
+		for n, name := range order[5:] {
+			if !strings.HasPrefix(name, "vain-") {
+				t.Errorf("order %v, want the nodes that wait in vain last, not %q at %d", order, name, n+5)
+			}
+		}
+	})
+}

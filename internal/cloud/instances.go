@@ -90,6 +90,13 @@ func (i *Instances) Metadata(ctx context.Context, node *corev1.Node) (Metadata, 
 	return i.ask(ctx, highPriority, node, i.describe)
 }
 
+// MetadataAtLowPriority is like Metadata, for a node that has waited in vain for
+// long. The question gets the cloud's quota after those that may help somebody
+// soon.
+func (i *Instances) MetadataAtLowPriority(ctx context.Context, node *corev1.Node) (Metadata, error) {
+	return i.ask(ctx, lowPriority, node, i.describe)
+}
+
 // Refresh asks for the instances of nodes that nobody waits for. If the
 // provider offers that, it asks for all of them in one call. It returns an
 // answer for each node, in the order of the nodes.
