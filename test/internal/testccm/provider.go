@@ -12,6 +12,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/provider"
 	"github.com/fairlead-k8s/fairlead/providers/simulated"
 	"github.com/fairlead-k8s/fairlead/simulator"
+	"github.com/fairlead-k8s/fairlead/test/internal/quirks"
 )
 
 // name is the provider's, and the scheme of the provider IDs of its older
@@ -19,7 +20,7 @@ import (
 const name = "test"
 
 func init() {
-	cloudprovider.RegisterCloudProvider(name, func(config io.Reader) (cloudprovider.Interface, error) { return newCloud(config) })
+	cloudprovider.RegisterCloudProvider(name, newQuirky)
 }
 
 // kind says which interfaces the provider offers.
@@ -44,6 +45,9 @@ const (
 type config struct {
 	Endpoint string `json:"endpoint"`
 	Provider kind   `json:"provider"`
+	// Quirks are the names of habits in package quirks. With one, the provider
+	// offers none of Fairlead's own interfaces.
+	Quirks []string `json:"quirks"`
 }
 
 // cloud is the simulated provider, offered in another way.
@@ -57,7 +61,8 @@ type cloud struct {
 	memory   *memory
 }
 
-func newCloud(r io.Reader) (*cloud, error) {
+// newQuirky is the provider's factory.
+func newQuirky(r io.Reader) (cloudprovider.Interface, error) {
 	text, err := io.ReadAll(r)
 	if err != nil {
 		return nil, err
@@ -66,6 +71,20 @@ func newCloud(r io.Reader) (*cloud, error) {
 	if err := yaml.UnmarshalStrict(text, &c); err != nil {
 		return nil, err
 	}
+	inner, err := newCloud(c)
+	if err != nil || len(c.Quirks) == 0 {
+		return inner, err
+	}
+	habits := make([]quirks.Quirk, len(c.Quirks))
+	for i, text := range c.Quirks {
+		if habits[i], err = quirks.Parse(text); err != nil {
+			return nil, err
+		}
+	}
+	return quirks.Wrap(inner, habits...), nil
+}
+
+func newCloud(c config) (*cloud, error) {
 	inner, err := simulated.New(strings.NewReader("endpoint: " + c.Endpoint))
 	if err != nil {
 		return nil, err

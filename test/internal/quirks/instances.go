@@ -1,0 +1,242 @@
+package quirks
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	cloudprovider "k8s.io/cloud-provider"
+)
+
+// instances is InstancesV2 with one habit: each function that is not nil
+// replaces a method.
+type instances struct {
+	cloudprovider.InstancesV2
+
+	exists   func(context.Context, *corev1.Node) (bool, error)
+	shutdown func(context.Context, *corev1.Node) (bool, error)
+	metadata func(context.Context, *corev1.Node) (*cloudprovider.InstanceMetadata, error)
+}
+
+func (i instances) InstanceExists(ctx context.Context, node *corev1.Node) (bool, error) {
+	if i.exists != nil {
+		return i.exists(ctx, node)
+	}
+	return i.InstancesV2.InstanceExists(ctx, node)
+}
+
+func (i instances) InstanceShutdown(ctx context.Context, node *corev1.Node) (bool, error) {
+	if i.shutdown != nil {
+		return i.shutdown(ctx, node)
+	}
+	return i.InstancesV2.InstanceShutdown(ctx, node)
+}
+
+func (i instances) InstanceMetadata(ctx context.Context, node *corev1.Node) (*cloudprovider.InstanceMetadata, error) {
+	if i.metadata != nil {
+		return i.metadata(ctx, node)
+	}
+	return i.InstancesV2.InstanceMetadata(ctx, node)
+}
+
+// before runs f before each question about an instance. If f returns an error,
+// the question fails with it.
+func before(inner cloudprovider.InstancesV2, f func(context.Context, *corev1.Node) error) cloudprovider.InstancesV2 {
+	return instances{
+		InstancesV2: inner,
+		exists: func(ctx context.Context, node *corev1.Node) (bool, error) {
+			if err := f(ctx, node); err != nil {
+				return false, err
+			}
+			return inner.InstanceExists(ctx, node)
+		},
+		shutdown: func(ctx context.Context, node *corev1.Node) (bool, error) {
+			if err := f(ctx, node); err != nil {
+				return false, err
+			}
+			return inner.InstanceShutdown(ctx, node)
+		},
+		metadata: func(ctx context.Context, node *corev1.Node) (*cloudprovider.InstanceMetadata, error) {
+			if err := f(ctx, node); err != nil {
+				return nil, err
+			}
+			return inner.InstanceMetadata(ctx, node)
+		},
+	}
+}
+
+// described changes what is said about an instance.
+func described(inner cloudprovider.InstancesV2, change func(*corev1.Node, *cloudprovider.InstanceMetadata)) cloudprovider.InstancesV2 {
+	return instances{
+		InstancesV2: inner,
+		metadata: func(ctx context.Context, node *corev1.Node) (*cloudprovider.InstanceMetadata, error) {
+			m, err := inner.InstanceMetadata(ctx, node)
+			if err != nil || m == nil {
+				return m, err
+			}
+			changed := *m
+			change(node, &changed)
+			return &changed, nil
+		},
+	}
+}
+
+// PanicsFor panics for the Node or Service of this name only: a field that is
+// nil for one odd object.
+func PanicsFor(name string) Quirk {
+	return Quirk{Name: "PanicsFor", Argument: name, apply: func(p *Provider) {
+		if p.instances != nil {
+			p.instances = before(p.instances, func(_ context.Context, node *corev1.Node) error {
+				if node.Name == name {
+					panic("no field of " + name)
+				}
+				return nil
+			})
+		}
+		if p.balancers != nil {
+			p.balancers = beforeChange(p.balancers, func(_ context.Context, service *corev1.Service) error {
+				if service.Name == name {
+					panic("no field of " + name)
+				}
+				return nil
+			})
+		}
+	}}
+}
+
+// HangsFor hangs for ever in the call for the Node or Service of this name,
+// holding a mutex that all other calls need.
+func HangsFor(name string) Quirk {
+	return Quirk{Name: "HangsFor", Argument: name, apply: func(p *Provider) {
+		var mu sync.Mutex
+		enter := func(object string) {
+			mu.Lock()
+			if object == name {
+				select {}
+			}
+			mu.Unlock()
+		}
+		if p.instances != nil {
+			p.instances = before(p.instances, func(_ context.Context, node *corev1.Node) error {
+				enter(node.Name)
+				return nil
+			})
+		}
+		if p.balancers != nil {
+			p.balancers = beforeChange(p.balancers, func(_ context.Context, service *corev1.Service) error {
+				enter(service.Name)
+				return nil
+			})
+		}
+	}}
+}
+
+// SpellsIDsWith answers with another scheme in the provider ID than the Node
+// has, as hcloud does for dedicated servers (hcloud://bm-1 and hrobot://1) and
+// OpenStack with and without a region.
+func SpellsIDsWith(scheme string) Quirk {
+	return Quirk{Name: "SpellsIDsWith", Argument: scheme, apply: func(p *Provider) {
+		if p.instances != nil {
+			p.instances = described(p.instances, func(_ *corev1.Node, m *cloudprovider.InstanceMetadata) {
+				if _, rest, ok := strings.Cut(m.ProviderID, "://"); ok {
+					m.ProviderID = scheme + "://" + rest
+				}
+			})
+		}
+	}}
+}
+
+// IDsWithoutScheme answers with a provider ID without "://".
+var IDsWithoutScheme = Quirk{Name: "IDsWithoutScheme", apply: func(p *Provider) {
+	if p.instances != nil {
+		p.instances = described(p.instances, func(_ *corev1.Node, m *cloudprovider.InstanceMetadata) {
+			if _, rest, ok := strings.Cut(m.ProviderID, "://"); ok {
+				m.ProviderID = rest
+			}
+		})
+	}
+}}
+
+// SetOnce is the label that LabelsOnlyOnce offers.
+const SetOnce = "quirks.test/set-once"
+
+// LabelsOnlyOnce offers a label only while the Node lacks it, as AWS does with
+// topology.k8s.aws/*.
+var LabelsOnlyOnce = Quirk{Name: "LabelsOnlyOnce", apply: func(p *Provider) {
+	if p.instances != nil {
+		p.instances = described(p.instances, func(node *corev1.Node, m *cloudprovider.InstanceMetadata) {
+			if _, has := node.Labels[SetOnce]; has {
+				return
+			}
+			labels := map[string]string{SetOnce: "true"}
+			maps.Copy(labels, m.AdditionalLabels)
+			m.AdditionalLabels = labels
+		})
+	}
+}}
+
+// LabelsSometimesNil answers every second time about a Node without labels,
+// because a call inside has failed.
+var LabelsSometimesNil = Quirk{Name: "LabelsSometimesNil", apply: func(p *Provider) {
+	if p.instances != nil {
+		var mu sync.Mutex
+		asked := map[string]int{} // by node; guarded by mu
+		p.instances = described(p.instances, func(node *corev1.Node, m *cloudprovider.InstanceMetadata) {
+			mu.Lock()
+			defer mu.Unlock()
+			asked[node.Name]++
+			if asked[node.Name]%2 == 0 {
+				m.AdditionalLabels = nil
+			}
+		})
+	}
+}}
+
+// existenceIsCachedFor is how long CachesExistence believes an answer.
+const existenceIsCachedFor = 5 * time.Minute
+
+// CachesExistence answers whether an instance exists from a cache of 5 minutes.
+var CachesExistence = Quirk{Name: "CachesExistence", apply: func(p *Provider) {
+	if p.instances == nil {
+		return
+	}
+	inner := p.instances
+	type answer struct {
+		exists bool
+		until  time.Time
+	}
+	var mu sync.Mutex
+	cache := map[string]answer{} // by node; guarded by mu
+	p.instances = instances{InstancesV2: inner, exists: func(ctx context.Context, node *corev1.Node) (bool, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if known, ok := cache[node.Name]; ok && time.Now().Before(known.until) {
+			return known.exists, nil
+		}
+		exists, err := inner.InstanceExists(ctx, node)
+		if err == nil {
+			cache[node.Name] = answer{exists, time.Now().Add(existenceIsCachedFor)}
+		}
+		return exists, err
+	}}
+}}
+
+// GoneIsAnError says that an instance does not exist by an error of its own
+// text, not by false.
+var GoneIsAnError = Quirk{Name: "GoneIsAnError", apply: func(p *Provider) {
+	if p.instances == nil {
+		return
+	}
+	inner := p.instances
+	p.instances = instances{InstancesV2: inner, exists: func(ctx context.Context, node *corev1.Node) (bool, error) {
+		exists, err := inner.InstanceExists(ctx, node)
+		if err == nil && !exists {
+			return false, fmt.Errorf("server %s: not found", node.Name)
+		}
+		return exists, err
+	}}
+}}

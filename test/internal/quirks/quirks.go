@@ -1,0 +1,179 @@
+package quirks
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+
+	"k8s.io/client-go/kubernetes"
+	cloudprovider "k8s.io/cloud-provider"
+)
+
+// Quirk is one habit of a provider.
+type Quirk struct {
+	// Name is how a configuration names it.
+	Name string
+	// Argument is what the name does not say, such as the object's name.
+	Argument string
+	// apply changes what the provider offers. It runs once, before the first call.
+	apply func(*Provider)
+}
+
+// Provider is a provider with habits.
+type Provider struct {
+	cloudprovider.Interface
+
+	quirks []Quirk
+	once   sync.Once
+
+	// What the accessors return; nil if it is not offered. Quirks wrap these.
+	instances cloudprovider.InstancesV2
+	balancers cloudprovider.LoadBalancer
+	routes    cloudprovider.Routes
+	// offers, if not nil, is asked at each call of an accessor.
+	offers func(accessor string) bool
+
+	mu     sync.Mutex
+	client kubernetes.Interface // guarded by mu
+}
+
+// Wrap returns the provider with these habits. The first one is the innermost.
+func Wrap(inner cloudprovider.Interface, habits ...Quirk) *Provider {
+	return &Provider{Interface: inner, quirks: habits}
+}
+
+// Initialize keeps a client for the habits that write objects themselves.
+func (p *Provider) Initialize(clients cloudprovider.ControllerClientBuilder, stop <-chan struct{}) {
+	if client, err := clients.Client("quirks"); err == nil {
+		p.UseClient(client)
+	}
+	p.Interface.Initialize(clients, stop)
+}
+
+// UseClient sets the client for the habits that write objects themselves. A test
+// without Initialize calls it.
+func (p *Provider) UseClient(client kubernetes.Interface) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.client = client
+}
+
+// kube returns the client, nil before Initialize.
+func (p *Provider) kube() kubernetes.Interface {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.client
+}
+
+// InstancesV2 implements cloudprovider.Interface.
+func (p *Provider) InstancesV2() (cloudprovider.InstancesV2, bool) {
+	p.open()
+	return p.instances, p.instances != nil && p.offered("InstancesV2")
+}
+
+// LoadBalancer implements cloudprovider.Interface.
+func (p *Provider) LoadBalancer() (cloudprovider.LoadBalancer, bool) {
+	p.open()
+	return p.balancers, p.balancers != nil && p.offered("LoadBalancer")
+}
+
+// Routes implements cloudprovider.Interface.
+func (p *Provider) Routes() (cloudprovider.Routes, bool) {
+	p.open()
+	return p.routes, p.routes != nil && p.offered("Routes")
+}
+
+func (p *Provider) offered(accessor string) bool { return p.offers == nil || p.offers(accessor) }
+
+// open asks the inner accessors and applies the habits, at the first call of an
+// accessor: some providers know what they offer only after Initialize.
+func (p *Provider) open() {
+	p.once.Do(func() {
+		if v2, ok := p.Interface.InstancesV2(); ok {
+			p.instances = v2
+		}
+		if balancers, ok := p.Interface.LoadBalancer(); ok {
+			p.balancers = balancers
+		}
+		if routes, ok := p.Interface.Routes(); ok {
+			p.routes = routes
+		}
+		for _, q := range p.quirks {
+			q.apply(p)
+		}
+	})
+}
+
+// Parse returns the habit that a configuration names, as "Name" or
+// "Name=argument".
+func Parse(text string) (Quirk, error) {
+	name, argument, _ := strings.Cut(text, "=")
+	for _, known := range all() {
+		if known.Name == name {
+			if known.needsArgument != (argument != "") {
+				return Quirk{}, fmt.Errorf("quirk %q: an argument is needed: %v", text, known.needsArgument)
+			}
+			return known.make(argument), nil
+		}
+	}
+	return Quirk{}, fmt.Errorf("quirk %q is unknown", text)
+}
+
+// entry is a habit as a configuration may name it.
+type entry struct {
+	Name          string
+	needsArgument bool
+	make          func(argument string) Quirk
+}
+
+func plain(q Quirk) entry {
+	return entry{Name: q.Name, make: func(string) Quirk { return q }}
+}
+
+func withArgument(make func(string) Quirk) entry {
+	return entry{Name: make("").Name, needsArgument: true, make: make}
+}
+
+// all lists the habits. A habit that is added stands here too.
+func all() []entry {
+	return []entry{
+		// Instances.
+		withArgument(PanicsFor),
+		withArgument(HangsFor),
+		withArgument(SpellsIDsWith),
+		plain(IDsWithoutScheme),
+		plain(LabelsOnlyOnce),
+		plain(LabelsSometimesNil),
+		plain(CachesExistence),
+		plain(GoneIsAnError),
+		// Load balancers.
+		plain(EchoesStatus),
+		plain(DeletesByAddress),
+		plain(QuotesService),
+		plain(ThrottlesInside),
+		// Routes.
+		plain(ListsTwoTables),
+		// All of them.
+		plain(AnswersBadRequest),
+		plain(RetryAfterADay),
+		plain(OffersNothingOnce),
+	}
+}
+
+// WorksOnce makes a factory that can be called once in a process, as those that
+// register metrics or start a server do. Later calls return an error.
+func WorksOnce(factory cloudprovider.Factory) cloudprovider.Factory {
+	var mu sync.Mutex
+	var used bool // guarded by mu
+	return func(config io.Reader) (cloudprovider.Interface, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if used {
+			return nil, errors.New("the provider has been made in this process before")
+		}
+		used = true
+		return factory(config)
+	}
+}
