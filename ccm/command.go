@@ -17,6 +17,11 @@ import (
 //		// ProviderName is the default of --cloud-provider.
 //		ProviderName string
 //
+//		// Defaults are defaults of flags, by name: ours and the program's own. --help
+//		// shows them, the command line overrides them, and a flag counts as set. A
+//		// name or a value that no flag accepts is an error.
+//		Defaults map[string]string
+//
 //		// Provider makes the provider, for a program that needs more for it than a
 //		// configuration file, or that needs the provider's concrete value. Nil
 //		// means the one that registered itself under the name in --cloud-provider.
@@ -30,6 +35,10 @@ import (
 //		// their values when Provider is called. A name that exists already is an
 //		// error.
 //		Flags cliflag.NamedFlagSets
+//
+//		// Without names controllers of ours that this program does not have. A
+//		// controller in Controllers may then have such a name, and its alias.
+//		Without []string
 //
 //		// Controllers run beside ours.
 //		Controllers []Controller

@@ -24,6 +24,7 @@ func program() ccm.Options {
 	return ccm.Options{
 		Name:         "acme-ccm",
 		ProviderName: "acme",
+		Defaults:     map[string]string{"cluster-name": "acme-cluster"},
 		Flags:        flags,
 		Provider: func(_ context.Context, d ccm.ProviderDeps) (cloudprovider.Interface, error) {
 			fmt.Println("provider", d.Name, *zone, "by", d.Flags.Lookup("acme-zone").Value)
@@ -88,7 +89,7 @@ func TestProgramsHelp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"acme-ccm [flags]", "\nAcme flags:\n", "--acme-zone string", "acme-controller", "All webhooks: acme-webhook", `(default "acme")`} {
+	for _, want := range []string{"acme-ccm [flags]", "\nAcme flags:\n", "--acme-zone string", "acme-controller", "All webhooks: acme-webhook", `(default "acme")`, `(default "acme-cluster")`} {
 		if !strings.Contains(string(out), want) {
 			t.Errorf("the help has no %q", want)
 		}

@@ -22,6 +22,7 @@ func NewCommand(o Options) *cobra.Command {
 		Long: long,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			p.settings.ApplyDefaults()
 			if done, err := p.settings.Global.PrintVersion(cmd.OutOrStdout()); done {
 				return err
 			}

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"strings"
 
 	"github.com/fairlead-k8s/fairlead/internal/app/internal/settings"
 )
@@ -10,11 +11,24 @@ import (
 // made.
 type registration struct {
 	settings.Controller
+	ours bool // and not added by the program
 	// start returns the start function with the controller's configuration.
 	start func(s *settings.Settings) start
 }
 
+// called reports whether this is one of the controller's names.
+func (r registration) called(name string) bool { return name == r.Name || name == r.Alias }
+
 type table []registration
+
+// String returns the controllers' names.
+func (t table) String() string {
+	var names []string
+	for _, r := range t {
+		names = append(names, r.Name)
+	}
+	return strings.Join(names, ", ")
+}
 
 // ours are the controllers of this daemon, in the order of their start.
 func ours() table {
@@ -28,7 +42,7 @@ func ours() table {
 	}
 	var all table
 	for _, c := range settings.Ours() {
-		all = append(all, registration{c, starts[c.Name]})
+		all = append(all, registration{c, true, starts[c.Name]})
 	}
 	return all
 }

@@ -109,6 +109,7 @@ func parse(t *testing.T, p *program, args ...string) {
 	if err := flags.Parse(append([]string{"--cloud-provider=test"}, args...)); err != nil {
 		t.Fatal(err)
 	}
+	p.settings.ApplyDefaults()
 }
 
 // parsed returns the program after the given flags.

@@ -24,8 +24,10 @@ import (
 type Options struct {
 	Name         string
 	ProviderName string
+	Defaults     map[string]string
 	Provider     func(ctx context.Context, d ProviderDeps) (cloudprovider.Interface, error)
 	Flags        cliflag.NamedFlagSets
+	Without      []string
 	Controllers  []Controller
 	Webhooks     []Webhook
 }
@@ -67,12 +69,18 @@ func Skip(why string) error { return skip(why) }
 // of all of them.
 type program struct {
 	options     Options
-	controllers table // ours, then the program's
+	ours        table // all that Fairlead has
+	controllers table // those of ours that the program keeps, then the program's
 	settings    *settings.Settings
 }
 
 func newProgram(o Options, ours table) *program {
-	p := &program{options: o, controllers: slices.Clone(ours)}
+	p := &program{options: o, ours: ours}
+	for _, r := range ours {
+		if !slices.ContainsFunc(o.Without, r.called) {
+			p.controllers = append(p.controllers, r)
+		}
+	}
 	for _, c := range o.Controllers {
 		p.controllers = append(p.controllers, added(c))
 	}
@@ -83,6 +91,7 @@ func newProgram(o Options, ours table) *program {
 	p.settings = settings.New(settings.Program{
 		Name:        o.Name,
 		Provider:    o.ProviderName,
+		Defaults:    o.Defaults,
 		Flags:       o.Flags,
 		Controllers: p.controllers.names(),
 		Webhooks:    webhooks,
@@ -118,20 +127,37 @@ func (p *program) validate() error {
 }
 
 func (p *program) controllerErrors() []error {
-	var errs []error
-	taken := map[string]bool{}
-	for _, r := range p.controllers {
-		for _, name := range []string{r.Name, r.Alias} {
-			if taken[name] && name != "" {
-				errs = append(errs, fmt.Errorf("the program has two controllers that are called %q", name))
-			}
+	errs := p.clashes()
+	for _, name := range p.options.Without {
+		if !slices.ContainsFunc(p.ours, func(r registration) bool { return r.called(name) }) {
+			errs = append(errs, fmt.Errorf("the program is to be without %q, and Fairlead has no such controller; it has %s", name, p.ours))
 		}
-		taken[r.Name], taken[r.Alias] = true, true
 	}
 	for _, c := range p.options.Controllers {
 		if c.Name == "" || c.New == nil {
 			errs = append(errs, fmt.Errorf("the program's controller %q needs a name and a function that makes it", c.Name))
 		}
+	}
+	return errs
+}
+
+// clashes returns an error for each name or alias that two controllers have.
+func (p *program) clashes() []error {
+	var errs []error
+	taken := map[string]registration{}
+	for _, r := range p.controllers {
+		for _, name := range []string{r.Name, r.Alias} {
+			other, ok := taken[name]
+			switch {
+			case !ok || name == "":
+			case other.ours:
+				errs = append(errs, fmt.Errorf("the program's controller %q is called %q as Fairlead's own %s is; "+
+					"to replace that one, put %q into Options.Without, otherwise choose another name", r.Name, name, other.Name, other.Name))
+			default:
+				errs = append(errs, fmt.Errorf("the program has two controllers that are called %q", name))
+			}
+		}
+		taken[r.Name], taken[r.Alias] = r, r
 	}
 	return errs
 }

@@ -71,8 +71,13 @@ func TestWrongPrograms(t *testing.T) {
 		program Options
 		want    string
 	}{
-		{"NameIsTaken", programOf(Controller{Name: "cloud-node"}), `the program has two controllers that are called "cloud-node"`},
-		{"AliasIsTaken", programOf(Controller{Name: "acme-a", Alias: "service"}), `the program has two controllers that are called "service"`},
+		{"NameIsOurs", programOf(Controller{Name: "cloud-node"}), `the program's controller "cloud-node" is called "cloud-node" as Fairlead's own cloud-node-controller is; ` +
+			`to replace that one, put "cloud-node-controller" into Options.Without, otherwise choose another name`},
+		{"AliasIsOurs", programOf(Controller{Name: "acme-a", Alias: "service"}), `the program's controller "acme-a" is called "service" as Fairlead's own service-lb-controller is; `},
+		{"WithoutAnUnknownOne", Options{Name: "x", Without: []string{"services"}}, `the program is to be without "services", and Fairlead has no such controller; ` +
+			`it has cloud-node-controller, cloud-node-lifecycle-controller, service-lb-controller, node-route-controller`},
+		{"DefaultOfNoFlag", Options{Name: "x", Defaults: map[string]string{"nope": "1"}}, "the program has a default for --nope, and there is no such flag"},
+		{"DefaultOfAnotherType", Options{Name: "x", Defaults: map[string]string{"leader-elect": "often"}}, "the program's default of --leader-elect: "},
 		{"Twice", programOf(Controller{Name: "acme-a"}, Controller{Name: "acme-a"}), `the program has two controllers that are called "acme-a"`},
 		{"NoName", Options{Name: "x", Controllers: []Controller{{}}}, `the program's controller "" needs a name and a function that makes it`},
 		{"FlagIsTaken", Options{Name: "x", Flags: flags}, "the program's own flag --kubeconfig exists already"},
@@ -84,6 +89,34 @@ func TestWrongPrograms(t *testing.T) {
 			parse(t, o)
 			if err := o.validate(); err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("got %v, want %s", err, tc.want)
+			}
+		})
+	}
+}
+
+func TestProgramReplacesAControllerOfOurs(t *testing.T) {
+	for without, want := range map[string]string{
+		"":                      "cloud-node-controller cloud-node-lifecycle-controller service-lb-controller node-route-controller",
+		"service-lb-controller": "cloud-node-controller cloud-node-lifecycle-controller node-route-controller acme-services",
+		"service":               "cloud-node-controller cloud-node-lifecycle-controller node-route-controller acme-services",
+	} {
+		t.Run(without, func(t *testing.T) {
+			program := plain
+			if without != "" {
+				program = programOf(Controller{Name: "acme-services", Alias: "service"})
+				program.Without = []string{without}
+			}
+			o := newProgram(program, ours())
+			parse(t, o)
+			if err := o.validate(); err != nil {
+				t.Error(err)
+			}
+			var got []string
+			for _, r := range o.enabled() {
+				got = append(got, r.Name)
+			}
+			if diff := cmp.Diff(want, strings.Join(got, " ")); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
 			}
 		})
 	}

@@ -16,8 +16,9 @@ const ManagerName = "cloud-controller-manager"
 
 // Program is what a program changes in the command line.
 type Program struct {
-	Name        string // of the command
-	Provider    string // default of --cloud-provider
+	Name        string            // of the command
+	Provider    string            // default of --cloud-provider
+	Defaults    map[string]string // of flags, by name
 	Flags       cliflag.NamedFlagSets
 	Controllers []Controller // all, in the order of their start
 	Webhooks    []string     // names
@@ -42,7 +43,7 @@ type Settings struct {
 	Global      Global
 
 	program Program
-	taken   []error        // flags of the program that exist already
+	wrong   []error        // what the program does wrong with flags
 	flags   *pflag.FlagSet // all flags, nil before AddFlags
 }
 
@@ -104,28 +105,12 @@ func (s *Settings) AddFlags(all *pflag.FlagSet) cliflag.NamedFlagSets {
 		all.AddFlagSet(fs)
 	}
 	s.flags = all
+	s.showDefaults()
 	return sections
 }
 
 // Flags returns all flags, once they have been added.
 func (s *Settings) Flags() *pflag.FlagSet { return s.flags }
-
-// addOwn adds the program's own flags.
-func (s *Settings) addOwn(sections *cliflag.NamedFlagSets) {
-	ours := map[string]bool{}
-	for _, fs := range sections.FlagSets {
-		fs.VisitAll(func(f *pflag.Flag) { ours[f.Name] = true })
-	}
-	for _, heading := range s.program.Flags.Order {
-		own := s.program.Flags.FlagSets[heading]
-		own.VisitAll(func(f *pflag.Flag) {
-			if ours[f.Name] {
-				s.taken = append(s.taken, fmt.Errorf("the program's own flag --%s exists already", f.Name))
-			}
-		})
-		sections.FlagSet(heading).AddFlagSet(own)
-	}
-}
 
 // files are the flags that name a file which is read at start.
 var files = []string{
@@ -136,7 +121,7 @@ var files = []string{
 // Validate returns everything that is wrong, at once. The flags must have been
 // parsed.
 func (s *Settings) Validate() []error {
-	errs := slices.Clone(s.taken)
+	errs := slices.Clone(s.wrong)
 	for _, g := range s.groups() {
 		errs = append(errs, g.validate()...)
 	}
