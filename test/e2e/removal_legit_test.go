@@ -263,8 +263,10 @@ func testErrorsBetween(t *testing.T, b *bed.Bed) {
 	}
 }
 
-// testWithoutProviderID: a Node that has none is looked for by its name. The older
-// interface says absent in another way then.
+// testWithoutProviderID: a Node that has none and that waits to be initialised is
+// looked for by its name, and deleted. One that nobody has to initialise is a
+// machine of somebody's own, and stays. The older interface says absent in
+// another way for both.
 func testWithoutProviderID(t *testing.T, b *bed.Bed) {
 	for _, row := range []struct {
 		provider string
@@ -275,13 +277,18 @@ func testWithoutProviderID(t *testing.T, b *bed.Bed) {
 			i := p.instance(t, simulator.Instance{Name: p.Name("unnamed")})
 			node := nodes.NewInitialized(i)
 			node.Spec.ProviderID = ""
-			gone := []*member{p.members[0], p.join(t, node, i)}
+			own := p.join(t, node, i)
+			i = p.instance(t, simulator.Instance{Name: p.Name("fresh")})
+			gone := []*member{p.members[0], p.join(t, nodes.New(i.Name), i)}
+			p.terminate(t, own, gone[1])
+			p.silence(t, own, gone[1])
 			p.runs(t, daemon.Setup{Provider: row.provider, Flags: quickly()})
-			p.terminate(t, gone...)
-			p.silence(t, append(gone, p.members[1])...)
+			p.terminate(t, gone[0])
+			p.silence(t, gone[0], p.members[1])
 			p.awaitGone(t, goneWithin, gone...)
+			p.awaitHeld(t, []*member{own}, "NotOfThisCloud")
 			p.awaitAsked(t, 1, p.members[1])
-			p.stay(t, p.members[1:6]...)
+			p.stay(t, append(p.members[1:6], own)...)
 		})
 	}
 }

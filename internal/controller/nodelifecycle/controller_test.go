@@ -430,13 +430,33 @@ func TestNodesOverTheBudgetWaitAndAreDeletedAtABoundedRate(t *testing.T) {
 	})
 }
 
-func TestWitnessOfANodeWithoutProviderIDIsAskedAboutByName(t *testing.T) {
+// A machine of one's own in a cluster of cloud instances is never deleted,
+// whatever the cloud says of its name.
+func TestMachineOfOnesOwnStays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := beginRemovals(t, DefaultLimits(), aliveAnd(old("n1", providerID("")))...)
 		defer func() { r.stop() }()
 		r.change(func() { r.absent["n1"] = true })
-		r.after(time.Minute)
-		r.expect("after a minute", "w1", "w2", "w3")
+		r.after(12 * time.Hour)
+		r.expect("after half a day", "n1", "w1", "w2", "w3")
+		r.expectEvents("n1 NodeDeletionHeld NotOfThisCloud")
+		node, err := r.cluster.CoreV1().Nodes().Get(t.Context(), "n1", metav1.GetOptions{})
+		if c := nodefact.Condition(node, ConditionMissing); err != nil || c == nil || c.Reason != "NotOfThisCloud" {
+			t.Errorf("condition %v, error %v, want NotOfThisCloud", c, err)
+		}
+	})
+}
+
+func TestWitnessOfANodeWithoutProviderIDIsAskedAboutByName(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := beginRemovals(t, DefaultLimits(), aliveAnd(old("n1", providerID(""), taint(api.TaintExternalCloudProvider)))...)
+		defer func() { r.stop() }()
+		r.change(func() { r.absent["n1"] = true })
+		r.after(3 * time.Minute)
+		r.expect("after three minutes", "w1", "w2", "w3")
+		if len(r.tested.confirmed) > 0 {
+			t.Errorf("schemes %v are confirmed, want none by a name", r.tested.confirmed)
+		}
 		for _, asked := range r.asked {
 			if !strings.HasSuffix(asked, " ") {
 				t.Errorf("asked about %q, want all questions to go by name", asked)

@@ -26,7 +26,8 @@ type observed struct {
 type peers struct {
 	nodes []peer
 	// confirmed has a provider-ID scheme if the provider has ever said that the
-	// instance of a Node with that scheme is present.
+	// instance of a Node with that scheme is present. It was asked by provider ID:
+	// an answer about a name says nothing of the scheme.
 	confirmed map[string]bool
 	// deleted has the times of the deletions of unannounced Nodes, in order.
 	deleted []time.Time
@@ -102,7 +103,7 @@ type obstacle struct {
 
 // preconditions of a deletion: the first that is not met holds it.
 var preconditions = []func(observed) *obstacle{
-	existenceIsUnknown, deletionIsSwitchedOff, absenceIsUnconfirmed, lastQuestionHasFailed, tooManyAreAbsent,
+	existenceIsUnknown, deletionIsSwitchedOff, nodeIsNotOurs, absenceIsUnconfirmed, lastQuestionHasFailed, tooManyAreAbsent,
 }
 
 // decideSuspicion decides whether a Node may go to the final check.

@@ -79,6 +79,11 @@ var (
 		When: "The provider has never confirmed a Node with a provider ID like this one's.",
 		Do:   "If it is another provider's Node, label it " + nodefact.LabelExclude + ".",
 	}
+	notOfThisCloud = message.Reason{
+		Name: "NotOfThisCloud", On: "Node", Condition: string(ConditionMissing),
+		When: "The Node has no provider ID and was not initialised by a cloud-controller-manager, and other Nodes have provider IDs. The cloud has no instance with its name.",
+		Do:   "If it is a machine of your own, label it " + nodefact.LabelExclude + ". If it was an instance of this cloud and is gone, delete the Node by hand.",
+	}
 	deletionDisabled = message.Reason{
 		Name: "DeletionDisabled", On: "Node", Condition: string(ConditionMissing),
 		When: "The cloud says that the instance does not exist, and --node-deletion=false keeps every Node.",
@@ -113,7 +118,7 @@ var (
 func Reasons() []message.Reason {
 	return slices.Concat([]message.Reason{
 		deletingNode, deletingNodeFailed, nodeDeletionHeld, nodeDeletionResumed, nodeDeletionCanceled,
-		absenceUnconfirmed, tooManyAbsent, deletionRateLimited, noWitness, cloudContradictsKubelet, foreignProviderID, deletionDisabled,
+		absenceUnconfirmed, tooManyAbsent, deletionRateLimited, noWitness, cloudContradictsKubelet, foreignProviderID, notOfThisCloud, deletionDisabled,
 		readFailed, deleteFailed, nodeKeepsChanging, instanceFound, kubeletReports,
 	}, nodecause.ReasonsOfExistence(ConditionMissing))
 }
@@ -204,6 +209,12 @@ func noNodeLeft() message.Cause {
 func isForeign(node *corev1.Node) message.Cause {
 	return foreignProviderID.Cause(fmt.Sprintf("The cloud provider has not confirmed any Node whose provider ID is like %q, so this Node counts as another provider's "+
 		"and is left alone. If it is this provider's, check the credentials. If it is not, label it "+nodefact.LabelExclude+".", node.Spec.ProviderID))
+}
+
+func isNotOurs() message.Cause {
+	return notOfThisCloud.Cause("The cloud has no instance with this Node's name. The Node has no provider ID and was not initialised by a cloud-controller-manager, " +
+		"and other Nodes have provider IDs, so this Node counts as a machine that is not of this cloud and is left alone. " +
+		"If that is so, label it " + nodefact.LabelExclude + ". If it was an instance of this cloud, delete the Node by hand.")
 }
 
 // notAnswered explains why the Node is kept although its kubelet is silent.

@@ -46,7 +46,7 @@ func (c *Controller) recordAnswer(node *corev1.Node, a answer) {
 	defer c.mu.Unlock()
 	s := subject{node.UID, node.Spec.ProviderID == ""}
 	c.records[s] = c.records[s].with(a, c.clock.Now())
-	if a.presence == present {
+	if a.presence == present && !s.byName {
 		c.confirmed[nodefact.Scheme(node)] = true
 	}
 }

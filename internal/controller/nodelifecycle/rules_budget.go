@@ -17,7 +17,7 @@ type absentees struct{ absent, nodes int }
 func (o observed) absentees() absentees {
 	var a absentees
 	for _, p := range o.peers.nodes {
-		if nodefact.Scheme(p.node) != nodefact.Scheme(o.node) {
+		if !o.isOfSameScheme(&p) {
 			continue
 		}
 		if _, excluded := nodefact.IsExcluded(p.node); excluded {

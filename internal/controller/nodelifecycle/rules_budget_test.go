@@ -35,6 +35,10 @@ func TestBudget(t *testing.T) {
 			want: "enqueue for the final check: the absence is confirmed; again in 2m0s",
 		},
 		{
+			name: "NodesWithoutProviderIDsDoNotCountForThoseWithoutScheme", node: old("n1", providerID("n1")), memory: gone(old("n1", providerID("n1")), 4, 40*time.Second, 0),
+			peers: absentOf(40, 80, providerID("")), want: "enqueue for the final check: the absence is confirmed; again in 2m0s",
+		},
+		{
 			name: "ExcludedNodesDoNotCount", memory: complete, peers: absentOf(40, 80, label(nodefact.LabelExclude, "")),
 			want: "enqueue for the final check: the absence is confirmed; again in 2m0s",
 		},

@@ -148,8 +148,9 @@ func (o observed) untilDue() time.Duration {
 }
 
 // needsPeers reports whether the decision looks at other Nodes. It does so only
-// once the absence is confirmed.
+// once the absence is confirmed, and for a Node without a provider ID from the
+// first absence on.
 func (o observed) needsPeers() bool {
 	e := o.memory.evidence.about(o.node).with(o.answer, o.now)
-	return e.isConfirmed(o.limits, o.limits.absentFor(o.node, o.now))
+	return e.isConfirmed(o.limits, o.limits.absentFor(o.node, o.now)) || e.presence == absent && o.isAskedByName()
 }

@@ -58,6 +58,7 @@ func situations() map[string]observed {
 		"found":      {answer: answer{presence: present, asked: noon, power: running}},
 		"stopped":    {answer: answer{presence: present, asked: noon, power: shutDown}},
 		"absent":     {answer: said(absent)},
+		"not ours":   {answer: said(absent), peers: trusted},
 		"denied":     {answer: fails("CloudDenied")},
 		"complete":   {memory: complete, peers: trusted},
 		"alone":      {memory: complete, peers: peersOf()},

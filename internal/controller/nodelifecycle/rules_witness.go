@@ -3,6 +3,7 @@ package nodelifecycle
 import (
 	"fmt"
 	"hash/fnv"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -22,6 +23,8 @@ type record struct {
 	since time.Time
 	// failed means that the last question had no answer.
 	failed bool
+	// confirmed means that the cloud has said "present" at some time.
+	confirmed bool
 }
 
 // with returns the record after an answer.
@@ -34,6 +37,7 @@ func (r record) with(a answer, now time.Time) record {
 		r.since = now
 	}
 	r.presence, r.asked = a.presence, a.asked
+	r.confirmed = r.confirmed || a.presence == present
 	return r
 }
 
@@ -157,7 +161,7 @@ func (o observed) isComparable(p *peer) bool {
 	if _, excluded := nodefact.IsExcluded(p.node); excluded || p.node.Name == o.node.Name || nodefact.IsUninitialized(p.node) {
 		return false
 	}
-	if id := o.node.Spec.ProviderID; id != "" && (p.node.Spec.ProviderID == id || nodefact.Scheme(p.node) != nodefact.Scheme(o.node)) {
+	if id := o.node.Spec.ProviderID; id != "" && (p.node.Spec.ProviderID == id || !o.isOfSameScheme(p)) {
 		return false
 	}
 	for _, place := range []string{corev1.LabelTopologyRegion, corev1.LabelTopologyZone} {
@@ -282,7 +286,7 @@ func witnessed(o observed, c check) plan {
 func alone(o observed) plan {
 	until := o.memory.evidence.since.Add(o.limits.WithoutWitnessAfter)
 	switch {
-	case o.limits.WithoutWitnessAfter == 0 || !o.isConfirmedScheme():
+	case o.limits.WithoutWitnessAfter == 0 || !o.isConfirmed():
 		return heldInCheck(o, obstacle{cause: noNodeLeft()})
 	case o.now.Before(until):
 		return heldInCheck(o, obstacle{cause: noNodeLeft(), until: until})
@@ -303,7 +307,7 @@ func (o observed) reference() *peer {
 		if _, excluded := nodefact.IsExcluded(p.node); excluded || nodefact.IsUninitialized(p.node) || !o.isReporting(*p) {
 			continue
 		}
-		if nodefact.Scheme(p.node) != nodefact.Scheme(o.node) && p.node.Spec.ProviderID != "" && p.record.tried.Before(o.memory.evidence.answered) {
+		if !o.isOfSameScheme(p) && p.node.Spec.ProviderID != "" && p.record.tried.Before(o.memory.evidence.answered) {
 			return p
 		}
 	}
@@ -314,12 +318,25 @@ func (o observed) reference() *peer {
 // is asked by its name.
 func (o observed) isAskedByName() bool { return o.node.Spec.ProviderID == "" }
 
-// isConfirmedScheme reports whether the provider has ever confirmed a Node of
-// this scheme.
-func (o observed) isConfirmedScheme() bool { return o.peers.confirmed[nodefact.Scheme(o.node)] }
+// isOfSameScheme reports whether another Node has the same provider-ID scheme. A
+// Node without a provider ID is of no scheme, also where provider IDs have
+// none.
+func (o observed) isOfSameScheme(p *peer) bool {
+	return (p.node.Spec.ProviderID == "") == o.isAskedByName() && nodefact.Scheme(p.node) == nodefact.Scheme(o.node)
+}
+
+// isConfirmed reports whether the provider has ever confirmed a Node of this
+// scheme. If the Node has no provider ID, the provider has to have confirmed
+// this very Node: what it knows another Node by says nothing about this one.
+func (o observed) isConfirmed() bool {
+	if !o.isAskedByName() {
+		return o.peers.confirmed[nodefact.Scheme(o.node)]
+	}
+	return slices.ContainsFunc(o.peers.nodes, func(p peer) bool { return p.node.UID == o.node.UID && p.record.confirmed })
+}
 
 // isForeign reports whether the Node may be another provider's.
-func (o observed) isForeign() bool { return !o.isAskedByName() && !o.isConfirmedScheme() }
+func (o observed) isForeign() bool { return !o.isAskedByName() && !o.isConfirmed() }
 
 func askingWitness(o observed, p *peer) plan {
 	return plan{do: askWitness, why: "an answer about another Node is needed", witness: p.node, memory: o.memory}

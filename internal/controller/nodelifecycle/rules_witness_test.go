@@ -11,7 +11,8 @@ import (
 )
 
 func TestWitness(t *testing.T) {
-	nameless := old("n1", providerID(""))
+	nameless := old("n1", providerID(""), taint(api.TaintExternalCloudProvider))
+	bare := old("n1", providerID("n1")) // an ID without "://"
 	rows := []row{
 		{name: "FinalCheckAsksAboutTheNodeFirst", peers: trusted, check: &check{}, want: "ask the cloud: the kubelet is silent: Ready is Unknown"},
 		{name: "WitnessesAreEnough", peers: trusted, want: "delete: the cloud says that the instance does not exist, and confirms 2 other Nodes"},
@@ -67,7 +68,7 @@ func TestWitness(t *testing.T) {
 		},
 		{
 			name: "DenialByNameIsNoContradiction", node: nameless, peers: peersOf(witness("w1", absent, 0), witness("w2", present, 0)),
-			memory: gone(nameless, 4, 40*time.Second, 0), want: "delete: the cloud says that the instance does not exist, and confirms 1 other Nodes",
+			memory: gone(nameless, 4, 3*time.Minute, 0), want: "delete: the cloud says that the instance does not exist, and confirms 1 other Nodes",
 		},
 		{name: "DeniedNodeThatReportsHoldsAll", peers: peersOf(witness("w1", present, 0), witness("w2", present, 0), witness("w3", absent, 0)), want: "hold: CloudContradictsKubelet; again in 1m0s; event NodeDeletionHeld"},
 		{name: "DeniedNodeIsAskedAboutAgainFirst", peers: peersOf(unasked("w1"), witness("w3", absent, time.Second)), want: "ask about a witness: w3"},
@@ -101,10 +102,10 @@ func TestWitness(t *testing.T) {
 			name:  "MoreFailuresThanConfirmationsAreNotTolerated",
 			peers: peersOf(witness("w1", present, 0), failedSince(unasked("w2"), 0), failedSince(unasked("w3"), 0)), want: "hold: NoWitness; again in 1m0s; event NodeDeletionHeld",
 		},
-		{name: "NodeWithoutProviderIDNeedsAWitnessToo", node: nameless, peers: peersOf(), memory: gone(nameless, 4, 40*time.Second, 0), want: "hold: NoWitness; again in 1m0s; event NodeDeletionHeld"},
+		{name: "NodeWithoutProviderIDNeedsAWitnessToo", node: nameless, peers: peersOf(), memory: gone(nameless, 4, 3*time.Minute, 0), want: "hold: NoWitness; again in 1m0s; event NodeDeletionHeld"},
 		{
 			name: "AnyOtherNodeIsAWitnessForNodeWithoutProviderID", node: nameless, peers: peersOf(witness("w1", present, 0, providerID("q://1")), witness("w2", present, 0)),
-			memory: gone(nameless, 4, 40*time.Second, 0), want: "delete: the cloud says that the instance does not exist, and confirms 2 other Nodes",
+			memory: gone(nameless, 4, 3*time.Minute, 0), want: "delete: the cloud says that the instance does not exist, and confirms 2 other Nodes",
 		},
 		{
 			name: "NodeWithoutWitnessesWaitsForTheFlag", peers: peersOf(), limits: func(l *Limits) { l.WithoutWitnessAfter = time.Hour },
@@ -113,6 +114,19 @@ func TestWitness(t *testing.T) {
 		{
 			name: "NodeWithoutWitnessesIsDeletedAfterTheFlag", peers: peersOf(), limits: func(l *Limits) { l.WithoutWitnessAfter = 40 * time.Second },
 			want: "delete: the cloud says that the instance does not exist, and no other Node is left to be confirmed",
+		},
+		{
+			name: "NodeIsNotConfirmedByTheNameOfAnother", node: nameless, peers: peersOf(witness("w1", present, 0, ready(corev1.ConditionUnknown, 0))),
+			memory: gone(nameless, 4, 3*time.Minute, 0), limits: func(l *Limits) { l.WithoutWitnessAfter = time.Minute }, want: "hold: NoWitness; again in 1m0s; event NodeDeletionHeld",
+		},
+		{
+			name: "NodeThatWasConfirmedByItsNameIsDeletedAfterTheFlag", node: nameless, peers: peersOf(peer{node: nameless, record: record{presence: absent, confirmed: true}}),
+			memory: gone(nameless, 4, 3*time.Minute, 0), limits: func(l *Limits) { l.WithoutWitnessAfter = time.Minute },
+			want: "delete: the cloud says that the instance does not exist, and no other Node is left to be confirmed",
+		},
+		{
+			name: "NodeWithoutProviderIDIsNoWitnessForOneWithoutScheme", node: bare, peers: peersOf(unasked("w1", providerID("")), unasked("w2", providerID("w2"))),
+			memory: gone(bare, 4, 40*time.Second, 0), want: "ask about a witness: w2",
 		},
 		{
 			name: "NodeOfAnUnconfirmedSchemeIsNotDeletedWithoutWitnesses", peers: peers{}, limits: func(l *Limits) { l.WithoutWitnessAfter = 40 * time.Second },

@@ -1,0 +1,31 @@
+package nodelifecycle
+
+import (
+	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
+)
+
+// nodeIsNotOurs holds a Node that is probably a machine of somebody's own. It has
+// no provider ID, and it does not wait to be initialised either, although the
+// Nodes of this cloud have provider IDs. The cloud knows no such machine, so
+// its "absent" says nothing (promise S1 c).
+func nodeIsNotOurs(o observed) *obstacle {
+	if o.limits.Witnesses == 0 || !o.isAskedByName() || nodefact.IsUninitialized(o.node) || !o.hasProviderIDs() {
+		return nil
+	}
+	return &obstacle{cause: isNotOurs()}
+}
+
+// hasProviderIDs reports whether this provider gives its Nodes provider IDs: it
+// has confirmed one, or another Node has one. An excluded Node may have its
+// provider ID from anybody.
+func (o observed) hasProviderIDs() bool {
+	if len(o.peers.confirmed) > 0 {
+		return true
+	}
+	for _, p := range o.peers.nodes {
+		if p.node.Spec.ProviderID != "" && !nodefact.IsExcludedByLabel(p.node) {
+			return true
+		}
+	}
+	return false
+}
