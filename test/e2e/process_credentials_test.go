@@ -40,9 +40,7 @@ func TestCredentialsAreRotated(t *testing.T) {
 			}
 			return nil
 		})
-		if !r.Logged("The provider refused its new configuration", "endpoint: must be a URL") {
-			t.Error("the log does not say why")
-		}
+		r.AwaitLogged(t, "The provider refused its new configuration", "endpoint: must be a URL")
 	}
 	awaitLeaseEvent(t, b, "CloudConfigRefused")
 	b.AwaitMetric(t, leader.Daemon, "fairlead_cloud_config_stale 1")
@@ -53,14 +51,10 @@ func TestCredentialsAreRotated(t *testing.T) {
 	if code := leader.AwaitExit(t, expect.Soon); code != 1 {
 		t.Errorf("the leader has ended with code %d, want 1", code)
 	}
-	if !leader.Logged("Released the lease") {
-		t.Error("the leader has not given its lease back")
-	}
+	leader.AwaitLogged(t, "Released the lease")
 	joins(t, b, after, expect.Soon)
 	t.Logf("the other replica worked with the new configuration after %v", time.Since(began).Round(time.Millisecond))
-	if !standby.Logged("The provider works with the new configuration") {
-		t.Error("the standby has not taken the new configuration")
-	}
+	standby.AwaitLogged(t, "The provider works with the new configuration")
 	awaitLeaseEvent(t, b, "CloudConfigChanged")
 	awaitLeaseEvent(t, b, "CloudConfigApplied")
 }
@@ -80,12 +74,7 @@ func TestCredentialsAreTakenByTheLeader(t *testing.T) {
 		{after.URL, "The provider works with the new configuration", after},
 	} {
 		bed.WriteFile(t, d.ConfigFile(t), "endpoint: "+step.endpoint+"\n")
-		expect.Within(t, expect.Soon, func(context.Context) error {
-			if !d.Logged(step.said) {
-				return fmt.Errorf("the log does not say %q", step.said)
-			}
-			return nil
-		})
+		d.AwaitLogged(t, step.said)
 		joins(t, b, step.works, expect.Soon)
 	}
 	b.AwaitMetric(t, d, `fairlead_cloud_config_changes_total{result="applied"} 1`)

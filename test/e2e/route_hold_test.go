@@ -52,9 +52,7 @@ func TestStrayRoutesAreHeld(t *testing.T) {
 	awaitListings(t, n.cloud, int64(3*strayFor/time.Second))
 	awaitTable(t, expect.Soon, n)
 	awaitOnLease(t, n.Bed, before+1, event, words)
-	if !d.Logged("Route deletion held", "routes=10", "10.252.0.0/24") {
-		t.Error("the log does not say what is held")
-	}
+	d.AwaitLogged(t, "Route deletion held", "routes=10", "10.252.0.0/24")
 	if made := routeChanges(t, n.cloud); made.Deleted != 0 {
 		t.Errorf("%d routes were deleted", made.Deleted)
 	}

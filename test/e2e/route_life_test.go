@@ -44,20 +44,14 @@ func TestRouteOfANode(t *testing.T) {
 	if err := expect.Equal("writes of the condition", []string{node.Name + " False"}, conditionsWritten(t, n.Bed, mark)); err != nil {
 		t.Error(err)
 	}
-	if !d.Logged("Deleted route", stray.ID, "there is no Node "+foreign.Name) {
-		t.Error("the log does not say why the stray route is gone")
-	}
-	if !d.Logged("Created route", node.Spec.PodCIDR, node.Name) {
-		t.Error("the log does not say why the route is there")
-	}
+	d.AwaitLogged(t, "Deleted route", stray.ID, "there is no Node "+foreign.Name)
+	d.AwaitLogged(t, "Created route", node.Spec.PodCIDR, node.Name)
 	n.AwaitMetric(t, d, "fairlead_routes_wanted 1")
 	n.AwaitMetric(t, d, "fairlead_routes_present 1")
 
 	n.leaves(t, node.Name)
 	awaitTable(t, expect.Soon, n)
-	if !d.Logged("Deleted route", "Node "+node.Name+" was deleted") {
-		t.Error("the log does not say why the Node's route is gone")
-	}
+	d.AwaitLogged(t, "Deleted route", "Node "+node.Name+" was deleted")
 	awaitListings(t, n.cloud, 5)
 	awaitTable(t, expect.Soon, n)
 	if err := expect.Equal("calls", changes{Created: 1, Deleted: 2}, routeChanges(t, n.cloud)); err != nil {
@@ -137,9 +131,7 @@ func TestRouteThatIsThereTwice(t *testing.T) {
 	if err := expect.Equal("routes", first, left); err != nil {
 		t.Error(err)
 	}
-	if !d.Logged("Deleted route", twin.ID, "it duplicates another route") {
-		t.Error("the log does not say why the twin is gone")
-	}
+	d.AwaitLogged(t, "Deleted route", twin.ID, "it duplicates another route")
 	if all := conditionsWritten(t, n.Bed, mark); len(all) != 1 {
 		t.Errorf("the condition was written %d times, want once: %v", len(all), all)
 	}
@@ -250,9 +242,7 @@ func TestRoutesWithoutClusterCIDR(t *testing.T) {
 			d := b.Daemon(t, daemon.Setup{Cloud: c.URL, Flags: flags})
 			joins(t, b, c, expect.Soon)
 			b.AwaitMetric(t, d, `fairlead_controller_misconfigured{name="node-route-controller"} 1`)
-			if !d.Logged("Controller does not run", "node-route-controller", strings.ReplaceAll(tt.words, `"`, `\"`)) {
-				t.Error("the log does not say why")
-			}
+			d.AwaitLogged(t, "Controller does not run", "node-route-controller", strings.ReplaceAll(tt.words, `"`, `\"`))
 			awaitOnLease(t, b, before+1, "Warning ControllerMisconfigured: node-route-controller does not run: ", tt.words)
 			if d.Ended() {
 				t.Fatal("the daemon has ended")

@@ -79,6 +79,18 @@ func (d *Daemon) AwaitExit(t *testing.T, within time.Duration) int {
 // Logged reports whether the log has a line with all of these words.
 func (d *Daemon) Logged(words ...string) bool { return d.CountLogged(words...) > 0 }
 
+// AwaitLogged waits for such a line. What a test sees in the cloud or in the API
+// server may be there before the line.
+func (d *Daemon) AwaitLogged(t *testing.T, words ...string) {
+	t.Helper()
+	expect.Within(t, expect.Soon, func(context.Context) error {
+		if !d.Logged(words...) {
+			return fmt.Errorf("no line of the log has all of %q", words)
+		}
+		return nil
+	})
+}
+
 // CountLogged returns the number of such lines.
 func (d *Daemon) CountLogged(words ...string) int {
 	n := 0
