@@ -31,6 +31,12 @@ import (
 //		// belong into the provider's Initialize.
 //		Provider func(ctx context.Context, d ProviderDeps) (cloudprovider.Interface, error)
 //
+//		// Classify, if not nil, says what an error of the provider means. It is
+//		// asked before the provider's own ClassifyError, if there is one, and
+//		// before provider.Classify, which knows the errors of the common SDKs. It
+//		// returns provider.Classification{} for an error that it does not know.
+//		Classify func(error) provider.Classification
+//
 //		// Flags are the program's own, under headings of the help text. They have
 //		// their values when Provider is called. A name that exists already is an
 //		// error.

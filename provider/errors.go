@@ -22,14 +22,28 @@ const (
 	Invalid ErrorKind = "Invalid"
 	// Unavailable means that the cloud could not be reached or failed inside.
 	Unavailable ErrorKind = "Unavailable"
+	// Conflict means that the cloud's object is locked, busy or was changed
+	// meanwhile. The same call will be accepted later, without a change.
+	Conflict ErrorKind = "Conflict"
+	// QuotaExceeded means that the account may not have more of something, such
+	// as load balancers. Calls are not too frequent. The quota has to be raised,
+	// or something has to be deleted.
+	QuotaExceeded ErrorKind = "QuotaExceeded"
 )
 
 // Classification is what a provider knows about one of its own errors.
 type Classification struct {
 	Kind ErrorKind
 	// RetryAfter is how long the cloud asked to wait before the next call; 0
-	// means that it did not say. It is read only with Throttled and Unavailable.
+	// means that it did not say. It is read only with Throttled, Unavailable and
+	// Conflict.
 	RetryAfter time.Duration
+	// FromText means that the kind was read from words or a number in the text
+	// of the error, which may quote what users have named. Such an error says
+	// something about the object of its call, and alone it says nothing about
+	// the whole cloud. A classifier that knows its error by a type, a status or a
+	// code leaves it false.
+	FromText bool
 }
 
 // ErrorClassifier is a cloudprovider.Interface that can classify the errors

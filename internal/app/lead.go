@@ -72,6 +72,7 @@ func (p *process) open(ctx context.Context) error {
 		ChangeTimeout: s.Provider.ChangeTimeout,
 		ClusterName:   s.Provider.ClusterName,
 		WithoutRoutes: !s.Route.Configured() || !s.Controllers.Runs(settings.RouteController),
+		Classify:      p.options.Classify,
 		Metrics:       p.metrics.cloud,
 	})
 	if err == nil {

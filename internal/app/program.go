@@ -17,6 +17,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/app/internal/provider"
 	"github.com/fairlead-k8s/fairlead/internal/app/internal/serving"
 	"github.com/fairlead-k8s/fairlead/internal/app/internal/settings"
+	theirs "github.com/fairlead-k8s/fairlead/provider"
 )
 
 // Options are what a program chooses and adds. Package ccm, where programs find
@@ -26,6 +27,7 @@ type Options struct {
 	ProviderName string
 	Defaults     map[string]string
 	Provider     func(ctx context.Context, d ProviderDeps) (cloudprovider.Interface, error)
+	Classify     func(error) theirs.Classification
 	Flags        cliflag.NamedFlagSets
 	Without      []string
 	Controllers  []Controller

@@ -26,6 +26,10 @@ type call struct {
 	// method is the provider's method, as metrics and errors name it.
 	method   string
 	priority priority
+	// names are those of the object that the call is about, the first one, and
+	// other words that its owner has chosen. In the text of an error they are not
+	// the cloud's words. They are empty for a call about many objects.
+	names []string
 	// progress, if not nil, gets the reason why the call has not been made yet.
 	progress *progress
 }
@@ -33,6 +37,12 @@ type call struct {
 // to returns the call to another method that belongs to the same question.
 func (c call) to(method string) call {
 	c.method = method
+	return c
+}
+
+// about returns the call as one about the object with these names.
+func (c call) about(names []string) call {
+	c.names = names
 	return c
 }
 
@@ -106,16 +116,17 @@ func once[T any](ctx context.Context, g *Gateway, a attempt, f func(context.Cont
 		g.record(ctx, a.method, started, err)
 	}()
 	value, theirs := f(limited)
-	return value, g.wrap(ctx, a.method, theirs)
+	return value, g.wrap(ctx, a.call, theirs)
 }
 
 // wrap gives an error of the provider its kind.
-func (g *Gateway) wrap(ctx context.Context, method string, err error) error {
+func (g *Gateway) wrap(ctx context.Context, c call, err error) error {
 	if err == nil {
 		return nil
 	}
-	kind, pause := classify(err, g.ownClassification(ctx, err))
-	return &Error{Call: method, Kind: kind, RetryAfter: pause, Err: readable(err)}
+	e := classifier{own: g.ownClassification(ctx, err), names: c.names}.classify(err)
+	e.Call, e.Err = c.method, readable(err)
+	return &e
 }
 
 // readable returns an error that does not panic when it is read, as a typed nil
@@ -130,18 +141,44 @@ func readable(err error) (safe error) {
 	return err
 }
 
-// ownClassification returns what the provider knows of its own error, and the
-// zero value if it does not classify errors.
-func (g *Gateway) ownClassification(ctx context.Context, err error) (own provider.Classification) {
-	if g.extras.classifier == nil {
-		return own
+// namedClassifier knows errors better than their looks.
+type namedClassifier struct {
+	name     string // for the log, if it panics
+	classify func(error) provider.Classification
+}
+
+// classifiersOf returns what knows the provider's errors, in the order in which
+// it is asked: the program, then the provider.
+func classifiersOf(cfg Config, e extras) []namedClassifier {
+	var all []namedClassifier
+	if cfg.Classify != nil {
+		all = append(all, namedClassifier{"Options.Classify", cfg.Classify})
 	}
+	if e.classifier != nil {
+		all = append(all, namedClassifier{"ClassifyError", e.classifier.ClassifyError})
+	}
+	return all
+}
+
+// ownClassification returns what the program or the provider knows of the
+// error, and the zero value if neither knows it.
+func (g *Gateway) ownClassification(ctx context.Context, err error) provider.Classification {
+	for _, c := range g.classifiers {
+		own := g.ask(ctx, c, err)
+		if _, known := kinds[own.Kind]; known {
+			return own
+		}
+	}
+	return provider.Classification{}
+}
+
+func (g *Gateway) ask(ctx context.Context, c namedClassifier, err error) provider.Classification {
 	defer func() {
 		if value := recover(); value != nil {
-			g.panicked(ctx, "ClassifyError", value)
+			g.panicked(ctx, c.name, value)
 		}
 	}()
-	return g.extras.classifier.ClassifyError(err)
+	return c.classify(err)
 }
 
 func (g *Gateway) panicked(ctx context.Context, method string, value any) {
@@ -158,7 +195,7 @@ func (g *Gateway) record(ctx context.Context, method string, started time.Time, 
 	switch KindOf(err) {
 	case Throttled:
 		g.limiter.throttled(started, RetryAfter(err))
-	case Succeeded, Failed, NotFound, NotImplemented, Elsewhere, Pending, Invalid, NoAnswer:
+	case Succeeded, Failed, NotFound, NotImplemented, Elsewhere, Pending, Invalid, Conflict, QuotaExceeded, NoAnswer:
 		g.limiter.succeeded()
 	case Unavailable:
 		g.limiter.unavailable(RetryAfter(err))

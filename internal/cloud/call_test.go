@@ -161,3 +161,34 @@ func TestNodesThatWaitInVainComeAfterOthers(t *testing.T) {
 		}
 	})
 }
+
+// The program is asked first, the provider if the program does not know the
+// error, and the error's looks last.
+func TestProgramClassifiesBeforeTheProvider(t *testing.T) {
+	program, theirs := provider.Classification{Kind: provider.Conflict}, provider.Classification{Kind: provider.Denied}
+	for _, tt := range []struct {
+		name            string
+		program, theirs provider.Classification
+		kind            Kind
+		evidence        Evidence
+	}{
+		{"ProgramIsAskedFirst", program, theirs, Conflict, Typed},
+		{"ProviderIsAskedNext", provider.Classification{}, theirs, Denied, Typed},
+		{"LooksAreLast", provider.Classification{}, provider.Classification{}, Unavailable, Typed},
+		{"TextThatAClassifierHasReadIsText", provider.Classification{Kind: provider.Throttled, FromText: true}, theirs, Throttled, Text},
+		{"NotFoundIsNoKindOfAClassifier", provider.Classification{Kind: "NotFound"}, provider.Classification{}, Unavailable, Typed},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				v := classifying{vendor{v2: metadata(func(context.Context, *corev1.Node) (*cloudprovider.InstanceMetadata, error) {
+					return nil, httpError(503)
+				})}, func(error) provider.Classification { return tt.theirs }}
+				g := gateway(t, v, Config{Classify: func(error) provider.Classification { return tt.program }})
+				_, err := g.Instances().Metadata(t.Context(), node("n"))
+				if KindOf(err) != tt.kind || EvidenceOf(err) != tt.evidence {
+					t.Errorf("kind = %v by %q of %v, want %v by %q", KindOf(err), EvidenceOf(err), err, tt.kind, tt.evidence)
+				}
+			})
+		})
+	}
+}

@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
-	"net/http"
-	"strings"
 	"time"
 
 	cloudprovider "k8s.io/cloud-provider"
@@ -29,15 +26,32 @@ const (
 	NotImplemented Kind = "NotImplemented" // the provider does not offer this
 	Elsewhere      Kind = "Elsewhere"      // somebody else does this for the provider
 	Pending        Kind = "Pending"        // the provider asks to be called again, see RetryAfter
-	Throttled      Kind = "Throttled"      // the quota of the cloud is used up
+	Throttled      Kind = "Throttled"      // the request quota of the cloud is used up
 	Denied         Kind = "Denied"         // credentials or permissions
 	Invalid        Kind = "Invalid"        // the cloud will never accept this
 	Unavailable    Kind = "Unavailable"    // the cloud is not reachable or broken
+	Conflict       Kind = "Conflict"       // the cloud's object is locked or busy
+	QuotaExceeded  Kind = "QuotaExceeded"  // the account may not have more of something
 	Slow           Kind = "Slow"           // no answer yet; the call is still under way
 	TimedOut       Kind = "TimedOut"       // the deadline has passed
 	Panicked       Kind = "Panicked"       // the provider's code panicked
 	NoAnswer       Kind = "NoAnswer"       // neither a result nor an error
 	Canceled       Kind = "Canceled"       // this process is ending
+)
+
+// Evidence is what the kind of an error rests on.
+type Evidence string
+
+// The evidence. The zero value is the weakest.
+const (
+	// Unread means that the error could not be read. Its kind is Failed.
+	Unread Evidence = ""
+	// Text means that words or a number in the error's text were read. The text
+	// may quote what users have named, so it speaks for its own object only.
+	Text Evidence = "Text"
+	// Typed means that a sentinel, a status, a code or a classifier has said so.
+	// It speaks for the whole cloud.
+	Typed Evidence = "Typed"
 )
 
 // Error is what became of a call to the provider.
@@ -47,7 +61,9 @@ type Error struct {
 	Kind Kind
 	// RetryAfter is how long the cloud asked to be left alone; 0 = it did not say.
 	RetryAfter time.Duration
-	Err        error
+	// Evidence is what Kind rests on, for an error that the provider returned.
+	Evidence Evidence
+	Err      error
 }
 
 func (e *Error) Error() string { return fmt.Sprintf("%s: %v", e.Call, e.Err) }
@@ -76,89 +92,93 @@ func RetryAfter(err error) time.Duration {
 	return 0
 }
 
-// classify gives a provider's error its kind. Sentinels of the contract come
+// EvidenceOf returns what the kind of an error of this package rests on, and
+// Unread for any other error.
+func EvidenceOf(err error) Evidence {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e.Evidence
+	}
+	return Unread
+}
+
+// by takes the classification, unless it says nothing.
+func (e *Error) by(c provider.Classification) bool {
+	kind, known := kinds[c.Kind]
+	if !known {
+		return false
+	}
+	e.Kind, e.RetryAfter, e.Evidence = kind, max(c.RetryAfter, e.RetryAfter), Typed
+	if c.FromText {
+		e.Evidence = Text
+	}
+	return true
+}
+
+// kinds are what a classification may say. NotFound is not among them, because
+// only the sentinel of the contract is an answer about an instance.
+var kinds = map[provider.ErrorKind]Kind{
+	provider.Throttled:     Throttled,
+	provider.Denied:        Denied,
+	provider.Invalid:       Invalid,
+	provider.Unavailable:   Unavailable,
+	provider.Conflict:      Conflict,
+	provider.QuotaExceeded: QuotaExceeded,
+}
+
+// sentinels are errors of the contract, in the order in which they count.
+var sentinels = []struct {
+	err  error
+	kind Kind
+}{
+	{cloudprovider.InstanceNotFound, NotFound},
+	{cloudprovider.NotImplemented, NotImplemented},
+	{cloudprovider.ImplementedElsewhere, Elsewhere},
+	{context.Canceled, Canceled},
+}
+
+// classifier gives a provider's error its kind.
+type classifier struct {
+	// own is what the program or the provider knows of the error.
+	own provider.Classification
+	// names are those of the call's object, which are not read as words of the
+	// cloud.
+	names []string
+}
+
+// classify returns the error with its kind. Sentinels of the contract come
 // first, then the provider's own classification, then what its error looks
 // like. A typed nil, which panics when it is read, is Failed.
-func classify(err error, own provider.Classification) (kind Kind, pause time.Duration) {
+func (c classifier) classify(err error) (e Error) {
+	e = Error{Kind: Failed, Err: err}
 	defer func() {
 		if recover() != nil {
-			kind = Failed
+			e = Error{Kind: Failed, Err: err}
 		}
 	}()
 	find(err, func(err error) bool {
 		retry, ok := err.(*api.RetryError) //nolint:errorlint // find does the unwrapping, through Aggregates too
 		if ok {
-			pause = retry.RetryAfter()
+			e.RetryAfter = retry.RetryAfter()
 		}
 		return ok
 	})
-	switch {
-	case is(err, cloudprovider.InstanceNotFound):
-		return NotFound, pause
-	case is(err, cloudprovider.NotImplemented):
-		return NotImplemented, pause
-	case is(err, cloudprovider.ImplementedElsewhere):
-		return Elsewhere, pause
-	case is(err, context.Canceled):
-		return Canceled, pause
+	for _, sentinel := range sentinels {
+		if is(err, sentinel.err) {
+			e.Kind, e.Evidence = sentinel.kind, Typed
+			return e
+		}
 	}
-	if own.Kind != provider.Unclassified {
-		return Kind(own.Kind), max(own.RetryAfter, pause)
+	if e.by(c.own) {
+		return e
 	}
 	if is(err, context.DeadlineExceeded) {
-		return TimedOut, pause
+		e.Kind, e.Evidence = TimedOut, Typed
+		return e
 	}
-	kind = looksLike(err)
-	if kind == Failed && pause > 0 {
-		kind = Pending
+	if !e.by(provider.ClassifyAbout(err, c.names...)) && e.RetryAfter > 0 {
+		e.Kind, e.Evidence = Pending, Typed
 	}
-	return kind, pause
-}
-
-// looksLike classifies an error by what it looks like. It reads the HTTP status
-// that the errors of many SDKs offer, and looks for errors of the network.
-// Clouds report a used up quota with different statuses, so it also looks for
-// the words that they use for it.
-func looksLike(err error) Kind {
-	status := 0
-	find(err, func(err error) bool {
-		switch e := err.(type) { //nolint:errorlint // find does the unwrapping
-		case interface{ HTTPStatusCode() int }:
-			status = e.HTTPStatusCode()
-		case interface{ StatusCode() int }:
-			status = e.StatusCode()
-		}
-		return status != 0
-	})
-	switch {
-	case status == http.StatusTooManyRequests, saysThrottled(err):
-		return Throttled
-	case status == http.StatusUnauthorized, status == http.StatusForbidden:
-		return Denied
-	case status == http.StatusBadRequest, status == http.StatusUnprocessableEntity:
-		return Invalid
-	case status >= http.StatusInternalServerError, isNetwork(err):
-		return Unavailable
-	default:
-		return Failed
-	}
-}
-
-func isNetwork(err error) bool {
-	return find(err, func(err error) bool {
-		_, ok := err.(net.Error) //nolint:errorlint // find does the unwrapping
-		return ok
-	})
-}
-
-func saysThrottled(err error) bool {
-	text := strings.ToLower(err.Error())
-	for _, words := range []string{"too many requests", "throttl", "rate limit", "rate exceeded", "ratelimitexceeded", "requestlimitexceeded"} {
-		if strings.Contains(text, words) {
-			return true
-		}
-	}
-	return false
+	return e
 }
 
 func is(err, target error) bool {

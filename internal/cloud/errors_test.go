@@ -18,35 +18,36 @@ import (
 
 func TestKindOfAnError(t *testing.T) {
 	for _, tt := range []struct {
-		name  string
-		err   error
-		kind  Kind
-		pause time.Duration
+		name     string
+		err      error
+		kind     Kind
+		evidence Evidence
+		pause    time.Duration
 	}{
-		{"SentinelIsFoundBare", cloudprovider.InstanceNotFound, NotFound, 0},
-		{"SentinelIsFoundWrapped", fmt.Errorf("a: %w", cloudprovider.InstanceNotFound), NotFound, 0},
-		{"SentinelIsFoundInAnAggregate", fmt.Errorf("a: %w", utilerrors.NewAggregate([]error{errors.New("b"), cloudprovider.NotImplemented})), NotImplemented, 0},
-		{"SentinelIsFoundInAJoin", errors.Join(errors.New("b"), cloudprovider.InstanceNotFound), NotFound, 0},
-		{"TextOfASentinelIsNoSentinel", errors.New(cloudprovider.InstanceNotFound.Error()), Failed, 0},
-		{"RetryErrorInAnAggregateNamesThePause", utilerrors.NewAggregate([]error{api.NewRetryError("later", 7*time.Second)}), Pending, 7 * time.Second},
-		{"StatusCode429", httpError(429), Throttled, 0},
-		{"StatusCode403", fmt.Errorf("a: %w", httpError(403)), Denied, 0},
-		{"StatusCode401", httpError(401), Denied, 0},
-		{"StatusCode400", httpError(400), Invalid, 0},
-		{"StatusCode503", httpError(503), Unavailable, 0},
-		{"StatusCode404IsNoAnswerAboutAnInstance", httpError(404), Failed, 0},
-		{"WordsOfAUsedUpQuota", errors.New("Rate exceeded for this account"), Throttled, 0},
-		{"WordsOfAUsedUpQuotaWithAnyStatus", errors.Join(httpError(400), errors.New("Throttling: Rate exceeded")), Throttled, 0},
-		{"CloudThatIsNotReached", &url.Error{Op: "Get", URL: "http://127.0.0.1:1", Err: errors.New("connection refused")}, Unavailable, 0},
-		{"TypedNilHasFailed", (*brokenError)(nil), Failed, 0},
-		{"DeadlineIsTimedOut", fmt.Errorf("a: %w", context.DeadlineExceeded), TimedOut, 0},
-		{"CanceledIsCanceled", context.Canceled, Canceled, 0},
-		{"AnythingElseIsFailed", errors.New("oops"), Failed, 0},
+		{"SentinelIsFoundBare", cloudprovider.InstanceNotFound, NotFound, Typed, 0},
+		{"SentinelIsFoundWrapped", fmt.Errorf("a: %w", cloudprovider.InstanceNotFound), NotFound, Typed, 0},
+		{"SentinelIsFoundInAnAggregate", fmt.Errorf("a: %w", utilerrors.NewAggregate([]error{errors.New("b"), cloudprovider.NotImplemented})), NotImplemented, Typed, 0},
+		{"SentinelIsFoundInAJoin", errors.Join(errors.New("b"), cloudprovider.InstanceNotFound), NotFound, Typed, 0},
+		{"TextOfASentinelIsNoSentinel", errors.New(cloudprovider.InstanceNotFound.Error()), Failed, Unread, 0},
+		{"RetryErrorInAnAggregateNamesThePause", utilerrors.NewAggregate([]error{api.NewRetryError("later", 7*time.Second)}), Pending, Typed, 7 * time.Second},
+		{"StatusCode429", httpError(429), Throttled, Typed, 0},
+		{"StatusCode403", fmt.Errorf("a: %w", httpError(403)), Denied, Typed, 0},
+		{"StatusCode401", httpError(401), Denied, Typed, 0},
+		{"StatusCode400", httpError(400), Invalid, Typed, 0},
+		{"StatusCode503", httpError(503), Unavailable, Typed, 0},
+		{"StatusCode404IsNoAnswerAboutAnInstance", httpError(404), Failed, Unread, 0},
+		{"WordsOfAUsedUpQuota", errors.New("Rate exceeded for this account"), Throttled, Text, 0},
+		{"WordsOfAUsedUpQuotaWithAnyStatus", errors.Join(httpError(400), errors.New("Throttling: Rate exceeded")), Throttled, Text, 0},
+		{"CloudThatIsNotReached", &url.Error{Op: "Get", URL: "http://127.0.0.1:1", Err: errors.New("connection refused")}, Unavailable, Typed, 0},
+		{"TypedNilHasFailed", (*brokenError)(nil), Failed, Unread, 0},
+		{"DeadlineIsTimedOut", fmt.Errorf("a: %w", context.DeadlineExceeded), TimedOut, Typed, 0},
+		{"CanceledIsCanceled", context.Canceled, Canceled, Typed, 0},
+		{"AnythingElseIsFailed", errors.New("oops"), Failed, Unread, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			kind, pause := classify(tt.err, provider.Classification{})
-			if kind != tt.kind || pause != tt.pause {
-				t.Errorf("classify(%v) = %v, %v, want %v, %v", tt.err, kind, pause, tt.kind, tt.pause)
+			got := classifier{}.classify(tt.err)
+			if got.Kind != tt.kind || got.RetryAfter != tt.pause || got.Evidence != tt.evidence {
+				t.Errorf("%v is %v by %q, pause %v, want %v by %q, pause %v", tt.err, got.Kind, got.Evidence, got.RetryAfter, tt.kind, tt.evidence, tt.pause)
 			}
 		})
 	}
@@ -82,9 +83,10 @@ func FuzzKindOfAnError(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string, status int) {
 		err := errors.Join(errors.New(text), httpError(status))
-		kind, pause := classify(err, provider.Classification{})
+		got := classifier{}.classify(err)
+		kind, pause := got.Kind, got.RetryAfter
 		switch kind {
-		case Failed, Throttled, Denied, Invalid, Unavailable:
+		case Failed, Throttled, Denied, Invalid, Unavailable, Conflict, QuotaExceeded:
 		case Succeeded, NotFound, NotImplemented, Elsewhere, Pending, Slow, TimedOut, Panicked, NoAnswer, Canceled:
 			t.Errorf("%q with status %d is %s", text, status, kind)
 		}
@@ -94,11 +96,11 @@ func FuzzKindOfAnError(f *testing.F) {
 		for name, wrapped := range map[string]error{
 			"a prefix": fmt.Errorf("create route: %w", err), "an aggregate": utilerrors.NewAggregate([]error{err}), "a join": errors.Join(errors.New("a"), err),
 		} {
-			if got, _ := classify(wrapped, provider.Classification{}); got != kind {
+			if got := (classifier{}).classify(wrapped).Kind; got != kind {
 				t.Errorf("%q with status %d is %s, and %s within %s", text, status, kind, got, name)
 			}
 		}
-		if got, _ := classify(errors.Join(err, cloudprovider.InstanceNotFound), provider.Classification{Kind: provider.Denied}); got != NotFound {
+		if got := (classifier{own: provider.Classification{Kind: provider.Denied}}).classify(errors.Join(err, cloudprovider.InstanceNotFound)).Kind; got != NotFound {
 			t.Errorf("the sentinel beside %q is %s", text, got)
 		}
 	})

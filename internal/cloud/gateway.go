@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"k8s.io/component-base/metrics"
+
+	"github.com/fairlead-k8s/fairlead/provider"
 )
 
 // Config has the numbers of the gateway. Its zero values work.
@@ -25,6 +27,8 @@ type Config struct {
 	// CallerTimeout is how long a caller waits for an answer before it gets an
 	// error of kind Slow, while the call goes on; 0 means half a minute.
 	CallerTimeout time.Duration
+	// Classify, if not nil, is asked about each error before the provider is.
+	Classify func(error) provider.Classification
 	// Metrics may be shared by several gateways; nil counts nothing.
 	Metrics *Metrics
 }
@@ -50,6 +54,7 @@ type Gateway struct {
 	readTimeout time.Duration
 	metrics     *Metrics
 	extras      extras
+	classifiers []namedClassifier
 	limiter     limiter
 	health      *health
 	state       state
@@ -67,7 +72,7 @@ type Gateway struct {
 // the provider does.
 func (p *Provider) Open(ctx context.Context, cfg Config) (*Gateway, error) {
 	cfg = cfg.withDefaults()
-	g := &Gateway{readTimeout: cfg.ReadTimeout, metrics: cfg.Metrics, extras: p.extras, health: newHealth(cfg.Metrics.overdue.Set)}
+	g := &Gateway{readTimeout: cfg.ReadTimeout, metrics: cfg.Metrics, extras: p.extras, classifiers: classifiersOf(cfg, p.extras), health: newHealth(cfg.Metrics.overdue.Set)}
 	var found parts
 	for _, accessor := range []struct {
 		name string

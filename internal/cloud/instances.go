@@ -113,7 +113,7 @@ func (i *Instances) Refresh(ctx context.Context, nodes []*corev1.Node) []Answer 
 		return answers
 	case Throttled, Denied, Unavailable, Slow, Canceled:
 		return slices.Repeat([]Answer{{Err: err}}, len(nodes))
-	case Failed, NotFound, NotImplemented, Elsewhere, Pending, Invalid, TimedOut, Panicked, NoAnswer:
+	case Failed, NotFound, NotImplemented, Elsewhere, Pending, Invalid, Conflict, QuotaExceeded, TimedOut, Panicked, NoAnswer:
 		// One node of the batch may be the cause; the others must get their answers.
 	}
 	return i.oneByOne(ctx, nodes)
@@ -125,7 +125,7 @@ func (i *Instances) BatchSize() int {
 }
 
 func (i *Instances) ask(ctx context.Context, p priority, node *corev1.Node, describe describer) (Metadata, error) {
-	c := call{method: "InstanceMetadata", priority: p}
+	c := call{method: "InstanceMetadata", priority: p, names: namesOfNode(node)}
 	m, err := i.single.ask(ctx, c, identity(node), func(ctx context.Context, c call) (Metadata, error) {
 		return describe(ctx, c, node)
 	})
@@ -158,7 +158,7 @@ func (i *Instances) batch(ctx context.Context, c call, nodes []*corev1.Node) ([]
 	}
 	answers := make([]Answer, len(theirs))
 	for n, answer := range theirs {
-		if answers[n].Err = i.gateway.wrap(ctx, c.method, answer.Err); answer.Err == nil {
+		if answers[n].Err = i.gateway.wrap(ctx, c.about(namesOfNode(nodes[n])), answer.Err); answer.Err == nil {
 			answers[n].Metadata, answers[n].Err = fromProvider(c, answer.Metadata)
 		}
 	}

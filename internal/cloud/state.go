@@ -18,7 +18,7 @@ func (s *state) record(kind Kind) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch kind {
-	case Succeeded, NotFound, NotImplemented, Elsewhere, Pending, Invalid:
+	case Succeeded, NotFound, NotImplemented, Elsewhere, Pending, Invalid, Conflict, QuotaExceeded:
 		s.answered, s.failures = time.Now(), 0
 	case Failed, Throttled, Denied, Unavailable, TimedOut, Panicked, NoAnswer:
 		s.failures++

@@ -1,0 +1,29 @@
+package cloud
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// The functions of this file return the names of a call's object, and other
+// words that its owner has chosen. The first one names the object.
+
+func namesOfNode(node *corev1.Node) []string {
+	return []string{node.Name, node.Spec.ProviderID}
+}
+
+func namesOfService(service *corev1.Service) []string {
+	names := []string{key(service), service.Name, service.Namespace}
+	for _, chosen := range []map[string]string{service.Annotations, service.Labels} {
+		for name, value := range chosen {
+			names = append(names, name, value)
+		}
+	}
+	slices.Sort(names[1:])
+	return names
+}
+
+func namesOfRoute(route Route) []string {
+	return []string{route.CIDR, route.Node, route.Name}
+}
