@@ -182,7 +182,7 @@ func (c *Controller) Reconcile(ctx context.Context, key string) (loop.Result, er
 // a pass.
 func (c *Controller) onService() cache.ResourceEventHandler {
 	enqueue := func(key string, before, now *corev1.Service) {
-		c.store.noteClass(key, now, c.policy)
+		c.store.note(key, now, c.policy)
 		c.enqueue(key, c.policy.wakes(change{before: before, now: now, memory: c.store.memory(key)}))
 	}
 	return cache.ResourceEventHandlerFuncs{

@@ -5,6 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 )
@@ -22,6 +23,9 @@ type observed struct {
 	hosts    int
 	memory   memory
 	policy   Policy
+	// shown is the last address that this process has seen on a Service of this
+	// name.
+	shown shownAddress
 	// foreign means that the Service belonged to another class when it last had
 	// a class.
 	foreign bool
@@ -30,6 +34,12 @@ type observed struct {
 	elsewhere bool
 	// jitter in [0, 1) spreads the resyncs of many Services.
 	jitter float64
+}
+
+// shownAddress is the address that a Service has shown.
+type shownAddress struct {
+	uid    types.UID
+	status corev1.LoadBalancerStatus
 }
 
 // subject returns the Service that events are recorded on.

@@ -38,6 +38,7 @@ type life struct {
 	writes    []string               // patches and events in their order; guarded by mu
 	takes     time.Duration          // guarded by mu
 	address   string                 // guarded by mu
+	byAddress bool                   // the cloud finds what to delete by the address in the status; guarded by mu
 	given     []*corev1.Node         // of the last call; guarded by mu
 	refuse    error                  // of writes to the API server; guarded by mu
 	fail      func(call string) error
@@ -164,7 +165,11 @@ func (l *life) Update(ctx context.Context, service *corev1.Service, nodes []*cor
 
 // Delete is the cloud.
 func (l *life) Delete(ctx context.Context, service *corev1.Service) error {
-	return l.call(ctx, "delete", service, func() { delete(l.balancers, service.UID) })
+	return l.call(ctx, "delete", service, func() {
+		if !l.byAddress || slices.ContainsFunc(service.Status.LoadBalancer.Ingress, func(i corev1.LoadBalancerIngress) bool { return i.IP == l.address }) {
+			delete(l.balancers, service.UID)
+		}
+	})
 }
 
 func (l *life) change(f func()) {

@@ -13,7 +13,7 @@ func cleanUp(o observed) plan {
 	owned := hasFinalizer(o.service) || o.memory.service != nil
 	switch {
 	case owned && !o.memory.deleted:
-		p := withBackoff(o, plan{do: remove, why: reasonToLeave(o.service), service: o.service})
+		p := withBackoff(o, plan{do: remove, why: reasonToLeave(o.service), service: o.withLastStatus(o.service)})
 		if shape := shapeFor(o.service); p.do == remove && o.memory.announced != shape {
 			p.memory.announced = shape
 			p.writes.events = []message.Event{deletingEvent()}
@@ -43,7 +43,25 @@ func removeOrphan(o observed) plan {
 	if o.service != nil {
 		why = "another Service has the name now, and the load balancer of the previous one may still exist"
 	}
-	return withBackoff(o, plan{do: remove, why: why, service: o.memory.service})
+	return withBackoff(o, plan{do: remove, why: why, service: o.withLastStatus(o.memory.service)})
+}
+
+// withLastStatus returns the Service with the last address known: what the
+// provider has returned, else what the Service shows, else what it has shown.
+// Some providers find the load balancer by this address alone. The API server
+// removes it when the type changes, and the Service of the last call may be from
+// before it was written.
+func (o observed) withLastStatus(service *corev1.Service) *corev1.Service {
+	status := service.Status.LoadBalancer
+	switch {
+	case o.memory.uid == service.UID && o.memory.status != nil && len(o.memory.status.Ingress) > 0:
+		status = *o.memory.status
+	case len(status.Ingress) == 0 && o.shown.uid == service.UID:
+		status = o.shown.status
+	}
+	with := *service
+	with.Status.LoadBalancer = status
+	return &with
 }
 
 func reasonToLeave(service *corev1.Service) string {

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -62,4 +64,49 @@ func TestCleanUp(t *testing.T) {
 		},
 		{name: "PreviousServiceIsForgottenOnceItsLoadBalancerIsGone", service: balanced(replaced), memory: known(ready, func(m *memory) { m.deleted = true }), want: "forget: there is no such Service"},
 	})
+}
+
+func TestDeletionHasTheLastAddress(t *testing.T) {
+	fresh, bare := balanced(finalized), corev1.LoadBalancerStatus{}
+	given := class("theirs")
+	another := func(s *corev1.Service) {
+		s.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "198.51.100.7"}}
+	}
+	seen := func(o *observed) { o.shown = shownAddress{"u1", corev1.LoadBalancerStatus{Ingress: address}} }
+	returnedNone := known(fresh, func(m *memory) { m.status = &bare })
+	for _, tt := range []struct {
+		name    string
+		service *corev1.Service
+		memory  memory
+		edit    func(*observed)
+		want    []corev1.LoadBalancerIngress
+	}{
+		{name: "LostObjectHasTheAddressThatTheProviderReturned", memory: known(fresh), want: address},
+		{name: "PreviousServiceHasTheAddressThatTheProviderReturned", service: balanced(replaced, another), memory: known(fresh), want: address},
+		{name: "ServiceOfAnotherClassHasTheAddressThatTheProviderReturned", service: balanced(finalized, given, another), memory: known(fresh), want: address},
+		{name: "ServiceOfAnotherTypeHasTheAddressThatTheAPIServerHasRemoved", service: balanced(finalized, internal), memory: known(fresh), want: address},
+		{name: "AddressOfTheProviderCountsMoreThanThatOfAnotherWriter", service: balanced(finalized, terminating, another), memory: known(fresh), want: address},
+		{name: "ServiceKeepsItsAddressIfThisProcessHasNotCalled", service: balanced(finalized, terminating, addressed), want: address},
+		{name: "AddressThatTheProviderNeverReturnedIsTheOneLastSeen", service: balanced(finalized, internal), memory: returnedNone, edit: seen, want: address},
+		{name: "AddressLastSeenIsKnownBeforeTheFirstCall", service: balanced(finalized, internal), edit: seen, want: address},
+		{name: "AddressOfAnotherServiceIsNotUsed", service: balanced(finalized, terminating, replaced), edit: seen},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			o := observed{now: noon, service: tt.service, memory: tt.memory, policy: policy}
+			if tt.edit != nil {
+				tt.edit(&o)
+			}
+			before := tt.service.DeepCopy()
+			p := decide(o)
+			if p.do != remove {
+				t.Fatalf("plan %s, want a removal", digest(p))
+			}
+			if diff := cmp.Diff(tt.want, p.service.Status.LoadBalancer.Ingress); diff != "" {
+				t.Errorf("address:\n%s", diff)
+			}
+			if diff := cmp.Diff(before, tt.service); diff != "" {
+				t.Errorf("decide has changed the informer's Service:\n%s", diff)
+			}
+		})
+	}
 }

@@ -48,7 +48,7 @@ func giveUp(o observed) plan {
 	case o.memory.uid == "":
 		return plan{do: doNothing, why: "the Service belongs to another load balancer class"}
 	case o.memory.service != nil && !o.memory.deleted:
-		p := withBackoff(o, plan{do: remove, why: "the Service belongs to another load balancer class now", service: o.memory.service})
+		p := withBackoff(o, plan{do: remove, why: "the Service belongs to another load balancer class now", service: o.withLastStatus(o.memory.service)})
 		p.writes.conditions = nil
 		return p
 	case hasFinalizer(o.service), len(ownConditions(o.service)) > 0:

@@ -21,10 +21,11 @@ type store struct {
 	waiting *waiting.Gauges
 
 	mu       sync.Mutex
-	memories map[string]memory    // by key; guarded by mu
-	jitters  map[string]float64   // by key; guarded by mu
-	foreign  map[string]types.UID // see Policy.foreignAfter, by key; guarded by mu
-	queued   map[string]time.Time // since when a Service waits behind others, by key; guarded by mu
+	memories map[string]memory       // by key; guarded by mu
+	jitters  map[string]float64      // by key; guarded by mu
+	foreign  map[string]types.UID    // see Policy.foreignAfter, by key; guarded by mu
+	shown    map[string]shownAddress // the last address that a Service of ours has shown, by key; guarded by mu
+	queued   map[string]time.Time    // since when a Service waits behind others, by key; guarded by mu
 	// elsewhere is what providedElsewhere last returned; guarded by mu
 	elsewhere bool
 }
@@ -35,6 +36,7 @@ func newStore(gauges *waiting.Gauges) *store {
 		memories: map[string]memory{},
 		jitters:  map[string]float64{},
 		foreign:  map[string]types.UID{},
+		shown:    map[string]shownAddress{},
 		queued:   map[string]time.Time{},
 	}
 }
@@ -43,7 +45,7 @@ func newStore(gauges *waiting.Gauges) *store {
 func (s *store) recall(key string, o *observed) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	o.memory, o.elsewhere = s.memories[key], s.elsewhere
+	o.memory, o.shown, o.elsewhere = s.memories[key], s.shown[key], s.elsewhere
 	o.foreign = o.service != nil && s.foreign[key] == o.service.UID
 	if _, ok := s.jitters[key]; !ok {
 		s.jitters[key] = rand.Float64()
@@ -75,17 +77,23 @@ func (s *store) remember(key string, m memory) {
 func (s *store) forget(key string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if uid := s.memories[key].uid; uid == "" || uid == s.shown[key].uid { // Otherwise another Service has the name.
+		delete(s.shown, key)
+	}
 	delete(s.memories, key)
 	delete(s.jitters, key)
 	delete(s.queued, key)
 	s.report(key)
 }
 
-// noteClass records whether the Service belongs to another class. A nil Service
-// does not exist any more.
-func (s *store) noteClass(key string, service *corev1.Service, p Policy) {
+// note records whether the Service belongs to another class, and which address a
+// Service of ours shows. A nil Service does not exist any more.
+func (s *store) note(key string, service *corev1.Service, p Policy) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if service != nil && p.isOurs(service) && len(service.Status.LoadBalancer.Ingress) > 0 {
+		s.shown[key] = shownAddress{service.UID, service.Status.LoadBalancer}
+	}
 	if service != nil {
 		if uid := p.foreignAfter(s.foreign[key], service); uid != "" {
 			s.foreign[key] = uid
