@@ -24,7 +24,7 @@ func TestNodeFollowsItsInstance(t *testing.T) {
 	f.instance = b.Kubelet(t, simulator.Instance{
 		Name: b.Name("follow"), Labels: map[string]string{"rack": "r1", "pool": "blue", "shift": "day"},
 	})
-	b.Daemon(t, daemon.Setup{Flags: []string{"--node-status-update-frequency=500ms"}})
+	b.Daemon(t, daemon.Setup{Flags: []string{"--node-status-update-frequency=500ms", "--node-label-reconcile=type,additional,remove"}})
 	f.awaits(t)
 
 	for _, step := range []struct {

@@ -228,9 +228,8 @@ func TestLifeOfANode(t *testing.T) {
 	moved := []simulator.Address{{Type: simulator.InternalIP, Address: "127.0.1.2"}, {Type: simulator.InternalIP, Address: "fd00::2"}}
 	l.update(simulator.InstancePatch{Type: &large, Labels: map[string]*string{"rack": nil, "row": &row}, Addresses: moved})
 	l.until("in step", func(n *corev1.Node) bool {
-		_, rack := n.Labels["rack"]
 		return n.Labels[corev1.LabelInstanceTypeStable] == large && n.Labels[corev1.LabelInstanceType] == large &&
-			!rack && n.Labels["row"] == "b" && len(n.Status.Addresses) == 3
+			n.Labels["rack"] == "a" && n.Labels["row"] == "b" && len(n.Status.Addresses) == 3
 	})
 	before := l.writes()
 	if err := l.cloud.ResetCalls(t.Context()); err != nil {

@@ -60,6 +60,8 @@ type memory struct {
 	recordedAt time.Time
 	// notices are the messages about the Node that were recorded last.
 	notices string
+	// missing is how many answers in a row have left out a label of ours.
+	missing map[string]int
 }
 
 // action is what a pass does.

@@ -95,6 +95,8 @@ func released(o observed) change {
 	maps.Copy(c.labels, differing(o.node.Labels, placeLabels(i)))
 	extra, record := additionalLabels(o.node, i.labels, o.policy)
 	maps.Copy(c.labels, extra)
-	c.annotations = record
+	if o.policy.Additional {
+		c.annotations = recordOf(record, o.node)
+	}
 	return c
 }

@@ -25,7 +25,14 @@ type LabelPolicy struct {
 	Type bool
 	// Additional are the labels that the provider wants beyond type and place.
 	Additional bool
+	// Remove removes an additional label that came from the cloud when
+	// removeAfter answers in a row have not named it. Otherwise it stays.
+	Remove bool
 }
+
+// removeAfter is how many answers in a row have to leave a label out. One such
+// answer often only means that something has failed inside the provider.
+const removeAfter = 3
 
 // twins are the labels that Kubernetes has renamed: old key, new key. Upstream
 // copies the value of the old key to the new one (upstream-behaviour 3.5).
@@ -82,49 +89,67 @@ func differing(have, want map[string]string) map[string]*string {
 // ignores such labels of a provider without an error, and so does this package.
 var reserved = regexp.MustCompile(`(^|\.)(kubernetes|k8s)\.io/`)
 
-// additionalLabels returns which of the provider's own labels to set or to
-// remove, and the record of them. Without policy.Additional it follows
-// upstream's rule: a label that the Node has already is the user's, and nothing
-// is recorded.
-func additionalLabels(node *corev1.Node, offered map[string]string, policy LabelPolicy) (labels, annotations map[string]*string) {
-	labels = map[string]*string{}
-	record := recorded(node)
-	next := map[string]string{}
+// additionalLabels returns which of the provider's own labels to set, and the
+// record of them. Without policy.Additional it follows upstream's rule: a label
+// that the Node has already is the user's, and nothing is recorded. A label that
+// is not offered stays as it is, because providers leave out labels for many
+// reasons.
+func additionalLabels(node *corev1.Node, offered map[string]string, policy LabelPolicy) (labels map[string]*string, record map[string]string) {
+	labels, record = map[string]*string{}, map[string]string{}
+	if policy.Additional {
+		record = followed(node)
+	}
 	for key, value := range offered {
 		current, exists := node.Labels[key]
-		own, known := record[key]
-		mine := policy.Additional && known && exists && own == current
+		_, mine := record[key]
 		switch {
-		case reserved.MatchString(key):
-		case isInvalidLabel(key, value):
-			if mine {
-				next[key] = own // It follows the cloud again once the cloud's value is valid.
-			}
+		case reserved.MatchString(key), isInvalidLabel(key, value):
+			// A label of ours follows the cloud again once the cloud's value is valid.
 		case !exists, mine && current != value:
 			labels[key] = &value
-			next[key] = value
+			record[key] = value
 		case current == value:
-			next[key] = value // From now on the label follows the cloud.
+			record[key] = value // From now on the label follows the cloud.
 		}
 	}
-	if !policy.Additional {
-		return labels, nil
-	}
-	for key, value := range record {
-		if _, still := offered[key]; !still && node.Labels[key] == value {
-			labels[key] = nil
-		}
-	}
-	return labels, recordOf(next, node)
+	return labels, record
 }
 
-// recorded returns the record of a Node, nil if it cannot be parsed. A kubelet
+// missingLabels returns, for each label of ours that the last answers have left
+// out, how many answers in a row have done so. An answer without a map of labels
+// says nothing of any label.
+func missingLabels(o observed) map[string]int {
+	offered := o.answer.instance.labels
+	if !o.policy.Remove || offered == nil {
+		return o.memory.missing
+	}
+	missing := map[string]int{}
+	for key := range followed(o.node) {
+		if _, still := offered[key]; !still {
+			missing[key] = o.memory.missing[key] + 1
+		}
+	}
+	return missing
+}
+
+// followed returns the labels of the Node that were set from the cloud and that
+// nobody has changed since.
+func followed(node *corev1.Node) map[string]string {
+	labels := recorded(node)
+	maps.DeleteFunc(labels, func(key, value string) bool {
+		current, exists := node.Labels[key]
+		return !exists || current != value
+	})
+	return labels
+}
+
+// recorded returns the record of a Node, empty if it cannot be parsed. A kubelet
 // may write this annotation, but not every label. So entries for reserved keys
 // are ignored.
 func recorded(node *corev1.Node) map[string]string {
-	var record map[string]string
-	if json.Unmarshal([]byte(node.Annotations[AnnotationLabels]), &record) != nil {
-		return nil
+	record := map[string]string{}
+	if json.Unmarshal([]byte(node.Annotations[AnnotationLabels]), &record) != nil || record == nil {
+		return map[string]string{}
 	}
 	maps.DeleteFunc(record, func(key, value string) bool {
 		return reserved.MatchString(key) || isInvalidLabel(key, value)

@@ -25,7 +25,10 @@ func TestAdditionalLabels(t *testing.T) {
 		{"DifferingLabelWithoutRecordIsTheUsers", map[string]string{"a": "2"}, nil, map[string]string{"a": "1"}, follows, nil, nil},
 		{"RecordedLabelFollows", map[string]string{"a": "1"}, record(`{"a":"1"}`), map[string]string{"a": "2"}, follows, map[string]*string{"a": new("2")}, new(`{"a":"2"}`)},
 		{"EditedLabelBecomesTheUsers", map[string]string{"a": "mine"}, record(`{"a":"1"}`), map[string]string{"a": "2"}, follows, nil, new("")},
-		{"LabelThatIsNoLongerOfferedGoes", map[string]string{"a": "1"}, record(`{"a":"1"}`), nil, follows, map[string]*string{"a": nil}, new("")},
+		{"LabelThatIsNoLongerOfferedStays", map[string]string{"a": "1"}, record(`{"a":"1"}`), map[string]string{}, follows, nil, nil},
+		{"NoLabelsAtAllLeaveThoseThatAreThere", map[string]string{"a": "1", "b": "2"}, record(`{"a":"1","b":"2"}`), nil, follows, nil, nil},
+		{"LabelThatIsNotOfferedWhileTheNodeHasItStays", map[string]string{"a": "1", "b": "2"}, record(`{"a":"1","b":"2"}`), map[string]string{"b": "3"}, follows, map[string]*string{"b": new("3")}, new(`{"a":"1","b":"3"}`)},
+		{"RemovedLabelThatIsNotOfferedIsForgotten", nil, record(`{"a":"1"}`), nil, follows, nil, new("")},
 		{"EditedLabelThatIsNoLongerOfferedStays", map[string]string{"a": "mine"}, record(`{"a":"1"}`), nil, follows, nil, new("")},
 		{"RemovedLabelIsPutBack", nil, record(`{"a":"1"}`), map[string]string{"a": "1"}, follows, map[string]*string{"a": new("1")}, nil},
 		{"LabelInStepIsLeftAlone", map[string]string{"a": "1"}, record(`{"a":"1"}`), map[string]string{"a": "1"}, follows, nil, nil},
@@ -45,7 +48,11 @@ func TestAdditionalLabels(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Labels: tt.have, Annotations: tt.annotations}}
-			labels, annotations := additionalLabels(node, tt.offered, tt.policy)
+			labels, set := additionalLabels(node, tt.offered, tt.policy)
+			annotations := map[string]*string{}
+			if tt.policy.Additional {
+				annotations = recordOf(set, node)
+			}
 			if diff := cmp.Diff(tt.labels, labels, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("labels (-want +got):\n%s", diff)
 			}
@@ -58,6 +65,47 @@ func TestAdditionalLabels(t *testing.T) {
 			}
 			if diff := cmp.Diff(want, annotations, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("annotations (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// Providers leave out labels for many reasons. Only where the flag says so, and
+// when several answers agree, a label goes.
+func TestLabelsThatAreNoLongerOffered(t *testing.T) {
+	var (
+		none    map[string]string
+		some    = map[string]string{"b": "2"}
+		all     = map[string]string{"a": "1", "b": "2"}
+		removes = LabelPolicy{Type: true, Additional: true, Remove: true}
+	)
+	for _, tt := range []struct {
+		name   string
+		policy LabelPolicy
+		says   []map[string]string // answers, one after the other
+		goes   int                 // with which of them the label goes; 0: it stays
+	}{
+		{"WithoutTheFlagItStays", follows, []map[string]string{some, some, some, some, some, some}, 0},
+		{"ThreeAnswersRemoveIt", removes, []map[string]string{some, some, some}, 3},
+		{"TwoAnswersDoNot", removes, []map[string]string{some, some}, 0},
+		{"AnswerThatNamesItBeginsAnew", removes, []map[string]string{some, some, all, some, some}, 0},
+		{"AnswerWithoutLabelsSaysNothing", removes, []map[string]string{none, none, none, none}, 0},
+		{"AnswerWithoutLabelsDoesNotBeginAnew", removes, []map[string]string{some, none, some, none, some}, 5},
+		{"EmptyLabelsAreAnAnswer", removes, []map[string]string{{}, {}, {}}, 3},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			node := settled(label("a", "1"), label("b", "2"), annotation(AnnotationLabels, `{"a":"1","b":"2"}`))
+			m := memory{uid: "u1"}
+			goes := 0
+			for n, offered := range tt.says {
+				p := decide(observed{now: noon, node: node, answer: machine(with(offered)), memory: m, policy: tt.policy})
+				if value, changed := p.change.labels["a"]; changed && value == nil && goes == 0 {
+					goes = n + 1
+				}
+				m = decide(observed{now: noon, node: node, memory: p.memory, policy: tt.policy}).memory // a pass without an answer
+			}
+			if goes != tt.goes {
+				t.Errorf("the label goes with answer %d, want %d", goes, tt.goes)
 			}
 		})
 	}

@@ -12,7 +12,7 @@ import (
 // follow keeps an initialised Node in step with the cloud. Without an answer
 // of the cloud it looks only at what the Node itself says.
 func follow(o observed) plan {
-	p := plan{do: doNothing, why: "up to date", memory: memory{uid: o.node.UID, notices: o.memory.notices}}
+	p := plan{do: doNothing, why: "up to date", memory: memory{uid: o.node.UID, notices: o.memory.notices, missing: o.memory.missing}}
 	p.condition = recovered(o)
 	p.change.labels = twinLabels(o.node.Labels)
 	if o.answer.given == described {
@@ -65,10 +65,23 @@ func followLabels(o observed, p *plan) {
 		}
 	}
 	if o.policy.Additional {
-		labels, annotations := additionalLabels(o.node, i.labels, o.policy)
-		maps.Copy(p.change.labels, labels)
-		p.change.annotations = annotations
+		followAdditional(o, p)
 	}
+}
+
+// followAdditional sets and changes the provider's own labels. It removes one
+// only if the policy says so and enough answers have left it out.
+func followAdditional(o observed, p *plan) {
+	labels, record := additionalLabels(o.node, o.answer.instance.labels, o.policy)
+	p.memory.missing = missingLabels(o)
+	for key, answers := range p.memory.missing {
+		if answers >= removeAfter {
+			labels[key] = nil
+			delete(record, key)
+		}
+	}
+	maps.Copy(p.change.labels, labels)
+	p.change.annotations = recordOf(record, o.node)
 }
 
 // noticesOf returns events about what the cloud says and this controller does

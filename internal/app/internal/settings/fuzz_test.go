@@ -69,7 +69,7 @@ func FuzzControllers(f *testing.F) {
 // FuzzLabelReconcile parses --node-label-reconcile. An accepted value parses to
 // itself when it is printed.
 func FuzzLabelReconcile(f *testing.F) {
-	for _, seed := range []string{"type", "additional", "type,additional", "additional,type", "none", "", "type,none", "type,,"} {
+	for _, seed := range []string{"type", "additional", "type,additional", "additional,type", "none", "", "type,none", "type,,", "remove", "additional,remove"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -39,7 +40,9 @@ func (n *Node) addFlags(sections *cliflag.NamedFlagSets) {
 	fs.Int32Var(&n.statusUpdates, "concurrent-node-status-updates", n.statusUpdates,
 		"How many nodes are refreshed at the same time. 0 means --concurrent-node-syncs.")
 	fs.Var(&n.labels, "node-label-reconcile",
-		"Labels that follow the cloud after a node's initialisation: 'type' (instance type), 'additional' (what the provider adds), or 'none'.")
+		"Labels that follow the cloud after a node's initialisation: 'type' (instance type), 'additional' (what the provider adds), or 'none'. "+
+			"With 'additional,remove' a label that came from the cloud is removed when three refreshes in a row have not named it. "+
+			"Without 'remove' it stays. Do not use 'remove' with a provider that names a label only while the node lacks it.")
 
 	fs = sections.FlagSet("misc")
 	fs.DurationVar(&n.statusFrequency, "node-status-update-frequency", n.statusFrequency,
@@ -75,7 +78,7 @@ func (n *Node) Config() node.Config {
 		Reads:      int(n.syncs),
 		Refreshers: int(n.refreshes()),
 		Refresh:    n.statusFrequency,
-		Labels:     node.LabelPolicy{Type: n.labels.instanceType, Additional: n.labels.additional},
+		Labels:     node.LabelPolicy{Type: n.labels.instanceType, Additional: n.labels.additional, Remove: n.labels.remove},
 	}
 }
 
@@ -98,6 +101,7 @@ func (n *Node) show(c *configuration) {
 type labelReconcile struct {
 	instanceType bool
 	additional   bool
+	remove       bool // of additional labels
 }
 
 func (l *labelReconcile) Set(s string) error {
@@ -112,9 +116,14 @@ func (l *labelReconcile) Set(s string) error {
 			set.instanceType = true
 		case "additional":
 			set.additional = true
+		case "remove":
+			set.remove = true
 		default:
-			return fmt.Errorf("%q is neither 'type' nor 'additional'; 'none' stands alone", name)
+			return fmt.Errorf("%q is not 'type', 'additional' or 'remove'; 'none' stands alone", name)
 		}
+	}
+	if set.remove && !set.additional {
+		return errors.New("'remove' needs 'additional': only additional labels are removed")
 	}
 	*l = set
 	return nil
@@ -127,6 +136,9 @@ func (l *labelReconcile) String() string {
 	}
 	if l.additional {
 		names = append(names, "additional")
+	}
+	if l.remove {
+		names = append(names, "remove")
 	}
 	if names == nil {
 		return "none"

@@ -166,8 +166,10 @@ func TestFlagValues(t *testing.T) {
 	}{
 		{"TypeLabelsOnly", "--node-label-reconcile=type", ""},
 		{"NoLabels", "--node-label-reconcile=none", ""},
-		{"NoneStandsAlone", "--node-label-reconcile=type,none", `"none" is neither 'type' nor 'additional'`},
-		{"EmptyIsNotNone", "--node-label-reconcile=", `"" is neither`},
+		{"NoneStandsAlone", "--node-label-reconcile=type,none", `"none" is not 'type', 'additional' or 'remove'`},
+		{"LabelsAreRemoved", "--node-label-reconcile=type,additional,remove", ""},
+		{"OnlyAdditionalLabelsAreRemoved", "--node-label-reconcile=type,remove", "'remove' needs 'additional'"},
+		{"EmptyIsNotNone", "--node-label-reconcile=", `"" is not 'type'`},
 		{"UnderscoresAreDashes", "--cluster_name=east", ""},
 		{"GateOfAdditionalLabels", "--feature-gates=CloudNodeAdditionalLabelsReconciliation=false", ""},
 		{"GateOfRoutes", "--feature-gates=CloudControllerManagerWatchBasedRoutesReconciliation=false", ""},
