@@ -12,7 +12,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/provider"
 	"github.com/fairlead-k8s/fairlead/providers/simulated"
 	"github.com/fairlead-k8s/fairlead/simulator"
-	"github.com/fairlead-k8s/fairlead/test/internal/quirks"
+	"github.com/fairlead-k8s/fairlead/test/quirks"
 )
 
 // name is the provider's, and the scheme of the provider IDs of its older

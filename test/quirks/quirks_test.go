@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	cloudprovider "k8s.io/cloud-provider"
 
-	"github.com/fairlead-k8s/fairlead/test/internal/quirks"
+	"github.com/fairlead-k8s/fairlead/test/quirks"
 )
 
 // plain is a provider without habits. It knows one instance, one address and one
