@@ -14,6 +14,11 @@ import (
 //		// cloud-controller-manager.
 //		Name string
 //
+//		// Version of the program, as in v1.2.3. --version prints it before the version
+//		// of the Kubernetes libraries, which is all it prints without it, and the log
+//		// has both.
+//		Version string
+//
 //		// ProviderName is the default of --cloud-provider.
 //		ProviderName string
 //
@@ -28,7 +33,7 @@ import (
 //		// It must not change the cloud or the cluster: every replica calls it,
 //		// before one of them leads, and it is called again when the configuration
 //		// file changes. Its context ends when it returns: goroutines that last
-//		// belong into the provider's Initialize.
+//		// take d.Lasting, or belong into the provider's Initialize.
 //		Provider func(ctx context.Context, d ProviderDeps) (cloudprovider.Interface, error)
 //
 //		// Classify, if not nil, says what an error of the provider means. It is
@@ -38,8 +43,9 @@ import (
 //		Classify func(error) provider.Classification
 //
 //		// Flags are the program's own, under headings of the help text. They have
-//		// their values when Provider is called. A name that exists already is an
-//		// error.
+//		// their values when Provider is called. A name or a shorthand that exists
+//		// already is an error. Flags in pflag.CommandLine, where imported packages
+//		// put theirs, need not be here.
 //		Flags cliflag.NamedFlagSets
 //
 //		// Without names controllers of ours that this program does not have. A
@@ -52,6 +58,18 @@ import (
 //		// Webhooks are served on --webhook-secure-port by each replica. None is
 //		// served unless --webhooks chooses it.
 //		Webhooks []Webhook
+//
+//		// Metrics are registries that /metrics serves beside ours, for example
+//		// prometheus.DefaultGatherer. What is registered in the legacy registry of
+//		// k8s.io/component-base is served anyway. Of two metrics of one name the
+//		// daemon's is served.
+//		Metrics []prometheus.Gatherer
+//
+//		// Stopped is called once, after all work has returned and the lease has been
+//		// released, whatever the reason is, for example to log out of the cloud. Its
+//		// context ends after 5 seconds, and then the process ends. It is not called
+//		// if the command line is wrong, and after a second signal.
+//		Stopped func(ctx context.Context)
 //	}
 type Options = app.Options
 

@@ -17,6 +17,10 @@ import "github.com/fairlead-k8s/fairlead/internal/app"
 //		ClientName string
 //		// OffByDefault makes it run only if --controllers names it.
 //		OffByDefault bool
+//		// Flags names flags of ours that the controller reads, as
+//		// allocate-node-cidrs. One that changes nothing in the daemon itself is then
+//		// not called ignored in --help and in the log.
+//		Flags []string
 //		// New makes the controller once this replica leads, after the provider's
 //		// Initialize and SetInformers. It asks for the informers that it needs and
 //		// does not wait for them. An error ends the process; Skip does not.

@@ -16,10 +16,15 @@ import (
 func Main() { MainWith(Options{}) }
 
 // MainWith is Main for a program that chooses or adds something.
-func MainWith(o Options) {
+func MainWith(o Options) { os.Exit(Run(o)) }
+
+// Run is MainWith for a program that does something afterwards: it returns the
+// exit code. A process that is ended at once, by a second signal, does not
+// return from it.
+func Run(o Options) int {
 	cmd := NewCommand(o)
 	cmd.SetContext(untilSignal())
-	os.Exit(cli.Run(cmd))
+	return cli.Run(cmd)
 }
 
 // untilSignal returns a context that the first signal ends.

@@ -22,7 +22,9 @@ const asDaemon = "FAIRLEAD_TEST_DAEMON"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asDaemon) == "program" {
-		ccm.MainWith(program())
+		code := ccm.Run(program())
+		fmt.Println("exit code", code)
+		os.Exit(code)
 	}
 	if does := os.Getenv(asDaemon); does != "" {
 		cloudprovider.RegisterCloudProvider("test", func(config io.Reader) (cloudprovider.Interface, error) {

@@ -44,6 +44,7 @@ func program() ccm.Options {
 				return &admissionv1.AdmissionResponse{}, nil
 			},
 		}},
+		Stopped: func(ctx context.Context) { fmt.Println("stopped", ctx.Err()) },
 	}
 }
 
@@ -74,8 +75,10 @@ func TestProgram(t *testing.T) {
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	if !skipTo(lines, "controller is over") {
-		t.Error("the controller was not stopped")
+	for _, want := range []string{"controller is over", "stopped <nil>", "exit code 0"} {
+		if !skipTo(lines, want) {
+			t.Errorf("no line %q", want)
+		}
 	}
 	if err := cmd.Wait(); err != nil {
 		t.Error(err)

@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/klog/v2/ktesting"
 )
@@ -87,5 +89,35 @@ func TestLines(t *testing.T) {
 		if got := fmt.Sprint(lines(tc.err)); got != tc.want {
 			t.Errorf("%s: got %s, want %s", name, got, tc.want)
 		}
+	}
+}
+
+func TestShorthandOfALinkedPackageThatIsTakenIsAnError(t *testing.T) {
+	former := pflag.CommandLine
+	defer func() { pflag.CommandLine = former }()
+	pflag.CommandLine = pflag.NewFlagSet("", pflag.ContinueOnError)
+	pflag.BoolP("acme-debug", "v", false, "Log more.")
+	cmd := NewCommand(plain)
+	cmd.SetErr(io.Discard)
+	cmd.SilenceErrors, cmd.SilenceUsage = true, true
+	cmd.SetArgs([]string{"--cloud-provider=test", "--acme-debug"})
+	want := "the program's flag --acme-debug has the shorthand -v, which is that of --v; give it another or none"
+	if err := cmd.ExecuteContext(t.Context()); err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+func TestVersionOfAProgram(t *testing.T) {
+	program := plain
+	program.Version = "v1.2.3"
+	cmd := NewCommand(program)
+	var stdout bytes.Buffer
+	cmd.SetOut(&stdout)
+	cmd.SetArgs([]string{"--version"})
+	if err := cmd.ExecuteContext(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(stdout.String(), "cloud-controller-manager v1.2.3 (Kubernetes libraries v") {
+		t.Error(stdout.String())
 	}
 }

@@ -27,6 +27,9 @@ func (p *process) lead(ctx context.Context) {
 	}
 	lasting, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
+	// What the provider has started ends after our work, and before the lease is
+	// released.
+	defer p.current.Drop()
 	p.provider = p.current.Take()
 	if err := p.initialize(ctx); err != nil {
 		p.fail(err)

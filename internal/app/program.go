@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/pflag"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/client-go/informers"
@@ -13,6 +15,7 @@ import (
 	"k8s.io/client-go/tools/record"
 	cloudprovider "k8s.io/cloud-provider"
 	cliflag "k8s.io/component-base/cli/flag"
+	"k8s.io/klog/v2"
 
 	"github.com/fairlead-k8s/fairlead/internal/app/internal/provider"
 	"github.com/fairlead-k8s/fairlead/internal/app/internal/serving"
@@ -24,6 +27,7 @@ import (
 // these types, says what each part means.
 type Options struct {
 	Name         string
+	Version      string
 	ProviderName string
 	Defaults     map[string]string
 	Provider     func(ctx context.Context, d ProviderDeps) (cloudprovider.Interface, error)
@@ -32,6 +36,8 @@ type Options struct {
 	Without      []string
 	Controllers  []Controller
 	Webhooks     []Webhook
+	Metrics      []prometheus.Gatherer
+	Stopped      func(ctx context.Context)
 }
 
 // ProviderDeps is what a provider can be made of.
@@ -43,6 +49,7 @@ type Controller struct {
 	Alias        string
 	ClientName   string
 	OffByDefault bool
+	Flags        []string
 	New          func(ctx context.Context, d ControllerDeps) (Runner, error)
 }
 
@@ -86,14 +93,22 @@ func newProgram(o Options, ours table) *program {
 	for _, c := range o.Controllers {
 		p.controllers = append(p.controllers, added(c))
 	}
+	read := map[string]string{}
+	for _, c := range o.Controllers {
+		for _, flag := range c.Flags {
+			read[flag] = c.Name
+		}
+	}
 	var webhooks []string
 	for _, w := range o.Webhooks {
 		webhooks = append(webhooks, w.Name)
 	}
 	p.settings = settings.New(settings.Program{
 		Name:        o.Name,
+		Version:     o.Version,
 		Provider:    o.ProviderName,
 		Defaults:    o.Defaults,
+		Read:        read,
 		Flags:       o.Flags,
 		Controllers: p.controllers.names(),
 		Webhooks:    webhooks,
@@ -111,6 +126,29 @@ func (p *program) webhooks() []Webhook {
 		}
 	}
 	return all
+}
+
+// stopTimeout is how long the program's Stopped may take.
+const stopTimeout = 5 * time.Second
+
+// stopped tells the program that all work has ended. It does not wait for a
+// program that ignores its context.
+func (p *program) stopped(ctx context.Context) {
+	if p.options.Stopped == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
+	defer cancel()
+	returned := make(chan struct{})
+	go func() {
+		defer close(returned)
+		p.options.Stopped(ctx)
+	}()
+	select {
+	case <-returned:
+	case <-ctx.Done():
+		klog.FromContext(ctx).Info("Warning: the program's Stopped has not returned; the process ends without it")
+	}
 }
 
 // enabled returns the controllers to run, in the order of their start.

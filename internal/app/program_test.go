@@ -122,6 +122,34 @@ func TestProgramReplacesAControllerOfOurs(t *testing.T) {
 	}
 }
 
+func TestProgramIsToldWhenItHasStopped(t *testing.T) {
+	for _, tc := range []struct {
+		name    string
+		stopped func(ctx context.Context)
+		want    time.Duration
+	}{
+		{"Nothing", nil, 0},
+		{"Returns", func(context.Context) { time.Sleep(time.Second) }, time.Second},
+		{"WorksUntilItsContextEnds", func(ctx context.Context) { <-ctx.Done() }, stopTimeout},
+		{"ReturnsTooLate", func(context.Context) { time.Sleep(time.Minute) }, stopTimeout},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				program := plain
+				program.Stopped = tc.stopped
+				ended, end := context.WithCancel(t.Context())
+				end()
+				start := time.Now()
+				newProgram(program, nil).stopped(ended)
+				if got := time.Since(start); got != tc.want {
+					t.Errorf("the process waited for %v, want %v", got, tc.want)
+				}
+				time.Sleep(time.Hour) // Until the function returns, as synctest asks.
+			})
+		})
+	}
+}
+
 func TestOwnFlags(t *testing.T) {
 	flags := cliflag.NamedFlagSets{}
 	zone := flags.FlagSet("acme").String("acme-zone", "a", "The zone.")

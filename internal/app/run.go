@@ -12,7 +12,6 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/component-base/metrics"
-	"k8s.io/component-base/version"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
@@ -33,7 +32,7 @@ type process struct {
 	clients   clients
 	current   *provider.Current
 	provider  provider.Made                   // the one to use while this replica leads
-	rotation  *provider.Rotation              // nil if the provider has no files
+	rotation  *provider.Rotation              // nil in tests
 	informers informers.SharedInformerFactory // for our controllers
 	health    *serving.Health
 	election  *election.Election // nil: no election
@@ -54,10 +53,12 @@ type process struct {
 func run(ctx context.Context, what *program) error {
 	working, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
+	defer what.stopped(ctx)
 	p, err := newProcess(working, what)
 	if err != nil {
 		return unlessStopped(ctx, err)
 	}
+	defer p.current.Drop()
 	p.fail = fail
 	err = p.run(working)
 	switch {
@@ -119,9 +120,7 @@ func newProcess(ctx context.Context, what *program) (*process, error) {
 		registry:  registry,
 		metrics:   newControllerMetrics(registry.MustRegister, registry.CustomMustRegister),
 	}
-	if len(followed) > 0 {
-		p.rotation = provider.NewRotation(followed, fingerprint, p.current, p.metrics.rotation)
-	}
+	p.rotation = provider.NewRotation(followed, fingerprint, p.current, p.metrics.rotation)
 	return p, nil
 }
 
@@ -135,6 +134,7 @@ func (p *program) factory(c clients) *provider.Factory {
 		New:           p.options.Provider,
 		Flags:         s.Flags(),
 		Clients:       c.each,
+		Asked:         make(chan struct{}, 1),
 		Informers: func() (informers.SharedInformerFactory, error) {
 			client, err := c.informers()
 			if err != nil {
@@ -148,7 +148,7 @@ func (p *program) factory(c clients) *provider.Factory {
 // greet logs what the operator should know at the start.
 func (p *program) greet(logger klog.Logger) {
 	s := p.settings
-	logger.Info("Starting", "version", version.Get().String(), "provider", s.Provider.Name)
+	logger.Info("Starting", "version", s.Global.Version(), "provider", s.Provider.Name)
 	if s.Provider.ClusterName == settings.DefaultClusterName {
 		logger.Info("Warning: --cluster-name is the default; two such clusters in one account of the cloud overwrite each other's load balancers and routes",
 			"clusterName", settings.DefaultClusterName)
@@ -222,7 +222,7 @@ func (p *process) sources(ctx context.Context, client kubernetes.Interface) serv
 	if p.migration != nil {
 		s.Leases = append(s.Leases, healthz.NamedCheck("leaderElectionMigration", p.migration.Check().Check))
 	}
-	if p.rotation != nil {
+	if p.rotation != nil && len(p.settings.Rotation.Followed()) > 0 {
 		s.Notes = append(s.Notes, serving.Note{About: "cloud-config", Text: p.rotation.State})
 	}
 	return s
@@ -235,11 +235,16 @@ func (p *process) serve(ctx context.Context) (stop func(), err error) {
 		return nil, err
 	}
 	s := &p.settings.Serving
+	var theirs []metrics.Gatherer
+	for _, g := range p.options.Metrics {
+		theirs = append(theirs, g)
+	}
 	stopServing, err := serving.Serve(ctx, serving.Config{
 		Secure:         s.Secure,
 		Authentication: s.Authentication,
 		Authorization:  s.Authorization,
 		Debugging:      &p.settings.Debugging.DebuggingConfiguration,
+		Metrics:        theirs,
 	}, p.health, p.registry)
 	if err != nil {
 		removeConfigz()

@@ -40,14 +40,22 @@ func (c *Current) get() Made {
 	return c.made
 }
 
-// replace reports whether the provider could still be replaced.
+// Drop ends what the provider has started for as long as it is in use. It must
+// not be called while the provider is.
+func (c *Current) Drop() { c.get().Drop() }
+
+// replace reports whether the provider could still be replaced. The one that is
+// not in use any more is dropped.
 func (c *Current) replace(next Made) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.taken {
-		c.made = next
+	if c.taken {
+		next.Drop()
+		return false
 	}
-	return !c.taken
+	c.made.Drop()
+	c.made = next
+	return true
 }
 
 // rotate puts the content of the provider's files into use. A provider that can

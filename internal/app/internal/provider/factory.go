@@ -22,6 +22,8 @@ type Deps struct {
 	Flags     *pflag.FlagSet
 	Clients   cloudprovider.ControllerClientBuilder
 	Informers informers.SharedInformerFactory
+	Lasting   context.Context // ends when this provider is dropped
+	Changed   func()          // asks for the configuration to be read again
 }
 
 // Registered makes the provider that registered itself under d.Name.
@@ -35,6 +37,15 @@ func (d Deps) Registered() (cloudprovider.Interface, error) {
 type Made struct {
 	Cloud     *cloud.Provider
 	Informers informers.SharedInformerFactory
+
+	drop context.CancelFunc // nil in tests
+}
+
+// Drop ends what the provider has started for as long as it is in use.
+func (m Made) Drop() {
+	if m.drop != nil {
+		m.drop()
+	}
 }
 
 // Factory makes the provider that the flags name.
@@ -48,10 +59,25 @@ type Factory struct {
 	Clients cloudprovider.ControllerClientBuilder
 	// Informers returns informers that nobody else uses.
 	Informers func() (informers.SharedInformerFactory, error)
+	// Asked gets a value when a provider asks for its configuration to be read
+	// again. It has room for one; nil if nobody reads it.
+	Asked chan struct{}
 }
 
 // Make makes the provider.
 func (f *Factory) Make(ctx context.Context) (Made, error) {
+	// A provider may be made under a deadline, and it outlives that.
+	lasting, drop := context.WithCancel(context.WithoutCancel(ctx))
+	made, err := f.makeLasting(ctx, lasting)
+	if err != nil {
+		drop()
+		return Made{}, err
+	}
+	made.drop = drop
+	return made, nil
+}
+
+func (f *Factory) makeLasting(ctx, lasting context.Context) (Made, error) {
 	shared, err := f.Informers()
 	if err != nil {
 		return Made{}, err
@@ -62,17 +88,34 @@ func (f *Factory) Make(ctx context.Context) (Made, error) {
 		return Made{}, err
 	}
 	defer done()
-	// The context ends when the provider has been made. Goroutines that last belong
-	// into Initialize.
+	// The context ends when the provider has been made. What lasts has a context of
+	// its own.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	given := Deps{Name: f.Name, Config: config, Flags: f.Flags, Clients: f.Clients, Informers: made.Informers}
+	given := Deps{
+		Name: f.Name, Config: config, Flags: f.Flags, Clients: f.Clients, Informers: made.Informers,
+		Lasting: lasting, Changed: f.asks(lasting),
+	}
 	made.Cloud, err = cloud.Make(ctx, func(ctx context.Context) (cloudprovider.Interface, error) { return f.make(ctx, given) })
 	if err != nil {
 		// The factory may still use the file although its caller has given up waiting.
 		return Made{}, fmt.Errorf("%s: %w", f.describe(), err)
 	}
 	return made, f.acceptUntagged(ctx, made.Cloud.HasClusterID())
+}
+
+// asks returns the function by which the provider asks for its configuration to
+// be read again. It does nothing once the provider has been dropped.
+func (f *Factory) asks(lasting context.Context) func() {
+	return func() {
+		if lasting.Err() != nil {
+			return
+		}
+		select {
+		case f.Asked <- struct{}{}:
+		default: // It has been asked already, and nobody has looked yet.
+		}
+	}
 }
 
 func (f *Factory) make(ctx context.Context, d Deps) (cloudprovider.Interface, error) {
@@ -97,7 +140,7 @@ func (f *Factory) open() (config io.Reader, done func(), err error) {
 // describe names the provider and the file that it was made from.
 func (f *Factory) describe() string {
 	if f.ConfigFile == "" {
-		return fmt.Sprintf("cloud provider %q", f.Name)
+		return fmt.Sprintf("cloud provider %q without --cloud-config", f.Name)
 	}
 	return fmt.Sprintf("cloud provider %q with --cloud-config=%s", f.Name, f.ConfigFile)
 }

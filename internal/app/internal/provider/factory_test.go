@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -18,6 +19,7 @@ import (
 	"k8s.io/controller-manager/pkg/clientbuilder"
 
 	"github.com/fairlead-k8s/fairlead/internal/app/internal/provider/providertest"
+	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 )
 
 func registerTestProviders() {
@@ -65,10 +67,10 @@ func TestFactory(t *testing.T) {
 		{"Works", "test", "", false, ""},
 		{"NotLinked", "nowhere", "", false, `--cloud-provider: "nowhere" is not linked into this binary: its main.go needs a blank import`},
 		{"ExternalIsNoProvider", "external", "", false, "not linked into this binary"},
-		{"Fails", "failing", "", false, `cloud provider "failing": no credentials`},
-		{"ReturnsNil", "nil", "", false, `cloud provider "nil": the factory returned no provider`},
-		{"ReturnsTypedNil", "typednil", "", false, `cloud provider "typednil": the factory returned no provider`},
-		{"Panics", "panicking", "", false, `cloud provider "panicking": factory panicked: broken`},
+		{"Fails", "failing", "", false, `cloud provider "failing" without --cloud-config: no credentials`},
+		{"ReturnsNil", "nil", "", false, `cloud provider "nil" without --cloud-config: the factory returned no provider`},
+		{"ReturnsTypedNil", "typednil", "", false, `cloud provider "typednil" without --cloud-config: the factory returned no provider`},
+		{"Panics", "panicking", "", false, `cloud provider "panicking" without --cloud-config: factory panicked: broken`},
 		{"UnreadableConfig", "test", "/nowhere/cloud.conf", false, "--cloud-config: open /nowhere/cloud.conf: no such file or directory"},
 		{"NoClusterID", "untagged", "", false, "no cluster ID found"},
 		{"NoClusterIDButAllowed", "untagged", "", true, ""},
@@ -116,7 +118,7 @@ func TestFactoryThatReturnsTooLate(t *testing.T) {
 		}
 		got, err := f.Make(ctx)
 		close(release) // The factory returns now, while the test reads got.
-		if (got != Made{}) || !errors.Is(err, context.DeadlineExceeded) {
+		if got.Cloud != nil || !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("got %v and %v", got, err)
 		}
 	})
@@ -151,6 +153,88 @@ func TestProviderByFunction(t *testing.T) {
 	if making.Err() == nil {
 		t.Error("the context has not ended although the provider is made")
 	}
+}
+
+// lasting is a provider that starts something when it is made.
+func lasting(into *[]context.Context, err error) func(context.Context, Deps) (cloudprovider.Interface, error) {
+	return func(_ context.Context, d Deps) (cloudprovider.Interface, error) {
+		*into = append(*into, d.Lasting)
+		return &providertest.Cloud{}, err
+	}
+}
+
+func TestWhatAProviderStartsLastsAsLongAsItIsInUse(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		leads bool
+		err   error
+		want  [2]bool // of the first and the second provider: it lasts
+	}{
+		{"StandbyDropsTheFirst", false, nil, [2]bool{false, true}},
+		{"LeaderDropsTheSecond", true, nil, [2]bool{true, false}},
+		{"RefusedIsDropped", false, errRefused, [2]bool{true, false}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var started []context.Context
+			f := factoryOf("", "")
+			f.New = lasting(&started, nil)
+			making, made := context.WithCancel(t.Context())
+			first, err := f.Make(making)
+			if err != nil {
+				t.Fatal(err)
+			}
+			made()
+			c := NewCurrent(f, first, time.Minute)
+			if tc.leads {
+				c.Take()
+			}
+			f.New = lasting(&started, tc.err)
+			if _, err := c.rotate(t.Context()); !errors.Is(err, tc.err) {
+				t.Fatal(err)
+			}
+			if got := [2]bool{started[0].Err() == nil, started[1].Err() == nil}; got != tc.want {
+				t.Errorf("they last: %v, want %v", got, tc.want)
+			}
+			c.Drop()
+			if started[0].Err() == nil || started[1].Err() == nil {
+				t.Error("something lasts although no provider is in use")
+			}
+		})
+	}
+}
+
+func TestProviderAsksForItsConfiguration(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var asks []func()
+		f := factoryOf("", "")
+		f.Asked = make(chan struct{}, 1)
+		f.New = func(_ context.Context, d Deps) (cloudprovider.Interface, error) {
+			asks = append(asks, d.Changed)
+			return &providertest.Cloud{}, nil
+		}
+		first, err := f.Make(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		asks[0]() // Before anybody looks.
+		asks[0]()
+		c := NewCurrent(f, first, time.Minute)
+		r := NewRotation(nil, "", c, NewMetrics(registerAnew))
+		ctx, stop := context.WithCancel(t.Context())
+		var events []string
+		go r.Run(ctx, 0, Reports{Event: func(e message.Event) { events = append(events, e.Reason) }})
+		synctest.Wait()
+		if len(asks) != 2 || !slices.Equal(events, []string{"CloudConfigApplied"}) {
+			t.Errorf("%d providers made, events %v", len(asks), events)
+		}
+		asks[0]() // It is not in use any more.
+		synctest.Wait()
+		if len(asks) != 2 {
+			t.Error("a provider that was dropped was listened to")
+		}
+		stop()
+		synctest.Wait()
+	})
 }
 
 func TestProviderInformersAreInSyncBeforeTheFirstCall(t *testing.T) {

@@ -33,9 +33,10 @@ const (
 	refusalExpiry = 5 * time.Minute
 )
 
-// Rotation follows the provider's files. Run uses it in one goroutine; State may
-// be called from any.
+// Rotation follows the provider's files, and what the provider asks for. Run
+// uses it in one goroutine; State may be called from any.
 type Rotation struct {
+	asked   <-chan struct{}                        // by the provider
 	check   func() (string, error)                 // fingerprint of the files
 	apply   func(context.Context) (outcome, error) // puts their content into use
 	record  func(message.Event)
@@ -69,6 +70,7 @@ func NewRotation(files []string, fingerprint string, current *Current, m Metrics
 	return &Rotation{
 		check:   func() (string, error) { return Fingerprint(files) },
 		apply:   current.rotate,
+		asked:   current.factory.Asked,
 		metrics: m,
 		clock:   clock.RealClock{},
 		inUse:   fingerprint,
@@ -96,12 +98,39 @@ type Reports struct {
 	Fail  func(error) // ends the process
 }
 
-// Run checks the files until ctx ends.
+// Run checks the files until ctx ends, with period 0 only when the provider
+// asks.
 func (r *Rotation) Run(ctx context.Context, period time.Duration, to Reports) {
 	r.record, r.fail = to.Event, to.Fail
-	for pause(ctx, period) {
-		r.step(ctx)
+	var due <-chan time.Time
+	if period > 0 {
+		ticker := time.NewTicker(period)
+		defer ticker.Stop()
+		due = ticker.C
 	}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-due:
+			r.step(ctx)
+		case <-r.asked:
+			r.renew(ctx)
+		}
+	}
+}
+
+// renew does what step does when the files have changed, although they need not
+// have.
+func (r *Rotation) renew(ctx context.Context) {
+	now, err := r.check()
+	if err != nil {
+		klog.FromContext(ctx).Error(err, "The provider asks for its configuration to be read again, and its files cannot be read")
+		r.setState(unreadableText)
+		return
+	}
+	klog.FromContext(ctx).Info("The provider asks for its configuration to be read again")
+	r.change(ctx, now)
 }
 
 func (r *Rotation) step(ctx context.Context) {
@@ -121,13 +150,13 @@ func (r *Rotation) step(ctx context.Context) {
 	case now == r.refused && r.clock.Since(r.refusedAt) < refusalExpiry:
 		r.setState(refusedText)
 	case settled:
+		klog.FromContext(ctx).Info("Files of the provider have changed")
 		r.change(ctx, now)
 	}
 }
 
 func (r *Rotation) change(ctx context.Context, now string) {
 	logger := klog.FromContext(ctx)
-	logger.Info("Files of the provider have changed")
 	what, err := r.apply(ctx)
 	if ctx.Err() != nil {
 		return

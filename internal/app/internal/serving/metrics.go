@@ -3,10 +3,12 @@ package serving
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"slices"
 
 	dto "github.com/prometheus/client_model/go"
 	"k8s.io/component-base/metrics"
+	"k8s.io/klog/v2"
 )
 
 // gatherers are registries that are served together. If two have a metric of
@@ -14,6 +16,25 @@ import (
 // when a program links a package of k8s.io/cloud-provider that registers
 // upstream's metrics.
 type gatherers []metrics.Gatherer
+
+// foreign is a registry of the program. If it fails or panics, what it has
+// gathered is served, and our metrics are.
+type foreign struct{ metrics.Gatherer }
+
+// Gather never returns an error.
+func (f foreign) Gather() (families []*dto.MetricFamily, _ error) {
+	var err error
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panicked: %v", p)
+		}
+		if err != nil {
+			klog.Background().Error(err, "Metrics of the program are not complete")
+		}
+	}()
+	families, err = f.Gatherer.Gather()
+	return families, nil
+}
 
 // Gather returns the metrics in the order of their names.
 func (g gatherers) Gather() ([]*dto.MetricFamily, error) {

@@ -1,12 +1,14 @@
 package serving
 
 import (
+	"errors"
 	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	dto "github.com/prometheus/client_model/go"
 	"k8s.io/component-base/metrics"
 )
 
@@ -22,10 +24,34 @@ func TestGatherers(t *testing.T) {
 	set(theirs, "c", 2)
 	set(theirs, "b", 2) // that name is ours
 	set(theirs, "a", 2)
+	checkMetrics(t, gatherers{ours, theirs}, "a 2", "b 1", "c 2", "d 1")
+}
+
+// broken is a registry that returns a metric and an error, or panics.
+type broken struct{ err error }
+
+func (b broken) Gather() ([]*dto.MetricFamily, error) {
+	if b.err == nil {
+		panic("broken")
+	}
+	name, value := "theirs", 1.0
+	return []*dto.MetricFamily{{Name: &name, Type: dto.MetricType_UNTYPED.Enum(), Metric: []*dto.Metric{{Untyped: &dto.Untyped{Value: &value}}}}}, b.err
+}
+
+func TestBrokenRegistryOfTheProgramHidesNothing(t *testing.T) {
+	ours := metrics.NewKubeRegistry()
+	g := metrics.NewGauge(&metrics.GaugeOpts{Name: "ours", Help: "ours", StabilityLevel: metrics.ALPHA})
+	ours.MustRegister(g)
+	checkMetrics(t, gatherers{ours, foreign{broken{errors.New("no answer")}}, foreign{broken{}}}, "ours 0", "theirs 1")
+}
+
+// checkMetrics requests /metrics.
+func checkMetrics(t *testing.T, registry gatherers, want ...string) {
+	t.Helper()
 	answer := httptest.NewRecorder()
-	metrics.HandlerFor(gatherers{ours, theirs}, metrics.HandlerOpts{}).ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), "GET", "/metrics", nil))
+	metrics.HandlerFor(registry, metrics.HandlerOpts{}).ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), "GET", "/metrics", nil))
 	got := slices.DeleteFunc(strings.Split(answer.Body.String(), "\n"), func(line string) bool { return line == "" || strings.HasPrefix(line, "#") })
-	if diff := cmp.Diff([]string{"a 2", "b 1", "c 2", "d 1"}, got); diff != "" {
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("status %d, metrics (-want +got):\n%s", answer.Code, diff)
 	}
 }

@@ -28,6 +28,18 @@ type Config struct {
 	Authentication *apiserveroptions.DelegatingAuthenticationOptions
 	Authorization  *apiserveroptions.DelegatingAuthorizationOptions
 	Debugging      *componentbaseconfig.DebuggingConfiguration
+	// Metrics are the program's own registries.
+	Metrics []metrics.Gatherer
+}
+
+// registries returns what /metrics serves. Of two metrics of one name it shows
+// ours.
+func (c Config) registries(ours metrics.Gatherer) gatherers {
+	all := gatherers{ours, legacyregistry.DefaultGatherer}
+	for _, g := range c.Metrics {
+		all = append(all, foreign{g})
+	}
+	return all
 }
 
 // Serve serves HTTPS, unless it is turned off, until stop is called. It does not
@@ -38,7 +50,7 @@ func Serve(ctx context.Context, c Config, h *Health, registry metrics.Gatherer) 
 		return func() {}, err
 	}
 	h.certificates("certificates", c.Secure, l.secure)
-	handler := cmapp.BuildHandlerChain(handler(c.Debugging, h, registry), &l.authorization, &l.authentication)
+	handler := cmapp.BuildHandlerChain(handler(c.Debugging, h, c.registries(registry)), &l.authorization, &l.authentication)
 	stop, err = serve(ctx, l.secure, handler)
 	if err != nil {
 		return nil, fmt.Errorf("serving: %w", err)
@@ -96,10 +108,7 @@ func (c Config) listen() (*listener, error) {
 func handler(debugging *componentbaseconfig.DebuggingConfiguration, h *Health, registry metrics.Gatherer) http.Handler {
 	m := cmapp.NewBaseHandler(debugging, h.healthz)
 	m.Unregister("/metrics")
-	m.Handle("/metrics", metrics.HandlerFor(
-		gatherers{registry, legacyregistry.DefaultGatherer},
-		metrics.HandlerOpts{ProcessStartTime: legacyregistry.GetProcessStart()},
-	))
+	m.Handle("/metrics", metrics.HandlerFor(registry, metrics.HandlerOpts{ProcessStartTime: legacyregistry.GetProcessStart()}))
 	slis.SLIMetricsWithReset{}.Install(m)
 	install(m, h.livez)
 	install(m, h.readyz)

@@ -162,7 +162,7 @@ func TestPaths(t *testing.T) {
 func TestMetrics(t *testing.T) {
 	registry := metrics.NewKubeRegistry()
 	provider.NewMetrics(registry.MustRegister)
-	_, body := get(handler(config(t, "").Debugging, newTestHealth(t), registry), "/metrics")
+	_, body := get(handler(config(t, "").Debugging, newTestHealth(t), Config{}.registries(registry)), "/metrics")
 	for _, name := range []string{"fairlead_cloud_config_stale", "go_goroutines", "process_start_time_seconds", "kubernetes_build_info"} {
 		if !strings.Contains(body, "\n"+name) {
 			t.Errorf("no metric %s", name)

@@ -9,6 +9,9 @@ const (
 	annotationIgnored   = "fairlead.dev/ignored"
 )
 
+// ignoredPrefix begins the usage of a flag that is ignored.
+const ignoredPrefix = "Accepted and ignored: "
+
 // deviates records how a flag differs from upstream's: in its default, which is
 // then named, or in its effect.
 func deviates(fs *pflag.FlagSet, name, how string) {
@@ -19,7 +22,7 @@ func deviates(fs *pflag.FlagSet, name, how string) {
 // why.
 func ignored(fs *pflag.FlagSet, name, why string) {
 	f := fs.Lookup(name)
-	f.Usage = "Accepted and ignored: " + f.Usage
+	f.Usage = ignoredPrefix + f.Usage
 	annotate(f, annotationIgnored, why)
 }
 

@@ -18,12 +18,13 @@ import (
 // Global are the flags that every component of Kubernetes has.
 type Global struct {
 	name    string
+	release string // version of the program, "" if it has none of its own
 	logs    *logsapi.LoggingConfiguration
 	version versionFlag
 }
 
-func newGlobal(name string) Global {
-	return Global{name: name, logs: logsapi.NewLoggingConfiguration(), version: "false"}
+func newGlobal(name, release string) Global {
+	return Global{name: name, release: release, logs: logsapi.NewLoggingConfiguration(), version: "false"}
 }
 
 func (g *Global) addFlags(sections *cliflag.NamedFlagSets) {
@@ -67,6 +68,15 @@ func (v *versionFlag) String() string { return string(*v) }
 
 func (*versionFlag) Type() string { return "version" }
 
+// Version returns the version of the program, and of the libraries if that is
+// another.
+func (g *Global) Version() string {
+	if g.release == "" {
+		return version.Get().String()
+	}
+	return fmt.Sprintf("%s (Kubernetes libraries %s)", g.release, version.Get())
+}
+
 // PrintVersion prints the version if --version asks for it. It reports whether
 // it did.
 func (g *Global) PrintVersion(w io.Writer) (bool, error) {
@@ -75,7 +85,7 @@ func (g *Global) PrintVersion(w io.Writer) (bool, error) {
 	case "raw":
 		_, err = fmt.Fprintf(w, "%#v\n", version.Get())
 	case "true":
-		_, err = fmt.Fprintf(w, "%s %s\n", g.name, version.Get())
+		_, err = fmt.Fprintf(w, "%s %s\n", g.name, g.Version())
 	default:
 		return false, nil
 	}

@@ -4,25 +4,75 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/spf13/pflag"
 	cliflag "k8s.io/component-base/cli/flag"
 )
 
-// addOwn adds the program's own flags.
+// linkedHeading is the heading of flags that imported packages have put into
+// pflag.CommandLine. They are accepted, because cobra accepts them.
+const linkedHeading = "linked packages"
+
+// addOwn adds the program's own flags, then those of imported packages.
 func (s *Settings) addOwn(sections *cliflag.NamedFlagSets) {
-	ours := map[string]bool{}
+	names, shorthands := map[string]bool{}, map[string]string{}
 	for _, fs := range sections.FlagSets {
-		fs.VisitAll(func(f *pflag.Flag) { ours[f.Name] = true })
+		fs.VisitAll(func(f *pflag.Flag) { names[f.Name], shorthands[f.Shorthand] = true, f.Name })
 	}
 	for _, heading := range s.program.Flags.Order {
-		own := s.program.Flags.FlagSets[heading]
-		own.VisitAll(func(f *pflag.Flag) {
-			if ours[f.Name] {
+		own := pflag.NewFlagSet(heading, pflag.ContinueOnError)
+		s.program.Flags.FlagSets[heading].VisitAll(func(f *pflag.Flag) {
+			if names[f.Name] {
 				s.wrong = append(s.wrong, fmt.Errorf("the program's own flag --%s exists already", f.Name))
 			}
+			own.AddFlag(s.withoutTaken(f, shorthands))
 		})
+		own.VisitAll(func(f *pflag.Flag) { names[f.Name], shorthands[f.Shorthand] = true, f.Name })
 		sections.FlagSet(heading).AddFlagSet(own)
+	}
+	linked := pflag.NewFlagSet(linkedHeading, pflag.ContinueOnError)
+	pflag.CommandLine.VisitAll(func(f *pflag.Flag) {
+		if name := string(sections.NormalizeNameFunc(linked, f.Name)); !names[name] {
+			linked.AddFlag(s.withoutTaken(f, shorthands))
+		}
+	})
+	if linked.HasFlags() {
+		sections.FlagSet(linkedHeading).AddFlagSet(linked)
+	}
+}
+
+// withoutTaken returns the flag, without its shorthand if another flag has that.
+// Two flags of one shorthand cannot be parsed.
+func (s *Settings) withoutTaken(f *pflag.Flag, shorthands map[string]string) *pflag.Flag {
+	if other, ok := shorthands[f.Shorthand]; !ok || f.Shorthand == "" || other == f.Name {
+		return f
+	}
+	s.wrong = append(s.wrong, fmt.Errorf("the program's flag --%s has the shorthand -%s, which is that of --%s; give it another or none",
+		f.Name, f.Shorthand, shorthands[f.Shorthand]))
+	bare := *f
+	bare.Shorthand = ""
+	return &bare
+}
+
+// unignore makes flags ordinary that this daemon ignores and a controller of the
+// program reads.
+func (s *Settings) unignore(sections *cliflag.NamedFlagSets) {
+	for _, name := range slices.Sorted(maps.Keys(s.program.Read)) {
+		var found *pflag.Flag
+		for _, fs := range sections.FlagSets {
+			if f := fs.Lookup(name); f != nil {
+				found = f
+			}
+		}
+		switch {
+		case found == nil:
+			s.wrong = append(s.wrong, fmt.Errorf("the program's controller %q reads --%s, and there is no such flag", s.program.Read[name], name))
+		case found.Annotations[annotationIgnored] != nil:
+			found.Usage = strings.TrimPrefix(found.Usage, ignoredPrefix)
+			found.Hidden, found.Deprecated = false, ""
+			delete(found.Annotations, annotationIgnored)
+		}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
 	cliflag "k8s.io/component-base/cli/flag"
 )
 
@@ -68,3 +69,66 @@ func TestDefaultOfAProgramCountsAsSet(t *testing.T) {
 	}
 }
 
+func TestFlagsThatAControllerOfTheProgramReadsAreNotIgnored(t *testing.T) {
+	p := ours
+	p.Read = map[string]string{"allocate-node-cidrs": "acme-ipam", "node-sync-period": "acme-ipam"}
+	s := New(p)
+	fs := flagSet(s)
+	if err := fs.Parse([]string{"--allocate-node-cidrs", "--node-sync-period=1s", "--cidr-allocator-type=CloudAllocator"}); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]Ignored{{"--cidr-allocator-type", "See --allocate-node-cidrs."}}, s.Ignored()); diff != "" {
+		t.Errorf("warnings (-want +got):\n%s", diff)
+	}
+	usages := fs.FlagUsages()
+	for _, want := range []string{"--allocate-node-cidrs ", "--node-sync-period "} {
+		if _, rest, ok := strings.Cut(usages, want); !ok || strings.Contains(strings.SplitN(rest, "\n", 2)[0], "ignored") {
+			t.Errorf("%sis not in the help, or called ignored", want)
+		}
+	}
+	p.Read = map[string]string{"nope": "acme-ipam"}
+	s = New(p)
+	flagSet(s)
+	if got := fmt.Sprint(s.wrong); got != `[the program's controller "acme-ipam" reads --nope, and there is no such flag]` {
+		t.Error(got)
+	}
+}
+
+func TestShorthandThatIsTaken(t *testing.T) {
+	var own cliflag.NamedFlagSets
+	own.FlagSet("acme").BoolP("acme-verbose", "v", false, "")
+	own.FlagSet("acme").BoolP("acme-quick", "q", false, "")
+	own.FlagSet("more").BoolP("acme-quiet", "q", false, "")
+	p := ours
+	p.Flags = own
+	s := New(p)
+	fs := flagSet(s)
+	want := "[the program's flag --acme-verbose has the shorthand -v, which is that of --v; give it another or none " +
+		"the program's flag --acme-quiet has the shorthand -q, which is that of --acme-quick; give it another or none]"
+	if got := fmt.Sprint(s.wrong); got != want {
+		t.Errorf("got %s\nwant %s", got, want)
+	}
+	if fs.Lookup("acme-verbose") == nil || fs.ShorthandLookup("q").Name != "acme-quick" {
+		t.Error("the flags are not there")
+	}
+}
+
+// Imported packages put flags into pflag.CommandLine, and cobra accepts them.
+func TestFlagsOfLinkedPackagesAreInTheHelp(t *testing.T) {
+	former := pflag.CommandLine
+	defer func() { pflag.CommandLine = former }()                   //nolint:reassign // as an imported package adds to it
+	pflag.CommandLine = pflag.NewFlagSet("", pflag.ContinueOnError) //nolint:reassign // as above
+	pflag.String("acme_endpoint", "", "Where the cloud is.")
+	pflag.BoolP("acme-debug", "v", false, "Log more.")
+	pflag.String("cloud_config", "", "Ours has this name.")
+	s := New(ours)
+	linked := s.AddFlags(pflag.NewFlagSet("", pflag.ContinueOnError)).FlagSets[linkedHeading]
+	var got []string
+	linked.VisitAll(func(f *pflag.Flag) { got = append(got, f.Name) })
+	if diff := cmp.Diff([]string{"acme-debug", "acme-endpoint"}, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if got := fmt.Sprint(s.wrong); !strings.Contains(got, "--acme-debug has the shorthand -v, which is that of --v") {
+		t.Error(got)
+	}
+}

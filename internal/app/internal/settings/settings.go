@@ -17,11 +17,13 @@ const ManagerName = "cloud-controller-manager"
 // Program is what a program changes in the command line.
 type Program struct {
 	Name        string            // of the command
+	Version     string            // "" if it has none of its own
 	Provider    string            // default of --cloud-provider
 	Defaults    map[string]string // of flags, by name
 	Flags       cliflag.NamedFlagSets
-	Controllers []Controller // all, in the order of their start
-	Webhooks    []string     // names
+	Read        map[string]string // flags of ours that a controller of the program reads, and its name
+	Controllers []Controller      // all, in the order of their start
+	Webhooks    []string          // names
 }
 
 // Settings are the settings of the daemon, one group for each concern.
@@ -70,7 +72,7 @@ func New(p Program) *Settings {
 		Serving:     newServing(),
 		Client:      newClient(),
 		Features:    newFeatures(),
-		Global:      newGlobal(p.Name),
+		Global:      newGlobal(p.Name, p.Version),
 	}
 	s.Migration = Migration{election: &s.Election}
 	s.Rotation = Rotation{provider: &s.Provider, period: 10 * time.Second}
@@ -100,6 +102,7 @@ func (s *Settings) AddFlags(all *pflag.FlagSet) cliflag.NamedFlagSets {
 		g.addFlags(&sections)
 	}
 	s.addOwn(&sections)
+	s.unignore(&sections)
 	all.SetNormalizeFunc(sections.NormalizeNameFunc)
 	for _, fs := range sections.FlagSets {
 		all.AddFlagSet(fs)
