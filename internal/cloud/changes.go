@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/fairlead-k8s/fairlead/internal/lease"
 )
 
 // maxQuotaWait is how long a change waits for the cloud's quota before its
@@ -25,10 +27,10 @@ type changes struct {
 }
 
 // change makes a change. It returns when the provider has returned, or some
-// time after the deadline. A change does not begin after the context has ended,
-// and the end of the context does not cut it short. Otherwise it could still be
-// under way in the cloud while another replica changes the same object (promise
-// S7).
+// time after the deadline. A change does not begin after the context has ended
+// or while another replica may lead, and the end of the context does not cut it
+// short. Otherwise it could still be under way in the cloud while another
+// replica changes the same object (promise S7).
 func (s *changes) change(ctx context.Context, c call, key string, f func(context.Context) error) error {
 	if err := s.keys.acquire(key, c.method); err != nil {
 		return c.failed(Slow, err)
@@ -36,7 +38,7 @@ func (s *changes) change(ctx context.Context, c call, key string, f func(context
 	waiting, cancel := context.WithTimeout(ctx, maxQuotaWait) // bounds all tries together
 	defer cancel()
 	for try := 1; ; try++ {
-		if err := s.awaitQuota(ctx, waiting, c); err != nil {
+		if err := s.awaitTurn(ctx, waiting, c); err != nil {
 			s.keys.release(key)
 			return err
 		}
@@ -67,13 +69,17 @@ func (s *changes) abandon(key string, done <-chan error) {
 	}()
 }
 
-// awaitQuota returns nil when the call may begin. The context waiting bounds
-// the wait.
-func (s *changes) awaitQuota(ctx, waiting context.Context, c call) error {
+// awaitTurn returns nil when the call may begin. The context waiting bounds the
+// wait for the quota.
+func (s *changes) awaitTurn(ctx, waiting context.Context, c call) error {
 	err := s.gateway.limiter.wait(waiting, c.priority)
 	switch {
 	case err == nil:
-		return nil
+		err = lease.Await(ctx)
+		if err == nil {
+			return nil
+		}
+		return c.failed(Canceled, err)
 	case ctx.Err() == nil:
 		return &Error{Call: c.method, Kind: Throttled, RetryAfter: s.gateway.limiter.pause(), Err: errQuota}
 	default:

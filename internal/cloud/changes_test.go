@@ -7,6 +7,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fairlead-k8s/fairlead/internal/lease"
 )
 
 func TestChangeIsNotCutShortAndIsAwaited(t *testing.T) {
@@ -40,6 +42,28 @@ func TestChangeIsNotCutShortAndIsAwaited(t *testing.T) {
 		l.gateway.AwaitChanges()
 		if waited := time.Since(began); waited != time.Hour {
 			t.Errorf("waited for %v, want what nobody waits for any more to be under way until it returns", waited)
+		}
+	})
+}
+
+func TestNoChangeBeginsWhileAnotherReplicaMayLead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		calls := 0
+		l := balancers(t, balancer(func(context.Context, string, *corev1.Service, []*corev1.Node) (*corev1.LoadBalancerStatus, error) {
+			calls++
+			return nil, nil
+		}), Config{})
+		held := lease.New(10 * time.Second)
+		held.Ask()()
+		time.Sleep(10 * time.Second)
+		ctx, stop := context.WithTimeout(lease.NewContext(t.Context(), held), time.Minute)
+		defer stop()
+		if err := l.Update(ctx, service("s"), nil); KindOf(err) != Canceled || calls != 0 {
+			t.Errorf("error %v after %d calls, want no call once the lease is over", err, calls)
+		}
+		held.Ask()()
+		if err := l.Update(lease.NewContext(t.Context(), held), service("s"), nil); err != nil || calls != 1 {
+			t.Errorf("error %v after %d calls, want a call once the lease is renewed", err, calls)
 		}
 	})
 }

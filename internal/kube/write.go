@@ -4,17 +4,20 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/fairlead-k8s/fairlead/internal/lease"
 )
 
 // writeTimeout bounds a write. It is longer than a process that ends waits for
 // its work. So while a write hangs, that process does not release the lease.
 const writeTimeout = 30 * time.Second
 
-// write makes a request, unless the context has ended. The end of the context
-// does not cut the request short. Otherwise it could still be under way in the
-// API server while another replica writes the same object (promise S7).
+// write makes a request, unless the context has ended. It waits while another
+// replica may lead. The end of the context does not cut the request short.
+// Otherwise it could still be under way in the API server while another replica
+// writes the same object (promise S7).
 func write(ctx context.Context, what string, request func(context.Context) error) error {
-	err := context.Cause(ctx)
+	err := lease.Await(ctx)
 	if err == nil {
 		limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 		defer cancel()

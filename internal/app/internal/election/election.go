@@ -18,6 +18,8 @@ import (
 	"k8s.io/client-go/util/retry"
 	componentbaseconfig "k8s.io/component-base/config"
 	"k8s.io/klog/v2"
+
+	"github.com/fairlead-k8s/fairlead/internal/lease"
 )
 
 const (
@@ -31,6 +33,7 @@ const (
 // Election is this replica's part in the election of a leader.
 type Election struct {
 	lock     resourcelock.Interface
+	lease    *lease.Lease // what changes under this election wait for
 	elector  *leaderelection.LeaderElector
 	watchdog *leaderelection.HealthzAdaptor
 	leading  chan struct{} // closed when this replica becomes the leader
@@ -62,13 +65,14 @@ func Join(c Config, config *rest.Config, recorder resourcelock.EventRecorder) (*
 func New(c Config, lock resourcelock.Interface) (*Election, error) {
 	e := &Election{
 		lock:     lock,
+		lease:    lease.New(c.RenewDeadline.Duration),
 		watchdog: leaderelection.NewLeaderHealthzAdaptor(expiredTolerance),
 		leading:  make(chan struct{}),
 		lost:     make(chan struct{}),
 	}
 	e.lose = sync.OnceFunc(func() { close(e.lost) })
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-		Lock:          lock,
+		Lock:          &watchedLock{Interface: lock, lease: e.lease, lose: e.lose},
 		Name:          c.ResourceName,
 		LeaseDuration: c.LeaseDuration.Duration,
 		RenewDeadline: c.RenewDeadline.Duration,
@@ -101,7 +105,7 @@ func (e *Election) Run(ctx context.Context, work func(context.Context)) error {
 	}()
 	select {
 	case <-e.leading:
-		if err := Hold(ctx, e.lost, work); err != nil {
+		if err := Hold(lease.NewContext(ctx, e.lease), e.lost, work); err != nil {
 			return err
 		}
 	case <-ctx.Done():

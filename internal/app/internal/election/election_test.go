@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/fairlead-k8s/fairlead/internal/app/internal/election/electiontest"
+	"github.com/fairlead-k8s/fairlead/internal/lease"
 )
 
 // replica takes part in the election for l.
@@ -81,6 +82,43 @@ func TestLostLeaseEndsTheWorkAtOnce(t *testing.T) {
 		}
 		if took := time.Since(started) - time.Minute; took > 15*time.Second {
 			t.Errorf("still at work %v after the server was last reached; another replica may lead", took)
+		}
+	})
+}
+
+// A leader that was frozen finds the lease in other hands when it goes on.
+func TestLeaseOfAnotherEndsTheWorkAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &electiontest.Lease{}
+		e, _ := replica(t, l, "a")
+		time.AfterFunc(time.Minute, func() { l.Take("b") })
+		started := time.Now()
+		if err := e.Run(t.Context(), untilEnd); !errors.Is(err, ErrLeaseLost) {
+			t.Errorf("got %v, want %v", err, ErrLeaseLost)
+		}
+		if took := time.Since(started) - time.Minute; took > electiontest.Config().RetryPeriod.Duration {
+			t.Errorf("still at work %v after another replica had taken the lease", took)
+		}
+	})
+}
+
+// Changes do not begin between the deadline of the renewal and the end of the
+// work, although the elector still tries to renew the lease.
+func TestNoChangeBeginsUnderAnOldLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, k := replica(t, &electiontest.Lease{}, "a")
+		cut := time.Now().Add(time.Minute)
+		time.AfterFunc(time.Minute, func() { k.Cut.Store(true) })
+		err := e.Run(t.Context(), func(ctx context.Context) {
+			for lease.Await(ctx) == nil {
+				if age := time.Since(cut); age > electiontest.Config().RenewDeadline.Duration {
+					t.Errorf("a change began %v after the last renewal", age)
+				}
+				time.Sleep(100 * time.Millisecond)
+			}
+		})
+		if !errors.Is(err, ErrLeaseLost) {
+			t.Errorf("got %v, want %v", err, ErrLeaseLost)
 		}
 	})
 }

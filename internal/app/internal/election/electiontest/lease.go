@@ -51,6 +51,14 @@ func (l *Lease) Holder() string {
 	return l.record.HolderIdentity
 }
 
+// Take gives the Lease to another process.
+func (l *Lease) Take(holder string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.version++
+	l.record.HolderIdentity = holder
+}
+
 // Lock returns a replica's view of the Lease.
 func (l *Lease) Lock(identity string) *Lock { return &Lock{lease: l, identity: identity} }
 

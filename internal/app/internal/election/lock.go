@@ -1,0 +1,50 @@
+package election
+
+import (
+	"context"
+
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/klog/v2"
+
+	"github.com/fairlead-k8s/fairlead/internal/lease"
+)
+
+// watchedLock is the lock as the elector uses it. It renews what changes wait
+// for. A leader that finds the lock in other hands has lost it at once, whereas
+// the elector would try to renew it until its deadline. A leader that was frozen
+// finds that.
+type watchedLock struct {
+	resourcelock.Interface
+
+	lease *lease.Lease
+	lose  func()
+	held  bool // by this replica, as far as it knows; the elector makes one request at a time
+}
+
+// Get is part of resourcelock.Interface.
+func (w *watchedLock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	record, raw, err := w.Interface.Get(ctx)
+	if err == nil && w.held && record.HolderIdentity != w.Identity() {
+		klog.FromContext(ctx).Info("The lease is no longer held by this replica", "lease", w.Describe(), "holder", record.HolderIdentity)
+		w.lose()
+	}
+	return record, raw, err
+}
+
+// Create is part of resourcelock.Interface.
+func (w *watchedLock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	return w.written(w.lease.Ask(), w.Interface.Create(ctx, record))
+}
+
+// Update is part of resourcelock.Interface.
+func (w *watchedLock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	return w.written(w.lease.Ask(), w.Interface.Update(ctx, record))
+}
+
+func (w *watchedLock) written(renew func(), err error) error {
+	if err == nil {
+		w.held = true
+		renew()
+	}
+	return err
+}

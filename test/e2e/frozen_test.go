@@ -1,0 +1,55 @@
+package e2e
+
+import (
+	"net/http"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fairlead-k8s/fairlead/simulator"
+	"github.com/fairlead-k8s/fairlead/test/internal/bed"
+	"github.com/fairlead-k8s/fairlead/test/internal/daemon"
+	"github.com/fairlead-k8s/fairlead/test/internal/expect"
+	"github.com/fairlead-k8s/fairlead/test/internal/nodes"
+	"github.com/fairlead-k8s/fairlead/test/internal/proxy"
+)
+
+func servicePatches(r proxy.Request) bool {
+	return r.Method == http.MethodPatch && strings.Contains(r.Path, "/services/")
+}
+
+// A leader is frozen for longer than its lease, between the two writes for a
+// Node and between the finalizer of a Service and the call to the cloud. Another
+// replica takes over. When the first goes on it begins nothing more, and ends
+// (S7).
+func TestFrozenLeaderBeginsNothing(t *testing.T) {
+	b := onShared(t)
+	s := newServices(t, b, 1)
+	leader, _ := pairOfReplicas(t, b, s.cloud, s.of(daemon.Setup{}))
+	joins(t, b, s.cloud, expect.Soon)
+	halfNode := leader.api.Trap(statusPatches, 1, proxy.After)
+	i, node := b.Pair(t, s.cloud, simulator.Instance{Name: b.Name("half")})
+	bed.AwaitTrap(t, halfNode)
+	halfService := leader.api.Trap(servicePatches, 1, proxy.After)
+	name := s.balanced(t, "half")
+	bed.AwaitTrap(t, halfService)
+
+	leader.Signal(syscall.SIGSTOP)
+	b.AwaitNode(t, node.Name, crashHandOver+noise, nodes.As(i, nodes.AddressesOf(i)...))
+	s.awaitService(t, name, expect.Soon, showing(conditionServing, metav1.ConditionTrue, "Ready"))
+	halfNode.Release()
+	halfService.Release()
+	woken := time.Now()
+	leader.Signal(syscall.SIGCONT)
+	if code := leader.AwaitExit(t, noise); code == 0 {
+		t.Error("the leader that lost its lease has ended with code 0")
+	}
+	for _, r := range append(leader.api.Requests(mutations), leader.cloud.Requests(ofBalancers)...) {
+		if r.Began.After(woken) {
+			t.Errorf("S7: the leader that was frozen began %s %s beside the other", r.Method, r.Path)
+		}
+	}
+}
