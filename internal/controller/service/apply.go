@@ -50,10 +50,16 @@ func (c *Controller) apply(ctx context.Context, key string, o observed, p plan) 
 }
 
 // showWaiting writes why a Service waits. The events are recorded even if the
-// patch is refused, because then the owner sees nothing else.
+// patch is refused, because then the owner sees nothing else. A patch that is
+// rejected is not repeated before the pause of a repair: the call that the
+// Service waits for does not depend on it.
 func (c *Controller) showWaiting(ctx context.Context, key string, o observed, p plan) error {
 	err := c.patch(ctx, o.service, p.writes)
 	c.record(o.subject(), p.writes.events)
+	if kube.IsRejected(err) {
+		klog.FromContext(ctx).Info("Conditions of a Service rejected", "service", key, "err", err)
+		err = nil
+	}
 	if err != nil { // The conditions are written with the next pass.
 		p.memory.written, p.memory.writtenAt = o.memory.written, o.memory.writtenAt
 	}
@@ -70,7 +76,7 @@ func (c *Controller) mustPatch(ctx context.Context, key string, o observed, p pl
 	}
 	e, m := writeFailedEvent(p.do, err), o.memory
 	m.uid = o.service.UID
-	if reason := e.Reason + " " + string(p.do); m.isNews(reason, o.now) {
+	if reason := e.Reason + " " + string(p.do); m.recorded.isNews(reason, o.now) {
 		m.recorded = recordedReason{reason, o.now}
 		c.record(o.service, []message.Event{e})
 	}

@@ -69,7 +69,7 @@ func (m memory) with(edits ...func(*memory)) memory {
 func hasFailed(during action, of *corev1.Service, ago time.Duration) func(*memory) {
 	return func(m *memory) {
 		*m, _ = conclude(plan{do: during, service: of, memory: *m}, outcome{
-			result: failed, at: noon.Add(-ago), cause: reasonCloudFailed.Cause("because"), text: "no",
+			result: failed, at: noon.Add(-ago), nodes: nodeSet{id: "set"}, cause: reasonCloudFailed.Cause("because"), text: "no",
 		})
 	}
 }

@@ -19,6 +19,7 @@
 //   - rules_ours.go: which Services are served
 //   - rules_shape.go: what in a Service makes its load balancer
 //   - rules_provide.go, rules_cleanup.go: the order of actions
+//   - rules_offer.go: what follows the Nodes while the load balancer cannot be ensured
 //   - rules_backends.go: which Nodes are behind load balancers
 //   - rules_outcome.go: what follows from the result of a call
 //   - rules_wait.go: when a call is made again

@@ -36,9 +36,14 @@ type memory struct {
 	// gone.
 	deleted bool
 	failure failure
+	// offered is the ID of the node set of an update that has failed since the
+	// last call of Ensure.
+	offered string
 	// announced is the shape for which an event has announced the call.
 	announced string
 	recorded  recordedReason
+	// recordedUpdate is the same for updates while Ensure fails.
+	recordedUpdate recordedReason
 	// written has the status of each condition that was written. writtenAt is
 	// when the last one was written. The map is replaced and never changed.
 	written   map[string]metav1.ConditionStatus
@@ -99,7 +104,8 @@ func (m memory) withFailure(p plan, r outcome) memory {
 
 // withoutFailure returns the memory after a call has succeeded.
 func (m memory) withoutFailure() memory {
-	m.failure, m.recorded, m.uncertain = failure{}, recordedReason{}, false
+	m.failure, m.uncertain, m.offered = failure{}, false, ""
+	m.recorded, m.recordedUpdate = recordedReason{}, recordedReason{}
 	return m
 }
 

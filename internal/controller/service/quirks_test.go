@@ -1,11 +1,15 @@
 package service
 
 import (
+	"errors"
+	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -47,4 +51,131 @@ func TestLoadBalancerThatIsFoundByItsAddressIsNotLeftBehind(t *testing.T) {
 			})
 		})
 	}
+}
+
+// annotated is an edit that a provider may reject.
+func annotated(s *corev1.Service) { s.Annotations = map[string]string{"size": "wrong"} }
+
+// failsEach lets all calls of one kind fail.
+func (l *life) failsEach(calls ...string) {
+	l.change(func() {
+		l.fail = func(call string) error {
+			if slices.Contains(calls, call) {
+				return errors.New("no")
+			}
+			return nil
+		}
+	})
+}
+
+// replaceNode adds a Node and deletes the one before it, as a pool does that
+// gets new machines.
+func (l *life) replaceNode(generation int) {
+	l.t.Helper()
+	l.create(host(fmt.Sprint("n", generation)))
+	before := fmt.Sprint("n", generation-1)
+	if generation == 0 {
+		before = "a"
+	}
+	if err := l.cluster.CoreV1().Nodes().Delete(l.t.Context(), before, metav1.DeleteOptions{}); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+func TestBackendsFollowTheNodesWhileEnsureFails(t *testing.T) {
+	for name, begins := range map[string]func(*life){
+		"OfAnEditedService": func(l *life) { l.failsEach("ensure s"); l.update(annotated) },
+		"OfAResync":         func(l *life) { l.failsEach("ensure s"); l.after(2 * time.Hour) },
+		"AfterARestart":     func(l *life) { l.failsEach("ensure s"); l.stop(); l.start() },
+		"AfterAFailedUpdate": func(l *life) {
+			l.failsEach("ensure s", "update s")
+			l.create(host("extra"))
+			l.after(2 * time.Second)
+			l.failsEach("ensure s")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := begin(t, Config{Policy: Policy{Resync: time.Hour}}, balanced(), host("a"))
+				defer func() { l.stop() }()
+				l.after(time.Minute)
+				begins(l)
+				l.after(time.Minute)
+				l.change(func() { l.calls, l.events = nil, nil })
+				const sets = 5
+				for generation := range sets {
+					l.replaceNode(generation)
+					l.after(20 * time.Minute)
+				}
+				if newest := fmt.Sprint("n", sets-1); !slices.Contains(l.balancers["u1"], newest) {
+					t.Errorf("backends %v, want the newest node %s", l.balancers["u1"], newest)
+				}
+				updates := 0
+				for _, call := range l.calls {
+					if call == "update s" {
+						updates++
+					}
+				}
+				if updates != sets {
+					t.Errorf("%d updates for %d sets of nodes: %v", updates, sets, l.calls)
+				}
+				if c := findCondition(l.service(), ConditionProvisioning); c.Status != metav1.ConditionTrue || c.Reason != "CloudFailed" {
+					t.Errorf("condition %+v, want the failure of Ensure", c)
+				}
+			})
+		})
+	}
+}
+
+func TestUpdateThatFailsWhileEnsureFailsIsMadeOnceForEachFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := begin(t, Config{}, balanced(), host("a"))
+		defer func() { l.stop() }()
+		l.after(time.Minute)
+		l.failsEach("ensure s", "update s")
+		l.update(annotated)
+		l.after(time.Minute)
+		l.change(func() { l.calls, l.events = nil, nil })
+		l.replaceNode(0)
+		l.after(time.Hour)
+		ensures, updates := 0, 0
+		for _, call := range l.calls {
+			if call == "ensure s" {
+				ensures++
+			} else {
+				updates++
+			}
+		}
+		if updates < 3 || updates > ensures+1 || ensures > 20 {
+			t.Errorf("%d updates beside %d calls of Ensure", updates, ensures)
+		}
+		failures := slices.DeleteFunc(slices.Clone(l.events), func(e string) bool { return e != "s UpdateLoadBalancerFailed" })
+		if len(failures) > 3 {
+			t.Errorf("events %v in an hour", l.events)
+		}
+		l.failsEach("ensure s")
+		l.after(6 * time.Minute)
+		if got := l.balancers["u1"]; !slices.Equal(got, list("n0")) {
+			t.Errorf("backends %v once updates succeed, want the newest set", got)
+		}
+	})
+}
+
+// A webhook that refuses conditions does not keep the backends from following.
+func TestRejectedConditionDoesNotDelayAnUpdate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := begin(t, Config{}, balanced(), host("a"))
+		defer func() { l.stop() }()
+		l.after(time.Minute)
+		l.failsEach("ensure s")
+		l.change(func() {
+			l.refuse = apierrors.NewForbidden(corev1.Resource("services"), "s", errors.New("a webhook says no"))
+		})
+		l.update(annotated)
+		l.replaceNode(0)
+		l.after(time.Minute)
+		if got := l.balancers["u1"]; !slices.Equal(got, list("n0")) {
+			t.Errorf("backends %v, want the newest set", got)
+		}
+	})
 }

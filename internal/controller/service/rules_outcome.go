@@ -71,18 +71,26 @@ func (m memory) ensured(p plan, r outcome) (memory, []message.Event) {
 		return m, nil
 	case failed:
 	}
-	return m.withFailure(p, r), nil
+	m = m.withFailure(p, r)
+	m.offered = ""
+	return m, nil
 }
 
 // updated returns what is known after Update, and what to record. After a
 // failure the whole load balancer is ensured, as upstream does, because it may
-// not exist any more.
+// not exist any more. If Ensure fails already, an update changes nothing about
+// that: neither its failure, nor when it is retried.
 func (m memory) updated(p plan, r outcome) (memory, []message.Event) {
-	switch r.result {
+	switch isFirst := m.backends == ""; r.result {
 	case succeeded:
-		m = m.withoutFailure()
-		m.backends = r.nodes.id
-		if len(r.nodes.nodes) == 0 {
+		if m.failure.attempts == 0 {
+			m = m.withoutFailure()
+		}
+		m.backends, m.recordedUpdate = r.nodes.id, recordedReason{}
+		switch {
+		case isFirst: // An earlier process has recorded it.
+			return m, nil
+		case len(r.nodes.nodes) == 0:
 			return m, []message.Event{noNodesEvent()}
 		}
 		return m, []message.Event{updatedEvent()}
@@ -91,8 +99,13 @@ func (m memory) updated(p plan, r outcome) (memory, []message.Event) {
 		return m, nil
 	case failed:
 	}
-	m = m.withFailure(p, r)
-	m.announced, m.recorded = shapeOf(p.service), recordedReason{r.cause.Reason, r.at}
+	if m.offered = r.nodes.id; m.failure.attempts == 0 {
+		m = m.withFailure(p, r)
+		m.announced, m.recorded = shapeOf(p.service), recordedReason{r.cause.Reason, r.at}
+	} else if !m.recordedUpdate.isNews(r.cause.Reason, r.at) {
+		return m, nil
+	}
+	m.recordedUpdate = recordedReason{r.cause.Reason, r.at}
 	return m, []message.Event{updateFailedEvent(r.text)}
 }
 

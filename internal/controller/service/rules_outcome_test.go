@@ -29,6 +29,7 @@ func knowledge(m memory, events []message.Event) string {
 	if f := m.failure; f.attempts > 0 {
 		parts = append(parts, string(f.during)+" failed with "+f.cause.Reason+", retry in "+f.until.Sub(noon).String())
 	}
+	add("offered "+m.offered, m.offered != "")
 	add("recorded "+m.recorded.reason, m.recorded.reason != "")
 	add("announced", m.announced != "")
 	for _, e := range events {
@@ -41,6 +42,11 @@ func TestOutcome(t *testing.T) {
 	ready := balanced()
 	inLine := known(ready, func(m *memory) { m.backends = "old" })
 	hadFailed := memory{uid: "u1", recorded: recordedReason{"CloudFailed", noon}}.with(hasFailed(ensure, ready, 5*time.Second))
+	ensureFails := inLine.with(hasFailed(ensure, ready, 2*time.Second))
+	offeredInVain := ensureFails.with(func(m *memory) {
+		m.offered, m.recordedUpdate = "new", recordedReason{"CloudFailed", noon.Add(-time.Minute)}
+	})
+	fromBefore := memory{uid: "u1"}.with(hasFailed(ensure, ready, 2*time.Second))
 	noNodes := func(_ *plan, r *outcome) { r.nodes.nodes = nil }
 	routine := func(p *plan, _ *outcome) { p.routine = true }
 	for _, tt := range []struct {
@@ -77,7 +83,27 @@ func TestOutcome(t *testing.T) {
 		{"UpdateElsewhereIsDone", update, inLine, elsewhere, nil, "in line | nodes new | published"},
 		{
 			"FailedUpdateIsEnsuredNext", update, inLine, failed, nil,
-			"in line | nodes old | uncertain | published | ensure failed with CloudFailed, retry in 5s | recorded CloudFailed | announced | event UpdateLoadBalancerFailed",
+			"in line | nodes old | uncertain | published | ensure failed with CloudFailed, retry in 5s | offered new | recorded CloudFailed | announced | event UpdateLoadBalancerFailed",
+		},
+		{
+			"UpdateWhileEnsureFailsLeavesTheFailure", update, ensureFails, succeeded, nil,
+			"in line | nodes new | uncertain | published | ensure failed with CloudFailed, retry in 3s | event UpdatedLoadBalancer",
+		},
+		{
+			"FirstUpdateOfAProcessIsNotRecorded", update, fromBefore, succeeded, nil,
+			"shape unknown | nodes new | uncertain | status unknown | ensure failed with CloudFailed, retry in 3s",
+		},
+		{
+			"FailedUpdateWhileEnsureFailsDelaysNothing", update, ensureFails, failed, nil,
+			"in line | nodes old | uncertain | published | ensure failed with CloudFailed, retry in 3s | offered new | event UpdateLoadBalancerFailed",
+		},
+		{
+			"FailedUpdateWhileEnsureFailsIsRecordedOnce", update, offeredInVain, failed, nil,
+			"in line | nodes old | uncertain | published | ensure failed with CloudFailed, retry in 3s | offered new",
+		},
+		{
+			"SetIsOfferedAgainAfterEnsureHasFailedAgain", ensure, offeredInVain, failed, nil,
+			"in line | nodes old | uncertain | published | ensure failed with CloudFailed, retry in 10s",
 		},
 		{"RemovedLoadBalancerIsForgotten", remove, inLine, succeeded, nil, "shape unknown | nodes old | deleted | status unknown | event DeletedLoadBalancer"},
 		{"RemovedElsewhereIsRemoved", remove, inLine, elsewhere, nil, "shape unknown | nodes old | deleted | status unknown | event DeletedLoadBalancer"},

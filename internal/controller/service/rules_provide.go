@@ -42,7 +42,7 @@ func provide(o observed) plan {
 			p.memory.announced = shape
 			p.writes.events = []message.Event{ensuringEvent()}
 		}
-		return p
+		return offerBackends(o, p)
 	case o.memory.elsewhere:
 		return settled(o, "somebody else provides the load balancer")
 	case isResyncDue(o):

@@ -43,7 +43,7 @@ func withBackoff(o observed, p plan) plan {
 func waitFor(o observed, after time.Duration) plan {
 	f := o.memory.failure
 	p := plan{do: wait, why: f.cause.Message, after: after, awaited: isAwaited(o), memory: o.memory}
-	if o.memory.isNews(f.cause.Reason, o.now) {
+	if o.memory.recorded.isNews(f.cause.Reason, o.now) {
 		p.memory.recorded = recordedReason{f.cause.Reason, o.now}
 		p.writes.events = []message.Event{callFailedEvent(f)}
 	}
@@ -72,6 +72,6 @@ func (p plan) isForOwner() bool {
 
 // isNews reports whether a reason is recorded: when it changes, and from time to
 // time.
-func (m memory) isNews(reason string, now time.Time) bool {
-	return m.recorded.reason != reason || now.Sub(m.recorded.at) >= repeatEvent
+func (r recordedReason) isNews(reason string, now time.Time) bool {
+	return r.reason != reason || now.Sub(r.at) >= repeatEvent
 }

@@ -1,0 +1,60 @@
+package service
+
+import (
+	"testing"
+	"time"
+)
+
+func TestOfferBackends(t *testing.T) {
+	ready := balanced(finalized, addressed, conditioned)
+	old := func(m *memory) { m.backends = "old" }
+	// shown is what the Service shows of the failure already.
+	shown := func(m *memory) {
+		m.recorded = recordedReason{"CloudFailed", noon}
+		m.writtenAt = noon
+	}
+	failedFirst := memory{uid: "u1"}.with(hasFailed(ensure, ready, time.Second), shown)
+	broken := balanced(finalized, addressed, conditioned, edited)
+	withCondition := balanced(finalized, addressed, conditioned)
+	*findCondition(withCondition, ConditionProvisioning) = provisioning(reasonCloudFailed.Cause("because"))
+	brokenWithCondition := withCondition.DeepCopy()
+	edited(brokenWithCondition)
+	offered := "update: the set of nodes has changed while the load balancer cannot be ensured"
+	runRows(t, []row{
+		{
+			name: "NewestSetIsOfferedWhileAnEditedServiceFails", service: brokenWithCondition,
+			memory: known(ready, old).with(hasFailed(ensure, broken, time.Second), shown), want: offered,
+		},
+		{
+			name: "NewestSetIsOfferedWhileAResyncFails", service: withCondition,
+			memory: known(ready, old).with(hasFailed(ensure, ready, time.Second), shown), want: offered,
+		},
+		{name: "NewestSetIsOfferedWhileTheFirstCheckAfterARestartFails", service: withCondition, memory: failedFirst, want: offered},
+		{
+			name: "FailureIsShownBeforeTheSetIsOffered", service: ready, memory: known(ready, old).with(hasFailed(ensure, ready, time.Second)),
+			want: "wait: because | after 1ms | LoadBalancerProvisioning True CloudFailed | event SyncLoadBalancerFailed",
+		},
+		{
+			name: "SetThatTheLoadBalancerHasIsNotOffered", service: withCondition,
+			memory: known(ready).with(hasFailed(ensure, ready, time.Second), shown), want: "wait: because | after 4s",
+		},
+		{
+			name: "FailedUpdateIsNotOfferedAgainBeforeEnsure", service: withCondition,
+			memory: known(ready, old).with(hasFailed(update, ready, time.Second), shown), want: "wait: because | after 4s",
+		},
+		{
+			name: "NothingIsOfferedToALoadBalancerThatNeverWorked", service: balanced(finalized),
+			memory: memory{uid: "u1"}.with(hasFailed(ensure, ready, time.Second), shown),
+			want:   "wait: because | after 4s | LoadBalancerProvisioning True CloudFailed | LoadBalancerServing False NotProvisioned",
+		},
+		{
+			name: "NothingIsOfferedIfSomebodyElseProvides", service: withCondition,
+			memory: known(ready, old, func(m *memory) { m.elsewhere = true }).with(hasFailed(ensure, ready, time.Second), shown), want: "wait: because | after 4s",
+		},
+		{
+			name: "EnsureComesBeforeAnOfferWhenItIsDue", service: withCondition,
+			memory: known(ready, old).with(hasFailed(ensure, ready, 5*time.Second), shown),
+			want:   "ensure: a call has failed, and it is not known how much of it was done | event EnsuringLoadBalancer",
+		},
+	})
+}
