@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/yaml"
 
 	"github.com/fairlead-k8s/fairlead/internal/manifest"
 )
@@ -36,6 +37,35 @@ func TestRightsAreDocumented(t *testing.T) {
 			if row.reason == "" || !strings.Contains(tests, "\nfunc "+row.test+"(t *testing.T) {") {
 				t.Errorf("%s: no reason, or no such test: %+v", right, row)
 			}
+		}
+	}
+}
+
+// The values for known clouds name their rights one by one, and the page has
+// each file.
+func TestRightsOfKnownCloudsHaveNoWildcards(t *testing.T) {
+	files, err := filepath.Glob("../charts/fairlead/examples/*.yaml")
+	if err != nil || len(files) < 8 {
+		t.Fatalf("values: %v, %v", files, err)
+	}
+	page := read(t, "../docs/reference/rights.md")
+	for _, file := range files {
+		var values struct {
+			RBAC struct{ ExtraClusterRules []rbacv1.PolicyRule }
+		}
+		if err := yaml.Unmarshal([]byte(read(t, file)), &values); err != nil {
+			t.Errorf("%s: %v", file, err)
+		}
+		if len(values.RBAC.ExtraClusterRules) == 0 {
+			t.Errorf("%s has no rights", file)
+		}
+		for _, rule := range values.RBAC.ExtraClusterRules {
+			if all := slices.Concat(rule.APIGroups, rule.Resources, rule.Verbs); slices.Contains(all, "*") || len(rule.Verbs) == 0 {
+				t.Errorf("%s: %v", file, rule)
+			}
+		}
+		if !strings.Contains(page, "("+file+")") && !strings.Contains(page, "(../"+file+")") {
+			t.Errorf("the page does not name %s", file)
 		}
 	}
 }

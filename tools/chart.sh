@@ -34,6 +34,12 @@ done
 # What "fairlead new" writes.
 "$helm" lint --strict --quiet "$chart" --values examples/provider/deploy/values.yaml
 
+# Values for known clouds.
+for values in "$chart"/examples/*.yaml; do
+	"$helm" lint --strict --quiet "$chart" --values "$values"
+	"$helm" template cloud-controller-manager "$chart" --values "$values" >/dev/null
+done
+
 for values in "$chart"/ci/refused/*.yaml; do
 	if "$helm" template cloud-controller-manager "$chart" --values "$values" >"$rendered/refused" 2>&1; then
 		echo "helm does not refuse $values" >&2

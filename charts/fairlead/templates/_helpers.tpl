@@ -93,6 +93,9 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end }}
 - --secure-port={{ .Values.securePort }}
 {{- range .Values.extraArgs }}
+{{- if regexMatch "^--leader[-_]elect[-_]resource[-_]name" . }}
+{{- fail (printf "extraArgs: %s: set leaderElection.name and leaderElection.namespace instead, because the role allows that Lease and no other" .) }}
+{{- end }}
 - {{ . | quote }}
 {{- end }}
 {{- end }}
