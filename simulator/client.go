@@ -20,7 +20,8 @@ import (
 )
 
 const (
-	// maxAnswer is far above what a full page needs; a longer answer comes from something else.
+	// maxAnswer is far above the size of a full page, in bytes. A longer answer
+	// does not come from a simulated cloud.
 	maxAnswer = 32 << 20
 )
 
@@ -47,18 +48,19 @@ func NewClient(baseURL string) *Client {
 				DialContext:         (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
 				MaxIdleConns:        concurrency,
 				MaxIdleConnsPerHost: concurrency,
-				// Below the server's, so that the client closes first and no
-				// request meets a connection that is being closed.
+				// The client must close an idle connection before the server
+				// does. Otherwise a request could be sent on a connection that
+				// the server is closing.
 				IdleConnTimeout: serverIdleTimeout / 2,
 			},
-			// The cloud never redirects. A redirect comes from something else.
+			// A simulated cloud never redirects, so a redirect is reported as an error.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 	}
 }
 
-// Operator returns a client of the same cloud in the role of its operator: no
-// faults, no quota, not counted.
+// Operator returns a client of the same cloud in the role of its operator. Its
+// calls meet no faults and no quota, and they are not counted.
 func (c *Client) Operator() *Client {
 	o := *c
 	o.path = wire.OperatorPath
@@ -76,8 +78,8 @@ func (c *Client) WithPageSize(n int) *Client {
 // CloseIdleConnections closes the connections that no call uses.
 func (c *Client) CloseIdleConnections() { c.http.CloseIdleConnections() }
 
-// do makes one request with the JSON of in, unless nil, and reads the answer
-// into out, unless nil.
+// do makes one request and waits for the answer. It sends in as JSON and stores
+// the decoded answer in out. Either may be nil.
 func (c *Client) do(ctx context.Context, method, path string, in, out any) error {
 	req, err := c.request(ctx, method, path, in)
 	if err != nil {
@@ -102,7 +104,7 @@ func (c *Client) do(ctx context.Context, method, path string, in, out any) error
 		return nil
 	}
 	if err := json.Unmarshal(body, out); err != nil {
-		err = fmt.Errorf("the answer is not what a simulated cloud says: %w", err)
+		err = fmt.Errorf("the answer is not that of a simulated cloud: %w", err)
 		return &url.Error{Op: method, URL: req.URL.String(), Err: err}
 	}
 	return nil
@@ -118,9 +120,9 @@ func (c *Client) request(ctx context.Context, method, path string, in any) (*htt
 		body = bytes.NewReader(encoded)
 	}
 	if method == http.MethodGet {
-		// net/http silently sends a GET again when a kept-alive connection breaks. It
-		// does not if the body cannot be rewound. So one method call is always one call
-		// of the cloud.
+		// net/http silently repeats a GET when a kept-alive connection breaks, unless
+		// the body cannot be rewound. This body cannot, so one method call is always
+		// one call of the cloud.
 		body = struct{ io.Reader }{http.NoBody}
 	}
 	req, err := http.NewRequestWithContext(ctx, method, c.base+path, body)
@@ -133,7 +135,7 @@ func (c *Client) request(ctx context.Context, method, path string, in any) (*htt
 	return req, nil
 }
 
-// answeredError is the error that the cloud answered with.
+// answeredError returns the error in the cloud's answer.
 func answeredError(resp *http.Response, body []byte) error {
 	e := &APIError{StatusCode: resp.StatusCode}
 	var answered wire.ErrorBody
@@ -148,9 +150,8 @@ func answeredError(resp *http.Response, body []byte) error {
 	return e
 }
 
-// selection is the query for resources that have one of the IDs or one of the
-// names, and all of the tags. It is nil if it would select no resource in
-// particular.
+// selection returns the query for resources that have one of the IDs or one of
+// the names, and all of the tags. It returns nil if no ID, name or tag is given.
 func selection(ids, names []string, tags map[string]string) url.Values {
 	if len(ids)+len(names)+len(tags) == 0 {
 		return nil
@@ -168,7 +169,7 @@ func selection(ids, names []string, tags map[string]string) url.Values {
 	return query
 }
 
-// listAll asks for pages until there is no further one.
+// listAll requests all pages of a list.
 func listAll[T any](ctx context.Context, c *Client, path string, query url.Values) ([]T, error) {
 	if c.pageSize > 0 {
 		query.Set("limit", strconv.Itoa(c.pageSize))
@@ -181,14 +182,14 @@ func listAll[T any](ctx context.Context, c *Client, path string, query url.Value
 		}
 		var page wire.List[T]
 		if err := c.do(ctx, http.MethodGet, full, nil, &page); err != nil {
-			return nil, err // an incomplete list must not be taken for a list
+			return nil, err // without the earlier pages: an incomplete list must not look complete
 		}
 		all = append(all, page.Items...)
 		if page.Continue == "" {
 			return all, nil
 		}
 		if page.Continue == query.Get("continue") {
-			return nil, errors.New("the cloud answers the same page for ever")
+			return nil, errors.New("the cloud returns the same page again and again")
 		}
 		query.Set("continue", page.Continue)
 	}

@@ -7,7 +7,8 @@ import (
 )
 
 // InstanceQuery selects instances: those with one of the IDs or one of the
-// names. Together they must not be more than a page of the cloud.
+// names. The number of IDs and names together must not exceed the cloud's page
+// size.
 type InstanceQuery struct {
 	IDs   []string
 	Names []string
@@ -18,8 +19,8 @@ func (c *Client) Instances(ctx context.Context) ([]Instance, error) {
 	return c.listInstances(ctx, url.Values{})
 }
 
-// FindInstances lists the instances that the query selects. What does not
-// exist is missing in the answer; two instances of one name are both in it.
+// FindInstances lists the instances that the query selects. IDs and names that
+// do not exist are skipped. If two instances have the same name, it returns both.
 func (c *Client) FindInstances(ctx context.Context, q InstanceQuery) ([]Instance, error) {
 	query := selection(q.IDs, q.Names, nil)
 	if query == nil {
@@ -40,8 +41,8 @@ func (c *Client) Instance(ctx context.Context, id string) (Instance, error) {
 }
 
 // CreateInstance creates an instance. ID and State must be empty, because
-// the cloud decides them. Empty zone, region and type get the cloud's defaults,
-// and without addresses it gets a free loopback address.
+// the cloud decides them. If Zone, Region or Type is empty, the cloud sets its
+// default. If there are no addresses, the cloud assigns a free loopback address.
 func (c *Client) CreateInstance(ctx context.Context, i Instance) (Instance, error) {
 	var created Instance
 	err := c.do(ctx, http.MethodPost, c.path+"/instances", i, &created)

@@ -6,9 +6,9 @@ import (
 	"net/url"
 )
 
-// LoadBalancerQuery selects load balancers: those with one of the IDs or one
-// of the names, as far as they have all the tags. IDs and names together must
-// not be more than a page of the cloud.
+// LoadBalancerQuery selects load balancers: those that have one of the IDs or
+// one of the names, and all of the tags. The number of IDs and names together
+// must not exceed the cloud's page size.
 type LoadBalancerQuery struct {
 	IDs   []string
 	Names []string
@@ -20,8 +20,8 @@ func (c *Client) LoadBalancers(ctx context.Context) ([]LoadBalancer, error) {
 	return c.listLoadBalancers(ctx, url.Values{})
 }
 
-// FindLoadBalancers lists the load balancers that the query selects; without
-// anything in it, none.
+// FindLoadBalancers lists the load balancers that the query selects. An empty
+// query selects none.
 func (c *Client) FindLoadBalancers(ctx context.Context, q LoadBalancerQuery) ([]LoadBalancer, error) {
 	query := selection(q.IDs, q.Names, q.Tags)
 	if query == nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator/wire"
 )
 
-// Requests that only the operator can make go to the operator's API, whatever
-// the client's role.
+// The methods in this file always use the operator's API, whatever the client's
+// role.
 
 // Faults lists the faults that are set, by name.
 func (c *Client) Faults(ctx context.Context) ([]Fault, error) {
@@ -33,14 +33,14 @@ func (c *Client) ClearFaults(ctx context.Context) error {
 	return c.do(ctx, http.MethodDelete, wire.OperatorPath+"/faults", nil, nil)
 }
 
-// Calls reports which calls were made under /v1.
+// Calls reports the calls that customers have made under /v1.
 func (c *Client) Calls(ctx context.Context) (CallReport, error) {
 	var report CallReport
 	err := c.do(ctx, http.MethodGet, wire.OperatorPath+"/calls", nil, &report)
 	return report, err
 }
 
-// ResetCalls forgets the calls that were made.
+// ResetCalls clears the report of calls.
 func (c *Client) ResetCalls(ctx context.Context) error {
 	return c.do(ctx, http.MethodPost, wire.OperatorPath+"/calls/reset", nil, nil)
 }

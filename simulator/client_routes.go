@@ -9,9 +9,9 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator/wire"
 )
 
-// RouteQuery selects routes: those with one of the IDs or one of the names, as
-// far as they have all the tags. IDs and names together must not be more than a
-// page of the cloud.
+// RouteQuery selects routes: those that have one of the IDs or one of the
+// names, and all of the tags. The number of IDs and names together must not
+// exceed the cloud's page size.
 type RouteQuery struct {
 	IDs   []string
 	Names []string
@@ -23,7 +23,7 @@ func (c *Client) Routes(ctx context.Context) ([]Route, error) {
 	return c.listRoutes(ctx, url.Values{})
 }
 
-// FindRoutes lists the routes that the query selects; without anything in it,
+// FindRoutes lists the routes that the query selects. An empty query selects
 // none.
 func (c *Client) FindRoutes(ctx context.Context, q RouteQuery) ([]Route, error) {
 	query := selection(q.IDs, q.Names, q.Tags)
@@ -44,9 +44,10 @@ func (c *Client) Route(ctx context.Context, id string) (Route, error) {
 	return r, err
 }
 
-// CreateRoute creates a route. ID, State and Created must be empty, because
-// the cloud decides them; a route without a target can be made as a blackhole. If
-// the name belongs to another route the error is IsAlreadyExists.
+// CreateRoute creates a route. ID and Created must be empty, because the cloud
+// decides them. So must State, except that it may be RouteBlackhole for a route
+// without a target. If the name belongs to another route, IsAlreadyExists
+// reports true for the error.
 func (c *Client) CreateRoute(ctx context.Context, r Route) (Route, error) {
 	var created Route
 	err := c.do(ctx, http.MethodPost, c.path+"/routes", r, &created)
@@ -58,17 +59,18 @@ func (c *Client) DeleteRoute(ctx context.Context, id string) error {
 	return c.do(ctx, http.MethodDelete, c.routePath(id), nil, nil)
 }
 
-// ChangeRoutes creates and deletes routes in one call, of at most a page of the
-// cloud. The changes are made one after the other, and what becomes of one has
-// no effect on the others. There is one outcome for each change, in their order;
-// an error is about all of them.
+// ChangeRoutes creates and deletes routes in one call. The number of changes
+// must not exceed the cloud's page size. The changes are made one after the
+// other, and a failed one does not stop the others. ChangeRoutes returns one
+// outcome for each change, in the same order. If it returns an error, there are
+// no outcomes.
 func (c *Client) ChangeRoutes(ctx context.Context, changes []RouteChange) ([]RouteOutcome, error) {
 	var answer wire.RouteOutcomes
 	if err := c.do(ctx, http.MethodPost, c.path+"/routes/changes", wire.RouteChanges{Changes: changes}, &answer); err != nil {
 		return nil, err
 	}
 	if len(answer.Outcomes) != len(changes) {
-		err := fmt.Errorf("%d changes were asked for, and %d outcomes answered", len(changes), len(answer.Outcomes))
+		err := fmt.Errorf("the cloud answered %d outcomes to %d changes", len(answer.Outcomes), len(changes))
 		return nil, &url.Error{Op: http.MethodPost, URL: c.base + c.path + "/routes/changes", Err: err}
 	}
 	outcomes := make([]RouteOutcome, len(changes))
@@ -80,7 +82,7 @@ func (c *Client) ChangeRoutes(ctx context.Context, changes []RouteChange) ([]Rou
 
 func (c *Client) routePath(id string) string { return c.path + "/routes/" + url.PathEscape(id) }
 
-// readOutcome is what the cloud answered about one change.
+// readOutcome converts the cloud's answer about one change.
 func readOutcome(r wire.RouteResult) RouteOutcome {
 	switch {
 	case r.Error != nil:

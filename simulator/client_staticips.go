@@ -18,15 +18,16 @@ func (c *Client) StaticIP(ctx context.Context, id string) (StaticIP, error) {
 	return s, err
 }
 
-// CreateStaticIP reserves an address. Without one in s it is the cloud's
-// choice. ID and LoadBalancer must be empty.
+// CreateStaticIP reserves an address. If s has none, the cloud chooses one. ID
+// and LoadBalancer must be empty.
 func (c *Client) CreateStaticIP(ctx context.Context, s StaticIP) (StaticIP, error) {
 	var created StaticIP
 	err := c.do(ctx, http.MethodPost, c.path+"/static-ips", s, &created)
 	return created, err
 }
 
-// ReleaseStaticIP gives an address back that no load balancer uses.
+// ReleaseStaticIP releases an address. It fails while a load balancer uses the
+// address.
 func (c *Client) ReleaseStaticIP(ctx context.Context, id string) error {
 	return c.do(ctx, http.MethodDelete, c.staticIPPath(id), nil, nil)
 }

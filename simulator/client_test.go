@@ -32,7 +32,7 @@ func TestAnswersOfWhatIsNoSimulatedCloud(t *testing.T) {
 				w.Header().Set("Location", "http://elsewhere.invalid")
 				w.WriteHeader(row.status)
 				if _, err := w.Write([]byte(row.body)); err != nil {
-					t.Logf("write: %v", err) // the client reads no more than it needs
+					t.Logf("write: %v", err) // expected: the client stops reading at its limit
 				}
 			}))
 			t.Cleanup(server.Close)
@@ -48,7 +48,7 @@ func TestAnswersOfWhatIsNoSimulatedCloud(t *testing.T) {
 				t.Errorf("got %v, want %s", err, want)
 			}
 			if IsNotFound(err) {
-				t.Error("only a simulated cloud can say that something does not exist")
+				t.Error("IsNotFound is true, although no simulated cloud answered")
 			}
 		})
 	}
@@ -179,5 +179,5 @@ func TestManyAtOnce(t *testing.T) {
 func TestHealthz(t *testing.T) {
 	c := start(t, Config{})
 	mustSet(t, c, Fault{Kind: FaultOutage})
-	diff(t, "the cloud's process is well during an outage", nil, c.do(t.Context(), http.MethodGet, "/healthz", nil, nil))
+	diff(t, "/healthz during an outage", nil, c.do(t.Context(), http.MethodGet, "/healthz", nil, nil))
 }

@@ -19,7 +19,8 @@ type Cloud struct {
 	forwarder *forward.Forwarder
 }
 
-// New returns a cloud with what its state file holds.
+// New returns a cloud with the resources of its state file. It returns an error
+// if the configuration or the state file is invalid.
 func New(config Config) (*Cloud, error) {
 	if config.Clock == nil {
 		config.Clock = clock.RealClock{}
@@ -58,7 +59,7 @@ func New(config Config) (*Cloud, error) {
 	return &Cloud{api: server, forwarder: forwarder}, nil
 }
 
-// faults returns the faults that belong to the cloud.
+// faults returns a set with the faults of config.Standing.
 func (config Config) faults() (*faults.Set, error) {
 	set := faults.New(config.Seed)
 	for _, f := range config.Standing {
@@ -78,7 +79,7 @@ func (config Config) limits() state.Limits {
 	}
 }
 
-// store returns the resources that the state file holds.
+// store returns a store with the resources of the state file.
 func (config Config) store(claims *forward.Claims) (*state.Store, error) {
 	file := persistence.At(config.StateFile)
 	store := state.New(state.Config{

@@ -124,7 +124,7 @@ func names(t *testing.T, c *Client) []string {
 	return names
 }
 
-// code is the code of an error that the cloud answered.
+// code returns the code of an error that the cloud answered.
 func code(err error) string {
 	if answered, ok := errors.AsType[*APIError](err); ok {
 		return answered.Code
@@ -145,9 +145,9 @@ func TestNewRefuses(t *testing.T) {
 		want   string
 	}{
 		"NegativePages":      {Config{PageSize: -1}, "page size -1 must be positive"},
-		"NegativeTransition": {Config{Transition: -1}, "an instance cannot change in the past: durations must not be negative"},
-		"NegativePending":    {Config{Provisioning: -1}, "a load balancer cannot change in the past: durations must not be negative"},
-		"NegativeDrain":      {Config{Drain: -1}, "a load balancer cannot change in the past: durations must not be negative"},
+		"NegativeTransition": {Config{Transition: -1}, "the delays of instances must not be negative"},
+		"NegativePending":    {Config{Provisioning: -1}, "the delays of load balancers must not be negative"},
+		"NegativeDrain":      {Config{Drain: -1}, "the delays of load balancers must not be negative"},
 		"NegativeQuota":      {Config{MaxBackends: -1}, "a quota must not be negative; 0 means no limit"},
 		"NegativeChecks":     {Config{Checks: Checks{Interval: -1}}, "health checks: interval, timeout and thresholds must not be negative"},
 		"BadStandingFault":   {Config{Standing: []Fault{{Name: "--quota", Kind: FaultThrottle}}}, "--quota: rate: must be positive: calls a second"},

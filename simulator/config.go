@@ -10,17 +10,20 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator/internal/traffic"
 )
 
-// DefaultPageSize is how many items a page of a list has at most.
+// DefaultPageSize is the maximum number of items on a page, unless
+// Config.PageSize says otherwise.
 const DefaultPageSize = 100
 
-// Config is how a cloud behaves; the zero value is a cloud without any trouble.
+// Config configures a cloud. The zero value is a cloud without delays, quotas
+// and faults.
 type Config struct {
-	// Clock is the real one if nil.
+	// Clock is the clock of the cloud; nil means the real one.
 	Clock clock.Clock
-	// Seed makes all that is random the same again: the same calls in the same
-	// order meet the same faults.
+	// Seed is the seed of all random numbers. With the same seed, the same calls
+	// in the same order meet the same faults.
 	Seed uint64
-	// StateFile keeps the resources across restarts; empty keeps them in memory.
+	// StateFile is the path of the file that keeps the resources across
+	// restarts; empty keeps them in memory only.
 	StateFile string
 	// PageSize is the default and the maximum size of a page; 0 means
 	// DefaultPageSize.
@@ -37,22 +40,23 @@ type Config struct {
 	MaxBackends      int
 	// MaxRoutes is how many routes the table may have; 0 means no limit.
 	MaxRoutes int
-	// UniqueRoutes allows one route for each destination. Clouds differ in this;
-	// without it there may be several.
+	// UniqueRoutes allows only one route for each destination. If it is false,
+	// there may be several. Real clouds differ in this.
 	UniqueRoutes bool
-	// Drain is the drain time of load balancers that leave it to the cloud.
+	// Drain is the drain time of load balancers that do not set their own.
 	Drain time.Duration
 	// Traffic makes Serve carry traffic: active load balancers listen at their
 	// addresses and forward to their backends. Without it no socket is opened.
 	Traffic bool
-	// Checks is how the health of backends is checked.
+	// Checks says how the health of backends is checked.
 	Checks Checks
-	// Standing are faults that belong to this cloud, such as its quota. They are
-	// not listed and cannot be cleared.
+	// Standing are permanent faults of this cloud, such as its request quota.
+	// Client.Faults does not list them, and they cannot be cleared.
 	Standing []Fault
 }
 
-// Checks is how the health of backends is checked. What is 0 gets a default.
+// Checks says how the health of backends is checked. A field that is 0 gets a
+// default.
 type Checks = traffic.Checks
 
 func (config Config) check() error {
@@ -60,9 +64,9 @@ func (config Config) check() error {
 	case config.PageSize < 0:
 		return fmt.Errorf("page size %d must be positive", config.PageSize)
 	case config.Transition < 0 || config.TerminatedFor < 0:
-		return errors.New("an instance cannot change in the past: durations must not be negative")
+		return errors.New("the delays of instances must not be negative")
 	case config.Provisioning < 0 || config.Drain < 0:
-		return errors.New("a load balancer cannot change in the past: durations must not be negative")
+		return errors.New("the delays of load balancers must not be negative")
 	case config.MaxLoadBalancers < 0 || config.MaxBackends < 0 || config.MaxRoutes < 0:
 		return errors.New("a quota must not be negative; 0 means no limit")
 	}

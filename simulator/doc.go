@@ -1,13 +1,13 @@
 // Package simulator is a small cloud to develop and test against: instances,
 // load balancers and routes behind an HTTP/JSON API with paged lists, a request
 // quota, eventual consistency and faults that can be switched on while it runs.
-// Its load balancers carry traffic, if they are asked to. Its routes carry none:
-// they are a table that others read and change.
+// Its load balancers carry traffic if Config.Traffic is set. Its routes carry
+// none: they are a table that clients read and change.
 //
-// Cloud is the cloud itself, an http.Handler. Client speaks to one. The same
-// resources are served twice: under /v1 as any customer of the cloud sees them,
-// with quota and faults, counted; and under /operator/v1 as the operator in the
-// machine room sees them, always answered and never counted.
+// Cloud is the cloud itself, an http.Handler. Client is its client. The cloud
+// serves the same resources twice. Under /v1, customers see them: calls are
+// counted, and meet the quota and the faults. Under /operator/v1, the operator
+// sees them: calls are always answered and never counted.
 //
 //	GET    /v1/instances?limit=&continue=&ids=&names=   a page of instances
 //	POST   /v1/instances                                create one
@@ -38,6 +38,6 @@
 //	GET    /                                            a page that shows it live, for browsers
 //
 // Each kind of resource has one file for its wire types, one for its rules and
-// one for its HTTP endpoints; what they share (calls, faults, the state file)
-// knows no kind.
+// one for its HTTP endpoints. The code for calls, faults and the state file is
+// the same for all kinds.
 package simulator

@@ -42,7 +42,7 @@ func TestFaultsThatAnswer(t *testing.T) {
 				diff(t, string(call)+" status", row.status, answered.StatusCode)
 				diff(t, string(call)+" code", row.code, answered.Code)
 			}
-			diff(t, "the operator meets no faults and nothing was done", []string{"node-1"}, names(t, c.Operator()))
+			diff(t, "the operator's list, unchanged", []string{"node-1"}, names(t, c.Operator()))
 			after, err := c.Operator().LoadBalancers(t.Context())
 			diff(t, "error", nil, err)
 			diff(t, "load balancers", []LoadBalancer{before}, after)
@@ -184,9 +184,9 @@ func TestHang(t *testing.T) {
 			default:
 			}
 			diff(t, "ended", nil, end())
-			diff(t, "a call that is let go is carried out", nil, <-done)
+			diff(t, "a call is carried out when its fault is cleared", nil, <-done)
 		}
-		diff(t, "calls given up are not carried out", 2, len(names(t, c)))
+		diff(t, "calls whose callers gave up are not carried out", 2, len(names(t, c)))
 		report, err := c.Calls(t.Context())
 		diff(t, "error", nil, err)
 		diff(t, "counters", []CallCounter{
@@ -216,7 +216,7 @@ func TestThrottle(t *testing.T) {
 			time.Sleep(step.wait) // in the bubble's time
 			for range step.granted {
 				if ok, _ := call(); !ok {
-					t.Errorf("after %v the bucket has not %d tokens", step.wait, step.granted)
+					t.Errorf("after %v the bucket has fewer than %d tokens", step.wait, step.granted)
 				}
 			}
 			ok, retryAfter := call()
@@ -227,10 +227,10 @@ func TestThrottle(t *testing.T) {
 		}
 		faults, err := c.Faults(t.Context())
 		diff(t, "error", nil, err)
-		diff(t, "what belongs to the cloud is not listed", []Fault{}, faults)
+		diff(t, "standing faults are not listed", []Fault{}, faults)
 		diff(t, "error", nil, c.ClearFaults(t.Context()))
 		if ok, _ := call(); ok {
-			t.Error("what belongs to the cloud was cleared")
+			t.Error("a standing fault was cleared")
 		}
 	})
 }
@@ -313,7 +313,7 @@ func TestStaleReads(t *testing.T) {
 		diff(t, "error", nil, err)
 		diff(t, "a terminated instance is still read", "renamed", got.Name)
 		if err := c.StopInstance(t.Context(), first.ID); !IsNotFound(err) {
-			t.Errorf("writes see the truth, got %v", err)
+			t.Errorf("a write must not see stale data, got %v", err)
 		}
 		time.Sleep(2 * time.Second)
 		diff(t, "in the end reads are right", []string{"node-2"}, names(t, c))
@@ -427,8 +427,8 @@ func TestFaultSparesTheFirstCalls(t *testing.T) {
 	diff(t, "hits", []bool{false, false, true, false, false}, hits)
 }
 
-// A fault that stops a call leaves the counts of the faults behind it for later
-// calls.
+// A fault that stops a call keeps the later faults in the list from counting
+// that call.
 func TestACallThatGetsNoFurtherIsNotCounted(t *testing.T) {
 	c := start(t, Config{})
 	mustSet(t, c, Fault{Kind: FaultLostReply, Count: 1})
@@ -485,13 +485,13 @@ func TestFaultInput(t *testing.T) {
 		"CallWithoutEffect":   {Fault{Kind: FaultEmptyList, Calls: []Call{GetInstance}}, "calls: a fault of kind emptyList cannot hit GetInstance"},
 		"StaleWrite":          {Fault{Kind: FaultStale, Calls: []Call{UpdateInstance}}, "calls: a fault of kind stale cannot hit UpdateInstance"},
 		"InvisibleCreation":   {Fault{Kind: FaultInvisible, Calls: []Call{CreateInstance}}, "calls: a fault of kind invisible cannot hit CreateInstance"},
-		"BadPattern":          {Fault{Kind: FaultError, Match: "["}, `match: "[" is no pattern: syntax error in pattern`},
+		"BadPattern":          {Fault{Kind: FaultError, Match: "["}, `match: "[" is not a pattern: syntax error in pattern`},
 		"NegativeSkip":        {Fault{Kind: FaultError, Skip: -1}, "skip: must not be negative"},
 		"NegativeCount":       {Fault{Kind: FaultError, Count: -1}, "count: must not be negative"},
 		"ProbabilityOfTwo":    {Fault{Kind: FaultError, Probability: 2}, "probability: must be between 0 and 1"},
 		"NegativeProbability": {Fault{Kind: FaultError, Probability: -0.5}, "probability: must be between 0 and 1"},
 		"LatencyOfNothing":    {Fault{Kind: FaultLatency}, "latency: must be positive, such as 30ms"},
-		"LatencyAboveADay":    {Fault{Kind: FaultLatency, Latency: Duration(25 * time.Hour)}, "latency: and jitter must not be longer than 24h0m0s; hang has no end"},
+		"LatencyAboveADay":    {Fault{Kind: FaultLatency, Latency: Duration(25 * time.Hour)}, "latency: and jitter must not be longer than 24h0m0s; use kind hang for a call without an end"},
 		"NegativeLatency":     {Fault{Kind: FaultLatency, Latency: -1, Jitter: 5}, "latency: must be positive, such as 30ms"},
 		"LatencyOfAnOutage":   {Fault{Kind: FaultOutage, Latency: 1}, "latency: belongs to kind latency, not to outage"},
 		"AgeOfAnOutage":       {Fault{Kind: FaultOutage, Age: 1}, "age: belongs to kind stale, invisible, not to outage"},
@@ -500,7 +500,7 @@ func TestFaultInput(t *testing.T) {
 		"NegativeBurst":       {Fault{Kind: FaultThrottle, Rate: 1, Burst: -1}, "burst: must not be negative"},
 		"DeniedWith404":       {Fault{Kind: FaultDenied, Status: 404}, "status: must be 401 or 403"},
 		"FractionOfTwo":       {Fault{Kind: FaultTruncatedList, Fraction: 2}, "fraction: must be between 0 and 1"},
-		"TruncatedForOne":     {Fault{Kind: FaultTruncatedList, Match: "node-1"}, "match: a truncated list knows no instances; emptyList leaves single ones out"},
+		"TruncatedForOne":     {Fault{Kind: FaultTruncatedList, Match: "node-1"}, "match: truncatedList has no match; use emptyList to leave out single resources"},
 		"NegativeAge":         {Fault{Kind: FaultStale, Age: -1}, "age: must not be negative"},
 		"NameWithSpace":       {Fault{Name: "a b", Kind: FaultError}, `name: "a b" must not contain commas, spaces or control characters`},
 	} {
@@ -516,8 +516,8 @@ func TestFaultInput(t *testing.T) {
 		body any
 		want string
 	}{
-		"UnknownField":    {map[string]any{"kind": "error", "chance": 1}, "chance: is no field of this request"},
-		"BadDuration":     {map[string]any{"kind": "latency", "latency": "fast"}, `latency: "fast" is no duration such as 30ms or 1m`},
+		"UnknownField":    {map[string]any{"kind": "error", "chance": 1}, "chance: is not a field of this request"},
+		"BadDuration":     {map[string]any{"kind": "latency", "latency": "fast"}, `latency: "fast" is not a duration such as 30ms or 1m`},
 		"DurationNumber":  {map[string]any{"kind": "latency", "latency": 30}, "latency: must be a string, not number"},
 		"OtherNameInPath": {map[string]any{"kind": "error", "name": "y"}, `name: is "y" in the body and "x" in the path`},
 		"NameFromPath":    {map[string]any{"kind": "error"}, ""},

@@ -42,7 +42,7 @@ func TestInstanceLife(t *testing.T) {
 	updated, err = c.UpdateInstance(ctx, created.ID, InstancePatch{Addresses: []Address{}, Labels: map[string]*string{"rack": nil}})
 	want.Addresses, want.Labels = []Address{}, map[string]string{"disk": ""}
 	diff(t, "error", nil, err)
-	diff(t, "an empty list removes the addresses, null a label, and the rest stays", want, updated)
+	diff(t, "updated: an empty list removes the addresses, and null removes a label", want, updated)
 
 	for _, step := range []struct {
 		do   func() error
@@ -192,11 +192,11 @@ func TestLists(t *testing.T) {
 		diff(t, "first of the second page", "node-2", page.Items[0].Name)
 	})
 	for parameters, want := range map[string]string{
-		"limit=0":        `limit: "0" is no positive number`,
-		"limit=many":     `limit: "many" is no positive number`,
+		"limit=0":        `limit: "0" is not a positive number`,
+		"limit=many":     `limit: "many" is not a positive number`,
 		"continue=":      `continue: "" was not given by this cloud`,
 		"continue=%25":   `continue: "%" was not given by this cloud`,
-		"color=red":      "color: is no parameter of this list; it takes limit, continue, ids, names and name",
+		"color=red":      "color: is not a parameter of this list; it takes limit, continue, ids, names and name",
 		"name=%zz":       `query: invalid URL escape "%zz"`,
 		"ids=1,2&name=x": "",
 	} {
@@ -209,11 +209,11 @@ func TestLists(t *testing.T) {
 func TestRequestBodies(t *testing.T) {
 	c := start(t, Config{})
 	for body, want := range map[string]string{
-		`{"name":"a","colour":"red"}`:                            "colour: is no field of this request",
+		`{"name":"a","colour":"red"}`:                            "colour: is not a field of this request",
 		`{"name":7}`:                                             "name: must be a string, not number",
 		`{"name":"a","addresses":{}}`:                            "addresses: must be a list, not object",
 		`{"name":"a","labels":{"x":1}}`:                          "labels: must be a string, not number",
-		`{"name":"a","addresses":[{"type":"Hostname","ip":""}]}`: "ip: is no field of this request",
+		`{"name":"a","addresses":[{"type":"Hostname","ip":""}]}`: "ip: is not a field of this request",
 		`[]`:                  "body: is not one JSON object: line 1, column 1: must be an object, not array",
 		`{"name":"a"} {}`:     "body: is not one JSON object: line 1, column 14: more follows after the end of the JSON value",
 		"{\"name\":\n\"a\",}": "body: is not one JSON object: line 2, column 5: invalid character '}' looking for beginning of object key string",
@@ -322,7 +322,7 @@ func TestUnknown(t *testing.T) {
 		err := c.do(t.Context(), method, path, nil, nil)
 		diff(t, call, CodeUnknownPath, code(err))
 		if IsNotFound(err) {
-			t.Errorf("%s: a path that is unknown says nothing about instances", call)
+			t.Errorf("%s: the 404 of an unknown path was taken for a missing instance", call)
 		}
 	}
 }

@@ -78,7 +78,7 @@ func TestLoadBalancerLife(t *testing.T) {
 	updated, err = c.UpdateLoadBalancer(ctx, created.ID, LoadBalancerPatch{Backends: []string{}, Tags: map[string]*string{"owner": nil}, Drain: new(Duration(-1))})
 	want.Backends, want.Tags, want.Drain = []string{}, map[string]string{"empty": ""}, nil
 	diff(t, "error", nil, err)
-	diff(t, "an empty list removes the backends, null a tag, a negative drain its own, and the rest stays", want, updated)
+	diff(t, "updated: an empty list removes the backends, null removes a tag, and a negative drain removes the drain", want, updated)
 	got, err := c.LoadBalancer(ctx, created.ID)
 	diff(t, "error", nil, err)
 	diff(t, "read again", want, got)
@@ -95,7 +95,7 @@ func TestLoadBalancerLife(t *testing.T) {
 	}
 	next := mustBalance(t, c, webBalancer("web"))
 	diff(t, "an ID is never given again", "lb-00000002", next.ID)
-	diff(t, "an address not at once", "127.64.1.2", next.Address)
+	diff(t, "the address of a deleted load balancer is not reused at once", "127.64.1.2", next.Address)
 }
 
 func TestLoadBalancerInput(t *testing.T) {
@@ -117,23 +117,23 @@ func TestLoadBalancerInput(t *testing.T) {
 		"State":            {with(func(l *LoadBalancer) { l.State = LoadBalancerActive }), "state: must be empty; the cloud decides it"},
 		"Address":          {with(func(l *LoadBalancer) { l.Address = "127.64.0.9" }), "address: must be empty; the cloud gives it, and staticIP chooses it"},
 		"Traffic":          {with(func(l *LoadBalancer) { l.Traffic = &Traffic{} }), "traffic: must be empty; the cloud counts it"},
-		"EmptyTagKey":      {with(func(l *LoadBalancer) { l.Tags = map[string]string{"": "x"} }), `tags: "" is no key: it must not be empty and have no equals sign`},
-		"TagKeyWithEquals": {with(func(l *LoadBalancer) { l.Tags = map[string]string{"a=b": "x"} }), `tags: "a=b" is no key: it must not be empty and have no equals sign`},
+		"EmptyTagKey":      {with(func(l *LoadBalancer) { l.Tags = map[string]string{"": "x"} }), `tags: "" is not a key: it must not be empty and have no equals sign`},
+		"TagKeyWithEquals": {with(func(l *LoadBalancer) { l.Tags = map[string]string{"a=b": "x"} }), `tags: "a=b" is not a key: it must not be empty and have no equals sign`},
 		"NoListeners":      {with(func(l *LoadBalancer) { l.Listeners = nil }), "listeners: must not be empty"},
 		"SCTP":             {with(func(l *LoadBalancer) { l.Listeners[0].Protocol = "SCTP" }), `listeners[0].protocol: "SCTP" is none of TCP, UDP`},
-		"PortZero":         {with(func(l *LoadBalancer) { l.Listeners[0].Port = 0 }), "listeners[0].port: 0 is no port"},
-		"PortTooLarge":     {with(func(l *LoadBalancer) { l.Listeners[0].Port = 65536 }), "listeners[0].port: 65536 is no port"},
-		"NoBackendPort":    {with(func(l *LoadBalancer) { l.Listeners[0].BackendPort = 0 }), "listeners[0].backendPort: 0 is no port"},
+		"PortZero":         {with(func(l *LoadBalancer) { l.Listeners[0].Port = 0 }), "listeners[0].port: 0 is not a port"},
+		"PortTooLarge":     {with(func(l *LoadBalancer) { l.Listeners[0].Port = 65536 }), "listeners[0].port: 65536 is not a port"},
+		"NoBackendPort":    {with(func(l *LoadBalancer) { l.Listeners[0].BackendPort = 0 }), "listeners[0].backendPort: 0 is not a port"},
 		"ListenerTwice": {with(func(l *LoadBalancer) {
 			l.Listeners = []Listener{{Protocol: TCP, Port: 80, BackendPort: 1}, {Protocol: UDP, Port: 80, BackendPort: 1}, {Protocol: TCP, Port: 80, BackendPort: 2}}
 		}), "listeners[2]: TCP 80 is given twice"},
-		"BackendByName":     {with(func(l *LoadBalancer) { l.Backends = []string{"i-00000001", "node-1"} }), `backends[1]: "node-1" is no instance ID`},
+		"BackendByName":     {with(func(l *LoadBalancer) { l.Backends = []string{"i-00000001", "node-1"} }), `backends[1]: "node-1" is not an instance ID`},
 		"NoSourceRange":     {with(func(l *LoadBalancer) { l.SourceRanges = []string{} }), "sourceRanges: must not be empty; 0.0.0.0/0 is everyone"},
-		"BadSourceRange":    {with(func(l *LoadBalancer) { l.SourceRanges = []string{"10.0.0.0/8", "10.0.0.1"} }), `sourceRanges[1]: "10.0.0.1" is no range such as 192.0.2.0/24`},
+		"BadSourceRange":    {with(func(l *LoadBalancer) { l.SourceRanges = []string{"10.0.0.0/8", "10.0.0.1"} }), `sourceRanges[1]: "10.0.0.1" is not a range such as 192.0.2.0/24`},
 		"NegativeAffinity":  {with(func(l *LoadBalancer) { l.Affinity = -1 }), "affinity: must not be negative"},
 		"NegativeDrain":     {with(func(l *LoadBalancer) { l.Drain = new(Duration(-1)) }), "drain: must not be negative"},
 		"CheckWithoutPort":  {with(func(l *LoadBalancer) { l.HealthCheck.Path = "/" }), "healthCheck.port: must be given with a path"},
-		"CheckOfNoPort":     {with(func(l *LoadBalancer) { l.HealthCheck.Port = 70000 }), "healthCheck.port: 70000 is no port"},
+		"CheckOfNoPort":     {with(func(l *LoadBalancer) { l.HealthCheck.Port = 70000 }), "healthCheck.port: 70000 is not a port"},
 		"CheckWithoutSlash": {with(func(l *LoadBalancer) { l.HealthCheck = HealthCheck{Port: 1, Path: "healthz"} }), `healthCheck.path: "healthz" must start with a slash`},
 		"StaticIPUnknown":   {with(func(l *LoadBalancer) { l.StaticIP = "ip-00000009" }), "staticIP: ip-00000009 does not exist"},
 	} {
@@ -159,15 +159,15 @@ func TestLoadBalancerInput(t *testing.T) {
 		"tag=owner":         "tag: must be KEY=VALUE",
 		"tag=%3Da":          "tag: must be KEY=VALUE",
 		"tag=a%3D1&tag=a=2": `tag: a cannot be both "1" and "2"`,
-		"tags=x":            "tags: is no parameter of this list; it takes limit, continue, ids, names, tag and name",
-		"limit=0":           `limit: "0" is no positive number`,
+		"tags=x":            "tags: is not a parameter of this list; it takes limit, continue, ids, names, tag and name",
+		"limit=0":           `limit: "0" is not a positive number`,
 	} {
 		t.Run(parameters, func(t *testing.T) {
 			checkInvalid(t, want, c.do(t.Context(), "GET", "/v1/load-balancers?"+parameters, nil, nil))
 		})
 	}
 	t.Run("StaticIPsHaveNoTags", func(t *testing.T) {
-		checkInvalid(t, "tag: is no parameter of this list; it takes limit, continue, ids, names and name", c.do(t.Context(), "GET", "/v1/static-ips?tag=a=b", nil, nil))
+		checkInvalid(t, "tag: is not a parameter of this list; it takes limit, continue, ids, names and name", c.do(t.Context(), "GET", "/v1/static-ips?tag=a=b", nil, nil))
 	})
 }
 

@@ -97,16 +97,16 @@ func TestRouteInput(t *testing.T) {
 		"Created":               {Route{Created: time.Unix(1, 0), Name: "x", Destination: "10.0.0.0/8"}, "created: must be empty; the cloud knows it"},
 		"Active":                {Route{State: RouteActive, Name: "x", Destination: "10.0.0.0/8"}, "state: must be empty; only a route without a target can be made as a blackhole"},
 		"BlackholeWithTarget":   {Route{State: RouteBlackhole, Name: "x", Destination: "10.0.0.0/8", Target: node}, "state: must be empty; only a route without a target can be made as a blackhole"},
-		"NoDestination":         {routeTo("x", "", node), `destination: "" is no range such as 10.244.1.0/24, and no name of ranges such as pl-00000001`},
-		"AddressAsDestination":  {routeTo("x", "10.244.1.0", node), `destination: "10.244.1.0" is no range such as 10.244.1.0/24, and no name of ranges such as pl-00000001`},
-		"TooManyBits":           {routeTo("x", "10.244.1.0/33", node), `destination: "10.244.1.0/33" is no range such as 10.244.1.0/24, and no name of ranges such as pl-00000001`},
-		"TooManyBitsOfIPv6":     {routeTo("x", "fd00::/129", node), `destination: "fd00::/129" is no range such as 10.244.1.0/24, and no name of ranges such as pl-00000001`},
-		"TargetByName":          {routeTo("x", "10.0.0.0/8", "node-1"), `target: "node-1" is no instance ID`},
+		"NoDestination":         {routeTo("x", "", node), `destination: "" is not a range such as 10.244.1.0/24, nor a name of ranges such as pl-00000001`},
+		"AddressAsDestination":  {routeTo("x", "10.244.1.0", node), `destination: "10.244.1.0" is not a range such as 10.244.1.0/24, nor a name of ranges such as pl-00000001`},
+		"TooManyBits":           {routeTo("x", "10.244.1.0/33", node), `destination: "10.244.1.0/33" is not a range such as 10.244.1.0/24, nor a name of ranges such as pl-00000001`},
+		"TooManyBitsOfIPv6":     {routeTo("x", "fd00::/129", node), `destination: "fd00::/129" is not a range such as 10.244.1.0/24, nor a name of ranges such as pl-00000001`},
+		"TargetByName":          {routeTo("x", "10.0.0.0/8", "node-1"), `target: "node-1" is not an instance ID`},
 		"TargetUnknown":         {routeTo("x", "10.0.0.0/8", "i-00000009"), "target: instance i-00000009 does not exist"},
 		"BadAddress":            {Route{Name: "x", Destination: "10.0.0.0/8", Target: node, TargetAddresses: []Address{{Type: InternalIP, Address: "x"}}}, `targetAddresses[0].address: "x" is no IP address that a InternalIP can be`},
 		"AddressTwice":          {Route{Name: "x", Destination: "10.0.0.0/8", Target: node, TargetAddresses: []Address{{Type: Hostname, Address: "x"}, {Type: Hostname, Address: "x"}}}, "targetAddresses[1]: Hostname x is given twice"},
-		"EmptyTagKey":           {Route{Name: "x", Destination: "10.0.0.0/8", Tags: map[string]string{"": "x"}}, `tags: "" is no key: it must not be empty and have no equals sign`},
-		"WhatIsWrongComesFirst": {routeTo("taken", "x/y", node), `destination: "x/y" is no range such as 10.244.1.0/24, and no name of ranges such as pl-00000001`},
+		"EmptyTagKey":           {Route{Name: "x", Destination: "10.0.0.0/8", Tags: map[string]string{"": "x"}}, `tags: "" is not a key: it must not be empty and have no equals sign`},
+		"WhatIsWrongComesFirst": {routeTo("taken", "x/y", node), `destination: "x/y" is not a range such as 10.244.1.0/24, nor a name of ranges such as pl-00000001`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := c.CreateRoute(t.Context(), row.wanted)
@@ -132,8 +132,7 @@ func TestRouteInput(t *testing.T) {
 	})
 }
 
-// One table can hold all the kinds of routes that a route controller has to
-// handle.
+// The table can hold every kind of route that a route controller has to handle.
 func TestWhatATableCanHold(t *testing.T) {
 	c := start(t, Config{})
 	node := mustCreate(t, c, Instance{Name: "node-1"}).ID
@@ -169,7 +168,7 @@ func TestUniqueRoutes(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	mustRoute(t, c, routeTo("third", "10.244.0.0/15", ""))
-	for range 20 { // the name is checked first, whichever route is found first
+	for range 20 { // the name must be checked first, whatever the order of the map
 		_, err = c.CreateRoute(t.Context(), routeTo("third", "10.244.1.0/24", ""))
 		diff(t, "the name is taken", true, IsAlreadyExists(err))
 	}
@@ -189,7 +188,7 @@ func TestQuotaOfRoutes(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	_, err = c.CreateRoute(t.Context(), routeTo("second", "10.244.2.0/24", ""))
-	diff(t, "whoever asks again learns that it is there", CodeAlreadyExists, code(err))
+	diff(t, "the second creation of a route above the quota", CodeAlreadyExists, code(err))
 	outcomes, err := c.ChangeRoutes(t.Context(), []RouteChange{{Create: &third}, {Delete: first.ID}, {Create: &third}})
 	diff(t, "error", nil, err)
 	diff(t, "before the deletion", CodeQuotaExceeded, code(outcomes[0].Err))

@@ -10,13 +10,13 @@ import (
 
 const (
 	serverIdleTimeout = 3 * time.Minute
-	// shutdownGrace is what a request under way gets to end when the server stops.
+	// shutdownGrace is how long open requests may take to end when the server stops.
 	shutdownGrace = 5 * time.Second
 )
 
 // Serve serves the cloud on the listener until the context ends, then closes
-// both. Calls that wait (latency, hang) end unanswered with the context. With
-// Config.Traffic it carries the load balancers' traffic meanwhile.
+// both. Calls that a fault delays (latency, hang) then end without an answer.
+// With Config.Traffic, Serve also carries the load balancers' traffic.
 func (c *Cloud) Serve(ctx context.Context, listener net.Listener) error {
 	server := &http.Server{
 		Handler:           c,

@@ -74,7 +74,7 @@ func TestRoutesSurviveARestart(t *testing.T) {
 		mustRoute(t, before, routeTo("stopped", "10.244.2.0/24", stopped.ID)),
 	}
 	diff(t, "error", nil, before.DeleteRoute(t.Context(), mustRoute(t, before, routeTo("gone", "10.244.3.0/24", "")).ID))
-	// The instance is saved last, and the route follows it.
+	// The last save is that of the instance. The route's new state must be in it.
 	diff(t, "error", nil, before.StopInstance(t.Context(), stopped.ID))
 	want[2].State = RouteBlackhole
 
@@ -218,32 +218,32 @@ func TestBrokenStateFile(t *testing.T) {
 		"OtherVersion":   {`{"version":4}`, "version is 4, and this simulator reads only versions 1 to 3"},
 		"NoVersion":      {`{}`, "version is 0, and this simulator reads only versions 1 to 3"},
 		"NullInstance":   {`{"version":1,"instances":[null]}`, "instances[0]: is null"},
-		"BadID":          {`{"version":1,"lastInstance":1,"instances":[{"id":"i-1"}]}`, `instances[0]: id: "i-1" is no instance ID`},
+		"BadID":          {`{"version":1,"lastInstance":1,"instances":[{"id":"i-1"}]}`, `instances[0]: id: "i-1" is not a valid instance ID`},
 		"IDAboveLast":    {`{"version":1,"lastInstance":0,"instances":[{` + good + `}]}`, "instances[0]: id: i-00000001 is above lastInstance, 0"},
 		"IDTwice":        {`{"version":1,"lastInstance":1,"instances":[{` + good + `},{` + good + `}]}`, "instances[1]: id: i-00000001 is there twice"},
-		"BadState":       {`{"version":1,"lastInstance":1,"instances":[{"id":"i-00000001","state":"gone"}]}`, `instances[0]: state: "gone" is none`},
+		"BadState":       {`{"version":1,"lastInstance":1,"instances":[{"id":"i-00000001","state":"gone"}]}`, `instances[0]: state: "gone" is not a state of instances`},
 		"BadInstance":    {`{"version":1,"lastInstance":1,"instances":[{"id":"i-00000001","state":"running"}]}`, "instances[0]: name: must not be empty"},
 
 		"NullLoadBalancer":         {`{"version":2,"loadBalancers":[null]}`, "loadBalancers[0]: is null"},
-		"BadLoadBalancerID":        {`{"version":2,"loadBalancers":[{"id":"i-00000001"}]}`, `loadBalancers[0]: id: "i-00000001" is no load balancer ID`},
+		"BadLoadBalancerID":        {`{"version":2,"loadBalancers":[{"id":"i-00000001"}]}`, `loadBalancers[0]: id: "i-00000001" is not a valid load balancer ID`},
 		"LoadBalancerIDAboveLast":  {`{"version":2,"loadBalancers":[{` + goodBalancer + `}]}`, "loadBalancers[0]: id: lb-00000001 is above lastLoadBalancer, 0"},
 		"LoadBalancerTwice":        {`{"version":2,"lastLoadBalancer":1,"loadBalancers":[{` + goodBalancer + `},{` + goodBalancer + `}]}`, "loadBalancers[1]: id: lb-00000001 is there twice"},
-		"BadLoadBalancerState":     {`{"version":2,"lastLoadBalancer":1,"loadBalancers":[{"id":"lb-00000001"}]}`, `loadBalancers[0]: state: "" is none`},
-		"LoadBalancerElsewhere":    {`{"version":2,"lastLoadBalancer":1,"loadBalancers":[{"id":"lb-00000001","state":"active","address":"127.0.0.1"}]}`, `loadBalancers[0]: address: "127.0.0.1" is none for load balancers`},
+		"BadLoadBalancerState":     {`{"version":2,"lastLoadBalancer":1,"loadBalancers":[{"id":"lb-00000001"}]}`, `loadBalancers[0]: state: "" is not a state of load balancers`},
+		"LoadBalancerElsewhere":    {`{"version":2,"lastLoadBalancer":1,"loadBalancers":[{"id":"lb-00000001","state":"active","address":"127.0.0.1"}]}`, `loadBalancers[0]: address: "127.0.0.1" is not an address for load balancers`},
 		"BadLoadBalancer":          {`{"version":2,"lastLoadBalancer":1,"loadBalancers":[{"id":"lb-00000001","state":"active","address":"127.64.0.1","name":"a"}]}`, "loadBalancers[0]: listeners: must not be empty"},
-		"LoadBalancerWithTraffic":  {`{"version":2,"lastLoadBalancer":1,"loadBalancers":[{"id":"lb-00000001","state":"active","address":"127.64.0.1","traffic":{}}]}`, "loadBalancers[0]: traffic: is not kept"},
+		"LoadBalancerWithTraffic":  {`{"version":2,"lastLoadBalancer":1,"loadBalancers":[{"id":"lb-00000001","state":"active","address":"127.64.0.1","traffic":{}}]}`, "loadBalancers[0]: traffic: must be empty, because it is not saved"},
 		"LoadBalancerWithoutIP":    {`{"version":2,"lastLoadBalancer":1,"loadBalancers":[{"staticIP":"ip-00000001",` + goodBalancer + `}]}`, "loadBalancers[0]: staticIP: ip-00000001 does not exist"},
 		"NullRoute":                {`{"version":3,"routes":[null]}`, "routes[0]: is null"},
-		"BadRouteID":               {`{"version":3,"routes":[{"id":"rt-1"}]}`, `routes[0]: id: "rt-1" is no route ID`},
+		"BadRouteID":               {`{"version":3,"routes":[{"id":"rt-1"}]}`, `routes[0]: id: "rt-1" is not a valid route ID`},
 		"RouteIDAboveLast":         {`{"version":3,"routes":[{` + goodRoute + `}]}`, "routes[0]: id: rt-00000001 is above lastRoute, 0"},
 		"RouteTwice":               {`{"version":3,"lastRoute":1,"routes":[{` + goodRoute + `},{` + goodRoute + `}]}`, "routes[1]: id: rt-00000001 is there twice"},
-		"BadRouteState":            {`{"version":3,"lastRoute":1,"routes":[{"id":"rt-00000001","state":"gone"}]}`, `routes[0]: state: "gone" is none`},
+		"BadRouteState":            {`{"version":3,"lastRoute":1,"routes":[{"id":"rt-00000001","state":"gone"}]}`, `routes[0]: state: "gone" is not a state of routes`},
 		"RouteOfNoTime":            {`{"version":3,"lastRoute":1,"routes":[{"id":"rt-00000001","state":"active"}]}`, "routes[0]: created: is missing"},
-		"BadRoute":                 {`{"version":3,"lastRoute":1,"routes":[{"id":"rt-00000001","state":"active","created":"2026-01-01T00:00:00Z","name":"a"}]}`, `routes[0]: destination: "" is no range such as 10.244.1.0/24, and no name of ranges such as pl-00000001`},
+		"BadRoute":                 {`{"version":3,"lastRoute":1,"routes":[{"id":"rt-00000001","state":"active","created":"2026-01-01T00:00:00Z","name":"a"}]}`, `routes[0]: destination: "" is not a range such as 10.244.1.0/24, nor a name of ranges such as pl-00000001`},
 		"TwoRoutesOfOneName":       {`{"version":3,"lastRoute":2,"routes":[{` + goodRoute + `},{` + strings.Replace(goodRoute, "01", "02", 1) + `}]}`, "routes[1]: the cloud answered 409 AlreadyExists: the name a belongs to route rt-00000001"},
 		"NullStaticIP":             {`{"version":2,"staticIPs":[null]}`, "staticIPs[0]: is null"},
-		"BadStaticIPID":            {`{"version":2,"staticIPs":[{"id":"x"}]}`, `staticIPs[0]: id: "x" is no static IP ID`},
-		"StaticIPWithoutAddress":   {`{"version":2,"lastStaticIP":1,"staticIPs":[{"id":"ip-00000001"}]}`, "staticIPs[0]: address: must be there, and loadBalancer must not"},
+		"BadStaticIPID":            {`{"version":2,"staticIPs":[{"id":"x"}]}`, `staticIPs[0]: id: "x" is not a valid static IP ID`},
+		"StaticIPWithoutAddress":   {`{"version":2,"lastStaticIP":1,"staticIPs":[{"id":"ip-00000001"}]}`, "staticIPs[0]: address: is required, and loadBalancer must be empty"},
 		"BadStaticIP":              {`{"version":2,"lastStaticIP":1,"staticIPs":[{"id":"ip-00000001","address":"127.64.0.1"}]}`, "staticIPs[0]: name: must not be empty"},
 		"StaticIPOfAnotherAddress": {`{"version":2,"lastStaticIP":1,"staticIPs":[{"id":"ip-00000001","name":"a","address":"10.0.0.1"}]}`, `staticIPs[0]: address: "10.0.0.1" is none of the addresses for load balancers, 127.64.0.0/10`},
 	} {

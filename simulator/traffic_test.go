@@ -97,7 +97,7 @@ func node(t *testing.T, c served, name string, port int) Instance {
 			}
 			_, err = fmt.Fprint(conn, name)
 			if err := errors.Join(err, conn.Close()); err != nil {
-				t.Log(err) // a health check does not read
+				t.Log(err) // expected for a health check, which closes without reading
 			}
 		}
 	}()
@@ -202,7 +202,7 @@ func TestTrafficGoesOnAfterARestart(t *testing.T) {
 	config := Config{StateFile: filepath.Join(t.TempDir(), "cloud.json")}
 	first := startCarrying(t, config)
 	one := node(t, first, "one", webNodePort)
-	// Not among the first addresses that other clouds on this machine use.
+	// Other clouds on this machine use the first addresses, so this one is far away.
 	far := fmt.Sprintf("127.%d.%d.1", 100+rand.IntN(27), rand.IntN(256))
 	static, err := first.CreateStaticIP(t.Context(), StaticIP{Name: "far", Address: far})
 	diff(t, "error", nil, err)
@@ -273,7 +273,7 @@ func TestPortThatSomebodyHasIsTriedAgain(t *testing.T) {
 	if err := other.Close(); err != nil {
 		t.Fatal(err)
 	}
-	await(t, "a connection", func() (string, bool) { // nobody calls the cloud
+	await(t, "a connection", func() (string, bool) { // makes no call to the cloud, which must retry by itself
 		_, err := curl(t, fmt.Sprintf("%s:%d", static.Address, webPort))
 		return fmt.Sprint(err), errors.Is(err, syscall.ECONNRESET) // there is no backend
 	})

@@ -8,39 +8,41 @@ import "github.com/fairlead-k8s/fairlead/simulator/wire"
 type (
 	// Instance is a machine of the cloud.
 	Instance = wire.Instance
-	// InstancePatch changes an instance; what is nil stays as it is.
+	// InstancePatch changes an instance. A field that is nil changes nothing.
 	InstancePatch = wire.InstancePatch
 	// InstanceList is one page of instances, ordered by ID.
 	InstanceList = wire.InstanceList
 	// Address is one address of an instance.
 	Address = wire.Address
-	// AddressType says what an address is; the words are those of Kubernetes.
+	// AddressType is the type of an address, with the names of Kubernetes.
 	AddressType = wire.AddressType
-	// State is where an instance is in its life.
+	// State is the state of an instance.
 	State = wire.State
 )
 
 type (
-	// LoadBalancer forwards what arrives at its address to its backends.
+	// LoadBalancer forwards traffic from its address to its backends.
 	LoadBalancer = wire.LoadBalancer
-	// LoadBalancerPatch changes a load balancer; what is nil stays as it is.
+	// LoadBalancerPatch changes a load balancer. A field that is nil changes
+	// nothing.
 	LoadBalancerPatch = wire.LoadBalancerPatch
 	// LoadBalancerList is one page of load balancers, ordered by ID.
 	LoadBalancerList = wire.LoadBalancerList
-	// LoadBalancerState is where a load balancer is in its life.
+	// LoadBalancerState is the state of a load balancer.
 	LoadBalancerState = wire.LoadBalancerState
 	// Listener is a port of a load balancer.
 	Listener = wire.Listener
-	// Protocol is what a listener speaks.
+	// Protocol is the protocol of a listener.
 	Protocol = wire.Protocol
-	// HealthCheck says how a backend is found to be well.
+	// HealthCheck says how the health of backends is checked.
 	HealthCheck = wire.HealthCheck
-	// Traffic is what a load balancer carries now, and has carried since it
-	// was made or the cloud was started, whichever is later.
+	// Traffic reports the traffic of a load balancer: its open connections, and
+	// the counts since it was created or the cloud was started, whichever is
+	// later.
 	Traffic = wire.Traffic
-	// ListenerTraffic is what one listener carries.
+	// ListenerTraffic reports the traffic of one listener.
 	ListenerTraffic = wire.ListenerTraffic
-	// BackendTraffic is what one backend gets.
+	// BackendTraffic reports the traffic of one backend.
 	BackendTraffic = wire.BackendTraffic
 	// BackendHealth reports whether a backend gets new connections.
 	BackendHealth = wire.BackendHealth
@@ -59,32 +61,32 @@ type (
 	Route = wire.Route
 	// RouteList is one page of routes, ordered by ID.
 	RouteList = wire.RouteList
-	// RouteState says what becomes of the packets that a route matches.
+	// RouteState is the state of a route: it forwards packets or drops them.
 	RouteState = wire.RouteState
 	// RouteChange is the creation or the deletion of one route.
 	RouteChange = wire.RouteChange
-	// RouteOutcome is what became of a RouteChange.
+	// RouteOutcome is the result of a RouteChange.
 	RouteOutcome = wire.RouteOutcome
 )
 
 type (
-	// Fault is something that goes wrong on purpose, for calls under /v1 only.
+	// Fault is a deliberate failure of calls under /v1.
 	Fault = wire.Fault
-	// FaultKind says how a fault shows.
+	// FaultKind says how a fault changes a call.
 	FaultKind = wire.FaultKind
 	// Call names one operation of the cloud's API, as a vendor's API reference
 	// would.
 	Call = wire.Call
-	// CallReport is what the cloud was asked since it started or was last
-	// reset.
+	// CallReport reports the calls since the cloud was started or the report was
+	// last reset.
 	CallReport = wire.CallReport
-	// CallCounter is how often a call ended with one result.
+	// CallCounter counts how often a call ended with one result.
 	CallCounter = wire.CallCounter
 	// CallRecord is one call that was made.
 	CallRecord = wire.CallRecord
 	// APIError is an error that the cloud answered.
 	APIError = wire.APIError
-	// Duration is a time.Duration that is written as Go writes it.
+	// Duration is a time.Duration that is written as a string, such as "1m30s".
 	Duration = wire.Duration
 )
 
@@ -132,7 +134,7 @@ const (
 	RouteBlackhole = wire.RouteBlackhole
 )
 
-// What names and source ranges are limited to.
+// The limits of names, and the source range of all addresses.
 const (
 	Everyone            = wire.Everyone
 	MaxLoadBalancerName = wire.MaxLoadBalancerName
@@ -181,7 +183,7 @@ const (
 	ChangeRoutes       = wire.ChangeRoutes
 )
 
-// The results of calls that are no codes of errors.
+// The results of calls, besides the codes of errors.
 const (
 	ResultOK        = wire.ResultOK
 	ResultReplyLost = wire.ResultReplyLost
@@ -219,10 +221,10 @@ func FaultKinds() []FaultKind { return wire.FaultKinds() }
 // CallNames returns all calls.
 func CallNames() []Call { return wire.CallNames() }
 
-// IsNotFound reports whether the cloud itself said that what was asked for does
-// not exist. A 404 of a proxy, or for an unknown path, says no such thing.
+// IsNotFound reports whether err is the cloud's answer that a resource does not
+// exist. A 404 of a proxy or for an unknown path is not such an answer.
 func IsNotFound(err error) bool { return wire.IsNotFound(err) }
 
-// IsAlreadyExists reports whether the cloud said that the name belongs to
-// another resource.
+// IsAlreadyExists reports whether err is the cloud's answer that the name
+// belongs to another resource.
 func IsAlreadyExists(err error) bool { return wire.IsAlreadyExists(err) }

@@ -82,11 +82,12 @@ func (r *reading) next() event {
 			return e
 		}
 	}
-	r.t.Fatal("the watch has told nothing for a day")
+	r.t.Fatal("the watch has sent only beats for a day")
 	return event{}
 }
 
-// skip reads the first events: each collection once, calls last.
+// skip reads the first events. They are one for each collection; the last is
+// "calls".
 func (r *reading) skip() {
 	r.t.Helper()
 	for r.next().name != "calls" {
@@ -138,19 +139,19 @@ func TestWatchTellsWhatChanges(t *testing.T) {
 		diff(t, "error", nil, err)
 		told := r.next()
 		diff(t, "event", "instances", told.name)
-		diff(t, "it is told as pending", true, strings.Contains(told.data, `"state":"pending"`))
+		diff(t, "the new instance is sent as pending", true, strings.Contains(told.data, `"state":"pending"`))
 		news := r.calls()
 		diff(t, "fresh", false, news.Fresh)
 		diff(t, "calls", 1, len(news.Last))
 		diff(t, "call", CreateInstance, news.Last[0].Call)
 
-		told = r.next() // an hour later, because nothing else happens in this bubble
-		diff(t, "it is told when it changes by itself", true, strings.Contains(told.data, `"state":"running"`))
+		told = r.next() // comes an hour later in the bubble's time, when the instance is running
+		diff(t, "a change by itself is sent", true, strings.Contains(told.data, `"state":"running"`))
 
 		_, err = c.Operator().Instances(t.Context())
 		diff(t, "error", nil, err)
 		mustSet(t, c, Fault{Kind: FaultOutage})
-		diff(t, "what an operator does is no call", `faults {"items":[{"name":"outage","kind":"outage"}]}`, r.next().String())
+		diff(t, "a request of the operator is not sent as a call", `faults {"items":[{"name":"outage","kind":"outage"}]}`, r.next().String())
 
 		diff(t, "reset", nil, c.ResetCalls(t.Context()))
 		news = r.calls()
@@ -170,13 +171,13 @@ func TestWatchTellsAtOnce(t *testing.T) {
 		called := time.Now()
 		mustCreate(t, c, Instance{Name: "node-1"})
 		diff(t, "event", "instances", r.next().name)
-		diff(t, "until what the operator does is told", time.Duration(0), time.Since(called))
+		diff(t, "time until a change by the operator is sent", time.Duration(0), time.Since(called))
 		time.Sleep(view.MaxIdle / 2)
 		called = time.Now()
 		_, err := c.Instances(t.Context())
 		diff(t, "error", nil, err)
 		diff(t, "calls", 1, len(r.calls().Last))
-		diff(t, "until a call is told", time.Duration(0), time.Since(called))
+		diff(t, "time until a call is sent", time.Duration(0), time.Since(called))
 	})
 }
 
@@ -197,8 +198,8 @@ func TestWhoReadsSlowlyHoldsNobodyUp(t *testing.T) {
 			news := r.calls()
 			told, missed = told+int64(len(news.Last)), missed+news.Missed
 		}
-		diff(t, "each call is told or counted as missed", int64(made), told+missed)
-		diff(t, "no more are kept than are remembered", true, missed >= made-2*meter.Remembered)
+		diff(t, "each call is sent or counted as missed", int64(made), told+missed)
+		diff(t, "only the remembered calls are sent", true, missed >= made-2*meter.Remembered)
 	})
 }
 

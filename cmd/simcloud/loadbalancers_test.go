@@ -92,7 +92,7 @@ ip-00000002  other  127.100.0.1  -
 		{"lb show x", "simcloud: no load balancer has the ID or the name \"x\"; `simcloud lb list` shows all\n"},
 		{"lb show a,b", "simcloud: \"a,b\" is no ID and no name of any load balancer\n"},
 		{"lb create bad --listen 80:30080 --drain -1s", "simcloud: the cloud answered 400 Invalid: drain: must not be negative\n"},
-		{"lb create bad --drain soon", "simcloud: invalid argument \"soon\" for \"--drain\" flag: \"soon\" is no duration such as 30ms or 1m\n"},
+		{"lb create bad --drain soon", "simcloud: invalid argument \"soon\" for \"--drain\" flag: \"soon\" is not a duration such as 30ms or 1m\n"},
 		{"lb show", "simcloud: want `simcloud lb show ID|NAME [flags]`, got 0 arguments; --help says more\n"},
 		{"ip release kept", "simcloud: the cloud answered 409 Conflict: static IP ip-00000001 is used by load balancer lb-00000002 (dns)\n"},
 		{"lb delete dns", "Load balancer lb-00000002 (dns) is deleted.\n"},
@@ -283,8 +283,8 @@ func TestServeLimits(t *testing.T) {
 		{"route create other 10.244.2.0/24", "simcloud: the cloud answered 409 QuotaExceeded: the route table has 1 routes, and its quota is 1\n"},
 	})
 	for line, want := range map[string]string{
-		"--provisioning -1s":      "a load balancer cannot change in the past: durations must not be negative",
-		"--drain -1s":             "a load balancer cannot change in the past: durations must not be negative",
+		"--provisioning -1s":      "the delays of load balancers must not be negative",
+		"--drain -1s":             "the delays of load balancers must not be negative",
 		"--max-load-balancers -1": "a quota must not be negative; 0 means no limit",
 		"--max-routes -1":         "a quota must not be negative; 0 means no limit",
 		"--max-backends -1":       "a quota must not be negative; 0 means no limit",

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// The codes of errors, as they stand in an answer.
+// The codes of errors in an answer.
 const (
 	CodeInvalid      = "Invalid"
 	CodeUnauthorized = "Unauthorized"
@@ -17,7 +17,8 @@ const (
 	CodeConflict     = "Conflict"
 	// CodeAlreadyExists means that the name belongs to another resource.
 	CodeAlreadyExists = "AlreadyExists"
-	// CodeQuotaExceeded means that the account may not have more of this.
+	// CodeQuotaExceeded means that the account may not have more resources of
+	// this kind.
 	CodeQuotaExceeded = "QuotaExceeded"
 	CodeThrottled     = "Throttled"
 	CodeInternal      = "Internal"
@@ -47,21 +48,21 @@ func (e *APIError) Error() string {
 	return text
 }
 
-// IsNotFound reports whether the cloud itself said that what was asked for
-// does not exist. A 404 of a proxy, or for an unknown path, says no such thing.
+// IsNotFound reports whether err is the cloud's answer that a resource does not
+// exist. A 404 of a proxy or for an unknown path is not such an answer.
 func IsNotFound(err error) bool {
 	var e *APIError
 	return errors.As(err, &e) && e.StatusCode == http.StatusNotFound && e.Code == CodeNotFound
 }
 
-// IsAlreadyExists reports whether the cloud said that the name belongs to
-// another resource.
+// IsAlreadyExists reports whether err is the cloud's answer that the name
+// belongs to another resource.
 func IsAlreadyExists(err error) bool {
 	var e *APIError
 	return errors.As(err, &e) && e.Code == CodeAlreadyExists
 }
 
-// ErrorBody is how an error is written in an answer.
+// ErrorBody is the JSON of an answer with an error.
 type ErrorBody struct {
 	Error ErrorDetail `json:"error"`
 }

@@ -6,7 +6,7 @@ import (
 )
 
 // Call names one operation of the cloud's API, as a vendor's API reference
-// would. It is what faults are aimed at and what calls are counted by.
+// would. Faults can be limited to some Calls, and each Call is counted.
 type Call string
 
 // The calls.
@@ -37,7 +37,7 @@ const (
 	ChangeRoutes Call = "ChangeRoutes"
 )
 
-// CallNames are all calls.
+// CallNames returns all calls.
 func CallNames() []Call {
 	return []Call{
 		ListInstances, GetInstance, CreateInstance, UpdateInstance,
@@ -52,24 +52,28 @@ func CallNames() []Call {
 // other result is the code of an error, or one of the Result constants below.
 const (
 	ResultOK = "OK"
-	// ResultReplyLost was carried out, but the connection was cut before the answer.
+	// ResultReplyLost means that the call was carried out, but the connection
+	// was cut before the answer.
 	ResultReplyLost = "ReplyLost"
-	// ResultReset was not carried out: the connection was reset.
+	// ResultReset means that the connection was reset before the call was
+	// carried out.
 	ResultReset = "ConnectionReset"
-	// ResultGone was not carried out: the caller went away while the call waited.
+	// ResultGone means that the call was not carried out, because its caller
+	// went away while a fault delayed it.
 	ResultGone = "CallerGone"
 )
 
-// CallReport is what the cloud was asked since it started or was last reset.
+// CallReport reports the calls since the cloud was started or the report was
+// last reset.
 type CallReport struct {
 	// Counters are ordered by call, then by result.
 	Counters []CallCounter `json:"counters"`
-	// Last are the last calls, the oldest first.
+	// Last has the most recent calls, the oldest of them first.
 	Last []CallRecord `json:"last"`
 }
 
-// Count is how often a call was made, whatever came of it; without a call, how
-// often any was made.
+// Count returns how often the given calls were made, whatever their results.
+// Without arguments, it returns the number of all calls.
 func (r CallReport) Count(calls ...Call) int64 {
 	var n int64
 	for _, c := range r.Counters {
@@ -86,7 +90,7 @@ func (r CallReport) Count(calls ...Call) int64 {
 	return n
 }
 
-// CallCounter is how often a call ended with one result.
+// CallCounter counts how often a call ended with one result.
 type CallCounter struct {
 	Call   Call   `json:"call"`
 	Result string `json:"result"`
@@ -97,18 +101,19 @@ type CallCounter struct {
 type CallRecord struct {
 	Time time.Time `json:"time"`
 	Call Call      `json:"call"`
-	// Instance, LoadBalancer, StaticIP or Route, as the call says, is the ID that
-	// was asked for, or the name in a creation.
+	// One of Instance, LoadBalancer, StaticIP and Route is set, depending on the
+	// call. It is the ID that the call was about, or the name in a creation. All
+	// are empty if the call was not about a single resource.
 	Instance     string `json:"instance,omitempty"`
 	LoadBalancer string `json:"loadBalancer,omitempty"`
 	StaticIP     string `json:"staticIP,omitempty"`
 	Route        string `json:"route,omitempty"`
-	// Status is the HTTP status; 0 where none was sent.
+	// Status is the HTTP status of the answer; 0 if there was no answer.
 	Status   int      `json:"status"`
 	Result   string   `json:"result"`
 	Duration Duration `json:"duration"`
 }
 
-// Resource is the ID or name that the call was about, of whatever kind; empty
-// if it was about no single one.
+// Resource returns the ID or name of the resource that the call was about. It
+// returns "" if the call was not about a single resource.
 func (r CallRecord) Resource() string { return cmp.Or(r.Instance, r.LoadBalancer, r.StaticIP, r.Route) }

@@ -18,7 +18,7 @@ func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil
 func (d *Duration) UnmarshalText(text []byte) error {
 	parsed, err := time.ParseDuration(string(text))
 	if err != nil {
-		return fmt.Errorf("%q is no duration such as 30ms or 1m", text)
+		return fmt.Errorf("%q is not a duration such as 30ms or 1m", text)
 	}
 	*d = Duration(parsed)
 	return nil

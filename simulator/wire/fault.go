@@ -1,6 +1,6 @@
 package wire
 
-// FaultKind says how a fault shows.
+// FaultKind says how a fault changes a call.
 type FaultKind string
 
 // The kinds of faults.
@@ -11,31 +11,32 @@ const (
 	FaultHang FaultKind = "hang"
 	// FaultReset resets the connection before the call is carried out.
 	FaultReset FaultKind = "reset"
-	// FaultThrottle answers 429 with Retry-After once the calls it is aimed at
-	// exceed Rate a second after a Burst.
+	// FaultThrottle answers 429 with Retry-After when there are too many calls.
+	// It allows Rate calls a second, and Burst calls at once.
 	FaultThrottle FaultKind = "throttle"
 	// FaultOutage answers 503.
 	FaultOutage FaultKind = "outage"
-	// FaultDenied answers Status: 401 or 403.
+	// FaultDenied answers with Status, which is 401 or 403.
 	FaultDenied FaultKind = "denied"
 	// FaultError answers 500.
 	FaultError FaultKind = "error"
-	// FaultNotFound answers 404, whatever was asked for.
+	// FaultNotFound answers 404 to every call.
 	FaultNotFound FaultKind = "notFound"
-	// FaultStale answers reads with what was true Age ago.
+	// FaultStale answers reads with the state of some time ago; Age says how long.
 	FaultStale FaultKind = "stale"
 	// FaultInvisible hides each resource until it is Age old.
 	FaultInvisible FaultKind = "invisible"
 	// FaultEmptyList leaves all resources out of a list.
 	FaultEmptyList FaultKind = "emptyList"
-	// FaultTruncatedList leaves the last Fraction of a page out and says that
-	// there is no further page.
+	// FaultTruncatedList leaves out the last items of a page, and the answer says
+	// that there is no further page. Fraction says how many items are left out.
 	FaultTruncatedList FaultKind = "truncatedList"
 	// FaultLostReply carries the call out and cuts the connection before the answer.
 	FaultLostReply FaultKind = "lostReply"
 )
 
-// FaultKinds are all kinds of faults, in the order in which they act on a call.
+// FaultKinds returns all kinds of faults, in the order in which they act on a
+// call.
 func FaultKinds() []FaultKind {
 	return []FaultKind{
 		FaultLatency, FaultHang, FaultReset, FaultThrottle, FaultOutage, FaultDenied, FaultError,
@@ -43,35 +44,40 @@ func FaultKinds() []FaultKind {
 	}
 }
 
-// Fault is something that goes wrong on purpose, for calls under /v1 only.
+// Fault is a deliberate failure of calls under /v1.
 type Fault struct {
-	// Name is what the fault is set and cleared by.
+	// Name identifies the fault when it is set and cleared.
 	Name string    `json:"name"`
 	Kind FaultKind `json:"kind"`
-	// Calls are the calls it is aimed at; none means all.
+	// Calls are the calls that the fault can hit; empty means all that its kind
+	// can hit.
 	Calls []Call `json:"calls,omitempty"`
-	// Match limits the fault to the resources of all kinds whose ID or name it matches; it is a pattern as of path.Match,
-	// such as "node-1*". It hits calls that ask for such a resource by ID, name or tags. In a list without a filter, the
-	// kinds stale, invisible and emptyList affect only these resources.
+	// Match is a pattern of path.Match, such as "node-1*". It limits the fault to
+	// resources, of any kind, whose ID or name matches. The fault then hits calls
+	// that ask for such a resource by ID, name or tags. In a list without a
+	// filter, the kinds stale, invisible and emptyList change only these
+	// resources.
 	Match string `json:"match,omitempty"`
-	// Skip spares the first so many calls that it is aimed at.
+	// Skip is how many calls the fault lets pass before it hits one.
 	Skip int `json:"skip,omitempty"`
-	// Count limits the fault to the first so many calls; 0 means no limit.
+	// Count is how many calls the fault hits at most; 0 means no limit.
 	Count int `json:"count,omitempty"`
-	// Probability of hitting a call it is aimed at; 0 means always.
+	// Probability is the probability that the fault hits a call; 0 means always.
 	Probability float64 `json:"probability,omitempty"`
 
-	// Latency and Jitter belong to latency.
+	// Latency and Jitter belong to kind latency. Each call waits for Latency and
+	// a random time up to Jitter.
 	Latency Duration `json:"latency,omitempty"`
 	Jitter  Duration `json:"jitter,omitempty"`
-	// Rate (calls a second) and Burst belong to throttle.
+	// Rate and Burst belong to kind throttle. Rate is in calls a second.
 	Rate  float64 `json:"rate,omitempty"`
 	Burst int     `json:"burst,omitempty"`
-	// Status belongs to denied: 401 or 403; 0 means 403.
+	// Status belongs to kind denied: 401 or 403; 0 means 403.
 	Status int `json:"status,omitempty"`
-	// Fraction belongs to truncatedList; 0 means a half.
+	// Fraction belongs to kind truncatedList: the part of a page that is left
+	// out, between 0 and 1; 0 means a half.
 	Fraction float64 `json:"fraction,omitempty"`
-	// Age belongs to stale and invisible; 0 means one minute.
+	// Age belongs to kinds stale and invisible; 0 means one minute.
 	Age Duration `json:"age,omitempty"`
 
 	// Hits is how many calls the fault has hit. The cloud counts it; in a
@@ -79,9 +85,9 @@ type Fault struct {
 	Hits int `json:"hits,omitempty"`
 }
 
-// FaultList is how the faults that are set are written, ordered by name.
+// FaultList lists the faults that are set, ordered by name.
 type FaultList struct {
 	Items []Fault `json:"items"`
-	// Standing belong to the cloud and cannot be cleared.
+	// Standing are the permanent faults of the cloud. They cannot be cleared.
 	Standing []Fault `json:"standing,omitempty"`
 }

@@ -1,6 +1,6 @@
 package wire
 
-// State is where an instance is in its life.
+// State is the state of an instance.
 type State string
 
 // The states of an instance.
@@ -12,7 +12,7 @@ const (
 	Terminated State = "terminated"
 )
 
-// AddressType says what an address is; the words are those of Kubernetes.
+// AddressType is the type of an address, with the names of Kubernetes.
 type AddressType string
 
 // The types of addresses.
@@ -24,7 +24,7 @@ const (
 	Hostname    AddressType = "Hostname"
 )
 
-// AddressTypes are all types of addresses.
+// AddressTypes returns all types of addresses.
 func AddressTypes() []AddressType {
 	return []AddressType{InternalIP, ExternalIP, InternalDNS, ExternalDNS, Hostname}
 }
@@ -35,8 +35,8 @@ type Address struct {
 	Address string      `json:"address"`
 }
 
-// Instance is a machine of the cloud. Its ID never changes and is never given
-// to another one; its name may be changed and need not be unique.
+// Instance is a machine of the cloud. Its ID never changes and is never reused.
+// Its name can be changed and need not be unique.
 type Instance struct {
 	ID        string            `json:"id,omitempty"`
 	Name      string            `json:"name"`
@@ -48,13 +48,14 @@ type Instance struct {
 	Labels    map[string]string `json:"labels,omitempty"`
 }
 
-// InstancePatch changes an instance; what is nil stays as it is.
+// InstancePatch changes an instance. A field that is nil changes nothing.
 type InstancePatch struct {
 	Name   *string `json:"name,omitempty"`
 	Zone   *string `json:"zone,omitempty"`
 	Region *string `json:"region,omitempty"`
 	Type   *string `json:"type,omitempty"`
-	// Addresses replace all addresses. Not nil but empty removes them all.
+	// Addresses replace all addresses. An empty list that is not nil removes all
+	// addresses.
 	Addresses []Address `json:"addresses,omitzero"`
 	// Labels are merged into those of the instance; a nil value removes a label.
 	Labels map[string]*string `json:"labels,omitempty"`

@@ -3,7 +3,8 @@ package wire
 // List is one page of resources, ordered by ID.
 type List[T any] struct {
 	Items []T `json:"items"`
-	// Continue asks for the next page; empty on the last one.
+	// Continue is the query parameter that requests the next page; empty on the
+	// last page.
 	Continue string `json:"continue,omitempty"`
 }
 

@@ -1,7 +1,7 @@
 package wire
 
-// Traffic is what a load balancer carries now, and has carried since it was
-// made or the cloud was started, whichever is later.
+// Traffic reports the traffic of a load balancer: its open connections, and the
+// counts since it was created or the cloud was started, whichever is later.
 type Traffic struct {
 	Listeners []ListenerTraffic `json:"listeners"`
 	// Backends are those of the load balancer, in order, and then those that
@@ -9,21 +9,23 @@ type Traffic struct {
 	Backends []BackendTraffic `json:"backends"`
 }
 
-// ListenerTraffic is what one listener carries.
+// ListenerTraffic reports the traffic of one listener.
 type ListenerTraffic struct {
 	Protocol Protocol `json:"protocol"`
 	Port     int      `json:"port"`
-	// Address is where it really listens, such as "127.64.0.1:80". Where the
-	// process of the cloud may not listen at a low port, it has another one.
+	// Address is the address at which it listens, such as "127.64.0.1:80"; empty
+	// if it does not listen. The port differs from the listener's port if the
+	// process has no privilege for that.
 	Address string `json:"address,omitempty"`
-	// Problem is why it does not listen.
+	// Problem is why it does not listen; empty if it listens.
 	Problem string `json:"problem,omitempty"`
-	// Connections that were forwarded. With UDP, all that one client address
-	// sends without a long pause is a connection.
+	// Connections counts the connections that were forwarded. For UDP, all
+	// datagrams of one client address without a long pause between them count as
+	// one connection.
 	Connections int64 `json:"connections"`
-	// Denied came from outside the source ranges.
+	// Denied counts the connections from outside the source ranges.
 	Denied int64 `json:"denied"`
-	// Rejected found no backend.
+	// Rejected counts the connections for which no backend was found.
 	Rejected int64 `json:"rejected"`
 }
 
@@ -32,29 +34,30 @@ type BackendHealth string
 
 // The health of a backend.
 const (
-	// BackendChecking has not answered yet, and gets nothing.
+	// BackendChecking has not passed a check yet, and gets no connections.
 	BackendChecking BackendHealth = "checking"
 	BackendHealthy  BackendHealth = "healthy"
-	// BackendUnhealthy gets nothing. Connections that it has are left alone.
+	// BackendUnhealthy gets no new connections, but keeps its open ones.
 	BackendUnhealthy BackendHealth = "unhealthy"
-	// BackendDraining was removed and gets nothing; its connections live on for
-	// the time of the drain.
+	// BackendDraining was removed and gets no new connections. It keeps its open
+	// ones for the drain time.
 	BackendDraining BackendHealth = "draining"
 )
 
-// BackendTraffic is what one backend gets.
+// BackendTraffic reports the traffic of one backend.
 type BackendTraffic struct {
 	Instance string        `json:"instance"`
 	Health   BackendHealth `json:"health"`
-	// Why it is not healthy.
+	// Why says why it is not healthy; empty if it is healthy.
 	Why string `json:"why,omitempty"`
-	// Open are the connections that it has.
+	// Open counts its open connections.
 	Open int64 `json:"open"`
-	// Connections that it got.
+	// Connections counts all its connections so far.
 	Connections int64 `json:"connections"`
-	// Failures are connections that it did not take; they went to another one.
+	// Failures counts the connections that it did not take. They were offered to
+	// another backend.
 	Failures int64 `json:"failures"`
-	// BytesIn came from clients, BytesOut went to them.
+	// BytesIn counts the bytes from clients, BytesOut those to clients.
 	BytesIn  int64 `json:"bytesIn"`
 	BytesOut int64 `json:"bytesOut"`
 }

@@ -2,45 +2,45 @@ package wire
 
 import "time"
 
-// RouteState says what becomes of the packets that a route matches.
+// RouteState is the state of a route: it forwards packets or drops them.
 type RouteState string
 
 // The states of a route.
 const (
 	RouteActive RouteState = "active"
-	// RouteBlackhole drops what it matches: the target is not running or gone, or
-	// the route has no target and is meant to drop.
+	// RouteBlackhole drops the packets: its target is not running or does not
+	// exist, or the route was created as a blackhole without a target.
 	RouteBlackhole RouteState = "blackhole"
 )
 
-// RouteStates are all states of routes.
+// RouteStates returns all states of routes.
 func RouteStates() []RouteState { return []RouteState{RouteActive, RouteBlackhole} }
 
 // MaxRouteName is how many bytes the name of a route may have.
 const MaxRouteName = 63
 
 // Route leads packets for a destination to an instance. All routes are in one
-// table. A route is made and deleted, and never changed but
-// for its state. IDs are never given again, and no two routes have one name at
-// the same time; they may have one destination, unless Config.UniqueRoutes says
-// otherwise.
+// table. Only the state of a route can change; otherwise it is created and
+// deleted. IDs are never reused, and two routes never have the same name at the
+// same time. They can have the same destination, unless Config.UniqueRoutes is
+// set.
 type Route struct {
 	ID   string `json:"id,omitempty"`
 	Name string `json:"name"`
-	// Destination is a range such as 10.244.1.0/24. A word instead of it, such as
-	// pl-00000001, names ranges that the cloud keeps, as lists of prefixes and
-	// service tags do elsewhere.
+	// Destination is a range such as 10.244.1.0/24, or a name such as
+	// pl-00000001. A name stands for a list of ranges, such as the prefix lists
+	// and service tags of other clouds.
 	Destination string `json:"destination"`
 	// Target is the ID of an instance; empty if the route leads elsewhere, such
-	// as to a gateway. It stays when the instance is gone.
+	// as to a gateway. It does not change when the instance is deleted.
 	Target string `json:"target,omitempty"`
-	// TargetAddresses are the addresses that the target is reached by, if its creator
-	// gave them. The cloud only stores them.
+	// TargetAddresses are addresses of the target that the creator of the route
+	// may have given. The cloud only stores them.
 	TargetAddresses []Address `json:"targetAddresses,omitempty"`
-	// Tags are the owner's own words. Lists can be limited to a tag.
+	// Tags are chosen by the owner. Lists can be filtered by tags.
 	Tags map[string]string `json:"tags,omitempty"`
-	// State is decided by the cloud if there is a target. Without a target, a
-	// creation may ask for RouteBlackhole.
+	// State is decided by the cloud if there is a target. A route without a
+	// target can be created with RouteBlackhole.
 	State   RouteState `json:"state,omitempty"`
 	Created time.Time  `json:"created,omitzero"`
 }

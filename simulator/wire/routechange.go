@@ -7,25 +7,26 @@ type RouteChange struct {
 	Delete string `json:"delete,omitempty"`
 }
 
-// RouteOutcome is what became of a RouteChange: the route that was created or
+// RouteOutcome is the result of a RouteChange: the route that was created or
 // deleted, or an error, which is an *APIError.
 type RouteOutcome struct {
 	Route Route
 	Err   error
 }
 
-// RouteChanges is how a request for several changes is written.
+// RouteChanges is the body of a request for several changes.
 type RouteChanges struct {
 	Changes []RouteChange `json:"changes"`
 }
 
-// RouteOutcomes is how the answer is written, in the order of the changes.
+// RouteOutcomes is the body of the answer. The outcomes have the order of the
+// changes.
 type RouteOutcomes struct {
 	Outcomes []RouteResult `json:"outcomes"`
 }
 
-// RouteResult has the status that the change would have been answered with if
-// it had been asked for alone.
+// RouteResult is the outcome of one change. Status is the HTTP status that a
+// request for only this change would get.
 type RouteResult struct {
 	Status int          `json:"status"`
 	Route  *Route       `json:"route,omitempty"`

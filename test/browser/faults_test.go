@@ -105,7 +105,7 @@ func TestFaultsAreAdjusted(t *testing.T) {
 	p.expect("400 (Bad Request)")
 	p.fill("#faults [name=match]", "[")
 	p.press("section[@id='faults']", "Set the fault")
-	p.see(`[data-key="denied"]`, `match: "[" is no pattern`)
+	p.see(`[data-key="denied"]`, `match: "[" is not a pattern`)
 	p.fill("#faults [name=count]", "many")
 	p.press("section[@id='faults']", "Set the fault")
 	p.see(`[data-key="denied"]`, "Hit at most: “many” is no number.")

@@ -14,7 +14,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator/wire"
 )
 
-// Results of a call that gets no answer.
+// The errors of calls that get no answer.
 var (
 	errGone      = errors.New("the caller went away")
 	errReset     = errors.New("the connection was reset on purpose")

@@ -1,7 +1,7 @@
-// Package api serves the simulated cloud's HTTP API: it reads requests, lets
-// them meet their faults, has them carried out by the state, and writes the
-// answers. Each kind of resource has one file here; what all kinds share knows
-// no kind.
+// Package api serves the simulated cloud's HTTP API. It reads requests, applies
+// the faults that hit them, carries them out with package state, and writes the
+// answers. Each kind of resource has one file here. The other files are the
+// same for all kinds.
 //
 // It imports all other packages of the simulator except persistence. Only the
 // root, package simulator, imports it.

@@ -20,10 +20,10 @@ type endpoint struct {
 	read         reader
 }
 
-// reader parses a request and its body before anything is done.
+// reader parses a request and its body. It changes nothing.
 type reader func(r *http.Request, body []byte) (operation, error)
 
-// onOne reads a request that only names a resource.
+// onOne returns the reader for requests that have no body and name one resource.
 func onOne[T any](do func(context.Context, string, state.Distortions) (T, error)) reader {
 	return func(r *http.Request, _ []byte) (operation, error) {
 		id := r.PathValue("id")
@@ -35,7 +35,7 @@ func onOne[T any](do func(context.Context, string, state.Distortions) (T, error)
 	}
 }
 
-// creating reads a request to create a resource, which has a name.
+// creating returns the reader for requests that create a resource with a name.
 func creating[T, A any](name func(T) string, do func(context.Context, T) (A, error)) reader {
 	return func(_ *http.Request, body []byte) (operation, error) {
 		wanted, err := input.Decode[T](body)
@@ -47,7 +47,7 @@ func creating[T, A any](name func(T) string, do func(context.Context, T) (A, err
 	}
 }
 
-// patching reads a request to change one resource.
+// patching returns the reader for requests that change one resource.
 func patching[P, A any](do func(context.Context, string, P, state.Distortions) (A, error)) reader {
 	return func(r *http.Request, body []byte) (operation, error) {
 		id := r.PathValue("id")
@@ -60,7 +60,7 @@ func patching[P, A any](do func(context.Context, string, P, state.Distortions) (
 	}
 }
 
-// withoutBody answers a success without a body.
+// withoutBody changes a reader so that a success is answered without a body.
 func withoutBody(read reader) reader {
 	return func(r *http.Request, body []byte) (operation, error) {
 		op, err := read(r, body)
@@ -72,21 +72,21 @@ func withoutBody(read reader) reader {
 	}
 }
 
-// operation is a request that was parsed.
+// operation is a parsed request.
 type operation struct {
 	about state.Subject
 	run   func(context.Context, state.Distortions) (reply, error)
 }
 
-// reply is an answer that is no error.
+// reply is the answer to a call that succeeded.
 type reply struct {
 	status int
 	body   any // nil for none
 }
 
-// understand reads a request to its end, because otherwise a server does not
-// notice that its client goes away. A request that cannot be parsed becomes an
-// operation that fails.
+// understand reads the whole request and parses it. An http.Server notices that
+// a client goes away only after the request was read to its end. A request that
+// cannot be parsed becomes an operation that fails.
 func understand(w http.ResponseWriter, r *http.Request, read reader) operation {
 	var op operation
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequest))

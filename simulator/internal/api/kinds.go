@@ -8,17 +8,16 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator/wire"
 )
 
-// kind is one kind of resource, as the code that is common to all kinds uses
-// it.
+// kind describes one kind of resource to the code that serves all kinds.
 type kind struct {
 	name      string // the key in the log
 	endpoints []endpoint
 	// collection returns all resources of the kind, for watchers.
 	collection view.Collection
-	// identify completes what a call asks for: it adds the names of the IDs, and
-	// the IDs of the names and tags.
+	// identify completes the subject of a call: it adds the names that belong to
+	// the IDs, and the IDs that belong to the names and tags.
 	identify func(context.Context, state.Subject) state.Subject
-	// note records the resource of a call.
+	// note writes the ID or name of the resource into a record.
 	note func(*wire.CallRecord, string)
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator/wire"
 )
 
-// TestEveryKindIsListedAndWatched holds that a watch sends each kind under the
+// TestEveryKindIsListedAndWatched checks that a watch sends each kind under the
 // path of its list.
 func TestEveryKindIsListedAndWatched(t *testing.T) {
 	for _, k := range newServer(state.Limits{}).kinds() {

@@ -18,8 +18,8 @@ import (
 // listQuery is a state.Query that is being read.
 type listQuery struct{ state.Query }
 
-// readListQuery reads the parameters of a list, which also takes the extra
-// ones.
+// readListQuery reads the parameters of a list. extra names the parameters that
+// this list has besides the common ones.
 func (s *Server) readListQuery(raw string, extra []string) (state.Query, error) {
 	q := listQuery{state.Query{Limit: s.pageSize}}
 	values, err := url.ParseQuery(raw)
@@ -44,7 +44,7 @@ func (q *listQuery) set(parameter string, values, extra []string) error {
 	case parameter == "limit":
 		limit, err := strconv.Atoi(value)
 		if err != nil || limit < 1 {
-			return input.Invalid(parameter, "%q is no positive number", value)
+			return input.Invalid(parameter, "%q is not a positive number", value)
 		}
 		q.Limit = limit
 	case parameter == "continue":
@@ -61,7 +61,7 @@ func (q *listQuery) set(parameter string, values, extra []string) error {
 		return q.setTags(values)
 	default:
 		takes := append([]string{"limit", "continue", "ids", "names"}, extra...)
-		return input.Invalid(parameter, "is no parameter of this list; it takes %s and name", strings.Join(takes, ", "))
+		return input.Invalid(parameter, "is not a parameter of this list; it takes %s and name", strings.Join(takes, ", "))
 	}
 	return nil
 }
@@ -85,7 +85,8 @@ func (q *listQuery) setTags(values []string) error {
 // returns the last ID of this one.
 type lister[T any] func(context.Context, state.Query, state.Distortions) (items []T, next string)
 
-// listing reads a request for a page, which also takes the extra parameters.
+// listing returns the reader for requests of a page. extra names the parameters
+// that this list has besides the common ones.
 func listing[T any](s *Server, list lister[T], extra ...string) reader {
 	return func(r *http.Request, _ []byte) (operation, error) {
 		query, err := s.readListQuery(r.URL.RawQuery, extra)
@@ -97,7 +98,7 @@ func listing[T any](s *Server, list lister[T], extra ...string) reader {
 	}
 }
 
-// collection returns a list with all resources.
+// collection returns the collection with all resources of one kind.
 func collection[T any](name string, list lister[T]) view.Collection {
 	return view.Collection{Name: name, All: func(ctx context.Context) any {
 		items, _ := list(ctx, state.Query{}, state.Distortions{})

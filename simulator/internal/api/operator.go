@@ -11,7 +11,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator/wire"
 )
 
-// operatorEndpoints are what only the operator can do.
+// operatorEndpoints returns the endpoints that only the operator has.
 func (s *Server) operatorEndpoints() map[string]reader {
 	return map[string]reader{
 		"GET /healthz": answering(func() (reply, error) {
@@ -36,7 +36,7 @@ func (s *Server) operatorEndpoints() map[string]reader {
 	}
 }
 
-// answering reads a request without parameters.
+// answering returns the reader for requests without parameters.
 func answering(answer func() (reply, error)) reader {
 	return func(*http.Request, []byte) (operation, error) {
 		return operation{run: func(context.Context, state.Distortions) (reply, error) { return answer() }}, nil

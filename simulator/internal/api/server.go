@@ -61,7 +61,7 @@ func New(config Config) *Server {
 	return s
 }
 
-// describe returns what this cloud is and allows.
+// describe returns the description of this cloud for its page.
 func (s *Server) describe(limits state.Limits) view.Description {
 	return view.Description{
 		Started:          s.clock.Now(),
@@ -127,8 +127,8 @@ func (s *Server) forCustomer(k kind, e endpoint) http.HandlerFunc {
 			Duration: wire.Duration(s.clock.Since(started)),
 		}
 		k.note(&record, op.about.One())
-		// The call is counted before the answer is sent, so that the caller finds it
-		// counted.
+		// The call is counted before the answer is sent. So a caller that has its
+		// answer finds the call in the report.
 		s.meter.Record(record)
 		s.feed.Wake()
 		klog.FromContext(r.Context()).V(4).Info("Call", "call", e.call, k.name, op.about.One(),
@@ -149,7 +149,8 @@ func (s *Server) forOperator(read reader) http.HandlerFunc {
 	}
 }
 
-// carryOut carries out a call after the faults that decide its fate.
+// carryOut applies the fate of a call: it delays the call, answers it with an
+// error, or carries it out.
 func (s *Server) carryOut(ctx context.Context, op operation, f faults.Fate) (reply, error) {
 	s.wait(ctx, f)
 	if ctx.Err() != nil {
@@ -169,7 +170,7 @@ func (s *Server) carryOut(ctx context.Context, op operation, f faults.Fate) (rep
 	return answer, err
 }
 
-// wait returns when the faults no longer hold the call, or when its caller has
+// wait returns when no fault delays the call any more, or when its caller has
 // gone away.
 func (s *Server) wait(ctx context.Context, f faults.Fate) {
 	if f.Delay > 0 {

@@ -16,8 +16,8 @@ func lists(call wire.Call) bool { return strings.HasPrefix(string(call), "List")
 
 func reads(call wire.Call) bool { return lists(call) || strings.HasPrefix(string(call), "Get") }
 
-// maxLatency bounds latency and jitter, so that the sum of several faults fits
-// into a duration.
+// maxLatency is the maximum of latency and of jitter. It keeps the sum of many
+// faults within the range of a duration.
 const maxLatency = wire.Duration(24 * time.Hour)
 
 // hits reports whether a fault of this kind can hit a call.
@@ -34,8 +34,8 @@ func hits(k wire.FaultKind, call wire.Call) bool {
 	return true
 }
 
-// distorts reports whether a fault of this kind changes which data a call sees,
-// and not whether the call succeeds.
+// distorts reports whether a fault of this kind changes the data that a call
+// sees. The other kinds change whether or when the call succeeds.
 func distorts(k wire.FaultKind) bool {
 	switch k {
 	case wire.FaultEmptyList, wire.FaultTruncatedList, wire.FaultStale, wire.FaultInvisible:
@@ -63,7 +63,7 @@ func checked(f wire.Fault) (wire.Fault, error) {
 		}
 	}
 	if _, err := path.Match(f.Match, ""); err != nil {
-		return f, input.Invalid("match", "%q is no pattern: %v", f.Match, err)
+		return f, input.Invalid("match", "%q is not a pattern: %v", f.Match, err)
 	}
 	switch {
 	case f.Skip < 0:
@@ -79,8 +79,8 @@ func checked(f wire.Fault) (wire.Fault, error) {
 	return completed(f)
 }
 
-// checkForeign refuses settings of another kind, because they would have no
-// effect.
+// checkForeign refuses settings that belong to other kinds of faults, because
+// they would have no effect.
 func checkForeign(f wire.Fault) error {
 	for _, s := range settings(f) {
 		if s.given && !slices.Contains(s.kinds, f.Kind) {
@@ -133,7 +133,7 @@ func latency(f wire.Fault) (wire.Fault, error) {
 	case f.Latency < 0 || f.Jitter < 0 || f.Latency == 0 && f.Jitter == 0:
 		return f, input.Invalid("latency", "must be positive, such as 30ms")
 	case f.Latency > maxLatency || f.Jitter > maxLatency:
-		return f, input.Invalid("latency", "and jitter must not be longer than %s; hang has no end", maxLatency)
+		return f, input.Invalid("latency", "and jitter must not be longer than %s; use kind hang for a call without an end", maxLatency)
 	}
 	return f, nil
 }
@@ -164,7 +164,7 @@ func denied(f wire.Fault) (wire.Fault, error) {
 func truncatedList(f wire.Fault) (wire.Fault, error) {
 	switch {
 	case f.Match != "":
-		return f, input.Invalid("match", "a truncated list knows no instances; emptyList leaves single ones out")
+		return f, input.Invalid("match", "truncatedList has no match; use emptyList to leave out single resources")
 	case !within(f.Fraction, 0, 1):
 		return f, input.Invalid("fraction", "must be between 0 and 1")
 	case f.Fraction == 0:
@@ -183,5 +183,5 @@ func aged(f wire.Fault) (wire.Fault, error) {
 	return f, nil
 }
 
-// within is false for NaN.
+// within reports whether lowest <= x <= highest. It is false for NaN.
 func within(x, lowest, highest float64) bool { return x >= lowest && x <= highest }

@@ -6,11 +6,11 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator/wire"
 )
 
-// Description has everything that is needed to set a fault of a kind.
+// Description describes one kind of fault to somebody who wants to set it.
 type Description struct {
 	Kind   wire.FaultKind `json:"kind"`
 	Effect string         `json:"effect"`
-	// Calls are those that it can hit.
+	// Calls are the calls that the fault can hit.
 	Calls []wire.Call `json:"calls"`
 	// Settings are the fields of a Fault that belong to the kind.
 	Settings []string `json:"settings"`
@@ -62,13 +62,13 @@ func effect(k wire.FaultKind) string {
 	case wire.FaultStale:
 		return "reads return an old state"
 	case wire.FaultInvisible:
-		return "what is new is not seen yet"
+		return "new resources are not seen yet"
 	case wire.FaultEmptyList:
 		return "lists are empty"
 	case wire.FaultTruncatedList:
-		return "lists lack their end"
+		return "lists lack their last items"
 	case wire.FaultLostReply:
-		return "it is done, but the answer is lost"
+		return "the call is carried out, but the answer is lost"
 	}
 	return ""
 }

@@ -17,16 +17,15 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator/wire"
 )
 
-// tenure is clearable for a fault that may be cleared, and standing for one that
-// may not.
+// tenure is how long a fault stays: until it is cleared, or always.
 type tenure int
 
 const (
 	clearable tenure = iota
-	standing         // it is part of the cloud
+	standing         // part of the cloud, cannot be cleared
 )
 
-// Set holds the faults that are set. It decides what becomes of a call.
+// Set holds the faults that are set. Decide says what they do to a call.
 type Set struct {
 	seed uint64
 
@@ -34,37 +33,36 @@ type Set struct {
 	active []*activeFault // guarded by mu; in the order in which they act
 }
 
-// activeFault is a fault that is set, and what it has to remember.
+// activeFault is a fault that is set, with its state between calls.
 type activeFault struct {
 	wire.Fault
 	tenure  tenure
 	random  *rand.Rand
-	bucket  *rate.Limiter // of throttle
+	bucket  *rate.Limiter // only for kind throttle
 	cleared chan struct{} // closed when the fault is cleared
 	skipped int           // calls that were spared because of Skip
 }
 
-// Fate is what becomes of a call.
+// Fate says what the faults do to a call.
 type Fate struct {
 	Delay time.Duration
-	// Holds are what delays the call, one after the other.
+	// Holds delay the call until each of these channels is closed.
 	Holds []<-chan struct{}
 	Reset bool
-	// Answer is sent instead of carrying out the call.
+	// Answer is sent instead of carrying out the call; nil if no fault answers.
 	Answer     *wire.APIError
 	Seen       state.Distortions
 	LosesReply bool
 }
 
-// New returns a set without faults. The same seed makes the same calls in the
+// New returns a set without faults. With the same seed, the same calls in the
 // same order meet the same faults.
 func New(seed uint64) *Set { return &Set{seed: seed} }
 
-// Set switches a fault on. One of the same name is cleared.
+// Set switches a fault on. It replaces a fault of the same name.
 func (s *Set) Set(f wire.Fault) error { return s.set(f, clearable) }
 
-// SetStanding switches a fault on that belongs to the cloud and cannot be
-// cleared.
+// SetStanding switches a fault on that cannot be cleared.
 func (s *Set) SetStanding(f wire.Fault) error { return s.set(f, standing) }
 
 func (s *Set) set(f wire.Fault, t tenure) error {
@@ -92,8 +90,8 @@ func (s *Set) set(f wire.Fault, t tenure) error {
 	return nil
 }
 
-// nameHash gives each fault its own random numbers, so that one fault does not
-// influence another.
+// nameHash returns a part of the seed of a fault's random numbers. Each fault
+// has its own numbers, so that one fault does not influence another.
 func nameHash(name string) uint64 {
 	h := fnv.New64a()
 	h.Write([]byte(name))
@@ -110,7 +108,7 @@ func (s *Set) Clear(name string) error {
 	return nil
 }
 
-// ClearAll switches all faults off except those that belong to the cloud.
+// ClearAll switches all faults off except the standing ones.
 func (s *Set) ClearAll() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -164,7 +162,7 @@ func (s *Set) Decide(call wire.Call, about state.Subject, now time.Time) Fate {
 		}
 		a.Hits++
 		if f.Reset || f.Answer != nil {
-			break // the call ends here
+			break // later faults do not meet the call
 		}
 	}
 	return f
@@ -228,8 +226,9 @@ func (a *activeFault) failure(status int, code, message string) *wire.APIError {
 	return &wire.APIError{StatusCode: status, Code: code, Message: fmt.Sprintf("%s (fault %q)", message, a.Name)}
 }
 
-// wait takes a token from the bucket. If there is none it returns how long it
-// takes until there is, in whole seconds, because Retry-After has no smaller unit.
+// wait takes a token from the bucket. If the bucket is empty, it returns the
+// time until the next token, rounded up to whole seconds, because Retry-After
+// has no smaller unit.
 func (a *activeFault) wait(now time.Time) time.Duration {
 	token := a.bucket.ReserveN(now, 1)
 	delay := token.DelayFrom(now)

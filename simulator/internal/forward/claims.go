@@ -11,10 +11,10 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Claims keep clouds on one machine from listening at each other's addresses. A
-// cloud that carries traffic claims a network of 256 addresses before it gives
-// one of them to a load balancer. A claim is a socket, so it always ends with
-// its process. The zero value claims nothing until Start.
+// Claims keep two clouds on one machine from listening at the same addresses. A
+// cloud that carries traffic claims a network of 256 addresses before it assigns
+// one of them to a load balancer. A claim is a listening socket, so it ends with
+// its process at the latest. The zero value claims nothing before start.
 type Claims struct {
 	mu     sync.Mutex
 	active bool                   // guarded by mu
@@ -28,7 +28,7 @@ type claim struct {
 }
 
 const (
-	claimHost = 255 // no load balancer has it
+	claimHost = 255 // last byte of the claimed address; no load balancer gets it
 	claimPort = 7641
 )
 
@@ -40,7 +40,8 @@ func (c *Claims) IsForeign(ctx context.Context, ip netip.Addr) bool {
 	return c.active && c.claim(ctx, ip).isForeign
 }
 
-// start begins to claim, first the networks of addresses that are given already.
+// start claims the networks of the addresses that load balancers already have.
+// Others are claimed when IsForeign is called.
 func (c *Claims) start(ctx context.Context, given []netip.Addr) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -64,11 +65,11 @@ func (c *Claims) claim(ctx context.Context, ip netip.Addr) claim {
 	if made.isForeign {
 		klog.FromContext(ctx).Info("Addresses belong to another simulated cloud on this machine", "network", network)
 	}
-	c.made[network] = made // the listeners of the load balancers report any other error
+	c.made[network] = made // other errors are ignored here: the load balancer's listener will report them
 	return made
 }
 
-// stop gives all networks back.
+// stop releases all networks.
 func (c *Claims) stop(ctx context.Context) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -77,7 +78,7 @@ func (c *Claims) stop(ctx context.Context) {
 			continue
 		}
 		if err := claim.socket.Close(); err != nil {
-			klog.FromContext(ctx).Error(err, "Claim not given back", "network", network)
+			klog.FromContext(ctx).Error(err, "Claim not released", "network", network)
 		}
 	}
 	c.active, c.made = false, nil

@@ -1,5 +1,5 @@
-// Package forward makes load balancers carry traffic: it keeps the listeners,
-// which package traffic opens, in line with the state.
+// Package forward makes load balancers carry traffic: when the state changes, it
+// updates the listeners, which package traffic opens.
 //
 // It imports wire, state and traffic. Package api and the root may import it.
 package forward

@@ -59,7 +59,7 @@ func TestGivenAddressesAreClaimedUntilTheEnd(t *testing.T) {
 	wait()
 	for _, socket := range sockets {
 		if err := socket.Close(); !errors.Is(err, net.ErrClosed) {
-			t.Errorf("a claim was not given back: %v", err)
+			t.Errorf("a claim was not released: %v", err)
 		}
 	}
 	diff(t, "claims", 0, len(f.config.Claims.made))

@@ -22,7 +22,7 @@ type Config struct {
 	// Enabled opens listeners. Without it Run does nothing.
 	Enabled bool
 	Checks  traffic.Checks
-	// Drain is the drain time of load balancers that leave it to the cloud.
+	// Drain is the drain time of load balancers that do not set their own.
 	Drain time.Duration
 }
 
@@ -31,13 +31,13 @@ type Forwarder struct {
 	config Config
 
 	plane atomic.Pointer[traffic.Plane] // nil: no traffic is carried
-	// changed ends the wait for the next change that time brings about.
+	// changed wakes followClock, because the time of the next change may be another.
 	changed chan struct{}
 
 	carrying sync.Mutex
 	revision int64     // guarded by carrying; of what is carried
 	problem  string    // guarded by carrying; why some traffic is not carried
-	again    time.Time // guarded by carrying; when that is tried again
+	again    time.Time // guarded by carrying; when to retry after a problem
 }
 
 // noRevision is the revision before any traffic is carried.
@@ -78,8 +78,8 @@ func (f *Forwarder) Start(ctx context.Context) (wait func()) {
 	return func() { <-ended }
 }
 
-// followClock updates the traffic after changes that time brings about, until
-// the context ends.
+// followClock updates the traffic when a resource changes by itself, such as
+// when a load balancer becomes active. It returns when the context ends.
 func (f *Forwarder) followClock(ctx context.Context) {
 	for {
 		pause := time.Duration(math.MaxInt64)
@@ -99,8 +99,8 @@ func (f *Forwarder) followClock(ctx context.Context) {
 	}
 }
 
-// Apply updates the traffic after a call has changed the state. It is called
-// before the call is answered. So a backend that the call removed gets no new
+// Apply updates the traffic after a call has changed the state. It must be
+// called before the call is answered, so that a removed backend gets no new
 // connection after the answer.
 func (f *Forwarder) Apply(ctx context.Context) {
 	if _, changed := f.carry(ctx); !changed {
@@ -112,8 +112,8 @@ func (f *Forwarder) Apply(ctx context.Context) {
 	}
 }
 
-// carry brings the traffic in line with the state. It returns when to do so
-// again, zero if that is not known, and whether anything had changed.
+// carry updates the traffic to the present state. It returns when to do so
+// again, which is zero if that is not known, and whether the state had changed.
 func (f *Forwarder) carry(ctx context.Context) (next time.Time, changed bool) {
 	f.carrying.Lock()
 	defer f.carrying.Unlock()
@@ -134,14 +134,15 @@ func (f *Forwarder) carry(ctx context.Context) (next time.Time, changed bool) {
 	return next, changed
 }
 
-// note logs a problem once, and when to try again. f.carrying is held.
+// note logs a new problem and sets the time of the next attempt. f.carrying is
+// held.
 func (f *Forwarder) note(ctx context.Context, now time.Time, err error) {
 	if err == nil {
 		f.problem, f.again = "", time.Time{}
 		return
 	}
 	if err.Error() != f.problem {
-		klog.FromContext(ctx).Error(err, "Load balancer cannot listen and is tried again", "pause", problemPause)
+		klog.FromContext(ctx).Error(err, "Load balancer cannot listen, will retry", "pause", problemPause)
 	}
 	f.problem, f.again = err.Error(), now.Add(problemPause)
 }

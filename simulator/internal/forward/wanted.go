@@ -9,7 +9,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator/wire"
 )
 
-// wanted returns the traffic to carry.
+// wanted returns the load balancers that have to carry traffic.
 func (f *Forwarder) wanted() []traffic.Balancer {
 	var all []traffic.Balancer
 	for _, b := range f.config.Store.ActiveLoadBalancers() {

@@ -7,8 +7,8 @@ import (
 	"unicode"
 )
 
-// Error is an error in the input. It names the field. The same input will never
-// be accepted.
+// Error is an error in the input. It names the field. It is permanent: a retry
+// with the same input fails again.
 type Error struct{ field, problem string }
 
 func (e *Error) Error() string { return e.field + ": " + e.problem }
@@ -18,7 +18,7 @@ func Invalid(field, format string, args ...any) error {
 	return &Error{field: field, problem: fmt.Sprintf(format, args...)}
 }
 
-// CheckWord requires a word that can stand in a comma-separated list.
+// CheckWord requires a word that can be an item of a comma-separated list.
 func CheckWord(field, word string) error {
 	const longest = 253
 	switch {
@@ -40,11 +40,11 @@ func CheckName(name string, longest int) error {
 	return CheckWord("name", name)
 }
 
-// CheckTags requires keys that a filter can contain.
+// CheckTags requires keys that the filter KEY=VALUE can contain.
 func CheckTags(tags map[string]string) error {
 	for key := range tags {
 		if key == "" || strings.Contains(key, "=") {
-			return Invalid("tags", "%q is no key: it must not be empty and have no equals sign", key)
+			return Invalid("tags", "%q is not a key: it must not be empty and have no equals sign", key)
 		}
 	}
 	return nil
@@ -53,7 +53,7 @@ func CheckTags(tags map[string]string) error {
 // CheckPort requires a valid port to listen on.
 func CheckPort(field string, port int) error {
 	if port < 1 || port > 65535 {
-		return Invalid(field, "%d is no port", port)
+		return Invalid(field, "%d is not a port", port)
 	}
 	return nil
 }

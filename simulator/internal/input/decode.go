@@ -40,7 +40,7 @@ func (e *decodeError) Error() string {
 	return fmt.Sprintf("line %d, column %d: %s", line, column, e.problem())
 }
 
-// problem returns the error without Go's types.
+// problem returns the text of the error without the names of Go types.
 func (e *decodeError) problem() string {
 	var mistyped *json.UnmarshalTypeError
 	if !errors.As(e.err, &mistyped) {
@@ -72,8 +72,8 @@ func (e *decodeError) position() (line, column int) {
 	return bytes.Count(before, []byte("\n")) + 1, max(1, len(before)-bytes.LastIndexByte(before, '\n')-1)
 }
 
-// Decode is DecodeStrict for the body of a request: its error is the
-// answer, and names the field.
+// Decode reads the body of a request as DecodeStrict does. Its error names the
+// field and can be sent as the answer.
 func Decode[T any](body []byte) (T, error) {
 	var into T
 	err := DecodeStrict(body, &into)
@@ -88,8 +88,8 @@ func Decode[T any](body []byte) (T, error) {
 	if json.Unmarshal(body, &fields) != nil {
 		return into, Invalid("body", "is not one JSON object: %v", err)
 	}
-	if _, name, ok := strings.Cut(err.Error(), `unknown field "`); ok { // encoding/json has no type for it
-		return into, Invalid(strings.TrimSuffix(name, `"`), "is no field of this request")
+	if _, name, ok := strings.Cut(err.Error(), `unknown field "`); ok { // encoding/json has no type for this error
+		return into, Invalid(strings.TrimSuffix(name, `"`), "is not a field of this request")
 	}
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		if err := decodeField[T](name, fields[name]); err != nil {
@@ -118,7 +118,7 @@ func jsonType(t reflect.Type) string {
 	if reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()) {
 		return "a string"
 	}
-	switch t.Kind() { //nolint:exhaustive // what is not listed here is no part of our API
+	switch t.Kind() { //nolint:exhaustive // the API uses no other kinds
 	case reflect.String:
 		return "a string"
 	case reflect.Bool:

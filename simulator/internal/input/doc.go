@@ -1,6 +1,6 @@
-// Package input reads and checks foreign input: the body of a request, a fault,
-// the state file. Its errors name the field that is wrong.
+// Package input reads and checks input from outside: the body of a request, a
+// fault, the state file. Its errors name the field that is wrong.
 //
-// It knows no kind of resource. Every package of the simulator except wire may
-// import it, and it imports none of them.
+// It does not depend on any kind of resource. Every package of the simulator
+// except wire may import it, and it imports none of them.
 package input

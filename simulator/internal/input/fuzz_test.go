@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// FuzzDecode holds that a body is either read or refused with an error that
+// FuzzDecode checks that a body is either read or refused with an error that
 // names a field.
 func FuzzDecode(f *testing.F) {
 	for _, seed := range []string{
@@ -43,7 +43,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// FuzzCheckWord holds that a word that is accepted can stand in a
+// FuzzCheckWord checks that every accepted word can be an item of a
 // comma-separated list.
 func FuzzCheckWord(f *testing.F) {
 	for _, seed := range []string{"node-1", "", "a,b", "a b", "ä", "\x00", "\u2028", "\xff", strings.Repeat("x", 254)} {

@@ -8,7 +8,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator/wire"
 )
 
-// Remembered is how many of the last calls are reported.
+// Remembered is the number of recent calls that are kept and reported.
 const Remembered = 200
 
 // Meter counts calls and remembers the last ones.
@@ -50,17 +50,19 @@ func (m *Meter) Report() wire.CallReport {
 // first.
 type Bookmark struct{ generation, total int64 }
 
-// News are the calls after a bookmark.
+// News is what happened after a Bookmark.
 type News struct {
 	wire.CallReport
 
-	// Fresh means that the calls reported earlier have been reset.
+	// Fresh means that the calls were reset after the Bookmark.
 	Fresh bool `json:"fresh"`
-	// Missed is how many calls before Last are no longer remembered.
+	// Missed is the number of calls after the Bookmark that are no longer
+	// remembered. They came before those in Last.
 	Missed int64 `json:"missed"`
 }
 
-// Since reports all counters, and the remembered calls after a Bookmark.
+// Since reports all counters, and the remembered calls after the Bookmark. It
+// also returns the Bookmark of the present.
 func (m *Meter) Since(read Bookmark) (News, Bookmark) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

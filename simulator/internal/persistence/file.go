@@ -12,11 +12,12 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator/internal/state"
 )
 
-// stateVersion is written; all versions from 1 on are read. Version 1 had
-// instances only, and version 2 no routes.
+// stateVersion is the version that is written. Versions 1 to stateVersion are
+// read. Version 1 had only instances. Version 2 added load balancers and static
+// IPs. Version 3 added routes.
 const stateVersion = 3
 
-// document is what the file holds.
+// document is the content of the file.
 type document struct {
 	Version int `json:"version"`
 	state.Saved
@@ -55,8 +56,8 @@ func (f File) Broken(why error) error {
 	return fmt.Errorf("state file %s: %w; mend it, or move it away to start with an empty cloud", f.path, why)
 }
 
-// Save replaces the whole file: after a crash it has either the old or the new
-// content.
+// Save replaces the whole file atomically: after a crash it has either the old
+// or the new content.
 func (f File) Save(saved func() state.Saved) error {
 	if f.path == "" {
 		return nil

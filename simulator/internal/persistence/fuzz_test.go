@@ -11,8 +11,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator/wire"
 )
 
-// FuzzStateFile checks that a file is either refused or restored. What is saved
-// then can be restored again.
+// FuzzStateFile checks that a file is either refused or restored. After a
+// restored state was saved, the file can be restored again.
 func FuzzStateFile(f *testing.F) {
 	for _, seed := range []string{
 		`{"version":3,"lastInstance":0,"instances":[],"lastLoadBalancer":0,"loadBalancers":[],"lastStaticIP":0,"staticIPs":[],"lastRoute":0,"routes":[]}`,
@@ -45,7 +45,7 @@ func FuzzStateFile(f *testing.F) {
 			t.Fatal(err)
 		}
 		if !restores(t, file) {
-			t.Fatalf("%s is restored, but not what is saved of it", content)
+			t.Fatalf("%s was restored and saved, but the saved file is refused", content)
 		}
 	})
 }

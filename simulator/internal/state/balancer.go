@@ -7,8 +7,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator/wire"
 )
 
-// balancer is a load balancer as the cloud itself knows it. Its address is
-// given from the start, and shown once it is active.
+// balancer is a load balancer as the cloud stores it. It has an address from the
+// start, which customers see once it is active.
 type balancer struct {
 	wire.LoadBalancer
 
@@ -46,8 +46,8 @@ func (b balancer) shown() wire.LoadBalancer {
 type ActiveLoadBalancer struct {
 	wire.LoadBalancer
 
-	// Instances are those of Backends, in their order; nil where there is none.
-	// They must not be changed.
+	// Instances[n] is the instance of Backends[n]; nil if it does not exist. The
+	// instances must not be changed.
 	Instances []*wire.Instance
 }
 

@@ -13,7 +13,7 @@ type Distortions struct {
 	stale, invisible, emptied, truncated []distortion
 }
 
-// distortion is one fault that changes what is seen of the resources that it
+// distortion is one fault that changes how callers see the resources that it
 // matches.
 type distortion struct {
 	match    string
@@ -25,14 +25,15 @@ func (d distortion) matches(i identity) bool {
 	return d.match == "" || matches(d.match, i.id) || matches(d.match, i.name)
 }
 
-// matches reports whether the pattern, which is well-formed, matches.
+// matches reports whether the pattern matches the name. The pattern must be
+// well-formed.
 func matches(pattern, name string) bool {
 	ok, err := path.Match(pattern, name)
 	return err == nil && ok
 }
 
-// With returns the distortions and one more. A fault that does not change what
-// a caller sees adds none.
+// With returns the distortions with that of one more fault. If the fault does
+// not change what a caller sees, it returns them unchanged.
 func (v Distortions) With(f wire.Fault) Distortions {
 	d := distortion{match: f.Match, age: time.Duration(f.Age), fraction: f.Fraction}
 	switch f.Kind {

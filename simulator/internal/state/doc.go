@@ -1,12 +1,13 @@
-// Package state holds what the simulated cloud has: its instances, load
-// balancers, static IPs and routes, what they were a while ago, and the rules by
-// which they change.
+// Package state holds the resources of the simulated cloud: its instances, load
+// balancers, static IPs and routes. It also holds their recent past, and the
+// rules by which they change.
 //
 // One mutex guards all of it. A row is replaced and never changed, so a row that
-// was read may be used without the mutex. A change is durable before anybody
-// sees it: if it cannot be saved, it has not happened.
+// was read may be used without the mutex. A change is saved before any caller
+// sees it. If it cannot be saved, it is undone.
 //
-// It imports wire and input. It knows no HTTP, no file and no socket: what
-// saves it, and which addresses belong to another cloud, is passed in by Config.
-// faults, forward, persistence, view and api may import it.
+// It imports wire and input. It uses no HTTP, no files and no sockets: Config
+// passes in the function that saves the state, and the one that finds addresses
+// of other clouds. Packages faults, forward, persistence, view and api may
+// import it.
 package state

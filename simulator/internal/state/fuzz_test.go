@@ -66,7 +66,7 @@ func FuzzLoadBalancer(f *testing.F) {
 		again, err := checkedLoadBalancer(kept)
 		same(t, kept, again, err)
 		if len(kept.SourceRanges) == 0 {
-			t.Fatalf("%s: no source range is kept, which some would read as everyone", body)
+			t.Fatalf("%s: the stored source ranges are empty, which could mean everyone", body)
 		}
 		for _, r := range kept.SourceRanges {
 			if _, err := netip.ParsePrefix(r); err != nil {

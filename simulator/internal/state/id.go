@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// series is the prefix of the IDs of one kind of resource. No number is given
-// twice.
+// series is the prefix of the IDs of one kind of resource. No number of a series
+// is used twice.
 type series string
 
 const (
@@ -30,8 +30,8 @@ func (s series) number(id string) (int, bool) {
 	return number, err == nil
 }
 
-// words returns what an ID names, and the key of the last number in a saved
-// state.
+// words returns the name of the kind of resource, and the JSON key of its last
+// number in a saved state.
 func (s series) words() (what, last string) {
 	switch s {
 	case loadBalancerIDs:
@@ -45,13 +45,14 @@ func (s series) words() (what, last string) {
 	return "instance", "lastInstance"
 }
 
-// restorable returns the error of a saved ID.
+// restorable returns an error if a saved ID is malformed, above the last number,
+// or already in the table.
 func restorable[T any](s series, id string, last int, among *table[T]) error {
 	what, lastWord := s.words()
 	number, ok := s.number(id)
 	switch {
 	case !ok:
-		return fmt.Errorf("id: %q is no %s ID", id, what)
+		return fmt.Errorf("id: %q is not a valid %s ID", id, what)
 	case number > last:
 		return fmt.Errorf("id: %s is above %s, %d", id, lastWord, last)
 	case among.row(id) != nil:

@@ -17,8 +17,8 @@ const (
 	defaultType   = "small"
 )
 
-// asCreated returns the instance that a request to create i asks for, without
-// an ID.
+// newInstance returns the instance that a request to create i asks for. It has
+// no ID yet.
 func newInstance(i wire.Instance) (wire.Instance, error) {
 	switch {
 	case i.ID != "":
@@ -38,7 +38,7 @@ func newInstance(i wire.Instance) (wire.Instance, error) {
 	return checkedInstance(i)
 }
 
-// patched returns the instance with the patch applied.
+// patchedInstance returns the instance with the patch applied.
 func patchedInstance(i wire.Instance, p wire.InstancePatch) (wire.Instance, error) {
 	i.Labels = maps.Clone(i.Labels)
 	for _, f := range []struct{ field, from *string }{
@@ -70,7 +70,7 @@ func merged(words map[string]string, patch map[string]*string) map[string]string
 	return words
 }
 
-// checked returns the instance in its stored form, or its first error.
+// checkedInstance returns the instance in its stored form, or its first error.
 func checkedInstance(i wire.Instance) (wire.Instance, error) {
 	if err := input.CheckWord("name", i.Name); err != nil {
 		return i, err

@@ -22,8 +22,8 @@ func (s *Store) Instance(ctx context.Context, id string, v Distortions) (wire.In
 	return m.Instance, nil
 }
 
-// ListInstances returns a page of instances, and its last ID if there is a
-// further page.
+// ListInstances returns a page of instances. If there is a further page, it also
+// returns the last ID of this one.
 func (s *Store) ListInstances(ctx context.Context, q Query, v Distortions) ([]wire.Instance, string) {
 	rows, next := page(ctx, s, s.instances, q, v)
 	all := make([]wire.Instance, len(rows))
@@ -33,7 +33,8 @@ func (s *Store) ListInstances(ctx context.Context, q Query, v Distortions) ([]wi
 	return all, next
 }
 
-// IdentifyInstances adds the names of the IDs, and the IDs of the names.
+// IdentifyInstances adds the names that belong to the IDs, and the IDs that
+// belong to the names.
 func (s *Store) IdentifyInstances(ctx context.Context, about Subject) Subject {
 	return identified(ctx, s, s.instances, about)
 }
@@ -91,7 +92,8 @@ func (s *Store) TerminateInstance(ctx context.Context, id string, v Distortions)
 	return s.change(ctx, id, v, func(m machine, now time.Time) (machine, error) { return m.terminate(now, s.config.Delays), nil })
 }
 
-// change replaces an instance, unless the caller does not see it yet.
+// change replaces an instance by the result of a function. It fails if the
+// distortions hide the instance from the caller.
 func (s *Store) change(ctx context.Context, id string, v Distortions, by func(machine, time.Time) (machine, error)) (wire.Instance, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -122,10 +124,11 @@ func (s *Store) put(ctx context.Context, now time.Time, m machine) (wire.Instanc
 	return m.Instance, nil
 }
 
-// checkHolders requires that no IP address belongs to two instances. s.mu is held.
+// checkHolders requires that no other instance has an IP address of m. s.mu is
+// held.
 func (s *Store) checkHolders(m machine) error {
 	if m.State == wire.Terminated || m.State == removed {
-		return nil // it no longer holds its addresses
+		return nil // a terminated instance no longer has its addresses
 	}
 	for n, a := range m.Addresses {
 		if !isIP(a) {
@@ -152,8 +155,7 @@ func hasIP(i wire.Instance, ip string) bool {
 	return slices.ContainsFunc(i.Addresses, func(a wire.Address) bool { return isIP(a) && a.Address == ip })
 }
 
-// settleInstances applies the changes that time has brought about. s.mu is
-// held.
+// settleInstances applies the changes of instances that are due. s.mu is held.
 func (s *Store) settleInstances(ctx context.Context, now time.Time) {
 	for _, m := range s.instances.all() {
 		if m.Next == "" || m.NextAt.After(now) {
@@ -171,7 +173,7 @@ func (s *Store) restorable(m *machine) error {
 		return err
 	}
 	if !slices.Contains([]wire.State{wire.Pending, wire.Running, wire.Stopping, wire.Stopped, wire.Terminated}, m.State) {
-		return fmt.Errorf("state: %q is none", m.State)
+		return fmt.Errorf("state: %q is not a state of instances", m.State)
 	}
 	checked, err := checkedInstance(m.Instance)
 	m.Instance = checked

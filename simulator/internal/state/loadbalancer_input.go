@@ -11,8 +11,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator/wire"
 )
 
-// asCreated returns the load balancer that a request to create l asks for,
-// without an ID and an address.
+// newLoadBalancer returns the load balancer that a request to create l asks for.
+// It has no ID and no address yet.
 func newLoadBalancer(l wire.LoadBalancer) (wire.LoadBalancer, error) {
 	switch {
 	case l.ID != "":
@@ -30,7 +30,7 @@ func newLoadBalancer(l wire.LoadBalancer) (wire.LoadBalancer, error) {
 	return checkedLoadBalancer(l)
 }
 
-// patched returns the load balancer with the patch applied.
+// patchedLoadBalancer returns the load balancer with the patch applied.
 func patchedLoadBalancer(l wire.LoadBalancer, p wire.LoadBalancerPatch) (wire.LoadBalancer, error) {
 	l.Tags = maps.Clone(l.Tags)
 	l.Tags = merged(l.Tags, p.Tags)
@@ -61,7 +61,8 @@ func patchedLoadBalancer(l wire.LoadBalancer, p wire.LoadBalancerPatch) (wire.Lo
 	return checkedLoadBalancer(l)
 }
 
-// checked returns the load balancer in its stored form, or its first error.
+// checkedLoadBalancer returns the load balancer in its stored form, or its first
+// error.
 func checkedLoadBalancer(l wire.LoadBalancer) (wire.LoadBalancer, error) {
 	if err := input.CheckName(l.Name, wire.MaxLoadBalancerName); err != nil {
 		return l, err
@@ -122,7 +123,7 @@ func checkListeners(all []wire.Listener) error {
 func checkedBackends(ids []string) ([]string, error) {
 	for n, id := range ids {
 		if _, ok := instanceIDs.number(id); !ok {
-			return nil, input.Invalid(fmt.Sprintf("backends[%d]", n), "%q is no instance ID", id)
+			return nil, input.Invalid(fmt.Sprintf("backends[%d]", n), "%q is not an instance ID", id)
 		}
 	}
 	return sortedSet(ids), nil
@@ -138,7 +139,7 @@ func checkedRanges(ranges []string) ([]string, error) {
 	for n, text := range ranges {
 		prefix, err := netip.ParsePrefix(text)
 		if err != nil {
-			return nil, input.Invalid(fmt.Sprintf("sourceRanges[%d]", n), "%q is no range such as 192.0.2.0/24", text)
+			return nil, input.Invalid(fmt.Sprintf("sourceRanges[%d]", n), "%q is not a range such as 192.0.2.0/24", text)
 		}
 		all[n] = prefix.Masked().String()
 	}
@@ -150,7 +151,7 @@ func checkHealthCheck(h wire.HealthCheck) error {
 	case h.Port == 0 && h.Path != "":
 		return input.Invalid("healthCheck.port", "must be given with a path")
 	case h.Port != 0 && (h.Port < 1 || h.Port > 65535):
-		return input.Invalid("healthCheck.port", "%d is no port", h.Port)
+		return input.Invalid("healthCheck.port", "%d is not a port", h.Port)
 	case h.Path != "" && !strings.HasPrefix(h.Path, "/"):
 		return input.Invalid("healthCheck.path", "%q must start with a slash", h.Path)
 	}

@@ -22,8 +22,8 @@ func (s *Store) LoadBalancer(ctx context.Context, id string, v Distortions) (wir
 	return b.shown(), nil
 }
 
-// ListLoadBalancers returns a page of load balancers, and its last ID if there
-// is a further page.
+// ListLoadBalancers returns a page of load balancers. If there is a further
+// page, it also returns the last ID of this one.
 func (s *Store) ListLoadBalancers(ctx context.Context, q Query, v Distortions) ([]wire.LoadBalancer, string) {
 	rows, next := page(ctx, s, s.loadBalancers, q, v)
 	all := make([]wire.LoadBalancer, len(rows))
@@ -33,8 +33,8 @@ func (s *Store) ListLoadBalancers(ctx context.Context, q Query, v Distortions) (
 	return all, next
 }
 
-// IdentifyLoadBalancers adds the names of the IDs, and the IDs of the names and
-// tags.
+// IdentifyLoadBalancers adds the names that belong to the IDs, and the IDs that
+// belong to the names and tags.
 func (s *Store) IdentifyLoadBalancers(ctx context.Context, about Subject) Subject {
 	return identified(ctx, s, s.loadBalancers, about)
 }
@@ -101,9 +101,9 @@ func (s *Store) DeleteLoadBalancer(ctx context.Context, id string, v Distortions
 	return b.shown(), nil
 }
 
-// putBalancer checks a load balancer against everything else, gives it an
-// address if it has none, and stores it. The number becomes the last one given
-// once the load balancer is stored. s.mu is held.
+// putBalancer checks a load balancer against the other resources, assigns an
+// address if it has none, and stores it. Then it records number as the last one
+// used for an ID. s.mu is held.
 func (s *Store) putBalancer(ctx context.Context, now time.Time, b balancer, number int) (balancer, error) {
 	if err := s.checkBalancer(b.LoadBalancer); err != nil {
 		return b, err
@@ -127,7 +127,8 @@ func (s *Store) putBalancer(ctx context.Context, now time.Time, b balancer, numb
 	return b, nil
 }
 
-// checkBalancer checks a load balancer against everything else. s.mu is held.
+// checkBalancer checks a load balancer against the other resources. s.mu is
+// held.
 func (s *Store) checkBalancer(l wire.LoadBalancer) error {
 	if n, most := len(l.Backends), s.config.Limits.Backends; most > 0 && n > most {
 		return conflict(wire.CodeQuotaExceeded, "load balancer %s is to have %d backends, and the quota is %d for each", l.Name, n, most)
@@ -156,7 +157,7 @@ func (s *Store) balancerAddress(ctx context.Context, l wire.LoadBalancer) (strin
 	return s.freeBalancerAddress(ctx)
 }
 
-// settleLoadBalancers makes load balancers active whose time has come. s.mu is
+// settleLoadBalancers makes the load balancers active that are due. s.mu is
 // held.
 func (s *Store) settleLoadBalancers(ctx context.Context, now time.Time) {
 	for _, b := range s.loadBalancers.all() {
@@ -176,13 +177,13 @@ func (s *Store) restorableBalancer(b *balancer) error {
 		return err
 	}
 	if !slices.Contains([]wire.LoadBalancerState{wire.LoadBalancerPending, wire.LoadBalancerActive}, b.State) {
-		return fmt.Errorf("state: %q is none", b.State)
+		return fmt.Errorf("state: %q is not a state of load balancers", b.State)
 	}
 	if !isBalancerAddress(b.Address) {
-		return fmt.Errorf("address: %q is none for load balancers", b.Address)
+		return fmt.Errorf("address: %q is not an address for load balancers", b.Address)
 	}
 	if b.Traffic != nil {
-		return errors.New("traffic: is not kept")
+		return errors.New("traffic: must be empty, because it is not saved")
 	}
 	checked, err := checkedLoadBalancer(b.LoadBalancer)
 	if err != nil {

@@ -5,26 +5,25 @@ import (
 	"net/netip"
 )
 
-// Each instance and each load balancer has a loopback address of its own, so
-// that the ports of many on one machine do not collide. 127.0.0.1 and its
-// neighbours are left to other programs.
+// Each instance and each load balancer has its own loopback address, so that
+// their ports on one machine do not collide. The network 127.0.0.0/24 is left to
+// other programs.
 const (
 	instanceAddresses block = 0  // 127.0.0.0/10
 	balancerAddresses block = 64 // 127.64.0.0/10
 )
 
-// block is a quarter of all loopback addresses: those whose second byte is 0 to
-// 63 above its own.
+// block is a quarter of all loopback addresses, 127.block.0.0/10. Its value is
+// the lowest second byte of these addresses.
 type block byte
 
 const (
-	blockNets  = 64*256 - 1 // of 256 addresses each; without the first, 127.0.0.0/24, which other programs use
-	perNet     = 254        // without .0 and .255, which look like errors
+	blockNets  = 64*256 - 1 // networks of 256 addresses; the first one is not used, because 127.0.0.0/24 is left to others
+	perNet     = 254        // addresses in a network, without .0 and .255, which look like mistakes
 	blockTotal = blockNets * perNet
 )
 
-// address returns the n-th address. After the last it begins again with the
-// first.
+// address returns the n-th address. The first address follows the last.
 func (b block) address(n int) netip.Addr {
 	n %= blockTotal
 	network, host := n/perNet+1, n%perNet+1

@@ -42,7 +42,7 @@ func TestFreeLoopback(t *testing.T) {
 		t.Errorf("got %v, %v: taken addresses must be skipped", ip, err)
 	}
 	if ip, err := instanceAddresses.free(blockTotal-1, taken("127.63.255.254")); err != nil || ip.String() != "127.0.1.1" {
-		t.Errorf("got %v, %v: after the last comes the first", ip, err)
+		t.Errorf("got %v, %v: want the first address after the last", ip, err)
 	}
 	if _, err := instanceAddresses.free(5, func(netip.Addr) bool { return true }); err == nil {
 		t.Error("without a free address there must be an error")

@@ -9,7 +9,7 @@ import (
 // removed is the state after Terminated, in which an instance is no longer listed.
 const removed wire.State = "removed"
 
-// machine is an instance as the cloud itself knows it.
+// machine is an instance as the cloud stores it.
 type machine struct {
 	wire.Instance
 

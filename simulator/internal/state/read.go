@@ -18,11 +18,11 @@ type identity struct {
 type Query struct {
 	About Subject
 	Limit int    // 0 means no limit
-	After string // the last ID of the page before
+	After string // the last ID of the previous page
 }
 
-// look shows the resources of a kind as a caller sees them. The table must not
-// be kept; its rows may be.
+// look calls show with the resources of a kind as a caller sees them. show must
+// not keep the table, but it may keep the rows.
 func look[T any](ctx context.Context, s *Store, of *table[T], v Distortions, show func(*table[T])) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -37,8 +37,8 @@ func look[T any](ctx context.Context, s *Store, of *table[T], v Distortions, sho
 	show(seen)
 }
 
-// mix returns the present, except for what the distortion shows as it was in
-// the past.
+// mix returns the resources that the distortion matches as they were in the
+// past, and the others as they are now.
 func mix[T any](present, past *table[T], d distortion) *table[T] {
 	mixed := present.where(func(row *T) bool { return !d.matches(present.identify(*row)) })
 	for _, row := range past.all() {
@@ -84,7 +84,7 @@ func page[T any](ctx context.Context, s *Store, of *table[T], q Query, v Distort
 	return rows, next
 }
 
-// identified completes what a call asks for: it adds the names that belong to
+// identified completes the subject of a call: it adds the names that belong to
 // the IDs, and the IDs that belong to the names and tags.
 func identified[T any](ctx context.Context, s *Store, of *table[T], about Subject) Subject {
 	full := Subject{IDs: slices.Clone(about.IDs), Names: slices.Clone(about.Names), Tags: about.Tags}

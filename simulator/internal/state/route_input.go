@@ -12,8 +12,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator/wire"
 )
 
-// asCreated returns the route that a request to create r asks for, without an
-// ID.
+// newRoute returns the route that a request to create r asks for. It has no ID
+// yet.
 func newRoute(r wire.Route) (wire.Route, error) {
 	switch {
 	case r.ID != "":
@@ -28,7 +28,7 @@ func newRoute(r wire.Route) (wire.Route, error) {
 	return checkedRoute(r)
 }
 
-// checked returns the route in its stored form, or its first error.
+// checkedRoute returns the route in its stored form, or its first error.
 func checkedRoute(r wire.Route) (wire.Route, error) {
 	err := input.CheckName(r.Name, wire.MaxRouteName)
 	if err != nil {
@@ -38,7 +38,7 @@ func checkedRoute(r wire.Route) (wire.Route, error) {
 		return r, err
 	}
 	if _, ok := instanceIDs.number(r.Target); !ok && r.Target != "" {
-		return r, input.Invalid("target", "%q is no instance ID", r.Target)
+		return r, input.Invalid("target", "%q is not an instance ID", r.Target)
 	}
 	if len(r.TargetAddresses) > 0 {
 		if r.TargetAddresses, err = checkedAddresses("targetAddresses", r.TargetAddresses); err != nil {
@@ -48,8 +48,8 @@ func checkedRoute(r wire.Route) (wire.Route, error) {
 	return r, input.CheckTags(r.Tags)
 }
 
-// checkedDestination returns a range in one notation. It also accepts a word
-// that cannot be a mistyped range.
+// checkedDestination returns a destination in its stored form. It accepts a
+// range, or a word that cannot be a mistyped range.
 func checkedDestination(text string) (string, error) {
 	if prefix, err := netip.ParsePrefix(text); err == nil {
 		return prefix.Masked().String(), nil
@@ -57,7 +57,7 @@ func checkedDestination(text string) (string, error) {
 	if input.CheckWord("destination", text) == nil && unicode.IsLetter([]rune(text)[0]) && !strings.ContainsAny(text, "/:") {
 		return text, nil
 	}
-	return "", input.Invalid("destination", "%q is no range such as 10.244.1.0/24, and no name of ranges such as pl-00000001", text)
+	return "", input.Invalid("destination", "%q is not a range such as 10.244.1.0/24, nor a name of ranges such as pl-00000001", text)
 }
 
 // restorableRoute completes a saved route, or returns why it is invalid. s.mu
@@ -68,7 +68,7 @@ func (s *Store) restorableRoute(r *wire.Route) error {
 	}
 	switch {
 	case !slices.Contains(wire.RouteStates(), r.State):
-		return fmt.Errorf("state: %q is none", r.State)
+		return fmt.Errorf("state: %q is not a state of routes", r.State)
 	case r.Created.IsZero():
 		return errors.New("created: is missing")
 	}

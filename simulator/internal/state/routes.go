@@ -23,8 +23,8 @@ func (s *Store) Route(ctx context.Context, id string, v Distortions) (wire.Route
 	return *r, nil
 }
 
-// ListRoutes returns a page of routes, and its last ID if there is a further
-// page.
+// ListRoutes returns a page of routes. If there is a further page, it also
+// returns the last ID of this one.
 func (s *Store) ListRoutes(ctx context.Context, q Query, v Distortions) ([]wire.Route, string) {
 	rows, next := page(ctx, s, s.routes, q, v)
 	all := make([]wire.Route, len(rows))
@@ -34,7 +34,8 @@ func (s *Store) ListRoutes(ctx context.Context, q Query, v Distortions) ([]wire.
 	return all, next
 }
 
-// IdentifyRoutes adds the names of the IDs, and the IDs of the names and tags.
+// IdentifyRoutes adds the names that belong to the IDs, and the IDs that belong
+// to the names and tags.
 func (s *Store) IdentifyRoutes(ctx context.Context, about Subject) Subject {
 	return identified(ctx, s, s.routes, about)
 }
@@ -57,8 +58,9 @@ func (s *Store) changeRoute(ctx context.Context, wanted wire.RouteChange, v Dist
 	return outcomes[0].Route, outcomes[0].Err
 }
 
-// ChangeRoutes makes changes one after the other; each sees the result of those
-// before it. An error is about all changes; none is made then.
+// ChangeRoutes makes changes one after the other. Each sees the result of those
+// before it, and has its own outcome. If ChangeRoutes returns an error, it has
+// made no change.
 func (s *Store) ChangeRoutes(ctx context.Context, wanted []wire.RouteChange, v Distortions) ([]wire.RouteOutcome, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -94,7 +96,8 @@ func (s *Store) ChangeRoutes(ctx context.Context, wanted []wire.RouteChange, v D
 }
 
 // changedRoute returns the route that a change is about, before and after the
-// change; nil where there is none. s.mu is held.
+// change. before is nil for a creation, and after is nil for a deletion. s.mu is
+// held.
 func (s *Store) changedRoute(w wire.RouteChange, now time.Time, v Distortions) (before, after *wire.Route, err error) {
 	if w.Create != nil {
 		r, err := s.routeToAdd(*w.Create, now)
@@ -107,8 +110,8 @@ func (s *Store) changedRoute(w wire.RouteChange, now time.Time, v Distortions) (
 	return r, nil, nil
 }
 
-// routeToAdd returns a route that may be added to the table. Its ID is never
-// given again. s.mu is held.
+// routeToAdd checks a route to be created, and returns it with a new ID. s.mu is
+// held.
 func (s *Store) routeToAdd(wanted wire.Route, now time.Time) (wire.Route, error) {
 	r, err := newRoute(wanted)
 	if err != nil {
@@ -130,8 +133,8 @@ func (s *Store) routeToAdd(wanted wire.Route, now time.Time) (wire.Route, error)
 	return r, nil
 }
 
-// checkRouteName requires that no other route has the name, nor the destination
-// where there can be only one. s.mu is held.
+// checkRouteName requires that no other route has the name. With UniqueRoutes,
+// no other route may have the destination either. s.mu is held.
 func (s *Store) checkRouteName(r wire.Route) error {
 	var rival *wire.Route
 	for _, other := range s.routes.rows {
@@ -148,7 +151,7 @@ func (s *Store) checkRouteName(r wire.Route) error {
 	return nil
 }
 
-// routeState returns the state of a route that follows from its target. s.mu is
+// routeState returns the state that a route has because of its target. s.mu is
 // held.
 func (s *Store) routeState(r wire.Route) wire.RouteState {
 	if r.Target == "" {
@@ -160,10 +163,10 @@ func (s *Store) routeState(r wire.Route) wire.RouteState {
 	return wire.RouteBlackhole
 }
 
-// followTargets updates the state of routes after an instance was changed by a
-// call. An instance that changes by itself needs no update: for a route there
-// is no difference between pending and running, nor between the states that
-// follow. s.mu is held.
+// followTargets updates the state of routes after a call has changed an
+// instance. It is not needed when an instance changes by itself: a pending
+// instance becomes running, and a stopping one stopped, which is all the same
+// for a route. s.mu is held.
 func (s *Store) followTargets(ctx context.Context, now time.Time) {
 	for _, r := range s.routes.all() {
 		state := s.routeState(*r)

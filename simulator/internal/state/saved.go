@@ -6,10 +6,10 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator/wire"
 )
 
-// Saved is the state that is kept across restarts. It does not include faults,
-// counters and the past.
+// Saved is the state that is kept across restarts. Faults, counters and the past
+// are not kept.
 type Saved struct {
-	// The last numbers that IDs were given. IDs are never given again.
+	// The last numbers that were used in IDs. No ID is used twice.
 	LastInstance int        `json:"lastInstance"`
 	Instances    []*machine `json:"instances"`
 
@@ -23,7 +23,8 @@ type Saved struct {
 	Routes    []*wire.Route `json:"routes"`
 }
 
-// maxNumber bounds the numbers in IDs, so that there is always a next one.
+// maxNumber is the maximum of a number in a saved ID, so that there is always a
+// next one.
 const maxNumber = 1 << 53
 
 // saved is the state as it is now. s.mu is held.

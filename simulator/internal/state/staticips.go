@@ -12,7 +12,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator/wire"
 )
 
-// reserved is a static IP as the cloud itself knows it.
+// reserved is a static IP as the cloud stores it.
 type reserved struct {
 	wire.StaticIP
 
@@ -46,14 +46,15 @@ func (s *Store) shownStaticIPs(all []*reserved) []wire.StaticIP {
 	return shown
 }
 
-// ListStaticIPs returns a page of static IPs, and its last ID if there is a
-// further page.
+// ListStaticIPs returns a page of static IPs. If there is a further page, it
+// also returns the last ID of this one.
 func (s *Store) ListStaticIPs(ctx context.Context, q Query, v Distortions) ([]wire.StaticIP, string) {
 	rows, next := page(ctx, s, s.staticIPs, q, v)
 	return s.shownStaticIPs(rows), next
 }
 
-// IdentifyStaticIPs adds the names of the IDs, and the IDs of the names.
+// IdentifyStaticIPs adds the names that belong to the IDs, and the IDs that
+// belong to the names.
 func (s *Store) IdentifyStaticIPs(ctx context.Context, about Subject) Subject {
 	return identified(ctx, s, s.staticIPs, about)
 }
@@ -91,7 +92,7 @@ func (s *Store) CreateStaticIP(ctx context.Context, wanted wire.StaticIP) (wire.
 	return wanted, nil
 }
 
-// checked returns the static IP in its stored form, or its first error.
+// checkedStaticIP returns the static IP in its stored form, or its first error.
 func checkedStaticIP(s wire.StaticIP) (wire.StaticIP, error) {
 	if err := input.CheckWord("name", s.Name); err != nil {
 		return s, err
@@ -107,7 +108,8 @@ func checkedStaticIP(s wire.StaticIP) (wire.StaticIP, error) {
 	return s, nil
 }
 
-// checkStaticIP checks a new static IP against everything else. s.mu is held.
+// checkStaticIP checks a new static IP against the other resources. s.mu is
+// held.
 func (s *Store) checkStaticIP(wanted wire.StaticIP) error {
 	for _, other := range s.staticIPs.rows {
 		if other.Name == wanted.Name {
@@ -120,8 +122,8 @@ func (s *Store) checkStaticIP(wanted wire.StaticIP) error {
 	return nil
 }
 
-// addressUser returns what uses an address of the load balancers; empty if it
-// is free. s.mu is held.
+// addressUser returns the name of the resource that uses a load balancer
+// address, or "" if the address is free. s.mu is held.
 func (s *Store) addressUser(address string) string {
 	for _, r := range s.staticIPs.rows {
 		if r.Address == address {
@@ -139,8 +141,8 @@ func (s *Store) addressUser(address string) string {
 	return ""
 }
 
-// freeBalancerAddress returns a free address. It reuses an address of an
-// earlier load balancer only if there is no other. s.mu is held.
+// freeBalancerAddress returns a free address. It reuses the address of a deleted
+// load balancer only if there is no other. s.mu is held.
 func (s *Store) freeBalancerAddress(ctx context.Context) (string, error) {
 	ip, err := balancerAddresses.free(s.lastLoadBalancer+s.lastStaticIP, func(ip netip.Addr) bool {
 		return s.config.IsForeign(ctx, ip) || s.addressUser(ip.String()) != ""
@@ -178,7 +180,7 @@ func (s *Store) restorableStaticIP(r *reserved) error {
 		return err
 	}
 	if r.Address == "" || r.LoadBalancer != "" {
-		return errors.New("address: must be there, and loadBalancer must not")
+		return errors.New("address: is required, and loadBalancer must be empty")
 	}
 	checked, err := checkedStaticIP(r.StaticIP)
 	if err != nil {

@@ -14,32 +14,32 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator/wire"
 )
 
-// Config is how resources change, and how many there may be.
+// Config says how resources change, and how many there may be.
 type Config struct {
 	Clock  clock.Clock
 	Delays Delays
 	Limits Limits
-	// Save makes the state durable; nil keeps it in memory. The function that it
-	// gets reads the state, and does so only when it is called.
+	// Save makes the state durable; nil keeps the state in memory. Its argument
+	// is a function that returns the state to save.
 	Save func(func() Saved) error
 	// IsForeign reports whether an address belongs to another cloud; nil means
 	// that none does.
 	IsForeign func(context.Context, netip.Addr) bool
 }
 
-// Delays are how long the temporary states of a resource last.
+// Delays says how long the temporary states of resources last.
 type Delays struct {
-	Transition   time.Duration // an instance is pending and stopping
-	Terminated   time.Duration // a terminated instance is listed
-	Provisioning time.Duration // a load balancer is pending
+	Transition   time.Duration // how long an instance is pending or stopping
+	Terminated   time.Duration // how long a terminated instance is listed
+	Provisioning time.Duration // how long a load balancer is pending
 }
 
-// Limits are how many resources there may be; 0 means no limit.
+// Limits says how many resources there may be; 0 means no limit.
 type Limits struct {
 	LoadBalancers int
 	Backends      int // of each load balancer
 	Routes        int
-	// UniqueRoutes allows one route for each destination.
+	// UniqueRoutes allows only one route for each destination.
 	UniqueRoutes bool
 }
 
@@ -61,8 +61,8 @@ type Store struct {
 	revision         int64              // guarded by mu; grows with each change
 }
 
-// maxBalancerPast bounds how many changes of load balancers are remembered.
-// They are long, because each has all its backends.
+// maxBalancerPast is the maximum number of remembered changes of load balancers.
+// It is lower than maxPast, because each change contains all backends.
 const maxBalancerPast = 1_000
 
 // New returns a store without resources.
@@ -85,9 +85,9 @@ func New(config Config) *Store {
 	return s
 }
 
-// Revision reports which revision the state has, and when it will next change
-// by itself; zero if it will not. A revision that is equal to an earlier one
-// means that nothing has changed.
+// Revision returns the revision of the state, and the time at which the state
+// will next change by itself, which is zero if it will not. While the revision
+// stays the same, nothing has changed.
 func (s *Store) Revision(ctx context.Context) (revision int64, nextMove time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -95,9 +95,9 @@ func (s *Store) Revision(ctx context.Context) (revision int64, nextMove time.Tim
 	return s.revision, s.nextMove
 }
 
-// settle applies the changes that time has brought about, and returns the
-// present time. It saves nothing, because the saved state contains the times of
-// its changes. s.mu is held.
+// settle applies the changes that are due, and returns the present time. It
+// saves nothing, because the saved state contains the times of these changes.
+// s.mu is held.
 func (s *Store) settle(ctx context.Context) time.Time {
 	now := s.clock.Now()
 	if s.nextMove.IsZero() || now.Before(s.nextMove) {
@@ -110,7 +110,7 @@ func (s *Store) settle(ctx context.Context) time.Time {
 	return now
 }
 
-// expectMoves records when the next change by itself is due. s.mu is held.
+// expectMoves records when the state will next change by itself. s.mu is held.
 func (s *Store) expectMoves() {
 	s.nextMove = time.Time{}
 	expect := func(at time.Time) {
@@ -126,14 +126,14 @@ func (s *Store) expectMoves() {
 	}
 }
 
-// commit makes a replacement durable before any caller can see it. If that
-// fails, nothing has changed. s.mu is held.
+// commit replaces a row and makes that durable before any caller can see it. If
+// that fails, it changes nothing. s.mu is held.
 func commit[T any](s *Store, now time.Time, t *table[T], id string, row *T) error {
 	return keep(s, t, []change[T]{t.exchange(now, id, row)})
 }
 
-// keep makes exchanges durable before any caller can see them. If that fails,
-// it undoes them. s.mu is held.
+// keep makes replacements of rows durable before any caller can see them. If
+// that fails, it undoes them. s.mu is held.
 func keep[T any](s *Store, t *table[T], made []change[T]) error {
 	if len(made) == 0 {
 		return nil

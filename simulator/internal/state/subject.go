@@ -2,15 +2,15 @@ package state
 
 import "slices"
 
-// Subject is what a call asks for: the resources with one of the IDs or one of
-// the names, and all of the tags.
+// Subject says which resources a call is about: those with one of the IDs or one
+// of the names, and all of the tags.
 type Subject struct {
 	IDs, Names []string
 	Tags       map[string]string
 }
 
-// IsEverything reports whether the call names no resource, as a list without a
-// filter does.
+// IsEverything reports whether the call has neither IDs nor names, such as a
+// list without a filter.
 func (a Subject) IsEverything() bool { return len(a.IDs)+len(a.Names) == 0 }
 
 // One returns the only ID or name; empty if there are none or several.
@@ -30,7 +30,7 @@ func (a Subject) Matches(pattern string) bool {
 	return slices.ContainsFunc(a.IDs, matching) || slices.ContainsFunc(a.Names, matching)
 }
 
-// filter returns a function that reports whether a resource is asked for.
+// filter returns a function that reports whether the call is about a resource.
 func (a Subject) filter() func(identity) bool {
 	ids, names := setOf(a.IDs), setOf(a.Names)
 	return func(i identity) bool {

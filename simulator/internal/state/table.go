@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// maxPast bounds how many changes of a table are remembered.
+// maxPast is the default for the maximum number of remembered changes of a table.
 const maxPast = 10_000
 
 // table holds the resources of one kind by ID, and their recent past. A row is
@@ -15,12 +15,12 @@ type table[T any] struct {
 	rows map[string]*T
 	ids  []string    // IDs of all rows, ascending
 	past []change[T] // the oldest first
-	// longest is how many changes are remembered.
+	// longest is the maximum number of remembered changes.
 	longest  int
 	identify func(T) identity
 }
 
-// change has what is needed to undo a replacement.
+// change records a replacement, so that it can be undone.
 type change[T any] struct {
 	at     time.Time
 	id     string
@@ -31,7 +31,7 @@ func newTable[T any](identify func(T) identity) *table[T] {
 	return &table[T]{rows: map[string]*T{}, longest: maxPast, identify: identify}
 }
 
-// row is nil if there is none.
+// row returns the row with the ID; nil if there is none.
 func (t *table[T]) row(id string) *T { return t.rows[id] }
 
 // after lists the rows with an ID greater than id, in order.
@@ -66,14 +66,14 @@ func (t *table[T]) replace(id string, row *T) {
 	}
 }
 
-// exchange is like replace, and also returns what is needed to undo it.
+// exchange replaces a row, and returns the change for keep.
 func (t *table[T]) exchange(at time.Time, id string, row *T) change[T] {
 	made := change[T]{at: at, id: id, before: t.rows[id]}
 	t.replace(id, row)
 	return made
 }
 
-// remember records that a row was replaced.
+// remember adds a change to the past. At the limit it drops the oldest tenth.
 func (t *table[T]) remember(made change[T]) {
 	if len(t.past) >= t.longest {
 		t.past = slices.Delete(t.past, 0, t.longest/10)

@@ -34,9 +34,9 @@ func TestTable(t *testing.T) {
 	} {
 		diff(t, "as of "+second(at).String(), want, values(table.asOf(second(at)).all()))
 	}
-	diff(t, "the past leaves the present alone", []string{"b2", "c1"}, values(table.all()))
+	diff(t, "the present after asOf", []string{"b2", "c1"}, values(table.all()))
 	diff(t, "after b", []string{"c1"}, values(table.after("b")))
-	diff(t, "after what is gone", []string{"b2", "c1"}, values(table.after("a")))
+	diff(t, "after the ID of a removed row", []string{"b2", "c1"}, values(table.after("a")))
 	diff(t, "after the last", []string{}, values(table.after("c")))
 	table.replace("nobody", nil)
 	diff(t, "removing nobody", []string{"b2", "c1"}, values(table.all()))
@@ -55,6 +55,6 @@ func TestTableRemembersBoundedly(t *testing.T) {
 		t.Errorf("a moment ago it was %d", got)
 	}
 	if got := table.asOf(start).row("a"); got == nil {
-		t.Error("before what is remembered, the oldest that is known must be told")
+		t.Error("for a time before all remembered changes, asOf must return the oldest known state")
 	}
 }

@@ -24,7 +24,7 @@ type visit struct {
 	at      time.Time
 }
 
-// fewVisits is a number of visits that need no pruning.
+// fewVisits is the number of visits up to which old ones are not removed.
 const fewVisits = 1024
 
 func newStickiness(c clock.PassiveClock) *stickiness {

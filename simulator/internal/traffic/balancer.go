@@ -7,7 +7,7 @@ import (
 )
 
 // balancer is one load balancer. Only Apply and Close change it, one at a time.
-// mu is for goroutines that read it at the same time.
+// They lock mu to write, because other goroutines read.
 type balancer struct {
 	plane  *Plane
 	id     string
@@ -58,7 +58,7 @@ func (b *balancer) giveUp(w Balancer) {
 		f.shut()
 		drain := w.Drain
 		if f.door.protocol == UDP {
-			drain = 0 // without its socket there is no way back to the client
+			drain = 0 // answers to the client need the socket, which is now closed
 		}
 		f.pool.set(nil, nil, drain)
 	}
@@ -114,8 +114,8 @@ func (b *balancer) prepare(w Balancer) (superfluous []*probe) {
 	return superfluous
 }
 
-// probed returns the target that shows the health of a listener's backend;
-// false if there is none.
+// probed returns the target whose checks decide the health of a listener's
+// backend; false if the backend is not checked.
 func (w Balancer) probed(l Listener, backend Backend) (probeTarget, bool) {
 	switch {
 	case !backend.Address.IsValid() || backend.Off != "":
@@ -128,7 +128,7 @@ func (w Balancer) probed(l Listener, backend Backend) (probeTarget, bool) {
 	return probeTarget{}, false
 }
 
-// members returns the backends that take the connections of a listener.
+// members returns the wanted members of a listener's pool.
 func (b *balancer) members(w Balancer, l Listener) []membership {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -150,7 +150,7 @@ func (b *balancer) members(w Balancer, l Listener) []membership {
 	return all
 }
 
-// front returns the front of a door, and makes one if there is none.
+// front returns the front of a door. It creates one if there is none.
 func (b *balancer) front(d door) *front {
 	b.mu.Lock()
 	defer b.mu.Unlock()

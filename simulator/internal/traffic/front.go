@@ -18,11 +18,11 @@ type front struct {
 	pool     *pool
 	tally    doorTally
 
-	shown   string // guarded by balancer.mu; where it listens
+	shown   string // guarded by balancer.mu; the address at which it listens
 	problem string // guarded by balancer.mu; the error if it does not listen
 	// socket is nil while it does not listen. Only Apply and Close touch it.
 	socket socket
-	closed chan struct{} // closed when nothing more is accepted
+	closed chan struct{} // closed when no more connections are accepted
 }
 
 // socket is the socket of a front.
@@ -37,7 +37,7 @@ func newFront(b *balancer, d door) *front {
 	return &front{balancer: b, door: d, pool: newPool(b.plane, b.sticky)}
 }
 
-// open begins to listen, unless the front listens already.
+// open makes the front listen. It does nothing if the front already listens.
 func (f *front) open() error {
 	if f.socket != nil {
 		return nil
@@ -68,7 +68,7 @@ func (f *front) listen(ctx context.Context) (socket, error) {
 	if !errors.Is(err, syscall.EACCES) {
 		return s, err
 	}
-	const above = 20_000 // 80 becomes 20080
+	const above = 20_000 // so that port 80 becomes 20080
 	if s, err := f.bind(ctx, f.door.at.Port()+above); err == nil {
 		return s, nil
 	}
@@ -84,7 +84,7 @@ func (f *front) bind(ctx context.Context, port uint16) (socket, error) {
 		}
 		udp, ok := conn.(*net.UDPConn)
 		if !ok {
-			return nil, fmt.Errorf("%T is no UDP socket", conn)
+			return nil, fmt.Errorf("%T is not a UDP socket", conn)
 		}
 		return newUDPSocket(f, udp), nil
 	}
@@ -118,8 +118,9 @@ func client(address net.Addr) netip.Addr {
 	return netip.Addr{}
 }
 
-// connect opens a connection to the first backend that accepts it, and keeps it
-// as a link. It returns nil if no backend accepts.
+// connect opens a connection to the first backend that accepts it. It returns
+// the link that hold makes of this connection, and the member that has it. It
+// returns nil if no backend accepts.
 func (f *front) connect(client netip.Addr, hold func(*member, net.Conn) link) (link, *member) {
 	var tried []*member
 	for {
@@ -138,7 +139,8 @@ func (f *front) connect(client netip.Addr, hold func(*member, net.Conn) link) (l
 	}
 }
 
-// try returns nil if the member does not take the connection.
+// try opens a connection to one member. It returns nil if the member does not
+// take it.
 func (f *front) try(ctx context.Context, m *member, hold func(*member, net.Conn) link) link {
 	dialer := net.Dialer{Timeout: dialTimeout}
 	conn, err := dialer.DialContext(ctx, f.network(), m.at.String())
@@ -150,7 +152,7 @@ func (f *front) try(ctx context.Context, m *member, hold func(*member, net.Conn)
 	}
 	l := hold(m, conn)
 	if !m.admit(l) {
-		reset(conn) // the member's error, not the client's: another member may accept
+		reset(conn) // the member was removed meanwhile; another member may take the client
 		return nil
 	}
 	return l

@@ -15,7 +15,7 @@ import (
 // verdict is the result of all checks of a backend so far.
 type verdict struct {
 	health Health
-	why    string // it is not healthy
+	why    string // why the backend is not healthy
 	streak int    // successive results against the present verdict
 }
 
@@ -43,8 +43,8 @@ func (v verdict) after(err error, c Checks) verdict {
 	return v
 }
 
-// probeTarget is the target of a check; without a path a TCP connection is
-// enough.
+// probeTarget is the target of a check. If it has no path, the check only opens
+// a TCP connection.
 type probeTarget struct {
 	at   netip.AddrPort
 	path string
@@ -139,7 +139,7 @@ func (p *probe) check(ctx context.Context) error {
 	if resp.StatusCode != http.StatusOK {
 		return fmt.Errorf("GET %s answers %s", url, resp.Status)
 	}
-	// Read the body: a server whose answer is cut short would see a reset.
+	// The body is read, because otherwise the server would see a reset.
 	_, err = io.CopyN(io.Discard, resp.Body, maxHealthAnswer)
 	if err == io.EOF { //nolint:errorlint // CopyN returns it as it is
 		err = nil

@@ -82,7 +82,7 @@ func TestRemovedBackendIsNotCheckedAnyMore(t *testing.T) {
 		t.Errorf("the one that was removed was checked %d times more", n)
 	}
 	applyWell(t, p, w)
-	diff(t, "one that comes back is counted anew", int64(0), report(t, p, w.ID).Backends[0].Connections)
+	diff(t, "connections of a backend that was removed and added again", int64(0), report(t, p, w.ID).Backends[0].Connections)
 }
 
 // nodeHealth is what kube-proxy serves for externalTrafficPolicy Local.
@@ -134,7 +134,7 @@ func TestHealthByHTTP(t *testing.T) {
 	}
 	for range 3 {
 		_, name := mustVisit(t, w.at())
-		diff(t, "only where there are endpoints", "a", name)
+		diff(t, "connections go only to nodes with endpoints", "a", name)
 	}
 	ofB.Store(http.StatusFound)
 	ofA.Store(http.StatusInternalServerError)
@@ -146,7 +146,8 @@ func TestHealthByHTTP(t *testing.T) {
 	diff(t, "answered by", "b", name)
 }
 
-// Each listener is judged by its own port, and the report has the worst result.
+// The health of a backend is checked at the port of each listener. The report
+// has the worst result.
 func TestHealthOfEachListener(t *testing.T) {
 	p := newPlane(t, Config{})
 	a := newMachine(t, "a")

@@ -11,16 +11,16 @@ type link interface {
 	cut()
 }
 
-// member is a backend in one pool, with its connections there. It joins and
-// leaves the pool. After leaving it drains, and then either joins again or
-// ends.
+// member is a backend in one pool, with its connections there. After it leaves
+// the pool it drains. Then it either joins the pool again or ends.
 type member struct {
 	membership // off and probe are guarded by pool.mu; the rest never changes
 
 	// dials counts connections that are being opened. They are added only with
 	// pool.mu held, and only while the member belongs to the pool.
 	dials sync.WaitGroup
-	// stay is over when the member leaves, or does not drain any more.
+	// stay is canceled when the member leaves the pool. While the member drains,
+	// it has another stay, which is canceled when the drain ends.
 	stay   context.Context    // guarded by pool.mu
 	giveUp context.CancelFunc // guarded by pool.mu
 
@@ -36,7 +36,7 @@ func newMember(life context.Context, m membership) *member {
 	return member
 }
 
-// turn ends one stay and begins the next. pool.mu is held.
+// turn cancels the present stay and begins the next. pool.mu is held.
 func (m *member) turn(life context.Context) {
 	m.giveUp()
 	m.stay, m.giveUp = context.WithCancel(life)

@@ -13,14 +13,16 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Config is how a plane works; the zero value works.
+// Config configures a plane. The zero value is valid.
 type Config struct {
-	// Clock is the real one if nil. Deadlines of sockets follow the real one.
+	// Clock is the clock of the plane; nil means the real one. Deadlines of
+	// sockets always follow the real clock.
 	Clock  clock.Clock
 	Checks Checks
-	// IdleUDP ends a UDP connection after a pause; default one minute.
+	// IdleUDP is how long a UDP session may be idle before it ends; default one
+	// minute.
 	IdleUDP time.Duration
-	// Sockets opens what is listened at; nil means those of the machine.
+	// Sockets opens the listening sockets; nil means real sockets of the machine.
 	Sockets Sockets
 }
 
@@ -37,19 +39,20 @@ type Plane struct {
 	idleUDP time.Duration
 	sockets Sockets
 
-	// life is the context of all that runs until Close, and of no call.
+	// life is the context of all goroutines that run until Close. It does not
+	// end with the call that started them.
 	life    context.Context
 	end     context.CancelFunc
 	running sync.WaitGroup
 
-	applying sync.Mutex // held by Apply and Close: one at a time
+	applying sync.Mutex // lets only one Apply or Close run at a time
 
 	mu        sync.Mutex
 	balancers map[string]*balancer // guarded by mu; written with applying held
 }
 
-// New returns a plane that carries nothing yet. Close ends it, and so does the
-// end of the context, without waiting.
+// New returns a plane that carries nothing yet. Close ends it, and waits. The
+// end of the context also ends it, but nothing waits then.
 func New(ctx context.Context, config Config) *Plane {
 	p := &Plane{
 		clock:     config.Clock,
@@ -71,9 +74,9 @@ func New(ctx context.Context, config Config) *Plane {
 	return p
 }
 
-// Apply makes the given load balancers the only ones; all others end. The error
-// says which listeners could not be opened. Everything else is done, and the
-// next Apply tries these listeners again.
+// Apply starts and changes the given load balancers, and ends all others. Its
+// error says which listeners could not be opened. All other changes are made
+// nevertheless, and the next Apply tries these listeners again.
 func (p *Plane) Apply(wanted []Balancer) error {
 	p.applying.Lock()
 	defer p.applying.Unlock()
@@ -87,8 +90,8 @@ func (p *Plane) Apply(wanted []Balancer) error {
 			p.remove(b.id)
 		}
 	}
-	// First close, because one load balancer may need an address that another one
-	// gives up.
+	// Unwanted fronts are closed first, because one load balancer may need an
+	// address that another one has had until now.
 	for _, w := range wanted {
 		if b := old[w.ID]; b != nil {
 			b.giveUp(w)
@@ -116,7 +119,7 @@ func (p *Plane) remove(id string) {
 	delete(p.balancers, id)
 }
 
-// balancer returns the load balancer with the ID, and makes one if there is
+// balancer returns the load balancer with the ID. It creates one if there is
 // none.
 func (p *Plane) balancer(id string) *balancer {
 	p.mu.Lock()

@@ -35,7 +35,7 @@ func TestCloseEndsEverything(t *testing.T) {
 	mustNotListen(t, w.at())
 	await(t, "goroutines", func() (string, bool) {
 		n := runtime.NumGoroutine()
-		return fmt.Sprintf("%d, and %d before", n, before), n <= before+len(open) // the machines' own
+		return fmt.Sprintf("%d, and %d before", n, before), n <= before+len(open) // one goroutine of a machine for each open connection
 	})
 	if err := p.Apply([]Balancer{w}); err != nil {
 		t.Error(err)
@@ -93,7 +93,7 @@ func TestStickinessForgets(t *testing.T) {
 		s.note(netip.AddrFrom4([4]byte{10, 0, byte(n / 256), byte(n)}), "a")
 	}
 	if len(s.visits) > fewVisits {
-		t.Errorf("%d visits are remembered that are long over", len(s.visits))
+		t.Errorf("%d visits are remembered, although they are too old", len(s.visits))
 	}
 	s.set(0)
 	diff(t, "switched off", 0, len(s.visits))

@@ -52,10 +52,10 @@ func (p *pool) admits(client netip.Addr) bool {
 	return slices.ContainsFunc(p.ranges, func(r netip.Prefix) bool { return r.Contains(client) })
 }
 
-// pick returns the member for the next connection of a client, except those
-// that were tried, and the context in which to reach it. It returns nil if
-// there is none. The caller must call m.dials.Done once it keeps the connection
-// or has given up.
+// pick returns the member for the next connection of a client, and the context
+// for opening the connection. It skips the members in tried. It returns nil if
+// there is no other. The caller must call m.dials.Done when the member has
+// admitted the connection, or when the attempt has failed.
 func (p *pool) pick(client netip.Addr, tried []*member) (*member, context.Context) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -89,14 +89,14 @@ func (p *pool) choose(favourite string, tried []*member) *member {
 	return nil
 }
 
-// set replaces the members. Connections to a member that is no longer wanted
-// live on during the drain. When set returns, that member gets no new ones.
+// set replaces the members. A member that is no longer wanted keeps its
+// connections for the drain time. When set returns, it gets no new ones.
 func (p *pool) set(ranges []netip.Prefix, wanted []membership, drain time.Duration) {
 	for m, stay := range p.replace(ranges, wanted) {
 		if drain == 0 {
-			m.refuse() // connections that are being opened go to another member instead of being cut
+			m.refuse() // a connection that is being opened is not cut, but tries another member
 		}
-		m.dials.Wait() // short, because these dials were canceled
+		m.dials.Wait() // does not take long, because these dials were canceled
 		if drain == 0 || !m.busy() {
 			p.over(stay, m)
 			continue
@@ -137,8 +137,8 @@ func (p *pool) replace(ranges []netip.Prefix, wanted []membership) map[*member]c
 	return leaving
 }
 
-// returning returns a draining member of that place to the pool; nil if there
-// is none. p.mu is held.
+// returning finds a draining member of the place and makes it a member of the
+// pool again. It returns nil if there is none. p.mu is held.
 func (p *pool) returning(at place) *member {
 	for i, m := range p.draining {
 		if m.place == at {
@@ -163,7 +163,7 @@ func (p *pool) drain(stay context.Context, m *member, d time.Duration) {
 	p.over(stay, m)
 }
 
-// over ends a member that drains, unless it has returned.
+// over ends a draining member, unless it has joined the pool again.
 func (p *pool) over(stay context.Context, m *member) {
 	p.mu.Lock()
 	if stay.Err() != nil {

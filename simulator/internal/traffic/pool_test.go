@@ -11,9 +11,9 @@ type cutLink struct{ wasCut bool }
 
 func (l *cutLink) cut() { l.wasCut = true }
 
-// If a backend is removed while a connection to it is being opened, that
-// attempt is either given up, or kept before set returns. Without a drain it is
-// never kept.
+// If a backend is removed while a connection to it is being opened, set waits
+// until the attempt has failed or the member has admitted the connection.
+// Without a drain, the member does not admit it.
 func TestSetWaitsForConnectionsThatAreBeingOpened(t *testing.T) {
 	for _, drain := range []time.Duration{0, time.Hour} {
 		t.Run(drain.String(), func(t *testing.T) { removeWhileOpening(t, drain) })
@@ -44,12 +44,12 @@ func removeWhileOpening(t *testing.T, drain time.Duration) {
 	case <-time.After(10 * time.Millisecond):
 	}
 	var link cutLink
-	diff(t, "opened in time, it is held", drain > 0, m.admit(&link))
+	diff(t, "a connection that was opened in time is admitted", drain > 0, m.admit(&link))
 	m.dials.Done()
 	<-removed
 	diff(t, "cut", false, link.wasCut)
 	p.end()
-	diff(t, "cut in the end, if it was held", drain > 0, link.wasCut)
+	diff(t, "a connection that was admitted is cut in the end", drain > 0, link.wasCut)
 	if m.admit(&cutLink{}) {
 		t.Error("a member that has ended has admitted a connection")
 	}

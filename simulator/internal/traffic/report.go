@@ -20,19 +20,20 @@ const (
 // Report says what a load balancer carries.
 type Report struct {
 	Listeners []ListenerReport
-	// Backends are those that are wanted, in order, and then those that drain.
+	// Backends are the wanted backends, in order, and then the draining ones.
 	Backends []BackendReport
 }
 
 // ListenerReport is what one listener carries.
 type ListenerReport struct {
 	Listener
-	// Address is where it really listens; empty if it does not.
+	// Address is the address at which it listens; empty if it does not listen.
 	Address string
-	// Problem is the error if it does not listen.
+	// Problem is the error of listening; empty if it listens.
 	Problem string
-	// Connections were forwarded, Denied came from outside the source ranges,
-	// Rejected found no backend.
+	// Connections counts connections that were forwarded. Denied counts those
+	// from outside the source ranges, and Rejected those for which no backend
+	// was found.
 	Connections, Denied, Rejected int64
 }
 
@@ -41,9 +42,10 @@ type BackendReport struct {
 	ID     string
 	Health Health
 	Why    string // why it is not healthy
-	// Open connections it has, Connections it got, Failures it did not take.
+	// Open counts the open connections, Connections all connections so far, and
+	// Failures the connections that the backend did not take.
 	Open, Connections, Failures int64
-	// BytesIn came from clients, BytesOut went to them.
+	// BytesIn counts the bytes from clients, BytesOut those to clients.
 	BytesIn, BytesOut int64
 }
 

@@ -23,12 +23,12 @@ const (
 	nodePort    = 30080
 )
 
-// quick are checks at short intervals, for tests.
+// quick returns checks with short intervals.
 func quick() Checks {
 	return Checks{Interval: 5 * time.Millisecond, Timeout: time.Second, HealthyAfter: 2, UnhealthyAfter: 2}
 }
 
-// newPlane is a plane that ends with the test.
+// newPlane returns a plane that ends with the test.
 func newPlane(t *testing.T, config Config) *Plane {
 	t.Helper()
 	if config.Checks == (Checks{}) {
@@ -39,7 +39,7 @@ func newPlane(t *testing.T, config Config) *Plane {
 	return p
 }
 
-// someAddress is a loopback address that other programs are unlikely to use.
+// someAddress returns a loopback address that other programs are unlikely to use.
 func someAddress() netip.Addr {
 	return netip.AddrFrom4([4]byte{127, byte(128 + rand.IntN(120)), byte(rand.IntN(256)), byte(1 + rand.IntN(250))})
 }
@@ -92,14 +92,14 @@ func (m *machine) visits() int {
 }
 
 func (m *machine) answer(conn net.Conn) {
-	defer func() { _ = conn.Close() }() // whatever the client thinks of it
+	defer func() { _ = conn.Close() }() // the client may have closed it already
 	lines := bufio.NewScanner(conn)
 	for lines.Scan() {
 		if _, err := fmt.Fprintf(conn, "%s: %s\n", m.name, lines.Text()); err != nil {
 			return
 		}
 	}
-	_, _ = fmt.Fprintf(conn, "%s: the end\n", m.name) // only whoever has half-closed hears it
+	_, _ = fmt.Fprintf(conn, "%s: the end\n", m.name) // only a client that has closed just its own direction reads this
 }
 
 // stop accepts no more connections, and keeps those that are open.

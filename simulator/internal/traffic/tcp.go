@@ -73,7 +73,7 @@ func reset(conn net.Conn) {
 	if tcp, ok := conn.(*net.TCPConn); ok {
 		_ = tcp.SetLinger(0) // it is closed in any case
 	}
-	_ = conn.Close() // nothing was written that could be lost
+	_ = conn.Close() // a reset discards unsent data anyway, so an error does not matter
 }
 
 // pair is the connection of a client together with the connection to its
@@ -88,18 +88,18 @@ func (p *pair) cut() {
 	reset(p.backend)
 }
 
-// carry returns when both directions have ended.
+// carry copies the data in both directions, and returns when both have ended.
 func (p *pair) carry() {
 	var in sync.WaitGroup
 	in.Go(func() { p.copy(p.backend, p.client, &p.tally.bytesIn) })
 	p.copy(p.client, p.backend, &p.tally.bytesOut)
 	in.Wait()
-	_ = p.client.Close() // both sides have ended their data, or were cut
+	_ = p.client.Close() // an error does not matter: both directions have ended
 	_ = p.backend.Close()
 }
 
-// copy copies the data and then the end of the data. If one direction breaks,
-// the other one ends, too.
+// copy copies the data of one direction. When the data ends, it closes that
+// direction. If the direction breaks, it ends the other one, too.
 func (p *pair) copy(to, from net.Conn, count *atomic.Int64) {
 	if _, err := io.Copy(counter{to, count}, reader{from}); err != nil {
 		p.cut()
@@ -112,7 +112,7 @@ func (p *pair) copy(to, from net.Conn, count *atomic.Int64) {
 	}
 }
 
-// counter counts what is written, as it is written.
+// counter counts the bytes that are written to a connection.
 type counter struct {
 	to    io.Writer
 	count *atomic.Int64
@@ -124,6 +124,6 @@ func (c counter) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// reader hides the connection's own copy method, whose bytes would not be
-// counted.
+// reader hides the connection's WriteTo method, because io.Copy would use that
+// and bypass the counter.
 type reader struct{ io.Reader }

@@ -30,7 +30,7 @@ func TestTCP(t *testing.T) {
 	if err := first.Conn.(*net.TCPConn).CloseWrite(); err != nil {
 		t.Fatal(err)
 	}
-	diff(t, "whoever has said all is still answered", name+": the end\n", readAll(t, first))
+	diff(t, "a client that has closed its own direction is answered", name+": the end\n", readAll(t, first))
 	diff(t, "listeners", []ListenerReport{{Listener: w.Listeners[0], Address: w.at(), Connections: 2}}, report(t, p, w.ID).Listeners)
 	in, short, long := int64(len("hello\n")), int64(len("x: hello\n")), int64(len("x: hello\nx: the end\n"))
 	want := []BackendReport{
@@ -63,7 +63,7 @@ func TestConnectionsOfARemovedBackendLiveOnWhileItDrains(t *testing.T) {
 	applyWell(t, p, w.with(a))
 	mustStillSay(t, old)
 	recent, name := mustVisit(t, w.at())
-	diff(t, "one that comes back is itself again", "a", name)
+	diff(t, "a backend that is added again", "a", name)
 
 	applyWell(t, p, w.with(b))
 	closeIt(t, recent)
@@ -187,10 +187,10 @@ func TestWithoutABackendThatIsWell(t *testing.T) {
 			})
 			for _, b := range report(t, p, w.ID).Backends {
 				if b.Why == "" {
-					t.Errorf("it is not said why %s is unhealthy", b.ID)
+					t.Errorf("the report does not say why %s is unhealthy", b.ID)
 				}
 			}
-			diff(t, "a machine that is off was asked", 0, off.visits())
+			diff(t, "health checks of a machine that is off", 0, off.visits())
 		})
 	}
 }
@@ -228,7 +228,7 @@ func TestConnectionThatIsNotTakenGoesElsewhere(t *testing.T) {
 	}
 	r := report(t, p, w.ID)
 	if r.Backends[0].Failures < 1 || r.Backends[0].Health != Healthy {
-		t.Errorf("got %+v; want failures, and no judgement from them", r.Backends[0])
+		t.Errorf("got %+v; want failures that do not change the health", r.Backends[0])
 	}
 	b.stop(t)
 	mustBeTurnedAway(t, w.at())
@@ -247,14 +247,14 @@ func TestAffinity(t *testing.T) {
 	}
 	_, other := mustVisit(t, w.at(), "127.0.0.3")
 	if other == first {
-		t.Error("another client has the same backend, although others had their turn")
+		t.Error("another client has the same backend, although the next backend was due")
 	}
 	left := slices.DeleteFunc([]*machine{a, b, c}, func(m *machine) bool { return m.name == first })
 	applyWell(t, p, w.with(left...))
 	_, second := mustVisit(t, w.at(), "127.0.0.2")
 	applyWell(t, p, w)
 	_, again := mustVisit(t, w.at(), "127.0.0.2")
-	diff(t, "who had to move does not move back", second, again)
+	diff(t, "a client that had to move does not move back", second, again)
 
 	w.Affinity = 0
 	applyWell(t, p, w)
@@ -319,7 +319,7 @@ func (s *sockets) ListenPacket(ctx context.Context, network, address string) (ne
 
 func TestPortThatTakesAPrivilegeIsMapped(t *testing.T) {
 	unprivileged := &sockets{refuse: func(port uint16) error {
-		if port > 0 && port < 1024 || port == 20443 { // another program has the latter
+		if port > 0 && port < 1024 || port == 20443 { // as if another program listened at 20443
 			return &net.OpError{Op: "listen", Err: syscall.EACCES}
 		}
 		return nil
@@ -375,7 +375,7 @@ func TestNoConnectionIsLostWhenBackendsChange(t *testing.T) {
 	w.Drain = time.Minute
 	applyWell(t, p, w)
 
-	var gone atomic.Pointer[string] // the backend that had been removed by now
+	var gone atomic.Pointer[string] // the backend that is removed at present
 	none := ""
 	gone.Store(&none)
 	ctx, stop := context.WithCancel(t.Context())

@@ -66,8 +66,8 @@ func (s *udpSocket) forward(from netip.AddrPort, datagram []byte) {
 	}
 }
 
-// session returns the session of a client, and makes one if there is none; nil
-// if there are too many.
+// session returns the session of a client. It creates one if there is none, and
+// returns nil if there are too many or no backend takes it.
 func (s *udpSocket) session(from netip.AddrPort) *session {
 	known, many := s.known(from)
 	switch {
@@ -133,7 +133,8 @@ func (s *session) fail(err error) {
 	s.cut()
 }
 
-// carryBack forwards the answers, until the session has been idle for too long.
+// carryBack forwards the answers of the backend until the session has been idle
+// for too long.
 func (s *session) carryBack() {
 	defer s.forget()
 	buffer := make([]byte, maxDatagram)
@@ -162,8 +163,9 @@ func (s *session) carryBack() {
 
 func (s *session) idleAt() time.Time { return time.Unix(0, s.last.Load()).Add(s.plane().idleUDP) }
 
-// endIfIdle ends the session if it is idle. A datagram that arrives before
-// keeps the session alive. One that arrives afterwards begins a new session.
+// endIfIdle ends the session if it is idle, and reports whether it did. A
+// datagram that arrives before that keeps the session alive. One that arrives
+// afterwards begins a new session.
 func (s *session) endIfIdle() bool {
 	s.socket.mu.Lock()
 	defer s.socket.mu.Unlock()

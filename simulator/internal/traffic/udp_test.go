@@ -78,7 +78,7 @@ func (c caller) ask(t *testing.T, word string, timeout time.Duration) string {
 
 const (
 	longTimeout  = 30 * time.Second
-	shortTimeout = 50 * time.Millisecond // the timeout for an answer that must never come
+	shortTimeout = 50 * time.Millisecond // how long to wait for an answer that must not come
 )
 
 func udpBalancer(machines ...*machine) Balancer {
@@ -158,12 +158,12 @@ func TestUDPAffinity(t *testing.T) {
 	}
 }
 
-// A session ends when its backend refuses datagrams; in the end datagrams reach
-// a backend.
+// A session ends when its backend refuses datagrams. Later datagrams reach
+// another backend.
 func TestUDPBackendThatRefuses(t *testing.T) {
 	p := newPlane(t, Config{})
 	a, b := newMachine(t, "a"), newMachine(t, "b")
-	b.answerUDP(t) // and a does not listen
+	b.answerUDP(t) // only b: a does not listen
 	w := udpBalancer(a, b)
 	apply(t, p, w)
 	c := newCaller(t, w.at(), "127.0.0.2")
@@ -177,7 +177,8 @@ func TestUDPBackendThatRefuses(t *testing.T) {
 	}
 }
 
-// Without its socket there is no way back to the client.
+// A session needs the listener's socket to answer its client. So it ends with
+// the listener.
 func TestUDPSessionsEndWithTheirListener(t *testing.T) {
 	p := newPlane(t, Config{})
 	a := newMachine(t, "a")

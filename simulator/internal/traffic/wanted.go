@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Protocol is what a listener speaks.
+// Protocol is the protocol of a listener.
 type Protocol string
 
 // The protocols.
@@ -15,7 +15,7 @@ const (
 	UDP Protocol = "UDP"
 )
 
-// Balancer is a load balancer as it is wanted.
+// Balancer is the wanted state of a load balancer.
 type Balancer struct {
 	ID        string
 	Address   netip.Addr
@@ -24,10 +24,10 @@ type Balancer struct {
 	// SourceRanges are the sources whose traffic is accepted. Without ranges no
 	// traffic is accepted.
 	SourceRanges []netip.Prefix
-	// Affinity is how long a client stays with its backend after its last
-	// connection; 0 means not at all.
+	// Affinity is how long after its last connection a client stays with its
+	// backend; 0 means that it does not stay.
 	Affinity time.Duration
-	// Drain is how long connections to a removed backend live on.
+	// Drain is how long a removed backend keeps its connections.
 	Drain time.Duration
 	Check Check
 }
@@ -48,26 +48,27 @@ type Backend struct {
 	Off string
 }
 
-// Check says how a backend is checked. Without a port it is a TCP connection to
-// the backend port of each TCP listener; the backends of a UDP listener then
-// always count as healthy.
+// Check says how a backend is checked. If it has no port, a check is a TCP
+// connection to the backend port of each TCP listener. The backends of a UDP
+// listener then always count as healthy.
 type Check struct {
 	Port uint16
-	// Path is asked by HTTP and must be answered with 200; empty means that a
-	// TCP connection is enough. It needs a port.
+	// Path is requested by HTTP, and the answer must be 200. It needs a port. If
+	// it is empty, a TCP connection is enough.
 	Path string
 }
 
-// Checks is how the health of backends is checked. What is 0 gets its default.
+// Checks configures the health checks. A field that is 0 gets its default.
 type Checks struct {
 	// Interval is the pause between two checks of a backend; default 1s.
 	Interval time.Duration
 	// Timeout is how long a check may take; default 1s.
 	Timeout time.Duration
-	// HealthyAfter is how many successes in a row bring an unhealthy backend
-	// back; default 2. A new one needs one.
+	// HealthyAfter is how many successes in a row make an unhealthy backend
+	// healthy again; default 2. A new backend needs only one.
 	HealthyAfter int
-	// UnhealthyAfter is how many failures in a row take a backend out; default 3.
+	// UnhealthyAfter is how many failures in a row make a healthy backend
+	// unhealthy; default 3.
 	UnhealthyAfter int
 }
 

@@ -6,12 +6,12 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator/internal/faults"
 )
 
-// Description is what a cloud is, what it allows, and what can be done to it.
-// It never changes while the cloud runs.
+// Description describes a cloud: its settings, its limits, and the faults that
+// can be set. It never changes while the cloud runs.
 type Description struct {
 	Started  time.Time `json:"started"`
 	PageSize int       `json:"pageSize"`
-	// Traffic reports whether load balancers carry any.
+	// Traffic reports whether load balancers carry traffic.
 	Traffic          bool                 `json:"traffic"`
 	MaxLoadBalancers int                  `json:"maxLoadBalancers,omitempty"`
 	MaxBackends      int                  `json:"maxBackends,omitempty"`

@@ -20,14 +20,14 @@ const (
 	// minPause is the shortest time between two rounds of a watch. Changes within
 	// this time are sent together.
 	minPause = 200 * time.Millisecond
-	// MaxIdle is the longest time between two rounds. Changes that happen by
-	// themselves do not wake a watch.
+	// MaxIdle is the longest time between two rounds. It is needed because a
+	// resource that changes by itself does not wake a watch.
 	MaxIdle = time.Second
-	// pauseFactor is how many times longer than a round a watch pauses after
-	// it, so that it takes a small part of the machine only, up to maxPause.
+	// pauseFactor is the length of a pause in multiples of the round before it,
+	// up to maxPause. So a watch uses only a small part of the machine's time.
 	pauseFactor = 20
 	maxPause    = 5 * time.Second
-	// WriteTimeout bounds how long a watcher may take to read.
+	// WriteTimeout is how long a watcher may take to read what it was sent.
 	WriteTimeout = 10 * time.Second
 )
 
@@ -42,7 +42,7 @@ type Config struct {
 
 // Collection is all resources of one kind.
 type Collection struct {
-	// Name is that of the event, and the path under /operator/v1.
+	// Name is the name of the event, and the path under /operator/v1.
 	Name string
 	All  func(context.Context) any
 }
@@ -57,20 +57,20 @@ type Feed struct {
 // New returns a feed without watchers.
 func New(config Config) *Feed { return &Feed{config: config} }
 
-// Watchers returns how many read the feed.
+// Watchers returns the number of watchers.
 func (f *Feed) Watchers() int { return f.watchers.count() }
 
 // Wake tells the watchers that something may have changed. It does not block.
 func (f *Feed) Wake() { f.watchers.wake() }
 
-// ServeHTTP sends everything that there is, and then what changes, as
+// ServeHTTP sends all collections, and then each one that changes, as
 // server-sent events until the caller goes away. Each event has the name of a
-// collection under /operator/v1 and holds what a GET of that would return. The
-// event "calls" holds only new calls. If there is nothing to send, it sends
-// "beat".
+// collection under /operator/v1, and its data is what a GET of that path would
+// return. The event "calls" holds only new calls. If there is nothing to send,
+// ServeHTTP sends the event "beat".
 //
-// All that is kept of a watcher is what it was sent last. A slow reader gets the
-// newest state, and the number of calls that it has missed.
+// Only the data that was sent last is kept for a watcher. So a slow reader skips
+// states and gets the newest one, with the number of calls that it has missed.
 func (f *Feed) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header := w.Header()
 	header.Set("Content-Type", "text/event-stream")
@@ -96,8 +96,8 @@ func (f *Feed) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// pause returns after a time, or when it is woken. It reports whether the
-// context is still alive.
+// pause returns after the pause, or earlier when it is woken or the context
+// ends. It reports whether the context has not ended.
 func (f *Feed) pause(ctx context.Context, pause time.Duration, woken <-chan struct{}) bool {
 	timer := f.config.Clock.NewTimer(pause)
 	defer timer.Stop()
@@ -114,7 +114,7 @@ type watcher struct {
 	Config
 
 	out  http.ResponseWriter
-	sent map[string][]byte // the newest, by event
+	sent map[string][]byte // the data that was sent last, by name of the event
 	read meter.Bookmark
 }
 
@@ -160,7 +160,7 @@ func (w *watcher) gather(ctx context.Context, into *bytes.Buffer) error {
 	return err
 }
 
-// differing writes an event, unless its last content was the same.
+// differing writes an event, unless its data is the same as the last time.
 func (w *watcher) differing(into *bytes.Buffer, event string, value any) error {
 	encoded, err := json.Marshal(value)
 	if err != nil || bytes.Equal(encoded, w.sent[event]) {

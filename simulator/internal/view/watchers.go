@@ -8,8 +8,8 @@ type watchers struct {
 	all map[chan struct{}]bool // guarded by mu
 }
 
-// join returns a channel that is sent to when something may have changed, until
-// leave is called.
+// join returns a channel that gets a value when something may have changed,
+// until leave is called.
 func (w *watchers) join() (woken <-chan struct{}, leave func()) {
 	bell := make(chan struct{}, 1)
 	w.mu.Lock()
@@ -25,14 +25,14 @@ func (w *watchers) join() (woken <-chan struct{}, leave func()) {
 	}
 }
 
-// wake does not block.
+// wake wakes all watchers. It does not block.
 func (w *watchers) wake() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for bell := range w.all {
 		select {
 		case bell <- struct{}{}:
-		default: // it has been woken
+		default: // a wake is already pending
 		}
 	}
 }

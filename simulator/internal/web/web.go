@@ -1,11 +1,10 @@
-// Package web holds the page of a simulated cloud, which shows it live. The
-// page is an ordinary client of the cloud's API. It shows what a watch sends,
-// and makes its changes as the operator. It needs no build step and fetches
-// nothing from elsewhere.
+// Package web holds the page that shows a simulated cloud live. The page is an
+// ordinary client of the operator's API: it shows what a watch sends, and
+// requests changes. It needs no build step and loads nothing from other hosts.
 //
-// In files, main.js brings together the watch and what shows it. Each kind of
-// resource has one file, which says what is shown of it and what can be done to
-// it; resources.js lists them.
+// In the folder files, main.js starts the watch and draws what it sends. Each
+// kind of resource has one file, with its columns and its actions; resources.js
+// lists these kinds.
 package web
 
 import (
@@ -17,8 +16,8 @@ import (
 //go:embed files
 var embedded embed.FS
 
-// policy lets the page run its own scripts and speak to its own cloud, and
-// nothing else.
+// policy is the Content-Security-Policy of the page. It allows only the page's
+// own files and requests to its own cloud.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"
 
@@ -38,7 +37,7 @@ func Handler() http.Handler {
 		return nil
 	})
 	if err != nil {
-		panic(err) // the files are part of the program
+		panic(err) // impossible: the files are embedded in the program
 	}
 	return mux
 }

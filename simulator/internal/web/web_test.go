@@ -54,8 +54,8 @@ func TestNothingElseIsServed(t *testing.T) {
 	}
 }
 
-// TestNothingIsFetchedFromElsewhere: the policy would block such a request, and
-// the page would lack the content.
+// TestNothingIsFetchedFromElsewhere checks that the page loads nothing from
+// other hosts, because the policy would block that.
 func TestNothingIsFetchedFromElsewhere(t *testing.T) {
 	elsewhere := regexp.MustCompile(`(?i)(https?:)?//[a-z0-9.-]+\.[a-z]{2,}|<script>|\son[a-z]+="|\sstyle="`)
 	for _, allowed := range []string{"'unsafe-inline'", "'unsafe-eval'", "*", "http"} {
@@ -80,8 +80,8 @@ func TestNothingIsFetchedFromElsewhere(t *testing.T) {
 	}
 }
 
-// TestEveryImportIsThere: nothing builds the page, so nothing else finds a
-// wrong name before a browser does.
+// TestEveryImportIsThere checks the names of imported files. The page has no
+// build step that would find a wrong name.
 func TestEveryImportIsThere(t *testing.T) {
 	imported := regexp.MustCompile(`(?m)(?:from|import) "\./([^"]+)"|(?:src|href)="page/([^"]+)"`)
 	files, err := fs.ReadDir(embedded, "files")

@@ -19,17 +19,18 @@ export async function request(method, path, body) {
   try {
     message = (await answer.json()).error.message;
   } catch {
-    // The answer is not that of a simulated cloud; only its status is known.
+    // The answer does not come from a simulated cloud, so it has only a status.
   }
   throw new Error(message);
 }
 
-// A watch that says nothing for so long is dead, whatever the browser thinks.
+// A watch that sends nothing for this time counts as dead, even if the browser
+// reports it as open.
 const silenceTimeout = 12_000;
 
-// watch calls told with each event of the cloud, and live when the connection
-// comes and goes. It connects again for ever: mostly the browser does, and where
-// that gives up or notices nothing, a new watch does.
+// watch calls told with each event of the cloud, and live when the connection is
+// opened or lost. It never stops connecting. Usually the browser reconnects. If
+// the browser gives up or does not notice the loss, watch starts anew.
 export function watch(events, told, live) {
   let source, timer;
   const connect = () => {

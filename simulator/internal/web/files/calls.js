@@ -3,15 +3,15 @@
 import { h } from "./dom.js";
 import { clock, duration, mono, muted, plural, problem, table } from "./parts.js";
 
-// So many are kept, and so many shown.
+// How many calls are kept, and how many of them are shown.
 const keptCalls = 1000;
 const shownCalls = 150;
-// A screen reader is told how many there were, for so long at once.
+// A screen reader hears one summary of the calls within this time.
 const announcePause = 3_000;
 
 export class Calls {
   kept = []; // the newest first
-  held = []; // what came while paused, the newest first
+  held = []; // calls that arrived while paused, the newest first
   counters = [];
   paused = false;
   failedOnly = false;
@@ -110,7 +110,7 @@ function row(call, app) {
   };
 }
 
-// resource is what a call was about. The field has the name of its kind.
+// resource returns the ID or name of the resource that a call was about.
 function resource({ time, call, status, result, duration, number, ...about }) {
   return Object.values(about)[0] ?? "";
 }

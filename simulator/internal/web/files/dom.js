@@ -1,5 +1,5 @@
-// What everything is drawn with: h makes elements, morph brings what is shown
-// in line with them. Text is only ever set as text.
+// Functions that draw the page: h makes elements, and morph changes the shown
+// elements to equal them. Text is never interpreted as HTML.
 
 // h makes an element. Attributes that are null, undefined or false are left out.
 export function h(tag, attributes, ...children) {
@@ -13,9 +13,10 @@ export function h(tag, attributes, ...children) {
   return element;
 }
 
-// morph makes the children of a shown element like those of a wanted one. What
-// stays keeps its node, and so its focus, its scroll position and what was
-// typed into it. Elements with a data-key are found again wherever they move.
+// morph changes the children of a shown element to equal those of a wanted one.
+// A child that stays keeps its DOM node, and so its focus, its scroll position
+// and the text typed into it. A child with a data-key also keeps its node when it
+// moves.
 export function morph(shown, wanted) {
   const keys = new Set(Array.from(wanted.children, keyOf));
   const keyed = new Map();

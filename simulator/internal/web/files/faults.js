@@ -1,11 +1,11 @@
-// Faults: a switch for each kind, and a form for what a switch cannot say.
+// Faults: a switch for each kind, and a form for its settings.
 
 import { request } from "./api.js";
 import { h } from "./dom.js";
 import { plural, problem } from "./parts.js";
 
-// What belongs to some kinds only. A setting that is missing here still works:
-// it gets a plain field.
+// Settings that only some kinds have. A setting that is not in this list gets a
+// plain text field.
 const settings = {
   latency: { label: "Latency", initial: "1s", hint: "such as 300ms" },
   jitter: { label: "Jitter", hint: "at most that much longer" },
@@ -16,7 +16,7 @@ const settings = {
   age: { label: "Age", hint: "1m" },
 };
 
-// What every kind has.
+// Settings that every kind has.
 const limits = {
   match: { label: "Only resources like", hint: "node-1*" },
   probability: { label: "Probability", number: true, hint: "always" },
@@ -63,7 +63,7 @@ function kindItem(kind, app) {
     problem(app, about));
 }
 
-// details say whom a fault hits and how often it did.
+// details says which calls a fault hits, and how many it has hit.
 function details(f) {
   const words = [f.name !== f.kind && f.name, f.calls?.length ? f.calls.join(", ") : "all calls", f.match && `only ${f.match}`];
   for (const name of Object.keys(settings)) {
@@ -97,19 +97,19 @@ function standing(list) {
     list.map((f) => `${f.name} (${details({ ...f, name: f.kind })})`).join("; "), ".");
 }
 
-// initial are the fields of a kind before anybody has touched them.
+// initial returns the initial fields of a kind.
 export function initial(kind) {
   return Object.fromEntries(kind.settings.map((name) => [name, settings[name]?.initial ?? ""]));
 }
 
-// fieldsOf is what a form says.
+// fieldsOf returns the fields of a form.
 export function fieldsOf(form) {
   const data = new FormData(form);
   const fields = Object.fromEntries([...data].filter(([name]) => name !== "calls").map(([name, value]) => [name, value.trim()]));
   return { ...fields, calls: data.getAll("calls") };
 }
 
-// fieldsFrom are the fields of a fault that is set.
+// fieldsFrom returns the fields for a fault that is set.
 export function fieldsFrom(fault) {
   const fields = Object.fromEntries([...Object.keys(settings), ...Object.keys(limits)].filter((name) => fault[name]).map((name) => [name, String(fault[name])]));
   return { ...fields, calls: fault.calls ?? [], name: fault.name === fault.kind ? "" : fault.name };
@@ -123,7 +123,7 @@ export async function set(kind, fields) {
   for (const [field, text] of Object.entries(rest)) {
     if (text === "") continue;
     const { number, label } = settings[field] ?? limits[field] ?? {};
-    if (number && Number.isNaN(Number(text))) throw new Error(`${label}: “${text}” is no number.`);
+    if (number && Number.isNaN(Number(text))) throw new Error(`${label}: “${text}” is not a number.`);
     fault[field] = number ? Number(text) : text;
   }
   await request("PUT", `faults/${encodeURIComponent(fault.name)}`, fault);

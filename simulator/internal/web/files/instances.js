@@ -86,7 +86,7 @@ async function send(form, instance) {
   }
 }
 
-// wanted is the instance that the form describes.
+// wanted returns the instance that the form describes.
 function wanted(form) {
   const text = (name) => form.elements[name].value.trim();
   return {
@@ -102,7 +102,7 @@ function wanted(form) {
   };
 }
 
-// changes are the patch that makes an instance what the form describes.
+// changes returns the patch that changes an instance to what the form describes.
 function changes(form, instance) {
   const { labels, ...rest } = wanted(form);
   const patch = { ...rest, labels: { ...labels } };

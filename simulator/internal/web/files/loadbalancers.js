@@ -1,4 +1,4 @@
-// Load balancers, with what they carry.
+// Load balancers and their traffic.
 
 import { h } from "./dom.js";
 import { button, bytes, mono, muted, pairs, plural, state, table, titled } from "./parts.js";
@@ -39,7 +39,8 @@ function listenerLine(l, { protocol, port, backendPort }) {
     carried?.problem && h("span", { class: "wrong" }, ` ${carried.problem}`));
 }
 
-// More backends than that are summed up, those that are not well shown first.
+// At most this many backends are shown, unhealthy ones first. The others are only
+// counted.
 const mostBackends = 20;
 
 function backends(l, app) {
@@ -64,7 +65,7 @@ function backends(l, app) {
     many && h("p", { class: "empty" }, `${carried.length - mostBackends} more.`));
 }
 
-// settings are how a load balancer works, and the words of its owner.
+// settings shows the settings and tags of a load balancer.
 function settings(l) {
   const check = l.healthCheck ?? {};
   const words = [

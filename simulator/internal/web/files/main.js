@@ -1,6 +1,5 @@
-// The page: what a watch sends goes into app, what is in app is drawn, and what
-// is pressed becomes a request. Nothing is changed here before the cloud says
-// that it has changed.
+// The page. A watch updates app, and the page draws app. A button sends a
+// request, and never changes app itself: the change arrives through the watch.
 
 import { request, watch } from "./api.js";
 import { Calls, calls } from "./calls.js";
@@ -11,7 +10,7 @@ import { plural } from "./parts.js";
 import { kinds, sections } from "./resources.js";
 
 const app = {
-  live: null, // null: not yet
+  live: null, // whether the watch is connected; null before the first connection
   lostAt: null,
   cloud: null,
   lists: {}, // by collection
@@ -64,7 +63,7 @@ function total(kind, list) {
   return h("li", null, h("strong", null, n.toLocaleString("en")), words.slice(words.indexOf(" ")));
 }
 
-// about is what the cloud allows.
+// about describes the limits and settings of the cloud.
 function about(cloud) {
   if (!cloud) return "";
   return [
@@ -92,7 +91,7 @@ function announce(text) {
   byId("announcement").textContent = text;
 }
 
-// ---- what is told
+// ---- events of the watch
 
 const events = {
   cloud(cloud) {
@@ -130,9 +129,9 @@ watch(
   },
 );
 
-// ---- what is pressed and typed
+// ---- buttons and forms
 
-// attempt carries something out, and shows its error beside what it is about.
+// attempt runs a function, and shows its error beside the thing it is about.
 async function attempt(about, what, button) {
   button?.setAttribute("aria-busy", "true");
   app.problems.delete(about);

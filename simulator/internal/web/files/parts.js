@@ -5,8 +5,8 @@ import { h } from "./dom.js";
 export const mono = (text) => h("span", { class: "mono" }, text);
 export const muted = (...content) => h("span", { class: "muted" }, ...content);
 
-// titled is the first cell of a resource: its name, its ID, and the words that
-// its owner has put on it.
+// titled is the first cell of a resource: its name, its ID, and its labels or
+// tags.
 export function titled({ id, name }, words) {
   const own = pairs(words);
   return [
@@ -16,7 +16,7 @@ export function titled({ id, name }, words) {
   ];
 }
 
-// state is a word with a dot in the colour of what it means.
+// state is a word with a coloured dot. tone chooses the colour.
 export function state(word, tone) {
   return h("span", { class: `state ${tone}` }, word);
 }
@@ -47,9 +47,9 @@ export function problem(app, about) {
   );
 }
 
-// table has its roles written out, because a narrow window shows the rows of
-// one that is of cards as such. A row is an object with key and cells, and
-// optionally with below: what stands under the cells.
+// table makes a table. Its ARIA roles are explicit, because a narrow window shows
+// the rows as cards, which would lose the implicit roles. A row is an object with
+// key and cells, and optionally below: the content under the cells.
 export function table(label, columns, rows, kind) {
   const heads = columns.map((c) => h("th", { role: "columnheader", scope: "col" }, c || h("span", { class: "unseen" }, "Actions")));
   return h(
@@ -87,7 +87,7 @@ export function clock(time) {
   return `${two(t.getHours())}:${two(t.getMinutes())}:${two(t.getSeconds())}.${String(t.getMilliseconds()).padStart(3, "0")}`;
 }
 
-// duration shortens what Go writes, such as 1m2.345678901s, to what is readable.
+// duration shortens a duration of Go, such as 1m2.345678901s.
 export function duration(text) {
   return text.replace(/(\d+)\.(\d+)(?=[a-zµ]+$)/, (_, whole, part) =>
     whole.length > 2 ? whole : `${whole}.${part.slice(0, 3 - whole.length)}`);

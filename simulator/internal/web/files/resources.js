@@ -1,12 +1,12 @@
-// The kinds of resources, in the order in which they are shown. One more kind
-// is one more file and one more line here. A kind is an object with
+// The kinds of resources, in the order in which they are shown. A new kind needs
+// a file and a line here. A kind is an object with
 //
 //   collection     its name in the API: operator/v1/<collection>
-//   title, one     how many are called, and one
+//   title, one     the name of the kind, in plural and in singular
 //   empty          what is shown while there are none
 //   columns        headings; an empty one is the column of actions
-//   row(item, app) {cells, below} of one resource; cells go with columns
-//   words(item)    what the filter looks at
+//   row(item, app) {cells, below} of one resource; one cell for each column
+//   words(item)    the text that the filter searches
 //   create         optional: the label of a button that calls app.create[collection]
 
 import { h } from "./dom.js";
@@ -18,9 +18,9 @@ import { staticIPs } from "./staticips.js";
 
 export const kinds = [instances, loadBalancers, routes, staticIPs];
 
-// More rows than that make no picture; the filter finds the others.
+// At most this many rows are shown. The filter finds the others.
 const mostRows = 200;
-// A list shorter than that needs no filter.
+// A list with fewer rows has no filter.
 const fewRows = 8;
 
 export function sections(app) {

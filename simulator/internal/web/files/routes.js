@@ -1,4 +1,4 @@
-// Routes, in the one table that a cloud has.
+// Routes.
 
 import { h } from "./dom.js";
 import { button, mono, muted, pairs, state, titled } from "./parts.js";
@@ -32,7 +32,7 @@ function target(r, app) {
   ];
 }
 
-// why a route that has a target drops what it matches.
+// why says why a route with a target drops packets.
 function why(r, app) {
   const instance = (app.lists.instances ?? []).find((i) => i.id === r.target);
   return instance ? `the instance is ${instance.state}` : "the instance is gone";
