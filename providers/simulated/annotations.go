@@ -9,41 +9,42 @@ import (
 )
 
 // Annotation is the key of an annotation on a Service that this provider
-// reads. A value that cannot be understood is an error that names the key, and
-// so is an unknown key that begins with AnnotationPrefix: a typing error
-// must not open or close anything.
+// reads. A value that cannot be parsed is an error that names the key. An
+// unknown key that begins with AnnotationPrefix is also an error, because it may
+// be a misspelled one.
 type Annotation string
 
-// AnnotationPrefix begins the keys that are this provider's own.
+// AnnotationPrefix is the prefix of the keys that only this provider uses.
 const AnnotationPrefix = Name + ".fairlead.dev/"
 
 // The annotations.
 const (
-	// AnnotationStaticIP gives the load balancer a static IP that was reserved
-	// in the cloud, by its name, ID or address. The cloud keeps it when the
-	// Service goes. Without the annotation, or once it is removed, the load
-	// balancer has an address of its own, which goes with it. The deprecated
-	// spec.loadBalancerIP means the same with an address.
+	// AnnotationStaticIP is the name, ID or address of a static IP that was
+	// reserved in the cloud. The load balancer uses that address, and the cloud
+	// keeps it when the Service is deleted. Without the annotation, the load
+	// balancer has an address that is released with it. The deprecated
+	// spec.loadBalancerIP has the same meaning, for an address only.
 	AnnotationStaticIP Annotation = AnnotationPrefix + "static-ip"
 
-	// AnnotationDrain is how long connections to a removed node live on, as a
-	// duration such as 30s; 0s cuts them at once. Without the annotation, or
-	// once it is removed, the cloud decides.
+	// AnnotationDrain is how long a removed node keeps its open connections, as
+	// a duration such as 30s; 0s cuts them at once. Without the annotation, the
+	// cloud decides.
 	AnnotationDrain Annotation = AnnotationPrefix + "drain"
 
-	// AnnotationSourceRanges is where traffic is accepted from, as CIDRs with commas
-	// between them. It is only read where spec.loadBalancerSourceRanges is
-	// empty. Without both it is everyone; an annotation that is there and empty
-	// is an error, because it could mean everyone or no one.
+	// AnnotationSourceRanges lists the CIDRs from which traffic is accepted,
+	// separated by commas. It is read only if spec.loadBalancerSourceRanges is
+	// empty. Without both, traffic is accepted from everyone. An empty value is
+	// an error, because it could mean everyone or no one.
 	AnnotationSourceRanges Annotation = corev1.AnnotationLoadBalancerSourceRangesKey
 )
 
-// Annotations are all annotations.
+// Annotations returns all annotations.
 func Annotations() []Annotation {
 	return []Annotation{AnnotationStaticIP, AnnotationDrain, AnnotationSourceRanges}
 }
 
-// of returns the value on a Service; false if there is none.
+// of returns the value of the annotation on a Service; false if the Service does
+// not have it.
 func (a Annotation) of(service *corev1.Service) (string, bool) {
 	value, ok := service.Annotations[string(a)]
 	return strings.TrimSpace(value), ok
@@ -68,7 +69,7 @@ func checkAnnotations(service *corev1.Service) error {
 	return Annotation(unknown[0]).refuse("is unknown; known are %s and %s", AnnotationStaticIP, AnnotationDrain)
 }
 
-// drainOf returns nil if the cloud decides.
+// drainOf returns the drain time of a Service; nil if the cloud decides.
 func drainOf(service *corev1.Service) (*time.Duration, error) {
 	value, ok := AnnotationDrain.of(service)
 	if !ok {
@@ -76,7 +77,7 @@ func drainOf(service *corev1.Service) (*time.Duration, error) {
 	}
 	d, err := time.ParseDuration(value)
 	if err != nil || d < 0 {
-		return nil, AnnotationDrain.refuse("%q is no duration such as 30s", value)
+		return nil, AnnotationDrain.refuse("%q is not a duration such as 30s", value)
 	}
 	return &d, nil
 }

@@ -8,8 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// FuzzAnnotations checks that an annotation is either understood completely or
-// refused. A refused annotation never opens a load balancer.
+// FuzzAnnotations checks that an annotation is either parsed completely or
+// refused, and that an accepted one never leaves the source ranges empty.
 func FuzzAnnotations(f *testing.F) {
 	for _, seed := range []struct{ key, value string }{
 		{string(AnnotationDrain), "30s"},
@@ -41,7 +41,7 @@ func FuzzAnnotations(f *testing.F) {
 		}
 		for _, r := range ranges {
 			if prefix, err := netip.ParsePrefix(r); err != nil || prefix.Masked() != prefix {
-				t.Errorf("%q: %q is no range in its usual form", value, r)
+				t.Errorf("%q: %q is not a range in its usual form", value, r)
 			}
 		}
 	})

@@ -16,7 +16,7 @@ var _ provider.InstanceMetadataBatcher = (*instances)(nil)
 // MaxInstanceMetadataBatch implements provider.InstanceMetadataBatcher.
 func (i *instances) MaxInstanceMetadataBatch() int { return i.cloud.connection().config.page() }
 
-// page returns how many instances one call can ask for.
+// page returns the maximum number of instances in one call.
 func (c config) page() int { return cmp.Or(c.pageSize, simulator.DefaultPageSize) }
 
 // InstanceMetadataBatch implements provider.InstanceMetadataBatcher with one
@@ -68,7 +68,7 @@ func index(all []simulator.Instance) indexed {
 	return x
 }
 
-// of returns what find would have returned for the node.
+// of returns the instance of the node, or the same error as find.
 func (x indexed) of(node *corev1.Node) (simulator.Instance, error) {
 	if node.Spec.ProviderID == "" {
 		return named(node.Name, x.byName[node.Name])

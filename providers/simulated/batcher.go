@@ -6,23 +6,23 @@ import (
 	"sync"
 )
 
-// maxSharedCalls is how many calls of a batcher may be under way, so that a
-// call that hangs does not hold up the others.
+// maxSharedCalls is the maximum number of calls of a batcher at the same time.
+// There are several, so that a call that hangs does not block the others.
 const maxSharedCalls = 4
 
-// batcher lets callers share calls. While few calls are under way, a question
-// is sent at once. Otherwise it waits until one of them ends, and is sent
-// together with all questions that have arrived in the meantime. So no question
-// waits only to be combined with others, and a higher load needs fewer calls
-// for each question.
+// batcher lets callers share calls. While fewer than maxSharedCalls are running,
+// a question is sent at once. Otherwise it waits until one of them ends, and is
+// sent together with the other questions that have arrived in the meantime. So
+// no question waits only to be combined with others. With more load, there are
+// more questions in each call.
 type batcher[Q, A any] struct {
-	// call asks the cloud. It returns one answer to each question, in their order,
-	// or an error for all of them.
+	// call sends questions to the cloud. It returns one answer to each question,
+	// in the same order, or an error for all of them.
 	call func(context.Context, []Q) ([]answer[A], error)
-	most int // questions in a call
+	most int // maximum number of questions in a call
 
 	mu       sync.Mutex
-	waiting  []*asked[Q, A] // guarded by mu; not sent yet
+	waiting  []*asked[Q, A] // guarded by mu; the questions that are not sent yet
 	underWay int            // guarded by mu; calls
 }
 
@@ -36,18 +36,19 @@ type asked[Q, A any] struct {
 	question Q
 	call     *sharedCall // nil until the question is sent; guarded by the batcher's mu
 
-	answered chan struct{} // closed once there is the answer
+	answered chan struct{} // closed when the answer has arrived
 	answer   answer[A]
 }
 
-// sharedCall ends when no caller waits for it any more.
+// sharedCall is a call with the questions of one or more callers. It is canceled
+// when no caller waits for it any more.
 type sharedCall struct {
 	askers int // guarded by the batcher's mu
 	cancel context.CancelCauseFunc
 }
 
-// ask asks one question. If the context ends first, the question may or may not
-// have been carried out, as with an unshared call.
+// ask sends one question and returns its answer. If the context ends first, the
+// cloud may or may not have carried out the question, as with any call.
 func (b *batcher[Q, A]) ask(ctx context.Context, question Q) (A, error) {
 	var none A
 	if ctx.Err() != nil {
@@ -64,12 +65,13 @@ func (b *batcher[Q, A]) ask(ctx context.Context, question Q) (A, error) {
 		if !b.leave(a, context.Cause(ctx)) {
 			return none, context.Cause(ctx)
 		}
-		<-a.answered // no other caller waits for the end of the call
+		<-a.answered // this caller was the last, so it waits for the end of the canceled call
 	}
 	return a.answer.value, a.answer.err
 }
 
-// send sends the questions that wait, as far as calls are free. b.mu is held.
+// send sends the waiting questions until maxSharedCalls are running. b.mu is
+// held.
 func (b *batcher[Q, A]) send(ctx context.Context) {
 	for b.underWay < maxSharedCalls && len(b.waiting) > 0 {
 		n := min(len(b.waiting), b.most)
@@ -110,8 +112,8 @@ func (b *batcher[Q, A]) carryOut(ctx context.Context, together []*asked[Q, A]) {
 	}
 }
 
-// leave takes back the question of a caller that no longer waits. It reports
-// whether that ended a call for which no other caller waits.
+// leave withdraws the question of a caller that gives up. If no other caller
+// waits for the same call, leave cancels the call and returns true.
 func (b *batcher[Q, A]) leave(a *asked[Q, A], why error) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 // held is a cloud that holds each call until the test answers it.
 type held struct {
 	mu     sync.Mutex
-	calls  map[string]chan error // guarded by mu; by what was asked, joined by +
+	calls  map[string]chan error // guarded by mu; the key has the questions of the call, joined by +
 	causes []string              // guarded by mu; why calls were canceled
 }
 
@@ -57,7 +57,7 @@ func (h *held) release(call string, err error) {
 	released <- err
 }
 
-// made are the calls that were made, in alphabetical order.
+// made returns the calls that were made, in alphabetical order.
 func (h *held) made() []string {
 	synctest.Wait()
 	h.mu.Lock()
@@ -68,7 +68,7 @@ func (h *held) made() []string {
 // inquiry is one question and its answer.
 type inquiry struct {
 	leave context.CancelCauseFunc
-	got   chan string // answer or error
+	got   chan string // gets the answer or the error
 }
 
 func inquire(t *testing.T, b *batcher[string, string], question string) inquiry {
@@ -91,10 +91,10 @@ func (i inquiry) pending() bool {
 	return len(i.got) == 0
 }
 
-// busy starts as many calls as may be under way.
+// busy starts as many calls as may run at the same time.
 func busy(t *testing.T, b *batcher[string, string]) []string {
 	first := []string{"first0", "first1", "first2", "first3"}
-	diff(t, "calls that may be under way", maxSharedCalls, len(first))
+	diff(t, "calls at the same time", maxSharedCalls, len(first))
 	for _, question := range first {
 		inquire(t, b, question)
 	}
@@ -108,19 +108,19 @@ func TestWhoAsksMeanwhileSharesACall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, b := newHeld(2)
 		first := busy(t, b)
-		diff(t, "who is first goes alone and at once", first, h.made())
+		diff(t, "the first questions are sent alone and at once", first, h.made())
 		one, bad, two := inquire(t, b, "a"), inquire(t, b, "bad"), inquire(t, b, "c")
-		diff(t, "all calls are under way", first, h.made())
+		diff(t, "no further call while all are running", first, h.made())
 		for _, call := range first {
 			h.release(call, nil)
 		}
-		diff(t, "what came meanwhile goes together, as far as a call takes it", append([]string{"a+bad", "c"}, first...), h.made())
+		diff(t, "the waiting questions are sent together, up to the maximum of a call", append([]string{"a+bad", "c"}, first...), h.made())
 		h.release("a+bad", nil)
 		h.release("c", nil)
 		diff(t, "each has its own answer", []string{"A", "error: bad", "C"}, []string{<-one.got, <-bad.got, <-two.got})
 		late := inquire(t, b, "late")
 		h.release("late", nil)
-		diff(t, "and so has who comes later", "LATE", <-late.got)
+		diff(t, "a later question", "LATE", <-late.got)
 	})
 }
 
@@ -129,9 +129,9 @@ func TestOneCallThatHangsHoldsUpNobody(t *testing.T) {
 		h, b := newHeld(10)
 		hangs, second := inquire(t, b, "hangs"), inquire(t, b, "second")
 		h.release("second", nil)
-		diff(t, "who is not concerned", "SECOND", <-second.got)
+		diff(t, "another caller", "SECOND", <-second.got)
 		hangs.leave(errEnough)
-		diff(t, "who has left", "error: enough", <-hangs.got)
+		diff(t, "the caller that has given up", "error: enough", <-hangs.got)
 	})
 }
 
@@ -154,7 +154,7 @@ func TestWhoLeavesIsNotAskedFor(t *testing.T) {
 		first := busy(t, b)
 		leaves, stays := inquire(t, b, "leaves"), inquire(t, b, "stays")
 		leaves.leave(errEnough)
-		diff(t, "who leaves is gone at once", "error: enough", <-leaves.got)
+		diff(t, "a caller that gives up returns at once", "error: enough", <-leaves.got)
 		for _, call := range first {
 			h.release(call, nil)
 		}
@@ -174,11 +174,11 @@ func TestACallLastsAsLongAsSomebodyWaits(t *testing.T) {
 		}
 		diff(t, "calls", append(first, "one+two"), h.made())
 		one.leave(errEnough)
-		diff(t, "who leaves is gone at once", "error: enough", <-one.got)
+		diff(t, "a caller that gives up returns at once", "error: enough", <-one.got)
 		diff(t, "the other one waits", true, two.pending())
 		two.leave(errors.New("too long"))
 		diff(t, "the last one ends the call", "error: too long", <-two.got)
-		diff(t, "which is told why", []string{"too long"}, h.causes)
+		diff(t, "the cause of the canceled call", []string{"too long"}, h.causes)
 	})
 }
 

@@ -45,8 +45,8 @@ var (
 	_ provider.Reloader       = (*Cloud)(nil)
 )
 
-// New returns a provider. If config is nil, the cloud will live inside this
-// process and be started by Initialize.
+// New returns a provider. If config is nil, Initialize will start a cloud inside
+// this process. New returns an error if config is invalid.
 func New(config io.Reader) (*Cloud, error) {
 	c := &Cloud{}
 	c.now = connection{routes: newRouteCalls(c, c.now.config), err: errors.New("the simulated cloud inside this process is not started yet")}
@@ -59,8 +59,8 @@ func New(config io.Reader) (*Cloud, error) {
 // Reload implements provider.Reloader.
 func (c *Cloud) Reload(_ context.Context, config io.Reader) error { return c.connect(config) }
 
-// connect makes the next calls follow the file. Without a file, a cloud inside
-// this process stays in use.
+// connect makes the next calls use the configuration. If config is nil, it
+// changes nothing.
 func (c *Cloud) connect(config io.Reader) error {
 	if config == nil {
 		return nil
@@ -106,7 +106,7 @@ func startLocal(ctx context.Context) (*simulator.Client, error) {
 	return simulator.NewClient(url), nil
 }
 
-// connection holds the settings of the next call.
+// connection returns the settings for the next call.
 func (c *Cloud) connection() connection {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -137,17 +137,17 @@ func (c config) limited(ctx context.Context) (context.Context, context.CancelFun
 // ProviderName implements cloudprovider.Interface.
 func (c *Cloud) ProviderName() string { return Name }
 
-// HasClusterID implements cloudprovider.Interface. A simulated cloud belongs to
-// one cluster.
+// HasClusterID implements cloudprovider.Interface. It always returns true: load
+// balancers and routes carry the name of their cluster.
 func (c *Cloud) HasClusterID() bool { return true }
 
 // InstancesV2 implements cloudprovider.Interface.
 func (c *Cloud) InstancesV2() (cloudprovider.InstancesV2, bool) { return &instances{cloud: c}, true }
 
-// Instances implements cloudprovider.Interface: InstancesV2 replaces it.
+// Instances implements cloudprovider.Interface. InstancesV2 replaces it.
 func (c *Cloud) Instances() (cloudprovider.Instances, bool) { return nil, false }
 
-// Zones implements cloudprovider.Interface: InstancesV2 replaces it.
+// Zones implements cloudprovider.Interface. InstancesV2 replaces it.
 func (c *Cloud) Zones() (cloudprovider.Zones, bool) { return nil, false }
 
 // LoadBalancer implements cloudprovider.Interface.

@@ -16,10 +16,11 @@ import (
 type config struct {
 	endpoint string
 	pageSize int           // 0: the cloud's default
-	timeout  time.Duration // 0: no limit besides the caller's deadline
-	// routeAddresses keeps the addresses of nodes with their routes.
+	timeout  time.Duration // for each call; 0 means only the caller's deadline
+	// routeAddresses makes the provider store the addresses of a Node with its
+	// routes, and return them.
 	routeAddresses bool
-	// batchRoutes lets changes of routes at the same time share calls.
+	// batchRoutes lets concurrent changes of routes share calls.
 	batchRoutes bool
 }
 
@@ -62,7 +63,7 @@ func parseConfig(r io.Reader) (config, error) {
 	return c, nil
 }
 
-// oneLine joins errors for a log, which has one line for each record.
+// oneLine joins errors into one line, because a log record is one line.
 func oneLine(all []error) error {
 	joined := all[0]
 	for _, err := range all[1:] {
@@ -113,7 +114,7 @@ func readKey(c *config, key, value *yaml.Node) error {
 	return at(key, "%s: unknown key; known are %s", key.Value, strings.Join(names, ", "))
 }
 
-// at is an error with the number of its line.
+// at returns an error with a line number.
 func at(node *yaml.Node, format string, args ...any) error {
 	return fmt.Errorf("line %d: %w", node.Line, fmt.Errorf(format, args...))
 }

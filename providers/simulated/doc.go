@@ -1,25 +1,26 @@
 // Package simulated is the provider of the simulated cloud. It registers under
 // the name "simulated".
 //
-// Without a configuration file the cloud lives inside the daemon and listens
-// on a free loopback port, which is logged. With one the provider is a client
-// of a cloud that runs on its own:
+// Without a configuration file, the provider starts a simulated cloud inside the
+// daemon. That cloud listens on a free loopback port, which is logged. With a
+// configuration file, the provider is a client of a cloud in another process:
 //
 //	endpoint: http://127.0.0.1:7640
-//	pageSize: 100 # optional: how much is asked for in one call, at most a page of the cloud
-//	timeout: 10s  # optional: limit for each call; without it the caller's deadline counts
-//	routeAddresses: true # optional: keep the addresses of Nodes with their routes
-//	batchRoutes: true    # optional: let changes of routes at the same time share calls
+//	pageSize: 100 # optional: items in one call, at most the page size of the cloud
+//	timeout: 10s  # optional: limit for each call; without it only the caller's deadline counts
+//	routeAddresses: true # optional: store the addresses of Nodes with their routes
+//	batchRoutes: true    # optional: let concurrent changes of routes share calls
 //
-// The file may change while the daemon works; what is right is used from the
-// next call on.
+// The file may change while the daemon runs. A valid configuration is used from
+// the next call on.
 //
-// Each Service of type LoadBalancer gets a load balancer of its own, for TCP and
-// UDP over IPv4. It is found by the tags TagCluster and TagServiceUID and by
-// nothing else, so that two clusters in one account, or two Services that had
-// one name after the other, never touch each other's. The Annotations change
-// what it is like.
+// Each Service of type LoadBalancer gets its own load balancer, for TCP and UDP
+// over IPv4. The provider finds it only by the tags TagCluster and
+// TagServiceUID. So two clusters in one account never change each other's load
+// balancers, and neither does a Service that replaces another one of the same
+// name. The Annotations configure the load balancer.
 //
-// Routes lead to the instance with the name of the Node. They are in one table
-// with those of other clusters and of people, told apart by TagCluster.
+// A route leads to the instance with the name of its Node. Routes of several
+// clusters, and routes made by hand, can be in one table. TagCluster says to
+// which cluster a route belongs.
 package simulated

@@ -22,11 +22,11 @@ func (c *Cloud) ClassifyError(err error) provider.Classification {
 		return provider.Classification{Kind: provider.Invalid}
 	case errors.As(err, &answered):
 		if answered.Code == simulator.CodeQuotaExceeded {
-			return provider.Classification{} // only a larger quota helps, not another object
+			return provider.Classification{} // the object is valid; only a larger quota helps
 		}
 		return provider.Classification{Kind: kindOf(answered.StatusCode), RetryAfter: answered.RetryAfter}
 	case errors.Is(err, context.Canceled):
-		return provider.Classification{} // the caller canceled the call, which is no fault of the cloud
+		return provider.Classification{} // the caller canceled the call, so the cloud may be healthy
 	case errors.As(err, &transport), errors.Is(err, context.DeadlineExceeded):
 		return provider.Classification{Kind: provider.Unavailable}
 	}

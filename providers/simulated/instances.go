@@ -14,8 +14,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator"
 )
 
-// instances finds the instance of a Node by its provider ID; without one, by
-// its name.
+// instances finds the instance of a Node by the Node's provider ID, or by the
+// Node's name if it has no provider ID.
 type instances struct{ cloud *Cloud }
 
 var _ cloudprovider.InstancesV2 = (*instances)(nil)
@@ -48,7 +48,7 @@ func (i *instances) InstanceMetadata(ctx context.Context, node *corev1.Node) (*c
 }
 
 // find returns the instance of a Node, or an error that wraps
-// cloudprovider.InstanceNotFound if the cloud said that there is none.
+// cloudprovider.InstanceNotFound if the cloud said that it does not exist.
 func (i *instances) find(ctx context.Context, node *corev1.Node) (simulator.Instance, error) {
 	var none simulator.Instance
 	if node.Spec.ProviderID == "" {
@@ -71,7 +71,7 @@ func (i *instances) find(ctx context.Context, node *corev1.Node) (simulator.Inst
 }
 
 // instanceNamed returns the only instance with the name. The error wraps
-// cloudprovider.InstanceNotFound if the cloud said that there is none.
+// cloudprovider.InstanceNotFound if the cloud said that it does not exist.
 func (c *Cloud) instanceNamed(ctx context.Context, name string) (simulator.Instance, error) {
 	found, err := c.findInstances(ctx, simulator.InstanceQuery{Names: []string{name}})
 	if err != nil {
@@ -96,8 +96,8 @@ func identified(id string, among []simulator.Instance) (simulator.Instance, erro
 	return simulator.Instance{}, absent("instance " + id)
 }
 
-// named returns the only instance with the name. With two, it is unknown which
-// one is meant.
+// named returns the only instance with the name. If there are two, it returns an
+// error, because it is unknown which one belongs to the Node.
 func named(name string, among []simulator.Instance) (simulator.Instance, error) {
 	var ids []string
 	var found simulator.Instance

@@ -20,10 +20,10 @@ import (
 // enough either, because a Service can be deleted and another one created with
 // its name.
 const (
-	// TagCluster is on everything that belongs to a cluster.
+	// TagCluster is the tag of everything that belongs to a cluster.
 	TagCluster    = "fairlead.dev/cluster"
 	TagServiceUID = "fairlead.dev/service-uid"
-	// TagService is namespace/name, for people.
+	// TagService has the form namespace/name. It is only for people to read.
 	TagService = "fairlead.dev/service"
 )
 
@@ -38,7 +38,7 @@ func balancerName(cluster string, service *corev1.Service) string {
 	return uniqueName(service.Namespace+"-"+service.Name, simulator.MaxLoadBalancerName, cluster, string(service.UID))
 }
 
-// uniqueName returns a readable name of at most so many bytes. The same words
+// uniqueName returns a readable name of at most longest bytes. The same words
 // always result in the same name, and different words in different names.
 func uniqueName(name string, longest int, words ...string) string {
 	const digits = 10
@@ -115,8 +115,9 @@ func listeners(service *corev1.Service) ([]simulator.Listener, error) {
 	return all, nil
 }
 
-// healthCheck checks the node ports themselves. If a node without an endpoint
-// must get no traffic, it asks kube-proxy instead.
+// healthCheck returns the health check of a Service. It checks the node ports.
+// With externalTrafficPolicy Local it checks kube-proxy's health check port
+// instead, because nodes without an endpoint must get no traffic.
 func healthCheck(service *corev1.Service) (simulator.HealthCheck, error) {
 	if service.Spec.ExternalTrafficPolicy != corev1.ServiceExternalTrafficPolicyLocal {
 		return simulator.HealthCheck{}, nil
@@ -142,12 +143,12 @@ func affinity(service *corev1.Service) (simulator.Duration, error) {
 	return simulator.Duration(time.Duration(seconds) * time.Second), nil
 }
 
-// sourceRanges never returns an empty list. A range that cannot be parsed is an
-// error: without it the list could be empty, which would open the Service to
-// everyone.
+// sourceRanges returns the source ranges of a Service. The list is never empty.
+// A range that cannot be parsed is an error and is not skipped: without it the
+// list could be empty, which would open the Service to everyone.
 func sourceRanges(service *corev1.Service) ([]string, error) {
 	refuse := func(text string) error {
-		return invalidf("spec.loadBalancerSourceRanges: %q is no range such as 192.0.2.0/24", text)
+		return invalidf("spec.loadBalancerSourceRanges: %q is not a range such as 192.0.2.0/24", text)
 	}
 	texts := service.Spec.LoadBalancerSourceRanges
 	if len(texts) == 0 {
@@ -159,7 +160,7 @@ func sourceRanges(service *corev1.Service) ([]string, error) {
 			return nil, AnnotationSourceRanges.refuse("is empty; remove it, or write %s for everyone", simulator.Everyone)
 		}
 		refuse = func(text string) error {
-			return AnnotationSourceRanges.refuse("%q is no range such as 192.0.2.0/24", text)
+			return AnnotationSourceRanges.refuse("%q is not a range such as 192.0.2.0/24", text)
 		}
 		texts = strings.Split(value, ",")
 	}
@@ -175,9 +176,9 @@ func sourceRanges(service *corev1.Service) ([]string, error) {
 	return slices.Compact(all), nil
 }
 
-// backends returns the instances of the nodes, in order. It leaves out nodes of
-// other clouds and nodes that do not have a provider ID yet, because the others
-// must not wait for them.
+// backends returns the IDs of the nodes' instances, in order. It skips nodes of
+// other clouds and nodes that do not have a provider ID yet, because the other
+// nodes must not wait for them.
 func backends(ctx context.Context, service *corev1.Service, nodes []*corev1.Node) []string {
 	ids := []string{}
 	var others []string

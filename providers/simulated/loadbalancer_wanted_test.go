@@ -10,7 +10,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator"
 )
 
-// plain is what webService wants, except for the name and tags of its owner.
+// plain returns the load balancer that webService wants, without name and tags.
 func plain(changes ...func(*simulator.LoadBalancer)) simulator.LoadBalancer {
 	l := simulator.LoadBalancer{
 		Listeners:    []simulator.Listener{{Protocol: simulator.TCP, Port: 80, BackendPort: 30080}},
@@ -116,22 +116,22 @@ func TestServiceThatIsRefused(t *testing.T) {
 		"UnknownAffinity": {spec(func(s *corev1.ServiceSpec) { s.SessionAffinity = "Cookie" }), `spec.sessionAffinity: "Cookie" is unknown`},
 		"OneBadRange": {
 			spec(func(s *corev1.ServiceSpec) { s.LoadBalancerSourceRanges = []string{"192.0.2.0/24", "192.0.2.1"} }),
-			`spec.loadBalancerSourceRanges: "192.0.2.1" is no range such as 192.0.2.0/24`,
+			`spec.loadBalancerSourceRanges: "192.0.2.1" is not a range such as 192.0.2.0/24`,
 		},
 		"BadRangeInTheAnnotation": {
 			webService(annotated(AnnotationSourceRanges, "192.0.2.0/24,")),
-			`annotation service.beta.kubernetes.io/load-balancer-source-ranges: "" is no range such as 192.0.2.0/24`,
+			`annotation service.beta.kubernetes.io/load-balancer-source-ranges: "" is not a range such as 192.0.2.0/24`,
 		},
 		"EmptyRangesInTheAnnotation": {
 			webService(annotated(AnnotationSourceRanges, " ")),
 			"annotation service.beta.kubernetes.io/load-balancer-source-ranges: is empty; remove it, or write 0.0.0.0/0 for everyone",
 		},
-		"BadDrain":          {webService(annotated(AnnotationDrain, "soon")), `annotation simulated.fairlead.dev/drain: "soon" is no duration such as 30s`},
-		"NegativeDrain":     {webService(annotated(AnnotationDrain, "-1s")), `annotation simulated.fairlead.dev/drain: "-1s" is no duration such as 30s`},
+		"BadDrain":          {webService(annotated(AnnotationDrain, "soon")), `annotation simulated.fairlead.dev/drain: "soon" is not a duration such as 30s`},
+		"NegativeDrain":     {webService(annotated(AnnotationDrain, "-1s")), `annotation simulated.fairlead.dev/drain: "-1s" is not a duration such as 30s`},
 		"UnknownAnnotation": {webService(annotated("simulated.fairlead.dev/drian", "30s")), "annotation simulated.fairlead.dev/drian: is unknown; known are simulated.fairlead.dev/static-ip and simulated.fairlead.dev/drain"},
 		"AllAtOnce": {
 			webService(annotated(AnnotationDrain, "soon"), func(s *corev1.Service) { s.Spec.Ports = nil }),
-			`spec.ports: is empty; annotation simulated.fairlead.dev/drain: "soon" is no duration such as 30s`,
+			`spec.ports: is empty; annotation simulated.fairlead.dev/drain: "soon" is not a duration such as 30s`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

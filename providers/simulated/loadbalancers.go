@@ -17,12 +17,13 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator"
 )
 
-// loadBalancers gives each Service a load balancer of its own. It keeps nothing
-// in memory: it finds existing load balancers in the cloud by the tags of their
-// owner. So the next call completes what a crash has interrupted. It believes
-// the cloud's list. A list that lags behind never causes a second load
-// balancer, because names are unique, but it can hide a new one from the
-// deletion of its Service.
+// loadBalancers gives each Service its own load balancer. It keeps nothing in
+// memory: it finds existing load balancers in the cloud by the tags of their
+// owner. So the next call completes what a crash has interrupted.
+//
+// It trusts the cloud's list. A list that lags behind never causes a second load
+// balancer, because names are unique. But it can hide a new load balancer when
+// its Service is deleted, and then the load balancer remains.
 type loadBalancers struct{ cloud *Cloud }
 
 var (
@@ -30,12 +31,12 @@ var (
 	_ provider.ConcurrentLoadBalancer = (*loadBalancers)(nil)
 )
 
-// pendingPause is the delay before a load balancer that is being made is
+// pendingPause is the delay before a load balancer that is being created is
 // checked again.
 const pendingPause = 2 * time.Second
 
-// MaxConcurrentServices implements provider.ConcurrentLoadBalancer: no two
-// Services share anything.
+// MaxConcurrentServices implements provider.ConcurrentLoadBalancer. Concurrent
+// calls are safe, because Services share nothing.
 func (b *loadBalancers) MaxConcurrentServices() int { return 10 }
 
 // GetLoadBalancerName implements cloudprovider.LoadBalancer.
@@ -44,7 +45,7 @@ func (b *loadBalancers) GetLoadBalancerName(_ context.Context, cluster string, s
 }
 
 // GetLoadBalancer implements cloudprovider.LoadBalancer. A load balancer that
-// is still being made exists, and has no address.
+// is still being created exists, but has no address.
 func (b *loadBalancers) GetLoadBalancer(ctx context.Context, cluster string, service *corev1.Service) (*corev1.LoadBalancerStatus, bool, error) {
 	found, err := b.one(ctx, cluster, service)
 	if found == nil {
@@ -54,7 +55,7 @@ func (b *loadBalancers) GetLoadBalancer(ctx context.Context, cluster string, ser
 }
 
 // EnsureLoadBalancer implements cloudprovider.LoadBalancer. While the load
-// balancer is being made it returns an api.RetryError instead of waiting.
+// balancer is being created, it returns an api.RetryError instead of waiting.
 func (b *loadBalancers) EnsureLoadBalancer(ctx context.Context, cluster string, service *corev1.Service, nodes []*corev1.Node) (*corev1.LoadBalancerStatus, error) {
 	wanted, err := wantedBy(cluster, service, backends(ctx, service, nodes))
 	if err != nil {
@@ -73,8 +74,8 @@ func (b *loadBalancers) EnsureLoadBalancer(ctx context.Context, cluster string, 
 	if err != nil {
 		return nil, err
 	}
-	// Also after a creation: the load balancer may be one whose creation reply was
-	// lost long ago.
+	// A load balancer that was just created may differ, too: create also returns
+	// one whose creation reply was lost, and the Service may have changed since.
 	patch, changed := difference(*is, wanted)
 	if err := b.update(ctx, is, patch, changed); err != nil {
 		return nil, err
@@ -89,10 +90,10 @@ func (b *loadBalancers) EnsureLoadBalancer(ctx context.Context, cluster string, 
 // to be called first.
 var errNoLoadBalancer = errors.New("the load balancer does not exist; it has to be created before its nodes can be updated")
 
-// UpdateLoadBalancer implements cloudprovider.LoadBalancer. It changes the
-// backends and nothing else. It is an error if there is no load balancer.
-// Providers differ in this, but the caller believes that there is one and
-// should know that there is none.
+// UpdateLoadBalancer implements cloudprovider.LoadBalancer. It changes only the
+// backends. If there is no load balancer, it returns an error. Other providers
+// may return nil then, but the caller expects a load balancer and should learn
+// that it does not exist.
 func (b *loadBalancers) UpdateLoadBalancer(ctx context.Context, cluster string, service *corev1.Service, nodes []*corev1.Node) error {
 	is, err := b.one(ctx, cluster, service)
 	if err != nil {
@@ -162,9 +163,9 @@ func (b *loadBalancers) one(ctx context.Context, cluster string, service *corev1
 	return nil, invalidf("%d load balancers have the tags of this Service: %s; delete those that are not needed", len(ids), strings.Join(ids, ", "))
 }
 
-// create creates the load balancer. If the cloud says that the name exists
-// already, there are two cases: it is ours, its creation reply was lost and the
-// cloud's list did not show it yet, or it belongs to another owner.
+// create creates the load balancer. If the name already exists, there are two
+// cases. The load balancer may be ours: the reply to its creation was lost, and
+// the cloud's list did not show it yet. Or it belongs to another owner.
 func (b *loadBalancers) create(ctx context.Context, cluster string, service *corev1.Service, wanted simulator.LoadBalancer) (*simulator.LoadBalancer, error) {
 	created, err := ask(ctx, b.cloud, func(ctx context.Context, client *simulator.Client) (simulator.LoadBalancer, error) {
 		return client.CreateLoadBalancer(ctx, wanted)
@@ -189,8 +190,8 @@ func (b *loadBalancers) create(ctx context.Context, cluster string, service *cor
 	return &found[0], nil
 }
 
-// checkOwner returns an error for a load balancer with the wanted name and
-// another owner.
+// checkOwner returns an error if a resource with the wanted name has another
+// owner.
 func checkOwner(what string, is, wanted map[string]string) error {
 	for key, value := range wanted {
 		if is[key] != value {
@@ -200,8 +201,8 @@ func checkOwner(what string, is, wanted map[string]string) error {
 	return nil
 }
 
-// update changes the fields that differ. Afterwards is holds the cloud's new
-// state.
+// update applies a patch if it changes a field. Then it stores the cloud's new
+// state in *is.
 func (b *loadBalancers) update(ctx context.Context, is *simulator.LoadBalancer, patch simulator.LoadBalancerPatch, changed []string) error {
 	if len(changed) == 0 {
 		return nil
@@ -217,8 +218,8 @@ func (b *loadBalancers) update(ctx context.Context, is *simulator.LoadBalancer, 
 	return nil
 }
 
-// staticIP returns the ID of the static IP that the Service wants; empty if
-// none.
+// staticIP returns the ID of the static IP that the Service wants, or "" if it
+// wants none.
 func (b *loadBalancers) staticIP(ctx context.Context, service *corev1.Service) (string, error) {
 	word, annotated := AnnotationStaticIP.of(service)
 	address := service.Spec.LoadBalancerIP
@@ -236,19 +237,19 @@ func (b *loadBalancers) staticIP(ctx context.Context, service *corev1.Service) (
 		if i := slices.IndexFunc(all, byAddress); i >= 0 {
 			return all[i].ID, nil
 		}
-		return "", invalidf("spec.loadBalancerIP: %s is no static IP that was reserved in this cloud", address)
+		return "", invalidf("spec.loadBalancerIP: %s is not a static IP that was reserved in this cloud", address)
 	}
 	i := slices.IndexFunc(all, func(s simulator.StaticIP) bool { return word == s.ID || word == s.Name || word == s.Address })
 	switch {
 	case i < 0:
-		return "", AnnotationStaticIP.refuse("%q is no static IP that was reserved in this cloud", word)
+		return "", AnnotationStaticIP.refuse("%q is not a static IP that was reserved in this cloud", word)
 	case address != "" && !byAddress(all[i]):
 		return "", AnnotationStaticIP.refuse("%q has the address %s, and spec.loadBalancerIP says %s", word, all[i].Address, address)
 	}
 	return all[i].ID, nil
 }
 
-// status returns the status that the Service is to show.
+// status returns the status of the Service for a load balancer.
 func status(l simulator.LoadBalancer) *corev1.LoadBalancerStatus {
 	if l.Address == "" {
 		return &corev1.LoadBalancerStatus{}

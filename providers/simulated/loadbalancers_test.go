@@ -40,7 +40,7 @@ func newBalancing(t *testing.T, config simulator.Config) balancing {
 	return balancing{f, balancers}
 }
 
-// webService is a Service as the API server completes it.
+// webService returns a Service with the defaults of the API server.
 func webService(changes ...func(*corev1.Service)) *corev1.Service {
 	s := &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", UID: "6a4ee9ab-5bd5-4cb7-9e5d-a9a7fa29bb4b"},
@@ -67,7 +67,7 @@ func annotated(key Annotation, value string) func(*corev1.Service) {
 	}
 }
 
-// nodesOf are Nodes of the instances with these numbers.
+// nodesOf returns the Nodes of the instances with these numbers.
 func nodesOf(numbers ...int) []*corev1.Node {
 	var nodes []*corev1.Node
 	for _, n := range numbers {
@@ -109,7 +109,7 @@ var writes = []simulator.Call{
 	simulator.CreateStaticIP, simulator.ReleaseStaticIP,
 }
 
-// costs checks that f makes so many writes.
+// costs checks that do makes want writes in the cloud.
 func (b balancing) costs(t *testing.T, want int64, what string, do func()) {
 	t.Helper()
 	count := func() int64 {
@@ -192,15 +192,15 @@ func TestWhatTheCloudLostIsMendedByEnsure(t *testing.T) {
 	diff(t, "error", nil, err)
 	b.costs(t, 1, "drift", func() { b.ensure(t, s, nodesOf(1, 2)) })
 	want.Tags["cost-center"] = "7"
-	diff(t, "mended, but for what is somebody else's", want, b.only(t))
+	diff(t, "repaired, except for tags of other owners", want, b.only(t))
 
 	diff(t, "error", nil, b.operator.DeleteLoadBalancer(t.Context(), want.ID))
 	b.ensure(t, s, nodesOf(1, 2))
-	diff(t, "one that was deleted by hand is made again", "lb-00000002", b.only(t).ID)
+	diff(t, "one that was deleted by hand is created again", "lb-00000002", b.only(t).ID)
 }
 
-// Each write fails in turn, before or after it was carried out. The same steps,
-// repeated, then lead to the same end as without the fault.
+// Each write fails in turn, before or after it was carried out. When the steps
+// are repeated, they must lead to the same end as without the fault.
 func TestCrashAtEachWrite(t *testing.T) {
 	for _, kind := range []simulator.FaultKind{simulator.FaultError, simulator.FaultLostReply, simulator.FaultReset} {
 		for n := range 4 {
@@ -294,7 +294,7 @@ func TestLostReplyToACreation(t *testing.T) {
 		lose(t, b)
 		_, err := b.balancers.EnsureLoadBalancer(t.Context(), cluster, webService(), nodesOf(1))
 		if _, ok := errors.AsType[*api.RetryError](err); !ok {
-			t.Errorf("got %v, want to be told to come again", err)
+			t.Errorf("got %v, want a RetryError", err)
 		}
 		diff(t, "it", "lb-00000001", b.only(t).ID)
 		diff(t, "error", nil, b.operator.ClearFaults(t.Context()))
@@ -416,7 +416,7 @@ func TestNodesOfOthersAreLeftOut(t *testing.T) {
 
 func TestLoadBalancerThatIsPending(t *testing.T) {
 	b := newBalancing(t, simulator.Config{Provisioning: time.Hour})
-	for range 2 { // at its creation, and when it is found
+	for range 2 { // first it is created, then it is found
 		_, err := b.balancers.EnsureLoadBalancer(t.Context(), cluster, webService(), nodesOf(1))
 		retry, ok := errors.AsType[*api.RetryError](err)
 		if !ok || retry.RetryAfter() != pendingPause || retry.Error() != "load balancer lb-00000001 (default-web-e5c7271f53) is pending" {
@@ -499,9 +499,9 @@ func TestStaticIP(t *testing.T) {
 		b.costs(t, row.writes, "ensure", func() { diff(t, "status", ingress(row.address), b.ensure(t, row.service, nil)) })
 	}
 	for want, s := range map[string]*corev1.Service{
-		`annotation simulated.fairlead.dev/static-ip: "none" is no static IP that was reserved in this cloud`:                                      webService(annotated(AnnotationStaticIP, "none")),
-		`annotation simulated.fairlead.dev/static-ip: "" is no static IP that was reserved in this cloud`:                                          webService(annotated(AnnotationStaticIP, "")),
-		`spec.loadBalancerIP: 192.0.2.1 is no static IP that was reserved in this cloud`:                                                           webService(byIP("192.0.2.1")),
+		`annotation simulated.fairlead.dev/static-ip: "none" is not a static IP that was reserved in this cloud`:                                   webService(annotated(AnnotationStaticIP, "none")),
+		`annotation simulated.fairlead.dev/static-ip: "" is not a static IP that was reserved in this cloud`:                                       webService(annotated(AnnotationStaticIP, "")),
+		`spec.loadBalancerIP: 192.0.2.1 is not a static IP that was reserved in this cloud`:                                                        webService(byIP("192.0.2.1")),
 		`annotation simulated.fairlead.dev/static-ip: "other" has the address ` + other.Address + `, and spec.loadBalancerIP says ` + kept.Address: webService(annotated(AnnotationStaticIP, "other"), byIP(kept.Address)),
 	} {
 		_, err := b.balancers.EnsureLoadBalancer(t.Context(), cluster, s, nil)
@@ -523,7 +523,8 @@ func TestStaticIP(t *testing.T) {
 	diff(t, "kept", []simulator.StaticIP{kept, other}, all)
 }
 
-// Arguments are shared with other calls and with the informers.
+// The provider must not modify its arguments, because other calls and the
+// informers share them.
 func TestArgumentsAreNotModified(t *testing.T) {
 	b := newBalancing(t, simulator.Config{})
 	s := webService(annotated(AnnotationDrain, "30s"), annotated(AnnotationSourceRanges, "192.0.2.0/24,10.0.0.0/8"))
@@ -571,7 +572,8 @@ func TestManyServicesAtOnce(t *testing.T) {
 	diff(t, "none twice", most, len(b.all(t)))
 }
 
-// Every fault of the cloud is an error, and never an absence.
+// Every fault of the cloud is returned as an error. None is taken for the absence
+// of a load balancer.
 func TestLoadBalancerFaultsAreErrors(t *testing.T) {
 	for kind, want := range map[simulator.FaultKind]provider.ErrorKind{
 		simulator.FaultError: provider.Unavailable, simulator.FaultOutage: provider.Unavailable, simulator.FaultReset: provider.Unavailable,

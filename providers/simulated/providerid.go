@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// invalidError is an error that lasts until the input is changed.
+// invalidError is a permanent error: a retry fails until the input is changed.
 type invalidError struct{ text string }
 
 func (e *invalidError) Error() string { return e.text }
@@ -21,9 +21,9 @@ func isInstanceID(id string) bool {
 	return ok && len(digits) >= 8 && strings.Trim(digits, "0123456789") == ""
 }
 
-// instanceID returns the instance ID in a provider ID of ours. The region in it
-// is ignored: IDs are unique across regions, and a provider ID stays on the
-// Node when the region of its instance is changed.
+// instanceID returns the instance ID in a provider ID of this cloud. The region
+// in it is ignored: IDs are unique across regions, and the provider ID of a Node
+// stays the same when the region of its instance is changed.
 func instanceID(providerID string) (string, error) {
 	rest, ours := strings.CutPrefix(providerID, Name+"://")
 	if !ours {

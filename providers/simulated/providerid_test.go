@@ -10,7 +10,7 @@ func TestProviderIDRoundTrip(t *testing.T) {
 	}
 }
 
-// Any provider ID of a Node is either parsed as one of ours or refused.
+// Any provider ID of a Node is either parsed as one of this cloud or refused.
 func FuzzInstanceID(f *testing.F) {
 	for _, seed := range []string{"", "simulated://", "simulated://sim-1/i-00000001", "simulated://a/b/i-00000001", "simulated://sim-1/i-٣٣٣٣٣٣٣٣", "aws:///x/i-1"} {
 		f.Add(seed)

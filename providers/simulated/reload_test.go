@@ -17,16 +17,16 @@ func TestReload(t *testing.T) {
 
 	for _, refused := range []string{"", "endpoint: nowhere", endpoint + "\npageSize: none", endpoint + "\nunknown: 1"} {
 		if err := before.cloud.Reload(t.Context(), strings.NewReader(refused)); err == nil {
-			t.Errorf("%q is taken", refused)
+			t.Errorf("%q is accepted", refused)
 		}
 	}
-	diff(t, "nothing to read", nil, before.cloud.Reload(t.Context(), nil))
+	diff(t, "reload without a file", nil, before.cloud.Reload(t.Context(), nil))
 	there := func() bool {
 		exists, err := before.instances.InstanceExists(t.Context(), node("only-there", ""))
 		diff(t, "error", nil, err)
 		return exists
 	}
-	diff(t, "what was refused is in use", false, there())
+	diff(t, "the refused configuration is used", false, there())
 
 	diff(t, "error", nil, before.cloud.Reload(t.Context(), strings.NewReader(endpoint+"\nrouteAddresses: true\nbatchRoutes: true\npageSize: 2")))
 	diff(t, "it asks the other cloud", true, there())
@@ -36,7 +36,7 @@ func TestReload(t *testing.T) {
 	diff(t, "it keeps addresses", 1, len(before.list(t)[0].TargetNodeAddresses))
 }
 
-// Calls may be under way during a reload.
+// A reload may happen while calls are running.
 func TestReloadBesideCalls(t *testing.T) {
 	f := newFixture(t, simulator.Config{})
 	f.create(t, simulator.Instance{Name: "node-1"})

@@ -7,11 +7,11 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator"
 )
 
-// routeCalls makes the calls for single routes: one call for each route, or one
-// for several callers at the same time.
+// routeCalls makes the calls for single routes. There is one call for each
+// route, or concurrent callers share calls.
 type routeCalls struct {
 	change func(context.Context, simulator.RouteChange) (simulator.Route, error)
-	// target is the instance that a route is to lead to.
+	// target returns the instance with the name of a Node.
 	target func(context.Context, string) (simulator.Instance, error)
 }
 
@@ -35,7 +35,7 @@ func (c *Cloud) changeRoute(ctx context.Context, wanted simulator.RouteChange) (
 	})
 }
 
-// changeRoutes is changeRoute for several in one call.
+// changeRoutes makes several changes in one call, each as changeRoute does.
 func (c *Cloud) changeRoutes(ctx context.Context, wanted []simulator.RouteChange) ([]answer[simulator.Route], error) {
 	outcomes, err := ask(ctx, c, func(ctx context.Context, client *simulator.Client) ([]simulator.RouteOutcome, error) {
 		return client.ChangeRoutes(ctx, wanted)
@@ -53,7 +53,8 @@ func (c *Cloud) changeRoutes(ctx context.Context, wanted []simulator.RouteChange
 	return answers, nil
 }
 
-// unlessGone returns the error of a deletion, nil if the route does not exist.
+// unlessGone returns the error of a deletion, or nil if the error says that the
+// route does not exist.
 func unlessGone(err error) error {
 	if simulator.IsNotFound(err) {
 		return nil
@@ -61,7 +62,7 @@ func unlessGone(err error) error {
 	return err
 }
 
-// instancesNamed is instanceNamed for several in one call.
+// instancesNamed finds several instances in one call, each as instanceNamed does.
 func (c *Cloud) instancesNamed(ctx context.Context, names []string) ([]answer[simulator.Instance], error) {
 	found, err := c.findInstances(ctx, simulator.InstanceQuery{Names: names})
 	if err != nil {

@@ -14,27 +14,29 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator"
 )
 
-// TagNode is the name of the Node that a route was made for.
+// TagNode is the tag with the name of the Node for which a route was created.
 const TagNode = "fairlead.dev/node"
 
-// routes are the routes of a cluster in the table that all share who share the
-// account. It keeps nothing in memory and is safe for any number of calls at the
-// same time, also about the same route.
+// routes manages the routes of a cluster. All clusters in an account share one
+// route table. routes keeps nothing in memory and is safe for concurrent use,
+// even for the same route.
 //
-// A route's name follows from the cluster, the instance and the destination, and
-// the cloud gives no name twice. So a route that is asked for again, because a
-// reply was lost or a list lags behind, is found and not made twice.
+// A route's name is computed from the cluster, the instance and the destination,
+// and names are unique in the cloud. So when the creation of a route is repeated,
+// because a reply was lost or a list lags behind, the existing route is found and
+// no second one is created.
 type routes struct{ cloud *Cloud }
 
 var _ cloudprovider.Routes = (*routes)(nil)
 
-// ListRoutes implements cloudprovider.Routes. It lists the routes with the
-// cluster's tag and those with no cluster's tag, which others have made:
-// the controller has to know them. Routes of other clusters are left out.
+// ListRoutes implements cloudprovider.Routes. It lists the routes with the tag of
+// the cluster. It also lists the routes without the tag of any cluster, because
+// the controller must not create conflicting ones. It skips routes of other
+// clusters.
 //
-// The target of a route of ours is the Node that it was made for, and of any
-// other the Node with the name of the target. It is empty if there is no target
-// or the cloud no longer knows its name.
+// TargetNode is the Node in the route's tag TagNode. Without this tag it is the
+// name of the target instance. It is empty if there is no target, or if the
+// target no longer exists.
 func (r *routes) ListRoutes(ctx context.Context, cluster string) ([]*cloudprovider.Route, error) {
 	all, err := r.list(ctx, cluster)
 	if err != nil {
@@ -47,8 +49,8 @@ func (r *routes) ListRoutes(ctx context.Context, cluster string) ([]*cloudprovid
 	return listed, nil
 }
 
-// listedRoute is a route of the cloud, and the route that the provider returns
-// for it.
+// listedRoute is a route of the cloud, together with the route that the provider
+// returns for it.
 type listedRoute struct {
 	simulator.Route
 
@@ -113,8 +115,8 @@ func (r *routes) targetNames(ctx context.Context, all []simulator.Route) (map[st
 }
 
 // CreateRoute implements cloudprovider.Routes. It does nothing if the route
-// exists. It ignores the hint, because a second call for the same route may
-// have another one.
+// exists. It ignores the name hint, because a second call for the same route may
+// have another hint.
 func (r *routes) CreateRoute(ctx context.Context, cluster, _ string, route *cloudprovider.Route) error {
 	wanted, err := r.wanted(ctx, cluster, route)
 	if err != nil {
@@ -131,12 +133,12 @@ func (r *routes) CreateRoute(ctx context.Context, cluster, _ string, route *clou
 	return nil
 }
 
-// wanted is the route that is to be created.
+// wanted returns the route that is to be created in the cloud.
 func (r *routes) wanted(ctx context.Context, cluster string, route *cloudprovider.Route) (simulator.Route, error) {
 	var none simulator.Route
 	destination, err := netip.ParsePrefix(route.DestinationCIDR)
 	if err != nil {
-		return none, invalidf("destination %q is no range such as 10.244.1.0/24", route.DestinationCIDR)
+		return none, invalidf("destination %q is not a range such as 10.244.1.0/24", route.DestinationCIDR)
 	}
 	if route.TargetNode == "" {
 		return none, invalidf("the route for %s has no target node", destination)
@@ -185,9 +187,9 @@ func (r *routes) checkExisting(ctx context.Context, wanted simulator.Route) erro
 }
 
 // DeleteRoute implements cloudprovider.Routes. It deletes the route with the
-// given name, which is the ID in the cloud. Without a name it deletes the
-// cluster's routes for the destination and the target. It is a success if there
-// is no route.
+// given name, which is the ID in the cloud. If the name is empty, it deletes the
+// cluster's routes with the same destination and target. It returns nil if there
+// is no such route.
 func (r *routes) DeleteRoute(ctx context.Context, cluster string, route *cloudprovider.Route) error {
 	ids := []string{route.Name}
 	if route.Name == "" {
@@ -206,7 +208,7 @@ func (r *routes) DeleteRoute(ctx context.Context, cluster string, route *cloudpr
 	return nil
 }
 
-// alike returns the IDs of the cluster's routes for that destination and
+// alike returns the IDs of the cluster's routes with the same destination and
 // target.
 func (r *routes) alike(ctx context.Context, cluster string, route *cloudprovider.Route) ([]string, error) {
 	all, err := r.list(ctx, cluster)

@@ -40,13 +40,13 @@ func newRouting(t *testing.T, config simulator.Config, lines ...string) routing 
 	return routing{f, routes}
 }
 
-// eachWay runs a test with a call for each change, and with shared calls.
+// eachWay runs a test twice: with one call for each change, and with shared calls.
 func eachWay(t *testing.T, test func(t *testing.T, line string)) {
 	t.Run("Alone", func(t *testing.T) { test(t, "batchRoutes: false") })
 	t.Run("Together", func(t *testing.T) { test(t, "batchRoutes: true") })
 }
 
-// toNode is a route as a route controller asks for it.
+// toNode returns a route as a route controller requests it.
 func toNode(n int, destination string) *cloudprovider.Route {
 	return &cloudprovider.Route{
 		TargetNode: types.NodeName(fmt.Sprintf("node-%d", n)), DestinationCIDR: destination,
@@ -103,7 +103,7 @@ func routeLife(t *testing.T, line string) {
 	before := *wanted
 	diff(t, "create", nil, r.routes.CreateRoute(t.Context(), cluster, "hint", wanted))
 	diff(t, "create again, with another hint", nil, r.routes.CreateRoute(t.Context(), cluster, "other", wanted))
-	diff(t, "what was handed over is not touched", before, *wanted)
+	diff(t, "the argument is not changed", before, *wanted)
 	all, err := r.operator.Routes(t.Context())
 	diff(t, "error", nil, err)
 	diff(t, "routes", 1, len(all))
@@ -134,8 +134,8 @@ func routeIsRefused(t *testing.T, line string) {
 		want  string
 		kind  provider.ErrorKind
 	}{
-		"NoRange":   {to("node-1", "10.244.1.0"), `destination "10.244.1.0" is no range such as 10.244.1.0/24`, provider.Invalid},
-		"NameOfOne": {to("node-1", "pl-00000001"), `destination "pl-00000001" is no range such as 10.244.1.0/24`, provider.Invalid},
+		"NoRange":   {to("node-1", "10.244.1.0"), `destination "10.244.1.0" is not a range such as 10.244.1.0/24`, provider.Invalid},
+		"NameOfOne": {to("node-1", "pl-00000001"), `destination "pl-00000001" is not a range such as 10.244.1.0/24`, provider.Invalid},
 		"NoNode":    {to("", "10.244.2.0/24"), "the route for 10.244.2.0/24 has no target node", provider.Invalid},
 		"NoTarget":  {to("node-9", "10.244.2.0/24"), "target of the route for 10.244.2.0/24: instance named node-9: instance not found", provider.Unclassified},
 		"TwoOfThem": {to("twin", "10.244.2.0/24"), "target of the route for 10.244.2.0/24: 2 instances are named twin: i-00000004, i-00000005", provider.Invalid},
@@ -230,16 +230,16 @@ func TestRouteAddresses(t *testing.T) {
 	without, err := New(strings.NewReader("endpoint: " + r.cloud.connection().config.endpoint))
 	diff(t, "error", nil, err)
 	routes, _ := without.Routes()
-	diff(t, "whoever keeps no addresses does not look at them", nil, routes.CreateRoute(t.Context(), cluster, "hint", wanted))
+	diff(t, "without routeAddresses, addresses are not compared", nil, routes.CreateRoute(t.Context(), cluster, "hint", wanted))
 	listed, err := routes.ListRoutes(t.Context(), cluster)
 	diff(t, "error", nil, err)
-	diff(t, "nor shows them", []*cloudprovider.Route{{Name: "rt-00000001", TargetNode: "node-1", DestinationCIDR: "10.244.1.0/24"}}, listed)
+	diff(t, "without routeAddresses, addresses are not listed", []*cloudprovider.Route{{Name: "rt-00000001", TargetNode: "node-1", DestinationCIDR: "10.244.1.0/24"}}, listed)
 
 	moved := toNode(1, "10.244.1.0/24")
 	moved.TargetNodeAddresses[0].Address = "10.0.0.99"
 	err = r.routes.CreateRoute(t.Context(), cluster, "hint", moved)
 	diff(t, "other addresses", "route rt-00000001 (node-1-2b047b0dd5) has other addresses of its target; it has to be deleted first", text(err))
-	diff(t, "it will be possible", provider.Unclassified, r.cloud.ClassifyError(err).Kind)
+	diff(t, "it is no permanent error", provider.Unclassified, r.cloud.ClassifyError(err).Kind)
 	diff(t, "listed", want, r.list(t))
 	diff(t, "delete", nil, r.routes.DeleteRoute(t.Context(), cluster, want[0]))
 	diff(t, "create", nil, r.routes.CreateRoute(t.Context(), cluster, "hint", moved))
@@ -292,11 +292,11 @@ func TestExactlyOneRouteIsDeleted(t *testing.T) {
 	}{
 		{"no other destination", toNode(1, "10.244.0.0/16"), ""},
 		{"no other target", toNode(2, "10.244.1.0/24"), ""},
-		{"what nobody's cluster has made needs its name", &cloudprovider.Route{DestinationCIDR: "10.244.9.0/24"}, ""},
-		{"of ours and a foreign one, ours", toNode(1, "10.244.1.9/24"), "rt-00000001"},
-		{"by name, a foreign one", &cloudprovider.Route{Name: "rt-00000004", DestinationCIDR: "10.244.1.0/24"}, "rt-00000004"},
-		{"a name that is gone, whatever else is like it", &cloudprovider.Route{Name: "rt-00000004", TargetNode: "node-1", DestinationCIDR: "10.244.2.0/24"}, ""},
-		{"a name that never was", &cloudprovider.Route{Name: "x/../rt-00000002", TargetNode: "node-1", DestinationCIDR: "10.244.2.0/24"}, ""},
+		{"without a name, no route without a cluster", &cloudprovider.Route{DestinationCIDR: "10.244.9.0/24"}, ""},
+		{"without a name, only the route of this cluster", toNode(1, "10.244.1.9/24"), "rt-00000001"},
+		{"by name, also a route of another owner", &cloudprovider.Route{Name: "rt-00000004", DestinationCIDR: "10.244.1.0/24"}, "rt-00000004"},
+		{"by the name of a deleted route, no similar route", &cloudprovider.Route{Name: "rt-00000004", TargetNode: "node-1", DestinationCIDR: "10.244.2.0/24"}, ""},
+		{"by an unknown name, no similar route", &cloudprovider.Route{Name: "x/../rt-00000002", TargetNode: "node-1", DestinationCIDR: "10.244.2.0/24"}, ""},
 	} {
 		before := r.table(t)
 		diff(t, step.what+": error", nil, r.routes.DeleteRoute(t.Context(), cluster, step.route))
@@ -308,8 +308,8 @@ func TestExactlyOneRouteIsDeleted(t *testing.T) {
 
 var routeWrites = []simulator.Call{simulator.CreateRoute, simulator.DeleteRoute, simulator.ChangeRoutes}
 
-// Each write fails in turn, before or after it was carried out. The same step,
-// repeated, then leads to the same end as without the fault.
+// Each write fails in turn, before or after it was carried out. When the step is
+// repeated, it must lead to the same end as without the fault.
 func TestRouteCallsOnceMore(t *testing.T) { eachWay(t, routeCallsOnceMore) }
 
 func routeCallsOnceMore(t *testing.T, line string) {
@@ -355,7 +355,7 @@ func routeIsNotMadeTwiceThoughTheListLags(t *testing.T, line string) {
 	diff(t, "not listed yet", []*cloudprovider.Route{}, r.list(t))
 	err := r.routes.CreateRoute(t.Context(), cluster, "hint", toNode(1, "10.244.1.0/24"))
 	if _, ok := errors.AsType[*api.RetryError](err); !ok {
-		t.Errorf("got %v, want to be told to come again", err)
+		t.Errorf("got %v, want a RetryError", err)
 	}
 	diff(t, "error", nil, r.operator.ClearFaults(t.Context()))
 	r.make(t, 1, "10.244.1.0/24")
@@ -385,7 +385,7 @@ func routeFaultsAreErrors(t *testing.T, line string) {
 				diff(t, "the burst", 1, len(r.list(t)))
 			}
 			all, err := r.routes.ListRoutes(t.Context(), cluster)
-			diff(t, "half a list is none", 0, len(all))
+			diff(t, "routes of an incomplete list", 0, len(all))
 			for what, err := range map[string]error{
 				"list":   err,
 				"create": r.routes.CreateRoute(t.Context(), cluster, "hint", toNode(2, "10.244.2.0/24")),
@@ -393,15 +393,14 @@ func routeFaultsAreErrors(t *testing.T, line string) {
 			} {
 				class := r.cloud.ClassifyError(err)
 				diff(t, what, row.want, class.Kind)
-				diff(t, what+" says when to come again", row.want == provider.Throttled, class.RetryAfter > 0)
+				diff(t, what+" has a RetryAfter", row.want == provider.Throttled, class.RetryAfter > 0)
 			}
 			diff(t, "table", []string{"rt-00000001 10.244.1.0/24->i-00000001"}, r.table(t))
 		})
 	}
 }
 
-// atOnce calls f so many times at the same time, and fails the test on an
-// error.
+// atOnce makes n concurrent calls of do, and fails the test on an error.
 func atOnce(t *testing.T, n int, do func(i int) error) {
 	t.Helper()
 	errs := make([]error, n)
@@ -413,7 +412,8 @@ func atOnce(t *testing.T, n int, do func(i int) error) {
 	diff(t, "error", nil, errors.Join(errs...))
 }
 
-// With shared calls, many routes take few calls; without, each takes its own.
+// With shared calls, many routes need only a few calls. Otherwise each route
+// needs its own call.
 func TestSharedCallsAreFewer(t *testing.T) {
 	eachWay(t, func(t *testing.T, line string) {
 		r := newRouting(t, simulator.Config{}, line)
@@ -436,13 +436,13 @@ func TestSharedCallsAreFewer(t *testing.T) {
 	})
 }
 
-// A 404 for the call does not mean that the route does not exist.
+// A 404 for a shared call does not mean that a route in it does not exist.
 func TestASharedCallThatIsNotFoundDeletesNothing(t *testing.T) {
 	r := newRouting(t, simulator.Config{}, "batchRoutes: true")
 	r.make(t, 1, "10.244.1.0/24")
 	r.set(t, simulator.Fault{Kind: simulator.FaultNotFound, Calls: []simulator.Call{simulator.ChangeRoutes}})
 	if err := r.routes.DeleteRoute(t.Context(), cluster, &cloudprovider.Route{Name: "rt-00000001"}); err == nil {
-		t.Error("it was said to be deleted")
+		t.Error("the deletion succeeded")
 	}
 }
 
@@ -457,7 +457,7 @@ func TestGivingUp(t *testing.T) {
 		err := r.routes.CreateRoute(ctx, cluster, "hint", toNode(1, "10.244.1.0/24"))
 		diff(t, "deadline", true, errors.Is(err, context.DeadlineExceeded))
 		diff(t, "kind", provider.Unavailable, r.cloud.ClassifyError(err).Kind)
-		diff(t, "kind, for who left others behind", provider.Unavailable, r.cloud.ClassifyError(context.Cause(ctx)).Kind)
+		diff(t, "kind, if other callers still wait for the call", provider.Unavailable, r.cloud.ClassifyError(context.Cause(ctx)).Kind)
 		cancelled, stop := context.WithCancel(t.Context())
 		stop()
 		err = r.routes.DeleteRoute(cancelled, cluster, &cloudprovider.Route{Name: "rt-00000001"})
@@ -494,7 +494,7 @@ func manyRoutesAtOnce(t *testing.T, line string) {
 	atOnce(t, n, func(i int) error { // each route twice
 		return r.routes.CreateRoute(t.Context(), cluster, "hint", of(i/2))
 	})
-	diff(t, "each is there, and once", wanted(0, n/2), listed())
+	diff(t, "each route exists once", wanted(0, n/2), listed())
 	atOnce(t, n, func(i int) error { // some routes are deleted while others are created
 		if i < n/4 {
 			return r.routes.DeleteRoute(t.Context(), cluster, of(i))

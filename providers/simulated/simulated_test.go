@@ -32,7 +32,7 @@ func newFixture(t *testing.T, config simulator.Config, lines ...string) fixture 
 	}
 	server := httptest.NewServer(cloud)
 	t.Cleanup(server.Close)
-	// The daemon gets the provider in this way, too.
+	// The daemon creates the provider in the same way.
 	yaml := strings.Join(append([]string{"endpoint: " + server.URL}, lines...), "\n")
 	found, err := cloudprovider.GetCloudProvider(Name, strings.NewReader(yaml))
 	if err != nil {
@@ -119,7 +119,7 @@ func TestMetadata(t *testing.T) {
 			got.AdditionalLabels["rack"], got.NodeAddresses[0].Address = "changed", "changed"
 			again, err := f.instances.InstanceMetadata(t.Context(), n)
 			diff(t, "error", nil, err)
-			diff(t, "metadata is nobody else's", want, again)
+			diff(t, "metadata after the caller has changed its copy", want, again)
 			diff(t, "in a batch", []provider.InstanceMetadataAnswer{{Metadata: want}}, f.batch(t, n))
 		})
 	}
@@ -239,7 +239,8 @@ func TestPendingIsNotShutDown(t *testing.T) {
 	diff(t, "stopping is shut down", true, shutdown)
 }
 
-// Every fault of the cloud is an error, and never an absence.
+// Every fault of the cloud is returned as an error. None is taken for the absence
+// of an instance.
 func TestFaultsAreErrors(t *testing.T) {
 	for name, row := range map[string]struct {
 		fault simulator.Fault
