@@ -268,6 +268,7 @@ func TestRefusedRepairIsRepeated(t *testing.T) {
 				if s := l.service(); !hasFinalizer(s) || len(s.Status.LoadBalancer.Ingress) == 0 {
 					t.Errorf("finalizers %v, status %+v", s.Finalizers, s.Status)
 				}
+				l.change(func() { l.calls = nil }) // The provider is asked about an address.
 				l.expect("put back", nil, list("s LoadBalancerStatusContested"))
 			})
 		})

@@ -25,8 +25,10 @@ type memory struct {
 	ensuredAt       time.Time
 	// status is what the provider returned; nil: nothing yet.
 	status *corev1.LoadBalancerStatus
-	// published means that the Service has shown this status.
-	published bool
+	// published means that the Service has shown this status. contested means
+	// that it has shown another one since, and that the provider was given that
+	// one and has returned its own again.
+	published, contested bool
 	// uncertain means that a call has failed, and that it is not known how much
 	// of it was done.
 	uncertain bool
@@ -48,8 +50,9 @@ type memory struct {
 	// when the last one was written. The map is replaced and never changed.
 	written   map[string]metav1.ConditionStatus
 	writtenAt time.Time
-	// repairedAt is when a change by somebody else was last undone.
-	repairedAt time.Time
+	// repairedAt is when a change by somebody else was last undone, askedAt when
+	// the provider was last asked about one.
+	repairedAt, askedAt time.Time
 }
 
 // failure is why the last call did not succeed. The zero value means that it

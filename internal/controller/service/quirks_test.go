@@ -179,3 +179,45 @@ func TestRejectedConditionDoesNotDelayAnUpdate(t *testing.T) {
 		}
 	})
 }
+
+// Azure's service gateway and kube-vip return the Service's own status, and write
+// the address by a client of their own.
+func TestAddressOfAProviderThatWritesItItselfStays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := begin(t, Config{Policy: Policy{Resync: time.Hour}}, balanced(), host("a"))
+		defer func() { l.stop() }()
+		l.change(func() { l.echoes = true })
+		l.after(time.Minute)
+		writes := func(ip string) {
+			l.update(func(s *corev1.Service) { s.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: ip}} })
+		}
+		stays := func(when, ip string) {
+			t.Helper()
+			for range 12 {
+				l.after(5 * time.Minute)
+				if got := l.service().Status.LoadBalancer.Ingress; len(got) != 1 || got[0].IP != ip {
+					t.Fatalf("%s: the Service shows %v, want %s", when, got, ip)
+				}
+			}
+			if slices.Contains(l.events, "s LoadBalancerStatusContested") {
+				t.Errorf("%s: events %v", when, l.events)
+			}
+			if c := findCondition(l.service(), ConditionServing); c == nil || c.Status != metav1.ConditionTrue {
+				t.Errorf("%s: condition %+v", when, c)
+			}
+		}
+		writes("127.64.0.1")
+		stays("first address", "127.64.0.1")
+		writes("127.64.0.2")
+		stays("another address", "127.64.0.2")
+		l.stop()
+		l.start()
+		stays("after a restart", "127.64.0.2")
+		writes("127.64.0.3")
+		stays("another address after a restart", "127.64.0.3")
+		l.update(edited)
+		stays("edited", "127.64.0.3")
+		l.replaceNode(0)
+		stays("another node", "127.64.0.3")
+	})
+}

@@ -59,11 +59,8 @@ func (m memory) ensured(p plan, r outcome) (memory, []message.Event) {
 		if len(r.nodes.nodes) == 0 && m.backends != r.nodes.id && !isFirstCheck {
 			events = append(events, noNodesEvent())
 		}
-		if m.status != nil && !isEqual(*m.status, *r.status) {
-			m.published = false // The provider has changed it, nobody else.
-		}
-		m = m.withoutFailure()
-		m.status, m.shape, m.backends, m.ensuredAt, m.elsewhere = r.status, shapeOf(p.service), r.nodes.id, r.at, false
+		m = m.withStatus(p.service.Status.LoadBalancer, *r.status).withoutFailure()
+		m.shape, m.backends, m.ensuredAt, m.elsewhere = shapeOf(p.service), r.nodes.id, r.at, false
 		return m, events
 	case elsewhere:
 		m = m.withoutFailure()
@@ -74,6 +71,23 @@ func (m memory) ensured(p plan, r outcome) (memory, []message.Event) {
 	m = m.withFailure(p, r)
 	m.offered = ""
 	return m, nil
+}
+
+// withStatus returns what is known of the address after the provider was given
+// one status and has returned another one. What it returns is news only where it
+// differs from what it was given: some providers return the Service's own status,
+// and write the address themselves.
+func (m memory) withStatus(given, returned corev1.LoadBalancerStatus) memory {
+	switch {
+	case isEqual(given, returned):
+		m.published, m.contested = true, false
+	case m.status != nil && isEqual(*m.status, returned):
+		m.contested = m.published // Somebody else has changed it since.
+	default:
+		m.published, m.contested = false, false
+	}
+	m.status = &returned
+	return m
 }
 
 // updated returns what is known after Update, and what to record. After a
@@ -114,7 +128,7 @@ func (m memory) removed(p plan, r outcome) (memory, []message.Event) {
 	switch r.result {
 	case succeeded, elsewhere:
 		m = m.withoutFailure()
-		m.deleted, m.shape, m.status, m.published = true, "", nil, false
+		m.deleted, m.shape, m.status, m.published, m.contested = true, "", nil, false, false
 		return m, []message.Event{deletedEvent()}
 	case failed:
 	}

@@ -26,6 +26,7 @@ func knowledge(m memory, events []message.Event) string {
 	add("uncertain", m.uncertain)
 	add("status unknown", m.status == nil)
 	add("published", m.published)
+	add("contested", m.contested)
 	if f := m.failure; f.attempts > 0 {
 		parts = append(parts, string(f.during)+" failed with "+f.cause.Reason+", retry in "+f.until.Sub(noon).String())
 	}
@@ -40,6 +41,16 @@ func knowledge(m memory, events []message.Event) string {
 
 func TestOutcome(t *testing.T) {
 	ready := balanced()
+	other := []corev1.LoadBalancerIngress{{IP: "127.64.0.2"}}
+	given := func(ingress ...corev1.LoadBalancerIngress) func(*plan, *outcome) {
+		return func(p *plan, _ *outcome) {
+			p.service = p.service.DeepCopy()
+			p.service.Status.LoadBalancer.Ingress = ingress
+		}
+	}
+	returns := func(ingress ...corev1.LoadBalancerIngress) func(*plan, *outcome) {
+		return func(_ *plan, r *outcome) { r.status = &corev1.LoadBalancerStatus{Ingress: ingress} }
+	}
 	inLine := known(ready, func(m *memory) { m.backends = "old" })
 	hadFailed := memory{uid: "u1", recorded: recordedReason{"CloudFailed", noon}}.with(hasFailed(ensure, ready, 5*time.Second))
 	ensureFails := inLine.with(hasFailed(ensure, ready, 2*time.Second))
@@ -67,9 +78,16 @@ func TestOutcome(t *testing.T) {
 			"LoadBalancerWithoutNodesIsNotRecordedTwiceForOneSet", ensure, known(ready, func(m *memory) { m.backends = "new" }), succeeded, edits(noNodes),
 			"in line | nodes new | published | event EnsuredLoadBalancer",
 		},
-		{"AddressThatTheProviderChangesIsNotPublishedYet", ensure, inLine, succeeded, edits(func(_ *plan, r *outcome) {
-			r.status = &corev1.LoadBalancerStatus{Ingress: []corev1.LoadBalancerIngress{{IP: "127.64.0.2"}}}
-		}), "in line | nodes new | event EnsuredLoadBalancer"},
+		{"AddressThatTheProviderChangesIsNotPublishedYet", ensure, inLine, succeeded, edits(given(address...), returns(other...)), "in line | nodes new | event EnsuredLoadBalancer"},
+		{"AddressThatTheProviderClearsIsNotPublishedYet", ensure, inLine, succeeded, edits(given(address...), returns()), "in line | nodes new | event EnsuredLoadBalancer"},
+		{"EchoOfNoAddressIsNoNews", ensure, memory{uid: "u1"}, succeeded, edits(given(), returns()), "in line | nodes new | published | event EnsuredLoadBalancer"},
+		{"EchoOfAnotherAddressIsAccepted", ensure, inLine, succeeded, edits(given(other...), returns(other...)), "in line | nodes new | published | event EnsuredLoadBalancer"},
+		{"EchoEndsTheContest", ensure, inLine.with(func(m *memory) { m.contested = true }), succeeded, edits(given(other...), returns(other...)), "in line | nodes new | published | event EnsuredLoadBalancer"},
+		{"AddressThatTheProviderStandsByIsContested", ensure, inLine, succeeded, edits(given(other...)), "in line | nodes new | published | contested | event EnsuredLoadBalancer"},
+		{
+			"AddressThatWasNeverShownIsNotContested", ensure, inLine.with(func(m *memory) { m.published = false }), succeeded, edits(given(other...)),
+			"in line | nodes new | event EnsuredLoadBalancer",
+		},
 		{"EnsureElsewhereIsLeftAlone", ensure, hadFailed, elsewhere, nil, "in line | elsewhere | status unknown"},
 		{"FailedEnsureIsUncertain", ensure, memory{uid: "u1"}, failed, nil, "shape unknown | uncertain | status unknown | ensure failed with CloudFailed, retry in 5s"},
 		{"FailedEnsureKeepsTheAddress", ensure, inLine, failed, nil, "in line | nodes old | uncertain | published | ensure failed with CloudFailed, retry in 5s"},
@@ -113,6 +131,9 @@ func TestOutcome(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p := plan{do: tt.do, service: ready, memory: tt.memory}
+			if tt.memory.published {
+				given(address...)(&p, nil)
+			}
 			r := outcome{
 				result: tt.result, at: noon, nodes: nodeSet{id: "new", nodes: []*corev1.Node{host("a")}},
 				status: &corev1.LoadBalancerStatus{Ingress: address}, cause: reasonCloudFailed.Cause("because"), text: "no",
@@ -124,7 +145,7 @@ func TestOutcome(t *testing.T) {
 			if got := knowledge(m, events); got != tt.want {
 				t.Errorf("known\n got %s\nwant %s", got, tt.want)
 			}
-			if tt.do.isCall() && m.service != ready {
+			if tt.do.isCall() && m.service != p.service {
 				t.Error("the Service of the call is not remembered")
 			}
 			if tt.do == ensure && tt.result == succeeded && !m.ensuredAt.Equal(noon) {

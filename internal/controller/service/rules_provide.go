@@ -107,8 +107,15 @@ func nextResync(o observed) time.Time {
 
 // show writes the address and the conditions if the Service shows others.
 func show(o observed) plan {
-	differs := !isEqual(o.service.Status.LoadBalancer, *o.memory.status)
+	shown := o.service.Status.LoadBalancer
+	differs := !isEqual(shown, *o.memory.status)
+	if differs && o.memory.published && len(o.memory.status.Ingress) == 0 {
+		o.memory.status, differs = &shown, false // The provider has returned none, so this one contradicts nobody.
+	}
 	o.memory.published = o.memory.published || !differs
+	if differs && o.memory.published {
+		return repairAddress(o)
+	}
 	p := plan{do: publish, why: "the address has changed", memory: o.memory}
 	if differs {
 		p.writes.ingress = &o.memory.status.Ingress
@@ -121,17 +128,34 @@ func show(o observed) plan {
 		return plan{do: doNothing, why: "a condition was written a short time ago", after: later, memory: o.memory}
 	case !differs && len(conditions) == 0:
 		return settled(o, "up to date")
-	case differs && o.memory.published:
-		if next := o.memory.repairedAt.Add(repairPause); o.now.Before(next) {
-			return plan{do: wait, why: "the address was put back a short time ago", after: next.Sub(o.now), memory: o.memory}
-		}
-		p.why = "somebody has changed the address"
-		p.memory.repairedAt = o.now
-		p.writes.events = []message.Event{contestedEvent("status", managerOf(o.service, "f:loadBalancer"))}
 	case !differs:
 		p.why = "the conditions have changed"
 	}
 	return p
+}
+
+// repairAddress puts back an address that somebody else has changed, at most once
+// in repairPause. The provider is asked before, with the Service as it is: it may
+// have changed the address itself, by its own client.
+func repairAddress(o observed) plan {
+	next := o.memory.repairedAt.Add(repairPause)
+	if asked := o.memory.askedAt.Add(repairPause); !o.memory.contested && asked.After(next) {
+		next = asked
+	}
+	switch {
+	case o.now.Before(next):
+		return plan{do: wait, why: "the address was put back or asked for a short time ago", after: next.Sub(o.now), memory: o.memory}
+	case !o.memory.contested:
+		p := withBackoff(o, plan{do: ensure, why: "somebody has changed the address, and it may have been the provider", service: o.service, routine: true})
+		p.memory.askedAt = o.now
+		return p
+	}
+	p := plan{do: publish, why: "somebody else has changed the address", memory: o.memory}
+	p.writes.ingress = &o.memory.status.Ingress
+	p.writes.events = []message.Event{contestedEvent("status", managerOf(o.service, "f:loadBalancer"))}
+	p.memory.repairedAt, p.memory.contested = o.now, false
+	conditions, _ := outdated(o, serving(o), provisioned())
+	return p.withConditions(conditions, o.now)
 }
 
 // settled waits for a change, or for the next resync.

@@ -75,12 +75,35 @@ func TestProvide(t *testing.T) {
 			want: "add finalizer: somebody has removed the finalizer | event LoadBalancerStatusContested",
 		},
 		{
-			name: "ChangedAddressIsPutBack", service: balanced(finalized, conditioned), memory: known(ready),
-			want: "publish: somebody has changed the address | address 127.64.0.1 | event LoadBalancerStatusContested",
+			name: "ProviderIsAskedAboutAChangedAddress", service: balanced(finalized, conditioned), memory: known(ready),
+			want: "ensure: somebody has changed the address, and it may have been the provider | routine",
 		},
 		{
-			name: "ChangedAddressIsNotPutBackAgainWithinThePause", service: balanced(finalized, conditioned), memory: known(ready, func(m *memory) { m.repairedAt = noon.Add(-time.Minute) }),
-			want: "wait: the address was put back a short time ago | after 4m0s",
+			name: "ProviderIsNotAskedAgainWithinThePause", service: balanced(finalized, conditioned), memory: known(ready, func(m *memory) { m.askedAt = noon.Add(-time.Minute) }),
+			want: "wait: the address was put back or asked for a short time ago | after 4m0s",
+		},
+		{
+			name: "ChangedAddressIsPutBack", service: balanced(finalized, conditioned),
+			memory: known(ready, func(m *memory) { m.contested, m.askedAt = true, noon.Add(-time.Second) }),
+			want:   "publish: somebody else has changed the address | address 127.64.0.1 | event LoadBalancerStatusContested",
+		},
+		{
+			name: "ChangedAddressIsNotPutBackAgainWithinThePause", service: balanced(finalized, conditioned),
+			memory: known(ready, func(m *memory) { m.contested, m.repairedAt = true, noon.Add(-time.Minute) }),
+			want:   "wait: the address was put back or asked for a short time ago | after 4m0s",
+		},
+		{
+			name: "ConditionsAreWrittenWithTheAddressThatIsPutBack", service: balanced(finalized), memory: known(ready, func(m *memory) { m.contested = true }),
+			want: "publish: somebody else has changed the address | address 127.64.0.1 | LoadBalancerServing True Ready | LoadBalancerProvisioning False Provisioned | event LoadBalancerStatusContested",
+		},
+		{
+			name: "AddressIsAcceptedIfTheProviderHasReturnedNone", service: ready, memory: known(ready, func(m *memory) { m.status = &corev1.LoadBalancerStatus{} }),
+			want: "nothing: up to date | after 9h48m0s",
+		},
+		{
+			name: "AddressIsClearedIfTheProviderHasReturnedNoneInItsPlace", service: ready,
+			memory: known(ready, func(m *memory) { m.status, m.published = &corev1.LoadBalancerStatus{}, false }),
+			want:   "publish: the address has changed | no address | LoadBalancerServing False NoAddress",
 		},
 		{
 			name: "NothingIsDoneIfSomebodyElseProvides", service: balanced(finalized), memory: known(fresh, func(m *memory) { m.elsewhere, m.backends = true, "" }),
