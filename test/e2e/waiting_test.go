@@ -154,7 +154,7 @@ func TestWaitingNodeSaysWhy(t *testing.T) {
 	for _, w := range waiters() {
 		all = append(all, beginWaiting(t, b, c, w))
 	}
-	d := b.Daemon(t, daemon.Setup{Provider: "modern", Cloud: c.URL})
+	d := b.Daemon(t, daemon.Setup{Provider: "modern", Cloud: c.URL, Flags: []string{"--node-strict-provider-ids"}})
 	forEach(t, "Event", all, (*waiting).tells)
 	forEach(t, "Condition", all, (*waiting).shows)
 	t.Run("Metrics", func(t *testing.T) { countsWaiting(t, b, d, all) })

@@ -67,6 +67,9 @@ type Config struct {
 	Refresh time.Duration
 	// Labels is which labels follow the cloud.
 	Labels LabelPolicy
+	// StrictIDs makes a Node wait if the cloud answers with another provider ID
+	// than the Node's. Otherwise it waits only if that is another Node's ID.
+	StrictIDs bool
 	// Metrics may be nil.
 	Metrics *Metrics
 	// Clock is for tests; nil means the real one.
@@ -91,6 +94,7 @@ type Controller struct {
 	metrics   *Metrics
 	clock     clock.WithTicker
 	policy    LabelPolicy
+	strictIDs bool
 	reads     chan struct{} // has an element for each look-up under way
 	refresher refresher
 	loop      *loop.Loop
@@ -127,6 +131,7 @@ func New(deps Deps, cfg Config) *Controller {
 		metrics:   cfg.Metrics,
 		clock:     cfg.Clock,
 		policy:    cfg.Labels,
+		strictIDs: cfg.StrictIDs,
 		reads:     make(chan struct{}, max(cfg.Reads, 1)),
 		refresher: refresher{period: cfg.Refresh, parallel: max(cfg.Refreshers, 1)},
 		memories:  map[string]memory{},
@@ -192,6 +197,7 @@ func (c *Controller) pass(ctx context.Context, node *corev1.Node) (loop.Result, 
 		}
 		o.now = c.clock.Now()
 		o.answered = o.now
+		o.holder = c.holderOf(node, o.answer.instance.providerID)
 		p = decide(o)
 	}
 	result, err := c.apply(ctx, o, p)

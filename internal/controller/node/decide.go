@@ -17,8 +17,14 @@ type observed struct {
 	answer answer
 	// answered is when the cloud gave the answer.
 	answered time.Time
-	memory   memory
-	policy   LabelPolicy
+	// holder is another Node with the provider ID that the cloud has answered,
+	// empty if there is none or the ID is this Node's own.
+	holder string
+	memory memory
+	policy LabelPolicy
+	// strictIDs means that no other provider ID than the Node's own is accepted
+	// from the cloud.
+	strictIDs bool
 }
 
 // given is what became of a question to the cloud.

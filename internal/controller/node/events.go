@@ -30,7 +30,7 @@ var (
 	}
 	instanceMismatch = message.Reason{
 		Name: "CloudInstanceMismatch", On: "Node", Type: corev1.EventTypeWarning,
-		When: "The cloud describes an instance with another provider ID than the Node's. Nothing of it is written.",
+		When: "The cloud describes the instance of another Node, or, with --node-strict-provider-ids, one with another provider ID than the Node's. Nothing of it is written.",
 		Do:   "Delete the Node and let the kubelet register it again, or correct what set the provider ID.",
 	}
 	locationChanged = message.Reason{
@@ -58,7 +58,7 @@ var (
 	}
 	providerIDMismatch = message.Reason{
 		Name: "ProviderIDMismatch", On: "Node", Condition: string(ConditionInitialized),
-		When: "The cloud describes an instance with another provider ID than the Node's.",
+		When: "The cloud describes the instance of another Node, or, with --node-strict-provider-ids, one with another provider ID than the Node's.",
 		Do:   "Delete the Node and let the kubelet register it again, or correct what set the provider ID.",
 	}
 	noProviderID = message.Reason{
@@ -128,10 +128,14 @@ func isInitialized() message.Cause {
 	return initialized.Cause("The cloud has described the instance, and the Node is released for scheduling.")
 }
 
-func otherInstance(own, theirs string) *message.Cause {
+func otherInstance(o observed) *message.Cause {
+	of := ""
+	if o.holder != "" {
+		of = ", which is the provider ID of Node " + o.holder
+	}
 	return new(providerIDMismatch.Cause(fmt.Sprintf(
-		"The Node has provider ID %q, and the cloud says that its instance is %q. A provider ID cannot be changed: "+
-			"delete the Node and let the kubelet register it again, or correct what set the ID.", own, theirs)))
+		"The Node has provider ID %q, and the cloud says that its instance is %q%s. A provider ID cannot be changed: "+
+			"delete the Node and let the kubelet register it again, or correct what set the ID.", o.node.Spec.ProviderID, o.answer.instance.providerID, of)))
 }
 
 func providerIDMissing() *message.Cause {

@@ -131,6 +131,8 @@ type row struct {
 	node   *corev1.Node
 	answer answer
 	memory memory
+	holder string
+	strict bool
 	policy LabelPolicy
 	want   outcome
 }
@@ -140,7 +142,7 @@ func check(t *testing.T, rows []row) {
 	for _, tt := range rows {
 		t.Run(tt.name, func(t *testing.T) {
 			before := tt.node.DeepCopy()
-			got := decide(observed{now: noon, node: tt.node, answer: tt.answer, memory: tt.memory, policy: tt.policy})
+			got := decide(observed{now: noon, node: tt.node, answer: tt.answer, memory: tt.memory, policy: tt.policy, holder: tt.holder, strictIDs: tt.strict})
 			if diff := cmp.Diff(tt.want, outcomeOf(got), cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("plan (-want +got):\n%s", diff)
 			}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/fairlead-k8s/fairlead/internal/cloud"
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodecause"
@@ -14,14 +15,33 @@ import (
 func (c *Controller) observe(node *corev1.Node) observed {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	o := observed{now: c.clock.Now(), node: node, memory: c.memories[node.Name], policy: c.policy}
+	o := observed{now: c.clock.Now(), node: node, memory: c.memories[node.Name], policy: c.policy, strictIDs: c.strictIDs}
 	if fetched, ok := c.fetched[node.Name]; ok {
 		delete(c.fetched, node.Name)
 		if fetched.uid == node.UID && o.now.Sub(fetched.at) < fetchedFor {
 			o.answer, o.answered = fetched.answer, fetched.at
+			o.holder = c.holderOf(node, fetched.answer.instance.providerID)
 		}
 	}
 	return o
+}
+
+// holderOf returns the name of another Node that has the provider ID, empty if
+// there is none, or if the ID is this Node's own.
+func (c *Controller) holderOf(node *corev1.Node, id string) string {
+	if own := node.Spec.ProviderID; own == "" || id == "" || own == id {
+		return ""
+	}
+	all, err := c.lister.List(labels.Everything())
+	if err != nil { // The cache has no errors of its own.
+		return ""
+	}
+	for _, other := range all {
+		if other.Name != node.Name && other.Spec.ProviderID == id {
+			return other.Name
+		}
+	}
+	return ""
 }
 
 // askCloud asks for the instance of a Node that waits. It blocks while as many

@@ -11,24 +11,23 @@ import (
 )
 
 // preconditions of a release: the first that is not met keeps the Node waiting.
-var preconditions = []func(*corev1.Node, instance) *message.Cause{isSameInstance, hasProviderID, labelsAreValid, addressIsOffered}
+var preconditions = []func(observed) *message.Cause{isSameInstance, hasProviderID, labelsAreValid, addressIsOffered}
 
 // isSameInstance returns a cause if the cloud has described another instance
-// than the one that the Node's provider ID names. A provider ID can never be
-// changed (promise S6).
-func isSameInstance(node *corev1.Node, i instance) *message.Cause {
-	if !isOther(node, i) {
+// than the Node's (promise S6).
+func isSameInstance(o observed) *message.Cause {
+	if !isOther(o) {
 		return nil
 	}
-	return otherInstance(node.Spec.ProviderID, i.providerID)
+	return otherInstance(o)
 }
 
 // hasProviderID returns a cause if neither the Node nor the cloud has a
 // provider ID, because nothing could find the instance again. Like upstream, it
 // makes an exception for providers without any provider IDs (upstream-behaviour
 // 3.3).
-func hasProviderID(node *corev1.Node, i instance) *message.Cause {
-	if node.Spec.ProviderID != "" || i.providerID != "" || i.nameless {
+func hasProviderID(o observed) *message.Cause {
+	if i := o.answer.instance; o.node.Spec.ProviderID != "" || i.providerID != "" || i.nameless {
 		return nil
 	}
 	return providerIDMissing()
@@ -36,8 +35,8 @@ func hasProviderID(node *corev1.Node, i instance) *message.Cause {
 
 // labelsAreValid returns a cause if a label is not valid, because the API
 // server would reject all of them.
-func labelsAreValid(_ *corev1.Node, i instance) *message.Cause {
-	problems := invalidLabels(i)
+func labelsAreValid(o observed) *message.Cause {
+	problems := invalidLabels(o.answer.instance)
 	if len(problems) == 0 {
 		return nil
 	}
@@ -46,8 +45,8 @@ func labelsAreValid(_ *corev1.Node, i instance) *message.Cause {
 
 // addressIsOffered returns a cause if the cloud does not offer the address that
 // the kubelet was told to use.
-func addressIsOffered(node *corev1.Node, i instance) *message.Cause {
-	_, unmet := wantedAddresses(node, i.addresses)
+func addressIsOffered(o observed) *message.Cause {
+	_, unmet := wantedAddresses(o.node, o.answer.instance.addresses)
 	if unmet == nil {
 		return nil
 	}
@@ -66,7 +65,7 @@ func initialize(o observed) plan {
 	case described:
 	}
 	for _, unmet := range preconditions {
-		if cause := unmet(o.node, o.answer.instance); cause != nil {
+		if cause := unmet(o); cause != nil {
 			return waits(o, *cause)
 		}
 	}

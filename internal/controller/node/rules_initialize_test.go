@@ -20,7 +20,6 @@ func TestDecideInitialisation(t *testing.T) {
 		return want
 	}
 	waits := func(reason, why string) outcome { return outcome{Do: wait, Why: why, Events: []string{reason}} }
-	named := func(id string) func(*corev1.Node) { return func(n *corev1.Node) { n.Spec.ProviderID = id } }
 	check(t, []row{
 		{name: "UninitializedNodeAsksTheCloud", node: fresh(), want: outcome{Do: ask, Why: asks}},
 		{name: "DescribedNodeIsReleasedWithAllThatIsKnown", node: fresh(), answer: machine(), want: released()},
@@ -34,8 +33,16 @@ func TestDecideInitialisation(t *testing.T) {
 			want: released(func(o *outcome) { o.ProviderID = "" }),
 		},
 		{
-			name: "AnotherProviderIDIsNotInitialized", node: fresh(named("p://2")), answer: machine(),
-			want: waits("CloudInitFailed", otherInstance("p://2", "p://1").Message),
+			name: "ProviderIDOfAnotherNodeIsNotInitialized", node: fresh(named("p://2")), answer: machine(), holder: "n2",
+			want: waits("CloudInitFailed", otherInstance(observed{node: fresh(named("p://2")), answer: machine(), holder: "n2"}).Message),
+		},
+		{
+			name: "AnotherSpellingOfTheProviderIDIsInitialized", node: fresh(named("hcloud://bm-1")), answer: machine(func(i *instance) { i.providerID = "hrobot://1" }),
+			want: released(func(o *outcome) { o.ProviderID = "" }),
+		},
+		{
+			name: "AnotherSpellingIsNotInitializedIfTheFlagSaysSo", node: fresh(named("p://r1/1")), answer: machine(), strict: true,
+			want: waits("CloudInitFailed", otherInstance(observed{node: fresh(named("p://r1/1")), answer: machine()}).Message),
 		},
 		{
 			name: "NoProviderIDAnywhereIsNotInitialized", node: fresh(), answer: machine(func(i *instance) { i.providerID = "" }),

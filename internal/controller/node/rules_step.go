@@ -30,8 +30,8 @@ func followInstance(o observed, p *plan) {
 	i := o.answer.instance
 	var notices []message.Event
 	switch {
-	case isOther(o.node, i):
-		notices = append(notices, hasMismatch(*otherInstance(o.node.Spec.ProviderID, i.providerID)))
+	case isOther(o):
+		notices = append(notices, hasMismatch(*otherInstance(o)))
 	default:
 		p.addresses = changedAddresses(o)
 		if isKnown(o.node, i) {
@@ -43,8 +43,13 @@ func followInstance(o observed, p *plan) {
 }
 
 // isOther reports whether the cloud describes another instance than the Node's.
-func isOther(node *corev1.Node, i instance) bool {
-	return node.Spec.ProviderID != "" && i.providerID != "" && node.Spec.ProviderID != i.providerID
+// The provider was asked with the Node's own provider ID. If it answers with
+// another one, that is another spelling of the same, and the Node's own stands,
+// because a provider ID can never be changed. It is another instance if it is
+// the provider ID of another Node.
+func isOther(o observed) bool {
+	own, theirs := o.node.Spec.ProviderID, o.answer.instance.providerID
+	return own != "" && theirs != "" && own != theirs && (o.holder != "" || o.strictIDs)
 }
 
 // isKnown reports whether the Node is known to be this instance. Upstream never

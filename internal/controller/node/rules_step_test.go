@@ -54,7 +54,13 @@ func TestDecideFollowing(t *testing.T) {
 			name: "ChangedZoneIsReportedOnce", node: settled(), answer: machine(func(i *instance) { i.zone = "z2" }), policy: follows,
 			memory: memory{uid: "u1", notices: hasMoved("zone", "z1", "z2").Message}, want: calm,
 		},
-		{name: "AnotherInstanceIsReportedAndNothingWritten", node: settled(), answer: machine(func(i *instance) { i.providerID, i.size = "p://2", "large" }), policy: follows, want: warned("CloudInstanceMismatch")},
+		{name: "InstanceOfAnotherNodeIsReportedAndNothingWritten", node: settled(), answer: machine(func(i *instance) { i.providerID, i.size = "p://2", "large" }), holder: "n2", policy: follows, want: warned("CloudInstanceMismatch")},
+		{name: "AnotherSpellingIsReportedIfTheFlagSaysSo", node: settled(), answer: machine(func(i *instance) { i.providerID, i.size = "p://r1/1", "large" }), strict: true, policy: follows, want: warned("CloudInstanceMismatch")},
+		{
+			name: "AnotherSpellingOfTheProviderIDIsFollowed", node: settled(), policy: follows,
+			answer: machine(func(i *instance) { i.providerID, i.size = "p://r1/1", "large" }),
+			want:   updates("labels", func(o *outcome) { o.Labels = grown }),
+		},
 		{
 			name: "NodeIPThatIsNoLongerOfferedKeepsTheAddresses", node: settled(annotation(api.AnnotationAlphaProvidedIPAddr, "127.0.1.1")),
 			answer: machine(func(i *instance) { i.addresses = []corev1.NodeAddress{external} }), want: warned("CloudAddressesRejected"),

@@ -73,12 +73,16 @@ func starts(t *testing.T, visit func(name string, node *corev1.Node)) {
 	visitAll(axes, "", fresh())
 }
 
+// ofAnotherNode is the provider ID of another Node in the cluster.
+const ofAnotherNode = "p://3"
+
 // answers are what the cloud may say at any step.
 var answers = map[string]answer{
 	"describes": machine(with(map[string]string{"a": "2", "b": "1"})),
 	"refuses":   refusing("CloudDenied"),
 	"is moved":  machine(func(i *instance) { i.zone, i.size = "z2", "large" }),
-	"is other":  machine(func(i *instance) { i.providerID = "p://3" }),
+	"is other":  machine(func(i *instance) { i.providerID = ofAnotherNode }),
+	"respells":  machine(func(i *instance) { i.providerID = "p://r1/1" }),
 	"is silent": machine(func(i *instance) { i.addresses, i.size, i.zone, i.region = nil, "", "", "" }),
 	"is wrong":  machine(func(i *instance) { i.size = "no label!" }),
 }
@@ -98,6 +102,9 @@ func (w *world) step(a answer, writes int) plan {
 	p := decide(o)
 	if p.do == ask || w.node.Spec.ProviderID != "" {
 		o.answer = a
+		if a.instance.providerID == ofAnotherNode && w.node.Spec.ProviderID != "" && w.node.Spec.ProviderID != ofAnotherNode {
+			o.holder = "n3"
+		}
 		p = decide(o)
 	}
 	if writes > 0 {
@@ -190,17 +197,18 @@ func (w *world) checked(t *testing.T, path string, a answer, writes int) plan {
 	case wasHeld && !isHeld && a.given != described:
 		t.Errorf("%s: released without an answer", path)
 	case wasHeld && !isHeld:
-		w.releasedWhole(t, path, a.instance)
+		w.releasedWhole(t, path, a.instance, before)
 	}
 	return p
 }
 
 // releasedWhole checks promise S6: when the taint is removed, the Node has all
 // that the cloud has said.
-func (w *world) releasedWhole(t *testing.T, path string, i instance) {
+func (w *world) releasedWhole(t *testing.T, path string, i instance, before *corev1.Node) {
 	t.Helper()
 	n := w.node
-	if n.Spec.ProviderID != i.providerID {
+	switch own := before.Spec.ProviderID; {
+	case own == "" && n.Spec.ProviderID != i.providerID, own != "" && own != i.providerID && i.providerID == ofAnotherNode:
 		t.Errorf("%s: released with provider ID %q of %q", path, n.Spec.ProviderID, i.providerID)
 	}
 	if n.Labels[corev1.LabelInstanceTypeStable] != i.size && i.size != "" || n.Labels[corev1.LabelTopologyZone] != i.zone && i.zone != "" {
@@ -242,6 +250,5 @@ func (w *world) settles(t *testing.T, path string) {
 
 // barred reports whether the described instance can never be this Node's.
 func (w *world) barred() bool {
-	id := w.node.Spec.ProviderID
-	return id != "" && id != "p://1" || w.node.Annotations[api.AnnotationAlphaProvidedIPAddr] == "127.0.7.7"
+	return w.node.Annotations[api.AnnotationAlphaProvidedIPAddr] == "127.0.7.7"
 }

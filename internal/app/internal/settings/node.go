@@ -22,6 +22,7 @@ type Node struct {
 	statusUpdates   int32
 	statusFrequency time.Duration
 	labels          labelReconcile
+	strictIDs       bool
 }
 
 func newNode() Node {
@@ -43,6 +44,8 @@ func (n *Node) addFlags(sections *cliflag.NamedFlagSets) {
 		"Labels that follow the cloud after a node's initialisation: 'type' (instance type), 'additional' (what the provider adds), or 'none'. "+
 			"With 'additional,remove' a label that came from the cloud is removed when three refreshes in a row have not named it. "+
 			"Without 'remove' it stays. Do not use 'remove' with a provider that names a label only while the node lacks it.")
+	fs.BoolVar(&n.strictIDs, "node-strict-provider-ids", n.strictIDs,
+		"Leave a node alone if the provider answers with another provider ID than the node's. Otherwise only the ID of another node counts: some providers spell one ID in several ways.")
 
 	fs = sections.FlagSet("misc")
 	fs.DurationVar(&n.statusFrequency, "node-status-update-frequency", n.statusFrequency,
@@ -79,6 +82,7 @@ func (n *Node) Config() node.Config {
 		Refreshers: int(n.refreshes()),
 		Refresh:    n.statusFrequency,
 		Labels:     node.LabelPolicy{Type: n.labels.instanceType, Additional: n.labels.additional, Remove: n.labels.remove},
+		StrictIDs:  n.strictIDs,
 	}
 }
 

@@ -1,0 +1,287 @@
+package node
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+	cloudprovider "k8s.io/cloud-provider"
+
+	"github.com/fairlead-k8s/fairlead/internal/cloud"
+	"github.com/fairlead-k8s/fairlead/internal/kube"
+	"github.com/fairlead-k8s/fairlead/test/quirks"
+)
+
+// vendor is a provider whose instances a test describes. An instance that it
+// does not have is not found.
+type vendor struct {
+	cloudprovider.Interface
+
+	mu        sync.Mutex
+	instances map[string]cloudprovider.InstanceMetadata // by name; guarded by mu
+	err       error                                     // of every answer; guarded by mu
+	asked     []string                                  // names of Nodes; guarded by mu
+}
+
+func (*vendor) ProviderName() string                             { return "p" }
+func (*vendor) LoadBalancer() (cloudprovider.LoadBalancer, bool) { return nil, false }
+
+func (*vendor) Routes() (cloudprovider.Routes, bool) { return nil, false }
+
+func (v *vendor) InstancesV2() (cloudprovider.InstancesV2, bool) { return machines{vendor: v}, true }
+
+func (*vendor) Instances() (cloudprovider.Instances, bool) { return nil, false }
+
+func (*vendor) Zones() (cloudprovider.Zones, bool) { return nil, false }
+
+func (*vendor) Clusters() (cloudprovider.Clusters, bool)                          { return nil, false }
+func (*vendor) HasClusterID() bool                                                { return true }
+func (*vendor) Initialize(cloudprovider.ControllerClientBuilder, <-chan struct{}) {}
+
+type machines struct {
+	cloudprovider.InstancesV2
+
+	vendor *vendor
+}
+
+// InstanceMetadata is the answer of the cloud.
+func (m machines) InstanceMetadata(_ context.Context, node *corev1.Node) (*cloudprovider.InstanceMetadata, error) {
+	v := m.vendor
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.asked = append(v.asked, node.Name)
+	if v.err != nil {
+		return nil, v.err
+	}
+	i, ok := v.instances[node.Name]
+	if !ok {
+		return nil, cloudprovider.InstanceNotFound
+	}
+	return &i, nil
+}
+
+// instance is one that the vendor has.
+func instanceOf(name string) cloudprovider.InstanceMetadata {
+	return cloudprovider.InstanceMetadata{
+		ProviderID: "p://" + name, InstanceType: "small", Zone: "z1", Region: "r1",
+		NodeAddresses:    []corev1.NodeAddress{internal},
+		AdditionalLabels: map[string]string{"rack": "a"},
+	}
+}
+
+// quirky is a cluster, a vendor's cloud and a controller between them. It runs in
+// testing/synctest, which has its own time.
+type quirky struct {
+	t       *testing.T
+	vendor  *vendor
+	cluster *fake.Clientset
+	stop    func()
+
+	mu      sync.Mutex
+	version int      // guarded by mu
+	writes  int      // guarded by mu
+	events  []string // guarded by mu
+	// refuses is the API server's answer to a patch, nil: it accepts all; guarded
+	// by mu.
+	refuses func(subresource string) error
+}
+
+// beginQuirky runs a controller with a provider of these habits on a cluster of
+// these Nodes. Each Node but those in without has an instance.
+func beginQuirky(t *testing.T, cfg Config, habits []quirks.Quirk, nodes ...*corev1.Node) *quirky {
+	t.Helper()
+	q := &quirky{t: t, version: 1000, vendor: &vendor{instances: map[string]cloudprovider.InstanceMetadata{}}}
+	var objects []runtime.Object
+	for _, n := range nodes {
+		n.CreationTimestamp = metav1.Now()
+		objects = append(objects, n)
+		q.vendor.instances[n.Name] = instanceOf(n.Name)
+	}
+	q.cluster = fake.NewClientset(objects...)
+	q.cluster.PrependReactor("patch", "nodes", q.onPatch)
+	made, err := cloud.Make(t.Context(), func(context.Context) (cloudprovider.Interface, error) {
+		return quirks.Wrap(q.vendor, habits...), nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	gateway, err := made.Open(t.Context(), cloud.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	informers := kube.NewInformerFactory(q.cluster, 0)
+	informer := informers.Core().V1().Nodes()
+	cfg.Reads, cfg.Refresh, cfg.Labels = 4, 5*time.Minute, follows
+	c := New(Deps{Nodes: kube.NewNodes(ctx, q.cluster, informer), Informer: informer, Instances: gateway.Instances(), Events: q}, cfg)
+	informers.StartWithContext(ctx)
+	done := make(chan error, 1)
+	go func() { done <- c.Run(ctx) }()
+	q.stop = func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("Run: %v", err)
+		}
+		informers.Shutdown()
+	}
+	return q
+}
+
+// onPatch answers a patch with a new version, as the API server does.
+func (q *quirky) onPatch(action clienttesting.Action) (bool, runtime.Object, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.writes++
+	if q.refuses != nil {
+		if err := q.refuses(action.GetSubresource()); err != nil {
+			return true, nil, err
+		}
+	}
+	tracker, resource := q.cluster.Tracker(), action.GetResource()
+	_, patched, err := clienttesting.ObjectReaction(tracker)(action)
+	if err != nil {
+		return true, nil, err
+	}
+	node := patched.(*corev1.Node).DeepCopy()
+	q.version++
+	node.ResourceVersion = strconv.Itoa(q.version)
+	return true, node, tracker.Update(resource, node, "")
+}
+
+// Node records events.
+func (q *quirky) Node(node *corev1.Node, _, reason, _ string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.events = append(q.events, node.Name+" "+reason)
+}
+
+// after lets time pass.
+func (*quirky) after(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+func (q *quirky) node(name string) *corev1.Node {
+	q.t.Helper()
+	node, err := q.cluster.CoreV1().Nodes().Get(q.t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		q.t.Fatal(err)
+	}
+	return node
+}
+
+// takeWrites returns how many writes there were since it was last called.
+func (q *quirky) takeWrites() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	n := q.writes
+	q.writes = 0
+	return n
+}
+
+// takeAsked returns which Nodes were asked about since it was last called.
+func (q *quirky) takeAsked() []string {
+	q.vendor.mu.Lock()
+	defer q.vendor.mu.Unlock()
+	asked := q.vendor.asked
+	q.vendor.asked = nil
+	return asked
+}
+
+func (q *quirky) says(err error) {
+	q.vendor.mu.Lock()
+	defer q.vendor.mu.Unlock()
+	q.vendor.err = err
+}
+
+func (q *quirky) expectEvents(want ...string) {
+	q.t.Helper()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if !slices.Equal(q.events, want) {
+		q.t.Errorf("events %v, want %v", q.events, want)
+	}
+}
+
+// joins is a Node as a kubelet registers it.
+func joins(name string, edits ...func(*corev1.Node)) *corev1.Node {
+	return fresh(append([]func(*corev1.Node){func(n *corev1.Node) { n.Name, n.UID = name, types.UID("u-"+name) }}, edits...)...)
+}
+
+func named(id string) func(*corev1.Node) { return func(n *corev1.Node) { n.Spec.ProviderID = id } }
+
+// Habits of real providers must not make labels flap: a label that is left out
+// stays, and nothing is written.
+func TestLabelsDoNotFlap(t *testing.T) {
+	for name, habits := range map[string][]quirks.Quirk{
+		"OfferedWhileTheNodeLacksThem": {quirks.LabelsOnlyOnce},
+		"NoneAfterAnErrorInside":       {quirks.LabelsSometimesNil},
+		"Both":                         {quirks.LabelsOnlyOnce, quirks.LabelsSometimesNil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				q := beginQuirky(t, Config{}, habits, joins("n1"))
+				defer func() { q.stop() }()
+				q.after(11 * time.Minute)
+				before := q.node("n1").Labels
+				if before["rack"] != "a" || len(habits) == 1 && habits[0].Name == "LabelsOnlyOnce" && before[quirks.SetOnce] == "" {
+					t.Errorf("labels %v, want all that were offered once", before)
+				}
+				q.takeWrites()
+				q.after(2 * time.Hour)
+				if n := q.takeWrites(); n > 0 {
+					t.Errorf("%d writes in two hours, the labels are now %v", n, q.node("n1").Labels)
+				}
+			})
+		})
+	}
+}
+
+// A provider may spell the ID of an instance otherwise than the Node does. The
+// Node's own ID stands, unless what the provider says is another Node's.
+func TestAnotherSpellingOfTheProviderID(t *testing.T) {
+	for _, tt := range []struct {
+		name     string
+		strict   bool
+		nodes    []*corev1.Node
+		released bool
+	}{
+		{"IsInitialised", false, []*corev1.Node{joins("n1", named("hcloud://bm-1"))}, true},
+		{"IsNotInitialisedIfTheFlagSaysSo", true, []*corev1.Node{joins("n1", named("hcloud://bm-1"))}, false},
+		{"IsNotInitialisedIfItIsAnotherNodes", false, []*corev1.Node{joins("n1", named("hcloud://bm-1")), joins("n2", named("hrobot://n1"))}, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				q := beginQuirky(t, Config{StrictIDs: tt.strict}, []quirks.Quirk{quirks.SpellsIDsWith("hrobot")}, tt.nodes...)
+				defer func() { q.stop() }()
+				q.after(2 * time.Minute)
+				node := q.node("n1")
+				if node.Spec.ProviderID != "hcloud://bm-1" {
+					t.Errorf("provider ID %q, want the Node's own", node.Spec.ProviderID)
+				}
+				if got := isReleased(node); got != tt.released {
+					t.Errorf("released: %v, want %v", got, tt.released)
+				}
+				q.vendor.mu.Lock()
+				moved := instanceOf("n1")
+				moved.NodeAddresses = []corev1.NodeAddress{external}
+				q.vendor.instances["n1"] = moved
+				q.vendor.mu.Unlock()
+				q.after(6 * time.Minute)
+				if got := slices.Contains(q.node("n1").Status.Addresses, external); got != tt.released {
+					t.Errorf("the new address is written: %v, want %v", got, tt.released)
+				}
+			})
+		})
+	}
+}
