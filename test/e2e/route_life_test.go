@@ -110,12 +110,13 @@ func TestRouteOfANodeThatIsReplaced(t *testing.T) {
 	}
 }
 
-// A duplicate of a route is deleted. The Node keeps its original route.
+// If asked for, a duplicate of a route is deleted. The Node keeps its original
+// route.
 func TestRouteThatIsThereTwice(t *testing.T) {
 	n := newNetwork(t, onShared(t))
 	i, node := n.joins(t, "twin")
 	mark := n.Audit(t).Mark()
-	d := n.runs(t, daemon.Setup{})
+	d := n.runs(t, daemon.Setup{Flags: []string{"--route-deletion-duplicates"}})
 	awaitTable(t, expect.Soon, n)
 	node = n.AwaitNode(t, node.Name, expect.Soon, shows(reachable))
 	first, err := n.cloud.Routes(t.Context())
@@ -135,6 +136,53 @@ func TestRouteThatIsThereTwice(t *testing.T) {
 	if all := conditionsWritten(t, n.Bed, mark); len(all) != 1 {
 		t.Errorf("the condition was written %d times, want once: %v", len(all), all)
 	}
+}
+
+// A provider lists each route twice, once for each of its tables. None of them is
+// deleted while its Node is there.
+func TestRoutesOfTwoTables(t *testing.T) {
+	n := newNetwork(t, onShared(t))
+	n.runs(t, daemon.Setup{Provider: "modern", Settings: "quirks: [ListsTwoTables]\n"})
+	_, node := n.joins(t, "twice")
+	awaitTable(t, expect.Soon, n)
+	n.awaitReachable(t, expect.Soon)
+	awaitListings(t, n.cloud, 3*int64(strayFor/time.Second))
+	if err := expect.Equal("calls", changes{Created: 1}, routeChanges(t, n.cloud)); err != nil {
+		t.Error(err)
+	}
+	n.leaves(t, node.Name)
+	awaitTable(t, expect.Soon, n)
+}
+
+// A Node that claims a CIDR outside of the cluster's gets no route and says why,
+// until the operator allows it.
+func TestRouteOutsideTheCluster(t *testing.T) {
+	n := newNetwork(t, onShared(t))
+	i := n.cloud.Instance(t, simulator.Instance{Name: n.Name("outside")})
+	d := n.runs(t, daemon.Setup{})
+	node := n.registers(t, i, "198.51.100.0/24")
+	cause := "PodCIDRRejected: No route is created for 198.51.100.0/24, because it is not a part of --cluster-cidr=" + podCIDR +
+		". Correct --cluster-cidr, or give the Node another CIDR. --route-creation-outside-cluster-cidr allows the route."
+	n.AwaitNode(t, node.Name, expect.Soon, shows("True "+cause))
+	awaitListings(t, n.cloud, 3)
+	if err := expect.Equal("calls", changes{}, routeChanges(t, n.cloud)); err != nil {
+		t.Error(err)
+	}
+	told, err := toldOfRoutes(t.Context(), n.Bed, node.Name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := expect.Equal("events", []string{"Warning " + cause}, told); err != nil {
+		t.Error(err)
+	}
+	n.AwaitMetric(t, d, `fairlead_routes_missing{reason="Rejected"} 1`)
+	if err := d.Stop(); err != nil {
+		t.Fatal(err)
+	}
+
+	n.runs(t, daemon.Setup{Flags: []string{"--route-creation-outside-cluster-cidr"}})
+	awaitTable(t, expect.Soon, n)
+	n.AwaitNode(t, node.Name, expect.Soon, shows(reachable))
 }
 
 // Where the cloud keeps the addresses of a node with its route, the route is

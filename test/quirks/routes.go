@@ -2,6 +2,7 @@ package quirks
 
 import (
 	"context"
+	"strings"
 
 	cloudprovider "k8s.io/cloud-provider"
 )
@@ -9,30 +10,46 @@ import (
 type routes struct {
 	cloudprovider.Routes
 
-	list func(ctx context.Context, cluster string) ([]*cloudprovider.Route, error)
+	list   func(ctx context.Context, cluster string) ([]*cloudprovider.Route, error)
+	remove func(ctx context.Context, cluster string, route *cloudprovider.Route) error
 }
 
 func (r routes) ListRoutes(ctx context.Context, cluster string) ([]*cloudprovider.Route, error) {
 	return r.list(ctx, cluster)
 }
 
+func (r routes) DeleteRoute(ctx context.Context, cluster string, route *cloudprovider.Route) error {
+	return r.remove(ctx, cluster, route)
+}
+
 // ListsTwoTables lists the routes of two tables that have the same content, one
-// after the other, as AWS does with one table for each subnet.
+// after the other and with names of their own, as AWS does with one table for
+// each subnet. If a route is deleted from one table, both lose it.
 var ListsTwoTables = Quirk{Name: "ListsTwoTables", apply: func(p *Provider) {
 	if p.routes == nil {
 		return
 	}
+	const second = "second/" // before the names of the second table
 	inner := p.routes
-	p.routes = routes{Routes: inner, list: func(ctx context.Context, cluster string) ([]*cloudprovider.Route, error) {
-		table, err := inner.ListRoutes(ctx, cluster)
-		if err != nil {
-			return nil, err
-		}
-		both := table
-		for _, route := range table {
-			other := *route
-			both = append(both, &other)
-		}
-		return both, nil
-	}}
+	p.routes = routes{
+		Routes: inner,
+		list: func(ctx context.Context, cluster string) ([]*cloudprovider.Route, error) {
+			table, err := inner.ListRoutes(ctx, cluster)
+			if err != nil {
+				return nil, err
+			}
+			both := table
+			for _, route := range table {
+				other := *route
+				other.Name = second + route.Name
+				both = append(both, &other)
+			}
+			return both, nil
+		},
+		remove: func(ctx context.Context, cluster string, route *cloudprovider.Route) error {
+			first := *route
+			first.Name = strings.TrimPrefix(route.Name, second)
+			return inner.DeleteRoute(ctx, cluster, &first)
+		},
+	}
 }}

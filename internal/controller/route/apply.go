@@ -32,7 +32,7 @@ func (c *Controller) enqueue(o observed, p plan) {
 	c.memory.strays = p.strays
 	for _, cidr := range p.resolved {
 		delete(c.memory.failures, cidr)
-		delete(c.memory.recorded, cidr)
+		c.memory.forgetRecorded(cidr)
 	}
 	for _, next := range p.jobs {
 		c.queuedJobs[next.cidr] = next
@@ -143,7 +143,7 @@ func (c *Controller) record(e nodeEvent) {
 	c.events.Node(e.node, e.event.Type, e.event.Reason, e.event.Message)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.memory.recorded[e.cidr] = recordedKind{e.node.UID, e.kind}
+	c.memory.recorded[claim{e.cidr, e.node.UID}] = e.kind
 }
 
 // reportHeld reports when the budget begins to keep stray routes, and when it
@@ -170,7 +170,7 @@ func (c *Controller) reportHeld(ctx context.Context, p plan) {
 func (c *Controller) patch(ctx context.Context, name string) (loop.Result, error) {
 	c.mu.Lock()
 	patch, ok := c.queuedPatches[name]
-	if ok && c.memory.wasPatched(patch.node.UID, patch.condition.Status, c.clock.Now()) {
+	if ok && c.memory.wasPatched(patch.node.UID, patch.condition, c.clock.Now()) {
 		delete(c.queuedPatches, name)
 		ok = false
 	}
@@ -188,8 +188,8 @@ func (c *Controller) patch(ctx context.Context, name string) (loop.Result, error
 		delete(c.queuedPatches, name)
 	}
 	if err == nil {
-		c.memory.patched[patch.node.UID] = patched{patch.condition.Status, c.clock.Now()}
-		klog.FromContext(ctx).V(2).Info("Patched condition", "node", name, "networkUnavailable", patch.condition.Status)
+		c.memory.patched[patch.node.UID] = patched{patch.condition.Status, patch.condition.Reason, c.clock.Now()}
+		klog.FromContext(ctx).V(2).Info("Patched condition", "node", name, "networkUnavailable", patch.condition.Status, "reason", patch.condition.Reason)
 	}
 	return loop.Result{}, nil
 }

@@ -34,6 +34,7 @@ type bed struct {
 
 	mu      sync.Mutex
 	table   []*tableEntry
+	tables  int                             // each route is made and listed once in each; guarded by mu
 	serial  int                             // of the next route's name; guarded by mu
 	busy    map[string]bool                 // CIDRs of calls under way; guarded by mu
 	most    int                             // calls under way at once, ever; guarded by mu
@@ -74,7 +75,7 @@ func prepare(t *testing.T, cfg Config, nodes ...*corev1.Node) *bed {
 		objects = append(objects, n)
 	}
 	b := &bed{
-		t: t, cluster: fake.NewClientset(objects...), config: cfg, busy: map[string]bool{}, takes: 100 * time.Millisecond,
+		t: t, cluster: fake.NewClientset(objects...), config: cfg, tables: 1, busy: map[string]bool{}, takes: 100 * time.Millisecond,
 		longer: func(string) time.Duration { return 0 }, fail: func(string) error { return nil }, lose: func(string) bool { return false }, deleted: map[string]bool{},
 	}
 	b.cluster.PrependReactor("patch", "nodes", b.onPatch)
@@ -235,8 +236,16 @@ func (b *bed) checkRemoval(e *tableEntry) {
 	}
 }
 
-// addRoute puts a route into the table. The caller holds mu.
+// addRoute puts a route into each table, and returns the last. The caller holds
+// mu.
 func (b *bed) addRoute(node, cidr string) *tableEntry {
+	for range b.tables - 1 {
+		b.addEntry(node, cidr)
+	}
+	return b.addEntry(node, cidr)
+}
+
+func (b *bed) addEntry(node, cidr string) *tableEntry {
 	b.serial++
 	e := &tableEntry{Route: cloud.Route{Name: "r" + strconv.Itoa(b.serial), Node: node, CIDR: cidr}, made: time.Now()}
 	if node == b.stopped && node != "" {
@@ -254,7 +263,8 @@ func (b *bed) nodes() []corev1.Node {
 	return list.Items
 }
 
-// routes returns the CIDR and the Node of each route in the table.
+// routes returns the CIDR and the Node of each route. If there are several
+// tables, it does not say which of them have the route.
 func (b *bed) routes() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -265,6 +275,9 @@ func (b *bed) routes() []string {
 		}
 	}
 	slices.Sort(there)
+	if b.tables > 1 {
+		there = slices.Compact(there)
+	}
 	return there
 }
 

@@ -66,7 +66,7 @@ type Config struct {
 	// Period is how often the routes are listed, give or take a tenth; 0 means a
 	// minute.
 	Period time.Duration
-	// Limits bound the removal of stray routes; see DefaultLimits.
+	// Limits bound which routes are created and removed; see DefaultLimits.
 	Limits Limits
 	// Lease is the object for events that belong to no Node.
 	Lease types.NamespacedName

@@ -348,11 +348,13 @@ func TestRefusedPatchIsDroppedWhenItIsWrong(t *testing.T) {
 	})
 }
 
-// A duplicate and a blackhole beside a working route are deleted, and nothing is
-// created.
+// If asked for, a duplicate beside a working route is deleted. A blackhole is
+// always deleted. Nothing is created.
 func TestDuplicateAndBlackholeBesideTheRouteAreDeleted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := begin(t, Config{}, newNode(1))
+		limits := DefaultLimits()
+		limits.RemoveDuplicates = true
+		b := begin(t, Config{Limits: limits}, newNode(1))
 		defer func() { b.stop() }()
 		b.after(5 * time.Second)
 		b.expect("creation", []string{"create 10.244.1.0/24 node-1 uid-1"}, nil, nil)
@@ -363,6 +365,25 @@ func TestDuplicateAndBlackholeBesideTheRouteAreDeleted(t *testing.T) {
 		})
 		b.after(3 * time.Minute)
 		b.expect("a duplicate and a blackhole", []string{"delete r2", "delete r3"}, nil, nil)
+	})
+}
+
+// A provider that lists the routes of several tables shows each of them several
+// times, under other names. Each table needs its own.
+func TestRoutesOfSeveralTablesStay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := prepare(t, Config{}, newNode(1))
+		b.locked(func() {
+			b.tables = 3
+			b.addRoute("node-1", "10.244.1.0/24")
+		})
+		b.start()
+		defer func() { b.stop() }()
+		b.after(time.Hour)
+		b.expect("an hour", nil, nil, nil)
+		b.deleteNode("node-1")
+		b.after(time.Minute)
+		b.expect("the Node goes", []string{"delete r1", "delete r2", "delete r3"}, nil, nil)
 	})
 }
 
@@ -520,12 +541,15 @@ func randomSteps(t *testing.T, seed uint64) {
 	b := prepare(t, Config{Limits: Limits{StrayFor: 30 * time.Second, BudgetRoutes: 100, OverBudgetAfter: time.Hour}})
 	foreign := []string{"10.9.0.0/24 gone", "10.244.0.0/15 gone", "10.244.250.0/24 ", "nonsense gone"}
 	b.locked(func() {
+		b.tables = 1 + r.IntN(2)
 		for _, f := range foreign {
 			cidr, node, _ := strings.Cut(f, " ")
 			b.addRoute(node, cidr)
 		}
 		for i := range 3 {
-			b.addRoute("gone", fmt.Sprintf("10.244.%d.0/24", 200+i)).stray = time.Now()
+			for range b.tables {
+				b.addEntry("gone", fmt.Sprintf("10.244.%d.0/24", 200+i)).stray = time.Now()
+			}
 		}
 		b.lag = time.Duration(r.IntN(20)) * time.Second
 		b.fail = func(string) error {

@@ -3,6 +3,7 @@ package route
 import (
 	"fmt"
 	"net/netip"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -10,8 +11,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 )
 
-// The reasons of events and conditions. All but reasonDeletionHeld are upstream's
-// (upstream-behaviour 5.2 and 5.3).
+// The reasons of events and conditions that are upstream's
+// (upstream-behaviour 5.2 and 5.3), and reasonDeletionHeld.
 var (
 	reasonCreateFailed = message.Reason{
 		Name: "FailedToCreateRoute", On: "Node", Type: corev1.EventTypeWarning,
@@ -34,9 +35,24 @@ var (
 	}
 )
 
+// The reason of both the event and the condition of a Node whose CIDR gets no
+// route.
+var (
+	reasonRejected = message.Reason{
+		Name: "PodCIDRRejected", On: "Node", Type: corev1.EventTypeWarning,
+		When: "A pod CIDR of the Node does not lie inside --cluster-cidr, or is as wide as it. No route is created for it.",
+		Do:   "Correct --cluster-cidr, or replace the Node by one with another CIDR. To create such routes as upstream does, set --route-creation-outside-cluster-cidr.",
+	}
+	reasonRejectedShown = message.Reason{
+		Name: "PodCIDRRejected", On: "Node", Condition: string(corev1.NodeNetworkUnavailable),
+		When: "A pod CIDR of the Node has no route, because it does not lie inside --cluster-cidr or is as wide as it (status True).",
+		Do:   reasonRejected.Do,
+	}
+)
+
 // Reasons returns the reasons of all events and conditions of this controller.
 func Reasons() []message.Reason {
-	return []message.Reason{reasonCreateFailed, reasonDeletionHeld, reasonCreated, reasonMissing}
+	return []message.Reason{reasonCreateFailed, reasonDeletionHeld, reasonCreated, reasonMissing, reasonRejected, reasonRejectedShown}
 }
 
 // nodeEvent is an event on a Node about one of its CIDRs.
@@ -63,14 +79,27 @@ func deletionHeld(routes []held) message.Event {
 		len(routes), first.route.destination, first.why, first.until))
 }
 
-// causeOf returns the cause that the condition NetworkUnavailable shows.
-func causeOf(status corev1.ConditionStatus) message.Cause {
-	if status == corev1.ConditionFalse {
-		return reasonCreated.Cause("RouteController created a route")
-	}
+// routeCreated returns the cause that a Node with all its routes shows.
+func routeCreated() message.Cause { return reasonCreated.Cause("RouteController created a route") }
+
+// routeMissing returns the cause that a Node without one of its routes shows.
+func routeMissing() message.Cause {
 	return reasonMissing.Cause("RouteController failed to create a route")
+}
+
+// cidrRejected returns what a Node shows that claims a CIDR that gets no route.
+func cidrRejected(node *corev1.Node, cidr netip.Prefix, clusters []netip.Prefix) (message.Cause, nodeEvent) {
+	var all []string
+	for _, c := range clusters {
+		all = append(all, c.String())
+	}
+	text := fmt.Sprintf("No route is created for %s, because it is not a part of --cluster-cidr=%s. "+
+		"Correct --cluster-cidr, or give the Node another CIDR. --route-creation-outside-cluster-cidr allows the route.", cidr, strings.Join(all, ","))
+	return reasonRejectedShown.Cause(text), nodeEvent{node, cidr, kindRejected, reasonRejected.Event(text)}
 }
 
 // isOurs reports whether the reason of a condition is one that this controller
 // writes.
-func isOurs(reason string) bool { return reason == reasonCreated.Name || reason == reasonMissing.Name }
+func isOurs(reason string) bool {
+	return reason == reasonCreated.Name || reason == reasonMissing.Name || reason == reasonRejectedShown.Name
+}

@@ -50,7 +50,7 @@ func newNode(i int) *corev1.Node {
 		Spec: corev1.NodeSpec{PodCIDRs: []string{fmt.Sprintf("10.244.%d.0/24", i)}},
 		Status: corev1.NodeStatus{
 			Addresses:  []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: fmt.Sprintf("10.0.0.%d", i)}},
-			Conditions: []corev1.NodeCondition{networkUnavailable(corev1.ConditionFalse, at(500), nil)},
+			Conditions: []corev1.NodeCondition{networkUnavailable(corev1.ConditionFalse, routeCreated(), at(500), nil)},
 		},
 	}
 }
@@ -124,6 +124,10 @@ func nodeDeleted(name string, cidrs ...string) func(*observed) {
 func noCondition(n *corev1.Node) { n.Status.Conditions = nil }
 
 func beingDeleted(n *corev1.Node) { n.DeletionTimestamp = &metav1.Time{Time: at(990)} }
+
+func registeredAt(when float64) func(*corev1.Node) {
+	return func(n *corev1.Node) { n.CreationTimestamp = metav1.NewTime(at(when)) }
+}
 
 func label(value string) func(*corev1.Node) {
 	return func(n *corev1.Node) { n.Labels = map[string]string{nodefact.LabelExclude: value} }
@@ -214,12 +218,20 @@ func pending(cidr string, since float64) func(*observed) {
 
 // patchedFalse makes this process have written that the Node is reachable.
 func patchedFalse(uid types.UID, when float64) func(*observed) {
-	return remember(func(m *memory) { m.patched[uid] = patched{corev1.ConditionFalse, at(when)} })
+	return remember(func(m *memory) { m.patched[uid] = patched{corev1.ConditionFalse, "RouteCreated", at(when)} })
 }
 
 func withCIDR(cidr string) func(*corev1.Node) {
 	return func(n *corev1.Node) { n.Spec.PodCIDRs = append(n.Spec.PodCIDRs, cidr) }
 }
+
+// podCIDRs gives a Node these CIDRs in place of its own.
+func podCIDRs(name string, cidrs ...string) func(*observed) {
+	return node(name, func(n *corev1.Node) { n.Spec.PodCIDRs = cidrs })
+}
+
+// pruning asks for the removal of duplicates.
+func pruning(o *observed) { o.limits.RemoveDuplicates = true }
 
 func changedAt(when float64) func(*observed) {
 	return func(o *observed) { o.changed = at(when) }

@@ -17,20 +17,20 @@ type memory struct {
 	listingSince   time.Time // when the call began that was given up and has no answer yet; zero: none
 	nextListing    time.Time // when the next regular listing is due
 
-	created  map[claim]time.Time           // creations that have succeeded
-	removed  map[identity]time.Time        // removals that have succeeded
-	strays   map[identity]time.Time        // when an answer first showed the route as stray
-	deleted  map[string]deletedNode        // Nodes whose deletion was seen, by name
-	failures map[netip.Prefix]failure      // of the last job for a CIDR
-	recorded map[netip.Prefix]recordedKind // the last event about a CIDR
-	pending  map[netip.Prefix]time.Time    // since when a job is queued or under way
-	patched  map[types.UID]patched         // the condition that was last written
+	created  map[claim]time.Time        // creations that have succeeded
+	removed  map[identity]time.Time     // removals that have succeeded
+	strays   map[identity]time.Time     // when an answer first showed the route as stray
+	deleted  map[string]deletedNode     // Nodes whose deletion was seen, by name
+	failures map[netip.Prefix]failure   // of the last job for a CIDR
+	recorded map[claim]string           // the kind of the last event about a CIDR of a Node
+	pending  map[netip.Prefix]time.Time // since when a job is queued or under way
+	patched  map[types.UID]patched      // the condition that was last written
 }
 
 func newMemory() memory {
 	return memory{
 		created: map[claim]time.Time{}, removed: map[identity]time.Time{}, strays: map[identity]time.Time{}, deleted: map[string]deletedNode{},
-		failures: map[netip.Prefix]failure{}, recorded: map[netip.Prefix]recordedKind{}, pending: map[netip.Prefix]time.Time{},
+		failures: map[netip.Prefix]failure{}, recorded: map[claim]string{}, pending: map[netip.Prefix]time.Time{},
 		patched: map[types.UID]patched{},
 	}
 }

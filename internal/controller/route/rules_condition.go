@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
 )
 
@@ -32,6 +33,7 @@ type conditionPatch struct {
 // patched is the condition that was last written to a Node.
 type patched struct {
 	status corev1.ConditionStatus
+	reason string
 	at     time.Time
 }
 
@@ -51,15 +53,33 @@ func (x *index) planConditions(p *plan) {
 		if status == "" {
 			continue
 		}
-		if cidrs := cidrsOf(node); x.memory.listingFails() && status == corev1.ConditionTrue && len(cidrs) > 0 {
-			f := x.memory.listingFailure
-			f.took = x.now.Sub(f.since)
-			p.events = append(p.events, createFailed(node, cidrs[0], f))
+		cause := routeCreated()
+		if status == corev1.ConditionTrue {
+			cause = x.explain(p, node)
 		}
-		if c := nodefact.Condition(node, corev1.NodeNetworkUnavailable); x.mustWrite(node, status, c) {
-			p.patches = append(p.patches, conditionPatch{node, networkUnavailable(status, x.now, c)})
+		c := nodefact.Condition(node, corev1.NodeNetworkUnavailable)
+		if wanted := networkUnavailable(status, cause, x.now, c); x.mustWrite(node, wanted, c) {
+			p.patches = append(p.patches, conditionPatch{node, wanted})
 		}
 	}
+}
+
+// explain returns why a Node lacks a route, and plans the events that say more.
+func (x *index) explain(p *plan, node *corev1.Node) message.Cause {
+	cidrs := cidrsOf(node)
+	if x.memory.listingFails() && len(cidrs) > 0 {
+		f := x.memory.listingFailure
+		f.took = x.now.Sub(f.since)
+		p.events = append(p.events, createFailed(node, cidrs[0], f))
+	}
+	for _, cidr := range cidrs {
+		if e := x.entries[cidr]; x.isRejected(cidr) && !e.serving {
+			cause, event := cidrRejected(node, cidr, x.clusters)
+			p.events = append(p.events, event)
+			return cause
+		}
+	}
+	return routeMissing()
 }
 
 // statusOf returns the status of NetworkUnavailable that the Node should show.
@@ -119,7 +139,7 @@ func (x *index) missingSince(node *corev1.Node, wanted []netip.Prefix, satisfied
 			earliest(f.since)
 		} else if at, pending := x.memory.pending[cidr]; pending {
 			earliest(at)
-		} else if owner := x.entries[cidr].owner; owner.UID != node.UID {
+		} else if owner := x.entries[cidr].owner; owner.UID != node.UID || x.isRejected(cidr) {
 			failed = true
 			earliest(node.CreationTimestamp.Time)
 		}
@@ -135,24 +155,23 @@ func (x *index) missingSince(node *corev1.Node, wanted []netip.Prefix, satisfied
 // reason that is not upstream's belongs to somebody else and stays. A condition
 // of ours that somebody else has changed is written again, at most once in
 // rewriteAfter.
-func (x *index) mustWrite(node *corev1.Node, status corev1.ConditionStatus, current *corev1.NodeCondition) bool {
-	if current != nil && (!isOurs(current.Reason) || current.Status == status && current.Reason == causeOf(status).Reason) {
+func (x *index) mustWrite(node *corev1.Node, wanted corev1.NodeCondition, current *corev1.NodeCondition) bool {
+	if current != nil && (!isOurs(current.Reason) || current.Status == wanted.Status && current.Reason == wanted.Reason) {
 		return false
 	}
-	return !x.memory.wasPatched(node.UID, status, x.now)
+	return !x.memory.wasPatched(node.UID, wanted, x.now)
 }
 
-// wasPatched reports whether this process has written the status to the Node
+// wasPatched reports whether this process has written the condition to the Node
 // within rewriteAfter.
-func (m *memory) wasPatched(node types.UID, status corev1.ConditionStatus, now time.Time) bool {
+func (m *memory) wasPatched(node types.UID, c corev1.NodeCondition, now time.Time) bool {
 	last, ok := m.patched[node]
-	return ok && last.status == status && now.Sub(last.at) < rewriteAfter
+	return ok && last.status == c.Status && last.reason == c.Reason && now.Sub(last.at) < rewriteAfter
 }
 
-// networkUnavailable returns the condition with upstream's reasons and messages.
-// Its transition time is kept while the status is the same.
-func networkUnavailable(status corev1.ConditionStatus, now time.Time, current *corev1.NodeCondition) corev1.NodeCondition {
-	cause := causeOf(status)
+// networkUnavailable returns the condition. Its transition time is kept while
+// the status is the same.
+func networkUnavailable(status corev1.ConditionStatus, cause message.Cause, now time.Time, current *corev1.NodeCondition) corev1.NodeCondition {
 	c := corev1.NodeCondition{
 		Type: corev1.NodeNetworkUnavailable, Status: status, Reason: cause.Reason, Message: cause.Message,
 		LastHeartbeatTime: metav1.NewTime(now), LastTransitionTime: metav1.NewTime(now),

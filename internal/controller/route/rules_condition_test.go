@@ -47,6 +47,14 @@ func conditionRows() []row {
 			"ConditionIsRewrittenAfter5Minutes", given(1, node("node-1", noCondition), patchedFalse("uid-1", 700)),
 			[]string{"node-1 NetworkUnavailable=False RouteCreated"},
 		},
+		{"ReachableNodeWithARejectedCIDRIsUnreachableAfterAMinute", given(1, podCIDRs("node-1", "10.9.0.0/24"), node("node-1", registeredAt(940))), rejected("10.9.0.0/24")},
+		{"ReachableNodeWithARejectedCIDRStaysSoForAMinute", given(1, podCIDRs("node-1", "10.9.0.0/24"), node("node-1", registeredAt(941))), nil},
+		{"ReachableNodeWithARejectedCIDRStaysSoWhileListingsFail", given(1, podCIDRs("node-1", "10.9.0.0/24"), unlisted("r1"), listingFailing(at(1007))), nil},
+		{"RejectedCIDRIsShownOnce", given(1, podCIDRs("node-1", "10.9.0.0/24"), node("node-1", condition(corev1.ConditionTrue, "PodCIDRRejected"))), rejected("10.9.0.0/24")[1:]},
+		{"RejectedCIDRReplacesAnotherReasonAtOnce", given(1, podCIDRs("node-1", "10.9.0.0/24"), node("node-1", condition(corev1.ConditionTrue, "NoRouteCreated")),
+			remember(func(m *memory) { m.patched["uid-1"] = patched{corev1.ConditionTrue, "NoRouteCreated", at(999)} })), rejected("10.9.0.0/24")},
+		{"RejectedCIDRWithARouteIsReachable", given(1, podCIDRs("node-1", "10.9.0.0/24"), listed(newRoute("o", "node-1", "10.9.0.0/24")),
+			node("node-1", condition(corev1.ConditionTrue, "PodCIDRRejected"))), []string{"node-1 NetworkUnavailable=False RouteCreated"}},
 		{"NodeWithABlackholeIsUnreachable", given(1, unlisted("r1"), listed(broken), node("node-1", noCondition), func(o *observed) {
 			o.memory.created[claim{netip.MustParsePrefix("10.244.1.0/24"), "uid-1"}] = at(998)
 			o.memory.failures[netip.MustParsePrefix("10.244.1.0/24")] = failure{count: 1, since: at(998), at: at(998), until: at(1005), kind: kindBlackhole, node: "uid-1"}
@@ -57,11 +65,11 @@ func conditionRows() []row {
 func TestCondition(t *testing.T) { check(t, conditionRows()) }
 
 func TestTransitionTimeIsKept(t *testing.T) {
-	was := networkUnavailable(corev1.ConditionFalse, at(1), nil)
-	if same := networkUnavailable(corev1.ConditionFalse, at(2), &was); same.LastTransitionTime != metav1.NewTime(at(1)) {
+	was := networkUnavailable(corev1.ConditionFalse, routeCreated(), at(1), nil)
+	if same := networkUnavailable(corev1.ConditionFalse, routeCreated(), at(2), &was); same.LastTransitionTime != metav1.NewTime(at(1)) {
 		t.Errorf("transition at %v, though the status is the same", same.LastTransitionTime)
 	}
-	if other := networkUnavailable(corev1.ConditionTrue, at(2), &was); other.LastTransitionTime != metav1.NewTime(at(2)) {
+	if other := networkUnavailable(corev1.ConditionTrue, routeMissing(), at(2), &was); other.LastTransitionTime != metav1.NewTime(at(2)) {
 		t.Errorf("transition at %v, though the status has changed", other.LastTransitionTime)
 	}
 }

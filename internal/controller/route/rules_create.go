@@ -34,13 +34,19 @@ func (x *index) jobFor(cidr netip.Prefix, e *entry, p *plan) *job {
 			p.noLaterThan(at.Sub(x.now))
 		}
 	}
-	if e.owner != nil && !isExcluded(e.owner) && !e.isSatisfied() {
+	if e.owner != nil && !isExcluded(e.owner) && !e.isSatisfied() && !x.isRejected(cidr) {
 		next.create = &creation{node: e.owner, hint: hintFor(e.owner, cidr), why: whyCreated(e), replacesBlackhole: e.blackhole}
 	}
 	if len(next.remove) == 0 && next.create == nil {
 		return nil
 	}
 	return &next
+}
+
+// isRejected reports whether no route is created for a CIDR although a Node
+// claims it (promise S5 d). A Node may write any CIDR into its own object.
+func (o *observed) isRejected(cidr netip.Prefix) bool {
+	return !o.limits.CreateOutside && !o.isInside(cidr)
 }
 
 func whyCreated(e *entry) string {
@@ -71,6 +77,8 @@ func (x *index) missingReason(cidr netip.Prefix, e *entry) string {
 	switch {
 	case isExcluded(e.owner):
 		return "Excluded"
+	case x.isRejected(cidr):
+		return kindRejected
 	case failed && failure.concerns(e.owner):
 		return failure.kind
 	case x.memory.listingFails():

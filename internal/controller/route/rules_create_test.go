@@ -13,14 +13,41 @@ func createRows() []row {
 	return []row{
 		{"MissingRouteIsCreated", given(1, unlisted("r1")), []string{"create 10.244.1.0/24 for node-1: there is no route for its CIDR"}},
 		{"NodeThatIsBeingDeletedGetsNoRoute", given(1, unlisted("r1"), node("node-1", beingDeleted)), nil},
-		{"CIDROutsideTheClusterGetsItsRoute", given(1, node("node-1", func(n *corev1.Node) { n.Spec.PodCIDRs = []string{"10.9.0.0/24"} }), unlisted("r1")), []string{
+		{"CIDROutsideTheClusterGetsNoRoute", given(1, podCIDRs("node-1", "10.9.0.0/24"), unlisted("r1")), rejected("10.9.0.0/24")}, // upstream creates it
+		{"CIDRWithEverythingGetsNoRoute", given(1, podCIDRs("node-1", "0.0.0.0/0"), unlisted("r1")), rejected("0.0.0.0/0")},
+		{"CIDRWiderThanTheClustersGetsNoRoute", given(1, podCIDRs("node-1", "10.244.0.0/15"), unlisted("r1")), rejected("10.244.0.0/15")},
+		{"CIDRAsWideAsTheClustersGetsNoRoute", given(1, podCIDRs("node-1", "10.244.0.0/16"), unlisted("r1")), rejected("10.244.0.0/16")},
+		{"RejectedCIDRLeavesTheOthersTheirRoutes", given(1, podCIDRs("node-1", "10.244.1.0/24", "::/0"), unlisted("r1")), append(
+			[]string{"create 10.244.1.0/24 for node-1: there is no route for its CIDR"}, rejected("::/0")...)},
+		{
+			"CIDROfAFamilyThatTheClusterLacksGetsNoRoute", given(1, podCIDRs("node-1", "10.244.1.0/24", "fd00:0:0:1::/64"), func(o *observed) { o.clusters = []netip.Prefix{pods} }),
+			[]string{
+				"node-1 NetworkUnavailable=True PodCIDRRejected",
+				"event on node-1: No route is created for fd00:0:0:1::/64, because it is not a part of --cluster-cidr=10.244.0.0/16. " +
+					"Correct --cluster-cidr, or give the Node another CIDR. --route-creation-outside-cluster-cidr allows the route.",
+			},
+		},
+		{"CIDROutsideTheClusterGetsItsRouteIfAskedFor", given(1, podCIDRs("node-1", "10.9.0.0/24"), unlisted("r1"), func(o *observed) { o.limits.CreateOutside = true }), []string{
 			"create 10.9.0.0/24 for node-1: there is no route for its CIDR",
 		}},
-		{"RouteOutsideTheClusterServesItsNode", given(1, node("node-1", func(n *corev1.Node) { n.Spec.PodCIDRs = []string{"10.9.0.0/24"} }), unlisted("r1"),
+		{
+			"BlackholeOutsideTheClusterIsNotReplaced", given(1, podCIDRs("node-1", "10.9.0.0/24"), unlisted("r1"), listed(blackhole(newRoute("o", "node-1", "10.9.0.0/24")))),
+			rejected("10.9.0.0/24"),
+		},
+		{"RouteOutsideTheClusterServesItsNode", given(1, podCIDRs("node-1", "10.9.0.0/24"), unlisted("r1"),
 			listed(newRoute("o", "node-1", "10.9.0.0/24"))), nil},
 		{"UnmaskedCIDROfTheNodeMatches", given(1, node("node-1", func(n *corev1.Node) { n.Spec.PodCIDRs = []string{"10.244.1.7/24"} })), nil},
 		{"UnmaskedCIDROfTheRouteMatches", given(1, unlisted("r1"), listed(newRoute("r1", "node-1", "10.244.1.7/24"))), nil},
 		{"PendingJobIsNotRepeated", given(1, unlisted("r1"), pending("10.244.1.0/24", 999)), nil},
+	}
+}
+
+// rejected returns the digest for node-1 whose CIDR gets no route.
+func rejected(cidr string) []string {
+	return []string{
+		"node-1 NetworkUnavailable=True PodCIDRRejected",
+		"event on node-1: No route is created for " + cidr + ", because it is not a part of --cluster-cidr=10.244.0.0/16,fd00::/48. " +
+			"Correct --cluster-cidr, or give the Node another CIDR. --route-creation-outside-cluster-cidr allows the route.",
 	}
 }
 

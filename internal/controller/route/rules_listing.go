@@ -133,6 +133,7 @@ func (m *memory) removedLately(id identity) bool {
 func (m *memory) nodeDeleted(node *corev1.Node, now time.Time) {
 	m.deleted[node.Name] = deletedNode{at: now, cidrs: append(m.deleted[node.Name].cidrs, cidrsOf(node)...)}
 	delete(m.patched, node.UID)
+	maps.DeleteFunc(m.recorded, func(c claim, _ string) bool { return c.node == node.UID })
 }
 
 // wasDeleted reports whether the route led to a Node whose deletion was seen.

@@ -49,7 +49,7 @@ func TestListing(t *testing.T) { check(t, listingRows()) }
 
 func TestDeletedNodesAreRemembered(t *testing.T) {
 	m := newMemory()
-	m.patched["uid-1"] = patched{corev1.ConditionFalse, at(0)}
+	m.patched["uid-1"] = patched{corev1.ConditionFalse, "RouteCreated", at(0)}
 	m.nodeDeleted(newNode(1), at(0))
 	if len(m.patched) != 0 {
 		t.Error("the condition of a deleted Node is remembered")

@@ -2,6 +2,7 @@ package route
 
 import (
 	"maps"
+	"net/netip"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -19,6 +20,9 @@ const (
 // kindBlackhole is the kind of a failure where the route exists and leads
 // nowhere.
 const kindBlackhole = "Blackhole"
+
+// kindRejected is the kind of an event about a CIDR that gets no route.
+const kindRejected = "Rejected"
 
 // failure is why something has not been done, and when it is tried again. The
 // zero value means that nothing has failed.
@@ -120,20 +124,19 @@ func (m *memory) finish(j job, r result, now time.Time) {
 		m.failures[j.cidr] = m.failures[j.cidr].next(now, *failed)
 		return
 	}
-	delete(m.recorded, j.cidr)
+	m.forgetRecorded(j.cidr)
 	if j.create != nil {
 		m.created[claim{j.cidr, j.create.node.UID}] = now
 	}
 }
 
-// recordedKind is the kind of the failure that was last recorded for a Node.
-type recordedKind struct {
-	node types.UID
-	kind string
-}
-
 // isRecorded reports whether the failure is already recorded as an event of
 // this Node. An event is recorded once for each kind of failure.
 func (m *memory) isRecorded(e nodeEvent) bool {
-	return m.recorded[e.cidr] == recordedKind{e.node.UID, e.kind}
+	return m.recorded[claim{e.cidr, e.node.UID}] == e.kind
+}
+
+// forgetRecorded makes the next failure of the CIDR an event again.
+func (m *memory) forgetRecorded(cidr netip.Prefix) {
+	maps.DeleteFunc(m.recorded, func(c claim, _ string) bool { return c.cidr == cidr })
 }

@@ -76,7 +76,7 @@ func TestFinishedJobs(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			m := newMemory()
 			m.created[claim{one, "uid-1"}], m.pending[one] = at(1), at(1)
-			m.recorded[one] = recordedKind{"uid-1", "Denied"}
+			m.recorded[claim{one, "uid-1"}] = "Denied"
 			tt.job.cidr, tt.result.took = one, 2*time.Second
 			event := ""
 			if e := tt.result.event(tt.job); e != nil {
@@ -84,7 +84,7 @@ func TestFinishedJobs(t *testing.T) {
 				if m.isRecorded(*e) {
 					t.Error("the event counts as recorded")
 				}
-				if m.recorded[one] = (recordedKind{"uid-1", e.kind}); !m.isRecorded(*e) {
+				if m.recorded[claim{one, "uid-1"}] = e.kind; !m.isRecorded(*e) {
 					t.Error("the event does not count as recorded")
 				}
 			}
@@ -107,9 +107,31 @@ func TestFinishedJobs(t *testing.T) {
 			if f.kind != tt.failure || f.count > 0 && (f.took != 2*time.Second || f.at != at(2)) {
 				t.Errorf("failure %+v, want kind %q", f, tt.failure)
 			}
-			if _, recorded := m.recorded[one]; recorded != (tt.failure != "") {
+			if _, recorded := m.recorded[claim{one, "uid-1"}]; recorded != (tt.failure != "") {
 				t.Errorf("recorded: %v, want it to be forgotten with the failure", recorded)
 			}
 		})
+	}
+}
+
+// Two Nodes may claim one CIDR. The event of one does not make that of the other
+// new again.
+func TestEventsOfTwoClaimantsAreRecordedOnce(t *testing.T) {
+	p := decide(given(2, podCIDRs("node-1", "0.0.0.0/0"), podCIDRs("node-2", "0.0.0.0/0"), node("node-1", noCondition), node("node-2", noCondition)))
+	if len(p.events) != 2 {
+		t.Fatalf("%d events, want one on each Node", len(p.events))
+	}
+	m := newMemory()
+	for _, e := range p.events {
+		m.recorded[claim{e.cidr, e.node.UID}] = e.kind
+	}
+	for _, e := range p.events {
+		if !m.isRecorded(e) {
+			t.Errorf("the event of %s is recorded again", e.node.Name)
+		}
+	}
+	m.nodeDeleted(p.events[0].node, at(1))
+	if m.isRecorded(p.events[0]) || !m.isRecorded(p.events[1]) {
+		t.Error("what was recorded of a deleted Node, and only that, is to be forgotten")
 	}
 }

@@ -12,8 +12,14 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
 )
 
-// Limits bound the removal of stray routes.
+// Limits bound which routes are created and removed.
 type Limits struct {
+	// CreateOutside allows routes for CIDRs that are not strictly inside one of
+	// the cluster's.
+	CreateOutside bool
+	// RemoveDuplicates allows to remove all but one of identical routes. A cloud
+	// may list the routes of several tables, each of which needs its own.
+	RemoveDuplicates bool
 	// StrayFor is how long listings have to agree that a route is stray before
 	// it is removed.
 	StrayFor time.Duration
@@ -108,6 +114,8 @@ func (x *index) fateOf(r route, e *entry, first *route) (fate, string) {
 		return keep, "its Node is labelled " + nodefact.LabelExclude
 	case works && (r.name == "" || r.name == first.name):
 		return keep, "it cannot be distinguished from an identical route"
+	case works && !x.limits.RemoveDuplicates:
+		return keep, "it duplicates another route, and may be of another table"
 	case works:
 		return stray, "it duplicates another route"
 	case r.target == "" && !r.blackhole:

@@ -52,6 +52,8 @@ func removeRows() []row {
 		},
 		{"RouteToASecondNodeOfTheNameThatIsBeingDeletedStays", given(2, node("node-1", beingDeleted), nodeDeleted("node-1", "10.244.1.0/24")), nil},
 
+		{"DuplicateStays", given(1, listed(duplicate), strayFor(duplicate, time.Hour)), nil}, // it may be of another table
+
 		// What goes at once.
 		{"CIDROfANodeThatIsBeingDeletedMoves", given(2, unlisted("r1"), listed(newRoute("m", "node-2", "10.244.1.0/24")), node("node-2", beingDeleted),
 			node("node-2", withCIDR("10.244.1.0/24"))), []string{
@@ -103,10 +105,10 @@ func removeRows() []row {
 		{"BlackholeWithoutTargetWaits", given(1, unlisted("r1"), listed(blackhole(newRoute("b", "", "10.244.1.0/24")))), []string{
 			"create 10.244.1.0/24 for node-1: the route of its CIDR leads nowhere", "hold b: it leads nowhere" + waits,
 		}}, // it may be the node's own, which the provider has not looked up yet
-		{"DuplicateWaits", given(1, listed(duplicate)), []string{"hold r1b: it duplicates another route" + waits}}, // upstream keeps both
-		{"DuplicateGoesWhenListingsAgree", given(1, listed(duplicate), strayFor(duplicate, time.Minute)), []string{"remove r1b: it duplicates another route"}},
-		{"DuplicateOfTheSameNameStays", given(1, listed(newRoute("r1", "node-1", "10.244.1.0/24"))), nil},
-		{"DuplicateWithoutNameStays", given(1, listed(newRoute("", "node-1", "10.244.1.0/24"))), nil},
+		{"DuplicateWaits", given(1, listed(duplicate), pruning), []string{"hold r1b: it duplicates another route" + waits}},
+		{"DuplicateGoesWhenListingsAgree", given(1, listed(duplicate), strayFor(duplicate, time.Minute), pruning), []string{"remove r1b: it duplicates another route"}},
+		{"DuplicateOfTheSameNameStays", given(1, listed(newRoute("r1", "node-1", "10.244.1.0/24")), pruning), nil},
+		{"DuplicateWithoutNameStays", given(1, listed(newRoute("", "node-1", "10.244.1.0/24")), pruning), nil},
 		{"OverBudgetWaits", given(1, listed(strays(4)...), allStrayFor(time.Minute)), kept(4, 5)},
 		{"WithinBudgetGoes", given(1, listed(strays(3)...), allStrayFor(time.Minute)), []string{
 			"remove s1: there is no Node gone-1", "remove s2: there is no Node gone-2", "remove s3: there is no Node gone-3",

@@ -55,6 +55,7 @@ var nodeChanges = []func(*rand.Rand, *corev1.Node){
 	func(r *rand.Rand, n *corev1.Node) { n.Spec.PodCIDRs = newNode(1 + r.IntN(4)).Spec.PodCIDRs },
 	func(r *rand.Rand, n *corev1.Node) { withCIDR(fmt.Sprintf("10.244.%d.0/24", 1+r.IntN(5)))(n) },
 	func(_ *rand.Rand, n *corev1.Node) { n.Spec.PodCIDRs = nil },
+	func(_ *rand.Rand, n *corev1.Node) { n.Spec.PodCIDRs = []string{"10.9.0.0/24"} },
 	func(r *rand.Rand, n *corev1.Node) { n.Status.Addresses = newNode(1 + r.IntN(4)).Status.Addresses },
 	func(_ *rand.Rand, n *corev1.Node) { n.Status.Addresses = nil },
 	func(_ *rand.Rand, n *corev1.Node) { beingDeleted(n) },
@@ -84,7 +85,7 @@ var nodeChanges = []func(*rand.Rand, *corev1.Node){
 
 func anyCondition(r *rand.Rand, n *corev1.Node) {
 	status := []corev1.ConditionStatus{corev1.ConditionTrue, corev1.ConditionFalse, corev1.ConditionUnknown}[r.IntN(3)]
-	condition(status, []string{"RouteCreated", "NoRouteCreated", "CalicoIsUp"}[r.IntN(3)])(n)
+	condition(status, []string{"RouteCreated", "NoRouteCreated", "PodCIDRRejected", "CalicoIsUp"}[r.IntN(4)])(n)
 }
 
 // anyTable is a table with everything that rules distinguish.
@@ -164,7 +165,7 @@ func TestWhateverChangesThePlanWakes(t *testing.T) {
 			t.Fatalf("change %d of %s changes the plan and does not wake:\n%s\n\n%s", k, was.Name, before, after)
 		}
 	}
-	for k, n := range changed[:11] {
+	for k, n := range changed[:12] {
 		if n == 0 {
 			t.Errorf("change %d never changed a plan: the test does not try what the rule is for", k)
 		}

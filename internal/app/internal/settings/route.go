@@ -14,9 +14,10 @@ import (
 )
 
 const (
-	flagClusterCIDR = "cluster-cidr"
-	flagRouteSyncs  = "concurrent-route-syncs"
-	flagRoutePeriod = "route-reconciliation-period"
+	flagClusterCIDR  = "cluster-cidr"
+	flagRouteSyncs   = "concurrent-route-syncs"
+	flagRoutePeriod  = "route-reconciliation-period"
+	flagRouteOutside = "route-creation-outside-cluster-cidr"
 )
 
 // Route is the controller that keeps the cloud's routes. The flags for
@@ -47,7 +48,7 @@ func (r *Route) addFlags(sections *cliflag.NamedFlagSets) {
 	fs.BoolVar(&r.configure, "configure-cloud-routes", r.configure,
 		"Keep a route in the cloud for the pod CIDRs of each node, if the provider has routes.")
 	fs.StringVar(&r.clusterCIDR, flagClusterCIDR, r.clusterCIDR,
-		"CIDR of the pods of this cluster, or two of different families, separated by a comma. Routes are removed only inside of it. Required for --configure-cloud-routes.")
+		"CIDR of the pods of this cluster, or two of different families, separated by a comma. Routes are created and removed only inside of it. Required for --configure-cloud-routes.")
 	fs.DurationVar(&r.period, flagRoutePeriod, r.period,
 		"How often all routes are compared with the nodes, give or take a tenth. Changes of nodes act at once.")
 	deviates(fs, flagRoutePeriod, "Upstream: 10s.")
@@ -59,6 +60,11 @@ func (r *Route) addFlags(sections *cliflag.NamedFlagSets) {
 	fs = sections.FlagSet(RouteController)
 	fs.Int32Var(&r.syncs, flagRouteSyncs, r.syncs,
 		"How many routes are changed at the same time.")
+	fs.BoolVar(&r.limits.CreateOutside, flagRouteOutside, r.limits.CreateOutside,
+		"Create a route for every pod CIDR of a node, also for one that is not inside --cluster-cidr, or is as wide as it. Such routes are never deleted.")
+	deviates(fs, flagRouteOutside, "Upstream does so.")
+	fs.BoolVar(&r.limits.RemoveDuplicates, "route-deletion-duplicates", r.limits.RemoveDuplicates,
+		"Delete all but one of the routes that lead from one CIDR to one node, after --route-deletion-stray-for. Do not set it if the provider lists several tables.")
 	fs.DurationVar(&r.limits.StrayFor, "route-deletion-stray-for", r.limits.StrayFor,
 		"How long the cloud has to list a route that leads to no node, or nowhere, before it is deleted. Routes of nodes whose deletion was seen are deleted at once.")
 	fs.IntVar(&r.limits.BudgetRoutes, "route-deletion-budget-routes", r.limits.BudgetRoutes,
@@ -104,11 +110,13 @@ type routeConfiguration struct {
 // routeControllerConfiguration is what /configz shows of the controller alone.
 // Upstream has no such section.
 type routeControllerConfiguration struct {
-	ConcurrentRouteSyncs         int32
-	RouteDeletionStrayFor        metav1.Duration
-	RouteDeletionBudgetRoutes    int
-	RouteDeletionBudgetPercent   int
-	RouteDeletionOverBudgetAfter metav1.Duration
+	ConcurrentRouteSyncs            int32
+	RouteCreationOutsideClusterCIDR bool
+	RouteDeletionDuplicates         bool
+	RouteDeletionStrayFor           metav1.Duration
+	RouteDeletionBudgetRoutes       int
+	RouteDeletionBudgetPercent      int
+	RouteDeletionOverBudgetAfter    metav1.Duration
 }
 
 func (r *Route) show(c *configuration) {
@@ -120,11 +128,13 @@ func (r *Route) show(c *configuration) {
 		ConfigureCloudRoutes:      r.configure,
 	}
 	c.RouteController = routeControllerConfiguration{
-		ConcurrentRouteSyncs:         r.syncs,
-		RouteDeletionStrayFor:        metav1.Duration{Duration: r.limits.StrayFor},
-		RouteDeletionBudgetRoutes:    r.limits.BudgetRoutes,
-		RouteDeletionBudgetPercent:   r.limits.BudgetPercent,
-		RouteDeletionOverBudgetAfter: metav1.Duration{Duration: r.limits.OverBudgetAfter},
+		ConcurrentRouteSyncs:            r.syncs,
+		RouteCreationOutsideClusterCIDR: r.limits.CreateOutside,
+		RouteDeletionDuplicates:         r.limits.RemoveDuplicates,
+		RouteDeletionStrayFor:           metav1.Duration{Duration: r.limits.StrayFor},
+		RouteDeletionBudgetRoutes:       r.limits.BudgetRoutes,
+		RouteDeletionBudgetPercent:      r.limits.BudgetPercent,
+		RouteDeletionOverBudgetAfter:    metav1.Duration{Duration: r.limits.OverBudgetAfter},
 	}
 }
 
