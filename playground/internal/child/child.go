@@ -1,5 +1,5 @@
-// Package child has the names and flags of the playground's processes. It is separate from the components that they
-// run, which are most of Kubernetes. So a program that starts the processes need not link them.
+// Package child has the names and flags of the playground's processes. It does not import the components that the
+// processes run. So a program that starts the processes does not link most of Kubernetes.
 package child
 
 import (
@@ -26,7 +26,8 @@ type EtcdOptions struct {
 	DataDir string
 	// Listen is the URL to serve clients on.
 	Listen string
-	// CAFile has the authority that signs the clients' certificates, CertFile and KeyFile the server's own.
+	// CAFile has the authority that signs the clients' certificates. CertFile and KeyFile have the certificate and the
+	// key of the server.
 	CAFile, CertFile, KeyFile string
 }
 

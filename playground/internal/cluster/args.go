@@ -30,14 +30,14 @@ func etcdArgs(l layout, at listeners) []string {
 func apiServerArgs(c Config, l layout, at listeners) []string {
 	args := append(serving(l, at.apiServer),
 		"--advertise-address=127.0.0.1",
-		// Without it, the API server refuses to publish a loopback address of its own.
+		// With a reconciler the API server would publish its own address, and it refuses to publish a loopback address.
 		"--endpoint-reconciler-type=none",
 		"--etcd-servers="+at.etcdURL(),
 		"--etcd-cafile="+l.pki("ca.crt"),
 		"--etcd-certfile="+l.pki("server.crt"),
 		"--etcd-keyfile="+l.pki("server.key"),
 		"--client-ca-file="+l.pki("ca.crt"),
-		// There is no proxy here, but components look for this file and log an error if it is missing.
+		// There is no authenticating proxy here, but components log an error if this flag is missing.
 		"--requestheader-client-ca-file="+l.pki("ca.crt"),
 		"--requestheader-allowed-names=front-proxy-client",
 		"--requestheader-username-headers=X-Remote-User",
@@ -86,7 +86,7 @@ func schedulerArgs(c Config, l layout, at listeners) []string {
 	return append(args, c.SchedulerArgs...)
 }
 
-// serving are the flags that make a component serve TLS on the loopback interface and nowhere else.
+// serving returns the flags that make a component serve TLS, only on the loopback interface.
 func serving(l layout, port int) []string {
 	return []string{
 		"--bind-address=127.0.0.1",
@@ -96,7 +96,7 @@ func serving(l layout, port int) []string {
 	}
 }
 
-// client are the flags that make a component use its kubeconfig, also to ask who its callers are.
+// client returns the flags that make a component use its kubeconfig, also to authenticate and authorize its callers.
 func client(l layout, component string) []string {
 	kubeconfig := l.kubeconfig(component)
 	return []string{

@@ -111,7 +111,7 @@ func TestParseCIDRs(t *testing.T) {
 		"OneOfEachFamily":     {"fd00::/48, 10.0.0.0/8", "fd00::/48,10.0.0.0/8", ""},
 		"TwoOfAFamily":        {"10.0.0.0/16,10.1.0.0/16", "", "two networks must be of different families"},
 		"Three":               {"10.0.0.0/16,fd00::/48,fd01::/48", "", "more than two networks"},
-		"HostBitsAreAMistake": {"10.0.0.1/8", "", "10.0.0.1/8 has host bits set; meant is perhaps 10.0.0.0/8"},
+		"HostBitsAreAMistake": {"10.0.0.1/8", "", "10.0.0.1/8 has host bits set; did you mean 10.0.0.0/8?"},
 		"NoNetwork":           {"ten", "", `netip.ParsePrefix("ten"): no '/'`},
 		"Empty":               {"", "", `netip.ParsePrefix(""): no '/'`},
 	} {

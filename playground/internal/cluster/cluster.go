@@ -46,7 +46,7 @@ func New(config Config, children *supervisor.Supervisor) *Cluster {
 	return &Cluster{config: config, layout: layout{config.DataDir}, children: children}
 }
 
-// Start starts the control plane, without nodes, and returns when it works.
+// Start starts the control plane, without nodes, and returns when all its components are ready.
 func (c *Cluster) Start(ctx context.Context, steps *progress.Steps) error {
 	if err := c.prepare(); err != nil {
 		return fmt.Errorf("prepare %s: %w", c.config.DataDir, err)
@@ -121,7 +121,7 @@ func (c *Cluster) AwaitNodes(ctx context.Context, names []string) error {
 	})
 }
 
-// RunningNodes returns the names of the nodes whose machines run. A machine here is its kubelet's process.
+// RunningNodes returns the names of the nodes whose kubelets run. The kubelet's process stands for the machine.
 func (c *Cluster) RunningNodes() []string {
 	var names []string
 	for _, s := range c.children.List() {
@@ -205,7 +205,7 @@ func (c *Cluster) startControllers(ctx context.Context) error {
 	if err := await.Until(ctx, child.Scheduler, probe("/readyz")); err != nil {
 		return err
 	}
-	// Pods need it, and it shows that the controllers run.
+	// Pods need the default service account, and its existence shows that the controllers run.
 	return await.Until(ctx, child.ControllerManager, func(ctx context.Context) error {
 		_, err := c.client.CoreV1().ServiceAccounts(metav1.NamespaceDefault).Get(ctx, "default", metav1.GetOptions{})
 		return err

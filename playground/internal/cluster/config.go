@@ -20,36 +20,37 @@ const (
 type Config struct {
 	// Executable is the playground itself, which each child runs.
 	Executable string
-	// DataDir holds all files. What an earlier control plane has left there is continued.
+	// DataDir is the folder of all files. If it has the data of an earlier control plane, that one is continued.
 	DataDir string
-	// PodCIDRs and ServiceCIDRs are the cluster's networks: one of each, or two of different families. None means the
-	// default.
+	// PodCIDRs and ServiceCIDRs are the networks of pods and Services: one, or two of different families. Empty means
+	// the default.
 	PodCIDRs, ServiceCIDRs []netip.Prefix
-	// AuditLog makes the API server write down each request.
+	// AuditLog makes the API server log each request to a file.
 	AuditLog bool
-	// NodeMonitorGracePeriod is how long a kubelet may be silent before its Node is marked; 0 is upstream's default.
+	// NodeMonitorGracePeriod is how long a kubelet may be silent before its Node's Ready condition becomes Unknown; 0
+	// means the default of kube-controller-manager.
 	NodeMonitorGracePeriod time.Duration
-	// APIServerArgs, ControllerManagerArgs and SchedulerArgs are added last, so that they override other flags.
+	// APIServerArgs, ControllerManagerArgs and SchedulerArgs are additional flags. They override the others.
 	APIServerArgs, ControllerManagerArgs, SchedulerArgs []string
-	// Clock dates the certificates.
+	// Clock gives the time from which the certificates are valid.
 	Clock clock.PassiveClock
 }
 
-// Endpoints is what others need to know of a running control plane.
+// Endpoints says how to reach a running control plane.
 type Endpoints struct {
-	// Kubeconfig is an administrator's, CCMKubeconfig has what a cloud-controller-manager needs and no more. Both
-	// identify themselves with a token.
+	// Kubeconfig is the file for an administrator, CCMKubeconfig the one for a cloud-controller-manager. The user of the
+	// latter has only the rights that it needs. Both files contain a token.
 	Kubeconfig    string `json:"kubeconfig"`
 	CCMKubeconfig string `json:"ccmKubeconfig"`
 	// Server is the API server's URL; CAFile has the authority that signed its certificate.
 	Server string `json:"server"`
 	CAFile string `json:"caFile"`
-	// AuditLog is empty if there is none.
+	// AuditLog is the file of the audit log; empty if there is none.
 	AuditLog string `json:"auditLog"`
 	DataDir  string `json:"dataDir"`
 }
 
-// ParseCIDRs reads one network, or one of each family with a comma between.
+// ParseCIDRs parses one network, or two of different families, separated by a comma.
 func ParseCIDRs(text string) ([]netip.Prefix, error) {
 	var cidrs []netip.Prefix
 	for part := range strings.SplitSeq(text, ",") {
@@ -58,7 +59,7 @@ func ParseCIDRs(text string) ([]netip.Prefix, error) {
 			return nil, err
 		}
 		if cidr != cidr.Masked() {
-			return nil, fmt.Errorf("%s has host bits set; meant is perhaps %s", cidr, cidr.Masked())
+			return nil, fmt.Errorf("%s has host bits set; did you mean %s?", cidr, cidr.Masked())
 		}
 		cidrs = append(cidrs, cidr)
 	}

@@ -60,8 +60,8 @@ func ensureCredentials(c Config, l layout, now time.Time) (*credentials, error) 
 	return &credentials{authority: authority, tokens: tokens}, err
 }
 
-// serverIdentity is shared by all servers, which are all on the loopback interface. etcd also identifies the API server
-// by it.
+// serverIdentity returns the identity that all servers share, because all are on the loopback interface. The API server
+// also uses it as a client of etcd.
 func serverIdentity(services netip.Prefix) pki.Identity {
 	return pki.Identity{
 		Name:  "playground",
@@ -70,7 +70,7 @@ func serverIdentity(services netip.Prefix) pki.Identity {
 	}
 }
 
-// ensureTokens returns the tokens in the file, in the API server's format, and makes them if there are none yet.
+// ensureTokens returns the tokens in the file, which has the API server's format. It creates the file if there is none.
 func ensureTokens(file string) (map[string]string, error) {
 	text, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -118,7 +118,7 @@ func (s *credentials) writeKubeconfigs(l layout, server string, now time.Time) e
 	return nil
 }
 
-// writeNodeKubeconfig writes the kubeconfig of a kubelet, which may change its own Node and the pods on it.
+// writeNodeKubeconfig writes the kubeconfig of a kubelet. Its user may change only its own Node and the pods on it.
 func (s *credentials) writeNodeKubeconfig(file, server, node string, now time.Time) error {
 	auth, err := s.certificateAuth(pki.Identity{Name: "system:node:" + node, Groups: []string{"system:nodes"}}, now)
 	if err != nil {

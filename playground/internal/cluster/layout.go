@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 )
 
-// layout has the paths in the data folder.
+// layout has a method for the path of each file in the data folder.
 type layout struct {
 	dir string
 }
@@ -23,8 +23,8 @@ func (l layout) tokens() string              { return l.pki("tokens.csv") }
 func (l layout) serviceAccountKey() string   { return l.pki("service-accounts.key") }
 func (l layout) kubeconfig(of string) string { return l.in(of + ".kubeconfig") }
 
-// create creates the folders. It removes the files of earlier kubelets, because a machine that boots again has lost its
-// processes and sockets.
+// create creates the folders. It removes the files of earlier kubelets, because their processes and sockets no longer
+// exist.
 func (l layout) create() error {
 	if err := os.RemoveAll(l.kubelets()); err != nil {
 		return err

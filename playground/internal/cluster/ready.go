@@ -9,8 +9,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// probe returns a function that makes checks of the server: each reports
-// whether a path answers with 200.
+// probe returns a function that makes checks of the server. A check returns an
+// error unless the server answers a path with 200.
 func (c *Cluster) probe(server string, tls rest.TLSClientConfig) (func(path string) func(context.Context) error, error) {
 	tls.CAFile = c.layout.pki("ca.crt")
 	client, err := rest.HTTPClientFor(&rest.Config{Host: server, TLSClientConfig: tls})

@@ -28,7 +28,7 @@ func newStatus() *cobra.Command {
 				return json.NewEncoder(cmd.OutOrStdout()).Encode(list)
 			}
 			table := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 3, ' ', 0)
-			_, _ = fmt.Fprintln(table, "NAME\tPID\tLOG") // Flush has the error
+			_, _ = fmt.Fprintln(table, "NAME\tPID\tLOG") // Flush returns the error
 			for _, child := range list {
 				pid := "stopped"
 				if child.PID != 0 {
@@ -45,7 +45,7 @@ func newStatus() *cobra.Command {
 }
 
 func newStop() *cobra.Command {
-	return newChange("stop", "Stop a process of a running playground, and nothing else", (*control.Client).Stop)
+	return newChange("stop", "Stop one process of a running playground", (*control.Client).Stop)
 }
 
 func newRestart() *cobra.Command {
@@ -59,8 +59,9 @@ func newChange(verb, short string, change func(*control.Client, context.Context,
 	cmd := &cobra.Command{
 		Use:   verb + " NAME --data-dir DIR",
 		Short: short,
-		Long: short + ".\n`playground status` lists the names. The other parts are not informed, as in a real failure.\n" +
-			"It returns when the process is gone, or runs again; when kube-apiserver answers, its /readyz tells.",
+		Long: short + ".\n`playground status` lists the names. The other processes are not informed, as in a real failure.\n" +
+			"The command returns when the process has ended or, for restart, runs again. A restarted kube-apiserver\n" +
+			"needs some time until it answers: /readyz reports when it does.",
 		Example: fmt.Sprintf("  playground %[1]s kube-apiserver --data-dir /tmp/cluster\n"+
 			"  playground %[1]s kubelet-node-1 --data-dir /tmp/cluster --kill", verb),
 		Args: cobra.ExactArgs(1),
@@ -93,6 +94,6 @@ func newStart() *cobra.Command {
 }
 
 func addDataDir(cmd *cobra.Command, dataDir *string) {
-	cmd.Flags().StringVar(dataDir, "data-dir", "", "data folder of the running playground; it is the kubeconfig's")
-	_ = cmd.MarkFlagRequired("data-dir") // it was just defined
+	cmd.Flags().StringVar(dataDir, "data-dir", "", "data folder of the running playground, which contains its kubeconfig")
+	_ = cmd.MarkFlagRequired("data-dir") // cannot fail: the flag was just defined
 }

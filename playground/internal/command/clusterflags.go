@@ -23,12 +23,12 @@ type clusterFlags struct {
 
 func (f *clusterFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.podCIDRs, "cluster-cidr", cluster.DefaultPodCIDR,
-		"network of the pods; two of different families, with a comma between, make a dual-stack cluster")
+		"network of the pods; for a dual-stack cluster, two of different families, separated by a comma")
 	flags.StringVar(&f.serviceCIDRs, "service-cidr", cluster.DefaultServiceCIDR,
 		"network of the Services; one, or one of each family")
-	flags.BoolVar(&f.auditLog, "audit-log", false, "write each request to the API server down, in audit.log of the data folder")
+	flags.BoolVar(&f.auditLog, "audit-log", false, "log each request to the API server in the file audit.log of the data folder")
 	flags.DurationVar(&f.gracePeriod, "node-monitor-grace-period", 0,
-		"how long a kubelet may be silent before its Node turns Unknown (default: kube-controller-manager's own)")
+		"how long a kubelet may be silent before its Node becomes Unknown (default: that of kube-controller-manager)")
 	flags.StringArrayVar(&f.apiServerArgs, "apiserver-arg", nil, "one more argument for kube-apiserver, such as --apiserver-arg=--v=4; may be repeated")
 	flags.StringArrayVar(&f.controllerManagerArgs, "controller-manager-arg", nil, "one more argument for kube-controller-manager; may be repeated")
 	flags.StringArrayVar(&f.schedulerArgs, "scheduler-arg", nil, "one more argument for kube-scheduler; may be repeated")

@@ -41,7 +41,7 @@ func New(clock clock.WithTicker) *cobra.Command {
 		SilenceErrors: true, // main prints it
 	}
 	// Kubernetes' packages add this flag to every command line that links them. It does not belong to this one.
-	_ = pflag.CommandLine.MarkHidden("version") // it is there
+	_ = pflag.CommandLine.MarkHidden("version") // cannot fail: the flag exists
 	root.AddCommand(newUp(clock), newDemo(clock), newStatus(), newStop(), newStart(), newRestart(), component.NewCommand())
 	return root
 }

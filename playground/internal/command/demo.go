@@ -43,9 +43,9 @@ checked, and ends.`,
 		},
 	}
 	f := cmd.Flags()
-	f.BoolVar(&o.Check, "check", false, "check what is shown, print it, and end: with an error if something is not as it should be")
-	f.StringVar(&o.Simcloud, "simcloud", "", "the simulated cloud's executable (default: beside this one)")
-	f.StringVar(&o.CCM, "ccm", "", "the cloud-controller-manager's executable (default: beside this one)")
-	f.DurationVar(&o.Timeout, "timeout", 5*time.Minute, "how long it may take until all is shown")
+	f.BoolVar(&o.Check, "check", false, "print what is shown, check it, and exit; a failed check is an error")
+	f.StringVar(&o.Simcloud, "simcloud", "", "executable of the simulated cloud (default: in the folder of this executable)")
+	f.StringVar(&o.CCM, "ccm", "", "executable of the cloud-controller-manager (default: in the folder of this executable)")
+	f.DurationVar(&o.Timeout, "timeout", 5*time.Minute, "how long the demo may take")
 	return cmd
 }

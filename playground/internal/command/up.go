@@ -57,9 +57,9 @@ func newUp(clock clock.WithTicker) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.IntVar(&u.nodes, "nodes", 1, "number of nodes: node-1, node-2, …; about 100 MB of memory each")
-	f.StringVar(&u.cloud, "cloud", "", "URL of a simulated cloud: a node runs for each instance that runs, has its name, and answers on node ports")
-	f.StringVar(&u.dataDir, "data-dir", "", "folder for all files; it is kept, and the next start on it continues the cluster (default: a temporary folder)")
-	f.StringVarP(&u.output, "output", "o", outputText, "text, or json: one line on stdout when all is ready, the rest on stderr")
+	f.StringVar(&u.cloud, "cloud", "", "URL of a simulated cloud; each running instance gets a node of the same name, which also answers on node ports")
+	f.StringVar(&u.dataDir, "data-dir", "", "folder for all files; it is kept, and a later start with it continues the cluster (default: a temporary folder)")
+	f.StringVarP(&u.output, "output", "o", outputText, "text, or json: prints one line on stdout when all is ready, and everything else on stderr")
 	f.DurationVar(&u.timeout, "timeout", 2*time.Minute, "how long it may take until all is ready")
 	u.cluster.add(f)
 	cmd.MarkFlagsMutuallyExclusive("nodes", "cloud")
@@ -71,7 +71,7 @@ func (u *up) run(ctx context.Context) error {
 		return fmt.Errorf("--output: %q is neither text nor json", u.output)
 	}
 	if u.nodes < 0 {
-		return errors.New("--nodes: less than none")
+		return errors.New("--nodes: must not be negative")
 	}
 	return session.Run(ctx, u.dataDir, func(ctx context.Context, s *session.Session) error {
 		config, err := u.cluster.config(s.DataDir, u.clock)

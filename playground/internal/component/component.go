@@ -1,5 +1,5 @@
-// Package component holds what each child process of the playground runs: the community's own commands, unchanged, and
-// etcd. A process runs one of them only, because they share flags, feature gates and metrics that are global.
+// Package component has the programs that the child processes of the playground run: the unchanged commands of
+// Kubernetes, and etcd. A process runs only one of them, because they share global flags, feature gates and metrics.
 package component
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/playground/internal/child"
 )
 
-// upstream are the community's commands. Making one of them already changes the process, so only run does that.
+// upstream lists the commands of Kubernetes. Creating a command changes global state, so only run creates one.
 var upstream = []struct {
 	name string
 	new  func() *cobra.Command

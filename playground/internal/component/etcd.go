@@ -60,7 +60,7 @@ func etcdConfig(o child.EtcdOptions) (*embed.Config, error) {
 	config.ClientTLSInfo = transport.TLSInfo{
 		CertFile: o.CertFile, KeyFile: o.KeyFile, TrustedCAFile: o.CAFile, ClientCertAuth: true,
 	}
-	// The data has to survive the end of processes, for which the page cache is
+	// The data must survive the end of the process, for which the page cache is
 	// enough. It need not survive a crash of the machine.
 	config.UnsafeNoFsync = true
 	return config, nil

@@ -50,7 +50,7 @@ func (c *Client) Stop(ctx context.Context, name string, how Manner) error {
 	return c.change(ctx, name, "stop", how)
 }
 
-// Start starts a stopped child as it ran before.
+// Start starts a stopped child with the same arguments as before.
 func (c *Client) Start(ctx context.Context, name string) error {
 	return c.change(ctx, name, "start", Politely)
 }
@@ -60,13 +60,13 @@ func (c *Client) Restart(ctx context.Context, name string, how Manner) error {
 	return c.change(ctx, name, "restart", how)
 }
 
-// Manner is how a child is stopped.
+// Manner says how a child is stopped.
 type Manner string
 
 const (
-	// Politely is SIGTERM, with SIGKILL if that takes too long.
+	// Politely sends SIGTERM, and SIGKILL if the child takes too long to end.
 	Politely Manner = ""
-	// AtOnce is SIGKILL.
+	// AtOnce sends SIGKILL.
 	AtOnce Manner = "?kill"
 )
 

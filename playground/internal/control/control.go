@@ -24,15 +24,15 @@ const (
 	headerTimeout = 5 * time.Second
 )
 
-// Children is what is controlled.
+// Children are the processes to control.
 type Children interface {
 	List() []supervisor.Status
 	Stop(ctx context.Context, name string, signal syscall.Signal) error
 	Resume(name string) error
 }
 
-// Listen opens the socket in dir. It replaces the socket of an earlier playground; the caller's lock on the folder
-// makes that safe.
+// Listen opens the socket in dir. It replaces the socket of an earlier playground, so the caller must hold the lock on
+// the folder.
 func Listen(ctx context.Context, dir string) (net.Listener, error) {
 	path, release, err := shortPath(dir)
 	if err != nil {
@@ -47,7 +47,7 @@ func Listen(ctx context.Context, dir string) (net.Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("control socket: %w", err)
 	}
-	// Its path is valid only until release. Removing a socket by it later could remove another one.
+	// The path is valid only until release. Close would remove the socket by this path, and could remove another file.
 	listener.(*net.UnixListener).SetUnlinkOnClose(false)
 	return listener, nil
 }
@@ -62,8 +62,8 @@ func Serve(ctx context.Context, listener net.Listener, children Children) error 
 	return nil
 }
 
-// shortPath returns the socket's path by way of an open folder. The path of a Unix socket has at most about a hundred
-// characters, and folders of tests are longer.
+// shortPath returns a short path of the socket that leads through an open file descriptor of the folder. The path of a
+// Unix socket can have only about a hundred characters, and the paths of test folders are longer.
 func shortPath(dir string) (path string, release func(), err error) {
 	folder, err := os.Open(dir)
 	if err != nil {

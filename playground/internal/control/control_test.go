@@ -10,7 +10,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/playground/internal/supervisor"
 )
 
-// serve returns a client of a served child called c, in a folder whose name is too long for a socket.
+// serve starts a child called c and returns a client that can control it. The folder's path is too long for a socket.
 func serve(t *testing.T) *Client {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), strings.Repeat("long", 40))
@@ -86,7 +86,7 @@ func TestErrorsAreTold(t *testing.T) {
 		want string
 	}{
 		"UnknownChild":   {c.Restart(t.Context(), "other", Politely), "other: no such child"},
-		"StartOfRunning": {c.Start(t.Context(), "c"), "c: runs already"},
+		"StartOfRunning": {c.Start(t.Context(), "c"), "c: is already running"},
 		"NoPlayground":   {NewClient(t.TempDir()).Start(t.Context(), "c"), "no playground runs on "},
 	} {
 		t.Run(name, func(t *testing.T) {

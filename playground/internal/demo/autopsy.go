@@ -12,8 +12,8 @@ import (
 
 const autopsyTimeout = 10 * time.Second
 
-// autopsy returns what helps to find out why a scene has failed: the state of the API server, and the ends of the logs
-// of the processes involved. A person reads it, so it contains its own errors instead of returning them.
+// autopsy returns a text that helps to find out why a scene has failed: the objects in the API server, and the ends of
+// the logs of the children. An error on the way becomes a part of the text.
 func (d *demo) autopsy(ctx context.Context, children []string) string {
 	// The scene's own context may have ended.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), autopsyTimeout)

@@ -55,7 +55,7 @@ func (d *demo) curl(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	// No proxy, and a new connection, as with curl on this machine.
+	// As curl does on this machine: no proxy, and a new connection for each request.
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	response, err := client.Do(request)
 	if err != nil {
@@ -101,8 +101,8 @@ func address(s corev1.Service) string {
 	return ""
 }
 
-// serviceURL returns the URL at which the load balancer really listens. If the cloud may not listen at port 80, it uses
-// another port. It is empty while the load balancer does not listen.
+// serviceURL returns the URL at which the load balancer listens. The port is not 80 if the cloud has no privilege for
+// that. serviceURL returns "" while the load balancer does not listen.
 func serviceURL(balancers []simulator.LoadBalancer) string {
 	for _, b := range balancers {
 		if b.Traffic != nil && len(b.Traffic.Listeners) > 0 && b.Traffic.Listeners[0].Address != "" {

@@ -1,6 +1,6 @@
-// Package demo shows what Fairlead does, on one machine: a simulated cloud, a real control plane whose kubelets follow
-// the cloud's instances, and the cloud-controller-manager between the two. What a person sees is checked as well, so
-// that the demo is a test.
+// Package demo shows what Fairlead does, on one machine: a simulated cloud, a real control plane with a kubelet for each
+// instance of the cloud, and the cloud-controller-manager between the two. The demo checks everything that it shows, so
+// that it is also a test.
 package demo
 
 import (
@@ -25,22 +25,22 @@ import (
 type Options struct {
 	// Playground, Simcloud and CCM are the executables.
 	Playground, Simcloud, CCM string
-	// Check makes the demo check what it shows, and end.
+	// Check makes the demo check what it shows, and then end.
 	Check bool
-	// Timeout is how long it may take until all is shown.
+	// Timeout is how long the demo may take to show everything.
 	Timeout time.Duration
 	Out     io.Writer
 	Clock   clock.WithTicker
 }
 
-// demo is one showing.
+// demo is one run of the demo.
 type demo struct {
 	Options
 	session *session.Session
 	cluster *cluster.Cluster
 	steps   *progress.Steps
 	ports   ports.Picker
-	// background runs work for as long as the session lasts, which is longer than the showing.
+	// background runs work until the session ends, which is later than the end of the last scene.
 	background func(work func(context.Context) error)
 
 	cloud    *simulator.Client
@@ -48,8 +48,8 @@ type demo struct {
 	seen     facts
 }
 
-// Run shows the demo until ctx ends or, with Check, until everything has been shown. Its error describes what was not
-// as it should be.
+// Run shows the demo until ctx ends or, with Check, until everything has been shown. It returns an error if a scene or a
+// check has failed.
 func Run(ctx context.Context, o Options) error {
 	return session.Run(ctx, "", func(ctx context.Context, s *session.Session) error {
 		d := &demo{Options: o, session: s, steps: progress.To(o.Out, o.Clock)}
@@ -91,7 +91,7 @@ func (d *demo) show(ctx context.Context, scenes []scene) error {
 	return nil
 }
 
-// check prints each fact and whether it is as it should be.
+// check prints each check and its result. It returns an error if one has failed.
 func (d *demo) check() error {
 	wrong := 0
 	d.printf("\n")
@@ -155,5 +155,5 @@ func fromHere(path string) string {
 	return path
 }
 
-// printf prints something. If that fails, the reader has gone.
+// printf prints something. It ignores errors: they mean that nobody reads the output any more.
 func (d *demo) printf(format string, args ...any) { _, _ = fmt.Fprintf(d.Out, format, args...) }

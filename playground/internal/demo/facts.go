@@ -12,34 +12,34 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// facts is what was seen during a showing.
+// facts records what the demo has seen.
 type facts struct {
 	instances []simulator.Instance
-	// waited is how many nodes were registered and waited for the daemon.
+	// waited is how many nodes were registered but not yet initialised before the daemon was started.
 	waited int
 	// pendingBecause is the scheduler's message while they waited.
 	pendingBecause string
-	// nodes and pod are as they were in the end.
+	// nodes and pod are in their state at the end.
 	nodes []corev1.Node
 	pod   corev1.Pod
-	// routes are all that the cloud had once the nodes said that they have theirs.
+	// routes are all routes in the cloud when the conditions of all nodes said that their routes exist.
 	routes []simulator.Route
 
-	// service is as it was once its load balancer carried traffic, and balancers are all that the cloud had then.
+	// service and balancers are the Service, and all load balancers in the cloud, when the load balancer carried traffic.
 	service   corev1.Service
 	balancers []simulator.LoadBalancer
 	replies   []reply
-	// left are all load balancers that the cloud had once the Service was gone.
+	// left are all load balancers in the cloud when the Service no longer existed.
 	left []simulator.LoadBalancer
 }
 
-// check is one thing that has to be so, and what is wrong with it, if anything.
+// check is one expectation, and the problem if it does not hold.
 type check struct {
 	what    string
 	problem string
 }
 
-// checks compares what was seen with what the cloud says.
+// checks compares what was seen with the instances in the cloud.
 func (f facts) checks() []check {
 	checks := []check{
 		equal("nodes that registered and waited", f.waited, len(f.instances)),
@@ -80,7 +80,7 @@ func (f facts) serviceChecks() []check {
 	)
 }
 
-// greetings are the answers of the nodes.
+// greetings returns the expected answers, one for each node.
 func (f facts) greetings() []string {
 	var all []string
 	for _, i := range f.instances {
@@ -146,7 +146,7 @@ func aligned(rows [][]string) string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 3, ' ', 0)
 	for _, row := range rows {
-		_, _ = w.Write([]byte(strings.Join(row, "\t") + "\n")) // a strings.Builder takes all
+		_, _ = w.Write([]byte(strings.Join(row, "\t") + "\n")) // writing to a strings.Builder cannot fail
 	}
 	_ = w.Flush()
 	return b.String()
@@ -159,7 +159,7 @@ func taint(n corev1.Node) string {
 	return "gone"
 }
 
-// nodeAddresses returns the addresses that can come from the cloud, so not Hostname, which the kubelet sets itself.
+// nodeAddresses returns the addresses without Hostname, which does not come from the cloud: the kubelet sets it.
 func nodeAddresses(n corev1.Node) string {
 	var all []string
 	for _, a := range n.Status.Addresses {
@@ -194,7 +194,7 @@ func oneOf(what, got string, want []string) check {
 
 func nonEmpty(what, got string) check {
 	if got == "" {
-		return check{what: what, problem: "nothing was seen of it"}
+		return check{what: what, problem: "missing"}
 	}
 	return check{what: what + ": " + got}
 }

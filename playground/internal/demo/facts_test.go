@@ -68,11 +68,11 @@ func TestChecks(t *testing.T) {
 		want []string
 	}{
 		"AllIsWell":        {func(*facts) {}, nil},
-		"NodeIsMissing":    {func(f *facts) { f.nodes = f.nodes[1:] }, []string{"node-1: zone: , want sim-1a", "node-1: region: , want sim-1", "node-1: type: , want small", "node-1: provider ID: , want simulated://sim-1/i-1", "node-1: addresses: , want InternalIP 127.0.1.1, ExternalIP 203.0.113.1", "node-1: pod CIDR: nothing was seen of it", "node-1: route: 10.244.1.0/24, want ", "node-1: NetworkUnavailable: , want False"}},
+		"NodeIsMissing":    {func(f *facts) { f.nodes = f.nodes[1:] }, []string{"node-1: zone: , want sim-1a", "node-1: region: , want sim-1", "node-1: type: , want small", "node-1: provider ID: , want simulated://sim-1/i-1", "node-1: addresses: , want InternalIP 127.0.1.1, ExternalIP 203.0.113.1", "node-1: pod CIDR: missing", "node-1: route: 10.244.1.0/24, want ", "node-1: NetworkUnavailable: , want False"}},
 		"NodeDidNotWait":   {func(f *facts) { f.waited = 1 }, []string{"nodes that registered and waited: 1, want 2"}},
-		"PodDidNotWait":    {func(f *facts) { f.pendingBecause = "" }, []string{"the pod was Pending before: nothing was seen of it"}},
+		"PodDidNotWait":    {func(f *facts) { f.pendingBecause = "" }, []string{"the pod was Pending before: missing"}},
 		"PodStillWaits":    {func(f *facts) { f.pod.Status.Phase = corev1.PodPending }, []string{"the pod is: Pending, want Running"}},
-		"PodHasNoNode":     {func(f *facts) { f.pod.Spec.NodeName = "" }, []string{"the pod has a node: nothing was seen of it"}},
+		"PodHasNoNode":     {func(f *facts) { f.pod.Spec.NodeName = "" }, []string{"the pod has a node: missing"}},
 		"TaintIsThere":     {func(f *facts) { f.nodes[0].Spec.Taints = []corev1.Taint{{Key: uninitialized}} }, []string{"node-1: taint: still there, want gone"}},
 		"OtherTaintIsNot":  {func(f *facts) { f.nodes[0].Spec.Taints = []corev1.Taint{{Key: "other"}} }, nil},
 		"OtherZone":        {func(f *facts) { f.nodes[0].Labels[corev1.LabelTopologyZone] = "sim-1b" }, []string{"node-1: zone: sim-1b, want sim-1a"}},
@@ -82,7 +82,7 @@ func TestChecks(t *testing.T) {
 		"RouteIsMissing":     {func(f *facts) { f.routes = f.routes[1:] }, []string{"routes in the cloud: 1, want 2", "node-1: route: , want 10.244.1.0/24"}},
 		"RouteLeadsNowhere":  {func(f *facts) { f.routes[0].State = simulator.RouteBlackhole }, []string{"node-1: route: , want 10.244.1.0/24"}},
 		"RouteLeadsAstray":   {func(f *facts) { f.routes[0].Target = "i-2" }, []string{"node-1: route: , want 10.244.1.0/24", "node-2: route: 10.244.1.0/24, 10.244.2.0/24, want 10.244.2.0/24"}},
-		"NodeHasNoPodCIDR":   {func(f *facts) { f.nodes[0].Spec.PodCIDR = "" }, []string{"node-1: pod CIDR: nothing was seen of it", "node-1: route: 10.244.1.0/24, want "}},
+		"NodeHasNoPodCIDR":   {func(f *facts) { f.nodes[0].Spec.PodCIDR = "" }, []string{"node-1: pod CIDR: missing", "node-1: route: 10.244.1.0/24, want "}},
 		"NetworkUnavailable": {func(f *facts) { f.nodes[0].Status.Conditions[0].Status = corev1.ConditionTrue }, []string{"node-1: NetworkUnavailable: True, want False"}},
 
 		"NoLoadBalancer": {func(f *facts) { f.balancers = nil }, []string{"load balancers in the cloud: 0, want 1", "healthy backends: 0, want 2"}},

@@ -88,8 +88,8 @@ func nodeCondition(n corev1.Node, name corev1.NodeConditionType) corev1.Conditio
 	return ""
 }
 
-// unscheduled returns why the scheduler has found no node for the pod; empty if it has found one, or has not tried yet.
-// The part about preemption is left out, because there is nothing to preempt.
+// unscheduled returns the scheduler's reason for not finding a node for the pod. It returns "" if the scheduler has
+// found a node or has not tried yet. The part about preemption is left out, because there is nothing to preempt.
 func unscheduled(p corev1.Pod) string {
 	for _, c := range p.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {

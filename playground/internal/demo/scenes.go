@@ -28,13 +28,13 @@ const (
 	simcloud = "simcloud"
 	ccm      = "cloud-controller-manager"
 
-	// refresh is how often the daemon asks the cloud in the demo, so that it does not take minutes.
+	// refresh is the daemon's refresh interval in the demo. The default would take minutes.
 	refresh = 10 * time.Second
 )
 
 // scene is one part of the demo.
 type scene struct {
-	// children are the processes whose logs help if it fails.
+	// children are the processes whose logs are printed if the scene fails.
 	children []string
 	play     func(context.Context) error
 }
@@ -55,7 +55,7 @@ func (d *demo) scenes() []scene {
 	}
 }
 
-// end is printed at the end and says what the user can do next.
+// end returns the last scene, which prints what the user can do next. With Check there is none.
 func (d *demo) end() []scene {
 	return []scene{{[]string{ccm, simcloud}, d.find(d.release)}}
 }

@@ -1,5 +1,5 @@
-// Package follow keeps a kubelet running for each instance that runs in the simulated cloud: it asks the cloud, plans,
-// and boots or kills. The rules are in plan.go.
+// Package follow keeps a kubelet running for each running instance of the simulated cloud. It lists the instances, makes
+// a plan, and boots or kills kubelets. The rules are in plan.go.
 package follow
 
 import (
@@ -16,18 +16,18 @@ const (
 	timeout = 10 * time.Second
 )
 
-// Cloud is where the instances are.
+// Cloud lists the instances.
 type Cloud interface {
 	Instances(ctx context.Context) ([]simulator.Instance, error)
 }
 
-// Nodes is where the kubelets are.
+// Nodes starts and kills the kubelets.
 type Nodes interface {
 	BootNode(name string) error
 	KillNode(ctx context.Context, name string) error
 }
 
-// Follower boots and kills.
+// Follower boots and kills kubelets.
 type Follower struct {
 	cloud Cloud
 	nodes Nodes
@@ -46,7 +46,8 @@ func New(cloud Cloud, nodes Nodes, note func(format string, args ...any)) *Follo
 	}
 }
 
-// Run follows until ctx ends or a kubelet cannot be booted or killed. A cloud that does not answer changes nothing.
+// Run follows the cloud until ctx ends. It returns an error if a kubelet cannot be booted or killed. While the cloud
+// does not answer, nothing changes.
 func (f *Follower) Run(ctx context.Context, clock clock.WithTicker) error {
 	ticker := clock.NewTicker(period)
 	defer ticker.Stop()
@@ -75,13 +76,13 @@ func (f *Follower) step(ctx context.Context) error {
 	return nil
 }
 
-// ask asks the cloud. It reports a failure once, until the cloud answers again.
+// ask lists the instances. Of several failures in a row it reports only the first.
 func (f *Follower) ask(ctx context.Context) (instances []simulator.Instance, answered bool) {
 	asking, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	instances, err := f.cloud.Instances(asking)
 	if err != nil && !f.silent && ctx.Err() == nil {
-		f.note("the cloud does not answer, all stays as it is: %v", err)
+		f.note("the cloud does not answer, nothing is changed: %v", err)
 	}
 	f.silent = err != nil
 	return instances, err == nil

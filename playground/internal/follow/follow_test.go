@@ -59,7 +59,7 @@ func TestFollow(t *testing.T) {
 	wantNotes := []string{
 		"a boots: the instance runs (1)",
 		"a is not booted: instance 1 runs under the same name (2)",
-		"the cloud does not answer, all stays as it is: down",
+		"the cloud does not answer, nothing is changed: down",
 		"a is off: the instance is stopped (1)",
 		"a boots: the instance runs (2)",
 		"a is off: the cloud no longer lists the instance (2)",

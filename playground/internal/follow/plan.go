@@ -20,10 +20,10 @@ type machine struct {
 type verb int
 
 const (
-	refuse verb = iota // leave it off, although the instance runs
+	refuse verb = iota // do not boot it, although the instance runs
 	boot
 	kill
-	forget // it is off, and will never run again
+	forget // it does not run and will never run again
 )
 
 // action is one thing to do for one instance.
@@ -34,8 +34,9 @@ type action struct {
 	why      string
 }
 
-// plan returns the actions after which a kubelet runs for each running instance and for no other. Machines, by instance
-// ID, are those that the follower has ever booted. Kills come first, so that their names are free for the boots.
+// plan returns the actions that make a kubelet run for each running instance and for no other. The key of machines is
+// the instance ID; it has every instance that was booted and may run again. Kills come first, so that the names of the
+// killed nodes are free for the boots.
 func plan(instances []simulator.Instance, machines map[string]machine) []action {
 	known := make(map[string]simulator.Instance, len(instances))
 	for _, i := range instances {
@@ -68,7 +69,7 @@ func plan(instances []simulator.Instance, machines map[string]machine) []action 
 	return actions
 }
 
-// ending decides for an instance that has been booted before.
+// ending returns the action that ends the machine of an instance that was booted before; false if there is none.
 func ending(id string, m machine, known map[string]simulator.Instance) (a action, ends bool) {
 	i, exists := known[id]
 	gone := !exists || i.State == simulator.Terminated
@@ -89,8 +90,8 @@ func ending(id string, m machine, known map[string]simulator.Instance) (a action
 	}
 }
 
-// beginning decides for a running instance without a kubelet. It keeps the Node's name of the first boot, if there was
-// one, because a machine does not notice that it was renamed in the cloud.
+// beginning returns the action for a running instance without a kubelet. If the instance was booted before, its Node
+// keeps its name, because a machine does not notice that its instance was renamed in the cloud.
 func beginning(i simulator.Instance, node string, machines map[string]machine) action {
 	a := action{do: boot, instance: i.ID, node: cmp.Or(node, i.Name), why: "the instance runs"}
 	if len(validation.IsDNS1123Subdomain(a.node)) > 0 {

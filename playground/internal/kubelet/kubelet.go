@@ -1,8 +1,8 @@
-// Package kubelet runs the community's kubelet code without containers: it registers and reports the Node, renews its
-// lease and takes pods, which "run" on a fake container runtime.
+// Package kubelet runs the kubelet code of Kubernetes without containers. It registers the Node, reports its status,
+// renews its lease, and accepts pods, which run only on a fake container runtime.
 //
-// It keeps all its files below the working directory, and uses the path /proc/self/cwd, because the path of a Unix
-// socket has at most about a hundred characters.
+// All its files are below the working directory, with the path /proc/self/cwd. This path is short, because the path of a
+// Unix socket can have only about a hundred characters.
 package kubelet
 
 import (
@@ -41,7 +41,7 @@ func Run(ctx context.Context, o child.KubeletOptions) error {
 		flags(o), config, client, heartbeats,
 		&cadvisor.Fake{NodeName: o.Node}, crifake.NewFakeImageService(), containerRuntime(), cm.NewStubContainerManager(),
 	)
-	// Do not call its Run: that never returns, and ends the process by itself.
+	// The hollow kubelet's Run is not used: it never returns, and can exit the process.
 	server := &options.KubeletServer{KubeletFlags: *hollow.KubeletFlags, KubeletConfiguration: *hollow.KubeletConfiguration}
 	if err := kubeletapp.RunKubelet(ctx, server, hollow.KubeletDeps); err != nil {
 		return fmt.Errorf("kubelet %s: %w", o.Node, err)
@@ -94,8 +94,8 @@ func configuration(o child.KubeletOptions) (*kubeletconfig.KubeletConfiguration,
 	return c, nil
 }
 
-// clients returns the kubelet's two clients. Heartbeats have their own, without a throttle and with a deadline, so
-// that they get through when the kubelet is busy.
+// clients returns the kubelet's two clients. The client for heartbeats has no rate limit and a timeout, so that
+// heartbeats are sent when the kubelet is busy.
 func clients(kubeconfig string, heartbeat time.Duration) (client, heartbeats *kubernetes.Clientset, err error) {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {

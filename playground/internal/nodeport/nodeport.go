@@ -1,7 +1,7 @@
-// Package nodeport answers on the node ports of Services, where kube-proxy would be on a real node. It watches Nodes,
-// Services and EndpointSlices, plans at which addresses each node has to listen, and opens and closes the sockets.
-// Containers are not really run here, so the node itself answers, with its name. The rules are in rules.go; they are
-// kube-proxy's.
+// Package nodeport answers on the node ports of Services, as kube-proxy and the pods would on a real node. It watches
+// Nodes, Services and EndpointSlices, plans at which addresses each node has to listen, and opens and closes the
+// sockets. There are no containers, so the node itself answers, with its name. The rules, in rules.go, are those of
+// kube-proxy.
 package nodeport
 
 import (
@@ -17,13 +17,14 @@ import (
 // Log is the name of the log that Run writes to.
 const Log = "node-ports"
 
-// period is how often the running machines are listed, and how often a failed open is tried again.
+// period is the interval at which the running machines are listed, and at which a door that could not be opened is
+// retried.
 const period = time.Second
 
 // Cluster gives access to the cluster of the nodes.
 type Cluster interface {
 	Client() kubernetes.Interface
-	// RunningNodes are the names of the nodes whose machines run.
+	// RunningNodes returns the names of the nodes whose machines run.
 	RunningNodes() []string
 }
 
@@ -82,7 +83,7 @@ func (r *Responder) apply(ctx context.Context, wanted map[door]answer) {
 			r.openDoor(ctx, a)
 		case say:
 			r.open[a.door].answer.Store(&a.answer)
-			logged(ctx, a).Info("Another answer", "status", a.answer.status, "why", a.why)
+			logged(ctx, a).Info("Answer changed", "status", a.answer.status, "why", a.why)
 		case leave:
 			if err := r.open[a.door].close(); err != nil {
 				logged(ctx, a).Error(err, "Closed, with an error", "why", a.why)
@@ -98,14 +99,14 @@ func (r *Responder) apply(ctx context.Context, wanted map[door]answer) {
 	}
 }
 
-// answers returns the open doors with their answers. A door that no longer answers, for whatever reason, is not open.
+// answers returns the open doors with their answers. A door whose socket has failed counts as closed.
 func (r *Responder) answers(ctx context.Context) map[door]answer {
 	all := map[door]answer{}
 	for d, s := range r.open {
 		select {
 		case <-s.ended:
 			klog.FromContext(ctx).Error(s.err, "A socket has failed", "address", d.at, "protocol", d.protocol)
-			_ = s.close() // it has ended already
+			_ = s.close() // an error does not matter: the socket has failed already
 			delete(r.open, d)
 		default:
 			all[d] = *s.answer.Load()
@@ -128,7 +129,7 @@ func (r *Responder) openDoor(ctx context.Context, a action) {
 		delete(r.problems, a.door)
 	case err.Error() != told && ctx.Err() == nil:
 		r.problems[a.door] = err.Error()
-		logged(ctx, a).Error(err, "Cannot listen, and tries again", "pause", period)
+		logged(ctx, a).Error(err, "Cannot listen, will retry", "pause", period)
 		r.note("%s cannot listen at %s (%s) and tries again: %v", a.answer.node, a.door.at, a.answer.about, err)
 	}
 }

@@ -199,7 +199,7 @@ func TestDoorsFollowTheCluster(t *testing.T) {
 	must(nil, core.Services("shop").Delete(ctx, "web", metav1.DeleteOptions{}))
 	awaitClosed(t, tcp, udp, local)
 
-	// There is no watch of machines, so the responder lists them periodically.
+	// Machines cannot be watched, so the responder lists them periodically.
 	cluster.run()
 	clock.Step(period)
 	awaitClosed(t, health)

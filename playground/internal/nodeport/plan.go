@@ -22,8 +22,8 @@ type action struct {
 	why    string
 }
 
-// plan returns the actions after which exactly the wanted doors are open. Open are the doors that are open now, with
-// their answers. Doors are closed before others are opened.
+// plan returns the actions that open the wanted doors and close all others. The argument open has the doors that are
+// open now, with their answers. Doors are closed before others are opened.
 func plan(wanted, open map[door]answer) []action {
 	var ends, rest []action
 	for _, d := range sorted(open) {

@@ -38,10 +38,10 @@ type door struct {
 	at       netip.AddrPort
 }
 
-// answer is what every client of a door gets.
+// answer is the answer to every client of a door.
 type answer struct {
 	node, about string // the node, and the Service port or health check that the door is for
-	// closed is the reason why the port is not open, although a Service has it.
+	// closed is why a port of a Service is not open; empty if it is open.
 	closed string
 	status int // the HTTP status; UDP sends the body only
 	body   string
@@ -115,8 +115,8 @@ func serviceDoors(service *corev1.Service, behind []*discoveryv1.EndpointSlice, 
 	}
 }
 
-// endpointsOf returns the endpoints that belong to the address family of the nodes and have such a port. A slice
-// without ports has all ports.
+// endpointsOf returns the endpoints with IPv4 addresses that have a port for which having returns true. A slice without
+// ports has all ports.
 func endpointsOf(behind []*discoveryv1.EndpointSlice, having func(discoveryv1.EndpointPort) bool) []discoveryv1.Endpoint {
 	var all []discoveryv1.Endpoint
 	for _, slice := range behind {
@@ -137,8 +137,8 @@ func on(node string, endpoints []discoveryv1.Endpoint) []discoveryv1.Endpoint {
 	return local
 }
 
-// takesTraffic reports whether an endpoint is ready. If none is ready, endpoints that still serve while they end count
-// too.
+// takesTraffic reports whether one of the endpoints gets traffic. Ready endpoints do. If none is ready, endpoints that
+// are terminating but still serving do.
 func takesTraffic(endpoints []discoveryv1.Endpoint) bool {
 	return slices.ContainsFunc(endpoints, func(e discoveryv1.Endpoint) bool {
 		c := e.Conditions
@@ -146,7 +146,7 @@ func takesTraffic(endpoints []discoveryv1.Endpoint) bool {
 	})
 }
 
-// ready treats unknown as true, as the API requires.
+// ready reports whether an endpoint is ready. Unknown means ready, as the API requires.
 func ready(e discoveryv1.Endpoint) bool { return ptr.Deref(e.Conditions.Ready, true) }
 
 // nodeHealth is kube-proxy's health answer for its node.
@@ -160,8 +160,8 @@ func nodeHealth(n *corev1.Node) answer {
 	return a
 }
 
-// localHealth is kube-proxy's health answer for a Service with the policy Local. Endpoints that end are not counted, so
-// that a load balancer stops using the node before they are gone.
+// localHealth is kube-proxy's health answer for a Service with externalTrafficPolicy Local. Terminating endpoints are
+// not counted, so that a load balancer stops using the node before they are gone.
 func localHealth(of string, service *corev1.Service, endpoints []discoveryv1.Endpoint) answer {
 	// Addresses alone do not distinguish pods: with the fake runtime all have the same address.
 	type endpoint struct {

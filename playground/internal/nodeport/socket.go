@@ -71,8 +71,8 @@ func (s *socket) serveUDP(conn net.PacketConn) error {
 	}
 }
 
-// close stops listening and cuts the open connections, as happens when the pods
-// of a Service die.
+// close stops listening and cuts the open connections, like the end of the pods
+// of a Service.
 func (s *socket) close() error {
 	err := s.server.Close()
 	<-s.ended

@@ -1,5 +1,5 @@
-// Package pki is the certificate authority of one playground: it identifies servers and clients to each other on
-// the loopback interface and is of no use anywhere else.
+// Package pki is the certificate authority of one playground. Its certificates are only for servers and clients on the
+// loopback interface.
 package pki
 
 import (
@@ -21,7 +21,7 @@ import (
 
 const (
 	validity = 365 * 24 * time.Hour
-	// skew makes certificates valid from a little earlier, in case the machine's clock is set back later.
+	// skew is how long before their creation certificates are valid, in case the machine's clock is set back later.
 	skew = time.Hour
 )
 
@@ -40,7 +40,7 @@ type Identity struct {
 	Name string
 	// Groups are the user's groups for Kubernetes.
 	Groups []string
-	// Hosts and IPs are where a server may be reached; a client has none.
+	// Hosts and IPs are the names and addresses of a server; a client has none.
 	Hosts []string
 	IPs   []net.IP
 }
@@ -50,8 +50,8 @@ type Pair struct {
 	Cert, Key []byte
 }
 
-// LoadOrCreate returns the authority whose files are in dir, and makes it if there is none yet, so that a control
-// plane that is brought up again on the same data accepts what it has signed before.
+// LoadOrCreate returns the authority whose files are in dir. It creates the authority if there is none. So a control
+// plane that is started again with the same data accepts the earlier certificates.
 func LoadOrCreate(dir string, now time.Time) (*Authority, error) {
 	a := &Authority{CertFile: filepath.Join(dir, "ca.crt"), KeyFile: filepath.Join(dir, "ca.key")}
 	pair, err := readPair(a.CertFile, a.KeyFile)
@@ -71,7 +71,7 @@ func LoadOrCreate(dir string, now time.Time) (*Authority, error) {
 	return a, nil
 }
 
-// Issue signs a certificate for id: for a client, and for a server too if id names where it is reached.
+// Issue signs a certificate for id. It is valid for a client, and also for a server if id has Hosts or IPs.
 func (a *Authority) Issue(id Identity, now time.Time) (Pair, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -133,7 +133,7 @@ func selfSigned(now time.Time) (Pair, error) {
 
 func template(subject pkix.Name, now time.Time) *x509.Certificate {
 	serial := make([]byte, 16)
-	_, _ = rand.Read(serial) // cannot fail: it would end the program
+	_, _ = rand.Read(serial) // never returns an error: a failure would crash the program
 	return &x509.Certificate{
 		SerialNumber: new(big.Int).SetBytes(serial),
 		Subject:      subject,

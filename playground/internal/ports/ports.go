@@ -9,8 +9,8 @@ import (
 	"sync"
 )
 
-// The kernel uses ports from 32768 on for clients, and Kubernetes uses 30000 to 32767 for Services. A server that is
-// restarted can rely on its port only if it is in neither range.
+// The ports are below 30000. From 32768 on, the kernel gives ports to clients, and Kubernetes uses 30000 to 32767 for
+// Services. A server in one of these ranges could find its port taken after a restart.
 const (
 	first = 10000
 	last  = 29999

@@ -13,8 +13,8 @@ const (
 	lockFile  = "lock"
 )
 
-// lock keeps a second playground out of dir. The kernel releases the lock when the process ends, in whatever way. The
-// process's ID stays in the file and shows that the lock was once held.
+// lock locks dir against a second playground. The kernel releases the lock when the process ends, even after a crash.
+// The process ID stays in the file and shows that the lock was once held.
 func lock(dir string) (unlock func(), err error) {
 	file, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -38,8 +38,8 @@ func take(file *os.File) error {
 	return syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 }
 
-// sweep removes temporary folders of playgrounds that were killed before they could do so. It ignores errors, because a
-// folder that stays does no harm.
+// sweep removes the temporary folders of playgrounds that were killed. It ignores errors, because a folder that stays
+// does no harm.
 func sweep(dir string) {
 	locks, _ := filepath.Glob(filepath.Join(dir, temporary+"*", lockFile)) // the pattern is valid
 	for _, lock := range locks {
@@ -49,7 +49,8 @@ func sweep(dir string) {
 	}
 }
 
-// abandoned reports whether a lock was once held and is free now. An empty lock file is about to be locked.
+// abandoned reports whether a lock was once held and is free now. It returns false for an empty lock file, because
+// another process is about to lock that.
 func abandoned(lock string) bool {
 	file, err := os.Open(lock)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package session is one run of the playground on one data folder: it owns the folder and the children, ends when a
-// child dies, and leaves nothing behind.
+// Package session is one run of the playground with one data folder. A session owns the folder and the children. It ends
+// when a child dies, and no process outlives it.
 package session
 
 import (
@@ -19,7 +19,7 @@ import (
 
 // Session is a running playground.
 type Session struct {
-	// DataDir holds all its files, LogDir the logs of its children among them.
+	// DataDir is the folder of all its files. LogDir is the folder in it with the logs of the children.
 	DataDir, LogDir string
 	// Children are its processes.
 	Children *supervisor.Supervisor
@@ -28,9 +28,9 @@ type Session struct {
 	fail context.CancelCauseFunc
 }
 
-// Run makes a session on dataDir, or on a temporary folder if that is empty, and calls body with it. The context that
-// body gets ends when ctx does, when a child dies, or when something that body has started with Go fails. When body
-// returns, all children are killed, and the folder is removed if it is a temporary one.
+// Run creates a session in dataDir and calls body with it. If dataDir is empty, it uses a temporary folder. The context
+// of body ends when ctx ends, when a child dies, or when work that body has started with Go fails. When body returns,
+// Run kills all children, and removes the folder if it is temporary.
 func Run(ctx context.Context, dataDir string, body func(context.Context, *Session) error) (err error) {
 	dir, remove, err := folder(dataDir)
 	if err != nil {
@@ -74,7 +74,8 @@ func (s *Session) Go(work func() error) {
 	})
 }
 
-// Logged is work whose context has a logger that writes into the log of that name, beside those of the children.
+// Logged returns work with a logger in its context. The logger writes to the log of the given name, which is in the
+// folder of the children's logs.
 func (s *Session) Logged(name string, work func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		log, err := os.OpenFile(s.Children.LogOf(name), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
@@ -86,7 +87,7 @@ func (s *Session) Logged(name string, work func(context.Context) error) func(con
 	}
 }
 
-// folder returns the absolute path of the data folder, and what removes it in the end.
+// folder returns the absolute path of the data folder, and a function that removes it if it is temporary.
 func folder(dataDir string) (dir string, remove func() error, err error) {
 	if dataDir == "" {
 		sweep(os.TempDir())

@@ -7,10 +7,10 @@ import (
 	"syscall"
 )
 
-// launcher starts processes that die with this one, however it dies.
+// launcher starts processes that are killed when this process ends, even after a crash.
 //
-// The kernel sends the parent-death signal when the *thread* that started the process ends, not the process. So all
-// are started from one goroutine that keeps its thread for as long as the supervisor lives.
+// The kernel sends the parent-death signal when the *thread* that started a child ends, not when the process ends. So
+// all children are started from one goroutine that keeps its thread until the supervisor ends.
 type launcher struct {
 	requests chan launch
 	done     chan struct{}
@@ -36,7 +36,7 @@ func (l *launcher) run() {
 	}
 }
 
-// start starts cmd in a process group of its own, so that Ctrl-C reaches the supervisor alone.
+// start starts cmd in its own process group, so that Ctrl-C interrupts only the supervisor.
 func (l *launcher) start(cmd *exec.Cmd) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	result := make(chan error)
@@ -44,7 +44,7 @@ func (l *launcher) start(cmd *exec.Cmd) error {
 	return <-result
 }
 
-// stop ends the thread. Processes that still run end with it.
+// stop ends the thread. Children that still run are killed then.
 func (l *launcher) stop() {
 	l.once.Do(func() { close(l.requests) })
 	<-l.done

@@ -19,14 +19,14 @@ var (
 	// ErrUnknown means that there is no child with this name.
 	ErrUnknown = errors.New("no such child")
 	// ErrRunning means that a child cannot be started because it runs.
-	ErrRunning = errors.New("runs already")
+	ErrRunning = errors.New("is already running")
 	// ErrClosed means that a child cannot be started after Close.
 	ErrClosed = errors.New("the supervisor has ended")
 )
 
 // Spec says how to run a child.
 type Spec struct {
-	// Name is what the child is called, in its log's name too.
+	// Name is the name of the child and of its log.
 	Name string
 	// Command is the executable and its arguments.
 	Command []string
@@ -36,7 +36,7 @@ type Spec struct {
 	Env []string
 }
 
-// Status is what is known of a child.
+// Status describes a child.
 type Status struct {
 	Name string `json:"name"`
 	// PID is 0 while the child is stopped.
@@ -61,17 +61,18 @@ type child struct {
 	spec    Spec
 	log     string
 	process *os.Process   // nil while stopped
-	reaped  chan struct{} // closed when the process of the last start is gone
+	reaped  chan struct{} // closed when the most recently started process has ended
 	wanted  bool          // false from the moment that the child is asked to end
 }
 
-// New returns a supervisor that keeps the logs of its children in the folder logs. It calls died, on any goroutine, for
-// each child that ends without being asked to.
+// New returns a supervisor that keeps the logs of its children in the folder logs. It calls died for each child that
+// ends without a request. died may be called by any goroutine.
 func New(logs string, died func(error)) *Supervisor {
 	return &Supervisor{logs: logs, died: died, launcher: newLauncher(), children: map[string]*child{}}
 }
 
-// Start runs a child. A child of that name must not be running; its log is continued.
+// Start starts a child. It fails with ErrRunning if a child of that name runs. If there is a log of that name, the child
+// appends to it.
 func (s *Supervisor) Start(spec Spec) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -88,7 +89,7 @@ func (s *Supervisor) Start(spec Spec) error {
 	return s.launchLocked(c)
 }
 
-// Resume starts a stopped child as it was started last.
+// Resume starts a stopped child with the Spec of its last start.
 func (s *Supervisor) Resume(name string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -117,7 +118,7 @@ func (s *Supervisor) Stop(ctx context.Context, name string, signal syscall.Signa
 	if process == nil {
 		return nil
 	}
-	// It may have ended by itself just now, which is a success, too.
+	// An error means that the process has just ended by itself, which is a success, too.
 	_ = process.Signal(signal)
 	select {
 	case <-reaped:
@@ -128,7 +129,7 @@ func (s *Supervisor) Stop(ctx context.Context, name string, signal syscall.Signa
 	return nil
 }
 
-// Forget stops a child for good.
+// Forget kills a child and removes it from the list.
 func (s *Supervisor) Forget(ctx context.Context, name string) error {
 	if err := s.Stop(ctx, name, syscall.SIGKILL); err != nil {
 		return err
@@ -156,7 +157,7 @@ func (s *Supervisor) List() []Status {
 	return list
 }
 
-// LogOf is where the log of that name is.
+// LogOf returns the path of the log of that name.
 func (s *Supervisor) LogOf(name string) string {
 	return filepath.Join(s.logs, name+".log")
 }
@@ -166,8 +167,8 @@ func (s *Supervisor) LogTail(name string) string {
 	return tail(s.LogOf(name))
 }
 
-// Close kills all children and returns when they are gone. It does not ask them to end, because their data must survive
-// a kill at any moment anyway. A second Close is no error.
+// Close kills all children and returns when they have ended. It sends SIGKILL at once, because their data must survive a
+// kill at any moment anyway. Close may be called more than once.
 func (s *Supervisor) Close() {
 	s.mu.Lock()
 	s.closed = true
@@ -191,7 +192,7 @@ func (s *Supervisor) launchLocked(c *child) error {
 		return fmt.Errorf("log of %s: %w", c.spec.Name, err)
 	}
 	defer func() { _ = log.Close() }() // the child has its own descriptor
-	// Not bound to a context: only Stop and Close end a child, because they know whether its end was requested.
+	// The command has no context: only Stop and Close may end a child, so that it is known whether its end was requested.
 	cmd := exec.Command(c.spec.Command[0], c.spec.Command[1:]...) //nolint:noctx // see above
 	cmd.Dir = c.spec.Dir
 	cmd.Env = append(os.Environ(), c.spec.Env...)
@@ -216,7 +217,7 @@ func (s *Supervisor) reap(c *child, cmd *exec.Cmd) {
 	}
 }
 
-// Death is the error of a child that ended without being asked to, with the end of its log.
+// Death is the error of a child that ended without a request. It contains the end of the child's log.
 type Death struct {
 	Name  string
 	Cause error

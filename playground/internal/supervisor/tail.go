@@ -11,8 +11,8 @@ const (
 	tailLines = 20
 )
 
-// tail returns the last lines of a log. If the log cannot be read, it returns that error as text, because it is part of
-// a message about a worse error.
+// tail returns the last lines of a log. If the log cannot be read, it returns the text of that error, because the caller
+// is about to report a more important error.
 func tail(file string) string {
 	f, err := os.Open(file)
 	if err != nil {
@@ -20,7 +20,7 @@ func tail(file string) string {
 	}
 	defer func() { _ = f.Close() }()
 	if info, err := f.Stat(); err == nil && info.Size() > tailBytes {
-		_, _ = f.Seek(-tailBytes, io.SeekEnd) // without it, the tail is only slower
+		_, _ = f.Seek(-tailBytes, io.SeekEnd) // an error does not matter: then the whole file is read
 	}
 	text, err := io.ReadAll(f)
 	if err != nil {
