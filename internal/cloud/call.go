@@ -12,14 +12,6 @@ import (
 	"github.com/fairlead-k8s/fairlead/provider"
 )
 
-// priority is the order in which calls get the cloud's request quota.
-type priority int
-
-const (
-	lowPriority  priority = iota // a refresh: nothing waits for it
-	highPriority                 // an object waits for the answer
-)
-
 // call describes one call to a provider on its way from a controller to the
 // provider's code.
 type call struct {
@@ -30,6 +22,8 @@ type call struct {
 	// other words that its owner has chosen. In the text of an error they are not
 	// the cloud's words. They are empty for a call about many objects.
 	names []string
+	// tenant is the namespace of the object, empty if no tenant has named it.
+	tenant string
 	// progress, if not nil, gets the reason why the call has not been made yet.
 	progress *progress
 }
@@ -44,6 +38,19 @@ func (c call) to(method string) call {
 func (c call) about(names []string) call {
 	c.names = names
 	return c
+}
+
+// object names what the call is about. It stands for all objects of a tenant,
+// who may make as many of them as they like.
+func (c call) object() string {
+	switch {
+	case c.tenant != "":
+		return "namespace " + c.tenant
+	case len(c.names) > 0:
+		return c.names[0]
+	default:
+		return c.method
+	}
 }
 
 func (c call) failed(kind Kind, err error) *Error {
@@ -71,13 +78,13 @@ func (p *progress) get() error {
 	return p.err
 }
 
-// throttledTries is how often a call is made for one question while the cloud
-// answers that its quota is used up.
-const throttledTries = 5
-
 // read makes a call that changes nothing. A call that the cloud has throttled
 // has not happened, so it is made again when the limiter allows it.
 func read[T any](ctx context.Context, g *Gateway, c call, f func(context.Context) (T, error)) (T, error) {
+	if err := g.denials.admit(c); err != nil {
+		var none T
+		return none, err
+	}
 	c.progress.set(errQuota)
 	for try := 1; ; try++ {
 		if err := g.limiter.wait(ctx, c.priority); err != nil {
@@ -85,8 +92,9 @@ func read[T any](ctx context.Context, g *Gateway, c call, f func(context.Context
 			return none, c.failed(Canceled, err)
 		}
 		c.progress.set(nil)
+		began := time.Now()
 		value, err := once(ctx, g, attempt{c, g.readTimeout}, f)
-		if KindOf(err) != Throttled || try == throttledTries {
+		if !g.retries(ctx, tried{c, try, time.Since(began), err}) {
 			return value, err
 		}
 		c.progress.set(err)
@@ -113,7 +121,8 @@ func once[T any](ctx context.Context, g *Gateway, a attempt, f func(context.Cont
 			g.panicked(ctx, a.method, value)
 		}
 		returned()
-		g.record(ctx, a.method, started, err)
+		g.record(ctx, a.call, started, err)
+		g.limiter.ended() // It may begin another call, which must know of this one.
 	}()
 	value, theirs := f(limited)
 	return value, g.wrap(ctx, a.call, theirs)
@@ -126,6 +135,10 @@ func (g *Gateway) wrap(ctx context.Context, c call, err error) error {
 	}
 	e := classifier{own: g.ownClassification(ctx, err), names: c.names}.classify(err)
 	e.Call, e.Err = c.method, readable(err)
+	switch e.Kind { //nolint:exhaustive // after all others the provider itself asks for the pause
+	case Throttled, Unavailable, Conflict:
+		e.RetryAfter = min(e.RetryAfter, maxPause)
+	}
 	return &e
 }
 
@@ -187,20 +200,36 @@ func (g *Gateway) panicked(ctx context.Context, method string, value any) {
 }
 
 // record takes note of how a call has ended.
-func (g *Gateway) record(ctx context.Context, method string, started time.Time, err error) {
+func (g *Gateway) record(ctx context.Context, c call, started time.Time, err error) {
 	took := time.Since(started)
-	g.metrics.observe(method, err, took)
+	logger := klog.FromContext(ctx).WithValues("call", c.method)
+	g.metrics.observe(c.method, err, took)
 	g.state.record(KindOf(err))
-	klog.FromContext(ctx).V(4).Info("Called the cloud", "call", method, "took", took, "err", err)
-	switch KindOf(err) {
-	case Throttled:
+	g.denials.record(c, started, err)
+	logger.V(4).Info("Called the cloud", "took", took, "err", err)
+	switch kind := KindOf(err); {
+	case kind == Throttled && EvidenceOf(err) == Typed:
 		g.limiter.throttled(started, RetryAfter(err))
-	case Succeeded, Failed, NotFound, NotImplemented, Elsewhere, Pending, Invalid, Conflict, QuotaExceeded, NoAnswer:
-		g.limiter.succeeded()
-	case Unavailable:
+	case kind == Throttled && c.tenant == "":
+		g.limiter.saysThrottled(started, RetryAfter(err), c.object())
+	case kind == Throttled, kind == Failed && EvidenceOf(err) == Unread:
+		if why := g.limiter.failed(started, c.object()); why != "" {
+			logger.Info("Changed the rate of calls", "why", why, "callsPerSecond", g.limiter.callsPerSecond(), "err", err)
+		}
+	case kind == Unavailable:
 		g.limiter.unavailable(RetryAfter(err))
-	case Slow, TimedOut, Panicked, Canceled, Denied:
-		// The quota may or may not be used up.
+	case isAnswer(kind):
+		g.limiter.succeeded(took, c.object())
 	}
 	g.metrics.rate.Set(g.limiter.callsPerSecond())
+}
+
+// isAnswer reports whether a call that ended like this was within the quota.
+func isAnswer(kind Kind) bool {
+	switch kind {
+	case Succeeded, Failed, NotFound, NotImplemented, Elsewhere, Pending, Invalid, Conflict, QuotaExceeded, NoAnswer:
+		return true
+	case Throttled, Unavailable, Slow, TimedOut, Panicked, Canceled, Denied:
+	}
+	return false // The quota may or may not be used up.
 }

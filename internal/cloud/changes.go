@@ -20,9 +20,9 @@ const maxQuotaWait = 2 * time.Minute
 type changes struct {
 	gateway *Gateway
 	timeout time.Duration
-	// tries is how often a change is made while the cloud answers that its quota
-	// is used up; 0 means once.
-	tries int
+	// again means that a change may be made several times while the quota of the
+	// cloud is used up. It must be one that may be made twice.
+	again bool
 	keys  keyLock
 }
 
@@ -32,6 +32,9 @@ type changes struct {
 // short. Otherwise it could still be under way in the cloud while another
 // replica changes the same object (promise S7).
 func (s *changes) change(ctx context.Context, c call, key string, f func(context.Context) error) error {
+	if err := s.gateway.denials.admit(c); err != nil {
+		return err
+	}
 	if err := s.keys.acquire(key, c.method); err != nil {
 		return c.failed(Slow, err)
 	}
@@ -42,13 +45,14 @@ func (s *changes) change(ctx context.Context, c call, key string, f func(context
 			s.keys.release(key)
 			return err
 		}
+		began := time.Now()
 		done := s.begin(ctx, c, f)
 		overdue := time.NewTimer(s.timeout + grace)
 		select {
 		case err := <-done:
 			overdue.Stop()
-			if KindOf(err) == Throttled && try < s.tries {
-				continue // The change has not happened.
+			if s.again && s.gateway.retries(waiting, tried{c, try, time.Since(began), err}) {
+				continue
 			}
 			s.keys.release(key)
 			return err
@@ -79,6 +83,7 @@ func (s *changes) awaitTurn(ctx, waiting context.Context, c call) error {
 		if err == nil {
 			return nil
 		}
+		s.gateway.limiter.ended()
 		return c.failed(Canceled, err)
 	case ctx.Err() == nil:
 		return &Error{Call: c.method, Kind: Throttled, RetryAfter: s.gateway.limiter.pause(), Err: errQuota}

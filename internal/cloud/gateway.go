@@ -56,6 +56,7 @@ type Gateway struct {
 	extras      extras
 	classifiers []namedClassifier
 	limiter     limiter
+	denials     denials
 	health      *health
 	state       state
 	instances   *Instances
@@ -123,7 +124,7 @@ func (g *Gateway) AwaitChanges() { g.changing.await() }
 
 var (
 	// errQuota is why a call that the limiter holds back takes long.
-	errQuota = errors.New("the call waits for the request quota of the cloud, which is used up")
+	errQuota = errors.New("the call waits for the request quota of the cloud, which is used up or seems to be")
 	// errEnded is the error of a provider that calls runtime.Goexit.
 	errEnded = errors.New("the provider's code ended the goroutine")
 )

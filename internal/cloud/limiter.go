@@ -22,13 +22,21 @@ const (
 	// maxCatchUp bounds the time that calls may make up for after timers have
 	// fired late.
 	maxCatchUp = 100 * time.Millisecond
-	// yieldDelay is how often a call with low priority checks whether calls with
-	// high priority still wait.
-	yieldDelay = 100 * time.Millisecond
 	// defaultPause is the pause if the cloud does not say how long it should
 	// be. maxPause bounds what the cloud says.
 	defaultPause = time.Second
 	maxPause     = 5 * time.Minute
+	// maxOwnPause bounds the pause that grows while the cloud refuses calls again
+	// and again and none succeeds in between.
+	maxOwnPause = time.Minute
+	// firstCalls is how many calls may be under way at once at any time. Another
+	// one may begin every 1/moreCallsPerSecond of a second. A quota that allows a
+	// burst is then found out by few refused calls.
+	firstCalls         = 32
+	moreCallsPerSecond = 32
+	// probeEvery is when another call may begin while the cloud refuses calls and
+	// the one that finds out whether it still does has not returned.
+	probeEvery = 10 * time.Second
 	// minInitialRate, in calls a second, is the lowest rate that is assumed
 	// when the first call is throttled. While this process makes few calls,
 	// their rate says little about the quota.
@@ -38,9 +46,9 @@ const (
 )
 
 // limiter is the one rate limit of all calls. There is no limit until the cloud
-// throttles a call; from then on the rate follows the cloud's quota: additive
-// increase, multiplicative decrease, and no call before the time that the cloud
-// has named.
+// throttles a call, or many calls fail in a way that nobody can read. From then
+// on the rate follows the cloud's quota: additive increase, multiplicative
+// decrease, and no call before the time that the cloud has named.
 type limiter struct {
 	mu            sync.Mutex
 	rate          float64   // calls a second, 0 = no limit; guarded by mu
@@ -48,51 +56,122 @@ type limiter struct {
 	next          time.Time // when the next call may start; guarded by mu
 	lastDecrease  time.Time // guarded by mu
 	lastThrottled time.Time // guarded by mu
-	waiting       int       // calls with high priority that wait; guarded by mu
+	refusals      int       // decreases without a success in between; guarded by mu
 	recent        window    // calls that succeeded; guarded by mu
+	usual         float64   // how long such calls take, in seconds; guarded by mu
+
+	turns turns       // calls that wait; guarded by mu
+	timer *time.Timer // fires when one of them may start; guarded by mu
+	// underWay counts the calls that have begun and not returned, grown is when
+	// more than a few began to be under way; guarded by mu.
+	underWay int
+	grown    time.Time
+	// probed is until when no call begins beside the one that finds out whether
+	// the cloud still refuses calls; guarded by mu.
+	probed time.Time
+
+	suspicion suspicion // guarded by mu
+	// before is the rate before the suspicion, 0 = no limit. reached is the rate
+	// before nothing succeeded any more. They are guarded by mu.
+	before, reached float64
 }
 
-// wait returns when the call may start.
+// wait returns when the call may start. If it returns nil, the caller calls
+// ended when the call has ended.
 func (l *limiter) wait(ctx context.Context, p priority) error {
-	if p == highPriority {
-		l.count(1)
-		defer l.count(-1)
+	if err := ctx.Err(); err != nil {
+		return err
 	}
-	for {
-		delay := l.reserve(p)
-		if delay <= 0 {
-			return ctx.Err()
-		}
-		timer := time.NewTimer(delay)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return ctx.Err()
-		case <-timer.C:
-		}
+	own := l.enter(p)
+	select {
+	case <-own.begun:
+	case <-ctx.Done():
 	}
+	err := ctx.Err()
+	if err != nil {
+		l.leave(own)
+	}
+	return err
 }
 
-// reserve returns how long to wait before asking again, 0 if the call may start
-// now.
-func (l *limiter) reserve(p priority) time.Duration {
+func (l *limiter) enter(p priority) *turn {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	now := time.Now()
-	if delay := l.next.Sub(now); delay > 0 {
-		return delay
+	own := l.turns.add(p)
+	l.serve()
+	return own
+}
+
+// leave takes back a call that will not be made.
+func (l *limiter) leave(own *turn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	select {
+	case <-own.begun:
+		l.underWay--
+		l.probed = time.Time{}
+		l.serve()
+	default:
+		l.turns.remove(own)
 	}
+}
+
+// ended takes note that a call that has waited is over.
+func (l *limiter) ended() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.underWay--
+	l.probed = time.Time{}
+	l.serve()
+}
+
+// serve starts the calls whose turn has come, and sets the timer for the next
+// one. The caller holds mu.
+func (l *limiter) serve() {
+	for !l.turns.empty() {
+		now := time.Now()
+		if delay := max(l.next.Sub(now), l.delayOfOneMore(now)); delay > 0 {
+			if l.timer == nil {
+				l.timer = time.AfterFunc(delay, l.wake)
+				return
+			}
+			l.timer.Reset(delay)
+			return
+		}
+		close(l.turns.next().begun)
+		l.underWay++
+		if l.refusals > 0 {
+			l.probed = now.Add(probeEvery)
+		}
+		l.spend(now)
+	}
+}
+
+func (l *limiter) wake() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.serve()
+}
+
+// delayOfOneMore returns how long to wait before one more call may be under way.
+// The caller holds mu.
+func (l *limiter) delayOfOneMore(now time.Time) time.Duration {
+	if l.underWay < firstCalls/2 {
+		l.grown = now
+	}
+	more := l.grown.Add(time.Duration(l.underWay+1-firstCalls) * time.Second / moreCallsPerSecond)
+	return max(more.Sub(now), l.probed.Sub(now))
+}
+
+// spend takes note that a call starts. The caller holds mu.
+func (l *limiter) spend(now time.Time) {
 	if l.rate == 0 {
-		return 0
-	}
-	if p == lowPriority && l.waiting > 0 {
-		return yieldDelay
+		return
 	}
 	if earliest := now.Add(-maxCatchUp); l.next.Before(earliest) {
 		l.next = earliest
 	}
 	l.next = l.next.Add(time.Duration(float64(time.Second) / l.rate))
-	return 0
 }
 
 // pause returns how long no call may start, 0 if the next one may start now.
@@ -102,40 +181,105 @@ func (l *limiter) pause() time.Duration {
 	return max(time.Until(l.next), 0)
 }
 
-func (l *limiter) count(n int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.waiting += n
-}
-
-// succeeded counts a call that the cloud has answered within its quota.
-func (l *limiter) succeeded() {
+// succeeded counts a call that the cloud has answered within its quota. took is
+// how long the call lasted, object is what it was about.
+func (l *limiter) succeeded(took time.Duration, object string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := time.Now()
 	l.recent.add(now)
+	l.refusals = 0
+	l.usual += (took.Seconds() - l.usual) / 8
 	switch {
 	case l.rate == 0:
 	case now.Sub(l.lastThrottled) > unlimitedAfter:
 		l.rate = 0
+		l.suspicion.end()
 	default:
 		l.rate += l.increase / l.rate
 	}
+	l.apply(l.suspicion.observe(outcome{object: object, started: now.Add(-took), ended: now}), now.Add(-took))
 }
 
 // throttled takes note that the cloud has throttled a call that began at
-// started, and that it asks for the pause. Calls that were under way together
-// are refused together: they decrease the rate once.
+// started, and that it asks for the pause.
 func (l *limiter) throttled(started time.Time, pause time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.suspicion.end() // The cloud says itself what is the matter.
+	l.decrease(started, pause)
+}
+
+// saysThrottled takes note that a call has failed with words of a used up quota,
+// which may be the cloud's or those of a user.
+func (l *limiter) saysThrottled(started time.Time, pause time.Duration, object string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := time.Now()
+	if l.suspicion.said(outcome{object: object, started: started, ended: now, failed: true}, l.rate > 0) {
+		l.decrease(started, pause)
+	}
+}
+
+// failed takes note that a call has failed, and that nobody can read why. It
+// returns the reason if that changes the rate.
+func (l *limiter) failed(started time.Time, object string) (why string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.apply(l.suspicion.observe(outcome{object: object, started: started, ended: time.Now(), failed: true}), started)
+}
+
+// mayBeThrottled reports whether failures of this object that nobody can read
+// are taken for a used up quota.
+func (l *limiter) mayBeThrottled(object string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.suspicion.covers(object)
+}
+
+// retriesInside reports whether a call that was refused after this time has been
+// tried again by the provider itself.
+func (l *limiter) retriesInside(took time.Duration) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return took >= minOwnRetries && took.Seconds() > 3*l.usual
+}
+
+// apply changes the rate as the suspicion asks. The caller holds mu.
+func (l *limiter) apply(v verdict, started time.Time) (why string) {
+	switch v {
+	case noVerdict:
+	case suspect:
+		l.before, l.reached = l.rate, 0
+		l.decrease(started, defaultPause)
+	case slower:
+		l.decrease(started, defaultPause)
+	case giveUp:
+		l.reached = l.rate
+		l.rate, l.increase = min(l.rate, maxRateOfBroken), minIncrease
+		l.lastThrottled = time.Now()
+	case confirm:
+		l.increase = max(l.increase, (l.reached-l.rate)/recoverWithin.Seconds())
+	case refute:
+		l.rate = l.before
+	}
+	return string(v)
+}
+
+// decrease lowers the rate and begins a pause. Calls that were under way
+// together are refused together: they decrease the rate once. While no call
+// succeeds, the pause grows. The caller holds mu.
+func (l *limiter) decrease(started time.Time, pause time.Duration) {
 	now := time.Now()
 	l.lastThrottled = now
-	if pause <= 0 {
-		pause = defaultPause
+	isNew := started.After(l.lastDecrease)
+	if isNew {
+		l.refusals++
 	}
-	l.startNoneFor(now, pause)
-	if !started.After(l.lastDecrease) {
+	const doublings = 6 // From here on the pause does not grow.
+	grown := min(defaultPause<<min(max(l.refusals-1, 0), doublings), maxOwnPause)
+	l.startNoneFor(now, max(pause, grown))
+	if !isNew {
 		return
 	}
 	l.lastDecrease = now

@@ -46,7 +46,7 @@ var errNoStatus = errors.New("service status returned by EnsureLoadBalancer is n
 // Ensure creates the Service's load balancer, or brings it in line. The nodes
 // are shared with other calls; the slice is not.
 func (l *LoadBalancers) Ensure(ctx context.Context, service *corev1.Service, nodes []*corev1.Node) (*corev1.LoadBalancerStatus, error) {
-	c := call{method: "EnsureLoadBalancer", priority: highPriority, names: namesOfService(service)}
+	c := call{method: "EnsureLoadBalancer", priority: highPriority, names: namesOfService(service), tenant: service.Namespace}
 	var status *corev1.LoadBalancerStatus
 	err := l.changes.change(ctx, c, key(service), func(ctx context.Context) error {
 		theirs, err := l.theirs.EnsureLoadBalancer(ctx, l.clusterName, service.DeepCopy(), slices.Clone(nodes))
@@ -64,7 +64,7 @@ func (l *LoadBalancers) Ensure(ctx context.Context, service *corev1.Service, nod
 
 // Update brings the backends of the Service's load balancer in line.
 func (l *LoadBalancers) Update(ctx context.Context, service *corev1.Service, nodes []*corev1.Node) error {
-	c := call{method: "UpdateLoadBalancer", priority: lowPriority, names: namesOfService(service)}
+	c := call{method: "UpdateLoadBalancer", priority: updatePriority, names: namesOfService(service), tenant: service.Namespace}
 	return l.changes.change(ctx, c, key(service), func(ctx context.Context) error {
 		return l.theirs.UpdateLoadBalancer(ctx, l.clusterName, service.DeepCopy(), slices.Clone(nodes))
 	})
@@ -72,7 +72,7 @@ func (l *LoadBalancers) Update(ctx context.Context, service *corev1.Service, nod
 
 // Delete deletes the Service's load balancer, if there is one.
 func (l *LoadBalancers) Delete(ctx context.Context, service *corev1.Service) error {
-	c := call{method: "EnsureLoadBalancerDeleted", priority: highPriority, names: namesOfService(service)}
+	c := call{method: "EnsureLoadBalancerDeleted", priority: highPriority, names: namesOfService(service), tenant: service.Namespace}
 	return l.changes.change(ctx, c, key(service), func(ctx context.Context) error {
 		return l.theirs.EnsureLoadBalancerDeleted(ctx, l.clusterName, service.DeepCopy())
 	})

@@ -35,7 +35,7 @@ func NewMetrics(register func(...metrics.Registerable)) *Metrics {
 		}),
 		rate: metrics.NewGauge(&metrics.GaugeOpts{
 			Name:           "fairlead_cloud_pace_calls_per_second",
-			Help:           "Rate limit of calls to the cloud provider, in force because it has reported a used up quota; 0 is no limit",
+			Help:           "Rate limit of calls to the cloud provider, in force because its request quota is used up or seems to be; 0 is no limit",
 			StabilityLevel: metrics.ALPHA,
 		}),
 	}

@@ -50,7 +50,7 @@ func newRoutes(g *Gateway, theirs cloudprovider.Routes, cfg Config) *Routes {
 		theirs:      theirs,
 		clusterName: cfg.ClusterName,
 		listings:    inflight[[]Route]{callerTimeout: cfg.CallerTimeout, exclusive: true},
-		changes:     changes{gateway: g, timeout: cfg.ChangeTimeout, tries: throttledTries},
+		changes:     changes{gateway: g, timeout: cfg.ChangeTimeout, again: true},
 	}
 }
 

@@ -121,7 +121,7 @@ func TestThrottledChangeOfARouteIsMadeAgain(t *testing.T) {
 			t.Errorf("%v after %d calls, want success with the third", err, calls.Load())
 		}
 		calls.Store(-100)
-		if err := r.Create(t.Context(), "", Route{CIDR: "10.244.1.0/24"}); KindOf(err) != Throttled || calls.Load() != -100+throttledTries {
+		if err := r.Create(t.Context(), "", Route{CIDR: "10.244.1.0/24"}); KindOf(err) != Throttled || calls.Load() != -100+maxTries {
 			t.Errorf("%v after %d calls, want an end", err, calls.Load()+100)
 		}
 	})
@@ -134,7 +134,7 @@ func TestChangeWaitsForTheQuotaForABoundedTime(t *testing.T) {
 		var calls atomic.Int32
 		r := routes(t, func(context.Context, string, string, *cloudprovider.Route) ([]*cloudprovider.Route, error) {
 			if calls.Add(1) == 1 {
-				return nil, api.NewRetryError("too many requests", 5*time.Minute)
+				return nil, errors.Join(httpError(429), api.NewRetryError("later", 5*time.Minute))
 			}
 			return nil, nil
 		}, Config{})

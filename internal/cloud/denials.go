@@ -1,0 +1,99 @@
+package cloud
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+const (
+	// minDenied is how many distinct objects a method has to be denied for, with
+	// no answer in between, before that is taken for the credentials of all.
+	minDenied = 3
+	// firstProbe and longestProbe bound the pause between two calls of a method
+	// that is denied. A longer one would be felt when the credentials are right
+	// again.
+	firstProbe   = time.Second
+	longestProbe = 30 * time.Second
+)
+
+// denials keeps calls away from a cloud that denies all of them: many failed
+// logins a second may lock an account. One call at a time finds out whether it
+// still does. Its zero value works.
+type denials struct {
+	mu       sync.Mutex
+	byMethod map[string]*denial // guarded by mu
+}
+
+// denial is what is known of one method. A role may allow one method and deny
+// another.
+type denial struct {
+	objects map[string]bool // that were denied after the last answer, minDenied at most
+	err     error           // the first one
+	probed  time.Time       // when the last call was admitted; zero: none
+	next    time.Time       // when the next one may be made
+	pause   time.Duration   // after a call that is denied
+}
+
+// admit returns nil if the call may be made. Otherwise it returns an error with
+// the reason for which other calls were denied.
+func (d *denials) admit(c call) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	known := d.byMethod[c.method]
+	if known == nil || len(known.objects) < minDenied {
+		return nil
+	}
+	now := time.Now()
+	if now.Before(known.next) {
+		return c.failed(Denied, known.reason(c))
+	}
+	known.probed, known.next = now, now.Add(longestProbe) // or sooner, when this call has ended
+	return nil
+}
+
+// reason is why a call is not made. It stays the same, so that the object that
+// shows it is not written again. A tenant must not read of another one's objects.
+func (d *denial) reason(c call) error {
+	if c.tenant != "" {
+		return errDenied
+	}
+	return fmt.Errorf("%w: %w", errDenied, d.err)
+}
+
+var errDenied = fmt.Errorf("the cloud denies this call for other objects, too, and is asked at most every %v until it allows it", longestProbe)
+
+// record takes note of how a call has ended.
+func (d *denials) record(c call, started time.Time, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	known := d.byMethod[c.method]
+	switch kind := KindOf(err); {
+	case kind == Denied && (EvidenceOf(err) == Typed || c.tenant == ""):
+		if known == nil {
+			known = &denial{objects: map[string]bool{}, err: errors.Unwrap(err), pause: firstProbe}
+			if d.byMethod == nil {
+				d.byMethod = map[string]*denial{}
+			}
+			d.byMethod[c.method] = known
+		}
+		known.denied(c.object(), started)
+	case isAnswer(kind) && (kind != Failed || EvidenceOf(err) == Typed):
+		delete(d.byMethod, c.method)
+	case known != nil && len(known.objects) == minDenied:
+		known.next = time.Now().Add(known.pause)
+	}
+}
+
+func (d *denial) denied(object string, started time.Time) {
+	switch {
+	case len(d.objects) < minDenied:
+		d.objects[object] = true
+	case !d.probed.IsZero() && !started.Before(d.probed): // It was the probe.
+		d.pause = min(2*d.pause, longestProbe)
+	default:
+		return // It was under way when the others were denied.
+	}
+	d.next = time.Now().Add(d.pause)
+}

@@ -1,0 +1,137 @@
+package cloud
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	cloudprovider "k8s.io/cloud-provider"
+)
+
+// login is a cloud that denies what the function denies, and counts the calls.
+func login(calls *atomic.Int32, denies func(name string) bool) vendor {
+	answer := func(name string) error {
+		calls.Add(1)
+		time.Sleep(30 * time.Millisecond)
+		if denies(name) {
+			return httpError(403)
+		}
+		return nil
+	}
+	return vendor{
+		v2: metadata(func(_ context.Context, n *corev1.Node) (*cloudprovider.InstanceMetadata, error) {
+			return &cloudprovider.InstanceMetadata{}, answer(n.Name)
+		}),
+		balancer: balancer(func(_ context.Context, _ string, s *corev1.Service, _ []*corev1.Node) (*corev1.LoadBalancerStatus, error) {
+			return &corev1.LoadBalancerStatus{}, answer(s.Name)
+		}),
+	}
+}
+
+func TestDeniedCredentialsMakeOneProbeAndHealAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var calls atomic.Int32
+		var fixed atomic.Bool
+		g := gateway(t, login(&calls, func(string) bool { return !fixed.Load() }), Config{})
+		start := time.Now()
+		time.AfterFunc(10*time.Minute, func() {
+			t.Logf("%d calls in ten minutes", calls.Load())
+			if n := calls.Load(); n > 16+30 {
+				t.Errorf("%d denied calls for 1,000 Nodes in ten minutes, want one every 30 s after the first 16", n)
+			}
+			fixed.Store(true)
+		})
+		_, events := storm{1000, 16, func(n int) error {
+			err := askAbout(t.Context(), g, n)
+			if err != nil && KindOf(err) != Denied {
+				t.Errorf("kind %v of %v, want %v", KindOf(err), err, Denied)
+			}
+			return err
+		}}.run()
+		// Objects wait for a minute at most in this test.
+		if after := time.Since(start) - 10*time.Minute; after > longestProbe+time.Minute+10*time.Second {
+			t.Errorf("the last Node was described %v after the credentials were right", after)
+		}
+		if events != 1000 {
+			t.Errorf("%d of 1,000 Nodes have the reason", events)
+		}
+	})
+}
+
+func TestDenial(t *testing.T) {
+	nodes := func(t *testing.T, g *Gateway, names ...string) (denied int) {
+		t.Helper()
+		for _, name := range names {
+			if _, err := g.Instances().Metadata(t.Context(), node(name)); KindOf(err) == Denied {
+				denied++
+			}
+		}
+		return denied
+	}
+	services := func(t *testing.T, g *Gateway, namespaces ...string) (denied int) {
+		t.Helper()
+		for n, namespace := range namespaces {
+			s := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "bad-" + strconv.Itoa(n)}}
+			if _, err := g.LoadBalancers().Ensure(t.Context(), s, nil); KindOf(err) == Denied {
+				denied++
+			}
+		}
+		return denied
+	}
+	for _, tt := range []struct {
+		name   string
+		do     func(*testing.T, *Gateway) (denied int)
+		denied int
+		calls  int32
+	}{
+		{"OneObjectBlocksNoOther", func(t *testing.T, g *Gateway) int {
+			return nodes(t, g, "bad-1", "bad-1", "bad-1", "bad-1", "good")
+		}, 4, 5},
+		{"TwoObjectsBlockNoOther", func(t *testing.T, g *Gateway) int { return nodes(t, g, "bad-1", "bad-2", "bad-1", "good") }, 3, 4},
+		{"AnswerInBetweenShowsThatCredentialsAreRight", func(t *testing.T, g *Gateway) int {
+			return nodes(t, g, "bad-1", "bad-2", "good", "bad-3", "good", "bad-4")
+		}, 4, 6},
+		{"ThreeObjectsAreTheCredentials", func(t *testing.T, g *Gateway) int { return nodes(t, g, "bad-1", "bad-2", "bad-3", "bad-4", "bad-5") }, 5, 3},
+		{"OtherMethodIsCalled", func(t *testing.T, g *Gateway) int {
+			return nodes(t, g, "bad-1", "bad-2", "bad-3") + services(t, g, "a")
+		}, 4, 4},
+		{"ProbeHeals", func(t *testing.T, g *Gateway) int {
+			denied := nodes(t, g, "bad-1", "bad-2", "bad-3", "good")
+			time.Sleep(firstProbe)
+			return denied + nodes(t, g, "good", "bad-1", "good")
+		}, 5, 6},
+		{"ServicesOfOneTenantBlockNoOther", func(t *testing.T, g *Gateway) int { return services(t, g, "a", "a", "a", "a", "a") }, 5, 5},
+		{"ServicesOfThreeTenantsAreTheCredentials", func(t *testing.T, g *Gateway) int { return services(t, g, "a", "b", "c", "d", "e") }, 5, 3},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var calls atomic.Int32
+				g := gateway(t, login(&calls, func(name string) bool { return strings.HasPrefix(name, "bad-") }), Config{})
+				if denied := tt.do(t, g); denied != tt.denied || calls.Load() != tt.calls {
+					t.Errorf("%d were denied with %d calls, want %d with %d", denied, calls.Load(), tt.denied, tt.calls)
+				}
+			})
+		})
+	}
+}
+
+func TestTenantDoesNotReadOfAnotherOnesDenial(t *testing.T) {
+	v := vendor{balancer: balancer(func(_ context.Context, _ string, s *corev1.Service, _ []*corev1.Node) (*corev1.LoadBalancerStatus, error) {
+		return nil, errors.Join(errors.New("secret of "+s.Namespace), httpError(403))
+	})}
+	g := gateway(t, v, Config{})
+	for _, namespace := range []string{"a", "b", "c"} {
+		_, _ = g.LoadBalancers().Ensure(t.Context(), &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "s"}}, nil)
+	}
+	_, err := g.LoadBalancers().Ensure(t.Context(), service("s"), nil)
+	if KindOf(err) != Denied || strings.Contains(err.Error(), "secret") || !strings.Contains(err.Error(), "for other objects, too") {
+		t.Errorf("%v: %v", KindOf(err), err)
+	}
+}

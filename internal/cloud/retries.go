@@ -1,0 +1,60 @@
+package cloud
+
+import (
+	"context"
+	"time"
+)
+
+// maxTries is how often a call is made for one question while the quota of the
+// cloud is used up.
+const maxTries = 5
+
+// longestOwnPause is how long a question waits for its own object alone. For a
+// longer pause its caller is told.
+const longestOwnPause = 30 * time.Second
+
+// tried is a call that has ended.
+type tried struct {
+	call
+
+	try  int // 1 for the first one
+	took time.Duration
+	err  error
+}
+
+// retries reports whether the call is to be made again, because it has not
+// happened or the quota may be why it failed. It returns when that is known and
+// the cloud's pause for this object is over.
+func (g *Gateway) retries(ctx context.Context, t tried) bool {
+	if t.try == maxTries {
+		return false
+	}
+	switch {
+	case KindOf(t.err) == Throttled:
+		if g.limiter.retriesInside(t.took) {
+			return false // Tries of both would be multiplied.
+		}
+		if EvidenceOf(t.err) == Typed {
+			return true // The limiter holds all calls back.
+		}
+		own := max(RetryAfter(t.err), defaultPause<<(t.try-1))
+		return own <= longestOwnPause && pause(ctx, own)
+	case KindOf(t.err) == Failed && EvidenceOf(t.err) == Unread:
+		return g.limiter.mayBeThrottled(t.object()) ||
+			pause(ctx, verdictDelay) && g.limiter.mayBeThrottled(t.object())
+	default:
+		return false
+	}
+}
+
+// pause returns false if the context ends first.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

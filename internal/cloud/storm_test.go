@@ -1,0 +1,220 @@
+package cloud
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	cloudprovider "k8s.io/cloud-provider"
+
+	"github.com/fairlead-k8s/fairlead/test/quirks"
+)
+
+// storm has many objects that all need one call, made by a controller.
+type storm struct {
+	objects, workers int
+	call             func(n int) error
+}
+
+// run makes all calls. A call that fails is repeated after a growing delay, as a
+// controller does, and counts as one event of its object.
+func (s storm) run() (took time.Duration, events int) {
+	start := time.Now()
+	free := make(chan struct{}, s.workers)
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	for n := range s.objects {
+		all.Go(func() {
+			for failures := 0; ; failures++ {
+				free <- struct{}{}
+				err := s.call(n)
+				<-free
+				if err == nil {
+					return
+				}
+				mu.Lock()
+				if failures == 0 {
+					events++
+				}
+				mu.Unlock()
+				time.Sleep(min(500*time.Millisecond<<min(failures, 10), time.Minute))
+			}
+		})
+	}
+	all.Wait()
+	return time.Since(start), events
+}
+
+// shapes are the errors of clouds whose quota is used up.
+var shapes = []struct {
+	name string
+	err  error
+}{
+	{"Typed", httpError(429)},
+	{"AsText", errors.New("the request was refused: too many requests")},
+	{"Unreadable", errors.New("E1234")},
+}
+
+// metered is a cloud whose calls take 30 ms and use up the quota. Above the
+// quota it answers with the error.
+func metered(q *quota, refused error) cloudprovider.Interface {
+	answer := func() error {
+		time.Sleep(30 * time.Millisecond)
+		if !q.take() {
+			return refused
+		}
+		return nil
+	}
+	return vendor{
+		v2: metadata(func(context.Context, *corev1.Node) (*cloudprovider.InstanceMetadata, error) {
+			return &cloudprovider.InstanceMetadata{ProviderID: "p://1"}, answer()
+		}),
+		routes: table(func(context.Context, string, string, *cloudprovider.Route) ([]*cloudprovider.Route, error) {
+			return nil, answer()
+		}),
+	}
+}
+
+// Whatever the errors look like, the work takes hardly longer than the quota
+// needs, few calls are refused, and no object shows a wait that the quota
+// explains.
+func TestAnyErrorKeepsCallsCloseToTheQuota(t *testing.T) {
+	for _, shape := range shapes {
+		for _, tt := range []struct {
+			name             string
+			objects, workers int
+			call             func(context.Context, *Gateway, int) error
+		}{
+			{"ThousandNodes", 1000, 16, askAbout},
+			{"FiveThousandNodes", 5000, 16, askAbout},
+			{"ThousandRoutes", 1000, 200, createRoute},
+		} {
+			t.Run(shape.name+"/"+tt.name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					q := &quota{rate: 100, burst: 200, tokens: 200, last: time.Now()}
+					g := gateway(t, metered(q, shape.err), Config{})
+					took, events := storm{tt.objects, tt.workers, func(n int) error { return tt.call(t.Context(), g, n) }}.run()
+					bound := time.Duration(float64(tt.objects)-q.burst) * time.Second / 100
+					refused := float64(q.throttled) / float64(q.allowed+q.throttled)
+					t.Logf("took %v, %.2f of the quota's bound of %v; refused %d, %.1f %%; %d events",
+						took, took.Seconds()/bound.Seconds(), bound, q.throttled, 100*refused, events)
+					if took > bound*5/4 || refused > 0.05 || events > 0 {
+						t.Error("want at most 1.25 of the bound, 5 % refused and no event")
+					}
+				})
+			})
+		}
+	}
+}
+
+func askAbout(ctx context.Context, g *Gateway, n int) error {
+	_, err := g.Instances().Metadata(ctx, node("node-"+strconv.Itoa(n)))
+	return err
+}
+
+func createRoute(ctx context.Context, g *Gateway, n int) error {
+	return g.Routes().Create(ctx, "hint", Route{CIDR: fmt.Sprintf("10.%d.%d.0/24", n/256, n%256), Node: "node-" + strconv.Itoa(n)})
+}
+
+// An object that fails for a reason of its own must not slow the others down.
+func TestObjectsThatFailForTheirOwnReasonsSlowNobodyDown(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		failed int // the first ones, which is worst
+		err    error
+		within time.Duration // the others need a second
+	}{
+		{"OneNode", 1, errors.New("E1234"), 2 * time.Second},
+		{"TwoNodesWithWordsOfAUsedUpQuota", 2, errors.New("throttled"), 2 * time.Second},
+		{"TenNodes", 10, errors.New("E1234"), 5 * time.Second},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				g := gateway(t, vendor{v2: metadata(func(_ context.Context, n *corev1.Node) (*cloudprovider.InstanceMetadata, error) {
+					time.Sleep(30 * time.Millisecond)
+					if strings.HasPrefix(n.Name, "bad-") {
+						return nil, tt.err
+					}
+					return &cloudprovider.InstanceMetadata{}, nil
+				})}, Config{})
+				var bad sync.WaitGroup
+				for n := range tt.failed {
+					bad.Go(func() {
+						for ctx.Err() == nil {
+							_, _ = g.Instances().Metadata(ctx, node("bad-"+strconv.Itoa(n)))
+							pause(ctx, 500*time.Millisecond)
+						}
+					})
+				}
+				synctest.Wait()
+				for range 3 { // The later ones find out whether the limiter has learnt.
+					took, events := storm{500, 16, func(n int) error { return askAbout(ctx, g, n) }}.run()
+					t.Logf("500 others took %v", took)
+					if took > tt.within || events > 0 {
+						t.Errorf("500 others took %v with %d events, want at most %v and none", took, events, tt.within)
+					}
+				}
+				cancel()
+				bad.Wait()
+			})
+		})
+	}
+}
+
+// A tenant may name and annotate many Services, and must not slow down the
+// cluster with what their errors quote.
+func TestTenantDoesNotSlowTheClusterDown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		theirs := vendor{balancer: balancer(func(context.Context, string, *corev1.Service, []*corev1.Node) (*corev1.LoadBalancerStatus, error) {
+			return nil, errors.New("no such tier, see quota: too many requests")
+		})}
+		g := gateway(t, quirks.Wrap(theirs, quirks.QuotesService), Config{})
+		for n := range 50 {
+			s := service("throttle-proxy-" + strconv.Itoa(n))
+			s.Annotations = map[string]string{"tier": "rate limit exceeded"}
+			if _, err := g.LoadBalancers().Ensure(t.Context(), s, nil); err == nil {
+				t.Fatal("no error")
+			}
+		}
+		if got := g.limiter.callsPerSecond(); got != 0 {
+			t.Errorf("rate %v after 50 Services of one namespace have failed, want no limit", got)
+		}
+	})
+}
+
+// A cloud that fails as a whole is asked rarely, and found to work again soon.
+func TestCloudThatFailsAsAWholeIsAskedRarely(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		calls := 0
+		start := time.Now()
+		const outage = 5 * time.Minute
+		g := gateway(t, vendor{v2: metadata(func(context.Context, *corev1.Node) (*cloudprovider.InstanceMetadata, error) {
+			time.Sleep(30 * time.Millisecond)
+			mu.Lock()
+			defer mu.Unlock()
+			if time.Since(start) < outage {
+				calls++
+				return nil, errors.New("E1234")
+			}
+			return &cloudprovider.InstanceMetadata{}, nil
+		})}, Config{})
+		took, _ := storm{1000, 16, func(n int) error { return askAbout(t.Context(), g, n) }}.run()
+		t.Logf("%d calls in an outage of %v, all done %v after it", calls, outage, took-outage)
+		if perSecond := float64(calls) / outage.Seconds(); perSecond > maxRateOfBroken+1 {
+			t.Errorf("%.1f calls a second in the outage, want about %d", perSecond, maxRateOfBroken)
+		}
+		if took > outage+90*time.Second { // Objects that have just failed wait for a minute.
+			t.Errorf("all done %v after the outage, want at most 90 s", took-outage)
+		}
+	})
+}

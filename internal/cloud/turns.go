@@ -1,0 +1,78 @@
+package cloud
+
+import "slices"
+
+// priority is the order in which calls get the cloud's request quota.
+type priority int
+
+const (
+	lowPriority    priority = iota // a refresh, or a node that has waited in vain for long
+	updatePriority                 // a load balancer has to follow its nodes
+	highPriority                   // an object waits for the answer
+	priorities                     // how many there are
+)
+
+// shares are the parts of the quota that priorities get while calls of all of
+// them wait. What one priority does not need, the others get. None of them
+// waits for ever (promise S3).
+var shares = [priorities]float64{lowPriority: 1, updatePriority: 4, highPriority: 12}
+
+// turns are the calls that wait, in the order in which they may start. Calls of
+// one priority start in the order in which they came. Its zero value works.
+type turns struct {
+	waiting [priorities][]*turn
+	// due is the time of the next turn of each priority. It counts in shares: a
+	// turn takes a priority with a large share less time.
+	due [priorities]float64
+	now float64 // the due time of the last turn
+}
+
+// turn is a call that waits.
+type turn struct {
+	priority priority
+	begun    chan struct{} // closed when the call may start
+}
+
+func (t *turns) add(p priority) *turn {
+	if len(t.waiting[p]) == 0 { // What a priority did not use while nothing waited is lost.
+		t.due[p] = max(t.due[p], t.now) + 1/shares[p]
+	}
+	added := &turn{priority: p, begun: make(chan struct{})}
+	t.waiting[p] = append(t.waiting[p], added)
+	return added
+}
+
+// next returns the call that may start next and removes it, nil if none waits.
+func (t *turns) next() *turn {
+	chosen := priorities
+	for p := highPriority; p >= 0; p-- {
+		if len(t.waiting[p]) > 0 && (chosen == priorities || t.due[p] < t.due[chosen]) {
+			chosen = p
+		}
+	}
+	if chosen == priorities {
+		return nil
+	}
+	first := t.waiting[chosen][0]
+	t.waiting[chosen] = t.waiting[chosen][1:]
+	t.now = t.due[chosen]
+	if len(t.waiting[chosen]) > 0 {
+		t.due[chosen] += 1 / shares[chosen]
+	}
+	return first
+}
+
+// remove takes out a call that waits no longer.
+func (t *turns) remove(gone *turn) {
+	p := gone.priority
+	t.waiting[p] = slices.DeleteFunc(t.waiting[p], func(w *turn) bool { return w == gone })
+}
+
+func (t *turns) empty() bool {
+	for _, waiting := range t.waiting {
+		if len(waiting) > 0 {
+			return false
+		}
+	}
+	return true
+}

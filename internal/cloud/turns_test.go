@@ -1,0 +1,97 @@
+package cloud
+
+import (
+	"context"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	cloudprovider "k8s.io/cloud-provider"
+)
+
+func TestTurns(t *testing.T) {
+	var turns turns
+	for range 40 {
+		for p := range priorities {
+			turns.add(p)
+		}
+	}
+	var got [priorities]int
+	for range 34 {
+		got[turns.next().priority]++
+	}
+	if want := [priorities]int{lowPriority: 2, updatePriority: 8, highPriority: 24}; got != want {
+		t.Errorf("turns of low, update and high priority %v, want %v", got, want)
+	}
+	for turns.next() != nil {
+		got[lowPriority]++
+	}
+	if !turns.empty() || got[lowPriority] != 120-34+2 {
+		t.Errorf("%v turns, want one for each call", got)
+	}
+}
+
+func TestPriorityThatRestedGetsNoMoreThanItsShare(t *testing.T) {
+	var turns turns
+	for range 100 {
+		turns.add(highPriority)
+		turns.next()
+	}
+	for range 20 {
+		turns.add(highPriority)
+		turns.add(updatePriority)
+	}
+	updates := 0
+	for range 16 {
+		if turns.next().priority == updatePriority {
+			updates++
+		}
+	}
+	if updates != 4 {
+		t.Errorf("%d of 16 turns are updates, want 4", updates)
+	}
+}
+
+// While Nodes wait all the time, load balancers still follow their nodes, and
+// Nodes are still refreshed (promise S3).
+func TestUpdatesDoNotWaitForAllNodes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		g := gateway(t, vendor{
+			v2: metadata(func(context.Context, *corev1.Node) (*cloudprovider.InstanceMetadata, error) {
+				return &cloudprovider.InstanceMetadata{}, nil
+			}),
+			balancer: balancer(func(context.Context, string, *corev1.Service, []*corev1.Node) (*corev1.LoadBalancerStatus, error) {
+				return &corev1.LoadBalancerStatus{}, nil
+			}),
+		}, Config{})
+		g.limiter.throttled(time.Now(), time.Second)
+		var all sync.WaitGroup
+		for n := range 50 {
+			all.Go(func() {
+				for ctx.Err() == nil {
+					_, _ = g.Instances().Metadata(ctx, node(strconv.Itoa(n)))
+				}
+			})
+		}
+		synctest.Wait()
+		start := time.Now()
+		for n := range 10 {
+			if err := g.LoadBalancers().Update(ctx, service(strconv.Itoa(n)), nil); err != nil {
+				t.Errorf("update %d: %v", n, err)
+			}
+		}
+		if took := time.Since(start); took > 10*time.Second {
+			t.Errorf("ten updates took %v beside Nodes that wait all the time, want a share of the quota", took)
+		}
+		start = time.Now()
+		if answers := g.Instances().Refresh(ctx, []*corev1.Node{node("refreshed")}); answers[0].Err != nil || time.Since(start) > 10*time.Second {
+			t.Errorf("a refresh took %v: %v", time.Since(start), answers[0].Err)
+		}
+		cancel()
+		all.Wait()
+	})
+}
