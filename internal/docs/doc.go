@@ -6,6 +6,8 @@
 //   - every section of docs/reference/upstream-behaviour.md and every promise of
 //     docs/promises.md that a comment or a page cites exists;
 //   - every file and test that docs/promises.md names exists;
+//   - every row of docs/compared-with-upstream.md names a flag, a label or a
+//     promise that exists, or says that it is about words only;
 //   - docs/reference/events.md and docs/reference/metrics.md are what the code
 //     says. "make generate" writes them.
 package docs

@@ -15,8 +15,8 @@ var (
 	promiseRow     = regexp.MustCompile(`^\| ([SVPC]\d)(?: ([a-z]))? \|`)
 	quoted         = regexp.MustCompile("`([^`]+)`")
 	// A citation names a promise, or a part of one: "S6", "S5 c", "S5 a and b".
-	promiseCited = regexp.MustCompile(`(?:^|[^\w./])([SVPC]\d)\b((?:(?:,| and)? [a-e]\b)*)`)
-	parts        = regexp.MustCompile(`\b[a-e]\b`)
+	promiseCited = regexp.MustCompile(`(?:^|[^\w./])([SVPC]\d)\b((?:(?:,| and)? [a-f]\b)*)`)
+	parts        = regexp.MustCompile(`\b[a-f]\b`)
 )
 
 // promise is a row of the page.
