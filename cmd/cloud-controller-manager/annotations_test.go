@@ -18,8 +18,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/providers/simulated"
 )
 
-// The page of annotations, labels and tags lists those of the code, and no
-// others.
+// The reference page of annotations, labels and tags must list exactly those of
+// the code.
 func TestAnnotationsAreDocumented(t *testing.T) {
 	text, err := os.ReadFile("../../docs/reference/annotations.md")
 	if err != nil {
@@ -52,7 +52,7 @@ func TestAnnotationsAreDocumented(t *testing.T) {
 	}
 }
 
-// writtenIn are the keys with our domain that stand in the code of the folders.
+// writtenIn returns the keys with our domain in the code of the folders.
 func writtenIn(t *testing.T, folders ...string) []string {
 	t.Helper()
 	ours := regexp.MustCompile(`"([a-z.]*fairlead\.dev/[a-z-]+)"`)

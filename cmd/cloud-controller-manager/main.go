@@ -1,5 +1,6 @@
-// Command cloud-controller-manager is the daemon with the simulated cloud as
-// its provider. A vendor's daemon is this file with another import.
+// Command cloud-controller-manager is the daemon with the provider of the
+// simulated cloud. The main.go of another cloud's daemon differs only in the
+// import of the provider.
 package main
 
 import (

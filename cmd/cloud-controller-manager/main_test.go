@@ -25,7 +25,7 @@ func daemon(t *testing.T, args ...string) (stdout, stderr string, code int) {
 	cmd.Env = append(os.Environ(), asDaemon+"=1")
 	var out, err strings.Builder
 	cmd.Stdout, cmd.Stderr = &out, &err
-	_ = cmd.Run() // its error is the exit code
+	_ = cmd.Run() // the error is only the exit code, which is read below
 	return out.String(), err.String(), cmd.ProcessState.ExitCode()
 }
 
@@ -56,7 +56,7 @@ func TestAllThatIsWrongWithTheFlags(t *testing.T) {
 		"--secure-port -1 must be between 0 and 65535, inclusive. 0 for turning off secure port",
 		"--cloud-provider cannot be empty",
 	} {
-		if !strings.Contains("\n"+stderr, "\n"+want) { // a line for each
+		if !strings.Contains("\n"+stderr, "\n"+want) { // each error must begin a line
 			t.Errorf("no %q in\n%s", want, stderr)
 		}
 	}

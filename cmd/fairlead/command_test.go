@@ -89,7 +89,7 @@ Then deep/er/README.md says how to see it work.
 				t.Errorf("fairlead %s (-want +got):\n%s", row.line, d)
 			}
 			if _, err := os.Stat("acme/main.go"); err == nil && strings.HasPrefix(row.want, "fairlead:") {
-				t.Error("it wrote something in spite of the error")
+				t.Error("files were written in spite of the error")
 			}
 		})
 	}
@@ -112,7 +112,8 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-// TestReplacement is how go.mod finds the checkout from the project's folder.
+// TestReplacement checks the path by which go.mod finds the checkout. It is
+// relative to the project's folder.
 func TestReplacement(t *testing.T) {
 	dir := inFolder(t)
 	for project, row := range map[string]struct{ checkout, want string }{

@@ -37,18 +37,19 @@ func newNew(v version) *cobra.Command {
 		Short: "Write the project of a daemon for your cloud",
 		Long: `Write the project of a daemon for your cloud.
 
-NAME is the cloud's: the value of --cloud-provider, and the scheme of the provider
-IDs that are written into each Node. It cannot be changed later.
+NAME is the name of the cloud. It becomes the value of --cloud-provider, and the
+scheme of the provider IDs that are written into each Node. It cannot be changed
+later.
 
-The project is complete: a provider that compiles, has tests, and runs against the
-simulated cloud until you put in the calls of your own, a main.go, an image, values
-for the chart, a CI file, and a README that says how to see it work. Nothing that
-exists is overwritten.
+The project is complete: a provider with tests, a main.go, an image, values for the
+chart, a CI file, and a README with the next steps. Until you fill in the calls of
+your cloud, the provider uses the simulated cloud. No existing file is overwritten.
 
-go.mod requires the version of Fairlead that this program is of. With --replace it
-points to a checkout of Fairlead instead: for work on both, and for a fairlead that
-was built from a checkout and so has no version that Go could fetch. Others do not
-have that folder, so remove the line before you publish the project:
+go.mod requires the version of Fairlead to which this program belongs. With
+--replace it points to a checkout of Fairlead instead. That is useful if you work on
+both, and necessary if this program was built from a checkout, because then it has
+no version that Go could fetch. Others do not have that folder, so remove the line
+before you publish the project:
 
   go mod edit -dropreplace ` + scaffold.Fairlead + `
   go get ` + scaffold.Fairlead + `@latest`,
@@ -68,9 +69,9 @@ have that folder, so remove the line before you publish the project:
 		},
 	}
 	f := command.Flags()
-	f.StringVar(&n.module, "module", "", "path of the Go module, under which others could import it")
+	f.StringVar(&n.module, "module", "", "module path of the new Go module")
 	f.StringVar(&n.dir, "dir", "", "folder to write to (default: NAME)")
-	f.StringVar(&n.checkout, "replace", "", "folder with a checkout of Fairlead that go.mod points to, instead of a version")
+	f.StringVar(&n.checkout, "replace", "", "folder of a checkout of Fairlead, which go.mod then uses instead of a version")
 	f.StringVarP(&n.output, "output", "o", textOutput, "output format: text or json")
 	for name, complete := range map[string]cobra.CompletionFunc{
 		"module": cobra.NoFileCompletions,
@@ -148,8 +149,8 @@ func (n creation) check() error {
 	return nil
 }
 
-// replacement returns the path of the checkout for go.mod. Relative paths there
-// begin at the project.
+// replacement returns the path of the checkout for go.mod. A relative path in
+// go.mod begins at the project's folder.
 func (n creation) replacement() (string, error) {
 	text, err := os.ReadFile(filepath.Join(n.checkout, "go.mod"))
 	if err != nil {
@@ -175,7 +176,7 @@ func (n creation) replacement() (string, error) {
 	}
 	relative = filepath.ToSlash(relative)
 	if relative != ".." && !strings.HasPrefix(relative, "../") {
-		relative = "./" + relative // otherwise it would be a module
+		relative = "./" + relative // without the prefix, go.mod would take it for a module path
 	}
 	return relative, nil
 }

@@ -12,17 +12,17 @@ import (
 // version of a changed checkout ends with +dirty and does not match.
 var published = regexp.MustCompile(`^v[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$`)
 
-// version is this program's.
+// version is the version of this program.
 type version struct {
-	// text is for people.
+	// text is printed for people.
 	text string
 	// module is the version that a new project's go.mod can require; empty if this
 	// program was built from a checkout.
 	module string
 }
 
-// ownVersion returns the version that go install recorded, or else the one that
-// make recorded.
+// ownVersion returns the version that go install has recorded in this program. If
+// there is none, it returns the one that make has recorded.
 func ownVersion() version {
 	if info, ok := debug.ReadBuildInfo(); ok && published.MatchString(info.Main.Version) {
 		return version{text: info.Main.Version, module: info.Main.Version}

@@ -17,7 +17,7 @@ func newCalls(s *session) *cobra.Command {
 	var last int
 	c := s.command(&cobra.Command{
 		Use:   "calls",
-		Short: "Show which calls customers made, how often, and what came of them",
+		Short: "Show the calls of customers, how often they were made, and their results",
 		Example: `  simcloud calls
   simcloud calls --last 200
   simcloud calls --reset`,

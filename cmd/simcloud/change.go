@@ -14,7 +14,7 @@ import (
 // change changes an instance that a command has found.
 type change func(ctx context.Context, client *simulator.Client, id string, args []string) error
 
-// changing completes a command whose first argument is an instance.
+// changing completes a command that changes the instance in its first argument.
 func (s *session) changing(c *cobra.Command, change change) *cobra.Command {
 	c.ValidArgsFunction = first(s.instanceNames())
 	return s.command(c, func(ctx context.Context, client *simulator.Client, out io.Writer, args []string) error {
@@ -35,7 +35,7 @@ func (s *session) changing(c *cobra.Command, change change) *cobra.Command {
 
 func notShown(err error) error { return fmt.Errorf("it is done, but cannot be shown: %w", err) }
 
-// updating is like changing, with a patch.
+// updating completes a command that patches the instance in its first argument.
 func (s *session) updating(c *cobra.Command, patch func(args []string) (simulator.InstancePatch, error)) *cobra.Command {
 	return s.changing(c, func(ctx context.Context, client *simulator.Client, id string, args []string) error {
 		p, err := patch(args)
@@ -119,7 +119,7 @@ func newReaddress(s *session) *cobra.Command {
 	c := s.updating(&cobra.Command{
 		Use:   "readdress ID|NAME TYPE=ADDRESS...",
 		Short: "Replace the addresses of an instance",
-		Long:  "Replace all addresses of an instance. Their order counts. Without any it has none.",
+		Long:  "Replace all addresses of an instance. Their order matters. Without arguments, all addresses are removed.",
 		Example: `  simcloud readdress node-1 InternalIP=127.0.9.1 ExternalIP=203.0.113.9
   simcloud readdress node-1`,
 		Args: cobra.MinimumNArgs(1),

@@ -14,12 +14,12 @@ const (
 func newCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "simcloud",
-		Short: "A simulated cloud on this machine, and the tool to look into it and to break it",
-		Long: `A simulated cloud on this machine, and the tool to look into it and to break it.
+		Short: "A simulated cloud on this machine, and the tool to inspect it and to make it fail",
+		Long: `A simulated cloud on this machine, and the tool to inspect it and to make it fail.
 
-"simcloud serve" is the cloud. All other commands speak to one that runs, in the
-role of its operator: they meet no faults, need no quota and are not counted.
-With --as customer they are calls as any other.`,
+"simcloud serve" runs the cloud. All other commands call a running cloud. They call
+it as its operator: faults and the quota do not affect them, and they are not
+counted. With --as customer, they are like the calls of any customer.`,
 		Example: `  simcloud serve &
   simcloud create node-1 --zone sim-1a --label rack=r1
   simcloud list

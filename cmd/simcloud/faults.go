@@ -17,7 +17,7 @@ import (
 func newFault(s *session) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "fault",
-		Short: "Make calls go wrong on purpose: set, list, clear",
+		Short: "Make calls fail on purpose: set, list, clear",
 		Args:  cobra.NoArgs,
 		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() }, // an unknown subcommand is an error
 	}
@@ -26,19 +26,19 @@ func newFault(s *session) *cobra.Command {
 }
 
 const faultKindsHelp = `Kinds of faults, in the order in which they act on a call:
-  latency        it waits for --latency plus up to --jitter
-  hang           it hangs until the caller gives up or the fault is cleared
+  latency        the call waits for --latency plus up to --jitter
+  hang           the call hangs until its caller gives up or the fault is cleared
   reset          the connection is reset before anything is done
-  throttle       429 with Retry-After above --rate calls a second after a --burst
+  throttle       429 with Retry-After above --rate calls a second; allows --burst calls at once
   outage         503
   denied         403, or 401 with --status
   error          500
-  notFound       404, whatever was asked for
-  stale          reads are answered as of --age ago
+  notFound       404 to every call
+  stale          reads are answered with the state of --age ago
   invisible      a resource is not seen until it is --age old
   emptyList      lists are empty
   truncatedList  the last --fraction of a page is missing, and so are later pages
-  lostReply      it is carried out, but the connection is cut before the answer`
+  lostReply      the call is carried out, but the connection is cut before the answer`
 
 func newFaultSet(s *session) *cobra.Command {
 	var f simulator.Fault
@@ -46,8 +46,8 @@ func newFaultSet(s *session) *cobra.Command {
 	c := s.command(&cobra.Command{
 		Use:   "set KIND",
 		Short: "Switch a fault on, or change it",
-		Long: `Switch a fault on, or change the one of the same name. Faults hit customers of the
-cloud: this tool only with --as customer.
+		Long: `Switch a fault on, or change the one of the same name. Faults hit only calls of
+customers. They hit this tool only with --as customer.
 
 ` + faultKindsHelp,
 		Example: `  # Each second call fails
@@ -80,19 +80,19 @@ cloud: this tool only with --as customer.
 		return s.say(out, "Fault %s is set. `simcloud fault clear %s` clears it.", f.Name, f.Name)
 	})
 	flags := c.Flags()
-	flags.StringVar(&f.Name, "name", "", "name, to have several faults of one kind; default is the kind")
-	flags.StringSliceVar(&calls, "calls", nil, "calls that it hits, such as GetInstance,ListInstances; default is all")
-	flags.StringVar(&f.Match, "match", "", "only resources whose ID or name is like this, such as 'node-1*'")
-	flags.IntVar(&f.Skip, "skip", 0, "spare the first so many calls")
-	flags.IntVar(&f.Count, "count", 0, "only so many calls; 0 means no limit")
-	flags.Float64Var(&f.Probability, "probability", 0, "how likely it hits a call, above 0 to 1; 0 means always")
-	flags.DurationVar((*time.Duration)(&f.Latency), "latency", 0, "of latency: how long calls wait")
-	flags.DurationVar((*time.Duration)(&f.Jitter), "jitter", 0, "of latency: how much longer at most, at random")
-	flags.Float64Var(&f.Rate, "rate", 0, "of throttle: calls a second")
-	flags.IntVar(&f.Burst, "burst", 0, "of throttle: calls at once after a rest; default is one second's")
-	flags.IntVar(&f.Status, "status", 0, "of denied: 401 or 403 (default 403)")
-	flags.Float64Var(&f.Fraction, "fraction", 0, "of truncatedList: how much of a page is missing (default 0.5)")
-	flags.DurationVar((*time.Duration)(&f.Age), "age", 0, "of stale and invisible (default 1m0s)")
+	flags.StringVar(&f.Name, "name", "", "name, needed for several faults of one kind; default is the kind")
+	flags.StringSliceVar(&calls, "calls", nil, "calls that the fault hits, such as GetInstance,ListInstances; default is all")
+	flags.StringVar(&f.Match, "match", "", "hit only resources whose ID or name matches this pattern, such as 'node-1*'")
+	flags.IntVar(&f.Skip, "skip", 0, "number of calls to let pass before the first hit")
+	flags.IntVar(&f.Count, "count", 0, "maximum number of calls to hit; 0 means no limit")
+	flags.Float64Var(&f.Probability, "probability", 0, "probability of hitting a call, at most 1; 0 means always")
+	flags.DurationVar((*time.Duration)(&f.Latency), "latency", 0, "for latency: how long calls wait")
+	flags.DurationVar((*time.Duration)(&f.Jitter), "jitter", 0, "for latency: maximum of a random time that is added")
+	flags.Float64Var(&f.Rate, "rate", 0, "for throttle: allowed calls a second")
+	flags.IntVar(&f.Burst, "burst", 0, "for throttle: allowed calls at once; default is the calls of one second")
+	flags.IntVar(&f.Status, "status", 0, "for denied: 401 or 403 (default 403)")
+	flags.Float64Var(&f.Fraction, "fraction", 0, "for truncatedList: the part of a page that is missing (default 0.5)")
+	flags.DurationVar((*time.Duration)(&f.Age), "age", 0, "for stale and invisible: age (default 1m0s)")
 	complete(c, "calls", cobra.FixedCompletions(words(simulator.CallNames()), cobra.ShellCompDirectiveNoFileComp))
 	complete(c, "match", s.resourceNames())
 	complete(c, "status", cobra.FixedCompletions([]string{"401", "403"}, cobra.ShellCompDirectiveNoFileComp))
@@ -167,7 +167,7 @@ func faultDetails(f simulator.Fault) string {
 func newFaultClear(s *session) *cobra.Command {
 	return s.command(&cobra.Command{
 		Use:               "clear [NAME]",
-		Short:             "Clear one fault, or all; calls that hang on it go on",
+		Short:             "Clear one fault, or all; calls that hang because of it continue",
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: first(s.faultNames()),
 	}, func(ctx context.Context, client *simulator.Client, out io.Writer, args []string) error {

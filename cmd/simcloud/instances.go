@@ -29,7 +29,7 @@ func newList(s *session) *cobra.Command {
 func newShow(s *session) *cobra.Command {
 	return s.command(&cobra.Command{
 		Use:               "show ID|NAME",
-		Short:             "Show one instance with all that is known of it",
+		Short:             "Show one instance with all details",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: first(s.instanceNames()),
 	}, func(ctx context.Context, client *simulator.Client, out io.Writer, args []string) error {
@@ -89,7 +89,8 @@ func addressTypes(*cobra.Command, []string, string) ([]string, cobra.ShellCompDi
 	return words, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 }
 
-// find returns the instance with the ID, else the only one with the name.
+// find returns the instance with the ID or, if there is none, the only one with
+// the name.
 func find(ctx context.Context, client *simulator.Client, word string) (simulator.Instance, error) {
 	found, err := lookUp("instance", "simcloud list", word, func(ids, names []string) ([]simulator.Instance, error) {
 		return client.FindInstances(ctx, simulator.InstanceQuery{IDs: ids, Names: names})
@@ -103,8 +104,8 @@ func find(ctx context.Context, client *simulator.Client, word string) (simulator
 	return found[0], nil
 }
 
-// lookUp returns the resources with the ID, or else those with the name.
-// Without an error there is at least one.
+// lookUp returns the resource with the ID or, if there is none, those with the
+// name. If there is none either, it returns an error.
 func lookUp[T any](what, list, word string, find func(ids, names []string) ([]T, error)) ([]T, error) {
 	if word == "" || strings.Contains(word, ",") {
 		return nil, fmt.Errorf("%q is no ID and no name of any %s", word, what)

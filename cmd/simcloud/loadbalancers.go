@@ -43,7 +43,7 @@ func newLoadBalancerList(s *session) *cobra.Command {
 func newLoadBalancerShow(s *session) *cobra.Command {
 	return s.command(&cobra.Command{
 		Use:   "show ID|NAME",
-		Short: "Show one load balancer, how its backends are and what it carries",
+		Short: "Show one load balancer, the health of its backends, and its traffic",
 		Long: `Show one load balancer, how its backends are and what it carries.
 
 Where the cloud may not listen at a low port, a listener is "at" another one.`,
@@ -81,12 +81,12 @@ func newLoadBalancerCreate(s *session) *cobra.Command {
 	f := c.Flags()
 	f.StringArrayVar(&o.listeners, "listen", nil, "listener as [TCP:|UDP:]PORT:BACKEND-PORT; can be repeated")
 	f.StringArrayVar(&o.backends, "backend", nil, "ID or name of an instance; can be repeated")
-	f.StringArrayVar(&o.ranges, "source-range", nil, "whose traffic is let in, such as 192.0.2.0/24; can be repeated; default is everyone")
+	f.StringArrayVar(&o.ranges, "source-range", nil, "clients whose traffic is accepted, such as 192.0.2.0/24; can be repeated; default is everyone")
 	f.StringArrayVar(&o.tags, "tag", nil, "tag as KEY=VALUE; can be repeated")
-	f.StringVar(&o.check, "check", "", "what says how a backend is, as PORT[/PATH]; default is a connection to each backend port")
+	f.StringVar(&o.check, "check", "", "health check, as PORT[/PATH]; default is a connection to each backend port")
 	f.StringVar(&o.staticIP, "static-ip", "", "ID or name of a static IP")
-	f.DurationVar(&o.affinity, "affinity", 0, "how long a client stays with its backend; 0 means not at all")
-	f.Func("drain", "`duration` for which connections to a removed backend live on; 0s cuts them; default is the cloud's own (simcloud serve --drain)", o.setDrain)
+	f.DurationVar(&o.affinity, "affinity", 0, "how long after its last connection a client stays with its backend; 0 means that it does not stay")
+	f.Func("drain", "`duration` for which a removed backend keeps its connections; 0s cuts them; default is that of simcloud serve --drain", o.setDrain)
 	for _, flag := range []string{"listen", "source-range", "tag", "check"} {
 		complete(c, flag, cobra.NoFileCompletions)
 	}
@@ -131,7 +131,7 @@ func newLoadBalancerBackends(s *session) *cobra.Command {
 	c := s.command(&cobra.Command{
 		Use:   "backends ID|NAME [INSTANCE...]",
 		Short: "Replace the backends of a load balancer",
-		Long:  "Replace all backends of a load balancer, given by ID or name. Without any it has none.",
+		Long:  "Replace all backends of a load balancer, given by ID or name. Without instances, all backends are removed.",
 		Example: `  simcloud lb backends web node-1 node-3
   simcloud lb backends web`,
 		Args: cobra.MinimumNArgs(1),
@@ -182,8 +182,8 @@ func newLoadBalancerDelete(s *session) *cobra.Command {
 	})
 }
 
-// findLoadBalancer returns the load balancer with the ID, else the one with the
-// name.
+// findLoadBalancer returns the load balancer with the ID or, if there is none,
+// the one with the name.
 func findLoadBalancer(ctx context.Context, client *simulator.Client, word string) (simulator.LoadBalancer, error) {
 	found, err := lookUp("load balancer", "simcloud lb list", word, func(ids, names []string) ([]simulator.LoadBalancer, error) {
 		return client.FindLoadBalancers(ctx, simulator.LoadBalancerQuery{IDs: ids, Names: names})

@@ -181,7 +181,7 @@ func serving(t *testing.T, flags ...string) string {
 
 func TestTrafficIsShown(t *testing.T) {
 	url := serving(t, "--check-interval", "5ms", "--drain", "1h")
-	node := fmt.Sprintf("127.61.%d.%d", 1+rand.IntN(250), 1+rand.IntN(250)) // others may test as well
+	node := fmt.Sprintf("127.61.%d.%d", 1+rand.IntN(250), 1+rand.IntN(250)) // random, because other tests may run on this machine
 	var config net.ListenConfig
 	listener, err := config.Listen(t.Context(), "tcp4", node+":30080")
 	if err != nil {

@@ -1,5 +1,5 @@
-// Command simcloud is a simulated cloud on this machine, and the tool to look
-// into it and to break it.
+// Command simcloud is a simulated cloud on this machine, and the tool to inspect
+// it and to make it fail.
 package main
 
 import (

@@ -47,7 +47,7 @@ func newRouteShow(s *session) *cobra.Command {
 	return s.command(&cobra.Command{
 		Use:               "show ID|NAME",
 		Aliases:           []string{"get"},
-		Short:             "Show one route with all that is known of it",
+		Short:             "Show one route with all details",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: first(s.routeNames()),
 	}, func(ctx context.Context, client *simulator.Client, out io.Writer, args []string) error {
@@ -123,9 +123,9 @@ keeps, such as pl-00000001.`,
 	})
 	f := c.Flags()
 	f.StringVar(&target, "target", "", "ID or name of an instance")
-	f.StringArrayVar(&addresses, "address", nil, "address of the target as TYPE=ADDRESS, which the cloud only keeps; can be repeated")
+	f.StringArrayVar(&addresses, "address", nil, "address of the target as TYPE=ADDRESS, which the cloud only stores; can be repeated")
 	f.StringArrayVar(&tags, "tag", nil, "tag as KEY=VALUE; can be repeated")
-	f.BoolVar(&blackhole, "blackhole", false, "drop what the route matches; it must have no target")
+	f.BoolVar(&blackhole, "blackhole", false, "drop the packets that the route matches; not allowed with --target")
 	complete(c, "target", s.instanceNames())
 	complete(c, "address", addressTypes)
 	complete(c, "tag", cobra.NoFileCompletions)
@@ -154,7 +154,8 @@ func newRouteDelete(s *session) *cobra.Command {
 	})
 }
 
-// findRoute returns the route with the ID, else the one with the name.
+// findRoute returns the route with the ID or, if there is none, the one with the
+// name.
 func findRoute(ctx context.Context, client *simulator.Client, word string) (simulator.Route, error) {
 	found, err := lookUp("route", "simcloud route list", word, func(ids, names []string) ([]simulator.Route, error) {
 		return client.FindRoutes(ctx, simulator.RouteQuery{IDs: ids, Names: names})

@@ -20,7 +20,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator"
 )
 
-// defaultAddress is where serve listens and the other commands look.
+// defaultAddress is the default address of the cloud for serve and for all other
+// commands.
 const defaultAddress = "127.0.0.1:7640"
 
 // serveOptions are the flags of serve.
@@ -56,17 +57,18 @@ func newServe() *cobra.Command {
 		Short: "Run a simulated cloud until it is interrupted",
 		Long: `Run a simulated cloud until it is interrupted.
 
-When it is ready it prints one line with its URL. A browser at that URL shows what
-is in the cloud, each call as it comes, and switches for the faults. What happens
-in the cloud is logged to standard error. Faults that are set later are forgotten
-when it ends; all else is too, unless it has a state file.
+When the cloud is ready, it prints one line with its URL. A browser at that URL
+shows the resources, each call as it arrives, and switches for the faults. Changes
+in the cloud are logged to standard error. With --state-file, resources are kept
+when the cloud ends; without it they are lost. Faults that are set later are lost in
+any case.
 
-Load balancers carry traffic: each listens at an address of its own within
-127.64.0.0/10 and forwards to the InternalIP of its backends. A port below 1024
-may take a privilege; without it, 20000 is added to it ("simcloud lb show").
-Backends are checked every --check-interval: a new one gets connections after
-its first success, one that is well is taken out after --unhealthy-after failures
-in a row, and taken back after --healthy-after successes in a row.`,
+Load balancers carry traffic: each listens at its own address within 127.64.0.0/10
+and forwards to the InternalIP of its backends. If the process may not listen at a
+port below 1024, it adds 20000 to the port ("simcloud lb show" prints it). Backends
+are checked every --check-interval. A new one gets connections after its first
+success. A healthy one becomes unhealthy after --unhealthy-after failures in a row,
+and healthy again after --healthy-after successes in a row.`,
 		Example: `  # A cloud in memory, on the default port, so that the other commands find it
   simcloud serve
 
@@ -76,7 +78,7 @@ in a row, and taken back after --healthy-after successes in a row.`,
   # One with an account that is almost full, whose load balancers take a while
   simcloud serve --max-load-balancers 2 --max-backends 3 --provisioning 30s --drain 1m
 
-  # One whose routes are seen after a while, and whose table is almost full
+  # One whose routes become visible after a while, and whose table is almost full
   simcloud serve --stale-reads 5s --max-routes 10
 
   # On a free port, for a test
@@ -92,34 +94,34 @@ in a row, and taken back after --healthy-after successes in a row.`,
 }
 
 func addServeFlags(f *pflag.FlagSet, o *serveOptions) {
-	f.StringVar(&o.listen, "listen", defaultAddress, "address and port to listen on; port 0 is a free one")
-	f.BoolVar(&o.allowRemote, "allow-remote", false, "allow --listen to be reached from other machines; there is no authentication")
+	f.StringVar(&o.listen, "listen", defaultAddress, "address and port to listen on; port 0 chooses a free one")
+	f.BoolVar(&o.allowRemote, "allow-remote", false, "allow a --listen address that other machines can reach; there is no authentication")
 	f.StringVar(&o.stateFile, "state-file", "", "file that keeps all resources across restarts; without it they are lost")
-	f.Uint64Var(&o.seed, "seed", 0, "seed of all randomness: the same calls in the same order meet the same faults")
-	f.IntVar(&o.pageSize, "page-size", simulator.DefaultPageSize, "default and largest size of a page of a list")
-	f.DurationVar(&o.transition, "transition", 0, "how long an instance is pending and stopping; 0 means not at all")
+	f.Uint64Var(&o.seed, "seed", 0, "seed of all random numbers; with the same seed, the same calls in the same order meet the same faults")
+	f.IntVar(&o.pageSize, "page-size", simulator.DefaultPageSize, "default and maximum number of items on a page of a list")
+	f.DurationVar(&o.transition, "transition", 0, "how long an instance is pending and stopping; 0 skips these states")
 	f.DurationVar(&o.terminated, "terminated-for", 0, "how long a terminated instance is still listed")
-	f.DurationVar(&o.latency, "latency", 0, "how long each call takes at least")
-	f.DurationVar(&o.jitter, "jitter", 0, "how much longer a call may take, at random")
-	f.Float64Var(&o.quota, "quota", 0, "calls a second that the cloud allows; more are answered 429 with Retry-After; 0 means no limit")
-	f.IntVar(&o.quotaBurst, "quota-burst", 0, "calls at once that the quota allows after a rest; 0 means twice --quota")
-	f.DurationVar(&o.staleReads, "stale-reads", 0, "answer reads with what was true that long ago, as an eventually consistent cloud does")
+	f.DurationVar(&o.latency, "latency", 0, "minimum duration of each call")
+	f.DurationVar(&o.jitter, "jitter", 0, "maximum of a random time that is added to --latency")
+	f.Float64Var(&o.quota, "quota", 0, "allowed calls a second; more are answered 429 with Retry-After; 0 means no limit")
+	f.IntVar(&o.quotaBurst, "quota-burst", 0, "calls that the quota allows at once; 0 means twice --quota")
+	f.DurationVar(&o.staleReads, "stale-reads", 0, "answer reads with the state of that long ago, like an eventually consistent cloud")
 	addLoadBalancerFlags(f, o)
 	f.IntVar(&o.maxRoutes, "max-routes", 0, "how many routes the table may have; 0 means no limit")
-	f.BoolVar(&o.uniqueRoutes, "unique-routes", false, "allow one route for each destination, as some clouds do; without it there may be several")
+	f.BoolVar(&o.uniqueRoutes, "unique-routes", false, "allow only one route for each destination, as some clouds do; otherwise there may be several")
 	f.IntVarP(&o.verbosity, "verbosity", "v", 0, "verbosity of the log: 4 logs each call")
 }
 
 func addLoadBalancerFlags(f *pflag.FlagSet, o *serveOptions) {
-	f.BoolVar(&o.traffic, "traffic", true, "let load balancers carry traffic; without it nothing listens and no backend is checked")
-	f.DurationVar(&o.provisioning, "provisioning", 0, "how long a load balancer is pending; 0 means not at all")
-	f.DurationVar(&o.drain, "drain", 0, "how long connections to a removed backend live on, unless the load balancer says; 0 cuts them at once")
+	f.BoolVar(&o.traffic, "traffic", true, "let load balancers carry traffic; if false, nothing listens and no backend is checked")
+	f.DurationVar(&o.provisioning, "provisioning", 0, "how long a load balancer is pending; 0 skips this state")
+	f.DurationVar(&o.drain, "drain", 0, "how long a removed backend keeps its connections, if its load balancer sets no time; 0 cuts them at once")
 	f.IntVar(&o.maxLoadBalancers, "max-load-balancers", 0, "how many load balancers the account may have; 0 means no limit")
 	f.IntVar(&o.maxBackends, "max-backends", 0, "how many backends a load balancer may have; 0 means no limit")
 	f.DurationVar(&o.checks.Interval, "check-interval", time.Second, "pause between two health checks of a backend")
 	f.DurationVar(&o.checks.Timeout, "check-timeout", time.Second, "how long a health check may take")
-	f.IntVar(&o.checks.HealthyAfter, "healthy-after", 2, "how many successes in a row bring a backend back")
-	f.IntVar(&o.checks.UnhealthyAfter, "unhealthy-after", 3, "how many failures in a row take a backend out")
+	f.IntVar(&o.checks.HealthyAfter, "healthy-after", 2, "how many successes in a row make a backend healthy again")
+	f.IntVar(&o.checks.UnhealthyAfter, "unhealthy-after", 3, "how many failures in a row make a backend unhealthy")
 }
 
 // run serves until the context ends. It prints one line for programs to out,
@@ -169,7 +171,7 @@ func (o serveOptions) run(ctx context.Context, out, hint io.Writer) error {
 	return cloud.Serve(ctx, listener)
 }
 
-// standing returns the faults that belong to the cloud.
+// standing returns the permanent faults of the cloud.
 func (o serveOptions) standing() []simulator.Fault {
 	var faults []simulator.Fault
 	if o.latency != 0 || o.jitter != 0 {
@@ -197,8 +199,9 @@ func (o serveOptions) setVerbosity() error {
 	return flags.Set("v", strconv.Itoa(o.verbosity))
 }
 
-// address refuses addresses that other machines can reach, because anyone who
-// reaches the cloud can act as its operator.
+// address returns the address to listen on. Without --allow-remote it refuses
+// addresses that other machines can reach, because the cloud has no
+// authentication.
 func (o serveOptions) address() (string, error) {
 	host, _, err := net.SplitHostPort(o.listen)
 	if err != nil {

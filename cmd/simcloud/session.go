@@ -27,14 +27,14 @@ const (
 	jsonOutput  = "json"
 )
 
-// session is common to all commands that call a cloud.
+// session has the flags of all commands that call a cloud.
 type session struct {
 	server string
 	role   string
 	output string
 }
 
-// do is the work of such a command.
+// do is the work of a command that calls a cloud.
 type do func(ctx context.Context, client *simulator.Client, out io.Writer, args []string) error
 
 // command completes a command that calls a cloud.
@@ -44,8 +44,8 @@ func (s *session) command(c *cobra.Command, do do) *cobra.Command {
 		server = "http://" + defaultAddress
 	}
 	c.Flags().StringVar(&s.server, "server", server, "URL of the cloud; the default can be set with "+serverVariable)
-	c.Flags().StringVar(&s.role, "as", operator, "role in which the cloud is called: operator, or customer to meet faults and quota")
-	c.Flags().StringVarP(&s.output, "output", "o", tableOutput, "how the answer is printed: table or json")
+	c.Flags().StringVar(&s.role, "as", operator, "role of the caller: operator, or customer, whose calls meet the faults and the quota")
+	c.Flags().StringVarP(&s.output, "output", "o", tableOutput, "output format: table or json")
 	complete(c, "server", cobra.NoFileCompletions)
 	complete(c, "as", cobra.FixedCompletions([]string{operator, customer}, cobra.ShellCompDirectiveNoFileComp))
 	complete(c, "output", cobra.FixedCompletions([]string{tableOutput, jsonOutput}, cobra.ShellCompDirectiveNoFileComp))
@@ -63,7 +63,8 @@ func (s *session) command(c *cobra.Command, do do) *cobra.Command {
 	return c
 }
 
-// explainedArgs says in an error which arguments are missing, and not how many.
+// explainedArgs changes the error of a check of arguments: it shows the usage of
+// the command.
 func explainedArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if check(c, args) != nil {
@@ -110,18 +111,18 @@ func (s *session) say(out io.Writer, format string, args ...any) error {
 	return err
 }
 
-// completionPatience is how long the shell waits for the cloud's answer.
-const completionPatience = time.Second
+// completionTimeout is how long the shell waits for the cloud's answer.
+const completionTimeout = time.Second
 
-// suggest asks the cloud for possible values of an argument. Without a cloud
-// there are none.
+// suggest returns a completion that asks the cloud for possible values of an
+// argument. If the cloud does not answer, it suggests nothing.
 func (s *session) suggest(ask func(context.Context, *simulator.Client) ([]string, error)) cobra.CompletionFunc {
 	return func(c *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 		client, err := s.client()
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		ctx, cancel := context.WithTimeout(c.Context(), completionPatience)
+		ctx, cancel := context.WithTimeout(c.Context(), completionTimeout)
 		defer cancel()
 		words, err := ask(ctx, client.Operator())
 		if err != nil {
@@ -141,7 +142,8 @@ func first(suggest cobra.CompletionFunc) cobra.CompletionFunc {
 	}
 }
 
-// suggestions returns names with their descriptions, none after an error.
+// suggestions returns names with their descriptions. After an error it returns
+// none.
 func suggestions[T any](all []T, err error, words func(T) (name, what string)) ([]string, error) {
 	var names []string
 	for _, one := range all {
@@ -179,7 +181,7 @@ func routeNames(ctx context.Context, client *simulator.Client) ([]string, error)
 	return suggestions(all, err, func(r simulator.Route) (string, string) { return r.Name, r.ID + " " + r.Destination })
 }
 
-// resourceNames are the names of resources of all kinds.
+// resourceNames suggests the names of resources of all kinds.
 func (s *session) resourceNames() cobra.CompletionFunc {
 	return s.suggest(func(ctx context.Context, client *simulator.Client) ([]string, error) {
 		var all []string

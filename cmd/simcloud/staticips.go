@@ -48,7 +48,7 @@ func newStaticIPReserve(s *session) *cobra.Command {
 	var wanted simulator.StaticIP
 	c := s.command(&cobra.Command{
 		Use:   "reserve NAME",
-		Short: "Reserve an address, to be kept until it is released",
+		Short: "Reserve an address until it is released",
 		Example: `  simcloud ip reserve my-address
   simcloud ip reserve my-address --address 127.100.0.1`,
 		Args: cobra.ExactArgs(1),
@@ -71,7 +71,7 @@ func newStaticIPReserve(s *session) *cobra.Command {
 func newStaticIPRelease(s *session) *cobra.Command {
 	return s.command(&cobra.Command{
 		Use:               "release ID|NAME",
-		Short:             "Give an address back that no load balancer uses",
+		Short:             "Release an address that no load balancer uses",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: first(s.staticIPNames()),
 	}, func(ctx context.Context, client *simulator.Client, out io.Writer, args []string) error {

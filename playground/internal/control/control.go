@@ -18,9 +18,9 @@ import (
 
 const (
 	socket = "control.sock"
-	// stopPatience is how long a child may take to end before it is killed. An API server takes up to a minute while it has
+	// stopTimeout is how long a child may take to end before it is killed. An API server takes up to a minute while it has
 	// watches.
-	stopPatience  = 10 * time.Second
+	stopTimeout   = 10 * time.Second
 	headerTimeout = 5 * time.Second
 )
 
@@ -83,7 +83,7 @@ func handler(children Children) http.Handler {
 		if r.URL.Query().Has("kill") {
 			signal = syscall.SIGKILL
 		}
-		ctx, cancel := context.WithTimeout(r.Context(), stopPatience)
+		ctx, cancel := context.WithTimeout(r.Context(), stopTimeout)
 		defer cancel()
 		return children.Stop(ctx, r.PathValue("name"), signal)
 	}

@@ -60,7 +60,7 @@ func TestEndIsTheMarkOfWhatComesNext(t *testing.T) {
 // A log that cannot be read must not look like a log without requests.
 func TestBrokenLog(t *testing.T) {
 	if _, err := logOf(t, "{\n").Since(0); err == nil {
-		t.Error("no error for a line that is no request")
+		t.Error("no error for a line that is not a request")
 	}
 	if _, err := File(filepath.Join(t.TempDir(), "missing")).Since(0); err == nil {
 		t.Error("no error for a log that does not exist")

@@ -1,3 +1,4 @@
-// Package audit reads the log that the API server writes of every request. What
-// daemons did is judged by it, in the end-to-end tests and in the benchmark.
+// Package audit reads the audit log, in which the API server records every
+// request. The end-to-end tests and the benchmark check with it what the daemons
+// have done.
 package audit

@@ -11,8 +11,8 @@ import (
 // File is the path of the log that the API server writes.
 type File string
 
-// End returns the end of the log. Whoever has got the answer to a request
-// finds the request before it.
+// End returns the length of the log. A request that was already answered is
+// before this position.
 func (f File) End() (int64, error) {
 	info, err := os.Stat(string(f))
 	if err != nil {
@@ -27,14 +27,15 @@ func (f File) Since(mark int64) (Requests, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = file.Close() }() // it was only read
-	// The mark may be within a line, which began before it.
+	defer func() { _ = file.Close() }() // an error does not matter: the file was only read
+	// The mark may be in the middle of a line. That line began before the mark, so
+	// it is skipped.
 	if _, err := file.Seek(max(mark-1, 0), io.SeekStart); err != nil {
 		return nil, err
 	}
 	reader := bufio.NewReader(file)
 	if mark > 0 {
-		_, _ = reader.ReadBytes('\n') // If there is no end yet, the next read says so.
+		_, _ = reader.ReadBytes('\n') // If the line has no end yet, the next read returns io.EOF.
 	}
 	return parse(reader)
 }

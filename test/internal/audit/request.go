@@ -13,13 +13,14 @@ import (
 // server.
 const DaemonUser = "cloud-controller-manager"
 
-// TestProgram is what the daemon with the providers of these tests calls itself.
+// TestProgram is the program name, in the user agent, of the daemon with the
+// providers of these tests.
 const TestProgram = "testccm"
 
-// TestAgent is what the tests call themselves.
+// TestAgent is the program name of the tests in their user agent.
 const TestAgent = "e2e"
 
-// Request is one that the API server has answered, as it wrote it down.
+// Request is a request that the API server has answered, as in the audit log.
 type Request struct {
 	Verb      string `json:"verb"`
 	UserAgent string `json:"userAgent"`
@@ -45,13 +46,13 @@ func (r Request) String() string {
 	return fmt.Sprintf("%s %s %s: %d %s", r.Verb, r.Resource(), r.Object.Name, r.Status.Code, r.Body)
 }
 
-// Resource is the resource with its subresource, such as "nodes/status".
+// Resource returns the resource with its subresource, such as "nodes/status".
 func (r Request) Resource() string {
 	return strings.TrimSuffix(r.Object.Resource+"/"+r.Object.Subresource, "/")
 }
 
-// What is the verb with the resource, or with the path of a request that is about
-// no resource.
+// What returns the verb and the resource. If the request is not about a resource,
+// it returns the verb and the path.
 func (r Request) What() string {
 	if r.Object.Resource == "" {
 		path, _, _ := strings.Cut(r.URI, "?")
@@ -60,7 +61,8 @@ func (r Request) What() string {
 	return r.Verb + " " + r.Resource()
 }
 
-// needs is the right that it needs. Some are given by name.
+// needs returns the right that the request needs. It includes the object's name
+// for resources whose rights are given by name.
 func (r Request) needs() string {
 	switch r.Object.Resource {
 	case "leases", "serviceaccounts":
@@ -74,10 +76,10 @@ func (r Request) Writes() bool {
 	return slices.Contains([]string{"create", "update", "patch", "delete", "deletecollection"}, r.Verb)
 }
 
-// Requests are in the order in which the API server has answered.
+// Requests are requests in the order in which the API server has answered them.
 type Requests []Request
 
-// Where returns those for which it holds.
+// Where returns the requests for which holds returns true.
 func (all Requests) Where(holds func(Request) bool) Requests {
 	var found Requests
 	for _, r := range all {
@@ -88,12 +90,13 @@ func (all Requests) Where(holds func(Request) bool) Requests {
 	return found
 }
 
-// OfDaemons are those of the daemons under test.
+// OfDaemons returns the requests of the daemons under test.
 func (all Requests) OfDaemons() Requests {
 	return all.Where(func(r Request) bool { return r.User.Username == DaemonUser && r.UserAgent != TestAgent })
 }
 
-// OfUnknownUsers are those of daemons that have come to another user's rights.
+// OfUnknownUsers returns the requests that daemons have made as an unexpected
+// user.
 func (all Requests) OfUnknownUsers() Requests {
 	return all.Where(func(r Request) bool {
 		program, _, _ := strings.Cut(r.UserAgent, "/")
@@ -101,22 +104,23 @@ func (all Requests) OfUnknownUsers() Requests {
 	})
 }
 
-// ofController reports whether a controller made it as its service account.
+// ofController reports whether a controller has made the request as its service
+// account.
 func (r Request) ofController() bool {
 	name, ok := strings.CutPrefix(r.User.Username, "system:serviceaccount:kube-system:")
 	return ok && slices.Contains(ControllerAccounts, name)
 }
 
-// OfNode are those about one Node.
+// OfNode returns the requests about one Node.
 func (all Requests) OfNode(node string) Requests {
 	return all.Where(func(r Request) bool { return r.Object.Resource == "nodes" && r.Object.Name == node })
 }
 
-// Writes are those that change something.
+// Writes returns the requests that change something.
 func (all Requests) Writes() Requests { return all.Where(Request.Writes) }
 
-// Rights are those that the daemon was seen to have. A list that is refused is
-// excused by the watch that came in its place.
+// Rights returns the rights that the daemon has used successfully. A watch also
+// counts as the right to list, because client-go may watch instead of listing.
 func (all Requests) Rights() map[string]bool {
 	rights := map[string]bool{}
 	for _, r := range all {
@@ -128,17 +132,17 @@ func (all Requests) Rights() map[string]bool {
 	return rights
 }
 
-// OutsideEnvelope returns the requests that the daemon must never make whatever
-// its rights (C1), and those to which it had no right. An API server that has
-// just started does not know anyone's rights, so it leaves out a refused
-// request that was allowed at another time.
+// OutsideEnvelope describes the requests that the daemon must not make, even with
+// the right to make them (C1), and those to which it had no right. An API server
+// that has just started refuses requests because it does not know the rights yet.
+// So a refused request is not reported if rights contains its right.
 func (all Requests) OutsideEnvelope(rights map[string]bool) []string {
 	var problems []string
 	for _, r := range all {
 		var why string
 		switch {
 		case r.IsForbidden() && !rights[r.needs()]:
-			why = "the daemon tries what it has no right to"
+			why = "the daemon has no right to make this request"
 		case r.Object.Resource == "nodes" && r.Verb == "update":
 			why = "a whole Node was written"
 		case r.Object.Resource == "services" && r.Verb == "get":
@@ -153,10 +157,10 @@ func (all Requests) OutsideEnvelope(rights map[string]bool) []string {
 	return problems
 }
 
-// IsForbidden reports whether the daemon had no right to it.
+// IsForbidden reports whether the daemon had no right to make the request.
 func (r Request) IsForbidden() bool { return r.Status.Code == http.StatusForbidden }
 
-// Lines are what was done, for comparison.
+// Lines returns a line for each request, for comparison.
 func (all Requests) Lines() []string {
 	var lines []string
 	for _, r := range all {
@@ -168,17 +172,18 @@ func (all Requests) Lines() []string {
 // ControllerAccounts are the service accounts of the controllers.
 var ControllerAccounts = []string{"node-controller", "service-controller", "route-controller"}
 
-// OfControllers are those that controllers made as their service accounts.
+// OfControllers returns the requests that controllers have made as their service
+// accounts.
 func (all Requests) OfControllers() Requests {
 	return all.Where(Request.ofController)
 }
 
-// Done are those that succeeded.
+// Done returns the requests that succeeded.
 func (all Requests) Done() Requests {
 	return all.Where(func(r Request) bool { return r.Status.Code == http.StatusOK })
 }
 
-// Forbidden are those to which the daemon had no right.
+// Forbidden returns the requests to which the daemon had no right.
 func (all Requests) Forbidden() Requests {
 	return all.Where(Request.IsForbidden)
 }

@@ -22,8 +22,9 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/rights"
 )
 
-// giveRights gives those of the manifest. Without one they are the chart's,
-// which the playground has given.
+// giveRights gives the daemon's user the rights of the manifest in the Config. If
+// there is none, the user keeps the chart's rights, which it has from the
+// playground.
 func (b *Bed) giveRights(ctx context.Context) (err error) {
 	if b.usual, err = b.AccessIn(cmp.Or(b.Access, rights.Chart)); err != nil {
 		return err
@@ -34,12 +35,13 @@ func (b *Bed) giveRights(ctx context.Context) (err error) {
 	return b.awaitRights(ctx, b.usual)
 }
 
-// AccessIn is that of a manifest, by its path in the repository.
+// AccessIn returns the access that a manifest gives. The path is relative to the
+// repository.
 func (b *Bed) AccessIn(file string) (rights.Access, error) {
 	return rights.Of(filepath.Join(b.Repository, file))
 }
 
-// UseRightsOf lets the daemons of this test have the rights of another manifest.
+// UseRightsOf gives the daemons of this test the rights of another manifest.
 func (b *Bed) UseRightsOf(t *testing.T, file string) {
 	t.Helper()
 	other, err := b.AccessIn(file)
@@ -58,8 +60,8 @@ func (b *Bed) UseRights(t *testing.T, all rights.Access) {
 	}
 }
 
-// give gives the daemon's user these rights and no other, and returns when the
-// API server knows them.
+// give gives the daemon's user only these rights, and returns when the API server
+// applies them.
 func (b *Bed) give(ctx context.Context, all rights.Access) error {
 	rbac, of := b.Admin.RbacV1(), metav1.ListOptions{LabelSelector: "app.kubernetes.io/component=" + audit.DaemonUser}
 	var none metav1.DeleteOptions
@@ -82,7 +84,7 @@ func (b *Bed) give(ctx context.Context, all rights.Access) error {
 	return b.awaitRights(ctx, all)
 }
 
-// Manifests is where they are applied.
+// Manifests returns the cluster to which manifests are applied.
 func (b *Bed) Manifests() (manifest.Cluster, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", b.Cluster.Kubeconfig)
 	if err != nil {
@@ -91,8 +93,8 @@ func (b *Bed) Manifests() (manifest.Cluster, error) {
 	return manifest.In(config)
 }
 
-// awaitRights returns when the API server grants the daemon's user these rights
-// and no other, apart from those that everybody has.
+// awaitRights returns when the API server grants the daemon's user exactly these
+// rights, besides those that every user has.
 func (b *Bed) awaitRights(ctx context.Context, all rights.Access) error {
 	daemon, err := NewClient(b.Cluster.CCMKubeconfig)
 	if err != nil {
@@ -125,7 +127,7 @@ func (b *Bed) awaitRights(ctx context.Context, all rights.Access) error {
 	return nil
 }
 
-// unprivileged is a user without any rights.
+// unprivileged returns the client of a user without any rights of its own.
 func (b *Bed) unprivileged() (kubernetes.Interface, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", b.Cluster.Kubeconfig)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/audit"
 )
 
-// AuditLog reads the audit log for a test, which fails if that cannot be done.
+// AuditLog reads the audit log for a test. If that fails, the test fails.
 type AuditLog struct {
 	t    *testing.T
 	file audit.File

@@ -25,24 +25,24 @@ import (
 
 const readyWithin = 3 * time.Minute
 
-// Bed is a control plane whose kubelets follow a cloud, and what is needed to
-// run daemons on it.
+// Bed is a control plane with a kubelet for each instance of a cloud. It can run
+// daemons.
 type Bed struct {
 	Config
 
 	Dir      string // logs and configuration files
-	Cloud    *Cloud // the one that the kubelets follow
+	Cloud    *Cloud // the cloud whose instances have kubelets
 	Cluster  Cluster
 	Admin    kubernetes.Interface
 	Guard    *guard
 	sequence atomic.Int64  // makes names unique
-	usual    rights.Access // what the daemons may do, if their test does not say otherwise
+	usual    rights.Access // the rights of the daemons, unless their test says otherwise
 
 	playground *process.Process
 	stopGuard  func()
 }
 
-// Cluster is what the playground says when it is ready.
+// Cluster is the JSON that the playground prints when it is ready.
 type Cluster struct {
 	Kubeconfig    string `json:"kubeconfig"`
 	CCMKubeconfig string `json:"ccmKubeconfig"`
@@ -52,16 +52,16 @@ type Cluster struct {
 	DataDir       string `json:"dataDir"`
 }
 
-// Programs are those under test.
+// Programs are the programs under test.
 type Programs struct {
-	Dir     string // of the released ones
+	Dir     string // folder of the released programs
 	TestCCM string // the daemon with the providers of these tests
 }
 
-// Path is that of a released program.
+// Path returns the path of a released program.
 func (p Programs) Path(name string) string { return filepath.Join(p.Dir, name) }
 
-// forProvider is the daemon that has this provider.
+// forProvider returns the path of the daemon that has this provider.
 func (p Programs) forProvider(provider string) string {
 	if provider != "" {
 		return p.TestCCM
@@ -69,20 +69,20 @@ func (p Programs) forProvider(provider string) string {
 	return p.Path("cloud-controller-manager")
 }
 
-// Config is what beds are made from.
+// Config configures a Bed.
 type Config struct {
 	Programs Programs
 	// Repository is the root of the source tree, which has the manifests.
 	Repository string
-	// Access is a manifest, by its path in the repository, with what the daemons
-	// may do; empty: the chart's.
+	// Access is the path, in the repository, of the manifest with the rights of
+	// the daemons; empty means the chart's manifest.
 	Access string
-	// Used takes note of the rights that are used; nil: nobody does.
+	// Used records the rights that are used; nil records nothing.
 	Used *rights.Usage
 }
 
-// New brings all up; args are further ones for the playground. The bed must
-// be closed.
+// New starts the control plane and the cloud. args are additional arguments of
+// the playground. The caller must close the bed.
 func New(ctx context.Context, c Config, args ...string) (b *Bed, err error) {
 	ctx, cancel := context.WithTimeout(ctx, readyWithin)
 	defer cancel()
@@ -102,7 +102,7 @@ func New(ctx context.Context, c Config, args ...string) (b *Bed, err error) {
 		c.Programs.Path("playground"), "up", "--output=json", "--audit-log", "--cloud=" + b.Cloud.URL,
 		"--cluster-cidr=10.128.0.0/9",                  // room for a thousand Nodes
 		"--node-monitor-grace-period=1h",               // Nodes without kubelets stay as they are
-		"--apiserver-arg=--max-requests-inflight=2000", // so that no test is slowed down by another's storm
+		"--apiserver-arg=--max-requests-inflight=2000", // so that a test with many requests does not slow down others
 	}, args)...)
 	if err != nil {
 		return b, err
@@ -128,7 +128,7 @@ func New(ctx context.Context, c Config, args ...string) (b *Bed, err error) {
 	return b, nil
 }
 
-// Close ends what New has begun.
+// Close ends everything that New has started.
 func (b *Bed) Close() error {
 	var errs []error
 	if b.stopGuard != nil {
@@ -152,7 +152,7 @@ func (b *Bed) Command(ctx context.Context, args ...string) (string, error) {
 	return Output(ctx, argv...)
 }
 
-// Running are the names of the playground's processes that run.
+// Running returns the names of the running processes of the playground.
 func (b *Bed) Running(ctx context.Context) ([]string, error) {
 	text, err := b.Command(ctx, "status", "--output=json")
 	if err != nil {
@@ -174,7 +174,7 @@ func (b *Bed) Running(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// NewClient speaks to the API server without a throttle.
+// NewClient returns a client of the API server without a rate limit.
 func NewClient(kubeconfig string) (kubernetes.Interface, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
@@ -207,5 +207,5 @@ func Output(ctx context.Context, argv ...string) (string, error) {
 	return string(out), err
 }
 
-// Name is one that nothing else has.
+// Name returns a unique name that begins with base.
 func (b *Bed) Name(base string) string { return fmt.Sprintf("%s-%d", base, b.sequence.Add(1)) }

@@ -7,7 +7,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/audit"
 )
 
-// Check looks at the end of the test whether what must always hold has held.
+// Check checks at the end of the test that the promises S6 and C1 were kept.
 func (b *Bed) Check(t *testing.T) {
 	t.Helper()
 	mark, seen := b.Audit(t).Mark(), b.Guard.count()
@@ -22,7 +22,7 @@ func (b *Bed) Check(t *testing.T) {
 		ours := all.OfDaemons()
 		var rights map[string]bool
 		if slices.ContainsFunc(ours, audit.Request.IsForbidden) {
-			rights = b.Audit(t).Since(0).OfDaemons().Rights() // A watch is written down when it ends.
+			rights = b.Audit(t).Since(0).OfDaemons().Rights() // A watch is logged only when it ends.
 		}
 		for _, problem := range ours.OutsideEnvelope(rights) {
 			t.Errorf("C1: %s", problem)

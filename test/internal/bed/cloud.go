@@ -12,9 +12,9 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/process"
 )
 
-// Cloud is a simulated cloud in a process of its own.
+// Cloud is a simulated cloud in its own process.
 type Cloud struct {
-	*simulator.Client // as operator: meets no faults and is not counted
+	*simulator.Client // in the role of operator: its calls meet no faults and are not counted
 
 	*process.Process
 	URL string
@@ -38,7 +38,7 @@ func startCloud(ctx context.Context, p Programs, dir string, flags ...string) (*
 	return &Cloud{Client: simulator.NewClient(url).Operator(), Process: c, URL: url}, nil
 }
 
-// Instance creates one that ends with the test.
+// Instance creates an instance that is terminated at the end of the test.
 func (c *Cloud) Instance(t *testing.T, i simulator.Instance) simulator.Instance {
 	t.Helper()
 	created, err := c.CreateInstance(t.Context(), i)
@@ -64,7 +64,7 @@ func (c *Cloud) Change(t *testing.T, i simulator.Instance, p simulator.InstanceP
 	return changed
 }
 
-// Fail switches a fault of the cloud on; of the same name it replaces another.
+// Fail switches a fault of the cloud on. It replaces a fault of the same name.
 func (c *Cloud) Fail(t *testing.T, f simulator.Fault) {
 	t.Helper()
 	if err := c.SetFault(t.Context(), f); err != nil {
@@ -80,7 +80,7 @@ func (c *Cloud) Heal(t *testing.T) {
 	}
 }
 
-// NewCloud starts a cloud that no kubelet follows.
+// NewCloud starts a cloud whose instances get no kubelets.
 func (b *Bed) NewCloud(t *testing.T, flags ...string) *Cloud {
 	t.Helper()
 	c, err := startCloud(t.Context(), b.Programs, b.Dir, flags...)
@@ -95,7 +95,8 @@ func (b *Bed) NewCloud(t *testing.T, flags ...string) *Cloud {
 	return c
 }
 
-// NewCloudWithoutTraffic is one whose load balancers carry no traffic.
+// NewCloudWithoutTraffic starts a cloud as NewCloud does. Its load balancers carry
+// no traffic.
 func (b *Bed) NewCloudWithoutTraffic(t *testing.T, flags ...string) *Cloud {
 	t.Helper()
 	return b.NewCloud(t, append([]string{"--traffic=false"}, flags...)...)

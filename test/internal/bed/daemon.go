@@ -20,8 +20,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/proxy"
 )
 
-// Daemon starts one, which ends with the test. Its log is shown if the test
-// fails.
+// Daemon starts a daemon that ends with the test. If the test fails, the end of
+// its log is printed.
 func (b *Bed) Daemon(t *testing.T, s daemon.Setup) *daemon.Daemon {
 	t.Helper()
 	d := &daemon.Daemon{Port: daemon.FreePort(t)}
@@ -61,7 +61,8 @@ func (b *Bed) start(t *testing.T, d *daemon.Daemon) {
 	})
 }
 
-// kubeconfig is the daemon's own, by way of the proxy if there is one.
+// kubeconfig writes the daemon's kubeconfig and returns its path. If there is a
+// proxy, the server in it is the proxy.
 func (b *Bed) kubeconfig(t *testing.T, dir string, through *proxy.Proxy) string {
 	t.Helper()
 	if through == nil {
@@ -90,7 +91,7 @@ func WriteFile(t *testing.T, file, text string) string {
 	return file
 }
 
-// ReadFile is empty for no file.
+// ReadFile returns the content of a file. If the file is "", the content is empty.
 func ReadFile(t *testing.T, file string) []byte {
 	t.Helper()
 	if file == "" {
@@ -103,7 +104,7 @@ func ReadFile(t *testing.T, file string) []byte {
 	return text
 }
 
-// Metrics are the lines of the daemon's metrics.
+// Metrics returns the lines of the daemon's metrics.
 func (b *Bed) Metrics(ctx context.Context, d *daemon.Daemon) ([]string, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", b.Cluster.Kubeconfig)
 	if err != nil {
@@ -119,7 +120,7 @@ func (b *Bed) Metrics(ctx context.Context, d *daemon.Daemon) ([]string, error) {
 	return strings.Split(text, "\n"), nil
 }
 
-// Run starts a command line on a port of its own.
+// Run starts a command line. It adds a free port to serve on.
 func (b *Bed) Run(t *testing.T, argv []string) *daemon.Daemon {
 	t.Helper()
 	d := &daemon.Daemon{Port: daemon.FreePort(t)}

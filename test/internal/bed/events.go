@@ -17,18 +17,19 @@ import (
 // NodeSource is the source of the node controller's events.
 const NodeSource = "cloud-node-controller"
 
-// Events are the events about a Node that our controller has recorded, one
-// string for each time: "Normal Synced: …".
+// Events returns the events about a Node that the node controller has recorded.
+// Each event is a string such as "Normal Synced: …", once for each time that it
+// was recorded.
 func (b *Bed) Events(ctx context.Context, node string) ([]string, error) {
 	return b.EventsOf(ctx, NodeSource, node)
 }
 
-// EventsOf are those of one source.
+// EventsOf returns the events about a Node that a source has recorded.
 func (b *Bed) EventsOf(ctx context.Context, source, node string) ([]string, error) {
 	return b.EventsAbout(ctx, "Node", node, source)
 }
 
-// EventsAbout are those about an object that a source has recorded.
+// EventsAbout returns the events about an object that a source has recorded.
 func (b *Bed) EventsAbout(ctx context.Context, kind, name, source string) ([]string, error) {
 	list, err := b.Admin.CoreV1().Events(metav1.NamespaceDefault).List(ctx, metav1.ListOptions{FieldSelector: fields.Set{
 		"involvedObject.kind": kind, "involvedObject.name": name, "source": source,
@@ -45,8 +46,8 @@ func (b *Bed) EventsAbout(ctx context.Context, kind, name, source string) ([]str
 	return all, nil
 }
 
-// AwaitEvent waits for an event that starts so. Events are written beside the
-// work, and so a little later.
+// AwaitEvent waits for an event that begins with start. Events are written in the
+// background, so they may come a little later than the change.
 func (b *Bed) AwaitEvent(t *testing.T, node string, within time.Duration, start string) {
 	t.Helper()
 	expect.Within(t, within, func(ctx context.Context) error {

@@ -17,8 +17,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/nodes"
 )
 
-// guard looks at every version of every Node and remembers each that was
-// released for scheduling half written (S6).
+// guard checks every version of every Node. It records each Node that was
+// released for scheduling before it was complete (S6).
 type guard struct {
 	mu         sync.Mutex
 	waiting    map[types.UID]bool // Nodes that were seen with the taint; guarded by mu
@@ -28,8 +28,9 @@ type guard struct {
 
 func newGuard() *guard { return &guard{waiting: map[types.UID]bool{}, spared: map[string]bool{}} }
 
-// watch looks until the context ends. A watch that breaks goes on where it
-// was, so that no version is missed, unless the API server no longer knows.
+// watch checks Nodes until the context ends. If the connection breaks, it
+// continues at the last version, so that it misses none. If the API server no
+// longer has that version, it starts anew.
 func (g *guard) watch(ctx context.Context, client kubernetes.Interface) {
 	version := ""
 	for ctx.Err() == nil {
@@ -40,7 +41,7 @@ func (g *guard) watch(ctx context.Context, client kubernetes.Interface) {
 		}
 		for e := range stream.ResultChan() {
 			node, ok := e.Object.(*corev1.Node)
-			if !ok { // what ends a watch is no Node
+			if !ok { // an error that ends the watch
 				version = ""
 				continue
 			}
@@ -52,7 +53,7 @@ func (g *guard) watch(ctx context.Context, client kubernetes.Interface) {
 	}
 }
 
-// Pause waits, or until the context ends.
+// Pause waits for d, or until the context ends.
 func Pause(ctx context.Context, d time.Duration) {
 	select {
 	case <-time.After(d):
@@ -76,7 +77,8 @@ func (g *guard) look(node *corev1.Node) {
 	}
 }
 
-// Spare records that the provider of this Node has no provider IDs.
+// Spare records that the provider of this Node has no provider IDs, so that the
+// guard does not require one.
 func (g *guard) Spare(node string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -25,7 +25,7 @@ func (b *Bed) Kubelet(t *testing.T, i simulator.Instance) simulator.Instance {
 	return b.Kubelets(t, i)[0]
 }
 
-// Kubelets boot together.
+// Kubelets does the same as Kubelet for several instances, which boot together.
 func (b *Bed) Kubelets(t *testing.T, instances ...simulator.Instance) []simulator.Instance {
 	t.Helper()
 	created := b.Boot(t, instances...)
@@ -40,8 +40,9 @@ func (b *Bed) Kubelets(t *testing.T, instances ...simulator.Instance) []simulato
 	return created
 }
 
-// Boot creates instances whose kubelets will register Nodes. The Nodes are
-// deleted when no kubelet is left that could register them anew.
+// Boot creates instances whose kubelets will register Nodes. At the end of the
+// test the Nodes are deleted. That happens only when their kubelets have ended,
+// because a kubelet would register its Node again.
 func (b *Bed) Boot(t *testing.T, instances ...simulator.Instance) []simulator.Instance {
 	t.Helper()
 	for _, i := range instances {
@@ -68,7 +69,7 @@ func (b *Bed) Boot(t *testing.T, instances ...simulator.Instance) []simulator.In
 	return created
 }
 
-// Register creates a Node that ends with the test.
+// Register creates a Node that is deleted at the end of the test.
 func (b *Bed) Register(t *testing.T, node *corev1.Node) *corev1.Node {
 	t.Helper()
 	b.deleteLater(t, node.Name)
@@ -95,7 +96,7 @@ func (b *Bed) deleteLater(t *testing.T, name string) {
 	})
 }
 
-// Patch changes a Node as its owner would.
+// Patch patches a Node as its owner would.
 func (b *Bed) Patch(t *testing.T, name, body string) {
 	t.Helper()
 	_, err := b.Admin.CoreV1().Nodes().Patch(t.Context(), name, types.StrategicMergePatchType, []byte(body), metav1.PatchOptions{})
@@ -114,7 +115,7 @@ func (b *Bed) Node(t *testing.T, name string) *corev1.Node {
 	return node
 }
 
-// AwaitNode waits until check finds nothing wrong with the Node.
+// AwaitNode waits until check returns nil for the Node.
 func (b *Bed) AwaitNode(t *testing.T, name string, within time.Duration, check func(*corev1.Node) error) *corev1.Node {
 	t.Helper()
 	var node *corev1.Node

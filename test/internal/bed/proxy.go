@@ -8,13 +8,13 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/proxy"
 )
 
-// BeforeAPIServer stands before the API server.
+// BeforeAPIServer starts a proxy of the API server.
 func (b *Bed) BeforeAPIServer(t *testing.T) *proxy.Proxy {
 	t.Helper()
 	return startProxy(t, b.Cluster.Server, b.Cluster.CAFile)
 }
 
-// BeforeCloud stands before a cloud.
+// BeforeCloud starts a proxy of a cloud.
 func BeforeCloud(t *testing.T, c *Cloud) *proxy.Proxy {
 	t.Helper()
 	return startProxy(t, c.URL, "")
@@ -30,9 +30,9 @@ func startProxy(t *testing.T, server, caFile string) *proxy.Proxy {
 	return p
 }
 
-// AwaitPlace waits for the request at this place. One that is not the first of
-// its kind may have been a retry when the requests were counted; the test is
-// skipped then.
+// AwaitPlace waits until the trap has the request at this place. If the request
+// does not come, and it is not the first of its kind, the test is skipped: when
+// the requests were counted, it may have been a retry.
 func AwaitPlace(t *testing.T, trap *proxy.Trap, place proxy.Place) {
 	t.Helper()
 	if place.N == 1 {
@@ -46,24 +46,24 @@ func AwaitPlace(t *testing.T, trap *proxy.Trap, place proxy.Place) {
 	}
 }
 
-// AwaitTrap waits for the request that the trap is for.
+// AwaitTrap waits until the trap has its request.
 func AwaitTrap(t *testing.T, trap *proxy.Trap) {
 	t.Helper()
 	select {
 	case <-trap.Sprung():
 	case <-time.After(expect.Soon):
-		t.Fatal("the request that is to be trapped has not come")
+		t.Fatal("the request for the trap has not come")
 	}
 }
 
-// RestartAPIServer kills the API server while a request is trapped before it,
-// and starts it again.
+// RestartAPIServer kills the API server and starts it again. The trap holds a
+// request that has not reached the API server; it is lost.
 func (b *Bed) RestartAPIServer(t *testing.T, trap *proxy.Trap) {
 	t.Helper()
 	if _, err := b.Command(t.Context(), "stop", "--kill", "kube-apiserver"); err != nil {
 		t.Fatal(err)
 	}
-	trap.Release() // into the void
+	trap.Release() // nothing receives the request
 	if _, err := b.Command(t.Context(), "start", "kube-apiserver"); err != nil {
 		t.Fatal(err)
 	}

@@ -17,23 +17,24 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/proxy"
 )
 
-// Setup is how a daemon is run. The zero value is the released program against
-// the cloud that the kubelets follow, without an election.
+// Setup says how to run a daemon. The zero value is the released program with the
+// cloud of the bed, and without leader election.
 type Setup struct {
-	// Provider is one of those that testccm has. Empty: the released program
-	// with its own provider.
+	// Provider is a provider of testccm. Empty means the released program with
+	// its own provider.
 	Provider string
-	// Cloud is the URL of another cloud, or of a proxy before one.
+	// Cloud is the URL of another cloud, or of a proxy of a cloud. Empty means
+	// the cloud of the bed.
 	Cloud string
-	// Settings are further lines of the provider's configuration.
+	// Settings are additional lines of the provider's configuration.
 	Settings string
-	// API stands before the API server.
+	// API is a proxy of the API server; nil for none.
 	API *proxy.Proxy
-	// Elect is for two replicas.
+	// Elect switches leader election on.
 	Elect bool
-	// Pods are the CIDRs of the cluster; empty for no routes.
+	// Pods are the CIDRs of the cluster; empty means no routes.
 	Pods string
-	// Lease is what they elect their leader by; empty: the default one.
+	// Lease is the name of the Lease for the election; empty means the default.
 	Lease string
 	// Flags are added to the command line.
 	Flags []string
@@ -47,7 +48,7 @@ type Daemon struct {
 	Port int
 }
 
-// ProviderName is the value of --cloud-provider.
+// ProviderName returns the value of --cloud-provider.
 func (s Setup) ProviderName() string {
 	if s.Provider != "" {
 		return "test"
@@ -55,7 +56,8 @@ func (s Setup) ProviderName() string {
 	return "simulated"
 }
 
-// Config is the provider's configuration. The URL is that of the usual cloud.
+// Config returns the provider's configuration. usual is the URL of the cloud if
+// s.Cloud is empty.
 func (s Setup) Config(usual string) string {
 	config := "endpoint: " + cmp.Or(s.Cloud, usual) + "\n"
 	if s.Provider != "" {
@@ -79,8 +81,8 @@ func (d *Daemon) AwaitExit(t *testing.T, within time.Duration) int {
 // Logged reports whether the log has a line with all of these words.
 func (d *Daemon) Logged(words ...string) bool { return d.CountLogged(words...) > 0 }
 
-// AwaitLogged waits for such a line. What a test sees in the cloud or in the API
-// server may be there before the line.
+// AwaitLogged waits for a line of the log with all of these words. The change that
+// the line is about may be visible in the cloud or in the API server earlier.
 func (d *Daemon) AwaitLogged(t *testing.T, words ...string) {
 	t.Helper()
 	expect.Within(t, expect.Soon, func(context.Context) error {
@@ -91,7 +93,7 @@ func (d *Daemon) AwaitLogged(t *testing.T, words ...string) {
 	})
 }
 
-// CountLogged returns the number of such lines.
+// CountLogged returns the number of lines of the log with all of these words.
 func (d *Daemon) CountLogged(words ...string) int {
 	n := 0
 	for line := range strings.Lines(d.Log()) {
@@ -102,14 +104,15 @@ func (d *Daemon) CountLogged(words ...string) int {
 	return n
 }
 
-// Get asks like Ask and returns only the status.
+// Get makes the same request as Ask and returns only the status.
 func (d *Daemon) Get(t *testing.T, path, token string) int {
 	t.Helper()
 	status, _ := d.Ask(t.Context(), t, path, token)
 	return status
 }
 
-// Ask asks a daemon that serves; Request is for one that may not serve yet.
+// Ask makes a request to a daemon that serves already, and fails the test on an
+// error. Use Request for a daemon that may not serve yet.
 func (d *Daemon) Ask(ctx context.Context, t *testing.T, path, token string) (status int, body string) {
 	t.Helper()
 	status, body, err := d.Request(ctx, path, token)
@@ -119,7 +122,7 @@ func (d *Daemon) Ask(ctx context.Context, t *testing.T, path, token string) (sta
 	return status, body
 }
 
-// Request asks over HTTPS, anonymously without a token.
+// Request makes a request over HTTPS. Without a token it is anonymous.
 func (d *Daemon) Request(ctx context.Context, path, token string) (status int, body string, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("https://127.0.0.1:%d%s", d.Port, path), nil)
 	if err != nil {
@@ -139,10 +142,10 @@ func (d *Daemon) Request(ctx context.Context, path, token string) (status int, b
 	return resp.StatusCode, string(text), err
 }
 
-// LeaseName is the lease that daemons elect their leader by.
+// LeaseName is the default name of the Lease for the leader election.
 const LeaseName = "cloud-controller-manager"
 
-// FreePort is one that nobody listens on.
+// FreePort returns a port on which nothing listens.
 func FreePort(t *testing.T) int {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // closed at once
@@ -153,7 +156,7 @@ func FreePort(t *testing.T) int {
 	return listener.Addr().(*net.TCPAddr).Port
 }
 
-// ConfigFile is the daemon's own.
+// ConfigFile returns the path of the provider's configuration.
 func (d *Daemon) ConfigFile(t *testing.T) string {
 	t.Helper()
 	for _, arg := range d.Argv {

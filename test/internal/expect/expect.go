@@ -11,17 +11,19 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Soon is the limit for what takes a second or two on an idle machine.
+// Soon is the timeout for something that takes a second or two on an idle machine.
 const Soon = 30 * time.Second
 
-// Within calls check until it returns nil. After the time it fails the test with
-// the last error. In check, t.Fatal must not be called for what may still come.
+// Within calls check until it returns nil. When the time is over, it fails the
+// test with the last error. For a condition that does not hold yet, check must
+// return an error and must not call t.Fatal.
 func Within(t *testing.T, within time.Duration, check func(context.Context) error) {
 	t.Helper()
 	WithinContext(t.Context(), t, within, check)
 }
 
-// WithinContext is for cleanups, where the test's own context has ended.
+// WithinContext does the same as Within with another context. Cleanups need it,
+// because the test's own context has ended then.
 func WithinContext(ctx context.Context, t *testing.T, within time.Duration, check func(context.Context) error) {
 	t.Helper()
 	deadline := time.Now().Add(within)
@@ -43,7 +45,7 @@ func WithinContext(ctx context.Context, t *testing.T, within time.Duration, chec
 	}
 }
 
-// Cleanup runs f at the end of the test, with time of its own.
+// Cleanup runs f at the end of the test, with a context that has its own timeout.
 func Cleanup(t *testing.T, f func(context.Context) error) {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context())
@@ -64,7 +66,7 @@ func Equal(what string, want, got any) error {
 	return nil
 }
 
-// CountPrefix returns how many of the texts start so.
+// CountPrefix returns how many of the texts begin with start.
 func CountPrefix(all []string, start string) int {
 	n := 0
 	for _, text := range all {

@@ -8,7 +8,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator"
 )
 
-// Addresses reads "InternalIP=10.0.0.1" and the like.
+// Addresses parses addresses of the form "InternalIP=10.0.0.1".
 func Addresses(texts ...string) []corev1.NodeAddress {
 	var all []corev1.NodeAddress
 	for _, text := range texts {
@@ -18,7 +18,7 @@ func Addresses(texts ...string) []corev1.NodeAddress {
 	return all
 }
 
-// CloudAddresses are the same for the cloud.
+// CloudAddresses parses the same form to addresses of the simulated cloud.
 func CloudAddresses(texts ...string) []simulator.Address {
 	var all []simulator.Address
 	for _, a := range Addresses(texts...) {
@@ -27,8 +27,8 @@ func CloudAddresses(texts ...string) []simulator.Address {
 	return all
 }
 
-// AddressesOf are the addresses of a Node whose instance offers what the cloud
-// says, and whose kubelet has its name as hostname.
+// AddressesOf returns the addresses that the instance's Node must have: those of
+// the instance, and the Node's name as Hostname, which comes from the kubelet.
 func AddressesOf(i simulator.Instance) []corev1.NodeAddress {
 	var all []corev1.NodeAddress
 	for _, a := range i.Addresses {

@@ -1,3 +1,3 @@
-// Package nodes makes Nodes as kubelets register them and as the daemon leaves them,
-// and checks how they look.
+// Package nodes makes Nodes in the state in which kubelets register them, and in the
+// state in which the daemon leaves them. It also checks Nodes.
 package nodes

@@ -16,7 +16,7 @@ import (
 // ConditionInitialized is the condition that says why a Node waits.
 const ConditionInitialized = corev1.NodeConditionType("CloudInitialized")
 
-// New is a Node without a kubelet, as one would register it.
+// New returns a Node in the state in which a kubelet would register it.
 func New(name string) *corev1.Node {
 	return &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelHostname: name}},
@@ -38,8 +38,8 @@ func Initialized(node *corev1.Node) error {
 	return nil
 }
 
-// As returns a check that the Node is exactly like this: the instance's ID, labels and
-// addresses, and no taint of ours.
+// As returns a check that the Node has exactly the provider ID and the labels of the
+// instance, the given addresses, and none of the daemon's taints.
 func As(i simulator.Instance, addresses ...corev1.NodeAddress) func(*corev1.Node) error {
 	return func(node *corev1.Node) error {
 		if err := Initialized(node); err != nil {
@@ -63,10 +63,11 @@ func As(i simulator.Instance, addresses ...corev1.NodeAddress) func(*corev1.Node
 	}
 }
 
-// ProviderID is the one that the simulated provider gives.
+// ProviderID returns the provider ID that the simulated provider gives an instance.
 func ProviderID(i simulator.Instance) string { return "simulated://" + i.Region + "/" + i.ID }
 
-// Condition is the condition that says why the Node waits; nil if there is none.
+// Condition returns the condition ConditionInitialized of the Node; nil if there is
+// none.
 func Condition(node *corev1.Node) *corev1.NodeCondition {
 	n := slices.IndexFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool { return c.Type == ConditionInitialized })
 	if n < 0 {
@@ -75,7 +76,8 @@ func Condition(node *corev1.Node) *corev1.NodeCondition {
 	return &node.Status.Conditions[n]
 }
 
-// Missing is what a Node must have before it may be released.
+// Missing returns what the Node still lacks before it may be released for
+// scheduling.
 func Missing(node *corev1.Node, nameless bool) []string { //nolint:revive // flag-parameter: a fact of the provider
 	var missing []string
 	if node.Spec.ProviderID == "" && !nameless {
@@ -104,7 +106,7 @@ func IsTainted(node *corev1.Node) bool {
 	return slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == api.TaintExternalCloudProvider })
 }
 
-// NewInitialized is a Node as the daemon leaves it when it has initialised it.
+// NewInitialized returns a Node that looks as if the daemon had initialised it.
 func NewInitialized(i simulator.Instance) *corev1.Node {
 	node := New(i.Name)
 	node.Spec = corev1.NodeSpec{ProviderID: ProviderID(i)}

@@ -4,5 +4,6 @@ package process
 
 import "syscall"
 
-// withUs is for Linux, where the control plane runs.
+// withUs has an effect only on Linux, the only system on which the control plane
+// runs.
 func withUs() *syscall.SysProcAttr { return nil }

@@ -15,10 +15,10 @@ import (
 	"time"
 )
 
-// killAfter is how long a process that was asked to end may take.
+// killAfter is how long a process may take to end after a signal.
 const killAfter = 30 * time.Second
 
-// Process is a program that runs, and ends with us.
+// Process is a running program. It ends at the latest when this process ends.
 type Process struct {
 	name    string
 	cmd     *exec.Cmd
@@ -37,7 +37,7 @@ func Start(dir string, argv ...string) (*Process, error) {
 	}
 	defer func() { _ = log.Close() }() // the process has its own descriptor
 	p := &Process{name: name, logFile: log.Name(), lines: make(chan string, 10), done: make(chan struct{})}
-	p.cmd = exec.Command(argv[0], argv[1:]...) //nolint:noctx // it is asked to end, and not killed
+	p.cmd = exec.Command(argv[0], argv[1:]...) //nolint:noctx // a context would kill it without asking it to end
 	p.cmd.Stderr = log
 	p.cmd.SysProcAttr = withUs()
 	stdout, err := p.cmd.StdoutPipe()
@@ -51,8 +51,8 @@ func Start(dir string, argv ...string) (*Process, error) {
 	return p, nil
 }
 
-// reap reads all output, since a process must not wait for its reader, and then
-// waits for the end.
+// reap reads all output, because the process would block on a full pipe. Then it
+// waits for the end of the process.
 func (p *Process) reap(stdout io.Reader) {
 	defer close(p.done)
 	for scanner := bufio.NewScanner(stdout); scanner.Scan(); {
@@ -61,11 +61,11 @@ func (p *Process) reap(stdout io.Reader) {
 		default:
 		}
 	}
-	_ = p.cmd.Wait() // The code says it all.
+	_ = p.cmd.Wait() // The error adds nothing to the exit code.
 	p.code = p.cmd.ProcessState.ExitCode()
 }
 
-// Line is the next line that the process says on stdout.
+// Line returns the next line that the process writes to stdout.
 func (p *Process) Line(ctx context.Context) (string, error) {
 	select {
 	case line := <-p.lines:
@@ -77,7 +77,7 @@ func (p *Process) Line(ctx context.Context) (string, error) {
 	}
 }
 
-// Err says how the process has ended; nil while it runs.
+// Err returns an error that says how the process has ended; nil while it runs.
 func (p *Process) Err() error {
 	select {
 	case <-p.done:
@@ -87,22 +87,22 @@ func (p *Process) Err() error {
 	}
 }
 
-// Done is closed when the process has ended.
+// Done returns a channel that is closed when the process has ended.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Ended reports whether it has.
+// Ended reports whether the process has ended.
 func (p *Process) Ended() bool { return p.Err() != nil }
 
-// Code is the exit code of a process that has ended, -1 by a signal.
+// Code returns the exit code of a process that has ended; -1 if a signal ended it.
 func (p *Process) Code() int { return p.code }
 
-// PID is its ID.
+// PID returns the process ID.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
 // Signal sends a signal.
-func (p *Process) Signal(s syscall.Signal) { _ = p.cmd.Process.Signal(s) } // It may have ended.
+func (p *Process) Signal(s syscall.Signal) { _ = p.cmd.Process.Signal(s) } // An error means that it has ended.
 
-// Kill is kill -9, and waits for the end.
+// Kill sends SIGKILL and waits for the end.
 func (p *Process) Kill() {
 	p.Signal(syscall.SIGKILL)
 	<-p.done
@@ -126,7 +126,7 @@ func (p *Process) End(s syscall.Signal) error {
 // Stop asks the process to end and kills it if it does not.
 func (p *Process) Stop() error { return p.End(syscall.SIGTERM) }
 
-// Log is what the process has logged.
+// Log returns the log of the process.
 func (p *Process) Log() string {
 	text, err := os.ReadFile(p.logFile)
 	if err != nil {
@@ -135,7 +135,7 @@ func (p *Process) Log() string {
 	return string(text)
 }
 
-// Tail is the end of the log, without stacks.
+// Tail returns the last lines of the log, without stack traces.
 func (p *Process) Tail(lines int) string {
 	var all []string
 	for line := range strings.Lines(p.Log()) {

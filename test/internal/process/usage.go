@@ -11,14 +11,14 @@ import (
 	"time"
 )
 
-// Usage is what a process has cost since it started.
+// Usage is the resource usage of a process since its start.
 type Usage struct {
 	CPU  time.Duration // user and system
 	Peak int64         // largest resident memory, in bytes; 0 when it has ended
 }
 
-// Usage reads it from the kernel. Of a process that has ended only the CPU time
-// is left.
+// Usage reads the usage from the kernel. For a process that has ended, only the
+// CPU time is known.
 func (p *Process) Usage() (Usage, error) {
 	select {
 	case <-p.done:

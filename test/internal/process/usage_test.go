@@ -43,7 +43,7 @@ func TestPeak(t *testing.T) {
 	}
 }
 
-// What the kernel says of a real process is understood, also after its end.
+// The usage of a real process can be read from the kernel, also after its end.
 func TestUsageOfAProcess(t *testing.T) {
 	if _, err := os.Stat("/proc/self/stat"); err != nil {
 		t.Skip("needs /proc")

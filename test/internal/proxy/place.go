@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// Place is a request in a conversation that is repeated: the N-th of its kind,
-// counted from 1. It is not the N-th of all, because a retry of another kind
-// would shift that number.
+// Place identifies a request in a sequence of requests that is repeated. It is the
+// N-th of its kind, counted from 1. It is not the N-th of all requests, because a
+// retry of another kind would shift that number.
 type Place struct {
 	Kind string
 	N    int
@@ -25,7 +25,7 @@ func PlacesOf(requests []Request) []Place {
 	return places
 }
 
-// String can be a part of a test's name.
+// String returns the place in a form that can be a part of a test's name.
 func (p Place) String() string {
 	return fmt.Sprintf("%s-%d", strings.NewReplacer(" ", "-", "/", ".").Replace(p.Kind), p.N)
 }
@@ -48,8 +48,8 @@ func (r Request) Kind() string {
 	})
 }
 
-// TrapPlace sets a trap for the request at this place, counted from now on among
-// the requests that match.
+// TrapPlace sets a trap for the request at this place. It counts the requests that
+// match and come from now on.
 func (p *Proxy) TrapPlace(match Match, place Place, at Point) *Trap {
 	return p.Trap(func(r Request) bool { return (match == nil || match(r)) && r.Kind() == place.Kind }, place.N, at)
 }

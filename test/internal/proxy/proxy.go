@@ -28,9 +28,9 @@ type Proxy struct {
 	ended  chan struct{} // closed when Serve has returned
 }
 
-// Start returns a proxy before the server at the URL, which serves on a
-// loopback port of its own: TLS if the server does. The server's certificate
-// must be signed by serverCA (PEM), which is ignored for http.
+// Start starts a proxy of the server at the URL. The proxy serves on a free
+// loopback port. It uses TLS if the server does; then the server's certificate
+// must be signed by serverCA (PEM).
 func Start(ctx context.Context, server string, serverCA []byte) (*Proxy, error) {
 	target, err := url.Parse(server)
 	if err != nil {
@@ -53,7 +53,7 @@ func Start(ctx context.Context, server string, serverCA []byte) (*Proxy, error) 
 	}
 	go func() {
 		defer close(p.ended)
-		_ = serve() // Only Close ends it.
+		_ = serve() // The error does not matter: only Close ends it.
 	}()
 	return p, nil
 }
@@ -73,13 +73,14 @@ func (p *Proxy) secure(serverCA []byte) error {
 	return nil
 }
 
-// URL is where the proxy serves.
+// URL returns the URL of the proxy.
 func (p *Proxy) URL() string { return p.url }
 
-// CA is the certificate (PEM) that clients check the proxy's by; nil for http.
+// CA returns the certificate authority (PEM) of the proxy for its clients; nil for
+// http.
 func (p *Proxy) CA() []byte { return p.ca }
 
-// Close cuts all that is under way and ends the proxy.
+// Close cuts all connections and ends the proxy.
 func (p *Proxy) Close() error {
 	p.book.cutAll()
 	err := p.server.Close()
@@ -103,7 +104,7 @@ func (p *Proxy) handler(target *url.URL) http.Handler {
 			}
 			return t.holdReply()
 		},
-		// What goes wrong behind the proxy looks like a broken network.
+		// The client sees an error of the server as a broken connection.
 		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -119,20 +120,20 @@ func (p *Proxy) handler(target *url.URL) http.Handler {
 			panic(http.ErrAbortHandler)
 		}
 		if trap.at == After {
-			r = r.WithContext(context.WithValue(r.Context(), trapKey{}, trap)) //nolint:contextcheck // it goes on without its sender
+			r = r.WithContext(context.WithValue(r.Context(), trapKey{}, trap)) //nolint:contextcheck // the request must not end with its sender
 		}
 		forward.ServeHTTP(w, r)
 	})
 }
 
-// detached is the request with all that it needs to go on without its sender.
+// detached returns a copy of the request that continues when its sender has gone.
 func detached(r *http.Request) (free *http.Request, done context.CancelFunc) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		panic(http.ErrAbortHandler) // The sender has not sent it whole.
 	}
-	// Not WithoutCancel alone: where a context cannot end, ReverseProxy watches
-	// the sender by itself.
+	// WithoutCancel alone is not enough: if a context cannot end, ReverseProxy
+	// watches the sender itself.
 	ctx, done := context.WithCancel(context.WithoutCancel(r.Context()))
 	free = r.WithContext(ctx)
 	free.Body = io.NopCloser(bytes.NewReader(body))

@@ -18,7 +18,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/proxy"
 )
 
-// server counts what it carries out and echoes what it is sent.
+// server counts the requests that it carries out, and answers with their bodies.
 type server struct {
 	*httptest.Server
 	carriedOut atomic.Int64
@@ -45,8 +45,8 @@ func start(t *testing.T, url string, ca []byte) *proxy.Proxy {
 	return p
 }
 
-// client makes one connection for each request, so that nothing is sent twice
-// behind the test's back.
+// client makes a new connection for each request, because net/http silently
+// repeats a request when a reused connection breaks.
 func client(p *proxy.Proxy) *http.Client {
 	transport := &http.Transport{DisableKeepAlives: true, ForceAttemptHTTP2: true}
 	if p.CA() != nil {
@@ -157,7 +157,7 @@ func TestHeldRequestGoesOnWithoutItsSender(t *testing.T) {
 				t.Fatalf("the server has carried out %d while the request was held", n)
 			}
 			if r := p.Requests(posts)[0]; !r.Ended.IsZero() {
-				t.Error("the request is said to be over while it is held")
+				t.Error("the request has ended while it is held")
 			}
 			trap.Release()
 			await(t, func() bool { return s.carriedOut.Load() == 1 })
@@ -201,7 +201,7 @@ func TestStreamsPassThrough(t *testing.T) {
 		}
 	}
 	if r := p.Requests(nil)[0]; !r.Watch {
-		t.Errorf("%+v is not known for a watch", r)
+		t.Errorf("%+v is not recorded as a watch", r)
 	}
 }
 

@@ -10,35 +10,36 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Request is one that has come to the proxy.
+// Request is a request that has come to the proxy.
 type Request struct {
 	Method, Path, UserAgent string
 	// Watch means that the answer is a stream.
 	Watch bool
 	Began time.Time
-	// Ended is zero while the request is under way. A request that its sender
-	// has given up is under way as long as the network or the server has it.
+	// Ended is when the request ended; zero while it continues. A request whose
+	// sender has given up can continue.
 	Ended time.Time
 }
 
 // Match selects requests; nil selects all.
 type Match func(Request) bool
 
-// Point is where on its way a request is trapped.
+// Point is the point at which a request is trapped.
 type Point int
 
 // The points.
 const (
-	// Before the server has the request.
+	// Before traps a request before it is sent to the server.
 	Before Point = iota
-	// After the server has carried the request out, before its reply is sent.
+	// After traps a request when the server has carried it out, before its reply
+	// is sent to the client.
 	After
 )
 
 // Trap stops one request.
 type Trap struct {
 	match  Match
-	n      int // which of the requests that match; guarded by book.mu
+	n      int // which of the matching requests is trapped; guarded by book.mu
 	at     Point
 	sprung chan struct{}
 	// decision is closed by Release or Cut, after cut is written.
@@ -47,8 +48,7 @@ type Trap struct {
 	cut      bool
 }
 
-// Trap sets a trap for the n-th request from now on, counted from 1, that
-// matches.
+// Trap sets a trap for the n-th matching request from now on, counted from 1.
 func (p *Proxy) Trap(match Match, n int, at Point) *Trap {
 	t := &Trap{match: match, n: n, at: at, sprung: make(chan struct{}), decision: make(chan struct{})}
 	p.book.mu.Lock()
@@ -57,7 +57,7 @@ func (p *Proxy) Trap(match Match, n int, at Point) *Trap {
 	return t
 }
 
-// Requests are those that have come and match, in the order in which they came.
+// Requests returns the matching requests that have come, in their order.
 func (p *Proxy) Requests(match Match) []Request {
 	p.book.mu.Lock()
 	defer p.book.mu.Unlock()
@@ -70,17 +70,17 @@ func (p *Proxy) Requests(match Match) []Request {
 	return found
 }
 
-// Sprung is closed when the request is there; it is held from then on, until
-// Release or Cut.
+// Sprung returns a channel that is closed when the trap has its request. The
+// request is held until Release or Cut.
 func (t *Trap) Sprung() <-chan struct{} { return t.sprung }
 
-// Release lets the request go on. It may be said before the request has come,
-// and after that it is too late for Cut.
+// Release lets the request continue. It may be called before the request has come.
+// After Release, Cut has no effect.
 func (t *Trap) Release() { t.decide.Do(func() { close(t.decision) }) }
 
-// Cut cuts the connection: the request never reaches the server, or its reply
-// is lost. It may be said before the request has come, and after that it is
-// too late for Release.
+// Cut cuts the connection: the request never reaches the server, or its reply is
+// lost. It may be called before the request has come. After Cut, Release has no
+// effect.
 func (t *Trap) Cut() {
 	t.decide.Do(func() {
 		t.cut = true
@@ -88,7 +88,7 @@ func (t *Trap) Cut() {
 	})
 }
 
-// spring holds the request and returns whether it goes on.
+// spring holds the request, and then reports whether it continues.
 func (t *Trap) spring() bool {
 	close(t.sprung)
 	<-t.decision
@@ -104,7 +104,7 @@ func (t *Trap) holdReply() error {
 	return nil
 }
 
-// book keeps the requests and the traps.
+// book records the requests and the traps.
 type book struct {
 	clock clock.PassiveClock
 
@@ -114,8 +114,8 @@ type book struct {
 	caught   []*Trap    // guarded by mu
 }
 
-// enter takes note of a request and returns the trap that it falls into, if
-// any. A request counts for all traps that it matches.
+// enter records a request and returns the trap for it, if there is one. A request
+// counts for all traps that it matches.
 func (b *book) enter(r *http.Request) (*Request, *Trap) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -148,7 +148,7 @@ func (b *book) leave(r *Request) {
 	r.Ended = b.clock.Now()
 }
 
-// cutAll ends the wait of all traps.
+// cutAll cuts the requests of all traps.
 func (b *book) cutAll() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -1,3 +1,3 @@
-// Package rights reads what a manifest allows the daemon, and counts which of these
-// rights the tests use.
+// Package rights reads the rights that a manifest gives the daemon, and records which
+// of these rights the tests use.
 package rights

@@ -18,12 +18,12 @@ import (
 
 const authenticationReader = "extension-apiserver-authentication-reader"
 
-// Right is what one rule allows, for one resource and one verb.
+// Right is the right to use one verb on one resource.
 type Right struct {
 	verb, group, resource, subresource string
 
-	namespace string // empty: in all
-	name      string // empty: of all
+	namespace string // empty means all namespaces
+	name      string // empty means all objects
 }
 
 func (r Right) String() string {
@@ -40,10 +40,10 @@ func (r Right) Covers(q audit.Request) bool {
 		(r.namespace == "" || q.Object.Namespace == r.namespace) && (r.name == "" || q.Object.Name == r.name)
 }
 
-// Access is what a manifest of the chart allows the daemon.
+// Access has the objects of a manifest that give the daemon its rights.
 type Access []*unstructured.Unstructured
 
-// Of is that of a manifest.
+// Of returns the Access of a manifest.
 func Of(file string) (Access, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -52,8 +52,8 @@ func Of(file string) (Access, error) {
 	return manifest.Access(string(text), audit.DaemonUser)
 }
 
-// Rights are what it allows, rule by rule. Of the role that every API server
-// has, what counts is that it is bound.
+// Rights returns the rights that a gives. For the role that every API server has,
+// the binding counts as one right.
 func (a Access) Rights() []Right {
 	var all []Right
 	for _, o := range a {
@@ -67,7 +67,8 @@ func (a Access) Rights() []Right {
 	return all
 }
 
-// readsAuthorities is the right to read who vouches for requests.
+// readsAuthorities is the right to read the authorities of client certificates,
+// which the role of every API server gives.
 var readsAuthorities = Right{"get", "", "configmaps", "", metav1.NamespaceSystem, "extension-apiserver-authentication"}
 
 func isReader(o *unstructured.Unstructured) bool {
@@ -78,7 +79,7 @@ func isReader(o *unstructured.Unstructured) bool {
 func rulesOf(o *unstructured.Unstructured) []rbacv1.PolicyRule {
 	var role rbacv1.ClusterRole
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &role); err != nil {
-		panic(err) // The API server would not have it either.
+		panic(err) // The API server would refuse the object, too.
 	}
 	return role.Rules
 }
@@ -102,7 +103,7 @@ func expand(rule rbacv1.PolicyRule, namespace string) []Right {
 	return all
 }
 
-// Without is the same with one right less.
+// Without returns a copy of a without one right.
 func (a Access) Without(less Right) Access {
 	var rest Access
 	for _, o := range a {
@@ -118,7 +119,7 @@ func (a Access) Without(less Right) Access {
 	return rest
 }
 
-// without returns the rules of a role with one right less.
+// without returns the rules of a role without one right.
 func without(rules []rbacv1.PolicyRule, namespace string, less Right) []any {
 	var left []any
 	for _, rule := range rules {
@@ -141,7 +142,7 @@ func (r Right) rule() map[string]any {
 	return rule
 }
 
-// In are those that hold in a namespace.
+// In returns the rights that hold in a namespace.
 func (a Access) In(namespace string) map[Right]bool {
 	all := map[Right]bool{}
 	for _, r := range a.Rights() {
@@ -153,7 +154,7 @@ func (a Access) In(namespace string) map[Right]bool {
 	return all
 }
 
-// GrantedTo is what the API server says to whoever asks what it may do there.
+// GrantedTo asks the API server for the rights of a client in a namespace.
 func GrantedTo(ctx context.Context, who kubernetes.Interface, namespace string) (map[Right]bool, error) {
 	review, err := who.AuthorizationV1().SelfSubjectRulesReviews().Create(ctx, &authorizationv1.SelfSubjectRulesReview{
 		Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: namespace},
@@ -174,7 +175,7 @@ func GrantedTo(ctx context.Context, who kubernetes.Interface, namespace string) 
 			}
 		}
 	}
-	// They come with the first, by a role that every API server has.
+	// The role of every API server also gives these two rights.
 	for _, verb := range []string{"list", "watch"} {
 		r := readsAuthorities
 		r.verb, r.namespace = verb, ""

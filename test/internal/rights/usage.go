@@ -10,7 +10,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/audit"
 )
 
-// Usage is in which tests the daemon has used which right, whatever of.
+// Usage records in which tests the daemon has used which right.
 type Usage struct {
 	mu    sync.Mutex
 	tests map[Right][]string // guarded by mu
@@ -34,7 +34,7 @@ func (u *Usage) Record(test string, all audit.Requests) {
 	}
 }
 
-// String has a line for each right: without it, these tests fail.
+// String returns a line for each right, with tests that use it.
 func (u *Usage) String() string {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -8,8 +8,8 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 )
 
-// balancers do wrong what the label of the instance says that is called like
-// the Service. Such an instance is there for nothing else.
+// balancers fail in the way that the label of an instance says. The instance has
+// the name of the Service, and exists only to carry this label.
 type balancers struct {
 	cloudprovider.LoadBalancer
 	switches
@@ -42,7 +42,7 @@ func (b balancers) EnsureLoadBalancerDeleted(ctx context.Context, cluster string
 	return b.LoadBalancer.EnsureLoadBalancerDeleted(ctx, cluster, service)
 }
 
-// fault is what goes wrong with any change.
+// fault carries out the faults that are the same for all changes.
 func (b balancers) fault(ctx context.Context, service *corev1.Service) error {
 	switch b.of(ctx, service.Name) {
 	case "elsewhere":

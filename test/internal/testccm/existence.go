@@ -13,11 +13,11 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator"
 )
 
-// absentFor is how long a provider that caches "absent" believes it. The tests
-// ask for evidence over a longer time.
+// absentFor is how long a provider with a cache returns "absent" from it. The tests
+// require evidence over a longer time.
 const absentFor = 12 * time.Second
 
-// memory is what a provider with wrong answers remembers of earlier questions.
+// memory is the state of a faulty provider between calls.
 type memory struct {
 	clock clock.PassiveClock
 
@@ -35,7 +35,7 @@ func (f faulty) InstanceExists(ctx context.Context, node *corev1.Node) (bool, er
 	ask := func() (bool, error) { return f.InstancesV2.InstanceExists(ctx, node) }
 	switch f.of(ctx, node.Name) {
 	case "disowns":
-		return false, nil // Whatever it is, it is not in this cloud.
+		return false, nil // a provider ID of another cloud
 	case "flapping":
 		return f.memory.flap(node.Name, ask)
 	case "caches-absent":
@@ -44,7 +44,7 @@ func (f faulty) InstanceExists(ctx context.Context, node *corev1.Node) (bool, er
 	return ask()
 }
 
-// flap says absent twice, and then the truth.
+// flap returns absent twice, and then the right answer.
 func (m *memory) flap(node string, ask func() (bool, error)) (bool, error) {
 	m.mu.Lock()
 	m.asked[node]++
@@ -57,7 +57,8 @@ func (m *memory) flap(node string, ask func() (bool, error)) (bool, error) {
 	return ask()
 }
 
-// cached asks no more for a while when the cloud has said absent once.
+// cached returns absent for a while after the cloud has said so once, without
+// asking again.
 func (m *memory) cached(node string, ask func() (bool, error)) (bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -72,7 +73,7 @@ func (m *memory) cached(node string, ask func() (bool, error)) (bool, error) {
 	return exists, err
 }
 
-// listed looks each instance up in a list of all, as many providers do.
+// listed searches each instance in a list of all instances, as many providers do.
 type listed struct {
 	cloudprovider.InstancesV2
 

@@ -11,14 +11,14 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator"
 )
 
-// labelFault on an instance says what this provider does wrong when it is
-// asked about it, for as long as the label is there.
+// labelFault is a label of instances. While an instance has it, this provider fails
+// in the way that its value says when it is asked about the instance.
 const labelFault = "provider-fault"
 
-// switches are the labels of the instances.
+// switches reads the labels of the instances.
 type switches struct{ operator *simulator.Client }
 
-// faulty does wrong what the instance's label says.
+// faulty fails in the way that the instance's label says.
 type faulty struct {
 	cloudprovider.InstancesV2
 	switches
@@ -43,7 +43,7 @@ func (f faulty) InstanceMetadata(ctx context.Context, node *corev1.Node) (*cloud
 	return m, err
 }
 
-// of is the fault of the instance with that name.
+// of returns the fault of the instance with that name.
 func (s switches) of(ctx context.Context, name string) string {
 	found, err := s.operator.FindInstances(ctx, simulator.InstanceQuery{Names: []string{name}})
 	if err != nil || len(found) == 0 {
@@ -52,7 +52,8 @@ func (s switches) of(ctx context.Context, name string) string {
 	return found[0].Labels[labelFault]
 }
 
-// hang does not care whether anybody still waits: it has no context.
+// hang returns when the label is removed. It ignores the caller's context on
+// purpose.
 func (s switches) hang(name string) {
 	const look = 200 * time.Millisecond
 	klog.InfoS("Ignores its context from now on", "name", name)

@@ -1,5 +1,5 @@
-// Command testccm is a vendor's daemon: package ccm and one provider, which is
-// made for the end-to-end tests and does what providers should not.
+// Command testccm is a daemon as a vendor would build it, with package ccm and one
+// provider. The provider is for the end-to-end tests: it fails on purpose.
 package main
 
 import "github.com/fairlead-k8s/fairlead/ccm"

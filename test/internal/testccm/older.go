@@ -12,7 +12,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator"
 )
 
-// older is a provider as they were before InstancesV2.
+// older implements the interface for instances from before InstancesV2.
 type older struct{ cloud *cloud }
 
 var errUnnamed = errors.New("this provider does not know instances by an ID")
@@ -26,7 +26,7 @@ func (o older) InstanceID(ctx context.Context, node types.NodeName) (string, err
 	return i.Region + "/" + i.ID, err
 }
 
-// identified is the instance that a provider ID names.
+// identified returns the instance with the provider ID.
 func (o older) identified(ctx context.Context, providerID string) (simulator.Instance, error) {
 	path, ok := strings.CutPrefix(providerID, name+"://")
 	if !ok || o.cloud.kind == legacyWithoutID {
@@ -96,7 +96,7 @@ func (o older) CurrentNodeName(context.Context, string) (types.NodeName, error) 
 	return "", cloudprovider.NotImplemented
 }
 
-// zones is the older interface for places.
+// zones implements the older interface for zones and regions.
 type zones struct{ older older }
 
 func zoneOf(i simulator.Instance) cloudprovider.Zone {

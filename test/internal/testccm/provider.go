@@ -15,8 +15,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/quirks"
 )
 
-// name is the provider's, and the scheme of the provider IDs of its older
-// interface.
+// name is the name of the provider, and the scheme of the provider IDs that its
+// older interface returns.
 const name = "test"
 
 func init() {
@@ -27,17 +27,18 @@ func init() {
 type kind string
 
 const (
-	// modern is the simulated provider's InstancesV2, one Node a call, with
-	// faults of its own; see faulty, and balancers for those of all kinds.
+	// modern offers the simulated provider's InstancesV2, with one Node for each
+	// call and the faults of type faulty. All kinds have the faults of balancers.
 	modern kind = "modern"
-	// listing is the same, but reports whether an instance exists from a list.
+	// listing is like modern, but it searches a list of all instances to find out
+	// whether an instance exists.
 	listing kind = "listing"
-	// legacy offers the older Instances and Zones only.
+	// legacy offers only the older interfaces Instances and Zones.
 	legacy kind = "legacy"
-	// legacyWithoutID cannot name instances either.
+	// legacyWithoutID is like legacy, but does not know instances by an ID.
 	legacyWithoutID kind = "legacy-without-id"
-	// typedNil says that it supports InstancesV2 and returns a nil pointer, and
-	// offers the older interfaces beside that.
+	// typedNil claims to support InstancesV2, but returns a nil pointer for it. It
+	// also offers the older interfaces.
 	typedNil kind = "typed-nil"
 )
 
@@ -45,15 +46,15 @@ const (
 type config struct {
 	Endpoint string `json:"endpoint"`
 	Provider kind   `json:"provider"`
-	// Quirks are the names of habits in package quirks. With one, the provider
+	// Quirks are names of habits in package quirks. If there is one, the provider
 	// offers none of Fairlead's own interfaces.
 	Quirks []string `json:"quirks"`
 }
 
-// cloud is the simulated provider, offered in another way.
+// cloud is the simulated provider with other interfaces and with faults.
 type cloud struct {
 	cloudprovider.Interface  // the simulated one, as if it were no provider.Reloader
-	provider.ErrorClassifier // its own
+	provider.ErrorClassifier // of the simulated provider
 
 	kind     kind
 	client   *simulator.Client // its calls meet the cloud's faults and are counted
@@ -132,7 +133,7 @@ func (c *cloud) Zones() (cloudprovider.Zones, bool) { return zones{older: older{
 
 func (k kind) older() bool { return k != modern && k != listing }
 
-// named is the only instance of that name.
+// named returns the only instance with that name.
 func (c *cloud) named(ctx context.Context, node string) (simulator.Instance, error) {
 	found, err := c.client.FindInstances(ctx, simulator.InstanceQuery{Names: []string{node}})
 	if err != nil {

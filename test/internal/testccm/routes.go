@@ -13,7 +13,8 @@ func (c *cloud) Routes() (cloudprovider.Routes, bool) {
 	return hinted{inner}, supported
 }
 
-// hinted tells which hints it is given; the simulated provider needs none.
+// hinted logs the name hints of CreateRoute, because the simulated provider ignores
+// them.
 type hinted struct{ cloudprovider.Routes }
 
 // CreateRoute implements cloudprovider.Routes.
