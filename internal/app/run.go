@@ -22,6 +22,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/cloud"
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 	"github.com/fairlead-k8s/fairlead/internal/kube"
+	"github.com/fairlead-k8s/fairlead/internal/versions"
 )
 
 // process is a program whose provider has been made.
@@ -152,6 +153,9 @@ func (p *program) greet(logger klog.Logger) {
 	if s.Provider.ClusterName == settings.DefaultClusterName {
 		logger.Info("Warning: --cluster-name is the default; two such clusters in one account of the cloud overwrite each other's load balancers and routes",
 			"clusterName", settings.DefaultClusterName)
+	}
+	for _, b := range versions.Linked() {
+		logger.Info("Warning: a module is behind the other modules of Kubernetes", "module", b.Module, "version", b.Version, "needed", b.Needed)
 	}
 	for _, i := range s.Ignored() {
 		logger.Info("Warning: this flag changes nothing here", "flag", i.Flag, "why", i.Why)

@@ -1,0 +1,104 @@
+// Package versions finds modules of Kubernetes that are older than the others
+// in the binary.
+//
+// Kubernetes releases its modules together, as v0.37.1 and so on, and they are
+// made for each other. Go raises those that Fairlead requires. A module that
+// only a provider requires stays as it is, and may then panic before main runs,
+// for example because two modules declare one feature gate in two ways. So this
+// package writes to standard error when it is imported. It imports only the
+// standard library, so that Go initialises it before any package of Kubernetes.
+//
+// Package app imports it.
+package versions
+
+import (
+	"fmt"
+	"os"
+	"runtime/debug"
+	"strconv"
+	"strings"
+)
+
+// Behind is a module that is older than the others.
+type Behind struct {
+	Module, Version string
+	Needed          string // version of the newest of them
+}
+
+// String says what to do.
+func (b Behind) String() string {
+	return fmt.Sprintf("%s is at %s while other modules of Kubernetes are at %s, and may not work: go get %s@%s", b.Module, b.Version, b.Needed, b.Module, b.Needed)
+}
+
+//nolint:gochecknoinits // what it warns of may end the process before main
+func init() {
+	for _, b := range Linked() {
+		fmt.Fprintln(os.Stderr, "Warning:", b)
+	}
+}
+
+// Linked returns the modules of this binary that are behind.
+func Linked() []Behind {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return nil
+	}
+	return of(info.Deps)
+}
+
+// of returns the modules that are behind, in their order.
+func of(modules []*debug.Module) []Behind {
+	newest, needed := 0, ""
+	for _, m := range modules {
+		if minor := minorOf(m); minor > newest {
+			newest, needed = minor, inUse(m).Version
+		}
+	}
+	var all []Behind
+	for _, m := range modules {
+		if minor := minorOf(m); minor != 0 && minor < newest {
+			b := Behind{Module: m.Path, Version: inUse(m).Version, Needed: needed}
+			if m.Path == kubernetes {
+				b.Needed = "v1" + strings.TrimPrefix(needed, "v0")
+			}
+			all = append(all, b)
+		}
+	}
+	return all
+}
+
+// kubernetes is the module of all of Kubernetes. Its v1.37.1 is the v0.37.1 of
+// the others.
+const kubernetes = "k8s.io/kubernetes"
+
+// minorOf returns the minor version of Kubernetes that a module was released
+// with. It returns 0 for other modules, for one in a folder, and for one that is
+// no release.
+func minorOf(m *debug.Module) int {
+	name, ok := strings.CutPrefix(m.Path, "k8s.io/")
+	if !ok || strings.Contains(name, "/") {
+		return 0
+	}
+	major := "v0."
+	if m.Path == kubernetes {
+		major = "v1."
+	}
+	rest, ok := strings.CutPrefix(inUse(m).Version, major)
+	if !ok {
+		return 0
+	}
+	text, _, _ := strings.Cut(rest, ".")
+	minor, err := strconv.Atoi(text)
+	if err != nil {
+		return 0
+	}
+	return minor
+}
+
+// inUse returns the module that replaces m, if one does.
+func inUse(m *debug.Module) *debug.Module {
+	if m.Replace != nil {
+		return m.Replace
+	}
+	return m
+}
