@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/server/healthz"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
@@ -226,13 +227,13 @@ func TestFailuresEndTheProcess(t *testing.T) {
 			cloud: providertest.Cloud{V2: brokenInstances{}},
 			known: table{runs("a", func(_ context.Context, d deps) (controller, error) {
 				return &fakeController{run: func(ctx context.Context) error {
-					for range 3 {
-						_, _ = d.gateway.Instances().Metadata(ctx, &corev1.Node{})
+					for _, name := range []string{"a", "b", "c"} {
+						_, _ = d.gateway.Instances().Metadata(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}})
 					}
 					return untilStopped(ctx)
 				}}, nil
 			})},
-			want: "the provider has panicked 3 times, last in InstanceMetadata: broken",
+			want: "the provider has panicked for 3 objects within 10m0s, last in InstanceMetadata: broken",
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

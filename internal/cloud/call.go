@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"time"
 
@@ -53,6 +54,15 @@ func (c call) object() string {
 	}
 }
 
+// odd returns the name of the object for which a call may panic, empty for none,
+// and all its names as one text.
+func (c call) odd() (name, all string) {
+	if len(c.names) == 0 {
+		return "", ""
+	}
+	return c.names[0], strings.Join(c.names, "\n")
+}
+
 func (c call) failed(kind Kind, err error) *Error {
 	return &Error{Call: c.method, Kind: kind, Err: err}
 }
@@ -81,7 +91,11 @@ func (p *progress) get() error {
 // read makes a call that changes nothing. A call that the cloud has throttled
 // has not happened, so it is made again when the limiter allows it.
 func read[T any](ctx context.Context, g *Gateway, c call, f func(context.Context) (T, error)) (T, error) {
-	if err := g.denials.admit(c); err != nil {
+	err := g.health.leftAlone(c)
+	if err == nil {
+		err = g.denials.admit(c)
+	}
+	if err != nil {
 		var none T
 		return none, err
 	}
@@ -113,12 +127,13 @@ func once[T any](ctx context.Context, g *Gateway, a attempt, f func(context.Cont
 	started := time.Now()
 	limited, cancel := context.WithTimeout(ctx, a.timeout)
 	defer cancel()
-	returned := g.health.watch(a.method, a.timeout)
+	returned := g.health.watch(a)
 	err = a.failed(Panicked, errEnded)
 	defer func() {
 		if value := recover(); value != nil {
-			err = a.failed(Panicked, fmt.Errorf("the provider panicked: %v", value))
-			g.panicked(ctx, a.method, value)
+			failed := a.failed(Panicked, panicError(value))
+			failed.RetryAfter = g.panicked(ctx, a.call, value)
+			err = failed
 		}
 		returned()
 		g.record(ctx, a.call, started, err)
@@ -188,15 +203,17 @@ func (g *Gateway) ownClassification(ctx context.Context, err error) provider.Cla
 func (g *Gateway) ask(ctx context.Context, c namedClassifier, err error) provider.Classification {
 	defer func() {
 		if value := recover(); value != nil {
-			g.panicked(ctx, c.name, value)
+			g.panicked(ctx, call{method: c.name, names: []string{c.name}}, value)
 		}
 	}()
 	return c.classify(err)
 }
 
-func (g *Gateway) panicked(ctx context.Context, method string, value any) {
-	g.health.panicked(method, value)
-	klog.FromContext(ctx).Error(nil, "The provider panicked", "call", method, "panic", value, "stack", string(debug.Stack()))
+// panicked takes note of a panic. It returns how long the object of the call is
+// to be left alone.
+func (g *Gateway) panicked(ctx context.Context, c call, value any) time.Duration {
+	klog.FromContext(ctx).Error(nil, "The provider panicked", "call", c.method, "panic", value, "stack", string(debug.Stack()))
+	return g.health.panicked(c, value)
 }
 
 // record takes note of how a call has ended.

@@ -2,33 +2,130 @@ package cloud
 
 import (
 	"context"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	cloudprovider "k8s.io/cloud-provider"
+
+	"github.com/fairlead-k8s/fairlead/test/quirks"
 )
 
-func TestThreePanicsAskForARestart(t *testing.T) {
-	v := vendor{v2: metadata(func(context.Context, *corev1.Node) (*cloudprovider.InstanceMetadata, error) { panic("lost a map") })}
-	g := gateway(t, v, Config{})
+// restartOf returns why the process is to be restarted, nil if it is not.
+func restartOf(g *Gateway) error {
+	select {
+	case err := <-g.RestartNeeded():
+		return err
+	default:
+		return nil
+	}
+}
+
+// panicsForAll panics whatever it is asked about.
+var panicsForAll = metadata(func(context.Context, *corev1.Node) (*cloudprovider.InstanceMetadata, error) { panic("lost a map") })
+
+func TestPanicsForThreeObjectsAskForARestart(t *testing.T) {
+	g := gateway(t, vendor{v2: panicsForAll}, Config{})
 	for n := range 3 {
-		select {
-		case err := <-g.RestartNeeded():
-			t.Fatalf("restart after %d panics: %v", n, err)
-		default:
+		if err := restartOf(g); err != nil {
+			t.Fatalf("restart after panics for %d objects: %v", n, err)
 		}
-		if _, err := g.Instances().Metadata(t.Context(), node("n")); KindOf(err) != Panicked || !strings.Contains(err.Error(), "lost a map") {
+		if _, err := g.Instances().Metadata(t.Context(), node("n"+strconv.Itoa(n))); KindOf(err) != Panicked || !strings.Contains(err.Error(), "lost a map") {
 			t.Errorf("error = %v, want the panic", err)
 		}
 	}
-	select {
-	case err := <-g.RestartNeeded():
-		t.Log(err)
-	default:
+	if restartOf(g) == nil {
+		t.Error("no restart after panics for three objects")
+	}
+}
+
+// One odd Node does not end the process, and is asked about after 1, 5, and then
+// every 15 minutes.
+func TestObjectThatPanicsIsLeftAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		var asked []time.Duration
+		odd := quirks.Wrap(vendor{v2: metadata(func(context.Context, *corev1.Node) (*cloudprovider.InstanceMetadata, error) {
+			return &cloudprovider.InstanceMetadata{}, nil
+		})}, quirks.PanicsFor("odd"))
+		g := gateway(t, vendor{v2: metadata(func(ctx context.Context, n *corev1.Node) (*cloudprovider.InstanceMetadata, error) {
+			if n.Name == "odd" {
+				asked = append(asked, time.Since(began))
+			}
+			inner, _ := odd.InstancesV2()
+			return inner.InstanceMetadata(ctx, n)
+		})}, Config{})
+		for time.Since(began) < 40*time.Minute {
+			_, err := g.Instances().Metadata(t.Context(), node("odd"))
+			if KindOf(err) != Panicked || RetryAfter(err) <= 0 {
+				t.Fatalf("error %v with a pause of %v, want the panic and when to ask again", err, RetryAfter(err))
+			}
+			if _, err := g.Instances().Metadata(t.Context(), node("plain")); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Second)
+		}
+		if diff := cmp.Diff([]time.Duration{0, time.Minute, 6 * time.Minute, 21 * time.Minute, 36 * time.Minute}, asked); diff != "" {
+			t.Errorf("-want +got:\n%s", diff)
+		}
+		changed := node("odd")
+		changed.Spec.ProviderID = "p://1"
+		_, _ = g.Instances().Metadata(t.Context(), changed)
+		if len(asked) != 6 {
+			t.Error("the Node was left alone although it has changed")
+		}
+		if err := restartOf(g); err != nil {
+			t.Errorf("one odd Node ends the process: %v", err)
+		}
+	})
+}
+
+func TestPanicsDecay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := gateway(t, vendor{v2: panicsForAll}, Config{})
+		for n := range 6 {
+			_, _ = g.Instances().Metadata(t.Context(), node("n"+strconv.Itoa(n)))
+			time.Sleep(panicsCountFor / 2)
+		}
+		if err := restartOf(g); err != nil {
+			t.Errorf("no three objects panicked within %v: %v", panicsCountFor, err)
+		}
+	})
+}
+
+func TestPanicsAboutNoObjectCountEach(t *testing.T) {
+	g := gateway(t, vendor{routes: panickingTable{}}, Config{})
+	for range 3 {
+		_, _ = g.Routes().List(t.Context())
+	}
+	if restartOf(g) == nil {
 		t.Error("no restart after three panics")
+	}
+}
+
+// panickingTable panics when it is listed.
+type panickingTable struct{ cloudprovider.Routes }
+
+func (panickingTable) ListRoutes(context.Context, string) ([]*cloudprovider.Route, error) {
+	panic("lost a map")
+}
+
+// A Service that panics again gets the pause that its controller keeps.
+func TestPanicOfAChangeNamesAPause(t *testing.T) {
+	l := balancers(t, balancer(func(context.Context, string, *corev1.Service, []*corev1.Node) (*corev1.LoadBalancerStatus, error) {
+		panic("no")
+	}), Config{})
+	for _, want := range []time.Duration{time.Minute, 5 * time.Minute, 15 * time.Minute, 15 * time.Minute} {
+		if err := l.Update(t.Context(), service("s"), nil); RetryAfter(err) != want {
+			t.Errorf("error %v with a pause of %v, want %v", err, RetryAfter(err), want)
+		}
+	}
+	if err := restartOf(l.gateway); err != nil {
+		t.Errorf("one odd Service ends the process: %v", err)
 	}
 }
 
@@ -44,8 +141,8 @@ func TestHangAfterAPanicAsksForARestart(t *testing.T) {
 			return &cloudprovider.InstanceMetadata{}, nil
 		})}
 		g := gateway(t, v, Config{ReadTimeout: time.Minute})
-		for range 2 {
-			_, _ = g.Instances().Metadata(t.Context(), node("n"))
+		for n := range 2 {
+			_, _ = g.Instances().Metadata(t.Context(), node("n"+strconv.Itoa(n)))
 		}
 		select {
 		case err := <-g.RestartNeeded():

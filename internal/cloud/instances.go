@@ -104,7 +104,10 @@ func (i *Instances) Refresh(ctx context.Context, nodes []*corev1.Node) []Answer 
 	if i.batcher == nil || len(nodes) == 0 {
 		return i.oneByOne(ctx, nodes)
 	}
-	c := call{method: "InstanceMetadataBatch", priority: lowPriority}
+	const method = "InstanceMetadataBatch"
+	// A batch panics for one of its nodes, which then panics alone, too. So all
+	// batches count as one object.
+	c := call{method: method, priority: lowPriority, names: []string{method}}
 	answers, err := i.batches.ask(ctx, c, identities(nodes), func(ctx context.Context, c call) ([]Answer, error) {
 		return i.batch(ctx, c, nodes)
 	})

@@ -179,8 +179,9 @@ func testQuotaIsExhausted(t *testing.T, b *bed.Bed) {
 	s.awaitServing(t, first, s.hosts...)
 }
 
-// A provider that panics is an error of that call, and the Service says so.
-// After the third panic the process ends to be restarted (S8).
+// A provider that panics is an error of that call, and the Service says so. Its
+// owner changes it, and it is asked about at once. When the provider has panicked
+// for three Services, the process ends to be restarted (S8).
 func testProviderPanics(t *testing.T, b *bed.Bed) {
 	s := newClass(t, b)
 	with := daemon.Setup{Provider: "modern"}
@@ -189,7 +190,17 @@ func testProviderPanics(t *testing.T, b *bed.Bed) {
 	s.awaitService(t, name, expect.Soon, showing(conditionServing, metav1.ConditionFalse, "NotProvisioned", "has panicked", "bug in the provider"))
 	s.awaitTold(t, name, expect.Soon, "Warning SyncLoadBalancerFailed", "a bug of the provider")
 	s.passes(t)
-	if code := d.AwaitExit(t, retriesWithin); code != 1 {
+	s.edit(t, name, `{"metadata":{"annotations":{"changed":"true"}}}`)
+	expect.Within(t, expect.Soon, func(context.Context) error {
+		if n := d.CountLogged("The provider panicked"); n != 2 {
+			return fmt.Errorf("the provider has panicked %d times, want once more for the Service that has changed", n)
+		}
+		return nil
+	})
+	for range 2 {
+		s.balanced(t, "panics", s.misbehaves(t, "panic"))
+	}
+	if code := d.AwaitExit(t, expect.Soon); code != 1 {
 		t.Errorf("the daemon has ended with code %d, want 1", code)
 	}
 	s.runs(t, with)
