@@ -66,7 +66,9 @@ func (s *changes) change(ctx context.Context, c call, key string, f func(context
 // abandon leaves a call that has outlived its deadline alone. The key is free
 // once the call has returned.
 func (s *changes) abandon(key string, done <-chan error) {
-	s.keys.abandon(key)
+	if s.keys.abandon(key) {
+		s.gateway.health.exhausted(maxAbandoned, "changes")
+	}
 	go func() { // It ends with the provider's call; maxAbandoned bounds those that never return.
 		<-done //nolint:errcheck // the caller has its error already
 		s.keys.release(key)

@@ -16,6 +16,10 @@ const (
 	panicsCountFor = 10 * time.Minute
 	// grace is the time after its deadline in which a call should return.
 	grace = 10 * time.Second
+	// maxOverdue is how many calls may hang past their deadline before the process
+	// must be restarted. It is half of the questions that may be under way: calls
+	// that are only slow must not be refused because of those that never return.
+	maxOverdue = maxInflight / 2
 )
 
 // panicPauses are how long an object is left alone after the first, the second
@@ -111,6 +115,18 @@ func (h *health) leftAlone(c call) error {
 // not made. The text stays the same, so that what shows it is not written again.
 func panicError(value any) error { return fmt.Errorf("the provider panicked: %v", value) }
 
+// exhausted takes note that so many calls hang past their deadline that others
+// cannot be made any more. Only another process can make them.
+func (h *health) exhausted(n int, what string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.needRestart(hanging(n, what))
+}
+
+func hanging(n int, what string) error {
+	return fmt.Errorf("%d %s have not returned %v after their deadline, so others cannot be made", n, what, grace)
+}
+
 // watch notices that a call has not returned some time after its deadline. The
 // caller calls the returned function when the call has returned.
 func (h *health) watch(a attempt) (returned func()) {
@@ -121,6 +137,9 @@ func (h *health) watch(a attempt) (returned func()) {
 		late = true
 		h.overdue++
 		h.setOverdue(float64(h.overdue))
+		if h.overdue >= maxOverdue {
+			h.needRestart(hanging(h.overdue, "calls"))
+		}
 		if h.everPanicked {
 			h.needRestart(fmt.Errorf("the provider has panicked before, and now %s does not return %v after its deadline", a.method, grace))
 		}

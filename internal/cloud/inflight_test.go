@@ -112,6 +112,37 @@ func TestCallsThatDoNotReturnAreBounded(t *testing.T) {
 	})
 }
 
+// Calls that hang past their deadline are damage once there are many, and not
+// while they are only slow.
+func TestQuestionsThatAreNeverAnsweredAskForARestart(t *testing.T) {
+	for _, tc := range []struct {
+		name    string
+		takes   time.Duration
+		restart bool
+	}{
+		{"SlowCalls", 5 * time.Minute, false},
+		{"CallsThatHang", 24 * time.Hour, true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				g := gateway(t, vendor{v2: metadata(func(context.Context, *corev1.Node) (*cloudprovider.InstanceMetadata, error) {
+					time.Sleep(tc.takes)
+					return &cloudprovider.InstanceMetadata{}, nil
+				})}, Config{CallerTimeout: time.Second, ReadTimeout: 5 * time.Minute})
+				for began := time.Now(); time.Since(began) < 20*time.Minute; time.Sleep(time.Minute) {
+					for n := range maxOverdue {
+						go func() { _, _ = g.Instances().Metadata(t.Context(), node(strconv.Itoa(n))) }()
+					}
+				}
+				if err := restartOf(g); (err != nil) != tc.restart {
+					t.Errorf("restart for %v, want one: %v", err, tc.restart)
+				}
+				time.Sleep(24 * time.Hour)
+			})
+		})
+	}
+}
+
 func TestLateAnswerIsNotKeptForEver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var calls atomic.Int32

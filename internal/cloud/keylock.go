@@ -51,8 +51,9 @@ func (l *keyLock) release(key string) {
 	delete(l.holders, key)
 }
 
-// abandon takes note that nobody waits for the change any more.
-func (l *keyLock) abandon(key string) {
+// abandon takes note that nobody waits for the change any more. It reports
+// whether no further change may begin.
+func (l *keyLock) abandon(key string) (full bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if h, ok := l.holders[key]; ok {
@@ -60,4 +61,5 @@ func (l *keyLock) abandon(key string) {
 		l.holders[key] = h
 		l.abandoned++
 	}
+	return l.abandoned >= maxAbandoned
 }

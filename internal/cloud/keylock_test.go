@@ -3,6 +3,7 @@ package cloud
 import (
 	"context"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -48,9 +49,15 @@ func TestChangesThatDoNotReturnAreBounded(t *testing.T) {
 			return nil, nil
 		}), Config{ChangeTimeout: time.Second})
 		for n := range maxAbandoned {
+			if err := restartOf(l.gateway); err != nil {
+				t.Errorf("restart after %d calls: %v", n, err)
+			}
 			if err := l.Update(t.Context(), service(strconv.Itoa(n)), nil); KindOf(err) != TimedOut {
 				t.Fatalf("call %d: %v", n, err)
 			}
+		}
+		if err := restartOf(l.gateway); err == nil || !strings.Contains(err.Error(), "16 changes have not returned") {
+			t.Errorf("restart for %v, want one for the calls that hang", err)
 		}
 		if err := l.Update(t.Context(), service("more"), nil); KindOf(err) != Slow {
 			t.Errorf("error %v, want no further call", err)

@@ -34,6 +34,7 @@ func TestServicesSideBySide(t *testing.T) {
 		{"ProviderPanics", testProviderPanics},
 		{"ProviderReturnsNil", testProviderReturnsNil},
 		{"ProviderHangs", testProviderHangs},
+		{"ProviderHangsForAll", testProviderHangsForAll},
 		{"TwoClustersInOneAccount", testTwoClustersInOneAccount},
 		{"DriftIsFound", testDriftIsFound},
 		{"RecreatedUnderItsName", testRecreatedUnderItsName},
