@@ -3,7 +3,6 @@ package kube
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -122,35 +121,6 @@ func (n *Nodes) Delete(ctx context.Context, node *corev1.Node) error {
 			Preconditions: &metav1.Preconditions{UID: &node.UID, ResourceVersion: &node.ResourceVersion},
 		})
 	})
-}
-
-// IsStale reports whether a write was refused because the object has changed or
-// has been replaced since it was read. The API server answers 422 to a patch
-// with another UID, because a UID is immutable, and to a patch whose tests
-// fail. Its answer about failed tests names no field. An answer that rejects a
-// value names the field.
-func IsStale(err error) bool {
-	if apierrors.IsConflict(err) {
-		return true
-	}
-	status, ok := errors.AsType[*apierrors.StatusError](err)
-	if !ok || !apierrors.IsInvalid(err) {
-		return false
-	}
-	var fields []string
-	if status.ErrStatus.Details != nil {
-		for _, cause := range status.ErrStatus.Details.Causes {
-			fields = append(fields, cause.Field)
-		}
-	}
-	return slices.Contains(fields, "metadata.uid") || strings.Join(fields, "") == ""
-}
-
-// IsRejected reports whether a write was refused for its content or for missing
-// permissions, so that the same write will be refused again until somebody
-// changes something.
-func IsRejected(err error) bool {
-	return !IsStale(err) && (apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err) || apierrors.IsUnauthorized(err))
 }
 
 type object map[string]any

@@ -7,11 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
@@ -65,34 +62,6 @@ func TestNodePatchTestsWhatItChangesAndCarriesNothingElse(t *testing.T) {
 			}
 			if diff := cmp.Diff(tt.want, string(got)); diff != "" {
 				t.Errorf("body (-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
-func TestIsStale(t *testing.T) {
-	nodes := schema.GroupResource{Resource: "nodes"}
-	kind := schema.GroupKind{Kind: "Node"}
-	for _, tt := range []struct {
-		name string
-		err  error
-		want bool
-	}{
-		{"ConflictIsStale", apierrors.NewConflict(nodes, "n", nil), true},
-		{"WrappedConflictIsStale", fmt.Errorf("patch: %w", apierrors.NewConflict(nodes, "n", nil)), true},
-		{
-			"AnotherUIDIsStale",
-			fmt.Errorf("patch: %w", apierrors.NewInvalid(kind, "n", field.ErrorList{field.Invalid(field.NewPath("metadata", "uid"), "u", "field is immutable")})),
-			true,
-		},
-		{"InvalidLabelIsNotStale", apierrors.NewInvalid(kind, "n", field.ErrorList{field.Invalid(field.NewPath("metadata", "labels"), "u", "bad")}), false},
-		{"FailedTestOfAPatchIsStale", apierrors.NewGenericServerResponse(422, "", schema.GroupResource{}, "", "testing value /spec/taints failed: test failed", 0, false), true},
-		{"NotFoundIsNotStale", apierrors.NewNotFound(nodes, "n"), false},
-		{"NilIsNotStale", nil, false},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			if got := IsStale(tt.err); got != tt.want {
-				t.Errorf("IsStale(%v) = %v, want %v", tt.err, got, tt.want)
 			}
 		})
 	}

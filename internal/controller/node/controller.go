@@ -168,6 +168,7 @@ func (c *Controller) Stuck(limit time.Duration) error { return c.loop.Stuck(limi
 // Reconcile brings one Node in step with the cloud.
 func (c *Controller) Reconcile(ctx context.Context, name string) (loop.Result, error) {
 	node, err := c.nodes.Cached(name)
+	var last *corev1.Node
 	for range freshReads {
 		if apierrors.IsNotFound(err) {
 			c.forget(name)
@@ -180,9 +181,13 @@ func (c *Controller) Reconcile(ctx context.Context, name string) (loop.Result, e
 		if !kube.IsStale(failure) {
 			return result, failure
 		}
+		last = node
 		node, err = c.nodes.Live(ctx, name)
 	}
-	return loop.Result{}, fmt.Errorf("node %s has changed during each of %d passes", name, freshReads)
+	o := c.observe(last)
+	c.keep(last, o.answer, o.answered)
+	o.unwritten = notWritten(fmt.Errorf("node %s has changed during each of %d passes", name, freshReads))
+	return c.apply(ctx, o, decide(o))
 }
 
 // pass observes, decides and applies, once. If it could not use the cloud's
@@ -201,18 +206,18 @@ func (c *Controller) pass(ctx context.Context, node *corev1.Node) (loop.Result, 
 		p = decide(o)
 	}
 	result, err := c.apply(ctx, o, p)
-	switch {
-	case err == nil || o.answer.given != described:
-		return result, err
-	case kube.IsStale(err), apierrors.IsNotFound(err), ctx.Err() != nil, p.do != release:
-		c.keep(node, o.answer, o.answered)
-		return result, err
-	default:
-		// The Node waits for the API server, and its owner has to see that.
-		c.keep(node, o.answer, o.answered)
-		o.answer = answer{given: refused, cause: notWritten(err)}
-		return c.apply(ctx, o, decide(o))
+	if err == nil {
+		return result, nil
 	}
+	if o.answer.given == described {
+		c.keep(node, o.answer, o.answered)
+	}
+	if kube.IsStale(err) || apierrors.IsNotFound(err) || ctx.Err() != nil || p.do == wait {
+		return result, err
+	}
+	// The Node waits for the API server, and its owner has to see that.
+	o.unwritten = notWritten(err)
+	return c.apply(ctx, o, decide(o))
 }
 
 // handlers returns the handlers that add a Node to the queue if its change

@@ -348,9 +348,9 @@ func TestConflictIsAFreshReadAndNoNewQuestion(t *testing.T) {
 			informer := kube.NewInformerFactory(fake.NewClientset(), 0).Core().V1().Nodes()
 			server, asked := &changing{node: fresh(), conflicts: tt.conflicts}, &describing{}
 			c := New(Deps{Nodes: server, Informer: informer, Instances: asked, Events: &life{t: t}}, Config{})
-			_, err := c.Reconcile(t.Context(), "n1")
-			if got := err != nil; got != tt.gives {
-				t.Errorf("Reconcile = %v, want an error: %v", err, tt.gives)
+			result, err := c.Reconcile(t.Context(), "n1")
+			if err != nil || result.Retry != tt.gives {
+				t.Errorf("Reconcile = %+v, %v, want another try: %v", result, err, tt.gives)
 			}
 			if got := nodefact.IsUninitialized(server.node); got != tt.gives {
 				t.Errorf("uninitialised = %v, want %v", got, tt.gives)
@@ -462,8 +462,8 @@ func TestAnswerGetsOld(t *testing.T) {
 	server, asked, now := &changing{node: fresh(), conflicts: 1000}, &describing{}, clocktesting.NewFakeClock(noon)
 	c := New(Deps{Nodes: server, Informer: informer, Instances: asked, Events: &life{t: t}}, Config{Clock: now})
 	for range 2 {
-		if _, err := c.Reconcile(t.Context(), "n1"); err == nil {
-			t.Fatal("the conflicts are over")
+		if result, err := c.Reconcile(t.Context(), "n1"); err != nil || !result.Retry {
+			t.Fatalf("Reconcile = %+v, %v, want another try", result, err)
 		}
 	}
 	if asked.calls != 1 {

@@ -22,6 +22,9 @@ type observed struct {
 	holder string
 	memory memory
 	policy LabelPolicy
+	// unwritten is why what this pass has decided before could not be written;
+	// zero: nothing was tried.
+	unwritten message.Cause
 	// strictIDs means that no other provider ID than the Node's own is accepted
 	// from the cloud.
 	strictIDs bool

@@ -43,6 +43,11 @@ var (
 		When: "The cloud does not offer the address that the kubelet was told to use. The Node keeps the addresses that it has.",
 		Do:   "Give the address to the instance, or correct the kubelet's --node-ip.",
 	}
+	updateFailed = message.Reason{
+		Name: "CloudUpdateFailed", On: "Node", Type: corev1.EventTypeWarning,
+		When: "What the cloud says of an initialised Node could not be written. It is tried again.",
+		Do:   "Check the RBAC rules of the cloud-controller-manager, the admission policies and the webhooks.",
+	}
 	labelsRejected = message.Reason{
 		Name: "CloudLabelsRejected", On: "Node", Type: corev1.EventTypeWarning,
 		When: "The cloud offers labels that Kubernetes does not accept. They are not written.",
@@ -96,7 +101,7 @@ var (
 // Reasons returns every reason that this controller records or shows.
 func Reasons() []message.Reason {
 	return slices.Concat([]message.Reason{
-		synced, initFailed, instanceMismatch, locationChanged, addressesRejected, labelsRejected,
+		synced, initFailed, instanceMismatch, locationChanged, addressesRejected, updateFailed, labelsRejected,
 		initialized, providerIDMismatch, noProviderID, invalidLabel, invalidNodeIP, nodeIPNotOffered, writeRejected, writeFailed,
 	}, nodecause.Reasons(ConditionInitialized))
 }
@@ -118,6 +123,10 @@ func hasMoved(what, label, now string) message.Event {
 
 func hasKeptAddresses(c message.Cause) message.Event {
 	return addressesRejected.Event(c.Message + " The Node keeps the addresses that it has.")
+}
+
+func hasFailedUpdate(c message.Cause) message.Event {
+	return updateFailed.Event(c.Reason + ": " + c.Message)
 }
 
 func hasSkippedLabels(problems []string) message.Event {

@@ -127,14 +127,15 @@ func outcomeOf(p plan) outcome {
 }
 
 type row struct {
-	name   string
-	node   *corev1.Node
-	answer answer
-	memory memory
-	holder string
-	strict bool
-	policy LabelPolicy
-	want   outcome
+	name      string
+	node      *corev1.Node
+	answer    answer
+	memory    memory
+	holder    string
+	unwritten message.Cause
+	strict    bool
+	policy    LabelPolicy
+	want      outcome
 }
 
 func check(t *testing.T, rows []row) {
@@ -142,7 +143,7 @@ func check(t *testing.T, rows []row) {
 	for _, tt := range rows {
 		t.Run(tt.name, func(t *testing.T) {
 			before := tt.node.DeepCopy()
-			got := decide(observed{now: noon, node: tt.node, answer: tt.answer, memory: tt.memory, policy: tt.policy, holder: tt.holder, strictIDs: tt.strict})
+			got := decide(observed{now: noon, node: tt.node, answer: tt.answer, memory: tt.memory, policy: tt.policy, holder: tt.holder, unwritten: tt.unwritten, strictIDs: tt.strict})
 			if diff := cmp.Diff(tt.want, outcomeOf(got), cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("plan (-want +got):\n%s", diff)
 			}

@@ -2,14 +2,17 @@ package node
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -18,6 +21,7 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 
 	"github.com/fairlead-k8s/fairlead/internal/cloud"
+	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
 	"github.com/fairlead-k8s/fairlead/internal/kube"
 	"github.com/fairlead-k8s/fairlead/test/quirks"
 )
@@ -198,6 +202,12 @@ func (q *quirky) takeAsked() []string {
 	return asked
 }
 
+func (q *quirky) refusing(f func(subresource string) error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.refuses = f
+}
+
 func (q *quirky) says(err error) {
 	q.vendor.mu.Lock()
 	defer q.vendor.mu.Unlock()
@@ -219,6 +229,54 @@ func joins(name string, edits ...func(*corev1.Node)) *corev1.Node {
 }
 
 func named(id string) func(*corev1.Node) { return func(n *corev1.Node) { n.Spec.ProviderID = id } }
+
+// What the API server refuses again and again is said on the Node, whatever the
+// code of the refusal, before and after the initialisation.
+func TestRefusedWritesAreSaid(t *testing.T) {
+	webhook := func(code int32, reason metav1.StatusReason) error {
+		return &apierrors.StatusError{ErrStatus: metav1.Status{
+			Status: metav1.StatusFailure, Code: code, Reason: reason, Message: `admission webhook "w" denied the request: no`,
+		}}
+	}
+	const policy = `nodes "n1" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no`
+	for name, refusal := range map[string]error{
+		"Policy": &apierrors.StatusError{ErrStatus: metav1.Status{
+			Status: metav1.StatusFailure, Code: 422, Reason: metav1.StatusReasonInvalid, Message: policy,
+			Details: &metav1.StatusDetails{Name: "n1", Kind: "nodes", Causes: []metav1.StatusCause{{Message: policy}}},
+		}},
+		"WebhookWithoutAField":   webhook(422, metav1.StatusReasonInvalid),
+		"WebhookAsConflict":      webhook(409, metav1.StatusReasonConflict),
+		"WebhookThatCannotBeHad": apierrors.NewInternalError(errors.New("failed calling webhook")),
+		"ConflictForEver":        conflict(),
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				settledOne := settled(func(n *corev1.Node) { n.Name, n.UID = "n2", "u-n2" })
+				q := beginQuirky(t, Config{}, nil, joins("n1"), settledOne)
+				defer func() { q.stop() }()
+				q.refusing(func(subresource string) error {
+					if subresource == "" {
+						return refusal
+					}
+					return nil
+				})
+				q.after(30 * time.Minute)
+				q.expectEvents("n1 CloudInitFailed", "n2 CloudUpdateFailed")
+				if c := nodefact.Condition(q.node("n1"), ConditionInitialized); c == nil || c.Status != corev1.ConditionFalse || !strings.HasPrefix(c.Reason, "Write") {
+					t.Errorf("condition %v, want that the Node could not be written", c)
+				}
+				if n := q.takeWrites(); n > 1000 {
+					t.Errorf("%d writes in half an hour", n)
+				}
+				q.refusing(nil)
+				q.after(7 * time.Minute)
+				if !isReleased(q.node("n1")) || q.node("n2").Labels["rack"] != "a" {
+					t.Error("the Nodes are not in step after the refusals")
+				}
+			})
+		})
+	}
+}
 
 // Habits of real providers must not make labels flap: a label that is left out
 // stays, and nothing is written.

@@ -57,6 +57,9 @@ func addressIsOffered(o observed) *message.Cause {
 // provider ID and labels and removes the taint. It comes after the addresses
 // (promise S6).
 func initialize(o observed) plan {
+	if !o.unwritten.IsZero() {
+		return waits(o, o.unwritten)
+	}
 	switch o.answer.given {
 	case notAsked:
 		return plan{do: ask, why: "the Node waits for its instance to be described", memory: o.memory}

@@ -12,6 +12,9 @@ import (
 // follow keeps an initialised Node in step with the cloud. Without an answer
 // of the cloud it looks only at what the Node itself says.
 func follow(o observed) plan {
+	if !o.unwritten.IsZero() {
+		return refusedUpdate(o)
+	}
 	p := plan{do: doNothing, why: "up to date", memory: memory{uid: o.node.UID, notices: o.memory.notices, missing: o.memory.missing}}
 	p.condition = recovered(o)
 	p.change.labels = twinLabels(o.node.Labels)
@@ -20,6 +23,17 @@ func follow(o observed) plan {
 	}
 	if p.addresses != nil || p.condition != nil || !p.change.empty() {
 		p.do, p.why = update, difference(p)
+	}
+	return p
+}
+
+// refusedUpdate returns the plan for a Node whose update could not be written:
+// an event, and another try. The event is recorded once, until an update is
+// written, whatever the error says the next time.
+func refusedUpdate(o observed) plan {
+	p := plan{do: wait, why: o.unwritten.Message, memory: o.memory}
+	if kept := updateFailed.Name + ": " + o.unwritten.Reason; o.memory.notices != kept {
+		p.events, p.memory.notices = []message.Event{hasFailedUpdate(o.unwritten)}, kept
 	}
 	return p
 }

@@ -3,6 +3,7 @@ package node
 import (
 	"testing"
 
+	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/cloud-provider/api"
 )
@@ -74,6 +75,14 @@ func TestDecideFollowing(t *testing.T) {
 			name: "NamelessNodeGetsLabelsToo", node: settled(func(n *corev1.Node) { n.Spec.ProviderID = "" }), policy: follows,
 			answer: machine(func(i *instance) { i.providerID, i.nameless, i.size = "", true, "large" }),
 			want:   updates("labels", func(o *outcome) { o.Labels = grown }),
+		},
+		{
+			name: "UpdateThatIsRefusedIsReported", node: settled(), unwritten: message.Cause{Reason: "WriteRejected", Message: "because"}, answer: machine(),
+			want: outcome{Do: wait, Why: "because", Events: []string{"CloudUpdateFailed"}},
+		},
+		{
+			name: "UpdateThatIsRefusedAgainIsReportedOnce", node: settled(), unwritten: message.Cause{Reason: "WriteRejected", Message: "because of that"}, answer: machine(),
+			memory: memory{uid: "u1", notices: "CloudUpdateFailed: WriteRejected"}, want: outcome{Do: wait, Why: "because of that"},
 		},
 		{
 			name: "ConditionOfAWaitThatIsOverTurnsTrue", node: settled(shows(corev1.ConditionFalse, "CloudDenied", "because", noon)),
