@@ -109,10 +109,16 @@ func (l *Loop) AddAfter(key string, d time.Duration) {
 	l.queue.AddAfter(key, d)
 }
 
+// Waiting is a key that waits for a worker.
+type Waiting struct {
+	Key   string
+	Since time.Time
+}
+
 // Waiting returns the keys that have waited for a worker longer than the limit,
 // in the order in which they will get one. Keys whose delay is not over do not
 // wait for a worker.
-func (l *Loop) Waiting(limit time.Duration) []string { return l.waiting.waiting(limit) }
+func (l *Loop) Waiting(limit time.Duration) []Waiting { return l.waiting.waiting(limit) }
 
 // Busy returns the keys that workers have now, in order.
 func (l *Loop) Busy() []string {

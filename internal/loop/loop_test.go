@@ -174,7 +174,9 @@ func TestKeysWithHighPriorityGoFirst(t *testing.T) {
 			t.Errorf("busy (-want +got):\n%s", diff)
 		}
 		time.Sleep(30 * time.Second)
-		if diff := cmp.Diff([]string{"high", "low-3", "low-1", "low-2"}, l.Waiting(20*time.Second)); diff != "" {
+		queued := time.Now().Add(-30 * time.Second)
+		want := []Waiting{{"high", queued}, {"low-3", queued}, {"low-1", queued}, {"low-2", queued}}
+		if diff := cmp.Diff(want, l.Waiting(20*time.Second)); diff != "" {
 			t.Errorf("waiting (-want +got):\n%s", diff)
 		}
 		if got := l.Waiting(time.Minute); got != nil {

@@ -85,14 +85,14 @@ func (q *priorityQueue) Pop() string {
 }
 
 // waiting returns the keys that have waited longer than the limit, in order.
-func (q *priorityQueue) waiting(limit time.Duration) []string {
+func (q *priorityQueue) waiting(limit time.Duration) []Waiting {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	var keys []string
+	var all []Waiting
 	for _, key := range slices.Concat(q.high, q.low) {
-		if q.clock.Since(q.since[key]) > limit {
-			keys = append(keys, key)
+		if since := q.since[key]; q.clock.Since(since) > limit {
+			all = append(all, Waiting{key, since})
 		}
 	}
-	return keys
+	return all
 }

@@ -33,7 +33,7 @@ func TestWaitingServicesAreCounted(t *testing.T) {
 			# HELP fairlead_services_waiting [ALPHA] Services whose load balancer is not in line, by the reason that their condition names, or Queued
 			# TYPE fairlead_services_waiting gauge
 			fairlead_services_waiting{reason="Queued"} 1
-		`+oldest+"119.9\n")
+		`+oldest+"120\n")
 		l.after(8 * time.Minute)
 		expect("afterwards", oldest+"0\n")
 	})

@@ -29,15 +29,15 @@ func (c *Controller) reportQueued(ctx context.Context) {
 // tells the owner of each once, by an event.
 func (c *Controller) queuedBehind(busy string) map[string]time.Time {
 	since := map[string]time.Time{}
-	for _, key := range c.loop.Waiting(queuedAfter) {
-		o, err := c.observe(key)
+	for _, waiting := range c.loop.Waiting(queuedAfter) {
+		o, err := c.observe(waiting.Key)
 		if err != nil || !decide(o).isForOwner() {
 			continue
 		}
-		if !c.store.isQueued(key) {
+		if !c.store.isQueued(waiting.Key) {
 			c.record(o.subject(), []message.Event{queuedEvent(busy)})
 		}
-		since[key] = o.now.Add(-queuedAfter)
+		since[waiting.Key] = waiting.Since
 	}
 	return since
 }
