@@ -43,6 +43,7 @@ type options struct {
 	bin        string
 	scenarios  string
 	contenders string
+	errors     string
 	sideBySide int
 	output     string
 	jsonFile   string
@@ -57,6 +58,7 @@ func parse(args []string) (options, error) {
 	fs.StringVar(&o.bin, "bin", "bin", "folder with all programs, as make builds them")
 	fs.StringVar(&o.scenarios, "scenario", "", "scenarios to run, such as init,idle or lies; empty for all")
 	fs.StringVar(&o.contenders, "contender", "", "contenders to run: fairlead, skeleton; empty for both")
+	fs.StringVar(&o.errors, "errors", "", "what the provider's errors look like where that matters: typed, text, unreadable; empty for all")
 	fs.IntVar(&o.settings.Nodes, "nodes", 500, "Nodes in each cluster")
 	fs.IntVar(&o.settings.Services, "services", 100, "Services in the scenarios about them")
 	fs.DurationVar(&o.settings.Latency, "latency", 30*time.Millisecond, "how long each call of the cloud takes")
@@ -105,6 +107,11 @@ func run(ctx context.Context, args []string, c clock.WithTicker) (err error) {
 	if err != nil {
 		return err
 	}
+	looks, err := chooseErrors(words(o.errors))
+	if err != nil {
+		return err
+	}
+	scenarios = scenario.WithErrors(scenarios, looks)
 	contenders, err := choose(words(o.contenders))
 	if err != nil {
 		return err
@@ -161,6 +168,17 @@ func choose(names []string) ([]contender.Name, error) {
 			return nil, fmt.Errorf("no contender %q; there are %v", name, contender.Names())
 		}
 		chosen = append(chosen, contender.Name(name))
+	}
+	return chosen, nil
+}
+
+func chooseErrors(names []string) ([]scenario.Errors, error) {
+	var chosen []scenario.Errors
+	for _, name := range names {
+		if !slices.Contains(scenario.AllErrors(), scenario.Errors(name)) {
+			return nil, fmt.Errorf("no errors %q; there are %v", name, scenario.AllErrors())
+		}
+		chosen = append(chosen, scenario.Errors(name))
 	}
 	return chosen, nil
 }

@@ -1,11 +1,13 @@
 // Command fairlead is Fairlead's daemon with the provider that answers from
-// lists. With the simulated provider the released daemon is measured.
+// lists, and with those whose errors have lost their type. With the simulated
+// provider the released daemon is measured.
 package main
 
 import (
 	"github.com/fairlead-k8s/fairlead/ccm"
 
 	_ "github.com/fairlead-k8s/fairlead/test/scale/listing" // provider "listing"
+	_ "github.com/fairlead-k8s/fairlead/test/scale/opaque"  // providers "simulated-text" and "simulated-unreadable"
 )
 
 func main() { ccm.Main() }

@@ -8,6 +8,7 @@ import (
 
 	_ "github.com/fairlead-k8s/fairlead/providers/simulated" // provider "simulated"
 	_ "github.com/fairlead-k8s/fairlead/test/scale/listing"  // provider "listing"
+	_ "github.com/fairlead-k8s/fairlead/test/scale/opaque"   // providers "simulated-text" and "simulated-unreadable"
 	"k8s.io/apimachinery/pkg/util/wait"
 	cloudprovider "k8s.io/cloud-provider"
 	"k8s.io/cloud-provider/app"        //nolint:depguard // it is what is measured

@@ -17,6 +17,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/process"
 
 	"github.com/fairlead-k8s/fairlead/test/scale/listing"
+	"github.com/fairlead-k8s/fairlead/test/scale/opaque"
 )
 
 // Name says which daemon it is.
@@ -38,6 +39,9 @@ type Provider string
 const (
 	Simulated Provider = simulated.Name
 	Listing   Provider = listing.Name
+	// The simulated one, whose errors have lost their type.
+	Text       Provider = opaque.Text
+	Unreadable Provider = opaque.Unreadable
 )
 
 // Program is the daemon's program in the folder of all programs. What is
@@ -46,7 +50,7 @@ func Program(bin string, n Name, p Provider) string {
 	switch {
 	case n == Skeleton:
 		return filepath.Join(bin, "scale", "upstream")
-	case p == Listing:
+	case p != Simulated:
 		return filepath.Join(bin, "scale", "fairlead")
 	default:
 		return filepath.Join(bin, "cloud-controller-manager")

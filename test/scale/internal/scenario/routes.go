@@ -16,65 +16,63 @@ func withRoutes(Settings) []string {
 	return []string{"--configure-cloud-routes=true", "--cluster-cidr=" + cluster.PodCIDRs}
 }
 
-// routed are what happens to the routes of Nodes.
-var routed = []Scenario{
-	{
-		Name: "routes-init",
-		What: func(s Settings) string {
-			return fmt.Sprintf("%d initialised Nodes without routes are there when the daemon starts.", s.Nodes)
-		},
-		Provider: contender.Simulated,
-		Flags:    sameFlags(withRoutes),
-		run: func(ctx context.Context, t *trial) error {
-			if _, err := t.fleet(ctx, cluster.Initialized); err != nil {
-				return err
-			}
-			if err := t.begin(ctx); err != nil {
-				return err
-			}
-			if _, err := t.replica(ctx); err != nil {
-				return err
-			}
-			const within = 15 * time.Minute
-			if err := t.until(ctx, "all Nodes have routes and say so", within, allRouted); err != nil {
-				return err
-			}
-			if err := t.countRoutes(ctx); err != nil {
-				return err
-			}
-			return t.rest(ctx)
-		},
+var routesInit = Scenario{
+	Name: "routes-init",
+	What: func(s Settings) string {
+		return fmt.Sprintf("%d initialised Nodes without routes are there when the daemon starts.", s.Nodes)
 	},
-	{
-		Name: "routes-idle",
-		What: func(s Settings) string {
-			return fmt.Sprintf("%d Nodes with routes, and nothing happens for %v.", s.Nodes, s.IdleFor)
-		},
-		Provider: contender.Simulated,
-		Flags:    sameFlags(withRoutes),
-		run: func(ctx context.Context, t *trial) error {
-			if _, err := t.fleet(ctx, cluster.Initialized); err != nil {
-				return err
-			}
-			t.began.at = t.clock.Now()
-			if _, err := t.replica(ctx); err != nil {
-				return err
-			}
-			const within = 15 * time.Minute
-			if err := t.nodes.Await(ctx, within, allRouted); err != nil {
-				return err
-			}
-			if err := t.calm(ctx); err != nil {
-				return err
-			}
-			if err := t.begin(ctx); err != nil {
-				return err
-			}
-			if err := t.wait(ctx, t.IdleFor); err != nil {
-				return err
-			}
-			return t.end(ctx)
-		},
+	Provider: contender.Simulated,
+	Flags:    sameFlags(withRoutes),
+	run: func(ctx context.Context, t *trial) error {
+		if _, err := t.fleet(ctx, cluster.Initialized); err != nil {
+			return err
+		}
+		if err := t.begin(ctx); err != nil {
+			return err
+		}
+		if _, err := t.replica(ctx); err != nil {
+			return err
+		}
+		const within = 15 * time.Minute
+		if err := t.until(ctx, "all Nodes have routes and say so", within, allRouted); err != nil {
+			return err
+		}
+		if err := t.countRoutes(ctx); err != nil {
+			return err
+		}
+		return t.rest(ctx)
+	},
+}
+
+var routesIdle = Scenario{
+	Name: "routes-idle",
+	What: func(s Settings) string {
+		return fmt.Sprintf("%d Nodes with routes, and nothing happens for %v.", s.Nodes, s.IdleFor)
+	},
+	Provider: contender.Simulated,
+	Flags:    sameFlags(withRoutes),
+	run: func(ctx context.Context, t *trial) error {
+		if _, err := t.fleet(ctx, cluster.Initialized); err != nil {
+			return err
+		}
+		t.began.at = t.clock.Now()
+		if _, err := t.replica(ctx); err != nil {
+			return err
+		}
+		const within = 15 * time.Minute
+		if err := t.nodes.Await(ctx, within, allRouted); err != nil {
+			return err
+		}
+		if err := t.calm(ctx); err != nil {
+			return err
+		}
+		if err := t.begin(ctx); err != nil {
+			return err
+		}
+		if err := t.wait(ctx, t.IdleFor); err != nil {
+			return err
+		}
+		return t.end(ctx)
 	},
 }
 

@@ -30,6 +30,43 @@ func (s Settings) percent(p int) int { return max(1, s.Nodes*p/100) }
 // pass is how long it takes to ask the cloud about each Node in turn.
 func (s Settings) pass() time.Duration { return time.Duration(s.Nodes) * s.Latency }
 
+// Errors is what the errors of a provider look like.
+type Errors string
+
+// The looks of errors.
+const (
+	Typed      Errors = "typed"      // as the cloud's client returns them, with a status
+	Text       Errors = "text"       // the text alone
+	Unreadable Errors = "unreadable" // one text for all errors
+)
+
+// AllErrors are all looks of errors.
+func AllErrors() []Errors { return []Errors{Typed, Text, Unreadable} }
+
+// withErrors returns the scenario once for each look of errors.
+func withErrors(s Scenario) []Scenario {
+	typed, text, unreadable := s, s, s
+	typed.Errors = Typed
+	text.Errors, text.Name, text.Provider = Text, s.Name+"-text", contender.Text
+	text.What = func(settings Settings) string {
+		return s.What(settings) + " The provider's errors are text without a status."
+	}
+	unreadable.Errors, unreadable.Name, unreadable.Provider = Unreadable, s.Name+"-unreadable", contender.Unreadable
+	unreadable.What = func(settings Settings) string {
+		return s.What(settings) + " The provider's errors are all the same text."
+	}
+	return []Scenario{typed, text, unreadable}
+}
+
+// WithErrors returns the scenarios whose errors look like one of these, and
+// those that do not depend on it. Without any, it returns all.
+func WithErrors(all []Scenario, errors []Errors) []Scenario {
+	if len(errors) == 0 {
+		return all
+	}
+	return slices.DeleteFunc(all, func(s Scenario) bool { return s.Errors != "" && !slices.Contains(errors, s.Errors) })
+}
+
 // Scenario is something that happens to a cluster.
 type Scenario struct {
 	Name string
@@ -37,6 +74,9 @@ type Scenario struct {
 	What func(Settings) string
 	// Provider that both contenders have.
 	Provider contender.Provider
+	// Errors says what the provider's errors look like, empty if the scenario does
+	// not depend on it.
+	Errors Errors
 	// Flags that are not the contender's defaults.
 	Flags func(Settings, contender.Name) []string
 	// Waits: nearly all of its time nothing happens, and what is measured are
@@ -48,7 +88,8 @@ type Scenario struct {
 
 // All are all scenarios, in the order in which they are shown.
 func All() []Scenario {
-	return slices.Concat([]Scenario{initialize, idle, drift, removal, massRemoval, outage}, lies, []Scenario{failover}, services, routed)
+	return slices.Concat(withErrors(initialize), []Scenario{idle, drift, removal, massRemoval, outage}, lies, []Scenario{failover}, services,
+		withErrors(routesInit), []Scenario{routesIdle})
 }
 
 // Select are the scenarios with these names. "lies" are all whose names begin

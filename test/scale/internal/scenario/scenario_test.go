@@ -17,7 +17,8 @@ func TestSelect(t *testing.T) {
 		want  []string // nil: an error
 	}{
 		"NoneMeansAll": {nil, allNames()},
-		"Some":         {[]string{"idle", "init"}, []string{"init", "idle"}},
+		"Some":         {[]string{"idle", "outage"}, []string{"idle", "outage"}},
+		"Errors":       {[]string{"init"}, []string{"init", "init-text", "init-unreadable"}},
 		"Family":       {[]string{"lies"}, []string{"lies-404-few", "lies-404-all", "lies-empty-list", "lies-half-list", "lies-half-list-few"}},
 		"NoFamily":     {[]string{"removal"}, []string{"removal"}},
 		"OneOfAFamily": {[]string{"lies-half-list"}, []string{"lies-half-list", "lies-half-list-few"}},
@@ -36,6 +37,18 @@ func TestSelect(t *testing.T) {
 				t.Errorf("got %v, want %v", got, row.want)
 			}
 		})
+	}
+}
+
+func TestWithErrors(t *testing.T) {
+	var got []string
+	for _, s := range WithErrors(All(), []Errors{Unreadable}) {
+		if strings.Contains(s.Name, "init") || s.Name == "idle" {
+			got = append(got, s.Name)
+		}
+	}
+	if want := []string{"init-unreadable", "idle", "routes-init-unreadable"}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
 	}
 }
 

@@ -1,0 +1,105 @@
+// Package opaque is the simulated cloud's provider as many vendors write
+// theirs: an error of the cloud loses its type, and with it its status, on the
+// way. It registers under two names: the errors of "simulated-text" keep their
+// text, those of "simulated-unreadable" do not.
+//
+// The sentinel errors of cloudprovider stay what they are.
+package opaque
+
+import (
+	"context"
+	"errors"
+	"io"
+	"slices"
+
+	"github.com/fairlead-k8s/fairlead/providers/simulated"
+	corev1 "k8s.io/api/core/v1"
+	cloudprovider "k8s.io/cloud-provider"
+)
+
+// The names of the providers.
+const (
+	Text       = "simulated-text"
+	Unreadable = "simulated-unreadable"
+)
+
+var errUnreadable = errors.New("the request has failed")
+
+func init() { //nolint:gochecknoinits // a provider registers itself on import, as the contract asks
+	register(Text, func(err error) error { return errors.New(err.Error()) })
+	register(Unreadable, func(error) error { return errUnreadable })
+}
+
+func register(name string, opaque func(error) error) {
+	cloudprovider.RegisterCloudProvider(name, func(config io.Reader) (cloudprovider.Interface, error) {
+		inner, err := simulated.New(config)
+		if err != nil {
+			return nil, err
+		}
+		return &cloud{Interface: inner, opaque: opaque}, nil
+	})
+}
+
+// cloud is the provider. It offers nothing beyond the contract.
+type cloud struct {
+	cloudprovider.Interface
+
+	opaque func(error) error
+}
+
+// shown returns the error as the provider returns it.
+func (c *cloud) shown(err error) error {
+	known := []error{cloudprovider.InstanceNotFound, cloudprovider.NotImplemented, context.Canceled, context.DeadlineExceeded}
+	if err == nil || slices.ContainsFunc(known, func(known error) bool { return errors.Is(err, known) }) {
+		return err
+	}
+	return c.opaque(err)
+}
+
+func (c *cloud) InstancesV2() (cloudprovider.InstancesV2, bool) {
+	inner, offered := c.Interface.InstancesV2()
+	return instances{c, inner}, offered
+}
+
+func (c *cloud) Routes() (cloudprovider.Routes, bool) {
+	inner, offered := c.Interface.Routes()
+	return routes{c, inner}, offered
+}
+
+type instances struct {
+	cloud *cloud
+	inner cloudprovider.InstancesV2
+}
+
+func (i instances) InstanceExists(ctx context.Context, node *corev1.Node) (bool, error) {
+	exists, err := i.inner.InstanceExists(ctx, node)
+	return exists, i.cloud.shown(err)
+}
+
+func (i instances) InstanceShutdown(ctx context.Context, node *corev1.Node) (bool, error) {
+	shutDown, err := i.inner.InstanceShutdown(ctx, node)
+	return shutDown, i.cloud.shown(err)
+}
+
+func (i instances) InstanceMetadata(ctx context.Context, node *corev1.Node) (*cloudprovider.InstanceMetadata, error) {
+	metadata, err := i.inner.InstanceMetadata(ctx, node)
+	return metadata, i.cloud.shown(err)
+}
+
+type routes struct {
+	cloud *cloud
+	inner cloudprovider.Routes
+}
+
+func (r routes) ListRoutes(ctx context.Context, cluster string) ([]*cloudprovider.Route, error) {
+	listed, err := r.inner.ListRoutes(ctx, cluster)
+	return listed, r.cloud.shown(err)
+}
+
+func (r routes) CreateRoute(ctx context.Context, cluster, hint string, route *cloudprovider.Route) error {
+	return r.cloud.shown(r.inner.CreateRoute(ctx, cluster, hint, route))
+}
+
+func (r routes) DeleteRoute(ctx context.Context, cluster string, route *cloudprovider.Route) error {
+	return r.cloud.shown(r.inner.DeleteRoute(ctx, cluster, route))
+}
