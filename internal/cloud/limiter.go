@@ -29,9 +29,9 @@ const (
 	// maxOwnPause bounds the pause that grows while the cloud refuses calls again
 	// and again and none succeeds in between.
 	maxOwnPause = time.Minute
-	// firstCalls is how many calls may be under way at once at any time. Another
-	// one may begin every 1/moreCallsPerSecond of a second. A quota that allows a
-	// burst is then found out by few refused calls.
+	// firstCalls is how many calls may always run at the same time. Beyond that,
+	// the number may grow by moreCallsPerSecond in a second. So a quota that
+	// allows a burst is found with few refused calls.
 	firstCalls         = 32
 	moreCallsPerSecond = 32
 	// probeEvery is when another call may begin while the cloud refuses calls and
