@@ -13,7 +13,7 @@ func startNodes(c node.Config) start {
 	return func(ctx context.Context, d deps) (controller, error) {
 		instances := d.gateway.Instances()
 		if instances == nil {
-			return nil, skip("the provider offers no instances")
+			return nil, notOffered("the provider offers no instances")
 		}
 		c.Metrics = d.metrics.nodes
 		informer := d.informers.Core().V1().Nodes()
@@ -31,7 +31,7 @@ func startLifecycle(c nodelifecycle.Config) start {
 	return func(ctx context.Context, d deps) (controller, error) {
 		instances := d.gateway.Instances()
 		if instances == nil {
-			return nil, skip("the provider offers no instances")
+			return nil, notOffered("the provider offers no instances")
 		}
 		c.Metrics = d.metrics.lifecycle
 		informer := d.informers.Core().V1().Nodes()

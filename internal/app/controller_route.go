@@ -16,7 +16,7 @@ func startRoutes(s settings.Route) start {
 		}
 		table := d.gateway.Routes()
 		if table == nil {
-			return nil, skip("the provider offers no routes")
+			return nil, notOffered("the provider offers no routes")
 		}
 		c, err := s.Config()
 		if err != nil {

@@ -15,7 +15,7 @@ func startServices(s settings.Service, initialises bool) start {
 	return func(ctx context.Context, d deps) (controller, error) {
 		balancers := d.gateway.LoadBalancers()
 		if balancers == nil {
-			return nil, skip("the provider offers no load balancers")
+			return nil, notOffered("the provider offers no load balancers")
 		}
 		c := s.Config(balancers.Concurrency())
 		c.Backends.SkipUninitialized = initialises && d.gateway.Instances() != nil

@@ -13,6 +13,12 @@ var controllerMisconfigured = message.Reason{
 	Do:   "Correct the flags that the message names, or switch the controller off in `--controllers`.",
 }
 
+var providerOffersNothing = message.Reason{
+	Name: "ProviderOffersNothing", On: "Lease", Type: corev1.EventTypeWarning,
+	When: "The provider offers neither instances nor load balancers nor routes, so no controller has work. It is asked again, after a delay that grows to 5 minutes.",
+	Do:   "Look for errors in the provider's own log lines: some providers offer nothing while a request of theirs fails.",
+}
+
 // becameLeader is recorded by the library of the election, as upstream has it.
 var becameLeader = message.Reason{
 	Name: "LeaderElection", On: "Lease", Type: corev1.EventTypeNormal,
@@ -22,5 +28,5 @@ var becameLeader = message.Reason{
 // Reasons returns every reason of the process itself. All are events on the
 // Lease of its election.
 func Reasons() []message.Reason {
-	return append(provider.Reasons(), controllerMisconfigured, becameLeader)
+	return append(provider.Reasons(), controllerMisconfigured, providerOffersNothing, becameLeader)
 }

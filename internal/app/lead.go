@@ -40,8 +40,8 @@ func (p *process) lead(ctx context.Context) {
 		p.fail(err)
 		return
 	}
-	p.informers.StartWithContext(ctx)
-	p.provider.Informers.StartWithContext(ctx) // the informers of the program's controllers
+	p.startInformers(ctx)
+	p.beginIdle(lasting, started)
 	p.runAll(ctx, started)
 }
 
@@ -84,11 +84,13 @@ func (p *process) open(ctx context.Context) error {
 	return err
 }
 
-// started is a controller that was made but does not run yet.
+// started is a controller that was made but does not run yet. It is nil while
+// the provider does not offer what it needs.
 type started struct {
 	registration
 	controller controller
 	placement  election.Placement
+	again      func() (made started, runs bool, err error) // makes it once the provider offers more
 }
 
 // startControllers makes the enabled controllers. Their events are written
@@ -102,21 +104,42 @@ func (p *process) startControllers(ctx, lasting context.Context) ([]started, err
 			logger.V(2).Info("Controller does not run here", "controller", r.Name)
 			continue
 		}
-		c, err := p.startController(ctx, lasting, r)
-		var why skip
-		var broken misconfigured
+		made, runs, err := p.make(ctx, lasting, started{registration: r, placement: where})
 		switch {
-		case errors.As(err, &why):
-			logger.Info("Controller has nothing to do", "controller", r.Name, "why", why)
-		case errors.As(err, &broken) && !p.settings.Controllers.Names(r.Name):
-			p.leaveOut(ctx, lasting, r, broken)
 		case err != nil:
-			return nil, fmt.Errorf("starting %q: %w", r.Name, err)
-		default:
-			all = append(all, started{r, c, where})
+			return nil, err
+		case runs:
+			all = append(all, made)
 		}
 	}
 	return all, nil
+}
+
+// make makes a controller, and reports whether it is to run, now or once the
+// provider offers what it needs.
+func (p *process) make(ctx, lasting context.Context, s started) (made started, runs bool, err error) {
+	logger := klog.FromContext(ctx)
+	s.again = func() (started, bool, error) { return p.make(ctx, lasting, s) }
+	s.controller, err = p.startController(ctx, lasting, s.registration)
+	var why skip
+	var missing notOffered
+	var broken misconfigured
+	switch {
+	case errors.As(err, &missing):
+		logger.V(2).Info("Controller has nothing to do yet", "controller", s.Name, "why", missing)
+		s.controller = nil
+		return s, true, nil
+	case errors.As(err, &why):
+		logger.Info("Controller has nothing to do", "controller", s.Name, "why", why)
+		return s, false, nil
+	case errors.As(err, &broken) && !p.settings.Controllers.Names(s.Name):
+		p.leaveOut(ctx, lasting, s.registration, broken)
+		return s, false, nil
+	case err != nil:
+		return s, false, fmt.Errorf("starting %q: %w", s.Name, err)
+	default:
+		return s, true, nil
+	}
 }
 
 // leaveOut reports in the log, a metric, the probes and an event that a
@@ -156,18 +179,23 @@ func (p *process) startController(ctx, lasting context.Context, r registration) 
 // runControllers returns once ctx has ended and all controllers have returned.
 // It also waits for calls that change the cloud, even if no controller waits
 // for them any more.
-func (p *process) runControllers(ctx context.Context, started []started) {
+func (p *process) runControllers(ctx context.Context, made []started) {
 	defer p.gateway.Load().AwaitChanges()
 	var all sync.WaitGroup
 	defer all.Wait()
 	controllermetrics.Register()
-	for i, s := range started {
+	var waiting []started
+	for i, s := range made {
+		if s.controller == nil {
+			waiting = append(waiting, s)
+			continue
+		}
 		if i > 0 && !pause(ctx, p.settings.Controllers.StartInterval()) {
 			return
 		}
 		all.Go(func() { p.runController(ctx, s) })
-		p.health.Add(s.Name, live(s.controller))
 	}
+	p.awaitOffers(ctx, waiting, func(s started) { all.Go(func() { p.runController(ctx, s) }) })
 }
 
 func (p *process) runController(ctx context.Context, s started) {
@@ -176,6 +204,7 @@ func (p *process) runController(ctx context.Context, s started) {
 	defer metrics.ControllerStopped(s.Alias)
 	logger := klog.FromContext(ctx)
 	logger.Info("Controller runs", "controller", s.Name)
+	p.health.Add(s.Name, live(s.controller))
 	err := s.controller.Run(klog.NewContext(ctx, klog.LoggerWithName(logger, s.Name)))
 	if ctx.Err() != nil {
 		return

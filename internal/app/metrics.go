@@ -23,6 +23,8 @@ type controllerMetrics struct {
 	rotation  provider.Metrics
 	// misconfigured is 1 for a controller that does not run because of its flags.
 	misconfigured *metrics.GaugeVec
+	// idle is 1 while the provider offers nothing that a controller works with.
+	idle *metrics.Gauge
 }
 
 // newControllerMetrics returns metrics that count once both functions have seen
@@ -40,8 +42,13 @@ func newControllerMetrics(register func(...metrics.Registerable), collect func(.
 			Help:           "1 for a controller that does not run because its flags are wrong",
 			StabilityLevel: metrics.ALPHA,
 		}, []string{"name"}),
+		idle: metrics.NewGauge(&metrics.GaugeOpts{
+			Name:           "fairlead_provider_offers_nothing",
+			Help:           "1 while no controller of the daemon has work, because the provider offers neither instances nor load balancers nor routes",
+			StabilityLevel: metrics.ALPHA,
+		}),
 	}
-	register(m.misconfigured)
+	register(m.misconfigured, m.idle)
 	return m
 }
 

@@ -46,6 +46,10 @@ type process struct {
 	// initializing is set while the provider has not returned from its
 	// Initialize, from SetInformers or from an accessor.
 	initializing atomic.Bool
+	// idle is set while none of our controllers has work, because the provider
+	// offers nothing. tellIdle records it, once.
+	idle     atomic.Bool
+	tellIdle func()
 	// fail ends the process, with everything that a planned stop does.
 	fail context.CancelCauseFunc
 }
@@ -218,7 +222,7 @@ func (p *process) sources(ctx context.Context, client kubernetes.Interface) serv
 		APIServer:    serving.NewAPIServerCheck(client.Discovery().RESTClient(), clock.RealClock{}),
 		Informers:    p.informers,
 		Initializing: p.initializing.Load,
-		Notes:        []serving.Note{{About: "cloud", Text: p.cloudState}},
+		Notes:        []serving.Note{{About: "cloud", Text: p.cloudState}, {About: "provider", Text: p.offers}},
 	}
 	if p.election != nil {
 		s.Leases, s.Contending = append(s.Leases, p.election.Check()), p.election.Contending

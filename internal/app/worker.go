@@ -87,6 +87,13 @@ type skip string
 
 func (s skip) Error() string { return string(s) }
 
+// notOffered is the error of a controller that has nothing to do because the
+// provider does not offer what it works with. It is the reason. The provider may
+// offer it later.
+type notOffered string
+
+func (n notOffered) Error() string { return string(n) }
+
 // misconfigured is the error of a controller that cannot run with its flags. It
 // ends the process only if --controllers names the controller. A controller
 // that the operator has not named must not stop the others.

@@ -3,6 +3,9 @@ package cloud
 import (
 	"context"
 	"errors"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/component-base/metrics"
@@ -59,60 +62,113 @@ type Gateway struct {
 	denials     denials
 	health      *health
 	state       state
-	instances   *Instances
-	balancers   *LoadBalancers
-	routes      *Routes
+	instances   atomic.Pointer[Instances]
+	balancers   atomic.Pointer[LoadBalancers]
+	routes      atomic.Pointer[Routes]
+	accessors   []accessor // in the order in which they are asked; used under asking
+	asking      sync.Mutex // held while accessors are asked
 	// changing counts the changes that have not returned, including those that
 	// nobody waits for any more.
 	changing counter
 }
 
-// Open asks the provider once for what it offers, because accessors of existing
-// providers are not cheap, and some make something new at each call. The
-// provider must have been initialized. Like Initialize, Open returns only when
+// Open asks the provider for what it offers. What it has offered it is not asked
+// for again, because accessors of existing providers are not cheap, and some make
+// something new at each call. The provider must have been initialized. Like Initialize, Open returns only when
 // the provider does.
 func (p *Provider) Open(ctx context.Context, cfg Config) (*Gateway, error) {
 	cfg = cfg.withDefaults()
 	g := &Gateway{readTimeout: cfg.ReadTimeout, metrics: cfg.Metrics, extras: p.extras, classifiers: classifiersOf(cfg, p.extras), health: newHealth(cfg.Metrics.overdue.Set)}
-	var found parts
-	for _, accessor := range []struct {
-		name string
-		open func()
-	}{
-		{"accessors of instances", func() {
-			found.findInstances(p.theirs)
-			g.instances = newInstances(g, p.theirs.ProviderName, found, cfg.CallerTimeout)
-		}},
-		{"accessor of load balancers", func() {
-			found.findLoadBalancers(p.theirs)
-			g.balancers = newLoadBalancers(g, found, cfg)
-		}},
-		{"accessor of routes", func() {
-			if !cfg.WithoutRoutes {
-				found.findRoutes(p.theirs)
-			}
-			g.routes = newRoutes(g, found.routes, cfg)
-		}},
-	} {
-		err := guard(context.WithoutCancel(ctx), accessor.name, func() error {
-			accessor.open()
-			return nil
-		})
-		if err != nil {
-			return nil, err
-		}
+	g.accessors = accessorsOf(g, p, cfg)
+	if _, err := g.AskAgain(ctx); err != nil {
+		return nil, err
 	}
 	return g, nil
 }
 
-// Instances returns the provider's instances, nil if it offers none.
-func (g *Gateway) Instances() *Instances { return g.instances }
+// accessor asks the provider for one of its parts.
+type accessor struct {
+	name string // for logs and errors
+	part string // what it returns
+	open func() // called until found
+	// found reports whether the provider has offered the part.
+	found func() bool
+}
 
-// LoadBalancers returns the provider's load balancers, nil if it offers none.
-func (g *Gateway) LoadBalancers() *LoadBalancers { return g.balancers }
+func accessorsOf(g *Gateway, p *Provider, cfg Config) []accessor {
+	all := []accessor{
+		{"accessors of instances", "instances", func() {
+			var found parts
+			found.findInstances(p.theirs)
+			g.instances.Store(newInstances(g, p.theirs.ProviderName, found, cfg.CallerTimeout))
+		}, func() bool { return g.Instances() != nil }},
+		{"accessor of load balancers", "load balancers", func() {
+			var found parts
+			found.findLoadBalancers(p.theirs)
+			g.balancers.Store(newLoadBalancers(g, found, cfg))
+		}, func() bool { return g.LoadBalancers() != nil }},
+	}
+	if cfg.WithoutRoutes {
+		return all
+	}
+	return append(all, accessor{"accessor of routes", "routes", func() {
+		var found parts
+		found.findRoutes(p.theirs)
+		g.routes.Store(newRoutes(g, found.routes, cfg))
+	}, func() bool { return g.Routes() != nil }})
+}
 
-// Routes returns the provider's routes, nil if it offers none.
-func (g *Gateway) Routes() *Routes { return g.routes }
+// AskAgain asks the provider for the parts that it has not offered so far. Some
+// providers answer "not supported" when a request of their own has failed. It
+// reports whether the provider offers more than before. Like Initialize, it
+// returns only when the provider does.
+func (g *Gateway) AskAgain(ctx context.Context) (more bool, err error) {
+	g.asking.Lock()
+	defer g.asking.Unlock()
+	for _, a := range g.accessors {
+		if a.found() {
+			continue
+		}
+		err := guard(context.WithoutCancel(ctx), a.name, func() error {
+			a.open()
+			return nil
+		})
+		if err != nil {
+			return more, err
+		}
+		more = more || a.found()
+	}
+	return more, nil
+}
+
+// Offers returns a sentence about what the provider offers.
+func (g *Gateway) Offers() string {
+	var offered, missing []string
+	for _, a := range g.accessors {
+		if a.found() {
+			offered = append(offered, a.part)
+		} else {
+			missing = append(missing, a.part)
+		}
+	}
+	switch {
+	case len(missing) == 0:
+		return "offers " + strings.Join(offered, ", ")
+	case len(offered) == 0:
+		return "offers nothing yet; it is asked again for " + strings.Join(missing, ", ")
+	default:
+		return "offers " + strings.Join(offered, ", ") + "; it is asked again for " + strings.Join(missing, ", ")
+	}
+}
+
+// Instances returns the provider's instances, nil while it offers none.
+func (g *Gateway) Instances() *Instances { return g.instances.Load() }
+
+// LoadBalancers returns the provider's load balancers, nil while it offers none.
+func (g *Gateway) LoadBalancers() *LoadBalancers { return g.balancers.Load() }
+
+// Routes returns the provider's routes, nil while it offers none.
+func (g *Gateway) Routes() *Routes { return g.routes.Load() }
 
 // RestartNeeded delivers, at most once, the reason why this process must be
 // restarted: the provider's state in memory can no longer be trusted.

@@ -8,6 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	cloudprovider "k8s.io/cloud-provider"
+
+	"github.com/fairlead-k8s/fairlead/test/quirks"
 )
 
 func TestTypedNilIsUnsupported(t *testing.T) {
@@ -75,5 +77,19 @@ func TestAccessorsAreAskedOnce(t *testing.T) {
 	}
 	if diff := cmp.Diff(map[string]int{"InstancesV2": 1, "LoadBalancer": 1, "Routes": 1}, asked); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestAccessorThatSaysNoIsAskedAgain(t *testing.T) {
+	g := gateway(t, quirks.Wrap(vendor{v2: panicsForAll}, quirks.OffersNothingOnce), Config{})
+	if g.Instances() != nil || g.Offers() != "offers nothing yet; it is asked again for instances, load balancers, routes" {
+		t.Errorf("at first: %s", g.Offers())
+	}
+	if more, err := g.AskAgain(t.Context()); !more || err != nil || g.Instances() == nil {
+		t.Errorf("asked again: %v, %v; it %s", more, err, g.Offers())
+	}
+	before := g.Instances()
+	if more, err := g.AskAgain(t.Context()); more || err != nil || g.Instances() != before {
+		t.Errorf("the provider was asked for what it has offered: %v, %v", more, err)
 	}
 }

@@ -32,7 +32,8 @@ func extrasOf(p cloudprovider.Interface) extras {
 	return e
 }
 
-// parts are what the accessors of an initialized provider return. A field is
+// parts are what the accessors of an initialized provider return. An accessor
+// that says no is asked again later. A field is
 // nil if the provider does not offer it, or if nobody needs it. The accessor
 // Clusters is never called.
 type parts struct {

@@ -1,0 +1,99 @@
+package app
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/klog/v2"
+
+	"github.com/fairlead-k8s/fairlead/internal/app/internal/settings"
+	"github.com/fairlead-k8s/fairlead/internal/kube"
+)
+
+const (
+	// firstAsk and longestAsk are how long after the last answer a provider is
+	// asked again for what it has not offered. The delay doubles: most providers
+	// never offer everything.
+	firstAsk   = time.Second
+	longestAsk = 5 * time.Minute
+)
+
+// startInformers starts the informers that have been asked for since the last
+// time.
+func (p *process) startInformers(ctx context.Context) {
+	p.informers.StartWithContext(ctx)
+	p.provider.Informers.StartWithContext(ctx) // the informers of the program's controllers
+}
+
+// awaitOffers asks the provider again and again for what it does not offer, and
+// runs the controllers that have waited for it. It returns when none waits any
+// more or ctx has ended.
+func (p *process) awaitOffers(ctx context.Context, waiting []started, run func(started)) {
+	for delay := firstAsk; len(waiting) > 0 && pause(ctx, delay); delay = min(2*delay, longestAsk) {
+		if _, err := p.gateway.Load().AskAgain(ctx); err != nil {
+			klog.FromContext(ctx).Error(err, "The provider cannot say what it offers")
+		}
+		var still []started
+		for _, s := range waiting {
+			made, runs, err := s.again()
+			switch {
+			case err != nil:
+				p.fail(err)
+				return
+			case runs && made.controller == nil:
+				still = append(still, made)
+			case runs:
+				p.endIdle(ctx, made)
+				run(made)
+			}
+		}
+		waiting = still
+		p.startInformers(ctx)
+		if p.idle.Load() {
+			p.tellIdle()
+		}
+	}
+}
+
+// beginIdle takes note that none of our controllers has work, because the
+// provider offers nothing for them. Events are written until lasting ends.
+func (p *process) beginIdle(lasting context.Context, made []started) {
+	ours := slices.DeleteFunc(slices.Clone(made), func(s started) bool { return !isOurs(s) })
+	works := slices.ContainsFunc(ours, func(s started) bool { return s.controller != nil })
+	if len(ours) == 0 || works {
+		return
+	}
+	p.idle.Store(true)
+	p.metrics.idle.Set(1)
+	p.tellIdle = sync.OnceFunc(func() {
+		klog.FromContext(lasting).Error(nil, "No controller has work, because the provider offers nothing; it is asked again")
+		client, err := p.clients.each.Client(settings.ManagerName)
+		if err != nil {
+			return // The log has it.
+		}
+		e := providerOffersNothing.Event("The provider offers neither instances nor load balancers nor routes, so nothing is done for Nodes and Services. It is asked again.")
+		kube.NewRecorder(lasting, client, settings.ManagerName).Lease(p.settings.Election.Lease(), e.Type, e.Reason, e.Message)
+	})
+}
+
+// endIdle takes note that a controller has work.
+func (p *process) endIdle(ctx context.Context, s started) {
+	klog.FromContext(ctx).Info("The provider now offers what a controller needs", "controller", s.Name)
+	if isOurs(s) && p.idle.Swap(false) {
+		p.metrics.idle.Set(0)
+	}
+}
+
+func isOurs(s started) bool {
+	return slices.ContainsFunc(settings.Ours(), func(c settings.Controller) bool { return c.Name == s.Name })
+}
+
+// offers says what the provider offers.
+func (p *process) offers() string {
+	if gateway := p.gateway.Load(); gateway != nil {
+		return gateway.Offers()
+	}
+	return "is not asked before this replica leads"
+}

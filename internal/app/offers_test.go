@@ -1,0 +1,56 @@
+package app
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fairlead-k8s/fairlead/internal/app/internal/provider/providertest"
+	"github.com/fairlead-k8s/fairlead/internal/app/internal/settings"
+)
+
+// A provider says "not supported" for a minute. Its controller runs afterwards,
+// and until then the process shows that nothing has work.
+func TestControllerRunsOnceTheProviderOffersItsPart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		theirs := &providertest.Cloud{}
+		theirs.OnAccessor = func() {
+			if time.Since(began) > time.Minute {
+				theirs.V2 = brokenInstances{}
+			}
+		}
+		var ran time.Duration
+		p, ctx := newTestProcess(t, theirs, table{runs(settings.NodeController, func(_ context.Context, d deps) (controller, error) {
+			if d.gateway.Instances() == nil {
+				return nil, notOffered("the provider offers no instances")
+			}
+			return &fakeController{run: func(ctx context.Context) error {
+				ran = time.Since(began)
+				return untilStopped(ctx)
+			}}, nil
+		})})
+		p.metrics = newControllerMetrics(p.registry.MustRegister, p.registry.CustomMustRegister)
+		shown := func() string {
+			_, body := get(p, "/readyz?verbose")
+			return body
+		}
+		time.AfterFunc(30*time.Second, func() {
+			if body := shown(); !p.idle.Load() || !strings.Contains(body, "[i]provider: offers nothing yet") {
+				t.Errorf("idle: %v; readiness says:\n%s", p.idle.Load(), body)
+			}
+		})
+		time.AfterFunc(10*time.Minute, func() {
+			if body := shown(); p.idle.Load() || !strings.Contains(body, "[i]provider: offers instances; it is asked again for") {
+				t.Errorf("idle: %v; readiness says:\n%s", p.idle.Load(), body)
+			}
+			p.fail(nil)
+		})
+		p.lead(ctx)
+		if ran < time.Minute || ran > 3*time.Minute {
+			t.Errorf("the controller ran after %v", ran)
+		}
+	})
+}

@@ -1,0 +1,26 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/fairlead-k8s/fairlead/test/internal/daemon"
+	"github.com/fairlead-k8s/fairlead/test/internal/expect"
+)
+
+// Each accessor of the provider says "not supported" once, because a request
+// that it makes inside has failed. It is asked again, and the controllers run.
+func TestProviderThatOffersNothingAtFirst(t *testing.T) {
+	b := onShared(t)
+	c := b.NewCloud(t)
+	d := b.Daemon(t, daemon.Setup{Provider: "modern", Cloud: c.URL, Settings: "quirks: [OffersNothingOnce]\n"})
+	joins(t, b, c, expect.Soon)
+	expect.Within(t, expect.Soon, func(context.Context) error {
+		if !d.Logged("Controller runs", "service-lb-controller") {
+			return errors.New("the controller of Services does not run")
+		}
+		return nil
+	})
+	b.AwaitMetric(t, d, "fairlead_provider_offers_nothing 0")
+}
