@@ -20,7 +20,7 @@ var (
 	numbers  = regexp.MustCompile(`\d+(?:\.\d+)?`)
 )
 
-// nowhere are citations of documents that are not in this repository.
+// nowhere matches citations of documents that are not in this repository.
 var nowhere = regexp.MustCompile(`(?i)behaviour page|\bdesign(?:\.md)? section`)
 
 // TestCitedSectionsExist checks every section of upstream's behaviour that a
@@ -65,7 +65,7 @@ func prose(t *testing.T) map[string]string {
 	all := map[string]string{}
 	for _, file := range files(t, ".md", ".go") {
 		switch {
-		case strings.HasPrefix(file, "internal/docs/"): // This package names what it looks for.
+		case strings.HasPrefix(file, "internal/docs/"): // This package contains the patterns that it refuses.
 		case strings.HasSuffix(file, ".md"):
 			all[file] = unbroken(read(t, file))
 		default:
@@ -85,7 +85,7 @@ func comments(source string) string {
 	s.Init(files.AddFile("", files.Base(), len(source)), []byte(source), nil, scanner.ScanComments)
 	for {
 		_, kind, text := s.Scan()
-		switch kind { //nolint:exhaustive // comments and the end are all that matters here
+		switch kind { //nolint:exhaustive // only comments and the end of the file matter here
 		case token.EOF:
 			return unbroken(all.String())
 		case token.COMMENT:

@@ -1,4 +1,4 @@
-// Package docs holds the documents of this repository beside its code. It has
+// Package docs checks the documents of this repository against its code. It has
 // only tests:
 //
 //   - every relative link in a Markdown file leads somewhere, anchors included,
@@ -8,6 +8,6 @@
 //   - every file and test that docs/promises.md names exists;
 //   - every row of docs/compared-with-upstream.md names a flag, a label or a
 //     promise that exists, or says that it is about words only;
-//   - docs/reference/events.md and docs/reference/metrics.md are what the code
-//     says. "make generate" writes them.
+//   - docs/reference/events.md and docs/reference/metrics.md agree with the
+//     code. "make generate" writes them.
 package docs

@@ -49,7 +49,7 @@ func events() string {
 	return w.String()
 }
 
-// only returns the reasons that are wanted, in the order of the page.
+// only returns the wanted reasons, in the order of the page.
 func only(all []message.Reason, wanted func(message.Reason) bool) []message.Reason {
 	all = slices.DeleteFunc(slices.Clone(all), func(r message.Reason) bool { return !wanted(r) })
 	slices.SortStableFunc(all, func(a, b message.Reason) int {
@@ -80,7 +80,8 @@ func writeConditions(w *strings.Builder, heading string, all []message.Reason) {
 
 func do(r message.Reason) string { return cmp.Or(sentence(r.Do), "Nothing.") }
 
-// TestReasonsAreComplete checks what the page needs of each reason.
+// TestReasonsAreComplete checks that each reason has all fields that the page
+// needs.
 func TestReasonsAreComplete(t *testing.T) {
 	for _, r := range reasons() {
 		if !slices.ContainsFunc(kinds, func(k struct{ kind, heading, intro string }) bool { return k.kind == r.On }) {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// published is how a page that is read elsewhere, such as the chart's, links to
-// the repository.
+// published is the prefix of links to this repository on pages that are also
+// read elsewhere, such as the chart's README.
 const published = "https://github.com/fairlead-k8s/fairlead/blob/main/"
 
 // TestLinksLeadSomewhere checks every link of every Markdown file that stays in
@@ -56,7 +56,8 @@ func resolve(file, to string) (target string, inside bool) {
 	return target, true
 }
 
-// TestIndexListsAllPages holds docs/README.md beside the folder.
+// TestIndexListsAllPages checks that docs/README.md lists every page of the
+// folder.
 func TestIndexListsAllPages(t *testing.T) {
 	const index = "docs/README.md"
 	listed := map[string]bool{}

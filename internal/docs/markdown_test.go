@@ -8,11 +8,11 @@ import (
 	"testing"
 )
 
-// page is a Markdown file as a reader sees it.
+// page has the headings and links of a Markdown file.
 type page struct {
 	// sections are the texts of the headings.
 	sections []string
-	// anchors are what a link to a section names.
+	// anchors are the names by which links refer to sections.
 	anchors map[string]bool
 	// links are the targets of all links and pictures.
 	links []string
@@ -26,7 +26,7 @@ var (
 	unspoken = regexp.MustCompile(`[^\p{L}\p{N}_ -]`)
 )
 
-// parse returns what can be linked to and what is linked.
+// parse returns the headings and links of a Markdown text.
 func parse(text string) page {
 	p := page{anchors: map[string]bool{}}
 	times := map[string]int{}
@@ -52,7 +52,7 @@ func parse(text string) page {
 		for _, m := range named.FindAllStringSubmatch(line, -1) {
 			p.anchors[m[1]] = true
 		}
-		// A link may have code for its text, but code holds no link.
+		// Code can be the text of a link, but it cannot contain a link.
 		for _, m := range link.FindAllStringSubmatch(code.ReplaceAllString(line, "code"), -1) {
 			p.links = append(p.links, m[1])
 		}
@@ -60,7 +60,7 @@ func parse(text string) page {
 	return p
 }
 
-// slug is the anchor that GitHub gives to a heading.
+// slug returns the anchor that GitHub gives to a heading.
 func slug(text string) string {
 	text = link.ReplaceAllStringFunc(text, func(l string) string { return l[1:strings.Index(l, "]")] })
 	return strings.ReplaceAll(unspoken.ReplaceAllString(strings.ToLower(text), ""), " ", "-")

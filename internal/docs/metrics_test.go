@@ -61,7 +61,7 @@ func registered(t *testing.T) []metric {
 	)
 	app.RegisterMetrics(
 		func(some ...metrics.Registerable) {
-			registry.MustRegister(some...) // A description exists from then on.
+			registry.MustRegister(some...) // A metric has no description before it is registered.
 			for _, r := range some {
 				for _, d := range described(r.Describe) {
 					all = append(all, metricOf(t, d, kindOf(t, r)))
@@ -72,7 +72,7 @@ func registered(t *testing.T) []metric {
 			registry.CustomMustRegister(some...)
 			for _, c := range some {
 				for _, d := range described(c.DescribeWithStability) {
-					all = append(all, metricOf(t, d, "gauge")) // Ours collect nothing else.
+					all = append(all, metricOf(t, d, "gauge")) // Our collectors collect only gauges.
 				}
 			}
 		})
@@ -80,7 +80,7 @@ func registered(t *testing.T) []metric {
 	return all
 }
 
-// described returns what a metric or a collector describes.
+// described returns the descriptions of a metric or a collector.
 func described[D fmt.Stringer](describe func(chan<- D)) []string {
 	var all []string
 	descriptions := make(chan D)
@@ -109,7 +109,7 @@ func kindOf(t *testing.T, r metrics.Registerable) string {
 	}
 }
 
-// description is how the client library prints a metric's description.
+// description matches a metric's description as the client library prints it.
 var description = regexp.MustCompile(`fqName: "([^"]+)", help: "((?:[^"\\]|\\.)*)".*variableLabels: \{([^}]*)\}`)
 
 func metricOf(t *testing.T, d, kind string) metric {
@@ -127,8 +127,8 @@ func metricOf(t *testing.T, d, kind string) metric {
 	return metric{m[1], kind, strings.Join(labels, ", "), strings.TrimPrefix(m[2], "[ALPHA] ")}
 }
 
-// TestMetricsAreExplained checks that each metric has a meaning, and is there
-// once.
+// TestMetricsAreExplained checks that each metric has a help text and is
+// registered once.
 func TestMetricsAreExplained(t *testing.T) {
 	all := registered(t)
 	if len(all) < 25 {

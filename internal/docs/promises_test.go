@@ -22,7 +22,7 @@ var (
 // promise is a row of the page.
 type promise struct{ id, rule, tests, shown string }
 
-// promises returns the rows of the page, and which names can be cited.
+// promises returns the rows of the page, and the names that can be cited.
 func promises(t *testing.T) (rows []promise, known map[string]bool) {
 	t.Helper()
 	known = map[string]bool{}
@@ -58,7 +58,7 @@ func TestPromisesAreHeld(t *testing.T) {
 		}
 	}
 	tests := testsOf(t)
-	// Tests that a sentence names beside the tables.
+	// Sentences outside of the tables can name tests, too.
 	for line := range strings.Lines(read(t, promisesPage)) {
 		if !strings.HasPrefix(line, "|") {
 			tests.check(t, "a sentence", onlyTests(line))
@@ -94,8 +94,8 @@ func onlyTests(line string) string {
 // words in the text constants of its file: the names of rows are among them.
 type testFunctions map[string]map[string]bool
 
-// check fails for each name in a cell that is no test, and for each row that its
-// test does not have. It returns how many tests the cell names.
+// check reports an error for each name in a cell that is not a test, and for each
+// row that its test does not have. It returns how many tests the cell names.
 func (f testFunctions) check(t *testing.T, of, cell string) (named int) {
 	t.Helper()
 	var texts map[string]bool
@@ -128,7 +128,7 @@ func testsOf(t *testing.T) testFunctions {
 		ast.Inspect(parsed, func(n ast.Node) bool {
 			if l, ok := n.(*ast.BasicLit); ok && l.Kind == token.STRING {
 				if text, err := strconv.Unquote(l.Value); err == nil {
-					for word := range strings.FieldsSeq(text) { // A line of a digest begins with its row's name.
+					for word := range strings.FieldsSeq(text) { // In a digest, a line begins with the name of its row.
 						texts[word] = true
 					}
 				}

@@ -12,7 +12,7 @@ import (
 
 var generate = flag.Bool("generate", false, "write the pages that are made from code")
 
-// TestReference holds the pages that are made from code beside it. With
+// TestReference checks that the generated pages agree with the code. With
 // -generate it writes them.
 func TestReference(t *testing.T) {
 	for path, page := range map[string]string{
@@ -32,7 +32,7 @@ func TestReference(t *testing.T) {
 	}
 }
 
-// cell makes text a part of a table's cell.
+// cell escapes text for a cell of a Markdown table.
 var cell = strings.NewReplacer("\n", " ", "|", `\|`, "*", `\*`)
 
 // sentence returns text as a cell that ends in a full stop.

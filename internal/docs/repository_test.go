@@ -21,8 +21,9 @@ func read(t *testing.T, path string) string {
 	return string(text)
 }
 
-// files returns the paths of the repository's files whose names end in one of
-// these, with slashes and relative to the root. What is built is left out.
+// files returns the paths of the repository's files whose names end in one of the
+// suffixes. The paths have slashes and are relative to the root. Built files are
+// left out.
 func files(t *testing.T, suffixes ...string) []string {
 	t.Helper()
 	var found []string

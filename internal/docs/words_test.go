@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// plain lists words that made readers stop, and what is written instead. Each
-// was used for several things, or is nobody's term but ours.
+// plain lists words that readers did not understand, and what to write instead.
+// Each had several meanings, or was a term of this project only.
 var plain = []struct{ avoid, write string }{
 	{`(?:tells|says|tell|say) whether`, `reports whether`},
 	{`patience`, `what it bounds: callerTimeout, maxWitnessFailures`},
@@ -25,8 +25,8 @@ var plain = []struct{ avoid, write string }{
 }
 
 // TestPlainWords refuses words that CONTRIBUTING.md's glossary has replaced, in
-// code, comments and documents. Measured pages and the changelog keep the words
-// of their time.
+// code, comments and documents. Benchmark pages and the changelog are records, so
+// they keep their old words.
 func TestPlainWords(t *testing.T) {
 	for _, file := range files(t, ".md", ".go") {
 		if file == "CHANGELOG.md" || strings.HasPrefix(file, "docs/benchmarks/") || strings.HasPrefix(file, "internal/docs/") {

@@ -28,20 +28,21 @@ func NewRecorder(ctx context.Context, client kubernetes.Interface, component str
 // Node records an event on the Node. The type is corev1.EventTypeNormal or
 // corev1.EventTypeWarning.
 func (r *Recorder) Node(node *corev1.Node, eventType, reason, message string) {
-	// Objects of an informer carry no kind and apiVersion. Consumers of upstream's
-	// events rely on apiVersion v1.
+	// The reference is written out, because objects of an informer have no kind
+	// and apiVersion. Consumers of upstream's events rely on apiVersion v1.
 	r.recorder.Event(&corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID}, eventType, reason, message)
 }
 
-// Service records an event on the Service. The type is as for Node.
+// Service records an event on the Service. The type is corev1.EventTypeNormal or
+// corev1.EventTypeWarning.
 func (r *Recorder) Service(service *corev1.Service, eventType, reason, message string) {
 	r.recorder.Event(&corev1.ObjectReference{
 		APIVersion: "v1", Kind: "Service", Namespace: service.Namespace, Name: service.Name, UID: service.UID, ResourceVersion: service.ResourceVersion,
 	}, eventType, reason, message)
 }
 
-// Lease records an event on the Lease of this process, for events that belong
-// to no other object.
+// Lease records an event on the Lease of this process. Events that belong to no
+// other object are recorded there.
 func (r *Recorder) Lease(lease types.NamespacedName, eventType, reason, message string) {
 	r.recorder.Event(&corev1.ObjectReference{
 		APIVersion: "coordination.k8s.io/v1", Kind: "Lease", Namespace: lease.Namespace, Name: lease.Name,

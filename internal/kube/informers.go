@@ -8,15 +8,16 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// NewInformerFactory returns the informers of our own controllers. They keep
-// only what rules read: the managed fields, images and volumes of Nodes are
-// dropped before a Node is cached. A provider must not get this factory, because
-// it may need what is dropped.
+// NewInformerFactory returns the informers of our own controllers. They drop the
+// managed fields, images and volumes of Nodes before a Node is cached, because no
+// rule reads them. A provider must not get this factory, because it may read
+// these fields.
 func NewInformerFactory(client kubernetes.Interface, resync time.Duration) informers.SharedInformerFactory {
 	return informers.NewSharedInformerFactoryWithOptions(client, resync, informers.WithTransform(trim))
 }
 
-// trim drops what no rule reads. It returns objects of other kinds unchanged.
+// trim drops the fields of a Node that no rule reads. It returns objects of other
+// kinds unchanged.
 func trim(obj any) (any, error) {
 	whole, ok := obj.(*corev1.Node)
 	if !ok {

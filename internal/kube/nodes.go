@@ -21,17 +21,17 @@ import (
 )
 
 const (
-	// maxWriteAge is how long our own write is kept, at most, while the informer
-	// has not seen it.
+	// maxWriteAge is how long, at most, our own write is remembered while the
+	// informer has not seen it.
 	maxWriteAge = time.Minute
-	// maxWrites is how many are kept. On a busy machine, an informer lags
-	// behind by the writes of some seconds.
+	// maxWrites is how many writes are remembered. On a busy machine, an informer
+	// lags behind by the writes of some seconds.
 	maxWrites = 2000
 )
 
-// newest returns a cache over the informer's store. While the store is behind
-// our own last write of an object, the cache has the object as that write has
-// left it.
+// newest returns a cache over the informer's store. While the store does not yet
+// have our own last write of an object, the cache returns the object as it was
+// after that write.
 func newest(ctx context.Context, store cache.Store) cache.MutationCache {
 	return cache.NewIntegerResourceVersionMutationCacheWithOptions(klog.FromContext(ctx), store,
 		cache.MutationCacheOptions{TTL: maxWriteAge, MaxCacheSize: maxWrites})
@@ -43,8 +43,8 @@ type Nodes struct {
 	newest cache.MutationCache
 }
 
-// NewNodes returns the Nodes that client patches and that informer, which
-// belongs to a factory of NewInformerFactory, caches.
+// NewNodes returns Nodes that reads from informer and writes with client. The
+// informer must be of a factory from NewInformerFactory.
 func NewNodes(ctx context.Context, client kubernetes.Interface, informer informersv1.NodeInformer) *Nodes {
 	return &Nodes{
 		client: client.CoreV1().Nodes(),
@@ -52,12 +52,12 @@ func NewNodes(ctx context.Context, client kubernetes.Interface, informer informe
 	}
 }
 
-// NodePatch is what to change of a Node outside its status. Zero values leave
-// a field as it is.
+// NodePatch says what to change in a Node outside its status. A field with its
+// zero value changes nothing.
 type NodePatch struct {
-	// Node is the state that was decided upon. The API server refuses the patch
-	// if another Node has the name, or if a field that the patch changes is no
-	// longer as it was. Writes of others to other fields are no conflict.
+	// Node is the Node for which the decision was made. The API server refuses
+	// the patch if another Node has the name, or if a field that the patch
+	// changes differs from this Node. Changes of other fields are no conflict.
 	Node *corev1.Node
 	// ProviderID can only be set, never changed.
 	ProviderID string
@@ -67,9 +67,9 @@ type NodePatch struct {
 	Taints *[]corev1.Taint
 }
 
-// NodeStatusPatch is what to change of a Node's status.
+// NodeStatusPatch says what to change in a Node's status.
 type NodeStatusPatch struct {
-	// UID identifies the Node. Another one with its name is not changed.
+	// UID identifies the Node. Another Node with the same name is not changed.
 	UID types.UID
 	// Addresses, if not nil, replace the Node's addresses.
 	Addresses []corev1.NodeAddress
@@ -77,10 +77,10 @@ type NodeStatusPatch struct {
 	Condition *corev1.NodeCondition
 }
 
-// Cached returns the Node as the informer has it. If the informer is behind our
-// own last write, it returns the Node as that write has left it. Otherwise the
-// decision behind the write would be made twice. The Node must not be changed.
-// An error for which apierrors.IsNotFound holds means that there is none.
+// Cached returns the Node from the informer. If the informer does not yet have
+// our own last write, it returns the Node as it was after that write. Otherwise
+// the same decision would be made twice. The caller must not change the Node. If
+// the Node does not exist, apierrors.IsNotFound reports true for the error.
 func (n *Nodes) Cached(name string) (*corev1.Node, error) {
 	obj, exists, err := n.newest.GetByKey(name)
 	if err != nil {
@@ -92,7 +92,7 @@ func (n *Nodes) Cached(name string) (*corev1.Node, error) {
 	return obj.(*corev1.Node), nil
 }
 
-// Live reads the Node from the API server and not from a cache.
+// Live reads the Node from the API server instead of a cache.
 func (n *Nodes) Live(ctx context.Context, name string) (*corev1.Node, error) {
 	node, err := n.client.Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
@@ -107,7 +107,7 @@ func (n *Nodes) Patch(ctx context.Context, p NodePatch) (*corev1.Node, error) {
 	return n.patch(ctx, p.Node.Name, types.JSONPatchType, p.operations())
 }
 
-// PatchStatus changes the Node's status and returns the Node as it then is.
+// PatchStatus changes the Node's status and returns the changed Node.
 func (n *Nodes) PatchStatus(ctx context.Context, name string, p NodeStatusPatch) (*corev1.Node, error) {
 	return n.patch(ctx, name, types.StrategicMergePatchType, p.body(), "status")
 }
@@ -132,8 +132,8 @@ type operation struct {
 	Value any    `json:"value,omitzero"`
 }
 
-// operations returns the patch. First it tests the fields that it changes, then
-// it changes them.
+// operations returns the operations of the patch: first the tests of the fields
+// that it changes, then the changes.
 func (p NodePatch) operations() []operation {
 	tests := []operation{{Op: "test", Path: "/metadata/uid", Value: p.Node.UID}}
 	var changes []operation
@@ -158,7 +158,8 @@ func (p NodePatch) operations() []operation {
 	return append(tests, changes...)
 }
 
-// ofMap returns the operations on a map of strings, which may not exist yet.
+// ofMap returns the tests and the changes for a map of strings. The map may not
+// exist yet.
 func ofMap(path string, have map[string]string, want map[string]*string) (tests, changes []operation) {
 	if len(want) == 0 {
 		return nil, nil
@@ -186,7 +187,7 @@ func ofMap(path string, have map[string]string, want map[string]*string) (tests,
 	return tests, changes
 }
 
-// null is the value of a field that does not exist.
+// null is the JSON value that a test expects of a missing field.
 const null = jsonNull("null")
 
 type jsonNull string
@@ -205,8 +206,9 @@ func orNull(taints []corev1.Taint) any {
 func (p NodeStatusPatch) body() object {
 	status := object{}
 	if p.Addresses != nil {
-		// Without the directive the server merges by type, and keeps only one
-		// of two addresses of the same type (upstream-behaviour 3.6).
+		// Without the directive $patch: replace, the API server merges the list by
+		// type and keeps only one of two addresses of the same type
+		// (upstream-behaviour 3.6).
 		list := make([]any, 0, len(p.Addresses)+1)
 		for _, address := range p.Addresses {
 			list = append(list, address)

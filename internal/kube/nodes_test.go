@@ -95,8 +95,8 @@ func TestTrimDropsWhatNoRuleReads(t *testing.T) {
 	}
 }
 
-// If a thousand Nodes are written while the watch is late, decisions see the
-// Nodes as they are now and not as they were.
+// If a thousand Nodes are written before the watch delivers them, Cached returns
+// the Nodes as they were written.
 func TestOwnWritesAreSeenWhileTheInformerIsBehind(t *testing.T) {
 	const nodes = 1000
 	client := fake.NewClientset()

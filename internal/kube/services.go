@@ -30,10 +30,10 @@ func NewServices(ctx context.Context, client kubernetes.Interface, informer info
 	}
 }
 
-// Cached returns the Service as the informer has it. If the informer is behind
-// our own last write, it returns the Service as that write has left it. The
-// Service must not be changed. An error for which apierrors.IsNotFound holds
-// means that there is none.
+// Cached returns the Service from the informer. If the informer does not yet have
+// our own last write, it returns the Service as it was after that write. The
+// caller must not change the Service. If the Service does not exist,
+// apierrors.IsNotFound reports true for the error.
 func (s *Services) Cached(key string) (*corev1.Service, error) {
 	obj, exists, err := s.newest.GetByKey(key)
 	if err != nil {
@@ -45,18 +45,19 @@ func (s *Services) Cached(key string) (*corev1.Service, error) {
 	return obj.(*corev1.Service), nil
 }
 
-// ServicePatch is what to change of a Service. Zero values leave a field as it
-// is. All of it is written through the status subresource, the finalizer too,
-// because upstream's roles allow nothing else.
+// ServicePatch says what to change in a Service. A field with its zero value
+// changes nothing. Everything is written through the status subresource, even the
+// finalizer, because upstream's roles allow nothing else.
 type ServicePatch struct {
-	// UID identifies the Service. Another one with its name is not changed.
+	// UID identifies the Service. Another Service with the same name is not
+	// changed.
 	UID types.UID
 	// AddFinalizer and RemoveFinalizer are one finalizer each.
 	AddFinalizer, RemoveFinalizer string
 	// Ingress, if not nil, replaces status.loadBalancer.ingress.
 	Ingress *[]corev1.LoadBalancerIngress
-	// Conditions replace those of their types; DropConditions are the types to
-	// remove.
+	// Conditions replace the conditions of the same types. DropConditions are the
+	// types of conditions to remove.
 	Conditions     []metav1.Condition
 	DropConditions []string
 }

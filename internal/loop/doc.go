@@ -1,9 +1,9 @@
-// Package loop is the queue and the workers that every controller has: at most
-// one worker for a key at a time, keys with high priority first, growing delays
-// after failures, and a health check that finds a pass which does not end.
+// Package loop has the queue and the workers that every controller uses. Two
+// workers never have the same key at the same time. Keys with high priority go
+// first. Delays grow after failures. A health check finds passes that do not end.
 //
-// The Result of a pass says what the controller asks for next. How long a key
-// waits after failures is the rule in backoff.go.
+// The Result of a pass says when the next pass over the key is needed. The delay
+// after failures is computed in backoff.go.
 //
 // Controllers under internal/controller import this package. It imports nothing
 // of this repository.

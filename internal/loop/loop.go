@@ -14,22 +14,22 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Result is what a pass over a key asks for next. The zero value asks for
-// nothing: the next pass begins when the key is added again.
+// Result says when a key needs its next pass. The zero value means that it needs
+// none until the key is added again.
 type Result struct {
-	// Retry asks for another pass after a growing delay, with high priority. It
-	// is not logged, because the controller shows on the object why it waits.
+	// Retry requests another pass after a growing delay, with high priority. The
+	// loop logs nothing, because the controller shows on the object why it waits.
 	Retry bool
-	// After asks for another pass after this time and counts as no failure; 0
-	// asks for none.
+	// After requests another pass after this time. It does not count as a
+	// failure. 0 requests none.
 	After time.Duration
-	// HighPriority is for the pass that After asks for. Its priority is low
-	// otherwise.
+	// HighPriority is the priority of the pass that After requests: high if
+	// true, otherwise low.
 	HighPriority bool
 }
 
-// Reconcile brings the object of one key in line. An error asks for a retry
-// and is logged.
+// Reconcile makes one pass over a key. An error is logged, and requests a retry
+// like Result.Retry.
 type Reconcile func(ctx context.Context, key string) (Result, error)
 
 // The growing delay begins small, because most failures are over soon. It stays
@@ -39,11 +39,11 @@ const (
 	maxRetryDelay = time.Minute
 )
 
-// Config has the numbers of a loop. Its zero values work.
+// Config configures a loop. The zero value is valid.
 type Config struct {
-	// Workers is how many keys are worked on at once; 0 means 1.
+	// Workers is how many passes run at the same time; 0 means 1.
 	Workers int
-	// Clock makes the timers, too; nil means the real one.
+	// Clock is the clock for times and timers; nil means the real one.
 	Clock clock.WithTicker
 }
 
@@ -91,19 +91,19 @@ const (
 	Low           // a worker takes the key only if none with high priority waits
 )
 
-// Add asks for a pass over the key now, with high priority. It ends the delay
-// of the key, if there is one.
+// Add requests a pass over the key now, with high priority. If the key waits for
+// a delay, the delay ends.
 func (l *Loop) Add(key string) { l.AddWithPriority(key, High) }
 
-// AddWithPriority is like Add, with this priority.
+// AddWithPriority does the same as Add, with the given priority.
 func (l *Loop) AddWithPriority(key string, p Priority) {
 	l.waiting.request(key, p)
 	l.queue.Add(key)
 }
 
-// AddAfter asks for a pass over the key after some time, with high priority. If
-// a pass is due sooner, that one is enough. Several additions within that time
-// are one pass.
+// AddAfter requests a pass over the key after some time, with high priority. If a
+// pass is due earlier, there is only that one. Several calls within that time
+// cause one pass.
 func (l *Loop) AddAfter(key string, d time.Duration) {
 	l.waiting.request(key, High)
 	l.queue.AddAfter(key, d)
@@ -116,19 +116,19 @@ type Waiting struct {
 }
 
 // Waiting returns the keys that have waited for a worker longer than the limit,
-// in the order in which they will get one. Keys whose delay is not over do not
-// wait for a worker.
+// in the order in which they will get one. Keys that wait for the end of a delay
+// are not included.
 func (l *Loop) Waiting(limit time.Duration) []Waiting { return l.waiting.waiting(limit) }
 
-// Busy returns the keys that workers have now, in order.
+// Busy returns the keys whose passes run now, in order.
 func (l *Loop) Busy() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Sorted(maps.Keys(l.busy))
 }
 
-// Run works until the context ends and returns when the last pass has ended. No
-// key is taken after the end of the context.
+// Run runs the workers until the context ends, and returns when the last pass has
+// ended. No pass begins after the end of the context.
 func (l *Loop) Run(ctx context.Context) error {
 	var workers sync.WaitGroup
 	for range l.workers {
@@ -140,8 +140,8 @@ func (l *Loop) Run(ctx context.Context) error {
 	return nil
 }
 
-// Stuck returns an error that names a key whose pass has lasted longer than
-// the limit, nil if there is none.
+// Stuck returns an error that names a key whose pass has lasted longer than the
+// limit. It returns nil if there is none.
 func (l *Loop) Stuck(limit time.Duration) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -193,8 +193,8 @@ func (l *Loop) started(key string) {
 	l.busy[key] = l.clock.Now()
 }
 
-// ended takes note of the end of a pass and returns how often the key has failed
-// in a row.
+// ended records the end of a pass and returns how often the key has failed in a
+// row.
 func (l *Loop) ended(key string, failed bool) int { //nolint:revive // flag-parameter: the outcome of the pass is a fact, not a mode
 	l.mu.Lock()
 	defer l.mu.Unlock()

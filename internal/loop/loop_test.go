@@ -103,7 +103,7 @@ func TestOneKeyIsNeverWorkedOnTwiceAtOnce(t *testing.T) {
 		}
 		time.Sleep(10 * time.Second)
 		if passes := passes.Load(); passes < 2 || passes > 4 {
-			t.Errorf("%d passes for adds over two seconds, want the adds during a pass to become one", passes)
+			t.Errorf("%d passes for adds over two seconds, want one pass for all adds during a pass", passes)
 		}
 	})
 }
@@ -113,7 +113,7 @@ func TestRunWaitsForThePassInFlightAndTakesNoMore(t *testing.T) {
 		var ended []string
 		l := New("test", func(ctx context.Context, key string) (Result, error) {
 			<-ctx.Done()
-			time.Sleep(5 * time.Second) // A write that was under way.
+			time.Sleep(5 * time.Second) // As if a write had not returned yet.
 			ended = append(ended, key)
 			return Result{}, nil
 		}, Config{})

@@ -8,18 +8,18 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// priorityQueue is the order of the keys that wait: first in, first out, but all
-// keys with high priority before those with low priority. The workqueue calls it
-// under a lock of its own.
+// priorityQueue orders the waiting keys: first in, first out, but all keys with
+// high priority before those with low priority. The workqueue calls its methods
+// with its own lock held.
 type priorityQueue struct {
 	clock clock.PassiveClock
 
 	mu sync.Mutex
-	// raised are the keys with high priority, from the request until a worker
-	// takes them: also while they wait for a delay, or for a pass to end; guarded
-	// by mu
+	// raised has the keys with high priority, from the request until a worker
+	// takes them. They can be here while they wait for a delay or for the end of
+	// a pass; guarded by mu
 	raised    map[string]bool
-	since     map[string]time.Time // when a key that waits was queued; guarded by mu
+	since     map[string]time.Time // when a waiting key was queued; guarded by mu
 	high, low []string             // guarded by mu
 }
 
@@ -27,8 +27,8 @@ func newPriorityQueue(c clock.PassiveClock) *priorityQueue {
 	return &priorityQueue{clock: c, raised: map[string]bool{}, since: map[string]time.Time{}}
 }
 
-// request takes note of the priority of a pass that is asked for. A request
-// with low priority does not lower the priority of an earlier request.
+// request records the priority of a requested pass. A request with low priority
+// does not lower the priority of an earlier request.
 func (q *priorityQueue) request(key string, p Priority) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -49,7 +49,7 @@ func (q *priorityQueue) Push(key string) {
 	q.low = append(q.low, key)
 }
 
-// Touch is part of workqueue.Queue: a key that waits was added again.
+// Touch is part of workqueue.Queue. It is called when a waiting key is added again.
 func (q *priorityQueue) Touch(key string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

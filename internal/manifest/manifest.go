@@ -1,5 +1,5 @@
-// Package manifest reads manifests and applies them to a cluster. The
-// playground and the tests take the daemon's rights from the chart with it.
+// Package manifest reads manifests and applies them to a cluster. With it, the
+// playground and the tests give the daemon the rights of the chart's manifest.
 package manifest
 
 import (
@@ -23,7 +23,7 @@ import (
 	"k8s.io/client-go/restmapper"
 )
 
-// Objects are what a manifest consists of.
+// Objects returns the objects of a manifest.
 func Objects(manifest string) ([]*unstructured.Unstructured, error) {
 	var objects []*unstructured.Unstructured
 	for decoder := yaml.NewYAMLOrJSONDecoder(strings.NewReader(manifest), 4096); ; {
@@ -40,12 +40,12 @@ func Objects(manifest string) ([]*unstructured.Unstructured, error) {
 	}
 }
 
-// asUser is the end of the names that Access gives.
+// asUser is the suffix of the names of the objects that Access returns.
 const asUser = "-as-user"
 
-// Access are the roles in a manifest and their bindings, to a user in the place
-// of the manifest's service account. They have names of their own, so that the
-// manifest itself can be applied beside them.
+// Access returns the roles of a manifest and their bindings. They are bound to a
+// user instead of the manifest's service account. Their names differ from those
+// in the manifest, so that the manifest itself can be applied, too.
 func Access(manifest, user string) ([]*unstructured.Unstructured, error) {
 	objects, err := Objects(manifest)
 	if err != nil {
@@ -71,13 +71,13 @@ func Access(manifest, user string) ([]*unstructured.Unstructured, error) {
 	return objects, nil
 }
 
-// Cluster is where objects are applied.
+// Cluster is a cluster to which objects are applied.
 type Cluster struct {
 	client dynamic.Interface
 	mapper meta.RESTMapper
 }
 
-// In returns the cluster of a client configuration.
+// In returns the Cluster for a client configuration.
 func In(config *rest.Config) (Cluster, error) {
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
@@ -90,8 +90,8 @@ func In(config *rest.Config) (Cluster, error) {
 	return Cluster{client, restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(kinds))}, nil
 }
 
-// Apply makes the cluster's object what this one says, field by field, whoever
-// has written it before.
+// Apply sets the fields of o in the cluster's object, and creates the object if
+// it does not exist. It takes over fields that others have written.
 func (c Cluster) Apply(ctx context.Context, o *unstructured.Unstructured) error {
 	return c.apply(ctx, o)
 }

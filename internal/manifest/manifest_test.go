@@ -56,6 +56,6 @@ func TestAccess(t *testing.T) {
 
 func TestObjectsRefusesWhatIsNoManifest(t *testing.T) {
 	if objects, err := Objects("a: [1"); err == nil {
-		t.Errorf("it is taken for %v", objects)
+		t.Errorf("got the objects %v", objects)
 	}
 }

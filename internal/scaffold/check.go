@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// maxName leaves room for the suffixes in names of images and objects, which
-// have at most 63 characters.
+// maxName is the maximum length of a cloud's name. Names of images and objects
+// consist of it and a suffix, and can have 63 characters.
 const maxName = 35
 
 var (
@@ -19,7 +19,7 @@ var (
 func CheckName(text string) error {
 	switch {
 	case text == "external":
-		return fmt.Errorf("%q tells kubelets that a daemon like this one exists; it is not the name of a cloud", text)
+		return fmt.Errorf("%q is the value of kubelets' --cloud-provider for any external daemon; it cannot be the name of a cloud", text)
 	case len(text) > maxName:
 		return fmt.Errorf("%q has %d characters, and may have %d", text, len(text), maxName)
 	case !name.MatchString(text):
@@ -40,7 +40,7 @@ func CheckModule(path string) error {
 			return fmt.Errorf("%q is no path of a Go module, %s", path, example)
 		}
 	}
-	// Without a dot, Go would look for it in the standard library.
+	// If the first element has no dot, Go looks for the module in the standard library.
 	if !strings.Contains(elements[0], ".") {
 		return fmt.Errorf("%q does not begin with a domain, %s; example.com/%s will do until there is one", path, example, path)
 	}

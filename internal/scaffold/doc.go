@@ -1,7 +1,7 @@
-// Package scaffold makes the project of a vendor who writes a provider: a copy
-// of examples/provider under another name.
+// Package scaffold writes a project for a new provider: a copy of
+// examples/provider under another name.
 //
-// The example is real code, which is built, tested and linted. What is copied is
-// the archive project.txtar, because a program cannot embed the files of another
-// module; a test compares it with the example.
+// The example is real code, which is built, tested and linted. It is another
+// module, whose files a program cannot embed. So the package embeds the archive
+// project.txtar, and a test compares the archive with the example.
 package scaffold

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// pages are the pages that show code, and the folders that the code comes from.
+// pages maps each page that shows code to the folder of that code.
 var pages = map[string]string{
 	"../../docs/tutorials/write-a-provider.md": example,
 	"../../docs/guides/move-your-ccm.md":       "../..",
@@ -18,7 +18,7 @@ var pages = map[string]string{
 var (
 	// block is one code block of a page. A comment before it names its file.
 	block = regexp.MustCompile("(?m)^(?:<!-- (.+) -->\n)? *```(\\w+)\n((?s:.*?))^ *```$")
-	// remark is a comment for linters only.
+	// remark matches a comment for linters.
 	remark = regexp.MustCompile(" *//nolint:.*")
 )
 
@@ -37,8 +37,8 @@ func TestPages(t *testing.T) {
 			for _, b := range blocks {
 				file, language, shown := b[1], b[2], b[3]
 				switch {
-				case file == "" && (language == "console" || language == "text"): // is told, and is no code of ours
-				case language == "sh" && file == "test/e2e": // is run there
+				case file == "" && (language == "console" || language == "text"): // not code of this repository
+				case language == "sh" && file == "test/e2e": // an end-to-end test runs it
 				case file == "":
 					t.Errorf("no comment says which file this is from:\n%s", shown)
 				default:

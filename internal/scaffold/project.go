@@ -21,15 +21,15 @@ const (
 
 // Project describes the project to make.
 type Project struct {
-	// Name of the cloud: the value of --cloud-provider and the scheme of
-	// provider IDs.
+	// Name is the name of the cloud: the value of --cloud-provider and the
+	// scheme of provider IDs.
 	Name string
 	// Module is the path of the Go module.
 	Module string
 	// Version of Fairlead's module; empty if Checkout is given.
 	Version string
-	// Checkout is the folder with Fairlead's sources, as it is to stand in
-	// go.mod; empty if Version is given.
+	// Checkout is the folder with Fairlead's sources, in the form for go.mod;
+	// empty if Version is given.
 	Checkout string
 }
 
@@ -40,7 +40,7 @@ type File struct {
 	Text string
 }
 
-// Files are all files of the project, in the order of their paths.
+// Files returns all files of the project, in the order of their paths.
 func (p Project) Files() []File {
 	rename := strings.NewReplacer(exampleModule, p.Module, exampleName, p.Name)
 	files := unpack(archive)
@@ -53,7 +53,7 @@ func (p Project) Files() []File {
 	return files
 }
 
-// requirements returns the lines of go.mod that say where Fairlead is.
+// requirements inserts the requirement of Fairlead into the text of go.mod.
 func (p Project) requirements(text string) string {
 	if p.Checkout != "" {
 		return strings.Replace(text, exampleReplace, "replace "+Fairlead+" => "+quoted(p.Checkout)+"\n\n", 1)
@@ -62,7 +62,7 @@ func (p Project) requirements(text string) string {
 	return strings.Replace(text, exampleVersion, Fairlead+" "+p.Version+"\n", 1)
 }
 
-// quoted is a path as "go mod tidy" writes it into go.mod.
+// quoted returns a path in the form in which "go mod tidy" writes it to go.mod.
 func quoted(path string) string {
 	if strings.ContainsAny(path, " \t\r\n\"'`()[]{},") || strings.Contains(path, "//") {
 		return strconv.Quote(path)

@@ -9,7 +9,8 @@ import (
 )
 
 // Write writes the files below a folder. It overwrites nothing: if one of the
-// files is there already, none is written. If one cannot be written, none stays.
+// files already exists, it writes none and returns an error. If a file cannot be
+// written, it removes those that it has written.
 func Write(dir string, files []File) error {
 	var there []string
 	for _, f := range files {

@@ -10,7 +10,7 @@ import "strings"
 type Cause struct {
 	// Reason is one of the controller's closed set, in CamelCase.
 	Reason string
-	// Message names the cause and the way out, in sentences.
+	// Message names the cause and what to do about it, in sentences.
 	Message string
 }
 
@@ -23,12 +23,12 @@ type Event struct {
 	Type string
 	// Reason is one of the controller's closed set, in CamelCase.
 	Reason string
-	// Message says what has happened, what it means, and the way out.
+	// Message says what has happened, what it means, and what to do about it.
 	Message string
 }
 
 // Reason describes what one reason means, for the reference page of events and
-// conditions. Every event and every condition is made from one.
+// conditions. Every event and every condition is made from a Reason.
 type Reason struct {
 	// Name is the reason itself, in CamelCase.
 	Name string
@@ -39,7 +39,8 @@ type Reason struct {
 	Condition string
 	// Type is the type of the event, empty for a condition.
 	Type string
-	// When says what has happened, Do what its reader can do; empty: nothing.
+	// When says what has happened. Do says what the reader can do; empty means
+	// nothing.
 	When, Do string
 }
 

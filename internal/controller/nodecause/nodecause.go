@@ -1,5 +1,6 @@
-// Package nodecause explains on a Node why a question to the cloud about it has
-// failed. Initialisation and removal of Nodes show the same causes.
+// Package nodecause makes the causes that a Node shows when a question to the
+// cloud about it has failed. Initialisation and removal of Nodes use the same
+// causes.
 package nodecause
 
 import (
@@ -99,8 +100,8 @@ func Of(err error) message.Cause {
 	return message.Cause{Reason: f.reason, Message: f.text + " It is tried again. (" + message.Cut(err) + ")"}
 }
 
-// OfExistence returns the cause to show for the error of the question whether
-// an instance exists. The error "not found" is no answer to it, because
+// OfExistence returns the cause to show for an error of InstanceExists. The
+// error "not found" does not mean that the instance does not exist, because
 // providers return it for many other reasons.
 func OfExistence(err error) message.Cause {
 	if cloud.KindOf(err) != cloud.NotFound {
@@ -110,8 +111,8 @@ func OfExistence(err error) message.Cause {
 		"where it should have said that the instance does not exist. An error is no evidence. It is tried again. (" + message.Cut(err) + ")"}
 }
 
-// of returns what is shown for a kind of failure. An unknown kind is shown as
-// Failed.
+// of returns the failure to show for a kind of error. An unknown kind is shown
+// as Failed.
 func of(kind cloud.Kind) failure {
 	i := slices.IndexFunc(failures, func(f failure) bool { return f.kind == kind })
 	if i < 0 {
@@ -120,14 +121,13 @@ func of(kind cloud.Kind) failure {
 	return failures[i]
 }
 
-// Reasons returns what the condition of this type shows for errors that Of
-// explains.
+// Reasons returns the reasons of Of, for a condition of this type.
 func Reasons(condition corev1.NodeConditionType) []message.Reason {
 	return reasons(condition, nil)
 }
 
-// ReasonsOfExistence returns what the condition of this type shows for errors
-// that OfExistence explains.
+// ReasonsOfExistence returns the reasons of OfExistence, for a condition of this
+// type.
 func ReasonsOfExistence(condition corev1.NodeConditionType) []message.Reason {
 	return reasons(condition, []cloud.Kind{cloud.NotFound, cloud.NoAnswer})
 }

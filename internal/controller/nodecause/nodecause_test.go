@@ -36,6 +36,6 @@ func TestReasonsAreExplained(t *testing.T) {
 		}
 	}
 	if slices.ContainsFunc(ReasonsOfExistence("T"), func(r message.Reason) bool { return r.Name == "InstanceNotFound" }) {
-		t.Error("a question about existence is never answered by InstanceNotFound")
+		t.Error("InstanceNotFound must not be among the reasons of OfExistence")
 	}
 }

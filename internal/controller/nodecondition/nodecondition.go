@@ -18,8 +18,7 @@ const (
 	// Most waits are shorter and need no write.
 	After = time.Minute
 	// reasonInterval is the shortest time between two writes that change the
-	// reason. A cloud that fails in different ways must not cause a stream of
-	// writes.
+	// reason. It bounds the writes when the cloud's errors alternate.
 	reasonInterval = time.Minute
 	// messageInterval is the shortest time between two writes that change only
 	// the message.
@@ -33,8 +32,8 @@ type Wanted struct {
 	Cause  message.Cause
 }
 
-// IsDue reports whether the shown condition, nil if there is none, has to be
-// rewritten now.
+// IsDue reports whether the condition has to be written now. shown is the
+// condition that the Node has, nil if it has none.
 func (w Wanted) IsDue(now time.Time, shown *corev1.NodeCondition) bool {
 	switch {
 	case shown == nil, shown.Status != w.Status:
@@ -46,8 +45,9 @@ func (w Wanted) IsDue(now time.Time, shown *corev1.NodeCondition) bool {
 	}
 }
 
-// At returns the condition that replaces the shown one, nil if there is none. It
-// keeps the transition time while the status stays.
+// At returns the condition to write. shown is the condition that the Node has,
+// nil if it has none. The transition time is kept while the status stays the
+// same.
 func (w Wanted) At(now time.Time, shown *corev1.NodeCondition) *corev1.NodeCondition {
 	c := &corev1.NodeCondition{
 		Type:               w.Type,

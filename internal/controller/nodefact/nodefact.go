@@ -14,7 +14,8 @@ import (
 	"k8s.io/cloud-provider/api"
 )
 
-// LabelExclude on a Node keeps all rules off it, unless its value says false.
+// LabelExclude is the label of Nodes that no rule may touch. The value false
+// means no label.
 const LabelExclude = "fairlead.dev/exclude"
 
 // TaintToBeDeleted is set by cluster-autoscaler on a Node that it is about to
@@ -25,8 +26,8 @@ const TaintToBeDeleted = "ToBeDeletedByClusterAutoscaler"
 // Node.
 var announcements = []string{TaintToBeDeleted, "karpenter.sh/disrupted"}
 
-// exclusions are why no rule may touch a Node. The first one that holds is
-// shown.
+// exclusions lists the reasons for which no rule may touch a Node. IsExcluded
+// returns the first one that holds.
 var exclusions = []struct {
 	why   string
 	holds func(*corev1.Node) bool
@@ -49,9 +50,9 @@ func IsExcluded(node *corev1.Node) (why string, excluded bool) {
 // LabelExclude.
 func IsExcludedByLabel(node *corev1.Node) bool { return HasLabel(node, LabelExclude) }
 
-// HasLabel reads a label as Kubernetes reads
-// node.kubernetes.io/exclude-from-external-load-balancers: a label that is there
-// counts, unless its value parses as false.
+// HasLabel reports whether the Node has the label with a value other than false.
+// Kubernetes reads node.kubernetes.io/exclude-from-external-load-balancers in the
+// same way.
 func HasLabel(node *corev1.Node, key string) bool {
 	value, ok := node.Labels[key]
 	if !ok {

@@ -1,5 +1,5 @@
-// Package waiting measures which objects wait, why, and how long the one that
-// began first has waited.
+// Package waiting has metrics of the objects that wait: how many wait for each
+// reason, and the longest time that one of them has waited.
 package waiting
 
 import (
@@ -10,10 +10,10 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Gauges are two metrics about the objects of one controller that wait: how
-// many for each reason, and how long the one that has waited longest. The
-// gauges show what a controller reports to them, and do not read from it. They
-// are empty while no controller runs.
+// Gauges are two metrics about the waiting objects of one controller: the number
+// for each reason, and the longest time that one of them has waited. The
+// controller reports its waiting objects with Set and Delete. The gauges are
+// empty while no controller runs.
 type Gauges struct {
 	metrics.BaseStableCollector
 
@@ -34,8 +34,8 @@ type wait struct {
 // Metric names and explains one metric.
 type Metric struct{ Name, Help string }
 
-// New returns gauges. count has the label reason, oldest is in seconds. Nobody
-// sees the gauges before they are registered.
+// New returns gauges. The metric count has the label reason; oldest is in
+// seconds. The caller has to register the gauges.
 func New(count, oldest Metric, c clock.PassiveClock) *Gauges {
 	return &Gauges{
 		count:  metrics.NewDesc(count.Name, count.Help, []string{"reason"}, nil, metrics.ALPHA, ""),
@@ -58,14 +58,14 @@ func (g *Gauges) Start() (stop func()) {
 	}
 }
 
-// Set says that the object with this key waits.
+// Set records that the object with this key waits.
 func (g *Gauges) Set(key, reason string, since time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.waits[key] = wait{reason, since}
 }
 
-// Delete says that the object with this key does not wait any more.
+// Delete records that the object with this key does not wait any more.
 func (g *Gauges) Delete(key string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -13,8 +13,9 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 )
 
-// ReasonsAreComplete reads the code of the package under test: every
-// message.Reason is in reasons, and no event or cause is made without one.
+// ReasonsAreComplete reads the code of the package under test. It checks that
+// every message.Reason in the code is in reasons, and that no event or cause is
+// made without a Reason.
 func ReasonsAreComplete(t *testing.T, reasons []message.Reason) {
 	t.Helper()
 	names := namesOf(t, reasons)
@@ -42,7 +43,7 @@ func namesOf(t *testing.T, reasons []message.Reason) map[string]bool {
 		}
 		listed[r.Name+" "+r.Condition], names[r.Name] = true, true
 		if r.Name == "" || r.On == "" || r.When == "" || (r.Condition == "") == (r.Type == "") {
-			t.Errorf("%+v lacks a name, an object, when it is shown, or is neither of an event nor of a condition", r)
+			t.Errorf("%+v must have Name, On and When, and either Condition or Type", r)
 		}
 	}
 	return names
