@@ -2,7 +2,9 @@ package provider
 
 import (
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -20,7 +22,8 @@ func VolumeOf(file string) string {
 }
 
 // Fingerprint returns a text that changes when one of the files does. For a
-// folder it reads the files directly inside.
+// folder it reads the files directly inside, but no token of the pod: the kubelet
+// replaces it in time, and whoever uses it reads it again.
 func Fingerprint(paths []string) (string, error) {
 	sum := sha256.New()
 	for _, path := range paths {
@@ -32,6 +35,9 @@ func Fingerprint(paths []string) (string, error) {
 			content, err := os.ReadFile(file)
 			if err != nil {
 				return "", err
+			}
+			if file != path && isPodToken(content) {
+				continue
 			}
 			sum.Write(fmt.Appendf(nil, "%q %d\n", file, len(content)))
 			sum.Write(content)
@@ -71,4 +77,21 @@ func filesOf(path string) ([]string, error) {
 		}
 	}
 	return files, nil
+}
+
+// isPodToken reports whether the content is a token of a service account, as a
+// projected volume has it: a JWT with Kubernetes' own claim.
+func isPodToken(content []byte) bool {
+	parts := strings.Split(strings.TrimSpace(string(content)), ".")
+	if len(parts) != 3 {
+		return false
+	}
+	payload, err := base64.RawURLEncoding.DecodeString(parts[1])
+	if err != nil {
+		return false
+	}
+	var claims struct {
+		Kubernetes json.RawMessage `json:"kubernetes.io"`
+	}
+	return json.Unmarshal(payload, &claims) == nil && claims.Kubernetes != nil
 }

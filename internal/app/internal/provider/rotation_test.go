@@ -2,6 +2,7 @@ package provider
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -274,4 +275,37 @@ func TestReloadsDoNotOverlap(t *testing.T) {
 			t.Errorf("got %s and %v once it has returned", got, err)
 		}
 	})
+}
+
+// A projected volume has cloud-config beside a token that the kubelet replaces
+// every 48 minutes.
+func TestTokenOfThePodIsNoConfiguration(t *testing.T) {
+	token := func(claims string) string {
+		return "header." + base64.RawURLEncoding.EncodeToString([]byte(claims)) + ".signature"
+	}
+	for _, tc := range []struct {
+		name, before, after string
+		changes             bool
+	}{
+		{"TokenOfThePod", token(`{"exp":1,"kubernetes.io":{}}`), token(`{"exp":2,"kubernetes.io":{}}`), false},
+		{"OtherToken", token(`{"exp":1}`), token(`{"exp":2}`), true},
+		{"NoToken", "a.b.c", "a.b.d", true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			dir := t.TempDir()
+			var sums [2]string
+			for n, content := range []string{tc.before, tc.after} {
+				if err := os.WriteFile(filepath.Join(dir, "token"), []byte(content), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				var err error
+				if sums[n], err = Fingerprint([]string{dir}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if changed := sums[0] != sums[1]; changed != tc.changes {
+				t.Errorf("changed: %v, want %v", changed, tc.changes)
+			}
+		})
+	}
 }
