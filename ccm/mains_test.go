@@ -58,7 +58,7 @@ func checkOptions(t *testing.T, options *ast.CompositeLit) (name string) {
 	for _, element := range options.Elts {
 		pair := element.(*ast.KeyValueExpr)
 		field := pair.Key.(*ast.Ident).Name
-		if !slices.Contains(members(reflect.TypeOf(ccm.Options{})), field) {
+		if !slices.Contains(members(reflect.TypeFor[ccm.Options]()), field) {
 			t.Errorf("Options has no %s", field)
 		}
 		switch field {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fairlead-k8s/fairlead/ccm"
 	"github.com/google/go-cmp/cmp"
 	cloudprovider "k8s.io/cloud-provider"
 	"k8s.io/cloud-provider/app"
@@ -17,23 +18,25 @@ import (
 	"k8s.io/controller-manager/controller"
 	"k8s.io/controller-manager/pkg/healthz"
 
-	"github.com/fairlead-k8s/fairlead/ccm"
 	"github.com/fairlead-k8s/fairlead/ccm/skeleton"
 )
 
 func TestMain(m *testing.M) {
 	// Several commands run in one process here, with the same logging flags.
-	logsapi.ReapplyHandling = logsapi.ReapplyHandlingIgnoreUnchanged //nolint:reassign // it is there for tests
+	logsapi.ReapplyHandling = logsapi.ReapplyHandlingIgnoreUnchanged
 	os.Exit(m.Run())
 }
 
 // cloud is a provider that offers nothing.
 type cloud struct{ cloudprovider.Interface }
 
-func (*cloud) HasClusterID() bool                                                { return true }
-func (*cloud) InstancesV2() (cloudprovider.InstancesV2, bool)                    { return nil, false }
-func (*cloud) Instances() (cloudprovider.Instances, bool)                        { return nil, false }
-func (*cloud) LoadBalancer() (cloudprovider.LoadBalancer, bool)                  { return nil, false }
+func (*cloud) HasClusterID() bool                             { return true }
+func (*cloud) InstancesV2() (cloudprovider.InstancesV2, bool) { return nil, false }
+
+func (*cloud) Instances() (cloudprovider.Instances, bool) { return nil, false }
+
+func (*cloud) LoadBalancer() (cloudprovider.LoadBalancer, bool) { return nil, false }
+
 func (*cloud) Routes() (cloudprovider.Routes, bool)                              { return nil, false }
 func (*cloud) Initialize(cloudprovider.ControllerClientBuilder, <-chan struct{}) {}
 
@@ -51,7 +54,7 @@ func (c check) Check(*http.Request) error { return c() }
 // run runs the daemon with the controller until ctx ends. There is no API
 // server.
 func run(ctx context.Context, c ccm.Controller, args ...string) error {
-	cmd := ccm.NewCommand(ccm.Options{
+	cmd := ccm.NewCommand(ccm.Options{ //nolint:contextcheck // it gets the context when it runs
 		ProviderName: "acme",
 		Provider: func(context.Context, ccm.ProviderDeps) (cloudprovider.Interface, error) {
 			return &cloud{}, nil

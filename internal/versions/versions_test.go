@@ -12,7 +12,7 @@ import (
 // modules are written as path@version, and path@version=>version if replaced.
 func modules(list string) []*debug.Module {
 	var all []*debug.Module
-	for _, text := range strings.Fields(list) {
+	for text := range strings.FieldsSeq(list) {
 		text, replaced, isReplaced := strings.Cut(text, "=>")
 		path, version, _ := strings.Cut(text, "@")
 		m := &debug.Module{Path: path, Version: version}

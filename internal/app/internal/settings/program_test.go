@@ -116,8 +116,8 @@ func TestShorthandThatIsTaken(t *testing.T) {
 // Imported packages put flags into pflag.CommandLine, and cobra accepts them.
 func TestFlagsOfLinkedPackagesAreInTheHelp(t *testing.T) {
 	former := pflag.CommandLine
-	defer func() { pflag.CommandLine = former }()                   //nolint:reassign // as an imported package adds to it
-	pflag.CommandLine = pflag.NewFlagSet("", pflag.ContinueOnError) //nolint:reassign // as above
+	defer func() { pflag.CommandLine = former }()
+	pflag.CommandLine = pflag.NewFlagSet("", pflag.ContinueOnError)
 	pflag.String("acme_endpoint", "", "Where the cloud is.")
 	pflag.BoolP("acme-debug", "v", false, "Log more.")
 	pflag.String("cloud_config", "", "Ours has this name.")
