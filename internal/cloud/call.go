@@ -19,9 +19,10 @@ type call struct {
 	// method is the provider's method, as metrics and errors name it.
 	method   string
 	priority priority
-	// names are those of the object that the call is about, the first one, and
-	// other words that its owner has chosen. In the text of an error they are not
-	// the cloud's words. They are empty for a call about many objects.
+	// names has the name of the object that the call is about, and then other
+	// words that the object's owner has chosen. If they appear in the text of an
+	// error, they are not the cloud's words. It is empty for a call about many
+	// objects.
 	names []string
 	// tenant is the namespace of the object, empty if no tenant has named it.
 	tenant string
@@ -29,20 +30,20 @@ type call struct {
 	progress *progress
 }
 
-// to returns the call to another method that belongs to the same question.
+// to returns a copy of the call with another method of the same question.
 func (c call) to(method string) call {
 	c.method = method
 	return c
 }
 
-// about returns the call as one about the object with these names.
+// about returns a copy of the call that is about the object with these names.
 func (c call) about(names []string) call {
 	c.names = names
 	return c
 }
 
-// object names what the call is about. It stands for all objects of a tenant,
-// who may make as many of them as they like.
+// object returns a name of the object that the call is about. All objects of a
+// tenant have the same name here, because a tenant can create any number of them.
 func (c call) object() string {
 	switch {
 	case c.tenant != "":
@@ -54,8 +55,9 @@ func (c call) object() string {
 	}
 }
 
-// odd returns the name of the object for which a call may panic, empty for none,
-// and all its names as one text.
+// odd returns the name under which panics of the call are counted, and all names
+// of its object as one text. The name is empty if the call is about no single
+// object.
 func (c call) odd() (name, all string) {
 	if len(c.names) == 0 {
 		return "", ""
@@ -67,7 +69,8 @@ func (c call) failed(kind Kind, err error) *Error {
 	return &Error{Call: c.method, Kind: kind, Err: err}
 }
 
-// progress is why a call has not been made yet. A nil progress keeps nothing.
+// progress records why a call has not been made yet. A nil progress records
+// nothing.
 type progress struct {
 	mu  sync.Mutex
 	err error // nil: the call is under way; guarded by mu
@@ -88,8 +91,8 @@ func (p *progress) get() error {
 	return p.err
 }
 
-// read makes a call that changes nothing. A call that the cloud has throttled
-// has not happened, so it is made again when the limiter allows it.
+// read makes a call that changes nothing. If the cloud has throttled the call, it
+// was not carried out, so read makes it again when the limiter allows that.
 func read[T any](ctx context.Context, g *Gateway, c call, f func(context.Context) (T, error)) (T, error) {
 	err := g.health.leftAlone(c)
 	if err == nil {
@@ -137,7 +140,7 @@ func once[T any](ctx context.Context, g *Gateway, a attempt, f func(context.Cont
 		}
 		returned()
 		g.record(ctx, a.call, started, err)
-		g.limiter.ended() // It may begin another call, which must know of this one.
+		g.limiter.ended() // It may start another call, which must already see the outcome of this one.
 	}()
 	value, theirs := f(limited)
 	return value, g.wrap(ctx, a.call, theirs)
@@ -157,8 +160,8 @@ func (g *Gateway) wrap(ctx context.Context, c call, err error) error {
 	return &e
 }
 
-// readable returns an error that does not panic when it is read, as a typed nil
-// does.
+// readable returns an error whose text can be read. Reading some errors panics,
+// such as a typed nil.
 func readable(err error) (safe error) {
 	defer func() {
 		if value := recover(); value != nil {
@@ -169,14 +172,14 @@ func readable(err error) (safe error) {
 	return err
 }
 
-// namedClassifier knows errors better than their looks.
+// namedClassifier classifies errors for the program or the provider.
 type namedClassifier struct {
 	name     string // for the log, if it panics
 	classify func(error) provider.Classification
 }
 
-// classifiersOf returns what knows the provider's errors, in the order in which
-// it is asked: the program, then the provider.
+// classifiersOf returns the classifiers in the order in which they are asked:
+// that of the program, then that of the provider.
 func classifiersOf(cfg Config, e extras) []namedClassifier {
 	var all []namedClassifier
 	if cfg.Classify != nil {
@@ -188,8 +191,8 @@ func classifiersOf(cfg Config, e extras) []namedClassifier {
 	return all
 }
 
-// ownClassification returns what the program or the provider knows of the
-// error, and the zero value if neither knows it.
+// ownClassification returns the classification of the error by the program or the
+// provider, and the zero value if neither knows the error.
 func (g *Gateway) ownClassification(ctx context.Context, err error) provider.Classification {
 	for _, c := range g.classifiers {
 		own := g.ask(ctx, c, err)

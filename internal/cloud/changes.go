@@ -20,17 +20,17 @@ const maxQuotaWait = 2 * time.Minute
 type changes struct {
 	gateway *Gateway
 	timeout time.Duration
-	// again means that a change may be made several times while the quota of the
-	// cloud is used up. It must be one that may be made twice.
+	// again means that a failed change is repeated while the quota of the cloud is
+	// used up. That is only allowed if a second call does no harm.
 	again bool
 	keys  keyLock
 }
 
 // change makes a change. It returns when the provider has returned, or some
 // time after the deadline. A change does not begin after the context has ended
-// or while another replica may lead, and the end of the context does not cut it
-// short. Otherwise it could still be under way in the cloud while another
-// replica changes the same object (promise S7).
+// or while another replica may lead. The end of the context does not interrupt a
+// change that has begun. Otherwise the cloud could still carry it out while
+// another replica changes the same object (promise S7).
 func (s *changes) change(ctx context.Context, c call, key string, f func(context.Context) error) error {
 	if err := s.gateway.denials.admit(c); err != nil {
 		return err
@@ -63,8 +63,8 @@ func (s *changes) change(ctx context.Context, c call, key string, f func(context
 	}
 }
 
-// abandon leaves a call that has outlived its deadline alone. The key is free
-// once the call has returned.
+// abandon stops waiting for a call that has outlived its deadline. The key is
+// free when the call has returned.
 func (s *changes) abandon(key string, done <-chan error) {
 	if s.keys.abandon(key) {
 		s.gateway.health.exhausted(maxAbandoned, "changes")
@@ -110,7 +110,7 @@ func (s *changes) begin(ctx context.Context, c call, f func(context.Context) err
 	return done
 }
 
-// counter counts what is under way. Its zero value counts nothing.
+// counter counts running changes. The zero value is ready to use.
 type counter struct {
 	mu   sync.Mutex
 	n    int             // guarded by mu
@@ -129,7 +129,7 @@ func (c *counter) add(n int) {
 	}
 }
 
-// await returns when nothing is under way.
+// await returns when no change is running.
 func (c *counter) await() {
 	c.mu.Lock()
 	idle := make(chan struct{})

@@ -8,19 +8,19 @@ import (
 )
 
 const (
-	// minDenied is how many distinct objects a method has to be denied for, with
-	// no answer in between, before that is taken for the credentials of all.
+	// minDenied is the number of distinct objects for which a method has to be
+	// denied, with no success in between, until the credentials count as denied.
 	minDenied = 3
-	// firstProbe and longestProbe bound the pause between two calls of a method
-	// that is denied. A longer one would be felt when the credentials are right
-	// again.
+	// firstProbe and longestProbe bound the pause between two calls of a denied
+	// method. With a longer pause, users would wait after the credentials were
+	// corrected.
 	firstProbe   = time.Second
 	longestProbe = 30 * time.Second
 )
 
-// denials keeps calls away from a cloud that denies all of them: many failed
-// logins a second may lock an account. One call at a time finds out whether it
-// still does. Its zero value works.
+// denials stops calls to a cloud that denies all of them, because many failed
+// logins a second may lock an account. One call at a time finds out whether the
+// cloud still denies them. The zero value is ready to use.
 type denials struct {
 	mu       sync.Mutex
 	byMethod map[string]*denial // guarded by mu
@@ -29,11 +29,11 @@ type denials struct {
 // denial is what is known of one method. A role may allow one method and deny
 // another.
 type denial struct {
-	objects map[string]bool // that were denied after the last answer, minDenied at most
-	err     error           // the first one
-	probed  time.Time       // when the last call was admitted; zero: none
-	next    time.Time       // when the next one may be made
-	pause   time.Duration   // after a call that is denied
+	objects map[string]bool // objects that were denied after the last success, minDenied at most
+	err     error           // the error of the first denied call
+	probed  time.Time       // when the last probe was admitted; zero: none
+	next    time.Time       // when the next probe may be made
+	pause   time.Duration   // the pause after the next denied probe
 }
 
 // admit returns nil if the call may be made. Otherwise it returns an error with
@@ -53,8 +53,9 @@ func (d *denials) admit(c call) error {
 	return nil
 }
 
-// reason is why a call is not made. It stays the same, so that the object that
-// shows it is not written again. A tenant must not read of another one's objects.
+// reason returns why a call is not made. The text stays the same, so that an
+// object that shows it is not written again. It does not contain names of
+// another tenant's objects.
 func (d *denial) reason(c call) error {
 	if c.tenant != "" {
 		return errDenied
@@ -90,7 +91,7 @@ func (d *denial) denied(object string, started time.Time) {
 	switch {
 	case len(d.objects) < minDenied:
 		d.objects[object] = true
-	case !d.probed.IsZero() && !started.Before(d.probed): // It was the probe.
+	case !d.probed.IsZero() && !started.Before(d.probed): // This call was the probe.
 		d.pause = min(2*d.pause, longestProbe)
 	default:
 		return // It was under way when the others were denied.

@@ -12,13 +12,13 @@ import (
 	"github.com/fairlead-k8s/fairlead/provider"
 )
 
-// Kind says what became of a call. It is a label of metrics and the root of
-// reasons on objects, so the set is closed.
+// Kind is the kind of the outcome of a call. The set is closed, because kinds are
+// labels of metrics and parts of reasons on objects.
 type Kind string
 
-// The kinds. Only NotFound is an answer about the instance. NotImplemented is
-// an answer about the provider. After all other failures it is not known
-// whether the instance exists.
+// The kinds. Of the failures, only NotFound is an answer about the instance.
+// NotImplemented is an answer about the provider. After all others it is not
+// known whether the instance exists.
 const (
 	Succeeded      Kind = "Succeeded"
 	Failed         Kind = "Failed"         // an error that nobody could classify
@@ -39,29 +39,30 @@ const (
 	Canceled       Kind = "Canceled"       // this process is ending
 )
 
-// Evidence is what the kind of an error rests on.
+// Evidence says from what the kind of an error was derived.
 type Evidence string
 
 // The evidence. The zero value is the weakest.
 const (
 	// Unread means that the error could not be read. Its kind is Failed.
 	Unread Evidence = ""
-	// Text means that words or a number in the error's text were read. The text
-	// may quote what users have named, so it speaks for its own object only.
+	// Text means that the kind was derived from words or a number in the error's
+	// text. The text may quote names that users have chosen, so the error is only
+	// about the object of its call.
 	Text Evidence = "Text"
-	// Typed means that a sentinel, a status, a code or a classifier has said so.
-	// It speaks for the whole cloud.
+	// Typed means that the kind was derived from a sentinel, a status, a code or a
+	// classifier. The error is about the whole cloud.
 	Typed Evidence = "Typed"
 )
 
-// Error is what became of a call to the provider.
+// Error is the error of a call to the provider.
 type Error struct {
 	// Call is the name of the provider's method.
 	Call string
 	Kind Kind
-	// RetryAfter is how long the cloud asked to be left alone; 0 = it did not say.
+	// RetryAfter is how long the cloud has asked to wait; 0 if it did not ask.
 	RetryAfter time.Duration
-	// Evidence is what Kind rests on, for an error that the provider returned.
+	// Evidence says from what Kind was derived, for an error of the provider.
 	Evidence Evidence
 	Err      error
 }
@@ -92,8 +93,8 @@ func RetryAfter(err error) time.Duration {
 	return 0
 }
 
-// EvidenceOf returns what the kind of an error of this package rests on, and
-// Unread for any other error.
+// EvidenceOf returns the Evidence of an error of this package, and Unread for any
+// other error.
 func EvidenceOf(err error) Evidence {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Evidence
@@ -101,7 +102,8 @@ func EvidenceOf(err error) Evidence {
 	return Unread
 }
 
-// by takes the classification, unless it says nothing.
+// by applies the classification. It returns false if the classification is the
+// zero value.
 func (e *Error) by(c provider.Classification) bool {
 	kind, known := kinds[c.Kind]
 	if !known {
@@ -114,8 +116,9 @@ func (e *Error) by(c provider.Classification) bool {
 	return true
 }
 
-// kinds are what a classification may say. NotFound is not among them, because
-// only the sentinel of the contract is an answer about an instance.
+// kinds maps the kinds of a classification to those of this package. NotFound is
+// not among them, because only the sentinel of the contract is an answer about an
+// instance.
 var kinds = map[provider.ErrorKind]Kind{
 	provider.Throttled:     Throttled,
 	provider.Denied:        Denied,
@@ -125,7 +128,8 @@ var kinds = map[provider.ErrorKind]Kind{
 	provider.QuotaExceeded: QuotaExceeded,
 }
 
-// sentinels are errors of the contract, in the order in which they count.
+// sentinels are the errors of the contract. If an error wraps several, the first
+// in this list counts.
 var sentinels = []struct {
 	err  error
 	kind Kind
@@ -138,16 +142,16 @@ var sentinels = []struct {
 
 // classifier gives a provider's error its kind.
 type classifier struct {
-	// own is what the program or the provider knows of the error.
+	// own is the classification by the program or the provider.
 	own provider.Classification
-	// names are those of the call's object, which are not read as words of the
-	// cloud.
+	// names are the names of the call's object. They are not taken for words of
+	// the cloud.
 	names []string
 }
 
-// classify returns the error with its kind. Sentinels of the contract come
-// first, then the provider's own classification, then what its error looks
-// like. A typed nil, which panics when it is read, is Failed.
+// classify returns the error with its kind. A sentinel of the contract counts
+// first, then the classification by the program or the provider, then the status,
+// code or text of the error. A typed nil, which panics when it is read, is Failed.
 func (c classifier) classify(err error) (e Error) {
 	e = Error{Kind: Failed, Err: err}
 	defer func() {

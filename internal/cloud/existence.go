@@ -33,7 +33,7 @@ func (i *Instances) Existence(ctx context.Context, node *corev1.Node) (Existence
 }
 
 // Shutdown asks whether the instance of a node is shut down. The kind of the
-// error is NotImplemented if the provider cannot tell.
+// error is NotImplemented if the provider does not know that.
 func (i *Instances) Shutdown(ctx context.Context, node *corev1.Node) (bool, error) {
 	c := call{method: "InstanceShutdown", priority: highPriority, names: namesOfNode(node)}
 	return i.shutdowns.ask(ctx, c, identity(node), func(ctx context.Context, c call) (bool, error) {
@@ -110,7 +110,7 @@ func (p legacy) providerID(ctx context.Context, c call, node *corev1.Node) (stri
 	id, err := read(ctx, p.gateway, c.to("InstanceID"), func(ctx context.Context) (string, error) {
 		id, err := p.instances.InstanceID(ctx, types.NodeName(node.Name))
 		if err != nil && ctx.Err() != nil {
-			err = ctx.Err() // An answer after the deadline counts for nothing.
+			err = ctx.Err() // An answer after the deadline is not used.
 		}
 		return id, err
 	})

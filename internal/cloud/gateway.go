@@ -13,26 +13,27 @@ import (
 	"github.com/fairlead-k8s/fairlead/provider"
 )
 
-// Config has the numbers of the gateway. Its zero values work.
+// Config configures the gateway. The zero value is valid.
 type Config struct {
-	// ReadTimeout is the deadline of a call that changes nothing; 0 means five
-	// minutes. It is long because existing providers retry inside.
+	// ReadTimeout is the timeout of a call that changes nothing; 0 means five
+	// minutes. That is long, because existing providers retry within a call.
 	ReadTimeout time.Duration
-	// ChangeTimeout is the deadline of a call that changes the cloud; 0 means a
-	// quarter of an hour, because existing providers wait inside for minutes.
+	// ChangeTimeout is the timeout of a call that changes the cloud; 0 means a
+	// quarter of an hour, because existing providers wait for minutes in a call.
 	ChangeTimeout time.Duration
-	// ClusterName is how the provider tells this cluster's load balancers and
-	// routes from those of others.
+	// ClusterName is the name by which the provider distinguishes this cluster's
+	// load balancers and routes from those of others.
 	ClusterName string
-	// WithoutRoutes leaves the provider's routes alone: the gateway does not even
-	// ask whether it offers any.
+	// WithoutRoutes means that routes are not used: the gateway does not even ask
+	// whether the provider offers them.
 	WithoutRoutes bool
 	// CallerTimeout is how long a caller waits for an answer before it gets an
 	// error of kind Slow, while the call goes on; 0 means half a minute.
 	CallerTimeout time.Duration
-	// Classify, if not nil, is asked about each error before the provider is.
+	// Classify, if not nil, classifies each error before the provider's own
+	// classifier does.
 	Classify func(error) provider.Classification
-	// Metrics may be shared by several gateways; nil counts nothing.
+	// Metrics may be shared by several gateways; nil records nothing.
 	Metrics *Metrics
 }
 
@@ -174,8 +175,8 @@ func (g *Gateway) Routes() *Routes { return g.routes.Load() }
 // restarted: the provider's state in memory can no longer be trusted.
 func (g *Gateway) RestartNeeded() <-chan error { return g.health.restart }
 
-// AwaitChanges returns when no change of the cloud is under way. The lease must
-// not be released before that.
+// AwaitChanges returns when no change of the cloud is running. The lease must not
+// be released before that.
 func (g *Gateway) AwaitChanges() { g.changing.await() }
 
 var (

@@ -8,13 +8,15 @@ import (
 )
 
 const (
-	// maxPanics is for how many objects the provider may panic before the process
-	// must be restarted. Panics for one object may be the object's doing: if they
-	// ended the process, one odd object would end each replica in turn.
+	// maxPanics is the number of objects for which the provider may panic before
+	// the process must be restarted. Panics for a single object do not end the
+	// process, because the object may be their cause, and would end each replica in
+	// turn.
 	maxPanics = 2
-	// panicsCountFor is how long a panic counts.
+	// panicsCountFor is how long a panic counts towards maxPanics.
 	panicsCountFor = 10 * time.Minute
-	// grace is the time after its deadline in which a call should return.
+	// grace is how long after its deadline a call may return before it counts as
+	// overdue.
 	grace = 10 * time.Second
 	// maxOverdue is how many calls may hang past their deadline before the process
 	// must be restarted. It is half of the questions that may be under way: calls
@@ -26,22 +28,22 @@ const (
 // and each further panic for it.
 var panicPauses = [...]time.Duration{time.Minute, 5 * time.Minute, 15 * time.Minute}
 
-// health is whether the provider's state in memory can be trusted. A panic may
-// have left a lock taken or a map half written, so that a later call may hang
-// for ever (promise S8).
+// health decides whether the provider's state in memory can still be trusted. A
+// panic may have left a lock held or a map half written, so that a later call may
+// hang for ever (promise S8).
 type health struct {
 	mu           sync.Mutex
 	panics       map[string]panics // by object; guarded by mu
 	nameless     int               // how many panics were about no single object; guarded by mu
-	everPanicked bool              // at least once, however long ago; guarded by mu
-	overdue      int               // calls under way past their deadline; guarded by mu
+	everPanicked bool              // whether there was ever a panic; guarded by mu
+	overdue      int               // running calls that are overdue; guarded by mu
 	restart      chan error        // gets the one reason to restart
 
-	// setOverdue is told how many calls are overdue whenever that changes.
+	// setOverdue is called with the number of overdue calls whenever it changes.
 	setOverdue func(float64)
 }
 
-// panics are those for one object.
+// panics records the panics for one object.
 type panics struct {
 	times int
 	last  time.Time
@@ -52,7 +54,7 @@ type panics struct {
 // pause returns how long the object is left alone.
 func (p panics) pause() time.Duration { return panicPauses[min(p.times, len(panicPauses))-1] }
 
-// counted returns how many of the objects had their last panic a short time ago.
+// counted returns for how many objects the last panic was within panicsCountFor.
 func counted(all map[string]panics, now time.Time) int {
 	n := 0
 	for _, p := range all {
@@ -67,9 +69,8 @@ func newHealth(setOverdue func(float64)) *health {
 	return &health{panics: map[string]panics{}, restart: make(chan error, 1), setOverdue: setOverdue}
 }
 
-// panicked takes note of a panic, and returns how long the object of the call is
-// left alone. A panic that is about no single object counts as one for an object
-// of its own.
+// panicked records a panic, and returns how long no call is made about the object.
+// A panic that is about no single object counts as a panic for another object.
 func (h *health) panicked(c call, value any) time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -91,9 +92,9 @@ func (h *health) panicked(c call, value any) time.Duration {
 	return p.pause()
 }
 
-// leftAlone returns the error of a call about an object that has panicked a
-// short time ago, nil if the call may be made. An object that its owner has
-// changed is not left alone.
+// leftAlone returns an error if a call about this object has panicked a short time
+// ago, and nil if the call may be made. The call may be made at once if the
+// object's owner has changed the object.
 func (h *health) leftAlone(c call) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -111,12 +112,13 @@ func (h *health) leftAlone(c call) error {
 	return failed
 }
 
-// panicError is why a call about an object has failed, and why the next one is
-// not made. The text stays the same, so that what shows it is not written again.
+// panicError returns the error of a call that has panicked, and of the next calls
+// about the object, which are not made. The text stays the same, so that an object
+// that shows it is not written again.
 func panicError(value any) error { return fmt.Errorf("the provider panicked: %v", value) }
 
-// exhausted takes note that so many calls hang past their deadline that others
-// cannot be made any more. Only another process can make them.
+// exhausted records that no further call can be made, because n calls hang past
+// their deadline. Only a restart of the process helps.
 func (h *health) exhausted(n int, what string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// maxInflight bounds the questions that are under way, including those that
-	// nobody waits for any more.
+	// maxInflight bounds the questions without an answer, including those for which
+	// no caller waits any more.
 	maxInflight = 256
 	// keepLateAnswer is how long an answer that came too late is kept for the
 	// next caller. It is longer than a key of a loop waits for its next pass.
@@ -23,15 +23,14 @@ var (
 	errAsked = errors.New("the same question is under way and its answer is not shared")
 )
 
-// inflight coalesces questions. If a question with the same key is under way
-// already, a caller waits for its answer. If a question lasts longer than the
-// timeout of callers, they get Slow, and the question keeps its key. So no
-// second call is made beside one that hangs, and the next caller gets the late
-// answer.
+// inflight coalesces questions. If a question with the same key has no answer yet,
+// a caller waits for that answer. If a question lasts longer than the timeout of
+// callers, they get Slow, and the question keeps its key. So no second call is made
+// while one hangs, and the next caller gets the late answer.
 type inflight[T any] struct {
 	callerTimeout time.Duration
-	// exclusive means that only the caller that asked a question gets its
-	// answer.
+	// exclusive means that an answer is not shared: only the caller that asked the
+	// question gets it.
 	exclusive bool
 
 	mu      sync.Mutex
@@ -55,8 +54,8 @@ type question[T any] struct {
 type asker[T any] func(context.Context, call) (T, error)
 
 // ask returns the answer to the question with this key. It asks the question
-// unless it is under way. The end of the context ends the question and not only
-// the wait, so it must be the context of the controller.
+// unless another caller has asked it already. The end of the context ends the
+// question and not only the wait, so it must be the context of the controller.
 func (i *inflight[T]) ask(ctx context.Context, c call, key string, asks asker[T]) (T, error) {
 	var none T
 	current, err := i.join(ctx, c, key, asks)
@@ -107,8 +106,8 @@ func (i *inflight[T]) join(ctx context.Context, c call, key string, asks asker[T
 	return current, nil
 }
 
-// run asks the question. If the provider's code ends the goroutine, the answer
-// says so. An answer that nobody waits for is kept for the next caller.
+// run asks the question. If the provider's code ends the goroutine, the answer is
+// an error. An answer for which no caller waits is kept for the next caller.
 func (i *inflight[T]) run(ctx context.Context, c call, current *question[T], asks asker[T]) {
 	current.err = c.failed(Panicked, errEnded)
 	defer func() {

@@ -15,10 +15,10 @@ import (
 	"github.com/fairlead-k8s/fairlead/provider"
 )
 
-// Metadata is what the cloud knows of a node's instance. It shares nothing with
+// Metadata is what the cloud knows of a node's instance. It shares no memory with
 // the provider.
 type Metadata struct {
-	// ProviderID is empty if the provider has named none.
+	// ProviderID is empty if the provider has returned none.
 	ProviderID string
 	// Nameless means that this provider has no provider IDs at all: it offers the
 	// older interface without InstanceID.
@@ -31,7 +31,7 @@ type Metadata struct {
 	Labels map[string]string
 }
 
-// Answer is Metadata, or an *Error that says why there is none.
+// Answer is Metadata, or an *Error that says why there is no Metadata.
 type Answer struct {
 	Metadata Metadata
 	Err      error
@@ -90,23 +90,23 @@ func (i *Instances) Metadata(ctx context.Context, node *corev1.Node) (Metadata, 
 	return i.ask(ctx, highPriority, node, i.describe)
 }
 
-// MetadataAtLowPriority is like Metadata, for a node that has waited in vain for
-// long. The question gets the cloud's quota after those that may help somebody
-// soon.
+// MetadataAtLowPriority is like Metadata, for a node that has waited long without
+// success. The question gets a smaller share of the cloud's quota, because others
+// are more likely to succeed.
 func (i *Instances) MetadataAtLowPriority(ctx context.Context, node *corev1.Node) (Metadata, error) {
 	return i.ask(ctx, lowPriority, node, i.describe)
 }
 
-// Refresh asks for the instances of nodes that nobody waits for. If the
-// provider offers that, it asks for all of them in one call. It returns an
+// Refresh asks for the instances of initialised nodes, at low priority. If the
+// provider offers batches, it asks for all of them in one call. It returns an
 // answer for each node, in the order of the nodes.
 func (i *Instances) Refresh(ctx context.Context, nodes []*corev1.Node) []Answer {
 	if i.batcher == nil || len(nodes) == 0 {
 		return i.oneByOne(ctx, nodes)
 	}
 	const method = "InstanceMetadataBatch"
-	// A batch panics for one of its nodes, which then panics alone, too. So all
-	// batches count as one object.
+	// If a batch panics because of one of its nodes, the call for that node alone
+	// panics, too. So all batches count as one object.
 	c := call{method: method, priority: lowPriority, names: []string{method}}
 	answers, err := i.batches.ask(ctx, c, identities(nodes), func(ctx context.Context, c call) ([]Answer, error) {
 		return i.batch(ctx, c, nodes)

@@ -9,9 +9,8 @@ import (
 // maxAbandoned bounds the changes that have outlived their deadline.
 const maxAbandoned = 16
 
-// keyLock lets one change at a time be under way for a key. A change that has
-// outlived its deadline is abandoned: nobody waits for it, and it still has its
-// key.
+// keyLock allows one change at a time for each key. A change that has outlived its
+// deadline is abandoned: no caller waits for it, but it keeps its key.
 type keyLock struct {
 	mu        sync.Mutex
 	holders   map[string]holder // by key; guarded by mu
@@ -51,8 +50,8 @@ func (l *keyLock) release(key string) {
 	delete(l.holders, key)
 }
 
-// abandon takes note that nobody waits for the change any more. It reports
-// whether no further change may begin.
+// abandon records that no caller waits for the change any more. It reports whether
+// the limit of abandoned changes is reached, so that no further change may begin.
 func (l *keyLock) abandon(key string) (full bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -8,9 +8,8 @@ import (
 
 const (
 	// decreaseFactor is the part of the rate that is left after the cloud has
-	// throttled a call. The cloud's quota has usually filled up again when the
-	// pause is over, so with a small decrease the rate comes close to the quota
-	// sooner.
+	// throttled a call. The decrease is small, because the cloud's quota has
+	// usually filled up again when the pause is over.
 	decreaseFactor = 0.7
 	// increasePerSecond is how much the rate grows in each second without
 	// another decrease, as a part of the rate at the last decrease.
@@ -19,11 +18,10 @@ const (
 	minRate = 0.2
 	// unlimitedAfter is how long after the last throttled call the limit ends.
 	unlimitedAfter = 10 * time.Minute
-	// maxCatchUp bounds the time that calls may make up for after timers have
-	// fired late.
+	// maxCatchUp bounds the delay of late timers that calls may catch up with.
 	maxCatchUp = 100 * time.Millisecond
-	// defaultPause is the pause if the cloud does not say how long it should
-	// be. maxPause bounds what the cloud says.
+	// defaultPause is the pause if the cloud names none. maxPause bounds the pause
+	// that the cloud names.
 	defaultPause = time.Second
 	maxPause     = 5 * time.Minute
 	// maxOwnPause bounds the pause that grows while the cloud refuses calls again
@@ -34,8 +32,8 @@ const (
 	// allows a burst is found with few refused calls.
 	firstCalls         = 32
 	moreCallsPerSecond = 32
-	// probeEvery is when another call may begin while the cloud refuses calls and
-	// the one that finds out whether it still does has not returned.
+	// probeEvery is how long to wait for the call that tests whether the cloud
+	// still refuses calls. If it has not returned then, another one may begin.
 	probeEvery = 10 * time.Second
 	// minInitialRate, in calls a second, is the lowest rate that is assumed
 	// when the first call is throttled. While this process makes few calls,
@@ -46,8 +44,8 @@ const (
 )
 
 // limiter is the one rate limit of all calls. There is no limit until the cloud
-// throttles a call, or many calls fail in a way that nobody can read. From then
-// on the rate follows the cloud's quota: additive increase, multiplicative
+// throttles a call, or many calls fail with errors that cannot be classified. From
+// then on the rate follows the cloud's quota: additive increase, multiplicative
 // decrease, and no call before the time that the cloud has named.
 type limiter struct {
 	mu            sync.Mutex
@@ -62,17 +60,17 @@ type limiter struct {
 
 	turns turns       // calls that wait; guarded by mu
 	timer *time.Timer // fires when one of them may start; guarded by mu
-	// underWay counts the calls that have begun and not returned, grown is when
-	// more than a few began to be under way; guarded by mu.
+	// underWay counts the calls that have begun and not returned. grown is the time
+	// from which their number may grow beyond firstCalls. Both are guarded by mu.
 	underWay int
 	grown    time.Time
-	// probed is until when no call begins beside the one that finds out whether
-	// the cloud still refuses calls; guarded by mu.
+	// probed is the time until which no other call begins while one call tests
+	// whether the cloud still refuses calls; guarded by mu.
 	probed time.Time
 
 	suspicion suspicion // guarded by mu
-	// before is the rate before the suspicion, 0 = no limit. reached is the rate
-	// before nothing succeeded any more. They are guarded by mu.
+	// before is the rate before the suspicion, 0 = no limit. reached is the rate at
+	// which calls last succeeded. They are guarded by mu.
 	before, reached float64
 }
 
@@ -102,7 +100,7 @@ func (l *limiter) enter(p priority) *turn {
 	return own
 }
 
-// leave takes back a call that will not be made.
+// leave removes a waiting call that will not be made.
 func (l *limiter) leave(own *turn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -116,7 +114,7 @@ func (l *limiter) leave(own *turn) {
 	}
 }
 
-// ended takes note that a call that has waited is over.
+// ended records the end of a call that wait has let through.
 func (l *limiter) ended() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -153,8 +151,8 @@ func (l *limiter) wake() {
 	l.serve()
 }
 
-// delayOfOneMore returns how long to wait before one more call may be under way.
-// The caller holds mu.
+// delayOfOneMore returns how long to wait before one more call may begin. The
+// caller holds mu.
 func (l *limiter) delayOfOneMore(now time.Time) time.Duration {
 	if l.underWay < firstCalls/2 {
 		l.grown = now
@@ -163,7 +161,7 @@ func (l *limiter) delayOfOneMore(now time.Time) time.Duration {
 	return max(more.Sub(now), l.probed.Sub(now))
 }
 
-// spend takes note that a call starts. The caller holds mu.
+// spend records the start of a call. The caller holds mu.
 func (l *limiter) spend(now time.Time) {
 	if l.rate == 0 {
 		return
@@ -206,7 +204,7 @@ func (l *limiter) succeeded(took time.Duration, object string) {
 func (l *limiter) throttled(started time.Time, pause time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.suspicion.end() // The cloud says itself what is the matter.
+	l.suspicion.end() // The cloud itself says that the quota is used up.
 	l.decrease(started, pause)
 }
 
@@ -221,24 +219,24 @@ func (l *limiter) saysThrottled(started time.Time, pause time.Duration, object s
 	}
 }
 
-// failed takes note that a call has failed, and that nobody can read why. It
-// returns the reason if that changes the rate.
+// failed records that a call has failed with an error that cannot be classified. If
+// that changes the rate, it returns the reason.
 func (l *limiter) failed(started time.Time, object string) (why string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.apply(l.suspicion.observe(outcome{object: object, started: started, ended: time.Now(), failed: true}), started)
 }
 
-// mayBeThrottled reports whether failures of this object that nobody can read
-// are taken for a used up quota.
+// mayBeThrottled reports whether a used up quota is the probable cause if calls for
+// this object fail with errors that cannot be classified.
 func (l *limiter) mayBeThrottled(object string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.suspicion.covers(object)
 }
 
-// retriesInside reports whether a call that was refused after this time has been
-// tried again by the provider itself.
+// retriesInside reports whether the provider has probably retried a call itself,
+// because the call took so long before it was refused.
 func (l *limiter) retriesInside(took time.Duration) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -266,9 +264,9 @@ func (l *limiter) apply(v verdict, started time.Time) (why string) {
 	return string(v)
 }
 
-// decrease lowers the rate and begins a pause. Calls that were under way
-// together are refused together: they decrease the rate once. While no call
-// succeeds, the pause grows. The caller holds mu.
+// decrease lowers the rate and begins a pause. Calls that run at the same time are
+// refused together, so they decrease the rate only once. While no call succeeds,
+// the pause grows. The caller holds mu.
 func (l *limiter) decrease(started time.Time, pause time.Duration) {
 	now := time.Now()
 	l.lastThrottled = now
@@ -313,7 +311,7 @@ func (l *limiter) callsPerSecond() float64 {
 	return l.rate
 }
 
-// window counts what happened in this second and in the one before.
+// window counts calls in the present second and in the one before.
 type window struct {
 	start           time.Time
 	current, before int
@@ -324,8 +322,8 @@ func (w *window) add(now time.Time) {
 	w.current++
 }
 
-// rate is the larger of the two counts, because a second that has just begun
-// says little.
+// rate returns the larger of the two counts, because the present second may have
+// just begun.
 func (w *window) rate(now time.Time) float64 {
 	w.roll(now)
 	return float64(max(w.current, w.before, 1))

@@ -20,7 +20,7 @@ type LoadBalancers struct {
 	changes     changes
 }
 
-// newLoadBalancers returns nil if the provider offers none.
+// newLoadBalancers returns nil if the provider does not offer load balancers.
 func newLoadBalancers(g *Gateway, found parts, cfg Config) *LoadBalancers {
 	if found.loadBalancers == nil {
 		return nil
@@ -38,13 +38,14 @@ func newLoadBalancers(g *Gateway, found parts, cfg Config) *LoadBalancers {
 	return l
 }
 
-// Concurrency returns for how many Services the provider may be called at once.
+// Concurrency returns the number of Services for which the provider may be called
+// at the same time.
 func (l *LoadBalancers) Concurrency() int { return l.concurrency }
 
 var errNoStatus = errors.New("service status returned by EnsureLoadBalancer is nil")
 
-// Ensure creates the Service's load balancer, or brings it in line. The nodes
-// are shared with other calls; the slice is not.
+// Ensure creates the Service's load balancer, or updates it. Other calls may use
+// the same nodes, but not the same slice.
 func (l *LoadBalancers) Ensure(ctx context.Context, service *corev1.Service, nodes []*corev1.Node) (*corev1.LoadBalancerStatus, error) {
 	c := call{method: "EnsureLoadBalancer", priority: highPriority, names: namesOfService(service), tenant: service.Namespace}
 	var status *corev1.LoadBalancerStatus
@@ -57,12 +58,12 @@ func (l *LoadBalancers) Ensure(ctx context.Context, service *corev1.Service, nod
 		return err
 	})
 	if err != nil {
-		return nil, err // A call that has not returned may still write status.
+		return nil, err // The variable status must not be read, because an abandoned call may still write it.
 	}
 	return status, nil
 }
 
-// Update brings the backends of the Service's load balancer in line.
+// Update sets the backends of the Service's load balancer.
 func (l *LoadBalancers) Update(ctx context.Context, service *corev1.Service, nodes []*corev1.Node) error {
 	c := call{method: "UpdateLoadBalancer", priority: updatePriority, names: namesOfService(service), tenant: service.Namespace}
 	return l.changes.change(ctx, c, key(service), func(ctx context.Context) error {
@@ -78,8 +79,8 @@ func (l *LoadBalancers) Delete(ctx context.Context, service *corev1.Service) err
 	})
 }
 
-// key is the Service's name and not its UID: a Service that was recreated under
-// its name may mean the same load balancer to the provider.
+// key returns the Service's name and not its UID: for a provider, a new Service
+// with the same name may have the same load balancer.
 func key(service *corev1.Service) string {
 	return types.NamespacedName{Namespace: service.Namespace, Name: service.Name}.String()
 }

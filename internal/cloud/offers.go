@@ -8,9 +8,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/provider"
 )
 
-// This file lists all that a provider may offer. It is the only one that
-// asserts types on a provider's values; everything else uses what was found
-// here. A test makes sure of that.
+// This file lists everything that a provider may offer. It is the only file that
+// asserts types of a provider's values, and a test checks that.
 
 // extras are the optional interfaces of the provider itself. They are known as
 // soon as its factory has returned. A field is nil if the provider does not

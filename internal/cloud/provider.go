@@ -29,8 +29,7 @@ type Factory func(context.Context) (cloudprovider.Interface, error)
 var errNoProvider = errors.New("the factory returned no provider")
 
 // Make calls the factory. It returns when the context ends, even if the factory
-// does not; a factory that nobody waits for any more may still use its
-// arguments.
+// has not returned. Such a factory may still use its arguments.
 func Make(ctx context.Context, factory Factory) (*Provider, error) {
 	made := make(chan *Provider, 1)
 	err := guard(ctx, "factory", func() error {
@@ -114,9 +113,9 @@ func (p *Provider) Reload(ctx context.Context, config io.Reader, done func()) er
 // process, or for a reload, before the log says so.
 const guardNotice = 30 * time.Second
 
-// guard runs code of the provider that is no call to the cloud. It turns a
-// panic into an error, and logs that the code does not return. It waits until
-// ctx ends.
+// guard runs code of the provider that is not a call to the cloud. It turns a panic
+// into an error. If the code does not return for a while, guard logs that. It waits
+// for the code until ctx ends.
 func guard(ctx context.Context, name string, code func() error) error {
 	logger := klog.FromContext(ctx)
 	done := make(chan error, 1)

@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// maxTries is how often a call is made for one question while the quota of the
+// maxTries is the maximum number of calls for one question while the quota of the
 // cloud is used up.
 const maxTries = 5
 
-// longestOwnPause is how long a question waits for its own object alone. For a
-// longer pause its caller is told.
+// longestOwnPause is the longest pause for a single object that a question waits
+// for. If the pause is longer, the caller gets the error.
 const longestOwnPause = 30 * time.Second
 
 // tried is a call that has ended.
@@ -22,9 +22,9 @@ type tried struct {
 	err  error
 }
 
-// retries reports whether the call is to be made again, because it has not
-// happened or the quota may be why it failed. It returns when that is known and
-// the cloud's pause for this object is over.
+// retries reports whether the call is to be made again: either it was not carried
+// out, or the quota may be why it failed. It returns when that is known and the
+// cloud's pause for this object is over.
 func (g *Gateway) retries(ctx context.Context, t tried) bool {
 	if t.try == maxTries {
 		return false
@@ -32,7 +32,7 @@ func (g *Gateway) retries(ctx context.Context, t tried) bool {
 	switch {
 	case KindOf(t.err) == Throttled:
 		if g.limiter.retriesInside(t.took) {
-			return false // Tries of both would be multiplied.
+			return false // The provider retries itself; both numbers of tries would be multiplied.
 		}
 		if EvidenceOf(t.err) == Typed {
 			return true // The limiter holds all calls back.

@@ -10,7 +10,7 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 )
 
-// Route is one entry of the cloud's route table. It shares nothing with the
+// Route is one entry of the cloud's route table. It shares no memory with the
 // provider.
 type Route struct {
 	// Name is the cloud's name of the route. It is empty for a route that is to
@@ -40,7 +40,7 @@ type Routes struct {
 	changes     changes
 }
 
-// newRoutes returns nil if the provider offers none.
+// newRoutes returns nil if the provider does not offer routes.
 func newRoutes(g *Gateway, theirs cloudprovider.Routes, cfg Config) *Routes {
 	if theirs == nil {
 		return nil

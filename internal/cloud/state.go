@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// state is how the last calls to the cloud have ended.
+// state records how the last calls to the cloud have ended.
 type state struct {
 	mu       sync.Mutex
 	answered time.Time // the cloud's last answer, zero before the first; guarded by mu
@@ -29,7 +29,7 @@ func (s *state) record(kind Kind) {
 }
 
 // State describes in words how the last calls to the cloud have ended. It names
-// kinds of errors and not the errors, which may hold what is secret.
+// only the kinds of errors, because their texts may contain secrets.
 func (g *Gateway) State() string {
 	s := &g.state
 	s.mu.Lock()

@@ -3,17 +3,18 @@ package cloud
 import "time"
 
 const (
-	// minSuspects is how many distinct objects have to fail unreadably among the
-	// last recentOutcomes calls before that is taken for a used up quota, and
-	// minSuspectsAgain how many once slower calls have helped.
+	// minSuspects is the number of distinct objects whose calls have to fail with
+	// unclassified errors, among the last recentOutcomes calls, to begin a
+	// comparison. After slower calls have helped, minSuspectsAgain are enough.
 	minSuspects      = 5
 	minSuspectsAgain = 2
-	// minSpeakers is how many distinct objects have to fail with words of a used
-	// up quota before that is believed for the whole cloud, minSpeakersAgain how
-	// many while the rate is limited.
+	// minSpeakers is the number of distinct objects whose calls have to fail with
+	// words of a used up quota before that counts for the whole cloud. While the
+	// rate is limited, minSpeakersAgain are enough.
 	minSpeakers      = 3
 	minSpeakersAgain = 2
-	// recentOutcomes and recentFor bound which calls count as recent.
+	// recentOutcomes and recentFor are the maximum number and the maximum age of the
+	// calls that count as recent.
 	recentOutcomes = 32
 	recentFor      = 10 * time.Second
 	// enoughAnswers is how many answers a comparison needs.
@@ -21,59 +22,58 @@ const (
 	// maxProbing is how long a comparison may last. Objects that are not tried
 	// again in that time are not waited for.
 	maxProbing = time.Minute
-	// ownReasonFor is how long it is remembered that an object fails for a reason
-	// of its own, maxOwnReasons for how many objects.
+	// ownReasonFor is how long it is remembered that calls for an object fail for a
+	// reason of the object. maxOwnReasons is the maximum number of such objects.
 	ownReasonFor  = time.Hour
 	maxOwnReasons = 4096
 	// maxRateOfBroken, in calls a second, is the rate while every call fails.
 	maxRateOfBroken = 5
-	// recoverWithin is how soon the rate is back to what it was, once calls
+	// recoverWithin is how long the rate needs to reach its former value after calls
 	// succeed again.
 	recoverWithin = 10 * time.Second
-	// minOwnRetries is how long a refused call lasts at least if the provider has
-	// tried again by itself.
+	// minOwnRetries is the duration from which a refused call is assumed to have been
+	// retried by the provider itself.
 	minOwnRetries = 2 * time.Second
-	// verdictDelay is how long a failure that nobody can read is kept from its
-	// caller, until it is known whether others fail as well.
+	// verdictDelay is how long an unclassified failure is delayed before its caller
+	// gets it. In that time other calls may show whether they fail as well.
 	verdictDelay = 250 * time.Millisecond
 )
 
-// suspicion finds out whether failures that nobody can read mean that the
-// quota of the cloud is used up. When many distinct objects fail at once, calls
-// are slowed down, and the objects that have failed are asked about again. If
-// they succeed now, it was the quota. If they fail again while others succeed,
-// they have reasons of their own. Its zero value works.
+// suspicion finds out whether unclassified failures mean that the quota of the
+// cloud is used up. When calls for many distinct objects fail at once, calls are
+// slowed down, and the failed ones are repeated. If these succeed now, the cause was
+// the quota. If they fail again while others succeed, the cause is in their objects.
+// The zero value is ready to use.
 type suspicion struct {
 	phase    phase
-	recent   []outcome            // the last ones, oldest first
-	speakers []outcome            // the last ones with words of a used up quota
-	suspects map[string]bool      // objects that have failed; true: again, while calls were slow
-	own      map[string]time.Time // objects with reasons of their own, and since when
+	recent   []outcome            // the recent outcomes, oldest first
+	speakers []outcome            // the recent failures with words of a used up quota
+	suspects map[string]bool      // objects whose calls have failed; true: also while calls were slow
+	own      map[string]time.Time // objects that are the cause of their failures, and since when
 	began    time.Time            // when calls were slowed down
 	// helped and again are how many suspects have succeeded and failed in calls
 	// that began after that.
 	helped, again int
 }
 
-// phase is what failures that nobody can read are taken for.
+// phase is the assumed cause of unclassified failures.
 type phase int
 
 const (
-	unsuspected phase = iota // failures of their objects
-	probing                  // perhaps the quota: calls are slow, to find out
+	unsuspected phase = iota // their objects
+	probing                  // perhaps the quota; calls are slowed down to find out
 	congested                // the quota
-	broken                   // failures of the whole cloud, which slower calls do not help
+	broken                   // a failure of the whole cloud, against which slower calls do not help
 )
 
-// outcome is what became of a call: a success, or a failure that nobody can
-// read.
+// outcome is the outcome of a call: a success or an unclassified failure.
 type outcome struct {
 	object         string
 	started, ended time.Time
 	failed         bool
 }
 
-// verdict is what an outcome means for the rate, in words for the log.
+// verdict says what an outcome means for the rate, in words for the log.
 type verdict string
 
 const (
@@ -109,9 +109,9 @@ func (s *suspicion) observe(o outcome) verdict {
 	return suspect
 }
 
-// said takes note of a failure with words of a used up quota, and reports
-// whether it speaks for the whole cloud: several distinct objects have said the
-// same within seconds.
+// said records a failure with words of a used up quota. It reports whether such
+// failures count for the whole cloud, because calls for several distinct objects
+// have failed in this way within seconds.
 func (s *suspicion) said(o outcome, limited bool) bool { //nolint:revive // flag-parameter: it is a fact, not a mode
 	needed := minSpeakers
 	if limited {
@@ -125,8 +125,8 @@ func (s *suspicion) said(o outcome, limited bool) bool { //nolint:revive // flag
 	return true
 }
 
-// covers reports whether a failure of this object is taken for the quota, so
-// that the same question is asked again.
+// covers reports whether the quota is the assumed cause of this object's failure,
+// so that the same question is asked again.
 func (s *suspicion) covers(object string) bool {
 	if _, own := s.own[object]; own {
 		return false
@@ -135,7 +135,8 @@ func (s *suspicion) covers(object string) bool {
 	return s.phase == congested || s.phase == probing && suspected && !failedAgain
 }
 
-// end forgets the suspicion. Objects with reasons of their own are remembered.
+// end ends the suspicion. Objects that are the cause of their own failures are still
+// remembered.
 func (s *suspicion) end() { *s = suspicion{own: s.own, speakers: s.speakers} }
 
 // begin begins a comparison of the objects that have failed.
@@ -158,7 +159,7 @@ func (s *suspicion) compare(o outcome) verdict {
 	failedAgain, suspected := s.suspects[o.object]
 	switch {
 	case !o.started.After(s.began):
-		if o.failed { // It was under way when the others failed.
+		if o.failed { // It began before calls were slowed down.
 			s.suspects[o.object] = failedAgain
 		}
 		return noVerdict
@@ -174,7 +175,8 @@ func (s *suspicion) compare(o outcome) verdict {
 	return s.decide(o.ended)
 }
 
-// decide compares the suspects with themselves before, and with others.
+// decide compares the suspects' outcomes before and after calls were slowed down,
+// and with the outcomes of other objects.
 func (s *suspicion) decide(now time.Time) verdict {
 	enough := min(enoughAnswers, s.helped+len(s.suspects))
 	failures := distinctFailures(s.recent, s.began)
@@ -207,8 +209,7 @@ func (s *suspicion) becomes(p phase, now time.Time) {
 	*s = suspicion{phase: p, own: s.own, speakers: s.speakers, began: now}
 }
 
-// hasOwnReason reports whether the object is known to fail for a reason of its
-// own.
+// hasOwnReason reports whether the object is known to be the cause of its failures.
 func (s *suspicion) hasOwnReason(o outcome) bool {
 	since, own := s.own[o.object]
 	if own && o.ended.Sub(since) > ownReasonFor {
@@ -229,7 +230,8 @@ func (s *suspicion) rememberOwnReasons(now time.Time) {
 	}
 }
 
-// remember returns the recent outcomes with another one.
+// remember appends an outcome to the recent ones, and drops those that are too old
+// or too many.
 func remember(recent []outcome, o outcome) []outcome {
 	recent = append(recent, o)
 	from := max(len(recent)-recentOutcomes, 0)

@@ -6,23 +6,23 @@ import "slices"
 type priority int
 
 const (
-	lowPriority    priority = iota // a refresh, or a node that has waited in vain for long
-	updatePriority                 // a load balancer has to follow its nodes
-	highPriority                   // an object waits for the answer
-	priorities                     // how many there are
+	lowPriority    priority = iota // for a refresh, or for a node that has waited long without success
+	updatePriority                 // for an update of a load balancer's nodes
+	highPriority                   // for an object that waits for the answer
+	priorities                     // the number of priorities
 )
 
-// shares are the parts of the quota that priorities get while calls of all of
-// them wait. What one priority does not need, the others get. None of them
-// waits for ever (promise S3).
+// shares are the parts of the quota that priorities get while calls of all of them
+// wait. The others get the part that a priority does not need. No priority waits
+// for ever (promise S3).
 var shares = [priorities]float64{lowPriority: 1, updatePriority: 4, highPriority: 12}
 
-// turns are the calls that wait, in the order in which they may start. Calls of
-// one priority start in the order in which they came. Its zero value works.
+// turns has the waiting calls, in the order in which they may start. Calls of one
+// priority start in the order in which they came. The zero value is ready to use.
 type turns struct {
 	waiting [priorities][]*turn
-	// due is the time of the next turn of each priority. It counts in shares: a
-	// turn takes a priority with a large share less time.
+	// due is the virtual time of the next turn of each priority. A turn of a priority
+	// takes 1/share of this time, so a priority with a large share has more turns.
 	due [priorities]float64
 	now float64 // the due time of the last turn
 }
@@ -34,7 +34,7 @@ type turn struct {
 }
 
 func (t *turns) add(p priority) *turn {
-	if len(t.waiting[p]) == 0 { // What a priority did not use while nothing waited is lost.
+	if len(t.waiting[p]) == 0 { // A priority without waiting calls does not save up its share.
 		t.due[p] = max(t.due[p], t.now) + 1/shares[p]
 	}
 	added := &turn{priority: p, begun: make(chan struct{})}
