@@ -32,6 +32,9 @@ func (c *Controller) apply(ctx context.Context, o observed, p plan) (loop.Result
 		if len(p.events) > 0 {
 			logger.Info("Node waits", "why", p.why)
 		}
+		if p.after > 0 {
+			return loop.Result{After: p.after, HighPriority: p.after <= hurriedFor}, nil
+		}
 		return loop.Result{Retry: true}, nil
 	case release:
 		c.metrics.released(age)

@@ -34,10 +34,17 @@ const passesPerRead = 4
 // the meantime, before it lets other Nodes go first.
 const freshReads = 10
 
+// busyPause is when a question that is in no hurry is tried again, if another
+// one is under way.
+const busyPause = time.Second
+
 // instances is the cloud, as far as this package needs it.
 type instances interface {
 	// Metadata asks for the instance of a Node that waits.
 	Metadata(context.Context, *corev1.Node) (cloud.Metadata, error)
+	// MetadataAtLowPriority is Metadata for a Node that has waited in vain for
+	// long.
+	MetadataAtLowPriority(context.Context, *corev1.Node) (cloud.Metadata, error)
 	// Refresh asks for the instances of Nodes that nobody waits for.
 	Refresh(context.Context, []*corev1.Node) []cloud.Answer
 	// BatchSize is how many Nodes Refresh asks for in one call.
@@ -96,6 +103,7 @@ type Controller struct {
 	policy    LabelPolicy
 	strictIDs bool
 	reads     chan struct{} // has an element for each look-up under way
+	unhurried chan struct{} // the same for look-ups that nobody is helped by soon
 	refresher refresher
 	loop      *loop.Loop
 
@@ -133,6 +141,7 @@ func New(deps Deps, cfg Config) *Controller {
 		policy:    cfg.Labels,
 		strictIDs: cfg.StrictIDs,
 		reads:     make(chan struct{}, max(cfg.Reads, 1)),
+		unhurried: make(chan struct{}, 1),
 		refresher: refresher{period: cfg.Refresh, parallel: max(cfg.Refreshers, 1)},
 		memories:  map[string]memory{},
 		fetched:   map[string]fetched{},
@@ -196,7 +205,14 @@ func (c *Controller) pass(ctx context.Context, node *corev1.Node) (loop.Result, 
 	o := c.observe(node)
 	p := decide(o)
 	if p.do == ask {
-		o.answer = c.askCloud(ctx, node)
+		o.memory = p.memory
+		if !p.unhurried {
+			o.answer = c.askCloud(ctx, node)
+		} else if answer, asked := c.askUnhurried(ctx, node); asked {
+			o.answer = answer
+		} else {
+			return loop.Result{After: busyPause}, nil
+		}
 		if ctx.Err() != nil {
 			return loop.Result{}, ctx.Err()
 		}

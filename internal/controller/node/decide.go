@@ -63,6 +63,10 @@ type memory struct {
 	waitsSince time.Time
 	// waitsFor is the reason that was found last.
 	waitsFor string
+	// vain is how many answers in a row were of a kind that asking again soon does
+	// not change. nextAsk is when the cloud is asked again then.
+	vain    int
+	nextAsk time.Time
 	// recorded is the reason that the last event named, recordedAt is when it
 	// was recorded.
 	recorded   string
@@ -88,6 +92,11 @@ const (
 type plan struct {
 	do  action
 	why string
+	// after is when to ask again; 0 with wait means after a growing delay that
+	// stays short.
+	after time.Duration
+	// unhurried means that others are asked about first.
+	unhurried bool
 	writes
 	memory memory
 }

@@ -24,7 +24,7 @@ func TestNodesThatAreLeftAlone(t *testing.T) {
 
 func TestMemoryOfAnotherNodeUnderTheNameIsForgotten(t *testing.T) {
 	p := decide(observed{now: noon, node: fresh(), answer: refusing("CloudDenied"), memory: memory{uid: "u0", waitsSince: noon.Add(-time.Hour), recorded: "CloudDenied"}})
-	want := memory{uid: "u1", waitsSince: noon, waitsFor: "CloudDenied", recorded: "CloudDenied", recordedAt: noon}
+	want := memory{uid: "u1", waitsSince: noon, waitsFor: "CloudDenied", recorded: "CloudDenied", recordedAt: noon, vain: 1, nextAsk: noon.Add(firstPause)}
 	if diff := cmp.Diff(want, p.memory, compare); diff != "" {
 		t.Errorf("memory (-want +got):\n%s", diff)
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -165,6 +166,14 @@ func addressNotOffered(unmet unmetAddress) *message.Cause {
 	return new(nodeIPNotOffered.Cause(fmt.Sprintf(
 		"failed to get node address from cloud provider that matches ip: %s. The kubelet was told to use this address by --node-ip. "+
 			"Give it to the instance, or correct the flag.", unmet.value)))
+}
+
+// withPause adds to a cause when the cloud is asked again.
+func withPause(c message.Cause, pause time.Duration) message.Cause {
+	if pause > hurriedFor {
+		c.Message += fmt.Sprintf(" The cloud is asked about this Node again within %v, and at once if the Node changes.", pause)
+	}
+	return c
 }
 
 // notWritten explains why the Node could not be written.

@@ -44,6 +44,20 @@ func (c *Controller) holderOf(node *corev1.Node, id string) string {
 	return ""
 }
 
+// askUnhurried asks for the instance of a Node that has waited in vain for long.
+// It returns false if such a question is under way already: they must not keep
+// the workers from Nodes that the cloud can help.
+func (c *Controller) askUnhurried(ctx context.Context, node *corev1.Node) (answer, bool) {
+	select {
+	case c.unhurried <- struct{}{}:
+	default:
+		return answer{}, false
+	}
+	defer func() { <-c.unhurried }()
+	m, err := c.instances.MetadataAtLowPriority(ctx, node)
+	return answerOf(m, err), true
+}
+
 // askCloud asks for the instance of a Node that waits. It blocks while as many
 // look-ups as the configuration allows are under way.
 func (c *Controller) askCloud(ctx context.Context, node *corev1.Node) answer {

@@ -278,6 +278,46 @@ func TestRefusedWritesAreSaid(t *testing.T) {
 	}
 }
 
+// Nodes that the cloud does not know are asked about ever more rarely, a new Node
+// and one that changes at once.
+func TestUnknownNodesDoNotUseUpTheQuota(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var foreign []*corev1.Node
+		for n := range 100 {
+			foreign = append(foreign, joins("foreign-"+strconv.Itoa(n)))
+		}
+		q := beginQuirky(t, Config{}, nil, foreign...)
+		defer func() { q.stop() }()
+		q.vendor.mu.Lock()
+		clear(q.vendor.instances)
+		q.vendor.instances["n1"] = instanceOf("n1")
+		q.vendor.mu.Unlock()
+		q.after(time.Hour)
+		q.takeAsked()
+		q.after(time.Hour)
+		if n := len(q.takeAsked()); n < 300 || n > 500 {
+			t.Errorf("%d questions in an hour about 100 Nodes, want one each in 15 minutes", n)
+		}
+		if _, err := q.cluster.CoreV1().Nodes().Create(t.Context(), joins("n1"), metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		q.after(time.Second)
+		if !isReleased(q.node("n1")) {
+			t.Error("a new Node waits")
+		}
+		q.takeAsked()
+		changed := q.node("foreign-7")
+		changed.Labels["a"] = "b"
+		if _, err := q.cluster.CoreV1().Nodes().Update(t.Context(), changed, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		q.after(time.Second / 2)
+		if asked := q.takeAsked(); !slices.Contains(asked, "foreign-7") {
+			t.Errorf("asked about %v after the change of foreign-7", asked)
+		}
+	})
+}
+
 // Habits of real providers must not make labels flap: a label that is left out
 // stays, and nothing is written.
 func TestLabelsDoNotFlap(t *testing.T) {

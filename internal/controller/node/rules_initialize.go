@@ -62,7 +62,7 @@ func initialize(o observed) plan {
 	}
 	switch o.answer.given {
 	case notAsked:
-		return plan{do: ask, why: "the Node waits for its instance to be described", memory: o.memory}
+		return asks(o)
 	case refused:
 		return waits(o, o.answer.cause)
 	case described:

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,14 +19,55 @@ func waits(o observed, r message.Cause) plan {
 		p.memory.waitsSince = waitsSince(o)
 	}
 	p.memory.waitsFor = r.Reason
+	p.memory.vain, p.memory.nextAsk = 0, time.Time{}
+	event := hasInitFailed(r)
+	if slices.Contains(inVain, r.Reason) {
+		p.memory.vain = o.memory.vain + 1
+		p.after = pauseAfter(p.memory.vain)
+		p.memory.nextAsk = o.now.Add(p.after)
+		r = withPause(r, p.after)
+	}
 	shown := nodefact.Condition(o.node, ConditionInitialized)
 	if isNews(o, r, shown) {
-		p.events = []message.Event{hasInitFailed(r)}
+		p.events = []message.Event{event}
 		p.memory.recorded, p.memory.recordedAt = r.Reason, o.now
 	}
 	if want := (nodecondition.Wanted{Type: ConditionInitialized, Status: corev1.ConditionFalse, Cause: r}); isDue(o, p.memory, shown) && want.IsDue(o.now, shown) {
 		p.condition = want.At(o.now, shown)
 	}
+	return p
+}
+
+// inVain are reasons that asking again soon does not change: the cloud has
+// answered, and somebody has to change something. Such Nodes may wait for ever,
+// and must not use up the quota of the cloud (promise P2).
+var inVain = []string{"InstanceNotFound", "CloudDenied", "CloudRejected", "NotImplemented", "ProviderPanicked", providerIDMismatch.Name, noProviderID.Name}
+
+// The pause between two questions that are asked in vain doubles between these
+// bounds. Once it is longer than hurriedFor, other Nodes are asked about first.
+const (
+	firstPause   = time.Second
+	longestPause = 15 * time.Minute
+	hurriedFor   = time.Minute
+)
+
+// pauseAfter returns the time until the next question after so many in vain.
+func pauseAfter(vain int) time.Duration {
+	pause := firstPause
+	for n := 1; n < vain && pause < longestPause; n++ {
+		pause *= 2
+	}
+	return min(pause, longestPause)
+}
+
+// asks returns the plan to ask the cloud. A pass before its time means that the
+// Node has changed, so the pauses begin anew.
+func asks(o observed) plan {
+	p := plan{do: ask, why: "the Node waits for its instance to be described", memory: o.memory}
+	if o.now.Before(o.memory.nextAsk) {
+		p.memory.vain = 0
+	}
+	p.unhurried = p.memory.vain > 0 && pauseAfter(p.memory.vain) > hurriedFor
 	return p
 }
 

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -47,6 +48,41 @@ func TestWaiting(t *testing.T) {
 			}
 			if p.memory.waitsSince.IsZero() || p.memory.waitsFor != "CloudDenied" {
 				t.Errorf("memory = %+v, want since when and for what the Node waits", p.memory)
+			}
+		})
+	}
+}
+
+// A question that is asked in vain is asked ever more rarely, and then after
+// those about other Nodes. A change of the Node begins anew.
+func TestQuestionsInVainBecomeRare(t *testing.T) {
+	for _, tt := range []struct {
+		name      string
+		memory    memory
+		reason    string
+		after     time.Duration
+		unhurried bool
+	}{
+		{"FirstAnswer", memory{}, "InstanceNotFound", time.Second, false},
+		{"PauseDoubles", memory{vain: 3}, "CloudDenied", 8 * time.Second, false},
+		{"LongPausesAreInNoHurry", memory{vain: 7}, "ProviderIDMismatch", 128 * time.Second, true},
+		{"PauseIsBounded", memory{vain: 40}, "InstanceNotFound", 15 * time.Minute, true},
+		{"ChangeOfTheNodeBeginsAnew", memory{vain: 40, nextAsk: noon.Add(time.Second)}, "InstanceNotFound", time.Second, false},
+		{"FailureOfTheCloudStaysUrgent", memory{vain: 40}, "CloudUnavailable", 0, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			tt.memory.uid = "u1"
+			asked := decide(observed{now: noon, node: fresh(), memory: tt.memory})
+			if asked.do != ask || asked.unhurried != tt.unhurried {
+				t.Errorf("%v, in no hurry: %v, want a question and %v", asked.do, asked.unhurried, tt.unhurried)
+			}
+			p := decide(observed{now: noon, node: fresh(), memory: asked.memory, answer: refusing(tt.reason)})
+			if p.after != tt.after {
+				t.Errorf("asked again after %v, want %v", p.after, tt.after)
+			}
+			again := decide(observed{now: noon.Add(time.Hour), node: fresh(), memory: p.memory, answer: refusing(tt.reason)})
+			if says := strings.Contains(again.condition.Message, "asked about this Node again within"); says != (again.after > time.Minute) {
+				t.Errorf("condition %q, the pause is %v", again.condition.Message, again.after)
 			}
 		})
 	}
