@@ -1,77 +1,126 @@
 package provider
 
 import (
-	"net"
 	"net/http"
-	"strings"
+	"slices"
+	"time"
 )
 
 // Classify returns what an error of the cloud means, as far as its shape says.
-// It knows the errors of the common SDKs by their methods, fields and texts, and
-// imports none of them. It returns Classification{} for an error that it cannot
-// read. It never panics. "Not found" is no kind: only the provider knows what
-// was not found.
+// It imports no SDK. It knows the errors of the common ones by what they have:
+// a status or a code in a method or a field, an *http.Response, the name of a
+// type, and words or numbers in the text of an error that another one has
+// swallowed. It returns Classification{} for an error that it cannot read. It
+// never panics, whatever the error does when it is read.
+//
+// "Not found" is no kind: only the provider knows what was not found. A status
+// 400 alone is none either, because clouds answer it for expired credentials and
+// busy objects, too.
 func Classify(err error) Classification { return ClassifyAbout(err) }
 
-// ClassifyAbout is Classify for the error of a call about one object. Its names
-// are not read as words of the cloud where the text quotes them.
+// ClassifyAbout is Classify for the error of a call about one object. The names
+// are words that its owner has chosen. They are taken out of a text before it is
+// read, as everything between quotes is.
 func ClassifyAbout(err error, names ...string) Classification {
-	_ = names
-	status, network := 0, false
-	walk(err, func(err error) {
-		switch e := err.(type) { //nolint:errorlint // walk does the unwrapping
-		case interface{ HTTPStatusCode() int }:
-			status = e.HTTPStatusCode()
-		case interface{ StatusCode() int }:
-			status = e.StatusCode()
-		case net.Error:
-			network = true
+	c := collect(err)
+	t := newText(err, names)
+	said := c.classifyCodes(t)
+	if said.Kind == Unclassified {
+		said = c.classifyStatus(t)
+	}
+	switch said.Kind {
+	case Throttled, Unavailable, Conflict:
+		said.RetryAfter = c.retryAfter(said.Kind, time.Now()) //nolint:forbidigo // the servers' clocks count; this is for answers without a date
+	case Unclassified, Denied, Invalid, QuotaExceeded:
+		// Waiting does not help.
+	}
+	return said
+}
+
+// classifyCodes returns what the first code that is known means. Some clouds have
+// one code for both quotas, that of requests and that of what an account has.
+func (c *clues) classifyCodes(t text) Classification {
+	if slices.Contains(c.statuses, http.StatusTooManyRequests) {
+		return Classification{Kind: Throttled} // whatever the reason
+	}
+	for _, code := range c.codes {
+		switch kind, known := kindOfCode(code); {
+		case kind == QuotaExceeded && t.says(perTime):
+			return Classification{Kind: Throttled, FromText: true}
+		case kind != Unclassified:
+			return Classification{Kind: kind}
+		case known:
+			c.specific = true
 		}
-	})
-	switch {
-	case status == http.StatusTooManyRequests:
-		return Classification{Kind: Throttled}
-	case saysThrottled(err):
-		return Classification{Kind: Throttled, FromText: true}
-	case status == http.StatusUnauthorized, status == http.StatusForbidden:
-		return Classification{Kind: Denied}
-	case status == http.StatusBadRequest, status == http.StatusUnprocessableEntity:
-		return Classification{Kind: Invalid}
-	case status >= http.StatusInternalServerError:
-		return Classification{Kind: Unavailable}
-	case network:
-		return Classification{Kind: Unavailable}
 	}
 	return Classification{}
 }
 
-func saysThrottled(err error) bool {
-	text := strings.ToLower(err.Error())
-	for _, words := range []string{"too many requests", "throttl", "rate limit", "rate exceeded", "ratelimitexceeded", "requestlimitexceeded"} {
-		if strings.Contains(text, words) {
-			return true
-		}
+// classifyStatus classifies an error without a code of a kind.
+func (c *clues) classifyStatus(t text) Classification {
+	switch {
+	case len(c.statuses) > 0:
+		return c.kindOfStatus(c.statuses[0], t)
+	case c.specific:
+		return Classification{Known: true}
+	case c.untrusted:
+		return Classification{} // neither credentials nor an outage
+	case c.unreachable:
+		return Classification{Kind: Unavailable}
 	}
-	return false
+	return c.classifyText(t)
 }
 
-// walk visits an error and all that it wraps, also in the Aggregates of
-// apimachinery, which errors.As does not know.
-func walk(err error, visit func(error)) {
-	if err == nil {
-		return
-	}
-	visit(err)
-	switch e := err.(type) { //nolint:errorlint // this is the unwrapping
-	case interface{ Unwrap() error }:
-		walk(e.Unwrap(), visit)
-	case interface{ Unwrap() []error }:
-		for _, err := range e.Unwrap() {
-			walk(err, visit)
-		}
-	case interface{ Errors() []error }:
-		for _, err := range e.Errors() {
-			walk(err, visit)
+func (c *clues) classifyText(t text) Classification {
+	for _, code := range t.codes {
+		if kind, _ := kindOfCode(code); kind != Unclassified {
+			return Classification{Kind: kind, FromText: true}
 		}
 	}
+	if t.status != 0 {
+		said := c.kindOfStatus(t.status, t)
+		said.FromText = true
+		return said
+	}
+	kind := t.kind()
+	return Classification{Kind: kind, FromText: kind != Unclassified}
+}
+
+// kindOfStatus returns what an HTTP status means. Words count where clouds use
+// one status for several things.
+func (c *clues) kindOfStatus(status int, t text) Classification {
+	byText := func(kind ErrorKind) Classification { return Classification{Kind: kind, FromText: true} }
+	switch {
+	case status == http.StatusTooManyRequests, status == 498: // 498 is OpenStack's
+		return Classification{Kind: Throttled}
+	case status == http.StatusRequestEntityTooLarge && c.retryAfter(Unavailable, time.Time{}) > 0: // OpenStack's, too
+		return Classification{Kind: Throttled}
+	case t.saysThrottled():
+		return byText(Throttled)
+	case status >= http.StatusInternalServerError, status == http.StatusRequestTimeout:
+		return Classification{Kind: Unavailable}
+	case t.says(quotaWords):
+		return byText(QuotaExceeded)
+	case status == http.StatusUnauthorized, status == http.StatusForbidden, status == http.StatusProxyAuthRequired:
+		return Classification{Kind: Denied}
+	case c.specific: // The code says what it is, and that is no kind.
+		return Classification{Known: true}
+	}
+	switch status {
+	case http.StatusConflict:
+		if !t.says(existsWords) { // Trying again helps.
+			return Classification{Kind: Conflict}
+		}
+	case http.StatusPreconditionFailed, http.StatusLocked:
+		return Classification{Kind: Conflict}
+	case http.StatusUnprocessableEntity:
+		return Classification{Kind: Invalid}
+	case http.StatusBadRequest:
+		for _, kind := range []ErrorKind{Denied, Conflict, Invalid} {
+			if t.says(words[kind]) {
+				return byText(kind)
+			}
+		}
+	}
+	return Classification{Known: true}
 }

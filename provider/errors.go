@@ -38,6 +38,10 @@ type Classification struct {
 	// means that it did not say. It is read only with Throttled, Unavailable and
 	// Conflict.
 	RetryAfter time.Duration
+	// Known means that the error says what has happened, also where that is none
+	// of the kinds, such as an object that is not found. Then nobody else is
+	// asked about it. With a Kind it means nothing.
+	Known bool
 	// FromText means that the kind was read from words or a number in the text
 	// of the error, which may quote what users have named. Such an error says
 	// something about the object of its call, and alone it says nothing about
@@ -49,7 +53,7 @@ type Classification struct {
 // ErrorClassifier is a cloudprovider.Interface that can classify the errors
 // which its own methods return. ClassifyError must find a known error through
 // wrapping and must not do I/O. It returns Classification{} for an error that it
-// does not know.
+// does not know; Classify is asked about it next.
 type ErrorClassifier interface {
 	ClassifyError(err error) Classification
 }

@@ -195,8 +195,7 @@ func classifiersOf(cfg Config, e extras) []namedClassifier {
 // provider, and the zero value if neither knows the error.
 func (g *Gateway) ownClassification(ctx context.Context, err error) provider.Classification {
 	for _, c := range g.classifiers {
-		own := g.ask(ctx, c, err)
-		if _, known := kinds[own.Kind]; known {
+		if own := g.ask(ctx, c, err); saysSomething(own) {
 			return own
 		}
 	}

@@ -176,6 +176,7 @@ func TestProgramClassifiesBeforeTheProvider(t *testing.T) {
 		{"ProviderIsAskedNext", provider.Classification{}, theirs, Denied, Typed},
 		{"LooksAreLast", provider.Classification{}, provider.Classification{}, Unavailable, Typed},
 		{"TextThatAClassifierHasReadIsText", provider.Classification{Kind: provider.Throttled, FromText: true}, theirs, Throttled, Text},
+		{"KnownErrorIsNotReadAgain", provider.Classification{}, provider.Classification{Known: true}, Failed, Typed},
 		{"NotFoundIsNoKindOfAClassifier", provider.Classification{Kind: "NotFound"}, provider.Classification{}, Unavailable, Typed},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -44,7 +44,9 @@ type Evidence string
 
 // The evidence. The zero value is the weakest.
 const (
-	// Unread means that the error could not be read. Its kind is Failed.
+	// Unread means that the error could not be read. Its kind is Failed. An error
+	// that was read and that is of no other kind, such as a status 404, is Failed
+	// as well, with other evidence.
 	Unread Evidence = ""
 	// Text means that the kind was derived from words or a number in the error's
 	// text. The text may quote names that users have chosen, so the error is only
@@ -102,14 +104,22 @@ func EvidenceOf(err error) Evidence {
 	return Unread
 }
 
-// by applies the classification. It returns false if the classification is the
-// zero value.
+// saysSomething reports whether the classification is more than "unknown".
+func saysSomething(c provider.Classification) bool {
+	_, known := kinds[c.Kind]
+	return known || c.Kind == provider.Unclassified && c.Known
+}
+
+// by takes the classification, unless it says nothing. The error of no kind that
+// is known stays Failed.
 func (e *Error) by(c provider.Classification) bool {
-	kind, known := kinds[c.Kind]
-	if !known {
+	if !saysSomething(c) {
 		return false
 	}
-	e.Kind, e.RetryAfter, e.Evidence = kind, max(c.RetryAfter, e.RetryAfter), Typed
+	e.Evidence = Typed
+	if kind, known := kinds[c.Kind]; known {
+		e.Kind, e.RetryAfter = kind, max(c.RetryAfter, e.RetryAfter)
+	}
 	if c.FromText {
 		e.Evidence = Text
 	}
@@ -179,7 +189,8 @@ func (c classifier) classify(err error) (e Error) {
 		e.Kind, e.Evidence = TimedOut, Typed
 		return e
 	}
-	if !e.by(provider.ClassifyAbout(err, c.names...)) && e.RetryAfter > 0 {
+	e.by(provider.ClassifyAbout(err, c.names...))
+	if e.Kind == Failed && e.RetryAfter > 0 {
 		e.Kind, e.Evidence = Pending, Typed
 	}
 	return e

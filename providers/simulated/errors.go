@@ -22,7 +22,7 @@ func (c *Cloud) ClassifyError(err error) provider.Classification {
 		return provider.Classification{Kind: provider.Invalid}
 	case errors.As(err, &answered):
 		if answered.Code == simulator.CodeQuotaExceeded {
-			return provider.Classification{} // the object is valid; only a larger quota helps
+			return provider.Classification{Kind: provider.QuotaExceeded}
 		}
 		return provider.Classification{Kind: kindOf(answered.StatusCode), RetryAfter: answered.RetryAfter}
 	case errors.Is(err, context.Canceled):

@@ -469,7 +469,7 @@ func TestQuotasAreNamed(t *testing.T) {
 		if row.err == nil || !strings.HasSuffix(row.err.Error(), row.want) {
 			t.Errorf("%s: got %v", what, row.err)
 		}
-		diff(t, what+": class", provider.Unclassified, b.cloud.ClassifyError(row.err).Kind)
+		diff(t, what+": class", provider.QuotaExceeded, b.cloud.ClassifyError(row.err).Kind)
 	}
 	diff(t, "what it had stays", []string{"i-00000001", "i-00000002"}, b.only(t).Backends)
 }

@@ -139,7 +139,7 @@ func routeIsRefused(t *testing.T, line string) {
 		"NoNode":    {to("", "10.244.2.0/24"), "the route for 10.244.2.0/24 has no target node", provider.Invalid},
 		"NoTarget":  {to("node-9", "10.244.2.0/24"), "target of the route for 10.244.2.0/24: instance named node-9: instance not found", provider.Unclassified},
 		"TwoOfThem": {to("twin", "10.244.2.0/24"), "target of the route for 10.244.2.0/24: 2 instances are named twin: i-00000004, i-00000005", provider.Invalid},
-		"Quota":     {to("node-1", "10.244.2.0/24"), "create route for 10.244.2.0/24 to node-1: the cloud answered 409 QuotaExceeded: the route table has 1 routes, and its quota is 1", provider.Unclassified},
+		"Quota":     {to("node-1", "10.244.2.0/24"), "create route for 10.244.2.0/24 to node-1: the cloud answered 409 QuotaExceeded: the route table has 1 routes, and its quota is 1", provider.QuotaExceeded},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := r.routes.CreateRoute(t.Context(), cluster, "hint", row.route)

@@ -61,7 +61,7 @@ func TestRouteTableIsFull(t *testing.T) {
 	})
 	const words = "the route table has 3 routes, and its quota is 3"
 	awaitFailure(t, n.Bed, second, words)
-	n.AwaitMetric(t, d, `fairlead_routes_missing{reason="Failed"} 1`)
+	n.AwaitMetric(t, d, `fairlead_routes_missing{reason="QuotaExceeded"} 1`)
 	d.AwaitLogged(t, "Route call failed", second.Spec.PodCIDR, words)
 
 	if err := n.cloud.DeleteRoute(t.Context(), planted[0].ID); err != nil {

@@ -170,7 +170,7 @@ func testQuotaIsExhausted(t *testing.T, b *bed.Bed) {
 	first := s.balanced(t, "first")
 	s.awaitServing(t, first, s.hosts...)
 	second := s.balanced(t, "second")
-	s.awaitService(t, second, expect.Soon, showing(conditionServing, metav1.ConditionFalse, "NotProvisioned", "provider has failed", "quota is 1", "The call is retried"))
+	s.awaitService(t, second, expect.Soon, showing(conditionServing, metav1.ConditionFalse, "NotProvisioned", "Have the quota raised", "quota is 1", "The call is retried"))
 	s.awaitTold(t, second, expect.Soon, "Warning SyncLoadBalancerFailed", "quota is 1")
 	if err := s.cloud.Stop(); err != nil {
 		t.Fatal(err)

@@ -57,6 +57,18 @@ var failures = []failure{
 		do:   "Check the Node's name and provider ID. The message has the cloud's error.",
 	},
 	{
+		kind: cloud.Conflict, reason: "CloudConflict",
+		text: "The instance is locked or busy in the cloud.",
+		when: "The instance is locked or busy in the cloud.",
+		do:   "Nothing at first. If it lasts, check in the cloud what locks the instance.",
+	},
+	{
+		kind: cloud.QuotaExceeded, reason: "CloudQuotaExceeded",
+		text: "The account may not have more of something that the provider needs for this Node. Have the quota raised, or delete what is not needed any more.",
+		when: "The account may not have more of something that the provider needs for the Node.",
+		do:   "Have the quota raised, or delete what is not needed any more.",
+	},
+	{
 		kind: cloud.Slow, reason: "CloudSlow",
 		text: "The cloud has not answered yet.",
 		when: "The cloud has not answered yet. The call is still under way.",
@@ -88,7 +100,7 @@ var failures = []failure{
 	},
 	{
 		kind: cloud.Failed, reason: "CloudFailed",
-		text: "The cloud provider has failed.",
+		text: "The provider has returned an error of no known kind. Its text follows.",
 		when: "The provider has returned an error of no known kind.",
 		do:   "Read the error in the message. It is the provider's.",
 	},

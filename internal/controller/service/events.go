@@ -62,12 +62,14 @@ var (
 	reasonThrottled      = ofProvisioning("CloudThrottled", "The cloud's request quota is used up.", "Find out what else uses this account's request quota.")
 	reasonCloudDown      = ofProvisioning("CloudUnavailable", "The cloud cannot be reached or has an internal error.", "Check the status of the cloud.")
 	reasonRejected       = ofProvisioning("CloudRejected", "The cloud rejects what the Service asks for.", "Change the Service. The new version is tried at once.")
+	reasonConflict       = ofProvisioning("CloudConflict", "The load balancer, or something that it needs, is locked or busy in the cloud.", "Nothing, unless it stays. Then check in the cloud what locks it.")
+	reasonQuota          = ofProvisioning("CloudQuotaExceeded", "The account may not have more of what the Service needs, such as load balancers or addresses.", "Have the quota raised, or delete what is not needed any more.")
 	reasonSlow           = ofProvisioning("CloudSlow", "An earlier call about this Service has not returned, long after its deadline.", "If it stays, restart the daemon.")
 	reasonTimedOut       = ofProvisioning("CloudTimedOut", "A call has not returned by its deadline (--cloud-mutation-timeout).", "Check the cloud. The call is retried.")
 	reasonPanicked       = ofProvisioning("ProviderPanicked", "The provider's code has panicked.", "Report it to the authors of the provider, with the stack in the log.")
 	reasonNotImplemented = ofProvisioning("NotImplemented", "The provider does not implement what the Service needs.",
 		"Change the Service, or set a spec.loadBalancerClass that another controller serves.")
-	reasonCloudFailed = ofProvisioning("CloudFailed", "A call to the provider has failed for another reason, such as a used up quota of load balancers.", "Do what the message says.")
+	reasonCloudFailed = ofProvisioning("CloudFailed", "A call to the provider has failed for another reason.", "Do what the message says.")
 )
 
 // causes are the reasons of failed calls, by the kind of the failure.
@@ -77,11 +79,13 @@ var causes = map[cloud.Kind]message.Cause{
 	cloud.Throttled:      reasonThrottled.Cause("The cloud's request quota is used up. Something else may be using this account's request quota."),
 	cloud.Unavailable:    reasonCloudDown.Cause("The cloud cannot be reached or has an internal error."),
 	cloud.Invalid:        reasonRejected.Cause("The cloud rejects what the Service asks for. Change the Service."),
+	cloud.Conflict:       reasonConflict.Cause("The load balancer, or something that it needs, is locked or busy in the cloud. The Service does not have to be changed."),
+	cloud.QuotaExceeded:  reasonQuota.Cause("The account may not have more of what the Service needs. Have the quota raised, or delete what is not needed any more."),
 	cloud.Slow:           reasonSlow.Cause("An earlier call about this Service has not returned."),
 	cloud.TimedOut:       reasonTimedOut.Cause("The cloud has not answered in time."),
 	cloud.Panicked:       reasonPanicked.Cause("The provider's code has panicked. The log has its stack. This is a bug in the provider."),
 	cloud.NotImplemented: reasonNotImplemented.Cause("The provider does not implement what the Service needs."),
-	cloud.Failed:         reasonCloudFailed.Cause("The cloud provider has failed."),
+	cloud.Failed:         reasonCloudFailed.Cause("The provider has returned an error of no known kind. Its text follows."),
 }
 
 // Reasons returns every reason that this controller shows on a Service.
@@ -91,7 +95,7 @@ func Reasons() []message.Reason {
 		reasonSyncFailed, reasonUpdateFailed, reasonContested, reasonQueued,
 		reasonReady, reasonNotProvisioned, reasonNoAddress, reasonNoNodes,
 		reasonProvisioned, reasonFirstCall, reasonInProgress, reasonPending, reasonDenied, reasonThrottled, reasonCloudDown,
-		reasonRejected, reasonTimedOut, reasonSlow, reasonPanicked, reasonNotImplemented, reasonCloudFailed,
+		reasonRejected, reasonConflict, reasonQuota, reasonTimedOut, reasonSlow, reasonPanicked, reasonNotImplemented, reasonCloudFailed,
 	}
 }
 

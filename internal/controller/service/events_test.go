@@ -148,6 +148,8 @@ func TestCauseOf(t *testing.T) {
 		reason, message string
 	}{
 		"KindHasItsReason":      {&cloud.Error{Call: "EnsureLoadBalancer", Kind: cloud.Denied, Err: errors.New("403")}, "CloudDenied", "(EnsureLoadBalancer: 403)"},
+		"LockedObjectIsNoFault": {&cloud.Error{Call: "EnsureLoadBalancer", Kind: cloud.Conflict, Err: errors.New("423")}, "CloudConflict", "The Service does not have to be changed. The call is retried."},
+		"QuotaNamesTheWayOut":   {&cloud.Error{Call: "EnsureLoadBalancer", Kind: cloud.QuotaExceeded, Err: errors.New("5 of 5")}, "CloudQuotaExceeded", "Have the quota raised"},
 		"OtherKindIsAFailure":   {&cloud.Error{Call: "EnsureLoadBalancer", Kind: cloud.NoAnswer, Err: errors.New("nil")}, "CloudFailed", "The call is retried."},
 		"UnknownErrorIsFailure": {errors.New("no"), "CloudFailed", "(no)"},
 	} {

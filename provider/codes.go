@@ -1,0 +1,136 @@
+package provider
+
+import (
+	"reflect"
+	"strings"
+)
+
+// kindOfCode returns the kind of a code of the cloud, in the spelling of any
+// cloud. A code that is known and has no kind says what happened: neither its
+// status nor its words say more.
+func kindOfCode(code string) (kind ErrorKind, known bool) {
+	code = plain(code)
+	for _, spelling := range []string{code, short(code)} {
+		if kind, known = codes[spelling]; known {
+			return kind, true
+		}
+	}
+	for _, rule := range codeRules {
+		if rule.holds(short(code)) {
+			return rule.kind, true
+		}
+	}
+	return Unclassified, false
+}
+
+// typeCode returns the name of an error's type if it is a code. Some SDKs have a
+// type for each code and no other sign.
+func typeCode(t reflect.Type) string {
+	if isListed(t.Name()) {
+		return t.Name()
+	}
+	return ""
+}
+
+// isListed reports whether the code itself is in the list. Where any word may
+// stand, the rules are not asked.
+func isListed(code string) bool {
+	code = plain(code)
+	_, known := codes[code]
+	_, inShort := codes[short(code)]
+	return known || inShort
+}
+
+// plain returns a code in small letters, without what clouds put between its
+// words.
+func plain(code string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'A' && r <= 'Z':
+			return r + 'a' - 'A'
+		case r >= 'a' && r <= 'z', r >= '0' && r <= '9':
+			return r
+		}
+		return -1
+	}, code)
+}
+
+// short returns a plain code without what some clouds add to all of them:
+// TooManyRequestsException is too_many_requests.
+func short(code string) string {
+	for _, end := range []string{"exception", "error", "fault"} {
+		if cut := strings.TrimSuffix(code, end); cut != "" {
+			code = cut
+		}
+	}
+	return code
+}
+
+// codes are the codes of clouds, as plain returns them.
+var codes = byKind(map[ErrorKind]string{
+	Throttled: `throttling throttled throttle toomanyrequests toomanyrequest requestlimitexceeded requestratelimitexceeded requestthrottled
+		ratelimit ratelimitexceeded ratelimited ratelimithit userratelimitexceeded dailylimitexceeded ratelimitreached slowdown ratequotaexceeded requestquotaexceeded
+		bandwidthlimitexceeded throttledrequest subscriptionrequeststhrottled priorrequestnotcomplete resourceexhausted ec2throttled
+		throttlinguser apilimit requestlimitreached`,
+	Denied: `accessdenied unauthorized unauthorizedoperation unauthorizedaccess unauthenticated forbidden expiredtoken tokenexpired requestexpired
+		expiredcredentials invalidclienttokenid unrecognizedclient authfailure signaturedoesnotmatch invalidsignature invalidaccesskeyid optinrequired
+		missingauthenticationtoken incompletesignature authorizationfailed authenticationfailed authenticationrequired invalidauthenticationtoken
+		invalidauthenticationinfo linkedauthorizationfailed linkedaccesscheckfailed invalidgrant invalidclient unauthorizedclient notauthenticated
+		nopermission invalidlogin permissiondenied permissionsdenied deniedauthentication insufficientpermissions insufficientpermission insufficientscope
+		insufficientservicepermissions accessnotconfigured autherror authenticationerror tokenreadonly invalidtoken invalidcredentials invalidauth invalidapikey
+		invalidaccesstoken passwordexpired accountsuspended signuprequired credentialunavailable`,
+	Invalid: `invalid invalidinput invalidparameter invalidparametervalue invalidparametercombination invalidargument invalidarguments invalidfieldvalue
+		invalidproperty invalidrequestformat validation validationfailed missingparameter missingrequiredparameter missing required jsonerror unsupportederror cannotparserequest
+		malformed malformedquerystring unknownparameter linkedinvalidpropertyid unprocessable unprocessableentity invalidconfigurationrequest outofrange`,
+	Unavailable: `unavailable serviceunavailable internalerror internalservererror internalfailure servererror serviceerror backenderror badgateway gatewaytimeout
+		timeout timedout requesttimeout servicetimeout deadlineexceeded maintenance robotunavailable hostcommunication temporarilyunavailable
+		operationtimedout transient`,
+	Conflict: `conflict locked busy resourcelocked transientstate resourceinuse inuse dependencyviolation incorrectstate incorrectinstancestate
+		operationinprogress anotheroperationinprogress taskinprogress inprogress concurrentaccess concurrentmodification concurrentupdate aborted operationaborted
+		operationpreempted resourcenotready resourceinusebyanotherresource preconditionfailed conditionnotmet noetagmatch etagmismatch
+		invalidatedretrytoken retryable serverlocked resourceconflict notready externalserverincorrectstate immutable`,
+	QuotaExceeded: `quotaexceeded quotasexceeded overquota resourcelimitexceeded limitexceeded limitsexceeded limitreached quota quotalimit
+		insufficientquota accountlimit accountlimitreached resourcequotaexceeded`,
+	// These say what happened, and that is no kind.
+	Unclassified: `notfound resourcenotfound alreadyexists uniqueness duplicate duplicated protected gone unknown notauthorizedornotfound
+		notacceptable notimplemented`,
+})
+
+func byKind(lists map[ErrorKind]string) map[string]ErrorKind {
+	all := map[string]ErrorKind{}
+	for kind, list := range lists {
+		for code := range strings.FieldsSeq(list) {
+			all[code] = kind
+		}
+	}
+	return all
+}
+
+// codeRules are for codes that name an object, too, such as
+// VpcLimitExceeded and InvalidInstanceID.NotFound. The first one that holds
+// counts.
+var codeRules = []struct {
+	kind  ErrorKind
+	holds func(code string) bool
+}{
+	{Unclassified, func(c string) bool {
+		return strings.HasSuffix(c, "notfound") || strings.Contains(c, "already") || strings.HasSuffix(c, "duplicate") || strings.HasPrefix(c, "duplicate")
+	}},
+	{Throttled, func(c string) bool {
+		return strings.Contains(c, "throttl") || strings.Contains(c, "ratelimit") || strings.HasSuffix(c, "requestlimitexceeded")
+	}},
+	{QuotaExceeded, func(c string) bool {
+		return strings.HasSuffix(c, "limitexceeded") || strings.HasSuffix(c, "limitreached") || strings.HasSuffix(c, "quotaexceeded") ||
+			strings.HasPrefix(c, "toomany") || strings.HasPrefix(c, "quotaexceeded")
+	}},
+	{Conflict, func(c string) bool {
+		return strings.HasSuffix(c, "inuse") || strings.HasSuffix(c, "inprogress") || strings.HasSuffix(c, "locked") || strings.HasSuffix(c, "conflict")
+	}},
+	{Denied, func(c string) bool {
+		return strings.HasPrefix(c, "accessdenied") || strings.HasPrefix(c, "unauthorized") || strings.HasPrefix(c, "expiredtoken") ||
+			strings.HasSuffix(c, "authorizationfailed") || strings.HasSuffix(c, "authenticationfailed")
+	}},
+	{Invalid, func(c string) bool {
+		return len(c) > len("invalid") && strings.HasPrefix(c, "invalid") && !strings.HasSuffix(c, "state") && !strings.HasSuffix(c, "token")
+	}},
+}

@@ -1,0 +1,214 @@
+package provider
+
+import (
+	"encoding/json"
+	"maps"
+	"net/http"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// maxText bounds how much of a text is read. Some SDKs return whole pages.
+const maxText = 16 << 10
+
+// text is what can be read in the text of an error.
+type text struct {
+	words  string // in small letters, without quotes, names, JSON and addresses
+	codes  []string
+	status int // 0: none
+}
+
+// newText reads the text of an error. The names are taken out first, then
+// everything between quotes: it may be what users have named.
+func newText(err error, names []string) (t text) {
+	safely(func() {
+		said := err.Error()
+		if len(said) > maxText {
+			said = said[:maxText]
+		}
+		for _, name := range names {
+			said = without(said, name)
+		}
+		said = addresses.ReplaceAllString(t.unquoted(said), " ")
+		t.findCodes(said)
+		t.findNumber(said)
+		t.words = strings.Join(strings.Fields(strings.ToLower(said)), " ")
+	})
+	return t
+}
+
+// without takes a name out of a text, where it stands as a whole.
+func without(said, name string) string {
+	if name == "" {
+		return said
+	}
+	var rest strings.Builder
+	for {
+		i := strings.Index(said, name)
+		if i < 0 {
+			rest.WriteString(said)
+			return rest.String()
+		}
+		end := i + len(name)
+		if (i > 0 && inWord(said[i-1]) && inWord(name[0])) || (end < len(said) && inWord(said[end]) && inWord(name[len(name)-1])) {
+			rest.WriteString(said[:end])
+		} else {
+			rest.WriteString(said[:i] + " ")
+		}
+		said = said[end:]
+	}
+}
+
+func inWord(b byte) bool {
+	return b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= '0' && b <= '9' || b >= 0x80
+}
+
+// unquoted returns the text without what stands between quotes. An object of
+// JSON is replaced by its messages.
+func (t *text) unquoted(said string) string {
+	var rest strings.Builder
+	for i := 0; i < len(said); {
+		switch b := said[i]; {
+		case b == '{':
+			messages, length := t.findJSON(said[i:])
+			rest.WriteString(" " + messages)
+			i += length
+		case b == '"' || b == '`' || b == '\'' && (i == 0 || !inWord(said[i-1])): // not the one of "can't"
+			length := quoted(said[i:])
+			if codeFollows.MatchString(said[max(i-16, 0):i]) && isListed(said[i:i+length]) {
+				t.codes = append(t.codes, said[i:i+length])
+			}
+			rest.WriteByte(' ')
+			i += length
+		default:
+			rest.WriteByte(b)
+			i++
+		}
+	}
+	return rest.String()
+}
+
+// quoted returns the length of what begins with a quote, 1 if the quote is not
+// closed.
+func quoted(said string) int {
+	for i := 1; i < len(said); i++ {
+		switch said[i] {
+		case '\\':
+			i++
+		case said[0]:
+			return i + 1
+		}
+	}
+	return 1
+}
+
+// findJSON reads an object of JSON at the start of the text. It returns its
+// messages and its length, 1 if it is none.
+func (t *text) findJSON(said string) (messages string, length int) {
+	var object map[string]any
+	decoder := json.NewDecoder(strings.NewReader(said))
+	if decoder.Decode(&object) != nil {
+		return "", 1
+	}
+	return t.readJSON(object, maxDepth), int(decoder.InputOffset())
+}
+
+// jsonNames are the names of fields that hold a status, a code or a message.
+var jsonNames = map[string]bool{
+	"status": true, "statuscode": true, "code": true, "error": true, "type": true, "reason": true, "errorcode": true,
+	"errordescription": true, "message": true, "msg": true, "detail": true, "description": true, "faultstring": true,
+}
+
+func (t *text) readJSON(object map[string]any, depth int) string {
+	if depth == 0 {
+		return ""
+	}
+	var messages strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(object)) {
+		value, read := object[name], jsonNames[plain(name)]
+		if list, ok := value.([]any); ok && len(list) > 0 {
+			value = list[0]
+		}
+		switch value := value.(type) {
+		case float64:
+			if read {
+				t.number(int(value))
+			}
+		case string:
+			if read {
+				messages.WriteString(t.message(value))
+			}
+		case map[string]any:
+			messages.WriteString(t.readJSON(value, depth-1))
+		}
+	}
+	return messages.String()
+}
+
+// message reads a text within JSON, which may be a code.
+func (t *text) message(said string) string {
+	if isListed(said) {
+		t.codes = append(t.codes, said)
+	}
+	return t.unquoted(strings.ReplaceAll(said, "{", " ")) + " " // JSON within JSON is not read
+}
+
+func (t *text) number(n int) {
+	if t.status == 0 && n >= http.StatusBadRequest && n <= 599 {
+		t.status = n
+	}
+}
+
+var (
+	addresses = regexp.MustCompile(`[a-zA-Z][a-zA-Z0-9+.-]*://[^\s:]+(?::\d+)?[^\s:]*`)
+	// codeFollows is before a code between quotes, in the texts of oauth2 and Azure.
+	codeFollows = regexp.MustCompile(`(?i)\b(?:oauth2|code)\s*[:=]\s*$`)
+	// statedCodes are codes with a word before them, in the texts of AWS, Azure
+	// and Oracle, and codes in brackets at the end, as Hetzner has them.
+	statedCodes = []*regexp.Regexp{
+		regexp.MustCompile(`(?i)\b(?:api error|error code|service error|code|reason)\s*[:=]?\s*([a-z][a-z0-9_.]+)`),
+		regexp.MustCompile(`\(([A-Za-z]+(?:_[A-Za-z]+)*)(?:, [0-9a-zA-Z-]+)?\)\s*$`),
+		regexp.MustCompile(`\b([A-Z]+(?:_[A-Z]+)+)\b`),
+		regexp.MustCompile(`\b[45]\d\d ([A-Z][a-z]+(?:[A-Z][a-z]+)+)\b`),
+	}
+	// statedNumbers are statuses with a word before or behind them.
+	statedNumbers = []*regexp.Regexp{
+		regexp.MustCompile(`(?i)\b(?:status|http(?:/\d(?:\.\d)?)?|error|code|response|got|answered)[\s:=\[(]{1,3}([45]\d\d)\b`),
+		regexp.MustCompile(`\b([45]\d\d) (?:\(request|instead)\b`),
+		regexp.MustCompile(`(?:^|: )\[([45]\d\d)\]`),
+	}
+	statedStatus = regexp.MustCompile(`\b([45]\d\d)[ :(-]+([A-Z][A-Za-z' -]+)`)
+)
+
+// findCodes reads codes that the text states. Only those in the list count,
+// because any word may stand there.
+func (t *text) findCodes(said string) {
+	for _, stated := range statedCodes {
+		for _, found := range stated.FindAllStringSubmatch(said, maxItems) {
+			code := strings.Trim(found[1], ".")
+			if isListed(code) {
+				t.codes = append(t.codes, code)
+			}
+		}
+	}
+}
+
+func (t *text) findNumber(said string) {
+	for _, stated := range statedNumbers {
+		for _, found := range stated.FindAllStringSubmatch(said, maxItems) {
+			t.number(atoi(found[1]))
+		}
+	}
+	for _, found := range statedStatus.FindAllStringSubmatch(said, maxItems) {
+		if n := atoi(found[1]); http.StatusText(n) != "" && strings.HasPrefix(found[2], http.StatusText(n)) {
+			t.number(n)
+		}
+	}
+}
+
+func atoi(digits string) int {
+	n, _ := strconv.Atoi(digits)
+	return n
+}
