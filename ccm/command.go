@@ -15,8 +15,8 @@ import (
 //		Name string
 //
 //		// Version of the program, as in v1.2.3. --version prints it before the version
-//		// of the Kubernetes libraries, which is all it prints without it, and the log
-//		// has both.
+//		// of the Kubernetes libraries, and the log has both. If Version is empty,
+//		// --version prints only that of the libraries.
 //		Version string
 //
 //		// ProviderName is the default of --cloud-provider.
@@ -27,9 +27,10 @@ import (
 //		// name or a value that no flag accepts is an error.
 //		Defaults map[string]string
 //
-//		// Provider makes the provider, for a program that needs more for it than a
-//		// configuration file, or that needs the provider's concrete value. Nil
-//		// means the one that registered itself under the name in --cloud-provider.
+//		// Provider makes the provider. It is for programs whose provider needs more
+//		// than a configuration file, or that need the provider's concrete value. Nil
+//		// means the provider that has registered itself under the name in
+//		// --cloud-provider.
 //		// It must not change the cloud or the cluster: every replica calls it,
 //		// before one of them leads, and it is called again when the configuration
 //		// file changes. Its context ends when it returns: goroutines that last
@@ -48,8 +49,8 @@ import (
 //		// put theirs, need not be here.
 //		Flags cliflag.NamedFlagSets
 //
-//		// Without names controllers of ours that this program does not have. A
-//		// controller in Controllers may then have such a name, and its alias.
+//		// Without names controllers of Fairlead that this program does not have. A
+//		// controller in Controllers may then have the same name and alias.
 //		Without []string
 //
 //		// Controllers run beside ours.
@@ -66,9 +67,9 @@ import (
 //		Metrics []prometheus.Gatherer
 //
 //		// Stopped is called once, after all work has returned and the lease has been
-//		// released, whatever the reason is, for example to log out of the cloud. Its
-//		// context ends after 5 seconds, and then the process ends. It is not called
-//		// if the command line is wrong, and after a second signal.
+//		// released, for example to log out of the cloud. The reason of the stop does
+//		// not matter. Its context ends after 5 seconds, and then the process ends. It
+//		// is not called if the command line is wrong, or after a second signal.
 //		Stopped func(ctx context.Context)
 //	}
 type Options = app.Options

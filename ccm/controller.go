@@ -2,9 +2,9 @@ package ccm
 
 import "github.com/fairlead-k8s/fairlead/internal/app"
 
-// Controller is one that a program adds. It is started and stopped as ours
-// are, under the same lease, and is seen where ours are: in --controllers, in
-// /healthz, in running_managed_controllers and in the log.
+// Controller is a controller that a program adds. It is started and stopped like
+// Fairlead's own controllers, under the same lease. It appears in the same places:
+// in --controllers, in /healthz, in running_managed_controllers and in the log.
 //
 //	type Controller struct {
 //		// Name, as in acme-firewall-controller. It is the source of the events.
@@ -17,9 +17,9 @@ import "github.com/fairlead-k8s/fairlead/internal/app"
 //		ClientName string
 //		// OffByDefault makes it run only if --controllers names it.
 //		OffByDefault bool
-//		// Flags names flags of ours that the controller reads, as
-//		// allocate-node-cidrs. One that changes nothing in the daemon itself is then
-//		// not called ignored in --help and in the log.
+//		// Flags names flags of the daemon that the controller reads, such as
+//		// allocate-node-cidrs. If the daemon itself ignores such a flag, --help and
+//		// the log then do not call it ignored.
 //		Flags []string
 //		// New makes the controller once this replica leads, after the provider's
 //		// Initialize and SetInformers. It asks for the informers that it needs and
@@ -31,22 +31,22 @@ type Controller = app.Controller
 // Runner is a controller that runs.
 //
 //	type Runner interface {
-//		// Run works until ctx ends, and returns once its work in flight has
-//		// returned: only then may another replica take over. It has 8 seconds for
-//		// that. It waits for the caches that it needs. A Run that returns before
-//		// ctx has ended is a failure that ends the process.
+//		// Run runs the controller until ctx ends. It returns when its work in flight
+//		// has returned, because another replica may take over then. It has 8 seconds
+//		// for that. It waits for the caches that it needs. If Run returns before ctx
+//		// has ended, that is a failure, and the process ends.
 //		Run(ctx context.Context) error
 //	}
 //
-// One that also has
+// If a Runner also has the method
 //
 //	Live() error
 //
-// is asked by /livez whether its workers are stuck. If it returns an error, kubelet
-// restarts the process.
+// then /livez calls it to find out whether its workers are stuck. If it returns an
+// error, the kubelet restarts the process.
 type Runner = app.Runner
 
-// ControllerDeps is what a Controller can be made of.
+// ControllerDeps is what Controller.New can use.
 //
 //	type ControllerDeps struct {
 //		// Cloud is the provider, as its factory or Options.Provider returned it.

@@ -15,12 +15,12 @@ import (
 // second signal ends it at once.
 func Main() { MainWith(Options{}) }
 
-// MainWith is Main for a program that chooses or adds something.
+// MainWith is Main with options.
 func MainWith(o Options) { os.Exit(Run(o)) }
 
-// Run is MainWith for a program that does something afterwards: it returns the
-// exit code. A process that is ended at once, by a second signal, does not
-// return from it.
+// Run does the same as MainWith, but returns the exit code instead of ending the
+// process. After a second signal it does not return, because that ends the process
+// at once.
 func Run(o Options) int {
 	cmd := NewCommand(o)
 	cmd.SetContext(untilSignal())

@@ -2,7 +2,7 @@ package ccm
 
 import "github.com/fairlead-k8s/fairlead/internal/app"
 
-// ProviderDeps is what a provider can be made of.
+// ProviderDeps is what Options.Provider can use.
 //
 //	type ProviderDeps struct {
 //		// Name is the value of --cloud-provider.
@@ -16,20 +16,21 @@ import "github.com/fairlead-k8s/fairlead/internal/app"
 //		// agent, and with --use-service-account-credentials with its own service
 //		// account: what Initialize gets.
 //		Clients cloudprovider.ControllerClientBuilder
-//		// Informers are those that SetInformers and our ControllerDeps get. What is
-//		// asked of them starts when this replica leads and Initialize has returned;
-//		// before that the caches are empty. They must not be started here.
+//		// Informers are those that SetInformers and ControllerDeps get. They start
+//		// when this replica leads and Initialize has returned; before that the caches
+//		// are empty. Options.Provider must not start them.
 //		Informers informers.SharedInformerFactory
-//		// Lasting is the context of what the provider starts and does not end
-//		// itself. It ends when this provider is dropped: another one has taken its
-//		// place, or all work has returned and the process ends. Nobody waits for
-//		// what then ends.
+//		// Lasting is the context for goroutines of the provider. It ends when this
+//		// provider is dropped: another one has taken its place, or all work has
+//		// returned and the process ends. The daemon does not wait for these
+//		// goroutines.
 //		Lasting context.Context
-//		// Changed tells the daemon that the configuration has changed, wherever the
-//		// provider has it from. The daemon does what it does when the file in
-//		// --cloud-config changes, at once: the provider's Reload, a new provider in a
-//		// replica that stands by, otherwise the planned end of the process. It
-//		// returns at once and may be called at any time, by any goroutine.
+//		// Changed tells the daemon that the provider's configuration has changed,
+//		// wherever it comes from. The daemon then does the same as after a change of
+//		// the file in --cloud-config: it calls the provider's Reload. If the provider
+//		// has none, a standby replica makes a new provider, and the leader ends as
+//		// planned. Changed returns at once and may be called at any time, by any
+//		// goroutine.
 //		Changed func()
 //	}
 //

@@ -27,14 +27,14 @@ import (
 // changed, for example its Alias.
 //
 // The controller gets the flags of the command line as the skeleton's
-// configuration, the provider itself, and the informers of
-// ccm.ControllerDeps. A flag that is not set has the skeleton's default, which
-// may be another than ours. What needs the skeleton's own server is empty:
-// SecureServing, Authentication and Authorization.
+// configuration, the provider itself, and the informers of ccm.ControllerDeps. A
+// flag that is not set has the skeleton's default, which may differ from
+// Fairlead's. SecureServing, Authentication and Authorization are empty, because
+// they need the skeleton's own server.
 //
-// Such a controller starts goroutines and does not say when they have returned.
-// So the daemon does not wait for them when it stops: they are told to end, and
-// another replica may begin to lead while their last call is under way.
+// Such a controller starts goroutines and does not report when they have returned.
+// So the daemon does not wait for them when it stops. Another replica may begin to
+// lead while their last call still runs.
 func Controller(name string, c app.ControllerInitFuncConstructor, flags ...string) ccm.Controller {
 	return ccm.Controller{
 		Name:         name,
@@ -62,7 +62,7 @@ func Controller(name string, c app.ControllerInitFuncConstructor, flags ...strin
 	}
 }
 
-// runner is a controller that runs already.
+// runner is a controller that is already running.
 type runner struct {
 	controller controller.Interface // may be nil
 	started    chan struct{}

@@ -30,8 +30,8 @@ const queue = "Nodes"
 // not wait for those.
 const passesPerRead = 4
 
-// freshReads is how often a pass decides again because the Node has changed in
-// the meantime, before it lets other Nodes go first.
+// freshReads is how often a pass decides again when the Node has changed in the
+// meantime. After that, other Nodes go first.
 const freshReads = 10
 
 // busyPause is when a question that is in no hurry is tried again, if another
@@ -45,7 +45,7 @@ type instances interface {
 	// MetadataAtLowPriority is Metadata for a Node that has waited in vain for
 	// long.
 	MetadataAtLowPriority(context.Context, *corev1.Node) (cloud.Metadata, error)
-	// Refresh asks for the instances of Nodes that nobody waits for.
+	// Refresh asks for the instances of initialised Nodes, at low priority.
 	Refresh(context.Context, []*corev1.Node) []cloud.Answer
 	// BatchSize is how many Nodes Refresh asks for in one call.
 	BatchSize() int
@@ -63,19 +63,20 @@ type recorder interface {
 	Node(node *corev1.Node, eventType, reason, message string)
 }
 
-// Config has the numbers of the controller. All zero values but that of Refresh
-// work.
+// Config configures the controller. Refresh must be positive; all other fields may
+// have their zero values.
 type Config struct {
-	// Reads is how many Nodes that wait are looked up in the cloud at once,
-	// Refreshers how many calls of the periodic refresh are under way at once;
-	// 0 means 1.
+	// Reads is the maximum number of concurrent look-ups of waiting Nodes in the
+	// cloud. Refreshers is the maximum number of concurrent calls of the periodic
+	// refresh. 0 means 1.
 	Reads, Refreshers int
 	// Refresh is the period in which each Node is compared with the cloud.
 	Refresh time.Duration
-	// Labels is which labels follow the cloud.
+	// Labels says which labels follow the cloud.
 	Labels LabelPolicy
-	// StrictIDs makes a Node wait if the cloud answers with another provider ID
-	// than the Node's. Otherwise it waits only if that is another Node's ID.
+	// StrictIDs makes a Node wait if the cloud answers with a provider ID that
+	// differs from the Node's. If false, the Node waits only if that ID belongs to
+	// another Node.
 	StrictIDs bool
 	// Metrics may be nil.
 	Metrics *Metrics
@@ -112,14 +113,14 @@ type Controller struct {
 	fetched  map[string]fetched // by name; guarded by mu
 }
 
-// fetched is an answer that no pass has used yet.
+// fetched is an answer of the cloud that no pass has used yet.
 type fetched struct {
 	uid    types.UID
 	answer answer
 	at     time.Time
 }
 
-// fetchedFor is how long such an answer may be used.
+// fetchedFor is how long an unused answer is kept.
 const fetchedFor = time.Minute
 
 // New returns a controller; it does nothing before Run.
@@ -150,8 +151,8 @@ func New(deps Deps, cfg Config) *Controller {
 	return c
 }
 
-// Run works until the context ends and returns when nothing is under way any
-// more.
+// Run runs the controller until the context ends. It returns when all work has
+// ended.
 func (c *Controller) Run(ctx context.Context) error {
 	handler, err := c.informer.AddEventHandler(c.handlers())
 	if err != nil {
@@ -231,7 +232,7 @@ func (c *Controller) pass(ctx context.Context, node *corev1.Node) (loop.Result, 
 	if kube.IsStale(err) || apierrors.IsNotFound(err) || ctx.Err() != nil || p.do == wait {
 		return result, err
 	}
-	// The Node waits for the API server, and its owner has to see that.
+	// The write was refused, and the Node's owner has to see that.
 	o.unwritten = notWritten(err)
 	return c.apply(ctx, o, decide(o))
 }

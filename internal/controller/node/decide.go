@@ -10,7 +10,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
 )
 
-// observed is all that a decision about one Node may look at.
+// observed has everything that a decision about one Node may use.
 type observed struct {
 	now    time.Time
 	node   *corev1.Node // from the informer, must not be changed
@@ -22,15 +22,15 @@ type observed struct {
 	holder string
 	memory memory
 	policy LabelPolicy
-	// unwritten is why what this pass has decided before could not be written;
-	// zero: nothing was tried.
+	// unwritten is why a write that this pass has already tried was refused; zero
+	// means that it has tried none.
 	unwritten message.Cause
 	// strictIDs means that no other provider ID than the Node's own is accepted
 	// from the cloud.
 	strictIDs bool
 }
 
-// given is what became of a question to the cloud.
+// given says how a question to the cloud has ended.
 type given int
 
 const (
@@ -50,7 +50,7 @@ type answer struct {
 // not name is empty.
 type instance struct {
 	providerID         string
-	nameless           bool // the provider has no names for instances
+	nameless           bool // the provider has no provider IDs
 	size, zone, region string
 	addresses          []corev1.NodeAddress
 	labels             map[string]string
@@ -73,7 +73,8 @@ type memory struct {
 	recordedAt time.Time
 	// notices are the messages about the Node that were recorded last.
 	notices string
-	// missing is how many answers in a row have left out a label of ours.
+	// missing is, for each label that came from the cloud, how many answers in a
+	// row have left it out.
 	missing map[string]int
 }
 

@@ -107,7 +107,7 @@ func Reasons() []message.Reason {
 	}, nodecause.Reasons(ConditionInitialized))
 }
 
-// hasSynced is upstream's event, byte for byte (upstream-behaviour 3.8).
+// hasSynced returns the same event as upstream (upstream-behaviour 3.8).
 func hasSynced() message.Event { return synced.Event("Node synced successfully") }
 
 func hasInitFailed(c message.Cause) message.Event {

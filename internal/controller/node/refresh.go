@@ -32,8 +32,8 @@ func (r refresher) pause(nodes, page int) time.Duration {
 	return r.period / time.Duration(pages)
 }
 
-// refresh goes through the Nodes again and again until the context ends. It
-// returns when its last call has returned.
+// refresh repeats rounds through all Nodes until the context ends. It returns when
+// its last call has returned.
 func (c *Controller) refresh(ctx context.Context) {
 	var calls sync.WaitGroup
 	defer calls.Wait()
@@ -87,9 +87,8 @@ func (c *Controller) refreshed() []string {
 	return names
 }
 
-// fetch asks the cloud for a page of Nodes and wakes those that it described. A
-// Node without an answer is left for the next round, because nobody waits for
-// it.
+// fetch asks the cloud for a page of Nodes, and wakes the Nodes for which it has
+// an answer. The others are asked about again in the next round.
 func (c *Controller) fetch(ctx context.Context, names []string) {
 	var page []*corev1.Node
 	for _, name := range names {

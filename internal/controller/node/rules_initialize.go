@@ -10,7 +10,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 )
 
-// preconditions of a release: the first that is not met keeps the Node waiting.
+// preconditions are the conditions for a release. The first one that is not met is
+// the cause that the waiting Node shows.
 var preconditions = []func(observed) *message.Cause{isSameInstance, hasProviderID, labelsAreValid, addressIsOffered}
 
 // isSameInstance returns a cause if the cloud has described another instance

@@ -34,8 +34,9 @@ type LabelPolicy struct {
 // answer often only means that something has failed inside the provider.
 const removeAfter = 3
 
-// twins are the labels that Kubernetes has renamed: old key, new key. Upstream
-// copies the value of the old key to the new one (upstream-behaviour 3.5).
+// twins are pairs of the old and the new key of labels that Kubernetes has
+// renamed. Upstream copies the value of the old key to the new one
+// (upstream-behaviour 3.5).
 var twins = [][2]string{
 	{corev1.LabelFailureDomainBetaZone, corev1.LabelTopologyZone},
 	{corev1.LabelFailureDomainBetaRegion, corev1.LabelTopologyRegion},

@@ -57,10 +57,10 @@ func followInstance(o observed, p *plan) {
 }
 
 // isOther reports whether the cloud describes another instance than the Node's.
-// The provider was asked with the Node's own provider ID. If it answers with
-// another one, that is another spelling of the same, and the Node's own stands,
-// because a provider ID can never be changed. It is another instance if it is
-// the provider ID of another Node.
+// The provider was asked with the Node's own provider ID. If the answer has
+// another provider ID, it is assumed to be another spelling of the same one. The
+// Node keeps its own, because a provider ID can never be changed. But if another
+// Node has the provider ID of the answer, the answer is about another instance.
 func isOther(o observed) bool {
 	own, theirs := o.node.Spec.ProviderID, o.answer.instance.providerID
 	return own != "" && theirs != "" && own != theirs && (o.holder != "" || o.strictIDs)

@@ -11,11 +11,11 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
 )
 
-// wakes reports whether a change of a Node asks for a pass. It does if the
-// decision reads what has changed. A wake ends the delay of a Node that waits,
-// so heartbeats and other annotations do not count. Nor does the condition of a
-// Node that waits, because this controller writes it itself. Such a Node has a
-// pass within a minute anyway.
+// wakes reports whether a change of a Node requires a pass. That is so if a
+// decision reads the changed field. A wake ends the delay of a waiting Node, so it
+// must be rare: heartbeats and annotations of others do not count. Nor does the
+// condition of a waiting Node, because this controller writes it. Such a Node has
+// a pass within a minute anyway.
 func wakes(before, now *corev1.Node) bool {
 	return before.UID != now.UID ||
 		before.Spec.ProviderID != now.Spec.ProviderID ||

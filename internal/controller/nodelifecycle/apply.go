@@ -12,9 +12,9 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/loop"
 )
 
-// apply carries out a plan that neither asks nor deletes: patches, then events,
-// then memory. Events are recorded and remembered even if a patch was refused,
-// because then the owner sees nothing else.
+// apply carries out a plan that neither asks the cloud nor deletes: patches, then
+// events, then memory. Events are recorded and remembered even if a patch was
+// refused, because then the owner sees nothing else.
 func (c *Controller) apply(ctx context.Context, o observed, p plan) (loop.Result, error) {
 	logger := klog.FromContext(ctx).WithValues("node", o.node.Name)
 	err := c.patch(ctx, o.node, p)

@@ -31,8 +31,8 @@ const (
 
 // instances is the cloud, as far as this package needs it.
 type instances interface {
-	// Existence asks whether the instance of a Node exists, in a call of its
-	// own.
+	// Existence asks whether the instance of a Node exists. The call is not shared
+	// with other callers.
 	Existence(context.Context, *corev1.Node) (cloud.Existence, error)
 	// Shutdown asks whether the instance of a Node is shut down.
 	Shutdown(context.Context, *corev1.Node) (bool, error)
@@ -54,7 +54,8 @@ type recorder interface {
 
 // Config has the numbers of the controller.
 type Config struct {
-	// Reads is how many silent Nodes are asked about at once; 0 means 1.
+	// Reads is the maximum number of silent Nodes about which the cloud is asked at
+	// the same time; 0 means 1.
 	Reads  int
 	Limits Limits
 	// Metrics may be nil.
@@ -122,9 +123,9 @@ func New(deps Deps, cfg Config) *Controller {
 	return c
 }
 
-// Run works until the context ends and returns when nothing is under way any
-// more. It begins when all Nodes are known, because the budget depends on how
-// many there are.
+// Run runs the controller until the context ends. It returns when all work has
+// ended. It begins when all Nodes are known, because the budget depends on their
+// number.
 func (c *Controller) Run(ctx context.Context) error {
 	handler, err := c.informer.AddEventHandler(c.handlers())
 	if err != nil {
@@ -153,7 +154,7 @@ func (c *Controller) Reconcile(ctx context.Context, name string) (loop.Result, e
 		return loop.Result{}, nil
 	}
 	if err != nil || c.isEnqueued(name) {
-		return loop.Result{}, err // The serial step adds the Node again.
+		return loop.Result{}, err // The serial step adds the Node to the queue again.
 	}
 	o := c.observe(node)
 	p := decideSuspicion(o)

@@ -11,7 +11,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
 )
 
-// observed is all that a decision about one Node may look at.
+// observed has everything that a decision about one Node may use.
 type observed struct {
 	now    time.Time
 	node   *corev1.Node // from the informer, in the final check from the API server; must not be changed
@@ -25,15 +25,15 @@ type observed struct {
 // about.
 type peers struct {
 	nodes []peer
-	// confirmed has a provider-ID scheme if the provider has ever said that the
-	// instance of a Node with that scheme is present. It was asked by provider ID:
-	// an answer about a name says nothing of the scheme.
+	// confirmed has the provider-ID schemes of Nodes whose instances the provider
+	// has ever called present. Only questions by provider ID count, because an
+	// answer about a name says nothing about the scheme.
 	confirmed map[string]bool
 	// deleted has the times of the deletions of unannounced Nodes, in order.
 	deleted []time.Time
 }
 
-// check is how far a final check has come.
+// check is the progress of a final check.
 type check struct {
 	asked     bool // about the Node itself
 	questions int  // about witnesses
@@ -101,7 +101,8 @@ type obstacle struct {
 	until time.Time
 }
 
-// preconditions of a deletion: the first that is not met holds it.
+// preconditions are the conditions for a deletion. The first one that is not met
+// holds the deletion.
 var preconditions = []func(observed) *obstacle{
 	existenceIsUnknown, deletionIsSwitchedOff, nodeIsNotOurs, absenceIsUnconfirmed, lastQuestionHasFailed, tooManyAreAbsent,
 }

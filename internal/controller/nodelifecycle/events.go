@@ -135,7 +135,7 @@ func deletionCanceled(c message.Cause) message.Event {
 	return nodeDeletionCanceled.Event(c.Reason + ": " + c.Message)
 }
 
-// deleting and deletingFailed are upstream's events, byte for byte
+// deleting and deletingFailed return the same events as upstream
 // (upstream-behaviour 4.1).
 func deleting(name string) message.Event {
 	return deletingNode.Event(fmt.Sprintf("Deleting node %s because it does not exist in the cloud provider", name))

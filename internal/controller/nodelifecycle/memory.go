@@ -7,8 +7,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
 )
 
-// subject is what a question was about: which Node, and whether it was asked
-// about by its name instead of its provider ID.
+// subject says what a question was about: the Node, and whether the question used
+// the Node's name instead of its provider ID.
 type subject struct {
 	uid    types.UID
 	byName bool

@@ -9,14 +9,14 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 )
 
-// presence is what the cloud says of an instance. Only the cloud's own answer
-// makes an instance absent.
+// presence is what is known of the existence of an instance. Only the cloud's own
+// answer makes an instance absent.
 type presence int
 
 const (
 	unknown presence = iota // the question has failed, or was never asked
 	present
-	absent // the cloud said so
+	absent // the cloud has said that it does not exist
 )
 
 // answer is the answer to one question whether an instance exists.
@@ -26,11 +26,11 @@ type answer struct {
 	asked time.Time
 	// failure is why the presence is unknown.
 	failure message.Cause
-	// power is whether a present instance runs.
+	// power is what is known of the power state of a present instance.
 	power power
 }
 
-// power is whether an instance runs.
+// power is what is known of the power state of an instance.
 type power int
 
 const (

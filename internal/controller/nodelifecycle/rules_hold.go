@@ -11,7 +11,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
 )
 
-// holding is what the Node shows about its deletion while that is held.
+// holding is what the Node has shown about its held deletion.
 type holding struct {
 	// since is when the deletion began to wait, reason is why. Both are empty
 	// if it does not wait.

@@ -26,11 +26,11 @@ type Limits struct {
 	// confirmed. If there are fewer, all of them have to be. 0 means that none
 	// has to be.
 	Witnesses int
-	// WithoutWitnessAfter is how long a Node has to be absent if no other is left
-	// that could be confirmed; 0 means for ever.
+	// WithoutWitnessAfter is how long a Node has to be absent if there is no other
+	// Node that could be a witness; 0 means that it is never deleted then.
 	WithoutWitnessAfter time.Duration
-	// ForeignAfter is how long the cloud has to deny a Node whose kubelet reports
-	// before that Node counts as another provider's.
+	// ForeignAfter is how long the cloud has to call a Node absent, while its
+	// kubelet reports, before that Node counts as foreign.
 	ForeignAfter time.Duration
 	// While more Nodes than Budget are absent together, each has to be absent for
 	// OverBudgetAfter. Then at most OverBudgetRate are deleted in a minute.
@@ -60,8 +60,9 @@ func DefaultLimits() Limits {
 	}
 }
 
-// absentFor returns how long this Node has to be absent. Clouds list a new
-// instance late, and a Node that never ran a pod loses nothing by waiting.
+// absentFor returns how long this Node has to be absent. The time is longer for a
+// young Node, because clouds list new instances late. Such a Node has run no pods,
+// or only for a short time, so the longer wait does little harm.
 func (l Limits) absentFor(node *corev1.Node, now time.Time) time.Duration {
 	if nodefact.IsUninitialized(node) || now.Sub(node.CreationTimestamp.Time) < l.YoungAge {
 		return max(l.AbsentFor, l.YoungAbsentFor)

@@ -4,10 +4,10 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
 )
 
-// nodeIsNotOurs holds a Node that is probably a machine of somebody's own. It has
-// no provider ID, and it does not wait to be initialised either, although the
-// Nodes of this cloud have provider IDs. The cloud knows no such machine, so
-// its "absent" says nothing (promise S1 c).
+// nodeIsNotOurs holds a Node that is probably not a machine of this cloud. It has
+// no provider ID and does not wait to be initialised, although the Nodes of this
+// cloud have provider IDs. The cloud does not know such a machine, so its answer
+// "absent" is no evidence (promise S1 c).
 func nodeIsNotOurs(o observed) *obstacle {
 	if o.limits.Witnesses == 0 || !o.isAskedByName() || nodefact.IsUninitialized(o.node) || !o.hasProviderIDs() {
 		return nil

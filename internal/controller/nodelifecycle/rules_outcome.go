@@ -4,7 +4,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 )
 
-// outcome is what became of the call that deletes a Node.
+// outcome is the outcome of the call that deletes a Node.
 type outcome string
 
 const (

@@ -58,7 +58,7 @@ type witnesses struct {
 	others    int // Nodes that could be asked about
 	reporting int // those of others whose kubelets report
 	seen      int // those of reporting that were confirmed after countedFrom
-	failed    int // those of reporting whose last question has failed after countedFrom
+	failed    int // those of reporting for which the last question has failed after countedFrom
 	// newest is when the last question that was answered "present" began.
 	newest time.Time
 	// contradicting is a Node that the cloud calls absent although its kubelet
@@ -225,13 +225,13 @@ func rank(node *corev1.Node) uint64 {
 func (w *witnesses) areEnough(o observed) bool {
 	needed := w.reporting
 	if w.seen > w.failed {
-		needed -= w.failed // A few that always fail must not hold all others for ever.
+		needed -= w.failed // A few Nodes for which all questions fail must not hold all deletions for ever.
 	}
 	return w.seen >= min(o.limits.Witnesses, needed) && !w.newest.IsZero() && !w.newest.Before(o.memory.evidence.answered)
 }
 
-// contradictionFor is how long a contradiction stands before the cloud is asked
-// again.
+// contradictionFor is how long a contradiction holds deletions before the cloud is
+// asked about the contradicting Node again.
 const contradictionFor = 30 * time.Second
 
 // contradictionIsFresh holds a Node for contradictionFor after the cloud has
@@ -280,9 +280,9 @@ func witnessed(o observed, c check) plan {
 	}
 }
 
-// alone decides about a Node if no other is left that could be confirmed. Such
-// a Node is deleted only if the provider has ever confirmed a Node of its
-// scheme, and the flag allows it.
+// alone decides about a Node if there is no other Node that could be a witness.
+// Such a Node is deleted only if the provider has ever confirmed a Node of its
+// scheme, and the limit WithoutWitnessAfter allows it.
 func alone(o observed) plan {
 	until := o.memory.evidence.since.Add(o.limits.WithoutWitnessAfter)
 	switch {
@@ -326,8 +326,8 @@ func (o observed) isOfSameScheme(p *peer) bool {
 }
 
 // isConfirmed reports whether the provider has ever confirmed a Node of this
-// scheme. If the Node has no provider ID, the provider has to have confirmed
-// this very Node: what it knows another Node by says nothing about this one.
+// scheme. If the Node has no provider ID, the provider must have confirmed this
+// Node itself, because answers about other Nodes say nothing about its name.
 func (o observed) isConfirmed() bool {
 	if !o.isAskedByName() {
 		return o.peers.confirmed[nodefact.Scheme(o.node)]

@@ -28,8 +28,8 @@ const (
 	queue = "Routes"
 	// table is the one key of the loop that plans.
 	table = "table"
-	// debounce is how long changes of Nodes and of routes are gathered before the
-	// table is planned anew.
+	// debounce is how long changes of Nodes and routes are collected before the
+	// next pass.
 	debounce = time.Second
 	// maxListings bounds the listings of one pass. No plan needs as many.
 	maxListings = 4
@@ -56,12 +56,12 @@ type recorder interface {
 	Lease(lease types.NamespacedName, eventType, reason, message string)
 }
 
-// Config is the configuration of the controller. All zero values but that of
-// Clusters work.
+// Config configures the controller. Clusters is required; all other fields may have
+// their zero values.
 type Config struct {
 	// Clusters are the CIDRs of the pods. Routes outside of them are not removed.
 	Clusters []netip.Prefix
-	// Syncs is how many routes are changed at once; 0 means 1.
+	// Syncs is the maximum number of jobs at the same time; 0 means 1.
 	Syncs int
 	// Period is how often the routes are listed, give or take a tenth; 0 means a
 	// minute.
@@ -106,7 +106,7 @@ type Controller struct {
 	planned       time.Time                 // the value of changed that the last pass knew; guarded by mu
 	queuedJobs    map[netip.Prefix]job      // guarded by mu
 	queuedPatches map[string]conditionPatch // by Node; guarded by mu
-	holds         bool                      // the budget keeps routes, and that was reported; guarded by mu
+	holds         bool                      // it was reported that the budget keeps routes; guarded by mu
 }
 
 // New returns a controller; it does nothing before Run.

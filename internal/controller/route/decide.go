@@ -30,7 +30,7 @@ type claim struct {
 	node types.UID
 }
 
-// observed is all that a decision may look at.
+// observed has everything that a decision may use.
 type observed struct {
 	now      time.Time
 	clusters []netip.Prefix
@@ -82,7 +82,7 @@ type removal struct {
 	route route
 	why   string
 	// unclaimed means that the route's target does not claim the CIDR. If the
-	// target claims it by the time the job is carried out, the route stays.
+	// target claims it when the job is carried out, the route is not removed.
 	unclaimed bool
 }
 
@@ -192,7 +192,7 @@ type entry struct {
 	owner     *corev1.Node   // the claimant that gets the route; nil: there is none
 	routes    []judged
 	serving   bool // a listed route leads to the owner
-	created   bool // this process has created the route a moment ago
+	created   bool // this process has created the route a short time ago
 	blackhole bool // a listed route leads nowhere
 	outdated  bool // a listed route leads to the owner with other addresses
 }

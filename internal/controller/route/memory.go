@@ -13,8 +13,8 @@ import (
 // lost.
 type memory struct {
 	listing        listing
-	listingFailure failure   // of the last call that listed the routes
-	listingSince   time.Time // when the call began that was given up and has no answer yet; zero: none
+	listingFailure failure   // the failure of the last listing; zero if it has succeeded
+	listingSince   time.Time // when a listing began that has timed out and not returned yet; zero if there is none
 	nextListing    time.Time // when the next regular listing is due
 
 	created  map[claim]time.Time        // creations that have succeeded

@@ -10,8 +10,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/cloud"
 )
 
-// Metrics are the metrics of the controller. They outlive the controller and
-// show only what it hands over.
+// Metrics are the metrics of the controller. They outlive the controller, which
+// passes in all values.
 type Metrics struct {
 	metrics.BaseStableCollector
 
@@ -30,7 +30,8 @@ type Metrics struct {
 	snapshot snapshot           // guarded by mu
 }
 
-// snapshot is what the gauges show. A controller hands it over when it changes.
+// snapshot has the values of the gauges. The controller passes in a new one when
+// they change.
 type snapshot struct {
 	counts counts
 	held   int

@@ -33,8 +33,8 @@ type answer struct {
 	next   time.Time
 	routes []route
 	failed *failure // nil: the cloud has answered
-	// underWay means that the call was given up and goes on at the provider. The
-	// next call gets its answer.
+	// underWay means that the call has timed out and has not returned yet. The next
+	// call gets its answer.
 	underWay bool
 }
 

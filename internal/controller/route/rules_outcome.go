@@ -24,8 +24,8 @@ const kindBlackhole = "Blackhole"
 // kindRejected is the kind of an event about a CIDR that gets no route.
 const kindRejected = "Rejected"
 
-// failure is why something has not been done, and when it is tried again. The
-// zero value means that nothing has failed.
+// failure says why a call has failed, and when it is retried. The zero value means
+// that no call has failed.
 type failure struct {
 	count     int
 	since, at time.Time // of the first and the last attempt
@@ -73,7 +73,7 @@ func (f failure) concerns(owner *corev1.Node) bool {
 
 func (f failure) isBlackhole() bool { return f.kind == kindBlackhole }
 
-// result is what became of the calls of a job.
+// result is the result of the calls of a job.
 type result struct {
 	removed []removal
 	took    time.Duration // of the last call
@@ -116,7 +116,7 @@ func (m *memory) finish(j job, r result, now time.Time) {
 	delete(m.pending, j.cidr)
 	for _, gone := range r.removed {
 		m.removed[gone.route.identity] = now
-		if !gone.unclaimed { // It may be the route that this process had created.
+		if !gone.unclaimed { // The removed route may be the one that this process has created.
 			maps.DeleteFunc(m.created, func(c claim, _ time.Time) bool { return c.cidr == j.cidr })
 		}
 	}

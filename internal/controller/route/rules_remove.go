@@ -37,8 +37,8 @@ func DefaultLimits() Limits {
 	return Limits{StrayFor: 30 * time.Second, BudgetRoutes: 3, BudgetPercent: 10, OverBudgetAfter: 10 * time.Minute}
 }
 
-// fate is what becomes of a listed route. The route is removed only if this is
-// stray or removeNow.
+// fate is the decision about a listed route. The route is removed only if its fate
+// is stray or removeNow.
 type fate string
 
 const (
@@ -98,9 +98,9 @@ func ownerOf(e *entry) *corev1.Node {
 	return e.claimants[0]
 }
 
-// fateOf returns what becomes of a route, and why. No other rule decides that a
-// route may be removed (promise S5). first is the route of this CIDR that is
-// already in use, nil if there is none.
+// fateOf returns the fate of a route, and why. No other rule decides that a route
+// may be removed (promise S5). first is the route of this CIDR that is already in
+// use, nil if there is none.
 func (x *index) fateOf(r route, e *entry, first *route) (fate, string) {
 	target := x.byName[r.target]
 	ofOwner := e.owner != nil && r.target == e.owner.Name

@@ -11,9 +11,9 @@ import (
 )
 
 // apply carries out one action and reports whether there may be another. An
-// action writes the state first, then records events, then stores the memory.
-// So whatever a crash loses is written once more. The event that announces a
-// call comes before the call.
+// action writes the state first, then records events, then stores the memory. So
+// the next process repeats what a crash has lost. The event that announces a call
+// comes before the call.
 func (c *Controller) apply(ctx context.Context, key string, o observed, p plan) (again bool, err error) {
 	logger := klog.FromContext(ctx).WithValues("service", key)
 	switch p.do {
@@ -50,9 +50,9 @@ func (c *Controller) apply(ctx context.Context, key string, o observed, p plan) 
 }
 
 // showWaiting writes why a Service waits. The events are recorded even if the
-// patch is refused, because then the owner sees nothing else. A patch that is
-// rejected is not repeated before the pause of a repair: the call that the
-// Service waits for does not depend on it.
+// patch is refused, because then the owner sees nothing else. A rejected patch is
+// repeated only after repairPause, because the call for which the Service waits
+// does not depend on it.
 func (c *Controller) showWaiting(ctx context.Context, key string, o observed, p plan) error {
 	err := c.patch(ctx, o.service, p.writes)
 	c.record(o.subject(), p.writes.events)

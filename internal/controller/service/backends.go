@@ -26,8 +26,8 @@ func newBackends(lister listersv1.NodeLister, policy BackendPolicy, c clock.With
 	return &backends{lister: lister, policy: policy, clock: c, changed: make(chan struct{}, 1)}
 }
 
-// onChange takes note of a change of a Node. If before or now is nil, there was
-// no Node before, or there is none any more.
+// onChange records a change of a Node. before is nil for a new Node, and now is nil
+// for a deleted one.
 func (b *backends) onChange(before, now *corev1.Node) {
 	if !b.policy.invalidates(before, now) {
 		return

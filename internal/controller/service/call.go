@@ -38,7 +38,7 @@ func (c *Controller) call(ctx context.Context, key string, p plan) error {
 	return nil
 }
 
-// carryOut calls the provider and returns what came of it.
+// carryOut calls the provider and returns the outcome.
 func (c *Controller) carryOut(ctx context.Context, p plan) (r outcome, err error) {
 	r.nodes = c.backends.refreshed()
 	switch p.do {

@@ -21,8 +21,8 @@ import (
 // Name is the controller's name in --controllers and health checks.
 const Name = "service-lb-controller"
 
-// DefaultSyncs is for how many Services the cloud is called at once, unless a
-// flag or the provider says otherwise. It is upstream's.
+// DefaultSyncs is the number of Services for which the cloud is called at once,
+// unless a flag or the provider says otherwise. It is upstream's default.
 const DefaultSyncs = 1
 
 // queue is the name of the queue in metrics; it is upstream's.
@@ -53,10 +53,10 @@ type recorder interface {
 	Service(service *corev1.Service, eventType, reason, message string)
 }
 
-// Config has the settings of the controller. Its zero values work.
+// Config configures the controller. The zero value is valid.
 type Config struct {
-	// Syncs is for how many Services the cloud is called at once; 0 means
-	// DefaultSyncs.
+	// Syncs is the number of Services for which the cloud is called at once; 0
+	// means DefaultSyncs.
 	Syncs    int
 	Policy   Policy
 	Backends BackendPolicy
@@ -146,10 +146,10 @@ func (c *Controller) Run(ctx context.Context) error {
 // the limit.
 func (c *Controller) Stuck(limit time.Duration) error { return c.loop.Stuck(limit) }
 
-// Reconcile brings one Service in line: it observes, decides and applies until
-// nothing is left to do. After a call to the cloud other Services go first: with
-// slow calls, and Nodes that come and go, one Service could keep a worker for an
-// hour.
+// Reconcile makes a pass over one Service: it observes, decides and applies until
+// nothing is left to do. After a call to the cloud, other Services go first.
+// Otherwise one Service could keep a worker for an hour, if calls are slow and
+// Nodes join and leave all the time.
 func (c *Controller) Reconcile(ctx context.Context, key string) (loop.Result, error) {
 	called := false
 	for range maxActions {

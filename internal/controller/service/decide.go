@@ -29,8 +29,8 @@ type observed struct {
 	// foreign means that the Service belonged to another class when it last had
 	// a class.
 	foreign bool
-	// elsewhere means that somebody else provides load balancers, as far as the
-	// last call about any Service has shown.
+	// elsewhere means that the last call about any Service has shown that somebody
+	// else provides load balancers.
 	elsewhere bool
 	// jitter in [0, 1) spreads the resyncs of many Services.
 	jitter float64
@@ -72,15 +72,15 @@ func (a action) isCall() bool { return a == ensure || a == update || a == remove
 type plan struct {
 	do  action
 	why string
-	// routine means that nobody waits for this call, and that its success is
-	// not recorded as an event.
+	// routine means that no user waits for this call, and that its success is not
+	// recorded as an event.
 	routine bool
 	writes  writes
 	// service is the Service that a call is about.
 	service *corev1.Service
 	// after is when to check again; 0 waits for a change.
 	after time.Duration
-	// awaited means that somebody waits for the pass after that time.
+	// awaited means that a user waits for the pass after that time.
 	awaited bool
 	memory  memory
 }

@@ -10,16 +10,16 @@
 //
 // A crash between any two actions heals on the next pass. The finalizer is
 // written before the cloud is first called and removed after the last call, so
-// the next process finds whatever was left in the cloud (promise S2). What is
-// lost is which shape and which Nodes the cloud was last given. The next process
-// calls once more for each Service, and records no event if nothing has changed.
+// the next process finds everything that was left in the cloud (promise S2). A
+// crash loses which shape and which Nodes the provider last got. So the next
+// process calls once for each Service, and records no event if nothing has changed.
 //
 // DESIGN.md has the states of a Service. The rules are in:
 //
 //   - rules_ours.go: which Services are served
-//   - rules_shape.go: what in a Service makes its load balancer
+//   - rules_shape.go: the fields from which a load balancer is built
 //   - rules_provide.go, rules_cleanup.go: the order of actions
-//   - rules_offer.go: what follows the Nodes while the load balancer cannot be ensured
+//   - rules_offer.go: how backends follow the Nodes while the load balancer cannot be ensured
 //   - rules_backends.go: which Nodes are behind load balancers
 //   - rules_outcome.go: what follows from the result of a call
 //   - rules_wait.go: when a call is made again

@@ -115,7 +115,8 @@ func ofProvisioning(name, when, do string) message.Reason {
 	return message.Reason{Name: name, On: "Service", Condition: ConditionProvisioning, When: when, Do: do}
 }
 
-// Upstream's events, byte for byte (upstream-behaviour 6.5).
+// The following functions return the same events as upstream (upstream-behaviour
+// 6.5).
 
 func ensuringEvent() message.Event { return reasonEnsuring.Event("Ensuring load balancer") }
 
@@ -201,7 +202,8 @@ func inProgressCause() message.Cause {
 	return reasonInProgress.Cause(fmt.Sprintf("The call to the provider has lasted for more than %v.", slowCallAfter))
 }
 
-// causeOfSuccessor is for a Service whose name another Service had before.
+// causeOfSuccessor changes a cause for a Service whose name another Service had
+// before.
 func causeOfSuccessor(c message.Cause) message.Cause {
 	c.Message = "The load balancer of the previous Service of this name has to be deleted first. " + c.Message
 	return c

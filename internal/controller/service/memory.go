@@ -15,8 +15,8 @@ import (
 // value: a plan changes a copy, and the copy is stored after the plan's writes.
 type memory struct {
 	uid types.UID
-	// service is the Service of the last call. If the object is gone, its load
-	// balancer is deleted with it.
+	// service is the Service of the last call. If the object no longer exists, this
+	// one is passed to the provider to delete the load balancer.
 	service *corev1.Service
 	// shape is the shape that the cloud was last brought in line with. backends
 	// is the ID of the node set that the load balancer has. Both are empty if
@@ -25,9 +25,9 @@ type memory struct {
 	ensuredAt       time.Time
 	// status is what the provider returned; nil: nothing yet.
 	status *corev1.LoadBalancerStatus
-	// published means that the Service has shown this status. contested means
-	// that it has shown another one since, and that the provider was given that
-	// one and has returned its own again.
+	// published means that the Service has shown this status. contested means that
+	// the Service has shown another status after that, and that the provider has
+	// nevertheless returned this one again.
 	published, contested bool
 	// uncertain means that a call has failed, and that it is not known how much
 	// of it was done.
@@ -65,8 +65,8 @@ type failure struct {
 	// shape is the shape of the call that has failed. Another shape is tried at
 	// once.
 	shape string
-	// attempts is how many calls in a row have failed. delays is after how many
-	// of them the provider did not ask for a pause.
+	// attempts is how many calls in a row have failed. delays is how many of these
+	// failures did not name a pause.
 	attempts, delays int
 	since            time.Time
 	// until is when the call may be made again.

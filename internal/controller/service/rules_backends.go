@@ -23,8 +23,8 @@ const (
 // BackendPolicy says which Nodes are behind load balancers (KEP-3458 and
 // upstream-behaviour 6.6).
 type BackendPolicy struct {
-	// SkipUninitialized keeps Nodes out that wait for their initialisation. It is
-	// set if this daemon initialises Nodes.
+	// SkipUninitialized excludes Nodes that wait for their initialisation. It is set
+	// if this daemon initialises Nodes.
 	SkipUninitialized bool
 	// WakeOnTaint and WakeOnDeletion make a new set at once when a Node gets the
 	// autoscaler's taint, or begins to be deleted. Otherwise such a Node is removed
@@ -32,9 +32,9 @@ type BackendPolicy struct {
 	WakeOnTaint, WakeOnDeletion bool
 }
 
-// isBackend reports whether a Node belongs behind load balancers. Whether it is
-// ready does not matter: the cloud's health checks know better, and a failure of
-// the control plane must not remove the backends.
+// isBackend reports whether a Node belongs behind load balancers. It does not
+// matter whether the Node is ready: the cloud's health checks find that out more
+// reliably, and a failure of the control plane must not remove the backends.
 func (b BackendPolicy) isBackend(node *corev1.Node) bool {
 	switch {
 	case node.DeletionTimestamp != nil, isExcluded(node), nodefact.HasTaint(node, nodefact.TaintToBeDeleted):

@@ -46,11 +46,11 @@ func removeOrphan(o observed) plan {
 	return withBackoff(o, plan{do: remove, why: why, service: o.withLastStatus(o.memory.service)})
 }
 
-// withLastStatus returns the Service with the last address known: what the
-// provider has returned, else what the Service shows, else what it has shown.
-// Some providers find the load balancer by this address alone. The API server
-// removes it when the type changes, and the Service of the last call may be from
-// before it was written.
+// withLastStatus returns the Service with the last known address: the address that
+// the provider has returned, or else the one that the Service shows or has shown.
+// Some providers find the load balancer only by this address. The Service may lack
+// it, because the API server removes the address when the type changes. The
+// Service of the last call may lack it, too, because the address was written later.
 func (o observed) withLastStatus(service *corev1.Service) *corev1.Service {
 	status := service.Status.LoadBalancer
 	switch {

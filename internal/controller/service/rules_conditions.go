@@ -81,7 +81,7 @@ func (o observed) untilRewrite(shown *metav1.Condition) time.Duration {
 	if written.Before(o.memory.writtenAt) {
 		written = o.memory.writtenAt
 	}
-	return min(max(conditionPause-o.now.Sub(written), 0), conditionPause) // The writer's clock may be ahead.
+	return min(max(conditionPause-o.now.Sub(written), 0), conditionPause) // The clock of the process that has written it may be ahead.
 }
 
 // untilRepair returns the time until a condition may be written again. It is

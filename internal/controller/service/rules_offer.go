@@ -1,9 +1,9 @@
 package service
 
-// offerBackends turns the wait for the next Ensure into an update, if a load
-// balancer works and has another set of nodes than the newest one: whatever is
-// wrong with the Service, its backends must not stay behind (promise S3). The
-// failure is shown first, because an update may have to wait for other Services.
+// offerBackends replaces a wait for the next Ensure by an update, if a working load
+// balancer does not have the newest set of nodes. So its backends follow the Nodes
+// although Ensure fails (promise S3). The failure is shown first, because an update
+// may have to wait for other Services.
 //
 // A set is offered once. If that fails, it is offered again after Ensure has
 // failed once more, so an offer needs no delay of its own.

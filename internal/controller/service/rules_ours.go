@@ -40,9 +40,9 @@ func hasFinalizer(service *corev1.Service) bool {
 	return slices.Contains(service.Finalizers, Finalizer)
 }
 
-// giveUp leaves a Service of another class alone. What this process made for it
-// before it got that class is removed: load balancer, finalizer and conditions.
-// The address belongs to the other controller by now.
+// giveUp leaves a Service of another class alone. If this process has served the
+// Service before, it first removes its load balancer, finalizer and conditions. It
+// does not remove the address, which now comes from the other controller.
 func giveUp(o observed) plan {
 	switch {
 	case o.memory.uid == "":

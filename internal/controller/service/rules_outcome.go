@@ -8,7 +8,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 )
 
-// result says how a call to the provider ended.
+// result is the kind of the outcome of a call to the provider.
 type result string
 
 const (
@@ -17,15 +17,15 @@ const (
 	elsewhere result = "elsewhere" // somebody else provides the load balancer
 )
 
-// outcome is what came of a call to the provider.
+// outcome is the outcome of a call to the provider.
 type outcome struct {
 	result result
 	at     time.Time
-	nodes  nodeSet // that the provider was given
+	nodes  nodeSet // the set that the provider got
 	// status is what Ensure returned.
 	status *corev1.LoadBalancerStatus
-	// cause and text say why the call failed; pause is how long the provider
-	// asked to be left alone, 0 if it did not ask.
+	// cause and text say why the call has failed. pause is how long the provider has
+	// asked to wait, 0 if it did not ask.
 	cause message.Cause
 	text  string
 	pause time.Duration
@@ -73,10 +73,10 @@ func (m memory) ensured(p plan, r outcome) (memory, []message.Event) {
 	return m, nil
 }
 
-// withStatus returns what is known of the address after the provider was given
-// one status and has returned another one. What it returns is news only where it
-// differs from what it was given: some providers return the Service's own status,
-// and write the address themselves.
+// withStatus returns what is known of the address after a call. given is the status
+// in the Service that the provider got. returned is the status that it returned,
+// which is new information only if it differs: some providers write the address
+// themselves and return the Service's own status.
 func (m memory) withStatus(given, returned corev1.LoadBalancerStatus) memory {
 	switch {
 	case isEqual(given, returned):
@@ -90,10 +90,10 @@ func (m memory) withStatus(given, returned corev1.LoadBalancerStatus) memory {
 	return m
 }
 
-// updated returns what is known after Update, and what to record. After a
-// failure the whole load balancer is ensured, as upstream does, because it may
-// not exist any more. If Ensure fails already, an update changes nothing about
-// that: neither its failure, nor when it is retried.
+// updated returns what is known after Update, and what to record. After a failure
+// the whole load balancer is ensured, as upstream does, because it may not exist any
+// more. If Ensure has failed before, an update changes neither that failure nor the
+// time of the retry.
 func (m memory) updated(p plan, r outcome) (memory, []message.Event) {
 	switch isFirst := m.backends == ""; r.result {
 	case succeeded:

@@ -27,9 +27,9 @@ type Policy struct {
 // DefaultPolicy returns the defaults of the flags.
 func DefaultPolicy() Policy { return Policy{Resync: 12 * time.Hour} }
 
-// provide brings the load balancer of a Service in line, one action after the
-// other. The order keeps the promises: the finalizer is written before the cloud
-// is called (promise S2), and the address after the load balancer exists.
+// provide returns the next action for a Service that gets a load balancer. The order
+// of the actions matters: the finalizer is written before the cloud is called
+// (promise S2), and the address after the load balancer exists.
 func provide(o observed) plan {
 	o.memory.uid = o.service.UID
 	if !hasFinalizer(o.service) {
@@ -110,7 +110,7 @@ func show(o observed) plan {
 	shown := o.service.Status.LoadBalancer
 	differs := !isEqual(shown, *o.memory.status)
 	if differs && o.memory.published && len(o.memory.status.Ingress) == 0 {
-		o.memory.status, differs = &shown, false // The provider has returned none, so this one contradicts nobody.
+		o.memory.status, differs = &shown, false // The provider has returned no address, so the shown one may stay.
 	}
 	o.memory.published = o.memory.published || !differs
 	if differs && o.memory.published {
@@ -134,9 +134,9 @@ func show(o observed) plan {
 	return p
 }
 
-// repairAddress puts back an address that somebody else has changed, at most once
-// in repairPause. The provider is asked before, with the Service as it is: it may
-// have changed the address itself, by its own client.
+// repairAddress writes the address again that somebody else has changed, at most
+// once in repairPause. Before that, the provider is called with the present Service,
+// because it may have changed the address itself with its own client.
 func repairAddress(o observed) plan {
 	next := o.memory.repairedAt.Add(repairPause)
 	if asked := o.memory.askedAt.Add(repairPause); !o.memory.contested && asked.After(next) {

@@ -14,8 +14,8 @@ const (
 	repeatEvent = 30 * time.Minute
 	// slowCallAfter is how long a call may take before the Service shows it.
 	slowCallAfter = 30 * time.Second
-	// queuedAfter is how long a Service waits behind another one before its owner
-	// is told.
+	// queuedAfter is how long a Service waits behind another one before an event
+	// says so.
 	queuedAfter = time.Minute
 )
 
@@ -64,8 +64,8 @@ func isAwaited(o observed) bool {
 	return (f.during == remove || f.shape != o.memory.shape) && o.now.Sub(f.since) < longestRetry
 }
 
-// isForOwner reports whether the owner of the Service waits for this action.
-// Nobody waits for a routine check.
+// isForOwner reports whether the owner of the Service waits for this action. That
+// is not so for a routine check.
 func (p plan) isForOwner() bool {
 	return !p.routine && p.do != doNothing && p.do != forget && p.do != wait
 }

@@ -6,26 +6,24 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
 )
 
-// priority is how soon a pass over a Service is made. The zero value asks for
-// none.
+// priority is the priority of a pass over a Service. The zero value means no pass.
 type priority string
 
 const (
 	noPass priority = ""
-	low    priority = "low" // nobody waits: keys with high priority go first
+	low    priority = "low" // no user waits; keys with high priority go first
 	high   priority = "high"
 )
 
 // change is a change of a Service as the informer reports it.
 type change struct {
-	before, now *corev1.Service // nil: there was none, or there is none any more
+	before, now *corev1.Service // before is nil for a new Service, now is nil for a deleted one
 	// memory is what is remembered of the Service's name.
 	memory memory
 }
 
-// wakes returns the priority of the pass that a change of a Service asks for.
-// Most Services never need one. A Service of which the memory holds something
-// always does.
+// wakes returns the priority of the pass that a change of a Service requires. Most
+// Services never need one. A Service in the memory always needs one.
 func (p Policy) wakes(c change) priority {
 	switch {
 	case c.now == nil:

@@ -15,8 +15,8 @@ import (
 // Service with the event LoadBalancerQueued.
 const queuedReason = "Queued"
 
-// store keeps what a pass leaves to the next one, and tells the gauges which
-// Services wait.
+// store keeps what is remembered between passes, and reports the waiting Services to
+// the gauges.
 type store struct {
 	waiting *waiting.Gauges
 
