@@ -7,6 +7,8 @@ import (
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/component-base/term"
+
+	"github.com/fairlead-k8s/fairlead/internal/app/internal/settings"
 )
 
 const long = `The cloud controller manager ties a Kubernetes cluster to the cloud under it.
@@ -47,7 +49,7 @@ func NewCommand(o Options) *cobra.Command {
 	// The usage text has two hundred lines and would hide the error.
 	cmd.SilenceUsage = true
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return fmt.Errorf("%w\nAll flags: %s --help", err, cmd.CommandPath())
+		return fmt.Errorf("%w\nAll flags: %s --help", settings.ExplainUnknown(err), cmd.CommandPath())
 	})
 	sections := p.settings.AddFlags(cmd.Flags())
 	cmd.SetGlobalNormalizationFunc(cliflag.WordSepNormalizeFunc)

@@ -72,8 +72,8 @@ type CallReport struct {
 	Last []CallRecord `json:"last"`
 }
 
-// Count returns how often the given calls were made, whatever their results.
-// Without arguments, it returns the number of all calls.
+// Count returns how many of these calls were made, with any result. Without
+// arguments, it counts all calls.
 func (r CallReport) Count(calls ...Call) int64 {
 	var n int64
 	for _, c := range r.Counters {

@@ -1,29 +1,28 @@
-// Package e2e holds the tests of the daemon as its users meet it: processes
-// that are started, stopped and killed, a real control plane, real kubelets,
-// and a simulated cloud with faults.
+// Package e2e tests the daemon as its users run it. The tests start, stop and
+// kill processes, with a real control plane, real kubelets and a simulated cloud
+// that has faults.
 //
-// They run with `make e2e`, which builds what they need and says by
-// FAIRLEAD_BIN where it is. Without that variable they are skipped.
+// `make e2e` runs them. It builds the programs that they need and sets
+// FAIRLEAD_BIN to their folder. Without that variable the tests are skipped.
 //
-// Most tests share one control plane and run one after another, each with
-// instances, Nodes and daemons of its own. Those that spend their time waiting
-// for the daemon's delays bring their own control plane and run side by side; on
-// one of them daemons serve a load balancer class of their own each.
+// Most tests share one control plane and run one after another. Each has its own
+// instances, Nodes and daemons. Tests that mostly wait for the daemon's delays
+// start their own control plane and run side by side. On one of these, each
+// daemon serves its own load balancer class.
 //
-// The daemons have the rights that the chart gives, see deploy/deployment.yaml,
-// and no other: no test begins before the API server says so, and each fails if
-// a daemon comes as another user or tries what it has no right to.
+// The daemons have the rights that the chart gives (deploy/deployment.yaml), and
+// no others. No test begins before the API server has confirmed the rights. A
+// test fails if a daemon comes as another user, or tries what it has no right to.
 // FAIRLEAD_RIGHTS is the path, in the repository, of a manifest with other roles:
-// test/e2e/testdata/cloud-provider-aws.yaml are those that another vendor
-// publishes. With -v the last lines say which tests have used which right.
+// test/e2e/testdata/cloud-provider-aws.yaml has those that another vendor
+// publishes. With -v the last lines list which tests have used which right.
 //
-// The expectations are those of docs/promises.md: what the daemon promises, not
-// what it does. What must hold in every test (S6: no Node is released half written;
-// C1: the daemon stays within the rights it is given; S1: no healthy Node is
-// deleted, and none without evidence that the cloud's own log shows) is checked
-// at the end of each.
+// The tests expect what docs/promises.md promises. Three promises are checked at
+// the end of every test: no Node is released half written (S6), the daemon stays
+// within its rights (C1), and no Node is deleted while it is healthy or without
+// evidence in the cloud's own log (S1).
 //
-// A scenario is one file here. What it stands on is in test/internal: package
+// Each file is one scenario. What scenarios share is in test/internal: package
 // bed (the control plane, the cloud that its kubelets follow, proxies), daemon,
 // audit (what the API server was asked), nodes, rights and expect. A function
 // that runs as a subtest is called testX; what is called otherwise is a helper.
@@ -36,7 +35,8 @@
 //		b.AwaitNode(t, node.Name, expect.Soon, nodes.As(i, nodes.AddressesOf(i)...))
 //	}
 //
-// A scenario must pass in any order, beside others, on a busy machine. So it
-// waits for a state and not for a time; it traps a request by what it is and
-// not by its number; it makes names with Bed.Name and no addresses from them.
+// A scenario must pass in any order, beside others, and on a busy machine. So it
+// waits for a state, not for a time. It traps a request by what the request is,
+// not by its number. It makes names with Bed.Name, and makes no addresses from
+// them.
 package e2e

@@ -13,9 +13,9 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/expect"
 )
 
-// shutDown is the life of a Node whose instance is stopped: the taint comes,
-// nothing is read or written while nothing changes, and the taint goes when
-// the instance runs, before the kubelet reports or after.
+// shutDown returns the cases of a Node whose instance is stopped. The Node gets
+// the taint, nothing is read or written while nothing changes, and the taint goes
+// when the instance runs again, whether or not the kubelet reports by then.
 func (s silences) shutDown() []silentCase {
 	var m *member
 	var mark int64
@@ -68,7 +68,7 @@ func (s silences) power(t *testing.T, m *member, switched func(context.Context, 
 	}
 }
 
-// shutdown is nil if the Node has the taint.
+// shutdown returns an error if the Node lacks the shutdown taint.
 func shutdown(node *corev1.Node) error {
 	for _, taint := range node.Spec.Taints {
 		if taint.Key == cloudproviderapi.TaintNodeShutdown {

@@ -167,8 +167,8 @@ func byNode(all audit.Requests) map[string]audit.Requests {
 	return found
 }
 
-// Idle costs nothing (P1): apart from the lease no write, and no more calls
-// than pages for each refresh.
+// While nothing changes, only the lease is written, and each refresh makes one
+// call for each page of the provider (P1).
 func TestIdleFleet(t *testing.T) {
 	const (
 		size     = 200
@@ -222,8 +222,8 @@ func TestIdleFleet(t *testing.T) {
 
 func ofLease(r audit.Request) bool { return r.Object.Resource == "leases" && r.Verb == "update" }
 
-// Where the provider cannot answer for many Nodes in one call, the calls are
-// spread evenly over the period (P1).
+// If the provider answers for one Node at a time, the calls are spread evenly
+// over the period (P1).
 func TestRefreshesAreSpread(t *testing.T) {
 	const (
 		size   = 20

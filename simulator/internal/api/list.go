@@ -18,8 +18,8 @@ import (
 // listQuery is a state.Query that is being read.
 type listQuery struct{ state.Query }
 
-// readListQuery reads the parameters of a list. extra names the parameters that
-// this list has besides the common ones.
+// readListQuery parses the parameters of a request for a list. All lists have
+// some parameters in common; extra names the others that this list accepts.
 func (s *Server) readListQuery(raw string, extra []string) (state.Query, error) {
 	q := listQuery{state.Query{Limit: s.pageSize}}
 	values, err := url.ParseQuery(raw)
@@ -85,8 +85,8 @@ func (q *listQuery) setTags(values []string) error {
 // returns the last ID of this one.
 type lister[T any] func(context.Context, state.Query, state.Distortions) (items []T, next string)
 
-// listing returns the reader for requests of a page. extra names the parameters
-// that this list has besides the common ones.
+// listing returns the reader for requests of a page. extra is that of
+// readListQuery.
 func listing[T any](s *Server, list lister[T], extra ...string) reader {
 	return func(r *http.Request, _ []byte) (operation, error) {
 		query, err := s.readListQuery(r.URL.RawQuery, extra)

@@ -7,6 +7,8 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -31,6 +33,61 @@ func ReasonsAreComplete(t *testing.T, reasons []message.Reason) {
 			return true
 		})
 	}
+}
+
+// EventsHaveReasons reads the code below these directories, tests excepted: every
+// message.Reason is in reasons, and no event is made or recorded without one.
+func EventsHaveReasons(t *testing.T, reasons []message.Reason, directories ...string) {
+	t.Helper()
+	names, files := namesOf(t, reasons), 0
+	for _, d := range directories {
+		err := filepath.WalkDir(d, func(path string, _ fs.DirEntry, err error) error {
+			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || strings.Contains(path, "controller/message/") {
+				return err
+			}
+			tree, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+			if err != nil {
+				return err
+			}
+			files++
+			ast.Inspect(tree, func(n ast.Node) bool {
+				switch n := n.(type) {
+				case *ast.CompositeLit:
+					// A name from a variable is checked by the tests of its package.
+					if len(n.Elts) > 0 && (kindOf(n) != "message.Reason" || field(n, "Name") != "") {
+						check(t, n, names)
+					}
+				case *ast.CallExpr:
+					if what := recordsText(n); what != "" {
+						t.Errorf("%s: %s records an event whose reason is a constant text, want that of a Reason", path, what)
+					}
+				}
+				return true
+			})
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if files < 100 {
+		t.Errorf("%d files could be read", files)
+	}
+}
+
+// recordsText returns the name of the recorder's method that is called with a
+// constant text for type or reason. It returns the empty string for other calls.
+func recordsText(call *ast.CallExpr) string {
+	method, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok || len(call.Args) < 4 || !slices.Contains([]string{"Node", "Service", "Lease", "Event", "Eventf"}, method.Sel.Name) {
+		return ""
+	}
+	for _, a := range call.Args[1:3] {
+		if text, ok := a.(*ast.BasicLit); ok && text.Kind == token.STRING {
+			return method.Sel.Name
+		}
+	}
+	return ""
 }
 
 // namesOf returns the names of the reasons, each of which must be complete.

@@ -44,8 +44,8 @@ const (
 	Unreadable Provider = opaque.Unreadable
 )
 
-// Program is the daemon's program in the folder of all programs. What is
-// released is measured, except where that does not have the provider.
+// Program returns the path of the daemon's program in the folder bin. For
+// Fairlead it is the released program, unless that lacks the provider.
 func Program(bin string, n Name, p Provider) string {
 	switch {
 	case n == Skeleton:

@@ -111,8 +111,8 @@ func (t *trial) join(ctx context.Context, size int, as makeNode) ([]simulator.In
 	return instances, nil
 }
 
-// fleet is a cluster in operation: initialised Nodes to which the control plane
-// has done what it does to new ones.
+// fleet makes the Nodes of a cluster in operation, with their instances. It
+// returns when the control plane no longer writes to the new Nodes.
 func (t *trial) fleet(ctx context.Context, as makeNode) ([]simulator.Instance, error) {
 	began := t.clock.Now()
 	instances, err := t.join(ctx, t.Nodes, as)

@@ -1,0 +1,322 @@
+package route
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fairlead-k8s/fairlead/internal/cloud"
+)
+
+func TestFailedCreation(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := begin(t, Config{}, newNode(2))
+		defer func() { b.stop() }()
+		b.after(3 * time.Second)
+		b.expect("the first", []string{"create 10.244.2.0/24 node-2 uid-2"}, nil, nil)
+		quota := errors.New("quota of 1 route is used up")
+		b.locked(func() {
+			b.fail = func(call string) error {
+				if strings.HasPrefix(call, "create 10.244.1.0/24") {
+					return quota
+				}
+				return nil
+			}
+		})
+		b.createNode(bare(1))
+		b.createNode(bare(3))
+		b.after(3 * time.Minute)
+		failed := []string{"node-1 FailedToCreateRoute quota of 1 route is used up"}
+		var creations int
+		b.locked(func() {
+			b.calls = slices.DeleteFunc(b.calls, func(c string) bool {
+				isIt := strings.HasPrefix(c, "create 10.244.1.0/24")
+				if isIt {
+					creations++
+				}
+				return isIt
+			})
+		})
+		if creations < 6 || creations > 12 {
+			t.Errorf("%d attempts in three minutes", creations)
+		}
+		b.expect("one fails", []string{"create 10.244.3.0/24 node-3 uid-3"}, failed, []string{"node-1 True", "node-3 False"})
+		b.locked(func() { b.fail = func(string) error { return nil } })
+		b.after(2 * time.Minute)
+		b.expect("it heals", []string{"create 10.244.1.0/24 node-1 uid-1"}, nil, []string{"node-1 False"})
+	})
+}
+
+func TestLostReplies(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lost := map[string]bool{}
+		b := prepare(t, Config{}, bare(1))
+		b.locked(func() {
+			b.lose = func(call string) bool {
+				was := lost[call]
+				lost[call] = true
+				return !was && call != "list"
+			}
+		})
+		b.start()
+		defer func() { b.stop() }()
+		b.after(time.Minute)
+		// The listing after the failure shows the route.
+		b.expect("creation", []string{"create 10.244.1.0/24 node-1 uid-1"}, []string{"node-1 FailedToCreateRoute the reply was lost"}, []string{"node-1 False", "node-1 True"})
+		b.deleteNode("node-1")
+		b.after(time.Minute)
+		b.expect("removal", []string{"delete r1"}, nil, nil)
+		if got := b.routes(); got != nil {
+			t.Errorf("routes %v are left", got)
+		}
+	})
+}
+
+func TestLateListings(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := prepare(t, Config{}, bare(1))
+		b.locked(func() { b.lag = 20 * time.Second })
+		b.start()
+		defer func() { b.stop() }()
+		b.after(5 * time.Second)
+		b.createNode(bare(2))
+		b.after(time.Minute)
+		b.expect("creation", []string{"create 10.244.1.0/24 node-1 uid-1", "create 10.244.2.0/24 node-2 uid-2"}, nil, []string{"node-1 False", "node-2 False"})
+		b.deleteNode("node-1")
+		reused := bare(3)
+		reused.Spec.PodCIDRs = []string{"10.244.1.0/24"}
+		b.createNode(reused)
+		b.after(10 * time.Minute)
+		b.expect("CIDR of another node", []string{"create 10.244.1.0/24 node-3 uid-3", "delete r1"}, nil, []string{"node-3 False"})
+		if diff := cmp.Diff([]string{"10.244.1.0/24 node-3", "10.244.2.0/24 node-2"}, b.routes()); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+func TestOutageDuringARollout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := begin(t, Config{}, newNode(1))
+		defer func() { b.stop() }()
+		b.after(5 * time.Second)
+		b.createNode(newNode(2))
+		b.after(5 * time.Second)
+		b.locked(func() {
+			b.calls, b.writes = nil, nil
+			b.fail = func(string) error { return errors.New("down") }
+		})
+		b.deleteNode("node-1")
+		b.createNode(bare(3))
+		b.after(10 * time.Minute)
+		b.locked(func() {
+			if n := len(b.calls); n > 30 {
+				t.Errorf("%d calls in ten minutes of an outage", n)
+			}
+			b.calls = nil
+		})
+		b.expect("the outage", nil, []string{"node-3 FailedToCreateRoute down"}, []string{"node-3 True"})
+		b.locked(func() { b.fail = func(string) error { return nil } })
+		b.after(2 * time.Minute)
+		b.expect("its end", []string{"create 10.244.3.0/24 node-3 uid-3", "delete r1"}, nil, []string{"node-3 False"})
+	})
+}
+
+func TestNewLeaderDuringAnOutageWritesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := prepare(t, Config{}, newNode(1), newNode(2))
+		b.locked(func() { b.fail = func(string) error { return errors.New("down") } })
+		b.start()
+		defer func() { b.stop() }()
+		b.after(10 * time.Minute)
+		b.locked(func() { b.calls = nil })
+		b.expect("the outage", nil, nil, nil)
+	})
+}
+
+func TestHangingCallDelaysNoOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := prepare(t, Config{}, bare(1))
+		defer func() { b.stop() }()
+		listed := false
+		b.locked(func() {
+			b.takes = time.Second
+			b.longer = func(call string) time.Duration {
+				first := call == "list" && !listed
+				listed = listed || first
+				switch {
+				case first:
+					return time.Hour
+				case strings.HasPrefix(call, "create 10.244.2.0/24"):
+					return 2 * time.Hour
+				}
+				return 0
+			}
+		})
+		b.start()
+		b.after(time.Hour + time.Minute)
+		b.createNode(bare(2))
+		b.after(2 * time.Second)
+		b.createNode(bare(3))
+		b.after(5 * time.Minute)
+		if diff := cmp.Diff([]string{"10.244.1.0/24 node-1", "10.244.3.0/24 node-3"}, b.routes()); diff != "" {
+			t.Error(diff)
+		}
+		b.locked(func() { b.calls = nil })
+		b.expect("a creation hangs", nil, nil, []string{"node-1 False", "node-2 True", "node-3 False"})
+		b.after(2 * time.Hour)
+		b.locked(func() { b.calls = nil })
+		b.expect("it returns", nil, nil, []string{"node-2 False"})
+	})
+}
+
+// answers is a cloud that lists its routes with these errors, in order, each after
+// half a minute.
+type answers struct {
+	routes
+
+	next []error
+}
+
+// List implements routes.
+func (a *answers) List(context.Context) ([]cloud.Route, error) {
+	time.Sleep(30 * time.Second)
+	err := a.next[0]
+	a.next = a.next[1:]
+	return nil, err
+}
+
+// If a caller has given up a call, the gateway gives its answer to the next
+// caller. That answer may show the routes as they were when the first call
+// began.
+func TestLateAnswerIsAsOldAsItsCall(t *testing.T) {
+	late := func(kind cloud.Kind) error {
+		return &cloud.Error{Call: "ListRoutes", Kind: kind, Err: errors.New("no answer")}
+	}
+	for _, tt := range []struct {
+		name    string
+		answers []error
+		want    time.Duration // age of the listing
+	}{
+		{"AtOnce", []error{nil}, 30 * time.Second},
+		{"Late", []error{late(cloud.Slow), late(cloud.Throttled), nil}, 90 * time.Second},
+		{"AfterAFailure", []error{late(cloud.Slow), late(cloud.Unavailable), nil}, 30 * time.Second},
+		{"AfterALateOne", []error{late(cloud.Slow), nil, nil}, 30 * time.Second},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := idle(t)
+				defer func() {
+					over, cancel := context.WithCancel(t.Context())
+					cancel()
+					_ = c.Run(over) // ends the queues that New has started
+				}()
+				c.routes = &answers{next: tt.answers}
+				for range tt.answers {
+					c.list(t.Context(), "test")
+				}
+				if got := time.Since(c.memory.listing.at); got != tt.want || !c.memory.listing.answered.Equal(time.Now()) {
+					t.Errorf("the listing is %v old and was answered at %v, want %v and now", got, c.memory.listing.answered, tt.want)
+				}
+			})
+		})
+	}
+}
+
+// A condition that could not be written is dropped when it has become wrong.
+func TestRefusedPatchIsDroppedWhenItIsWrong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := prepare(t, Config{}, newNode(1)) // The Node shows that it is reachable.
+		b.locked(func() {
+			b.refuse = errors.New("unavailable")
+			b.fail = func(call string) error {
+				if strings.HasPrefix(call, "create") {
+					return errors.New("no")
+				}
+				return nil
+			}
+		})
+		b.start()
+		defer func() { b.stop() }()
+		b.after(5 * time.Minute)
+		b.locked(func() { b.fail = func(string) error { return nil } })
+		for healed := false; !healed; healed = len(b.routes()) == 1 {
+			b.after(time.Second)
+		}
+		b.after(2 * time.Second)
+		b.locked(func() { b.refuse, b.writes, b.calls, b.events = nil, nil, nil, nil })
+		b.after(10 * time.Minute)
+		b.expect("once it is reachable again", nil, nil, nil)
+	})
+}
+
+func TestStoppedInstanceCostsFewCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := begin(t, Config{}, newNode(1), newNode(2))
+		defer func() { b.stop() }()
+		b.after(5 * time.Second)
+		b.expect("creation", []string{"create 10.244.1.0/24 node-1 uid-1", "create 10.244.2.0/24 node-2 uid-2"}, nil, nil)
+		b.locked(func() {
+			b.stopped = "node-1"
+			for _, e := range b.table {
+				if e.Node == "node-1" {
+					e.Blackhole, e.stray = true, time.Now()
+				}
+			}
+		})
+		b.after(time.Hour)
+		b.locked(func() {
+			changes := slices.DeleteFunc(slices.Clone(b.calls), func(c string) bool { return c == "list" })
+			if len(changes) > 50 {
+				t.Errorf("%d changes in an hour for one stopped instance", len(changes))
+			}
+			if diff := cmp.Diff([]string{"node-1 True"}, b.writes); diff != "" {
+				t.Errorf("writes (-want +got):\n%s", diff)
+			}
+			b.calls, b.writes, b.stopped = nil, nil, ""
+			for _, e := range b.table {
+				e.Blackhole, e.stray = false, time.Time{}
+			}
+		})
+		b.after(7 * time.Minute)
+		b.locked(func() { b.calls = nil })
+		b.expect("the instance runs again", nil, nil, []string{"node-1 False"})
+	})
+}
+
+// Passes continue while the API server is slow.
+func TestSlowPatchIsNotRepeated(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := prepare(t, Config{}, bare(1), bare(2))
+		b.writing = 10 * time.Second
+		b.fail = func(call string) error {
+			if strings.HasPrefix(call, "create 10.244.1.0/24") {
+				return errors.New("no")
+			}
+			return nil
+		}
+		b.start()
+		defer func() { b.stop() }()
+		b.after(2 * time.Minute)
+		b.locked(func() { b.calls, b.events = nil, nil })
+		b.expect("one condition each", nil, nil, []string{"node-1 True", "node-2 False"})
+	})
+}
+
+func TestRefusedPatchIsRepeated(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := prepare(t, Config{}, bare(1))
+		b.locked(func() { b.refuse = errors.New("unavailable") })
+		b.start()
+		defer func() { b.stop() }()
+		b.after(10 * time.Second)
+		b.locked(func() { b.refuse, b.writes, b.calls = nil, nil, nil })
+		b.after(10 * time.Minute)
+		b.expect("once it may", nil, nil, []string{"node-1 False"})
+	})
+}
