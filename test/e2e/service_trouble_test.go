@@ -252,6 +252,7 @@ func testProviderHangsForAll(t *testing.T, b *bed.Bed) {
 	hanging := with
 	hanging.Settings = "quirks: [HangsFor=" + first + "]\n"
 	d := s.runs(t, hanging)
+	s.awaitTold(t, first, expect.Soon, "Warning SyncLoadBalancerFailed", "after its deadline")
 	for range 17 {
 		s.balanced(t, "behind")
 	}
