@@ -257,8 +257,8 @@ func (b *bed) launch(t *testing.T, id, ip, providerID string) {
 	}
 }
 
-// silence makes a kubelet silent, in the way in which kube-controller-manager
-// records that.
+// silence makes a kubelet look silent: it writes the condition that
+// kube-controller-manager would write.
 func (b *bed) silence(t *testing.T, ip string) {
 	t.Helper()
 	patch := `{"status":{"conditions":[{"type":"Ready","status":"Unknown","reason":"Test"}]}}`

@@ -37,7 +37,7 @@ func tagging(flags *pflag.FlagSet) ccm.Controller {
 	}
 }
 
-// runner is the controller as it is run here.
+// runner adapts the controller to ccm.Runner.
 type runner struct{ *awstagging.Controller }
 
 // Run works until ctx ends.

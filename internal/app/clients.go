@@ -19,11 +19,12 @@ import (
 // informersName is the end of the informers' user agent.
 const informersName = "shared-informers"
 
-// clients make clients of the API server, each with a user agent of its own.
+// clients makes clients of the API server, each with its own user agent.
 type clients struct {
 	// own act as this process: for leases, informers and health.
 	own clientbuilder.ControllerClientBuilder
-	// each act as this process too, or as a service account for each name.
+	// each makes clients that act as this process or, with
+	// --use-service-account-credentials, as a service account for each name.
 	each clientbuilder.ControllerClientBuilder
 }
 
@@ -32,7 +33,7 @@ func newClients(s settings.Client, config *rest.Config) (clients, error) {
 	if !s.EachItsOwn {
 		return clients{own, own}, nil
 	}
-	// It reads and makes the service accounts, and asks for their tokens.
+	// The issuer reads and creates the service accounts, and requests their tokens.
 	issuer, err := kubernetes.NewForConfig(rest.AddUserAgent(rest.CopyConfig(config), settings.ManagerName))
 	if err != nil {
 		return clients{}, fmt.Errorf("client of the service accounts: %w", err)

@@ -28,7 +28,7 @@ func NewCommand(o Options) *cobra.Command {
 			if done, err := p.settings.Global.PrintVersion(cmd.OutOrStdout()); done {
 				return err
 			}
-			// First, so that everything else is logged as the flags say.
+			// Logging is configured first, so that the flags apply to all later records.
 			err := p.settings.Global.ApplyLogging()
 			if err == nil {
 				cliflag.PrintFlags(cmd.Flags())

@@ -7,8 +7,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/app/internal/settings"
 )
 
-// registration is one controller: under which names it appears, and how it is
-// made.
+// registration is one controller: its names, and the function that makes it.
 type registration struct {
 	settings.Controller
 	ours bool // and not added by the program
@@ -47,7 +46,7 @@ func ours() table {
 	return all
 }
 
-// names returns how the controllers appear.
+// names returns the names of the controllers.
 func (t table) names() []settings.Controller {
 	var all []settings.Controller
 	for _, r := range t {

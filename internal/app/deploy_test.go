@@ -109,7 +109,7 @@ var ofLibraries = map[string][]string{
 	"process_resident_memory_bytes": nil,
 }
 
-// labelsOfMetrics are those of all metrics that the daemon registers.
+// labelsOfMetrics returns the labels of all metrics that the daemon registers.
 func labelsOfMetrics() map[string][]string {
 	registry := metrics.NewKubeRegistry()
 	var told []string
@@ -160,7 +160,7 @@ var (
 	keywords   = []string{"or", "and", "unless", "bool"}
 )
 
-// namesIn are the words of a query that are neither functions nor keywords.
+// namesIn returns the words of a query that are neither functions nor keywords.
 func namesIn(query string) []string {
 	query = inBrackets.ReplaceAllString(grouping.ReplaceAllString(inBraces.ReplaceAllString(query, ""), ""), "")
 	return slices.DeleteFunc(wordsOnly.FindAllString(query, -1), func(word string) bool {

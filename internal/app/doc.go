@@ -1,8 +1,8 @@
 // Package app is the process of the daemon: the order in which everything starts
 // and stops. Read command.go, run.go and lead.go, in this order. controllers.go
-// lists what it starts. It knows no rule of any controller.
+// lists the controllers. The package contains no rule of any controller.
 //
-// What it starts are packages below it that do not know each other:
+// It starts the following packages below it, which do not import each other:
 //
 //	settings  flags, their rules, feature gates, /configz
 //	serving   HTTPS, health, metrics, webhooks
@@ -13,10 +13,10 @@
 //
 // Start: flags, clients, the provider's factory, the server, the election;
 // then, under the lease, the provider's Initialize and SetInformers, our
-// informers, the controllers. A factory that fails therefore never takes the
-// lease from a replica that works.
+// informers, the controllers. So a replica whose factory fails never takes the
+// lease from one that works.
 //
-// Stop, for whatever reason: the context of all work ends, work in flight has
+// Every stop has the same order: the context of all work ends, work in flight has
 // election.DrainTimeout to return, and only then the lease is released. If it has not
 // returned by then, the process ends without releasing the lease, because the
 // next leader must not change an object that a call of ours still changes.

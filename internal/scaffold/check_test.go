@@ -17,7 +17,7 @@ func TestCheckName(t *testing.T) {
 		"acme-":                 "no name of a cloud",
 		"acme_cloud":            "no name of a cloud",
 		"./acme":                "no name of a cloud",
-		"external":              "tells kubelets",
+		"external":              "any external daemon",
 		strings.Repeat("a", 36): "may have 35",
 	} {
 		says(t, text, want, CheckName(text))

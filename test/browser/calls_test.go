@@ -71,8 +71,8 @@ func TestCallsArePausedAndForgotten(t *testing.T) {
 	p.miss("#calls", "ListLoadBalancers")
 }
 
-// TestCallsThatComeTooFast: what the cloud has forgotten before it was told is
-// still counted.
+// TestCallsThatComeTooFast checks that the page counts calls that the cloud has
+// dropped before it could send them.
 func TestCallsThatComeTooFast(t *testing.T) {
 	c := startCloud(t)
 	p := openLive(t, c)

@@ -40,8 +40,8 @@ func TestLostConnection(t *testing.T) {
 	p.miss(instancesSection, "does not answer")
 }
 
-// TestSilentConnection: a cloud that hangs, or a machine that was asleep, closes
-// no connection.
+// TestSilentConnection checks that the page notices a connection that is open but
+// silent. That happens if the cloud hangs or the machine was asleep.
 func TestSilentConnection(t *testing.T) {
 	c := startCloud(t)
 	p := openLive(t, c)

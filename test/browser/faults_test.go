@@ -46,8 +46,8 @@ func TestFaultsAreSwitched(t *testing.T) {
 	p.see("#faults", "Faults none")
 }
 
-// TestEveryFaultCanBeSwitched: a switch alone, without any form, is enough for
-// each kind.
+// TestEveryFaultCanBeSwitched checks that each kind of fault can be switched on with
+// its switch alone, without the form.
 func TestEveryFaultCanBeSwitched(t *testing.T) {
 	c := startCloud(t)
 	p := openLive(t, c)

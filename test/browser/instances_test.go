@@ -99,7 +99,8 @@ func TestManyInstances(t *testing.T) {
 	p.see(instancesSection, "None of 250 matches “nothing”.")
 }
 
-// TestNamesAreText: whoever names an instance runs no script in the page.
+// TestNamesAreText checks that the name of an instance cannot run a script in the
+// page.
 func TestNamesAreText(t *testing.T) {
 	c := startCloud(t)
 	p := openLive(t, c)

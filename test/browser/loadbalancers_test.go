@@ -52,7 +52,7 @@ func TestLoadBalancers(t *testing.T) {
 	p.see(balancersSection, "None.")
 }
 
-// TestManyBackends: those that are not well are not lost among the others.
+// TestManyBackends checks that unhealthy backends are shown if there are many.
 func TestManyBackends(t *testing.T) {
 	c := startCloud(t)
 	backends := startBackends(t, 25)

@@ -12,7 +12,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// timeout is far above what anything here takes.
+// timeout is far above the duration of anything in these tests.
 const timeout = 30 * time.Second
 
 // page is the cloud's page in a tab.
@@ -128,8 +128,8 @@ func evaluate[T any](p *page, script string) T {
 	return value
 }
 
-// eventually waits until a look returns true, and otherwise says what was seen
-// last.
+// eventually waits until look returns true. If that does not happen in time, the
+// test fails with what was seen last.
 func (p *page) eventually(what string, look func() (seen string, ok bool)) {
 	p.t.Helper()
 	deadline := time.Now().Add(timeout)
@@ -161,7 +161,7 @@ func (p *page) see(css, text string) {
 	})
 }
 
-// miss waits until an element has a text no longer.
+// miss waits until an element no longer contains a text.
 func (p *page) miss(css, text string) {
 	p.t.Helper()
 	p.eventually(css+" no longer shows "+strconv.Quote(text), func() (string, bool) {

@@ -42,7 +42,7 @@ func TestNothingIsCutOff(t *testing.T) {
 	}
 }
 
-// TestEverythingHasAName: what a screen reader would call it.
+// TestEverythingHasAName checks that each control has a name for screen readers.
 func TestEverythingHasAName(t *testing.T) {
 	p := scene(t)
 	p.do(chromedp.Click(chromedp.CSS(`[data-adjust="throttle"]`)))
@@ -79,7 +79,7 @@ func TestEverythingHasAName(t *testing.T) {
 	}
 }
 
-// TestCommandsThatThePageNames: what the page tells to type exists.
+// TestCommandsThatThePageNames checks that the commands that the page names exist.
 func TestCommandsThatThePageNames(t *testing.T) {
 	c := startCloud(t)
 	p := openLive(t, c)

@@ -25,9 +25,9 @@ const outcome = `(async (...request) => {
 	catch (error) { return "failed"; }
 })`
 
-// TestOtherWebsitesReachNothing: whoever opens a website must not let it into
-// the cloud. A request without a preflight is carried out before the browser
-// hides its answer, so it is the cloud that has to refuse it.
+// TestOtherWebsitesReachNothing checks that other websites cannot use the cloud
+// through a browser. The browser sends a request without a preflight, and only
+// hides its answer. So the cloud has to refuse it.
 func TestOtherWebsitesReachNothing(t *testing.T) {
 	c := startCloud(t)
 	c.operate("create node-1")
@@ -67,8 +67,9 @@ func TestThePageCannotBeFramed(t *testing.T) {
 	})
 }
 
-// TestNamesThatPointHereReachNothing: a website can point its own name at this
-// machine, and is then of the same origin as the cloud.
+// TestNamesThatPointHereReachNothing checks that requests by other host names are
+// refused. A website can point its own name at this machine, and then has the same
+// origin as the cloud.
 func TestNamesThatPointHereReachNothing(t *testing.T) {
 	c := startCloud(t)
 	c.operate("create node-1")

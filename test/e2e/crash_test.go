@@ -15,10 +15,10 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/proxy"
 )
 
-// The daemon is killed at each request of an initialisation,
-// before the server has it and after the server has carried it out. The next
-// daemon brings the Node to the same end (S7), and no Node is ever released
-// half written (S6, which the bed's guard watches).
+// The daemon is killed at each request of an initialisation: before the server gets
+// it, and after the server has carried it out. The next daemon brings the Node to
+// the same state (S7). No Node is released before it is complete (S6, which the
+// bed's guard checks).
 func TestKilledAtEachRequest(t *testing.T) {
 	b := onShared(t)
 	places := []struct {
@@ -77,7 +77,7 @@ func TestKilledAtEachRequest(t *testing.T) {
 	}
 }
 
-// undisturbed is one initialisation as it should be, with its event.
+// undisturbed checks one initialisation without a crash, with its event.
 func undisturbed(t *testing.T, b *bed.Bed, s daemon.Setup) {
 	t.Helper()
 	i := b.Kubelet(t, simulator.Instance{Name: b.Name("alive")})
@@ -89,8 +89,8 @@ func undisturbed(t *testing.T, b *bed.Bed, s daemon.Setup) {
 	}
 }
 
-// ofNodes are the requests that have to do with an initialisation: the Nodes
-// are listed and watched, patched, and an event is recorded.
+// ofNodes matches the requests of an initialisation: lists, watches and patches of
+// Nodes, and the recording of an event.
 func ofNodes(r proxy.Request) bool {
 	return strings.HasPrefix(r.Path, "/api/v1/nodes") || strings.HasSuffix(r.Path, "/events")
 }
@@ -109,7 +109,7 @@ func excludedKubelets(t *testing.T, b *bed.Bed, n int) []simulator.Instance {
 	return created
 }
 
-// A reply that is lost, while the daemon lives, changes nothing either.
+// A lost reply, while the daemon keeps running, does not change the result either.
 func TestLostAndCutRequests(t *testing.T) {
 	b := onShared(t)
 	cloud := b.NewCloud(t)
@@ -150,10 +150,11 @@ func patches(r proxy.Request) bool { return r.Method == http.MethodPatch && ofNo
 
 func records(r proxy.Request) bool { return r.Method == http.MethodPost && ofNodes(r) }
 
-// statusPatches are those of a Node's status: its addresses, its conditions.
+// statusPatches matches patches of a Node's status: addresses and conditions.
 func statusPatches(r proxy.Request) bool { return patches(r) && strings.HasSuffix(r.Path, "/status") }
 
-// nodePatches are those of anything but its status: provider ID, labels, taints.
+// nodePatches matches patches of a Node outside its status: provider ID, labels,
+// taints.
 func nodePatches(r proxy.Request) bool {
 	return patches(r) && !strings.HasSuffix(r.Path, "/status")
 }

@@ -74,9 +74,8 @@ func TestManifestsAreAccepted(t *testing.T) {
 	})
 }
 
-// Pods of the Deployment are admitted where nothing is allowed but what every
-// ordinary program needs; those of the DaemonSet are on the host's network, and
-// that is all.
+// Pods of the Deployment are admitted in a namespace with the Pod Security level
+// restricted. Pods of the DaemonSet need only one thing more: the host's network.
 func TestPodsAskForNothingSpecial(t *testing.T) {
 	b := onShared(t)
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
@@ -115,7 +114,7 @@ func TestPodsAskForNothingSpecial(t *testing.T) {
 	}
 }
 
-// podOf is what the workload among the objects makes.
+// podOf returns the pod that the workload among the objects creates.
 func podOf(t *testing.T, objects []*unstructured.Unstructured) *unstructured.Unstructured {
 	t.Helper()
 	for _, o := range objects {

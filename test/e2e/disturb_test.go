@@ -98,7 +98,7 @@ func TestConflictStorm(t *testing.T) {
 	}
 }
 
-// storm are writers of one Node.
+// storm is a group of writers that change one Node.
 type storm struct {
 	*bed.Bed
 
@@ -168,8 +168,8 @@ func TestWhatOthersWriteInTheMiddleStays(t *testing.T) {
 	}
 }
 
-// While a write is on its way the Node is replaced by another one of the same
-// name, with another instance behind it. The late write must not hit it.
+// While a write is delayed, its Node is replaced by another Node of the same name
+// with another instance. The late write must not change the new Node.
 func TestWriteOnItsWayDoesNotHitTheNextNodeOfThatName(t *testing.T) {
 	for _, tt := range []struct {
 		name        string

@@ -23,7 +23,7 @@ import (
 )
 
 const (
-	// What promise S7 means at default flags.
+	// The times of promise S7 at default flags.
 	plannedHandOver = 6 * time.Second
 	crashHandOver   = 24 * time.Second
 	drain           = 8 * time.Second
@@ -32,8 +32,8 @@ const (
 	noise = 6 * time.Second
 )
 
-// replica is a daemon that stands in an election with default flags, and all
-// that it says to the API server and to the cloud.
+// replica is a daemon that takes part in an election with default flags, with
+// proxies that record its requests to the API server and to the cloud.
 type replica struct {
 	*daemon.Daemon
 
@@ -79,7 +79,7 @@ func (r replica) leads() bool { return r.Logged("Controller runs") }
 
 func ofLeases(r proxy.Request) bool { return strings.Contains(r.Path, "/leases") }
 
-// leaseHolder is who has the lease, by the identity in it.
+// leaseHolder returns the identity of the lease's holder.
 func leaseHolder(t *testing.T, b *bed.Bed, name string) string {
 	t.Helper()
 	lease, err := b.Admin.CoordinationV1().Leases(metav1.NamespaceSystem).Get(t.Context(), name, metav1.GetOptions{})
@@ -99,8 +99,8 @@ func joins(t *testing.T, b *bed.Bed, c *bed.Cloud, within time.Duration) {
 	b.AwaitNode(t, node.Name, within, nodes.As(i, nodes.AddressesOf(i)...))
 }
 
-// Of two replicas one works. When it is asked to end it gives the lease back,
-// and the other one works soon.
+// One of two replicas leads. When it is asked to end, it releases the lease, and the
+// other one leads soon after.
 func TestRollingRestart(t *testing.T) {
 	b := onShared(t)
 	cloud := b.NewCloud(t)
@@ -176,8 +176,8 @@ func TestHandOverWithAProviderThatIgnoresItsContext(t *testing.T) {
 	noOverlap(t, leader, standby)
 }
 
-// A write that is under way when the leader is asked to end is waited for: the
-// lease stays until it is over.
+// When the leader is asked to end, it waits for a write that has not returned. It
+// keeps the lease until the write has returned.
 func TestHandOverWaitsForTheWriteUnderWay(t *testing.T) {
 	b := onShared(t)
 	cloud := b.NewCloud(t)
@@ -190,8 +190,8 @@ func TestHandOverWaitsForTheWriteUnderWay(t *testing.T) {
 	noOverlap(t, leader, standby)
 }
 
-// handsOverAfter asks the leader to end while a request of its is trapped: the
-// lease stays until the request is released and over.
+// handsOverAfter asks the leader to end while one of its requests is trapped. The
+// leader must keep the lease until the request was released and has returned.
 func handsOverAfter(t *testing.T, b *bed.Bed, leader, standby replica, trap *proxy.Trap) {
 	t.Helper()
 	before := leaseHolder(t, b, leader.lease)
@@ -253,13 +253,13 @@ func keepsTheLease(t *testing.T, b *bed.Bed, leader, standby replica) {
 	}
 }
 
-// mutations are what is written to the API server, but for events and leases.
+// mutations matches writes to the API server except events and leases.
 func mutations(r proxy.Request) bool {
 	return r.Method != http.MethodGet && (strings.HasPrefix(r.Path, "/api/v1/nodes") || strings.Contains(r.Path, "/services/"))
 }
 
-// noOverlap looks at all writes of both: at no time do two replicas have one
-// of the same object under way (S7). All load balancers are one object.
+// noOverlap checks all writes of both replicas: they must never write the same
+// object at the same time (S7). All load balancers count as one object.
 func noOverlap(t *testing.T, a, b replica) {
 	t.Helper()
 	pairs := func(x, y []proxy.Request, object func(proxy.Request) string) {

@@ -23,8 +23,8 @@ func servicePatches(r proxy.Request) bool {
 
 // A leader is frozen for longer than its lease, between the two writes for a
 // Node and between the finalizer of a Service and the call to the cloud. Another
-// replica takes over. When the first goes on it begins nothing more, and ends
-// (S7).
+// replica takes over. When the first one continues, it begins no further write or
+// call, and ends (S7).
 func TestFrozenLeaderBeginsNothing(t *testing.T) {
 	b := onShared(t)
 	s := newServices(t, b, 1)

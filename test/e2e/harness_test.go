@@ -30,7 +30,7 @@ func ownBed(t *testing.T, args ...string) *bed.Bed {
 	return b
 }
 
-// unchecked is one whose daemons may try what they have no right to.
+// unchecked returns a bed whose daemons may make requests without the right to.
 func unchecked(t *testing.T, args ...string) *bed.Bed {
 	t.Helper()
 	b, err := bed.New(t.Context(), shared.Config, args...)

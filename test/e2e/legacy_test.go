@@ -12,8 +12,9 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/nodes"
 )
 
-// Providers from before InstancesV2 initialise real Nodes, and a nil pointer
-// behind "supported" is taken for what its author meant.
+// Providers with the interfaces from before InstancesV2 initialise real Nodes. If a
+// provider claims to support an interface but returns a nil pointer, it counts as
+// not supported.
 func TestProvidersWithTheOlderInterfaces(t *testing.T) {
 	for _, tt := range []struct {
 		provider   string

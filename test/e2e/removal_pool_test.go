@@ -57,7 +57,7 @@ type pool struct {
 	members []*member
 	mark    int64 // of the audit log, before there was any of it
 	lists   bool  // the provider looks in lists, and so the cloud's log tells nothing of single instances
-	// begun is when each daemon has: evidence from before does not count.
+	// begun has the times at which daemons were started. Evidence from before does not count.
 	begun []time.Time
 }
 
@@ -90,13 +90,13 @@ func newPool(t *testing.T, b *bed.Bed, size int) *pool {
 	return newPoolOf(t, b, wanted...)
 }
 
-// newPoolOf is one with these instances, which get names if they have none.
+// newPoolOf returns a pool with these instances. Instances without a name get one.
 func newPoolOf(t *testing.T, b *bed.Bed, wanted ...simulator.Instance) *pool {
 	t.Helper()
 	return newPoolNamed(t, b, nodes.ProviderID, wanted...)
 }
 
-// newPoolNamed is one of a provider with IDs of its own.
+// newPoolNamed returns a pool whose provider has another form of provider IDs.
 func newPoolNamed(t *testing.T, b *bed.Bed, id func(simulator.Instance) string, wanted ...simulator.Instance) *pool {
 	t.Helper()
 	p := &pool{Bed: b, label: b.Name("pool"), mark: b.Audit(t).Mark()}
@@ -205,13 +205,13 @@ func (p *pool) reports(t *testing.T, status corev1.ConditionStatus, heartbeat ti
 	}
 }
 
-// silence is what kube-controller-manager writes when a kubelet is silent.
+// silence writes what kube-controller-manager writes when a kubelet is silent.
 func (p *pool) silence(t *testing.T, members ...*member) {
 	t.Helper()
 	p.reports(t, corev1.ConditionUnknown, time.Now().Add(-40*time.Second), members...)
 }
 
-// wake is what a kubelet writes that is there again.
+// wake writes what a kubelet writes when it reports again.
 func (p *pool) wake(t *testing.T, members ...*member) {
 	t.Helper()
 	p.reports(t, corev1.ConditionTrue, time.Now(), members...)
@@ -249,7 +249,7 @@ func (p *pool) runs(t *testing.T, s daemon.Setup) *daemon.Daemon {
 	return p.Daemon(t, s)
 }
 
-// left are the UIDs of the pool's Nodes that are there.
+// left returns the UIDs of the pool's Nodes that still exist.
 func (p *pool) left(ctx context.Context) (map[types.UID]bool, error) {
 	list, err := p.Admin.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: labelFleet + "=" + p.label})
 	if err != nil {
@@ -299,8 +299,8 @@ func (p *pool) stay(t *testing.T, members ...*member) {
 	}
 }
 
-// awaitTold waits until each Node has an event of the daemon that starts in
-// one of these ways.
+// awaitTold waits until each Node has an event of the daemon that begins with one of
+// these texts.
 func (p *pool) awaitTold(t *testing.T, within time.Duration, members []*member, starts ...string) {
 	t.Helper()
 	for _, m := range members {
@@ -353,8 +353,7 @@ func missing(node *corev1.Node) *corev1.NodeCondition {
 	return &node.Status.Conditions[n]
 }
 
-// deletions are what the daemons have tried to delete of the pool's Nodes, in
-// order.
+// deletions returns the daemons' requests to delete Nodes of the pool, in order.
 func (p *pool) deletions(t *testing.T) audit.Requests {
 	t.Helper()
 	return p.Audit(t).Since(p.mark).OfDaemons().Where(func(r audit.Request) bool {

@@ -17,9 +17,9 @@ const (
 
 func needing(all audit.Requests, r rights.Right) audit.Requests { return all.Where(r.Covers) }
 
-// The chart grants what the daemon uses, and nothing else; and whatever is
-// taken away is missed. Each right that is used here is one without which every
-// other test in which the daemon needs it fails too: see bed.check.
+// The chart grants exactly the rights that the daemon uses: if one is taken away,
+// the test notices. Each other test also fails if the daemon lacks a right that it
+// needs there: see bed.Check.
 func TestRights(t *testing.T) {
 	skipWithoutPrograms(t)
 	// An API server that is older than streaming lists is asked for them in the old way.
@@ -56,9 +56,9 @@ func TestRights(t *testing.T) {
 	}
 }
 
-// With the roles that the provider of AWS publishes for its daemon this one does
-// all that it does, and is refused nothing. (examples/aws holds the copies
-// against what is published.)
+// With the roles that the provider of AWS publishes for its daemon, this daemon can
+// do everything, and no request is refused. (A test of examples/aws compares the
+// copies with the published roles.)
 func TestRightsOfAnotherVendor(t *testing.T) {
 	for _, published := range []struct {
 		name, manifest string

@@ -27,7 +27,7 @@ const (
 	routeSource = "route_controller" // of its events
 	routeAgent  = "/route-controller"
 	cluster1    = "kubernetes" // the name of a cluster that has been given none
-	// strayFor is how long the routes of these tests look stray before they go.
+	// strayFor is how long routes have to be stray in these tests before they are deleted.
 	strayFor = 2 * time.Second
 )
 
@@ -115,7 +115,7 @@ func lines(routes []simulator.Route) []string {
 	return all
 }
 
-// nodesWithCIDRs are those of the cluster, which have their CIDRs.
+// nodesWithCIDRs returns the Nodes of the cluster that have their CIDRs.
 func nodesWithCIDRs(ctx context.Context, b *bed.Bed) ([]corev1.Node, error) {
 	list, err := b.Admin.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -176,7 +176,7 @@ func awaitTable(t *testing.T, within time.Duration, networks ...*network) {
 	})
 }
 
-// networkCondition is what a Node says of its network.
+// networkCondition returns the condition NetworkUnavailable of a Node as text.
 func networkCondition(node *corev1.Node) string {
 	for _, c := range node.Status.Conditions {
 		if c.Type == corev1.NodeNetworkUnavailable {
@@ -213,8 +213,8 @@ func (n *network) awaitReachable(t *testing.T, within time.Duration) {
 	})
 }
 
-// conditionsWritten is what was written of the network, in order: the names of
-// Nodes with the status.
+// conditionsWritten returns the writes of the condition NetworkUnavailable, in order:
+// the names of Nodes with the status.
 func conditionsWritten(t *testing.T, b *bed.Bed, mark int64) []string {
 	t.Helper()
 	var all []string

@@ -73,7 +73,7 @@ func forget(t *testing.T, b *bed.Bed) {
 	}
 }
 
-// accounts makes those of the controllers.
+// accounts creates the service accounts of the controllers.
 func (s *scene) accounts(t *testing.T) {
 	t.Helper()
 	for _, name := range audit.ControllerAccounts {
@@ -85,13 +85,13 @@ func (s *scene) accounts(t *testing.T) {
 	}
 }
 
-// requests are all of the scene so far.
+// requests returns all requests of the scene so far.
 func (s *scene) requests(t *testing.T) audit.Requests {
 	t.Helper()
 	return s.Audit(t).Since(s.mark)
 }
 
-// play plays it to its end, or until nothing more is to be seen.
+// play plays the scene to its end, or until the test has failed or the scene is over.
 func (s *scene) play(t *testing.T) {
 	t.Helper()
 	witness := s.cloud.Instance(t, simulator.Instance{Name: s.Name("witness")})

@@ -47,11 +47,11 @@ type services struct {
 	hosts []simulator.Instance
 }
 
-// servicesOn are those without a class, in the cloud that the kubelets follow.
+// servicesOn returns the Services without a class, in the cloud of the bed.
 func servicesOn(b *bed.Bed) services { return services{Bed: b, cloud: b.Cloud} }
 
-// newServices are those without a class, in a cloud of their own that knows a
-// few Nodes without kubelets.
+// newServices returns the Services without a class, in a new cloud that has a few
+// Nodes without kubelets.
 func newServices(t *testing.T, b *bed.Bed, hosts int) services {
 	t.Helper()
 	s := services{Bed: b, cloud: b.NewCloudWithoutTraffic(t)}
@@ -100,8 +100,8 @@ func mayLeadBy(t *testing.T, b *bed.Bed, lease string) {
 	}
 }
 
-// of is the setup of a daemon for them. Nodes are nobody's where several
-// daemons share the bed.
+// of returns the setup of a daemon for these Services. If several daemons share the
+// bed, the daemon does not manage Nodes.
 func (s services) of(with daemon.Setup) daemon.Setup {
 	with.Cloud = cmp.Or(with.Cloud, s.cloud.URL)
 	if s.class != "" {
@@ -190,7 +190,7 @@ func (s services) balancersOf(ctx context.Context, service string) ([]simulator.
 	}), err
 }
 
-// balancer is the only one of a Service.
+// balancer returns the only load balancer of a Service.
 func (s services) balancer(ctx context.Context, service string) (simulator.LoadBalancer, error) {
 	all, err := s.balancersOf(ctx, service)
 	if err == nil && len(all) != 1 {
@@ -310,7 +310,7 @@ func showing(kind string, status metav1.ConditionStatus, reason string, words ..
 	}
 }
 
-// told are the events about a Service that the daemon has recorded.
+// told returns the events about a Service that the daemon has recorded.
 func (s services) told(ctx context.Context, service string) ([]string, error) {
 	return s.EventsAbout(ctx, "Service", service, serviceSource)
 }
@@ -331,7 +331,7 @@ func (s services) awaitTold(t *testing.T, service string, within time.Duration, 
 	})
 }
 
-// writesOf are what the daemons have written about a Service since the mark.
+// writesOf returns the daemons' writes about a Service since the mark.
 func (s services) writesOf(t *testing.T, mark int64, service string) audit.Requests {
 	t.Helper()
 	return s.Audit(t).Since(mark).OfDaemons().Writes().Where(func(r audit.Request) bool {
@@ -347,7 +347,7 @@ func (s services) createdOnce(t *testing.T) {
 	}
 }
 
-// created is how many load balancers the cloud has made since its calls are
+// created returns how many load balancers the cloud has created since its calls are
 // counted.
 func (s services) created(t *testing.T) int64 {
 	t.Helper()
@@ -364,8 +364,8 @@ func (s services) created(t *testing.T) int64 {
 	return n
 }
 
-// misbehaves makes the provider of testCCM do wrong with a Service that is
-// created so, until it behaves again.
+// misbehaves returns an edit for the creation of a Service. It makes the provider of
+// testccm fail for this Service, until behaves is called.
 func (s services) misbehaves(t *testing.T, how string) func(*corev1.Service) {
 	return func(service *corev1.Service) {
 		t.Helper()

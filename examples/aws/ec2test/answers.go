@@ -2,7 +2,7 @@ package ec2test
 
 import "encoding/xml"
 
-// These are the answers, with EC2's names.
+// The types of the answers. Their elements have EC2's names.
 
 type reservations struct {
 	XMLName   xml.Name    `xml:"DescribeInstancesResponse"`

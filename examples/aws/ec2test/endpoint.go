@@ -1,5 +1,5 @@
-// Package ec2test answers what the provider of AWS asks EC2 about nodes, in
-// EC2's query protocol, so that the real SDK can be pointed at it: with a
+// Package ec2test imitates the calls of EC2 that the provider of AWS makes for
+// nodes. It speaks EC2's query protocol, so the real SDK can use it: set a
 // ServiceOverride in the provider's configuration.
 package ec2test
 
@@ -59,7 +59,7 @@ func (e *Endpoint) Forget(id string) {
 // Deny refuses every call from now on, as without a permission; Allow ends that.
 func (e *Endpoint) Deny() { e.setDenied(true) }
 
-// Allow ends what Deny has begun.
+// Allow ends the effect of Deny.
 func (e *Endpoint) Allow() { e.setDenied(false) }
 
 func (e *Endpoint) setDenied(denied bool) {

@@ -1,7 +1,7 @@
-// Package cloud is all that the provider needs of the cloud acme. HTTP speaks to
-// the simulated cloud of Fairlead, so that everything works before the first
-// line of your own. Replace it with your cloud's SDK, and keep what the methods
-// of API promise: nodes are deleted on what they say.
+// Package cloud has the calls that the provider makes to the cloud acme. HTTP is a
+// client of Fairlead's simulated cloud, so that everything works before you write
+// your first line. Replace it with your cloud's SDK, and keep the promises of the
+// methods of API: nodes are deleted because of their answers.
 package cloud
 
 import (
@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// API is the part of the cloud's API that the provider calls. Each call comes
-// with a deadline in its context and must return when that ends. Calls are
-// made side by side.
+// API is the part of the cloud's API that the provider calls. The context of each
+// call has a deadline, and the call must return when the context ends. Calls are
+// concurrent.
 type API interface {
 	// Instance returns the instance with this ID, also when it is stopped. It
 	// returns an error that wraps ErrNotFound if the cloud itself said that
@@ -30,7 +30,7 @@ type API interface {
 // ErrNotFound means that the cloud said that there is no such instance.
 var ErrNotFound = errors.New("no such instance")
 
-// Instance is a machine of the cloud. Its ID is never given to another one.
+// Instance is a machine of the cloud. Its ID is never reused.
 type Instance struct {
 	ID        string            `json:"id"`
 	Name      string            `json:"name"`
@@ -42,8 +42,8 @@ type Instance struct {
 	Labels    map[string]string `json:"labels"`
 }
 
-// State is where an instance is in its life. What is not listed here is an
-// instance that exists and is not shut down.
+// State is the state of an instance. In every state that is not listed here, the
+// instance exists and is not shut down.
 type State string
 
 // The states that matter to Kubernetes.
@@ -60,7 +60,7 @@ type Address struct {
 	Address string `json:"address"`
 }
 
-// Error is what the cloud answered instead of what it was asked for.
+// Error is an error that the cloud, or something in its place, has answered.
 type Error struct {
 	// Status is the HTTP status.
 	Status int
@@ -68,7 +68,7 @@ type Error struct {
 	// cloud's.
 	Code    string
 	Message string
-	// RetryAfter is how long the cloud asked to be left alone; 0 if it did not.
+	// RetryAfter is how long the cloud has asked to wait; 0 if it did not ask.
 	RetryAfter time.Duration
 }
 

@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// maxAnswer is far above what any answer needs.
+// maxAnswer is the maximum size of an answer in bytes. It is far above the size
+// of any real answer.
 const maxAnswer = 16 << 20
 
 // HTTP is the API of the simulated cloud.
@@ -24,7 +25,7 @@ var _ API = (*HTTP)(nil)
 
 // NewHTTP returns a client of the cloud at a URL such as http://127.0.0.1:7640.
 func NewHTTP(endpoint string) *HTTP {
-	// Without a timeout of its own: each call has the deadline of its caller.
+	// The client has no timeout: each call has the deadline of its caller.
 	return &HTTP{endpoint: endpoint, client: &http.Client{}}
 }
 
@@ -87,8 +88,8 @@ func (h *HTTP) get(ctx context.Context, path string, out any) error {
 	return nil
 }
 
-// answered is the error that was answered. Only the cloud's own 404 means that
-// something does not exist: it has the code NotFound, which no proxy has.
+// answered returns the error of an answer. Only the cloud's own 404 means that
+// something does not exist. It has the code NotFound, unlike the 404 of a proxy.
 func answered(resp *http.Response, body []byte) error {
 	var text struct {
 		Error struct {

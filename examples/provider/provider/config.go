@@ -10,8 +10,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// config is the file of --cloud-config. It lies in a Secret, so credentials may
-// be in it. The daemon follows the file, so a change needs no restart by hand.
+// config is the content of the file in --cloud-config. The file comes from a
+// Secret, so it may contain credentials. The daemon follows the file, so you need
+// not restart it after a change.
 type config struct {
 	// Endpoint is the URL of the cloud's API.
 	Endpoint string `json:"endpoint"`
@@ -27,7 +28,7 @@ func readConfig(file io.Reader) (config, error) {
 		return config{}, fmt.Errorf("cloud config: %w", err)
 	}
 	var c config
-	// Strict: a key that is not known is a typing error.
+	// Strict, because an unknown key is probably a misspelled one.
 	if err := yaml.UnmarshalStrict(text, &c); err != nil {
 		return config{}, fmt.Errorf("cloud config: %w", err)
 	}

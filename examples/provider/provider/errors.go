@@ -14,9 +14,9 @@ import (
 
 var _ fairlead.ErrorClassifier = (*Provider)(nil)
 
-// ClassifyError implements provider.ErrorClassifier of Fairlead, which is
-// optional: the daemon slows down when the cloud's quota is used up, and a Node
-// that waits says what somebody has to do about it.
+// ClassifyError implements Fairlead's optional interface provider.ErrorClassifier.
+// With it the daemon slows down when the cloud's quota is used up, and a Node that
+// waits says what its owner has to do.
 func (p *Provider) ClassifyError(err error) fairlead.Classification {
 	var answered *cloud.Error
 	var refused *invalidError
@@ -48,7 +48,7 @@ func kind(status int) fairlead.ErrorKind {
 	return fairlead.Unclassified
 }
 
-// invalidError is what somebody has to change before it can work.
+// invalidError is a permanent error: a retry fails until somebody changes the input.
 type invalidError struct{ text string }
 
 func (e *invalidError) Error() string { return e.text }

@@ -53,8 +53,8 @@ func TestFaultsAreErrors(t *testing.T) {
 	}
 }
 
-// fails looks at all three questions. The caller's deadline ends what hangs; what
-// answers has time to do so, however slow the machine is.
+// fails checks that all three questions return the expected error. The caller's
+// deadline is short only for a fault that hangs, because the machine may be slow.
 func (f fixture) fails(t *testing.T, asked *corev1.Node, fault simulator.FaultKind, want fairlead.Classification) {
 	t.Helper()
 	timeout := time.Minute
@@ -83,8 +83,8 @@ func (f fixture) fails(t *testing.T, asked *corev1.Node, fault simulator.FaultKi
 	diff(t, "kind of the error", want, got)
 }
 
-// The cloud's own 404 about an instance is believed. A list that is not found
-// is no list.
+// The cloud's own 404 for an instance means that it does not exist. A 404 for a
+// list is an error.
 func TestNotFound(t *testing.T) {
 	f := newFixture(t)
 	f.create(t, simulator.Instance{Name: "node-1"})
@@ -95,8 +95,8 @@ func TestNotFound(t *testing.T) {
 	f.fails(t, node("node-1", ""), simulator.FaultNotFound, fairlead.Classification{})
 }
 
-// Somebody who answers in the cloud's place is not believed: a proxy, a login
-// page, a server at the wrong address.
+// An answer that does not come from the cloud is an error: that of a proxy, a login
+// page, or a server at the wrong address.
 func TestOthersAreNotBelieved(t *testing.T) {
 	for name, answer := range map[string]http.HandlerFunc{
 		"404": http.NotFound,

@@ -55,9 +55,9 @@ func (i *instances) InstanceMetadata(ctx context.Context, node *corev1.Node) (*c
 	}, nil
 }
 
-// find returns the instance of a Node: by its provider ID, or, before it has
-// one, by its name. The error wraps cloudprovider.InstanceNotFound if the cloud
-// said that there is none.
+// find returns the instance of a Node. It finds it by the Node's provider ID, or by
+// its name if the Node has no provider ID yet. The error wraps
+// cloudprovider.InstanceNotFound if the cloud said that it does not exist.
 func (i *instances) find(ctx context.Context, node *corev1.Node) (cloud.Instance, error) {
 	if node.Spec.ProviderID == "" {
 		return i.named(ctx, node.Name)
@@ -73,8 +73,8 @@ func (i *instances) find(ctx context.Context, node *corev1.Node) (cloud.Instance
 	return found, err
 }
 
-// named is the only instance of that name. Of two, nobody can tell which one is
-// the Node's.
+// named returns the only instance with that name. If there are two, it returns an
+// error, because it is unknown which one belongs to the Node.
 func (i *instances) named(ctx context.Context, name string) (cloud.Instance, error) {
 	all, err := i.api.InstancesNamed(ctx, name)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package provider is what Kubernetes sees of the cloud acme: it implements
+// Package provider connects Kubernetes to the cloud acme: it implements
 // cloudprovider.Interface with the calls of package cloud.
 package provider
 
@@ -45,9 +45,9 @@ func (p *Provider) InstancesV2() (cloudprovider.InstancesV2, bool) {
 
 // LoadBalancer implements cloudprovider.Interface. To give Services of type
 // LoadBalancer their load balancers, return a cloudprovider.LoadBalancer and
-// true. Its five methods may be called again at any time, and must find what an
-// earlier call has left half made: find the load balancer by a tag with the
-// cluster's name and the Service's UID, never by an ID kept in memory.
+// true. Its five methods may be called again at any time, and an earlier call may
+// have been interrupted. So they must find an existing load balancer: by a tag with
+// the cluster's name and the Service's UID, never by an ID kept in memory.
 func (p *Provider) LoadBalancer() (cloudprovider.LoadBalancer, bool) { return nil, false }
 
 // Routes implements cloudprovider.Interface. If the cloud's network routes the
@@ -57,9 +57,9 @@ func (p *Provider) Routes() (cloudprovider.Routes, bool) { return nil, false }
 // ProviderName implements cloudprovider.Interface.
 func (p *Provider) ProviderName() string { return Name }
 
-// HasClusterID implements cloudprovider.Interface. False would mean that
-// nothing in the cloud tells to which cluster the instances belong, and the
-// daemon would not start without --allow-untagged-cloud.
+// HasClusterID implements cloudprovider.Interface. False would mean that the cloud
+// does not record to which cluster its instances belong. Then the daemon would not
+// start without --allow-untagged-cloud.
 func (p *Provider) HasClusterID() bool { return true }
 
 // Instances implements cloudprovider.Interface: InstancesV2 replaces it.

@@ -20,7 +20,7 @@ const first = Name + "://sim-1/i-00000001"
 type fixture struct {
 	provider  cloudprovider.Interface
 	instances cloudprovider.InstancesV2
-	// operator changes the cloud and breaks it. What it asks meets no faults.
+	// operator changes the cloud and sets its faults. Its own calls meet no faults.
 	operator *simulator.Client
 }
 
@@ -98,8 +98,8 @@ func TestMetadata(t *testing.T) {
 	}
 }
 
-// TestPresence is what is said of a Node in each situation of its instance.
-// Only "absent" lets the Node be deleted.
+// TestPresence checks the answers about a Node for each state of its instance. Only
+// "absent" allows the deletion of the Node.
 func TestPresence(t *testing.T) {
 	type change func(f fixture) error
 	var (
@@ -160,7 +160,7 @@ func TestPresence(t *testing.T) {
 	}
 }
 
-// replace is one change after the other.
+// replace combines changes. They are made one after the other.
 func replace[C ~func(fixture) error](changes ...C) C {
 	return func(f fixture) error {
 		for _, change := range changes {

@@ -2,13 +2,12 @@ package provider
 
 import "strings"
 
-// providerID is what joins a Node and its instance for ever, such as
+// providerID returns the permanent link from a Node to its instance, such as
 // acme://region/i-00000001.
 func providerID(region, id string) string { return Name + "://" + region + "/" + id }
 
-// instanceID is the instance that a provider ID names. What is not ours is an
-// error and never an instance that does not exist: it may be the Node of
-// another cloud.
+// instanceID returns the instance ID in a provider ID. A provider ID of another
+// cloud is an error. It must never count as an instance that does not exist.
 func instanceID(providerID string) (string, error) {
 	rest, ours := strings.CutPrefix(providerID, Name+"://")
 	if !ours {
@@ -21,7 +20,8 @@ func instanceID(providerID string) (string, error) {
 	return id, nil
 }
 
-// isID keeps out what would become another path of the API.
+// isID reports whether the text can be an ID. Other texts could change the path of
+// the request.
 func isID(id string) bool {
 	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-"
 	return id != "" && strings.Trim(id, letters) == ""

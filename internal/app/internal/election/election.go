@@ -23,21 +23,21 @@ import (
 )
 
 const (
-	// expiredTolerance is how long after its lease has expired a leader may
-	// still look healthy; it should have ended by itself before.
+	// expiredTolerance is how long after the end of its lease a leader may still
+	// report that it is healthy. It should have ended by itself before that.
 	expiredTolerance = 20 * time.Second
 	// releaseTimeout bounds the requests that release the lease.
 	releaseTimeout = 5 * time.Second
 )
 
-// Election is this replica's part in the election of a leader.
+// Election is the participation of this replica in the election of a leader.
 type Election struct {
 	lock     resourcelock.Interface
-	lease    *lease.Lease // what changes under this election wait for
+	lease    *lease.Lease // changes wait until this lease is valid
 	elector  *leaderelection.LeaderElector
 	watchdog *leaderelection.HealthzAdaptor
 	leading  chan struct{} // closed when this replica becomes the leader
-	lost     chan struct{} // closed when another may lead
+	lost     chan struct{} // closed when another replica may lead
 	lose     func()        // closes lost
 	known    atomic.Bool   // a leader was observed, so the lease can be read
 }
@@ -116,8 +116,9 @@ func (e *Election) Run(ctx context.Context, work func(context.Context)) error {
 	return nil
 }
 
-// RunWithin is Run for a second lease, which is held beside the main one. It does
-// not return while work is in flight, so that the main lease is kept, too.
+// RunWithin does the same as Run for a second lease, which is held in addition to the
+// main one. It does not return while work is in flight, so that the main lease is
+// kept, too.
 func (e *Election) RunWithin(ctx context.Context, main *Election, work func(context.Context)) {
 	over := make(chan struct{})
 	err := e.Run(ctx, func(ctx context.Context) {
@@ -135,18 +136,17 @@ func (e *Election) RunWithin(ctx context.Context, main *Election, work func(cont
 // Check is the health check of the lease.
 func (e *Election) Check() *leaderelection.HealthzAdaptor { return e.watchdog }
 
-// release empties the lease if it is ours, so that another replica need not wait
-// until it expires. The elector has an option for that, but does not check
-// whether another replica has taken the lease in the meantime. A replica that
-// stands by releases, too: a request that was cut off may have made the lease
-// ours.
+// release empties the lease if this replica holds it, so that another replica need
+// not wait until it expires. The elector has an option for that, but it does not
+// check whether another replica has taken the lease in the meantime. A standby
+// replica also calls release, because an interrupted request may have given it the
+// lease.
 func (e *Election) release(ctx context.Context) {
 	logger := klog.FromContext(ctx)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 	defer cancel()
-	// A renewal that was cut off may have reached the server, which causes one
-	// conflict. A server that restarts together with this process may answer again
-	// within three seconds.
+	// An interrupted renewal may have reached the server, which causes one conflict. A
+	// server that restarts at the same time may answer again within three seconds.
 	again := func(err error) bool { return ctx.Err() == nil && (apierrors.IsConflict(err) || e.elector.IsLeader()) }
 	err := retry.OnError(wait.Backoff{Steps: 6, Duration: 100 * time.Millisecond, Factor: 2}, again, func() error {
 		held, _, err := e.lock.Get(ctx)

@@ -86,7 +86,8 @@ func TestLostLeaseEndsTheWorkAtOnce(t *testing.T) {
 	})
 }
 
-// A leader that was frozen finds the lease in other hands when it goes on.
+// A leader that was frozen finds, when it continues, that another replica holds the
+// lease.
 func TestLeaseOfAnotherEndsTheWorkAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &electiontest.Lease{}

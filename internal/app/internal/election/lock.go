@@ -9,10 +9,10 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/lease"
 )
 
-// watchedLock is the lock as the elector uses it. It renews what changes wait
-// for. A leader that finds the lock in other hands has lost it at once, whereas
-// the elector would try to renew it until its deadline. A leader that was frozen
-// finds that.
+// watchedLock is the lock that the elector uses. With each renewal it also renews
+// the lease for which changes wait. If another replica holds the lock, this leader
+// has lost it at once, whereas the elector would try to renew it until its deadline.
+// That happens to a leader that was frozen.
 type watchedLock struct {
 	resourcelock.Interface
 

@@ -40,12 +40,12 @@ func (c *Current) get() Made {
 	return c.made
 }
 
-// Drop ends what the provider has started for as long as it is in use. It must
-// not be called while the provider is.
+// Drop ends the context Lasting of the provider. It must not be called while the
+// provider is in use.
 func (c *Current) Drop() { c.get().Drop() }
 
-// replace reports whether the provider could still be replaced. The one that is
-// not in use any more is dropped.
+// replace replaces the provider, and drops the former one. It returns false if the
+// provider cannot be replaced any more; then it drops next.
 func (c *Current) replace(next Made) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -60,8 +60,8 @@ func (c *Current) replace(next Made) bool {
 
 // rotate puts the content of the provider's files into use. A provider that can
 // reload does so. Otherwise a new provider replaces it, but only before this
-// replica leads. After that only another process can take the new content.
-// Content that is refused changes nothing.
+// replica leads. After that, only a new process can use the new content. Refused
+// content changes nothing.
 func (c *Current) rotate(ctx context.Context) (outcome, error) {
 	bounded, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
@@ -81,7 +81,7 @@ func (c *Current) rotate(ctx context.Context) (outcome, error) {
 	return restart, nil
 }
 
-// reload gives the file to the provider.
+// reload passes the file to the provider.
 func (c *Current) reload(ctx context.Context, r *cloud.Provider) error {
 	config, done, err := c.factory.open()
 	if err != nil {

@@ -1,15 +1,14 @@
-// Package provider is the life of the provider that is linked into the program:
-// it is made by its factory from its configuration file, initialised when this
-// replica leads, and follows its files when they change.
+// Package provider manages the provider that is linked into the program: its
+// factory makes it from its configuration file, it is initialised when this replica
+// leads, and it gets the new content when its files change.
 //
 // Every replica makes a provider, before one of them leads. A provider is
-// initialised once in a process, and providers start goroutines of their own
-// then. So a replica that stands by can replace its provider, and a leader
-// cannot: there the provider reloads its file itself, or the process ends.
+// initialised only once in a process, because it starts goroutines then. So a
+// standby replica can replace its provider, but a leader cannot: there the provider
+// reloads its file itself, or the process ends.
 //
 // Only internal/cloud calls a provider's methods; this package decides when.
 //
 // Package app imports it, and the settings, which check at start that the files
-// can be read. It imports internal/cloud. It knows neither flags nor
-// controllers.
+// can be read. It imports internal/cloud. It uses neither flags nor controllers.
 package provider

@@ -14,8 +14,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/cloud"
 )
 
-// Deps is what a provider can be made of. Package ccm says what each part
-// means.
+// Deps is what the function that makes a provider can use. Package ccm documents
+// the fields.
 type Deps struct {
 	Name      string
 	Config    io.Reader // nil without a file
@@ -41,7 +41,7 @@ type Made struct {
 	drop context.CancelFunc // nil in tests
 }
 
-// Drop ends what the provider has started for as long as it is in use.
+// Drop ends the context Lasting of the provider.
 func (m Made) Drop() {
 	if m.drop != nil {
 		m.drop()
@@ -57,7 +57,7 @@ type Factory struct {
 	New     func(context.Context, Deps) (cloudprovider.Interface, error)
 	Flags   *pflag.FlagSet
 	Clients cloudprovider.ControllerClientBuilder
-	// Informers returns informers that nobody else uses.
+	// Informers returns informers that only the provider and added controllers use.
 	Informers func() (informers.SharedInformerFactory, error)
 	// Asked gets a value when a provider asks for its configuration to be read
 	// again. It has room for one; nil if nobody reads it.
@@ -66,7 +66,7 @@ type Factory struct {
 
 // Make makes the provider.
 func (f *Factory) Make(ctx context.Context) (Made, error) {
-	// A provider may be made under a deadline, and it outlives that.
+	// The context of the creation may have a deadline, but the provider lives longer.
 	lasting, drop := context.WithCancel(context.WithoutCancel(ctx))
 	made, err := f.makeLasting(ctx, lasting)
 	if err != nil {
@@ -88,8 +88,7 @@ func (f *Factory) makeLasting(ctx, lasting context.Context) (Made, error) {
 		return Made{}, err
 	}
 	defer done()
-	// The context ends when the provider has been made. What lasts has a context of
-	// its own.
+	// This context ends when the provider has been made. Its goroutines use lasting.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	given := Deps{
@@ -113,7 +112,7 @@ func (f *Factory) asks(lasting context.Context) func() {
 		}
 		select {
 		case f.Asked <- struct{}{}:
-		default: // It has been asked already, and nobody has looked yet.
+		default: // A request is already waiting.
 		}
 	}
 }

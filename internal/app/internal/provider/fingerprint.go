@@ -21,9 +21,9 @@ func VolumeOf(file string) string {
 	return file
 }
 
-// Fingerprint returns a text that changes when one of the files does. For a
-// folder it reads the files directly inside, but no token of the pod: the kubelet
-// replaces it in time, and whoever uses it reads it again.
+// Fingerprint returns a text that changes when one of the files changes. For a
+// folder it reads the files directly inside, except for tokens of the pod. The
+// kubelet replaces these tokens in time, and their users read them again.
 func Fingerprint(paths []string) (string, error) {
 	sum := sha256.New()
 	for _, path := range paths {

@@ -8,7 +8,7 @@ type Metrics struct {
 	stale   *metrics.Gauge
 }
 
-// NewMetrics returns metrics that count once register has seen them.
+// NewMetrics returns metrics that register has registered.
 func NewMetrics(register func(...metrics.Registerable)) Metrics {
 	m := Metrics{
 		changes: metrics.NewCounterVec(&metrics.CounterOpts{

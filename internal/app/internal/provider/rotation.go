@@ -33,8 +33,9 @@ const (
 	refusalExpiry = 5 * time.Minute
 )
 
-// Rotation follows the provider's files, and what the provider asks for. Run
-// uses it in one goroutine; State may be called from any.
+// Rotation follows the provider's files and the provider's requests to read its
+// configuration again. Run must be called in one goroutine; State may be called by
+// any.
 type Rotation struct {
 	asked   <-chan struct{}                        // by the provider
 	check   func() (string, error)                 // fingerprint of the files
@@ -120,8 +121,8 @@ func (r *Rotation) Run(ctx context.Context, period time.Duration, to Reports) {
 	}
 }
 
-// renew does what step does when the files have changed, although they need not
-// have.
+// renew does the same as step after a change of the files, even if they have not
+// changed.
 func (r *Rotation) renew(ctx context.Context) {
 	now, err := r.check()
 	if err != nil {
@@ -186,7 +187,7 @@ func (r *Rotation) change(ctx context.Context, now string) {
 	}
 }
 
-// pause reports whether the time has passed before ctx ended.
+// pause waits for d. It returns false if ctx ends earlier.
 func pause(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -26,9 +26,9 @@ import (
 
 var errRefused = errors.New("line 3: no such region")
 
-// checks is the content of the files at each check. "!" means that they cannot
-// be read. "+" means that the time has passed after which refused content is
-// tried again.
+// In each row, checks has the content of the files at each check. "!" means that
+// they cannot be read. "+" means that refusalExpiry has passed, so that refused
+// content is tried again.
 func TestRotation(t *testing.T) {
 	for _, tc := range []struct {
 		name    string

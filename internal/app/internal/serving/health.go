@@ -21,9 +21,9 @@ import (
 
 // Health answers the probes.
 type Health struct {
-	healthz *probe // as upstream: is the lease renewed, and which controllers run
-	livez   *probe // would a restart help
-	readyz  *probe // does this replica lead, or could it lead now
+	healthz *probe // as upstream: whether the lease is renewed, and which controllers run
+	livez   *probe // fails if a restart would help
+	readyz  *probe // whether this replica leads or could lead now
 }
 
 // Sources are what the probes depend on.
@@ -37,8 +37,8 @@ type Sources struct {
 	Notes        []Note
 }
 
-// Note is a sentence that /livez and /readyz show with ?verbose. They never fail
-// because of it. Everyone may read it.
+// Note is a sentence that /livez and /readyz show with ?verbose. It never makes them
+// fail. Everyone may read it, so it must not contain secrets.
 type Note struct {
 	About string
 	Text  func() string
@@ -161,7 +161,7 @@ type apiServerCheck struct {
 }
 
 // NewAPIServerCheck returns a check that the API server can be reached and is
-// well.
+// healthy.
 func NewAPIServerCheck(client rest.Interface, c clock.PassiveClock) healthz.HealthChecker {
 	return &apiServerCheck{client: client, clock: c}
 }

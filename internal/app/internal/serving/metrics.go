@@ -17,8 +17,8 @@ import (
 // upstream's metrics.
 type gatherers []metrics.Gatherer
 
-// foreign is a registry of the program. If it fails or panics, what it has
-// gathered is served, and our metrics are.
+// foreign is a registry of the program. If it fails or panics, its metrics gathered
+// so far are served, and so are ours.
 type foreign struct{ metrics.Gatherer }
 
 // Gather never returns an error.

@@ -19,7 +19,7 @@ import (
 	cmapp "k8s.io/controller-manager/app"
 )
 
-// closeTimeout is how long a request may go on when the process ends.
+// closeTimeout is how long open requests may take when the process ends.
 const closeTimeout = time.Second
 
 // Config is what the flags say about the HTTPS server.
@@ -32,8 +32,8 @@ type Config struct {
 	Metrics []metrics.Gatherer
 }
 
-// registries returns what /metrics serves. Of two metrics of one name it shows
-// ours.
+// registries returns the registries that /metrics serves. If two metrics have the
+// same name, ours is served.
 func (c Config) registries(ours metrics.Gatherer) gatherers {
 	all := gatherers{ours, legacyregistry.DefaultGatherer}
 	for _, g := range c.Metrics {

@@ -54,7 +54,7 @@ func newWebhookMetrics(register func(...metrics.Registerable)) *webhookMetrics {
 // RegisterWebhookMetrics registers the metrics that ServeWebhooks measures.
 func RegisterWebhookMetrics(register func(...metrics.Registerable)) { newWebhookMetrics(register) }
 
-// Webhook is one that the program adds. Package ccm says what each part means.
+// Webhook is a webhook that the program adds. Package ccm documents the fields.
 type Webhook struct {
 	Name  string
 	Path  string

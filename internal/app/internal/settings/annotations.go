@@ -2,8 +2,8 @@ package settings
 
 import "github.com/spf13/pflag"
 
-// These are annotations of a flag for the reference page. Which flags are
-// upstream's is not recorded here, because the tests have a list of them.
+// The annotations of a flag for the reference page. They do not record which flags
+// are upstream's, because the tests have a list of these.
 const (
 	annotationDeviation = "fairlead.dev/deviation"
 	annotationIgnored   = "fairlead.dev/ignored"
@@ -12,8 +12,8 @@ const (
 // ignoredPrefix begins the usage of a flag that is ignored.
 const ignoredPrefix = "Accepted and ignored: "
 
-// deviates records how a flag differs from upstream's: in its default, which is
-// then named, or in its effect.
+// deviates records how a flag differs from upstream's: in its default, which the text
+// then names, or in its effect.
 func deviates(fs *pflag.FlagSet, name, how string) {
 	annotate(fs.Lookup(name), annotationDeviation, how)
 }
@@ -36,8 +36,7 @@ func annotate(f *pflag.Flag, key, text string) {
 // Ignored is a flag that was set but has no effect here.
 type Ignored struct{ Flag, Why string }
 
-// Ignored returns the flags without effect that have another value than their
-// default.
+// Ignored returns the flags without effect whose value is not the default.
 func (s *Settings) Ignored() []Ignored {
 	var all []Ignored
 	s.flags.Visit(func(f *pflag.Flag) {

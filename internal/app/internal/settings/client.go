@@ -9,7 +9,7 @@ import (
 	cliflag "k8s.io/component-base/cli/flag"
 )
 
-// Client is how the API server is reached.
+// Client has the settings for clients of the API server.
 type Client struct {
 	kubeconfig  string
 	master      string

@@ -13,9 +13,9 @@ import (
 // which /configz shows it.
 const configzGroup = "cloudcontrollermanager.config.k8s.io"
 
-// configuration is what /configz shows: the settings in effect, in the shape of
-// upstream's configuration API. Upstream's types have no JSON tags, so the keys
-// are the names of Go fields.
+// configuration is the content of /configz: the settings in effect, in the format of
+// upstream's configuration API. Upstream's types have no JSON tags, so the keys are
+// the names of Go fields.
 type configuration struct {
 	metav1.TypeMeta `json:",inline"`
 

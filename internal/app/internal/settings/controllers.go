@@ -23,7 +23,7 @@ const (
 	RouteController         = route.Name
 )
 
-// Controller is one that --controllers can choose.
+// Controller is a controller that --controllers can choose.
 type Controller struct {
 	Name         string
 	Alias        string // former name; still a label of running_managed_controllers
@@ -114,8 +114,8 @@ func (c *Controllers) Runs(name string) bool {
 	return slices.ContainsFunc(c.Enabled(), func(k Controller) bool { return k.Name == name })
 }
 
-// Names reports whether --controllers has the controller's own name, or its
-// alias, and not only "*".
+// Names reports whether --controllers contains the controller's name or alias. "*"
+// does not count.
 func (c *Controllers) Names(name string) bool { return slices.Contains(c.entries(), name) }
 
 // ResyncPeriod returns the resync period of the informers. It is chosen at

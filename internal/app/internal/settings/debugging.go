@@ -5,7 +5,7 @@ import (
 	componentbaseconfig "k8s.io/component-base/config"
 )
 
-// Debugging is what /debug serves.
+// Debugging has the settings of /debug.
 type Debugging struct {
 	componentbaseconfig.DebuggingConfiguration
 }

@@ -14,7 +14,7 @@ import (
 	baseoptions "k8s.io/component-base/config/options"
 )
 
-// Election is the election of a leader.
+// Election has the settings of the leader election.
 type Election struct {
 	componentbaseconfig.LeaderElectionConfiguration
 }
