@@ -19,13 +19,12 @@ func waits(o observed, r message.Cause) plan {
 		p.memory.waitsSince = waitsSince(o)
 	}
 	p.memory.waitsFor = r.Reason
-	p.memory.vain, p.memory.nextAsk = 0, time.Time{}
 	event := hasInitFailed(r)
-	if slices.Contains(inVain, r.Reason) {
-		p.memory.vain = o.memory.vain + 1
-		p.after = pauseAfter(p.memory.vain)
+	if p.memory.vain, p.after = vainAfter(o, r); p.after > 0 {
 		p.memory.nextAsk = o.now.Add(p.after)
 		r = withPause(r, p.after)
+	} else {
+		p.memory.nextAsk = time.Time{}
 	}
 	shown := nodefact.Condition(o.node, ConditionInitialized)
 	if isNews(o, r, shown) {
@@ -50,6 +49,21 @@ const (
 	longestPause = 15 * time.Minute
 	hurriedFor   = time.Minute
 )
+
+// vainAfter returns how many questions in a row were in vain, this one included,
+// and the time until the next one, 0 for a delay that stays short. If the cloud
+// has failed in between, nothing is known that would make the Node more urgent.
+func vainAfter(o observed, r message.Cause) (vain int, pause time.Duration) {
+	switch {
+	case slices.Contains(inVain, r.Reason):
+		vain = o.memory.vain + 1
+		return vain, pauseAfter(vain)
+	case o.memory.vain > 0 && o.answer.given == refused:
+		return o.memory.vain, min(pauseAfter(o.memory.vain), hurriedFor)
+	default:
+		return 0, 0
+	}
+}
 
 // pauseAfter returns the time until the next question after so many in vain.
 func pauseAfter(vain int) time.Duration {

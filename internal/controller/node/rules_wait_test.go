@@ -68,7 +68,8 @@ func TestQuestionsInVainBecomeRare(t *testing.T) {
 		{"LongPausesAreInNoHurry", memory{vain: 7}, "ProviderIDMismatch", 128 * time.Second, true},
 		{"PauseIsBounded", memory{vain: 40}, "InstanceNotFound", 15 * time.Minute, true},
 		{"ChangeOfTheNodeBeginsAnew", memory{vain: 40, nextAsk: noon.Add(time.Second)}, "InstanceNotFound", time.Second, false},
-		{"FailureOfTheCloudStaysUrgent", memory{vain: 40}, "CloudUnavailable", 0, true},
+		{"FailureOfTheCloudIsUrgent", memory{}, "CloudUnavailable", 0, false},
+		{"FailureOfTheCloudMakesNoNodeMoreUrgent", memory{vain: 40}, "CloudSlow", time.Minute, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.memory.uid = "u1"
