@@ -260,7 +260,7 @@ func TestErrorsOfTheNetwork(t *testing.T) {
 	request := func(err error) error {
 		return &url.Error{Op: "Get", URL: "https://api.example.com/v1", Err: err}
 	}
-	_, malformed := url.Parse("https://api.example.com:" + "port")
+	_, malformed := url.Parse("https://api.example.com:port") //nolint:staticcheck // it is malformed on purpose
 	for _, tt := range []struct {
 		name string
 		err  error
