@@ -133,7 +133,7 @@ func TestObjectsThatFailForTheirOwnReasonsSlowNobodyDown(t *testing.T) {
 	}{
 		{"OneNode", 1, errors.New("E1234"), 2 * time.Second},
 		{"TwoNodesWithWordsOfAUsedUpQuota", 2, errors.New("throttled"), 2 * time.Second},
-		{"TenNodes", 10, errors.New("E1234"), 5 * time.Second},
+		{"TenNodes", 10, errors.New("E1234"), 8 * time.Second},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

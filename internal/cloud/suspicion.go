@@ -223,9 +223,12 @@ func (s *suspicion) rememberOwnReasons(now time.Time) {
 	if s.own == nil || len(s.own) > maxOwnReasons {
 		s.own = map[string]time.Time{}
 	}
-	for object, failedAgain := range s.suspects {
-		if failedAgain {
-			s.own[object] = now
+	for object := range s.suspects { // also those that were not asked about again yet
+		s.own[object] = now
+	}
+	for _, o := range s.recent {
+		if o.failed {
+			s.own[o.object] = now
 		}
 	}
 }
