@@ -331,6 +331,7 @@ func (d *describing) Metadata(context.Context, *corev1.Node) (cloud.Metadata, er
 	d.calls++
 	return cloud.Metadata{ProviderID: "p://1"}, nil
 }
+
 func (d *describing) MetadataAtLowPriority(ctx context.Context, node *corev1.Node) (cloud.Metadata, error) {
 	return d.Metadata(ctx, node)
 }

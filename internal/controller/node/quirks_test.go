@@ -33,7 +33,6 @@ type vendor struct {
 
 	mu        sync.Mutex
 	instances map[string]cloudprovider.InstanceMetadata // by name; guarded by mu
-	err       error                                     // of every answer; guarded by mu
 	asked     []string                                  // names of Nodes; guarded by mu
 }
 
@@ -64,9 +63,6 @@ func (m machines) InstanceMetadata(_ context.Context, node *corev1.Node) (*cloud
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.asked = append(v.asked, node.Name)
-	if v.err != nil {
-		return nil, v.err
-	}
 	i, ok := v.instances[node.Name]
 	if !ok {
 		return nil, cloudprovider.InstanceNotFound
@@ -206,12 +202,6 @@ func (q *quirky) refusing(f func(subresource string) error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.refuses = f
-}
-
-func (q *quirky) says(err error) {
-	q.vendor.mu.Lock()
-	defer q.vendor.mu.Unlock()
-	q.vendor.err = err
 }
 
 func (q *quirky) expectEvents(want ...string) {

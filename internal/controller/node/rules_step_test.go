@@ -3,9 +3,10 @@ package node
 import (
 	"testing"
 
-	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/cloud-provider/api"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 )
 
 func TestDecideFollowing(t *testing.T) {
