@@ -39,6 +39,10 @@ func TestPages(t *testing.T) {
 				switch {
 				case file == "" && (language == "console" || language == "text"): // not code of this repository
 				case language == "sh" && file == "test/e2e": // an end-to-end test runs it
+				case language == "gomod":
+					for line := range strings.Lines(shown) {
+						contains(t, filepath.Join(root, file), line)
+					}
 				case file == "":
 					t.Errorf("no comment says which file this is from:\n%s", shown)
 				default:
