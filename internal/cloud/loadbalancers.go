@@ -44,8 +44,8 @@ func (l *LoadBalancers) Concurrency() int { return l.concurrency }
 
 var errNoStatus = errors.New("service status returned by EnsureLoadBalancer is nil")
 
-// Ensure creates the Service's load balancer, or updates it. Other calls may use
-// the same nodes, but not the same slice.
+// Ensure creates the Service's load balancer, or updates it. The provider may
+// change and keep the nodes, so no other call may use them.
 func (l *LoadBalancers) Ensure(ctx context.Context, service *corev1.Service, nodes []*corev1.Node) (*corev1.LoadBalancerStatus, error) {
 	c := call{method: "EnsureLoadBalancer", priority: highPriority, names: namesOfService(service), tenant: service.Namespace}
 	var status *corev1.LoadBalancerStatus
@@ -63,7 +63,8 @@ func (l *LoadBalancers) Ensure(ctx context.Context, service *corev1.Service, nod
 	return status, nil
 }
 
-// Update sets the backends of the Service's load balancer.
+// Update sets the backends of the Service's load balancer. It hands the nodes over
+// as Ensure does.
 func (l *LoadBalancers) Update(ctx context.Context, service *corev1.Service, nodes []*corev1.Node) error {
 	c := call{method: "UpdateLoadBalancer", priority: updatePriority, names: namesOfService(service), tenant: service.Namespace}
 	return l.changes.change(ctx, c, key(service), func(ctx context.Context) error {

@@ -20,6 +20,7 @@ type backends struct {
 
 	mu      sync.Mutex
 	current nodeSet // guarded by mu
+	told    string  // the ID of the set that follow has last reported; guarded by mu
 }
 
 func newBackends(lister listersv1.NodeLister, policy BackendPolicy, c clock.WithTicker) *backends {
@@ -47,16 +48,15 @@ func (b *backends) newest() nodeSet {
 
 // refreshed returns the current set with its Nodes as they are now: providers
 // read their addresses and labels, which change without making another set. A
-// Node that has not changed is not copied again, and the slice of an earlier call
-// stays as it is.
+// Node that is gone meanwhile, or is another instance, stays as it was.
 func (b *backends) refreshed() nodeSet {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	nodes := slices.Clone(b.current.nodes)
 	for i, old := range nodes {
 		node, err := b.lister.Get(old.Name)
-		if err == nil && node.ResourceVersion != old.ResourceVersion && node.Spec.ProviderID == old.Spec.ProviderID {
-			nodes[i] = node.DeepCopy()
+		if err == nil && node.Spec.ProviderID == old.Spec.ProviderID {
+			nodes[i] = node
 		}
 	}
 	b.current.nodes = nodes
@@ -80,8 +80,19 @@ func (b *backends) remake() bool {
 	return differs
 }
 
+// isNews reports whether the current set differs from that of the last call. A
+// set that was made for a new Service is reported to the others once the Nodes
+// have settled.
+func (b *backends) isNews() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	was := b.told
+	b.told = b.current.id
+	return was != b.told
+}
+
 // follow makes a new set after Nodes have changed, and calls changed if it
-// differs.
+// differs from the last one that was reported.
 func (b *backends) follow(ctx context.Context, changed func()) {
 	for {
 		select {
@@ -90,7 +101,8 @@ func (b *backends) follow(ctx context.Context, changed func()) {
 			return
 		}
 		b.settle(ctx)
-		if b.remake() {
+		b.remake()
+		if b.isNews() {
 			changed()
 		}
 	}

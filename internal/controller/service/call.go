@@ -40,12 +40,15 @@ func (c *Controller) call(ctx context.Context, key string, p plan) error {
 
 // carryOut calls the provider and returns the outcome.
 func (c *Controller) carryOut(ctx context.Context, p plan) (r outcome, err error) {
+	if p.fresh && c.backends.remake() {
+		c.metrics.observeSet(c.backends.newest())
+	}
 	r.nodes = c.backends.refreshed()
 	switch p.do {
 	case ensure:
-		r.status, err = c.balancers.Ensure(ctx, p.service, r.nodes.nodes)
+		r.status, err = c.balancers.Ensure(ctx, p.service, r.nodes.copies())
 	case update:
-		err = c.balancers.Update(ctx, p.service, r.nodes.nodes)
+		err = c.balancers.Update(ctx, p.service, r.nodes.copies())
 	case remove:
 		err = c.balancers.Delete(ctx, p.service)
 	case doNothing, forget, addFinalizer, publish, release, wait:
@@ -73,23 +76,22 @@ func (c *Controller) reportSlowCall(ctx context.Context, p plan) (stop func() []
 	var written []metav1.Condition // read after the goroutine has returned
 	var reporting sync.WaitGroup
 	reporting.Go(func() {
-		timer := c.clock.NewTimer(slowCallAfter)
-		defer timer.Stop()
-		select {
-		case <-ended:
-			return
-		case <-timer.C():
+		for after := slowCallAfter; after > 0 && p.do != remove; {
+			timer := c.clock.NewTimer(after)
+			select {
+			case <-ended:
+				timer.Stop()
+				return
+			case <-timer.C():
+			}
+			var conditions []metav1.Condition
+			conditions, after = outdated(observed{service: p.service, now: c.clock.Now(), memory: p.memory}, provisioning(inProgressCause()))
+			if err := c.patch(ctx, p.service, writes{conditions: conditions}); err != nil {
+				klog.FromContext(ctx).V(2).Info("Condition of a slow load balancer call not written", "service", klog.KObj(p.service), "err", err)
+				return
+			}
+			written = conditions
 		}
-		conditions, _ := outdated(observed{service: p.service, now: c.clock.Now(), memory: p.memory}, provisioning(inProgressCause()))
-		w := writes{conditions: conditions}
-		if p.do == remove || !w.patches() {
-			return
-		}
-		if err := c.patch(ctx, p.service, w); err != nil {
-			klog.FromContext(ctx).V(2).Info("Condition of a slow load balancer call not written", "service", klog.KObj(p.service), "err", err)
-			return
-		}
-		written = conditions
 	})
 	return func() []metav1.Condition {
 		close(ended)

@@ -93,6 +93,31 @@ func TestNewestNodeSetWins(t *testing.T) {
 	})
 }
 
+func TestFirstEnsureGetsTheNodesAsTheyAre(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := begin(t, Config{Backends: BackendPolicy{SkipUninitialized: true}}, balanced(named("old")), host("a", tainted(api.TaintExternalCloudProvider)))
+		defer func() { l.stop() }()
+		l.after(time.Minute)
+		l.change(func() { l.calls = nil })
+		if _, err := l.cluster.CoreV1().Nodes().Update(t.Context(), host("a", func(n *corev1.Node) { n.ResourceVersion = "1" }), metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		l.after(100 * time.Millisecond)
+		l.create(balanced())
+		l.after(500 * time.Millisecond)
+		if len(l.given) != 1 {
+			t.Errorf("nodes %v of the first call, want the one that was just initialised", l.given)
+		}
+		l.after(time.Minute)
+		if got := l.balancers["u-old"]; !slices.Equal(got, list("a")) {
+			t.Errorf("backends %v of an earlier Service, want it to be updated too", got)
+		}
+		if want := list("ensure s", "update old"); !slices.Equal(l.calls, want) {
+			t.Errorf("calls %v, want %v", l.calls, want)
+		}
+	})
+}
+
 func TestNewServicesGoBeforeUpdates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := begin(t, Config{}, append(twenty(), host("a"))...)
@@ -211,8 +236,8 @@ func TestProviderGetsNodesAsTheyAreAtTheCall(t *testing.T) {
 		if len(l.given) != 2 || len(l.given[1].Status.Addresses) != 1 {
 			t.Errorf("nodes %+v, want them as they are when the call is made", l.given)
 		}
-		if l.given[0] != before[0] || len(before[1].Status.Addresses) != 0 {
-			t.Error("a node that has not changed was copied again, or one that an earlier call has was changed")
+		if l.given[0] == before[0] || len(before[1].Status.Addresses) != 0 {
+			t.Error("two calls share a node, or one that an earlier call has was changed")
 		}
 	})
 }
@@ -475,13 +500,37 @@ func TestSlowCallIsShown(t *testing.T) {
 		l := begin(t, Config{}, balanced(), host("a"))
 		defer func() { l.stop() }()
 		l.change(func() { l.takes = time.Minute })
-		l.after(40 * time.Second)
-		if c := findCondition(l.service(), ConditionProvisioning); c == nil || c.Status != metav1.ConditionTrue {
-			t.Errorf("condition %+v while the call is under way", c)
+		l.after(20 * time.Second)
+		if c := findCondition(l.service(), ConditionProvisioning); c == nil || c.Status != metav1.ConditionTrue || c.Reason != "Ensuring" {
+			t.Errorf("condition %+v at first", c)
+		}
+		l.after(11 * time.Second)
+		if c := findCondition(l.service(), ConditionProvisioning); c == nil || c.Status != metav1.ConditionTrue || c.Reason != "InProgress" {
+			t.Errorf("condition %+v after half a minute", c)
 		}
 		l.after(time.Minute)
 		if c := findCondition(l.service(), ConditionProvisioning); c == nil || c.Status != metav1.ConditionFalse {
 			t.Errorf("condition %+v afterwards", c)
+		}
+	})
+}
+
+// A call that follows a failure shows that it is slow once the failure has been
+// shown for a minute.
+func TestSlowCallAfterAFailureIsShown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := begin(t, Config{}, balanced(), host("a"))
+		defer func() { l.stop() }()
+		l.change(func() { l.fail = func(string) error { return errors.New("no") } })
+		l.after(3 * time.Second)
+		l.change(func() { l.takes, l.fail = 5*time.Minute, func(string) error { return nil } })
+		l.after(40 * time.Second)
+		if c := findCondition(l.service(), ConditionProvisioning); c.Reason != "CloudFailed" {
+			t.Errorf("condition %+v within a minute of the failure", c)
+		}
+		l.after(30 * time.Second)
+		if c := findCondition(l.service(), ConditionProvisioning); c.Reason != "InProgress" {
+			t.Errorf("condition %+v afterwards, while the call is under way", c)
 		}
 	})
 }

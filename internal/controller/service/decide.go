@@ -76,6 +76,8 @@ type plan struct {
 	// recorded as an event.
 	routine bool
 	writes  writes
+	// fresh means that the set of Nodes is made anew for this call.
+	fresh bool
 	// service is the Service that a call is about.
 	service *corev1.Service
 	// after is when to check again; 0 waits for a change.

@@ -146,7 +146,7 @@ func TestDecide(t *testing.T) {
 		},
 		{
 			name: "ClassComesBeforeTheDeletion", service: balanced(finalized, terminating, class("theirs")),
-			want: "nothing: the Service belongs to another load balancer class",
+			want: "nothing: the Service belongs to another load balancer class | after 10m0s",
 		},
 		{
 			name: "DeletionComesBeforeTheFinalizer", service: balanced(terminating),

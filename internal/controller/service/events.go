@@ -21,9 +21,13 @@ const (
 	// ConditionProvisioning is True while the cloud is being brought in line with
 	// the Service.
 	ConditionProvisioning = "LoadBalancerProvisioning"
+	// ConditionCleanupHeld is True on a Service of a class that is not served
+	// here, while the finalizer keeps it in deletion. It is our own, and the only
+	// one that is written on such a Service.
+	ConditionCleanupHeld = "LoadBalancerCleanupHeld"
 )
 
-// Reasons of events. The names are upstream's, except those of the last two.
+// Reasons of events. The names are upstream's, except those of the last three.
 var (
 	reasonEnsuring    = normal("EnsuringLoadBalancer", "The provider is about to be called for a new or changed Service.")
 	reasonEnsured     = normal("EnsuredLoadBalancer", "The load balancer has been created or brought in line with the Service.")
@@ -40,6 +44,8 @@ var (
 		"Find the field manager that the message names. If another controller serves the Service, set spec.loadBalancerClass.")
 	reasonQueued = warning("LoadBalancerQueued", "The Service has waited for a minute until the cloud finishes with another Service.",
 		"Increase --concurrent-service-syncs, if the provider allows concurrent calls.")
+	reasonCleanupHeld = warning("LoadBalancerCleanupHeld", "The finalizer has kept a Service in deletion for 10 minutes, and this daemon does not serve its class.",
+		"Start the controller of that class. If this daemon served the class before, name it in --load-balancer-class-cleanup.")
 )
 
 // Reasons of the condition LoadBalancerServing.
@@ -72,6 +78,10 @@ var (
 	reasonCloudFailed = ofProvisioning("CloudFailed", "A call to the provider has failed for another reason.", "Do what the message says.")
 )
 
+// reasonUnserved is the reason of the condition LoadBalancerCleanupHeld.
+var reasonUnserved = ofCleanup("ClassNotServed", "The finalizer has kept the Service in deletion for 10 minutes, and this daemon does not serve its class.",
+	"Start the controller of that class. If this daemon served the class before, name it in --load-balancer-class-cleanup.")
+
 // causes are the reasons of failed calls, by the kind of the failure.
 var causes = map[cloud.Kind]message.Cause{
 	cloud.Pending:        reasonPending.Cause("The provider has asked to be called again later."),
@@ -92,10 +102,11 @@ var causes = map[cloud.Kind]message.Cause{
 func Reasons() []message.Reason {
 	return []message.Reason{
 		reasonEnsuring, reasonEnsured, reasonUpdated, reasonUnavailable, reasonDeleting, reasonDeleted,
-		reasonSyncFailed, reasonUpdateFailed, reasonContested, reasonQueued,
+		reasonSyncFailed, reasonUpdateFailed, reasonContested, reasonQueued, reasonCleanupHeld,
 		reasonReady, reasonNotProvisioned, reasonNoAddress, reasonNoNodes,
 		reasonProvisioned, reasonFirstCall, reasonInProgress, reasonPending, reasonDenied, reasonThrottled, reasonCloudDown,
 		reasonRejected, reasonConflict, reasonQuota, reasonTimedOut, reasonSlow, reasonPanicked, reasonNotImplemented, reasonCloudFailed,
+		reasonUnserved,
 	}
 }
 
@@ -113,6 +124,10 @@ func ofServing(name, when, do string) message.Reason {
 
 func ofProvisioning(name, when, do string) message.Reason {
 	return message.Reason{Name: name, On: "Service", Condition: ConditionProvisioning, When: when, Do: do}
+}
+
+func ofCleanup(name, when, do string) message.Reason {
+	return message.Reason{Name: name, On: "Service", Condition: ConditionCleanupHeld, When: when, Do: do}
 }
 
 // The following functions return the same events as upstream (upstream-behaviour
@@ -176,6 +191,25 @@ func queuedEvent(behind string) message.Event {
 	return reasonQueued.Event(fmt.Sprintf(
 		"The load balancer waits until the cloud has finished with that of Service %s. "+
 			"--concurrent-service-syncs allows more at the same time, if the provider does.", behind))
+}
+
+// unservedCause says whose a Service in deletion is, and who has set its
+// finalizer.
+func unservedCause(service *corev1.Service) message.Cause {
+	whose := "It belonged to another load balancer class before it got another type"
+	flag := "that class"
+	if class := service.Spec.LoadBalancerClass; class != nil {
+		whose, flag = fmt.Sprintf("Its class %s is not served here", *class), *class
+	}
+	return reasonUnserved.Cause(fmt.Sprintf(
+		"The Service is being deleted, and the finalizer %s (field manager: %s) keeps it. %s, so the controller of that class has to remove the load balancer and the finalizer. "+
+			"If this daemon served the class before, --load-balancer-class-cleanup=%s finishes the deletion.", Finalizer, managerOf(service, "f:finalizers"), whose, flag))
+}
+
+func cleanupHeldEvent(c message.Cause) message.Event { return reasonCleanupHeld.Event(c.Message) }
+
+func cleanupHeld(c message.Cause) metav1.Condition {
+	return newCondition(reasonUnserved, metav1.ConditionTrue, c.Message)
 }
 
 func newCondition(r message.Reason, status metav1.ConditionStatus, text string) metav1.Condition {

@@ -80,7 +80,7 @@ type recordedReason struct {
 }
 
 // isEmpty reports whether nothing is remembered.
-func (m memory) isEmpty() bool { return m.uid == "" && m.service == nil }
+func (m memory) isEmpty() bool { return m.uid == "" && m.service == nil && m.recorded.reason == "" }
 
 // withFailure returns the memory after a call has failed. If the provider asked
 // for a pause, that is the delay, and the growing delay stays as it is.

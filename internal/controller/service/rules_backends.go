@@ -48,12 +48,11 @@ func isExcluded(node *corev1.Node) bool {
 	return nodefact.HasLabel(node, corev1.LabelNodeExcludeBalancers)
 }
 
-// nodeSet is one version of the Nodes behind all load balancers. It is made once
-// and shared by all calls.
+// nodeSet is one version of the Nodes behind all load balancers.
 type nodeSet struct {
 	// id names the set: two sets with the same ID have the same instances.
 	id    string
-	nodes []*corev1.Node
+	nodes []*corev1.Node // the informer's own, must not be changed
 	made  time.Time
 }
 
@@ -66,12 +65,24 @@ func (s nodeSet) names() []string {
 	return names
 }
 
-// setOf returns the set of those Nodes that are behind load balancers, as copies.
+// copies returns the set's Nodes for one call. The provider may change them, and
+// keep them after its deadline, so no two calls share any. A copy of 5,000 Nodes
+// as the informer keeps them is about 10 MB, and there are only as many as calls
+// at the same time.
+func (s nodeSet) copies() []*corev1.Node {
+	nodes := make([]*corev1.Node, 0, len(s.nodes))
+	for _, node := range s.nodes {
+		nodes = append(nodes, node.DeepCopy())
+	}
+	return nodes
+}
+
+// setOf returns the set of those Nodes that are behind load balancers.
 func (b BackendPolicy) setOf(all []*corev1.Node) nodeSet {
 	var s nodeSet
 	for _, node := range all {
 		if b.isBackend(node) {
-			s.nodes = append(s.nodes, node.DeepCopy())
+			s.nodes = append(s.nodes, node)
 		}
 	}
 	slices.SortFunc(s.nodes, func(a, b *corev1.Node) int { return strings.Compare(a.Name, b.Name) })

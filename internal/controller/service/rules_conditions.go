@@ -75,8 +75,11 @@ func outdated(o observed, wanted ...metav1.Condition) (differ []metav1.Condition
 }
 
 // untilRewrite returns how long the reason and message of a condition must
-// stay.
+// stay. That a call is about to be made has been read once there is more to say.
 func (o observed) untilRewrite(shown *metav1.Condition) time.Duration {
+	if shown.Reason == reasonFirstCall.Name {
+		return 0
+	}
 	written := shown.LastTransitionTime.Time
 	if written.Before(o.memory.writtenAt) {
 		written = o.memory.writtenAt
@@ -113,7 +116,7 @@ func findCondition(service *corev1.Service, conditionType string) *metav1.Condit
 // ownConditions returns the types of our conditions that the Service shows.
 func ownConditions(service *corev1.Service) []string {
 	var own []string
-	for _, conditionType := range []string{ConditionServing, ConditionProvisioning} {
+	for _, conditionType := range []string{ConditionServing, ConditionProvisioning, ConditionCleanupHeld} {
 		if findCondition(service, conditionType) != nil {
 			own = append(own, conditionType)
 		}

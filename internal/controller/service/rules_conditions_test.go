@@ -31,11 +31,19 @@ func TestConditions(t *testing.T) {
 		{
 			name: "AnotherReasonOfAFailureIsWrittenAfterAPause", memory: memory{uid: "u1"}.with(hasFailed(ensure, fresh, 0), func(m *memory) { m.failure.until = noon.Add(time.Hour) }),
 			service: balanced(finalized, func(s *corev1.Service) {
-				for _, c := range []metav1.Condition{provisioning(ensuringCause()), notProvisioned(ensuringCause())} {
+				for _, c := range []metav1.Condition{provisioning(inProgressCause()), notProvisioned(inProgressCause())} {
 					c.LastTransitionTime = metav1.NewTime(noon.Add(-20 * time.Second))
 					s.Status.Conditions = append(s.Status.Conditions, c)
 				}
 			}), want: "wait: because | after 40s | event SyncLoadBalancerFailed",
+		},
+		{
+			name: "AnnouncementOfACallIsReplacedAtOnce", memory: memory{uid: "u1"}.with(hasFailed(ensure, fresh, 0), func(m *memory) { m.writtenAt = noon }),
+			service: balanced(finalized, func(s *corev1.Service) {
+				c := provisioning(ensuringCause())
+				c.LastTransitionTime = metav1.NewTime(noon)
+				s.Status.Conditions = append(s.Status.Conditions, c)
+			}), want: "wait: because | after 5s | LoadBalancerProvisioning True CloudFailed | LoadBalancerServing False NotProvisioned | event SyncLoadBalancerFailed",
 		},
 		{
 			name: "FailureDoesNotChangeWhetherALoadBalancerServes", service: ready, memory: known(ready).with(hasFailed(update, ready, 0), func(m *memory) { m.backends = "old" }),

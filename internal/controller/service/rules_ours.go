@@ -7,11 +7,18 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// isOurs reports whether a Service is served here. A Service of another class is
-// never touched, not even to clean up (promise S4).
+// isOurs reports whether a Service is served here, or was and is to be cleaned up
+// by flag. A Service of another class is never touched otherwise, not even to
+// clean up (promise S4).
 func (p Policy) isOurs(service *corev1.Service) bool {
 	class := service.Spec.LoadBalancerClass
-	return class == nil || slices.Contains(p.Classes, *class)
+	return class == nil || slices.Contains(p.Classes, *class) || p.isRetired(service) && service.DeletionTimestamp != nil
+}
+
+// isRetired reports whether the class of a Service was served here in the past.
+func (p Policy) isRetired(service *corev1.Service) bool {
+	class := service.Spec.LoadBalancerClass
+	return class != nil && slices.Contains(p.Retired, *class)
 }
 
 // concerns reports whether this controller may have something to do for a
@@ -27,7 +34,7 @@ func (p Policy) concerns(service *corev1.Service) bool {
 // alone does not show which controller serves the Service.
 func (p Policy) foreignAfter(before types.UID, service *corev1.Service) types.UID {
 	switch {
-	case !p.isOurs(service):
+	case !p.isOurs(service) && !p.isRetired(service):
 		return service.UID
 	case service.Spec.Type == corev1.ServiceTypeLoadBalancer, before != service.UID:
 		return ""
@@ -46,7 +53,7 @@ func hasFinalizer(service *corev1.Service) bool {
 func giveUp(o observed) plan {
 	switch {
 	case o.memory.uid == "":
-		return plan{do: doNothing, why: "the Service belongs to another load balancer class"}
+		return leaveAlone(o)
 	case o.memory.service != nil && !o.memory.deleted:
 		p := withBackoff(o, plan{do: remove, why: "the Service belongs to another load balancer class now", service: o.withLastStatus(o.memory.service)})
 		p.writes.conditions = nil

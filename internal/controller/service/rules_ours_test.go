@@ -13,7 +13,7 @@ func TestOurs(t *testing.T) {
 	runRows(t, []row{
 		{
 			name: "ServiceOfAnotherClassIsNotTouched", service: balanced(finalized, terminating, class("theirs")),
-			want: "nothing: the Service belongs to another load balancer class",
+			want: "nothing: the Service belongs to another load balancer class | after 10m0s",
 		},
 		{
 			name: "ServiceOfAnotherClassIsNotTouchedAfterItsTypeHasChanged", service: balanced(finalized, conditioned, internal), edit: func(o *observed) { o.foreign = true },

@@ -19,6 +19,10 @@ type Policy struct {
 	// Classes are the values of spec.loadBalancerClass that are served beside
 	// Services without one.
 	Classes []string
+	// Retired are classes that were served here in the past. Their Services lose
+	// their load balancer and the finalizer when they are deleted or get another
+	// type, and are left alone otherwise.
+	Retired []string
 	// Resync is the period in which an unchanged load balancer is compared with
 	// the cloud; 0 means never.
 	Resync time.Duration
@@ -37,7 +41,7 @@ func provide(o observed) plan {
 	}
 	switch shape := shapeOf(o.service); {
 	case o.memory.shape != shape, o.memory.uncertain:
-		p := withBackoff(o, plan{do: ensure, why: difference(o), service: o.service, routine: isKnownFromBefore(o)})
+		p := withBackoff(o, plan{do: ensure, why: difference(o), service: o.service, routine: isKnownFromBefore(o), fresh: o.memory.backends == ""})
 		if p.do == ensure && !p.routine && o.memory.announced != shape {
 			p.memory.announced = shape
 			p.writes.events = []message.Event{ensuringEvent()}

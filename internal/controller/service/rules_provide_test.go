@@ -111,3 +111,25 @@ func TestProvide(t *testing.T) {
 		},
 	})
 }
+
+func TestFirstEnsureTakesANewSet(t *testing.T) {
+	ready := balanced(finalized, addressed, conditioned)
+	for _, tt := range []struct {
+		name    string
+		service *corev1.Service
+		memory  memory
+		fresh   bool
+	}{
+		{"NewService", balanced(finalized), memory{}, true},
+		{"FirstCheckAfterARestart", ready, memory{}, true},
+		{"EditedService", balanced(finalized, addressed, conditioned, edited), known(ready), false},
+		{"Update", ready, known(ready, func(m *memory) { m.backends = "old" }), false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p := decide(observed{now: noon, service: tt.service, backends: "set", hosts: 1, memory: tt.memory, policy: policy})
+			if !p.do.isCall() || p.fresh != tt.fresh {
+				t.Errorf("plan %s, fresh %v, want %v", digest(p), p.fresh, tt.fresh)
+			}
+		})
+	}
+}

@@ -91,7 +91,7 @@ func (s *store) forget(key string) {
 func (s *store) note(key string, service *corev1.Service, p Policy) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if service != nil && p.isOurs(service) && len(service.Status.LoadBalancer.Ingress) > 0 {
+	if service != nil && (p.isOurs(service) || p.isRetired(service)) && len(service.Status.LoadBalancer.Ingress) > 0 {
 		s.shown[key] = shownAddress{service.UID, service.Status.LoadBalancer}
 	}
 	if service != nil {

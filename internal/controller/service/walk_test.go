@@ -256,7 +256,7 @@ func (w *world) ends() {
 	w.path = append(w.path, turn{"from now on", "all is well"})
 	for range 12 {
 		p := w.step(allIsWell)
-		if p.do == doNothing || p.do == forget && w.service == nil || p.do == forget && w.service.Spec.Type != corev1.ServiceTypeLoadBalancer {
+		if p.do == doNothing || p.do == wait && w.memory.uid == "" || p.do == forget && w.service == nil || p.do == forget && w.service.Spec.Type != corev1.ServiceTypeLoadBalancer {
 			w.isRight(p)
 			return
 		}

@@ -14,6 +14,7 @@ import (
 
 const (
 	flagServiceSyncs = "concurrent-service-syncs"
+	flagRetired      = "load-balancer-class-cleanup"
 	wakeOnTaint      = "taint"
 	wakeOnDeletion   = "deletion"
 )
@@ -24,6 +25,7 @@ type Service struct {
 	syncs    int32
 	resync   time.Duration
 	classes  []string
+	retired  []string
 	removeOn []string
 }
 
@@ -42,6 +44,8 @@ func (s *Service) addFlags(sections *cliflag.NamedFlagSets) {
 		"How often an unchanged load balancer is compared with the cloud, give or take a tenth. 0 turns it off.")
 	fs.StringSliceVar(&s.classes, "load-balancer-class", s.classes,
 		"Values of spec.loadBalancerClass that are served beside Services without one. Services of other classes are never touched.")
+	fs.StringSliceVar(&s.retired, flagRetired, s.retired,
+		"Values of spec.loadBalancerClass that were served here in the past. Services of these classes lose their load balancer and the finalizer when they are deleted or get another type.")
 	fs.StringSliceVar(&s.removeOn, "service-remove-backends-on", s.removeOn,
 		"What else removes a node from load balancers at once: 'taint' (ToBeDeletedByClusterAutoscaler), 'deletion' (the Node is being deleted). "+
 			"Otherwise such a node goes with the next change of the node set.")
@@ -60,6 +64,11 @@ func (s *Service) validate() []error {
 			errs = append(errs, fmt.Errorf("--load-balancer-class has an empty entry in %q", s.classes))
 		}
 	}
+	for _, class := range s.retired {
+		if strings.TrimSpace(class) == "" {
+			errs = append(errs, fmt.Errorf("--%s has an empty entry in %q", flagRetired, s.retired))
+		}
+	}
 	for _, what := range s.removeOn {
 		if what != wakeOnTaint && what != wakeOnDeletion {
 			errs = append(errs, fmt.Errorf("--service-remove-backends-on: %q is neither %q nor %q", what, wakeOnTaint, wakeOnDeletion))
@@ -73,7 +82,7 @@ func (s *Service) validate() []error {
 func (s *Service) Config(declared int) service.Config {
 	return service.Config{
 		Syncs:    s.concurrency(declared),
-		Policy:   service.Policy{Classes: s.classes, Resync: s.resync},
+		Policy:   service.Policy{Classes: s.classes, Retired: s.retired, Resync: s.resync},
 		Backends: service.BackendPolicy{WakeOnTaint: s.wakes(wakeOnTaint), WakeOnDeletion: s.wakes(wakeOnDeletion)},
 	}
 }

@@ -101,6 +101,7 @@ func TestValidation(t *testing.T) {
 		{"MonitorNeedsAPeriod", "--node-monitor-period=0s", "--node-monitor-period must be positive, but got 0s"},
 		{"ServicesNeedAWorker", "--concurrent-service-syncs=0", "--concurrent-service-syncs must be at least 1, but got 0"},
 		{"ServiceResyncIsNotNegative", "--service-resync-period=-1s", "--service-resync-period must not be negative, but got -1s"},
+		{"RetiredClassHasAName", "--load-balancer-class-cleanup=a,", `--load-balancer-class-cleanup has an empty entry in ["a" ""]`},
 		{"ClassHasAName", "--load-balancer-class=a,", `--load-balancer-class has an empty entry in ["a" ""]`},
 		{"BackendsAreRemovedForKnownReasons", "--service-remove-backends-on=cordon", `--service-remove-backends-on: "cordon" is neither "taint" nor "deletion"`},
 		{"ChangesNeedTime", "--cloud-mutation-timeout=0s", "--cloud-mutation-timeout must be positive, but got 0s"},

@@ -1,0 +1,41 @@
+package service
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// unservedAfter is how long our finalizer may keep a Service of another class in
+// deletion before this controller says so. The finalizer is upstream's, so the
+// controller of that class may have it too, and needs some time for its own
+// cleanup.
+const unservedAfter = 10 * time.Minute
+
+// isHeld reports whether the finalizer keeps the Service in deletion.
+func isHeld(service *corev1.Service) bool {
+	return service.DeletionTimestamp != nil && hasFinalizer(service)
+}
+
+// leaveAlone does nothing about a Service of another class. If nobody finishes its
+// deletion, it says who may (promise V1): an event and a condition each time, but
+// not more often than events are repeated.
+func leaveAlone(o observed) plan {
+	p := plan{do: doNothing, why: "the Service belongs to another load balancer class", memory: o.memory}
+	if !isHeld(o.service) {
+		return p
+	}
+	if p.after = o.service.DeletionTimestamp.Add(unservedAfter).Sub(o.now); p.after > 0 {
+		return p
+	}
+	p.do, p.why, p.after = wait, "the finalizer keeps a Service of another load balancer class in deletion", repeatEvent
+	if r := o.memory.recorded; !r.isNews(reasonCleanupHeld.Name, o.now) {
+		p.after = r.at.Add(repeatEvent).Sub(o.now)
+		return p
+	}
+	cause := unservedCause(o.service)
+	p.memory.recorded = recordedReason{reasonCleanupHeld.Name, o.now}
+	p.writes.events = append(p.writes.events, cleanupHeldEvent(cause))
+	p.writes.conditions, _ = outdated(o, cleanupHeld(cause))
+	return p
+}
