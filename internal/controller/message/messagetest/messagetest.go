@@ -39,40 +39,50 @@ func ReasonsAreComplete(t *testing.T, reasons []message.Reason) {
 // message.Reason is in reasons, and no event is made or recorded without one.
 func EventsHaveReasons(t *testing.T, reasons []message.Reason, directories ...string) {
 	t.Helper()
-	names, files := namesOf(t, reasons), 0
+	names := namesOf(t, reasons)
+	files := filesBelow(t, directories)
+	if len(files) < 100 {
+		t.Errorf("%d files could be read", len(files))
+	}
+	for _, path := range files {
+		tree, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(tree, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.CompositeLit:
+				// A name from a variable is checked by the tests of its package.
+				if len(n.Elts) > 0 && (kindOf(n) != "message.Reason" || field(n, "Name") != "") {
+					check(t, n, names)
+				}
+			case *ast.CallExpr:
+				if what := recordsText(n); what != "" {
+					t.Errorf("%s: %s records an event whose reason is a constant text, want that of a Reason", path, what)
+				}
+			}
+			return true
+		})
+	}
+}
+
+// filesBelow returns the Go files below the directories, without tests and
+// without package message, which makes the reasons.
+func filesBelow(t *testing.T, directories []string) []string {
+	t.Helper()
+	var files []string
 	for _, d := range directories {
 		err := filepath.WalkDir(d, func(path string, _ fs.DirEntry, err error) error {
-			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || strings.Contains(path, "controller/message/") {
-				return err
+			if strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go") && !strings.Contains(path, "controller/message/") {
+				files = append(files, path)
 			}
-			tree, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
-			if err != nil {
-				return err
-			}
-			files++
-			ast.Inspect(tree, func(n ast.Node) bool {
-				switch n := n.(type) {
-				case *ast.CompositeLit:
-					// A name from a variable is checked by the tests of its package.
-					if len(n.Elts) > 0 && (kindOf(n) != "message.Reason" || field(n, "Name") != "") {
-						check(t, n, names)
-					}
-				case *ast.CallExpr:
-					if what := recordsText(n); what != "" {
-						t.Errorf("%s: %s records an event whose reason is a constant text, want that of a Reason", path, what)
-					}
-				}
-				return true
-			})
-			return nil
+			return err
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	if files < 100 {
-		t.Errorf("%d files could be read", files)
-	}
+	return files
 }
 
 // recordsText returns the name of the recorder's method that is called with a
