@@ -50,16 +50,12 @@ func EventsHaveReasons(t *testing.T, reasons []message.Reason, directories ...st
 			t.Fatal(err)
 		}
 		ast.Inspect(tree, func(n ast.Node) bool {
-			switch n := n.(type) {
-			case *ast.CompositeLit:
-				// A name from a variable is checked by the tests of its package.
-				if len(n.Elts) > 0 && (kindOf(n) != "message.Reason" || field(n, "Name") != "") {
-					check(t, n, names)
-				}
-			case *ast.CallExpr:
-				if what := recordsText(n); what != "" {
-					t.Errorf("%s: %s records an event whose reason is a constant text, want that of a Reason", path, what)
-				}
+			// A name from a variable is checked by the tests of its package.
+			if l, ok := n.(*ast.CompositeLit); ok && len(l.Elts) > 0 && (kindOf(l) != "message.Reason" || field(l, "Name") != "") {
+				check(t, l, names)
+			}
+			if what := recordsText(n); what != "" {
+				t.Errorf("%s: %s records an event whose reason is a constant text, want that of a Reason", path, what)
 			}
 			return true
 		})
@@ -86,8 +82,13 @@ func filesBelow(t *testing.T, directories []string) []string {
 }
 
 // recordsText returns the name of the recorder's method that is called with a
-// constant text for type or reason. It returns the empty string for other calls.
-func recordsText(call *ast.CallExpr) string {
+// constant text for type or reason. It returns the empty string for any other
+// node.
+func recordsText(n ast.Node) string {
+	call, ok := n.(*ast.CallExpr)
+	if !ok {
+		return ""
+	}
 	method, ok := call.Fun.(*ast.SelectorExpr)
 	if !ok || len(call.Args) < 4 || !slices.Contains([]string{"Node", "Service", "Lease", "Event", "Eventf"}, method.Sel.Name) {
 		return ""
