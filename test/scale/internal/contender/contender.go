@@ -39,7 +39,7 @@ type Provider string
 const (
 	Simulated Provider = simulated.Name
 	Listing   Provider = listing.Name
-	// The simulated one, whose errors have lost their type.
+	// Text and Unreadable are the simulated one, whose errors have lost their type.
 	Text       Provider = opaque.Text
 	Unreadable Provider = opaque.Unreadable
 )
