@@ -7,12 +7,21 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/spf13/cobra"
 	"k8s.io/component-base/cli"
+
+	"github.com/fairlead-k8s/fairlead/internal/app"
 )
 
+// ExitRestart is the exit code of a process that has ended as planned, to be
+// started again with the provider's new configuration. It is EX_TEMPFAIL of
+// sysexits.h. It is not 0, because a supervisor may restart only what has failed.
+const ExitRestart = 75
+
 // Main is the whole main function of a program: it runs the daemon until
-// SIGTERM or SIGINT and ends the process, with exit code 0 if it stopped as asked. A
-// second signal ends it at once.
+// SIGTERM or SIGINT and ends the process. The exit code is 0 if it stopped as
+// asked, ExitRestart after a planned restart, and 1 otherwise. A second signal
+// ends it at once, with 1.
 func Main() { MainWith(Options{}) }
 
 // MainWith is Main with options.
@@ -24,7 +33,19 @@ func MainWith(o Options) { os.Exit(Run(o)) }
 func Run(o Options) int {
 	cmd := NewCommand(o)
 	cmd.SetContext(untilSignal())
-	return cli.Run(cmd)
+	restart, run := false, cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		err := run(cmd, args)
+		if restart = app.IsPlannedRestart(err); restart {
+			return nil // cli.Run would log that the command has failed.
+		}
+		return err
+	}
+	code := cli.Run(cmd)
+	if restart {
+		return ExitRestart
+	}
+	return code
 }
 
 // untilSignal returns a context that the first signal ends.

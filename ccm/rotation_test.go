@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/fairlead-k8s/fairlead/ccm"
 )
 
 // The configuration changes under a leader whose provider reads it only once.
@@ -34,12 +36,15 @@ func TestChangedConfiguration(t *testing.T) {
 		rest.WriteString(lines.Text() + "\n")
 	}
 	_ = cmd.Wait() // its error is the exit code
-	if got := cmd.ProcessState.ExitCode(); got != 1 {
-		t.Errorf("got exit code %d, want 1", got)
+	if got := cmd.ProcessState.ExitCode(); got != ccm.ExitRestart {
+		t.Errorf("got exit code %d, want %d", got, ccm.ExitRestart)
 	}
-	for _, want := range []string{"All work is over", "the provider's configuration has changed, and this provider reads it at its start only\n"} {
+	for _, want := range []string{"All work is over", "Ended as planned, to be started again", "the provider's configuration has changed, and this provider reads it at its start only"} {
 		if !strings.Contains(rest.String(), want) {
 			t.Errorf("no %q in\n%s", want, rest.String())
 		}
+	}
+	if strings.Contains(rest.String(), "command failed") {
+		t.Errorf("a planned restart is reported as a failure:\n%s", rest.String())
 	}
 }

@@ -1,13 +1,16 @@
 package app
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/component-base/term"
+	"k8s.io/klog/v2"
 
+	"github.com/fairlead-k8s/fairlead/internal/app/internal/provider"
 	"github.com/fairlead-k8s/fairlead/internal/app/internal/settings"
 )
 
@@ -37,6 +40,10 @@ func NewCommand(o Options) *cobra.Command {
 			if err == nil {
 				err = run(cmd.Context(), p)
 			}
+			if IsPlannedRestart(err) {
+				klog.InfoS("Ended as planned, to be started again", "why", err)
+				return err
+			}
 			if err != nil {
 				// Print one error on each line, beside the log record that cli.Run writes.
 				for _, line := range lines(err) {
@@ -57,6 +64,10 @@ func NewCommand(o Options) *cobra.Command {
 	cliflag.SetUsageAndHelpFunc(cmd, sections, columns)
 	return cmd
 }
+
+// IsPlannedRestart reports whether the command has ended to be started again,
+// because only a new process can use the new configuration of the provider.
+func IsPlannedRestart(err error) bool { return errors.Is(err, provider.ErrRotated) }
 
 func noArguments(cmd *cobra.Command, args []string) error {
 	for _, arg := range args {

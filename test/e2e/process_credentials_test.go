@@ -48,8 +48,8 @@ func TestCredentialsAreRotated(t *testing.T) {
 
 	began := time.Now()
 	change(after.URL)
-	if code := leader.AwaitExit(t, expect.Soon); code != 1 {
-		t.Errorf("the leader has ended with code %d, want 1", code)
+	if code := leader.AwaitExit(t, expect.Soon); code != 75 {
+		t.Errorf("the leader has ended with code %d, want 75, that of a planned restart", code)
 	}
 	leader.AwaitLogged(t, "Released the lease")
 	joins(t, b, after, expect.Soon)

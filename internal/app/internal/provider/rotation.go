@@ -22,7 +22,9 @@ const (
 	restart outcome = "restart" // the process ends, and the next one reads the new content
 )
 
-var errRotated = errors.New("the provider's configuration has changed, and this provider reads it at its start only")
+// ErrRotated ends a process that has to be started again to use a new
+// configuration.
+var ErrRotated = errors.New("the provider's configuration has changed, and this provider reads it at its start only")
 
 const (
 	// eventTime is how long the process waits before it ends, so that the event is
@@ -183,7 +185,7 @@ func (r *Rotation) change(ctx context.Context, now string) {
 	case restart:
 		r.record(configChanged.Event("The provider's configuration has changed. The process releases its lease and ends, to be started again with the new configuration."))
 		pause(ctx, eventTime)
-		r.fail(errRotated)
+		r.fail(ErrRotated)
 	}
 }
 

@@ -104,7 +104,7 @@ func TestRotation(t *testing.T) {
 			if diff := cmp.Diff(tc.events, events); diff != "" {
 				t.Errorf("events (-want +got):\n%s", diff)
 			}
-			if ended := errors.Is(end, errRotated); ended != tc.leads {
+			if ended := errors.Is(end, ErrRotated); ended != tc.leads {
 				t.Errorf("the process ends: %t, want %t", ended, tc.leads)
 			}
 			if r.State() != tc.state || taken != tc.applied {
