@@ -83,8 +83,9 @@ func awaitFleet(t *testing.T, b *bed.Bed, name string, size int, within time.Dur
 	})
 }
 
-// Initialising is bounded by the cloud's quota and not by us (P2): two writes
-// and one event for each Node, at default flags.
+// Initialising a Node costs one call, two writes and one event (P2), at default
+// flags. The time is only logged, because a busy machine takes longer:
+// cloud.TestAnyErrorKeepsCallsCloseToTheQuota and make bench hold it.
 func TestThousandNodes(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes half a minute")
@@ -94,7 +95,6 @@ func TestThousandNodes(t *testing.T) {
 		quota       = 100 // calls a second
 		burst       = 200
 		allowed     = (size - burst) / quota * time.Second
-		most        = 3 * allowed
 		mostOfCalls = size * 115 / 100
 	)
 	b := onShared(t)
@@ -125,9 +125,6 @@ func TestThousandNodes(t *testing.T) {
 	events := ours.Where(isNodeEvent)
 	t.Logf("1,000 nodes: %.1f s, %d calls (%d throttled), %d writes (%d conflicts) and %d events; the quota allows %v",
 		took.Seconds(), report.Count(), throttled(report), len(patches), len(conflicts), len(events), allowed)
-	if took > most {
-		t.Errorf("it took %v, want at most %v", took.Round(time.Second), most)
-	}
 	if n := report.Count(); n > mostOfCalls {
 		t.Errorf("the cloud was called %d times, want at most %d", n, mostOfCalls)
 	}
