@@ -80,6 +80,20 @@ func (b *backends) remake() bool {
 	return differs
 }
 
+// remakeEarly makes a new set for a new Service, before the Nodes have settled. It
+// reports whether the set differs from the last one. If so, the next set is news in
+// any case, even if it is the one that was reported last: the new Service has this
+// one.
+func (b *backends) remakeEarly() bool {
+	if !b.remake() {
+		return false
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.told = ""
+	return true
+}
+
 // isNews reports whether the current set differs from that of the last call. A
 // set that was made for a new Service is reported to the others once the Nodes
 // have settled.

@@ -40,7 +40,7 @@ func (c *Controller) call(ctx context.Context, key string, p plan) error {
 
 // carryOut calls the provider and returns the outcome.
 func (c *Controller) carryOut(ctx context.Context, p plan) (r outcome, err error) {
-	if p.fresh && c.backends.remake() {
+	if p.fresh && c.backends.remakeEarly() {
 		c.metrics.observeSet(c.backends.newest())
 	}
 	r.nodes = c.backends.refreshed()

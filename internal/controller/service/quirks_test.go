@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -219,5 +220,108 @@ func TestAddressOfAProviderThatWritesItItselfStays(t *testing.T) {
 		stays("edited", "127.64.0.3")
 		l.replaceNode(0)
 		stays("another node", "127.64.0.3")
+	})
+}
+
+// at makes a Service show the address.
+func at(ip string) func(*corev1.Service) {
+	return func(s *corev1.Service) {
+		s.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: ip}}
+	}
+}
+
+// A provider writes the address itself, and finds by it what to delete. After an
+// edit it makes another load balancer, whose address it writes.
+func TestDeletionHasTheNewestAddress(t *testing.T) {
+	for name, ensureFails := range map[string]bool{"EnsureFailsAfterwards": true, "TwoAddressesWithinThePause": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := begin(t, Config{}, host("a"), balanced())
+				defer func() { l.stop() }()
+				l.change(func() { l.byAddress, l.echoes = true, true })
+				l.after(time.Minute)
+				l.update(at("127.64.0.1"))
+				l.after(time.Hour)
+				if ensureFails {
+					l.change(func() {
+						l.fail = func(call string) error {
+							if strings.HasPrefix(call, "ensure") {
+								return errors.New("the health check could not be made")
+							}
+							return nil
+						}
+					})
+					l.update(annotated)
+				} else {
+					l.update(at("127.64.0.2"))
+					l.after(time.Minute)
+				}
+				l.change(func() { l.address = "127.64.0.3" })
+				l.after(time.Second)
+				l.update(at("127.64.0.3"))
+				l.after(time.Minute)
+				l.update(terminating)
+				l.after(time.Hour)
+				if len(l.balancers) > 0 {
+					t.Errorf("left behind: %v", l.balancers)
+				}
+			})
+		})
+	}
+}
+
+// A new Service gets a set of nodes that was made before they had settled. They
+// are as before when they have.
+func TestServiceWithAnEarlySetFollowsTheNodes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := begin(t, Config{}, host("a"), host("b"), balanced(named("old")))
+		defer func() { l.stop() }()
+		l.after(time.Minute)
+		l.change(func() { l.takes = 100 * time.Millisecond })
+		if err := l.cluster.CoreV1().Nodes().Delete(t.Context(), "b", metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		l.after(50 * time.Millisecond)
+		l.create(balanced())
+		l.after(400 * time.Millisecond)
+		l.create(host("b"))
+		l.after(time.Hour)
+		if got := l.balancers["u1"]; !slices.Equal(got, list("a", "b")) {
+			t.Errorf("backends %v, want a and b", got)
+		}
+	})
+}
+
+// An update is carried out while Ensure fails, and its reply is lost. Then the
+// nodes are as before.
+func TestSetIsOfferedAgainAfterALostReply(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := begin(t, Config{}, host("a"), host("b"), balanced())
+		defer func() { l.stop() }()
+		l.after(time.Minute)
+		lost := false
+		l.change(func() {
+			l.fail = func(call string) error {
+				if strings.HasPrefix(call, "update") {
+					if lost {
+						return nil
+					}
+					lost = true
+					l.balancers["u1"] = list("a")
+				}
+				return errors.New("no")
+			}
+		})
+		l.update(annotated)
+		l.after(time.Minute)
+		if err := l.cluster.CoreV1().Nodes().Delete(t.Context(), "b", metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		l.after(4 * time.Second)
+		l.create(host("b"))
+		l.after(time.Hour)
+		if got := l.balancers["u1"]; !lost || !slices.Equal(got, list("a", "b")) {
+			t.Errorf("lost %v, backends %v, want a and b", lost, got)
+		}
 	})
 }

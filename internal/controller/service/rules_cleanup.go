@@ -52,12 +52,15 @@ func removeOrphan(o observed) plan {
 // it, because the API server removes the address when the type changes. The
 // Service of the last call may lack it, too, because the address was written later.
 func (o observed) withLastStatus(service *corev1.Service) *corev1.Service {
-	status := service.Status.LoadBalancer
-	switch {
-	case o.memory.uid == service.UID && o.memory.status != nil && len(o.memory.status.Ingress) > 0:
-		status = *o.memory.status
-	case len(status.Ingress) == 0 && o.shown.uid == service.UID:
+	status, m := service.Status.LoadBalancer, o.memory
+	if (len(status.Ingress) == 0 || service == m.service) && o.shown.uid == service.UID {
 		status = o.shown.status
+	}
+	// The address that the Service shows may be a newer one that the provider has
+	// written itself: a call has failed since, or the provider did so before.
+	mayBeNewer := len(status.Ingress) > 0 && (m.uncertain || !m.contested && m.askedAt.After(m.repairedAt))
+	if m.uid == service.UID && m.status != nil && len(m.status.Ingress) > 0 && !mayBeNewer {
+		status = *m.status
 	}
 	with := *service
 	with.Status.LoadBalancer = status
