@@ -67,17 +67,17 @@ func (x *index) planConditions(p *plan) {
 // explain returns why a Node lacks a route, and plans the events that say more.
 func (x *index) explain(p *plan, node *corev1.Node) message.Cause {
 	cidrs := cidrsOf(node)
-	if x.memory.listingFails() && len(cidrs) > 0 {
-		f := x.memory.listingFailure
-		f.took = x.now.Sub(f.since)
-		p.events = append(p.events, createFailed(node, cidrs[0], f))
-	}
 	for _, cidr := range cidrs {
 		if e := x.entries[cidr]; x.isRejected(cidr) && !e.serving {
 			cause, event := cidrRejected(node, cidr, x.clusters)
 			p.events = append(p.events, event)
-			return cause
+			return cause // No listing changes that, so a failed one is not said.
 		}
+	}
+	if x.memory.listingFails() && len(cidrs) > 0 {
+		f := x.memory.listingFailure
+		f.took = x.now.Sub(f.since)
+		p.events = append(p.events, createFailed(node, cidrs[0], f))
 	}
 	return routeMissing()
 }
