@@ -437,3 +437,38 @@ func FuzzClassifyText(f *testing.F) {
 		}
 	})
 }
+
+// The limit of a client's own retries is no quota of the account.
+func TestRetriesAreNoQuota(t *testing.T) {
+	for text, want := range map[string]provider.ErrorKind{
+		"retry limit exceeded: dial tcp 10.0.0.1:443: connection refused": provider.Unavailable,
+		"polling limit reached: load balancer is busy":                    provider.Conflict,
+		"max retry limit reached":                                         provider.Unclassified,
+		"limit of 5 load balancers reached":                               provider.QuotaExceeded,
+	} {
+		if got := provider.Classify(errors.New(text)).Kind; got != want {
+			t.Errorf("%q is %q, want %q", text, got, want)
+		}
+	}
+}
+
+// reasoned is an error that has a sentence where others have a code.
+type reasoned struct{ Reason string }
+
+func (e *reasoned) Error() string { return e.Reason }
+
+func TestSentenceIsNoCode(t *testing.T) {
+	c := provider.ClassifyAbout(&reasoned{"throttle-proxy has an unknown annotation"}, "throttle-proxy")
+	if c.Kind == provider.Throttled {
+		t.Errorf("the name of a Service is read as a code: %+v", c)
+	}
+	if c := provider.Classify(&reasoned{"RequestLimitExceeded"}); c.Kind != provider.Throttled || c.FromText {
+		t.Errorf("a code is not read: %+v", c)
+	}
+}
+
+func TestLongerNameIsTakenOutFirst(t *testing.T) {
+	if c := provider.ClassifyAbout(errors.New("annotation foo too many requests is unknown"), "foo", "foo too many requests"); c.Kind == provider.Throttled {
+		t.Errorf("a value is read as words of the cloud: %+v", c)
+	}
+}

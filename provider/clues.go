@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"reflect"
+	"strings"
 	"syscall"
 	"time"
 
@@ -182,7 +183,7 @@ func (c *clues) kubernetes(s metav1.Status) {
 }
 
 func (c *clues) code(code string) {
-	if code != "" {
+	if code != "" && (isListed(code) || !strings.ContainsAny(code, " \t\n")) { // Some errors have a sentence there, which may quote users.
 		c.codes = append(c.codes, code)
 	}
 }

@@ -28,7 +28,8 @@ func newText(err error, names []string) (t text) {
 		if len(said) > maxText {
 			said = said[:maxText]
 		}
-		for _, name := range names {
+		// The longest first, because a name may be a part of another.
+		for _, name := range slices.SortedFunc(slices.Values(names), func(a, b string) int { return len(b) - len(a) }) {
 			said = without(said, name)
 		}
 		said = addresses.ReplaceAllString(t.unquoted(said), " ")

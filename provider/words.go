@@ -13,6 +13,7 @@ var (
 		`\b(?:requests?|queries|calls) per (?:second|minute|hour|day)\b.*\bexceeded\b`)
 	perTime     = regexp.MustCompile(`\bquota exceeded for quota (?:metric|group)\b|\bper (?:second|minute|hour|day|\d+ seconds)\b|\b(?:request|api call|api request)s? quota\b`)
 	quotaWords  = regexp.MustCompile(`\bquotas?\b.*\b(?:exceeded|exceeds|exhausted|reached|used up|insufficient)\b|\bquota is \d+\b|\b(?:exceed(?:s|ed|ing)?|reached|insufficient|over)\b.{0,60}\bquotas?\b|\b(?:limit|maximum number)\b.{0,40}\b(?:reached|exceeded)\b|\b(?:reached|exceed(?:s|ed)?)\b.{0,40}\blimits?\b`)
+	triesWords  = regexp.MustCompile(`\b(?:retry|retries|attempts?|tries|polling|deadline|time ?out|time limit)\b`)
 	existsWords = regexp.MustCompile(`\balready (?:exists?|in use|used|assigned|attached)\b|\bduplicated?\b|\bmust be unique\b`)
 
 	words = map[ErrorKind]*regexp.Regexp{
@@ -43,12 +44,12 @@ func (t *text) kind() ErrorKind {
 		return Throttled
 	case t.says(words[Denied]):
 		return Denied
-	case t.says(quotaWords):
-		return QuotaExceeded
 	case t.says(words[Unavailable]):
 		return Unavailable
 	case t.says(words[Conflict]):
 		return Conflict
+	case t.says(quotaWords) && !t.says(triesWords): // not the limit of a client's own retries
+		return QuotaExceeded
 	}
 	return Unclassified
 }
