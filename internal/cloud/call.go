@@ -235,7 +235,7 @@ func (g *Gateway) record(ctx context.Context, c call, started time.Time, err err
 		if why := g.limiter.failed(started, c.object()); why != "" {
 			logger.Info("Changed the rate of calls", "why", why, "callsPerSecond", g.limiter.callsPerSecond(), "err", err)
 		}
-	case kind == Unavailable:
+	case kind == Unavailable && EvidenceOf(err) == Typed: // A text may be about one object, as a RetryError is.
 		g.limiter.unavailable(RetryAfter(err))
 	case isAnswer(kind):
 		g.limiter.succeeded(took, c.object())

@@ -32,11 +32,12 @@ type changes struct {
 // change that has begun. Otherwise the cloud could still carry it out while
 // another replica changes the same object (promise S7).
 func (s *changes) change(ctx context.Context, c call, key string, f func(context.Context) error) error {
-	if err := s.gateway.denials.admit(c); err != nil {
-		return err
-	}
 	if err := s.keys.acquire(key, c.method); err != nil {
 		return c.failed(Slow, err)
+	}
+	if err := s.gateway.denials.admit(c); err != nil { // last, because it may spend the only probe
+		s.keys.release(key)
+		return err
 	}
 	waiting, cancel := context.WithTimeout(ctx, maxQuotaWait) // bounds all tries together
 	defer cancel()

@@ -20,7 +20,9 @@ const (
 
 // denials stops calls to a cloud that denies all of them, because many failed
 // logins a second may lock an account. One call at a time finds out whether the
-// cloud still denies them. The zero value is ready to use.
+// cloud still denies them. Calls about a tenant's object are neither counted nor
+// stopped: they may be denied for what the tenant asks for, and each object waits
+// by itself. The zero value is ready to use.
 type denials struct {
 	mu       sync.Mutex
 	byMethod map[string]*denial // guarded by mu
@@ -39,6 +41,9 @@ type denial struct {
 // admit returns nil if the call may be made. Otherwise it returns an error with
 // the reason for which other calls were denied.
 func (d *denials) admit(c call) error {
+	if c.tenant != "" {
+		return nil
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	known := d.byMethod[c.method]
@@ -47,31 +52,24 @@ func (d *denials) admit(c call) error {
 	}
 	now := time.Now()
 	if now.Before(known.next) {
-		return c.failed(Denied, known.reason(c))
+		return c.failed(Denied, fmt.Errorf("%w: %w", errDenied, known.err))
 	}
 	known.probed, known.next = now, now.Add(longestProbe) // or sooner, when this call has ended
 	return nil
-}
-
-// reason returns why a call is not made. The text stays the same, so that an
-// object that shows it is not written again. It does not contain names of
-// another tenant's objects.
-func (d *denial) reason(c call) error {
-	if c.tenant != "" {
-		return errDenied
-	}
-	return fmt.Errorf("%w: %w", errDenied, d.err)
 }
 
 var errDenied = fmt.Errorf("the cloud denies this call for other objects, too, and is asked at most every %v until it allows it", longestProbe)
 
 // record takes note of how a call has ended.
 func (d *denials) record(c call, started time.Time, err error) {
+	if c.tenant != "" {
+		return
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	known := d.byMethod[c.method]
 	switch kind := KindOf(err); {
-	case kind == Denied && (EvidenceOf(err) == Typed || c.tenant == ""):
+	case kind == Denied:
 		if known == nil {
 			known = &denial{objects: map[string]bool{}, err: errors.Unwrap(err), pause: firstProbe}
 			if d.byMethod == nil {

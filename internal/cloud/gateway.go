@@ -126,6 +126,7 @@ func accessorsOf(g *Gateway, p *Provider, cfg Config) []accessor {
 func (g *Gateway) AskAgain(ctx context.Context) (more bool, err error) {
 	g.asking.Lock()
 	defer g.asking.Unlock()
+	var all []error
 	for _, a := range g.accessors {
 		if a.found() {
 			continue
@@ -134,12 +135,12 @@ func (g *Gateway) AskAgain(ctx context.Context) (more bool, err error) {
 			a.open()
 			return nil
 		})
-		if err != nil {
-			return more, err
+		if err != nil { // The other accessors may work.
+			all = append(all, err)
 		}
 		more = more || a.found()
 	}
-	return more, nil
+	return more, errors.Join(all...)
 }
 
 // Offers returns a sentence about what the provider offers.
