@@ -31,10 +31,16 @@ func (p *process) startInformers(ctx context.Context) {
 // runs the controllers that have waited for it. It returns when none waits any
 // more or ctx has ended.
 func (p *process) awaitOffers(ctx context.Context, waiting []started, run func(started)) {
+	tried := "" // what the provider offered when the controllers were last made
 	for delay := firstAsk; len(waiting) > 0 && pause(ctx, delay); delay = min(2*delay, longestAsk) {
 		if _, err := p.gateway.Load().AskAgain(ctx); err != nil {
 			klog.FromContext(ctx).Error(err, "The provider cannot say what it offers")
 		}
+		offers := p.gateway.Load().Offers()
+		if offers == tried { // Making a controller costs a recorder that lasts.
+			continue
+		}
+		tried = offers
 		var still []started
 		for _, s := range waiting {
 			made, runs, err := s.again()

@@ -54,3 +54,21 @@ func TestControllerRunsOnceTheProviderOffersItsPart(t *testing.T) {
 		}
 	})
 }
+
+// Each attempt to make a controller costs a recorder, so there is one only when
+// the provider offers something else than before.
+func TestControllerIsMadeOnlyWhenTheOfferChanges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		attempts := 0
+		p, ctx := newTestProcess(t, &providertest.Cloud{}, table{runs(settings.NodeController, func(context.Context, deps) (controller, error) {
+			attempts++
+			return nil, notOffered("the provider offers no instances")
+		})})
+		p.metrics = newControllerMetrics(p.registry.MustRegister, p.registry.CustomMustRegister)
+		time.AfterFunc(24*time.Hour, func() { p.fail(nil) })
+		p.lead(ctx)
+		if attempts > 2 {
+			t.Errorf("the controller was made %d times in a day, want at most 2", attempts)
+		}
+	})
+}

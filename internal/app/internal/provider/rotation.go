@@ -33,6 +33,9 @@ const (
 	// refusalExpiry is how long the rotation waits before it tries refused content
 	// again. The cloud may have been unreachable at the first attempt.
 	refusalExpiry = 5 * time.Minute
+	// minRenewal is the time between two renewals that the provider asks for. A
+	// provider may ask each time that it is made.
+	minRenewal = time.Minute
 )
 
 // Rotation follows the provider's files and the provider's requests to read its
@@ -111,6 +114,10 @@ func (r *Rotation) Run(ctx context.Context, period time.Duration, to Reports) {
 		defer ticker.Stop()
 		due = ticker.C
 	}
+	renewal := time.NewTimer(0) // for what the provider has asked for
+	defer renewal.Stop()
+	renewal.Stop()
+	var renewed time.Time
 	for {
 		select {
 		case <-ctx.Done():
@@ -118,6 +125,9 @@ func (r *Rotation) Run(ctx context.Context, period time.Duration, to Reports) {
 		case <-due:
 			r.step(ctx)
 		case <-r.asked:
+			renewal.Reset(max(minRenewal-r.clock.Since(renewed), 0))
+		case <-renewal.C:
+			renewed = r.clock.Now()
 			r.renew(ctx)
 		}
 	}

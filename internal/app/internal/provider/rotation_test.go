@@ -17,6 +17,7 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/testutil"
+	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/fairlead-k8s/fairlead/internal/app/internal/mounttest"
@@ -308,4 +309,27 @@ func TestTokenOfThePodIsNoConfiguration(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A provider asks for a renewal each time that it is made.
+func TestProviderThatAlwaysAsksIsRenewedOnceAMinute(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		asked, made := make(chan struct{}, 1), 0
+		r := &Rotation{
+			asked: asked, check: func() (string, error) { return "same", nil }, inUse: "same",
+			clock: clock.RealClock{}, metrics: NewMetrics(func(...metrics.Registerable) {}),
+			apply: func(context.Context) (outcome, error) {
+				made++
+				asked <- struct{}{}
+				return applied, nil
+			},
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute+time.Second)
+		defer cancel()
+		asked <- struct{}{}
+		r.Run(ctx, 0, Reports{Event: func(message.Event) {}, Fail: func(error) {}})
+		if made != 11 {
+			t.Errorf("%d providers were made in ten minutes, want one at once and one each minute", made)
+		}
+	})
 }
