@@ -108,7 +108,7 @@ func TestFaultsAreAdjusted(t *testing.T) {
 	p.see(`[data-key="denied"]`, `match: "[" is not a pattern`)
 	p.fill("#faults [name=count]", "many")
 	p.press("section[@id='faults']", "Set the fault")
-	p.see(`[data-key="denied"]`, "Hit at most: “many” is no number.")
+	p.see(`[data-key="denied"]`, "Hit at most: “many” is not a number.")
 }
 
 func TestFaultsOfOthersAreShown(t *testing.T) {
