@@ -3,10 +3,10 @@ package settings
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/util/validation"
 	cliflag "k8s.io/component-base/cli/flag"
 
 	"github.com/fairlead-k8s/fairlead/internal/controller/service"
@@ -14,6 +14,7 @@ import (
 
 const (
 	flagServiceSyncs = "concurrent-service-syncs"
+	flagClasses      = "load-balancer-class"
 	flagRetired      = "load-balancer-class-cleanup"
 	wakeOnTaint      = "taint"
 	wakeOnDeletion   = "deletion"
@@ -42,7 +43,7 @@ func (s *Service) addFlags(sections *cliflag.NamedFlagSets) {
 	deviates(fs, flagServiceSyncs, "Upstream without the flag: always 1.")
 	fs.DurationVar(&s.resync, "service-resync-period", s.resync,
 		"How often an unchanged load balancer is compared with the cloud, give or take a tenth. 0 turns it off.")
-	fs.StringSliceVar(&s.classes, "load-balancer-class", s.classes,
+	fs.StringSliceVar(&s.classes, flagClasses, s.classes,
 		"Values of spec.loadBalancerClass that are served beside Services without one. Services of other classes are never touched.")
 	fs.StringSliceVar(&s.retired, flagRetired, s.retired,
 		"Values of spec.loadBalancerClass that were served here in the past. Services of these classes lose their load balancer and the finalizer when they are deleted or get another type.")
@@ -59,19 +60,23 @@ func (s *Service) validate() []error {
 	if s.resync < 0 {
 		errs = append(errs, fmt.Errorf("--service-resync-period must not be negative, but got %v", s.resync))
 	}
-	for _, class := range s.classes {
-		if strings.TrimSpace(class) == "" {
-			errs = append(errs, fmt.Errorf("--load-balancer-class has an empty entry in %q", s.classes))
-		}
-	}
-	for _, class := range s.retired {
-		if strings.TrimSpace(class) == "" {
-			errs = append(errs, fmt.Errorf("--%s has an empty entry in %q", flagRetired, s.retired))
-		}
-	}
+	errs = append(errs, invalidClasses(flagClasses, s.classes)...)
+	errs = append(errs, invalidClasses(flagRetired, s.retired)...)
 	for _, what := range s.removeOn {
 		if what != wakeOnTaint && what != wakeOnDeletion {
 			errs = append(errs, fmt.Errorf("--service-remove-backends-on: %q is neither %q nor %q", what, wakeOnTaint, wakeOnDeletion))
+		}
+	}
+	return errs
+}
+
+// invalidClasses returns an error for each value that no Service can have in
+// spec.loadBalancerClass.
+func invalidClasses(flag string, classes []string) []error {
+	var errs []error
+	for _, class := range classes {
+		if len(validation.IsQualifiedName(class)) > 0 {
+			errs = append(errs, fmt.Errorf("--%s: %q is not a load balancer class, such as example.com/internal", flag, class))
 		}
 	}
 	return errs
