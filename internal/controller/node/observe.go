@@ -37,7 +37,7 @@ func (c *Controller) holderOf(node *corev1.Node, id string) string {
 		return ""
 	}
 	for _, other := range all {
-		if other.Name != node.Name && other.Spec.ProviderID == id {
+		if other.Spec.ProviderID == id {
 			return other.Name
 		}
 	}

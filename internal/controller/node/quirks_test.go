@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -34,6 +35,9 @@ type vendor struct {
 	mu        sync.Mutex
 	instances map[string]cloudprovider.InstanceMetadata // by name; guarded by mu
 	asked     []string                                  // names of Nodes; guarded by mu
+	// before is called before each question. Its error is the answer. nil: nothing
+	// happens before.
+	before func() error
 }
 
 func (*vendor) ProviderName() string                             { return "p" }
@@ -60,6 +64,11 @@ type machines struct {
 // InstanceMetadata is the answer of the cloud.
 func (m machines) InstanceMetadata(_ context.Context, node *corev1.Node) (*cloudprovider.InstanceMetadata, error) {
 	v := m.vendor
+	if v.before != nil {
+		if err := v.before(); err != nil {
+			return nil, err
+		}
+	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.asked = append(v.asked, node.Name)
@@ -100,7 +109,14 @@ type quirky struct {
 // these Nodes. Each Node but those in without has an instance.
 func beginQuirky(t *testing.T, cfg Config, habits []quirks.Quirk, nodes ...*corev1.Node) *quirky {
 	t.Helper()
-	q := &quirky{t: t, version: 1000, vendor: &vendor{instances: map[string]cloudprovider.InstanceMetadata{}}}
+	return beginWith(t, &vendor{}, cfg, habits, nodes...)
+}
+
+// beginWith does the same with this vendor.
+func beginWith(t *testing.T, v *vendor, cfg Config, habits []quirks.Quirk, nodes ...*corev1.Node) *quirky {
+	t.Helper()
+	v.instances = map[string]cloudprovider.InstanceMetadata{}
+	q := &quirky{t: t, version: 1000, vendor: v}
 	var objects []runtime.Object
 	for _, n := range nodes {
 		n.CreationTimestamp = metav1.Now()
@@ -122,7 +138,7 @@ func beginQuirky(t *testing.T, cfg Config, habits []quirks.Quirk, nodes ...*core
 	ctx, cancel := context.WithCancel(t.Context())
 	informers := kube.NewInformerFactory(q.cluster, 0)
 	informer := informers.Core().V1().Nodes()
-	cfg.Reads, cfg.Refresh, cfg.Labels = 4, 5*time.Minute, follows
+	cfg.Reads, cfg.Refresh, cfg.Labels = cmp.Or(cfg.Reads, 4), 5*time.Minute, follows
 	c := New(Deps{Nodes: kube.NewNodes(ctx, q.cluster, informer), Informer: informer, Instances: gateway.Instances(), Events: q}, cfg)
 	informers.StartWithContext(ctx)
 	done := make(chan error, 1)

@@ -1,0 +1,62 @@
+package node
+
+import (
+	"net/http"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fairlead-k8s/fairlead/test/quirks"
+)
+
+// Initialising is bounded by the cloud's quota and not by this controller
+// (promise P2). The time is that of the test, so no busy machine changes it.
+func TestNodesAreInitialisedAtTheSpeedOfTheQuota(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const (
+			size    = 600
+			rate    = 100 // calls a second
+			burst   = 200
+			allowed = (size - burst) / rate * time.Second
+		)
+		var mu sync.Mutex
+		tokens, last := float64(burst), time.Now()
+		meter := func() error {
+			time.Sleep(30 * time.Millisecond)
+			mu.Lock()
+			defer mu.Unlock()
+			now := time.Now()
+			tokens, last = min(tokens+now.Sub(last).Seconds()*rate, burst), now
+			if tokens < 1 {
+				return &quirks.StatusError{Status: http.StatusTooManyRequests, Text: "too many"}
+			}
+			tokens--
+			return nil
+		}
+		var joined []*corev1.Node
+		for n := range size {
+			joined = append(joined, joins("n"+strconv.Itoa(n)))
+		}
+		q := beginWith(t, &vendor{before: meter}, Config{Reads: 16}, nil, joined...)
+		defer func() { q.stop() }()
+		q.after(allowed * 5 / 4)
+		all, err := q.cluster.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		released := 0
+		for _, node := range all.Items {
+			if isReleased(&node) {
+				released++
+			}
+		}
+		if released != size {
+			t.Errorf("%d of %d Nodes were initialised after 1.25 times the time that the quota needs", released, size)
+		}
+	})
+}
