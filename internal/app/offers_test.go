@@ -60,7 +60,8 @@ func TestControllerRunsOnceTheProviderOffersItsPart(t *testing.T) {
 func TestControllerIsMadeOnlyWhenTheOfferChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		attempts := 0
-		p, ctx := newTestProcess(t, &providertest.Cloud{}, table{runs(settings.NodeController, func(context.Context, deps) (controller, error) {
+		asked := 0
+		p, ctx := newTestProcess(t, &providertest.Cloud{OnAccessor: func() { asked++ }}, table{runs(settings.NodeController, func(context.Context, deps) (controller, error) {
 			attempts++
 			return nil, notOffered("the provider offers no instances")
 		})})
@@ -69,6 +70,9 @@ func TestControllerIsMadeOnlyWhenTheOfferChanges(t *testing.T) {
 		p.lead(ctx)
 		if attempts > 2 {
 			t.Errorf("the controller was made %d times in a day, want at most 2", attempts)
+		}
+		if least := int(24 * time.Hour / longestAsk); asked < least {
+			t.Errorf("the accessors were asked %d times in a day, want at least %d", asked, least)
 		}
 	})
 }

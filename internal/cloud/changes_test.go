@@ -61,6 +61,9 @@ func TestNoChangeBeginsWhileAnotherReplicaMayLead(t *testing.T) {
 		if err := l.Update(ctx, service("s"), nil); KindOf(err) != Canceled || calls != 0 {
 			t.Errorf("error %v after %d calls, want no call once the lease is over", err, calls)
 		}
+		if n := l.changes.gateway.limiter.underWay; n != 0 {
+			t.Errorf("%d calls count as under way, want none", n)
+		}
 		held.Ask()()
 		if err := l.Update(lease.NewContext(t.Context(), held), service("s"), nil); err != nil || calls != 1 {
 			t.Errorf("error %v after %d calls, want a call once the lease is renewed", err, calls)

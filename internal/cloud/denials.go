@@ -41,9 +41,6 @@ type denial struct {
 // admit returns nil if the call may be made. Otherwise it returns an error with
 // the reason for which other calls were denied.
 func (d *denials) admit(c call) error {
-	if c.tenant != "" {
-		return nil
-	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	known := d.byMethod[c.method]

@@ -80,6 +80,38 @@ func TestAccessorsAreAskedOnce(t *testing.T) {
 	}
 }
 
+// An accessor that panics does not keep the others from being asked.
+func TestAccessorThatPanicsKeepsNoOtherFromBeingAsked(t *testing.T) {
+	p := &lateVendor{}
+	g := gateway(t, p, Config{})
+	p.late = true
+	more, err := g.AskAgain(t.Context())
+	if !more || err == nil || g.LoadBalancers() == nil {
+		t.Errorf("%v, %v; it %s", more, err, g.Offers())
+	}
+}
+
+// lateVendor offers nothing at first. Later it offers load balancers, and the
+// accessor of instances panics.
+type lateVendor struct {
+	vendor
+
+	late bool
+}
+
+func (v *lateVendor) InstancesV2() (cloudprovider.InstancesV2, bool) {
+	if v.late {
+		panic("no connection")
+	}
+	return nil, false
+}
+
+func (v *lateVendor) LoadBalancer() (cloudprovider.LoadBalancer, bool) {
+	return balancer(func(context.Context, string, *corev1.Service, []*corev1.Node) (*corev1.LoadBalancerStatus, error) {
+		return &corev1.LoadBalancerStatus{}, nil
+	}), v.late
+}
+
 func TestAccessorThatSaysNoIsAskedAgain(t *testing.T) {
 	g := gateway(t, quirks.Wrap(vendor{v2: panicsForAll}, quirks.OffersNothingOnce), Config{})
 	if g.Instances() != nil || g.Offers() != "offers nothing yet; it is asked again for instances, load balancers, routes" {

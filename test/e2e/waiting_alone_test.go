@@ -46,7 +46,7 @@ func TestWaitingNodeSaysThatTheCloudThrottles(t *testing.T) {
 	b := onOwn(t)
 	c := b.NewCloud(t)
 	w := beginWaiting(t, b, c, waiter{name: "Throttled", reason: "CloudThrottled", words: "quota", instance: &simulator.Instance{}})
-	fault := simulator.Fault{Name: "quota", Kind: simulator.FaultThrottle, Rate: 0.05, Burst: 1}
+	fault := simulator.Fault{Name: "quota", Kind: simulator.FaultThrottle, Rate: 0.01, Burst: 1}
 	if err := c.SetFault(t.Context(), fault); err != nil {
 		t.Fatal(err)
 	}

@@ -199,6 +199,16 @@ func TestRecordRemembersTheFirstDenial(t *testing.T) {
 	}
 }
 
+func TestRecordRemembersThatANodeWasConfirmed(t *testing.T) {
+	s := record{}.with(said(absent), noon)
+	if s.confirmed {
+		t.Error("confirmed without an answer that said present")
+	}
+	if s = s.with(said(present), noon).with(said(absent), noon); !s.confirmed {
+		t.Error("the answer that said present is forgotten")
+	}
+}
+
 func located(key, value string) func(*corev1.Node) {
 	return func(n *corev1.Node) {
 		if value == "" {

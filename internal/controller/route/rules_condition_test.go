@@ -55,6 +55,11 @@ func conditionRows() []row {
 			remember(func(m *memory) { m.patched["uid-1"] = patched{corev1.ConditionTrue, "NoRouteCreated", at(999)} })), rejected("10.9.0.0/24")},
 		{"RejectedCIDRWithARouteIsReachable", given(1, podCIDRs("node-1", "10.9.0.0/24"), listed(newRoute("o", "node-1", "10.9.0.0/24")),
 			node("node-1", condition(corev1.ConditionTrue, "PodCIDRRejected"))), []string{"node-1 NetworkUnavailable=False RouteCreated"}},
+		{
+			"RejectedCIDRWithARouteIsNotWhyAnotherOneHasNone", given(1, podCIDRs("node-1", "10.9.0.0/24", "10.244.1.0/24"), unlisted("r1"),
+				listed(newRoute("o", "node-1", "10.9.0.0/24")), node("node-1", noCondition), failing("10.244.1.0/24", "uid-1", 998, 998, 1001)),
+			[]string{"node-1 NetworkUnavailable=True NoRouteCreated"},
+		},
 		{"NodeWithABlackholeIsUnreachable", given(1, unlisted("r1"), listed(broken), node("node-1", noCondition), func(o *observed) {
 			o.memory.created[claim{netip.MustParsePrefix("10.244.1.0/24"), "uid-1"}] = at(998)
 			o.memory.failures[netip.MustParsePrefix("10.244.1.0/24")] = failure{count: 1, since: at(998), at: at(998), until: at(1005), kind: kindBlackhole, node: "uid-1"}

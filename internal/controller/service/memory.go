@@ -41,9 +41,9 @@ type memory struct {
 	// offered is the ID of the node set of an update that has failed since the
 	// last call of Ensure.
 	offered string
-	// astray means that a call with another set than backends has failed since, so
-	// that the load balancer may have that one.
-	astray bool
+	// backendsUncertain means that a call with another set than backends has failed
+	// since, so that the load balancer may have that one.
+	backendsUncertain bool
 	// announced is the shape for which an event has announced the call.
 	announced string
 	recorded  recordedReason
@@ -110,7 +110,7 @@ func (m memory) withFailure(p plan, r outcome) memory {
 
 // withoutFailure returns the memory after a call has succeeded.
 func (m memory) withoutFailure() memory {
-	m.failure, m.uncertain, m.offered, m.astray = failure{}, false, "", false
+	m.failure, m.uncertain, m.offered, m.backendsUncertain = failure{}, false, "", false
 	m.recorded, m.recordedUpdate = recordedReason{}, recordedReason{}
 	return m
 }

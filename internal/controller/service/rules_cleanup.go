@@ -59,7 +59,7 @@ func (o observed) withLastStatus(service *corev1.Service) *corev1.Service {
 	// The address that the Service shows may be a newer one that the provider has
 	// written itself: a call has failed since, or the provider did so before.
 	mayBeNewer := len(status.Ingress) > 0 && (m.uncertain || !m.contested && m.askedAt.After(m.repairedAt))
-	if m.uid == service.UID && m.status != nil && len(m.status.Ingress) > 0 && !mayBeNewer {
+	if m.status != nil && len(m.status.Ingress) > 0 && !mayBeNewer {
 		status = *m.status
 	}
 	with := *service

@@ -10,7 +10,7 @@ package service
 func offerBackends(o observed, p plan) plan {
 	m := o.memory
 	switch {
-	case p.do != wait, !isProvided(o), m.backends == o.backends && !m.astray, m.offered == o.backends:
+	case p.do != wait, !isProvided(o), m.backends == o.backends && !m.backendsUncertain, m.offered == o.backends:
 		return p
 	case p.writes.patches(), len(p.writes.events) > 0:
 		p.after, p.awaited = yieldDelay, false

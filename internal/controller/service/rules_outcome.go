@@ -69,7 +69,7 @@ func (m memory) ensured(p plan, r outcome) (memory, []message.Event) {
 	case failed:
 	}
 	m = m.withFailure(p, r)
-	m.offered, m.astray = "", m.astray || r.nodes.id != m.backends
+	m.offered, m.backendsUncertain = "", m.backendsUncertain || r.nodes.id != m.backends
 	return m, nil
 }
 
@@ -100,7 +100,7 @@ func (m memory) updated(p plan, r outcome) (memory, []message.Event) {
 		if m.failure.attempts == 0 {
 			m = m.withoutFailure()
 		}
-		m.backends, m.astray, m.recordedUpdate = r.nodes.id, false, recordedReason{}
+		m.backends, m.backendsUncertain, m.recordedUpdate = r.nodes.id, false, recordedReason{}
 		switch {
 		case isFirst: // An earlier process has recorded it.
 			return m, nil
@@ -113,7 +113,7 @@ func (m memory) updated(p plan, r outcome) (memory, []message.Event) {
 		return m, nil
 	case failed:
 	}
-	m.astray = m.astray || r.nodes.id != m.backends
+	m.backendsUncertain = m.backendsUncertain || r.nodes.id != m.backends
 	if m.offered = r.nodes.id; m.failure.attempts == 0 {
 		m = m.withFailure(p, r)
 		m.announced, m.recorded = shapeOf(p.service), recordedReason{r.cause.Reason, r.at}

@@ -23,8 +23,12 @@ func knowledge(m memory, events []message.Event) string {
 	add("nodes "+m.backends, m.backends != "")
 	add("elsewhere", m.elsewhere)
 	add("deleted", m.deleted)
+	add("perhaps others", m.backendsUncertain)
 	add("uncertain", m.uncertain)
 	add("status unknown", m.status == nil)
+	if m.status != nil && len(m.status.Ingress) > 0 && m.status.Ingress[0].IP != address[0].IP {
+		add("address "+m.status.Ingress[0].IP, true)
+	}
 	add("published", m.published)
 	add("contested", m.contested)
 	if f := m.failure; f.attempts > 0 {
@@ -78,30 +82,30 @@ func TestOutcome(t *testing.T) {
 			"LoadBalancerWithoutNodesIsNotRecordedTwiceForOneSet", ensure, known(ready, func(m *memory) { m.backends = "new" }), succeeded, edits(noNodes),
 			"in line | nodes new | published | event EnsuredLoadBalancer",
 		},
-		{"AddressThatTheProviderChangesIsNotPublishedYet", ensure, inLine, succeeded, edits(given(address...), returns(other...)), "in line | nodes new | event EnsuredLoadBalancer"},
+		{"AddressThatTheProviderChangesIsNotPublishedYet", ensure, inLine, succeeded, edits(given(address...), returns(other...)), "in line | nodes new | address 127.64.0.2 | event EnsuredLoadBalancer"},
 		{"AddressThatTheProviderClearsIsNotPublishedYet", ensure, inLine, succeeded, edits(given(address...), returns()), "in line | nodes new | event EnsuredLoadBalancer"},
 		{"EchoOfNoAddressIsNoNews", ensure, memory{uid: "u1"}, succeeded, edits(given(), returns()), "in line | nodes new | published | event EnsuredLoadBalancer"},
-		{"EchoOfAnotherAddressIsAccepted", ensure, inLine, succeeded, edits(given(other...), returns(other...)), "in line | nodes new | published | event EnsuredLoadBalancer"},
-		{"EchoEndsTheContest", ensure, inLine.with(func(m *memory) { m.contested = true }), succeeded, edits(given(other...), returns(other...)), "in line | nodes new | published | event EnsuredLoadBalancer"},
+		{"EchoOfAnotherAddressIsAccepted", ensure, inLine, succeeded, edits(given(other...), returns(other...)), "in line | nodes new | address 127.64.0.2 | published | event EnsuredLoadBalancer"},
+		{"EchoEndsTheContest", ensure, inLine.with(func(m *memory) { m.contested = true }), succeeded, edits(given(other...), returns(other...)), "in line | nodes new | address 127.64.0.2 | published | event EnsuredLoadBalancer"},
 		{"AddressThatTheProviderStandsByIsContested", ensure, inLine, succeeded, edits(given(other...)), "in line | nodes new | published | contested | event EnsuredLoadBalancer"},
 		{
 			"AddressThatWasNeverShownIsNotContested", ensure, inLine.with(func(m *memory) { m.published = false }), succeeded, edits(given(other...)),
 			"in line | nodes new | event EnsuredLoadBalancer",
 		},
 		{"EnsureElsewhereIsLeftAlone", ensure, hadFailed, elsewhere, nil, "in line | elsewhere | status unknown"},
-		{"FailedEnsureIsUncertain", ensure, memory{uid: "u1"}, failed, nil, "shape unknown | uncertain | status unknown | ensure failed with CloudFailed, retry in 5s"},
-		{"FailedEnsureKeepsTheAddress", ensure, inLine, failed, nil, "in line | nodes old | uncertain | published | ensure failed with CloudFailed, retry in 5s"},
-		{"DelayGrowsWithEachFailure", ensure, hadFailed, failed, nil, "shape unknown | uncertain | status unknown | ensure failed with CloudFailed, retry in 10s | recorded CloudFailed"},
+		{"FailedEnsureIsUncertain", ensure, memory{uid: "u1"}, failed, nil, "shape unknown | perhaps others | uncertain | status unknown | ensure failed with CloudFailed, retry in 5s"},
+		{"FailedEnsureKeepsTheAddress", ensure, inLine, failed, nil, "in line | nodes old | perhaps others | uncertain | published | ensure failed with CloudFailed, retry in 5s"},
+		{"DelayGrowsWithEachFailure", ensure, hadFailed, failed, nil, "shape unknown | perhaps others | uncertain | status unknown | ensure failed with CloudFailed, retry in 10s | recorded CloudFailed"},
 		{
 			"DelayIsTheProvidersOwnIfItAsks", ensure, hadFailed, failed, edits(func(_ *plan, r *outcome) { r.pause = 3 * time.Second }),
-			"shape unknown | uncertain | status unknown | ensure failed with CloudFailed, retry in 3s | recorded CloudFailed",
+			"shape unknown | perhaps others | uncertain | status unknown | ensure failed with CloudFailed, retry in 3s | recorded CloudFailed",
 		},
 		{"UpdatedLoadBalancerHasTheNodes", update, inLine, succeeded, nil, "in line | nodes new | published | event UpdatedLoadBalancer"},
 		{"UpdateToNoNodesIsRecorded", update, inLine, succeeded, edits(noNodes), "in line | nodes new | published | event UnAvailableLoadBalancer"},
 		{"UpdateElsewhereIsDone", update, inLine, elsewhere, nil, "in line | nodes new | published"},
 		{
 			"FailedUpdateIsEnsuredNext", update, inLine, failed, nil,
-			"in line | nodes old | uncertain | published | ensure failed with CloudFailed, retry in 5s | offered new | recorded CloudFailed | announced | event UpdateLoadBalancerFailed",
+			"in line | nodes old | perhaps others | uncertain | published | ensure failed with CloudFailed, retry in 5s | offered new | recorded CloudFailed | announced | event UpdateLoadBalancerFailed",
 		},
 		{
 			"UpdateWhileEnsureFailsLeavesTheFailure", update, ensureFails, succeeded, nil,
@@ -113,20 +117,24 @@ func TestOutcome(t *testing.T) {
 		},
 		{
 			"FailedUpdateWhileEnsureFailsDelaysNothing", update, ensureFails, failed, nil,
-			"in line | nodes old | uncertain | published | ensure failed with CloudFailed, retry in 3s | offered new | event UpdateLoadBalancerFailed",
+			"in line | nodes old | perhaps others | uncertain | published | ensure failed with CloudFailed, retry in 3s | offered new | event UpdateLoadBalancerFailed",
 		},
 		{
 			"FailedUpdateWhileEnsureFailsIsRecordedOnce", update, offeredInVain, failed, nil,
-			"in line | nodes old | uncertain | published | ensure failed with CloudFailed, retry in 3s | offered new",
+			"in line | nodes old | perhaps others | uncertain | published | ensure failed with CloudFailed, retry in 3s | offered new",
 		},
 		{
 			"SetIsOfferedAgainAfterEnsureHasFailedAgain", ensure, offeredInVain, failed, nil,
-			"in line | nodes old | uncertain | published | ensure failed with CloudFailed, retry in 10s",
+			"in line | nodes old | perhaps others | uncertain | published | ensure failed with CloudFailed, retry in 10s",
 		},
 		{"RemovedLoadBalancerIsForgotten", remove, inLine, succeeded, nil, "shape unknown | nodes old | deleted | status unknown | event DeletedLoadBalancer"},
 		{"RemovedElsewhereIsRemoved", remove, inLine, elsewhere, nil, "shape unknown | nodes old | deleted | status unknown | event DeletedLoadBalancer"},
 		{"FailedRemovalIsUncertain", remove, inLine, failed, nil, "in line | nodes old | uncertain | published | remove failed with CloudFailed, retry in 5s"},
-		{"RemovalStartsItsOwnDelay", remove, hadFailed, failed, nil, "shape unknown | uncertain | status unknown | remove failed with CloudFailed, retry in 5s | recorded CloudFailed"},
+		{
+			"FailedRemovalKeepsTheAddressThatItWasMadeFor", remove, inLine, failed, edits(given(other...)),
+			"in line | nodes old | uncertain | address 127.64.0.2 | published | remove failed with CloudFailed, retry in 5s",
+		},
+		{"RemovalStartsItsOwnDelay", remove, hadFailed, failed, nil, "shape unknown | perhaps others | uncertain | status unknown | remove failed with CloudFailed, retry in 5s | recorded CloudFailed"},
 		{"NoCallChangesNothing", publish, inLine, succeeded, nil, "in line | nodes old | published"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -110,8 +110,10 @@ func TestNoChangeBeginsUnderAnOldLease(t *testing.T) {
 		e, k := replica(t, &electiontest.Lease{}, "a")
 		cut := time.Now().Add(time.Minute)
 		time.AfterFunc(time.Minute, func() { k.Cut.Store(true) })
+		var last time.Time
 		err := e.Run(t.Context(), func(ctx context.Context) {
 			for lease.Await(ctx) == nil {
+				last = time.Now()
 				if age := time.Since(cut); age > electiontest.Config().RenewDeadline.Duration {
 					t.Errorf("a change began %v after the last renewal", age)
 				}
@@ -120,6 +122,9 @@ func TestNoChangeBeginsUnderAnOldLease(t *testing.T) {
 		})
 		if !errors.Is(err, ErrLeaseLost) {
 			t.Errorf("got %v, want %v", err, ErrLeaseLost)
+		}
+		if last.Before(cut) {
+			t.Errorf("the last change began %v before the last renewal", cut.Sub(last))
 		}
 	})
 }

@@ -1,0 +1,38 @@
+package cloud
+
+import (
+	"testing"
+	"time"
+)
+
+// In each row a letter is the outcome of a call: a small one is a failure for the
+// object of that name, a capital one a success.
+func TestSuspicion(t *testing.T) {
+	for _, tt := range []struct {
+		name, outcomes string
+		want           verdict // of the last outcome
+	}{
+		{"FourObjectsAreTooFew", "abcd", noVerdict},
+		{"FiveObjectsAreSuspect", "abcde", suspect},
+		{"OneObjectIsNotSuspect", "aaaaaa", noVerdict},
+		{"TheyWorkWhenCallsAreSlower", "abcdeABC", confirm},
+		{"TheyFailAndOthersWork", "abcdeWXYabc", refute},
+		{"TheyFailAndAnotherOneFailsToo", "abcdeWXYvabc", noVerdict},
+		{"TheyFailAndNobodyWorks", "abcdeabc", giveUp},
+		{"TheyFailAndManyOthersToo", "abcdeWvxabc", slower},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var s suspicion
+			var got verdict
+			at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+			for _, letter := range tt.outcomes {
+				at = at.Add(10 * time.Millisecond)
+				o := outcome{object: string(letter | 0x20), started: at.Add(-time.Millisecond), ended: at, failed: letter >= 'a'}
+				got = s.observe(o)
+			}
+			if got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
