@@ -24,8 +24,9 @@
 //
 // Each file is one scenario. What scenarios share is in test/internal: package
 // bed (the control plane, the cloud that its kubelets follow, proxies), daemon,
-// audit (what the API server was asked), nodes, rights and expect. A function
-// that runs as a subtest is called testX; what is called otherwise is a helper.
+// replicas, audit (what the API server was asked), nodes, nodepool (Nodes that may
+// be deleted), podnetwork (routes), lbservice, rights and expect. A function that
+// runs as a subtest is called testX; what is called otherwise is a helper.
 //
 //	func TestNodeGetsItsZone(t *testing.T) {
 //		b := onShared(t)

@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,15 +10,13 @@ import (
 	"testing"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/fairlead-k8s/fairlead/simulator"
 	"github.com/fairlead-k8s/fairlead/test/internal/bed"
 	"github.com/fairlead-k8s/fairlead/test/internal/daemon"
 	"github.com/fairlead-k8s/fairlead/test/internal/expect"
 	"github.com/fairlead-k8s/fairlead/test/internal/nodes"
 	"github.com/fairlead-k8s/fairlead/test/internal/proxy"
+	"github.com/fairlead-k8s/fairlead/test/internal/replicas"
 )
 
 const (
@@ -31,66 +28,6 @@ const (
 	// logged.
 	noise = 6 * time.Second
 )
-
-// replica is a daemon that takes part in an election with default flags, with
-// proxies that record its requests to the API server and to the cloud.
-type replica struct {
-	*daemon.Daemon
-
-	api, cloud *proxy.Proxy
-	lease      string
-}
-
-// pairOfReplicas starts two, the leader first.
-func pairOfReplicas(t *testing.T, b *bed.Bed, c *bed.Cloud, s daemon.Setup) (leader, standby replica) {
-	t.Helper()
-	s.Lease = cmp.Or(s.Lease, daemon.LeaseName)
-	err := b.Admin.CoordinationV1().Leases(metav1.NamespaceSystem).Delete(t.Context(), s.Lease, metav1.DeleteOptions{})
-	if err != nil && !apierrors.IsNotFound(err) {
-		t.Fatal(err)
-	}
-	var pair [2]replica
-	for n := range pair {
-		r := newReplica(t, b, c, s)
-		pair[n] = r
-		expect.Within(t, expect.Soon, func(context.Context) error {
-			switch {
-			case n == 0 && !r.leads():
-				return errors.New("the first replica does not lead")
-			case n == 1 && len(r.api.Requests(ofLeases)) == 0:
-				return errors.New("the second replica has not looked at the lease")
-			}
-			return nil
-		})
-	}
-	return pair[0], pair[1]
-}
-
-// newReplica starts one more.
-func newReplica(t *testing.T, b *bed.Bed, c *bed.Cloud, s daemon.Setup) replica {
-	t.Helper()
-	r := replica{api: b.BeforeAPIServer(t), cloud: bed.BeforeCloud(t, c), lease: s.Lease}
-	s.API, s.Cloud, s.Elect = r.api, r.cloud.URL(), true
-	r.Daemon = b.Daemon(t, s)
-	return r
-}
-
-func (r replica) leads() bool { return r.Logged("Controller runs") }
-
-func ofLeases(r proxy.Request) bool { return strings.Contains(r.Path, "/leases") }
-
-// leaseHolder returns the identity of the lease's holder.
-func leaseHolder(t *testing.T, b *bed.Bed, name string) string {
-	t.Helper()
-	lease, err := b.Admin.CoordinationV1().Leases(metav1.NamespaceSystem).Get(t.Context(), name, metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if lease.Spec.HolderIdentity == nil {
-		return ""
-	}
-	return *lease.Spec.HolderIdentity
-}
 
 // joins adds a Node and waits until it is initialised.
 func joins(t *testing.T, b *bed.Bed, c *bed.Cloud, within time.Duration) {
@@ -104,19 +41,19 @@ func joins(t *testing.T, b *bed.Bed, c *bed.Cloud, within time.Duration) {
 func TestRollingRestart(t *testing.T) {
 	b := onShared(t)
 	cloud := b.NewCloud(t)
-	leader, standby := pairOfReplicas(t, b, cloud, daemon.Setup{})
+	leader, standby := replicas.Pair(t, b, cloud, daemon.Setup{})
 	joins(t, b, cloud, expect.Soon)
-	if n := len(standby.api.Requests(patches)) + len(standby.api.Requests(records)) + len(standby.cloud.Requests(nil)); n > 0 {
+	if n := len(standby.API.Requests(patches)) + len(standby.API.Requests(records)) + len(standby.Cloud.Requests(nil)); n > 0 {
 		t.Errorf("the standby has written or asked the cloud %d times", n)
 	}
-	before := leaseHolder(t, b, daemon.LeaseName)
+	before := replicas.LeaseHolder(t, b, daemon.LeaseName)
 
 	asked := time.Now()
 	leader.Signal(syscall.SIGTERM)
 	if code := leader.AwaitExit(t, plannedHandOver+noise); code != 0 {
 		t.Errorf("the leader has ended with code %d after SIGTERM, want 0", code)
 	}
-	if now := leaseHolder(t, b, daemon.LeaseName); now == before {
+	if now := replicas.LeaseHolder(t, b, daemon.LeaseName); now == before {
 		t.Errorf("the lease is still held by %s, who has ended", now)
 	}
 	ended := time.Since(asked)
@@ -131,7 +68,7 @@ func TestRollingRestart(t *testing.T) {
 func TestLeaderIsKilled(t *testing.T) {
 	b := onShared(t)
 	cloud := b.NewCloud(t)
-	leader, _ := pairOfReplicas(t, b, cloud, daemon.Setup{})
+	leader, _ := replicas.Pair(t, b, cloud, daemon.Setup{})
 	joins(t, b, cloud, expect.Soon)
 
 	died := time.Now()
@@ -149,7 +86,7 @@ func TestLeaderIsKilled(t *testing.T) {
 func TestHandOverWithAProviderThatIgnoresItsContext(t *testing.T) {
 	b := onShared(t)
 	cloud := b.NewCloud(t)
-	leader, standby := pairOfReplicas(t, b, cloud, daemon.Setup{Provider: "modern"})
+	leader, standby := replicas.Pair(t, b, cloud, daemon.Setup{Provider: "modern"})
 	i, node := b.Pair(t, cloud, simulator.Instance{Name: b.Name("hangs"), Labels: map[string]string{"provider-fault": "ignores-context"}})
 	expect.Within(t, expect.Soon, func(context.Context) error {
 		if !leader.Logged("Ignores its context from now on", node.Name) {
@@ -157,13 +94,13 @@ func TestHandOverWithAProviderThatIgnoresItsContext(t *testing.T) {
 		}
 		return nil
 	})
-	before := leaseHolder(t, b, daemon.LeaseName)
+	before := replicas.LeaseHolder(t, b, daemon.LeaseName)
 
 	asked := time.Now()
 	leader.Signal(syscall.SIGTERM)
 	leader.AwaitExit(t, drain+noise)
 	ended := time.Since(asked)
-	if now := leaseHolder(t, b, daemon.LeaseName); now == before {
+	if now := replicas.LeaseHolder(t, b, daemon.LeaseName); now == before {
 		t.Errorf("the lease is still held by %s, who has ended", now)
 	}
 	joins(t, b, cloud, plannedHandOver+noise)
@@ -181,8 +118,8 @@ func TestHandOverWithAProviderThatIgnoresItsContext(t *testing.T) {
 func TestHandOverWaitsForTheWriteUnderWay(t *testing.T) {
 	b := onShared(t)
 	cloud := b.NewCloud(t)
-	leader, standby := pairOfReplicas(t, b, cloud, daemon.Setup{})
-	trap := leader.api.Trap(patches, 1, proxy.Before)
+	leader, standby := replicas.Pair(t, b, cloud, daemon.Setup{})
+	trap := leader.API.Trap(patches, 1, proxy.Before)
 	i, node := b.Pair(t, cloud, simulator.Instance{Name: b.Name("held")})
 	bed.AwaitTrap(t, trap)
 	handsOverAfter(t, b, leader, standby, trap)
@@ -192,26 +129,26 @@ func TestHandOverWaitsForTheWriteUnderWay(t *testing.T) {
 
 // handsOverAfter asks the leader to end while one of its requests is trapped. The
 // leader must keep the lease until the request was released and has returned.
-func handsOverAfter(t *testing.T, b *bed.Bed, leader, standby replica, trap *proxy.Trap) {
+func handsOverAfter(t *testing.T, b *bed.Bed, leader, standby replicas.Replica, trap *proxy.Trap) {
 	t.Helper()
-	before := leaseHolder(t, b, leader.lease)
-	looked := len(standby.api.Requests(ofLeases))
+	before := replicas.LeaseHolder(t, b, leader.Lease)
+	looked := len(standby.API.Requests(replicas.OfLeases))
 	asked := time.Now()
 	leader.Signal(syscall.SIGTERM)
 	expect.Within(t, expect.Soon, func(context.Context) error { // until the standby would have taken over
-		if n := len(standby.api.Requests(ofLeases)); n < looked+2 && time.Since(asked) < drain-time.Second {
+		if n := len(standby.API.Requests(replicas.OfLeases)); n < looked+2 && time.Since(asked) < drain-time.Second {
 			return fmt.Errorf("the standby has looked at the lease %d times", n-looked)
 		}
 		return nil
 	})
-	if now := leaseHolder(t, b, leader.lease); now != before {
+	if now := replicas.LeaseHolder(t, b, leader.Lease); now != before {
 		t.Errorf("the lease was given away, to %q, while a write of the leader was under way", now)
 	}
 	trap.Release()
 	if code := leader.AwaitExit(t, drain+noise); code != 0 {
 		t.Errorf("the leader has ended with code %d, want 0", code)
 	}
-	if now := leaseHolder(t, b, leader.lease); now == before {
+	if now := replicas.LeaseHolder(t, b, leader.Lease); now == before {
 		t.Errorf("the lease is still held by %s, who has ended", now)
 	}
 }
@@ -221,8 +158,8 @@ func handsOverAfter(t *testing.T, b *bed.Bed, leader, standby replica, trap *pro
 func TestWriteThatIsNeverOverKeepsTheLease(t *testing.T) {
 	b := onShared(t)
 	cloud := b.NewCloud(t)
-	leader, standby := pairOfReplicas(t, b, cloud, daemon.Setup{})
-	trap := leader.api.Trap(patches, 1, proxy.Before)
+	leader, standby := replicas.Pair(t, b, cloud, daemon.Setup{})
+	trap := leader.API.Trap(patches, 1, proxy.Before)
 	i, node := b.Pair(t, cloud, simulator.Instance{Name: b.Name("stuck")})
 	bed.AwaitTrap(t, trap)
 	asked := time.Now()
@@ -237,18 +174,18 @@ func TestWriteThatIsNeverOverKeepsTheLease(t *testing.T) {
 
 // keepsTheLease asks the leader to end during a call that does not return in
 // time. The process ends and does not release the lease.
-func keepsTheLease(t *testing.T, b *bed.Bed, leader, standby replica) {
+func keepsTheLease(t *testing.T, b *bed.Bed, leader, standby replicas.Replica) {
 	t.Helper()
-	before := leaseHolder(t, b, leader.lease)
+	before := replicas.LeaseHolder(t, b, leader.Lease)
 	leader.Signal(syscall.SIGTERM)
 	code := leader.AwaitExit(t, drain+noise)
-	if now := leaseHolder(t, b, leader.lease); now != before {
+	if now := replicas.LeaseHolder(t, b, leader.Lease); now != before {
 		t.Errorf("the lease was given away, to %q, while a write of the leader was under way", now)
 	}
 	if code == 0 {
 		t.Error("the leader has ended with code 0, though work was under way")
 	}
-	if n := len(standby.api.Requests(mutations)) + len(standby.cloud.Requests(ofBalancerChanges)); n > 0 {
+	if n := len(standby.API.Requests(mutations)) + len(standby.Cloud.Requests(ofBalancerChanges)); n > 0 {
 		t.Errorf("the standby has made %d writes beside the one under way", n)
 	}
 }
@@ -260,7 +197,7 @@ func mutations(r proxy.Request) bool {
 
 // noOverlap checks all writes of both replicas: they must never write the same
 // object at the same time (S7). All load balancers count as one object.
-func noOverlap(t *testing.T, a, b replica) {
+func noOverlap(t *testing.T, a, b replicas.Replica) {
 	t.Helper()
 	pairs := func(x, y []proxy.Request, object func(proxy.Request) string) {
 		for _, x := range x {
@@ -273,6 +210,6 @@ func noOverlap(t *testing.T, a, b replica) {
 			}
 		}
 	}
-	pairs(a.api.Requests(mutations), b.api.Requests(mutations), func(r proxy.Request) string { return strings.TrimSuffix(r.Path, "/status") })
-	pairs(a.cloud.Requests(ofBalancerChanges), b.cloud.Requests(ofBalancerChanges), func(proxy.Request) string { return "" })
+	pairs(a.API.Requests(mutations), b.API.Requests(mutations), func(r proxy.Request) string { return strings.TrimSuffix(r.Path, "/status") })
+	pairs(a.Cloud.Requests(ofBalancerChanges), b.Cloud.Requests(ofBalancerChanges), func(proxy.Request) string { return "" })
 }

@@ -13,8 +13,10 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/bed"
 	"github.com/fairlead-k8s/fairlead/test/internal/daemon"
 	"github.com/fairlead-k8s/fairlead/test/internal/expect"
+	"github.com/fairlead-k8s/fairlead/test/internal/lbservice"
 	"github.com/fairlead-k8s/fairlead/test/internal/nodes"
 	"github.com/fairlead-k8s/fairlead/test/internal/proxy"
+	"github.com/fairlead-k8s/fairlead/test/internal/replicas"
 )
 
 func servicePatches(r proxy.Request) bool {
@@ -27,19 +29,19 @@ func servicePatches(r proxy.Request) bool {
 // call, and ends (S7).
 func TestFrozenLeaderBeginsNothing(t *testing.T) {
 	b := onShared(t)
-	s := newServices(t, b, 1)
-	leader, _ := pairOfReplicas(t, b, s.cloud, s.of(daemon.Setup{}))
-	joins(t, b, s.cloud, expect.Soon)
-	halfNode := leader.api.Trap(statusPatches, 1, proxy.After)
-	i, node := b.Pair(t, s.cloud, simulator.Instance{Name: b.Name("half")})
+	s := lbservice.New(t, b, 1)
+	leader, _ := replicas.Pair(t, b, s.Cloud, s.Of(daemon.Setup{}))
+	joins(t, b, s.Cloud, expect.Soon)
+	halfNode := leader.API.Trap(statusPatches, 1, proxy.After)
+	i, node := b.Pair(t, s.Cloud, simulator.Instance{Name: b.Name("half")})
 	bed.AwaitTrap(t, halfNode)
-	halfService := leader.api.Trap(servicePatches, 1, proxy.After)
-	name := s.balanced(t, "half")
+	halfService := leader.API.Trap(servicePatches, 1, proxy.After)
+	name := s.Balanced(t, "half")
 	bed.AwaitTrap(t, halfService)
 
 	leader.Signal(syscall.SIGSTOP)
 	b.AwaitNode(t, node.Name, crashHandOver+noise, nodes.As(i, nodes.AddressesOf(i)...))
-	s.awaitService(t, name, expect.Soon, showing(conditionServing, metav1.ConditionTrue, "Ready"))
+	s.AwaitService(t, name, expect.Soon, lbservice.Showing(lbservice.ConditionServing, metav1.ConditionTrue, "Ready"))
 	halfNode.Release()
 	halfService.Release()
 	woken := time.Now()
@@ -47,7 +49,7 @@ func TestFrozenLeaderBeginsNothing(t *testing.T) {
 	if code := leader.AwaitExit(t, noise); code == 0 {
 		t.Error("the leader that lost its lease has ended with code 0")
 	}
-	for _, r := range append(leader.api.Requests(mutations), leader.cloud.Requests(ofBalancers)...) {
+	for _, r := range append(leader.API.Requests(mutations), leader.Cloud.Requests(ofBalancers)...) {
 		if r.Began.After(woken) {
 			t.Errorf("S7: the leader that was frozen began %s %s beside the other", r.Method, r.Path)
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/bed"
 	"github.com/fairlead-k8s/fairlead/test/internal/daemon"
 	"github.com/fairlead-k8s/fairlead/test/internal/expect"
+	"github.com/fairlead-k8s/fairlead/test/internal/nodepool"
 	"github.com/fairlead-k8s/fairlead/test/internal/nodes"
 )
 
@@ -25,33 +26,33 @@ import (
 func TestTwoManagers(t *testing.T) {
 	b := onShared(t)
 	one, other := b.NewCloud(t), b.NewCloud(t)
-	var ours, theirs []*member
+	var ours, theirs []*nodepool.Member
 	for range 3 {
 		i, node := b.Pair(t, one, simulator.Instance{Name: b.Name("one")})
-		ours = append(ours, &member{Node: node, instance: i})
+		ours = append(ours, &nodepool.Member{Node: node, Instance: i})
 		i, node = b.Pair(t, other, simulator.Instance{Name: b.Name("other")})
-		theirs = append(theirs, &member{Node: node, instance: i})
+		theirs = append(theirs, &nodepool.Member{Node: node, Instance: i})
 	}
-	b.Daemon(t, daemon.Setup{Cloud: one.URL, Flags: quickly()})
-	b.Daemon(t, daemon.Setup{Cloud: other.URL, Flags: quickly(), Provider: "legacy"})
-	both := func(id func(simulator.Instance) string, members []*member) {
+	b.Daemon(t, daemon.Setup{Cloud: one.URL, Flags: nodepool.Quickly()})
+	b.Daemon(t, daemon.Setup{Cloud: other.URL, Flags: nodepool.Quickly(), Provider: "legacy"})
+	both := func(id func(simulator.Instance) string, members []*nodepool.Member) {
 		t.Helper()
 		for _, m := range members {
-			b.AwaitNode(t, m.Name, goneWithin, func(node *corev1.Node) error {
-				return errors.Join(nodes.Initialized(node), expect.Equal("provider ID", id(m.instance), node.Spec.ProviderID))
+			b.AwaitNode(t, m.Name, nodepool.GoneWithin, func(node *corev1.Node) error {
+				return errors.Join(nodes.Initialized(node), expect.Equal("provider ID", id(m.Instance), node.Spec.ProviderID))
 			})
 		}
 	}
 	both(nodes.ProviderID, ours)
 	both(testID, theirs)
 
-	p := &pool{Bed: b}
-	p.silence(t, ours[0], ours[1], theirs[0], theirs[1])
+	p := &nodepool.Pool{Bed: b}
+	p.Silence(t, ours[0], ours[1], theirs[0], theirs[1])
 	for _, gone := range []struct {
 		cloud *bed.Cloud
-		m     *member
+		m     *nodepool.Member
 	}{{one, ours[0]}, {other, theirs[0]}} {
-		if err := gone.cloud.TerminateInstance(t.Context(), gone.m.instance.ID); err != nil {
+		if err := gone.cloud.TerminateInstance(t.Context(), gone.m.Instance.ID); err != nil {
 			t.Fatal(err)
 		}
 		awaitNodeGone(t, b, gone.m.Name)
@@ -64,7 +65,7 @@ func TestTwoManagers(t *testing.T) {
 // awaitNodeGone waits until there is no such Node.
 func awaitNodeGone(t *testing.T, b *bed.Bed, name string) {
 	t.Helper()
-	expect.Within(t, goneWithin, func(ctx context.Context) error {
+	expect.Within(t, nodepool.GoneWithin, func(ctx context.Context) error {
 		list, err := b.Admin.CoreV1().Nodes().List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + name})
 		if err == nil && len(list.Items) > 0 {
 			err = fmt.Errorf("node %s is still there", name)
@@ -81,7 +82,7 @@ func TestWayBack(t *testing.T) {
 		t.Skip("the guide's commands need kubectl")
 	}
 	node := nodes.New(b.Name("back"))
-	for _, ours := range []corev1.NodeConditionType{nodes.ConditionInitialized, conditionMissing} {
+	for _, ours := range []corev1.NodeConditionType{nodes.ConditionInitialized, nodepool.ConditionMissing} {
 		node.Status.Conditions = append(node.Status.Conditions, corev1.NodeCondition{Type: ours, Status: corev1.ConditionTrue, Reason: "Test"})
 	}
 	b.Register(t, node)

@@ -16,6 +16,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/bed"
 	"github.com/fairlead-k8s/fairlead/test/internal/daemon"
 	"github.com/fairlead-k8s/fairlead/test/internal/expect"
+	"github.com/fairlead-k8s/fairlead/test/internal/lbservice"
 	"github.com/fairlead-k8s/fairlead/test/internal/nodes"
 )
 
@@ -97,7 +98,7 @@ func TestControllersActAsServiceAccounts(t *testing.T) {
 	})
 	i, node := b.Pair(t, cloud, simulator.Instance{Name: b.Name("account")})
 	b.AwaitNode(t, node.Name, expect.Soon, nodes.As(i, nodes.AddressesOf(i)...))
-	service := servicesOn(b).balanced(t, "account")
+	service := lbservice.On(b).Balanced(t, "account")
 	awaitAddress(t, b, service)
 
 	writers := map[string]map[string]bool{}

@@ -15,6 +15,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/bed"
 	"github.com/fairlead-k8s/fairlead/test/internal/daemon"
 	"github.com/fairlead-k8s/fairlead/test/internal/expect"
+	"github.com/fairlead-k8s/fairlead/test/internal/lbservice"
 )
 
 // charts are the command lines that public charts and manifests of other
@@ -62,7 +63,7 @@ func TestChartsOfOthers(t *testing.T) {
 				"--cloud-config=" + bed.WriteFile(t, filepath.Join(t.TempDir(), "cloud.yaml"), "endpoint: "+cloud.URL),
 			}))
 			joins(t, b, cloud, expect.Soon)
-			awaitAddress(t, b, servicesOn(b).balanced(t, "chart"))
+			awaitAddress(t, b, lbservice.On(b).Balanced(t, "chart"))
 			if status := d.Get(t, "/healthz", ""); status != http.StatusOK {
 				t.Errorf("/healthz answers %d", status)
 			}

@@ -14,6 +14,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/bed"
 	"github.com/fairlead-k8s/fairlead/test/internal/daemon"
 	"github.com/fairlead-k8s/fairlead/test/internal/expect"
+	"github.com/fairlead-k8s/fairlead/test/internal/lbservice"
+	"github.com/fairlead-k8s/fairlead/test/internal/replicas"
 )
 
 // The file in --cloud-config changes under two replicas, whose provider is no
@@ -22,17 +24,17 @@ import (
 func TestCredentialsAreRotated(t *testing.T) {
 	b := onShared(t)
 	before, after := b.NewCloud(t), b.NewCloud(t)
-	leader, standby := pairOfReplicas(t, b, before, daemon.Setup{Provider: "modern", Flags: []string{"--cloud-config-watch-period=100ms"}})
+	leader, standby := replicas.Pair(t, b, before, daemon.Setup{Provider: "modern", Flags: []string{"--cloud-config-watch-period=100ms"}})
 	joins(t, b, before, expect.Soon)
 	change := func(endpoint string) {
 		t.Helper()
-		for _, r := range []replica{leader, standby} {
+		for _, r := range []replicas.Replica{leader, standby} {
 			bed.WriteFile(t, r.ConfigFile(t), "endpoint: "+endpoint+"\nprovider: modern\n")
 		}
 	}
 
 	change("nowhere")
-	for _, r := range []replica{leader, standby} {
+	for _, r := range []replicas.Replica{leader, standby} {
 		expect.Within(t, expect.Soon, func(ctx context.Context) error {
 			status, body := r.Ask(ctx, t, "/readyz?verbose", "")
 			if status != 200 || !strings.Contains(body, "[i]cloud-config: the files have changed and were refused") {
@@ -100,7 +102,7 @@ func TestLeaderMigration(t *testing.T) {
 	b := onShared(t)
 	b.UseRightsOf(t, migration)
 	cloud := b.NewCloud(t)
-	leader, _ := pairOfReplicas(t, b, cloud, daemon.Setup{Flags: []string{"--enable-leader-migration"}})
+	leader, _ := replicas.Pair(t, b, cloud, daemon.Setup{Flags: []string{"--enable-leader-migration"}})
 	const second = "cloud-provider-extraction-migration"
 	holderOf := func(ctx context.Context, name string) (string, error) {
 		lease, err := b.Admin.CoordinationV1().Leases(metav1.NamespaceSystem).Get(ctx, name, metav1.GetOptions{})
@@ -117,7 +119,7 @@ func TestLeaderMigration(t *testing.T) {
 		return err
 	})
 	joins(t, b, cloud, expect.Soon)
-	awaitAddress(t, b, servicesOn(b).balanced(t, "migrated"))
+	awaitAddress(t, b, lbservice.On(b).Balanced(t, "migrated"))
 	main, err := holderOf(t.Context(), daemon.LeaseName)
 	if err != nil {
 		t.Fatal(err)

@@ -18,8 +18,10 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/bed"
 	"github.com/fairlead-k8s/fairlead/test/internal/daemon"
 	"github.com/fairlead-k8s/fairlead/test/internal/expect"
+	"github.com/fairlead-k8s/fairlead/test/internal/nodepool"
 	"github.com/fairlead-k8s/fairlead/test/internal/nodes"
 	"github.com/fairlead-k8s/fairlead/test/internal/proxy"
+	"github.com/fairlead-k8s/fairlead/test/internal/replicas"
 )
 
 // deletes are the daemon's deletions of Nodes.
@@ -29,13 +31,13 @@ func deletes(r proxy.Request) bool {
 
 // again registers a Node of the same name after the first has been deleted by
 // hand.
-func (p *pool) again(t *testing.T, m *member, i simulator.Instance, ready corev1.ConditionStatus) *member {
+func again(t *testing.T, p *nodepool.Pool, m *nodepool.Member, i simulator.Instance, ready corev1.ConditionStatus) *nodepool.Member {
 	t.Helper()
-	p.byHand(t, m)
+	p.ByHand(t, m)
 	node := nodes.NewInitialized(i)
 	node.Name = m.Name
 	node.Status.Conditions[0].Status = ready
-	return p.join(t, node, i)
+	return p.Join(t, node, i)
 }
 
 // testRecreatedMeanwhile: answers about the first Node are no evidence against
@@ -43,18 +45,18 @@ func (p *pool) again(t *testing.T, m *member, i simulator.Instance, ready corev1
 // ID, the second is silent from the start, and the daemon sees both events at
 // once.
 func testRecreatedMeanwhile(t *testing.T, b *bed.Bed) {
-	p := newPool(t, b, 6)
-	first := p.members[2]
-	d := p.runs(t, daemon.Setup{Flags: quickly()})
-	p.terminate(t, first)
-	p.silence(t, first)
-	p.awaitAsked(t, absences-1, first)
+	p := nodepool.New(t, b, 6)
+	first := p.Members[2]
+	d := p.Runs(t, daemon.Setup{Flags: nodepool.Quickly()})
+	p.Terminate(t, first)
+	p.Silence(t, first)
+	p.AwaitAsked(t, nodepool.Absences-1, first)
 	d.Signal(syscall.SIGSTOP)
-	second := p.again(t, first, first.instance, corev1.ConditionUnknown)
+	second := again(t, p, first, first.Instance, corev1.ConditionUnknown)
 	d.Signal(syscall.SIGCONT)
-	p.awaitGone(t, goneWithin, second) // This deletion too needs evidence of its own.
-	for _, r := range p.deletions(t) {
-		if uid, _ := preconditions(r); uid == first.UID {
+	p.AwaitGone(t, nodepool.GoneWithin, second) // This deletion too needs evidence of its own.
+	for _, r := range p.Deletions(t) {
+		if uid, _ := nodepool.Preconditions(r); uid == first.UID {
 			t.Errorf("a deletion of the first Node: %v", r)
 		}
 	}
@@ -66,58 +68,58 @@ func testChangedOnTheWay(t *testing.T, b *bed.Bed) {
 	for _, row := range []struct {
 		name string
 		// change changes the Node and returns what must stay.
-		change func(*pool, *testing.T, *member) *member
+		change func(*nodepool.Pool, *testing.T, *nodepool.Member) *nodepool.Member
 	}{
-		{"Recreated", func(p *pool, t *testing.T, m *member) *member {
-			return p.again(t, m, p.instance(t, simulator.Instance{Name: m.Name}), corev1.ConditionTrue)
+		{"Recreated", func(p *nodepool.Pool, t *testing.T, m *nodepool.Member) *nodepool.Member {
+			return again(t, p, m, p.Instance(t, simulator.Instance{Name: m.Name}), corev1.ConditionTrue)
 		}},
-		{"ReadyAgain", func(p *pool, t *testing.T, m *member) *member {
-			p.wake(t, m)
+		{"ReadyAgain", func(p *nodepool.Pool, t *testing.T, m *nodepool.Member) *nodepool.Member {
+			p.Wake(t, m)
 			return m
 		}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			p := newPool(t, b, 6)
-			m := p.members[2]
+			p := nodepool.New(t, b, 6)
+			m := p.Members[2]
 			api := b.BeforeAPIServer(t)
 			trap := api.Trap(deletes, 1, proxy.Before)
-			p.runs(t, daemon.Setup{API: api, Cloud: p.cloud.URL, Flags: quickly()})
-			p.terminate(t, m)
-			p.silence(t, m)
+			p.Runs(t, daemon.Setup{API: api, Cloud: p.Cloud.URL, Flags: nodepool.Quickly()})
+			p.Terminate(t, m)
+			p.Silence(t, m)
 			select {
 			case <-trap.Sprung():
-			case <-time.After(goneWithin):
+			case <-time.After(nodepool.GoneWithin):
 				t.Fatal("nothing is deleted")
 			}
 			now := row.change(p, t, m)
 			trap.Release()
 			expect.Within(t, expect.Soon, func(context.Context) error {
-				if len(p.deletions(t)) == 0 {
+				if len(p.Deletions(t)) == 0 {
 					return errors.New("the deletion has not come")
 				}
 				return nil
 			})
-			p.stay(t, now)
+			p.Stay(t, now)
 			// The daemon goes on: when this one is silent and gone, it is deleted.
-			p.terminate(t, now)
-			p.silence(t, now)
-			p.awaitGone(t, goneWithin, now)
+			p.Terminate(t, now)
+			p.Silence(t, now)
+			p.AwaitGone(t, nodepool.GoneWithin, now)
 		})
 	}
 }
 
 // testRestartsMeanwhile: the API server is killed when a deletion is on its way.
 func testRestartsMeanwhile(t *testing.T, b *bed.Bed) {
-	p := newPool(t, b, 8)
+	p := nodepool.New(t, b, 8)
 	api := b.BeforeAPIServer(t)
 	trap := api.Trap(deletes, 1, proxy.Before)
-	d := p.runs(t, daemon.Setup{API: api, Cloud: p.cloud.URL, Flags: quickly()})
-	gone := p.members[:2]
-	p.terminate(t, gone...)
-	p.silence(t, gone...)
+	d := p.Runs(t, daemon.Setup{API: api, Cloud: p.Cloud.URL, Flags: nodepool.Quickly()})
+	gone := p.Members[:2]
+	p.Terminate(t, gone...)
+	p.Silence(t, gone...)
 	select {
 	case <-trap.Sprung():
-	case <-time.After(goneWithin):
+	case <-time.After(nodepool.GoneWithin):
 		t.Fatal("nothing is deleted")
 	}
 	b.RestartAPIServer(t, trap)
@@ -125,8 +127,8 @@ func testRestartsMeanwhile(t *testing.T, b *bed.Bed) {
 		_, err := b.Admin.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 		return err
 	})
-	p.awaitGone(t, 2*time.Minute, gone...)
-	p.stay(t, p.members[2:]...)
+	p.AwaitGone(t, 2*time.Minute, gone...)
+	p.Stay(t, p.Members[2:]...)
 	if d.Ended() {
 		t.Errorf("the daemon has ended with code %d", d.Code())
 	}
@@ -136,20 +138,20 @@ func testRestartsMeanwhile(t *testing.T, b *bed.Bed) {
 // evidence: no Node is deleted twice, nor on evidence of both leaders together.
 func TestLeaderIsKilledWhileEvidenceIsGathered(t *testing.T) {
 	b := onOwn(t)
-	p := newPool(t, b, 12)
-	p.begun = append(p.begun, time.Now())
-	leader, standby := pairOfReplicas(t, b, p.cloud, daemon.Setup{Flags: quickly()})
-	gone, alive := p.members[:3], p.members[3]
-	p.terminate(t, gone...)
-	p.silence(t, append(slices.Clone(gone), alive)...)
-	p.awaitAsked(t, absences-1, gone...)
+	p := nodepool.New(t, b, 12)
+	p.Begun = append(p.Begun, time.Now())
+	leader, standby := replicas.Pair(t, b, p.Cloud, daemon.Setup{Flags: nodepool.Quickly()})
+	gone, alive := p.Members[:3], p.Members[3]
+	p.Terminate(t, gone...)
+	p.Silence(t, append(slices.Clone(gone), alive)...)
+	p.AwaitAsked(t, nodepool.Absences-1, gone...)
 	leader.Kill()
 	died := time.Now()
-	p.begun = append(p.begun, died)
-	p.awaitGone(t, crashHandOver+goneWithin, gone...)
+	p.Begun = append(p.Begun, died)
+	p.AwaitGone(t, crashHandOver+nodepool.GoneWithin, gone...)
 	t.Logf("the Nodes were gone %v after the leader was killed", time.Since(died).Round(time.Second))
-	p.stay(t, p.members[3:]...)
-	if n := len(standby.api.Requests(deletes)); n != len(gone) {
+	p.Stay(t, p.Members[3:]...)
+	if n := len(standby.API.Requests(deletes)); n != len(gone) {
 		t.Errorf("the next leader has made %d deletions, want %d", n, len(gone))
 	}
 	noOverlap(t, leader, standby)
@@ -161,26 +163,26 @@ func TestLeaderIsKilledWhileEvidenceIsGathered(t *testing.T) {
 func TestKilledAtEachRequestOfADeletion(t *testing.T) {
 	const absentFor = 2 * time.Second
 	b := onOwn(t)
-	p := newPool(t, b, 30)
-	for _, m := range p.members {
-		m.rules.absentFor = absentFor
+	p := nodepool.New(t, b, 30)
+	for _, m := range p.Members {
+		m.Rules.AbsentFor = absentFor
 	}
-	flags := absentAfter(absentFor)
+	flags := nodepool.AbsentAfter(absentFor)
 	next := 0
 	// dies is a Node whose instance is gone, and the requests that are made for it.
-	dies := func(t *testing.T) (m *member, api *proxy.Proxy, match proxy.Match) {
+	dies := func(t *testing.T) (m *nodepool.Member, api *proxy.Proxy, match proxy.Match) {
 		t.Helper()
-		m, next = p.members[next], next+1
-		p.terminate(t, m)
-		p.silence(t, m)
+		m, next = p.Members[next], next+1
+		p.Terminate(t, m)
+		p.Silence(t, m)
 		return m, b.BeforeAPIServer(t), func(r proxy.Request) bool {
 			return strings.HasSuffix(r.Path, "/nodes/"+m.Name) || strings.HasSuffix(r.Path, "/events")
 		}
 	}
 	m, api, match := dies(t)
-	d := p.runs(t, daemon.Setup{API: api, Cloud: p.cloud.URL, Flags: flags})
-	p.awaitGone(t, goneWithin, m)
-	p.awaitTold(t, expect.Soon, []*member{m}, "Normal DeletingNode")
+	d := p.Runs(t, daemon.Setup{API: api, Cloud: p.Cloud.URL, Flags: flags})
+	p.AwaitGone(t, nodepool.GoneWithin, m)
+	p.AwaitTold(t, expect.Soon, []*nodepool.Member{m}, "Normal DeletingNode")
 	if err := d.Stop(); err != nil {
 		t.Fatal(err)
 	}
@@ -191,12 +193,12 @@ func TestKilledAtEachRequestOfADeletion(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/%s", place, point), func(t *testing.T) {
 				m, api, match := dies(t)
 				trap := api.TrapPlace(match, place, at)
-				first := p.runs(t, daemon.Setup{API: api, Cloud: p.cloud.URL, Flags: flags})
+				first := p.Runs(t, daemon.Setup{API: api, Cloud: p.Cloud.URL, Flags: flags})
 				bed.AwaitPlace(t, trap, place)
 				first.Kill()
 				trap.Cut()
-				p.runs(t, daemon.Setup{Cloud: p.cloud.URL, Flags: flags})
-				p.awaitGone(t, goneWithin, m)
+				p.Runs(t, daemon.Setup{Cloud: p.Cloud.URL, Flags: flags})
+				p.AwaitGone(t, nodepool.GoneWithin, m)
 			})
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator"
 	"github.com/fairlead-k8s/fairlead/test/internal/daemon"
 	"github.com/fairlead-k8s/fairlead/test/internal/expect"
+	"github.com/fairlead-k8s/fairlead/test/internal/nodepool"
 	"github.com/fairlead-k8s/fairlead/test/internal/nodes"
 )
 
@@ -32,26 +33,26 @@ const (
 // silences are silent Nodes beside thirty healthy ones, under one daemon. Each
 // has another fault.
 type silences struct {
-	*pool
+	*nodepool.Pool
 
 	daemon *daemon.Daemon
 	// neverReported is a Node whose kubelet has never reported.
-	neverReported *member
+	neverReported *nodepool.Member
 }
 
 // TestSilentNodes runs all cases of a single silent Node, while the cloud's
 // answers about the others are correct.
 func TestSilentNodes(t *testing.T) {
 	b := onOwn(t)
-	s := silences{pool: newPool(t, b, 30)}
-	for _, m := range s.members {
-		m.rules.absentFor = sideAbsentFor
+	s := silences{Pool: nodepool.New(t, b, 30)}
+	for _, m := range s.Members {
+		m.Rules.AbsentFor = sideAbsentFor
 	}
-	i := s.instance(t, simulator.Instance{Name: s.Name("never-reported")})
+	i := s.Instance(t, simulator.Instance{Name: s.Name("never-reported")})
 	node := nodes.NewInitialized(i)
 	node.Status.Conditions = nil
-	s.neverReported = s.join(t, node, i)
-	s.daemon = s.runs(t, daemon.Setup{Provider: "modern", Flags: []string{
+	s.neverReported = s.Join(t, node, i)
+	s.daemon = s.Runs(t, daemon.Setup{Provider: "modern", Flags: []string{
 		"--node-monitor-period=1s", "--node-monitor-longest-period=" + sideLongestPeriod.String(),
 		"--node-deletion-absent-for=" + sideAbsentFor.String(), "--node-deletion-silent-after=" + sideSilentAfter.String(),
 		"--node-deletion-young-age=" + sideYoungAge.String(), "--node-deletion-young-absent-for=" + sideYoungAbsentFor.String(),
@@ -91,10 +92,10 @@ type silentCase struct {
 }
 
 // joins adds a Node; the rules for young ones hold for it only at first.
-func (s silences) joins(t *testing.T, base string) *member {
+func (s silences) joins(t *testing.T, base string) *nodepool.Member {
 	t.Helper()
-	m := s.newcomer(t, base)
-	m.rules.absentFor = sideAbsentFor
+	m := s.Newcomer(t, base)
+	m.Rules.AbsentFor = sideAbsentFor
 	return m
 }
 
@@ -115,27 +116,27 @@ func (s silences) unanswered() []silentCase {
 		{"CloudResets", simulator.Fault{Kind: simulator.FaultReset}, []string{"CloudUnavailable", "CloudFailed"}},
 		{"CloudHangs", simulator.Fault{Kind: simulator.FaultHang}, []string{"CloudSlow", "CloudTimedOut"}},
 	} {
-		var m *member
+		var m *nodepool.Member
 		cases = append(cases, silentCase{
 			name: row.name,
 			begin: func(t *testing.T) {
 				m = s.joins(t, "unanswered")
 				row.fault.Name, row.fault.Match = m.Name, m.Name
-				s.cloud.Fail(t, row.fault)
-				s.silence(t, m)
+				s.Cloud.Fail(t, row.fault)
+				s.Silence(t, m)
 			},
 			ends: func(t *testing.T) {
-				s.awaitHeld(t, []*member{m}, row.reasons...)
-				s.awaitShown(t, []*member{m}, corev1.ConditionUnknown, row.reasons...)
+				s.AwaitHeld(t, []*nodepool.Member{m}, row.reasons...)
+				s.AwaitShown(t, []*nodepool.Member{m}, corev1.ConditionUnknown, row.reasons...)
 				describe(t, s.Bed, row.name, m.Name)
-				s.noStream(t, []*member{m})
-				s.stay(t, m)
-				if err := s.cloud.ClearFault(t.Context(), m.Name); err != nil {
+				noStream(t, s.Pool, []*nodepool.Member{m})
+				s.Stay(t, m)
+				if err := s.Cloud.ClearFault(t.Context(), m.Name); err != nil {
 					t.Fatal(err)
 				}
-				s.awaitShown(t, []*member{m}, corev1.ConditionFalse)
+				s.AwaitShown(t, []*nodepool.Member{m}, corev1.ConditionFalse)
 			},
-			still: func(t *testing.T) { s.stay(t, m) },
+			still: func(t *testing.T) { s.Stay(t, m) },
 		})
 	}
 	return cases
@@ -148,37 +149,37 @@ func (s silences) calledAbsent() []silentCase {
 }
 
 func (s silences) flapping() silentCase {
-	var m *member
+	var m *nodepool.Member
 	return silentCase{
 		name: "FlappingBetweenNotFoundAndFound",
 		begin: func(t *testing.T) {
 			m = s.joins(t, "flapping")
 			s.misbehave(t, m, "flapping")
-			s.silence(t, m)
+			s.Silence(t, m)
 		},
 		ends: func(t *testing.T) {
 			expect.Within(t, 2*time.Minute, func(context.Context) error {
-				if n := s.daemon.CountLogged(`"Absent, wrongly"`, m.Name); n < 4*absences {
+				if n := s.daemon.CountLogged(`"Absent, wrongly"`, m.Name); n < 4*nodepool.Absences {
 					return fmt.Errorf("the provider has said absent %d times", n)
 				}
 				return nil
 			})
 			describe(t, s.Bed, "flapping", m.Name)
-			s.noStream(t, []*member{m})
+			noStream(t, s.Pool, []*nodepool.Member{m})
 		},
-		still: func(t *testing.T) { s.stay(t, m) },
+		still: func(t *testing.T) { s.Stay(t, m) },
 	}
 }
 
 func (s silences) cached() silentCase {
-	var m *member
+	var m *nodepool.Member
 	return silentCase{
 		name: "ProviderCachesAbsent",
 		begin: func(t *testing.T) {
 			m = s.joins(t, "cached")
 			s.misbehave(t, m, "caches-absent")
-			s.cloud.Fail(t, simulator.Fault{Name: m.Name, Kind: simulator.FaultNotFound, Match: m.Name, Count: 1})
-			s.silence(t, m)
+			s.Cloud.Fail(t, simulator.Fault{Name: m.Name, Kind: simulator.FaultNotFound, Match: m.Name, Count: 1})
+			s.Silence(t, m)
 		},
 		ends: func(t *testing.T) {
 			expect.Within(t, time.Minute, func(context.Context) error {
@@ -189,28 +190,28 @@ func (s silences) cached() silentCase {
 			})
 			describe(t, s.Bed, "absent from the cache", m.Name)
 		},
-		still: func(t *testing.T) { s.stay(t, m) },
+		still: func(t *testing.T) { s.Stay(t, m) },
 	}
 }
 
 func (s silences) invisible() silentCase {
-	var m *member
+	var m *nodepool.Member
 	return silentCase{
 		name: "InvisibleAtFirst",
 		begin: func(t *testing.T) {
-			s.cloud.Fail(t, simulator.Fault{Name: "invisible", Kind: simulator.FaultInvisible, Match: "invisible-*", Age: simulator.Duration(invisibleFor)})
+			s.Cloud.Fail(t, simulator.Fault{Name: "invisible", Kind: simulator.FaultInvisible, Match: "invisible-*", Age: simulator.Duration(invisibleFor)})
 			m = s.joins(t, "invisible")
-			s.silence(t, m)
+			s.Silence(t, m)
 		},
 		ends: func(t *testing.T) {
-			s.awaitTold(t, time.Minute, []*member{m}, "Normal NodeDeletionCanceled")
+			s.AwaitTold(t, time.Minute, []*nodepool.Member{m}, "Normal NodeDeletionCanceled")
 			describe(t, s.Bed, "invisible at first", m.Name)
 		},
 		still: func(t *testing.T) {
-			s.stay(t, m)
-			all := m.about(answersOf(t, s.cloud))
-			found := slices.IndexFunc(all, func(a answer) bool { return a.status == http.StatusOK })
-			if found < 2 || all[found].began.Sub(all[0].began) < sideAbsentFor {
+			s.Stay(t, m)
+			all := m.About(nodepool.AnswersOf(t, s.Cloud))
+			found := slices.IndexFunc(all, func(a nodepool.Answer) bool { return a.Status == http.StatusOK })
+			if found < 2 || all[found].Began.Sub(all[0].Began) < sideAbsentFor {
 				t.Errorf("the cloud has said absent so seldom, or for so short a time, that nothing is shown: %v", all)
 			}
 		},
@@ -218,7 +219,7 @@ func (s silences) invisible() silentCase {
 }
 
 // misbehave makes the provider do wrong for one instance.
-func (s silences) misbehave(t *testing.T, m *member, how string) {
+func (s silences) misbehave(t *testing.T, m *nodepool.Member, how string) {
 	t.Helper()
-	s.cloud.Change(t, m.instance, simulator.InstancePatch{Labels: map[string]*string{"provider-fault": &how}})
+	s.Cloud.Change(t, m.Instance, simulator.InstancePatch{Labels: map[string]*string{"provider-fault": &how}})
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/bed"
 	"github.com/fairlead-k8s/fairlead/test/internal/daemon"
 	"github.com/fairlead-k8s/fairlead/test/internal/expect"
+	"github.com/fairlead-k8s/fairlead/test/internal/nodepool"
 	"github.com/fairlead-k8s/fairlead/test/internal/nodes"
 )
 
@@ -35,54 +36,54 @@ func TestKubelets(t *testing.T) {
 	}
 	instances := b.Boot(t, wanted...)
 	p := adopted(t, b)
-	p.runs(t, daemon.Setup{Cloud: b.Cloud.URL, Flags: quickly("--node-deletion-over-budget-after=10s")})
+	p.Runs(t, daemon.Setup{Cloud: b.Cloud.URL, Flags: nodepool.Quickly("--node-deletion-over-budget-after=10s")})
 	for _, i := range instances {
-		p.adopt(t, i)
+		adopt(t, p, i)
 	}
-	t.Run("NotFoundForEverything", p.testCalledAbsent)
+	t.Run("NotFoundForEverything", func(t *testing.T) { testCalledAbsent(t, p) })
 	t.Run("Terminated", func(t *testing.T) {
-		gone := p.members[1]
-		p.terminate(t, gone)
-		p.awaitReady(t, corev1.ConditionUnknown, gone)
-		p.awaitGone(t, goneWithin, gone)
+		gone := p.Members[1]
+		p.Terminate(t, gone)
+		awaitReady(t, p, corev1.ConditionUnknown, gone)
+		p.AwaitGone(t, nodepool.GoneWithin, gone)
 	})
 	t.Run("Stopped", func(t *testing.T) {
-		m := p.members[2]
-		if err := p.cloud.StopInstance(t.Context(), m.instance.ID); err != nil {
+		m := p.Members[2]
+		if err := p.Cloud.StopInstance(t.Context(), m.Instance.ID); err != nil {
 			t.Fatal(err)
 		}
-		p.awaitReady(t, corev1.ConditionUnknown, m)
+		awaitReady(t, p, corev1.ConditionUnknown, m)
 		p.AwaitNode(t, m.Name, expect.Soon, shutdown)
 		describe(t, p.Bed, "stopped", m.Name)
-		if err := p.cloud.StartInstance(t.Context(), m.instance.ID); err != nil {
+		if err := p.Cloud.StartInstance(t.Context(), m.Instance.ID); err != nil {
 			t.Fatal(err)
 		}
 		p.AwaitNode(t, m.Name, expect.Soon, notShutdown)
-		p.awaitReady(t, corev1.ConditionTrue, m)
+		awaitReady(t, p, corev1.ConditionTrue, m)
 	})
-	p.stay(t, p.members[2:]...)
+	p.Stay(t, p.Members[2:]...)
 }
 
 // adopted is a pool of Nodes that kubelets have registered.
-func adopted(t *testing.T, b *bed.Bed) *pool {
+func adopted(t *testing.T, b *bed.Bed) *nodepool.Pool {
 	t.Helper()
-	p := &pool{Bed: b, label: b.Name("adopted"), cloud: b.Cloud, mark: b.Audit(t).Mark()}
-	t.Cleanup(func() { p.judge(t) })
+	p := &nodepool.Pool{Bed: b, Label: b.Name("adopted"), Cloud: b.Cloud, Mark: b.Audit(t).Mark()}
+	t.Cleanup(func() { p.Judge(t) })
 	return p
 }
 
 // adopt waits until the Node of an instance is ready, and makes it a member.
-func (p *pool) adopt(t *testing.T, i simulator.Instance) {
+func adopt(t *testing.T, p *nodepool.Pool, i simulator.Instance) {
 	t.Helper()
 	p.AwaitNode(t, i.Name, 2*time.Minute, nodes.As(i, nodes.AddressesOf(i)...))
-	p.Patch(t, i.Name, `{"metadata":{"labels":{"`+labelFleet+`":"`+p.label+`"}}}`)
-	m := &member{Node: p.Node(t, i.Name), instance: i, rules: rules{absences: absences, absentFor: absentFor}}
-	p.awaitReady(t, corev1.ConditionTrue, m)
-	p.members = append(p.members, m)
+	p.Patch(t, i.Name, `{"metadata":{"labels":{"`+nodepool.Label+`":"`+p.Label+`"}}}`)
+	m := &nodepool.Member{Node: p.Node(t, i.Name), Instance: i, Rules: nodepool.Rules{Absences: nodepool.Absences, AbsentFor: nodepool.AbsentFor}}
+	awaitReady(t, p, corev1.ConditionTrue, m)
+	p.Members = append(p.Members, m)
 }
 
 // awaitReady waits for the Ready condition.
-func (p *pool) awaitReady(t *testing.T, status corev1.ConditionStatus, members ...*member) {
+func awaitReady(t *testing.T, p *nodepool.Pool, status corev1.ConditionStatus, members ...*nodepool.Member) {
 	t.Helper()
 	for _, m := range members {
 		p.AwaitNode(t, m.Name, markedWithin, func(node *corev1.Node) error {
@@ -98,32 +99,32 @@ func (p *pool) awaitReady(t *testing.T, status corev1.ConditionStatus, members .
 
 // testCalledAbsent: first one kubelet is silent, then all are. Then they come
 // back.
-func (p *pool) testCalledAbsent(t *testing.T) {
-	p.cloud.Fail(t, simulator.Fault{Name: "wrong", Kind: simulator.FaultNotFound})
-	one := p.members[:1]
-	p.kubelets(t, one, "stop", "--kill")
-	p.awaitReady(t, corev1.ConditionUnknown, one...)
-	p.awaitHeld(t, one, "CloudContradictsKubelet", "NoWitness")
-	p.awaitShown(t, one, corev1.ConditionTrue, "CloudContradictsKubelet", "NoWitness")
+func testCalledAbsent(t *testing.T, p *nodepool.Pool) {
+	p.Cloud.Fail(t, simulator.Fault{Name: "wrong", Kind: simulator.FaultNotFound})
+	one := p.Members[:1]
+	kubelets(t, p, one, "stop", "--kill")
+	awaitReady(t, p, corev1.ConditionUnknown, one...)
+	p.AwaitHeld(t, one, "CloudContradictsKubelet", "NoWitness")
+	p.AwaitShown(t, one, corev1.ConditionTrue, "CloudContradictsKubelet", "NoWitness")
 	describe(t, p.Bed, "404 for everything, one kubelet of five is silent", one[0].Name)
 
-	p.kubelets(t, p.members[1:], "stop", "--kill")
-	p.awaitReady(t, corev1.ConditionUnknown, p.members...)
-	p.awaitHeld(t, p.members[1:], "NoWitness", "TooManyAbsent")
-	p.awaitAsked(t, 2*absences, p.members...)
+	kubelets(t, p, p.Members[1:], "stop", "--kill")
+	awaitReady(t, p, corev1.ConditionUnknown, p.Members...)
+	p.AwaitHeld(t, p.Members[1:], "NoWitness", "TooManyAbsent")
+	p.AwaitAsked(t, 2*nodepool.Absences, p.Members...)
 	describe(t, p.Bed, "404 for everything, all kubelets are silent", one[0].Name)
-	p.stay(t, p.members...)
+	p.Stay(t, p.Members...)
 
-	p.cloud.Heal(t)
-	p.awaitTold(t, time.Minute, p.members, "Normal NodeDeletionCanceled")
-	p.kubelets(t, p.members, "start")
-	p.awaitReady(t, corev1.ConditionTrue, p.members...)
-	p.awaitShown(t, one, corev1.ConditionFalse)
-	p.stay(t, p.members...)
+	p.Cloud.Heal(t)
+	p.AwaitTold(t, time.Minute, p.Members, "Normal NodeDeletionCanceled")
+	kubelets(t, p, p.Members, "start")
+	awaitReady(t, p, corev1.ConditionTrue, p.Members...)
+	p.AwaitShown(t, one, corev1.ConditionFalse)
+	p.Stay(t, p.Members...)
 }
 
 // kubelets stops or starts them, without a word to the cloud.
-func (p *pool) kubelets(t *testing.T, members []*member, command ...string) {
+func kubelets(t *testing.T, p *nodepool.Pool, members []*nodepool.Member, command ...string) {
 	t.Helper()
 	for _, m := range members {
 		if _, err := p.Command(t.Context(), append(command, "kubelet-"+m.Name)...); err != nil {

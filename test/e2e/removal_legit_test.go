@@ -13,6 +13,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/bed"
 	"github.com/fairlead-k8s/fairlead/test/internal/daemon"
 	"github.com/fairlead-k8s/fairlead/test/internal/expect"
+	"github.com/fairlead-k8s/fairlead/test/internal/nodepool"
 	"github.com/fairlead-k8s/fairlead/test/internal/nodes"
 )
 
@@ -30,34 +31,34 @@ func TestTerminatedInstancesAreGoneInTime(t *testing.T) {
 	)
 	skipWithoutPrograms(t)
 	b := ownBed(t)
-	p := newPool(t, b, nodes)
+	p := nodepool.New(t, b, nodes)
 	t.Parallel() // The Nodes grow old while other tests run.
 	expect.Within(t, young+time.Minute, func(context.Context) error {
-		if age := time.Since(p.members[nodes-1].CreationTimestamp.Time); age < young {
+		if age := time.Since(p.Members[nodes-1].CreationTimestamp.Time); age < young {
 			return fmt.Errorf("the Nodes are %v old", age)
 		}
 		return nil
 	})
-	d := p.runs(t, daemon.Setup{Cloud: p.cloud.URL})
+	d := p.Runs(t, daemon.Setup{Cloud: p.Cloud.URL})
 	expect.Within(t, expect.Soon, func(context.Context) error {
-		if !d.Logged("Controller runs", lifecycleSource) {
+		if !d.Logged("Controller runs", nodepool.Source) {
 			return errors.New("the controller does not run")
 		}
 		return nil
 	})
-	var gone []*member
+	var gone []*nodepool.Member
 	for n := range ended {
-		m := p.members[n*nodes/ended]
-		m.rules.absentFor = 30 * time.Second
+		m := p.Members[n*nodes/ended]
+		m.Rules.AbsentFor = 30 * time.Second
 		gone = append(gone, m)
 	}
-	p.terminate(t, gone...)
+	p.Terminate(t, gone...)
 	silent := time.Now()
-	p.silence(t, gone...)
-	p.awaitGone(t, 3*time.Minute, gone...)
+	p.Silence(t, gone...)
+	p.AwaitGone(t, 3*time.Minute, gone...)
 
 	var first, last time.Duration
-	for n, r := range p.deletions(t).Done() {
+	for n, r := range p.Deletions(t).Done() {
 		last = r.Time.Sub(silent)
 		if n == 0 {
 			first = last
@@ -79,23 +80,23 @@ func TestCrowdIsHeldAndThenGoesAtABoundedRate(t *testing.T) {
 		rate         = 4 // a minute
 	)
 	b := onOwn(t)
-	p := newPool(t, b, nodes)
-	p.runs(t, daemon.Setup{Flags: quickly("--node-deletion-over-budget-after="+heldFor.String(), fmt.Sprintf("--node-deletion-over-budget-rate-nodes=%d", rate))})
-	gone, mine := p.members[nodes-ended:nodes-1], p.members[nodes-1]
+	p := nodepool.New(t, b, nodes)
+	p.Runs(t, daemon.Setup{Flags: nodepool.Quickly("--node-deletion-over-budget-after="+heldFor.String(), fmt.Sprintf("--node-deletion-over-budget-rate-nodes=%d", rate))})
+	gone, mine := p.Members[nodes-ended:nodes-1], p.Members[nodes-1]
 	for _, m := range gone {
-		m.rules.absentFor = heldFor
+		m.Rules.AbsentFor = heldFor
 	}
-	p.terminate(t, append(gone, mine)...)
-	p.silence(t, append(gone, mine)...)
-	p.awaitHeld(t, append(gone, mine), "TooManyAbsent")
-	p.stay(t, p.members...)
+	p.Terminate(t, append(gone, mine)...)
+	p.Silence(t, append(gone, mine)...)
+	p.AwaitHeld(t, append(gone, mine), "TooManyAbsent")
+	p.Stay(t, p.Members...)
 	describe(t, p.Bed, "60 % are gone, unannounced", gone[0].Name)
 
-	p.byHand(t, mine)
-	p.awaitRateLimited(t, len(gone)-rate, gone)
-	p.awaitGone(t, 4*time.Minute, gone...)
-	p.awaitTold(t, expect.Soon, gone, "Normal NodeDeletionResumed")
-	done := p.deletions(t).Done()
+	p.ByHand(t, mine)
+	awaitRateLimited(t, p, len(gone)-rate, gone)
+	p.AwaitGone(t, 4*time.Minute, gone...)
+	p.AwaitTold(t, expect.Soon, gone, "Normal NodeDeletionResumed")
+	done := p.Deletions(t).Done()
 	// The last three are within the budget again.
 	for n := 0; n+rate < len(done)-3; n++ {
 		if took := done[n+rate].Time.Sub(done[n].Time); took < time.Minute {
@@ -103,12 +104,12 @@ func TestCrowdIsHeldAndThenGoesAtABoundedRate(t *testing.T) {
 		}
 	}
 	t.Logf("%d Nodes were deleted within %v", len(done), done[len(done)-1].Time.Sub(done[0].Time).Round(time.Second))
-	for _, r := range p.deletions(t) {
+	for _, r := range p.Deletions(t) {
 		if r.Object.Name == mine.Name {
 			t.Errorf("the Node that a person has deleted was deleted again: %v", r)
 		}
 	}
-	told, err := p.EventsOf(t.Context(), lifecycleSource, mine.Name)
+	told, err := p.EventsOf(t.Context(), nodepool.Source, mine.Name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,12 +119,12 @@ func TestCrowdIsHeldAndThenGoesAtABoundedRate(t *testing.T) {
 }
 
 // awaitRateLimited waits until that many Nodes say that they wait for their turn.
-func (p *pool) awaitRateLimited(t *testing.T, want int, members []*member) {
+func awaitRateLimited(t *testing.T, p *nodepool.Pool, want int, members []*nodepool.Member) {
 	t.Helper()
 	expect.Within(t, 2*time.Minute, func(ctx context.Context) error {
 		n := 0
 		for _, m := range members {
-			told, err := p.EventsOf(ctx, lifecycleSource, m.Name)
+			told, err := p.EventsOf(ctx, nodepool.Source, m.Name)
 			if err != nil {
 				return err
 			}
@@ -155,20 +156,20 @@ func TestLegitimateDeletions(t *testing.T) {
 // testAnnounced: Nodes with the autoscaler's taint are deleted at once, however many
 // they are.
 func testAnnounced(t *testing.T, b *bed.Bed) {
-	p := newPool(t, b, 20)
-	gone := p.members[8:]
+	p := nodepool.New(t, b, 20)
+	gone := p.Members[8:]
 	for n, m := range gone {
 		key := []string{"ToBeDeletedByClusterAutoscaler", "karpenter.sh/disrupted"}[n%2]
 		p.Patch(t, m.Name, `{"spec":{"taints":[{"key":"`+key+`","value":"1700000000","effect":"NoSchedule"}]}}`)
 	}
-	p.runs(t, daemon.Setup{Flags: quickly()})
-	p.terminate(t, gone...)
+	p.Runs(t, daemon.Setup{Flags: nodepool.Quickly()})
+	p.Terminate(t, gone...)
 	began := time.Now()
-	p.silence(t, gone...)
-	p.awaitGone(t, goneWithin, gone...)
+	p.Silence(t, gone...)
+	p.AwaitGone(t, nodepool.GoneWithin, gone...)
 	t.Logf("12 of 20 announced Nodes were gone after %v", time.Since(began).Round(time.Second))
 	for _, m := range gone {
-		told, err := p.EventsOf(t.Context(), lifecycleSource, m.Name)
+		told, err := p.EventsOf(t.Context(), nodepool.Source, m.Name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -185,20 +186,20 @@ func testAnnounced(t *testing.T, b *bed.Bed) {
 func testAllButOne(t *testing.T, b *bed.Bed) {
 	for _, gone := range []int{3, 4} {
 		t.Run(fmt.Sprintf("%dOf%d", gone, gone+1), func(t *testing.T) {
-			flags := quickly()
-			p := newPool(t, b, gone+1)
+			flags := nodepool.Quickly()
+			p := nodepool.New(t, b, gone+1)
 			if gone > 3 {
 				const heldFor = 10 * time.Second
-				flags = quickly("--node-deletion-over-budget-after=" + heldFor.String())
-				for _, m := range p.members {
-					m.rules.absentFor = heldFor
+				flags = nodepool.Quickly("--node-deletion-over-budget-after=" + heldFor.String())
+				for _, m := range p.Members {
+					m.Rules.AbsentFor = heldFor
 				}
 			}
-			p.runs(t, daemon.Setup{Flags: flags})
-			p.terminate(t, p.members[1:]...)
-			p.silence(t, p.members[1:]...)
-			p.awaitGone(t, goneWithin, p.members[1:]...)
-			p.stay(t, p.members[0])
+			p.Runs(t, daemon.Setup{Flags: flags})
+			p.Terminate(t, p.Members[1:]...)
+			p.Silence(t, p.Members[1:]...)
+			p.AwaitGone(t, nodepool.GoneWithin, p.Members[1:]...)
+			p.Stay(t, p.Members[0])
 		})
 	}
 }
@@ -211,33 +212,33 @@ func testTheLastNode(t *testing.T, b *bed.Bed) {
 	for _, row := range []struct {
 		name string
 		flag string
-		rules
+		nodepool.Rules
 	}{
-		{"IsHeld", "--node-deletion-without-witness-after=0s", rules{}},
-		{"GoesIfSaidSo", "--node-deletion-without-witness-after=" + after.String(), rules{absences: absences, absentFor: after, alone: true}},
+		{"IsHeld", "--node-deletion-without-witness-after=0s", nodepool.Rules{}},
+		{"GoesIfSaidSo", "--node-deletion-without-witness-after=" + after.String(), nodepool.Rules{Absences: nodepool.Absences, AbsentFor: after, Alone: true}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			p := newPool(t, b, 1)
-			only := p.members[0]
-			only.rules = row.rules
-			p.runs(t, daemon.Setup{Flags: quickly(row.flag)})
-			p.silence(t, only)
-			p.awaitAsked(t, 1, only) // The instance existed.
-			p.terminate(t, only)
-			if row.alone {
-				p.awaitGone(t, goneWithin, only)
+			p := nodepool.New(t, b, 1)
+			only := p.Members[0]
+			only.Rules = row.Rules
+			p.Runs(t, daemon.Setup{Flags: nodepool.Quickly(row.flag)})
+			p.Silence(t, only)
+			p.AwaitAsked(t, 1, only) // The instance existed.
+			p.Terminate(t, only)
+			if row.Alone {
+				p.AwaitGone(t, nodepool.GoneWithin, only)
 				return
 			}
-			p.awaitHeld(t, p.members, "NoWitness")
-			told, err := p.EventsOf(t.Context(), lifecycleSource, only.Name)
+			p.AwaitHeld(t, p.Members, "NoWitness")
+			told, err := p.EventsOf(t.Context(), nodepool.Source, only.Name)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if !slices.ContainsFunc(told, func(e string) bool { return strings.Contains(e, "NoWitness") && strings.Contains(e, "by hand") }) {
 				t.Errorf("the events do not say that the Node may be deleted by hand: %q", told)
 			}
-			p.awaitAsked(t, 2*absences, only)
-			p.stay(t, only)
+			p.AwaitAsked(t, 2*nodepool.Absences, only)
+			p.Stay(t, only)
 			describe(t, p.Bed, "the last Node", only.Name)
 		})
 	}
@@ -246,15 +247,15 @@ func testTheLastNode(t *testing.T, b *bed.Bed) {
 // testErrorsBetween: an error neither counts as an absence nor resets the
 // evidence.
 func testErrorsBetween(t *testing.T, b *bed.Bed) {
-	p := newPool(t, b, 6)
-	m := p.members[3]
-	p.terminate(t, m)
-	p.runs(t, daemon.Setup{Flags: quickly()})
-	p.silence(t, m)
-	p.awaitAsked(t, 1, m)
-	p.cloud.Fail(t, simulator.Fault{Name: "now-and-then", Kind: simulator.FaultOutage, Match: m.instance.ID, Count: 2})
-	p.awaitGone(t, goneWithin, m)
-	faults, err := p.cloud.Faults(t.Context())
+	p := nodepool.New(t, b, 6)
+	m := p.Members[3]
+	p.Terminate(t, m)
+	p.Runs(t, daemon.Setup{Flags: nodepool.Quickly()})
+	p.Silence(t, m)
+	p.AwaitAsked(t, 1, m)
+	p.Cloud.Fail(t, simulator.Fault{Name: "now-and-then", Kind: simulator.FaultOutage, Match: m.Instance.ID, Count: 2})
+	p.AwaitGone(t, nodepool.GoneWithin, m)
+	faults, err := p.Cloud.Faults(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -273,51 +274,51 @@ func testWithoutProviderID(t *testing.T, b *bed.Bed) {
 		id       func(simulator.Instance) string
 	}{{"modern", nodes.ProviderID}, {"legacy", testID}} {
 		t.Run(row.provider, func(t *testing.T) {
-			p := newPoolNamed(t, b, row.id, make([]simulator.Instance, 6)...)
-			i := p.instance(t, simulator.Instance{Name: p.Name("unnamed")})
+			p := nodepool.WithIDs(t, b, row.id, make([]simulator.Instance, 6)...)
+			i := p.Instance(t, simulator.Instance{Name: p.Name("unnamed")})
 			node := nodes.NewInitialized(i)
 			node.Spec.ProviderID = ""
-			own := p.join(t, node, i)
-			i = p.instance(t, simulator.Instance{Name: p.Name("fresh")})
-			gone := []*member{p.members[0], p.join(t, nodes.New(i.Name), i)}
-			p.terminate(t, own, gone[1])
-			p.silence(t, own, gone[1])
-			p.runs(t, daemon.Setup{Provider: row.provider, Flags: quickly()})
-			p.terminate(t, gone[0])
-			p.silence(t, gone[0], p.members[1])
-			p.awaitGone(t, goneWithin, gone...)
-			p.awaitHeld(t, []*member{own}, "NotOfThisCloud")
-			p.awaitAsked(t, 1, p.members[1])
-			p.stay(t, append(p.members[1:6], own)...)
+			own := p.Join(t, node, i)
+			i = p.Instance(t, simulator.Instance{Name: p.Name("fresh")})
+			gone := []*nodepool.Member{p.Members[0], p.Join(t, nodes.New(i.Name), i)}
+			p.Terminate(t, own, gone[1])
+			p.Silence(t, own, gone[1])
+			p.Runs(t, daemon.Setup{Provider: row.provider, Flags: nodepool.Quickly()})
+			p.Terminate(t, gone[0])
+			p.Silence(t, gone[0], p.Members[1])
+			p.AwaitGone(t, nodepool.GoneWithin, gone...)
+			p.AwaitHeld(t, []*nodepool.Member{own}, "NotOfThisCloud")
+			p.AwaitAsked(t, 1, p.Members[1])
+			p.Stay(t, append(p.Members[1:6], own)...)
 		})
 	}
 }
 
 // testSwitchedOff: nothing is deleted, and each Node says so.
 func testSwitchedOff(t *testing.T, b *bed.Bed) {
-	p := newPool(t, b, 6)
-	m := p.members[2]
-	p.runs(t, daemon.Setup{Flags: quickly("--node-deletion=false")})
-	p.terminate(t, m)
-	p.silence(t, m)
-	p.awaitHeld(t, []*member{m}, "DeletionDisabled")
-	p.awaitAsked(t, absences, m)
-	p.stay(t, p.members...)
+	p := nodepool.New(t, b, 6)
+	m := p.Members[2]
+	p.Runs(t, daemon.Setup{Flags: nodepool.Quickly("--node-deletion=false")})
+	p.Terminate(t, m)
+	p.Silence(t, m)
+	p.AwaitHeld(t, []*nodepool.Member{m}, "DeletionDisabled")
+	p.AwaitAsked(t, nodepool.Absences, m)
+	p.Stay(t, p.Members...)
 	describe(t, p.Bed, "--node-deletion=false", m.Name)
 }
 
 // testOnlyTheNodeController initialises, and deletes nothing.
 func testOnlyTheNodeController(t *testing.T, b *bed.Bed) {
-	p := newPool(t, b, 6)
-	m := p.members[2]
-	p.terminate(t, m)
-	p.silence(t, m)
-	p.runs(t, daemon.Setup{Flags: quickly("--controllers=cloud-node-controller", "--node-status-update-frequency=2s")})
-	fresh := p.join(t, nodes.New(m.Name+"-fresh"), p.instance(t, simulator.Instance{Name: m.Name + "-fresh"}))
+	p := nodepool.New(t, b, 6)
+	m := p.Members[2]
+	p.Terminate(t, m)
+	p.Silence(t, m)
+	p.Runs(t, daemon.Setup{Flags: nodepool.Quickly("--controllers=cloud-node-controller", "--node-status-update-frequency=2s")})
+	fresh := p.Join(t, nodes.New(m.Name+"-fresh"), p.Instance(t, simulator.Instance{Name: m.Name + "-fresh"}))
 	p.AwaitNode(t, fresh.Name, expect.Soon, nodes.Initialized)
-	awaitCalls(t, p.cloud, 5)
-	p.stay(t, p.members...)
-	told, err := p.EventsOf(t.Context(), lifecycleSource, m.Name)
+	awaitCalls(t, p.Cloud, 5)
+	p.Stay(t, p.Members...)
+	told, err := p.EventsOf(t.Context(), nodepool.Source, m.Name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -328,15 +329,15 @@ func testOnlyTheNodeController(t *testing.T, b *bed.Bed) {
 
 // testOnlyTheLifecycleController deletes, and initialises nothing.
 func testOnlyTheLifecycleController(t *testing.T, b *bed.Bed) {
-	p := newPool(t, b, 6)
-	m := p.members[2]
-	fresh := p.join(t, nodes.New(m.Name+"-fresh"), p.instance(t, simulator.Instance{Name: m.Name + "-fresh"}))
-	p.runs(t, daemon.Setup{Flags: quickly("--controllers=cloud-node-lifecycle-controller")})
-	p.terminate(t, m)
-	p.silence(t, m)
-	p.awaitGone(t, goneWithin, m)
+	p := nodepool.New(t, b, 6)
+	m := p.Members[2]
+	fresh := p.Join(t, nodes.New(m.Name+"-fresh"), p.Instance(t, simulator.Instance{Name: m.Name + "-fresh"}))
+	p.Runs(t, daemon.Setup{Flags: nodepool.Quickly("--controllers=cloud-node-lifecycle-controller")})
+	p.Terminate(t, m)
+	p.Silence(t, m)
+	p.AwaitGone(t, nodepool.GoneWithin, m)
 	if node := p.Node(t, fresh.Name); !nodes.IsTainted(node) || node.Spec.ProviderID != "" {
 		t.Errorf("node %s is initialised: %+v", node.Name, node.Spec)
 	}
-	p.awaitTold(t, time.Minute, []*member{m}, "Normal DeletingNode")
+	p.AwaitTold(t, time.Minute, []*nodepool.Member{m}, "Normal DeletingNode")
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator"
 	"github.com/fairlead-k8s/fairlead/test/internal/bed"
 	"github.com/fairlead-k8s/fairlead/test/internal/expect"
+	"github.com/fairlead-k8s/fairlead/test/internal/nodepool"
 	"github.com/fairlead-k8s/fairlead/test/internal/nodes"
 )
 
@@ -34,28 +35,28 @@ func (s silences) foreign() []silentCase {
 		{"ForeignProviderIDIsRefused", "", []string{"ForeignProviderID", "CloudRejected"}},
 		{"ForeignProviderIDIsAbsent", "disowns", []string{"ForeignProviderID"}},
 	} {
-		var m *member
+		var m *nodepool.Member
 		cases = append(cases, silentCase{
 			name: row.name,
 			begin: func(t *testing.T) {
-				i := s.instance(t, simulator.Instance{Name: s.Name("foreign")})
+				i := s.Instance(t, simulator.Instance{Name: s.Name("foreign")})
 				node := nodes.NewInitialized(i)
 				node.Spec.ProviderID = "elsewhere://west/12345"
 				if row.fault == "" {
 					node.Spec.ProviderID = "refused://west/12345"
 				}
-				m = s.join(t, node, i)
+				m = s.Join(t, node, i)
 				if row.fault != "" {
 					s.misbehave(t, m, row.fault)
 				}
-				s.silence(t, m)
+				s.Silence(t, m)
 			},
 			ends: func(t *testing.T) {
-				s.awaitHeld(t, []*member{m}, row.reasons...)
+				s.AwaitHeld(t, []*nodepool.Member{m}, row.reasons...)
 				describe(t, s.Bed, row.name, m.Name)
-				s.noStream(t, []*member{m})
+				noStream(t, s.Pool, []*nodepool.Member{m})
 			},
-			still: func(t *testing.T) { s.stay(t, m) },
+			still: func(t *testing.T) { s.Stay(t, m) },
 		})
 	}
 	return cases
@@ -63,20 +64,20 @@ func (s silences) foreign() []silentCase {
 
 // othersToo are Nodes whose provider ID or name points somewhere else.
 func (s silences) othersToo() []silentCase {
-	var shared, twin, renamed *member
+	var shared, twin, renamed *nodepool.Member
 	return []silentCase{
 		{
 			name: "TwoNodesWithOneProviderID",
 			begin: func(t *testing.T) {
 				shared = s.joins(t, "shared")
-				node := nodes.NewInitialized(shared.instance)
+				node := nodes.NewInitialized(shared.Instance)
 				node.Name = s.Name("shared")
-				twin = s.join(t, node, shared.instance)
-				s.silence(t, shared)
+				twin = s.Join(t, node, shared.Instance)
+				s.Silence(t, shared)
 			},
-			ends: func(t *testing.T) { s.awaitAsked(t, 1, shared) },
+			ends: func(t *testing.T) { s.AwaitAsked(t, 1, shared) },
 			still: func(t *testing.T) {
-				s.stay(t, shared, twin)
+				s.Stay(t, shared, twin)
 				describe(t, s.Bed, "one of two with one provider ID", shared.Name)
 			},
 		},
@@ -84,12 +85,12 @@ func (s silences) othersToo() []silentCase {
 			name: "RenamedInTheCloud",
 			begin: func(t *testing.T) {
 				renamed = s.joins(t, "renamed")
-				s.cloud.Change(t, renamed.instance, simulator.InstancePatch{Name: new(renamed.Name + "-otherwise")})
-				s.silence(t, renamed)
+				s.Cloud.Change(t, renamed.Instance, simulator.InstancePatch{Name: new(renamed.Name + "-otherwise")})
+				s.Silence(t, renamed)
 			},
-			ends: func(t *testing.T) { s.awaitAsked(t, 2, renamed) },
+			ends: func(t *testing.T) { s.AwaitAsked(t, 2, renamed) },
 			still: func(t *testing.T) {
-				s.stay(t, renamed)
+				s.Stay(t, renamed)
 				describe(t, s.Bed, "renamed in the cloud", renamed.Name)
 			},
 		},
@@ -100,20 +101,20 @@ func (s silences) othersToo() []silentCase {
 // touch.
 func (s silences) keptOff() []silentCase {
 	const finalizer = "e2e.fairlead.dev/kept"
-	var excluded, terminating *member
-	untouched := func(t *testing.T, m *member) {
+	var excluded, terminating *nodepool.Member
+	untouched := func(t *testing.T, m *nodepool.Member) {
 		t.Helper()
-		if writes := s.Audit(t).Since(s.mark).OfDaemons().OfNode(m.Name).Writes(); len(writes) > 0 {
+		if writes := s.Audit(t).Since(s.Mark).OfDaemons().OfNode(m.Name).Writes(); len(writes) > 0 {
 			t.Errorf("node %s was written: %v", m.Name, writes)
 		}
-		told, err := s.EventsOf(t.Context(), lifecycleSource, m.Name)
+		told, err := s.EventsOf(t.Context(), nodepool.Source, m.Name)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if len(told) > 0 {
 			t.Errorf("node %s: events %q", m.Name, told)
 		}
-		if all := m.about(answersOf(t, s.cloud)); len(all) > 0 {
+		if all := m.About(nodepool.AnswersOf(t, s.Cloud)); len(all) > 0 {
 			t.Errorf("node %s: the cloud was asked %d times", m.Name, len(all))
 		}
 	}
@@ -121,29 +122,29 @@ func (s silences) keptOff() []silentCase {
 		{
 			name: "Excluded",
 			begin: func(t *testing.T) {
-				i := s.instance(t, simulator.Instance{Name: s.Name("kept")})
+				i := s.Instance(t, simulator.Instance{Name: s.Name("kept")})
 				node := nodes.NewInitialized(i)
 				node.Labels[labelExclude] = "true"
-				excluded = s.join(t, node, i)
-				s.terminate(t, excluded)
-				s.silence(t, excluded)
+				excluded = s.Join(t, node, i)
+				s.Terminate(t, excluded)
+				s.Silence(t, excluded)
 			},
 			still: func(t *testing.T) {
-				s.stay(t, excluded)
+				s.Stay(t, excluded)
 				untouched(t, excluded)
 			},
 		},
 		{
 			name: "AlreadyTerminating",
 			begin: func(t *testing.T) {
-				i := s.instance(t, simulator.Instance{Name: s.Name("terminating")})
+				i := s.Instance(t, simulator.Instance{Name: s.Name("terminating")})
 				node := nodes.NewInitialized(i)
 				node.Finalizers = []string{finalizer}
-				terminating = s.join(t, node, i)
+				terminating = s.Join(t, node, i)
 				unfinalize(t, s.Bed, terminating.Name)
-				s.byHand(t, terminating)
-				s.terminate(t, terminating)
-				s.silence(t, terminating)
+				s.ByHand(t, terminating)
+				s.Terminate(t, terminating)
+				s.Silence(t, terminating)
 			},
 			still: func(t *testing.T) { untouched(t, terminating) },
 		},
@@ -165,32 +166,32 @@ func (s silences) gone() []silentCase {
 	for _, row := range []struct {
 		name string
 		// join adds the Node, whose instance is gone.
-		join func(*testing.T) *member
+		join func(*testing.T) *nodepool.Member
 	}{
-		{"Gone", func(*testing.T) *member { return s.members[1] }},
-		{"GoneBeforeItWasInitialised", func(t *testing.T) *member {
-			i := s.instance(t, simulator.Instance{Name: s.Name("uninitialised")})
+		{"Gone", func(*testing.T) *nodepool.Member { return s.Members[1] }},
+		{"GoneBeforeItWasInitialised", func(t *testing.T) *nodepool.Member {
+			i := s.Instance(t, simulator.Instance{Name: s.Name("uninitialised")})
 			node := nodes.New(i.Name)
 			node.Spec.ProviderID = nodes.ProviderID(i)
-			return s.join(t, node, i)
+			return s.Join(t, node, i)
 		}},
-		{"GoneAndNeverReported", func(*testing.T) *member { return s.neverReported }},
+		{"GoneAndNeverReported", func(*testing.T) *nodepool.Member { return s.neverReported }},
 	} {
-		var m *member
+		var m *nodepool.Member
 		cases = append(cases, silentCase{
 			name: row.name,
 			begin: func(t *testing.T) {
 				m = row.join(t)
-				m.rules = rules{absences: absences, absentFor: sideAbsentFor}
+				m.Rules = nodepool.Rules{Absences: nodepool.Absences, AbsentFor: sideAbsentFor}
 				if slices.ContainsFunc(m.Spec.Taints, func(t corev1.Taint) bool { return t.Key == cloudproviderapi.TaintExternalCloudProvider }) {
-					m.rules.absentFor = sideYoungAbsentFor
+					m.Rules.AbsentFor = sideYoungAbsentFor
 				}
-				s.terminate(t, m)
+				s.Terminate(t, m)
 				if len(m.Status.Conditions) > 0 {
-					s.silence(t, m)
+					s.Silence(t, m)
 				}
 			},
-			ends: func(t *testing.T) { s.awaitGone(t, 2*time.Minute, m) },
+			ends: func(t *testing.T) { s.AwaitGone(t, 2*time.Minute, m) },
 		})
 	}
 	return cases

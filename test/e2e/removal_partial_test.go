@@ -13,6 +13,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator"
 	"github.com/fairlead-k8s/fairlead/test/internal/bed"
 	"github.com/fairlead-k8s/fairlead/test/internal/daemon"
+	"github.com/fairlead-k8s/fairlead/test/internal/nodepool"
 	"github.com/fairlead-k8s/fairlead/test/internal/proxy"
 )
 
@@ -32,26 +33,26 @@ func testLosesARegion(t *testing.T, b *bed.Bed) {
 		region := []string{"east", "west"}[n/10]
 		wanted = append(wanted, simulator.Instance{Name: b.Name(region), Region: region, Zone: region + "-" + string("ab"[n%2])})
 	}
-	p := newPoolOf(t, b, wanted...)
-	west := p.members[10:]
-	p.runs(t, daemon.Setup{Cloud: p.cloud.URL, Flags: quickly("--node-deletion-over-budget-after=10s")})
-	p.cloud.Fail(t, simulator.Fault{Name: "lost", Kind: simulator.FaultNotFound, Match: "west-*"})
+	p := nodepool.Of(t, b, wanted...)
+	west := p.Members[10:]
+	p.Runs(t, daemon.Setup{Cloud: p.Cloud.URL, Flags: nodepool.Quickly("--node-deletion-over-budget-after=10s")})
+	p.Cloud.Fail(t, simulator.Fault{Name: "lost", Kind: simulator.FaultNotFound, Match: "west-*"})
 
-	p.silence(t, west[9])
-	p.awaitHeld(t, west[9:], "CloudContradictsKubelet", "NoWitness")
-	p.awaitAsked(t, 2*absences, west[9])
+	p.Silence(t, west[9])
+	p.AwaitHeld(t, west[9:], "CloudContradictsKubelet", "NoWitness")
+	p.AwaitAsked(t, 2*nodepool.Absences, west[9])
 	describe(t, p.Bed, "one of the lost region is silent", west[9].Name)
 
-	p.silence(t, west...)
-	p.awaitHeld(t, west[:9], "NoWitness", "TooManyAbsent")
-	p.awaitShown(t, west, corev1.ConditionTrue)
-	p.awaitAsked(t, 2*absences, west...)
+	p.Silence(t, west...)
+	p.AwaitHeld(t, west[:9], "NoWitness", "TooManyAbsent")
+	p.AwaitShown(t, west, corev1.ConditionTrue)
+	p.AwaitAsked(t, 2*nodepool.Absences, west...)
 	describe(t, p.Bed, "all of the lost region are silent", west[0].Name)
-	p.stay(t, p.members...)
-	p.noStream(t, west)
+	p.Stay(t, p.Members...)
+	noStream(t, p, west)
 
 	// The other region works as before.
-	p.control(t)
+	control(t, p)
 }
 
 // testLosesItsCredentials: the cloud has just confirmed other instances when the credentials become invalid, and it
@@ -59,30 +60,30 @@ func testLosesARegion(t *testing.T, b *bed.Bed) {
 func testLosesItsCredentials(t *testing.T, b *bed.Bed) {
 	for _, witnesses := range []int{10, 1} {
 		t.Run(fmt.Sprintf("%dWitnesses", witnesses), func(t *testing.T) {
-			p := newPool(t, b, 12)
-			gone, healthy := p.members[0], p.members[1]
-			front := bed.BeforeCloud(t, p.cloud)
+			p := nodepool.New(t, b, 12)
+			gone, healthy := p.Members[0], p.Members[1]
+			front := bed.BeforeCloud(t, p.Cloud)
 			trap := front.Trap(func(r proxy.Request) bool {
-				return r.Method == http.MethodGet && slices.ContainsFunc(p.members[2:], func(m *member) bool { return m.instance.ID == path.Base(r.Path) })
+				return r.Method == http.MethodGet && slices.ContainsFunc(p.Members[2:], func(m *nodepool.Member) bool { return m.Instance.ID == path.Base(r.Path) })
 			}, 1, proxy.After)
-			p.runs(t, daemon.Setup{Cloud: front.URL(), Flags: quickly(fmt.Sprintf("--node-deletion-witnesses=%d", witnesses))})
-			p.terminate(t, gone)
-			p.silence(t, gone, healthy)
+			p.Runs(t, daemon.Setup{Cloud: front.URL(), Flags: nodepool.Quickly(fmt.Sprintf("--node-deletion-witnesses=%d", witnesses))})
+			p.Terminate(t, gone)
+			p.Silence(t, gone, healthy)
 			select {
 			case <-trap.Sprung():
-			case <-time.After(goneWithin):
+			case <-time.After(nodepool.GoneWithin):
 				t.Fatal("no other instance was asked for")
 			}
-			p.cloud.Fail(t, simulator.Fault{Name: "dead", Kind: simulator.FaultNotFound})
+			p.Cloud.Fail(t, simulator.Fault{Name: "dead", Kind: simulator.FaultNotFound})
 			trap.Release()
 
-			p.awaitAsked(t, 2*absences, healthy)
-			p.awaitHeld(t, []*member{healthy}, "CloudContradictsKubelet", "NoWitness")
+			p.AwaitAsked(t, 2*nodepool.Absences, healthy)
+			p.AwaitHeld(t, []*nodepool.Member{healthy}, "CloudContradictsKubelet", "NoWitness")
 			describe(t, p.Bed, "credentials died after the witness", healthy.Name)
-			p.stay(t, p.members[1:]...)
-			p.cloud.Heal(t)
-			p.awaitGone(t, goneWithin, gone)
-			p.stay(t, p.members[1:]...)
+			p.Stay(t, p.Members[1:]...)
+			p.Cloud.Heal(t)
+			p.AwaitGone(t, nodepool.GoneWithin, gone)
+			p.Stay(t, p.Members[1:]...)
 		})
 	}
 }
@@ -90,35 +91,35 @@ func testLosesItsCredentials(t *testing.T, b *bed.Bed) {
 // testReportsNotReady: a kubelet that reports that it is not ready is alive. The cloud is not asked about its instance.
 func testReportsNotReady(t *testing.T, b *bed.Bed) {
 	const silentAfter = 8 * time.Second
-	p := newPool(t, b, 8)
-	alive := p.members[0]
-	p.reports(t, corev1.ConditionFalse, time.Now(), alive)
-	p.cloud.Fail(t, simulator.Fault{Name: "wrong", Kind: simulator.FaultNotFound})
-	p.runs(t, daemon.Setup{Flags: quickly("--node-deletion-silent-after=" + silentAfter.String())})
+	p := nodepool.New(t, b, 8)
+	alive := p.Members[0]
+	p.Reports(t, corev1.ConditionFalse, time.Now(), alive)
+	p.Cloud.Fail(t, simulator.Fault{Name: "wrong", Kind: simulator.FaultNotFound})
+	p.Runs(t, daemon.Setup{Flags: nodepool.Quickly("--node-deletion-silent-after=" + silentAfter.String())})
 
 	began := time.Now()
 	var last time.Time
 	for tick := time.NewTicker(time.Second); time.Since(began) < 2*silentAfter; <-tick.C {
 		last = time.Now()
-		p.reports(t, corev1.ConditionFalse, last, alive)
+		p.Reports(t, corev1.ConditionFalse, last, alive)
 	}
-	if all := alive.about(answersOf(t, p.cloud)); len(all) > 0 {
+	if all := alive.About(nodepool.AnswersOf(t, p.Cloud)); len(all) > 0 {
 		t.Errorf("the cloud was asked %d times about the instance of a kubelet that reports", len(all))
 	}
-	p.stay(t, p.members...)
+	p.Stay(t, p.Members...)
 
 	// Now the kubelet is silent, and the cloud calls all instances absent.
-	p.awaitAsked(t, 2*absences, alive)
-	for _, a := range alive.about(answersOf(t, p.cloud)) {
-		if silent := a.began.Sub(last.Truncate(time.Second)); silent < silentAfter {
+	p.AwaitAsked(t, 2*nodepool.Absences, alive)
+	for _, a := range alive.About(nodepool.AnswersOf(t, p.Cloud)) {
+		if silent := a.Began.Sub(last.Truncate(time.Second)); silent < silentAfter {
 			t.Errorf("the cloud was asked %v after the kubelet's last report, want %v", silent, silentAfter)
 		}
 	}
-	p.awaitHeld(t, []*member{alive}, "CloudContradictsKubelet", "NoWitness")
+	p.AwaitHeld(t, []*nodepool.Member{alive}, "CloudContradictsKubelet", "NoWitness")
 	describe(t, p.Bed, "reported NotReady, and then nothing more", alive.Name)
-	p.stay(t, p.members...)
+	p.Stay(t, p.Members...)
 
-	p.cloud.Heal(t)
-	p.terminate(t, alive)
-	p.awaitGone(t, goneWithin, alive)
+	p.Cloud.Heal(t)
+	p.Terminate(t, alive)
+	p.AwaitGone(t, nodepool.GoneWithin, alive)
 }

@@ -11,27 +11,28 @@ import (
 	cloudproviderapi "k8s.io/cloud-provider/api"
 
 	"github.com/fairlead-k8s/fairlead/test/internal/expect"
+	"github.com/fairlead-k8s/fairlead/test/internal/nodepool"
 )
 
 // shutDown returns the cases of a Node whose instance is stopped. The Node gets
 // the taint, nothing is read or written while nothing changes, and the taint goes
 // when the instance runs again, whether or not the kubelet reports by then.
 func (s silences) shutDown() []silentCase {
-	var m *member
+	var m *nodepool.Member
 	var mark int64
 	var since time.Time
 	return []silentCase{{
 		name: "ShutDown",
 		begin: func(t *testing.T) {
 			m = s.joins(t, "stopped")
-			if err := s.cloud.StopInstance(t.Context(), m.instance.ID); err != nil {
+			if err := s.Cloud.StopInstance(t.Context(), m.Instance.ID); err != nil {
 				t.Fatal(err)
 			}
-			s.silence(t, m)
+			s.Silence(t, m)
 			s.AwaitNode(t, m.Name, expect.Soon, shutdown)
 			since = time.Now()
 			expect.Within(t, expect.Soon, func(context.Context) error { // Wait until the audit log has the daemon's write.
-				if len(s.Audit(t).Since(s.mark).OfDaemons().OfNode(m.Name).Writes()) == 0 {
+				if len(s.Audit(t).Since(s.Mark).OfDaemons().OfNode(m.Name).Writes()) == 0 {
 					return errors.New("the daemon has not written the Node")
 				}
 				return nil
@@ -49,21 +50,21 @@ func (s silences) shutDown() []silentCase {
 				do   func(*testing.T)
 				want func(*corev1.Node) error
 			}{
-				{func(t *testing.T) { s.power(t, m, s.cloud.StartInstance) }, notShutdown}, // while Ready is Unknown
-				{func(t *testing.T) { s.power(t, m, s.cloud.StopInstance) }, shutdown},
-				{func(t *testing.T) { s.power(t, m, s.cloud.StartInstance); s.wake(t, m) }, notShutdown},
+				{func(t *testing.T) { s.power(t, m, s.Cloud.StartInstance) }, notShutdown}, // while Ready is Unknown
+				{func(t *testing.T) { s.power(t, m, s.Cloud.StopInstance) }, shutdown},
+				{func(t *testing.T) { s.power(t, m, s.Cloud.StartInstance); s.Wake(t, m) }, notShutdown},
 			} {
 				step.do(t)
 				s.AwaitNode(t, m.Name, expect.Soon, step.want)
 			}
-			s.stay(t, m)
+			s.Stay(t, m)
 		},
 	}}
 }
 
-func (s silences) power(t *testing.T, m *member, switched func(context.Context, string) error) {
+func (s silences) power(t *testing.T, m *nodepool.Member, switched func(context.Context, string) error) {
 	t.Helper()
-	if err := switched(t.Context(), m.instance.ID); err != nil {
+	if err := switched(t.Context(), m.Instance.ID); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -87,13 +88,13 @@ func notShutdown(node *corev1.Node) error {
 
 // spaced checks that the cloud is asked at growing intervals about an instance
 // that does not change, up to the longest interval that the flag allows.
-func (s silences) spaced(t *testing.T, m *member, since time.Time) {
+func (s silences) spaced(t *testing.T, m *nodepool.Member, since time.Time) {
 	t.Helper()
 	const together, first = time.Second / 2, 5 // one check may take two calls; the first checks come sooner
 	var looks []time.Time
-	for _, a := range m.about(answersOf(t, s.cloud)) {
-		if a.began.After(since) && (len(looks) == 0 || a.began.Sub(looks[len(looks)-1]) > together) {
-			looks = append(looks, a.began)
+	for _, a := range m.About(nodepool.AnswersOf(t, s.Cloud)) {
+		if a.Began.After(since) && (len(looks) == 0 || a.Began.Sub(looks[len(looks)-1]) > together) {
+			looks = append(looks, a.Began)
 		}
 	}
 	took := time.Since(since)

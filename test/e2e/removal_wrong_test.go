@@ -13,6 +13,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator"
 	"github.com/fairlead-k8s/fairlead/test/internal/daemon"
 	"github.com/fairlead-k8s/fairlead/test/internal/expect"
+	"github.com/fairlead-k8s/fairlead/test/internal/nodepool"
 )
 
 // wrongAnswer is a cloud or a provider that wrongly calls existing instances
@@ -64,39 +65,39 @@ func TestWrongAnswersDeleteNothing(t *testing.T) {
 		t.Run(string(group[0].fault.Kind), func(t *testing.T) {
 			b := onOwn(t)
 			for _, l := range group {
-				t.Run(l.name, func(t *testing.T) { l.testDeletesNothing(t, newPool(t, b, l.nodes)) })
+				t.Run(l.name, func(t *testing.T) { l.testDeletesNothing(t, nodepool.New(t, b, l.nodes)) })
 			}
 		})
 	}
 }
 
-func (l wrongAnswer) testDeletesNothing(t *testing.T, p *pool) {
-	s := daemon.Setup{Provider: l.provider, Flags: quickly("--node-status-update-frequency=2s", "--node-deletion-over-budget-after=10s")}
-	p.lists = l.provider != ""
-	d := p.runs(t, s)
-	awaitCalls(t, p.cloud, 2) // The cloud was known, and told the truth.
+func (l wrongAnswer) testDeletesNothing(t *testing.T, p *nodepool.Pool) {
+	s := daemon.Setup{Provider: l.provider, Flags: nodepool.Quickly("--node-status-update-frequency=2s", "--node-deletion-over-budget-after=10s")}
+	p.Lists = l.provider != ""
+	d := p.Runs(t, s)
+	awaitCalls(t, p.Cloud, 2) // The cloud was known, and told the truth.
 
-	p.cloud.Fail(t, l.fault)
-	silent := p.members[len(p.members)-l.silent:]
-	p.silence(t, silent...)
+	p.Cloud.Fail(t, l.fault)
+	silent := p.Members[len(p.Members)-l.silent:]
+	p.Silence(t, silent...)
 	absent := l.absent(silent)
-	p.awaitHeld(t, absent, l.reasons...)
-	p.awaitShown(t, absent, corev1.ConditionTrue, l.reasons...)
+	p.AwaitHeld(t, absent, l.reasons...)
+	p.AwaitShown(t, absent, corev1.ConditionTrue, l.reasons...)
 	l.awaitDenied(t, p, d, absent)
-	p.stay(t, p.members...)
+	p.Stay(t, p.Members...)
 	describe(t, p.Bed, l.name, absent[0].Name)
-	p.noStream(t, silent)
+	noStream(t, p, silent)
 
-	p.cloud.Heal(t)
-	p.awaitTold(t, time.Minute, absent, "Normal NodeDeletionCanceled")
-	p.awaitShown(t, absent, corev1.ConditionFalse)
-	p.wake(t, silent...)
-	p.stay(t, p.members...)
-	p.control(t)
+	p.Cloud.Heal(t)
+	p.AwaitTold(t, time.Minute, absent, "Normal NodeDeletionCanceled")
+	p.AwaitShown(t, absent, corev1.ConditionFalse)
+	p.Wake(t, silent...)
+	p.Stay(t, p.Members...)
+	control(t, p)
 }
 
 // absent returns those that the answer calls absent.
-func (l wrongAnswer) absent(silent []*member) []*member {
+func (l wrongAnswer) absent(silent []*nodepool.Member) []*nodepool.Member {
 	if l.fault.Kind == simulator.FaultTruncatedList { // The first half is still listed.
 		return silent[len(silent)-min(len(silent), l.nodes/2):]
 	}
@@ -105,16 +106,16 @@ func (l wrongAnswer) absent(silent []*member) []*member {
 
 // awaitDenied waits until the provider has said absent of each of the members
 // more often, and for longer, than a deletion needs.
-func (l wrongAnswer) awaitDenied(t *testing.T, p *pool, d *daemon.Daemon, members []*member) {
+func (l wrongAnswer) awaitDenied(t *testing.T, p *nodepool.Pool, d *daemon.Daemon, members []*nodepool.Member) {
 	t.Helper()
 	if l.provider == "" {
-		p.awaitAsked(t, 2*absences, members...)
+		p.AwaitAsked(t, 2*nodepool.Absences, members...)
 		return
 	}
 	expect.Within(t, 2*time.Minute, func(context.Context) error {
 		log := d.Log()
 		for _, m := range members {
-			if n := strings.Count(log, fmt.Sprintf(`"Not in the list" node=%q`, m.Name)); n < 3*absences {
+			if n := strings.Count(log, fmt.Sprintf(`"Not in the list" node=%q`, m.Name)); n < 3*nodepool.Absences {
 				return fmt.Errorf("node %s: the provider has said absent %d times", m.Name, n)
 			}
 		}
@@ -123,11 +124,11 @@ func (l wrongAnswer) awaitDenied(t *testing.T, p *pool, d *daemon.Daemon, member
 }
 
 // noStream: events tell what has changed, and nothing again and again.
-func (p *pool) noStream(t *testing.T, members []*member) {
+func noStream(t *testing.T, p *nodepool.Pool, members []*nodepool.Member) {
 	t.Helper()
 	const most = 3 // the reason may change while the cloud is asked
 	for _, m := range members {
-		told, err := p.EventsOf(t.Context(), lifecycleSource, m.Name)
+		told, err := p.EventsOf(t.Context(), nodepool.Source, m.Name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -139,13 +140,13 @@ func (p *pool) noStream(t *testing.T, members []*member) {
 
 // control terminates one instance, whose Node must then be deleted. Otherwise
 // the test before it would prove nothing.
-func (p *pool) control(t *testing.T) {
+func control(t *testing.T, p *nodepool.Pool) {
 	t.Helper()
-	gone := p.members[0]
-	p.terminate(t, gone)
-	p.silence(t, gone)
-	p.awaitGone(t, goneWithin, gone)
-	p.awaitTold(t, expect.Soon, []*member{gone},
+	gone := p.Members[0]
+	p.Terminate(t, gone)
+	p.Silence(t, gone)
+	p.AwaitGone(t, nodepool.GoneWithin, gone)
+	p.AwaitTold(t, expect.Soon, []*nodepool.Member{gone},
 		"Normal DeletingNode: Deleting node "+gone.Name+" because it does not exist in the cloud provider")
 }
 
@@ -153,10 +154,10 @@ func (p *pool) control(t *testing.T) {
 // each Node shows the reason.
 func TestCloudThatCannotBeAskedDeletesNothing(t *testing.T) {
 	b := onOwn(t)
-	p := newPool(t, b, 20)
-	p.runs(t, daemon.Setup{Flags: quickly()})
-	silent := p.members[18:]
-	p.silence(t, silent...)
+	p := nodepool.New(t, b, 20)
+	p.Runs(t, daemon.Setup{Flags: nodepool.Quickly()})
+	silent := p.Members[18:]
+	p.Silence(t, silent...)
 	for _, wrong := range []struct {
 		name    string
 		fault   simulator.Fault
@@ -169,17 +170,17 @@ func TestCloudThatCannotBeAskedDeletesNothing(t *testing.T) {
 		{"Hang", simulator.Fault{Kind: simulator.FaultHang}, []string{"CloudSlow", "CloudTimedOut"}, 0}, // One call, which does not end.
 	} {
 		wrong.fault.Name = "wrong"
-		p.cloud.Fail(t, wrong.fault)
-		p.awaitHeld(t, silent, wrong.reasons...)
-		p.awaitAsked(t, wrong.asked, silent...)
-		p.stay(t, p.members...)
+		p.Cloud.Fail(t, wrong.fault)
+		p.AwaitHeld(t, silent, wrong.reasons...)
+		p.AwaitAsked(t, wrong.asked, silent...)
+		p.Stay(t, p.Members...)
 		describe(t, p.Bed, wrong.name, silent[0].Name)
 	}
-	p.awaitShown(t, silent, corev1.ConditionUnknown, "CloudSlow", "CloudTimedOut")
+	p.AwaitShown(t, silent, corev1.ConditionUnknown, "CloudSlow", "CloudTimedOut")
 	describe(t, p.Bed, "after a minute", silent[0].Name)
-	p.cloud.Heal(t)
-	p.awaitShown(t, silent, corev1.ConditionFalse)
-	p.wake(t, silent...)
-	p.stay(t, p.members...)
-	p.control(t)
+	p.Cloud.Heal(t)
+	p.AwaitShown(t, silent, corev1.ConditionFalse)
+	p.Wake(t, silent...)
+	p.Stay(t, p.Members...)
+	control(t, p)
 }

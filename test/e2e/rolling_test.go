@@ -16,7 +16,9 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/bed"
 	"github.com/fairlead-k8s/fairlead/test/internal/daemon"
 	"github.com/fairlead-k8s/fairlead/test/internal/expect"
+	"github.com/fairlead-k8s/fairlead/test/internal/lbservice"
 	"github.com/fairlead-k8s/fairlead/test/internal/nodes"
+	"github.com/fairlead-k8s/fairlead/test/internal/replicas"
 )
 
 // Both replicas are replaced, one after the other as a Deployment does it,
@@ -27,7 +29,7 @@ func TestRollingRestartUnderLoad(t *testing.T) {
 	b := onShared(t)
 	c := b.NewCloud(t, "--traffic=false", "--latency=20ms")
 	s := daemon.Setup{Flags: []string{"--configure-cloud-routes=true", "--cluster-cidr=10.128.0.0/9"}}
-	leader, standby := pairOfReplicas(t, b, c, s)
+	leader, standby := replicas.Pair(t, b, c, s)
 	joins(t, b, c, expect.Soon)
 
 	var names, services []string
@@ -35,7 +37,7 @@ func TestRollingRestartUnderLoad(t *testing.T) {
 		_, node := b.Pair(t, c, simulator.Instance{Name: b.Name("rolling")})
 		names = append(names, node.Name)
 		if len(names)%3 == 0 {
-			services = append(services, servicesOn(b).balanced(t, "rolling"))
+			services = append(services, lbservice.On(b).Balanced(t, "rolling"))
 		}
 	}
 	joinUntil := func(what string, holds func() bool) {
@@ -48,9 +50,9 @@ func TestRollingRestartUnderLoad(t *testing.T) {
 			join()
 		}
 	}
-	for _, old := range []replica{standby, leader} {
-		next := newReplica(t, b, c, s)
-		joinUntil("the new replica stands by", func() bool { return len(next.api.Requests(ofLeases)) >= 2 })
+	for _, old := range []replicas.Replica{standby, leader} {
+		next := replicas.New(t, b, c, s)
+		joinUntil("the new replica stands by", func() bool { return len(next.API.Requests(replicas.OfLeases)) >= 2 })
 		old.Signal(syscall.SIGTERM)
 		joinUntil("the old replica ends", old.Ended)
 		if code := old.AwaitExit(t, expect.Soon); code != 0 {

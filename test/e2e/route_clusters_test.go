@@ -11,12 +11,13 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/bed"
 	"github.com/fairlead-k8s/fairlead/test/internal/daemon"
 	"github.com/fairlead-k8s/fairlead/test/internal/expect"
+	"github.com/fairlead-k8s/fairlead/test/internal/podnetwork"
 	"github.com/fairlead-k8s/fairlead/test/internal/proxy"
 )
 
 // side is one of two clusters in one account, with its daemon.
 type side struct {
-	*network
+	*podnetwork.Network
 
 	daemon *daemon.Daemon
 	front  *proxy.Proxy
@@ -24,18 +25,18 @@ type side struct {
 }
 
 const (
-	dualStack = podCIDR + ",fd00:10:244::/56"
+	dualStack = podnetwork.PodCIDR + ",fd00:10:244::/56"
 	// checked is how often these tables are compared with the Nodes.
 	checked = 2 * time.Second
 )
 
 // starts a daemon for one of the clusters.
-func (n *network) starts(t *testing.T, name string, s daemon.Setup) *side {
+func starts(t *testing.T, n *podnetwork.Network, name string, s daemon.Setup) *side {
 	t.Helper()
-	on := &side{network: n, front: bed.BeforeCloud(t, n.cloud), mark: n.Audit(t).Mark()}
+	on := &side{Network: n, front: bed.BeforeCloud(t, n.Cloud), mark: n.Audit(t).Mark()}
 	s.Cloud = on.front.URL()
 	s.Flags = []string{"--cluster-name=" + name, "--route-reconciliation-period=" + checked.String()}
-	on.daemon = on.runs(t, s)
+	on.daemon = on.Runs(t, s)
 	return on
 }
 
@@ -43,28 +44,28 @@ func (n *network) starts(t *testing.T, name string, s daemon.Setup) *side {
 // have their routes in one table. Neither changes the other's routes, whatever
 // happens to one of them.
 func TestRoutesOfTwoClusters(t *testing.T) {
-	left := newNetwork(t, onOwn(t, "--cluster-cidr="+dualStack))
-	right := &network{Bed: ownBed(t), cloud: left.cloud}
-	a := left.starts(t, "left", daemon.Setup{Provider: "modern", Pods: dualStack})
-	b := right.starts(t, "right", daemon.Setup{})
+	left := podnetwork.New(t, onOwn(t, "--cluster-cidr="+dualStack))
+	right := &podnetwork.Network{Bed: ownBed(t), Cloud: left.Cloud}
+	a := starts(t, left, "left", daemon.Setup{Provider: "modern", Pods: dualStack})
+	b := starts(t, right, "right", daemon.Setup{})
 	var stopped, goes simulator.Instance
 	for range 2 {
-		stopped, _ = left.joins(t, "left")
-		goes, _ = right.joins(t, "right")
+		stopped, _ = left.Joins(t, "left")
+		goes, _ = right.Joins(t, "right")
 	}
 	settled := func(t *testing.T) {
 		t.Helper()
-		awaitTable(t, expect.Soon, left, right)
-		left.awaitReachable(t, 2*time.Minute)
-		right.awaitReachable(t, 2*time.Minute)
+		podnetwork.AwaitTable(t, expect.Soon, left, right)
+		left.AwaitReachable(t, 2*time.Minute)
+		right.AwaitReachable(t, 2*time.Minute)
 	}
 	settled(t)
 	t.Run("Hints", a.testHints)
 	t.Run("NodeGoes", func(t *testing.T) {
-		right.leaves(t, goes.Name)
+		right.Leaves(t, goes.Name)
 		settled(t)
 	})
-	if err := left.cloud.StopInstance(t.Context(), stopped.ID); err != nil {
+	if err := left.Cloud.StopInstance(t.Context(), stopped.ID); err != nil {
 		t.Fatal(err)
 	}
 	t.Run("CreationFailsOften", a.testFailsOften)
@@ -72,13 +73,13 @@ func TestRoutesOfTwoClusters(t *testing.T) {
 	t.Run("InstanceRunsAgain", func(t *testing.T) { a.testRunsAgain(t, stopped) })
 	settled(t)
 	t.Run("Idle", func(t *testing.T) { idle(t, a, b) })
-	awaitTable(t, expect.Soon, left, right)
+	podnetwork.AwaitTable(t, expect.Soon, left, right)
 }
 
 // testHints: a provider that names routes by the hint must not give two the same
 // name.
 func (s *side) testHints(t *testing.T) {
-	nodes, err := nodesWithCIDRs(t.Context(), s.Bed)
+	nodes, err := podnetwork.NodesWithCIDRs(t.Context(), s.Bed)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,15 +90,15 @@ func (s *side) testHints(t *testing.T) {
 			}
 		}
 	}
-	if got := conditionsWritten(t, s.Bed, s.mark); len(got) != len(nodes) {
+	if got := podnetwork.ConditionsWritten(t, s.Bed, s.mark); len(got) != len(nodes) {
 		t.Errorf("%d nodes of two families, and writes of the condition %q, want one for each", len(nodes), got)
 	}
 }
 
 // testLeadsNowhere: after a minute the Node of an instance that is stopped says so.
 func (s *side) testLeadsNowhere(t *testing.T, i simulator.Instance) {
-	s.AwaitNode(t, i.Name, 2*time.Minute, shows(unreachable))
-	routes, err := s.cloud.Routes(t.Context())
+	s.AwaitNode(t, i.Name, 2*time.Minute, podnetwork.Shows(podnetwork.Unreachable))
+	routes, err := s.Cloud.Routes(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,10 +110,10 @@ func (s *side) testLeadsNowhere(t *testing.T, i simulator.Instance) {
 }
 
 func (s *side) testRunsAgain(t *testing.T, i simulator.Instance) {
-	if err := s.cloud.StartInstance(t.Context(), i.ID); err != nil {
+	if err := s.Cloud.StartInstance(t.Context(), i.ID); err != nil {
 		t.Fatal(err)
 	}
-	s.AwaitNode(t, i.Name, time.Minute, shows(reachable))
+	s.AwaitNode(t, i.Name, time.Minute, podnetwork.Shows(podnetwork.Reachable))
 }
 
 // testFailsOften: a creation that fails repeatedly is reported once. It is
@@ -122,21 +123,21 @@ func (s *side) testFailsOften(t *testing.T) {
 	for name, times := range map[string]int{"once": 1, "often": 5} {
 		t.Run(name, func(t *testing.T) {
 			mark := s.Audit(t).Mark()
-			i := s.cloud.Instance(t, simulator.Instance{Name: s.Name(name)})
-			s.cloud.Fail(t, simulator.Fault{
+			i := s.Cloud.Instance(t, simulator.Instance{Name: s.Name(name)})
+			s.Cloud.Fail(t, simulator.Fault{
 				Name: i.Name, Kind: simulator.FaultError, Calls: []simulator.Call{simulator.CreateRoute}, Match: i.Name + "-*", Count: 2 * times, // of two families
 			})
-			node := s.registers(t, i, "")
-			s.AwaitNode(t, i.Name, expect.Soon, shows(unreachable))
-			s.AwaitNode(t, i.Name, 2*time.Minute, shows(reachable))
+			node := s.Registers(t, i, "")
+			s.AwaitNode(t, i.Name, expect.Soon, podnetwork.Shows(podnetwork.Unreachable))
+			s.AwaitNode(t, i.Name, 2*time.Minute, podnetwork.Shows(podnetwork.Reachable))
 			told, err := toldOfRoutes(t.Context(), s.Bed, i.Name)
 			if err != nil || expect.CountPrefix(told, "Warning FailedToCreateRoute: Could not create route "+string(node.UID)) != 2 || len(told) != 2 {
 				t.Errorf("events %q, error %v, want one for each family", told, err)
 			}
-			if err := expect.Equal("writes of the condition", []string{i.Name + " True", i.Name + " False"}, conditionsWritten(t, s.Bed, mark)); err != nil {
+			if err := expect.Equal("writes of the condition", []string{i.Name + " True", i.Name + " False"}, podnetwork.ConditionsWritten(t, s.Bed, mark)); err != nil {
 				t.Error(err)
 			}
-			report, err := s.cloud.Faults(t.Context())
+			report, err := s.Cloud.Faults(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -11,6 +11,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/bed"
 	"github.com/fairlead-k8s/fairlead/test/internal/daemon"
 	"github.com/fairlead-k8s/fairlead/test/internal/expect"
+	"github.com/fairlead-k8s/fairlead/test/internal/podnetwork"
 	"github.com/fairlead-k8s/fairlead/test/internal/proxy"
 )
 
@@ -19,35 +20,35 @@ func ofTable(r proxy.Request) bool { return strings.Contains(r.Path, "/routes") 
 
 // ofNetwork are the writes of the condition.
 func ofNetwork(r proxy.Request) bool {
-	return r.Method == http.MethodPatch && strings.HasSuffix(r.UserAgent, routeAgent)
+	return r.Method == http.MethodPatch && strings.HasSuffix(r.UserAgent, podnetwork.RouteAgent)
 }
 
 // routeLife is one Node's, through proxies.
 type routeLife struct {
-	*network
+	*podnetwork.Network
 
 	api, front *proxy.Proxy
 	node       *corev1.Node
 }
 
-func (n *network) life(t *testing.T) *routeLife {
+func life(t *testing.T, n *podnetwork.Network) *routeLife {
 	t.Helper()
-	return &routeLife{network: n, api: n.BeforeAPIServer(t), front: bed.BeforeCloud(t, n.cloud)}
+	return &routeLife{Network: n, api: n.BeforeAPIServer(t), front: bed.BeforeCloud(t, n.Cloud)}
 }
 
 // begins starts the daemon and lets the Node join.
 func (l *routeLife) begins(t *testing.T, flags ...string) *daemon.Daemon {
 	t.Helper()
-	d := l.runs(t, daemon.Setup{API: l.api, Cloud: l.front.URL(), Flags: flags})
-	_, l.node = l.joins(t, "mortal")
+	d := l.Runs(t, daemon.Setup{API: l.api, Cloud: l.front.URL(), Flags: flags})
+	_, l.node = l.Joins(t, "mortal")
 	return d
 }
 
 // hasItsRoute waits until all shows that.
 func (l *routeLife) hasItsRoute(t *testing.T) {
 	t.Helper()
-	awaitTable(t, expect.Soon, l.network)
-	l.awaitReachable(t, expect.Soon)
+	podnetwork.AwaitTable(t, expect.Soon, l.Network)
+	l.AwaitReachable(t, expect.Soon)
 }
 
 // requests are those until now, by server.
@@ -60,13 +61,13 @@ func (l *routeLife) requests() map[string][]proxy.Place {
 // the same end (S7), and there is never a second one.
 func TestRouteKilledAtEachRequest(t *testing.T) {
 	const regular = "--route-reconciliation-period=10m" // so that each request has a cause
-	n := newNetwork(t, onOwn(t))
-	counted := n.life(t)
+	n := podnetwork.New(t, onOwn(t))
+	counted := life(t, n)
 	d := counted.begins(t, regular)
 	counted.hasItsRoute(t)
 	created := counted.requests()
-	counted.leaves(t, counted.node.Name)
-	awaitTable(t, expect.Soon, n)
+	counted.Leaves(t, counted.node.Name)
+	podnetwork.AwaitTable(t, expect.Soon, n)
 	all := counted.requests()
 	t.Logf("requests of a route's life: %v, of these until it is there: %v", all, created)
 	if len(created["Cloud"]) < 2 || len(all["Cloud"]) < len(created["Cloud"])+2 || len(all["APIServer"]) < 1 {
@@ -79,7 +80,7 @@ func TestRouteKilledAtEachRequest(t *testing.T) {
 		for k, place := range places {
 			for at, point := range map[proxy.Point]string{proxy.Before: "before", proxy.After: "after"} {
 				t.Run(fmt.Sprintf("%s/%s/%s", server, place, point), func(t *testing.T) {
-					l := n.life(t)
+					l := life(t, n)
 					p, match := l.api, ofNetwork
 					if server == "Cloud" {
 						p, match = l.front, ofTable
@@ -88,15 +89,15 @@ func TestRouteKilledAtEachRequest(t *testing.T) {
 					d := l.begins(t, regular)
 					if k >= len(created[server]) {
 						l.hasItsRoute(t)
-						l.leaves(t, l.node.Name)
+						l.Leaves(t, l.node.Name)
 					}
 					bed.AwaitPlace(t, trap, place)
 					d.Kill()
 					trap.Cut()
-					next := l.runs(t, daemon.Setup{Flags: []string{regular}})
+					next := l.Runs(t, daemon.Setup{Flags: []string{regular}})
 					l.hasItsRoute(t)
-					l.leaves(t, l.node.Name)
-					awaitTable(t, expect.Soon, n)
+					l.Leaves(t, l.node.Name)
+					podnetwork.AwaitTable(t, expect.Soon, n)
 					if next.Ended() {
 						t.Error("the next daemon has ended")
 					}

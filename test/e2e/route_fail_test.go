@@ -14,11 +14,14 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/bed"
 	"github.com/fairlead-k8s/fairlead/test/internal/daemon"
 	"github.com/fairlead-k8s/fairlead/test/internal/expect"
+	"github.com/fairlead-k8s/fairlead/test/internal/nodepool"
+	"github.com/fairlead-k8s/fairlead/test/internal/podnetwork"
+	"github.com/fairlead-k8s/fairlead/test/internal/replicas"
 )
 
 // toldOfRoutes are the events about a Node's routes.
 func toldOfRoutes(ctx context.Context, b *bed.Bed, node string) ([]string, error) {
-	return b.EventsOf(ctx, routeSource, node)
+	return b.EventsOf(ctx, podnetwork.Source, node)
 }
 
 // awaitFailure waits for upstream's event with the cloud's own words, once.
@@ -42,16 +45,16 @@ func awaitFailure(t *testing.T, b *bed.Bed, node *corev1.Node, words string) {
 // The table is full. The Node says so once, in the cloud's own words, and gets
 // its route when there is room.
 func TestRouteTableIsFull(t *testing.T) {
-	n := newNetwork(t, onShared(t), "--max-routes=3")
-	planted := n.plants(t, simulator.Route{Destination: "10.250.1.0/24"}, simulator.Route{Destination: "10.250.2.0/24"})
-	n.standing = lines(planted)
-	d := n.runs(t, daemon.Setup{})
-	_, first := n.joins(t, "full")
-	n.AwaitNode(t, first.Name, expect.Soon, shows(reachable))
+	n := podnetwork.New(t, onShared(t), "--max-routes=3")
+	planted := n.Plants(t, simulator.Route{Destination: "10.250.1.0/24"}, simulator.Route{Destination: "10.250.2.0/24"})
+	n.Standing = podnetwork.Lines(planted)
+	d := n.Runs(t, daemon.Setup{})
+	_, first := n.Joins(t, "full")
+	n.AwaitNode(t, first.Name, expect.Soon, podnetwork.Shows(podnetwork.Reachable))
 	mark := n.Audit(t).Mark()
-	_, second := n.joins(t, "full")
+	_, second := n.Joins(t, "full")
 	n.AwaitNode(t, second.Name, expect.Soon, func(node *corev1.Node) error {
-		if err := shows(unreachable)(node); err != nil {
+		if err := podnetwork.Shows(podnetwork.Unreachable)(node); err != nil {
 			return err
 		}
 		if !slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeNetworkUnavailable }) {
@@ -64,15 +67,15 @@ func TestRouteTableIsFull(t *testing.T) {
 	n.AwaitMetric(t, d, `fairlead_routes_missing{reason="QuotaExceeded"} 1`)
 	d.AwaitLogged(t, "Route call failed", second.Spec.PodCIDR, words)
 
-	if err := n.cloud.DeleteRoute(t.Context(), planted[0].ID); err != nil {
+	if err := n.Cloud.DeleteRoute(t.Context(), planted[0].ID); err != nil {
 		t.Fatal(err)
 	}
-	n.standing = lines(planted[1:])
-	awaitTable(t, expect.Soon, n)
-	n.awaitReachable(t, expect.Soon)
+	n.Standing = podnetwork.Lines(planted[1:])
+	podnetwork.AwaitTable(t, expect.Soon, n)
+	n.AwaitReachable(t, expect.Soon)
 	n.AwaitMetric(t, d, `fairlead_routes_present 2`)
 	awaitFailure(t, n.Bed, second, words)
-	if err := expect.Equal("writes of the condition", []string{second.Name + " True", second.Name + " False"}, conditionsWritten(t, n.Bed, mark)); err != nil {
+	if err := expect.Equal("writes of the condition", []string{second.Name + " True", second.Name + " False"}, podnetwork.ConditionsWritten(t, n.Bed, mark)); err != nil {
 		t.Error(err)
 	}
 }
@@ -82,31 +85,31 @@ func TestRouteTableIsFull(t *testing.T) {
 // is as it should be.
 func TestOutageOfRoutesDuringARollout(t *testing.T) {
 	const rollout = 20
-	n := newNetwork(t, onShared(t))
-	d := n.runs(t, daemon.Setup{})
-	_, stays := n.joins(t, "stays")
-	_, goes := n.joins(t, "goes")
-	awaitTable(t, expect.Soon, n)
-	n.awaitReachable(t, expect.Soon)
-	before := routeChanges(t, n.cloud)
+	n := podnetwork.New(t, onShared(t))
+	d := n.Runs(t, daemon.Setup{})
+	_, stays := n.Joins(t, "stays")
+	_, goes := n.Joins(t, "goes")
+	podnetwork.AwaitTable(t, expect.Soon, n)
+	n.AwaitReachable(t, expect.Soon)
+	before := podnetwork.RouteChanges(t, n.Cloud)
 	mark := n.Audit(t).Mark()
-	n.cloud.Fail(t, simulator.Fault{Name: "down", Kind: simulator.FaultOutage, Calls: []simulator.Call{
+	n.Cloud.Fail(t, simulator.Fault{Name: "down", Kind: simulator.FaultOutage, Calls: []simulator.Call{
 		simulator.ListRoutes, simulator.CreateRoute, simulator.DeleteRoute, simulator.ChangeRoutes,
 	}})
-	n.leaves(t, goes.Name)
-	fleet := newFleet(t, n.Bed, n.cloud, rollout)
-	awaitFleet(t, n.Bed, fleet, rollout, expect.Soon, func(node *corev1.Node) bool { return shows(unreachable)(node) == nil })
-	if routes, err := n.cloud.Routes(t.Context()); err != nil || len(routes) != 2 {
+	n.Leaves(t, goes.Name)
+	fleet := newFleet(t, n.Bed, n.Cloud, rollout)
+	awaitFleet(t, n.Bed, fleet, rollout, expect.Soon, func(node *corev1.Node) bool { return podnetwork.Shows(podnetwork.Unreachable)(node) == nil })
+	if routes, err := n.Cloud.Routes(t.Context()); err != nil || len(routes) != 2 {
 		t.Errorf("%d routes during the outage, want both that were there: error %v", len(routes), err)
 	}
-	n.cloud.Heal(t)
-	awaitTable(t, expect.Soon, n)
-	n.awaitReachable(t, expect.Soon)
-	if made := routeChanges(t, n.cloud); made.Deleted-before.Deleted > 10 {
+	n.Cloud.Heal(t)
+	podnetwork.AwaitTable(t, expect.Soon, n)
+	n.AwaitReachable(t, expect.Soon)
+	if made := podnetwork.RouteChanges(t, n.Cloud); made.Deleted-before.Deleted > 10 {
 		t.Errorf("the cloud was asked to delete one route %d times", made.Deleted)
 	}
 	written := map[string]int{}
-	for _, w := range conditionsWritten(t, n.Bed, mark) {
+	for _, w := range podnetwork.ConditionsWritten(t, n.Bed, mark) {
 		written[w]++
 	}
 	want := map[string]int{}
@@ -128,7 +131,7 @@ func TestOutageOfRoutesDuringARollout(t *testing.T) {
 // fleetOf are the names of a fleet's Nodes.
 func fleetOf(t *testing.T, b *bed.Bed, fleet string) []string {
 	t.Helper()
-	list, err := b.Admin.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{LabelSelector: labelFleet + "=" + fleet})
+	list, err := b.Admin.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{LabelSelector: nodepool.Label + "=" + fleet})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,27 +146,27 @@ func fleetOf(t *testing.T, b *bed.Bed, fleet string) []string {
 // makes the rest, and none twice.
 func TestLeaderIsKilledWhileItMakesRoutes(t *testing.T) {
 	const rollout = 12
-	n := newNetwork(t, onShared(t))
-	n.cloud.Fail(t, simulator.Fault{Name: "slow", Kind: simulator.FaultLatency, Calls: []simulator.Call{simulator.CreateRoute}, Latency: simulator.Duration(expect.Soon / 60)})
-	leader, standby := pairOfReplicas(t, n.Bed, n.cloud, n.setup(daemon.Setup{Flags: []string{"--concurrent-route-syncs=1"}}))
-	newFleet(t, n.Bed, n.cloud, rollout)
+	n := podnetwork.New(t, onShared(t))
+	n.Cloud.Fail(t, simulator.Fault{Name: "slow", Kind: simulator.FaultLatency, Calls: []simulator.Call{simulator.CreateRoute}, Latency: simulator.Duration(expect.Soon / 60)})
+	leader, standby := replicas.Pair(t, n.Bed, n.Cloud, n.Setup(daemon.Setup{Flags: []string{"--concurrent-route-syncs=1"}}))
+	newFleet(t, n.Bed, n.Cloud, rollout)
 	expect.Within(t, expect.Soon, func(ctx context.Context) error {
-		routes, err := n.cloud.Routes(ctx)
+		routes, err := n.Cloud.Routes(ctx)
 		if len(routes) < rollout/3 {
 			return fmt.Errorf("%d routes yet: %w", len(routes), err)
 		}
 		return nil
 	})
-	if asked := standby.cloud.Requests(ofTable); len(asked) > 0 {
+	if asked := standby.Cloud.Requests(ofTable); len(asked) > 0 {
 		t.Errorf("the standby has made %d calls about routes", len(asked))
 	}
 	leader.Kill()
-	if routes, err := n.cloud.Routes(t.Context()); err != nil || len(routes) == rollout {
+	if routes, err := n.Cloud.Routes(t.Context()); err != nil || len(routes) == rollout {
 		t.Fatalf("all %d routes were there before the leader was killed, error %v", len(routes), err)
 	}
-	awaitTable(t, crashHandOver+expect.Soon, n)
-	n.awaitReachable(t, expect.Soon)
-	if made := routeChanges(t, n.cloud); made.Created > rollout+1 || made.Deleted > 0 {
+	podnetwork.AwaitTable(t, crashHandOver+expect.Soon, n)
+	n.AwaitReachable(t, expect.Soon)
+	if made := podnetwork.RouteChanges(t, n.Cloud); made.Created > rollout+1 || made.Deleted > 0 {
 		t.Errorf("%+v, want %d routes to be created, and one again at most", made, rollout)
 	}
 }

@@ -16,32 +16,33 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/daemon"
 	"github.com/fairlead-k8s/fairlead/test/internal/expect"
 	"github.com/fairlead-k8s/fairlead/test/internal/nodes"
+	"github.com/fairlead-k8s/fairlead/test/internal/podnetwork"
 )
 
 // A Node that joins gets its route with one call and one write, and says so; a
 // Node that is deleted leaves none behind. What is foreign stays, and what is
 // stray goes (S5).
 func TestRouteOfANode(t *testing.T) {
-	n := newNetwork(t, onShared(t))
-	foreign := n.cloud.Instance(t, simulator.Instance{Name: n.Name("foreign")})
-	n.standing = lines(n.plants(t,
+	n := podnetwork.New(t, onShared(t))
+	foreign := n.Cloud.Instance(t, simulator.Instance{Name: n.Name("foreign")})
+	n.Standing = podnetwork.Lines(n.Plants(t,
 		simulator.Route{Destination: "10.250.1.0/24"},                                                                                 // to no instance: a gateway
 		simulator.Route{Destination: "10.0.0.0/8", Target: foreign.ID},                                                                // wider
-		simulator.Route{Destination: podCIDR, Target: foreign.ID},                                                                     // as wide
+		simulator.Route{Destination: podnetwork.PodCIDR, Target: foreign.ID},                                                          // as wide
 		simulator.Route{Destination: "192.168.7.0/24", Target: foreign.ID},                                                            // outside
 		simulator.Route{Destination: "pl-00000001", Target: foreign.ID},                                                               // no CIDR
 		simulator.Route{Destination: "10.250.2.0/24", Target: foreign.ID, Tags: map[string]string{simulated.TagCluster: "elsewhere"}}, // of another cluster
 	))
-	stray := n.plants(t, simulator.Route{Destination: "10.250.3.0/24", Target: foreign.ID})[0]
+	stray := n.Plants(t, simulator.Route{Destination: "10.250.3.0/24", Target: foreign.ID})[0]
 	mark := n.Audit(t).Mark()
-	d := n.runs(t, daemon.Setup{})
-	_, node := n.joins(t, "routed")
-	awaitTable(t, expect.Soon, n)
-	node = n.AwaitNode(t, node.Name, expect.Soon, shows(reachable))
-	if err := expect.Equal("calls", changes{Created: 1, Deleted: 1}, routeChanges(t, n.cloud)); err != nil {
+	d := n.Runs(t, daemon.Setup{})
+	_, node := n.Joins(t, "routed")
+	podnetwork.AwaitTable(t, expect.Soon, n)
+	node = n.AwaitNode(t, node.Name, expect.Soon, podnetwork.Shows(podnetwork.Reachable))
+	if err := expect.Equal("calls", podnetwork.Changes{Created: 1, Deleted: 1}, podnetwork.RouteChanges(t, n.Cloud)); err != nil {
 		t.Error(err)
 	}
-	if err := expect.Equal("writes of the condition", []string{node.Name + " False"}, conditionsWritten(t, n.Bed, mark)); err != nil {
+	if err := expect.Equal("writes of the condition", []string{node.Name + " False"}, podnetwork.ConditionsWritten(t, n.Bed, mark)); err != nil {
 		t.Error(err)
 	}
 	d.AwaitLogged(t, "Deleted route", stray.ID, "there is no Node "+foreign.Name)
@@ -49,12 +50,12 @@ func TestRouteOfANode(t *testing.T) {
 	n.AwaitMetric(t, d, "fairlead_routes_wanted 1")
 	n.AwaitMetric(t, d, "fairlead_routes_present 1")
 
-	n.leaves(t, node.Name)
-	awaitTable(t, expect.Soon, n)
+	n.Leaves(t, node.Name)
+	podnetwork.AwaitTable(t, expect.Soon, n)
 	d.AwaitLogged(t, "Deleted route", "Node "+node.Name+" was deleted")
-	awaitListings(t, n.cloud, 5)
-	awaitTable(t, expect.Soon, n)
-	if err := expect.Equal("calls", changes{Created: 1, Deleted: 2}, routeChanges(t, n.cloud)); err != nil {
+	podnetwork.AwaitListings(t, n.Cloud, 5)
+	podnetwork.AwaitTable(t, expect.Soon, n)
+	if err := expect.Equal("calls", podnetwork.Changes{Created: 1, Deleted: 2}, podnetwork.RouteChanges(t, n.Cloud)); err != nil {
 		t.Error(err)
 	}
 }
@@ -75,16 +76,16 @@ func TestRouteOfANodeThatIsReplaced(t *testing.T) {
 		{"SameCIDR", "10.251.3.0/24", false, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			n := newNetwork(t, onShared(t), "--unique-routes")
-			n.cloud.Fail(t, simulator.Fault{Name: "late", Kind: simulator.FaultStale, Calls: []simulator.Call{simulator.ListRoutes}, Age: simulator.Duration(3 * time.Second)})
-			first := n.cloud.Instance(t, simulator.Instance{Name: n.Name("replaced")})
-			d := n.runs(t, daemon.Setup{})
-			n.registers(t, first, tt.cidr)
-			awaitTable(t, expect.Soon, n)
-			n.awaitReachable(t, expect.Soon)
+			n := podnetwork.New(t, onShared(t), "--unique-routes")
+			n.Cloud.Fail(t, simulator.Fault{Name: "late", Kind: simulator.FaultStale, Calls: []simulator.Call{simulator.ListRoutes}, Age: simulator.Duration(3 * time.Second)})
+			first := n.Cloud.Instance(t, simulator.Instance{Name: n.Name("replaced")})
+			d := n.Runs(t, daemon.Setup{})
+			n.Registers(t, first, tt.cidr)
+			podnetwork.AwaitTable(t, expect.Soon, n)
+			n.AwaitReachable(t, expect.Soon)
 
-			n.leaves(t, first.Name)
-			if err := n.cloud.TerminateInstance(t.Context(), first.ID); err != nil {
+			n.Leaves(t, first.Name)
+			if err := n.Cloud.TerminateInstance(t.Context(), first.ID); err != nil {
 				t.Fatal(err)
 			}
 			wanted := simulator.Instance{Name: first.Name}
@@ -95,12 +96,12 @@ func TestRouteOfANodeThatIsReplaced(t *testing.T) {
 			if tt.sameCIDR {
 				cidr = tt.cidr
 			}
-			n.registers(t, n.cloud.Instance(t, wanted), cidr)
-			awaitTable(t, expect.Soon, n)
-			n.awaitReachable(t, expect.Soon)
-			awaitListings(t, n.cloud, 5)
-			awaitTable(t, expect.Soon, n)
-			if made := routeChanges(t, n.cloud); made.Deleted != 1 {
+			n.Registers(t, n.Cloud.Instance(t, wanted), cidr)
+			podnetwork.AwaitTable(t, expect.Soon, n)
+			n.AwaitReachable(t, expect.Soon)
+			podnetwork.AwaitListings(t, n.Cloud, 5)
+			podnetwork.AwaitTable(t, expect.Soon, n)
+			if made := podnetwork.RouteChanges(t, n.Cloud); made.Deleted != 1 {
 				t.Errorf("%d routes were deleted, want the one of the first Node only", made.Deleted)
 			}
 			if d.Logged("Controller does not run") || d.Ended() {
@@ -113,19 +114,19 @@ func TestRouteOfANodeThatIsReplaced(t *testing.T) {
 // If asked for, a duplicate of a route is deleted. The Node keeps its original
 // route.
 func TestRouteThatIsThereTwice(t *testing.T) {
-	n := newNetwork(t, onShared(t))
-	i, node := n.joins(t, "twin")
+	n := podnetwork.New(t, onShared(t))
+	i, node := n.Joins(t, "twin")
 	mark := n.Audit(t).Mark()
-	d := n.runs(t, daemon.Setup{Flags: []string{"--route-deletion-duplicates"}})
-	awaitTable(t, expect.Soon, n)
-	node = n.AwaitNode(t, node.Name, expect.Soon, shows(reachable))
-	first, err := n.cloud.Routes(t.Context())
+	d := n.Runs(t, daemon.Setup{Flags: []string{"--route-deletion-duplicates"}})
+	podnetwork.AwaitTable(t, expect.Soon, n)
+	node = n.AwaitNode(t, node.Name, expect.Soon, podnetwork.Shows(podnetwork.Reachable))
+	first, err := n.Cloud.Routes(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	twin := n.plants(t, simulator.Route{Destination: node.Spec.PodCIDR, Target: i.ID, Tags: owned(cluster1, node.Name)})[0]
-	awaitTable(t, expect.Soon, n)
-	left, err := n.cloud.Routes(t.Context())
+	twin := n.Plants(t, simulator.Route{Destination: node.Spec.PodCIDR, Target: i.ID, Tags: podnetwork.Owned(podnetwork.Cluster1, node.Name)})[0]
+	podnetwork.AwaitTable(t, expect.Soon, n)
+	left, err := n.Cloud.Routes(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +134,7 @@ func TestRouteThatIsThereTwice(t *testing.T) {
 		t.Error(err)
 	}
 	d.AwaitLogged(t, "Deleted route", twin.ID, "it duplicates another route")
-	if all := conditionsWritten(t, n.Bed, mark); len(all) != 1 {
+	if all := podnetwork.ConditionsWritten(t, n.Bed, mark); len(all) != 1 {
 		t.Errorf("the condition was written %d times, want once: %v", len(all), all)
 	}
 }
@@ -141,31 +142,31 @@ func TestRouteThatIsThereTwice(t *testing.T) {
 // A provider lists each route twice, once for each of its tables. None of them is
 // deleted while its Node is there.
 func TestRoutesOfTwoTables(t *testing.T) {
-	n := newNetwork(t, onShared(t))
-	n.runs(t, daemon.Setup{Provider: "modern", Settings: "quirks: [ListsTwoTables]\n"})
-	_, node := n.joins(t, "twice")
-	awaitTable(t, expect.Soon, n)
-	n.awaitReachable(t, expect.Soon)
-	awaitListings(t, n.cloud, 3*int64(strayFor/time.Second))
-	if err := expect.Equal("calls", changes{Created: 1}, routeChanges(t, n.cloud)); err != nil {
+	n := podnetwork.New(t, onShared(t))
+	n.Runs(t, daemon.Setup{Provider: "modern", Settings: "quirks: [ListsTwoTables]\n"})
+	_, node := n.Joins(t, "twice")
+	podnetwork.AwaitTable(t, expect.Soon, n)
+	n.AwaitReachable(t, expect.Soon)
+	podnetwork.AwaitListings(t, n.Cloud, 3*int64(podnetwork.StrayFor/time.Second))
+	if err := expect.Equal("calls", podnetwork.Changes{Created: 1}, podnetwork.RouteChanges(t, n.Cloud)); err != nil {
 		t.Error(err)
 	}
-	n.leaves(t, node.Name)
-	awaitTable(t, expect.Soon, n)
+	n.Leaves(t, node.Name)
+	podnetwork.AwaitTable(t, expect.Soon, n)
 }
 
 // A Node that claims a CIDR outside of the cluster's gets no route and says why,
 // until the operator allows it.
 func TestRouteOutsideTheCluster(t *testing.T) {
-	n := newNetwork(t, onShared(t))
-	i := n.cloud.Instance(t, simulator.Instance{Name: n.Name("outside")})
-	d := n.runs(t, daemon.Setup{})
-	node := n.registers(t, i, "198.51.100.0/24")
-	cause := "PodCIDRRejected: No route is created for 198.51.100.0/24, because it is not a part of --cluster-cidr=" + podCIDR +
+	n := podnetwork.New(t, onShared(t))
+	i := n.Cloud.Instance(t, simulator.Instance{Name: n.Name("outside")})
+	d := n.Runs(t, daemon.Setup{})
+	node := n.Registers(t, i, "198.51.100.0/24")
+	cause := "PodCIDRRejected: No route is created for 198.51.100.0/24, because it is not a part of --cluster-cidr=" + podnetwork.PodCIDR +
 		". Correct --cluster-cidr, or give the Node another CIDR. --route-creation-outside-cluster-cidr allows the route."
-	n.AwaitNode(t, node.Name, expect.Soon, shows("True "+cause))
-	awaitListings(t, n.cloud, 3)
-	if err := expect.Equal("calls", changes{}, routeChanges(t, n.cloud)); err != nil {
+	n.AwaitNode(t, node.Name, expect.Soon, podnetwork.Shows("True "+cause))
+	podnetwork.AwaitListings(t, n.Cloud, 3)
+	if err := expect.Equal("calls", podnetwork.Changes{}, podnetwork.RouteChanges(t, n.Cloud)); err != nil {
 		t.Error(err)
 	}
 	told, err := toldOfRoutes(t.Context(), n.Bed, node.Name)
@@ -180,74 +181,74 @@ func TestRouteOutsideTheCluster(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	n.runs(t, daemon.Setup{Flags: []string{"--route-creation-outside-cluster-cidr"}})
-	awaitTable(t, expect.Soon, n)
-	n.AwaitNode(t, node.Name, expect.Soon, shows(reachable))
+	n.Runs(t, daemon.Setup{Flags: []string{"--route-creation-outside-cluster-cidr"}})
+	podnetwork.AwaitTable(t, expect.Soon, n)
+	n.AwaitNode(t, node.Name, expect.Soon, podnetwork.Shows(podnetwork.Reachable))
 }
 
 // Where the cloud keeps the addresses of a node with its route, the route is
 // replaced when they change: first deleted, then created, since there is only
 // one for a CIDR.
 func TestRouteFollowsTheNodesAddresses(t *testing.T) {
-	n := newNetwork(t, onShared(t), "--unique-routes")
-	i, node := n.joins(t, "moving")
-	n.runs(t, daemon.Setup{Settings: "routeAddresses: true\n", Flags: []string{"--node-status-update-frequency=1s"}})
+	n := podnetwork.New(t, onShared(t), "--unique-routes")
+	i, node := n.Joins(t, "moving")
+	n.Runs(t, daemon.Setup{Settings: "routeAddresses: true\n", Flags: []string{"--node-status-update-frequency=1s"}})
 	follows := func(i simulator.Instance) {
 		want := append(slices.Clone(i.Addresses), simulator.Address{Type: simulator.Hostname, Address: i.Name})
 		expect.Within(t, expect.Soon, func(ctx context.Context) error {
-			routes, err := n.cloud.Routes(ctx)
+			routes, err := n.Cloud.Routes(ctx)
 			if err != nil || len(routes) != 1 {
 				return fmt.Errorf("%d routes, want 1: %w", len(routes), err)
 			}
 			return expect.Equal("addresses of the route", want, routes[0].TargetAddresses)
 		})
-		awaitTable(t, expect.Soon, n)
-		n.AwaitNode(t, node.Name, expect.Soon, shows(reachable))
+		podnetwork.AwaitTable(t, expect.Soon, n)
+		n.AwaitNode(t, node.Name, expect.Soon, podnetwork.Shows(podnetwork.Reachable))
 	}
 	follows(i)
-	before := routeChanges(t, n.cloud)
-	follows(n.cloud.Change(t, i, simulator.InstancePatch{Addresses: nodes.CloudAddresses("InternalIP=127.0.88.8")}))
-	awaitListings(t, n.cloud, 5)
-	if err := expect.Equal("calls", changes{before.Created + 1, before.Deleted + 1}, routeChanges(t, n.cloud)); err != nil {
+	before := podnetwork.RouteChanges(t, n.Cloud)
+	follows(n.Cloud.Change(t, i, simulator.InstancePatch{Addresses: nodes.CloudAddresses("InternalIP=127.0.88.8")}))
+	podnetwork.AwaitListings(t, n.Cloud, 5)
+	if err := expect.Equal("calls", podnetwork.Changes{Created: before.Created + 1, Deleted: before.Deleted + 1}, podnetwork.RouteChanges(t, n.Cloud)); err != nil {
 		t.Error(err)
 	}
 }
 
 // The condition that a network plugin has written is left alone.
 func TestConditionOfANetworkPluginStays(t *testing.T) {
-	n := newNetwork(t, onShared(t))
-	i := n.cloud.Instance(t, simulator.Instance{Name: n.Name("plugged")})
+	n := podnetwork.New(t, onShared(t))
+	i := n.Cloud.Instance(t, simulator.Instance{Name: n.Name("plugged")})
 	node := nodes.New(i.Name)
 	node.Status.Conditions = append(node.Status.Conditions, corev1.NodeCondition{
 		Type: corev1.NodeNetworkUnavailable, Status: corev1.ConditionFalse, Reason: "CalicoIsUp", Message: "Calico is running on this node",
 	})
 	n.Register(t, node)
 	mark := n.Audit(t).Mark()
-	n.runs(t, daemon.Setup{})
-	awaitTable(t, expect.Soon, n)
-	awaitListings(t, n.cloud, 3)
-	if all := conditionsWritten(t, n.Bed, mark); len(all) > 0 {
+	n.Runs(t, daemon.Setup{})
+	podnetwork.AwaitTable(t, expect.Soon, n)
+	podnetwork.AwaitListings(t, n.Cloud, 3)
+	if all := podnetwork.ConditionsWritten(t, n.Bed, mark); len(all) > 0 {
 		t.Errorf("the condition was written: %v", all)
 	}
-	if err := shows("False CalicoIsUp: Calico is running on this node")(n.Node(t, node.Name)); err != nil {
+	if err := podnetwork.Shows("False CalicoIsUp: Calico is running on this node")(n.Node(t, node.Name)); err != nil {
 		t.Error(err)
 	}
 }
 
 // The table is kept while the API server is restarted.
 func TestRoutesWhileTheAPIServerRestarts(t *testing.T) {
-	n := newNetwork(t, onShared(t))
+	n := podnetwork.New(t, onShared(t))
 	mark := n.Audit(t).Mark()
-	d := n.runs(t, daemon.Setup{})
-	_, stays := n.joins(t, "stays")
-	_, goes := n.joins(t, "goes")
-	awaitTable(t, expect.Soon, n)
-	n.awaitReachable(t, expect.Soon)
+	d := n.Runs(t, daemon.Setup{})
+	_, stays := n.Joins(t, "stays")
+	_, goes := n.Joins(t, "goes")
+	podnetwork.AwaitTable(t, expect.Soon, n)
+	n.AwaitReachable(t, expect.Soon)
 	if _, err := n.Command(t.Context(), "stop", "--kill", "kube-apiserver"); err != nil {
 		t.Fatal(err)
 	}
-	awaitListings(t, n.cloud, 3)
-	if made := routeChanges(t, n.cloud); made.Deleted != 0 {
+	podnetwork.AwaitListings(t, n.Cloud, 3)
+	if made := podnetwork.RouteChanges(t, n.Cloud); made.Deleted != 0 {
 		t.Errorf("%d routes were deleted while nobody knew of the Nodes", made.Deleted)
 	}
 	if _, err := n.Command(t.Context(), "start", "kube-apiserver"); err != nil {
@@ -256,19 +257,19 @@ func TestRoutesWhileTheAPIServerRestarts(t *testing.T) {
 	expect.Within(t, expect.Soon, func(ctx context.Context) error {
 		return n.Admin.CoreV1().Nodes().Delete(ctx, goes.Name, metav1.DeleteOptions{})
 	})
-	_, comes := n.joins(t, "comes")
-	awaitTable(t, expect.Soon, n)
-	n.awaitReachable(t, expect.Soon)
+	_, comes := n.Joins(t, "comes")
+	podnetwork.AwaitTable(t, expect.Soon, n)
+	n.AwaitReachable(t, expect.Soon)
 	if d.Ended() {
 		t.Errorf("the daemon has ended with code %d", d.Code())
 	}
 	want := []string{comes.Name + " False", goes.Name + " False", stays.Name + " False"}
-	got := conditionsWritten(t, n.Bed, mark)
+	got := podnetwork.ConditionsWritten(t, n.Bed, mark)
 	slices.Sort(got)
 	if err := expect.Equal("writes of the condition", want, got); err != nil {
 		t.Error(err)
 	}
-	if err := expect.Equal("calls", changes{Created: 3, Deleted: 1}, routeChanges(t, n.cloud)); err != nil {
+	if err := expect.Equal("calls", podnetwork.Changes{Created: 3, Deleted: 1}, podnetwork.RouteChanges(t, n.Cloud)); err != nil {
 		t.Error(err)
 	}
 }
@@ -286,12 +287,12 @@ func TestRoutesWithoutClusterCIDR(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			flags := []string{"--configure-cloud-routes", "--cluster-cidr=" + tt.cidr}
-			before := countOnLease(t, b, "Warning ControllerMisconfigured", tt.words)
+			before := podnetwork.CountOnLease(t, b, "Warning ControllerMisconfigured", tt.words)
 			d := b.Daemon(t, daemon.Setup{Cloud: c.URL, Flags: flags})
 			joins(t, b, c, expect.Soon)
 			b.AwaitMetric(t, d, `fairlead_controller_misconfigured{name="node-route-controller"} 1`)
 			d.AwaitLogged(t, "Controller does not run", "node-route-controller", strings.ReplaceAll(tt.words, `"`, `\"`))
-			awaitOnLease(t, b, before+1, "Warning ControllerMisconfigured: node-route-controller does not run: ", tt.words)
+			podnetwork.AwaitOnLease(t, b, before+1, "Warning ControllerMisconfigured: node-route-controller does not run: ", tt.words)
 			if d.Ended() {
 				t.Fatal("the daemon has ended")
 			}

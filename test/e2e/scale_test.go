@@ -19,11 +19,9 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/bed"
 	"github.com/fairlead-k8s/fairlead/test/internal/daemon"
 	"github.com/fairlead-k8s/fairlead/test/internal/expect"
+	"github.com/fairlead-k8s/fairlead/test/internal/nodepool"
 	"github.com/fairlead-k8s/fairlead/test/internal/nodes"
 )
-
-// labelFleet marks the Nodes of one test, so that they go together.
-const labelFleet = "e2e/fleet"
 
 // newFleet registers Nodes without kubelets, and an instance for each.
 func newFleet(t *testing.T, b *bed.Bed, c *bed.Cloud, size int) (name string) {
@@ -31,7 +29,7 @@ func newFleet(t *testing.T, b *bed.Bed, c *bed.Cloud, size int) (name string) {
 	const parallel = 20
 	name = b.Name("fleet")
 	expect.Cleanup(t, func(ctx context.Context) error {
-		return b.Admin.CoreV1().Nodes().DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: labelFleet + "=" + name})
+		return b.Admin.CoreV1().Nodes().DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: nodepool.Label + "=" + name})
 	})
 	numbers := make(chan int)
 	var makers sync.WaitGroup
@@ -39,7 +37,7 @@ func newFleet(t *testing.T, b *bed.Bed, c *bed.Cloud, size int) (name string) {
 		makers.Go(func() {
 			for n := range numbers {
 				node := nodes.New(fmt.Sprintf("%s-%04d", name, n))
-				node.Labels[labelFleet] = name
+				node.Labels[nodepool.Label] = name
 				if _, err := c.CreateInstance(t.Context(), simulator.Instance{Name: node.Name, Zone: "sim-1" + string("abc"[n%3])}); err != nil {
 					t.Error(err)
 				}
@@ -66,7 +64,7 @@ func newFleet(t *testing.T, b *bed.Bed, c *bed.Cloud, size int) (name string) {
 func awaitFleet(t *testing.T, b *bed.Bed, name string, size int, within time.Duration, holds func(*corev1.Node) bool) {
 	t.Helper()
 	expect.Within(t, within, func(ctx context.Context) error {
-		list, err := b.Admin.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: labelFleet + "=" + name, ResourceVersion: "0"})
+		list, err := b.Admin.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: nodepool.Label + "=" + name, ResourceVersion: "0"})
 		if err != nil {
 			return err
 		}

@@ -19,6 +19,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/bed"
 	"github.com/fairlead-k8s/fairlead/test/internal/daemon"
 	"github.com/fairlead-k8s/fairlead/test/internal/expect"
+	"github.com/fairlead-k8s/fairlead/test/internal/lbservice"
+	"github.com/fairlead-k8s/fairlead/test/internal/nodepool"
 	"github.com/fairlead-k8s/fairlead/test/internal/nodes"
 )
 
@@ -45,7 +47,7 @@ type scene struct {
 func newScene(t *testing.T, b *bed.Bed, flags []string, over func() bool) *scene {
 	t.Helper()
 	forget(t, b)
-	s := &scene{Bed: b, cloud: b.NewCloud(t), over: over, mark: b.Audit(t).Mark(), flags: append(quickly(
+	s := &scene{Bed: b, cloud: b.NewCloud(t), over: over, mark: b.Audit(t).Mark(), flags: append(nodepool.Quickly(
 		"--configure-cloud-routes", "--cluster-cidr=10.128.0.0/9",
 		"--cloud-config-watch-period=100ms", "--node-deletion-absences=1", "--node-deletion-absent-for=0s", "--node-deletion-young-absent-for=0s",
 	), flags...)}
@@ -111,7 +113,7 @@ func (s *scene) play(t *testing.T) {
 // await also returns when the scene is over.
 func (s *scene) await(t *testing.T, check func(context.Context) error) {
 	t.Helper()
-	expect.Within(t, goneWithin, func(ctx context.Context) error {
+	expect.Within(t, nodepool.GoneWithin, func(ctx context.Context) error {
 		if err := check(ctx); err != nil && !s.over() {
 			return err
 		}
@@ -182,7 +184,7 @@ func (s *scene) configIsRefused(t *testing.T) {
 // serviceIsServed by a load balancer that follows it.
 func (s *scene) serviceIsServed(t *testing.T) {
 	t.Helper()
-	name := servicesOn(s.Bed).balanced(t, "web")
+	name := lbservice.On(s.Bed).Balanced(t, "web")
 	services := s.Admin.CoreV1().Services(metav1.NamespaceDefault)
 	for port := range 2 {
 		s.await(t, func(ctx context.Context) error {
@@ -205,7 +207,7 @@ func (s *scene) serviceIsServed(t *testing.T) {
 		})
 	}
 	if !s.over() {
-		servicesOn(s.Bed).delete(t, name)
+		lbservice.On(s.Bed).Delete(t, name)
 	}
 }
 
@@ -234,6 +236,6 @@ func (s *scene) nodeGoes(t *testing.T, i simulator.Instance, node *corev1.Node) 
 
 func (s *scene) silent(t *testing.T, node *corev1.Node) {
 	t.Helper()
-	p := pool{Bed: s.Bed}
-	p.reports(t, corev1.ConditionUnknown, time.Now().Add(-time.Minute), &member{Node: node})
+	p := nodepool.Pool{Bed: s.Bed}
+	p.Reports(t, corev1.ConditionUnknown, time.Now().Add(-time.Minute), &nodepool.Member{Node: node})
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/fairlead-k8s/fairlead/simulator"
 	"github.com/fairlead-k8s/fairlead/test/internal/bed"
+	"github.com/fairlead-k8s/fairlead/test/internal/lbservice"
 	"github.com/fairlead-k8s/fairlead/test/internal/nodes"
 )
 
@@ -61,15 +62,15 @@ func hostIDs() []string { return []string{"i-00000001", "i-00000002"} }
 
 // newClass are Services of a class of their own, in a cloud of their own that
 // has the instances of the bed's Nodes.
-func newClass(t *testing.T, b *bed.Bed, flags ...string) services {
+func newClass(t *testing.T, b *bed.Bed, flags ...string) lbservice.Services {
 	t.Helper()
-	s := services{Bed: b, cloud: b.NewCloudWithoutTraffic(t, flags...), class: "e2e/" + b.Name("class")}
+	s := lbservice.Services{Bed: b, Cloud: b.NewCloudWithoutTraffic(t, flags...), Class: "e2e/" + b.Name("class")}
 	for _, id := range hostIDs() {
-		i, err := s.cloud.CreateInstance(t.Context(), simulator.Instance{Name: "host-" + id}) // it ends with the cloud
+		i, err := s.Cloud.CreateInstance(t.Context(), simulator.Instance{Name: "host-" + id}) // it ends with the cloud
 		if err != nil || i.ID != id {
 			t.Fatalf("the cloud gives the ID %s, want %s; error %v", i.ID, id, err)
 		}
-		s.hosts = append(s.hosts, i)
+		s.Hosts = append(s.Hosts, i)
 	}
 	return s
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator"
 	"github.com/fairlead-k8s/fairlead/test/internal/daemon"
 	"github.com/fairlead-k8s/fairlead/test/internal/expect"
+	"github.com/fairlead-k8s/fairlead/test/internal/lbservice"
 )
 
 const (
@@ -27,16 +28,16 @@ const (
 
 // belongsToOthers is a Service of another class as its controller has left it:
 // it uses upstream's finalizer and the conditions of KEP-4631, as it may.
-func (s services) belongsToOthers(t *testing.T, base string) *corev1.Service {
+func belongsToOthers(t *testing.T, s lbservice.Services, base string) *corev1.Service {
 	t.Helper()
-	name := s.balanced(t, base, inClass(foreign), func(service *corev1.Service) { service.Finalizers = []string{serviceFinalizer} })
-	service := s.service(t, name)
+	name := s.Balanced(t, base, inClass(foreign), func(service *corev1.Service) { service.Finalizers = []string{lbservice.Finalizer} })
+	service := s.Service(t, name)
 	service.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: theirs}}
-	for kind, status := range map[string]metav1.ConditionStatus{conditionServing: metav1.ConditionTrue, conditionProvisioning: metav1.ConditionFalse} {
+	for kind, status := range map[string]metav1.ConditionStatus{lbservice.ConditionServing: metav1.ConditionTrue, lbservice.ConditionProvisioning: metav1.ConditionFalse} {
 		service.Status.Conditions = append(service.Status.Conditions,
 			metav1.Condition{Type: kind, Status: status, Reason: "Theirs", LastTransitionTime: metav1.NewTime(time.Now().Add(-time.Hour))})
 	}
-	service, err := s.api().UpdateStatus(t.Context(), service, metav1.UpdateOptions{FieldManager: "theirs"})
+	service, err := s.API().UpdateStatus(t.Context(), service, metav1.UpdateOptions{FieldManager: "theirs"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,16 +45,16 @@ func (s services) belongsToOthers(t *testing.T, base string) *corev1.Service {
 }
 
 // untouched fails the test if the daemon has done anything about the Service.
-func (s services) untouched(t *testing.T, mark int64, before *corev1.Service) {
+func untouched(t *testing.T, s lbservice.Services, mark int64, before *corev1.Service) {
 	t.Helper()
-	now := s.service(t, before.Name)
+	now := s.Service(t, before.Name)
 	if err := errors.Join(expect.Equal("finalizers", before.Finalizers, now.Finalizers), expect.Equal("status", before.Status, now.Status)); err != nil {
 		t.Errorf("service %s: %v", before.Name, err)
 	}
-	if writes := s.writesOf(t, mark, before.Name); len(writes) > 0 {
+	if writes := s.WritesOf(t, mark, before.Name); len(writes) > 0 {
 		t.Errorf("service %s was written: %v", before.Name, writes)
 	}
-	told, err := s.told(t.Context(), before.Name)
+	told, err := s.Told(t.Context(), before.Name)
 	if err != nil || len(told) > 0 {
 		t.Errorf("service %s: events %q, error %v", before.Name, told, err)
 	}
@@ -61,9 +62,9 @@ func (s services) untouched(t *testing.T, mark int64, before *corev1.Service) {
 
 // passes lets the daemon work on a Service that is new: what had happened
 // before it has then been seen.
-func (s services) passes(t *testing.T) {
+func passes(t *testing.T, s lbservice.Services) {
 	t.Helper()
-	s.awaitServing(t, s.balanced(t, "later"), s.hosts...)
+	s.AwaitServing(t, s.Balanced(t, "later"), s.Hosts...)
 }
 
 // Services of another class are never touched, not even to clean up (S4):
@@ -71,27 +72,27 @@ func (s services) passes(t *testing.T) {
 // daemon that finds them. All classes of ours are served.
 func TestServiceOfAnotherClass(t *testing.T) {
 	b := onShared(t)
-	s := newServices(t, b, 2)
-	alive, deleted := s.belongsToOthers(t, "alive"), s.belongsToOthers(t, "deleted")
-	bare := s.service(t, s.balanced(t, "bare", inClass(foreign)))
+	s := lbservice.New(t, b, 2)
+	alive, deleted := belongsToOthers(t, s, "alive"), belongsToOthers(t, s, "deleted")
+	bare := s.Service(t, s.Balanced(t, "bare", inClass(foreign)))
 	mark := b.Audit(t).Mark()
-	d := s.runs(t, daemon.Setup{Flags: []string{"--load-balancer-class=e2e/a,e2e/b"}})
+	d := s.Runs(t, daemon.Setup{Flags: []string{"--load-balancer-class=e2e/a,e2e/b"}})
 	for _, class := range []string{"e2e/a", "e2e/b"} {
-		s.awaitServing(t, s.balanced(t, "ours", inClass(class)), s.hosts...)
+		s.AwaitServing(t, s.Balanced(t, "ours", inClass(class)), s.Hosts...)
 	}
-	s.passes(t)
+	passes(t, s)
 
-	s.edit(t, alive.Name, `{"metadata":{"annotations":{"a":"b"}},"spec":{"ports":[{"port":81}]}}`)
-	s.delete(t, deleted.Name)
-	s.delete(t, bare.Name)
-	s.passes(t)
+	s.Edit(t, alive.Name, `{"metadata":{"annotations":{"a":"b"}},"spec":{"ports":[{"port":81}]}}`)
+	s.Delete(t, deleted.Name)
+	s.Delete(t, bare.Name)
+	passes(t, s)
 	d.Kill()
-	s.runs(t, daemon.Setup{})
-	s.passes(t)
-	s.untouched(t, mark, alive)
-	s.untouched(t, mark, deleted)
+	s.Runs(t, daemon.Setup{})
+	passes(t, s)
+	untouched(t, s, mark, alive)
+	untouched(t, s, mark, deleted)
 	for _, service := range []*corev1.Service{alive, deleted, bare} {
-		if left, err := s.balancersOf(t.Context(), service.Name); err != nil || len(left) > 0 {
+		if left, err := s.BalancersOf(t.Context(), service.Name); err != nil || len(left) > 0 {
 			t.Errorf("the cloud has load balancers for service %s: %+v, error %v", service.Name, left, err)
 		}
 	}
@@ -101,76 +102,76 @@ func TestServiceOfAnotherClass(t *testing.T) {
 // and its finalizer is still the other controller's.
 func TestServiceOfAnotherClassBecomesInternal(t *testing.T) {
 	b := onShared(t)
-	s := newServices(t, b, 2)
-	s.runs(t, daemon.Setup{})
-	s.passes(t)
+	s := lbservice.New(t, b, 2)
+	s.Runs(t, daemon.Setup{})
+	passes(t, s)
 	mark := b.Audit(t).Mark()
-	before := s.belongsToOthers(t, "internal")
-	s.edit(t, before.Name, `{"spec":{"type":"ClusterIP"}}`)
-	s.edit(t, before.Name, `{"metadata":{"annotations":{"a":"b"}}}`)
-	s.passes(t)
-	now := s.service(t, before.Name)
+	before := belongsToOthers(t, s, "internal")
+	s.Edit(t, before.Name, `{"spec":{"type":"ClusterIP"}}`)
+	s.Edit(t, before.Name, `{"metadata":{"annotations":{"a":"b"}}}`)
+	passes(t, s)
+	now := s.Service(t, before.Name)
 	if now.Spec.LoadBalancerClass != nil {
 		t.Fatalf("class %s of an internal Service, want none", *now.Spec.LoadBalancerClass)
 	}
 	before.Status.LoadBalancer = now.Status.LoadBalancer // The API server clears it.
-	s.untouched(t, mark, before)
+	untouched(t, s, mark, before)
 
 	// A Service of ours from now on.
-	s.edit(t, before.Name, `{"spec":{"type":"LoadBalancer"}}`)
-	s.awaitServing(t, before.Name, s.hosts...)
+	s.Edit(t, before.Name, `{"spec":{"type":"LoadBalancer"}}`)
+	s.AwaitServing(t, before.Name, s.Hosts...)
 }
 
 // A Service of ours cannot be put into another class, but by way of another
 // type. What we have made for it goes then, whenever the daemon sees it.
 func TestServiceIsGivenToAnotherClass(t *testing.T) {
-	s := newServices(t, onShared(t), 2)
-	d := s.runs(t, daemon.Setup{})
+	s := lbservice.New(t, onShared(t), 2)
+	d := s.Runs(t, daemon.Setup{})
 	at := map[string]string{}
 	for _, when := range []string{"Unseen", "WhileItIsDeleted", "WhileTheDeletionFails"} {
-		at[when] = s.balanced(t, "taken")
-		s.awaitServing(t, at[when], s.hosts...)
+		at[when] = s.Balanced(t, "taken")
+		s.AwaitServing(t, at[when], s.Hosts...)
 	}
-	_, err := s.api().Patch(t.Context(), at["Unseen"], types.MergePatchType, []byte(`{"spec":{"loadBalancerClass":"`+foreign+`"}}`), metav1.PatchOptions{})
+	_, err := s.API().Patch(t.Context(), at["Unseen"], types.MergePatchType, []byte(`{"spec":{"loadBalancerClass":"`+foreign+`"}}`), metav1.PatchOptions{})
 	if !apierrors.IsInvalid(err) {
 		t.Errorf("error %v, want the API server to keep the class", err)
 	}
 	takeOver := func(t *testing.T, name string) {
-		s.edit(t, name, `{"spec":{"type":"LoadBalancer","loadBalancerClass":"`+foreign+`"}}`)
+		s.Edit(t, name, `{"spec":{"type":"LoadBalancer","loadBalancerClass":"`+foreign+`"}}`)
 	}
 	internal := `{"spec":{"type":"ClusterIP"}}`
 
 	t.Run("Unseen", func(t *testing.T) {
 		d.Signal(syscall.SIGSTOP)
-		s.edit(t, at["Unseen"], internal)
+		s.Edit(t, at["Unseen"], internal)
 		takeOver(t, at["Unseen"])
 		d.Signal(syscall.SIGCONT)
-		s.awaitReleased(t, at["Unseen"])
+		awaitReleased(t, s, at["Unseen"])
 	})
 	for when, kind := range map[string]simulator.FaultKind{"WhileItIsDeleted": simulator.FaultHang, "WhileTheDeletionFails": simulator.FaultOutage} {
 		t.Run(when, func(t *testing.T) {
-			l, err := s.balancer(t.Context(), at[when])
+			l, err := s.Balancer(t.Context(), at[when])
 			if err != nil {
 				t.Fatal(err)
 			}
 			fault := simulator.Fault{Name: at[when], Kind: kind, Match: l.ID, Calls: []simulator.Call{simulator.DeleteLoadBalancer}}
-			s.cloud.Fail(t, fault)
-			s.edit(t, at[when], internal)
-			s.awaitHit(t, fault.Name)
+			s.Cloud.Fail(t, fault)
+			s.Edit(t, at[when], internal)
+			awaitHit(t, s, fault.Name)
 			takeOver(t, at[when])
-			if err := s.cloud.ClearFault(t.Context(), fault.Name); err != nil {
+			if err := s.Cloud.ClearFault(t.Context(), fault.Name); err != nil {
 				t.Fatal(err)
 			}
-			s.awaitReleased(t, at[when])
+			awaitReleased(t, s, at[when])
 		})
 	}
 }
 
 // awaitHit waits until a fault has hit a call.
-func (s services) awaitHit(t *testing.T, name string) {
+func awaitHit(t *testing.T, s lbservice.Services, name string) {
 	t.Helper()
-	expect.Within(t, retriesWithin, func(ctx context.Context) error {
-		all, err := s.cloud.Faults(ctx)
+	expect.Within(t, lbservice.RetriesWithin, func(ctx context.Context) error {
+		all, err := s.Cloud.Faults(ctx)
 		if err != nil || !slices.ContainsFunc(all, func(f simulator.Fault) bool { return f.Name == name && f.Hits > 0 }) {
 			return errors.Join(errors.New("the fault has not hit"), err)
 		}
@@ -180,23 +181,23 @@ func (s services) awaitHit(t *testing.T, name string) {
 
 // awaitReleased waits until nothing of ours is left at a Service that is
 // another controller's now, and in the cloud; afterwards it is left alone.
-func (s services) awaitReleased(t *testing.T, name string) {
+func awaitReleased(t *testing.T, s lbservice.Services, name string) {
 	t.Helper()
-	released := s.awaitService(t, name, retriesWithin, func(service *corev1.Service) error {
-		left, err := s.balancersOf(t.Context(), name)
+	released := s.AwaitService(t, name, lbservice.RetriesWithin, func(service *corev1.Service) error {
+		left, err := s.BalancersOf(t.Context(), name)
 		return errors.Join(err, expect.Equal("load balancers", 0, len(left)),
 			expect.Equal("finalizers", 0, len(service.Finalizers)), expect.Equal("conditions", 0, len(service.Status.Conditions)))
 	})
 	mark := s.Audit(t).Mark()
 	released.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: theirs}}
-	if _, err := s.api().UpdateStatus(t.Context(), released, metav1.UpdateOptions{FieldManager: "theirs"}); err != nil {
+	if _, err := s.API().UpdateStatus(t.Context(), released, metav1.UpdateOptions{FieldManager: "theirs"}); err != nil {
 		t.Fatal(err)
 	}
-	s.passes(t)
-	if now := s.service(t, name).Status.LoadBalancer.Ingress; len(now) != 1 || now[0].IP != theirs {
+	passes(t, s)
+	if now := s.Service(t, name).Status.LoadBalancer.Ingress; len(now) != 1 || now[0].IP != theirs {
 		t.Errorf("the other controller's address is gone: %s", cmp.Diff(released.Status.LoadBalancer.Ingress, now))
 	}
-	if writes := s.writesOf(t, mark, name); len(writes) > 0 {
+	if writes := s.WritesOf(t, mark, name); len(writes) > 0 {
 		t.Errorf("the Service was written: %v", writes)
 	}
 }

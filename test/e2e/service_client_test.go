@@ -75,7 +75,7 @@ func (m *machine) goes(t *testing.T, s traffic) {
 	for _, listener := range m.listeners {
 		_ = listener.Close()
 	}
-	if err := s.cloud.TerminateInstance(t.Context(), m.instance.ID); err != nil {
+	if err := s.Cloud.TerminateInstance(t.Context(), m.instance.ID); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -99,7 +99,7 @@ type connection struct {
 // connects opens a connection to the Service's load balancer every 10 ms.
 func (s *traffic) connects(t *testing.T, name string) *trafficClient {
 	t.Helper()
-	l, err := s.balancer(t.Context(), name)
+	l, err := s.Balancer(t.Context(), name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -207,15 +207,15 @@ func (v *trafficClient) stays(t *testing.T, m *machine) *session {
 // those whose health check node port says so.
 func testLocalTrafficPolicy(t *testing.T, b *bed.Bed) {
 	s := newClass(t, b, "--traffic=true", "--check-interval=100ms")
-	s.runs(t, daemon.Setup{})
-	name := s.balanced(t, "local", func(service *corev1.Service) {
+	s.Runs(t, daemon.Setup{})
+	name := s.Balanced(t, "local", func(service *corev1.Service) {
 		service.Spec.ExternalTrafficPolicy = corev1.ServiceExternalTrafficPolicyLocal
 	})
-	s.awaitServing(t, name, s.hosts...)
-	spec := s.service(t, name).Spec
+	s.AwaitServing(t, name, s.Hosts...)
+	spec := s.Service(t, name).Spec
 	var endpoint atomic.Pointer[machine] // who has it
 	var machines []*machine
-	for _, i := range s.hosts {
+	for _, i := range s.Hosts {
 		m := &machine{instance: i}
 		m.answers(t, spec.Ports[0].NodePort)
 		m.reports(t, spec.HealthCheckNodePort, &endpoint)
@@ -224,7 +224,7 @@ func testLocalTrafficPolicy(t *testing.T, b *bed.Bed) {
 	goesTo := func(want ...*machine) {
 		t.Helper()
 		expect.Within(t, expect.Soon, func(ctx context.Context) error {
-			l, err := s.balancer(ctx, name)
+			l, err := s.Balancer(ctx, name)
 			if err != nil {
 				return err
 			}
@@ -247,7 +247,7 @@ func testLocalTrafficPolicy(t *testing.T, b *bed.Bed) {
 	}
 	endpoint.Store(nil)
 	goesTo()
-	s.edit(t, name, `{"spec":{"externalTrafficPolicy":"Cluster"}}`)
+	s.Edit(t, name, `{"spec":{"externalTrafficPolicy":"Cluster"}}`)
 	goesTo(machines...)
 }
 

@@ -6,38 +6,39 @@ import (
 
 	"github.com/fairlead-k8s/fairlead/test/internal/daemon"
 	"github.com/fairlead-k8s/fairlead/test/internal/expect"
+	"github.com/fairlead-k8s/fairlead/test/internal/lbservice"
 )
 
 // A provider that finds the load balancer to delete only by the address in the
 // status deletes each, however its Service ends (S2).
 func TestLoadBalancerIsFoundByItsAddress(t *testing.T) {
-	s := newServices(t, onShared(t), 2)
-	s.runs(t, daemon.Setup{Provider: "modern", Settings: "quirks: [DeletesByAddress]\n"})
+	s := lbservice.New(t, onShared(t), 2)
+	s.Runs(t, daemon.Setup{Provider: "modern", Settings: "quirks: [DeletesByAddress]\n"})
 	ends := map[string]func(name string){
-		"deleted": func(name string) { s.delete(t, name) },
+		"deleted": func(name string) { s.Delete(t, name) },
 		"forced": func(name string) {
-			if err := s.unfinalized(t.Context(), name); err != nil {
+			if err := s.Unfinalized(t.Context(), name); err != nil {
 				t.Error(err)
 			}
-			s.delete(t, name)
+			s.Delete(t, name)
 		},
-		"internal": func(name string) { s.edit(t, name, `{"spec":{"type":"ClusterIP"}}`) },
+		"internal": func(name string) { s.Edit(t, name, `{"spec":{"type":"ClusterIP"}}`) },
 		"given": func(name string) {
-			s.edit(t, name, `{"spec":{"type":"ClusterIP"}}`)
-			s.edit(t, name, `{"spec":{"type":"LoadBalancer","loadBalancerClass":"`+foreign+`"}}`)
+			s.Edit(t, name, `{"spec":{"type":"ClusterIP"}}`)
+			s.Edit(t, name, `{"spec":{"type":"LoadBalancer","loadBalancerClass":"`+foreign+`"}}`)
 		},
 	}
 	named := map[string]string{}
 	for how := range ends {
-		named[how] = s.balanced(t, how)
-		s.awaitServing(t, named[how], s.hosts...)
+		named[how] = s.Balanced(t, how)
+		s.AwaitServing(t, named[how], s.Hosts...)
 	}
 	for how, end := range ends {
 		end(named[how])
 	}
 	for how, name := range named {
-		expect.Within(t, retriesWithin, func(ctx context.Context) error {
-			left, err := s.balancersOf(ctx, name)
+		expect.Within(t, lbservice.RetriesWithin, func(ctx context.Context) error {
+			left, err := s.BalancersOf(ctx, name)
 			if err != nil {
 				return err
 			}

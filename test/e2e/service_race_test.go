@@ -16,6 +16,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/bed"
 	"github.com/fairlead-k8s/fairlead/test/internal/daemon"
 	"github.com/fairlead-k8s/fairlead/test/internal/expect"
+	"github.com/fairlead-k8s/fairlead/test/internal/lbservice"
+	"github.com/fairlead-k8s/fairlead/test/internal/nodepool"
 	"github.com/fairlead-k8s/fairlead/test/internal/proxy"
 )
 
@@ -28,26 +30,26 @@ func TestLastSetOfNodesWins(t *testing.T) {
 		takes = simulator.Duration(time.Second)
 	)
 	b := onOwn(t)
-	p := newPool(t, b, 20)
-	s := services{Bed: b, cloud: p.cloud}
+	p := nodepool.New(t, b, 20)
+	s := lbservice.Services{Bed: b, Cloud: p.Cloud}
 	for _, f := range []simulator.Fault{
 		{Name: "slow", Kind: simulator.FaultLatency, Latency: takes, Jitter: takes / 2},
 		{Name: "fails", Kind: simulator.FaultError, Probability: 0.02},
 	} {
 		f.Calls = []simulator.Call{simulator.CreateLoadBalancer, simulator.UpdateLoadBalancer}
-		s.cloud.Fail(t, f)
+		s.Cloud.Fail(t, f)
 	}
-	front := bed.BeforeCloud(t, s.cloud)
-	s.runs(t, daemon.Setup{Cloud: front.URL()})
+	front := bed.BeforeCloud(t, s.Cloud)
+	s.Runs(t, daemon.Setup{Cloud: front.URL()})
 
 	names := make([]string, size)
 	var creating sync.WaitGroup
 	creating.Go(func() {
 		for n := range names {
-			names[n] = s.balanced(t, "raced")
+			names[n] = s.Balanced(t, "raced")
 		}
 	})
-	changes := p.churn(t, func() bool { return len(front.Requests(ofBalancerChanges)) > size*5/4 })
+	changes := churn(t, p, func() bool { return len(front.Requests(ofBalancerChanges)) > size*5/4 })
 	creating.Wait()
 	if t.Failed() {
 		t.FailNow()
@@ -55,22 +57,22 @@ func TestLastSetOfNodesWins(t *testing.T) {
 	var want []string
 	expect.Within(t, 3*time.Minute, func(ctx context.Context) error {
 		var err error
-		if want, err = s.backendsNow(ctx); err != nil {
+		if want, err = backendsNow(ctx, s); err != nil {
 			return err
 		}
-		return s.allHave(ctx, size, want)
+		return allHave(ctx, s, size, want)
 	})
 	// A call that began earlier and is still under way must not win either.
 	expect.Within(t, expect.Soon, func(context.Context) error {
 		under := front.Requests(func(r proxy.Request) bool { return ofBalancerChanges(r) && r.Ended.IsZero() })
 		return expect.Equal("changes under way", 0, len(under))
 	})
-	if err := s.allHave(t.Context(), size, want); err != nil {
+	if err := allHave(t.Context(), s, size, want); err != nil {
 		t.Errorf("an older set of nodes has won: %v", err)
 	}
 	for _, name := range names {
-		s.awaitService(t, name, retriesWithin, func(service *corev1.Service) error {
-			return errors.Join(showing(conditionServing, metav1.ConditionTrue, "Ready")(service), showing(conditionProvisioning, metav1.ConditionFalse, "Provisioned")(service))
+		s.AwaitService(t, name, lbservice.RetriesWithin, func(service *corev1.Service) error {
+			return errors.Join(lbservice.Showing(lbservice.ConditionServing, metav1.ConditionTrue, "Ready")(service), lbservice.Showing(lbservice.ConditionProvisioning, metav1.ConditionFalse, "Provisioned")(service))
 		})
 	}
 	calls := front.Requests(ofBalancerChanges)
@@ -80,7 +82,7 @@ func TestLastSetOfNodesWins(t *testing.T) {
 
 // churn lets Nodes join, go, and be excluded and taken back, until enough is
 // true. It says how often the set of nodes was changed.
-func (p *pool) churn(t *testing.T, enough func() bool) int {
+func churn(t *testing.T, p *nodepool.Pool, enough func() bool) int {
 	t.Helper()
 	const (
 		interval = 300 * time.Millisecond
@@ -88,14 +90,14 @@ func (p *pool) churn(t *testing.T, enough func() bool) int {
 	)
 	excluded := map[string]bool{}
 	for n := 0; ; n++ {
-		switch m := p.members[n%len(p.members)]; {
+		switch m := p.Members[n%len(p.Members)]; {
 		case n >= least && enough():
 			return n
 		case n%4 == 0:
-			p.newcomer(t, "raced")
-		case n%4 == 1 && !m.handled:
-			p.byHand(t, m)
-		case !m.handled:
+			p.Newcomer(t, "raced")
+		case n%4 == 1 && !m.Handled:
+			p.ByHand(t, m)
+		case !m.Handled:
 			excluded[m.Name] = !excluded[m.Name]
 			value := map[bool]string{true: `""`, false: "null"}[excluded[m.Name]]
 			p.Patch(t, m.Name, `{"metadata":{"labels":{"`+corev1.LabelNodeExcludeBalancers+`":`+value+`}}}`)
@@ -105,7 +107,7 @@ func (p *pool) churn(t *testing.T, enough func() bool) int {
 }
 
 // backendsNow are the instances of the Nodes that belong behind load balancers.
-func (s services) backendsNow(ctx context.Context) ([]string, error) {
+func backendsNow(ctx context.Context, s lbservice.Services) ([]string, error) {
 	list, err := s.Admin.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, err
@@ -122,8 +124,8 @@ func (s services) backendsNow(ctx context.Context) ([]string, error) {
 
 // allHave is nil if there are so many load balancers and all have these
 // backends.
-func (s services) allHave(ctx context.Context, size int, want []string) error {
-	all, err := s.cloud.LoadBalancers(ctx)
+func allHave(ctx context.Context, s lbservice.Services, size int, want []string) error {
+	all, err := s.Cloud.LoadBalancers(ctx)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/fairlead-k8s/fairlead/test/internal/bed"
 	"github.com/fairlead-k8s/fairlead/test/internal/daemon"
+	"github.com/fairlead-k8s/fairlead/test/internal/lbservice"
 	"github.com/fairlead-k8s/fairlead/test/internal/proxy"
 )
 
@@ -16,58 +17,58 @@ func creations(r proxy.Request) bool { return ofBalancers(r) && r.Method == http
 // stays until that is over, and there is one load balancer (S3, S7).
 func testHandOverWaitsForTheCloud(t *testing.T, b *bed.Bed) {
 	s := newClass(t, b)
-	leader, standby := s.replicas(t, daemon.Setup{})
-	trap := leader.cloud.Trap(creations, 1, proxy.Before)
-	name := s.balanced(t, "held")
+	leader, standby := s.Replicas(t, daemon.Setup{})
+	trap := leader.Cloud.Trap(creations, 1, proxy.Before)
+	name := s.Balanced(t, "held")
 	bed.AwaitTrap(t, trap)
 	handsOverAfter(t, b, leader, standby, trap)
-	s.awaitServing(t, name, s.hosts...)
+	s.AwaitServing(t, name, s.Hosts...)
 	noOverlap(t, leader, standby)
-	s.createdOnce(t)
+	s.CreatedOnce(t)
 }
 
 // The cloud is never done with it: the leader ends without giving the lease
 // back, and the other takes over once it has expired.
 func testCloudThatIsNeverDoneKeepsTheLease(t *testing.T, b *bed.Bed) {
 	s := newClass(t, b)
-	leader, standby := s.replicas(t, daemon.Setup{})
-	trap := leader.cloud.Trap(creations, 1, proxy.Before)
-	name := s.balanced(t, "stuck")
+	leader, standby := s.Replicas(t, daemon.Setup{})
+	trap := leader.Cloud.Trap(creations, 1, proxy.Before)
+	name := s.Balanced(t, "stuck")
 	bed.AwaitTrap(t, trap)
 	keepsTheLease(t, b, leader, standby)
 	trap.Cut() // The process has ended, and so have its connections.
-	s.awaitServingWithin(t, crashHandOver+noise, name, s.hosts...)
+	s.AwaitServingWithin(t, crashHandOver+noise, name, s.Hosts...)
 	noOverlap(t, leader, standby)
-	s.createdOnce(t)
+	s.CreatedOnce(t)
 }
 
 // So does a call that has outlived its deadline and that nobody waits for any
 // more: it is under way until it returns.
 func testCallPastItsDeadlineKeepsTheLease(t *testing.T, b *bed.Bed) {
 	s := newClass(t, b)
-	leader, standby := s.replicas(t, daemon.Setup{Provider: "modern", Flags: []string{"--cloud-mutation-timeout=1s"}})
-	name := s.balanced(t, "hangs", s.misbehaves(t, "ignores-context"))
-	s.awaitTold(t, name, retriesWithin, "Warning SyncLoadBalancerFailed", "after its deadline")
+	leader, standby := s.Replicas(t, daemon.Setup{Provider: "modern", Flags: []string{"--cloud-mutation-timeout=1s"}})
+	name := s.Balanced(t, "hangs", s.Misbehaves(t, "ignores-context"))
+	s.AwaitTold(t, name, lbservice.RetriesWithin, "Warning SyncLoadBalancerFailed", "after its deadline")
 	keepsTheLease(t, b, leader, standby)
-	s.behaves(t, name)
-	s.awaitServingWithin(t, crashHandOver+noise, name, s.hosts...)
+	s.Behaves(t, name)
+	s.AwaitServingWithin(t, crashHandOver+noise, name, s.Hosts...)
 	noOverlap(t, leader, standby)
-	s.createdOnce(t)
+	s.CreatedOnce(t)
 }
 
 // The leader is killed while the cloud makes a load balancer, and the reply
 // finds nobody. The other one finds what was made.
 func testLeaderIsKilledWhileTheCloudIsAtIt(t *testing.T, b *bed.Bed) {
 	s := newClass(t, b)
-	leader, standby := s.replicas(t, daemon.Setup{})
-	trap := leader.cloud.Trap(creations, 1, proxy.After)
-	name := s.balanced(t, "killed")
+	leader, standby := s.Replicas(t, daemon.Setup{})
+	trap := leader.Cloud.Trap(creations, 1, proxy.After)
+	name := s.Balanced(t, "killed")
 	bed.AwaitTrap(t, trap)
 	died := time.Now()
 	leader.Kill()
 	trap.Cut()
-	s.awaitServingWithin(t, crashHandOver+noise, name, s.hosts...)
+	s.AwaitServingWithin(t, crashHandOver+noise, name, s.Hosts...)
 	t.Logf("the leader was killed in the middle of an ensure: the Service was served by the other after %v", time.Since(died).Round(time.Millisecond))
 	noOverlap(t, leader, standby)
-	s.createdOnce(t)
+	s.CreatedOnce(t)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/bed"
 	"github.com/fairlead-k8s/fairlead/test/internal/daemon"
 	"github.com/fairlead-k8s/fairlead/test/internal/expect"
+	"github.com/fairlead-k8s/fairlead/test/internal/lbservice"
 	"github.com/fairlead-k8s/fairlead/test/internal/nodes"
 	"github.com/fairlead-k8s/fairlead/test/internal/proxy"
 )
@@ -17,69 +18,69 @@ import (
 // A Service gets a working address with two writes, follows the nodes, and
 // leaves nothing behind (S2, P3).
 func TestServiceGetsALoadBalancer(t *testing.T) {
-	b := servicesOn(onShared(t))
+	b := lbservice.On(onShared(t))
 	first := b.Kubelet(t, simulator.Instance{Name: b.Name("backend")})
 	d := b.Daemon(t, daemon.Setup{})
 	b.AwaitNode(t, first.Name, expect.Soon, nodes.Initialized)
 	b.AwaitMetric(t, d, "fairlead_load_balancer_backends 1")
 	mark := b.Audit(t).Mark()
-	name := b.balanced(t, "web")
-	b.awaitServing(t, name, first)
-	if err := expect.Equal("writes of the Service", []string{"patch services/status", "patch services/status"}, b.writesOf(t, mark, name).Lines()); err != nil {
+	name := b.Balanced(t, "web")
+	b.AwaitServing(t, name, first)
+	if err := expect.Equal("writes of the Service", []string{"patch services/status", "patch services/status"}, b.WritesOf(t, mark, name).Lines()); err != nil {
 		t.Error(err)
 	}
 
-	if err := b.cloud.ResetCalls(t.Context()); err != nil {
+	if err := b.Cloud.ResetCalls(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	second := b.Kubelet(t, simulator.Instance{Name: b.Name("backend")})
-	b.awaitServing(t, name, first, second)
-	calls, err := b.cloud.Calls(t.Context())
+	b.AwaitServing(t, name, first, second)
+	calls, err := b.Cloud.Calls(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	if n := calls.Count(simulator.UpdateLoadBalancer); n != 1 {
 		t.Errorf("%d updates of the load balancer for one node that joined, want 1", n)
 	}
-	b.delete(t, name)
-	b.awaitGone(t, name)
+	b.Delete(t, name)
+	b.AwaitGone(t, name)
 }
 
 // What happens while no daemon runs is found by the next one.
 func TestServiceChangesWhileTheDaemonIsDown(t *testing.T) {
-	b := servicesOn(onShared(t))
+	b := lbservice.On(onShared(t))
 	i := b.Kubelet(t, simulator.Instance{Name: b.Name("backend")})
 	d := b.Daemon(t, daemon.Setup{})
-	deleted, internal := b.balanced(t, "deleted"), b.balanced(t, "internal")
-	b.awaitServing(t, deleted, i)
-	b.awaitServing(t, internal, i)
+	deleted, internal := b.Balanced(t, "deleted"), b.Balanced(t, "internal")
+	b.AwaitServing(t, deleted, i)
+	b.AwaitServing(t, internal, i)
 	d.Kill()
-	b.delete(t, deleted)
-	b.edit(t, internal, `{"spec":{"type":"ClusterIP"}}`)
+	b.Delete(t, deleted)
+	b.Edit(t, internal, `{"spec":{"type":"ClusterIP"}}`)
 	b.Daemon(t, daemon.Setup{})
-	b.awaitGone(t, deleted)
-	b.awaitInternal(t, internal)
+	b.AwaitGone(t, deleted)
+	b.AwaitInternal(t, internal)
 }
 
 // The daemon is killed at each request of a Service's life, before the server
 // has it and after the server has carried it out: there is never a second load
 // balancer, and nothing is left in the end (S2, S7).
 func TestServiceKilledAtEachRequest(t *testing.T) {
-	b := servicesOn(onShared(t))
+	b := lbservice.On(onShared(t))
 	i := b.Kubelet(t, simulator.Instance{Name: b.Name("backend")})
-	api, front := b.BeforeAPIServer(t), bed.BeforeCloud(t, b.cloud)
+	api, front := b.BeforeAPIServer(t), bed.BeforeCloud(t, b.Cloud)
 	first := b.Daemon(t, daemon.Setup{})
 	b.AwaitNode(t, i.Name, expect.Soon, nodes.Initialized)
 	first.Kill()
 	undisturbed := b.Daemon(t, daemon.Setup{API: api, Cloud: front.URL()}) // which finds the node, as those below do
-	name := b.balanced(t, "counted")
-	b.awaitServing(t, name, i)
+	name := b.Balanced(t, "counted")
+	b.AwaitServing(t, name, i)
 	requests := func() map[string][]proxy.Place {
 		return map[string][]proxy.Place{"APIServer": proxy.PlacesOf(api.Requests(ofServices)), "Cloud": proxy.PlacesOf(front.Requests(ofBalancers))}
 	}
 	created := requests()
-	b.delete(t, name)
-	b.awaitGone(t, name)
+	b.Delete(t, name)
+	b.AwaitGone(t, name)
 	all := requests()
 	t.Logf("requests of a Service's life: %v, of these until it serves: %v", all, created)
 	undisturbed.Kill()
@@ -91,25 +92,25 @@ func TestServiceKilledAtEachRequest(t *testing.T) {
 					p, match, s := b.BeforeAPIServer(t), ofServices, daemon.Setup{}
 					s.API = p
 					if server == "Cloud" {
-						p, match = bed.BeforeCloud(t, b.cloud), ofBalancers
+						p, match = bed.BeforeCloud(t, b.Cloud), ofBalancers
 						s = daemon.Setup{Cloud: p.URL()}
 					}
 					trap := p.TrapPlace(match, place, at)
 					d := b.Daemon(t, s)
-					name := b.balanced(t, "killed")
+					name := b.Balanced(t, "killed")
 					if n >= len(created[server]) {
-						b.awaitServing(t, name, i)
-						b.delete(t, name)
+						b.AwaitServing(t, name, i)
+						b.Delete(t, name)
 					}
 					bed.AwaitPlace(t, trap, place)
 					d.Kill()
 					trap.Cut()
 					b.Daemon(t, daemon.Setup{})
 					if n < len(created[server]) {
-						b.awaitServing(t, name, i)
-						b.delete(t, name)
+						b.AwaitServing(t, name, i)
+						b.Delete(t, name)
 					}
-					b.awaitGone(t, name)
+					b.AwaitGone(t, name)
 				})
 			}
 		}

@@ -17,8 +17,10 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator"
 	"github.com/fairlead-k8s/fairlead/test/internal/daemon"
 	"github.com/fairlead-k8s/fairlead/test/internal/expect"
+	"github.com/fairlead-k8s/fairlead/test/internal/lbservice"
 	"github.com/fairlead-k8s/fairlead/test/internal/nodes"
 	"github.com/fairlead-k8s/fairlead/test/internal/proxy"
+	"github.com/fairlead-k8s/fairlead/test/internal/replicas"
 )
 
 // Clients open a connection every 10 ms through two load balancers, one with
@@ -33,12 +35,12 @@ import (
 func TestTrafficWhileEverythingChanges(t *testing.T) {
 	b := onOwn(t)
 	c := b.NewCloud(t, "--check-interval=200ms", "--drain=0")
-	s := traffic{services: services{Bed: b, cloud: c}}
-	s.leader, s.standby = s.replicas(t, daemon.Setup{Flags: []string{"--service-remove-backends-on=taint"}})
-	draining := s.balanced(t, "draining", func(service *corev1.Service) {
+	s := traffic{Services: lbservice.Services{Bed: b, Cloud: c}}
+	s.leader, s.standby = s.Replicas(t, daemon.Setup{Flags: []string{"--service-remove-backends-on=taint"}})
+	draining := s.Balanced(t, "draining", func(service *corev1.Service) {
 		service.Annotations = map[string]string{string(simulated.AnnotationDrain): "5m"}
 	})
-	s.names = []string{draining, s.balanced(t, "cutting")}
+	s.names = []string{draining, s.Balanced(t, "cutting")}
 	a, excluded, drained := s.joins(t), s.joins(t), s.joins(t)
 	s.awaitBackends(t, a, excluded, drained)
 	for _, name := range s.names {
@@ -89,9 +91,9 @@ func TestTrafficWhileEverythingChanges(t *testing.T) {
 // traffic are the Services of two load balancers, the machines behind them, and
 // who connects to them.
 type traffic struct {
-	services
+	lbservice.Services
 
-	leader, standby replica
+	leader, standby replicas.Replica
 	names           []string // the one with draining first
 	clients         []*trafficClient
 	removals        []*removal
@@ -112,10 +114,10 @@ func (s *traffic) joins(t *testing.T) *machine {
 	t.Helper()
 	// Other clouds on this computer give the same addresses.
 	address := fmt.Sprintf("InternalIP=127.%d.%d.%d", 1+rand.N(60), 1+rand.N(250), 1+rand.N(250))
-	i, _ := s.Pair(t, s.cloud, simulator.Instance{Name: s.Name("machine"), Addresses: nodes.CloudAddresses(address)})
+	i, _ := s.Pair(t, s.Cloud, simulator.Instance{Name: s.Name("machine"), Addresses: nodes.CloudAddresses(address)})
 	m := &machine{instance: i}
 	for _, name := range s.names {
-		m.answers(t, s.service(t, name).Spec.Ports[0].NodePort)
+		m.answers(t, s.Service(t, name).Spec.Ports[0].NodePort)
 	}
 	return m
 }
@@ -130,7 +132,7 @@ func (s *traffic) awaitBackends(t *testing.T, machines ...*machine) {
 	}
 	expect.Within(t, crashHandOver+noise, func(ctx context.Context) error {
 		for _, name := range s.names {
-			l, err := s.balancer(ctx, name)
+			l, err := s.Balancer(ctx, name)
 			if err != nil || l.Traffic == nil {
 				return errors.Join(errors.New("no traffic is carried"), err)
 			}
@@ -145,7 +147,7 @@ func (s *traffic) awaitBackends(t *testing.T, machines ...*machine) {
 			}
 		}
 		underWay := func(r proxy.Request) bool { return ofBalancerChanges(r) && r.Ended.IsZero() }
-		return expect.Equal("changes under way", 0, len(s.leader.cloud.Requests(underWay))+len(s.standby.cloud.Requests(underWay)))
+		return expect.Equal("changes under way", 0, len(s.leader.Cloud.Requests(underWay))+len(s.standby.Cloud.Requests(underWay)))
 	})
 }
 

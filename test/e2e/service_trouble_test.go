@@ -21,38 +21,39 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/bed"
 	"github.com/fairlead-k8s/fairlead/test/internal/daemon"
 	"github.com/fairlead-k8s/fairlead/test/internal/expect"
+	"github.com/fairlead-k8s/fairlead/test/internal/lbservice"
 )
 
 // A provider may return ImplementedElsewhere, wrapped or not. That is no
 // failure, and the status that the other controller writes stays.
 func testProvidedElsewhere(t *testing.T, b *bed.Bed) {
 	s := newClass(t, b)
-	s.runs(t, daemon.Setup{Provider: "modern"})
+	s.Runs(t, daemon.Setup{Provider: "modern"})
 	for n, how := range []string{"elsewhere", "elsewhere-wrapped"} {
 		mark := b.Audit(t).Mark()
-		name := s.balanced(t, how, s.misbehaves(t, how))
-		settled := s.awaitService(t, name, expect.Soon, func(service *corev1.Service) error {
-			return errors.Join(expect.Equal("finalizers", []string{serviceFinalizer}, service.Finalizers), expect.Equal("conditions", 0, len(service.Status.Conditions)))
+		name := s.Balanced(t, how, s.Misbehaves(t, how))
+		settled := s.AwaitService(t, name, expect.Soon, func(service *corev1.Service) error {
+			return errors.Join(expect.Equal("finalizers", []string{lbservice.Finalizer}, service.Finalizers), expect.Equal("conditions", 0, len(service.Status.Conditions)))
 		})
-		if writes := s.writesOf(t, mark, name); n > 0 && len(writes) != 1 {
+		if writes := s.WritesOf(t, mark, name); n > 0 && len(writes) != 1 {
 			t.Errorf("%d writes, want the finalizer alone once the provider has said so of another Service: %v", len(writes), writes)
 		}
 		settled.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: theirs}}
-		if _, err := s.api().UpdateStatus(t.Context(), settled, metav1.UpdateOptions{FieldManager: "theirs"}); err != nil {
+		if _, err := s.API().UpdateStatus(t.Context(), settled, metav1.UpdateOptions{FieldManager: "theirs"}); err != nil {
 			t.Fatal(err)
 		}
-		s.edit(t, name, `{"metadata":{"annotations":{"a":"b"}}}`)
-		s.awaitTold(t, name, expect.Soon, "Normal EnsuringLoadBalancer")
-		s.passes(t)
-		if now := s.service(t, name); len(now.Status.Conditions) > 0 || len(now.Status.LoadBalancer.Ingress) != 1 {
+		s.Edit(t, name, `{"metadata":{"annotations":{"a":"b"}}}`)
+		s.AwaitTold(t, name, expect.Soon, "Normal EnsuringLoadBalancer")
+		passes(t, s)
+		if now := s.Service(t, name); len(now.Status.Conditions) > 0 || len(now.Status.LoadBalancer.Ingress) != 1 {
 			t.Errorf("status %+v, want the other controller's", now.Status)
 		}
-		told, err := s.told(t.Context(), name)
+		told, err := s.Told(t.Context(), name)
 		if err != nil || expect.CountPrefix(told, "Normal EnsuringLoadBalancer") != len(told) {
 			t.Errorf("events %q, error %v, want none but that it was tried", told, err)
 		}
-		s.delete(t, name)
-		s.awaitGone(t, name)
+		s.Delete(t, name)
+		s.AwaitGone(t, name)
 	}
 }
 
@@ -60,30 +61,30 @@ func testProvidedElsewhere(t *testing.T, b *bed.Bed) {
 // event says who it is; what else changes still reaches the cloud (S4).
 func testContestedStatus(t *testing.T, b *bed.Bed) {
 	s := newClass(t, b)
-	s.runs(t, daemon.Setup{})
-	name := s.balanced(t, "contested")
-	s.awaitServing(t, name, s.hosts...)
+	s.Runs(t, daemon.Setup{})
+	name := s.Balanced(t, "contested")
+	s.AwaitServing(t, name, s.Hosts...)
 	mark := b.Audit(t).Mark()
-	rival := s.fights(t, name)
-	s.awaitTold(t, name, expect.Soon, "Warning LoadBalancerStatusContested", "status", "field manager: rival")
+	rival := fights(t, s, name)
+	s.AwaitTold(t, name, expect.Soon, "Warning LoadBalancerStatusContested", "status", "field manager: rival")
 	rival.awaitBlows(t, 20)
-	s.edit(t, name, `{"spec":{"ports":[{"port":81}]}}`)
+	s.Edit(t, name, `{"spec":{"ports":[{"port":81}]}}`)
 	expect.Within(t, expect.Soon, func(ctx context.Context) error {
-		l, err := s.balancer(ctx, name)
+		l, err := s.Balancer(ctx, name)
 		return errors.Join(err, expect.Equal("port", 81, l.Listeners[0].Port))
 	})
 	rival.awaitBlows(t, 20)
 	rival.stop()
-	repairs := s.writesOf(t, mark, name).Where(func(r audit.Request) bool { return expect.HasWords(string(r.Body), []string{"ingress"}) })
+	repairs := s.WritesOf(t, mark, name).Where(func(r audit.Request) bool { return expect.HasWords(string(r.Body), []string{"ingress"}) })
 	if len(repairs) != 1 {
 		t.Errorf("the address was put back %d times, want once in 5 minutes: %v", len(repairs), repairs)
 	}
-	told, err := s.told(t.Context(), name)
+	told, err := s.Told(t.Context(), name)
 	if err != nil || expect.CountPrefix(told, "Warning LoadBalancerStatusContested") != 1 {
 		t.Errorf("events %q, error %v, want to be told once of the contest", told, err)
 	}
-	s.delete(t, name)
-	s.awaitGone(t, name)
+	s.Delete(t, name)
+	s.AwaitGone(t, name)
 }
 
 // rival is a controller that has its own idea of a Service's address.
@@ -94,7 +95,7 @@ type rival struct {
 }
 
 // fights rewrites the address until it is stopped.
-func (s services) fights(t *testing.T, name string) *rival {
+func fights(t *testing.T, s lbservice.Services, name string) *rival {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	var r rival
@@ -102,7 +103,7 @@ func (s services) fights(t *testing.T, name string) *rival {
 	fighting.Go(func() {
 		for n := 0; ctx.Err() == nil; n++ {
 			body := fmt.Appendf(nil, `{"status":{"loadBalancer":{"ingress":[{"ip":"198.51.100.%d"}]}}}`, n%250+1)
-			_, err := s.api().Patch(ctx, name, "application/merge-patch+json", body, metav1.PatchOptions{FieldManager: "rival"}, "status")
+			_, err := s.API().Patch(ctx, name, "application/merge-patch+json", body, metav1.PatchOptions{FieldManager: "rival"}, "status")
 			if err != nil && ctx.Err() == nil {
 				t.Errorf("the rival: %v", err)
 				return
@@ -138,24 +139,24 @@ func (r *rival) awaitBlows(t *testing.T, more int) {
 // the load balancer goes with the Service all the same (S2, S4).
 func testContestedFinalizer(t *testing.T, b *bed.Bed) {
 	s := newClass(t, b)
-	s.runs(t, daemon.Setup{})
-	name := s.balanced(t, "unfinalized")
-	s.awaitServing(t, name, s.hosts...)
+	s.Runs(t, daemon.Setup{})
+	name := s.Balanced(t, "unfinalized")
+	s.AwaitServing(t, name, s.Hosts...)
 	unfinalize := func() {
-		if err := s.unfinalized(t.Context(), name); err != nil {
+		if err := s.Unfinalized(t.Context(), name); err != nil {
 			t.Fatal(err)
 		}
 	}
 	unfinalize()
-	s.awaitServing(t, name, s.hosts...)
-	s.awaitTold(t, name, expect.Soon, "Warning LoadBalancerStatusContested", "finalizer")
+	s.AwaitServing(t, name, s.Hosts...)
+	s.AwaitTold(t, name, expect.Soon, "Warning LoadBalancerStatusContested", "finalizer")
 	unfinalize()
-	s.passes(t)
-	if now := s.service(t, name); len(now.Finalizers) > 0 {
+	passes(t, s)
+	if now := s.Service(t, name); len(now.Finalizers) > 0 {
 		t.Errorf("finalizers %v a moment after they were put back before", now.Finalizers)
 	}
-	s.delete(t, name)
-	s.awaitGone(t, name)
+	s.Delete(t, name)
+	s.AwaitGone(t, name)
 }
 
 // The account has no room for a second load balancer: the Service says so, and
@@ -166,18 +167,18 @@ func testQuotaIsExhausted(t *testing.T, b *bed.Bed) {
 		return []string{fmt.Sprintf("--max-load-balancers=%d", room), "--state-file=" + file, fmt.Sprintf("--listen=127.0.0.1:%d", port)}
 	}
 	s := newClass(t, b, account(1)...)
-	s.runs(t, daemon.Setup{})
-	first := s.balanced(t, "first")
-	s.awaitServing(t, first, s.hosts...)
-	second := s.balanced(t, "second")
-	s.awaitService(t, second, expect.Soon, showing(conditionServing, metav1.ConditionFalse, "NotProvisioned", "Have the quota raised", "quota is 1", "The call is retried"))
-	s.awaitTold(t, second, expect.Soon, "Warning SyncLoadBalancerFailed", "quota is 1")
-	if err := s.cloud.Stop(); err != nil {
+	s.Runs(t, daemon.Setup{})
+	first := s.Balanced(t, "first")
+	s.AwaitServing(t, first, s.Hosts...)
+	second := s.Balanced(t, "second")
+	s.AwaitService(t, second, expect.Soon, lbservice.Showing(lbservice.ConditionServing, metav1.ConditionFalse, "NotProvisioned", "Have the quota raised", "quota is 1", "The call is retried"))
+	s.AwaitTold(t, second, expect.Soon, "Warning SyncLoadBalancerFailed", "quota is 1")
+	if err := s.Cloud.Stop(); err != nil {
 		t.Fatal(err)
 	}
-	s.cloud = b.NewCloudWithoutTraffic(t, account(2)...)
-	s.awaitServingWithin(t, retriesWithin, second, s.hosts...)
-	s.awaitServing(t, first, s.hosts...)
+	s.Cloud = b.NewCloudWithoutTraffic(t, account(2)...)
+	s.AwaitServingWithin(t, lbservice.RetriesWithin, second, s.Hosts...)
+	s.AwaitServing(t, first, s.Hosts...)
 }
 
 // A provider that panics is an error of that call, and the Service says so. Its
@@ -186,12 +187,12 @@ func testQuotaIsExhausted(t *testing.T, b *bed.Bed) {
 func testProviderPanics(t *testing.T, b *bed.Bed) {
 	s := newClass(t, b)
 	with := daemon.Setup{Provider: "modern"}
-	d := s.runs(t, with)
-	name := s.balanced(t, "panics", s.misbehaves(t, "panic"))
-	s.awaitService(t, name, expect.Soon, showing(conditionServing, metav1.ConditionFalse, "NotProvisioned", "has panicked", "bug in the provider"))
-	s.awaitTold(t, name, expect.Soon, "Warning SyncLoadBalancerFailed", "a bug of the provider")
-	s.passes(t)
-	s.edit(t, name, `{"metadata":{"annotations":{"changed":"true"}}}`)
+	d := s.Runs(t, with)
+	name := s.Balanced(t, "panics", s.Misbehaves(t, "panic"))
+	s.AwaitService(t, name, expect.Soon, lbservice.Showing(lbservice.ConditionServing, metav1.ConditionFalse, "NotProvisioned", "has panicked", "bug in the provider"))
+	s.AwaitTold(t, name, expect.Soon, "Warning SyncLoadBalancerFailed", "a bug of the provider")
+	passes(t, s)
+	s.Edit(t, name, `{"metadata":{"annotations":{"changed":"true"}}}`)
 	expect.Within(t, expect.Soon, func(context.Context) error {
 		if n := d.CountLogged("The provider panicked"); n != 2 {
 			return fmt.Errorf("the provider has panicked %d times, want once more for the Service that has changed", n)
@@ -200,43 +201,43 @@ func testProviderPanics(t *testing.T, b *bed.Bed) {
 	})
 	odd := []string{name}
 	for range 2 {
-		odd = append(odd, s.balanced(t, "panics", s.misbehaves(t, "panic")))
+		odd = append(odd, s.Balanced(t, "panics", s.Misbehaves(t, "panic")))
 	}
 	if code := d.AwaitExit(t, expect.Soon); code != 1 {
 		t.Errorf("the daemon has ended with code %d, want 1", code)
 	}
 	for _, name := range odd {
-		s.behaves(t, name)
+		s.Behaves(t, name)
 	}
-	s.runs(t, with)
-	s.awaitServingWithin(t, retriesWithin, name, s.hosts...)
+	s.Runs(t, with)
+	s.AwaitServingWithin(t, lbservice.RetriesWithin, name, s.Hosts...)
 }
 
 // A provider that returns neither a status nor an error has failed.
 func testProviderReturnsNil(t *testing.T, b *bed.Bed) {
 	s := newClass(t, b)
-	s.runs(t, daemon.Setup{Provider: "modern"})
-	name := s.balanced(t, "nil", s.misbehaves(t, "nil"))
-	s.awaitService(t, name, expect.Soon, showing(conditionServing, metav1.ConditionFalse, "NotProvisioned", "service status returned by EnsureLoadBalancer is nil"))
-	s.behaves(t, name)
-	s.awaitServingWithin(t, retriesWithin, name, s.hosts...)
+	s.Runs(t, daemon.Setup{Provider: "modern"})
+	name := s.Balanced(t, "nil", s.Misbehaves(t, "nil"))
+	s.AwaitService(t, name, expect.Soon, lbservice.Showing(lbservice.ConditionServing, metav1.ConditionFalse, "NotProvisioned", "service status returned by EnsureLoadBalancer is nil"))
+	s.Behaves(t, name)
+	s.AwaitServingWithin(t, lbservice.RetriesWithin, name, s.Hosts...)
 }
 
 // A provider that hangs beyond the deadline keeps this Service, which says so,
 // and no other one; no second call is made beside the first (S3).
 func testProviderHangs(t *testing.T, b *bed.Bed) {
 	s := newClass(t, b)
-	d := s.runs(t, daemon.Setup{Provider: "modern", Flags: []string{"--cloud-mutation-timeout=1s", "--concurrent-service-syncs=2"}})
-	name := s.balanced(t, "hangs", s.misbehaves(t, "ignores-context"))
-	s.awaitTold(t, name, expect.Soon, "Warning SyncLoadBalancerFailed", "after its deadline")
-	s.awaitTold(t, name, expect.Soon, "Warning SyncLoadBalancerFailed", "which began at", "has not returned")
-	s.passes(t)
-	s.delete(t, s.balanced(t, "beside"))
+	d := s.Runs(t, daemon.Setup{Provider: "modern", Flags: []string{"--cloud-mutation-timeout=1s", "--concurrent-service-syncs=2"}})
+	name := s.Balanced(t, "hangs", s.Misbehaves(t, "ignores-context"))
+	s.AwaitTold(t, name, expect.Soon, "Warning SyncLoadBalancerFailed", "after its deadline")
+	s.AwaitTold(t, name, expect.Soon, "Warning SyncLoadBalancerFailed", "which began at", "has not returned")
+	passes(t, s)
+	s.Delete(t, s.Balanced(t, "beside"))
 	if n := d.CountLogged("Ignores its context from now on", name); n != 1 {
 		t.Errorf("the provider was called %d times, want no call beside the one that hangs", n)
 	}
-	s.behaves(t, name)
-	s.awaitServingWithin(t, retriesWithin, name, s.hosts...)
+	s.Behaves(t, name)
+	s.AwaitServingWithin(t, lbservice.RetriesWithin, name, s.Hosts...)
 	if d.Ended() {
 		t.Errorf("the daemon has ended with code %d", d.Code())
 	}
@@ -247,14 +248,14 @@ func testProviderHangs(t *testing.T, b *bed.Bed) {
 // (S8), and the next one serves them.
 func testProviderHangsForAll(t *testing.T, b *bed.Bed) {
 	s := newClass(t, b)
-	first := s.balanced(t, "hangs")
+	first := s.Balanced(t, "hangs")
 	with := daemon.Setup{Provider: "modern", Flags: []string{"--cloud-mutation-timeout=1s", "--concurrent-service-syncs=20"}}
 	hanging := with
 	hanging.Settings = "quirks: [HangsFor=" + first + "]\n"
-	d := s.runs(t, hanging)
-	s.awaitTold(t, first, expect.Soon, "Warning SyncLoadBalancerFailed", "after its deadline")
+	d := s.Runs(t, hanging)
+	s.AwaitTold(t, first, expect.Soon, "Warning SyncLoadBalancerFailed", "after its deadline")
 	for range 17 {
-		s.balanced(t, "behind")
+		s.Balanced(t, "behind")
 	}
 	if code := d.AwaitExit(t, time.Minute); code != 1 {
 		t.Errorf("the daemon has ended with code %d, want 1", code)
@@ -262,8 +263,8 @@ func testProviderHangsForAll(t *testing.T, b *bed.Bed) {
 	if !d.Logged("16 changes have not returned", "after their deadline") {
 		t.Errorf("the log does not say why: %s", d.Tail(5))
 	}
-	s.runs(t, with)
-	s.awaitServingWithin(t, retriesWithin, first, s.hosts...)
+	s.Runs(t, with)
+	s.AwaitServingWithin(t, lbservice.RetriesWithin, first, s.Hosts...)
 }
 
 // Two clusters have one account: nothing of the other one's is touched, whatever
@@ -271,13 +272,13 @@ func testProviderHangsForAll(t *testing.T, b *bed.Bed) {
 func testTwoClustersInOneAccount(t *testing.T, b *bed.Bed) {
 	one := newClass(t, b)
 	two := one
-	two.class += "-too"
-	d := one.runs(t, daemon.Setup{Flags: []string{"--cluster-name=one"}})
-	two.runs(t, daemon.Setup{Flags: []string{"--cluster-name=two"}})
-	mine, yours := one.balanced(t, "mine"), two.balanced(t, "yours")
-	one.awaitServing(t, mine, one.hosts...)
-	two.awaitServing(t, yours, two.hosts...)
-	uid := string(one.service(t, mine).UID)
+	two.Class += "-too"
+	d := one.Runs(t, daemon.Setup{Flags: []string{"--cluster-name=one"}})
+	two.Runs(t, daemon.Setup{Flags: []string{"--cluster-name=two"}})
+	mine, yours := one.Balanced(t, "mine"), two.Balanced(t, "yours")
+	one.AwaitServing(t, mine, one.Hosts...)
+	two.AwaitServing(t, yours, two.Hosts...)
+	uid := string(one.Service(t, mine).UID)
 	for n, tags := range []map[string]string{
 		{simulated.TagCluster: "two", simulated.TagServiceUID: uid},
 		{simulated.TagCluster: "one", simulated.TagServiceUID: "another"},
@@ -285,12 +286,12 @@ func testTwoClustersInOneAccount(t *testing.T, b *bed.Bed) {
 		{simulated.TagCluster: "one"},
 	} {
 		l := simulator.LoadBalancer{Name: fmt.Sprintf("decoy-%d", n), Tags: tags, Listeners: []simulator.Listener{{Protocol: simulator.TCP, Port: 80, BackendPort: 30080}}}
-		if _, err := one.cloud.CreateLoadBalancer(t.Context(), l); err != nil {
+		if _, err := one.Cloud.CreateLoadBalancer(t.Context(), l); err != nil {
 			t.Fatal(err)
 		}
 	}
 	others := func() []simulator.LoadBalancer {
-		all, err := one.cloud.LoadBalancers(t.Context())
+		all, err := one.Cloud.LoadBalancers(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -298,14 +299,14 @@ func testTwoClustersInOneAccount(t *testing.T, b *bed.Bed) {
 	}
 	before := others()
 	d.Kill()
-	one.runs(t, daemon.Setup{Flags: []string{"--cluster-name=one"}})
-	one.edit(t, mine, `{"spec":{"ports":[{"port":81}]}}`)
+	one.Runs(t, daemon.Setup{Flags: []string{"--cluster-name=one"}})
+	one.Edit(t, mine, `{"spec":{"ports":[{"port":81}]}}`)
 	expect.Within(t, expect.Soon, func(ctx context.Context) error {
-		l, err := one.balancer(ctx, mine)
+		l, err := one.Balancer(ctx, mine)
 		return errors.Join(err, expect.Equal("port", 81, l.Listeners[0].Port))
 	})
-	one.delete(t, mine)
-	one.awaitGone(t, mine)
+	one.Delete(t, mine)
+	one.AwaitGone(t, mine)
 	if diff := cmp.Diff(before, others()); diff != "" {
 		t.Errorf("load balancers of others (-before +now):\n%s", diff)
 	}
@@ -315,20 +316,20 @@ func testTwoClustersInOneAccount(t *testing.T, b *bed.Bed) {
 // check finds it.
 func testDriftIsFound(t *testing.T, b *bed.Bed) {
 	s := newClass(t, b)
-	s.runs(t, daemon.Setup{Flags: []string{"--service-resync-period=1s"}})
-	name := s.balanced(t, "drift")
-	l := s.awaitServing(t, name, s.hosts...)
-	if _, err := s.cloud.UpdateLoadBalancer(t.Context(), l.ID, simulator.LoadBalancerPatch{Backends: []string{}}); err != nil {
+	s.Runs(t, daemon.Setup{Flags: []string{"--service-resync-period=1s"}})
+	name := s.Balanced(t, "drift")
+	l := s.AwaitServing(t, name, s.Hosts...)
+	if _, err := s.Cloud.UpdateLoadBalancer(t.Context(), l.ID, simulator.LoadBalancerPatch{Backends: []string{}}); err != nil {
 		t.Fatal(err)
 	}
-	s.awaitServing(t, name, s.hosts...)
-	if err := s.cloud.DeleteLoadBalancer(t.Context(), l.ID); err != nil {
+	s.AwaitServing(t, name, s.Hosts...)
+	if err := s.Cloud.DeleteLoadBalancer(t.Context(), l.ID); err != nil {
 		t.Fatal(err)
 	}
-	if now := s.awaitServing(t, name, s.hosts...); now.ID == l.ID {
+	if now := s.AwaitServing(t, name, s.Hosts...); now.ID == l.ID {
 		t.Errorf("load balancer %s is there again", l.ID)
 	}
-	told, err := s.told(t.Context(), name)
+	told, err := s.Told(t.Context(), name)
 	if err != nil || expect.CountPrefix(told, "Warning") > 0 {
 		t.Errorf("events %q, error %v", told, err)
 	}
@@ -339,37 +340,37 @@ func testDriftIsFound(t *testing.T, b *bed.Bed) {
 // waits and says so, and nothing of the old one is left.
 func testRecreatedUnderItsName(t *testing.T, b *bed.Bed) {
 	s := newClass(t, b)
-	d := s.runs(t, daemon.Setup{Flags: []string{"--cloud-mutation-timeout=2s"}})
+	d := s.Runs(t, daemon.Setup{Flags: []string{"--cloud-mutation-timeout=2s"}})
 	for _, kind := range []simulator.FaultKind{"", simulator.FaultError, simulator.FaultHang} {
 		t.Run("Fault"+string(kind), func(t *testing.T) {
-			name := s.balanced(t, "recreated")
-			old := s.awaitServing(t, name, s.hosts...)
+			name := s.Balanced(t, "recreated")
+			old := s.AwaitServing(t, name, s.Hosts...)
 			if kind == "" {
 				d.Signal(syscall.SIGSTOP)
 			} else {
-				s.cloud.Fail(t, simulator.Fault{Name: name, Kind: kind, Match: old.ID, Calls: []simulator.Call{simulator.DeleteLoadBalancer}})
+				s.Cloud.Fail(t, simulator.Fault{Name: name, Kind: kind, Match: old.ID, Calls: []simulator.Call{simulator.DeleteLoadBalancer}})
 			}
-			s.delete(t, name)
+			s.Delete(t, name)
 			if kind != "" {
-				s.awaitHit(t, name)
+				awaitHit(t, s, name)
 			}
-			if err := s.unfinalized(t.Context(), name); err != nil {
+			if err := s.Unfinalized(t.Context(), name); err != nil {
 				t.Fatal(err)
 			}
-			s.balanced(t, "recreated", func(service *corev1.Service) { service.Name = name })
+			s.Balanced(t, "recreated", func(service *corev1.Service) { service.Name = name })
 			if kind == "" {
 				d.Signal(syscall.SIGCONT)
 			} else {
-				s.awaitService(t, name, expect.Soon, showing(conditionServing, metav1.ConditionFalse, "NotProvisioned", "previous Service of this name"))
-				if err := s.cloud.ClearFault(t.Context(), name); err != nil {
+				s.AwaitService(t, name, expect.Soon, lbservice.Showing(lbservice.ConditionServing, metav1.ConditionFalse, "NotProvisioned", "previous Service of this name"))
+				if err := s.Cloud.ClearFault(t.Context(), name); err != nil {
 					t.Fatal(err)
 				}
 			}
-			if now := s.awaitServingWithin(t, retriesWithin, name, s.hosts...); now.ID == old.ID || now.Tags[simulated.TagServiceUID] == old.Tags[simulated.TagServiceUID] {
+			if now := s.AwaitServingWithin(t, lbservice.RetriesWithin, name, s.Hosts...); now.ID == old.ID || now.Tags[simulated.TagServiceUID] == old.Tags[simulated.TagServiceUID] {
 				t.Errorf("the new Service has the load balancer of the old one: %+v", now)
 			}
-			s.delete(t, name)
-			s.awaitGone(t, name)
+			s.Delete(t, name)
+			s.AwaitGone(t, name)
 		})
 	}
 }

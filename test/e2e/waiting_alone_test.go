@@ -19,7 +19,7 @@ func TestWaitingNodeSaysThatTheProviderPanics(t *testing.T) {
 	c := b.NewCloud(t)
 	w := beginWaiting(t, b, c, waiter{
 		name: "ProviderPanics", reason: "ProviderPanicked", words: "fault of the provider",
-		instance: misbehaving("panic"), heal: unlabel("provider-fault"),
+		instance: bed.Misbehaving("panic"), heal: unlabel("provider-fault"),
 	})
 	s := daemon.Setup{Provider: "modern", Cloud: c.URL}
 	d := b.Daemon(t, s)

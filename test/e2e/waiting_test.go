@@ -16,13 +16,12 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/bed"
 	"github.com/fairlead-k8s/fairlead/test/internal/daemon"
 	"github.com/fairlead-k8s/fairlead/test/internal/expect"
+	"github.com/fairlead-k8s/fairlead/test/internal/nodepool"
 	"github.com/fairlead-k8s/fairlead/test/internal/nodes"
 )
 
 const (
-	// shownWithin is when the condition must be there: it is due after a
-	// minute, and written when the daemon looks at the Node again.
-	shownWithin = 2 * time.Minute
+
 	// retriedWithin is longer than the longest delay of a Node that waits.
 	retriedWithin = 2 * time.Minute
 )
@@ -98,10 +97,6 @@ func unlabel(key string) func(*testing.T, *waiting) {
 	}
 }
 
-func misbehaving(how string) *simulator.Instance {
-	return &simulator.Instance{Labels: map[string]string{"provider-fault": how}}
-}
-
 // waiters are the reasons for which a Node waits.
 func waiters() []waiter {
 	plainly := &simulator.Instance{}
@@ -115,8 +110,8 @@ func waiters() []waiter {
 		{name: "CloudFails", reason: "CloudUnavailable", words: "500", instance: plainly, fault: &simulator.Fault{Kind: simulator.FaultError}},
 		{name: "CloudResets", reason: "CloudUnavailable", words: "reset", instance: plainly, fault: &simulator.Fault{Kind: simulator.FaultReset}},
 		{name: "CloudHangs", reason: "CloudSlow", words: "not answered", instance: plainly, fault: &simulator.Fault{Kind: simulator.FaultHang}},
-		{name: "ProviderIgnoresItsContext", reason: "CloudSlow", words: "not answered", instance: misbehaving("ignores-context"), heal: unlabel("provider-fault")},
-		{name: "ProviderReturnsNil", reason: "NoMetadata", words: "neither", instance: misbehaving("nil"), heal: unlabel("provider-fault")},
+		{name: "ProviderIgnoresItsContext", reason: "CloudSlow", words: "not answered", instance: bed.Misbehaving("ignores-context"), heal: unlabel("provider-fault")},
+		{name: "ProviderReturnsNil", reason: "NoMetadata", words: "neither", instance: bed.Misbehaving("nil"), heal: unlabel("provider-fault")},
 		{
 			name: "NoAddressMatches", reason: "NodeIPNotOffered", words: "127.0.86.86", instance: plainly,
 			node: func(n *corev1.Node, _ simulator.Instance) {
@@ -185,7 +180,7 @@ func (w *waiting) tells(t *testing.T) {
 // shows waits for the condition, and looks whether the Node has been told of
 // only once and still has its taint.
 func (w *waiting) shows(t *testing.T) {
-	node := w.bed.AwaitNode(t, w.instance.Name, shownWithin, func(node *corev1.Node) error {
+	node := w.bed.AwaitNode(t, w.instance.Name, nodepool.ShownWithin, func(node *corev1.Node) error {
 		c := nodes.Condition(node)
 		switch {
 		case c == nil:
@@ -296,5 +291,5 @@ func describe(t *testing.T, b *bed.Bed, title, node string) {
 
 // describedWords are in those lines of a Node's description that are ours.
 func describedWords() []string {
-	return []string{"Taints:", string(nodes.ConditionInitialized), string(conditionMissing), "CloudInitFailed", "NodeDeletion", "DeletingNode"}
+	return []string{"Taints:", string(nodes.ConditionInitialized), string(nodepool.ConditionMissing), "CloudInitFailed", "NodeDeletion", "DeletingNode"}
 }

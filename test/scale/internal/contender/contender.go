@@ -15,7 +15,6 @@ import (
 
 	"github.com/fairlead-k8s/fairlead/providers/simulated"
 	"github.com/fairlead-k8s/fairlead/test/internal/process"
-
 	"github.com/fairlead-k8s/fairlead/test/scale/listing"
 	"github.com/fairlead-k8s/fairlead/test/scale/opaque"
 )

@@ -1,4 +1,4 @@
-package e2e
+package nodepool
 
 import (
 	"context"
@@ -21,18 +21,18 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/expect"
 )
 
-// answer is what the cloud has said about one instance.
-type answer struct {
-	began, ended time.Time
+// Answer is what the cloud has said about one instance.
+type Answer struct {
+	Began, ended time.Time
 	call         simulator.Call
 	instance     string // an ID, or a name where a list was asked for one
-	status       int
+	Status       int
 }
 
-// answersOf are all that the cloud has given, from its log.
-func answersOf(t *testing.T, c *bed.Cloud) []answer {
+// AnswersOf are all that the cloud has given, from its log.
+func AnswersOf(t *testing.T, c *bed.Cloud) []Answer {
 	t.Helper()
-	var all []answer
+	var all []Answer
 	for line := range strings.Lines(c.Log()) {
 		if a, ok := parseAnswer(t, line); ok {
 			all = append(all, a)
@@ -46,7 +46,7 @@ var (
 	callField = regexp.MustCompile(`(\w+)="?([^" ]*)"?`)
 )
 
-func parseAnswer(t *testing.T, line string) (a answer, ok bool) {
+func parseAnswer(t *testing.T, line string) (a Answer, ok bool) {
 	t.Helper()
 	match := callLine.FindStringSubmatch(strings.TrimSpace(line))
 	if match == nil {
@@ -68,23 +68,23 @@ func parseAnswer(t *testing.T, line string) (a answer, ok bool) {
 	if err != nil {
 		t.Fatalf("%v: %s", err, line)
 	}
-	return answer{ended.Add(-took), ended, simulator.Call(fields["call"]), fields["instance"], status}, true
+	return Answer{ended.Add(-took), ended, simulator.Call(fields["call"]), fields["instance"], status}, true
 }
 
-// about are the answers about one member.
-func (m *member) about(all []answer) []answer {
-	return slices.DeleteFunc(slices.Clone(all), func(a answer) bool { return a.instance != m.instance.ID && a.instance != m.instance.Name })
+// About are the answers about one member.
+func (m *Member) About(all []Answer) []Answer {
+	return slices.DeleteFunc(slices.Clone(all), func(a Answer) bool { return a.instance != m.Instance.ID && a.instance != m.Instance.Name })
 }
 
-// awaitAsked waits until the cloud was asked so often about each of the
+// AwaitAsked waits until the cloud was asked so often about each of the
 // members from now on.
-func (p *pool) awaitAsked(t *testing.T, times int, members ...*member) {
+func (p *Pool) AwaitAsked(t *testing.T, times int, members ...*Member) {
 	t.Helper()
-	before := len(answersOf(t, p.cloud))
+	before := len(AnswersOf(t, p.Cloud))
 	expect.Within(t, 2*time.Minute, func(context.Context) error {
-		all := answersOf(t, p.cloud)[before:]
+		all := AnswersOf(t, p.Cloud)[before:]
 		for _, m := range members {
-			if n := len(m.about(all)); n < times {
+			if n := len(m.About(all)); n < times {
 				return fmt.Errorf("node %s: the cloud was asked %d times about its instance, want %d", m.Name, n, times)
 			}
 		}
@@ -92,9 +92,9 @@ func (p *pool) awaitAsked(t *testing.T, times int, members ...*member) {
 	})
 }
 
-// judge checks all deletions: no healthy Node was deleted, and none without the
+// Judge checks all deletions: no healthy Node was deleted, and none without the
 // evidence that promise S1 requires (docs/promises.md).
-func (p *pool) judge(t *testing.T) {
+func (p *Pool) Judge(t *testing.T) {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context())
 	there, err := p.left(ctx)
@@ -102,33 +102,33 @@ func (p *pool) judge(t *testing.T) {
 		t.Error(err)
 		return
 	}
-	instances, err := p.cloud.Instances(ctx)
+	instances, err := p.Cloud.Instances(ctx)
 	if err != nil {
 		t.Error(err)
 		return
 	}
 	healthy, lost := 0, 0
-	for _, m := range p.members {
-		if !slices.ContainsFunc(instances, func(i simulator.Instance) bool { return i.ID == m.instance.ID && i.State != simulator.Terminated }) {
+	for _, m := range p.Members {
+		if !slices.ContainsFunc(instances, func(i simulator.Instance) bool { return i.ID == m.Instance.ID && i.State != simulator.Terminated }) {
 			continue
 		}
 		healthy++
-		if !there[m.UID] && !m.handled {
+		if !there[m.UID] && !m.Handled {
 			lost++
-			t.Errorf("S1: the healthy Node %s (%s) is deleted", m.Name, m.instance.ID)
+			t.Errorf("S1: the healthy Node %s (%s) is deleted", m.Name, m.Instance.ID)
 		}
 	}
-	t.Logf("healthy Nodes deleted: %d of %d; other Nodes deleted by the daemon: %d", lost, healthy, len(p.deletions(t).Done())-lost)
+	t.Logf("healthy Nodes deleted: %d of %d; other Nodes deleted by the daemon: %d", lost, healthy, len(p.Deletions(t).Done())-lost)
 	p.judgeDeletions(t)
 }
 
 // judgeDeletions looks whether each deletion had its evidence.
-func (p *pool) judgeDeletions(t *testing.T) {
+func (p *Pool) judgeDeletions(t *testing.T) {
 	t.Helper()
-	all := answersOf(t, p.cloud)
+	all := AnswersOf(t, p.Cloud)
 	seen := map[types.UID]bool{}
-	for _, r := range p.deletions(t) {
-		uid, problem := preconditions(r)
+	for _, r := range p.Deletions(t) {
+		uid, problem := Preconditions(r)
 		if problem != "" {
 			t.Errorf("S1: %s: %v", problem, r)
 			continue
@@ -136,7 +136,7 @@ func (p *pool) judgeDeletions(t *testing.T) {
 		if r.Status.Code != http.StatusOK {
 			continue // It has deleted nothing.
 		}
-		n := slices.IndexFunc(p.members, func(m *member) bool { return m.UID == uid })
+		n := slices.IndexFunc(p.Members, func(m *Member) bool { return m.UID == uid })
 		switch {
 		case n < 0:
 			t.Errorf("S1: another Node than the one with that UID: %v", r)
@@ -145,8 +145,8 @@ func (p *pool) judgeDeletions(t *testing.T) {
 			t.Errorf("S1: deleted twice: %v", r)
 		}
 		seen[uid] = true
-		m := p.members[n]
-		if p.lists || m.Spec.ProviderID == "" {
+		m := p.Members[n]
+		if p.Lists || m.Spec.ProviderID == "" {
 			continue // It was looked for in lists, and by name.
 		}
 		if problem := m.unproven(all, r.Time, p.since(r.Time)); problem != "" {
@@ -158,8 +158,8 @@ func (p *pool) judgeDeletions(t *testing.T) {
 	}
 }
 
-// preconditions are the UID and the resourceVersion that a deletion names.
-func preconditions(r audit.Request) (uid types.UID, problem string) {
+// Preconditions are the UID and the resourceVersion that a deletion names.
+func Preconditions(r audit.Request) (uid types.UID, problem string) {
 	var options metav1.DeleteOptions
 	if err := json.Unmarshal(r.Body, &options); err != nil {
 		return "", "the deletion has no options"
@@ -175,9 +175,9 @@ func preconditions(r audit.Request) (uid types.UID, problem string) {
 }
 
 // since is when the daemon began that worked at this time.
-func (p *pool) since(at time.Time) time.Time {
+func (p *Pool) since(at time.Time) time.Time {
 	var since time.Time
-	for _, begun := range p.begun {
+	for _, begun := range p.Begun {
 		if begun.Before(at) {
 			since = begun
 		}
@@ -188,39 +188,39 @@ func (p *pool) since(at time.Time) time.Time {
 // unproven returns what is missing in the evidence for a deletion, according to
 // the cloud's own answers. Evidence from before the Node or the daemon existed
 // does not count.
-func (m *member) unproven(all []answer, deleted, since time.Time) string {
+func (m *Member) unproven(all []Answer, deleted, since time.Time) string {
 	if m.CreationTimestamp.After(since) {
 		since = m.CreationTimestamp.Time
 	}
-	var absent []answer
-	var witness *answer
+	var absent []Answer
+	var witness *Answer
 	for _, a := range all {
-		switch about := a.instance == m.instance.ID; {
-		case a.began.Before(since) || a.ended.After(deleted) || a.call != simulator.GetInstance:
-		case about && a.status == http.StatusOK:
+		switch about := a.instance == m.Instance.ID; {
+		case a.Began.Before(since) || a.ended.After(deleted) || a.call != simulator.GetInstance:
+		case about && a.Status == http.StatusOK:
 			absent = nil // "Present" resets the evidence.
-		case about && a.status == http.StatusNotFound:
+		case about && a.Status == http.StatusNotFound:
 			absent, witness = append(absent, a), nil
-		case !about && a.status == http.StatusOK && len(absent) > 0 && !a.began.Before(absent[len(absent)-1].ended):
+		case !about && a.Status == http.StatusOK && len(absent) > 0 && !a.Began.Before(absent[len(absent)-1].ended):
 			witness = &a
 		}
 	}
-	switch want := m.rules; {
-	case len(absent) < want.absences:
-		return fmt.Sprintf("the cloud had said absent %d times, want %d", len(absent), want.absences)
-	case absent[len(absent)-1].ended.Sub(absent[0].began) < want.absentFor:
-		return fmt.Sprintf("the cloud had said absent for %v, want %v", absent[len(absent)-1].ended.Sub(absent[0].began), want.absentFor)
-	case witness == nil && !want.alone:
+	switch want := m.Rules; {
+	case len(absent) < want.Absences:
+		return fmt.Sprintf("the cloud had said absent %d times, want %d", len(absent), want.Absences)
+	case absent[len(absent)-1].ended.Sub(absent[0].Began) < want.AbsentFor:
+		return fmt.Sprintf("the cloud had said absent for %v, want %v", absent[len(absent)-1].ended.Sub(absent[0].Began), want.AbsentFor)
+	case witness == nil && !want.Alone:
 		return "after the last absence the cloud had not said present of another one"
 	}
 	return ""
 }
 
 // readBefore reports whether the daemon has read the Node before it deleted it.
-func (p *pool) readBefore(t *testing.T, deletion audit.Request) bool {
+func (p *Pool) readBefore(t *testing.T, deletion audit.Request) bool {
 	t.Helper()
 	const justBefore = 30 * time.Second
-	return len(p.Audit(t).Since(p.mark).OfDaemons().OfNode(deletion.Object.Name).Where(func(r audit.Request) bool {
+	return len(p.Audit(t).Since(p.Mark).OfDaemons().OfNode(deletion.Object.Name).Where(func(r audit.Request) bool {
 		return r.Verb == "get" && !r.Time.After(deletion.Time) && deletion.Time.Sub(r.Time) < justBefore
 	})) > 0
 }

@@ -1,4 +1,4 @@
-package e2e
+package podnetwork
 
 import (
 	"cmp"
@@ -23,50 +23,56 @@ import (
 )
 
 const (
-	podCIDR     = "10.128.0.0/9"     // of the pods on a bed
-	routeSource = "route_controller" // of its events
-	routeAgent  = "/route-controller"
-	cluster1    = "kubernetes" // the name of a cluster that has been given none
-	// strayFor is how long routes have to be stray in these tests before they are deleted.
-	strayFor = 2 * time.Second
+	// PodCIDR is that of the pods on a bed.
+	PodCIDR = "10.128.0.0/9"
+	// Source is that of the route controller's events.
+	Source = "route_controller"
+	// RouteAgent is the end of the route controller's user agent.
+	RouteAgent = "/route-controller"
+	// Cluster1 is the name of a cluster that has been given none.
+	Cluster1 = "kubernetes"
+	// StrayFor is how long routes have to be stray in these tests before they are deleted.
+	StrayFor = 2 * time.Second
 )
 
-// network is a cluster whose pods are reached by routes of a cloud.
-type network struct {
+// Network is a cluster whose pods are reached by routes of a cloud.
+type Network struct {
 	*bed.Bed
 
-	cloud *bed.Cloud
+	Cloud *bed.Cloud
 	// standing are the routes that stay whatever becomes of the Nodes.
-	standing []string
+	Standing []string
 }
 
-// newNetwork starts the cloud; simcloud takes the flags.
-func newNetwork(t *testing.T, b *bed.Bed, flags ...string) *network {
+// New starts the cloud; simcloud takes the flags.
+func New(t *testing.T, b *bed.Bed, flags ...string) *Network {
 	t.Helper()
-	return &network{Bed: b, cloud: b.NewCloud(t, flags...)}
+	return &Network{Bed: b, Cloud: b.NewCloud(t, flags...)}
 }
 
-// runs starts a daemon that keeps the routes and soon removes stray ones.
-func (n *network) runs(t *testing.T, s daemon.Setup) *daemon.Daemon {
+// Runs starts a daemon that keeps the routes and soon removes stray ones.
+func (n *Network) Runs(t *testing.T, s daemon.Setup) *daemon.Daemon {
 	t.Helper()
-	return n.Daemon(t, n.setup(s))
+	return n.Daemon(t, n.Setup(s))
 }
 
-func (n *network) setup(s daemon.Setup) daemon.Setup {
-	s.Cloud = cmp.Or(s.Cloud, n.cloud.URL)
-	s.Pods = cmp.Or(s.Pods, podCIDR)
-	s.Flags = append([]string{"--route-deletion-stray-for=" + strayFor.String(), "--route-reconciliation-period=1s"}, s.Flags...)
+// Setup returns the setup of a daemon that keeps the routes and soon removes stray
+// ones.
+func (n *Network) Setup(s daemon.Setup) daemon.Setup {
+	s.Cloud = cmp.Or(s.Cloud, n.Cloud.URL)
+	s.Pods = cmp.Or(s.Pods, PodCIDR)
+	s.Flags = append([]string{"--route-deletion-stray-for=" + StrayFor.String(), "--route-reconciliation-period=1s"}, s.Flags...)
 	return s
 }
 
-// joins adds a Node with its instance.
-func (n *network) joins(t *testing.T, base string) (simulator.Instance, *corev1.Node) {
+// Joins adds a Node with its instance.
+func (n *Network) Joins(t *testing.T, base string) (simulator.Instance, *corev1.Node) {
 	t.Helper()
-	return n.Pair(t, n.cloud, simulator.Instance{Name: n.Name(base)})
+	return n.Pair(t, n.Cloud, simulator.Instance{Name: n.Name(base)})
 }
 
-// registers adds a Node whose CIDR is given, for an instance.
-func (n *network) registers(t *testing.T, i simulator.Instance, cidr string) *corev1.Node {
+// Registers adds a Node whose CIDR is given, for an instance.
+func (n *Network) Registers(t *testing.T, i simulator.Instance, cidr string) *corev1.Node {
 	t.Helper()
 	node := nodes.New(i.Name)
 	if cidr != "" {
@@ -75,20 +81,20 @@ func (n *network) registers(t *testing.T, i simulator.Instance, cidr string) *co
 	return n.Register(t, node)
 }
 
-// leaves deletes a Node, as its owner would.
-func (n *network) leaves(t *testing.T, name string) {
+// Leaves deletes a Node, as its owner would.
+func (n *Network) Leaves(t *testing.T, name string) {
 	t.Helper()
 	if err := n.Admin.CoreV1().Nodes().Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
 		t.Fatal(err)
 	}
 }
 
-// plants adds routes to the cloud.
-func (n *network) plants(t *testing.T, routes ...simulator.Route) []simulator.Route {
+// Plants adds routes to the cloud.
+func (n *Network) Plants(t *testing.T, routes ...simulator.Route) []simulator.Route {
 	t.Helper()
 	for k, r := range routes {
 		r.Name = cmp.Or(r.Name, n.Name("planted"))
-		created, err := n.cloud.CreateRoute(t.Context(), r)
+		created, err := n.Cloud.CreateRoute(t.Context(), r)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -97,8 +103,8 @@ func (n *network) plants(t *testing.T, routes ...simulator.Route) []simulator.Ro
 	return routes
 }
 
-// owned are the tags of a route that a cluster has made for a node.
-func owned(cluster, node string) map[string]string {
+// Owned are the tags of a route that a cluster has made for a node.
+func Owned(cluster, node string) map[string]string {
 	return map[string]string{simulated.TagCluster: cluster, simulated.TagNode: node}
 }
 
@@ -106,7 +112,8 @@ func owned(cluster, node string) map[string]string {
 // target.
 func line(destination, target string) string { return destination + " " + target }
 
-func lines(routes []simulator.Route) []string {
+// Lines returns the routes for comparison, sorted.
+func Lines(routes []simulator.Route) []string {
 	var all []string
 	for _, r := range routes {
 		all = append(all, line(r.Destination, r.Target))
@@ -115,8 +122,8 @@ func lines(routes []simulator.Route) []string {
 	return all
 }
 
-// nodesWithCIDRs returns the Nodes of the cluster that have their CIDRs.
-func nodesWithCIDRs(ctx context.Context, b *bed.Bed) ([]corev1.Node, error) {
+// NodesWithCIDRs returns the Nodes of the cluster that have their CIDRs.
+func NodesWithCIDRs(ctx context.Context, b *bed.Bed) ([]corev1.Node, error) {
 	list, err := b.Admin.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, err
@@ -130,12 +137,12 @@ func nodesWithCIDRs(ctx context.Context, b *bed.Bed) ([]corev1.Node, error) {
 }
 
 // wanted are the routes of all Nodes, in a cloud in which each is.
-func (n *network) wanted(ctx context.Context) ([]string, error) {
-	nodes, err := nodesWithCIDRs(ctx, n.Bed)
+func (n *Network) wanted(ctx context.Context) ([]string, error) {
+	nodes, err := NodesWithCIDRs(ctx, n.Bed)
 	if err != nil {
 		return nil, err
 	}
-	instances, err := n.cloud.Instances(ctx)
+	instances, err := n.Cloud.Instances(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -154,9 +161,9 @@ func (n *network) wanted(ctx context.Context) ([]string, error) {
 	return all, nil
 }
 
-// awaitTable waits until the cloud has exactly the routes of the Nodes of these
+// AwaitTable waits until the cloud has exactly the routes of the Nodes of these
 // networks, which share it, and those that stand.
-func awaitTable(t *testing.T, within time.Duration, networks ...*network) {
+func AwaitTable(t *testing.T, within time.Duration, networks ...*Network) {
 	t.Helper()
 	expect.Within(t, within, func(ctx context.Context) error {
 		var want []string
@@ -165,14 +172,14 @@ func awaitTable(t *testing.T, within time.Duration, networks ...*network) {
 			if err != nil {
 				return err
 			}
-			want = append(want, slices.Concat(all, n.standing)...)
+			want = append(want, slices.Concat(all, n.Standing)...)
 		}
 		slices.Sort(want)
-		routes, err := networks[0].cloud.Routes(ctx)
+		routes, err := networks[0].Cloud.Routes(ctx)
 		if err != nil {
 			return err
 		}
-		return expect.Equal("routes", want, lines(routes))
+		return expect.Equal("routes", want, Lines(routes))
 	})
 }
 
@@ -186,13 +193,14 @@ func networkCondition(node *corev1.Node) string {
 	return "none"
 }
 
-// As upstream has it.
+// The condition NetworkUnavailable as upstream writes it.
 const (
-	reachable   = "False RouteCreated: RouteController created a route"
-	unreachable = "True NoRouteCreated: RouteController failed to create a route"
+	Reachable   = "False RouteCreated: RouteController created a route"
+	Unreachable = "True NoRouteCreated: RouteController failed to create a route"
 )
 
-func shows(condition string) func(*corev1.Node) error {
+// Shows returns a check for the condition NetworkUnavailable.
+func Shows(condition string) func(*corev1.Node) error {
 	return func(node *corev1.Node) error {
 		if now := networkCondition(node); now != condition {
 			return fmt.Errorf("it shows %q, want %q", now, condition)
@@ -201,21 +209,21 @@ func shows(condition string) func(*corev1.Node) error {
 	}
 }
 
-// awaitReachable waits until all Nodes show that they have their routes.
-func (n *network) awaitReachable(t *testing.T, within time.Duration) {
+// AwaitReachable waits until all Nodes show that they have their routes.
+func (n *Network) AwaitReachable(t *testing.T, within time.Duration) {
 	t.Helper()
 	expect.Within(t, within, func(ctx context.Context) error {
-		nodes, err := nodesWithCIDRs(ctx, n.Bed)
+		nodes, err := NodesWithCIDRs(ctx, n.Bed)
 		for k := range nodes {
-			err = errors.Join(err, shows(reachable)(&nodes[k]))
+			err = errors.Join(err, Shows(Reachable)(&nodes[k]))
 		}
 		return err
 	})
 }
 
-// conditionsWritten returns the writes of the condition NetworkUnavailable, in order:
+// ConditionsWritten returns the writes of the condition NetworkUnavailable, in order:
 // the names of Nodes with the status.
-func conditionsWritten(t *testing.T, b *bed.Bed, mark int64) []string {
+func ConditionsWritten(t *testing.T, b *bed.Bed, mark int64) []string {
 	t.Helper()
 	var all []string
 	for _, r := range b.Audit(t).Since(mark).OfDaemons().Writes() {
@@ -225,28 +233,29 @@ func conditionsWritten(t *testing.T, b *bed.Bed, mark int64) []string {
 				status = "True"
 			}
 			all = append(all, r.Object.Name+" "+status)
-			if !strings.HasSuffix(r.UserAgent, routeAgent) {
-				t.Errorf("user agent %q, want upstream's suffix %s", r.UserAgent, routeAgent)
+			if !strings.HasSuffix(r.UserAgent, RouteAgent) {
+				t.Errorf("user agent %q, want upstream's suffix %s", r.UserAgent, RouteAgent)
 			}
 		}
 	}
 	return all
 }
 
-// changes is how many routes were created and deleted, as the cloud has it.
-type changes struct{ Created, Deleted int64 }
+// Changes is how many routes were created and deleted, as the cloud has it.
+type Changes struct{ Created, Deleted int64 }
 
-func routeChanges(t *testing.T, c *bed.Cloud) changes {
+// RouteChanges returns how many routes the cloud has created and deleted so far.
+func RouteChanges(t *testing.T, c *bed.Cloud) Changes {
 	t.Helper()
 	report, err := c.Calls(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return changes{Created: report.Count(simulator.CreateRoute), Deleted: report.Count(simulator.DeleteRoute)}
+	return Changes{Created: report.Count(simulator.CreateRoute), Deleted: report.Count(simulator.DeleteRoute)}
 }
 
-// awaitListings waits until the routes were listed so many times more.
-func awaitListings(t *testing.T, c *bed.Cloud, times int64) {
+// AwaitListings waits until the routes were listed so many times more.
+func AwaitListings(t *testing.T, c *bed.Cloud, times int64) {
 	t.Helper()
 	listings := func(ctx context.Context) int64 {
 		report, err := c.Calls(ctx)
@@ -264,9 +273,9 @@ func awaitListings(t *testing.T, c *bed.Cloud, times int64) {
 	})
 }
 
-// countOnLease returns the number of events that begin with start and contain
+// CountOnLease returns the number of events that begin with start and contain
 // all words.
-func countOnLease(t *testing.T, b *bed.Bed, start string, words ...string) int {
+func CountOnLease(t *testing.T, b *bed.Bed, start string, words ...string) int {
 	t.Helper()
 	all, err := toldOnLease(t.Context(), b)
 	if err != nil {
@@ -275,7 +284,8 @@ func countOnLease(t *testing.T, b *bed.Bed, start string, words ...string) int {
 	return countWith(all, start, words)
 }
 
-func awaitOnLease(t *testing.T, b *bed.Bed, times int, start string, words ...string) {
+// AwaitOnLease waits until there are so many events as CountOnLease counts.
+func AwaitOnLease(t *testing.T, b *bed.Bed, times int, start string, words ...string) {
 	t.Helper()
 	expect.Within(t, expect.Soon, func(ctx context.Context) error {
 		all, err := toldOnLease(ctx, b)
@@ -302,7 +312,7 @@ func toldOnLease(ctx context.Context, b *bed.Bed) ([]string, error) {
 	var all []string
 	for _, e := range list.Items {
 		for range max(e.Count, 1) {
-			if e.Source.Component == routeSource {
+			if e.Source.Component == Source {
 				all = append(all, fmt.Sprintf("%s %s: %s", e.Type, e.Reason, e.Message))
 			}
 		}

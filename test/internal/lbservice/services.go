@@ -1,0 +1,395 @@
+package lbservice
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+
+	"github.com/fairlead-k8s/fairlead/providers/simulated"
+	"github.com/fairlead-k8s/fairlead/simulator"
+	"github.com/fairlead-k8s/fairlead/test/internal/audit"
+	"github.com/fairlead-k8s/fairlead/test/internal/bed"
+	"github.com/fairlead-k8s/fairlead/test/internal/daemon"
+	"github.com/fairlead-k8s/fairlead/test/internal/expect"
+	"github.com/fairlead-k8s/fairlead/test/internal/replicas"
+)
+
+const (
+	// Finalizer keeps a Service until its load balancer is deleted.
+	Finalizer = "service.kubernetes.io/load-balancer-cleanup"
+	// ConditionServing is the type of the condition that shows whether traffic flows.
+	ConditionServing = "LoadBalancerServing"
+	// ConditionProvisioning is the type of the condition that shows whether a change is
+	// under way.
+	ConditionProvisioning = "LoadBalancerProvisioning"
+
+	serviceSource = "service-controller" // of our events
+
+	// RetriesWithin is for what is tried again after 5, 10 and 20 seconds.
+	RetriesWithin = time.Minute
+)
+
+// Services are those that one daemon serves, and the cloud that has their load
+// balancers. Several daemons share a bed when each serves a class of its own.
+type Services struct {
+	*bed.Bed
+
+	Cloud *bed.Cloud
+	Class string // of all these Services; empty: none
+	// hosts are the instances behind the load balancers.
+	Hosts []simulator.Instance
+}
+
+// On returns the Services without a class, in the cloud of the bed.
+func On(b *bed.Bed) Services { return Services{Bed: b, Cloud: b.Cloud} }
+
+// New returns the Services without a class, in a new cloud that has a few
+// Nodes without kubelets.
+func New(t *testing.T, b *bed.Bed, hosts int) Services {
+	t.Helper()
+	s := Services{Bed: b, Cloud: b.NewCloudWithoutTraffic(t)}
+	for range hosts {
+		i, _ := b.Pair(t, s.Cloud, simulator.Instance{Name: b.Name("host")})
+		s.Hosts = append(s.Hosts, i)
+	}
+	return s
+}
+
+// API is that of the namespace of these Services.
+func (s Services) API() typedcorev1.ServiceInterface {
+	return s.Admin.CoreV1().Services(metav1.NamespaceDefault)
+}
+
+// Runs starts a daemon for these Services.
+func (s Services) Runs(t *testing.T, with daemon.Setup) *daemon.Daemon {
+	t.Helper()
+	return s.Daemon(t, s.Of(with))
+}
+
+// Replicas starts two daemons for them, the leader first.
+func (s Services) Replicas(t *testing.T, with daemon.Setup) (leader, standby replicas.Replica) {
+	t.Helper()
+	with.Lease = s.Name("lease")
+	mayLeadBy(t, s.Bed, with.Lease)
+	return replicas.Pair(t, s.Bed, s.Cloud, s.Of(with))
+}
+
+// mayLeadBy lets the daemons elect their leader by another lease than that which
+// the manifest names.
+func mayLeadBy(t *testing.T, b *bed.Bed, lease string) {
+	t.Helper()
+	meta, rbac := metav1.ObjectMeta{Name: lease}, b.Admin.RbacV1()
+	role := &rbacv1.Role{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{{
+		APIGroups: []string{coordinationv1.GroupName}, Resources: []string{"leases"}, ResourceNames: []string{lease}, Verbs: []string{"get", "update"},
+	}}}
+	if _, err := rbac.Roles(metav1.NamespaceSystem).Create(t.Context(), role, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	binding := &rbacv1.RoleBinding{
+		ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: lease},
+		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: audit.DaemonUser}},
+	}
+	if _, err := rbac.RoleBindings(metav1.NamespaceSystem).Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Of returns the setup of a daemon for these Services. If several daemons share the
+// bed, the daemon does not manage Nodes.
+func (s Services) Of(with daemon.Setup) daemon.Setup {
+	with.Cloud = cmp.Or(with.Cloud, s.Cloud.URL)
+	if s.Class != "" {
+		with.Flags = append([]string{"--controllers=service-lb-controller", "--load-balancer-class=" + s.Class}, with.Flags...)
+	}
+	return with
+}
+
+// Balanced creates a Service of type LoadBalancer, which ends with the test if
+// a daemon lets it.
+func (s Services) Balanced(t *testing.T, base string, edits ...func(*corev1.Service)) string {
+	t.Helper()
+	service := &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: s.Name(base)},
+		Spec: corev1.ServiceSpec{
+			Type: corev1.ServiceTypeLoadBalancer, Selector: map[string]string{"app": base}, Ports: []corev1.ServicePort{{Port: 80}},
+		},
+	}
+	if s.Class != "" {
+		service.Spec.LoadBalancerClass = &s.Class
+	}
+	for _, edit := range edits {
+		edit(service)
+	}
+	s.create(t, service)
+	return service.Name
+}
+
+// create creates a Service that ends with the test, whoever holds it.
+func (s Services) create(t *testing.T, service *corev1.Service) *corev1.Service {
+	t.Helper()
+	created, err := s.API().Create(t.Context(), service, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect.Cleanup(t, func(ctx context.Context) error {
+		err := s.API().Delete(ctx, service.Name, metav1.DeleteOptions{})
+		if err == nil {
+			err = s.Unfinalized(ctx, service.Name)
+		}
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return err
+	})
+	return created
+}
+
+// Unfinalized removes all finalizers, as an impatient user does.
+func (s Services) Unfinalized(ctx context.Context, name string) error {
+	_, err := s.API().Patch(ctx, name, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
+	return err
+}
+
+// Edit changes a Service as its owner would.
+func (s Services) Edit(t *testing.T, name, body string) {
+	t.Helper()
+	if _, err := s.API().Patch(t.Context(), name, types.MergePatchType, []byte(body), metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Delete deletes a Service, and does not wait until it is gone.
+func (s Services) Delete(t *testing.T, name string) {
+	t.Helper()
+	if err := s.API().Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Service reads a Service.
+func (s Services) Service(t *testing.T, name string) *corev1.Service {
+	t.Helper()
+	service, err := s.API().Get(t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return service
+}
+
+// BalancersOf are the load balancers that the cloud has for Services of this
+// name.
+func (s Services) BalancersOf(ctx context.Context, service string) ([]simulator.LoadBalancer, error) {
+	all, err := s.Cloud.LoadBalancers(ctx)
+	return slices.DeleteFunc(all, func(l simulator.LoadBalancer) bool {
+		return l.Tags[simulated.TagService] != metav1.NamespaceDefault+"/"+service
+	}), err
+}
+
+// Balancer returns the only load balancer of a Service.
+func (s Services) Balancer(ctx context.Context, service string) (simulator.LoadBalancer, error) {
+	all, err := s.BalancersOf(ctx, service)
+	if err == nil && len(all) != 1 {
+		err = fmt.Errorf("service %s has %d load balancers, want 1", service, len(all))
+	}
+	if err != nil {
+		return simulator.LoadBalancer{}, err
+	}
+	return all[0], nil
+}
+
+// AwaitService waits until check finds nothing wrong with the Service.
+func (s Services) AwaitService(t *testing.T, name string, within time.Duration, check func(*corev1.Service) error) *corev1.Service {
+	t.Helper()
+	var service *corev1.Service
+	expect.Within(t, within, func(ctx context.Context) error {
+		var err error
+		if service, err = s.API().Get(ctx, name, metav1.GetOptions{}); err != nil {
+			return err
+		}
+		if err := check(service); err != nil {
+			return fmt.Errorf("service %s: %w", name, err)
+		}
+		return nil
+	})
+	return service
+}
+
+// AwaitServing waits until the Service shows the address of its only load
+// balancer, which has exactly these instances as backends, and until neither
+// waits for anything.
+func (s Services) AwaitServing(t *testing.T, name string, instances ...simulator.Instance) simulator.LoadBalancer {
+	t.Helper()
+	return s.AwaitServingWithin(t, expect.Soon, name, instances...)
+}
+
+// AwaitServingWithin is AwaitServing with another timeout.
+func (s Services) AwaitServingWithin(t *testing.T, within time.Duration, name string, instances ...simulator.Instance) simulator.LoadBalancer {
+	t.Helper()
+	var l simulator.LoadBalancer
+	s.AwaitService(t, name, within, func(service *corev1.Service) error {
+		var err error
+		if l, err = s.Balancer(t.Context(), name); err != nil {
+			return err
+		}
+		if !slices.Contains(service.Finalizers, Finalizer) {
+			return errors.New("it has no finalizer")
+		}
+		if ingress := service.Status.LoadBalancer.Ingress; len(ingress) != 1 || ingress[0].IP != l.Address {
+			return fmt.Errorf("it shows %+v, want %s", ingress, l.Address)
+		}
+		return errors.Join(
+			expect.Equal("backends", idsOf(instances), l.Backends),
+			Showing(ConditionServing, metav1.ConditionTrue, "Ready")(service),
+			Showing(ConditionProvisioning, metav1.ConditionFalse, "Provisioned")(service),
+		)
+	})
+	return l
+}
+
+func idsOf(instances []simulator.Instance) []string {
+	ids := []string{}
+	for _, i := range instances {
+		ids = append(ids, i.ID)
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// AwaitGone waits until neither the Service nor a load balancer of its is left.
+func (s Services) AwaitGone(t *testing.T, name string) {
+	t.Helper()
+	expect.Within(t, RetriesWithin, func(ctx context.Context) error {
+		service, err := s.API().Get(ctx, name, metav1.GetOptions{})
+		if !apierrors.IsNotFound(err) {
+			return fmt.Errorf("service %s is still there with %+v: %w", name, service.Status.Conditions, err)
+		}
+		if left, err := s.BalancersOf(ctx, name); err != nil || len(left) > 0 {
+			return fmt.Errorf("service %s is gone and its load balancer is not: %+v, %w", name, left, err)
+		}
+		return nil
+	})
+}
+
+// AwaitInternal waits until nothing of a load balancer is left at a Service of
+// another type.
+func (s Services) AwaitInternal(t *testing.T, name string) {
+	t.Helper()
+	s.AwaitService(t, name, expect.Soon, func(service *corev1.Service) error {
+		left, err := s.BalancersOf(t.Context(), name)
+		if err != nil || len(left)+len(service.Finalizers)+len(service.Status.LoadBalancer.Ingress)+len(service.Status.Conditions) > 0 {
+			return fmt.Errorf("left of the load balancer: %+v, %v, %+v, %w", left, service.Finalizers, service.Status, err)
+		}
+		return nil
+	})
+}
+
+// shown is a condition of a Service; nil if it has none of that type.
+func shown(service *corev1.Service, kind string) *metav1.Condition {
+	n := slices.IndexFunc(service.Status.Conditions, func(c metav1.Condition) bool { return c.Type == kind })
+	if n < 0 {
+		return nil
+	}
+	return &service.Status.Conditions[n]
+}
+
+// Showing returns a check for a condition with these words in its message.
+func Showing(kind string, status metav1.ConditionStatus, reason string, words ...string) func(*corev1.Service) error {
+	return func(service *corev1.Service) error {
+		c := shown(service, kind)
+		switch {
+		case c == nil:
+			return fmt.Errorf("no condition %s among %+v", kind, service.Status.Conditions)
+		case c.Status != status, c.Reason != reason, !expect.HasWords(c.Message, words):
+			return fmt.Errorf("condition %s is %s %s: %s; want %s %s and %q in it", kind, c.Status, c.Reason, c.Message, status, reason, words)
+		}
+		return nil
+	}
+}
+
+// Told returns the events about a Service that the daemon has recorded.
+func (s Services) Told(ctx context.Context, service string) ([]string, error) {
+	return s.EventsAbout(ctx, "Service", service, serviceSource)
+}
+
+// AwaitTold waits for an event about a Service that starts so and has these
+// words in it.
+func (s Services) AwaitTold(t *testing.T, service string, within time.Duration, start string, words ...string) {
+	t.Helper()
+	expect.Within(t, within, func(ctx context.Context) error {
+		all, err := s.Told(ctx, service)
+		if err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(all, func(e string) bool { return strings.HasPrefix(e, start) && expect.HasWords(e, words) }) {
+			return fmt.Errorf("service %s: no event %q with %q among %q", service, start, words, all)
+		}
+		return nil
+	})
+}
+
+// WritesOf returns the daemons' writes about a Service since the mark.
+func (s Services) WritesOf(t *testing.T, mark int64, service string) audit.Requests {
+	t.Helper()
+	return s.Audit(t).Since(mark).OfDaemons().Writes().Where(func(r audit.Request) bool {
+		return r.Object.Resource == "services" && r.Object.Name == service
+	})
+}
+
+// CreatedOnce fails the test if the cloud has ever made a second load balancer.
+func (s Services) CreatedOnce(t *testing.T) {
+	t.Helper()
+	if n := s.created(t); n != 1 {
+		t.Errorf("%d load balancers were made, want 1", n)
+	}
+}
+
+// created returns how many load balancers the cloud has created since its calls are
+// counted.
+func (s Services) created(t *testing.T) int64 {
+	t.Helper()
+	report, err := s.Cloud.Calls(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var n int64
+	for _, c := range report.Counters {
+		if c.Call == simulator.CreateLoadBalancer && (c.Result == simulator.ResultOK || c.Result == simulator.ResultReplyLost) {
+			n += c.Count
+		}
+	}
+	return n
+}
+
+// Misbehaves returns an edit for the creation of a Service. It makes the provider of
+// testccm fail for this Service, until Behaves is called.
+func (s Services) Misbehaves(t *testing.T, how string) func(*corev1.Service) {
+	return func(service *corev1.Service) {
+		t.Helper()
+		wanted := *bed.Misbehaving(how)
+		wanted.Name = service.Name
+		s.Cloud.Instance(t, wanted)
+	}
+}
+
+// Behaves ends what Misbehaves has begun.
+func (s Services) Behaves(t *testing.T, name string) {
+	t.Helper()
+	found, err := s.Cloud.FindInstances(t.Context(), simulator.InstanceQuery{Names: []string{name}})
+	if err != nil || len(found) != 1 {
+		t.Fatalf("%d instances %s, error %v", len(found), name, err)
+	}
+	s.Cloud.Change(t, found[0], simulator.InstancePatch{Labels: map[string]*string{"provider-fault": nil}})
+}

@@ -1,0 +1,373 @@
+package nodepool
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/fairlead-k8s/fairlead/simulator"
+	"github.com/fairlead-k8s/fairlead/test/internal/audit"
+	"github.com/fairlead-k8s/fairlead/test/internal/bed"
+	"github.com/fairlead-k8s/fairlead/test/internal/daemon"
+	"github.com/fairlead-k8s/fairlead/test/internal/expect"
+	"github.com/fairlead-k8s/fairlead/test/internal/nodes"
+)
+
+const (
+	// Source is that of the daemon's events about removal.
+	Source = "cloud-node-lifecycle-controller"
+	// ConditionMissing is the type of the condition of a Node whose instance is
+	// missing.
+	ConditionMissing = corev1.NodeConditionType("CloudInstanceMissing")
+	// ShownWithin is when that condition must be there: it is due after a minute,
+	// and written when the daemon looks at the Node again.
+	ShownWithin = 2 * time.Minute
+
+	// Absences is how many absences a deletion needs in these tests.
+	Absences = 3
+	// AbsentFor is how long an instance has to be absent in these tests.
+	AbsentFor = 4 * time.Second
+	// GoneWithin is the timeout for a deletion that is not held.
+	GoneWithin = time.Minute
+)
+
+// Quickly returns flags with which evidence is complete after seconds. All
+// rules still apply. All Nodes of the tests are young.
+func Quickly(more ...string) []string {
+	return append(AbsentAfter(AbsentFor), more...)
+}
+
+// AbsentAfter returns flags with which an instance has to be absent for this long.
+func AbsentAfter(d time.Duration) []string {
+	return []string{
+		"--node-monitor-period=1s", "--node-monitor-longest-period=3s",
+		"--node-deletion-absent-for=" + d.String(), "--node-deletion-young-absent-for=" + d.String(),
+	}
+}
+
+// Pool are initialised Nodes without kubelets, whose instances are in a cloud
+// of their own.
+type Pool struct {
+	*bed.Bed
+
+	Label   string // of the Nodes
+	Cloud   *bed.Cloud
+	Members []*Member
+	Mark    int64 // of the audit log, before there was any of it
+	Lists   bool  // the provider looks in lists, and so the cloud's log tells nothing of single instances
+	// begun has the times at which daemons were started. Evidence from before does not count.
+	Begun []time.Time
+}
+
+// Member is a Node and its instance.
+type Member struct {
+	*corev1.Node // as it was registered
+
+	Instance simulator.Instance
+	// rules are the limits that the daemon has from its flags.
+	Rules Rules
+	// handled means that the test itself has deleted the Node.
+	Handled bool
+}
+
+// Rules are what a deletion needs.
+type Rules struct {
+	Absences  int
+	AbsentFor time.Duration
+	Alone     bool // the Node may be deleted without a witness
+}
+
+// New makes Nodes of a cloud of their own, and looks at the end of the test
+// at each deletion.
+func New(t *testing.T, b *bed.Bed, size int) *Pool {
+	t.Helper()
+	wanted := make([]simulator.Instance, size)
+	for n := range wanted {
+		wanted[n].Zone = "sim-1" + string("abc"[n%3])
+	}
+	return Of(t, b, wanted...)
+}
+
+// Of returns a pool with these instances. Instances without a name get one.
+func Of(t *testing.T, b *bed.Bed, wanted ...simulator.Instance) *Pool {
+	t.Helper()
+	return WithIDs(t, b, nodes.ProviderID, wanted...)
+}
+
+// WithIDs returns a pool whose provider has another form of provider IDs.
+func WithIDs(t *testing.T, b *bed.Bed, id func(simulator.Instance) string, wanted ...simulator.Instance) *Pool {
+	t.Helper()
+	p := &Pool{Bed: b, Label: b.Name("pool"), Mark: b.Audit(t).Mark()}
+	p.Cloud = b.NewCloud(t)
+	expect.Cleanup(t, func(ctx context.Context) error {
+		return b.Admin.CoreV1().Nodes().DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: Label + "=" + p.Label})
+	})
+	t.Cleanup(func() { p.Judge(t) })
+	// Instances first, so that IDs have the order of names.
+	var instances []simulator.Instance
+	for n, i := range wanted {
+		i.Name = cmp.Or(i.Name, fmt.Sprintf("%s-%03d", p.Label, n))
+		instances = append(instances, p.Instance(t, i))
+	}
+	p.Members = make([]*Member, len(instances))
+	together(p.Members, func(n int, _ *Member) {
+		node := nodes.NewInitialized(instances[n])
+		node.Spec.ProviderID = id(instances[n])
+		p.Members[n] = p.create(t, node, instances[n])
+	})
+	if t.Failed() {
+		t.FailNow()
+	}
+	return p
+}
+
+// Instance creates one that lives as long as the cloud.
+func (p *Pool) Instance(t *testing.T, i simulator.Instance) simulator.Instance {
+	t.Helper()
+	created, err := p.Cloud.CreateInstance(t.Context(), i)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return created
+}
+
+// Newcomer adds a member whose instance and Node are as usual.
+func (p *Pool) Newcomer(t *testing.T, base string) *Member {
+	t.Helper()
+	i := p.Instance(t, simulator.Instance{Name: p.Name(base)})
+	return p.Join(t, nodes.NewInitialized(i), i)
+}
+
+// Join adds one member, made as the test likes.
+func (p *Pool) Join(t *testing.T, node *corev1.Node, i simulator.Instance) *Member {
+	t.Helper()
+	m := p.create(t, node, i)
+	if m == nil {
+		t.FailNow()
+	}
+	p.Members = append(p.Members, m)
+	return m
+}
+
+func (p *Pool) create(t *testing.T, node *corev1.Node, i simulator.Instance) *Member {
+	t.Helper()
+	if node.Labels == nil {
+		node.Labels = map[string]string{}
+	}
+	node.Labels[Label] = p.Label
+	created, err := p.Admin.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{})
+	if err != nil {
+		t.Error(err)
+		return nil
+	}
+	return &Member{Node: created, Instance: i, Rules: Rules{Absences: Absences, AbsentFor: AbsentFor}}
+}
+
+// together calls do for all members, several at a time.
+func together(all []*Member, do func(int, *Member)) {
+	const parallel = 20
+	numbers := make(chan int)
+	var workers sync.WaitGroup
+	for range parallel {
+		workers.Go(func() {
+			for n := range numbers {
+				do(n, all[n])
+			}
+		})
+	}
+	for n := range all {
+		numbers <- n
+	}
+	close(numbers)
+	workers.Wait()
+}
+
+// Reports writes what a kubelet would have reported at a time, or what the
+// control plane makes of a kubelet that is silent.
+func (p *Pool) Reports(t *testing.T, status corev1.ConditionStatus, heartbeat time.Time, members ...*Member) {
+	t.Helper()
+	reason := map[corev1.ConditionStatus]string{
+		corev1.ConditionTrue: "KubeletReady", corev1.ConditionFalse: "KubeletNotReady", corev1.ConditionUnknown: "NodeStatusUnknown",
+	}[status]
+	at := heartbeat.UTC().Format(time.RFC3339)
+	body := fmt.Appendf(nil, `{"status":{"conditions":[{"type":"Ready","status":%q,"reason":%q,"lastHeartbeatTime":%q,"lastTransitionTime":%q}]}}`,
+		status, reason, at, time.Now().UTC().Format(time.RFC3339))
+	together(members, func(_ int, m *Member) {
+		_, err := p.Admin.CoreV1().Nodes().Patch(t.Context(), m.Name, types.StrategicMergePatchType, body, metav1.PatchOptions{}, "status")
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	if t.Failed() {
+		t.FailNow()
+	}
+}
+
+// Silence writes what kube-controller-manager writes when a kubelet is silent.
+func (p *Pool) Silence(t *testing.T, members ...*Member) {
+	t.Helper()
+	p.Reports(t, corev1.ConditionUnknown, time.Now().Add(-40*time.Second), members...)
+}
+
+// Wake writes what a kubelet writes when it reports again.
+func (p *Pool) Wake(t *testing.T, members ...*Member) {
+	t.Helper()
+	p.Reports(t, corev1.ConditionTrue, time.Now(), members...)
+}
+
+// Terminate ends instances for good; some may have ended before.
+func (p *Pool) Terminate(t *testing.T, members ...*Member) {
+	t.Helper()
+	together(members, func(_ int, m *Member) {
+		if err := p.Cloud.TerminateInstance(t.Context(), m.Instance.ID); err != nil && !simulator.IsNotFound(err) {
+			t.Error(err)
+		}
+	})
+	if t.Failed() {
+		t.FailNow()
+	}
+}
+
+// ByHand deletes a Node as a person would.
+func (p *Pool) ByHand(t *testing.T, m *Member) {
+	t.Helper()
+	if err := p.Admin.CoreV1().Nodes().Delete(t.Context(), m.Name, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	m.Handled = true
+}
+
+// Runs starts a daemon for the pool, with flags that make it quick.
+func (p *Pool) Runs(t *testing.T, s daemon.Setup) *daemon.Daemon {
+	t.Helper()
+	if s.Cloud == "" {
+		s.Cloud = p.Cloud.URL
+	}
+	p.Begun = append(p.Begun, time.Now())
+	return p.Daemon(t, s)
+}
+
+// left returns the UIDs of the pool's Nodes that still exist.
+func (p *Pool) left(ctx context.Context) (map[types.UID]bool, error) {
+	list, err := p.Admin.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: Label + "=" + p.Label})
+	if err != nil {
+		return nil, err
+	}
+	there := map[types.UID]bool{}
+	for _, node := range list.Items {
+		there[node.UID] = true
+	}
+	return there, nil
+}
+
+// AwaitGone waits until these Nodes are deleted.
+func (p *Pool) AwaitGone(t *testing.T, within time.Duration, members ...*Member) {
+	t.Helper()
+	expect.Within(t, within, func(ctx context.Context) error {
+		there, err := p.left(ctx)
+		if err != nil {
+			return err
+		}
+		var names []string
+		for _, m := range members {
+			if there[m.UID] {
+				names = append(names, m.Name)
+			}
+		}
+		if len(names) == 0 {
+			return nil
+		}
+		told, err := p.EventsOf(ctx, Source, names[0])
+		return errors.Join(fmt.Errorf("%d of %d Nodes are still there: %s; events of the first: %q",
+			len(names), len(members), strings.Join(names, ", "), told), err)
+	})
+}
+
+// Stay fails the test if one of these Nodes is deleted.
+func (p *Pool) Stay(t *testing.T, members ...*Member) {
+	t.Helper()
+	there, err := p.left(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range members {
+		if !there[m.UID] {
+			t.Errorf("node %s is deleted", m.Name)
+		}
+	}
+}
+
+// AwaitTold waits until each Node has an event of the daemon that begins with one of
+// these texts.
+func (p *Pool) AwaitTold(t *testing.T, within time.Duration, members []*Member, starts ...string) {
+	t.Helper()
+	for _, m := range members {
+		expect.Within(t, within, func(ctx context.Context) error {
+			all, err := p.EventsOf(ctx, Source, m.Name)
+			if err != nil {
+				return err
+			}
+			if !slices.ContainsFunc(starts, func(start string) bool { return expect.CountPrefix(all, start) > 0 }) {
+				return fmt.Errorf("node %s: no event %q among %q", m.Name, starts, all)
+			}
+			return nil
+		})
+	}
+}
+
+// AwaitHeld waits until each of these Nodes says that its deletion is held,
+// for one of the reasons.
+func (p *Pool) AwaitHeld(t *testing.T, members []*Member, reasons ...string) {
+	t.Helper()
+	var starts []string
+	for _, reason := range reasons {
+		starts = append(starts, "Warning NodeDeletionHeld: "+reason+": ")
+	}
+	p.AwaitTold(t, time.Minute, members, starts...)
+}
+
+// AwaitShown waits for the condition of these Nodes.
+func (p *Pool) AwaitShown(t *testing.T, members []*Member, status corev1.ConditionStatus, reasons ...string) {
+	t.Helper()
+	for _, m := range members {
+		p.AwaitNode(t, m.Name, ShownWithin, func(node *corev1.Node) error {
+			c := missing(node)
+			switch {
+			case c == nil:
+				return errors.New("no condition")
+			case c.Status != status, len(reasons) > 0 && !slices.Contains(reasons, c.Reason):
+				return fmt.Errorf("condition %s %s: %s, want %s %q", c.Status, c.Reason, c.Message, status, reasons)
+			}
+			return nil
+		})
+	}
+}
+
+func missing(node *corev1.Node) *corev1.NodeCondition {
+	n := slices.IndexFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool { return c.Type == ConditionMissing })
+	if n < 0 {
+		return nil
+	}
+	return &node.Status.Conditions[n]
+}
+
+// Deletions returns the daemons' requests to delete Nodes of the pool, in order.
+func (p *Pool) Deletions(t *testing.T) audit.Requests {
+	t.Helper()
+	return p.Audit(t).Since(p.Mark).OfDaemons().Where(func(r audit.Request) bool {
+		return r.Verb == "delete" && r.Resource() == "nodes" && slices.ContainsFunc(p.Members, func(m *Member) bool { return m.Name == r.Object.Name })
+	})
+}
+
+// Label marks the Nodes of one test, so that they go together.
+const Label = "e2e/fleet"
