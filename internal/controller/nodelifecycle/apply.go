@@ -2,6 +2,7 @@ package nodelifecycle
 
 import (
 	"context"
+	"errors"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -14,10 +15,15 @@ import (
 
 // apply carries out a plan that neither asks the cloud nor deletes: patches, then
 // events, then memory. Events are recorded and remembered even if a patch was
-// refused, because then the owner sees nothing else.
+// refused, because then the owner sees nothing else. A refused condition does not
+// hold the taint back.
 func (c *Controller) apply(ctx context.Context, o observed, p plan) (loop.Result, error) {
 	logger := klog.FromContext(ctx).WithValues("node", o.node.Name)
-	err := c.patch(ctx, o.node, p)
+	unshown, untainted := c.patchCondition(ctx, o.node, p), c.patchTaints(ctx, o.node, p)
+	if p.taints != nil && ctx.Err() == nil {
+		p = p.tainted(refusalOf(untainted))
+	}
+	err := errors.Join(unshown, untainted)
 	c.record(o.node, p.events)
 	c.remember(o.node.Name, p.memory)
 	switch {
@@ -42,14 +48,24 @@ func (c *Controller) apply(ctx context.Context, o observed, p plan) (loop.Result
 	return loop.Result{After: p.after}, nil
 }
 
-// patch writes the condition, then the taints.
-func (c *Controller) patch(ctx context.Context, node *corev1.Node, p plan) error {
-	if p.condition != nil {
-		status := kube.NodeStatusPatch{UID: node.UID, Condition: p.condition}
-		if _, err := c.nodes.PatchStatus(ctx, node.Name, status); err != nil {
-			return err
-		}
+// refusalOf returns the event for the owner of a Node whose shutdown taint was
+// refused, nil if there is none.
+func refusalOf(err error) *message.Event {
+	if err == nil || kube.IsStale(err) || apierrors.IsNotFound(err) {
+		return nil
 	}
+	return new(taintFailed(err))
+}
+
+func (c *Controller) patchCondition(ctx context.Context, node *corev1.Node, p plan) error {
+	if p.condition == nil {
+		return nil
+	}
+	_, err := c.nodes.PatchStatus(ctx, node.Name, kube.NodeStatusPatch{UID: node.UID, Condition: p.condition})
+	return err
+}
+
+func (c *Controller) patchTaints(ctx context.Context, node *corev1.Node, p plan) error {
 	if p.taints == nil {
 		return nil
 	}

@@ -49,6 +49,9 @@ type memory struct {
 	// deleted is the Node whose deletion the API server has accepted. The cache
 	// may still show it.
 	deleted types.UID
+	// untainted means that an event has said that the shutdown taint could not be
+	// written.
+	untainted bool
 }
 
 // of returns the memory if it belongs to this Node. If it belongs to an earlier
@@ -64,7 +67,7 @@ func (m memory) of(node *corev1.Node) memory {
 // isEmpty reports whether there is nothing to remember, as for most Nodes.
 func (m memory) isEmpty() bool {
 	e := m.evidence
-	return e.presence == unknown && e.checkedAt.IsZero() && m.holding.reason == "" && m.holding.recorded == nil && m.deleted == ""
+	return e.presence == unknown && e.checkedAt.IsZero() && m.holding.reason == "" && m.holding.recorded == nil && m.deleted == "" && !m.untainted
 }
 
 // action is what a pass does.
@@ -171,6 +174,7 @@ func spared(o observed) *plan {
 		p.after = s.from.Sub(o.now)
 	}
 	o.memory.evidence = evidence{}.about(o.node)
+	o.memory.untainted = o.memory.untainted && p.taints != nil
 	p = stays(o, p, reportsAgain())
 	return &p
 }

@@ -45,6 +45,11 @@ var (
 		Name: "NodeDeletionCanceled", On: "Node", Type: corev1.EventTypeNormal,
 		When: "The Node stays: the cloud has found its instance, or its kubelet reports again.",
 	}
+	shutdownTaintFailed = message.Reason{
+		Name: "ShutdownTaintFailed", On: "Node", Type: corev1.EventTypeWarning,
+		When: "The shutdown taint of the Node could not be set or removed. It is tried again, and said once until it is written.",
+		Do:   "Check the RBAC rules of the cloud-controller-manager and the admission webhooks.",
+	}
 )
 
 // Reasons of the condition CloudInstanceMissing, besides those of nodecause.
@@ -117,7 +122,7 @@ var (
 // Reasons returns every reason that this controller records or shows.
 func Reasons() []message.Reason {
 	return slices.Concat([]message.Reason{
-		deletingNode, deletingNodeFailed, nodeDeletionHeld, nodeDeletionResumed, nodeDeletionCanceled,
+		deletingNode, deletingNodeFailed, nodeDeletionHeld, nodeDeletionResumed, nodeDeletionCanceled, shutdownTaintFailed,
 		absenceUnconfirmed, tooManyAbsent, deletionRateLimited, noWitness, cloudContradictsKubelet, foreignProviderID, notOfThisCloud, deletionDisabled,
 		readFailed, deleteFailed, nodeKeepsChanging, instanceFound, kubeletReports,
 	}, nodecause.ReasonsOfExistence(ConditionMissing))
@@ -146,6 +151,11 @@ func deletingFailed(name string, err error) message.Event {
 		err = theirs // without our own words
 	}
 	return deletingNodeFailed.Event(fmt.Sprintf("Failed deleting node %s: %s", name, message.Cut(err)))
+}
+
+func taintFailed(err error) message.Event {
+	return shutdownTaintFailed.Event("The shutdown taint of this Node could not be set or removed, so pods may be scheduled to a machine that is shut down, or kept off one that runs. " +
+		"Check the cloud-controller-manager's RBAC rules and admission webhooks. It is tried again. (" + message.Cut(err) + ")")
 }
 
 func notRead(err error) message.Cause {

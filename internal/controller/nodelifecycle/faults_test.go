@@ -175,3 +175,36 @@ func TestRefusedConditionDoesNotRepeatTheEvent(t *testing.T) {
 		}
 	})
 }
+
+// A shutdown taint that the API server refuses again and again is said on the
+// Node, once until it is written. A refused condition does not hold it back.
+func TestRefusedShutdownTaintIsSaid(t *testing.T) {
+	for name, refusal := range map[string]error{
+		"WebhookRejects": apierrors.NewForbidden(nodesResource, "n2", errors.New("no rule")),
+		"WebhookFails":   apierrors.NewInternalError(errors.New("failed calling webhook")),
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := beginRemovals(t, DefaultLimits(), aliveAnd(old("n2"))...)
+				defer func() { r.stop() }()
+				var onlyStatus bool
+				r.change(func() { r.down["n2"] = true })
+				r.on("patch", func(action clienttesting.Action) (bool, runtime.Object, error) {
+					return !onlyStatus || action.GetSubresource() == "status", nil, refusal
+				})
+				r.after(time.Hour)
+				r.expectEvents("n2 ShutdownTaintFailed")
+				r.change(func() { onlyStatus = true })
+				r.update("n2", says(corev1.ConditionTrue, "NoWitness", time.Minute))
+				r.after(10 * time.Minute)
+				if node, err := r.cluster.CoreV1().Nodes().Get(t.Context(), "n2", metav1.GetOptions{}); err != nil || len(node.Spec.Taints) != 1 {
+					t.Errorf("Node %v, error %v, want the taint", node, err)
+				}
+				r.change(func() { onlyStatus, r.events = false, nil })
+				r.update("n2", reports)
+				r.after(time.Hour)
+				r.expectEvents("n2 ShutdownTaintFailed")
+			})
+		})
+	}
+}

@@ -5,6 +5,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/cloud-provider/api"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 )
 
 // shutdownTaint returns the taints that the Node should have instead of its own,
@@ -21,6 +23,16 @@ func shutdownTaint(node *corev1.Node, p power) *[]corev1.Taint {
 		return nil
 	}
 	return &taints
+}
+
+// tainted returns the plan after its taints were written or refused. A refusal is
+// an event of its own, once until the taints are written (promise V1).
+func (p plan) tainted(refusal *message.Event) plan {
+	if refusal != nil && !p.memory.untainted {
+		p.events = append(p.events, *refusal)
+	}
+	p.memory.untainted = refusal != nil
+	return p
 }
 
 func ownTaint() corev1.Taint {

@@ -38,6 +38,7 @@ func (c *Controller) enqueue(o observed, p plan) {
 		c.queuedJobs[next.cidr] = next
 		c.memory.pending[next.cidr] = o.now
 	}
+	c.memory.forgetUnwritten(p.patches)
 	clear(c.queuedPatches) // A patch that waits for its retry may be out of date.
 	for _, patch := range p.patches {
 		c.queuedPatches[patch.node.Name] = patch
@@ -180,6 +181,9 @@ func (c *Controller) patch(ctx context.Context, name string) (loop.Result, error
 	}
 	_, err := c.nodes.PatchStatus(ctx, name, kube.NodeStatusPatch{UID: patch.node.UID, Condition: &patch.condition})
 	if err != nil && !apierrors.IsNotFound(err) && !kube.IsStale(err) {
+		if ctx.Err() == nil {
+			c.record(conditionFailed(patch, err))
+		}
 		return loop.Result{}, err
 	}
 	c.mu.Lock()

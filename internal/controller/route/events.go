@@ -12,7 +12,7 @@ import (
 )
 
 // The reasons of events and conditions that are upstream's
-// (upstream-behaviour 5.2 and 5.3), and reasonDeletionHeld.
+// (upstream-behaviour 5.2 and 5.3), reasonDeletionHeld and reasonUnwritten.
 var (
 	reasonCreateFailed = message.Reason{
 		Name: "FailedToCreateRoute", On: "Node", Type: corev1.EventTypeWarning,
@@ -23,6 +23,11 @@ var (
 		Name: "RouteDeletionHeld", On: "Lease", Type: corev1.EventTypeWarning,
 		When: "More routes are stray than the budget allows (--route-deletion-budget-routes, --route-deletion-budget-percent). They are kept until --route-deletion-over-budget-after.",
 		Do:   "Check the routes in the cloud, --cluster-name and --cluster-cidr. If the routes are needed, set --configure-cloud-routes=false before they are deleted.",
+	}
+	reasonUnwritten = message.Reason{
+		Name: "NetworkConditionFailed", On: "Node", Type: corev1.EventTypeWarning,
+		When: "The condition NetworkUnavailable of the Node could not be written. It is tried again, and said once until it is written.",
+		Do:   "Check the RBAC rules of the cloud-controller-manager and the admission webhooks.",
 	}
 	reasonCreated = message.Reason{
 		Name: "RouteCreated", On: "Node", Condition: string(corev1.NodeNetworkUnavailable),
@@ -52,7 +57,7 @@ var (
 
 // Reasons returns the reasons of all events and conditions of this controller.
 func Reasons() []message.Reason {
-	return []message.Reason{reasonCreateFailed, reasonDeletionHeld, reasonCreated, reasonMissing, reasonRejected, reasonRejectedShown}
+	return []message.Reason{reasonCreateFailed, reasonDeletionHeld, reasonUnwritten, reasonCreated, reasonMissing, reasonRejected, reasonRejectedShown}
 }
 
 // nodeEvent is an event on a Node about one of its CIDRs.
@@ -68,6 +73,13 @@ type nodeEvent struct {
 func createFailed(node *corev1.Node, cidr netip.Prefix, f failure) nodeEvent {
 	text := fmt.Sprintf("Could not create route %s %s for node %s after %v: %s", node.UID, cidr, node.Name, f.took.Round(time.Millisecond), f.text)
 	return nodeEvent{node, cidr, f.kind, reasonCreateFailed.Event(text)}
+}
+
+// conditionFailed belongs to no CIDR, because the condition is about all of them.
+func conditionFailed(patch conditionPatch, err error) nodeEvent {
+	return nodeEvent{node: patch.node, kind: kindUnwritten, event: reasonUnwritten.Event(fmt.Sprintf(
+		"The condition NetworkUnavailable of this Node could not be set to %s. Check the cloud-controller-manager's RBAC rules and admission webhooks. "+
+			"It is tried again. (%s)", patch.condition.Status, message.Cut(err)))}
 }
 
 // deletionHeld is recorded on the Lease, because a stray route has no object of

@@ -4,12 +4,16 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fairlead-k8s/fairlead/internal/cloud"
 )
@@ -308,15 +312,27 @@ func TestSlowPatchIsNotRepeated(t *testing.T) {
 	})
 }
 
-func TestRefusedPatchIsRepeated(t *testing.T) {
+// A condition that is refused again and again is said on the Node, once until it
+// is written.
+func TestRefusedPatchIsSaidAndRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := prepare(t, Config{}, bare(1))
-		b.locked(func() { b.refuse = errors.New("unavailable") })
+		b.locked(func() { b.refuse = errors.New("failed calling webhook: no answer") })
 		b.start()
 		defer func() { b.stop() }()
-		b.after(10 * time.Second)
-		b.locked(func() { b.refuse, b.writes, b.calls = nil, nil, nil })
-		b.after(10 * time.Minute)
-		b.expect("once it may", nil, nil, []string{"node-1 False"})
+		for try := range 2 {
+			b.after(10 * time.Minute)
+			b.locked(func() { b.refuse, b.writes, b.calls = nil, nil, nil })
+			b.after(10 * time.Minute)
+			b.expect("once it may", nil, []string{"node-1 NetworkConditionFailed no answer)"}, []string{"node-1 False"})
+			b.locked(func() {
+				b.refuse = apierrors.NewForbidden(corev1.Resource("nodes"), "node-1", errors.New("a webhook: no answer"))
+			})
+			n := bare(1)
+			n.ResourceVersion = strconv.Itoa(100 + try)
+			if _, err := b.cluster.CoreV1().Nodes().Update(t.Context(), n, metav1.UpdateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+		}
 	})
 }

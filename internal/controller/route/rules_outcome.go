@@ -24,6 +24,10 @@ const kindBlackhole = "Blackhole"
 // kindRejected is the kind of an event about a CIDR that gets no route.
 const kindRejected = "Rejected"
 
+// kindUnwritten is the kind of an event about a condition that could not be
+// written.
+const kindUnwritten = "Unwritten"
+
 // failure says why a call has failed, and when it is retried. The zero value means
 // that no call has failed.
 type failure struct {
@@ -134,6 +138,16 @@ func (m *memory) finish(j job, r result, now time.Time) {
 // this Node. An event is recorded once for each kind of failure.
 func (m *memory) isRecorded(e nodeEvent) bool {
 	return m.recorded[claim{e.cidr, e.node.UID}] == e.kind
+}
+
+// forgetUnwritten makes a condition that cannot be written an event again, except
+// for the Nodes that still have one to be written.
+func (m *memory) forgetUnwritten(planned []conditionPatch) {
+	waiting := map[types.UID]bool{}
+	for _, p := range planned {
+		waiting[p.node.UID] = true
+	}
+	maps.DeleteFunc(m.recorded, func(c claim, kind string) bool { return kind == kindUnwritten && !waiting[c.node] })
 }
 
 // forgetRecorded makes the next failure of the CIDR an event again.

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/klog/v2"
 
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
@@ -51,8 +52,7 @@ func (c *Controller) apply(ctx context.Context, key string, o observed, p plan) 
 
 // showWaiting writes why a Service waits. The events are recorded even if the
 // patch is refused, because then the owner sees nothing else. A rejected patch is
-// repeated only after repairPause, because the call for which the Service waits
-// does not depend on it.
+// repeated only after repairPause, because no call depends on it.
 func (c *Controller) showWaiting(ctx context.Context, key string, o observed, p plan) error {
 	err := c.patch(ctx, o.service, p.writes)
 	c.record(o.subject(), p.writes.events)
@@ -60,18 +60,18 @@ func (c *Controller) showWaiting(ctx context.Context, key string, o observed, p 
 		klog.FromContext(ctx).Info("Conditions of a Service rejected", "service", key, "err", err)
 		err = nil
 	}
-	if err != nil { // The conditions are written with the next pass.
+	if p.memory.unwritten = err != nil; err != nil { // The conditions are written with the next pass.
 		p.memory.written, p.memory.writtenAt = o.memory.written, o.memory.writtenAt
 	}
 	c.store.remember(key, p.memory)
 	return err
 }
 
-// mustPatch makes a patch that the next action depends on. If the API server
-// rejects it, an event tells the owner.
+// mustPatch makes a patch that the next action depends on. If that fails, an event
+// tells the owner, unless the Service is gone or was replaced.
 func (c *Controller) mustPatch(ctx context.Context, key string, o observed, p plan) error {
 	err := c.patch(ctx, o.service, p.writes)
-	if !kube.IsRejected(err) {
+	if err == nil || apierrors.IsNotFound(err) || kube.IsStale(err) || ctx.Err() != nil {
 		return err
 	}
 	e, m := writeFailedEvent(p.do, err), o.memory

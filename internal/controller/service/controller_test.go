@@ -294,7 +294,7 @@ func TestRefusedRepairIsRepeated(t *testing.T) {
 					t.Errorf("finalizers %v, status %+v", s.Finalizers, s.Status)
 				}
 				l.change(func() { l.calls = nil }) // The provider is asked about an address.
-				l.expect("put back", nil, list("s LoadBalancerStatusContested"))
+				l.expect("put back", nil, list("s SyncLoadBalancerFailed", "s LoadBalancerStatusContested"))
 			})
 		})
 	}

@@ -36,8 +36,8 @@ var (
 	reasonUpdated     = normal("UpdatedLoadBalancer", "The load balancer has another set of nodes.")
 	reasonUnavailable = warning("UnAvailableLoadBalancer", "The load balancer has a set without any node.",
 		"Check the nodes: none is initialised, or all are excluded by a label or a taint.")
-	reasonSyncFailed = warning("SyncLoadBalancerFailed", "A call to the provider has failed, or the API server has rejected the finalizer or the status.",
-		"Read the message. Check the cloud, or the webhook or role that rejects the write.")
+	reasonSyncFailed = warning("SyncLoadBalancerFailed", "A call to the provider has failed, or the finalizer or the status could not be written.",
+		"Read the message. Check the cloud, or the API server, the webhook or the role that refuses the write.")
 	reasonUpdateFailed = warning("UpdateLoadBalancerFailed", "The nodes behind the load balancer could not be changed. The whole load balancer is ensured next.",
 		"Nothing, unless it stays. Then the condition LoadBalancerProvisioning has the cause.")
 	reasonContested = warning("LoadBalancerStatusContested", "Somebody else has removed the finalizer or changed the address.",
@@ -160,7 +160,7 @@ func updateFailedEvent(text string) message.Event {
 	return reasonUpdateFailed.Event("Error updating load balancer with new hosts " + text)
 }
 
-// writeFailedEvent is the event of a write that the API server rejects, in
+// writeFailedEvent is the event of a write that the API server refuses, in
 // upstream's words.
 func writeFailedEvent(during action, err error) message.Event {
 	what := map[action]string{

@@ -53,6 +53,9 @@ type memory struct {
 	// when the last one was written. The map is replaced and never changed.
 	written   map[string]metav1.ConditionStatus
 	writtenAt time.Time
+	// unwritten means that the conditions of a wait could not be written, and are
+	// written later.
+	unwritten bool
 	// repairedAt is when a change by somebody else was last undone, askedAt when
 	// the provider was last asked about one.
 	repairedAt, askedAt time.Time
@@ -110,7 +113,7 @@ func (m memory) withFailure(p plan, r outcome) memory {
 
 // withoutFailure returns the memory after a call has succeeded.
 func (m memory) withoutFailure() memory {
-	m.failure, m.uncertain, m.offered, m.backendsUncertain = failure{}, false, "", false
+	m.failure, m.uncertain, m.unwritten, m.offered, m.backendsUncertain = failure{}, false, false, "", false
 	m.recorded, m.recordedUpdate = recordedReason{}, recordedReason{}
 	return m
 }

@@ -162,23 +162,77 @@ func TestUpdateThatFailsWhileEnsureFailsIsMadeOnceForEachFailure(t *testing.T) {
 	})
 }
 
+// refusals are what the API server may answer to each write.
+func refusals() map[string]error {
+	return map[string]error{
+		"WebhookRejects": apierrors.NewForbidden(corev1.Resource("services"), "s", errors.New("a webhook says no")),
+		"WebhookFails":   apierrors.NewInternalError(errors.New("failed calling webhook")),
+	}
+}
+
 // A webhook that refuses conditions does not keep the backends from following.
-func TestRejectedConditionDoesNotDelayAnUpdate(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := begin(t, Config{}, balanced(), host("a"))
-		defer func() { l.stop() }()
-		l.after(time.Minute)
-		l.failsEach("ensure s")
-		l.change(func() {
-			l.refuse = apierrors.NewForbidden(corev1.Resource("services"), "s", errors.New("a webhook says no"))
+func TestRefusedConditionDoesNotDelayAnUpdate(t *testing.T) {
+	for name, refusal := range refusals() {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := begin(t, Config{}, balanced(), host("a"))
+				defer func() { l.stop() }()
+				l.after(time.Minute)
+				l.failsEach("ensure s")
+				l.change(func() { l.refuse = refusal })
+				l.update(annotated)
+				l.after(10 * time.Minute)
+				for generation := range 3 {
+					l.replaceNode(generation)
+					l.after(10 * time.Second)
+					if got := l.balancers["u1"]; !slices.Equal(got, list(fmt.Sprint("n", generation))) {
+						t.Errorf("backends %v, want the newest set %d", got, generation)
+					}
+				}
+			})
 		})
-		l.update(annotated)
-		l.replaceNode(0)
-		l.after(time.Minute)
-		if got := l.balancers["u1"]; !slices.Equal(got, list("n0")) {
-			t.Errorf("backends %v, want the newest set", got)
-		}
-	})
+	}
+}
+
+// What the API server refuses again and again is said on the Service, whatever
+// the code of the refusal.
+func TestRefusedWritesAreSaid(t *testing.T) {
+	for name, refusal := range refusals() {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := begin(t, Config{}, host("a"))
+				defer func() { l.stop() }()
+				refuses := func(call string) {
+					l.change(func() {
+						l.refuse = nil
+						l.fail = func(now string) error {
+							if now == call {
+								l.refuse = refusal
+							}
+							return nil
+						}
+					})
+				}
+				l.change(func() { l.refuse = refusal })
+				l.create(balanced())
+				l.after(25 * time.Minute)
+				l.expect("finalizer", nil, list("s SyncLoadBalancerFailed"))
+				refuses("ensure s")
+				l.after(25 * time.Minute)
+				l.expect("address", list("ensure s"), list("s EnsuringLoadBalancer", "s EnsuredLoadBalancer", "s SyncLoadBalancerFailed"))
+				refuses("delete s")
+				l.after(5 * time.Minute)
+				l.update(terminating)
+				l.after(25 * time.Minute)
+				l.expect("release", list("delete s"), list("s DeletingLoadBalancer", "s DeletedLoadBalancer", "s SyncLoadBalancerFailed"))
+				l.change(func() { l.refuse = nil })
+				l.after(5 * time.Minute)
+				if _, err := l.cluster.CoreV1().Services("ns").Get(t.Context(), "s", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+					t.Errorf("the Service is there (%v) after the refusals", err)
+				}
+			})
+		})
+	}
 }
 
 // Azure's service gateway and kube-vip return the Service's own status, and write

@@ -3,7 +3,8 @@ package service
 // offerBackends replaces a wait for the next Ensure by an update, if a working load
 // balancer does not have the newest set of nodes. So its backends follow the Nodes
 // although Ensure fails (promise S3). The failure is shown first, because an update
-// may have to wait for other Services.
+// may have to wait for other Services. If it cannot be shown, the update does not
+// wait for that: the cloud does not depend on a webhook.
 //
 // A set is offered once. If that fails, it is offered again after Ensure has
 // failed once more, so an offer needs no delay of its own.
@@ -12,7 +13,7 @@ func offerBackends(o observed, p plan) plan {
 	switch {
 	case p.do != wait, !isProvided(o), m.backends == o.backends && !m.backendsUncertain, m.offered == o.backends:
 		return p
-	case p.writes.patches(), len(p.writes.events) > 0:
+	case p.writes.patches() && !m.unwritten, len(p.writes.events) > 0:
 		p.after, p.awaited = yieldDelay, false
 		return p
 	default:

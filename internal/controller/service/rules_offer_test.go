@@ -35,6 +35,10 @@ func TestOfferBackends(t *testing.T) {
 			want: "wait: because | after 1ms | LoadBalancerProvisioning True CloudFailed | event SyncLoadBalancerFailed",
 		},
 		{
+			name: "RefusedConditionDoesNotHoldTheSetBack", service: ready,
+			memory: known(ready, old).with(hasFailed(ensure, ready, time.Second), shown, func(m *memory) { m.unwritten = true }), want: offered,
+		},
+		{
 			name: "SetThatTheLoadBalancerHasIsNotOffered", service: withCondition,
 			memory: known(ready).with(hasFailed(ensure, ready, time.Second), shown), want: "wait: because | after 4s",
 		},
