@@ -50,7 +50,7 @@ func (l *LoadBalancers) Ensure(ctx context.Context, service *corev1.Service, nod
 	c := call{method: "EnsureLoadBalancer", priority: highPriority, names: namesOfService(service), tenant: service.Namespace}
 	var status *corev1.LoadBalancerStatus
 	err := l.changes.change(ctx, c, key(service), func(ctx context.Context) error {
-		theirs, err := l.theirs.EnsureLoadBalancer(ctx, l.clusterName, service.DeepCopy(), slices.Clone(nodes))
+		theirs, err := l.theirs.EnsureLoadBalancer(ctx, l.clusterName, given(service), slices.Clone(nodes))
 		if err == nil && theirs == nil {
 			err = errNoStatus
 		}
@@ -68,7 +68,7 @@ func (l *LoadBalancers) Ensure(ctx context.Context, service *corev1.Service, nod
 func (l *LoadBalancers) Update(ctx context.Context, service *corev1.Service, nodes []*corev1.Node) error {
 	c := call{method: "UpdateLoadBalancer", priority: updatePriority, names: namesOfService(service), tenant: service.Namespace}
 	return l.changes.change(ctx, c, key(service), func(ctx context.Context) error {
-		return l.theirs.UpdateLoadBalancer(ctx, l.clusterName, service.DeepCopy(), slices.Clone(nodes))
+		return l.theirs.UpdateLoadBalancer(ctx, l.clusterName, given(service), slices.Clone(nodes))
 	})
 }
 
@@ -76,7 +76,7 @@ func (l *LoadBalancers) Update(ctx context.Context, service *corev1.Service, nod
 func (l *LoadBalancers) Delete(ctx context.Context, service *corev1.Service) error {
 	c := call{method: "EnsureLoadBalancerDeleted", priority: highPriority, names: namesOfService(service), tenant: service.Namespace}
 	return l.changes.change(ctx, c, key(service), func(ctx context.Context) error {
-		return l.theirs.EnsureLoadBalancerDeleted(ctx, l.clusterName, service.DeepCopy())
+		return l.theirs.EnsureLoadBalancerDeleted(ctx, l.clusterName, given(service))
 	})
 }
 
@@ -84,4 +84,13 @@ func (l *LoadBalancers) Delete(ctx context.Context, service *corev1.Service) err
 // with the same name may have the same load balancer.
 func key(service *corev1.Service) string {
 	return types.NamespacedName{Namespace: service.Namespace, Name: service.Name}.String()
+}
+
+// given returns a copy of the Service for the provider, without managed fields.
+// The cache holds only a part of them. If the provider writes the Service back,
+// the API server keeps its own.
+func given(service *corev1.Service) *corev1.Service {
+	service = service.DeepCopy()
+	service.ManagedFields = nil
+	return service
 }

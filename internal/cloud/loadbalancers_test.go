@@ -128,3 +128,38 @@ func TestKindOfALoadBalancersError(t *testing.T) {
 		})
 	}
 }
+
+// Managed fields are cached in part. A provider that writes the Service back
+// must not write that part.
+func TestProviderGetsNoManagedFields(t *testing.T) {
+	for name, call := range map[string]func(*LoadBalancers, *corev1.Service) error{
+		"Ensure": func(l *LoadBalancers, s *corev1.Service) error {
+			_, err := l.Ensure(t.Context(), s, nil)
+			return err
+		},
+		"Update": func(l *LoadBalancers, s *corev1.Service) error { return l.Update(t.Context(), s, nil) },
+		"Delete": func(l *LoadBalancers, s *corev1.Service) error { return l.Delete(t.Context(), s) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			cached := service("s")
+			cached.Annotations = map[string]string{corev1.LastAppliedConfigAnnotation: "{}"}
+			cached.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "m"}}
+			var got *corev1.Service
+			l := balancers(t, balancer(func(_ context.Context, _ string, s *corev1.Service, _ []*corev1.Node) (*corev1.LoadBalancerStatus, error) {
+				got = s
+				return &corev1.LoadBalancerStatus{}, nil
+			}), Config{})
+			if err := call(l, cached); err != nil {
+				t.Fatal(err)
+			}
+			want := cached.DeepCopy()
+			want.ManagedFields = nil
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("what the provider is given (-want +got):\n%s", diff)
+			}
+			if len(cached.ManagedFields) != 1 {
+				t.Error("the caller's Service has changed")
+			}
+		})
+	}
+}

@@ -1,32 +1,101 @@
 package kube
 
 import (
+	"bytes"
+	"encoding/json"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 )
 
-// NewInformerFactory returns the informers of our own controllers. They drop the
-// managed fields, images and volumes of Nodes before a Node is cached, because no
-// rule reads them. A provider must not get this factory, because it may read
-// these fields.
+// loadBalancerFinalizer is the finalizer of the service controller. A test of that
+// controller fails if it has another one.
+const loadBalancerFinalizer = "service.kubernetes.io/load-balancer-cleanup"
+
+// The fields of a Service whose managers the informer keeps, because events of the
+// service controller name them.
+const (
+	fieldFinalizers   = "f:finalizers"
+	fieldLoadBalancer = "f:loadBalancer"
+)
+
+// NewInformerFactory returns the informers of our own controllers. They drop what
+// no rule reads before an object is cached: the managed fields, images and
+// volumes of Nodes, and what TrimService drops. A provider must not get this
+// factory, because it may read these fields.
 func NewInformerFactory(client kubernetes.Interface, resync time.Duration) informers.SharedInformerFactory {
 	return informers.NewSharedInformerFactoryWithOptions(client, resync, informers.WithTransform(trim))
 }
 
-// trim drops the fields of a Node that no rule reads. It returns objects of other
-// kinds unchanged.
+// trim drops the fields of a Node or Service that no rule reads. It returns
+// objects of other kinds unchanged. Trimming twice is the same as once.
 func trim(obj any) (any, error) {
-	whole, ok := obj.(*corev1.Node)
-	if !ok {
+	switch whole := obj.(type) {
+	case *corev1.Node:
+		return trimNode(whole), nil
+	case *corev1.Service:
+		return TrimService(whole), nil
+	default:
 		return obj, nil
 	}
+}
+
+func trimNode(whole *corev1.Node) *corev1.Node {
 	node := *whole
 	node.ManagedFields = nil
 	node.Status.Images = nil
 	node.Status.VolumesInUse = nil
 	node.Status.VolumesAttached = nil
-	return &node, nil
+	return &node
+}
+
+// TrimService returns the Service as the informer keeps it. Anybody who may create
+// Services decides how large they are, so a Service that has no load balancer is
+// kept as metadata only: without labels, annotations, finalizers and ports. A
+// Service of type LoadBalancer, or with the controller's finalizer, is for the provider.
+// It loses nothing but managed fields that no rule reads. Its annotation
+// last-applied-configuration stays: a provider that writes the Service back would
+// otherwise delete it.
+func TrimService(whole *corev1.Service) *corev1.Service {
+	if whole.Spec.Type == corev1.ServiceTypeLoadBalancer || slices.Contains(whole.Finalizers, loadBalancerFinalizer) {
+		service := *whole
+		service.ManagedFields = ownersOf(whole)
+		return &service
+	}
+	return &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: whole.Namespace, Name: whole.Name, UID: whole.UID, ResourceVersion: whole.ResourceVersion,
+			DeletionTimestamp: whole.DeletionTimestamp,
+		},
+		Spec:   corev1.ServiceSpec{Type: whole.Spec.Type, LoadBalancerClass: whole.Spec.LoadBalancerClass},
+		Status: whole.Status, // Only who may write the status can fill it.
+	}
+}
+
+// ownersOf returns who owns the fields whose owners our events name, and nothing
+// else of the managed fields.
+func ownersOf(service *corev1.Service) (owners []metav1.ManagedFieldsEntry) {
+	for _, entry := range service.ManagedFields {
+		if entry.FieldsV1 == nil {
+			continue
+		}
+		read := object{}
+		for _, field := range []string{fieldFinalizers, fieldLoadBalancer} {
+			if bytes.Contains(entry.FieldsV1.GetRawBytes(), []byte(`"`+field+`"`)) {
+				read[field] = object{}
+			}
+		}
+		if len(read) == 0 {
+			continue
+		}
+		data, _ := json.Marshal(read) // A map of strings always encodes.
+		var fields metav1.FieldsV1
+		fields.SetRawBytes(data)
+		owners = append(owners, metav1.ManagedFieldsEntry{Manager: entry.Manager, FieldsV1: &fields})
+	}
+	return owners
 }

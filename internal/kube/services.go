@@ -78,7 +78,7 @@ func (s *Services) PatchStatus(ctx context.Context, namespace, name string, p Se
 	if err != nil {
 		return nil, err
 	}
-	s.newest.Mutation(service)
+	s.newest.Mutation(TrimService(service))
 	return service, nil
 }
 

@@ -632,6 +632,37 @@ func TestServiceOfAnotherClassIsLeftAloneWhenItBecomesInternal(t *testing.T) {
 	})
 }
 
+func TestProviderIsGivenWholeServices(t *testing.T) {
+	annotated := func(s *corev1.Service) { s.Annotations = map[string]string{"size": "large"} }
+	unfinalized := func(s *corev1.Service) { s.Finalizers = nil }
+	type edits []func(*corev1.Service)
+	for _, tt := range []struct {
+		name          string
+		before, after edits
+		want          string
+	}{
+		{name: "ServiceThatBecomesALoadBalancer", before: edits{internal}, after: edits{func(s *corev1.Service) { s.Spec.Type = corev1.ServiceTypeLoadBalancer }}, want: "ensure s"},
+		{name: "ServiceThatIsOneNoLonger", after: edits{internal}, want: "delete s"},
+		{name: "ServiceThatIsOneNoLongerAndHasLostTheFinalizer", after: edits{internal, unfinalized}, want: "delete s"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := begin(t, Config{}, balanced(append(tt.before, annotated)...), host("a"))
+				defer func() { l.stop() }()
+				l.after(time.Minute)
+				l.change(func() { l.calls, l.subject = nil, nil })
+				l.update(tt.after...)
+				l.after(time.Minute)
+				l.mu.Lock()
+				defer l.mu.Unlock()
+				if !slices.Equal(l.calls, list(tt.want)) || l.subject.Annotations["size"] != "large" || len(l.subject.Spec.Ports) != 1 {
+					t.Errorf("calls %v with %+v, want %s with the whole Service", l.calls, l.subject, tt.want)
+				}
+			})
+		})
+	}
+}
+
 func TestServiceThatIsGivenToAnotherClassLeavesNothingBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := begin(t, Config{}, balanced(), host("a"))

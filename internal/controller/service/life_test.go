@@ -41,6 +41,7 @@ type life struct {
 	address   string                 // guarded by mu
 	byAddress bool                   // the cloud finds what to delete by the address in the status; guarded by mu
 	given     []*corev1.Node         // of the last call; guarded by mu
+	subject   *corev1.Service        // of the last call; guarded by mu
 	refuse    error                  // of writes to the API server; guarded by mu
 	fail      func(call string) error
 	version   int // of the last write; guarded by mu
@@ -122,7 +123,7 @@ func (l *life) Service(service *corev1.Service, _, reason, _ string) {
 func (l *life) call(ctx context.Context, what string, service *corev1.Service, change func()) error {
 	l.mu.Lock()
 	key, call := service.Namespace+"/"+service.Name, what+" "+service.Name
-	l.calls = append(l.calls, call)
+	l.calls, l.subject = append(l.calls, call), service
 	if l.busy[key] {
 		l.t.Errorf("%s overlaps another call", call)
 	}

@@ -13,7 +13,7 @@ func cleanUp(o observed) plan {
 	owned := hasFinalizer(o.service) || o.memory.service != nil
 	switch {
 	case owned && !o.memory.deleted:
-		p := withBackoff(o, plan{do: remove, why: reasonToLeave(o.service), service: o.withLastStatus(o.service)})
+		p := withBackoff(o, plan{do: remove, why: reasonToLeave(o.service), service: o.withLastStatus(o.whole())})
 		if shape := shapeFor(o.service); p.do == remove && o.memory.announced != shape {
 			p.memory.announced = shape
 			p.writes.events = []message.Event{deletingEvent()}
@@ -30,6 +30,16 @@ func cleanUp(o observed) plan {
 	default:
 		return plan{do: forget, why: "nothing is left of a load balancer"}
 	}
+}
+
+// whole returns the Service with all that the provider may have built the load
+// balancer from. Once the Service has neither the type nor the finalizer, the
+// informer keeps it as metadata only. The Service of the last call is whole.
+func (o observed) whole() *corev1.Service {
+	if !hasFinalizer(o.service) && o.service.Spec.Type != corev1.ServiceTypeLoadBalancer {
+		return o.memory.service
+	}
+	return o.service
 }
 
 // removeOrphan removes a load balancer whose object does not exist any more:

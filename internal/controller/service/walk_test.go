@@ -8,6 +8,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fairlead-k8s/fairlead/internal/kube"
 )
 
 // turn is what happens in one step of a walk: a change before the step, and the
@@ -130,13 +132,21 @@ func (w *world) collect() {
 	}
 }
 
+// cached returns the Service as the informer keeps it.
+func (w *world) cached() *corev1.Service {
+	if w.service == nil {
+		return nil
+	}
+	return kube.TrimService(w.service.DeepCopy())
+}
+
 // step decides once and carries the plan out.
 func (w *world) step(what turn) plan {
 	w.t.Helper()
 	w.path = append(w.path, what)
 	w.happens(what.change)
 	p := decide(observed{
-		now: w.now, service: w.service.DeepCopy(), backends: w.nodeSet().id, hosts: len(w.nodeSet().nodes), memory: w.memory, policy: policy, foreign: w.foreign,
+		now: w.now, service: w.cached(), backends: w.nodeSet().id, hosts: len(w.nodeSet().nodes), memory: w.memory, policy: policy, foreign: w.foreign,
 	})
 	if p.why == "" {
 		w.t.Errorf("%v: %v without a why", w.path, p.do)
@@ -191,6 +201,9 @@ func (w *world) call(what callOutcome, p plan) {
 	w.t.Helper()
 	if p.do != remove && !hasFinalizer(w.service) {
 		w.t.Errorf("%v: the cloud is called without a finalizer", w.path)
+	}
+	if len(p.service.Spec.Ports) == 0 {
+		w.t.Errorf("%v: the provider is given a Service without its ports", w.path)
 	}
 	r := outcome{result: succeeded, at: w.now, nodes: w.nodeSet(), status: &corev1.LoadBalancerStatus{Ingress: address}}
 	switch what {
@@ -280,5 +293,49 @@ func (w *world) isRight(p plan) {
 		w.t.Errorf("%v: a load balancer is left behind", w.path)
 	case !wants && w.service != nil && (hasFinalizer(w.service) || len(ownConditions(w.service)) > 0):
 		w.t.Errorf("%v: left on the Service: %v, %+v", w.path, w.service.Finalizers, w.service.Status)
+	}
+}
+
+// TestWhatTheInformerDropsChangesNoPlan compares the plan for a whole Service
+// with the plan for the Service as the informer keeps it. A provider is only given
+// whole Services.
+func TestWhatTheInformerDropsChangesNoPlan(t *testing.T) {
+	dropped, calls := 0, 0
+	each(func(s *corev1.Service) {
+		if kube.TrimService(s).Spec.Ports == nil {
+			dropped++
+		}
+		for _, m := range memoriesOf(balanced()) {
+			o := observed{now: noon, service: s, backends: "set", hosts: 1, memory: m, policy: policy, foreign: policy.foreignAfter("", s) == s.UID}
+			was := effect(o)
+			o.service = kube.TrimService(s)
+			if is := effect(o); is != was {
+				t.Fatalf("%s\n%s, if the Service is cached without what no rule reads: %+v", was, is, s)
+			}
+			if p := decide(o); p.do.isCall() {
+				calls++
+				if len(p.service.Spec.Ports) == 0 {
+					t.Fatalf("%s: the provider is given a Service without its ports: %+v", was, s)
+				}
+			}
+		}
+	})
+	if dropped < 100 || calls < 100 {
+		t.Errorf("only %d Services lose fields, and %d plans are calls", dropped, calls)
+	}
+}
+
+// TestInformerKeepsTheManagersThatEventsName holds that both packages read the same
+// fields.
+func TestInformerKeepsTheManagersThatEventsName(t *testing.T) {
+	var fields metav1.FieldsV1
+	fields.SetRawBytes([]byte(`{"f:metadata":{"f:finalizers":{}},"f:status":{"f:loadBalancer":{}}}`))
+	s := kube.TrimService(balanced(finalized, func(s *corev1.Service) {
+		s.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "them", FieldsV1: &fields}}
+	}))
+	for _, field := range []string{"f:finalizers", "f:loadBalancer"} {
+		if got := managerOf(s, field); got != "them" {
+			t.Errorf("manager %q of %s, want the one that owns it", got, field)
+		}
 	}
 }

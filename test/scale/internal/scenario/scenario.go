@@ -88,7 +88,7 @@ type Scenario struct {
 
 // All are all scenarios, in the order in which they are shown.
 func All() []Scenario {
-	return slices.Concat(withErrors(initialize), []Scenario{idle, drift, removal, massRemoval, outage}, lies, []Scenario{failover}, services,
+	return slices.Concat(withErrors(initialize), []Scenario{idle, drift, removal, massRemoval, outage}, lies, []Scenario{failover}, services, []Scenario{others},
 		withErrors(routesInit), []Scenario{routesIdle})
 }
 

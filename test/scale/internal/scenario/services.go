@@ -76,6 +76,39 @@ var services = []Scenario{
 		}),
 }
 
+// others are Services that want nothing from the daemon.
+var others = Scenario{
+	Name: "services-others",
+	What: func(s Settings) string {
+		return fmt.Sprintf("%d Services of type ClusterIP with %d KiB of annotations each are there when the daemon starts, in a cluster of %d Nodes. "+
+			"What counts is the memory.", s.others(), bulk>>10, s.Nodes)
+	},
+	Provider: contender.Simulated,
+	Flags:    noFlags,
+	run: func(ctx context.Context, t *trial) error {
+		if _, err := t.fleet(ctx, cluster.Initialized); err != nil {
+			return err
+		}
+		if err := t.plane.Fill(ctx, t.others(), bulk); err != nil {
+			return err
+		}
+		if err := t.lead(ctx, t.even()); err != nil {
+			return err
+		}
+		if err := t.begin(ctx); err != nil {
+			return err
+		}
+		return t.rest(ctx)
+	},
+}
+
+// bulk is the size of the annotations of each Service in bytes. The API server
+// allows 256 KiB.
+const bulk = 128 << 10
+
+// others returns how many Services want nothing.
+func (s Settings) others() int { return 10 * s.Services }
+
 // ofServices is a scenario in a cluster whose daemon leads and has settled. Its
 // outcome is about Services and Nodes.
 func ofServices(name, what string, run func(context.Context, *trial) error) Scenario {
