@@ -18,7 +18,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/expect"
 )
 
-// rendered are the manifests that are made from the chart.
+// rendered returns the manifests that are made from the chart, by the name of their
+// file.
 func rendered(t *testing.T) map[string][]*unstructured.Unstructured {
 	t.Helper()
 	all := map[string][]*unstructured.Unstructured{}
@@ -43,8 +44,8 @@ func objectsIn(t *testing.T, file string) []*unstructured.Unstructured {
 	return objects
 }
 
-// The API server accepts every object, without an unknown or doubled field. Of
-// the Prometheus operator it knows the kinds.
+// The API server accepts every object, without an unknown or duplicate field. The
+// kinds of the Prometheus operator are installed first.
 func TestManifestsAreAccepted(t *testing.T) {
 	b := onShared(t)
 	to, err := b.Manifests()

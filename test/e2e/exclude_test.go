@@ -36,14 +36,15 @@ func TestExcludedNodeIsLeftAlone(t *testing.T) {
 	cloud.Change(t, i, simulator.InstancePatch{Type: new("huge"), Addresses: nodes.CloudAddresses("InternalIP=127.0.81.1")})
 	nothingIsWritten(t, b, cloud, out.Name, mark)
 
-	// A value that says false in so many words excludes nothing.
+	// The value "false" excludes nothing.
 	b.Patch(t, out.Name, `{"metadata":{"labels":{"`+labelExclude+`":"false"}}}`)
 	b.AwaitNode(t, out.Name, expect.Soon, func(node *corev1.Node) error {
 		return expect.Equal("type", "huge", node.Labels[corev1.LabelInstanceTypeStable])
 	})
 }
 
-// nothingIsWritten looks at a Node over a few looks of the daemon at others.
+// nothingIsWritten checks that a Node stays as it is while the daemon checks others
+// a few times.
 func nothingIsWritten(t *testing.T, b *bed.Bed, c *bed.Cloud, node string, mark int64) {
 	t.Helper()
 	before := b.Node(t, node)

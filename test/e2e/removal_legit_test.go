@@ -73,7 +73,7 @@ func TestTerminatedInstancesAreGoneInTime(t *testing.T) {
 // 60 % of the instances are terminated, and nobody has announced it: held, with
 // a message that says so, and then gone at a bounded rate. Meanwhile a person
 // deletes one of the Nodes.
-func TestCrowdIsHeldAndThenGoesAtABoundedRate(t *testing.T) {
+func TestNodesOverTheBudgetAreHeldAndThenDeletedAtABoundedRate(t *testing.T) {
 	const (
 		nodes, ended = 20, 12
 		heldFor      = 40 * time.Second

@@ -324,8 +324,8 @@ func (s Services) Told(ctx context.Context, service string) ([]string, error) {
 	return s.EventsAbout(ctx, "Service", service, serviceSource)
 }
 
-// AwaitTold waits for an event about a Service that starts so and has these
-// words in it.
+// AwaitTold waits for an event about a Service that begins with start and contains
+// the words.
 func (s Services) AwaitTold(t *testing.T, service string, within time.Duration, start string, words ...string) {
 	t.Helper()
 	expect.Within(t, within, func(ctx context.Context) error {
