@@ -46,7 +46,7 @@ func TestAllThatIsWrongWithTheFlags(t *testing.T) {
 		"--leader-elect-lease-duration must be longer than --leader-elect-renew-deadline (1m0s), but got 15s",
 		`--webhooks: "bar" is not in the list of known webhooks`,
 		`--tls-min-version: unknown tls version "VersionTLS9"`,
-		"--tls-cert-file and --tls-private-key-file need each other",
+		"--tls-cert-file and --tls-private-key-file must be set together",
 		"--tls-cert-file: open /nowhere/cert: no such file or directory",
 		"--kubeconfig: open /nowhere/kubeconfig: no such file or directory",
 		"--cloud-config: open /nowhere/cloud.yaml: no such file or directory",

@@ -103,10 +103,10 @@ func newProcess(ctx context.Context, what *program) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	followed := s.Rotation.Followed()
+	watched := s.Rotation.Watched()
 	// The fingerprint is taken before the provider is made, so that a change in
 	// between is noticed.
-	fingerprint, err := provider.Fingerprint(followed)
+	fingerprint, err := provider.Fingerprint(watched)
 	if err != nil {
 		return nil, fmt.Errorf("files of the provider: %w", err)
 	}
@@ -125,7 +125,7 @@ func newProcess(ctx context.Context, what *program) (*process, error) {
 		registry:  registry,
 		metrics:   newControllerMetrics(registry.MustRegister, registry.CustomMustRegister),
 	}
-	p.rotation = provider.NewRotation(followed, fingerprint, p.current, p.metrics.rotation)
+	p.rotation = provider.NewRotation(watched, fingerprint, p.current, p.metrics.rotation)
 	return p, nil
 }
 
@@ -192,7 +192,7 @@ func (p *process) run(ctx context.Context) error {
 		return err
 	}
 	defer stopWebhooks()
-	defer p.follow(ctx, kube.NewRecorder(lasting, client, settings.ManagerName))()
+	defer p.watch(ctx, kube.NewRecorder(lasting, client, settings.ManagerName))()
 	if p.election == nil {
 		return election.Hold(ctx, nil, p.lead)
 	}
@@ -230,7 +230,7 @@ func (p *process) sources(ctx context.Context, client kubernetes.Interface) serv
 	if p.migration != nil {
 		s.Leases = append(s.Leases, healthz.NamedCheck("leaderElectionMigration", p.migration.Check().Check))
 	}
-	if p.rotation != nil && len(p.settings.Rotation.Followed()) > 0 {
+	if p.rotation != nil && len(p.settings.Rotation.Watched()) > 0 {
 		s.Notes = append(s.Notes, serving.Note{About: "cloud-config", Text: p.rotation.State})
 	}
 	return s
@@ -269,8 +269,8 @@ func (p *process) serveWebhooks(ctx context.Context) (stop func(), err error) {
 	}, p.health, p.registry.MustRegister)
 }
 
-// follow follows the provider's files until ctx ends or stop is called.
-func (p *process) follow(ctx context.Context, recorder *kube.Recorder) (stop func()) {
+// watch watches the provider's files until ctx ends or stop is called.
+func (p *process) watch(ctx context.Context, recorder *kube.Recorder) (stop func()) {
 	if p.rotation == nil {
 		return func() {}
 	}

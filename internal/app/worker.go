@@ -96,5 +96,5 @@ func (n notOffered) Error() string { return string(n) }
 
 // misconfigured is the error of a controller that cannot run with its flags. It
 // ends the process only if --controllers names the controller. A controller
-// that the operator has not named must not stop the others.
+// that runs by default must not stop the others.
 type misconfigured struct{ error }

@@ -11,7 +11,7 @@ import (
 )
 
 // config is the content of the file in --cloud-config. The file comes from a
-// Secret, so it may contain credentials. The daemon follows the file, so you need
+// Secret, so it may contain credentials. The daemon watches the file, so you need
 // not restart it after a change.
 type config struct {
 	// Endpoint is the URL of the cloud's API.

@@ -31,8 +31,8 @@ func (d Deps) Registered() (cloudprovider.Interface, error) {
 	return cloud.Registered(d.Name, d.Config)
 }
 
-// Made is a provider, and the informers that it may have been made with. The
-// objects in these informers keep all their fields, because the daemon cannot
+// Made is a provider, with the informers that were offered to it when it was made.
+// The objects in these informers keep all their fields, because the daemon cannot
 // know which fields a provider reads.
 type Made struct {
 	Cloud     *cloud.Provider
@@ -88,7 +88,8 @@ func (f *Factory) makeLasting(ctx, lasting context.Context) (Made, error) {
 		return Made{}, err
 	}
 	defer done()
-	// This context ends when the provider has been made. Its goroutines use lasting.
+	// This context ends when the provider has been made. Goroutines of the provider
+	// use lasting, which ends later.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	given := Deps{

@@ -23,7 +23,7 @@ func VolumeOf(file string) string {
 
 // Fingerprint returns a text that changes when one of the files changes. For a
 // folder it reads the files directly inside, except for tokens of the pod. The
-// kubelet replaces these tokens in time, and their users read them again.
+// kubelet replaces these tokens before they expire, and their users read them again.
 func Fingerprint(paths []string) (string, error) {
 	sum := sha256.New()
 	for _, path := range paths {
@@ -67,7 +67,7 @@ func filesOf(path string) ([]string, error) {
 		if strings.HasPrefix(entry.Name(), "..") {
 			continue // the kubelet's own entry; the other files are links into it
 		}
-		// A link is followed.
+		// Stat follows links.
 		info, err := os.Stat(file)
 		if err != nil {
 			return nil, err

@@ -38,7 +38,7 @@ const (
 	minRenewal = time.Minute
 )
 
-// Rotation follows the provider's files and the provider's requests to read its
+// Rotation watches the provider's files and the provider's requests to read its
 // configuration again. Run must be called in one goroutine; State may be called by
 // any.
 type Rotation struct {
@@ -51,9 +51,9 @@ type Rotation struct {
 	clock   clock.PassiveClock
 
 	// Fingerprints of the files.
-	inUse   string // that the provider works with
-	checked string // at the last check; content counts only if two checks agree
-	refused string // that the provider has refused
+	inUse   string // of the content that the provider works with
+	checked string // of the content at the last check; new content is used once two checks in a row have seen it
+	refused string // of the content that the provider has refused
 
 	refusedAt  time.Time
 	unreadable bool // at the last check

@@ -43,7 +43,8 @@ func (c Config) registries(ours metrics.Gatherer) gatherers {
 }
 
 // Serve serves HTTPS, unless it is turned off, until stop is called. It does not
-// end with ctx, so that the drain of the process can be observed.
+// end with ctx, so that the process can be observed while it waits for its last
+// work.
 func Serve(ctx context.Context, c Config, h *Health, registry metrics.Gatherer) (stop func(), err error) {
 	l, err := c.listen()
 	if err != nil || l == nil {

@@ -29,7 +29,7 @@ func newGlobal(name, release string) Global {
 
 func (g *Global) addFlags(sections *cliflag.NamedFlagSets) {
 	fs := sections.FlagSet("global")
-	fs.Var(&g.version, "version", "Print the version and end. 'raw' prints all of it, vX.Y.Z sets the version that is reported.")
+	fs.Var(&g.version, "version", "Print the version and exit. 'raw' prints all of it, vX.Y.Z sets the version that is reported.")
 	fs.Lookup("version").NoOptDefVal = "true"
 	logsapi.AddFlags(g.logs, fs)
 	globalflag.AddGlobalFlags(fs, g.name, logs.SkipLoggingConfigurationFlags())

@@ -61,13 +61,13 @@ func (m *Migration) validate() []error {
 	return append(errs, m.sameLease()...)
 }
 
-// sameLease reports an error if the second lease is the main one. It would
-// never be free.
+// sameLease returns an error if the second lease is the main one, because the
+// process would wait for ever for a lease that it holds itself.
 func (m *Migration) sameLease() []error {
 	if m.plan.LeaderName != m.election.ResourceName {
 		return nil
 	}
-	return []error{fmt.Errorf("--enable-leader-migration: the lease of the migration and the main lease (--leader-elect-resource-name) are both called %q; they have to differ", m.plan.LeaderName)}
+	return []error{fmt.Errorf("--enable-leader-migration: the lease of the migration and the main lease (--leader-elect-resource-name) are both called %q; they must differ", m.plan.LeaderName)}
 }
 
 // Plan returns nil before Validate, and without a migration.

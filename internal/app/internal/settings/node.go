@@ -41,9 +41,9 @@ func (n *Node) addFlags(sections *cliflag.NamedFlagSets) {
 	fs.Int32Var(&n.statusUpdates, "concurrent-node-status-updates", n.statusUpdates,
 		"How many nodes are refreshed at the same time. 0 means --concurrent-node-syncs.")
 	fs.Var(&n.labels, "node-label-reconcile",
-		"Labels that follow the cloud after a node's initialisation: 'type' (instance type), 'additional' (what the provider adds), or 'none'. "+
-			"With 'additional,remove' a label that came from the cloud is removed when three refreshes in a row have not named it. "+
-			"Without 'remove' it stays. Do not use 'remove' with a provider that names a label only while the node lacks it.")
+		"Labels that are kept up to date after a node's initialisation: 'type' (instance type), 'additional' (what the provider adds), or 'none'. "+
+			"With 'additional,remove' a label that came from the cloud is removed after three refreshes in a row without it. "+
+			"Without 'remove' it stays. Do not use 'remove' if the provider returns a label only while the node does not have it.")
 	fs.BoolVar(&n.strictIDs, "node-strict-provider-ids", n.strictIDs,
 		"Leave a node alone if the provider answers with another provider ID than the node's. Otherwise only the ID of another node counts: some providers spell one ID in several ways.")
 
@@ -100,7 +100,7 @@ func (n *Node) show(c *configuration) {
 	c.NodeStatusUpdateFrequency.Duration = n.statusFrequency
 }
 
-// labelReconcile says which labels of a node follow the cloud after its
+// labelReconcile says which labels of a node are kept up to date after its
 // initialisation. It is the value of a flag.
 type labelReconcile struct {
 	instanceType bool
@@ -123,7 +123,7 @@ func (l *labelReconcile) Set(s string) error {
 		case "remove":
 			set.remove = true
 		default:
-			return fmt.Errorf("%q is not 'type', 'additional' or 'remove'; 'none' stands alone", name)
+			return fmt.Errorf("%q is not 'type', 'additional' or 'remove'; 'none' must be the only value", name)
 		}
 	}
 	if set.remove && !set.additional {

@@ -11,7 +11,7 @@ import (
 
 const flagWatchFiles = "cloud-config-watch"
 
-// Rotation holds the settings for the provider's files that are followed.
+// Rotation holds the settings for the provider's files that are watched.
 type Rotation struct {
 	provider *Provider
 	files    []string
@@ -21,11 +21,11 @@ type Rotation struct {
 func (r *Rotation) addFlags(sections *cliflag.NamedFlagSets) {
 	fs := sections.FlagSet("generic")
 	fs.StringSliceVar(&r.files, flagWatchFiles, r.files,
-		"More files of the provider, or folders with such files, that are followed like --cloud-config. When one changes, a provider that can reload takes the new content. "+
-			"With any other provider the process releases its lease and ends, to be started again. If --cloud-config is in a mounted Secret or ConfigMap, the files beside it are followed, too.")
+		"More files of the provider, or folders with such files, that are watched like --cloud-config. When one changes, a provider that can reload takes the new content. "+
+			"With any other provider the process releases its lease and ends, to be started again. If --cloud-config is in a mounted Secret or ConfigMap, the files beside it are watched, too.")
 	fs.DurationVar(&r.period, flagWatchFiles+"-period", r.period,
 		"How often these files are checked. 0 turns it off.")
-	deviates(fs, "cloud-config", "The file is followed, see --"+flagWatchFiles+". Upstream reads it once.")
+	deviates(fs, "cloud-config", "The file is watched, see --"+flagWatchFiles+". Upstream reads it once.")
 }
 
 func (r *Rotation) validate() []error {
@@ -46,14 +46,14 @@ func (r *Rotation) Period() time.Duration { return r.period }
 
 func (*Rotation) show(*configuration) {}
 
-// Followed returns the files and folders to check, none if they are not checked.
-func (r *Rotation) Followed() []string {
+// Watched returns the files and folders to check, none if they are not checked.
+func (r *Rotation) Watched() []string {
 	if r.period == 0 {
 		return nil
 	}
-	followed := r.files
+	watched := r.files
 	if r.provider.ConfigFile != "" {
-		followed = append([]string{provider.VolumeOf(r.provider.ConfigFile)}, followed...)
+		watched = append([]string{provider.VolumeOf(r.provider.ConfigFile)}, watched...)
 	}
-	return followed
+	return watched
 }

@@ -39,7 +39,7 @@ func (s *Service) addFlags(sections *cliflag.NamedFlagSets) {
 	fs := sections.FlagSet(ServiceController)
 	s.flags = fs
 	fs.Int32Var(&s.syncs, flagServiceSyncs, s.syncs,
-		"For how many Services the cloud is called at the same time. Without the flag a provider that declares more to be safe gets what it declares.")
+		"For how many Services the cloud is called at the same time. Without the flag, a provider that declares a larger number as safe gets that number.")
 	deviates(fs, flagServiceSyncs, "Upstream without the flag: always 1.")
 	fs.DurationVar(&s.resync, "service-resync-period", s.resync,
 		"How often an unchanged load balancer is compared with the cloud, give or take a tenth. 0 turns it off.")
@@ -49,7 +49,7 @@ func (s *Service) addFlags(sections *cliflag.NamedFlagSets) {
 		"Values of spec.loadBalancerClass that were served here in the past. Services of these classes lose their load balancer and the finalizer when they are deleted or get another type.")
 	fs.StringSliceVar(&s.removeOn, "service-remove-backends-on", s.removeOn,
 		"What else removes a node from load balancers at once: 'taint' (ToBeDeletedByClusterAutoscaler), 'deletion' (the Node is being deleted). "+
-			"Otherwise such a node goes with the next change of the node set.")
+			"Otherwise such a node is removed with the next change of the node set.")
 }
 
 func (s *Service) validate() []error {

@@ -57,7 +57,7 @@ func tlsErrors(prefix string, o *apiserveroptions.SecureServingOptions) []error 
 	_, err = cliflag.TLSVersion(o.MinTLSVersion)
 	check("tls-min-version", err)
 	if cert := o.ServerCert.CertKey; (cert.CertFile == "") != (cert.KeyFile == "") {
-		errs = append(errs, fmt.Errorf("--%[1]stls-cert-file and --%[1]stls-private-key-file need each other", prefix))
+		errs = append(errs, fmt.Errorf("--%[1]stls-cert-file and --%[1]stls-private-key-file must be set together", prefix))
 	}
 	return errs
 }

@@ -126,7 +126,7 @@ func TestValidation(t *testing.T) {
 		{"MigrationNeedsItsFile", "--enable-leader-migration --leader-migration-config=/nowhere", `--leader-migration-config=/nowhere: unable to read leader migration configuration from "/nowhere": open /nowhere: no such file or directory`},
 		{
 			"TwoLeasesAreNotOne", "--enable-leader-migration --leader-elect-resource-name=cloud-provider-extraction-migration",
-			`--enable-leader-migration: the lease of the migration and the main lease (--leader-elect-resource-name) are both called "cloud-provider-extraction-migration"; they have to differ`,
+			`--enable-leader-migration: the lease of the migration and the main lease (--leader-elect-resource-name) are both called "cloud-provider-extraction-migration"; they must differ`,
 		},
 		{"FileIsNotReadWithoutMigration", "--leader-migration-config=/nowhere", ""},
 		{"WebhookIsKnown", "--webhooks=zz", `--webhooks: "zz" is not in the list of known webhooks`},
@@ -137,7 +137,7 @@ func TestValidation(t *testing.T) {
 		{"CipherIsKnown", "--tls-cipher-suites=rot13", "--tls-cipher-suites: Cipher suite rot13 not supported or doesn't exist"},
 		{"CurveIsKnown", "--tls-curve-preferences=-1", "--tls-curve-preferences: curve preference -1 is out of range (must be 1-65535)"},
 		{"TLSVersionIsKnown", "--webhook-tls-min-version=VersionTLS9", `--webhook-tls-min-version: unknown tls version "VersionTLS9"`},
-		{"CertificateNeedsItsKey", "--tls-cert-file=/dev/null", "--tls-cert-file and --tls-private-key-file need each other"},
+		{"CertificateNeedsItsKey", "--tls-cert-file=/dev/null", "--tls-cert-file and --tls-private-key-file must be set together"},
 		{"FilesAreThere", "--kubeconfig=/nowhere/a --cloud-config=/nowhere/b", "[--cloud-config: open /nowhere/b: no such file or directory, --kubeconfig: open /nowhere/a: no such file or directory]"},
 		{"CertificatesAreThere", "--tls-cert-file=/dev/null --tls-private-key-file=/nowhere/key", "--tls-private-key-file: open /nowhere/key: no such file or directory"},
 		{"FileIsNoFolder", "--cloud-config=/", "--cloud-config: / is a folder"},
@@ -307,16 +307,16 @@ func TestClusterCIDRs(t *testing.T) {
 	}
 }
 
-func TestNothingIsFollowedWithoutAPeriod(t *testing.T) {
+func TestNothingIsWatchedWithoutAPeriod(t *testing.T) {
 	o := parsed(t, "--cloud-config=/etc/cloud.conf --cloud-config-watch=/nowhere --cloud-config-watch-period=0")
-	if got := o.Rotation.Followed(); got != nil {
-		t.Errorf("followed are %q", got)
+	if got := o.Rotation.Watched(); got != nil {
+		t.Errorf("watched files are %q", got)
 	}
 }
 
-func TestFilesOfTheProviderAreFollowed(t *testing.T) {
+func TestFilesOfTheProviderAreWatched(t *testing.T) {
 	o := parsed(t, "--cloud-config=/etc/cloud.conf --cloud-config-watch=/run/token")
-	if diff := cmp.Diff([]string{"/etc/cloud.conf", "/run/token"}, o.Rotation.Followed()); diff != "" {
+	if diff := cmp.Diff([]string{"/etc/cloud.conf", "/run/token"}, o.Rotation.Watched()); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }
