@@ -84,7 +84,7 @@ func TestInstanceInput(t *testing.T) {
 		"NameWithComma":         {Instance{Name: "a,b"}, `name: "a,b" must not contain commas, spaces or control characters`},
 		"LongName":              {Instance{Name: long}, "name: is longer than 253 bytes"},
 		"NameOfAnother":         {Instance{Name: "node-1"}, ""},
-		"ID":                    {Instance{Name: "n", ID: "i-00000077"}, "id: must be empty; the cloud gives it"},
+		"ID":                    {Instance{Name: "n", ID: "i-00000077"}, "id: must be empty; the cloud sets it"},
 		"State":                 {Instance{Name: "n", State: Stopped}, "state: must be empty; an instance is created running"},
 		"RegionWithSlash":       {Instance{Name: "n", Region: "a/b"}, `region: "a/b" must not contain a slash: it is part of provider IDs`},
 		"EmptyLabelKey":         {Instance{Name: "n", Labels: map[string]string{"": "x"}}, "labels: a key is empty"},

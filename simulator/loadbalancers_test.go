@@ -113,9 +113,9 @@ func TestLoadBalancerInput(t *testing.T) {
 		"EmptyName":        {webBalancer(""), "name: must not be empty"},
 		"NameWithSpace":    {webBalancer("a b"), `name: "a b" must not contain commas, spaces or control characters`},
 		"LongName":         {webBalancer(strings.Repeat("x", 64)), "name: is longer than 63 bytes"},
-		"ID":               {with(func(l *LoadBalancer) { l.ID = "lb-00000077" }), "id: must be empty; the cloud gives it"},
+		"ID":               {with(func(l *LoadBalancer) { l.ID = "lb-00000077" }), "id: must be empty; the cloud sets it"},
 		"State":            {with(func(l *LoadBalancer) { l.State = LoadBalancerActive }), "state: must be empty; the cloud decides it"},
-		"Address":          {with(func(l *LoadBalancer) { l.Address = "127.64.0.9" }), "address: must be empty; the cloud gives it, and staticIP chooses it"},
+		"Address":          {with(func(l *LoadBalancer) { l.Address = "127.64.0.9" }), "address: must be empty; the cloud sets it, and staticIP chooses it"},
 		"Traffic":          {with(func(l *LoadBalancer) { l.Traffic = &Traffic{} }), "traffic: must be empty; the cloud counts it"},
 		"EmptyTagKey":      {with(func(l *LoadBalancer) { l.Tags = map[string]string{"": "x"} }), `tags: "" is not a key: it must not be empty and have no equals sign`},
 		"TagKeyWithEquals": {with(func(l *LoadBalancer) { l.Tags = map[string]string{"a=b": "x"} }), `tags: "a=b" is not a key: it must not be empty and have no equals sign`},
@@ -273,7 +273,7 @@ func TestStaticIPs(t *testing.T) {
 		want string
 	}{
 		"NoName":          {StaticIP{}, CodeInvalid, "name: must not be empty"},
-		"ID":              {StaticIP{ID: "x", Name: "x"}, CodeInvalid, "id: must be empty; the cloud gives it"},
+		"ID":              {StaticIP{ID: "x", Name: "x"}, CodeInvalid, "id: must be empty; the cloud sets it"},
 		"InUse":           {StaticIP{LoadBalancer: "x", Name: "x"}, CodeInvalid, "loadBalancer: must be empty; a load balancer names its static IP"},
 		"NotOurs":         {StaticIP{Name: "x", Address: "10.0.0.1"}, CodeInvalid, `address: "10.0.0.1" is none of the addresses for load balancers, 127.64.0.0/10`},
 		"NoAddress":       {StaticIP{Name: "x", Address: "x"}, CodeInvalid, `address: "x" is none of the addresses for load balancers, 127.64.0.0/10`},

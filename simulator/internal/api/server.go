@@ -137,7 +137,8 @@ func (s *Server) forCustomer(k kind, e endpoint) http.HandlerFunc {
 	}
 }
 
-// forOperator serves a request without faults and does not count it.
+// forOperator serves a request of the cloud's operator: faults do not affect it,
+// and it is not counted.
 func (s *Server) forOperator(read reader) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		answer, err := understand(w, r, read).run(r.Context(), state.Distortions{})

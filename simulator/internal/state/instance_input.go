@@ -22,7 +22,7 @@ const (
 func newInstance(i wire.Instance) (wire.Instance, error) {
 	switch {
 	case i.ID != "":
-		return i, input.Invalid("id", "must be empty; the cloud gives it")
+		return i, input.Invalid("id", "must be empty; the cloud sets it")
 	case i.State != "":
 		return i, input.Invalid("state", "must be empty; an instance is created running")
 	}

@@ -16,11 +16,11 @@ import (
 func newLoadBalancer(l wire.LoadBalancer) (wire.LoadBalancer, error) {
 	switch {
 	case l.ID != "":
-		return l, input.Invalid("id", "must be empty; the cloud gives it")
+		return l, input.Invalid("id", "must be empty; the cloud sets it")
 	case l.State != "":
 		return l, input.Invalid("state", "must be empty; the cloud decides it")
 	case l.Address != "":
-		return l, input.Invalid("address", "must be empty; the cloud gives it, and staticIP chooses it")
+		return l, input.Invalid("address", "must be empty; the cloud sets it, and staticIP chooses it")
 	case l.Traffic != nil:
 		return l, input.Invalid("traffic", "must be empty; the cloud counts it")
 	}

@@ -17,9 +17,9 @@ import (
 func newRoute(r wire.Route) (wire.Route, error) {
 	switch {
 	case r.ID != "":
-		return r, input.Invalid("id", "must be empty; the cloud gives it")
+		return r, input.Invalid("id", "must be empty; the cloud sets it")
 	case !r.Created.IsZero():
-		return r, input.Invalid("created", "must be empty; the cloud knows it")
+		return r, input.Invalid("created", "must be empty; the cloud sets it")
 	case r.State == "":
 		r.State = wire.RouteActive
 	case r.State != wire.RouteBlackhole || r.Target != "":

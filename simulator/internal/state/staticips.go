@@ -63,7 +63,7 @@ func (s *Store) IdentifyStaticIPs(ctx context.Context, about Subject) Subject {
 func (s *Store) CreateStaticIP(ctx context.Context, wanted wire.StaticIP) (wire.StaticIP, error) {
 	switch {
 	case wanted.ID != "":
-		return wanted, input.Invalid("id", "must be empty; the cloud gives it")
+		return wanted, input.Invalid("id", "must be empty; the cloud sets it")
 	case wanted.LoadBalancer != "":
 		return wanted, input.Invalid("loadBalancer", "must be empty; a load balancer names its static IP")
 	}

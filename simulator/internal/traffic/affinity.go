@@ -13,7 +13,7 @@ type stickiness struct {
 	clock clock.PassiveClock
 
 	mu      sync.Mutex
-	timeout time.Duration         // guarded by mu; 0: nothing is remembered
+	timeout time.Duration         // guarded by mu; 0 means that no client is remembered
 	visits  map[netip.Addr]*visit // guarded by mu
 	prune   int                   // guarded by mu; more visits than this are pruned
 }

@@ -23,8 +23,8 @@ const (
 	// MaxIdle is the longest time between two rounds. It is needed because a
 	// resource that changes by itself does not wake a watch.
 	MaxIdle = time.Second
-	// pauseFactor is the length of a pause in multiples of the round before it,
-	// up to maxPause. So a watch uses only a small part of the machine's time.
+	// pauseFactor: a watch pauses for this many times the duration of its last
+	// round, at most maxPause. So it uses only a small part of the machine's time.
 	pauseFactor = 20
 	maxPause    = 5 * time.Second
 	// WriteTimeout is how long a watcher may take to read what it was sent.
