@@ -30,7 +30,7 @@ func ClassifyAbout(err error, names ...string) Classification {
 	}
 	switch said.Kind {
 	case Throttled, Unavailable, Conflict:
-		said.RetryAfter = c.retryAfter(said.Kind, time.Now()) //nolint:forbidigo // the servers' clocks count; this is for answers without a date
+		said.RetryAfter = c.retryAfter(said.Kind, time.Now()) //nolint:forbidigo // used only if the answer has no date of the server
 	case Unclassified, Denied, Invalid, QuotaExceeded:
 		// Waiting does not help.
 	}

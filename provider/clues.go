@@ -183,7 +183,7 @@ func (c *clues) kubernetes(s metav1.Status) {
 }
 
 func (c *clues) code(code string) {
-	if code != "" && (isListed(code) || !strings.ContainsAny(code, " \t\n")) { // Some errors have a sentence there, which may quote users.
+	if code != "" && (isListed(code) || !strings.ContainsAny(code, " \t\n")) { // Some errors have a sentence in this field. It may quote names that users have chosen.
 		c.codes = append(c.codes, code)
 	}
 }

@@ -105,8 +105,8 @@ func quoted(said string) int {
 	return 1
 }
 
-// findJSON reads an object of JSON at the start of the text. It returns its
-// messages and its length, 1 if it is none.
+// findJSON reads a JSON object at the start of the text. It returns the messages
+// and the length of the object. If there is none, the length is 1.
 func (t *text) findJSON(said string) (messages string, length int) {
 	var object map[string]any
 	decoder := json.NewDecoder(strings.NewReader(said))
@@ -164,7 +164,8 @@ func (t *text) number(n int) {
 
 var (
 	addresses = regexp.MustCompile(`[a-zA-Z][a-zA-Z0-9+.-]*://[^\s:]+(?::\d+)?[^\s:]*`)
-	// codeFollows is before a code between quotes, in the texts of oauth2 and Azure.
+	// codeFollows matches what stands before a code between quotes in the texts of
+	// oauth2 and Azure.
 	codeFollows = regexp.MustCompile(`(?i)\b(?:oauth2|code)\s*[:=]\s*$`)
 	// statedCodes are codes with a word before them, in the texts of AWS, Azure
 	// and Oracle, and codes in brackets at the end, as Hetzner has them.

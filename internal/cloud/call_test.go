@@ -162,8 +162,8 @@ func TestNodesThatWaitInVainComeAfterOthers(t *testing.T) {
 	})
 }
 
-// The program is asked first, the provider if the program does not know the
-// error, and the error's looks last.
+// The program classifies an error first, then the provider. If neither knows the
+// error, its codes, status and text are read.
 func TestProgramClassifiesBeforeTheProvider(t *testing.T) {
 	program, theirs := provider.Classification{Kind: provider.Conflict}, provider.Classification{Kind: provider.Denied}
 	for _, tt := range []struct {
@@ -174,7 +174,7 @@ func TestProgramClassifiesBeforeTheProvider(t *testing.T) {
 	}{
 		{"ProgramIsAskedFirst", program, theirs, Conflict, Typed},
 		{"ProviderIsAskedNext", provider.Classification{}, theirs, Denied, Typed},
-		{"LooksAreLast", provider.Classification{}, provider.Classification{}, Unavailable, Typed},
+		{"ErrorItselfIsReadLast", provider.Classification{}, provider.Classification{}, Unavailable, Typed},
 		{"TextThatAClassifierHasReadIsText", provider.Classification{Kind: provider.Throttled, FromText: true}, theirs, Throttled, Text},
 		{"KnownErrorIsNotReadAgain", provider.Classification{}, provider.Classification{Known: true}, Failed, Typed},
 		{"NotFoundIsNoKindOfAClassifier", provider.Classification{Kind: "NotFound"}, provider.Classification{}, Unavailable, Typed},

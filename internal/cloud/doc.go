@@ -5,7 +5,7 @@
 // the gateway expects failures of every kind. Each call has a deadline. A
 // caller that has waited too long gets an error while the call still occupies
 // its key. A panic becomes an error. Equal questions become one call. All calls
-// share one rate limit, which follows the cloud's quota, and calls that an
+// share one rate limit, which adapts to the cloud's quota, and calls that an
 // object waits for go before refreshes. Every error gets a Kind, whatever it is
 // wrapped in, so that rules can tell an answer of the cloud from a failure to
 // answer. DESIGN.md says what may never happen.

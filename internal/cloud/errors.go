@@ -24,14 +24,14 @@ const (
 	Failed         Kind = "Failed"         // an error that nobody could classify
 	NotFound       Kind = "NotFound"       // the cloud knows no such instance
 	NotImplemented Kind = "NotImplemented" // the provider does not offer this
-	Elsewhere      Kind = "Elsewhere"      // somebody else does this for the provider
+	Elsewhere      Kind = "Elsewhere"      // another component does this instead of the provider
 	Pending        Kind = "Pending"        // the provider asks to be called again, see RetryAfter
 	Throttled      Kind = "Throttled"      // the request quota of the cloud is used up
 	Denied         Kind = "Denied"         // credentials or permissions
 	Invalid        Kind = "Invalid"        // the cloud will never accept this
-	Unavailable    Kind = "Unavailable"    // the cloud is not reachable or broken
+	Unavailable    Kind = "Unavailable"    // the cloud cannot be reached or has an internal error
 	Conflict       Kind = "Conflict"       // the cloud's object is locked or busy
-	QuotaExceeded  Kind = "QuotaExceeded"  // the account may not have more of something
+	QuotaExceeded  Kind = "QuotaExceeded"  // the account has reached a limit, such as its number of load balancers
 	Slow           Kind = "Slow"           // no answer yet; the call is still under way
 	TimedOut       Kind = "TimedOut"       // the deadline has passed
 	Panicked       Kind = "Panicked"       // the provider's code panicked

@@ -27,7 +27,7 @@ func TestAccessorThatPanicsIsAnError(t *testing.T) {
 	}
 }
 
-// counting counts how often each accessor is asked. Accessors of existing
+// counting counts how often each accessor is called. Accessors of existing
 // providers build clients, or make something new each time.
 type counting struct {
 	vendor

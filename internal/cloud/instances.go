@@ -84,14 +84,14 @@ func newInstances(g *Gateway, name func() string, found parts, callerTimeout tim
 	}
 }
 
-// Metadata asks for the instance of a node that waits for it. Errors are of type
-// *Error. Only the kind NotFound means that there is no such instance.
+// Metadata asks for the instance of a node that waits to be initialised. Errors are
+// of type *Error. Only the kind NotFound means that there is no such instance.
 func (i *Instances) Metadata(ctx context.Context, node *corev1.Node) (Metadata, error) {
 	return i.ask(ctx, highPriority, node, i.describe)
 }
 
-// MetadataAtLowPriority is like Metadata, for a node that has waited long without
-// success. The question gets a smaller share of the cloud's quota, because others
+// MetadataAtLowPriority is like Metadata, for a node that has waited for a long time
+// without success. The question gets a smaller share of the cloud's quota, because others
 // are more likely to succeed.
 func (i *Instances) MetadataAtLowPriority(ctx context.Context, node *corev1.Node) (Metadata, error) {
 	return i.ask(ctx, lowPriority, node, i.describe)

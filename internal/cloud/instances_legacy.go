@@ -41,7 +41,7 @@ func (p legacy) metadata(ctx context.Context, c call, node *corev1.Node) (Metada
 	return m, err
 }
 
-// refreshed asks only for the properties that follow the cloud: the addresses, as
+// refreshed asks only for what is kept up to date: the addresses, as
 // upstream does, and the type. The type is empty if the cloud does not name it.
 func (p legacy) refreshed(ctx context.Context, c call, node *corev1.Node) (Metadata, error) {
 	m, err := p.named(ctx, c, node)

@@ -28,8 +28,9 @@ const (
 	// and again and none succeeds in between.
 	maxOwnPause = time.Minute
 	// firstCalls is how many calls may always run at the same time. Beyond that,
-	// the number may grow by moreCallsPerSecond in a second. So a quota that
-	// allows a burst is found with few refused calls.
+	// the number may grow by moreCallsPerSecond in a second. So only few calls are
+	// refused before the limiter knows the quota, even if the cloud allows a burst
+	// first.
 	firstCalls         = 32
 	moreCallsPerSecond = 32
 	// probeEvery is how long to wait for the call that tests whether the cloud
@@ -45,7 +46,7 @@ const (
 
 // limiter is the one rate limit of all calls. There is no limit until the cloud
 // throttles a call, or many calls fail with errors that cannot be classified. From
-// then on the rate follows the cloud's quota: additive increase, multiplicative
+// then on the rate adapts to the cloud's quota: additive increase, multiplicative
 // decrease, and no call before the time that the cloud has named.
 type limiter struct {
 	mu            sync.Mutex

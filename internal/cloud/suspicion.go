@@ -79,9 +79,9 @@ type verdict string
 const (
 	noVerdict verdict = ""
 	suspect   verdict = "many objects fail at once, as they would if the request quota of the cloud were used up"
-	slower    verdict = "objects still fail"
+	slower    verdict = "calls still fail"
 	confirm   verdict = "calls succeed now that they are slower"
-	refute    verdict = "objects fail that others do not affect"
+	refute    verdict = "calls for the same objects keep failing while calls for others succeed"
 	giveUp    verdict = "calls fail although they are slower"
 )
 

@@ -113,7 +113,7 @@ func TestRunWaitsForThePassInFlightAndTakesNoMore(t *testing.T) {
 		var ended []string
 		l := New("test", func(ctx context.Context, key string) (Result, error) {
 			<-ctx.Done()
-			time.Sleep(5 * time.Second) // As if a write had not returned yet.
+			time.Sleep(5 * time.Second) // This stands for a slow write.
 			ended = append(ended, key)
 			return Result{}, nil
 		}, Config{})

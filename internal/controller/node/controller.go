@@ -72,7 +72,7 @@ type Config struct {
 	Reads, Refreshers int
 	// Refresh is the period in which each Node is compared with the cloud.
 	Refresh time.Duration
-	// Labels says which labels follow the cloud.
+	// Labels says which labels are kept up to date.
 	Labels LabelPolicy
 	// StrictIDs makes a Node wait if the cloud answers with a provider ID that
 	// differs from the Node's. If false, the Node waits only if that ID belongs to

@@ -16,7 +16,7 @@
 // The rules are in:
 //
 //   - rules_initialize.go: when a Node is released
-//   - rules_step.go: how a released Node follows the cloud
+//   - rules_step.go: how a released Node is kept up to date
 //   - rules_addresses.go, rules_labels.go: what a Node's addresses and labels should be
 //   - rules_wait.go: what a waiting Node shows
 //   - rules_wake.go: which changes of a Node ask for a pass

@@ -31,13 +31,13 @@ var (
 	}
 	instanceMismatch = message.Reason{
 		Name: "CloudInstanceMismatch", On: "Node", Type: corev1.EventTypeWarning,
-		When: "The cloud describes the instance of another Node, or, with --node-strict-provider-ids, one with another provider ID than the Node's. Nothing of it is written.",
+		When: "The cloud describes the instance of another Node, or, with --node-strict-provider-ids, one with another provider ID than the Node's. None of its data are written.",
 		Do:   "Delete the Node and let the kubelet register it again, or correct what set the provider ID.",
 	}
 	locationChanged = message.Reason{
 		Name: "CloudLocationChanged", On: "Node", Type: corev1.EventTypeWarning,
 		When: "The cloud names another zone or region than the Node's label. The label stays, because pods and volumes were placed by it.",
-		Do:   "Delete the Node and let it register again, if it should follow the cloud.",
+		Do:   "Delete the Node and let it register again, if it should get the new label.",
 	}
 	addressesRejected = message.Reason{
 		Name: "CloudAddressesRejected", On: "Node", Type: corev1.EventTypeWarning,
@@ -46,7 +46,7 @@ var (
 	}
 	updateFailed = message.Reason{
 		Name: "CloudUpdateFailed", On: "Node", Type: corev1.EventTypeWarning,
-		When: "What the cloud says of an initialised Node could not be written. It is tried again.",
+		When: "The data that the cloud returned for an initialised Node could not be written. The write is tried again.",
 		Do:   "Check the RBAC rules of the cloud-controller-manager, the admission policies and the webhooks.",
 	}
 	labelsRejected = message.Reason{
@@ -89,12 +89,12 @@ var (
 	}
 	writeRejected = message.Reason{
 		Name: "WriteRejected", On: "Node", Condition: string(ConditionInitialized),
-		When: "The API server rejects what the cloud says of the Node.",
+		When: "The API server rejects the data that the cloud returned for the Node.",
 		Do:   "Check the RBAC rules of the cloud-controller-manager and the admission policies.",
 	}
 	writeFailed = message.Reason{
 		Name: "WriteFailed", On: "Node", Condition: string(ConditionInitialized),
-		When: "What the cloud says of the Node could not be written.",
+		When: "The data that the cloud returned for the Node could not be written.",
 		Do:   "Check the API server and its admission webhooks.",
 	}
 )
@@ -119,7 +119,7 @@ func hasMismatch(c message.Cause) message.Event { return instanceMismatch.Event(
 func hasMoved(what, label, now string) message.Event {
 	return locationChanged.Event(fmt.Sprintf(
 		"The cloud says %s %q, the Node's label says %q. The label is not rewritten, because pods and volumes were placed by it. "+
-			"Delete the Node and let it register again to follow the cloud.", what, now, label))
+			"Delete the Node and let it register again to get the new label.", what, now, label))
 }
 
 func hasKeptAddresses(c message.Cause) message.Event {
@@ -168,7 +168,7 @@ func addressNotOffered(unmet unmetAddress) *message.Cause {
 			"Give it to the instance, or correct the flag.", unmet.value)))
 }
 
-// withPause adds to a cause when the cloud is asked again.
+// withPause adds to a cause the time until the cloud is asked again, if it is long.
 func withPause(c message.Cause, pause time.Duration) message.Cause {
 	if pause > hurriedFor {
 		c.Message += fmt.Sprintf(" The cloud is asked about this Node again within %v, and at once if the Node changes.", pause)
@@ -179,9 +179,9 @@ func withPause(c message.Cause, pause time.Duration) message.Cause {
 // notWritten explains why the Node could not be written.
 func notWritten(err error) message.Cause {
 	if kube.IsRejected(err) {
-		return writeRejected.Cause("The API server rejects what the cloud says of this Node. " +
-			"Check the cloud-controller-manager's RBAC rules and admission policies. It is tried again. (" + message.Cut(err) + ")")
+		return writeRejected.Cause("The API server rejects the data that the cloud returned for this Node. " +
+			"Check the cloud-controller-manager's RBAC rules and admission policies. The write is tried again. (" + message.Cut(err) + ")")
 	}
-	return writeFailed.Cause("What the cloud says of this Node could not be written. " +
-		"Check the API server and its admission webhooks. It is tried again. (" + message.Cut(err) + ")")
+	return writeFailed.Cause("The data that the cloud returned for this Node could not be written. " +
+		"Check the API server and its admission webhooks. The write is tried again. (" + message.Cut(err) + ")")
 }

@@ -154,7 +154,7 @@ func check(t *testing.T, rows []row) {
 	}
 }
 
-// place are the six labels of an instance, as one write.
+// place returns the six labels of an instance, as one write.
 func place(edits ...func(map[string]*string)) map[string]*string {
 	labels := map[string]*string{
 		corev1.LabelInstanceType:            new("small"),

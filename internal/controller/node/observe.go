@@ -33,7 +33,7 @@ func (c *Controller) holderOf(node *corev1.Node, id string) string {
 		return ""
 	}
 	all, err := c.lister.List(labels.Everything())
-	if err != nil { // The cache has no errors of its own.
+	if err != nil { // Listing a cache returns no error.
 		return ""
 	}
 	for _, other := range all {

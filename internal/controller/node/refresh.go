@@ -75,7 +75,7 @@ func pageAfter(names []string, last string, page int) []string {
 // refreshed returns the names of the Nodes that the refresh asks about.
 func (c *Controller) refreshed() []string {
 	nodes, err := c.lister.List(labels.Everything())
-	if err != nil { // The cache has no errors of its own.
+	if err != nil { // Listing a cache returns no error.
 		return nil
 	}
 	var names []string

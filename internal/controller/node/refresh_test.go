@@ -34,11 +34,11 @@ func TestPageAfter(t *testing.T) {
 		page  int
 		want  []string
 	}{
-		{"WithoutNodesThereIsNoPage", nil, "b", 2, nil},
+		{"PageOfNoNodesIsEmpty", nil, "b", 2, nil},
 		{"FirstPage", []string{"c", "a", "b"}, "", 2, []string{"a", "b"}},
 		{"LastPageMayBeShort", []string{"a", "b", "c"}, "b", 2, []string{"c"}},
 		{"FirstPageFollowsTheLast", []string{"a", "b", "c"}, "c", 2, []string{"a", "b"}},
-		{"NodeThatLeftIsPassed", []string{"a", "c"}, "b", 1, []string{"c"}},
+		{"NodeThatIsGoneIsSkipped", []string{"a", "c"}, "b", 1, []string{"c"}},
 		{"NodeThatJoinedIsNext", []string{"a", "b", "c"}, "a", 1, []string{"b"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

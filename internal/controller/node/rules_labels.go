@@ -18,15 +18,15 @@ const (
 	AnnotationLabels = "fairlead.dev/cloud-labels"
 )
 
-// LabelPolicy says which labels follow the cloud after initialisation. The
-// zero value is upstream's: none.
+// LabelPolicy says which labels are kept up to date after initialisation. The
+// zero value means none, as with upstream.
 type LabelPolicy struct {
 	// Type is the instance type.
 	Type bool
 	// Additional are the labels that the provider wants beyond type and place.
 	Additional bool
-	// Remove removes an additional label that came from the cloud when
-	// removeAfter answers in a row have not named it. Otherwise it stays.
+	// Remove removes an additional label that came from the cloud after
+	// removeAfter answers in a row without it. Otherwise it stays.
 	Remove bool
 }
 
@@ -105,12 +105,12 @@ func additionalLabels(node *corev1.Node, offered map[string]string, policy Label
 		_, mine := record[key]
 		switch {
 		case reserved.MatchString(key), isInvalidLabel(key, value):
-			// A label of ours follows the cloud again once the cloud's value is valid.
+			// A label of ours is updated again once the cloud's value is valid.
 		case !exists, mine && current != value:
 			labels[key] = &value
 			record[key] = value
 		case current == value:
-			record[key] = value // From now on the label follows the cloud.
+			record[key] = value // From now on the label is kept up to date.
 		}
 	}
 	return labels, record

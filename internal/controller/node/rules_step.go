@@ -9,8 +9,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 )
 
-// follow keeps an initialised Node in step with the cloud. Without an answer
-// of the cloud it looks only at what the Node itself says.
+// follow keeps an initialised Node up to date. Without an answer of the cloud it
+// uses only the fields of the Node itself.
 func follow(o observed) plan {
 	if !o.unwritten.IsZero() {
 		return refusedUpdate(o)

@@ -1,6 +1,6 @@
-// Package nodecause makes the causes that a Node shows when a question to the
-// cloud about it has failed. Initialisation and removal of Nodes use the same
-// causes.
+// Package nodecause has the reasons and messages that a Node shows when a call to
+// the cloud about it has failed. Initialisation and removal of Nodes use the same
+// ones.
 package nodecause
 
 import (
@@ -46,8 +46,8 @@ var failures = []failure{
 	},
 	{
 		kind: cloud.Unavailable, reason: "CloudUnavailable",
-		text: "The cloud cannot be reached, or fails inside.",
-		when: "The cloud cannot be reached, or fails inside.",
+		text: "The cloud cannot be reached or has an internal error.",
+		when: "The cloud cannot be reached or has an internal error.",
 		do:   nothing,
 	},
 	{

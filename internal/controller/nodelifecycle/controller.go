@@ -136,7 +136,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	cache.WaitForCacheSync(ctx.Done(), handler.HasSynced) // If the context ends, so do the queues.
 	var deleting sync.WaitGroup
 	defer deleting.Wait()
-	deleting.Go(func() { _ = c.deletions.Run(ctx) }) // It has no errors of its own.
+	deleting.Go(func() { _ = c.deletions.Run(ctx) }) // Run returns no error of its own.
 	return c.suspects.Run(ctx)
 }
 

@@ -29,7 +29,7 @@ func (c *Controller) observe(node *corev1.Node) observed {
 // peersOf returns what is known of all Nodes, for the decision about this one.
 func (c *Controller) peersOf(node *corev1.Node) peers {
 	all, err := c.lister.List(labels.Everything())
-	if err != nil { // The cache has no errors of its own.
+	if err != nil { // Listing a cache returns no error.
 		return peers{}
 	}
 	c.mu.Lock()

@@ -291,7 +291,7 @@ func alone(o observed) plan {
 	case o.now.Before(until):
 		return heldInCheck(o, obstacle{cause: noNodeLeft(), until: until})
 	default:
-		return removing(o, "the cloud says that the instance does not exist, and no other Node is left to be confirmed")
+		return removing(o, "the cloud says that the instance does not exist, and there is no other Node that it could confirm")
 	}
 }
 

@@ -113,7 +113,7 @@ func TestWitness(t *testing.T) {
 		},
 		{
 			name: "NodeWithoutWitnessesIsDeletedAfterTheFlag", peers: peersOf(), limits: func(l *Limits) { l.WithoutWitnessAfter = 40 * time.Second },
-			want: "delete: the cloud says that the instance does not exist, and no other Node is left to be confirmed",
+			want: "delete: the cloud says that the instance does not exist, and there is no other Node that it could confirm",
 		},
 		{
 			name: "NodeIsNotConfirmedByTheNameOfAnother", node: nameless, peers: peersOf(witness("w1", present, 0, ready(corev1.ConditionUnknown, 0))),
@@ -122,7 +122,7 @@ func TestWitness(t *testing.T) {
 		{
 			name: "NodeThatWasConfirmedByItsNameIsDeletedAfterTheFlag", node: nameless, peers: peersOf(peer{node: nameless, record: record{presence: absent, confirmed: true}}),
 			memory: gone(nameless, 4, 3*time.Minute, 0), limits: func(l *Limits) { l.WithoutWitnessAfter = time.Minute },
-			want: "delete: the cloud says that the instance does not exist, and no other Node is left to be confirmed",
+			want: "delete: the cloud says that the instance does not exist, and there is no other Node that it could confirm",
 		},
 		{
 			name: "NodeWithoutProviderIDIsNoWitnessForOneWithoutScheme", node: bare, peers: peersOf(unasked("w1", providerID("")), unasked("w2", providerID("w2"))),

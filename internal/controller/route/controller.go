@@ -157,7 +157,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	}
 	var all sync.WaitGroup
 	for _, l := range []*loop.Loop{c.passes, c.jobs, c.patches} {
-		all.Go(func() { _ = l.Run(ctx) }) // A loop has no errors of its own.
+		all.Go(func() { _ = l.Run(ctx) }) // Run returns no error of its own.
 	}
 	all.Wait()
 	return nil
@@ -209,7 +209,8 @@ func (c *Controller) lastChange() (time.Time, trigger) {
 	return c.changed, t
 }
 
-// handler returns what wakes the table; see rules_wake.go.
+// handler returns the handler that requests a pass after a Node has changed; see
+// rules_wake.go.
 func (c *Controller) handler() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc: func(any) { c.wake(wakeRoutes) },

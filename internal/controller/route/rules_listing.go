@@ -87,8 +87,8 @@ func untilListing(o observed) time.Duration {
 // last asked.
 func (m *memory) listingFails() bool { return m.listingFailure.count > 0 }
 
-// listed stores an answer in the memory, and forgets what the answer has
-// settled.
+// listed stores the result of a listing in the memory. It deletes from the memory
+// what such a listing makes obsolete.
 func (m *memory) listed(a answer) {
 	began := a.began
 	if !m.listingSince.IsZero() {

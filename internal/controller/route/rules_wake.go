@@ -23,9 +23,9 @@ const (
 	wakeRoutes wake = "a Node has changed"
 )
 
-// wakeOf returns what a change of a Node wakes. It covers all that decide reads
-// of a Node. A new or deleted Node always wakes the table, without this
-// function.
+// wakeOf returns what a change of a Node means for the plan. It covers all fields
+// of a Node that decide reads. It is not needed for new and deleted Nodes, which
+// always mean wakeRoutes.
 func wakeOf(before, now *corev1.Node) wake {
 	switch {
 	case isReplaced(before, now),

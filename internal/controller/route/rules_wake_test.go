@@ -145,7 +145,7 @@ func whole(p plan) string {
 	return strings.Join(append(lines, fmt.Sprint(p.do, p.held, p.overBudget, p.strays, p.resolved, p.counts, p.after)), "\n")
 }
 
-// Whatever change of a Node changes the plan also wakes the table.
+// Each change of a Node that changes the plan also requests a pass.
 func TestWhateverChangesThePlanWakes(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // the test has to be repeatable
 	changed := make([]int, len(nodeChanges))

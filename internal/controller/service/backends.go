@@ -66,7 +66,7 @@ func (b *backends) refreshed() nodeSet {
 // remake makes a new set and reports whether it differs from the last one.
 func (b *backends) remake() bool {
 	all, err := b.lister.List(labels.Everything())
-	if err != nil { // The cache has no errors of its own.
+	if err != nil { // Listing a cache returns no error.
 		return false
 	}
 	next := b.policy.setOf(all)

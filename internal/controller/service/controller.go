@@ -199,8 +199,8 @@ func (c *Controller) onService() cache.ResourceEventHandler {
 	}
 }
 
-// onNode returns the handlers that ask for another set of backends if the
-// change of a Node calls for it.
+// onNode returns the handlers that request a new set of backends if the change of
+// a Node may change the set.
 func (c *Controller) onNode() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(now any) { c.backends.onChange(nil, now.(*corev1.Node)) },
@@ -209,11 +209,11 @@ func (c *Controller) onNode() cache.ResourceEventHandler {
 	}
 }
 
-// onNewSet enqueues the Services that have load balancers.
+// onNewSet enqueues each Service whose load balancer needs the new set of backends.
 func (c *Controller) onNewSet() {
 	c.metrics.observeSet(c.backends.newest())
 	all, err := c.lister.List(labels.Everything())
-	if err != nil { // The cache has no errors of its own.
+	if err != nil { // Listing a cache returns no error.
 		return
 	}
 	for _, service := range all {

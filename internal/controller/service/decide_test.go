@@ -74,8 +74,8 @@ func hasFailed(during action, of *corev1.Service, ago time.Duration) func(*memor
 	}
 }
 
-// row is what decide does in one situation. The zero edit observes a Service at
-// noon whose load balancer could have one node.
+// row is what decide does in one situation. Without an edit it is noon, and there
+// is one Node that could be a backend.
 type row struct {
 	name    string
 	service *corev1.Service

@@ -49,13 +49,13 @@ func newMetrics() *Metrics {
 		nodeLatency:  latency("nodesync_latency_seconds", "Time from the moment that a set of nodes was known until one load balancer had it"),
 		duration: metrics.NewHistogramVec(&metrics.HistogramOpts{
 			Name:           "fairlead_load_balancer_call_duration_seconds",
-			Help:           "Time that the cloud took for one Service by step",
+			Help:           "Time that the cloud took for one Service, by step",
 			Buckets:        metrics.ExponentialBuckets(0.02, 3, 10), // 20 ms to 6.5 min
 			StabilityLevel: metrics.ALPHA,
 		}, []string{"step"}),
 		errors: metrics.NewCounterVec(&metrics.CounterOpts{
 			Name:           "fairlead_load_balancer_errors_total",
-			Help:           "Calls about load balancers that did not succeed by step and result",
+			Help:           "Calls about load balancers that did not succeed, by step and result",
 			StabilityLevel: metrics.ALPHA,
 		}, []string{"step", "result"}),
 		backends: metrics.NewGaugeVec(&metrics.GaugeOpts{

@@ -176,7 +176,7 @@ func TestWhetherSomebodyElseProvides(t *testing.T) {
 		{"ProviderSaysSo", ensure, elsewhere, memory{}, true, true},
 		{"ProviderProvides", ensure, succeeded, memory{elsewhere: true}, false, true},
 		{"FailureTellsNothing", ensure, failed, memory{}, false, false},
-		{"FailureLeavesAServiceElsewhere", ensure, failed, memory{elsewhere: true}, true, true},
+		{"FailureDoesNotChangeWhoProvides", ensure, failed, memory{elsewhere: true}, true, true},
 		{"UpdateTellsNothing", update, succeeded, memory{}, false, false},
 		{"RemovalTellsNothing", remove, succeeded, memory{}, false, false},
 	} {

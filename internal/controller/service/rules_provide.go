@@ -138,9 +138,9 @@ func show(o observed) plan {
 	return p
 }
 
-// repairAddress writes the address again that somebody else has changed, at most
-// once in repairPause. Before that, the provider is called with the present Service,
-// because it may have changed the address itself with its own client.
+// repairAddress restores an address that somebody else has changed, at most once in
+// repairPause. Before that, the provider is called with the current Service, because
+// the provider may have changed the address with a client of its own.
 func repairAddress(o observed) plan {
 	next := o.memory.repairedAt.Add(repairPause)
 	if asked := o.memory.askedAt.Add(repairPause); !o.memory.contested && asked.After(next) {

@@ -39,8 +39,8 @@ func (p Policy) wakes(c change) priority {
 	}
 }
 
-// wakesForNodes returns the priority of the pass over a Service that another
-// set of Nodes asks for.
+// wakesForNodes returns the priority of the pass over a Service after the set of
+// Nodes has changed.
 func (p Policy) wakesForNodes(service *corev1.Service) priority {
 	if p.concerns(service) {
 		return low

@@ -87,8 +87,8 @@ type Rules struct {
 	Alone     bool // the Node may be deleted without a witness
 }
 
-// New makes Nodes of a cloud of their own, and looks at the end of the test
-// at each deletion.
+// New makes a cloud with instances and their Nodes. At the end of the test it
+// checks each deletion.
 func New(t *testing.T, b *bed.Bed, size int) *Pool {
 	t.Helper()
 	wanted := make([]simulator.Instance, size)

@@ -58,7 +58,7 @@ func (t *trial) believe(ctx context.Context, lie simulator.Fault, silent int) er
 		return err
 	}
 	t.progress("the cloud lies, %d kubelets are silent", silent)
-	// When no silent Node is left nothing more can happen.
+	// Once all silent Nodes are deleted, nothing more can happen.
 	err = t.nodes.Await(ctx, t.LieFor-t.clock.Since(t.began.at), gone(victims))
 	if err != nil && !errors.Is(err, cluster.ErrLate) {
 		return err
