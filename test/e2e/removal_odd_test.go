@@ -62,7 +62,8 @@ func (s silences) foreign() []silentCase {
 	return cases
 }
 
-// othersToo are Nodes whose provider ID or name points somewhere else.
+// othersToo returns cases of Nodes whose provider ID or name points to another
+// instance.
 func (s silences) othersToo() []silentCase {
 	var shared, twin, renamed *nodepool.Member
 	return []silentCase{

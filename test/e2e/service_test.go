@@ -117,13 +117,13 @@ func TestServiceKilledAtEachRequest(t *testing.T) {
 	}
 }
 
-// ofServices are writes of Services.
+// ofServices reports whether a request writes a Service.
 func ofServices(r proxy.Request) bool {
 	return r.Method == http.MethodPatch && strings.Contains(r.Path, "/services/")
 }
 
-// ofBalancers are the requests about load balancers.
+// ofBalancers reports whether a request is about a load balancer.
 func ofBalancers(r proxy.Request) bool { return strings.Contains(r.Path, "/load-balancers") }
 
-// ofBalancerChanges are those that change one.
+// ofBalancerChanges reports whether a request changes a load balancer.
 func ofBalancerChanges(r proxy.Request) bool { return ofBalancers(r) && r.Method != http.MethodGet }
