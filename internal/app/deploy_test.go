@@ -29,7 +29,7 @@ func TestManifestsPassFlagsThatExist(t *testing.T) {
 			if len(args) == 0 {
 				t.Errorf("%s: no container has arguments", file)
 			}
-			if err := parsed(t, strings.Join(args, " ")+" --cloud-provider=test --cloud-config=").validate(); err != nil {
+			if err := parsed(t, strings.Join(args, " ")+" --cloud-provider=test --cloud-config= --tls-cert-file= --tls-private-key-file=").validate(); err != nil {
 				t.Errorf("%s: %v", file, err)
 			}
 		}

@@ -57,6 +57,22 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- else if eq .Values.kind "DaemonSet" }}true{{ end }}
 {{- end }}
 
+{{- /* Address to listen on, or nothing for all. */ -}}
+{{- define "fairlead.bindAddress" -}}
+{{- if .Values.bindAddress }}{{ .Values.bindAddress }}{{ else if include "fairlead.hostNetwork" . }}127.0.0.1{{ end }}
+{{- end }}
+
+{{- /* Address that the probes ask, or nothing for the pod's. */ -}}
+{{- define "fairlead.probeHost" -}}
+{{- $address := include "fairlead.bindAddress" . }}
+{{- if not (has $address (list "0.0.0.0" "::")) }}{{ $address }}{{ end }}
+{{- end }}
+
+{{- /* Name of the Service for metrics, which may have 63 characters. */ -}}
+{{- define "fairlead.metricsName" -}}
+{{- printf "%s-metrics" (include "fairlead.fullname" . | trunc 55 | trimSuffix "-") }}
+{{- end }}
+
 {{- /* Name of the Secret with the provider's configuration, or nothing. */ -}}
 {{- define "fairlead.cloudConfigSecret" -}}
 {{- if and .Values.cloudConfig.content .Values.cloudConfig.existingSecret }}
@@ -92,9 +108,20 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 - --use-service-account-credentials
 {{- end }}
 - --secure-port={{ .Values.securePort }}
+{{- with include "fairlead.bindAddress" . }}
+- {{ printf "--bind-address=%s" . | quote }}
+{{- end }}
+{{- if .Values.tls.secretName }}
+- --tls-cert-file=/etc/fairlead/tls/tls.crt
+- --tls-private-key-file=/etc/fairlead/tls/tls.key
+{{- end }}
+- --profiling={{ .Values.profiling }}
 {{- range .Values.extraArgs }}
 {{- if regexMatch "^--leader[-_]elect[-_]resource[-_]name" . }}
 {{- fail (printf "extraArgs: %s: set leaderElection.name and leaderElection.namespace instead, because the role allows that Lease and no other" .) }}
+{{- end }}
+{{- if regexMatch "^--bind[-_]address" . }}
+{{- fail (printf "extraArgs: %s: set bindAddress instead, because the probes need it too" .) }}
 {{- end }}
 - {{ . | quote }}
 {{- end }}

@@ -1,0 +1,70 @@
+package deploy_test
+
+import (
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// What the chart renders is closed unless a value opens it.
+func TestManifestsAreClosedByDefault(t *testing.T) {
+	deployment, daemonSet := read(t, "deployment.yaml"), read(t, "daemonset.yaml")
+	confined := read(t, "../charts/fairlead/ci/confined.golden.yaml")
+	for _, tt := range []struct {
+		name, manifest string
+		has            []string
+		hasNot         []string
+	}{
+		{"ProfilingIsOff", deployment, []string{"- --profiling=false\n"}, nil},
+		{
+			"PodIsRestricted", deployment,
+			[]string{"runAsNonRoot: true\n", "type: RuntimeDefault\n", "allowPrivilegeEscalation: false\n", "drop:\n              - ALL\n", "readOnlyRootFilesystem: true\n"},
+			[]string{"hostPath", "privileged: true", "hostPID", "hostIPC"},
+		},
+		{"DaemonSetListensOnLoopback", daemonSet, []string{"- --profiling=false\n", `- "--bind-address=127.0.0.1"`}, nil},
+		{"DeploymentHasItsOwnNetwork", deployment, nil, []string{"hostNetwork", "--bind-address"}},
+		{
+			"CertificateIsMountedAndServed", confined,
+			[]string{"--tls-cert-file=/etc/fairlead/tls/tls.crt", "--tls-private-key-file=/etc/fairlead/tls/tls.key", "mountPath: /etc/fairlead/tls\n", "secretName: cloud-controller-manager-serving\n"}, nil,
+		},
+		{
+			"PrometheusVerifiesTheCertificate", confined,
+			[]string{"name: cloud-controller-manager-serving\n            key: ca.crt\n", "serverName: cloud-controller-manager-metrics.kube-system.svc\n"}, nil,
+		},
+		{"NobodyElseMayConnect", confined, []string{"kind: NetworkPolicy", "- Ingress\n", "- Egress\n", "app.kubernetes.io/name: prometheus\n"}, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			for _, text := range tt.has {
+				if !strings.Contains(tt.manifest, text) {
+					t.Errorf("there is no %q", text)
+				}
+			}
+			for _, text := range tt.hasNot {
+				if strings.Contains(tt.manifest, text) {
+					t.Errorf("there is %q", text)
+				}
+			}
+		})
+	}
+	if probes := regexp.MustCompile(`host: "127\.0\.0\.1"\n +path: /(livez|readyz)`).FindAllString(daemonSet, -1); len(probes) != 2 {
+		t.Errorf("%d probes of the DaemonSet ask 127.0.0.1, want both", len(probes))
+	}
+}
+
+// Prometheus sends its token. It must not go to whoever answers, unless a value
+// says so.
+func TestPrometheusTokenIsNotSentToWhoeverAnswers(t *testing.T) {
+	files, err := filepath.Glob("../charts/fairlead/ci/*.golden.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	for _, file := range append(files, "deployment.yaml", "daemonset.yaml", "../charts/fairlead/templates/monitoring.yaml") {
+		if strings.Contains(read(t, file), "insecureSkipVerify") {
+			t.Errorf("%s: the certificate is not verified", file)
+		}
+	}
+	if refusal := read(t, "../charts/fairlead/ci/refused/metrics-without-verification.error"); !strings.Contains(refusal, "tls.secretName") {
+		t.Errorf("refused with %q, want the values that help", refusal)
+	}
+}
