@@ -38,7 +38,7 @@ func NewCommand(o Options) *cobra.Command {
 				err = p.validate()
 			}
 			if err == nil {
-				err = run(cmd.Context(), p)
+				err = show(run(withPrintableLog(cmd.Context()), p))
 			}
 			if IsPlannedRestart(err) {
 				klog.InfoS("Ended as planned, to be started again", "why", err)

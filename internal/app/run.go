@@ -265,6 +265,7 @@ func (p *process) serve(ctx context.Context) (stop func(), err error) {
 func (p *process) serveWebhooks(ctx context.Context) (stop func(), err error) {
 	return serving.ServeWebhooks(ctx, serving.WebhookConfig{
 		Secure:   p.settings.Webhooks.Secure,
+		ClientCA: p.settings.Webhooks.ClientCA,
 		Webhooks: p.webhooks(),
 	}, p.health, p.registry.MustRegister)
 }

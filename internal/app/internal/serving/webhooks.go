@@ -12,18 +12,32 @@ import (
 	"time"
 
 	admissionv1 "k8s.io/api/admission/v1"
+	"k8s.io/apiserver/pkg/authentication/authenticator"
+	x509request "k8s.io/apiserver/pkg/authentication/request/x509"
+	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 	apiserveroptions "k8s.io/apiserver/pkg/server/options"
 	"k8s.io/component-base/metrics"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
+
+	"github.com/fairlead-k8s/fairlead/internal/printable"
 )
 
 const (
 	// reviewLimit is the size of the largest request in bytes: an object and its
 	// former version, each as large as the API server stores.
-	reviewLimit = 16 << 20
+	reviewLimit = 3 << 20
+	// reviewsAtOnce bounds the memory that requests hold. Whoever reaches the port
+	// may send some.
+	reviewsAtOnce = 16
+	// readTimeout is how long a request may take to arrive. The API server sends it
+	// at once.
+	readTimeout = 5 * time.Second
 	// reviewTimeout is the longest time that the API server waits for a webhook.
 	reviewTimeout = 30 * time.Second
+	// quoteLimit is how much is quoted of what a caller sends, in bytes, and
+	// errorLimit how long an error may be in an answer and in the log.
+	quoteLimit, errorLimit = 100, 1000
 )
 
 // webhookMetrics have the names and labels of upstream's.
@@ -64,6 +78,7 @@ type Webhook struct {
 // WebhookConfig is what the flags say about the server of the webhooks.
 type WebhookConfig struct {
 	Secure   *apiserveroptions.SecureServingOptions
+	ClientCA string    // the file of those who sign certificates of callers; "": callers are not authenticated
 	Webhooks []Webhook // the chosen webhooks
 }
 
@@ -81,26 +96,60 @@ func ServeWebhooks(ctx context.Context, c WebhookConfig, h *Health, register fun
 		return func() {}, nil
 	}
 	h.certificates("webhook-certificates", c.Secure, info)
-	stop, err = serve(ctx, info, webhookHandler(c.Webhooks, newWebhookMetrics(register), clock.RealClock{}))
+	handler := webhookHandler(c.Webhooks, newWebhookMetrics(register))
+	if c.ClientCA != "" {
+		callers, err := dynamiccertificates.NewDynamicCAContentFromFile("webhook-client-ca", c.ClientCA)
+		if err != nil {
+			return nil, fmt.Errorf("serving webhooks: %w", err)
+		}
+		info.ClientCA = callers // the server asks for a certificate, and reads the file again when it changes
+		handler = onlyFor(x509request.NewDynamic(callers.VerifyOptions, x509request.CommonNameUserConversion), handler)
+	}
+	stop, err = serve(ctx, info, handler)
 	if err != nil {
 		return nil, fmt.Errorf("serving webhooks: %w", err)
 	}
 	return stop, nil
 }
 
+// onlyFor refuses callers without a valid certificate, before anything is read of
+// what they send.
+func onlyFor(callers authenticator.Request, h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, ok, err := callers.AuthenticateRequest(r); err != nil || !ok {
+			limitRead(w)
+			http.Error(w, "a client certificate of the authority in --webhook-client-ca-file is needed", http.StatusUnauthorized)
+			return
+		}
+		h.ServeHTTP(w, r)
+	})
+}
+
+// limitRead gives the request readTimeout to arrive. Without it the server would
+// wait for ever for the rest of what it has refused. Writers that have no
+// connection, as in tests, cannot do that and do not wait.
+func limitRead(w http.ResponseWriter) {
+	_ = http.NewResponseController(w).SetReadDeadline(clock.RealClock{}.Now().Add(readTimeout))
+}
+
 // webhookHandler serves the webhooks, each on its path.
-func webhookHandler(all []Webhook, m *webhookMetrics, c clock.PassiveClock) http.Handler {
+func webhookHandler(all []Webhook, m *webhookMetrics) http.Handler {
 	mux := http.NewServeMux()
+	places := make(chan struct{}, reviewsAtOnce)
 	for _, w := range all {
-		mux.Handle(w.Path, &reviewer{Webhook: w, metrics: m, clock: c})
+		mux.Handle(w.Path, &reviewer{Webhook: w, places: places, metrics: m, clock: clock.RealClock{}})
 	}
-	return mux
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		limitRead(w)
+		mux.ServeHTTP(w, r)
+	})
 }
 
 // reviewer serves one webhook.
 type reviewer struct {
 	Webhook
 
+	places  chan struct{} // taken by requests, of all webhooks together
 	metrics *webhookMetrics
 	clock   clock.PassiveClock
 }
@@ -120,12 +169,16 @@ func badRequest(format string, args ...any) *failure {
 func (v *reviewer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	began := v.clock.Now()
 	logger := klog.FromContext(r.Context()).WithValues("webhook", v.Name)
-	answer, wrong := v.review(r)
+	answer, wrong := v.answer(w, r)
 	status := http.StatusOK
 	if wrong != nil {
 		status = wrong.status
-		logger.Error(wrong, "Webhook failed", "status", status)
-		http.Error(w, wrong.Error(), status)
+		text := printable.Line(wrong.Error(), errorLimit)
+		logger.Error(errors.New(text), "Webhook failed", "status", status)
+		if status == http.StatusTooManyRequests {
+			w.Header().Set("Retry-After", "1") // the API server calls again
+		}
+		http.Error(w, text, status)
 	} else {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = w.Write(answer) // writing fails only if the client has closed the connection
@@ -137,12 +190,26 @@ func (v *reviewer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	v.metrics.duration.WithLabelValues(code, v.Name).Observe(took.Seconds())
 }
 
-// review returns the encoded answer to a request.
-func (v *reviewer) review(r *http.Request) ([]byte, *failure) {
+// answer returns the encoded answer to a request, unless too many are being
+// answered.
+func (v *reviewer) answer(w http.ResponseWriter, r *http.Request) ([]byte, *failure) {
+	select {
+	case v.places <- struct{}{}:
+	default:
+		return nil, &failure{http.StatusTooManyRequests, fmt.Errorf("%d requests to webhooks are being answered", cap(v.places))}
+	}
+	defer func() { <-v.places }()
 	request, wrong := readReview(r)
 	if wrong != nil {
 		return nil, wrong
 	}
+	// All has arrived. A deadline that passed now would end the request's context.
+	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
+	return v.review(r, request)
+}
+
+// review returns the encoded answer to what was asked.
+func (v *reviewer) review(r *http.Request, request *admissionv1.AdmissionRequest) ([]byte, *failure) {
 	ctx, cancel := context.WithTimeout(r.Context(), reviewTimeout)
 	defer cancel()
 	response, err := v.admit(ctx, request)
@@ -177,7 +244,7 @@ const reviewKind = "AdmissionReview"
 
 func readReview(r *http.Request) (*admissionv1.AdmissionRequest, *failure) {
 	if got := r.Header.Get("Content-Type"); got != "application/json" {
-		return nil, badRequest("Content-Type: %q should be %q", got, "application/json")
+		return nil, badRequest("Content-Type: %q should be %q", printable.Cut(got, quoteLimit), "application/json")
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, reviewLimit))
 	switch {
@@ -192,7 +259,7 @@ func readReview(r *http.Request) (*admissionv1.AdmissionRequest, *failure) {
 	}
 	want := admissionv1.SchemeGroupVersion.WithKind(reviewKind)
 	if got := review.GroupVersionKind(); got != want {
-		return nil, badRequest("admission review: got %v, want %v", got, want)
+		return nil, badRequest("admission review: got %q, want %q", printable.Cut(got.String(), quoteLimit), want)
 	}
 	if review.Request == nil {
 		return nil, badRequest("admission review can't be used: Request field is nil")

@@ -16,7 +16,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	admissionv1 "k8s.io/api/admission/v1"
 	"k8s.io/component-base/metrics/testutil"
-	"k8s.io/utils/clock"
 
 	"github.com/fairlead-k8s/fairlead/internal/app/internal/settings"
 )
@@ -69,7 +68,7 @@ func TestWebhook(t *testing.T) {
 				request.Header.Set("Content-Type", tc.kind)
 			}
 			w := httptest.NewRecorder()
-			webhookHandler(admits(tc.admit), m, clock.RealClock{}).ServeHTTP(w, request)
+			webhookHandler(admits(tc.admit), m).ServeHTTP(w, request)
 			if w.Code != tc.status || !strings.Contains(w.Body.String(), tc.want) {
 				t.Errorf("got %d %.200s, want %d %s", w.Code, w.Body, tc.status, tc.want)
 			}
@@ -86,7 +85,7 @@ func webhooks(t *testing.T, all []Webhook, args ...string) WebhookConfig {
 	t.Helper()
 	s := settings.New(settings.Program{Name: settings.ManagerName, Webhooks: []string{"a"}})
 	parse(t, s, args...)
-	return WebhookConfig{Secure: s.Webhooks.Secure, Webhooks: all}
+	return WebhookConfig{Secure: s.Webhooks.Secure, ClientCA: s.Webhooks.ClientCA, Webhooks: all}
 }
 
 func TestWebhooksAreServedOverTLS(t *testing.T) {

@@ -118,7 +118,7 @@ func (s *Settings) Flags() *pflag.FlagSet { return s.flags }
 // files are the flags that name a file which is read at start.
 var files = []string{
 	"authentication-kubeconfig", "authorization-kubeconfig", "client-ca-file", "cloud-config", "kubeconfig", "requestheader-client-ca-file",
-	"tls-cert-file", "tls-private-key-file", "webhook-tls-cert-file", "webhook-tls-private-key-file",
+	"tls-cert-file", "tls-private-key-file", "webhook-client-ca-file", "webhook-tls-cert-file", "webhook-tls-private-key-file",
 }
 
 // Validate returns everything that is wrong, at once. The flags must have been

@@ -133,6 +133,7 @@ func TestValidation(t *testing.T) {
 		{"WebhookPortInRange", "--webhook-secure-port=70000", "--webhook-secure-port 70000 must be between 0 and 65535, inclusive. A value of 0 disables the webhook endpoint entirely."},
 		{"WebhooksHaveAPortOfTheirOwn", "--webhook-secure-port=10258", "--webhook-secure-port cannot be the same value as --secure-port"},
 		{"PortOfWebhooksMayBeOff", "--webhook-secure-port=0", ""},
+		{"CallersOfWebhooksMayNeedACertificate", "--webhook-client-ca-file=/nowhere/ca", "--webhook-client-ca-file: open /nowhere/ca: no such file or directory"},
 		{"BothPortsMayBeOff", "--webhook-secure-port=0 --secure-port=0", ""},
 		{"CipherIsKnown", "--tls-cipher-suites=rot13", "--tls-cipher-suites: Cipher suite rot13 not supported or doesn't exist"},
 		{"CurveIsKnown", "--tls-curve-preferences=-1", "--tls-curve-preferences: curve preference -1 is out of range (must be 1-65535)"},

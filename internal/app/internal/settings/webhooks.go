@@ -19,8 +19,12 @@ const webhookPort = 10260
 type Webhooks struct {
 	known   []string
 	chosen  []string
-	Secure  *apiserveroptions.SecureServingOptions
 	serving *Serving
+
+	Secure *apiserveroptions.SecureServingOptions
+	// ClientCA is the file of those who sign the certificates of callers. If it is
+	// empty, callers are not authenticated.
+	ClientCA string
 }
 
 func newWebhooks(known []string, serving *Serving) Webhooks {
@@ -60,7 +64,10 @@ func (w *Webhooks) addFlags(sections *cliflag.NamedFlagSets) {
 		f.Usage = strings.ReplaceAll(f.Usage, "--", "--"+webhookPrefix)
 		fs.AddFlag(&f)
 	}
-	fs.Lookup("webhook-secure-port").Usage = "The port on which to serve webhooks over HTTPS, without authentication. 0 turns it off."
+	fs.Lookup("webhook-secure-port").Usage = "The port on which to serve webhooks over HTTPS. Callers are authenticated only with --webhook-client-ca-file. 0 turns it off."
+	fs.StringVar(&w.ClientCA, "webhook-client-ca-file", w.ClientCA,
+		"A file with certificates of authorities. If it is set, whoever calls a webhook has to present a client certificate that one of them has signed. "+
+			"The API server presents one if the file in its --admission-control-config-file names one. The file is read again when it changes.")
 }
 
 func (w *Webhooks) validate() []error {

@@ -1,0 +1,211 @@
+package serving
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+	"unicode"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/textlogger"
+)
+
+// pipes is a listener in memory, because connections of the system do not know
+// the time of a test.
+type pipes chan net.Conn
+
+func (p pipes) Accept() (net.Conn, error) {
+	if c, ok := <-p; ok {
+		return c, nil
+	}
+	return nil, net.ErrClosed
+}
+
+func (p pipes) Close() error { close(p); return nil }
+
+func (pipes) Addr() net.Addr { return &net.TCPAddr{} }
+
+// call sends the header of a request and the body, which may be shorter than the
+// header says. The status of the answer arrives in the channel.
+func (p pipes) call(length int, body string) <-chan int {
+	client, server := net.Pipe()
+	p <- server
+	status := make(chan int, 1)
+	go func() {
+		_, _ = fmt.Fprintf(client, "POST /a HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", length, body)
+	}()
+	go func() {
+		defer func() { _ = client.Close() }()
+		response, err := http.ReadResponse(bufio.NewReader(client), nil)
+		if err != nil {
+			status <- 0
+			return
+		}
+		_ = response.Body.Close()
+		status <- response.StatusCode
+	}()
+	return status
+}
+
+// serveUntilClosed serves until close is called, which waits for the goroutines
+// of the connections.
+func serveUntilClosed(s *http.Server, l net.Listener) (closed func()) {
+	go func() { _ = s.Serve(l) }()
+	return func() {
+		_ = s.Close()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+	}
+}
+
+// TestCallersThatStop is about requests that stop in the middle, each of which
+// could hold the server's memory for ever.
+func TestCallersThatStop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		listener := make(pipes)
+		server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: webhookHandler(admits(func(*admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse, error) {
+			return &admissionv1.AdmissionResponse{Allowed: true}, nil
+		}), newWebhookMetrics(registerAnew))}
+		defer serveUntilClosed(server, listener)()
+
+		var stopped []<-chan int
+		for range 3 * reviewsAtOnce {
+			stopped = append(stopped, listener.call(reviewLimit, `{"kind":"`+strings.Repeat("a", 1000)))
+		}
+		synctest.Wait()
+		refused := 0
+		for _, s := range stopped {
+			select {
+			case got := <-s:
+				if got == http.StatusTooManyRequests {
+					refused++
+				}
+			default:
+			}
+		}
+		if refused != 2*reviewsAtOnce {
+			t.Errorf("of %d requests %d are refused, want all but %d", len(stopped), refused, reviewsAtOnce)
+		}
+		if got := <-listener.call(len(reviewRequest), reviewRequest); got != http.StatusTooManyRequests {
+			t.Errorf("while all places are taken: got %d", got)
+		}
+		time.Sleep(readTimeout)
+		synctest.Wait()
+		if got := <-listener.call(len(reviewRequest), reviewRequest); got != http.StatusOK {
+			t.Errorf("once the requests took too long: got %d", got)
+		}
+	})
+}
+
+// TestSlowWebhookKeepsItsContext shows that the time for reading is not the time
+// for answering.
+func TestSlowWebhookKeepsItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		listener := make(pipes)
+		slow := []Webhook{{Name: "a", Path: "/a", Admit: func(ctx context.Context, _ *admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse, error) {
+			time.Sleep(2 * readTimeout)
+			return &admissionv1.AdmissionResponse{Allowed: true}, ctx.Err()
+		}}}
+		server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: webhookHandler(slow, newWebhookMetrics(registerAnew))}
+		defer serveUntilClosed(server, listener)()
+		if got := <-listener.call(len(reviewRequest), reviewRequest); got != http.StatusOK {
+			t.Errorf("got %d", got)
+		}
+	})
+}
+
+// TestHostileCallers sends texts that would forge lines of the log, drive a
+// terminal, or come back as large as they were sent.
+func TestHostileCallers(t *testing.T) {
+	const forged = `\nE1122 10:00:00.000000 1 forged.go:1] \u001b[2J\u202eforged\r`
+	hostile := forged + strings.Repeat("a", reviewLimit-1000)
+	unescaped := strings.NewReplacer(`\n`, "\n", `\u001b`, "\x1b", `\u202e`, "\u202e", `\r`, "\r").Replace(hostile)
+	for name, tc := range map[string]struct{ kind, body string }{
+		"Kind":        {"application/json", `{"apiVersion":"v1","kind":"` + hostile + `"}`},
+		"APIVersion":  {"application/json", `{"apiVersion":"` + hostile + `","kind":"AdmissionReview"}`},
+		"Number":      {"application/json", `{"kind":` + strings.Repeat("1", reviewLimit-1000) + `}`},
+		"ContentType": {unescaped, reviewRequest},
+		"Error":       {"application/json", reviewRequest},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var log bytes.Buffer
+			logger := textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(&log)))
+			request := httptest.NewRequestWithContext(klog.NewContext(t.Context(), logger), http.MethodPost, "/a", strings.NewReader(tc.body))
+			request.Header.Set("Content-Type", tc.kind)
+			w := httptest.NewRecorder()
+			all := admits(func(*admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse, error) {
+				return nil, errors.New(unescaped)
+			})
+			webhookHandler(all, newWebhookMetrics(registerAnew)).ServeHTTP(w, request)
+			for what, text := range map[string]string{"answer": w.Body.String(), "log": log.String()} {
+				line, rest, _ := strings.Cut(text, "\n")
+				if len(text) > 2000 || line == "" || rest != "" || strings.ContainsFunc(line, unicode.IsControl) || strings.ContainsRune(line, '\u202e') {
+					t.Errorf("%s of %d bytes: %.300q", what, len(text), text)
+				}
+			}
+		})
+	}
+}
+
+func TestClientCertificateOfWebhooks(t *testing.T) {
+	dir := t.TempDir()
+	known, unknown := newKeyPair(t, 1, nil), newKeyPair(t, 2, nil)
+	known.write(t, dir)
+	c := webhooks(t, admits(func(*admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse, error) {
+		return &admissionv1.AdmissionResponse{Allowed: true}, nil
+	}), "--webhooks=a", "--webhook-client-ca-file="+filepath.Join(dir, "tls.crt"))
+	c.Secure.Listener = listenLocally(t)
+	stop, err := ServeWebhooks(t.Context(), c, newTestHealth(t), registerAnew)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop()
+	for _, tc := range []struct {
+		name string
+		with *keyPair
+		want int
+	}{
+		{"NoCertificate", nil, http.StatusUnauthorized},
+		{"CertificateOfAnotherAuthority", &unknown, http.StatusUnauthorized},
+		{"CertificateOfTheAuthority", &known, http.StatusOK},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			client := insecureClient()
+			if tc.with != nil {
+				pair, err := tls.X509KeyPair(tc.with.cert, tc.with.key)
+				if err != nil {
+					t.Fatal(err)
+				}
+				// Whatever authorities the server names, this certificate is presented.
+				client.Transport.(*http.Transport).TLSClientConfig.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &pair, nil }
+			}
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://"+c.Secure.Listener.Addr().String()+"/a", strings.NewReader(reviewRequest))
+			if err != nil {
+				t.Fatal(err)
+			}
+			request.Header.Set("Content-Type", "application/json")
+			response, err := client.Do(request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			body, _ := io.ReadAll(response.Body)
+			_ = response.Body.Close()
+			if response.StatusCode != tc.want {
+				t.Errorf("got %d %s", response.StatusCode, body)
+			}
+		})
+	}
+}

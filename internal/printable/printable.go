@@ -1,0 +1,119 @@
+// Package printable makes text that others have written safe to show: in logs,
+// events, conditions, answers and on a terminal. The others are tenants, kubelets,
+// callers of webhooks, and the cloud.
+//
+// It is pure: rules and decisions may import it.
+package printable
+
+import (
+	"io"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// ellipsis ends a text that was cut.
+const ellipsis = "…"
+
+// Line returns the text as one line of at most limit bytes, without characters
+// that a terminal or a reader of logs would obey. White space becomes a space.
+// Other control characters, those that change the direction of writing, and what
+// is not UTF-8 become U+FFFD. A text that was cut ends with "…". The limit is at
+// least 3.
+func Line(text string, limit int) string {
+	cut := Cut(text, limit)
+	clean := strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n', r == '\r', r == '\t', r == '\u0085', r == '\u2028', r == '\u2029':
+			return ' '
+		case obeyed(r):
+			return utf8.RuneError
+		default:
+			return r
+		}
+	}, cut)
+	return Cut(clean, limit) // a replacement may be longer than what it replaces
+}
+
+// obeyed reports whether a terminal or a viewer may do something else with the
+// character than show it.
+func obeyed(r rune) bool {
+	return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029'
+}
+
+// Cut returns the text, cut to limit bytes. What was cut ends with "…". The limit
+// is at least 3.
+func Cut(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	end := limit - len(ellipsis)
+	for end > 0 && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end] + ellipsis
+}
+
+// Writer returns a writer to a terminal. Line feeds and tabs stay, because they
+// are the output's own form; all other control characters become U+FFFD.
+func Writer(to io.Writer) io.Writer { return writer{to} }
+
+type writer struct{ to io.Writer }
+
+func (w writer) Write(p []byte) (int, error) {
+	clean := strings.Map(func(r rune) rune {
+		if obeyed(r) && r != '\n' && r != '\t' {
+			return utf8.RuneError
+		}
+		return r
+	}, string(p))
+	if _, err := io.WriteString(w.to, clean); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// WithoutSecrets returns the text with user, password, query and fragment of each
+// URL in it replaced by "xxxxx". Errors of clients contain the URL that was
+// called, and tenants read events and conditions.
+func WithoutSecrets(text string) string {
+	var b strings.Builder
+	for {
+		at := strings.Index(text, "://")
+		if at < 0 {
+			b.WriteString(text)
+			return b.String()
+		}
+		at += len("://")
+		b.WriteString(text[:at])
+		end := strings.IndexAny(text[at:], " \t\r\n\"'`<>\\")
+		if end < 0 {
+			end = len(text) - at
+		}
+		b.WriteString(withoutSecrets(text[at : at+end]))
+		text = text[at+end:]
+	}
+}
+
+const secret = "xxxxx"
+
+// withoutSecrets does it for what follows "://" in a URL.
+func withoutSecrets(rest string) string {
+	host := strings.IndexAny(rest, "/?#")
+	if host < 0 {
+		host = len(rest)
+	}
+	at := strings.LastIndexByte(rest[:host], '@')
+	if _, port, found := strings.Cut(rest[:host], ":"); at < 0 && found && strings.Trim(port, "0123456789") != "" && rest[0] != '[' {
+		// No port is like that. It is a password with a character that it may not have.
+		at = strings.LastIndexByte(rest, '@')
+	}
+	user := ""
+	if at >= 0 {
+		user, rest = secret+"@", rest[at+1:]
+	}
+	if query := strings.IndexAny(rest, "?#"); query >= 0 {
+		rest = rest[:query+1] + secret
+	}
+	return user + rest
+}
