@@ -4,12 +4,13 @@ import (
 	"context"
 
 	"github.com/fairlead-k8s/fairlead/internal/app/internal/settings"
+	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
 	"github.com/fairlead-k8s/fairlead/internal/controller/route"
 	"github.com/fairlead-k8s/fairlead/internal/kube"
 )
 
 // startRoutes makes the controller that keeps the cloud's routes.
-func startRoutes(s settings.Route) start {
+func startRoutes(s settings.Route, claim ownership.Claim) start {
 	return func(ctx context.Context, d deps) (controller, error) {
 		if !s.Configured() {
 			return nil, skip("--configure-cloud-routes is false")
@@ -22,7 +23,7 @@ func startRoutes(s settings.Route) start {
 		if err != nil {
 			return nil, misconfigured{err}
 		}
-		c.Lease, c.Metrics = d.lease, d.metrics.routes
+		c.Claim, c.Lease, c.Metrics = claim, d.lease, d.metrics.routes
 		informer := d.informers.Core().V1().Nodes()
 		return watch(route.New(route.Deps{
 			Nodes:    kube.NewNodes(ctx, d.client, informer),

@@ -32,12 +32,12 @@ func (t table) String() string {
 // ours are the controllers of this daemon, in the order of their start.
 func ours() table {
 	starts := map[string]func(s *settings.Settings) start{
-		settings.NodeController:          func(s *settings.Settings) start { return startNodes(s.Node.Config()) },
-		settings.NodeLifecycleController: func(s *settings.Settings) start { return startLifecycle(s.Lifecycle.Config()) },
+		settings.NodeController:          func(s *settings.Settings) start { return startNodes(s.Node.Config(s.Ownership.Claim())) },
+		settings.NodeLifecycleController: func(s *settings.Settings) start { return startLifecycle(s.Lifecycle.Config(s.Ownership.Claim())) },
 		settings.ServiceController: func(s *settings.Settings) start {
 			return startServices(s.Service, s.Controllers.Runs(settings.NodeController))
 		},
-		settings.RouteController: func(s *settings.Settings) start { return startRoutes(s.Route) },
+		settings.RouteController: func(s *settings.Settings) start { return startRoutes(s.Route, s.Ownership.Claim()) },
 	}
 	var all table
 	for _, c := range settings.Ours() {

@@ -15,6 +15,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/fairlead-k8s/fairlead/internal/cloud"
+	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
 	"github.com/fairlead-k8s/fairlead/internal/kube"
 	"github.com/fairlead-k8s/fairlead/internal/loop"
 )
@@ -78,6 +79,8 @@ type Config struct {
 	// differs from the Node's. If false, the Node waits only if that ID belongs to
 	// another Node.
 	StrictIDs bool
+	// Claim says which Nodes are this daemon's.
+	Claim ownership.Claim
 	// Metrics may be nil.
 	Metrics *Metrics
 	// Clock is for tests; nil means the real one.
@@ -103,6 +106,7 @@ type Controller struct {
 	clock     clock.WithTicker
 	policy    LabelPolicy
 	strictIDs bool
+	claim     ownership.Claim
 	reads     chan struct{} // has an element for each look-up under way
 	unhurried chan struct{} // the same for look-ups that nobody is helped by soon
 	refresher refresher
@@ -141,6 +145,7 @@ func New(deps Deps, cfg Config) *Controller {
 		clock:     cfg.Clock,
 		policy:    cfg.Labels,
 		strictIDs: cfg.StrictIDs,
+		claim:     cfg.Claim,
 		reads:     make(chan struct{}, max(cfg.Reads, 1)),
 		unhurried: make(chan struct{}, 1),
 		refresher: refresher{period: cfg.Refresh, parallel: max(cfg.Refreshers, 1)},
@@ -243,7 +248,7 @@ func (c *Controller) handlers() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc: c.add,
 		UpdateFunc: func(before, now any) {
-			if wakes(before.(*corev1.Node), now.(*corev1.Node)) {
+			if wakes(c.claim, before.(*corev1.Node), now.(*corev1.Node)) {
 				c.add(now)
 			}
 		},

@@ -26,6 +26,7 @@ import (
 
 	"github.com/fairlead-k8s/fairlead/internal/cloud"
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
+	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
 	"github.com/fairlead-k8s/fairlead/internal/kube"
 	"github.com/fairlead-k8s/fairlead/providers/simulated"
 	"github.com/fairlead-k8s/fairlead/simulator"
@@ -411,7 +412,7 @@ func TestHeartbeatsDoNotWake(t *testing.T) {
 		{"AnotherNode", func(n *corev1.Node) { n.UID = "u2" }, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := wakes(fresh(), fresh(tt.edit)); got != tt.want {
+			if got := wakes(ownership.Claim{}, fresh(), fresh(tt.edit)); got != tt.want {
 				t.Errorf("wakes = %v, want %v", got, tt.want)
 			}
 		})

@@ -8,6 +8,7 @@ import (
 
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
+	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
 )
 
 // observed has everything that a decision about one Node may use.
@@ -28,6 +29,7 @@ type observed struct {
 	// strictIDs means that no other provider ID than the Node's own is accepted
 	// from the cloud.
 	strictIDs bool
+	claim     ownership.Claim
 }
 
 // given says how a question to the cloud has ended.
@@ -76,6 +78,9 @@ type memory struct {
 	// missing is, for each label that came from the cloud, how many answers in a
 	// row have left it out.
 	missing map[string]int
+	// exclusion is the label about which an event has said that it excludes the
+	// Node, or would.
+	exclusion string
 }
 
 // action is what a pass does.
@@ -131,7 +136,12 @@ func decide(o observed) plan {
 	if o.memory.uid != o.node.UID {
 		o.memory = memory{uid: o.node.UID}
 	}
-	if why, excluded := nodefact.IsExcluded(o.node); excluded {
+	return owned(o, decideOwn(o))
+}
+
+// decideOwn returns the plan for a Node, but for what rules_owned.go adds.
+func decideOwn(o observed) plan {
+	if why, alone := o.claim.LeavesAlone(o.node); alone {
 		return plan{do: doNothing, why: why, memory: memory{uid: o.node.UID}}
 	}
 	if nodefact.IsUninitialized(o.node) {
@@ -141,7 +151,7 @@ func decide(o observed) plan {
 }
 
 // isRefreshed reports whether the periodic refresh includes the Node.
-func isRefreshed(node *corev1.Node) bool {
-	_, excluded := nodefact.IsExcluded(node)
-	return !excluded && !nodefact.IsUninitialized(node)
+func isRefreshed(claim ownership.Claim, node *corev1.Node) bool {
+	_, alone := claim.LeavesAlone(node)
+	return !alone && !nodefact.IsUninitialized(node)
 }

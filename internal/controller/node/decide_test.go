@@ -8,17 +8,21 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
+	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
 )
 
 func TestNodesThatAreLeftAlone(t *testing.T) {
 	left := func(why string) outcome { return outcome{Do: doNothing, Why: why} }
+	excluded := func(label string) outcome {
+		return outcome{Do: doNothing, Why: "the Node is labelled " + label, Events: []string{"NodeExcluded"}}
+	}
 	deleted := func(n *corev1.Node) { n.DeletionTimestamp = &metav1.Time{Time: noon} }
 	check(t, []row{
 		{name: "TerminatingNodeIsLeftAlone", node: fresh(deleted), answer: machine(), want: left("the Node is being deleted")},
-		{name: "ExcludedNodeIsLeftAlone", node: fresh(label(nodefact.LabelExclude, "")), want: left("the Node is labelled " + nodefact.LabelExclude)},
-		{name: "ExcludedNodeIsLeftAloneAfterInitialisation", node: settled(label(nodefact.LabelExclude, "true")), answer: machine(func(i *instance) { i.size = "large" }), want: left("the Node is labelled " + nodefact.LabelExclude)},
-		{name: "ExclusionThatSaysFalseIsNone", node: fresh(label(nodefact.LabelExclude, "false")), want: outcome{Do: ask, Why: "the Node waits for its instance to be described"}},
+		{name: "ExcludedNodeIsLeftAlone", node: fresh(label(ownership.LabelExclude, "")), want: excluded(ownership.LabelExclude)},
+		{name: "ExcludedNodeIsLeftAloneAfterInitialisation", node: settled(label(ownership.LabelExclude, "true")), answer: machine(func(i *instance) { i.size = "large" }), want: excluded(ownership.LabelExclude)},
+		{name: "NodeExcludedByTheRestrictedLabelIsLeftAlone", node: fresh(label(ownership.LabelExcludeRestricted, "")), want: excluded(ownership.LabelExcludeRestricted)},
+		{name: "ExclusionThatSaysFalseIsNone", node: fresh(label(ownership.LabelExclude, "false")), want: outcome{Do: ask, Why: "the Node waits for its instance to be described"}},
 	})
 }
 

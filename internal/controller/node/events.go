@@ -10,6 +10,7 @@ import (
 
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodecause"
+	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
 	"github.com/fairlead-k8s/fairlead/internal/kube"
 )
 
@@ -53,6 +54,16 @@ var (
 		Name: "CloudLabelsRejected", On: "Node", Type: corev1.EventTypeWarning,
 		When: "The cloud offers labels that Kubernetes does not accept. They are not written.",
 		Do:   "Change them at the instance.",
+	}
+	nodeExcluded = message.Reason{
+		Name: "NodeExcluded", On: "Node", Type: corev1.EventTypeNormal,
+		When: "A label excludes the Node: it is not initialised, updated or deleted, and its routes stay as they are.",
+		Do:   "Nothing if you have set the label. A kubelet can set " + ownership.LabelExclude + " itself: --node-restricted-labels-only does not honour it.",
+	}
+	exclusionIgnored = message.Reason{
+		Name: "NodeExclusionIgnored", On: "Node", Type: corev1.EventTypeWarning,
+		When: "The Node has the label " + ownership.LabelExclude + ", which a kubelet can set itself, and --node-restricted-labels-only does not honour it.",
+		Do:   "Find out who has set it. To exclude the Node, label it " + ownership.LabelExcludeRestricted + ".",
 	}
 )
 
@@ -102,7 +113,7 @@ var (
 // Reasons returns every reason that this controller records or shows.
 func Reasons() []message.Reason {
 	return slices.Concat([]message.Reason{
-		synced, initFailed, instanceMismatch, locationChanged, addressesRejected, updateFailed, labelsRejected,
+		synced, initFailed, instanceMismatch, locationChanged, addressesRejected, updateFailed, labelsRejected, nodeExcluded, exclusionIgnored,
 		initialized, providerIDMismatch, noProviderID, invalidLabel, invalidNodeIP, nodeIPNotOffered, writeRejected, writeFailed,
 	}, nodecause.Reasons(ConditionInitialized))
 }
@@ -132,6 +143,15 @@ func hasFailedUpdate(c message.Cause) message.Event {
 
 func hasSkippedLabels(problems []string) message.Event {
 	return labelsRejected.Event("The cloud offers labels that are not valid. They were skipped: " + strings.Join(problems, ", ") + ".")
+}
+
+func isExcluded(label string) message.Event {
+	return nodeExcluded.Event("The label " + label + " excludes the Node: it is not initialised, updated or deleted, and its routes stay as they are.")
+}
+
+func isNotExcluded(label string) message.Event {
+	return exclusionIgnored.Event("The label " + label + " does not exclude the Node, because a kubelet can set it itself and --node-restricted-labels-only is set. " +
+		"To exclude the Node, label it " + ownership.LabelExcludeRestricted + ".")
 }
 
 func isInitialized() message.Cause {

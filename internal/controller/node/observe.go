@@ -15,7 +15,7 @@ import (
 func (c *Controller) observe(node *corev1.Node) observed {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	o := observed{now: c.clock.Now(), node: node, memory: c.memories[node.Name], policy: c.policy, strictIDs: c.strictIDs}
+	o := observed{now: c.clock.Now(), node: node, memory: c.memories[node.Name], policy: c.policy, strictIDs: c.strictIDs, claim: c.claim}
 	if fetched, ok := c.fetched[node.Name]; ok {
 		delete(c.fetched, node.Name)
 		if fetched.uid == node.UID && o.now.Sub(fetched.at) < fetchedFor {

@@ -80,7 +80,7 @@ func (c *Controller) refreshed() []string {
 	}
 	var names []string
 	for _, node := range nodes {
-		if isRefreshed(node) {
+		if isRefreshed(c.claim, node) {
 			names = append(names, node.Name)
 		}
 	}
@@ -92,7 +92,7 @@ func (c *Controller) refreshed() []string {
 func (c *Controller) fetch(ctx context.Context, names []string) {
 	var page []*corev1.Node
 	for _, name := range names {
-		if node, err := c.lister.Get(name); err == nil && isRefreshed(node) {
+		if node, err := c.lister.Get(name); err == nil && isRefreshed(c.claim, node) {
 			page = append(page, node)
 		}
 	}

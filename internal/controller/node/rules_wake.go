@@ -9,6 +9,7 @@ import (
 	"k8s.io/cloud-provider/api"
 
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
+	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
 )
 
 // wakes reports whether a change of a Node requires a pass. That is so if a
@@ -16,8 +17,11 @@ import (
 // must be rare: heartbeats and annotations of others do not count. Nor does the
 // condition of a waiting Node, because this controller writes it. Such a Node has
 // a pass within a minute anyway.
-func wakes(before, now *corev1.Node) bool {
-	return before.UID != now.UID ||
+func wakes(claim ownership.Claim, before, now *corev1.Node) bool {
+	_, was := claim.Disowns(before)
+	_, is := claim.Disowns(now)
+	return was != is ||
+		before.UID != now.UID ||
 		before.Spec.ProviderID != now.Spec.ProviderID ||
 		before.Annotations[AnnotationLabels] != now.Annotations[AnnotationLabels] ||
 		before.Annotations[api.AnnotationAlphaProvidedIPAddr] != now.Annotations[api.AnnotationAlphaProvidedIPAddr] ||

@@ -11,6 +11,7 @@ import (
 	"k8s.io/cloud-provider/api"
 
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
+	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
 )
 
 // changes of a Node, each in one field. Name and creation time never change.
@@ -22,7 +23,7 @@ var changes = map[string]func(*corev1.Node){
 	"no taints":            func(n *corev1.Node) { n.Spec.Taints = nil },
 	"uninitialised":        func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{uninitialized} },
 	"cordon":               func(n *corev1.Node) { n.Spec.Unschedulable = true },
-	"excluded":             label(nodefact.LabelExclude, ""),
+	"excluded":             label(ownership.LabelExclude, ""),
 	"zone":                 label(corev1.LabelTopologyZone, "z9"),
 	"zone's twin":          label(corev1.LabelFailureDomainBetaZone, "z9"),
 	"region":               label(corev1.LabelTopologyRegion, "r9"),
@@ -76,7 +77,7 @@ func TestWhateverChangesThePlanWakes(t *testing.T) {
 			for said, a := range known {
 				if was, is := digest(before, a), digest(now, a); is != was {
 					differ++
-					if !wakes(before, now) {
+					if !wakes(ownership.Claim{}, before, now) {
 						t.Errorf("%s, then %s, the cloud %s: %q became %q without a pass", baseName, changeName, said, was, is)
 					}
 				}

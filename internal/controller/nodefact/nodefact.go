@@ -1,6 +1,5 @@
 // Package nodefact reads facts from a Node that the rules of several
-// controllers share: conditions, taints, the exclusion label, the scheme of the
-// provider ID.
+// controllers share: conditions, taints, labels, the scheme of the provider ID.
 //
 // It is pure: rules and decisions may import it.
 package nodefact
@@ -14,10 +13,6 @@ import (
 	"k8s.io/cloud-provider/api"
 )
 
-// LabelExclude is the label of Nodes that no rule may touch. The value false
-// means no label.
-const LabelExclude = "fairlead.dev/exclude"
-
 // TaintToBeDeleted is set by cluster-autoscaler on a Node that it is about to
 // remove.
 const TaintToBeDeleted = "ToBeDeletedByClusterAutoscaler"
@@ -25,30 +20,6 @@ const TaintToBeDeleted = "ToBeDeletedByClusterAutoscaler"
 // announcements are the taints by which autoscalers announce that they remove a
 // Node.
 var announcements = []string{TaintToBeDeleted, "karpenter.sh/disrupted"}
-
-// exclusions lists the reasons for which no rule may touch a Node. IsExcluded
-// returns the first one that holds.
-var exclusions = []struct {
-	why   string
-	holds func(*corev1.Node) bool
-}{
-	{"the Node is being deleted", func(n *corev1.Node) bool { return n.DeletionTimestamp != nil }},
-	{"the Node is labelled " + LabelExclude, IsExcludedByLabel},
-}
-
-// IsExcluded reports whether no rule may touch the Node, and why.
-func IsExcluded(node *corev1.Node) (why string, excluded bool) {
-	for _, exclusion := range exclusions {
-		if exclusion.holds(node) {
-			return exclusion.why, true
-		}
-	}
-	return "", false
-}
-
-// IsExcludedByLabel reports whether the Node's owner has excluded it with
-// LabelExclude.
-func IsExcludedByLabel(node *corev1.Node) bool { return HasLabel(node, LabelExclude) }
 
 // HasLabel reports whether the Node has the label with a value other than false.
 // Kubernetes reads node.kubernetes.io/exclude-from-external-load-balancers in the

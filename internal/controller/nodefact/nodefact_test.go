@@ -8,24 +8,21 @@ import (
 	"k8s.io/cloud-provider/api"
 )
 
-func TestIsExcluded(t *testing.T) {
-	now := metav1.Now()
+func TestHasLabel(t *testing.T) {
 	for name, c := range map[string]struct {
-		meta metav1.ObjectMeta
-		want bool
+		labels map[string]string
+		want   bool
 	}{
-		"OrdinaryNode":           {metav1.ObjectMeta{}, false},
-		"NodeThatIsBeingDeleted": {metav1.ObjectMeta{DeletionTimestamp: &now}, true},
-		"LabelWithoutValue":      {metav1.ObjectMeta{Labels: map[string]string{LabelExclude: ""}}, true},
-		"LabelThatSaysTrue":      {metav1.ObjectMeta{Labels: map[string]string{LabelExclude: "true"}}, true},
-		"LabelThatSaysFalse":     {metav1.ObjectMeta{Labels: map[string]string{LabelExclude: "False"}}, false},
-		"LabelWithAnotherValue":  {metav1.ObjectMeta{Labels: map[string]string{LabelExclude: "mine"}}, true},
-		"AnotherLabel":           {metav1.ObjectMeta{Labels: map[string]string{"fairlead.dev/excluded": ""}}, false},
+		"NoLabel":               {nil, false},
+		"LabelWithoutValue":     {map[string]string{"a": ""}, true},
+		"LabelThatSaysTrue":     {map[string]string{"a": "true"}, true},
+		"LabelThatSaysFalse":    {map[string]string{"a": "False"}, false},
+		"LabelWithAnotherValue": {map[string]string{"a": "mine"}, true},
+		"AnotherLabel":          {map[string]string{"b": ""}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			why, got := IsExcluded(&corev1.Node{ObjectMeta: c.meta})
-			if got != c.want || got != (why != "") {
-				t.Errorf("got %v (%q), want %v", got, why, c.want)
+			if got := HasLabel(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Labels: c.labels}}, "a"); got != c.want {
+				t.Errorf("got %v, want %v", got, c.want)
 			}
 		})
 	}

@@ -15,6 +15,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/fairlead-k8s/fairlead/internal/cloud"
+	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
 	"github.com/fairlead-k8s/fairlead/internal/kube"
 	"github.com/fairlead-k8s/fairlead/internal/loop"
 )
@@ -58,6 +59,8 @@ type Config struct {
 	// the same time; 0 means 1.
 	Reads  int
 	Limits Limits
+	// Claim says which Nodes are this daemon's.
+	Claim ownership.Claim
 	// Metrics may be nil.
 	Metrics *Metrics
 	// Clock is for tests; nil means the real one.
@@ -85,6 +88,7 @@ type Controller struct {
 	metrics   *Metrics
 	clock     clock.WithTicker
 	limits    Limits
+	claim     ownership.Claim
 	suspects  *loop.Loop
 	deletions *loop.Loop
 
@@ -113,6 +117,7 @@ func New(deps Deps, cfg Config) *Controller {
 		metrics:   cfg.Metrics,
 		clock:     cfg.Clock,
 		limits:    cfg.Limits,
+		claim:     cfg.Claim,
 		memories:  map[string]memory{},
 		enqueued:  map[string]bool{},
 		records:   map[subject]record{},
@@ -183,7 +188,7 @@ func (c *Controller) handlers() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc: add,
 		UpdateFunc: func(before, now any) {
-			if wakes(before.(*corev1.Node), now.(*corev1.Node)) {
+			if wakes(c.claim, before.(*corev1.Node), now.(*corev1.Node)) {
 				add(now)
 			}
 		},

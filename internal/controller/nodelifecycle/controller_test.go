@@ -21,6 +21,7 @@ import (
 
 	"github.com/fairlead-k8s/fairlead/internal/cloud"
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
+	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
 	"github.com/fairlead-k8s/fairlead/internal/kube"
 )
 
@@ -264,7 +265,7 @@ func TestFinalCheckSeesTheLiveNode(t *testing.T) {
 	}{
 		{"ReportsAgain", reports, []string{"n1", "w1", "w2", "w3"}},
 		{"IsAnother", func(n *corev1.Node) { n.UID = "u-other" }, []string{"n1", "w1", "w2", "w3"}},
-		{"IsExcluded", label(nodefact.LabelExclude, ""), []string{"n1", "w1", "w2", "w3"}},
+		{"IsExcluded", label(ownership.LabelExclude, ""), []string{"n1", "w1", "w2", "w3"}},
 		{"IsAsItWas", label("a", "b"), []string{"w1", "w2", "w3"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

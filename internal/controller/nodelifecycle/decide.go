@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
-	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
+	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
 )
 
 // observed has everything that a decision about one Node may use.
@@ -19,6 +19,7 @@ type observed struct {
 	memory memory
 	peers  peers // empty unless needsPeers
 	limits Limits
+	claim  ownership.Claim
 }
 
 // peers is what is known of all Nodes together, including the one to decide
@@ -162,7 +163,7 @@ func spared(o observed) *plan {
 	if o.memory.deleted == o.node.UID {
 		return &plan{do: doNothing, why: "the Node is deleted", memory: o.memory}
 	}
-	if why, excluded := nodefact.IsExcluded(o.node); excluded {
+	if why, alone := o.claim.LeavesAlone(o.node); alone {
 		return &plan{do: doNothing, why: why, memory: memory{evidence: evidence{}.about(o.node)}}
 	}
 	s := silenceOf(o.node, o.now, o.limits.SilentAfter)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodecause"
-	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
+	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
 	"github.com/fairlead-k8s/fairlead/internal/kube"
 )
 
@@ -77,17 +77,17 @@ var (
 	cloudContradictsKubelet = message.Reason{
 		Name: "CloudContradictsKubelet", On: "Node", Condition: string(ConditionMissing),
 		When: "The cloud says that the instance of another Node, named in the message, does not exist, and that Node's kubelet reports.",
-		Do:   "Check the credentials, the project and the region. If the named Node is not of this cloud, label it " + nodefact.LabelExclude + ".",
+		Do:   "Check the credentials, the project and the region. If the named Node is not of this cloud, label it " + ownership.LabelExcludeRestricted + ".",
 	}
 	foreignProviderID = message.Reason{
 		Name: "ForeignProviderID", On: "Node", Condition: string(ConditionMissing),
 		When: "The provider has never confirmed a Node with a provider ID like this one's.",
-		Do:   "If it is another provider's Node, label it " + nodefact.LabelExclude + ".",
+		Do:   "If it is another provider's Node, label it " + ownership.LabelExcludeRestricted + ".",
 	}
 	notOfThisCloud = message.Reason{
 		Name: "NotOfThisCloud", On: "Node", Condition: string(ConditionMissing),
 		When: "The Node has no provider ID and was not initialised by a cloud-controller-manager, and other Nodes have provider IDs. The cloud has no instance with its name.",
-		Do:   "If it is a machine of your own, label it " + nodefact.LabelExclude + ". If it was an instance of this cloud and is gone, delete the Node by hand.",
+		Do:   "If it is a machine of your own, label it " + ownership.LabelExcludeRestricted + ". If it was an instance of this cloud and is gone, delete the Node by hand.",
 	}
 	deletionDisabled = message.Reason{
 		Name: "DeletionDisabled", On: "Node", Condition: string(ConditionMissing),
@@ -203,7 +203,7 @@ func rateLimited(a absentees, rate int) message.Cause {
 func contradicts(denied *corev1.Node) message.Cause {
 	return cloudContradictsKubelet.Cause(fmt.Sprintf("The cloud says that the instance of Node %s does not exist either, and that Node's kubelet reports, "+
 		"so the cloud's answers are not trusted. Check the credentials, project and region of the cloud-controller-manager. "+
-		"If Node %s is not of this cloud, label it "+nodefact.LabelExclude+".", denied.Name, denied.Name))
+		"If Node %s is not of this cloud, label it "+ownership.LabelExcludeRestricted+".", denied.Name, denied.Name))
 }
 
 func tooFewWitnesses(w witnesses) message.Cause {
@@ -218,13 +218,13 @@ func noNodeLeft() message.Cause {
 
 func isForeign(node *corev1.Node) message.Cause {
 	return foreignProviderID.Cause(fmt.Sprintf("The cloud provider has not confirmed any Node whose provider ID is like %q, so this Node counts as another provider's "+
-		"and is left alone. If it is this provider's, check the credentials. If it is not, label it "+nodefact.LabelExclude+".", node.Spec.ProviderID))
+		"and is left alone. If it is this provider's, check the credentials. If it is not, label it "+ownership.LabelExcludeRestricted+".", node.Spec.ProviderID))
 }
 
 func isNotOurs() message.Cause {
 	return notOfThisCloud.Cause("The cloud has no instance with this Node's name. The Node has no provider ID and was not initialised by a cloud-controller-manager, " +
 		"and other Nodes have provider IDs, so this Node counts as a machine that is not of this cloud and is left alone. " +
-		"If that is so, label it " + nodefact.LabelExclude + ". If it was an instance of this cloud, delete the Node by hand.")
+		"If that is so, label it " + ownership.LabelExcludeRestricted + ". If it was an instance of this cloud, delete the Node by hand.")
 }
 
 // notAnswered explains why the Node is kept although its kubelet is silent.

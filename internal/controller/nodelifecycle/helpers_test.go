@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
+	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
 )
 
 // old is a Node of an instance that has run for a day and is silent.
@@ -150,6 +151,7 @@ type row struct {
 	peers  peers
 	check  *check // of a final check; nil: decideSuspicion
 	limits func(*Limits)
+	claim  ownership.Claim
 	want   string // the digest of the plan
 }
 
@@ -173,7 +175,7 @@ func checkRows(t *testing.T, rows []row) {
 				node = n1
 			}
 			before := node.DeepCopy()
-			got := decideRow(observed{now: noon, node: node, answer: tt.answer, memory: tt.memory, peers: tt.peers, limits: limits}, tt.check)
+			got := decideRow(observed{now: noon, node: node, answer: tt.answer, memory: tt.memory, peers: tt.peers, limits: limits, claim: tt.claim}, tt.check)
 			if got := digest(got); got != tt.want {
 				t.Errorf("plan %q, want %q", got, tt.want)
 			}

@@ -16,7 +16,7 @@ import (
 
 // observe gathers what is known without I/O.
 func (c *Controller) observe(node *corev1.Node) observed {
-	o := observed{now: c.clock.Now(), node: node, limits: c.limits}
+	o := observed{now: c.clock.Now(), node: node, limits: c.limits, claim: c.claim}
 	c.mu.Lock()
 	o.memory = c.memories[node.Name]
 	c.mu.Unlock()

@@ -17,10 +17,7 @@ type absentees struct{ absent, nodes int }
 func (o observed) absentees() absentees {
 	var a absentees
 	for _, p := range o.peers.nodes {
-		if !o.isOfSameScheme(&p) {
-			continue
-		}
-		if _, excluded := nodefact.IsExcluded(p.node); excluded {
+		if !o.isOfSameScheme(&p) || o.leavesAlone(p.node) {
 			continue
 		}
 		a.nodes++

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
+	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
 )
 
 func TestBudget(t *testing.T) {
@@ -39,7 +39,7 @@ func TestBudget(t *testing.T) {
 			peers: absentOf(40, 80, providerID("")), want: "enqueue for the final check: the absence is confirmed; again in 2m0s",
 		},
 		{
-			name: "ExcludedNodesDoNotCount", memory: complete, peers: absentOf(40, 80, label(nodefact.LabelExclude, "")),
+			name: "ExcludedNodesDoNotCount", memory: complete, peers: absentOf(40, 80, label(ownership.LabelExclude, "")),
 			want: "enqueue for the final check: the absence is confirmed; again in 2m0s",
 		},
 		{

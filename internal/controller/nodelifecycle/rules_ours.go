@@ -1,6 +1,8 @@
 package nodelifecycle
 
 import (
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
 )
 
@@ -16,16 +18,28 @@ func nodeIsNotOurs(o observed) *obstacle {
 }
 
 // hasProviderIDs reports whether this provider gives its Nodes provider IDs: it
-// has confirmed one, or another Node has one. An excluded Node may have its
-// provider ID from anybody.
+// has confirmed one, or another Node has one. A Node that
+// is not this daemon's may have its provider ID from anybody.
 func (o observed) hasProviderIDs() bool {
 	if len(o.peers.confirmed) > 0 {
 		return true
 	}
 	for _, p := range o.peers.nodes {
-		if p.node.Spec.ProviderID != "" && !nodefact.IsExcludedByLabel(p.node) {
+		if p.node.Spec.ProviderID != "" && !o.disowns(p.node) {
 			return true
 		}
 	}
 	return false
+}
+
+// disowns reports whether a Node is not this daemon's.
+func (o observed) disowns(node *corev1.Node) bool {
+	_, disowned := o.claim.Disowns(node)
+	return disowned
+}
+
+// leavesAlone reports whether no rule may touch a Node.
+func (o observed) leavesAlone(node *corev1.Node) bool {
+	_, alone := o.claim.LeavesAlone(node)
+	return alone
 }

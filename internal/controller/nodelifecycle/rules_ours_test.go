@@ -6,7 +6,7 @@ import (
 
 	"k8s.io/cloud-provider/api"
 
-	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
+	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
 )
 
 func TestNodeThatIsNotOurs(t *testing.T) {
@@ -32,7 +32,7 @@ func TestNodeThatIsNotOurs(t *testing.T) {
 		},
 		{
 			name: "ProviderIDOfAnExcludedNodeCountsForNothing", node: own, memory: gone(own, 4, time.Hour, 0), check: asked,
-			peers: peers{nodes: append([]peer{unasked("w3", label(nodefact.LabelExclude, ""))}, nameless.nodes...)},
+			peers: peers{nodes: append([]peer{unasked("w3", label(ownership.LabelExclude, ""))}, nameless.nodes...)},
 			want:  "delete: the cloud says that the instance does not exist, and confirms 2 other Nodes",
 		},
 		{

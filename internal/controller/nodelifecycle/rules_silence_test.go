@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
+	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
 )
 
 func TestSilence(t *testing.T) {
@@ -47,8 +47,16 @@ func TestSilence(t *testing.T) {
 			memory: complete, want: "nothing: the Node is being deleted",
 		},
 		{
-			name: "ExcludedNodeIsLeftAlone", node: old("n1", label(nodefact.LabelExclude, "")),
+			name: "ExcludedNodeIsLeftAlone", node: old("n1", label(ownership.LabelExclude, "")),
 			memory: complete, want: "nothing: the Node is labelled fairlead.dev/exclude",
+		},
+		{
+			name: "LabelOfAKubeletKeepsNoNodeWithTheFlag", node: old("n1", label(ownership.LabelExclude, "")), claim: ownership.Claim{RestrictedLabels: true},
+			want: "ask the cloud: the kubelet is silent: Ready is Unknown",
+		},
+		{
+			name: "NodeThatTheOperatorExcludesIsLeftAlone", node: old("n1", label(ownership.LabelExcludeRestricted, "")), claim: ownership.Claim{RestrictedLabels: true},
+			memory: complete, want: "nothing: the Node is labelled " + ownership.LabelExcludeRestricted,
 		},
 	})
 }

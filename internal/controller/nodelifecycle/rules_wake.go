@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
+	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
 )
 
 // wakes reports whether a change of a Node asks for a pass. It does if the
@@ -15,11 +16,13 @@ import (
 // few minutes. The decisions also read other Nodes, but a change of a Node
 // wakes only that Node. A Node that is held has a pass within LongestPause
 // anyway.
-func wakes(before, now *corev1.Node) bool {
-	return before.UID != now.UID ||
+func wakes(claim ownership.Claim, before, now *corev1.Node) bool {
+	_, was := claim.Disowns(before)
+	_, is := claim.Disowns(now)
+	return was != is ||
+		before.UID != now.UID ||
 		before.Spec.ProviderID != now.Spec.ProviderID ||
 		before.DeletionTimestamp.IsZero() != now.DeletionTimestamp.IsZero() ||
-		nodefact.IsExcludedByLabel(before) != nodefact.IsExcludedByLabel(now) ||
 		before.Labels[corev1.LabelTopologyRegion] != now.Labels[corev1.LabelTopologyRegion] ||
 		before.Labels[corev1.LabelTopologyZone] != now.Labels[corev1.LabelTopologyZone] ||
 		nodefact.IsUninitialized(before) != nodefact.IsUninitialized(now) ||

@@ -11,6 +11,7 @@ import (
 	"k8s.io/cloud-provider/api"
 
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
+	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
 )
 
 // changes of a Node, each in one field. Name and creation time never change.
@@ -20,8 +21,8 @@ var changes = map[string]func(*corev1.Node){
 	"no providerID":     providerID(""),
 	"other scheme":      providerID("q://1"),
 	"deletion":          func(n *corev1.Node) { n.DeletionTimestamp = &metav1.Time{Time: noon} },
-	"excluded":          label(nodefact.LabelExclude, ""),
-	"not excluded":      label(nodefact.LabelExclude, "false"),
+	"excluded":          label(ownership.LabelExclude, ""),
+	"not excluded":      label(ownership.LabelExclude, "false"),
 	"region":            located(corev1.LabelTopologyRegion, "r2"),
 	"no region":         located(corev1.LabelTopologyRegion, ""),
 	"zone":              located(corev1.LabelTopologyZone, "z2"),
@@ -93,7 +94,7 @@ func TestWhateverChangesThePlanWakes(t *testing.T) {
 					o.node = now
 					if is := effect(decideRow(o, c)); is != was {
 						differ++
-						if !wakes(before, now) {
+						if !wakes(ownership.Claim{}, before, now) {
 							t.Errorf("%s, then %s, in %q (check %v): %q became %q without a pass", baseName, changeName, situation, c, was, is)
 						}
 					}
@@ -126,7 +127,7 @@ func TestWhatDoesNotWake(t *testing.T) {
 		"NewVersionWithoutAnyChange": {old("n1"), old("n1", func(n *corev1.Node) { n.ResourceVersion = "8" })},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if wakes(pair[0], pair[1]) {
+			if wakes(ownership.Claim{}, pair[0], pair[1]) {
 				t.Error(fmt.Sprint(name, " wakes the Node"))
 			}
 		})

@@ -158,7 +158,7 @@ func (o observed) isReporting(p peer) bool {
 // isComparable reports whether the cloud's answers about a Node show if its
 // answers about the Node to decide about can be trusted.
 func (o observed) isComparable(p *peer) bool {
-	if _, excluded := nodefact.IsExcluded(p.node); excluded || p.node.Name == o.node.Name || nodefact.IsUninitialized(p.node) {
+	if o.leavesAlone(p.node) || p.node.Name == o.node.Name || nodefact.IsUninitialized(p.node) {
 		return false
 	}
 	if id := o.node.Spec.ProviderID; id != "" && (p.node.Spec.ProviderID == id || !o.isOfSameScheme(p)) {
@@ -304,7 +304,7 @@ func (o observed) reference() *peer {
 	}
 	for i := range o.peers.nodes {
 		p := &o.peers.nodes[i]
-		if _, excluded := nodefact.IsExcluded(p.node); excluded || nodefact.IsUninitialized(p.node) || !o.isReporting(*p) {
+		if o.leavesAlone(p.node) || nodefact.IsUninitialized(p.node) || !o.isReporting(*p) {
 			continue
 		}
 		if !o.isOfSameScheme(p) && p.node.Spec.ProviderID != "" && p.record.tried.Before(o.memory.evidence.answered) {

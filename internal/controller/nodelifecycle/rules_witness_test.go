@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/cloud-provider/api"
 
-	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
+	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
 )
 
 func TestWitness(t *testing.T) {
@@ -38,7 +38,7 @@ func TestWitness(t *testing.T) {
 			name: "AnyNodeIsAWitnessWhereThePlaceIsUnknown", node: old("n1", located(corev1.LabelTopologyRegion, ""), located(corev1.LabelTopologyZone, "")),
 			peers: peersOf(witness("w1", present, 0)), want: "delete: the cloud says that the instance does not exist, and confirms 1 other Nodes",
 		},
-		{name: "ExcludedNodeIsNoWitness", peers: peersOf(witness("w1", present, 0, label(nodefact.LabelExclude, ""))), want: "hold: NoWitness; again in 1m0s; event NodeDeletionHeld"},
+		{name: "ExcludedNodeIsNoWitness", peers: peersOf(witness("w1", present, 0, label(ownership.LabelExclude, ""))), want: "hold: NoWitness; again in 1m0s; event NodeDeletionHeld"},
 		{name: "UninitialisedNodeIsNoWitness", peers: peersOf(witness("w1", present, 0, taint(api.TaintExternalCloudProvider))), want: "hold: NoWitness; again in 1m0s; event NodeDeletionHeld"},
 		{
 			name: "AbsentNodeIsNoWitness", peers: peersOf(peer{node: old("w1"), presence: absent, checked: true}, witness("w2", unknown, 0)),

@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/fairlead-k8s/fairlead/internal/cloud"
+	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
 	"github.com/fairlead-k8s/fairlead/internal/kube"
 	"github.com/fairlead-k8s/fairlead/internal/loop"
 )
@@ -68,6 +69,8 @@ type Config struct {
 	Period time.Duration
 	// Limits bound which routes are created and removed; see DefaultLimits.
 	Limits Limits
+	// Claim says which Nodes are this daemon's.
+	Claim ownership.Claim
 	// Lease is the object for events that belong to no Node.
 	Lease types.NamespacedName
 	// Metrics may be nil.
@@ -96,6 +99,7 @@ type Controller struct {
 	clusters []netip.Prefix
 	period   time.Duration
 	limits   Limits
+	claim    ownership.Claim
 	lease    types.NamespacedName
 
 	passes, jobs, patches *loop.Loop
@@ -128,6 +132,7 @@ func New(deps Deps, cfg Config) *Controller {
 		events:        deps.Events,
 		metrics:       cfg.Metrics,
 		clock:         cfg.Clock,
+		claim:         cfg.Claim,
 		clusters:      cfg.Clusters,
 		period:        cfg.Period,
 		limits:        cfg.Limits,
@@ -219,7 +224,7 @@ func (c *Controller) handler() cache.ResourceEventHandler {
 			if isReplaced(before, now) {
 				c.nodeDeleted(before)
 			}
-			c.wake(wakeOf(before, now))
+			c.wake(wakeOf(c.claim, before, now))
 		},
 		DeleteFunc: func(obj any) {
 			if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {

@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
+	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
 )
 
 // route is an entry of the cloud's table.
@@ -39,6 +39,7 @@ type observed struct {
 	changed time.Time
 	memory  memory
 	limits  Limits
+	claim   ownership.Claim
 }
 
 // action is what a pass does about the table.
@@ -252,6 +253,11 @@ func claims(node *corev1.Node, cidr netip.Prefix) bool {
 	return slices.Contains(cidrsOf(node), cidr)
 }
 
-// isExcluded reports whether the owner of the Node has excluded it. It returns
-// false for nil.
-func isExcluded(node *corev1.Node) bool { return node != nil && nodefact.IsExcludedByLabel(node) }
+// disowns reports whether the Node is not this daemon's. It returns false for nil.
+func (o *observed) disowns(node *corev1.Node) bool {
+	if node == nil {
+		return false
+	}
+	_, disowned := o.claim.Disowns(node)
+	return disowned
+}

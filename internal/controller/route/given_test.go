@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
+	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
 )
 
 var (
@@ -130,8 +130,10 @@ func registeredAt(when float64) func(*corev1.Node) {
 }
 
 func label(value string) func(*corev1.Node) {
-	return func(n *corev1.Node) { n.Labels = map[string]string{nodefact.LabelExclude: value} }
+	return func(n *corev1.Node) { n.Labels = map[string]string{ownership.LabelExclude: value} }
 }
+
+func restricted(o *observed) { o.claim.RestrictedLabels = true }
 
 func condition(status corev1.ConditionStatus, reason string) func(*corev1.Node) {
 	return func(n *corev1.Node) {

@@ -23,7 +23,7 @@ func (c *Controller) observe(changed time.Time) (observed, error) {
 	if err != nil {
 		return observed{}, fmt.Errorf("nodes in the cache: %w", err)
 	}
-	o := observed{now: c.clock.Now(), clusters: c.clusters, nodes: nodes, changed: changed, limits: c.limits}
+	o := observed{now: c.clock.Now(), clusters: c.clusters, nodes: nodes, changed: changed, limits: c.limits, claim: c.claim}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	o.memory = c.memory.clone()

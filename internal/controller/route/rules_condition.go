@@ -45,7 +45,7 @@ func (x *index) planConditions(p *plan) {
 		targets[r.target] = true
 	}
 	for _, node := range x.nodes {
-		if node.DeletionTimestamp != nil || isExcluded(node) {
+		if node.DeletionTimestamp != nil || x.disowns(node) {
 			continue
 		}
 		status, after := x.statusOf(node, targets[node.Name])

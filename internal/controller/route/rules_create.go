@@ -34,7 +34,7 @@ func (x *index) jobFor(cidr netip.Prefix, e *entry, p *plan) *job {
 			p.noLaterThan(at.Sub(x.now))
 		}
 	}
-	if e.owner != nil && !isExcluded(e.owner) && !e.isSatisfied() && !x.isRejected(cidr) {
+	if e.owner != nil && !x.disowns(e.owner) && !e.isSatisfied() && !x.isRejected(cidr) {
 		next.create = &creation{node: e.owner, hint: hintFor(e.owner, cidr), why: whyCreated(e), replacesBlackhole: e.blackhole}
 	}
 	if len(next.remove) == 0 && next.create == nil {
@@ -75,7 +75,7 @@ func hintFor(node *corev1.Node, cidr netip.Prefix) string {
 func (x *index) missingReason(cidr netip.Prefix, e *entry) string {
 	failure, failed := x.memory.failures[cidr]
 	switch {
-	case isExcluded(e.owner):
+	case x.disowns(e.owner):
 		return "Excluded"
 	case x.isRejected(cidr):
 		return kindRejected

@@ -8,8 +8,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-
-	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
 )
 
 // Limits bound which routes are created and removed.
@@ -110,8 +108,8 @@ func (x *index) fateOf(r route, e *entry, first *route) (fate, string) {
 		return inUse, "it leads to its node"
 	case !x.isInside(r.cidr):
 		return keep, "it is not inside the cluster's CIDRs"
-	case isExcluded(target), isExcluded(e.owner):
-		return keep, "its Node is labelled " + nodefact.LabelExclude
+	case x.disowns(target), x.disowns(e.owner):
+		return keep, "its Node is not this daemon's"
 	case works && (r.name == "" || r.name == first.name):
 		return keep, "it cannot be distinguished from an identical route"
 	case works && !x.limits.RemoveDuplicates:

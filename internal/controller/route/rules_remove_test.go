@@ -32,6 +32,7 @@ func removeRows() []row {
 		{"RouteToANodeWithoutCIDRsStays", given(1, node("node-1", func(n *corev1.Node) { n.Spec.PodCIDRs = nil; n.CreationTimestamp.Time = at(990) })), nil}, // upstream deletes it
 		{"RouteToANodeThatIsBeingDeletedStays", given(2, node("node-1", beingDeleted)), nil},
 		{"RouteToAnExcludedNodeStays", given(1, listed(newRoute("x", "node-1", "10.244.99.0/24")), node("node-1", label("")), nodeDeleted("node-1", "10.244.99.0/24")), nil},
+		{"RouteToANodeThatExcludesItselfGoesWithTheFlag", given(1, listed(newRoute("x", "node-1", "10.244.99.0/24")), node("node-1", label("")), nodeDeleted("node-1", "10.244.99.0/24"), restricted), []string{"remove x: Node node-1 was deleted"}},
 		{"RouteForAnExcludedNodeStays", given(2, unlisted("r1"), listed(moved), node("node-1", label("true"))), nil},
 		{"ExclusionLabelWithValueFalseDoesNotCount", given(2, unlisted("r1"), node("node-1", label("false"))), []string{"create 10.244.1.0/24 for node-1: there is no route for its CIDR"}},
 		{

@@ -7,6 +7,7 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
+	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
 )
 
 // wake is what a change of a Node means for the plan.
@@ -26,13 +27,15 @@ const (
 // wakeOf returns what a change of a Node means for the plan. It covers all fields
 // of a Node that decide reads. It is not needed for new and deleted Nodes, which
 // always mean wakeRoutes.
-func wakeOf(before, now *corev1.Node) wake {
+func wakeOf(claim ownership.Claim, before, now *corev1.Node) wake {
+	_, was := claim.Disowns(before)
+	_, is := claim.Disowns(now)
 	switch {
 	case isReplaced(before, now),
 		!slices.Equal(before.Spec.PodCIDRs, now.Spec.PodCIDRs),
 		!apiequality.Semantic.DeepEqual(before.Status.Addresses, now.Status.Addresses),
 		(before.DeletionTimestamp == nil) != (now.DeletionTimestamp == nil),
-		isExcluded(before) != isExcluded(now):
+		was != is:
 		return wakeRoutes
 	case networkCondition(before) != networkCondition(now):
 		return wakeConditions

@@ -11,6 +11,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
 )
 
 func TestWake(t *testing.T) {
@@ -41,7 +43,7 @@ func TestWake(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			before, now := newNode(1), newNode(1)
 			tt.change(now)
-			if got := wakeOf(before, now); got != tt.want {
+			if got := wakeOf(ownership.Claim{}, before, now); got != tt.want {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
 		})
@@ -161,7 +163,7 @@ func TestWhateverChangesThePlanWakes(t *testing.T) {
 			continue
 		}
 		changed[k]++
-		if wakeOf(was, o.nodes[i]) == noWake {
+		if wakeOf(ownership.Claim{}, was, o.nodes[i]) == noWake {
 			t.Fatalf("change %d of %s changes the plan and does not wake:\n%s\n\n%s", k, was.Name, before, after)
 		}
 	}

@@ -23,6 +23,7 @@ type configuration struct {
 	KubeCloudShared           providerConfiguration
 	NodeController            nodeConfiguration
 	NodeLifecycleController   lifecycleConfiguration
+	NodeOwnership             ownershipConfiguration
 	ServiceController         serviceConfiguration
 	RouteController           routeControllerConfiguration
 	NodeStatusUpdateFrequency metav1.Duration

@@ -8,6 +8,7 @@ import (
 	cliflag "k8s.io/component-base/cli/flag"
 
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodelifecycle"
+	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
 )
 
 // Lifecycle is the controller that removes nodes. docs/guides/node-deletion.md
@@ -164,8 +165,8 @@ func (l *Lifecycle) show(c *configuration) {
 }
 
 // Config returns what the controller is configured with.
-func (l *Lifecycle) Config() nodelifecycle.Config {
+func (l *Lifecycle) Config(claim ownership.Claim) nodelifecycle.Config {
 	limits := l.limits
 	limits.Off = !l.delete
-	return nodelifecycle.Config{Reads: int(l.syncs), Limits: limits}
+	return nodelifecycle.Config{Reads: int(l.syncs), Limits: limits, Claim: claim}
 }

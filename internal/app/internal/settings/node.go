@@ -9,6 +9,7 @@ import (
 	cliflag "k8s.io/component-base/cli/flag"
 
 	"github.com/fairlead-k8s/fairlead/internal/controller/node"
+	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
 )
 
 // defaultConcurrentReads is how many nodes are looked up in the cloud at the
@@ -76,13 +77,14 @@ func (n *Node) refreshes() int32 {
 }
 
 // Config returns what the controller is configured with.
-func (n *Node) Config() node.Config {
+func (n *Node) Config(claim ownership.Claim) node.Config {
 	return node.Config{
 		Reads:      int(n.syncs),
 		Refreshers: int(n.refreshes()),
 		Refresh:    n.statusFrequency,
 		Labels:     node.LabelPolicy{Type: n.labels.instanceType, Additional: n.labels.additional, Remove: n.labels.remove},
 		StrictIDs:  n.strictIDs,
+		Claim:      claim,
 	}
 }
 

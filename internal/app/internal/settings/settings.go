@@ -36,6 +36,7 @@ type Settings struct {
 	Rotation    Rotation
 	Node        Node
 	Lifecycle   Lifecycle
+	Ownership   Ownership
 	Service     Service
 	Route       Route
 	Serving     Serving
@@ -82,7 +83,7 @@ func New(p Program) *Settings {
 
 func (s *Settings) groups() []group {
 	return []group{
-		&s.Debugging, &s.Controllers, &s.Election, &s.Migration, &s.Provider, &s.Rotation, &s.Node, &s.Lifecycle, &s.Service, &s.Route,
+		&s.Debugging, &s.Controllers, &s.Election, &s.Migration, &s.Provider, &s.Rotation, &s.Node, &s.Lifecycle, &s.Ownership, &s.Service, &s.Route,
 		&s.Serving, &s.Webhooks, &s.Client, &s.Features, &s.Global,
 	}
 }
@@ -93,7 +94,7 @@ func (s *Settings) groups() []group {
 func (s *Settings) AddFlags(all *pflag.FlagSet) cliflag.NamedFlagSets {
 	sections := cliflag.NamedFlagSets{NormalizeNameFunc: cliflag.WordSepNormalizeFunc}
 	for _, heading := range []string{
-		"debugging", "leader-migration", "generic", NodeController, NodeLifecycleController, ServiceController, RouteController,
+		"debugging", "leader-migration", "generic", NodeController, NodeLifecycleController, ownershipHeading, ServiceController, RouteController,
 		"webhook", "webhook serving", "secure serving", "authentication", "authorization", "misc", "global",
 	} {
 		sections.FlagSet(heading)

@@ -41,7 +41,7 @@ func TestUpstreamsFlags(t *testing.T) {
 
 func TestHeadings(t *testing.T) {
 	want := []string{
-		"debugging", "leader-migration", "generic", "cloud-node-controller", "cloud-node-lifecycle-controller", "service-lb-controller",
+		"debugging", "leader-migration", "generic", "cloud-node-controller", "cloud-node-lifecycle-controller", "node ownership", "service-lb-controller",
 		"node-route-controller", "webhook", "webhook serving", "secure serving", "authentication", "authorization", "misc", "global",
 	}
 	if diff := cmp.Diff(want, sections().Order); diff != "" {
