@@ -38,9 +38,9 @@ type Classification struct {
 	// means that it did not say. It is read only with Throttled, Unavailable and
 	// Conflict.
 	RetryAfter time.Duration
-	// Known means that the error says what has happened, also where that is none
-	// of the kinds, such as an object that is not found. Then nobody else is
-	// asked about it. With a Kind it means nothing.
+	// Known means that the provider knows the error, although it is of no kind, such
+	// as an object that is not found. Then no other rule classifies it. If Kind is
+	// set, Known is ignored.
 	Known bool
 	// FromText means that the kind was read from words or a number in the text
 	// of the error, which may quote what users have named. Such an error says

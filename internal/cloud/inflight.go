@@ -13,7 +13,7 @@ const (
 	// no caller waits any more.
 	maxInflight = 256
 	// keepLateAnswer is how long an answer that came too late is kept for the
-	// next caller. It is longer than a key of a loop waits for its next pass.
+	// next caller. It is longer than a loop waits after a failed pass.
 	keepLateAnswer = 2 * time.Minute
 )
 

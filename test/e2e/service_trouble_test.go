@@ -181,8 +181,8 @@ func testQuotaIsExhausted(t *testing.T, b *bed.Bed) {
 	s.AwaitServing(t, first, s.Hosts...)
 }
 
-// A provider that panics is an error of that call, and the Service says so. Its
-// owner changes it, and it is asked about at once. When the provider has panicked
+// If a provider panics, only this call fails, and the Service shows it. After a
+// change of the Service the provider is called again at once. When the provider has panicked
 // for three Services, the process ends to be restarted (S8).
 func testProviderPanics(t *testing.T, b *bed.Bed) {
 	s := newClass(t, b)

@@ -12,7 +12,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 )
 
-func TestFailureOfNoKnownKindHasFailed(t *testing.T) {
+func TestUnclassifiedErrorIsCloudFailed(t *testing.T) {
 	got := Of(errors.New("broken"))
 	if got.Reason != "CloudFailed" || !strings.HasSuffix(got.Message, " It is tried again. (broken)") {
 		t.Errorf("cause %+v, want CloudFailed with the error", got)

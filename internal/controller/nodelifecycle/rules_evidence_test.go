@@ -29,7 +29,7 @@ func TestEvidence(t *testing.T) {
 			want: "nothing: the cloud says that the instance exists; again in 3s",
 		},
 		{
-			name: "FirstAbsenceHolds", answer: said(absent),
+			name: "FirstAbsenceHoldsTheDeletion", answer: said(absent),
 			want: "hold: AbsenceUnconfirmed; again in 15s; event NodeDeletionHeld",
 		},
 		{

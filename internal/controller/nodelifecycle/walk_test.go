@@ -246,7 +246,8 @@ func TestRemovalWalk(t *testing.T) {
 	}
 }
 
-// ends lets the cloud call the Node absent until the Node is deleted.
+// ends repeats steps in which the cloud says that the Node is absent, until the Node
+// is deleted.
 func (w *removalWorld) ends(t *testing.T) {
 	t.Helper()
 	const bound = 20 // of passes

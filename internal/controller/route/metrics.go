@@ -111,7 +111,7 @@ const (
 	outcomeError   outcome = "error" // the cloud does not list its routes
 )
 
-// outcomeOf returns what came of a pass.
+// outcomeOf returns the outcome of a pass.
 func outcomeOf(o observed, p plan) outcome {
 	switch {
 	case o.memory.listingFails():

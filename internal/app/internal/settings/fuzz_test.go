@@ -83,8 +83,8 @@ func FuzzLabelReconcile(f *testing.F) {
 	})
 }
 
-// FuzzMigrationFile reads a LeaderMigrationConfiguration. An accepted one has
-// another lease than the main one.
+// FuzzMigrationFile reads a LeaderMigrationConfiguration. If it is accepted, its
+// lease is not the main lease.
 func FuzzMigrationFile(f *testing.F) {
 	const head = "kind: LeaderMigrationConfiguration\napiVersion: controllermanager.config.k8s.io/"
 	for _, seed := range []string{

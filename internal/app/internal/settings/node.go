@@ -13,8 +13,8 @@ import (
 )
 
 // defaultConcurrentReads is how many nodes are looked up in the cloud at the
-// same time unless the operator says otherwise. It holds for reads only. The
-// limiter keeps them within the cloud's quota.
+// same time unless the operator says otherwise. It does not
+// apply to changes. The limiter keeps the reads within the cloud's quota.
 const defaultConcurrentReads = 16
 
 // Node is the controller that keeps nodes in step with instances.
