@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -79,6 +80,11 @@ var (
 		When: "The cloud says that the instance of another Node, named in the message, does not exist, and that Node's kubelet reports.",
 		Do:   "Check the credentials, the project and the region. If the named Node is not of this cloud, label it " + ownership.LabelExcludeRestricted + ".",
 	}
+	deniedNodesReport = message.Reason{
+		Name: "DeniedNodesReport", On: "Node", Condition: string(ConditionMissing),
+		When: "The cloud has said for --node-deletion-foreign-after that the instances of several Nodes, named in the message, do not exist, and their kubelets report. Either the cloud's answers are wrong, or somebody uses the credentials of machines that are gone.",
+		Do:   "Check the credentials, the project and the region. If they are right, find out where the named kubelets run, and take their certificates away. A Node with the label " + ownership.LabelExcludeRestricted + " does not count.",
+	}
 	foreignProviderID = message.Reason{
 		Name: "ForeignProviderID", On: "Node", Condition: string(ConditionMissing),
 		When: "The provider has never confirmed a Node with a provider ID like this one's.",
@@ -123,7 +129,7 @@ var (
 func Reasons() []message.Reason {
 	return slices.Concat([]message.Reason{
 		deletingNode, deletingNodeFailed, nodeDeletionHeld, nodeDeletionResumed, nodeDeletionCanceled, shutdownTaintFailed,
-		absenceUnconfirmed, tooManyAbsent, deletionRateLimited, noWitness, cloudContradictsKubelet, foreignProviderID, notOfThisCloud, deletionDisabled,
+		absenceUnconfirmed, tooManyAbsent, deletionRateLimited, noWitness, cloudContradictsKubelet, deniedNodesReport, foreignProviderID, notOfThisCloud, deletionDisabled,
 		readFailed, deleteFailed, nodeKeepsChanging, instanceFound, kubeletReports,
 	}, nodecause.ReasonsOfExistence(ConditionMissing))
 }
@@ -200,10 +206,32 @@ func rateLimited(a absentees, rate int) message.Cause {
 		"and so many have been in the last one.", a.absent, a.nodes, rate))
 }
 
-func contradicts(denied *corev1.Node) message.Cause {
+func contradicts(w witnesses) message.Cause {
+	if w.tooManyForeign {
+		return keepReporting(w.foreign)
+	}
+	denied := w.contradicting.node
 	return cloudContradictsKubelet.Cause(fmt.Sprintf("The cloud says that the instance of Node %s does not exist either, and that Node's kubelet reports, "+
 		"so the cloud's answers are not trusted. Check the credentials, project and region of the cloud-controller-manager. "+
 		"If Node %s is not of this cloud, label it "+ownership.LabelExcludeRestricted+".", denied.Name, denied.Name))
+}
+
+// maxNamed is how many Nodes a message names.
+const maxNamed = 5
+
+func keepReporting(denied []*corev1.Node) message.Cause {
+	var names []string
+	for _, node := range denied {
+		names = append(names, node.Name)
+	}
+	slices.Sort(names)
+	if rest := len(names) - maxNamed; rest > 0 {
+		names = append(names[:maxNamed], fmt.Sprintf("%d more", rest))
+	}
+	return deniedNodesReport.Cause(fmt.Sprintf("The cloud keeps saying that the instances of %d other Nodes do not exist, and their kubelets report: %s. "+
+		"Nothing is deleted while that is so. Check the credentials, project and region of the cloud-controller-manager. If they are right, each may be a kubelet with the credentials "+
+		"of a machine that is gone: find it and revoke its certificate. Label such a Node "+ownership.LabelExcludeRestricted+", and it does not count.",
+		len(denied), strings.Join(names, ", ")))
 }
 
 func tooFewWitnesses(w witnesses) message.Cause {

@@ -14,6 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
+	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
 )
 
 // fleet has the Nodes of a cloud that calls those with "bad" in their names
@@ -207,4 +210,31 @@ func TestRefusedShutdownTaintIsSaid(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Somebody has the credentials of two machines that are gone, and their kubelets
+// report. Nothing is deleted, the reason names both Nodes, and an operator can set
+// them aside.
+func TestKubeletsOfMachinesThatAreGoneHoldNothingForEver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := beginRemovals(t, DefaultLimits(), aliveAnd(old("n1"), old("r1", reports), old("r2", reports))...)
+		defer func() { r.stop() }()
+		r.change(func() { r.absent["n1"], r.absent["r1"], r.absent["r2"] = true, true, true })
+		r.after(24 * time.Hour)
+		r.expect("after a day", "n1", "r1", "r2", "w1", "w2", "w3")
+		node, err := r.cluster.CoreV1().Nodes().Get(t.Context(), "n1", metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c := nodefact.Condition(node, ConditionMissing); c == nil || c.Reason != "DeniedNodesReport" || !strings.Contains(c.Message, "report: r1, r2.") {
+			t.Errorf("condition %v, want it to name r1 and r2", c)
+		}
+		r.update("r1", reports, label(ownership.LabelExcludeRestricted, ""))
+		r.update("r2", reports, label(ownership.LabelExcludeRestricted, ""))
+		r.after(5 * time.Minute)
+		r.expect("after both are set aside", "r1", "r2", "w1", "w2", "w3")
+		r.update("r1", ready(corev1.ConditionUnknown, 0))
+		r.after(time.Hour)
+		r.expect("after one of them has fallen silent", "r1", "r2", "w1", "w2", "w3")
+	})
 }

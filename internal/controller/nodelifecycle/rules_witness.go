@@ -64,11 +64,13 @@ type witnesses struct {
 	// contradicting is a Node that the cloud calls absent although its kubelet
 	// reports. next is the witness to ask about next.
 	contradicting, next *peer
-	// foreign is how many Nodes report although the cloud has called them
-	// absent for ForeignAfter. lastForeign is the one of them that was asked
-	// about last.
-	foreign     int
+	// foreign are the Nodes that report although the cloud has called them absent
+	// for ForeignAfter. lastForeign is the one of them that was asked about last.
+	foreign     []*corev1.Node
 	lastForeign *peer
+	// tooManyForeign means that foreign are too many for machines of others. Then
+	// contradicting is one of them.
+	tooManyForeign bool
 }
 
 // witnesses looks for Nodes of other instances that the cloud is asked about in
@@ -97,8 +99,10 @@ func (o observed) witnesses() witnesses {
 			w.next = preferred(p, w.next)
 		}
 	}
-	if w.contradicting == nil && w.foreign > max(1, w.reporting*o.limits.Budget.Percent/100) {
-		w.contradicting = w.lastForeign // So many Nodes cannot be foreign. The cloud is wrong.
+	if w.contradicting == nil && len(w.foreign) > max(1, w.reporting*o.limits.Budget.Percent/100) {
+		// So many Nodes are hardly foreign. The cloud is wrong, or they pretend to
+		// be machines that are gone.
+		w.contradicting, w.tooManyForeign = w.lastForeign, true
 	}
 	return w
 }
@@ -108,7 +112,7 @@ func (w *witnesses) countForeign(o observed, p *peer) {
 	if !o.isReporting(*p) || o.mayHaveAnotherName(p) {
 		return
 	}
-	w.foreign++
+	w.foreign = append(w.foreign, p.node)
 	if w.lastForeign == nil || p.record.tried.After(w.lastForeign.record.tried) {
 		w.lastForeign = p
 	}
@@ -246,7 +250,7 @@ func contradictionIsFresh(o observed) *obstacle {
 	if !o.now.Before(until) {
 		return nil
 	}
-	return &obstacle{cause: contradicts(w.contradicting.node), until: until}
+	return &obstacle{cause: contradicts(w), until: until}
 }
 
 // maxWitnessFailures is how many questions about witnesses may fail in one final
@@ -264,7 +268,7 @@ func witnessed(o observed, c check) plan {
 	case w.contradicting != nil && w.contradicting.record.tried.Before(o.memory.evidence.answered):
 		return askingWitness(o, w.contradicting)
 	case w.contradicting != nil:
-		return heldInCheck(o, obstacle{cause: contradicts(w.contradicting.node)})
+		return heldInCheck(o, obstacle{cause: contradicts(w)})
 	case w.areEnough(o):
 		return removing(o, fmt.Sprintf("the cloud says that the instance does not exist, and confirms %d other Nodes", max(w.seen, 1)))
 	case w.next != nil && mayAsk:

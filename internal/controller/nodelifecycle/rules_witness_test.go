@@ -83,6 +83,18 @@ func TestWitness(t *testing.T) {
 			memory: gone(n1, 10, time.Hour, 0), want: "delete: the cloud says that the instance does not exist, and confirms 2 other Nodes",
 		},
 		{
+			name: "TwoDeniedNodesThatKeepReportingHoldAll", peers: peersOf(witness("w1", present, 0), witness("w2", present, 0), rogue("r1"), rogue("r2")),
+			memory: gone(n1, 10, time.Hour, 0), want: "hold: DeniedNodesReport; again in 1m0s; event NodeDeletionHeld",
+		},
+		{
+			name: "DeniedNodeThatAnOperatorHasSetAsideDoesNotCount", peers: peersOf(witness("w1", present, 0), witness("w2", present, 0), rogue("r1"), rogue("r2", label(ownership.LabelExcludeRestricted, ""))),
+			memory: gone(n1, 10, time.Hour, 0), want: "delete: the cloud says that the instance does not exist, and confirms 2 other Nodes",
+		},
+		{
+			name: "FreshDenialCountsAlthoughOthersAreSetAside", peers: peersOf(witness("w1", present, 0), witness("w3", absent, 0), rogue("r2", label(ownership.LabelExcludeRestricted, ""))),
+			memory: gone(n1, 10, time.Hour, 0), want: "hold: CloudContradictsKubelet; again in 1m0s; event NodeDeletionHeld",
+		},
+		{
 			name: "ConfirmationsBeforeTheDenialDoNotCount", peers: peersOf(witness("w1", present, 0), witness("w2", present, 11*time.Minute), foreign()),
 			memory: gone(n1, 10, time.Hour, 0), want: "ask about a witness: w2",
 		},
@@ -156,8 +168,12 @@ func failedSince(p peer, ago time.Duration) peer {
 	return p
 }
 
-func foreign() peer {
-	m := witness("w3", absent, 0)
+func foreign() peer { return rogue("w3") }
+
+// rogue is a Node that the cloud has called absent for ten minutes, and whose
+// kubelet reports.
+func rogue(name string, edits ...func(*corev1.Node)) peer {
+	m := witness(name, absent, 0, edits...)
 	m.record.since = noon.Add(-10 * time.Minute)
 	return m
 }
