@@ -55,7 +55,7 @@ examples: build ## The unchanged provider of AWS, linked and driven against a sm
 bench: build bin/scale/bench bin/scale/fairlead bin/scale/upstream ## What everything costs, beside the community's skeleton: a table, after about a quarter of an hour. ARGS="-scenario init,idle" for a part, ARGS=-h for more.
 	@$(BIN)/scale/bench -bin $(BIN) $(ARGS)
 
-cover: | need-go ## The coverage of the rules: of each decide.go and rules_*.go under internal/controller. It fails below 100 %.
+cover: | need-go ## The coverage of the rules: of each decide.go and rules_*.go. It fails below 100 %.
 	@tools/cover.sh
 
 fuzz: | need-go ## Each fuzz target of all modules, for a time: FUZZTIME=10s

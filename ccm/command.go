@@ -33,7 +33,8 @@ import (
 //		// --cloud-provider.
 //		// It must not change the cloud or the cluster: every replica calls it,
 //		// before one of them leads, and it is called again when the configuration
-//		// file changes. Its context ends when it returns: goroutines that last
+//		// file changes, in this process or in one of its own that makes the provider
+//		// and ends. Its context ends when it returns: goroutines that last
 //		// take d.Lasting, or belong into the provider's Initialize.
 //		Provider func(ctx context.Context, d ProviderDeps) (cloudprovider.Interface, error)
 //
@@ -77,9 +78,11 @@ type Options = app.Options
 // NewCommand returns the daemon as a command. It works until the command's
 // context ends, then waits for its work in flight and releases its lease. A
 // program that runs the command itself should end that context on SIGTERM.
-func NewCommand(o Options) *cobra.Command {
+func NewCommand(o Options) *cobra.Command { return app.NewCommand(named(o)) }
+
+func named(o Options) Options {
 	if o.Name == "" {
 		o.Name = "cloud-controller-manager"
 	}
-	return app.NewCommand(o)
+	return o
 }

@@ -19,7 +19,8 @@ import (
 const ExitRestart = 75
 
 // Main is the whole main function of a program: it runs the daemon until
-// SIGTERM or SIGINT and ends the process. The exit code is 0 if it stopped as
+// SIGTERM or SIGINT and ends the process. To try a changed configuration, the
+// daemon starts the program again, with the same arguments, for a moment. The exit code is 0 if it stopped as
 // asked, ExitRestart after a planned restart, and 1 otherwise. A second signal
 // ends it at once, with 1.
 func Main() { MainWith(Options{}) }
@@ -31,7 +32,7 @@ func MainWith(o Options) { os.Exit(Run(o)) }
 // process. After a second signal it does not return, because that ends the process
 // at once.
 func Run(o Options) int {
-	cmd := NewCommand(o)
+	cmd := app.NewMain(named(o))
 	cmd.SetContext(untilSignal())
 	restart, run := false, cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

@@ -14,6 +14,7 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 
 	"github.com/fairlead-k8s/fairlead/ccm"
+	"github.com/fairlead-k8s/fairlead/test/quirks"
 )
 
 // asDaemon makes the test binary a daemon: the value is what its provider does
@@ -27,9 +28,9 @@ func TestMain(m *testing.M) {
 		os.Exit(code)
 	}
 	if does := os.Getenv(asDaemon); does != "" {
-		cloudprovider.RegisterCloudProvider("test", func(config io.Reader) (cloudprovider.Interface, error) {
-			return newCloud(does, config)
-		})
+		factory := func(config io.Reader) (cloudprovider.Interface, error) { return newCloud(does, config) }
+		cloudprovider.RegisterCloudProvider("test", factory)
+		cloudprovider.RegisterCloudProvider("once", quirks.WorksOnce(factory))
 		ccm.Main()
 	}
 	os.Exit(m.Run())

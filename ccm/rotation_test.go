@@ -11,8 +11,15 @@ import (
 
 // The configuration changes under a leader whose provider reads it only once.
 // The leader ignores wrong content. After a valid change the process ends, to
-// be started again.
+// be started again. The same holds if the factory can be called once only.
 func TestChangedConfiguration(t *testing.T) {
+	for _, provider := range []string{"test", "once"} {
+		t.Run(provider, func(t *testing.T) { changeConfiguration(t, provider) })
+	}
+}
+
+func changeConfiguration(t *testing.T, provider string) {
+	t.Helper()
 	config := filepath.Join(t.TempDir(), "cloud.conf")
 	write := func(text string) {
 		t.Helper()
@@ -21,7 +28,8 @@ func TestChangedConfiguration(t *testing.T) {
 		}
 	}
 	write("old")
-	cmd, lines := start(t, "return", "--cloud-provider=test", "--cloud-config="+config, "--cloud-config-watch-period=20ms")
+	var refusal string
+	cmd, lines := start(t, "return", "--cloud-provider="+provider, "--cloud-config="+config, "--cloud-config-watch-period=20ms")
 	for _, step := range []struct{ line, then string }{
 		{"initialising", "wrong"},
 		{"The provider refused its new configuration; the former one stays in use", "new"},
@@ -29,7 +37,11 @@ func TestChangedConfiguration(t *testing.T) {
 		if !skipTo(lines, step.line) {
 			t.Fatalf("no line %q", step.line)
 		}
+		refusal = lines.Text()
 		write(step.then)
+	}
+	if want := `no configuration: \"wrong\"`; !strings.Contains(refusal, want) {
+		t.Errorf("the log does not say why: %s, want %s", refusal, want)
 	}
 	var rest strings.Builder
 	for lines.Scan() {

@@ -20,10 +20,28 @@ that is linked into this binary calls the cloud.`
 
 // NewCommand returns the daemon of the program as a command. It runs until the
 // command's context ends.
-func NewCommand(o Options) *cobra.Command {
+func NewCommand(o Options) *cobra.Command { return newProgram(o, ours()).command() }
+
+// NewMain is NewCommand for a process that runs nothing else. The program may be
+// started again with the same arguments, to try a changed configuration; then the
+// command makes the provider, prints the answer, and returns.
+func NewMain(o Options) *cobra.Command {
 	p := newProgram(o, ours())
+	p.self = provider.NewSelf()
+	cmd := p.command()
+	if run := cmd.RunE; p.self.Tries() {
+		cmd.RunE = func(cmd *cobra.Command, args []string) error {
+			err := run(cmd, args)
+			_, _ = fmt.Fprintln(cmd.OutOrStdout(), p.self.Answer(err)) // without an answer the content is refused
+			return err
+		}
+	}
+	return cmd
+}
+
+func (p *program) command() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:  o.Name,
+		Use:  p.options.Name,
 		Long: long,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {

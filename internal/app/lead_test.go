@@ -92,7 +92,7 @@ func newTestProcessOf(t *testing.T, theirs *providertest.Cloud, what *program) (
 
 // use makes the provider the one that is initialised.
 func (p *process) use(t *testing.T, theirs *providertest.Cloud, i informers.SharedInformerFactory) {
-	p.current = provider.NewCurrent(nil, provider.Made{Cloud: providertest.Made(t, theirs), Informers: i}, time.Minute)
+	p.current = provider.NewCurrent(nil, provider.Made{Cloud: providertest.Made(t, theirs), Informers: i}, time.Minute, provider.Self{})
 }
 
 // get requests a path from the process's probes.

@@ -81,6 +81,7 @@ type program struct {
 	ours        table // all that Fairlead has
 	controllers table // those of ours that the program keeps, then the program's
 	settings    *settings.Settings
+	self        provider.Self // the zero value unless the process is the program's own
 }
 
 func newProgram(o Options, ours table) *program {

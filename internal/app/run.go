@@ -54,7 +54,8 @@ type process struct {
 	fail context.CancelCauseFunc
 }
 
-// run runs a program. It returns nil after a stop that ctx asked for.
+// run runs a program. It returns nil after a stop that ctx asked for. A trial
+// ends once the provider has been made.
 func run(ctx context.Context, what *program) error {
 	working, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
@@ -64,6 +65,9 @@ func run(ctx context.Context, what *program) error {
 		return unlessStopped(ctx, err)
 	}
 	defer p.current.Drop()
+	if what.self.Tries() {
+		return nil // The provider was made, and nobody asked for more.
+	}
 	p.fail = fail
 	err = p.run(working)
 	switch {
@@ -120,7 +124,7 @@ func newProcess(ctx context.Context, what *program) (*process, error) {
 		program:   what,
 		config:    config,
 		clients:   clients,
-		current:   provider.NewCurrent(factory, made, s.Provider.ReadTimeout),
+		current:   provider.NewCurrent(factory, made, s.Provider.ReadTimeout, what.self),
 		informers: kube.NewInformerFactory(shared, s.Controllers.ResyncPeriod()),
 		registry:  registry,
 		metrics:   newControllerMetrics(registry.MustRegister, registry.CustomMustRegister),

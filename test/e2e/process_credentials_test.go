@@ -82,6 +82,40 @@ func TestCredentialsAreTakenByTheLeader(t *testing.T) {
 	b.AwaitMetric(t, d, `fairlead_cloud_config_changes_total{result="applied"} 1`)
 }
 
+// The same under a provider whose factory works once in a process. The leader
+// does not end for wrong content. For right content it ends, the other replica
+// leads, and does the same when its own file changes.
+func TestCredentialsOfAFactoryThatWorksOnce(t *testing.T) {
+	b := onShared(t)
+	before, after := b.NewCloud(t), b.NewCloud(t)
+	setup := daemon.Setup{Provider: "modern", Flags: []string{"--cloud-provider=test-once", "--cloud-config-watch-period=100ms"}}
+	leader, other := replicas.Pair(t, b, before, setup)
+	joins(t, b, before, expect.Soon)
+	change := func(r replicas.Replica, endpoint string) {
+		t.Helper()
+		bed.WriteFile(t, r.ConfigFile(t), "endpoint: "+endpoint+"\nprovider: modern\n")
+	}
+
+	change(leader, "nowhere")
+	leader.AwaitLogged(t, "The provider refused its new configuration", "endpoint: must be a URL")
+	b.AwaitMetric(t, leader.Daemon, "fairlead_cloud_config_stale 1")
+	joins(t, b, before, expect.Soon) // The leader goes on with what it had.
+
+	for _, r := range []replicas.Replica{leader, other} {
+		change(r, after.URL)
+		if code := r.AwaitExit(t, expect.Soon); code != 75 {
+			t.Errorf("a replica has ended with code %d, want 75, that of a planned restart", code)
+		}
+		r.AwaitLogged(t, "Only a new process can use the new configuration", "a process of its own has made the provider")
+		r.AwaitLogged(t, "Released the lease")
+		if r == leader {
+			joins(t, b, before, expect.Soon) // The other replica leads.
+		}
+	}
+	replicas.New(t, b, after, setup) // as the kubelet starts it again
+	joins(t, b, after, expect.Soon)
+}
+
 // awaitLeaseEvent waits for an event on the daemon's Lease.
 func awaitLeaseEvent(t *testing.T, b *bed.Bed, reason string) {
 	t.Helper()

@@ -21,6 +21,7 @@ const name = "test"
 
 func init() {
 	cloudprovider.RegisterCloudProvider(name, newQuirky)
+	cloudprovider.RegisterCloudProvider(name+"-once", quirks.WorksOnce(newQuirky))
 }
 
 // kind says which interfaces the provider offers.

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/klog/v2"
+
 	"github.com/fairlead-k8s/fairlead/internal/cloud"
 )
 
@@ -14,6 +16,7 @@ import (
 type Current struct {
 	factory *Factory
 	timeout time.Duration
+	self    Self
 
 	mu    sync.Mutex
 	made  Made // guarded by mu
@@ -21,9 +24,10 @@ type Current struct {
 }
 
 // NewCurrent returns a provider that the factory has made. The timeout bounds
-// each change to another configuration.
-func NewCurrent(f *Factory, made Made, timeout time.Duration) *Current {
-	return &Current{factory: f, timeout: timeout, made: made}
+// each step of a change to another configuration. self is started again to try
+// another configuration.
+func NewCurrent(f *Factory, made Made, timeout time.Duration, self Self) *Current {
+	return &Current{factory: f, timeout: timeout, self: self, made: made}
 }
 
 // Take returns the provider to initialise. It cannot be replaced afterwards.
@@ -32,6 +36,13 @@ func (c *Current) Take() Made {
 	defer c.mu.Unlock()
 	c.taken = true
 	return c.made
+}
+
+// leads reports whether the provider has been taken.
+func (c *Current) leads() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.taken
 }
 
 func (c *Current) get() Made {
@@ -63,26 +74,63 @@ func (c *Current) replace(next Made) bool {
 // replica leads. After that, only a new process can use the new content. Refused
 // content changes nothing.
 func (c *Current) rotate(ctx context.Context) (outcome, error) {
-	bounded, cancel := context.WithTimeout(ctx, c.timeout)
-	defer cancel()
 	if r := c.get().Cloud; r.CanReload() {
-		if err := c.reload(bounded, r); err != nil {
+		if err := c.reload(ctx, r); err != nil {
 			return refused, err
 		}
 		return applied, nil
 	}
-	next, err := c.factory.Make(bounded)
-	switch {
-	case err != nil:
-		return refused, err
-	case c.replace(next):
-		return applied, nil
+	return c.remake(ctx)
+}
+
+// remake carries out what decide plans.
+func (c *Current) remake(ctx context.Context) (outcome, error) {
+	o := observed{leads: c.leads()}
+	var next Made
+	var tryErr, makeErr error
+	for {
+		switch p := decide(o); p.do {
+		case try:
+			o.tried, tryErr = c.tryElsewhere(ctx)
+		case create:
+			o.made = accepted
+			if next, makeErr = c.makeHere(ctx); makeErr != nil {
+				o.made = rejected
+			}
+		case replace:
+			if c.replace(next) {
+				return applied, nil
+			}
+			o.leads = true
+		case end:
+			next.Drop() // made as a check, if at all
+			klog.FromContext(ctx).Info("Only a new process can use the new configuration", "why", p.why)
+			return restart, nil
+		case refuse:
+			if o.tried == rejected { // It was a new process, so its reason is the content's.
+				return refused, tryErr
+			}
+			return refused, fmt.Errorf("%w; and %w", makeErr, tryErr)
+		}
 	}
-	return restart, nil
+}
+
+func (c *Current) tryElsewhere(ctx context.Context) (answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	return c.self.try(ctx)
+}
+
+func (c *Current) makeHere(ctx context.Context) (Made, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	return c.factory.Make(ctx)
 }
 
 // reload passes the file to the provider.
 func (c *Current) reload(ctx context.Context, r *cloud.Provider) error {
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
 	config, done, err := c.factory.open()
 	if err != nil {
 		return err

@@ -20,7 +20,7 @@ var (
 	}
 	configChanged = message.Reason{
 		Name: "CloudConfigChanged", On: "Lease", Type: corev1.EventTypeNormal,
-		When: "The provider's files have changed, and it cannot take new content while it works. The process releases the lease and ends, to be started again.",
+		When: "The provider's files have changed, and it cannot take new content while it works. The process releases its lease, if it leads, and ends, to be started again.",
 	}
 )
 

@@ -184,7 +184,7 @@ func TestWhatAProviderStartsLastsAsLongAsItIsInUse(t *testing.T) {
 				t.Fatal(err)
 			}
 			made()
-			c := NewCurrent(f, first, time.Minute)
+			c := NewCurrent(f, first, time.Minute, Self{})
 			if tc.leads {
 				c.Take()
 			}
@@ -218,7 +218,7 @@ func TestProviderAsksForItsConfiguration(t *testing.T) {
 		}
 		asks[0]() // Before anybody looks.
 		asks[0]()
-		c := NewCurrent(f, first, time.Minute)
+		c := NewCurrent(f, first, time.Minute, Self{})
 		r := NewRotation(nil, "", c, NewMetrics(registerAnew))
 		ctx, stop := context.WithCancel(t.Context())
 		var events []string

@@ -193,7 +193,7 @@ func (r *Rotation) change(ctx context.Context, now string) {
 		r.record(configRefused.Event(
 			"The provider refused its new configuration, and the former one stays in use. The log says why. Correct the files."))
 	case restart:
-		r.record(configChanged.Event("The provider's configuration has changed. The process releases its lease and ends, to be started again with the new configuration."))
+		r.record(configChanged.Event("The provider's configuration has changed. The process ends, to be started again with the new configuration. If it leads, it releases its lease first."))
 		pause(ctx, eventTime)
 		r.fail(ErrRotated)
 	}

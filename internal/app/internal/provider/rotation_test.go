@@ -242,7 +242,7 @@ func TestRotate(t *testing.T) {
 		{name: "FactoryPanics", current: &providertest.Cloud{Config: "old"}, factory: "panicking", want: refused, err: "factory panicked", in: "old"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			c := NewCurrent(factoryOf(tc.factory, file), Made{Cloud: providertest.Made(t, tc.current)}, time.Minute)
+			c := NewCurrent(factoryOf(tc.factory, file), Made{Cloud: providertest.Made(t, tc.current)}, time.Minute, Self{})
 			if tc.leads {
 				c.Take()
 			}
@@ -264,7 +264,7 @@ func TestReloadsDoNotOverlap(t *testing.T) {
 			t.Fatal(err)
 		}
 		release := make(chan struct{})
-		c := NewCurrent(factoryOf("test", file), Made{Cloud: providertest.Made(t, &reloadable{reload: func(string) error { <-release; return nil }})}, time.Minute)
+		c := NewCurrent(factoryOf("test", file), Made{Cloud: providertest.Made(t, &reloadable{reload: func(string) error { <-release; return nil }})}, time.Minute, Self{})
 		for _, want := range []string{context.DeadlineExceeded.Error(), "the last Reload has not returned yet"} {
 			if got, err := c.rotate(t.Context()); got != refused || err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("got %s and %v, want %s", got, err, want)

@@ -1,0 +1,60 @@
+package provider
+
+// observed is what is known about new content of the provider's files, when the
+// provider in use does not load it by itself.
+type observed struct {
+	leads bool   // the provider in use has been initialised and cannot be replaced
+	tried answer // of a process of its own
+	made  answer // of this process
+}
+
+// answer is what is known of whether a provider can be made from the new content.
+type answer int
+
+const (
+	unasked answer = iota
+	accepted
+	rejected
+	unable // nobody could be asked
+)
+
+type action int
+
+const (
+	refuse  action = iota // the former content stays in use
+	try                   // make a provider in a process of its own
+	create                // make a provider here
+	replace               // use the provider that was made here
+	end                   // the process ends, to be started again
+)
+
+// plan is the next step, and why.
+type plan struct {
+	do  action
+	why string
+}
+
+// decide returns the next step. A leader that works ends only if a process like
+// the one that follows it has made the provider: a factory may refuse because
+// the content is wrong, or because the cloud is down, and then the next process
+// would not start either.
+func decide(o observed) plan {
+	switch {
+	case o.tried == accepted:
+		return plan{end, "a process of its own has made the provider"}
+	case o.tried == rejected:
+		return plan{refuse, "a process of its own could not make the provider"}
+	case o.leads && o.tried == unasked:
+		return plan{try, "the provider in use cannot be replaced, and its factory may work once in a process"}
+	case o.made == unasked:
+		return plan{create, "the factory may work again in this process"}
+	case o.made == accepted && o.leads:
+		return plan{end, "this process has made a provider, and the next one can use it"}
+	case o.made == accepted:
+		return plan{replace, "the provider in use has not been initialised"}
+	case o.tried == unasked:
+		return plan{try, "the factory may work once in a process"}
+	default:
+		return plan{refuse, "this process could not make the provider, and no other could be asked"}
+	}
+}
