@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"runtime"
+	"strings"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -402,6 +404,7 @@ func TestBrokenErrorsDoNotPanic(t *testing.T) {
 		"TypedNilOfAnswer":  (*amazonResponse)(nil),
 		"PanicsInAccessors": &broken{},
 		"WrapsItself":       &loop{},
+		"WrapsItselfAlone":  &url.Error{Op: "Get", URL: "http://x", Err: &ring{}},
 		"NilOnTheWay":       hollow{},
 		"NilFields":         &digitalOcean{},
 		"NilFault":          vsphere{nil, ""},
@@ -413,6 +416,26 @@ func TestBrokenErrorsDoNotPanic(t *testing.T) {
 			}
 			if err != nil {
 				provider.Classify(fmt.Errorf("a: %w", err))
+			}
+		})
+	}
+}
+
+// A page that was cut off has many braces and quotes that nothing closes. It is not
+// read again from each of them.
+func TestBrokenTextIsReadOnce(t *testing.T) {
+	for name, piece := range map[string]string{"Objects": `{"a":`, "Braces": "{", "Quotes": `\"`, "Both": `{"a\"`} {
+		t.Run(name, func(t *testing.T) {
+			err := errors.New("load balancer limit reached: " + strings.Repeat(piece, 16<<10/len(piece)))
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			got := provider.Classify(err)
+			runtime.ReadMemStats(&after)
+			if read := (after.TotalAlloc - before.TotalAlloc) >> 20; read > 4 {
+				t.Errorf("reading 16 KiB took %d MiB", read)
+			}
+			if got.Kind != provider.QuotaExceeded {
+				t.Errorf("%+v, want what the words before say", got)
 			}
 		})
 	}

@@ -3,7 +3,6 @@ package provider
 import (
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -100,7 +99,7 @@ func (c *clues) network(err error) {
 	case net.Error:
 		c.unreachable = true
 	default:
-		if c.inRequest && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)) {
+		if c.inRequest && (err == io.EOF || err == io.ErrUnexpectedEOF) { //nolint:errorlint // visit does the unwrapping, and ends
 			c.unreachable = true
 		}
 	}

@@ -281,6 +281,12 @@ type loop struct{}
 func (e *loop) Error() string   { return "again" }
 func (e *loop) Unwrap() []error { return []error{e, e} }
 
+// ring wraps itself, and nothing else.
+type ring struct{}
+
+func (e *ring) Error() string { return "again" }
+func (e *ring) Unwrap() error { return e }
+
 // hollow has a nil pointer on the way to its promoted fields.
 type hollow struct{ *http.Response }
 

@@ -2,6 +2,7 @@ package provider
 
 import (
 	"encoding/json"
+	"errors"
 	"maps"
 	"net/http"
 	"regexp"
@@ -13,11 +14,16 @@ import (
 // maxText bounds how much of a text is read. Some SDKs return whole pages.
 const maxText = 16 << 10
 
+// maxBroken bounds how much of a text is read as JSON in vain. Each brace in a
+// page that is cut off begins an object that does not end.
+const maxBroken = 2 * maxText
+
 // text is what can be read in the text of an error.
 type text struct {
 	words  string // in small letters, without quotes, names, JSON and addresses
 	codes  []string
 	status int // 0: none
+	broken int // bytes read as JSON in vain
 }
 
 // newText reads the text of an error. The names are taken out first, then
@@ -70,6 +76,7 @@ func inWord(b byte) bool {
 // JSON is replaced by its messages.
 func (t *text) unquoted(said string) string {
 	var rest strings.Builder
+	var unclosed [256]bool // a quote that is not closed has no equal behind it that is
 	for i := 0; i < len(said); {
 		switch b := said[i]; {
 		case b == '{':
@@ -77,7 +84,11 @@ func (t *text) unquoted(said string) string {
 			rest.WriteString(" " + messages)
 			i += length
 		case b == '"' || b == '`' || b == '\'' && (i == 0 || !inWord(said[i-1])): // not the one of "can't"
-			length := quoted(said[i:])
+			length := 1
+			if !unclosed[b] {
+				length = quoted(said[i:])
+				unclosed[b] = length == 1
+			}
 			if codeFollows.MatchString(said[max(i-16, 0):i]) && isListed(said[i:i+length]) {
 				t.codes = append(t.codes, said[i:i+length])
 			}
@@ -106,14 +117,28 @@ func quoted(said string) int {
 }
 
 // findJSON reads a JSON object at the start of the text. It returns the messages
-// and the length of the object. If there is none, the length is 1.
+// and the length of the object. If there is none, or too much was read in vain, the
+// length is 1.
 func (t *text) findJSON(said string) (messages string, length int) {
+	if t.broken >= maxBroken {
+		return "", 1
+	}
 	var object map[string]any
 	decoder := json.NewDecoder(strings.NewReader(said))
-	if decoder.Decode(&object) != nil {
+	if err := decoder.Decode(&object); err != nil {
+		t.broken += min(len(said), readInVain(err))
 		return "", 1
 	}
 	return t.readJSON(object, maxDepth), int(decoder.InputOffset())
+}
+
+// readInVain returns how much was read before the error.
+func readInVain(err error) int {
+	const atOnce = 512 // bytes that the decoder reads at least
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
+		return max(int(syntax.Offset), atOnce)
+	}
+	return maxText
 }
 
 // jsonNames are the names of fields that hold a status, a code or a message.

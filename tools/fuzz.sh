@@ -5,12 +5,18 @@ set -eu
 
 time=${1:-10s}
 root=$PWD
+programs=$(mktemp -d)
+trap 'rm -rf "$programs"' EXIT
 
 found=$(grep -r --include='*_test.go' -E '^func Fuzz[A-Z0-9_][A-Za-z0-9_]*\(' . | sed -E 's/^(.*)\/[^/]*:func (Fuzz[A-Za-z0-9_]*).*/\1 \2/' | sort -u)
 [ -n "$found" ] || { echo "fuzz: there are no targets" >&2; exit 1; }
 
 echo "$found" | while read -r folder target; do
-	echo "$folder: $target for $time"
 	cd "$root/$folder"
-	go test -run '^$' -fuzz "^$target\$" -fuzztime "$time" -parallel 2 .
+	# One program for all targets of a package: linking takes longer than a short run.
+	program=$programs/$(echo "$folder" | tr / _)
+	[ -x "$program" ] || go test -c -fuzz . -o "$program" .
+	echo "$folder: $target for $time"
+	"$program" -test.run '^$' -test.fuzz "^$target\$" -test.fuzztime "$time" -test.parallel "${FUZZPARALLEL:-2}" \
+		-test.fuzzcachedir "$(go env GOCACHE)/fuzz/$(go list .)"
 done

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	cloudprovider "k8s.io/cloud-provider"
@@ -169,13 +170,13 @@ func (c classifier) classify(err error) (e Error) {
 			e = Error{Kind: Failed, Err: err}
 		}
 	}()
-	find(err, func(err error) bool {
+	newSearch(func(err error) bool {
 		retry, ok := err.(*api.RetryError) //nolint:errorlint // find does the unwrapping, through Aggregates too
 		if ok {
 			e.RetryAfter = retry.RetryAfter()
 		}
 		return ok
-	})
+	}).find(err)
 	for _, sentinel := range sentinels {
 		if is(err, sentinel.err) {
 			e.Kind, e.Evidence = sentinel.kind, Typed
@@ -197,34 +198,39 @@ func (c classifier) classify(err error) (e Error) {
 }
 
 func is(err, target error) bool {
-	return find(err, func(err error) bool { return err == target }) //nolint:errorlint // find does the unwrapping
+	return newSearch(func(err error) bool { return err == target }).find(err) //nolint:errorlint // find does the unwrapping
 }
+
+// maxErrors bounds how many errors a search looks at. An error that wraps itself
+// would end the process, because no one can recover from a full stack. It is larger
+// than any list of errors of one call.
+const maxErrors = 10_000
+
+// search looks for an error that matches.
+type search struct {
+	matches func(error) bool
+	left    int // errors to look at
+}
+
+func newSearch(matches func(error) bool) *search { return &search{matches, maxErrors} }
 
 // find looks through an error and all that it wraps. errors.As does not look
 // into the Aggregates of apimachinery.
-func find(err error, matches func(error) bool) bool {
-	if err == nil {
+func (s *search) find(err error) bool {
+	if err == nil || s.left == 0 {
 		return false
 	}
-	if matches(err) {
+	s.left--
+	if s.matches(err) {
 		return true
 	}
 	switch e := err.(type) { //nolint:errorlint // this is the unwrapping
 	case interface{ Unwrap() error }:
-		return find(e.Unwrap(), matches)
+		return s.find(e.Unwrap())
 	case interface{ Unwrap() []error }:
-		return findAny(e.Unwrap(), matches)
+		return slices.ContainsFunc(e.Unwrap(), s.find)
 	case interface{ Errors() []error }:
-		return findAny(e.Errors(), matches)
-	}
-	return false
-}
-
-func findAny(errs []error, matches func(error) bool) bool {
-	for _, err := range errs {
-		if find(err, matches) {
-			return true
-		}
+		return slices.ContainsFunc(e.Errors(), s.find)
 	}
 	return false
 }

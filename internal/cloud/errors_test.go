@@ -45,6 +45,8 @@ func TestKindOfAnError(t *testing.T) {
 		{"TypedNilHasFailed", (*brokenError)(nil), Failed, Unread, 0},
 		{"DeadlineIsTimedOut", fmt.Errorf("a: %w", context.DeadlineExceeded), TimedOut, Typed, 0},
 		{"CanceledIsCanceled", context.Canceled, Canceled, Typed, 0},
+		{"ErrorThatWrapsItselfHasFailed", &ring{}, Failed, Unread, 0},
+		{"ErrorThatWrapsItselfTwiceHasFailed", &fork{}, Failed, Unread, 0},
 		{"AnythingElseIsFailed", errors.New("oops"), Failed, Unread, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -60,6 +62,18 @@ func TestKindOfAnError(t *testing.T) {
 type brokenError struct{ text string }
 
 func (e *brokenError) Error() string { return e.text }
+
+// ring wraps itself.
+type ring struct{}
+
+func (e *ring) Error() string { return "again" }
+func (e *ring) Unwrap() error { return e }
+
+// fork wraps itself twice.
+type fork struct{}
+
+func (e *fork) Error() string   { return "again" }
+func (e *fork) Unwrap() []error { return []error{e, e} }
 
 type httpError int
 

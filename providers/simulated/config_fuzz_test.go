@@ -1,0 +1,31 @@
+package simulated
+
+import (
+	"net/url"
+	"strings"
+	"testing"
+)
+
+// FuzzConfig reads a configuration file. It is refused, or has an endpoint that can
+// be asked. An error is one line.
+func FuzzConfig(f *testing.F) {
+	for _, seed := range []string{
+		"endpoint: http://127.0.0.1:7640", "endpoint: https://a\npageSize: 2\ntimeout: 10s\nrouteAddresses: true\nbatchRoutes: false\n",
+		"", "---", "# nothing", "[]", "a: b", "endpoint: &a http://x\npageSize: *a", "endpoint: http://u:p@x", "endpoint: http://x\n---\na: b", "endpoint: [", "<<: {a: b}", "pageSize: 0x10", "? {}", "endpoint: !!binary aGk=",
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		c, err := parseConfig(strings.NewReader(text))
+		if err != nil {
+			if c != (config{}) {
+				t.Errorf("%q is refused, and read as %+v", text, c)
+			}
+			return
+		}
+		u, err := url.Parse(c.endpoint)
+		if err != nil || u.Host == "" || u.User != nil || c.pageSize < 0 || c.timeout < 0 {
+			t.Errorf("%q is read as %+v", text, c)
+		}
+	})
+}
