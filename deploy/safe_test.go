@@ -26,11 +26,13 @@ func TestManifestsAreClosedByDefault(t *testing.T) {
 		{"DeploymentHasItsOwnNetwork", deployment, nil, []string{"hostNetwork", "--bind-address"}},
 		{
 			"CertificateIsMountedAndServed", confined,
-			[]string{"--tls-cert-file=/etc/fairlead/tls/tls.crt", "--tls-private-key-file=/etc/fairlead/tls/tls.key", "mountPath: /etc/fairlead/tls\n", "secretName: cloud-controller-manager-serving\n"}, nil,
+			[]string{"--tls-cert-file=/etc/fairlead/tls/tls.crt", "--tls-private-key-file=/etc/fairlead/tls/tls.key", "mountPath: /etc/fairlead/tls\n", "secretName: cloud-controller-manager-serving\n"},
+			nil,
 		},
 		{
 			"PrometheusVerifiesTheCertificate", confined,
-			[]string{"name: cloud-controller-manager-serving\n            key: ca.crt\n", "serverName: cloud-controller-manager-metrics.kube-system.svc\n"}, nil,
+			[]string{"name: cloud-controller-manager-serving\n            key: ca.crt\n", "serverName: cloud-controller-manager-metrics.kube-system.svc\n"},
+			nil,
 		},
 		{"NobodyElseMayConnect", confined, []string{"kind: NetworkPolicy", "- Ingress\n", "- Egress\n", "app.kubernetes.io/name: prometheus\n"}, nil},
 	} {
