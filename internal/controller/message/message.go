@@ -4,9 +4,10 @@
 // It is pure: rules and decisions may import it.
 package message
 
-import "strings"
+import "github.com/fairlead-k8s/fairlead/internal/printable"
 
-// Cause is why an object is in its present state.
+// Cause is why an object is in its present state. It is made by Reason.Cause and
+// its own methods, which bound its message.
 type Cause struct {
 	// Reason is one of the controller's closed set, in CamelCase.
 	Reason string
@@ -17,7 +18,18 @@ type Cause struct {
 // IsZero reports whether there is no cause.
 func (c Cause) IsZero() bool { return c == Cause{} }
 
-// Event is a message that is recorded on an object for its owner.
+// After returns the cause with words before its message.
+func (c Cause) After(words string) Cause {
+	return Cause{c.Reason, show(words+c.Message, MaxConditionBytes)}
+}
+
+// Followed returns the cause with words after its message.
+func (c Cause) Followed(words string) Cause {
+	return Cause{c.Reason, show(c.Message+words, MaxConditionBytes)}
+}
+
+// Event is a message that is recorded on an object for its owner. It is made by
+// Reason.Event, which bounds its message.
 type Event struct {
 	// Type is corev1.EventTypeNormal or corev1.EventTypeWarning.
 	Type string
@@ -45,20 +57,37 @@ type Reason struct {
 }
 
 // Event returns an event with this reason.
-func (r Reason) Event(message string) Event { return Event{r.Type, r.Name, message} }
+func (r Reason) Event(message string) Event {
+	return Event{r.Type, r.Name, show(message, MaxEventBytes)}
+}
 
 // Cause returns a cause with this reason.
-func (r Reason) Cause(message string) Cause { return Cause{r.Name, message} }
+func (r Reason) Cause(message string) Cause {
+	return Cause{r.Name, show(message, MaxConditionBytes)}
+}
 
-// MaxErrorBytes is how much of an error's text is shown on an object. Every
-// watcher of the object keeps it in memory.
-const MaxErrorBytes = 1000
+// Every watcher of an object keeps what the object shows in memory. These are the
+// most bytes of
+const (
+	// MaxEventBytes: the message of an event, as the API conventions ask.
+	MaxEventBytes = 1024
+	// MaxConditionBytes: the message of a condition. The API conventions allow more.
+	MaxConditionBytes = 2048
+	// MaxErrorBytes: an error's text in a message.
+	MaxErrorBytes = 1000
+	// MaxValueBytes: a value that a message quotes, such as a provider ID.
+	MaxValueBytes = 200
+)
 
-// Cut returns the text of an error, cut to MaxErrorBytes.
-func Cut(err error) string {
-	text := err.Error()
-	if len(text) <= MaxErrorBytes {
-		return text
-	}
-	return strings.ToValidUTF8(text[:MaxErrorBytes], "") + "…"
+// Cut returns the text of an error, cut to MaxErrorBytes. Line feeds, control
+// characters, and what may be secret in URLs are replaced: tenants read events
+// and conditions.
+func Cut(err error) string { return show(err.Error(), MaxErrorBytes) }
+
+// Value returns a value that a cloud, a kubelet or a tenant has chosen, cut to
+// MaxValueBytes, so that the message around it is not cut.
+func Value(value string) string { return show(value, MaxValueBytes) }
+
+func show(text string, limit int) string {
+	return printable.Line(printable.WithoutSecrets(text), limit)
 }

@@ -130,7 +130,7 @@ func hasMismatch(c message.Cause) message.Event { return instanceMismatch.Event(
 func hasMoved(what, label, now string) message.Event {
 	return locationChanged.Event(fmt.Sprintf(
 		"The cloud says %s %q, the Node's label says %q. The label is not rewritten, because pods and volumes were placed by it. "+
-			"Delete the Node and let it register again to get the new label.", what, now, label))
+			"Delete the Node and let it register again to get the new label.", what, message.Value(now), message.Value(label)))
 }
 
 func hasKeptAddresses(c message.Cause) message.Event {
@@ -142,7 +142,21 @@ func hasFailedUpdate(c message.Cause) message.Event {
 }
 
 func hasSkippedLabels(problems []string) message.Event {
-	return labelsRejected.Event("The cloud offers labels that are not valid. They were skipped: " + strings.Join(problems, ", ") + ".")
+	return labelsRejected.Event("The cloud offers labels that are not valid. They were skipped: " + list(problems) + ".")
+}
+
+// list returns the first problems, and how many more there are. A cloud may offer
+// any number.
+func list(problems []string) string {
+	const most = 3
+	var shown []string
+	for _, p := range problems[:min(most, len(problems))] {
+		shown = append(shown, message.Value(p))
+	}
+	if len(problems) > most {
+		shown = append(shown, fmt.Sprintf("and %d more", len(problems)-most))
+	}
+	return strings.Join(shown, ", ")
 }
 
 func isExcluded(label string) message.Event {
@@ -165,7 +179,7 @@ func otherInstance(o observed) *message.Cause {
 	}
 	return new(providerIDMismatch.Cause(fmt.Sprintf(
 		"The Node has provider ID %q, and the cloud says that its instance is %q%s. A provider ID cannot be changed: "+
-			"delete the Node and let the kubelet register it again, or correct what set the ID.", o.node.Spec.ProviderID, o.answer.instance.providerID, of)))
+			"delete the Node and let the kubelet register it again, or correct what set the ID.", message.Value(o.node.Spec.ProviderID), message.Value(o.answer.instance.providerID), of)))
 }
 
 func providerIDMissing() *message.Cause {
@@ -173,7 +187,7 @@ func providerIDMissing() *message.Cause {
 }
 
 func labelsInvalid(problems []string) *message.Cause {
-	return new(invalidLabel.Cause("The cloud offers labels that are not valid: " + strings.Join(problems, ", ") +
+	return new(invalidLabel.Cause("The cloud offers labels that are not valid: " + list(problems) +
 		". Change them at the instance. Labels have at most 63 letters, digits, '-', '_' and '.'."))
 }
 
@@ -181,17 +195,17 @@ func labelsInvalid(problems []string) *message.Cause {
 func addressNotOffered(unmet unmetAddress) *message.Cause {
 	if !unmet.parses {
 		return new(invalidNodeIP.Cause(fmt.Sprintf(
-			"failed to parse node IP %q: the kubelet's --node-ip must be one address, or one of each family separated by a comma.", unmet.value)))
+			"failed to parse node IP %q: the kubelet's --node-ip must be one address, or one of each family separated by a comma.", message.Value(unmet.value))))
 	}
 	return new(nodeIPNotOffered.Cause(fmt.Sprintf(
 		"failed to get node address from cloud provider that matches ip: %s. The kubelet was told to use this address by --node-ip. "+
-			"Give it to the instance, or correct the flag.", unmet.value)))
+			"Give it to the instance, or correct the flag.", message.Value(unmet.value))))
 }
 
 // withPause adds to a cause the time until the cloud is asked again, if it is long.
 func withPause(c message.Cause, pause time.Duration) message.Cause {
 	if pause > hurriedFor {
-		c.Message += fmt.Sprintf(" The cloud is asked about this Node again within %v, and at once if the Node changes.", pause)
+		return c.Followed(fmt.Sprintf(" The cloud is asked about this Node again within %v, and at once if the Node changes.", pause))
 	}
 	return c
 }

@@ -109,7 +109,7 @@ var failures = []failure{
 // Of returns the cause to show for the error of a question to the cloud.
 func Of(err error) message.Cause {
 	f := of(cloud.KindOf(err))
-	return message.Cause{Reason: f.reason, Message: f.text + " It is tried again. (" + message.Cut(err) + ")"}
+	return message.Reason{Name: f.reason}.Cause(f.text + " It is tried again. (" + message.Cut(err) + ")")
 }
 
 // OfExistence returns the cause to show for an error of InstanceExists. The
@@ -119,8 +119,8 @@ func OfExistence(err error) message.Cause {
 	if cloud.KindOf(err) != cloud.NotFound {
 		return Of(err)
 	}
-	return message.Cause{Reason: of(cloud.Failed).reason, Message: "The provider has failed with \"instance not found\", " +
-		"where it should have said that the instance does not exist. An error is no evidence. It is tried again. (" + message.Cut(err) + ")"}
+	return message.Reason{Name: of(cloud.Failed).reason}.Cause("The provider has failed with \"instance not found\", " +
+		"where it should have said that the instance does not exist. An error is no evidence. It is tried again. (" + message.Cut(err) + ")")
 }
 
 // of returns the failure to show for a kind of error. An unknown kind is shown

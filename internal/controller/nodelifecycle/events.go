@@ -246,7 +246,7 @@ func noNodeLeft() message.Cause {
 
 func isForeign(node *corev1.Node) message.Cause {
 	return foreignProviderID.Cause(fmt.Sprintf("The cloud provider has not confirmed any Node whose provider ID is like %q, so this Node counts as another provider's "+
-		"and is left alone. If it is this provider's, check the credentials. If it is not, label it "+ownership.LabelExcludeRestricted+".", node.Spec.ProviderID))
+		"and is left alone. If it is this provider's, check the credentials. If it is not, label it "+ownership.LabelExcludeRestricted+".", message.Value(node.Spec.ProviderID)))
 }
 
 func isNotOurs() message.Cause {
@@ -257,5 +257,5 @@ func isNotOurs() message.Cause {
 
 // notAnswered explains why the Node is kept although its kubelet is silent.
 func notAnswered(c message.Cause) message.Cause {
-	return message.Cause{Reason: c.Reason, Message: "The kubelet is silent, and whether the instance exists is not known. The Node is kept. " + c.Message}
+	return c.After("The kubelet is silent, and whether the instance exists is not known. The Node is kept. ")
 }

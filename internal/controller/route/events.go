@@ -88,7 +88,7 @@ func deletionHeld(routes []held) message.Event {
 	first := routes[0]
 	return reasonDeletionHeld.Event(fmt.Sprintf("%d stray routes are kept, among them %s (%s): %s. "+
 		"The cloud's answer may be wrong. Check its routes, --cluster-name and --cluster-cidr.",
-		len(routes), first.route.destination, first.why, first.until))
+		len(routes), message.Value(first.route.destination), first.why, first.until))
 }
 
 // routeCreated returns the cause that a Node with all its routes shows.

@@ -184,7 +184,7 @@ func limitedNames(names []string, err error) string {
 func contestedEvent(what, manager string) message.Event {
 	return reasonContested.Event(fmt.Sprintf(
 		"Somebody else has changed the load balancer's %s (field manager: %s). It is put back, at most once in %v. "+
-			"If another controller serves this Service, set its spec.loadBalancerClass.", what, manager, repairPause))
+			"If another controller serves this Service, set its spec.loadBalancerClass.", what, message.Value(manager), repairPause))
 }
 
 func queuedEvent(behind string) message.Event {
@@ -203,7 +203,7 @@ func unservedCause(service *corev1.Service) message.Cause {
 	}
 	return reasonUnserved.Cause(fmt.Sprintf(
 		"The Service is being deleted, and the finalizer %s (field manager: %s) keeps it. %s, so the controller of that class has to remove the load balancer and the finalizer. "+
-			"If this daemon served the class before, --load-balancer-class-cleanup=%s finishes the deletion.", Finalizer, managerOf(service, "f:finalizers"), whose, flag))
+			"If this daemon served the class before, --load-balancer-class-cleanup=%s finishes the deletion.", Finalizer, message.Value(managerOf(service, "f:finalizers")), whose, flag))
 }
 
 func cleanupHeldEvent(c message.Cause) message.Event { return reasonCleanupHeld.Event(c.Message) }
@@ -213,7 +213,8 @@ func cleanupHeld(c message.Cause) metav1.Condition {
 }
 
 func newCondition(r message.Reason, status metav1.ConditionStatus, text string) metav1.Condition {
-	return metav1.Condition{Type: r.Condition, Status: status, Reason: r.Name, Message: text}
+	c := r.Cause(text)
+	return metav1.Condition{Type: r.Condition, Status: status, Reason: c.Reason, Message: c.Message}
 }
 
 func provisioned() metav1.Condition {
@@ -239,8 +240,7 @@ func inProgressCause() message.Cause {
 // causeOfSuccessor changes a cause for a Service whose name another Service had
 // before.
 func causeOfSuccessor(c message.Cause) message.Cause {
-	c.Message = "The load balancer of the previous Service of this name has to be deleted first. " + c.Message
-	return c
+	return c.After("The load balancer of the previous Service of this name has to be deleted first. ")
 }
 
 // causeOf returns why a call failed.
@@ -249,6 +249,5 @@ func causeOf(err error) message.Cause {
 	if !ok {
 		c = causes[cloud.Failed]
 	}
-	c.Message += " The call is retried. (" + message.Cut(err) + ")"
-	return c
+	return c.Followed(" The call is retried. (" + message.Cut(err) + ")")
 }

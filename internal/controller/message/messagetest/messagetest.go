@@ -36,7 +36,8 @@ func ReasonsAreComplete(t *testing.T, reasons []message.Reason) {
 }
 
 // EventsHaveReasons reads the code below these directories, tests excepted: every
-// message.Reason is in reasons, and no event is made or recorded without one.
+// message.Reason is in reasons, and no event, cause or condition is made or
+// recorded without one. So no message goes around the bounds of package message.
 func EventsHaveReasons(t *testing.T, reasons []message.Reason, directories ...string) {
 	t.Helper()
 	names := namesOf(t, reasons)
@@ -54,12 +55,39 @@ func EventsHaveReasons(t *testing.T, reasons []message.Reason, directories ...st
 			if l, ok := n.(*ast.CompositeLit); ok && len(l.Elts) > 0 && (kindOf(l) != "message.Reason" || field(l, "Name") != "") {
 				check(t, l, names)
 			}
+			if what := goesAround(n); what != "" {
+				t.Errorf("%s: %s is text of its own, want the Message of a message.Cause", path, what)
+			}
 			if what := recordsText(n); what != "" {
 				t.Errorf("%s: %s records an event whose reason is a constant text, want that of a Reason", path, what)
 			}
 			return true
 		})
 	}
+}
+
+// goesAround returns what gives a message to an event, a cause or a condition, if
+// that is not the Message of another one. It returns the empty string for any
+// other node.
+func goesAround(n ast.Node) string {
+	switch n := n.(type) {
+	case *ast.KeyValueExpr:
+		if key, ok := n.Key.(*ast.Ident); ok && key.Name == "Message" && !isMessage(n.Value) {
+			return "the field Message"
+		}
+	case *ast.AssignStmt:
+		for i, to := range n.Lhs {
+			if isMessage(to) && (n.Tok == token.ADD_ASSIGN || len(n.Rhs) != len(n.Lhs) || !isMessage(n.Rhs[i])) {
+				return "what is assigned to Message"
+			}
+		}
+	}
+	return ""
+}
+
+func isMessage(e ast.Expr) bool {
+	s, ok := e.(*ast.SelectorExpr)
+	return ok && s.Sel.Name == "Message"
 }
 
 // filesBelow returns the Go files below the directories, without tests and
@@ -123,9 +151,7 @@ func check(t *testing.T, literal *ast.CompositeLit, names map[string]bool) {
 	case "message.Event":
 		t.Errorf("a message.Event is made without a Reason: %v", literal.Elts)
 	case "message.Cause":
-		if field(literal, "Reason") != "" {
-			t.Errorf("a message.Cause is made without a Reason: %s", field(literal, "Reason"))
-		}
+		t.Errorf("a message.Cause is made without a Reason: %v", literal.Elts)
 	case "message.Reason":
 		if name := field(literal, "Name"); !names[name] {
 			t.Errorf("the reason %s is not in Reasons", name)
