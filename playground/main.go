@@ -13,19 +13,25 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"github.com/fairlead-k8s/fairlead/internal/printable"
 	"github.com/fairlead-k8s/fairlead/playground/internal/command"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := command.New(clock.RealClock{}).ExecuteContext(ctx)
+	root := command.New(clock.RealClock{})
+	// What is printed contains text of the cluster and the cloud.
+	stderr := printable.Writer(os.Stderr)
+	root.SetOut(printable.Writer(os.Stdout))
+	root.SetErr(stderr)
+	err := root.ExecuteContext(ctx)
 	stop()
 	switch {
 	case errors.Is(err, context.Canceled):
 		fmt.Fprintln(os.Stderr, "Interrupted.")
 		os.Exit(130)
 	case err != nil:
-		fmt.Fprintf(os.Stderr, "Error: %v\n", err)
+		_, _ = fmt.Fprintf(stderr, "Error: %v\n", err)
 		os.Exit(1)
 	}
 }

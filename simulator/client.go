@@ -92,10 +92,10 @@ func (c *Client) do(ctx context.Context, method, path string, in, out any) error
 	defer func() { _ = resp.Body.Close() }() // the body has been read; nothing is lost
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
 	if err != nil {
-		return &url.Error{Op: method, URL: req.URL.String(), Err: fmt.Errorf("reading the answer: %w", err)}
+		return &url.Error{Op: method, URL: req.URL.Redacted(), Err: fmt.Errorf("reading the answer: %w", err)}
 	}
 	if len(body) > maxAnswer {
-		return &url.Error{Op: method, URL: req.URL.String(), Err: fmt.Errorf("the answer is longer than %d bytes", maxAnswer)}
+		return &url.Error{Op: method, URL: req.URL.Redacted(), Err: fmt.Errorf("the answer is longer than %d bytes", maxAnswer)}
 	}
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		return answeredError(resp, body)
@@ -105,7 +105,7 @@ func (c *Client) do(ctx context.Context, method, path string, in, out any) error
 	}
 	if err := json.Unmarshal(body, out); err != nil {
 		err = fmt.Errorf("the answer is not that of a simulated cloud: %w", err)
-		return &url.Error{Op: method, URL: req.URL.String(), Err: err}
+		return &url.Error{Op: method, URL: req.URL.Redacted(), Err: err}
 	}
 	return nil
 }
@@ -127,7 +127,8 @@ func (c *Client) request(ctx context.Context, method, path string, in any) (*htt
 	}
 	req, err := http.NewRequestWithContext(ctx, method, c.base+path, body)
 	if err != nil {
-		return nil, err
+		// The error quotes the URL, which may contain a password.
+		return nil, &url.Error{Op: method, URL: path, Err: errors.New("the URL of the cloud cannot be parsed")}
 	}
 	if in != nil {
 		req.Header.Set("Content-Type", "application/json")

@@ -71,7 +71,7 @@ func (c *Client) ChangeRoutes(ctx context.Context, changes []RouteChange) ([]Rou
 	}
 	if len(answer.Outcomes) != len(changes) {
 		err := fmt.Errorf("the cloud answered %d outcomes to %d changes", len(answer.Outcomes), len(changes))
-		return nil, &url.Error{Op: http.MethodPost, URL: c.base + c.path + "/routes/changes", Err: err}
+		return nil, &url.Error{Op: http.MethodPost, URL: c.path + "/routes/changes", Err: err}
 	}
 	outcomes := make([]RouteOutcome, len(changes))
 	for n, o := range answer.Outcomes {

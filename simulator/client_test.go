@@ -181,3 +181,32 @@ func TestHealthz(t *testing.T) {
 	mustSet(t, c, Fault{Kind: FaultOutage})
 	diff(t, "/healthz during an outage", nil, c.do(t.Context(), http.MethodGet, "/healthz", nil, nil))
 }
+
+// TestErrorsShowNoPassword is about a URL with a password, as one in front of a
+// cloud needs.
+func TestErrorsShowNoPassword(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost {
+			_, _ = w.Write([]byte("{}"))
+		}
+	}))
+	defer server.Close()
+	host := strings.TrimPrefix(server.URL, "http://")
+	for name, base := range map[string]string{
+		"AnswerIsNoJSON": "http://me:secret@" + host,
+		"NothingListens": "http://me:secret@127.0.0.1:1",
+		"NoURL":          "http://me:secret%zz@" + host,
+		"NoPort":         "http://me:sec/ret@" + host,
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := NewClient(base)
+			_, err := c.Instances(t.Context())
+			_, changes := c.ChangeRoutes(t.Context(), []RouteChange{{}})
+			for _, err := range []error{err, changes} {
+				if err == nil || strings.Contains(err.Error(), "sec") {
+					t.Errorf("got %v", err)
+				}
+			}
+		})
+	}
+}

@@ -40,7 +40,7 @@ func run(t *testing.T, line ...string) string {
 	command.SetOut(&out)
 	command.SetErr(io.Discard)
 	if err := command.ExecuteContext(t.Context()); err != nil {
-		return out.String() + "simcloud: " + err.Error() + "\n"
+		return out.String() + shown(err) + "\n"
 	}
 	return out.String()
 }

@@ -8,13 +8,20 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/fairlead-k8s/fairlead/internal/printable"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := newCommand().ExecuteContext(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "simcloud:", err)
+		fmt.Fprintln(os.Stderr, shown(err))
 		os.Exit(1)
 	}
+}
+
+// shown returns the line that shows an error. The cloud has written parts of it.
+func shown(err error) string {
+	return printable.Line("simcloud: "+printable.WithoutSecrets(err.Error()), textLimit)
 }

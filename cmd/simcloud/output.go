@@ -10,6 +10,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/fairlead-k8s/fairlead/internal/printable"
 	"github.com/fairlead-k8s/fairlead/simulator"
 )
 
@@ -114,11 +115,18 @@ func orNone(text, none string) string {
 	return text
 }
 
+// textLimit is how long a cell or a line may be, in bytes.
+const textLimit = 4096
+
 func printTable(out io.Writer, rows [][]string) error {
 	var text bytes.Buffer
 	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	for _, row := range rows {
-		if _, err := fmt.Fprintln(w, strings.Join(row, "\t")); err != nil {
+		var cells []string
+		for _, cell := range row {
+			cells = append(cells, printable.Line(cell, textLimit))
+		}
+		if _, err := fmt.Fprintln(w, strings.Join(cells, "\t")); err != nil {
 			return err
 		}
 	}
@@ -135,7 +143,7 @@ func printTable(out io.Writer, rows [][]string) error {
 }
 
 func printJSON(out io.Writer, value any) error {
-	encoder := json.NewEncoder(out)
+	encoder := json.NewEncoder(printable.JSON(out))
 	encoder.SetIndent("", "  ")
 	return encoder.Encode(value)
 }

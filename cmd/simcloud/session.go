@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fairlead-k8s/fairlead/internal/printable"
 	"github.com/fairlead-k8s/fairlead/simulator"
 )
 
@@ -107,7 +108,7 @@ func (s *session) say(out io.Writer, format string, args ...any) error {
 	if s.output == jsonOutput {
 		return nil
 	}
-	_, err := fmt.Fprintf(out, format+"\n", args...)
+	_, err := fmt.Fprintln(out, printable.Line(fmt.Sprintf(format, args...), textLimit))
 	return err
 }
 

@@ -6,6 +6,7 @@
 package printable
 
 import (
+	"fmt"
 	"io"
 	"strings"
 	"unicode"
@@ -68,6 +69,27 @@ func (w writer) Write(p []byte) (int, error) {
 		return r
 	}, string(p))
 	if _, err := io.WriteString(w.to, clean); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// JSON returns a writer of JSON to a terminal. Control characters in strings are
+// escaped, so that the values stay as they are.
+func JSON(to io.Writer) io.Writer { return jsonWriter{to} }
+
+type jsonWriter struct{ to io.Writer }
+
+func (w jsonWriter) Write(p []byte) (int, error) {
+	var b strings.Builder
+	for _, r := range string(p) {
+		if obeyed(r) && r != '\n' && r != '\t' {
+			fmt.Fprintf(&b, `\u%04x`, r)
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	if _, err := io.WriteString(w.to, b.String()); err != nil {
 		return 0, err
 	}
 	return len(p), nil

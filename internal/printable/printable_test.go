@@ -2,6 +2,7 @@ package printable
 
 import (
 	"bytes"
+	"encoding/json"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -64,6 +65,21 @@ func TestWriter(t *testing.T) {
 	}
 	if want := "a\tb\n�[31mred�c�d\n"; out.String() != want {
 		t.Errorf("got %q, want %q", out.String(), want)
+	}
+}
+
+func TestJSON(t *testing.T) {
+	var out bytes.Buffer
+	value := "größe\x1b[2J\u009b\u202e\x7f"
+	if err := json.NewEncoder(JSON(&out)).Encode(value); err != nil {
+		t.Fatal(err)
+	}
+	var got string
+	if err := json.Unmarshal(out.Bytes(), &got); err != nil || got != value {
+		t.Errorf("got %q, %v", got, err)
+	}
+	if strings.ContainsFunc(strings.TrimSuffix(out.String(), "\n"), obeyed) {
+		t.Errorf("got %q", out.String())
 	}
 }
 
