@@ -88,7 +88,7 @@ type Priority int
 // The priorities.
 const (
 	High Priority = iota
-	Low           // a worker takes the key only if none with high priority waits
+	Low           // a worker takes the key if none with high priority waits, or for its share
 )
 
 // Add requests a pass over the key now, with high priority. If the key waits for
@@ -116,8 +116,7 @@ type Waiting struct {
 }
 
 // Waiting returns the keys that have waited for a worker longer than the limit,
-// in the order in which they will get one. Keys that wait for the end of a delay
-// are not included.
+// the oldest first. Keys that wait for the end of a delay are not included.
 func (l *Loop) Waiting(limit time.Duration) []Waiting { return l.waiting.waiting(limit) }
 
 // Busy returns the keys whose passes run now, in order.

@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/clock"
 )
 
 // run starts the loop inside a synctest bubble. It returns a function that
@@ -175,7 +178,7 @@ func TestKeysWithHighPriorityGoFirst(t *testing.T) {
 		}
 		time.Sleep(30 * time.Second)
 		queued := time.Now().Add(-30 * time.Second)
-		want := []Waiting{{"high", queued}, {"low-3", queued}, {"low-1", queued}, {"low-2", queued}}
+		want := []Waiting{{"high", queued}, {"low-1", queued}, {"low-2", queued}, {"low-3", queued}}
 		if diff := cmp.Diff(want, l.Waiting(20*time.Second)); diff != "" {
 			t.Errorf("waiting (-want +got):\n%s", diff)
 		}
@@ -214,8 +217,96 @@ func TestRequestsDuringAPassKeepTheirPriority(t *testing.T) {
 		l.AddWithPriority("awaited", Low) // does not lower its priority
 		time.Sleep(5 * time.Minute)
 		stop()
-		if diff := cmp.Diff([]string{"edited", "awaited", "refreshed", "failing", "edited", "failing", "awaited", "failing", "low-0", "failing"}, order); diff != "" {
+		if diff := cmp.Diff([]string{"edited", "awaited", "refreshed", "low-0", "failing", "edited", "low-1", "awaited", "failing", "low-2"}, order); diff != "" {
 			t.Errorf("order (-want +got):\n%s", diff)
 		}
 	})
+}
+
+// A key with low priority gets a worker although keys with high priority are
+// added all the time.
+func TestLowPriorityHasAShare(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var order []string
+		var l *Loop
+		l = New("test", func(_ context.Context, key string) (Result, error) {
+			order = append(order, key)
+			if key == "edited" {
+				l.Add(key) // As if somebody had changed the object during the pass.
+			}
+			time.Sleep(time.Second)
+			return Result{}, nil
+		}, Config{})
+		stop := run(t, l)
+		l.Add("edited")
+		synctest.Wait()
+		for n := range 5 {
+			l.AddWithPriority(fmt.Sprint("low-", n), Low)
+		}
+		time.Sleep(time.Minute)
+		stop()
+		for n := range 5 {
+			at := slices.Index(order, fmt.Sprint("low-", n))
+			if bound := lowEvery * (n + 1); at < 0 || at > bound {
+				t.Errorf("low-%d was pass %d of %v, want pass %d at the latest", n, at, order, bound)
+			}
+		}
+		if slices.Index(order, "low-0") < lowEvery-1 {
+			t.Errorf("order %v, want high priority to go first", order)
+		}
+	})
+}
+
+// A namespace with many keys does not delay the keys of others, whatever their
+// priority.
+func TestNamespacesTakeTurns(t *testing.T) {
+	for _, p := range []Priority{High, Low} {
+		q := newPriorityQueue(clock.RealClock{})
+		push := func(key string) { q.request(key, p); q.Push(key) }
+		for n := range 100 {
+			push(fmt.Sprint("many/", n))
+		}
+		for _, key := range []string{"few/1", "few/2", "one/1", "node"} {
+			push(key)
+		}
+		var order []string
+		for range 8 {
+			order = append(order, q.Pop())
+		}
+		want := []string{"many/0", "few/1", "one/1", "node", "many/1", "few/2", "many/2", "many/3"}
+		if diff := cmp.Diff(want, order); diff != "" {
+			t.Errorf("priority %v: order (-want +got):\n%s", p, diff)
+		}
+	}
+}
+
+// Whatever is added and taken, each key that was added is taken once, and keys of
+// one namespace and priority in their order.
+func TestQueueLosesNoKey(t *testing.T) {
+	for seed := range uint64(50) {
+		random := rand.New(rand.NewPCG(seed, 0))
+		q := newPriorityQueue(clock.RealClock{})
+		waiting := map[string]bool{}
+		for range 500 {
+			key := fmt.Sprintf("%d/%d", random.IntN(3), random.IntN(5))
+			switch {
+			case random.IntN(2) == 0 && q.Len() > 0:
+				if key = q.Pop(); !waiting[key] {
+					t.Fatalf("seed %d: %s is taken and was not added", seed, key)
+				}
+				delete(waiting, key)
+			default:
+				q.request(key, Priority(random.IntN(2)))
+				if waiting[key] {
+					q.Touch(key)
+				} else {
+					q.Push(key)
+				}
+				waiting[key] = true
+			}
+			if q.Len() != len(waiting) {
+				t.Fatalf("seed %d: %d keys wait, want %d", seed, q.Len(), len(waiting))
+			}
+		}
+	}
 }

@@ -1,15 +1,24 @@
 package loop
 
 import (
+	"cmp"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"k8s.io/utils/clock"
 )
 
-// priorityQueue orders the waiting keys: first in, first out, but all keys with
-// high priority before those with low priority. The workqueue calls its methods
+// lowEvery is the share of keys with low priority: while keys of both priorities
+// wait, one of so many that get a worker has low priority. So neither waits for
+// ever, however many keys of the other are added.
+const lowEvery = 3
+
+// priorityQueue orders the waiting keys. Keys with high priority go first, apart
+// from the share of those with low priority. Among keys of one priority,
+// namespaces take turns, so that no tenant waits for all keys of another one.
+// Keys of one namespace are first in, first out. The workqueue calls the methods
 // with its own lock held.
 type priorityQueue struct {
 	clock clock.PassiveClock
@@ -20,11 +29,14 @@ type priorityQueue struct {
 	// a pass; guarded by mu
 	raised    map[string]bool
 	since     map[string]time.Time // when a waiting key was queued; guarded by mu
-	high, low []string             // guarded by mu
+	high, low namespaces           // guarded by mu
+	// passedOver is how many keys with high priority have got a worker since a
+	// key with low priority has; guarded by mu
+	passedOver int
 }
 
 func newPriorityQueue(c clock.PassiveClock) *priorityQueue {
-	return &priorityQueue{clock: c, raised: map[string]bool{}, since: map[string]time.Time{}}
+	return &priorityQueue{clock: c, raised: map[string]bool{}, since: map[string]time.Time{}, high: namespaces{}, low: namespaces{}}
 }
 
 // request records the priority of a requested pass. A request with low priority
@@ -43,22 +55,18 @@ func (q *priorityQueue) Push(key string) {
 	defer q.mu.Unlock()
 	q.since[key] = q.clock.Now()
 	if q.raised[key] {
-		q.high = append(q.high, key)
+		q.high.push(key)
 		return
 	}
-	q.low = append(q.low, key)
+	q.low.push(key)
 }
 
 // Touch is part of workqueue.Queue. It is called when a waiting key is added again.
 func (q *priorityQueue) Touch(key string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if !q.raised[key] {
-		return
-	}
-	if i := slices.Index(q.low, key); i >= 0 {
-		q.low = slices.Delete(q.low, i, i+1)
-		q.high = append(q.high, key)
+	if q.raised[key] && q.low.remove(key) {
+		q.high.push(key)
 	}
 }
 
@@ -66,7 +74,7 @@ func (q *priorityQueue) Touch(key string) {
 func (q *priorityQueue) Len() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return len(q.high) + len(q.low)
+	return len(q.since)
 }
 
 // Pop is part of workqueue.Queue.
@@ -74,25 +82,94 @@ func (q *priorityQueue) Pop() string {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	from := &q.high
-	if len(*from) == 0 {
-		from = &q.low
+	switch {
+	case q.low.isEmpty():
+		q.passedOver = 0
+	case q.high.isEmpty(), q.passedOver == lowEvery-1:
+		from, q.passedOver = &q.low, 0
+	default:
+		q.passedOver++
 	}
-	key := (*from)[0]
-	*from = slices.Delete(*from, 0, 1)
+	key := from.pop()
 	delete(q.raised, key)
 	delete(q.since, key)
 	return key
 }
 
-// waiting returns the keys that have waited longer than the limit, in order.
+// waiting returns the keys that have waited longer than the limit. Those that
+// have waited longest come first.
 func (q *priorityQueue) waiting(limit time.Duration) []Waiting {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	var all []Waiting
-	for _, key := range slices.Concat(q.high, q.low) {
-		if since := q.since[key]; q.clock.Since(since) > limit {
+	for key, since := range q.since {
+		if q.clock.Since(since) > limit {
 			all = append(all, Waiting{key, since})
 		}
 	}
+	slices.SortFunc(all, func(a, b Waiting) int {
+		return cmp.Or(a.Since.Compare(b.Since), strings.Compare(a.Key, b.Key))
+	})
 	return all
+}
+
+// namespaces are the waiting keys of one priority by namespace, in the order of
+// their next turn. No entry is empty.
+type namespaces []namespace
+
+type namespace struct {
+	name string // empty for keys without a namespace
+	keys []string
+}
+
+func namespaceOf(key string) string {
+	name, _, found := strings.Cut(key, "/")
+	if !found {
+		return ""
+	}
+	return name
+}
+
+func (n *namespaces) isEmpty() bool { return len(*n) == 0 }
+
+func (n *namespaces) index(key string) int {
+	name := namespaceOf(key)
+	return slices.IndexFunc(*n, func(s namespace) bool { return s.name == name })
+}
+
+func (n *namespaces) push(key string) {
+	if i := n.index(key); i >= 0 {
+		(*n)[i].keys = append((*n)[i].keys, key)
+		return
+	}
+	*n = append(*n, namespace{namespaceOf(key), []string{key}})
+}
+
+// pop takes the first key of the namespace whose turn it is. That namespace is
+// the last one in turn then.
+func (n *namespaces) pop() string {
+	first := (*n)[0]
+	key := first.keys[0]
+	*n = slices.Delete(*n, 0, 1)
+	if first.keys = first.keys[1:]; len(first.keys) > 0 {
+		*n = append(*n, first)
+	}
+	return key
+}
+
+// remove takes out a key and reports whether it was there.
+func (n *namespaces) remove(key string) bool {
+	i := n.index(key)
+	if i < 0 {
+		return false
+	}
+	keys := (*n)[i].keys
+	at := slices.Index(keys, key)
+	if at < 0 {
+		return false
+	}
+	if (*n)[i].keys = slices.Delete(keys, at, at+1); len((*n)[i].keys) == 0 {
+		*n = slices.Delete(*n, i, i+1)
+	}
+	return true
 }

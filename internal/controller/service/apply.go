@@ -24,6 +24,9 @@ func (c *Controller) apply(ctx context.Context, key string, o observed, p plan) 
 		return false, nil
 	case forget:
 		c.store.forget(key)
+		if o.service == nil {
+			c.store.forgetTried(key)
+		}
 		return o.service != nil && o.memory.uid != "", nil
 	case wait:
 		return false, c.showWaiting(ctx, key, o, p)
@@ -64,6 +67,7 @@ func (c *Controller) showWaiting(ctx context.Context, key string, o observed, p 
 		p.memory.written, p.memory.writtenAt = o.memory.written, o.memory.writtenAt
 	}
 	c.store.remember(key, p.memory)
+	c.store.noteShown(key, p.tried)
 	return err
 }
 

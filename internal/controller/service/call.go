@@ -29,6 +29,7 @@ func (c *Controller) call(ctx context.Context, key string, p plan) error {
 	c.metrics.observeCall(measuredCall{p.do, r.result, err, took, c.clock.Since(r.nodes.made)})
 	c.record(p.service, events)
 	c.store.noteProvider(p, r, m)
+	c.store.noteTried(key, p, r.at)
 	c.store.remember(key, m)
 	if r.result == failed {
 		logger.Info("Load balancer call failed", "why", p.why, "took", took, "err", err)

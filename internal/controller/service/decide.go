@@ -22,6 +22,7 @@ type observed struct {
 	backends string
 	hosts    int
 	memory   memory
+	tried    tried
 	policy   Policy
 	// shown is the last address that this process has seen on a Service of this
 	// name.
@@ -76,6 +77,8 @@ type plan struct {
 	// recorded as an event.
 	routine bool
 	writes  writes
+	// delays is how many delays after failures come before those of this call.
+	delays int
 	// fresh means that the set of Nodes is made anew for this call.
 	fresh bool
 	// service is the Service that a call is about.
@@ -85,6 +88,8 @@ type plan struct {
 	// awaited means that a user waits for the pass after that time.
 	awaited bool
 	memory  memory
+	// tried replaces what is observed of it, if it is not empty.
+	tried tried
 }
 
 // writes are what an action writes to the API server: first one patch, then the

@@ -27,7 +27,7 @@ const (
 	ConditionCleanupHeld = "LoadBalancerCleanupHeld"
 )
 
-// Reasons of events. The names are upstream's, except those of the last three.
+// Reasons of events. The names are upstream's, except those of the last four.
 var (
 	reasonEnsuring    = normal("EnsuringLoadBalancer", "The provider is about to be called for a new or changed Service.")
 	reasonEnsured     = normal("EnsuredLoadBalancer", "The load balancer has been created or brought in line with the Service.")
@@ -44,6 +44,8 @@ var (
 		"Find the field manager that the message names. If another controller serves the Service, set spec.loadBalancerClass.")
 	reasonQueued = warning("LoadBalancerQueued", "The Service has waited for a minute until the cloud finishes with another Service.",
 		"Increase --concurrent-service-syncs, if the provider allows concurrent calls.")
+	reasonEditedOften = warning("LoadBalancerEditedOften", "The Service is edited so often that its last edit waits for more than 30 seconds.",
+		"Find what changes the Service all the time, for example with kubectl get service --watch --show-managed-fields -o yaml.")
 	reasonCleanupHeld = warning("LoadBalancerCleanupHeld", "The finalizer has kept a Service in deletion for 10 minutes, and this daemon does not serve its class.",
 		"Start the controller of that class. If this daemon served the class before, name it in --load-balancer-class-cleanup.")
 )
@@ -63,6 +65,7 @@ var (
 	reasonProvisioned    = ofProvisioning("Provisioned", "The load balancer is in line with the Service.", "")
 	reasonFirstCall      = ofProvisioning("Ensuring", "The provider is about to be called for the first time.", "")
 	reasonInProgress     = ofProvisioning("InProgress", "A call to the provider has lasted for more than 30 seconds.", "Nothing, unless it stays.")
+	reasonEdits          = ofProvisioning("EditedOften", "The Service is edited so often that its last edit waits for more than 30 seconds.", "Find what changes the Service all the time.")
 	reasonPending        = ofProvisioning("CloudPending", "The provider has asked to be called again later.", "Nothing, unless it stays.")
 	reasonDenied         = ofProvisioning("CloudDenied", "The cloud denies access.", "Check the credentials of the cloud-controller-manager and what they allow.")
 	reasonThrottled      = ofProvisioning("CloudThrottled", "The cloud's request quota is used up.", "Find out what else uses this account's request quota.")
@@ -102,9 +105,9 @@ var causes = map[cloud.Kind]message.Cause{
 func Reasons() []message.Reason {
 	return []message.Reason{
 		reasonEnsuring, reasonEnsured, reasonUpdated, reasonUnavailable, reasonDeleting, reasonDeleted,
-		reasonSyncFailed, reasonUpdateFailed, reasonContested, reasonQueued, reasonCleanupHeld,
+		reasonSyncFailed, reasonUpdateFailed, reasonContested, reasonQueued, reasonEditedOften, reasonCleanupHeld,
 		reasonReady, reasonNotProvisioned, reasonNoAddress, reasonNoNodes,
-		reasonProvisioned, reasonFirstCall, reasonInProgress, reasonPending, reasonDenied, reasonThrottled, reasonCloudDown,
+		reasonProvisioned, reasonFirstCall, reasonInProgress, reasonEdits, reasonPending, reasonDenied, reasonThrottled, reasonCloudDown,
 		reasonRejected, reasonConflict, reasonQuota, reasonTimedOut, reasonSlow, reasonPanicked, reasonNotImplemented, reasonCloudFailed,
 		reasonUnserved,
 	}
@@ -236,6 +239,13 @@ func ensuringCause() message.Cause {
 func inProgressCause() message.Cause {
 	return reasonInProgress.Cause(fmt.Sprintf("The call to the provider has lasted for more than %v.", slowCallAfter))
 }
+
+func editedOftenCause() message.Cause {
+	return reasonEdits.Cause(fmt.Sprintf(
+		"The Service is edited all the time. After %d edits, the provider is called for edits of a Service once in %v. The last edit waits for that.", editLimit.Burst, editLimit.Every))
+}
+
+func editedOftenEvent() message.Event { return reasonEditedOften.Event(editedOftenCause().Message) }
 
 // causeOfSuccessor changes a cause for a Service whose name another Service had
 // before.

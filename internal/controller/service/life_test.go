@@ -44,7 +44,8 @@ type life struct {
 	subject   *corev1.Service        // of the last call; guarded by mu
 	refuse    error                  // of writes to the API server; guarded by mu
 	fail      func(call string) error
-	version   int // of the last write; guarded by mu
+	ended     func(service *corev1.Service) // runs when a call has ended, before the controller knows it; guarded by mu
+	version   int                           // of the last write; guarded by mu
 }
 
 func begin(t *testing.T, cfg Config, objects ...runtime.Object) *life {
@@ -128,8 +129,11 @@ func (l *life) call(ctx context.Context, what string, service *corev1.Service, c
 		l.t.Errorf("%s overlaps another call", call)
 	}
 	l.busy[key] = true
-	takes, err := l.takes, l.fail(call)
+	takes, err, ended := l.takes, l.fail(call), l.ended
 	l.mu.Unlock()
+	if ended != nil {
+		defer ended(service)
+	}
 	select {
 	case <-time.After(takes):
 	case <-ctx.Done():
@@ -188,24 +192,28 @@ func (*life) after(d time.Duration) {
 	synctest.Wait()
 }
 
-func (l *life) service() *corev1.Service {
+func (l *life) service() *corev1.Service { return l.serviceOf("ns", "s") }
+
+func (l *life) serviceOf(namespace, name string) *corev1.Service {
 	l.t.Helper()
-	service, err := l.cluster.CoreV1().Services("ns").Get(l.t.Context(), "s", metav1.GetOptions{})
+	service, err := l.cluster.CoreV1().Services(namespace).Get(l.t.Context(), name, metav1.GetOptions{})
 	if err != nil {
 		l.t.Fatal(err)
 	}
 	return service
 }
 
-func (l *life) update(edits ...func(*corev1.Service)) {
+func (l *life) update(edits ...func(*corev1.Service)) { l.edit(l.service(), edits...) }
+
+// edit changes a Service that the cluster has returned.
+func (l *life) edit(service *corev1.Service, edits ...func(*corev1.Service)) {
 	l.t.Helper()
-	service := l.service()
 	for _, edit := range edits {
 		edit(service)
 	}
 	l.change(func() { l.version++; service.ResourceVersion = strconv.Itoa(l.version) })
-	if _, err := l.cluster.CoreV1().Services("ns").Update(l.t.Context(), service, metav1.UpdateOptions{}); err != nil {
-		l.t.Fatal(err)
+	if _, err := l.cluster.CoreV1().Services(service.Namespace).Update(l.t.Context(), service, metav1.UpdateOptions{}); err != nil {
+		l.t.Error(err)
 	}
 }
 

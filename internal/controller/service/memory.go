@@ -97,7 +97,7 @@ func (m memory) withFailure(p plan, r outcome) memory {
 		during = ensure // The next call ensures the whole load balancer.
 	}
 	if f.attempts == 0 || f.during != during || f.shape != shape {
-		f = failure{during: during, shape: shape, since: r.at}
+		f = failure{during: during, shape: shape, since: r.at, delays: p.delays}
 	}
 	f.cause, f.text = r.cause, r.text
 	f.attempts++

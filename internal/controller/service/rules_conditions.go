@@ -9,6 +9,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 )
 
 // conditionPause is the shortest time between two writes of a condition that
@@ -29,13 +31,14 @@ func serving(o observed) metav1.Condition {
 	}
 }
 
-// waitingConditions returns the conditions of a Service that waits. It may also
-// wait until the load balancer of an earlier Service of its name is gone.
-func waitingConditions(o observed) []metav1.Condition {
+// waitingConditions returns the conditions of a Service that waits for this cause.
+// It may also wait until the load balancer of an earlier Service of its name is
+// gone.
+func waitingConditions(o observed, cause message.Cause) []metav1.Condition {
 	if o.service == nil {
 		return nil
 	}
-	cause, isSuccessor := o.memory.failure.cause, o.service.UID != o.memory.uid
+	isSuccessor := o.service.UID != o.memory.uid
 	if isSuccessor && !o.policy.concerns(o.service) {
 		return nil
 	}

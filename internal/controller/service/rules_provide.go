@@ -42,6 +42,7 @@ func provide(o observed) plan {
 	switch shape := shapeOf(o.service); {
 	case o.memory.shape != shape, o.memory.uncertain:
 		p := withBackoff(o, plan{do: ensure, why: difference(o), service: o.service, routine: isKnownFromBefore(o), fresh: o.memory.backends == ""})
+		p = withPauseBetweenEdits(o, p)
 		if p.do == ensure && !p.routine && o.memory.announced != shape {
 			p.memory.announced = shape
 			p.writes.events = []message.Event{ensuringEvent()}
@@ -71,6 +72,9 @@ func keepFinalizer(o observed) plan {
 		p.memory.repairedAt = o.now
 		p.writes.events = []message.Event{contestedEvent("finalizer", managerOf(o.service, "f:finalizers"))}
 		return p
+	}
+	if after := untilEdit(o); after > 0 { // Without a finalizer, no deletion has to be asked for if the type changes again.
+		return waitToEdit(o, after)
 	}
 	if !o.elsewhere {
 		conditions, _ := outdated(o, provisioning(ensuringCause()))

@@ -47,7 +47,7 @@ func waitFor(o observed, after time.Duration) plan {
 		p.memory.recorded = recordedReason{f.cause.Reason, o.now}
 		p.writes.events = []message.Event{callFailedEvent(f)}
 	}
-	conditions, later := outdated(o, waitingConditions(o)...)
+	conditions, later := outdated(o, waitingConditions(o, f.cause)...)
 	p = p.withConditions(conditions, o.now)
 	if later > 0 {
 		p.after = min(p.after, later)

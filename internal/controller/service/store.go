@@ -22,6 +22,7 @@ type store struct {
 
 	mu       sync.Mutex
 	memories map[string]memory       // by key; guarded by mu
+	tries    map[string]tried        // by key; guarded by mu
 	jitters  map[string]float64      // by key; guarded by mu
 	foreign  map[string]types.UID    // see Policy.foreignAfter, by key; guarded by mu
 	shown    map[string]shownAddress // the last address that a Service of ours has shown, by key; guarded by mu
@@ -34,6 +35,7 @@ func newStore(gauges *waiting.Gauges) *store {
 	return &store{
 		waiting:  gauges,
 		memories: map[string]memory{},
+		tries:    map[string]tried{},
 		jitters:  map[string]float64{},
 		foreign:  map[string]types.UID{},
 		shown:    map[string]shownAddress{},
@@ -45,7 +47,7 @@ func newStore(gauges *waiting.Gauges) *store {
 func (s *store) recall(key string, o *observed) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	o.memory, o.shown, o.elsewhere = s.memories[key], s.shown[key], s.elsewhere
+	o.memory, o.tried, o.shown, o.elsewhere = s.memories[key], s.tries[key], s.shown[key], s.elsewhere
 	o.foreign = o.service != nil && s.foreign[key] == o.service.UID
 	if _, ok := s.jitters[key]; !ok {
 		s.jitters[key] = rand.Float64()
@@ -84,6 +86,29 @@ func (s *store) forget(key string) {
 	delete(s.jitters, key)
 	delete(s.queued, key)
 	s.report(key)
+}
+
+// noteTried records for what the provider was called, and when the call has ended.
+func (s *store) noteTried(key string, p plan, at time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tries[key] = s.tries[key].after(p, at)
+}
+
+// noteShown records what a wait has shown.
+func (s *store) noteShown(key string, t tried) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t.uid != "" {
+		s.tries[key] = t
+	}
+}
+
+// forgetTried drops what noteTried and noteShown have recorded. The Service must be gone.
+func (s *store) forgetTried(key string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.tries, key)
 }
 
 // note records whether the Service belongs to another class, and which address a

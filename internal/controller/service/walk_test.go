@@ -59,6 +59,7 @@ type world struct {
 	now      time.Time
 	service  *corev1.Service // nil: it is gone
 	memory   memory
+	tried    tried
 	nodes    int
 	balancer bool // the cloud has the load balancer
 	has      int  // how many nodes the load balancer has
@@ -91,7 +92,7 @@ func (w *world) nodeSet() nodeSet {
 // happens changes the world before the step.
 func (w *world) happens(t event) {
 	if t == processDies {
-		w.memory, w.foreign = memory{}, w.service != nil && w.service.Spec.LoadBalancerClass != nil
+		w.memory, w.tried, w.foreign = memory{}, tried{}, w.service != nil && w.service.Spec.LoadBalancerClass != nil
 		w.given = w.given || w.foreign
 	}
 	if t == nodesChange {
@@ -146,7 +147,7 @@ func (w *world) step(what turn) plan {
 	w.path = append(w.path, what)
 	w.happens(what.change)
 	p := decide(observed{
-		now: w.now, service: w.cached(), backends: w.nodeSet().id, hosts: len(w.nodeSet().nodes), memory: w.memory, policy: policy, foreign: w.foreign,
+		now: w.now, service: w.cached(), backends: w.nodeSet().id, hosts: len(w.nodeSet().nodes), memory: w.memory, tried: w.tried, policy: policy, foreign: w.foreign,
 	})
 	if p.why == "" {
 		w.t.Errorf("%v: %v without a why", w.path, p.do)
@@ -166,6 +167,9 @@ func (w *world) step(what turn) plan {
 	case publish, wait:
 		w.write(p)
 		w.memory = p.memory
+		if p.tried.uid != "" {
+			w.tried = p.tried
+		}
 	case release:
 		if w.balancer && !w.tampered && !w.given {
 			w.t.Errorf("%v: the finalizer goes while the load balancer exists", w.path)
@@ -225,6 +229,7 @@ func (w *world) call(what callOutcome, p plan) {
 		}
 	}
 	w.memory, _ = conclude(p, r)
+	w.tried = w.tried.after(p, w.now)
 }
 
 // TestWalk goes through all orders of what may happen to a Service, and checks

@@ -1,0 +1,45 @@
+// Package allowance bounds how often something is done for one object. Without
+// it, whoever may edit an object could make the daemon call the cloud without
+// end, and use up the request quota that all objects share.
+package allowance
+
+import "time"
+
+// Limit says how often something may be done for one object: Burst times one
+// after the other, and later once for each period Every. Between two times there
+// is at least the time Least. So it is done at most Burst + t/Every times in any
+// time t.
+type Limit struct {
+	Burst        int
+	Every, Least time.Duration
+}
+
+// Allowance is how much of a limit is used. The zero value means that nothing is.
+type Allowance struct {
+	last time.Time // when it was last used
+	full time.Time // when nothing will be used any more
+}
+
+// Next returns the earliest time at which it may be used again. The zero time
+// means at once.
+func (a Allowance) Next(l Limit) time.Time {
+	if a.last.IsZero() {
+		return time.Time{}
+	}
+	next, least := a.full.Add(-time.Duration(l.Burst-1)*l.Every), a.last.Add(l.Least)
+	if next.Before(least) {
+		return least
+	}
+	return next
+}
+
+// IsWhole reports whether nothing is used.
+func (a Allowance) IsWhole(now time.Time) bool { return !a.full.After(now) }
+
+// Used returns the allowance after it was used once more.
+func (a Allowance) Used(l Limit, now time.Time) Allowance {
+	if a.full.Before(now) {
+		a.full = now
+	}
+	return Allowance{last: now, full: a.full.Add(l.Every)}
+}

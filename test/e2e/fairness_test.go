@@ -1,0 +1,158 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/fairlead-k8s/fairlead/simulator"
+	"github.com/fairlead-k8s/fairlead/test/internal/bed"
+	"github.com/fairlead-k8s/fairlead/test/internal/daemon"
+	"github.com/fairlead-k8s/fairlead/test/internal/expect"
+	"github.com/fairlead-k8s/fairlead/test/internal/lbservice"
+)
+
+// smallQuota is the request quota of a cloud that its users can use up.
+var smallQuota = []string{"--quota=10", "--quota-burst=10"}
+
+// figures are what something has cost while others share the cloud.
+type figures struct {
+	calls int64
+	took  time.Duration
+}
+
+func (f figures) String() string {
+	return fmt.Sprintf("%d calls, %v", f.calls, f.took.Round(time.Millisecond))
+}
+
+// measured returns the figures of f.
+func measured(t *testing.T, c *bed.Cloud, f func()) figures {
+	t.Helper()
+	if err := c.ResetCalls(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	f()
+	took := time.Since(began)
+	report, err := c.Calls(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return figures{report.Count(), took}
+}
+
+// compare fails the test if the victim's figures with an attacker differ from
+// those without by more than a quarter.
+func compare(t *testing.T, alone, attacked figures) {
+	t.Helper()
+	t.Logf("without the attacker: %v; with the attacker: %v (calls %.2f, time %.2f times as much)",
+		alone, attacked, float64(attacked.calls)/float64(alone.calls), float64(attacked.took)/float64(alone.took))
+	const few = 2 // calls that are the attacker's own allowance
+	if most := alone.calls*5/4 + few; attacked.calls > most {
+		t.Errorf("%d calls until it was done, want %d at most", attacked.calls, most)
+	}
+}
+
+// repeatedly calls f until the end of the test, which waits for the last call.
+func repeatedly(t *testing.T, every time.Duration, f func(ctx context.Context, n int) error) {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() {
+		for n := 0; ctx.Err() == nil; n++ {
+			if err := f(ctx, n); err != nil && ctx.Err() == nil {
+				t.Errorf("attack %d: %v", n, err)
+				return
+			}
+			bed.Pause(ctx, every)
+		}
+	})
+	t.Cleanup(func() { stop(); running.Wait() })
+}
+
+// One tenant edits a Service of its own all the time, while another one's load
+// balancer follows the nodes, and a new one is made. One call at a time is made
+// for Services (S3 b, P2 b).
+func TestTenantsShareTheCloud(t *testing.T) {
+	b := onOwn(t)
+	s := lbservice.Services{Bed: b, Cloud: b.NewCloudWithoutTraffic(t, smallQuota...)}
+	join := func() {
+		i, _ := b.Pair(t, s.Cloud, simulator.Instance{Name: b.Name("host")})
+		s.Hosts = append(s.Hosts, i)
+	}
+	join()
+	s.Runs(t, daemon.Setup{})
+	victims := []string{s.Balanced(t, "victim"), s.Balanced(t, "victim"), s.Balanced(t, "victim")}
+	edited := attacker(t, s)
+	work := func() {
+		for range 4 {
+			join()
+			for _, victim := range victims {
+				s.AwaitServing(t, victim, s.Hosts...)
+			}
+			short := s.Balanced(t, "short")
+			s.AwaitServing(t, short, s.Hosts...)
+			s.Delete(t, short)
+			s.AwaitGone(t, short)
+		}
+	}
+	work() // also waits until all have their load balancers
+	alone := measured(t, s.Cloud, work)
+
+	attack(t, s, edited)
+	atFirst := measured(t, s.Cloud, work)
+	t.Logf("while the attacker has its first edits: %v", atFirst)
+	expect.Within(t, 2*time.Minute, func(ctx context.Context) error {
+		service, err := b.Admin.CoreV1().Services(edited.Namespace).Get(ctx, edited.Name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		return lbservice.Showing(lbservice.ConditionProvisioning, metav1.ConditionTrue, "EditedOften", "once in 2m")(service)
+	})
+	compare(t, alone, measured(t, s.Cloud, work))
+}
+
+// attacker creates a Service in a namespace of its own.
+func attacker(t *testing.T, s lbservice.Services) *corev1.Service {
+	t.Helper()
+	tenant, err := s.Admin.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.Name("attacker")}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := s.Admin.CoreV1().Services(tenant.Name)
+	service, err := own.Create(t.Context(), &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Name: "edited"},
+		Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, Ports: []corev1.ServicePort{{Port: 80}}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect.Cleanup(t, func(ctx context.Context) error {
+		_, err := own.Patch(ctx, service.Name, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
+		if err == nil {
+			err = own.Delete(ctx, service.Name, metav1.DeleteOptions{})
+		}
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return err
+	})
+	return service
+}
+
+// attack edits the Service until the end of the test.
+func attack(t *testing.T, s lbservice.Services, service *corev1.Service) {
+	t.Helper()
+	repeatedly(t, 20*time.Millisecond, func(ctx context.Context, n int) error {
+		body := fmt.Appendf(nil, `{"metadata":{"annotations":{"edited":"%d"}}}`, n)
+		_, err := s.Admin.CoreV1().Services(service.Namespace).Patch(ctx, service.Name, types.MergePatchType, body, metav1.PatchOptions{})
+		return err
+	})
+}
