@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/fairlead-k8s/fairlead/internal/app/internal/settings"
+	"github.com/fairlead-k8s/fairlead/internal/cloud"
 	"github.com/fairlead-k8s/fairlead/internal/kube"
 )
 
@@ -18,6 +20,9 @@ const (
 	// never offer everything.
 	firstAsk   = time.Second
 	longestAsk = 5 * time.Minute
+	// longestSoon is the longest such delay while the provider says that it
+	// cannot say what it offers.
+	longestSoon = 15 * time.Second
 )
 
 // startInformers starts the informers that have been asked for since the last
@@ -32,8 +37,13 @@ func (p *process) startInformers(ctx context.Context) {
 // more or ctx has ended.
 func (p *process) awaitOffers(ctx context.Context, waiting []started, run func(started)) {
 	tried := "" // what the provider offered when the controllers were last made
-	for delay := firstAsk; len(waiting) > 0 && pause(ctx, delay); delay = min(2*delay, longestAsk) {
+	longest := longestAsk
+	for delay := firstAsk; len(waiting) > 0 && pause(ctx, delay); delay = min(2*delay, longest) {
+		longest = longestAsk
 		if _, err := p.gateway.Load().AskAgain(ctx); err != nil {
+			if errors.Is(err, cloud.ErrCannotSay) {
+				longest = longestSoon
+			}
 			klog.FromContext(ctx).Error(err, "The provider cannot say what it offers")
 		}
 		offers := p.gateway.Load().Offers()

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -51,6 +52,42 @@ func TestControllerRunsOnceTheProviderOffersItsPart(t *testing.T) {
 		p.lead(ctx)
 		if ran < time.Minute || ran > 3*time.Minute {
 			t.Errorf("the controller ran after %v", ran)
+		}
+	})
+}
+
+// A provider that says that it cannot say what it offers is asked more often
+// than one that says no, and its accessors are not.
+func TestProviderThatCannotSayIsAskedSoon(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began, ran := time.Now(), false
+		theirs := &providertest.Cloud{V2: brokenInstances{}}
+		theirs.OnOffers = func() error {
+			if time.Since(began) < time.Hour {
+				return errors.New("503")
+			}
+			return nil
+		}
+		theirs.OnAccessor = func() {
+			if time.Since(began) < time.Hour {
+				t.Error("an accessor was asked")
+			}
+		}
+		p, ctx := newTestProcess(t, theirs, table{runs(settings.NodeController, func(_ context.Context, d deps) (controller, error) {
+			if d.gateway.Instances() == nil {
+				return nil, notOffered("the provider offers no instances")
+			}
+			if late := time.Since(began) - time.Hour; late > longestSoon {
+				t.Errorf("the controller was made %v late", late)
+			}
+			ran = true
+			return &fakeController{run: untilStopped}, nil
+		})})
+		p.metrics = newControllerMetrics(p.registry.MustRegister, p.registry.CustomMustRegister)
+		time.AfterFunc(2*time.Hour, func() { p.fail(nil) })
+		p.lead(ctx)
+		if !ran {
+			t.Error("the controller has not run")
 		}
 	})
 }

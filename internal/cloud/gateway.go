@@ -3,6 +3,8 @@ package cloud
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -66,8 +68,9 @@ type Gateway struct {
 	instances   atomic.Pointer[Instances]
 	balancers   atomic.Pointer[LoadBalancers]
 	routes      atomic.Pointer[Routes]
-	accessors   []accessor // in the order in which they are asked; used under asking
-	asking      sync.Mutex // held while accessors are asked
+	accessors   []accessor  // in the order in which they are asked; used under asking
+	asking      sync.Mutex  // held while accessors are asked
+	cannotSay   atomic.Bool // the provider's Offers has returned an error
 	// changing counts the changes that have not returned, including those that
 	// nobody waits for any more.
 	changing counter
@@ -81,7 +84,7 @@ func (p *Provider) Open(ctx context.Context, cfg Config) (*Gateway, error) {
 	cfg = cfg.withDefaults()
 	g := &Gateway{readTimeout: cfg.ReadTimeout, metrics: cfg.Metrics, extras: p.extras, classifiers: classifiersOf(cfg, p.extras), health: newHealth(cfg.Metrics.overdue.Set)}
 	g.accessors = accessorsOf(g, p, cfg)
-	if _, err := g.AskAgain(ctx); err != nil {
+	if _, err := g.AskAgain(ctx); err != nil && !errors.Is(err, ErrCannotSay) {
 		return nil, err
 	}
 	return g, nil
@@ -121,11 +124,15 @@ func accessorsOf(g *Gateway, p *Provider, cfg Config) []accessor {
 
 // AskAgain asks the provider for the parts that it has not offered so far. Some
 // providers answer "not supported" when a request of their own has failed. It
-// reports whether the provider offers more than before. Like Initialize, it
-// returns only when the provider does.
+// reports whether the provider offers more than before. The error is ErrCannotSay
+// if the provider cannot be asked now. Like Initialize, it returns only when the
+// provider does.
 func (g *Gateway) AskAgain(ctx context.Context) (more bool, err error) {
 	g.asking.Lock()
 	defer g.asking.Unlock()
+	if err := g.canSay(ctx); err != nil {
+		return false, err
+	}
 	var all []error
 	for _, a := range g.accessors {
 		if a.found() {
@@ -143,6 +150,23 @@ func (g *Gateway) AskAgain(ctx context.Context) (more bool, err error) {
 	return more, errors.Join(all...)
 }
 
+// canSay asks a provider that is a provider.Offerer whether its accessors can be
+// asked, if one of them is still to be asked.
+func (g *Gateway) canSay(ctx context.Context) error {
+	open := slices.ContainsFunc(g.accessors, func(a accessor) bool { return !a.found() })
+	if g.extras.offerer == nil || !open {
+		return nil
+	}
+	bounded, cancel := context.WithTimeout(ctx, g.readTimeout)
+	defer cancel()
+	err := guard(context.WithoutCancel(ctx), "Offers", func() error { return g.extras.offerer.Offers(bounded) })
+	g.cannotSay.Store(err != nil)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrCannotSay, err)
+	}
+	return nil
+}
+
 // Offers returns a sentence about what the provider offers.
 func (g *Gateway) Offers() string {
 	var offered, missing []string
@@ -154,6 +178,8 @@ func (g *Gateway) Offers() string {
 		}
 	}
 	switch {
+	case g.cannotSay.Load():
+		return "cannot say now whether it offers " + strings.Join(missing, ", ") + ", and the log says why; it is asked again"
 	case len(missing) == 0:
 		return "offers " + strings.Join(offered, ", ")
 	case len(offered) == 0:
@@ -181,6 +207,8 @@ func (g *Gateway) RestartNeeded() <-chan error { return g.health.restart }
 func (g *Gateway) AwaitChanges() { g.changing.await() }
 
 var (
+	// ErrCannotSay is why the accessors were not asked.
+	ErrCannotSay = errors.New("the provider cannot say now what it offers")
 	// errQuota is why a call that the limiter holds back takes long.
 	errQuota = errors.New("the call waits for the request quota of the cloud, which is used up or seems to be")
 	// errEnded is the error of a provider that calls runtime.Goexit.

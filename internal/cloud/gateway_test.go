@@ -2,6 +2,7 @@ package cloud
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 
@@ -110,6 +111,50 @@ func (v *lateVendor) LoadBalancer() (cloudprovider.LoadBalancer, bool) {
 	return balancer(func(context.Context, string, *corev1.Service, []*corev1.Node) (*corev1.LoadBalancerStatus, error) {
 		return &corev1.LoadBalancerStatus{}, nil
 	}), v.late
+}
+
+// offerer is a provider whose Offers returns the errors in turn, and then nil.
+type offerer struct {
+	vendor
+	errs  []error
+	asked *int // accessors of instances
+}
+
+func (o *offerer) Offers(context.Context) error {
+	if len(o.errs) == 0 {
+		return nil
+	}
+	err := o.errs[0]
+	o.errs = o.errs[1:]
+	if err == nil {
+		panic("no connection")
+	}
+	return err
+}
+
+func (o *offerer) InstancesV2() (cloudprovider.InstancesV2, bool) {
+	*o.asked++
+	return o.vendor.InstancesV2()
+}
+
+// A provider that cannot say what it offers, or whose Offers panics, does not end
+// the process, and its accessors are not asked.
+func TestProviderThatCannotSayWhatItOffers(t *testing.T) {
+	asked := 0
+	g := gateway(t, &offerer{vendor{v2: panicsForAll}, []error{errors.New("503"), nil}, &asked}, Config{})
+	const want = "cannot say now whether it offers instances, load balancers, routes, and the log says why; it is asked again"
+	if asked != 0 || g.Instances() != nil || g.Offers() != want {
+		t.Errorf("at first: asked %d times, and it %s", asked, g.Offers())
+	}
+	if more, err := g.AskAgain(t.Context()); more || !errors.Is(err, ErrCannotSay) || asked != 0 {
+		t.Errorf("Offers panics: %v, %v, asked %d times", more, err, asked)
+	}
+	if more, err := g.AskAgain(t.Context()); !more || err != nil || asked != 1 || g.Instances() == nil {
+		t.Errorf("once it can say: %v, %v, asked %d times; it %s", more, err, asked, g.Offers())
+	}
+	if got := g.Offers(); got != "offers instances; it is asked again for load balancers, routes" {
+		t.Error(got)
+	}
 }
 
 func TestAccessorThatSaysNoIsAskedAgain(t *testing.T) {

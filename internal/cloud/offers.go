@@ -19,6 +19,8 @@ type extras struct {
 	informers cloudprovider.InformerUser
 	// reloader takes another configuration while it works.
 	reloader provider.Reloader
+	// offerer reports whether the accessors can tell what the provider offers.
+	offerer provider.Offerer
 	// classifier knows what its own errors mean.
 	classifier provider.ErrorClassifier
 }
@@ -27,6 +29,7 @@ func extrasOf(p cloudprovider.Interface) extras {
 	var e extras
 	e.informers, _ = p.(cloudprovider.InformerUser)
 	e.reloader, _ = p.(provider.Reloader)
+	e.offerer, _ = p.(provider.Offerer)
 	e.classifier, _ = p.(provider.ErrorClassifier)
 	return e
 }

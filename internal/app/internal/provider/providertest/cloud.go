@@ -3,6 +3,8 @@
 package providertest
 
 import (
+	"context"
+
 	"k8s.io/client-go/informers"
 	cloudprovider "k8s.io/cloud-provider"
 )
@@ -17,6 +19,15 @@ type Cloud struct {
 	OnSetInformers func(informers.SharedInformerFactory)
 	OnAccessor     func()
 	V2             cloudprovider.InstancesV2
+	OnOffers       func() error
+}
+
+// Offers is provider.Offerer.
+func (c *Cloud) Offers(context.Context) error {
+	if c.OnOffers == nil {
+		return nil
+	}
+	return c.OnOffers()
 }
 
 // InstancesV2 is part of cloudprovider.Interface.
