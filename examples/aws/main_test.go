@@ -20,6 +20,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 
@@ -70,6 +71,51 @@ func TestLifeOfNodes(t *testing.T) {
 	b.await(t, gone("10.0.0.2"))
 	b.await(t, gone("10.0.0.3"))
 	b.await(t, initialized("i-00000001", "10.0.0.1"))
+}
+
+// The provider returns some labels only while the Node lacks them. Refreshes keep
+// these labels and their record, write nothing while nothing has changed, and
+// follow what has.
+func TestRefreshes(t *testing.T) {
+	const (
+		zoneID = "topology.k8s.aws/zone-id"
+		record = "fairlead.dev/cloud-labels"
+	)
+	b := newBed(t)
+	b.launch(t, "i-00000001", "10.0.0.1", "")
+	b.daemon(t, "--node-status-update-frequency=1s")
+	b.await(t, initialized("i-00000001", "10.0.0.1"))
+	b.awaitRefreshes(t, 2)
+
+	before := b.node(t, "10.0.0.1")
+	b.awaitRefreshes(t, 3)
+	after := b.node(t, "10.0.0.1")
+	if before.ResourceVersion != after.ResourceVersion {
+		t.Errorf("the Node was written although nothing has changed (-before +after):\n%s", cmp.Diff(before, after))
+	}
+	if !strings.Contains(after.Annotations[record], zoneID) {
+		t.Errorf("the record of the provider's labels is %q, without %s", after.Annotations[record], zoneID)
+	}
+
+	patch := fmt.Sprintf(`{"metadata":{"labels":{%q:null}}}`, zoneID)
+	if _, err := b.admin.CoreV1().Nodes().Patch(t.Context(), after.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	b.await(t, initialized("i-00000001", "10.0.0.1")) // The label is there again.
+
+	larger := instance("i-00000001", "10.0.0.1", ec2test.Running)
+	larger.Type = "m7g.xlarge"
+	b.ec2.Put(larger)
+	b.await(t, func(context.Context, kubernetes.Interface) error {
+		if got := b.node(t, "10.0.0.1").Labels[corev1.LabelInstanceTypeStable]; got != larger.Type {
+			return fmt.Errorf("the Node's type is %s, want %s", got, larger.Type)
+		}
+		return nil
+	})
+	b.awaitRefreshes(t, 2)
+	if n := b.node(t, "10.0.0.1"); n.Labels[zoneID] == "" || !strings.Contains(n.Annotations[record], zoneID) {
+		t.Errorf("%s is lost: labels %v, record %q", zoneID, n.Labels, n.Annotations[record])
+	}
 }
 
 // The provider's own controller runs beside ours when --controllers names it.
@@ -255,6 +301,29 @@ func (b *bed) launch(t *testing.T, id, ip, providerID string) {
 	if _, err := b.admin.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
+}
+
+func (b *bed) node(t *testing.T, ip string) *corev1.Node {
+	t.Helper()
+	node, err := b.admin.CoreV1().Nodes().Get(t.Context(), nodeName(ip), metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return node
+}
+
+// awaitRefreshes waits until the provider has described the instances n times
+// more. There is one Node.
+func (b *bed) awaitRefreshes(t *testing.T, n int) {
+	t.Helper()
+	const describe = "DescribeInstances"
+	until := b.ec2.Calls(describe) + n + 1 // One may be under way.
+	b.await(t, func(context.Context, kubernetes.Interface) error {
+		if got := b.ec2.Calls(describe); got < until {
+			return fmt.Errorf("%s was called %d times, want %d", describe, got, until)
+		}
+		return nil
+	})
 }
 
 // silence makes a kubelet look silent: it writes the condition that
