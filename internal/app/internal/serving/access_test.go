@@ -18,6 +18,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -33,15 +34,27 @@ import (
 // and lets the reader do everything.
 func authority(t *testing.T) (kubeconfig string) {
 	t.Helper()
+	kubeconfig, _ = countingAuthority(t)
+	return kubeconfig
+}
+
+// countingAuthority counts the TokenReviews.
+func countingAuthority(t *testing.T) (kubeconfig string, reviews *atomic.Int64) {
+	t.Helper()
+	reviews = new(atomic.Int64)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		switch r.URL.Path {
 		case "/apis/authentication.k8s.io/v1/tokenreviews":
 			var review authenticationv1.TokenReview
 			_ = json.NewDecoder(r.Body).Decode(&review)
+			reviews.Add(1)
 			name := review.Spec.Token
 			review.Status.Authenticated = name == "reader" || name == "other"
 			review.Status.User.Username = name
+			if !review.Status.Authenticated {
+				review.Status.Error = "[invalid bearer token, Token has been invalidated]" // as the API server answers
+			}
 			_ = json.NewEncoder(w).Encode(review)
 		case "/apis/authorization.k8s.io/v1/subjectaccessreviews":
 			var review authorizationv1.SubjectAccessReview
@@ -58,7 +71,7 @@ func authority(t *testing.T) (kubeconfig string) {
 	if err := os.WriteFile(kubeconfig, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return kubeconfig
+	return kubeconfig, reviews
 }
 
 // serving returns the address of a server with the flags.

@@ -17,6 +17,7 @@ import (
 	"k8s.io/component-base/metrics/prometheus/slis"
 	_ "k8s.io/component-base/metrics/prometheus/version" // kubernetes_build_info
 	cmapp "k8s.io/controller-manager/app"
+	"k8s.io/utils/clock"
 )
 
 // closeTimeout is how long open requests may take when the process ends.
@@ -99,6 +100,7 @@ func (c Config) listen() (*listener, error) {
 	if err := c.Authentication.ApplyTo(&l.authentication, l.secure, nil); err != nil {
 		return nil, fmt.Errorf("authentication of requests: %w", err)
 	}
+	l.authentication.Authenticator = newReviewed(l.authentication.Authenticator, c.Authentication.CacheTTL, clock.RealClock{})
 	if err := c.Authorization.ApplyTo(&l.authorization); err != nil {
 		return nil, fmt.Errorf("authorization of requests: %w", err)
 	}

@@ -1,0 +1,78 @@
+package serving
+
+import (
+	"crypto/sha256"
+	"errors"
+	"net/http"
+	"time"
+
+	"golang.org/x/time/rate"
+	"k8s.io/apimachinery/pkg/util/cache"
+	"k8s.io/apiserver/pkg/authentication/authenticator"
+	"k8s.io/utils/clock"
+)
+
+const (
+	// Of credentials that are not known, so many are asked about at once, and so
+	// many in a second after that.
+	unknownAtOnce, unknownPerSecond = 20, 10
+	// rememberFor is how long credentials that were accepted are asked about
+	// without that bound. A scraper comes back within it.
+	rememberFor = 10 * time.Minute
+	// remembered is how many credentials are kept, each 32 bytes and a time.
+	remembered = 4096
+)
+
+var (
+	errRefused = errors.New("these credentials were refused a moment ago")
+	errTooMany = errors.New("too many unknown credentials")
+)
+
+// reviewed bounds how often the API server is asked about credentials that it
+// does not know. Whoever reaches the port can send any number of them. The
+// library remembers only answers without a reason, and the API server gives one.
+type reviewed struct {
+	next     authenticator.Request
+	refused  *cache.LRUExpireCache // hashes of credentials
+	accepted *cache.LRUExpireCache
+	refusal  time.Duration // for how long a refusal counts
+	limiter  *rate.Limiter
+	clock    clock.PassiveClock
+}
+
+func newReviewed(next authenticator.Request, refusal time.Duration, c clock.PassiveClock) *reviewed {
+	return &reviewed{
+		next:     next,
+		refused:  cache.NewLRUExpireCacheWithClock(remembered, c),
+		accepted: cache.NewLRUExpireCacheWithClock(remembered, c),
+		refusal:  refusal,
+		limiter:  rate.NewLimiter(unknownPerSecond, unknownAtOnce),
+		clock:    c,
+	}
+}
+
+// AuthenticateRequest implements authenticator.Request.
+func (a *reviewed) AuthenticateRequest(r *http.Request) (*authenticator.Response, bool, error) {
+	// Credentials of web sockets are another header of which the library asks. No
+	// path of ours is one.
+	r.Header.Del("Sec-WebSocket-Protocol")
+	credentials := r.Header.Get("Authorization")
+	if credentials == "" {
+		return a.next.AuthenticateRequest(r)
+	}
+	key := sha256.Sum256([]byte(credentials))
+	if _, ok := a.refused.Get(key); ok {
+		return nil, false, errRefused
+	}
+	if _, ok := a.accepted.Get(key); !ok && !a.limiter.AllowN(a.clock.Now(), 1) {
+		return nil, false, errTooMany
+	}
+	answer, ok, err := a.next.AuthenticateRequest(r)
+	if err != nil || !ok {
+		a.accepted.Remove(key)
+		a.refused.Add(key, true, a.refusal)
+		return answer, ok, err
+	}
+	a.accepted.Add(key, true, rememberFor)
+	return answer, ok, nil
+}

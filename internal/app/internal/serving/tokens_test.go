@@ -1,0 +1,101 @@
+package serving
+
+import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"testing"
+	"time"
+
+	"k8s.io/apiserver/pkg/authentication/authenticator"
+	testingclock "k8s.io/utils/clock/testing"
+)
+
+// TestUnknownTokensAreRarelyReviewed counts what an attacker without credentials
+// makes this process ask the API server.
+func TestUnknownTokensAreRarelyReviewed(t *testing.T) {
+	kubeconfig, reviews := countingAuthority(t)
+	_, url := serving(t, "--authentication-kubeconfig="+kubeconfig+" --authorization-kubeconfig="+kubeconfig)
+	client := insecureClient()
+	client.Transport.(*http.Transport).DisableKeepAlives = false
+	get := func(path, token string) int { return status(t, client, http.MethodGet, url+path, token, nil) }
+
+	if got := get("/metrics", "reader"); got != 200 {
+		t.Fatalf("the reader gets %d", got)
+	}
+	reviews.Store(0)
+	for range 50 {
+		if got := get("/healthz", "wrong"); got != 401 {
+			t.Errorf("a wrong token gets %d", got)
+		}
+	}
+	if n := reviews.Load(); n != 1 {
+		t.Errorf("%d TokenReviews for one wrong token, want 1", n)
+	}
+	reviews.Store(0)
+	began := time.Now()
+	for i := range 300 {
+		if got := get("/healthz", "wrong-"+strconv.Itoa(i)); got != 401 {
+			t.Errorf("a wrong token gets %d", got)
+		}
+	}
+	if n, most := reviews.Load(), int64(unknownAtOnce+1+unknownPerSecond*time.Since(began).Seconds()); n > most {
+		t.Errorf("%d TokenReviews for 300 wrong tokens, want at most %d", n, most)
+	}
+	if got := get("/metrics", "reader"); got != 200 {
+		t.Errorf("meanwhile the reader gets %d", got)
+	}
+	if got := get("/healthz", ""); got != 200 {
+		t.Errorf("meanwhile a probe gets %d", got)
+	}
+}
+
+func TestReviewed(t *testing.T) {
+	clock := testingclock.NewFakePassiveClock(time.Now())
+	known, asked := true, 0
+	r := newReviewed(authenticator.RequestFunc(func(r *http.Request) (*authenticator.Response, bool, error) {
+		asked++
+		if ok := known && r.Header.Get("Authorization") == "Bearer known"; !ok {
+			return nil, false, errors.New("unknown")
+		}
+		return &authenticator.Response{}, true, nil
+	}), 10*time.Second, clock)
+	ask := func(token string) (bool, error) {
+		request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
+		request.Header.Set("Authorization", "Bearer "+token)
+		_, ok, err := r.AuthenticateRequest(request)
+		return ok, err
+	}
+	if ok, err := ask("known"); !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	for i := range 100 {
+		_, _ = ask(strconv.Itoa(i))
+	}
+	if asked != unknownAtOnce {
+		t.Errorf("asked %d times, want %d", asked, unknownAtOnce)
+	}
+	if ok, err := ask("known"); !ok || err != nil {
+		t.Errorf("known credentials are refused while unknown ones are bounded: %v", err)
+	}
+	if _, err := ask("new"); !errors.Is(err, errTooMany) {
+		t.Errorf("unknown credentials over the bound: %v", err)
+	}
+	clock.SetTime(clock.Now().Add(time.Second))
+	if _, err := ask("new"); errors.Is(err, errTooMany) {
+		t.Error("unknown credentials are refused although a second has passed")
+	}
+	known = false
+	if ok, _ := ask("known"); ok {
+		t.Error("revoked credentials are accepted")
+	}
+	if _, err := ask("known"); !errors.Is(err, errRefused) {
+		t.Errorf("revoked credentials are asked about again at once: %v", err)
+	}
+	known = true
+	clock.SetTime(clock.Now().Add(11 * time.Second))
+	if ok, err := ask("known"); !ok || err != nil {
+		t.Errorf("after the refusal has expired: %v", err)
+	}
+}
