@@ -179,7 +179,7 @@ func (l *Loop) pass(ctx context.Context, key string) {
 		}
 		return
 	}
-	delay := l.backoff.delay(failures, rand.Float64())
+	delay := l.backoff.delay(failures, rand.Float64()) //nolint:gosec // no secret
 	if err != nil && ctx.Err() == nil {
 		klog.FromContext(ctx).Error(err, "Pass failed", "queue", l.name, "key", key, "failures", failures, "retryAfter", delay)
 	}

@@ -63,7 +63,7 @@ func (c *Controller) list(ctx context.Context, why string) {
 
 // jitter returns the period, give or take a tenth.
 func jitter(period time.Duration) time.Duration {
-	return time.Duration(float64(period) * (0.9 + 0.2*rand.Float64()))
+	return time.Duration(float64(period) * (0.9 + 0.2*rand.Float64())) //nolint:gosec // no secret
 }
 
 // failureOf returns the failure to remember for an error. For a creation, its

@@ -50,7 +50,7 @@ func (s *store) recall(key string, o *observed) {
 	o.memory, o.tried, o.shown, o.elsewhere = s.memories[key], s.tries[key], s.shown[key], s.elsewhere
 	o.foreign = o.service != nil && s.foreign[key] == o.service.UID
 	if _, ok := s.jitters[key]; !ok {
-		s.jitters[key] = rand.Float64()
+		s.jitters[key] = rand.Float64() //nolint:gosec // no secret
 	}
 	o.jitter = s.jitters[key]
 }

@@ -73,7 +73,7 @@ func (s *Set) set(f wire.Fault, t tenure) error {
 	a := &activeFault{
 		Fault:   f,
 		tenure:  t,
-		random:  rand.New(rand.NewPCG(s.seed, nameHash(f.Name))),
+		random:  rand.New(rand.NewPCG(s.seed, nameHash(f.Name))), //nolint:gosec // repeatable on purpose
 		cleared: make(chan struct{}),
 	}
 	if f.Kind == wire.FaultThrottle {
@@ -94,7 +94,7 @@ func (s *Set) set(f wire.Fault, t tenure) error {
 // has its own numbers, so that one fault does not influence another.
 func nameHash(name string) uint64 {
 	h := fnv.New64a()
-	h.Write([]byte(name))
+	_, _ = h.Write([]byte(name)) // A hash takes all.
 	return h.Sum64()
 }
 

@@ -27,7 +27,7 @@ const (
 func (b block) address(n int) netip.Addr {
 	n %= blockTotal
 	network, host := n/perNet+1, n%perNet+1
-	return netip.AddrFrom4([4]byte{127, byte(b) + byte(network/256), byte(network % 256), byte(host)})
+	return netip.AddrFrom4([4]byte{127, byte(b) + byte(network/256), byte(network % 256), byte(host)}) //nolint:gosec // below 256, because n is below blockTotal
 }
 
 // free returns the first free address, beginning with the n-th.

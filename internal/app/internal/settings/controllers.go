@@ -126,7 +126,7 @@ func (c *Controllers) ResyncPeriod() time.Duration { return upToTwice(c.resync) 
 func (c *Controllers) StartInterval() time.Duration { return upToTwice(c.startInterval) }
 
 func upToTwice(d time.Duration) time.Duration {
-	return time.Duration(float64(d) * (1 + rand.Float64()))
+	return time.Duration(float64(d) * (1 + rand.Float64())) //nolint:gosec // no secret
 }
 
 // ByAnyName returns the name of the controller that has this name, alias or

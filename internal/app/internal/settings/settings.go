@@ -140,7 +140,7 @@ func (s *Settings) Validate() []error {
 }
 
 func readable(file string) error {
-	f, err := os.Open(file)
+	f, err := os.Open(file) //nolint:gosec // a flag names it
 	if err != nil {
 		return err
 	}
