@@ -1,6 +1,7 @@
 # syntax=docker/dockerfile:1
 # The daemon with the simulated provider. For your own: COPY your sources, and build your main package.
 # Without a container engine: make image
+# The images are pinned by digest with the first run of the updater that renovate.json configures.
 
 # The compiler runs on this machine's platform, and makes the program for the image's.
 FROM --platform=$BUILDPLATFORM golang:1.26 AS build

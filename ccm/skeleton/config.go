@@ -125,7 +125,7 @@ func controllerContext(ctx context.Context, d ccm.ControllerDeps, c *config.Comp
 		return cmapp.ControllerContext{}, fmt.Errorf("client of metadata: %w", err)
 	}
 	resync := func() time.Duration {
-		return time.Duration((1 + rand.Float64()) * float64(c.ComponentConfig.Generic.MinResyncPeriod.Duration))
+		return time.Duration((1 + rand.Float64()) * float64(c.ComponentConfig.Generic.MinResyncPeriod.Duration)) //nolint:gosec // no secret
 	}
 	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(c.Client.Discovery()))
 	go wait.UntilWithContext(ctx, func(context.Context) { mapper.Reset() }, 30*time.Second)

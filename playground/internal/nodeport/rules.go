@@ -63,7 +63,7 @@ func wanted(s seen) map[door]answer {
 			continue
 		}
 		add := func(protocol corev1.Protocol, port int32, a answer) {
-			d := door{protocol, netip.AddrPortFrom(address, uint16(port))}
+			d := door{protocol, netip.AddrPortFrom(address, uint16(port))} //nolint:gosec // the API server has validated it
 			if _, taken := doors[d]; !taken {
 				a.node = n.Name
 				doors[d] = a

@@ -31,7 +31,7 @@ func (p *Picker) Next() (int, error) {
 		p.taken = map[int]bool{}
 	}
 	for range tries {
-		port := first + rand.IntN(last-first+1)
+		port := first + rand.IntN(last-first+1) //nolint:gosec // no secret
 		if p.taken[port] || !free(port) {
 			continue
 		}
