@@ -2,6 +2,7 @@ package cloud
 
 import (
 	"context"
+	"math/rand/v2"
 	"strconv"
 	"sync"
 	"testing"
@@ -52,6 +53,42 @@ func TestPriorityThatRestedGetsNoMoreThanItsShare(t *testing.T) {
 	}
 	if updates != 4 {
 		t.Errorf("%d of 16 turns are updates, want 4", updates)
+	}
+}
+
+// Whatever calls come, a call starts after no more others than its share says,
+// counted for each call of its priority that came before it (promise P2 b).
+func TestNoCallWaitsForMoreThanItsShare(t *testing.T) {
+	total := 0.0
+	for _, share := range shares {
+		total += share
+	}
+	for seed := range uint64(50) {
+		random := rand.New(rand.NewPCG(seed, 0))
+		var turns turns
+		var started int
+		latest := map[*turn]int{} // by when a call has to start
+		for range 2000 {
+			for p := range priorities {
+				for range random.IntN(3) {
+					before := len(turns.waiting[p])
+					latest[turns.add(p)] = started + int(float64(before+1)*total/shares[p]) + int(priorities)
+				}
+			}
+			next := turns.next()
+			if next == nil {
+				continue
+			}
+			if started++; started > latest[next] {
+				t.Fatalf("seed %d: a call of priority %d is number %d, want %d at the latest", seed, next.priority, started, latest[next])
+			}
+			delete(latest, next)
+		}
+		for waits, by := range latest {
+			if started > by {
+				t.Fatalf("seed %d: a call of priority %d still waits after %d calls, want it to start as number %d", seed, waits.priority, started, by)
+			}
+		}
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/daemon"
 	"github.com/fairlead-k8s/fairlead/test/internal/expect"
 	"github.com/fairlead-k8s/fairlead/test/internal/lbservice"
+	"github.com/fairlead-k8s/fairlead/test/internal/nodes"
 )
 
 // smallQuota is the request quota of a cloud that its users can use up.
@@ -155,4 +156,51 @@ func attack(t *testing.T, s lbservice.Services, service *corev1.Service) {
 		_, err := s.Admin.CoreV1().Services(service.Namespace).Patch(ctx, service.Name, types.MergePatchType, body, metav1.PatchOptions{})
 		return err
 	})
+}
+
+// Kubelets change their own Nodes all the time, while other Nodes join: one Node
+// waits for an instance that the cloud does not know, and the Ready condition of
+// another one changes with an old heartbeat (P2 b).
+func TestKubeletsShareTheCloud(t *testing.T) {
+	b := onOwn(t)
+	c := b.NewCloudWithoutTraffic(t, smallQuota...)
+	b.Daemon(t, daemon.Setup{Cloud: c.URL})
+	work := func() {
+		var instances []simulator.Instance
+		for range 20 {
+			instances = append(instances, c.Instance(t, simulator.Instance{Name: b.Name("joins")}))
+		}
+		for _, i := range instances {
+			b.Register(t, nodes.New(i.Name))
+		}
+		for _, i := range instances {
+			b.AwaitNode(t, i.Name, expect.Soon, nodes.Initialized)
+		}
+	}
+	alone := measured(t, c, work)
+
+	unknown := b.Register(t, nodes.New(b.Name("unknown")))
+	repeatedly(t, 20*time.Millisecond, func(ctx context.Context, n int) error {
+		body := fmt.Appendf(nil, `{"metadata":{"labels":{"example.com/changes":"%d"}}}`, n)
+		_, err := b.Admin.CoreV1().Nodes().Patch(ctx, unknown.Name, types.MergePatchType, body, metav1.PatchOptions{})
+		return err
+	})
+	known := c.Instance(t, simulator.Instance{Name: b.Name("flaps")})
+	flaps := b.Register(t, nodes.NewInitialized(known))
+	repeatedly(t, 20*time.Millisecond, func(ctx context.Context, n int) error {
+		status := []corev1.ConditionStatus{corev1.ConditionTrue, corev1.ConditionFalse}[n%2]
+		body := fmt.Appendf(nil, `{"status":{"conditions":[{"type":"Ready","status":%q,"reason":"Test","lastHeartbeatTime":"2020-01-01T00:00:00Z"}]}}`, status)
+		_, err := b.Admin.CoreV1().Nodes().Patch(ctx, flaps.Name, types.StrategicMergePatchType, body, metav1.PatchOptions{}, "status")
+		return err
+	})
+	atFirst := measured(t, c, work)
+	t.Logf("while the attackers have their first questions: %v", atFirst)
+	expect.Within(t, 2*time.Minute, func(ctx context.Context) error {
+		const rest = 5 * time.Second
+		if f := measured(t, c, func() { bed.Pause(ctx, rest) }); f.calls > 2 {
+			return fmt.Errorf("the cloud is still called for the Nodes of the attackers: %v", f)
+		}
+		return nil
+	})
+	compare(t, alone, measured(t, c, work))
 }

@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/fairlead-k8s/fairlead/internal/controller/allowance"
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
 	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
@@ -69,6 +70,8 @@ type memory struct {
 	// not change. nextAsk is when the cloud is asked again then.
 	vain    int
 	nextAsk time.Time
+	// questions are those about the Node while it waited.
+	questions allowance.Allowance
 	// recorded is the reason that the last event named, recordedAt is when it
 	// was recorded.
 	recorded   string
@@ -82,6 +85,10 @@ type memory struct {
 	// Node, or would.
 	exclusion string
 }
+
+// afterWait returns what remains of the memory when the Node does not wait. The
+// allowance of questions remains, because a kubelet can make its Node wait again.
+func (m memory) afterWait() memory { return memory{uid: m.uid, questions: m.questions} }
 
 // action is what a pass does.
 type action string
@@ -142,7 +149,7 @@ func decide(o observed) plan {
 // decideOwn returns the plan for a Node, but for what rules_owned.go adds.
 func decideOwn(o observed) plan {
 	if why, alone := o.claim.LeavesAlone(o.node); alone {
-		return plan{do: doNothing, why: why, memory: memory{uid: o.node.UID}}
+		return plan{do: doNothing, why: why, memory: o.memory.afterWait()}
 	}
 	if nodefact.IsUninitialized(o.node) {
 		return initialize(o)

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cloud-provider/api"
 
+	"github.com/fairlead-k8s/fairlead/internal/controller/allowance"
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 )
 
@@ -20,7 +21,7 @@ var (
 	internal      = corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: "127.0.1.1"}
 	external      = corev1.NodeAddress{Type: corev1.NodeExternalIP, Address: "203.0.113.1"}
 	hostname      = corev1.NodeAddress{Type: corev1.NodeHostName, Address: "n1"}
-	compare       = cmp.Options{cmp.AllowUnexported(plan{}, change{}, message.Event{}, memory{}, message.Cause{}), cmpopts.EquateEmpty()}
+	compare       = cmp.Options{cmp.AllowUnexported(plan{}, change{}, message.Event{}, memory{}, message.Cause{}), cmpopts.EquateComparable(allowance.Allowance{}), cmpopts.EquateEmpty()}
 	follows       = LabelPolicy{Type: true, Additional: true}
 )
 

@@ -77,7 +77,7 @@ func initialize(o observed) plan {
 		do:     release,
 		why:    "the cloud has described the instance",
 		writes: writes{addresses: changedAddresses(o), change: released(o), events: []message.Event{hasSynced()}},
-		memory: memory{uid: o.node.UID},
+		memory: o.memory.afterWait(),
 	}
 }
 

@@ -15,7 +15,8 @@ func follow(o observed) plan {
 	if !o.unwritten.IsZero() {
 		return refusedUpdate(o)
 	}
-	p := plan{do: doNothing, why: "up to date", memory: memory{uid: o.node.UID, notices: o.memory.notices, missing: o.memory.missing}}
+	p := plan{do: doNothing, why: "up to date", memory: o.memory.afterWait()}
+	p.memory.notices, p.memory.missing = o.memory.notices, o.memory.missing
 	p.condition = recovered(o)
 	p.change.labels = twinLabels(o.node.Labels)
 	if o.answer.given == described {

@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/fairlead-k8s/fairlead/internal/controller/allowance"
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodecondition"
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
@@ -74,11 +75,23 @@ func pauseAfter(vain int) time.Duration {
 	return min(pause, longestPause)
 }
 
-// asks returns the plan to ask the cloud. A pass before its time means that the
-// Node has changed, so the pauses begin anew.
+// questionLimit bounds how often the cloud is asked about a Node that waits. Its
+// owner can change it at any time, and each change asks for a question. A Node that
+// does not change takes 8 questions in its first minute, and one a minute later.
+var questionLimit = allowance.Limit{Burst: 12, Every: 30 * time.Second, Least: 500 * time.Millisecond}
+
+// asks returns the plan to ask the cloud, or a plan to wait if too many questions
+// were asked. A pass before its time means that the Node has changed, so the pauses
+// begin anew. They do not for a Node that changes so often that its questions are
+// used up.
 func asks(o observed) plan {
+	if next := o.memory.questions.Next(questionLimit); o.now.Before(next) {
+		return plan{do: wait, why: "the cloud was asked about the Node often enough", after: next.Sub(o.now), memory: o.memory}
+	}
 	p := plan{do: ask, why: "the Node waits for its instance to be described", memory: o.memory}
-	if o.now.Before(o.memory.nextAsk) {
+	p.memory.questions = o.memory.questions.Used(questionLimit, o.now)
+	isUsedUp := p.memory.questions.Next(questionLimit).Sub(o.now) > questionLimit.Least
+	if o.now.Before(o.memory.nextAsk) && !isUsedUp {
 		p.memory.vain = 0
 	}
 	p.unhurried = p.memory.vain > 0 && pauseAfter(p.memory.vain) > hurriedFor

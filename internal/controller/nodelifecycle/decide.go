@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/fairlead-k8s/fairlead/internal/controller/allowance"
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
 )
@@ -45,6 +46,8 @@ type check struct {
 type memory struct {
 	evidence evidence
 	holding  holding
+	// firsts are the questions that were the first after a report of the kubelet.
+	firsts allowance.Allowance
 	// nextCheck is when the next final check may begin.
 	nextCheck time.Time
 	// deleted is the Node whose deletion the API server has accepted. The cache
@@ -66,9 +69,9 @@ func (m memory) of(node *corev1.Node) memory {
 }
 
 // isEmpty reports whether there is nothing to remember, as for most Nodes.
-func (m memory) isEmpty() bool {
+func (m memory) isEmpty(now time.Time) bool {
 	e := m.evidence
-	return e.presence == unknown && e.checkedAt.IsZero() && m.holding.reason == "" && m.holding.recorded == nil && m.deleted == "" && !m.untainted
+	return e.presence == unknown && e.checkedAt.IsZero() && m.firsts.IsWhole(now) && m.holding.reason == "" && m.holding.recorded == nil && m.deleted == "" && !m.untainted
 }
 
 // action is what a pass does.
@@ -117,7 +120,14 @@ func decideSuspicion(o observed) plan {
 	if p := spared(o); p != nil {
 		return *p
 	}
-	if o.answer.asked.IsZero() && o.isDue() {
+	isFirst := o.memory.evidence.checkedAt.IsZero()
+	switch {
+	case !o.answer.asked.IsZero() && isFirst:
+		o.memory.firsts = o.memory.firsts.Used(firstLimit, o.now)
+	case !o.answer.asked.IsZero():
+	case isFirst && o.now.Before(o.memory.firsts.Next(firstLimit)):
+		return asksLater(o)
+	case o.isDue():
 		return asking(o)
 	}
 	o.memory.evidence = o.memory.evidence.with(o.answer, o.now)
@@ -164,7 +174,7 @@ func spared(o observed) *plan {
 		return &plan{do: doNothing, why: "the Node is deleted", memory: o.memory}
 	}
 	if why, alone := o.claim.LeavesAlone(o.node); alone {
-		return &plan{do: doNothing, why: why, memory: memory{evidence: evidence{}.about(o.node)}}
+		return &plan{do: doNothing, why: why, memory: memory{evidence: evidence{}.about(o.node), firsts: o.memory.firsts}}
 	}
 	s := silenceOf(o.node, o.now, o.limits.SilentAfter)
 	if s.silent {

@@ -24,7 +24,7 @@ func (c *Controller) remember(name string, m memory) {
 	} else {
 		c.metrics.held.Set(name, m.holding.reason, m.holding.since)
 	}
-	if m.isEmpty() {
+	if m.isEmpty(c.clock.Now()) {
 		delete(c.memories, name)
 		return
 	}

@@ -5,6 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/fairlead-k8s/fairlead/internal/controller/allowance"
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
 )
 
@@ -15,6 +16,20 @@ type silence struct {
 	// from is when a kubelet that reports nothing more will count as silent. It
 	// is zero if only a change of the Ready condition can make it so.
 	from time.Time
+}
+
+// firstLimit bounds how often the cloud is asked about a Node because its kubelet
+// has fallen silent. A report resets the evidence, so a Node whose Ready condition
+// changes all the time has a first question each time. Later questions have pauses
+// of their own.
+var firstLimit = allowance.Limit{Burst: 5, Every: time.Minute, Least: 5 * time.Second}
+
+// asksLater returns the plan for a Node that has had too many first questions.
+func asksLater(o observed) plan {
+	return plan{
+		do: doNothing, why: "the kubelet has fallen silent again and again, and the cloud was asked often enough",
+		after: o.memory.firsts.Next(firstLimit).Sub(o.now), memory: o.memory,
+	}
 }
 
 // silenceOf implements promise S1 a. Ready=Unknown is the judgement of
