@@ -50,6 +50,12 @@ import (
 //		// put theirs, need not be here.
 //		Flags cliflag.NamedFlagSets
 //
+//		// Nodes, if not nil, returns false for a Node that is not this program's: the
+//		// Node is not initialised, updated or deleted, gets no route, and with
+//		// --service-backends-of=own it is behind no load balancer. It must depend on
+//		// nothing but the Node, must not change it, and is called often.
+//		Nodes func(node *corev1.Node) bool
+//
 //		// Without names controllers of Fairlead that this program does not have. A
 //		// controller in Controllers may then have the same name and alias.
 //		Without []string

@@ -34,7 +34,7 @@ func TestAnnotationsAreDocumented(t *testing.T) {
 		}
 	}
 	want := []string{
-		api.AnnotationAlphaProvidedIPAddr, node.AnnotationLabels, ownership.LabelExclude, ownership.LabelExcludeRestricted, corev1.LabelNodeExcludeBalancers,
+		api.AnnotationAlphaProvidedIPAddr, node.AnnotationLabels, ownership.LabelExclude, ownership.LabelExcludeRestricted, ownership.LabelProvider, ownership.LabelProviderRestricted, corev1.LabelNodeExcludeBalancers,
 		simulated.TagCluster, simulated.TagServiceUID, simulated.TagService, simulated.TagNode,
 	}
 	for _, a := range simulated.Annotations() {

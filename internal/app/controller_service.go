@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/fairlead-k8s/fairlead/internal/app/internal/settings"
+	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
 	"github.com/fairlead-k8s/fairlead/internal/controller/service"
 	"github.com/fairlead-k8s/fairlead/internal/kube"
 )
@@ -11,13 +12,14 @@ import (
 // startServices makes the controller that gives Services their load balancers.
 // If this daemon also initialises nodes, a node that is not initialised yet is
 // no backend.
-func startServices(s settings.Service, initialises bool) start {
+func startServices(s settings.Service, initialises bool, claim ownership.Claim) start {
 	return func(ctx context.Context, d deps) (controller, error) {
 		balancers := d.gateway.LoadBalancers()
 		if balancers == nil {
 			return nil, notOffered("the provider offers no load balancers")
 		}
 		c := s.Config(balancers.Concurrency())
+		c.Backends.Claim = claim
 		c.Backends.SkipUninitialized = initialises && d.gateway.Instances() != nil
 		c.Metrics = d.metrics.services
 		informer := d.informers.Core().V1().Services()

@@ -35,7 +35,7 @@ func ours() table {
 		settings.NodeController:          func(s *settings.Settings) start { return startNodes(s.Node.Config(s.Ownership.Claim())) },
 		settings.NodeLifecycleController: func(s *settings.Settings) start { return startLifecycle(s.Lifecycle.Config(s.Ownership.Claim())) },
 		settings.ServiceController: func(s *settings.Settings) start {
-			return startServices(s.Service, s.Controllers.Runs(settings.NodeController))
+			return startServices(s.Service, s.Controllers.Runs(settings.NodeController), s.Ownership.Claim())
 		},
 		settings.RouteController: func(s *settings.Settings) start { return startRoutes(s.Route, s.Ownership.Claim()) },
 	}

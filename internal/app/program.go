@@ -9,6 +9,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
@@ -33,6 +34,7 @@ type Options struct {
 	Provider     func(ctx context.Context, d ProviderDeps) (cloudprovider.Interface, error)
 	Classify     func(error) theirs.Classification
 	Flags        cliflag.NamedFlagSets
+	Nodes        func(node *corev1.Node) bool
 	Without      []string
 	Controllers  []Controller
 	Webhooks     []Webhook
@@ -110,6 +112,7 @@ func newProgram(o Options, ours table) *program {
 		Provider:    o.ProviderName,
 		Defaults:    o.Defaults,
 		Read:        read,
+		Nodes:       o.Nodes,
 		Flags:       o.Flags,
 		Controllers: p.controllers.names(),
 		Webhooks:    webhooks,

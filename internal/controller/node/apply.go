@@ -16,6 +16,7 @@ import (
 // holds means that the Node has changed and has to be decided on again.
 func (c *Controller) apply(ctx context.Context, o observed, p plan) (loop.Result, error) {
 	logger := klog.FromContext(ctx).WithValues("node", o.node.Name)
+	c.count(o)
 	err := p.patch(ctx, c.nodes, o.node)
 	if err == nil || p.do == wait {
 		p.record(c.events, o.node)
@@ -28,6 +29,7 @@ func (c *Controller) apply(ctx context.Context, o observed, p plan) (loop.Result
 	switch p.do {
 	case doNothing, ask:
 		logger.V(4).Info("Left the node as it is", "why", p.why)
+		return loop.Result{After: p.after}, nil
 	case wait:
 		if len(p.events) > 0 {
 			logger.Info("Node waits", "why", p.why)

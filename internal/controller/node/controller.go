@@ -115,6 +115,9 @@ type Controller struct {
 	mu       sync.Mutex
 	memories map[string]memory  // by name; guarded by mu
 	fetched  map[string]fetched // by name; guarded by mu
+	// confirmed has the provider-ID schemes of Nodes that the cloud has described;
+	// guarded by mu.
+	confirmed map[string]bool
 }
 
 // fetched is an answer of the cloud that no pass has used yet.
@@ -151,6 +154,7 @@ func New(deps Deps, cfg Config) *Controller {
 		refresher: refresher{period: cfg.Refresh, parallel: max(cfg.Refreshers, 1)},
 		memories:  map[string]memory{},
 		fetched:   map[string]fetched{},
+		confirmed: map[string]bool{},
 	}
 	c.loop = loop.New(queue, c.Reconcile, loop.Config{Workers: passesPerRead * cap(c.reads), Clock: cfg.Clock})
 	return c
@@ -165,6 +169,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	}
 	defer func() { _ = c.informer.RemoveEventHandler(handler) }() // The only error is an unknown handle.
 	defer c.metrics.waiting.Start()()
+	defer c.metrics.owners.clear()
 
 	var refreshing sync.WaitGroup
 	refreshing.Go(func() {

@@ -81,9 +81,8 @@ type memory struct {
 	// missing is, for each label that came from the cloud, how many answers in a
 	// row have left it out.
 	missing map[string]int
-	// exclusion is the label about which an event has said that it excludes the
-	// Node, or would.
-	exclusion string
+	// said is what the last event about the owner of the Node has said.
+	said string
 }
 
 // afterWait returns what remains of the memory when the Node does not wait. The

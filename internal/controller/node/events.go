@@ -57,12 +57,17 @@ var (
 	}
 	nodeExcluded = message.Reason{
 		Name: "NodeExcluded", On: "Node", Type: corev1.EventTypeNormal,
-		When: "A label excludes the Node: it is not initialised, updated or deleted, and its routes stay as they are.",
-		Do:   "Nothing if you have set the label. A kubelet can set " + ownership.LabelExclude + " itself: --node-restricted-labels-only does not honour it.",
+		When: "A label says that the Node is not this daemon's: it is not initialised, updated or deleted, and its routes stay as they are.",
+		Do:   "Nothing if you have set the label. A kubelet can set " + ownership.LabelExclude + " and " + ownership.LabelProvider + " itself: --node-restricted-labels-only does not honour them.",
+	}
+	foreignNode = message.Reason{
+		Name: "ForeignNode", On: "Node", Type: corev1.EventTypeWarning,
+		When: "The Node has waited for a minute to be initialised, and is not this daemon's by its flags. It is left to another cloud-controller-manager.",
+		Do:   "If it is this daemon's, correct the flags that the message names. If it is nobody's, remove the taint, and start its kubelet without --cloud-provider=external.",
 	}
 	exclusionIgnored = message.Reason{
 		Name: "NodeExclusionIgnored", On: "Node", Type: corev1.EventTypeWarning,
-		When: "The Node has the label " + ownership.LabelExclude + ", which a kubelet can set itself, and --node-restricted-labels-only does not honour it.",
+		When: "The Node has the label " + ownership.LabelExclude + " or " + ownership.LabelProvider + ", which a kubelet can set itself, and --node-restricted-labels-only does not honour them.",
 		Do:   "Find out who has set it. To exclude the Node, label it " + ownership.LabelExcludeRestricted + ".",
 	}
 )
@@ -113,7 +118,7 @@ var (
 // Reasons returns every reason that this controller records or shows.
 func Reasons() []message.Reason {
 	return slices.Concat([]message.Reason{
-		synced, initFailed, instanceMismatch, locationChanged, addressesRejected, updateFailed, labelsRejected, nodeExcluded, exclusionIgnored,
+		synced, initFailed, instanceMismatch, locationChanged, addressesRejected, updateFailed, labelsRejected, nodeExcluded, exclusionIgnored, foreignNode,
 		initialized, providerIDMismatch, noProviderID, invalidLabel, invalidNodeIP, nodeIPNotOffered, writeRejected, writeFailed,
 	}, nodecause.Reasons(ConditionInitialized))
 }
@@ -159,12 +164,16 @@ func list(problems []string) string {
 	return strings.Join(shown, ", ")
 }
 
-func isExcluded(label string) message.Event {
-	return nodeExcluded.Event("The label " + label + " excludes the Node: it is not initialised, updated or deleted, and its routes stay as they are.")
+func isExcluded(why string) message.Event {
+	return nodeExcluded.Event("This daemon leaves the Node alone, because " + why + ": it is not initialised, updated or deleted, and its routes stay as they are.")
+}
+
+func isForeign(why string) message.Event {
+	return foreignNode.Event("The Node waits to be initialised, and this daemon leaves it to another cloud-controller-manager, because " + why + ".")
 }
 
 func isNotExcluded(label string) message.Event {
-	return exclusionIgnored.Event("The label " + label + " does not exclude the Node, because a kubelet can set it itself and --node-restricted-labels-only is set. " +
+	return exclusionIgnored.Event("The label " + label + " has no effect, because a kubelet can set it itself and --node-restricted-labels-only is set. " +
 		"To exclude the Node, label it " + ownership.LabelExcludeRestricted + ".")
 }
 

@@ -34,5 +34,6 @@ func (c *Controller) forget(name string) {
 	defer c.mu.Unlock()
 	delete(c.memories, name)
 	delete(c.fetched, name)
+	c.metrics.owners.delete(name)
 	c.metrics.waiting.Delete(name)
 }

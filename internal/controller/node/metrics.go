@@ -13,12 +13,13 @@ import (
 type Metrics struct {
 	taintRemoval, initialSync *metrics.Histogram
 	waiting                   *waiting.Gauges
+	owners                    *owners
 }
 
 // NewMetrics returns metrics that both functions have registered.
 func NewMetrics(register func(...metrics.Registerable), collect func(...metrics.StableCollector)) *Metrics {
 	m := newMetrics(clock.RealClock{})
-	register(m.taintRemoval, m.initialSync)
+	register(m.taintRemoval, m.initialSync, m.owners.gauge)
 	collect(m.waiting)
 	return m
 }
@@ -35,6 +36,7 @@ func newMetrics(c clock.PassiveClock) *Metrics {
 		})
 	}
 	return &Metrics{
+		owners:       newOwners(),
 		taintRemoval: delay("cloud_provider_taint_removal_delay_seconds", "Age of a Node when its uninitialized taint was removed"),
 		initialSync:  delay("initial_node_sync_delay_seconds", "Age of a Node when it was initialised"),
 		waiting: waiting.New(

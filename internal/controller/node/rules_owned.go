@@ -2,23 +2,48 @@ package node
 
 import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
+	"github.com/fairlead-k8s/fairlead/internal/controller/nodecondition"
+	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
 )
 
-// owned adds to a plan the event that a label excludes the Node, or would if
-// labels that a kubelet can set were honoured. It is recorded once for each
-// label that appears.
+// owned adds to a plan what is to be said about the owner of the Node. Each thing
+// is said once while it holds.
 func owned(o observed, p plan) plan {
 	if p.do == ask {
 		return p // The pass decides again, with the same memory.
 	}
-	excluded, ignored := o.claim.ExcludedBy(o.node), o.claim.Ignored(o.node)
-	p.memory.exclusion = excluded + ignored
-	switch {
-	case p.memory.exclusion == o.memory.exclusion:
-	case excluded != "":
-		p.events = append([]message.Event{isExcluded(excluded)}, p.events...)
-	case ignored != "":
-		p.events = append([]message.Event{isNotExcluded(ignored)}, p.events...)
+	var event message.Event
+	p.memory.said, event = aboutOwner(o)
+	if p.memory.said != "" && p.memory.said != o.memory.said {
+		p.events = append([]message.Event{event}, p.events...)
+	}
+	if isLeftWaiting(o) && p.memory.said == "" {
+		p.after = nodecondition.After - o.now.Sub(o.node.CreationTimestamp.Time)
 	}
 	return p
+}
+
+// aboutOwner returns the event that is due about the owner of the Node, and a key
+// that tells it from others. The key is empty if nothing is to be said.
+func aboutOwner(o observed) (key string, event message.Event) {
+	why, disowned := o.claim.Disowns(o.node)
+	label, ignored := o.claim.Label(o.node), o.claim.Ignored(o.node)
+	switch {
+	case label != "":
+		return label, isExcluded(why)
+	case ignored != "":
+		return ignored, isNotExcluded(ignored)
+	case disowned && isLeftWaiting(o) && o.now.Sub(o.node.CreationTimestamp.Time) >= nodecondition.After:
+		return foreignNode.Name, isForeign(why)
+	default:
+		return "", message.Event{}
+	}
+}
+
+// isLeftWaiting reports whether the Node waits to be initialised and is not this
+// daemon's. It is said only after a minute, because another manager may be about
+// to initialise it.
+func isLeftWaiting(o observed) bool {
+	_, disowned := o.claim.Disowns(o.node)
+	return disowned && o.node.DeletionTimestamp == nil && nodefact.IsUninitialized(o.node)
 }

@@ -3,8 +3,10 @@ package node
 import (
 	"slices"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
 )
@@ -50,6 +52,45 @@ func TestExclusionIsSaidOnce(t *testing.T) {
 				t.Errorf("after the label was removed and set again: %v, want %v", got.Events, tt.say)
 			}
 		})
+	}
+}
+
+// A Node of another that waits to be initialised says so once, after a minute, and
+// nothing of it is written.
+func TestForeignNodeThatWaitsIsSaidOnce(t *testing.T) {
+	young := fresh(func(n *corev1.Node) {
+		n.CreationTimestamp = metav1.NewTime(noon.Add(-20 * time.Second))
+		n.Spec.ProviderID = "robot://7"
+	})
+	o := observed{now: noon, node: young, claim: ownership.Claim{Schemes: []string{"p"}}}
+	p := decide(o)
+	if p.do != doNothing || len(p.events) > 0 || p.after != 40*time.Second {
+		t.Errorf("a young Node: %s with events %v, again in %v", p.do, p.events, p.after)
+	}
+	o.now, o.memory = noon.Add(40*time.Second), p.memory
+	p = decide(o)
+	if got := outcomeOf(p); p.do != doNothing || !slices.Equal(got.Events, []string{"ForeignNode"}) || p.condition != nil {
+		t.Errorf("after a minute: %+v", got)
+	}
+	o.now, o.memory = noon.Add(time.Hour), p.memory
+	if p = decide(o); len(p.events) > 0 || p.after != 0 {
+		t.Errorf("it is said again: %v, again in %v", p.events, p.after)
+	}
+	o.node = settled(func(n *corev1.Node) { n.Spec.ProviderID = "robot://7" })
+	if p = decide(o); p.do != doNothing || len(p.events) > 0 || p.memory.said != "" {
+		t.Errorf("an initialised Node: %s with events %v", p.do, p.events)
+	}
+}
+
+// A program's filter may read what no other rule reads.
+func TestFilterWakes(t *testing.T) {
+	claim := ownership.Claim{Nodes: func(n *corev1.Node) bool { return n.Annotations["pool"] == "" }}
+	theirs := settled(func(n *corev1.Node) { withAnnotation(n, "pool", "theirs") })
+	if !wakes(claim, settled(), theirs) || !wakes(claim, theirs, settled()) {
+		t.Error("a Node that the filter begins or ceases to leave out has no pass")
+	}
+	if p := decide(observed{now: noon, node: theirs, claim: claim, answer: machine(), policy: follows}); p.do != doNothing || isRefreshed(claim, theirs) {
+		t.Errorf("the Node is not left alone: %s", p.why)
 	}
 }
 

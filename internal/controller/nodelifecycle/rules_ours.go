@@ -3,7 +3,7 @@ package nodelifecycle
 import (
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
+	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
 )
 
 // nodeIsNotOurs holds a Node that is probably not a machine of this cloud. It has
@@ -11,7 +11,7 @@ import (
 // cloud have provider IDs. The cloud does not know such a machine, so its answer
 // "absent" is no evidence (promise S1 c).
 func nodeIsNotOurs(o observed) *obstacle {
-	if o.limits.Witnesses == 0 || !o.isAskedByName() || nodefact.IsUninitialized(o.node) || !o.hasProviderIDs() {
+	if o.limits.Witnesses == 0 || o.owner().Doubt != ownership.NeverInitialized {
 		return nil
 	}
 	return &obstacle{cause: isNotOurs()}
@@ -30,6 +30,11 @@ func (o observed) hasProviderIDs() bool {
 		}
 	}
 	return false
+}
+
+// owner returns whose the Node is.
+func (o observed) owner() ownership.Verdict {
+	return o.claim.Owner(o.node, ownership.Known{Confirmed: o.peers.confirmed, HasIDs: o.hasProviderIDs()})
 }
 
 // disowns reports whether a Node is not this daemon's.

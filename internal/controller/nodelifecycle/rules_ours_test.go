@@ -1,7 +1,10 @@
 package nodelifecycle
 
 import (
+	"fmt"
 	"testing"
+
+	corev1 "k8s.io/api/core/v1"
 	"time"
 
 	"k8s.io/cloud-provider/api"
@@ -39,5 +42,24 @@ func TestNodeThatIsNotOurs(t *testing.T) {
 			name: "FlagForUpstreamsWayDeletesIt", node: own, memory: gone(own, 4, time.Hour, 0), check: asked, peers: trusted, limits: func(l *Limits) { l.Witnesses = 0 },
 			want: "delete: the cloud says that the instance does not exist",
 		},
+	})
+}
+
+// Nodes of others are not asked about, are no witnesses, and do not count for the
+// budget.
+func TestNodesOfOthersTakeNoPart(t *testing.T) {
+	claim := ownership.Claim{Schemes: []string{"p"}, Nodes: func(n *corev1.Node) bool { return n.Labels["pool"] == "" }}
+	theirs := label("pool", "theirs")
+	var gone20 []peer
+	for n := range 20 {
+		gone20 = append(gone20, unasked(fmt.Sprintf("gone-%d", n), ready(corev1.ConditionUnknown, 0), theirs))
+	}
+	checkRows(t, []row{
+		{name: "ForeignNodeIsLeftAlone", node: old("n1", providerID("q://n1")), claim: claim, memory: complete, want: `nothing: the provider ID "q://n1" is not one of --own-provider-id-schemes=p`},
+		{name: "NodeOutsideTheFilterIsLeftAlone", node: old("n1", theirs), claim: claim, memory: complete, want: "nothing: the filter of this program leaves the Node out"},
+		{name: "ForeignNodesAreNotInTheBudget", claim: claim, memory: complete, peers: peersOf(append(gone20, trusted.nodes...)...), want: "enqueue for the final check: the absence is confirmed; again in 2m0s"},
+		{name: "ForeignNodeIsNoWitness", claim: claim, memory: complete, check: asked, peers: peersOf(witness("w1", present, 0, theirs)), want: "hold: NoWitness; again in 1m0s; event NodeDeletionHeld"},
+		{name: "ForeignNodeContradictsNothing", claim: claim, memory: complete, check: asked, peers: peersOf(witness("w1", absent, 0, theirs), witness("w2", present, 0)), want: "delete: the cloud says that the instance does not exist, and confirms 1 other Nodes"},
+		{name: "ListedSchemeNeedsAConfirmationNevertheless", claim: claim, memory: complete, check: asked, peers: peers{nodes: []peer{witness("w1", unknown, 0)}}, want: "hold: NoWitness; again in 1m0s; event NodeDeletionHeld"},
 	})
 }

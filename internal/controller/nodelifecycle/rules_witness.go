@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
+	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
 )
 
 // record is what the cloud has said of a Node when it was last asked whether
@@ -340,7 +341,7 @@ func (o observed) isConfirmed() bool {
 }
 
 // isForeign reports whether the Node may be another provider's.
-func (o observed) isForeign() bool { return !o.isAskedByName() && !o.isConfirmed() }
+func (o observed) isForeign() bool { return o.owner().Doubt == ownership.NeverConfirmed }
 
 func askingWitness(o observed, p *peer) plan {
 	return plan{do: askWitness, why: "an answer about another Node is needed", witness: p.node, memory: o.memory}

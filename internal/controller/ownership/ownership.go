@@ -5,7 +5,12 @@
 package ownership
 
 import (
+	"fmt"
+	"slices"
+	"strings"
+
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
 )
@@ -20,17 +25,135 @@ const (
 	LabelExcludeRestricted = "fairlead.node-restriction.kubernetes.io/exclude"
 )
 
-// Claim says which Nodes a daemon treats as its own. The zero value claims all
-// that are not labelled as excluded.
+// Labels that name the provider of a Node. The value none means that no provider
+// has it.
+const (
+	LabelProvider           = "fairlead.dev/provider"
+	LabelProviderRestricted = "fairlead.node-restriction.kubernetes.io/provider"
+	noProvider              = "none"
+)
+
+// Owner says whose Node a Node is. The controllers leave Nodes of Foreign and
+// Nobody alone.
+type Owner string
+
+// The owners, as this daemon sees them.
+const (
+	Mine    Owner = "mine"
+	Foreign Owner = "foreign" // of another provider
+	Nobody  Owner = "nobody"  // of no provider
+	Unknown Owner = "unknown" // the cloud has to be asked
+)
+
+// Doubt is why an unknown Node must not be deleted because of what the cloud says.
+type Doubt string
+
+// The doubts.
+const (
+	// NeverInitialized is the doubt about a Node that has no provider ID and does
+	// not wait for one, although Nodes of this cloud have provider IDs.
+	NeverInitialized Doubt = "never initialised"
+	// NeverConfirmed is the doubt about a Node with a provider ID of a scheme of
+	// which the provider has never confirmed a Node.
+	NeverConfirmed Doubt = "never confirmed"
+)
+
+// Verdict is the answer of the rule.
+type Verdict struct {
+	Owner Owner
+	Why   string
+	Doubt Doubt // of some unknown Nodes
+}
+
+// Claim says which Nodes a daemon treats as its own. The zero value disowns only
+// Nodes that a label excludes or gives to a provider. Each of the other fields
+// can disown more.
 type Claim struct {
 	// RestrictedLabels honours only labels that kubelets cannot set.
 	RestrictedLabels bool
+	// Providers are the values of LabelProvider that mean this daemon. A Node with
+	// such a label is not disowned by the fields below.
+	Providers []string
+	// Nodes, if not nil, returns false for Nodes that are not this daemon's. It
+	// must depend on nothing but the Node.
+	Nodes func(*corev1.Node) bool
+	// Schemes are those of this daemon's provider IDs. If there are none, any may
+	// be.
+	Schemes []string
+	// Selector, if not nil, matches the labels of this daemon's Nodes.
+	Selector labels.Selector
+}
+
+// Known is what a controller has learnt about the Nodes of the cluster.
+type Known struct {
+	// Confirmed has the provider-ID schemes of which the provider has confirmed a
+	// Node.
+	Confirmed map[string]bool
+	// HasIDs means that the Nodes of this cloud have provider IDs.
+	HasIDs bool
+}
+
+// Owner returns whose Node a Node is. The first rule that holds decides.
+func (c Claim) Owner(node *corev1.Node, known Known) Verdict {
+	id, scheme := node.Spec.ProviderID, nodefact.Scheme(node)
+	switch disowned := c.disowned(node); {
+	case disowned != nil:
+		return *disowned
+	case id == "" && nodefact.IsUninitialized(node):
+		return Verdict{Owner: Unknown, Why: "the Node waits to be initialised"}
+	case id == "" && known.HasIDs:
+		return Verdict{Owner: Unknown, Why: "the Node has no provider ID and was not initialised by a cloud-controller-manager", Doubt: NeverInitialized}
+	case id == "":
+		return Verdict{Owner: Unknown, Why: "the Node has no provider ID"}
+	case slices.Contains(c.Schemes, scheme):
+		return Verdict{Owner: Mine, Why: "the scheme of its provider ID is this daemon's"}
+	case known.Confirmed[scheme]:
+		return Verdict{Owner: Mine, Why: "the provider has confirmed a Node with such a provider ID"}
+	default:
+		return Verdict{Owner: Unknown, Why: "the provider has not confirmed any Node with such a provider ID", Doubt: NeverConfirmed}
+	}
+}
+
+// disowned returns the verdict about a Node that is not this daemon's whatever the
+// cloud says, nil for others.
+func (c Claim) disowned(node *corev1.Node) *Verdict {
+	label, provider := c.providerLabel(node)
+	switch excluded := c.excludedBy(node); {
+	case excluded != "":
+		return &Verdict{Owner: Nobody, Why: "the Node is labelled " + excluded}
+	case provider == noProvider:
+		return &Verdict{Owner: Nobody, Why: fmt.Sprintf("the Node is labelled %s=%s", label, provider)}
+	case label != "" && slices.Contains(c.Providers, provider):
+		return nil
+	case label != "":
+		return &Verdict{Owner: Foreign, Why: fmt.Sprintf("the Node is labelled %s=%s", label, provider)}
+	default:
+		return c.notClaimed(node)
+	}
+}
+
+// notClaimed returns the verdict about a Node that the settings disown, nil for
+// others.
+func (c Claim) notClaimed(node *corev1.Node) *Verdict {
+	id := node.Spec.ProviderID
+	switch {
+	case c.Nodes != nil && !c.Nodes(node):
+		return &Verdict{Owner: Foreign, Why: "the filter of this program leaves the Node out"}
+	case id != "" && len(c.Schemes) > 0 && !slices.Contains(c.Schemes, nodefact.Scheme(node)):
+		return &Verdict{Owner: Foreign, Why: fmt.Sprintf("the provider ID %q is not one of --own-provider-id-schemes=%s", id, strings.Join(c.Schemes, ","))}
+	case c.Selector == nil || c.Selector.Matches(labels.Set(node.Labels)):
+		return nil
+	case id != "":
+		return &Verdict{Owner: Foreign, Why: "--own-node-selector does not match the Node"}
+	default:
+		return &Verdict{Owner: Nobody, Why: "--own-node-selector does not match the Node"}
+	}
 }
 
 // Disowns reports whether the Node is not this daemon's, and why.
 func (c Claim) Disowns(node *corev1.Node) (why string, disowned bool) {
-	if label := c.ExcludedBy(node); label != "" {
-		return "the Node is labelled " + label, true
+	if v := c.disowned(node); v != nil {
+		return v.Why, true
 	}
 	return "", false
 }
@@ -43,8 +166,37 @@ func (c Claim) LeavesAlone(node *corev1.Node) (why string, alone bool) {
 	return c.Disowns(node)
 }
 
-// ExcludedBy returns the label that excludes the Node, empty if none does.
-func (c Claim) ExcludedBy(node *corev1.Node) string {
+// Label returns the label that disowns the Node, empty if none does.
+func (c Claim) Label(node *corev1.Node) string {
+	label, provider := c.providerLabel(node)
+	switch excluded := c.excludedBy(node); {
+	case excluded != "":
+		return excluded
+	case label != "" && (provider == noProvider || !slices.Contains(c.Providers, provider)):
+		return label
+	default:
+		return ""
+	}
+}
+
+// Ignored returns a label that would count if labels that a kubelet can set were
+// honoured, empty if there is none.
+func (c Claim) Ignored(node *corev1.Node) string {
+	_, named := node.Labels[LabelProvider]
+	switch {
+	case !c.RestrictedLabels:
+		return ""
+	case nodefact.HasLabel(node, LabelExclude):
+		return LabelExclude
+	case named:
+		return LabelProvider
+	default:
+		return ""
+	}
+}
+
+// excludedBy returns the label that excludes the Node, empty if none does.
+func (c Claim) excludedBy(node *corev1.Node) string {
 	switch {
 	case nodefact.HasLabel(node, LabelExcludeRestricted):
 		return LabelExcludeRestricted
@@ -55,11 +207,14 @@ func (c Claim) ExcludedBy(node *corev1.Node) string {
 	}
 }
 
-// Ignored returns the label that would exclude the Node if labels that a kubelet
-// can set were honoured, empty if there is none.
-func (c Claim) Ignored(node *corev1.Node) string {
-	if c.RestrictedLabels && nodefact.HasLabel(node, LabelExclude) {
-		return LabelExclude
+// providerLabel returns the label that names the Node's provider, and its value.
+// Both are empty if there is none.
+func (c Claim) providerLabel(node *corev1.Node) (label, provider string) {
+	if provider, ok := node.Labels[LabelProviderRestricted]; ok {
+		return LabelProviderRestricted, provider
 	}
-	return ""
+	if provider, ok := node.Labels[LabelProvider]; ok && !c.RestrictedLabels {
+		return LabelProvider, provider
+	}
+	return "", ""
 }

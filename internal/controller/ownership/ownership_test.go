@@ -22,11 +22,14 @@ func TestExclusion(t *testing.T) {
 		"RestrictedLabelThatSaysFalse":         {label: LabelExcludeRestricted, value: "false"},
 		"LabelOfAKubeletIsIgnoredByTheFlag":    {claim: restricted, label: LabelExclude, ignoredFor: LabelExclude},
 		"FalseOfAKubeletNeedsNoIgnoring":       {claim: restricted, label: LabelExclude, value: "false"},
+		"ProviderOfAnother":                    {label: LabelProvider, value: "x", excludedBy: LabelProvider},
+		"ProviderOfAKubeletIsIgnored":          {claim: restricted, label: LabelProvider, value: "x", ignoredFor: LabelProvider},
+		"RestrictedProvider":                   {claim: restricted, label: LabelProviderRestricted, value: "none", excludedBy: LabelProviderRestricted},
 		"RestrictedLabelIsHonouredWithTheFlag": {claim: restricted, label: LabelExcludeRestricted, excludedBy: LabelExcludeRestricted},
 	} {
 		t.Run(name, func(t *testing.T) {
 			node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{c.label: c.value}}}
-			if got := c.claim.ExcludedBy(node); got != c.excludedBy {
+			if got := c.claim.Label(node); got != c.excludedBy {
 				t.Errorf("excluded by %q, want %q", got, c.excludedBy)
 			}
 			if got := c.claim.Ignored(node); got != c.ignoredFor {

@@ -133,6 +133,11 @@ func label(value string) func(*corev1.Node) {
 	return func(n *corev1.Node) { n.Labels = map[string]string{ownership.LabelExclude: value} }
 }
 
+// others gives a Node to another daemon.
+func others(name string) func(*observed) {
+	return func(o *observed) { o.claim.Nodes = func(n *corev1.Node) bool { return n.Name != name } }
+}
+
 func restricted(o *observed) { o.claim.RestrictedLabels = true }
 
 func condition(status corev1.ConditionStatus, reason string) func(*corev1.Node) {

@@ -33,6 +33,8 @@ func removeRows() []row {
 		{"RouteToANodeThatIsBeingDeletedStays", given(2, node("node-1", beingDeleted)), nil},
 		{"RouteToAnExcludedNodeStays", given(1, listed(newRoute("x", "node-1", "10.244.99.0/24")), node("node-1", label("")), nodeDeleted("node-1", "10.244.99.0/24")), nil},
 		{"RouteToANodeThatExcludesItselfGoesWithTheFlag", given(1, listed(newRoute("x", "node-1", "10.244.99.0/24")), node("node-1", label("")), nodeDeleted("node-1", "10.244.99.0/24"), restricted), []string{"remove x: Node node-1 was deleted"}},
+		{"RouteOfAForeignNodeStays", given(1, listed(newRoute("x", "node-1", "10.244.99.0/24")), nodeDeleted("node-1", "10.244.99.0/24"), others("node-1")), nil},
+		{"ForeignNodeGetsNoRoute", given(2, unlisted("r1"), others("node-1")), nil},
 		{"RouteForAnExcludedNodeStays", given(2, unlisted("r1"), listed(moved), node("node-1", label("true"))), nil},
 		{"ExclusionLabelWithValueFalseDoesNotCount", given(2, unlisted("r1"), node("node-1", label("false"))), []string{"create 10.244.1.0/24 for node-1: there is no route for its CIDR"}},
 		{

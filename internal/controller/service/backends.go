@@ -3,11 +3,13 @@ package service
 import (
 	"context"
 	"slices"
+	"strings"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	listersv1 "k8s.io/client-go/listers/core/v1"
+	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 )
 
@@ -20,6 +22,7 @@ type backends struct {
 
 	mu      sync.Mutex
 	current nodeSet // guarded by mu
+	warned  string  // the schemes that warn has last named
 	told    string  // the ID of the set that follow has last reported; guarded by mu
 }
 
@@ -116,10 +119,23 @@ func (b *backends) follow(ctx context.Context, changed func()) {
 		}
 		b.settle(ctx)
 		b.remake()
+		b.warn(ctx)
 		if b.isNews() {
 			changed()
 		}
 	}
+}
+
+// warn logs which Nodes of others are behind load balancers, when that changes.
+// Clouds often cannot reach such Nodes, and some providers fail.
+func (b *backends) warn(ctx context.Context) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	schemes := strings.Join(b.policy.foreignSchemes(b.current), ",")
+	if schemes != b.warned && schemes != "" {
+		klog.FromContext(ctx).Info("Warning: Nodes of other providers are behind load balancers; --service-backends-of=own leaves out those that are not this daemon's", "schemes", schemes)
+	}
+	b.warned = schemes
 }
 
 // settle returns when no Node has changed for the time of debounce, or after

@@ -134,6 +134,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	}
 	defer c.metrics.start()()
 	c.backends.remake()
+	c.backends.warn(ctx)
 	c.backends.isNews() // Each Service gets its first pass anyway.
 	c.metrics.observeSet(c.backends.newest())
 	var background sync.WaitGroup

@@ -1,8 +1,10 @@
 package service
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -10,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
+	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
 )
 
 const (
@@ -30,6 +33,10 @@ type BackendPolicy struct {
 	// autoscaler's taint, or begins to be deleted. Otherwise such a Node is removed
 	// with the next change of another kind, as upstream does.
 	WakeOnTaint, WakeOnDeletion bool
+	// Claim says which Nodes are this daemon's. With OwnOnly no others are behind
+	// load balancers.
+	Claim   ownership.Claim
+	OwnOnly bool
 }
 
 // isBackend reports whether a Node belongs behind load balancers. It does not
@@ -39,9 +46,38 @@ func (b BackendPolicy) isBackend(node *corev1.Node) bool {
 	switch {
 	case node.DeletionTimestamp != nil, isExcluded(node), nodefact.HasTaint(node, nodefact.TaintToBeDeleted):
 		return false
+	case b.isDisowned(node):
+		return false
 	default:
 		return !b.SkipUninitialized || !nodefact.IsUninitialized(node)
 	}
+}
+
+// isDisowned reports whether the Node is no backend because it is not this
+// daemon's.
+func (b BackendPolicy) isDisowned(node *corev1.Node) bool {
+	_, disowned := b.Claim.Disowns(node)
+	return b.OwnOnly && disowned
+}
+
+// foreignSchemes returns the provider-ID schemes of those Nodes in the set that
+// are probably not this daemon's, in order. Without a claim nothing tells whose the
+// Nodes are. Then all schemes are returned if there are several.
+func (b BackendPolicy) foreignSchemes(s nodeSet) []string {
+	all, foreign := map[string]bool{}, map[string]bool{}
+	for _, node := range s.nodes {
+		scheme := cmp.Or(nodefact.Scheme(node), "none")
+		if node.Spec.ProviderID != "" {
+			all[scheme] = true
+		}
+		if _, disowned := b.Claim.Disowns(node); disowned {
+			foreign[scheme] = true
+		}
+	}
+	if len(foreign) == 0 && len(all) > 1 && len(b.Claim.Schemes) == 0 {
+		foreign = all
+	}
+	return slices.Sorted(maps.Keys(foreign))
 }
 
 func isExcluded(node *corev1.Node) bool {

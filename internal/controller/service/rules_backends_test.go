@@ -9,6 +9,7 @@ import (
 	"k8s.io/cloud-provider/api"
 
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
+	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
 )
 
 func tainted(key string) func(*corev1.Node) {
@@ -82,5 +83,37 @@ func TestSetHasTheNamesOfBackendsInOrder(t *testing.T) {
 	s := BackendPolicy{}.setOf([]*corev1.Node{host("b"), host("c", leaving), host("a")})
 	if got := s.names(); !slices.Equal(got, list("a", "b")) {
 		t.Errorf("names %v, want a and b", got)
+	}
+}
+
+// Whose Nodes are behind load balancers.
+func TestBackendsOfOthers(t *testing.T) {
+	id := func(id string) func(*corev1.Node) { return func(n *corev1.Node) { n.Spec.ProviderID = id } }
+	all := []*corev1.Node{host("a", id("p://1")), host("b", id("q://2")), host("c", id("")), host("d", id("p://4"), func(n *corev1.Node) { n.Labels = map[string]string{ownership.LabelProvider: "none"} })}
+	claim := ownership.Claim{Schemes: []string{"p"}}
+	for _, tt := range []struct {
+		name   string
+		policy BackendPolicy
+		hosts  []string
+		warned []string
+	}{
+		{name: "WithoutAFlagAllOfThem", hosts: []string{"a", "b", "c", "d"}, warned: []string{"p"}},
+		{name: "WithAClaimAllOfThem", policy: BackendPolicy{Claim: claim}, hosts: []string{"a", "b", "c", "d"}, warned: []string{"p", "q"}},
+		{name: "OwnOnly", policy: BackendPolicy{Claim: claim, OwnOnly: true}, hosts: []string{"a", "c"}},
+		{name: "OwnOnlyWithoutAClaim", policy: BackendPolicy{OwnOnly: true}, hosts: []string{"a", "b", "c"}, warned: []string{"p", "q"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			set := tt.policy.setOf(all)
+			if got := set.names(); !slices.Equal(got, tt.hosts) {
+				t.Errorf("backends %v, want %v", got, tt.hosts)
+			}
+			if got := tt.policy.foreignSchemes(set); !slices.Equal(got, tt.warned) {
+				t.Errorf("warned about %v, want %v", got, tt.warned)
+			}
+		})
+	}
+	several := BackendPolicy{}.setOf(all[:3])
+	if got := (BackendPolicy{}).foreignSchemes(several); !slices.Equal(got, []string{"p", "q"}) {
+		t.Errorf("without a claim: warned about %v, want both schemes", got)
 	}
 }

@@ -55,6 +55,7 @@ func (b BackendPolicy) invalidates(before, now *corev1.Node) bool {
 		before.UID != now.UID ||
 		before.Spec.ProviderID != now.Spec.ProviderID ||
 		isExcluded(before) != isExcluded(now) ||
+		b.isDisowned(before) != b.isDisowned(now) ||
 		b.SkipUninitialized && nodefact.IsUninitialized(before) != nodefact.IsUninitialized(now) ||
 		b.WakeOnTaint && nodefact.HasTaint(before, nodefact.TaintToBeDeleted) != nodefact.HasTaint(now, nodefact.TaintToBeDeleted) ||
 		b.WakeOnDeletion && before.DeletionTimestamp.IsZero() != now.DeletionTimestamp.IsZero()

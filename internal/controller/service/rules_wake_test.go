@@ -11,6 +11,7 @@ import (
 	"k8s.io/cloud-provider/api"
 
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
+	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
 )
 
 func version(v string) func(*corev1.Service) {
@@ -214,6 +215,7 @@ func TestWhateverChangesTheSetInvalidatesIt(t *testing.T) {
 		{name: "providerID", edit: func(n *corev1.Node) { n.Spec.ProviderID = "p://other" }},
 		{name: "label", edit: labelled("")},
 		{name: "label that says false", edit: labelled("false")},
+		{name: "owner", edit: func(n *corev1.Node) { n.Labels = map[string]string{ownership.LabelProvider: "another"} }},
 		{name: "uninitialized", edit: tainted(api.TaintExternalCloudProvider)},
 		{name: "shutdown", edit: tainted(api.TaintNodeShutdown)},
 		{name: "unschedulable", edit: func(n *corev1.Node) { n.Spec.Unschedulable = true }},
@@ -221,8 +223,8 @@ func TestWhateverChangesTheSetInvalidatesIt(t *testing.T) {
 		{name: "deletion", edit: func(n *corev1.Node) { n.DeletionTimestamp = &metav1.Time{Time: noon} }, waits: func(b BackendPolicy) bool { return !b.WakeOnDeletion }},
 	}
 	differ := 0
-	for bits := range 8 {
-		b := BackendPolicy{SkipUninitialized: bits&1 > 0, WakeOnTaint: bits&2 > 0, WakeOnDeletion: bits&4 > 0}
+	for bits := range 16 {
+		b := BackendPolicy{SkipUninitialized: bits&1 > 0, WakeOnTaint: bits&2 > 0, WakeOnDeletion: bits&4 > 0, OwnOnly: bits&8 > 0}
 		id := func(n *corev1.Node) string {
 			if n == nil {
 				return b.setOf(nil).id

@@ -18,6 +18,8 @@ const (
 	flagRetired      = "load-balancer-class-cleanup"
 	wakeOnTaint      = "taint"
 	wakeOnDeletion   = "deletion"
+	backendsOfAll    = "all"
+	backendsOfOwn    = "own"
 )
 
 // Service is the controller that gives Services their load balancers.
@@ -28,11 +30,12 @@ type Service struct {
 	classes  []string
 	retired  []string
 	removeOn []string
+	of       string
 }
 
 func newService() Service {
 	defaults := service.DefaultPolicy()
-	return Service{syncs: service.DefaultSyncs, resync: defaults.Resync, classes: defaults.Classes}
+	return Service{syncs: service.DefaultSyncs, resync: defaults.Resync, classes: defaults.Classes, of: backendsOfAll}
 }
 
 func (s *Service) addFlags(sections *cliflag.NamedFlagSets) {
@@ -50,6 +53,8 @@ func (s *Service) addFlags(sections *cliflag.NamedFlagSets) {
 	fs.StringSliceVar(&s.removeOn, "service-remove-backends-on", s.removeOn,
 		"What else removes a node from load balancers at once: 'taint' (ToBeDeletedByClusterAutoscaler), 'deletion' (the Node is being deleted). "+
 			"Otherwise such a node is removed with the next change of the node set.")
+	fs.StringVar(&s.of, "service-backends-of", s.of,
+		"Whose nodes are behind load balancers: 'all', or 'own', which leaves out nodes that are not this daemon's by a label or by the flags --own-*.")
 }
 
 func (s *Service) validate() []error {
@@ -66,6 +71,9 @@ func (s *Service) validate() []error {
 		if what != wakeOnTaint && what != wakeOnDeletion {
 			errs = append(errs, fmt.Errorf("--service-remove-backends-on: %q is neither %q nor %q", what, wakeOnTaint, wakeOnDeletion))
 		}
+	}
+	if s.of != backendsOfAll && s.of != backendsOfOwn {
+		errs = append(errs, fmt.Errorf("--service-backends-of must be %q or %q, but got %q", backendsOfAll, backendsOfOwn, s.of))
 	}
 	return errs
 }
@@ -88,16 +96,19 @@ func (s *Service) Config(declared int) service.Config {
 	return service.Config{
 		Syncs:    s.concurrency(declared),
 		Policy:   service.Policy{Classes: s.classes, Retired: s.retired, Resync: s.resync},
-		Backends: service.BackendPolicy{WakeOnTaint: s.wakes(wakeOnTaint), WakeOnDeletion: s.wakes(wakeOnDeletion)},
+		Backends: service.BackendPolicy{WakeOnTaint: s.wakes(wakeOnTaint), WakeOnDeletion: s.wakes(wakeOnDeletion), OwnOnly: s.of == backendsOfOwn},
 	}
 }
 
 // serviceConfiguration is the ServiceController part of /configz.
 type serviceConfiguration struct {
 	ConcurrentServiceSyncs int32
+	ServiceBackendsOf      string
 }
 
-func (s *Service) show(c *configuration) { c.ServiceController.ConcurrentServiceSyncs = s.syncs }
+func (s *Service) show(c *configuration) {
+	c.ServiceController = serviceConfiguration{ConcurrentServiceSyncs: s.syncs, ServiceBackendsOf: s.of}
+}
 
 // concurrency returns for how many Services the cloud is called at once.
 func (s *Service) concurrency(declared int) int {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
 	cliflag "k8s.io/component-base/cli/flag"
 )
 
@@ -21,9 +22,10 @@ type Program struct {
 	Provider    string            // default of --cloud-provider
 	Defaults    map[string]string // of flags, by name
 	Flags       cliflag.NamedFlagSets
-	Read        map[string]string // flags of ours that a controller of the program reads, and its name
-	Controllers []Controller      // all, in the order of their start
-	Webhooks    []string          // names
+	Read        map[string]string       // flags of ours that a controller of the program reads, and its name
+	Nodes       func(*corev1.Node) bool // nil: the program does not leave any out
+	Controllers []Controller            // all, in the order of their start
+	Webhooks    []string                // names
 }
 
 // Settings are the settings of the daemon, one group for each concern.
@@ -75,6 +77,7 @@ func New(p Program) *Settings {
 		Features:    newFeatures(),
 		Global:      newGlobal(p.Name, p.Version),
 	}
+	s.Ownership = Ownership{provider: &s.Provider, nodes: p.Nodes}
 	s.Migration = Migration{election: &s.Election}
 	s.Rotation = Rotation{provider: &s.Provider, period: 10 * time.Second}
 	s.Webhooks = newWebhooks(p.Webhooks, &s.Serving)

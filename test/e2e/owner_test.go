@@ -1,0 +1,58 @@
+package e2e
+
+import (
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fairlead-k8s/fairlead/simulator"
+	"github.com/fairlead-k8s/fairlead/test/internal/daemon"
+	"github.com/fairlead-k8s/fairlead/test/internal/lbservice"
+	"github.com/fairlead-k8s/fairlead/test/internal/nodes"
+)
+
+// A daemon with a claim leaves the Nodes of others alone, also where its own cloud
+// has an instance of the same name: it writes none of them, does not ask about
+// them, and gives them to no load balancer.
+func TestNodesOfOthersAreLeftAlone(t *testing.T) {
+	b := onShared(t)
+	s := lbservice.New(t, b, 2)
+	named := func(base string, edits ...func(*corev1.Node)) *corev1.Node {
+		node := nodes.New(b.Name(base))
+		for _, edit := range edits {
+			edit(node)
+		}
+		s.Cloud.Instance(t, simulator.Instance{Name: node.Name}) // of that name, and not that machine
+		return node
+	}
+	elsewhere := func(n *corev1.Node) { n.Spec.ProviderID = "elsewhere://west/" + n.Name }
+	settled := func(n *corev1.Node) { n.Spec.Taints = nil }
+	theirs := []*corev1.Node{
+		named("waiting", elsewhere),
+		named("theirs", elsewhere, settled),
+		named("edge", func(n *corev1.Node) { n.Labels["node.example.com/edge"] = "" }),
+		named("nobodys", func(n *corev1.Node) { n.Labels["fairlead.dev/provider"] = "none" }),
+	}
+	// An instance of this cloud that belongs to another daemon would be a backend.
+	lent := nodes.NewInitialized(s.Cloud.Instance(t, simulator.Instance{Name: b.Name("lent")}))
+	lent.Labels["fairlead.dev/provider"] = "another"
+	theirs = append(theirs, lent)
+	for _, node := range theirs {
+		b.Register(t, node)
+	}
+	mark := b.Audit(t).Mark()
+	s.Runs(t, daemon.Setup{Flags: []string{
+		"--own-provider-id-schemes=simulated", "--own-node-selector=!node.example.com/edge", "--service-backends-of=own", "--node-status-update-frequency=500ms",
+	}})
+	passes(t, s) // Its load balancer has the two hosts and no others.
+	awaitCalls(t, s.Cloud, 3)
+	for _, node := range theirs {
+		if writes := b.Audit(t).Since(mark).OfDaemons().OfNode(node.Name).Writes(); len(writes) > 0 {
+			t.Errorf("node %s was written: %v", node.Name, writes)
+		}
+		if now := b.Node(t, node.Name); !slices.EqualFunc(now.Spec.Taints, node.Spec.Taints, func(a, b corev1.Taint) bool { return a.Key == b.Key }) && len(node.Spec.Taints) > 0 {
+			t.Errorf("node %s: taints %v, want %v", node.Name, now.Spec.Taints, node.Spec.Taints)
+		}
+	}
+}
