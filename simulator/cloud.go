@@ -55,6 +55,8 @@ func New(config Config) (*Cloud, error) {
 		Store:     store,
 		Faults:    set,
 		Forwarder: forwarder,
+
+		AllowedHosts: config.AllowedHosts,
 	})
 	return &Cloud{api: server, forwarder: forwarder}, nil
 }

@@ -58,7 +58,7 @@ func newPipes() *pipeListener {
 }
 
 func (p *pipeListener) client() *Client {
-	client := NewClient("http://cloud")
+	client := NewClient("http://localhost")
 	client.http.Transport.(*http.Transport).DialContext = p.dial
 	return client
 }

@@ -50,6 +50,10 @@ type Config struct {
 	Traffic bool
 	// Checks says how the health of backends is checked.
 	Checks Checks
+	// AllowedHosts are the names, in lower case, by which the cloud may be reached,
+	// beside localhost and IP addresses. A request by another name is refused,
+	// because a website can point its own name at this machine.
+	AllowedHosts []string
 	// Standing are permanent faults of this cloud, such as its request quota.
 	// Client.Faults does not list them, and they cannot be cleared.
 	Standing []Fault

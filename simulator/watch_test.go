@@ -241,6 +241,6 @@ func TestHeadOfAWatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := httptest.NewRecorder()
-	cloud.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodHead, "/operator/v1/watch", nil))
+	cloud.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodHead, "http://localhost/operator/v1/watch", nil))
 	diff(t, "status", http.StatusOK, w.Code) // and it returns
 }

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/netip"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -28,6 +29,7 @@ const defaultAddress = "127.0.0.1:7640"
 type serveOptions struct {
 	listen      string
 	allowRemote bool
+	allowHosts  []string
 	stateFile   string
 	seed        uint64
 	pageSize    int
@@ -96,6 +98,7 @@ and healthy again after --healthy-after successes in a row.`,
 func addServeFlags(f *pflag.FlagSet, o *serveOptions) {
 	f.StringVar(&o.listen, "listen", defaultAddress, "address and port to listen on; port 0 chooses a free one")
 	f.BoolVar(&o.allowRemote, "allow-remote", false, "allow a --listen address that other machines can reach; there is no authentication")
+	f.StringSliceVar(&o.allowHosts, "allow-host", nil, "names by which the cloud may be reached, beside localhost and IP addresses; others are refused, because a website can point its name at this machine")
 	f.StringVar(&o.stateFile, "state-file", "", "file that keeps all resources across restarts; without it they are lost")
 	f.Uint64Var(&o.seed, "seed", 0, "seed of all random numbers; with the same seed, the same calls in the same order meet the same faults")
 	f.IntVar(&o.pageSize, "page-size", simulator.DefaultPageSize, "default and maximum number of items on a page of a list")
@@ -141,6 +144,7 @@ func (o serveOptions) run(ctx context.Context, out, hint io.Writer) error {
 		Transition:    o.transition,
 		TerminatedFor: o.terminated,
 		Standing:      o.standing(),
+		AllowedHosts:  lower(o.allowHosts),
 
 		Traffic:          o.traffic,
 		Provisioning:     o.provisioning,
@@ -169,6 +173,14 @@ func (o serveOptions) run(ctx context.Context, out, hint io.Writer) error {
 		return err
 	}
 	return cloud.Serve(ctx, listener)
+}
+
+func lower(names []string) []string {
+	var all []string
+	for _, n := range names {
+		all = append(all, strings.TrimSuffix(strings.ToLower(n), "."))
+	}
+	return all
 }
 
 // standing returns the permanent faults of the cloud.

@@ -74,11 +74,19 @@ func TestNamesThatPointHereReachNothing(t *testing.T) {
 	c := startCloud(t)
 	c.operate("create node-1")
 	p := open(t, strings.Replace(c.url, "127.0.0.1", rebound, 1))
-	p.see("body", "a browser must reach the simulated cloud by its IP address") // so the name does point here
-	p.expect("favicon.ico")                                                     // this document is no page, and names no icon
+	p.see("body", "the simulated cloud must be reached by its IP address") // so the name does point here
+	p.expect("favicon.ico")                                                // this document is no page, and names no icon
 	p.expect("403 (Forbidden)")
-	if got := evaluate[string](p, outcome+`("operator/v1/instances/i-00000001", {method: "DELETE"})`); got != "403" {
-		t.Errorf("the request ended with %s, want 403", got)
+	for _, request := range []string{
+		`"operator/v1/instances/i-00000001", {method: "DELETE"}`,
+		`"operator/v1/instances"`,
+		`"v1/instances"`,
+		`"operator/v1/watch"`,
+		`"page/"`,
+	} {
+		if got := evaluate[string](p, outcome+"("+request+")"); got != "403" {
+			t.Errorf("%s ended with %s, want 403", request, got)
+		}
 	}
 	if got := c.operate("list"); !strings.Contains(got, "node-1") {
 		t.Errorf("the instance is gone:\n%s", got)

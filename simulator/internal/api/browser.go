@@ -4,23 +4,27 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
+	"strings"
 )
 
-// refusedBrowser returns why a request of a browser is refused, or "" if it is
-// allowed. The cloud has no authentication, and every website can make a
-// browser on this machine send requests to it. Browsers name the site that a
-// request comes from, and requests of other sites are refused. So are requests
-// that reach the cloud by a host name: an attacker can point a name at this
-// machine, but not an IP address. Other programs do not send these headers, and
-// their requests are allowed.
-func refusedBrowser(r *http.Request) string {
+// refusedBrowser returns why a request is refused that a browser may have sent for
+// another website, or "" if it is allowed. The cloud has no authentication, and
+// every website can make a browser on this machine send requests to it.
+//
+// Requests that reach the cloud by a host name are refused, unless the name is
+// one of allowed: an attacker can point a name at this machine, but not an IP
+// address. That holds for every program, because browsers do not say that they
+// are browsers when they read over HTTP from such a name. Otherwise browsers name
+// the site that a request comes from, and requests of other sites are refused.
+func refusedBrowser(r *http.Request, allowed []string) string {
 	const page = "/" // only browsers request it
 	site, origin := r.Header.Get("Sec-Fetch-Site"), r.Header.Get("Origin")
 	switch {
+	case !isFixedHost(r.Host, allowed):
+		return "the simulated cloud must be reached by its IP address or as localhost, not by the name in the request; simcloud serve --allow-host allows a name"
 	case site == "" && origin == "" && r.URL.Path != page:
 		return ""
-	case !isFixedHost(r.Host):
-		return "a browser must reach the simulated cloud by its IP address or as localhost, not as " + r.Host
 	case r.Method == http.MethodGet && r.URL.Path == page && r.Header.Get("Sec-Fetch-Mode") == "navigate":
 		return "" // the user has followed a link
 	case site != "" && site != "same-origin" && site != "none":
@@ -39,10 +43,10 @@ func hostOf(origin string) string {
 	return u.Host
 }
 
-// isFixedHost reports whether the host, with or without a port, is an IP address
-// or localhost. Nobody can make these resolve to another machine.
-func isFixedHost(host string) bool {
-	name := (&url.URL{Host: host}).Hostname()
+// isFixedHost reports whether the host, with or without a port, is an IP address,
+// localhost or allowed. Nobody can make the first two resolve to another machine.
+func isFixedHost(host string, allowed []string) bool {
+	name := strings.TrimSuffix(strings.ToLower((&url.URL{Host: host}).Hostname()), ".")
 	_, err := netip.ParseAddr(name)
-	return err == nil || name == "localhost"
+	return err == nil || name == "localhost" || strings.HasSuffix(name, ".localhost") || slices.Contains(allowed, name)
 }

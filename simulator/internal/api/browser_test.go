@@ -12,13 +12,24 @@ import (
 
 func TestWhatBrowsersMayDo(t *testing.T) {
 	const own, evil = "127.0.0.1:7640", "evil.example:7640"
+	const byName = "the simulated cloud must be reached by its IP address or as localhost, not by the name in the request; simcloud serve --allow-host allows a name"
 	for name, row := range map[string]struct {
 		method, path, host string
 		headers            map[string]string
 		want               string // empty: it is served
 	}{
 		"NoBrowser":          {"DELETE", "/operator/v1/faults", own, nil, ""},
-		"NoBrowserByName":    {"DELETE", "/operator/v1/faults", "cloud.example", nil, ""},
+		"AllowedName":        {"DELETE", "/operator/v1/faults", "Cloud.example.:7640", nil, ""},
+		"PageByAllowedName":  {"GET", "/", "cloud.example:7640", map[string]string{"Sec-Fetch-Site": "none", "Sec-Fetch-Mode": "navigate"}, ""},
+		"OtherSiteByAllowed": {"DELETE", "/operator/v1/faults", "cloud.example", map[string]string{"Origin": "http://evil.example"}, "this request comes from another website, http://evil.example"},
+		"NameBelowLocalhost": {"GET", "/operator/v1/faults", "cloud.localhost:7640", nil, ""},
+		"NoBrowserByName":    {"DELETE", "/operator/v1/faults", evil, nil, byName},
+		"ReboundRead":        {"GET", "/v1/instances", evil, nil, byName},
+		"ReboundOperator":    {"GET", "/operator/v1/faults", evil, nil, byName},
+		"ReboundWatch":       {"GET", "/operator/v1/watch", evil, nil, byName},
+		"ReboundFile":        {"GET", "/page/", evil, nil, byName},
+		"ReboundIPInAName":   {"GET", "/v1/instances", "127.0.0.1.evil.example", nil, byName},
+		"NoHost":             {"GET", "/v1/instances", "", nil, byName},
 		"PageWrites":         {"DELETE", "/operator/v1/faults", own, map[string]string{"Sec-Fetch-Site": "same-origin", "Origin": "http://" + own}, ""},
 		"PageReads":          {"GET", "/operator/v1/faults", own, map[string]string{"Sec-Fetch-Site": "same-origin"}, ""},
 		"OverIPv6":           {"DELETE", "/operator/v1/faults", "[::1]:7640", map[string]string{"Origin": "http://[::1]:7640"}, ""},
@@ -31,11 +42,12 @@ func TestWhatBrowsersMayDo(t *testing.T) {
 		"FormOfAnotherPort":  {"POST", "/operator/v1/calls/reset", own, map[string]string{"Sec-Fetch-Site": "same-site", "Origin": "http://127.0.0.1:80"}, "this request comes from another website"},
 		"FormFromASandbox":   {"POST", "/operator/v1/calls/reset", own, map[string]string{"Origin": "null"}, "this request comes from another website, null"},
 		"OriginThatIsNone":   {"POST", "/operator/v1/calls/reset", own, map[string]string{"Origin": "http://%zz"}, "this request comes from another website, http://%zz"},
-		"PageByName":         {"GET", "/", evil, nil, "a browser must reach the simulated cloud by its IP address or as localhost, not as " + evil},
-		"NameThatWasRebound": {"DELETE", "/operator/v1/faults", evil, map[string]string{"Origin": "http://" + evil}, "a browser must reach the simulated cloud by its IP address or as localhost, not as " + evil},
+		"PageByName":         {"GET", "/", evil, nil, byName},
+		"NameThatWasRebound": {"DELETE", "/operator/v1/faults", evil, map[string]string{"Origin": "http://" + evil}, byName},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := newServer(state.Limits{})
+			server.allowedHosts = []string{"cloud.example"}
 			request := httptest.NewRequestWithContext(t.Context(), row.method, row.path, nil)
 			request.Host = row.host
 			for key, value := range row.headers {

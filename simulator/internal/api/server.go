@@ -26,6 +26,9 @@ type Config struct {
 	Store     *state.Store
 	Faults    *faults.Set
 	Forwarder *forward.Forwarder
+	// AllowedHosts are the names by which the API may be reached, in lower case,
+	// beside localhost and IP addresses.
+	AllowedHosts []string
 }
 
 // Server serves the cloud's API and its page. It is an http.Handler.
@@ -38,6 +41,8 @@ type Server struct {
 	meter     *meter.Meter
 	feed      *view.Feed
 	handler   http.Handler
+
+	allowedHosts []string
 }
 
 // New returns a server.
@@ -49,6 +54,8 @@ func New(config Config) *Server {
 		faults:    config.Faults,
 		forwarder: config.Forwarder,
 		meter:     meter.New(),
+
+		allowedHosts: config.AllowedHosts,
 	}
 	s.feed = view.New(view.Config{
 		Clock:       config.Clock,
@@ -77,7 +84,7 @@ func (s *Server) describe(limits state.Limits) view.Description {
 
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if why := refusedBrowser(r); why != "" {
+	if why := refusedBrowser(r, s.allowedHosts); why != "" {
 		write(w, r, reply{}, &wire.APIError{StatusCode: http.StatusForbidden, Code: wire.CodeForbidden, Message: why})
 		return
 	}
