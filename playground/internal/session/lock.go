@@ -16,7 +16,7 @@ const (
 // lock locks dir against a second playground. The kernel releases the lock when the process ends, even after a crash.
 // The process ID stays in the file and shows that the lock was once held.
 func lock(dir string) (unlock func(), err error) {
-	file, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_CREATE|os.O_RDWR, 0o600)
+	file, err := openLock(filepath.Join(dir, lockFile), os.O_CREATE|os.O_RDWR)
 	if err != nil {
 		return nil, fmt.Errorf("data folder: %w", err)
 	}
@@ -32,6 +32,29 @@ func lock(dir string) (unlock func(), err error) {
 		return nil, fmt.Errorf("lock %s: %w", dir, err)
 	}
 	return func() { _ = file.Close() }, nil
+}
+
+// openLock opens a lock. Temporary folders are shared with other users, who can put anything in the place of one: a pipe
+// would let an open wait for ever, and a link would lead to another file.
+func openLock(name string, flags int) (*os.File, error) {
+	file, err := os.OpenFile(name, flags|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	var stat syscall.Stat_t
+	err = syscall.Fstat(int(file.Fd()), &stat)
+	switch {
+	case err != nil:
+	case stat.Mode&syscall.S_IFMT != syscall.S_IFREG:
+		err = fmt.Errorf("%s is no regular file; remove it", name)
+	case int(stat.Uid) != os.Getuid():
+		err = fmt.Errorf("%s belongs to user %d; remove it, or choose another folder", name, stat.Uid)
+	}
+	if err != nil {
+		_ = file.Close()
+		return nil, err
+	}
+	return file, nil
 }
 
 func take(file *os.File) error {
@@ -52,7 +75,7 @@ func sweep(dir string) {
 // abandoned reports whether a lock was once held and is free now. It returns false for an empty lock file, because
 // another process is about to lock that.
 func abandoned(lock string) bool {
-	file, err := os.Open(lock)
+	file, err := openLock(lock, os.O_RDONLY)
 	if err != nil {
 		return false
 	}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"k8s.io/klog/v2"
@@ -126,5 +127,39 @@ func TestLoggedWorkHasALogBesideTheChildrens(t *testing.T) {
 	})
 	if !errors.Is(err, failed) {
 		t.Errorf("got %v, want %v", err, failed)
+	}
+}
+
+// TestLocksOfOthers puts in the place of a lock what another user of the machine could put there. Nothing waits for it,
+// and nothing is removed or written.
+func TestLocksOfOthers(t *testing.T) {
+	for name, put := range map[string]func(lock string) error{
+		"Pipe": func(lock string) error { return syscall.Mkfifo(lock, 0o600) },
+		"Link": func(lock string) error {
+			other := lock + ".other"
+			if err := os.WriteFile(other, []byte("1"), 0o600); err != nil {
+				return err
+			}
+			return os.Symlink(other, lock)
+		},
+		"Folder": func(lock string) error { return os.Mkdir(lock, 0o700) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			tmp := t.TempDir()
+			dir := filepath.Join(tmp, temporary+"1")
+			if err := os.Mkdir(dir, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if err := put(filepath.Join(dir, lockFile)); err != nil {
+				t.Fatal(err)
+			}
+			sweep(tmp)
+			if _, err := os.Stat(dir); err != nil {
+				t.Errorf("the folder is gone: %v", err)
+			}
+			if _, err := lock(dir); err == nil {
+				t.Error("the folder was locked")
+			}
+		})
 	}
 }
