@@ -19,7 +19,7 @@ DEMO = $(BIN)/playground demo --simcloud $(BIN)/simcloud --ccm $(BIN)/cloud-cont
 
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-check test unit e2e test-browser test-skew examples bench cover fuzz check lint generate chart image release build clean need-go need-linux always
+.PHONY: help demo demo-check test unit e2e test-browser test-skew examples bench cover fuzz check lint generate vuln chart image release build clean need-go need-linux always
 
 help: # This text.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -81,8 +81,11 @@ lint: | need-go ## The linter, in all modules.
 
 generate: | need-go ## What is made from code: the reference pages, and what `fairlead new` writes. A test fails while it is stale.
 	$(GO) test -count=1 ./internal/app/internal/settings -run '^TestReference$$' -generate
-	$(GO) test -count=1 ./internal/docs -run '^TestReference$$' -generate
+	$(GO) test -count=1 ./internal/docs -run '^(TestReference|TestThirdParty)$$' -generate
 	$(GO) test -count=1 ./internal/scaffold -run '^TestExample$$' -generate
+
+vuln: | need-go ## Known vulnerabilities in what our programs call. It asks vuln.go.dev, so it is not part of .ci/run.
+	$(GO) run golang.org/x/vuln/cmd/govulncheck@v1.9.0 ./cmd/...
 
 chart: | need-go ## The Helm chart: lint it, render deploy/ and its golden files. helm itself compiles for minutes, once.
 	tools/chart.sh
