@@ -50,4 +50,12 @@ for values in "$chart"/ci/refused/*.yaml; do
 done
 # What "fairlead new" writes for a vendor.
 "$helm" template cloud-controller-manager "$chart" --values examples/provider/deploy/values.yaml >/dev/null
+# What is rendered is checked: rights of containers, probes, selectors. Four checks do not fit. A CPU limit costs a throttled leader its lease, the
+# daemon writes no files, the pull policy is the user's choice, and so is the NetworkPolicy, which has no effect on the host's network.
+score=$(go tool -modfile=tools/manifests/go.mod -n kube-score)
+"$score" score --output-format ci --enable-optional-test container-seccomp-profile \
+	--ignore-test container-resources --ignore-test container-ephemeral-storage-request-and-limit \
+	--ignore-test container-image-pull-policy --ignore-test pod-networkpolicy \
+	deploy/*.yaml "$chart"/ci/*.golden.yaml >"$rendered/score" || { grep -E 'CRITICAL' "$rendered/score" >&2; exit 1; }
+
 echo "charts/fairlead is linted, deploy/ and the golden files are rendered"
