@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // unaddressed is what the API server does when a Service gets another type.
@@ -158,6 +159,37 @@ func TestUpdateThatFailsWhileEnsureFailsIsMadeOnceForEachFailure(t *testing.T) {
 		l.after(6 * time.Minute)
 		if got := l.balancers["u1"]; !slices.Equal(got, list("n0")) {
 			t.Errorf("backends %v once updates succeed, want the newest set", got)
+		}
+	})
+}
+
+// Calls that take longer than the pause after a failure leave no wait in which
+// the backends could follow.
+func TestBackendsFollowTheNodesWhileSlowCallsFail(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := begin(t, Config{}, balanced(named("s1")), balanced(named("s2")), host("a"))
+		defer func() { l.stop() }()
+		l.after(time.Minute)
+		l.failsEach("ensure s1", "ensure s2")
+		l.change(func() { l.takes = 3 * time.Minute })
+		for _, name := range list("s1", "s2") {
+			service, err := l.cluster.CoreV1().Services("ns").Get(t.Context(), name, metav1.GetOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			annotated(service)
+			service.ResourceVersion = "5000"
+			if _, err := l.cluster.CoreV1().Services("ns").Update(t.Context(), service, metav1.UpdateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		l.after(5 * time.Minute)
+		l.replaceNode(0)
+		l.after(20 * time.Minute)
+		for _, uid := range []types.UID{"u-s1", "u-s2"} {
+			if got := l.balancers[uid]; !slices.Equal(got, list("n0")) {
+				t.Errorf("backends of %s are %v, want the newest set; calls %v", uid, got, l.calls)
+			}
 		}
 	})
 }

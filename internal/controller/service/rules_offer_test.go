@@ -56,8 +56,17 @@ func TestOfferBackends(t *testing.T) {
 			memory: known(ready, old, func(m *memory) { m.elsewhere = true }).with(hasFailed(ensure, ready, time.Second), shown), want: "wait: because | after 4s",
 		},
 		{
-			name: "EnsureComesBeforeAnOfferWhenItIsDue", service: withCondition,
-			memory: known(ready, old).with(hasFailed(ensure, ready, 5*time.Second), shown),
+			name: "SetIsOfferedBeforeTheNextTryAlthoughThatIsDue", service: withCondition,
+			memory: known(ready, old).with(hasFailed(ensure, ready, 5*time.Second), shown), want: offered,
+		},
+		{
+			name: "NextTryIsMadeOnceTheSetWasOffered", service: withCondition,
+			memory: known(ready, old).with(hasFailed(update, ready, 5*time.Second), shown),
+			want:   "ensure: a call has failed, and it is not known how much of it was done",
+		},
+		{
+			name: "EditedServiceIsEnsuredBeforeTheSetIsOffered", service: brokenWithCondition,
+			memory: known(ready, old).with(hasFailed(ensure, ready, time.Second), shown),
 			want:   "ensure: a call has failed, and it is not known how much of it was done | event EnsuringLoadBalancer",
 		},
 	})
