@@ -1,6 +1,7 @@
 package quirks
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -210,16 +211,20 @@ var CachesExistence = Quirk{Name: "CachesExistence", apply: func(p *Provider) {
 		until  time.Time
 	}
 	var mu sync.Mutex
-	cache := map[string]answer{} // by node; guarded by mu
+	cache := map[string]answer{} // by provider ID, or else by UID; guarded by mu
 	p.instances = instances{InstancesV2: inner, exists: func(ctx context.Context, node *corev1.Node) (bool, error) {
+		key := cmp.Or(node.Spec.ProviderID, string(node.UID))
 		mu.Lock()
-		defer mu.Unlock()
-		if known, ok := cache[node.Name]; ok && time.Now().Before(known.until) {
+		known, ok := cache[key]
+		mu.Unlock()
+		if ok && time.Now().Before(known.until) {
 			return known.exists, nil
 		}
 		exists, err := inner.InstanceExists(ctx, node)
 		if err == nil {
-			cache[node.Name] = answer{exists, time.Now().Add(existenceIsCachedFor)}
+			mu.Lock()
+			cache[key] = answer{exists, time.Now().Add(existenceIsCachedFor)}
+			mu.Unlock()
 		}
 		return exists, err
 	}}

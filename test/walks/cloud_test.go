@@ -1,0 +1,247 @@
+package walks_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	cloudprovider "k8s.io/cloud-provider"
+	"k8s.io/cloud-provider/api"
+
+	"github.com/fairlead-k8s/fairlead/test/quirks"
+)
+
+// machine is an instance of the cloud.
+type machine struct {
+	id, name  string
+	address   string
+	gone      bool // terminated
+	down      bool // stopped
+	rack      int  // the newest value of its label
+	reporting bool // its kubelet writes the status of the Node
+}
+
+// balancer is a load balancer of the cloud.
+type balancer struct {
+	address  string
+	backends []string // names of Nodes
+	port     int32
+}
+
+// weather is how the cloud answers.
+type weather struct {
+	name string
+	err  error // of each call
+	// denies means that each instance is called absent.
+	denies bool
+	// loses means that half of the changes are made, and their replies are lost.
+	loses bool
+	takes time.Duration // of each call
+}
+
+var (
+	fair     = weather{name: "fair", takes: 100 * time.Millisecond}
+	weathers = []weather{
+		fair, fair,
+		{name: "errors that nobody can read", err: errors.New("E1017"), takes: 50 * time.Millisecond},
+		{name: "503", err: &quirks.StatusError{Status: http.StatusServiceUnavailable, Text: "unavailable"}, takes: time.Second},
+		{name: "429", err: &quirks.StatusError{Status: http.StatusTooManyRequests, Text: "slow down"}},
+		{name: "403", err: &quirks.StatusError{Status: http.StatusForbidden, Text: "forbidden"}, takes: 100 * time.Millisecond},
+		{name: "400", err: &quirks.StatusError{Status: http.StatusBadRequest, Text: "bad request"}},
+		{name: "a pause", err: api.NewRetryError("maintenance", 3*time.Minute)},
+		{name: "404 for all", denies: true, takes: 100 * time.Millisecond},
+		{name: "lost replies", loses: true, takes: 100 * time.Millisecond},
+		{name: "slow", takes: 40 * time.Second},
+	}
+	errLost   = errors.New("unexpected EOF")
+	errBroken = errors.New("the annotation size has no such value")
+)
+
+// vendor is the provider, before any habit.
+type vendor struct {
+	cloudprovider.Interface
+
+	w *world
+}
+
+func (vendor) ProviderName() string                                              { return "p" }
+func (vendor) HasClusterID() bool                                                { return true }
+func (vendor) Instances() (cloudprovider.Instances, bool)                        { return nil, false }
+func (vendor) Zones() (cloudprovider.Zones, bool)                                { return nil, false }
+func (vendor) Clusters() (cloudprovider.Clusters, bool)                          { return nil, false }
+func (vendor) Routes() (cloudprovider.Routes, bool)                              { return nil, false }
+func (vendor) Initialize(cloudprovider.ControllerClientBuilder, <-chan struct{}) {}
+func (v vendor) InstancesV2() (cloudprovider.InstancesV2, bool)                  { return instances{v.w}, true }
+func (v vendor) LoadBalancer() (cloudprovider.LoadBalancer, bool) {
+	return balancers{w: v.w}, true
+}
+
+// call is one call to the cloud. It returns the weather at its end.
+func (w *world) call(ctx context.Context) weather {
+	w.mu.Lock()
+	takes := w.weather.takes
+	w.mu.Unlock()
+	select {
+	case <-time.After(takes):
+	case <-ctx.Done():
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now := w.weather
+	if ctx.Err() != nil {
+		now.err = ctx.Err()
+	}
+	return now
+}
+
+type instances struct{ w *world }
+
+// find returns the machine of a Node: the one with its provider ID, else the one
+// with its name. The caller holds mu.
+func (w *world) find(n *corev1.Node) *machine {
+	if n.Spec.ProviderID != "" {
+		if m := w.machines[bare(n.Spec.ProviderID)]; m != nil && !m.gone {
+			return m
+		}
+		return nil
+	}
+	for _, m := range w.machines {
+		if m.name == n.Name && !m.gone {
+			return m
+		}
+	}
+	return nil
+}
+
+// bare returns a provider ID without its scheme.
+func bare(providerID string) string {
+	if _, id, ok := strings.Cut(providerID, "://"); ok {
+		return id
+	}
+	return providerID
+}
+
+// ask returns the machine of a Node, nil if the cloud denies it.
+func (i instances) ask(ctx context.Context, n *corev1.Node) (*machine, error) {
+	now := i.w.call(ctx)
+	i.w.mu.Lock()
+	defer i.w.mu.Unlock()
+	i.w.asked(n)
+	m := i.w.find(n)
+	if now.err != nil {
+		return nil, now.err
+	}
+	if m == nil || now.denies {
+		return nil, nil //nolint:nilnil // absent
+	}
+	found := *m
+	return &found, nil
+}
+
+// InstanceExists implements cloudprovider.InstancesV2.
+func (i instances) InstanceExists(ctx context.Context, n *corev1.Node) (bool, error) {
+	m, err := i.ask(ctx, n)
+	return m != nil, err
+}
+
+// InstanceShutdown implements cloudprovider.InstancesV2.
+func (i instances) InstanceShutdown(ctx context.Context, n *corev1.Node) (bool, error) {
+	m, err := i.ask(ctx, n)
+	return m != nil && m.down, err
+}
+
+// InstanceMetadata implements cloudprovider.InstancesV2.
+func (i instances) InstanceMetadata(ctx context.Context, n *corev1.Node) (*cloudprovider.InstanceMetadata, error) {
+	m, err := i.ask(ctx, n)
+	if err != nil {
+		return nil, err
+	}
+	if m == nil {
+		return nil, cloudprovider.InstanceNotFound
+	}
+	return &cloudprovider.InstanceMetadata{
+		ProviderID: "p://" + m.id, InstanceType: "small", Zone: "z1", Region: "r1",
+		NodeAddresses:    []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: m.address}},
+		AdditionalLabels: map[string]string{rackLabel: rack(m.rack)},
+	}, nil
+}
+
+type balancers struct {
+	cloudprovider.LoadBalancer
+
+	w *world
+}
+
+// change is one call that changes a load balancer.
+func (b balancers) change(ctx context.Context, do func() error) error {
+	w := b.w
+	now := w.call(ctx)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case now.err != nil:
+		return now.err
+	case now.loses && w.luck.IntN(4) == 0:
+		return errLost
+	}
+	err := do()
+	if err == nil && now.loses && w.luck.IntN(3) == 0 {
+		return errLost
+	}
+	return err
+}
+
+// isBroken reports whether the cloud refuses what the Service asks for.
+func isBroken(s *corev1.Service) bool { return s.Annotations["size"] == "wrong" }
+
+// EnsureLoadBalancer implements cloudprovider.LoadBalancer.
+func (b balancers) EnsureLoadBalancer(ctx context.Context, _ string, s *corev1.Service, nodes []*corev1.Node) (status *corev1.LoadBalancerStatus, err error) {
+	err = b.change(ctx, func() error {
+		if isBroken(s) {
+			return errBroken
+		}
+		lb := b.w.balance[s.UID]
+		if lb == nil {
+			lb = &balancer{address: b.w.address()}
+			b.w.balance[s.UID] = lb
+		}
+		lb.backends, lb.port = names(nodes), s.Spec.Ports[0].Port
+		status = &corev1.LoadBalancerStatus{Ingress: []corev1.LoadBalancerIngress{{IP: lb.address}}}
+		return nil
+	})
+	return status, err
+}
+
+// UpdateLoadBalancer implements cloudprovider.LoadBalancer.
+func (b balancers) UpdateLoadBalancer(ctx context.Context, _ string, s *corev1.Service, nodes []*corev1.Node) error {
+	return b.change(ctx, func() error {
+		lb := b.w.balance[s.UID]
+		if lb == nil {
+			return errors.New("there is no such load balancer")
+		}
+		lb.backends = names(nodes)
+		return nil
+	})
+}
+
+// EnsureLoadBalancerDeleted implements cloudprovider.LoadBalancer.
+func (b balancers) EnsureLoadBalancerDeleted(ctx context.Context, _ string, s *corev1.Service) error {
+	return b.change(ctx, func() error {
+		delete(b.w.balance, s.UID)
+		return nil
+	})
+}
+
+// names returns the names of the Nodes, in order.
+func names(nodes []*corev1.Node) []string {
+	var all []string
+	for _, n := range nodes {
+		all = append(all, n.Name)
+	}
+	slices.Sort(all)
+	return all
+}

@@ -1,0 +1,290 @@
+package walks_test
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/cloud-provider/api"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/node"
+	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
+	"github.com/fairlead-k8s/fairlead/internal/controller/service"
+	"github.com/fairlead-k8s/fairlead/test/quirks"
+)
+
+const (
+	// followsWithin is how long backends may lag behind the Nodes once the cloud
+	// works: the longest delay of a retry, and some calls.
+	followsWithin = 7 * time.Minute
+	// followsWithinThrottled is the same for ThrottlesInside, where a call takes
+	// three minutes and there is one worker.
+	followsWithinThrottled = 30 * time.Minute
+	// settlesWithin is when all is in order: the pause of a Node that was asked
+	// about in vain, or the deletion of many Nodes over the budget.
+	settlesWithin = 45 * time.Minute
+	idleFor       = 16 * time.Minute
+)
+
+// rests lets the cloud and the API server work again, except that a webhook may
+// still fail for each write of a Service. Then it checks what has to follow.
+func (w *world) rests() {
+	stubborn := w.r.IntN(3) == 0
+	w.locked(func() {
+		w.happen("the cloud works again, a webhook fails for Services: %v", stubborn)
+		w.weather, w.refusal = fair, accepts
+		if stubborn {
+			w.refusal = refusal{resource: "services", err: failing}
+		}
+	})
+	if w.stop == nil {
+		w.start()
+	}
+	within := followsWithin
+	if w.has(quirks.ThrottlesInside) {
+		within = followsWithinThrottled
+	}
+	w.after(within)
+	w.checkBackends()
+	w.after(settlesWithin - within)
+	w.checkBackends()
+	w.locked(func() {
+		w.checkNodes()
+		if !stubborn {
+			w.checkVisible()
+		}
+	})
+}
+
+// ends lets everything settle, and checks that nothing happens afterwards.
+func (w *world) ends() {
+	if w.stop == nil {
+		w.start()
+	}
+	w.locked(func() {
+		w.happen("all is well")
+		w.weather, w.refusal = fair, accepts
+		for _, n := range w.allNodes() {
+			if trail := w.nodes[n.UID]; trail.machine.gone && trail.machine.reporting {
+				trail.reports(n, false)
+				w.store(n)
+			}
+		}
+		for _, s := range w.allServices() {
+			if isBroken(s) {
+				s.Annotations = nil
+				w.store(s)
+			}
+		}
+	})
+	w.after(settlesWithin)
+	w.checkBackends()
+	w.locked(func() {
+		w.checkNodes()
+		w.checkServices()
+		w.checkBounds()
+	})
+	before := w.counts()
+	w.after(idleFor)
+	now := w.counts()
+	w.locked(func() {
+		for uid, n := range now {
+			if n != before[uid] {
+				w.broken("P1: %s has %+v, and %+v after a while in which nothing has happened", uid, before[uid], n)
+			}
+		}
+	})
+}
+
+// count is what was done about an object.
+type count struct{ calls, writes, events int }
+
+// counts returns what was done about each object that does not wait.
+func (w *world) counts() map[string]count {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	all := map[string]count{}
+	for _, s := range w.allServices() {
+		if trail := w.services[s.UID]; !w.panics(s.Name) && !isTheirs(s) && !trail.given {
+			all[string(s.UID)] = count{trail.calls, trail.writes, len(trail.events)}
+		}
+	}
+	for _, n := range w.allNodes() {
+		if trail := w.nodes[n.UID]; !w.panics(n.Name) && (trail.kind != ofCloud || !trail.machine.gone) {
+			all[string(n.UID)] = count{writes: trail.writes, events: len(trail.events)}
+		}
+	}
+	return all
+}
+
+func (w *world) panics(name string) bool { return name == odd && w.has(quirks.PanicsFor(odd)) }
+
+// isServed reports whether the Service gets a load balancer from the daemon.
+func isServed(s *corev1.Service) bool {
+	return !isTheirs(s) && s.Spec.Type == corev1.ServiceTypeLoadBalancer && s.DeletionTimestamp == nil
+}
+
+// checkBackends checks that each load balancer that works has the newest set. A Node
+// may have joined or left a moment ago, so it looks a few times.
+func (w *world) checkBackends() {
+	for range 5 {
+		late := ""
+		w.locked(func() { late = w.lateBackends() })
+		if late == "" {
+			return
+		}
+		w.after(20 * time.Second)
+	}
+	w.locked(func() { w.broken("S3: %s", w.lateBackends()) })
+}
+
+// lateBackends returns a load balancer that does not have the newest set, empty if
+// there is none. The caller holds mu.
+func (w *world) lateBackends() string {
+	var want []string
+	for _, n := range w.allNodes() {
+		if !nodefact.IsUninitialized(n) && !nodefact.HasLabel(n, corev1.LabelNodeExcludeBalancers) {
+			want = append(want, n.Name)
+		}
+	}
+	slices.Sort(want)
+	if w.has(quirks.ThrottlesInside) && slices.ContainsFunc(w.allServices(), isBroken) {
+		return "" // The failing calls keep the only worker busy, and updates wait for their turn.
+	}
+	for _, s := range w.allServices() {
+		lb := w.balance[s.UID]
+		if lb == nil || !isServed(s) || !hasFinalizer(s) || addressOf(s) == "" || w.panics(s.Name) {
+			continue
+		}
+		if !slices.Equal(lb.backends, want) {
+			return fmt.Sprintf("%s has the backends %v, want %v", s.UID, lb.backends, want)
+		}
+	}
+	return ""
+}
+
+// checkServices checks each Service, and that no load balancer is left behind. The
+// caller holds mu.
+func (w *world) checkServices() {
+	for _, s := range w.allServices() {
+		lb, trail := w.balance[s.UID], w.services[s.UID]
+		switch {
+		case w.panics(s.Name) || isTheirs(s):
+		case trail.given && !isServed(s): // Nothing shows whose it is any more.
+		case trail.tampered && w.has(quirks.EchoesStatus) && addressOf(s) == "": // Only the provider knows the address.
+		case isServed(s):
+			switch {
+			case lb == nil || lb.port != s.Spec.Ports[0].Port || addressOf(s) != lb.address || !hasFinalizer(s):
+				w.broken("settled: %s has the load balancer %+v, the address %s and the finalizers %v", s.UID, lb, addressOf(s), s.Finalizers)
+			case conditionOf(s, service.ConditionProvisioning) != "False":
+				w.broken("settled: %s shows %+v", s.UID, s.Status.Conditions)
+			}
+		case hasFinalizer(s), addressOf(s) != "", len(s.Status.Conditions) > 0:
+			w.broken("settled: %s is left with %v, %+v", s.UID, s.Finalizers, s.Status)
+		case s.DeletionTimestamp != nil && !trail.tampered:
+			w.broken("settled: %s is still there", s.UID)
+		}
+	}
+	for uid, lb := range w.balance {
+		trail := w.services[uid]
+		if s := w.service(trail.name); (s == nil || s.UID != uid || !isServed(s)) && !trail.excused && !w.panics(trail.name) {
+			w.broken("S2: the load balancer %s of %s is left behind", lb.address, uid)
+		}
+	}
+}
+
+func conditionOf(s *corev1.Service, kind string) string {
+	for _, c := range s.Status.Conditions {
+		if c.Type == kind {
+			return string(c.Status)
+		}
+	}
+	return ""
+}
+
+// checkVisible checks that what waits says so. The caller holds mu.
+func (w *world) checkVisible() {
+	for _, s := range w.allServices() {
+		if isServed(s) && isBroken(s) && conditionOf(s, service.ConditionProvisioning) != "True" {
+			w.broken("V1: %s waits and shows %+v", s.UID, s.Status.Conditions)
+		}
+	}
+	for _, n := range w.allNodes() {
+		c := nodefact.Condition(n, node.ConditionInitialized)
+		if waits := nodefact.IsUninitialized(n) && !isExcluded(n); waits && (c == nil || c.Status != corev1.ConditionFalse || c.Message == "") {
+			w.broken("V1: %s waits and shows %+v", n.UID, c)
+		}
+	}
+}
+
+// checkNodes checks each Node of the cloud. The caller holds mu.
+func (w *world) checkNodes() {
+	for _, n := range w.allNodes() {
+		trail := w.nodes[n.UID]
+		m := trail.machine
+		switch {
+		case trail.kind != ofCloud || isExcluded(n) || w.panics(n.Name):
+		case m.gone:
+			if !m.reporting && w.canBeDeleted(n) {
+				w.broken("settled: %s is still there, its machine is gone: %+v", n.UID, n.Status.Conditions)
+			}
+		case nodefact.IsUninitialized(n):
+			w.broken("settled: %s is not initialised: %+v", n.UID, n.Status.Conditions)
+		case len(n.Status.Addresses) == 0 || n.Status.Addresses[0].Address != m.address:
+			w.broken("settled: %s has the addresses %v, its machine has %s", n.UID, n.Status.Addresses, m.address)
+		case !trail.ownRack && n.Labels[rackLabel] != rack(m.rack):
+			w.broken("settled: %s has the labels %v, its machine has %s", n.UID, n.Labels, rack(m.rack))
+		case nodefact.HasTaint(n, api.TaintNodeShutdown) != (m.down && !m.reporting):
+			w.broken("settled: %s has the taints %v, its machine is stopped: %v", n.UID, n.Spec.Taints, m.down)
+		}
+	}
+}
+
+// canBeDeleted reports whether the Node has a witness, and no other Node contradicts
+// the cloud.
+func (w *world) canBeDeleted(n *corev1.Node) bool {
+	if w.has(quirks.GoneIsAnError) {
+		return false
+	}
+	witnesses := 0
+	for _, o := range w.allNodes() {
+		trail := w.nodes[o.UID]
+		switch m := trail.machine; {
+		case o.UID == n.UID || !m.reporting || isExcluded(o):
+		case w.panics(o.Name), trail.kind == ofCloud && m.gone, trail.kind != ofCloud && n.Spec.ProviderID == "":
+			return false
+		case trail.kind == ofCloud && (o.Spec.ProviderID != "" || n.Spec.ProviderID == "") && !nodefact.IsUninitialized(o):
+			witnesses++
+		}
+	}
+	return witnesses > 0
+}
+
+// checkBounds checks that what was done about each object is bounded by what has
+// happened. The caller holds mu.
+func (w *world) checkBounds() {
+	minutes, happened := int(time.Since(w.began)/time.Minute), w.steps
+	for uid, trail := range w.services {
+		if most := 20 + 8*trail.changes + 3*happened + minutes; trail.calls > most {
+			w.broken("P2: %d calls about %s, want at most %d", trail.calls, uid, most)
+		}
+		if most := 20 + 10*trail.changes + 3*happened + 2*minutes; trail.writes > most {
+			w.broken("P2: %d writes of %s, want at most %d", trail.writes, uid, most)
+		}
+		if most := 10 + 8*trail.changes + 2*happened + minutes/5; len(trail.events) > most {
+			w.broken("V1: %d events on %s, want at most %d: %v", len(trail.events), uid, most, trail.events)
+		}
+	}
+	for uid, trail := range w.nodes {
+		if most := 40 + 30*trail.changes + 5*happened + 3*minutes; trail.asks > most {
+			w.broken("P2: %d questions about %s, want at most %d", trail.asks, uid, most)
+		}
+		if most := 60 + 20*trail.changes + 4*happened + 4*minutes; trail.writes > most {
+			w.broken("P2: %d writes of %s, want at most %d", trail.writes, uid, most)
+		}
+		if most := 10 + 6*trail.changes + happened + minutes/5; len(trail.events) > most {
+			w.broken("V1: %d events on %s, want at most %d: %v", len(trail.events), uid, most, trail.events)
+		}
+	}
+}

@@ -1,0 +1,62 @@
+package walks_test
+
+import (
+	"flag"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+)
+
+var (
+	paths = flag.Int("paths", 0, "how many paths TestWalk takes; 0 means 30 with -short, otherwise 300")
+	seed  = flag.Uint64("seed", 0, "the seed of the first path of TestWalk")
+)
+
+// TestWalk takes random paths through the lives of Services and Nodes, with
+// providers that have random habits, and checks the promises on the way, once the
+// cloud works again, and at the end. A failure names its path and the seed.
+// Goroutines may run in another order the next time, so a race may need several
+// runs: go test ./test/walks -seed=N -paths=1 -count=20
+func TestWalk(t *testing.T) {
+	count := *paths
+	switch {
+	case count > 0:
+	case testing.Short():
+		count = 30
+	default:
+		count = 300
+	}
+	for i := range uint64(count) { //nolint:gosec // it is not negative
+		t.Run(strconv.FormatUint(*seed+i, 10), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { walk(t, *seed+i) })
+		})
+	}
+}
+
+// walk takes the path of a seed.
+func walk(t *testing.T, seed uint64) {
+	t.Helper()
+	w := newWorld(t, seed)
+	w.start()
+	const sections, steps = 2, 14
+	for range sections {
+		for range 1 + w.r.IntN(steps) {
+			if !w.hasFailed() {
+				w.something()
+			}
+		}
+		if !w.hasFailed() {
+			w.rests()
+		}
+	}
+	if !w.hasFailed() {
+		w.ends()
+	}
+	if w.stop != nil {
+		w.stop()
+	}
+	if t.Failed() {
+		t.Logf("to repeat it: go test ./test/walks -seed=%d -paths=1\n%s", seed, strings.Join(w.path, "\n"))
+	}
+}

@@ -1,0 +1,236 @@
+package walks_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/fake"
+	cloudprovider "k8s.io/cloud-provider"
+	"k8s.io/klog/v2"
+
+	"github.com/fairlead-k8s/fairlead/internal/cloud"
+	"github.com/fairlead-k8s/fairlead/internal/controller/node"
+	"github.com/fairlead-k8s/fairlead/internal/controller/nodelifecycle"
+	"github.com/fairlead-k8s/fairlead/internal/controller/service"
+	"github.com/fairlead-k8s/fairlead/internal/kube"
+	"github.com/fairlead-k8s/fairlead/test/quirks"
+)
+
+// world is a cluster, a cloud and the daemon between them. It runs in
+// testing/synctest, which has its own time.
+type world struct {
+	t       *testing.T
+	r       *rand.Rand // of the path; only its goroutine uses it
+	habits  []quirks.Quirk
+	cluster *fake.Clientset
+	began   time.Time
+	stop    func() // of the daemon; nil while it does not run
+
+	mu       sync.Mutex
+	path     []string                    // what has happened, and the calls about Services; guarded by mu
+	steps    int                         // of the path, without the calls; guarded by mu
+	failed   bool                        // guarded by mu
+	version  int                         // of the last write; guarded by mu
+	serial   int                         // of the next object, machine or address; guarded by mu
+	machines map[string]*machine         // by ID; guarded by mu
+	balance  map[types.UID]*balancer     // the cloud's load balancers by Service; guarded by mu
+	services map[types.UID]*serviceTrail // what the checks know of each Service; guarded by mu
+	nodes    map[types.UID]*nodeTrail    // and of each Node; guarded by mu
+	busy     map[types.UID]string        // the call under way about a Service; guarded by mu
+	weather  weather                     // of the cloud; guarded by mu
+	refusal  refusal                     // of the API server; guarded by mu
+	luck     *rand.Rand                  // of calls; guarded by mu
+	running  bool                        // whether the daemon runs; guarded by mu
+}
+
+// newWorld returns a world with some Nodes and a Service. The daemon does not run
+// yet.
+func newWorld(t *testing.T, seed uint64) *world {
+	t.Helper()
+	w := &world{
+		t: t, r: rand.New(rand.NewPCG(1, seed)), luck: rand.New(rand.NewPCG(2, seed)), //nolint:gosec // the test has to be repeatable
+		cluster: fake.NewSimpleClientset(), //nolint:staticcheck // managed fields would take most of the time
+		began:   time.Now(), machines: map[string]*machine{}, balance: map[types.UID]*balancer{},
+		services: map[types.UID]*serviceTrail{}, nodes: map[types.UID]*nodeTrail{}, busy: map[types.UID]string{},
+		version: 1000, weather: fair, refusal: accepts,
+	}
+	w.habits = w.someHabits()
+	w.cluster.PrependReactor("*", "nodes", w.serve)
+	w.cluster.PrependReactor("*", "services", w.serve)
+	w.locked(func() { w.happen("habits %s", w.habitNames()) })
+	for i := range 3 {
+		w.join(fmt.Sprintf("n%d", i), ofCloud)
+	}
+	return w
+}
+
+// groups are habits of which a provider has at most one each.
+var groups = [][]quirks.Quirk{
+	{quirks.SpellsIDsWith("other"), quirks.IDsWithoutScheme},
+	{quirks.LabelsOnlyOnce, quirks.LabelsSometimesNil},
+	{quirks.GoneIsAnError, quirks.CachesExistence},
+	{quirks.EchoesStatus},
+	{quirks.DeletesByAddress},
+	{quirks.QuotesService},
+	{quirks.ThrottlesInside},
+	{quirks.PanicsFor(odd)},
+}
+
+// odd is the name of the Node and of the Service for which PanicsFor panics.
+const odd = "odd"
+
+func (w *world) someHabits() (habits []quirks.Quirk) {
+	for _, group := range groups {
+		if i := w.r.IntN(len(group) + 2); i < len(group) {
+			habits = append(habits, group[i])
+		}
+	}
+	return habits
+}
+
+func (w *world) has(habit quirks.Quirk) bool {
+	for _, h := range w.habits {
+		if h.Name == habit.Name {
+			return true
+		}
+	}
+	return false
+}
+
+func (w *world) habitNames() string {
+	var names []string
+	for _, h := range w.habits {
+		names = append(names, h.Name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// start starts the daemon as a new process does: with a new provider and without
+// memory.
+func (w *world) start() {
+	w.noteStart()
+	ctx, cancel := context.WithCancel(klog.NewContext(w.t.Context(), logr.Discard()))
+	made, err := cloud.Make(ctx, func(context.Context) (cloudprovider.Interface, error) {
+		wrapped := quirks.Wrap(vendor{w: w}, w.habits...)
+		wrapped.UseClient(w.cluster)
+		return observer{wrapped, w}, nil
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	gateway, err := made.Open(ctx, cloud.Config{WithoutRoutes: true})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	informers := kube.NewInformerFactory(w.cluster, 0)
+	nodes, services := informers.Core().V1().Nodes(), informers.Core().V1().Services()
+	controllers := []interface {
+		Run(ctx context.Context) error
+	}{
+		node.New(node.Deps{Nodes: kube.NewNodes(ctx, w.cluster, nodes), Informer: nodes, Instances: gateway.Instances(), Events: w},
+			node.Config{Reads: 16, Refreshers: 4, Refresh: 5 * time.Minute, Labels: node.LabelPolicy{Type: true, Additional: true}}),
+		nodelifecycle.New(nodelifecycle.Deps{Nodes: kube.NewNodes(ctx, w.cluster, nodes), Informer: nodes, Instances: gateway.Instances(), Events: w},
+			nodelifecycle.Config{Reads: 16, Limits: nodelifecycle.DefaultLimits()}),
+		service.New(service.Deps{Services: kube.NewServices(ctx, w.cluster, services), Informer: services, Nodes: nodes, Balancers: gateway.LoadBalancers(), Events: w},
+			service.Config{Backends: service.BackendPolicy{SkipUninitialized: true}}),
+	}
+	informers.StartWithContext(ctx)
+	var running sync.WaitGroup
+	for _, c := range controllers {
+		running.Go(func() {
+			if err := c.Run(ctx); err != nil {
+				w.t.Errorf("Run: %v", err)
+			}
+		})
+	}
+	w.stop = func() {
+		cancel()
+		running.Wait()
+		gateway.AwaitChanges()
+		informers.Shutdown()
+		w.stop = nil
+		w.locked(func() {
+			w.happen("the daemon has ended")
+			w.running = false
+		})
+	}
+	synctest.Wait()
+}
+
+// after lets time pass.
+func (*world) after(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+// happen records a step of the path. The caller holds mu.
+func (w *world) happen(format string, arguments ...any) {
+	w.steps++
+	w.note(format, arguments...)
+}
+
+// note records what follows from a step. The caller holds mu.
+func (w *world) note(format string, arguments ...any) {
+	w.path = append(w.path, fmt.Sprintf("%7.1fs ", time.Since(w.began).Seconds())+fmt.Sprintf(format, arguments...))
+}
+
+// broken reports that a promise is broken. The caller holds mu. Only the first
+// one counts, because others often follow from it.
+func (w *world) broken(format string, arguments ...any) {
+	if w.failed {
+		return
+	}
+	w.failed = true
+	w.t.Errorf("%7.1fs %s", time.Since(w.began).Seconds(), fmt.Sprintf(format, arguments...))
+}
+
+func (w *world) locked(f func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	f()
+}
+
+func (w *world) hasFailed() (failed bool) {
+	w.locked(func() { failed = w.failed })
+	return failed
+}
+
+// next returns a number that no other object has. The caller holds mu.
+func (w *world) next() int {
+	w.serial++
+	return w.serial
+}
+
+// address returns an address that nothing else has. The caller holds mu.
+func (w *world) address() string {
+	n := w.next()
+	return netip.AddrFrom4([4]byte{192, 0, byte(n >> 8), byte(n)}).String()
+}
+
+// Node implements the recorders of the controllers.
+func (w *world) Node(n *corev1.Node, _, reason, _ string) {
+	w.locked(func() {
+		if trail := w.nodes[n.UID]; trail != nil {
+			trail.events = append(trail.events, reason)
+		}
+	})
+}
+
+// Service implements the recorder of the controller.
+func (w *world) Service(s *corev1.Service, _, reason, _ string) {
+	w.locked(func() {
+		if trail := w.services[s.UID]; trail != nil {
+			trail.events = append(trail.events, reason)
+		}
+	})
+}
