@@ -37,15 +37,8 @@ func (p *process) startInformers(ctx context.Context) {
 // more or ctx has ended.
 func (p *process) awaitOffers(ctx context.Context, waiting []started, run func(started)) {
 	tried := "" // what the provider offered when the controllers were last made
-	longest := longestAsk
-	for delay := firstAsk; len(waiting) > 0 && pause(ctx, delay); delay = min(2*delay, longest) {
-		longest = longestAsk
-		if _, err := p.gateway.Load().AskAgain(ctx); err != nil {
-			if errors.Is(err, cloud.ErrCannotSay) {
-				longest = longestSoon
-			}
-			klog.FromContext(ctx).Error(err, "The provider cannot say what it offers")
-		}
+	for delay := firstAsk; len(waiting) > 0 && pause(ctx, delay); {
+		delay = min(2*delay, p.askAgain(ctx))
 		offers := p.gateway.Load().Offers()
 		if offers == tried { // Making a controller costs a recorder that lasts.
 			continue
@@ -71,6 +64,19 @@ func (p *process) awaitOffers(ctx context.Context, waiting []started, run func(s
 			p.tellIdle()
 		}
 	}
+}
+
+// askAgain asks the provider for what it has not offered, and returns the longest
+// delay until it is asked again.
+func (p *process) askAgain(ctx context.Context) time.Duration {
+	_, err := p.gateway.Load().AskAgain(ctx)
+	if err != nil {
+		klog.FromContext(ctx).Error(err, "The provider cannot say what it offers")
+	}
+	if errors.Is(err, cloud.ErrCannotSay) {
+		return longestSoon
+	}
+	return longestAsk
 }
 
 // beginIdle takes note that none of our controllers has work, because the
