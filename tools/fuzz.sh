@@ -1,11 +1,14 @@
 #!/bin/sh
 # Runs each fuzz target of all modules for a time: fuzz.sh 10s
 # An input that fails is written to testdata/fuzz beside the test. Commit it: from then on it is a case of the ordinary tests.
+# FUZZ=blind does without the coverage that guides the mutations: then no dependency is compiled a second time.
 set -eu
 
 time=${1:-10s}
 root=$PWD
 programs=$(mktemp -d)
+guided='-fuzz .'
+[ "${FUZZ:-guided}" = guided ] || guided=
 trap 'rm -rf "$programs"' EXIT
 
 found=$(grep -r --include='*_test.go' -E '^func Fuzz[A-Z0-9_][A-Za-z0-9_]*\(' . | sed -E 's/^(.*)\/[^/]*:func (Fuzz[A-Za-z0-9_]*).*/\1 \2/' | sort -u)
@@ -15,7 +18,7 @@ echo "$found" | while read -r folder target; do
 	cd "$root/$folder"
 	# One program for all targets of a package: linking takes longer than a short run.
 	program=$programs/$(echo "$folder" | tr / _)
-	[ -x "$program" ] || go test -c -fuzz . -o "$program" .
+	[ -x "$program" ] || go test -c $guided -o "$program" .
 	echo "$folder: $target for $time"
 	"$program" -test.run '^$' -test.fuzz "^$target\$" -test.fuzztime "$time" -test.parallel "${FUZZPARALLEL:-2}" \
 		-test.fuzzcachedir "$(go env GOCACHE)/fuzz/$(go list .)"
