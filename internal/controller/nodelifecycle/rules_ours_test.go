@@ -3,10 +3,9 @@ package nodelifecycle
 import (
 	"fmt"
 	"testing"
-
-	corev1 "k8s.io/api/core/v1"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/cloud-provider/api"
 
 	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
