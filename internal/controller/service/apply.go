@@ -58,12 +58,13 @@ func (c *Controller) apply(ctx context.Context, key string, o observed, p plan) 
 // repeated only after repairPause, because no call depends on it.
 func (c *Controller) showWaiting(ctx context.Context, key string, o observed, p plan) error {
 	err := c.patch(ctx, o.service, p.writes)
+	p.memory.unwritten = err != nil
 	c.record(o.subject(), p.writes.events)
 	if kube.IsRejected(err) {
 		klog.FromContext(ctx).Info("Conditions of a Service rejected", "service", key, "err", err)
 		err = nil
 	}
-	if p.memory.unwritten = err != nil; err != nil { // The conditions are written with the next pass.
+	if err != nil { // The conditions are written with the next pass.
 		p.memory.written, p.memory.writtenAt = o.memory.written, o.memory.writtenAt
 	}
 	c.store.remember(key, p.memory)

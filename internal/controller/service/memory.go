@@ -53,8 +53,7 @@ type memory struct {
 	// when the last one was written. The map is replaced and never changed.
 	written   map[string]metav1.ConditionStatus
 	writtenAt time.Time
-	// unwritten means that the conditions of a wait could not be written, and are
-	// written later.
+	// unwritten means that the conditions of the last wait could not be written.
 	unwritten bool
 	// repairedAt is when a change by somebody else was last undone, askedAt when
 	// the provider was last asked about one.

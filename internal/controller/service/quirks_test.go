@@ -226,6 +226,35 @@ func TestRefusedConditionDoesNotDelayAnUpdate(t *testing.T) {
 	}
 }
 
+// The Service shows that a call is about to be made, and no newer condition can be
+// written while the calls fail.
+func TestRefusedConditionIsNotWrittenInALoop(t *testing.T) {
+	for name, refusal := range refusals() {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := begin(t, Config{}, host("a"))
+				defer func() { l.stop() }()
+				l.change(func() {
+					l.fail = func(string) error {
+						if l.refuse == nil {
+							l.refuse = refusal
+							return nil
+						}
+						return errors.New("no")
+					}
+				})
+				l.create(balanced())
+				l.after(time.Minute)
+				l.replaceNode(0)
+				l.after(10 * time.Minute)
+				if got := l.patches(); got > 100 {
+					t.Errorf("%d writes in 11 minutes", got)
+				}
+			})
+		})
+	}
+}
+
 // What the API server refuses again and again is said on the Service, whatever
 // the code of the refusal.
 func TestRefusedWritesAreSaid(t *testing.T) {
