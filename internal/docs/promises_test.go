@@ -79,6 +79,21 @@ func TestPromisesAreHeld(t *testing.T) {
 
 var testName = regexp.MustCompile(`^([a-z][a-z0-9]*)\.(Test\w+)$`)
 
+// TestThreatModelIsHeld checks that every test and row that the threat model names
+// exists.
+func TestThreatModelIsHeld(t *testing.T) {
+	const page, tests = "docs/security/threat-model.md", 3 // the column of the tests
+	known, named := testsOf(t), 0
+	for line := range strings.Lines(read(t, page)) {
+		if cells := strings.Split(strings.TrimSpace(line), "|"); len(cells) == tests+2 {
+			named += known.check(t, page, cells[tests])
+		}
+	}
+	if named < 30 {
+		t.Errorf("%s names %d tests", page, named)
+	}
+}
+
 // onlyTests returns the quoted names of tests in a sentence.
 func onlyTests(line string) string {
 	var found []string

@@ -13,8 +13,16 @@ import (
 // only labels that are offered are set, and a record that is written is read as it was.
 func FuzzRecord(f *testing.F) {
 	for _, seed := range []struct{ annotation, key, value string }{
-		{`{"example.com/a":"1"}`, "example.com/a", "1"}, {`{"kubernetes.io/hostname":"x"}`, "kubernetes.io/hostname", "x"}, {"null", "a", ""}, {"{", "a", "b"}, {"[]", "", ""},
-		{`{"a":1}`, "a", "1"}, {`{"a":"b","a":"c"}`, "a", "c"}, {`{"node-role.kubernetes.io/x":""}`, "node-role.kubernetes.io/x", ""}, {"", "a", "\xff"}, {`{"\u0000":""}`, "\x00", ""},
+		{`{"example.com/a":"1"}`, "example.com/a", "1"},
+		{`{"kubernetes.io/hostname":"x"}`, "kubernetes.io/hostname", "x"},
+		{"null", "a", ""},
+		{"{", "a", "b"},
+		{"[]", "", ""},
+		{`{"a":1}`, "a", "1"},
+		{`{"a":"b","a":"c"}`, "a", "c"},
+		{`{"node-role.kubernetes.io/x":""}`, "node-role.kubernetes.io/x", ""},
+		{"", "a", "\xff"},
+		{`{"\u0000":""}`, "\x00", ""},
 	} {
 		f.Add(seed.annotation, seed.key, seed.value, "2")
 	}
