@@ -52,7 +52,7 @@ func TestConversation(t *testing.T) {
 	}{
 		"Version": {version{text: "v0.1.0-3-gabc"}, "--version", "fairlead v0.1.0-3-gabc\n"},
 		"Released": {released, "new acme --module example.com/acme", `
-19 files written to acme: a cloud-controller-manager for acme.
+20 files written to acme: a cloud-controller-manager for acme.
 
 Next:
 
@@ -63,7 +63,7 @@ Next:
 Then acme/README.md says how to see it work.
 `},
 		"BesideACheckout": {version{}, "new acme --module example.com/acme --dir deep/er --replace fairlead", `
-19 files written to deep/er: a cloud-controller-manager for acme.
+20 files written to deep/er: a cloud-controller-manager for acme.
 
 Next:
 
