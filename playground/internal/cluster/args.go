@@ -20,9 +20,9 @@ func etcdArgs(l layout, at listeners) []string {
 	o := child.EtcdOptions{
 		DataDir:  l.etcd(),
 		Listen:   at.etcdURL(),
-		CAFile:   l.pki("ca.crt"),
-		CertFile: l.pki("server.crt"),
-		KeyFile:  l.pki("server.key"),
+		CAFile:   l.etcdPKI("ca.crt"),
+		CertFile: l.etcdPKI("server.crt"),
+		KeyFile:  l.etcdPKI("server.key"),
 	}
 	return o.Args()
 }
@@ -33,9 +33,9 @@ func apiServerArgs(c Config, l layout, at listeners) []string {
 		// With a reconciler the API server would publish its own address, and it refuses to publish a loopback address.
 		"--endpoint-reconciler-type=none",
 		"--etcd-servers="+at.etcdURL(),
-		"--etcd-cafile="+l.pki("ca.crt"),
-		"--etcd-certfile="+l.pki("server.crt"),
-		"--etcd-keyfile="+l.pki("server.key"),
+		"--etcd-cafile="+l.etcdPKI("ca.crt"),
+		"--etcd-certfile="+l.etcdPKI("client.crt"),
+		"--etcd-keyfile="+l.etcdPKI("client.key"),
 		"--client-ca-file="+l.pki("ca.crt"),
 		// There is no authenticating proxy here, but components log an error if this flag is missing.
 		"--requestheader-client-ca-file="+l.pki("ca.crt"),

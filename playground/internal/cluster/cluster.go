@@ -166,7 +166,7 @@ func (c *Cluster) startEtcd(ctx context.Context) error {
 	}
 	// etcd requires a certificate, also for a health check.
 	probe, err := c.probe(c.at.etcdURL(), rest.TLSClientConfig{
-		CertFile: c.layout.pki("server.crt"), KeyFile: c.layout.pki("server.key"),
+		CAFile: c.layout.etcdPKI("ca.crt"), CertFile: c.layout.etcdPKI("client.crt"), KeyFile: c.layout.etcdPKI("client.key"),
 	})
 	if err != nil {
 		return err

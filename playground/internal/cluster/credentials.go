@@ -50,6 +50,9 @@ func ensureCredentials(c Config, l layout, now time.Time) (*credentials, error) 
 	if err := server.Write(l.pki("server.crt"), l.pki("server.key")); err != nil {
 		return nil, err
 	}
+	if err := writeEtcdCertificates(l, now); err != nil {
+		return nil, err
+	}
 	if err := pki.EnsureKey(l.serviceAccountKey()); err != nil {
 		return nil, err
 	}
@@ -60,8 +63,30 @@ func ensureCredentials(c Config, l layout, now time.Time) (*credentials, error) 
 	return &credentials{authority: authority, tokens: tokens}, err
 }
 
-// serverIdentity returns the identity that all servers share, because all are on the loopback interface. The API server
-// also uses it as a client of etcd.
+// writeEtcdCertificates writes the certificates of etcd and of its client, the API server. etcd lets everybody with a
+// certificate of its authority do everything. So it has an authority of its own: the cluster's signs certificates of
+// kubelets and of users, too.
+func writeEtcdCertificates(l layout, now time.Time) error {
+	authority, err := pki.LoadOrCreate(l.in("pki", "etcd"), now)
+	if err != nil {
+		return fmt.Errorf("etcd: %w", err)
+	}
+	for file, id := range map[string]pki.Identity{
+		"server": {Name: "etcd", Hosts: []string{"localhost"}, IPs: []net.IP{net.IPv4(127, 0, 0, 1)}},
+		"client": {Name: "kube-apiserver"},
+	} {
+		pair, err := authority.Issue(id, now)
+		if err != nil {
+			return err
+		}
+		if err := pair.Write(l.etcdPKI(file+".crt"), l.etcdPKI(file+".key")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// serverIdentity returns the identity that all servers but etcd share, because all are on the loopback interface.
 func serverIdentity(services netip.Prefix) pki.Identity {
 	return pki.Identity{
 		Name:  "playground",

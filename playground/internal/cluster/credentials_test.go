@@ -1,6 +1,8 @@
 package cluster
 
 import (
+	"crypto/x509"
+	"encoding/pem"
 	"os"
 	"strings"
 	"testing"
@@ -8,6 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/fairlead-k8s/fairlead/playground/internal/pki"
 )
 
 var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -86,4 +90,43 @@ func TestTokensOfOurUsersOnly(t *testing.T) {
 	if diff := cmp.Diff(want, users); diff != "" {
 		t.Error(diff)
 	}
+}
+
+// etcd lets everybody with a certificate of its authority do everything, and
+// kubelets and users have certificates of the cluster's.
+func TestEtcdTrustsTheAPIServerAlone(t *testing.T) {
+	l := layout{t.TempDir()}
+	s := credentialsIn(t, l)
+	node, err := s.authority.Issue(pki.Identity{Name: "system:node:a", Groups: []string{"system:nodes"}}, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	trusted := x509.NewCertPool()
+	if !trusted.AppendCertsFromPEM(fileText(t, value(etcdArgs(l, at), "--ca-file"))) {
+		t.Fatal("etcd has no authority")
+	}
+	apiServer := fileText(t, value(apiServerArgs(example(), l, at), "--etcd-certfile"))
+	for name, test := range map[string]struct {
+		cert []byte
+		want bool
+	}{"kubelet": {node.Cert, false}, "servers of the cluster": {fileText(t, l.pki("server.crt")), false}, "API server": {apiServer, true}} {
+		block, _ := pem.Decode(test.cert)
+		cert, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = cert.Verify(x509.VerifyOptions{Roots: trusted, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
+		if got := err == nil; got != test.want {
+			t.Errorf("etcd trusts the %s: %t (%v)", name, got, err)
+		}
+	}
+}
+
+func fileText(t *testing.T, file string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
 }

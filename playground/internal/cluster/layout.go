@@ -14,6 +14,9 @@ func (l layout) in(elem ...string) string { return filepath.Join(append([]string
 
 func (l layout) pki(file string) string { return l.in("pki", file) }
 
+// etcdPKI returns the path of a file of etcd's own authority.
+func (l layout) etcdPKI(file string) string { return l.in("pki", "etcd", file) }
+
 func (l layout) etcd() string                { return l.in("etcd") }
 func (l layout) kubelets() string            { return l.in("kubelets") }
 func (l layout) kubelet(node string) string  { return l.in("kubelets", node) }
@@ -29,7 +32,7 @@ func (l layout) create() error {
 	if err := os.RemoveAll(l.kubelets()); err != nil {
 		return err
 	}
-	for _, dir := range []string{l.dir, l.in("pki"), l.etcd(), l.kubelets()} {
+	for _, dir := range []string{l.dir, l.in("pki"), l.in("pki", "etcd"), l.etcd(), l.kubelets()} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return err
 		}

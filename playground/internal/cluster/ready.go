@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -10,9 +11,10 @@ import (
 )
 
 // probe returns a function that makes checks of the server. A check returns an
-// error unless the server answers a path with 200.
+// error unless the server answers a path with 200. The server's certificate is of
+// the cluster's authority, unless tls has another.
 func (c *Cluster) probe(server string, tls rest.TLSClientConfig) (func(path string) func(context.Context) error, error) {
-	tls.CAFile = c.layout.pki("ca.crt")
+	tls.CAFile = cmp.Or(tls.CAFile, c.layout.pki("ca.crt"))
 	client, err := rest.HTTPClientFor(&rest.Config{Host: server, TLSClientConfig: tls})
 	if err != nil {
 		return nil, err
