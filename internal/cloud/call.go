@@ -2,6 +2,7 @@ package cloud
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"runtime/debug"
 	"strings"
@@ -26,6 +27,11 @@ type call struct {
 	names []string
 	// tenant is the namespace of the object, empty if no tenant has named it.
 	tenant string
+	// node is the Node that a route leads to, empty for other calls.
+	node string
+	// split means that a call that fails is made again for each of its objects
+	// alone.
+	split bool
 	// progress, if not nil, gets the reason why the call has not been made yet.
 	progress *progress
 }
@@ -44,10 +50,13 @@ func (c call) about(names []string) call {
 
 // object returns a name of the object that the call is about. All objects of a
 // tenant have the same name here, because a tenant can create any number of them.
+// So have a Node and its routes, because a kubelet can choose what they are like.
 func (c call) object() string {
 	switch {
 	case c.tenant != "":
 		return "namespace " + c.tenant
+	case c.node != "":
+		return c.node
 	case len(c.names) > 0:
 		return c.names[0]
 	default:
@@ -55,15 +64,17 @@ func (c call) object() string {
 	}
 }
 
-// odd returns the name under which panics of the call are counted, and all names
-// of its object as one text. The name is empty if the call is about no single
-// object.
-func (c call) odd() (name, all string) {
+// odd returns the name under which panics of the call are remembered, and a digest
+// of all names of its object. Names may be large, because their owner chooses them.
+// The name is empty if the call is about no single object.
+func (c call) odd() (name string, all digest) {
 	if len(c.names) == 0 {
-		return "", ""
+		return "", digest{}
 	}
-	return c.names[0], strings.Join(c.names, "\n")
+	return c.names[0], sha256.Sum256([]byte(strings.Join(c.names, "\n")))
 }
+
+type digest [sha256.Size]byte
 
 func (c call) failed(kind Kind, err error) *Error {
 	return &Error{Call: c.method, Kind: kind, Err: err}

@@ -11,7 +11,8 @@ const (
 	// maxPanics is the number of objects for which the provider may panic before
 	// the process must be restarted. Panics for a single object do not end the
 	// process, because the object may be their cause, and would end each replica in
-	// turn.
+	// turn. All Services of a namespace count as one object, and so do a Node and its
+	// routes: whoever can make one of them panic can make all of them panic.
 	maxPanics = 2
 	// panicsCountFor is how long a panic counts towards maxPanics.
 	panicsCountFor = 10 * time.Minute
@@ -47,8 +48,10 @@ type health struct {
 type panics struct {
 	times int
 	last  time.Time
-	names string // of the object when it was last asked about, as its owner has chosen them
+	names digest // of the object's names when it was last asked about, as its owner has chosen them
 	value any
+	// counted is the object for which the last panic counts, empty if for none.
+	counted string
 }
 
 // pause returns how long the object is left alone.
@@ -56,13 +59,13 @@ func (p panics) pause() time.Duration { return panicPauses[min(p.times, len(pani
 
 // counted returns for how many objects the last panic was within panicsCountFor.
 func counted(all map[string]panics, now time.Time) int {
-	n := 0
+	objects := map[string]bool{}
 	for _, p := range all {
-		if now.Sub(p.last) < panicsCountFor {
-			n++
+		if p.counted != "" && now.Sub(p.last) < panicsCountFor {
+			objects[p.counted] = true
 		}
 	}
-	return n
+	return len(objects)
 }
 
 func newHealth(setOverdue func(float64)) *health {
@@ -70,7 +73,9 @@ func newHealth(setOverdue func(float64)) *health {
 }
 
 // panicked records a panic, and returns how long no call is made about the object.
-// A panic that is about no single object counts as a panic for another object.
+// A panic that is about no single object counts as a panic for another object. That
+// of a call that is split does not count: if one of its objects is the cause, the
+// call for that object panics, too.
 func (h *health) panicked(c call, value any) time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -80,11 +85,15 @@ func (h *health) panicked(c call, value any) time.Duration {
 	// has recovered.
 	maps.DeleteFunc(h.panics, func(_ string, p panics) bool { return now.Sub(p.last) > max(2*p.pause(), panicsCountFor) })
 	object, names := c.odd()
-	if object == "" {
+	p := panics{times: h.panics[object].times + 1, last: now, names: names, value: value, counted: c.object()}
+	switch {
+	case object == "":
 		h.nameless++
 		object = fmt.Sprintf("#%d", h.nameless)
+		p.counted = object
+	case c.split:
+		p.counted = ""
 	}
-	p := panics{times: h.panics[object].times + 1, last: now, names: names, value: value}
 	h.panics[object] = p
 	if n := counted(h.panics, now); n > maxPanics {
 		h.needRestart(fmt.Errorf("the provider has panicked for %d objects within %v, last in %s: %v", n, panicsCountFor, c.method, value))

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	cloudprovider "k8s.io/cloud-provider"
 
+	"github.com/fairlead-k8s/fairlead/provider"
 	"github.com/fairlead-k8s/fairlead/test/quirks"
 )
 
@@ -40,6 +41,60 @@ func TestPanicsForThreeObjectsAskForARestart(t *testing.T) {
 	}
 	if restartOf(g) == nil {
 		t.Error("no restart after panics for three objects")
+	}
+}
+
+// One tenant, or the kubelets of two machines, cannot end the process, however many
+// objects of theirs the provider cannot bear. Otherwise each replica would end in
+// turn, and nobody's objects would be served.
+func TestPanicsForObjectsOfOneOwnerAskForNoRestart(t *testing.T) {
+	odd := func(name string) bool { return strings.HasPrefix(name, "odd") }
+	v := vendor{
+		v2: batching{
+			metadata: func(_ context.Context, n *corev1.Node) (*cloudprovider.InstanceMetadata, error) {
+				if odd(n.Name) {
+					panic("an odd Node")
+				}
+				return &cloudprovider.InstanceMetadata{}, nil
+			},
+			answer: func([]*corev1.Node) ([]provider.InstanceMetadataAnswer, error) { panic("one of the Nodes is odd") },
+		},
+		balancer: balancer(func(context.Context, string, *corev1.Service, []*corev1.Node) (*corev1.LoadBalancerStatus, error) {
+			panic("an odd Service")
+		}),
+		routes: panickingTable{},
+	}
+	for _, tt := range []struct {
+		name string
+		do   func(g *Gateway)
+	}{
+		{"ServicesOfATenant", func(g *Gateway) {
+			for n := range 20 {
+				_, _ = g.LoadBalancers().Ensure(t.Context(), service("s"+strconv.Itoa(n)), nil)
+			}
+		}},
+		{"TwoNodesInABatch", func(g *Gateway) {
+			g.Instances().Refresh(t.Context(), []*corev1.Node{node("odd-1"), node("plain"), node("odd-2")})
+		}},
+		{"ANodeAndItsRoutes", func(g *Gateway) {
+			_, _ = g.Instances().Metadata(t.Context(), node("odd-1"))
+			for _, cidr := range []string{"10.244.1.0/24", "fd00:0:0:1::/64"} {
+				_ = g.Routes().Create(t.Context(), "u", Route{Node: "odd-1", CIDR: cidr})
+			}
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			g := gateway(t, v, Config{})
+			tt.do(g)
+			if err := restartOf(g); err != nil {
+				t.Error(err)
+			}
+			_, _ = g.Instances().Metadata(t.Context(), node("odd-3"))
+			_, _ = g.Instances().Metadata(t.Context(), node("odd-4"))
+			if restartOf(g) == nil {
+				t.Error("no restart after panics for the objects of three owners")
+			}
+		})
 	}
 }
 
@@ -112,6 +167,10 @@ type panickingTable struct{ cloudprovider.Routes }
 
 func (panickingTable) ListRoutes(context.Context, string) ([]*cloudprovider.Route, error) {
 	panic("lost a map")
+}
+
+func (panickingTable) CreateRoute(context.Context, string, string, *cloudprovider.Route) error {
+	panic("an odd route")
 }
 
 // A Service that panics again gets the pause that its controller keeps.

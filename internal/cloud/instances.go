@@ -105,9 +105,7 @@ func (i *Instances) Refresh(ctx context.Context, nodes []*corev1.Node) []Answer 
 		return i.oneByOne(ctx, nodes)
 	}
 	const method = "InstanceMetadataBatch"
-	// If a batch panics because of one of its nodes, the call for that node alone
-	// panics, too. So all batches count as one object.
-	c := call{method: method, priority: lowPriority, names: []string{method}}
+	c := call{method: method, priority: lowPriority, names: []string{method}, split: true}
 	answers, err := i.batches.ask(ctx, c, identities(nodes), func(ctx context.Context, c call) ([]Answer, error) {
 		return i.batch(ctx, c, nodes)
 	})

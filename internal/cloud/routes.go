@@ -77,7 +77,7 @@ func (r *Routes) List(ctx context.Context) ([]Route, error) {
 
 // Create creates the route. The provider may use the hint for its name.
 func (r *Routes) Create(ctx context.Context, hint string, route Route) error {
-	c := call{method: "CreateRoute", priority: highPriority, names: namesOfRoute(route)}
+	c := call{method: "CreateRoute", priority: highPriority, names: namesOfRoute(route), node: route.Node}
 	return r.changes.change(ctx, c, route.CIDR, func(ctx context.Context) error {
 		return r.theirs.CreateRoute(ctx, r.clusterName, hint, route.toProvider())
 	})
@@ -85,7 +85,7 @@ func (r *Routes) Create(ctx context.Context, hint string, route Route) error {
 
 // Delete deletes a route that was listed.
 func (r *Routes) Delete(ctx context.Context, route Route) error {
-	c := call{method: "DeleteRoute", priority: highPriority, names: namesOfRoute(route)}
+	c := call{method: "DeleteRoute", priority: highPriority, names: namesOfRoute(route), node: route.Node}
 	return r.changes.change(ctx, c, route.CIDR, func(ctx context.Context) error {
 		return r.theirs.DeleteRoute(ctx, r.clusterName, route.toProvider())
 	})
