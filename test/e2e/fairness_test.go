@@ -34,15 +34,15 @@ func (f figures) String() string {
 }
 
 // measured returns the figures of f.
-func measured(t *testing.T, c *bed.Cloud, f func()) figures {
+func measured(ctx context.Context, t *testing.T, c *bed.Cloud, f func()) figures {
 	t.Helper()
-	if err := c.ResetCalls(t.Context()); err != nil {
+	if err := c.ResetCalls(ctx); err != nil {
 		t.Fatal(err)
 	}
 	began := time.Now()
 	f()
 	took := time.Since(began)
-	report, err := c.Calls(t.Context())
+	report, err := c.Calls(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,10 +105,10 @@ func TestTenantsShareTheCloud(t *testing.T) {
 		}
 	}
 	work() // also waits until all have their load balancers
-	alone := measured(t, s.Cloud, work)
+	alone := measured(t.Context(), t, s.Cloud, work)
 
 	attack(t, s, edited)
-	atFirst := measured(t, s.Cloud, work)
+	atFirst := measured(t.Context(), t, s.Cloud, work)
 	t.Logf("while the attacker has its first edits: %v", atFirst)
 	expect.Within(t, 2*time.Minute, func(ctx context.Context) error {
 		service, err := b.Admin.CoreV1().Services(edited.Namespace).Get(ctx, edited.Name, metav1.GetOptions{})
@@ -117,7 +117,7 @@ func TestTenantsShareTheCloud(t *testing.T) {
 		}
 		return lbservice.Showing(lbservice.ConditionProvisioning, metav1.ConditionTrue, "EditedOften", "once in 2m")(service)
 	})
-	compare(t, alone, measured(t, s.Cloud, work))
+	compare(t, alone, measured(t.Context(), t, s.Cloud, work))
 }
 
 // attacker creates a Service in a namespace of its own.
@@ -177,7 +177,7 @@ func TestKubeletsShareTheCloud(t *testing.T) {
 			b.AwaitNode(t, i.Name, expect.Soon, nodes.Initialized)
 		}
 	}
-	alone := measured(t, c, work)
+	alone := measured(t.Context(), t, c, work)
 
 	unknown := b.Register(t, nodes.New(b.Name("unknown")))
 	repeatedly(t, 20*time.Millisecond, func(ctx context.Context, n int) error {
@@ -193,14 +193,14 @@ func TestKubeletsShareTheCloud(t *testing.T) {
 		_, err := b.Admin.CoreV1().Nodes().Patch(ctx, flaps.Name, types.StrategicMergePatchType, body, metav1.PatchOptions{}, "status")
 		return err
 	})
-	atFirst := measured(t, c, work)
+	atFirst := measured(t.Context(), t, c, work)
 	t.Logf("while the attackers have their first questions: %v", atFirst)
 	expect.Within(t, 2*time.Minute, func(ctx context.Context) error {
 		const rest = 5 * time.Second
-		if f := measured(t, c, func() { bed.Pause(ctx, rest) }); f.calls > 2 {
+		if f := measured(ctx, t, c, func() { bed.Pause(ctx, rest) }); f.calls > 2 {
 			return fmt.Errorf("the cloud is still called for the Nodes of the attackers: %v", f)
 		}
 		return nil
 	})
-	compare(t, alone, measured(t, c, work))
+	compare(t, alone, measured(t.Context(), t, c, work))
 }

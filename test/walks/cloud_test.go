@@ -68,14 +68,18 @@ type vendor struct {
 	w *world
 }
 
-func (vendor) ProviderName() string                                              { return "p" }
-func (vendor) HasClusterID() bool                                                { return true }
-func (vendor) Instances() (cloudprovider.Instances, bool)                        { return nil, false }
-func (vendor) Zones() (cloudprovider.Zones, bool)                                { return nil, false }
-func (vendor) Clusters() (cloudprovider.Clusters, bool)                          { return nil, false }
+func (vendor) ProviderName() string                       { return "p" }
+func (vendor) HasClusterID() bool                         { return true }
+func (vendor) Instances() (cloudprovider.Instances, bool) { return nil, false }
+
+func (vendor) Zones() (cloudprovider.Zones, bool) { return nil, false }
+
+func (vendor) Clusters() (cloudprovider.Clusters, bool) { return nil, false }
+
 func (vendor) Routes() (cloudprovider.Routes, bool)                              { return nil, false }
 func (vendor) Initialize(cloudprovider.ControllerClientBuilder, <-chan struct{}) {}
 func (v vendor) InstancesV2() (cloudprovider.InstancesV2, bool)                  { return instances{v.w}, true }
+
 func (v vendor) LoadBalancer() (cloudprovider.LoadBalancer, bool) {
 	return balancers{w: v.w}, true
 }

@@ -257,7 +257,7 @@ func toggle(n *corev1.Node, label string) bool {
 }
 
 // reports sets whether the kubelet reports.
-func (trail *nodeTrail) reports(n *corev1.Node, does bool) bool { //nolint:revive // flag-parameter: it is a fact
+func (trail *nodeTrail) reports(n *corev1.Node, does bool) bool { // flag-parameter: it is a fact
 	trail.machine.reporting = does
 	heartbeat(n, does)
 	return true

@@ -149,9 +149,6 @@ func (w *world) lateBackends() string {
 		}
 	}
 	slices.Sort(want)
-	if w.has(quirks.ThrottlesInside) && slices.ContainsFunc(w.allServices(), isBroken) {
-		return "" // The failing calls keep the only worker busy, and updates wait for their turn.
-	}
 	for _, s := range w.allServices() {
 		lb := w.balance[s.UID]
 		if lb == nil || !isServed(s) || !hasFinalizer(s) || addressOf(s) == "" || w.panics(s.Name) {
@@ -241,8 +238,8 @@ func (w *world) checkNodes() {
 	}
 }
 
-// canBeDeleted reports whether the Node has a witness, and no other Node contradicts
-// the cloud.
+// canBeDeleted reports whether the Node has a witness of its region, and no other
+// Node contradicts the cloud. A Node that was never initialised has no region.
 func (w *world) canBeDeleted(n *corev1.Node) bool {
 	if w.has(quirks.GoneIsAnError) {
 		return false
@@ -254,7 +251,7 @@ func (w *world) canBeDeleted(n *corev1.Node) bool {
 		case o.UID == n.UID || !m.reporting || isExcluded(o):
 		case w.panics(o.Name), trail.kind == ofCloud && m.gone, trail.kind != ofCloud && n.Spec.ProviderID == "":
 			return false
-		case trail.kind == ofCloud && (o.Spec.ProviderID != "" || n.Spec.ProviderID == "") && !nodefact.IsUninitialized(o):
+		case trail.kind == ofCloud && (o.Spec.ProviderID != "" || n.Spec.ProviderID == "") && !nodefact.IsUninitialized(o) && o.Labels[corev1.LabelTopologyRegion] == n.Labels[corev1.LabelTopologyRegion]:
 			witnesses++
 		}
 	}

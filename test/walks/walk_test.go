@@ -27,7 +27,7 @@ func TestWalk(t *testing.T) {
 	default:
 		count = 300
 	}
-	for i := range uint64(count) { //nolint:gosec // it is not negative
+	for i := range uint64(count) { // it is not negative
 		t.Run(strconv.FormatUint(*seed+i, 10), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { walk(t, *seed+i) })
 		})

@@ -58,8 +58,8 @@ type world struct {
 func newWorld(t *testing.T, seed uint64) *world {
 	t.Helper()
 	w := &world{
-		t: t, r: rand.New(rand.NewPCG(1, seed)), luck: rand.New(rand.NewPCG(2, seed)), //nolint:gosec // the test has to be repeatable
-		cluster: fake.NewSimpleClientset(), //nolint:staticcheck // managed fields would take most of the time
+		t: t, r: rand.New(rand.NewPCG(1, seed)), luck: rand.New(rand.NewPCG(2, seed)), // the test has to be repeatable
+		cluster: fake.NewSimpleClientset(), // managed fields would take most of the time
 		began:   time.Now(), machines: map[string]*machine{}, balance: map[types.UID]*balancer{},
 		services: map[types.UID]*serviceTrail{}, nodes: map[types.UID]*nodeTrail{}, busy: map[types.UID]string{},
 		version: 1000, weather: fair, refusal: accepts,

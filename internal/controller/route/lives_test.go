@@ -26,14 +26,14 @@ func TestRandomLives(t *testing.T) {
 	}
 	for seed := range lives {
 		t.Run(strconv.Itoa(seed), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { randomSteps(t, uint64(seed)) }) //nolint:gosec // it is not negative
+			synctest.Test(t, func(t *testing.T) { randomSteps(t, uint64(seed)) }) // it is not negative
 		})
 	}
 }
 
 func randomSteps(t *testing.T, seed uint64) {
-	r := rand.New(rand.NewPCG(1, seed))    //nolint:gosec // the test has to be repeatable
-	luck := rand.New(rand.NewPCG(2, seed)) //nolint:gosec // the cloud's own, guarded by mu: its calls are concurrent
+	r := rand.New(rand.NewPCG(1, seed))    // the test has to be repeatable
+	luck := rand.New(rand.NewPCG(2, seed)) // the cloud's own, guarded by mu: its calls are concurrent
 	b := prepare(t, Config{Limits: Limits{StrayFor: 30 * time.Second, BudgetRoutes: 100, OverBudgetAfter: time.Hour}})
 	foreign := []string{"10.9.0.0/24 gone", "10.244.0.0/15 gone", "10.244.250.0/24 ", "nonsense gone"}
 	b.locked(func() {

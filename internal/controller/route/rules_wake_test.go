@@ -149,7 +149,7 @@ func whole(p plan) string {
 
 // Each change of a Node that changes the plan also requests a pass.
 func TestWhateverChangesThePlanWakes(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // the test has to be repeatable
+	r := rand.New(rand.NewPCG(1, 2)) // the test has to be repeatable
 	changed := make([]int, len(nodeChanges))
 	for range 20_000 {
 		o := anyTable(r)
