@@ -38,17 +38,20 @@ func authority(t *testing.T) (kubeconfig string) {
 	return kubeconfig
 }
 
-// countingAuthority counts the TokenReviews.
-func countingAuthority(t *testing.T) (kubeconfig string, reviews *atomic.Int64) {
+// counts are the questions to an API server.
+type counts struct{ tokens, rights atomic.Int64 }
+
+// countingAuthority counts the reviews of tokens and of rights.
+func countingAuthority(t *testing.T) (kubeconfig string, asked *counts) {
 	t.Helper()
-	reviews = new(atomic.Int64)
+	asked = new(counts)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		switch r.URL.Path {
 		case "/apis/authentication.k8s.io/v1/tokenreviews":
 			var review authenticationv1.TokenReview
 			_ = json.NewDecoder(r.Body).Decode(&review)
-			reviews.Add(1)
+			asked.tokens.Add(1)
 			name := review.Spec.Token
 			review.Status.Authenticated = name == "reader" || name == "other"
 			review.Status.User.Username = name
@@ -57,6 +60,7 @@ func countingAuthority(t *testing.T) (kubeconfig string, reviews *atomic.Int64) 
 			}
 			_ = json.NewEncoder(w).Encode(review)
 		case "/apis/authorization.k8s.io/v1/subjectaccessreviews":
+			asked.rights.Add(1)
 			var review authorizationv1.SubjectAccessReview
 			_ = json.NewDecoder(r.Body).Decode(&review)
 			review.Status.Allowed = review.Spec.User == "reader" && review.Spec.NonResourceAttributes != nil
@@ -71,7 +75,7 @@ func countingAuthority(t *testing.T) (kubeconfig string, reviews *atomic.Int64) 
 	if err := os.WriteFile(kubeconfig, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return kubeconfig, reviews
+	return kubeconfig, asked
 }
 
 // serving returns the address of a server with the flags.

@@ -76,7 +76,11 @@ func listen(o *apiserveroptions.SecureServingOptions) (info *server.SecureServin
 	if err := o.MaybeDefaultWithSelfSignedCerts("localhost", nil, []net.IP{net.IPv4(127, 0, 0, 1)}); err != nil {
 		return nil, fmt.Errorf("self-signed certificate: %w", err)
 	}
-	return info, o.ApplyTo(&info)
+	if err := o.ApplyTo(&info); err != nil || info == nil {
+		return nil, err
+	}
+	info.Listener = newBounded(info.Listener, connectionsAtOnce)
+	return info, nil
 }
 
 // listener is a server that is ready to serve: the port is bound, and requests
@@ -102,6 +106,10 @@ func (c Config) listen() (*listener, error) {
 	}
 	l.authentication.Authenticator = newReviewed(l.authentication.Authenticator, c.Authentication.CacheTTL, clock.RealClock{})
 	if err := c.Authorization.ApplyTo(&l.authorization); err != nil {
+		return nil, fmt.Errorf("authorization of requests: %w", err)
+	}
+	l.authorization.Authorizer, err = newAuthorized(l.authorization.Authorizer, c.Authorization, clock.RealClock{})
+	if err != nil {
 		return nil, fmt.Errorf("authorization of requests: %w", err)
 	}
 	return l, nil

@@ -15,7 +15,7 @@ import (
 // TestUnknownTokensAreRarelyReviewed counts what an attacker without credentials
 // makes this process ask the API server.
 func TestUnknownTokensAreRarelyReviewed(t *testing.T) {
-	kubeconfig, reviews := countingAuthority(t)
+	kubeconfig, asked := countingAuthority(t)
 	_, url := serving(t, "--authentication-kubeconfig="+kubeconfig+" --authorization-kubeconfig="+kubeconfig)
 	client := insecureClient()
 	client.Transport.(*http.Transport).DisableKeepAlives = false
@@ -24,23 +24,23 @@ func TestUnknownTokensAreRarelyReviewed(t *testing.T) {
 	if got := get("/metrics", "reader"); got != 200 {
 		t.Fatalf("the reader gets %d", got)
 	}
-	reviews.Store(0)
+	asked.tokens.Store(0)
 	for range 50 {
 		if got := get("/healthz", "wrong"); got != 401 {
 			t.Errorf("a wrong token gets %d", got)
 		}
 	}
-	if n := reviews.Load(); n != 1 {
+	if n := asked.tokens.Load(); n != 1 {
 		t.Errorf("%d TokenReviews for one wrong token, want 1", n)
 	}
-	reviews.Store(0)
+	asked.tokens.Store(0)
 	began := time.Now()
 	for i := range 300 {
 		if got := get("/healthz", "wrong-"+strconv.Itoa(i)); got != 401 {
 			t.Errorf("a wrong token gets %d", got)
 		}
 	}
-	if n, most := reviews.Load(), int64(unknownAtOnce+1+unknownPerSecond*time.Since(began).Seconds()); n > most {
+	if n, most := asked.tokens.Load(), int64(unknownAtOnce+1+unknownPerSecond*time.Since(began).Seconds()); n > most {
 		t.Errorf("%d TokenReviews for 300 wrong tokens, want at most %d", n, most)
 	}
 	if got := get("/metrics", "reader"); got != 200 {

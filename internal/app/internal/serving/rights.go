@@ -1,0 +1,76 @@
+package serving
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"sync"
+
+	"golang.org/x/time/rate"
+	"k8s.io/apimachinery/pkg/util/cache"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
+	"k8s.io/apiserver/pkg/authorization/path"
+	apiserveroptions "k8s.io/apiserver/pkg/server/options"
+	"k8s.io/utils/clock"
+)
+
+// What a user may do is asked about so many times at once, and so many times in a
+// second after that. All callers without credentials are one user.
+const questionsAtOnce, questionsPerSecond = 20, 10
+
+// authorized bounds how often the API server is asked what a user may do. Whoever
+// reaches the port can invent any number of paths, and each is a question. All
+// questions wait in one queue, in front of those of Prometheus.
+type authorized struct {
+	authorizer.Authorizer // the server calls only Authorize
+
+	free    []authorizer.Authorizer // ask nobody
+	allowed *cache.LRUExpireCache   // hashes of what was allowed
+	clock   clock.PassiveClock
+
+	mu     sync.Mutex
+	bounds *cache.LRUExpireCache // limiters by user, guarded by mu
+}
+
+func newAuthorized(next authorizer.Authorizer, o *apiserveroptions.DelegatingAuthorizationOptions, c clock.PassiveClock) (*authorized, error) {
+	paths, err := path.NewAuthorizer(o.AlwaysAllowPaths)
+	return &authorized{
+		Authorizer: next,
+		free:       []authorizer.Authorizer{authorizerfactory.NewPrivilegedGroups(o.AlwaysAllowGroups...), paths},
+		allowed:    cache.NewLRUExpireCacheWithClock(remembered, c),
+		bounds:     cache.NewLRUExpireCacheWithClock(remembered, c),
+		clock:      c,
+	}, err
+}
+
+// Authorize implements authorizer.Authorizer.
+func (a *authorized) Authorize(ctx context.Context, what authorizer.Attributes) (authorizer.Decision, string, error) {
+	for _, free := range a.free {
+		if decision, why, err := free.Authorize(ctx, what); decision == authorizer.DecisionAllow {
+			return decision, why, err
+		}
+	}
+	user := what.GetUser().GetName()
+	key := sha256.Sum256(fmt.Appendf(nil, "%q %q %q", user, what.GetVerb(), what.GetPath()))
+	if _, ok := a.allowed.Get(key); !ok && !a.bound(user).AllowN(a.clock.Now(), 1) {
+		return authorizer.DecisionNoOpinion, "too many questions about what this user may do", nil
+	}
+	decision, why, err := a.Authorizer.Authorize(ctx, what)
+	if decision == authorizer.DecisionAllow {
+		a.allowed.Add(key, true, rememberFor)
+	}
+	return decision, why, err
+}
+
+// bound returns the limiter of a user. One that is forgotten was full again.
+func (a *authorized) bound(user string) *rate.Limiter {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if l, ok := a.bounds.Get(user); ok {
+		return l.(*rate.Limiter)
+	}
+	l := rate.NewLimiter(questionsPerSecond, questionsAtOnce)
+	a.bounds.Add(user, l, rememberFor)
+	return l
+}
