@@ -185,6 +185,8 @@ type index struct {
 	// strays has, for each stray route, the time of the answer that first
 	// showed it.
 	strays map[identity]time.Time
+	// usualBits is the length of most of the Nodes' CIDRs, by family: true is IPv4.
+	usualBits map[bool]int
 }
 
 // entry is what there is for one CIDR.
@@ -225,6 +227,7 @@ func newIndex(o observed) *index {
 	for _, cidr := range x.cidrs {
 		x.judge(cidr, x.entries[cidr])
 	}
+	x.findUsualBits()
 	return x
 }
 

@@ -45,12 +45,12 @@ var (
 var (
 	reasonRejected = message.Reason{
 		Name: "PodCIDRRejected", On: "Node", Type: corev1.EventTypeWarning,
-		When: "A pod CIDR of the Node does not lie inside --cluster-cidr, or is as wide as it. No route is created for it.",
-		Do:   "Correct --cluster-cidr, or replace the Node by one with another CIDR. To create such routes as upstream does, set --route-creation-outside-cluster-cidr.",
+		When: "A pod CIDR of the Node does not lie inside --cluster-cidr, is as wide as it, or is a part of another Node's. No route is created for it.",
+		Do:   "Correct --cluster-cidr, or replace the Node by one with another CIDR. To create routes outside --cluster-cidr as upstream does, set --route-creation-outside-cluster-cidr.",
 	}
 	reasonRejectedShown = message.Reason{
 		Name: "PodCIDRRejected", On: "Node", Condition: string(corev1.NodeNetworkUnavailable),
-		When: "A pod CIDR of the Node has no route, because it does not lie inside --cluster-cidr or is as wide as it (status True).",
+		When: "A pod CIDR of the Node has no route, because it does not lie inside --cluster-cidr, is as wide as it, or is a part of another Node's (status True).",
 		Do:   reasonRejected.Do,
 	}
 )
@@ -99,14 +99,22 @@ func routeMissing() message.Cause {
 	return reasonMissing.Cause("RouteController failed to create a route")
 }
 
-// cidrRejected returns what a Node shows that claims a CIDR that gets no route.
-func cidrRejected(node *corev1.Node, cidr netip.Prefix, clusters []netip.Prefix) (message.Cause, nodeEvent) {
+// text returns the rejection of a CIDR in words.
+func (r rejection) text(cidr netip.Prefix, clusters []netip.Prefix) string {
+	if r.holder != nil {
+		return fmt.Sprintf("No route is created for %s, because it is a part of %s, which Node %s has. "+
+			"The route would take the traffic of that Node's pods. Give this Node another CIDR.", cidr, r.held, r.holder.Name)
+	}
 	var all []string
 	for _, c := range clusters {
 		all = append(all, c.String())
 	}
-	text := fmt.Sprintf("No route is created for %s, because it is not a part of --cluster-cidr=%s. "+
+	return fmt.Sprintf("No route is created for %s, because it is not a part of --cluster-cidr=%s. "+
 		"Correct --cluster-cidr, or give the Node another CIDR. --route-creation-outside-cluster-cidr allows the route.", cidr, strings.Join(all, ","))
+}
+
+// cidrRejected returns what a Node shows that claims a CIDR that gets no route.
+func cidrRejected(node *corev1.Node, cidr netip.Prefix, text string) (message.Cause, nodeEvent) {
 	return reasonRejectedShown.Cause(text), nodeEvent{node, cidr, kindRejected, reasonRejected.Event(text)}
 }
 

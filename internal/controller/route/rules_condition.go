@@ -68,8 +68,8 @@ func (x *index) planConditions(p *plan) {
 func (x *index) explain(p *plan, node *corev1.Node) message.Cause {
 	cidrs := cidrsOf(node)
 	for _, cidr := range cidrs {
-		if e := x.entries[cidr]; x.isRejected(cidr) && !e.serving {
-			cause, event := cidrRejected(node, cidr, x.clusters)
+		if why := x.rejection(cidr); why != nil && !x.entries[cidr].serving {
+			cause, event := cidrRejected(node, cidr, why.text(cidr, x.clusters))
 			p.events = append(p.events, event)
 			return cause // No listing changes that, so a failed one is not said.
 		}
@@ -139,7 +139,7 @@ func (x *index) missingSince(node *corev1.Node, wanted []netip.Prefix, satisfied
 			earliest(f.since)
 		} else if at, pending := x.memory.pending[cidr]; pending {
 			earliest(at)
-		} else if owner := x.entries[cidr].owner; owner.UID != node.UID || x.isRejected(cidr) {
+		} else if owner := x.entries[cidr].owner; owner.UID != node.UID || x.rejection(cidr) != nil {
 			failed = true
 			earliest(node.CreationTimestamp.Time)
 		}

@@ -34,7 +34,7 @@ func (x *index) jobFor(cidr netip.Prefix, e *entry, p *plan) *job {
 			p.noLaterThan(at.Sub(x.now))
 		}
 	}
-	if e.owner != nil && !x.disowns(e.owner) && !e.isSatisfied() && !x.isRejected(cidr) {
+	if e.owner != nil && !x.disowns(e.owner) && !e.isSatisfied() && x.rejection(cidr) == nil {
 		next.create = &creation{node: e.owner, hint: hintFor(e.owner, cidr), why: whyCreated(e), replacesBlackhole: e.blackhole}
 	}
 	if len(next.remove) == 0 && next.create == nil {
@@ -43,10 +43,50 @@ func (x *index) jobFor(cidr netip.Prefix, e *entry, p *plan) *job {
 	return &next
 }
 
-// isRejected reports whether no route is created for a CIDR although a Node
-// claims it (promise S5 d). A Node may write any CIDR into its own object.
-func (o *observed) isRejected(cidr netip.Prefix) bool {
-	return !o.limits.CreateOutside && !o.isInside(cidr)
+// rejection says why no route is created for a CIDR although a Node claims it
+// (promise S5 d). A kubelet may write any CIDR into its own Node.
+type rejection struct {
+	// holder is another Node, and held its CIDR, of which this one is a part. If
+	// holder is nil, the CIDR is not inside the cluster's.
+	holder *corev1.Node
+	held   netip.Prefix
+}
+
+// rejection returns nil if the CIDR may get a route.
+func (x *index) rejection(cidr netip.Prefix) *rejection {
+	if !x.limits.CreateOutside && !x.isInside(cidr) {
+		return &rejection{}
+	}
+	bits, known := x.usualBits[cidr.Addr().Is4()]
+	if !known || cidr.Bits() <= bits {
+		return nil
+	}
+	held := netip.PrefixFrom(cidr.Addr(), bits).Masked()
+	if e := x.entries[held]; e != nil && e.owner != nil && e.owner != x.entries[cidr].owner {
+		return &rejection{e.owner, held}
+	}
+	return nil
+}
+
+// findUsualBits finds the length of most of the Nodes' CIDRs inside the cluster's, by
+// family: true is IPv4. If several are as frequent, it is the shortest. A part of
+// such a CIDR gets no route of another Node: the more specific route would take the
+// traffic of its pods. CIDRs of other lengths are not protected, because a single
+// kubelet could write one that many others lie in.
+func (x *index) findUsualBits() {
+	counts := map[bool]map[int]int{true: {}, false: {}}
+	x.usualBits = map[bool]int{}
+	for cidr, e := range x.entries {
+		if e.owner == nil || !x.isInside(cidr) {
+			continue
+		}
+		family, bits := cidr.Addr().Is4(), cidr.Bits()
+		counts[family][bits]++
+		n, usual := counts[family][bits], x.usualBits[family]
+		if most := counts[family][usual]; n > most || n == most && bits < usual {
+			x.usualBits[family] = bits
+		}
+	}
 }
 
 func whyCreated(e *entry) string {
@@ -77,7 +117,7 @@ func (x *index) missingReason(cidr netip.Prefix, e *entry) string {
 	switch {
 	case x.disowns(e.owner):
 		return "Excluded"
-	case x.isRejected(cidr):
+	case x.rejection(cidr) != nil:
 		return kindRejected
 	case failed && failure.concerns(e.owner):
 		return failure.kind

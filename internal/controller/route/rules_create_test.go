@@ -27,6 +27,23 @@ func createRows() []row {
 					"Correct --cluster-cidr, or give the Node another CIDR. --route-creation-outside-cluster-cidr allows the route.",
 			},
 		},
+		{"PartOfAnotherNodesCIDRGetsNoRoute", given(2, podCIDRs("node-2", "10.244.1.0/25"), unlisted("r2")), taken("10.244.1.0/25")}, // upstream creates it
+		{
+			"PartOfAnotherNodesCIDRGetsNoRouteIfRoutesOutsideAreAskedFor",
+			given(2, podCIDRs("node-2", "10.244.1.128/32"), unlisted("r2"), func(o *observed) { o.limits.CreateOutside = true }), taken("10.244.1.128/32"),
+		},
+		{
+			"NodeGetsItsRouteAlthoughAnotherOneHasAPartOfItsCIDR", given(2, podCIDRs("node-2", "10.244.1.0/25"), unlisted("r1"), unlisted("r2")),
+			append([]string{"create 10.244.1.0/24 for node-1: there is no route for its CIDR"}, taken("10.244.1.0/25")...),
+		},
+		{
+			"NodeThatHasAWideCIDRKeepsNoOtherFromItsRoute", given(3, podCIDRs("node-1", "10.244.0.0/17"), unlisted("r1"), unlisted("r3")),
+			[]string{"create 10.244.0.0/17 for node-1: there is no route for its CIDR", "create 10.244.3.0/24 for node-3: there is no route for its CIDR"},
+		},
+		{
+			"PartOfTheCIDROfANodeThatIsBeingDeletedGetsItsRoute", given(2, podCIDRs("node-2", "10.244.1.0/25"), unlisted("r2"), node("node-1", beingDeleted)),
+			[]string{"create 10.244.1.0/25 for node-2: there is no route for its CIDR"},
+		},
 		{"CIDROutsideTheClusterGetsItsRouteIfAskedFor", given(1, podCIDRs("node-1", "10.9.0.0/24"), unlisted("r1"), func(o *observed) { o.limits.CreateOutside = true }), []string{
 			"create 10.9.0.0/24 for node-1: there is no route for its CIDR",
 		}},
@@ -48,6 +65,15 @@ func rejected(cidr string) []string {
 		"node-1 NetworkUnavailable=True PodCIDRRejected",
 		"event on node-1: No route is created for " + cidr + ", because it is not a part of --cluster-cidr=10.244.0.0/16,fd00::/48. " +
 			"Correct --cluster-cidr, or give the Node another CIDR. --route-creation-outside-cluster-cidr allows the route.",
+	}
+}
+
+// taken returns the digest for node-2 whose CIDR is a part of that of node-1.
+func taken(cidr string) []string {
+	return []string{
+		"node-2 NetworkUnavailable=True PodCIDRRejected",
+		"event on node-2: No route is created for " + cidr + ", because it is a part of 10.244.1.0/24, which Node node-1 has. " +
+			"The route would take the traffic of that Node's pods. Give this Node another CIDR.",
 	}
 }
 
