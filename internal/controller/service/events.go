@@ -2,6 +2,7 @@ package service
 
 import (
 	"fmt"
+	"path"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -190,10 +191,16 @@ func contestedEvent(what, manager string) message.Event {
 			"If another controller serves this Service, set its spec.loadBalancerClass.", what, message.Value(manager), repairPause))
 }
 
-func queuedEvent(behind string) message.Event {
+// queuedEvent names the other Service only if it is of the same namespace, because
+// tenants need not know the names of others.
+func queuedEvent(key, busy string) message.Event {
+	other := "a Service of another namespace"
+	if path.Dir(key) == path.Dir(busy) {
+		other = "Service " + busy
+	}
 	return reasonQueued.Event(fmt.Sprintf(
-		"The load balancer waits until the cloud has finished with that of Service %s. "+
-			"--concurrent-service-syncs allows more at the same time, if the provider does.", behind))
+		"The load balancer waits until the cloud has finished with that of %s. "+
+			"--concurrent-service-syncs allows more at the same time, if the provider does.", other))
 }
 
 // unservedCause says whose a Service in deletion is, and who has set its

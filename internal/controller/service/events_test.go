@@ -184,3 +184,15 @@ func TestEventsInUpstreamsWords(t *testing.T) {
 		t.Errorf("names %q", got)
 	}
 }
+
+// A tenant is not told what others have (LoadBalancerQueued).
+func TestQueuedEventNamesNoServiceOfAnotherNamespace(t *testing.T) {
+	for busy, want := range map[string]string{
+		"ns/busy": "that of Service ns/busy.",
+		"n/busy":  "that of a Service of another namespace.",
+	} {
+		if got := queuedEvent("ns/waiting", busy).Message; !strings.Contains(got, want) || want != "that of Service ns/busy." && strings.Contains(got, "busy") {
+			t.Errorf("behind %s: %q, want %q in it", busy, got, want)
+		}
+	}
+}

@@ -163,6 +163,8 @@ func TestCallsForAnEditedServiceAreBounded(t *testing.T) {
 		{"TwoPorts", portFlipped, nil, 11},
 		{"TwoPortsOfAServiceThatFails", portFlipped, errors.New("no"), 15},
 		{"Type", flipped, nil, 22}, // a deletion for each load balancer
+		{"FinalizerOfAnotherType", func(s *corev1.Service) { internal(s); finalized(s) }, nil, 12},
+		{"TypeAndFinalizer", func(s *corev1.Service) { flipped(s); finalized(s) }, nil, 24},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -35,7 +35,7 @@ func (c *Controller) queuedBehind(busy string) map[string]time.Time {
 			continue
 		}
 		if !c.store.isQueued(waiting.Key) {
-			c.record(o.subject(), []message.Event{queuedEvent(busy)})
+			c.record(o.subject(), []message.Event{queuedEvent(waiting.Key, busy)})
 		}
 		since[waiting.Key] = waiting.Since
 	}

@@ -14,6 +14,7 @@ func cleanUp(o observed) plan {
 	switch {
 	case owned && !o.memory.deleted:
 		p := withBackoff(o, plan{do: remove, why: reasonToLeave(o.service), service: o.withLastStatus(o.whole())})
+		p = withPauseBetweenRemovals(o, p)
 		if shape := shapeFor(o.service); p.do == remove && o.memory.announced != shape {
 			p.memory.announced = shape
 			p.writes.events = []message.Event{deletingEvent()}

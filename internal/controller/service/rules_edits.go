@@ -14,7 +14,7 @@ import (
 // five edits in a row are for somebody who tries out an annotation, and one in two
 // minutes for a program that changes it all the time. Five seconds bring together
 // what is edited in one go. The first version of a Service and its deletion do not
-// count.
+// count. A removal counts if nothing was provided since the last one.
 var editLimit = allowance.Limit{Burst: 5, Every: 2 * time.Minute, Least: 5 * time.Second}
 
 // tried is what the provider was last called for about a Service. It outlives the
@@ -42,6 +42,8 @@ func (t tried) after(p plan, at time.Time) tried {
 		t = tried{uid: p.service.UID, shape: shapeOf(p.service)}
 	}
 	switch {
+	case p.do == remove && t.shape == removal && p.memory.failure.attempts == 0:
+		t.edits = t.edits.Used(editLimit, at)
 	case p.do == remove:
 		t.shape = removal
 	case t.isEdited(p.service):
@@ -84,6 +86,32 @@ func withPauseBetweenEdits(o observed, p plan) plan {
 	}
 }
 
+// withPauseBetweenRemovals returns the plan, or a plan to wait if it removes once
+// more what was removed already, and the Service is not being deleted. Whoever puts
+// the finalizer back asks for that, and may do so all the time.
+func withPauseBetweenRemovals(o observed, p plan) plan {
+	after := o.tried.edits.Next(editLimit).Sub(o.now)
+	isAgain := o.tried.uid == o.service.UID && o.tried.shape == removal && o.memory.failure.attempts == 0
+	if p.do != remove || !isAgain || after <= 0 || o.service.DeletionTimestamp != nil {
+		return p
+	}
+	p = plan{do: wait, why: editedOftenCause().Message, after: after, awaited: true, memory: o.memory}
+	if after > slowCallAfter {
+		p.tried, p.writes.events = o.tried.recorded(o.now)
+	}
+	return p
+}
+
+// recorded returns the event that an edit waits, unless it was recorded a short time
+// ago, and what is known afterwards.
+func (t tried) recorded(now time.Time) (tried, []message.Event) {
+	if now.Sub(t.recordedAt) < repeatEvent {
+		return t, nil
+	}
+	t.recordedAt = now
+	return t, []message.Event{editedOftenEvent()}
+}
+
 // waitToEdit shows that an edit waits, if it waits for longer than what a call may
 // take without being shown. A Service that is edited back shows that it is in line
 // again, so this is not shown more often than once in conditionPause.
@@ -95,11 +123,7 @@ func waitToEdit(o observed, after time.Duration) plan {
 	}
 	conditions, _ := outdated(o, waitingConditions(o, cause)...)
 	p = p.withConditions(conditions, o.now)
-	p.tried = o.tried
+	p.tried, p.writes.events = o.tried.recorded(o.now)
 	p.tried.shownAt = o.now
-	if o.now.Sub(o.tried.recordedAt) >= repeatEvent {
-		p.tried.recordedAt = o.now
-		p.writes.events = []message.Event{editedOftenEvent()}
-	}
 	return p
 }

@@ -51,6 +51,14 @@ func TestEdits(t *testing.T) {
 		{name: "RetryDoesNotCountAsAnEdit", service: balanced(finalized, edited), tried: tried{uid: "u1", shape: shapeOf(balanced(edited)), edits: usedUp(5)}, do: ensure},
 		{name: "ManyChangesOfTheTypeWaitWithoutAFinalizer", service: balanced(), tried: tried{uid: "u1", shape: removal, edits: usedUp(5)}, do: wait, after: 110 * time.Second, events: 1},
 		{name: "NextServiceOfTheNameDoesNotWait", service: balanced(finalized, replaced), tried: tried{uid: "u1", shape: old, edits: usedUp(5)}, do: ensure},
+		{name: "SomeRemovalsOfNothingDoNotWait", service: balanced(finalized, internal), tried: tried{uid: "u1", shape: removal, edits: usedUp(4)}, do: remove},
+		{name: "ManyRemovalsOfNothingWait", service: balanced(finalized, internal), tried: tried{uid: "u1", shape: removal, edits: usedUp(5)}, do: wait, after: 110 * time.Second, events: 1},
+		{name: "RemovalOfALoadBalancerDoesNotWait", service: balanced(finalized, internal), memory: working, tried: tried{uid: "u1", shape: old, edits: usedUp(5)}, do: remove},
+		{
+			name: "RemovalThatHasFailedIsTriedAgain", service: balanced(finalized, internal), memory: memory{uid: "u1", failure: failure{during: remove, shape: shapeFor(balanced(internal)), attempts: 1}},
+			tried: tried{uid: "u1", shape: removal, edits: usedUp(5)}, do: remove,
+		},
+		{name: "DeletionAfterManyRemovalsDoesNotWait", service: balanced(finalized, internal, terminating), tried: tried{uid: "u1", shape: removal, edits: usedUp(5)}, do: remove},
 		{name: "DeletionDoesNotWait", service: balanced(finalized, edited, terminating), memory: working, tried: tried{uid: "u1", shape: old, edits: usedUp(5)}, do: remove},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
