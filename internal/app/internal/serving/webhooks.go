@@ -135,7 +135,7 @@ func limitRead(w http.ResponseWriter) {
 // webhookHandler serves the webhooks, each on its path.
 func webhookHandler(all []Webhook, m *webhookMetrics) http.Handler {
 	mux := http.NewServeMux()
-	places := make(chan struct{}, reviewsAtOnce)
+	places := &places{limit: reviewsAtOnce}
 	for _, w := range all {
 		mux.Handle(w.Path, &reviewer{Webhook: w, places: places, metrics: m, clock: clock.RealClock{}})
 	}
@@ -149,7 +149,7 @@ func webhookHandler(all []Webhook, m *webhookMetrics) http.Handler {
 type reviewer struct {
 	Webhook
 
-	places  chan struct{} // taken by requests, of all webhooks together
+	places  *places // of all webhooks together
 	metrics *webhookMetrics
 	clock   clock.PassiveClock
 }
@@ -193,13 +193,15 @@ func (v *reviewer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // answer returns the encoded answer to a request, unless too many are being
 // answered.
 func (v *reviewer) answer(w http.ResponseWriter, r *http.Request) ([]byte, *failure) {
-	select {
-	case v.places <- struct{}{}:
-	default:
-		return nil, &failure{http.StatusTooManyRequests, fmt.Errorf("%d requests to webhooks are being answered", cap(v.places))}
+	place := v.places.take(w)
+	if place == nil {
+		return nil, &failure{http.StatusTooManyRequests, fmt.Errorf("%d requests to webhooks are being answered", v.places.limit)}
 	}
-	defer func() { <-v.places }()
+	defer place.leave()
 	request, wrong := readReview(r)
+	if !place.arrived() {
+		return nil, &failure{http.StatusTooManyRequests, errors.New("this request was slow to arrive, and others came")}
+	}
 	if wrong != nil {
 		return nil, wrong
 	}

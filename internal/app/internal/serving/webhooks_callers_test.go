@@ -99,13 +99,43 @@ func TestCallersThatStop(t *testing.T) {
 		if refused != 2*reviewsAtOnce {
 			t.Errorf("of %d requests %d are refused, want all but %d", len(stopped), refused, reviewsAtOnce)
 		}
-		if got := <-listener.call(len(reviewRequest), reviewRequest); got != http.StatusTooManyRequests {
-			t.Errorf("while all places are taken: got %d", got)
+		if got := <-listener.call(len(reviewRequest), reviewRequest); got != http.StatusOK {
+			t.Errorf("while requests that stop have all places: got %d", got)
 		}
 		time.Sleep(readTimeout)
 		synctest.Wait()
 		if got := <-listener.call(len(reviewRequest), reviewRequest); got != http.StatusOK {
 			t.Errorf("once the requests took too long: got %d", got)
+		}
+	})
+}
+
+// TestAllPlacesAnswer shows that a request that has arrived keeps its place.
+func TestAllPlacesAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		listener := make(pipes)
+		goOn := make(chan struct{})
+		server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: webhookHandler(admits(func(*admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse, error) {
+			<-goOn
+			return &admissionv1.AdmissionResponse{Allowed: true}, nil
+		}), newWebhookMetrics(registerAnew))}
+		defer serveUntilClosed(server, listener)()
+		var answered []<-chan int
+		for range reviewsAtOnce {
+			answered = append(answered, listener.call(len(reviewRequest), reviewRequest))
+		}
+		synctest.Wait()
+		if got := <-listener.call(len(reviewRequest), reviewRequest); got != http.StatusTooManyRequests {
+			t.Errorf("while all places are taken: got %d", got)
+		}
+		close(goOn)
+		for _, a := range answered {
+			if got := <-a; got != http.StatusOK {
+				t.Errorf("a request that had arrived: got %d", got)
+			}
+		}
+		if got := <-listener.call(len(reviewRequest), reviewRequest); got != http.StatusOK {
+			t.Errorf("once all are answered: got %d", got)
 		}
 	})
 }

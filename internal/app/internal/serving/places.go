@@ -1,0 +1,71 @@
+package serving
+
+import (
+	"net/http"
+	"slices"
+	"sync"
+
+	"k8s.io/utils/clock"
+)
+
+// places are for requests that are read and answered. If all are taken, a new
+// request gets that of the one that has been read for the longest time: the API
+// server sends a request at once, and whoever stops in the middle loses it.
+type places struct {
+	limit int
+
+	mu      sync.Mutex
+	taken   int      // guarded by mu
+	reading []*place // those whose requests have not arrived, the oldest first; guarded by mu
+}
+
+// place is that of one request.
+type place struct {
+	of      *places
+	request http.ResponseWriter
+	lost    bool // guarded by of.mu
+}
+
+// take returns a place, nil if all are taken by requests that have arrived.
+func (p *places) take(w http.ResponseWriter) *place {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case p.taken < p.limit:
+		p.taken++
+	case len(p.reading) == 0:
+		return nil
+	default:
+		oldest := p.reading[0]
+		p.reading = p.reading[1:]
+		oldest.lost = true
+		// Its handler has not returned, because that has to call leave first.
+		_ = http.NewResponseController(oldest.request).SetReadDeadline(clock.RealClock{}.Now())
+	}
+	taken := &place{of: p, request: w}
+	p.reading = append(p.reading, taken)
+	return taken
+}
+
+// arrived reports whether the request, which will not be read further, still has
+// its place. Then it keeps it until leave.
+func (p *place) arrived() bool {
+	p.of.mu.Lock()
+	defer p.of.mu.Unlock()
+	p.stopReading()
+	return !p.lost
+}
+
+// leave gives the place back, unless another request has it.
+func (p *place) leave() {
+	p.of.mu.Lock()
+	defer p.of.mu.Unlock()
+	p.stopReading()
+	if !p.lost {
+		p.of.taken--
+	}
+}
+
+func (p *place) stopReading() {
+	p.of.reading = slices.DeleteFunc(p.of.reading, func(other *place) bool { return other == p })
+}
