@@ -76,7 +76,7 @@ func TestManifestsAreAccepted(t *testing.T) {
 }
 
 // Pods of the Deployment are admitted in a namespace with the Pod Security level
-// restricted. Pods of the DaemonSet need only one thing more: the host's network.
+// restricted. Pods of the DaemonSet need only what the host's network brings.
 func TestPodsAskForNothingSpecial(t *testing.T) {
 	b := onShared(t)
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
@@ -109,7 +109,8 @@ func TestPodsAskForNothingSpecial(t *testing.T) {
 		t.Fatal("the DaemonSet's pod is not on the host's network")
 	}
 	_, complaints, _ := strings.Cut(err.Error(), "violates PodSecurity")
-	want := ` "restricted:latest": host namespaces (hostNetwork=true), hostPort (container "cloud-controller-manager" uses hostPort 10258)`
+	want := ` "restricted:latest": host namespaces (hostNetwork=true), hostPort (container "cloud-controller-manager" uses hostPort 10258)` +
+		`, probe or lifecycle host (container "cloud-controller-manager" uses probe or lifecycle host "127.0.0.1")`
 	if err := expect.Equal("complaints about the DaemonSet's pod", want, complaints); err != nil {
 		t.Error(err)
 	}

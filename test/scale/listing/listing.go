@@ -13,13 +13,12 @@ import (
 	"fmt"
 	"io"
 
-	corev1 "k8s.io/api/core/v1"
-	cloudprovider "k8s.io/cloud-provider"
-	"sigs.k8s.io/yaml"
-
 	"github.com/fairlead-k8s/fairlead/provider"
 	"github.com/fairlead-k8s/fairlead/providers/simulated"
 	"github.com/fairlead-k8s/fairlead/simulator"
+	corev1 "k8s.io/api/core/v1"
+	cloudprovider "k8s.io/cloud-provider"
+	"sigs.k8s.io/yaml"
 )
 
 // Name is the provider's name. Its provider IDs are those of the simulated

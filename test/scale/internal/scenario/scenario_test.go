@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/fairlead-k8s/fairlead/simulator"
+
 	"github.com/fairlead-k8s/fairlead/test/scale/internal/contender"
 )
 
