@@ -5,9 +5,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 	listersv1 "k8s.io/client-go/listers/core/v1"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
@@ -22,8 +24,12 @@ type backends struct {
 
 	mu      sync.Mutex
 	current nodeSet // guarded by mu
-	warned  string  // the schemes that warn has last named
-	told    string  // the ID of the set that follow has last reported; guarded by mu
+	// members are the Nodes that the last set was made from. later is the time until a
+	// Node that has moved too often may move, 0 if there is none. Both are guarded by mu.
+	members map[types.UID]member
+	later   time.Duration
+	warned  string // the schemes that warn has last named
+	told    string // the ID of the set that follow has last reported; guarded by mu
 }
 
 func newBackends(lister listersv1.NodeLister, policy BackendPolicy, c clock.WithTicker) *backends {
@@ -72,15 +78,51 @@ func (b *backends) remake() bool {
 	if err != nil { // Listing a cache returns no error.
 		return false
 	}
-	next := b.policy.setOf(all)
-	next.made = b.clock.Now()
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	now := b.clock.Now()
+	next := b.setOf(all, now)
+	next.made = now
 	differs := b.current.id != next.id
 	if differs {
 		b.current = next
 	}
 	return differs
+}
+
+// setOf returns the set of those Nodes that are behind load balancers, and remembers
+// them. The caller holds mu.
+func (b *backends) setOf(all []*corev1.Node, now time.Time) nodeSet {
+	members := make(map[types.UID]member, len(all))
+	var nodes []*corev1.Node
+	b.later = 0
+	for _, node := range all {
+		was, known := b.members[node.UID]
+		if !known {
+			was.is = b.policy.isBackend(node)
+		}
+		is, later := was.next(b.policy, node, now)
+		if later > 0 && (b.later == 0 || later < b.later) {
+			b.later = later
+		}
+		if members[node.UID] = is; is.is {
+			nodes = append(nodes, node)
+		}
+	}
+	b.members = members
+	return newSet(nodes)
+}
+
+// untilMove delivers when a Node that has moved too often may move. It delivers
+// nothing if there is none.
+func (b *backends) untilMove() (moves <-chan time.Time, stop func()) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.later == 0 {
+		return nil, func() {}
+	}
+	timer := b.clock.NewTimer(b.later)
+	return timer.C(), func() { timer.Stop() }
 }
 
 // remakeEarly makes a new set for a new Service, before the Nodes have settled. It
@@ -112,11 +154,15 @@ func (b *backends) isNews() bool {
 // differs from the last one that was reported.
 func (b *backends) follow(ctx context.Context, changed func()) {
 	for {
+		moves, stop := b.untilMove()
 		select {
 		case <-b.changed:
+		case <-moves:
 		case <-ctx.Done():
+			stop()
 			return
 		}
+		stop()
 		b.settle(ctx)
 		b.remake()
 		b.warn(ctx)

@@ -234,3 +234,33 @@ func TestEditsByAPersonDoNotWait(t *testing.T) {
 		})
 	}
 }
+
+// A kubelet that excludes its Node and takes that back all the time costs a bounded
+// number of calls, and its last word counts (promise P2 b).
+func TestUpdatesForANodeThatMovesAllTheTimeAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := begin(t, Config{}, append(twenty(), host("a"), host("b"))...)
+		l.change(func() { l.takes = 10 * time.Millisecond })
+		defer func() { l.stop() }()
+		l.after(time.Hour)
+		l.change(func() { l.calls = nil })
+		for n := range 301 {
+			b := host("b", func(node *corev1.Node) { node.ResourceVersion = strconv.Itoa(5000 + n) })
+			if n%2 == 0 {
+				labelled("")(b)
+			}
+			if _, err := l.cluster.CoreV1().Nodes().Update(t.Context(), b, metav1.UpdateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			l.after(2 * time.Second)
+		}
+		if got, most := len(l.calls), 12*20; got > most || got < 5*20 {
+			t.Errorf("%d calls in ten minutes, want %d at most", got, most)
+		}
+		t.Logf("%d calls in ten minutes", len(l.calls))
+		l.after(3 * time.Minute)
+		if got := l.balancers["u-old-00"]; !slices.Equal(got, list("a")) {
+			t.Errorf("nodes %v, want those without the excluded one", got)
+		}
+	})
+}

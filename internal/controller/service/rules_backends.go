@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/fairlead-k8s/fairlead/internal/controller/allowance"
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
 	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
 )
@@ -80,6 +81,39 @@ func (b BackendPolicy) foreignSchemes(s nodeSet) []string {
 	return slices.Sorted(maps.Keys(foreign))
 }
 
+// moveLimit bounds how often one Node joins or leaves the set. A kubelet can set
+// the label that excludes its Node, and each move costs a call for each load
+// balancer.
+var moveLimit = allowance.Limit{Burst: 6, Every: 2 * time.Minute}
+
+// member is whether a Node is in the set, and how often that has changed.
+type member struct {
+	is    bool
+	moves allowance.Allowance
+}
+
+// next returns the member as it is now. If it has moved too often, it stays what it
+// was, and later is the time until it may move.
+func (m member) next(b BackendPolicy, node *corev1.Node, now time.Time) (next member, later time.Duration) {
+	is := b.isBackend(node)
+	switch wait := m.moves.Next(moveLimit).Sub(now); {
+	case is == m.is:
+		return m, 0
+	case !is && b.isLeaving(node):
+		return member{moves: m.moves}, 0
+	case wait > 0:
+		return m, wait
+	default:
+		return member{is, m.moves.Used(moveLimit, now)}, 0
+	}
+}
+
+// isLeaving reports whether the Node is no backend for a reason that its kubelet
+// cannot set and remove.
+func (b BackendPolicy) isLeaving(node *corev1.Node) bool {
+	return node.DeletionTimestamp != nil || nodefact.HasTaint(node, nodefact.TaintToBeDeleted) || b.SkipUninitialized && nodefact.IsUninitialized(node)
+}
+
 func isExcluded(node *corev1.Node) bool {
 	return nodefact.HasLabel(node, corev1.LabelNodeExcludeBalancers)
 }
@@ -115,12 +149,12 @@ func (s nodeSet) copies() []*corev1.Node {
 
 // setOf returns the set of those Nodes that are behind load balancers.
 func (b BackendPolicy) setOf(all []*corev1.Node) nodeSet {
-	var s nodeSet
-	for _, node := range all {
-		if b.isBackend(node) {
-			s.nodes = append(s.nodes, node)
-		}
-	}
+	return newSet(slices.DeleteFunc(slices.Clone(all), func(node *corev1.Node) bool { return !b.isBackend(node) }))
+}
+
+// newSet returns the set of these Nodes. It keeps the slice.
+func newSet(nodes []*corev1.Node) nodeSet {
+	s := nodeSet{nodes: nodes}
 	slices.SortFunc(s.nodes, func(a, b *corev1.Node) int { return strings.Compare(a.Name, b.Name) })
 	sum := sha256.New()
 	for _, node := range s.nodes {

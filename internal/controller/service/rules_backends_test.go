@@ -3,6 +3,7 @@ package service
 import (
 	"slices"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -115,5 +116,37 @@ func TestBackendsOfOthers(t *testing.T) {
 	several := BackendPolicy{}.setOf(all[:3])
 	if got := (BackendPolicy{}).foreignSchemes(several); !slices.Equal(got, []string{"p", "q"}) {
 		t.Errorf("without a claim: warned about %v, want both schemes", got)
+	}
+}
+
+func TestMoves(t *testing.T) {
+	moved := func(times int) (m member) {
+		for range times {
+			m.moves = m.moves.Used(moveLimit, noon)
+		}
+		m.is = true
+		return m
+	}
+	for _, tt := range []struct {
+		name  string
+		was   member
+		edit  func(*corev1.Node)
+		is    bool
+		later time.Duration
+	}{
+		{name: "NodeThatHasNotMovedLeaves", was: moved(0), edit: labelled("")},
+		{name: "NodeThatHasMovedSomeTimesLeaves", was: moved(5), edit: labelled("")},
+		{name: "NodeThatHasMovedOftenWaits", was: moved(6), edit: labelled(""), is: true, later: 2 * time.Minute},
+		{name: "NodeThatHasMovedOftenStays", was: moved(6), edit: func(*corev1.Node) {}, is: true},
+		{name: "NodeThatIsBeingDeletedLeavesAtOnce", was: moved(6), edit: leaving},
+		{name: "NodeThatTheAutoscalerRemovesLeavesAtOnce", was: moved(6), edit: tainted(nodefact.TaintToBeDeleted)},
+		{name: "NodeThatIsExcludedWhileItIsBeingDeletedLeavesAtOnce", was: moved(6), edit: func(n *corev1.Node) { labelled("")(n); leaving(n) }},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got, later := tt.was.next(BackendPolicy{}, host("a", tt.edit), noon)
+			if got.is != tt.is || later != tt.later {
+				t.Errorf("in the set: %v, may move after %v, want %v after %v", got.is, later, tt.is, tt.later)
+			}
+		})
 	}
 }
