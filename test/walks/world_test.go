@@ -11,7 +11,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
@@ -119,7 +118,7 @@ func (w *world) habitNames() string {
 // memory.
 func (w *world) start() {
 	w.noteStart()
-	ctx, cancel := context.WithCancel(klog.NewContext(w.t.Context(), logr.Discard()))
+	ctx, cancel := context.WithCancel(klog.NewContext(w.t.Context(), klog.New(nil)))
 	made, err := cloud.Make(ctx, func(context.Context) (cloudprovider.Interface, error) {
 		wrapped := quirks.Wrap(vendor{w: w}, w.habits...)
 		wrapped.UseClient(w.cluster)
