@@ -212,8 +212,10 @@ func TestEditsByAPersonDoNotWait(t *testing.T) {
 			callsNow := func(what, call string) {
 				t.Helper()
 				l.after(100 * time.Millisecond)
-				if !slices.Contains(l.calls, call) {
-					t.Errorf("%s: calls %v, want %s at once", what, l.calls, call)
+				var calls []string
+				l.change(func() { calls = slices.Clone(l.calls) })
+				if !slices.Contains(calls, call) {
+					t.Errorf("%s: calls %v, want %s at once", what, calls, call)
 				}
 			}
 			l.create(balanced())
