@@ -13,7 +13,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/fairlead-k8s/fairlead/providers/simulated"
 	"github.com/fairlead-k8s/fairlead/simulator"
@@ -182,8 +184,8 @@ func testQuotaIsExhausted(t *testing.T, b *bed.Bed) {
 }
 
 // If a provider panics, only this call fails, and the Service shows it. After a
-// change of the Service the provider is called again at once. When the provider has panicked
-// for three Services, the process ends to be restarted (S8).
+// change of the Service the provider is called again at once. When the provider has
+// panicked for Services of three namespaces, the process ends to be restarted (S8).
 func testProviderPanics(t *testing.T, b *bed.Bed) {
 	s := newClass(t, b)
 	with := daemon.Setup{Provider: "modern"}
@@ -200,8 +202,8 @@ func testProviderPanics(t *testing.T, b *bed.Bed) {
 		return nil
 	})
 	odd := []string{name}
-	for range 2 {
-		odd = append(odd, s.Balanced(t, "panics", s.Misbehaves(t, "panic")))
+	for _, namespace := range []string{metav1.NamespaceSystem, metav1.NamespacePublic} {
+		odd = append(odd, panicsIn(t, s, namespace))
 	}
 	if code := d.AwaitExit(t, expect.Soon); code != 1 {
 		t.Errorf("the daemon has ended with code %d, want 1", code)
@@ -211,6 +213,32 @@ func testProviderPanics(t *testing.T, b *bed.Bed) {
 	}
 	s.Runs(t, with)
 	s.AwaitServingWithin(t, lbservice.RetriesWithin, name, s.Hosts...)
+}
+
+// panicsIn creates a Service for which the provider panics in another namespace, and
+// returns its name.
+func panicsIn(t *testing.T, s lbservice.Services, namespace string) string {
+	t.Helper()
+	service := &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: s.Name("panics")},
+		Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, LoadBalancerClass: &s.Class, Ports: []corev1.ServicePort{{Port: 80}}},
+	}
+	s.Misbehaves(t, "panic")(service)
+	api := s.Admin.CoreV1().Services(namespace)
+	if _, err := api.Create(t.Context(), service, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	expect.Cleanup(t, func(ctx context.Context) error {
+		if err := api.Delete(ctx, service.Name, metav1.DeleteOptions{}); err != nil {
+			return err
+		}
+		_, err := api.Patch(ctx, service.Name, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return err
+	})
+	return service.Name
 }
 
 // A provider that returns neither a status nor an error has failed.
