@@ -37,6 +37,10 @@ func createRows() []row {
 			append([]string{"create 10.244.1.0/24 for node-1: there is no route for its CIDR"}, taken("10.244.1.0/25")...),
 		},
 		{
+			"NarrowCIDROfItsOwnGetsItsRoute", given(3, podCIDRs("node-3", "10.244.9.0/25"), unlisted("r3")),
+			[]string{"create 10.244.9.0/25 for node-3: there is no route for its CIDR"},
+		},
+		{
 			"NodeThatHasAWideCIDRKeepsNoOtherFromItsRoute", given(3, podCIDRs("node-1", "10.244.0.0/17"), unlisted("r1"), unlisted("r3")),
 			[]string{"create 10.244.0.0/17 for node-1: there is no route for its CIDR", "create 10.244.3.0/24 for node-3: there is no route for its CIDR"},
 		},
