@@ -73,13 +73,24 @@ func metered(q *quota, refused error) cloudprovider.Interface {
 		return nil
 	}
 	return vendor{
-		v2: metadata(func(context.Context, *corev1.Node) (*cloudprovider.InstanceMetadata, error) {
+		v2: meteredInstances{metadata(func(context.Context, *corev1.Node) (*cloudprovider.InstanceMetadata, error) {
 			return &cloudprovider.InstanceMetadata{ProviderID: "p://1"}, answer()
-		}),
+		}), answer},
 		routes: table(func(context.Context, string, string, *cloudprovider.Route) ([]*cloudprovider.Route, error) {
 			return nil, answer()
 		}),
 	}
+}
+
+// meteredInstances also answers whether an instance exists.
+type meteredInstances struct {
+	metadata
+
+	answer func() error
+}
+
+func (m meteredInstances) InstanceExists(context.Context, *corev1.Node) (bool, error) {
+	return true, m.answer()
 }
 
 // Whatever the errors look like, the work takes hardly longer than the quota
@@ -94,6 +105,7 @@ func TestAnyErrorKeepsCallsCloseToTheQuota(t *testing.T) {
 		}{
 			{"ThousandNodes", 1000, 16, askAbout},
 			{"FiveThousandNodes", 5000, 16, askAbout},
+			{"ThousandSilentNodes", 1000, 16, askWhetherExists},
 			{"ThousandRoutes", 1000, 200, createRoute},
 		} {
 			t.Run(shape.name+"/"+tt.name, func(t *testing.T) {
@@ -116,6 +128,11 @@ func TestAnyErrorKeepsCallsCloseToTheQuota(t *testing.T) {
 
 func askAbout(ctx context.Context, g *Gateway, n int) error {
 	_, err := g.Instances().Metadata(ctx, node("node-"+strconv.Itoa(n)))
+	return err
+}
+
+func askWhetherExists(ctx context.Context, g *Gateway, n int) error {
+	_, err := g.Instances().Existence(ctx, node("node-"+strconv.Itoa(n)))
 	return err
 }
 
