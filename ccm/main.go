@@ -19,10 +19,10 @@ import (
 const ExitRestart = 75
 
 // Main is the whole main function of a program: it runs the daemon until
-// SIGTERM or SIGINT and ends the process. To try a changed configuration, the
-// daemon starts the program again, with the same arguments, for a moment. The exit code is 0 if it stopped as
+// SIGTERM or SIGINT and ends the process. The exit code is 0 if it stopped as
 // asked, ExitRestart after a planned restart, and 1 otherwise. A second signal
-// ends it at once, with 1.
+// ends it at once, with 1. To try a changed configuration, the daemon starts the
+// program again for a moment, with the same arguments.
 func Main() { MainWith(Options{}) }
 
 // MainWith is Main with options.

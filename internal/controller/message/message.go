@@ -66,16 +66,16 @@ func (r Reason) Cause(message string) Cause {
 	return Cause{r.Name, show(message, MaxConditionBytes)}
 }
 
-// Every watcher of an object keeps what the object shows in memory. These are the
-// most bytes of
+// Every watcher of an object keeps what the object shows in memory.
 const (
-	// MaxEventBytes: the message of an event, as the API conventions ask.
+	// MaxEventBytes is the length of the longest message of an event, in bytes, as
+	// the API conventions ask.
 	MaxEventBytes = 1024
-	// MaxConditionBytes: the message of a condition. The API conventions allow more.
+	// MaxConditionBytes is that of a condition. The API conventions allow more.
 	MaxConditionBytes = 2048
-	// MaxErrorBytes: an error's text in a message.
+	// MaxErrorBytes is that of an error's text in a message.
 	MaxErrorBytes = 1000
-	// MaxValueBytes: a value that a message quotes, such as a provider ID.
+	// MaxValueBytes is that of a value that a message quotes, such as a provider ID.
 	MaxValueBytes = 200
 )
 

@@ -18,8 +18,8 @@ func nodeIsNotOurs(o observed) *obstacle {
 }
 
 // hasProviderIDs reports whether this provider gives its Nodes provider IDs: it
-// has confirmed one, or another Node has one. A Node that
-// is not this daemon's may have its provider ID from anybody.
+// has confirmed one, or another Node has one. A Node that is not this daemon's may
+// have its provider ID from anybody.
 func (o observed) hasProviderIDs() bool {
 	if len(o.peers.confirmed) > 0 {
 		return true

@@ -2,7 +2,6 @@ package serving
 
 import (
 	"crypto/sha256"
-	"errors"
 	"net/http"
 	"time"
 
@@ -23,14 +22,11 @@ const (
 	remembered = 4096
 )
 
-var (
-	errRefused = errors.New("these credentials were refused a moment ago")
-	errTooMany = errors.New("too many unknown credentials")
-)
-
 // reviewed bounds how often the API server is asked about credentials that it
 // does not know. Whoever reaches the port can send any number of them. The
 // library remembers only answers without a reason, and the API server gives one.
+// What is refused without a question is refused without an error, because the
+// library writes each error to the log.
 type reviewed struct {
 	next     authenticator.Request
 	refused  *cache.LRUExpireCache // hashes of credentials
@@ -62,10 +58,10 @@ func (a *reviewed) AuthenticateRequest(r *http.Request) (*authenticator.Response
 	}
 	key := sha256.Sum256([]byte(credentials))
 	if _, ok := a.refused.Get(key); ok {
-		return nil, false, errRefused
+		return nil, false, nil
 	}
 	if _, ok := a.accepted.Get(key); !ok && !a.limiter.AllowN(a.clock.Now(), 1) {
-		return nil, false, errTooMany
+		return nil, false, nil
 	}
 	answer, ok, err := a.next.AuthenticateRequest(r)
 	if err != nil || !ok {

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"time"
 
+	"golang.org/x/time/rate"
 	admissionv1 "k8s.io/api/admission/v1"
 	"k8s.io/apiserver/pkg/authentication/authenticator"
 	x509request "k8s.io/apiserver/pkg/authentication/request/x509"
@@ -35,6 +36,9 @@ const (
 	readTimeout = 5 * time.Second
 	// reviewTimeout is the longest time that the API server waits for a webhook.
 	reviewTimeout = 30 * time.Second
+	// Of failures that their callers cause, firstFailures are logged, and then one a
+	// second. The metrics count all.
+	firstFailures = 10
 	// quoteLimit is how much is quoted of what a caller sends, in bytes, and
 	// errorLimit how long an error may be in an answer and in the log.
 	quoteLimit, errorLimit = 100, 1000
@@ -135,9 +139,9 @@ func limitRead(w http.ResponseWriter) {
 // webhookHandler serves the webhooks, each on its path.
 func webhookHandler(all []Webhook, m *webhookMetrics) http.Handler {
 	mux := http.NewServeMux()
-	places := &places{limit: reviewsAtOnce}
+	places, few := &places{limit: reviewsAtOnce}, &rate.Sometimes{First: firstFailures, Interval: time.Second}
 	for _, w := range all {
-		mux.Handle(w.Path, &reviewer{Webhook: w, places: places, metrics: m, clock: clock.RealClock{}})
+		mux.Handle(w.Path, &reviewer{Webhook: w, places: places, few: few, metrics: m, clock: clock.RealClock{}})
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		limitRead(w)
@@ -149,7 +153,8 @@ func webhookHandler(all []Webhook, m *webhookMetrics) http.Handler {
 type reviewer struct {
 	Webhook
 
-	places  *places // of all webhooks together
+	places  *places         // of all webhooks together
+	few     *rate.Sometimes // logs failures of callers, of all webhooks together
 	metrics *webhookMetrics
 	clock   clock.PassiveClock
 }
@@ -174,7 +179,7 @@ func (v *reviewer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if wrong != nil {
 		status = wrong.status
 		text := printable.Line(wrong.Error(), errorLimit)
-		logger.Error(errors.New(text), "Webhook failed", "status", status)
+		v.log(func() { logger.Error(errors.New(text), "Webhook failed", "status", status) }, status)
 		if status == http.StatusTooManyRequests {
 			w.Header().Set("Retry-After", "1") // the API server calls again
 		}
@@ -188,6 +193,16 @@ func (v *reviewer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	code := strconv.Itoa(status)
 	v.metrics.requests.WithLabelValues(code, v.Name).Inc()
 	v.metrics.duration.WithLabelValues(code, v.Name).Observe(took.Seconds())
+}
+
+// log writes a failure to the log. Whoever reaches the port can cause any number
+// of those that are the caller's fault.
+func (v *reviewer) log(write func(), status int) {
+	if status >= http.StatusInternalServerError {
+		write()
+		return
+	}
+	v.few.Do(write)
 }
 
 // answer returns the encoded answer to a request, unless too many are being
