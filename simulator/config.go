@@ -3,6 +3,7 @@ package simulator
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"k8s.io/utils/clock"
@@ -73,6 +74,11 @@ func (config Config) check() error {
 		return errors.New("the delays of load balancers must not be negative")
 	case config.MaxLoadBalancers < 0 || config.MaxBackends < 0 || config.MaxRoutes < 0:
 		return errors.New("a quota must not be negative; 0 means no limit")
+	}
+	for _, name := range config.AllowedHosts {
+		if name == "" || strings.ContainsAny(name, " :/") || name != strings.ToLower(name) {
+			return fmt.Errorf("allowed host %q is not a name in lower case, without a port", name)
+		}
 	}
 	return config.Checks.Check()
 }
