@@ -37,6 +37,13 @@ func createRows() []row {
 			append([]string{"create 10.244.1.0/24 for node-1: there is no route for its CIDR"}, taken("10.244.1.0/25")...),
 		},
 		{
+			"PartOfANodesOwnCIDRGetsItsRoute", given(2, podCIDRs("node-2", "10.244.2.0/24", "10.244.2.0/25"), unlisted("r2")),
+			[]string{
+				"create 10.244.2.0/24 for node-2: there is no route for its CIDR",
+				"create 10.244.2.0/25 for node-2: there is no route for its CIDR",
+			},
+		},
+		{
 			"NarrowCIDROfItsOwnGetsItsRoute", given(3, podCIDRs("node-3", "10.244.9.0/25"), unlisted("r3")),
 			[]string{"create 10.244.9.0/25 for node-3: there is no route for its CIDR"},
 		},

@@ -99,9 +99,33 @@ func TestReviewed(t *testing.T) {
 	if !refused("known") {
 		t.Error("revoked credentials are asked about again at once, or make a line in the log")
 	}
+	// Revoked credentials are unknown again, and have no place before others.
+	clock.SetTime(clock.Now().Add(11 * time.Second))
+	for i := range 100 {
+		_, _ = ask("later-" + strconv.Itoa(i))
+	}
+	if !refused("known") {
+		t.Error("revoked credentials go around the bound")
+	}
 	known = true
 	clock.SetTime(clock.Now().Add(11 * time.Second))
 	if ok, err := ask("known"); !ok || err != nil {
 		t.Errorf("after the refusal has expired: %v", err)
+	}
+}
+
+// The library asks about credentials in the header of web sockets, too, which
+// would go around the bound.
+func TestCredentialsOfWebSocketsAreNoCredentials(t *testing.T) {
+	r := newReviewed(authenticator.RequestFunc(func(r *http.Request) (*authenticator.Response, bool, error) {
+		if got := r.Header.Get("Sec-WebSocket-Protocol"); got != "" {
+			t.Errorf("the library is given %q", got)
+		}
+		return nil, false, nil
+	}), time.Second, testingclock.NewFakePassiveClock(time.Now()))
+	request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
+	request.Header.Set("Sec-WebSocket-Protocol", "base64url.bearer.authorization.k8s.io.dG9rZW4")
+	if _, ok, err := r.AuthenticateRequest(request); ok || err != nil {
+		t.Error(ok, err)
 	}
 }
