@@ -51,9 +51,11 @@ type Classification struct {
 }
 
 // ErrorClassifier is a cloudprovider.Interface that can classify the errors
-// which its own methods return. ClassifyError must find a known error through
-// wrapping and must not do I/O. It returns Classification{} for an error that it
-// does not know; Classify is asked about it next.
+// which its own methods return. Without it, errors are read by Classify, which knows
+// those of the common SDKs by their shape.
 type ErrorClassifier interface {
+	// ClassifyError must find a known error through wrapping and must not do I/O. It
+	// returns Classification{} for an error that it does not know; Classify is asked
+	// about it next.
 	ClassifyError(err error) Classification
 }

@@ -8,7 +8,8 @@ import (
 )
 
 // InstanceMetadataBatcher is a cloudprovider.InstancesV2 that describes the
-// instances of many nodes with one call to the cloud.
+// instances of many nodes with one call to the cloud. Without it, InstanceMetadata
+// is called for each node.
 type InstanceMetadataBatcher interface {
 	// InstanceMetadataBatch returns one answer for each node, in the order of
 	// nodes. An error of the whole call is returned with a nil slice; an

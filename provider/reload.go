@@ -6,8 +6,8 @@ import (
 )
 
 // Reloader is a cloudprovider.Interface that can take another configuration
-// while it works. When the files of a provider without it change, the process
-// releases its lease and ends, to be started again.
+// while it works. Without it, the process releases its lease and ends when the files
+// of the provider change, to be started again.
 type Reloader interface {
 	// Reload makes the provider use this content of the file in --cloud-config
 	// from its next call on; calls under way may go on with the former content.

@@ -108,4 +108,6 @@ func node(name string) *corev1.Node {
 	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("uid-" + name)}}
 }
 
-func wrap(p cloudprovider.Interface) *Provider { return &Provider{theirs: p, extras: extrasOf(p)} }
+func wrap(p cloudprovider.Interface) *Provider {
+	return &Provider{theirs: p, extras: extrasOf(p), hidden: hiddenExtras(p)}
+}

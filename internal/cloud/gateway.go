@@ -84,6 +84,7 @@ func (p *Provider) Open(ctx context.Context, cfg Config) (*Gateway, error) {
 	cfg = cfg.withDefaults()
 	g := &Gateway{readTimeout: cfg.ReadTimeout, metrics: cfg.Metrics, extras: p.extras, classifiers: classifiersOf(cfg, p.extras), health: newHealth(cfg.Metrics.overdue.Set)}
 	g.accessors = accessorsOf(g, p, cfg)
+	sayHidden(ctx, p.hidden)
 	if _, err := g.AskAgain(ctx); err != nil && !errors.Is(err, ErrCannotSay) {
 		return nil, err
 	}
@@ -92,32 +93,35 @@ func (p *Provider) Open(ctx context.Context, cfg Config) (*Gateway, error) {
 
 // accessor asks the provider for one of its parts.
 type accessor struct {
-	name string // for logs and errors
-	part string // what it returns
-	open func() // called until found
+	name string                // for logs and errors
+	part string                // what it returns
+	open func(context.Context) // called until found
 	// found reports whether the provider has offered the part.
 	found func() bool
 }
 
 func accessorsOf(g *Gateway, p *Provider, cfg Config) []accessor {
 	all := []accessor{
-		{"accessors of instances", "instances", func() {
+		{"accessors of instances", "instances", func(ctx context.Context) {
 			var found parts
 			found.findInstances(p.theirs)
+			sayHidden(ctx, found.hidden())
 			g.instances.Store(newInstances(g, p.theirs.ProviderName, found, cfg.CallerTimeout))
 		}, func() bool { return g.Instances() != nil }},
-		{"accessor of load balancers", "load balancers", func() {
+		{"accessor of load balancers", "load balancers", func(ctx context.Context) {
 			var found parts
 			found.findLoadBalancers(p.theirs)
+			sayHidden(ctx, found.hidden())
 			g.balancers.Store(newLoadBalancers(g, found, cfg))
 		}, func() bool { return g.LoadBalancers() != nil }},
 	}
 	if cfg.WithoutRoutes {
 		return all
 	}
-	return append(all, accessor{"accessor of routes", "routes", func() {
+	return append(all, accessor{"accessor of routes", "routes", func(ctx context.Context) {
 		var found parts
 		found.findRoutes(p.theirs)
+		sayHidden(ctx, found.hidden())
 		g.routes.Store(newRoutes(g, found.routes, cfg))
 	}, func() bool { return g.Routes() != nil }})
 }
@@ -139,7 +143,7 @@ func (g *Gateway) AskAgain(ctx context.Context) (more bool, err error) {
 			continue
 		}
 		err := guard(context.WithoutCancel(ctx), a.name, func() error {
-			a.open()
+			a.open(ctx)
 			return nil
 		})
 		if err != nil { // The other accessors may work.

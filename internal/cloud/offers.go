@@ -23,15 +23,18 @@ type extras struct {
 	offerer provider.Offerer
 	// classifier knows what its own errors mean.
 	classifier provider.ErrorClassifier
+	// concurrent says how many calls of each kind may be made at once.
+	concurrent provider.ConcurrentCaller
 }
 
 func extrasOf(p cloudprovider.Interface) extras {
-	var e extras
-	e.informers, _ = p.(cloudprovider.InformerUser)
-	e.reloader, _ = p.(provider.Reloader)
-	e.offerer, _ = p.(provider.Offerer)
-	e.classifier, _ = p.(provider.ErrorClassifier)
-	return e
+	return extras{
+		informers:  find[cloudprovider.InformerUser](p),
+		reloader:   find[provider.Reloader](p),
+		offerer:    find[provider.Offerer](p),
+		classifier: find[provider.ErrorClassifier](p),
+		concurrent: find[provider.ConcurrentCaller](p, "InstancesV2", "Instances", "Zones", "LoadBalancer", "Routes"),
+	}
 }
 
 // parts are what the accessors of an initialized provider return. An accessor
@@ -52,13 +55,16 @@ type parts struct {
 	loadBalancers cloudprovider.LoadBalancer
 	// concurrent says for how many Services loadBalancers may be called at once.
 	concurrent provider.ConcurrentLoadBalancer
+	// setter gives many load balancers their nodes in one call.
+	setter provider.BackendSetter
 	// routes lists, creates and deletes the routes to the nodes' pods.
 	routes cloudprovider.Routes
+	// applier creates and deletes many routes in one call.
+	applier provider.RouteApplier
 }
 
 func (e *parts) findInstances(p cloudprovider.Interface) {
-	if e.instances = offered(p.InstancesV2()); e.instances != nil {
-		e.batcher, _ = e.instances.(provider.InstanceMetadataBatcher)
+	if *e = partsOfInstances(offered(p.InstancesV2())); e.instances != nil {
 		return
 	}
 	if e.olderInstances = offered(p.Instances()); e.olderInstances != nil {
@@ -67,11 +73,56 @@ func (e *parts) findInstances(p cloudprovider.Interface) {
 }
 
 func (e *parts) findLoadBalancers(p cloudprovider.Interface) {
-	e.loadBalancers = offered(p.LoadBalancer())
-	e.concurrent, _ = e.loadBalancers.(provider.ConcurrentLoadBalancer)
+	*e = partsOfLoadBalancers(offered(p.LoadBalancer()))
 }
 
-func (e *parts) findRoutes(p cloudprovider.Interface) { e.routes = offered(p.Routes()) }
+func (e *parts) findRoutes(p cloudprovider.Interface) { *e = partsOfRoutes(offered(p.Routes())) }
+
+func partsOfInstances(v cloudprovider.InstancesV2) parts {
+	return parts{instances: v, batcher: find[provider.InstanceMetadataBatcher](v, "InstanceMetadata")}
+}
+
+func partsOfLoadBalancers(v cloudprovider.LoadBalancer) parts {
+	return parts{
+		loadBalancers: v,
+		concurrent:    find[provider.ConcurrentLoadBalancer](v, "EnsureLoadBalancer", "UpdateLoadBalancer", "EnsureLoadBalancerDeleted"),
+		setter:        find[provider.BackendSetter](v, "UpdateLoadBalancer"),
+	}
+}
+
+func partsOfRoutes(v cloudprovider.Routes) parts {
+	return parts{routes: v, applier: find[provider.RouteApplier](v, "CreateRoute", "DeleteRoute")}
+}
+
+// find returns the optional interface T of a value, which may be behind wrappers
+// (provider.Unwrapper). It returns nil if the value does not offer it. T takes the
+// place of the replaced methods, so it is not looked for behind a wrapper with such a
+// method of its own.
+func find[T, P any](value P, replaced ...string) T {
+	var none T
+	current := any(value)
+	for range maxWrappers {
+		if isNil(reflect.ValueOf(current)) {
+			break
+		}
+		if found, ok := current.(T); ok {
+			return found
+		}
+		wrapper, ok := current.(provider.Unwrapper[P])
+		if !ok {
+			break
+		}
+		inner := any(wrapper.Unwrap())
+		if !inheritsAll(current, inner, replaced) {
+			break
+		}
+		current = inner
+	}
+	return none
+}
+
+// maxWrappers bounds how many wrappers are opened: one may wrap itself.
+const maxWrappers = 16
 
 // offered returns nil for a typed nil, whose author meant "not offered".
 func offered[T any](value T, supported bool) T { //nolint:revive // flag-parameter: the contract's accessors return this pair

@@ -19,6 +19,7 @@ import (
 type Provider struct {
 	theirs    cloudprovider.Interface
 	extras    extras
+	hidden    []string // optional interfaces that a wrapper hides
 	clusterID bool
 	reloading sync.Mutex // held while the provider's Reload has not returned
 }
@@ -40,7 +41,7 @@ func Make(ctx context.Context, factory Factory) (*Provider, error) {
 		if theirs = offered(theirs, true); theirs == nil {
 			return errNoProvider
 		}
-		made <- &Provider{theirs: theirs, extras: extrasOf(theirs), clusterID: theirs.HasClusterID()}
+		made <- &Provider{theirs: theirs, extras: extrasOf(theirs), hidden: hiddenExtras(theirs), clusterID: theirs.HasClusterID()}
 		return nil
 	})
 	if err != nil {

@@ -16,8 +16,9 @@ var generate = flag.Bool("generate", false, "write the pages that are made from 
 // -generate it writes them.
 func TestReference(t *testing.T) {
 	for path, page := range map[string]string{
-		"docs/reference/events.md":  events(),
-		"docs/reference/metrics.md": metricsPage(t),
+		"docs/reference/events.md":              events(),
+		"docs/reference/metrics.md":             metricsPage(t),
+		"docs/reference/provider-interfaces.md": interfacesPage(t),
 	} {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			if *generate {

@@ -1,0 +1,45 @@
+package provider
+
+import (
+	"context"
+
+	cloudprovider "k8s.io/cloud-provider"
+)
+
+// RouteApplier is a cloudprovider.Routes that creates and deletes many routes with
+// one call to the cloud. Calls that change the same destination never overlap, and
+// no two changes of a call have the same destination. If the call fails as a whole
+// in a way that one route may have caused, its changes are made one by one. Without
+// it, CreateRoute and DeleteRoute are called for each route.
+type RouteApplier interface {
+	// ApplyRoutes carries out the changes in any order and returns a result for each
+	// of them. A change that fails keeps no other from being made. An error of the
+	// whole call is returned without results. A change without a result, or with two
+	// that differ, counts as failed, and the routes are listed before it is made
+	// again. So ApplyRoutes may return what it has when its context ends. As with
+	// CreateRoute and DeleteRoute, a change that is made a second time succeeds. The
+	// changes are copies and may be kept.
+	ApplyRoutes(ctx context.Context, clusterName string, changes []RouteChange) ([]RouteResult, error)
+	// MaxRouteChanges is the largest number of changes for one call. It must be
+	// positive and constant.
+	MaxRouteChanges() int
+}
+
+// RouteChange is the creation or the deletion of one route. Exactly one of Create
+// and Delete is set.
+type RouteChange struct {
+	// Create is the route to create, as CreateRoute gets it.
+	Create *cloudprovider.Route
+	// NameHint is the hint that CreateRoute gets. It is empty for a deletion.
+	NameHint string
+	// Delete is the route to delete, as ListRoutes has returned it.
+	Delete *cloudprovider.Route
+}
+
+// RouteResult is the result of one RouteChange.
+type RouteResult struct {
+	// Change is the index of the change in the call.
+	Change int
+	// Err is what CreateRoute or DeleteRoute would have returned.
+	Err error
+}
