@@ -2,14 +2,13 @@ package service
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/types"
 	listersv1 "k8s.io/client-go/listers/core/v1"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
@@ -21,25 +20,36 @@ type backends struct {
 	policy  BackendPolicy
 	clock   clock.WithTicker
 	changed chan struct{} // has an element while the set is out of date
+	pause   pause         // before the next set; used by follow only
 
-	mu      sync.Mutex
-	current nodeSet // guarded by mu
-	// members are the Nodes that the last set was made from. later is the time until a
-	// Node that has moved too often may move, 0 if there is none. Both are guarded by mu.
-	members map[types.UID]member
-	later   time.Duration
-	warned  string // the schemes that warn has last named
+	mu         sync.Mutex
+	membership *membership // guarded by mu
+	// touched are the names of the Nodes that may join or leave the next set. moved
+	// means that a Node has changed since refreshed was called. Both are guarded by mu.
+	touched map[string]bool
+	moved   bool
+	warned  string // the schemes that warn has last named; guarded by mu
 	told    string // the ID of the set that follow has last reported; guarded by mu
 }
 
 func newBackends(lister listersv1.NodeLister, policy BackendPolicy, c clock.WithTicker) *backends {
-	return &backends{lister: lister, policy: policy, clock: c, changed: make(chan struct{}, 1)}
+	return &backends{
+		lister: lister, policy: policy, clock: c, changed: make(chan struct{}, 1),
+		membership: newMembership(policy), touched: map[string]bool{},
+	}
 }
 
 // onChange records a change of a Node. before is nil for a new Node, and now is nil
 // for a deleted one.
-func (b *backends) onChange(before, now *corev1.Node) {
-	if !b.policy.invalidates(before, now) {
+func (b *backends) onChange(name string, before, now *corev1.Node) {
+	invalidates := b.policy.invalidates(before, now)
+	b.mu.Lock()
+	b.moved = true
+	if invalidates || b.policy.isBackend(before) != b.policy.isBackend(now) {
+		b.touched[name] = true
+	}
+	b.mu.Unlock()
+	if !invalidates {
 		return
 	}
 	select {
@@ -52,7 +62,7 @@ func (b *backends) onChange(before, now *corev1.Node) {
 func (b *backends) newest() nodeSet {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.current
+	return b.membership.set
 }
 
 // refreshed returns the current set with its Nodes as they are now: providers
@@ -61,56 +71,40 @@ func (b *backends) newest() nodeSet {
 func (b *backends) refreshed() nodeSet {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	nodes := slices.Clone(b.current.nodes)
+	if !b.moved {
+		return b.membership.set
+	}
+	b.moved = false
+	nodes := slices.Clone(b.membership.set.nodes)
 	for i, old := range nodes {
-		node, err := b.lister.Get(old.Name)
-		if err == nil && node.Spec.ProviderID == old.Spec.ProviderID {
+		node := b.node(old.Name)
+		if node != nil && node.Spec.ProviderID == old.Spec.ProviderID {
 			nodes[i] = node
 		}
 	}
-	b.current.nodes = nodes
-	return b.current
+	b.membership.set.nodes = nodes
+	return b.membership.set
+}
+
+// node returns the Node of a name, nil if there is none.
+func (b *backends) node(name string) *corev1.Node {
+	node, err := b.lister.Get(name)
+	if err != nil { // A cache returns no other error.
+		return nil
+	}
+	return node
 }
 
 // remake makes a new set and reports whether it differs from the last one.
 func (b *backends) remake() bool {
-	all, err := b.lister.List(labels.Everything())
-	if err != nil { // Listing a cache returns no error.
-		return false
-	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	now := b.clock.Now()
-	next := b.setOf(all, now)
-	next.made = now
-	differs := b.current.id != next.id
-	if differs {
-		b.current = next
+	for name := range b.membership.held {
+		b.touched[name] = true
 	}
-	return differs
-}
-
-// setOf returns the set of those Nodes that are behind load balancers, and remembers
-// them. The caller holds mu.
-func (b *backends) setOf(all []*corev1.Node, now time.Time) nodeSet {
-	members := make(map[types.UID]member, len(all))
-	var nodes []*corev1.Node
-	b.later = 0
-	for _, node := range all {
-		was, known := b.members[node.UID]
-		if !known {
-			was.is = b.policy.isBackend(node)
-		}
-		is, later := was.next(b.policy, node, now)
-		if later > 0 && (b.later == 0 || later < b.later) {
-			b.later = later
-		}
-		if members[node.UID] = is; is.is {
-			nodes = append(nodes, node)
-		}
-	}
-	b.members = members
-	return newSet(nodes)
+	names := slices.Sorted(maps.Keys(b.touched))
+	clear(b.touched)
+	return b.membership.change(names, b.node, b.clock.Now())
 }
 
 // untilMove delivers when a Node that has moved too often may move. It delivers
@@ -118,10 +112,11 @@ func (b *backends) setOf(all []*corev1.Node, now time.Time) nodeSet {
 func (b *backends) untilMove() (moves <-chan time.Time, stop func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.later == 0 {
+	next := b.membership.nextMove()
+	if next.IsZero() {
 		return nil, func() {}
 	}
-	timer := b.clock.NewTimer(b.later)
+	timer := b.clock.NewTimer(next.Sub(b.clock.Now()))
 	return timer.C(), func() { timer.Stop() }
 }
 
@@ -146,7 +141,7 @@ func (b *backends) isNews() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	was := b.told
-	b.told = b.current.id
+	b.told = b.membership.set.id
 	return was != b.told
 }
 
@@ -163,10 +158,12 @@ func (b *backends) follow(ctx context.Context, changed func()) {
 			return
 		}
 		stop()
-		b.settle(ctx)
+		quiet := b.pause.next(b.clock.Now())
+		b.settle(ctx, quiet)
 		b.remake()
 		b.warn(ctx)
 		if b.isNews() {
+			b.pause = pause{b.clock.Now(), quiet}
 			changed()
 		}
 	}
@@ -177,25 +174,26 @@ func (b *backends) follow(ctx context.Context, changed func()) {
 func (b *backends) warn(ctx context.Context) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	schemes := strings.Join(b.policy.foreignSchemes(b.current), ",")
+	schemes := strings.Join(b.membership.foreignSchemes(), ",")
 	if schemes != b.warned && schemes != "" {
 		klog.FromContext(ctx).Info("Warning: Nodes of other providers are behind load balancers; --service-backends-of=own leaves out those that are not this daemon's", "schemes", schemes)
 	}
 	b.warned = schemes
 }
 
-// settle returns when no Node has changed for the time of debounce, or after
-// maxDebounce.
-func (b *backends) settle(ctx context.Context) {
-	deadline := b.clock.Now().Add(maxDebounce)
-	for {
-		timer := b.clock.NewTimer(min(debounce, deadline.Sub(b.clock.Now())))
+// settle returns when no Node has changed for a time, or when the pause has lasted
+// long enough.
+func (b *backends) settle(ctx context.Context, quiet time.Duration) {
+	first := b.clock.Now()
+	for last := first; ; last = b.clock.Now() {
+		wait := left(quiet, first, last, b.clock.Now())
+		if wait <= 0 {
+			return
+		}
+		timer := b.clock.NewTimer(wait)
 		select {
 		case <-b.changed:
 			timer.Stop()
-			if !b.clock.Now().Before(deadline) {
-				return
-			}
 		case <-timer.C():
 			return
 		case <-ctx.Done():

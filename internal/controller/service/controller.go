@@ -204,9 +204,15 @@ func (c *Controller) onService() cache.ResourceEventHandler {
 // a Node may change the set.
 func (c *Controller) onNode() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(now any) { c.backends.onChange(nil, now.(*corev1.Node)) },
-		UpdateFunc: func(before, now any) { c.backends.onChange(before.(*corev1.Node), now.(*corev1.Node)) },
-		DeleteFunc: func(any) { c.backends.onChange(nil, nil) },
+		AddFunc: func(now any) { c.backends.onChange(now.(*corev1.Node).Name, nil, now.(*corev1.Node)) },
+		UpdateFunc: func(before, now any) {
+			c.backends.onChange(now.(*corev1.Node).Name, before.(*corev1.Node), now.(*corev1.Node))
+		},
+		DeleteFunc: func(obj any) {
+			if name, err := cache.DeletionHandlingMetaNamespaceKeyFunc(obj); err == nil {
+				c.backends.onChange(name, nil, nil)
+			}
+		},
 	}
 }
 

@@ -21,7 +21,8 @@
 //   - rules_shape.go: the fields from which a load balancer is built
 //   - rules_provide.go, rules_cleanup.go: the order of actions
 //   - rules_offer.go: how backends follow the Nodes while the load balancer cannot be ensured
-//   - rules_backends.go: which Nodes are behind load balancers
+//   - rules_backends.go, rules_membership.go: which Nodes are behind load balancers
+//   - rules_pause.go: how long a changed Node waits for others
 //   - rules_outcome.go: what follows from the result of a call
 //   - rules_wait.go: when a call is made again
 //   - rules_conditions.go: what a Service shows, and how often that changes

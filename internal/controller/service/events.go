@@ -30,61 +30,174 @@ const (
 
 // Reasons of events. The names are upstream's, except those of the last four.
 var (
-	reasonEnsuring    = normal("EnsuringLoadBalancer", "The provider is about to be called for a new or changed Service.")
-	reasonEnsured     = normal("EnsuredLoadBalancer", "The load balancer has been created or brought in line with the Service.")
-	reasonDeleting    = normal("DeletingLoadBalancer", "The provider is about to be called because the Service is being deleted or is of another type now.")
-	reasonDeleted     = normal("DeletedLoadBalancer", "The provider has confirmed that the load balancer is gone.")
-	reasonUpdated     = normal("UpdatedLoadBalancer", "The load balancer has another set of nodes.")
-	reasonUnavailable = warning("UnAvailableLoadBalancer", "The load balancer has a set without any node.",
-		"Check the nodes: none is initialised, or all are excluded by a label or a taint.")
-	reasonSyncFailed = warning("SyncLoadBalancerFailed", "A call to the provider has failed, or the finalizer or the status could not be written.",
-		"Read the message. Check the cloud, or the API server, the webhook or the role that refuses the write.")
-	reasonUpdateFailed = warning("UpdateLoadBalancerFailed", "The nodes behind the load balancer could not be changed. The whole load balancer is ensured next.",
-		"Nothing, unless it stays. Then the condition LoadBalancerProvisioning has the cause.")
-	reasonContested = warning("LoadBalancerStatusContested", "Somebody else has removed the finalizer or changed the address.",
-		"Find the field manager that the message names. If another controller serves the Service, set spec.loadBalancerClass.")
-	reasonQueued = warning("LoadBalancerQueued", "The Service has waited for a minute until the cloud finishes with another Service.",
-		"Increase --concurrent-service-syncs, if the provider allows concurrent calls.")
-	reasonEditedOften = warning("LoadBalancerEditedOften", "The Service is edited so often that its last edit waits for more than 30 seconds.",
-		"Find what changes the Service all the time, for example with kubectl get service --watch --show-managed-fields -o yaml.")
-	reasonCleanupHeld = warning("LoadBalancerCleanupHeld", "The finalizer has kept a Service in deletion for 10 minutes, and this daemon does not serve its class.",
-		"Start the controller of that class. If this daemon served the class before, name it in --load-balancer-class-cleanup.")
+	reasonEnsuring = message.Reason{
+		Name: "EnsuringLoadBalancer", On: "Service", Type: corev1.EventTypeNormal,
+		When: "The provider is about to be called for a new or changed Service.",
+	}
+	reasonEnsured = message.Reason{
+		Name: "EnsuredLoadBalancer", On: "Service", Type: corev1.EventTypeNormal,
+		When: "The load balancer has been created or brought in line with the Service.",
+	}
+	reasonDeleting = message.Reason{
+		Name: "DeletingLoadBalancer", On: "Service", Type: corev1.EventTypeNormal,
+		When: "The provider is about to be called because the Service is being deleted or is of another type now.",
+	}
+	reasonDeleted = message.Reason{
+		Name: "DeletedLoadBalancer", On: "Service", Type: corev1.EventTypeNormal,
+		When: "The provider has confirmed that the load balancer is gone.",
+	}
+	reasonUpdated = message.Reason{
+		Name: "UpdatedLoadBalancer", On: "Service", Type: corev1.EventTypeNormal,
+		When: "The load balancer has another set of nodes.",
+	}
+	reasonUnavailable = message.Reason{
+		Name: "UnAvailableLoadBalancer", On: "Service", Type: corev1.EventTypeWarning,
+		When: "The load balancer has a set without any node.",
+		Do:   "Check the nodes: none is initialised, or all are excluded by a label or a taint.",
+	}
+	reasonSyncFailed = message.Reason{
+		Name: "SyncLoadBalancerFailed", On: "Service", Type: corev1.EventTypeWarning,
+		When: "A call to the provider has failed, or the finalizer or the status could not be written.",
+		Do:   "Read the message. Check the cloud, or the API server, the webhook or the role that refuses the write.",
+	}
+	reasonUpdateFailed = message.Reason{
+		Name: "UpdateLoadBalancerFailed", On: "Service", Type: corev1.EventTypeWarning,
+		When: "The nodes behind the load balancer could not be changed. The whole load balancer is ensured next.",
+		Do:   "Nothing, unless it stays. Then the condition LoadBalancerProvisioning has the cause.",
+	}
+	reasonContested = message.Reason{
+		Name: "LoadBalancerStatusContested", On: "Service", Type: corev1.EventTypeWarning,
+		When: "Somebody else has removed the finalizer or changed the address.",
+		Do:   "Find the field manager that the message names. If another controller serves the Service, set spec.loadBalancerClass.",
+	}
+	reasonQueued = message.Reason{
+		Name: "LoadBalancerQueued", On: "Service", Type: corev1.EventTypeWarning,
+		When: "The Service has waited for a minute until the cloud finishes with another Service.",
+		Do:   "Increase --concurrent-service-syncs, if the provider allows concurrent calls.",
+	}
+	reasonEditedOften = message.Reason{
+		Name: "LoadBalancerEditedOften", On: "Service", Type: corev1.EventTypeWarning,
+		When: "The Service is edited so often that its last edit waits for more than 30 seconds.",
+		Do:   "Find what changes the Service all the time, for example with kubectl get service --watch --show-managed-fields -o yaml.",
+	}
+	reasonCleanupHeld = message.Reason{
+		Name: "LoadBalancerCleanupHeld", On: "Service", Type: corev1.EventTypeWarning,
+		When: "The finalizer has kept a Service in deletion for 10 minutes, and this daemon does not serve its class.",
+		Do:   "Start the controller of that class. If this daemon served the class before, name it in --load-balancer-class-cleanup.",
+	}
 )
 
 // Reasons of the condition LoadBalancerServing.
 var (
-	reasonReady          = ofServing("Ready", "There is a load balancer with an address and nodes behind it.", "")
-	reasonNotProvisioned = ofServing("NotProvisioned", "There is no load balancer yet.", "Do what the message says.")
-	reasonNoAddress      = ofServing("NoAddress", "The load balancer exists, but the provider has not returned an address.",
-		"Check the cloud. Some clouds assign the address late.")
-	reasonNoNodes = ofServing("NoNodes", "No node is behind the load balancer.",
-		"Check the nodes: none is initialised, or all are excluded by a label or a taint.")
+	reasonReady = message.Reason{
+		Name: "Ready", On: "Service", Condition: ConditionServing,
+		When: "There is a load balancer with an address and nodes behind it.",
+	}
+	reasonNotProvisioned = message.Reason{
+		Name: "NotProvisioned", On: "Service", Condition: ConditionServing,
+		When: "There is no load balancer yet.",
+		Do:   "Do what the message says.",
+	}
+	reasonNoAddress = message.Reason{
+		Name: "NoAddress", On: "Service", Condition: ConditionServing,
+		When: "The load balancer exists, but the provider has not returned an address.",
+		Do:   "Check the cloud. Some clouds assign the address late.",
+	}
+	reasonNoNodes = message.Reason{
+		Name: "NoNodes", On: "Service", Condition: ConditionServing,
+		When: "No node is behind the load balancer.",
+		Do:   "Check the nodes: none is initialised, or all are excluded by a label or a taint.",
+	}
 )
 
 // Reasons of the condition LoadBalancerProvisioning.
 var (
-	reasonProvisioned    = ofProvisioning("Provisioned", "The load balancer is in line with the Service.", "")
-	reasonFirstCall      = ofProvisioning("Ensuring", "The provider is about to be called for the first time.", "")
-	reasonInProgress     = ofProvisioning("InProgress", "A call to the provider has lasted for more than 30 seconds.", "Nothing, unless it stays.")
-	reasonEdits          = ofProvisioning("EditedOften", "The Service is edited so often that its last edit waits for more than 30 seconds.", "Find what changes the Service all the time.")
-	reasonPending        = ofProvisioning("CloudPending", "The provider has asked to be called again later.", "Nothing, unless it stays.")
-	reasonDenied         = ofProvisioning("CloudDenied", "The cloud denies access.", "Check the credentials of the cloud-controller-manager and what they allow.")
-	reasonThrottled      = ofProvisioning("CloudThrottled", "The cloud's request quota is used up.", "Find out what else uses this account's request quota.")
-	reasonCloudDown      = ofProvisioning("CloudUnavailable", "The cloud cannot be reached or has an internal error.", "Check the status of the cloud.")
-	reasonRejected       = ofProvisioning("CloudRejected", "The cloud rejects what the Service asks for.", "Change the Service. The new version is tried at once.")
-	reasonConflict       = ofProvisioning("CloudConflict", "The load balancer, or something that it needs, is locked or busy in the cloud.", "Nothing, unless it stays. Then check in the cloud what locks it.")
-	reasonQuota          = ofProvisioning("CloudQuotaExceeded", "The account may not have more of what the Service needs, such as load balancers or addresses.", "Have the quota raised, or delete what is not needed any more.")
-	reasonSlow           = ofProvisioning("CloudSlow", "An earlier call about this Service has not returned, long after its deadline.", "If it stays, restart the daemon.")
-	reasonTimedOut       = ofProvisioning("CloudTimedOut", "A call has not returned by its deadline (--cloud-mutation-timeout).", "Check the cloud. The call is retried.")
-	reasonPanicked       = ofProvisioning("ProviderPanicked", "The provider's code has panicked.", "Report it to the authors of the provider, with the stack in the log.")
-	reasonNotImplemented = ofProvisioning("NotImplemented", "The provider does not implement what the Service needs.",
-		"Change the Service, or set a spec.loadBalancerClass that another controller serves.")
-	reasonCloudFailed = ofProvisioning("CloudFailed", "A call to the provider has failed for another reason.", "Do what the message says.")
+	reasonProvisioned = message.Reason{
+		Name: "Provisioned", On: "Service", Condition: ConditionProvisioning,
+		When: "The load balancer is in line with the Service.",
+	}
+	reasonFirstCall = message.Reason{
+		Name: "Ensuring", On: "Service", Condition: ConditionProvisioning,
+		When: "The provider is about to be called for the first time.",
+	}
+	reasonInProgress = message.Reason{
+		Name: "InProgress", On: "Service", Condition: ConditionProvisioning,
+		When: "A call to the provider has lasted for more than 30 seconds.",
+		Do:   "Nothing, unless it stays.",
+	}
+	reasonEdits = message.Reason{
+		Name: "EditedOften", On: "Service", Condition: ConditionProvisioning,
+		When: "The Service is edited so often that its last edit waits for more than 30 seconds.",
+		Do:   "Find what changes the Service all the time.",
+	}
+	reasonPending = message.Reason{
+		Name: "CloudPending", On: "Service", Condition: ConditionProvisioning,
+		When: "The provider has asked to be called again later.",
+		Do:   "Nothing, unless it stays.",
+	}
+	reasonDenied = message.Reason{
+		Name: "CloudDenied", On: "Service", Condition: ConditionProvisioning,
+		When: "The cloud denies access.",
+		Do:   "Check the credentials of the cloud-controller-manager and what they allow.",
+	}
+	reasonThrottled = message.Reason{
+		Name: "CloudThrottled", On: "Service", Condition: ConditionProvisioning,
+		When: "The cloud's request quota is used up.",
+		Do:   "Find out what else uses this account's request quota.",
+	}
+	reasonCloudDown = message.Reason{
+		Name: "CloudUnavailable", On: "Service", Condition: ConditionProvisioning,
+		When: "The cloud cannot be reached or has an internal error.",
+		Do:   "Check the status of the cloud.",
+	}
+	reasonRejected = message.Reason{
+		Name: "CloudRejected", On: "Service", Condition: ConditionProvisioning,
+		When: "The cloud rejects what the Service asks for.",
+		Do:   "Change the Service. The new version is tried at once.",
+	}
+	reasonConflict = message.Reason{
+		Name: "CloudConflict", On: "Service", Condition: ConditionProvisioning,
+		When: "The load balancer, or something that it needs, is locked or busy in the cloud.",
+		Do:   "Nothing, unless it stays. Then check in the cloud what locks it.",
+	}
+	reasonQuota = message.Reason{
+		Name: "CloudQuotaExceeded", On: "Service", Condition: ConditionProvisioning,
+		When: "The account may not have more of what the Service needs, such as load balancers or addresses.",
+		Do:   "Have the quota raised, or delete what is not needed any more.",
+	}
+	reasonSlow = message.Reason{
+		Name: "CloudSlow", On: "Service", Condition: ConditionProvisioning,
+		When: "An earlier call about this Service has not returned, long after its deadline.",
+		Do:   "If it stays, restart the daemon.",
+	}
+	reasonTimedOut = message.Reason{
+		Name: "CloudTimedOut", On: "Service", Condition: ConditionProvisioning,
+		When: "A call has not returned by its deadline (--cloud-mutation-timeout).",
+		Do:   "Check the cloud. The call is retried.",
+	}
+	reasonPanicked = message.Reason{
+		Name: "ProviderPanicked", On: "Service", Condition: ConditionProvisioning,
+		When: "The provider's code has panicked.",
+		Do:   "Report it to the authors of the provider, with the stack in the log.",
+	}
+	reasonNotImplemented = message.Reason{
+		Name: "NotImplemented", On: "Service", Condition: ConditionProvisioning,
+		When: "The provider does not implement what the Service needs.",
+		Do:   "Change the Service, or set a spec.loadBalancerClass that another controller serves.",
+	}
+	reasonCloudFailed = message.Reason{
+		Name: "CloudFailed", On: "Service", Condition: ConditionProvisioning,
+		When: "A call to the provider has failed for another reason.",
+		Do:   "Do what the message says.",
+	}
 )
 
 // reasonUnserved is the reason of the condition LoadBalancerCleanupHeld.
-var reasonUnserved = ofCleanup("ClassNotServed", "The finalizer has kept the Service in deletion for 10 minutes, and this daemon does not serve its class.",
-	"Start the controller of that class. If this daemon served the class before, name it in --load-balancer-class-cleanup.")
+var reasonUnserved = message.Reason{
+	Name: "ClassNotServed", On: "Service", Condition: ConditionCleanupHeld,
+	When: "The finalizer has kept the Service in deletion for 10 minutes, and this daemon does not serve its class.",
+	Do:   "Start the controller of that class. If this daemon served the class before, name it in --load-balancer-class-cleanup.",
+}
 
 // causes are the reasons of failed calls, by the kind of the failure.
 var causes = map[cloud.Kind]message.Cause{
@@ -112,26 +225,6 @@ func Reasons() []message.Reason {
 		reasonRejected, reasonConflict, reasonQuota, reasonTimedOut, reasonSlow, reasonPanicked, reasonNotImplemented, reasonCloudFailed,
 		reasonUnserved,
 	}
-}
-
-func normal(name, when string) message.Reason {
-	return message.Reason{Name: name, On: "Service", Type: corev1.EventTypeNormal, When: when}
-}
-
-func warning(name, when, do string) message.Reason {
-	return message.Reason{Name: name, On: "Service", Type: corev1.EventTypeWarning, When: when, Do: do}
-}
-
-func ofServing(name, when, do string) message.Reason {
-	return message.Reason{Name: name, On: "Service", Condition: ConditionServing, When: when, Do: do}
-}
-
-func ofProvisioning(name, when, do string) message.Reason {
-	return message.Reason{Name: name, On: "Service", Condition: ConditionProvisioning, When: when, Do: do}
-}
-
-func ofCleanup(name, when, do string) message.Reason {
-	return message.Reason{Name: name, On: "Service", Condition: ConditionCleanupHeld, When: when, Do: do}
 }
 
 // The following functions return the same events as upstream (upstream-behaviour

@@ -2,17 +2,14 @@ package service
 
 import (
 	"errors"
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/fairlead-k8s/fairlead/internal/cloud"
+	"github.com/fairlead-k8s/fairlead/internal/controller/message/messagetest"
 )
 
 // TestGuideHasAllReasons compares the tables of the guide with Reasons: each
@@ -76,71 +73,7 @@ func reasonsIn(t *testing.T, text, heading string, column int) (reasons []string
 	return reasons
 }
 
-// TestReasonsIsComplete reads this package's own files: each variable of type
-// message.Reason is in Reasons, and nothing else makes an event or a cause.
-func TestReasonsIsComplete(t *testing.T) {
-	files, err := filepath.Glob("*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var declared, listed []string
-	for _, name := range files {
-		if strings.HasSuffix(name, "_test.go") {
-			continue
-		}
-		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ast.Inspect(file, func(n ast.Node) bool {
-			switch n := n.(type) {
-			case *ast.ValueSpec:
-				if strings.HasPrefix(n.Names[0].Name, "reason") {
-					declared = append(declared, n.Names[0].Name)
-				}
-			case *ast.FuncDecl:
-				if n.Name.Name == "Reasons" {
-					listed = identifiers(n.Body, "reason")
-				}
-				return !slices.Contains([]string{"normal", "warning", "ofServing", "ofProvisioning", "ofCleanup"}, n.Name.Name)
-			case *ast.CompositeLit:
-				if s, ok := n.Type.(*ast.SelectorExpr); ok && slices.Contains([]string{"Event", "Cause", "Reason"}, s.Sel.Name) && identifiers(s.X, "message") != nil && len(n.Elts) > 0 {
-					t.Errorf("%s makes a message.%s by hand, want it to be made from a Reason", name, s.Sel.Name)
-				}
-			}
-			return true
-		})
-	}
-	slices.Sort(declared)
-	slices.Sort(listed)
-	if !slices.Equal(declared, listed) {
-		t.Errorf("declared are %v, Reasons has %v", declared, listed)
-	}
-	if len(declared) != len(Reasons()) || len(declared) < 20 {
-		t.Errorf("%d reasons are declared, Reasons has %d", len(declared), len(Reasons()))
-	}
-}
-
-func identifiers(n ast.Node, prefix string) (names []string) {
-	ast.Inspect(n, func(n ast.Node) bool {
-		if id, ok := n.(*ast.Ident); ok && strings.HasPrefix(id.Name, prefix) {
-			names = append(names, id.Name)
-		}
-		return true
-	})
-	return names
-}
-
-func TestReasonsSayWhatToDo(t *testing.T) {
-	for _, r := range Reasons() {
-		if r.When == "" || r.On != "Service" || (r.Type == "") == (r.Condition == "") {
-			t.Errorf("%+v is incomplete", r)
-		}
-		if r.Type == "Warning" && r.Do == "" {
-			t.Errorf("the warning %s does not say what to do", r.Name)
-		}
-	}
-}
+func TestReasonsAreComplete(t *testing.T) { messagetest.ReasonsAreComplete(t, Reasons()) }
 
 func TestCauseOf(t *testing.T) {
 	for name, tt := range map[string]struct {

@@ -98,7 +98,7 @@ func (l *life) callsUntil(limit time.Duration, holds func() bool) (calls int, in
 // n load balancers has the newest set, whatever others do with their Services.
 func (c tenants) updateWithin() time.Duration {
 	n := c.attackers + c.victims
-	return maxDebounce + time.Duration(3*n/c.workers+3)*(c.takes+time.Second)
+	return maxPause + time.Duration(3*n/c.workers+3)*(c.takes+time.Second)
 }
 
 // An update of backends reaches every load balancer, and a new Service gets its

@@ -36,16 +36,18 @@ type life struct {
 	calls     []string               // guarded by mu
 	events    []string               // guarded by mu
 	writes    []string               // patches and events in their order; guarded by mu
-	takes     time.Duration          // guarded by mu
-	echoes    bool                   // Ensure returns the status that it was given, and the cloud writes the address later; guarded by mu
-	address   string                 // guarded by mu
-	byAddress bool                   // the cloud finds what to delete by the address in the status; guarded by mu
-	given     []*corev1.Node         // of the last call; guarded by mu
-	subject   *corev1.Service        // of the last call; guarded by mu
-	refuse    error                  // of writes to the API server; guarded by mu
-	fail      func(call string) error
-	ended     func(service *corev1.Service) // runs when a call has ended, before the controller knows it; guarded by mu
-	version   int                           // of the last write; guarded by mu
+	takes     time.Duration          // of a call; guarded by mu
+	// patchTakes is how long a write to the API server takes; guarded by mu
+	patchTakes time.Duration
+	echoes     bool            // Ensure returns the status that it was given, and the cloud writes the address later; guarded by mu
+	address    string          // guarded by mu
+	byAddress  bool            // the cloud finds what to delete by the address in the status; guarded by mu
+	given      []*corev1.Node  // of the last call; guarded by mu
+	subject    *corev1.Service // of the last call; guarded by mu
+	refuse     error           // of writes to the API server; guarded by mu
+	fail       func(call string) error
+	ended      func(service *corev1.Service) // runs when a call has ended, before the controller knows it; guarded by mu
+	version    int                           // of the last write; guarded by mu
 }
 
 func begin(t *testing.T, cfg Config, objects ...runtime.Object) *life {
@@ -66,9 +68,10 @@ func (l *life) onPatch(action clienttesting.Action) (bool, runtime.Object, error
 		l.t.Errorf("a patch of %s/%q, want all to go to the status", action.GetResource().Resource, action.GetSubresource())
 	}
 	l.mu.Lock()
-	refused := l.refuse
+	refused, takes := l.refuse, l.patchTakes
 	l.writes = append(l.writes, "patch")
 	l.mu.Unlock()
+	time.Sleep(takes)
 	if refused != nil {
 		return true, nil, refused
 	}

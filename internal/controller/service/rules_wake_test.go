@@ -227,9 +227,9 @@ func TestWhateverChangesTheSetInvalidatesIt(t *testing.T) {
 		b := BackendPolicy{SkipUninitialized: bits&1 > 0, WakeOnTaint: bits&2 > 0, WakeOnDeletion: bits&4 > 0, OwnOnly: bits&8 > 0}
 		id := func(n *corev1.Node) string {
 			if n == nil {
-				return b.setOf(nil).id
+				return membershipOf(b).set.id
 			}
-			return b.setOf([]*corev1.Node{n}).id
+			return membershipOf(b, n).set.id
 		}
 		for mask := range 1 << len(fields) {
 			before := host("a")

@@ -141,6 +141,9 @@ func namesOf(t *testing.T, reasons []message.Reason) map[string]bool {
 		if r.Name == "" || r.On == "" || r.When == "" || (r.Condition == "") == (r.Type == "") {
 			t.Errorf("%+v must have Name, On and When, and either Condition or Type", r)
 		}
+		if r.Type == "Warning" && r.Do == "" {
+			t.Errorf("the warning %s does not say what to do", r.Name)
+		}
 	}
 	return names
 }

@@ -1,0 +1,146 @@
+package settings
+
+import (
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/node"
+	"github.com/fairlead-k8s/fairlead/internal/controller/nodelifecycle"
+	"github.com/fairlead-k8s/fairlead/internal/controller/route"
+	"github.com/fairlead-k8s/fairlead/internal/controller/service"
+)
+
+// handedOn is what the controllers get of the settings.
+type handedOn struct {
+	Node      node.Config
+	Lifecycle nodelifecycle.Config
+	Service   service.Config
+	Route     route.Config
+}
+
+// handOn returns what the controllers get with these arguments.
+func handOn(t *testing.T, args ...string) handedOn {
+	t.Helper()
+	s := New(ours)
+	if err := flagSet(s).Parse(append([]string{"--cluster-cidr=10.0.0.0/8"}, args...)); err != nil {
+		t.Fatal(err)
+	}
+	claim := s.Ownership.Claim()
+	routes, err := s.Route.Config()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return handedOn{s.Node.Config(claim), s.Lifecycle.Config(claim), s.Service.Config(1), routes}
+}
+
+// differing returns the fields that differ, by their paths.
+func differing(path string, a, b reflect.Value) (paths []string) {
+	if a.Kind() != reflect.Struct {
+		if !reflect.DeepEqual(a.Interface(), b.Interface()) {
+			return []string{path}
+		}
+		return nil
+	}
+	for i := range a.NumField() {
+		if f := a.Type().Field(i); f.IsExported() {
+			paths = append(paths, differing(strings.TrimPrefix(path+"."+f.Name, "."), a.Field(i), b.Field(i))...)
+		}
+	}
+	return paths
+}
+
+// fields returns the paths of all fields.
+func fields(path string, of reflect.Type) (paths []string) {
+	if of.Kind() != reflect.Struct {
+		return []string{path}
+	}
+	for f := range of.Fields() {
+		if f.IsExported() {
+			paths = append(paths, fields(strings.TrimPrefix(path+"."+f.Name, "."), f.Type)...)
+		}
+	}
+	return paths
+}
+
+// another returns a valid value that is not the flag's default.
+func another(t *testing.T, f *pflag.Flag) string {
+	t.Helper()
+	if value, ok := map[string]string{
+		"cluster-cidr":                "10.1.0.0/16",
+		"node-label-reconcile":        "type",
+		"load-balancer-class":         "a",
+		"load-balancer-class-cleanup": "a",
+		"service-remove-backends-on":  wakeOnTaint,
+		"service-backends-of":         backendsOfOwn,
+		"own-provider-id-schemes":     "a",
+		"own-node-selector":           "a=b",
+		"own-provider-label":          "a",
+	}[f.Name]; ok {
+		return value
+	}
+	switch f.Value.Type() {
+	case "bool":
+		return strconv.FormatBool(f.DefValue != "true")
+	case "int", "int32":
+		return "7"
+	case "duration":
+		return (7*time.Hour + 7*time.Second).String()
+	}
+	t.Fatalf("--%s is of type %s: give it a value here", f.Name, f.Value.Type())
+	return ""
+}
+
+// TestSettingsReachTheirControllers changes each flag of a controller alone. A
+// field of the controller's configuration has to differ then, another one for each
+// flag. And each field is one that a flag changes, or that package app sets.
+func TestSettingsReachTheirControllers(t *testing.T) {
+	elsewhere := []string{ // what no flag sets
+		"Node.Metrics", "Node.Clock", "Lifecycle.Metrics", "Lifecycle.Clock", "Service.Metrics", "Route.Metrics", "Route.Clock",
+		"Route.Lease.Namespace", "Route.Lease.Name", "Service.Backends.SkipUninitialized",
+	}
+	several := []string{ // flags that several fields follow from, or whose values have fields of their own
+		"concurrent-node-syncs", "own-provider-id-schemes", "own-node-selector", "own-provider-label", "node-restricted-labels-only",
+	}
+	sections, reached := sections(), map[string]string{}
+	defaults := reflect.ValueOf(handOn(t))
+	check := func(f *pflag.Flag) {
+		if len(f.Annotations[annotationIgnored]) > 0 || f.Name == "configure-cloud-routes" {
+			return
+		}
+		paths := differing("", defaults, reflect.ValueOf(handOn(t, "--"+f.Name+"="+another(t, f))))
+		if len(paths) == 0 || len(paths) > 1 && !slices.Contains(several, f.Name) {
+			t.Errorf("--%s changes the fields %v, want one", f.Name, paths)
+		}
+		for _, path := range paths {
+			if by, known := reached[path]; known && !slices.Contains(several, f.Name) && !slices.Contains(several, by) {
+				t.Errorf("--%s and --%s both change %s", by, f.Name, path)
+			}
+			reached[path] = f.Name
+		}
+	}
+	for _, heading := range []string{NodeController, NodeLifecycleController, ServiceController, RouteController, ownershipHeading} {
+		sections.FlagSets[heading].VisitAll(check)
+	}
+	for _, name := range []string{"cluster-cidr", "route-reconciliation-period"} {
+		check(sections.FlagSets["generic"].Lookup(name))
+	}
+	check(sections.FlagSets["misc"].Lookup("node-status-update-frequency"))
+	// Each is set by a further value of a flag, which sets another field, too.
+	for _, arg := range []string{"--node-label-reconcile=additional,remove", "--node-label-reconcile=additional", "--service-remove-backends-on=deletion"} {
+		for _, path := range differing("", defaults, reflect.ValueOf(handOn(t, arg))) {
+			reached[path] = arg
+		}
+	}
+	for _, path := range fields("", defaults.Type()) {
+		isClaim := strings.Contains(path, ".Claim.")
+		if reached[path] == "" && !isClaim && !slices.Contains(elsewhere, path) {
+			t.Errorf("no flag changes the field %s", path)
+		}
+	}
+}

@@ -1,0 +1,113 @@
+package service
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cloud-provider/api"
+)
+
+func TestNodesThatJoinTogetherAreOneUpdateForEachLoadBalancer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := begin(t, Config{Backends: BackendPolicy{SkipUninitialized: true}}, balanced(named("s1")), balanced(named("s2")), host("a"))
+		defer func() { l.stop() }()
+		l.after(time.Minute)
+		l.change(func() { l.calls, l.events = nil, nil })
+		for n := range 20 {
+			node := host(fmt.Sprint("n", n), func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{{Key: api.TaintExternalCloudProvider}} })
+			if _, err := l.cluster.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			l.after(100 * time.Millisecond)
+			node.Spec.Taints, node.ResourceVersion = nil, strconv.Itoa(n)
+			if _, err := l.cluster.CoreV1().Nodes().Update(t.Context(), node, metav1.UpdateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		l.after(time.Minute)
+		slices.Sort(l.calls)
+		slices.Sort(l.events)
+		// The set of the first node is made at once, and that of the others together.
+		l.expect("twenty nodes", list("update s1", "update s1", "update s2", "update s2"),
+			list("s1 UpdatedLoadBalancer", "s1 UpdatedLoadBalancer", "s2 UpdatedLoadBalancer", "s2 UpdatedLoadBalancer"))
+		if got := len(l.balancers["u-s1"]); got != 21 {
+			t.Errorf("%d backends, want 21", got)
+		}
+	})
+}
+
+func TestNewestNodeSetWins(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := begin(t, Config{}, host("a"), host("b"))
+		defer func() { l.stop() }()
+		l.change(func() { l.takes = 20 * time.Second })
+		l.create(balanced())
+		l.after(10 * time.Second)
+		if err := l.cluster.CoreV1().Nodes().Delete(t.Context(), "b", metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		l.after(2 * time.Minute)
+		if got := l.balancers["u1"]; !slices.Equal(got, list("a")) {
+			t.Errorf("backends %v, want the last set", got)
+		}
+	})
+}
+
+func TestFirstEnsureGetsTheNodesAsTheyAre(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := begin(t, Config{Backends: BackendPolicy{SkipUninitialized: true}}, balanced(named("old")), host("a", tainted(api.TaintExternalCloudProvider)))
+		defer func() { l.stop() }()
+		l.after(time.Minute)
+		l.create(host("b"))
+		l.after(2 * time.Second)
+		l.change(func() { l.calls = nil })
+		if _, err := l.cluster.CoreV1().Nodes().Update(t.Context(), host("a", func(n *corev1.Node) { n.ResourceVersion = "1" }), metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		l.after(100 * time.Millisecond)
+		l.create(balanced())
+		l.after(500 * time.Millisecond)
+		if len(l.given) != 2 {
+			t.Errorf("nodes %v of the first call, want the one that was just initialised, too", l.given)
+		}
+		l.after(time.Minute)
+		if got := l.balancers["u-old"]; !slices.Equal(got, list("a", "b")) {
+			t.Errorf("backends %v of an earlier Service, want it to be updated too", got)
+		}
+		if want := list("ensure s", "update old"); !slices.Equal(l.calls, want) {
+			t.Errorf("calls %v, want %v", l.calls, want)
+		}
+	})
+}
+
+func TestProviderGetsNodesAsTheyAreAtTheCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := begin(t, Config{}, balanced(), host("a"), host("b"))
+		defer func() { l.stop() }()
+		l.after(time.Minute)
+		before := l.given
+		moved := host("b", func(n *corev1.Node) {
+			n.ResourceVersion, n.Status.Addresses = "1", []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "10.0.0.2"}}
+		})
+		if _, err := l.cluster.CoreV1().Nodes().Update(t.Context(), moved, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		l.after(time.Minute)
+		l.change(func() { l.calls, l.events = nil, nil })
+		l.expect("another address of a node", nil, nil)
+		l.update(edited)
+		l.after(time.Minute)
+		if len(l.given) != 2 || len(l.given[1].Status.Addresses) != 1 {
+			t.Errorf("nodes %+v, want them as they are when the call is made", l.given)
+		}
+		if l.given[0] == before[0] || len(before[1].Status.Addresses) != 0 {
+			t.Error("two calls share a node, or one that an earlier call has was changed")
+		}
+	})
+}

@@ -1,0 +1,165 @@
+package service
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/allowance"
+	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
+)
+
+// moveLimit bounds how often one Node joins or leaves the set. A kubelet can set
+// the label that excludes its Node, and each move costs a call for each load
+// balancer.
+var moveLimit = allowance.Limit{Burst: 6, Every: 2 * time.Minute}
+
+// member is whether a Node is in the set, and how often that has changed.
+type member struct {
+	is    bool
+	moves allowance.Allowance
+
+	uid        types.UID
+	providerID string
+	// scheme is the provider-ID scheme. foreign means that the Node is not this
+	// daemon's.
+	scheme  string
+	foreign bool
+}
+
+// next returns the member as it is now. If it has moved too often, it stays what it
+// was, and later is the time until it may move.
+func (m member) next(b BackendPolicy, node *corev1.Node, now time.Time) (next member, later time.Duration) {
+	is := b.isBackend(node)
+	switch wait := m.moves.Next(moveLimit).Sub(now); {
+	case is == m.is:
+		return m, 0
+	case !is && b.isLeaving(node):
+		return member{moves: m.moves}, 0
+	case wait > 0:
+		return m, wait
+	default:
+		return member{is: is, moves: m.moves.Used(moveLimit, now)}, 0
+	}
+}
+
+// membership says which Nodes are behind load balancers. A Node that has changed costs
+// one decision, however many others there are.
+type membership struct {
+	policy  BackendPolicy
+	members map[string]member    // of all Nodes, by name
+	held    map[string]time.Time // when Nodes that have moved too often may move, by name
+	set     nodeSet
+	// sum is the sum of the digests of the set's Nodes.
+	sum [sha256.Size]byte
+	// schemes and foreign count the set's Nodes by scheme: those with a provider ID,
+	// and those that are not this daemon's.
+	schemes, foreign map[string]int
+}
+
+func newMembership(policy BackendPolicy) *membership {
+	r := &membership{policy: policy, members: map[string]member{}, held: map[string]time.Time{}, schemes: map[string]int{}, foreign: map[string]int{}}
+	r.set.id = r.id()
+	return r
+}
+
+// id returns the ID of the set.
+func (r *membership) id() string { return hex.EncodeToString(r.sum[:]) }
+
+// change decides again about Nodes that may have changed, and reports whether the
+// set differs from the one before. names are in order, each is there once. node
+// returns the Node of a name, nil if there is none.
+func (r *membership) change(names []string, node func(name string) *corev1.Node, now time.Time) bool {
+	nodes, rest := make([]*corev1.Node, 0, len(r.set.nodes)+len(names)), r.set.nodes
+	for _, name := range names {
+		at, found := slices.BinarySearchFunc(rest, name, func(n *corev1.Node, name string) int { return strings.Compare(n.Name, name) })
+		nodes, rest = append(nodes, rest[:at]...), rest[at:]
+		if found {
+			rest = rest[1:]
+		}
+		if n := node(name); r.decide(name, n, now) {
+			nodes = append(nodes, n)
+		}
+	}
+	if r.id() == r.set.id {
+		return false
+	}
+	r.set = nodeSet{id: r.id(), nodes: append(nodes, rest...), made: now}
+	return true
+}
+
+// decide decides about one Node and reports whether it is in the set. A nil node
+// means that there is none of that name.
+func (r *membership) decide(name string, node *corev1.Node, now time.Time) bool {
+	was, known := r.members[name]
+	r.count(name, was, -1)
+	delete(r.members, name)
+	delete(r.held, name)
+	if node == nil {
+		return false
+	}
+	if !known || was.uid != node.UID {
+		was = member{is: r.policy.isBackend(node)}
+	}
+	m, later := was.next(r.policy, node, now)
+	if later > 0 {
+		r.held[name] = now.Add(later)
+	}
+	m.uid, m.providerID, m.scheme = node.UID, node.Spec.ProviderID, nodefact.Scheme(node)
+	_, m.foreign = r.policy.Claim.Disowns(node)
+	r.members[name] = m
+	r.count(name, m, 1)
+	return m.is
+}
+
+// count adds a member to what is known of the set, or takes it away: n is 1 or -1.
+func (r *membership) count(name string, m member, n int) {
+	if !m.is {
+		return
+	}
+	// Adding and taking away are the same, and the order of the Nodes does not matter.
+	for i, b := range sha256.Sum256([]byte(name + "\x00" + m.providerID)) {
+		r.sum[i] ^= b
+	}
+	if m.providerID != "" {
+		add(r.schemes, cmp.Or(m.scheme, "none"), n)
+	}
+	if m.foreign {
+		add(r.foreign, cmp.Or(m.scheme, "none"), n)
+	}
+}
+
+func add(counts map[string]int, key string, n int) {
+	if counts[key] += n; counts[key] == 0 {
+		delete(counts, key)
+	}
+}
+
+// nextMove returns when a Node that has moved too often may move. It returns the
+// zero time if there is none.
+func (r *membership) nextMove() time.Time {
+	var next time.Time
+	for _, at := range r.held {
+		if next.IsZero() || at.Before(next) {
+			next = at
+		}
+	}
+	return next
+}
+
+// foreignSchemes returns the provider-ID schemes of those Nodes in the set that
+// are probably not this daemon's, in order. Without a claim nothing tells whose the
+// Nodes are. Then all schemes are returned if there are several.
+func (r *membership) foreignSchemes() []string {
+	if len(r.foreign) == 0 && len(r.schemes) > 1 && len(r.policy.Claim.Schemes) == 0 {
+		return slices.Sorted(maps.Keys(r.schemes))
+	}
+	return slices.Sorted(maps.Keys(r.foreign))
+}

@@ -1,0 +1,198 @@
+package service
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/cloud-provider/api"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
+	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
+)
+
+// membershipOf returns the membership of these Nodes, made at once.
+func membershipOf(policy BackendPolicy, nodes ...*corev1.Node) *membership {
+	r, byName := newMembership(policy), map[string]*corev1.Node{}
+	for _, node := range nodes {
+		byName[node.Name] = node
+	}
+	r.change(slices.Sorted(maps.Keys(byName)), func(name string) *corev1.Node { return byName[name] }, noon)
+	return r
+}
+
+func TestSetIsNamedByItsInstances(t *testing.T) {
+	of := func(nodes ...*corev1.Node) string { return membershipOf(BackendPolicy{}, nodes...).set.id }
+	first := of(host("a"), host("b"))
+	if of(host("b"), host("a", tainted("x"))) != first {
+		t.Error("the order of the nodes and their taints make another set")
+	}
+	if of(host("a")) == first || of(host("a"), host("b", func(n *corev1.Node) { n.Spec.ProviderID = "p://c" })) == first {
+		t.Error("other instances make the same set")
+	}
+	node := host("a")
+	s := membershipOf(BackendPolicy{}, node).set
+	if first, second := s.copies(), s.copies(); first[0] == node || first[0] == second[0] || first[0].Name != "a" {
+		t.Error("a call gets the informer's own node, or that of another call")
+	}
+}
+
+func TestSetHasTheNamesOfBackendsInOrder(t *testing.T) {
+	s := membershipOf(BackendPolicy{}, host("b"), host("c", leaving), host("a")).set
+	if got := s.names(); !slices.Equal(got, list("a", "b")) {
+		t.Errorf("names %v, want a and b", got)
+	}
+}
+
+// Whose Nodes are behind load balancers.
+func TestBackendsOfOthers(t *testing.T) {
+	id := func(id string) func(*corev1.Node) { return func(n *corev1.Node) { n.Spec.ProviderID = id } }
+	all := []*corev1.Node{host("a", id("p://1")), host("b", id("q://2")), host("c", id("")), host("d", id("p://4"), func(n *corev1.Node) { n.Labels = map[string]string{ownership.LabelProvider: "none"} })}
+	claim := ownership.Claim{Schemes: []string{"p"}}
+	for _, tt := range []struct {
+		name   string
+		policy BackendPolicy
+		hosts  []string
+		warned []string
+	}{
+		{name: "WithoutAFlagAllOfThem", hosts: []string{"a", "b", "c", "d"}, warned: []string{"p"}},
+		{name: "WithAClaimAllOfThem", policy: BackendPolicy{Claim: claim}, hosts: []string{"a", "b", "c", "d"}, warned: []string{"p", "q"}},
+		{name: "OwnOnly", policy: BackendPolicy{Claim: claim, OwnOnly: true}, hosts: []string{"a", "c"}},
+		{name: "OwnOnlyWithoutAClaim", policy: BackendPolicy{OwnOnly: true}, hosts: []string{"a", "b", "c"}, warned: []string{"p", "q"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := membershipOf(tt.policy, all...)
+			if got := r.set.names(); !slices.Equal(got, tt.hosts) {
+				t.Errorf("backends %v, want %v", got, tt.hosts)
+			}
+			if got := r.foreignSchemes(); !slices.Equal(got, tt.warned) {
+				t.Errorf("warned about %v, want %v", got, tt.warned)
+			}
+		})
+	}
+	if got := membershipOf(BackendPolicy{}, all[:3]...).foreignSchemes(); !slices.Equal(got, []string{"p", "q"}) {
+		t.Errorf("without a claim: warned about %v, want both schemes", got)
+	}
+}
+
+func TestMoves(t *testing.T) {
+	moved := func(times int) (m member) {
+		for range times {
+			m.moves = m.moves.Used(moveLimit, noon)
+		}
+		m.is = true
+		return m
+	}
+	for _, tt := range []struct {
+		name  string
+		was   member
+		edit  func(*corev1.Node)
+		is    bool
+		later time.Duration
+	}{
+		{name: "NodeThatHasNotMovedLeaves", was: moved(0), edit: labelled("")},
+		{name: "NodeThatHasMovedSomeTimesLeaves", was: moved(5), edit: labelled("")},
+		{name: "NodeThatHasMovedOftenWaits", was: moved(6), edit: labelled(""), is: true, later: 2 * time.Minute},
+		{name: "NodeThatHasMovedOftenStays", was: moved(6), edit: func(*corev1.Node) {}, is: true},
+		{name: "NodeThatIsBeingDeletedLeavesAtOnce", was: moved(6), edit: leaving},
+		{name: "NodeThatTheAutoscalerRemovesLeavesAtOnce", was: moved(6), edit: tainted(nodefact.TaintToBeDeleted)},
+		{name: "NodeThatIsExcludedWhileItIsBeingDeletedLeavesAtOnce", was: moved(6), edit: func(n *corev1.Node) { labelled("")(n); leaving(n) }},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got, later := tt.was.next(BackendPolicy{}, host("a", tt.edit), noon)
+			if got.is != tt.is || later != tt.later {
+				t.Errorf("in the set: %v, may move after %v, want %v after %v", got.is, later, tt.is, tt.later)
+			}
+		})
+	}
+}
+
+// TestMembershipEqualsThatOfAllNodes changes Nodes in random order, some at once. After
+// each change the membership is the one that a walk over all Nodes makes.
+func TestMembershipEqualsThatOfAllNodes(t *testing.T) {
+	claim := ownership.Claim{Schemes: []string{"p"}}
+	policies := []BackendPolicy{{}, {SkipUninitialized: true}, {Claim: claim}, {Claim: claim, OwnOnly: true}}
+	edits := []func(*corev1.Node){
+		func(n *corev1.Node) { n.Labels = nil }, labelled(""), leaving, tainted(nodefact.TaintToBeDeleted), tainted(api.TaintExternalCloudProvider),
+		func(n *corev1.Node) { n.Spec.Taints = nil }, func(n *corev1.Node) { n.UID += "2" },
+		func(n *corev1.Node) { n.Spec.ProviderID = "q://" + n.Name }, func(n *corev1.Node) { n.Spec.ProviderID = "" },
+		func(n *corev1.Node) { n.Labels = map[string]string{ownership.LabelProvider: "none"} },
+	}
+	for seed := range uint64(40) {
+		random := rand.New(rand.NewPCG(seed, 0))
+		policy, all := policies[seed%4], map[string]*corev1.Node{}
+		r, now := newMembership(policy), noon
+		for range 200 {
+			changed := map[string]bool{}
+			for range 1 + random.IntN(4) {
+				name := fmt.Sprint("n", random.IntN(12))
+				node := host(name)
+				if old := all[name]; old != nil {
+					node = old.DeepCopy()
+				}
+				edits[random.IntN(len(edits))](node)
+				if all[name], changed[name] = node, true; random.IntN(4) == 0 {
+					delete(all, name)
+				}
+			}
+			before := r.set.id
+			// No Node has moved too often: moves are bounded by time, and a walk
+			// does not know them.
+			now = now.Add(moveLimit.Every)
+			differs := r.change(slices.Sorted(maps.Keys(changed)), func(name string) *corev1.Node { return all[name] }, now)
+			want := membershipOf(policy, slices.Collect(maps.Values(all))...)
+			if r.set.id != want.set.id || differs != (before != want.set.id) || !slices.Equal(r.set.names(), want.set.names()) ||
+				!slices.Equal(r.foreignSchemes(), want.foreignSchemes()) {
+				t.Fatalf("seed %d: %v of schemes %v, want %v of %v", seed, r.set.names(), r.foreignSchemes(), want.set.names(), want.foreignSchemes())
+			}
+			var names []string
+			for name, node := range all {
+				if policy.isBackend(node) {
+					names = append(names, name)
+				}
+			}
+			if slices.Sort(names); !slices.Equal(names, want.set.names()) {
+				t.Fatalf("seed %d: %v, want %v", seed, want.set.names(), names)
+			}
+			if len(r.members) != len(all) || len(r.held) > 0 {
+				t.Fatalf("seed %d: %d members of %d Nodes, %v held", seed, len(r.members), len(all), r.held)
+			}
+		}
+	}
+}
+
+// A Node that has moved too often joins once it may.
+func TestHeldMoves(t *testing.T) {
+	a := host("a")
+	r := membershipOf(BackendPolicy{}, a)
+	change := func(at time.Duration, edit func(*corev1.Node)) {
+		edit(a)
+		r.change([]string{"a"}, func(string) *corev1.Node { return a }, noon.Add(at))
+	}
+	in, out := func(n *corev1.Node) { n.Labels = nil }, labelled("")
+	for n := range 3 {
+		change(time.Duration(2*n)*time.Second, out)
+		change(time.Duration(2*n+1)*time.Second, in)
+	}
+	if !r.nextMove().IsZero() {
+		t.Errorf("a move is held until %v, although all were made", r.nextMove())
+	}
+	change(6*time.Second, out)
+	if got, want := r.nextMove(), noon.Add(2*time.Minute); len(r.set.nodes) != 1 || !got.Equal(want) {
+		t.Errorf("%d backends, the next move at %v, want one until %v", len(r.set.nodes), got, want)
+	}
+	change(2*time.Minute, out)
+	if len(r.set.nodes) != 0 || !r.nextMove().IsZero() {
+		t.Errorf("%d backends, the next move at %v, want none", len(r.set.nodes), r.nextMove())
+	}
+	change(2*time.Minute+time.Second, in)
+	change(2*time.Minute+time.Second, func(n *corev1.Node) { n.UID = types.UID("another") })
+	if len(r.set.nodes) != 1 || !r.nextMove().IsZero() {
+		t.Errorf("%d backends, the next move at %v, want the new Node of the name at once", len(r.set.nodes), r.nextMove())
+	}
+}

@@ -1,0 +1,35 @@
+package service
+
+import "time"
+
+const (
+	// minQuiet and maxQuiet bound how long no Node may change before a new set is
+	// made. maxPause is the longest wait for that. Nodes join in large numbers, and
+	// each set costs a call for each load balancer.
+	minQuiet = time.Second
+	maxQuiet = 4 * time.Second
+	maxPause = 5 * time.Second
+)
+
+// pause is how long a changed Node waits for others. The zero value means that no
+// set was made lately.
+type pause struct {
+	made  time.Time     // when the last new set was made
+	quiet time.Duration // how long no Node had to change before it was made
+}
+
+// next returns how long no Node may change before the next set is made, if a Node
+// changes now. A Node that changes alone does not wait. The next ones wait for one
+// another, and longer while more keep coming.
+func (p pause) next(now time.Time) time.Duration {
+	if now.Sub(p.made) >= maxPause {
+		return 0
+	}
+	return min(max(2*p.quiet, minQuiet), maxQuiet)
+}
+
+// left returns how long the next set waits, if Nodes have changed from first to
+// last. Whatever changes in the meantime, it waits for maxPause at most.
+func left(quiet time.Duration, first, last, now time.Time) time.Duration {
+	return min(last.Add(quiet).Sub(now), first.Add(maxPause).Sub(now))
+}

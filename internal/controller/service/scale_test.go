@@ -1,0 +1,207 @@
+package service
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	listersv1 "k8s.io/client-go/listers/core/v1"
+	"k8s.io/utils/clock"
+)
+
+// lots returns n Services.
+func lots(n int) (objects []runtime.Object) {
+	for i := range n {
+		objects = append(objects, balanced(named(fmt.Sprintf("s-%03d", i))))
+	}
+	return objects
+}
+
+// untilAll returns how long it takes until all n load balancers have so many nodes.
+func (l *life) untilAll(n, nodes int) time.Duration {
+	l.t.Helper()
+	for began := time.Now(); time.Since(began) < time.Hour; l.after(10 * time.Millisecond) {
+		done := 0
+		l.change(func() {
+			for _, names := range l.balancers {
+				if len(names) == nodes {
+					done++
+				}
+			}
+		})
+		if done == n {
+			return time.Since(began)
+		}
+	}
+	l.t.Fatalf("not all %d load balancers have %d nodes after an hour", n, nodes)
+	return 0
+}
+
+// A Node that joins alone waits for no others: each load balancer is updated once,
+// and all have it after little more than the calls take.
+func TestNodeThatJoinsAloneDoesNotWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const n, takes = 100, 30 * time.Millisecond
+		l := begin(t, Config{Backends: BackendPolicy{SkipUninitialized: true}}, append(lots(n), host("a"))...)
+		defer func() { l.stop() }()
+		l.after(time.Hour)
+		l.change(func() { l.calls, l.takes = nil, takes })
+		l.create(host("b"))
+		if got, most := l.untilAll(n, 2), n*takes*11/10; got > most {
+			t.Errorf("all have the new node after %v, want %v at most", got, most)
+		}
+		l.after(time.Minute)
+		if len(l.calls) != n {
+			t.Errorf("%d calls, want one for each load balancer", len(l.calls))
+		}
+	})
+}
+
+// Nodes that join together cause one or two updates of each load balancer, whatever
+// the speed of the calls and of the Nodes.
+func TestNodesThatJoinTogetherAreTwoUpdatesAtMost(t *testing.T) {
+	for _, takes := range []time.Duration{time.Millisecond, 30 * time.Millisecond, time.Second} {
+		for _, apart := range []time.Duration{0, 10 * time.Millisecond, 100 * time.Millisecond} {
+			synctest.Test(t, func(t *testing.T) {
+				l := begin(t, Config{}, append(twenty(), host("a"))...)
+				defer func() { l.stop() }()
+				l.after(time.Hour)
+				l.change(func() { l.calls, l.takes = nil, takes })
+				for i := range 40 {
+					l.create(host(fmt.Sprint("b", i)))
+					l.after(apart)
+				}
+				l.untilAll(20, 41)
+				l.after(time.Minute)
+				updates := map[string]int{}
+				for _, call := range l.calls {
+					if updates[call]++; updates[call] > 2 || !strings.HasPrefix(call, "update") {
+						t.Errorf("nodes %v apart and calls of %v: %s is made %d times", apart, takes, call, updates[call])
+					}
+				}
+			})
+		}
+	}
+}
+
+// Nodes that keep joining do not keep the load balancers from being updated.
+func TestNodesThatKeepJoiningDoNotStopUpdates(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := begin(t, Config{}, balanced(), host("a"))
+		defer func() { l.stop() }()
+		l.after(time.Hour)
+		l.change(func() { l.calls, l.takes = nil, 10*time.Millisecond })
+		const each = 400 * time.Millisecond
+		for i := range 300 { // for two minutes
+			l.create(host(fmt.Sprint("b", i)))
+			l.after(each)
+			// 5 seconds are 13 Nodes, and one more may have come since.
+			if got := len(l.balancers["u1"]); got < i+2-14 {
+				t.Fatalf("%d of %d nodes are behind the load balancer, want all but those of the last 5 seconds", got, i+2)
+			}
+		}
+		if got := len(l.calls); got > 2+120/5 {
+			t.Errorf("%d updates in two minutes, want one in 5 seconds", got)
+		}
+	})
+}
+
+// Services are created at the speed of the calls, and a Node that joins is one
+// update for each. The simulated cloud's calls take as long as those of two requests,
+// and a write takes as long as in the benchmark.
+func TestServicesAreCreatedAtTheSpeedOfTheCalls(t *testing.T) {
+	n := 500
+	if testing.Short() {
+		n = 100
+	}
+	synctest.Test(t, func(t *testing.T) {
+		const takes = 60 * time.Millisecond
+		l := begin(t, Config{}, host("a"))
+		defer func() { l.stop() }()
+		l.change(func() { l.takes, l.patchTakes = takes, 4*time.Millisecond })
+		for _, s := range lots(n) {
+			l.create(s)
+			synctest.Wait() // The fake API server's watch keeps 100 changes.
+		}
+		if got, most := l.untilAll(n, 1), time.Duration(n)*takes*115/100; got > most {
+			t.Errorf("all are created after %v, want %v at most", got, most)
+		}
+		l.after(time.Minute)
+		l.change(func() { l.calls = nil })
+		l.create(host("b"))
+		if got, most := l.untilAll(n, 2), time.Duration(n)*takes*11/10; got > most {
+			t.Errorf("all have the new node after %v, want %v at most", got, most)
+		}
+		l.after(time.Minute)
+		if len(l.calls) != n {
+			t.Errorf("%d calls, want one for each load balancer", len(l.calls))
+		}
+	})
+}
+
+// countingLister counts the Nodes that it returns.
+type countingLister struct {
+	listersv1.NodeLister
+	nodes map[string]*corev1.Node
+	seen  int
+}
+
+func (c *countingLister) Get(name string) (*corev1.Node, error) {
+	c.seen++
+	return c.nodes[name], nil
+}
+
+func (c *countingLister) List(labels.Selector) (all []*corev1.Node, err error) {
+	for _, node := range c.nodes {
+		all = append(all, node)
+	}
+	c.seen += len(all)
+	return all, nil
+}
+
+// A change of a Node costs a look at this Node, and not one at all others. A change
+// that makes no other set costs none.
+func TestChangeOfANodeCostsOneComparison(t *testing.T) {
+	for _, n := range []int{1000, 20000} {
+		lister := &countingLister{nodes: map[string]*corev1.Node{}}
+		b := newBackends(lister, BackendPolicy{SkipUninitialized: true}, clock.RealClock{})
+		join := func(i int) {
+			node := host(fmt.Sprint("n", i))
+			lister.nodes[node.Name] = node
+			b.onChange(node.Name, nil, node)
+		}
+		for i := range n {
+			join(i)
+		}
+		b.remake()
+		if len(b.newest().nodes) != n || lister.seen != n {
+			t.Errorf("the first set has %d of %d Nodes after %d looks", len(b.newest().nodes), n, lister.seen)
+		}
+		for _, node := range lister.nodes { // heartbeats
+			b.onChange(node.Name, node, node.DeepCopy())
+		}
+		lister.seen = 0
+		for i := range 100 {
+			join(n + i)
+			if !b.remake() {
+				t.Fatal("a Node joins, and the set is the same")
+			}
+		}
+		if lister.seen != 100 {
+			t.Errorf("of %d Nodes, 100 that join one by one cost %d looks", n, lister.seen)
+		}
+		lister.seen = 0
+		b.refreshed()
+		if first := lister.seen; first != n+100 {
+			t.Errorf("a call after changes of Nodes costs %d looks", first)
+		}
+		if b.refreshed(); lister.seen != n+100 {
+			t.Errorf("a second call costs %d looks, want the set to be shared", lister.seen-n-100)
+		}
+	}
+}
