@@ -9,8 +9,8 @@ import (
 // changed, soon after they have. What it says is a hint: the Node is asked about
 // by InstanceMetadata or InstanceMetadataBatch, and only that answer is used. So
 // changes may be named late, twice, in any order, or without cause. While the
-// watch works, all Nodes are compared with the cloud more rarely. Without it, or
-// while it fails, they are compared once in a period.
+// watch works, all Nodes are compared with the cloud more rarely. While it fails,
+// they are compared once in a period. Without it, they are, too.
 type InstanceWatcher interface {
 	// WatchInstances waits for changes of instances after the place that the token
 	// names, and returns them. The token is the Resume of the former answer. It is

@@ -4,6 +4,8 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"strconv"
+	"time"
 )
 
 // InstanceQuery selects instances: those with one of the IDs or one of the
@@ -31,6 +33,32 @@ func (c *Client) FindInstances(ctx context.Context, q InstanceQuery) ([]Instance
 
 func (c *Client) listInstances(ctx context.Context, query url.Values) ([]Instance, error) {
 	return listAll[Instance](ctx, c, "/instances", query)
+}
+
+// InstancePage returns one page of the list of all instances. The token is empty
+// for the first page, and the former page's Continue for a later one.
+func (c *Client) InstancePage(ctx context.Context, token string) (InstanceList, error) {
+	query := url.Values{}
+	if c.pageSize > 0 {
+		query.Set("limit", strconv.Itoa(c.pageSize))
+	}
+	if token != "" {
+		query.Set("continue", token)
+	}
+	var page InstanceList
+	err := c.do(ctx, http.MethodGet, c.path+"/instances?"+query.Encode(), nil, &page)
+	return page, err
+}
+
+// WatchInstances returns which instances have changed after the place, as soon as
+// one has. It returns none if none has changed within the time wait. If since is
+// empty, it returns at once, with the present place. If the cloud no longer knows
+// the place, IsExpired holds for the error.
+func (c *Client) WatchInstances(ctx context.Context, since string, wait time.Duration) (InstanceChanges, error) {
+	query := url.Values{"since": {since}, "wait": {wait.String()}}
+	var changes InstanceChanges
+	err := c.do(ctx, http.MethodGet, c.path+"/instances/changes?"+query.Encode(), nil, &changes)
+	return changes, err
 }
 
 // Instance returns one instance.

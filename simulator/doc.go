@@ -11,6 +11,7 @@
 //
 //	GET    /v1/instances?limit=&continue=&ids=&names=   a page of instances
 //	POST   /v1/instances                                create one
+//	GET    /v1/instances/changes?since=&wait=           what has changed (InstanceChanges), as soon as something has
 //	GET    /v1/instances/{id}                           one instance
 //	PATCH  /v1/instances/{id}                           change name, type, zone, region, addresses, labels
 //	POST   /v1/instances/{id}/start, …/stop

@@ -66,6 +66,7 @@ func callAll(ctx context.Context, c *Client) map[Call]error {
 	errs[StopInstance] = c.StopInstance(ctx, id)
 	errs[StartInstance] = c.StartInstance(ctx, id)
 	errs[TerminateInstance] = c.TerminateInstance(ctx, id)
+	_, errs[WatchInstances] = c.WatchInstances(ctx, "", 0)
 	const balancer, address = "lb-00000001", "ip-00000001"
 	_, errs[ListLoadBalancers] = c.LoadBalancers(ctx)
 	_, errs[GetLoadBalancer] = c.LoadBalancer(ctx, balancer)
@@ -481,7 +482,7 @@ func TestFaultInput(t *testing.T) {
 	}{
 		"UnknownKind":         {Fault{Kind: "earthquake"}, `kind: "earthquake" is none of latency, hang, reset, throttle, outage, denied, error, notFound, stale, invisible, emptyList, truncatedList, lostReply`},
 		"NoKind":              {Fault{}, `kind: "" is none of latency, hang, reset, throttle, outage, denied, error, notFound, stale, invisible, emptyList, truncatedList, lostReply`},
-		"UnknownCall":         {Fault{Kind: FaultError, Calls: []Call{"Reboot"}}, `calls: "Reboot" is none of ListInstances, GetInstance, CreateInstance, UpdateInstance, StartInstance, StopInstance, TerminateInstance, ListLoadBalancers, GetLoadBalancer, CreateLoadBalancer, UpdateLoadBalancer, DeleteLoadBalancer, ListStaticIPs, GetStaticIP, CreateStaticIP, ReleaseStaticIP, ListRoutes, GetRoute, CreateRoute, DeleteRoute, ChangeRoutes`},
+		"UnknownCall":         {Fault{Kind: FaultError, Calls: []Call{"Reboot"}}, `calls: "Reboot" is none of ListInstances, GetInstance, CreateInstance, UpdateInstance, StartInstance, StopInstance, TerminateInstance, WatchInstances, ListLoadBalancers, GetLoadBalancer, CreateLoadBalancer, UpdateLoadBalancer, DeleteLoadBalancer, ListStaticIPs, GetStaticIP, CreateStaticIP, ReleaseStaticIP, ListRoutes, GetRoute, CreateRoute, DeleteRoute, ChangeRoutes`},
 		"CallWithoutEffect":   {Fault{Kind: FaultEmptyList, Calls: []Call{GetInstance}}, "calls: a fault of kind emptyList cannot hit GetInstance"},
 		"StaleWrite":          {Fault{Kind: FaultStale, Calls: []Call{UpdateInstance}}, "calls: a fault of kind stale cannot hit UpdateInstance"},
 		"InvisibleCreation":   {Fault{Kind: FaultInvisible, Calls: []Call{CreateInstance}}, "calls: a fault of kind invisible cannot hit CreateInstance"},

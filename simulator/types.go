@@ -12,6 +12,10 @@ type (
 	InstancePatch = wire.InstancePatch
 	// InstanceList is one page of instances, ordered by ID.
 	InstanceList = wire.InstanceList
+	// InstanceChanges names the instances that have changed.
+	InstanceChanges = wire.InstanceChanges
+	// InstanceRef names an instance.
+	InstanceRef = wire.InstanceRef
 	// Address is one address of an instance.
 	Address = wire.Address
 	// AddressType is the type of an address, with the names of Kubernetes.
@@ -167,6 +171,7 @@ const (
 	StartInstance      = wire.StartInstance
 	StopInstance       = wire.StopInstance
 	TerminateInstance  = wire.TerminateInstance
+	WatchInstances     = wire.WatchInstances
 	ListLoadBalancers  = wire.ListLoadBalancers
 	GetLoadBalancer    = wire.GetLoadBalancer
 	CreateLoadBalancer = wire.CreateLoadBalancer
@@ -198,6 +203,7 @@ const (
 	CodeForbidden     = wire.CodeForbidden
 	CodeNotFound      = wire.CodeNotFound
 	CodeUnknownPath   = wire.CodeUnknownPath
+	CodeExpired       = wire.CodeExpired
 	CodeConflict      = wire.CodeConflict
 	CodeAlreadyExists = wire.CodeAlreadyExists
 	CodeQuotaExceeded = wire.CodeQuotaExceeded
@@ -224,6 +230,10 @@ func CallNames() []Call { return wire.CallNames() }
 // IsNotFound reports whether err is the cloud's answer that a resource does not
 // exist. A 404 of a proxy or for an unknown path is not such an answer.
 func IsNotFound(err error) bool { return wire.IsNotFound(err) }
+
+// IsExpired reports whether err is the cloud's answer that it no longer knows what
+// has changed since a place.
+func IsExpired(err error) bool { return wire.IsExpired(err) }
 
 // IsAlreadyExists reports whether err is the cloud's answer that the name
 // belongs to another resource.

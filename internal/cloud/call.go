@@ -32,6 +32,9 @@ type call struct {
 	// split means that a call that fails is made again for each of its objects
 	// alone.
 	split bool
+	// waits means that the call waits at the cloud for something to happen. It is
+	// not under way for the limiter, and its duration says nothing.
+	waits bool
 	// progress, if not nil, gets the reason why the call has not been made yet.
 	progress *progress
 }
@@ -83,17 +86,33 @@ func (c call) failed(kind Kind, err error) *Error {
 // progress records why a call has not been made yet. A nil progress records
 // nothing.
 type progress struct {
-	mu  sync.Mutex
-	err error // nil: the call is under way; guarded by mu
+	also []*progress // of the questions that the call answers
+
+	mu    sync.Mutex
+	err   error     // nil: the call is under way; guarded by mu
+	began time.Time // when it began to be under way; guarded by mu
 }
 
 func (p *progress) set(err error) {
 	if p == nil {
 		return
 	}
+	for _, other := range p.also {
+		other.set(err)
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.err = err
+	p.err, p.began = err, time.Now()
+}
+
+// underWay returns how long the call has been under way, 0 if it has not begun.
+func (p *progress) underWay() time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.err != nil || p.began.IsZero() {
+		return 0
+	}
+	return time.Since(p.began)
 }
 
 func (p *progress) get() error {
@@ -151,7 +170,9 @@ func once[T any](ctx context.Context, g *Gateway, a attempt, f func(context.Cont
 		}
 		returned()
 		g.record(ctx, a.call, started, err)
-		g.limiter.ended() // It may start another call, which must already see the outcome of this one.
+		if !a.waits {
+			g.limiter.ended() // It may start another call, which must already see the outcome of this one.
+		}
 	}()
 	value, theirs := f(limited)
 	return value, g.wrap(ctx, a.call, theirs)
@@ -248,7 +269,7 @@ func (g *Gateway) record(ctx context.Context, c call, started time.Time, err err
 		}
 	case kind == Unavailable && EvidenceOf(err) == Typed: // A text may be about one object, as a RetryError is.
 		g.limiter.unavailable(RetryAfter(err))
-	case isAnswer(kind):
+	case isAnswer(kind) && !c.waits:
 		g.limiter.succeeded(took, c.object())
 	}
 	g.metrics.rate.Set(g.limiter.callsPerSecond())

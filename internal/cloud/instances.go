@@ -40,12 +40,16 @@ type Answer struct {
 // Instances are the provider's instances, by the interface it offers.
 type Instances struct {
 	gateway  *Gateway
-	describe describer
+	describe describer // of nodes that wait, together with others if the provider can
+	alone    describer
 	refresh  describer
 	batcher  provider.InstanceMetadataBatcher // nil: each call is about one node
 	size     int                              // of a batch
 	single   inflight[Metadata]
 	batches  inflight[[]Answer]
+	waiting  together // the questions about nodes that wait to be initialised
+	lister   *Lister  // nil: not offered
+	watcher  *Watcher // nil: not offered
 
 	exists, shutDown func(context.Context, call, *corev1.Node) (bool, error)
 	existence        inflight[Existence]
@@ -70,22 +74,26 @@ func newInstances(g *Gateway, name func() string, found parts, callerTimeout tim
 	switch {
 	case found.instances != nil:
 		p := modern{gateway: g, v2: found.instances}
-		i.describe, i.refresh, i.exists, i.shutDown = p.metadata, p.metadata, p.exists, p.shutDown
+		i.describe, i.alone, i.refresh, i.exists, i.shutDown = p.metadata, p.metadata, p.metadata, p.exists, p.shutDown
+		i.lister, i.watcher = newLister(g, found, callerTimeout), newWatcher(g, found)
 		if i.batcher = found.batcher; i.batcher != nil {
 			i.size = max(i.batcher.MaxInstanceMetadataBatch(), 1)
+			i.describe, i.waiting.most, i.waiting.longestCall, i.waiting.call = i.withOthers, i.size, callerTimeout, i.batchOfWaiting
 		}
 		return i
 	case found.olderInstances != nil:
 		p := legacy{gateway: g, instances: found.olderInstances, zones: found.zones, provider: name()}
-		i.describe, i.refresh, i.exists, i.shutDown = p.metadata, p.refreshed, p.exists, p.shutDown
+		i.describe, i.alone, i.refresh, i.exists, i.shutDown = p.metadata, p.metadata, p.refreshed, p.exists, p.shutDown
 		return i
 	default:
 		return nil
 	}
 }
 
-// Metadata asks for the instance of a node that waits to be initialised. Errors are
-// of type *Error. Only the kind NotFound means that there is no such instance.
+// Metadata asks for the instance of a node that waits to be initialised. If the
+// provider offers batches, nodes that are asked about within a few milliseconds go
+// together. Errors are of type *Error. Only the kind NotFound means that there is
+// no such instance.
 func (i *Instances) Metadata(ctx context.Context, node *corev1.Node) (Metadata, error) {
 	return i.ask(ctx, highPriority, node, i.describe)
 }
@@ -94,7 +102,7 @@ func (i *Instances) Metadata(ctx context.Context, node *corev1.Node) (Metadata, 
 // without success. The question gets a smaller share of the cloud's quota, because others
 // are more likely to succeed.
 func (i *Instances) MetadataAtLowPriority(ctx context.Context, node *corev1.Node) (Metadata, error) {
-	return i.ask(ctx, lowPriority, node, i.describe)
+	return i.ask(ctx, lowPriority, node, i.alone)
 }
 
 // Refresh asks for the instances of initialised nodes, at low priority. If the
@@ -104,9 +112,7 @@ func (i *Instances) Refresh(ctx context.Context, nodes []*corev1.Node) []Answer 
 	if i.batcher == nil || len(nodes) == 0 {
 		return i.oneByOne(ctx, nodes)
 	}
-	const method = "InstanceMetadataBatch"
-	c := call{method: method, priority: lowPriority, names: []string{method}, split: true}
-	answers, err := i.batches.ask(ctx, c, identities(nodes), func(ctx context.Context, c call) ([]Answer, error) {
+	answers, err := i.batches.ask(ctx, i.batchCall(lowPriority), identities(nodes), func(ctx context.Context, c call) ([]Answer, error) {
 		return i.batch(ctx, c, nodes)
 	})
 	switch KindOf(err) {
@@ -120,7 +126,8 @@ func (i *Instances) Refresh(ctx context.Context, nodes []*corev1.Node) []Answer 
 	return i.oneByOne(ctx, nodes)
 }
 
-// BatchSize returns how many nodes Refresh asks for in one call.
+// BatchSize returns how many nodes the provider describes in one call. It is 1
+// without batches.
 func (i *Instances) BatchSize() int {
 	return i.size
 }
@@ -140,6 +147,26 @@ func (i *Instances) oneByOne(ctx context.Context, nodes []*corev1.Node) []Answer
 		answers[n].Metadata, answers[n].Err = i.ask(ctx, lowPriority, node, i.refresh)
 	}
 	return answers
+}
+
+const batchMethod = "InstanceMetadataBatch"
+
+func (i *Instances) batchCall(p priority) call {
+	return call{method: batchMethod, priority: p, names: []string{batchMethod}, split: true}
+}
+
+// withOthers asks about a node together with others, and alone if that fails.
+func (i *Instances) withOthers(ctx context.Context, c call, node *corev1.Node) (Metadata, error) {
+	if answer, ok := i.waiting.ask(ctx, c.progress, node); ok {
+		return answer.Metadata, answer.Err
+	}
+	return i.alone(ctx, c, node)
+}
+
+func (i *Instances) batchOfWaiting(ctx context.Context, p *progress, nodes []*corev1.Node) ([]Answer, error) {
+	c := i.batchCall(highPriority)
+	c.progress = p
+	return i.batch(ctx, c, nodes)
 }
 
 func (i *Instances) batch(ctx context.Context, c call, nodes []*corev1.Node) ([]Answer, error) {

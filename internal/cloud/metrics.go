@@ -12,6 +12,7 @@ type Metrics struct {
 	duration *metrics.HistogramVec
 	overdue  *metrics.Gauge
 	rate     *metrics.Gauge
+	watch    *metrics.Gauge
 }
 
 // NewMetrics returns metrics that register has registered.
@@ -38,8 +39,13 @@ func NewMetrics(register func(...metrics.Registerable)) *Metrics {
 			Help:           "Rate limit of calls to the cloud provider, in force because its request quota is used up or seems to be; 0 is no limit",
 			StabilityLevel: metrics.ALPHA,
 		}),
+		watch: metrics.NewGauge(&metrics.GaugeOpts{
+			Name:           "fairlead_cloud_watch_works",
+			Help:           "1 while the watch of the cloud's instances works; 0 if it has failed, has not named a change, or is not offered",
+			StabilityLevel: metrics.ALPHA,
+		}),
 	}
-	register(m.calls, m.duration, m.overdue, m.rate)
+	register(m.calls, m.duration, m.overdue, m.rate, m.watch)
 	return m
 }
 

@@ -46,6 +46,10 @@ type parts struct {
 	instances cloudprovider.InstancesV2
 	// batcher describes the instances of many nodes in one call.
 	batcher provider.InstanceMetadataBatcher
+	// lister lists all instances of this cluster.
+	lister provider.InstanceLister
+	// watcher says which instances have changed.
+	watcher provider.InstanceWatcher
 	// olderInstances describes an instance in a call for each property. The
 	// provider is asked for it only if instances is nil.
 	olderInstances cloudprovider.Instances
@@ -79,7 +83,12 @@ func (e *parts) findLoadBalancers(p cloudprovider.Interface) {
 func (e *parts) findRoutes(p cloudprovider.Interface) { *e = partsOfRoutes(offered(p.Routes())) }
 
 func partsOfInstances(v cloudprovider.InstancesV2) parts {
-	return parts{instances: v, batcher: find[provider.InstanceMetadataBatcher](v, "InstanceMetadata")}
+	return parts{
+		instances: v,
+		batcher:   find[provider.InstanceMetadataBatcher](v, "InstanceMetadata"),
+		lister:    find[provider.InstanceLister](v, "InstanceMetadata"),
+		watcher:   find[provider.InstanceWatcher](v),
+	}
 }
 
 func partsOfLoadBalancers(v cloudprovider.LoadBalancer) parts {

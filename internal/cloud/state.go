@@ -28,10 +28,17 @@ func (s *state) record(kind Kind) {
 	}
 }
 
-// State describes in words how the last calls to the cloud have ended. It names
-// only the kinds of errors, because their texts may contain secrets.
+// State describes in words how the last calls to the cloud have ended, and whether
+// the watch of instances works. It names only the kinds of errors, because their
+// texts may contain secrets.
 func (g *Gateway) State() string {
-	s := &g.state
+	if i := g.Instances(); i != nil && i.watcher != nil {
+		return g.state.String() + "; " + i.watcher.State()
+	}
+	return g.state.String()
+}
+
+func (s *state) String() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	answered := "has not answered yet"

@@ -11,19 +11,20 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator"
 )
 
-var _ provider.InstanceMetadataBatcher = (*instances)(nil)
+// batches are the answers about many Nodes.
+type batches struct{ cloud *Cloud }
 
 // MaxInstanceMetadataBatch implements provider.InstanceMetadataBatcher.
-func (i *instances) MaxInstanceMetadataBatch() int { return i.cloud.connection().config.page() }
+func (b batches) MaxInstanceMetadataBatch() int { return b.cloud.connection().config.page() }
 
 // page returns the maximum number of instances in one call.
 func (c config) page() int { return cmp.Or(c.pageSize, simulator.DefaultPageSize) }
 
 // InstanceMetadataBatch implements provider.InstanceMetadataBatcher with one
 // list of the cloud.
-func (i *instances) InstanceMetadataBatch(ctx context.Context, nodes []*corev1.Node) ([]provider.InstanceMetadataAnswer, error) {
+func (b batches) InstanceMetadataBatch(ctx context.Context, nodes []*corev1.Node) ([]provider.InstanceMetadataAnswer, error) {
 	query := question(nodes)
-	found, err := i.cloud.findInstances(ctx, query)
+	found, err := b.cloud.findInstances(ctx, query)
 	if err != nil {
 		return nil, fmt.Errorf("%d instances: %w", len(query.IDs)+len(query.Names), err)
 	}

@@ -142,7 +142,9 @@ func (c *Cloud) ProviderName() string { return Name }
 func (c *Cloud) HasClusterID() bool { return true }
 
 // InstancesV2 implements cloudprovider.Interface.
-func (c *Cloud) InstancesV2() (cloudprovider.InstancesV2, bool) { return &instances{cloud: c}, true }
+func (c *Cloud) InstancesV2() (cloudprovider.InstancesV2, bool) {
+	return (&instances{cloud: c}).offering(c.connection().config.without), true
+}
 
 // Instances implements cloudprovider.Interface. InstancesV2 replaces it.
 func (c *Cloud) Instances() (cloudprovider.Instances, bool) { return nil, false }

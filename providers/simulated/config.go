@@ -22,7 +22,12 @@ type config struct {
 	routeAddresses bool
 	// batchRoutes lets concurrent changes of routes share calls.
 	batchRoutes bool
+	// without are the fast paths that the provider does not offer.
+	without fastPaths
 }
+
+// fastPaths are ways to learn of many instances in one call.
+type fastPaths struct{ batches, lists, watches bool }
 
 // configKey reads the value of one key.
 type configKey struct {
@@ -37,6 +42,9 @@ func configKeys() []configKey {
 		{"timeout", readTimeout},
 		{"routeAddresses", readSwitch(func(c *config) *bool { return &c.routeAddresses })},
 		{"batchRoutes", readSwitch(func(c *config) *bool { return &c.batchRoutes })},
+		{"withoutBatches", readSwitch(func(c *config) *bool { return &c.without.batches })},
+		{"withoutLists", readSwitch(func(c *config) *bool { return &c.without.lists })},
+		{"withoutWatches", readSwitch(func(c *config) *bool { return &c.without.watches })},
 	}
 }
 

@@ -10,9 +10,12 @@
 //	timeout: 10s  # optional: limit for each call; without it only the caller's deadline counts
 //	routeAddresses: true # optional: store the addresses of Nodes with their routes
 //	batchRoutes: true    # optional: let concurrent changes of routes share calls
+//	withoutBatches: true # optional: do not offer provider.InstanceMetadataBatcher
+//	withoutLists: true   # optional: do not offer provider.InstanceLister
+//	withoutWatches: true # optional: do not offer provider.InstanceWatcher
 //
 // The file may change while the daemon runs. A valid configuration is used from
-// the next call on.
+// the next call on. What the provider offers stays the same until it is made anew.
 //
 // Each Service of type LoadBalancer gets its own load balancer, for TCP and UDP
 // over IPv4. The provider finds it only by the tags TagCluster and

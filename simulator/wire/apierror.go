@@ -14,7 +14,9 @@ const (
 	CodeForbidden    = "Forbidden"
 	CodeNotFound     = "NotFound"
 	CodeUnknownPath  = "UnknownPath"
-	CodeConflict     = "Conflict"
+	// CodeExpired means that the changes since a place are no longer known.
+	CodeExpired  = "Expired"
+	CodeConflict = "Conflict"
 	// CodeAlreadyExists means that the name belongs to another resource.
 	CodeAlreadyExists = "AlreadyExists"
 	// CodeQuotaExceeded means that the account may not have more resources of
@@ -53,6 +55,13 @@ func (e *APIError) Error() string {
 func IsNotFound(err error) bool {
 	var e *APIError
 	return errors.As(err, &e) && e.StatusCode == http.StatusNotFound && e.Code == CodeNotFound
+}
+
+// IsExpired reports whether err is the cloud's answer that it no longer knows what
+// has changed since a place.
+func IsExpired(err error) bool {
+	var e *APIError
+	return errors.As(err, &e) && e.Code == CodeExpired
 }
 
 // IsAlreadyExists reports whether err is the cloud's answer that the name

@@ -18,6 +18,7 @@ const (
 	StartInstance     Call = "StartInstance"
 	StopInstance      Call = "StopInstance"
 	TerminateInstance Call = "TerminateInstance"
+	WatchInstances    Call = "WatchInstances"
 
 	ListLoadBalancers  Call = "ListLoadBalancers"
 	GetLoadBalancer    Call = "GetLoadBalancer"
@@ -41,7 +42,7 @@ const (
 func CallNames() []Call {
 	return []Call{
 		ListInstances, GetInstance, CreateInstance, UpdateInstance,
-		StartInstance, StopInstance, TerminateInstance,
+		StartInstance, StopInstance, TerminateInstance, WatchInstances,
 		ListLoadBalancers, GetLoadBalancer, CreateLoadBalancer, UpdateLoadBalancer, DeleteLoadBalancer,
 		ListStaticIPs, GetStaticIP, CreateStaticIP, ReleaseStaticIP,
 		ListRoutes, GetRoute, CreateRoute, DeleteRoute, ChangeRoutes,

@@ -26,7 +26,8 @@ const (
 	FaultStale FaultKind = "stale"
 	// FaultInvisible hides each resource until it is Age old.
 	FaultInvisible FaultKind = "invisible"
-	// FaultEmptyList leaves all resources out of a list.
+	// FaultEmptyList leaves all resources out of a list, and all changes out of a
+	// watch.
 	FaultEmptyList FaultKind = "emptyList"
 	// FaultTruncatedList leaves out the last items of a page, and the answer says
 	// that there is no further page. Fraction says how many items are left out.

@@ -48,6 +48,22 @@ type Instance struct {
 	Labels    map[string]string `json:"labels,omitempty"`
 }
 
+// InstanceChanges names the instances that have changed, and a place in the log of
+// changes.
+type InstanceChanges struct {
+	// Changed are ordered by the time of their last change.
+	Changed []InstanceRef `json:"changed"`
+	// Resume is the query parameter "since" that asks for later changes.
+	Resume string `json:"resume"`
+}
+
+// InstanceRef names an instance.
+type InstanceRef struct {
+	ID     string `json:"id"`
+	Name   string `json:"name"`
+	Region string `json:"region,omitempty"`
+}
+
 // InstancePatch changes an instance. A field that is nil changes nothing.
 type InstancePatch struct {
 	Name   *string `json:"name,omitempty"`

@@ -31,6 +31,10 @@ const queue = "Nodes"
 // not wait for those.
 const passesPerRead = 4
 
+// mostLookUps bounds the look-ups under way if they go to the cloud in batches.
+// Each has a goroutine, and the gateway bounds them, too.
+const mostLookUps = 200
+
 // freshReads is how often a pass decides again when the Node has changed in the
 // meantime. After that, other Nodes go first.
 const freshReads = 10
@@ -68,7 +72,7 @@ type recorder interface {
 // have their zero values.
 type Config struct {
 	// Reads is the maximum number of concurrent look-ups of waiting Nodes in the
-	// cloud. Refreshers is the maximum number of concurrent calls of the periodic
+	// cloud. With batches it may be higher. Refreshers is the maximum number of concurrent calls of the periodic
 	// refresh. 0 means 1.
 	Reads, Refreshers int
 	// Refresh is the period in which each Node is compared with the cloud.
@@ -149,15 +153,26 @@ func New(deps Deps, cfg Config) *Controller {
 		policy:    cfg.Labels,
 		strictIDs: cfg.StrictIDs,
 		claim:     cfg.Claim,
-		reads:     make(chan struct{}, max(cfg.Reads, 1)),
+		reads:     make(chan struct{}, lookUps(cfg.Reads, deps.Instances.BatchSize())),
 		unhurried: make(chan struct{}, 1),
 		refresher: refresher{period: cfg.Refresh, parallel: max(cfg.Refreshers, 1)},
 		memories:  map[string]memory{},
 		fetched:   map[string]fetched{},
 		confirmed: map[string]bool{},
 	}
-	c.loop = loop.New(queue, c.Reconcile, loop.Config{Workers: passesPerRead * cap(c.reads), Clock: cfg.Clock})
+	writes := (passesPerRead - 1) * max(cfg.Reads, 1)
+	c.loop = loop.New(queue, c.Reconcile, loop.Config{Workers: cap(c.reads) + writes, Clock: cfg.Clock})
 	return c
+}
+
+// lookUps returns how many Nodes that wait may be asked about at the same time. If
+// the provider answers for many in one call, that is enough for one call under way
+// and one that fills, unless the operator wants one look-up at a time.
+func lookUps(reads, batch int) int {
+	if reads < 2 || batch < 2 {
+		return max(reads, 1)
+	}
+	return max(reads, min(2*batch, mostLookUps))
 }
 
 // Run runs the controller until the context ends. It returns when all work has

@@ -60,3 +60,23 @@ func TestNodesAreInitialisedAtTheSpeedOfTheQuota(t *testing.T) {
 		}
 	})
 }
+
+func TestLookUpsFillTheBatches(t *testing.T) {
+	for _, tt := range []struct {
+		name               string
+		reads, batch, want int
+	}{
+		{"NoBatches", 16, 1, 16},
+		{"OneUnderWayAndOneThatFills", 16, 50, 100},
+		{"LargeBatchesAreBounded", 16, 1000, mostLookUps},
+		{"OperatorWantsMore", 300, 50, 300},
+		{"OneAtATime", 1, 100, 1},
+		{"Nothing", 0, 100, 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := lookUps(tt.reads, tt.batch); got != tt.want {
+				t.Errorf("lookUps(%d, %d) = %d, want %d", tt.reads, tt.batch, got, tt.want)
+			}
+		})
+	}
+}

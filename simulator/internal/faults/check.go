@@ -23,7 +23,9 @@ const maxLatency = wire.Duration(24 * time.Hour)
 // hits reports whether a fault of this kind can hit a call.
 func hits(k wire.FaultKind, call wire.Call) bool {
 	switch k {
-	case wire.FaultEmptyList, wire.FaultTruncatedList:
+	case wire.FaultEmptyList:
+		return lists(call) || call == wire.WatchInstances
+	case wire.FaultTruncatedList:
 		return lists(call)
 	case wire.FaultStale:
 		return reads(call)

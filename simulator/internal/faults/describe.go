@@ -64,7 +64,7 @@ func effect(k wire.FaultKind) string {
 	case wire.FaultInvisible:
 		return "new resources are not seen yet"
 	case wire.FaultEmptyList:
-		return "lists are empty"
+		return "lists are empty, and watches name no change"
 	case wire.FaultTruncatedList:
 		return "lists lack their last items"
 	case wire.FaultLostReply:

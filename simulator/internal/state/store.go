@@ -59,6 +59,8 @@ type Store struct {
 	lastRoute        int                // guarded by mu
 	nextMove         time.Time          // guarded by mu; when the next change by itself is due
 	revision         int64              // guarded by mu; grows with each change
+	changed          chan struct{}      // guarded by mu; closed at the next change
+	began            time.Time
 }
 
 // maxBalancerPast is the maximum number of remembered changes of load balancers.
@@ -80,6 +82,8 @@ func New(config Config) *Store {
 		loadBalancers: newTable(balancer.identity),
 		staticIPs:     newTable(reserved.identity),
 		routes:        newTable(routeIdentity),
+		changed:       make(chan struct{}),
+		began:         config.Clock.Now(),
 	}
 	s.loadBalancers.longest = maxBalancerPast
 	return s
@@ -105,7 +109,7 @@ func (s *Store) settle(ctx context.Context) time.Time {
 	}
 	s.settleInstances(ctx, now)
 	s.settleLoadBalancers(ctx, now)
-	s.revision++
+	s.revise()
 	s.expectMoves()
 	return now
 }
@@ -147,8 +151,15 @@ func keep[T any](s *Store, t *table[T], made []change[T]) error {
 	for _, m := range made {
 		t.remember(m)
 	}
-	s.revision++
+	s.revise()
 	return nil
+}
+
+// revise takes note of a change. s.mu is held.
+func (s *Store) revise() {
+	s.revision++
+	close(s.changed)
+	s.changed = make(chan struct{})
 }
 
 // conflict returns the error about a resource whose state does not allow the

@@ -17,6 +17,7 @@ type table[T any] struct {
 	past []change[T] // the oldest first
 	// longest is the maximum number of remembered changes.
 	longest  int
+	changes  int64 // that were ever made
 	identify func(T) identity
 }
 
@@ -79,6 +80,17 @@ func (t *table[T]) remember(made change[T]) {
 		t.past = slices.Delete(t.past, 0, t.longest/10)
 	}
 	t.past = append(t.past, made)
+	t.changes++
+}
+
+// since returns the changes after the first n. It returns false if they are no
+// longer known.
+func (t *table[T]) since(n int64) ([]change[T], bool) {
+	first := t.changes - int64(len(t.past))
+	if n < first || n > t.changes {
+		return nil, false
+	}
+	return t.past[n-first:], true
 }
 
 // asOf returns the table at an earlier time, or at the earliest time that is

@@ -28,6 +28,9 @@ type Setup struct {
 	Cloud string
 	// Settings are additional lines of the provider's configuration.
 	Settings string
+	// FastPaths lets the provider offer its list and its watch of instances. Their
+	// calls come at any time, so they would be in the way of tests that count calls.
+	FastPaths bool
 	// API is a proxy of the API server; nil for none.
 	API *proxy.Proxy
 	// Elect switches leader election on.
@@ -60,8 +63,11 @@ func (s Setup) ProviderName() string {
 // s.Cloud is empty.
 func (s Setup) Config(usual string) string {
 	config := "endpoint: " + cmp.Or(s.Cloud, usual) + "\n"
-	if s.Provider != "" {
+	switch {
+	case s.Provider != "":
 		config += "provider: " + s.Provider + "\n"
+	case !s.FastPaths:
+		config += "withoutLists: true\nwithoutWatches: true\n"
 	}
 	return config + s.Settings
 }

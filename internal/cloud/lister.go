@@ -1,0 +1,62 @@
+package cloud
+
+import (
+	"context"
+	"time"
+
+	"github.com/fairlead-k8s/fairlead/provider"
+)
+
+// Lister lists all instances of this cluster. What a list says is a hint: it may
+// spare a question about a node, and is never written (decision 10).
+type Lister struct {
+	gateway *Gateway
+	lister  provider.InstanceLister
+	pages   inflight[Page]
+}
+
+// Page is a part of the list. It shares no memory with the provider.
+type Page struct {
+	Instances []Metadata
+	// Next is the token of the next page, empty on the last one.
+	Next string
+	// AsOf is when the cloud knew this. It is never later than the call began.
+	AsOf time.Time
+}
+
+// Lister returns the list of the provider, nil if it offers none.
+func (i *Instances) Lister() *Lister { return i.lister }
+
+func newLister(g *Gateway, found parts, callerTimeout time.Duration) *Lister {
+	if found.lister == nil {
+		return nil
+	}
+	return &Lister{gateway: g, lister: found.lister, pages: inflight[Page]{callerTimeout: callerTimeout}}
+}
+
+// Page asks for one page, at low priority. The token is empty for the first page,
+// and the former page's Next for a later one. Errors are of type *Error.
+func (l *Lister) Page(ctx context.Context, token string) (Page, error) {
+	const method = "ListInstances"
+	c := call{method: method, priority: lowPriority, names: []string{method}, split: true}
+	return l.pages.ask(ctx, c, token, func(ctx context.Context, c call) (Page, error) {
+		var began time.Time
+		theirs, err := read(ctx, l.gateway, c, func(ctx context.Context) (provider.InstancePage, error) {
+			began = time.Now()
+			return l.lister.ListInstances(ctx, token)
+		})
+		if err != nil {
+			return Page{}, err
+		}
+		page := Page{Next: theirs.Next, AsOf: theirs.AsOf}
+		if page.AsOf.IsZero() || page.AsOf.After(began) {
+			page.AsOf = began
+		}
+		for n := range theirs.Instances {
+			if m, err := fromProvider(c, &theirs.Instances[n]); err == nil && m.ProviderID != "" {
+				page.Instances = append(page.Instances, m)
+			}
+		}
+		return page, nil
+	})
+}

@@ -1,0 +1,160 @@
+package cloud
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	cloudprovider "k8s.io/cloud-provider"
+
+	"github.com/fairlead-k8s/fairlead/provider"
+)
+
+// tallying is a provider with batches that counts its calls, which take 30 ms.
+type tallying struct {
+	most   int
+	before func(nodes []*corev1.Node) error // of a batch
+
+	mu                     sync.Mutex
+	batches, alone, exists int
+}
+
+func (c *tallying) count(n *int) {
+	time.Sleep(30 * time.Millisecond)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	*n++
+}
+
+func (c *tallying) InstanceExists(context.Context, *corev1.Node) (bool, error) {
+	c.count(&c.exists)
+	return true, nil
+}
+func (c *tallying) InstanceShutdown(context.Context, *corev1.Node) (bool, error) { return false, nil }
+
+func (c *tallying) InstanceMetadata(_ context.Context, n *corev1.Node) (*cloudprovider.InstanceMetadata, error) {
+	c.count(&c.alone)
+	return &cloudprovider.InstanceMetadata{ProviderID: "p://" + n.Name}, nil
+}
+func (c *tallying) MaxInstanceMetadataBatch() int { return c.most }
+
+func (c *tallying) InstanceMetadataBatch(_ context.Context, nodes []*corev1.Node) ([]provider.InstanceMetadataAnswer, error) {
+	c.count(&c.batches)
+	if c.before != nil {
+		if err := c.before(nodes); err != nil {
+			return nil, err
+		}
+	}
+	var answers []provider.InstanceMetadataAnswer
+	for _, n := range nodes {
+		answers = append(answers, provider.InstanceMetadataAnswer{Metadata: &cloudprovider.InstanceMetadata{ProviderID: "p://" + n.Name}})
+	}
+	return answers, nil
+}
+
+// initialise asks about nodes that arrive at these intervals, as many at the same
+// time as the controller does, and returns how many got their own answer.
+func initialise(t *testing.T, i *Instances, nodes int, interval time.Duration) (own int) {
+	t.Helper()
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	places := make(chan struct{}, 200)
+	for n := range nodes {
+		time.Sleep(interval)
+		places <- struct{}{}
+		all.Go(func() {
+			defer func() { <-places }()
+			name := "n" + strconv.Itoa(n)
+			if got, err := i.Metadata(t.Context(), node(name)); err == nil && got.ProviderID == "p://"+name {
+				mu.Lock()
+				own++
+				mu.Unlock()
+			}
+		})
+	}
+	all.Wait()
+	return own
+}
+
+func TestNodesThatWaitAreAskedAboutTogether(t *testing.T) {
+	for _, tt := range []struct {
+		name        string
+		nodes, most int
+		interval    time.Duration // between two arrivals
+		calls       int
+		longest     time.Duration
+	}{
+		{name: "ThousandAtOnce", nodes: 1000, most: 100, calls: 12, longest: time.Second},
+		{name: "FiveThousandWithinTwentySeconds", nodes: 5000, most: 100, interval: 4 * time.Millisecond, calls: 60, longest: 21 * time.Second},
+		{name: "OneAloneWaitsForNobody", nodes: 1, most: 100, calls: 1, longest: 35 * time.Millisecond},
+		{name: "SecondOneHardlyWaits", nodes: 2, most: 100, interval: 20 * time.Millisecond, calls: 2, longest: 75 * time.Millisecond},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := &tallying{most: tt.most}
+				began := time.Now()
+				own := initialise(t, gateway(t, vendor{v2: c}, Config{}).Instances(), tt.nodes, tt.interval)
+				if took := time.Since(began); own != tt.nodes || took > tt.longest || c.batches > tt.calls || c.alone > 0 {
+					t.Errorf("%d of %d nodes got their answers in %v and %d calls, %d of them alone; want %v and %d calls", own, tt.nodes, took, c.batches+c.alone, c.alone, tt.longest, tt.calls)
+				}
+			})
+		})
+	}
+}
+
+func TestNodesOfACallThatFailsGetTheirAnswers(t *testing.T) {
+	for name, tt := range map[string]struct {
+		before func([]*corev1.Node) error
+		own    int
+		alone  int
+	}{
+		"BatchFails":    {func([]*corev1.Node) error { return errors.New("no") }, 3, 3},
+		"BatchPanics":   {func([]*corev1.Node) error { panic("no") }, 3, 3},
+		"BatchHangs":    {func([]*corev1.Node) error { time.Sleep(time.Hour); return nil }, 0, 3}, // The callers got Slow. The answers are kept.
+		"OneIsDenied":   {func([]*corev1.Node) error { return httpError(403) }, 3, 3},
+		"OneIsBroken":   {func([]*corev1.Node) error { return httpError(503) }, 3, 3},
+		"QuotaIsUsedUp": {func([]*corev1.Node) error { return httpError(429) }, 0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := &tallying{most: 3, before: tt.before}
+				i := gateway(t, vendor{v2: c}, Config{}).Instances()
+				own := initialise(t, i, 3, 0)
+				time.Sleep(time.Minute)
+				if own != tt.own || c.alone != tt.alone {
+					t.Errorf("%d nodes got their own answer, %d were asked about alone; want %d and %d", own, c.alone, tt.own, tt.alone)
+				}
+				if again := initialise(t, i, 3, 0); name == "BatchHangs" && again != 3 {
+					t.Errorf("%d nodes have an answer although a call about them hangs, want 3", again)
+				}
+				time.Sleep(time.Hour)
+			})
+		})
+	}
+}
+
+// Evidence for a deletion is a call for each Node, whatever the provider offers
+// (promise S1).
+func TestEvidenceIsNeverAskedTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &tallying{most: 100}
+		i := gateway(t, vendor{v2: c}, Config{}).Instances()
+		var all sync.WaitGroup
+		for n := range 20 {
+			all.Go(func() {
+				if _, err := i.Existence(t.Context(), node("n"+strconv.Itoa(n))); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		if c.exists != 20 || c.batches+c.alone > 0 {
+			t.Errorf("%d questions about existence and %d other calls, want 20 and none", c.exists, c.batches+c.alone)
+		}
+	})
+}

@@ -1,0 +1,119 @@
+package simulated
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	cloudprovider "k8s.io/cloud-provider"
+
+	"github.com/fairlead-k8s/fairlead/provider"
+	"github.com/fairlead-k8s/fairlead/simulator"
+)
+
+// The fast paths. Each is a type of its own, so that a value has the methods of
+// those that are switched on, and no others.
+var (
+	_ provider.InstanceMetadataBatcher = batches{}
+	_ provider.InstanceLister          = lists{}
+	_ provider.InstanceWatcher         = watches{}
+)
+
+// offering returns the instances with the fast paths that are not switched off.
+func (i *instances) offering(without fastPaths) cloudprovider.InstancesV2 {
+	b, l, w := batches{i.cloud}, lists{i.cloud}, watches{i.cloud}
+	switch without {
+	case fastPaths{}:
+		return struct {
+			*instances
+			batches
+			lists
+			watches
+		}{i, b, l, w}
+	case fastPaths{batches: true}:
+		return struct {
+			*instances
+			lists
+			watches
+		}{i, l, w}
+	case fastPaths{lists: true}:
+		return struct {
+			*instances
+			batches
+			watches
+		}{i, b, w}
+	case fastPaths{watches: true}:
+		return struct {
+			*instances
+			batches
+			lists
+		}{i, b, l}
+	case fastPaths{lists: true, watches: true}:
+		return struct {
+			*instances
+			batches
+		}{i, b}
+	case fastPaths{batches: true, watches: true}:
+		return struct {
+			*instances
+			lists
+		}{i, l}
+	case fastPaths{batches: true, lists: true}:
+		return struct {
+			*instances
+			watches
+		}{i, w}
+	default:
+		return i
+	}
+}
+
+// lists is the list of all instances.
+type lists struct{ cloud *Cloud }
+
+// ListInstances implements provider.InstanceLister.
+func (l lists) ListInstances(ctx context.Context, token string) (provider.InstancePage, error) {
+	asOf := time.Now()
+	found, err := ask(ctx, l.cloud, func(ctx context.Context, client *simulator.Client) (simulator.InstanceList, error) {
+		return client.InstancePage(ctx, token)
+	})
+	if err != nil {
+		return provider.InstancePage{}, fmt.Errorf("list of instances: %w", err)
+	}
+	page := provider.InstancePage{Next: found.Continue, AsOf: asOf}
+	for _, i := range found.Items {
+		if i.State != simulator.Terminated {
+			page.Instances = append(page.Instances, *metadata(i))
+		}
+	}
+	return page, nil
+}
+
+// watchFor is how long one call waits for a change.
+const watchFor = 2 * time.Minute
+
+// watches are the changes of instances.
+type watches struct{ cloud *Cloud }
+
+// WatchInstances implements provider.InstanceWatcher.
+func (w watches) WatchInstances(ctx context.Context, token string) (provider.InstanceChanges, error) {
+	now := w.cloud.connection()
+	wait := watchFor
+	if limit := now.config.timeout; limit > 0 {
+		wait = min(wait, limit/2) // The timeout is for the answer, too.
+	}
+	found, err := ask(ctx, w.cloud, func(ctx context.Context, client *simulator.Client) (simulator.InstanceChanges, error) {
+		return client.WatchInstances(ctx, token, wait)
+	})
+	switch {
+	case simulator.IsExpired(err):
+		return provider.InstanceChanges{}, fmt.Errorf("%w: %w", provider.ErrWatchExpired, err)
+	case err != nil:
+		return provider.InstanceChanges{}, fmt.Errorf("watch of instances: %w", err)
+	}
+	changes := provider.InstanceChanges{Resume: found.Resume}
+	for _, ref := range found.Changed {
+		changes.Changed = append(changes.Changed, provider.InstanceRef{ProviderID: providerID(ref.Region, ref.ID), NodeName: ref.Name})
+	}
+	return changes, nil
+}

@@ -1,0 +1,82 @@
+package state
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/fairlead-k8s/fairlead/simulator/wire"
+)
+
+// Watch selects the changes of instances that a caller waits for.
+type Watch struct {
+	// Since is a place in the log of changes. It is empty for the present.
+	Since string
+	// Wait is how long to wait for a change.
+	Wait time.Duration
+}
+
+// WatchInstances returns the instances that have changed, as soon as one has. It
+// returns none if none has, or if the context has ended.
+func (s *Store) WatchInstances(ctx context.Context, w Watch, v Distortions) (wire.InstanceChanges, error) {
+	end := s.clock.Now().Add(w.Wait)
+	for {
+		found, next, err := s.changesSince(ctx, w.Since, v)
+		remaining := end.Sub(s.clock.Now())
+		if err != nil || w.Since == "" || len(found.Changed) > 0 || remaining <= 0 || ctx.Err() != nil {
+			return found, err
+		}
+		if !next.move.IsZero() {
+			remaining = min(remaining, next.move.Sub(s.clock.Now()))
+		}
+		timer := s.clock.NewTimer(remaining)
+		select {
+		case <-next.changed:
+		case <-timer.C():
+		case <-ctx.Done():
+		}
+		timer.Stop()
+	}
+}
+
+// expected says when the state may change.
+type expected struct {
+	changed <-chan struct{}
+	move    time.Time // by itself; zero: it will not
+}
+
+func (s *Store) changesSince(ctx context.Context, since string, v Distortions) (wire.InstanceChanges, expected, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.settle(ctx)
+	next := expected{s.changed, s.nextMove}
+	// A place counts for this process only: another one has another log.
+	process := strconv.FormatInt(s.began.UnixNano(), 36)
+	found := wire.InstanceChanges{Changed: []wire.InstanceRef{}, Resume: process + "." + strconv.FormatInt(s.instances.changes, 10)}
+	if since == "" {
+		return found, next, nil
+	}
+	of, place, _ := strings.Cut(since, ".")
+	n, err := strconv.ParseInt(place, 10, 64)
+	changes, known := s.instances.since(n)
+	if err != nil || of != process || !known {
+		return wire.InstanceChanges{}, next, &wire.APIError{StatusCode: http.StatusGone, Code: wire.CodeExpired, Message: "changes since " + strconv.Quote(since) + " are no longer known"}
+	}
+	seen := map[string]bool{}
+	for _, c := range slices.Backward(changes) {
+		row := s.instances.row(c.id)
+		if row == nil {
+			row = c.before
+		}
+		if row == nil || seen[c.id] || v.leavesOut(row.identity()) {
+			continue
+		}
+		seen[c.id] = true
+		found.Changed = append(found.Changed, wire.InstanceRef{ID: c.id, Name: row.Name, Region: row.Region})
+	}
+	slices.Reverse(found.Changed)
+	return found, next, nil
+}
