@@ -3,7 +3,6 @@ package process
 import (
 	"bufio"
 	"bytes"
-	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -13,8 +12,9 @@ import (
 
 // Usage is the resource usage of a process since its start.
 type Usage struct {
-	CPU  time.Duration // user and system
-	Peak int64         // largest resident memory, in bytes; 0 when it has ended
+	CPU      time.Duration // user and system
+	Peak     int64         // largest resident memory, in bytes; 0 when it has ended
+	Resident int64         // resident memory now, in bytes; 0 when it has ended
 }
 
 // Usage reads the usage from the kernel. For a process that has ended, only the
@@ -39,8 +39,12 @@ func (p *Process) Usage() (Usage, error) {
 	if err != nil {
 		return Usage{}, err
 	}
-	peak, err := peakOf(status)
-	return Usage{CPU: cpu, Peak: peak}, err
+	peak, err := memoryOf(status, "VmHWM")
+	if err != nil {
+		return Usage{}, err
+	}
+	resident, err := memoryOf(status, "VmRSS")
+	return Usage{CPU: cpu, Peak: peak, Resident: resident}, err
 }
 
 // tick is the unit of the times in stat, the same on every Linux.
@@ -65,10 +69,10 @@ func cpuOf(stat []byte) (time.Duration, error) {
 	return time.Duration(ticks) * tick, nil
 }
 
-// peakOf reads /proc/PID/status.
-func peakOf(status []byte) (int64, error) {
+// memoryOf reads a field of /proc/PID/status, in bytes.
+func memoryOf(status []byte, field string) (int64, error) {
 	for scanner := bufio.NewScanner(bytes.NewReader(status)); scanner.Scan(); {
-		value, found := strings.CutPrefix(scanner.Text(), "VmHWM:")
+		value, found := strings.CutPrefix(scanner.Text(), field+":")
 		if !found {
 			continue
 		}
@@ -78,5 +82,5 @@ func peakOf(status []byte) (int64, error) {
 		}
 		return n << 10, nil
 	}
-	return 0, errors.New("/proc/PID/status has no VmHWM")
+	return 0, fmt.Errorf("/proc/PID/status has no %s", field)
 }

@@ -25,17 +25,19 @@ func TestCPU(t *testing.T) {
 	}
 }
 
-func TestPeak(t *testing.T) {
+func TestMemory(t *testing.T) {
+	const status = "Name:\tccm\nVmPeak:\t  900 kB\nVmHWM:\t  1024 kB\nVmRSS:\t  512 kB\nVmSwap:\tmuch kB\n"
 	for name, row := range map[string]struct {
-		status string
-		want   int64 // negative: an error
+		field string
+		want  int64 // negative: an error
 	}{
-		"Kilobytes": {"Name:\tccm\nVmPeak:\t  900 kB\nVmHWM:\t  1024 kB\nVmRSS:\t  512 kB\n", 1 << 20},
-		"Missing":   {"Name:\tccm\n", -1},
-		"NoNumber":  {"VmHWM:\tmuch kB\n", -1},
+		"Peak":     {"VmHWM", 1 << 20},
+		"Resident": {"VmRSS", 512 << 10},
+		"Missing":  {"VmLck", -1},
+		"NoNumber": {"VmSwap", -1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := peakOf([]byte(row.status))
+			got, err := memoryOf([]byte(status), row.field)
 			if (err != nil) != (row.want < 0) || err == nil && got != row.want {
 				t.Errorf("got %v, %v; want %v", got, err, row.want)
 			}
@@ -60,7 +62,7 @@ func TestUsageOfAProcess(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if usage.CPU > 0 && usage.Peak > 0 {
+		if usage.CPU > 0 && usage.Peak > 0 && usage.Resident > 0 {
 			break
 		}
 		if time.Now().After(deadline) {

@@ -135,3 +135,13 @@ func (p *Plane) Silence(ctx context.Context, names []string, now time.Time) erro
 		return nil
 	})
 }
+
+// Beat writes a heartbeat as a kubelet does that has nothing new to say.
+func (p *Plane) Beat(ctx context.Context, name string, now time.Time) error {
+	patch := fmt.Appendf(nil, `{"status":{"conditions":[{"type":%q,"lastHeartbeatTime":%q}]}}`, corev1.NodeReady, now.UTC().Format(time.RFC3339))
+	_, err := p.Client.CoreV1().Nodes().Patch(ctx, name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+	if err != nil {
+		return fmt.Errorf("heartbeat of node %s: %w", name, err)
+	}
+	return nil
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -82,6 +83,13 @@ func (n *Nodes) All() map[string]*corev1.Node {
 		}
 	}
 	return nodes
+}
+
+// Names are the names of all Nodes, in order.
+func (n *Nodes) Names() []string {
+	names := n.store.ListKeys()
+	slices.Sort(names)
+	return names
 }
 
 // Await looks whenever a Node changes, and a few times a second, until check

@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // namespace is where the Services of a benchmark are.
@@ -64,5 +65,22 @@ func (p *Plane) Unexpose(ctx context.Context) error {
 	}
 	return Each(len(services), func(n int) error {
 		return p.Client.CoreV1().Services(namespace).Delete(ctx, services[n].Name, metav1.DeleteOptions{})
+	})
+}
+
+// MovedPort is the port of Services after MovePorts.
+const MovedPort = 81
+
+// MovePorts changes the port of all Services of type LoadBalancer, so that their
+// load balancers have to change, too.
+func (p *Plane) MovePorts(ctx context.Context) error {
+	services, err := p.Exposed(ctx)
+	if err != nil {
+		return err
+	}
+	patch := fmt.Appendf(nil, `[{"op": "replace", "path": "/spec/ports/0/port", "value": %d}]`, MovedPort)
+	return Each(len(services), func(n int) error {
+		_, err := p.Client.CoreV1().Services(namespace).Patch(ctx, services[n].Name, types.JSONPatchType, patch, metav1.PatchOptions{})
+		return err
 	})
 }

@@ -72,11 +72,25 @@ func Version(ctx context.Context, program string) (string, error) {
 
 // Setup is how a daemon is run. Everything else is its own default.
 type Setup struct {
-	Program    string
-	Provider   Provider
-	CloudURL   string
+	Program  string
+	Provider Provider
+	CloudURL string
+	// Plain: the provider offers nothing beyond the contract.
+	Plain      bool
 	Kubeconfig string
 	Flags      []string
+}
+
+// plain are the lines of the cloud config that switch fast paths off.
+const plain = ""
+
+// cloudConfig is the content of the provider's configuration file.
+func (s Setup) cloudConfig() string {
+	config := "endpoint: " + s.CloudURL + "\n"
+	if s.Plain {
+		config += plain
+	}
+	return config
 }
 
 // Daemon is one replica that runs.
@@ -93,7 +107,7 @@ func Start(ctx context.Context, dir string, s Setup) (*Daemon, error) {
 		return nil, err
 	}
 	config := filepath.Join(dir, "cloud.yaml")
-	if err := os.WriteFile(config, []byte("endpoint: "+s.CloudURL+"\n"), 0o600); err != nil {
+	if err := os.WriteFile(config, []byte(s.cloudConfig()), 0o600); err != nil {
 		return nil, err
 	}
 	p, err := process.Start(dir, append([]string{

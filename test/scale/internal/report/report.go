@@ -3,9 +3,8 @@
 package report
 
 import (
-	"fmt"
+	"slices"
 	"strings"
-	"time"
 )
 
 // Report is a whole benchmark.
@@ -27,9 +26,16 @@ type Program struct {
 
 // Row is what one contender did in one scenario.
 type Row struct {
-	Scenario  string   `json:"scenario"`
-	What      string   `json:"what"`
-	Contender string   `json:"contender"`
+	Scenario  string `json:"scenario"`
+	What      string `json:"what"`
+	Contender string `json:"contender"`
+	// Nodes and Services are the sizes of the cluster; 0 in results before
+	// 2026-11-22, where Report.Flags has them.
+	Nodes    int `json:"nodes,omitempty"`
+	Services int `json:"services,omitempty"`
+	// FastPaths is "on" or "off", and empty where the scenario does not depend on
+	// what the provider offers.
+	FastPaths string   `json:"fastPaths,omitempty"`
 	Flags     []string `json:"flags"` // that are not the contender's defaults
 	Outcome   []Fact   `json:"outcome"`
 	// HealthyNodesDeleted are Nodes that the contender deleted although their
@@ -49,51 +55,12 @@ type Row struct {
 	Seconds    float64 `json:"seconds"`
 	// PeakBytes is the largest resident memory since the process started.
 	PeakBytes int64 `json:"peakBytes"`
+	// Series is what happened meanwhile; nil in results before 2026-11-22.
+	Series *Series `json:"series,omitempty"`
+	// TookSeconds is how long the whole run took, with its preparation.
+	TookSeconds float64 `json:"tookSeconds,omitempty"`
 	// Error is why the numbers are missing or not to be trusted.
 	Error string `json:"error,omitempty"`
-}
-
-// Fact is one thing that was seen: a time, that it has not happened within a
-// time, or a number.
-type Fact struct {
-	What      string  `json:"what"`
-	Seconds   float64 `json:"seconds,omitempty"`
-	NotWithin float64 `json:"notWithinSeconds,omitempty"`
-	Count     *int    `json:"count,omitempty"`
-	Of        int     `json:"of,omitempty"`
-}
-
-// Took says how long something took.
-func Took(what string, d time.Duration) Fact { return Fact{What: what, Seconds: d.Seconds()} }
-
-// Never says that something has not happened within a time.
-func Never(what string, within time.Duration) Fact {
-	return Fact{What: what, NotWithin: within.Seconds()}
-}
-
-// Number says how many; of is how many were possible, 0 where that means
-// nothing.
-func Number(what string, n, of int) Fact { return Fact{What: what, Count: &n, Of: of} }
-
-func (f Fact) String() string {
-	switch {
-	case f.Count != nil && f.Of > 0:
-		return fmt.Sprintf("%s: %d of %d", f.What, *f.Count, f.Of)
-	case f.Count != nil:
-		return fmt.Sprintf("%s: %d", f.What, *f.Count)
-	case f.NotWithin > 0:
-		return fmt.Sprintf("%s: not within %s", f.What, seconds(f.NotWithin))
-	default:
-		return fmt.Sprintf("%s: %s", f.What, seconds(f.Seconds))
-	}
-}
-
-// seconds has as many digits as are worth reading.
-func seconds(s float64) string {
-	if s < 100 {
-		return fmt.Sprintf("%.1f s", s)
-	}
-	return fmt.Sprintf("%.0f s", s)
 }
 
 // Calls is how many calls of the cloud were made.
@@ -130,4 +97,13 @@ func (r Row) outcome() string {
 		texts[n] = fact.String()
 	}
 	return strings.Join(texts, "; ")
+}
+
+// Fact returns the fact of this name.
+func (r Row) Fact(what string) (Fact, bool) {
+	n := slices.IndexFunc(r.Outcome, func(f Fact) bool { return f.What == what })
+	if n < 0 || r.Error != "" {
+		return Fact{}, false
+	}
+	return r.Outcome[n], true
 }

@@ -1,8 +1,11 @@
 package report
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,9 +25,17 @@ func (r Row) cells() []string {
 	}
 	return []string{
 		r.Contender, strconv.Itoa(r.HealthyNodesDeleted), r.outcome(),
-		strconv.Itoa(r.Calls()), strconv.Itoa(r.Throttled), strconv.Itoa(r.Writes()), strconv.Itoa(r.Events), strconv.Itoa(r.Reads()),
-		seconds(r.CPUSeconds), strconv.Itoa(int(r.PeakBytes>>20)) + " MB",
+		strconv.Itoa(r.Calls()), r.refused(), strconv.Itoa(r.Writes()), strconv.Itoa(r.Events), strconv.Itoa(r.Reads()),
+		seconds(r.CPUSeconds), Megabytes(r.PeakBytes),
 	}
+}
+
+// refused is how many calls the quota refused, and which part of all.
+func (r Row) refused() string {
+	if r.Throttled == 0 {
+		return "0"
+	}
+	return fmt.Sprintf("%d (%.1f %%)", r.Throttled, 100*float64(r.Throttled)/float64(r.Calls()))
 }
 
 // table names each scenario once, at its first row.
@@ -80,11 +91,20 @@ func writeLine(text *strings.Builder, row []string, widths []int, between, aroun
 	text.WriteString(strings.TrimRight(line, " ") + "\n")
 }
 
-// WriteJSON writes everything.
+// numbers is a list of numbers, one on each line.
+var numbers = regexp.MustCompile(`\[\s+(?:\d+,\s+)*\d+\s+\]`)
+
+// WriteJSON writes everything, lists of numbers on one line.
 func (r Report) WriteJSON(w io.Writer) error {
-	encoder := json.NewEncoder(w)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(r)
+	text, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return err
+	}
+	text = numbers.ReplaceAllFunc(text, func(list []byte) []byte {
+		return bytes.ReplaceAll(bytes.Join(bytes.Fields(list), nil), []byte(","), []byte(", "))
+	})
+	_, err = w.Write(append(text, '\n'))
+	return err
 }
 
 // Failed are the rows whose numbers are missing.

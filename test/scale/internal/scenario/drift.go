@@ -10,31 +10,37 @@ import (
 
 	"github.com/fairlead-k8s/fairlead/test/scale/internal/cluster"
 	"github.com/fairlead-k8s/fairlead/test/scale/internal/contender"
+	"github.com/fairlead-k8s/fairlead/test/scale/internal/report"
 )
 
-const driftPeriod = 10 * time.Second
+// driftPeriod is how often Nodes are refreshed where nothing else shows that an
+// instance has changed: as often as half of the quota allows for a call for each
+// Node.
+func (s Settings) driftPeriod() time.Duration {
+	return max(10*time.Second, time.Duration(2*s.Nodes/s.Quota)*time.Second)
+}
 
 var drift = Scenario{
 	Name: "drift",
 	What: func(s Settings) string {
-		return fmt.Sprintf("Of %d of %d instances the addresses and the type change in the cloud.", s.percent(5), s.Nodes)
+		return fmt.Sprintf("Of %d of %d instances the addresses and the type change in the cloud.", s.changed(), s.Nodes)
 	},
 	Provider: contender.Simulated,
-	Flags: sameFlags(func(Settings) []string {
-		return []string{"--node-status-update-frequency=" + driftPeriod.String()}
+	Flags: sameFlags(func(s Settings) []string {
+		return []string{"--node-status-update-frequency=" + s.driftPeriod().String()}
 	}),
 	run: func(ctx context.Context, t *trial) error {
 		instances, err := t.fleet(ctx, cluster.Initialized)
 		if err != nil {
 			return err
 		}
-		if err := t.lead(ctx, float64(t.Nodes)/driftPeriod.Seconds()); err != nil {
+		if err := t.lead(ctx, float64(t.Nodes)/t.driftPeriod().Seconds()); err != nil {
 			return err
 		}
 		if err := t.begin(ctx); err != nil {
 			return err
 		}
-		changed := spread(instances, t.percent(5))
+		changed := spread(instances, t.changed())
 		err = cluster.Each(len(changed), func(n int) (err error) {
 			changed[n], err = t.cloud.UpdateInstance(ctx, changed[n].ID, simulator.InstancePatch{
 				Type: new("changed"),
@@ -50,17 +56,29 @@ var drift = Scenario{
 		}
 		// A contender that asks for one Node after the other needs a whole pass for all
 		// of them.
-		period := driftPeriod + t.pass()
-		if err := t.until(ctx, "addresses follow", time.Minute+2*period, follow(changed, addressesFollow)); err != nil {
+		period := t.driftPeriod() + t.pass()
+		if err := t.until(ctx, report.AddressesFollow, time.Minute+2*period, follow(changed, addressesFollow)); err != nil {
 			return err
 		}
 		// The next refresh may find what this one has missed.
-		if err := t.until(ctx, "types follow", t.clock.Since(t.began.at)+period+driftPeriod, follow(changed, typeFollows)); err != nil {
+		if err := t.until(ctx, "types follow", t.clock.Since(t.began.at)+period+t.driftPeriod(), follow(changed, typeFollows)); err != nil {
 			return err
 		}
 		return t.end(ctx)
 	},
 }
+
+// driftings are both drifts. With fast paths a change is seen so soon that
+// nothing else may run; without, the scenario waits for a refresh.
+func driftings() []Scenario {
+	both := withPlain(drift)
+	both[0].Alone = []contender.Name{contender.Fairlead}
+	return both
+}
+
+// changed is how many instances change: few, as in one zone of a large cluster,
+// because what is measured is how soon a change is seen.
+func (s Settings) changed() int { return min(s.percent(5), 50) }
 
 // follow is nil when this holds for the Nodes of all instances.
 func follow(instances []simulator.Instance, holds func(simulator.Instance, *corev1.Node) bool) func(map[string]*corev1.Node) error {

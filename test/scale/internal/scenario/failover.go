@@ -10,6 +10,7 @@ import (
 
 	"github.com/fairlead-k8s/fairlead/test/scale/internal/cluster"
 	"github.com/fairlead-k8s/fairlead/test/scale/internal/contender"
+	"github.com/fairlead-k8s/fairlead/test/scale/internal/report"
 )
 
 var failover = Scenario{
@@ -18,6 +19,7 @@ var failover = Scenario{
 		return fmt.Sprintf("%d initialised Nodes and two replicas. The leader is ended, once by SIGTERM and once by SIGKILL, and a Node joins at once.", s.Nodes)
 	},
 	Provider: contender.Simulated,
+	Size:     atMost(500),
 	Flags:    noFlags,
 	run: func(ctx context.Context, t *trial) error {
 		if _, err := t.fleet(ctx, cluster.Initialized); err != nil {
@@ -33,7 +35,7 @@ var failover = Scenario{
 			what   string
 			signal syscall.Signal
 		}{
-			{"initialised by the other after SIGTERM", syscall.SIGTERM},
+			{report.AfterSIGTERM, syscall.SIGTERM},
 			{"initialised by the other after SIGKILL", syscall.SIGKILL},
 		} {
 			if err := t.handOver(ctx, end.what, end.signal); err != nil {

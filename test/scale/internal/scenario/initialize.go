@@ -19,73 +19,97 @@ var initialize = Scenario{
 	},
 	Provider: contender.Simulated,
 	Flags:    noFlags,
+	Alone:    []contender.Name{contender.Fairlead},
 	run: func(ctx context.Context, t *trial) error {
 		if _, err := t.fleet(ctx, uninitialized); err != nil {
 			return err
 		}
-		if err := t.begin(ctx); err != nil {
-			return err
-		}
-		if _, err := t.replica(ctx); err != nil {
-			return err
-		}
-		const each = time.Second / 3 // far more than anybody needs
-		if err := t.until(ctx, "all initialised", time.Minute+time.Duration(t.Nodes)*each, allInitialized); err != nil {
-			return err
-		}
-		if err := t.calm(ctx); err != nil {
-			return err
-		}
-		return t.end(ctx)
+		return t.initialize(ctx)
 	},
 }
 
-func allInitialized(nodes map[string]*corev1.Node) error {
-	done := 0
-	for _, node := range nodes {
-		if cluster.IsInitialized(node) {
-			done++
+// scales are the same with parts of the Nodes, for what a Node costs in clusters
+// of several sizes.
+func scales() []Scenario {
+	var all []Scenario
+	for _, percent := range []int{10, 20, 40} {
+		s := initialize
+		s.Name = fmt.Sprintf("scale-%d", percent)
+		s.Size = func(s Settings) Settings {
+			s.Nodes = s.percent(percent)
+			return s
 		}
+		all = append(all, withPlain(s)...)
 	}
-	if done < len(nodes) {
-		return fmt.Errorf("%d of %d Nodes are initialised", done, len(nodes))
-	}
-	return nil
+	return all
 }
 
-// refreshEvery makes both contenders refresh all Nodes twice while the cluster
-// is idle; by default nothing would be seen of it in a minute.
-func refreshEvery(s Settings) time.Duration { return s.IdleFor / 2 }
-
-var idle = Scenario{
-	Name: "idle",
+// initServices shows the memory that both take together.
+var initServices = Scenario{
+	Name: "init-services",
 	What: func(s Settings) string {
-		return fmt.Sprintf("%d initialised Nodes, and nothing happens for %v.", s.Nodes, s.IdleFor)
+		return fmt.Sprintf("%d uninitialised Nodes and %d Services of type LoadBalancer are there when the daemon starts. What counts is the memory.", s.Nodes, s.Services)
 	},
 	Provider: contender.Simulated,
-	Flags: sameFlags(func(s Settings) []string {
-		return []string{"--node-status-update-frequency=" + refreshEvery(s).String()}
-	}),
+	Flags:    noFlags,
+	Only:     contender.Fairlead,
 	run: func(ctx context.Context, t *trial) error {
-		if _, err := t.fleet(ctx, cluster.Initialized); err != nil {
+		if _, err := t.fleet(ctx, uninitialized); err != nil {
 			return err
 		}
-		const page = 100 // of the cloud
-		began := t.clock.Now()
-		if err := t.lead(ctx, float64(t.Nodes)/page/refreshEvery(t.Settings).Seconds()); err != nil {
+		if err := t.plane.Expose(ctx, t.Services); err != nil {
 			return err
 		}
-		calls, err := t.cloud.Calls(ctx)
-		if err != nil {
-			return err
-		}
-		t.note(report.Number(fmt.Sprintf("cloud calls in the %.0f s after the start", t.clock.Since(began).Seconds()), int(calls.Count()), 0))
-		if err := t.begin(ctx); err != nil {
-			return err
-		}
-		if err := t.wait(ctx, t.IdleFor); err != nil {
-			return err
-		}
-		return t.end(ctx)
+		return t.initialize(ctx)
 	},
+}
+
+// initialize measures from the daemon's start until all Nodes are initialised.
+func (t *trial) initialize(ctx context.Context) error {
+	if err := t.begin(ctx); err != nil {
+		return err
+	}
+	if _, err := t.replica(ctx); err != nil {
+		return err
+	}
+	const each = time.Second / 3 // far more than anybody needs
+	within := time.Minute + time.Duration(t.Nodes)*each
+	if err := t.until(ctx, report.MedianNode, within, initialized(2)); err != nil {
+		return err
+	}
+	if err := t.until(ctx, report.AllInitialized, within, allInitialized); err != nil {
+		return err
+	}
+	if needs := t.quotaNeeds(t.Nodes); t.scenario.FastPaths == Off && needs > 0 { // Each Node is a call of its own.
+		t.note(report.Took(report.QuotaNeeds, needs))
+	}
+	if err := t.calm(ctx); err != nil {
+		return err
+	}
+	return t.end(ctx)
+}
+
+// quotaNeeds is how long so many calls take at least.
+func (s Settings) quotaNeeds(calls int) time.Duration {
+	return time.Duration(max(0, calls-s.Burst)) * time.Second / time.Duration(s.Quota)
+}
+
+// allInitialized is nil when every Node is initialised.
+func allInitialized(nodes map[string]*corev1.Node) error { return initialized(1)(nodes) }
+
+// initialized is nil when one of so many Nodes is initialised: with 2, half of
+// them.
+func initialized(ofSoMany int) func(map[string]*corev1.Node) error {
+	return func(nodes map[string]*corev1.Node) error {
+		done := 0
+		for _, node := range nodes {
+			if cluster.IsInitialized(node) {
+				done++
+			}
+		}
+		if done*ofSoMany < len(nodes) {
+			return fmt.Errorf("%d of %d Nodes are initialised", done, len(nodes))
+		}
+		return nil
+	}
 }

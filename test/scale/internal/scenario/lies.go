@@ -31,8 +31,8 @@ func lie(name, answer string, silent int, p contender.Provider, kind simulator.F
 				answer, s.LieFor, s.percent(silent), s.Nodes)
 		},
 		Provider: p,
+		Size:     atMost(500),
 		Flags:    ownFlags(noYouth),
-		Waits:    true,
 		run: func(ctx context.Context, t *trial) error {
 			return t.believe(ctx, simulator.Fault{Name: "lie", Kind: kind}, t.percent(silent))
 		},

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/fairlead-k8s/fairlead/simulator"
+
+	"github.com/fairlead-k8s/fairlead/test/scale/internal/report"
 )
 
 // begin is where the measurement begins.
@@ -19,6 +21,8 @@ func (t *trial) begin(ctx context.Context) error {
 	}
 	cpu, _, err := t.usage()
 	t.began = mark{at: t.clock.Now(), audit: audit, cpu: cpu}
+	t.series.stop()
+	t.series = t.sample(ctx)
 	return err
 }
 
@@ -66,6 +70,7 @@ func (t *trial) calm(ctx context.Context) error {
 
 // end collects what has happened since begin.
 func (t *trial) end(ctx context.Context) error {
+	samples := t.series.stop()
 	t.row.Seconds = t.clock.Since(t.began.at).Seconds()
 	cpu, peak, err := t.usage()
 	if err != nil {
@@ -77,6 +82,9 @@ func (t *trial) end(ctx context.Context) error {
 		return err
 	}
 	t.count(calls)
+	t.row.Series = report.NewSeries(append(samples, report.Sample{
+		Seconds: t.row.Seconds, Calls: t.row.Calls(), Refused: t.row.Throttled, MemoryBytes: t.resident(),
+	}))
 	requests, err := t.plane.Since(t.began.audit)
 	if err != nil {
 		return err
@@ -99,6 +107,7 @@ func (t *trial) end(ctx context.Context) error {
 
 func (t *trial) count(calls simulator.CallReport) {
 	t.row.CloudCalls = map[string]map[string]int{}
+	t.row.Throttled = refused(calls)
 	for _, c := range calls.Counters {
 		results := t.row.CloudCalls[string(c.Call)]
 		if results == nil {
@@ -106,8 +115,16 @@ func (t *trial) count(calls simulator.CallReport) {
 			t.row.CloudCalls[string(c.Call)] = results
 		}
 		results[c.Result] += int(c.Count)
+	}
+}
+
+// refused is how many calls the quota refused.
+func refused(calls simulator.CallReport) int {
+	n := 0
+	for _, c := range calls.Counters {
 		if c.Result == simulator.CodeThrottled {
-			t.row.Throttled += int(c.Count)
+			n += int(c.Count)
 		}
 	}
+	return n
 }

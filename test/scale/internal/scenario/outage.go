@@ -3,6 +3,7 @@ package scenario
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/fairlead-k8s/fairlead/simulator"
@@ -15,8 +16,8 @@ import (
 var outage = Scenario{
 	Name: "outage",
 	What: func(s Settings) string {
-		return fmt.Sprintf("The cloud answers 503 for %v, while %d of %d kubelets are silent and %d new Nodes join.",
-			s.OutageFor, s.percent(10), s.Nodes, s.percent(5))
+		return fmt.Sprintf("The cloud answers 503 for %v, while %d of %d kubelets are silent, %d new Nodes join and %d Services change.",
+			s.OutageFor, s.percent(10), s.Nodes, s.percent(1), s.touched())
 	},
 	Provider: contender.Simulated,
 	Flags:    ownFlags(noYouth),
@@ -25,7 +26,11 @@ var outage = Scenario{
 		if err != nil {
 			return err
 		}
+		t.Services = t.touched() // All of them change.
 		if err := t.lead(ctx, t.even()); err != nil {
+			return err
+		}
+		if err := t.exposed(ctx); err != nil {
 			return err
 		}
 		if err := t.begin(ctx); err != nil {
@@ -37,7 +42,10 @@ var outage = Scenario{
 		if err := t.silence(ctx, spread(instances, t.percent(10))); err != nil {
 			return err
 		}
-		if _, err := t.join(ctx, t.percent(5), uninitialized); err != nil {
+		if _, err := t.join(ctx, t.percent(1), uninitialized); err != nil {
+			return err
+		}
+		if err := t.plane.MovePorts(ctx); err != nil {
 			return err
 		}
 		if err := t.wait(ctx, t.OutageFor-t.clock.Since(t.began.at)); err != nil {
@@ -47,12 +55,15 @@ var outage = Scenario{
 		if err != nil {
 			return err
 		}
-		t.note(report.Number("calls during the outage", int(calls.Count()), 0))
+		t.note(report.Number(report.OutageCalls, int(calls.Count()), 0))
 		return t.recover(ctx)
 	},
 }
 
-// recover ends the outage.
+// touched is how many Services change during an outage.
+func (s Settings) touched() int { return min(s.Services, 100) }
+
+// recover ends the outage, and waits until all is done that had to wait.
 func (t *trial) recover(ctx context.Context) error {
 	const (
 		within = 5 * time.Minute
@@ -66,8 +77,32 @@ func (t *trial) recover(ctx context.Context) error {
 	if err := t.took(err, "all initialised after the recovery", t.clock.Since(recovered)); err != nil {
 		return err
 	}
+	err = t.poll(ctx, within, func() error {
+		balancers, err := t.cloud.LoadBalancers(ctx)
+		if err != nil {
+			return err
+		}
+		return moved(balancers)
+	})
+	if err := t.took(err, report.OutageOver, t.clock.Since(recovered)); err != nil {
+		return err
+	}
 	if err := t.wait(ctx, after); err != nil {
 		return err
 	}
 	return t.end(ctx)
+}
+
+// moved is nil when every load balancer has the Service's new port.
+func moved(balancers []simulator.LoadBalancer) error {
+	stale := 0
+	for _, b := range balancers {
+		if !slices.ContainsFunc(b.Listeners, func(l simulator.Listener) bool { return l.Port == cluster.MovedPort }) {
+			stale++
+		}
+	}
+	if stale > 0 {
+		return fmt.Errorf("%d of %d load balancers have the old port", stale, len(balancers))
+	}
+	return nil
 }

@@ -22,6 +22,7 @@ var removal = Scenario{
 		return fmt.Sprintf("%d of %d instances are terminated, and the kubelets on them fall silent.", s.percent(5), s.Nodes)
 	},
 	Provider: contender.Simulated,
+	Size:     atMost(500),
 	Flags:    ownFlags(noYouth),
 	run: func(ctx context.Context, t *trial) error {
 		const within = 5 * time.Minute
@@ -35,8 +36,8 @@ var massRemoval = Scenario{
 		return fmt.Sprintf("%d of %d instances are terminated at once, and the kubelets on them fall silent.", s.percent(60), s.Nodes)
 	},
 	Provider: contender.Simulated,
+	Size:     atMost(500),
 	Flags:    ownFlags(noYouth, "--node-deletion-over-budget-after=30s"),
-	Waits:    true,
 	run:      func(ctx context.Context, t *trial) error { return t.terminate(ctx, t.percent(60), t.MassLimit) },
 }
 
@@ -60,7 +61,7 @@ func (t *trial) terminate(ctx context.Context, size int, within time.Duration) e
 		return err
 	}
 	t.progress("%d instances are terminated, their kubelets silent", size)
-	if err := t.until(ctx, "their Nodes are gone", within, gone(victims)); err != nil {
+	if err := t.until(ctx, report.NodesGone, within, gone(victims)); err != nil {
 		return err
 	}
 	if n := left(t, victims); n > 0 {

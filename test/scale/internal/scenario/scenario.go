@@ -43,29 +43,17 @@ const (
 // AllErrors are all looks of errors.
 func AllErrors() []Errors { return []Errors{Typed, Text, Unreadable} }
 
-// withErrors returns the scenario once for each look of errors.
-func withErrors(s Scenario) []Scenario {
-	typed, text, unreadable := s, s, s
-	typed.Errors = Typed
-	text.Errors, text.Name, text.Provider = Text, s.Name+"-text", contender.Text
-	text.What = func(settings Settings) string {
-		return s.What(settings) + " The provider's errors are text without a status."
-	}
-	unreadable.Errors, unreadable.Name, unreadable.Provider = Unreadable, s.Name+"-unreadable", contender.Unreadable
-	unreadable.What = func(settings Settings) string {
-		return s.What(settings) + " The provider's errors are all the same text."
-	}
-	return []Scenario{typed, text, unreadable}
-}
+// FastPaths is whether the provider offers more than the contract.
+type FastPaths string
 
-// WithErrors returns the scenarios whose errors look like one of these, and
-// those that do not depend on it. Without any, it returns all.
-func WithErrors(all []Scenario, errors []Errors) []Scenario {
-	if len(errors) == 0 {
-		return all
-	}
-	return slices.DeleteFunc(all, func(s Scenario) bool { return s.Errors != "" && !slices.Contains(errors, s.Errors) })
-}
+// Whether the provider has fast paths.
+const (
+	On  FastPaths = "on"
+	Off FastPaths = "off"
+)
+
+// AllFastPaths are both.
+func AllFastPaths() []FastPaths { return []FastPaths{On, Off} }
 
 // Scenario is something that happens to a cluster.
 type Scenario struct {
@@ -77,19 +65,95 @@ type Scenario struct {
 	// Errors says what the provider's errors look like, empty if the scenario does
 	// not depend on it.
 	Errors Errors
+	// FastPaths says what the provider offers, empty if the scenario does not
+	// depend on it.
+	FastPaths FastPaths
 	// Flags that are not the contender's defaults.
 	Flags func(Settings, contender.Name) []string
-	// Waits: nearly all of its time nothing happens, and what is measured are
-	// counts. It may run beside others of its kind.
-	Waits bool
+	// Size returns the sizes with which it is run; nil: as they are.
+	Size func(Settings) Settings
+	// Only is the contender that is measured; empty: both.
+	Only contender.Name
+	// Alone are the contenders whose times something else that runs would
+	// lengthen. Nearly all of the time of the others nothing happens, so that they
+	// run side by side.
+	Alone []contender.Name
 
 	run func(context.Context, *trial) error
 }
 
+// sized returns the sizes of the scenario.
+func (s Scenario) sized(settings Settings) Settings {
+	if s.Size == nil {
+		return settings
+	}
+	return s.Size(settings)
+}
+
+// of reports whether the contender is measured.
+func (s Scenario) of(c contender.Name) bool { return s.Only == "" || s.Only == c }
+
+// Explain returns what happens with these sizes.
+func (s Scenario) Explain(settings Settings) string { return s.What(s.sized(settings)) }
+
 // All are all scenarios, in the order in which they are shown.
 func All() []Scenario {
-	return slices.Concat(withErrors(initialize), []Scenario{idle, drift, removal, massRemoval, outage}, lies, []Scenario{failover}, services, []Scenario{others},
-		withErrors(routesInit), []Scenario{routesIdle})
+	return slices.Concat(
+		withErrors(withPlain(initialize)), scales(), []Scenario{initServices},
+		withPlain(idle), []Scenario{heartbeats}, driftings(),
+		[]Scenario{removal, massRemoval}, withPlain(outage), lies, []Scenario{failover},
+		services(), []Scenario{others},
+		routings(), []Scenario{routesIdle})
+}
+
+// withPlain returns the scenario with fast paths, and without. The skeleton
+// uses no fast paths, so it is measured once.
+func withPlain(s Scenario) []Scenario {
+	plain := s
+	s.FastPaths = On
+	plain.FastPaths, plain.Name, plain.Only = Off, s.Name+"-plain", contender.Fairlead
+	plain.What = func(settings Settings) string { return s.What(settings) + " The provider has no fast paths." }
+	return []Scenario{s, plain}
+}
+
+// withErrors adds the scenario with errors that have lost their type. A
+// provider that loses them has no fast paths.
+func withErrors(all []Scenario) []Scenario {
+	s := all[0]
+	for n := range all {
+		all[n].Errors = Typed
+	}
+	text, unreadable := s, s
+	text.Errors, text.Name, text.Provider = Text, s.Name+"-text", contender.Text
+	text.What = func(settings Settings) string {
+		return s.What(settings) + " The provider's errors are text without a status."
+	}
+	unreadable.Errors, unreadable.Name, unreadable.Provider = Unreadable, s.Name+"-unreadable", contender.Unreadable
+	unreadable.What = func(settings Settings) string {
+		return s.What(settings) + " The provider's errors are all the same text."
+	}
+	for _, opaque := range []*Scenario{&text, &unreadable} {
+		opaque.FastPaths, opaque.Size = Off, atMost(500)
+	}
+	return append(all, text, unreadable)
+}
+
+// atMost is for what is the same in a larger cluster.
+func atMost(nodes int) func(Settings) Settings {
+	return func(s Settings) Settings {
+		s.Nodes = min(s.Nodes, nodes)
+		return s
+	}
+}
+
+// Restrict returns the scenarios whose errors look like one of these and whose
+// provider has fast paths or none, and those that depend on neither. An empty
+// list restricts nothing.
+func Restrict(all []Scenario, errors []Errors, fastPaths []FastPaths) []Scenario {
+	return slices.DeleteFunc(slices.Clone(all), func(s Scenario) bool {
+		return len(errors) > 0 && s.Errors != "" && !slices.Contains(errors, s.Errors) ||
+			len(fastPaths) > 0 && s.FastPaths != "" && !slices.Contains(fastPaths, s.FastPaths)
+	})
 }
 
 // Select are the scenarios with these names. "lies" are all whose names begin
@@ -106,7 +170,8 @@ func Select(names []string) ([]Scenario, error) {
 	}
 	for _, name := range names {
 		if !slices.ContainsFunc(selected, func(s Scenario) bool { return s.is(name) }) {
-			return nil, fmt.Errorf("no scenario %q; there are %s", name, strings.Join(allNames(), ", "))
+			return nil, fmt.Errorf("there is no scenario %q. The scenarios are:\n  %s\nA first part of a name, such as lies, means all that begin with it",
+				name, strings.Join(allNames(), "\n  "))
 		}
 	}
 	return selected, nil

@@ -17,8 +17,8 @@ func TestSelect(t *testing.T) {
 		want  []string // nil: an error
 	}{
 		"NoneMeansAll": {nil, allNames()},
-		"Some":         {[]string{"idle", "outage"}, []string{"idle", "outage"}},
-		"Errors":       {[]string{"init"}, []string{"init", "init-text", "init-unreadable"}},
+		"Some":         {[]string{"idle", "failover"}, []string{"idle", "idle-plain", "failover"}},
+		"Variants":     {[]string{"init"}, []string{"init", "init-plain", "init-text", "init-unreadable", "init-services"}},
 		"Family":       {[]string{"lies"}, []string{"lies-404-few", "lies-404-all", "lies-empty-list", "lies-half-list", "lies-half-list-few"}},
 		"NoFamily":     {[]string{"removal"}, []string{"removal"}},
 		"OneOfAFamily": {[]string{"lies-half-list"}, []string{"lies-half-list", "lies-half-list-few"}},
@@ -40,14 +40,92 @@ func TestSelect(t *testing.T) {
 	}
 }
 
-func TestWithErrors(t *testing.T) {
-	var got []string
-	for _, s := range WithErrors(All(), []Errors{Unreadable}) {
-		if strings.Contains(s.Name, "init") || s.Name == "idle" {
-			got = append(got, s.Name)
+func TestRestrict(t *testing.T) {
+	for name, row := range map[string]struct {
+		errors    []Errors
+		fastPaths []FastPaths
+		want      []string // of init, idle, removal and routes-init
+	}{
+		"Nothing": {nil, nil, []string{
+			"init", "init-plain", "init-text", "init-unreadable", "idle", "idle-plain", "removal", "routes-init", "routes-init-plain", "routes-init-text", "routes-init-unreadable",
+		}},
+		"Errors":         {[]Errors{Unreadable}, nil, []string{"init-unreadable", "idle", "idle-plain", "removal", "routes-init-unreadable"}},
+		"FastPaths":      {nil, []FastPaths{On}, []string{"init", "idle", "removal", "routes-init"}},
+		"BothDimensions": {[]Errors{Typed}, []FastPaths{Off}, []string{"init-plain", "idle-plain", "removal", "routes-init-plain"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			some, err := Select([]string{"init", "idle", "removal", "routes-init"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, s := range Restrict(some, row.errors, row.fastPaths) {
+				if s.Name != "init-services" {
+					got = append(got, s.Name)
+				}
+			}
+			if !slices.Equal(got, row.want) {
+				t.Errorf("got %v, want %v", got, row.want)
+			}
+		})
+	}
+}
+
+// The folder of a trial and a row of a result have the scenario's name.
+func TestNamesAreUnique(t *testing.T) {
+	names := allNames()
+	slices.Sort(names)
+	if unique := slices.Compact(slices.Clone(names)); len(unique) != len(names) {
+		t.Errorf("a name is there twice: %v", names)
+	}
+}
+
+func TestSizes(t *testing.T) {
+	large := Settings{Nodes: 5000, Services: 500, IdleFor: time.Minute, Quota: 100, Burst: 200, Latency: 30 * time.Millisecond}
+	for name, want := range map[string][2]int{
+		"init": {5000, 500}, "init-text": {500, 500}, "scale-10": {500, 500}, "scale-40-plain": {2000, 500}, "outage": {5000, 500},
+		"lies-404-all": {500, 500}, "routes-init-plain": {1000, 500}, "services-create": {500, 500}, "services-restart": {500, 100},
+	} {
+		some, err := Select([]string{name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := some[0].sized(large); got.Nodes != want[0] || got.Services != want[1] {
+			t.Errorf("%s: %d Nodes and %d Services, want %v", name, got.Nodes, got.Services, want)
 		}
 	}
-	if want := []string{"init-unreadable", "idle", "routes-init-unreadable"}; !slices.Equal(got, want) {
+	if got := large.quotaNeeds(5000); got != 48*time.Second {
+		t.Errorf("5,000 calls take %v", got)
+	}
+	if got := (Settings{Quota: 100, Burst: 200}).quotaNeeds(100); got != 0 {
+		t.Errorf("a burst takes %v", got)
+	}
+}
+
+// What waits longest begins first, and nobody waits for it at the end.
+func TestJobs(t *testing.T) {
+	some, err := Select([]string{"init", "idle"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := Bench{Settings: Settings{Nodes: 5000, Services: 5, Quota: 100, Burst: 200}}
+	contenders := []contender.Name{contender.Fairlead, contender.Skeleton}
+	alone, waiting, rows := b.jobs(some, contenders)
+	if n := Count(some, contenders); len(rows) != n || len(alone)+len(waiting) != n {
+		t.Errorf("%d rows, %d and %d jobs, want %d", len(rows), len(alone), len(waiting), n)
+	}
+	var got []string
+	for _, j := range alone {
+		got = append(got, j.String())
+	}
+	for _, j := range waiting {
+		got = append(got, j.String())
+	}
+	want := []string{
+		"init/fairlead", "init-plain/fairlead", "init-text/fairlead", "init-unreadable/fairlead",
+		"init/skeleton", "idle/skeleton", "init-services/fairlead", "idle/fairlead", "idle-plain/fairlead", "init-text/skeleton", "init-unreadable/skeleton",
+	}
+	if !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }
@@ -55,7 +133,7 @@ func TestWithErrors(t *testing.T) {
 // A comparison is fair where the skeleton runs with its own defaults, and only
 // how often Nodes are refreshed is the same for both.
 func TestFlagsOfTheSkeleton(t *testing.T) {
-	s := Settings{Nodes: 100, IdleFor: time.Minute}
+	s := Settings{Nodes: 100, IdleFor: time.Minute, Quota: 100}
 	for _, scenario := range All() {
 		theirs := scenario.Flags(s, contender.Skeleton)
 		if len(theirs) > 0 && !slices.Equal(theirs, scenario.Flags(s, contender.Fairlead)) {

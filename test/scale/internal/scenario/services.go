@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"syscall"
 	"time"
 
 	"github.com/fairlead-k8s/fairlead/test/scale/internal/cluster"
 	"github.com/fairlead-k8s/fairlead/test/scale/internal/contender"
+	"github.com/fairlead-k8s/fairlead/test/scale/internal/report"
 )
 
 // servicesWithin is when to stop waiting for something that happens to all
@@ -16,8 +18,15 @@ import (
 const servicesWithin = 15 * time.Minute
 
 // services are what happens to Services of type LoadBalancer.
-var services = []Scenario{
-	ofServices("services-create", "%d Services of type LoadBalancer are created at once, in a cluster of %d Nodes.",
+func services() []Scenario {
+	return slices.Concat(
+		[]Scenario{servicesCreate, oneWorker(servicesCreate)},
+		withPlain(servicesJoinOne), []Scenario{oneWorker(servicesJoinOne)},
+		withPlain(servicesJoinMany), []Scenario{servicesRestart, servicesDelete})
+}
+
+var (
+	servicesCreate = ofServices("services-create", "%d Services of type LoadBalancer are created at once, in a cluster of %d Nodes.",
 		func(ctx context.Context, t *trial) error {
 			if err := t.begin(ctx); err != nil {
 				return err
@@ -25,13 +34,13 @@ var services = []Scenario{
 			if err := t.plane.Expose(ctx, t.Services); err != nil {
 				return err
 			}
-			return t.wholeness(ctx, "all have their addresses", t.Nodes)
-		}),
-	ofServices("services-join-one", "%d Services have load balancers, and one Node joins the %d.",
-		func(ctx context.Context, t *trial) error { return t.grow(ctx, 1) }),
-	ofServices("services-join-many", "%d Services have load balancers, and 40 %% more Nodes join the %d.",
-		func(ctx context.Context, t *trial) error { return t.grow(ctx, t.percent(40)) }),
-	ofServices("services-restart", "%d Services have load balancers in a cluster of %d Nodes, and the daemon is replaced.",
+			return t.wholeness(ctx, report.AllExposed, t.Nodes)
+		}).alone()
+	servicesJoinOne = ofServices("services-join-one", "%d Services have load balancers, and one Node joins the %d.",
+		func(ctx context.Context, t *trial) error { return t.grow(ctx, 1) }).alone()
+	servicesJoinMany = ofServices("services-join-many", "%d Services have load balancers, and 40 %% more Nodes join the %d.",
+		func(ctx context.Context, t *trial) error { return t.grow(ctx, t.percent(40)) }).few()
+	servicesRestart = ofServices("services-restart", "%d Services have load balancers in a cluster of %d Nodes, and the daemon is replaced.",
 		func(ctx context.Context, t *trial) error {
 			if err := t.exposed(ctx); err != nil {
 				return err
@@ -46,8 +55,8 @@ var services = []Scenario{
 				return err
 			}
 			return t.rest(ctx)
-		}),
-	ofServices("services-delete", "%d Services that have load balancers are deleted at once, in a cluster of %d Nodes.",
+		}).few()
+	servicesDelete = ofServices("services-delete", "%d Services that have load balancers are deleted at once, in a cluster of %d Nodes.",
 		func(ctx context.Context, t *trial) error {
 			if err := t.exposed(ctx); err != nil {
 				return err
@@ -58,22 +67,55 @@ var services = []Scenario{
 			if err := t.plane.Unexpose(ctx); err != nil {
 				return err
 			}
-			err := t.poll(ctx, servicesWithin, func() error {
-				services, err := t.plane.Exposed(ctx)
-				if err != nil || len(services) > 0 {
-					return errors.Join(err, fmt.Errorf("%d Services are left", len(services)))
-				}
-				balancers, err := t.cloud.LoadBalancers(ctx)
-				if err != nil || len(balancers) > 0 {
-					return errors.Join(err, fmt.Errorf("%d load balancers are left behind", len(balancers)))
-				}
-				return nil
-			})
+			err := t.poll(ctx, servicesWithin, func() error { return t.unexposed(ctx) })
 			if err := t.took(err, "all are gone, in the cloud too", t.clock.Since(t.began.at)); err != nil {
 				return err
 			}
 			return t.rest(ctx)
-		}),
+		}).few()
+)
+
+// oneWorker is the scenario without concurrency: the calls' own time is that of
+// one after the other. The skeleton has one worker anyway.
+func oneWorker(s Scenario) Scenario {
+	what, run := s.What, s.run
+	s.Name += "-one-worker"
+	s.What = func(settings Settings) string {
+		return what(settings) + " Calls about Services are made one after the other."
+	}
+	s.Flags, s.Only = ownFlags("--concurrent-service-syncs=1"), contender.Fairlead
+	s.run = func(ctx context.Context, t *trial) error {
+		if err := run(ctx, t); err != nil {
+			return err
+		}
+		fact, whole := t.row.Fact(report.AllExposed)
+		if !whole {
+			fact, whole = t.row.Fact(report.AllBackends)
+		}
+		own := t.Latency.Seconds() * float64(t.row.Calls())
+		if whole && fact.Seconds > 0 && own > 0 {
+			t.note(report.Quantity("this is", fact.Seconds/own, "times the calls' own time"))
+		}
+		return nil
+	}
+	return s
+}
+
+// alone makes nothing else run beside Fairlead.
+func (s Scenario) alone() Scenario {
+	s.Alone = []contender.Name{contender.Fairlead}
+	return s
+}
+
+// few is for what needs no more than 100 Services to be seen.
+func (s Scenario) few() Scenario {
+	size := s.Size
+	s.Size = func(settings Settings) Settings {
+		settings = size(settings)
+		settings.Services = min(settings.Services, 100)
+		return settings
+	}
+	return s
 }
 
 // others are Services that want nothing from the daemon.
@@ -85,6 +127,7 @@ var others = Scenario{
 	},
 	Provider: contender.Simulated,
 	Flags:    noFlags,
+	Size:     atMost(500),
 	run: func(ctx context.Context, t *trial) error {
 		if _, err := t.fleet(ctx, cluster.Initialized); err != nil {
 			return err
@@ -106,8 +149,8 @@ var others = Scenario{
 // allows 256 KiB.
 const bulk = 128 << 10
 
-// others returns how many Services want nothing.
-func (s Settings) others() int { return 10 * s.Services }
+// others returns how many Services want nothing. The API server has to hold them.
+func (s Settings) others() int { return 10 * min(s.Services, 100) }
 
 // ofServices is a scenario in a cluster whose daemon leads and has settled. Its
 // outcome is about Services and Nodes.
@@ -117,6 +160,7 @@ func ofServices(name, what string, run func(context.Context, *trial) error) Scen
 		What:     func(s Settings) string { return fmt.Sprintf(what, s.Services, s.Nodes) },
 		Provider: contender.Simulated,
 		Flags:    noFlags,
+		Size:     atMost(500),
 		run: func(ctx context.Context, t *trial) error {
 			if _, err := t.fleet(ctx, cluster.Initialized); err != nil {
 				return err
@@ -153,7 +197,7 @@ func (t *trial) grow(ctx context.Context, by int) error {
 	if _, err := t.join(ctx, by, cluster.Initialized); err != nil {
 		return err
 	}
-	return t.wholeness(ctx, "all load balancers have all Nodes", t.Nodes+by)
+	return t.wholeness(ctx, report.AllBackends, t.Nodes+by)
 }
 
 // wholeness waits until each Service has its load balancer with all Nodes
@@ -201,6 +245,19 @@ func (t *trial) whole(ctx context.Context, nodes int) error {
 	}
 	if waiting > 0 || len(services) != t.Services {
 		return fmt.Errorf("%d of %d Services have no address", waiting, len(services))
+	}
+	return nil
+}
+
+// unexposed is nil when all Services and all load balancers are gone.
+func (t *trial) unexposed(ctx context.Context) error {
+	services, err := t.plane.Exposed(ctx)
+	if err != nil || len(services) > 0 {
+		return errors.Join(err, fmt.Errorf("%d Services are left", len(services)))
+	}
+	balancers, err := t.cloud.LoadBalancers(ctx)
+	if err != nil || len(balancers) > 0 {
+		return errors.Join(err, fmt.Errorf("%d load balancers are left behind", len(balancers)))
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/fairlead-k8s/fairlead/simulator"
@@ -29,13 +30,17 @@ type trial struct {
 	clock     clock.WithTicker
 	row       *report.Row
 	progress  func(format string, args ...any)
+	prepared  func() // lets the next trial be prepared
 
-	cloud   *cloud.Cloud
-	plane   *cluster.Plane
-	nodes   *cluster.Nodes
-	daemons []*contender.Daemon
-	joined  int // Nodes so far
-	began   mark
+	cloud  *cloud.Cloud
+	plane  *cluster.Plane
+	nodes  *cluster.Nodes
+	joined int // Nodes so far
+	began  mark
+	series *sampler // nil while nothing is measured
+
+	mu      sync.Mutex
+	daemons []*contender.Daemon // guarded by mu where the sampler reads
 }
 
 // mark is where a measurement begins.
@@ -66,6 +71,7 @@ func (t *trial) program(name string) string { return t.bin + "/" + name }
 
 // down ends all processes, the daemons first.
 func (t *trial) down() error {
+	t.series.stop()
 	var errs []error
 	for _, d := range t.daemons {
 		errs = append(errs, d.Stop())
@@ -127,6 +133,7 @@ func (t *trial) fleet(ctx context.Context, as makeNode) ([]simulator.Instance, e
 		return nil
 	})
 	t.progress("%d Nodes are there after %.1f s", t.Nodes, t.clock.Since(began).Seconds())
+	t.prepared()
 	return instances, err
 }
 
@@ -136,11 +143,14 @@ func (t *trial) replica(ctx context.Context) (*contender.Daemon, error) {
 		Program:    contender.Program(t.bin, t.contender, t.scenario.Provider),
 		Provider:   t.scenario.Provider,
 		CloudURL:   t.cloud.URL,
+		Plain:      t.scenario.FastPaths == Off,
 		Kubeconfig: t.plane.CCMKubeconfig,
 		Flags:      t.row.Flags,
 	})
 	if err == nil {
+		t.mu.Lock()
 		t.daemons = append(t.daemons, d)
+		t.mu.Unlock()
 	}
 	return d, err
 }

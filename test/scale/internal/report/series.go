@@ -1,0 +1,92 @@
+package report
+
+import (
+	"math"
+	"slices"
+)
+
+// maxPoints is up to how many seconds a series has a point for each second.
+const maxPoints = 60
+
+// Series is what happened during a measurement, in equal parts of its time.
+type Series struct {
+	EverySeconds int `json:"everySeconds"`
+	// Calls and Refused are the calls of the cloud in each part, and how many of
+	// them the quota refused.
+	Calls   []int `json:"calls"`
+	Refused []int `json:"refused"`
+	// MemoryBytes is the resident memory at the end of each part.
+	MemoryBytes []int64 `json:"memoryBytes"`
+}
+
+// Sample is what was known at one time of a measurement.
+type Sample struct {
+	Seconds        float64 // since its begin
+	Calls, Refused int     // so far
+	MemoryBytes    int64
+}
+
+// NewSeries divides the time of the samples, which were taken once in a second.
+// It returns nil if there are none.
+func NewSeries(samples []Sample) *Series {
+	if len(samples) == 0 {
+		return nil
+	}
+	s := &Series{EverySeconds: 1}
+	if samples[len(samples)-1].Seconds > maxPoints+1 {
+		s.EverySeconds = 10
+	}
+	var before Sample
+	for _, now := range samples {
+		part := max(0, int(math.Ceil(math.Round(now.Seconds)/float64(s.EverySeconds)))-1)
+		for len(s.Calls) <= part {
+			s.Calls, s.Refused, s.MemoryBytes = append(s.Calls, 0), append(s.Refused, 0), append(s.MemoryBytes, before.MemoryBytes)
+		}
+		s.Calls[part] += now.Calls - before.Calls
+		s.Refused[part] += now.Refused - before.Refused
+		s.MemoryBytes[part] = now.MemoryBytes
+		before = now
+	}
+	return s
+}
+
+// Unevenness returns how many times the mean the largest ten seconds have. The
+// last ones, which may be fewer, do not count. It returns 0 without calls.
+func (s *Series) Unevenness() float64 {
+	tens := chunks(s.Calls, 10/s.EverySeconds)
+	if len(tens) > 1 {
+		tens = tens[:len(tens)-1]
+	}
+	all := 0
+	for _, n := range tens {
+		all += n
+	}
+	if all == 0 {
+		return 0
+	}
+	return float64(slices.Max(tens)) * float64(len(tens)) / float64(all)
+}
+
+// byMinute returns the sums of each minute.
+func (s *Series) byMinute(counts []int) []int { return chunks(counts, 60/s.EverySeconds) }
+
+// memoryByMinute returns the memory at the end of each minute.
+func (s *Series) memoryByMinute() []int64 {
+	var ends []int64
+	for part := range slices.Chunk(s.MemoryBytes, 60/s.EverySeconds) {
+		ends = append(ends, part[len(part)-1])
+	}
+	return ends
+}
+
+func chunks(counts []int, size int) []int {
+	var sums []int
+	for part := range slices.Chunk(counts, size) {
+		n := 0
+		for _, count := range part {
+			n += count
+		}
+		sums = append(sums, n)
+	}
+	return sums
+}

@@ -1,0 +1,65 @@
+package scenario
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/fairlead-k8s/fairlead/test/scale/internal/report"
+)
+
+// sampler looks once in a second at what is counted.
+type sampler struct {
+	cancel  context.CancelFunc
+	running sync.WaitGroup
+	samples []report.Sample // of the goroutine until it has ended
+}
+
+// sample begins to look, until stop.
+func (t *trial) sample(ctx context.Context) *sampler {
+	ctx, cancel := context.WithCancel(ctx)
+	s := &sampler{cancel: cancel}
+	began := t.clock.Now()
+	s.running.Go(func() {
+		tick := t.clock.NewTicker(time.Second)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C():
+			case <-ctx.Done():
+				return
+			}
+			calls, err := t.cloud.Calls(ctx)
+			if err != nil { // The next sample has what this one would have had.
+				continue
+			}
+			now := report.Sample{Seconds: t.clock.Since(began).Seconds(), Calls: int(calls.Count()), Refused: refused(calls), MemoryBytes: t.resident()}
+			s.samples = append(s.samples, now)
+		}
+	})
+	return s
+}
+
+// stop returns the samples. Of nil there are none.
+func (s *sampler) stop() []report.Sample {
+	if s == nil {
+		return nil
+	}
+	s.cancel()
+	s.running.Wait()
+	return s.samples
+}
+
+// resident is the memory of the largest daemon that runs.
+func (t *trial) resident() int64 {
+	t.mu.Lock()
+	daemons := t.daemons
+	t.mu.Unlock()
+	var largest int64
+	for _, d := range daemons {
+		if u, err := d.Usage(); err == nil { // One that has just ended has no memory.
+			largest = max(largest, u.Resident)
+		}
+	}
+	return largest
+}
