@@ -16,11 +16,14 @@ export GOFLAGS := $(strip $(shell GOTOOLCHAIN=local $(GO) env GOFLAGS 2>/dev/nul
 FUZZTIME ?= 10s
 FUZZ     ?= guided
 
+# What is made from the results of benchmarks.
+FIGURES = cd $(CURDIR)/test/scale && $(GO) test -count=1 ./internal/figures -run '^TestPages$$' -generate
+
 DEMO = $(BIN)/playground demo --simcloud $(BIN)/simcloud --ccm $(BIN)/cloud-controller-manager
 
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-check test unit e2e test-browser test-skew examples bench cover fuzz check lint generate vuln chart image release build clean need-go need-linux always
+.PHONY: help demo demo-check test unit e2e test-browser test-skew examples bench bench-record cover fuzz check lint generate vuln chart image release build clean need-go need-linux always
 
 help: # This text.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -53,8 +56,11 @@ test-skew: build ## The daemon on the two older minors of Kubernetes, and an old
 examples: build ## The unchanged provider of AWS, linked and driven against a small EC2 of ours. It compiles for minutes, once.
 	cd examples/aws && $(GO) vet ./... && FAIRLEAD_BIN=$(BIN) $(GO) test -count=1 -shuffle=on -timeout=10m ./...
 
-bench: build bin/scale/bench bin/scale/fairlead bin/scale/upstream ## What everything costs, beside the community's skeleton: a table, after about a quarter of an hour. ARGS="-scenario init,idle" for a part, ARGS=-h for more.
-	@$(BIN)/scale/bench -bin $(BIN) $(ARGS)
+bench: build bin/scale/bench bin/scale/fairlead bin/scale/upstream ## What everything costs, beside the community's skeleton. NODES=5000 SERVICES=500: a large cluster, 25 minutes. ARGS="-scenario init,idle": a part. ARGS=-h: more.
+	@$(BIN)/scale/bench -bin $(BIN) -write-to $(or $(BENCH_TO),$(BIN)/bench) $(if $(NODES),-nodes=$(NODES)) $(if $(SERVICES),-services=$(SERVICES)) $(ARGS)
+
+bench-record: ## The same for docs/benchmarks, with what is made from it: the README's table, the picture, the list of pages.
+	@$(MAKE) bench BENCH_TO=$(CURDIR)/docs/benchmarks; code=$$?; $(FIGURES) && exit $$code
 
 cover: | need-go ## The coverage of the rules: of each decide.go and rules_*.go. It fails below 100 %.
 	@tools/cover.sh
@@ -84,6 +90,7 @@ generate: | need-go ## What is made from code: the reference pages, and what `fa
 	$(GO) test -count=1 ./internal/app/internal/settings -run '^TestReference$$' -generate
 	$(GO) test -count=1 ./internal/docs -run '^(TestReference|TestThirdParty)$$' -generate
 	$(GO) test -count=1 ./internal/scaffold -run '^TestExample$$' -generate
+	$(FIGURES)
 
 vuln: | need-go ## Known vulnerabilities in what our programs call. It asks vuln.go.dev, so it is not part of .ci/run.
 	$(GO) run golang.org/x/vuln/cmd/govulncheck@v1.9.0 ./cmd/...

@@ -1,0 +1,180 @@
+package figures
+
+import (
+	"encoding/xml"
+	"errors"
+	"flag"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fairlead-k8s/fairlead/test/scale/internal/report"
+)
+
+var generate = flag.Bool("generate", false, "write what is made from results")
+
+const root = "../../../.."
+
+// TestPages checks that the README's figures are those of the newest results,
+// that the picture is made from the newest one, and that all pages are listed.
+// With -generate it writes them.
+func TestPages(t *testing.T) {
+	dir := filepath.Join(root, "docs/benchmarks")
+	all, err := Read(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "????-??-??-*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pages []string
+	for _, file := range files {
+		pages = append(pages, filepath.Base(file))
+	}
+	for path, make := range map[string]func(string) (string, error){
+		"README.md":                 func(page string) (string, error) { return Fill(page, all.Table()) },
+		"docs/benchmarks/README.md": func(page string) (string, error) { return Fill(page, all.InDocs()) },
+		"docs/README.md":            func(page string) (string, error) { return List(page, pages) },
+		"docs/benchmarks/scale.svg": func(string) (string, error) { return all.Picture(), nil },
+	} {
+		t.Run(path, func(t *testing.T) {
+			have := read(t, path)
+			want, err := make(have)
+			if err != nil {
+				t.Fatal(err)
+			}
+			switch {
+			case want == have:
+			case *generate:
+				if err := os.WriteFile(filepath.Join(root, path), []byte(want), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			default:
+				t.Errorf("it does not show the newest results: make generate. It should have\n%s", firstNew(have, want))
+			}
+		})
+	}
+}
+
+// firstNew is the first line of want that is not in have.
+func firstNew(have, want string) string {
+	for line := range strings.Lines(want) {
+		if !strings.Contains(have, line) {
+			return line
+		}
+	}
+	return "fewer lines"
+}
+
+// read returns a file of the repository, empty if there is none.
+func read(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, path))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// initialising is the row of a contender.
+func initialising(scenario, name string, nodes int, took time.Duration) report.Row {
+	row := report.Row{
+		Scenario: scenario, Contender: name, Nodes: nodes, PeakBytes: 80 << 20, FastPaths: "on",
+		CloudCalls: map[string]map[string]int{"GetInstance": {"OK": nodes}},
+		Outcome:    []report.Fact{report.Took(report.MedianNode, took/2), report.Took(report.AllInitialized, took)},
+	}
+	if strings.HasSuffix(scenario, "-plain") {
+		row.FastPaths = "off"
+		row.Outcome = append(row.Outcome, report.Took(report.QuotaNeeds, 48*time.Second))
+	}
+	return row
+}
+
+func sample() Results {
+	return Results{
+		{Name: "new", Report: report.Report{Date: "2026-01-03T00:00:00Z", Machine: report.Machine{Cores: 2}, Flags: map[string]string{"latency": "30ms", "quota": "100"}, Rows: []report.Row{
+			initialising("init", "fairlead", 5000, 17*time.Second), initialising("init", "skeleton", 5000, 745*time.Second),
+			initialising("init-plain", "fairlead", 5000, 49*time.Second),
+			initialising("scale-10", "fairlead", 500, 3*time.Second), initialising("scale-10", "skeleton", 500, 74*time.Second),
+			{Scenario: "idle", Contender: "fairlead", Error: "it has ended"},
+		}}},
+		{Name: "old", Report: report.Report{Date: "2026-01-02T00:00:00Z", Flags: map[string]string{"nodes": "500"}, Rows: []report.Row{
+			initialising("init", "fairlead", 500, 9*time.Second),
+			{Scenario: "idle", Contender: "fairlead", Outcome: []report.Fact{report.Quantity(report.IdleCalls, 2, "a minute")}},
+			{Scenario: "idle", Contender: "skeleton", Outcome: []report.Fact{report.Quantity(report.IdleCalls, 1000, "a minute")}},
+			{Scenario: "lies-404-few", Contender: "fairlead"},
+			{Scenario: "lies-404-few", Contender: "skeleton", HealthyNodesDeleted: 50},
+			{Scenario: "lies-404-all", Contender: "fairlead"},
+			{Scenario: "lies-404-all", Contender: "skeleton", HealthyNodesDeleted: 500},
+		}}},
+	}
+}
+
+func TestTable(t *testing.T) {
+	got := sample().Table()
+	for name, want := range map[string]string{
+		"TheNewestCounts":         "| 5,000 nodes initialised | 17.0 s, half of them 8.5 s, calls: 5,000 | 745 s, half of them 372 s, calls: 5,000 |\n",
+		"NotMeasuredIsADash":      "| … with a provider without fast paths (the quota alone needs 48.0 s) | 49.0 s, half of them 24.5 s, calls: 5,000 | – |\n",
+		"AFailedRunCountsAsNone":  "| cloud calls in an idle minute, 500 nodes | 2.00 a minute | 1000 a minute |\n",
+		"SizeOfAnOldResult":       "with 50 kubelets silent, with all 500 silent | **0**, **0** | 50, 500 |\n",
+		"TheMachine":              "on 2 cores with the control plane, 30 ms for each call of the cloud and a quota of 100 calls a second: ",
+		"ThePagesAreNamed":        "[old](docs/benchmarks/old.md), [new](docs/benchmarks/new.md).\n",
+		"ThePictureIsOfTheNewest": "made from [new](docs/benchmarks/new.md)",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%s: %q is missing in\n%s", name, want, got)
+		}
+	}
+	if strings.Contains(got, "SIGTERM") {
+		t.Errorf("what nobody has measured has no line:\n%s", got)
+	}
+}
+
+func TestPicture(t *testing.T) {
+	got := sample().Picture()
+	decoder := xml.NewDecoder(strings.NewReader(got))
+	for {
+		if _, err := decoder.Token(); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatalf("%v in\n%s", err, got)
+		}
+	}
+	for _, want := range []string{"Made from new.json", ">745 s<", ">49 s<", ">17 s<", ">5,000<", ">500<", "fairlead, without fast paths"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is missing in\n%s", want, got)
+		}
+	}
+	if strings.Contains(got, "NaN") || strings.Contains(got, "Inf") {
+		t.Errorf("a place is no number:\n%s", got)
+	}
+	if got := sample()[1:].Picture(); got != "" {
+		t.Errorf("one size is no picture: %s", got)
+	}
+}
+
+func TestFill(t *testing.T) {
+	const begin, end = "<!-- Code generated by make generate from docs/benchmarks; DO NOT EDIT. -->\n", "<!-- end -->\n"
+	got, err := Fill("a\n"+begin+"old $1\n"+end+"b\n", "new $1\n")
+	if want := "a\n" + begin + "new $1\n" + end + "b\n"; err != nil || got != want {
+		t.Errorf("got %q, %v", got, err)
+	}
+	if _, err := Fill("a\n", "new"); err == nil {
+		t.Error("a page without a place for it is an error")
+	}
+}
+
+func TestList(t *testing.T) {
+	got, err := List("- One\n- Benchmarks: some\n  and more\n- Two\n", []string{"2026-01-02-all.md", "2026-01-03-idle-init.md"})
+	want := "- One\n- Benchmarks: [how they are made](benchmarks/README.md), [idle-init of 2026-01-03](benchmarks/2026-01-03-idle-init.md), [all of 2026-01-02](benchmarks/2026-01-02-all.md)\n- Two\n"
+	if err != nil || got != want {
+		t.Errorf("got %q, %v", got, err)
+	}
+	if _, err := List("- One\n", nil); err == nil {
+		t.Error("an index without the item is an error")
+	}
+}

@@ -1,0 +1,93 @@
+// Package figures makes the README's table and the picture from the results of
+// benchmarks that are committed.
+package figures
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/fairlead-k8s/fairlead/test/scale/internal/contender"
+	"github.com/fairlead-k8s/fairlead/test/scale/internal/report"
+)
+
+// Result is a result file.
+type Result struct {
+	report.Report
+
+	// Name is the file's name without its ending, which is also that of its page.
+	Name string
+}
+
+// Results are all that are committed, the newest first.
+type Results []Result
+
+// Read reads the results of a folder.
+func Read(dir string) (Results, error) {
+	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
+	if err != nil {
+		return nil, err
+	}
+	var all Results
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		r := Result{Name: strings.TrimSuffix(filepath.Base(file), ".json")}
+		if err := json.Unmarshal(text, &r.Report); err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		all = append(all, r)
+	}
+	slices.SortFunc(all, func(x, y Result) int { return -cmp.Or(cmp.Compare(x.Date, y.Date), cmp.Compare(x.Name, y.Name)) })
+	return all, nil
+}
+
+// found is a scenario of the newest result that has it, with the page that shows
+// it.
+type found struct {
+	page               string
+	fairlead, skeleton report.Row // skeleton is empty where it was not measured
+	nodes, services    int
+}
+
+// newest returns what the newest result that has the scenario says of it. A
+// failed run counts as none.
+func (all Results) newest(scenario string) (found, bool) {
+	for _, r := range all {
+		f := found{page: r.Name}
+		for _, row := range r.Rows {
+			if row.Scenario != scenario || row.Error != "" {
+				continue
+			}
+			switch row.Contender {
+			case string(contender.Fairlead):
+				f.fairlead = row
+			case string(contender.Skeleton):
+				f.skeleton = row
+			}
+		}
+		if f.fairlead.Scenario == "" {
+			continue
+		}
+		f.nodes = cmp.Or(f.fairlead.Nodes, number(r.Flags["nodes"]))
+		f.services = cmp.Or(f.fairlead.Services, number(r.Flags["services"]))
+		return f, true
+	}
+	return found{}, false
+}
+
+// number is 0 for what is none.
+func number(text string) int {
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		return 0
+	}
+	return n
+}

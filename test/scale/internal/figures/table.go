@@ -1,0 +1,166 @@
+package figures
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fairlead-k8s/fairlead/test/scale/internal/report"
+)
+
+// line is a line of the README's table. It is left out while no result has its
+// scenarios.
+type line struct {
+	scenarios []string
+	// what is the first cell, for the scenarios in their order.
+	what func(...found) string
+	// cell is a contender's, for its rows of the scenarios in their order.
+	cell func(...report.Row) string
+}
+
+// lines are those of the README's table.
+func lines() []line {
+	return []line{
+		{[]string{"lies-404-few", "lies-404-all"}, func(f ...found) string {
+			return fmt.Sprintf("healthy nodes deleted while the cloud answers 404 for everything: with %d kubelets silent, with all %d silent", f[0].nodes/10, f[1].nodes)
+		}, deleted},
+		{[]string{"lies-empty-list", "lies-half-list"}, func(...found) string {
+			return "… while the cloud's list is empty, and while it lacks half of the instances"
+		}, deleted},
+		{[]string{"init"}, sized("%s nodes initialised"), initialised},
+		{[]string{"init-plain"}, func(f ...found) string {
+			return "… with a provider without fast paths" + f[0].bound()
+		}, initialised},
+		{[]string{"init"}, sized("largest memory while %s nodes are initialised"), func(r ...report.Row) string { return report.Megabytes(r[0].PeakBytes) }},
+		{[]string{"idle"}, sized("cloud calls in an idle minute, %s nodes"), facts(report.IdleCalls)},
+		{[]string{"heartbeats"}, sized("CPU of an idle daemon while %s kubelets write heartbeats"), facts(report.IdleCPU)},
+		{[]string{"drift"}, sized("addresses change in the cloud, %s nodes: all show it"), facts(report.AddressesFollow)},
+		{[]string{"removal"}, func(f ...found) string {
+			return fmt.Sprintf("%d instances terminated: their nodes are gone (Fairlead asks three times over 30 s)", f[0].nodes/20)
+		}, facts(report.NodesGone)},
+		{[]string{"outage"}, sized("outage of the cloud, %s nodes: calls in it, and after its end until all is done that waited"), facts(report.OutageCalls, report.OutageOver)},
+		{[]string{"failover"}, func(...found) string { return "leader stopped by SIGTERM: the other replica has taken over" }, facts(report.AfterSIGTERM)},
+		{[]string{"services-create"}, exposing("%s Services created at once have their addresses"), facts(report.AllExposed)},
+		{[]string{"services-join-one"}, exposing("one node joins: all %s load balancers have it"), func(r ...report.Row) string {
+			return fact(r[0], report.AllBackends) + ", " + calls(r[0])
+		}},
+		{[]string{"services-restart"}, exposing("the daemon is replaced, and %s Services have not changed"), func(r ...report.Row) string {
+			return calls(r[0]) + ", events: " + report.Grouped(r[0].Events)
+		}},
+		{[]string{"routes-init"}, sized("%s nodes get routes"), routed},
+		{[]string{"routes-init-plain"}, func(...found) string { return "… with a provider without fast paths" }, routed},
+	}
+}
+
+// sized is a first cell with the number of Nodes.
+func sized(format string) func(...found) string {
+	return func(f ...found) string { return fmt.Sprintf(format, report.Grouped(f[0].nodes)) }
+}
+
+// exposing is a first cell with the number of Services.
+func exposing(format string) func(...found) string {
+	return func(f ...found) string { return fmt.Sprintf(format, report.Grouped(f[0].services)) }
+}
+
+// bound is how long the quota alone takes, where that is known.
+func (f found) bound() string {
+	if fact, known := f.fairlead.Fact(report.QuotaNeeds); known {
+		return " (the quota alone needs " + fact.Text() + ")"
+	}
+	return ""
+}
+
+func deleted(rows ...report.Row) string {
+	texts := make([]string, len(rows))
+	for n, row := range rows {
+		texts[n] = report.Grouped(row.HealthyNodesDeleted)
+		if row.HealthyNodesDeleted == 0 {
+			texts[n] = "**0**"
+		}
+	}
+	return strings.Join(texts, ", ")
+}
+
+func initialised(rows ...report.Row) string {
+	text := fact(rows[0], report.AllInitialized)
+	if median, known := rows[0].Fact(report.MedianNode); known {
+		text += ", half of them " + median.Text()
+	}
+	return text + ", " + calls(rows[0])
+}
+
+func routed(rows ...report.Row) string {
+	return fmt.Sprintf("%s, %s, refused: %s", fact(rows[0], report.AllRouted), calls(rows[0]), report.Grouped(rows[0].Throttled))
+}
+
+func calls(row report.Row) string { return "calls: " + report.Grouped(row.Calls()) }
+
+// facts shows some facts of one row, nothing if one of them is not known.
+func facts(whats ...string) func(...report.Row) string {
+	return func(rows ...report.Row) string {
+		texts := make([]string, len(whats))
+		for n, what := range whats {
+			if texts[n] = fact(rows[0], what); texts[n] == "" {
+				return ""
+			}
+		}
+		return strings.Join(texts, ", ")
+	}
+}
+
+// fact is a fact's text, empty if the row has no such fact.
+func fact(row report.Row, what string) string {
+	f, known := row.Fact(what)
+	if !known {
+		return ""
+	}
+	return f.Text()
+}
+
+// Table returns the README's table with what it is about, and the picture if a
+// result has one.
+func (all Results) Table() string {
+	var rows strings.Builder
+	var pages []string
+	for _, l := range lines() {
+		text, used := l.row(all)
+		rows.WriteString(text)
+		for _, page := range used {
+			if link := fmt.Sprintf("[%[1]s](docs/benchmarks/%[1]s.md)", page); !slices.Contains(pages, link) {
+				pages = append(pages, link)
+			}
+		}
+	}
+	text := fmt.Sprintf("Measured beside the skeleton, on %d cores with the control plane, %s for each call of the cloud and a quota of %s calls a second: %s.\n\n",
+		all[0].Machine.Cores, strings.Replace(all[0].Flags["latency"], "ms", " ms", 1), all[0].Flags["quota"], strings.Join(pages, ", ")) +
+		"| | Fairlead | skeleton |\n| --- | --- | --- |\n" + rows.String()
+	if picture, ok := all.newestScaling(); ok {
+		text += "\n![" + alternative + "](docs/benchmarks/" + PictureFile + ")\n\nThe picture is made from [" + picture.Name + "](docs/benchmarks/" + picture.Name + ".md).\n"
+	}
+	return text
+}
+
+// row returns the line and the pages that it is from; nothing without a result
+// that has Fairlead's figures.
+func (l line) row(all Results) (text string, pages []string) {
+	var scenarios []found
+	var ours, theirs []report.Row
+	measured := true
+	for _, name := range l.scenarios {
+		f, ok := all.newest(name)
+		if !ok {
+			return "", nil
+		}
+		scenarios, pages = append(scenarios, f), append(pages, f.page)
+		ours, theirs = append(ours, f.fairlead), append(theirs, f.skeleton)
+		measured = measured && f.skeleton.Scenario != ""
+	}
+	our, their := l.cell(ours...), "–"
+	if measured {
+		their = l.cell(theirs...)
+	}
+	if our == "" { // a result from before it was measured
+		return "", nil
+	}
+	return fmt.Sprintf("| %s | %s | %s |\n", l.what(scenarios...), our, their), pages
+}
