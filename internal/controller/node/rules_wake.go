@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/cloud-provider/api"
 
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
@@ -27,12 +26,12 @@ func wakes(claim ownership.Claim, before, now *corev1.Node) bool {
 		before.Annotations[api.AnnotationAlphaProvidedIPAddr] != now.Annotations[api.AnnotationAlphaProvidedIPAddr] ||
 		!maps.Equal(before.Labels, now.Labels) ||
 		!slices.Equal(before.Status.Addresses, now.Status.Addresses) ||
-		!equality.Semantic.DeepEqual(before.Spec.Taints, now.Spec.Taints) ||
+		!nodefact.SameTaints(before.Spec.Taints, now.Spec.Taints) ||
 		before.DeletionTimestamp.IsZero() != now.DeletionTimestamp.IsZero() ||
 		!nodefact.IsUninitialized(now) && showsOtherwise(before, now)
 }
 
 // showsOtherwise reports whether the condition of this controller has changed.
 func showsOtherwise(before, now *corev1.Node) bool {
-	return !equality.Semantic.DeepEqual(nodefact.Condition(before, ConditionInitialized), nodefact.Condition(now, ConditionInitialized))
+	return !nodefact.SameCondition(nodefact.Condition(before, ConditionInitialized), nodefact.Condition(now, ConditionInitialized))
 }

@@ -88,3 +88,20 @@ func TestWhateverChangesThePlanWakes(t *testing.T) {
 		t.Errorf("only %d pairs differ in their plans", differ)
 	}
 }
+
+// A heartbeat costs a comparison, which allocates nothing.
+func TestHeartbeatIsAComparison(t *testing.T) {
+	before := settled(label("a", "b"), shows(corev1.ConditionTrue, "Initialized", "", noon))
+	before.Spec.Taints = []corev1.Taint{{Key: "other", TimeAdded: new(metav1.NewTime(noon))}}
+	now := before.DeepCopy()
+	now.Status.Conditions = append(now.Status.Conditions, corev1.NodeCondition{Type: corev1.NodeReady, LastHeartbeatTime: metav1.NewTime(noon)})
+	claim := ownership.Claim{Schemes: []string{"p"}}
+	allocated := testing.AllocsPerRun(100, func() {
+		if wakes(claim, before, now) {
+			t.Error("the heartbeat wakes the Node")
+		}
+	})
+	if allocated > 0 {
+		t.Errorf("%v allocations for a heartbeat, want none", allocated)
+	}
+}

@@ -59,6 +59,25 @@ func Condition(node *corev1.Node, kind corev1.NodeConditionType) *corev1.NodeCon
 	return nil
 }
 
+// SameCondition reports whether two conditions are the same; nil stands for none.
+// Unlike the comparisons of Kubernetes it allocates nothing, because it runs for
+// each heartbeat of each Node.
+func SameCondition(a, b *corev1.NodeCondition) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a.Type == b.Type && a.Status == b.Status && a.Reason == b.Reason && a.Message == b.Message &&
+		a.LastHeartbeatTime.Equal(&b.LastHeartbeatTime) && a.LastTransitionTime.Equal(&b.LastTransitionTime)
+}
+
+// SameTaints reports whether two lists of taints are the same. It allocates
+// nothing.
+func SameTaints(a, b []corev1.Taint) bool {
+	return slices.EqualFunc(a, b, func(a, b corev1.Taint) bool {
+		return a.Key == b.Key && a.Value == b.Value && a.Effect == b.Effect && a.TimeAdded.Equal(b.TimeAdded)
+	})
+}
+
 // Scheme returns the part of the provider ID that names the provider, "aws" in
 // aws:///zone/i-1. It is empty if the Node has no provider ID, or one without
 // "://".

@@ -1,6 +1,7 @@
 package nodefact
 
 import (
+	"reflect"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -73,5 +74,34 @@ func TestCondition(t *testing.T) {
 	}
 	if got := Condition(node, corev1.NodeNetworkUnavailable); got != nil {
 		t.Errorf("got %v, want none", got)
+	}
+}
+
+// Each field counts, also one that Kubernetes adds some day.
+func TestSame(t *testing.T) {
+	fill := func(field reflect.Value) {
+		switch now := metav1.Now(); field.Interface().(type) {
+		case metav1.Time:
+			field.Set(reflect.ValueOf(now))
+		case *metav1.Time:
+			field.Set(reflect.ValueOf(&now))
+		default:
+			field.SetString("x")
+		}
+	}
+	for i := range reflect.TypeFor[corev1.NodeCondition]().NumField() {
+		var a, b corev1.NodeCondition
+		if fill(reflect.ValueOf(&b).Elem().Field(i)); SameCondition(&a, &b) || !SameCondition(&b, b.DeepCopy()) {
+			t.Errorf("%v and %v: the same is %v", a, b, SameCondition(&a, &b))
+		}
+	}
+	for i := range reflect.TypeFor[corev1.Taint]().NumField() {
+		var a, b corev1.Taint
+		if fill(reflect.ValueOf(&b).Elem().Field(i)); SameTaints([]corev1.Taint{a}, []corev1.Taint{b}) || !SameTaints([]corev1.Taint{b}, []corev1.Taint{*b.DeepCopy()}) {
+			t.Errorf("%v and %v: the same is %v", a, b, SameTaints([]corev1.Taint{a}, []corev1.Taint{b}))
+		}
+	}
+	if !SameCondition(nil, nil) || SameCondition(nil, &corev1.NodeCondition{}) || !SameTaints(nil, []corev1.Taint{}) {
+		t.Error("None is the same as none, and nothing else.")
 	}
 }

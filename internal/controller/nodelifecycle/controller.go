@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	informersv1 "k8s.io/client-go/informers/core/v1"
-	listersv1 "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
@@ -82,7 +81,6 @@ type Deps struct {
 type Controller struct {
 	nodes     nodes
 	informer  cache.SharedIndexInformer
-	lister    listersv1.NodeLister
 	instances instances
 	events    recorder
 	metrics   *Metrics
@@ -92,12 +90,10 @@ type Controller struct {
 	suspects  *loop.Loop
 	deletions *loop.Loop
 
-	mu        sync.Mutex
-	memories  map[string]memory  // by name; guarded by mu
-	enqueued  map[string]bool    // names of Nodes in the serial step; guarded by mu
-	records   map[subject]record // guarded by mu
-	confirmed map[string]bool    // provider-ID schemes; guarded by mu
-	deleted   []time.Time        // of unannounced Nodes, in the last minute; guarded by mu
+	mu       sync.Mutex
+	memories map[string]memory // by name; guarded by mu
+	enqueued map[string]bool   // names of Nodes in the serial step; guarded by mu
+	index    *index            // guarded by mu
 }
 
 // New returns a controller; it does nothing before Run.
@@ -111,7 +107,6 @@ func New(deps Deps, cfg Config) *Controller {
 	c := &Controller{
 		nodes:     deps.Nodes,
 		informer:  deps.Informer.Informer(),
-		lister:    deps.Informer.Lister(),
 		instances: deps.Instances,
 		events:    deps.Events,
 		metrics:   cfg.Metrics,
@@ -120,8 +115,7 @@ func New(deps Deps, cfg Config) *Controller {
 		claim:     cfg.Claim,
 		memories:  map[string]memory{},
 		enqueued:  map[string]bool{},
-		records:   map[subject]record{},
-		confirmed: map[string]bool{},
+		index:     newIndex(cfg.Limits, cfg.Claim),
 	}
 	c.suspects = loop.New(silentQueue, c.Reconcile, loop.Config{Workers: cfg.Reads, Clock: cfg.Clock})
 	c.deletions = loop.New(deletionQueue, c.finalCheck, loop.Config{Workers: 1, Clock: cfg.Clock})
@@ -177,27 +171,27 @@ func (c *Controller) Reconcile(ctx context.Context, name string) (loop.Result, e
 	return c.apply(ctx, o, p)
 }
 
-// handlers returns the handlers that add a Node to the queue if its change
-// wakes it.
+// handlers returns the handlers that keep the index and add a Node to the queue if
+// its change wakes it.
 func (c *Controller) handlers() cache.ResourceEventHandler {
-	add := func(obj any) {
-		if key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(obj); err == nil {
-			c.suspects.Add(key)
-		}
-	}
 	return cache.ResourceEventHandlerFuncs{
-		AddFunc: add,
+		AddFunc: func(obj any) {
+			node := obj.(*corev1.Node)
+			c.indexNode(node)
+			c.suspects.Add(node.Name)
+		},
 		UpdateFunc: func(before, now any) {
-			if wakes(c.claim, before.(*corev1.Node), now.(*corev1.Node)) {
-				add(now)
+			node := now.(*corev1.Node)
+			c.indexNode(node)
+			if wakes(c.claim, before.(*corev1.Node), node) {
+				c.suspects.Add(node.Name)
 			}
 		},
 		DeleteFunc: func(obj any) {
-			if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
-				obj = gone.Obj
+			if name, err := cache.DeletionHandlingMetaNamespaceKeyFunc(obj); err == nil {
+				c.unindexNode(name)
+				c.suspects.Add(name)
 			}
-			c.forgetRecords(obj.(*corev1.Node).UID)
-			add(obj)
 		},
 	}
 }

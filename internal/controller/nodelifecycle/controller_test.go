@@ -455,8 +455,8 @@ func TestWitnessOfANodeWithoutProviderIDIsAskedAboutByName(t *testing.T) {
 		r.change(func() { r.absent["n1"] = true })
 		r.after(3 * time.Minute)
 		r.expect("after three minutes", "w1", "w2", "w3")
-		if len(r.tested.confirmed) > 0 {
-			t.Errorf("schemes %v are confirmed, want none by a name", r.tested.confirmed)
+		if len(r.tested.index.confirmed) > 0 {
+			t.Errorf("schemes %v are confirmed, want none by a name", r.tested.index.confirmed)
 		}
 		for _, asked := range r.asked {
 			if !strings.HasSuffix(asked, " ") {
@@ -495,8 +495,8 @@ func TestNothingIsRememberedOfNodesThatAreGone(t *testing.T) {
 			}
 		}
 		r.after(time.Minute)
-		if l := r.tested; len(l.memories)+len(l.records)+len(l.enqueued) > 0 {
-			t.Errorf("remembered: %v, %v, %v", l.memories, l.records, l.enqueued)
+		if l := r.tested; len(l.memories)+len(l.enqueued) > 0 || !l.index.isEmpty() {
+			t.Errorf("remembered: %v, %v, %+v", l.memories, l.enqueued, l.index)
 		}
 	})
 }

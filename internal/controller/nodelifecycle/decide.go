@@ -23,18 +23,6 @@ type observed struct {
 	claim  ownership.Claim
 }
 
-// peers is what is known of all Nodes together, including the one to decide
-// about.
-type peers struct {
-	nodes []peer
-	// confirmed has the provider-ID schemes of Nodes whose instances the provider
-	// has ever called present. Only questions by provider ID count, because an
-	// answer about a name says nothing about the scheme.
-	confirmed map[string]bool
-	// deleted has the times of the deletions of unannounced Nodes, in order.
-	deleted []time.Time
-}
-
 // check is the progress of a final check.
 type check struct {
 	asked     bool // about the Node itself

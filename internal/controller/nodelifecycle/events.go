@@ -208,7 +208,7 @@ func rateLimited(a absentees, rate int) message.Cause {
 
 func contradicts(w witnesses) message.Cause {
 	if w.tooManyForeign {
-		return keepReporting(w.foreign)
+		return keepReporting(w.foreigners, w.foreign)
 	}
 	denied := w.contradicting.node
 	return cloudContradictsKubelet.Cause(fmt.Sprintf("The cloud says that the instance of Node %s does not exist either, and that Node's kubelet reports, "+
@@ -219,19 +219,20 @@ func contradicts(w witnesses) message.Cause {
 // maxNamed is how many Nodes a message names.
 const maxNamed = 5
 
-func keepReporting(denied []*corev1.Node) message.Cause {
+// keepReporting names some of the denied Nodes.
+func keepReporting(denied int, some []peer) message.Cause {
 	var names []string
-	for _, node := range denied {
-		names = append(names, node.Name)
+	for _, p := range some {
+		names = append(names, p.node.Name)
 	}
 	slices.Sort(names)
-	if rest := len(names) - maxNamed; rest > 0 {
-		names = append(names[:maxNamed], fmt.Sprintf("%d more", rest))
+	if rest := denied - len(names); rest > 0 {
+		names = append(names, fmt.Sprintf("%d more", rest))
 	}
 	return deniedNodesReport.Cause(fmt.Sprintf("The cloud keeps saying that the instances of %d other Nodes do not exist, and their kubelets report: %s. "+
 		"Nothing is deleted while that is so. Check the credentials, project and region of the cloud-controller-manager. If they are right, each may be a kubelet with the credentials "+
 		"of a machine that is gone: find it and revoke its certificate. Label such a Node "+ownership.LabelExcludeRestricted+", and it does not count.",
-		len(denied), strings.Join(names, ", ")))
+		denied, strings.Join(names, ", ")))
 }
 
 func tooFewWitnesses(w witnesses) message.Cause {

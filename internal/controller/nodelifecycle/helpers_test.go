@@ -74,31 +74,59 @@ func gone(n *corev1.Node, times int, first, last time.Duration) memory {
 	}}
 }
 
-func witness(name string, p presence, asked time.Duration, edits ...func(*corev1.Node)) peer {
+func witness(name string, p presence, asked time.Duration, edits ...func(*corev1.Node)) other {
 	at := noon.Add(-asked)
 	s := record{presence: p, asked: at, tried: at}
 	if p == absent {
 		s.since = at
 	}
-	return peer{node: old(name, append([]func(*corev1.Node){reports}, edits...)...), checked: true, record: s}
+	return other{node: old(name, append([]func(*corev1.Node){reports}, edits...)...), checked: true, record: s}
 }
 
 // unasked is a witness that the cloud was never asked about.
-func unasked(name string, edits ...func(*corev1.Node)) peer {
-	return peer{node: old(name, append([]func(*corev1.Node){reports}, edits...)...), checked: true}
+func unasked(name string, edits ...func(*corev1.Node)) other {
+	return other{node: old(name, append([]func(*corev1.Node){reports}, edits...)...), checked: true}
 }
 
-func peersOf(nodes ...peer) peers {
-	return peers{nodes: nodes, confirmed: map[string]bool{"p": true}}
+// other is another Node, with what is known of it.
+type other struct {
+	node     *corev1.Node
+	presence presence
+	checked  bool
+	record   record
+}
+
+// cluster is what a row says of all Nodes.
+type cluster struct {
+	nodes     []other
+	confirmed map[string]bool
+	deleted   []time.Time
+}
+
+// seenBy returns what a decision reads of the cluster.
+func (c cluster) seenBy(o observed) observed {
+	r := newIndex(o.limits, o.claim)
+	for _, n := range c.nodes {
+		r.set(n.node, evidence{}, o.now)
+		m := r.members[n.node.Name]
+		r.change(m, o.now, func() { m.presence, m.checked, m.byID, m.byName = n.presence, n.checked, n.record, n.record })
+	}
+	r.confirmed, r.deleted = c.confirmed, c.deleted
+	o.peers = r.peers(o.node, o.now)
+	return o
+}
+
+func peersOf(nodes ...other) cluster {
+	return cluster{nodes: nodes, confirmed: map[string]bool{"p": true}}
 }
 
 // absentOf is a cluster in which some of the Nodes are absent.
-func absentOf(absentOnes, all int, edits ...func(*corev1.Node)) peers {
-	var nodes []peer
+func absentOf(absentOnes, all int, edits ...func(*corev1.Node)) cluster {
+	var nodes []other
 	for i := range all {
 		m := unasked(fmt.Sprintf("m%d", i))
 		if i < absentOnes {
-			m = peer{node: old(fmt.Sprintf("m%d", i), edits...), presence: absent, checked: true}
+			m = other{node: old(fmt.Sprintf("m%d", i), edits...), presence: absent, checked: true}
 		}
 		nodes = append(nodes, m)
 	}
@@ -148,7 +176,7 @@ type row struct {
 	node   *corev1.Node
 	answer answer
 	memory memory
-	peers  peers
+	peers  cluster
 	check  *check // of a final check; nil: decideSuspicion
 	limits func(*Limits)
 	claim  ownership.Claim
@@ -175,7 +203,7 @@ func checkRows(t *testing.T, rows []row) {
 				node = n1
 			}
 			before := node.DeepCopy()
-			got := decideRow(observed{now: noon, node: node, answer: tt.answer, memory: tt.memory, peers: tt.peers, limits: limits, claim: tt.claim}, tt.check)
+			got := decideRow(tt.peers.seenBy(observed{now: noon, node: node, answer: tt.answer, memory: tt.memory, limits: limits, claim: tt.claim}), tt.check)
 			if got := digest(got); got != tt.want {
 				t.Errorf("plan %q, want %q", got, tt.want)
 			}

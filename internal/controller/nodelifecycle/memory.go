@@ -2,17 +2,9 @@ package nodelifecycle
 
 import (
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
 )
-
-// subject says what a question was about: the Node, and whether the question used
-// the Node's name instead of its provider ID.
-type subject struct {
-	uid    types.UID
-	byName bool
-}
 
 // remember stores the memory of a Node after a pass, and tells the metrics
 // whether the Node is held.
@@ -24,6 +16,7 @@ func (c *Controller) remember(name string, m memory) {
 	} else {
 		c.metrics.held.Set(name, m.holding.reason, m.holding.since)
 	}
+	c.index.judge(name, m.evidence, c.clock.Now())
 	if m.isEmpty(c.clock.Now()) {
 		delete(c.memories, name)
 		return
@@ -36,7 +29,22 @@ func (c *Controller) forget(name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.memories, name)
+	c.index.judge(name, evidence{}, c.clock.Now())
 	c.metrics.held.Delete(name)
+}
+
+// indexNode takes note of a Node and its changes.
+func (c *Controller) indexNode(node *corev1.Node) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.index.set(node, c.memories[node.Name].evidence, c.clock.Now())
+}
+
+// unindexNode takes note of the end of a Node.
+func (c *Controller) unindexNode(name string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.index.remove(name)
 }
 
 // recordAnswer remembers what the cloud has said of a Node for the decisions
@@ -44,19 +52,7 @@ func (c *Controller) forget(name string) {
 func (c *Controller) recordAnswer(node *corev1.Node, a answer) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	s := subject{node.UID, node.Spec.ProviderID == ""}
-	c.records[s] = c.records[s].with(a, c.clock.Now())
-	if a.presence == present && !s.byName {
-		c.confirmed[nodefact.Scheme(node)] = true
-	}
-}
-
-// forgetRecords drops what the cloud has said of a Node that is gone.
-func (c *Controller) forgetRecords(uid types.UID) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.records, subject{uid, false})
-	delete(c.records, subject{uid, true})
+	c.index.record(node, a, c.clock.Now())
 }
 
 // postpone delays the next final check of this Node a little, whatever the
@@ -79,7 +75,7 @@ func (c *Controller) countDeletion(node *corev1.Node) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.deleted = append(c.deleted, c.clock.Now())
+	c.index.deleted = append(c.index.deleted, c.clock.Now())
 }
 
 // enqueueDeletion gives a Node to the serial step. Until that is over, no pass

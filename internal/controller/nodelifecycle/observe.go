@@ -2,12 +2,9 @@ package nodelifecycle
 
 import (
 	"context"
-	"maps"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/klog/v2"
 
 	"github.com/fairlead-k8s/fairlead/internal/cloud"
@@ -28,28 +25,9 @@ func (c *Controller) observe(node *corev1.Node) observed {
 
 // peersOf returns what is known of all Nodes, for the decision about this one.
 func (c *Controller) peersOf(node *corev1.Node) peers {
-	all, err := c.lister.List(labels.Everything())
-	if err != nil { // Listing a cache returns no error.
-		return peers{}
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.deleted = slices.DeleteFunc(c.deleted, func(at time.Time) bool { return c.clock.Since(at) >= time.Minute })
-	known := peers{
-		nodes:     make([]peer, 0, len(all)),
-		confirmed: maps.Clone(c.confirmed),
-		deleted:   slices.Clone(c.deleted),
-	}
-	for _, n := range all {
-		e := c.memories[n.Name].evidence.about(n)
-		known.nodes = append(known.nodes, peer{
-			node:     n,
-			presence: e.presence,
-			checked:  !e.checkedAt.IsZero(),
-			record:   c.records[subject{n.UID, node.Spec.ProviderID == ""}],
-		})
-	}
-	return known
+	return c.index.peers(node, c.clock.Now())
 }
 
 // askExistence asks the cloud whether the instance of a Node exists, and if so

@@ -15,7 +15,7 @@ func TestBudget(t *testing.T) {
 		{name: "TenPercentAreWithinTheBudget", memory: complete, peers: absentOf(10, 100), want: "enqueue for the final check: the absence is confirmed; again in 2m0s"},
 		{name: "ElevenOfAHundredAreOverTheBudget", memory: complete, peers: absentOf(11, 100), want: "hold: TooManyAbsent; again in 1m0s; event NodeDeletionHeld"},
 		{
-			name: "UncheckedNodesCount", memory: complete, peers: func() peers {
+			name: "UncheckedNodesCount", memory: complete, peers: func() cluster {
 				r := absentOf(4, 10)
 				for i := range r.nodes {
 					r.nodes[i].presence, r.nodes[i].checked = unknown, false
@@ -24,9 +24,9 @@ func TestBudget(t *testing.T) {
 			}(), want: "hold: TooManyAbsent; again in 1m0s; event NodeDeletionHeld",
 		},
 		{
-			name: "NodeItselfCounts", memory: complete, peers: func() peers {
+			name: "NodeItselfCounts", memory: complete, peers: func() cluster {
 				r := absentOf(3, 10)
-				r.nodes = append(r.nodes, peer{node: n1, checked: true}) // the memory does not have its last check yet
+				r.nodes = append(r.nodes, other{node: n1, checked: true}) // the memory does not have its last check yet
 				return r
 			}(), want: "hold: TooManyAbsent; again in 1m0s; event NodeDeletionHeld",
 		},
@@ -52,7 +52,7 @@ func TestBudget(t *testing.T) {
 		},
 		{name: "NodesOverTheBudgetMayBeDeletedAfterTenMinutes", memory: long, peers: absentOf(40, 80), want: "enqueue for the final check: the absence is confirmed; again in 2m0s"},
 		{
-			name: "NodesOverTheBudgetAreDeletedAtABoundedRate", memory: long, peers: func() peers {
+			name: "NodesOverTheBudgetAreDeletedAtABoundedRate", memory: long, peers: func() cluster {
 				r := absentOf(40, 80)
 				for i := range 8 {
 					r.deleted = append(r.deleted, noon.Add(time.Duration(i-50)*time.Second))
@@ -61,7 +61,7 @@ func TestBudget(t *testing.T) {
 			}(), want: "hold: DeletionRateLimited; again in 10s; event NodeDeletionHeld",
 		},
 		{
-			name: "RateCountsDeletionsOfTheLastMinute", memory: long, peers: func() peers {
+			name: "RateCountsDeletionsOfTheLastMinute", memory: long, peers: func() cluster {
 				r := absentOf(40, 80)
 				for i := range 8 {
 					r.deleted = append(r.deleted, noon.Add(time.Duration(i-60)*time.Second))

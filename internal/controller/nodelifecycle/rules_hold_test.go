@@ -57,7 +57,7 @@ func TestHoldIsVisible(t *testing.T) {
 				remembered = memory{}
 			}
 			remembered.holding = tt.holding
-			p := decideDeletion(observed{now: noon, node: node, answer: tt.answer, memory: remembered, peers: peersOf(), limits: DefaultLimits()}, *asked)
+			p := decideDeletion(observed{now: noon, node: node, answer: tt.answer, memory: remembered, limits: DefaultLimits()}, *asked)
 			compareShown(t, p, tt.events, tt.condition)
 		})
 	}
@@ -83,7 +83,7 @@ func TestHoldIsOver(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			remembered := complete
 			remembered.holding = holding{reason: "NoWitness", open: tt.open}
-			p := decideSuspicion(observed{now: noon, node: tt.node, answer: tt.answer, memory: remembered, peers: peersOf(), limits: DefaultLimits()})
+			p := decideSuspicion(observed{now: noon, node: tt.node, answer: tt.answer, memory: remembered, limits: DefaultLimits()})
 			compareShown(t, p, tt.events, tt.condition)
 		})
 	}

@@ -14,14 +14,14 @@ import (
 func TestNodeThatIsNotOurs(t *testing.T) {
 	own := old("n1", providerID(""))
 	tainted := old("n1", providerID(""), taint(api.TaintExternalCloudProvider))
-	nameless := peers{nodes: []peer{witness("w1", present, 0, providerID("")), witness("w2", present, 0, providerID(""))}}
+	nameless := cluster{nodes: []other{witness("w1", present, 0, providerID("")), witness("w2", present, 0, providerID(""))}}
 	checkRows(t, []row{
 		{name: "MachineOfOnesOwnIsHeldAtTheFirstAbsence", node: own, answer: said(absent), peers: trusted, want: "hold: NotOfThisCloud; again in 15s; event NodeDeletionHeld"},
 		{name: "MachineOfOnesOwnIsHeldForEver", node: own, memory: gone(own, 40, 9*time.Hour, 0), peers: trusted, want: "hold: NotOfThisCloud; again in 1m0s; event NodeDeletionHeld"},
 		{name: "MachineOfOnesOwnIsHeldInTheFinalCheck", node: own, memory: gone(own, 4, time.Hour, 0), check: asked, peers: trusted, want: "hold: NotOfThisCloud; again in 1m0s; event NodeDeletionHeld"},
 		{
 			name: "MachineOfOnesOwnIsHeldWhereAllWitnessesAreGone", node: own, memory: gone(own, 4, time.Hour, 0), check: asked,
-			peers: peers{confirmed: map[string]bool{"p": true}}, want: "hold: NotOfThisCloud; again in 1m0s; event NodeDeletionHeld",
+			peers: cluster{confirmed: map[string]bool{"p": true}}, want: "hold: NotOfThisCloud; again in 1m0s; event NodeDeletionHeld",
 		},
 		{name: "MachineThatTheCloudKnowsByNameIsFound", node: own, answer: said(present), peers: trusted, want: "nothing: the cloud says that the instance exists; again in 5s"},
 		{
@@ -34,7 +34,7 @@ func TestNodeThatIsNotOurs(t *testing.T) {
 		},
 		{
 			name: "ProviderIDOfAnExcludedNodeCountsForNothing", node: own, memory: gone(own, 4, time.Hour, 0), check: asked,
-			peers: peers{nodes: append([]peer{unasked("w3", label(ownership.LabelExclude, ""))}, nameless.nodes...)},
+			peers: cluster{nodes: append([]other{unasked("w3", label(ownership.LabelExclude, ""))}, nameless.nodes...)},
 			want:  "delete: the cloud says that the instance does not exist, and confirms 2 other Nodes",
 		},
 		{
@@ -49,7 +49,7 @@ func TestNodeThatIsNotOurs(t *testing.T) {
 func TestNodesOfOthersTakeNoPart(t *testing.T) {
 	claim := ownership.Claim{Schemes: []string{"p"}, Nodes: func(n *corev1.Node) bool { return n.Labels["pool"] == "" }}
 	theirs := label("pool", "theirs")
-	var gone20 []peer
+	var gone20 []other
 	for n := range 20 {
 		gone20 = append(gone20, unasked(fmt.Sprintf("gone-%d", n), ready(corev1.ConditionUnknown, 0), theirs))
 	}
@@ -59,6 +59,6 @@ func TestNodesOfOthersTakeNoPart(t *testing.T) {
 		{name: "ForeignNodesAreNotInTheBudget", claim: claim, memory: complete, peers: peersOf(append(gone20, trusted.nodes...)...), want: "enqueue for the final check: the absence is confirmed; again in 2m0s"},
 		{name: "ForeignNodeIsNoWitness", claim: claim, memory: complete, check: asked, peers: peersOf(witness("w1", present, 0, theirs)), want: "hold: NoWitness; again in 1m0s; event NodeDeletionHeld"},
 		{name: "ForeignNodeContradictsNothing", claim: claim, memory: complete, check: asked, peers: peersOf(witness("w1", absent, 0, theirs), witness("w2", present, 0)), want: "delete: the cloud says that the instance does not exist, and confirms 1 other Nodes"},
-		{name: "ListedSchemeNeedsAConfirmationNevertheless", claim: claim, memory: complete, check: asked, peers: peers{nodes: []peer{witness("w1", unknown, 0)}}, want: "hold: NoWitness; again in 1m0s; event NodeDeletionHeld"},
+		{name: "ListedSchemeNeedsAConfirmationNevertheless", claim: claim, memory: complete, check: asked, peers: cluster{nodes: []other{witness("w1", unknown, 0)}}, want: "hold: NoWitness; again in 1m0s; event NodeDeletionHeld"},
 	})
 }

@@ -42,6 +42,5 @@ func ownTaint() corev1.Taint {
 // isShutdownTaint reports whether this controller sets and removes the taint. A
 // taint with the same key and another effect belongs to somebody else.
 func isShutdownTaint(t corev1.Taint) bool {
-	own := ownTaint()
-	return t.MatchTaint(&own)
+	return t.Key == api.TaintNodeShutdown && t.Effect == corev1.TaintEffectNoSchedule
 }

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
 	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
@@ -28,7 +27,7 @@ func wakes(claim ownership.Claim, before, now *corev1.Node) bool {
 		nodefact.IsUninitialized(before) != nodefact.IsUninitialized(now) ||
 		nodefact.IsAnnounced(before) != nodefact.IsAnnounced(now) ||
 		slices.ContainsFunc(before.Spec.Taints, isShutdownTaint) != slices.ContainsFunc(now.Spec.Taints, isShutdownTaint) ||
-		!equality.Semantic.DeepEqual(nodefact.Condition(before, ConditionMissing), nodefact.Condition(now, ConditionMissing)) ||
+		!nodefact.SameCondition(nodefact.Condition(before, ConditionMissing), nodefact.Condition(now, ConditionMissing)) ||
 		reportsOtherwise(nodefact.Condition(before, corev1.NodeReady), nodefact.Condition(now, corev1.NodeReady))
 }
 

@@ -49,12 +49,23 @@ var changes = map[string]func(*corev1.Node){
 	"shows the end":   says(corev1.ConditionFalse, "InstanceFound", time.Hour),
 }
 
-// situations are what else the decisions read.
-func situations() map[string]observed {
+// situation is what else the decisions read.
+type situation struct {
+	answer answer
+	memory memory
+	peers  cluster
+}
+
+// of returns what is observed of a Node in the situation.
+func (s situation) of(node *corev1.Node) observed {
+	return s.peers.seenBy(observed{now: noon, node: node, answer: s.answer, memory: s.memory, limits: DefaultLimits()})
+}
+
+func situations() map[string]situation {
 	showing := heldFor("NoWitness")
 	showing.holding.since = noon.Add(-time.Hour)
 	showing.holding.open = true
-	base := map[string]observed{
+	return map[string]situation{
 		"first pass": {},
 		"found":      {answer: answer{presence: present, asked: noon, power: running}},
 		"stopped":    {answer: answer{presence: present, asked: noon, power: shutDown}},
@@ -68,11 +79,6 @@ func situations() map[string]observed {
 		"many":       {memory: complete, peers: absentOf(20, 30)},
 		"held":       {memory: showing, peers: peersOf(witness("w1", unknown, 0))},
 	}
-	for name, o := range base {
-		o.now, o.limits = noon, DefaultLimits()
-		base[name] = o
-	}
-	return base
 }
 
 // TestWhateverChangesThePlanWakes compares the plans for Nodes that differ in one
@@ -87,12 +93,11 @@ func TestWhateverChangesThePlanWakes(t *testing.T) {
 		for changeName, change := range changes {
 			now := before.DeepCopy()
 			change(now)
-			for situation, o := range situations() {
+			for situation, s := range situations() {
+				saw, sees := s.of(before), s.of(now)
 				for _, c := range []*check{nil, {}, asked} {
-					o.node = before
-					was := effect(decideRow(o, c))
-					o.node = now
-					if is := effect(decideRow(o, c)); is != was {
+					was := effect(decideRow(saw, c))
+					if is := effect(decideRow(sees, c)); is != was {
 						differ++
 						if !wakes(ownership.Claim{}, before, now) {
 							t.Errorf("%s, then %s, in %q (check %v): %q became %q without a pass", baseName, changeName, situation, c, was, is)
@@ -131,5 +136,24 @@ func TestWhatDoesNotWake(t *testing.T) {
 				t.Error(fmt.Sprint(name, " wakes the Node"))
 			}
 		})
+	}
+}
+
+// A heartbeat costs a comparison: it allocates nothing, and changes no count.
+func TestHeartbeatIsAComparison(t *testing.T) {
+	before := old("n1", ready(corev1.ConditionTrue, time.Minute), taint("other"), says(corev1.ConditionFalse, "InstanceFound", time.Hour))
+	now := before.DeepCopy()
+	now.Status.Conditions[0].LastHeartbeatTime.Time = noon
+	r := newIndex(DefaultLimits(), ownership.Claim{Schemes: []string{"p"}})
+	r.set(before, evidence{}, noon)
+	counted := *r.circles[circleOf(now)]
+	allocated := testing.AllocsPerRun(100, func() {
+		r.set(now, evidence{}, noon)
+		if wakes(r.claim, before, now) {
+			t.Error("the heartbeat wakes the Node")
+		}
+	})
+	if allocated > 0 || *r.circles[circleOf(now)] != counted || r.members["n1"].node != now {
+		t.Errorf("%v allocations for a heartbeat, want none, no other count, and the newest Node", allocated)
 	}
 }

@@ -3,7 +3,6 @@ package nodelifecycle
 import (
 	"fmt"
 	"hash/fnv"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -42,18 +41,6 @@ func (r record) with(a answer, now time.Time) record {
 	return r
 }
 
-// peer is a Node of the cluster as the decision about another one sees it.
-type peer struct {
-	node *corev1.Node
-	// presence and checked are from the evidence about it: the last presence,
-	// and whether the cloud was asked at all.
-	presence presence
-	checked  bool
-	// record is from questions by provider ID if the Node to decide about has
-	// one, otherwise from questions by name.
-	record record
-}
-
 // witnesses are the Nodes that show whether the cloud's answers can be trusted.
 type witnesses struct {
 	others    int // Nodes that could be asked about
@@ -66,154 +53,56 @@ type witnesses struct {
 	// reports. next is the witness to ask about next.
 	contradicting, next *peer
 	// foreign are the Nodes that report although the cloud has called them absent
-	// for ForeignAfter. lastForeign is the one of them that was asked about last.
-	foreign     []*corev1.Node
-	lastForeign *peer
+	// for ForeignAfter.
+	foreign    []peer
+	foreigners int
 	// tooManyForeign means that foreign are too many for machines of others. Then
-	// contradicting is one of them.
+	// contradicting is the one of them that was asked about last.
 	tooManyForeign bool
 }
 
-// witnesses looks for Nodes of other instances that the cloud is asked about in
-// the same way. They have the same provider-ID scheme and the same region, or
-// the same zone if the region is not known. An "absent" is known to be wrong
-// only if the kubelet of that Node reports. If no kubelet reports, the control
-// plane itself may be cut off.
+// witnesses returns what the answers about other Nodes show. An "absent" is known
+// to be wrong only if the kubelet of that Node reports. If no kubelet reports, the
+// control plane itself may be cut off.
 func (o observed) witnesses() witnesses {
-	var w witnesses
+	c := o.peers.candidates
+	w := witnesses{others: c.others, reporting: c.reporting, contradicting: c.denied, foreign: c.foreign, foreigners: c.foreigners}
 	from := o.countedFrom()
-	for i := range o.peers.nodes {
-		p := &o.peers.nodes[i]
-		switch {
-		case !o.isComparable(p):
-			continue
-		case o.provesNothing(p):
-			w.countForeign(o, p)
-			continue
-		}
-		w.others++
-		if !o.isReporting(*p) {
-			continue
-		}
-		w.countReporting(p, from)
-		if p.record.tried.Before(o.memory.evidence.answered) {
-			w.next = preferred(p, w.next)
+	for _, r := range c.confirmed {
+		if r.isConfirmedAfter(from) {
+			w.seen++
 		}
 	}
-	if w.contradicting == nil && len(w.foreign) > max(1, w.reporting*o.limits.Budget.Percent/100) {
+	for _, r := range c.failed {
+		if r.tried.After(from) && !r.isConfirmedAfter(from) {
+			w.failed++
+		}
+	}
+	if len(c.confirmed) > 0 {
+		w.newest = c.confirmed[0].asked
+	}
+	if c.next != nil && c.next.record.tried.Before(o.memory.evidence.answered) {
+		w.next = c.next
+	}
+	if w.contradicting == nil && w.foreigners > max(1, w.reporting*o.limits.Budget.Percent/100) {
 		// So many Nodes are hardly foreign. The cloud is wrong, or they pretend to
 		// be machines that are gone.
-		w.contradicting, w.tooManyForeign = w.lastForeign, true
+		w.contradicting, w.tooManyForeign = &c.foreign[0], true
 	}
 	return w
 }
 
-// countForeign counts a Node that proves nothing, if it is foreign.
-func (w *witnesses) countForeign(o observed, p *peer) {
-	if !o.isReporting(*p) || o.mayHaveAnotherName(p) {
-		return
-	}
-	w.foreign = append(w.foreign, p.node)
-	if w.lastForeign == nil || p.record.tried.After(w.lastForeign.record.tried) {
-		w.lastForeign = p
-	}
-}
+func (r record) isConfirmedAfter(t time.Time) bool { return r.presence == present && r.asked.After(t) }
 
 // countedFrom returns the time from which answers about other Nodes count. That
 // is the first absence of this Node. If the cloud has later begun to call a
 // Node absent whose kubelet reports, it is that time.
 func (o observed) countedFrom() time.Time {
-	from := o.memory.evidence.since
-	for i := range o.peers.nodes {
-		p := &o.peers.nodes[i]
-		if p.record.presence == absent && p.record.since.After(from) && o.isComparable(p) && o.isReporting(*p) && !o.mayHaveAnotherName(p) {
-			from = p.record.since
-		}
+	since, called := o.memory.evidence.since, o.peers.candidates.called
+	if called.After(since) {
+		return called
 	}
-	return from
-}
-
-// countReporting counts a witness whose kubelet reports.
-func (w *witnesses) countReporting(p *peer, from time.Time) {
-	w.reporting++
-	confirmed := p.record.presence == present && p.record.asked.After(from)
-	if p.record.failed && p.record.tried.After(from) && !confirmed {
-		w.failed++
-	}
-	switch p.record.presence {
-	case unknown:
-	case absent:
-		if w.contradicting == nil || p.record.tried.After(w.contradicting.record.tried) {
-			w.contradicting = p
-		}
-	case present:
-		if confirmed {
-			w.seen++
-		}
-		if p.record.asked.After(w.newest) {
-			w.newest = p.record.asked
-		}
-	}
-}
-
-func (o observed) isReporting(p peer) bool {
-	return !silenceOf(p.node, o.now, o.limits.SilentAfter).silent
-}
-
-// isComparable reports whether the cloud's answers about a Node show if its
-// answers about the Node to decide about can be trusted.
-func (o observed) isComparable(p *peer) bool {
-	if o.leavesAlone(p.node) || p.node.Name == o.node.Name || nodefact.IsUninitialized(p.node) {
-		return false
-	}
-	if id := o.node.Spec.ProviderID; id != "" && (p.node.Spec.ProviderID == id || !o.isOfSameScheme(p)) {
-		return false
-	}
-	for _, place := range []string{corev1.LabelTopologyRegion, corev1.LabelTopologyZone} {
-		if own := o.node.Labels[place]; own != "" {
-			return p.node.Labels[place] == own
-		}
-	}
-	return true
-}
-
-// provesNothing reports whether nothing can be learnt from the answers about a
-// Node. That is so for a silent Node that is absent itself, and for a foreign
-// Node. A Node is foreign if its kubelet reports and the cloud has called it
-// absent for so long that it must belong to another provider. If the cloud is
-// asked by name, one "absent" is enough, because instances may have other names
-// than their Nodes.
-func (o observed) provesNothing(p *peer) bool {
-	if !o.isReporting(*p) {
-		return p.presence == absent
-	}
-	if o.mayHaveAnotherName(p) {
-		return p.record.presence == absent
-	}
-	return p.record.presence == absent && o.now.Sub(p.record.since) >= o.limits.ForeignAfter
-}
-
-// mayHaveAnotherName reports whether the cloud is asked by name about a Node
-// that it knows by a provider ID.
-func (o observed) mayHaveAnotherName(p *peer) bool {
-	return o.isAskedByName() && p.node.Spec.ProviderID != ""
-}
-
-// preferred returns which of two witnesses is asked about first. It is the one
-// whose last question is older. If both are equally old, it is the one with the
-// lower rank.
-func preferred(p, than *peer) *peer {
-	if than == nil {
-		return p
-	}
-	first := rank(p.node) < rank(than.node)
-	if a, b := p.record.tried, than.record.tried; !a.Equal(b) {
-		first = a.Before(b)
-	}
-	if first {
-		return p
-	}
-	return than
+	return since
 }
 
 // rank orders Nodes independently of their names, which often follow the order
@@ -304,17 +193,8 @@ func alone(o observed) plan {
 // not confirmed any Node yet. The answer shows whether this Node is foreign or
 // the cloud calls every Node absent.
 func (o observed) reference() *peer {
-	if len(o.peers.confirmed) > 0 {
-		return nil
-	}
-	for i := range o.peers.nodes {
-		p := &o.peers.nodes[i]
-		if o.leavesAlone(p.node) || nodefact.IsUninitialized(p.node) || !o.isReporting(*p) {
-			continue
-		}
-		if !o.isOfSameScheme(p) && p.node.Spec.ProviderID != "" && p.record.tried.Before(o.memory.evidence.answered) {
-			return p
-		}
+	if p := o.peers.reference; p != nil && p.record.tried.Before(o.memory.evidence.answered) {
+		return p
 	}
 	return nil
 }
@@ -323,13 +203,6 @@ func (o observed) reference() *peer {
 // is asked by its name.
 func (o observed) isAskedByName() bool { return o.node.Spec.ProviderID == "" }
 
-// isOfSameScheme reports whether another Node has the same provider-ID scheme. A
-// Node without a provider ID is of no scheme, also where provider IDs have
-// none.
-func (o observed) isOfSameScheme(p *peer) bool {
-	return (p.node.Spec.ProviderID == "") == o.isAskedByName() && nodefact.Scheme(p.node) == nodefact.Scheme(o.node)
-}
-
 // isConfirmed reports whether the provider has ever confirmed a Node of this
 // scheme. If the Node has no provider ID, the provider must have confirmed this
 // Node itself, because answers about other Nodes say nothing about its name.
@@ -337,7 +210,7 @@ func (o observed) isConfirmed() bool {
 	if !o.isAskedByName() {
 		return o.peers.confirmed[nodefact.Scheme(o.node)]
 	}
-	return slices.ContainsFunc(o.peers.nodes, func(p peer) bool { return p.node.UID == o.node.UID && p.record.confirmed })
+	return o.peers.nameIsKnown
 }
 
 // isForeign reports whether the Node may be another provider's.

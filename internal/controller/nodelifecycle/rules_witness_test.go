@@ -41,7 +41,7 @@ func TestWitness(t *testing.T) {
 		{name: "ExcludedNodeIsNoWitness", peers: peersOf(witness("w1", present, 0, label(ownership.LabelExclude, ""))), want: "hold: NoWitness; again in 1m0s; event NodeDeletionHeld"},
 		{name: "UninitialisedNodeIsNoWitness", peers: peersOf(witness("w1", present, 0, taint(api.TaintExternalCloudProvider))), want: "hold: NoWitness; again in 1m0s; event NodeDeletionHeld"},
 		{
-			name: "AbsentNodeIsNoWitness", peers: peersOf(peer{node: old("w1"), presence: absent, checked: true}, witness("w2", unknown, 0)),
+			name: "AbsentNodeIsNoWitness", peers: peersOf(other{node: old("w1"), presence: absent, checked: true}, witness("w2", unknown, 0)),
 			want: "hold: NoWitness; again in 1m0s; event NodeDeletionHeld",
 		},
 		{name: "WitnessesThatCannotBeAskedAreNone", peers: peersOf(witness("w1", unknown, 0), witness("w2", unknown, 0)), want: "hold: NoWitness; again in 1m0s; event NodeDeletionHeld"},
@@ -50,20 +50,20 @@ func TestWitness(t *testing.T) {
 			want: "hold: NoWitness; again in 1m0s; event NodeDeletionHeld",
 		},
 		{
-			name: "SchemeThatWasNeverConfirmedIsForeign", peers: peers{nodes: []peer{witness("w1", unknown, 0)}},
+			name: "SchemeThatWasNeverConfirmedIsForeign", peers: cluster{nodes: []other{witness("w1", unknown, 0)}},
 			want: "hold: ForeignProviderID; again in 1m0s; event NodeDeletionHeld",
 		},
 		{
-			name: "NodeOfAnotherSchemeIsAskedAbout", peers: peers{nodes: []peer{unasked("w1", providerID("q://w1"))}},
+			name: "NodeOfAnotherSchemeIsAskedAbout", peers: cluster{nodes: []other{unasked("w1", providerID("q://w1"))}},
 			want: "ask about a witness: w1",
 		},
 		{
-			name: "OnlyNodeOfASchemeThatWasNeverConfirmedIsForeign", peers: peers{
-				nodes: []peer{witness("w1", present, 0, providerID("q://w1"))}, confirmed: map[string]bool{"q": true},
+			name: "OnlyNodeOfASchemeThatWasNeverConfirmedIsForeign", peers: cluster{
+				nodes: []other{witness("w1", present, 0, providerID("q://w1"))}, confirmed: map[string]bool{"q": true},
 			}, want: "hold: ForeignProviderID; again in 1m0s; event NodeDeletionHeld",
 		},
 		{
-			name: "WhereNothingIsConfirmedNoNodeIsForeign", peers: peers{nodes: []peer{witness("w1", unknown, 0, providerID("q://w1"))}},
+			name: "WhereNothingIsConfirmedNoNodeIsForeign", peers: cluster{nodes: []other{witness("w1", unknown, 0, providerID("q://w1"))}},
 			want: "hold: NoWitness; again in 1m0s; event NodeDeletionHeld",
 		},
 		{
@@ -132,7 +132,7 @@ func TestWitness(t *testing.T) {
 			memory: gone(nameless, 4, 3*time.Minute, 0), limits: func(l *Limits) { l.WithoutWitnessAfter = time.Minute }, want: "hold: NoWitness; again in 1m0s; event NodeDeletionHeld",
 		},
 		{
-			name: "NodeThatWasConfirmedByItsNameIsDeletedAfterTheFlag", node: nameless, peers: peersOf(peer{node: nameless, record: record{presence: absent, confirmed: true}}),
+			name: "NodeThatWasConfirmedByItsNameIsDeletedAfterTheFlag", node: nameless, peers: peersOf(other{node: nameless, record: record{presence: absent, confirmed: true}}),
 			memory: gone(nameless, 4, 3*time.Minute, 0), limits: func(l *Limits) { l.WithoutWitnessAfter = time.Minute },
 			want: "delete: the cloud says that the instance does not exist, and there is no other Node that it could confirm",
 		},
@@ -141,10 +141,10 @@ func TestWitness(t *testing.T) {
 			memory: gone(bare, 4, 40*time.Second, 0), want: "ask about a witness: w2",
 		},
 		{
-			name: "NodeOfAnUnconfirmedSchemeIsNotDeletedWithoutWitnesses", peers: peers{}, limits: func(l *Limits) { l.WithoutWitnessAfter = 40 * time.Second },
+			name: "NodeOfAnUnconfirmedSchemeIsNotDeletedWithoutWitnesses", peers: cluster{}, limits: func(l *Limits) { l.WithoutWitnessAfter = 40 * time.Second },
 			want: "hold: NoWitness; again in 1m0s; event NodeDeletionHeld",
 		},
-		{name: "NoWitnessIsNeededIfTheFlagSaysSo", peers: peers{}, limits: func(l *Limits) { l.Witnesses = 0 }, want: "delete: the cloud says that the instance does not exist"},
+		{name: "NoWitnessIsNeededIfTheFlagSaysSo", peers: cluster{}, limits: func(l *Limits) { l.Witnesses = 0 }, want: "delete: the cloud says that the instance does not exist"},
 		{
 			name: "HeldDeletionThatGoesOnIsRecorded", peers: trusted, memory: heldFor("TooManyAbsent"),
 			want: "delete: the cloud says that the instance does not exist, and confirms 2 other Nodes; event NodeDeletionResumed",
@@ -163,16 +163,16 @@ func TestWitness(t *testing.T) {
 }
 
 // failedSince is a witness whose last question failed that long ago.
-func failedSince(p peer, ago time.Duration) peer {
+func failedSince(p other, ago time.Duration) other {
 	p.record.tried, p.record.failed = noon.Add(-ago), true
 	return p
 }
 
-func foreign() peer { return rogue("w3") }
+func foreign() other { return rogue("w3") }
 
 // rogue is a Node that the cloud has called absent for ten minutes, and whose
 // kubelet reports.
-func rogue(name string, edits ...func(*corev1.Node)) peer {
+func rogue(name string, edits ...func(*corev1.Node)) other {
 	m := witness(name, absent, 0, edits...)
 	m.record.since = noon.Add(-10 * time.Minute)
 	return m

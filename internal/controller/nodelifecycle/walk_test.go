@@ -90,21 +90,33 @@ func (w *removalWorld) happens(t turn) {
 	w.trail.overBudget = t == overTheBudget
 }
 
-func (w *removalWorld) peers() peers {
-	nodes := []peer{{node: w.node, presence: w.memory.evidence.presence, checked: true}}
-	nodes = append(nodes, peer{node: old("w1", reports), checked: true, record: w.recorded})
+// otherNodes are the other Nodes within the budget and over it.
+var otherNodes = map[bool][]other{false: othersOf(0), true: othersOf(5)}
+
+func othersOf(absentOnes int) (nodes []other) {
 	for i := range 12 {
-		m := peer{node: old(fmt.Sprintf("m%d", i), reports, providerID("q://1")), checked: true}
-		if w.trail.overBudget && i < 5 {
-			m = peer{node: old(fmt.Sprintf("m%d", i)), presence: absent, checked: true}
+		m := other{node: old(fmt.Sprintf("m%d", i), reports, providerID("q://1")), checked: true}
+		if i < absentOnes {
+			m = other{node: old(fmt.Sprintf("m%d", i)), presence: absent, checked: true}
 		}
 		nodes = append(nodes, m)
 	}
-	return peers{nodes: nodes, confirmed: w.known}
+	return nodes
 }
 
+func (w *removalWorld) peers() cluster {
+	nodes := append(slices.Clip(otherNodes[w.trail.overBudget]),
+		other{node: w.node, presence: w.memory.evidence.presence, checked: true}, other{node: old("w1", reports), checked: true, record: w.recorded})
+	return cluster{nodes: nodes, confirmed: w.known}
+}
+
+// decide looks at other Nodes when the controller does.
 func (w *removalWorld) decide(a answer, c *check) plan {
-	return decideRow(observed{now: w.now, node: w.node, answer: a, memory: w.memory, peers: w.peers(), limits: DefaultLimits()}, c)
+	o := observed{now: w.now, node: w.node, answer: a, memory: w.memory, limits: DefaultLimits()}
+	if c != nil || o.needsPeers() {
+		o = w.peers().seenBy(o)
+	}
+	return decideRow(o, c)
 }
 
 // answer is what the cloud says of the Node; a second passes.

@@ -1,0 +1,152 @@
+package nodelifecycle
+
+import (
+	"slices"
+	"time"
+)
+
+// standing is how a Node counts as a witness.
+type standing int
+
+const (
+	countsNothing standing = iota // nothing can be learnt from the answers about it
+	countsSilent                  // its kubelet does not report
+	countsTrusted                 // its kubelet reports, and the cloud has not called it absent
+	countsDenied                  // its kubelet reports, and the cloud calls it absent
+	countsForeign                 // it is denied for so long that it must belong to another provider
+)
+
+// standingOf returns how a Node counts for Nodes that are asked about in this way.
+// A silent Node that is absent itself proves nothing. If the cloud is asked by name,
+// neither does a denied Node that has a provider ID, because instances may have
+// other names than their Nodes.
+func (i *index) standingOf(m *member, byName bool, now time.Time) standing {
+	switch answers := m.record(byName); {
+	case m.leftAlone || m.uninitialized || !byName && m.id == "":
+		return countsNothing
+	case m.silence.silent && m.presence == absent:
+		return countsNothing
+	case m.silence.silent:
+		return countsSilent
+	case answers.presence != absent:
+		return countsTrusted
+	case byName && m.id != "":
+		return countsNothing
+	case now.Sub(answers.since) >= i.limits.ForeignAfter:
+		return countsForeign
+	default:
+		return countsDenied
+	}
+}
+
+// record returns the answers to questions of this kind.
+func (m *member) record(byName bool) *record { //nolint:revive // flag-parameter: the kind of a question is a fact, not a mode
+	if byName {
+		return &m.byName
+	}
+	return &m.byID
+}
+
+// mayBeAbsent reports whether the Node counts for the budget unless the cloud has
+// another answer. Announced Nodes do not count, because they are expected to be
+// absent.
+func (m *member) mayBeAbsent() bool { return !m.leftAlone && !m.announced && m.silence.silent }
+
+// isAbsent reports whether the Node counts for the budget. A silent Node that the
+// cloud was not asked about yet does: after the first answers of a large failure,
+// most silent Nodes have no answer yet.
+func (m *member) isAbsent() bool { return m.mayBeAbsent() && (m.presence == absent || !m.checked) }
+
+// dueOf returns when time alone changes how the Node counts, zero if it never does.
+func (i *index) dueOf(m *member) time.Time {
+	due := m.silence.from
+	for _, byName := range []bool{false, true} {
+		if m.standing(byName) != countsDenied {
+			continue
+		}
+		if at := m.record(byName).since.Add(i.limits.ForeignAfter); due.IsZero() || at.Before(due) {
+			due = at
+		}
+	}
+	return due
+}
+
+func (m *member) standing(byName bool) standing { //nolint:revive // flag-parameter: the kind of a question is a fact, not a mode
+	if byName {
+		return m.viaName
+	}
+	return m.viaID
+}
+
+// count adds a member to all counts.
+func (i *index) count(m *member, now time.Time) {
+	m.viaID, m.viaName = i.standingOf(m, false, now), i.standingOf(m, true, now)
+	if m.due = i.dueOf(m); !m.due.IsZero() {
+		i.due.add(m)
+	}
+	if m.id != "" {
+		i.holders[m.id] = append(i.holders[m.id], m)
+	}
+	i.budget(m, 1)
+	i.each(m, func(t *tally) { t.each(m, 1, ordered.add) })
+}
+
+// uncount removes a member from all counts. The member must be as it was when it
+// was counted.
+func (i *index) uncount(m *member) {
+	if !m.due.IsZero() {
+		i.due.remove(m)
+	}
+	if others := slices.DeleteFunc(i.holders[m.id], func(o *member) bool { return o == m }); len(others) > 0 {
+		i.holders[m.id] = others
+	} else {
+		delete(i.holders, m.id)
+	}
+	i.budget(m, -1)
+	i.each(m, func(t *tally) { t.each(m, -1, ordered.remove) })
+}
+
+// budget adds a member n times to the counts of the budget.
+func (i *index) budget(m *member, n int) {
+	if m.id != "" && !m.disowned {
+		i.withID += n
+	}
+	if m.leftAlone {
+		return
+	}
+	a := i.kins[m.kin()]
+	if a == nil {
+		a = &absentees{}
+		i.kins[m.kin()] = a
+	}
+	a.nodes += n
+	if m.isAbsent() {
+		a.absent += n
+	}
+	if a.nodes == 0 {
+		delete(i.kins, m.kin())
+	}
+}
+
+// each calls f for each tally in which the member counts.
+func (i *index) each(m *member, f func(*tally)) {
+	for _, k := range []kin{m.kin(), {byName: true}} {
+		if m.standing(k.byName) == countsNothing {
+			continue
+		}
+		for c := range m.circles(k) {
+			t := i.circles[c]
+			if t == nil {
+				t = newTally(k.byName)
+				i.circles[c] = t
+			}
+			f(t)
+			if t.others == 0 && t.foreign.tree.Len() == 0 {
+				delete(i.circles, c)
+			}
+		}
+		if k.byName {
+			break // A Node without a provider ID is of this kin only.
+		}
+	}
+}

@@ -1,0 +1,149 @@
+package nodelifecycle
+
+import (
+	"iter"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/third_party/forked/golang/btree"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
+)
+
+// kin are the Nodes that share a budget: those of one provider-ID scheme, or those
+// without a provider ID.
+type kin struct {
+	byName bool
+	scheme string
+}
+
+func kinOf(node *corev1.Node) kin { return kin{node.Spec.ProviderID == "", nodefact.Scheme(node)} }
+
+func (f *facts) kin() kin { return kin{f.id == "", f.scheme} }
+
+// circle are the Nodes by which answers about one of them can be tested: the cloud
+// is asked about them in the same way, and they are at the same place. The place
+// is the value of a label. Without a label it is everywhere.
+type circle struct {
+	kin
+
+	label, value string
+}
+
+// circleOf returns the circle of the witnesses for a Node: its region, its zone if
+// the region is not known, otherwise everywhere. Any Node can be a witness for one
+// that is asked about by name.
+func circleOf(node *corev1.Node) circle {
+	c := circle{kin: kinOf(node)}
+	for _, label := range []string{corev1.LabelTopologyRegion, corev1.LabelTopologyZone} {
+		if value := node.Labels[label]; value != "" {
+			c.label, c.value = label, value
+			return c
+		}
+	}
+	return c
+}
+
+// circles returns the circles of which the Node may be a witness.
+func (f *facts) circles(k kin) iter.Seq[circle] {
+	return func(yield func(circle) bool) {
+		_ = yield(circle{kin: k}) &&
+			(f.region == "" || yield(circle{k, corev1.LabelTopologyRegion, f.region})) &&
+			(f.zone == "" || yield(circle{k, corev1.LabelTopologyZone, f.zone}))
+	}
+}
+
+// isIn reports whether the Node is in a circle.
+func (f *facts) isIn(c circle) bool {
+	if !c.byName && f.kin() != c.kin {
+		return false
+	}
+	switch c.label {
+	case corev1.LabelTopologyRegion:
+		return f.region == c.value
+	case corev1.LabelTopologyZone:
+		return f.zone == c.value
+	default:
+		return true
+	}
+}
+
+// tally counts the Nodes of one circle.
+type tally struct {
+	byName            bool
+	others, reporting int
+	// trusted are in the order of the last questions about them, confirmed in that
+	// of the questions that were answered "present", and failed are those for which
+	// the last question has failed.
+	trusted, confirmed, failed ordered
+	// denied and foreign are in the order of the last questions, and called in that
+	// in which the cloud began to call them absent.
+	denied, foreign, called ordered
+}
+
+func newTally(byName bool) *tally {
+	tried := func(m *member) time.Time { return m.record(byName).tried }
+	asked := func(m *member) time.Time { return m.record(byName).asked }
+	since := func(m *member) time.Time { return m.record(byName).since }
+	return &tally{
+		byName:  byName,
+		trusted: orderedBy(tried), confirmed: orderedBy(asked), failed: orderedBy(tried),
+		denied: orderedBy(tried), foreign: orderedBy(tried), called: orderedBy(since),
+	}
+}
+
+// each changes the counts by n, and what is in an order by f.
+func (t *tally) each(m *member, n int, f func(ordered, *member)) {
+	answers := m.record(t.byName)
+	switch m.standing(t.byName) {
+	case countsNothing:
+	case countsSilent:
+		t.others += n
+	case countsTrusted:
+		t.others, t.reporting = t.others+n, t.reporting+n
+		f(t.trusted, m)
+		if answers.presence == present {
+			f(t.confirmed, m)
+		}
+		if answers.failed {
+			f(t.failed, m)
+		}
+	case countsDenied:
+		t.others, t.reporting = t.others+n, t.reporting+n
+		f(t.denied, m)
+		f(t.called, m)
+	case countsForeign:
+		f(t.foreign, m)
+		f(t.called, m)
+	}
+}
+
+// ordered are members in the order of a time. Members with the same time are in the
+// order of their ranks.
+type ordered struct{ tree *btree.BTree[*member] }
+
+func orderedBy(at func(*member) time.Time) ordered {
+	const degree = 16
+	return ordered{btree.NewWithFreeList(degree, func(a, b *member) bool {
+		if at, than := at(a), at(b); !at.Equal(than) {
+			return at.Before(than)
+		}
+		if a.rank != b.rank {
+			return a.rank < b.rank
+		}
+		return a.node.Name < b.node.Name
+	}, btree.NewFreeList[*member](0))}
+}
+
+func (o ordered) add(m *member)    { o.tree.ReplaceOrInsert(m) }
+func (o ordered) remove(m *member) { o.tree.Delete(m) }
+
+// first returns the first member, nil if there is none.
+func (o ordered) first() *member {
+	m, _ := o.tree.Min()
+	return m
+}
+
+// up and down go through the members from the first and from the last.
+func (o ordered) up(yield func(*member) bool)   { o.tree.Ascend(yield) }
+func (o ordered) down(yield func(*member) bool) { o.tree.Descend(yield) }
