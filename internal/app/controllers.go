@@ -38,6 +38,9 @@ func ours() table {
 			return startServices(s.Service, s.Controllers.Runs(settings.NodeController), s.Ownership.Claim())
 		},
 		settings.RouteController: func(s *settings.Settings) start { return startRoutes(s.Route, s.Ownership.Claim()) },
+		settings.CertificateController: func(s *settings.Settings) start {
+			return startCertificates(s.Certificate.Config(s.Ownership.Claim()), s.Controllers.ResyncPeriod())
+		},
 	}
 	var all table
 	for _, c := range settings.Ours() {

@@ -6,6 +6,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/app/internal/provider"
 	"github.com/fairlead-k8s/fairlead/internal/app/internal/serving"
 	"github.com/fairlead-k8s/fairlead/internal/cloud"
+	"github.com/fairlead-k8s/fairlead/internal/controller/certificate"
 	"github.com/fairlead-k8s/fairlead/internal/controller/node"
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodelifecycle"
 	"github.com/fairlead-k8s/fairlead/internal/controller/route"
@@ -20,6 +21,7 @@ type controllerMetrics struct {
 	lifecycle *nodelifecycle.Metrics
 	services  *service.Metrics
 	routes    *route.Metrics
+	certs     *certificate.Metrics
 	rotation  provider.Metrics
 	// misconfigured is 1 for a controller that does not run because of its flags.
 	misconfigured *metrics.GaugeVec
@@ -36,6 +38,7 @@ func newControllerMetrics(register func(...metrics.Registerable), collect func(.
 		lifecycle: nodelifecycle.NewMetrics(register, collect),
 		services:  service.NewMetrics(register, collect),
 		routes:    route.NewMetrics(register, collect),
+		certs:     certificate.NewMetrics(register, collect),
 		rotation:  provider.NewMetrics(register),
 		misconfigured: metrics.NewGaugeVec(&metrics.GaugeOpts{
 			Name:           "fairlead_controller_misconfigured",

@@ -54,6 +54,7 @@ type Instances struct {
 	exists, shutDown func(context.Context, call, *corev1.Node) (bool, error)
 	existence        inflight[Existence]
 	shutdowns        inflight[bool]
+	identifications  inflight[Identity]
 }
 
 // describer asks for the metadata of one node's instance.
@@ -70,6 +71,8 @@ func newInstances(g *Gateway, name func() string, found parts, callerTimeout tim
 
 		existence: inflight[Existence]{callerTimeout: callerTimeout, exclusive: true},
 		shutdowns: inflight[bool]{callerTimeout: callerTimeout},
+
+		identifications: inflight[Identity]{callerTimeout: callerTimeout, exclusive: true},
 	}
 	switch {
 	case found.instances != nil:

@@ -5,11 +5,14 @@
 package nodefact
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"slices"
 	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cloud-provider/api"
 )
 
@@ -87,4 +90,16 @@ func Scheme(node *corev1.Node) string {
 		return ""
 	}
 	return scheme
+}
+
+// LabelIdentity marks a Node whose provider ID this manager has written itself. The
+// value is Identity. A kubelet cannot set, change or remove the label: the admission
+// plugin NodeRestriction refuses that.
+const LabelIdentity = "fairlead.node-restriction.kubernetes.io/identity"
+
+// Identity returns the value of LabelIdentity for a Node with this UID and provider
+// ID.
+func Identity(node types.UID, providerID string) string {
+	sum := sha256.Sum256([]byte(string(node) + "\n" + providerID))
+	return hex.EncodeToString(sum[:16])
 }

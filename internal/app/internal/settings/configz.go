@@ -19,15 +19,16 @@ const configzGroup = "cloudcontrollermanager.config.k8s.io"
 type configuration struct {
 	metav1.TypeMeta `json:",inline"`
 
-	Generic                   cmconfig.GenericControllerManagerConfiguration
-	KubeCloudShared           providerConfiguration
-	NodeController            nodeConfiguration
-	NodeLifecycleController   lifecycleConfiguration
-	NodeOwnership             ownershipConfiguration
-	ServiceController         serviceConfiguration
-	RouteController           routeControllerConfiguration
-	NodeStatusUpdateFrequency metav1.Duration
-	Webhook                   webhookConfiguration
+	Generic                     cmconfig.GenericControllerManagerConfiguration
+	KubeCloudShared             providerConfiguration
+	NodeController              nodeConfiguration
+	NodeLifecycleController     lifecycleConfiguration
+	NodeOwnership               ownershipConfiguration
+	ServiceController           serviceConfiguration
+	RouteController             routeControllerConfiguration
+	KubeletServingCSRController certificateConfiguration
+	NodeStatusUpdateFrequency   metav1.Duration
+	Webhook                     webhookConfiguration
 }
 
 // DeepCopyObject is required by the configz registry. A shallow copy is enough,

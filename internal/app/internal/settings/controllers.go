@@ -9,6 +9,7 @@ import (
 
 	cliflag "k8s.io/component-base/cli/flag"
 
+	"github.com/fairlead-k8s/fairlead/internal/controller/certificate"
 	"github.com/fairlead-k8s/fairlead/internal/controller/node"
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodelifecycle"
 	"github.com/fairlead-k8s/fairlead/internal/controller/route"
@@ -21,6 +22,7 @@ const (
 	NodeLifecycleController = nodelifecycle.Name
 	ServiceController       = service.Name
 	RouteController         = route.Name
+	CertificateController   = certificate.Name
 )
 
 // Controller is a controller that --controllers can choose.
@@ -32,13 +34,15 @@ type Controller struct {
 	OffByDefault bool
 }
 
-// Ours are the controllers of this daemon. The names are upstream's.
+// Ours are the controllers of this daemon. The names of those that are on by default
+// are upstream's.
 func Ours() []Controller {
 	return []Controller{
 		{Name: NodeController, Alias: "cloud-node", ClientName: "node-controller", Source: "cloud-node-controller"},
 		{Name: NodeLifecycleController, Alias: "cloud-node-lifecycle", ClientName: "node-controller", Source: "cloud-node-lifecycle-controller"},
 		{Name: ServiceController, Alias: "service", ClientName: "service-controller", Source: "service-controller"},
 		{Name: RouteController, Alias: "route", ClientName: "route-controller", Source: "route_controller"},
+		{Name: CertificateController, Alias: CertificateController, ClientName: CertificateController, Source: CertificateController, OffByDefault: true},
 	}
 }
 

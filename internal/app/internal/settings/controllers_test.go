@@ -47,6 +47,7 @@ func TestIdentities(t *testing.T) {
 		{"cloud-node-lifecycle-controller", "cloud-node-lifecycle", "node-controller", "cloud-node-lifecycle-controller"},
 		{"service-lb-controller", "service", "service-controller", "service-controller"},
 		{"node-route-controller", "route", "route-controller", "route_controller"},
+		{"kubelet-serving-csr-controller", "kubelet-serving-csr-controller", "kubelet-serving-csr-controller", "kubelet-serving-csr-controller"},
 	}
 	var got []identity
 	for _, r := range Ours() {

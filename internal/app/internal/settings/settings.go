@@ -41,6 +41,7 @@ type Settings struct {
 	Ownership   Ownership
 	Service     Service
 	Route       Route
+	Certificate Certificate
 	Serving     Serving
 	Webhooks    Webhooks
 	Client      Client
@@ -72,6 +73,7 @@ func New(p Program) *Settings {
 		Lifecycle:   newLifecycle(),
 		Service:     newService(),
 		Route:       newRoute(),
+		Certificate: newCertificate(),
 		Serving:     newServing(),
 		Client:      newClient(),
 		Features:    newFeatures(),
@@ -86,7 +88,7 @@ func New(p Program) *Settings {
 
 func (s *Settings) groups() []group {
 	return []group{
-		&s.Debugging, &s.Controllers, &s.Election, &s.Migration, &s.Provider, &s.Rotation, &s.Node, &s.Lifecycle, &s.Ownership, &s.Service, &s.Route,
+		&s.Debugging, &s.Controllers, &s.Election, &s.Migration, &s.Provider, &s.Rotation, &s.Node, &s.Lifecycle, &s.Ownership, &s.Service, &s.Route, &s.Certificate,
 		&s.Serving, &s.Webhooks, &s.Client, &s.Features, &s.Global,
 	}
 }
@@ -97,7 +99,7 @@ func (s *Settings) groups() []group {
 func (s *Settings) AddFlags(all *pflag.FlagSet) cliflag.NamedFlagSets {
 	sections := cliflag.NamedFlagSets{NormalizeNameFunc: cliflag.WordSepNormalizeFunc}
 	for _, heading := range []string{
-		"debugging", "leader-migration", "generic", NodeController, NodeLifecycleController, ownershipHeading, ServiceController, RouteController,
+		"debugging", "leader-migration", "generic", NodeController, NodeLifecycleController, ownershipHeading, ServiceController, RouteController, CertificateController,
 		"webhook", "webhook serving", "secure serving", "authentication", "authorization", "misc", "global",
 	} {
 		sections.FlagSet(heading)

@@ -42,7 +42,7 @@ func TestUpstreamsFlags(t *testing.T) {
 func TestHeadings(t *testing.T) {
 	want := []string{
 		"debugging", "leader-migration", "generic", "cloud-node-controller", "cloud-node-lifecycle-controller", "node ownership", "service-lb-controller",
-		"node-route-controller", "webhook", "webhook serving", "secure serving", "authentication", "authorization", "misc", "global",
+		"node-route-controller", "kubelet-serving-csr-controller", "webhook", "webhook serving", "secure serving", "authentication", "authorization", "misc", "global",
 	}
 	if diff := cmp.Diff(want, sections().Order); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -90,6 +90,9 @@ func TestValidation(t *testing.T) {
 		{"RoutesNeedAPeriod", "--route-reconciliation-period=0s", "--route-reconciliation-period must be positive, but got 0s"},
 		{"RouteStrayForIsNotNegative", "--route-deletion-stray-for=-1s", "--route-deletion-stray-for must not be negative, but got -1s"},
 		{"RouteOverBudgetAfterIsNotNegative", "--route-deletion-over-budget-after=-1s", "--route-deletion-over-budget-after must not be negative, but got -1s"},
+		{"CertificatesLastTenMinutesAtLeast", "--serving-certificate-longest=9m", "--serving-certificate-longest must be at least 10m, but got 9m0s"},
+		{"OnePendingRequestAtLeast", "--serving-certificate-pending-per-node=0", "--serving-certificate-pending-per-node must be at least 1, but got 0"},
+		{"OneApprovalAMinuteAtLeast", "--serving-certificate-approvals-per-minute=0", "--serving-certificate-approvals-per-minute must be between 1 and 6000, but got 0"},
 		{"RouteBudgetIsNotNegative", "--route-deletion-budget-routes=-1", "--route-deletion-budget-routes must not be negative, but got -1"},
 		{"RouteBudgetIsAPercentage", "--route-deletion-budget-percent=101", "--route-deletion-budget-percent must be between 0 and 100, but got 101"},
 		{"WrongClusterCIDRIsLeftToTheRouteController", "--cluster-cidr=nonsense", ""},

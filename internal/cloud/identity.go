@@ -1,0 +1,84 @@
+package cloud
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Identity is the cloud's answer to which instance a Node is.
+type Identity struct {
+	// ByName is the instance that the cloud has under the Node's name. It is nil if
+	// the provider cannot look an instance up by name.
+	ByName *Metadata
+	// ByID is the instance with the Node's provider ID. It is nil if the Node has
+	// none.
+	ByID *Metadata
+	// Asked is when the first call began.
+	Asked time.Time
+}
+
+// Identity asks which instance a Node is: by its name and, if it has one, by its
+// provider ID. The provider sees nothing else of the Node, because a kubelet can
+// write all the rest of it. The answer comes from calls that were made for this
+// request alone and that began after the caller knew the request: nothing is
+// coalesced with another question, batched or cached. The request is what the
+// answer is used for, such as the UID of a CertificateSigningRequest. A second
+// question for the same request gets the late answer of the first.
+//
+// The kind of the error is NotFound if the cloud has no instance with that name, or
+// none with that ID.
+func (i *Instances) Identity(ctx context.Context, node *corev1.Node, request string) (Identity, error) {
+	c := call{method: "InstanceMetadata", priority: highPriority, names: namesOfNode(node)}
+	answer, err := i.identifications.ask(ctx, c, identity(node)+"/"+request, func(ctx context.Context, c call) (Identity, error) {
+		return i.identify(ctx, c, node)
+	})
+	return answer.clone(), err
+}
+
+func (i *Instances) identify(ctx context.Context, c call, node *corev1.Node) (answer Identity, err error) {
+	answer.Asked = time.Now()
+	named, err := i.refresh(ctx, c, bare(node, ""))
+	switch {
+	case err == nil && !named.Nameless:
+		answer.ByName = &named
+	case err != nil && KindOf(err) != NotImplemented:
+		return Identity{}, fmt.Errorf("by name: %w", err)
+	}
+	if node.Spec.ProviderID == "" {
+		return answer, nil
+	}
+	found, err := i.refresh(ctx, c, bare(node, node.Spec.ProviderID))
+	if err != nil {
+		return Identity{}, fmt.Errorf("by provider ID: %w", err)
+	}
+	answer.ByID = &found
+	return answer, nil
+}
+
+// bare returns a Node that has only the name, the UID and this provider ID.
+func bare(node *corev1.Node, id string) *corev1.Node {
+	return &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: node.Name, UID: node.UID},
+		Spec:       corev1.NodeSpec{ProviderID: id},
+	}
+}
+
+func (i Identity) clone() Identity {
+	i.ByName, i.ByID = i.ByName.clone(), i.ByID.clone()
+	return i
+}
+
+func (m *Metadata) clone() *Metadata {
+	if m == nil {
+		return nil
+	}
+	c := *m
+	c.Addresses, c.Labels = slices.Clone(m.Addresses), maps.Clone(m.Labels)
+	return &c
+}

@@ -1,0 +1,121 @@
+package cloud
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	cloudprovider "k8s.io/cloud-provider"
+)
+
+// written is a Node in which a kubelet has written all that it can.
+func written(id string) *corev1.Node {
+	n := node("n")
+	n.Labels, n.Annotations = map[string]string{"a": "b"}, map[string]string{"c": "d"}
+	n.Spec.ProviderID = id
+	n.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeHostName, Address: "other"}}
+	n.Status.NodeInfo.SystemUUID = "other"
+	return n
+}
+
+func TestIdentityIsAskedByNameAndByID(t *testing.T) {
+	var asked []*corev1.Node
+	i := gateway(t, vendor{v2: metadata(func(_ context.Context, n *corev1.Node) (*cloudprovider.InstanceMetadata, error) {
+		asked = append(asked, n)
+		return &cloudprovider.InstanceMetadata{ProviderID: "p://" + n.Name + n.Spec.ProviderID}, nil
+	})}, Config{}).Instances()
+	got, err := i.Identity(t.Context(), written("p://1"), "r")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Identity{ByName: &Metadata{ProviderID: "p://n"}, ByID: &Metadata{ProviderID: "p://np://1"}}
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(Identity{}, "Asked")); diff != "" {
+		t.Errorf("answer (-want +got):\n%s", diff)
+	}
+	seen := []*corev1.Node{
+		{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "uid-n"}},
+		{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "uid-n"}, Spec: corev1.NodeSpec{ProviderID: "p://1"}},
+	}
+	if diff := cmp.Diff(seen, asked); diff != "" {
+		t.Errorf("the provider was shown (-want +got):\n%s", diff)
+	}
+	asked = nil
+	if got, err := i.Identity(t.Context(), written(""), "r"); err != nil || got.ByID != nil || len(asked) != 1 {
+		t.Errorf("%v, %v after %d calls for a Node without provider ID, want one by name", got, err, len(asked))
+	}
+}
+
+func TestIdentityWithoutAnAnswer(t *testing.T) {
+	for _, tt := range []struct {
+		name         string
+		byName, byID error
+		kind         Kind
+		named        bool
+	}{
+		{"Both", nil, nil, Succeeded, true},
+		{"NoInstanceOfThatName", cloudprovider.InstanceNotFound, nil, NotFound, false},
+		{"NoInstanceWithThatID", nil, cloudprovider.InstanceNotFound, NotFound, false},
+		{"NoLookUpByName", cloudprovider.NotImplemented, nil, Succeeded, false},
+		{"NameFails", errors.New("no"), nil, Failed, false},
+		{"IDFails", nil, errors.New("no"), Failed, false},
+		{"NoLookUpByID", nil, cloudprovider.NotImplemented, NotImplemented, false},
+	} {
+		i := gateway(t, vendor{v2: metadata(func(_ context.Context, n *corev1.Node) (*cloudprovider.InstanceMetadata, error) {
+			if n.Spec.ProviderID == "" {
+				return &cloudprovider.InstanceMetadata{ProviderID: "p://1"}, tt.byName
+			}
+			return &cloudprovider.InstanceMetadata{ProviderID: "p://1"}, tt.byID
+		})}, Config{}).Instances()
+		got, err := i.Identity(t.Context(), written("p://1"), "r")
+		if KindOf(err) != tt.kind || (got.ByName != nil) != tt.named {
+			t.Errorf("%s: by name %v, error %v, want kind %v", tt.name, got.ByName, err, tt.kind)
+		}
+	}
+}
+
+func TestIdentityByTheOlderInterface(t *testing.T) {
+	old := &oldVendor{errs: map[string]error{}}
+	i := gateway(t, vendor{v1: old}, Config{}).Instances()
+	got, err := i.Identity(t.Context(), written("p://i-1"), "r")
+	if err != nil || got.ByName.ProviderID != "p://i-1" || got.ByID.ProviderID != "p://i-1" {
+		t.Errorf("%v, %v", got, err)
+	}
+	old.errs["InstanceID"] = cloudprovider.NotImplemented
+	if got, err = i.Identity(t.Context(), written("p://i-1"), "r"); err != nil || got.ByName != nil {
+		t.Errorf("by name %v, %v from a provider without provider IDs", got.ByName, err)
+	}
+}
+
+// TestIdentityIsAskedForEachRequest shows that an answer to a call that began
+// before a request was known is not used for it, not even if it comes late.
+func TestIdentityIsAskedForEachRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		calls := 0
+		i := gateway(t, vendor{v2: metadata(func(context.Context, *corev1.Node) (*cloudprovider.InstanceMetadata, error) {
+			calls++
+			time.Sleep(time.Minute)
+			return &cloudprovider.InstanceMetadata{ProviderID: "p://1"}, nil
+		})}, Config{CallerTimeout: 30 * time.Second}).Instances()
+		before := time.Now()
+		if _, err := i.Identity(t.Context(), written(""), "old"); KindOf(err) != Slow {
+			t.Fatalf("error %v, want Slow", err)
+		}
+		time.Sleep(time.Second)
+		began := time.Now()
+		if _, err := i.Identity(t.Context(), written(""), "new"); KindOf(err) != Slow || calls != 2 {
+			t.Fatalf("error %v after %d calls, want a call of its own", err, calls)
+		}
+		time.Sleep(time.Minute)
+		for request, want := range map[string]time.Time{"old": before, "new": began} {
+			if got, err := i.Identity(t.Context(), written(""), request); err != nil || !got.Asked.Equal(want) || calls != 2 {
+				t.Errorf("%s: asked at %v, error %v, after %d calls", request, got.Asked, err, calls)
+			}
+		}
+	})
+}

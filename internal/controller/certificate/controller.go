@@ -1,0 +1,187 @@
+package certificate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	certinformersv1 "k8s.io/client-go/informers/certificates/v1"
+	informersv1 "k8s.io/client-go/informers/core/v1"
+	listersv1 "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
+
+	"github.com/fairlead-k8s/fairlead/internal/cloud"
+	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
+	"github.com/fairlead-k8s/fairlead/internal/kube"
+	"github.com/fairlead-k8s/fairlead/internal/loop"
+)
+
+// Name is the controller's name in --controllers, events and health checks.
+const Name = "kubelet-serving-csr-controller"
+
+// queue is the name of the queue in metrics.
+const queue = "KubeletServingRequests"
+
+// workers is how many requests are decided at the same time. The gateway bounds
+// how long each may take.
+const workers = 8
+
+// maxSteps is how many steps a pass may take before others go first.
+const maxSteps = 8
+
+// instances is the cloud, as far as this package needs it.
+type instances interface {
+	Identity(ctx context.Context, node *corev1.Node, request string) (cloud.Identity, error)
+}
+
+// requests is the API server's CertificateSigningRequests of the signer.
+type requests interface {
+	Informer() certinformersv1.CertificateSigningRequestInformer
+	Start(context.Context) (wait func())
+	Live(ctx context.Context, name string) (*certificatesv1.CertificateSigningRequest, error)
+	Decide(context.Context, kube.Decision) error
+}
+
+// nodes reads Nodes.
+type nodes interface {
+	Cached(name string) (*corev1.Node, error)
+	Live(ctx context.Context, name string) (*corev1.Node, error)
+}
+
+// recorder records events on Nodes.
+type recorder interface {
+	Node(node *corev1.Node, eventType, reason, message string)
+}
+
+// Config configures the controller.
+type Config struct {
+	Limits Limits
+	// Claim says which Nodes are this daemon's.
+	Claim ownership.Claim
+	// Metrics may be nil.
+	Metrics *Metrics
+	// Clock is for tests; nil means the real one.
+	Clock clock.WithTicker
+}
+
+// Deps are what the controller cannot do without.
+type Deps struct {
+	Requests  requests
+	Nodes     nodes
+	Informer  informersv1.NodeInformer
+	Instances instances
+	Events    recorder
+}
+
+// Controller approves what kubelets request for their own servers.
+type Controller struct {
+	requests  requests
+	pending   cache.SharedIndexInformer
+	nodes     nodes
+	informer  cache.SharedIndexInformer
+	lister    listersv1.NodeLister
+	instances instances
+	events    recorder
+	metrics   *Metrics
+	clock     clock.WithTicker
+	limits    Limits
+	claim     ownership.Claim
+	loop      *loop.Loop
+
+	mu         sync.Mutex
+	remembered remembered // guarded by mu
+}
+
+// New returns a controller; it does nothing before Run.
+func New(deps Deps, cfg Config) *Controller {
+	if cfg.Clock == nil {
+		cfg.Clock = clock.RealClock{}
+	}
+	if cfg.Metrics == nil {
+		cfg.Metrics = newMetrics(cfg.Clock)
+	}
+	c := &Controller{
+		requests:   deps.Requests,
+		pending:    deps.Requests.Informer().Informer(),
+		nodes:      deps.Nodes,
+		informer:   deps.Informer.Informer(),
+		lister:     deps.Informer.Lister(),
+		instances:  deps.Instances,
+		events:     deps.Events,
+		metrics:    cfg.Metrics,
+		clock:      cfg.Clock,
+		limits:     cfg.Limits,
+		claim:      cfg.Claim,
+		remembered: newRemembered(),
+	}
+	c.loop = loop.New(queue, c.Reconcile, loop.Config{Workers: workers, Clock: cfg.Clock})
+	return c
+}
+
+// Run runs the controller until the context ends. It returns when all work has
+// ended.
+func (c *Controller) Run(ctx context.Context) error {
+	if err := c.pending.AddIndexers(cache.Indexers{byRequester: indexRequester}); err != nil {
+		return fmt.Errorf("index requests: %w", err)
+	}
+	nodes, err := c.informer.AddEventHandler(c.nodeHandlers())
+	if err != nil {
+		return fmt.Errorf("watch nodes: %w", err)
+	}
+	defer func() { _ = c.informer.RemoveEventHandler(nodes) }() // The only error is an unknown handle.
+	if _, err := c.pending.AddEventHandler(c.requestHandlers()); err != nil {
+		return fmt.Errorf("watch requests: %w", err)
+	}
+	wait := c.requests.Start(ctx)
+	defer wait()
+	defer c.metrics.waiting.Start()()
+	// Whether another Node claims an instance is known once all Nodes are. If the
+	// context ends before that, no pass begins.
+	cache.WaitForCacheSync(ctx.Done(), nodes.HasSynced, c.pending.HasSynced)
+	return c.loop.Run(ctx)
+}
+
+// Stuck returns an error that names a request whose pass has lasted longer than
+// the limit.
+func (c *Controller) Stuck(limit time.Duration) error { return c.loop.Stuck(limit) }
+
+// Reconcile decides on one request.
+func (c *Controller) Reconcile(ctx context.Context, name string) (loop.Result, error) {
+	obj, exists, err := c.pending.GetStore().GetByKey(name)
+	if err != nil {
+		return loop.Result{}, fmt.Errorf("request %s in the cache: %w", name, err)
+	}
+	if !exists {
+		c.forget(name)
+		return loop.Result{}, nil
+	}
+	o, err := c.observe(obj.(*certificatesv1.CertificateSigningRequest))
+	if err != nil {
+		return loop.Result{}, err
+	}
+	for range maxSteps {
+		p := decide(o)
+		switch p.do {
+		case ask:
+			if o = c.askCloud(ctx, o); ctx.Err() != nil {
+				return loop.Result{}, ctx.Err()
+			}
+		case confirm:
+			if o, err = c.reread(ctx, o); apierrors.IsNotFound(err) {
+				return loop.Result{}, nil // Its deletion wakes.
+			}
+		case doNothing, wait, approve, deny:
+			return c.apply(ctx, o, p)
+		}
+		if err != nil {
+			return loop.Result{}, err
+		}
+	}
+	return loop.Result{}, errors.New("request or Node have changed in each of several steps")
+}

@@ -1,0 +1,177 @@
+package certificate
+
+import (
+	"time"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/allowance"
+	"github.com/fairlead-k8s/fairlead/internal/controller/message"
+	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
+)
+
+// observed has everything that a decision about one request may use.
+type observed struct {
+	now     time.Time
+	request *certificatesv1.CertificateSigningRequest // must not be changed
+	// node is the Node with the requester's name; nil if there is none. It must not
+	// be changed.
+	node *corev1.Node
+	// live means that request and Node were read from the API server, after the
+	// cloud had answered.
+	live bool
+	// newer is how many undecided requests of the same Node are newer, at least.
+	newer int
+	// holders are other Nodes that have the Node's provider ID, or one that the
+	// cloud has named.
+	holders []*corev1.Node
+	answer  answer
+	// questions are those that were asked about the Node, approvals those that were
+	// given to all Nodes.
+	questions, approvals allowance.Allowance
+	memory               memory
+	// told is what was recorded on the Node and its holders, by name.
+	told   map[string]told
+	limits Limits
+	claim  ownership.Claim
+}
+
+// given says how a question to the cloud has ended.
+type given int
+
+const (
+	notAsked  given = iota
+	described       // the cloud has named an instance
+	denied          // there is no such instance, or the provider cannot tell
+	failed          // nobody knows
+)
+
+// question is what an answer was given to. An answer to another question proves
+// nothing.
+type question struct {
+	request, node types.UID
+	providerID    string
+}
+
+// answer is what the cloud said of the instance behind the Node.
+type answer struct {
+	given given
+	to    question
+	asked time.Time // when the call began
+	// byName is the instance with the Node's name; nil if the provider cannot look
+	// up a name. byID is the one with its provider ID; nil if it has none.
+	byName, byID *instance
+	cause        message.Cause // where denied or failed
+}
+
+// instance is what the cloud said of an instance.
+type instance struct {
+	providerID string
+	addresses  []corev1.NodeAddress
+}
+
+// memory is what this process remembers of a request between passes.
+type memory struct {
+	uid types.UID
+	// reason is why it waited at the last pass; empty: it was not decided on yet.
+	reason string
+	// vain is how many answers in a row have not proved what the request names.
+	vain int
+}
+
+// told is what was recorded last on a Node, and when.
+type told struct {
+	reason string
+	at     time.Time
+}
+
+// action is what a pass does.
+type action string
+
+const (
+	doNothing action = "nothing"
+	ask       action = "ask the cloud"            // then decide again
+	confirm   action = "read from the API server" // then decide again
+	wait      action = "wait"
+	approve   action = "approve"
+	deny      action = "deny"
+)
+
+// plan is what to do with one request, and why.
+type plan struct {
+	do     action
+	why    string
+	cause  message.Cause // of wait, approve and deny
+	events []recorded
+	// soon means that the cloud is asked again after a growing delay that stays
+	// short. after is when the next pass is due otherwise; 0 with wait means never.
+	soon   bool
+	after  time.Duration
+	memory memory
+}
+
+// recorded is an event for one Node.
+type recorded struct {
+	node  *corev1.Node
+	event message.Event
+}
+
+// decide returns the plan for one request.
+func decide(o observed) plan {
+	if o.memory.uid != o.request.UID {
+		o.memory = memory{uid: o.request.UID}
+	}
+	if why := notOurs(o); why != "" {
+		return plan{do: doNothing, why: why}
+	}
+	if cause := isOfAnother(o); cause != nil {
+		return holds(o, *cause)
+	}
+	csr, unread := read(o.request)
+	if unread != nil {
+		return refuses(o, *unread)
+	}
+	for _, wrong := range wrongs {
+		if cause := wrong(o, csr); cause != nil {
+			return refuses(o, *cause)
+		}
+	}
+	for _, missing := range missings {
+		if cause := missing(o); cause != nil {
+			return holds(o, *cause)
+		}
+	}
+	if o.answer.given == notAsked || o.answer.to != questionOf(o) {
+		return asks(o)
+	}
+	for _, unproven := range identityRules {
+		if cause := unproven(o); cause != nil {
+			return holds(o, *cause)
+		}
+	}
+	if cause := namesAreProven(o, csr); cause != nil {
+		return refuses(o, *cause)
+	}
+	return approves(o)
+}
+
+// questionOf returns the question whose answer can prove what the request names.
+func questionOf(o observed) question {
+	return question{request: o.request.UID, node: o.node.UID, providerID: o.node.Spec.ProviderID}
+}
+
+// approves returns the plan to approve a request whose every name is proven.
+func approves(o observed) plan {
+	if next := o.approvals.Next(o.limits.approvals()); o.now.Before(next) {
+		p := holds(o, tooManyApprovals())
+		p.after = next.Sub(o.now)
+		return p
+	}
+	if !o.live {
+		return plan{do: confirm, why: "the cloud confirms what the request names", memory: o.memory}
+	}
+	proof := isProven(o)
+	return plan{do: approve, why: proof.Message, cause: proof, memory: o.memory}
+}

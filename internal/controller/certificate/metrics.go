@@ -1,0 +1,35 @@
+package certificate
+
+import (
+	"k8s.io/component-base/metrics"
+	"k8s.io/utils/clock"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/waiting"
+)
+
+// Metrics are the metrics of the controller. They outlive it.
+type Metrics struct {
+	requests *metrics.CounterVec
+	waiting  *waiting.Gauges
+}
+
+// NewMetrics returns metrics that both functions have registered.
+func NewMetrics(register func(...metrics.Registerable), collect func(...metrics.StableCollector)) *Metrics {
+	m := newMetrics(clock.RealClock{})
+	register(m.requests)
+	collect(m.waiting)
+	return m
+}
+
+func newMetrics(c clock.PassiveClock) *Metrics {
+	return &Metrics{
+		requests: metrics.NewCounterVec(&metrics.CounterOpts{
+			Name:           "fairlead_serving_certificate_requests_total",
+			Help:           "Requests of kubelets for serving certificates by verdict (approved, denied, held) and reason. A request that waits counts once for each reason that it has had.",
+			StabilityLevel: metrics.ALPHA,
+		}, []string{"verdict", "reason"}),
+		waiting: waiting.New(
+			waiting.Metric{Name: "fairlead_serving_certificate_requests_pending", Help: "Requests of kubelets for serving certificates that wait, by reason"},
+			waiting.Metric{Name: "fairlead_serving_certificate_requests_pending_oldest_seconds", Help: "Age of the oldest request of a kubelet for a serving certificate that waits"}, c),
+	}
+}

@@ -1,0 +1,166 @@
+package certificate
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/fairlead-k8s/fairlead/internal/cloud"
+	"github.com/fairlead-k8s/fairlead/internal/controller/nodecause"
+)
+
+// observe gathers what is known without I/O.
+func (c *Controller) observe(r *certificatesv1.CertificateSigningRequest) (observed, error) {
+	o := observed{request: r, limits: c.limits, claim: c.claim}
+	if name := requesterOf(r); name != "" {
+		node, err := c.nodes.Cached(name)
+		switch {
+		case err == nil:
+			o.node = node
+		case !apierrors.IsNotFound(err):
+			return observed{}, err
+		}
+		o.newer = countNewer(c.undecided(name), r, c.limits.PendingPerNode)
+	}
+	return c.look(o), nil
+}
+
+// look completes what is observed with what is remembered, and with the Nodes that
+// claim the same instance.
+func (c *Controller) look(o observed) observed {
+	o.holders = c.holdersOf(o)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	o.now = c.clock.Now()
+	o.memory = c.remembered.requests[o.request.Name]
+	o.approvals = c.remembered.approvals
+	if o.node != nil {
+		o.questions = c.remembered.questions[o.node.Name]
+		o.told = map[string]told{}
+		for _, n := range append([]*corev1.Node{o.node}, o.holders...) {
+			if t, ok := c.remembered.told[n.Name]; ok {
+				o.told[n.Name] = t
+			}
+		}
+	}
+	return o
+}
+
+// holdersOf returns other Nodes that have the Node's provider ID or one that the
+// cloud has named, in the order of their names.
+func (c *Controller) holdersOf(o observed) (holders []*corev1.Node) {
+	if o.node == nil {
+		return nil
+	}
+	claimed := map[string]bool{o.node.Spec.ProviderID: true}
+	for _, i := range o.answer.instances() {
+		claimed[i.providerID] = true
+	}
+	delete(claimed, "")
+	if len(claimed) == 0 {
+		return nil
+	}
+	all, err := c.lister.List(labels.Everything())
+	if err != nil { // Listing a cache returns no error.
+		return nil
+	}
+	for _, other := range all {
+		if claimed[other.Spec.ProviderID] && other.Name != o.node.Name {
+			holders = append(holders, other)
+		}
+	}
+	slices.SortFunc(holders, func(a, b *corev1.Node) int { return cmp.Compare(a.Name, b.Name) })
+	return holders
+}
+
+// askCloud asks which instance the Node is. The request is known already, so the
+// call begins after it was made.
+func (c *Controller) askCloud(ctx context.Context, o observed) observed {
+	c.useQuestion(o.node, o.now)
+	got, err := c.instances.Identity(ctx, o.node, string(o.request.UID))
+	o.answer = answerOf(got, err)
+	o.answer.to = questionOf(o)
+	o.live = false
+	return c.look(o)
+}
+
+func answerOf(got cloud.Identity, err error) answer {
+	switch cloud.KindOf(err) { //nolint:exhaustive // after all others nobody knows
+	case cloud.Succeeded:
+		return answer{given: described, asked: got.Asked, byName: instanceOf(got.ByName), byID: instanceOf(got.ByID)}
+	case cloud.NotFound, cloud.NotImplemented, cloud.NoAnswer:
+		return answer{given: denied, cause: *isUnproven(nodecause.Of(err).Message)}
+	default:
+		return answer{given: failed, cause: nodecause.Of(err)}
+	}
+}
+
+func instanceOf(m *cloud.Metadata) *instance {
+	if m == nil {
+		return nil
+	}
+	return &instance{providerID: m.ProviderID, addresses: m.Addresses}
+}
+
+// reread reads the request and its Node from the API server.
+func (c *Controller) reread(ctx context.Context, o observed) (observed, error) {
+	r, err := c.requests.Live(ctx, o.request.Name)
+	if err != nil {
+		return o, err
+	}
+	o.request, o.live = r, true
+	if o.node == nil {
+		return c.look(o), nil
+	}
+	node, err := c.nodes.Live(ctx, o.node.Name)
+	if err != nil {
+		return o, err
+	}
+	o.node = node
+	return c.look(o), nil
+}
+
+// undecided returns the undecided requests of a Node that are in the cache.
+func (c *Controller) undecided(node string) (all []*certificatesv1.CertificateSigningRequest) {
+	objects, err := c.pending.GetIndexer().ByIndex(byRequester, node)
+	if err != nil {
+		return nil // There is no index before Run.
+	}
+	for _, obj := range objects {
+		all = append(all, obj.(*certificatesv1.CertificateSigningRequest))
+	}
+	return all
+}
+
+// newest returns the newest requests of a list.
+func newest(all []*certificatesv1.CertificateSigningRequest, n int) []*certificatesv1.CertificateSigningRequest {
+	slices.SortFunc(all, func(a, b *certificatesv1.CertificateSigningRequest) int {
+		if isNewer(a, b) {
+			return -1
+		}
+		return 1
+	})
+	return all[:min(n, len(all))]
+}
+
+// countNewer returns how many requests of a list are newer than one, up to enough.
+func countNewer(all []*certificatesv1.CertificateSigningRequest, than *certificatesv1.CertificateSigningRequest, enough int) (newer int) {
+	for _, r := range all {
+		if newer < enough && isNewer(r, than) {
+			newer++
+		}
+	}
+	return newer
+}
+
+func isNewer(a, b *certificatesv1.CertificateSigningRequest) bool {
+	if a.CreationTimestamp.Equal(&b.CreationTimestamp) {
+		return a.Name > b.Name
+	}
+	return b.CreationTimestamp.Before(&a.CreationTimestamp)
+}

@@ -1,0 +1,231 @@
+package certificate
+
+import (
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/message"
+)
+
+// Limits are the numbers of the rules.
+type Limits struct {
+	// DenyForeign denies a request that this controller will never approve, and one
+	// that names what the instance does not have. If false, it waits.
+	DenyForeign bool
+	// Longest is the longest time for which a certificate may be requested.
+	Longest time.Duration
+	// PendingPerNode is how many undecided requests of one Node are looked at: the
+	// newest.
+	PendingPerNode int
+	// ApprovalsPerMinute is how many requests are approved in a minute.
+	ApprovalsPerMinute int
+}
+
+// DefaultLimits returns the limits of the flags. A kubelet has one request at a
+// time, and leaves an older one behind when it restarts or its addresses change.
+// A cluster that renews 10,000 certificates in a year needs 2 approvals an hour;
+// 50 a minute let 1,000 new Nodes join within 20 minutes.
+func DefaultLimits() Limits {
+	return Limits{Longest: 366 * 24 * time.Hour, PendingPerNode: 3, ApprovalsPerMinute: 50}
+}
+
+const (
+	// longestPending is the age from which a request is nobody's any more: a kubelet
+	// asks anew after 15 minutes.
+	longestPending = time.Hour
+	maxBytes       = 16 << 10
+	maxNames       = 64
+
+	nodePrefix = "system:node:"
+	nodeGroup  = "system:nodes"
+
+	pemType = "CERTIFICATE REQUEST"
+
+	minRSABits, maxRSABits, minCurveBits = 2048, 8192, 256
+)
+
+// notOurs returns why a request is not for this controller, empty if it is.
+func notOurs(o observed) string {
+	switch r := o.request; {
+	case r.Spec.SignerName != certificatesv1.KubeletServingSignerName:
+		return "the request is for another signer"
+	case isDecided(r):
+		return "the request is decided"
+	case o.now.Sub(r.CreationTimestamp.Time) >= longestPending:
+		return "the request is too old for a kubelet to wait for it"
+	default:
+		return ""
+	}
+}
+
+// isDecided reports whether anybody has approved or denied the request, or the
+// signer has signed it or failed.
+func isDecided(r *certificatesv1.CertificateSigningRequest) bool {
+	return len(r.Status.Conditions) > 0 || len(r.Status.Certificate) > 0
+}
+
+// requesterOf returns the name of the Node that has made the request. Empty means
+// that no Node has. The API server writes user and groups, so they are true.
+func requesterOf(r *certificatesv1.CertificateSigningRequest) string {
+	name, isNode := strings.CutPrefix(r.Spec.Username, nodePrefix)
+	if !isNode || !slices.Contains(r.Spec.Groups, nodeGroup) {
+		return ""
+	}
+	return name
+}
+
+// read parses a request whose sender may have written anything. It returns a cause
+// if the request is not exactly one block with a certificate request of a bearable
+// size.
+func read(r *certificatesv1.CertificateSigningRequest) (*x509.CertificateRequest, *message.Cause) {
+	text := r.Spec.Request
+	if len(text) > maxBytes {
+		return nil, isMalformed(fmt.Sprintf("it has more than %d bytes", maxBytes))
+	}
+	if !bytes.HasPrefix(text, []byte("-----BEGIN "+pemType+"-----")) {
+		return nil, isMalformed("it does not begin with a PEM block " + pemType)
+	}
+	block, rest := pem.Decode(text)
+	switch {
+	case block == nil || block.Type != pemType || len(block.Headers) > 0:
+		return nil, isMalformed("it is not a PEM block " + pemType)
+	case len(bytes.TrimSpace(rest)) > 0:
+		return nil, isMalformed("data follow its PEM block")
+	}
+	csr, err := x509.ParseCertificateRequest(block.Bytes)
+	if err != nil {
+		return nil, isMalformed(message.Value(err.Error()))
+	}
+	return csr, nil
+}
+
+// wrongs are what makes a request wrong whatever the cloud says. The first that
+// holds is the cause.
+var wrongs = []func(observed, *x509.CertificateRequest) *message.Cause{
+	isNotOfANode, hasOtherSubject, hasOtherContent, hasOtherUsages, namesTheCluster, isTooLong, hasWeakKey, isNotSigned,
+}
+
+func isNotOfANode(o observed, _ *x509.CertificateRequest) *message.Cause {
+	if requesterOf(o.request) != "" {
+		return nil
+	}
+	return isWrongSubject(fmt.Sprintf("the user %q who has made it is not a Node", message.Value(o.request.Spec.Username)))
+}
+
+// hasOtherSubject returns a cause if the subject is anything else than the Node's:
+// the signer copies all of it.
+func hasOtherSubject(o observed, csr *x509.CertificateRequest) *message.Cause {
+	switch s := csr.Subject; {
+	case s.CommonName != o.request.Spec.Username:
+		return isWrongSubject(fmt.Sprintf("its common name %q is not that of the Node that has made it", message.Value(s.CommonName)))
+	case len(s.Organization) != 1 || s.Organization[0] != nodeGroup:
+		return isWrongSubject(fmt.Sprintf("its organisation is not exactly %q", nodeGroup))
+	case len(s.Names) != 2: //nolint:mnd // the two above
+		return isWrongSubject("its subject has more than a common name and an organisation")
+	default:
+		return nil
+	}
+}
+
+// hasOtherContent returns a cause if the request asks for anything else than DNS
+// names and IP addresses, for too many or for none of them.
+func hasOtherContent(_ observed, csr *x509.CertificateRequest) *message.Cause {
+	switch names := len(csr.DNSNames) + len(csr.IPAddresses); {
+	case len(csr.EmailAddresses) > 0:
+		return isWrongSubject("it asks for an e-mail address")
+	case len(csr.URIs) > 0:
+		return isWrongSubject("it asks for a URI")
+	case names == 0:
+		return isWrongSubject("it asks for no DNS name and no IP address")
+	case names > maxNames:
+		return isMalformed(fmt.Sprintf("it asks for %d names and addresses, more than %d", names, maxNames))
+	case len(csr.Extensions) > 1: // Names are in one extension.
+		return isMalformed("it asks for extensions besides its names")
+	case slices.ContainsFunc(csr.DNSNames, func(name string) bool { return strings.Contains(name, "*") }):
+		return isWrongSubject("it asks for a wildcard")
+	default:
+		return nil
+	}
+}
+
+// hasOtherUsages returns a cause if the usages are others than those that the
+// signer accepts.
+func hasOtherUsages(o observed, _ *x509.CertificateRequest) *message.Cause {
+	need := []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageServerAuth}
+	may := append(slices.Clone(need), certificatesv1.UsageKeyEncipherment)
+	for _, usage := range need {
+		if !slices.Contains(o.request.Spec.Usages, usage) {
+			return areWrongUsages(fmt.Sprintf("the usage %q is missing", usage))
+		}
+	}
+	for _, usage := range o.request.Spec.Usages {
+		if !slices.Contains(may, usage) {
+			return areWrongUsages(fmt.Sprintf("a kubelet's serving certificate does not have the usage %q", message.Value(string(usage))))
+		}
+	}
+	return nil
+}
+
+// namesTheCluster returns a cause if the request asks for a name by which clients
+// reach the API server, Services, or their own machine. The certificates of
+// kubelets often have the same authority as that of the API server.
+func namesTheCluster(_ observed, csr *x509.CertificateRequest) *message.Cause {
+	for _, name := range csr.DNSNames {
+		plain := strings.ToLower(strings.TrimSuffix(name, "."))
+		if plain == "localhost" || plain == "kubernetes" || plain == "kubernetes.default" || strings.HasPrefix(plain, "kubernetes.default.") ||
+			strings.HasSuffix(plain, ".svc") || strings.HasSuffix(plain, ".svc.cluster.local") {
+			return isWrongSubject(fmt.Sprintf("%q is a name of the API server, of a Service, or of every machine", message.Value(name)))
+		}
+	}
+	for _, ip := range csr.IPAddresses {
+		if ip.IsLoopback() || ip.IsUnspecified() || ip.IsMulticast() {
+			return isWrongSubject(ip.String() + " is the address of no instance")
+		}
+	}
+	return nil
+}
+
+// isTooLong returns a cause if the certificate would be valid for too long.
+func isTooLong(o observed, _ *x509.CertificateRequest) *message.Cause {
+	asked := o.request.Spec.ExpirationSeconds
+	if asked == nil || time.Duration(*asked)*time.Second <= o.limits.Longest {
+		return nil
+	}
+	return lastsTooLong(time.Duration(*asked)*time.Second, o.limits.Longest)
+}
+
+// hasWeakKey returns a cause if the key can be broken, or is so large that a check
+// of its signature would be an attack.
+func hasWeakKey(_ observed, csr *x509.CertificateRequest) *message.Cause {
+	switch key := csr.PublicKey.(type) {
+	case *rsa.PublicKey:
+		if bits := key.N.BitLen(); bits < minRSABits || bits > maxRSABits {
+			return isWeak(fmt.Sprintf("an RSA key of %d bits", bits))
+		}
+	case *ecdsa.PublicKey:
+		if bits := key.Curve.Params().BitSize; bits < minCurveBits {
+			return isWeak(fmt.Sprintf("an ECDSA key of %d bits", bits))
+		}
+	case ed25519.PublicKey:
+	default:
+		return isWeak("a key of an unknown kind")
+	}
+	return nil
+}
+
+func isNotSigned(_ observed, csr *x509.CertificateRequest) *message.Cause {
+	if err := csr.CheckSignature(); err != nil {
+		return isMalformed("its signature is not by its key: " + message.Value(err.Error()))
+	}
+	return nil
+}

@@ -1,0 +1,115 @@
+package certificate
+
+import (
+	"slices"
+	"time"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/allowance"
+	"github.com/fairlead-k8s/fairlead/internal/controller/message"
+)
+
+// questionLimit bounds how often the cloud is asked about one Node. Its kubelet
+// decides how many requests there are.
+var questionLimit = allowance.Limit{Burst: 12, Every: 30 * time.Second, Least: 500 * time.Millisecond}
+
+// approvals returns the limit of all approvals together.
+func (l Limits) approvals() allowance.Limit {
+	return allowance.Limit{Burst: l.ApprovalsPerMinute, Every: time.Minute / time.Duration(max(l.ApprovalsPerMinute, 1))}
+}
+
+// The pause between two questions whose answers prove nothing doubles between
+// these bounds. A change of the Node or of the request ends it.
+const (
+	firstPause   = 5 * time.Second
+	longestPause = time.Hour
+)
+
+// The time between two events on a Node: of different reasons, and of the same
+// one.
+const (
+	eventInterval  = time.Minute
+	repeatInterval = time.Hour
+)
+
+// asks returns the plan to ask the cloud, or to wait if it was asked often enough.
+func asks(o observed) plan {
+	if next := o.questions.Next(questionLimit); o.now.Before(next) {
+		p := holds(o, tooManyQuestions())
+		p.after = next.Sub(o.now)
+		if p.after <= questionLimit.Least {
+			p.events = nil // Nobody has to know of so short a wait.
+		}
+		return p
+	}
+	return plan{do: ask, why: "only the cloud knows what the instance has", memory: o.memory}
+}
+
+// refuses returns the plan for a request that asks for what its Node may not have.
+// It is denied if that is switched on.
+func refuses(o observed, c message.Cause) plan {
+	switch {
+	case !o.limits.DenyForeign:
+		return holds(o, c)
+	case !o.live:
+		return plan{do: confirm, why: c.Message, memory: o.memory}
+	default:
+		return plan{do: deny, why: c.Message, cause: c, memory: o.memory}
+	}
+}
+
+// holds returns the plan to wait, with an event on the Node when the cause is new.
+func holds(o observed, c message.Cause) plan {
+	p := plan{do: wait, why: c.Message, cause: c, memory: o.memory}
+	p.memory.reason, p.memory.vain = c.Reason, 0
+	left := longestPending - o.now.Sub(o.request.CreationTimestamp.Time)
+	switch {
+	case slices.Contains(unprovenReasons, c.Reason):
+		p.memory.vain = o.memory.vain + 1
+		p.after = min(pauseAfter(p.memory.vain), left)
+	case o.answer.given == failed:
+		p.soon = true
+	default:
+		p.after = left // It only ends the wait.
+	}
+	p.events = eventsOf(o, c)
+	return p
+}
+
+// unprovenReasons are those that another answer of the cloud can end.
+var unprovenReasons = []string{identityUnproven.Name, addressUnproven.Name}
+
+// pauseAfter returns the time until the next question after so many in vain.
+func pauseAfter(vain int) time.Duration {
+	pause := firstPause
+	for n := 1; n < vain && pause < longestPause; n++ {
+		pause *= 2
+	}
+	return min(pause, longestPause)
+}
+
+// eventsOf returns the events that say why the request waits: on its Node, and on
+// each Node that claims the same instance. Another manager's Node gets none.
+func eventsOf(o observed, c message.Cause) (events []recorded) {
+	if o.node == nil || c.Reason == noNode.Name {
+		return nil
+	}
+	if isNews(o, o.node.Name, c) {
+		events = append(events, recorded{o.node, isHeld(o, c)})
+	}
+	if c.Reason != identityContested.Name {
+		return events
+	}
+	for _, holder := range o.holders {
+		if whyAlone(o.claim, holder) == "" && isNews(o, holder.Name, c) {
+			events = append(events, recorded{holder, isHeld(o, c)})
+		}
+	}
+	return events
+}
+
+// isNews reports whether the cause is to be recorded on the Node.
+func isNews(o observed, node string, c message.Cause) bool {
+	said := o.told[node]
+	since := o.now.Sub(said.at)
+	return since >= repeatInterval || said.reason != c.Reason && since >= eventInterval
+}

@@ -1,0 +1,39 @@
+package certificate
+
+import (
+	"slices"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
+	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
+)
+
+// wakes reports whether a change of a Node asks for a pass over its requests. That
+// is so if a decision reads what has changed. The addresses are no evidence, but
+// when they change, those in the cloud have changed.
+func wakes(claim ownership.Claim, before, now *corev1.Node) bool {
+	return wakesHolders(before, now) ||
+		whyAlone(claim, before) != whyAlone(claim, now) ||
+		before.Labels[nodefact.LabelIdentity] != now.Labels[nodefact.LabelIdentity] ||
+		!slices.Equal(before.Status.Addresses, now.Status.Addresses)
+}
+
+// wakesHolders reports whether a change of a Node asks for a pass over the requests
+// of Nodes that claim the same instance.
+func wakesHolders(before, now *corev1.Node) bool {
+	return before.UID != now.UID || before.Spec.ProviderID != now.Spec.ProviderID
+}
+
+// whyAlone returns why the Node is left alone, empty if it is not.
+func whyAlone(claim ownership.Claim, node *corev1.Node) string {
+	why, _ := claim.LeavesAlone(node)
+	return why
+}
+
+// wakesRequest reports whether a change of a request asks for a pass over it. What
+// is requested never changes.
+func wakesRequest(before, now *certificatesv1.CertificateSigningRequest) bool {
+	return before.UID != now.UID || isDecided(before) != isDecided(now)
+}

@@ -1,0 +1,86 @@
+package certificate
+
+import (
+	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/cache"
+)
+
+// byRequester is the index of undecided requests by the name of their Node.
+const byRequester = "requester"
+
+func indexRequester(obj any) ([]string, error) {
+	r, ok := obj.(*certificatesv1.CertificateSigningRequest)
+	if !ok || isDecided(r) {
+		return nil, nil
+	}
+	return []string{requesterOf(r)}, nil
+}
+
+// requestHandlers add a request to the queue if its change wakes it. When a request
+// is decided or deleted, an older one of the same Node may be next.
+func (c *Controller) requestHandlers() cache.ResourceEventHandler {
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc: func(obj any) { c.add(obj) },
+		UpdateFunc: func(before, now any) {
+			if r := now.(*certificatesv1.CertificateSigningRequest); wakesRequest(before.(*certificatesv1.CertificateSigningRequest), r) {
+				c.add(now)
+				c.addNewest(requesterOf(r))
+			}
+		},
+		DeleteFunc: func(obj any) {
+			c.add(obj)
+			if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+				obj = gone.Obj
+			}
+			if r, ok := obj.(*certificatesv1.CertificateSigningRequest); ok {
+				c.addNewest(requesterOf(r))
+			}
+		},
+	}
+}
+
+// nodeHandlers add the requests that a change of a Node wakes.
+func (c *Controller) nodeHandlers() cache.ResourceEventHandler {
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc: func(obj any) {
+			c.addNewest(obj.(*corev1.Node).Name)
+			c.addContestants()
+		},
+		UpdateFunc: func(before, now any) {
+			was, is := before.(*corev1.Node), now.(*corev1.Node)
+			if wakes(c.claim, was, is) {
+				c.addNewest(is.Name)
+			}
+			if wakesHolders(was, is) {
+				c.addContestants()
+			}
+		},
+		DeleteFunc: func(obj any) {
+			if key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(obj); err == nil {
+				c.forgetNode(key)
+				c.addNewest(key)
+				c.addContestants()
+			}
+		},
+	}
+}
+
+func (c *Controller) add(obj any) {
+	if key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(obj); err == nil {
+		c.loop.Add(key)
+	}
+}
+
+// addNewest adds the requests of the Node that are looked at.
+func (c *Controller) addNewest(node string) {
+	for _, r := range newest(c.undecided(node), c.limits.PendingPerNode) {
+		c.loop.Add(r.Name)
+	}
+}
+
+func (c *Controller) addContestants() {
+	for _, name := range c.contestants() {
+		c.loop.Add(name)
+	}
+}

@@ -1,0 +1,109 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/client-go/informers"
+	informersv1 "k8s.io/client-go/informers/certificates/v1"
+	"k8s.io/client-go/kubernetes"
+	typedv1 "k8s.io/client-go/kubernetes/typed/certificates/v1"
+	listersv1 "k8s.io/client-go/listers/certificates/v1"
+)
+
+// MaxRequestBytes is the length of the longest certificate request that is kept in
+// memory whole. Of a longer one, one byte more than that is kept, so that a rule
+// can tell. A kubelet's own requests have less than 2 KiB.
+const MaxRequestBytes = 16 << 10
+
+// Requests reads and decides CertificateSigningRequests for one signer.
+type Requests struct {
+	client   typedv1.CertificateSigningRequestInterface
+	factory  informers.SharedInformerFactory
+	informer informersv1.CertificateSigningRequestInformer
+}
+
+// NewRequests returns the Requests for the signer. They have an informer of their
+// own, because nothing else of the daemon may read CertificateSigningRequests.
+// resync is its resync period.
+func NewRequests(client kubernetes.Interface, signer string, resync time.Duration) *Requests {
+	factory := informers.NewSharedInformerFactoryWithOptions(client, resync, informers.WithTransform(trimRequest),
+		informers.WithTweakListOptions(func(o *metav1.ListOptions) {
+			o.FieldSelector = fields.OneTermEqualSelector("spec.signerName", signer).String()
+		}))
+	return &Requests{
+		client:   client.CertificatesV1().CertificateSigningRequests(),
+		factory:  factory,
+		informer: factory.Certificates().V1().CertificateSigningRequests(),
+	}
+}
+
+// Informer returns the informer. It runs between Start and the end of the context.
+func (r *Requests) Informer() informersv1.CertificateSigningRequestInformer { return r.informer }
+
+// Start starts the informer. The returned function waits for it to end, which it
+// does when the context has ended.
+func (r *Requests) Start(ctx context.Context) (wait func()) {
+	r.informer.Informer() // The factory starts only what was asked for.
+	r.factory.StartWithContext(ctx)
+	return r.factory.Shutdown
+}
+
+// Lister returns the requests that the informer has. They must not be changed.
+func (r *Requests) Lister() listersv1.CertificateSigningRequestLister { return r.informer.Lister() }
+
+// Live reads a request from the API server instead of a cache.
+func (r *Requests) Live(ctx context.Context, name string) (*certificatesv1.CertificateSigningRequest, error) {
+	csr, err := r.client.Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("read certificate signing request %s: %w", name, err)
+	}
+	return csr, nil
+}
+
+// Decision approves or denies a request.
+type Decision struct {
+	// Request is the request as it was read. IsStale reports whether an error means
+	// that it has changed since.
+	Request *certificatesv1.CertificateSigningRequest
+	// Verdict is certificatesv1.CertificateApproved or CertificateDenied.
+	Verdict certificatesv1.RequestConditionType
+	// Reason and Message say why.
+	Reason, Message string
+}
+
+// Decide writes the decision with the resourceVersion of the request.
+func (r *Requests) Decide(ctx context.Context, d Decision) error {
+	csr := d.Request.DeepCopy()
+	csr.Status.Conditions = append(csr.Status.Conditions, certificatesv1.CertificateSigningRequestCondition{
+		Type: d.Verdict, Status: corev1.ConditionTrue, Reason: d.Reason, Message: d.Message,
+	})
+	return write(ctx, "decide certificate signing request "+csr.Name, func(ctx context.Context) error {
+		_, err := r.client.UpdateApproval(ctx, csr.Name, csr, metav1.UpdateOptions{})
+		return err
+	})
+}
+
+// trimRequest drops what no rule reads. Whoever may create requests decides how
+// large they are.
+func trimRequest(obj any) (any, error) {
+	whole, ok := obj.(*certificatesv1.CertificateSigningRequest)
+	if !ok {
+		return obj, nil
+	}
+	csr := *whole
+	csr.ManagedFields, csr.Annotations, csr.Labels = nil, nil, nil
+	csr.Spec.Extra = nil
+	if len(csr.Spec.Request) > MaxRequestBytes+1 {
+		csr.Spec.Request = append([]byte(nil), csr.Spec.Request[:MaxRequestBytes+1]...)
+	}
+	if len(csr.Status.Certificate) > 1 {
+		csr.Status.Certificate = []byte{0} // Whether there is one is all that is asked.
+	}
+	return &csr, nil
+}
