@@ -60,7 +60,7 @@ func (c *Client) DeleteRoute(ctx context.Context, id string) error {
 }
 
 // ChangeRoutes creates and deletes routes in one call. The number of changes
-// must not exceed the cloud's page size. The changes are made one after the
+// must not exceed MaxRouteChanges. The changes are made one after the
 // other, and a failed one does not stop the others. ChangeRoutes returns one
 // outcome for each change, in the same order. If it returns an error, there are
 // no outcomes.

@@ -328,8 +328,8 @@ func TestSeveralChanges(t *testing.T) {
 		changes []RouteChange
 		want    string
 	}{
-		"None":    {[]RouteChange{}, "changes: 0 are asked for; a call takes 1 to 4"},
-		"TooMany": {slices.Repeat([]RouteChange{create}, 5), "changes: 5 are asked for; a call takes 1 to 4"},
+		"None":    {[]RouteChange{}, "changes: 0 are asked for; a call takes 1 to 250"},
+		"TooMany": {slices.Repeat([]RouteChange{create}, 251), "changes: 251 are asked for; a call takes 1 to 250"},
 		"Nothing": {[]RouteChange{create, {}}, "changes[1]: must have either create or delete"},
 		"Both":    {[]RouteChange{{Create: create.Create, Delete: kept.ID}}, "changes[0]: must have either create or delete"},
 	} {

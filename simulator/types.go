@@ -143,6 +143,7 @@ const (
 	Everyone            = wire.Everyone
 	MaxLoadBalancerName = wire.MaxLoadBalancerName
 	MaxRouteName        = wire.MaxRouteName
+	MaxRouteChanges     = wire.MaxRouteChanges
 )
 
 // The kinds of faults.

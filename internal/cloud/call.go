@@ -253,11 +253,16 @@ func (g *Gateway) panicked(ctx context.Context, c call, value any) time.Duration
 // record takes note of how a call has ended.
 func (g *Gateway) record(ctx context.Context, c call, started time.Time, err error) {
 	took := time.Since(started)
-	logger := klog.FromContext(ctx).WithValues("call", c.method)
 	g.metrics.observe(c.method, err, took)
 	g.state.record(KindOf(err))
 	g.denials.record(c, started, err)
-	logger.V(4).Info("Called the cloud", "took", took, "err", err)
+	klog.FromContext(ctx).V(4).Info("Called the cloud", "call", c.method, "took", took, "err", err)
+	g.adapt(ctx, c, started, err)
+}
+
+// adapt tells the limiter how a call has ended, or what has become of one object in
+// a call about many.
+func (g *Gateway) adapt(ctx context.Context, c call, started time.Time, err error) {
 	switch kind := KindOf(err); {
 	case kind == Throttled && EvidenceOf(err) == Typed:
 		g.limiter.throttled(started, RetryAfter(err))
@@ -265,12 +270,12 @@ func (g *Gateway) record(ctx context.Context, c call, started time.Time, err err
 		g.limiter.saysThrottled(started, RetryAfter(err), c.object())
 	case kind == Throttled, kind == Failed && EvidenceOf(err) == Unread:
 		if why := g.limiter.failed(started, c.object()); why != "" {
-			logger.Info("Changed the rate of calls", "why", why, "callsPerSecond", g.limiter.callsPerSecond(), "err", err)
+			klog.FromContext(ctx).Info("Changed the rate of calls", "call", c.method, "why", why, "callsPerSecond", g.limiter.callsPerSecond(), "err", err)
 		}
 	case kind == Unavailable && EvidenceOf(err) == Typed: // A text may be about one object, as a RetryError is.
 		g.limiter.unavailable(RetryAfter(err))
 	case isAnswer(kind) && !c.waits:
-		g.limiter.succeeded(took, c.object())
+		g.limiter.succeeded(time.Since(started), c.object())
 	}
 	g.metrics.rate.Set(g.limiter.callsPerSecond())
 }

@@ -35,15 +35,20 @@ func (s *changes) change(ctx context.Context, c call, key string, f func(context
 	if err := s.keys.acquire(key, c.method); err != nil {
 		return c.failed(Slow, err)
 	}
+	return s.carryOut(ctx, c, []string{key}, f)
+}
+
+// carryOut makes a change that holds these keys, and frees them.
+func (s *changes) carryOut(ctx context.Context, c call, keys []string, f func(context.Context) error) error {
 	if err := s.gateway.denials.admit(c); err != nil { // last, because it may spend the only probe
-		s.keys.release(key)
+		s.keys.release(keys...)
 		return err
 	}
 	waiting, cancel := context.WithTimeout(ctx, maxQuotaWait) // bounds all tries together
 	defer cancel()
 	for try := 1; ; try++ {
 		if err := s.awaitTurn(ctx, waiting, c); err != nil {
-			s.keys.release(key)
+			s.keys.release(keys...)
 			return err
 		}
 		began := time.Now()
@@ -55,24 +60,24 @@ func (s *changes) change(ctx context.Context, c call, key string, f func(context
 			if s.again && s.gateway.retries(waiting, tried{c, try, time.Since(began), err}) {
 				continue
 			}
-			s.keys.release(key)
+			s.keys.release(keys...)
 			return err
 		case <-overdue.C:
-			s.abandon(key, done)
+			s.abandon(keys, done)
 			return c.failed(TimedOut, fmt.Errorf("the call has not returned %v after its deadline of %v", grace, s.timeout))
 		}
 	}
 }
 
-// abandon stops waiting for a call that has outlived its deadline. The key is
+// abandon stops waiting for a call that has outlived its deadline. Its keys are
 // free when the call has returned.
-func (s *changes) abandon(key string, done <-chan error) {
-	if s.keys.abandon(key) {
+func (s *changes) abandon(keys []string, done <-chan error) {
+	if s.keys.abandon(keys[0]) {
 		s.gateway.health.exhausted(maxAbandoned, "changes")
 	}
 	go func() { // It ends with the provider's call; maxAbandoned bounds those that never return.
 		<-done //nolint:errcheck // the caller has its error already
-		s.keys.release(key)
+		s.keys.release(keys...)
 	}()
 }
 

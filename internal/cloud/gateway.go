@@ -122,7 +122,7 @@ func accessorsOf(g *Gateway, p *Provider, cfg Config) []accessor {
 		var found parts
 		found.findRoutes(p.theirs)
 		sayHidden(ctx, found.hidden())
-		g.routes.Store(newRoutes(g, found.routes, cfg))
+		g.routes.Store(newRoutes(g, found, cfg))
 	}, func() bool { return g.Routes() != nil }})
 }
 

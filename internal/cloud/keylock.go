@@ -13,10 +13,11 @@ const maxAbandoned = 16
 // deadline is abandoned: no caller waits for it, but it keeps its key.
 type keyLock struct {
 	mu        sync.Mutex
-	holders   map[string]holder // by key; guarded by mu
-	abandoned int               // how many holders are abandoned; guarded by mu
+	holders   map[string]*holder // by key; guarded by mu
+	abandoned int                // how many holders are abandoned; guarded by mu
 }
 
+// holder is a change that holds one or several keys.
 type holder struct {
 	method    string
 	since     time.Time
@@ -35,30 +36,50 @@ func (l *keyLock) acquire(key, method string) error {
 		return fmt.Errorf("%d calls have not returned after their deadline", l.abandoned)
 	}
 	if l.holders == nil {
-		l.holders = map[string]holder{}
+		l.holders = map[string]*holder{}
 	}
-	l.holders[key] = holder{method: method, since: time.Now()}
+	l.holders[key] = &holder{method: method, since: time.Now()}
 	return nil
 }
 
-func (l *keyLock) release(key string) {
+// join makes one change the holder of all these keys, which are taken already.
+func (l *keyLock) join(keys []string, method string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.holders[key].abandoned {
-		l.abandoned--
+	one := &holder{method: method, since: time.Now()}
+	for _, key := range keys {
+		l.holders[key] = one
 	}
-	delete(l.holders, key)
 }
 
-// abandon records that no caller waits for the change any more. It reports whether
-// the limit of abandoned changes is reached, so that no further change may begin.
+// release frees the keys of one holder.
+func (l *keyLock) release(keys ...string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if h := l.holders[keys[0]]; h != nil && h.abandoned {
+		l.abandoned--
+	}
+	for _, key := range keys {
+		delete(l.holders, key)
+	}
+}
+
+// abandon records that no caller waits any more for the change that holds the key.
+// It reports whether the limit of abandoned changes is reached, so that no further
+// change may begin.
 func (l *keyLock) abandon(key string) (full bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if h, ok := l.holders[key]; ok {
+	if h := l.holders[key]; h != nil {
 		h.abandoned = true
-		l.holders[key] = h
 		l.abandoned++
 	}
 	return l.abandoned >= maxAbandoned
+}
+
+// hangs reports whether a change has outlived its deadline and has not returned.
+func (l *keyLock) hangs() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.abandoned > 0
 }

@@ -38,20 +38,25 @@ type Routes struct {
 	clusterName string
 	listings    inflight[[]Route]
 	changes     changes
+	together    *routeChanges // nil: each call is about one route
 }
 
 // newRoutes returns nil if the provider does not offer routes.
-func newRoutes(g *Gateway, theirs cloudprovider.Routes, cfg Config) *Routes {
-	if theirs == nil {
+func newRoutes(g *Gateway, found parts, cfg Config) *Routes {
+	if found.routes == nil {
 		return nil
 	}
-	return &Routes{
+	r := &Routes{
 		gateway:     g,
-		theirs:      theirs,
+		theirs:      found.routes,
 		clusterName: cfg.ClusterName,
 		listings:    inflight[[]Route]{callerTimeout: cfg.CallerTimeout, exclusive: true},
 		changes:     changes{gateway: g, timeout: cfg.ChangeTimeout, again: true},
 	}
+	if found.applier != nil {
+		r.together = newRouteChanges(r, found.applier)
+	}
+	return r
 }
 
 var errNilRoute = errors.New("the provider listed a route that is nil")
@@ -78,7 +83,7 @@ func (r *Routes) List(ctx context.Context) ([]Route, error) {
 // Create creates the route. The provider may use the hint for its name.
 func (r *Routes) Create(ctx context.Context, hint string, route Route) error {
 	c := call{method: "CreateRoute", priority: highPriority, names: namesOfRoute(route), node: route.Node}
-	return r.changes.change(ctx, c, route.CIDR, func(ctx context.Context) error {
+	return r.change(ctx, &routeChange{call: c, hint: hint, route: route}, func(ctx context.Context) error {
 		return r.theirs.CreateRoute(ctx, r.clusterName, hint, route.toProvider())
 	})
 }
@@ -86,9 +91,20 @@ func (r *Routes) Create(ctx context.Context, hint string, route Route) error {
 // Delete deletes a route that was listed.
 func (r *Routes) Delete(ctx context.Context, route Route) error {
 	c := call{method: "DeleteRoute", priority: highPriority, names: namesOfRoute(route), node: route.Node}
-	return r.changes.change(ctx, c, route.CIDR, func(ctx context.Context) error {
+	return r.change(ctx, &routeChange{call: c, route: route}, func(ctx context.Context) error {
 		return r.theirs.DeleteRoute(ctx, r.clusterName, route.toProvider())
 	})
+}
+
+// change makes the change together with others if the provider offers that, or else
+// by calling alone.
+func (r *Routes) change(ctx context.Context, w *routeChange, alone func(context.Context) error) error {
+	if r.together != nil && !r.together.oneByOne() {
+		if notMade, err := r.together.make(ctx, w); !notMade {
+			return err
+		}
+	}
+	return r.changes.change(ctx, w.call, w.route.CIDR, alone)
 }
 
 func fromRoutes(theirs []*cloudprovider.Route) ([]Route, error) {

@@ -106,7 +106,7 @@ func embedded[P any](value P) (inner P, ok bool) {
 		if !v.Type().Field(i).Anonymous || !v.Field(i).CanInterface() || isNil(v.Field(i)) {
 			continue
 		}
-		if inner, ok = v.Field(i).Interface().(P); ok {
+		if inner, ok = reflect.TypeAssert[P](v.Field(i)); ok {
 			return inner, true
 		}
 	}

@@ -46,8 +46,8 @@ func (w overrides) Unwrap() cloudprovider.Routes      { return w.Routes }
 func (w *overridesByPtr) Unwrap() cloudprovider.Routes {
 	return w.Routes
 }
-func (w embedsOverride) Unwrap() cloudprovider.Routes { return w.inner.Routes }
-func (w unwrapsDeeper) Unwrap() cloudprovider.Routes  { return w.embeds.Routes }
+func (w embedsOverride) Unwrap() cloudprovider.Routes { return w.Routes }
+func (w unwrapsDeeper) Unwrap() cloudprovider.Routes  { return w.Routes }
 func (w byHand) Unwrap() cloudprovider.Routes         { return w.theirs }
 func (w *wrapsItself) Unwrap() cloudprovider.Routes   { return w }
 func (unwrapsToNil) Unwrap() cloudprovider.Routes     { return (*applyingTable)(nil) }
@@ -61,7 +61,10 @@ func (*overridesByPtr) CreateRoute(context.Context, string, string, *cloudprovid
 }
 func (inner) CreateRoute(context.Context, string, string, *cloudprovider.Route) error { return nil }
 
-func (byHand) ListRoutes(context.Context, string) ([]*cloudprovider.Route, error) { return nil, nil }
+func (byHand) ListRoutes(context.Context, string) ([]*cloudprovider.Route, error) {
+	return nil, nil
+}
+
 func (byHand) CreateRoute(context.Context, string, string, *cloudprovider.Route) error {
 	return nil
 }

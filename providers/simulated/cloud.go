@@ -158,7 +158,17 @@ func (c *Cloud) LoadBalancer() (cloudprovider.LoadBalancer, bool) {
 }
 
 // Routes implements cloudprovider.Interface.
-func (c *Cloud) Routes() (cloudprovider.Routes, bool) { return &routes{cloud: c}, true }
+func (c *Cloud) Routes() (cloudprovider.Routes, bool) {
+	r := &routes{cloud: c}
+	if c.connection().config.withoutRouteApplier {
+		return struct{ routesAlone }{r}, true
+	}
+	return r, true
+}
+
+// routesAlone is embedded by a value that has the methods of the contract and no
+// others. The name is not exported, so the daemon does not take that for a mistake.
+type routesAlone = cloudprovider.Routes
 
 // Clusters implements cloudprovider.Interface. Nothing calls it.
 func (c *Cloud) Clusters() (cloudprovider.Clusters, bool) { return nil, false }

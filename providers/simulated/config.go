@@ -24,6 +24,8 @@ type config struct {
 	batchRoutes bool
 	// without are the fast paths that the provider does not offer.
 	without fastPaths
+	// withoutRouteApplier means that the provider is no provider.RouteApplier.
+	withoutRouteApplier bool
 }
 
 // fastPaths are ways to learn of many instances in one call.
@@ -45,6 +47,7 @@ func configKeys() []configKey {
 		{"withoutBatches", readSwitch(func(c *config) *bool { return &c.without.batches })},
 		{"withoutLists", readSwitch(func(c *config) *bool { return &c.without.lists })},
 		{"withoutWatches", readSwitch(func(c *config) *bool { return &c.without.watches })},
+		{"withoutRouteApplier", readSwitch(func(c *config) *bool { return &c.withoutRouteApplier })},
 	}
 }
 

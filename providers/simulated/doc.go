@@ -13,6 +13,7 @@
 //	withoutBatches: true # optional: do not offer provider.InstanceMetadataBatcher
 //	withoutLists: true   # optional: do not offer provider.InstanceLister
 //	withoutWatches: true # optional: do not offer provider.InstanceWatcher
+//	withoutRouteApplier: true # optional: do not offer provider.RouteApplier
 //
 // The file may change while the daemon runs. A valid configuration is used from
 // the next call on. What the provider offers stays the same until it is made anew.

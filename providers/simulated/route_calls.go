@@ -19,7 +19,7 @@ func newRouteCalls(c *Cloud, with config) routeCalls {
 	if !with.batchRoutes {
 		return routeCalls{change: c.changeRoute, target: c.instanceNamed}
 	}
-	changes := &batcher[simulator.RouteChange, simulator.Route]{call: c.changeRoutes, most: with.page()}
+	changes := &batcher[simulator.RouteChange, simulator.Route]{call: c.changeRoutes, most: min(with.page(), simulator.MaxRouteChanges)}
 	targets := &batcher[string, simulator.Instance]{call: c.instancesNamed, most: with.page()}
 	return routeCalls{change: changes.ask, target: targets.ask}
 }

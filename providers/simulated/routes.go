@@ -118,7 +118,7 @@ func (r *routes) targetNames(ctx context.Context, all []simulator.Route) (map[st
 // exists. It ignores the name hint, because a second call for the same route may
 // have another hint.
 func (r *routes) CreateRoute(ctx context.Context, cluster, _ string, route *cloudprovider.Route) error {
-	wanted, err := r.wanted(ctx, cluster, route)
+	wanted, err := r.wanted(ctx, cluster, route, r.cloud.connection().routes.target)
 	if err != nil {
 		return err
 	}
@@ -133,8 +133,11 @@ func (r *routes) CreateRoute(ctx context.Context, cluster, _ string, route *clou
 	return nil
 }
 
+// findTarget returns the instance with the name of a Node.
+type findTarget func(ctx context.Context, name string) (simulator.Instance, error)
+
 // wanted returns the route that is to be created in the cloud.
-func (r *routes) wanted(ctx context.Context, cluster string, route *cloudprovider.Route) (simulator.Route, error) {
+func (r *routes) wanted(ctx context.Context, cluster string, route *cloudprovider.Route, find findTarget) (simulator.Route, error) {
 	var none simulator.Route
 	destination, err := netip.ParsePrefix(route.DestinationCIDR)
 	if err != nil {
@@ -143,7 +146,7 @@ func (r *routes) wanted(ctx context.Context, cluster string, route *cloudprovide
 	if route.TargetNode == "" {
 		return none, invalidf("the route for %s has no target node", destination)
 	}
-	target, err := r.cloud.connection().routes.target(ctx, string(route.TargetNode))
+	target, err := find(ctx, string(route.TargetNode))
 	if err != nil {
 		return none, fmt.Errorf("target of the route for %s: %w", destination, err)
 	}

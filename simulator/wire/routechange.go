@@ -1,5 +1,8 @@
 package wire
 
+// MaxRouteChanges is how many changes of routes one call may make.
+const MaxRouteChanges = 250
+
 // RouteChange is the creation or the deletion of one route.
 type RouteChange struct {
 	Create *Route `json:"create,omitempty"`

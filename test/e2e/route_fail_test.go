@@ -86,7 +86,7 @@ func TestRouteTableIsFull(t *testing.T) {
 func TestOutageOfRoutesDuringARollout(t *testing.T) {
 	const rollout = 20
 	n := podnetwork.New(t, onShared(t))
-	d := n.Runs(t, daemon.Setup{})
+	d := n.Runs(t, daemon.Setup{FastPaths: true})
 	_, stays := n.Joins(t, "stays")
 	_, goes := n.Joins(t, "goes")
 	podnetwork.AwaitTable(t, expect.Soon, n)

@@ -35,7 +35,7 @@ func (s *Server) routeEndpoints() []endpoint {
 func (s *Server) readRouteChanges(_ *http.Request, body []byte) (operation, error) {
 	wanted, err := input.Decode[wire.RouteChanges](body)
 	if err == nil {
-		err = checkRouteChanges(wanted, s.pageSize)
+		err = checkRouteChanges(wanted)
 	}
 	run := func(ctx context.Context, v state.Distortions) (reply, error) {
 		outcomes, err := s.store.ChangeRoutes(ctx, wanted.Changes, v)
@@ -49,9 +49,9 @@ func (s *Server) readRouteChanges(_ *http.Request, body []byte) (operation, erro
 }
 
 // checkRouteChanges refuses all changes if one of them cannot be parsed.
-func checkRouteChanges(w wire.RouteChanges, most int) error {
-	if n := len(w.Changes); n == 0 || n > most {
-		return input.Invalid("changes", "%d are asked for; a call takes 1 to %d", n, most)
+func checkRouteChanges(w wire.RouteChanges) error {
+	if n := len(w.Changes); n == 0 || n > wire.MaxRouteChanges {
+		return input.Invalid("changes", "%d are asked for; a call takes 1 to %d", n, wire.MaxRouteChanges)
 	}
 	for n, c := range w.Changes {
 		if (c.Create == nil) == (c.Delete == "") {

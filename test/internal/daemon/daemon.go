@@ -28,8 +28,9 @@ type Setup struct {
 	Cloud string
 	// Settings are additional lines of the provider's configuration.
 	Settings string
-	// FastPaths lets the provider offer its list and its watch of instances. Their
-	// calls come at any time, so they would be in the way of tests that count calls.
+	// FastPaths lets the provider offer its list and its watch of instances, and calls
+	// about many objects. Such calls come at any time, or are none about one object, so
+	// they would be in the way of tests that count calls.
 	FastPaths bool
 	// API is a proxy of the API server; nil for none.
 	API *proxy.Proxy
@@ -67,7 +68,7 @@ func (s Setup) Config(usual string) string {
 	case s.Provider != "":
 		config += "provider: " + s.Provider + "\n"
 	case !s.FastPaths:
-		config += "withoutLists: true\nwithoutWatches: true\n"
+		config += "withoutLists: true\nwithoutWatches: true\nwithoutRouteApplier: true\n"
 	}
 	return config + s.Settings
 }
