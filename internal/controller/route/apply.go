@@ -14,8 +14,8 @@ import (
 
 // apply carries the plan out: it enqueues the jobs and the patches, records the
 // events, and shows the numbers.
-func (c *Controller) apply(ctx context.Context, o observed, p plan) {
-	c.enqueue(o, p)
+func (c *Controller) apply(ctx context.Context, p plan) {
+	c.enqueue(p)
 	for _, e := range p.events {
 		c.record(e)
 	}
@@ -27,19 +27,14 @@ func (c *Controller) apply(ctx context.Context, o observed, p plan) {
 }
 
 // enqueue hands the jobs and the patches to their workers.
-func (c *Controller) enqueue(o observed, p plan) {
+func (c *Controller) enqueue(p plan) {
 	c.mu.Lock()
-	c.memory.strays = p.strays
-	for _, cidr := range p.resolved {
-		delete(c.memory.failures, cidr)
-		c.memory.forgetRecorded(cidr)
-	}
 	for _, next := range p.jobs {
 		c.queuedJobs[next.cidr] = next
-		c.memory.pending[next.cidr] = o.now
 	}
-	c.memory.forgetUnwritten(p.patches)
-	clear(c.queuedPatches) // A patch that waits for its retry may be out of date.
+	for name := range p.quiet {
+		delete(c.queuedPatches, name) // A patch that waits for its retry may be out of date.
+	}
 	for _, patch := range p.patches {
 		c.queuedPatches[patch.node.Name] = patch
 	}
@@ -74,10 +69,8 @@ func (c *Controller) change(ctx context.Context, key string) (loop.Result, error
 	}
 	c.mu.Lock()
 	c.memory.finish(next, r, c.clock.Now())
-	oldest := c.memory.oldestFailure()
 	c.mu.Unlock()
-	c.metrics.showOldestFailure(oldest)
-	c.passes.AddAfter(table, debounce)
+	c.passes.AddAfter(tableKey, debounce)
 	return loop.Result{}, nil
 }
 
@@ -144,7 +137,7 @@ func (c *Controller) record(e nodeEvent) {
 	c.events.Node(e.node, e.event.Type, e.event.Reason, e.event.Message)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.memory.recorded[claim{e.cidr, e.node.UID}] = e.kind
+	c.memory.recorded.put(claim{e.cidr, e.node.UID}, e.kind)
 }
 
 // reportHeld reports when the budget begins to keep stray routes, and when it
@@ -171,7 +164,7 @@ func (c *Controller) reportHeld(ctx context.Context, p plan) {
 func (c *Controller) patch(ctx context.Context, name string) (loop.Result, error) {
 	c.mu.Lock()
 	patch, ok := c.queuedPatches[name]
-	if ok && c.memory.wasPatched(patch.node.UID, patch.condition, c.clock.Now()) {
+	if ok && c.clock.Now().Before(c.memory.mayPatch(patch.node.UID, patch.condition)) {
 		delete(c.queuedPatches, name)
 		ok = false
 	}
@@ -192,7 +185,7 @@ func (c *Controller) patch(ctx context.Context, name string) (loop.Result, error
 		delete(c.queuedPatches, name)
 	}
 	if err == nil {
-		c.memory.patched[patch.node.UID] = patched{patch.condition.Status, patch.condition.Reason, c.clock.Now()}
+		c.memory.wrote(patch, c.clock.Now())
 		klog.FromContext(ctx).V(2).Info("Patched condition", "node", name, "networkUnavailable", patch.condition.Status, "reason", patch.condition.Reason)
 	}
 	return loop.Result{}, nil

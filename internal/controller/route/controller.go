@@ -27,8 +27,8 @@ const Name = "node-route-controller"
 const (
 	// queue is the name of the queue in metrics; it is upstream's.
 	queue = "Routes"
-	// table is the one key of the loop that plans.
-	table = "table"
+	// tableKey is the one key of the loop that plans.
+	tableKey = "table"
 	// debounce is how long changes of Nodes and routes are collected before the
 	// next pass.
 	debounce = time.Second
@@ -106,6 +106,7 @@ type Controller struct {
 
 	mu            sync.Mutex
 	memory        memory                    // guarded by mu
+	table         *table                    // of the last plan, nil: the whole table is planned next; guarded by mu
 	changed       time.Time                 // when a Node last changed; guarded by mu
 	planned       time.Time                 // the value of changed that the last pass knew; guarded by mu
 	queuedJobs    map[netip.Prefix]job      // guarded by mu
@@ -158,7 +159,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	defer func() { _ = c.informer.RemoveEventHandler(registration) }() // The only error is an unknown registration.
 	if cache.WaitForCacheSync(ctx.Done(), registration.HasSynced) {
 		defer c.metrics.start(c.clock)()
-		c.passes.Add(table)
+		c.passes.Add(tableKey)
 	}
 	var all sync.WaitGroup
 	for _, l := range []*loop.Loop{c.passes, c.jobs, c.patches} {
@@ -173,7 +174,7 @@ func (c *Controller) Stuck(limit time.Duration) error {
 	return errors.Join(c.passes.Stuck(limit), c.jobs.Stuck(limit), c.patches.Stuck(limit))
 }
 
-// pass plans the whole table:
+// pass plans what has changed in the table, and all of it after a listing:
 //   - observe the Nodes, the newest listing, and what this process has changed since
 //   - decide
 //   - list the routes and start again, if the plan asks for it
@@ -181,11 +182,10 @@ func (c *Controller) Stuck(limit time.Duration) error {
 func (c *Controller) pass(ctx context.Context, _ string) (loop.Result, error) {
 	changed, trigger := c.lastChange()
 	for range maxListings {
-		o, err := c.observe(changed)
+		o, p, err := c.decide(changed)
 		if err != nil {
 			return loop.Result{}, err
 		}
-		p := decide(o)
 		switch p.do {
 		case listRoutes:
 			c.list(ctx, p.why)
@@ -193,7 +193,7 @@ func (c *Controller) pass(ctx context.Context, _ string) (loop.Result, error) {
 				return loop.Result{}, ctx.Err()
 			}
 		case changeRoutes:
-			c.apply(ctx, o, p)
+			c.apply(ctx, p)
 			c.metrics.synced(outcomeOf(o, p), trigger)
 			return loop.Result{After: p.after}, nil
 		}
@@ -218,13 +218,13 @@ func (c *Controller) lastChange() (time.Time, trigger) {
 // rules_wake.go.
 func (c *Controller) handler() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
-		AddFunc: func(any) { c.wake(wakeRoutes) },
+		AddFunc: func(now any) { c.wake(now.(*corev1.Node).Name, wakeRoutes) },
 		UpdateFunc: func(old, updated any) {
 			before, now := old.(*corev1.Node), updated.(*corev1.Node)
 			if isReplaced(before, now) {
 				c.nodeDeleted(before)
 			}
-			c.wake(wakeOf(c.claim, before, now))
+			c.wake(now.Name, wakeOf(c.claim, before, now))
 		},
 		DeleteFunc: func(obj any) {
 			if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
@@ -232,8 +232,8 @@ func (c *Controller) handler() cache.ResourceEventHandler {
 			}
 			if node, ok := obj.(*corev1.Node); ok {
 				c.nodeDeleted(node)
+				c.wake(node.Name, wakeRoutes)
 			}
-			c.wake(wakeRoutes)
 		},
 	}
 }
@@ -244,15 +244,16 @@ func (c *Controller) nodeDeleted(node *corev1.Node) {
 	c.memory.nodeDeleted(node, c.clock.Now())
 }
 
-func (c *Controller) wake(w wake) {
-	switch w {
-	case noWake:
+// wake requests a pass that plans the Node anew.
+func (c *Controller) wake(node string, w wake) {
+	if w == noWake {
 		return
-	case wakeConditions:
-	case wakeRoutes:
-		c.mu.Lock()
-		c.changed = c.clock.Now()
-		c.mu.Unlock()
 	}
-	c.passes.AddAfter(table, debounce)
+	c.mu.Lock()
+	c.memory.touched.nodes[node] = true
+	if w == wakeRoutes {
+		c.changed = c.clock.Now()
+	}
+	c.mu.Unlock()
+	c.passes.AddAfter(tableKey, debounce)
 }

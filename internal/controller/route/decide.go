@@ -34,7 +34,12 @@ type claim struct {
 type observed struct {
 	now      time.Time
 	clusters []netip.Prefix
-	nodes    []*corev1.Node
+	// table is what was planned before; nil: the whole table is planned. Then nodes
+	// has all Nodes. Otherwise node returns the Node of a name as it is now, nil if
+	// there is none.
+	table *table
+	nodes []*corev1.Node
+	node  func(name string) *corev1.Node
 	// changed is when a Node last changed in a way that routes depend on.
 	changed time.Time
 	memory  memory
@@ -63,6 +68,8 @@ type plan struct {
 	overBudget []held
 	patches    []conditionPatch
 	events     []nodeEvent
+	// quiet are the Nodes that were planned and need no patch, by name.
+	quiet map[string]types.UID
 	// strays replaces the memory's field of that name. resolved are the CIDRs
 	// whose failures are over.
 	strays   map[identity]time.Time
@@ -70,6 +77,9 @@ type plan struct {
 	counts   counts
 	// after is when to decide again at the latest.
 	after time.Duration
+	// table is for the next plan. If routes are to be listed, the next plan needs a
+	// new one.
+	table *table
 }
 
 // job is what to do for one CIDR: removals, then a creation.
@@ -110,83 +120,84 @@ type counts struct {
 	unreadable      int            // destinations that are no CIDR
 }
 
-// decide plans the whole table.
+// decide plans what has changed since the table was planned. Without a table it plans
+// the whole one. Both lead to the same state.
 func decide(o observed) plan {
 	if why := needsListing(o); why != "" {
 		return plan{do: listRoutes, why: why}
 	}
-	x := newIndex(o)
-	p := plan{
-		do: changeRoutes, why: "the routes are known", strays: x.strays, after: untilListing(o), counts: counts{missing: map[string]int{}},
-	}
-	for _, cidr := range x.cidrs {
-		x.planCIDR(&p, cidr)
-		if p.do == listRoutes {
-			return p
+	changes := o.memory.touched
+	if o.table == nil {
+		byName := map[string]*corev1.Node{}
+		for _, node := range o.nodes {
+			byName[node.Name] = node
 		}
+		o.node = func(name string) *corev1.Node { return byName[name] }
+		o.table = newTable(o)
+		changes = o.table.all(&o.memory)
 	}
-	for cidr := range o.memory.failures {
-		if _, known := x.entries[cidr]; !known {
-			p.resolved = append(p.resolved, cidr) // No Node claims it, and no route is left.
-		}
-	}
-	for _, r := range o.memory.listing.routes {
-		if !r.cidr.IsValid() {
-			p.counts.unreadable++
-		}
-	}
-	x.planConditions(&p)
-	return p
+	return o.table.plan(o, changes)
+}
+
+// share is what a plan says about one CIDR.
+type share struct {
+	list             string // why the routes have to be listed; empty: they need not be
+	job              *job
+	held, overBudget []held
+	resolved         bool // the failure of the CIDR is over
+	wanted, present  bool
+	missing          string // why the route is missing
+	// until is when the CIDR is planned again at the latest; zero: no time is set.
+	until time.Time
 }
 
 // planCIDR plans what to do for one CIDR.
-func (x *index) planCIDR(p *plan, cidr netip.Prefix) {
+func (x *index) planCIDR(cidr netip.Prefix) share {
+	var s share
+	failure, failed := x.memory.failures[cidr]
 	e := x.entries[cidr]
+	if e == nil { // No Node claims it, and no route is left.
+		s.resolved = failed
+		return s
+	}
 	if e.owner != nil {
-		p.counts.wanted++
-		if e.isSatisfied() {
-			p.counts.present++
-		} else {
-			p.counts.missing[x.missingReason(cidr, e)]++
+		s.wanted, s.present = true, e.isSatisfied()
+		if !s.present {
+			s.missing = x.missingReason(cidr, e)
 		}
 	}
-	next := x.jobFor(cidr, e, p)
-	failure, failed := x.memory.failures[cidr]
-	if failed && next == nil && (e.owner == nil || e.serving || !failure.isBlackhole()) {
-		p.resolved = append(p.resolved, cidr)
-	}
+	next := x.jobFor(cidr, e, &s)
+	s.resolved = failed && next == nil && (e.owner == nil || e.serving || !failure.isBlackhole())
 	switch _, pending := x.memory.pending[cidr]; {
 	case pending, next == nil, x.memory.listingFails():
 	case failed && failure.concerns(e.owner) && x.now.Before(failure.until):
-		p.noLaterThan(failure.until.Sub(x.now))
+		s.until = x.earliest(s.until, failure.until)
 	case failed && x.memory.listing.at.Before(failure.at):
-		// The call may have succeeded although its reply was an error.
-		*p = plan{do: listRoutes, why: "a change of the routes has failed since they were listed"}
+		s.list = "a change of the routes has failed since they were listed" // The call may have succeeded although its reply was an error.
 	case len(next.remove) > 0 && x.memory.listing.at.Before(x.changed):
-		*p = plan{do: listRoutes, why: "Nodes have changed since the routes were listed"}
+		s.list = "Nodes have changed since the routes were listed"
 	default:
-		p.jobs = append(p.jobs, *next)
+		s.job = next
 	}
+	return s
 }
 
-// noLaterThan asks for the next decision within d, if d is positive.
-func (p *plan) noLaterThan(d time.Duration) {
-	if d > 0 {
-		p.after = min(p.after, d)
+// earliest returns the earlier one of two times. A time that is zero or not in the
+// future does not count.
+func (o *observed) earliest(a, b time.Time) time.Time {
+	if !b.After(o.now) || a.After(o.now) && a.Before(b) {
+		return a
 	}
+	return b
 }
 
-// index joins the listed routes and the Nodes by CIDR.
+// index joins the listed routes and the Nodes by CIDR, as far as they are planned.
 type index struct {
 	observed
-	byName  map[string]*corev1.Node
-	cidrs   []netip.Prefix // of all entries, in order
 	entries map[netip.Prefix]*entry
-	// strays has, for each stray route, the time of the answer that first
-	// showed it.
+	// strays has, for each stray route of the table, the time of the answer that
+	// first showed it.
 	strays map[identity]time.Time
-	// usualBits is the length of most of the Nodes' CIDRs, by family: true is IPv4.
-	usualBits map[bool]int
 }
 
 // entry is what there is for one CIDR.
@@ -204,42 +215,6 @@ type entry struct {
 // a moment ago counts, because it may be listed late. It does not count if the
 // cloud lists a route for the CIDR that does not work.
 func (e *entry) isSatisfied() bool { return e.serving || e.created && !e.blackhole && !e.outdated }
-
-func newIndex(o observed) *index {
-	x := &index{observed: o, byName: map[string]*corev1.Node{}, entries: map[netip.Prefix]*entry{}, strays: map[identity]time.Time{}}
-	for _, node := range o.nodes {
-		x.byName[node.Name] = node
-		if node.DeletionTimestamp != nil {
-			continue
-		}
-		for _, cidr := range cidrsOf(node) {
-			e := x.entry(cidr)
-			e.claimants = append(e.claimants, node)
-		}
-	}
-	for _, r := range o.memory.listing.routes {
-		if r.cidr.IsValid() && !o.memory.removedLately(r.identity) {
-			e := x.entry(r.cidr)
-			e.routes = append(e.routes, judged{route: r})
-		}
-	}
-	slices.SortFunc(x.cidrs, netip.Prefix.Compare)
-	for _, cidr := range x.cidrs {
-		x.judge(cidr, x.entries[cidr])
-	}
-	x.findUsualBits()
-	return x
-}
-
-func (x *index) entry(cidr netip.Prefix) *entry {
-	e, ok := x.entries[cidr]
-	if !ok {
-		e = &entry{}
-		x.entries[cidr] = e
-		x.cidrs = append(x.cidrs, cidr)
-	}
-	return e
-}
 
 // cidrsOf returns the Node's pod CIDRs. The API server has validated them.
 func cidrsOf(node *corev1.Node) []netip.Prefix {

@@ -16,7 +16,7 @@ func FuzzPodCIDR(f *testing.F) {
 		f.Add(seed)
 	}
 	clusters := []netip.Prefix{netip.MustParsePrefix("10.244.0.0/16"), netip.MustParsePrefix("fd00::/48")}
-	o := observed{clusters: clusters}
+	o := observed{clusters: clusters, table: &table{}}
 	f.Fuzz(func(t *testing.T, text string) {
 		node := &corev1.Node{Spec: corev1.NodeSpec{PodCIDRs: []string{text}}}
 		for _, cidr := range cidrsOf(node) {

@@ -210,7 +210,7 @@ var (
 
 // created makes this process have created a route for the Node.
 func created(cidr string, uid types.UID, when float64) func(*observed) {
-	return remember(func(m *memory) { m.created[claim{netip.MustParsePrefix(cidr), uid}] = at(when) })
+	return remember(func(m *memory) { m.created.put(claim{netip.MustParsePrefix(cidr), uid}, at(when)) })
 }
 
 // removedAt makes this process have removed the route.

@@ -1,7 +1,6 @@
 package route
 
 import (
-	"maps"
 	"net/netip"
 	"time"
 
@@ -17,29 +16,58 @@ type memory struct {
 	listingSince   time.Time // when a listing began that has timed out and not returned yet; zero if there is none
 	nextListing    time.Time // when the next regular listing is due
 
-	created  map[claim]time.Time        // creations that have succeeded
+	created  byClaim[time.Time]         // creations that have succeeded
 	removed  map[identity]time.Time     // removals that have succeeded
 	strays   map[identity]time.Time     // when an answer first showed the route as stray
 	deleted  map[string]deletedNode     // Nodes whose deletion was seen, by name
 	failures map[netip.Prefix]failure   // of the last job for a CIDR
-	recorded map[claim]string           // the kind of the last event about a CIDR of a Node
+	recorded byClaim[string]            // the kind of the last event about a CIDR of a Node
 	pending  map[netip.Prefix]time.Time // since when a job is queued or under way
 	patched  map[types.UID]patched      // the condition that was last written
+	// touched is what has changed since the last plan.
+	touched touched
 }
 
 func newMemory() memory {
 	return memory{
-		created: map[claim]time.Time{}, removed: map[identity]time.Time{}, strays: map[identity]time.Time{}, deleted: map[string]deletedNode{},
-		failures: map[netip.Prefix]failure{}, recorded: map[claim]string{}, pending: map[netip.Prefix]time.Time{},
-		patched: map[types.UID]patched{},
+		created: byClaim[time.Time]{}, removed: map[identity]time.Time{}, strays: map[identity]time.Time{}, deleted: map[string]deletedNode{},
+		failures: map[netip.Prefix]failure{}, recorded: byClaim[string]{}, pending: map[netip.Prefix]time.Time{},
+		patched: map[types.UID]patched{}, touched: newTouched(),
 	}
 }
 
-func (m *memory) clone() memory {
-	c := *m
-	c.created, c.removed, c.strays, c.deleted = maps.Clone(m.created), maps.Clone(m.removed), maps.Clone(m.strays), maps.Clone(m.deleted)
-	c.failures, c.recorded, c.pending, c.patched = maps.Clone(m.failures), maps.Clone(m.recorded), maps.Clone(m.pending), maps.Clone(m.patched)
-	return c
+// byClaim has something for each CIDR of a Node.
+type byClaim[V any] map[netip.Prefix]map[types.UID]V
+
+func (b byClaim[V]) put(c claim, v V) {
+	if b[c.cidr] == nil {
+		b[c.cidr] = map[types.UID]V{}
+	}
+	b[c.cidr][c.node] = v
+}
+
+func (b byClaim[V]) remove(c claim) {
+	if delete(b[c.cidr], c.node); len(b[c.cidr]) == 0 {
+		delete(b, c.cidr)
+	}
+}
+
+// planned stores in the memory that the plan is carried out.
+func (m *memory) planned(p plan, now time.Time) {
+	m.touched = newTouched()
+	m.strays = p.strays
+	for _, cidr := range p.resolved {
+		delete(m.failures, cidr)
+		delete(m.recorded, cidr) // The next failure is an event again.
+		m.touched.cidrs[cidr] = true
+	}
+	for _, next := range p.jobs {
+		m.pending[next.cidr] = now
+		m.touched.cidrs[next.cidr] = true
+	}
+	for _, uid := range p.quiet { // A condition that cannot be written is an event again.
+		m.recorded.remove(claim{node: uid})
+	}
 }
 
 // oldestFailure returns when the failure that has lasted longest began. It

@@ -132,13 +132,6 @@ func (m *Metrics) show(s snapshot) {
 	m.snapshot = s
 }
 
-// showOldestFailure replaces the oldest failure in the snapshot.
-func (m *Metrics) showOldestFailure(since time.Time) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.snapshot.oldestFailure = since
-}
-
 // start makes the gauges visible until stop is called.
 func (m *Metrics) start(c clock.PassiveClock) (stop func()) {
 	set := func(c clock.PassiveClock) {

@@ -39,8 +39,7 @@ func TestMetrics(t *testing.T) {
 	}
 	clock := clocktesting.NewFakePassiveClock(at(60))
 	stop := m.start(clock)
-	m.show(snapshot{counts: counts{unreadable: 6, wanted: 5, present: 3, missing: map[string]int{"Failed": 2}}, held: 4})
-	m.showOldestFailure(at(0))
+	m.show(snapshot{counts: counts{unreadable: 6, wanted: 5, present: 3, missing: map[string]int{"Failed": 2}}, held: 4, oldestFailure: at(0)})
 	want = `
 		# HELP fairlead_routes_held [ALPHA] Stray routes that are not removed yet
 		# TYPE fairlead_routes_held gauge

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/klog/v2"
 
@@ -16,18 +17,43 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 )
 
-// observe gathers what is known without I/O. changed is when a Node last
-// changed before the pass began.
+// observe gathers what is known without I/O. changed is when a Node last changed
+// before the pass began. The caller holds mu until it has decided.
 func (c *Controller) observe(changed time.Time) (observed, error) {
-	nodes, err := c.lister.List(labels.Everything())
-	if err != nil {
-		return observed{}, fmt.Errorf("nodes in the cache: %w", err)
+	o := observed{now: c.clock.Now(), clusters: c.clusters, table: c.table, changed: changed, memory: c.memory, limits: c.limits, claim: c.claim}
+	if o.table == nil {
+		nodes, err := c.lister.List(labels.Everything())
+		if err != nil {
+			return observed{}, fmt.Errorf("nodes in the cache: %w", err)
+		}
+		o.nodes = nodes
+		return o, nil
 	}
-	o := observed{now: c.clock.Now(), clusters: c.clusters, nodes: nodes, changed: changed, limits: c.limits, claim: c.claim}
+	seen := map[string]*corev1.Node{} // A plan sees each Node at one time only.
+	o.node = func(name string) *corev1.Node {
+		node, known := seen[name]
+		if !known {
+			node = c.node(name)
+			seen[name] = node
+		}
+		return node
+	}
+	return o, nil
+}
+
+// decide observes and decides. Meanwhile the memory does not change.
+func (c *Controller) decide(changed time.Time) (observed, plan, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	o.memory = c.memory.clone()
-	return o, nil
+	o, err := c.observe(changed)
+	if err != nil {
+		return observed{}, plan{}, err
+	}
+	p := decide(o)
+	if c.table = p.table; p.do == changeRoutes {
+		c.memory.planned(p, o.now)
+	}
+	return o, p, nil
 }
 
 // list asks the cloud for all routes. A failure goes into the memory, and the

@@ -37,55 +37,64 @@ type patched struct {
 	at     time.Time
 }
 
-// planConditions plans the condition NetworkUnavailable of all Nodes, and the
-// events of those that have no route because the routes cannot be listed.
-func (x *index) planConditions(p *plan) {
-	targets := map[string]bool{}
-	for _, r := range x.memory.listing.routes {
-		targets[r.target] = true
-	}
-	for _, node := range x.nodes {
-		if node.DeletionTimestamp != nil || x.disowns(node) {
-			continue
-		}
-		status, after := x.statusOf(node, targets[node.Name])
-		p.noLaterThan(after)
-		if status == "" {
-			continue
-		}
-		cause := routeCreated()
-		if status == corev1.ConditionTrue {
-			cause = x.explain(p, node)
-		}
-		c := nodefact.Condition(node, corev1.NodeNetworkUnavailable)
-		if wanted := networkUnavailable(status, cause, x.now, c); x.mustWrite(node, wanted, c) {
-			p.patches = append(p.patches, conditionPatch{node, wanted})
-		}
-	}
+// view is what a plan says about one Node.
+type view struct {
+	patch  *conditionPatch
+	events []nodeEvent
+	// until is when the Node is planned again at the latest; zero: no time is set.
+	until time.Time
 }
 
-// explain returns why a Node lacks a route, and plans the events that say more.
-func (x *index) explain(p *plan, node *corev1.Node) message.Cause {
+// planCondition plans the condition NetworkUnavailable of a Node, and the events if
+// it has no route because the routes cannot be listed.
+func (x *index) planCondition(node *corev1.Node) view {
+	var v view
+	if node.DeletionTimestamp != nil || x.disowns(node) {
+		return v
+	}
+	status, until := x.statusOf(node, x.table.isTarget(node.Name))
+	v.until = x.earliest(v.until, until)
+	if status == "" {
+		return v
+	}
+	cause := routeCreated()
+	if status == corev1.ConditionTrue {
+		cause, v.events = x.explain(node)
+	}
+	c := nodefact.Condition(node, corev1.NodeNetworkUnavailable)
+	wanted := networkUnavailable(status, cause, x.now, c)
+	if !mustWrite(wanted, c) {
+		return v
+	}
+	if next := x.memory.mayPatch(node.UID, wanted); x.now.Before(next) {
+		v.until = x.earliest(v.until, next)
+		return v
+	}
+	v.patch = &conditionPatch{node, wanted}
+	return v
+}
+
+// explain returns why a Node lacks a route, and the events that say more.
+func (x *index) explain(node *corev1.Node) (message.Cause, []nodeEvent) {
 	cidrs := cidrsOf(node)
 	for _, cidr := range cidrs {
 		if why := x.rejection(cidr); why != nil && !x.entries[cidr].serving {
 			cause, event := cidrRejected(node, cidr, why.text(cidr, x.clusters))
-			p.events = append(p.events, event)
-			return cause // No listing changes that, so a failed one is not said.
+			return cause, []nodeEvent{event} // No listing changes that, so a failed one is not said.
 		}
 	}
 	if x.memory.listingFails() && len(cidrs) > 0 {
 		f := x.memory.listingFailure
 		f.took = x.now.Sub(f.since)
-		p.events = append(p.events, createFailed(node, cidrs[0], f))
+		return routeMissing(), []nodeEvent{createFailed(node, cidrs[0], f)}
 	}
-	return routeMissing()
+	return routeMissing(), nil
 }
 
 // statusOf returns the status of NetworkUnavailable that the Node should show.
-// It is empty if the condition should stay as it is. after is when to decide
-// again, 0 if nothing is awaited.
-func (x *index) statusOf(node *corev1.Node, isTarget bool) (status corev1.ConditionStatus, after time.Duration) { //nolint:revive // flag-parameter: it is a fact
+// It is empty if the condition should stay as it is. until is when to decide
+// again, zero if nothing is awaited.
+func (x *index) statusOf(node *corev1.Node, isTarget bool) (status corev1.ConditionStatus, until time.Time) { //nolint:revive // flag-parameter: it is a fact
 	wanted := cidrsOf(node)
 	if len(wanted) == 0 {
 		// The routes may be those of an earlier Node of that name, and this
@@ -93,33 +102,33 @@ func (x *index) statusOf(node *corev1.Node, isTarget bool) (status corev1.Condit
 		if isTarget {
 			return x.unavailableSince(node.CreationTimestamp.Time)
 		}
-		return "", 0
+		return "", time.Time{}
 	}
 	satisfied := func(cidr netip.Prefix) bool {
 		e := x.entries[cidr]
 		return e.isSatisfied() && e.owner.UID == node.UID
 	}
 	if !slices.ContainsFunc(wanted, func(cidr netip.Prefix) bool { return !satisfied(cidr) }) {
-		return corev1.ConditionFalse, 0
+		return corev1.ConditionFalse, time.Time{}
 	}
 	since, failed := x.missingSince(node, wanted, satisfied)
 	switch c := nodefact.Condition(node, corev1.NodeNetworkUnavailable); {
 	case since.IsZero(), x.memory.listingFails() && c != nil && c.Status == corev1.ConditionFalse:
-		return "", 0 // Nothing shows that a route is missing, and unknown is not absent.
+		return "", time.Time{} // Nothing shows that a route is missing, and unknown is not absent.
 	case failed && (c == nil || c.Status != corev1.ConditionFalse):
-		return corev1.ConditionTrue, 0
+		return corev1.ConditionTrue, time.Time{}
 	default:
 		return x.unavailableSince(since)
 	}
 }
 
 // unavailableSince returns True if a route has been missing since then for
-// unreachableAfter. Otherwise it returns the time that is left.
-func (x *index) unavailableSince(since time.Time) (status corev1.ConditionStatus, after time.Duration) {
-	if left := since.Add(unreachableAfter).Sub(x.now); left > 0 {
-		return "", left
+// unreachableAfter. Otherwise it returns when that will be.
+func (x *index) unavailableSince(since time.Time) (status corev1.ConditionStatus, until time.Time) {
+	if until := since.Add(unreachableAfter); x.now.Before(until) {
+		return "", until
 	}
-	return corev1.ConditionTrue, 0
+	return corev1.ConditionTrue, time.Time{}
 }
 
 // missingSince returns since when a route of the Node is missing, and whether a
@@ -152,21 +161,26 @@ func (x *index) missingSince(node *corev1.Node, wanted []netip.Prefix, satisfied
 }
 
 // mustWrite reports whether a condition has to be written. A condition with a
-// reason that is not upstream's belongs to somebody else and stays. A condition
-// of ours that somebody else has changed is written again, at most once in
-// rewriteAfter.
-func (x *index) mustWrite(node *corev1.Node, wanted corev1.NodeCondition, current *corev1.NodeCondition) bool {
-	if current != nil && (!isOurs(current.Reason) || current.Status == wanted.Status && current.Reason == wanted.Reason) {
-		return false
-	}
-	return !x.memory.wasPatched(node.UID, wanted, x.now)
+// reason that is not upstream's belongs to somebody else and stays.
+func mustWrite(wanted corev1.NodeCondition, current *corev1.NodeCondition) bool {
+	return current == nil || isOurs(current.Reason) && (current.Status != wanted.Status || current.Reason != wanted.Reason)
 }
 
-// wasPatched reports whether this process has written the condition to the Node
-// within rewriteAfter.
-func (m *memory) wasPatched(node types.UID, c corev1.NodeCondition, now time.Time) bool {
+// mayPatch returns when the condition may be written to the Node. If this process has
+// written it before, somebody else has changed it, and it is written again at most
+// once in rewriteAfter.
+func (m *memory) mayPatch(node types.UID, c corev1.NodeCondition) time.Time {
 	last, ok := m.patched[node]
-	return ok && last.status == c.Status && last.reason == c.Reason && now.Sub(last.at) < rewriteAfter
+	if !ok || last.status != c.Status || last.reason != c.Reason {
+		return time.Time{}
+	}
+	return last.at.Add(rewriteAfter)
+}
+
+// wrote stores in the memory that a condition was written.
+func (m *memory) wrote(p conditionPatch, now time.Time) {
+	m.touched.nodes[p.node.Name] = true
+	m.patched[p.node.UID] = patched{p.condition.Status, p.condition.Reason, now}
 }
 
 // networkUnavailable returns the condition. Its transition time is kept while

@@ -8,8 +8,8 @@ import (
 )
 
 // jobFor returns what to do for a CIDR, nil if there is nothing. It adds to the
-// plan the removals that are held.
-func (x *index) jobFor(cidr netip.Prefix, e *entry, p *plan) *job {
+// share the removals that are held.
+func (x *index) jobFor(cidr netip.Prefix, e *entry, s *share) *job {
 	next := job{cidr: cidr}
 	remove := func(j judged) {
 		unclaimed := !slices.ContainsFunc(e.claimants, func(n *corev1.Node) bool { return n.Name == j.route.target })
@@ -27,11 +27,11 @@ func (x *index) jobFor(cidr netip.Prefix, e *entry, p *plan) *job {
 				continue
 			}
 			h := held{j.route, j.why, until}
-			p.held = append(p.held, h)
+			s.held = append(s.held, h)
 			if x.isStrayLongEnough(j.route) {
-				p.overBudget = append(p.overBudget, h)
+				s.overBudget = append(s.overBudget, h)
 			}
-			p.noLaterThan(at.Sub(x.now))
+			s.until = x.earliest(s.until, at)
 		}
 	}
 	if e.owner != nil && !x.disowns(e.owner) && !e.isSatisfied() && x.rejection(cidr) == nil {
@@ -57,36 +57,32 @@ func (x *index) rejection(cidr netip.Prefix) *rejection {
 	if !x.limits.CreateOutside && !x.isInside(cidr) {
 		return &rejection{}
 	}
-	bits, known := x.usualBits[cidr.Addr().Is4()]
-	if !known || cidr.Bits() <= bits {
+	held, isPart := x.table.wholeOf(cidr)
+	if !isPart {
 		return nil
 	}
-	held := netip.PrefixFrom(cidr.Addr(), bits).Masked()
 	if e := x.entries[held]; e != nil && e.owner != nil && e.owner != x.entries[cidr].owner {
 		return &rejection{e.owner, held}
 	}
 	return nil
 }
 
-// findUsualBits finds the length of most of the Nodes' CIDRs inside the cluster's, by
-// family: true is IPv4. If several are as frequent, it is the shortest. A part of
-// such a CIDR gets no route of another Node: the more specific route would take the
-// traffic of its pods. CIDRs of other lengths are not protected, because a single
-// kubelet could write one that many others lie in.
-func (x *index) findUsualBits() {
-	counts := map[bool]map[int]int{true: {}, false: {}}
-	x.usualBits = map[bool]int{}
-	for cidr, e := range x.entries {
-		if e.owner == nil || !x.isInside(cidr) {
-			continue
-		}
-		family, bits := cidr.Addr().Is4(), cidr.Bits()
-		counts[family][bits]++
-		n, usual := counts[family][bits], x.usualBits[family]
-		if most := counts[family][usual]; n > most || n == most && bits < usual {
-			x.usualBits[family] = bits
+// usualBits returns the length of most of the Nodes' CIDRs inside the cluster's, by
+// family: true is IPv4. If several are as frequent, it is the shortest. counts has how
+// many there are of each length. A part of such a CIDR gets no route of another Node:
+// the more specific route would take the traffic of its pods. CIDRs of other lengths
+// are not protected, because a single kubelet could write one that many others lie in.
+func usualBits(counts map[bool]map[int]int) map[bool]int {
+	usual := map[bool]int{}
+	for family, lengths := range counts {
+		most := 0
+		for bits, n := range lengths {
+			if n > most || n == most && n > 0 && bits < usual[family] {
+				usual[family], most = bits, n
+			}
 		}
 	}
+	return usual
 }
 
 func whyCreated(e *entry) string {

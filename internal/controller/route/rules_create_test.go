@@ -2,6 +2,7 @@ package route
 
 import (
 	"net/netip"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -164,7 +165,13 @@ func TestRecheck(t *testing.T) {
 				cidr: netip.MustParsePrefix("10.244.1.0/24"), remove: []removal{{old, "moved", tt.unclaimed}},
 				create: &creation{node: newNode(1), why: "missing"},
 			}
-			got := j.recheck(func(name string) *corev1.Node { return newIndex(tt.o).byName[name] })
+			got := j.recheck(func(name string) *corev1.Node {
+				at := slices.IndexFunc(tt.o.nodes, func(n *corev1.Node) bool { return n.Name == name })
+				if at < 0 {
+					return nil
+				}
+				return tt.o.nodes[at]
+			})
 			if diff := cmp.Diff(tt.want, digest(plan{jobs: []job{got}})); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}

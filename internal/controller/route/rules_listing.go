@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 const (
@@ -104,11 +105,16 @@ func (m *memory) listed(a answer) {
 	}
 	m.listing = listing{at: began, answered: a.ended, routes: a.routes}
 	m.listingFailure, m.nextListing = failure{}, a.next
-	maps.DeleteFunc(m.created, func(_ claim, at time.Time) bool { return !m.isRecent(at) })
-	maps.DeleteFunc(m.removed, func(_ identity, at time.Time) bool { return !m.isRecent(at) })
-	maps.DeleteFunc(m.deleted, func(name string, d deletedNode) bool {
-		return began.Sub(d.at) > keepDeleted && !slices.ContainsFunc(a.routes, func(r route) bool { return r.target == name })
+	maps.DeleteFunc(m.created, func(_ netip.Prefix, nodes map[types.UID]time.Time) bool {
+		maps.DeleteFunc(nodes, func(_ types.UID, at time.Time) bool { return !m.isRecent(at) })
+		return len(nodes) == 0
 	})
+	maps.DeleteFunc(m.removed, func(_ identity, at time.Time) bool { return !m.isRecent(at) })
+	targets := map[string]bool{}
+	for _, r := range a.routes {
+		targets[r.target] = true
+	}
+	maps.DeleteFunc(m.deleted, func(name string, d deletedNode) bool { return began.Sub(d.at) > keepDeleted && !targets[name] })
 }
 
 // isRecent reports whether a change that was made at this time may still be
@@ -118,7 +124,7 @@ func (m *memory) isRecent(at time.Time) bool { return m.listing.at.Before(at.Add
 // createdLately reports whether this process has created the route so recently
 // that the listing may lack it.
 func (m *memory) createdLately(c claim) bool {
-	at, ok := m.created[c]
+	at, ok := m.created[c.cidr][c.node]
 	return ok && m.isRecent(at)
 }
 
@@ -131,9 +137,12 @@ func (m *memory) removedLately(id identity) bool {
 
 // nodeDeleted stores the deletion of a Node in the memory.
 func (m *memory) nodeDeleted(node *corev1.Node, now time.Time) {
+	m.touched.nodes[node.Name] = true
 	m.deleted[node.Name] = deletedNode{at: now, cidrs: append(m.deleted[node.Name].cidrs, cidrsOf(node)...)}
 	delete(m.patched, node.UID)
-	maps.DeleteFunc(m.recorded, func(c claim, _ string) bool { return c.node == node.UID })
+	for _, cidr := range append(cidrsOf(node), netip.Prefix{}) { // the zero value is about the condition
+		m.recorded.remove(claim{cidr, node.UID})
+	}
 }
 
 // wasDeleted reports whether the route led to a Node whose deletion was seen.

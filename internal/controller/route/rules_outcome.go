@@ -1,8 +1,6 @@
 package route
 
 import (
-	"maps"
-	"net/netip"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -118,39 +116,25 @@ func (r result) event(j job) *nodeEvent {
 // job failed after them.
 func (m *memory) finish(j job, r result, now time.Time) {
 	delete(m.pending, j.cidr)
+	m.touched.cidrs[j.cidr] = true
 	for _, gone := range r.removed {
 		m.removed[gone.route.identity] = now
 		if !gone.unclaimed { // The removed route may be the one that this process has created.
-			maps.DeleteFunc(m.created, func(c claim, _ time.Time) bool { return c.cidr == j.cidr })
+			delete(m.created, j.cidr)
 		}
 	}
 	if failed := r.failure(j); failed != nil {
 		m.failures[j.cidr] = m.failures[j.cidr].next(now, *failed)
 		return
 	}
-	m.forgetRecorded(j.cidr)
+	delete(m.recorded, j.cidr) // The next failure is an event again.
 	if j.create != nil {
-		m.created[claim{j.cidr, j.create.node.UID}] = now
+		m.created.put(claim{j.cidr, j.create.node.UID}, now)
 	}
 }
 
 // isRecorded reports whether the failure is already recorded as an event of
 // this Node. An event is recorded once for each kind of failure.
 func (m *memory) isRecorded(e nodeEvent) bool {
-	return m.recorded[claim{e.cidr, e.node.UID}] == e.kind
-}
-
-// forgetUnwritten makes a condition that cannot be written an event again, except
-// for the Nodes that still have one to be written.
-func (m *memory) forgetUnwritten(planned []conditionPatch) {
-	waiting := map[types.UID]bool{}
-	for _, p := range planned {
-		waiting[p.node.UID] = true
-	}
-	maps.DeleteFunc(m.recorded, func(c claim, kind string) bool { return kind == kindUnwritten && !waiting[c.node] })
-}
-
-// forgetRecorded makes the next failure of the CIDR an event again.
-func (m *memory) forgetRecorded(cidr netip.Prefix) {
-	maps.DeleteFunc(m.recorded, func(c claim, _ string) bool { return c.cidr == cidr })
+	return m.recorded[e.cidr][e.node.UID] == e.kind
 }

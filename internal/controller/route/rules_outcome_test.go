@@ -75,8 +75,9 @@ func TestFinishedJobs(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			m := newMemory()
-			m.created[claim{one, "uid-1"}], m.pending[one] = at(1), at(1)
-			m.recorded[claim{one, "uid-1"}] = "Denied"
+			m.created.put(claim{one, "uid-1"}, at(1))
+			m.pending[one] = at(1)
+			m.recorded.put(claim{one, "uid-1"}, "Denied")
 			tt.job.cidr, tt.result.took = one, 2*time.Second
 			event := ""
 			if e := tt.result.event(tt.job); e != nil {
@@ -84,7 +85,7 @@ func TestFinishedJobs(t *testing.T) {
 				if m.isRecorded(*e) {
 					t.Error("the event counts as recorded")
 				}
-				if m.recorded[claim{one, "uid-1"}] = e.kind; !m.isRecorded(*e) {
+				if m.recorded.put(claim{one, "uid-1"}, e.kind); !m.isRecorded(*e) {
 					t.Error("the event does not count as recorded")
 				}
 			}
@@ -92,7 +93,7 @@ func TestFinishedJobs(t *testing.T) {
 			if event != tt.event {
 				t.Errorf("event %q, want %q", event, tt.event)
 			}
-			if _, created := m.created[claim{one, "uid-1"}]; created != tt.created {
+			if _, created := m.created[one]["uid-1"]; created != tt.created {
 				t.Errorf("counts as there: %v, want %v", created, tt.created)
 			}
 			for _, r := range tt.result.removed {
@@ -107,7 +108,7 @@ func TestFinishedJobs(t *testing.T) {
 			if f.kind != tt.failure || f.count > 0 && (f.took != 2*time.Second || f.at != at(2)) {
 				t.Errorf("failure %+v, want kind %q", f, tt.failure)
 			}
-			if _, recorded := m.recorded[claim{one, "uid-1"}]; recorded != (tt.failure != "") {
+			if _, recorded := m.recorded[one]["uid-1"]; recorded != (tt.failure != "") {
 				t.Errorf("recorded: %v, want it to be forgotten with the failure", recorded)
 			}
 		})
@@ -123,7 +124,7 @@ func TestEventsOfTwoClaimantsAreRecordedOnce(t *testing.T) {
 	}
 	m := newMemory()
 	for _, e := range p.events {
-		m.recorded[claim{e.cidr, e.node.UID}] = e.kind
+		m.recorded.put(claim{e.cidr, e.node.UID}, e.kind)
 	}
 	for _, e := range p.events {
 		if !m.isRecorded(e) {

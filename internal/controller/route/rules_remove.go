@@ -100,7 +100,7 @@ func ownerOf(e *entry) *corev1.Node {
 // may be removed (promise S5). first is the route of this CIDR that is already in
 // use, nil if there is none.
 func (x *index) fateOf(r route, e *entry, first *route) (fate, string) {
-	target := x.byName[r.target]
+	target := x.node(r.target)
 	ofOwner := e.owner != nil && r.target == e.owner.Name
 	works := ofOwner && !r.blackhole && !hasOtherAddresses(r, e.owner)
 	switch {
@@ -162,7 +162,7 @@ func (x *index) mayRemove(r route) (ok bool, until string, at time.Time) {
 	if !x.isStrayLongEnough(r) {
 		return false, fmt.Sprintf("removed once it has been so for %v", x.limits.StrayFor), since.Add(x.limits.StrayFor)
 	}
-	if at := since.Add(x.limits.OverBudgetAfter); x.isOverBudget() && x.memory.listing.at.Before(at) {
+	if at := since.Add(x.limits.OverBudgetAfter); x.isOverBudget(len(x.strays)) && x.memory.listing.at.Before(at) {
 		return false, fmt.Sprintf("%d of %d routes are stray, more than the budget of max(%d, %d %%); removed once it has been so for %v",
 			len(x.strays), len(x.memory.listing.routes), x.limits.BudgetRoutes, x.limits.BudgetPercent, x.limits.OverBudgetAfter), at
 	}
@@ -177,6 +177,6 @@ func (x *index) isStrayLongEnough(r route) bool {
 
 // isOverBudget reports whether so many routes are stray together that the
 // cloud's answer is probably wrong.
-func (x *index) isOverBudget() bool {
-	return len(x.strays) > max(x.limits.BudgetRoutes, len(x.memory.listing.routes)*x.limits.BudgetPercent/100)
+func (x *index) isOverBudget(strays int) bool {
+	return strays > max(x.limits.BudgetRoutes, len(x.memory.listing.routes)*x.limits.BudgetPercent/100)
 }

@@ -1,0 +1,42 @@
+package route
+
+import (
+	"container/heap"
+	"net/netip"
+	"time"
+)
+
+// due is when a CIDR or a Node is planned again. It counts while the share or the
+// view names the same time.
+type due struct {
+	at   time.Time
+	cidr netip.Prefix
+	name string // of the Node, empty for a CIDR
+}
+
+// agenda has what is due, the earliest first. It is a heap.
+type agenda []due
+
+// take takes out what is due.
+func (a *agenda) take(now time.Time) []due {
+	var all []due
+	for len(*a) > 0 && !now.Before((*a)[0].at) {
+		all = append(all, heap.Pop(a).(due))
+	}
+	return all
+}
+
+func (a agenda) Len() int           { return len(a) }
+func (a agenda) Less(i, j int) bool { return a[i].at.Before(a[j].at) }
+func (a agenda) Swap(i, j int)      { a[i], a[j] = a[j], a[i] }
+
+// Push is part of heap.Interface.
+func (a *agenda) Push(d any) { *a = append(*a, d.(due)) }
+
+// Pop is part of heap.Interface.
+func (a *agenda) Pop() any {
+	last := len(*a) - 1
+	d := (*a)[last]
+	*a = (*a)[:last]
+	return d
+}

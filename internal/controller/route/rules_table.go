@@ -1,0 +1,395 @@
+package route
+
+import (
+	"container/heap"
+	"maps"
+	"net/netip"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// touched are the CIDRs and the Nodes, by name, that have to be planned again.
+type touched struct {
+	cidrs map[netip.Prefix]bool
+	nodes map[string]bool
+}
+
+func newTouched() touched {
+	return touched{cidrs: map[netip.Prefix]bool{}, nodes: map[string]bool{}}
+}
+
+// table is what was planned, and who has to do with whom. So a change costs a plan
+// of the CIDRs and the Nodes that it concerns, and not of all of them. A table ends
+// with the next listing.
+type table struct {
+	// cidrs are those of each Node. A Node that is being deleted claims none.
+	cidrs     map[string][]netip.Prefix
+	claimants map[netip.Prefix]map[string]bool // names of Nodes
+	routes    map[netip.Prefix][]route
+	// targets has the CIDRs of the routes that lead to a Node of the name.
+	targets map[string][]netip.Prefix
+	// lengths counts the claimed CIDRs inside the cluster's by family and length,
+	// and usual is what usualBits makes of that. parts has, for a CIDR of the usual
+	// length, those that are parts of it.
+	lengths map[bool]map[int]int
+	usual   map[bool]int
+	parts   map[netip.Prefix]map[netip.Prefix]bool
+
+	shares map[netip.Prefix]share
+	views  map[string]view
+	strays map[identity]time.Time
+	counts counts
+	held   map[netip.Prefix]bool // CIDRs with stray routes that are held
+	due    agenda
+}
+
+// newTable joins all Nodes and all listed routes. Nothing is planned yet.
+func newTable(o observed) *table {
+	t := &table{
+		cidrs: map[string][]netip.Prefix{}, claimants: map[netip.Prefix]map[string]bool{}, routes: map[netip.Prefix][]route{}, targets: map[string][]netip.Prefix{},
+		lengths: map[bool]map[int]int{true: {}, false: {}}, parts: map[netip.Prefix]map[netip.Prefix]bool{},
+		shares: map[netip.Prefix]share{}, views: map[string]view{}, strays: map[identity]time.Time{}, counts: counts{missing: map[string]int{}}, held: map[netip.Prefix]bool{},
+	}
+	for _, r := range o.memory.listing.routes {
+		cidrs := t.targets[r.target]
+		if r.cidr.IsValid() {
+			t.routes[r.cidr] = append(t.routes[r.cidr], r)
+			cidrs = append(cidrs, r.cidr)
+		} else {
+			t.counts.unreadable++
+		}
+		t.targets[r.target] = cidrs
+	}
+	for _, node := range o.nodes {
+		t.update(&o, node.Name)
+	}
+	t.usual = usualBits(t.lengths)
+	t.findParts()
+	return t
+}
+
+// all returns everything that can be planned.
+func (t *table) all(m *memory) touched {
+	all := newTouched()
+	for cidr := range m.failures {
+		all.cidrs[cidr] = true
+	}
+	for cidr := range t.claimants {
+		all.cidrs[cidr] = true
+	}
+	for cidr := range t.routes {
+		all.cidrs[cidr] = true
+	}
+	for name := range t.cidrs {
+		all.nodes[name] = true
+	}
+	for cidr := range t.shares { // What is gone has to be planned once more.
+		all.cidrs[cidr] = true
+	}
+	for name := range t.views {
+		all.nodes[name] = true
+	}
+	return all
+}
+
+// isTarget reports whether a listed route leads to a Node of the name.
+func (t *table) isTarget(name string) bool {
+	_, is := t.targets[name]
+	return is
+}
+
+// wholeOf returns the CIDR of the usual length that this one is a part of.
+func (t *table) wholeOf(cidr netip.Prefix) (whole netip.Prefix, isPart bool) {
+	bits, known := t.usual[cidr.Addr().Is4()]
+	if !known || cidr.Bits() <= bits {
+		return netip.Prefix{}, false
+	}
+	return netip.PrefixFrom(cidr.Addr(), bits).Masked(), true
+}
+
+// update replaces what a Node of this name claims.
+func (t *table) update(o *observed, name string) {
+	for _, cidr := range t.cidrs[name] {
+		if nodes := t.claimants[cidr]; nodes[name] { // A Node may have a CIDR twice.
+			if delete(nodes, name); len(nodes) == 0 {
+				delete(t.claimants, cidr)
+				t.claim(o, cidr, -1)
+			}
+		}
+	}
+	delete(t.cidrs, name)
+	node := o.node(name)
+	if node == nil {
+		return
+	}
+	t.cidrs[name] = claimed(node)
+	for _, cidr := range t.cidrs[name] {
+		if t.claimants[cidr] == nil {
+			t.claimants[cidr] = map[string]bool{}
+			t.claim(o, cidr, 1)
+		}
+		t.claimants[cidr][name] = true
+	}
+}
+
+// claimed returns the CIDRs that a Node claims.
+func claimed(node *corev1.Node) []netip.Prefix {
+	if node == nil || node.DeletionTimestamp != nil {
+		return nil
+	}
+	return cidrsOf(node)
+}
+
+// claim counts a CIDR that has a claimant now, or has none any more: n is 1 or -1.
+func (t *table) claim(o *observed, cidr netip.Prefix, n int) {
+	if o.isInside(cidr) {
+		t.lengths[cidr.Addr().Is4()][cidr.Bits()] += n
+	}
+	if n > 0 {
+		t.addPart(cidr)
+	}
+}
+
+func (t *table) addPart(cidr netip.Prefix) {
+	if whole, isPart := t.wholeOf(cidr); isPart {
+		if t.parts[whole] == nil {
+			t.parts[whole] = map[netip.Prefix]bool{}
+		}
+		t.parts[whole][cidr] = true
+	}
+}
+
+// findParts finds the parts of all CIDRs anew.
+func (t *table) findParts() {
+	clear(t.parts)
+	for cidr := range t.claimants {
+		t.addPart(cidr)
+	}
+}
+
+// reach adds everything that the plan of these CIDRs and Nodes depends on, or that
+// depends on them. A Node depends on its CIDRs, and a CIDR on the Nodes that claim it,
+// and on the one that it is a part of.
+func (t *table) reach(from touched) touched {
+	reached, todo := newTouched(), slices.Collect(maps.Keys(from.cidrs))
+	node := func(name string) {
+		if !reached.nodes[name] {
+			reached.nodes[name] = true
+			todo = append(todo, t.cidrs[name]...)
+		}
+	}
+	for name := range from.nodes {
+		node(name)
+	}
+	for len(todo) > 0 {
+		cidr := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		if reached.cidrs[cidr] {
+			continue
+		}
+		reached.cidrs[cidr] = true
+		for name := range t.claimants[cidr] {
+			node(name)
+		}
+		if whole, isPart := t.wholeOf(cidr); isPart {
+			todo = append(todo, whole)
+		}
+		todo = slices.AppendSeq(todo, maps.Keys(t.parts[cidr]))
+	}
+	return reached
+}
+
+// change takes the changes into the table and returns what has to be planned.
+func (t *table) change(o *observed, changes touched) touched {
+	from := touched{cidrs: maps.Clone(changes.cidrs), nodes: maps.Clone(changes.nodes)}
+	for _, d := range t.due.take(o.now) {
+		switch {
+		case !t.isCurrent(d):
+		case d.name != "":
+			from.nodes[d.name] = true
+		default:
+			from.cidrs[d.cidr] = true
+		}
+	}
+	for name := range changes.nodes {
+		for _, cidr := range slices.Concat(t.cidrs[name], t.targets[name]) {
+			from.cidrs[cidr] = true
+		}
+		t.update(o, name)
+	}
+	if usual := usualBits(t.lengths); !maps.Equal(usual, t.usual) {
+		t.usual = usual
+		t.findParts()
+		return t.all(&o.memory)
+	}
+	reached, late := t.reach(from), newTouched()
+	for name := range reached.nodes {
+		if !slices.Equal(t.cidrs[name], claimed(o.node(name))) { // Its event has not come yet.
+			late.nodes[name] = true
+		}
+	}
+	if len(late.nodes) == 0 {
+		return reached
+	}
+	maps.Copy(late.cidrs, reached.cidrs)
+	maps.Copy(late.nodes, reached.nodes)
+	return t.change(o, late)
+}
+
+// plan plans what has changed since the last plan.
+func (t *table) plan(o observed, changes touched) plan {
+	before := len(t.strays)
+	what := t.change(&o, changes)
+	x := t.index(o, what)
+	if len(t.held) > 0 && len(x.strays) != before && (x.isOverBudget(before) || x.isOverBudget(len(x.strays))) {
+		// Whether and why stray routes are held depends on how many there are.
+		for cidr := range t.held {
+			what.cidrs[cidr] = true
+		}
+		what = t.reach(what)
+		x = t.index(o, what)
+	}
+	p := plan{do: changeRoutes, why: "the routes are known", strays: x.strays, quiet: map[string]types.UID{}, table: t}
+	for _, cidr := range slices.SortedFunc(maps.Keys(what.cidrs), netip.Prefix.Compare) {
+		s := x.planCIDR(cidr)
+		if s.list != "" {
+			return plan{do: listRoutes, why: s.list}
+		}
+		if s.job != nil {
+			p.jobs = append(p.jobs, *s.job)
+		}
+		if s.resolved {
+			p.resolved = append(p.resolved, cidr)
+		}
+		t.setShare(cidr, s)
+	}
+	for _, name := range slices.Sorted(maps.Keys(what.nodes)) {
+		var v view
+		node := o.node(name)
+		if node != nil {
+			v = x.planCondition(node)
+		}
+		t.setView(name, v)
+		p.events = append(p.events, v.events...)
+		if v.patch != nil {
+			p.patches = append(p.patches, *v.patch)
+		} else {
+			p.quiet[name] = uidOf(node)
+		}
+	}
+	t.strays = p.strays
+	t.summarize(&p)
+	p.after = t.after(o)
+	return p
+}
+
+func uidOf(node *corev1.Node) types.UID {
+	if node == nil {
+		return ""
+	}
+	return node.UID
+}
+
+// index joins what is to be planned.
+func (t *table) index(o observed, what touched) *index {
+	o.table = t
+	x := &index{observed: o, entries: map[netip.Prefix]*entry{}, strays: maps.Clone(t.strays)}
+	for cidr := range what.cidrs {
+		e := &entry{}
+		for name := range t.claimants[cidr] {
+			if node := o.node(name); node != nil {
+				e.claimants = append(e.claimants, node)
+			}
+		}
+		for _, r := range t.routes[cidr] {
+			delete(x.strays, r.identity)
+			if !o.memory.removedLately(r.identity) {
+				e.routes = append(e.routes, judged{route: r})
+			}
+		}
+		if len(e.claimants)+len(e.routes) > 0 {
+			x.entries[cidr] = e
+		}
+	}
+	for cidr, e := range x.entries {
+		x.judge(cidr, e)
+	}
+	return x
+}
+
+// setShare replaces what is planned for a CIDR.
+func (t *table) setShare(cidr netip.Prefix, s share) {
+	t.count(t.shares[cidr], -1)
+	t.count(s, 1)
+	delete(t.held, cidr)
+	if len(s.held) > 0 {
+		t.held[cidr] = true
+	}
+	if before := t.shares[cidr]; !s.until.IsZero() && !s.until.Equal(before.until) {
+		heap.Push(&t.due, due{at: s.until, cidr: cidr})
+	}
+	s.job = nil // It is carried out once.
+	if t.shares[cidr] = s; t.claimants[cidr] == nil && t.routes[cidr] == nil {
+		delete(t.shares, cidr)
+	}
+}
+
+// count adds a share to the numbers of the table, or takes it away: n is 1 or -1.
+func (t *table) count(s share, n int) {
+	if s.wanted {
+		t.counts.wanted += n
+	}
+	if s.present {
+		t.counts.present += n
+	}
+	if s.missing != "" {
+		if t.counts.missing[s.missing] += n; t.counts.missing[s.missing] == 0 {
+			delete(t.counts.missing, s.missing)
+		}
+	}
+}
+
+// setView replaces what is planned for a Node.
+func (t *table) setView(name string, v view) {
+	if before := t.views[name]; !v.until.IsZero() && !v.until.Equal(before.until) {
+		heap.Push(&t.due, due{at: v.until, name: name})
+	}
+	if _, known := t.cidrs[name]; !known {
+		delete(t.views, name)
+		return
+	}
+	t.views[name] = v
+}
+
+// summarize adds to the plan what it says about the whole table.
+func (t *table) summarize(p *plan) {
+	p.counts = t.counts
+	p.counts.missing = maps.Clone(t.counts.missing)
+	for _, cidr := range slices.SortedFunc(maps.Keys(t.held), netip.Prefix.Compare) {
+		p.held = append(p.held, t.shares[cidr].held...)
+		p.overBudget = append(p.overBudget, t.shares[cidr].overBudget...)
+	}
+}
+
+// isCurrent reports whether a time still counts.
+func (t *table) isCurrent(d due) bool {
+	if d.name != "" {
+		return t.views[d.name].until.Equal(d.at)
+	}
+	return t.shares[d.cidr].until.Equal(d.at)
+}
+
+// after returns when to decide again at the latest.
+func (t *table) after(o observed) time.Duration {
+	after := untilListing(o)
+	for len(t.due) > 0 {
+		if first := t.due[0]; t.isCurrent(first) {
+			return min(after, first.at.Sub(o.now))
+		}
+		heap.Pop(&t.due)
+	}
+	return after
+}
