@@ -30,7 +30,7 @@ type InstancePage struct {
 	// Next is the token of the next page. It is empty on the last one.
 	Next string
 	// AsOf is when the cloud knew this, by the clock of this machine. The zero
-	// time means: when the call began. A page that is older than the period of
-	// the comparison is not used.
+	// time means: when the call began. A page that is older than the period
+	// (--node-status-update-frequency) is not used, and each Node is asked about.
 	AsOf time.Time
 }

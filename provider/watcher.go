@@ -21,9 +21,10 @@ type InstanceWatcher interface {
 	// 3 minutes is canceled and counts as failed. It is called by one goroutine,
 	// at most once in a second.
 	//
-	// An error that wraps ErrWatchExpired means that changes after the token are
-	// no longer known. Then, and after the first failure, all Nodes are compared
-	// with the cloud, and the watch begins anew.
+	// After another error the next call has the same token. An error that wraps
+	// ErrWatchExpired means that changes after the token are no longer known. Then,
+	// and after three failures in a row, the watch begins anew, and all Nodes are
+	// compared with the cloud within the period.
 	WatchInstances(ctx context.Context, token string) (InstanceChanges, error)
 }
 

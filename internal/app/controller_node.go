@@ -17,12 +17,19 @@ func startNodes(c node.Config) start {
 		}
 		c.Metrics = d.metrics.nodes
 		informer := d.informers.Core().V1().Nodes()
-		return watch(node.New(node.Deps{
+		deps := node.Deps{
 			Nodes:     kube.NewNodes(ctx, d.client, informer),
 			Informer:  informer,
 			Instances: instances,
 			Events:    d.recorder,
-		}, c), d.timeouts.read), nil
+		}
+		if list := instances.Lister(); list != nil {
+			deps.List = list
+		}
+		if changes := instances.Watcher(); changes != nil {
+			deps.Watch = changes
+		}
+		return watch(node.New(deps, c), d.timeouts.read), nil
 	}
 }
 

@@ -56,6 +56,23 @@ type instances interface {
 	BatchSize() int
 }
 
+// lister is the provider's list of all instances.
+type lister interface {
+	Page(ctx context.Context, token string) (cloud.Page, error)
+}
+
+// watcher is the provider's watch of instances.
+type watcher interface {
+	// Next waits for changes. It is called by one goroutine.
+	Next(context.Context) (cloud.Changes, error)
+	// Since returns the time after which no change was missed, and whether the
+	// watch works now.
+	Since() (since time.Time, works bool)
+	// Missed and Compared say what a comparison of all Nodes has found.
+	Missed(ctx context.Context, node string)
+	Compared()
+}
+
 // nodes is the API server, as far as this package needs it.
 type nodes interface {
 	patcher
@@ -97,13 +114,16 @@ type Deps struct {
 	Informer  informersv1.NodeInformer
 	Instances instances
 	Events    recorder
+	// List and Watch are hints of the provider, nil if it offers none.
+	List  lister
+	Watch watcher
 }
 
 // Controller keeps Nodes in step with the cloud's instances.
 type Controller struct {
 	nodes     nodes
 	informer  cache.SharedIndexInformer
-	lister    listersv1.NodeLister
+	cached    listersv1.NodeLister
 	instances instances
 	events    recorder
 	metrics   *Metrics
@@ -114,6 +134,9 @@ type Controller struct {
 	reads     chan struct{} // has an element for each look-up under way
 	unhurried chan struct{} // the same for look-ups that nobody is helped by soon
 	refresher refresher
+	lister    lister  // nil: not offered
+	watcher   watcher // nil: not offered
+	woken     woken
 	loop      *loop.Loop
 
 	mu       sync.Mutex
@@ -122,13 +145,16 @@ type Controller struct {
 	// confirmed has the provider-ID schemes of Nodes that the cloud has described;
 	// guarded by mu.
 	confirmed map[string]bool
+	// lastCompared is when the last comparison of all Nodes began; guarded by mu.
+	lastCompared time.Time
 }
 
-// fetched is an answer of the cloud that no pass has used yet.
+// fetched is the newest answer of the cloud.
 type fetched struct {
 	uid    types.UID
 	answer answer
-	at     time.Time
+	at     time.Time // when the question was asked
+	used   bool      // by a pass. It stays, so that no older answer is used later.
 }
 
 // fetchedFor is how long an unused answer is kept.
@@ -145,7 +171,7 @@ func New(deps Deps, cfg Config) *Controller {
 	c := &Controller{
 		nodes:     deps.Nodes,
 		informer:  deps.Informer.Informer(),
-		lister:    deps.Informer.Lister(),
+		cached:    deps.Informer.Lister(),
 		instances: deps.Instances,
 		events:    deps.Events,
 		metrics:   cfg.Metrics,
@@ -159,6 +185,9 @@ func New(deps Deps, cfg Config) *Controller {
 		memories:  map[string]memory{},
 		fetched:   map[string]fetched{},
 		confirmed: map[string]bool{},
+		lister:    deps.List,
+		watcher:   deps.Watch,
+		woken:     woken{more: make(chan struct{}, 1), nodes: map[string]wokenNode{}},
 	}
 	writes := (passesPerRead - 1) * max(cfg.Reads, 1)
 	c.loop = loop.New(queue, c.Reconcile, loop.Config{Workers: cap(c.reads) + writes, Clock: cfg.Clock})
@@ -188,9 +217,14 @@ func (c *Controller) Run(ctx context.Context) error {
 
 	var refreshing sync.WaitGroup
 	refreshing.Go(func() {
-		if cache.WaitForCacheSync(ctx.Done(), handler.HasSynced) {
-			c.refresh(ctx)
+		if !cache.WaitForCacheSync(ctx.Done(), handler.HasSynced) {
+			return
 		}
+		if c.watcher != nil {
+			refreshing.Go(func() { c.watchInstances(ctx) })
+			refreshing.Go(func() { c.askAboutWoken(ctx) })
+		}
+		c.refresh(ctx)
 	})
 	defer refreshing.Wait()
 	return c.loop.Run(ctx)

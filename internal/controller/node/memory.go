@@ -19,11 +19,11 @@ func (c *Controller) remember(name string, m memory) {
 	c.metrics.waiting.Set(name, m.waitsFor, m.waitsSince)
 }
 
-// keep stores an answer for the next pass, unless a newer one is stored.
+// keep stores an answer for the next pass, unless there was one to a later question.
 func (c *Controller) keep(node *corev1.Node, a answer, at time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if kept, ok := c.fetched[node.Name]; !ok || kept.uid != node.UID || kept.at.Before(at) {
+	if kept, ok := c.fetched[node.Name]; !ok || kept.uid != node.UID || kept.at.Before(at) || kept.used && kept.at.Equal(at) {
 		c.fetched[node.Name] = fetched{uid: node.UID, answer: a, at: at}
 	}
 }

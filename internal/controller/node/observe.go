@@ -16,11 +16,11 @@ func (c *Controller) observe(node *corev1.Node) observed {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	o := observed{now: c.clock.Now(), node: node, memory: c.memories[node.Name], policy: c.policy, strictIDs: c.strictIDs, claim: c.claim}
-	if fetched, ok := c.fetched[node.Name]; ok {
-		delete(c.fetched, node.Name)
-		if fetched.uid == node.UID && o.now.Sub(fetched.at) < fetchedFor {
-			o.answer, o.answered = fetched.answer, fetched.at
-			o.holder = c.holderOf(node, fetched.answer.instance.providerID)
+	if last, ok := c.fetched[node.Name]; ok && !last.used {
+		c.fetched[node.Name] = fetched{uid: last.uid, at: last.at, used: true}
+		if last.uid == node.UID && o.now.Sub(last.at) < fetchedFor {
+			o.answer, o.answered = last.answer, last.at
+			o.holder = c.holderOf(node, last.answer.instance.providerID)
 		}
 	}
 	return o
@@ -32,7 +32,7 @@ func (c *Controller) holderOf(node *corev1.Node, id string) string {
 	if own := node.Spec.ProviderID; own == "" || id == "" || own == id {
 		return ""
 	}
-	all, err := c.lister.List(labels.Everything())
+	all, err := c.cached.List(labels.Everything())
 	if err != nil { // Listing a cache returns no error.
 		return ""
 	}

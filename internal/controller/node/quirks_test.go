@@ -34,10 +34,13 @@ type vendor struct {
 
 	mu        sync.Mutex
 	instances map[string]cloudprovider.InstanceMetadata // by name; guarded by mu
+	hidden    map[string]cloudprovider.InstanceMetadata // taken away by a test; guarded by mu
 	asked     []string                                  // names of Nodes; guarded by mu
 	// before is called before each question. Its error is the answer. nil: nothing
 	// happens before.
 	before func() error
+	// hints are a list and a watch, nil if the vendor offers none.
+	hints *hints
 }
 
 func (*vendor) ProviderName() string                             { return "p" }
@@ -45,7 +48,12 @@ func (*vendor) LoadBalancer() (cloudprovider.LoadBalancer, bool) { return nil, f
 
 func (*vendor) Routes() (cloudprovider.Routes, bool) { return nil, false }
 
-func (v *vendor) InstancesV2() (cloudprovider.InstancesV2, bool) { return machines{vendor: v}, true }
+func (v *vendor) InstancesV2() (cloudprovider.InstancesV2, bool) {
+	if v.hints != nil {
+		return hinted{machines{vendor: v}}, true
+	}
+	return machines{vendor: v}, true
+}
 
 func (*vendor) Instances() (cloudprovider.Instances, bool) { return nil, false }
 
@@ -139,7 +147,11 @@ func beginWith(t *testing.T, v *vendor, cfg Config, habits []quirks.Quirk, nodes
 	informers := kube.NewInformerFactory(q.cluster, 0)
 	informer := informers.Core().V1().Nodes()
 	cfg.Reads, cfg.Refresh, cfg.Labels = cmp.Or(cfg.Reads, 4), 5*time.Minute, follows
-	c := New(Deps{Nodes: kube.NewNodes(ctx, q.cluster, informer), Informer: informer, Instances: gateway.Instances(), Events: q}, cfg)
+	deps := Deps{Nodes: kube.NewNodes(ctx, q.cluster, informer), Informer: informer, Instances: gateway.Instances(), Events: q}
+	if v.hints != nil {
+		deps.List, deps.Watch = gateway.Instances().Lister(), gateway.Instances().Watcher()
+	}
+	c := New(deps, cfg)
 	informers.StartWithContext(ctx)
 	done := make(chan error, 1)
 	go func() { done <- c.Run(ctx) }()

@@ -3,7 +3,6 @@ package node
 import (
 	"context"
 	"slices"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -32,32 +31,6 @@ func (r refresher) pause(nodes, page int) time.Duration {
 	return r.period / time.Duration(pages)
 }
 
-// refresh repeats rounds through all Nodes until the context ends. It returns when
-// its last call has returned.
-func (c *Controller) refresh(ctx context.Context) {
-	var calls sync.WaitGroup
-	defer calls.Wait()
-	free := make(chan struct{}, c.refresher.parallel)
-	page := c.instances.BatchSize()
-	last := ""
-	for c.sleep(ctx, c.refresher.pause(len(c.refreshed()), page)) {
-		names := pageAfter(c.refreshed(), last, page)
-		if len(names) == 0 {
-			continue
-		}
-		last = names[len(names)-1]
-		select {
-		case free <- struct{}{}:
-		case <-ctx.Done():
-			return
-		}
-		calls.Go(func() {
-			defer func() { <-free }()
-			c.fetch(ctx, names)
-		})
-	}
-}
-
 // pageAfter returns the next page of names in alphabetical order: those after
 // last. If there are none, it returns the first page.
 func pageAfter(names []string, last string, page int) []string {
@@ -72,14 +45,10 @@ func pageAfter(names []string, last string, page int) []string {
 	return names[from:min(from+page, len(names))]
 }
 
-// refreshed returns the names of the Nodes that the refresh asks about.
+// refreshed returns the names of the Nodes that are compared with the cloud.
 func (c *Controller) refreshed() []string {
-	nodes, err := c.lister.List(labels.Everything())
-	if err != nil { // Listing a cache returns no error.
-		return nil
-	}
 	var names []string
-	for _, node := range nodes {
+	for _, node := range c.all() {
 		if isRefreshed(c.claim, node) {
 			names = append(names, node.Name)
 		}
@@ -87,15 +56,26 @@ func (c *Controller) refreshed() []string {
 	return names
 }
 
+// all returns all Nodes of the informer.
+func (c *Controller) all() []*corev1.Node {
+	nodes, err := c.cached.List(labels.Everything())
+	if err != nil { // Listing a cache returns no error.
+		return nil
+	}
+	return nodes
+}
+
 // fetch asks the cloud for a page of Nodes, and wakes the Nodes for which it has
-// an answer. The others are asked about again in the next round.
-func (c *Controller) fetch(ctx context.Context, names []string) {
+// an answer. The others are asked about again in the next round. It returns the
+// names of the Nodes that differ from the answer.
+func (c *Controller) fetch(ctx context.Context, names []string) (differ []string) {
 	var page []*corev1.Node
 	for _, name := range names {
-		if node, err := c.lister.Get(name); err == nil && isRefreshed(c.claim, node) {
+		if node, err := c.cached.Get(name); err == nil && isRefreshed(c.claim, node) {
 			page = append(page, node)
 		}
 	}
+	asked := c.clock.Now()
 	failures := 0
 	var lastErr error
 	for n, got := range c.instances.Refresh(ctx, page) {
@@ -103,12 +83,16 @@ func (c *Controller) fetch(ctx context.Context, names []string) {
 			failures, lastErr = failures+1, got.Err
 			continue
 		}
-		c.keep(page[n], answerOf(got.Metadata, nil), c.clock.Now())
+		if differs(c.observedWith(page[n], got.Metadata)) {
+			differ = append(differ, page[n].Name)
+		}
+		c.keep(page[n], answerOf(got.Metadata, nil), asked)
 		c.loop.Add(page[n].Name)
 	}
 	if failures > 0 && ctx.Err() == nil {
 		klog.FromContext(ctx).V(2).Info("Nodes were not refreshed", "nodes", failures, "first", page[0].Name, "err", lastErr)
 	}
+	return differ
 }
 
 // sleep waits for d and returns true. It returns false if the context ends

@@ -1,0 +1,225 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
+
+	"github.com/fairlead-k8s/fairlead/internal/cloud"
+)
+
+// comparison compares all Nodes with the cloud again and again, a page at a time:
+// with a list, if the provider has one and it has proved right, or by questions in
+// the order of the Nodes' names. It belongs to one goroutine.
+type comparison struct {
+	*Controller
+
+	calls sync.WaitGroup
+	free  chan struct{} // has an element for each page of questions under way
+
+	began    time.Time // this round
+	last     string    // the name that was asked about last
+	unlisted bool      // this round does without the list
+	token    string    // of the next page of the list
+	pages    int       // of the list in this round
+	named    map[string]bool
+	expected int // pages of the list, by the pages so far; 0: unknown
+	sampled  string
+}
+
+// usualPage is the size of a list's page that is assumed for the first round.
+const usualPage = 100
+
+// refresh repeats rounds through all Nodes until the context ends. It returns when
+// its last call has returned.
+func (c *Controller) refresh(ctx context.Context) {
+	r := &comparison{Controller: c, free: make(chan struct{}, c.refresher.parallel), began: c.clock.Now(), named: map[string]bool{}}
+	defer r.calls.Wait()
+	stepped := r.began
+	for {
+		nodes := len(c.refreshed())
+		pause := c.refresher.pause(nodes, r.page(nodes))
+		remaining := comparePeriod(pause, c.watched(), c.comparedAt()) - c.clock.Since(stepped)
+		switch {
+		case remaining <= 0:
+			stepped = c.clock.Now()
+			r.step(ctx)
+		case !c.sleep(ctx, min(remaining, max(pause, idle))): // The period may become shorter meanwhile.
+			return
+		}
+	}
+}
+
+// page returns about how many Nodes one step is about.
+func (r *comparison) page(nodes int) int {
+	if r.lister == nil || r.unlisted {
+		return r.instances.BatchSize()
+	}
+	if r.expected == 0 {
+		return usualPage
+	}
+	return max((nodes+r.expected-1)/r.expected, 1)
+}
+
+func (r *comparison) step(ctx context.Context) {
+	names := r.refreshed()
+	slices.Sort(names)
+	if len(names) == 0 {
+		r.completed()
+		return
+	}
+	if r.lister == nil || r.unlisted {
+		r.walk(ctx, names)
+		return
+	}
+	if err := r.list(ctx, names); err != nil && ctx.Err() == nil {
+		r.doWithout(ctx, err.Error())
+	}
+}
+
+// walk asks about the next page of Nodes.
+func (r *comparison) walk(ctx context.Context, names []string) {
+	page := pageAfter(names, r.last, r.instances.BatchSize())
+	r.last = page[len(page)-1]
+	r.ask(ctx, page)
+	if r.last == names[len(names)-1] {
+		r.completed()
+	}
+}
+
+// completed begins the next round.
+func (r *comparison) completed() {
+	r.compared(r.began)
+	r.restart()
+	r.unlisted = false
+}
+
+func (r *comparison) restart() {
+	r.began, r.last, r.token, r.pages, r.named = r.clock.Now(), "", "", 0, map[string]bool{}
+}
+
+// doWithout begins a round that does without the list.
+func (r *comparison) doWithout(ctx context.Context, why string) {
+	klog.FromContext(ctx).Info("The list of the cloud's instances is not used for one comparison of all nodes", "why", why)
+	r.restart()
+	r.unlisted = true
+}
+
+// The reasons for which a list is not used.
+var (
+	errOldList     = errors.New("it is older than the period of the comparison")
+	errEndlessList = errors.New("it has no end")
+)
+
+// list reads the next page of the list. Nodes that it does not confirm are asked
+// about, and those that no page has named, at the end of the list.
+func (r *comparison) list(ctx context.Context, names []string) error {
+	page, err := r.lister.Page(ctx, r.token)
+	switch {
+	case err != nil:
+		return err
+	case r.clock.Since(page.AsOf) > r.refresher.period:
+		return errOldList
+	}
+	confirmed, others := r.match(page.Instances)
+	for _, name := range slices.Concat(confirmed, others) {
+		r.named[name] = true
+	}
+	r.askAll(ctx, others)
+	r.pages++
+	if page.Next != "" {
+		if page.Next == r.token || r.pages > 2*max(r.expected, len(names)/usualPage)+10 {
+			r.expected = min(r.pages, len(names))
+			return errEndlessList
+		}
+		// The size of the pages is known now, so that the round takes one period.
+		size := max(len(page.Instances), 1)
+		r.token, r.expected = page.Next, max(r.expected, (len(names)+size-1)/size)
+		return nil
+	}
+	r.expected = r.pages
+	left := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return r.named[name] })
+	r.askAll(ctx, left)
+	wrong := r.sample(ctx, slices.Sorted(slices.Values(confirmed)))
+	r.completed()
+	if wrong != "" {
+		r.doWithout(ctx, "it has confirmed node "+wrong+", which differs from the cloud")
+	}
+	return nil
+}
+
+// match returns the names of the Nodes that a page confirms, and of those that it
+// describes otherwise.
+func (r *comparison) match(page []cloud.Metadata) (confirmed, others []string) {
+	byID := map[string]cloud.Metadata{}
+	twice := map[string]bool{}
+	for _, m := range page {
+		if other, ok := byID[m.ProviderID]; ok && !reflect.DeepEqual(other, m) {
+			twice[m.ProviderID] = true
+		}
+		byID[m.ProviderID] = m
+	}
+	for _, node := range r.all() {
+		m, ok := byID[node.Spec.ProviderID]
+		switch {
+		case !ok || !isRefreshed(r.claim, node):
+		case !twice[m.ProviderID] && confirms(r.observedWith(node, m)):
+			confirmed = append(confirmed, node.Name)
+		default:
+			others = append(others, node.Name)
+		}
+	}
+	return confirmed, others
+}
+
+// sample asks about some Nodes that the list has just confirmed. It returns the
+// name of one that differs from the cloud, empty if there is none.
+func (r *comparison) sample(ctx context.Context, confirmed []string) string {
+	page := pageAfter(confirmed, r.sampled, r.instances.BatchSize())
+	if len(page) == 0 {
+		return ""
+	}
+	r.sampled = page[len(page)-1]
+	if wrong := r.fetch(ctx, page); len(wrong) > 0 {
+		return wrong[0]
+	}
+	return ""
+}
+
+// askAll asks about Nodes, a page at a time.
+func (r *comparison) askAll(ctx context.Context, names []string) {
+	for page := range slices.Chunk(names, r.instances.BatchSize()) {
+		r.ask(ctx, page)
+	}
+}
+
+// ask asks about one page of Nodes. It waits while too many calls are under way.
+func (r *comparison) ask(ctx context.Context, page []string) {
+	select {
+	case r.free <- struct{}{}:
+	case <-ctx.Done():
+		return
+	}
+	r.calls.Go(func() {
+		defer func() { <-r.free }()
+		for _, name := range r.fetch(ctx, page) {
+			r.found(ctx, name)
+		}
+	})
+}
+
+// observedWith returns what is known of a Node, with what a list says.
+func (c *Controller) observedWith(node *corev1.Node, m cloud.Metadata) observed {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return observed{
+		now: c.clock.Now(), node: node, memory: c.memories[node.Name], policy: c.policy, strictIDs: c.strictIDs, claim: c.claim,
+		answer: answerOf(m, nil),
+	}
+}

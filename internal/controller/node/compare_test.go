@@ -1,0 +1,401 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	cloudprovider "k8s.io/cloud-provider"
+
+	"github.com/fairlead-k8s/fairlead/provider"
+)
+
+// hints are a list and a watch of a vendor's instances, and what goes wrong with
+// them. All fields are guarded by the vendor's mu.
+type hints struct {
+	pageSize       int
+	log            []string // names of the instances that have changed
+	more           chan struct{}
+	lists, watches int // calls
+
+	// list changes a page, watch an answer; nil: nothing goes wrong.
+	list  func(token string, page *provider.InstancePage) error
+	watch func(ctx context.Context, answer *provider.InstanceChanges) error
+}
+
+func newHints() *hints { return &hints{pageSize: 10, more: make(chan struct{})} }
+
+// hinted is a vendor's cloud with a list and a watch.
+type hinted struct{ machines }
+
+// ListInstances implements provider.InstanceLister.
+func (h hinted) ListInstances(_ context.Context, token string) (provider.InstancePage, error) {
+	v := h.vendor
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.hints.lists++
+	names := slices.Sorted(maps.Keys(v.instances))
+	from, _ := strconv.Atoi(token)
+	to := min(from+v.hints.pageSize, len(names))
+	var page provider.InstancePage
+	if to < len(names) {
+		page.Next = strconv.Itoa(to)
+	}
+	for _, name := range names[min(from, to):to] {
+		page.Instances = append(page.Instances, v.instances[name])
+	}
+	if v.hints.list != nil {
+		if err := v.hints.list(token, &page); err != nil {
+			return provider.InstancePage{}, err
+		}
+	}
+	return page, nil
+}
+
+// WatchInstances implements provider.InstanceWatcher.
+func (h hinted) WatchInstances(ctx context.Context, token string) (provider.InstanceChanges, error) {
+	answer, wrong, err := h.vendor.watch(ctx, token)
+	if err == nil && wrong != nil {
+		err = wrong(ctx, &answer)
+	}
+	return answer, err
+}
+
+// watch returns the right answer, and what goes wrong with it.
+func (v *vendor) watch(ctx context.Context, token string) (answer provider.InstanceChanges, wrong func(context.Context, *provider.InstanceChanges) error, err error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.hints.watches++
+	since, err := strconv.Atoi(token)
+	if token == "" {
+		since, err = len(v.hints.log), nil
+	}
+	if err != nil || since > len(v.hints.log) {
+		return answer, nil, fmt.Errorf("since %q: %w", token, provider.ErrWatchExpired)
+	}
+	if token != "" && since == len(v.hints.log) {
+		more := v.hints.more
+		v.mu.Unlock()
+		timer := time.NewTimer(2 * time.Minute)
+		select {
+		case <-more:
+		case <-timer.C:
+		case <-ctx.Done():
+		}
+		timer.Stop()
+		v.mu.Lock()
+	}
+	answer = provider.InstanceChanges{Resume: strconv.Itoa(len(v.hints.log))}
+	for _, name := range v.hints.log[since:] {
+		answer.Changed = append(answer.Changed, provider.InstanceRef{ProviderID: "p://" + name})
+	}
+	return answer, v.hints.watch, nil
+}
+
+// change changes the label of an instance.
+func (v *vendor) change(name, rack string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	of := v.instances
+	if _, hidden := v.hidden[name]; hidden {
+		of = v.hidden
+	}
+	i := of[name]
+	i.AdditionalLabels = map[string]string{"rack": rack}
+	of[name] = i
+	v.hints.log = append(v.hints.log, name)
+	close(v.hints.more)
+	v.hints.more = make(chan struct{})
+}
+
+// set changes what goes wrong.
+func (v *vendor) set(edit func(*hints)) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	edit(v.hints)
+}
+
+// takeCalls returns how many pages were listed, how often the watch was called, and
+// how many questions were asked, since it was last called.
+func (q *quirky) takeCalls() (lists, watches, asked int) {
+	asked = len(q.takeAsked())
+	q.vendor.set(func(h *hints) {
+		lists, watches, h.lists, h.watches = h.lists, h.watches, 0, 0
+	})
+	return lists, watches, asked
+}
+
+// beginHinted runs a controller for so many Nodes with a list and a watch, and
+// returns when all Nodes are initialised.
+func beginHinted(t *testing.T, nodes int) *quirky {
+	t.Helper()
+	var joined []*corev1.Node
+	for n := range nodes {
+		joined = append(joined, joins(nameOf(n)))
+	}
+	q := beginWith(t, &vendor{hints: newHints()}, Config{}, nil, joined...)
+	q.after(10 * time.Second)
+	for n := range nodes {
+		if !isReleased(q.node(nameOf(n))) {
+			t.Fatalf("Node %s is not initialised", nameOf(n))
+		}
+	}
+	q.takeCalls()
+	q.takeWrites()
+	return q
+}
+
+func nameOf(n int) string { return fmt.Sprintf("n%03d", n) }
+
+const hintedPeriod = 5 * time.Minute // that of beginWith
+
+func TestListSparesQuestions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := beginHinted(t, 95)
+		defer func() { q.stop() }()
+		q.vendor.set(func(h *hints) {
+			h.watch = func(context.Context, *provider.InstanceChanges) error { return errors.New("no") }
+		})
+		q.after(3 * hintedPeriod)
+		q.takeCalls()
+		q.after(4 * hintedPeriod)
+		// A round is ten pages and one question, which tests the list.
+		lists, _, asked := q.takeCalls()
+		if lists < 30 || lists > 50 || asked > 5 || q.takeWrites() > 0 {
+			t.Errorf("in four periods %d pages and %d questions, want 40 and 4 and no writes", lists, asked)
+		}
+	})
+}
+
+func TestWatchMakesComparisonsRare(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := beginHinted(t, 95)
+		defer func() { q.stop() }()
+		q.after(2 * longer * hintedPeriod)
+		q.takeCalls()
+		q.after(longer * hintedPeriod)
+		lists, watches, asked := q.takeCalls()
+		if lists < 8 || lists > 12 || watches > 16 || asked > 2 || q.takeWrites() > 0 {
+			t.Errorf("in six periods %d pages, %d calls of the watch and %d questions, want 10, 15 and 1 and no writes", lists, watches, asked)
+		}
+	})
+}
+
+func TestChangeThatTheWatchNamesIsShownSoon(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := beginHinted(t, 30)
+		defer func() { q.stop() }()
+		q.after(time.Hour)
+		for n := range 30 {
+			q.vendor.change(nameOf(n), "b")
+			q.after(100 * time.Millisecond)
+		}
+		q.after(2 * time.Second)
+		for n := range 30 {
+			if rack := q.node(nameOf(n)).Labels["rack"]; rack != "b" {
+				t.Errorf("2 seconds later the rack of Node %s is %q", nameOf(n), rack)
+			}
+		}
+	})
+}
+
+// A Node whose instance appears late does not wait for its next question.
+func TestWatchWakesANodeThatWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := beginHinted(t, 1)
+		defer func() { q.stop() }()
+		late := joins("late")
+		if _, err := q.cluster.CoreV1().Nodes().Create(t.Context(), late, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		q.after(20 * time.Minute) // The next question is up to 15 minutes away.
+		q.vendor.mu.Lock()
+		q.vendor.instances["late"] = instanceOf("late")
+		q.vendor.mu.Unlock()
+		q.vendor.set(func(h *hints) {
+			h.watch = func(_ context.Context, answer *provider.InstanceChanges) error {
+				for n := range answer.Changed {
+					answer.Changed[n].NodeName = strings.TrimPrefix(answer.Changed[n].ProviderID, "p://")
+				}
+				return nil
+			}
+		})
+		q.vendor.change("late", "a")
+		q.after(2 * time.Second)
+		if !isReleased(q.node("late")) {
+			t.Error("the Node still waits 2 seconds after the watch has named its instance")
+		}
+	})
+}
+
+// Whatever is wrong with a list, no Node gets a label that its instance does not
+// have, and a change shows within two periods.
+func TestFaultsOfAList(t *testing.T) {
+	old := instanceOf(nameOf(0))
+	old.AdditionalLabels = map[string]string{"rack": "wrong"}
+	for name, wrong := range map[string]func(token string, page *provider.InstancePage) error{
+		"Partial": func(_ string, p *provider.InstancePage) error {
+			p.Instances = p.Instances[:len(p.Instances)/2]
+			return nil
+		},
+		"CutOff": func(_ string, p *provider.InstancePage) error { p.Next = ""; return nil },
+		"Empty":  func(_ string, p *provider.InstancePage) error { *p = provider.InstancePage{}; return nil },
+		"Fails":  func(string, *provider.InstancePage) error { return errors.New("no") },
+		"FailsLater": func(token string, _ *provider.InstancePage) error {
+			return map[bool]error{true: errors.New("no")}[token != ""]
+		},
+		"Endless":    func(_ string, p *provider.InstancePage) error { p.Next = "0"; return nil },
+		"OutOfOrder": func(_ string, p *provider.InstancePage) error { slices.Reverse(p.Instances); return nil },
+		"Doubled": func(_ string, p *provider.InstancePage) error {
+			p.Instances = append(p.Instances, p.Instances...)
+			return nil
+		},
+		"DoubledAndDifferent": func(_ string, p *provider.InstancePage) error { p.Instances = append(p.Instances, old); return nil },
+		"SaysThatItIsOld": func(_ string, p *provider.InstancePage) error {
+			p.Instances, p.AsOf = []cloudprovider.InstanceMetadata{old}, time.Now().Add(-time.Hour)
+			return nil
+		},
+		"IsOld": func(_ string, p *provider.InstancePage) error {
+			for n := range p.Instances {
+				p.Instances[n].AdditionalLabels = map[string]string{"rack": "wrong"}
+			}
+			return nil
+		},
+		"WithoutLabels": func(_ string, p *provider.InstancePage) error {
+			for n := range p.Instances {
+				p.Instances[n].AdditionalLabels = nil
+			}
+			return nil
+		},
+		"WithoutAddresses": func(_ string, p *provider.InstancePage) error {
+			for n := range p.Instances {
+				p.Instances[n].NodeAddresses = nil
+			}
+			return nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				q := beginHinted(t, 30)
+				defer func() { q.stop() }()
+				q.vendor.set(func(h *hints) {
+					h.list = wrong
+					h.watch = func(context.Context, *provider.InstanceChanges) error { return errors.New("no") }
+				})
+				q.after(2 * hintedPeriod)
+				if writes := q.takeWrites(); writes > 0 {
+					t.Errorf("%d writes because of a list", writes)
+				}
+				_, _, asked := q.takeCalls()
+				if asked > 2*30+10 {
+					t.Errorf("%d questions about 30 Nodes in two periods", asked)
+				}
+				q.vendor.change(nameOf(0), "b")
+				q.after(2*hintedPeriod + time.Second)
+				if rack := q.node(nameOf(0)).Labels["rack"]; rack != "b" {
+					t.Errorf("the rack is %q two periods after it became b", rack)
+				}
+			})
+		})
+	}
+}
+
+// A list that is always old confirms Nodes that have changed. A sample finds it.
+func TestListThatConfirmsWhatIsNotTrueIsLeftOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := beginHinted(t, 30)
+		defer func() { q.stop() }()
+		q.vendor.set(func(h *hints) {
+			h.watch = func(context.Context, *provider.InstanceChanges) error { return errors.New("no") }
+			h.list = func(_ string, p *provider.InstancePage) error {
+				for n := range p.Instances {
+					p.Instances[n].AdditionalLabels = map[string]string{"rack": "a"} // as all were
+				}
+				return nil
+			}
+		})
+		q.after(hintedPeriod)
+		for n := range 30 {
+			q.vendor.change(nameOf(n), "b")
+		}
+		q.after(4 * hintedPeriod)
+		for n := range 30 {
+			if rack := q.node(nameOf(n)).Labels["rack"]; rack != "b" {
+				t.Errorf("the rack of Node %s is %q four periods after it became b", nameOf(n), rack)
+			}
+		}
+	})
+}
+
+// Whatever is wrong with a watch, a change is shown in time, and the calls are
+// bounded.
+func TestFaultsOfAWatch(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		wrong  func(ctx context.Context, answer *provider.InstanceChanges) error
+		within time.Duration
+	}{
+		{"Fails", func(context.Context, *provider.InstanceChanges) error { return errors.New("no") }, hintedPeriod},
+		{"Panics", func(context.Context, *provider.InstanceChanges) error { panic("no") }, hintedPeriod},
+		{"Stalls", func(ctx context.Context, _ *provider.InstanceChanges) error { <-ctx.Done(); return ctx.Err() }, hintedPeriod + 5*time.Minute},
+		{"ForgetsItsPlace", func(context.Context, *provider.InstanceChanges) error { return provider.ErrWatchExpired }, hintedPeriod},
+		{"NamesNothing", func(_ context.Context, a *provider.InstanceChanges) error { a.Changed = nil; return nil }, longer*hintedPeriod + hintedPeriod},
+		{"NamesOthers", func(_ context.Context, a *provider.InstanceChanges) error {
+			a.Changed = []provider.InstanceRef{{ProviderID: "p://n017"}, {NodeName: "unknown"}, {}}
+			return nil
+		}, longer*hintedPeriod + hintedPeriod},
+		{"RepeatsItself", func(_ context.Context, a *provider.InstanceChanges) error {
+			a.Changed = append(slices.Clone(a.Changed), slices.Clone(a.Changed)...)
+			return nil
+		}, 2 * time.Second},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				q := beginHinted(t, 30)
+				defer func() { q.stop() }()
+				q.after(2 * longer * hintedPeriod)
+				q.vendor.set(func(h *hints) { h.watch = tt.wrong })
+				q.vendor.change(nameOf(29), "x") // It ends the call under way.
+				q.after(10 * time.Second)
+				q.vendor.change(nameOf(0), "b")
+				q.after(tt.within)
+				if rack := q.node(nameOf(0)).Labels["rack"]; rack != "b" {
+					t.Errorf("the rack is %q %v after it became b", rack, tt.within)
+				}
+			})
+		})
+	}
+}
+
+// A watch that names all instances all the time costs a bounded number of calls.
+func TestWatchThatNeverRestsIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := beginHinted(t, 10)
+		defer func() { q.stop() }()
+		q.vendor.set(func(h *hints) {
+			h.watch = func(_ context.Context, a *provider.InstanceChanges) error {
+				for n := range 10 {
+					a.Changed = append(a.Changed, provider.InstanceRef{ProviderID: "p://" + nameOf(n)})
+				}
+				a.Resume = "0" // The next call returns at once.
+				return nil
+			}
+		})
+		q.vendor.change(nameOf(0), "a")
+		q.after(time.Minute)
+		q.takeCalls()
+		q.after(10 * time.Minute)
+		if _, watches, asked := q.takeCalls(); watches > 601 || asked > 10*10+10*3 {
+			t.Errorf("in 10 minutes %d calls of the watch and %d questions about 10 Nodes, want one each second and one for each Node each minute", watches, asked)
+		}
+	})
+}

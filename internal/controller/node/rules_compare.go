@@ -1,0 +1,74 @@
+package node
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/allowance"
+)
+
+// confirms reports whether what a list says of the Node leaves nothing to do, so
+// that no question is needed. A list that says less than the Node has confirms
+// nothing: what is missing may have changed.
+func confirms(o observed) bool {
+	if saysLess(o) {
+		return false
+	}
+	p := decide(o)
+	return p.do == doNothing && len(p.events) == 0
+}
+
+// saysLess reports whether a list leaves out something that the Node has.
+func saysLess(o observed) bool {
+	i, has := o.answer.instance, o.node.Labels
+	for key := range followed(o.node) {
+		if _, named := i.labels[key]; !named {
+			return true
+		}
+	}
+	return len(i.addresses) == 0 ||
+		i.size == "" && has[corev1.LabelInstanceTypeStable] != "" ||
+		i.zone == "" && has[corev1.LabelTopologyZone] != "" ||
+		i.region == "" && has[corev1.LabelTopologyRegion] != ""
+}
+
+// differs reports whether what the cloud says of the Node is to be written.
+func differs(o observed) bool { return decide(o).do == update }
+
+// watched is what is known of the watch.
+type watched struct {
+	works bool
+	since time.Time // it has missed no change after this
+}
+
+// longer is by how much the period of the comparison grows while a watch works.
+const longer = 6
+
+// comparePeriod returns the period in which all Nodes are compared with the cloud.
+// It is long while a watch works that was there when the last comparison of all
+// Nodes began. Then only what the watch misses is left to be found.
+func comparePeriod(base time.Duration, w watched, compared time.Time) time.Duration {
+	if !w.works || compared.Before(w.since) {
+		return base
+	}
+	return longer * base
+}
+
+// mayBeMissed reports whether the watch should have named a change that a
+// comparison has found at this time.
+func mayBeMissed(w watched, compared, named, now time.Time) bool {
+	return w.works && !compared.Before(w.since) && now.Sub(named) > namedFor
+}
+
+// namedFor is how long a change that the watch has named may take until the cloud
+// shows it.
+const namedFor = time.Minute
+
+// wokenLimit bounds how often a Node is asked about because the watch has named
+// its instance. A watch that repeats itself must not use up the quota of the cloud.
+var wokenLimit = allowance.Limit{Burst: 6, Every: time.Minute, Least: time.Second}
+
+// askedAgainAfter is when a Node is asked about once more if the first answer was
+// no news. What a cloud answers may be older than its watch.
+const askedAgainAfter = 10 * time.Second

@@ -1,0 +1,94 @@
+package node
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+func TestWhatAListConfirms(t *testing.T) {
+	full := machine(with(map[string]string{"rack": "a"}))
+	ours := func(edits ...func(*corev1.Node)) *corev1.Node {
+		node := settled(label("rack", "a"), annotation(AnnotationLabels, `{"rack":"a"}`))
+		for _, edit := range edits {
+			edit(node)
+		}
+		return node
+	}
+	less := func(edit func(*instance)) answer { return machine(with(map[string]string{"rack": "a"}), edit) }
+	for _, tt := range []struct {
+		name     string
+		node     *corev1.Node
+		answer   answer
+		confirms bool
+		differs  bool
+	}{
+		{"NodeIsAsTheListSays", ours(), full, true, false},
+		{"AnotherAddress", ours(), less(func(i *instance) { i.addresses = []corev1.NodeAddress{internal} }), false, true},
+		{"AnotherType", ours(), less(func(i *instance) { i.size = "large" }), false, true},
+		{"AnotherLabel", ours(), machine(with(map[string]string{"rack": "b"})), false, true},
+		{"OneMoreLabel", ours(), machine(with(map[string]string{"rack": "a", "row": "1"})), false, true},
+		{"AnotherZoneIsReported", ours(), less(func(i *instance) { i.zone = "z2" }), false, false},
+		{"NoLabel", ours(), machine(), false, false},
+		{"NoAddresses", ours(), less(func(i *instance) { i.addresses = nil }), false, false},
+		{"NoType", ours(), less(func(i *instance) { i.size = "" }), false, false},
+		{"NoZone", ours(), less(func(i *instance) { i.zone = "" }), false, false},
+		{"NoRegion", ours(), less(func(i *instance) { i.region = "" }), false, false},
+		{"NodeHasNeitherTypeNorPlace", ours(func(n *corev1.Node) { n.Labels = map[string]string{"rack": "a"} }), less(func(i *instance) { i.size, i.zone, i.region = "", "", "" }), true, false},
+		{"NodeThatWaits", fresh(), full, false, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			o := observed{now: noon, node: tt.node, answer: tt.answer, policy: follows}
+			if got := confirms(o); got != tt.confirms {
+				t.Errorf("confirms = %v, want %v", got, tt.confirms)
+			}
+			if got := differs(o); got != tt.differs && tt.node.Spec.ProviderID != "" {
+				t.Errorf("differs = %v, want %v", got, tt.differs)
+			}
+		})
+	}
+}
+
+func TestPeriodOfTheComparison(t *testing.T) {
+	for _, tt := range []struct {
+		name     string
+		watched  watched
+		compared time.Time
+		want     time.Duration
+	}{
+		{"NoWatch", watched{}, noon, time.Minute},
+		{"WatchWorksAndAllWereComparedSince", watched{true, noon}, noon, longer * time.Minute},
+		{"NotComparedSince", watched{true, noon}, noon.Add(-1), time.Minute},
+		{"NeverCompared", watched{true, noon}, time.Time{}, time.Minute},
+		{"WatchFails", watched{false, noon}, noon.Add(time.Hour), time.Minute},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := comparePeriod(time.Minute, tt.watched, tt.compared); got != tt.want {
+				t.Errorf("period %v, want %v", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestChangeThatTheWatchHasMissed(t *testing.T) {
+	works := watched{true, noon}
+	for _, tt := range []struct {
+		name            string
+		watched         watched
+		compared, named time.Time
+		want            bool
+	}{
+		{"NotNamed", works, noon, time.Time{}, true},
+		{"NamedLongAgo", works, noon, noon.Add(-time.Hour), true},
+		{"JustNamed", works, noon, noon.Add(time.Hour - namedFor), false},
+		{"ChangedBeforeTheWatchBegan", works, noon.Add(-1), time.Time{}, false},
+		{"WatchFails", watched{false, noon}, noon, time.Time{}, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := mayBeMissed(tt.watched, tt.compared, tt.named, noon.Add(time.Hour)); got != tt.want {
+				t.Errorf("missed = %v, want %v", got, tt.want)
+			}
+		})
+	}
+}

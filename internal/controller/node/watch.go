@@ -1,0 +1,196 @@
+package node
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/fairlead-k8s/fairlead/internal/cloud"
+	"github.com/fairlead-k8s/fairlead/internal/controller/allowance"
+	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
+)
+
+// The pause between two calls of a watch. It grows while calls fail.
+const (
+	watchPause        = time.Second
+	longestWatchPause = time.Minute
+)
+
+// watchInstances waits for changes of instances and wakes their Nodes, until the context
+// ends.
+func (c *Controller) watchInstances(ctx context.Context) {
+	pause := watchPause
+	for ctx.Err() == nil {
+		changes, err := c.watcher.Next(ctx)
+		if err != nil {
+			pause = min(2*pause, longestWatchPause)
+		} else {
+			pause = watchPause
+			c.wakeChanged(changes)
+		}
+		c.sleep(ctx, pause)
+	}
+}
+
+// wakeChanged wakes the Nodes of instances that have changed. Those that wait to be
+// initialised get a pass, the others a question.
+func (c *Controller) wakeChanged(changes cloud.Changes) {
+	if len(changes.ProviderIDs)+len(changes.NodeNames) == 0 {
+		return
+	}
+	ids, names := map[string]bool{}, map[string]bool{}
+	for _, id := range changes.ProviderIDs {
+		ids[id] = true
+	}
+	for _, name := range changes.NodeNames {
+		names[name] = true
+	}
+	for _, node := range c.all() {
+		switch {
+		case !ids[node.Spec.ProviderID] && !names[node.Name]:
+		case isRefreshed(c.claim, node):
+			c.woken.add(node.Name, c.clock.Now())
+		case nodefact.IsUninitialized(node):
+			c.loop.Add(node.Name)
+		}
+	}
+}
+
+// askAboutWoken asks about the Nodes that the watch has named, until the context
+// ends.
+func (c *Controller) askAboutWoken(ctx context.Context) {
+	for {
+		names, next := c.woken.take(c.clock.Now())
+		for page := range slices.Chunk(names, c.instances.BatchSize()) {
+			c.woken.asked(page, c.fetch(ctx, page), c.clock.Now())
+		}
+		if len(names) > 0 {
+			continue
+		}
+		timer := c.clock.NewTimer(next)
+		select {
+		case <-c.woken.more:
+		case <-timer.C():
+		case <-ctx.Done():
+		}
+		timer.Stop()
+		if ctx.Err() != nil {
+			return
+		}
+	}
+}
+
+// woken are the Nodes that the watch has named.
+type woken struct {
+	more chan struct{} // has an element if there may be a Node to ask about
+
+	mu    sync.Mutex
+	nodes map[string]wokenNode // guarded by mu
+}
+
+// wokenNode is what is remembered of a Node that the watch has named.
+type wokenNode struct {
+	named time.Time // last
+	due   time.Time // when it is asked about; zero: not
+	again bool      // it was asked about after it was named
+	used  allowance.Allowance
+}
+
+// add takes note that the watch has named a Node.
+func (w *woken) add(name string, now time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n := w.nodes[name]
+	n.named, n.due, n.again = now, now, false
+	w.nodes[name] = n
+	select {
+	case w.more <- struct{}{}:
+	default:
+	}
+}
+
+// idleWoken is how long nothing is looked at if no Node is due.
+const idleWoken = time.Hour
+
+// take returns the Nodes to ask about now, and how long to wait for the next one.
+func (w *woken) take(now time.Time) (names []string, next time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	next = idleWoken
+	for name, n := range w.nodes {
+		at := n.due
+		if allowed := n.used.Next(wokenLimit); at.Before(allowed) {
+			at = allowed
+		}
+		switch {
+		case n.due.IsZero():
+			if n.used.IsWhole(now) && now.Sub(n.named) > namedFor {
+				delete(w.nodes, name)
+			}
+		case at.After(now):
+			next = min(next, at.Sub(now))
+		default:
+			n.due, n.used = time.Time{}, n.used.Used(wokenLimit, now)
+			w.nodes[name] = n
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names, next
+}
+
+// asked takes note of the answers about Nodes. Those that were no news are asked
+// about once more.
+func (w *woken) asked(names, news []string, now time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, name := range names {
+		n, ok := w.nodes[name]
+		if !ok || n.again || !n.due.IsZero() || slices.Contains(news, name) {
+			continue
+		}
+		n.due, n.again = now.Add(askedAgainAfter), true
+		w.nodes[name] = n
+	}
+}
+
+// namedAt returns when the watch has named a Node last, the zero time if it has
+// not for long.
+func (w *woken) namedAt(name string) time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.nodes[name].named
+}
+
+// watched returns what is known of the watch.
+func (c *Controller) watched() watched {
+	if c.watcher == nil {
+		return watched{}
+	}
+	since, works := c.watcher.Since()
+	return watched{works: works, since: since}
+}
+
+// compared takes note that all Nodes were compared with the cloud after this time.
+func (c *Controller) compared(began time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.lastCompared = began
+	if w := c.watched(); w.works && !began.Before(w.since) {
+		c.watcher.Compared()
+	}
+}
+
+func (c *Controller) comparedAt() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.lastCompared
+}
+
+// found takes note that a comparison has found a Node that differs from the cloud.
+func (c *Controller) found(ctx context.Context, name string) {
+	if mayBeMissed(c.watched(), c.comparedAt(), c.woken.namedAt(name), c.clock.Now()) {
+		c.watcher.Missed(ctx, name)
+	}
+}
