@@ -22,6 +22,7 @@ var envelope = map[string][]string{
 	"nodes/status":                       {"update", "patch"},
 	"services":                           {"list", "watch"},
 	"services/status":                    {"update", "patch"},
+	"persistentvolumes":                  {"list", "watch", "patch"}, // volumeLabels.enabled
 	"leases.coordination.k8s.io":         {"get", "create", "update"},
 	"serviceaccounts":                    {"get", "create"},
 	"serviceaccounts/token":              {"create"},

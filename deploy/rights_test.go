@@ -25,6 +25,7 @@ func TestRightsAreDocumented(t *testing.T) {
 	for heading, want := range map[string][]string{
 		"Always":                              always,
 		"With `useServiceAccountCredentials`": less(rights(t, "../charts/fairlead/ci/service-accounts.golden.yaml"), always),
+		"With `volumeLabels.enabled`":         less(rights(t, "../charts/fairlead/ci/volumes.golden.yaml"), always),
 		"With `leaderMigration.enabled`":      less(rights(t, "../charts/fairlead/ci/migration.golden.yaml"), always),
 	} {
 		if diff := cmp.Diff(slices.Sorted(slices.Values(want)), slices.Sorted(maps.Keys(page[heading]))); diff != "" {

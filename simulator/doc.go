@@ -25,6 +25,10 @@
 //	POST   /v1/static-ips                               reserve one
 //	GET    /v1/static-ips/{id}                          one static IP
 //	DELETE /v1/static-ips/{id}                          release it
+//	GET    /v1/volumes?limit=&…                         a page of volumes
+//	POST   /v1/volumes                                  create one
+//	GET    /v1/volumes/{id}                             one volume
+//	DELETE /v1/volumes/{id}                             delete it
 //	GET    /v1/routes?limit=&…&tag=KEY=VALUE            a page of routes
 //	POST   /v1/routes                                   create one
 //	POST   /v1/routes/changes                           create and delete several (RouteChange)

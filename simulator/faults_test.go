@@ -83,6 +83,11 @@ func callAll(ctx context.Context, c *Client) map[Call]error {
 	_, errs[CreateRoute] = c.CreateRoute(ctx, routeTo("new", "10.244.2.0/24", ""))
 	_, errs[ChangeRoutes] = c.ChangeRoutes(ctx, []RouteChange{{Delete: route}, {Create: new(routeTo("new", "10.244.2.0/24", ""))}})
 	errs[DeleteRoute] = c.DeleteRoute(ctx, route)
+	const volume = "vol-00000001"
+	_, errs[ListVolumes] = c.Volumes(ctx)
+	_, errs[GetVolume] = c.Volume(ctx, volume)
+	_, errs[CreateVolume] = c.CreateVolume(ctx, Volume{Name: "new"})
+	errs[DeleteVolume] = c.DeleteVolume(ctx, volume)
 	return errs
 }
 
@@ -482,7 +487,7 @@ func TestFaultInput(t *testing.T) {
 	}{
 		"UnknownKind":         {Fault{Kind: "earthquake"}, `kind: "earthquake" is none of latency, hang, reset, throttle, outage, denied, error, notFound, stale, invisible, emptyList, truncatedList, lostReply`},
 		"NoKind":              {Fault{}, `kind: "" is none of latency, hang, reset, throttle, outage, denied, error, notFound, stale, invisible, emptyList, truncatedList, lostReply`},
-		"UnknownCall":         {Fault{Kind: FaultError, Calls: []Call{"Reboot"}}, `calls: "Reboot" is none of ListInstances, GetInstance, CreateInstance, UpdateInstance, StartInstance, StopInstance, TerminateInstance, WatchInstances, ListLoadBalancers, GetLoadBalancer, CreateLoadBalancer, UpdateLoadBalancer, DeleteLoadBalancer, ListStaticIPs, GetStaticIP, CreateStaticIP, ReleaseStaticIP, ListRoutes, GetRoute, CreateRoute, DeleteRoute, ChangeRoutes`},
+		"UnknownCall":         {Fault{Kind: FaultError, Calls: []Call{"Reboot"}}, `calls: "Reboot" is none of ListInstances, GetInstance, CreateInstance, UpdateInstance, StartInstance, StopInstance, TerminateInstance, WatchInstances, ListLoadBalancers, GetLoadBalancer, CreateLoadBalancer, UpdateLoadBalancer, DeleteLoadBalancer, ListStaticIPs, GetStaticIP, CreateStaticIP, ReleaseStaticIP, ListRoutes, GetRoute, CreateRoute, DeleteRoute, ChangeRoutes, ListVolumes, GetVolume, CreateVolume, DeleteVolume`},
 		"CallWithoutEffect":   {Fault{Kind: FaultEmptyList, Calls: []Call{GetInstance}}, "calls: a fault of kind emptyList cannot hit GetInstance"},
 		"StaleWrite":          {Fault{Kind: FaultStale, Calls: []Call{UpdateInstance}}, "calls: a fault of kind stale cannot hit UpdateInstance"},
 		"InvisibleCreation":   {Fault{Kind: FaultInvisible, Calls: []Call{CreateInstance}}, "calls: a fault of kind invisible cannot hit CreateInstance"},

@@ -74,6 +74,13 @@ type (
 )
 
 type (
+	// Volume is a disk, which an instance can use only in one of its zones.
+	Volume = wire.Volume
+	// VolumeList is one page of volumes, ordered by ID.
+	VolumeList = wire.VolumeList
+)
+
+type (
 	// Fault is a deliberate failure of calls under /v1.
 	Fault = wire.Fault
 	// FaultKind says how a fault changes a call.
@@ -187,6 +194,10 @@ const (
 	CreateRoute        = wire.CreateRoute
 	DeleteRoute        = wire.DeleteRoute
 	ChangeRoutes       = wire.ChangeRoutes
+	ListVolumes        = wire.ListVolumes
+	GetVolume          = wire.GetVolume
+	CreateVolume       = wire.CreateVolume
+	DeleteVolume       = wire.DeleteVolume
 )
 
 // The results of calls, besides the codes of errors.

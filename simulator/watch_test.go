@@ -120,7 +120,7 @@ func TestWatchTellsEverythingFirst(t *testing.T) {
 		}
 		diff(t, "the cloud is described", true, strings.Contains(told["cloud"], `"maxBackends":7`))
 		diff(t, "instances", 3, strings.Count(told["instances"], `"id"`))
-		for _, none := range []string{"load-balancers", "static-ips", "routes"} {
+		for _, none := range []string{"load-balancers", "static-ips", "routes", "volumes"} {
 			diff(t, none, `{"items":[]}`, told[none])
 		}
 		diff(t, "faults",

@@ -7,6 +7,7 @@ const (
 	groupCloud     = "cloud"
 	groupInstances = "instances"
 	groupNetwork   = "network"
+	groupVolumes   = "volumes"
 	groupFaults    = "faults"
 )
 
@@ -35,6 +36,7 @@ counted. With --as customer, they are like the calls of any customer.`,
 		&cobra.Group{ID: groupCloud, Title: "The cloud:"},
 		&cobra.Group{ID: groupInstances, Title: "Instances:"},
 		&cobra.Group{ID: groupNetwork, Title: "Load balancers and routes:"},
+		&cobra.Group{ID: groupVolumes, Title: "Volumes:"},
 		&cobra.Group{ID: groupFaults, Title: "Faults and calls:"},
 	)
 	add := func(group string, commands ...*cobra.Command) {
@@ -49,6 +51,7 @@ counted. With --as customer, they are like the calls of any customer.`,
 		newStart(&s), newStop(&s), newTerminate(&s),
 		newResize(&s), newReaddress(&s), newRename(&s), newRelabel(&s))
 	add(groupNetwork, newLoadBalancer(&s), newStaticIP(&s), newRoute(&s))
+	add(groupVolumes, newVolume(&s))
 	add(groupFaults, newFault(&s), newCalls(&s))
 	return command
 }

@@ -182,11 +182,18 @@ func routeNames(ctx context.Context, client *simulator.Client) ([]string, error)
 	return suggestions(all, err, func(r simulator.Route) (string, string) { return r.Name, r.ID + " " + r.Destination })
 }
 
+func (s *session) volumeNames() cobra.CompletionFunc { return s.suggest(volumeNames) }
+
+func volumeNames(ctx context.Context, client *simulator.Client) ([]string, error) {
+	all, err := client.Volumes(ctx)
+	return suggestions(all, err, func(v simulator.Volume) (string, string) { return v.Name, v.ID })
+}
+
 // resourceNames suggests the names of resources of all kinds.
 func (s *session) resourceNames() cobra.CompletionFunc {
 	return s.suggest(func(ctx context.Context, client *simulator.Client) ([]string, error) {
 		var all []string
-		for _, names := range []func(context.Context, *simulator.Client) ([]string, error){instanceNames, loadBalancerNames, staticIPNames, routeNames} {
+		for _, names := range []func(context.Context, *simulator.Client) ([]string, error){instanceNames, loadBalancerNames, staticIPNames, routeNames, volumeNames} {
 			some, err := names(ctx, client)
 			if err != nil {
 				return nil, err

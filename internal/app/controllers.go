@@ -41,6 +41,7 @@ func ours() table {
 		settings.CertificateController: func(s *settings.Settings) start {
 			return startCertificates(s.Certificate.Config(s.Ownership.Claim()), s.Controllers.ResyncPeriod())
 		},
+		settings.VolumeController: func(*settings.Settings) start { return startVolumes },
 	}
 	var all table
 	for _, c := range settings.Ours() {

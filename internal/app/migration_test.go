@@ -29,12 +29,12 @@ func TestPlacement(t *testing.T) {
 		plan string // "": the default
 		want string
 	}{
-		{"DefaultMovesThreeByAnyName", "", "cloud-node-controller:main cloud-node-lifecycle-controller:migration service-lb-controller:migration node-route-controller:migration kubelet-serving-csr-controller:main"},
-		{"NewestName", "v1\n" + entries + "- {name: service-lb-controller, component: cloud-controller-manager}", "cloud-node-controller:main cloud-node-lifecycle-controller:main service-lb-controller:migration node-route-controller:main kubelet-serving-csr-controller:main"},
-		{"Alias", "v1beta1\nresourceLock: leases\n" + entries + "- {name: route, component: '*'}", "cloud-node-controller:main cloud-node-lifecycle-controller:main service-lb-controller:main node-route-controller:migration kubelet-serving-csr-controller:main"},
-		{"OfAnotherComponent", "v1alpha1\nresourceLock: leases\n" + entries + "- {name: service, component: kube-controller-manager}", "cloud-node-controller:main cloud-node-lifecycle-controller:main service-lb-controller:elsewhere node-route-controller:main kubelet-serving-csr-controller:main"},
-		{"LastEntryCounts", "v1\n" + entries + "- {name: service, component: x}\n- {name: service-controller, component: '*'}", "cloud-node-controller:main cloud-node-lifecycle-controller:main service-lb-controller:migration node-route-controller:main kubelet-serving-csr-controller:main"},
-		{"SharedClientNameIsNoName", "v1\n" + entries + "- {name: node-controller, component: x}", "cloud-node-controller:main cloud-node-lifecycle-controller:main service-lb-controller:main node-route-controller:main kubelet-serving-csr-controller:main"},
+		{"DefaultMovesThreeByAnyName", "", "cloud-node-controller:main cloud-node-lifecycle-controller:migration service-lb-controller:migration node-route-controller:migration kubelet-serving-csr-controller:main persistent-volume-label-controller:main"},
+		{"NewestName", "v1\n" + entries + "- {name: service-lb-controller, component: cloud-controller-manager}", "cloud-node-controller:main cloud-node-lifecycle-controller:main service-lb-controller:migration node-route-controller:main kubelet-serving-csr-controller:main persistent-volume-label-controller:main"},
+		{"Alias", "v1beta1\nresourceLock: leases\n" + entries + "- {name: route, component: '*'}", "cloud-node-controller:main cloud-node-lifecycle-controller:main service-lb-controller:main node-route-controller:migration kubelet-serving-csr-controller:main persistent-volume-label-controller:main"},
+		{"OfAnotherComponent", "v1alpha1\nresourceLock: leases\n" + entries + "- {name: service, component: kube-controller-manager}", "cloud-node-controller:main cloud-node-lifecycle-controller:main service-lb-controller:elsewhere node-route-controller:main kubelet-serving-csr-controller:main persistent-volume-label-controller:main"},
+		{"LastEntryCounts", "v1\n" + entries + "- {name: service, component: x}\n- {name: service-controller, component: '*'}", "cloud-node-controller:main cloud-node-lifecycle-controller:main service-lb-controller:migration node-route-controller:main kubelet-serving-csr-controller:main persistent-volume-label-controller:main"},
+		{"SharedClientNameIsNoName", "v1\n" + entries + "- {name: node-controller, component: x}", "cloud-node-controller:main cloud-node-lifecycle-controller:main service-lb-controller:main node-route-controller:main kubelet-serving-csr-controller:main persistent-volume-label-controller:main"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			args := "--cloud-provider=test --enable-leader-migration"

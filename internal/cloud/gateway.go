@@ -68,6 +68,7 @@ type Gateway struct {
 	instances   atomic.Pointer[Instances]
 	balancers   atomic.Pointer[LoadBalancers]
 	routes      atomic.Pointer[Routes]
+	volumes     *Volumes
 	accessors   []accessor  // in the order in which they are asked; used under asking
 	asking      sync.Mutex  // held while accessors are asked
 	cannotSay   atomic.Bool // the provider's Offers has returned an error
@@ -83,6 +84,7 @@ type Gateway struct {
 func (p *Provider) Open(ctx context.Context, cfg Config) (*Gateway, error) {
 	cfg = cfg.withDefaults()
 	g := &Gateway{readTimeout: cfg.ReadTimeout, metrics: cfg.Metrics, extras: p.extras, classifiers: classifiersOf(cfg, p.extras), health: newHealth(cfg.Metrics.overdue.Set)}
+	g.volumes = newVolumes(g, p.extras.labeler, cfg)
 	g.accessors = accessorsOf(g, p, cfg)
 	sayHidden(ctx, p.hidden)
 	if _, err := g.AskAgain(ctx); err != nil && !errors.Is(err, ErrCannotSay) {

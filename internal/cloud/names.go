@@ -24,6 +24,25 @@ func namesOfService(service *corev1.Service) []string {
 	return names
 }
 
+func namesOfVolume(volume *corev1.PersistentVolume) []string {
+	names := []string{volume.Name}
+	switch spec := volume.Spec.PersistentVolumeSource; {
+	case spec.CSI != nil:
+		names = append(names, spec.CSI.VolumeHandle)
+	case spec.AWSElasticBlockStore != nil:
+		names = append(names, spec.AWSElasticBlockStore.VolumeID)
+	case spec.GCEPersistentDisk != nil:
+		names = append(names, spec.GCEPersistentDisk.PDName)
+	case spec.AzureDisk != nil:
+		names = append(names, spec.AzureDisk.DiskName, spec.AzureDisk.DataDiskURI)
+	case spec.VsphereVolume != nil:
+		names = append(names, spec.VsphereVolume.VolumePath)
+	case spec.Cinder != nil:
+		names = append(names, spec.Cinder.VolumeID)
+	}
+	return names
+}
+
 func namesOfRoute(route Route) []string {
 	return []string{route.CIDR, route.Node, route.Name}
 }

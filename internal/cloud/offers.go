@@ -25,6 +25,8 @@ type extras struct {
 	classifier provider.ErrorClassifier
 	// concurrent says how many calls of each kind may be made at once.
 	concurrent provider.ConcurrentCaller
+	// labeler knows the zone and region of volumes.
+	labeler cloudprovider.PVLabeler
 }
 
 func extrasOf(p cloudprovider.Interface) extras {
@@ -34,6 +36,7 @@ func extrasOf(p cloudprovider.Interface) extras {
 		offerer:    find[provider.Offerer](p),
 		classifier: find[provider.ErrorClassifier](p),
 		concurrent: find[provider.ConcurrentCaller](p, "InstancesV2", "Instances", "Zones", "LoadBalancer", "Routes"),
+		labeler:    find[cloudprovider.PVLabeler](p),
 	}
 }
 

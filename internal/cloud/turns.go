@@ -6,7 +6,7 @@ import "slices"
 type priority int
 
 const (
-	lowPriority    priority = iota // for a refresh, or for a node that has waited long without success
+	lowPriority    priority = iota // for a refresh, a volume, or a node that has waited long without success
 	updatePriority                 // for an update of a load balancer's nodes
 	highPriority                   // for an object that waits for the answer
 	priorities                     // the number of priorities

@@ -16,11 +16,12 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodelifecycle"
 	"github.com/fairlead-k8s/fairlead/internal/controller/route"
 	"github.com/fairlead-k8s/fairlead/internal/controller/service"
+	"github.com/fairlead-k8s/fairlead/internal/controller/volume"
 )
 
 // reasons returns every reason of every controller, and of the process.
 func reasons() []message.Reason {
-	return slices.Concat(node.Reasons(), nodelifecycle.Reasons(), service.Reasons(), route.Reasons(), certificate.Reasons(), app.Reasons())
+	return slices.Concat(node.Reasons(), nodelifecycle.Reasons(), service.Reasons(), route.Reasons(), certificate.Reasons(), volume.Reasons(), app.Reasons())
 }
 
 // TestEventsHaveReasons holds that all code of the daemon, that of the process
@@ -43,6 +44,7 @@ var kinds = []struct{ kind, heading, intro string }{
 	{"Node", "On Nodes", "`kubectl describe node NAME` shows both."},
 	{"Service", "On Services", "`kubectl describe service NAME` shows the events, and `kubectl get service NAME -o yaml` the conditions."},
 	{"CertificateSigningRequest", "On CertificateSigningRequests", "The event `ServingCertificateHeld` on the Node begins with one of these reasons. `kubectl describe csr NAME` shows a condition: `Approved`, or, with `--deny-foreign-csr`, `Denied`."},
+	{"PersistentVolume", "On PersistentVolumes", "`kubectl describe pv NAME` shows the events. Only the [controller for labels of volumes](../guides/volumes.md) records them, which is off by default."},
 	{"Lease", "On the Lease", "Events about the daemon itself: `kubectl -n kube-system get events --field-selector involvedObject.name=cloud-controller-manager`."},
 }
 

@@ -41,6 +41,12 @@ func (r *Recorder) Service(service *corev1.Service, eventType, reason, message s
 	}, eventType, reason, message)
 }
 
+// PersistentVolume records an event on the volume. The type is
+// corev1.EventTypeNormal or corev1.EventTypeWarning.
+func (r *Recorder) PersistentVolume(volume *corev1.PersistentVolume, eventType, reason, message string) {
+	r.recorder.Event(&corev1.ObjectReference{APIVersion: "v1", Kind: "PersistentVolume", Name: volume.Name, UID: volume.UID}, eventType, reason, message)
+}
+
 // Lease records an event on the Lease of this process. Events that belong to no
 // other object are recorded there.
 func (r *Recorder) Lease(lease types.NamespacedName, eventType, reason, message string) {

@@ -25,13 +25,13 @@ const (
 
 // NewInformerFactory returns the informers of our own controllers. They drop what
 // no rule reads before an object is cached: the managed fields, images and
-// volumes of Nodes, and what TrimService drops. A provider must not get this
-// factory, because it may read these fields.
+// volumes of Nodes, the managed fields of PersistentVolumes, and what TrimService
+// drops. A provider must not get this factory, because it may read these fields.
 func NewInformerFactory(client kubernetes.Interface, resync time.Duration) informers.SharedInformerFactory {
 	return informers.NewSharedInformerFactoryWithOptions(client, resync, informers.WithTransform(trim))
 }
 
-// trim drops the fields of a Node or Service that no rule reads. It returns
+// trim drops the fields of a Node, Service or PersistentVolume that no rule reads. It returns
 // objects of other kinds unchanged. Trimming twice is the same as once.
 func trim(obj any) (any, error) {
 	switch whole := obj.(type) {
@@ -39,6 +39,10 @@ func trim(obj any) (any, error) {
 		return trimNode(whole), nil
 	case *corev1.Service:
 		return TrimService(whole), nil
+	case *corev1.PersistentVolume:
+		volume := *whole
+		volume.ManagedFields = nil
+		return &volume, nil
 	default:
 		return obj, nil
 	}

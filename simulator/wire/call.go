@@ -36,6 +36,11 @@ const (
 	CreateRoute  Call = "CreateRoute"
 	DeleteRoute  Call = "DeleteRoute"
 	ChangeRoutes Call = "ChangeRoutes"
+
+	ListVolumes  Call = "ListVolumes"
+	GetVolume    Call = "GetVolume"
+	CreateVolume Call = "CreateVolume"
+	DeleteVolume Call = "DeleteVolume"
 )
 
 // CallNames returns all calls.
@@ -46,6 +51,7 @@ func CallNames() []Call {
 		ListLoadBalancers, GetLoadBalancer, CreateLoadBalancer, UpdateLoadBalancer, DeleteLoadBalancer,
 		ListStaticIPs, GetStaticIP, CreateStaticIP, ReleaseStaticIP,
 		ListRoutes, GetRoute, CreateRoute, DeleteRoute, ChangeRoutes,
+		ListVolumes, GetVolume, CreateVolume, DeleteVolume,
 	}
 }
 
@@ -102,13 +108,14 @@ type CallCounter struct {
 type CallRecord struct {
 	Time time.Time `json:"time"`
 	Call Call      `json:"call"`
-	// One of Instance, LoadBalancer, StaticIP and Route is set, depending on the
+	// One of Instance, LoadBalancer, StaticIP, Route and Volume is set, depending on the
 	// call. It is the ID that the call was about, or the name in a creation. All
 	// are empty if the call was not about a single resource.
 	Instance     string `json:"instance,omitempty"`
 	LoadBalancer string `json:"loadBalancer,omitempty"`
 	StaticIP     string `json:"staticIP,omitempty"`
 	Route        string `json:"route,omitempty"`
+	Volume       string `json:"volume,omitempty"`
 	// Status is the HTTP status of the answer; 0 if there was no answer.
 	Status   int      `json:"status"`
 	Result   string   `json:"result"`
@@ -117,4 +124,6 @@ type CallRecord struct {
 
 // Resource returns the ID or name of the resource that the call was about. It
 // returns "" if the call was not about a single resource.
-func (r CallRecord) Resource() string { return cmp.Or(r.Instance, r.LoadBalancer, r.StaticIP, r.Route) }
+func (r CallRecord) Resource() string {
+	return cmp.Or(r.Instance, r.LoadBalancer, r.StaticIP, r.Route, r.Volume)
+}

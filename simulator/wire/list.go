@@ -17,4 +17,6 @@ type (
 	StaticIPList = List[StaticIP]
 	// RouteList is one page of routes, ordered by ID.
 	RouteList = List[Route]
+	// VolumeList is one page of volumes, ordered by ID.
+	VolumeList = List[Volume]
 )

@@ -97,6 +97,15 @@ func TestStaticIPs(t *testing.T) {
 	p.see("#static-ips", "None.")
 }
 
+func TestVolumes(t *testing.T) {
+	c := startCloud(t)
+	c.operate("volume create data --zone sim-1b --zone sim-1a")
+	p := openLive(t, c)
+	p.see("#volumes", "data vol-00000001 sim-1a, sim-1b sim-1 Delete")
+	p.press("section[@id='volumes']", "Delete")
+	p.see("#volumes", "None.")
+}
+
 func TestRoutes(t *testing.T) {
 	c := startCloud(t)
 	c.operate("create node-1")

@@ -13,6 +13,7 @@ import (
 const (
 	serviceAccounts = "charts/fairlead/ci/service-accounts.golden.yaml"
 	migration       = "charts/fairlead/ci/migration.golden.yaml"
+	volumeLabels    = "charts/fairlead/ci/volumes.golden.yaml"
 )
 
 func needing(all audit.Requests, r rights.Right) audit.Requests { return all.Where(r.Covers) }
@@ -33,6 +34,7 @@ func TestRights(t *testing.T) {
 		{"Default", rights.Chart, nil},
 		{"ServiceAccounts", serviceAccounts, []string{"--use-service-account-credentials"}},
 		{"Migration", migration, []string{"--enable-leader-migration"}},
+		{"VolumeLabels", volumeLabels, []string{labelsVolumes}},
 	} {
 		t.Run(way.name, func(t *testing.T) {
 			all, err := b.AccessIn(way.manifest)

@@ -101,7 +101,7 @@ func (s *scene) play(t *testing.T) {
 	gone, leaving := s.pairInitialised(t, "gone")
 	s.daemon = s.Daemon(t, daemon.Setup{Cloud: s.cloud.URL, Elect: true, Flags: s.flags})
 	for _, act := range []func(*testing.T){
-		s.nodeJoins, s.metricsAreRead, s.configIsRefused, s.serviceIsServed, func(t *testing.T) { s.nodeGoes(t, gone, leaving) },
+		s.nodeJoins, s.metricsAreRead, s.configIsRefused, s.serviceIsServed, s.volumeIsLabelled, func(t *testing.T) { s.nodeGoes(t, gone, leaving) },
 	} {
 		if t.Failed() || s.over() {
 			return
@@ -209,6 +209,16 @@ func (s *scene) serviceIsServed(t *testing.T) {
 	if !s.over() {
 		lbservice.On(s.Bed).Delete(t, name)
 	}
+}
+
+// volumeIsLabelled, if the controller runs.
+func (s *scene) volumeIsLabelled(t *testing.T) {
+	t.Helper()
+	if !slices.Contains(s.flags, labelsVolumes) {
+		return
+	}
+	name := newVolume(t, s.Bed, s.cloud, simulator.Volume{Name: s.Name("data"), Zones: []string{"sim-1b"}})
+	s.await(t, func(ctx context.Context) error { return placed(ctx, s.Bed, name, "sim-1b") })
 }
 
 // pairInitialised is an instance and its Node, as a daemon has left it.

@@ -85,6 +85,20 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end }}
 {{- end }}
 
+{{- /* The controllers to run, with those that values of their own switch on. */ -}}
+{{- define "fairlead.controllers" -}}
+{{- $all := .Values.controllers }}
+{{- if .Values.volumeLabels.enabled }}{{ $all = append $all "persistent-volume-label-controller" }}{{ end }}
+{{- join "," $all }}
+{{- end }}
+
+{{- /* The service accounts of the controllers, as a YAML list. */ -}}
+{{- define "fairlead.controllerServiceAccounts" -}}
+{{- $all := .Values.controllerServiceAccounts }}
+{{- if .Values.volumeLabels.enabled }}{{ $all = append $all "persistent-volume-label-controller" }}{{ end }}
+{{- toYaml $all }}
+{{- end }}
+
 {{- define "fairlead.args" -}}
 - {{ printf "--cloud-provider=%s" (required "cloudProvider: name the provider that is linked into the image, as it registered itself" .Values.cloudProvider) | quote }}
 {{- if include "fairlead.cloudConfigSecret" . }}
@@ -98,7 +112,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- with .Values.clusterCIDR }}
 - {{ printf "--cluster-cidr=%s" . | quote }}
 {{- end }}
-- {{ printf "--controllers=%s" (join "," .Values.controllers) | quote }}
+- {{ printf "--controllers=%s" (include "fairlead.controllers" .) | quote }}
 - --leader-elect-resource-namespace={{ .Values.leaderElection.namespace }}
 - --leader-elect-resource-name={{ .Values.leaderElection.name }}
 {{- if .Values.leaderMigration.enabled }}

@@ -28,6 +28,7 @@ func (s *Server) kinds() []kind {
 		s.loadBalancers(),
 		s.routes(),
 		s.staticIPs(),
+		s.volumes(),
 	}
 }
 

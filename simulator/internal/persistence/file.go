@@ -14,8 +14,8 @@ import (
 
 // stateVersion is the version that is written. Versions 1 to stateVersion are
 // read. Version 1 had only instances. Version 2 added load balancers and static
-// IPs. Version 3 added routes.
-const stateVersion = 3
+// IPs. Version 3 added routes. Version 4 added volumes.
+const stateVersion = 4
 
 // document is the content of the file.
 type document struct {

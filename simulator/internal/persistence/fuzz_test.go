@@ -20,7 +20,8 @@ func FuzzStateFile(f *testing.F) {
 		`{"version":3,"lastRoute":1,"routes":[{"id":"rt-00000001","name":"a","destination":"10.0.0.0/8","state":"active","created":"2026-01-01T00:00:00Z"}]}`,
 		`{"version":3,"lastStaticIP":1,"staticIPs":[{"id":"ip-00000001","name":"a","address":"127.64.1.1","created":"2026-01-01T00:00:00Z"}]}`,
 		`{"version":3,"lastLoadBalancer":1,"loadBalancers":[{"id":"lb-00000001","name":"a","state":"active","address":"127.64.1.1","listeners":[{"protocol":"TCP","port":1,"backendPort":1}],"backends":[],"sourceRanges":["0.0.0.0/0"],"created":"2026-01-01T00:00:00Z"}]}`,
-		`{"version":3,"instances":[null]}`, `{"version":4}`, `{"version":3,"lastInstance":-1}`, `{"version":3,"lastInstance":9223372036854775807}`, `{}`, ``, `{"version":3}x`,
+		`{"version":4,"lastVolume":1,"volumes":[{"id":"vol-00000001","name":"a","zones":["z"],"region":"r","created":"2026-01-01T00:00:00Z"}]}`,
+		`{"version":3,"instances":[null]}`, `{"version":5}`, `{"version":3,"lastInstance":-1}`, `{"version":3,"lastInstance":9223372036854775807}`, `{}`, ``, `{"version":3}x`,
 	} {
 		f.Add([]byte(seed))
 	}

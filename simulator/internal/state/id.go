@@ -15,6 +15,7 @@ const (
 	loadBalancerIDs series = "lb-"
 	staticIPIDs     series = "ip-"
 	routeIDs        series = "rt-"
+	volumeIDs       series = "vol-"
 )
 
 func (s series) id(number int) string { return fmt.Sprintf("%s%08d", s, number) }
@@ -40,6 +41,8 @@ func (s series) words() (what, last string) {
 		return "static IP", "lastStaticIP"
 	case routeIDs:
 		return "route", "lastRoute"
+	case volumeIDs:
+		return "volume", "lastVolume"
 	case instanceIDs:
 	}
 	return "instance", "lastInstance"

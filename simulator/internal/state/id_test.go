@@ -4,7 +4,7 @@ import "testing"
 
 func TestIDs(t *testing.T) {
 	for _, number := range []int{0, 1, 99999999, 100000000, 123456789012} {
-		for _, s := range []series{instanceIDs, loadBalancerIDs, staticIPIDs} {
+		for _, s := range []series{instanceIDs, loadBalancerIDs, staticIPIDs, routeIDs, volumeIDs} {
 			if got, ok := s.number(s.id(number)); !ok || got != number {
 				t.Errorf("%s: got %d, %v", s.id(number), got, ok)
 			}

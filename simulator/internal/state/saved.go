@@ -21,6 +21,9 @@ type Saved struct {
 
 	LastRoute int           `json:"lastRoute"`
 	Routes    []*wire.Route `json:"routes"`
+
+	LastVolume int     `json:"lastVolume"`
+	Volumes    []*disk `json:"volumes"`
 }
 
 // maxNumber is the maximum of a number in a saved ID, so that there is always a
@@ -34,6 +37,7 @@ func (s *Store) saved() Saved {
 		LastLoadBalancer: s.lastLoadBalancer, LoadBalancers: s.loadBalancers.all(),
 		LastStaticIP: s.lastStaticIP, StaticIPs: s.staticIPs.all(),
 		LastRoute: s.lastRoute, Routes: s.routes.all(),
+		LastVolume: s.lastVolume, Volumes: s.volumes.all(),
 	}
 }
 
@@ -50,12 +54,14 @@ func (s *Store) Restore(saved Saved) error {
 		{"lastLoadBalancer", saved.LastLoadBalancer},
 		{"lastStaticIP", saved.LastStaticIP},
 		{"lastRoute", saved.LastRoute},
+		{"lastVolume", saved.LastVolume},
 	} {
 		if last.number < 0 || last.number > maxNumber {
 			return fmt.Errorf("%s: %d is not between 0 and %d", last.name, last.number, maxNumber)
 		}
 	}
 	s.lastInstance, s.lastLoadBalancer, s.lastStaticIP, s.lastRoute = saved.LastInstance, saved.LastLoadBalancer, saved.LastStaticIP, saved.LastRoute
+	s.lastVolume = saved.LastVolume
 	for _, restore := range []func() error{
 		func() error { return restoreAll("instances", saved.Instances, s.instances, s.restorable) },
 		func() error { return restoreAll("staticIPs", saved.StaticIPs, s.staticIPs, s.restorableStaticIP) },
@@ -63,6 +69,7 @@ func (s *Store) Restore(saved Saved) error {
 			return restoreAll("loadBalancers", saved.LoadBalancers, s.loadBalancers, s.restorableBalancer)
 		},
 		func() error { return restoreAll("routes", saved.Routes, s.routes, s.restorableRoute) },
+		func() error { return restoreAll("volumes", saved.Volumes, s.volumes, s.restorableVolume) },
 	} {
 		if err := restore(); err != nil {
 			return err

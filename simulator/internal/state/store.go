@@ -53,10 +53,12 @@ type Store struct {
 	loadBalancers    *table[balancer]   // its rows are guarded by mu
 	staticIPs        *table[reserved]   // its rows are guarded by mu
 	routes           *table[wire.Route] // its rows are guarded by mu
+	volumes          *table[disk]       // its rows are guarded by mu
 	lastInstance     int                // guarded by mu
 	lastLoadBalancer int                // guarded by mu
 	lastStaticIP     int                // guarded by mu
 	lastRoute        int                // guarded by mu
+	lastVolume       int                // guarded by mu
 	nextMove         time.Time          // guarded by mu; when the next change by itself is due
 	revision         int64              // guarded by mu; grows with each change
 	changed          chan struct{}      // guarded by mu; closed at the next change
@@ -84,6 +86,7 @@ func New(config Config) *Store {
 		routes:        newTable(routeIdentity),
 		changed:       make(chan struct{}),
 		began:         config.Clock.Now(),
+		volumes:       newTable(disk.identity),
 	}
 	s.loadBalancers.longest = maxBalancerPast
 	return s

@@ -14,6 +14,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodelifecycle"
 	"github.com/fairlead-k8s/fairlead/internal/controller/route"
 	"github.com/fairlead-k8s/fairlead/internal/controller/service"
+	"github.com/fairlead-k8s/fairlead/internal/controller/volume"
 )
 
 // Names of our controllers: in --controllers, in health checks, in logs.
@@ -23,6 +24,7 @@ const (
 	ServiceController       = service.Name
 	RouteController         = route.Name
 	CertificateController   = certificate.Name
+	VolumeController        = volume.Name
 )
 
 // Controller is a controller that --controllers can choose.
@@ -43,6 +45,7 @@ func Ours() []Controller {
 		{Name: ServiceController, Alias: "service", ClientName: "service-controller", Source: "service-controller"},
 		{Name: RouteController, Alias: "route", ClientName: "route-controller", Source: "route_controller"},
 		{Name: CertificateController, Alias: CertificateController, ClientName: CertificateController, Source: CertificateController, OffByDefault: true},
+		{Name: VolumeController, Alias: "persistent-volume-label", ClientName: volume.Name, Source: volume.Name, OffByDefault: true},
 	}
 }
 

@@ -25,6 +25,7 @@ func TestSelection(t *testing.T) {
 		{"AliasAndNameAreOneController", "-cloud-node,cloud-node-controller", nil},
 		{"TheOrderOfTheTable", "route,cloud-node", []string{NodeController, RouteController}},
 		{"OffByDefaultNeedsItsName", "*,off", append(all[:4:4], "off")},
+		{"VolumesAreOffByDefault", "*,persistent-volume-label", append(all[:4:4], VolumeController)},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			o := newControllers(append(Ours(), Controller{Name: "off", OffByDefault: true}))
@@ -48,6 +49,7 @@ func TestIdentities(t *testing.T) {
 		{"service-lb-controller", "service", "service-controller", "service-controller"},
 		{"node-route-controller", "route", "route-controller", "route_controller"},
 		{"kubelet-serving-csr-controller", "kubelet-serving-csr-controller", "kubelet-serving-csr-controller", "kubelet-serving-csr-controller"},
+		{"persistent-volume-label-controller", "persistent-volume-label", "persistent-volume-label-controller", "persistent-volume-label-controller"},
 	}
 	var got []identity
 	for _, r := range Ours() {

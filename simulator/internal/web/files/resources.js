@@ -15,8 +15,9 @@ import { loadBalancers } from "./loadbalancers.js";
 import { problem, table } from "./parts.js";
 import { routes } from "./routes.js";
 import { staticIPs } from "./staticips.js";
+import { volumes } from "./volumes.js";
 
-export const kinds = [instances, loadBalancers, routes, staticIPs];
+export const kinds = [instances, loadBalancers, routes, staticIPs, volumes];
 
 // At most this many rows are shown. The filter finds the others.
 const mostRows = 200;

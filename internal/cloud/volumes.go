@@ -1,0 +1,45 @@
+package cloud
+
+import (
+	"context"
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+	cloudprovider "k8s.io/cloud-provider"
+)
+
+// Volumes asks the provider where PersistentVolumes are.
+type Volumes struct {
+	gateway   *Gateway
+	theirs    cloudprovider.PVLabeler
+	questions inflight[map[string]string]
+}
+
+// newVolumes returns nil if the provider offers no labels of volumes.
+func newVolumes(g *Gateway, theirs cloudprovider.PVLabeler, cfg Config) *Volumes {
+	if theirs == nil {
+		return nil
+	}
+	return &Volumes{gateway: g, theirs: theirs, questions: inflight[map[string]string]{callerTimeout: cfg.CallerTimeout}}
+}
+
+// Volumes returns what labels volumes, nil if the provider does not.
+func (g *Gateway) Volumes() *Volumes { return g.volumes }
+
+// Labels returns the labels of a volume. They are nil, and not only empty, if the
+// volume is none of the provider's. The map is the caller's.
+func (v *Volumes) Labels(ctx context.Context, volume *corev1.PersistentVolume) (map[string]string, error) {
+	c := call{method: "GetLabelsForVolume", priority: lowPriority, names: namesOfVolume(volume)}
+	key := string(volume.UID) + " " + volume.Name
+	labels, err := v.questions.ask(ctx, c, key, func(ctx context.Context, c call) (map[string]string, error) {
+		return read(ctx, v.gateway, c, func(ctx context.Context) (map[string]string, error) {
+			labels, err := v.theirs.GetLabelsForVolume(ctx, volume.DeepCopy())
+			if err == nil && labels == nil {
+				// A provider that gives up after the deadline may drop the error.
+				err = ctx.Err()
+			}
+			return maps.Clone(labels), err
+		})
+	})
+	return maps.Clone(labels), err
+}

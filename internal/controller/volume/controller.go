@@ -1,0 +1,161 @@
+package volume
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	informersv1 "k8s.io/client-go/informers/core/v1"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
+
+	"github.com/fairlead-k8s/fairlead/internal/kube"
+	"github.com/fairlead-k8s/fairlead/internal/loop"
+)
+
+// Name is the controller's name in --controllers and health checks.
+const Name = "persistent-volume-label-controller"
+
+const (
+	// queue is the name of the queue in metrics.
+	queue = "volumes"
+	// workers is for how many volumes the cloud is asked at the same time.
+	workers = 4
+	// maxDecisions bounds the decisions of one pass: one before the cloud is asked and
+	// one after, and again if the volume was replaced in between.
+	maxDecisions = 4
+)
+
+// volumes is what this package needs of the API server.
+type volumes interface {
+	Cached(name string) (*corev1.PersistentVolume, error)
+	Patch(ctx context.Context, p kube.VolumePatch) error
+}
+
+// labeler is what this package needs of the cloud.
+type labeler interface {
+	// Labels returns the labels of a volume, nil if the volume is none of the
+	// provider's.
+	Labels(ctx context.Context, volume *corev1.PersistentVolume) (map[string]string, error)
+}
+
+type recorder interface {
+	PersistentVolume(volume *corev1.PersistentVolume, eventType, reason, message string)
+}
+
+// Deps are what the controller needs. All but Clock are required.
+type Deps struct {
+	Volumes  volumes
+	Informer informersv1.PersistentVolumeInformer
+	Labeler  labeler
+	Events   recorder
+	// Clock is for tests; nil means the real one.
+	Clock clock.WithTicker
+}
+
+// Controller labels volumes with their zone and region.
+type Controller struct {
+	volumes  volumes
+	informer cache.SharedIndexInformer
+	labeler  labeler
+	events   recorder
+	clock    clock.WithTicker
+	loop     *loop.Loop
+
+	mu       sync.Mutex
+	memories map[string]memory // by name; guarded by mu
+}
+
+// New returns a controller; it does nothing before Run.
+func New(deps Deps) *Controller {
+	if deps.Clock == nil {
+		deps.Clock = clock.RealClock{}
+	}
+	c := &Controller{
+		volumes:  deps.Volumes,
+		informer: deps.Informer.Informer(),
+		labeler:  deps.Labeler,
+		events:   deps.Events,
+		clock:    deps.Clock,
+		memories: map[string]memory{},
+	}
+	c.loop = loop.New(queue, c.pass, loop.Config{Workers: workers, Clock: deps.Clock})
+	return c
+}
+
+// Run works until the context ends, and returns when all passes have returned.
+func (c *Controller) Run(ctx context.Context) error {
+	registration, err := c.informer.AddEventHandler(c.handler())
+	if err != nil {
+		return fmt.Errorf("watch persistent volumes: %w", err)
+	}
+	defer func() { _ = c.informer.RemoveEventHandler(registration) }() // The only error is an unknown registration.
+	cache.WaitForCacheSync(ctx.Done(), registration.HasSynced)
+	return c.loop.Run(ctx)
+}
+
+// Stuck returns an error that names a volume whose pass has lasted longer than the
+// limit.
+func (c *Controller) Stuck(limit time.Duration) error { return c.loop.Stuck(limit) }
+
+// pass looks at one volume:
+//   - observe the volume, and what this process remembers of it
+//   - decide
+//   - ask the cloud and start again, if the plan asks for it
+//   - apply the plan
+func (c *Controller) pass(ctx context.Context, key string) (loop.Result, error) {
+	var said *answer
+	for range maxDecisions {
+		o, err := c.observe(key)
+		if err != nil {
+			return loop.Result{}, err
+		}
+		o.answer = said
+		p := decide(o)
+		if p.do != ask {
+			return c.apply(ctx, key, o, p)
+		}
+		said = c.ask(ctx, o.volume)
+		if ctx.Err() != nil {
+			return loop.Result{}, ctx.Err()
+		}
+	}
+	return loop.Result{}, fmt.Errorf("the cloud was asked %d times about volume %s, which was replaced each time", maxDecisions, key)
+}
+
+// handler returns the handler that requests a pass after a volume has changed; see
+// rules_wake.go.
+func (c *Controller) handler() cache.ResourceEventHandler {
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc: func(now any) { c.loop.AddWithPriority(now.(*corev1.PersistentVolume).Name, loop.Low) },
+		UpdateFunc: func(before, now any) {
+			if volume := now.(*corev1.PersistentVolume); wakes(before.(*corev1.PersistentVolume), volume) {
+				c.loop.Add(volume.Name)
+			}
+		},
+		DeleteFunc: func(obj any) {
+			if key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(obj); err == nil {
+				c.loop.Add(key)
+			}
+		},
+	}
+}
+
+func (c *Controller) recall(key string) memory {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.memories[key]
+}
+
+// remember replaces what is remembered of a volume.
+func (c *Controller) remember(key string, m memory) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if m.isEmpty() {
+		delete(c.memories, key)
+		return
+	}
+	c.memories[key] = m
+}

@@ -1,0 +1,64 @@
+package volume
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/message"
+)
+
+var (
+	reasonUnknown = message.Reason{
+		Name: "VolumeTopologyUnknown", On: "PersistentVolume", Type: corev1.EventTypeWarning,
+		When: "The cloud could not be asked for the volume's zone and region, or its answer cannot be used. The volume gets no labels. Recorded once, and again after 30 minutes.",
+		Do:   "Read the cloud's error in the message. The cloud is asked again with growing pauses, up to 15 minutes. To place the volume yourself, set the labels and the node affinity of the PersistentVolume.",
+	}
+	reasonContradicted = message.Reason{
+		Name: "VolumeTopologyContradicted", On: "PersistentVolume", Type: corev1.EventTypeWarning,
+		When: "No node can be where the cloud says that the volume is and satisfy the volume's node affinity. The volume gets no labels, because its pods could then not be scheduled anywhere.",
+		Do:   "Check the volume's ID in the PersistentVolume. A node affinity cannot be changed, so create the PersistentVolume again with the right one or without one.",
+	}
+	reasonUnwritten = message.Reason{
+		Name: "VolumeLabelsFailed", On: "PersistentVolume", Type: corev1.EventTypeWarning,
+		When: "The API server refused the labels or the node affinity of the volume. They are tried again with growing pauses, up to 15 minutes.",
+		Do:   "Check the RBAC rules of the cloud-controller-manager, the admission policies and the webhooks.",
+	}
+)
+
+// Reasons returns the reasons of all events of this controller.
+func Reasons() []message.Reason {
+	return []message.Reason{reasonUnknown, reasonContradicted, reasonUnwritten}
+}
+
+// held is why a volume is not labelled now.
+type held struct {
+	event message.Event
+	pause time.Duration // that the cloud has asked for; 0: none
+	slow  bool          // the call is still under way
+}
+
+// refusal is the failure of a question.
+func refusal(a answer) held {
+	event := reasonUnknown.Event(fmt.Sprintf("The cloud could not be asked for the zone and region of this volume, so it gets no labels. It is asked again. (%s)", a.text))
+	return held{event, a.pause, a.slow}
+}
+
+// unusable is an answer that cannot be written.
+func unusable(wrong string) held {
+	return held{event: reasonUnknown.Event(fmt.Sprintf("The cloud's answer about this volume cannot be used: %s. The volume gets no labels. "+
+		"It is asked again; to place the volume yourself, set its labels and its node affinity.", wrong))}
+}
+
+// contradicted is an answer that the volume's node affinity excludes.
+func contradicted(t topology) held {
+	return held{event: reasonContradicted.Event(fmt.Sprintf("The cloud says that this volume is in %s, and its node affinity excludes all nodes there. "+
+		"The volume gets no labels. Check its ID; a node affinity cannot be changed, so create the PersistentVolume again.", t))}
+}
+
+// unwritten is a write that the API server has refused.
+func unwritten(err error) held {
+	return held{event: reasonUnwritten.Event(fmt.Sprintf("The labels of this volume could not be written. "+
+		"Check the cloud-controller-manager's RBAC rules, admission policies and webhooks. It is tried again. (%s)", message.Cut(err)))}
+}

@@ -1,0 +1,43 @@
+package volume
+
+import (
+	corev1 "k8s.io/api/core/v1"
+)
+
+// The keys of the labels for zone and region, with their former names.
+var topologyKeys = []struct{ key, former string }{
+	{corev1.LabelTopologyRegion, corev1.LabelFailureDomainBetaRegion},
+	{corev1.LabelTopologyZone, corev1.LabelFailureDomainBetaZone},
+}
+
+// exclusions are the volumes that the cloud is not asked about.
+var exclusions = []struct {
+	why   string
+	holds func(*corev1.PersistentVolume) bool
+}{
+	{"the volume is being deleted", func(v *corev1.PersistentVolume) bool { return v.DeletionTimestamp != nil }},
+	{"the volume has a label of its zone or region", hasTopology},
+}
+
+// leftAlone returns why the cloud is not asked about the volume, empty if it is.
+func leftAlone(v *corev1.PersistentVolume) (why string) {
+	for _, e := range exclusions {
+		if e.holds(v) {
+			return e.why
+		}
+	}
+	return ""
+}
+
+// hasTopology reports whether the volume has one of the labels, with any value. Who
+// has set one of two has said all there is to say.
+func hasTopology(v *corev1.PersistentVolume) bool {
+	for _, k := range topologyKeys {
+		for _, key := range []string{k.key, k.former} {
+			if _, has := v.Labels[key]; has {
+				return true
+			}
+		}
+	}
+	return false
+}

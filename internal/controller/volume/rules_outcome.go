@@ -1,0 +1,63 @@
+package volume
+
+import (
+	"time"
+)
+
+const (
+	// firstPause and longestPause are the time until the cloud is asked again about
+	// a volume. Somebody has to change something, so it need not be asked often.
+	firstPause   = time.Second
+	longestPause = 15 * time.Minute
+	// slowPause is that time while a call is still under way. The gateway keeps a late
+	// answer for two minutes.
+	slowPause = 30 * time.Second
+	// repeatEvent is how long the same reason is not recorded again.
+	repeatEvent = 30 * time.Minute
+	// putBackAfter is how long after a write the labels may be written again if
+	// somebody has removed them (promise S4 b).
+	putBackAfter = 5 * time.Minute
+)
+
+// hold returns the plan for a volume that cannot be labelled now. It says why, and
+// when it is tried again.
+func hold(o observed, m memory, h held) plan {
+	after := h.pause
+	switch {
+	case after > 0:
+	case h.slow:
+		after = slowPause
+	default:
+		m.failures++
+		after = pauseAfter(m.failures)
+	}
+	m.until, m.why = o.now.Add(after), h.event.Message
+	p := plan{do: wait, why: h.event.Message, after: after}
+	if m.recorded != h.event.Reason || o.now.Sub(m.recordedAt) >= repeatEvent {
+		m.recorded, m.recordedAt = h.event.Reason, o.now
+		p.event = &h.event
+	}
+	p.memory = m
+	return p
+}
+
+// pauseAfter returns the time until the next attempt after so many in vain.
+func pauseAfter(failures int) time.Duration {
+	pause := firstPause
+	for n := 1; n < failures && pause < longestPause; n++ {
+		pause *= 2
+	}
+	return min(pause, longestPause)
+}
+
+// pause returns how long to wait before the cloud is asked, and why; 0 if it can
+// be asked now.
+func (m memory) pause(now time.Time) (after time.Duration, why string) {
+	if after := m.until.Sub(now); after > 0 {
+		return after, m.why
+	}
+	if after := m.written.Add(putBackAfter).Sub(now); !m.written.IsZero() && after > 0 {
+		return after, "somebody has removed the labels, which are not written again so soon"
+	}
+	return 0, ""
+}

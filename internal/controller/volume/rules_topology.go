@@ -1,0 +1,147 @@
+package volume
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/message"
+)
+
+// zoneDelimiter separates the zones of a volume that is in several, as in
+// zone-a__zone-b. The scheduler reads such a label as the list of the zones.
+const zoneDelimiter = "__"
+
+// topology is where a volume is: its region, its zones, or both.
+type topology []place
+
+// place is one label, and the values of nodes that match it.
+type place struct {
+	key, label string
+	values     []string // sorted
+}
+
+// topologyOf reads the labels that a provider has returned. Former names of labels
+// become those of today, and other labels are not used: nodes need not have them. An
+// empty value is none, because a volume with an empty label fits no node. The text
+// says what makes the answer unusable, empty if nothing does.
+func topologyOf(answer map[string]string) (t topology, wrong string) {
+	for _, k := range topologyKeys {
+		now, former := answer[k.key], answer[k.former]
+		if now != "" && former != "" && now != former {
+			return nil, fmt.Sprintf("%s is %q and %s is %q", k.key, message.Value(now), k.former, message.Value(former))
+		}
+		if now == "" {
+			now = former
+		}
+		if now == "" {
+			continue
+		}
+		p := place{key: k.key, label: now, values: []string{now}}
+		if k.key == corev1.LabelTopologyZone {
+			p.values = strings.Split(now, zoneDelimiter)
+		}
+		if wrong := p.wrong(); wrong != "" {
+			return nil, wrong
+		}
+		slices.Sort(p.values)
+		p.values = slices.Compact(p.values)
+		t = append(t, p)
+	}
+	if len(t) == 0 {
+		return nil, "it names neither a zone nor a region"
+	}
+	return t, ""
+}
+
+// wrong says why the API server would refuse the label, or why it would match no
+// node, empty if neither is so.
+func (p place) wrong() string {
+	for _, value := range append([]string{p.label}, p.values...) {
+		if problems := validation.IsValidLabelValue(value); len(problems) > 0 {
+			return fmt.Sprintf("%s is %q, which is no value of a label", p.key, message.Value(p.label))
+		}
+		if value == "" {
+			return fmt.Sprintf("%s is %q, and one of its zones is empty", p.key, message.Value(p.label))
+		}
+	}
+	return ""
+}
+
+// labels returns the labels of a volume that is there.
+func (t topology) labels() map[string]string {
+	all := map[string]string{}
+	for _, p := range t {
+		all[p.key] = p.label
+	}
+	return all
+}
+
+// affinity returns the node affinity of a volume that is there.
+func (t topology) affinity() *corev1.VolumeNodeAffinity {
+	var term corev1.NodeSelectorTerm
+	for _, p := range t {
+		term.MatchExpressions = append(term.MatchExpressions, corev1.NodeSelectorRequirement{Key: p.key, Operator: corev1.NodeSelectorOpIn, Values: p.values})
+	}
+	return &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{term}}}
+}
+
+// String returns the topology for a message.
+func (t topology) String() string {
+	var all []string
+	for _, p := range t {
+		all = append(all, p.key+"="+p.label)
+	}
+	return strings.Join(all, ", ")
+}
+
+// agrees reports whether a node can be in this topology and satisfy the node
+// affinity. If none could, the label would keep all pods of the volume from being
+// scheduled.
+func agrees(affinity *corev1.VolumeNodeAffinity, t topology) bool {
+	if affinity == nil || affinity.Required == nil {
+		return true
+	}
+	return slices.ContainsFunc(affinity.Required.NodeSelectorTerms, func(term corev1.NodeSelectorTerm) bool {
+		return !slices.ContainsFunc(t, func(p place) bool { return !p.fits(term) })
+	})
+}
+
+// fits reports whether one of the values satisfies all that the term says about
+// the label.
+func (p place) fits(term corev1.NodeSelectorTerm) bool {
+	return slices.ContainsFunc(p.values, func(value string) bool {
+		return !slices.ContainsFunc(term.MatchExpressions, func(r corev1.NodeSelectorRequirement) bool {
+			return isAbout(r, p.key) && !satisfies(r, value)
+		})
+	})
+}
+
+// isAbout reports whether the requirement is about the label, under its name of
+// today or the former one.
+func isAbout(r corev1.NodeSelectorRequirement, key string) bool {
+	for _, k := range topologyKeys {
+		if k.key == key {
+			return r.Key == k.key || r.Key == k.former
+		}
+	}
+	return false
+}
+
+// satisfies reports whether a node with this value satisfies the requirement. A
+// comparison of numbers says nothing about a zone, and counts as not satisfied.
+func satisfies(r corev1.NodeSelectorRequirement, value string) bool {
+	switch r.Operator { //nolint:exhaustive // all others compare numbers
+	case corev1.NodeSelectorOpIn:
+		return slices.Contains(r.Values, value)
+	case corev1.NodeSelectorOpNotIn:
+		return !slices.Contains(r.Values, value)
+	case corev1.NodeSelectorOpExists:
+		return true
+	default:
+		return false
+	}
+}

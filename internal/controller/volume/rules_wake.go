@@ -1,0 +1,17 @@
+package volume
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+)
+
+// wakes reports whether a change of a volume asks for a pass. It covers all fields
+// that decide reads. A volume that is new has no former state. Where the volume is
+// stored need not be compared, because the API server lets nobody change that.
+func wakes(before, now *corev1.PersistentVolume) bool {
+	return before == nil ||
+		before.UID != now.UID ||
+		(before.DeletionTimestamp == nil) != (now.DeletionTimestamp == nil) ||
+		hasTopology(before) != hasTopology(now) ||
+		!apiequality.Semantic.DeepEqual(before.Spec.NodeAffinity, now.Spec.NodeAffinity)
+}

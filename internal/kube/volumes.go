@@ -1,0 +1,87 @@
+package kube
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	informersv1 "k8s.io/client-go/informers/core/v1"
+	"k8s.io/client-go/kubernetes"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/tools/cache"
+)
+
+// Volumes reads and patches PersistentVolumes.
+type Volumes struct {
+	client typedcorev1.PersistentVolumeInterface
+	newest cache.MutationCache
+}
+
+// NewVolumes returns Volumes that reads from informer and writes with client.
+func NewVolumes(ctx context.Context, client kubernetes.Interface, informer informersv1.PersistentVolumeInformer) *Volumes {
+	return &Volumes{client: client.CoreV1().PersistentVolumes(), newest: newest(ctx, informer.Informer().GetStore())}
+}
+
+// Cached returns the volume from the informer. If the informer does not yet have
+// our own last write, it returns the volume as it was after that write. The caller
+// must not change the volume. If the volume does not exist, apierrors.IsNotFound
+// reports true for the error.
+func (v *Volumes) Cached(name string) (*corev1.PersistentVolume, error) {
+	obj, exists, err := v.newest.GetByKey(name)
+	if err != nil {
+		return nil, fmt.Errorf("persistent volume %s in the cache: %w", name, err)
+	}
+	if !exists {
+		return nil, apierrors.NewNotFound(corev1.Resource("persistentvolumes"), name)
+	}
+	return obj.(*corev1.PersistentVolume), nil
+}
+
+// VolumePatch says what to change in a PersistentVolume.
+type VolumePatch struct {
+	// Volume is the volume for which the decision was made. The API server refuses
+	// the patch if another volume has the name, or if a field that the patch changes
+	// differs from this volume.
+	Volume *corev1.PersistentVolume
+	// Labels to set; a nil value removes the label.
+	Labels map[string]*string
+	// NodeAffinity, if not nil, is set. The volume must have none.
+	NodeAffinity *corev1.VolumeNodeAffinity
+}
+
+// Patch changes the volume, all of the patch or nothing. IsStale reports whether an
+// error means that the volume was no longer the one that was decided upon.
+func (v *Volumes) Patch(ctx context.Context, p VolumePatch) error {
+	data, err := json.Marshal(p.operations())
+	if err != nil {
+		return fmt.Errorf("encode patch of persistent volume %s: %w", p.Volume.Name, err)
+	}
+	var volume *corev1.PersistentVolume
+	err = write(ctx, "patch persistent volume "+p.Volume.Name, func(ctx context.Context) error {
+		var err error
+		volume, err = v.client.Patch(ctx, p.Volume.Name, types.JSONPatchType, data, metav1.PatchOptions{})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	v.newest.Mutation(volume)
+	return nil
+}
+
+// operations returns the operations of the patch: first the tests of the fields
+// that it changes, then the changes.
+func (p VolumePatch) operations() []operation {
+	tests := []operation{{Op: "test", Path: "/metadata/uid", Value: p.Volume.UID}}
+	t, changes := ofMap("/metadata/labels", p.Volume.Labels, p.Labels)
+	tests = append(tests, t...)
+	if p.NodeAffinity != nil {
+		tests = append(tests, operation{Op: "test", Path: "/spec/nodeAffinity", Value: null})
+		changes = append(changes, operation{Op: "add", Path: "/spec/nodeAffinity", Value: p.NodeAffinity})
+	}
+	return append(tests, changes...)
+}

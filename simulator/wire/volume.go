@@ -1,0 +1,13 @@
+package wire
+
+// Volume is a disk. An instance can use it only in one of the volume's zones. Its ID,
+// name, zones and region never change. Two volumes never have the same name at the
+// same time.
+type Volume struct {
+	ID   string `json:"id,omitempty"`
+	Name string `json:"name"`
+	// Zones are where the disk is, in order. A disk that is replicated has several. If
+	// a creation has none, the cloud chooses one.
+	Zones  []string `json:"zones"`
+	Region string   `json:"region,omitempty"`
+}
