@@ -27,6 +27,8 @@ type call struct {
 	names []string
 	// tenant is the namespace of the object, empty if no tenant has named it.
 	tenant string
+	// region is where the cloud's answer comes from, empty if that is not known.
+	region string
 	// node is the Node that a route leads to, empty for other calls.
 	node string
 	// split means that a call that fails is made again for each of its objects
@@ -35,6 +37,8 @@ type call struct {
 	// waits means that the call waits at the cloud for something to happen. It is
 	// not under way for the limiter, and its duration says nothing.
 	waits bool
+	// change means that the call changes the cloud.
+	change bool
 	// progress, if not nil, gets the reason why the call has not been made yet.
 	progress *progress
 }
@@ -124,19 +128,15 @@ func (p *progress) get() error {
 // read makes a call that changes nothing. If the cloud has throttled the call, it
 // was not carried out, so read makes it again when the limiter allows that.
 func read[T any](ctx context.Context, g *Gateway, c call, f func(context.Context) (T, error)) (T, error) {
-	err := g.health.leftAlone(c)
-	if err == nil {
-		err = g.denials.admit(c)
-	}
-	if err != nil {
+	if err := g.health.leftAlone(c); err != nil {
 		var none T
 		return none, err
 	}
 	c.progress.set(errQuota)
 	for try := 1; ; try++ {
-		if err := g.limiter.wait(ctx, c.priority); err != nil {
+		if err := g.awaitTurn(ctx, c); err != nil {
 			var none T
-			return none, c.failed(Canceled, err)
+			return none, err
 		}
 		c.progress.set(nil)
 		began := time.Now()
@@ -145,6 +145,30 @@ func read[T any](ctx context.Context, g *Gateway, c call, f func(context.Context
 			return value, err
 		}
 		c.progress.set(err)
+	}
+}
+
+// awaitTurn returns nil when a question may be asked. At the beginning of an outage
+// a question for which somebody waits is held back here.
+func (g *Gateway) awaitTurn(ctx context.Context, c call) error {
+	for {
+		err := g.breaker.check(c)
+		if err == nil {
+			if ended := g.limiter.wait(ctx, c.priority); ended != nil {
+				return c.failed(Canceled, ended)
+			}
+			if err = g.breaker.begin(c); err == nil {
+				return nil
+			}
+			g.limiter.ended()
+		}
+		if !isParked(err) {
+			return err
+		}
+		c.progress.set(err)
+		if !pause(ctx, RetryAfter(err)) {
+			return c.failed(Canceled, ctx.Err())
+		}
 	}
 }
 
@@ -160,7 +184,7 @@ func once[T any](ctx context.Context, g *Gateway, a attempt, f func(context.Cont
 	started := time.Now()
 	limited, cancel := context.WithTimeout(ctx, a.timeout)
 	defer cancel()
-	returned := g.health.watch(a)
+	returned, hangs := g.health.watch(a), g.watchForHang(a, started)
 	err = a.failed(Panicked, errEnded)
 	defer func() {
 		if value := recover(); value != nil {
@@ -169,6 +193,7 @@ func once[T any](ctx context.Context, g *Gateway, a attempt, f func(context.Cont
 			err = failed
 		}
 		returned()
+		hangs()
 		g.record(ctx, a.call, started, err)
 		if !a.waits {
 			g.limiter.ended() // It may start another call, which must already see the outcome of this one.
@@ -178,10 +203,40 @@ func once[T any](ctx context.Context, g *Gateway, a attempt, f func(context.Cont
 	return value, g.wrap(ctx, a.call, theirs)
 }
 
+// watchForHang tells the breaker and the limiter that a question takes too long. A
+// change may take minutes. The caller calls the returned function when the call has
+// returned.
+func (g *Gateway) watchForHang(a attempt, started time.Time) (returned func()) {
+	switch {
+	case a.waits:
+		return func() {}
+	case a.tenant != "", g.breaker.holds(a.call): // A load balancer, or a probe, which may hang.
+		g.limiter.lasts()
+		return g.limiter.lastedUntilNow
+	case a.change:
+		return func() {}
+	}
+	fired := make(chan struct{})
+	timer := time.AfterFunc(g.limiter.hangsAfter(), func() {
+		defer close(fired)
+		g.limiter.told(g.breaker.hangs(a.call, started))
+		g.limiter.lasts()
+	})
+	return func() {
+		if !timer.Stop() {
+			<-fired
+			g.limiter.lastedUntilNow()
+		}
+	}
+}
+
 // wrap gives an error of the provider its kind.
 func (g *Gateway) wrap(ctx context.Context, c call, err error) error {
 	if err == nil {
 		return nil
+	}
+	if ours, ok := err.(*Error); ok { //nolint:errorlint // not one that a provider has wrapped
+		return ours
 	}
 	e := classifier{own: g.ownClassification(ctx, err), names: c.names}.classify(err)
 	e.Call, e.Err = c.method, readable(err)
@@ -255,7 +310,6 @@ func (g *Gateway) record(ctx context.Context, c call, started time.Time, err err
 	took := time.Since(started)
 	g.metrics.observe(c.method, err, took)
 	g.state.record(KindOf(err))
-	g.denials.record(c, started, err)
 	klog.FromContext(ctx).V(4).Info("Called the cloud", "call", c.method, "took", took, "err", err)
 	g.adapt(ctx, c, started, err)
 }
@@ -263,11 +317,14 @@ func (g *Gateway) record(ctx context.Context, c call, started time.Time, err err
 // adapt tells the limiter how a call has ended, or what has become of one object in
 // a call about many.
 func (g *Gateway) adapt(ctx context.Context, c call, started time.Time, err error) {
+	now := g.breaker.record(c, started, err)
+	g.limiter.told(now)
 	switch kind := KindOf(err); {
 	case kind == Throttled && EvidenceOf(err) == Typed:
 		g.limiter.throttled(started, RetryAfter(err))
 	case kind == Throttled && c.tenant == "":
 		g.limiter.saysThrottled(started, RetryAfter(err), c.object())
+	case kind == Failed && EvidenceOf(err) == Unread && now.again > 0: // The quota is not why.
 	case kind == Throttled, kind == Failed && EvidenceOf(err) == Unread:
 		if why := g.limiter.failed(started, c.object()); why != "" {
 			klog.FromContext(ctx).Info("Changed the rate of calls", "call", c.method, "why", why, "callsPerSecond", g.limiter.callsPerSecond(), "err", err)
@@ -278,14 +335,15 @@ func (g *Gateway) adapt(ctx context.Context, c call, started time.Time, err erro
 		g.limiter.succeeded(time.Since(started), c.object())
 	}
 	g.metrics.rate.Set(g.limiter.callsPerSecond())
+	now.mark(err)
 }
 
 // isAnswer reports whether a call that ended like this was within the quota.
 func isAnswer(kind Kind) bool {
 	switch kind {
-	case Succeeded, Failed, NotFound, NotImplemented, Elsewhere, Pending, Invalid, Conflict, QuotaExceeded, NoAnswer:
+	case Succeeded, Failed, NotFound, NotImplemented, Elsewhere, Pending, Invalid, Conflict, QuotaExceeded:
 		return true
-	case Throttled, Unavailable, Slow, TimedOut, Panicked, Canceled, Denied:
+	case Throttled, Unavailable, Slow, TimedOut, Panicked, Canceled, Denied, NoAnswer:
 	}
 	return false // The quota may or may not be used up.
 }

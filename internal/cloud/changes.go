@@ -40,10 +40,6 @@ func (s *changes) change(ctx context.Context, c call, key string, f func(context
 
 // carryOut makes a change that holds these keys, and frees them.
 func (s *changes) carryOut(ctx context.Context, c call, keys []string, f func(context.Context) error) error {
-	if err := s.gateway.denials.admit(c); err != nil { // last, because it may spend the only probe
-		s.keys.release(keys...)
-		return err
-	}
 	waiting, cancel := context.WithTimeout(ctx, maxQuotaWait) // bounds all tries together
 	defer cancel()
 	for try := 1; ; try++ {
@@ -84,15 +80,21 @@ func (s *changes) abandon(keys []string, done <-chan error) {
 // awaitTurn returns nil when the call may begin. The context waiting bounds the
 // wait for the quota.
 func (s *changes) awaitTurn(ctx, waiting context.Context, c call) error {
+	if err := s.gateway.breaker.check(c); err != nil {
+		return err
+	}
 	err := s.gateway.limiter.wait(waiting, c.priority)
 	switch {
 	case err == nil:
-		err = lease.Await(ctx)
-		if err == nil {
-			return nil
+		if err = lease.Await(ctx); err != nil {
+			err = c.failed(Canceled, err)
+		} else {
+			err = s.gateway.breaker.begin(c) // last, because it may begin the only probe
 		}
-		s.gateway.limiter.ended()
-		return c.failed(Canceled, err)
+		if err != nil {
+			s.gateway.limiter.ended()
+		}
+		return err
 	case ctx.Err() == nil:
 		return &Error{Call: c.method, Kind: Throttled, RetryAfter: s.gateway.limiter.pause(), Err: errQuota}
 	default:
@@ -104,6 +106,7 @@ func (s *changes) awaitTurn(ctx, waiting context.Context, c call) error {
 func (s *changes) begin(ctx context.Context, c call, f func(context.Context) error) <-chan error {
 	done := make(chan error, 1)
 	lasting := context.WithoutCancel(ctx)
+	c.change = true
 	s.gateway.changing.add(1)
 	go func() {
 		err := error(c.failed(Panicked, errEnded))

@@ -68,6 +68,9 @@ type Error struct {
 	// Evidence says from what Kind was derived, for an error of the provider.
 	Evidence Evidence
 	Err      error
+	// held means that RetryAfter is when the cloud may work again, which is down for
+	// others, too. parked means that a question may wait for the end of the outage.
+	held, parked bool
 }
 
 func (e *Error) Error() string { return fmt.Sprintf("%s: %v", e.Call, e.Err) }
@@ -94,6 +97,21 @@ func RetryAfter(err error) time.Duration {
 		return e.RetryAfter
 	}
 	return 0
+}
+
+// HeldFor returns how long to wait before a call is tried again that was not made, or
+// has failed, because the cloud is down for all. Nothing is known of the object then.
+// It returns 0 for another error.
+func HeldFor(err error) time.Duration {
+	if e, ok := errors.AsType[*Error](err); ok && e.held {
+		return e.RetryAfter
+	}
+	return 0
+}
+
+func isParked(err error) bool {
+	e, ok := errors.AsType[*Error](err)
+	return ok && e.parked
 }
 
 // EvidenceOf returns the Evidence of an error of this package, and Unread for any

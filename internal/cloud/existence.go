@@ -24,7 +24,7 @@ type Existence struct {
 // cached, because a Node may be deleted for the answer (promise S1). While such
 // a call is under way, a second question about the same node fails with Slow.
 func (i *Instances) Existence(ctx context.Context, node *corev1.Node) (Existence, error) {
-	c := call{method: "InstanceExists", priority: highPriority, names: namesOfNode(node)}
+	c := call{method: "InstanceExists", priority: updatePriority, names: namesOfNode(node), region: regionOf(node)}
 	return i.existence.ask(ctx, c, identity(node), func(ctx context.Context, c call) (Existence, error) {
 		asked := time.Now()
 		present, err := i.exists(ctx, c, node)
@@ -35,7 +35,7 @@ func (i *Instances) Existence(ctx context.Context, node *corev1.Node) (Existence
 // Shutdown asks whether the instance of a node is shut down. The kind of the
 // error is NotImplemented if the provider does not know that.
 func (i *Instances) Shutdown(ctx context.Context, node *corev1.Node) (bool, error) {
-	c := call{method: "InstanceShutdown", priority: highPriority, names: namesOfNode(node)}
+	c := call{method: "InstanceShutdown", priority: updatePriority, names: namesOfNode(node), region: regionOf(node)}
 	return i.shutdowns.ask(ctx, c, identity(node), func(ctx context.Context, c call) (bool, error) {
 		return i.shutDown(ctx, c, node)
 	})

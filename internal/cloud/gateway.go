@@ -62,7 +62,7 @@ type Gateway struct {
 	extras      extras
 	classifiers []namedClassifier
 	limiter     limiter
-	denials     denials
+	breaker     breaker
 	health      *health
 	state       state
 	instances   atomic.Pointer[Instances]

@@ -124,7 +124,11 @@ func (i *inflight[T]) run(ctx context.Context, c call, current *question[T], ask
 // late returns why there is no answer yet: the cloud is slow, or the question
 // waits for the cloud's quota.
 func (q *question[T]) late(c call) error {
-	if quota := q.progress.get(); quota != nil {
+	quota := q.progress.get()
+	if HeldFor(quota) > 0 {
+		return quota
+	}
+	if quota != nil {
 		return &Error{Call: c.method, Kind: Throttled, RetryAfter: RetryAfter(quota), Err: quota}
 	}
 	return c.failed(Slow, fmt.Errorf("%w after %v; the call is still under way", errSlow, time.Since(q.started).Round(time.Second)))

@@ -118,6 +118,9 @@ func (i *Instances) Refresh(ctx context.Context, nodes []*corev1.Node) []Answer 
 	answers, err := i.batches.ask(ctx, i.batchCall(lowPriority), identities(nodes), func(ctx context.Context, c call) ([]Answer, error) {
 		return i.batch(ctx, c, nodes)
 	})
+	if HeldFor(err) > 0 {
+		return slices.Repeat([]Answer{{Err: err}}, len(nodes))
+	}
 	switch KindOf(err) {
 	case Succeeded:
 		return answers
@@ -136,7 +139,7 @@ func (i *Instances) BatchSize() int {
 }
 
 func (i *Instances) ask(ctx context.Context, p priority, node *corev1.Node, describe describer) (Metadata, error) {
-	c := call{method: "InstanceMetadata", priority: p, names: namesOfNode(node)}
+	c := call{method: "InstanceMetadata", priority: p, names: namesOfNode(node), region: regionOf(node)}
 	m, err := i.single.ask(ctx, c, identity(node), func(ctx context.Context, c call) (Metadata, error) {
 		return describe(ctx, c, node)
 	})
@@ -217,13 +220,13 @@ type modern struct {
 }
 
 func (p modern) metadata(ctx context.Context, c call, node *corev1.Node) (Metadata, error) {
-	m, err := read(ctx, p.gateway, c, func(ctx context.Context) (*cloudprovider.InstanceMetadata, error) {
-		return p.v2.InstanceMetadata(ctx, node.DeepCopy())
+	return read(ctx, p.gateway, c, func(ctx context.Context) (Metadata, error) {
+		m, err := p.v2.InstanceMetadata(ctx, node.DeepCopy())
+		if err != nil {
+			return Metadata{}, err
+		}
+		return fromProvider(c, m)
 	})
-	if err != nil {
-		return Metadata{}, err
-	}
-	return fromProvider(c, m)
 }
 
 var errNoAnswer = errors.New("the provider returned neither metadata nor an error")

@@ -27,10 +27,16 @@ const (
 	// maxOwnPause bounds the pause that grows while the cloud refuses calls again
 	// and again and none succeeds in between.
 	maxOwnPause = time.Minute
-	// firstCalls is how many calls may always run at the same time. Beyond that,
-	// the number may grow by moreCallsPerSecond in a second. So only few calls are
-	// refused before the limiter knows the quota, even if the cloud allows a burst
-	// first.
+	// coldCalls is how many calls may run at the same time when none has succeeded for
+	// coldAfter, because the cloud may be down. Each one that succeeds allows one
+	// more. So does the time coldEvery, in case these calls hang.
+	coldCalls = 3
+	coldAfter = 10 * time.Second
+	coldEvery = 4 * time.Second
+	// firstCalls is how many calls may run at the same time when calls succeed. Beyond
+	// that, the number may grow by moreCallsPerSecond in a second. So only few calls
+	// are refused before the limiter knows the quota, even if the cloud allows a
+	// burst first.
 	firstCalls         = 32
 	moreCallsPerSecond = 32
 	// probeEvery is how long to wait for the call that tests whether the cloud
@@ -61,18 +67,20 @@ type limiter struct {
 
 	turns turns       // calls that wait; guarded by mu
 	timer *time.Timer // fires when one of them may start; guarded by mu
-	// underWay counts the calls that have begun and not returned. grown is the time
-	// from which their number may grow beyond firstCalls. Both are guarded by mu.
-	underWay int
-	grown    time.Time
+	// underWay counts the calls that have begun and not returned, lasting those of
+	// them that take long. width is how many others may be under way, firstCalls at
+	// most. begun is when the last call began, and success when one last succeeded.
+	// grown is the time from which their number may grow beyond firstCalls. All are
+	// guarded by mu.
+	underWay, lasting, width int
+	begun, success, grown    time.Time
 	// probed is the time until which no other call begins while one call tests
 	// whether the cloud still refuses calls; guarded by mu.
 	probed time.Time
 
 	suspicion suspicion // guarded by mu
-	// before is the rate before the suspicion, 0 = no limit. reached is the rate at
-	// which calls last succeeded. They are guarded by mu.
-	before, reached float64
+	// before is the rate before the suspicion, 0 = no limit; guarded by mu.
+	before float64
 }
 
 // wait returns when the call may start. If it returns nil, the caller calls
@@ -139,6 +147,7 @@ func (l *limiter) serve() {
 		}
 		close(l.turns.next().begun)
 		l.underWay++
+		l.begun = now
 		if l.refusals > 0 {
 			l.probed = now.Add(probeEvery)
 		}
@@ -155,11 +164,62 @@ func (l *limiter) wake() {
 // delayOfOneMore returns how long to wait before one more call may begin. The
 // caller holds mu.
 func (l *limiter) delayOfOneMore(now time.Time) time.Duration {
-	if l.underWay < firstCalls/2 {
+	switch {
+	case l.width == 0:
+		l.width = coldCalls
+	case now.Sub(l.success) > coldAfter:
+		l.width = min(l.width, coldCalls)
+	}
+	others := l.underWay - l.lasting
+	if others < firstCalls/2 {
 		l.grown = now
 	}
-	more := l.grown.Add(time.Duration(l.underWay+1-firstCalls) * time.Second / moreCallsPerSecond)
+	more := l.grown.Add(time.Duration(others+1-firstCalls) * time.Second / moreCallsPerSecond)
+	if others >= l.width && l.width < firstCalls {
+		more = l.begun.Add(coldEvery)
+	}
 	return max(more.Sub(now), l.probed.Sub(now))
+}
+
+// lasts takes note that a call that is under way takes long, so that it keeps no
+// other from beginning.
+func (l *limiter) lasts() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lasting++
+	l.serve()
+}
+
+// lastedUntilNow records the end of such a call.
+func (l *limiter) lastedUntilNow() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lasting--
+}
+
+// hangsAfter returns how long a question may take before it counts as hanging.
+func (l *limiter) hangsAfter() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return max(hangsAfter, time.Duration(4*l.usual*float64(time.Second)))
+}
+
+// told takes note of what the end of a call means for the breaker. If the cloud is
+// down, no quota is the cause of failures. The rate becomes what it was before that
+// was suspected.
+func (l *limiter) told(e effect) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if e.failed && time.Since(l.success) > downAfter {
+		l.width = max(l.width-1, 1)
+	}
+	if !e.opened {
+		return
+	}
+	if l.suspicion.phase == probing {
+		l.rate = l.before
+	}
+	l.suspicion.end()
 }
 
 // spend records the start of a call. The caller holds mu.
@@ -188,6 +248,7 @@ func (l *limiter) succeeded(took time.Duration, object string) {
 	now := time.Now()
 	l.recent.add(now)
 	l.refusals = 0
+	l.success, l.width = now, min(l.width+1, firstCalls)
 	l.usual += (took.Seconds() - l.usual) / 8
 	switch {
 	case l.rate == 0:
@@ -247,18 +308,12 @@ func (l *limiter) retriesInside(took time.Duration) bool {
 // apply changes the rate as the suspicion asks. The caller holds mu.
 func (l *limiter) apply(v verdict, started time.Time) (why string) {
 	switch v {
-	case noVerdict:
+	case noVerdict, confirm:
 	case suspect:
-		l.before, l.reached = l.rate, 0
+		l.before = l.rate
 		l.decrease(started, defaultPause)
 	case slower:
 		l.decrease(started, defaultPause)
-	case giveUp:
-		l.reached = l.rate
-		l.rate, l.increase = min(l.rate, maxRateOfBroken), minIncrease
-		l.lastThrottled = time.Now()
-	case confirm:
-		l.increase = max(l.increase, (l.reached-l.rate)/recoverWithin.Seconds())
 	case refute:
 		l.rate = l.before
 	}

@@ -13,6 +13,10 @@ func namesOfNode(node *corev1.Node) []string {
 	return []string{node.Name, node.Spec.ProviderID}
 }
 
+// regionOf returns the region that the cloud has named for the node's instance, empty
+// if it has named none yet.
+func regionOf(node *corev1.Node) string { return node.Labels[corev1.LabelTopologyRegion] }
+
 func namesOfService(service *corev1.Service) []string {
 	names := []string{key(service), service.Name, service.Namespace}
 	for _, chosen := range []map[string]string{service.Annotations, service.Labels} {

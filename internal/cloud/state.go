@@ -2,6 +2,7 @@ package cloud
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 )
@@ -32,23 +33,27 @@ func (s *state) record(kind Kind) {
 // the watch of instances works. It names only the kinds of errors, because their
 // texts may contain secrets.
 func (g *Gateway) State() string {
+	said := []string{g.state.describe(g.breaker.state())}
 	if i := g.Instances(); i != nil && i.watcher != nil {
-		return g.state.String() + "; " + i.watcher.State()
+		said = append(said, i.watcher.State())
 	}
-	return g.state.String()
+	return strings.Join(said, "; ")
 }
 
-func (s *state) String() string {
+// describe returns what is known. While calls are held back, down says so.
+func (s *state) describe(down string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	answered := "has not answered yet"
 	if !s.answered.IsZero() {
 		answered = fmt.Sprintf("last answered %v ago", time.Since(s.answered).Truncate(time.Second))
 	}
-	switch s.failures {
-	case 0:
+	switch {
+	case down != "":
+		return answered + ", " + down
+	case s.failures == 0:
 		return answered
-	case 1:
+	case s.failures == 1:
 		return fmt.Sprintf("%s, one call failed since (%s)", answered, s.last)
 	default:
 		return fmt.Sprintf("%s, %d calls failed since, the last: %s", answered, s.failures, s.last)

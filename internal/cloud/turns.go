@@ -7,7 +7,7 @@ type priority int
 
 const (
 	lowPriority    priority = iota // for a refresh, a volume, or a node that has waited long without success
-	updatePriority                 // for an update of a load balancer's nodes
+	updatePriority                 // for an update of a load balancer's nodes, or for a silent node
 	highPriority                   // for an object that waits for the answer
 	priorities                     // the number of priorities
 )

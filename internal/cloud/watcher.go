@@ -82,11 +82,8 @@ func (w *Watcher) call(ctx context.Context, c call, token string) (Changes, erro
 	if err := g.health.leftAlone(c); err != nil {
 		return Changes{}, err
 	}
-	if err := g.denials.admit(c); err != nil {
+	if err := g.awaitTurn(ctx, c); err != nil {
 		return Changes{}, err
-	}
-	if err := g.limiter.wait(ctx, c.priority); err != nil {
-		return Changes{}, c.failed(Canceled, err)
 	}
 	g.limiter.ended()
 	return once(ctx, g, attempt{c, watchTimeout}, func(ctx context.Context) (Changes, error) {

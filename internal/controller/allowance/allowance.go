@@ -36,6 +36,12 @@ func (a Allowance) Next(l Limit) time.Time {
 // IsWhole reports whether nothing is used.
 func (a Allowance) IsWhole(now time.Time) bool { return !a.full.After(now) }
 
+// Returned returns the allowance after one use turned out to be none.
+func (a Allowance) Returned(l Limit) Allowance {
+	a.full = a.full.Add(-l.Every)
+	return a
+}
+
 // Used returns the allowance after it was used once more.
 func (a Allowance) Used(l Limit, now time.Time) Allowance {
 	if a.full.Before(now) {

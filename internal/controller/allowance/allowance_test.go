@@ -74,3 +74,14 @@ func TestUsesAreBoundedInEachPeriod(t *testing.T) {
 		}
 	}
 }
+
+func TestUseThatIsReturnedDoesNotCount(t *testing.T) {
+	var a Allowance
+	for n := range 10 {
+		now := noon.Add(time.Duration(n) * limit.Least)
+		if now.Before(a.Next(limit)) {
+			t.Fatalf("it may not be used for the %d. time, although all before were returned", n+1)
+		}
+		a = a.Used(limit, now).Returned(limit)
+	}
+}

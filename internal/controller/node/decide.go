@@ -47,6 +47,9 @@ type answer struct {
 	given    given
 	instance instance      // where described
 	cause    message.Cause // where refused
+	// again is when to ask again because the cloud is down for all Nodes; 0 if it is
+	// not. Then nothing was asked about this Node.
+	again time.Duration
 }
 
 // instance is what the cloud said of an instance. A field that the cloud did

@@ -69,7 +69,7 @@ func (c *Controller) askCloud(ctx context.Context, node *corev1.Node) answer {
 
 func answerOf(m cloud.Metadata, err error) answer {
 	if err != nil {
-		return answer{given: refused, cause: nodecause.Of(err)}
+		return answer{given: refused, cause: nodecause.Of(err), again: cloud.HeldFor(err)}
 	}
 	return answer{given: described, instance: instance{
 		providerID: m.ProviderID,

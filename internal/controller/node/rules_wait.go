@@ -20,6 +20,9 @@ func waits(o observed, r message.Cause) plan {
 		p.memory.waitsSince = waitsSince(o)
 	}
 	p.memory.waitsFor = r.Reason
+	if o.answer.again > 0 {
+		p.memory.questions = p.memory.questions.Returned(questionLimit)
+	}
 	event := hasInitFailed(r)
 	if p.memory.vain, p.after = vainAfter(o, r); p.after > 0 {
 		p.memory.nextAsk = o.now.Add(p.after)
@@ -56,6 +59,8 @@ const (
 // has failed in between, nothing is known that would make the Node more urgent.
 func vainAfter(o observed, r message.Cause) (vain int, pause time.Duration) {
 	switch {
+	case o.answer.again > 0: // The end of the outage ends the wait.
+		return o.memory.vain, o.answer.again
 	case slices.Contains(inVain, r.Reason):
 		vain = o.memory.vain + 1
 		return vain, pauseAfter(vain)

@@ -89,6 +89,29 @@ func TestQuestionsInVainBecomeRare(t *testing.T) {
 	}
 }
 
+// While the cloud is down for all Nodes, no answer counts for one of them: neither
+// its pause grows, nor are its questions used up, and one event says so.
+func TestOutageCountsForNoNode(t *testing.T) {
+	m, now, events := memory{uid: "u1", vain: 7}, noon, 0
+	for range 100 {
+		asked := decide(observed{now: now, node: fresh(), memory: m})
+		if asked.do != ask {
+			t.Fatalf("%s: %s, want a question", now, asked.do)
+		}
+		held := refusing("CloudUnavailable")
+		held.again = 3 * time.Second
+		p := decide(observed{now: now, node: fresh(), memory: asked.memory, answer: held})
+		if p.after != held.again || p.memory.vain != 7 {
+			t.Fatalf("asked again after %v, %d in vain, want %v and 7", p.after, p.memory.vain, held.again)
+		}
+		events += len(p.events)
+		m, now = p.memory, now.Add(p.after)
+	}
+	if events != 1 {
+		t.Errorf("%d events in an outage, want one", events)
+	}
+}
+
 func TestConditionKeepsItsTransitionTime(t *testing.T) {
 	shown := fresh(shows(corev1.ConditionFalse, "CloudSlow", "because", noon.Add(-time.Hour)))
 	p := decide(observed{now: noon, node: shown, answer: refusing("CloudDenied")})

@@ -71,7 +71,7 @@ func (c *Controller) askAboutWitness(ctx context.Context, node, witness *corev1.
 func answerOf(e cloud.Existence, err error, now time.Time) answer {
 	switch {
 	case err != nil:
-		return answer{asked: now, failure: nodecause.OfExistence(err)}
+		return answer{asked: now, failure: nodecause.OfExistence(err), again: cloud.HeldFor(err)}
 	case e.Present:
 		return answer{presence: present, asked: e.Asked}
 	default:

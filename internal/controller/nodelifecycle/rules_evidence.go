@@ -26,6 +26,9 @@ type answer struct {
 	asked time.Time
 	// failure is why the presence is unknown.
 	failure message.Cause
+	// again is when to ask again because the cloud is down for all Nodes; 0 if it is
+	// not. Then the presence is unknown.
+	again time.Duration
 	// power is what is known of the power state of a present instance.
 	power power
 }
@@ -58,6 +61,9 @@ type evidence struct {
 	// when the last of them ended.
 	checks    int
 	checkedAt time.Time
+	// again is when to ask again after the last question, which did not count because
+	// the cloud is down for all Nodes; 0: it counts.
+	again time.Duration
 }
 
 // about returns the evidence if it is about this Node. If the Node has another
@@ -75,9 +81,10 @@ func (e evidence) with(a answer, now time.Time) evidence {
 	if a.asked.IsZero() {
 		return e
 	}
-	e.failure = a.failure
-	e.checks++
-	e.checkedAt = now
+	e.failure, e.again, e.checkedAt = a.failure, a.again, now
+	if a.again == 0 {
+		e.checks++
+	}
 	switch a.presence {
 	case unknown:
 	case present:
@@ -114,6 +121,9 @@ func absenceIsUnconfirmed(o observed) *obstacle {
 // confirmed, the questions are spread over the time that is needed. Otherwise
 // the pause doubles while the answers stay the same.
 func (e evidence) pause(l Limits, needed time.Duration) time.Duration {
+	if e.again > 0 {
+		return e.again
+	}
 	first := l.FirstPause
 	if e.presence == absent {
 		first = max(first, needed/time.Duration(max(l.Absences-1, 1)))

@@ -68,6 +68,15 @@ func TestEvidence(t *testing.T) {
 			want: "hold: CloudDenied; again in 5s; event NodeDeletionHeld",
 		},
 		{
+			name: "OutageForAllNodesDoesNotLengthenThePause", answer: func() answer {
+				a := fails("CloudUnavailable")
+				a.again = 3 * time.Second
+				return a
+			}(),
+			memory: memory{evidence: evidence{uid: "u-n1", providerID: "p://n1", checks: 30, checkedAt: noon.Add(-time.Hour)}},
+			want:   "hold: CloudUnavailable; again in 3s; event NodeDeletionHeld",
+		},
+		{
 			name: "FailureDoesNotReset", answer: said(absent), memory: func() memory {
 				m := gone(n1, 2, time.Minute, 30*time.Second)
 				m.evidence.failure = message.Cause{Reason: "CloudDenied", Message: "because"}

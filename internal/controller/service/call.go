@@ -31,6 +31,10 @@ func (c *Controller) call(ctx context.Context, key string, p plan) error {
 	c.store.noteProvider(p, r, m)
 	c.store.noteTried(key, p, r.at)
 	c.store.remember(key, m)
+	if cloud.HeldFor(err) > 0 {
+		logger.V(4).Info("Load balancer call has to wait because the cloud is down", "why", p.why, "err", err)
+		return nil
+	}
 	if r.result == failed {
 		logger.Info("Load balancer call failed", "why", p.why, "took", took, "err", err)
 		return nil

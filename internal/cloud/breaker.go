@@ -1,0 +1,449 @@
+package cloud
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+)
+
+const (
+	// minDown is the number of distinct objects whose calls have to fail, with no
+	// answer in between and none in the last second (downAfter), until a cloud or a
+	// part of it counts as down. manyDown are enough within that second.
+	minDown   = 3
+	manyDown  = 32
+	downAfter = time.Second
+	// firstProbe and longestProbe bound the pause between two probes. The end of
+	// an outage is found within 5 seconds.
+	firstProbe   = 1200 * time.Millisecond
+	longestProbe = 4850 * time.Millisecond
+	// Clouds lock accounts after many failed logins. So the pause is deniedProbe if
+	// calls have been denied for longer than deniedFor.
+	deniedFor   = 10 * time.Minute
+	deniedProbe = 30 * time.Second
+	// flapsWithin is how long after an outage another one begins with the pause of
+	// the first.
+	flapsWithin = time.Minute
+	// hangsAfter is how long a question may be under way before it counts as failed,
+	// unless questions usually take that long.
+	hangsAfter = 10 * time.Second
+	// parkedFor is how long after the beginning of an outage questions wait in the
+	// gateway. So an outage of seconds is shown on no object.
+	parkedFor = 5 * time.Second
+	// turnStep is how much later than the call that is preferred another one may be
+	// the probe.
+	turnStep = 50 * time.Millisecond
+	// spread is the time over which held calls are made again after a probe.
+	spread = 1500 * time.Millisecond
+	// waitsFor is how long a part counts as waiting after one of its calls was held.
+	waitsFor = 15 * time.Second
+	// maxParts bounds the parts, because a kubelet can choose a region.
+	maxParts = 256
+)
+
+// breaker holds calls back while the cloud, or a part of it, answers nobody. Then
+// one call at a time is made, the probe, which is a call of an ordinary caller and
+// has an answer for that caller alone. The first answer ends the hold. The zero
+// value is ready to use.
+type breaker struct {
+	mu    sync.Mutex
+	cloud scope           // the calls of all parts; guarded by mu
+	parts map[part]*scope // guarded by mu
+}
+
+// part is what may fail while other calls work: a method in a region. The region
+// is empty for a call about no Node, and for a Node that has none yet.
+type part struct{ method, region string }
+
+// scope is what is known of the cloud, or of a part.
+type scope struct {
+	answered time.Time // the last answer
+	// failed are the objects whose calls have failed since then, manyDown at most.
+	failed map[string]bool
+	began  time.Time // when the first of them failed
+	// own are the objects whose calls have failed before an answer for another
+	// object. If they fail again, that says nothing of others.
+	own map[string]time.Time
+
+	opened, closed time.Time // when calls were last held back and released
+	kind           Kind      // why calls are held back: Denied or Unavailable
+	err            error     // the error of the first failed call; nil if it was about a tenant's object
+
+	pause        time.Duration // after the next probe that fails
+	probed, next time.Time     // when the last probe began, and when the next one may
+	probing      bool          // the last probe has not returned
+	// promised is the probe for which a caller was told to come back, first one for an
+	// object that has not failed, then one for an object that has.
+	promised [2]time.Time
+	held     time.Time // when a call was last held back
+	tried    time.Time // when a call has last ended without an answer, or a probe has begun
+}
+
+func (s *scope) isOpen() bool { return s.opened.After(s.closed) }
+
+// failure is a call that has failed for a reason that many objects may share.
+type failure struct {
+	object  string
+	kind    Kind
+	err     error
+	started time.Time
+	unread  bool
+}
+
+// answers takes note of an answer about the object.
+func (s *scope) answers(object string, now time.Time) {
+	delete(s.own, object)
+	for other := range s.failed {
+		if other != object {
+			s.ownReason(other, now)
+		}
+	}
+	s.answered, s.failed = now, nil
+	if s.isOpen() {
+		s.closed = now
+	}
+	s.probing = false
+}
+
+func (s *scope) ownReason(object string, now time.Time) {
+	if s.own == nil || len(s.own) >= maxOwnReasons {
+		s.own = map[string]time.Time{}
+	}
+	s.own[object] = now
+}
+
+// fails takes note of a failure. It reports whether calls are held back from now
+// on.
+func (s *scope) fails(f failure, now time.Time) bool {
+	s.tried = now
+	if s.isOpen() {
+		s.remember(f.object)
+		s.ends(f.started, now)
+		return false
+	}
+	if since, own := s.own[f.object]; own && now.Sub(since) < ownReasonFor {
+		return false
+	}
+	if len(s.failed) == 0 {
+		s.began = now
+	}
+	s.remember(f.object)
+	since := s.answered
+	if f.unread && s.began.After(since) { // Slower calls may help: see suspicion.
+		since = s.began
+	}
+	isLong := now.Sub(since) >= downAfter
+	if len(s.failed) < minDown || !isLong && (f.unread || len(s.failed) < manyDown) {
+		return false
+	}
+	s.open(f, now)
+	return true
+}
+
+func (s *scope) remember(object string) {
+	if s.failed == nil {
+		s.failed = map[string]bool{}
+	}
+	if len(s.failed) < manyDown {
+		s.failed[object] = true
+	}
+}
+
+func (s *scope) open(f failure, now time.Time) {
+	if s.pause == 0 || now.Sub(s.closed) > flapsWithin {
+		s.pause = firstProbe
+	}
+	s.opened, s.kind, s.err = now, Unavailable, f.err
+	if f.kind == Denied {
+		s.kind = Denied
+	}
+	s.next, s.probing = now.Add(s.pause), false
+}
+
+// ends takes note of the end of a call without an answer. If it was the probe, the
+// next pause begins.
+func (s *scope) ends(started, now time.Time) {
+	if s.probed.IsZero() || started.Before(s.probed) {
+		return
+	}
+	s.pause = min(2*s.pause, s.longestPause(now))
+	s.next, s.probing = now.Add(s.pause), false
+}
+
+func (s *scope) longestPause(now time.Time) time.Duration {
+	if s.kind == Denied && now.Sub(s.opened) > deniedFor {
+		return deniedProbe
+	}
+	return longestProbe
+}
+
+// probe takes note that a probe begins. If it does not return, another one follows.
+func (s *scope) probe(now time.Time) {
+	switch {
+	case s.pause == 0:
+		s.pause = firstProbe
+	case s.probing: // The last one hangs.
+		s.pause = min(2*s.pause, s.longestPause(now))
+	}
+	s.tried = now
+	s.probed, s.next, s.probing = now, now.Add(s.pause), true
+}
+
+// of returns the part that the call is about. The caller holds mu.
+func (b *breaker) of(c call) *scope {
+	p := part{c.method, c.region}
+	if len(b.parts) >= maxParts && b.parts[p] == nil {
+		p.region = ""
+	}
+	if b.parts[p] == nil {
+		if b.parts == nil {
+			b.parts = map[part]*scope{}
+		}
+		b.parts[p] = &scope{}
+	}
+	return b.parts[p]
+}
+
+// holder returns the scope that may hold the call back, and the call's part. The
+// caller holds mu.
+func (b *breaker) holder(c call) (s, p *scope) {
+	p = b.of(c)
+	if b.cloud.isOpen() {
+		return &b.cloud, p
+	}
+	return p, p
+}
+
+// check returns an error if the call is not to be made now. It does not begin a
+// probe.
+func (b *breaker) check(c call) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	_, err := b.admit(c, time.Now())
+	return err
+}
+
+// holds reports whether such calls are held back, but for the probe.
+func (b *breaker) holds(c call) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s, _ := b.holder(c)
+	return s.isOpen()
+}
+
+// begin returns nil if the call may be made now. The call may be a probe.
+func (b *breaker) begin(c call) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now := time.Now()
+	scopes, err := b.admit(c, now)
+	for _, s := range scopes {
+		s.probe(now)
+	}
+	return err
+}
+
+// admit decides whether the call may be made, and what it is a probe for. The
+// caller holds mu.
+func (b *breaker) admit(c call, now time.Time) (probed []*scope, err error) {
+	s, p := b.holder(c)
+	isUntried := s != p && p.tried.Before(s.began) // It may work although the others do not.
+	switch rank := b.rank(c); {
+	case !s.isOpen():
+		return nil, nil
+	case isUntried, !now.Before(s.next.Add(time.Duration(rank) * turnStep)):
+		return []*scope{s, p}, nil
+	default:
+		p.held = now
+		return nil, c.held(s, b.hint(c, rank, now))
+	}
+}
+
+// rank returns 0 for a call that is preferred as the next probe: of the part that
+// was tried longest ago, for an object that has not failed. So an object that
+// always fails is not the only one that is tried. The caller holds mu.
+func (b *breaker) rank(c call) int {
+	s, own := b.holder(c)
+	rank := 0
+	if s.failed[b.object(s, c)] {
+		rank++
+	}
+	for _, p := range b.parts {
+		if s == &b.cloud && p != own && time.Since(p.held) < waitsFor && p.tried.Before(own.tried) {
+			return rank + 1
+		}
+	}
+	return rank
+}
+
+// object returns the name of the call's object in this scope. For the whole cloud
+// all tenants are one object.
+func (b *breaker) object(s *scope, c call) string {
+	if s == &b.cloud && c.tenant != "" {
+		return "Services"
+	}
+	return c.object()
+}
+
+// hint returns when the call is to be tried again. Somebody comes back for the next
+// probe, and the others after it. Those for which an object waits come first.
+// The caller holds mu.
+func (b *breaker) hint(c call, rank int, now time.Time) time.Duration {
+	s, p := b.holder(c)
+	later := time.Duration(rand.Float64() * float64(spread) / 2) //nolint:gosec // no secret
+	if c.priority != highPriority {
+		later += spread / 2
+	}
+	later += 3 * turnStep // after all that come back for the probe
+	if s.probing {
+		return later
+	}
+	at := max(s.next.Add(time.Duration(rank)*turnStep).Sub(now), turnStep)
+	promised := &p.promised[0]
+	if s.failed[b.object(s, c)] {
+		promised = &p.promised[1]
+	}
+	if promised.Equal(s.next) {
+		return at + later
+	}
+	*promised = s.next
+	return at
+}
+
+// parks reports whether the call waits in the gateway instead of its object.
+func (s *scope) parks(c call) bool {
+	return c.priority == highPriority && s.kind != Denied && time.Since(s.opened) < parkedFor
+}
+
+// held returns the error of a call that is not made.
+func (c call) held(s *scope, again time.Duration) error {
+	err := errHeld
+	if s.kind == Denied {
+		err = errDenied
+	}
+	if s.err != nil && c.tenant == "" {
+		err = fmt.Errorf("%w: %w", err, s.err)
+	}
+	return &Error{Call: c.method, Kind: s.kind, RetryAfter: again, Err: err, held: true, parked: s.parks(c)}
+}
+
+var (
+	errHeld   = errors.New("the call was not made, because such calls fail for other objects, too; one call at a time finds out when the cloud answers again")
+	errDenied = errors.New("the call was not made, because the cloud denies such calls for other objects, too; one call at a time finds out when it allows them again")
+)
+
+// effect is what the end of a call has changed.
+type effect struct {
+	failed bool // the call has failed for a reason that many objects may share
+	opened bool // calls are held back from now on
+	// again is when a call that has failed is tried again while calls are held back; 0
+	// if they are not. parked means that its caller waits for that.
+	again  time.Duration
+	parked bool
+}
+
+// mark adds to the error of a call what its end has changed.
+func (e effect) mark(err error) {
+	if failed, ok := errors.AsType[*Error](err); ok && e.again > 0 {
+		failed.RetryAfter, failed.held, failed.parked = max(failed.RetryAfter, e.again), true, e.parked
+	}
+}
+
+// record takes note of how a call has ended.
+func (b *breaker) record(c call, started time.Time, err error) (e effect) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now, p := time.Now(), b.of(c)
+	isDown := b.cloud.isOpen()
+	switch meaningFor(c, err) {
+	case answered:
+		p.answers(b.object(p, c), now)
+		b.cloud.answers(b.object(&b.cloud, c), now)
+		for _, other := range b.parts {
+			if isDown && other.isOpen() { // It may work again, too.
+				other.next = now
+			}
+		}
+	case hasFailed:
+		f := failure{object: b.object(p, c), kind: KindOf(err), started: started, unread: KindOf(err) == Failed}
+		if c.tenant == "" {
+			f.err = errors.Unwrap(err)
+		}
+		isExplained := !isDown && p.isOpen() // The part is down, which says nothing of the others.
+		e = effect{failed: true, opened: p.fails(f, now)}
+		if f.object = b.object(&b.cloud, c); !isExplained && b.cloud.fails(f, now) {
+			e.opened = true
+		}
+		if s, _ := b.holder(c); s.isOpen() {
+			e.again, e.parked = b.hint(c, b.rank(c), now), s.parks(c)
+		}
+	case saysNothing:
+		p.tried = now
+		p.ends(started, now)
+		b.cloud.ends(started, now)
+	}
+	return e
+}
+
+// meaning is what the end of a call says of the cloud.
+type meaning int
+
+const (
+	saysNothing meaning = iota
+	answered
+	hasFailed
+)
+
+// meaningFor returns what the end of a call says of the cloud. A tenant can cause
+// errors of most kinds by what it asks for.
+func meaningFor(c call, err error) meaning {
+	isTenants, evidence := c.tenant != "", EvidenceOf(err)
+	switch kind := KindOf(err); kind {
+	case Succeeded, NotFound, Conflict, QuotaExceeded:
+		return answered
+	case Pending, Invalid, Failed:
+		switch { // The provider may reject what it has not asked the cloud about.
+		case isTenants:
+			return saysNothing
+		case kind == Failed && evidence == Unread:
+			return hasFailed
+		}
+		return answered
+	case Denied, NoAnswer:
+		if !isTenants {
+			return hasFailed
+		}
+	case Unavailable, TimedOut:
+		if !isTenants || evidence == Typed {
+			return hasFailed
+		}
+	case Throttled, NotImplemented, Elsewhere, Panicked, Slow, Canceled:
+	}
+	return saysNothing
+}
+
+// hangs takes note of a question that has been under way for too long.
+func (b *breaker) hangs(c call, started time.Time) effect {
+	return b.record(c, started, &Error{Call: c.method, Kind: TimedOut, Err: errSlow})
+}
+
+// state describes the holds in words.
+func (b *breaker) state() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.cloud.isOpen() {
+		return fmt.Sprintf("is down for %v (%s), and is asked by one call at a time", time.Since(b.cloud.opened).Truncate(time.Second), b.cloud.kind)
+	}
+	down := 0
+	for _, p := range b.parts {
+		if p.isOpen() {
+			down++
+		}
+	}
+	if down > 0 {
+		return fmt.Sprintf("does not answer %d of %d kinds of calls, which are made one at a time", down, len(b.parts))
+	}
+	return ""
+}

@@ -1,0 +1,469 @@
+package cloud
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strconv"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	cloudprovider "k8s.io/cloud-provider"
+)
+
+// outage is a cloud that answers no call that fails finds.
+type outage struct {
+	mu    sync.Mutex
+	start time.Time
+	calls []made
+
+	took  time.Duration // how long a call takes
+	fails func(made) error
+}
+
+// made is a call that the cloud got.
+type made struct {
+	at             time.Duration // after the start
+	method, object string
+}
+
+func newOutage(fails func(made) error) *outage {
+	return &outage{start: time.Now(), took: 30 * time.Millisecond, fails: fails}
+}
+
+// until returns a cloud in which all calls fail until then.
+func until(end time.Duration, err error) func(made) error {
+	return func(m made) error {
+		if m.at < end {
+			return err
+		}
+		return nil
+	}
+}
+
+func (o *outage) answer(ctx context.Context, method, object string) error {
+	m := made{time.Since(o.start), method, object}
+	o.mu.Lock()
+	o.calls = append(o.calls, m)
+	o.mu.Unlock()
+	err := o.fails(m)
+	if errors.Is(err, errHangs) {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	time.Sleep(o.took)
+	return err
+}
+
+// errHangs is for a call that returns at its deadline.
+var errHangs = errors.New("the call hangs")
+
+func (o *outage) count(is func(made) bool) int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	n := 0
+	for _, m := range o.calls {
+		if is(m) {
+			n++
+		}
+	}
+	return n
+}
+
+func (o *outage) before(end time.Duration) int {
+	return o.count(func(m made) bool { return m.at < end })
+}
+
+func (o *outage) vendor() vendor {
+	return vendor{
+		v2: outageInstances{o},
+		balancer: balancer(func(ctx context.Context, _ string, s *corev1.Service, _ []*corev1.Node) (*corev1.LoadBalancerStatus, error) {
+			return &corev1.LoadBalancerStatus{}, o.answer(ctx, "EnsureLoadBalancer", key(s))
+		}),
+		routes: table(func(ctx context.Context, _, _ string, r *cloudprovider.Route) ([]*cloudprovider.Route, error) {
+			return nil, o.answer(ctx, "CreateRoute", string(r.TargetNode))
+		}),
+	}
+}
+
+type outageInstances struct{ *outage }
+
+func (i outageInstances) InstanceMetadata(ctx context.Context, n *corev1.Node) (*cloudprovider.InstanceMetadata, error) {
+	err := i.answer(ctx, "InstanceMetadata", n.Name)
+	if errors.Is(err, errNoAnswer) {
+		return nil, nil //nolint:nilnil // some providers do
+	}
+	return &cloudprovider.InstanceMetadata{}, err
+}
+
+func (i outageInstances) InstanceExists(ctx context.Context, n *corev1.Node) (bool, error) {
+	return true, i.answer(ctx, "InstanceExists", n.Name)
+}
+
+func (i outageInstances) InstanceShutdown(context.Context, *corev1.Node) (bool, error) {
+	return false, nil
+}
+
+// work is what one controller of a cluster has to do.
+type work struct {
+	method           string
+	objects, workers int
+	first, longest   time.Duration // between two tries for an object
+	call             func(n int) error
+}
+
+func silentNodes(ctx context.Context, g *Gateway, n int) work {
+	return work{"InstanceExists", n, 16, 10 * time.Second, time.Minute, func(n int) error { return askWhetherExists(ctx, g, n) }}
+}
+
+func newNodes(ctx context.Context, g *Gateway, n int) work {
+	return work{"InstanceMetadata", n, 16, 500 * time.Millisecond, time.Minute, func(n int) error {
+		_, err := g.Instances().Metadata(ctx, node("new-"+strconv.Itoa(n)))
+		return err
+	}}
+}
+
+func services(ctx context.Context, g *Gateway, n int, namespace func(n int) string) work {
+	return work{"EnsureLoadBalancer", n, 1, 5 * time.Second, 5 * time.Minute, func(n int) error {
+		s := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: namespace(n), Name: "s-" + strconv.Itoa(n)}}
+		_, err := g.LoadBalancers().Ensure(ctx, s, nil)
+		return err
+	}}
+}
+
+func inOneNamespace(int) string { return "shop" }
+
+func inNamespaces(n int) string { return "shop-" + strconv.Itoa(n%10) }
+
+func newRoutesOf(ctx context.Context, g *Gateway, n int) work {
+	return work{"CreateRoute", n, 8, time.Second, time.Minute, func(n int) error { return createRoute(ctx, g, n) }}
+}
+
+// do does all work as controllers do: each object again after a growing pause, or
+// when the gateway says. It returns when the last object of each was done.
+func do(all ...work) map[string]time.Duration {
+	start := time.Now()
+	done := map[string]time.Duration{}
+	var mu sync.Mutex
+	var group sync.WaitGroup
+	for _, w := range all {
+		free := make(chan struct{}, w.workers)
+		for n := range w.objects {
+			group.Go(func() {
+				for failures := 0; ; {
+					free <- struct{}{}
+					err := w.call(n)
+					<-free
+					if err == nil {
+						mu.Lock()
+						done[w.method] = max(done[w.method], time.Since(start))
+						mu.Unlock()
+						return
+					}
+					wait := HeldFor(err)
+					if wait == 0 {
+						wait = min(w.first<<min(failures, 10), w.longest)
+						failures++
+					}
+					time.Sleep(wait)
+				}
+			})
+		}
+	}
+	group.Wait()
+	return done
+}
+
+// Whatever a cloud that is down answers, it gets few calls. When it answers again,
+// that is found within 5 seconds, and all work is done 5 seconds later, which is
+// more than the calls themselves need. What people wait for is done first.
+func TestCloudThatIsDownGetsOneCallAtATime(t *testing.T) {
+	const length = 2 * time.Minute
+	for _, tt := range []struct {
+		name string
+		err  error
+		late time.Duration // how long calls that hang last beyond the outage
+	}{
+		{"Unavailable", httpError(503), 0},
+		{"ConnectionRefused", &url.Error{Op: "Get", URL: "https://cloud", Err: syscall.ECONNREFUSED}, 0},
+		{"AsText", errors.New("503 service unavailable"), 0},
+		{"Unreadable", errors.New("E1234"), 0},
+		{"NoAnswer", errNoAnswer, 0},
+		{"Denied", httpError(403), 0},
+		{"Unauthorized", httpError(401), 0},
+		{"TimedOut", context.DeadlineExceeded, 0},
+		{"Hangs", errHangs, 2 * time.Minute},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				o := newOutage(until(length, tt.err))
+				g := gateway(t, o.vendor(), Config{ReadTimeout: 40 * time.Second, ChangeTimeout: 40 * time.Second})
+				done := do(silentNodes(t.Context(), g, 500), newNodes(t.Context(), g, 50), services(t.Context(), g, 100, inOneNamespace))
+				var found time.Duration
+				for _, m := range o.calls {
+					if m.at >= length {
+						found = m.at - length
+						break
+					}
+				}
+				t.Logf("%d calls, found after %v, done: %v", o.before(length), found, done)
+				if n := o.before(length); n > 30 {
+					t.Errorf("%d calls in the outage, want at most 30: %v", n, o.calls[:n])
+				}
+				if found > 5*time.Second {
+					t.Errorf("the end was found after %v", found)
+				}
+				for method, at := range done {
+					if at > length+tt.late+10*time.Second {
+						t.Errorf("the last %s was done %v after the end of the outage", method, at-length)
+					}
+				}
+			})
+		})
+	}
+}
+
+// What works goes on while something else does not.
+func TestPartThatIsDownHoldsNothingElse(t *testing.T) {
+	const length = 2 * time.Minute
+	down := httpError(503)
+	for _, tt := range []struct {
+		name  string
+		fails func(made) bool
+		most  int // calls that fail
+		slow  string
+	}{
+		{"LoadBalancersOfTenNamespaces", func(m made) bool { return m.method == "EnsureLoadBalancer" }, 40, "EnsureLoadBalancer"},
+		{"ExistenceOnly", func(m made) bool { return m.method == "InstanceExists" }, 40, "InstanceExists"},
+		{"InitialisationOnly", func(m made) bool { return m.method == "InstanceMetadata" }, 40, "InstanceMetadata"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				o := newOutage(func(m made) error {
+					if tt.fails(m) {
+						return until(length, down)(m)
+					}
+					return nil
+				})
+				g := gateway(t, o.vendor(), Config{})
+				done := do(silentNodes(t.Context(), g, 500), newNodes(t.Context(), g, 50), services(t.Context(), g, 100, inNamespaces), newRoutesOf(t.Context(), g, 50))
+				failed := o.count(func(m made) bool { return m.at < length && tt.fails(m) })
+				t.Logf("%d failed calls, done: %v", failed, done)
+				if failed > tt.most {
+					t.Errorf("%d calls have failed, want at most %d", failed, tt.most)
+				}
+				for method, at := range done {
+					// Load balancers have one worker, so a hundred take 3 seconds.
+					if want := 10 * time.Second; method != tt.slow && at > want {
+						t.Errorf("the last %s was done after %v, want %v", method, at, want)
+					}
+					if at > length+10*time.Second {
+						t.Errorf("the last %s was done %v after the end", method, at-length)
+					}
+				}
+			})
+		})
+	}
+}
+
+// A cloud that works only for a while again and again gets few calls while it does
+// not, and does the work while it does.
+func TestCloudThatFlaps(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const period, up = 10 * time.Second, 2 * time.Second
+		isDown := func(m made) bool { return m.at%period >= up }
+		o := newOutage(func(m made) error {
+			if isDown(m) {
+				return httpError(503)
+			}
+			return nil
+		})
+		o.took = time.Second
+		g := gateway(t, o.vendor(), Config{})
+		done := do(silentNodes(t.Context(), g, 200), newNodes(t.Context(), g, 50), services(t.Context(), g, 10, inNamespaces))
+		failed := o.count(isDown)
+		t.Logf("%d of %d calls failed, done: %v", failed, len(o.calls), done)
+		if cycles := int(done["InstanceExists"]/period) + 1; failed > 45*cycles {
+			t.Errorf("%d calls have failed in %d periods", failed, cycles)
+		}
+	})
+}
+
+// One region that is down does not hold the Nodes of another.
+func TestRegionThatIsDownHoldsNoOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		in := func(region string, n int) *corev1.Node {
+			found := node(region + "-" + strconv.Itoa(n))
+			found.Labels = map[string]string{corev1.LabelTopologyRegion: region}
+			return found
+		}
+		o := newOutage(func(m made) error {
+			if m.object[0] == 'a' && m.at < time.Minute {
+				return httpError(503)
+			}
+			return nil
+		})
+		g := gateway(t, o.vendor(), Config{})
+		ask := func(region, method string) work {
+			return work{method, 100, 16, 10 * time.Second, time.Minute, func(n int) error {
+				_, err := g.Instances().Existence(t.Context(), in(region, n))
+				return err
+			}}
+		}
+		done := do(ask("a", "a"), ask("b", "b"))
+		t.Logf("%v, %d calls in the region that is down", done, o.count(func(m made) bool { return m.object[0] == 'a' && m.at < time.Minute }))
+		if done["b"] > 4*time.Second || done["a"] > time.Minute+10*time.Second {
+			t.Errorf("the Nodes of the other region were done after %v", done)
+		}
+	})
+}
+
+// A tenant whose calls always fail delays no other, not even while the cloud is
+// down for something else.
+func TestTenantWhoseCallsFailHoldsNobody(t *testing.T) {
+	for _, err := range []error{httpError(503), httpError(403), errors.New("E1234"), context.DeadlineExceeded} {
+		synctest.Test(t, func(t *testing.T) {
+			o := newOutage(func(m made) error {
+				if m.method == "EnsureLoadBalancer" && m.object[:4] == "evil" {
+					return err
+				}
+				return nil
+			})
+			g := gateway(t, o.vendor(), Config{})
+			for n := range 50 {
+				w := services(t.Context(), g, 50, func(int) string { return "evil" })
+				if w.call(n) == nil {
+					t.Fatal("no error")
+				}
+			}
+			calls := len(o.calls)
+			done := do(services(t.Context(), g, 10, inNamespaces), newNodes(t.Context(), g, 10))
+			if calls != 50 || done["EnsureLoadBalancer"] > time.Second || done["InstanceMetadata"] > time.Second {
+				t.Errorf("%v: %d calls of the tenant; the others were done after %v", err, calls, done)
+			}
+		})
+	}
+}
+
+// Three Nodes of which the provider knows nothing do not keep a fourth one waiting
+// more than once.
+func TestNodesThatAreNotKnownHoldNoOtherForLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := newOutage(func(m made) error {
+			if m.object[:3] == "odd" {
+				return errNoAnswer
+			}
+			return nil
+		})
+		g := gateway(t, o.vendor(), Config{})
+		askOdd := func() {
+			for n := range 6 {
+				_, _ = g.Instances().MetadataAtLowPriority(t.Context(), node("odd-"+strconv.Itoa(n)))
+			}
+		}
+		for n := range 10 {
+			askOdd()
+			time.Sleep(20 * time.Second)
+			askOdd()
+			start := time.Now()
+			for err := error(nil); err != nil || time.Since(start) == 0; time.Sleep(HeldFor(err)) {
+				_, err = g.Instances().Metadata(t.Context(), node("n-"+strconv.Itoa(n)))
+			}
+			if took := time.Since(start); took > longestProbe+spread || n > 1 && took > time.Second {
+				t.Errorf("Node %d took %v", n, took)
+			}
+			time.Sleep(20 * time.Second)
+		}
+	})
+}
+
+// A question about existence that is the probe counts for its own Node only, once,
+// and one that was not asked is no answer.
+func TestProbeIsEvidenceForNobodyElse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var asked []string
+		g := gateway(t, vendor{v2: existing(func(_ context.Context, n *corev1.Node) (bool, error) {
+			asked = append(asked, n.Name)
+			if len(asked) <= minDown {
+				return false, httpError(503)
+			}
+			return false, nil
+		})}, Config{})
+		exists := func(name string) (Existence, error) { return g.Instances().Existence(t.Context(), node(name)) }
+		for n := range 10 {
+			if _, err := exists(fmt.Sprint("n-", n)); err == nil {
+				t.Errorf("n-%d: an error is an answer", n)
+			}
+		}
+		if len(asked) != minDown {
+			t.Fatalf("asked about %v", asked)
+		}
+		time.Sleep(longestProbe)
+		if e, err := exists("n-4"); err != nil || e.Present {
+			t.Errorf("the probe = %v, %v, want the cloud's own answer", e, err)
+		}
+		if len(asked) != minDown+1 || asked[minDown] != "n-4" {
+			t.Errorf("asked about %v, want one more question, about n-4", asked)
+		}
+	})
+}
+
+// A new leader has no breaker's memory: it asks few questions to find out.
+func TestNewLeaderFindsAnOutageWithFewCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const length = time.Minute
+		o := newOutage(until(length, httpError(503)))
+		ctx, cancel := context.WithCancel(t.Context())
+		first := gateway(t, o.vendor(), Config{})
+		go func() {
+			time.Sleep(length / 2)
+			cancel()
+		}()
+		for ctx.Err() == nil { // The first leader.
+			_, err := first.Instances().Metadata(ctx, node("n-"+strconv.Itoa(len(o.calls))))
+			pause(ctx, max(HeldFor(err), 100*time.Millisecond))
+		}
+		before := o.before(length)
+		second := gateway(t, o.vendor(), Config{})
+		done := do(newNodes(t.Context(), second, 50))
+		if n := o.before(length) - before; n > 15 {
+			t.Errorf("%d calls of the second leader in 30 s", n)
+		}
+		if done["InstanceMetadata"] > length/2+10*time.Second {
+			t.Errorf("done after %v", done)
+		}
+	})
+}
+
+// An outage of a few seconds is shown on no Node that waits.
+func TestShortOutageIsNotShown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := newOutage(until(2*time.Second, httpError(503)))
+		g := gateway(t, o.vendor(), Config{})
+		for n := range 3 {
+			_, _ = g.Instances().Metadata(t.Context(), node("probe-"+strconv.Itoa(n)))
+		}
+		if _, err := g.Instances().Metadata(t.Context(), node("n")); err != nil {
+			t.Errorf("a Node that waits for the end of the outage: %v", err)
+		}
+	})
+}
+
+// existing answers questions about existence.
+type existing func(ctx context.Context, node *corev1.Node) (bool, error)
+
+func (e existing) InstanceExists(ctx context.Context, node *corev1.Node) (bool, error) {
+	return e(ctx, node)
+}
+
+func (existing) InstanceShutdown(context.Context, *corev1.Node) (bool, error) { return false, nil }
+
+func (existing) InstanceMetadata(context.Context, *corev1.Node) (*cloudprovider.InstanceMetadata, error) {
+	return &cloudprovider.InstanceMetadata{}, nil
+}

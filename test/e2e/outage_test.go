@@ -1,0 +1,59 @@
+package e2e
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
+	"github.com/fairlead-k8s/fairlead/simulator"
+	"github.com/fairlead-k8s/fairlead/test/internal/audit"
+	"github.com/fairlead-k8s/fairlead/test/internal/daemon"
+	"github.com/fairlead-k8s/fairlead/test/internal/expect"
+	"github.com/fairlead-k8s/fairlead/test/internal/nodes"
+)
+
+// While the cloud is down it is called once in 5 seconds, whoever waits (P2 c). Each
+// Node says so once. Afterwards no Node waits for a delay that has grown in between.
+func TestOutageCostsFewCalls(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes more than a minute")
+	}
+	const size = 100
+	b := onShared(t)
+	c := b.NewCloud(t, "--latency=30ms")
+	name := newFleet(t, b, c, size)
+	c.Fail(t, simulator.Fault{Name: "down", Kind: simulator.FaultOutage})
+	mark := b.Audit(t).Mark()
+	d := b.Daemon(t, daemon.Setup{Cloud: c.URL, Elect: true})
+	began := time.Now()
+	awaitFleet(t, b, name, size, 3*time.Minute, func(n *corev1.Node) bool {
+		shown := nodefact.Condition(n, "CloudInitialized")
+		return shown != nil && shown.Reason == "CloudUnavailable"
+	})
+	report, err := c.Calls(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	lasted := time.Since(began)
+	t.Logf("%d calls in an outage of %.0f s", report.Count(), lasted.Seconds())
+	if n := report.Count(); n > 6+int64(lasted/(4800*time.Millisecond)) {
+		t.Errorf("%d calls in an outage of %.0f s, want one in 4.85 s after the first", n, lasted.Seconds())
+	}
+	c.Heal(t)
+	healed := time.Now()
+	awaitFleet(t, b, name, size, expect.Soon, func(n *corev1.Node) bool { return !nodes.IsTainted(n) })
+	t.Logf("all Nodes were initialised %.1f s after the outage", time.Since(healed).Seconds())
+	failed := func(r audit.Request) bool {
+		return isNodeEvent(r) && strings.Contains(string(r.Body), "CloudUnavailable")
+	}
+	expect.Within(t, expect.Soon, func(context.Context) error {
+		return expect.Equal("events about the outage", size, len(b.Audit(t).Since(mark).OfDaemons().Where(failed)))
+	})
+	if d.Ended() {
+		t.Error("the daemon has ended")
+	}
+}
