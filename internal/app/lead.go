@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"time"
 
 	"k8s.io/client-go/tools/record"
 	controllermetrics "k8s.io/component-base/metrics/prometheus/controllers"
@@ -16,6 +15,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/app/internal/settings"
 	"github.com/fairlead-k8s/fairlead/internal/cloud"
 	"github.com/fairlead-k8s/fairlead/internal/kube"
+	"github.com/fairlead-k8s/fairlead/internal/sleep"
 )
 
 // lead works under the lease: it initialises the provider, makes the controllers,
@@ -190,7 +190,7 @@ func (p *process) runControllers(ctx context.Context, made []started) {
 			waiting = append(waiting, s)
 			continue
 		}
-		if i > 0 && !pause(ctx, p.settings.Controllers.StartInterval()) {
+		if i > 0 && !sleep.For(ctx, p.settings.Controllers.StartInterval()) {
 			return
 		}
 		all.Go(func() { p.runController(ctx, s) })
@@ -213,16 +213,4 @@ func (p *process) runController(ctx context.Context, s started) {
 		err = errors.New("no reason given")
 	}
 	p.fail(fmt.Errorf("controller %q ended: %w", s.Name, err))
-}
-
-// pause reports whether the time has passed before ctx ended.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

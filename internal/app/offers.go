@@ -12,6 +12,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/app/internal/settings"
 	"github.com/fairlead-k8s/fairlead/internal/cloud"
 	"github.com/fairlead-k8s/fairlead/internal/kube"
+	"github.com/fairlead-k8s/fairlead/internal/sleep"
 )
 
 const (
@@ -37,7 +38,7 @@ func (p *process) startInformers(ctx context.Context) {
 // more or ctx has ended.
 func (p *process) awaitOffers(ctx context.Context, waiting []started, run func(started)) {
 	tried := "" // what the provider offered when the controllers were last made
-	for delay := firstAsk; len(waiting) > 0 && pause(ctx, delay); {
+	for delay := firstAsk; len(waiting) > 0 && sleep.For(ctx, delay); {
 		delay = min(2*delay, p.askAgain(ctx))
 		offers := p.gateway.Load().Offers()
 		if offers == tried { // Making a controller costs a recorder that lasts.

@@ -3,6 +3,8 @@ package cloud
 import (
 	"context"
 	"time"
+
+	"github.com/fairlead-k8s/fairlead/internal/sleep"
 )
 
 // maxTries is the maximum number of calls for one question while the quota of the
@@ -40,23 +42,11 @@ func (g *Gateway) retries(ctx context.Context, t tried) bool {
 			return true // The limiter holds all calls back.
 		}
 		own := max(RetryAfter(t.err), defaultPause<<(t.try-1))
-		return own <= longestOwnPause && pause(ctx, own)
+		return own <= longestOwnPause && sleep.For(ctx, own)
 	case KindOf(t.err) == Failed && EvidenceOf(t.err) == Unread:
 		return g.limiter.mayBeThrottled(t.object()) ||
-			pause(ctx, verdictDelay) && g.limiter.mayBeThrottled(t.object())
+			sleep.For(ctx, verdictDelay) && g.limiter.mayBeThrottled(t.object())
 	default:
-		return false
-	}
-}
-
-// pause returns false if the context ends first.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
 		return false
 	}
 }

@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	cloudprovider "k8s.io/cloud-provider"
 
+	"github.com/fairlead-k8s/fairlead/internal/sleep"
 	"github.com/fairlead-k8s/fairlead/test/quirks"
 )
 
@@ -168,7 +169,7 @@ func TestObjectsThatFailForTheirOwnReasonsSlowNobodyDown(t *testing.T) {
 					bad.Go(func() {
 						for ctx.Err() == nil {
 							_, _ = g.Instances().Metadata(ctx, node("bad-"+strconv.Itoa(n)))
-							pause(ctx, 500*time.Millisecond)
+							sleep.For(ctx, 500*time.Millisecond)
 						}
 					})
 				}

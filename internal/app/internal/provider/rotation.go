@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
+	"github.com/fairlead-k8s/fairlead/internal/sleep"
 )
 
 // outcome is the result of a change of the provider's files. It is a label of a
@@ -194,19 +195,7 @@ func (r *Rotation) change(ctx context.Context, now string) {
 			"The provider refused its new configuration, and the former one stays in use. The log says why. Correct the files."))
 	case restart:
 		r.record(configChanged.Event("The provider's configuration has changed. The process ends, to be started again with the new configuration. If it leads, it releases its lease first."))
-		pause(ctx, eventTime)
+		sleep.For(ctx, eventTime)
 		r.fail(ErrRotated)
-	}
-}
-
-// pause waits for d. It returns false if ctx ends earlier.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }

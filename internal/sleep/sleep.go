@@ -1,0 +1,19 @@
+// Package sleep lets code wait that has to end with its context.
+package sleep
+
+import (
+	"context"
+	"time"
+)
+
+// For waits for d. It returns false if ctx ends first.
+func For(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
