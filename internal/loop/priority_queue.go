@@ -2,6 +2,7 @@ package loop
 
 import (
 	"cmp"
+	"container/list"
 	"slices"
 	"strings"
 	"sync"
@@ -36,7 +37,7 @@ type priorityQueue struct {
 }
 
 func newPriorityQueue(c clock.PassiveClock) *priorityQueue {
-	return &priorityQueue{clock: c, raised: map[string]bool{}, since: map[string]time.Time{}, high: namespaces{}, low: namespaces{}}
+	return &priorityQueue{clock: c, raised: map[string]bool{}, since: map[string]time.Time{}, high: newNamespaces(), low: newNamespaces()}
 }
 
 // request records the priority of a requested pass. A request with low priority
@@ -113,13 +114,21 @@ func (q *priorityQueue) waiting(limit time.Duration) []Waiting {
 	return all
 }
 
-// namespaces are the waiting keys of one priority by namespace, in the order of
-// their next turn. No entry is empty.
-type namespaces []namespace
+// namespaces are the waiting keys of one priority by namespace. However many there
+// are, a key is added and taken in the same time.
+type namespaces struct {
+	turns  *list.List               // of *namespace, in the order of their next turn; none is empty
+	byName map[string]*list.Element // of turns
+	byKey  map[string]*list.Element // of the keys of its namespace
+}
 
 type namespace struct {
-	name string // empty for keys without a namespace
-	keys []string
+	name string     // empty for keys without a namespace
+	keys *list.List // of string
+}
+
+func newNamespaces() namespaces {
+	return namespaces{turns: list.New(), byName: map[string]*list.Element{}, byKey: map[string]*list.Element{}}
 }
 
 func namespaceOf(key string) string {
@@ -130,46 +139,38 @@ func namespaceOf(key string) string {
 	return name
 }
 
-func (n *namespaces) isEmpty() bool { return len(*n) == 0 }
-
-func (n *namespaces) index(key string) int {
-	name := namespaceOf(key)
-	return slices.IndexFunc(*n, func(s namespace) bool { return s.name == name })
-}
+func (n *namespaces) isEmpty() bool { return n.turns.Len() == 0 }
 
 func (n *namespaces) push(key string) {
-	if i := n.index(key); i >= 0 {
-		(*n)[i].keys = append((*n)[i].keys, key)
-		return
+	name := namespaceOf(key)
+	if n.byName[name] == nil {
+		n.byName[name] = n.turns.PushBack(&namespace{name, list.New()})
 	}
-	*n = append(*n, namespace{namespaceOf(key), []string{key}})
+	n.byKey[key] = n.byName[name].Value.(*namespace).keys.PushBack(key)
 }
 
 // pop takes the first key of the namespace whose turn it is. That namespace is
 // the last one in turn then.
 func (n *namespaces) pop() string {
-	first := (*n)[0]
-	key := first.keys[0]
-	*n = slices.Delete(*n, 0, 1)
-	if first.keys = first.keys[1:]; len(first.keys) > 0 {
-		*n = append(*n, first)
-	}
+	turn := n.turns.Front()
+	key := turn.Value.(*namespace).keys.Front().Value.(string)
+	n.turns.MoveToBack(turn)
+	n.remove(key)
 	return key
 }
 
 // remove takes out a key and reports whether it was there.
 func (n *namespaces) remove(key string) bool {
-	i := n.index(key)
-	if i < 0 {
+	at, ok := n.byKey[key]
+	if !ok {
 		return false
 	}
-	keys := (*n)[i].keys
-	at := slices.Index(keys, key)
-	if at < 0 {
-		return false
-	}
-	if (*n)[i].keys = slices.Delete(keys, at, at+1); len((*n)[i].keys) == 0 {
-		*n = slices.Delete(*n, i, i+1)
+	delete(n.byKey, key)
+	turn := n.byName[namespaceOf(key)]
+	keys := turn.Value.(*namespace).keys
+	if keys.Remove(at); keys.Len() == 0 {
+		n.turns.Remove(turn)
+		delete(n.byName, namespaceOf(key))
 	}
 	return true
 }

@@ -1,15 +1,20 @@
 package service
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
+	"github.com/fairlead-k8s/fairlead/internal/kube"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
 	listersv1 "k8s.io/client-go/listers/core/v1"
 	"k8s.io/utils/clock"
 )
@@ -203,5 +208,97 @@ func TestChangeOfANodeCostsOneComparison(t *testing.T) {
 		if b.refreshed(); lister.seen != n+100 {
 			t.Errorf("a second call costs %d looks, want the set to be shared", lister.seen-n-100)
 		}
+	}
+}
+
+// cachedServices are Services of which the informer knows, without an API server.
+type cachedServices map[string]*corev1.Service
+
+func (c cachedServices) Cached(key string) (*corev1.Service, error) { return c[key], nil }
+
+func (cachedServices) PatchStatus(context.Context, string, string, kube.ServicePatch) (*corev1.Service, error) {
+	return nil, errors.New("a patch, want none")
+}
+
+// costs are what is done for Nodes and Services.
+type costs struct {
+	looks int // decisions whose a Node is, one for each decision about a Node
+	seen  int // Nodes that the cache returns
+	calls int
+}
+
+func (*costs) Service(*corev1.Service, string, string, string) {}
+
+func (c *costs) Ensure(context.Context, *corev1.Service, []*corev1.Node) (*corev1.LoadBalancerStatus, error) {
+	return nil, errors.New("a call of Ensure, want none")
+}
+
+func (c *costs) Update(context.Context, *corev1.Service, []*corev1.Node) error {
+	c.calls++
+	return nil
+}
+
+func (c *costs) Delete(context.Context, *corev1.Service) error {
+	return errors.New("a deletion, want none")
+}
+
+// What a Node and a Service cost is the same in a small cluster and in one of 20,000
+// Nodes and 2,000 Services.
+func TestCostOfANodeAndOfAServiceIsFlat(t *testing.T) {
+	for _, size := range []struct{ nodes, services int }{{1000, 100}, {20000, 2000}} {
+		t.Run(fmt.Sprint(size.nodes), func(t *testing.T) {
+			var c costs
+			services, lister := cachedServices{}, &countingLister{nodes: map[string]*corev1.Node{}}
+			informers := kube.NewInformerFactory(fake.NewClientset(), 0)
+			controller := New(Deps{
+				Services: services, Informer: informers.Core().V1().Services(), Nodes: informers.Core().V1().Nodes(), Balancers: &c, Events: &c,
+			}, Config{Backends: BackendPolicy{SkipUninitialized: true, Claim: ownership.Claim{Nodes: func(*corev1.Node) bool { c.looks++; return true }}}})
+			controller.backends.lister = lister
+			join := func(i int) {
+				node := host(fmt.Sprint("n", i))
+				lister.nodes[node.Name] = node
+				controller.onNode().OnAdd(node, false)
+			}
+			for i := range size.nodes {
+				join(i)
+			}
+			controller.backends.remake()
+			for i := range size.services {
+				s := balanced(named(fmt.Sprint("s", i)), of(fmt.Sprint("ns-", i)), finalized, addressed, conditioned)
+				services[keyOf(s)] = s
+				if err := controller.informer.GetIndexer().Add(s); err != nil {
+					t.Fatal(err)
+				}
+				controller.store.remember(keyOf(s), known(s, func(m *memory) { m.backends = controller.backends.newest().id }))
+			}
+			perNode := float64(c.looks) / float64(size.nodes)
+
+			// 100 Nodes join one after the other. Each makes a set, and each Service is
+			// planned once for it.
+			c.looks, lister.seen = 0, 0
+			for i := range 100 {
+				join(size.nodes + i)
+				if !controller.backends.remake() {
+					t.Fatal("a Node joins, and the set is the same")
+				}
+				controller.onNewSet()
+			}
+			perJoin, seen := float64(c.looks)/100, lister.seen
+			if got := controller.loop.Waiting(-time.Second); len(got) != size.services {
+				t.Errorf("%d Services wait for their update, want all %d, each once", len(got), size.services)
+			}
+			c.looks, lister.seen = 0, 0
+			for i := range 20 { // A call copies all Nodes, so these stand for the others.
+				if _, err := controller.Reconcile(t.Context(), fmt.Sprintf("ns-%d/s%d", i, i)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if most := 3.0; perNode > most || perJoin > most || seen != 100 {
+				t.Errorf("a Node costs %v decisions, and one that joins %v and %d looks of 100, want %v and as many as there are", perNode, perJoin, seen, most)
+			}
+			if c.calls != 20 || c.looks != 0 || lister.seen != size.nodes+100 {
+				t.Errorf("20 Services: %d calls, %d decisions about Nodes, %d looks, want one call each, none, and a look at each Node", c.calls, c.looks, lister.seen)
+			}
+		})
 	}
 }
