@@ -40,9 +40,9 @@ func (all Results) Picture() string {
 	fmt.Fprintf(&svg, "<title>%s</title>\n<desc>Made from %s.json. Both axes are logarithmic.</desc>\n", alternative, r.Name)
 	fmt.Fprintf(&svg, `<rect width="%d" height="%d" fill="#fff"/>`+"\n", width, height)
 	for n, c := range curves {
-		x := margin + n*230
-		fmt.Fprintf(&svg, `<path d="M%d 22h28" stroke="%s" stroke-width="%d"/>%s<text x="%d" y="27">%s</text>`+"\n",
-			x, c.colour, c.thickness, dot(float64(x+14), 22, c), x+36, html.EscapeString(c.label))
+		x := margin + n*130
+		fmt.Fprintf(&svg, `<path d="M%d 22h32" %s/>%s<text x="%d" y="27">%s</text>`+"\n",
+			x, c.stroke(), dot(float64(x+16), 22, c), x+40, html.EscapeString(c.label))
 	}
 	newPanel(margin, "time until all Nodes are initialised", "s", curves, func(p point) float64 { return p.seconds }).draw(&svg)
 	newPanel(margin+panelWidth+gap, "calls of the cloud", "", curves, func(p point) float64 { return p.calls }).draw(&svg)
@@ -52,18 +52,26 @@ func (all Results) Picture() string {
 
 // The picture's measures.
 const (
-	width, height           = 900, 400
-	margin                  = 60
-	panelTop, panelBottom   = 80, 350
-	panelWidth, gap         = 320, 110
-	labelDistance, lineWide = 14, 2
+	width, height         = 900, 400
+	margin                = 60
+	panelTop, panelBottom = 80, 350
+	panelWidth, gap       = 320, 110
+	labelDistance         = 14
 )
 
 // curve is one contender.
 type curve struct {
-	label, colour string
-	thickness     int
-	points        []point
+	label, colour, dashes string
+	points                []point
+}
+
+// stroke is how the line is drawn.
+func (c curve) stroke() string {
+	text := fmt.Sprintf(`fill="none" stroke="%s" stroke-width="2.5" stroke-linejoin="round"`, c.colour)
+	if c.dashes != "" {
+		text += fmt.Sprintf(` stroke-dasharray="%s"`, c.dashes)
+	}
+	return text
 }
 
 type point struct{ nodes, seconds, calls float64 }
@@ -71,9 +79,9 @@ type point struct{ nodes, seconds, calls float64 }
 // curvesOf has the skeleton first: the others are drawn over it.
 func curvesOf(rows []report.Row) []curve {
 	looks := []curve{
-		{label: "skeleton", colour: "#b5482a", thickness: 3 * lineWide},
-		{label: "fairlead, without fast paths", colour: "#2f6fb1", thickness: lineWide},
-		{label: "fairlead", colour: "#0b7a4b", thickness: lineWide},
+		{label: "skeleton", colour: "#b5482a"},
+		{label: "fairlead", colour: "#0b7a4b"},
+		{label: "fairlead, without fast paths", colour: "#2f6fb1", dashes: "7 6"}, // It may lie on the skeleton's.
 	}
 	var curves []curve
 	for _, c := range looks {
@@ -137,7 +145,7 @@ func (p panel) draw(svg *strings.Builder) {
 		for n, at := range c.points {
 			fmt.Fprintf(&path, "%c%.1f %.1f", "ML"[min(n, 1)], p.x.at(at.nodes), p.y.at(p.value(at)))
 		}
-		fmt.Fprintf(svg, `<path d="%s" fill="none" stroke="%s" stroke-width="%d" stroke-linejoin="round"/>`+"\n", path.String(), c.colour, c.thickness)
+		fmt.Fprintf(svg, `<path d="%s" %s/>`+"\n", path.String(), c.stroke())
 		for _, at := range c.points {
 			svg.WriteString(dot(p.x.at(at.nodes), p.y.at(p.value(at)), c) + "\n")
 		}
@@ -192,5 +200,5 @@ func (p panel) text(value float64) string {
 }
 
 func dot(x, y float64, c curve) string {
-	return fmt.Sprintf(`<circle cx="%.1f" cy="%.1f" r="%d" fill="%s"/>`, x, y, 2+c.thickness/2, c.colour)
+	return fmt.Sprintf(`<circle cx="%.1f" cy="%.1f" r="4" fill="%s"/>`, x, y, c.colour)
 }

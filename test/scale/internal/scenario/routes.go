@@ -28,7 +28,7 @@ var routesInit = Scenario{
 	Provider: contender.Simulated,
 	Flags:    sameFlags(withRoutes),
 	Size:     atMost(1000),
-	Alone:    []contender.Name{contender.Fairlead},
+	Quiet:    []contender.Name{contender.Fairlead},
 	run: func(ctx context.Context, t *trial) error {
 		if _, err := t.fleet(ctx, cluster.Initialized); err != nil {
 			return err

@@ -68,14 +68,32 @@ func Count(scenarios []Scenario, contenders []contender.Name) int {
 }
 
 // Run runs each scenario with each contender, and returns a row for each. What
-// needs the machine for itself comes first.
+// needs the machine for itself comes first. Then come those that mostly wait,
+// side by side. The longest of them may last longer than all others together,
+// and is all that runs beside those that need a quiet machine.
 func (b *Bench) Run(ctx context.Context, scenarios []Scenario, contenders []contender.Name) []report.Row {
-	alone, waiting, rows := b.jobs(scenarios, contenders)
+	todo, rows := b.plan(scenarios, contenders)
 	const prepared = 2 // at the same time: more would only slow each other down
 	b.busy = make(chan struct{}, prepared)
-	for _, j := range alone {
+	for _, j := range todo.alone {
 		b.trial(ctx, j)
 	}
+	var longest sync.WaitGroup
+	if b.SideBySide > 1 && len(todo.waiting) > 1 {
+		first := todo.waiting[0]
+		todo.waiting = todo.waiting[1:]
+		longest.Go(func() { b.trial(ctx, first) })
+	}
+	b.sideBySide(ctx, todo.waiting)
+	for _, j := range todo.quiet {
+		b.trial(ctx, j)
+	}
+	longest.Wait()
+	return rows
+}
+
+// sideBySide runs as many at the same time as the machine has room for.
+func (b *Bench) sideBySide(ctx context.Context, waiting []job) {
 	queue := make(chan job)
 	var lanes sync.WaitGroup
 	for range b.SideBySide {
@@ -90,12 +108,14 @@ func (b *Bench) Run(ctx context.Context, scenarios []Scenario, contenders []cont
 	}
 	close(queue)
 	lanes.Wait()
-	return rows
 }
 
-// jobs are the trials that need the machine for themselves, those that mostly
-// wait, which begin with the longest, and the rows of all.
-func (b *Bench) jobs(scenarios []Scenario, contenders []contender.Name) (alone, waiting []job, rows []report.Row) {
+// jobs are all trials, by what they need. Those that wait begin with the
+// longest.
+type jobs struct{ alone, quiet, waiting []job }
+
+// plan returns all trials, and the rows that they fill.
+func (b *Bench) plan(scenarios []Scenario, contenders []contender.Name) (todo jobs, rows []report.Row) {
 	rows = make([]report.Row, 0, len(scenarios)*len(contenders))
 	for _, s := range scenarios {
 		for _, c := range contenders {
@@ -108,17 +128,20 @@ func (b *Bench) jobs(scenarios []Scenario, contenders []contender.Name) (alone, 
 				FastPaths: string(s.FastPaths), Flags: s.Flags(settings, c),
 			})
 			j := job{settings, s, c, &rows[len(rows)-1]}
-			if slices.Contains(s.Alone, c) {
-				alone = append(alone, j)
-			} else {
-				waiting = append(waiting, j)
+			switch {
+			case slices.Contains(s.Alone, c):
+				todo.alone = append(todo.alone, j)
+			case slices.Contains(s.Quiet, c):
+				todo.quiet = append(todo.quiet, j)
+			default:
+				todo.waiting = append(todo.waiting, j)
 			}
 		}
 	}
-	slices.SortStableFunc(waiting, func(x, y job) int {
+	slices.SortStableFunc(todo.waiting, func(x, y job) int {
 		return cmp.Or(-cmp.Compare(x.settings.Nodes, y.settings.Nodes), -cmp.Compare(x.contender, y.contender))
 	})
-	return alone, waiting, rows
+	return todo, rows
 }
 
 // trial fills the row. Where it fails, the row says why.

@@ -102,31 +102,36 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// What waits longest begins first, and nobody waits for it at the end.
-func TestJobs(t *testing.T) {
-	some, err := Select([]string{"init", "idle"})
+// What waits longest begins first.
+func TestPlan(t *testing.T) {
+	some, err := Select([]string{"init", "idle", "services-create"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	b := Bench{Settings: Settings{Nodes: 5000, Services: 5, Quota: 100, Burst: 200}}
 	contenders := []contender.Name{contender.Fairlead, contender.Skeleton}
-	alone, waiting, rows := b.jobs(some, contenders)
-	if n := Count(some, contenders); len(rows) != n || len(alone)+len(waiting) != n {
-		t.Errorf("%d rows, %d and %d jobs, want %d", len(rows), len(alone), len(waiting), n)
+	todo, rows := b.plan(some, contenders)
+	if n := Count(some, contenders); len(rows) != n || len(todo.alone)+len(todo.quiet)+len(todo.waiting) != n {
+		t.Errorf("%d rows for %d runs: %+v", len(rows), n, todo)
 	}
-	var got []string
-	for _, j := range alone {
-		got = append(got, j.String())
-	}
-	for _, j := range waiting {
-		got = append(got, j.String())
-	}
-	want := []string{
-		"init/fairlead", "init-plain/fairlead", "init-text/fairlead", "init-unreadable/fairlead",
-		"init/skeleton", "idle/skeleton", "init-services/fairlead", "idle/fairlead", "idle-plain/fairlead", "init-text/skeleton", "init-unreadable/skeleton",
-	}
-	if !slices.Equal(got, want) {
-		t.Errorf("got %v, want %v", got, want)
+	for name, row := range map[string]struct {
+		jobs []job
+		want []string
+	}{
+		"Alone": {todo.alone, []string{"init/fairlead", "init-plain/fairlead"}},
+		"Quiet": {todo.quiet, []string{"init-text/fairlead", "init-unreadable/fairlead", "services-create/fairlead", "services-create-one-worker/fairlead"}},
+		"Waiting": {todo.waiting, []string{
+			"init/skeleton", "idle/skeleton", "init-services/fairlead", "idle/fairlead", "idle-plain/fairlead",
+			"init-text/skeleton", "init-unreadable/skeleton", "services-create/skeleton",
+		}},
+	} {
+		var got []string
+		for _, j := range row.jobs {
+			got = append(got, j.String())
+		}
+		if !slices.Equal(got, row.want) {
+			t.Errorf("%s: got %v, want %v", name, got, row.want)
+		}
 	}
 }
 

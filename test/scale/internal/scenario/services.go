@@ -21,7 +21,7 @@ const servicesWithin = 15 * time.Minute
 func services() []Scenario {
 	return slices.Concat(
 		[]Scenario{servicesCreate, oneWorker(servicesCreate)},
-		withPlain(servicesJoinOne), []Scenario{oneWorker(servicesJoinOne)},
+		withPlain(servicesJoinOne), []Scenario{oneWorker(servicesJoinOne).few()},
 		withPlain(servicesJoinMany), []Scenario{servicesRestart, servicesDelete})
 }
 
@@ -35,9 +35,9 @@ var (
 				return err
 			}
 			return t.wholeness(ctx, report.AllExposed, t.Nodes)
-		}).alone()
+		}).quiet()
 	servicesJoinOne = ofServices("services-join-one", "%d Services have load balancers, and one Node joins the %d.",
-		func(ctx context.Context, t *trial) error { return t.grow(ctx, 1) }).alone()
+		func(ctx context.Context, t *trial) error { return t.grow(ctx, 1) }).quiet()
 	servicesJoinMany = ofServices("services-join-many", "%d Services have load balancers, and 40 %% more Nodes join the %d.",
 		func(ctx context.Context, t *trial) error { return t.grow(ctx, t.percent(40)) }).few()
 	servicesRestart = ofServices("services-restart", "%d Services have load balancers in a cluster of %d Nodes, and the daemon is replaced.",
@@ -101,9 +101,9 @@ func oneWorker(s Scenario) Scenario {
 	return s
 }
 
-// alone makes nothing else run beside Fairlead.
-func (s Scenario) alone() Scenario {
-	s.Alone = []contender.Name{contender.Fairlead}
+// quiet leaves Fairlead's times undisturbed.
+func (s Scenario) quiet() Scenario {
+	s.Quiet = []contender.Name{contender.Fairlead}
 	return s
 }
 
