@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/klog/v2"
 
+	"github.com/fairlead-k8s/fairlead/internal/sleep"
 	"github.com/fairlead-k8s/fairlead/provider"
 )
 
@@ -166,7 +167,7 @@ func (g *Gateway) awaitTurn(ctx context.Context, c call) error {
 			return err
 		}
 		c.progress.set(err)
-		if !pause(ctx, RetryAfter(err)) {
+		if !sleep.For(ctx, RetryAfter(err)) {
 			return c.failed(Canceled, ctx.Err())
 		}
 	}

@@ -15,6 +15,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	cloudprovider "k8s.io/cloud-provider"
+
+	"github.com/fairlead-k8s/fairlead/internal/sleep"
 )
 
 // outage is a cloud that answers no call that fails finds.
@@ -427,7 +429,7 @@ func TestNewLeaderFindsAnOutageWithFewCalls(t *testing.T) {
 		}()
 		for ctx.Err() == nil { // The first leader.
 			_, err := first.Instances().Metadata(ctx, node("n-"+strconv.Itoa(len(o.calls))))
-			pause(ctx, max(HeldFor(err), 100*time.Millisecond))
+			sleep.For(ctx, max(HeldFor(err), 100*time.Millisecond))
 		}
 		before := o.before(length)
 		second := gateway(t, o.vendor(), Config{})

@@ -33,7 +33,7 @@ func (g *Gateway) retries(ctx context.Context, t tried) bool {
 	}
 	switch {
 	case isParked(t.err):
-		return pause(ctx, RetryAfter(t.err))
+		return sleep.For(ctx, RetryAfter(t.err))
 	case KindOf(t.err) == Throttled:
 		if g.limiter.retriesInside(t.took) {
 			return false // The provider retries itself; both numbers of tries would be multiplied.
