@@ -19,6 +19,18 @@ var providerOffersNothing = message.Reason{
 	Do:   "Look for errors in the provider's own log lines: some providers offer nothing while a request of theirs fails.",
 }
 
+var (
+	cloudCallsLimited = message.Reason{
+		Name: "CloudCallsLimited", On: "Lease", Type: corev1.EventTypeWarning,
+		When: "Calls to the cloud wait again and again, for its request quota or for the bounds in the flags. The message says which.",
+		Do:   "Find out what else uses this account's request quota, or have the quota raised; or raise `--cloud-api-qps` and `--cloud-api-concurrency`. Nothing, if the wait is over soon, as after many Nodes have joined.",
+	}
+	cloudCallsNotLimited = message.Reason{
+		Name: "CloudCallsNotLimited", On: "Lease", Type: corev1.EventTypeNormal,
+		When: "No call to the cloud has waited for a minute, after `CloudCallsLimited`.",
+	}
+)
+
 // becameLeader is recorded by the library of the election, as upstream has it.
 var becameLeader = message.Reason{
 	Name: "LeaderElection", On: "Lease", Type: corev1.EventTypeNormal,
@@ -28,5 +40,5 @@ var becameLeader = message.Reason{
 // Reasons returns every reason of the process itself. All are events on the
 // Lease of its election.
 func Reasons() []message.Reason {
-	return append(provider.Reasons(), controllerMisconfigured, providerOffersNothing, becameLeader)
+	return append(provider.Reasons(), controllerMisconfigured, providerOffersNothing, cloudCallsLimited, cloudCallsNotLimited, becameLeader)
 }

@@ -42,6 +42,7 @@ func (p *process) lead(ctx context.Context) {
 	}
 	p.startInformers(ctx)
 	p.beginIdle(lasting, started)
+	defer p.followLimit(ctx, lasting)()
 	p.runAll(ctx, started)
 }
 
@@ -76,6 +77,7 @@ func (p *process) open(ctx context.Context) error {
 		ClusterName:   s.Provider.ClusterName,
 		WithoutRoutes: !s.Route.Configured() || !s.Controllers.Runs(settings.RouteController),
 		Classify:      p.options.Classify,
+		Ceiling:       s.Provider.Ceiling,
 		Metrics:       p.metrics.cloud,
 	})
 	if err == nil {

@@ -27,6 +27,8 @@ type controllerMetrics struct {
 	misconfigured *metrics.GaugeVec
 	// idle is 1 while the provider offers nothing that a controller works with.
 	idle *metrics.Gauge
+	// limited is 1 while calls to the cloud wait.
+	limited *metrics.GaugeVec
 }
 
 // newControllerMetrics returns metrics that count once both functions have seen
@@ -50,8 +52,13 @@ func newControllerMetrics(register func(...metrics.Registerable), collect func(.
 			Help:           "1 while no controller of the daemon has work, because the provider offers neither instances nor load balancers nor routes",
 			StabilityLevel: metrics.ALPHA,
 		}),
+		limited: metrics.NewGaugeVec(&metrics.GaugeOpts{
+			Name:           "fairlead_cloud_calls_limited",
+			Help:           "1 while calls to the cloud provider wait again and again, for the request quota of the cloud (quota) or for the bounds in the flags (ceiling)",
+			StabilityLevel: metrics.ALPHA,
+		}, []string{"by"}),
 	}
-	register(m.misconfigured, m.idle)
+	register(m.misconfigured, m.idle, m.limited)
 	return m
 }
 

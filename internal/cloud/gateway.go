@@ -35,6 +35,8 @@ type Config struct {
 	// Classify, if not nil, classifies each error before the provider's own
 	// classifier does.
 	Classify func(error) provider.Classification
+	// Ceiling bounds calls beside what the cloud allows.
+	Ceiling Ceiling
 	// Metrics may be shared by several gateways; nil records nothing.
 	Metrics *Metrics
 }
@@ -85,6 +87,7 @@ func (p *Provider) Open(ctx context.Context, cfg Config) (*Gateway, error) {
 	cfg = cfg.withDefaults()
 	g := &Gateway{readTimeout: cfg.ReadTimeout, metrics: cfg.Metrics, extras: p.extras, classifiers: classifiersOf(cfg, p.extras), health: newHealth(cfg.Metrics.overdue.Set)}
 	g.volumes = newVolumes(g, p.extras.labeler, cfg)
+	g.limiter.ceiling.Ceiling = cfg.Ceiling
 	g.accessors = accessorsOf(g, p, cfg)
 	sayHidden(ctx, p.hidden)
 	if _, err := g.AskAgain(ctx); err != nil && !errors.Is(err, ErrCannotSay) {

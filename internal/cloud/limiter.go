@@ -78,6 +78,7 @@ type limiter struct {
 	// whether the cloud still refuses calls; guarded by mu.
 	probed time.Time
 
+	ceiling   ceiling   // guarded by mu
 	suspicion suspicion // guarded by mu
 	// before is the rate before the suspicion, 0 = no limit; guarded by mu.
 	before float64
@@ -137,7 +138,7 @@ func (l *limiter) ended() {
 func (l *limiter) serve() {
 	for !l.turns.empty() {
 		now := time.Now()
-		if delay := max(l.next.Sub(now), l.delayOfOneMore(now)); delay > 0 {
+		if delay := l.delay(now); delay > 0 {
 			if l.timer == nil {
 				l.timer = time.AfterFunc(delay, l.wake)
 				return
@@ -148,11 +149,25 @@ func (l *limiter) serve() {
 		close(l.turns.next().begun)
 		l.underWay++
 		l.begun = now
+		l.ceiling.spend()
 		if l.refusals > 0 {
 			l.probed = now.Add(probeEvery)
 		}
 		l.spend(now)
 	}
+}
+
+// delay returns how long the next call has to wait, and takes note of what it waits
+// for. The caller holds mu.
+func (l *limiter) delay(now time.Time) time.Duration {
+	quota, bound := l.next.Sub(now), l.ceiling.delay(now, l.underWay)
+	switch {
+	case bound > 0:
+		l.ceiling.waits(CeilingLimits, now)
+	case quota > 0 && l.rate > 0:
+		l.ceiling.waits(QuotaLimits, now)
+	}
+	return max(quota, bound, l.delayOfOneMore(now))
 }
 
 func (l *limiter) wake() {

@@ -34,6 +34,9 @@ func (s *state) record(kind Kind) {
 // texts may contain secrets.
 func (g *Gateway) State() string {
 	said := []string{g.state.describe(g.breaker.state())}
+	if limit := g.Limit(); limit.By != Unlimited {
+		said = append(said, limit.String())
+	}
 	if i := g.Instances(); i != nil && i.watcher != nil {
 		said = append(said, i.watcher.State())
 	}

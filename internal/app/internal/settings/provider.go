@@ -3,10 +3,13 @@ package settings
 import (
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	cliflag "k8s.io/component-base/cli/flag"
+
+	"github.com/fairlead-k8s/fairlead/internal/cloud"
 )
 
 // DefaultClusterName is the name of a cluster whose operator has not chosen one.
@@ -24,6 +27,7 @@ type Provider struct {
 	nodeSync      time.Duration
 	ReadTimeout   time.Duration
 	ChangeTimeout time.Duration
+	Ceiling       cloud.Ceiling
 }
 
 func newProvider(name string) Provider {
@@ -56,6 +60,12 @@ func (p *Provider) addFlags(sections *cliflag.NamedFlagSets) {
 		"Deadline for each call of the provider that only reads.")
 	fs.DurationVar(&p.ChangeTimeout, "cloud-mutation-timeout", p.ChangeTimeout,
 		"Deadline for each call of the provider that changes the cloud. Existing providers may wait for minutes within one call.")
+	fs.Float64Var(&p.Ceiling.PerSecond, "cloud-api-qps", p.Ceiling.PerSecond,
+		"Maximum number of calls of the provider in a second, for an account whose quota others need, too. 0 means no maximum: the rate adapts to what the cloud refuses.")
+	fs.IntVar(&p.Ceiling.Burst, "cloud-api-burst", p.Ceiling.Burst,
+		"Number of calls that may begin at once after a rest, with --cloud-api-qps. 0 means as many as in a second.")
+	fs.IntVar(&p.Ceiling.Concurrency, "cloud-api-concurrency", p.Ceiling.Concurrency,
+		"Maximum number of calls of the provider at the same time. A call that hangs counts until it returns, so with 1 it holds back all others. 0 means no maximum.")
 }
 
 func (p *Provider) validate() []error {
@@ -68,6 +78,19 @@ func (p *Provider) validate() []error {
 	}
 	if p.ChangeTimeout <= 0 {
 		errs = append(errs, fmt.Errorf("--cloud-mutation-timeout must be positive, but got %v", p.ChangeTimeout))
+	}
+	c := p.Ceiling
+	if c.PerSecond < 0 || math.IsNaN(c.PerSecond) || math.IsInf(c.PerSecond, 0) {
+		errs = append(errs, fmt.Errorf("--cloud-api-qps must be 0 for no maximum or a positive number, but got %v", c.PerSecond))
+	}
+	if c.Burst < 0 {
+		errs = append(errs, fmt.Errorf("--cloud-api-burst must not be negative, but got %d", c.Burst))
+	}
+	if c.Burst > 0 && c.PerSecond == 0 {
+		errs = append(errs, errors.New("--cloud-api-burst has no effect without --cloud-api-qps: set both"))
+	}
+	if c.Concurrency < 0 {
+		errs = append(errs, fmt.Errorf("--cloud-api-concurrency must not be negative, but got %d", c.Concurrency))
 	}
 	return errs
 }
@@ -83,6 +106,9 @@ type providerConfiguration struct {
 	AllowUntaggedCloud           bool
 	ClusterName                  string
 	NodeSyncPeriod               metav1.Duration
+	CloudAPIQPS                  float64
+	CloudAPIBurst                int
+	CloudAPIConcurrency          int
 	routeConfiguration           `json:",inline"`
 }
 
@@ -94,4 +120,5 @@ func (p *Provider) show(c *configuration) {
 	shown.ClusterName = p.ClusterName
 	shown.ExternalCloudVolumePlugin = p.volumePlugin
 	shown.NodeSyncPeriod.Duration = p.nodeSync
+	shown.CloudAPIQPS, shown.CloudAPIBurst, shown.CloudAPIConcurrency = p.Ceiling.PerSecond, p.Ceiling.Burst, p.Ceiling.Concurrency
 }

@@ -1,0 +1,68 @@
+package app
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"k8s.io/klog/v2"
+
+	"github.com/fairlead-k8s/fairlead/internal/app/internal/settings"
+	"github.com/fairlead-k8s/fairlead/internal/cloud"
+	"github.com/fairlead-k8s/fairlead/internal/controller/message"
+	"github.com/fairlead-k8s/fairlead/internal/kube"
+	"github.com/fairlead-k8s/fairlead/internal/sleep"
+)
+
+// limitPeriod is how often it is looked at whether calls to the cloud wait.
+const limitPeriod = 5 * time.Second
+
+// followLimit shows whether calls to the cloud wait, until ctx ends. Events are
+// written until lasting ends. The returned function waits for its end.
+func (p *process) followLimit(ctx, lasting context.Context) (wait func()) {
+	record := sync.OnceValue(func() func(message.Event) { // A recorder lasts, so it is made only if it is needed.
+		client, err := p.clients.each.Client(settings.ManagerName)
+		if err != nil {
+			return func(message.Event) {} // The log has it.
+		}
+		recorder := kube.NewRecorder(lasting, client, settings.ManagerName)
+		return func(e message.Event) { recorder.Lease(p.settings.Election.Lease(), e.Type, e.Reason, e.Message) }
+	})
+	var following sync.WaitGroup
+	following.Go(func() {
+		before := cloud.Unlimited
+		for sleep.For(ctx, limitPeriod) {
+			now := p.gateway.Load().Limit()
+			if now.By == before {
+				continue
+			}
+			for _, by := range []cloud.LimitedBy{cloud.QuotaLimits, cloud.CeilingLimits} {
+				p.metrics.limited.WithLabelValues(string(by)).Set(asGauge(now.By == by))
+			}
+			e := limitEvent(now)
+			klog.FromContext(ctx).Info("The limit of calls to the cloud has changed", "why", e.Message)
+			record()(e)
+			before = now.By
+		}
+	})
+	return following.Wait
+}
+
+func asGauge(is bool) float64 { //nolint:revive // flag-parameter: it is the value
+	if is {
+		return 1
+	}
+	return 0
+}
+
+// limitEvent returns the event for a limit that has begun, ended or changed.
+func limitEvent(now cloud.Limit) message.Event {
+	switch now.By {
+	case cloud.QuotaLimits:
+		return cloudCallsLimited.Event("Calls to the cloud wait, because its request quota is used up or seems to be. Something else may be using this account's request quota.")
+	case cloud.CeilingLimits:
+		return cloudCallsLimited.Event("Calls to the cloud wait for the bounds in --cloud-api-qps and --cloud-api-concurrency.")
+	case cloud.Unlimited:
+	}
+	return cloudCallsNotLimited.Event("Calls to the cloud no longer wait.")
+}

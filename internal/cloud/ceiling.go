@@ -1,0 +1,130 @@
+package cloud
+
+import (
+	"fmt"
+	"math"
+	"time"
+)
+
+// Ceiling bounds all calls to the cloud, whatever the cloud allows. The zero value
+// bounds nothing.
+type Ceiling struct {
+	// PerSecond is how many calls may begin in a second in the long run; 0 is no bound.
+	PerSecond float64
+	// Burst is how many calls may begin at once after a rest; 0 means PerSecond, but at
+	// least 1.
+	Burst int
+	// Concurrency is how many calls may be under way at the same time; 0 is no bound.
+	// Calls that wait at the cloud for something to happen do not count.
+	Concurrency int
+}
+
+func (c Ceiling) burst() float64 {
+	if c.Burst > 0 {
+		return float64(c.Burst)
+	}
+	return math.Max(c.PerSecond, 1)
+}
+
+const (
+	// limitedAfter is how long calls have to wait, again and again, before they count
+	// as limited. The limit is over when none has waited for limitOver.
+	limitedAfter = 10 * time.Second
+	limitOver    = time.Minute
+	// untilOneEnds is the delay of a call that begins when another one ends.
+	untilOneEnds = time.Hour
+)
+
+// LimitedBy is what calls to the cloud wait for. The set is closed.
+type LimitedBy string
+
+// The bounds.
+const (
+	Unlimited     LimitedBy = ""
+	QuotaLimits   LimitedBy = "quota"
+	CeilingLimits LimitedBy = "ceiling"
+)
+
+// Limit says that calls to the cloud wait. The zero value means that they do not.
+type Limit struct {
+	By LimitedBy
+	// For is how long calls have waited again and again.
+	For time.Duration
+	// PerSecond is the rate that the quota allows, as far as is known; 0 if the quota
+	// does not limit calls.
+	PerSecond float64
+}
+
+func (l Limit) String() string {
+	lasts := l.For.Truncate(time.Second)
+	switch l.By {
+	case QuotaLimits:
+		return fmt.Sprintf("calls have waited for the request quota of the cloud for %v, which seems to be %.1f calls a second", lasts, l.PerSecond)
+	case CeilingLimits:
+		return fmt.Sprintf("calls have waited for the bounds in --cloud-api-qps and --cloud-api-concurrency for %v", lasts)
+	case Unlimited:
+	}
+	return ""
+}
+
+// ceiling keeps calls within a Ceiling, and knows how long calls have waited for
+// that or for the quota. Its user guards it.
+type ceiling struct {
+	Ceiling
+
+	tokens float64 // calls that may begin now
+	filled time.Time
+
+	by          LimitedBy
+	since, last time.Time // when calls began to wait, and when one last waited
+}
+
+// delay returns how long the next call has to wait while so many are under way.
+func (c *ceiling) delay(now time.Time, underWay int) time.Duration {
+	if c.Concurrency > 0 && underWay >= c.Concurrency {
+		return untilOneEnds
+	}
+	if c.PerSecond <= 0 {
+		return 0
+	}
+	if c.filled.IsZero() {
+		c.tokens = c.burst()
+	}
+	c.tokens = min(c.tokens+now.Sub(c.filled).Seconds()*c.PerSecond, c.burst())
+	c.filled = now
+	if c.tokens >= 1 {
+		return 0
+	}
+	return max(time.Duration((1-c.tokens)/c.PerSecond*float64(time.Second)), time.Nanosecond)
+}
+
+// spend takes note that a call begins.
+func (c *ceiling) spend() { c.tokens-- }
+
+// waits takes note that a call waits for the quota or for the ceiling.
+func (c *ceiling) waits(by LimitedBy, now time.Time) {
+	if now.Sub(c.last) > limitOver {
+		c.since = now
+	}
+	c.by, c.last = by, now
+}
+
+// limit returns what limits calls now.
+func (c *ceiling) limit(now time.Time) Limit {
+	if c.by == Unlimited || now.Sub(c.last) > limitOver || c.last.Sub(c.since) < limitedAfter {
+		return Limit{}
+	}
+	return Limit{By: c.by, For: now.Sub(c.since)}
+}
+
+// Limit returns what limits the calls to the cloud now.
+func (g *Gateway) Limit() Limit {
+	l := &g.limiter
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	found := l.ceiling.limit(time.Now())
+	if found.By == QuotaLimits {
+		found.PerSecond = l.rate
+	}
+	return found
+}
