@@ -14,6 +14,7 @@ import (
 	"k8s.io/cloud-provider/api"
 
 	"github.com/fairlead-k8s/fairlead/internal/controller/node"
+	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
 	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
 	"github.com/fairlead-k8s/fairlead/providers/simulated"
 )
@@ -34,7 +35,7 @@ func TestAnnotationsAreDocumented(t *testing.T) {
 		}
 	}
 	want := []string{
-		api.AnnotationAlphaProvidedIPAddr, node.AnnotationLabels, ownership.LabelExclude, ownership.LabelExcludeRestricted, ownership.LabelProvider, ownership.LabelProviderRestricted, corev1.LabelNodeExcludeBalancers,
+		api.AnnotationAlphaProvidedIPAddr, node.AnnotationLabels, ownership.LabelExclude, ownership.LabelExcludeRestricted, ownership.LabelProvider, ownership.LabelProviderRestricted, nodefact.LabelIdentity, corev1.LabelNodeExcludeBalancers,
 		simulated.TagCluster, simulated.TagServiceUID, simulated.TagService, simulated.TagNode,
 	}
 	for _, a := range simulated.Annotations() {

@@ -3,13 +3,16 @@ package app
 import (
 	"context"
 
+	"github.com/fairlead-k8s/fairlead/internal/app/internal/settings"
 	"github.com/fairlead-k8s/fairlead/internal/controller/node"
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodelifecycle"
 	"github.com/fairlead-k8s/fairlead/internal/kube"
 )
 
 // startNodes makes the controller that keeps nodes in step with instances.
-func startNodes(c node.Config) start {
+func startNodes(s *settings.Settings) start {
+	c := s.Node.Config(s.Ownership.Claim())
+	c.MarkIdentity = s.Controllers.Runs(settings.CertificateController)
 	return func(ctx context.Context, d deps) (controller, error) {
 		instances := d.gateway.Instances()
 		if instances == nil {

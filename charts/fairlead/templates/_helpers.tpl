@@ -89,6 +89,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- define "fairlead.controllers" -}}
 {{- $all := .Values.controllers }}
 {{- if .Values.volumeLabels.enabled }}{{ $all = append $all "persistent-volume-label-controller" }}{{ end }}
+{{- if .Values.servingCertificates.enabled }}{{ $all = append $all "kubelet-serving-csr-controller" }}{{ end }}
 {{- join "," $all }}
 {{- end }}
 
@@ -96,6 +97,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- define "fairlead.controllerServiceAccounts" -}}
 {{- $all := .Values.controllerServiceAccounts }}
 {{- if .Values.volumeLabels.enabled }}{{ $all = append $all "persistent-volume-label-controller" }}{{ end }}
+{{- if .Values.servingCertificates.enabled }}{{ $all = append $all "kubelet-serving-csr-controller" }}{{ end }}
 {{- toYaml $all }}
 {{- end }}
 

@@ -8,6 +8,7 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"fmt"
+	"net"
 	"slices"
 	"strings"
 	"time"
@@ -188,7 +189,7 @@ func namesTheCluster(_ observed, csr *x509.CertificateRequest) *message.Cause {
 		}
 	}
 	for _, ip := range csr.IPAddresses {
-		if ip.IsLoopback() || ip.IsUnspecified() || ip.IsMulticast() {
+		if ip.Equal(net.IPv4(127, 0, 0, 1)) || ip.Equal(net.IPv6loopback) || ip.IsUnspecified() || ip.IsMulticast() {
 			return isWrongSubject(ip.String() + " is the address of no instance")
 		}
 	}

@@ -100,6 +100,9 @@ type Config struct {
 	// differs from the Node's. If false, the Node waits only if that ID belongs to
 	// another Node.
 	StrictIDs bool
+	// MarkIdentity labels a Node whose provider ID the release writes with
+	// nodefact.LabelIdentity.
+	MarkIdentity bool
 	// Claim says which Nodes are this daemon's.
 	Claim ownership.Claim
 	// Metrics may be nil.
@@ -130,6 +133,7 @@ type Controller struct {
 	clock     clock.WithTicker
 	policy    LabelPolicy
 	strictIDs bool
+	marks     bool
 	claim     ownership.Claim
 	reads     chan struct{} // has an element for each look-up under way
 	unhurried chan struct{} // the same for look-ups that nobody is helped by soon
@@ -178,6 +182,7 @@ func New(deps Deps, cfg Config) *Controller {
 		clock:     cfg.Clock,
 		policy:    cfg.Labels,
 		strictIDs: cfg.StrictIDs,
+		marks:     cfg.MarkIdentity,
 		claim:     cfg.Claim,
 		reads:     make(chan struct{}, lookUps(cfg.Reads, deps.Instances.BatchSize())),
 		unhurried: make(chan struct{}, 1),

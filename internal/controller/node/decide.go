@@ -30,7 +30,9 @@ type observed struct {
 	// strictIDs means that no other provider ID than the Node's own is accepted
 	// from the cloud.
 	strictIDs bool
-	claim     ownership.Claim
+	// marks means that a Node is labelled whose provider ID this controller writes.
+	marks bool
+	claim ownership.Claim
 }
 
 // given says how a question to the cloud has ended.

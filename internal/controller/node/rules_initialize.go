@@ -8,6 +8,7 @@ import (
 	"k8s.io/cloud-provider/api"
 
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
+	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
 )
 
 // preconditions are the conditions for a release. The first one that is not met is
@@ -100,6 +101,9 @@ func released(o observed) change {
 	maps.Copy(c.labels, extra)
 	if o.policy.Additional {
 		c.annotations = recordOf(record, o.node)
+	}
+	if o.marks && c.providerID != "" {
+		c.labels[nodefact.LabelIdentity] = new(nodefact.Identity(o.node.UID, c.providerID))
 	}
 	return c
 }

@@ -5,6 +5,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/cloud-provider/api"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
 )
 
 func TestDecideInitialisation(t *testing.T) {
@@ -107,4 +109,29 @@ func TestDecideInitialisation(t *testing.T) {
 			}),
 		},
 	})
+}
+
+// TestMark has the label that shows which provider ID this manager has written. A
+// provider ID that the kubelet has written gets none.
+func TestMark(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		node   *corev1.Node
+		answer answer
+		marks  bool
+		want   string
+	}{
+		{"OwnProviderIDIsMarked", fresh(), machine(), true, nodefact.Identity(fresh().UID, "p://1")},
+		{"ProviderIDOfTheKubeletIsNot", fresh(named("p://1")), machine(), true, ""},
+		{"NoProviderIDIsNot", fresh(), machine(func(i *instance) { i.providerID, i.nameless = "", true }), true, ""},
+		{"OffByDefault", fresh(), machine(), false, ""},
+	} {
+		got := ""
+		if label := decide(observed{now: noon, node: tt.node, answer: tt.answer, marks: tt.marks}).change.labels[nodefact.LabelIdentity]; label != nil {
+			got = *label
+		}
+		if got != tt.want {
+			t.Errorf("%s: label %q, want %q", tt.name, got, tt.want)
+		}
+	}
 }

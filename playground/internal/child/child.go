@@ -59,6 +59,8 @@ type KubeletOptions struct {
 	Kubeconfig string
 	// Port is where it serves on the loopback interface.
 	Port int
+	// ServingCertificate makes it request a certificate for its server, instead of serving without TLS.
+	ServingCertificate bool
 }
 
 // AddFlags binds o to flags.
@@ -66,9 +68,10 @@ func (o *KubeletOptions) AddFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.Node, "node", "", "name of the Node")
 	f.StringVar(&o.Kubeconfig, "kubeconfig", "", "file with the credentials")
 	f.IntVar(&o.Port, "port", 0, "port to serve on")
+	f.BoolVar(&o.ServingCertificate, "serving-certificate", false, "request a certificate for the server")
 }
 
 // Args returns the flags that set o.
 func (o *KubeletOptions) Args() []string {
-	return []string{"--node=" + o.Node, "--kubeconfig=" + o.Kubeconfig, "--port=" + strconv.Itoa(o.Port)}
+	return []string{"--node=" + o.Node, "--kubeconfig=" + o.Kubeconfig, "--port=" + strconv.Itoa(o.Port), "--serving-certificate=" + strconv.FormatBool(o.ServingCertificate)}
 }

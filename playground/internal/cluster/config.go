@@ -30,6 +30,9 @@ type Config struct {
 	// NodeMonitorGracePeriod is how long a kubelet may be silent before its Node's Ready condition becomes Unknown; 0
 	// means the default of kube-controller-manager.
 	NodeMonitorGracePeriod time.Duration
+	// ServingCertificates makes the kubelets request certificates for their servers, as with serverTLSBootstrap. Somebody
+	// has to approve the requests.
+	ServingCertificates bool
 	// APIServerArgs, ControllerManagerArgs and SchedulerArgs are additional flags. They override the others.
 	APIServerArgs, ControllerManagerArgs, SchedulerArgs []string
 	// Clock gives the time from which the certificates are valid.

@@ -17,6 +17,7 @@ type clusterFlags struct {
 	podCIDRs, serviceCIDRs string
 	auditLog               bool
 	gracePeriod            time.Duration
+	servingCertificates    bool
 
 	apiServerArgs, controllerManagerArgs, schedulerArgs []string
 }
@@ -29,6 +30,8 @@ func (f *clusterFlags) add(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.auditLog, "audit-log", false, "log each request to the API server in the file audit.log of the data folder")
 	flags.DurationVar(&f.gracePeriod, "node-monitor-grace-period", 0,
 		"how long a kubelet may be silent before its Node becomes Unknown (default: that of kube-controller-manager)")
+	flags.BoolVar(&f.servingCertificates, "serving-certificates", false,
+		"let the kubelets request certificates for their servers (serverTLSBootstrap); a controller has to approve the requests")
 	flags.StringArrayVar(&f.apiServerArgs, "apiserver-arg", nil, "one more argument for kube-apiserver, such as --apiserver-arg=--v=4; may be repeated")
 	flags.StringArrayVar(&f.controllerManagerArgs, "controller-manager-arg", nil, "one more argument for kube-controller-manager; may be repeated")
 	flags.StringArrayVar(&f.schedulerArgs, "scheduler-arg", nil, "one more argument for kube-scheduler; may be repeated")
@@ -54,6 +57,7 @@ func (f *clusterFlags) config(dataDir string, clock clock.PassiveClock) (cluster
 		ServiceCIDRs:           services,
 		AuditLog:               f.auditLog,
 		NodeMonitorGracePeriod: f.gracePeriod,
+		ServingCertificates:    f.servingCertificates,
 		APIServerArgs:          f.apiServerArgs,
 		ControllerManagerArgs:  f.controllerManagerArgs,
 		SchedulerArgs:          f.schedulerArgs,

@@ -7,6 +7,7 @@ package kubelet
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 	kubeletconfig "k8s.io/kubernetes/pkg/kubelet/apis/config"
 	cadvisor "k8s.io/kubernetes/pkg/kubelet/cadvisor/testing"
 	"k8s.io/kubernetes/pkg/kubelet/cm"
+	kubeletserver "k8s.io/kubernetes/pkg/kubelet/server"
 	"k8s.io/kubernetes/pkg/kubemark"
 
 	"github.com/fairlead-k8s/fairlead/playground/internal/child"
@@ -41,6 +43,9 @@ func Run(ctx context.Context, o child.KubeletOptions) error {
 		flags(o), config, client, heartbeats,
 		&cadvisor.Fake{NodeName: o.Node}, crifake.NewFakeImageService(), containerRuntime(), cm.NewStubContainerManager(),
 	)
+	if o.ServingCertificate {
+		hollow.KubeletDeps.TLSOptions = &kubeletserver.TLSOptions{MinVersion: tls.VersionTLS12}
+	}
 	// The hollow kubelet's Run is not used: it never returns, and can exit the process.
 	server := &options.KubeletServer{KubeletFlags: *hollow.KubeletFlags, KubeletConfiguration: *hollow.KubeletConfiguration}
 	if err := kubeletapp.RunKubelet(ctx, server, hollow.KubeletDeps); err != nil {
@@ -66,6 +71,7 @@ func flags(o child.KubeletOptions) *options.KubeletFlags {
 	f.HostnameOverride = o.Node
 	// With this setting the Node waits for a cloud-controller-manager.
 	f.CloudProvider = "external"
+	f.CertDirectory = home + "/pki"
 	return f
 }
 
@@ -81,7 +87,8 @@ func configuration(o child.KubeletOptions) (*kubeletconfig.KubeletConfiguration,
 	c.ReadOnlyPort = 0
 	c.HealthzPort = 0
 	c.EnableDebuggingHandlers = false // these handlers would serve the machine's files without authentication
-	c.ProviderID = ""                 // the cloud-controller-manager is to find it
+	c.ServerTLSBootstrap = o.ServingCertificate
+	c.ProviderID = "" // the cloud-controller-manager is to find it
 	c.PodLogsDir = home + "/logs"
 	c.FailCgroupV1 = false
 	c.CgroupsPerQOS = false

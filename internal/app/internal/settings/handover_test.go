@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/fairlead-k8s/fairlead/internal/controller/certificate"
 	"github.com/fairlead-k8s/fairlead/internal/controller/node"
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodelifecycle"
 	"github.com/fairlead-k8s/fairlead/internal/controller/route"
@@ -18,10 +19,11 @@ import (
 
 // handedOn is what the controllers get of the settings.
 type handedOn struct {
-	Node      node.Config
-	Lifecycle nodelifecycle.Config
-	Service   service.Config
-	Route     route.Config
+	Node        node.Config
+	Lifecycle   nodelifecycle.Config
+	Service     service.Config
+	Route       route.Config
+	Certificate certificate.Config
 }
 
 // handOn returns what the controllers get with these arguments.
@@ -36,7 +38,7 @@ func handOn(t *testing.T, args ...string) handedOn {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return handedOn{s.Node.Config(claim), s.Lifecycle.Config(claim), s.Service.Config(1), routes}
+	return handedOn{s.Node.Config(claim), s.Lifecycle.Config(claim), s.Service.Config(1), routes, s.Certificate.Config(claim)}
 }
 
 // differing returns the fields that differ, by their paths.
@@ -101,7 +103,7 @@ func another(t *testing.T, f *pflag.Flag) string {
 // flag. And each field is one that a flag changes, or that package app sets.
 func TestSettingsReachTheirControllers(t *testing.T) {
 	elsewhere := []string{ // what no flag sets
-		"Node.Metrics", "Node.Clock", "Lifecycle.Metrics", "Lifecycle.Clock", "Service.Metrics", "Route.Metrics", "Route.Clock",
+		"Node.Metrics", "Node.Clock", "Node.MarkIdentity", "Certificate.Metrics", "Certificate.Clock", "Lifecycle.Metrics", "Lifecycle.Clock", "Service.Metrics", "Route.Metrics", "Route.Clock",
 		"Route.Lease.Namespace", "Route.Lease.Name", "Service.Backends.SkipUninitialized",
 	}
 	several := []string{ // flags that several fields follow from, or whose values have fields of their own
@@ -124,7 +126,7 @@ func TestSettingsReachTheirControllers(t *testing.T) {
 			reached[path] = f.Name
 		}
 	}
-	for _, heading := range []string{NodeController, NodeLifecycleController, ServiceController, RouteController, ownershipHeading} {
+	for _, heading := range []string{NodeController, NodeLifecycleController, ServiceController, RouteController, CertificateController, ownershipHeading} {
 		sections.FlagSets[heading].VisitAll(check)
 	}
 	for _, name := range []string{"cluster-cidr", "route-reconciliation-period"} {
