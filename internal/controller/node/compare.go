@@ -43,7 +43,7 @@ func (c *Controller) refresh(ctx context.Context) {
 	defer r.calls.Wait()
 	stepped := r.began
 	for {
-		nodes := len(c.refreshed())
+		nodes := c.index.refreshes()
 		pause := c.refresher.pause(nodes, r.page(nodes))
 		remaining := comparePeriod(pause, c.watched(), c.comparedAt()) - c.clock.Since(stepped)
 		switch {
@@ -68,27 +68,27 @@ func (r *comparison) page(nodes int) int {
 }
 
 func (r *comparison) step(ctx context.Context) {
-	names := r.refreshed()
-	slices.Sort(names)
-	if len(names) == 0 {
+	if r.index.refreshes() == 0 {
 		r.completed()
 		return
 	}
 	if r.lister == nil || r.unlisted {
-		r.walk(ctx, names)
+		r.walk(ctx)
 		return
 	}
-	if err := r.list(ctx, names); err != nil && ctx.Err() == nil {
+	if err := r.list(ctx); err != nil && ctx.Err() == nil {
 		r.doWithout(ctx, err.Error())
 	}
 }
 
 // walk asks about the next page of Nodes.
-func (r *comparison) walk(ctx context.Context, names []string) {
-	page := pageAfter(names, r.last, r.instances.BatchSize())
-	r.last = page[len(page)-1]
-	r.ask(ctx, page)
-	if r.last == names[len(names)-1] {
+func (r *comparison) walk(ctx context.Context) {
+	page, more := r.index.page(r.last, r.instances.BatchSize())
+	if len(page) > 0 { // The last Node may have gone.
+		r.last = page[len(page)-1]
+		r.ask(ctx, page)
+	}
+	if !more {
 		r.completed()
 	}
 }
@@ -119,7 +119,7 @@ var (
 
 // list reads the next page of the list. Nodes that it does not confirm are asked
 // about, and those that no page has named, at the end of the list.
-func (r *comparison) list(ctx context.Context, names []string) error {
+func (r *comparison) list(ctx context.Context) error {
 	page, err := r.lister.Page(ctx, r.token)
 	switch {
 	case err != nil:
@@ -127,6 +127,7 @@ func (r *comparison) list(ctx context.Context, names []string) error {
 	case r.clock.Since(page.AsOf) > r.refresher.period:
 		return errOldList
 	}
+	nodes := r.index.refreshes()
 	confirmed, others := r.match(page.Instances)
 	for _, name := range slices.Concat(confirmed, others) {
 		r.named[name] = true
@@ -134,17 +135,17 @@ func (r *comparison) list(ctx context.Context, names []string) error {
 	r.askAll(ctx, others)
 	r.pages++
 	if page.Next != "" {
-		if page.Next == r.token || r.pages > 2*max(r.expected, len(names)/usualPage)+10 {
-			r.expected = min(r.pages, len(names))
+		if page.Next == r.token || r.pages > 2*max(r.expected, nodes/usualPage)+10 {
+			r.expected = min(r.pages, nodes)
 			return errEndlessList
 		}
 		// The size of the pages is known now, so that the round takes one period.
 		size := max(len(page.Instances), 1)
-		r.token, r.expected = page.Next, max(r.expected, (len(names)+size-1)/size)
+		r.token, r.expected = page.Next, max(r.expected, (nodes+size-1)/size)
 		return nil
 	}
 	r.expected = r.pages
-	left := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return r.named[name] })
+	left := slices.DeleteFunc(r.index.all(), func(name string) bool { return r.named[name] })
 	r.askAll(ctx, left)
 	wrong := r.sample(ctx, slices.Sorted(slices.Values(confirmed)))
 	r.completed()
@@ -165,14 +166,15 @@ func (r *comparison) match(page []cloud.Metadata) (confirmed, others []string) {
 		}
 		byID[m.ProviderID] = m
 	}
-	for _, node := range r.all() {
-		m, ok := byID[node.Spec.ProviderID]
-		switch {
-		case !ok || !isRefreshed(r.claim, node):
-		case !twice[m.ProviderID] && confirms(r.observedWith(node, m)):
-			confirmed = append(confirmed, node.Name)
-		default:
-			others = append(others, node.Name)
+	for id, m := range byID {
+		for _, node := range r.withProviderID(id) {
+			switch {
+			case !isRefreshed(r.claim, node):
+			case !twice[id] && confirms(r.observedWith(node, m)):
+				confirmed = append(confirmed, node.Name)
+			default:
+				others = append(others, node.Name)
+			}
 		}
 	}
 	return confirmed, others

@@ -141,6 +141,7 @@ type Controller struct {
 	lister    lister  // nil: not offered
 	watcher   watcher // nil: not offered
 	woken     woken
+	index     *index
 	loop      *loop.Loop
 
 	mu       sync.Mutex
@@ -187,6 +188,7 @@ func New(deps Deps, cfg Config) *Controller {
 		reads:     make(chan struct{}, lookUps(cfg.Reads, deps.Instances.BatchSize())),
 		unhurried: make(chan struct{}, 1),
 		refresher: refresher{period: cfg.Refresh, parallel: max(cfg.Refreshers, 1)},
+		index:     newIndex(),
 		memories:  map[string]memory{},
 		fetched:   map[string]fetched{},
 		confirmed: map[string]bool{},
@@ -212,6 +214,9 @@ func lookUps(reads, batch int) int {
 // Run runs the controller until the context ends. It returns when all work has
 // ended.
 func (c *Controller) Run(ctx context.Context) error {
+	if err := indexProviderIDs(c.informer); err != nil {
+		return fmt.Errorf("index nodes: %w", err)
+	}
 	handler, err := c.informer.AddEventHandler(c.handlers())
 	if err != nil {
 		return fmt.Errorf("watch nodes: %w", err)
@@ -301,22 +306,27 @@ func (c *Controller) pass(ctx context.Context, node *corev1.Node) (loop.Result, 
 	return c.apply(ctx, o, decide(o))
 }
 
-// handlers returns the handlers that add a Node to the queue if its change
-// wakes it.
+// handlers returns the handlers that keep the index and add a Node to the queue if
+// its change wakes it.
 func (c *Controller) handlers() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
-		AddFunc: c.add,
+		AddFunc: func(obj any) {
+			node := obj.(*corev1.Node)
+			c.index.set(node.Name, isRefreshed(c.claim, node))
+			c.loop.Add(node.Name)
+		},
 		UpdateFunc: func(before, now any) {
-			if wakes(c.claim, before.(*corev1.Node), now.(*corev1.Node)) {
-				c.add(now)
+			node := now.(*corev1.Node)
+			c.index.set(node.Name, isRefreshed(c.claim, node))
+			if wakes(c.claim, before.(*corev1.Node), node) {
+				c.loop.Add(node.Name)
 			}
 		},
-		DeleteFunc: c.add,
-	}
-}
-
-func (c *Controller) add(obj any) {
-	if key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(obj); err == nil {
-		c.loop.Add(key)
+		DeleteFunc: func(obj any) {
+			if name, err := cache.DeletionHandlingMetaNamespaceKeyFunc(obj); err == nil {
+				c.index.set(name, false)
+				c.loop.Add(name)
+			}
+		},
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/fairlead-k8s/fairlead/internal/cloud"
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodecause"
@@ -32,14 +31,8 @@ func (c *Controller) holderOf(node *corev1.Node, id string) string {
 	if own := node.Spec.ProviderID; own == "" || id == "" || own == id {
 		return ""
 	}
-	all, err := c.cached.List(labels.Everything())
-	if err != nil { // Listing a cache returns no error.
-		return ""
-	}
-	for _, other := range all {
-		if other.Spec.ProviderID == id {
-			return other.Name
-		}
+	for _, holder := range c.withProviderID(id) {
+		return holder.Name
 	}
 	return ""
 }

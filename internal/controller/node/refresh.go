@@ -6,7 +6,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/klog/v2"
 )
 
@@ -43,26 +42,6 @@ func pageAfter(names []string, last string, page int) []string {
 		from = 0
 	}
 	return names[from:min(from+page, len(names))]
-}
-
-// refreshed returns the names of the Nodes that are compared with the cloud.
-func (c *Controller) refreshed() []string {
-	var names []string
-	for _, node := range c.all() {
-		if isRefreshed(c.claim, node) {
-			names = append(names, node.Name)
-		}
-	}
-	return names
-}
-
-// all returns all Nodes of the informer.
-func (c *Controller) all() []*corev1.Node {
-	nodes, err := c.cached.List(labels.Everything())
-	if err != nil { // Listing a cache returns no error.
-		return nil
-	}
-	return nodes
 }
 
 // fetch asks the cloud for a page of Nodes, and wakes the Nodes for which it has

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -42,7 +43,15 @@ func TestPageAfter(t *testing.T) {
 		{"NodeThatJoinedIsNext", []string{"a", "b", "c"}, "a", 1, []string{"b"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, pageAfter(tt.names, tt.last, tt.page), cmpopts.EquateEmpty()); diff != "" {
+			all := newIndex()
+			for _, name := range tt.names {
+				all.set(name, true)
+			}
+			want := tt.want
+			if got, _ := all.page(tt.last, tt.page); !slices.Equal(got, want) {
+				t.Errorf("page of the index %v, want %v", got, want)
+			}
+			if diff := cmp.Diff(want, pageAfter(tt.names, tt.last, tt.page), cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("page (-want +got):\n%s", diff)
 			}
 		})

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/fairlead-k8s/fairlead/internal/cloud"
 	"github.com/fairlead-k8s/fairlead/internal/controller/allowance"
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
@@ -36,19 +38,17 @@ func (c *Controller) watchInstances(ctx context.Context) {
 // wakeChanged wakes the Nodes of instances that have changed. Those that wait to be
 // initialised get a pass, the others a question.
 func (c *Controller) wakeChanged(changes cloud.Changes) {
-	if len(changes.ProviderIDs)+len(changes.NodeNames) == 0 {
-		return
-	}
-	ids, names := map[string]bool{}, map[string]bool{}
+	var nodes []*corev1.Node
 	for _, id := range changes.ProviderIDs {
-		ids[id] = true
+		nodes = append(nodes, c.withProviderID(id)...)
 	}
 	for _, name := range changes.NodeNames {
-		names[name] = true
+		if node, err := c.cached.Get(name); err == nil {
+			nodes = append(nodes, node)
+		}
 	}
-	for _, node := range c.all() {
+	for _, node := range nodes {
 		switch {
-		case !ids[node.Spec.ProviderID] && !names[node.Name]:
 		case isRefreshed(c.claim, node):
 			c.woken.add(node.Name, c.clock.Now())
 		case nodefact.IsUninitialized(node):
