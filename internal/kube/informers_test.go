@@ -133,3 +133,29 @@ func TestOwnWriteIsRememberedAsTheInformerKeepsIt(t *testing.T) {
 		t.Errorf("Service %s of %d bytes is remembered, want the metadata of what was written", got.UID, got.Size())
 	}
 }
+
+// What was written to a Node is remembered without what the informer drops: up to
+// 2,000 Nodes of each controller, each with its images and managed fields, took more
+// memory than the informer.
+func TestOwnWriteOfANodeIsRememberedTrimmed(t *testing.T) {
+	whole := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "u", ResourceVersion: "7", ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "kubelet"}}},
+		Status:     corev1.NodeStatus{Images: []corev1.ContainerImage{{Names: []string{"i"}}}, VolumesInUse: []corev1.UniqueVolumeName{"v"}},
+	}
+	client := fake.NewClientset(whole)
+	informer := NewInformerFactory(client, 0).Core().V1().Nodes() // This informer is never started.
+	nodes := NewNodes(t.Context(), client, informer)
+	if _, err := nodes.Patch(t.Context(), NodePatch{Node: whole, ProviderID: "p://n"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := informer.Informer().GetStore().Add(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", ResourceVersion: "0"}}); err != nil {
+		t.Fatal(err)
+	}
+	got, err := nodes.Cached("n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(trimNode(got), got); diff != "" || got.Spec.ProviderID != "p://n" {
+		t.Errorf("the Node that is remembered (-trimmed +got):\n%s", diff)
+	}
+}

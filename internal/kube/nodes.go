@@ -235,6 +235,6 @@ func (n *Nodes) patch(ctx context.Context, name string, kind types.PatchType, bo
 	if err != nil {
 		return nil, err
 	}
-	n.newest.Mutation(node)
+	n.newest.Mutation(trimNode(node))
 	return node, nil
 }
