@@ -49,7 +49,7 @@ func newIndex() *index {
 	return &index{refreshed: btree.NewOrdered[string](degree)}
 }
 
-// set takes note of a Node. refreshed says whether the refresh asks about it.
+// set takes note of a Node. The refresh asks about it if refreshed is true.
 func (i *index) set(name string, refreshed bool) { //nolint:revive // flag-parameter: a fact about the Node, not a mode
 	i.mu.Lock()
 	defer i.mu.Unlock()
