@@ -26,9 +26,9 @@ func (a *agenda) take(now time.Time) []due {
 	return all
 }
 
-func (a agenda) Len() int           { return len(a) }
-func (a agenda) Less(i, j int) bool { return a[i].at.Before(a[j].at) }
-func (a agenda) Swap(i, j int)      { a[i], a[j] = a[j], a[i] }
+func (a *agenda) Len() int           { return len(*a) }
+func (a *agenda) Less(i, j int) bool { return (*a)[i].at.Before((*a)[j].at) }
+func (a *agenda) Swap(i, j int)      { (*a)[i], (*a)[j] = (*a)[j], (*a)[i] }
 
 // Push is part of heap.Interface.
 func (a *agenda) Push(d any) { *a = append(*a, d.(due)) }

@@ -253,10 +253,23 @@ func (t *table) plan(o observed, changes touched) plan {
 		x = t.index(o, what)
 	}
 	p := plan{do: changeRoutes, why: "the routes are known", strays: x.strays, quiet: map[string]types.UID{}, table: t}
+	if why := t.planCIDRs(x, what, &p); why != "" {
+		return plan{do: listRoutes, why: why}
+	}
+	t.planNodes(x, what, &p)
+	t.strays = p.strays
+	t.summarize(&p)
+	p.after = t.after(o)
+	return p
+}
+
+// planCIDRs adds the CIDRs to the plan. It returns why the routes have to be listed
+// first, the empty string if they need not be.
+func (t *table) planCIDRs(x *index, what touched, p *plan) string {
 	for _, cidr := range slices.SortedFunc(maps.Keys(what.cidrs), netip.Prefix.Compare) {
 		s := x.planCIDR(cidr)
 		if s.list != "" {
-			return plan{do: listRoutes, why: s.list}
+			return s.list
 		}
 		if s.job != nil {
 			p.jobs = append(p.jobs, *s.job)
@@ -266,9 +279,14 @@ func (t *table) plan(o observed, changes touched) plan {
 		}
 		t.setShare(cidr, s)
 	}
+	return ""
+}
+
+// planNodes adds the conditions and events of the Nodes to the plan.
+func (t *table) planNodes(x *index, what touched, p *plan) {
 	for _, name := range slices.Sorted(maps.Keys(what.nodes)) {
 		var v view
-		node := o.node(name)
+		node := x.node(name)
 		if node != nil {
 			v = x.planCondition(node)
 		}
@@ -280,10 +298,6 @@ func (t *table) plan(o observed, changes touched) plan {
 			p.quiet[name] = uidOf(node)
 		}
 	}
-	t.strays = p.strays
-	t.summarize(&p)
-	p.after = t.after(o)
-	return p
 }
 
 func uidOf(node *corev1.Node) types.UID {

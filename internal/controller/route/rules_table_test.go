@@ -107,35 +107,42 @@ func (h *history) changeNode() {
 	h.put(node)
 }
 
+func (h *history) changeTwo() {
+	h.changeNode()
+	h.changeNode()
+}
+
 // endJob ends a job that is under way.
 func (h *history) endJob() {
-	for _, cidr := range slices.SortedFunc(maps.Keys(h.jobs), netip.Prefix.Compare) {
-		j := h.jobs[cidr].recheck(func(name string) *corev1.Node { return h.nodes[name] })
-		delete(h.jobs, cidr)
-		var r result
-		if h.r.IntN(3) == 0 {
-			r.failed = &failure{kind: "Failed", text: "no"}
-		}
-		if r.failed == nil || h.r.IntN(2) == 0 {
-			r.removed = j.remove
-		}
-		h.o.memory.finish(j, r, h.o.now)
+	if len(h.jobs) == 0 {
 		return
 	}
+	cidr := slices.SortedFunc(maps.Keys(h.jobs), netip.Prefix.Compare)[0]
+	j := h.jobs[cidr].recheck(func(name string) *corev1.Node { return h.nodes[name] })
+	delete(h.jobs, cidr)
+	var r result
+	if h.r.IntN(3) == 0 {
+		r.failed = &failure{kind: "Failed", text: "no"}
+	}
+	if r.failed == nil || h.r.IntN(2) == 0 {
+		r.removed = j.remove
+	}
+	h.o.memory.finish(j, r, h.o.now)
 }
 
 // endPatch ends a patch that is under way, and the informer may report it.
 func (h *history) endPatch() {
-	for _, name := range slices.Sorted(maps.Keys(h.patches)) {
-		p := h.patches[name]
-		delete(h.patches, name)
-		h.o.memory.wrote(p, h.o.now)
-		if node := h.nodes[name]; node != nil && node.UID == p.node.UID && h.r.IntN(5) > 0 {
-			node = node.DeepCopy()
-			node.Status.Conditions = []corev1.NodeCondition{p.condition}
-			h.put(node)
-		}
+	if len(h.patches) == 0 {
 		return
+	}
+	name := slices.Min(slices.Collect(maps.Keys(h.patches)))
+	p := h.patches[name]
+	delete(h.patches, name)
+	h.o.memory.wrote(p, h.o.now)
+	if node := h.nodes[name]; node != nil && node.UID == p.node.UID && h.r.IntN(5) > 0 {
+		node = node.DeepCopy()
+		node.Status.Conditions = []corev1.NodeCondition{p.condition}
+		h.put(node)
 	}
 }
 
@@ -230,7 +237,7 @@ func TestPlanOfAChangeIsThatOfTheWholeTable(t *testing.T) {
 			name string
 			do   func()
 		}{
-			{"a change of a Node", h.changeNode}, {"a change of a Node", h.changeNode}, {"two changes", func() { h.changeNode(); h.changeNode() }},
+			{"a change of a Node", h.changeNode}, {"a change of a Node", h.changeNode}, {"two changes", h.changeTwo},
 			{"the end of a job", h.endJob}, {"the end of a job", h.endJob}, {"the end of a patch", h.endPatch}, {"the end of a patch", h.endPatch},
 			{"some seconds", func() { h.o.now = h.o.now.Add(time.Duration(h.r.IntN(20_000)) * time.Millisecond) }},
 			{"nothing", func() {}},

@@ -4,19 +4,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
-	"github.com/fairlead-k8s/fairlead/internal/kube"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 	listersv1 "k8s.io/client-go/listers/core/v1"
 	"k8s.io/utils/clock"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
+	"github.com/fairlead-k8s/fairlead/internal/kube"
 )
 
 // lots returns n Services.
@@ -223,7 +225,6 @@ func (cachedServices) PatchStatus(context.Context, string, string, kube.ServiceP
 // costs are what is done for Nodes and Services.
 type costs struct {
 	looks int // decisions whose a Node is, one for each decision about a Node
-	seen  int // Nodes that the cache returns
 	calls int
 }
 
@@ -246,7 +247,7 @@ func (c *costs) Delete(context.Context, *corev1.Service) error {
 // Nodes and 2,000 Services.
 func TestCostOfANodeAndOfAServiceIsFlat(t *testing.T) {
 	for _, size := range []struct{ nodes, services int }{{1000, 100}, {20000, 2000}} {
-		t.Run(fmt.Sprint(size.nodes), func(t *testing.T) {
+		t.Run(strconv.Itoa(size.nodes), func(t *testing.T) {
 			var c costs
 			services, lister := cachedServices{}, &countingLister{nodes: map[string]*corev1.Node{}}
 			informers := kube.NewInformerFactory(fake.NewClientset(), 0)
