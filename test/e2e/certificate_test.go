@@ -342,17 +342,20 @@ func testCloudThatProvesNothing(t *testing.T, s served) {
 	for _, tt := range []struct {
 		name, reason string
 		fault        simulator.FaultKind
+		match        func(simulator.Instance) string
 	}{
-		{"NotFound", "IdentityUnproven", simulator.FaultNotFound},
-		{"Hangs", "Cloud", simulator.FaultHang},
-		{"IsDown", "Cloud", simulator.FaultOutage},
+		{"NotFoundByID", "IdentityUnproven", simulator.FaultNotFound, func(i simulator.Instance) string { return i.ID }},
+		{"NotFoundByName", "IdentityUnproven", simulator.FaultEmptyList, func(i simulator.Instance) string { return i.Name }},
+		{"Hangs", "Cloud", simulator.FaultHang, func(i simulator.Instance) string { return i.Name }},
+		{"IsDown", "Cloud", simulator.FaultOutage, func(i simulator.Instance) string { return i.Name }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			i := s.node(t, "doubtful", "InternalIP=10.81.1.1")
-			s.cloud.Fail(t, simulator.Fault{Name: tt.name, Kind: tt.fault, Match: i.Name})
+			s.cloud.Fail(t, simulator.Fault{Name: tt.name, Kind: tt.fault, Match: tt.match(i)})
 			made := s.asks(t, i.Name, forgery{})
 			s.isHeld(t, made, tt.reason)
 			s.cloud.Heal(t)
+			s.isApproved(t, s.asks(t, i.Name, forgery{}))
 		})
 	}
 }

@@ -129,32 +129,33 @@ func decide(o observed) plan {
 	if cause := isOfAnother(o); cause != nil {
 		return holds(o, *cause)
 	}
-	csr, unread := read(o.request)
-	if unread != nil {
-		return refuses(o, *unread)
+	csr, wrong := readProper(o)
+	if wrong != nil {
+		return refuses(o, *wrong)
 	}
-	for _, wrong := range wrongs {
-		if cause := wrong(o, csr); cause != nil {
-			return refuses(o, *cause)
-		}
-	}
-	for _, missing := range missings {
-		if cause := missing(o); cause != nil {
-			return holds(o, *cause)
-		}
+	if cause := first(missings, o); cause != nil {
+		return holds(o, *cause)
 	}
 	if o.answer.given == notAsked || o.answer.to != questionOf(o) {
 		return asks(o)
 	}
-	for _, unproven := range identityRules {
-		if cause := unproven(o); cause != nil {
-			return holds(o, *cause)
-		}
+	if cause := first(identityRules, o); cause != nil {
+		return holds(o, *cause)
 	}
 	if cause := namesAreProven(o, csr); cause != nil {
 		return refuses(o, *cause)
 	}
 	return approves(o)
+}
+
+// first returns the cause of the first rule that does not hold, nil if all hold.
+func first(rules []func(observed) *message.Cause, o observed) *message.Cause {
+	for _, rule := range rules {
+		if cause := rule(o); cause != nil {
+			return cause
+		}
+	}
+	return nil
 }
 
 // questionOf returns the question whose answer can prove what the request names.

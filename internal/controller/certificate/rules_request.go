@@ -110,6 +110,20 @@ func read(r *certificatesv1.CertificateSigningRequest) (*x509.CertificateRequest
 	return csr, nil
 }
 
+// readProper parses the request. It returns a cause if anything is wrong with it.
+func readProper(o observed) (*x509.CertificateRequest, *message.Cause) {
+	csr, cause := read(o.request)
+	if cause != nil {
+		return nil, cause
+	}
+	for _, wrong := range wrongs {
+		if cause := wrong(o, csr); cause != nil {
+			return nil, cause
+		}
+	}
+	return csr, nil
+}
+
 // wrongs are what makes a request wrong whatever the cloud says. The first that
 // holds is the cause.
 var wrongs = []func(observed, *x509.CertificateRequest) *message.Cause{
