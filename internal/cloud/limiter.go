@@ -34,11 +34,13 @@ const (
 	coldAfter = 10 * time.Second
 	coldEvery = 4 * time.Second
 	// firstCalls is how many calls may run at the same time when calls succeed. Beyond
-	// that, the number may grow by moreCallsPerSecond in a second. So only few calls
-	// are refused before the limiter knows the quota, even if the cloud allows a
-	// burst first.
-	firstCalls         = 32
+	// that, the number may grow by moreCallsPerSecond in a second if a call takes
+	// longCall or longer, and more slowly if calls are short, because then few calls
+	// at the same time are many in a second. So only few calls are refused before the
+	// limiter knows the quota, even if the cloud allows a burst first.
+	firstCalls         = 10
 	moreCallsPerSecond = 32
+	longCall           = 0.2 // seconds
 	// probeEvery is how long to wait for the call that tests whether the cloud
 	// still refuses calls. If it has not returned then, another one may begin.
 	probeEvery = 10 * time.Second
@@ -189,7 +191,8 @@ func (l *limiter) delayOfOneMore(now time.Time) time.Duration {
 	if others < firstCalls/2 {
 		l.grown = now
 	}
-	more := l.grown.Add(time.Duration(others+1-firstCalls) * time.Second / moreCallsPerSecond)
+	growth := moreCallsPerSecond * min(max(l.usual/longCall, 0.1), 1)
+	more := l.grown.Add(time.Duration(float64(others+1-firstCalls) / growth * float64(time.Second)))
 	if others >= l.width && l.width < firstCalls {
 		more = l.begun.Add(coldEvery)
 	}
