@@ -16,7 +16,8 @@ import (
 
 const long = `The cloud controller manager ties a Kubernetes cluster to the cloud under it.
 It initialises nodes and keeps them in step with their instances. The provider
-that is linked into this binary calls the cloud.`
+that is linked into this binary calls the cloud. The sub-command "policy" prints an
+admission policy that says which fields of Services the provider does not implement.`
 
 // NewCommand returns the daemon of the program as a command. It runs until the
 // command's context ends.
@@ -80,6 +81,7 @@ func (p *program) command() *cobra.Command {
 	cmd.SetGlobalNormalizationFunc(cliflag.WordSepNormalizeFunc)
 	columns, _, _ := term.TerminalSize(cmd.OutOrStdout()) // 0 if there is no terminal: the help is not wrapped
 	cliflag.SetUsageAndHelpFunc(cmd, sections, columns)
+	cmd.AddCommand(p.policyCommand(cmd))
 	return cmd
 }
 

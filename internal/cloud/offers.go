@@ -27,6 +27,8 @@ type extras struct {
 	concurrent provider.ConcurrentCaller
 	// labeler knows the zone and region of volumes.
 	labeler cloudprovider.PVLabeler
+	// declarer says which fields of Services have an effect.
+	declarer provider.FeatureDeclarer
 }
 
 func extrasOf(p cloudprovider.Interface) extras {
@@ -37,6 +39,7 @@ func extrasOf(p cloudprovider.Interface) extras {
 		classifier: find[provider.ErrorClassifier](p),
 		concurrent: find[provider.ConcurrentCaller](p, "InstancesV2", "Instances", "Zones", "LoadBalancer", "Routes"),
 		labeler:    find[cloudprovider.PVLabeler](p),
+		declarer:   find[provider.FeatureDeclarer](p, "LoadBalancer"),
 	}
 }
 

@@ -78,6 +78,10 @@ func (s *Service) validate() []error {
 	return errs
 }
 
+// Classes returns the values of spec.loadBalancerClass that are served beside Services
+// without one.
+func (s *Service) Classes() []string { return s.classes }
+
 // invalidClasses returns an error for each value that no Service can have in
 // spec.loadBalancerClass.
 func invalidClasses(flag string, classes []string) []error {

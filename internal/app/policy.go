@@ -1,0 +1,145 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/client-go/informers"
+	"sigs.k8s.io/yaml"
+
+	"github.com/fairlead-k8s/fairlead/internal/app/internal/provider"
+	"github.com/fairlead-k8s/fairlead/internal/policy"
+)
+
+// policyFlags are the flags of the sub-command that the daemon does not have.
+type policyFlags struct{ action, output, name string }
+
+const policyHelp = `Prints a ValidatingAdmissionPolicy and its binding. With them the API server says
+at "kubectl apply" which fields of a Service of type LoadBalancer the provider
+does not implement. Nothing is called: neither the cloud nor the cluster.
+
+The daemon's flags are accepted, too. --cloud-provider, --cloud-config and
+--load-balancer-class have an effect.`
+
+// policyCommand returns the sub-command. It shares the flags of the daemon, so that
+// the daemon's arguments can be passed to it.
+func (p *program) policyCommand(daemon *cobra.Command) *cobra.Command {
+	f := policyFlags{action: string(admissionv1.Warn), output: "yaml", name: p.options.Name + "-services"}
+	cmd := &cobra.Command{
+		Use:   "policy",
+		Short: "Print an admission policy that says which fields of Services have no effect",
+		Long:  policyHelp,
+		Example: "  " + p.options.Name + " policy --cloud-provider=NAME | kubectl apply -f -\n" +
+			"  " + p.options.Name + " policy --cloud-provider=NAME --action=Deny -o json",
+		Args:              noArguments,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		SilenceUsage:      true,
+	}
+	own := cmd.Flags()
+	own.StringVar(&f.action, "action", f.action, "What happens to a Service with such a field: Warn or Deny.")
+	own.StringVarP(&f.output, "output", "o", f.output, "Format: yaml or json.")
+	own.StringVar(&f.name, "name", f.name, "Name of the policy and of its binding.")
+	help := own.FlagUsages()
+	daemon.Flags().VisitAll(func(flag *pflag.Flag) {
+		if own.Lookup(flag.Name) == nil && (flag.Shorthand == "" || own.ShorthandLookup(flag.Shorthand) == nil) {
+			own.AddFlag(flag)
+		}
+	})
+	for name, words := range map[string][]string{"action": {"Warn", "Deny"}, "output": {"yaml", "json"}} {
+		_ = cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)) // The flags exist.
+	}
+	usage := func(cmd *cobra.Command) error {
+		cmd.Printf("Usage:\n  %s [flags]\n\nExamples:\n%s\n\nFlags, beside those of the daemon:\n%s", cmd.CommandPath(), cmd.Example, help)
+		return nil
+	}
+	cmd.SetUsageFunc(usage)
+	cmd.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
+		cmd.Printf("%s\n\n", cmd.Long)
+		_ = usage(cmd) // It returns no error.
+	})
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		p.settings.ApplyDefaults()
+		return p.printPolicy(cmd.Context(), cmd.OutOrStdout(), f)
+	}
+	return cmd
+}
+
+func (p *program) printPolicy(ctx context.Context, out io.Writer, f policyFlags) error {
+	var errs []error
+	if f.action != string(admissionv1.Warn) && f.action != string(admissionv1.Deny) {
+		errs = append(errs, fmt.Errorf("--action: %q is neither Warn nor Deny", f.action))
+	}
+	if f.output != "yaml" && f.output != "json" {
+		errs = append(errs, fmt.Errorf("--output: %q is neither yaml nor json", f.output))
+	}
+	if p.settings.Provider.Name == "" {
+		errs = append(errs, errors.New("--cloud-provider cannot be empty"))
+	}
+	if err := utilerrors.NewAggregate(errs); err != nil {
+		return err
+	}
+	config, err := p.policyConfig(ctx, f)
+	if err != nil {
+		return err
+	}
+	made, binding := policy.Objects(config)
+	text, err := encode(f.output, made, binding)
+	if err == nil {
+		_, err = out.Write(text)
+	}
+	if err != nil {
+		return fmt.Errorf("print the policy: %w", err)
+	}
+	return nil
+}
+
+// encode returns the objects as documents in YAML or as a list in JSON.
+func encode(format string, objects ...any) ([]byte, error) {
+	if format == "json" {
+		text, err := json.MarshalIndent(map[string]any{"apiVersion": "v1", "kind": "List", "items": objects}, "", "  ")
+		return append(text, '\n'), err
+	}
+	var all []byte
+	for _, object := range objects {
+		text, err := yaml.Marshal(object)
+		if err != nil {
+			return nil, err
+		}
+		all = append(append(all, "---\n"...), text...)
+	}
+	return all, nil
+}
+
+// policyConfig makes the provider and asks for what it declares. The provider is not
+// initialised.
+func (p *program) policyConfig(ctx context.Context, f policyFlags) (policy.Config, error) {
+	s := p.settings
+	factory := &provider.Factory{
+		Name: s.Provider.Name, ConfigFile: s.Provider.ConfigFile, AllowUntagged: true, New: p.options.Provider, Flags: s.Flags(),
+		Informers: func() (informers.SharedInformerFactory, error) {
+			return informers.NewSharedInformerFactory(nil, 0), nil
+		},
+	}
+	made, err := factory.Make(ctx)
+	if err != nil {
+		return policy.Config{}, fmt.Errorf("no policy, because the provider cannot be made: %w", err)
+	}
+	defer made.Drop()
+	declared, ok, err := made.Cloud.Features(ctx)
+	switch {
+	case err != nil:
+		return policy.Config{}, fmt.Errorf("the provider %q: %w", s.Provider.Name, err)
+	case !ok:
+		return policy.Config{}, fmt.Errorf("the provider %q does not declare what it implements (provider.FeatureDeclarer), so there is no policy", s.Provider.Name)
+	}
+	return policy.Config{
+		Name: f.name, Provider: s.Provider.Name, Classes: s.Service.Classes(), Action: admissionv1.ValidationAction(f.action), Features: declared,
+	}, nil
+}

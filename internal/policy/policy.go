@@ -1,0 +1,134 @@
+// Package policy makes a ValidatingAdmissionPolicy of what a provider declares: it
+// says at "kubectl apply" which fields of a Service would have no effect.
+//
+// The API server evaluates the policy itself. There is no webhook, and nothing that
+// can be down.
+package policy
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fairlead-k8s/fairlead/internal/cloud"
+)
+
+// Config says what the policy is for.
+type Config struct {
+	// Name of both objects.
+	Name string
+	// Provider is the provider's name, for messages.
+	Provider string
+	// Classes are the values of spec.loadBalancerClass that this daemon serves beside
+	// Services without one.
+	Classes []string
+	// Action is what happens to a Service with a field that has no effect.
+	Action   admissionv1.ValidationAction
+	Features cloud.Features
+}
+
+// Objects returns the policy and its binding. Services that are being deleted are
+// left out, so that nothing keeps one from going.
+func Objects(c Config) (*admissionv1.ValidatingAdmissionPolicy, *admissionv1.ValidatingAdmissionPolicyBinding) {
+	// A policy that cannot be evaluated must not stop anybody.
+	ignore := admissionv1.Ignore
+	name := metav1.ObjectMeta{Name: c.Name}
+	policy := &admissionv1.ValidatingAdmissionPolicy{
+		TypeMeta:   metav1.TypeMeta{APIVersion: admissionv1.SchemeGroupVersion.String(), Kind: "ValidatingAdmissionPolicy"},
+		ObjectMeta: name,
+		Spec: admissionv1.ValidatingAdmissionPolicySpec{
+			FailurePolicy: &ignore,
+			MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{
+				RuleWithOperations: admissionv1.RuleWithOperations{
+					Operations: []admissionv1.OperationType{admissionv1.Create, admissionv1.Update},
+					Rule:       admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"services"}},
+				},
+			}}},
+			MatchConditions: []admissionv1.MatchCondition{
+				{Name: "load-balancer", Expression: "object.spec.type == 'LoadBalancer' && !has(object.metadata.deletionTimestamp)"},
+				{Name: "class", Expression: "!has(object.spec.loadBalancerClass) || object.spec.loadBalancerClass in " + list(c.Classes)},
+			},
+			Validations: validations(c.Provider, c.Features),
+		},
+	}
+	binding := &admissionv1.ValidatingAdmissionPolicyBinding{
+		TypeMeta:   metav1.TypeMeta{APIVersion: admissionv1.SchemeGroupVersion.String(), Kind: "ValidatingAdmissionPolicyBinding"},
+		ObjectMeta: name,
+		Spec:       admissionv1.ValidatingAdmissionPolicyBindingSpec{PolicyName: c.Name, ValidationActions: []admissionv1.ValidationAction{c.Action}},
+	}
+	return policy, binding
+}
+
+// rule is a field that has no effect if it is not declared.
+type rule struct {
+	declared bool
+	holds    string // the expression is true for a Service that does not use the field
+	field    string
+	says     string
+}
+
+// validations returns one for each field that the provider does not declare.
+func validations(provider string, f cloud.Features) []admissionv1.Validation {
+	protocols, families := orDefault(f.Protocols, corev1.ProtocolTCP), orDefault(f.IPFamilies, corev1.IPv4Protocol)
+	annotations := strconv.Quote(corev1.AnnotationLoadBalancerSourceRangesKey)
+	unknown := fmt.Sprintf("k, k.startsWith(%s) && !(k in %s)", strconv.Quote(f.AnnotationPrefix), list(f.Annotations))
+	var all []admissionv1.Validation
+	for _, r := range []rule{
+		{f.SessionAffinity, "!has(object.spec.sessionAffinity) || object.spec.sessionAffinity == 'None'", "spec.sessionAffinity", "is not implemented"},
+		{f.SourceRanges, "!has(object.spec.loadBalancerSourceRanges) || object.spec.loadBalancerSourceRanges.size() == 0", "spec.loadBalancerSourceRanges", "is not implemented, so the load balancer may be open to everybody"},
+		{
+			f.SourceRanges, "!has(object.metadata.annotations) || !(" + annotations + " in object.metadata.annotations)",
+			"metadata.annotations[" + corev1.AnnotationLoadBalancerSourceRangesKey + "]", "is not implemented, so the load balancer may be open to everybody",
+		},
+		{f.StaticAddress, "!has(object.spec.loadBalancerIP) || object.spec.loadBalancerIP == ''", "spec.loadBalancerIP", "is not implemented"},
+		{
+			f.MixedProtocols, "!has(object.spec.ports) || object.spec.ports.all(p, p.protocol == object.spec.ports[0].protocol)",
+			"spec.ports", "has several protocols, and one Service can have only one",
+		},
+		{false, "!has(object.spec.ports) || object.spec.ports.all(p, p.protocol in " + list(protocols) + ")", "spec.ports", "has a protocol other than " + words(protocols)},
+		{false, "!has(object.spec.ipFamilies) || object.spec.ipFamilies.all(f, f in " + list(families) + ")", "spec.ipFamilies", "has a family other than " + words(families)},
+		{
+			f.AnnotationPrefix == "", "!has(object.metadata.annotations) || !object.metadata.annotations.exists(" + unknown + ")",
+			"metadata.annotations", "has an unknown key that begins with " + f.AnnotationPrefix + "; known are " + words(f.Annotations),
+		},
+	} {
+		if !r.declared {
+			all = append(all, admissionv1.Validation{
+				Expression: r.holds,
+				Message:    fmt.Sprintf("%s %s: load balancers of the cloud provider %s do not support it.", r.field, r.says, provider),
+			})
+		}
+	}
+	return all
+}
+
+func orDefault[T any](all []T, usual T) []T {
+	if len(all) == 0 {
+		return []T{usual}
+	}
+	return all
+}
+
+// list returns the words as a list of an expression.
+func list[T ~string](all []T) string {
+	quoted := make([]string, 0, len(all))
+	for _, word := range all {
+		quoted = append(quoted, strconv.Quote(string(word)))
+	}
+	slices.Sort(quoted)
+	return "[" + strings.Join(quoted, ", ") + "]"
+}
+
+func words[T ~string](all []T) string {
+	plain := make([]string, 0, len(all))
+	for _, word := range all {
+		plain = append(plain, string(word))
+	}
+	slices.Sort(plain)
+	return strings.Join(plain, ", ")
+}

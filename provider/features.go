@@ -1,0 +1,36 @@
+package provider
+
+import corev1 "k8s.io/api/core/v1"
+
+// FeatureDeclarer is a cloudprovider.Interface that says which fields of Services its
+// load balancers implement. The daemon's sub-command "policy" makes a
+// ValidatingAdmissionPolicy of it, so that users learn at "kubectl apply" what would
+// have no effect. Without it, "policy" prints an error, and users learn that from
+// events or not at all.
+type FeatureDeclarer interface {
+	// LoadBalancerFeatures returns what the provider implements. The answer must be
+	// constant. It is asked for before Initialize, so it must not call the cloud.
+	LoadBalancerFeatures() LoadBalancerFeatures
+}
+
+// LoadBalancerFeatures says which fields of Services of type LoadBalancer have an
+// effect. The zero value of a field means that the provider ignores or refuses it.
+type LoadBalancerFeatures struct {
+	// SessionAffinity: spec.sessionAffinity ClientIP.
+	SessionAffinity bool
+	// SourceRanges: spec.loadBalancerSourceRanges, and the annotation of that name.
+	SourceRanges bool
+	// StaticAddress: the deprecated spec.loadBalancerIP.
+	StaticAddress bool
+	// MixedProtocols: ports with different protocols in one Service.
+	MixedProtocols bool
+	// Protocols of ports. Empty means TCP only.
+	Protocols []corev1.Protocol
+	// IPFamilies in spec.ipFamilies. Empty means IPv4 only.
+	IPFamilies []corev1.IPFamily
+	// AnnotationPrefix is what the keys of the provider's own annotations begin with, as
+	// in "acme.example.com/". Other keys with it than those in Annotations have no
+	// effect. Empty means that annotations are not looked at.
+	AnnotationPrefix string
+	Annotations      []string
+}
