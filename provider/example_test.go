@@ -3,6 +3,7 @@ package provider_test
 import (
 	"context"
 	"fmt"
+	"strconv"
 
 	cloudprovider "k8s.io/cloud-provider"
 
@@ -47,13 +48,13 @@ type journal struct {
 func (j journal) WatchInstances(_ context.Context, token string) (provider.InstanceChanges, error) {
 	last := 99 + len(j.changes)
 	if token == "" {
-		return provider.InstanceChanges{Resume: fmt.Sprint(last)}, nil
+		return provider.InstanceChanges{Resume: strconv.Itoa(last)}, nil
 	}
 	var since int
 	if _, err := fmt.Sscan(token, &since); err != nil || since < 99 || since > last {
 		return provider.InstanceChanges{}, fmt.Errorf("changes since %q: %w", token, provider.ErrWatchExpired)
 	}
-	answer := provider.InstanceChanges{Resume: fmt.Sprint(last)}
+	answer := provider.InstanceChanges{Resume: strconv.Itoa(last)}
 	for _, id := range j.changes[since-99:] {
 		answer.Changed = append(answer.Changed, provider.InstanceRef{ProviderID: id})
 	}

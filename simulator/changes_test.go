@@ -61,3 +61,15 @@ func TestWatchOfInstances(t *testing.T) {
 		}
 	})
 }
+
+func TestDoubledList(t *testing.T) {
+	c := start(t, Config{PageSize: 2})
+	for _, name := range []string{"a", "b", "c"} {
+		if _, err := c.Operator().CreateInstance(t.Context(), Instance{Name: name}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mustSet(t, c, Fault{Kind: FaultDoubledList})
+	diff(t, "instances", []string{"b", "a", "a", "b", "c", "c"}, names(t, c))
+	checkInvalid(t, "match: doubledList has no match", c.SetFault(t.Context(), Fault{Name: "x", Kind: FaultDoubledList, Match: "a"}))
+}

@@ -167,6 +167,7 @@ const (
 	FaultInvisible     = wire.FaultInvisible
 	FaultEmptyList     = wire.FaultEmptyList
 	FaultTruncatedList = wire.FaultTruncatedList
+	FaultDoubledList   = wire.FaultDoubledList
 	FaultLostReply     = wire.FaultLostReply
 )
 

@@ -158,7 +158,7 @@ slow  latency  GetInstance                all     0       latency=1ms jitter=1ms
 		{"fault clear down", "Fault down is cleared.\n"},
 		{"fault clear down", "simcloud: no fault is named down; `simcloud fault list` shows all\n"},
 		{"fault clear", "All faults are cleared.\n"},
-		{"fault set flood", "simcloud: the cloud answered 400 Invalid: kind: \"flood\" is none of latency, hang, reset, throttle, outage, denied, error, notFound, stale, invisible, emptyList, truncatedList, lostReply\n"},
+		{"fault set flood", "simcloud: the cloud answered 400 Invalid: kind: \"flood\" is none of latency, hang, reset, throttle, outage, denied, error, notFound, stale, invisible, emptyList, truncatedList, doubledList, lostReply\n"},
 		{"fault set error --latency 1s", "simcloud: the cloud answered 400 Invalid: latency: belongs to kind latency, not to error\n"},
 
 		{"show i-00000001 --as customer -o json", `

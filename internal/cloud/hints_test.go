@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -82,7 +83,7 @@ type step struct {
 }
 
 func TestWatch(t *testing.T) {
-	next := func(n int) provider.InstanceChanges { return provider.InstanceChanges{Resume: fmt.Sprint(n)} }
+	next := func(n int) provider.InstanceChanges { return provider.InstanceChanges{Resume: strconv.Itoa(n)} }
 	broken := errors.New("no")
 	for name, steps := range map[string][]step{
 		"GoesOnAfterItsLastAnswer": {

@@ -35,6 +35,7 @@ func (c *tallying) InstanceExists(context.Context, *corev1.Node) (bool, error) {
 	c.count(&c.exists)
 	return true, nil
 }
+
 func (c *tallying) InstanceShutdown(context.Context, *corev1.Node) (bool, error) { return false, nil }
 
 func (c *tallying) InstanceMetadata(_ context.Context, n *corev1.Node) (*cloudprovider.InstanceMetadata, error) {

@@ -73,14 +73,13 @@ type lists struct{ cloud *Cloud }
 
 // ListInstances implements provider.InstanceLister.
 func (l lists) ListInstances(ctx context.Context, token string) (provider.InstancePage, error) {
-	asOf := time.Now()
 	found, err := ask(ctx, l.cloud, func(ctx context.Context, client *simulator.Client) (simulator.InstanceList, error) {
 		return client.InstancePage(ctx, token)
 	})
 	if err != nil {
 		return provider.InstancePage{}, fmt.Errorf("list of instances: %w", err)
 	}
-	page := provider.InstancePage{Next: found.Continue, AsOf: asOf}
+	page := provider.InstancePage{Next: found.Continue}
 	for _, i := range found.Items {
 		if i.State != simulator.Terminated {
 			page.Instances = append(page.Instances, *metadata(i))

@@ -12,8 +12,14 @@ import (
 
 func TestFastPathsCanBeSwitchedOff(t *testing.T) {
 	for _, without := range []fastPaths{
-		{}, {batches: true}, {lists: true}, {watches: true},
-		{batches: true, lists: true}, {batches: true, watches: true}, {lists: true, watches: true}, {batches: true, lists: true, watches: true},
+		{},
+		{batches: true},
+		{lists: true},
+		{watches: true},
+		{batches: true, lists: true},
+		{batches: true, watches: true},
+		{lists: true, watches: true},
+		{batches: true, lists: true, watches: true},
 	} {
 		v2 := (&instances{}).offering(without)
 		_, batches := v2.(provider.InstanceMetadataBatcher)
@@ -36,9 +42,6 @@ func TestList(t *testing.T) {
 		page, err := lister.ListInstances(t.Context(), token)
 		if err != nil {
 			t.Fatal(err)
-		}
-		if page.AsOf.IsZero() {
-			t.Error("the page does not say how old it is")
 		}
 		for _, m := range page.Instances {
 			ids, labels = append(ids, m.ProviderID), append(labels, m.AdditionalLabels["of"])

@@ -32,6 +32,8 @@ const (
 	// FaultTruncatedList leaves out the last items of a page, and the answer says
 	// that there is no further page. Fraction says how many items are left out.
 	FaultTruncatedList FaultKind = "truncatedList"
+	// FaultDoubledList lists the items of a page twice, the last one first.
+	FaultDoubledList FaultKind = "doubledList"
 	// FaultLostReply carries the call out and cuts the connection before the answer.
 	FaultLostReply FaultKind = "lostReply"
 )
@@ -41,7 +43,7 @@ const (
 func FaultKinds() []FaultKind {
 	return []FaultKind{
 		FaultLatency, FaultHang, FaultReset, FaultThrottle, FaultOutage, FaultDenied, FaultError,
-		FaultNotFound, FaultStale, FaultInvisible, FaultEmptyList, FaultTruncatedList, FaultLostReply,
+		FaultNotFound, FaultStale, FaultInvisible, FaultEmptyList, FaultTruncatedList, FaultDoubledList, FaultLostReply,
 	}
 }
 

@@ -25,7 +25,9 @@ type hints struct {
 	pageSize       int
 	log            []string // names of the instances that have changed
 	more           chan struct{}
-	lists, watches int // calls
+	inBatches      bool // questions go in batches
+	lists, watches int  // calls
+	batches        int  // calls
 
 	// list changes a page, watch an answer; nil: nothing goes wrong.
 	list  func(token string, page *provider.InstancePage) error
@@ -396,6 +398,77 @@ func TestWatchThatNeverRestsIsBounded(t *testing.T) {
 		q.after(10 * time.Minute)
 		if _, watches, asked := q.takeCalls(); watches > 601 || asked > 10*10+10*3 {
 			t.Errorf("in 10 minutes %d calls of the watch and %d questions about 10 Nodes, want one each second and one for each Node each minute", watches, asked)
+		}
+	})
+}
+
+// inBatches is a vendor's cloud with all fast paths. Each call takes 30 ms.
+type inBatches struct{ hinted }
+
+// MaxInstanceMetadataBatch implements provider.InstanceMetadataBatcher.
+func (inBatches) MaxInstanceMetadataBatch() int { return 100 }
+
+// InstanceMetadataBatch implements provider.InstanceMetadataBatcher.
+func (b inBatches) InstanceMetadataBatch(_ context.Context, nodes []*corev1.Node) ([]provider.InstanceMetadataAnswer, error) {
+	time.Sleep(30 * time.Millisecond)
+	v := b.vendor
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.hints.batches++
+	answers := make([]provider.InstanceMetadataAnswer, len(nodes))
+	for n, node := range nodes {
+		if i, ok := v.instances[node.Name]; ok {
+			answers[n].Metadata = &i
+		} else {
+			answers[n].Err = cloudprovider.InstanceNotFound
+		}
+	}
+	return answers, nil
+}
+
+// With all fast paths, the cost of many Nodes is a handful of calls (P1, P2).
+func TestCallsForManyNodes(t *testing.T) {
+	const size = 1000
+	synctest.Test(t, func(t *testing.T) {
+		var joined []*corev1.Node
+		for n := range size {
+			joined = append(joined, joins(nameOf(n)))
+		}
+		h := newHints()
+		h.pageSize, h.inBatches = 100, true
+		q := beginWith(t, &vendor{hints: h}, Config{Reads: 16}, nil, joined...)
+		defer func() { q.stop() }()
+		calls := func() (all int) {
+			q.vendor.set(func(h *hints) {
+				all = h.lists + h.watches + h.batches
+				h.lists, h.watches, h.batches = 0, 0, 0
+			})
+			return all + len(q.takeAsked())
+		}
+		q.after(20 * time.Second)
+		if n := calls(); n > size/100+10 {
+			t.Errorf("%d calls to initialise %d Nodes, want at most %d", n, size, size/100+10)
+		}
+		list, err := q.cluster.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, node := range list.Items {
+			if !isReleased(&node) {
+				t.Fatalf("Node %s is not initialised after 20 seconds", node.Name)
+			}
+		}
+		q.after(2 * hintedPeriod)
+		q.takeWrites()
+		calls()
+		q.after(30 * time.Minute)
+		if n, writes := calls(), q.takeWrites(); n > 3*30 || writes > 0 {
+			t.Errorf("%d calls and %d writes in 30 minutes without a change, want at most 3 calls a minute and no writes", n, writes)
+		}
+		q.vendor.change(nameOf(17), "b")
+		q.after(2 * time.Second)
+		if rack := q.node(nameOf(17)).Labels["rack"]; rack != "b" {
+			t.Errorf("the rack is %q 2 seconds after it became b", rack)
 		}
 	})
 }

@@ -49,7 +49,10 @@ func (*vendor) LoadBalancer() (cloudprovider.LoadBalancer, bool) { return nil, f
 func (*vendor) Routes() (cloudprovider.Routes, bool) { return nil, false }
 
 func (v *vendor) InstancesV2() (cloudprovider.InstancesV2, bool) {
-	if v.hints != nil {
+	switch {
+	case v.hints != nil && v.hints.inBatches:
+		return inBatches{hinted{machines{vendor: v}}}, true
+	case v.hints != nil:
 		return hinted{machines{vendor: v}}, true
 	}
 	return machines{vendor: v}, true

@@ -25,7 +25,7 @@ func hits(k wire.FaultKind, call wire.Call) bool {
 	switch k {
 	case wire.FaultEmptyList:
 		return lists(call) || call == wire.WatchInstances
-	case wire.FaultTruncatedList:
+	case wire.FaultTruncatedList, wire.FaultDoubledList:
 		return lists(call)
 	case wire.FaultStale:
 		return reads(call)
@@ -40,7 +40,7 @@ func hits(k wire.FaultKind, call wire.Call) bool {
 // sees. The other kinds change whether or when the call succeeds.
 func distorts(k wire.FaultKind) bool {
 	switch k {
-	case wire.FaultEmptyList, wire.FaultTruncatedList, wire.FaultStale, wire.FaultInvisible:
+	case wire.FaultEmptyList, wire.FaultTruncatedList, wire.FaultDoubledList, wire.FaultStale, wire.FaultInvisible:
 		return true
 	case wire.FaultLatency, wire.FaultHang, wire.FaultReset, wire.FaultThrottle, wire.FaultOutage, wire.FaultDenied, wire.FaultError, wire.FaultNotFound, wire.FaultLostReply:
 	}
@@ -123,6 +123,10 @@ func completed(f wire.Fault) (wire.Fault, error) {
 		return denied(f)
 	case wire.FaultTruncatedList:
 		return truncatedList(f)
+	case wire.FaultDoubledList:
+		if f.Match != "" {
+			return f, input.Invalid("match", "doubledList has no match")
+		}
 	case wire.FaultStale, wire.FaultInvisible:
 		return aged(f)
 	case wire.FaultHang, wire.FaultReset, wire.FaultOutage, wire.FaultError, wire.FaultNotFound, wire.FaultEmptyList, wire.FaultLostReply:

@@ -67,6 +67,8 @@ func effect(k wire.FaultKind) string {
 		return "lists are empty, and watches name no change"
 	case wire.FaultTruncatedList:
 		return "lists lack their last items"
+	case wire.FaultDoubledList:
+		return "lists have each item twice, the last one first"
 	case wire.FaultLostReply:
 		return "the call is carried out, but the answer is lost"
 	}

@@ -214,7 +214,7 @@ func (a *activeFault) apply(f *Fate, now time.Time) bool {
 		f.Answer = a.failure(http.StatusInternalServerError, wire.CodeInternal, "internal error")
 	case wire.FaultNotFound:
 		f.Answer = a.failure(http.StatusNotFound, wire.CodeNotFound, "no such resource")
-	case wire.FaultStale, wire.FaultInvisible, wire.FaultEmptyList, wire.FaultTruncatedList:
+	case wire.FaultStale, wire.FaultInvisible, wire.FaultEmptyList, wire.FaultTruncatedList, wire.FaultDoubledList:
 		f.Seen = f.Seen.With(a.Fault)
 	case wire.FaultLostReply:
 		f.LosesReply = true

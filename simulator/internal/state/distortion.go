@@ -11,6 +11,7 @@ import (
 // true data. The zero value has none.
 type Distortions struct {
 	stale, invisible, emptied, truncated []distortion
+	doubled                              bool
 }
 
 // distortion is one fault that changes how callers see the resources that it
@@ -45,6 +46,8 @@ func (v Distortions) With(f wire.Fault) Distortions {
 		v.emptied = append(v.emptied, d)
 	case wire.FaultTruncatedList:
 		v.truncated = append(v.truncated, d)
+	case wire.FaultDoubledList:
+		v.doubled = true
 	case wire.FaultLatency, wire.FaultHang, wire.FaultReset, wire.FaultThrottle, wire.FaultOutage, wire.FaultDenied, wire.FaultError, wire.FaultNotFound, wire.FaultLostReply:
 	}
 	return v

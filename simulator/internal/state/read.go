@@ -81,6 +81,11 @@ func page[T any](ctx context.Context, s *Store, of *table[T], q Query, v Distort
 	if more {
 		next = of.identify(*rows[len(rows)-1]).id
 	}
+	if v.doubled {
+		again := slices.Clone(rows)
+		slices.Reverse(again)
+		rows = append(again, rows...)
+	}
 	return rows, next
 }
 

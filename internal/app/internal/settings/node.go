@@ -37,7 +37,8 @@ func newNode() Node {
 func (n *Node) addFlags(sections *cliflag.NamedFlagSets) {
 	fs := sections.FlagSet(NodeController)
 	fs.Int32Var(&n.syncs, "concurrent-node-syncs", n.syncs,
-		"How many nodes that wait to be initialised are looked up in the cloud at the same time.")
+		"How many nodes that wait to be initialised are looked up in the cloud at the same time. "+
+			"If the provider answers for many nodes in one call, up to 200 are looked up, unless the value is 1.")
 	deviates(fs, "concurrent-node-syncs", "Upstream: 1.")
 	fs.Int32Var(&n.statusUpdates, "concurrent-node-status-updates", n.statusUpdates,
 		"How many nodes are refreshed at the same time. 0 means --concurrent-node-syncs.")
