@@ -237,8 +237,13 @@ func TestPlanOfAChangeIsThatOfTheWholeTable(t *testing.T) {
 			name string
 			do   func()
 		}{
-			{"a change of a Node", h.changeNode}, {"a change of a Node", h.changeNode}, {"two changes", h.changeTwo},
-			{"the end of a job", h.endJob}, {"the end of a job", h.endJob}, {"the end of a patch", h.endPatch}, {"the end of a patch", h.endPatch},
+			{"a change of a Node", h.changeNode},
+			{"a change of a Node", h.changeNode},
+			{"two changes", h.changeTwo},
+			{"the end of a job", h.endJob},
+			{"the end of a job", h.endJob},
+			{"the end of a patch", h.endPatch},
+			{"the end of a patch", h.endPatch},
 			{"some seconds", func() { h.o.now = h.o.now.Add(time.Duration(h.r.IntN(20_000)) * time.Millisecond) }},
 			{"nothing", func() {}},
 		}
