@@ -2,8 +2,11 @@ package simulator
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/url"
+
+	"github.com/fairlead-k8s/fairlead/simulator/wire"
 )
 
 // LoadBalancerQuery selects load balancers: those that have one of the IDs or
@@ -54,6 +57,27 @@ func (c *Client) UpdateLoadBalancer(ctx context.Context, id string, patch LoadBa
 	var updated LoadBalancer
 	err := c.do(ctx, http.MethodPatch, c.loadBalancerPath(id), patch, &updated)
 	return updated, err
+}
+
+// SetBackends gives several load balancers the same backends in one call. The number
+// of names must not exceed MaxSharedBackends. It returns an error, or nil, for each of
+// them, in the same order. If it returns an error of the call, there are no others.
+func (c *Client) SetBackends(ctx context.Context, wanted SharedBackends) (each []error, err error) {
+	var answer wire.BackendOutcomes
+	if err := c.do(ctx, http.MethodPost, c.path+"/load-balancers/backends", wanted, &answer); err != nil {
+		return nil, err
+	}
+	if len(answer.Outcomes) != len(wanted.Names) {
+		err := fmt.Errorf("the cloud answered %d outcomes for %d load balancers", len(answer.Outcomes), len(wanted.Names))
+		return nil, &url.Error{Op: http.MethodPost, URL: c.path + "/load-balancers/backends", Err: err}
+	}
+	each = make([]error, len(wanted.Names))
+	for n, o := range answer.Outcomes {
+		if o.Error != nil {
+			each[n] = &APIError{StatusCode: o.Status, Code: o.Error.Code, Message: o.Error.Message}
+		}
+	}
+	return each, nil
 }
 
 // DeleteLoadBalancer deletes a load balancer and cuts its connections. A

@@ -18,6 +18,7 @@
 //	DELETE /v1/instances/{id}                           terminate
 //	GET    /v1/load-balancers?limit=&…&tag=KEY=VALUE    a page of load balancers
 //	POST   /v1/load-balancers                           create one
+//	POST   /v1/load-balancers/backends                  give several the same backends (SharedBackends)
 //	GET    /v1/load-balancers/{id}                      one load balancer
 //	PATCH  /v1/load-balancers/{id}                      change tags, static IP, listeners, backends, …
 //	DELETE /v1/load-balancers/{id}

@@ -72,6 +72,7 @@ func callAll(ctx context.Context, c *Client) map[Call]error {
 	_, errs[GetLoadBalancer] = c.LoadBalancer(ctx, balancer)
 	_, errs[CreateLoadBalancer] = c.CreateLoadBalancer(ctx, webBalancer("new"))
 	_, errs[UpdateLoadBalancer] = c.UpdateLoadBalancer(ctx, balancer, LoadBalancerPatch{Backends: []string{}})
+	_, errs[SetBackends] = c.SetBackends(ctx, SharedBackends{Names: []string{"new"}, Backends: []string{}})
 	errs[DeleteLoadBalancer] = c.DeleteLoadBalancer(ctx, balancer)
 	_, errs[ListStaticIPs] = c.StaticIPs(ctx)
 	_, errs[GetStaticIP] = c.StaticIP(ctx, address)
@@ -487,7 +488,7 @@ func TestFaultInput(t *testing.T) {
 	}{
 		"UnknownKind":         {Fault{Kind: "earthquake"}, `kind: "earthquake" is none of latency, hang, reset, throttle, outage, denied, error, notFound, stale, invisible, emptyList, truncatedList, doubledList, lostReply`},
 		"NoKind":              {Fault{}, `kind: "" is none of latency, hang, reset, throttle, outage, denied, error, notFound, stale, invisible, emptyList, truncatedList, doubledList, lostReply`},
-		"UnknownCall":         {Fault{Kind: FaultError, Calls: []Call{"Reboot"}}, `calls: "Reboot" is none of ListInstances, GetInstance, CreateInstance, UpdateInstance, StartInstance, StopInstance, TerminateInstance, WatchInstances, ListLoadBalancers, GetLoadBalancer, CreateLoadBalancer, UpdateLoadBalancer, DeleteLoadBalancer, ListStaticIPs, GetStaticIP, CreateStaticIP, ReleaseStaticIP, ListRoutes, GetRoute, CreateRoute, DeleteRoute, ChangeRoutes, ListVolumes, GetVolume, CreateVolume, DeleteVolume`},
+		"UnknownCall":         {Fault{Kind: FaultError, Calls: []Call{"Reboot"}}, `calls: "Reboot" is none of ListInstances, GetInstance, CreateInstance, UpdateInstance, StartInstance, StopInstance, TerminateInstance, WatchInstances, ListLoadBalancers, GetLoadBalancer, CreateLoadBalancer, UpdateLoadBalancer, DeleteLoadBalancer, SetBackends, ListStaticIPs, GetStaticIP, CreateStaticIP, ReleaseStaticIP, ListRoutes, GetRoute, CreateRoute, DeleteRoute, ChangeRoutes, ListVolumes, GetVolume, CreateVolume, DeleteVolume`},
 		"CallWithoutEffect":   {Fault{Kind: FaultEmptyList, Calls: []Call{GetInstance}}, "calls: a fault of kind emptyList cannot hit GetInstance"},
 		"StaleWrite":          {Fault{Kind: FaultStale, Calls: []Call{UpdateInstance}}, "calls: a fault of kind stale cannot hit UpdateInstance"},
 		"InvisibleCreation":   {Fault{Kind: FaultInvisible, Calls: []Call{CreateInstance}}, "calls: a fault of kind invisible cannot hit CreateInstance"},

@@ -437,3 +437,33 @@ func TestCallsAboutLoadBalancersAreCounted(t *testing.T) {
 		"CreateLoadBalancer web /web/ 201", "DeleteLoadBalancer lb-00000001 /lb-00000001/ 204", "CreateStaticIP kept //kept 201",
 	}, got)
 }
+
+// Several load balancers get the same backends with one call. Each has its own
+// outcome, and those without the tags do not exist for the call.
+func TestSetBackends(t *testing.T) {
+	c := start(t, Config{})
+	for _, name := range []string{"a", "b", "c"} {
+		l := webBalancer(name)
+		if l.Tags = map[string]string{"cluster": "one"}; name == "c" {
+			l.Tags["cluster"] = "other"
+		}
+		_, err := c.CreateLoadBalancer(t.Context(), l)
+		diff(t, "error", nil, err)
+	}
+	errs, err := c.SetBackends(t.Context(), SharedBackends{Names: []string{"b", "gone", "c", "a"}, Tags: map[string]string{"cluster": "one"}, Backends: []string{"i-00000007"}})
+	diff(t, "error", nil, err)
+	var missing []bool
+	for _, err := range errs {
+		missing = append(missing, IsNotFound(err))
+	}
+	diff(t, "not found", []bool{false, true, true, false}, missing)
+	all, err := c.LoadBalancers(t.Context())
+	diff(t, "error", nil, err)
+	backends := map[string][]string{}
+	for _, l := range all {
+		backends[l.Name] = l.Backends
+	}
+	diff(t, "backends", map[string][]string{"a": {"i-00000007"}, "b": {"i-00000007"}, "c": {}}, backends)
+	_, err = c.SetBackends(t.Context(), SharedBackends{})
+	checkInvalid(t, "names: 0 are given; a call takes 1 to 250", err)
+}

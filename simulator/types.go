@@ -27,6 +27,8 @@ type (
 type (
 	// LoadBalancer forwards traffic from its address to its backends.
 	LoadBalancer = wire.LoadBalancer
+	// SharedBackends gives several load balancers the same backends.
+	SharedBackends = wire.SharedBackends
 	// LoadBalancerPatch changes a load balancer. A field that is nil changes
 	// nothing.
 	LoadBalancerPatch = wire.LoadBalancerPatch
@@ -151,6 +153,7 @@ const (
 	MaxLoadBalancerName = wire.MaxLoadBalancerName
 	MaxRouteName        = wire.MaxRouteName
 	MaxRouteChanges     = wire.MaxRouteChanges
+	MaxSharedBackends   = wire.MaxSharedBackends
 )
 
 // The kinds of faults.
@@ -186,6 +189,7 @@ const (
 	CreateLoadBalancer = wire.CreateLoadBalancer
 	UpdateLoadBalancer = wire.UpdateLoadBalancer
 	DeleteLoadBalancer = wire.DeleteLoadBalancer
+	SetBackends        = wire.SetBackends
 	ListStaticIPs      = wire.ListStaticIPs
 	GetStaticIP        = wire.GetStaticIP
 	CreateStaticIP     = wire.CreateStaticIP

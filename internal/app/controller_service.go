@@ -23,12 +23,16 @@ func startServices(s settings.Service, initialises bool, claim ownership.Claim) 
 		c.Backends.SkipUninitialized = initialises && d.gateway.Instances() != nil
 		c.Metrics = d.metrics.services
 		informer := d.informers.Core().V1().Services()
-		return watch(service.New(service.Deps{
+		deps := service.Deps{
 			Services:  kube.NewServices(ctx, d.client, informer),
 			Informer:  informer,
 			Nodes:     d.informers.Core().V1().Nodes(),
 			Balancers: balancers,
 			Events:    d.recorder,
-		}, c), d.timeouts.change), nil
+		}
+		if balancers.MaxUpdates() > 0 {
+			deps.Many = balancers
+		}
+		return watch(service.New(deps, c), d.timeouts.change), nil
 	}
 }

@@ -8,6 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	cloudprovider "k8s.io/cloud-provider"
+
+	"github.com/fairlead-k8s/fairlead/provider"
 )
 
 // LoadBalancers are the provider's load balancers. Calls about one Service
@@ -18,6 +20,9 @@ type LoadBalancers struct {
 	clusterName string
 	concurrency int
 	changes     changes
+	setter      provider.BackendSetter // nil: each call is about one Service
+	most        int                    // Services in a call of setter
+	many        manyChanges
 }
 
 // newLoadBalancers returns nil if the provider does not offer load balancers.
@@ -31,6 +36,10 @@ func newLoadBalancers(g *Gateway, found parts, cfg Config) *LoadBalancers {
 		clusterName: cfg.ClusterName,
 		concurrency: 1,
 		changes:     changes{gateway: g, timeout: cfg.ChangeTimeout},
+	}
+	l.many.changes = &l.changes
+	if l.setter = found.setter; l.setter != nil {
+		l.most = max(l.setter.MaxBackendServices(), 0)
 	}
 	if found.concurrent != nil {
 		l.concurrency = max(found.concurrent.MaxConcurrentServices(), 1)

@@ -1,20 +1,9 @@
 package cloud
 
-import "errors"
-
-// errAlone means that a change is to be made with a call of its own.
-var errAlone = errors.New("the change is made alone")
-
-// mayBeOfOne reports whether a call about many objects may have failed because of one
-// of them. Then calls about each of them find out which one.
-func mayBeOfOne(err error) bool {
-	switch KindOf(err) {
-	case Throttled, Denied, Unavailable, Slow, Canceled:
-		return false
-	case Succeeded, Failed, NotFound, NotImplemented, Elsewhere, Pending, Invalid, Conflict, QuotaExceeded, TimedOut, Panicked, NoAnswer:
-	}
-	return true
-}
+import (
+	"context"
+	"time"
+)
 
 // objectResult is what a call about many objects says of one of them.
 type objectResult struct {
@@ -44,4 +33,17 @@ func resultsFor[T any](n int, theirs []T, of func(T) (int, error)) []objectResul
 		}
 	}
 	return results
+}
+
+// conclude returns the error of one object in a call about many that began at
+// started. c is the call as if it were about this object alone.
+func (g *Gateway) conclude(ctx context.Context, c call, started time.Time, r objectResult) error {
+	if !r.known {
+		return ErrAlone
+	}
+	err := g.wrap(ctx, c, r.err)
+	if err != nil {
+		g.adapt(ctx, c, started, err)
+	}
+	return err
 }

@@ -154,7 +154,11 @@ func (c *Cloud) Zones() (cloudprovider.Zones, bool) { return nil, false }
 
 // LoadBalancer implements cloudprovider.Interface.
 func (c *Cloud) LoadBalancer() (cloudprovider.LoadBalancer, bool) {
-	return &loadBalancers{cloud: c}, true
+	b := &loadBalancers{cloud: c}
+	if c.connection().config.withoutBackendSetter {
+		return b, true
+	}
+	return settingBalancers{b}, true
 }
 
 // Routes implements cloudprovider.Interface.

@@ -26,6 +26,8 @@ type config struct {
 	without fastPaths
 	// withoutRouteApplier means that the provider is no provider.RouteApplier.
 	withoutRouteApplier bool
+	// withoutBackendSetter means the same of provider.BackendSetter.
+	withoutBackendSetter bool
 }
 
 // fastPaths are ways to learn of many instances in one call.
@@ -47,6 +49,7 @@ func configKeys() []configKey {
 		{"withoutBatches", readSwitch(func(c *config) *bool { return &c.without.batches })},
 		{"withoutLists", readSwitch(func(c *config) *bool { return &c.without.lists })},
 		{"withoutWatches", readSwitch(func(c *config) *bool { return &c.without.watches })},
+		{"withoutBackendSetter", readSwitch(func(c *config) *bool { return &c.withoutBackendSetter })},
 		{"withoutRouteApplier", readSwitch(func(c *config) *bool { return &c.withoutRouteApplier })},
 	}
 }

@@ -13,6 +13,7 @@
 //	withoutBatches: true # optional: do not offer provider.InstanceMetadataBatcher
 //	withoutLists: true   # optional: do not offer provider.InstanceLister
 //	withoutWatches: true # optional: do not offer provider.InstanceWatcher
+//	withoutBackendSetter: true # optional: do not offer provider.BackendSetter
 //	withoutRouteApplier: true # optional: do not offer provider.RouteApplier
 //
 // The file may change while the daemon runs. A valid configuration is used from

@@ -25,6 +25,7 @@ const (
 	CreateLoadBalancer Call = "CreateLoadBalancer"
 	UpdateLoadBalancer Call = "UpdateLoadBalancer"
 	DeleteLoadBalancer Call = "DeleteLoadBalancer"
+	SetBackends        Call = "SetBackends"
 
 	ListStaticIPs   Call = "ListStaticIPs"
 	GetStaticIP     Call = "GetStaticIP"
@@ -48,7 +49,7 @@ func CallNames() []Call {
 	return []Call{
 		ListInstances, GetInstance, CreateInstance, UpdateInstance,
 		StartInstance, StopInstance, TerminateInstance, WatchInstances,
-		ListLoadBalancers, GetLoadBalancer, CreateLoadBalancer, UpdateLoadBalancer, DeleteLoadBalancer,
+		ListLoadBalancers, GetLoadBalancer, CreateLoadBalancer, UpdateLoadBalancer, DeleteLoadBalancer, SetBackends,
 		ListStaticIPs, GetStaticIP, CreateStaticIP, ReleaseStaticIP,
 		ListRoutes, GetRoute, CreateRoute, DeleteRoute, ChangeRoutes,
 		ListVolumes, GetVolume, CreateVolume, DeleteVolume,

@@ -46,7 +46,9 @@ func (c *Controller) apply(ctx context.Context, key string, o observed, p plan) 
 		logger.Info("Released the Service", "why", p.why)
 		c.store.forget(key)
 		return false, nil
-	case ensure, update, remove:
+	case update:
+		return true, c.update(ctx, key, p)
+	case ensure, remove:
 		c.record(o.subject(), p.writes.events)
 		return true, c.call(ctx, key, p)
 	}

@@ -3,7 +3,9 @@ package service
 import (
 	"context"
 	"sync"
+	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
 
@@ -15,7 +17,6 @@ import (
 // the outcome in the memory. The failure of a call is not an error of the pass:
 // the Service shows why it waits.
 func (c *Controller) call(ctx context.Context, key string, p plan) error {
-	logger := klog.FromContext(ctx).WithValues("service", key, "call", p.do)
 	stop := c.reportSlowCall(ctx, p)
 	began := c.clock.Now()
 	r, err := c.carryOut(ctx, p)
@@ -24,23 +25,39 @@ func (c *Controller) call(ctx context.Context, key string, p plan) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
+	c.conclude(ctx, key, p, called{r, err, took, shown})
+	return nil
+}
+
+// called is a call of the provider for one Service.
+type called struct {
+	outcome
+
+	err   error
+	took  time.Duration
+	shown []metav1.Condition // the conditions that were written meanwhile
+}
+
+// conclude records events about the outcome of a call and stores it in the memory.
+func (c *Controller) conclude(ctx context.Context, key string, p plan, call called) {
+	r := call.outcome
 	m, events := conclude(p, r)
-	m = m.withConditions(shown, c.clock.Now())
-	c.metrics.observeCall(measuredCall{p.do, r.result, err, took, c.clock.Since(r.nodes.made)})
+	m = m.withConditions(call.shown, c.clock.Now())
+	c.metrics.observeCall(measuredCall{p.do, r.result, call.err, call.took, c.clock.Since(r.nodes.made)})
 	c.record(p.service, events)
 	c.store.noteProvider(p, r, m)
 	c.store.noteTried(key, p, r.at)
 	c.store.remember(key, m)
-	if cloud.HeldFor(err) > 0 {
-		logger.V(4).Info("Load balancer call has to wait because the cloud is down", "why", p.why, "err", err)
-		return nil
+	logger := klog.FromContext(ctx).WithValues("service", key, "call", p.do, "why", p.why, "took", call.took)
+	if cloud.HeldFor(call.err) > 0 {
+		logger.V(4).Info("Load balancer call has to wait because the cloud is down", "err", call.err)
+		return
 	}
 	if r.result == failed {
-		logger.Info("Load balancer call failed", "why", p.why, "took", took, "err", err)
-		return nil
+		logger.Info("Load balancer call failed", "err", call.err)
+		return
 	}
-	logger.Info("Load balancer call succeeded", "why", p.why, "took", took)
-	return nil
+	logger.Info("Load balancer call succeeded")
 }
 
 // carryOut calls the provider and returns the outcome.
@@ -48,30 +65,38 @@ func (c *Controller) carryOut(ctx context.Context, p plan) (r outcome, err error
 	if p.fresh && c.backends.remakeEarly() {
 		c.metrics.observeSet(c.backends.newest())
 	}
-	r.nodes = c.backends.refreshed()
+	nodes := c.backends.refreshed()
+	var status *corev1.LoadBalancerStatus
 	switch p.do {
 	case ensure:
-		r.status, err = c.balancers.Ensure(ctx, p.service, r.nodes.copies())
+		status, err = c.balancers.Ensure(ctx, p.service, nodes.copies())
 	case update:
-		err = c.balancers.Update(ctx, p.service, r.nodes.copies())
+		err = c.balancers.Update(ctx, p.service, nodes.copies())
 	case remove:
 		err = c.balancers.Delete(ctx, p.service)
 	case doNothing, forget, addFinalizer, publish, release, wait:
 	}
-	r.at = c.clock.Now()
+	r = outcomeOf(p.do, nodes, err, c.clock.Now())
+	r.status = status
+	return r, err
+}
+
+// outcomeOf returns the outcome of a call with these nodes that has ended.
+func outcomeOf(do action, nodes nodeSet, err error, at time.Time) outcome {
+	r := outcome{nodes: nodes, at: at}
 	switch cloud.KindOf(err) { //nolint:exhaustive // all other kinds are failures
 	case cloud.Succeeded:
 		r.result = succeeded
-		return r, nil
+		return r
 	case cloud.Elsewhere:
 		r.result = elsewhere
-		return r, err
+		return r
 	}
 	r.result, r.cause, r.text, r.pause = failed, causeOf(err), message.Cut(err), cloud.RetryAfter(err)
-	if p.do == update {
+	if do == update {
 		r.text = limitedNames(r.nodes.names(), err)
 	}
-	return r, err
+	return r
 }
 
 // reportSlowCall shows on the Service that a call takes long. The returned

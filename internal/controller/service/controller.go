@@ -70,7 +70,9 @@ type Deps struct {
 	Informer  informersv1.ServiceInformer
 	Nodes     informersv1.NodeInformer
 	Balancers balancers
-	Events    recorder
+	// Many, if not nil, updates several load balancers in one call.
+	Many   manyBalancers
+	Events recorder
 }
 
 // Controller keeps load balancers in line with Services and Nodes.
@@ -80,6 +82,7 @@ type Controller struct {
 	lister    listersv1.ServiceLister
 	nodes     cache.SharedIndexInformer
 	balancers balancers
+	together  *together // nil: each call is about one Service
 	backends  *backends
 	events    recorder
 	metrics   *Metrics
@@ -110,6 +113,9 @@ func New(deps Deps, cfg Config) *Controller {
 		clock:     realClock,
 		policy:    cfg.Policy,
 		store:     newStore(cfg.Metrics.waiting),
+	}
+	if deps.Many != nil {
+		c.together = &together{cloud: deps.Many, claimed: map[string]bool{}}
 	}
 	c.loop = loop.New(queue, c.Reconcile, loop.Config{Workers: cfg.Syncs, Clock: realClock})
 	return c
@@ -148,11 +154,18 @@ func (c *Controller) Run(ctx context.Context) error {
 // the limit.
 func (c *Controller) Stuck(limit time.Duration) error { return c.loop.Stuck(limit) }
 
-// Reconcile makes a pass over one Service: it observes, decides and applies until
-// nothing is left to do. After a call to the cloud, other Services go first.
+// Reconcile makes a pass over one Service.
+func (c *Controller) Reconcile(ctx context.Context, key string) (loop.Result, error) {
+	if c.together == nil {
+		return c.pass(ctx, key)
+	}
+	return c.claimed(ctx, key)
+}
+
+// pass observes, decides and applies until nothing is left to do. After a call to the cloud, other Services go first.
 // Otherwise one Service could keep a worker for an hour, if calls are slow and
 // Nodes join and leave all the time.
-func (c *Controller) Reconcile(ctx context.Context, key string) (loop.Result, error) {
+func (c *Controller) pass(ctx context.Context, key string) (loop.Result, error) {
 	called := false
 	for range maxActions {
 		o, err := c.observe(key)

@@ -79,6 +79,8 @@ type plan struct {
 	writes  writes
 	// delays is how many delays after failures come before those of this call.
 	delays int
+	// shared means that the call may be made together with those of other Services.
+	shared bool
 	// fresh means that the set of Nodes is made anew for this call.
 	fresh bool
 	// service is the Service that a call is about.

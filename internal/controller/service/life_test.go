@@ -48,13 +48,23 @@ type life struct {
 	fail       func(call string) error
 	ended      func(service *corev1.Service) // runs when a call has ended, before the controller knows it; guarded by mu
 	version    int                           // of the last write; guarded by mu
+	// most is how many Services a call may be about, 0 if the cloud does not offer such
+	// calls. answer, if not nil, returns their errors.
+	most   int
+	answer func(services []string, errs []error) []error
 }
 
 func begin(t *testing.T, cfg Config, objects ...runtime.Object) *life {
 	t.Helper()
+	return beginMany(t, 0, cfg, objects...)
+}
+
+// beginMany is like begin, with a cloud that takes so many Services in a call.
+func beginMany(t *testing.T, most int, cfg Config, objects ...runtime.Object) *life {
+	t.Helper()
 	l := &life{
 		t: t, config: cfg, cluster: fake.NewClientset(objects...), balancers: map[types.UID][]string{}, busy: map[string]bool{},
-		takes: time.Second, address: "127.64.0.1", fail: func(string) error { return nil }, version: 1000,
+		takes: time.Second, address: "127.64.0.1", fail: func(string) error { return nil }, version: 1000, most: most,
 	}
 	l.cluster.PrependReactor("patch", "services", l.onPatch)
 	l.start()
@@ -95,13 +105,17 @@ func (l *life) start() {
 	ctx, cancel := context.WithCancel(l.t.Context())
 	informers := kube.NewInformerFactory(l.cluster, 0)
 	informer := informers.Core().V1().Services()
-	c := New(Deps{
+	deps := Deps{
 		Services:  kube.NewServices(ctx, l.cluster, informer),
 		Informer:  informer,
 		Nodes:     informers.Core().V1().Nodes(),
 		Balancers: l,
 		Events:    l,
-	}, l.config)
+	}
+	if l.most > 0 {
+		deps.Many = l
+	}
+	c := New(deps, l.config)
 	l.controller = c
 	informers.StartWithContext(ctx)
 	done := make(chan error, 1)

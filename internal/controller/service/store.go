@@ -62,6 +62,20 @@ func (s *store) memory(key string) memory {
 	return s.memories[key]
 }
 
+// outdated returns the Services whose load balancers have another set of nodes, as
+// far as it is known, and about which no call has failed.
+func (s *store) outdated(set string) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var keys []string
+	for key, m := range s.memories {
+		if m.shape != "" && m.backends != set && m.failure.attempts == 0 && !m.elsewhere {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
 // remember replaces what is remembered of a Service. From then on the Service
 // does not count as queued.
 func (s *store) remember(key string, m memory) {

@@ -85,6 +85,39 @@ func (s *Store) UpdateLoadBalancer(ctx context.Context, id string, patch wire.Lo
 	return changed.shown(), nil
 }
 
+// SetBackends gives several load balancers the same backends. It returns an error, or
+// nil, for each of them. One that fails keeps no other from its backends.
+func (s *Store) SetBackends(ctx context.Context, wanted wire.SharedBackends, v Distortions) []error {
+	ids := s.balancersNamed(ctx, wanted)
+	errs := make([]error, len(wanted.Names))
+	for n, name := range wanted.Names {
+		if ids[name] == "" {
+			errs[n] = missing("load balancer", name)
+			continue
+		}
+		_, errs[n] = s.UpdateLoadBalancer(ctx, ids[name], wire.LoadBalancerPatch{Backends: wanted.Backends}, v)
+	}
+	return errs
+}
+
+// balancersNamed returns the IDs of the load balancers with the tags, by name.
+func (s *Store) balancersNamed(ctx context.Context, wanted wire.SharedBackends) map[string]string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.settle(ctx)
+	ids := map[string]string{}
+	for id, b := range s.loadBalancers.rows {
+		tagged := true
+		for key, value := range wanted.Tags {
+			tagged = tagged && b.Tags[key] == value
+		}
+		if tagged {
+			ids[b.Name] = id
+		}
+	}
+	return ids
+}
+
 // DeleteLoadBalancer deletes a load balancer.
 func (s *Store) DeleteLoadBalancer(ctx context.Context, id string, v Distortions) (wire.LoadBalancer, error) {
 	s.mu.Lock()

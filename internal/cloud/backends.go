@@ -1,0 +1,67 @@
+package cloud
+
+import (
+	"context"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fairlead-k8s/fairlead/provider"
+)
+
+// ofManyTenants is the tenant of a call about Services of several namespaces.
+const ofManyTenants = "*"
+
+// MaxUpdates returns how many Services UpdateMany may be about now. It is 0 if the
+// provider is no BackendSetter, or if the last such call has failed as a whole.
+func (l *LoadBalancers) MaxUpdates() int {
+	if l.many.oneByOne() {
+		return 0
+	}
+	return l.most
+}
+
+// UpdateMany sets the backends of the load balancers of several Services with one
+// call. It hands the nodes over as Ensure does. It returns an error for each Service,
+// nil if its load balancer has the nodes. With ErrAlone nothing is known of the
+// Service, and Update has to be called for it.
+func (l *LoadBalancers) UpdateMany(ctx context.Context, services []*corev1.Service, nodes []*corev1.Node) []error {
+	const method = "SetBackends"
+	c := call{method: method, priority: updatePriority, names: []string{method}, tenant: ofManyTenants, split: true}
+	errs := make([]error, len(services))
+	var keys []string
+	var asked []int // the Services that the call is about
+	for n, service := range services {
+		if err := l.changes.keys.acquire(key(service), method); err != nil {
+			errs[n] = c.failed(Slow, err)
+			continue
+		}
+		keys, asked, c.names = append(keys, key(service)), append(asked, n), append(c.names, namesOfService(service)...)
+	}
+	if len(asked) == 0 {
+		return errs
+	}
+	var theirs []provider.BackendResult
+	began, err := l.many.carryOut(ctx, c, keys, func(ctx context.Context) error {
+		copies := make([]*corev1.Service, len(asked))
+		for i, n := range asked {
+			copies[i] = given(services[n])
+		}
+		results, err := l.setter.SetBackends(ctx, l.clusterName, copies, slices.Clone(nodes))
+		theirs = slices.Clone(results)
+		return err
+	})
+	if err != nil {
+		for _, n := range asked {
+			errs[n] = err
+		}
+		return errs
+	}
+	for i, result := range resultsFor(len(asked), theirs, func(r provider.BackendResult) (int, error) { return r.Service, r.Err }) {
+		n := asked[i]
+		c := c
+		c.names, c.tenant = namesOfService(services[n]), services[n].Namespace
+		errs[n] = l.gateway.conclude(ctx, c, began, result)
+	}
+	return errs
+}

@@ -1,0 +1,127 @@
+package cloud
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fairlead-k8s/fairlead/provider"
+)
+
+// setter is a balancer that gives many load balancers their nodes.
+type setter struct {
+	balancer
+
+	set func(services []*corev1.Service, nodes []*corev1.Node) ([]provider.BackendResult, error)
+}
+
+func (s setter) SetBackends(_ context.Context, _ string, services []*corev1.Service, nodes []*corev1.Node) ([]provider.BackendResult, error) {
+	return s.set(services, nodes)
+}
+
+func (setter) MaxBackendServices() int { return 100 }
+
+// Whatever a call about many Services answers, it is known what has become of each of
+// them, or the Service is updated alone.
+func TestFaultsOfACallAboutManyServices(t *testing.T) {
+	broken := errors.New("broken")
+	type results = []provider.BackendResult
+	alone := Kind("alone")
+	for _, tt := range []struct {
+		name  string
+		fault func(results) (results, error)
+		want  []Kind // of each Service
+		most  int    // Services of the next call
+	}{
+		{"NoFault", func(r results) (results, error) { return r, nil }, []Kind{Succeeded, Succeeded, Succeeded}, 100},
+		{"OutOfOrder", func(r results) (results, error) { slices.Reverse(r); r[0].Err = broken; return r, nil }, []Kind{Succeeded, Succeeded, Failed}, 100},
+		{"FewerResults", func(r results) (results, error) { return r[:1], nil }, []Kind{Succeeded, alone, alone}, 100},
+		{"DuplicatesThatDiffer", func(r results) (results, error) {
+			return append(r, provider.BackendResult{Service: 0, Err: broken}), nil
+		}, []Kind{alone, Succeeded, Succeeded}, 100},
+		{"IndexesFromOne", func(r results) (results, error) {
+			for n := range r {
+				r[n].Service++
+			}
+			return r, nil
+		}, []Kind{alone, alone, alone}, 100},
+		{"ErrorBesideResults", func(r results) (results, error) { return r, broken }, []Kind{alone, alone, alone}, 0},
+		{"Panic", func(results) (results, error) { panic("broken") }, []Kind{alone, alone, alone}, 0},
+		{"Throttled", func(results) (results, error) { return nil, httpError(429) }, []Kind{Throttled, Throttled, Throttled}, 100},
+		{"Unavailable", func(results) (results, error) { return nil, httpError(503) }, []Kind{Unavailable, Unavailable, Unavailable}, 100},
+		{"Hangs", func(r results) (results, error) { time.Sleep(time.Hour); return r, nil }, []Kind{TimedOut, TimedOut, TimedOut}, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := balancers(t, setter{set: func(services []*corev1.Service, nodes []*corev1.Node) ([]provider.BackendResult, error) {
+					r := make(results, len(services))
+					for n, s := range services {
+						r[n].Service, s.Name = n, "changed by the provider"
+					}
+					nodes[0] = nil
+					return tt.fault(r)
+				}}, Config{ChangeTimeout: time.Minute})
+				services, nodes := []*corev1.Service{service("a"), service("b"), service("c")}, []*corev1.Node{node("n")}
+				var got []Kind
+				for _, err := range l.UpdateMany(t.Context(), services, nodes) {
+					if errors.Is(err, ErrAlone) {
+						got = append(got, alone)
+						continue
+					}
+					got = append(got, KindOf(err))
+				}
+				if diff := cmp.Diff(tt.want, got); diff != "" {
+					t.Errorf("-want +got:\n%s", diff)
+				}
+				if services[0].Name != "a" || nodes[0] == nil {
+					t.Error("the provider has changed what belongs to the caller")
+				}
+				if got := l.MaxUpdates(); got != tt.most {
+					t.Errorf("the next call may be about %d Services, want %d", got, tt.most)
+				}
+				if err := restartOf(l.gateway); err != nil {
+					t.Errorf("restart: %v", err)
+				}
+				time.Sleep(2 * time.Hour)
+				if got := l.MaxUpdates(); got != 100 {
+					t.Errorf("later a call may be about %d Services, want 100", got)
+				}
+			})
+		})
+	}
+}
+
+// A call about many Services leaves out one about which a call is under way.
+func TestCallAboutManyServicesOverlapsNoOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var asked []string
+		l := balancers(t, setter{
+			balancer: func(context.Context, string, *corev1.Service, []*corev1.Node) (*corev1.LoadBalancerStatus, error) {
+				time.Sleep(time.Minute)
+				return nil, nil
+			},
+			set: func(services []*corev1.Service, _ []*corev1.Node) ([]provider.BackendResult, error) {
+				for _, s := range services {
+					asked = append(asked, s.Name)
+				}
+				return []provider.BackendResult{{}}, nil
+			},
+		}, Config{})
+		go func() { _ = l.Delete(t.Context(), service("a")) }()
+		synctest.Wait()
+		errs := l.UpdateMany(t.Context(), []*corev1.Service{service("a"), service("b")}, nil)
+		if KindOf(errs[0]) != Slow || errs[1] != nil || !slices.Equal(asked, []string{"b"}) {
+			t.Errorf("errors %v, asked about %v", errs, asked)
+		}
+		if errs := l.UpdateMany(t.Context(), []*corev1.Service{service("a")}, nil); KindOf(errs[0]) != Slow || len(asked) != 1 {
+			t.Errorf("errors %v, asked about %v", errs, asked)
+		}
+		time.Sleep(time.Hour)
+	})
+}

@@ -1,0 +1,229 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
+
+	"github.com/fairlead-k8s/fairlead/internal/cloud"
+	"github.com/fairlead-k8s/fairlead/internal/loop"
+)
+
+// gatherFor is how long an update of nodes waits for those that other workers have
+// begun, so that they share its call.
+const gatherFor = 5 * time.Millisecond
+
+// errJoined means that another pass makes the update of this Service with its own.
+var errJoined = errors.New("the update is made together with others")
+
+// manyBalancers is a cloud that gives many load balancers their nodes in one call.
+type manyBalancers interface {
+	// MaxUpdates returns how many Services a call may be about now, 0 if it may not
+	// be made.
+	MaxUpdates() int
+	UpdateMany(ctx context.Context, services []*corev1.Service, nodes []*corev1.Node) []error
+}
+
+// together lets updates of several Services share a call. A Service is claimed as
+// long as a pass or such a call is about it, so calls about one Service never overlap
+// (promise S3).
+type together struct {
+	cloud manyBalancers
+
+	mu      sync.Mutex
+	claimed map[string]bool // by key, true if a pass was refused meanwhile; guarded by mu
+	forming *group          // takes members; nil: there is none; guarded by mu
+	set     string          // the set of nodes that alone is about; guarded by mu
+	alone   map[string]bool // keys whose update the shared call has not made; guarded by mu
+}
+
+// group is the Services whose updates share a call, in the order of members.
+type group struct {
+	most    int
+	keys    []string
+	members []plan
+}
+
+// claim claims a Service for a pass or a group.
+func (t *together) claim(key string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if _, claimed := t.claimed[key]; claimed {
+		t.claimed[key] = true
+		return false
+	}
+	t.claimed[key] = false
+	return true
+}
+
+// release ends a claim. It reports whether a pass was refused meanwhile.
+func (t *together) release(key string) (refused bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	refused = t.claimed[key]
+	delete(t.claimed, key)
+	return refused
+}
+
+// join adds the update to the group that is forming, or returns a new group that the
+// caller leads. It returns nil, nil if the update is made alone.
+func (t *together) join(key string, p plan, set string) (lead *group, err error) {
+	most := t.cloud.MaxUpdates()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.set != set {
+		t.set, t.alone = set, map[string]bool{}
+	}
+	switch f := t.forming; {
+	case most < 2 || t.alone[key]:
+		return nil, nil //nolint:nilnil // see above
+	case f != nil && len(f.keys) < f.most:
+		f.keys, f.members = append(f.keys, key), append(f.members, p)
+		return nil, errJoined
+	}
+	t.forming = &group{most: most, keys: []string{key}, members: []plan{p}}
+	return t.forming, nil
+}
+
+// closeGroup ends the forming of a group.
+func (t *together) closeGroup(g *group) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.forming == g {
+		t.forming = nil
+	}
+}
+
+// isAlone reports whether the update with this set is made alone.
+func (t *together) isAlone(key, set string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.set == set && t.alone[key]
+}
+
+func (t *together) leaveAlone(key, set string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.set == set {
+		t.alone[key] = true
+	}
+}
+
+// claimed makes a pass, unless a call about the Service is under way. Then another
+// pass follows it.
+func (c *Controller) claimed(ctx context.Context, key string) (loop.Result, error) {
+	if !c.together.claim(key) {
+		return loop.Result{}, nil
+	}
+	result, err := c.pass(ctx, key)
+	if errors.Is(err, errJoined) { // The group has the claim now.
+		return loop.Result{}, nil
+	}
+	if c.together.release(key) {
+		c.again(key)
+	}
+	return result, err
+}
+
+// again requests a pass, with the priority of its next action.
+func (c *Controller) again(key string) {
+	o, err := c.observe(key)
+	if err != nil {
+		c.enqueue(key, low)
+		return
+	}
+	if p := decide(o); p.do == update || !p.isForOwner() {
+		c.enqueue(key, low)
+		return
+	}
+	c.enqueue(key, high)
+}
+
+// update makes the update of a plan, together with others if it may share a call.
+func (c *Controller) update(ctx context.Context, key string, p plan) error {
+	if c.together == nil || !p.shared {
+		return c.call(ctx, key, p)
+	}
+	set := c.backends.newest().id
+	g, err := c.together.join(key, p, set)
+	if err != nil {
+		return err
+	}
+	if g == nil {
+		return c.call(ctx, key, p)
+	}
+	c.gather(ctx, g, set)
+	if len(g.keys) == 1 {
+		return c.call(ctx, key, p)
+	}
+	defer func() {
+		for _, other := range g.keys[1:] {
+			c.together.release(other)
+			c.again(other)
+		}
+	}()
+	return c.callTogether(ctx, g, set)
+}
+
+// gather waits for updates that other workers have begun, and adds those for which no
+// worker is free.
+func (c *Controller) gather(ctx context.Context, g *group, set string) {
+	timer := c.clock.NewTimer(gatherFor)
+	defer timer.Stop()
+	select {
+	case <-timer.C():
+	case <-ctx.Done():
+	}
+	c.together.closeGroup(g)
+	for _, key := range c.store.outdated(set) {
+		if len(g.keys) == g.most {
+			return
+		}
+		if c.together.isAlone(key, set) || !c.together.claim(key) {
+			continue
+		}
+		o, err := c.observe(key)
+		if p := decide(o); err == nil && p.do == update && p.shared {
+			g.keys, g.members = append(g.keys, key), append(g.members, p)
+		} else if c.together.release(key) {
+			c.again(key)
+		}
+	}
+}
+
+// callTogether makes one call for all members of the group, and concludes each of
+// them. Members of which nothing is known are left to passes of their own.
+func (c *Controller) callTogether(ctx context.Context, g *group, set string) error {
+	services := make([]*corev1.Service, len(g.members))
+	stops := make([]func() []metav1.Condition, len(g.members))
+	for n, p := range g.members {
+		services[n], stops[n] = p.service, c.reportSlowCall(ctx, p)
+	}
+	nodes := c.backends.refreshed()
+	began := c.clock.Now()
+	errs := c.together.cloud.UpdateMany(ctx, services, nodes.copies())
+	took := c.clock.Since(began)
+	failures := 0
+	for n, p := range g.members {
+		shown := stops[n]()
+		switch {
+		case ctx.Err() != nil:
+		case errors.Is(errs[n], cloud.ErrAlone):
+			c.together.leaveAlone(g.keys[n], set)
+			m := c.store.memory(g.keys[n])
+			c.store.remember(g.keys[n], m.withConditions(shown, c.clock.Now()))
+		default:
+			if errs[n] != nil {
+				failures++
+			}
+			c.conclude(ctx, g.keys[n], p, called{outcomeOf(update, nodes, errs[n], c.clock.Now()), errs[n], took, shown})
+		}
+	}
+	klog.FromContext(ctx).Info("Load balancers updated with one call", "services", len(services), "nodes", len(nodes.nodes), "failed", failures, "took", took)
+	return ctx.Err()
+}

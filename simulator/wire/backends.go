@@ -1,0 +1,28 @@
+package wire
+
+// MaxSharedBackends is how many load balancers one call may give their backends.
+const MaxSharedBackends = 250
+
+// SharedBackends is the body of a request that gives several load balancers the same
+// backends.
+type SharedBackends struct {
+	// Names are the names of the load balancers.
+	Names []string `json:"names"`
+	// Tags are those that each of them must have. One without them is left as it is,
+	// as if it did not exist.
+	Tags map[string]string `json:"tags,omitempty"`
+	// Backends are IDs of instances, as in LoadBalancer.
+	Backends []string `json:"backends"`
+}
+
+// BackendOutcomes is the body of the answer. The outcomes have the order of the names.
+type BackendOutcomes struct {
+	Outcomes []BackendResult `json:"outcomes"`
+}
+
+// BackendResult is the outcome for one load balancer. Status is the HTTP status that a
+// request for only this one would get.
+type BackendResult struct {
+	Status int          `json:"status"`
+	Error  *ErrorDetail `json:"error,omitempty"`
+}
