@@ -6,18 +6,19 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/app/internal/settings"
 	"github.com/fairlead-k8s/fairlead/internal/controller/node"
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodelifecycle"
+	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
 	"github.com/fairlead-k8s/fairlead/internal/kube"
 )
 
 // startNodes makes the controller that keeps nodes in step with instances.
 func startNodes(s *settings.Settings) start {
-	c := s.Node.Config(s.Ownership.Claim())
-	c.MarkIdentity = s.Controllers.Runs(settings.CertificateController)
 	return func(ctx context.Context, d deps) (controller, error) {
 		instances := d.gateway.Instances()
 		if instances == nil {
 			return nil, notOffered("the provider offers no instances")
 		}
+		c := s.Node.Concurrent(s.Node.Config(s.Ownership.Claim()), d.gateway.Concurrency().Instances)
+		c.MarkIdentity = s.Controllers.Runs(settings.CertificateController)
 		c.Metrics = d.metrics.nodes
 		informer := d.informers.Core().V1().Nodes()
 		deps := node.Deps{
@@ -37,12 +38,13 @@ func startNodes(s *settings.Settings) start {
 }
 
 // startLifecycle makes the controller that removes nodes.
-func startLifecycle(c nodelifecycle.Config) start {
+func startLifecycle(s settings.Lifecycle, claim ownership.Claim) start {
 	return func(ctx context.Context, d deps) (controller, error) {
 		instances := d.gateway.Instances()
 		if instances == nil {
 			return nil, notOffered("the provider offers no instances")
 		}
+		c := s.Concurrent(s.Config(claim), d.gateway.Concurrency().Existence)
 		c.Metrics = d.metrics.lifecycle
 		informer := d.informers.Core().V1().Nodes()
 		return watch(nodelifecycle.New(nodelifecycle.Deps{

@@ -23,6 +23,7 @@ func startRoutes(s settings.Route, claim ownership.Claim) start {
 		if err != nil {
 			return nil, misconfigured{err}
 		}
+		c = s.Concurrent(c, d.gateway.Concurrency().Routes)
 		c.Claim, c.Lease, c.Metrics = claim, d.lease, d.metrics.routes
 		informer := d.informers.Core().V1().Nodes()
 		return watch(route.New(route.Deps{

@@ -33,7 +33,7 @@ func (t table) String() string {
 func ours() table {
 	starts := map[string]func(s *settings.Settings) start{
 		settings.NodeController:          func(s *settings.Settings) start { return startNodes(s) },
-		settings.NodeLifecycleController: func(s *settings.Settings) start { return startLifecycle(s.Lifecycle.Config(s.Ownership.Claim())) },
+		settings.NodeLifecycleController: func(s *settings.Settings) start { return startLifecycle(s.Lifecycle, s.Ownership.Claim()) },
 		settings.ServiceController: func(s *settings.Settings) start {
 			return startServices(s.Service, s.Controllers.Runs(settings.NodeController), s.Ownership.Claim())
 		},

@@ -71,6 +71,7 @@ type Gateway struct {
 	balancers   atomic.Pointer[LoadBalancers]
 	routes      atomic.Pointer[Routes]
 	volumes     *Volumes
+	concurrency Concurrency
 	accessors   []accessor  // in the order in which they are asked; used under asking
 	asking      sync.Mutex  // held while accessors are asked
 	cannotSay   atomic.Bool // the provider's Offers has returned an error
@@ -90,6 +91,7 @@ func (p *Provider) Open(ctx context.Context, cfg Config) (*Gateway, error) {
 	g.limiter.ceiling.Ceiling = cfg.Ceiling
 	g.accessors = accessorsOf(g, p, cfg)
 	sayHidden(ctx, p.hidden)
+	g.askConcurrency(ctx)
 	if _, err := g.AskAgain(ctx); err != nil && !errors.Is(err, ErrCannotSay) {
 		return nil, err
 	}

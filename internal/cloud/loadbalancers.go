@@ -34,7 +34,7 @@ func newLoadBalancers(g *Gateway, found parts, cfg Config) *LoadBalancers {
 		gateway:     g,
 		theirs:      found.loadBalancers,
 		clusterName: cfg.ClusterName,
-		concurrency: 1,
+		concurrency: max(g.concurrency.LoadBalancers, 1),
 		changes:     changes{gateway: g, timeout: cfg.ChangeTimeout},
 	}
 	l.many.changes = &l.changes

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/spf13/pflag"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	cliflag "k8s.io/component-base/cli/flag"
 
@@ -15,6 +16,7 @@ import (
 // gives the reasons for the defaults.
 type Lifecycle struct {
 	syncs  int32
+	flags  *pflag.FlagSet // tells which flags are set
 	delete bool
 	limits nodelifecycle.Limits
 }
@@ -29,6 +31,7 @@ func newLifecycle() Lifecycle {
 
 func (l *Lifecycle) addFlags(sections *cliflag.NamedFlagSets) {
 	fs := sections.FlagSet(NodeLifecycleController)
+	l.flags = fs
 	fs.Int32Var(&l.syncs, "concurrent-node-lifecycle-syncs", l.syncs,
 		"How many nodes whose kubelets are silent the cloud is asked about at the same time.")
 	fs.BoolVar(&l.delete, "node-deletion", l.delete,
@@ -169,4 +172,13 @@ func (l *Lifecycle) Config(claim ownership.Claim) nodelifecycle.Config {
 	limits := l.limits
 	limits.Off = !l.delete
 	return nodelifecycle.Config{Reads: int(l.syncs), Limits: limits, Claim: claim}
+}
+
+// Concurrent returns the configuration with the number of calls that the provider
+// declares to be safe at the same time, 0 if it declares none. The flag wins.
+func (l *Lifecycle) Concurrent(c nodelifecycle.Config, declared int) nodelifecycle.Config {
+	if declared > 0 && !l.flags.Changed("concurrent-node-lifecycle-syncs") {
+		c.Reads = declared
+	}
+	return c
 }

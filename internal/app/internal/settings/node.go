@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/pflag"
 	cliflag "k8s.io/component-base/cli/flag"
 
 	"github.com/fairlead-k8s/fairlead/internal/controller/node"
@@ -24,6 +25,7 @@ type Node struct {
 	statusFrequency time.Duration
 	labels          labelReconcile
 	strictIDs       bool
+	flags           *pflag.FlagSet // tells which flags are set
 }
 
 func newNode() Node {
@@ -36,6 +38,7 @@ func newNode() Node {
 
 func (n *Node) addFlags(sections *cliflag.NamedFlagSets) {
 	fs := sections.FlagSet(NodeController)
+	n.flags = fs
 	fs.Int32Var(&n.syncs, "concurrent-node-syncs", n.syncs,
 		"How many nodes that wait to be initialised are looked up in the cloud at the same time. "+
 			"If the provider answers for many nodes in one call, up to 200 are looked up, unless the value is 1.")
@@ -87,6 +90,18 @@ func (n *Node) Config(claim ownership.Claim) node.Config {
 		StrictIDs:  n.strictIDs,
 		Claim:      claim,
 	}
+}
+
+// Concurrent returns the configuration with the number of calls that the provider
+// declares to be safe at the same time, 0 if it declares none. Flags win.
+func (n *Node) Concurrent(c node.Config, declared int) node.Config {
+	if declared > 0 && !n.flags.Changed("concurrent-node-syncs") {
+		c.Reads = declared
+		if n.statusUpdates == 0 {
+			c.Refreshers = declared
+		}
+	}
+	return c
 }
 
 // nodeConfiguration is the NodeController part of /configz.

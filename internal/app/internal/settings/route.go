@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/pflag"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	cliflag "k8s.io/component-base/cli/flag"
 
@@ -31,6 +32,7 @@ type Route struct {
 	limits       route.Limits
 	allocate     bool
 	allocatorIPs string
+	flags        *pflag.FlagSet // tells which flags are set
 }
 
 func newRoute() Route {
@@ -58,6 +60,7 @@ func (r *Route) addFlags(sections *cliflag.NamedFlagSets) {
 	fs.StringVar(&r.allocatorIPs, "cidr-allocator-type", r.allocatorIPs, "How CIDRs of nodes are allotted.")
 	ignored(fs, "cidr-allocator-type", "See --allocate-node-cidrs.")
 	fs = sections.FlagSet(RouteController)
+	r.flags = fs
 	fs.Int32Var(&r.syncs, flagRouteSyncs, r.syncs,
 		"How many routes are changed at the same time.")
 	fs.BoolVar(&r.limits.CreateOutside, flagRouteOutside, r.limits.CreateOutside,
@@ -146,6 +149,15 @@ func (r *Route) Configured() bool { return r.configure }
 func (r *Route) Config() (route.Config, error) {
 	clusters, err := r.clusters()
 	return route.Config{Clusters: clusters, Syncs: int(r.syncs), Period: r.period, Limits: r.limits}, err
+}
+
+// Concurrent returns the configuration with the number of calls that the provider
+// declares to be safe at the same time, 0 if it declares none. The flag wins.
+func (r *Route) Concurrent(c route.Config, declared int) route.Config {
+	if declared > 0 && !r.flags.Changed(flagRouteSyncs) {
+		c.Syncs = declared
+	}
+	return c
 }
 
 // clusters parses the cluster's CIDRs.

@@ -1,0 +1,27 @@
+package cloud
+
+import (
+	"context"
+
+	"github.com/fairlead-k8s/fairlead/provider"
+)
+
+// Concurrency is for how many objects calls of each kind may be made at the same
+// time, as the provider declares it; 0 means that it declares nothing.
+type Concurrency struct{ Instances, Existence, LoadBalancers, Routes int }
+
+// Concurrency returns what the provider declares.
+func (g *Gateway) Concurrency() Concurrency { return g.concurrency }
+
+// askConcurrency asks the provider for what it declares. A panic is logged, and the
+// defaults hold.
+func (g *Gateway) askConcurrency(ctx context.Context) {
+	if g.extras.concurrent == nil {
+		return
+	}
+	_ = guard(context.WithoutCancel(ctx), "MaxConcurrentCalls", func() error {
+		of := func(kind provider.CallKind) int { return max(g.extras.concurrent.MaxConcurrentCalls(kind), 0) }
+		g.concurrency = Concurrency{of(provider.InstanceCalls), of(provider.ExistenceCalls), of(provider.LoadBalancerCalls), of(provider.RouteCalls)}
+		return nil
+	})
+}
