@@ -69,7 +69,7 @@ type scope struct {
 
 	opened, closed time.Time // when calls were last held back and released
 	kind           Kind      // why calls are held back: Denied or Unavailable
-	err            error     // the error of the first failed call; nil if it was about a tenant's object
+	err            error     // the error of the call that opened it; nil if that was about a tenant's object
 
 	pause        time.Duration // after the next probe that fails
 	probed, next time.Time     // when the last probe began, and when the next one may
@@ -399,6 +399,9 @@ const (
 // meaningFor returns what the end of a call says of the cloud. A tenant can cause
 // errors of most kinds by what it asks for.
 func meaningFor(c call, err error) meaning {
+	if c.waits && err == nil {
+		return saysNothing // It began long ago.
+	}
 	isTenants, evidence := c.tenant != "", EvidenceOf(err)
 	switch kind := KindOf(err); kind {
 	case Succeeded, NotFound, Conflict, QuotaExceeded:

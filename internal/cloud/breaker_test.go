@@ -121,6 +121,19 @@ func TestDenial(t *testing.T) {
 	}
 }
 
+// The answer to a call that began before an outage does not end it.
+func TestAnswerOfAWatchSaysNothing(t *testing.T) {
+	var b breaker
+	for _, name := range []string{"a", "b", "c"} {
+		c := call{method: "InstanceMetadata", names: []string{name}}
+		b.record(c, time.Now(), &Error{Kind: Unavailable, Evidence: Typed})
+	}
+	b.record(call{method: "WatchInstances", waits: true}, time.Now().Add(-time.Minute), nil)
+	if !b.holds(call{method: "InstanceMetadata", names: []string{"d"}}) {
+		t.Error("the outage is over")
+	}
+}
+
 // A provider asks for one Service to be called again, with a text that has words
 // of an outage.
 func TestPauseOfOneServiceIsNotForAll(t *testing.T) {
