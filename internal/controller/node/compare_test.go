@@ -428,7 +428,7 @@ func (b inBatches) InstanceMetadataBatch(_ context.Context, nodes []*corev1.Node
 
 // With all fast paths, the cost of many Nodes is a handful of calls (P1, P2).
 func TestCallsForManyNodes(t *testing.T) {
-	const size = 1000
+	const size = 500
 	synctest.Test(t, func(t *testing.T) {
 		var joined []*corev1.Node
 		for n := range size {
