@@ -55,14 +55,16 @@ func (p *program) policyCommand(daemon *cobra.Command) *cobra.Command {
 	for name, words := range map[string][]string{"action": {"Warn", "Deny"}, "output": {"yaml", "json"}} {
 		_ = cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)) // The flags exist.
 	}
-	usage := func(cmd *cobra.Command) error {
+	usage := func(cmd *cobra.Command) {
 		cmd.Printf("Usage:\n  %s [flags]\n\nExamples:\n%s\n\nFlags, beside those of the daemon:\n%s", cmd.CommandPath(), cmd.Example, help)
-		return nil
 	}
-	cmd.SetUsageFunc(usage)
+	cmd.SetUsageFunc(func(cmd *cobra.Command) error {
+		usage(cmd)
+		return nil
+	})
 	cmd.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
 		cmd.Printf("%s\n\n", cmd.Long)
-		_ = usage(cmd) // It returns no error.
+		usage(cmd)
 	})
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		p.settings.ApplyDefaults()

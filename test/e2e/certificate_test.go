@@ -43,8 +43,8 @@ import (
 const certificates = "charts/fairlead/ci/serving-certificates.golden.yaml"
 
 // certifying is the setup of a daemon that approves serving certificates.
-func certifying(flags ...string) daemon.Setup {
-	return daemon.Setup{Flags: append([]string{"--controllers=*,kubelet-serving-csr-controller", "--node-status-update-frequency=2s"}, flags...)}
+func certifying() daemon.Setup {
+	return daemon.Setup{Flags: []string{"--controllers=*,kubelet-serving-csr-controller", "--node-status-update-frequency=2s"}}
 }
 
 // A kubelet gets a serving certificate for what the cloud gives to its instance, and
@@ -208,7 +208,7 @@ func rewritten(edit func(string) string) func(*certificatesv1.CertificateSigning
 // forgeries of the Node own on the Node other.
 func forgeries(t *testing.T, own, other string) []forgery {
 	t.Helper()
-	weak, err := rsa.GenerateKey(rand.Reader, 1024) //nolint:gosec // G403: it is to be refused
+	weak, err := rsa.GenerateKey(rand.Reader, 1024)
 	if err != nil {
 		t.Fatal(err)
 	}
