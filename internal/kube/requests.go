@@ -98,6 +98,7 @@ func trimRequest(obj any) (any, error) {
 	}
 	csr := *whole
 	csr.ManagedFields, csr.Annotations, csr.Labels = nil, nil, nil
+	csr.OwnerReferences, csr.Finalizers = nil, nil
 	csr.Spec.Extra = nil
 	if len(csr.Spec.Request) > MaxRequestBytes+1 {
 		csr.Spec.Request = append([]byte(nil), csr.Spec.Request[:MaxRequestBytes+1]...)

@@ -12,7 +12,7 @@ import (
 // TestRequestsTakeLittleMemory has a request as large as its sender likes.
 func TestRequestsTakeLittleMemory(t *testing.T) {
 	whole := &certificatesv1.CertificateSigningRequest{
-		ObjectMeta: metav1.ObjectMeta{Name: "r", UID: "u", Annotations: map[string]string{"a": "b"}, ManagedFields: []metav1.ManagedFieldsEntry{{}}},
+		ObjectMeta: metav1.ObjectMeta{Name: "r", UID: "u", Annotations: map[string]string{"a": "b"}, ManagedFields: []metav1.ManagedFieldsEntry{{}}, OwnerReferences: make([]metav1.OwnerReference, 1000), Finalizers: make([]string, 1000)},
 		Spec:       certificatesv1.CertificateSigningRequestSpec{Request: make([]byte, 1<<20), Username: "system:node:a", Extra: map[string]certificatesv1.ExtraValue{"a": {"b"}}},
 		Status:     certificatesv1.CertificateSigningRequestStatus{Certificate: make([]byte, 1<<20)},
 	}
@@ -21,7 +21,7 @@ func TestRequestsTakeLittleMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := trimmed.(*certificatesv1.CertificateSigningRequest)
-	if len(r.Spec.Request) != MaxRequestBytes+1 || len(r.Status.Certificate) != 1 || r.Annotations != nil || r.ManagedFields != nil || r.Spec.Extra != nil {
+	if len(r.Spec.Request) != MaxRequestBytes+1 || len(r.Status.Certificate) != 1 || r.Annotations != nil || r.ManagedFields != nil || r.OwnerReferences != nil || r.Finalizers != nil || r.Spec.Extra != nil {
 		t.Errorf("%d bytes of the request, %d of the certificate, %v", len(r.Spec.Request), len(r.Status.Certificate), r.ObjectMeta)
 	}
 	if r.Name != "r" || r.UID != "u" || r.Spec.Username != "system:node:a" || len(whole.Spec.Request) != 1<<20 {

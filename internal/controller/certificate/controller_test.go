@@ -451,6 +451,9 @@ func TestApprovalsAreBounded(t *testing.T) {
 		synctest.Wait()
 		l.want("csr-1", isApproved)
 		l.want("csr-2", "")
+		if n := l.cloud.questions(); n != 4 {
+			t.Errorf("%d questions about two requests that were approved and one that could not be, want 4", n)
+		}
 		time.Sleep(31 * time.Second)
 		synctest.Wait()
 		l.want("csr-2", isApproved)

@@ -165,10 +165,8 @@ func questionOf(o observed) question {
 
 // approves returns the plan to approve a request whose every name is proven.
 func approves(o observed) plan {
-	if next := o.approvals.Next(o.limits.approvals()); o.now.Before(next) {
-		p := holds(o, tooManyApprovals())
-		p.after = next.Sub(o.now)
-		return p
+	if p := untilApproval(o); p != nil {
+		return *p
 	}
 	if !o.live {
 		return plan{do: confirm, why: "the cloud confirms what the request names", memory: o.memory}

@@ -31,8 +31,25 @@ const (
 	repeatInterval = time.Hour
 )
 
+// untilApproval returns the plan to wait while as many requests were approved as may
+// be, and nil if one more may be.
+func untilApproval(o observed) *plan {
+	next := o.approvals.Next(o.limits.approvals())
+	if !o.now.Before(next) {
+		return nil
+	}
+	p := holds(o, tooManyApprovals())
+	p.after = next.Sub(o.now)
+	return &p
+}
+
 // asks returns the plan to ask the cloud, or to wait if it was asked often enough.
+// An answer is used at once or never, so nothing is asked while nothing may be
+// approved.
 func asks(o observed) plan {
+	if p := untilApproval(o); p != nil {
+		return *p
+	}
 	if next := o.questions.Next(questionLimit); o.now.Before(next) {
 		p := holds(o, tooManyQuestions())
 		p.after = next.Sub(o.now)

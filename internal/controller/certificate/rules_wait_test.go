@@ -32,6 +32,7 @@ func TestTooMany(t *testing.T) {
 		{"TooManyQuestions", situation(r, unasked, func(o *observed) { o.questions = used(questionLimit, 12) }), "wait TooMany", "asked"},
 		{"LastApproval", situation(r, func(o *observed) { o.approvals = used(l, 49) }), "approve FairleadKubeletServing", ""},
 		{"TooManyApprovals", situation(r, func(o *observed) { o.approvals = used(l, 52) }), "wait TooMany", "--serving-certificate-approvals-per-minute"},
+		{"NothingIsAskedWhileNothingMayBeApproved", situation(r, unasked, func(o *observed) { o.approvals = used(l, 52) }), "wait TooMany", "--serving-certificate-approvals-per-minute"},
 	})
 }
 
