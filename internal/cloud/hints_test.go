@@ -155,6 +155,8 @@ func TestWatchHoldsNothingBack(t *testing.T) {
 		}}}, Config{})
 		go func() {
 			time.Sleep(time.Minute)
+			g.limiter.mu.Lock()
+			defer g.limiter.mu.Unlock()
 			if g.limiter.underWay != 0 {
 				t.Errorf("%d calls under way, want none but the watch, which does not count", g.limiter.underWay)
 			}
@@ -163,6 +165,8 @@ func TestWatchHoldsNothingBack(t *testing.T) {
 		if err != nil || !cmp.Equal(got.ProviderIDs, []string{"p://1"}) || !cmp.Equal(got.NodeNames, []string{"n2"}) {
 			t.Errorf("changes = %+v, %v", got, err)
 		}
+		g.limiter.mu.Lock()
+		defer g.limiter.mu.Unlock()
 		if g.limiter.usual != 0 {
 			t.Errorf("calls usually take %v s, which is the time that the watch has waited", g.limiter.usual)
 		}

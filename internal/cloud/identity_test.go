@@ -3,6 +3,7 @@ package cloud
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -96,9 +97,9 @@ func TestIdentityByTheOlderInterface(t *testing.T) {
 // before a request was known is not used for it, not even if it comes late.
 func TestIdentityIsAskedForEachRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		calls := 0
+		var calls atomic.Int64
 		i := gateway(t, vendor{v2: metadata(func(context.Context, *corev1.Node) (*cloudprovider.InstanceMetadata, error) {
-			calls++
+			calls.Add(1)
 			time.Sleep(time.Minute)
 			return &cloudprovider.InstanceMetadata{ProviderID: "p://1"}, nil
 		})}, Config{CallerTimeout: 30 * time.Second}).Instances()
@@ -108,13 +109,13 @@ func TestIdentityIsAskedForEachRequest(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		began := time.Now()
-		if _, err := i.Identity(t.Context(), written(""), "new"); KindOf(err) != Slow || calls != 2 {
-			t.Fatalf("error %v after %d calls, want a call of its own", err, calls)
+		if _, err := i.Identity(t.Context(), written(""), "new"); KindOf(err) != Slow || calls.Load() != 2 {
+			t.Fatalf("error %v after %d calls, want a call of its own", err, calls.Load())
 		}
 		time.Sleep(time.Minute)
 		for request, want := range map[string]time.Time{"old": before, "new": began} {
-			if got, err := i.Identity(t.Context(), written(""), request); err != nil || !got.Asked.Equal(want) || calls != 2 {
-				t.Errorf("%s: asked at %v, error %v, after %d calls", request, got.Asked, err, calls)
+			if got, err := i.Identity(t.Context(), written(""), request); err != nil || !got.Asked.Equal(want) || calls.Load() != 2 {
+				t.Errorf("%s: asked at %v, error %v, after %d calls", request, got.Asked, err, calls.Load())
 			}
 		}
 	})
