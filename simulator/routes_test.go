@@ -438,3 +438,45 @@ func TestManyAtOnceChangeRoutes(t *testing.T) {
 	diff(t, "each once", got, slices.Compact(slices.Clone(got)))
 	diff(t, "routes", n/2, len(got))
 }
+
+// A route may name its target, which the cloud finds when it creates the route.
+func TestRouteToATargetByName(t *testing.T) {
+	c := start(t, Config{TerminatedFor: time.Hour})
+	for range 2 {
+		mustCreate(t, c, Instance{Name: "node-1"})
+	}
+	create := func(wanted Route) (string, string) {
+		made, err := c.CreateRoute(t.Context(), wanted)
+		if e, ok := errors.AsType[*APIError](err); ok {
+			return "", e.Code + ": " + e.Message
+		}
+		return made.Name + " to " + made.Target + made.TargetName, ""
+	}
+	by := func(route, target string) Route {
+		return Route{Name: route, Destination: "10.244.1.0/24", TargetName: target}
+	}
+	for _, step := range []struct {
+		what       string
+		route      Route
+		made, want string
+	}{
+		{"two have the name", by("r", "node-1"), "", "Invalid: targetName: 2 instances are named node-1: i-00000001, i-00000002"},
+		{"one of them is gone", by("r", "node-1"), "r-i-00000002 to i-00000002", ""},
+		{"it is made again", by("r", "node-1"), "", "AlreadyExists: the name r-i-00000002 belongs to route rt-00000001"},
+		{"another instance has the name", by("r", "node-1"), "r-i-00000003 to i-00000003", ""},
+		{"none has the name", by("r", "node-9"), "", "TargetNotFound: no instance is named node-9"},
+		{"name and ID", Route{Name: "r", Destination: "10.244.1.0/24", Target: "i-00000003", TargetName: "node-1"}, "", "Invalid: targetName: must be empty if there is a target"},
+		{"no room for the ID", by(strings.Repeat("r", MaxRouteName), "node-1"), "", fmt.Sprintf("Invalid: name: is longer than %d bytes", MaxRouteName)},
+	} {
+		switch step.what {
+		case "one of them is gone":
+			diff(t, "error", nil, c.Operator().TerminateInstance(t.Context(), "i-00000001"))
+		case "another instance has the name":
+			diff(t, "error", nil, c.Operator().TerminateInstance(t.Context(), "i-00000002"))
+			mustCreate(t, c, Instance{Name: "node-1"})
+		}
+		made, refused := create(step.route)
+		diff(t, step.what, step.made, made)
+		diff(t, step.what, step.want, refused)
+	}
+}

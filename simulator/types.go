@@ -215,18 +215,19 @@ const (
 
 // The codes of errors.
 const (
-	CodeInvalid       = wire.CodeInvalid
-	CodeUnauthorized  = wire.CodeUnauthorized
-	CodeForbidden     = wire.CodeForbidden
-	CodeNotFound      = wire.CodeNotFound
-	CodeUnknownPath   = wire.CodeUnknownPath
-	CodeExpired       = wire.CodeExpired
-	CodeConflict      = wire.CodeConflict
-	CodeAlreadyExists = wire.CodeAlreadyExists
-	CodeQuotaExceeded = wire.CodeQuotaExceeded
-	CodeThrottled     = wire.CodeThrottled
-	CodeInternal      = wire.CodeInternal
-	CodeUnavailable   = wire.CodeUnavailable
+	CodeInvalid        = wire.CodeInvalid
+	CodeUnauthorized   = wire.CodeUnauthorized
+	CodeForbidden      = wire.CodeForbidden
+	CodeNotFound       = wire.CodeNotFound
+	CodeUnknownPath    = wire.CodeUnknownPath
+	CodeExpired        = wire.CodeExpired
+	CodeConflict       = wire.CodeConflict
+	CodeTargetNotFound = wire.CodeTargetNotFound
+	CodeAlreadyExists  = wire.CodeAlreadyExists
+	CodeQuotaExceeded  = wire.CodeQuotaExceeded
+	CodeThrottled      = wire.CodeThrottled
+	CodeInternal       = wire.CodeInternal
+	CodeUnavailable    = wire.CodeUnavailable
 )
 
 // AddressTypes returns all types of addresses.

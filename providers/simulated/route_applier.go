@@ -3,7 +3,6 @@ package simulated
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"k8s.io/klog/v2"
 
@@ -16,18 +15,13 @@ var _ provider.RouteApplier = (*routes)(nil)
 // MaxRouteChanges implements provider.RouteApplier.
 func (r *routes) MaxRouteChanges() int { return simulator.MaxRouteChanges }
 
-// ApplyRoutes implements provider.RouteApplier: it finds the targets, and then makes
-// the changes with one call of the cloud.
+// ApplyRoutes implements provider.RouteApplier with one call of the cloud.
 func (r *routes) ApplyRoutes(ctx context.Context, cluster string, changes []provider.RouteChange) ([]provider.RouteResult, error) {
-	targets, err := r.targets(ctx, changes)
-	if err != nil {
-		return nil, err
-	}
 	var results []provider.RouteResult
 	var asked []int // the changes that the cloud is asked for
 	var wanted []simulator.RouteChange
 	for n, change := range changes {
-		w, err := r.change(ctx, cluster, change, targets)
+		w, err := r.change(cluster, change)
 		switch {
 		case err != nil:
 			results = append(results, provider.RouteResult{Change: n, Err: err})
@@ -46,8 +40,10 @@ func (r *routes) ApplyRoutes(ctx context.Context, cluster string, changes []prov
 	}
 	for n, answer := range answers {
 		err := answer.err
-		if simulator.IsAlreadyExists(err) {
-			err = r.checkExisting(ctx, *wanted[n].Create)
+		if create := wanted[n].Create; simulator.IsAlreadyExists(err) {
+			err = r.checkExisting(ctx, *create)
+		} else if create != nil {
+			err = targetError(*create, err)
 		}
 		if err != nil {
 			err = fmt.Errorf("%s: %w", describe(changes[asked[n]]), err)
@@ -60,34 +56,12 @@ func (r *routes) ApplyRoutes(ctx context.Context, cluster string, changes []prov
 
 // change returns the change as the cloud makes it. It is empty for a route without a
 // name.
-func (r *routes) change(ctx context.Context, cluster string, change provider.RouteChange, targets indexed) (simulator.RouteChange, error) {
+func (r *routes) change(cluster string, change provider.RouteChange) (simulator.RouteChange, error) {
 	if change.Create == nil {
 		return simulator.RouteChange{Delete: change.Delete.Name}, nil
 	}
-	wanted, err := r.wanted(ctx, cluster, change.Create, func(_ context.Context, name string) (simulator.Instance, error) {
-		return named(name, targets.byName[name])
-	})
+	wanted, err := r.wanted(cluster, change.Create)
 	return simulator.RouteChange{Create: &wanted}, err
-}
-
-// targets finds the instances that the routes to create lead to.
-func (r *routes) targets(ctx context.Context, changes []provider.RouteChange) (indexed, error) {
-	var names []string
-	for _, change := range changes {
-		if change.Create != nil && change.Create.TargetNode != "" {
-			names = append(names, string(change.Create.TargetNode))
-		}
-	}
-	slices.Sort(names)
-	var all []simulator.Instance
-	for some := range slices.Chunk(slices.Compact(names), r.cloud.connection().config.page()) {
-		found, err := r.cloud.findInstances(ctx, simulator.InstanceQuery{Names: some})
-		if err != nil {
-			return indexed{}, fmt.Errorf("targets of %d routes: %w", len(changes), err)
-		}
-		all = append(all, found...)
-	}
-	return index(all), nil
 }
 
 // describe returns what the change does, for an error.

@@ -11,17 +11,14 @@ import (
 // route, or concurrent callers share calls.
 type routeCalls struct {
 	change func(context.Context, simulator.RouteChange) (simulator.Route, error)
-	// target returns the instance with the name of a Node.
-	target func(context.Context, string) (simulator.Instance, error)
 }
 
 func newRouteCalls(c *Cloud, with config) routeCalls {
 	if !with.batchRoutes {
-		return routeCalls{change: c.changeRoute, target: c.instanceNamed}
+		return routeCalls{change: c.changeRoute}
 	}
 	changes := &batcher[simulator.RouteChange, simulator.Route]{call: c.changeRoutes, most: min(with.page(), simulator.MaxRouteChanges)}
-	targets := &batcher[string, simulator.Instance]{call: c.instancesNamed, most: with.page()}
-	return routeCalls{change: changes.ask, target: targets.ask}
+	return routeCalls{change: changes.ask}
 }
 
 // changeRoute makes one change. Deleting a route that does not exist is a
@@ -60,18 +57,4 @@ func unlessGone(err error) error {
 		return nil
 	}
 	return err
-}
-
-// instancesNamed finds several instances in one call, each as instanceNamed does.
-func (c *Cloud) instancesNamed(ctx context.Context, names []string) ([]answer[simulator.Instance], error) {
-	found, err := c.findInstances(ctx, simulator.InstanceQuery{Names: names})
-	if err != nil {
-		return nil, fmt.Errorf("%d instances: %w", len(names), err)
-	}
-	known := index(found)
-	answers := make([]answer[simulator.Instance], len(names))
-	for n, name := range names {
-		answers[n].value, answers[n].err = named(name, known.byName[name])
-	}
-	return answers, nil
 }

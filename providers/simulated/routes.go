@@ -2,6 +2,7 @@ package simulated
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -118,7 +119,7 @@ func (r *routes) targetNames(ctx context.Context, all []simulator.Route) (map[st
 // exists. It ignores the name hint, because a second call for the same route may
 // have another hint.
 func (r *routes) CreateRoute(ctx context.Context, cluster, _ string, route *cloudprovider.Route) error {
-	wanted, err := r.wanted(ctx, cluster, route, r.cloud.connection().routes.target)
+	wanted, err := r.wanted(cluster, route)
 	if err != nil {
 		return err
 	}
@@ -127,17 +128,16 @@ func (r *routes) CreateRoute(ctx context.Context, cluster, _ string, route *clou
 	case simulator.IsAlreadyExists(err):
 		return r.checkExisting(ctx, wanted)
 	case err != nil:
-		return fmt.Errorf("create route for %s to %s: %w", wanted.Destination, route.TargetNode, err)
+		return fmt.Errorf("create route for %s to %s: %w", wanted.Destination, route.TargetNode, targetError(wanted, err))
 	}
 	klog.FromContext(ctx).Info("Route created", "route", created.ID, "name", created.Name, "destination", created.Destination, "node", route.TargetNode)
 	return nil
 }
 
-// findTarget returns the instance with the name of a Node.
-type findTarget func(ctx context.Context, name string) (simulator.Instance, error)
-
-// wanted returns the route that is to be created in the cloud.
-func (r *routes) wanted(ctx context.Context, cluster string, route *cloudprovider.Route, find findTarget) (simulator.Route, error) {
+// wanted returns the route that is to be created in the cloud. The cloud finds the
+// target by its name, so a route costs one call. It also adds the target's ID to the
+// name, so that the route to a former instance of this name is another one.
+func (r *routes) wanted(cluster string, route *cloudprovider.Route) (simulator.Route, error) {
 	var none simulator.Route
 	destination, err := netip.ParsePrefix(route.DestinationCIDR)
 	if err != nil {
@@ -146,16 +146,12 @@ func (r *routes) wanted(ctx context.Context, cluster string, route *cloudprovide
 	if route.TargetNode == "" {
 		return none, invalidf("the route for %s has no target node", destination)
 	}
-	target, err := find(ctx, string(route.TargetNode))
-	if err != nil {
-		return none, fmt.Errorf("target of the route for %s: %w", destination, err)
-	}
 	wanted := simulator.Route{
 		Destination: destination.Masked().String(),
-		Target:      target.ID,
+		TargetName:  string(route.TargetNode),
 		Tags:        map[string]string{TagCluster: cluster, TagNode: string(route.TargetNode)},
 	}
-	wanted.Name = uniqueName(string(route.TargetNode), simulator.MaxRouteName, cluster, wanted.Target, wanted.Destination)
+	wanted.Name = uniqueName(wanted.TargetName, simulator.MaxRouteName-roomForID, cluster, wanted.TargetName, wanted.Destination)
 	if r.cloud.connection().config.routeAddresses {
 		for _, a := range route.TargetNodeAddresses {
 			wanted.TargetAddresses = append(wanted.TargetAddresses, simulator.Address{Type: simulator.AddressType(a.Type), Address: a.Address})
@@ -164,9 +160,27 @@ func (r *routes) wanted(ctx context.Context, cluster string, route *cloudprovide
 	return wanted, nil
 }
 
+// roomForID is how many bytes the cloud may append to the name of a route.
+const roomForID = 20
+
+// targetError returns the error of a creation as the contract has it: there may be no
+// instance with the name of the Node.
+func targetError(wanted simulator.Route, err error) error {
+	var refused *simulator.APIError
+	if errors.As(err, &refused) && refused.Code == simulator.CodeTargetNotFound {
+		return absent("instance named " + wanted.TargetName)
+	}
+	return err
+}
+
 // checkExisting returns an error if the existing route of this name is not the
 // wanted one.
 func (r *routes) checkExisting(ctx context.Context, wanted simulator.Route) error {
+	target, err := r.cloud.instanceNamed(ctx, wanted.TargetName)
+	if err != nil {
+		return fmt.Errorf("target of the route for %s: %w", wanted.Destination, err)
+	}
+	wanted.Name, wanted.Target = wanted.Name+"-"+target.ID, target.ID
 	found, err := ask(ctx, r.cloud, func(ctx context.Context, client *simulator.Client) ([]simulator.Route, error) {
 		return client.FindRoutes(ctx, simulator.RouteQuery{Names: []string{wanted.Name}})
 	})

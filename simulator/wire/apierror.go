@@ -17,6 +17,8 @@ const (
 	// CodeExpired means that the changes since a place are no longer known.
 	CodeExpired  = "Expired"
 	CodeConflict = "Conflict"
+	// CodeTargetNotFound means that there is no instance for a route to lead to.
+	CodeTargetNotFound = "TargetNotFound"
 	// CodeAlreadyExists means that the name belongs to another resource.
 	CodeAlreadyExists = "AlreadyExists"
 	// CodeQuotaExceeded means that the account may not have more resources of

@@ -34,6 +34,11 @@ type Route struct {
 	// Target is the ID of an instance; empty if the route leads elsewhere, such
 	// as to a gateway. It does not change when the instance is deleted.
 	Target string `json:"target,omitempty"`
+	// TargetName is the name of the only instance that has it. Whoever creates a
+	// route may give it in place of Target. The cloud then sets Target, empties
+	// TargetName and appends the ID of the instance to Name. So a route to an
+	// instance that replaces another one of the same name has another name.
+	TargetName string `json:"targetName,omitempty"`
 	// TargetAddresses are addresses of the target that the creator of the route
 	// may have given. The cloud only stores them.
 	TargetAddresses []Address `json:"targetAddresses,omitempty"`

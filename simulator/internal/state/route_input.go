@@ -22,8 +22,11 @@ func newRoute(r wire.Route) (wire.Route, error) {
 		return r, input.Invalid("created", "must be empty; the cloud sets it")
 	case r.State == "":
 		r.State = wire.RouteActive
-	case r.State != wire.RouteBlackhole || r.Target != "":
+	case r.State != wire.RouteBlackhole || r.Target != "" || r.TargetName != "":
 		return r, input.Invalid("state", "must be empty; only a route without a target can be made as a %s", wire.RouteBlackhole)
+	}
+	if r.Target != "" && r.TargetName != "" {
+		return r, input.Invalid("targetName", "must be empty if there is a target")
 	}
 	return checkedRoute(r)
 }
@@ -67,6 +70,8 @@ func (s *Store) restorableRoute(r *wire.Route) error {
 		return err
 	}
 	switch {
+	case r.TargetName != "":
+		return errors.New("targetName: must be empty")
 	case !slices.Contains(wire.RouteStates(), r.State):
 		return fmt.Errorf("state: %q is not a state of routes", r.State)
 	case r.Created.IsZero():

@@ -2,6 +2,7 @@ package state
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"k8s.io/klog/v2"
@@ -117,6 +118,9 @@ func (s *Store) routeToAdd(wanted wire.Route, now time.Time) (wire.Route, error)
 	if err != nil {
 		return r, err
 	}
+	if err := s.resolveTarget(&r); err != nil {
+		return r, err
+	}
 	// The name is checked before the quota: a caller that repeats the creation
 	// after a lost reply must learn that the route exists.
 	if err := s.checkRouteName(r); err != nil {
@@ -131,6 +135,28 @@ func (s *Store) routeToAdd(wanted wire.Route, now time.Time) (wire.Route, error)
 	s.lastRoute++
 	r.ID, r.Created, r.State = routeIDs.id(s.lastRoute), now, s.routeState(r)
 	return r, nil
+}
+
+// resolveTarget finds the target that a route to be created gives by its name. s.mu is
+// held.
+func (s *Store) resolveTarget(r *wire.Route) error {
+	if r.TargetName == "" {
+		return nil
+	}
+	var ids []string
+	for _, m := range s.instances.all() {
+		if m.Name == r.TargetName && m.State != wire.Terminated {
+			ids = append(ids, m.ID)
+		}
+	}
+	switch len(ids) {
+	case 0:
+		return conflict(wire.CodeTargetNotFound, "no instance is named %s", r.TargetName)
+	case 1:
+		r.Name, r.Target, r.TargetName = r.Name+"-"+ids[0], ids[0], ""
+		return input.CheckName(r.Name, wire.MaxRouteName)
+	}
+	return input.Invalid("targetName", "%d instances are named %s: %s", len(ids), r.TargetName, strings.Join(ids, ", "))
 }
 
 // checkRouteName requires that no other route has the name. With UniqueRoutes,
