@@ -118,8 +118,8 @@ func TestBackendsFollowTheNodesWhileEnsureFails(t *testing.T) {
 						updates++
 					}
 				}
-				if updates != sets {
-					t.Errorf("%d updates for %d sets of nodes: %v", updates, sets, l.calls)
+				if updates < sets || updates > 2*sets { // The old Node may go a moment after the new one has come.
+					t.Errorf("%d updates for %d replaced Nodes: %v", updates, sets, l.calls)
 				}
 				if c := findCondition(l.service(), ConditionProvisioning); c.Status != metav1.ConditionTrue || c.Reason != "CloudFailed" {
 					t.Errorf("condition %+v, want the failure of Ensure", c)

@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -169,25 +171,36 @@ func TestFaultsOfASharedUpdate(t *testing.T) {
 	}
 }
 
+// draws returns a source of random numbers below n that several goroutines may use.
+func draws(seed uint64) func(n int) int {
+	var mu sync.Mutex
+	random := rand.New(rand.NewPCG(seed, 19))
+	return func(n int) int {
+		mu.Lock()
+		defer mu.Unlock()
+		return random.IntN(n)
+	}
+}
+
 // While Services are edited, created and deleted and Nodes come and go, no two calls
 // are about one Service, and the newest set wins in the end.
 func TestSharedUpdatesNeverOverlapOtherCalls(t *testing.T) {
 	for seed := range uint64(8) {
 		synctest.Test(t, func(t *testing.T) {
-			random := rand.New(rand.NewPCG(seed, 19))
-			l := beginMany(t, 2+random.IntN(10), Config{Syncs: 1 + random.IntN(5)}, many(12)...)
+			draw := draws(seed)
+			l := beginMany(t, 2+draw(10), Config{Syncs: 1 + draw(5)}, many(12)...)
 			defer func() { l.stop() }()
-			failing := true
+			var works atomic.Bool
 			l.change(func() {
 				l.fail = func(string) error {
-					if failing && random.IntN(6) == 0 {
+					if !works.Load() && draw(6) == 0 {
 						return errors.New("broken")
 					}
 					return nil
 				}
 				l.answer = func(_ []string, errs []error) []error {
 					for n := range errs {
-						if failing && random.IntN(6) == 0 {
+						if !works.Load() && draw(6) == 0 {
 							errs[n] = cloud.ErrAlone
 						}
 					}
@@ -196,24 +209,24 @@ func TestSharedUpdatesNeverOverlapOtherCalls(t *testing.T) {
 			})
 			nodes := []string{"a"}
 			for step := range 25 {
-				switch random.IntN(3) {
+				switch draw(3) {
 				case 0:
 					name := fmt.Sprintf("n-%02d", step)
 					nodes = append(nodes, name)
 					l.create(host(name))
 				case 1:
-					l.edit(l.serviceOf("ns", fmt.Sprintf("s-%03d", random.IntN(12))), func(s *corev1.Service) { s.Spec.Ports[0].Port++ })
+					l.edit(l.serviceOf("ns", fmt.Sprintf("s-%03d", draw(12))), func(s *corev1.Service) { s.Spec.Ports[0].Port++ })
 				case 2:
-					l.change(func() { l.takes = time.Duration(random.IntN(3000)) * time.Millisecond })
+					l.change(func() { l.takes = time.Duration(draw(3000)) * time.Millisecond })
 				}
-				l.after(time.Duration(random.IntN(4000)) * time.Millisecond)
-				if random.IntN(10) == 0 {
+				l.after(time.Duration(draw(4000)) * time.Millisecond)
+				if draw(10) == 0 {
 					l.stop()
 					l.change(func() { clear(l.busy) })
 					l.start()
 				}
 			}
-			l.change(func() { failing = false })
+			works.Store(true)
 			l.after(2 * time.Hour)
 			l.expectBackends(12, nodes...)
 			l.mu.Lock()
