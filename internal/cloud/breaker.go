@@ -60,7 +60,7 @@ type part struct{ method, region string }
 // scope is what is known of the cloud, or of a part.
 type scope struct {
 	answered time.Time // the last answer
-	// failed are the objects whose calls have failed since then, manyDown at most.
+	// failed are the objects whose calls have failed since then, maxOwnReasons at most.
 	failed map[string]bool
 	began  time.Time // when the first of them failed
 	// own are the objects whose calls have failed before an answer for another
@@ -146,7 +146,7 @@ func (s *scope) remember(object string) {
 	if s.failed == nil {
 		s.failed = map[string]bool{}
 	}
-	if len(s.failed) < manyDown {
+	if len(s.failed) < maxOwnReasons {
 		s.failed[object] = true
 	}
 }
@@ -372,7 +372,11 @@ func (b *breaker) record(c call, started time.Time, err error) (e effect) {
 			f.err = errors.Unwrap(err)
 		}
 		isExplained := !isDown && p.isOpen() // The part is down, which says nothing of the others.
-		e = effect{failed: true, opened: p.fails(f, now)}
+		// Nodes that are none of this cloud's may fail for ever with such errors, and be all
+		// that is asked in a part. They must not hold a new Node back.
+		p.tried = now
+		isOfThePart := !f.unread || p.isOpen()
+		e = effect{failed: true, opened: isOfThePart && p.fails(f, now)}
 		if f.object = b.object(&b.cloud, c); !isExplained && b.cloud.fails(f, now) {
 			e.opened = true
 		}
@@ -414,7 +418,7 @@ func meaningFor(c call, err error) meaning {
 			return hasFailed
 		}
 		return answered
-	case Denied, NoAnswer:
+	case Denied:
 		if !isTenants {
 			return hasFailed
 		}
@@ -423,6 +427,7 @@ func meaningFor(c call, err error) meaning {
 			return hasFailed
 		}
 	case Throttled, NotImplemented, Elsewhere, Panicked, Slow, Canceled:
+	case NoAnswer: // Providers return nil for Nodes that they do not know.
 	}
 	return saysNothing
 }

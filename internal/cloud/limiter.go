@@ -334,6 +334,8 @@ func (l *limiter) apply(v verdict, started time.Time) (why string) {
 		l.decrease(started, defaultPause)
 	case refute:
 		l.rate = l.before
+	case giveUp:
+		l.rate, l.refusals = l.before, 0
 	}
 	return string(v)
 }

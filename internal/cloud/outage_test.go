@@ -1,11 +1,13 @@
 package cloud
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net/url"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -196,7 +198,6 @@ func TestCloudThatIsDownGetsOneCallAtATime(t *testing.T) {
 		{"ConnectionRefused", &url.Error{Op: "Get", URL: "https://cloud", Err: syscall.ECONNREFUSED}, 0},
 		{"AsText", errors.New("503 service unavailable"), 0},
 		{"Unreadable", errors.New("E1234"), 0},
-		{"NoAnswer", errNoAnswer, 0},
 		{"Denied", httpError(403), 0},
 		{"Unauthorized", httpError(401), 0},
 		{"TimedOut", context.DeadlineExceeded, 0},
@@ -383,6 +384,61 @@ func TestNodesThatAreNotKnownHoldNoOtherForLong(t *testing.T) {
 			time.Sleep(20 * time.Second)
 		}
 	})
+}
+
+// Nodes whose questions always fail are not the cloud's failure, also in a cluster in
+// which nothing else is asked. A new Node waits for one probe at most.
+func TestNodesThatAlwaysFailLeaveRoomForNewOnes(t *testing.T) {
+	for name, row := range map[string]struct {
+		odd     int
+		err     error
+		longest time.Duration // until a new Node has its answer
+	}{
+		"FewWithErrorsThatNobodyCanRead":  {20, errors.New("no such server"), 2 * time.Minute},
+		"ManyWithErrorsThatNobodyCanRead": {100, errors.New("no such server"), 2 * time.Minute},
+		"ManyWithoutAnAnswer":             {500, errNoAnswer, longestProbe + spread},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				o := newOutage(func(m made) error {
+					if strings.HasPrefix(m.object, "odd") {
+						return row.err
+					}
+					return nil
+				})
+				g := gateway(t, o.vendor(), Config{})
+				ctx, stop := context.WithCancel(t.Context())
+				ask := func(name string) {
+					for pause := time.Second; ; pause = min(2*pause, time.Minute) {
+						_, err := g.Instances().Metadata(ctx, node(name))
+						if err == nil || !sleep.For(ctx, cmp.Or(HeldFor(err), pause)) {
+							return
+						}
+					}
+				}
+				var odd sync.WaitGroup
+				odd.Go(func() { // The list of instances, or a refresh.
+					for sleep.For(ctx, 20*time.Second) {
+						_, _ = g.Instances().Existence(ctx, node("known"))
+					}
+				})
+				for n := range row.odd {
+					odd.Go(func() { ask("odd-" + strconv.Itoa(n)) })
+				}
+				time.Sleep(5 * time.Minute)
+				for n := range 10 {
+					start := time.Now()
+					ask("new-" + strconv.Itoa(n))
+					if took := time.Since(start); took > row.longest {
+						t.Errorf("Node %d took %v", n, took)
+					}
+					time.Sleep(time.Minute)
+				}
+				stop()
+				odd.Wait()
+			})
+		})
+	}
 }
 
 // A question about existence that is the probe counts for its own Node only, once,

@@ -27,6 +27,9 @@ const (
 	// maxProbing is how long a comparison may last. Objects that are not tried
 	// again in that time are not waited for.
 	maxProbing = time.Minute
+	// maxVain is how often in a row calls are slowed down further although nothing has
+	// succeeded.
+	maxVain = 2
 	// ownReasonFor is how long it is remembered that calls for an object fail for a
 	// reason of the object. maxOwnReasons is the maximum number of such objects.
 	ownReasonFor  = time.Hour
@@ -43,8 +46,8 @@ const (
 // cloud is used up. When calls for many distinct objects fail at once, calls are
 // slowed down, and the failed ones are repeated. If these succeed now, the cause was
 // the quota. If they fail again while others succeed, the cause is in their objects.
-// If nothing succeeds, the cloud is down, which the breaker finds out. The zero value
-// is ready to use.
+// If nothing succeeds, the cloud is down, which the breaker finds out, or no other
+// calls are made, and slower ones do not help. The zero value is ready to use.
 type suspicion struct {
 	phase    phase
 	recent   []outcome            // the recent outcomes, oldest first
@@ -55,6 +58,7 @@ type suspicion struct {
 	// helped and again are how many suspects have succeeded and failed in calls
 	// that began after that.
 	helped, again int
+	vain          int // comparisons in a row without a success
 }
 
 // phase is the assumed cause of unclassified failures.
@@ -82,11 +86,13 @@ const (
 	slower    verdict = "calls still fail"
 	confirm   verdict = "calls succeed now that they are slower"
 	refute    verdict = "calls for the same objects keep failing while calls for others succeed"
+	giveUp    verdict = "calls for the same objects keep failing although they are slower"
 )
 
 // observe takes note of an outcome.
 func (s *suspicion) observe(o outcome) verdict {
 	if !o.failed {
+		s.vain = 0
 		delete(s.own, o.object)
 	} else if s.hasOwnReason(o) {
 		return noVerdict
@@ -152,7 +158,7 @@ func (s *suspicion) begin(now time.Time) {
 			suspects[o.object] = false
 		}
 	}
-	*s = suspicion{phase: probing, own: s.own, speakers: s.speakers, suspects: suspects, began: now}
+	*s = suspicion{phase: probing, own: s.own, speakers: s.speakers, suspects: suspects, began: now, vain: s.vain}
 }
 
 // compare counts an outcome while calls are slow, and decides when there are
@@ -191,9 +197,14 @@ func (s *suspicion) decide(now time.Time) verdict {
 		s.rememberOwnReasons(now)
 		s.end()
 		return refute
-	case s.again+failures >= minSuspects:
+	case s.again+failures >= minSuspects && s.vain < maxVain:
+		s.vain++
 		s.begin(now)
 		return slower
+	case s.again+failures >= minSuspects, now.Sub(s.began) > maxProbing && s.again > 0 && s.helped == 0:
+		s.rememberOwnReasons(now)
+		s.end()
+		return giveUp
 	case now.Sub(s.began) > maxProbing:
 		s.becomes(congested, now)
 		return confirm
