@@ -367,26 +367,35 @@ func (b *breaker) record(c call, started time.Time, err error) (e effect) {
 			}
 		}
 	case hasFailed:
-		f := failure{object: b.object(p, c), kind: KindOf(err), started: started, unread: KindOf(err) == Failed}
-		if c.tenant == "" {
-			f.err = errors.Unwrap(err)
-		}
-		isExplained := !isDown && p.isOpen() // The part is down, which says nothing of the others.
-		// Nodes that are none of this cloud's may fail for ever with such errors, and be all
-		// that is asked in a part. They must not hold a new Node back.
-		p.tried = now
-		isOfThePart := !f.unread || p.isOpen()
-		e = effect{failed: true, opened: isOfThePart && p.fails(f, now)}
-		if f.object = b.object(&b.cloud, c); !isExplained && b.cloud.fails(f, now) {
-			e.opened = true
-		}
-		if s, _ := b.holder(c); s.isOpen() {
-			e.again, e.parked = b.hint(c, b.rank(c), now), s.parks(c)
-		}
+		e = b.fails(c, started, err)
 	case saysNothing:
 		p.tried = now
 		p.ends(started, now)
 		b.cloud.ends(started, now)
+	}
+	return e
+}
+
+// fails takes note of a call that has failed for a reason that many objects may
+// share. The caller holds mu.
+func (b *breaker) fails(c call, started time.Time, err error) effect {
+	now, p := time.Now(), b.of(c)
+	f := failure{object: b.object(p, c), kind: KindOf(err), started: started, unread: KindOf(err) == Failed}
+	if c.tenant == "" {
+		f.err = errors.Unwrap(err)
+	}
+	isExplained := !b.cloud.isOpen() && p.isOpen() // The part is down, which says nothing of the others.
+	e := effect{failed: true}
+	// Nodes that are none of this cloud's may fail for ever with such errors, and be all
+	// that is asked in a part. They must not hold a new Node back.
+	if p.tried = now; !f.unread || p.isOpen() {
+		e.opened = p.fails(f, now)
+	}
+	if f.object = b.object(&b.cloud, c); !isExplained && b.cloud.fails(f, now) {
+		e.opened = true
+	}
+	if s, _ := b.holder(c); s.isOpen() {
+		e.again, e.parked = b.hint(c, b.rank(c), now), s.parks(c)
 	}
 	return e
 }

@@ -387,7 +387,7 @@ func TestNodesThatAreNotKnownHoldNoOtherForLong(t *testing.T) {
 }
 
 // Nodes whose questions always fail are not the cloud's failure, also in a cluster in
-// which nothing else is asked. A new Node waits for one probe at most.
+// which hardly anything else is asked.
 func TestNodesThatAlwaysFailLeaveRoomForNewOnes(t *testing.T) {
 	for name, row := range map[string]struct {
 		odd     int
