@@ -82,7 +82,7 @@ type Deps struct {
 // Controller approves what kubelets request for their own servers.
 type Controller struct {
 	requests  requests
-	pending   cache.SharedIndexInformer
+	informed  cache.SharedIndexInformer // of requests
 	nodes     nodes
 	informer  cache.SharedIndexInformer
 	lister    listersv1.NodeLister
@@ -93,6 +93,8 @@ type Controller struct {
 	limits    Limits
 	claim     ownership.Claim
 	loop      *loop.Loop
+
+	undecided pending
 
 	mu         sync.Mutex
 	remembered remembered // guarded by mu
@@ -108,7 +110,7 @@ func New(deps Deps, cfg Config) *Controller {
 	}
 	c := &Controller{
 		requests:   deps.Requests,
-		pending:    deps.Requests.Informer().Informer(),
+		informed:   deps.Requests.Informer().Informer(),
 		nodes:      deps.Nodes,
 		informer:   deps.Informer.Informer(),
 		lister:     deps.Informer.Lister(),
@@ -127,15 +129,12 @@ func New(deps Deps, cfg Config) *Controller {
 // Run runs the controller until the context ends. It returns when all work has
 // ended.
 func (c *Controller) Run(ctx context.Context) error {
-	if err := c.pending.AddIndexers(cache.Indexers{byRequester: indexRequester}); err != nil {
-		return fmt.Errorf("index requests: %w", err)
-	}
 	nodes, err := c.informer.AddEventHandler(c.nodeHandlers())
 	if err != nil {
 		return fmt.Errorf("watch nodes: %w", err)
 	}
 	defer func() { _ = c.informer.RemoveEventHandler(nodes) }() // The only error is an unknown handle.
-	if _, err := c.pending.AddEventHandler(c.requestHandlers()); err != nil {
+	if _, err := c.informed.AddEventHandler(c.requestHandlers()); err != nil {
 		return fmt.Errorf("watch requests: %w", err)
 	}
 	wait := c.requests.Start(ctx)
@@ -143,7 +142,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	defer c.metrics.waiting.Start()()
 	// Whether another Node claims an instance is known once all Nodes are. If the
 	// context ends before that, no pass begins.
-	cache.WaitForCacheSync(ctx.Done(), nodes.HasSynced, c.pending.HasSynced)
+	cache.WaitForCacheSync(ctx.Done(), nodes.HasSynced, c.informed.HasSynced)
 	return c.loop.Run(ctx)
 }
 
@@ -153,7 +152,7 @@ func (c *Controller) Stuck(limit time.Duration) error { return c.loop.Stuck(limi
 
 // Reconcile decides on one request.
 func (c *Controller) Reconcile(ctx context.Context, name string) (loop.Result, error) {
-	obj, exists, err := c.pending.GetStore().GetByKey(name)
+	obj, exists, err := c.informed.GetStore().GetByKey(name)
 	if err != nil {
 		return loop.Result{}, fmt.Errorf("request %s in the cache: %w", name, err)
 	}

@@ -25,7 +25,7 @@ func (c *Controller) observe(r *certificatesv1.CertificateSigningRequest) (obser
 		case !apierrors.IsNotFound(err):
 			return observed{}, err
 		}
-		o.newer = countNewer(c.undecided(name), r, c.limits.PendingPerNode)
+		o.newer = c.undecided.newer(r, c.limits.PendingPerNode)
 	}
 	return c.look(o), nil
 }
@@ -123,44 +123,4 @@ func (c *Controller) reread(ctx context.Context, o observed) (observed, error) {
 	}
 	o.node = node
 	return c.look(o), nil
-}
-
-// undecided returns the undecided requests of a Node that are in the cache.
-func (c *Controller) undecided(node string) (all []*certificatesv1.CertificateSigningRequest) {
-	objects, err := c.pending.GetIndexer().ByIndex(byRequester, node)
-	if err != nil {
-		return nil // There is no index before Run.
-	}
-	for _, obj := range objects {
-		all = append(all, obj.(*certificatesv1.CertificateSigningRequest))
-	}
-	return all
-}
-
-// newest returns the newest requests of a list.
-func newest(all []*certificatesv1.CertificateSigningRequest, n int) []*certificatesv1.CertificateSigningRequest {
-	slices.SortFunc(all, func(a, b *certificatesv1.CertificateSigningRequest) int {
-		if isNewer(a, b) {
-			return -1
-		}
-		return 1
-	})
-	return all[:min(n, len(all))]
-}
-
-// countNewer returns how many requests of a list are newer than one, up to enough.
-func countNewer(all []*certificatesv1.CertificateSigningRequest, than *certificatesv1.CertificateSigningRequest, enough int) (newer int) {
-	for _, r := range all {
-		if newer < enough && isNewer(r, than) {
-			newer++
-		}
-	}
-	return newer
-}
-
-func isNewer(a, b *certificatesv1.CertificateSigningRequest) bool {
-	if a.CreationTimestamp.Equal(&b.CreationTimestamp) {
-		return a.Name > b.Name
-	}
-	return b.CreationTimestamp.Before(&a.CreationTimestamp)
 }

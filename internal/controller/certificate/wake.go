@@ -6,26 +6,24 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// byRequester is the index of undecided requests by the name of their Node.
-const byRequester = "requester"
-
-func indexRequester(obj any) ([]string, error) {
-	r, ok := obj.(*certificatesv1.CertificateSigningRequest)
-	if !ok || isDecided(r) {
-		return nil, nil
-	}
-	return []string{requesterOf(r)}, nil
-}
-
-// requestHandlers add a request to the queue if its change wakes it. When a request
-// is decided or deleted, an older one of the same Node may be next.
+// requestHandlers keep the undecided requests up to date and add a request to the
+// queue if its change wakes it. When a request is decided or deleted, an older one of
+// the same Node may be next.
 func (c *Controller) requestHandlers() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
-		AddFunc: func(obj any) { c.add(obj) },
+		AddFunc: func(obj any) {
+			c.undecided.set(obj.(*certificatesv1.CertificateSigningRequest))
+			c.add(obj)
+		},
 		UpdateFunc: func(before, now any) {
-			if r := now.(*certificatesv1.CertificateSigningRequest); wakesRequest(before.(*certificatesv1.CertificateSigningRequest), r) {
+			was, is := before.(*certificatesv1.CertificateSigningRequest), now.(*certificatesv1.CertificateSigningRequest)
+			if was.UID != is.UID { // Another request of that name.
+				c.undecided.remove(was)
+			}
+			c.undecided.set(is)
+			if wakesRequest(was, is) {
 				c.add(now)
-				c.addNewest(requesterOf(r))
+				c.addNewest(requesterOf(is))
 			}
 		},
 		DeleteFunc: func(obj any) {
@@ -34,6 +32,7 @@ func (c *Controller) requestHandlers() cache.ResourceEventHandler {
 				obj = gone.Obj
 			}
 			if r, ok := obj.(*certificatesv1.CertificateSigningRequest); ok {
+				c.undecided.remove(r)
 				c.addNewest(requesterOf(r))
 			}
 		},
@@ -74,8 +73,8 @@ func (c *Controller) add(obj any) {
 
 // addNewest adds the requests of the Node that are looked at.
 func (c *Controller) addNewest(node string) {
-	for _, r := range newest(c.undecided(node), c.limits.PendingPerNode) {
-		c.loop.Add(r.Name)
+	for _, name := range c.undecided.newest(node, c.limits.PendingPerNode) {
+		c.loop.Add(name)
 	}
 }
 

@@ -1,0 +1,105 @@
+package certificate
+
+import (
+	"strings"
+	"sync"
+	"time"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	"k8s.io/utils/third_party/forked/golang/btree"
+)
+
+// pending are the undecided requests of each Node in the order of their age. A
+// kubelet can make very many of them, so nothing may go through all.
+type pending struct {
+	mu     sync.Mutex
+	byNode map[string]*btree.BTree[made] // guarded by mu
+}
+
+// made is a request: when it was made, and its name.
+type made struct {
+	at   time.Time
+	name string
+}
+
+func madeOf(r *certificatesv1.CertificateSigningRequest) made {
+	return made{r.CreationTimestamp.Time, r.Name}
+}
+
+func isOlder(a, b made) bool {
+	if a.at.Equal(b.at) {
+		return strings.Compare(a.name, b.name) < 0
+	}
+	return a.at.Before(b.at)
+}
+
+// degree is that of the trees. Most Nodes have one request.
+const degree = 2
+
+// set takes note of a request that was made or has changed.
+func (p *pending) set(r *certificatesv1.CertificateSigningRequest) {
+	node := requesterOf(r)
+	if node == "" {
+		return
+	}
+	if isDecided(r) {
+		p.remove(r)
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.byNode == nil {
+		p.byNode = map[string]*btree.BTree[made]{}
+	}
+	if p.byNode[node] == nil {
+		p.byNode[node] = btree.NewWithFreeList(degree, isOlder, btree.NewFreeList[made](0))
+	}
+	p.byNode[node].ReplaceOrInsert(madeOf(r))
+}
+
+// remove takes note of a request that is decided or gone.
+func (p *pending) remove(r *certificatesv1.CertificateSigningRequest) {
+	node := requesterOf(r)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	all := p.byNode[node]
+	if all == nil {
+		return
+	}
+	if all.Delete(madeOf(r)); all.Len() == 0 {
+		delete(p.byNode, node)
+	}
+}
+
+// newest returns the names of a Node's newest requests, up to n.
+func (p *pending) newest(node string, n int) (names []string) {
+	p.descend(node, func(m made) bool {
+		if len(names) < n {
+			names = append(names, m.name)
+		}
+		return len(names) < n
+	})
+	return names
+}
+
+// newer returns how many requests of the same Node are newer than this one, up to
+// enough.
+func (p *pending) newer(than *certificatesv1.CertificateSigningRequest, enough int) (newer int) {
+	p.descend(requesterOf(than), func(m made) bool {
+		if newer < enough && isOlder(madeOf(than), m) {
+			newer++
+			return true
+		}
+		return false
+	})
+	return newer
+}
+
+// descend calls f for a Node's requests, the newest first, until it returns false.
+func (p *pending) descend(node string, f func(made) bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if all := p.byNode[node]; all != nil {
+		all.Descend(f)
+	}
+}
