@@ -387,23 +387,3 @@ func (t *table) summarize(p *plan) {
 		p.overBudget = append(p.overBudget, t.shares[cidr].overBudget...)
 	}
 }
-
-// isCurrent reports whether a time still counts.
-func (t *table) isCurrent(d due) bool {
-	if d.name != "" {
-		return t.views[d.name].until.Equal(d.at)
-	}
-	return t.shares[d.cidr].until.Equal(d.at)
-}
-
-// after returns when to decide again at the latest.
-func (t *table) after(o observed) time.Duration {
-	after := untilListing(o)
-	for len(t.due) > 0 {
-		if first := t.due[0]; t.isCurrent(first) {
-			return min(after, first.at.Sub(o.now))
-		}
-		heap.Pop(&t.due)
-	}
-	return after
-}
