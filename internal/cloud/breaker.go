@@ -57,140 +57,6 @@ type breaker struct {
 // is empty for a call about no Node, and for a Node that has none yet.
 type part struct{ method, region string }
 
-// scope is what is known of the cloud, or of a part.
-type scope struct {
-	answered time.Time // the last answer
-	// failed are the objects whose calls have failed since then, maxOwnReasons at most.
-	failed map[string]bool
-	began  time.Time // when the first of them failed
-	// own are the objects whose calls have failed before an answer for another
-	// object. If they fail again, that says nothing of others.
-	own map[string]time.Time
-
-	opened, closed time.Time // when calls were last held back and released
-	kind           Kind      // why calls are held back: Denied or Unavailable
-	err            error     // the error of the call that opened it; nil if that was about a tenant's object
-
-	pause        time.Duration // after the next probe that fails
-	probed, next time.Time     // when the last probe began, and when the next one may
-	probing      bool          // the last probe has not returned
-	// promised is the probe for which a caller was told to come back, first one for an
-	// object that has not failed, then one for an object that has.
-	promised [2]time.Time
-	held     time.Time // when a call was last held back
-	tried    time.Time // when a call has last ended without an answer, or a probe has begun
-}
-
-func (s *scope) isOpen() bool { return s.opened.After(s.closed) }
-
-// failure is a call that has failed for a reason that many objects may share.
-type failure struct {
-	object  string
-	kind    Kind
-	err     error
-	started time.Time
-	unread  bool
-}
-
-// answers takes note of an answer about the object.
-func (s *scope) answers(object string, now time.Time) {
-	delete(s.own, object)
-	for other := range s.failed {
-		if other != object {
-			s.ownReason(other, now)
-		}
-	}
-	s.answered, s.failed = now, nil
-	if s.isOpen() {
-		s.closed = now
-	}
-	s.probing = false
-}
-
-func (s *scope) ownReason(object string, now time.Time) {
-	if s.own == nil || len(s.own) >= maxOwnReasons {
-		s.own = map[string]time.Time{}
-	}
-	s.own[object] = now
-}
-
-// fails takes note of a failure. It reports whether calls are held back from now
-// on.
-func (s *scope) fails(f failure, now time.Time) bool {
-	s.tried = now
-	if s.isOpen() {
-		s.remember(f.object)
-		s.ends(f.started, now)
-		return false
-	}
-	if since, own := s.own[f.object]; own && now.Sub(since) < ownReasonFor {
-		return false
-	}
-	if len(s.failed) == 0 {
-		s.began = now
-	}
-	s.remember(f.object)
-	since := s.answered
-	if f.unread && s.began.After(since) { // Slower calls may help: see suspicion.
-		since = s.began
-	}
-	isLong := now.Sub(since) >= downAfter
-	if len(s.failed) < minDown || !isLong && (f.unread || len(s.failed) < manyDown) {
-		return false
-	}
-	s.open(f, now)
-	return true
-}
-
-func (s *scope) remember(object string) {
-	if s.failed == nil {
-		s.failed = map[string]bool{}
-	}
-	if len(s.failed) < maxOwnReasons {
-		s.failed[object] = true
-	}
-}
-
-func (s *scope) open(f failure, now time.Time) {
-	if s.pause == 0 || now.Sub(s.closed) > flapsWithin {
-		s.pause = firstProbe
-	}
-	s.opened, s.kind, s.err = now, Unavailable, f.err
-	if f.kind == Denied {
-		s.kind = Denied
-	}
-	s.next, s.probing = now.Add(s.pause), false
-}
-
-// ends takes note of the end of a call without an answer. If it was the probe, the
-// next pause begins.
-func (s *scope) ends(started, now time.Time) {
-	if s.probed.IsZero() || started.Before(s.probed) {
-		return
-	}
-	s.pause = min(2*s.pause, s.longestPause(now))
-	s.next, s.probing = now.Add(s.pause), false
-}
-
-func (s *scope) longestPause(now time.Time) time.Duration {
-	if s.kind == Denied && now.Sub(s.opened) > deniedFor {
-		return deniedProbe
-	}
-	return longestProbe
-}
-
-// probe takes note that a probe begins. If it does not return, another one follows.
-func (s *scope) probe(now time.Time) {
-	switch {
-	case s.pause == 0:
-		s.pause = firstProbe
-	case s.probing: // The last one hangs.
-		s.pause = min(2*s.pause, s.longestPause(now))
-	}
-	s.tried = now
-	s.probed, s.next, s.probing = now, now.Add(s.pause), true
-}
-
 // of returns the part that the call is about. The caller holds mu.
 func (b *breaker) of(c call) *scope {
 	p := part{c.method, c.region}
@@ -240,7 +106,7 @@ func (b *breaker) begin(c call) error {
 	now := time.Now()
 	scopes, err := b.admit(c, now)
 	for _, s := range scopes {
-		s.probe(now)
+		s.probe(b.object(s, c), now)
 	}
 	return err
 }
@@ -257,18 +123,23 @@ func (b *breaker) admit(c call, now time.Time) (probed []*scope, err error) {
 		return []*scope{s, p}, nil
 	default:
 		p.held = now
-		return nil, c.held(s, b.hint(c, rank, now))
+		s.wait(b.object(s, c))
+		return nil, c.held(s, b.hint(c, b.rank(c), now))
 	}
 }
 
 // rank returns 0 for a call that is preferred as the next probe: of the part that
-// was tried longest ago, for an object that has not failed. So an object that
-// always fails is not the only one that is tried. The caller holds mu.
+// was tried longest ago, for the object that came last, of those that have not failed.
+// So objects that always fail, however many, are not the only ones that are tried. The
+// caller holds mu.
 func (b *breaker) rank(c call) int {
 	s, own := b.holder(c)
-	rank := 0
-	if s.failed[b.object(s, c)] {
-		rank++
+	rank, object := 0, b.object(s, c)
+	switch {
+	case s.hasFailed(object):
+		rank = 2
+	case !s.isNewest(object):
+		rank = 1
 	}
 	for _, p := range b.parts {
 		if s == &b.cloud && p != own && time.Since(p.held) < waitsFor && p.tried.Before(own.tried) {
@@ -296,13 +167,16 @@ func (b *breaker) hint(c call, rank int, now time.Time) time.Duration {
 	if c.priority != highPriority {
 		later += spread / 2
 	}
-	later += 3 * turnStep // after all that come back for the probe
+	later += 4 * turnStep // after all that come back for the probe
 	if s.probing {
 		return later
 	}
 	at := max(s.next.Add(time.Duration(rank)*turnStep).Sub(now), turnStep)
+	if rank == 0 {
+		return at
+	}
 	promised := &p.promised[0]
-	if s.failed[b.object(s, c)] {
+	if s.hasFailed(b.object(s, c)) {
 		promised = &p.promised[1]
 	}
 	if promised.Equal(s.next) {
