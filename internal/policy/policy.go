@@ -32,6 +32,11 @@ type Config struct {
 	Features cloud.Features
 }
 
+// changed is true for a request that may use another field than before. Others, such as
+// a new label or the daemon's finalizer, are nothing that the policy is about.
+const changed = "oldObject == null || object.spec != oldObject.spec || " +
+	"(has(object.metadata.annotations) ? object.metadata.annotations : {}) != (has(oldObject.metadata.annotations) ? oldObject.metadata.annotations : {})"
+
 // Objects returns the policy and its binding. Services that are being deleted are
 // left out, so that nothing keeps one from going.
 func Objects(c Config) (*admissionv1.ValidatingAdmissionPolicy, *admissionv1.ValidatingAdmissionPolicyBinding) {
@@ -52,6 +57,7 @@ func Objects(c Config) (*admissionv1.ValidatingAdmissionPolicy, *admissionv1.Val
 			MatchConditions: []admissionv1.MatchCondition{
 				{Name: "load-balancer", Expression: "object.spec.type == 'LoadBalancer' && !has(object.metadata.deletionTimestamp)"},
 				{Name: "class", Expression: "!has(object.spec.loadBalancerClass) || object.spec.loadBalancerClass in " + list(c.Classes)},
+				{Name: "changed", Expression: changed},
 			},
 			Validations: validations(c.Provider, c.Features),
 		},

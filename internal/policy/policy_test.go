@@ -65,6 +65,7 @@ func TestExpressions(t *testing.T) {
 	want := []string{
 		"object.spec.type == 'LoadBalancer' && !has(object.metadata.deletionTimestamp)",
 		`!has(object.spec.loadBalancerClass) || object.spec.loadBalancerClass in ["a", "b"]`,
+		"oldObject == null || object.spec != oldObject.spec || (has(object.metadata.annotations) ? object.metadata.annotations : {}) != (has(oldObject.metadata.annotations) ? oldObject.metadata.annotations : {})",
 		`!has(object.spec.ports) || object.spec.ports.all(p, p.protocol in ["TCP", "UDP"])`,
 		"spec.ports has a protocol other than TCP, UDP: load balancers of the cloud provider p do not support it.",
 		`!has(object.spec.ipFamilies) || object.spec.ipFamilies.all(f, f in ["IPv6"])`,

@@ -12,7 +12,9 @@ import (
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/yaml"
@@ -123,12 +125,27 @@ func TestPolicyWarnsOfWhatHasNoEffect(t *testing.T) {
 // asked for.
 func TestPolicyOfTheProgram(t *testing.T) {
 	b := onShared(t)
-	text, err := exec.CommandContext(t.Context(), b.Programs.Path("cloud-controller-manager"), "policy", "--cloud-provider=simulated", "--action=Deny", "--name=printed").CombinedOutput()
+	text, err := exec.CommandContext(t.Context(), b.Programs.Path("cloud-controller-manager"), "policy", "--cloud-provider=simulated", "--action=Deny", "--name=printed", "--load-balancer-class=example.com/policy").CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v: %s", err, text)
 	}
-	apply(t, b, "printed", string(text))
 	misspelt := func(s *corev1.Service) { s.Annotations["simulated.fairlead.dev/drian"] = "30s" }
+	before := &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "policy-", Annotations: map[string]string{}},
+		Spec: corev1.ServiceSpec{
+			Type: corev1.ServiceTypeLoadBalancer, Ports: []corev1.ServicePort{{Port: 80}},
+			LoadBalancerClass: new("example.com/policy"), // so that no other daemon serves it
+		},
+	}
+	misspelt(before)
+	before, err = b.Admin.CoreV1().Services(metav1.NamespaceDefault).Create(t.Context(), before, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = b.Admin.CoreV1().Services(before.Namespace).Delete(context.WithoutCancel(t.Context()), before.Name, metav1.DeleteOptions{})
+	})
+	apply(t, b, "printed", string(text))
 	expect.Within(t, expect.Soon, func(ctx context.Context) error {
 		if _, err := dryRun(ctx, b, "printed", misspelt); err == nil || !strings.Contains(err.Error(), "metadata.annotations has an unknown key that begins with simulated.fairlead.dev/") {
 			return fmt.Errorf("error %w, want a refusal", err)
@@ -144,6 +161,18 @@ func TestPolicyOfTheProgram(t *testing.T) {
 		s.Annotations["simulated.fairlead.dev/drain"] = "30s"
 	}); err != nil {
 		t.Errorf("a Service that uses what is declared: %v", err)
+	}
+	change := func(patch string) error {
+		_, err := b.Admin.CoreV1().Services(before.Namespace).Patch(t.Context(), before.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
+		return err
+	}
+	if err := change(`{"metadata":{"labels":{"a":"b"},"finalizers":["service.kubernetes.io/load-balancer-cleanup"]}}`); err != nil {
+		t.Errorf("a label and a finalizer of a Service that is older than the policy: %v", err)
+	}
+	for _, patch := range []string{`{"spec":{"ports":[{"port":81}]}}`, `{"metadata":{"annotations":{"a":"b"}}}`} {
+		if err := change(patch); !apierrors.IsInvalid(err) {
+			t.Errorf("%s: %v, want a refusal", patch, err)
+		}
 	}
 }
 
