@@ -8,6 +8,7 @@ import (
 	"maps"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -124,10 +125,17 @@ func (b *bed) saw(asked, events []string) {
 	if diff := cmp.Diff(asked, b.asked); diff != "" {
 		b.t.Errorf("asked about (-want +got):\n%s", diff)
 	}
+	b.recorded(events)
+	b.asked = nil
+}
+
+// recorded compares what was recorded since the last time. It needs b.mu.
+func (b *bed) recorded(events []string) {
+	b.t.Helper()
 	if diff := cmp.Diff(events, b.events); diff != "" {
 		b.t.Errorf("events (-want +got):\n%s", diff)
 	}
-	b.asked, b.events = nil, nil
+	b.events = nil
 }
 
 // shows compares the labels of a volume, and the values of its affinity by key.
@@ -216,12 +224,11 @@ func TestProvidersThatDoNotAnswer(t *testing.T) {
 				synctest.Wait()
 				b.mu.Lock()
 				asked := len(b.asked)
-				b.asked = nil
+				b.recorded(tt.events)
 				b.mu.Unlock()
 				if !tt.again && asked != 1 || asked > 12 {
 					t.Errorf("asked %d times within 10 minutes", asked)
 				}
-				b.saw(nil, tt.events)
 				b.shows("v", map[string]string{})
 				if !tt.again {
 					return
@@ -304,19 +311,18 @@ func TestRefusedWrites(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := prepare(t, named("v"))
-				refuse := true
+				var healed atomic.Bool
 				b.cluster.PrependReactor("patch", "persistentvolumes", func(clienttesting.Action) (bool, runtime.Object, error) {
-					return refuse, nil, tt.err
+					return !healed.Load(), nil, tt.err
 				})
 				b.start()
 				defer func() { b.stop() }()
 				time.Sleep(10 * time.Minute)
 				synctest.Wait()
-				refuse = false
 				b.mu.Lock()
-				b.asked = nil
+				b.recorded(tt.events)
 				b.mu.Unlock()
-				b.saw(nil, tt.events)
+				healed.Store(true)
 				time.Sleep(longestPause)
 				if tt.heals {
 					b.shows("v", placed)
