@@ -47,7 +47,8 @@ func TestMain(m *testing.M) {
 // The unchanged provider initialises Nodes, with or without a provider ID. No
 // Node is deleted while the provider has no permission. Then the Nodes whose
 // instances are gone are deleted, whether EC2 lists these as terminated or not
-// at all.
+// at all: the provider makes an answer of EC2's error, so no flag is needed for
+// that.
 func TestLifeOfNodes(t *testing.T) {
 	b := newBed(t)
 	b.launch(t, "i-00000001", "10.0.0.1", "") // stays, and is the witness

@@ -17,6 +17,9 @@ type Existence struct {
 	Present bool
 	// Asked is when the call began, which may be long before it returned.
 	Asked time.Time
+	// NotFound means that the provider has failed with the contract's error
+	// InstanceNotFound and with nothing else. It comes with that error.
+	NotFound bool
 }
 
 // Existence asks whether the instance of a node exists. Each answer comes from
@@ -28,7 +31,7 @@ func (i *Instances) Existence(ctx context.Context, node *corev1.Node) (Existence
 	return i.existence.ask(ctx, c, identity(node), func(ctx context.Context, c call) (Existence, error) {
 		asked := time.Now()
 		present, err := i.exists(ctx, c, node)
-		return Existence{Present: present, Asked: asked}, err
+		return Existence{Present: present, Asked: asked, NotFound: !present && saysNotFound(err)}, err
 	})
 }
 
@@ -59,7 +62,7 @@ func (p modern) shutDown(ctx context.Context, c call, node *corev1.Node) (bool, 
 // provider ID, "not found" is an error (upstream-behaviour 4.1).
 func (p legacy) exists(ctx context.Context, c call, node *corev1.Node) (bool, error) {
 	id, err := p.providerID(ctx, c, node)
-	if isAlone(err, cloudprovider.InstanceNotFound) {
+	if saysNotFound(err) {
 		return false, nil
 	}
 	if err != nil {
@@ -81,20 +84,25 @@ func (p legacy) shutDown(ctx context.Context, c call, node *corev1.Node) (bool, 
 	})
 }
 
-// inTime returns an error for an "absent" that came after the deadline, because
-// the provider may have given up and dropped the error.
+// inTime returns the end of the context as the error for an "absent" or "not found"
+// that came after the deadline, because the provider may have given up and dropped
+// the error.
 func inTime(ctx context.Context, present bool, err error) (bool, error) { //nolint:revive // flag-parameter: it is the provider's answer
-	if err == nil && !present {
-		err = ctx.Err()
+	if late := ctx.Err(); late != nil && !present && (err == nil || (classifier{}).classify(err).Kind == NotFound) {
+		return false, late
 	}
 	return present, err
 }
 
-// isAlone reports whether an error is the target, wrapped in nothing but text.
-// A target that is joined with another error is no answer of the cloud.
-func isAlone(err, target error) bool {
+// saysNotFound reports whether an error of the gateway is the contract's error
+// InstanceNotFound, wrapped in nothing but text. If it is joined with another error,
+// it is no answer of the cloud.
+func saysNotFound(err error) bool {
+	if KindOf(err) != NotFound {
+		return false // Some other errors have no end when they are unwrapped.
+	}
 	for ; err != nil; err = errors.Unwrap(err) {
-		if err == target { //nolint:errorlint // errors.Is looks into lists, too
+		if err == cloudprovider.InstanceNotFound { //nolint:errorlint // errors.Is looks into lists, too
 			return true
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -32,29 +33,52 @@ func (v *oldVendor) InstanceShutdownByProviderID(context.Context, string) (bool,
 	return v.gone, v.called("InstanceShutdownByProviderID")
 }
 
+var notFound = cloudprovider.InstanceNotFound
+
+// status is the error of an SDK that has the status in a method.
+type status int
+
+func (s status) Error() string       { return fmt.Sprintf("status %d", int(s)) }
+func (s status) HTTPStatusCode() int { return int(s) }
+
+// endless is an error that wraps itself.
+type endless struct{}
+
+func (endless) Error() string   { return "endless" }
+func (e endless) Unwrap() error { return e }
+
 func TestOnlyTheCloudsOwnAnswerIsAnAbsence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, tt := range []struct {
-			name    string
-			answer  func(ctx context.Context) (bool, error)
-			present bool
-			kind    Kind
+			name   string
+			answer func(ctx context.Context) (bool, error)
+			want   Existence
+			kind   Kind
 		}{
-			{"Present", func(context.Context) (bool, error) { return true, nil }, true, Succeeded},
-			{"Absent", func(context.Context) (bool, error) { return false, nil }, false, Succeeded},
-			{"NotFoundIsAnError", func(context.Context) (bool, error) { return false, cloudprovider.InstanceNotFound }, false, NotFound},
-			{"AnyOtherErrorIsNoAnswer", func(context.Context) (bool, error) { return false, errors.New("no") }, false, Failed},
-			{"PanicIsNoAnswer", func(context.Context) (bool, error) { panic("no") }, false, Panicked},
-			{"AbsentAfterTheDeadlineIsAnError", func(ctx context.Context) (bool, error) { <-ctx.Done(); return false, nil }, false, TimedOut},
-			{"PresentAfterTheDeadlineIsPresent", func(ctx context.Context) (bool, error) { <-ctx.Done(); return true, nil }, true, Succeeded},
+			{"Present", func(context.Context) (bool, error) { return true, nil }, Existence{Present: true}, Succeeded},
+			{"Absent", func(context.Context) (bool, error) { return false, nil }, Existence{}, Succeeded},
+			{"NotFoundIsAnError", func(context.Context) (bool, error) { return false, notFound }, Existence{NotFound: true}, NotFound},
+			{"NotFoundMayBeWrapped", func(context.Context) (bool, error) { return false, fmt.Errorf("i-1: %w", notFound) }, Existence{NotFound: true}, NotFound},
+			{"NotFoundBesideAnotherErrorSaysNothing", func(context.Context) (bool, error) {
+				return false, errors.Join(errors.New("zone a: connection refused"), notFound)
+			}, Existence{}, NotFound},
+			{"NotFoundAndPresentSaysNothing", func(context.Context) (bool, error) { return true, notFound }, Existence{Present: true}, NotFound},
+			{"NotFoundAfterTheDeadlineSaysNothing", func(ctx context.Context) (bool, error) { <-ctx.Done(); return false, notFound }, Existence{}, TimedOut},
+			{"TextOfNotFoundSaysNothing", func(context.Context) (bool, error) { return false, errors.New(notFound.Error()) }, Existence{}, Failed},
+			{"Status404SaysNothing", func(context.Context) (bool, error) { return false, status(http.StatusNotFound) }, Existence{}, Failed},
+			{"ErrorThatWrapsItselfSaysNothing", func(context.Context) (bool, error) { return false, endless{} }, Existence{}, Failed},
+			{"AnyOtherErrorIsNoAnswer", func(context.Context) (bool, error) { return false, errors.New("no") }, Existence{}, Failed},
+			{"PanicIsNoAnswer", func(context.Context) (bool, error) { panic("no") }, Existence{}, Panicked},
+			{"AbsentAfterTheDeadlineIsAnError", func(ctx context.Context) (bool, error) { <-ctx.Done(); return false, nil }, Existence{}, TimedOut},
+			{"PresentAfterTheDeadlineIsPresent", func(ctx context.Context) (bool, error) { <-ctx.Done(); return true, nil }, Existence{Present: true}, Succeeded},
 		} {
 			i := gateway(t, vendor{v2: exists(tt.answer)}, Config{ReadTimeout: time.Second}).Instances()
 			began := time.Now()
 			got, err := i.Existence(t.Context(), node("n"))
-			if KindOf(err) != tt.kind || got.Present != tt.present {
-				t.Errorf("%s: present = %v, error %v, want %v and kind %v", tt.name, got.Present, err, tt.present, tt.kind)
+			if KindOf(err) != tt.kind || got.Present != tt.want.Present || got.NotFound != tt.want.NotFound {
+				t.Errorf("%s: %+v, error %v, want %+v and kind %v", tt.name, got, err, tt.want, tt.kind)
 			}
-			if err == nil && !got.Asked.Equal(began) {
+			if (err == nil || got.NotFound) && !got.Asked.Equal(began) {
 				t.Errorf("%s: asked %v after the question", tt.name, got.Asked.Sub(began))
 			}
 		}

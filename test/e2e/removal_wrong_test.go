@@ -39,6 +39,8 @@ func wrongAnswers() [][]wrongAnswer {
 		{
 			{"NotFoundForEverythingWithTenPercentSilent", everything, "", 20, 2, few},
 			{"NotFoundForEverythingWithAllSilent", everything, "", 20, 20, all},
+			{"NotFoundErrorForEverythingWithTenPercentSilent", everything, "modern", 20, 2, few},
+			{"NotFoundErrorForEverythingWithAllSilent", everything, "modern", 20, 20, all},
 		},
 		{
 			{"EmptyListWithTenPercentSilent", empty, "listing", 20, 2, few},
@@ -55,9 +57,10 @@ func wrongAnswers() [][]wrongAnswer {
 }
 
 // A cloud that answers 404 for everything, or whose list lacks instances, costs
-// no Node. The delay of the budget is short here, which shows that it is not
-// what holds the Nodes. At the end one instance is really terminated, and its
-// Node is deleted, which shows that deletion works.
+// no Node, whether the provider says "absent" or fails with the error "not found"
+// that a flag makes an answer. The delay of the budget is short here, which shows
+// that it is not what holds the Nodes. At the end one instance is really
+// terminated, and its Node is deleted, which shows that deletion works.
 func TestWrongAnswersDeleteNothing(t *testing.T) {
 	skipWithoutPrograms(t)
 	t.Parallel() // So the groups run at the same time, and not one after the other.
@@ -73,7 +76,10 @@ func TestWrongAnswersDeleteNothing(t *testing.T) {
 
 func (l wrongAnswer) testDeletesNothing(t *testing.T, p *nodepool.Pool) {
 	s := daemon.Setup{Provider: l.provider, Flags: nodepool.Quickly("--node-status-update-frequency=2s", "--node-deletion-over-budget-after=10s")}
-	p.Lists = l.provider != ""
+	if l.provider == "modern" { // It says "gone" by an error, and the flag makes that an answer.
+		s.Settings, s.Flags = "quirks: [GoneIsNotFound]\n", append(s.Flags, "--node-deletion-not-found-error=absent")
+	}
+	p.Lists = l.provider == "listing"
 	d := p.Runs(t, s)
 	awaitCalls(t, p.Cloud, 2) // The cloud was known, and told the truth.
 
@@ -108,7 +114,7 @@ func (l wrongAnswer) absent(silent []*nodepool.Member) []*nodepool.Member {
 // more often, and for longer, than a deletion needs.
 func (l wrongAnswer) awaitDenied(t *testing.T, p *nodepool.Pool, d *daemon.Daemon, members []*nodepool.Member) {
 	t.Helper()
-	if l.provider == "" {
+	if !p.Lists {
 		p.AwaitAsked(t, 2*nodepool.Absences, members...)
 		return
 	}

@@ -3,6 +3,7 @@ package quirks
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"strings"
@@ -232,16 +233,24 @@ var CachesExistence = Quirk{Name: "CachesExistence", apply: func(p *Provider) {
 
 // GoneIsAnError says that an instance does not exist by an error of its own
 // text, not by false.
-var GoneIsAnError = Quirk{Name: "GoneIsAnError", apply: func(p *Provider) {
-	if p.instances == nil {
-		return
-	}
-	inner := p.instances
-	p.instances = instances{InstancesV2: inner, exists: func(ctx context.Context, node *corev1.Node) (bool, error) {
-		exists, err := inner.InstanceExists(ctx, node)
-		if err == nil && !exists {
-			return false, fmt.Errorf("server %s: not found", node.Name)
+var GoneIsAnError = goneIs("GoneIsAnError", errors.New("not found"))
+
+// GoneIsNotFound says that an instance does not exist by the contract's error,
+// not by false.
+var GoneIsNotFound = goneIs("GoneIsNotFound", cloudprovider.InstanceNotFound)
+
+func goneIs(name string, gone error) Quirk {
+	return Quirk{Name: name, apply: func(p *Provider) {
+		if p.instances == nil {
+			return
 		}
-		return exists, err
+		inner := p.instances
+		p.instances = instances{InstancesV2: inner, exists: func(ctx context.Context, node *corev1.Node) (bool, error) {
+			exists, err := inner.InstanceExists(ctx, node)
+			if err == nil && !exists {
+				return false, fmt.Errorf("server %s: %w", node.Name, gone)
+			}
+			return exists, err
+		}}
 	}}
-}}
+}

@@ -148,6 +148,7 @@ func all() []entry {
 		plain(LabelsSometimesNil),
 		plain(CachesExistence),
 		plain(GoneIsAnError),
+		plain(GoneIsNotFound),
 		// Load balancers.
 		plain(EchoesStatus),
 		plain(DeletesByAddress),

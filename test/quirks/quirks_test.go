@@ -107,6 +107,9 @@ func TestHabitsOfInstances(t *testing.T) {
 	if exists, err := instancesOf(t, &plain{absent: true}, "GoneIsAnError").InstanceExists(t.Context(), node(nil)); err == nil || exists {
 		t.Errorf("GoneIsAnError: %v, %v", exists, err)
 	}
+	if exists, err := instancesOf(t, &plain{absent: true}, "GoneIsNotFound").InstanceExists(t.Context(), node(nil)); !errors.Is(err, cloudprovider.InstanceNotFound) || exists {
+		t.Errorf("GoneIsNotFound: %v, %v", exists, err)
+	}
 	if _, err := instancesOf(t, &plain{}, "AnswersBadRequest").InstanceExists(t.Context(), node(nil)); err == nil {
 		t.Error("AnswersBadRequest: no error")
 	}

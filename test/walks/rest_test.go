@@ -241,7 +241,7 @@ func (w *world) checkNodes() {
 // canBeDeleted reports whether the Node has a witness of its region, and no other
 // Node contradicts the cloud. A Node that was never initialised has no region.
 func (w *world) canBeDeleted(n *corev1.Node) bool {
-	if w.has(quirks.GoneIsAnError) {
+	if w.has(quirks.GoneIsAnError) || w.has(quirks.GoneIsNotFound) && n.Spec.ProviderID == "" {
 		return false
 	}
 	witnesses := 0

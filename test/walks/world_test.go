@@ -77,7 +77,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 var groups = [][]quirks.Quirk{
 	{quirks.SpellsIDsWith("other"), quirks.IDsWithoutScheme},
 	{quirks.LabelsOnlyOnce, quirks.LabelsSometimesNil},
-	{quirks.GoneIsAnError, quirks.CachesExistence},
+	{quirks.GoneIsAnError, quirks.CachesExistence, quirks.GoneIsNotFound},
 	{quirks.EchoesStatus},
 	{quirks.DeletesByAddress},
 	{quirks.QuotesService},
@@ -131,6 +131,8 @@ func (w *world) start() {
 	if err != nil {
 		w.t.Fatal(err)
 	}
+	limits := nodelifecycle.DefaultLimits()
+	limits.NotFoundIsAbsent = w.has(quirks.GoneIsNotFound)
 	informers := kube.NewInformerFactory(w.cluster, 0)
 	nodes, services := informers.Core().V1().Nodes(), informers.Core().V1().Services()
 	controllers := []interface {
@@ -139,7 +141,7 @@ func (w *world) start() {
 		node.New(node.Deps{Nodes: kube.NewNodes(ctx, w.cluster, nodes), Informer: nodes, Instances: gateway.Instances(), Events: w},
 			node.Config{Reads: 16, Refreshers: 4, Refresh: 5 * time.Minute, Labels: node.LabelPolicy{Type: true, Additional: true}}),
 		nodelifecycle.New(nodelifecycle.Deps{Nodes: kube.NewNodes(ctx, w.cluster, nodes), Informer: nodes, Instances: gateway.Instances(), Events: w},
-			nodelifecycle.Config{Reads: 16, Limits: nodelifecycle.DefaultLimits()}),
+			nodelifecycle.Config{Reads: 16, Limits: limits}),
 		service.New(service.Deps{Services: kube.NewServices(ctx, w.cluster, services), Informer: services, Nodes: nodes, Balancers: gateway.LoadBalancers(), Events: w},
 			service.Config{Backends: service.BackendPolicy{SkipUninitialized: true}}),
 	}

@@ -114,13 +114,15 @@ func Of(err error) message.Cause {
 
 // OfExistence returns the cause to show for an error of InstanceExists. The
 // error "not found" does not mean that the instance does not exist, because
-// providers return it for many other reasons.
+// providers return it for many other reasons. An operator who knows the provider
+// may set a flag, and the message names it.
 func OfExistence(err error) message.Cause {
 	if cloud.KindOf(err) != cloud.NotFound {
 		return Of(err)
 	}
 	return message.Reason{Name: of(cloud.Failed).reason}.Cause("The provider has failed with \"instance not found\", " +
-		"where it should have said that the instance does not exist. An error is no evidence. It is tried again. (" + message.Cut(err) + ")")
+		"where it should have said that the instance does not exist. An error is no evidence, unless --node-deletion-not-found-error=absent is set, " +
+		"the Node has a provider ID and nothing else has failed. It is tried again. (" + message.Cut(err) + ")")
 }
 
 // of returns the failure to show for a kind of error. An unknown kind is shown

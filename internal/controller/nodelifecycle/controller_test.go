@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
+	cloudprovider "k8s.io/cloud-provider"
 	"k8s.io/cloud-provider/api"
 
 	"github.com/fairlead-k8s/fairlead/internal/cloud"
@@ -40,8 +41,10 @@ type removals struct {
 	failure error           // of the cloud; guarded by mu
 	asked   []string        // guarded by mu
 	events  []string        // guarded by mu
-	// fails is the error of a question about one Node; guarded by mu.
-	fails map[string]error
+	// fails is the error of a question about one Node, and notFound means that the
+	// error is "instance not found"; guarded by mu.
+	fails    map[string]error
+	notFound map[string]bool
 	// takes is how long a question takes; guarded by mu.
 	takes time.Duration
 	// serves are answers of the API server by verb, nil where it answers
@@ -80,6 +83,9 @@ func (r *removals) Existence(_ context.Context, node *corev1.Node) (cloud.Existe
 	time.Sleep(takes)
 	r.mu.Lock()
 	delete(r.busy, node.Name)
+	if r.notFound[node.Name] {
+		return cloud.Existence{Asked: asked, NotFound: true}, &cloud.Error{Call: "InstanceExists", Kind: cloud.NotFound, Err: cloudprovider.InstanceNotFound}
+	}
 	return cloud.Existence{Present: !r.absent[node.Name], Asked: asked}, errors.Join(r.failure, r.fails[node.Name])
 }
 

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/cloud-provider/api"
 
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
 	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
@@ -60,6 +61,82 @@ func TestTruncatedListDeletesNothing(t *testing.T) {
 				r := beginRemovals(t, DefaultLimits(), nodes...)
 				defer func() { r.stop() }()
 				r.change(func() { r.absent = denied })
+				r.after(12 * time.Hour)
+				if got := len(r.names()); got != len(nodes) {
+					t.Errorf("%d healthy Nodes deleted in half a day", len(nodes)-got)
+				}
+			})
+		})
+	}
+}
+
+// byNotFoundError are limits with which the error "not found" is an absence.
+func byNotFoundError() Limits {
+	l := DefaultLimits()
+	l.NotFoundIsAbsent = true
+	return l
+}
+
+// A provider says of an instance that is gone that it fails, because it is not
+// found. The Node stays and names the flag. With the flag it goes as early as any
+// other.
+func TestNotFoundErrorOfAnInstanceThatIsGone(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		limits Limits
+		node   *corev1.Node
+		after  time.Duration
+		stays  bool
+	}{
+		{"Held", DefaultLimits(), old("n1"), 12 * time.Hour, true},
+		{"GoesByFlag", byNotFoundError(), old("n1"), 32 * time.Second, false},
+		{"TooEarlyByFlag", byNotFoundError(), old("n1"), 29 * time.Second, true},
+		{"HeldWithoutProviderID", byNotFoundError(), old("n1", providerID(""), taint(api.TaintExternalCloudProvider)), 12 * time.Hour, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := beginRemovals(t, tt.limits, aliveAnd(tt.node)...)
+				defer func() { r.stop() }()
+				r.change(func() { r.notFound = map[string]bool{"n1": true} })
+				r.after(tt.after)
+				want := []string{"w1", "w2", "w3"}
+				if tt.stays {
+					want = append(want, "n1")
+				}
+				r.expect("afterwards", want...)
+				if tt.after < time.Hour {
+					return
+				}
+				node, err := r.cluster.CoreV1().Nodes().Get(t.Context(), "n1", metav1.GetOptions{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if c := nodefact.Condition(node, ConditionMissing); c == nil || c.Status != corev1.ConditionUnknown || !strings.Contains(c.Message, "--node-deletion-not-found-error=absent") {
+					t.Errorf("condition %v, want it to name the flag", c)
+				}
+			})
+		})
+	}
+}
+
+// A cloud that finds nothing, because the endpoint or the project is wrong, costs no
+// Node, however long it lasts, and whether kubelets report or not.
+func TestCloudThatFindsNothingDeletesNothing(t *testing.T) {
+	for _, tt := range []struct {
+		name                          string
+		badSilent, badReporting, good int
+	}{
+		{"NothingIsFound", 2, 18, 0},
+		{"AllAreSilent", 20, 0, 0},
+		{"OneNodeIsLeft", 1, 0, 0},
+		{"HalfIsFound", 2, 8, 10},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				nodes, denied := fleet(tt.badSilent, tt.badReporting, tt.good)
+				r := beginRemovals(t, byNotFoundError(), nodes...)
+				defer func() { r.stop() }()
+				r.change(func() { r.notFound = denied })
 				r.after(12 * time.Hour)
 				if got := len(r.names()); got != len(nodes) {
 					t.Errorf("%d healthy Nodes deleted in half a day", len(nodes)-got)

@@ -38,7 +38,7 @@ func (c *Controller) askExistence(ctx context.Context, node *corev1.Node) (answe
 		return answer{}, ctx.Err()
 	}
 	c.metrics.called(callExists, err)
-	a := answerOf(existence, err, c.clock.Now())
+	a := c.limits.counted(node, answerOf(existence, err, c.clock.Now()))
 	c.recordAnswer(node, a)
 	if a.presence == present {
 		down, err := c.instances.Shutdown(ctx, node)
@@ -64,12 +64,15 @@ func (c *Controller) askAboutWitness(ctx context.Context, node, witness *corev1.
 		return false, ctx.Err()
 	}
 	c.metrics.called(callExists, err)
-	c.recordAnswer(asked, answerOf(existence, err, c.clock.Now()))
-	return err == nil, nil
+	a := c.limits.counted(asked, answerOf(existence, err, c.clock.Now()))
+	c.recordAnswer(asked, a)
+	return a.presence != unknown, nil
 }
 
 func answerOf(e cloud.Existence, err error, now time.Time) answer {
 	switch {
+	case e.NotFound:
+		return answer{asked: e.Asked, failure: nodecause.OfExistence(err), notFound: true}
 	case err != nil:
 		return answer{asked: now, failure: nodecause.OfExistence(err), again: cloud.HeldFor(err)}
 	case e.Present:

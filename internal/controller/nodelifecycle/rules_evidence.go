@@ -26,11 +26,24 @@ type answer struct {
 	asked time.Time
 	// failure is why the presence is unknown.
 	failure message.Cause
+	// notFound means that the failure is the error "instance not found".
+	notFound bool
 	// again is when to ask again because the cloud is down for all Nodes; 0 if it is
 	// not. Then the presence is unknown.
 	again time.Duration
 	// power is what is known of the power state of a present instance.
 	power power
+}
+
+// counted returns the answer as it counts for the Node that the question was
+// about. With the limit NotFoundIsAbsent the error "instance not found" is an
+// "absent" like any other, for a witness, too. If a name is not found, the instance
+// may have another one, so the error counts for a Node with a provider ID only.
+func (l Limits) counted(about *corev1.Node, a answer) answer {
+	if !a.notFound || !l.NotFoundIsAbsent || about.Spec.ProviderID == "" {
+		return a
+	}
+	return answer{presence: absent, asked: a.asked}
 }
 
 // power is what is known of the power state of an instance.

@@ -135,6 +135,38 @@ func TestEvidence(t *testing.T) {
 	})
 }
 
+// The error "not found" counts once, and only where it may: by default it is an
+// error like any other.
+func TestNotFoundError(t *testing.T) {
+	notFound := answer{asked: noon, notFound: true, failure: message.Cause{Reason: "CloudFailed", Message: "because"}}
+	byFlag := Limits{NotFoundIsAbsent: true}
+	for _, tt := range []struct {
+		name   string
+		limits Limits
+		node   *corev1.Node
+		answer answer
+		want   presence
+	}{
+		{"ItIsAnErrorByDefault", DefaultLimits(), n1, notFound, unknown},
+		{"ItIsAbsentByFlag", byFlag, n1, notFound, absent},
+		{"ItIsAbsentForAWitnessToo", byFlag, old("w1", reports), notFound, absent},
+		{"ItIsAnErrorAboutANodeWithoutProviderID", byFlag, old("n1", providerID("")), notFound, unknown},
+		{"AnotherErrorIsAnErrorByFlagToo", byFlag, n1, fails("CloudDenied"), unknown},
+		{"PresentStaysPresent", byFlag, n1, said(present), present},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got := tt.limits.counted(tt.node, tt.answer)
+			if got.presence != tt.want || got.asked != noon || got.failure.IsZero() != (tt.want != unknown) {
+				t.Errorf("%+v, want the presence %v", got, tt.want)
+			}
+			before := gone(tt.node, 1, time.Minute, time.Minute).evidence
+			if after := before.with(got, noon); tt.want == absent && after.absences != before.absences+1 {
+				t.Errorf("%d absences after %d, want one more", after.absences, before.absences)
+			}
+		})
+	}
+}
+
 // aged is a memory whose previous check is so long ago that the next one is due.
 func aged(m memory) memory {
 	m.evidence.checkedAt = noon.Add(-time.Hour)

@@ -13,6 +13,9 @@ import (
 type Limits struct {
 	// Off holds every deletion.
 	Off bool
+	// NotFoundIsAbsent means that the error "instance not found" counts as an answer
+	// that the instance does not exist, about a Node with a provider ID.
+	NotFoundIsAbsent bool
 	// SilentAfter is how old the last report of a kubelet that does not report
 	// Ready may be before the kubelet counts as silent.
 	SilentAfter time.Duration

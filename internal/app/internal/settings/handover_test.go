@@ -83,6 +83,8 @@ func another(t *testing.T, f *pflag.Flag) string {
 		"own-provider-id-schemes":     "a",
 		"own-node-selector":           "a=b",
 		"own-provider-label":          "a",
+
+		"node-deletion-not-found-error": notFoundIsAbsent,
 	}[f.Name]; ok {
 		return value
 	}

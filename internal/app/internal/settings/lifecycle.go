@@ -18,14 +18,23 @@ type Lifecycle struct {
 	syncs  int32
 	flags  *pflag.FlagSet // tells which flags are set
 	delete bool
-	limits nodelifecycle.Limits
+	// notFound says what the error "instance not found" means.
+	notFound string
+	limits   nodelifecycle.Limits
 }
+
+// Values of --node-deletion-not-found-error.
+const (
+	notFoundHolds    = "hold"
+	notFoundIsAbsent = "absent"
+)
 
 func newLifecycle() Lifecycle {
 	return Lifecycle{
-		syncs:  defaultConcurrentReads,
-		delete: true,
-		limits: nodelifecycle.DefaultLimits(),
+		syncs:    defaultConcurrentReads,
+		delete:   true,
+		notFound: notFoundHolds,
+		limits:   nodelifecycle.DefaultLimits(),
 	}
 }
 
@@ -40,6 +49,9 @@ func (l *Lifecycle) addFlags(sections *cliflag.NamedFlagSets) {
 		"How many calls of their own have to say that an instance does not exist before its node may be deleted.")
 	fs.IntVar(&l.limits.Witnesses, "node-deletion-witnesses", l.limits.Witnesses,
 		"How many other nodes, whose kubelets report, the cloud has to confirm before a node is deleted. If there are fewer, all of them, but at least one. 0 asks for none.")
+	fs.StringVar(&l.notFound, "node-deletion-not-found-error", l.notFound,
+		"What the contract's error InstanceNotFound means when the cloud is asked whether the instance of a node with a provider ID exists: "+
+			"'hold' (nothing, as of every error), or 'absent' (the same as the answer that it does not exist). 'absent' is for providers that answer so about instances that are gone.")
 	deviates(fs, "concurrent-node-lifecycle-syncs", "Upstream: 1.")
 	for _, d := range l.durations() {
 		fs.DurationVar(d.value, d.flag, *d.value, d.usage)
@@ -100,6 +112,12 @@ func (l *Lifecycle) validate() []error {
 	if l.limits.Witnesses < 0 {
 		errs = append(errs, fmt.Errorf("--node-deletion-witnesses must not be negative, but got %d", l.limits.Witnesses))
 	}
+	if l.notFound != notFoundHolds && l.notFound != notFoundIsAbsent {
+		errs = append(errs, fmt.Errorf("--node-deletion-not-found-error must be %q or %q, but got %q", notFoundHolds, notFoundIsAbsent, l.notFound))
+	}
+	if l.notFound == notFoundIsAbsent && l.limits.Witnesses == 0 {
+		errs = append(errs, fmt.Errorf("--node-deletion-not-found-error=%s needs witnesses, because a cloud that finds nothing at all answers the same, but got --node-deletion-witnesses=0", notFoundIsAbsent))
+	}
 	for _, d := range l.durations() {
 		switch {
 		case *d.value < 0:
@@ -129,6 +147,7 @@ type lifecycleConfiguration struct {
 	NodeMonitorLongestPeriod     metav1.Duration
 
 	NodeDeletion                      bool
+	NodeDeletionNotFoundError         string
 	NodeDeletionSilentAfter           metav1.Duration
 	NodeDeletionAbsences              int
 	NodeDeletionAbsentFor             metav1.Duration
@@ -151,6 +170,7 @@ func (l *Lifecycle) show(c *configuration) {
 		NodeMonitorLongestPeriod:     metav1.Duration{Duration: l.limits.LongestPause},
 
 		NodeDeletion:                      l.delete,
+		NodeDeletionNotFoundError:         l.notFound,
 		NodeDeletionSilentAfter:           metav1.Duration{Duration: l.limits.SilentAfter},
 		NodeDeletionAbsences:              l.limits.Absences,
 		NodeDeletionAbsentFor:             metav1.Duration{Duration: l.limits.AbsentFor},
@@ -170,7 +190,7 @@ func (l *Lifecycle) show(c *configuration) {
 // Config returns what the controller is configured with.
 func (l *Lifecycle) Config(claim ownership.Claim) nodelifecycle.Config {
 	limits := l.limits
-	limits.Off = !l.delete
+	limits.Off, limits.NotFoundIsAbsent = !l.delete, l.notFound == notFoundIsAbsent
 	return nodelifecycle.Config{Reads: int(l.syncs), Limits: limits, Claim: claim}
 }
 
