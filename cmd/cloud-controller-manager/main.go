@@ -1,11 +1,12 @@
-// Command cloud-controller-manager is the daemon with the provider of the
-// simulated cloud. The main.go of another cloud's daemon differs only in the
-// import of the provider.
+// Command cloud-controller-manager is the daemon with two providers: that of the
+// simulated cloud, and one for machines without a cloud. The main.go of a cloud's
+// daemon differs only in the import of the provider.
 package main
 
 import (
 	"github.com/fairlead-k8s/fairlead/ccm"
 	_ "github.com/fairlead-k8s/fairlead/providers/simulated" // provider "simulated"
+	_ "github.com/fairlead-k8s/fairlead/providers/static"    // provider "static"
 )
 
 func main() { ccm.Main() }

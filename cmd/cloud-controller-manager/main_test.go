@@ -78,6 +78,22 @@ func TestAllThatIsWrongWithTheCloudConfig(t *testing.T) {
 	}
 }
 
+func TestAllThatIsWrongWithTheConfigOfStatic(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "static.yaml")
+	if err := os.WriteFile(file, []byte("nodes:\n- selector: {}\n  zone: a b\n- zone: a\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, stderr, code := daemon(t, "--cloud-provider=static", "--cloud-config="+file, "--master=http://127.0.0.1:1")
+	if code != 1 {
+		t.Errorf("got exit code %d, want 1", code)
+	}
+	for _, want := range []string{"--cloud-config=" + file, `nodes[0].zone: "a b"`, "nodes[1].selector: is missing", "providerID: is missing"} {
+		if !strings.Contains(stderr, want) {
+			t.Errorf("no %q in\n%s", want, stderr)
+		}
+	}
+}
+
 func TestVersionAndHelp(t *testing.T) {
 	if stdout, _, code := daemon(t, "--version"); code != 0 || !strings.HasPrefix(stdout, "cloud-controller-manager v") {
 		t.Errorf("got %q with exit code %d", stdout, code)

@@ -178,6 +178,14 @@ func (all Requests) OfControllers() Requests {
 	return all.Where(Request.ofController)
 }
 
+// OfProgram returns the requests of the daemon that runs under this name.
+func (all Requests) OfProgram(name string) Requests {
+	return all.Where(func(r Request) bool {
+		program, _, _ := strings.Cut(r.UserAgent, "/")
+		return program == name
+	})
+}
+
 // Done returns the requests that succeeded.
 func (all Requests) Done() Requests {
 	return all.Where(func(r Request) bool { return r.Status.Code == http.StatusOK })

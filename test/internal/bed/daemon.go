@@ -27,7 +27,7 @@ func (b *Bed) Daemon(t *testing.T, s daemon.Setup) *daemon.Daemon {
 	d := &daemon.Daemon{Port: daemon.FreePort(t)}
 	dir := t.TempDir()
 	d.Argv = append([]string{
-		b.Programs.forProvider(s.Provider),
+		named(t, b.Programs.forProvider(s.Provider), s.As),
 		"--cloud-provider=" + s.ProviderName(),
 		"--cloud-config=" + WriteFile(t, filepath.Join(dir, "cloud.yaml"), s.Config(b.Cloud.URL)),
 		"--kubeconfig=" + b.kubeconfig(t, dir, s.API),
@@ -42,6 +42,23 @@ func (b *Bed) Daemon(t *testing.T, s daemon.Setup) *daemon.Daemon {
 	}, s.Flags...)
 	b.start(t, d)
 	return d
+}
+
+// named returns the path of the program under another name.
+func named(t *testing.T, program, name string) string {
+	t.Helper()
+	if name == "" {
+		return program
+	}
+	link := filepath.Join(t.TempDir(), name)
+	program, err := filepath.Abs(program)
+	if err == nil {
+		err = os.Symlink(program, link)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return link
 }
 
 // start starts the daemon's command line.

@@ -23,6 +23,12 @@ type Setup struct {
 	// Provider is a provider of testccm. Empty means the released program with
 	// its own provider.
 	Provider string
+	// Static is the configuration of the provider static, which then replaces the
+	// simulated one.
+	Static string
+	// As is another name for the program: that of its log and of its user agent, by
+	// which the audit log shows which of several daemons has made a request.
+	As string
 	// Cloud is the URL of another cloud, or of a proxy of a cloud. Empty means
 	// the cloud of the bed.
 	Cloud string
@@ -54,8 +60,11 @@ type Daemon struct {
 
 // ProviderName returns the value of --cloud-provider.
 func (s Setup) ProviderName() string {
-	if s.Provider != "" {
+	switch {
+	case s.Provider != "":
 		return "test"
+	case s.Static != "":
+		return "static"
 	}
 	return "simulated"
 }
@@ -63,6 +72,9 @@ func (s Setup) ProviderName() string {
 // Config returns the provider's configuration. usual is the URL of the cloud if
 // s.Cloud is empty.
 func (s Setup) Config(usual string) string {
+	if s.Static != "" {
+		return s.Static
+	}
 	config := "endpoint: " + cmp.Or(s.Cloud, usual) + "\n"
 	switch {
 	case s.Provider != "":

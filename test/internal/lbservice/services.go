@@ -83,13 +83,13 @@ func (s Services) Runs(t *testing.T, with daemon.Setup) *daemon.Daemon {
 func (s Services) Replicas(t *testing.T, with daemon.Setup) (leader, standby replicas.Replica) {
 	t.Helper()
 	with.Lease = s.Name("lease")
-	mayLeadBy(t, s.Bed, with.Lease)
+	MayLeadBy(t, s.Bed, with.Lease)
 	return replicas.Pair(t, s.Bed, s.Cloud, s.Of(with))
 }
 
-// mayLeadBy lets the daemons elect their leader by another lease than that which
+// MayLeadBy lets the daemons elect their leader by another lease than that which
 // the manifest names.
-func mayLeadBy(t *testing.T, b *bed.Bed, lease string) {
+func MayLeadBy(t *testing.T, b *bed.Bed, lease string) {
 	t.Helper()
 	meta, rbac := metav1.ObjectMeta{Name: lease}, b.Admin.RbacV1()
 	role := &rbacv1.Role{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{{

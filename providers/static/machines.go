@@ -1,0 +1,147 @@
+package static
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/netip"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	cloudprovider "k8s.io/cloud-provider"
+	cloudproviderapi "k8s.io/cloud-provider/api"
+
+	"github.com/fairlead-k8s/fairlead/provider"
+)
+
+// machines describes Nodes by the configuration and by their own fields.
+type machines struct{ config config }
+
+var _ cloudprovider.InstancesV2 = machines{}
+
+// InstanceExists implements cloudprovider.InstancesV2. It always returns true,
+// also for Nodes of others: nothing here knows that a machine is gone.
+func (m machines) InstanceExists(context.Context, *corev1.Node) (bool, error) { return true, nil }
+
+// InstanceShutdown implements cloudprovider.InstancesV2. Nothing here knows
+// whether a machine is switched off. To answer false would remove the taint that
+// somebody else has set.
+func (m machines) InstanceShutdown(context.Context, *corev1.Node) (bool, error) {
+	return false, cloudprovider.NotImplemented
+}
+
+// InstanceMetadata implements cloudprovider.InstancesV2. The error wraps
+// cloudprovider.InstanceNotFound if the Node is not one of this provider.
+func (m machines) InstanceMetadata(_ context.Context, node *corev1.Node) (*cloudprovider.InstanceMetadata, error) {
+	if len(node.Labels) == 0 {
+		// Each kubelet labels its Node. Without labels the question is about a name or
+		// an ID alone, and wants it confirmed.
+		return nil, fmt.Errorf("node %s has no labels, and only they say which machine it is: %w", node.Name, cloudprovider.NotImplemented)
+	}
+	found, ok := m.config.entryOf(node)
+	if !ok {
+		return nil, fmt.Errorf("no entry of nodes in --cloud-config selects node %s: %w", node.Name, cloudprovider.InstanceNotFound)
+	}
+	id, err := m.config.idOf(node)
+	if err != nil {
+		return nil, err
+	}
+	addresses, err := found.addressesOf(node)
+	if err != nil {
+		return nil, err
+	}
+	return &cloudprovider.InstanceMetadata{
+		ProviderID:       id,
+		InstanceType:     found.size,
+		Zone:             found.zone,
+		Region:           found.region,
+		NodeAddresses:    addresses,
+		AdditionalLabels: maps.Clone(found.labels),
+	}, nil
+}
+
+// entryOf returns the first entry that selects the Node.
+func (c config) entryOf(node *corev1.Node) (entry, bool) {
+	for _, e := range c.entries {
+		if e.selector.Matches(labels.Set(node.Labels)) {
+			return e, true
+		}
+	}
+	return entry{}, false
+}
+
+// idOf returns the Node's provider ID, and a new one for a Node without one. An ID
+// of this provider stays when the template changes, because a provider ID can
+// never be changed.
+func (c config) idOf(node *corev1.Node) (string, error) {
+	id := node.Spec.ProviderID
+	switch {
+	case c.keep && id == "":
+		return "", invalidf("node %s has no provider ID, and providerID in --cloud-config is %s: start its kubelet with --provider-id, or give a template", node.Name, keepID)
+	case id == "":
+		return strings.Replace(c.template, namePlace, node.Name, 1), nil
+	case c.keep || strings.HasPrefix(id, idPrefix):
+		return id, nil
+	default:
+		return "", fmt.Errorf("node %s has the provider ID %q, which is another provider's; with providerID: %s in --cloud-config any is kept: %w",
+			node.Name, id, keepID, cloudprovider.InstanceNotFound)
+	}
+}
+
+// addressesOf returns the addresses that the kubelet was told to use, or those
+// that it has written itself, and then the external ones.
+func (e entry) addressesOf(node *corev1.Node) ([]corev1.NodeAddress, error) {
+	// What is wrong with the kubelet's annotation the daemon says itself.
+	addresses, err := listed(corev1.NodeInternalIP, node.Annotations[cloudproviderapi.AnnotationAlphaProvidedIPAddr])
+	if err != nil || len(addresses) == 0 {
+		addresses = nil
+		for _, a := range node.Status.Addresses {
+			if a.Type == corev1.NodeInternalIP {
+				addresses = append(addresses, a)
+			}
+		}
+	}
+	if len(addresses) == 0 {
+		return nil, invalidf("node %s has no internal IP address: start its kubelet with --node-ip", node.Name)
+	}
+	external, err := listed(corev1.NodeExternalIP, node.Annotations[e.external])
+	if err != nil {
+		return nil, invalidf("annotation %s of node %s: %v", e.external, node.Name, err)
+	}
+	return append(addresses, external...), nil
+}
+
+// listed reads IP addresses that are separated by commas. An empty text has none.
+func listed(kind corev1.NodeAddressType, text string) ([]corev1.NodeAddress, error) {
+	if strings.TrimSpace(text) == "" {
+		return nil, nil
+	}
+	var addresses []corev1.NodeAddress
+	for part := range strings.SplitSeq(text, ",") {
+		ip, err := netip.ParseAddr(strings.TrimSpace(part))
+		if err != nil || ip.Zone() != "" || ip.IsUnspecified() {
+			return nil, fmt.Errorf("%q is not an IP address of a machine", part)
+		}
+		addresses = append(addresses, corev1.NodeAddress{Type: kind, Address: ip.Unmap().String()})
+	}
+	return addresses, nil
+}
+
+// invalidError stays until the Node or the configuration is changed.
+type invalidError struct{ text string }
+
+func (e *invalidError) Error() string { return e.text }
+
+func invalidf(format string, args ...any) error {
+	return &invalidError{text: fmt.Sprintf(format, args...)}
+}
+
+// ClassifyError implements provider.ErrorClassifier.
+func (c *Cloud) ClassifyError(err error) provider.Classification {
+	if invalid := (*invalidError)(nil); errors.As(err, &invalid) {
+		return provider.Classification{Kind: provider.Invalid}
+	}
+	return provider.Classification{}
+}
