@@ -24,6 +24,10 @@ const TaintToBeDeleted = "ToBeDeletedByClusterAutoscaler"
 // Node.
 var announcements = []string{TaintToBeDeleted, "karpenter.sh/disrupted"}
 
+// announcingConditions are those by which an admin says that a Node is expected to
+// go (KEP-5683). Its kubelet can write them, too.
+var announcingConditions = []corev1.NodeConditionType{corev1.NodeDrained, corev1.NodeMaintenanceInProgress}
+
 // HasLabel reports whether the Node has the label with a value other than false.
 // Kubernetes reads node.kubernetes.io/exclude-from-external-load-balancers in the
 // same way.
@@ -50,6 +54,15 @@ func IsUninitialized(node *corev1.Node) bool { return HasTaint(node, api.TaintEx
 // Node.
 func IsAnnounced(node *corev1.Node) bool {
 	return slices.ContainsFunc(announcements, func(key string) bool { return HasTaint(node, key) })
+}
+
+// IsAnnouncedByCondition reports whether a condition of the Node says that it is
+// drained or that its maintenance is in progress.
+func IsAnnouncedByCondition(node *corev1.Node) bool {
+	return slices.ContainsFunc(announcingConditions, func(kind corev1.NodeConditionType) bool {
+		c := Condition(node, kind)
+		return c != nil && c.Status == corev1.ConditionTrue
+	})
 }
 
 // Condition returns the Node's condition of this type, nil if it has none.

@@ -49,6 +49,28 @@ func TestTaints(t *testing.T) {
 	}
 }
 
+func TestIsAnnouncedByCondition(t *testing.T) {
+	for name, c := range map[string]struct {
+		shown corev1.NodeCondition
+		want  bool
+	}{
+		"Drained":               {corev1.NodeCondition{Type: "Drained", Status: corev1.ConditionTrue}, true},
+		"MaintenanceInProgress": {corev1.NodeCondition{Type: "MaintenanceInProgress", Status: corev1.ConditionTrue}, true},
+		"NotDrained":            {corev1.NodeCondition{Type: "Drained", Status: corev1.ConditionFalse}, false},
+		"PerhapsDrained":        {corev1.NodeCondition{Type: "Drained", Status: corev1.ConditionUnknown}, false},
+		"DrainInProgress":       {corev1.NodeCondition{Type: "DrainInProgress", Status: corev1.ConditionTrue}, false},
+		"MaintenancePlanned":    {corev1.NodeCondition{Type: "MaintenancePlanned", Status: corev1.ConditionTrue}, false},
+		"NoCondition":           {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			node := &corev1.Node{Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}, c.shown}}}
+			if got := IsAnnouncedByCondition(node); got != c.want {
+				t.Errorf("got %v, want %v", got, c.want)
+			}
+		})
+	}
+}
+
 func TestScheme(t *testing.T) {
 	for id, want := range map[string]string{
 		"":                    "",

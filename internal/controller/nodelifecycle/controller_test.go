@@ -437,6 +437,38 @@ func TestNodesOverTheBudgetWaitAndAreDeletedAtABoundedRate(t *testing.T) {
 	})
 }
 
+// Nodes that are drained go without the wait for many, and at the bounded rate. A
+// Node that is not drained does not wait for them either.
+func TestDrainedNodesAreDeletedAtABoundedRate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		nodes := []*corev1.Node{old("n1")}
+		for n := range 30 {
+			nodes = append(nodes, old(fmt.Sprintf("gone-%02d", n), condition("Drained", corev1.ConditionTrue)))
+		}
+		limits := DefaultLimits()
+		limits.AnnouncedByConditions = true
+		r := beginRemovals(t, limits, aliveAnd(nodes...)...)
+		defer func() { r.stop() }()
+		r.change(func() {
+			for _, n := range nodes {
+				r.absent[n.Name] = true
+			}
+		})
+		r.after(35 * time.Second)
+		if slices.Contains(r.names(), "n1") {
+			t.Error("the Node that is not drained is still there")
+		}
+		for minute := 1; minute <= 5; minute++ {
+			if got, least := len(r.names()), 33-5*minute; got < least {
+				t.Errorf("%d Nodes are left after %d minutes, want at least %d", got, minute, least)
+			}
+			r.after(time.Minute)
+		}
+		r.after(5 * time.Minute)
+		r.expect("in the end", "w1", "w2", "w3")
+	})
+}
+
 // A machine of one's own in a cluster of cloud instances is never deleted,
 // whatever the cloud says of its name.
 func TestMachineOfOnesOwnStays(t *testing.T) {

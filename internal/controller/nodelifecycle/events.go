@@ -67,7 +67,7 @@ var (
 	}
 	deletionRateLimited = message.Reason{
 		Name: "DeletionRateLimited", On: "Node", Condition: string(ConditionMissing),
-		When: "More Nodes than the budget are absent together. They have been absent for long enough and are deleted at a bounded rate.",
+		When: "More Nodes than the budget are absent together, and have been for long enough, or a condition announces the Node. Such Nodes are deleted at a bounded rate.",
 		Do:   "Nothing.",
 	}
 	noWitness = message.Reason{
@@ -204,6 +204,11 @@ func overBudget(a absentees, l Limits) message.Cause {
 func rateLimited(a absentees, rate int) message.Cause {
 	return deletionRateLimited.Cause(fmt.Sprintf("%d of %d Nodes are absent from the cloud together. At most %d of them are deleted in a minute, "+
 		"and so many have been in the last one.", a.absent, a.nodes, rate))
+}
+
+func announcedRateLimited(_ absentees, rate int) message.Cause {
+	return deletionRateLimited.Cause(fmt.Sprintf("The instance is gone, and a condition of this Node announces its removal. At most %d such Nodes are deleted in a minute, "+
+		"because kubelets can write these conditions, and so many have been in the last one.", rate))
 }
 
 func contradicts(w witnesses) message.Cause {

@@ -214,6 +214,13 @@ func checkRows(t *testing.T, rows []row) {
 	}
 }
 
+// condition adds a condition.
+func condition(kind corev1.NodeConditionType, status corev1.ConditionStatus) func(*corev1.Node) {
+	return func(n *corev1.Node) {
+		n.Status.Conditions = append(n.Status.Conditions, corev1.NodeCondition{Type: kind, Status: status})
+	}
+}
+
 // says adds the condition CloudInstanceMissing to a Node.
 func says(status corev1.ConditionStatus, reason string, written time.Duration) func(*corev1.Node) {
 	return func(n *corev1.Node) {

@@ -67,8 +67,8 @@ func (c *Controller) postpone(name string) {
 	}
 }
 
-// countDeletion counts a deletion for the rate limit. Announced Nodes do not
-// count.
+// countDeletion counts a deletion for the rate limit. Nodes that a taint announces
+// do not count.
 func (c *Controller) countDeletion(node *corev1.Node) {
 	if nodefact.IsAnnounced(node) {
 		return

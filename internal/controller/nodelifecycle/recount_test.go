@@ -23,7 +23,7 @@ func (o recount) absentees() absentees {
 			continue
 		}
 		a.nodes++
-		if nodefact.IsAnnounced(p.node) || o.isReporting(p) {
+		if nodefact.IsAnnounced(p.node) || o.limits.AnnouncedByConditions && nodefact.IsAnnouncedByCondition(p.node) || o.isReporting(p) {
 			continue
 		}
 		if p.presence == absent || !p.checked || p.node.Name == o.node.Name {

@@ -3,6 +3,9 @@ package nodelifecycle
 import (
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
 )
 
@@ -11,17 +14,37 @@ import (
 type absentees struct{ absent, nodes int }
 
 // tooManyAreAbsent implements promise S1 d. If many instances disappear at the
-// same time, the cloud's answers are probably wrong.
+// same time, the cloud's answers are probably wrong. A kubelet can write the
+// conditions of its own Node, so a Node that only a condition announces is
+// deleted at the bounded rate.
 func tooManyAreAbsent(o observed) *obstacle {
 	a := o.peers.absentees
-	if nodefact.IsAnnounced(o.node) || a.absent <= o.limits.Budget.of(a.nodes) {
+	switch {
+	case nodefact.IsAnnounced(o.node):
+		return nil
+	case o.limits.isAnnounced(o.node):
+		return tooManyAreDeleted(o, announcedRateLimited)
+	case a.absent <= o.limits.Budget.of(a.nodes):
 		return nil
 	}
 	if until := o.memory.evidence.since.Add(o.limits.OverBudgetAfter); o.now.Before(until) {
 		return &obstacle{cause: overBudget(a, o.limits), until: until}
 	}
+	return tooManyAreDeleted(o, rateLimited)
+}
+
+// tooManyAreDeleted holds a Node while as many Nodes as the rate allows were deleted
+// in the last minute.
+func tooManyAreDeleted(o observed, why func(absentees, int) message.Cause) *obstacle {
+	a := o.peers.absentees
 	if rate, deleted := o.limits.OverBudgetRate.of(a.nodes), o.peers.deleted; len(deleted) >= rate {
-		return &obstacle{cause: rateLimited(a, rate), until: deleted[len(deleted)-rate].Add(time.Minute)}
+		return &obstacle{cause: why(a, rate), until: deleted[len(deleted)-rate].Add(time.Minute)}
 	}
 	return nil
+}
+
+// isAnnounced reports whether the removal of the Node is announced, so that it does
+// not count for the budget.
+func (l Limits) isAnnounced(node *corev1.Node) bool {
+	return nodefact.IsAnnounced(node) || l.AnnouncedByConditions && nodefact.IsAnnouncedByCondition(node)
 }

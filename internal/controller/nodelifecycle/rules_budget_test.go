@@ -4,11 +4,15 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
 )
 
 func TestBudget(t *testing.T) {
 	long := gone(n1, 20, 10*time.Minute, 0)
+	drained := old("n1", condition("Drained", corev1.ConditionTrue))
+	byConditions := func(l *Limits) { l.AnnouncedByConditions = true }
 	checkRows(t, []row{
 		{name: "ThreeAreWithinTheBudget", memory: complete, peers: absentOf(3, 10), want: "enqueue for the final check: the absence is confirmed; again in 2m0s"},
 		{name: "FourAreOverTheBudget", memory: complete, peers: absentOf(4, 10), want: "hold: TooManyAbsent; again in 1m0s; event NodeDeletionHeld"},
@@ -49,6 +53,44 @@ func TestBudget(t *testing.T) {
 		{
 			name: "AnnouncedNodeIsNotHeld", node: old("n1", taint("karpenter.sh/disrupted")), memory: complete, peers: absentOf(40, 80),
 			want: "enqueue for the final check: the absence is confirmed; again in 2m0s",
+		},
+		{
+			name: "DrainedNodeIsHeldByDefault", node: drained, memory: complete, peers: absentOf(40, 80),
+			want: "hold: TooManyAbsent; again in 1m0s; event NodeDeletionHeld",
+		},
+		{
+			name: "DrainedNodesCountByDefault", memory: complete, peers: absentOf(40, 80, condition("Drained", corev1.ConditionTrue)),
+			want: "hold: TooManyAbsent; again in 1m0s; event NodeDeletionHeld",
+		},
+		{
+			name: "DrainedNodeIsNotHeldByFlag", node: drained, memory: complete, peers: absentOf(40, 80), limits: byConditions,
+			want: "enqueue for the final check: the absence is confirmed; again in 2m0s",
+		},
+		{
+			name: "NodesInMaintenanceDoNotCountByFlag", memory: complete, peers: absentOf(40, 80, condition("MaintenanceInProgress", corev1.ConditionTrue)), limits: byConditions,
+			want: "enqueue for the final check: the absence is confirmed; again in 2m0s",
+		},
+		{
+			name: "NodeThatIsNotDrainedIsHeldByFlagToo", node: old("n1", condition("Drained", corev1.ConditionFalse)), memory: complete, peers: absentOf(40, 80), limits: byConditions,
+			want: "hold: TooManyAbsent; again in 1m0s; event NodeDeletionHeld",
+		},
+		{
+			name: "DrainedNodesAreDeletedAtABoundedRate", node: drained, memory: complete, peers: func() cluster {
+				r := absentOf(40, 80, condition("Drained", corev1.ConditionTrue))
+				for i := range 8 {
+					r.deleted = append(r.deleted, noon.Add(time.Duration(i-50)*time.Second))
+				}
+				return r
+			}(), limits: byConditions, want: "hold: DeletionRateLimited; again in 10s; event NodeDeletionHeld",
+		},
+		{
+			name: "DrainedNodeThatATaintAnnouncesIsNotHeldByTheRate", node: old("n1", condition("Drained", corev1.ConditionTrue), taint("karpenter.sh/disrupted")), memory: complete, peers: func() cluster {
+				r := absentOf(0, 80)
+				for range 8 {
+					r.deleted = append(r.deleted, noon)
+				}
+				return r
+			}(), limits: byConditions, want: "enqueue for the final check: the absence is confirmed; again in 2m0s",
 		},
 		{name: "NodesOverTheBudgetMayBeDeletedAfterTenMinutes", memory: long, peers: absentOf(40, 80), want: "enqueue for the final check: the absence is confirmed; again in 2m0s"},
 		{

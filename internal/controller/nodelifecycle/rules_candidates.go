@@ -25,8 +25,8 @@ type peers struct {
 	// reference is the Node of another scheme whose kubelet reports and that the cloud
 	// was not asked about for longest. It is nil once a scheme is confirmed.
 	reference *peer
-	// deleted has the times of the deletions of unannounced Nodes in the last minute,
-	// in order.
+	// deleted has the times of the deletions in the last minute, in order, but for
+	// Nodes that a taint announces.
 	deleted []time.Time
 }
 

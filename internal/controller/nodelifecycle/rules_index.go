@@ -26,8 +26,8 @@ type index struct {
 	// confirmed has the provider-ID schemes of Nodes whose instances the provider
 	// has ever called present.
 	confirmed map[string]bool
-	// deleted has the times of the deletions of unannounced Nodes in the last minute,
-	// in order. An element never changes, so that decisions may keep the slice.
+	// deleted has the times of the deletions in the last minute, in order, but for
+	// Nodes that a taint announces. An element never changes, so that decisions may keep the slice.
 	deleted []time.Time
 }
 
@@ -78,7 +78,7 @@ func (i *index) factsOf(node *corev1.Node, now time.Time) facts {
 		disowned:      disowned,
 		leftAlone:     disowned || node.DeletionTimestamp != nil,
 		uninitialized: nodefact.IsUninitialized(node),
-		announced:     nodefact.IsAnnounced(node),
+		announced:     i.limits.isAnnounced(node),
 		silence:       silenceOf(node, now, i.limits.SilentAfter),
 	}
 }

@@ -42,6 +42,7 @@ func beginHistory(seed uint64) *history {
 		nodes: map[string]*corev1.Node{}, evidences: map[string]evidence{}, records: map[string]record{},
 	}
 	h.limits.Witnesses = h.random.IntN(4)
+	h.limits.AnnouncedByConditions = seed%2 == 0
 	h.limits.Budget.Percent = 10 + 30*h.random.IntN(2)
 	h.index = newIndex(h.limits, h.claim)
 	return h
@@ -71,6 +72,9 @@ func (h *history) node(name string, uid types.UID) *corev1.Node {
 	}
 	if status := one(h, "", corev1.ConditionTrue, corev1.ConditionTrue, corev1.ConditionTrue, corev1.ConditionUnknown, corev1.ConditionUnknown, corev1.ConditionFalse); status != "" {
 		n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: status, LastHeartbeatTime: metav1.NewTime(h.now.Add(-one(h, 0, time.Minute, time.Hour)))}}
+	}
+	if status := one(h, "", "", corev1.ConditionFalse, corev1.ConditionTrue); status != "" {
+		condition(corev1.NodeDrained, status)(n)
 	}
 	return n
 }

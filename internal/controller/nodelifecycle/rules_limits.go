@@ -35,6 +35,9 @@ type Limits struct {
 	// ForeignAfter is how long the cloud has to call a Node absent, while its
 	// kubelet reports, before that Node counts as foreign.
 	ForeignAfter time.Duration
+	// AnnouncedByConditions means that the conditions Drained and
+	// MaintenanceInProgress announce a Node, beside the taints of autoscalers.
+	AnnouncedByConditions bool
 	// While more Nodes than Budget are absent together, each has to be absent for
 	// OverBudgetAfter. Then at most OverBudgetRate are deleted in a minute.
 	Budget, OverBudgetRate Share

@@ -26,6 +26,7 @@ func wakes(claim ownership.Claim, before, now *corev1.Node) bool {
 		before.Labels[corev1.LabelTopologyZone] != now.Labels[corev1.LabelTopologyZone] ||
 		nodefact.IsUninitialized(before) != nodefact.IsUninitialized(now) ||
 		nodefact.IsAnnounced(before) != nodefact.IsAnnounced(now) ||
+		nodefact.IsAnnouncedByCondition(before) != nodefact.IsAnnouncedByCondition(now) ||
 		slices.ContainsFunc(before.Spec.Taints, isShutdownTaint) != slices.ContainsFunc(now.Spec.Taints, isShutdownTaint) ||
 		!nodefact.SameCondition(nodefact.Condition(before, ConditionMissing), nodefact.Condition(now, ConditionMissing)) ||
 		reportsOtherwise(nodefact.Condition(before, corev1.NodeReady), nodefact.Condition(now, corev1.NodeReady))

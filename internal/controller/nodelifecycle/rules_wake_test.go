@@ -28,6 +28,9 @@ var changes = map[string]func(*corev1.Node){
 	"zone":              located(corev1.LabelTopologyZone, "z2"),
 	"uninitialised":     taint(api.TaintExternalCloudProvider),
 	"announced":         taint(nodefact.TaintToBeDeleted),
+	"drained":           condition("Drained", corev1.ConditionTrue),
+	"not drained":       condition("Drained", corev1.ConditionFalse),
+	"in maintenance":    condition("MaintenanceInProgress", corev1.ConditionTrue),
 	"shutdown":          taint(api.TaintNodeShutdown),
 	"other taint":       taint("other"),
 	"no taints":         func(n *corev1.Node) { n.Spec.Taints = nil },
@@ -58,7 +61,9 @@ type situation struct {
 
 // of returns what is observed of a Node in the situation.
 func (s situation) of(node *corev1.Node) observed {
-	return s.peers.seenBy(observed{now: noon, node: node, answer: s.answer, memory: s.memory, limits: DefaultLimits()})
+	limits := DefaultLimits()
+	limits.AnnouncedByConditions = true // Without it, fewer fields are read.
+	return s.peers.seenBy(observed{now: noon, node: node, answer: s.answer, memory: s.memory, limits: limits})
 }
 
 func situations() map[string]situation {

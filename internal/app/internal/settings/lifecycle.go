@@ -52,6 +52,9 @@ func (l *Lifecycle) addFlags(sections *cliflag.NamedFlagSets) {
 	fs.StringVar(&l.notFound, "node-deletion-not-found-error", l.notFound,
 		"What the contract's error InstanceNotFound means when the cloud is asked whether the instance of a node with a provider ID exists: "+
 			"'hold' (nothing, as of every error), or 'absent' (the same as the answer that it does not exist). 'absent' is for providers that answer so about instances that are gone.")
+	fs.BoolVar(&l.limits.AnnouncedByConditions, "node-deletion-announced-by-conditions", l.limits.AnnouncedByConditions,
+		"The conditions Drained and MaintenanceInProgress announce the removal of a node, as taints of autoscalers do: it does not count for --node-deletion-budget-* and does not wait. "+
+			"Kubelets can write these conditions on their own nodes, so such nodes are deleted at --node-deletion-over-budget-rate-*.")
 	deviates(fs, "concurrent-node-lifecycle-syncs", "Upstream: 1.")
 	for _, d := range l.durations() {
 		fs.DurationVar(d.value, d.flag, *d.value, d.usage)
@@ -161,6 +164,7 @@ type lifecycleConfiguration struct {
 	NodeDeletionOverBudgetAfter       metav1.Duration
 	NodeDeletionOverBudgetRateNodes   int
 	NodeDeletionOverBudgetRatePercent int
+	NodeDeletionAnnouncedByConditions bool
 }
 
 func (l *Lifecycle) show(c *configuration) {
@@ -184,6 +188,7 @@ func (l *Lifecycle) show(c *configuration) {
 		NodeDeletionOverBudgetAfter:       metav1.Duration{Duration: l.limits.OverBudgetAfter},
 		NodeDeletionOverBudgetRateNodes:   l.limits.OverBudgetRate.Nodes,
 		NodeDeletionOverBudgetRatePercent: l.limits.OverBudgetRate.Percent,
+		NodeDeletionAnnouncedByConditions: l.limits.AnnouncedByConditions,
 	}
 }
 
