@@ -3,6 +3,7 @@ package cloud
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -13,6 +14,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	cloudprovider "k8s.io/cloud-provider"
+
+	"github.com/fairlead-k8s/fairlead/providers/static"
 )
 
 // written is a Node in which a kubelet has written all that it can.
@@ -49,6 +52,23 @@ func TestIdentityIsAskedByNameAndByID(t *testing.T) {
 	asked = nil
 	if got, err := i.Identity(t.Context(), written(""), "r"); err != nil || got.ByID != nil || len(asked) != 1 {
 		t.Errorf("%v, %v after %d calls for a Node without provider ID, want one by name", got, err, len(asked))
+	}
+}
+
+// The provider static knows a machine by labels only, which a kubelet can set. So it
+// confirms none, even where its file describes all Nodes.
+func TestStaticIdentifiesNoMachine(t *testing.T) {
+	p, err := static.New(strings.NewReader("nodes: [{selector: {}}]\nproviderID: static://home/{{name}}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	instances, _ := p.InstancesV2()
+	i := gateway(t, vendor{v2: instances}, Config{}).Instances()
+	if got, err := i.Identity(t.Context(), written("static://home/n"), "r"); KindOf(err) != NotImplemented {
+		t.Errorf("%+v, %v for a Node with a provider ID", got, err)
+	}
+	if got, err := i.Identity(t.Context(), written(""), "r"); err != nil || got.ByName != nil || got.ByID != nil {
+		t.Errorf("%+v, %v for a Node without provider ID", got, err)
 	}
 }
 
