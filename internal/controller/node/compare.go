@@ -221,7 +221,7 @@ func (c *Controller) observedWith(node *corev1.Node, m cloud.Metadata) observed 
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return observed{
-		now: c.clock.Now(), node: node, memory: c.memories[node.Name], policy: c.policy, strictIDs: c.strictIDs, claim: c.claim,
+		now: c.clock.Now(), node: node, memory: c.memories[node.Name], policy: c.policy, strictIDs: c.strictIDs, always: c.always, claim: c.claim,
 		answer: answerOf(m, nil),
 	}
 }

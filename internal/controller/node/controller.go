@@ -103,6 +103,9 @@ type Config struct {
 	// MarkIdentity labels a Node whose provider ID the release writes with
 	// nodefact.LabelIdentity.
 	MarkIdentity bool
+	// AlwaysShow makes each Node show the condition ConditionInitialized once it is
+	// initialised. If false, only Nodes that have waited for a minute show it.
+	AlwaysShow bool
 	// Claim says which Nodes are this daemon's.
 	Claim ownership.Claim
 	// Metrics may be nil.
@@ -134,6 +137,7 @@ type Controller struct {
 	policy    LabelPolicy
 	strictIDs bool
 	marks     bool
+	always    bool
 	claim     ownership.Claim
 	reads     chan struct{} // has an element for each look-up under way
 	unhurried chan struct{} // the same for look-ups that nobody is helped by soon
@@ -184,6 +188,7 @@ func New(deps Deps, cfg Config) *Controller {
 		policy:    cfg.Labels,
 		strictIDs: cfg.StrictIDs,
 		marks:     cfg.MarkIdentity,
+		always:    cfg.AlwaysShow,
 		claim:     cfg.Claim,
 		reads:     make(chan struct{}, lookUps(cfg.Reads, deps.Instances.BatchSize())),
 		unhurried: make(chan struct{}, 1),

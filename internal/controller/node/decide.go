@@ -32,7 +32,10 @@ type observed struct {
 	strictIDs bool
 	// marks means that a Node is labelled whose provider ID this controller writes.
 	marks bool
-	claim ownership.Claim
+	// always means that each Node shows that it is initialised, also one that has
+	// shown no wait.
+	always bool
+	claim  ownership.Claim
 }
 
 // given says how a question to the cloud has ended.
@@ -88,11 +91,18 @@ type memory struct {
 	missing map[string]int
 	// said is what the last event about the owner of the Node has said.
 	said string
+	// released means that this process has initialised the Node, and that it may
+	// have to show that. shownAt is when a Node that has shown no wait was last made
+	// to show that it is initialised.
+	released bool
+	shownAt  time.Time
 }
 
 // afterWait returns what remains of the memory when the Node does not wait. The
 // allowance of questions remains, because a kubelet can make its Node wait again.
-func (m memory) afterWait() memory { return memory{uid: m.uid, questions: m.questions} }
+func (m memory) afterWait() memory {
+	return memory{uid: m.uid, questions: m.questions, shownAt: m.shownAt}
+}
 
 // action is what a pass does.
 type action string

@@ -76,7 +76,7 @@ var (
 var (
 	initialized = message.Reason{
 		Name: "Initialized", On: "Node", Condition: string(ConditionInitialized),
-		When: "The Node is initialised. It has waited for more than a minute before.",
+		When: "The Node is initialised. It has waited for more than a minute before, or --node-condition=always is set.",
 	}
 	providerIDMismatch = message.Reason{
 		Name: "ProviderIDMismatch", On: "Node", Condition: string(ConditionInitialized),

@@ -14,7 +14,7 @@ import (
 func (c *Controller) observe(node *corev1.Node) observed {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	o := observed{now: c.clock.Now(), node: node, memory: c.memories[node.Name], policy: c.policy, strictIDs: c.strictIDs, marks: c.marks, claim: c.claim}
+	o := observed{now: c.clock.Now(), node: node, memory: c.memories[node.Name], policy: c.policy, strictIDs: c.strictIDs, marks: c.marks, always: c.always, claim: c.claim}
 	if last, ok := c.fetched[node.Name]; ok && !last.used {
 		c.fetched[node.Name] = fetched{uid: last.uid, at: last.at, used: true}
 		if last.uid == node.UID && o.now.Sub(last.at) < fetchedFor {

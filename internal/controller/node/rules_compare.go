@@ -33,8 +33,12 @@ func saysLess(o observed) bool {
 		i.region == "" && has[corev1.LabelTopologyRegion] != ""
 }
 
-// differs reports whether what the cloud says of the Node is to be written.
-func differs(o observed) bool { return decide(o).do == update }
+// differs reports whether what the cloud says of the Node is to be written. That
+// the Node is to show its initialisation is no news of the cloud.
+func differs(o observed) bool {
+	p := decide(o)
+	return p.do == update && (p.addresses != nil || !p.change.empty())
+}
 
 // watched is what is known of the watch.
 type watched struct {

@@ -50,6 +50,15 @@ func TestWhatAListConfirms(t *testing.T) {
 	}
 }
 
+// A Node that is to show its initialisation is asked about. That is no change that
+// a list or a watch has missed.
+func TestConditionIsNoNewsOfTheCloud(t *testing.T) {
+	o := observed{now: noon, node: settled(), answer: machine(), policy: follows, always: true}
+	if decide(o).condition == nil || confirms(o) || differs(o) {
+		t.Errorf("condition %v, confirms = %v, differs = %v, want a condition and no difference", decide(o).condition, confirms(o), differs(o))
+	}
+}
+
 func TestPeriodOfTheComparison(t *testing.T) {
 	for _, tt := range []struct {
 		name     string

@@ -74,12 +74,14 @@ func initialize(o observed) plan {
 			return waits(o, *cause)
 		}
 	}
-	return plan{
+	p := plan{
 		do:     release,
 		why:    "the cloud has described the instance",
 		writes: writes{addresses: changedAddresses(o), change: released(o), events: []message.Event{hasSynced()}},
 		memory: o.memory.afterWait(),
 	}
+	p.memory.released = o.always // The condition comes after the removal of the taint.
+	return p
 }
 
 // released returns the write that ends the initialisation.

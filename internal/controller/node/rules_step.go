@@ -17,7 +17,9 @@ func follow(o observed) plan {
 	}
 	p := plan{do: doNothing, why: "up to date", memory: o.memory.afterWait()}
 	p.memory.notices, p.memory.missing = o.memory.notices, o.memory.missing
-	p.condition = recovered(o)
+	if p.condition = recovered(o); p.condition != nil {
+		p.memory.shownAt = o.now
+	}
 	p.change.labels = twinLabels(o.node.Labels)
 	if o.answer.given == described {
 		followInstance(o, &p)

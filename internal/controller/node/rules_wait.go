@@ -131,14 +131,26 @@ func isDue(o observed, m memory, shown *corev1.NodeCondition) bool {
 	return shown != nil || o.now.Sub(m.waitsSince) >= nodecondition.After
 }
 
-// recovered returns the condition of a Node that no longer waits, nil if it shows
-// no wait.
+// recovered returns the condition to write on a Node that does not wait, nil if
+// there is none. A Node that shows no wait needs it only if all Nodes show it.
 func recovered(o observed) *corev1.NodeCondition {
 	shown := nodefact.Condition(o.node, ConditionInitialized)
-	if shown == nil || shown.Status == corev1.ConditionTrue {
+	if shown == nil && !isToShow(o) || shown != nil && shown.Status == corev1.ConditionTrue {
 		return nil
 	}
 	return nodecondition.Wanted{Type: ConditionInitialized, Status: corev1.ConditionTrue, Cause: isInitialized()}.At(o.now, shown)
+}
+
+// putBackAfter is the shortest time between two writes of a condition that somebody
+// else removes (promise S4 b).
+const putBackAfter = 5 * time.Minute
+
+// isToShow reports whether a Node without the condition is to show that it is
+// initialised. It has to be known as an instance of this cloud: this process has
+// initialised it, or the cloud has just described it.
+func isToShow(o observed) bool {
+	isDescribed := o.answer.given == described && !isOther(o) && isKnown(o.node, o.answer.instance)
+	return o.always && (o.memory.released || isDescribed) && o.now.Sub(o.memory.shownAt) >= putBackAfter
 }
 
 // eventInterval is the shortest time between two events that name different

@@ -53,6 +53,51 @@ func TestWaiting(t *testing.T) {
 	}
 }
 
+// With --node-condition=always each Node of this cloud shows that it is
+// initialised, once, and only when it is.
+func TestEachNodeShowsThatItIsInitialised(t *testing.T) {
+	shown := shows(corev1.ConditionTrue, "Initialized", "", noon)
+	for _, tt := range []struct {
+		name   string
+		node   *corev1.Node
+		answer answer
+		memory memory
+		holder string
+		off    bool
+		want   corev1.ConditionStatus
+	}{
+		{name: "NodeThatWasInitialised", node: settled(), memory: memory{released: true}, want: corev1.ConditionTrue},
+		{name: "NodeThatTheCloudDescribes", node: settled(), answer: machine(), want: corev1.ConditionTrue},
+		{name: "NothingWithoutTheFlag", node: settled(), answer: machine(), memory: memory{released: true}, off: true},
+		{name: "NotWhileTheCloudHasSaidNothing", node: settled()},
+		{name: "NotWhenTheCloudRefuses", node: settled(), answer: refusing("CloudDenied")},
+		{name: "NotWhenTheCloudDescribesAnother", node: settled(), answer: machine(func(i *instance) { i.providerID = "p://2" }), holder: "n2"},
+		{name: "NotAMachineWithoutProviderID", node: settled(func(n *corev1.Node) { n.Spec.ProviderID = "" }), answer: machine()},
+		{name: "NotBeforeTheTaintIsRemoved", node: fresh(), answer: machine()},
+		{name: "ShownOnce", node: settled(shown), answer: machine(), memory: memory{released: true}},
+		{name: "RemovedByOthersIsNotPutBackAtOnce", node: settled(), answer: machine(), memory: memory{shownAt: noon.Add(-putBackAfter + time.Second)}},
+		{name: "RemovedByOthersIsPutBack", node: settled(), answer: machine(), memory: memory{shownAt: noon.Add(-putBackAfter)}, want: corev1.ConditionTrue},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			tt.memory.uid = "u1"
+			p := decide(observed{now: noon, node: tt.node, memory: tt.memory, answer: tt.answer, holder: tt.holder, policy: follows, always: !tt.off})
+			var got corev1.ConditionStatus
+			if p.condition != nil {
+				got = p.condition.Status
+			}
+			if got != tt.want {
+				t.Errorf("condition %v, want the status %q", p.condition, tt.want)
+			}
+			if wrote := p.memory.shownAt.Equal(noon); wrote != (tt.want != "") {
+				t.Errorf("remembered as written: %v", wrote)
+			}
+			if p.memory.released != (p.do == release) {
+				t.Errorf("released = %v after the action %s", p.memory.released, p.do)
+			}
+		})
+	}
+}
+
 // A question that is asked in vain is asked ever more rarely, and then after
 // those about other Nodes. A change of the Node begins anew.
 func TestQuestionsInVainBecomeRare(t *testing.T) {

@@ -54,7 +54,7 @@ func TestWhateverChangesThePlanWakes(t *testing.T) {
 		bases["fresh, "+name], bases["settled, "+name] = fresh(change), settled(change)
 	}
 	digest := func(n *corev1.Node, a answer) string {
-		o := outcomeOf(decide(observed{now: noon, node: n, answer: a, policy: follows}))
+		o := outcomeOf(decide(observed{now: noon, node: n, answer: a, policy: follows, always: true})) // Without always, less is read.
 		if nodefact.IsUninitialized(n) {
 			o.Condition, o.Events = "", nil
 		}

@@ -85,6 +85,7 @@ func another(t *testing.T, f *pflag.Flag) string {
 		"own-provider-label":          "a",
 
 		"node-deletion-not-found-error": notFoundIsAbsent,
+		"node-condition":                conditionAlways,
 	}[f.Name]; ok {
 		return value
 	}

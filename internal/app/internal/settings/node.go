@@ -25,11 +25,19 @@ type Node struct {
 	statusFrequency time.Duration
 	labels          labelReconcile
 	strictIDs       bool
+	condition       string
 	flags           *pflag.FlagSet // tells which flags are set
 }
 
+// Values of --node-condition.
+const (
+	conditionWaiting = "waiting"
+	conditionAlways  = "always"
+)
+
 func newNode() Node {
 	return Node{
+		condition:       conditionWaiting,
 		syncs:           defaultConcurrentReads,
 		statusFrequency: 5 * time.Minute,
 		labels:          labelReconcile{instanceType: true, additional: true},
@@ -51,6 +59,8 @@ func (n *Node) addFlags(sections *cliflag.NamedFlagSets) {
 			"Without 'remove' it stays. Do not use 'remove' if the provider returns a label only while the node does not have it.")
 	fs.BoolVar(&n.strictIDs, "node-strict-provider-ids", n.strictIDs,
 		"Leave a node alone if the provider answers with another provider ID than the node's. Otherwise only the ID of another node counts: some providers spell one ID in several ways.")
+	fs.StringVar(&n.condition, "node-condition", n.condition,
+		"Which nodes show the condition CloudInitialized: 'waiting' (those that wait for more than a minute, and afterwards), or 'always' (also each other node once it is initialised, for rules that wait for the condition).")
 
 	fs = sections.FlagSet("misc")
 	fs.DurationVar(&n.statusFrequency, "node-status-update-frequency", n.statusFrequency,
@@ -65,6 +75,9 @@ func (n *Node) validate() []error {
 	}
 	if n.statusUpdates < 0 {
 		errs = append(errs, fmt.Errorf("--concurrent-node-status-updates must not be negative, but got %d", n.statusUpdates))
+	}
+	if n.condition != conditionWaiting && n.condition != conditionAlways {
+		errs = append(errs, fmt.Errorf("--node-condition must be %q or %q, but got %q", conditionWaiting, conditionAlways, n.condition))
 	}
 	if n.statusFrequency <= 0 {
 		errs = append(errs, fmt.Errorf("--node-status-update-frequency must be positive, but got %v", n.statusFrequency))
@@ -88,6 +101,7 @@ func (n *Node) Config(claim ownership.Claim) node.Config {
 		Refresh:    n.statusFrequency,
 		Labels:     node.LabelPolicy{Type: n.labels.instanceType, Additional: n.labels.additional, Remove: n.labels.remove},
 		StrictIDs:  n.strictIDs,
+		AlwaysShow: n.condition == conditionAlways,
 		Claim:      claim,
 	}
 }
@@ -108,12 +122,14 @@ func (n *Node) Concurrent(c node.Config, declared int) node.Config {
 type nodeConfiguration struct {
 	ConcurrentNodeSyncs         int32
 	ConcurrentNodeStatusUpdates int32
+	NodeCondition               string
 }
 
 func (n *Node) show(c *configuration) {
 	c.NodeController = nodeConfiguration{
 		ConcurrentNodeSyncs:         n.syncs,
 		ConcurrentNodeStatusUpdates: n.refreshes(),
+		NodeCondition:               n.condition,
 	}
 	c.NodeStatusUpdateFrequency.Duration = n.statusFrequency
 }

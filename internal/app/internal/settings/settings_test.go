@@ -97,6 +97,7 @@ func TestValidation(t *testing.T) {
 		{"RouteBudgetIsAPercentage", "--route-deletion-budget-percent=101", "--route-deletion-budget-percent must be between 0 and 100, but got 101"},
 		{"WrongClusterCIDRIsLeftToTheRouteController", "--cluster-cidr=nonsense", ""},
 		{"RefreshNeedsAPeriod", "--node-status-update-frequency=0s", "--node-status-update-frequency must be positive, but got 0s"},
+		{"ConditionIsForKnownNodes", "--node-condition=never", `--node-condition must be "waiting" or "always", but got "never"`},
 		{"NotFoundIsKnown", "--node-deletion-not-found-error=gone", `--node-deletion-not-found-error must be "hold" or "absent", but got "gone"`},
 		{"NotFoundNeedsWitnesses", "--node-deletion-not-found-error=absent --node-deletion-witnesses=0", "--node-deletion-not-found-error=absent needs witnesses, because a cloud that finds nothing at all answers the same, but got --node-deletion-witnesses=0"},
 		{"LifecycleNeedsAWorker", "--concurrent-node-lifecycle-syncs=0", "--concurrent-node-lifecycle-syncs must be at least 1, but got 0"},
