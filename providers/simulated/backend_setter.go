@@ -16,9 +16,8 @@ import (
 type settingBalancers struct{ *loadBalancers }
 
 var (
-	_ cloudprovider.LoadBalancer      = settingBalancers{}
-	_ provider.ConcurrentLoadBalancer = settingBalancers{}
-	_ provider.BackendSetter          = settingBalancers{}
+	_ cloudprovider.LoadBalancer = settingBalancers{}
+	_ provider.BackendSetter     = settingBalancers{}
 )
 
 // MaxBackendServices implements provider.BackendSetter.

@@ -44,14 +44,3 @@ func TestSetBackends(t *testing.T) {
 		t.Errorf("%v, %v in an outage", results, err)
 	}
 }
-
-// What the configuration switches off is not offered.
-func TestWithoutBackendSetter(t *testing.T) {
-	for line, want := range map[string]bool{"": true, "withoutBackendSetter: true": false} {
-		balancers, _ := newFixture(t, simulator.Config{}, line).cloud.LoadBalancer()
-		_, offered := balancers.(provider.BackendSetter)
-		diff(t, "offered", want, offered)
-		_, concurrent := balancers.(provider.ConcurrentLoadBalancer)
-		diff(t, "concurrent", true, concurrent)
-	}
-}

@@ -27,6 +27,10 @@ func init() {
 
 // Cloud is the provider.
 type Cloud struct {
+	// without is what this provider does not offer. It is that of the configuration
+	// that it was made with, because the daemon asks once.
+	without optional
+
 	mu  sync.Mutex
 	now connection // guarded by mu
 }
@@ -53,11 +57,20 @@ func New(config io.Reader) (*Cloud, error) {
 	if err := c.connect(config); err != nil {
 		return nil, err
 	}
+	c.without = c.now.config.without
 	return c, nil
 }
 
-// Reload implements provider.Reloader.
-func (c *Cloud) Reload(_ context.Context, config io.Reader) error { return c.connect(config) }
+// Reload implements provider.Reloader. What the provider offers stays the same.
+func (c *Cloud) Reload(ctx context.Context, config io.Reader) error {
+	if err := c.connect(config); err != nil {
+		return err
+	}
+	if wanted := c.connection().config.without; wanted != c.without {
+		klog.FromContext(ctx).Info("What the configuration says about optional interfaces takes effect at the next start", "switchedOff", c.without, "switchedOffThen", wanted)
+	}
+	return nil
+}
 
 // connect makes the next calls use the configuration. If config is nil, it
 // changes nothing.
@@ -143,7 +156,7 @@ func (c *Cloud) HasClusterID() bool { return true }
 
 // InstancesV2 implements cloudprovider.Interface.
 func (c *Cloud) InstancesV2() (cloudprovider.InstancesV2, bool) {
-	return (&instances{cloud: c}).offering(c.connection().config.without), true
+	return (&instances{cloud: c}).offering(c.without.instances), true
 }
 
 // Instances implements cloudprovider.Interface. InstancesV2 replaces it.
@@ -154,17 +167,13 @@ func (c *Cloud) Zones() (cloudprovider.Zones, bool) { return nil, false }
 
 // LoadBalancer implements cloudprovider.Interface.
 func (c *Cloud) LoadBalancer() (cloudprovider.LoadBalancer, bool) {
-	b := &loadBalancers{cloud: c}
-	if c.connection().config.withoutBackendSetter {
-		return b, true
-	}
-	return settingBalancers{b}, true
+	return (&loadBalancers{cloud: c}).offering(c.without), true
 }
 
 // Routes implements cloudprovider.Interface.
 func (c *Cloud) Routes() (cloudprovider.Routes, bool) {
 	r := &routes{cloud: c}
-	if c.connection().config.withoutRouteApplier {
+	if c.without.routeApplier {
 		return struct{ routesAlone }{r}, true
 	}
 	return r, true

@@ -22,16 +22,9 @@ type config struct {
 	routeAddresses bool
 	// batchRoutes lets concurrent changes of routes share calls.
 	batchRoutes bool
-	// without are the fast paths that the provider does not offer.
-	without fastPaths
-	// withoutRouteApplier means that the provider is no provider.RouteApplier.
-	withoutRouteApplier bool
-	// withoutBackendSetter means the same of provider.BackendSetter.
-	withoutBackendSetter bool
+	// without is what the provider does not offer.
+	without optional
 }
-
-// fastPaths are ways to learn of many instances in one call.
-type fastPaths struct{ batches, lists, watches bool }
 
 // configKey reads the value of one key.
 type configKey struct {
@@ -46,11 +39,13 @@ func configKeys() []configKey {
 		{"timeout", readTimeout},
 		{"routeAddresses", readSwitch(func(c *config) *bool { return &c.routeAddresses })},
 		{"batchRoutes", readSwitch(func(c *config) *bool { return &c.batchRoutes })},
-		{"withoutBatches", readSwitch(func(c *config) *bool { return &c.without.batches })},
-		{"withoutLists", readSwitch(func(c *config) *bool { return &c.without.lists })},
-		{"withoutWatches", readSwitch(func(c *config) *bool { return &c.without.watches })},
-		{"withoutBackendSetter", readSwitch(func(c *config) *bool { return &c.withoutBackendSetter })},
-		{"withoutRouteApplier", readSwitch(func(c *config) *bool { return &c.withoutRouteApplier })},
+		{"withoutBatches", readSwitch(func(c *config) *bool { return &c.without.instances.batches })},
+		{"withoutLists", readSwitch(func(c *config) *bool { return &c.without.instances.lists })},
+		{"withoutWatches", readSwitch(func(c *config) *bool { return &c.without.instances.watches })},
+		{"withoutBackendSetter", readSwitch(func(c *config) *bool { return &c.without.backendSetter })},
+		{"withoutRouteApplier", readSwitch(func(c *config) *bool { return &c.without.routeApplier })},
+		{"withoutConcurrentCalls", readSwitch(func(c *config) *bool { return &c.without.concurrentCalls })},
+		{"withoutConcurrentServices", readSwitch(func(c *config) *bool { return &c.without.concurrentServices })},
 	}
 }
 

@@ -56,7 +56,7 @@ func TestConfigIsRead(t *testing.T) {
 		want config
 	}{
 		"EndpointAlone": {"endpoint: http://127.0.0.1:7640\n", config{endpoint: "http://127.0.0.1:7640"}},
-		"All":           {"# a comment\n---\ntimeout: 10s\nrouteAddresses: true\nbatchRoutes: true\nwithoutLists: true\nwithoutRouteApplier: true\npageSize: 50\nendpoint: \"https://cloud.example/sim\"\n", config{"https://cloud.example/sim", 50, 10 * time.Second, true, true, fastPaths{lists: true}, true, false}},
+		"All":           {"# a comment\n---\ntimeout: 10s\nrouteAddresses: true\nbatchRoutes: true\nwithoutLists: true\nwithoutRouteApplier: true\nwithoutConcurrentServices: true\npageSize: 50\nendpoint: \"https://cloud.example/sim\"\n", config{"https://cloud.example/sim", 50, 10 * time.Second, true, true, optional{instances: fastPaths{lists: true}, routeApplier: true, concurrentServices: true}}},
 		"JSON":          {`{"endpoint": "http://[::1]:1"}`, config{endpoint: "http://[::1]:1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -64,7 +64,7 @@ func TestConfigIsRead(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if d := cmp.Diff(row.want, got, cmp.AllowUnexported(config{}, fastPaths{})); d != "" {
+			if d := cmp.Diff(row.want, got, cmp.AllowUnexported(config{}, optional{}, fastPaths{})); d != "" {
 				t.Errorf("-want +got:\n%s", d)
 			}
 		})

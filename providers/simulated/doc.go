@@ -15,9 +15,12 @@
 //	withoutWatches: true # optional: do not offer provider.InstanceWatcher
 //	withoutBackendSetter: true # optional: do not offer provider.BackendSetter
 //	withoutRouteApplier: true # optional: do not offer provider.RouteApplier
+//	withoutConcurrentCalls: true    # optional: do not offer provider.ConcurrentCaller
+//	withoutConcurrentServices: true # optional: do not offer provider.ConcurrentLoadBalancer
 //
 // The file may change while the daemon runs. A valid configuration is used from
-// the next call on. What the provider offers stays the same until it is made anew.
+// the next call on. What the provider offers stays the same until it is made anew,
+// and the log says so if the file switches something else off than before.
 //
 // Each Service of type LoadBalancer gets its own load balancer, for TCP and UDP
 // over IPv4. The provider finds it only by the tags TagCluster and

@@ -13,7 +13,6 @@ import (
 	"k8s.io/cloud-provider/api"
 	"k8s.io/klog/v2"
 
-	"github.com/fairlead-k8s/fairlead/provider"
 	"github.com/fairlead-k8s/fairlead/simulator"
 )
 
@@ -26,18 +25,11 @@ import (
 // its Service is deleted, and then the load balancer remains.
 type loadBalancers struct{ cloud *Cloud }
 
-var (
-	_ cloudprovider.LoadBalancer      = (*loadBalancers)(nil)
-	_ provider.ConcurrentLoadBalancer = (*loadBalancers)(nil)
-)
+var _ cloudprovider.LoadBalancer = (*loadBalancers)(nil)
 
 // pendingPause is the delay before a load balancer that is being created is
 // checked again.
 const pendingPause = 2 * time.Second
-
-// MaxConcurrentServices implements provider.ConcurrentLoadBalancer. Concurrent
-// calls are safe, because Services share nothing.
-func (b *loadBalancers) MaxConcurrentServices() int { return 10 }
 
 // GetLoadBalancerName implements cloudprovider.LoadBalancer.
 func (b *loadBalancers) GetLoadBalancerName(_ context.Context, cluster string, service *corev1.Service) string {

@@ -1,0 +1,76 @@
+package simulated
+
+import (
+	cloudprovider "k8s.io/cloud-provider"
+
+	"github.com/fairlead-k8s/fairlead/provider"
+)
+
+// optional has a field for each optional interface that the configuration can
+// switch off.
+type optional struct {
+	instances          fastPaths
+	backendSetter      bool // provider.BackendSetter
+	routeApplier       bool // provider.RouteApplier
+	concurrentCalls    bool // provider.ConcurrentCaller
+	concurrentServices bool // provider.ConcurrentLoadBalancer
+}
+
+// fastPaths are ways to learn of many instances in one call.
+type fastPaths struct {
+	batches bool // provider.InstanceMetadataBatcher
+	lists   bool // provider.InstanceLister
+	watches bool // provider.InstanceWatcher
+}
+
+var _ provider.ConcurrentCaller = (*Cloud)(nil)
+
+// MaxConcurrentCalls implements provider.ConcurrentCaller. Any number of calls is
+// safe, because none keeps anything in memory. More of them are of no use: they
+// would be refused when the cloud has a quota.
+func (c *Cloud) MaxConcurrentCalls(kind provider.CallKind) int {
+	if c.without.concurrentCalls {
+		return 0
+	}
+	switch kind {
+	case provider.InstanceCalls, provider.ExistenceCalls:
+		return 16
+	case provider.LoadBalancerCalls:
+		return concurrentServices
+	case provider.RouteCalls:
+		return 200
+	}
+	return 0
+}
+
+// concurrentServices is for how many Services calls may be under way at once.
+const concurrentServices = 10
+
+// manyServices is provider.ConcurrentLoadBalancer.
+type manyServices struct{}
+
+// MaxConcurrentServices implements provider.ConcurrentLoadBalancer. Concurrent
+// calls are safe, because Services share nothing.
+func (manyServices) MaxConcurrentServices() int { return concurrentServices }
+
+// offering returns the load balancers with the optional interfaces that are not
+// switched off.
+func (b *loadBalancers) offering(without optional) cloudprovider.LoadBalancer {
+	setter := settingBalancers{b}
+	switch {
+	case without.backendSetter && without.concurrentServices:
+		return b
+	case without.backendSetter:
+		return struct {
+			*loadBalancers
+			manyServices
+		}{b, manyServices{}}
+	case without.concurrentServices:
+		return setter
+	default:
+		return struct {
+			settingBalancers
+			manyServices
+		}{setter, manyServices{}}
+	}
+}

@@ -1,0 +1,74 @@
+package simulated
+
+import (
+	"strings"
+	"testing"
+
+	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/ktesting"
+
+	"github.com/fairlead-k8s/fairlead/provider"
+	"github.com/fairlead-k8s/fairlead/simulator"
+)
+
+// What the configuration switches off is not offered, whatever else it switches off.
+func TestOptionalInterfacesOfLoadBalancersCanBeSwitchedOff(t *testing.T) {
+	for _, without := range []optional{{}, {backendSetter: true}, {concurrentServices: true}, {backendSetter: true, concurrentServices: true}} {
+		balancers := (&loadBalancers{}).offering(without)
+		_, setter := balancers.(provider.BackendSetter)
+		_, concurrent := balancers.(provider.ConcurrentLoadBalancer)
+		if not := (optional{backendSetter: !setter, concurrentServices: !concurrent}); not != without {
+			t.Errorf("%+v is not offered, want %+v", not, without)
+		}
+	}
+}
+
+// kinds are the kinds of calls, and one that may be added.
+var kinds = []provider.CallKind{provider.InstanceCalls, provider.ExistenceCalls, provider.LoadBalancerCalls, provider.RouteCalls, "volumes"}
+
+func declared(c provider.ConcurrentCaller) (most []int) {
+	for _, kind := range kinds {
+		most = append(most, c.MaxConcurrentCalls(kind))
+	}
+	return most
+}
+
+func TestConcurrencyCanBeSwitchedOff(t *testing.T) {
+	for line, want := range map[string][]int{
+		"":                             {16, 16, 10, 200, 0},
+		"withoutConcurrentCalls: true": {0, 0, 0, 0, 0},
+	} {
+		diff(t, line, want, declared(newFixture(t, simulator.Config{}, line).cloud))
+	}
+}
+
+// The daemon asks once what a provider offers. So a reload changes nothing of it,
+// and says so.
+func TestReloadChangesNothingThatIsOffered(t *testing.T) {
+	f := newFixture(t, simulator.Config{}, "withoutBackendSetter: true")
+	for _, tt := range []struct {
+		lines string
+		said  bool
+	}{
+		{"withoutBackendSetter: true", false},
+		{"withoutBackendSetter: true\npageSize: 2", false},
+		{"", true},
+		{"withoutBackendSetter: true\nwithoutConcurrentCalls: true\nwithoutConcurrentServices: true\nwithoutLists: true\nwithoutRouteApplier: true", true},
+	} {
+		log := ktesting.NewLogger(t, ktesting.NewConfig(ktesting.BufferLogs(true)))
+		config := "endpoint: " + f.cloud.connection().config.endpoint + "\n" + tt.lines
+		diff(t, "error", nil, f.cloud.Reload(klog.NewContext(t.Context(), log), strings.NewReader(config)))
+		text := log.GetSink().(ktesting.Underlier).GetBuffer().String()
+		diff(t, tt.lines+" is said to take effect later", tt.said, strings.Contains(text, "takes effect at the next start"))
+
+		diff(t, "calls at once", []int{16, 16, 10, 200, 0}, declared(f.cloud))
+		balancers, _ := f.cloud.LoadBalancer()
+		_, setter := balancers.(provider.BackendSetter)
+		_, concurrent := balancers.(provider.ConcurrentLoadBalancer)
+		instances, _ := f.cloud.InstancesV2()
+		_, lists := instances.(provider.InstanceLister)
+		routes, _ := f.cloud.Routes()
+		_, applier := routes.(provider.RouteApplier)
+		diff(t, "BackendSetter, ConcurrentLoadBalancer, InstanceLister and RouteApplier are offered", [4]bool{false, true, true, true}, [4]bool{setter, concurrent, lists, applier})
+	}
+}
