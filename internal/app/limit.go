@@ -20,14 +20,7 @@ const limitPeriod = 5 * time.Second
 // followLimit shows whether calls to the cloud wait, until ctx ends. Events are
 // written until lasting ends. The returned function waits for its end.
 func (p *process) followLimit(ctx, lasting context.Context) (wait func()) {
-	record := sync.OnceValue(func() func(message.Event) { // A recorder lasts, so it is made only if it is needed.
-		client, err := p.clients.each.Client(settings.ManagerName)
-		if err != nil {
-			return func(message.Event) {} // The log has it.
-		}
-		recorder := kube.NewRecorder(lasting, client, settings.ManagerName)
-		return func(e message.Event) { recorder.Lease(p.settings.Election.Lease(), e.Type, e.Reason, e.Message) }
-	})
+	record := p.leaseRecorder(lasting)
 	var following sync.WaitGroup
 	following.Go(func() {
 		before := cloud.Unlimited
@@ -41,11 +34,29 @@ func (p *process) followLimit(ctx, lasting context.Context) (wait func()) {
 			}
 			e := limitEvent(now)
 			klog.FromContext(ctx).Info("The limit of calls to the cloud has changed", "why", e.Message)
-			record()(e)
+			record(e)
 			before = now.By
 		}
 	})
 	return following.Wait
+}
+
+// leaseRecorder returns a function that records an event on the Lease, until ctx
+// ends. It is called by one goroutine. A recorder lasts, so it is made for the first
+// event. The log has what cannot be recorded.
+func (p *process) leaseRecorder(ctx context.Context) func(message.Event) {
+	var recorder *kube.Recorder
+	return func(e message.Event) {
+		if recorder == nil {
+			client, err := p.clients.each.Client(settings.ManagerName)
+			if err != nil {
+				klog.FromContext(ctx).Error(err, "There is no client for an event on the Lease", "reason", e.Reason)
+				return
+			}
+			recorder = kube.NewRecorder(ctx, client, settings.ManagerName)
+		}
+		recorder.Lease(p.settings.Election.Lease(), e.Type, e.Reason, e.Message)
+	}
 }
 
 func asGauge(is bool) float64 { //nolint:revive // flag-parameter: it is the value

@@ -11,7 +11,6 @@ import (
 
 	"github.com/fairlead-k8s/fairlead/internal/app/internal/settings"
 	"github.com/fairlead-k8s/fairlead/internal/cloud"
-	"github.com/fairlead-k8s/fairlead/internal/kube"
 	"github.com/fairlead-k8s/fairlead/internal/sleep"
 )
 
@@ -92,12 +91,7 @@ func (p *process) beginIdle(lasting context.Context, made []started) {
 	p.metrics.idle.Set(1)
 	p.tellIdle = sync.OnceFunc(func() {
 		klog.FromContext(lasting).Error(nil, "No controller has work, because the provider offers nothing; it is asked again")
-		client, err := p.clients.each.Client(settings.ManagerName)
-		if err != nil {
-			return // The log has it.
-		}
-		e := providerOffersNothing.Event("The provider offers neither instances nor load balancers nor routes, so nothing is done for Nodes and Services. It is asked again.")
-		kube.NewRecorder(lasting, client, settings.ManagerName).Lease(p.settings.Election.Lease(), e.Type, e.Reason, e.Message)
+		p.leaseRecorder(lasting)(providerOffersNothing.Event("The provider offers neither instances nor load balancers nor routes, so nothing is done for Nodes and Services. It is asked again."))
 	})
 }
 
