@@ -3,6 +3,7 @@ package cloud
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -39,8 +40,11 @@ const (
 	spread = 1500 * time.Millisecond
 	// waitsFor is how long a part counts as waiting after one of its calls was held.
 	waitsFor = 15 * time.Second
-	// maxParts bounds the parts, because a kubelet can choose a region.
-	maxParts = 256
+	// maxParts bounds the parts, because a kubelet can choose a region. They are
+	// enough for a dozen regions. One that is not used for partsKept is forgotten when
+	// another one needs its place.
+	maxParts  = 64
+	partsKept = time.Hour
 )
 
 // breaker holds calls back while the cloud, or a part of it, answers nobody. Then
@@ -57,10 +61,12 @@ type breaker struct {
 // is empty for a call about no Node, and for a Node that has none yet.
 type part struct{ method, region string }
 
-// of returns the part that the call is about. The caller holds mu.
+// of returns the part that the call is about. While the cloud is down, a region
+// that is not known is no part of its own: each part is tried once, and a kubelet could
+// invent one after the other. The caller holds mu.
 func (b *breaker) of(c call) *scope {
 	p := part{c.method, c.region}
-	if len(b.parts) >= maxParts && b.parts[p] == nil {
+	if p.region != "" && b.parts[p] == nil && (b.cloud.isOpen() || !b.hasRoom(time.Now())) {
 		p.region = ""
 	}
 	if b.parts[p] == nil {
@@ -70,6 +76,15 @@ func (b *breaker) of(c call) *scope {
 		b.parts[p] = &scope{}
 	}
 	return b.parts[p]
+}
+
+// hasRoom reports whether there may be one more part, after those that nobody uses
+// any more are forgotten. The caller holds mu.
+func (b *breaker) hasRoom(now time.Time) bool {
+	if len(b.parts) >= maxParts {
+		maps.DeleteFunc(b.parts, func(_ part, s *scope) bool { return now.Sub(s.used()) > partsKept })
+	}
+	return len(b.parts) < maxParts
 }
 
 // holder returns the scope that may hold the call back, and the call's part. The

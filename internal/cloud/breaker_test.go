@@ -13,6 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	cloudprovider "k8s.io/cloud-provider"
 	"k8s.io/cloud-provider/api"
+
+	"github.com/fairlead-k8s/fairlead/internal/sleep"
 )
 
 // login is a cloud that denies what the function denies, and counts the calls.
@@ -147,6 +149,115 @@ func TestPauseOfOneServiceIsNotForAll(t *testing.T) {
 		_, _ = g.LoadBalancers().Ensure(t.Context(), service("s"), nil)
 		if _, err := g.Instances().Metadata(t.Context(), node("n")); err != nil {
 			t.Errorf("a Node waits for the Service: %v", err)
+		}
+	})
+}
+
+// existsIn asks whether the instance of a Node in a region exists.
+func existsIn(t *testing.T, g *Gateway, region string, n int) error {
+	t.Helper()
+	found := node(region + "-" + strconv.Itoa(n))
+	found.Labels = map[string]string{corev1.LabelTopologyRegion: region}
+	_, err := g.Instances().Existence(t.Context(), found)
+	return err
+}
+
+// A kubelet can choose the region of its Node. Regions that it invents cost the cloud
+// one call together in an outage, and do not stay for ever.
+func TestInventedRegionsCostOneCall(t *testing.T) {
+	const before = time.Minute // the outage
+	for _, tt := range []struct {
+		name   string
+		known  int // regions that are invented before the outage, and asked about again in it
+		unseen int // regions that are invented in it
+		calls  int // in the outage
+	}{
+		{"None", 0, 0, 12},
+		{"InTheOutage", 0, 1000, 12 + 1},
+		{"BeforeTheOutage", 1000, 0, 12 + maxParts},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				o := newOutage(func(m made) error {
+					if m.at >= before {
+						return httpError(503)
+					}
+					return nil
+				})
+				g := gateway(t, o.vendor(), Config{})
+				for n := range tt.known {
+					_ = existsIn(t, g, "r"+strconv.Itoa(n), n)
+				}
+				time.Sleep(before - time.Since(o.start))
+				for n := range 20 { // These find that the cloud is down.
+					_ = existsIn(t, g, "real", n)
+					time.Sleep(time.Second)
+				}
+				for n := range max(tt.known, tt.unseen) {
+					_ = existsIn(t, g, "r"+strconv.Itoa(n), n)
+				}
+				calls := o.count(func(m made) bool { return m.at >= before })
+				t.Logf("%d calls, %d parts", calls, len(g.breaker.parts))
+				if parts := len(g.breaker.parts); calls > tt.calls || parts > maxParts+1 {
+					t.Errorf("%d calls in the outage with %d parts, want at most %d and %d", calls, parts, tt.calls, maxParts+1)
+				}
+			})
+		})
+	}
+}
+
+// A region that nobody uses any more gives its place to another, which then fails
+// alone.
+func TestRegionsAreForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := newOutage(func(m made) error {
+			if strings.HasPrefix(m.object, "down-") {
+				return httpError(503)
+			}
+			return nil
+		})
+		g := gateway(t, o.vendor(), Config{})
+		for n := range 2 * maxParts {
+			_ = existsIn(t, g, "r"+strconv.Itoa(n), n)
+		}
+		time.Sleep(partsKept + time.Minute)
+		for n := range 10 {
+			_ = existsIn(t, g, "up", n)
+			_ = existsIn(t, g, "down", n)
+			time.Sleep(time.Second)
+		}
+		held := existsIn(t, g, "down", 10)
+		if err := existsIn(t, g, "up", 10); err != nil || HeldFor(held) == 0 {
+			t.Errorf("a region that works: %v; one that is down: %v, want it held back alone", err, held)
+		}
+	})
+}
+
+// A provider says of a nonsensical provider ID that there is no such instance, and
+// has not asked the cloud. That ends the hold, because it looks like an answer, but few
+// calls follow from it.
+func TestAnswersThatTheCloudHasNotGivenCostFewCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const length = 10 * time.Minute
+		o := newOutage(func(m made) error {
+			if m.object == "nonsense" {
+				return cloudprovider.InstanceNotFound
+			}
+			return until(length, httpError(503))(m)
+		})
+		g := gateway(t, o.vendor(), Config{})
+		ctx, cancel := context.WithTimeout(t.Context(), length)
+		defer cancel()
+		go func() {
+			for sleep.For(ctx, 10*time.Second) {
+				_, _ = g.Instances().Existence(ctx, node("nonsense"))
+			}
+		}()
+		do(silentNodes(t.Context(), g, 500), newNodes(t.Context(), g, 50))
+		calls := o.count(func(m made) bool { return m.at < length && m.object != "nonsense" })
+		t.Logf("%d calls for other objects in %v", calls, length)
+		if most := int(length/(5*time.Second)) * 3; calls > most {
+			t.Errorf("%d calls for other objects, want at most %d", calls, most)
 		}
 	})
 }

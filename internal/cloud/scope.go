@@ -1,6 +1,9 @@
 package cloud
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // scope is what is known of the cloud, or of a part.
 type scope struct {
@@ -33,6 +36,11 @@ type scope struct {
 }
 
 func (s *scope) isOpen() bool { return s.opened.After(s.closed) }
+
+// used returns when a call of this scope was last held back or has last ended.
+func (s *scope) used() time.Time {
+	return slices.MaxFunc([]time.Time{s.answered, s.tried, s.held}, time.Time.Compare)
+}
 
 // failure is a call that has failed for a reason that many objects may share.
 type failure struct {
