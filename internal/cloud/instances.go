@@ -116,7 +116,7 @@ func (i *Instances) Refresh(ctx context.Context, nodes []*corev1.Node) []Answer 
 		return i.oneByOne(ctx, nodes)
 	}
 	answers, err := i.batches.ask(ctx, i.batchCall(lowPriority), identities(nodes), func(ctx context.Context, c call) ([]Answer, error) {
-		return i.batch(ctx, c, nodes)
+		return i.batch(ctx, c, func() []*corev1.Node { return nodes })
 	})
 	if HeldFor(err) > 0 {
 		return slices.Repeat([]Answer{{Err: err}}, len(nodes))
@@ -169,18 +169,22 @@ func (i *Instances) withOthers(ctx context.Context, c call, node *corev1.Node) (
 	return i.alone(ctx, c, node)
 }
 
-func (i *Instances) batchOfWaiting(ctx context.Context, p *progress, nodes []*corev1.Node) ([]Answer, error) {
+func (i *Instances) batchOfWaiting(ctx context.Context, p *progress, take func() []*corev1.Node) ([]Answer, error) {
 	c := i.batchCall(highPriority)
 	c.progress = p
-	return i.batch(ctx, c, nodes)
+	return i.batch(ctx, c, take)
 }
 
-func (i *Instances) batch(ctx context.Context, c call, nodes []*corev1.Node) ([]Answer, error) {
-	copies := make([]*corev1.Node, len(nodes))
-	for n, node := range nodes {
-		copies[n] = node.DeepCopy()
-	}
+// batch asks about several nodes in one call. It takes them when the call may be
+// made.
+func (i *Instances) batch(ctx context.Context, c call, take func() []*corev1.Node) ([]Answer, error) {
+	var nodes []*corev1.Node
 	theirs, err := read(ctx, i.gateway, c, func(ctx context.Context) ([]provider.InstanceMetadataAnswer, error) {
+		nodes = take()
+		copies := make([]*corev1.Node, len(nodes))
+		for n, node := range nodes {
+			copies[n] = node.DeepCopy()
+		}
 		answers, err := i.batcher.InstanceMetadataBatch(ctx, copies)
 		if err == nil && len(answers) != len(copies) {
 			err = fmt.Errorf("%d answers for %d nodes", len(answers), len(copies))

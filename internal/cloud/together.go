@@ -2,6 +2,7 @@ package cloud
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -10,26 +11,31 @@ import (
 
 const (
 	// collectFor is how long a question waits for others. While questions keep
-	// coming, the time between two calls doubles up to longestBetween, so that few
-	// calls are half empty.
+	// coming, the time between two calls grows fourfold up to longestBetween, so that
+	// few calls are half empty. It stays for burstFor, because a busy machine asks in
+	// spurts.
 	collectFor     = 5 * time.Millisecond
-	longestBetween = 500 * time.Millisecond
+	longestBetween = 750 * time.Millisecond
+	burstFor       = 5 * time.Second
 )
 
 // together collects questions about nodes and asks several of them in one call.
-// No question waits for others longer than longestBetween, and a question that
-// comes alone no longer than collectFor.
+// A call that waits for its turn goes on collecting. Otherwise no question waits for
+// others longer than longestBetween, and a question that comes alone no longer than
+// collectFor.
 type together struct {
 	most int // nodes in a call
 	// longestCall is how long a call may be under way until each of its nodes is asked
 	// about alone, because one of them may be why it hangs.
 	longestCall time.Duration
-	call        func(context.Context, *progress, []*corev1.Node) ([]Answer, error)
+	// call makes a call. When its turn has come, it takes the nodes.
+	call func(ctx context.Context, p *progress, take func() []*corev1.Node) ([]Answer, error)
 
 	mu      sync.Mutex
-	waiting []*member     // guarded by mu
-	timer   *time.Timer   // begins the next call; nil while nothing waits; guarded by mu
-	sent    time.Time     // when the last call began; guarded by mu
+	waiting []*member     // that no call has taken yet; guarded by mu
+	calls   int           // that have begun and have taken no nodes yet; guarded by mu
+	timer   *time.Timer   // begins the next call; nil while nothing waits for it; guarded by mu
+	sent    time.Time     // when nodes were last taken; guarded by mu
 	between time.Duration // guarded by mu
 }
 
@@ -65,65 +71,95 @@ func (t *together) ask(ctx context.Context, p *progress, node *corev1.Node) (Ans
 	}
 }
 
+// add makes the question wait for a call. Those that have begun and wait for their
+// turn take it if they have room.
 func (t *together) add(ctx context.Context, own *member) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.waiting = append(t.waiting, own)
-	switch {
-	case len(t.waiting) == t.most:
-		t.send(ctx)
-	case t.timer == nil:
+	if t.calls > 0 {
+		own.progress.set(errQuota)
+	}
+	switch left := t.left(); {
+	case left == t.most:
+		t.begin(ctx)
+	case left > 0 && t.timer == nil:
 		t.timer = time.AfterFunc(t.pause(time.Now()), func() {
 			t.mu.Lock()
 			defer t.mu.Unlock()
-			if len(t.waiting) > 0 { // Otherwise the call has become full in this moment.
-				t.send(ctx)
+			if t.left() > 0 { // Otherwise a call has become full in this moment.
+				t.begin(ctx)
 			}
 		})
 	}
 }
 
+// left returns for how many questions another call is needed. The caller holds mu.
+func (t *together) left() int { return len(t.waiting) - t.calls*t.most }
+
 // pause returns how long the first question of a call waits for others. The caller
 // holds mu.
 func (t *together) pause(now time.Time) time.Duration {
 	since := now.Sub(t.sent)
-	if since > longestBetween {
+	if since > burstFor {
 		t.between = collectFor
 		return collectFor
 	}
-	t.between = min(2*t.between, longestBetween)
+	t.between = min(4*t.between, longestBetween)
 	return max(t.between-since, collectFor)
 }
 
-// send begins a call with all questions that wait. The caller holds mu.
-func (t *together) send(ctx context.Context) {
+// begin begins a call, which takes questions when its turn has come. There are more
+// of them than the calls before it can take. The caller holds mu.
+func (t *together) begin(ctx context.Context) {
 	if t.timer != nil {
 		t.timer.Stop()
+		t.timer = nil
 	}
-	all := t.waiting
-	t.waiting, t.timer, t.sent = nil, nil, time.Now()
-	go t.carryOut(ctx, all)
+	t.calls++
+	for _, m := range t.waiting {
+		m.progress.set(errQuota)
+	}
+	go t.carryOut(ctx)
 }
 
-func (t *together) carryOut(ctx context.Context, all []*member) {
+// take returns the questions of a call.
+func (t *together) take() []*member {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	n := min(t.most, len(t.waiting))
+	all := slices.Clone(t.waiting[:n])
+	t.waiting = slices.Delete(t.waiting, 0, n)
+	t.calls--
+	t.sent = time.Now()
+	return all
+}
+
+func (t *together) carryOut(ctx context.Context) {
 	var shared progress
-	nodes := make([]*corev1.Node, len(all))
-	for n, m := range all {
-		nodes[n] = m.node
-		shared.also = append(shared.also, m.progress)
-	}
+	var nodes []*corev1.Node
+	all := sync.OnceValue(t.take)
 	err := error(call{method: batchMethod}.failed(Panicked, errEnded)) // if the provider's code ends the goroutine
-	answers := make([]Answer, len(all))
+	var answers []Answer
 	defer func() {
-		for n, m := range all {
-			m.failed = err
-			m.answered <- answers[n]
+		for n, m := range all() {
+			var answer Answer
+			if m.failed = err; err == nil {
+				answer = answers[n]
+			}
+			m.answered <- answer
 		}
 	}()
-	var theirs []Answer
-	if theirs, err = t.call(ctx, &shared, nodes); err == nil {
-		answers = theirs
-	}
+	answers, err = t.call(ctx, &shared, func() []*corev1.Node {
+		if nodes == nil {
+			for _, m := range all() {
+				nodes = append(nodes, m.node)
+				shared.also = append(shared.also, m.progress)
+			}
+			shared.set(nil)
+		}
+		return nodes
+	})
 }
 
 // hasNotBegun reports whether a call about several nodes has ended before the cloud

@@ -19,6 +19,7 @@ import (
 type tallying struct {
 	most   int
 	before func(nodes []*corev1.Node) error // of a batch
+	quota  *quota                           // nil: the cloud has none
 
 	mu                     sync.Mutex
 	batches, alone, exists int
@@ -52,6 +53,9 @@ func (c *tallying) MaxInstanceMetadataBatch() int { return c.most }
 
 func (c *tallying) InstanceMetadataBatch(_ context.Context, nodes []*corev1.Node) ([]provider.InstanceMetadataAnswer, error) {
 	c.count(&c.batches)
+	if c.quota != nil && !c.quota.take() {
+		return nil, httpError(429)
+	}
 	if c.before != nil {
 		if err := c.before(nodes); err != nil {
 			return nil, err
@@ -68,11 +72,17 @@ func (c *tallying) InstanceMetadataBatch(_ context.Context, nodes []*corev1.Node
 // time as the controller does, and returns how many got their own answer.
 func initialise(t *testing.T, i *Instances, nodes int, interval time.Duration) (own int) {
 	t.Helper()
+	return initialiseAt(t, i, nodes, func(int) time.Duration { return interval })
+}
+
+// initialiseAt does the same for nodes that arrive after these pauses.
+func initialiseAt(t *testing.T, i *Instances, nodes int, pause func(n int) time.Duration) (own int) {
+	t.Helper()
 	var mu sync.Mutex
 	var all sync.WaitGroup
 	places := make(chan struct{}, 200)
 	for n := range nodes {
-		time.Sleep(interval)
+		time.Sleep(pause(n))
 		places <- struct{}{}
 		all.Go(func() {
 			defer func() { <-places }()
@@ -97,7 +107,7 @@ func TestNodesThatWaitAreAskedAboutTogether(t *testing.T) {
 		longest     time.Duration
 	}{
 		{name: "ThousandAtOnce", nodes: 1000, most: 100, calls: 12, longest: time.Second},
-		{name: "FiveThousandWithinTwentySeconds", nodes: 5000, most: 100, interval: 4 * time.Millisecond, calls: 60, longest: 21 * time.Second},
+		{name: "FiveThousandWithinTwentySeconds", nodes: 5000, most: 100, interval: 4 * time.Millisecond, calls: 55, longest: 21 * time.Second},
 		{name: "OneAloneWaitsForNobody", nodes: 1, most: 100, calls: 1, longest: 35 * time.Millisecond},
 		{name: "SecondOneHardlyWaits", nodes: 2, most: 100, interval: 20 * time.Millisecond, calls: 2, longest: 75 * time.Millisecond},
 	} {
@@ -108,6 +118,51 @@ func TestNodesThatWaitAreAskedAboutTogether(t *testing.T) {
 				own := initialise(t, gateway(t, vendor{v2: c}, Config{}).Instances(), tt.nodes, tt.interval)
 				if took := time.Since(began); own != tt.nodes || took > tt.longest || c.batches > tt.calls || c.alone > 0 {
 					t.Errorf("%d of %d nodes got their answers in %v and %d calls, %d of them alone; want %v and %d calls", own, tt.nodes, took, c.batches+c.alone, c.alone, tt.longest, tt.calls)
+				}
+			})
+		})
+	}
+}
+
+// Five thousand Nodes arrive over 26 s at a cloud that allows 100 calls a second. A
+// busy machine brings them in spurts.
+func TestFiveThousandNodesAreFiftyFewCalls(t *testing.T) {
+	const nodes, over = 5000, 26 * time.Second
+	evenly := func(int) time.Duration { return over / nodes }
+	for _, tt := range []struct {
+		name    string
+		pause   func(n int) time.Duration
+		ceiling Ceiling
+		calls   int
+		longest time.Duration
+	}{
+		{name: "Evenly", pause: evenly, calls: 56, longest: over + time.Second},
+		{name: "InSpurts", pause: func(n int) time.Duration {
+			if n%500 == 499 {
+				return 2 * time.Second
+			}
+			return 1200 * time.Microsecond
+		}, calls: 70, longest: over + time.Second},
+		{name: "InShortSpurts", pause: func(n int) time.Duration {
+			if n%100 == 99 {
+				return 510 * time.Millisecond
+			}
+			return 100 * time.Microsecond
+		}, calls: 56, longest: over + time.Second},
+		// A call that waits for its turn collects what comes in the meantime.
+		{name: "TwoCallsASecond", pause: evenly, ceiling: Ceiling{PerSecond: 2}, calls: 53, longest: over + time.Second},
+		{name: "OneCallASecond", pause: evenly, ceiling: Ceiling{PerSecond: 1}, calls: 52, longest: 52 * time.Second},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := &tallying{most: 100, quota: &quota{rate: 100, burst: 200, tokens: 200, last: time.Now()}}
+				i := gateway(t, vendor{v2: c}, Config{Ceiling: tt.ceiling}).Instances()
+				began := time.Now()
+				own := initialiseAt(t, i, nodes, tt.pause)
+				took := time.Since(began)
+				t.Logf("%d calls in %v", c.batches, took)
+				if own != nodes || c.alone > 0 || c.batches > tt.calls || took > tt.longest {
+					t.Errorf("%d of %d nodes got their answers in %v and %d calls, %d of them alone; want %v and %d calls", own, nodes, took, c.batches+c.alone, c.alone, tt.longest, tt.calls)
 				}
 			})
 		})
