@@ -40,6 +40,12 @@ for values in "$chart"/examples/*.yaml; do
 	"$helm" template cloud-controller-manager "$chart" --values "$values" >/dev/null
 done
 
+# Those of the guide for clusters of a cloud and other machines.
+for values in examples/hybrid/*-values.yaml; do
+	"$helm" lint --strict --quiet "$chart" --values "$values"
+	"$helm" template cloud-controller-manager "$chart" --namespace kube-system --values "$values" >/dev/null
+done
+
 for values in "$chart"/ci/refused/*.yaml; do
 	if "$helm" template cloud-controller-manager "$chart" --values "$values" >"$rendered/refused" 2>&1; then
 		echo "helm does not refuse $values" >&2

@@ -9,7 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// What the guide shows has to work.
+// What the guide shows has to work, and is in the folder of examples.
 func TestConfigsOfTheGuide(t *testing.T) {
 	text, err := os.ReadFile("../../docs/guides/nodes-without-a-cloud.md")
 	if err != nil {
@@ -25,6 +25,12 @@ func TestConfigsOfTheGuide(t *testing.T) {
 		}
 		if err := yaml.Unmarshal([]byte(block[1]), &values); err != nil {
 			t.Errorf("%v in\n%s", err, block[1])
+		}
+		if file, ok := strings.CutPrefix(strings.SplitN(block[1], "\n", 2)[0], "# "); ok {
+			example, err := os.ReadFile("../../examples/hybrid/" + file)
+			if err != nil || string(example) != block[1] {
+				t.Errorf("%s is not the one of the guide, error %v", file, err)
+			}
 		}
 		config := block[1]
 		if values.CloudProvider != "" {
