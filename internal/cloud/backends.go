@@ -22,7 +22,7 @@ func (l *LoadBalancers) MaxUpdates() int {
 }
 
 // UpdateMany sets the backends of the load balancers of several Services with one
-// call. It hands the nodes over as Ensure does. It returns an error for each Service,
+// call. The provider gets copies of the nodes. It returns an error for each Service,
 // nil if its load balancer has the nodes. With ErrAlone nothing is known of the
 // Service, and Update has to be called for it.
 func (l *LoadBalancers) UpdateMany(ctx context.Context, services []*corev1.Service, nodes []*corev1.Node) []error {
@@ -43,11 +43,11 @@ func (l *LoadBalancers) UpdateMany(ctx context.Context, services []*corev1.Servi
 	}
 	var theirs []provider.BackendResult
 	began, err := l.many.carryOut(ctx, c, keys, func(ctx context.Context) error {
-		copies := make([]*corev1.Service, len(asked))
+		theirServices := make([]*corev1.Service, len(asked))
 		for i, n := range asked {
-			copies[i] = given(services[n])
+			theirServices[i] = given(services[n])
 		}
-		results, err := l.setter.SetBackends(ctx, l.clusterName, copies, slices.Clone(nodes))
+		results, err := l.setter.SetBackends(ctx, l.clusterName, theirServices, copies(nodes))
 		theirs = slices.Clone(results)
 		return err
 	})

@@ -181,13 +181,9 @@ func (i *Instances) batch(ctx context.Context, c call, take func() []*corev1.Nod
 	var nodes []*corev1.Node
 	theirs, err := read(ctx, i.gateway, c, func(ctx context.Context) ([]provider.InstanceMetadataAnswer, error) {
 		nodes = take()
-		copies := make([]*corev1.Node, len(nodes))
-		for n, node := range nodes {
-			copies[n] = node.DeepCopy()
-		}
-		answers, err := i.batcher.InstanceMetadataBatch(ctx, copies)
-		if err == nil && len(answers) != len(copies) {
-			err = fmt.Errorf("%d answers for %d nodes", len(answers), len(copies))
+		answers, err := i.batcher.InstanceMetadataBatch(ctx, copies(nodes))
+		if err == nil && len(answers) != len(nodes) {
+			err = fmt.Errorf("%d answers for %d nodes", len(answers), len(nodes))
 		}
 		return answers, err
 	})

@@ -3,7 +3,6 @@ package cloud
 import (
 	"context"
 	"errors"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -53,13 +52,13 @@ func (l *LoadBalancers) Concurrency() int { return l.concurrency }
 
 var errNoStatus = errors.New("service status returned by EnsureLoadBalancer is nil")
 
-// Ensure creates the Service's load balancer, or updates it. The provider may
-// change and keep the nodes, so no other call may use them.
+// Ensure creates the Service's load balancer, or updates it. The provider gets
+// copies of the nodes.
 func (l *LoadBalancers) Ensure(ctx context.Context, service *corev1.Service, nodes []*corev1.Node) (*corev1.LoadBalancerStatus, error) {
 	c := call{method: "EnsureLoadBalancer", priority: highPriority, names: namesOfService(service), tenant: service.Namespace}
 	var status *corev1.LoadBalancerStatus
 	err := l.changes.change(ctx, c, key(service), func(ctx context.Context) error {
-		theirs, err := l.theirs.EnsureLoadBalancer(ctx, l.clusterName, given(service), slices.Clone(nodes))
+		theirs, err := l.theirs.EnsureLoadBalancer(ctx, l.clusterName, given(service), copies(nodes))
 		if err == nil && theirs == nil {
 			err = errNoStatus
 		}
@@ -72,12 +71,12 @@ func (l *LoadBalancers) Ensure(ctx context.Context, service *corev1.Service, nod
 	return status, nil
 }
 
-// Update sets the backends of the Service's load balancer. It hands the nodes over
-// as Ensure does.
+// Update sets the backends of the Service's load balancer. The provider gets copies
+// of the nodes.
 func (l *LoadBalancers) Update(ctx context.Context, service *corev1.Service, nodes []*corev1.Node) error {
 	c := call{method: "UpdateLoadBalancer", priority: updatePriority, names: namesOfService(service), tenant: service.Namespace}
 	return l.changes.change(ctx, c, key(service), func(ctx context.Context) error {
-		return l.theirs.UpdateLoadBalancer(ctx, l.clusterName, given(service), slices.Clone(nodes))
+		return l.theirs.UpdateLoadBalancer(ctx, l.clusterName, given(service), copies(nodes))
 	})
 }
 
@@ -93,6 +92,17 @@ func (l *LoadBalancers) Delete(ctx context.Context, service *corev1.Service) err
 // with the same name may have the same load balancer.
 func key(service *corev1.Service) string {
 	return types.NamespacedName{Namespace: service.Namespace, Name: service.Name}.String()
+}
+
+// copies returns nodes for one call. The provider may change them, and keep them
+// after its deadline, so no two calls share any. They are made when the call
+// begins: 5,000 of them take about 10 MB, and hundreds of calls may wait.
+func copies(nodes []*corev1.Node) []*corev1.Node {
+	all := make([]*corev1.Node, len(nodes))
+	for n, node := range nodes {
+		all[n] = node.DeepCopy()
+	}
+	return all
 }
 
 // given returns a copy of the Service for the provider, without managed fields.

@@ -90,6 +90,45 @@ func TestLoadBalancerCalls(t *testing.T) {
 	}
 }
 
+// A provider may change the nodes that it was given, and keep them: no other call
+// has them, and the caller's stay as they are.
+func TestEachCallHasItsOwnNodes(t *testing.T) {
+	var kept []*corev1.Node
+	l := balancers(t, setter{
+		balancer(func(_ context.Context, _ string, _ *corev1.Service, nodes []*corev1.Node) (*corev1.LoadBalancerStatus, error) {
+			kept = append(kept, nodes...)
+			return &corev1.LoadBalancerStatus{}, nil
+		}),
+		func(_ []*corev1.Service, nodes []*corev1.Node) ([]provider.BackendResult, error) {
+			kept = append(kept, nodes...)
+			return []provider.BackendResult{{Service: 0}}, nil
+		},
+	}, Config{})
+	s, nodes := service("s"), []*corev1.Node{node("a")}
+	if _, err := l.Ensure(t.Context(), s, nodes); err != nil {
+		t.Error(err)
+	}
+	if err := l.Update(t.Context(), s, nodes); err != nil {
+		t.Error(err)
+	}
+	if errs := l.UpdateMany(t.Context(), []*corev1.Service{s}, nodes); errs[0] != nil {
+		t.Error(errs[0])
+	}
+	if len(kept) != 3 {
+		t.Fatalf("the provider got %d nodes in 3 calls", len(kept))
+	}
+	for n, node := range kept {
+		node.Name = "changed"
+		node.Labels = map[string]string{"changed": fmt.Sprint(n)}
+	}
+	if diff := cmp.Diff(node("a"), nodes[0]); diff != "" {
+		t.Errorf("the caller's node (-want +got):\n%s", diff)
+	}
+	if kept[0].Labels["changed"] != "0" || kept[1].Labels["changed"] != "1" {
+		t.Error("two calls had the same node")
+	}
+}
+
 func TestLoadBalancerConcurrencyIsDeclared(t *testing.T) {
 	answer := balancer(func(context.Context, string, *corev1.Service, []*corev1.Node) (*corev1.LoadBalancerStatus, error) {
 		return nil, nil

@@ -69,9 +69,9 @@ func (c *Controller) carryOut(ctx context.Context, p plan) (r outcome, err error
 	var status *corev1.LoadBalancerStatus
 	switch p.do {
 	case ensure:
-		status, err = c.balancers.Ensure(ctx, p.service, nodes.copies())
+		status, err = c.balancers.Ensure(ctx, p.service, nodes.nodes)
 	case update:
-		err = c.balancers.Update(ctx, p.service, nodes.copies())
+		err = c.balancers.Update(ctx, p.service, nodes.nodes)
 	case remove:
 		err = c.balancers.Delete(ctx, p.service)
 	case doNothing, forget, addFinalizer, publish, release, wait:

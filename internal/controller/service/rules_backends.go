@@ -72,15 +72,3 @@ func (s nodeSet) names() []string {
 	}
 	return names
 }
-
-// copies returns the set's Nodes for one call. The provider may change them, and
-// keep them after its deadline, so no two calls share any. A copy of 5,000 Nodes
-// as the informer keeps them is about 10 MB, and there are only as many as calls
-// at the same time.
-func (s nodeSet) copies() []*corev1.Node {
-	nodes := make([]*corev1.Node, 0, len(s.nodes))
-	for _, node := range s.nodes {
-		nodes = append(nodes, node.DeepCopy())
-	}
-	return nodes
-}

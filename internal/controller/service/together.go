@@ -206,7 +206,7 @@ func (c *Controller) callTogether(ctx context.Context, g *group, set string) err
 	}
 	nodes := c.backends.refreshed()
 	began := c.clock.Now()
-	errs := c.together.cloud.UpdateMany(ctx, services, nodes.copies())
+	errs := c.together.cloud.UpdateMany(ctx, services, nodes.nodes)
 	took := c.clock.Since(began)
 	failures := 0
 	for n, p := range g.members {
