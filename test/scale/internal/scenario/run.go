@@ -25,7 +25,8 @@ type Bench struct {
 	Bin, Dir string
 	Keep     bool
 	Clock    clock.WithTicker
-	// SideBySide is how many trials that mostly wait run at the same time.
+	// SideBySide is how many trials that mostly wait run at the same time. 0: as
+	// many as leave time for the control planes of so many Nodes.
 	SideBySide int
 	// Progress is told what happens. It is called from one goroutine at a time.
 	Progress func(Event)
@@ -73,18 +74,18 @@ func Count(scenarios []Scenario, contenders []contender.Name) int {
 // and is all that runs beside those that need a quiet machine.
 func (b *Bench) Run(ctx context.Context, scenarios []Scenario, contenders []contender.Name) []report.Row {
 	todo, rows := b.plan(scenarios, contenders)
-	const prepared = 2 // at the same time: more would only slow each other down
-	b.busy = make(chan struct{}, prepared)
+	lanes := b.lanes()
+	b.busy = make(chan struct{}, preparedAtOnce)
 	for _, j := range todo.alone {
 		b.trial(ctx, j)
 	}
 	var longest sync.WaitGroup
-	if b.SideBySide > 1 && len(todo.waiting) > 1 {
+	if lanes > 1 && len(todo.waiting) > 1 {
 		first := todo.waiting[0]
 		todo.waiting = todo.waiting[1:]
 		longest.Go(func() { b.trial(ctx, first) })
 	}
-	b.sideBySide(ctx, todo.waiting)
+	b.sideBySide(ctx, lanes, todo.waiting)
 	for _, j := range todo.quiet {
 		b.trial(ctx, j)
 	}
@@ -92,12 +93,25 @@ func (b *Bench) Run(ctx context.Context, scenarios []Scenario, contenders []cont
 	return rows
 }
 
-// sideBySide runs as many at the same time as the machine has room for.
-func (b *Bench) sideBySide(ctx context.Context, waiting []job) {
+// preparedAtOnce is how many control planes get their Nodes at the same time. It
+// takes all of the machine.
+const preparedAtOnce = 1
+
+// lanes returns how many trials that mostly wait run at the same time.
+func (b *Bench) lanes() int {
+	if b.SideBySide > 0 {
+		return b.SideBySide
+	}
+	const most, nodesInAll = 10, 20_000
+	return max(1, min(most, nodesInAll/b.Settings.Nodes))
+}
+
+// sideBySide runs some at the same time.
+func (b *Bench) sideBySide(ctx context.Context, lanes int, waiting []job) {
 	queue := make(chan job)
-	var lanes sync.WaitGroup
-	for range b.SideBySide {
-		lanes.Go(func() {
+	var running sync.WaitGroup
+	for range lanes {
+		running.Go(func() {
 			for j := range queue {
 				b.trial(ctx, j)
 			}
@@ -107,7 +121,7 @@ func (b *Bench) sideBySide(ctx context.Context, waiting []job) {
 		queue <- j
 	}
 	close(queue)
-	lanes.Wait()
+	running.Wait()
 }
 
 // jobs are all trials, by what they need. Those that wait begin with the

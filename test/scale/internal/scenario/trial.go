@@ -125,7 +125,7 @@ func (t *trial) fleet(ctx context.Context, as makeNode) ([]simulator.Instance, e
 	if err != nil {
 		return nil, err
 	}
-	err = t.nodes.Await(ctx, time.Minute, func(nodes map[string]*corev1.Node) error {
+	err = t.nodes.Await(ctx, 5*time.Minute, func(nodes map[string]*corev1.Node) error {
 		const quiet = 2 * time.Second
 		if len(nodes) < t.Nodes || t.nodes.Unchanged() < quiet {
 			return fmt.Errorf("the control plane still writes some of %d Nodes", len(nodes))
