@@ -53,7 +53,7 @@ func (p *program) command() *cobra.Command {
 			// Logging is configured first, so that the flags apply to all later records.
 			err := p.settings.Global.ApplyLogging()
 			if err == nil {
-				cliflag.PrintFlags(cmd.Flags())
+				p.settings.LogFlags(klog.FromContext(cmd.Context()))
 				err = p.validate()
 			}
 			if err == nil {

@@ -256,6 +256,7 @@ func (p *process) serve(ctx context.Context) (stop func(), err error) {
 		Authentication: s.Authentication,
 		Authorization:  s.Authorization,
 		Debugging:      &p.settings.Debugging.DebuggingConfiguration,
+		Component:      serving.Component{Name: settings.ManagerName, Version: p.options.Version, Flags: p.settings.ShownFlags},
 		Metrics:        theirs,
 	}, p.health, p.registry)
 	if err != nil {

@@ -32,6 +32,8 @@ func TestServingAsksTheAPIServer(t *testing.T) {
 		"/healthz": {200, 401, 200, 200},
 		"/metrics": {403, 401, 403, 200},
 		"/configz": {403, 401, 403, 403},
+		"/flagz":   {403, 401, 403, 403},
+		"/statusz": {403, 401, 403, 403},
 	} {
 		got := answers{d.Get(t, path, ""), d.Get(t, path, "wrong"), d.Get(t, path, unprivileged.token), d.Get(t, path, scraper.token)}
 		if err := expect.Equal(path, want, got); err != nil {

@@ -133,8 +133,8 @@ func TestEndpoints(t *testing.T) {
 		{"GET /debug/pprof/", answers{403, 401, 403, 200}},
 		{"GET /debug/flags/v", answers{403, 401, 403, 406}},
 		{"PUT /debug/flags/v", answers{403, 401, 403, 200}},
-		{"GET /statusz", answers{403, 401, 403, 404}},
-		{"GET /flagz", answers{403, 401, 403, 404}},
+		{"GET /statusz", answers{403, 401, 403, 200}},
+		{"GET /flagz", answers{403, 401, 403, 200}},
 		{"GET /", answers{403, 401, 403, 404}},
 	} {
 		t.Run(tc.request, func(t *testing.T) {

@@ -29,6 +29,7 @@ type Config struct {
 	Authentication *apiserveroptions.DelegatingAuthenticationOptions
 	Authorization  *apiserveroptions.DelegatingAuthorizationOptions
 	Debugging      *componentbaseconfig.DebuggingConfiguration
+	Component      Component
 	// Metrics are the program's own registries.
 	Metrics []metrics.Gatherer
 }
@@ -52,7 +53,7 @@ func Serve(ctx context.Context, c Config, h *Health, registry metrics.Gatherer) 
 		return func() {}, err
 	}
 	h.certificates("certificates", c.Secure, l.secure)
-	handler := cmapp.BuildHandlerChain(handler(c.Debugging, h, c.registries(registry)), &l.authorization, &l.authentication)
+	handler := cmapp.BuildHandlerChain(handler(c, h, c.registries(registry)), &l.authorization, &l.authentication)
 	stop, err = serve(ctx, l.secure, handler)
 	if err != nil {
 		return nil, fmt.Errorf("serving: %w", err)
@@ -116,13 +117,14 @@ func (c Config) listen() (*listener, error) {
 }
 
 // handler answers requests that have passed authentication and authorization.
-func handler(debugging *componentbaseconfig.DebuggingConfiguration, h *Health, registry metrics.Gatherer) http.Handler {
-	m := cmapp.NewBaseHandler(debugging, h.healthz)
+func handler(c Config, h *Health, registry metrics.Gatherer) http.Handler {
+	m := cmapp.NewBaseHandler(c.Debugging, h.healthz)
 	m.Unregister("/metrics")
 	m.Handle("/metrics", metrics.HandlerFor(registry, metrics.HandlerOpts{ProcessStartTime: legacyregistry.GetProcessStart()}))
 	slis.SLIMetricsWithReset{}.Install(m)
 	install(m, h.livez)
 	install(m, h.readyz)
+	c.Component.install(m)
 	return m
 }
 

@@ -2,15 +2,23 @@ package serving
 
 import (
 	"crypto/tls"
+	"encoding/json"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/component-base/featuregate"
+	featuregatetesting "k8s.io/component-base/featuregate/testing"
 	"k8s.io/component-base/metrics"
+	kubernetes "k8s.io/component-base/version"
+	zpagesfeatures "k8s.io/component-base/zpages/features"
 
 	"github.com/fairlead-k8s/fairlead/internal/app/internal/provider"
 	"github.com/fairlead-k8s/fairlead/internal/app/internal/settings"
@@ -59,6 +67,7 @@ func config(t *testing.T, args string) Config {
 		Authentication: s.Serving.Authentication,
 		Authorization:  s.Serving.Authorization,
 		Debugging:      &s.Debugging.DebuggingConfiguration,
+		Component:      Component{Name: settings.ManagerName, Version: "v1.2.3", Flags: s.ShownFlags},
 	}
 }
 
@@ -104,6 +113,7 @@ func TestAnonymous(t *testing.T) {
 		"/debug/pprof/":      403,
 		"/debug/flags/v":     403,
 		"/statusz":           403,
+		"/flagz":             403,
 		"/":                  403,
 	} {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+l.Addr().String()+path, nil)
@@ -147,11 +157,13 @@ func TestPaths(t *testing.T) {
 		{"Configz", "", "/configz", 200},
 		{"Profiles", "", "/debug/pprof/", 200},
 		{"NoProfilesUnlessWanted", "--profiling=false", "/debug/pprof/", 404},
-		{"NothingElse", "", "/statusz", 404},
+		{"Flags", "", "/flagz", 200},
+		{"Status", "", "/statusz", 200},
+		{"NothingElse", "", "/varz", 404},
 		{"NoRoot", "", "/", 404},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			h := handler(config(t, tc.args).Debugging, newTestHealth(t), metrics.NewKubeRegistry())
+			h := handler(config(t, tc.args), newTestHealth(t), metrics.NewKubeRegistry())
 			if status, body := get(h, tc.path); status != tc.status {
 				t.Errorf("got %d, want %d: %.200s", status, tc.status, body)
 			}
@@ -162,10 +174,71 @@ func TestPaths(t *testing.T) {
 func TestMetrics(t *testing.T) {
 	registry := metrics.NewKubeRegistry()
 	provider.NewMetrics(registry.MustRegister)
-	_, body := get(handler(config(t, "").Debugging, newTestHealth(t), Config{}.registries(registry)), "/metrics")
+	_, body := get(handler(config(t, ""), newTestHealth(t), Config{}.registries(registry)), "/metrics")
 	for _, name := range []string{"fairlead_cloud_config_stale", "go_goroutines", "process_start_time_seconds", "kubernetes_build_info"} {
 		if !strings.Contains(body, "\n"+name) {
 			t.Errorf("no metric %s", name)
 		}
+	}
+}
+
+// asJSON asks for a page in the form that programs read.
+func asJSON(t *testing.T, h http.Handler, path, kind string) map[string]any {
+	t.Helper()
+	request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil)
+	request.Header.Set("Accept", "application/json;v=v1beta1;g=config.k8s.io;as="+kind)
+	response := httptest.NewRecorder()
+	h.ServeHTTP(response, request)
+	var page map[string]any
+	if err := json.Unmarshal(response.Body.Bytes(), &page); err != nil {
+		t.Fatalf("%s answers %d: %s", path, response.Code, response.Body)
+	}
+	return page
+}
+
+func TestStatusz(t *testing.T) {
+	for _, tc := range []struct{ name, version, want string }{
+		{"VersionOfTheProgram", "v1.2.3", "1.2.3"},
+		{"VersionOfTheLibraries", "", kubernetes.Get().GitVersion},
+		{"ProgramWithoutANumber", "north", kubernetes.Get().GitVersion},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			c := config(t, "")
+			c.Component.Version = tc.version
+			page := asJSON(t, handler(c, newTestHealth(t), metrics.NewKubeRegistry()), "/statusz", "Statusz")
+			got, _ := page["binaryVersion"].(string)
+			if got == "" || !strings.HasPrefix(strings.TrimPrefix(tc.want, "v"), got) {
+				t.Errorf("version %q, want %q", got, tc.want)
+			}
+			want := []any{"/configz", "/flagz", "/healthz", "/livez", "/metrics", "/readyz"}
+			if diff := cmp.Diff(want, page["paths"]); diff != "" {
+				t.Errorf("paths (-want +got):\n%s", diff)
+			}
+			if _, emulates := page["emulationVersion"]; emulates {
+				t.Errorf("a version that it emulates: %v", page)
+			}
+		})
+	}
+}
+
+func TestFlagz(t *testing.T) {
+	c := config(t, "--cluster-name=east")
+	page := asJSON(t, handler(c, newTestHealth(t), metrics.NewKubeRegistry()), "/flagz", "Flagz")
+	flags, _ := page["flags"].(map[string]any)
+	if flags["cluster-name"] != "east" || flags["secure-port"] != "10258" {
+		t.Errorf("flags: %v", page)
+	}
+}
+
+// The pages of Kubernetes can be turned off by their gates. These belong to the
+// process, so no test may run beside this one.
+func TestPagesCanBeTurnedOff(t *testing.T) {
+	for path, gate := range map[string]featuregate.Feature{"/flagz": zpagesfeatures.ComponentFlagz, "/statusz": zpagesfeatures.ComponentStatusz} {
+		t.Run(string(gate), func(t *testing.T) {
+			featuregatetesting.SetFeatureGateDuringTest(t, utilfeature.DefaultFeatureGate, gate, false)
+			if status, body := get(handler(config(t, ""), newTestHealth(t), metrics.NewKubeRegistry()), path); status != http.StatusNotFound {
+				t.Errorf("got %d: %.200s", status, body)
+			}
+		})
 	}
 }

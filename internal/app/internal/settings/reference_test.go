@@ -105,6 +105,8 @@ var cell = strings.NewReplacer(" \n", "<br>", "\n", "<br>", "|", "\\|", "*", "\\
 var effectiveGates = map[featuregate.Feature]string{
 	"AllAlpha":            "Turns on all gates that are alpha.",
 	"AllBeta":             "Turns all gates that are beta on or off.",
+	"ComponentFlagz":      "Serves /flagz, the values of all flags, on the secure port.",
+	"ComponentStatusz":    "Serves /statusz, the version and the paths of the process, on the secure port.",
 	"ContextualLogging":   "Logs carry the names of the parts they come from, and their values.",
 	"LoggingAlphaOptions": "Allows the logging flags that are alpha.",
 	"LoggingBetaOptions":  "Allows the logging flags that are beta.",

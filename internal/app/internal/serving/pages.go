@@ -1,0 +1,61 @@
+package serving
+
+import (
+	"k8s.io/apimachinery/pkg/util/version"
+	"k8s.io/apiserver/pkg/server/flagz"
+	"k8s.io/apiserver/pkg/server/mux"
+	"k8s.io/apiserver/pkg/server/statusz"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/component-base/compatibility"
+	kubernetes "k8s.io/component-base/version"
+	zpagesfeatures "k8s.io/component-base/zpages/features"
+)
+
+// Component is what /flagz and /statusz show of the process.
+type Component struct {
+	Name string
+	// Version of the program. If it is empty or no version number, the version of
+	// the Kubernetes libraries is shown.
+	Version string
+	// Flags returns the values of all flags, without secrets.
+	Flags func() map[string]string
+}
+
+// install serves the two pages as the components of Kubernetes do, unless their
+// feature gates are off. What else m serves must have been installed before,
+// because /statusz lists it.
+func (c Component) install(m *mux.PathRecorderMux) {
+	if utilfeature.DefaultFeatureGate.Enabled(zpagesfeatures.ComponentFlagz) {
+		flagz.Install(m, c.Name, flags(c.Flags))
+	}
+	if utilfeature.DefaultFeatureGate.Enabled(zpagesfeatures.ComponentStatusz) {
+		statusz.Install(m, c.Name, statusz.NewRegistry(effective{binary: c.version()}, statusz.WithListedPaths(m.ListedPaths())))
+	}
+}
+
+func (c Component) version() *version.Version {
+	if v, err := version.Parse(c.Version); err == nil {
+		return v
+	}
+	return version.MustParse(kubernetes.Get().String()) // The library does the same.
+}
+
+// flags implements flagz.Reader.
+type flags func() map[string]string
+
+// GetFlagz implements flagz.Reader.
+func (f flags) GetFlagz() map[string]string { return f() }
+
+// effective has the version of the program. A cloud-controller-manager emulates no
+// version of Kubernetes.
+type effective struct {
+	compatibility.EffectiveVersion // /statusz calls only the two methods below
+
+	binary *version.Version
+}
+
+// BinaryVersion implements compatibility.EffectiveVersion.
+func (e effective) BinaryVersion() *version.Version { return e.binary }
+
+// EmulationVersion implements compatibility.EffectiveVersion.
+func (effective) EmulationVersion() *version.Version { return nil }

@@ -1,0 +1,78 @@
+package settings
+
+import (
+	"strings"
+	"testing"
+
+	cliflag "k8s.io/component-base/cli/flag"
+	"k8s.io/klog/v2/ktesting"
+)
+
+// withSecrets returns the settings of a program whose flags hold secrets.
+func withSecrets(t *testing.T, args ...string) *Settings {
+	t.Helper()
+	var own cliflag.NamedFlagSets
+	fs := own.FlagSet("acme")
+	for _, name := range []string{"acme-api-token", "acme-token-file", "acme-keys", "acme-login", "acme-zone"} {
+		fs.String(name, "", "")
+	}
+	fs.StringSlice("acme-secret", nil, "")
+	fs.Bool("acme-rotate-key", false, "")
+	if err := fs.SetAnnotation("acme-login", "classified", []string{"true"}); err != nil {
+		t.Fatal(err)
+	}
+	p := ours
+	p.Flags = own
+	s := New(p)
+	if err := flagSet(s).Parse(args); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+var secretArgs = []string{
+	"--acme-api-token=s3cret", "--acme-secret=s3cret,s3cret", "--acme-login=s3cret", "--acme-rotate-key",
+	"--acme-token-file=/run/token", "--acme-keys=a,b", "--acme-zone=north", "--master=https://admin:s3cret@10.0.0.1:6443", "--tls-private-key-file=/run/tls.key",
+}
+
+func TestShownFlags(t *testing.T) {
+	all := withSecrets(t, secretArgs...).ShownFlags()
+	for name, want := range map[string]string{
+		// Hidden: by name, and by the annotation.
+		"acme-api-token": "CLASSIFIED",
+		"acme-secret":    "CLASSIFIED",
+		"acme-login":     "CLASSIFIED",
+		// Shown: these are no secrets.
+		"acme-rotate-key":                        "true",
+		"acme-token-file":                        "/run/token",
+		"acme-keys":                              "a,b",
+		"acme-zone":                              "north",
+		"tls-private-key-file":                   "/run/tls.key",
+		"authentication-token-webhook-cache-ttl": "10s",
+		"cluster-name":                           "kubernetes",
+		// A URL is shown without its secrets.
+		"master": "https://xxxxx@10.0.0.1:6443",
+	} {
+		if got, ok := all[name]; !ok || got != want {
+			t.Errorf("--%s: %q, want %q", name, got, want)
+		}
+	}
+	if got := withSecrets(t).ShownFlags()["acme-api-token"]; got != "" {
+		t.Errorf("a secret that is not set is shown as %q", got)
+	}
+	for _, f := range upstreamFlags {
+		if _, ok := all[f.Name]; !ok && f.Name != "help" { // which cobra adds
+			t.Errorf("--%s is not shown", f.Name)
+		}
+	}
+}
+
+func TestLogHidesSecrets(t *testing.T) {
+	config := ktesting.NewConfig(ktesting.BufferLogs(true), ktesting.Verbosity(1))
+	logger := ktesting.NewLogger(ktesting.NopTL{}, config)
+	withSecrets(t, secretArgs...).LogFlags(logger)
+	log := logger.GetSink().(ktesting.Underlier).GetBuffer().String()
+	if !strings.Contains(log, `Flag flag="--acme-zone" value="north"`) || strings.Contains(log, "s3cret") {
+		t.Errorf("logged: %s", log)
+	}
+}
