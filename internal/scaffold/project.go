@@ -45,10 +45,10 @@ func (p Project) Files() []File {
 	rename := strings.NewReplacer(exampleModule, p.Module, exampleName, p.Name)
 	files := unpack(archive)
 	for n, f := range files {
-		if f.Path == "go.mod" {
-			f.Text = p.requirements(f.Text)
-		}
 		files[n].Text = rename.Replace(f.Text)
+		if f.Path == "go.mod" { // The path of the checkout is not renamed.
+			files[n].Text = p.requirements(files[n].Text)
+		}
 	}
 	return files
 }

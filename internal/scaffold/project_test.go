@@ -102,9 +102,10 @@ func TestRequirements(t *testing.T) {
 		project       Project
 		with, without string
 	}{
-		"Version":           {Project{Version: "v1.2.3"}, "\t" + Fairlead + " v1.2.3\n", "replace"},
-		"Checkout":          {Project{Checkout: "../fairlead"}, "replace " + Fairlead + " => ../fairlead\n", "../.."},
-		"CheckoutWithSpace": {Project{Checkout: "/my code/fairlead"}, "replace " + Fairlead + " => \"/my code/fairlead\"\n", "../.."},
+		"Version":                   {Project{Version: "v1.2.3"}, "\t" + Fairlead + " v1.2.3\n", "replace"},
+		"Checkout":                  {Project{Checkout: "../fairlead"}, "replace " + Fairlead + " => ../fairlead\n", "../.."},
+		"CheckoutNamedAsTheExample": {Project{Checkout: "/home/acme/acme-src/fairlead"}, "replace " + Fairlead + " => /home/acme/acme-src/fairlead\n", "../.."},
+		"CheckoutWithSpace":         {Project{Checkout: "/my code/fairlead"}, "replace " + Fairlead + " => \"/my code/fairlead\"\n", "../.."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			row.project.Name, row.project.Module = "cloud", "example.com/cloud"
