@@ -95,7 +95,7 @@ func TestAllThatIsWrongWithTheConfigOfStatic(t *testing.T) {
 }
 
 func TestVersionAndHelp(t *testing.T) {
-	if stdout, _, code := daemon(t, "--version"); code != 0 || !strings.HasPrefix(stdout, "cloud-controller-manager v") {
+	if stdout, _, code := daemon(t, "--version"); code != 0 || !strings.HasPrefix(stdout, "cloud-controller-manager ") || !strings.Contains(stdout, "(Kubernetes libraries v0.") {
 		t.Errorf("got %q with exit code %d", stdout, code)
 	}
 	stdout, _, code := daemon(t, "--help")

@@ -1,9 +1,17 @@
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fairlead-k8s/fairlead/internal/app"
+	"github.com/fairlead-k8s/fairlead/internal/typo"
+	"github.com/fairlead-k8s/fairlead/internal/versions"
+)
 
 // newCommand returns the whole command.
-func newCommand(v version) *cobra.Command {
+func newCommand(v versions.Version) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "fairlead",
 		Short: "The companion of the daemon, for those who build and run one",
@@ -13,12 +21,28 @@ Fairlead is a cloud-controller-manager for every cloud. The daemon itself is
 another program: cloud-controller-manager, or the one that you build with your
 provider.`,
 		Example: `  fairlead new acme --module github.com/acme/acme-cloud-controller-manager
+  fairlead check-flags -- --cloud-provider=acme --cloud-config=/etc/acme.conf
   fairlead completion bash`,
-		Version:       v.text,
+		Version:       v.Text,
 		SilenceErrors: true, // main prints them
 		SilenceUsage:  true,
 	}
 	command.SetVersionTemplate("fairlead {{.Version}}\n")
-	command.AddCommand(newNew(v))
+	command.SetFlagErrorFunc(typo.FlagError)
+	command.AddCommand(newNew(v), app.NewCheckFlags(app.Options{Name: "cloud-controller-manager"}), newVersion())
 	return command
+}
+
+// newVersion returns the command that prints what --version does.
+func newVersion() *cobra.Command {
+	return &cobra.Command{
+		Use:               "version",
+		Short:             "Print the version",
+		Args:              typo.NoArguments,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(c *cobra.Command, _ []string) error {
+			_, err := fmt.Fprintf(c.OutOrStdout(), "%s %s\n", c.Root().Name(), c.Root().Version)
+			return err
+		},
+	}
 }

@@ -10,10 +10,12 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/fairlead-k8s/fairlead/internal/versions"
 )
 
 // run returns what the command prints, or the error as main prints it.
-func run(t *testing.T, v version, line string) string {
+func run(t *testing.T, v versions.Version, line string) string {
 	t.Helper()
 	var out bytes.Buffer
 	command := newCommand(v)
@@ -44,13 +46,16 @@ func inFolder(t *testing.T) string {
 }
 
 func TestConversation(t *testing.T) {
-	released := version{text: "v1.2.3", module: "v1.2.3"}
+	released := versions.Version{Text: "v1.2.3", Module: "v1.2.3"}
 	for name, row := range map[string]struct {
-		version version
+		version versions.Version
 		line    string
 		want    string
 	}{
-		"Version": {version{text: "v0.1.0-3-gabc"}, "--version", "fairlead v0.1.0-3-gabc\n"},
+		"Version":           {versions.Version{Text: "v0.1.0-3-gabc"}, "--version", "fairlead v0.1.0-3-gabc\n"},
+		"VersionAsACommand": {versions.Version{Text: "v0.1.0-3-gabc"}, "version", "fairlead v0.1.0-3-gabc\n"},
+		"MistypedCommand":   {released, "nwe", "fairlead: unknown command \"nwe\" for \"fairlead\"\n\nDid you mean this?\n\tnew\n\n"},
+		"MistypedFlag":      {released, "new acme --modul example.com/acme", "fairlead: unknown flag: --modul; did you mean --module?; fairlead new --help says more\n"},
 		"Released": {released, "new acme --module example.com/acme", `
 20 files written to acme: a cloud-controller-manager for acme.
 
@@ -62,7 +67,7 @@ Next:
 
 Then acme/README.md says how to see it work.
 `},
-		"BesideACheckout": {version{}, "new acme --module example.com/acme --dir deep/er --replace fairlead", `
+		"BesideACheckout": {versions.Version{}, "new acme --module example.com/acme --dir deep/er --replace fairlead", `
 20 files written to deep/er: a cloud-controller-manager for acme.
 
 Next:
@@ -78,9 +83,9 @@ Then deep/er/README.md says how to see it work.
 		"NoModule":           {released, "new acme", "fairlead: --module is missing: the path of the Go module, such as github.com/acme/acme-cloud-controller-manager\n"},
 		"WrongModule":        {released, "new acme --module acme", "fairlead: --module: \"acme\" does not begin with a domain, such as github.com/acme/acme-cloud-controller-manager; example.com/acme will do until there is one\n"},
 		"WrongOutput":        {released, "new acme --module example.com/acme -o yaml", "fairlead: --output: \"yaml\" is neither text nor json\n"},
-		"NoVersion":          {version{text: "abc"}, "new acme --module example.com/acme", "fairlead: --replace is missing: this fairlead was built from a checkout and has no version that Go could fetch, so give the folder of that checkout\n"},
-		"NoCheckout":         {version{}, "new acme --module example.com/acme --replace nowhere", "fairlead: --replace: \"nowhere\" is no checkout of Fairlead: open nowhere/go.mod: no such file or directory\n"},
-		"CheckoutOfAnother":  {version{}, "new acme --module example.com/acme --replace other", "fairlead: --replace: \"other\" is no checkout of Fairlead: its go.mod is of another module\n"},
+		"NoVersion":          {versions.Version{Text: "abc"}, "new acme --module example.com/acme", "fairlead: --replace is missing: this fairlead was built from a checkout and has no version that Go could fetch, so give the folder of that checkout\n"},
+		"NoCheckout":         {versions.Version{}, "new acme --module example.com/acme --replace nowhere", "fairlead: --replace: \"nowhere\" is no checkout of Fairlead: open nowhere/go.mod: no such file or directory\n"},
+		"CheckoutOfAnother":  {versions.Version{}, "new acme --module example.com/acme --replace other", "fairlead: --replace: \"other\" is no checkout of Fairlead: its go.mod is of another module\n"},
 		"NothingOverwritten": {released, "new fairlead --module example.com/acme", "fairlead: fairlead/go.mod is there already; nothing was written, because nothing is overwritten: move it away, or choose another folder\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -98,7 +103,7 @@ Then deep/er/README.md says how to see it work.
 func TestJSON(t *testing.T) {
 	dir := inFolder(t)
 	var got created
-	if err := json.Unmarshal([]byte(run(t, version{module: "v1.2.3"}, "new acme --module example.com/acme -o json")), &got); err != nil {
+	if err := json.Unmarshal([]byte(run(t, versions.Version{Module: "v1.2.3"}, "new acme --module example.com/acme -o json")), &got); err != nil {
 		t.Fatal(err)
 	}
 	for _, file := range got.Files {

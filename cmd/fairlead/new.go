@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fairlead-k8s/fairlead/internal/scaffold"
+	"github.com/fairlead-k8s/fairlead/internal/versions"
 )
 
 const (
@@ -22,7 +23,7 @@ const (
 
 // creation is the command `fairlead new`.
 type creation struct {
-	version  version
+	version  versions.Version
 	name     string
 	module   string
 	dir      string
@@ -30,7 +31,7 @@ type creation struct {
 	output   string
 }
 
-func newNew(v version) *cobra.Command {
+func newNew(v versions.Version) *cobra.Command {
 	n := creation{version: v}
 	command := &cobra.Command{
 		Use:   "new NAME --module PATH",
@@ -109,7 +110,7 @@ func (n creation) run(out io.Writer) error {
 	if err := n.check(); err != nil {
 		return err
 	}
-	project := scaffold.Project{Name: n.name, Module: n.module, Version: n.version.module}
+	project := scaffold.Project{Name: n.name, Module: n.module, Version: n.version.Module}
 	next := []string{"cd " + n.dir, "go mod tidy", "go test ./..."}
 	if n.checkout != "" {
 		var err error
@@ -143,7 +144,7 @@ func (n creation) check() error {
 	if n.output != textOutput && n.output != jsonOutput {
 		return fmt.Errorf("--output: %q is neither text nor json", n.output)
 	}
-	if n.checkout == "" && n.version.module == "" {
+	if n.checkout == "" && n.version.Module == "" {
 		return errors.New("--replace is missing: this fairlead was built from a checkout and has no version that Go could fetch, so give the folder of that checkout")
 	}
 	return nil

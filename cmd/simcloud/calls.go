@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fairlead-k8s/fairlead/internal/typo"
 	"github.com/fairlead-k8s/fairlead/simulator"
 )
 
@@ -21,7 +22,7 @@ func newCalls(s *session) *cobra.Command {
 		Example: `  simcloud calls
   simcloud calls --last 200
   simcloud calls --reset`,
-		Args: cobra.NoArgs,
+		Args: typo.NoArguments,
 	}, func(ctx context.Context, client *simulator.Client, out io.Writer, _ []string) error {
 		report, err := client.Calls(ctx)
 		if err != nil {

@@ -1,6 +1,14 @@
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+	kubernetes "k8s.io/component-base/version"
+
+	"github.com/fairlead-k8s/fairlead/internal/typo"
+	"github.com/fairlead-k8s/fairlead/internal/versions"
+)
 
 // Help is grouped by task.
 const (
@@ -29,9 +37,12 @@ counted. With --as customer, they are like the calls of any customer.`,
   simcloud route list
   simcloud fault set latency --latency 200ms --jitter 100ms
   simcloud calls`,
+		Version:       versions.Own(kubernetes.Get().GitVersion).Text,
 		SilenceErrors: true, // main prints them
 		SilenceUsage:  true,
 	}
+	command.SetVersionTemplate("simcloud {{.Version}}\n")
+	command.SetFlagErrorFunc(typo.FlagError)
 	command.AddGroup(
 		&cobra.Group{ID: groupCloud, Title: "The cloud:"},
 		&cobra.Group{ID: groupInstances, Title: "Instances:"},
@@ -53,5 +64,20 @@ counted. With --as customer, they are like the calls of any customer.`,
 	add(groupNetwork, newLoadBalancer(&s), newStaticIP(&s), newRoute(&s))
 	add(groupVolumes, newVolume(&s))
 	add(groupFaults, newFault(&s), newCalls(&s))
+	command.AddCommand(newVersion())
 	return command
+}
+
+// newVersion returns the command that prints what --version does.
+func newVersion() *cobra.Command {
+	return &cobra.Command{
+		Use:               "version",
+		Short:             "Print the version",
+		Args:              typo.NoArguments,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(c *cobra.Command, _ []string) error {
+			_, err := fmt.Fprintf(c.OutOrStdout(), "%s %s\n", c.Root().Name(), c.Root().Version)
+			return err
+		},
+	}
 }

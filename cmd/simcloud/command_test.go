@@ -45,6 +45,16 @@ func run(t *testing.T, line ...string) string {
 	return out.String()
 }
 
+// TestVersion asks for the version in both ways.
+func TestVersion(t *testing.T) {
+	want := "simcloud " + newCommand().Version + "\n"
+	for _, way := range []string{"--version", "version"} {
+		if got := run(t, way); got != want || len(got) < len("simcloud v\n") {
+			t.Errorf("simcloud %s: %q, want %q", way, got, want)
+		}
+	}
+}
+
 // TestConversation compares a session with a cloud: each command with its
 // output, line by line.
 func TestConversation(t *testing.T) {
@@ -191,6 +201,9 @@ ListInstances  Unavailable  1
 		{"calls -o json", "{\n  \"counters\": [],\n  \"last\": []\n}\n"},
 
 		{"fault flood", "simcloud: unknown command \"flood\" for \"simcloud fault\"\n"},
+		{"fault sett", "simcloud: unknown command \"sett\" for \"simcloud fault\"; did you mean set?\n"},
+		{"lb creat", "simcloud: unknown command \"creat\" for \"simcloud lb\"; did you mean create?\n"},
+		{"lb list --outpt json", "simcloud: unknown flag: --outpt; did you mean --output?; simcloud lb list --help says more\n"},
 		{"flood", "simcloud: unknown command \"flood\" for \"simcloud\"\n"},
 		{"list -o yaml", "simcloud: --output: \"yaml\" is neither table nor json\n"},
 		{"list --as root", "simcloud: --as: \"root\" is neither operator nor customer\n"},

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fairlead-k8s/fairlead/internal/typo"
 	"github.com/fairlead-k8s/fairlead/simulator"
 )
 
@@ -18,7 +19,7 @@ func newFault(s *session) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "fault",
 		Short: "Make calls fail on purpose: set, list, clear",
-		Args:  cobra.NoArgs,
+		Args:  typo.NoArguments,
 		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() }, // an unknown subcommand is an error
 	}
 	c.AddCommand(newFaultSet(s), newFaultList(s), newFaultClear(s))
@@ -112,7 +113,7 @@ func newFaultList(s *session) *cobra.Command {
 		Use:     "list",
 		Aliases: []string{"ls"},
 		Short:   "List the faults that are set, and how many calls each has hit",
-		Args:    cobra.NoArgs,
+		Args:    typo.NoArguments,
 	}, func(ctx context.Context, client *simulator.Client, out io.Writer, _ []string) error {
 		all, err := client.Faults(ctx)
 		if err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fairlead-k8s/fairlead/internal/typo"
 	"github.com/fairlead-k8s/fairlead/simulator"
 )
 
@@ -16,7 +17,7 @@ func newList(s *session) *cobra.Command {
 		Use:     "list",
 		Aliases: []string{"ls"},
 		Short:   "List all instances",
-		Args:    cobra.NoArgs,
+		Args:    typo.NoArguments,
 	}, func(ctx context.Context, client *simulator.Client, out io.Writer, _ []string) error {
 		all, err := client.Instances(ctx)
 		if err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fairlead-k8s/fairlead/internal/typo"
 	"github.com/fairlead-k8s/fairlead/simulator"
 )
 
@@ -18,7 +19,7 @@ func newLoadBalancer(s *session) *cobra.Command {
 		Use:     "lb",
 		Aliases: []string{"load-balancer"},
 		Short:   "Load balancers: list, show, create, backends, delete",
-		Args:    cobra.NoArgs,
+		Args:    typo.NoArguments,
 		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() }, // an unknown subcommand is an error
 	}
 	c.AddCommand(newLoadBalancerList(s), newLoadBalancerShow(s), newLoadBalancerCreate(s), newLoadBalancerBackends(s), newLoadBalancerDelete(s))
@@ -30,7 +31,7 @@ func newLoadBalancerList(s *session) *cobra.Command {
 		Use:     "list",
 		Aliases: []string{"ls"},
 		Short:   "List all load balancers",
-		Args:    cobra.NoArgs,
+		Args:    typo.NoArguments,
 	}, func(ctx context.Context, client *simulator.Client, out io.Writer, _ []string) error {
 		all, err := client.LoadBalancers(ctx)
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fairlead-k8s/fairlead/internal/typo"
 	"github.com/fairlead-k8s/fairlead/simulator"
 )
 
@@ -14,7 +15,7 @@ func newRoute(s *session) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "route",
 		Short: "The route table: list, show, create, delete",
-		Args:  cobra.NoArgs,
+		Args:  typo.NoArguments,
 		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() }, // an unknown subcommand is an error
 	}
 	c.AddCommand(newRouteList(s), newRouteShow(s), newRouteCreate(s), newRouteDelete(s))
@@ -26,7 +27,7 @@ func newRouteList(s *session) *cobra.Command {
 		Use:     "list",
 		Aliases: []string{"ls"},
 		Short:   "List all routes",
-		Args:    cobra.NoArgs,
+		Args:    typo.NoArguments,
 	}, func(ctx context.Context, client *simulator.Client, out io.Writer, _ []string) error {
 		all, err := client.Routes(ctx)
 		if err != nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/klog/v2"
 
+	"github.com/fairlead-k8s/fairlead/internal/typo"
 	"github.com/fairlead-k8s/fairlead/simulator"
 )
 
@@ -85,7 +86,7 @@ and healthy again after --healthy-after successes in a row.`,
 
   # On a free port, for a test
   simcloud serve --listen 127.0.0.1:0 --seed 1`,
-		Args:              cobra.NoArgs,
+		Args:              typo.NoArguments,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(command *cobra.Command, _ []string) error {
 			return o.run(command.Context(), command.OutOrStdout(), command.ErrOrStderr())

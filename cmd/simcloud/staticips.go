@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fairlead-k8s/fairlead/internal/typo"
 	"github.com/fairlead-k8s/fairlead/simulator"
 )
 
@@ -15,7 +16,7 @@ func newStaticIP(s *session) *cobra.Command {
 		Use:     "ip",
 		Aliases: []string{"static-ip"},
 		Short:   "Static IPs for load balancers: list, reserve, release",
-		Args:    cobra.NoArgs,
+		Args:    typo.NoArguments,
 		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() }, // an unknown subcommand is an error
 	}
 	c.AddCommand(newStaticIPList(s), newStaticIPReserve(s), newStaticIPRelease(s))
@@ -27,7 +28,7 @@ func newStaticIPList(s *session) *cobra.Command {
 		Use:     "list",
 		Aliases: []string{"ls"},
 		Short:   "List all static IPs, and which load balancer uses each",
-		Args:    cobra.NoArgs,
+		Args:    typo.NoArguments,
 	}, func(ctx context.Context, client *simulator.Client, out io.Writer, _ []string) error {
 		all, err := client.StaticIPs(ctx)
 		if err != nil {

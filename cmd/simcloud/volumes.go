@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fairlead-k8s/fairlead/internal/typo"
 	"github.com/fairlead-k8s/fairlead/simulator"
 )
 
@@ -15,7 +16,7 @@ func newVolume(s *session) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "volume",
 		Short: "Volumes and their zones: list, create, delete",
-		Args:  cobra.NoArgs,
+		Args:  typo.NoArguments,
 		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() }, // an unknown subcommand is an error
 	}
 	c.AddCommand(newVolumeList(s), newVolumeCreate(s), newVolumeDelete(s))
@@ -27,7 +28,7 @@ func newVolumeList(s *session) *cobra.Command {
 		Use:     "list",
 		Aliases: []string{"ls"},
 		Short:   "List all volumes with their zones",
-		Args:    cobra.NoArgs,
+		Args:    typo.NoArguments,
 	}, func(ctx context.Context, client *simulator.Client, out io.Writer, _ []string) error {
 		all, err := client.Volumes(ctx)
 		if err != nil {

@@ -12,12 +12,14 @@ import (
 
 	"github.com/fairlead-k8s/fairlead/internal/app/internal/provider"
 	"github.com/fairlead-k8s/fairlead/internal/app/internal/settings"
+	"github.com/fairlead-k8s/fairlead/internal/typo"
 )
 
 const long = `The cloud controller manager ties a Kubernetes cluster to the cloud under it.
 It initialises nodes and keeps them in step with their instances. The provider
 that is linked into this binary calls the cloud. The sub-command "policy" prints an
-admission policy that says which fields of Services the provider does not implement.`
+admission policy that says which fields of Services the provider does not implement.
+"check-flags" says what this daemon does with the command line of another one.`
 
 // NewCommand returns the daemon of the program as a command. It runs until the
 // command's context ends.
@@ -75,13 +77,13 @@ func (p *program) command() *cobra.Command {
 	// The usage text has two hundred lines and would hide the error.
 	cmd.SilenceUsage = true
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return fmt.Errorf("%w\nAll flags: %s --help", settings.ExplainUnknown(err), cmd.CommandPath())
+		return fmt.Errorf("%w\nAll flags: %s --help", settings.ExplainUnknown(err, cmd.Flags()), cmd.CommandPath())
 	})
 	sections := p.settings.AddFlags(cmd.Flags())
 	cmd.SetGlobalNormalizationFunc(cliflag.WordSepNormalizeFunc)
 	columns, _, _ := term.TerminalSize(cmd.OutOrStdout()) // 0 if there is no terminal: the help is not wrapped
 	cliflag.SetUsageAndHelpFunc(cmd, sections, columns)
-	cmd.AddCommand(p.policyCommand(cmd))
+	cmd.AddCommand(p.policyCommand(cmd), p.checkFlagsCommand())
 	return cmd
 }
 
@@ -92,10 +94,19 @@ func IsPlannedRestart(err error) bool { return errors.Is(err, provider.ErrRotate
 func noArguments(cmd *cobra.Command, args []string) error {
 	for _, arg := range args {
 		if arg != "" {
-			return fmt.Errorf("%q does not take any arguments, got %q", cmd.CommandPath(), args)
+			return fmt.Errorf("%q does not take any arguments, got %q%s", cmd.CommandPath(), args, meant(cmd, arg))
 		}
 	}
 	return nil
+}
+
+// meant returns what somebody probably meant with an argument; empty if that is not
+// known.
+func meant(cmd *cobra.Command, arg string) string {
+	if arg == "true" || arg == "false" {
+		return "; a flag that is true or false needs =, as in --node-deletion=" + arg
+	}
+	return typo.Command(cmd, arg)
 }
 
 // lines returns the errors of a list. A wrapped list counts as one error,

@@ -22,6 +22,9 @@ func TestCommand(t *testing.T) {
 		want string // part of the error
 	}{
 		{"NoArguments", "foo", "", `"cloud-controller-manager" does not take any arguments, got ["foo"]`},
+		{"MistypedCommand", "polcy", "", `"cloud-controller-manager" does not take any arguments, got ["polcy"]; did you mean policy?`},
+		{"ValueOfABoolNeedsAnEqualsSign", "--node-deletion false", "", `got ["false"]; a flag that is true or false needs =, as in --node-deletion=false`},
+		{"MistypedFlag", "--cluster-nam=x", "", "unknown flag: --cluster-nam; did you mean --cluster-name?\nAll flags: cloud-controller-manager --help"},
 		{"EmptyArgumentIsNone", " --version", "cloud-controller-manager v", ""},
 		{"RawVersion", "--version=raw", "GitVersion:", ""},
 		{"HelpHasUpstreamsHeadings", "--help", "Cloud-node-controller flags:", ""},

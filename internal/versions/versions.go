@@ -1,5 +1,5 @@
-// Package versions finds modules of Kubernetes that are older than the others
-// in the binary.
+// Package versions knows the version of the program, and finds modules of
+// Kubernetes that are older than the others in the binary.
 //
 // Kubernetes releases its modules together, as v0.37.1 and so on, and they are
 // made for each other. Go raises those that Fairlead requires. A module that
@@ -8,7 +8,7 @@
 // package writes to standard error when it is imported. It imports only the
 // standard library, so that Go initialises it before any package of Kubernetes.
 //
-// Package app imports it.
+// The programs and package app import it.
 package versions
 
 import (

@@ -13,6 +13,8 @@ import (
 	logsapi "k8s.io/component-base/logs/api/v1"
 	_ "k8s.io/component-base/logs/json/register" // --logging-format=json
 	"k8s.io/component-base/version"
+
+	"github.com/fairlead-k8s/fairlead/internal/versions"
 )
 
 // Global are the flags that every component of Kubernetes has.
@@ -69,12 +71,20 @@ func (v *versionFlag) String() string { return string(*v) }
 func (*versionFlag) Type() string { return "version" }
 
 // Version returns the version of the program, and of the libraries if that is
-// another.
+// another. A program that does not say its version has the one that Go has
+// recorded, unless the linker has set that of the libraries, of which ours is a
+// part.
 func (g *Global) Version() string {
-	if g.release == "" {
-		return version.Get().String()
+	libraries := version.Get().String()
+	own := versions.Own(libraries)
+	switch {
+	case g.release != "":
+		return fmt.Sprintf("%s (Kubernetes libraries %s)", g.release, own.Libraries)
+	case own.Libraries == libraries:
+		return libraries
+	default:
+		return fmt.Sprintf("%s (Kubernetes libraries %s)", own.Text, own.Libraries)
 	}
-	return fmt.Sprintf("%s (Kubernetes libraries %s)", g.release, version.Get())
 }
 
 // PrintVersion prints the version if --version asks for it. It reports whether

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+
+	"github.com/fairlead-k8s/fairlead/internal/typo"
 )
 
 // renamed has the flags of earlier versions that have another name now.
@@ -21,15 +23,20 @@ var renamed = map[string]string{
 	"node-deletion-stranger-after":     "node-deletion-foreign-after",
 }
 
-// ExplainUnknown adds the new name to the error about a flag that has been
-// renamed. It returns other errors as they are.
-func ExplainUnknown(err error) error {
+// ExplainUnknown adds to the error about an unknown flag: the new name of one that
+// has been renamed, what became of one that upstream has removed, or the flags of the
+// set that were probably meant. It returns other errors as they are.
+func ExplainUnknown(err error, flags *pflag.FlagSet) error {
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) {
 		return err
 	}
-	if now, ok := renamed[strings.ReplaceAll(unknown.GetSpecifiedName(), "_", "-")]; ok {
+	name := strings.ReplaceAll(unknown.GetSpecifiedName(), "_", "-")
+	if now, ok := renamed[name]; ok {
 		return fmt.Errorf("%w: its name is --%s now", err, now)
 	}
-	return err
+	if why, ok := removed[name]; ok {
+		return fmt.Errorf("%w: %s", err, why)
+	}
+	return typo.Flag(err, flags)
 }

@@ -1,0 +1,150 @@
+package app
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/fairlead-k8s/fairlead/internal/app/internal/settings"
+	"github.com/fairlead-k8s/fairlead/internal/printable"
+)
+
+const checkFlagsHelp = `Say what the daemon does with each argument of another one's command line.
+
+For each argument it prints one of these:
+
+  used             the daemon reads it
+  deprecated       the daemon reads it, and should not have to
+  changes nothing  it is accepted, so that manifests keep working, and why
+  unknown          the daemon does not start with it; upstream does not either
+  refused          the daemon does not start with this value, and its message
+
+No file and no cluster is looked at, and the provider is not made. The exit code is
+0 if the daemon starts with these flags, and 1 if not.`
+
+// checkFlags is the command check-flags.
+type checkFlags struct {
+	settings  *settings.Settings
+	manifest  string
+	container string
+	output    string
+}
+
+// NewCheckFlags returns the command check-flags for the daemon of a program.
+func NewCheckFlags(o Options) *cobra.Command {
+	p := newProgram(o, ours())
+	p.settings.AddFlags(pflag.NewFlagSet("", pflag.ContinueOnError))
+	return p.checkFlagsCommand()
+}
+
+// checkFlagsCommand returns the command. The flags of the daemon must have been
+// added.
+func (p *program) checkFlagsCommand() *cobra.Command {
+	c := checkFlags{settings: p.settings}
+	cmd := &cobra.Command{
+		Use:   "check-flags -- COMMAND LINE",
+		Short: "Say what the daemon does with the command line of another one",
+		Long:  checkFlagsHelp,
+		Example: `  check-flags -- --cloud-provider=acme --cloud-config=/etc/acme.conf --logtostderr
+  kubectl -n kube-system get deployment acme-ccm -o yaml | check-flags -f -`,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		SilenceUsage:      true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.run(cmd.InOrStdin(), cmd.OutOrStdout(), args)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVarP(&c.manifest, "filename", "f", "", "file with a Pod, Deployment, DaemonSet or StatefulSet, whose command line is taken; - for standard input")
+	f.StringVar(&c.container, "container", "", "name of the container, if there are several")
+	f.StringVarP(&c.output, "output", "o", "text", "output format: text or json")
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"text", "json"}, cobra.ShellCompDirectiveNoFileComp)) // The flag exists.
+	// The help of the daemon lists its own flags.
+	cmd.SetHelpFunc(new(cobra.Command).HelpFunc())
+	cmd.SetUsageFunc(new(cobra.Command).UsageFunc())
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return fmt.Errorf("%w; the command line to check comes after --, as in `%s -- --cloud-provider=acme`", err, cmd.CommandPath())
+	})
+	return cmd
+}
+
+// errDoesNotStart is the error of a command line that the daemon refuses.
+var errDoesNotStart = errors.New("the daemon does not start with these flags")
+
+func (c checkFlags) run(in io.Reader, out io.Writer, args []string) error {
+	switch {
+	case c.output != "text" && c.output != "json":
+		return fmt.Errorf("--output: %q is neither text nor json", c.output)
+	case c.manifest != "" && len(args) > 0:
+		return errors.New("give either a command line or --filename")
+	case c.manifest != "":
+		text, err := readManifest(c.manifest, in)
+		if err != nil {
+			return fmt.Errorf("--filename: %w", err)
+		}
+		if args, err = commandLine(text, c.container); err != nil {
+			return fmt.Errorf("--filename: %w", err)
+		}
+	case len(args) == 0:
+		return errors.New("no command line: give it after --, or the file of a manifest with -f")
+	}
+	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
+		args = args[1:] // the program
+	}
+	return c.show(printable.Writer(out), c.settings.Judge(args))
+}
+
+func readManifest(file string, in io.Reader) ([]byte, error) {
+	if file == "-" {
+		return io.ReadAll(in)
+	}
+	return os.ReadFile(file) //nolint:gosec // a flag names it
+}
+
+func (c checkFlags) show(out io.Writer, all []settings.Judgement) error {
+	starts := true
+	for _, j := range all {
+		starts = starts && j.Starts()
+	}
+	if c.output == "json" {
+		encoder := json.NewEncoder(out)
+		encoder.SetIndent("", "  ")
+		if err := encoder.Encode(struct {
+			Starts    bool                 `json:"starts"`
+			Arguments []settings.Judgement `json:"arguments"`
+		}{starts, all}); err != nil {
+			return err
+		}
+	} else if err := printJudgements(out, all); err != nil {
+		return err
+	}
+	if !starts {
+		return errDoesNotStart
+	}
+	return nil
+}
+
+func printJudgements(out io.Writer, all []settings.Judgement) error {
+	var text strings.Builder
+	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+	_, _ = fmt.Fprintln(w, "ARGUMENT\tVERDICT\tWHY") // It does not fail: a builder accepts all.
+	for _, j := range all {
+		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\n", oneLine(j.Argument), j.Verdict, oneLine(j.Why))
+	}
+	_ = w.Flush()
+	for line := range strings.Lines(text.String()) {
+		if _, err := fmt.Fprintln(out, strings.TrimRight(line, " \n")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// oneLine returns a cell of the table.
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

@@ -1,0 +1,72 @@
+package app
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/yaml"
+)
+
+// workload is what the kinds that run a daemon have in common.
+type workload struct {
+	Spec struct {
+		corev1.PodSpec `json:",inline"` // of a Pod
+
+		Template corev1.PodTemplateSpec `json:"template"` // of all others
+	} `json:"spec"`
+	Items []workload `json:"items"` // of a List
+}
+
+// containers returns the containers of all Pods.
+func (m workload) containers() []corev1.Container {
+	all := slices.Concat(m.Spec.Containers, m.Spec.Template.Spec.Containers)
+	for _, item := range m.Items {
+		all = append(all, item.containers()...)
+	}
+	return all
+}
+
+// commandLine returns the command line of the daemon in a manifest: of the
+// container of this name, or else of the only one or of the only one that names a
+// cloud provider.
+func commandLine(text []byte, container string) ([]string, error) {
+	var all []corev1.Container
+	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 4096)
+	for {
+		var m workload
+		err := decoder.Decode(&m)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, m.containers()...)
+	}
+	chosen := slices.DeleteFunc(slices.Clone(all), func(c corev1.Container) bool { return container != "" && c.Name != container })
+	if len(chosen) > 1 {
+		chosen = slices.DeleteFunc(chosen, func(c corev1.Container) bool {
+			return !slices.ContainsFunc(words(c), func(word string) bool { return strings.HasPrefix(word, "--cloud-provider") })
+		})
+	}
+	if len(chosen) != 1 {
+		var names []string
+		for _, c := range all {
+			names = append(names, c.Name)
+		}
+		return nil, fmt.Errorf("which container is the daemon? --container names it, of %q", names)
+	}
+	args := words(chosen[0])
+	if len(args) > 1 && slices.Contains([]string{"sh", "bash"}, path.Base(args[0])) {
+		return nil, fmt.Errorf("the container %q runs a shell: give the daemon's own command line after --", chosen[0].Name)
+	}
+	return args, nil
+}
+
+func words(c corev1.Container) []string { return slices.Concat(c.Command, c.Args) }

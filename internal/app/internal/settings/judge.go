@@ -1,0 +1,175 @@
+package settings
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"regexp"
+	"strings"
+
+	"github.com/spf13/pflag"
+)
+
+// Verdict is what the daemon does with an argument.
+type Verdict string
+
+// The verdicts. With arguments that are Unknown or Refused the daemon does not
+// start.
+const (
+	Used           Verdict = "used"
+	ChangesNothing Verdict = "changes nothing" // accepted, so that manifests keep working
+	Deprecated     Verdict = "deprecated"      // used
+	Unknown        Verdict = "unknown"
+	Refused        Verdict = "refused"
+)
+
+// Judgement says what the daemon does with one argument of a command line.
+type Judgement struct {
+	// Argument is the argument as it was given. Of a flag that is missing it is its
+	// name.
+	Argument string  `json:"argument"`
+	Verdict  Verdict `json:"verdict"`
+	// Why is the reason; of an argument with which the daemon does not start, the
+	// daemon's own message.
+	Why string `json:"why,omitempty"`
+
+	flag string // name; empty if there is no such flag
+}
+
+// Starts reports whether the daemon starts with the argument.
+func (j Judgement) Starts() bool { return j.Verdict != Unknown && j.Verdict != Refused }
+
+// Judge returns what the daemon does with each argument of a command line, in
+// their order, and then which flags are missing. It looks at no file, because the
+// command line is probably that of another machine. The flags must have been added.
+// They have the values of the command line afterwards.
+func (s *Settings) Judge(args []string) []Judgement {
+	s.flags.SetOutput(io.Discard) // where pflag writes that a flag is deprecated
+	var all []Judgement
+	for _, words := range s.arguments(args) {
+		all = append(all, s.judge(words))
+	}
+	s.ApplyDefaults()
+	for _, err := range s.Validate() {
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+			continue
+		}
+		name, found := flagOf(err), false
+		for i := range all {
+			if all[i].flag != name {
+				continue
+			}
+			if found = true; all[i].Starts() {
+				all[i].Verdict, all[i].Why = Refused, err.Error()
+			}
+		}
+		if !found {
+			all = append(all, Judgement{Argument: "--" + name, Verdict: Refused, Why: err.Error()})
+		}
+	}
+	return all
+}
+
+// flagNamedFirst matches the first flag that an error names.
+var flagNamedFirst = regexp.MustCompile(`--([a-z0-9-]+)`)
+
+func flagOf(err error) string {
+	if m := flagNamedFirst.FindStringSubmatch(err.Error()); m != nil {
+		return m[1]
+	}
+	return ""
+}
+
+// arguments splits a command line into arguments: a flag with its value, if that is
+// a word of its own, or a single word.
+func (s *Settings) arguments(args []string) (all [][]string) {
+	for len(args) > 0 {
+		n := 1
+		if len(args) > 1 && s.takesNext(args[0], args[1]) {
+			n = 2
+		}
+		if args[0] != "" { // which is no argument at the start either
+			all = append(all, args[:n])
+		}
+		args = args[n:]
+	}
+	return all
+}
+
+// takesNext reports whether the next word is the value of a flag. That of an
+// unknown flag is, unless it looks like a flag itself.
+func (s *Settings) takesNext(word, next string) bool {
+	name, isLong := strings.CutPrefix(word, "--")
+	if !strings.HasPrefix(word, "-") || strings.Contains(word, "=") || name == "" {
+		return false
+	}
+	var f *pflag.Flag
+	switch {
+	case isLong:
+		f = s.flags.Lookup(name)
+	case len(word) == 2:
+		f = s.flags.ShorthandLookup(word[1:])
+	default:
+		return false // -v2
+	}
+	if f == nil {
+		return !strings.HasPrefix(next, "-")
+	}
+	return f.NoOptDefVal == ""
+}
+
+// fromEnvironment begins a value that the kubelet puts in.
+const fromEnvironment = "$("
+
+func (s *Settings) judge(words []string) Judgement {
+	j := Judgement{Argument: strings.Join(words, " "), Verdict: Used}
+	if !strings.HasPrefix(words[0], "-") {
+		j.Verdict, j.Why = Refused, "the daemon takes flags only; a flag that is true or false needs =, as in --node-deletion=false"
+		return j
+	}
+	name, _, _ := strings.Cut(strings.TrimLeft(words[0], "-"), "=")
+	f := s.flags.Lookup(name)
+	if f == nil && !strings.HasPrefix(words[0], "--") && name != "" {
+		f = s.flags.ShorthandLookup(name[:1])
+	}
+	if f != nil {
+		j.flag = f.Name
+	}
+	if f == nil || !strings.Contains(j.Argument, fromEnvironment) {
+		if err := s.flags.Parse(words); err != nil {
+			return j.failed(ExplainUnknown(err, s.flags))
+		}
+	}
+	if f != nil {
+		j.describe(f)
+	}
+	return j
+}
+
+// failed returns the judgement of an argument that cannot be parsed.
+func (j Judgement) failed(err error) Judgement {
+	j.Verdict, j.Why = Refused, err.Error()
+	var unknown *pflag.NotExistError
+	if errors.As(err, &unknown) {
+		j.Verdict = Unknown
+	}
+	return j
+}
+
+// describe says what is special about a flag that the daemon accepts.
+func (j *Judgement) describe(f *pflag.Flag) {
+	if why := f.Annotations[annotationIgnored]; why != nil {
+		j.Verdict, j.Why = ChangesNothing, why[0]
+		return
+	}
+	if f.Deprecated != "" {
+		j.Verdict, j.Why = Deprecated, f.Deprecated
+		return
+	}
+	if how := f.Annotations[annotationDeviation]; how != nil && !strings.HasPrefix(how[0], "Upstream:") { // those are about the default
+		j.Why = how[0]
+	}
+	if strings.Contains(j.Argument, fromEnvironment) {
+		j.Why = "the kubelet puts in its value, which is not looked at here"
+	}
+}

@@ -1,0 +1,85 @@
+package settings
+
+import (
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// judged returns the judgements of a command line as text, one a line.
+func judged(t *testing.T, s *Settings, args ...string) string {
+	t.Helper()
+	flagSet(s).SetOutput(io.Discard)
+	var lines []string
+	for _, j := range s.Judge(args) {
+		lines = append(lines, strings.TrimSuffix(j.Argument+": "+string(j.Verdict)+": "+j.Why, ": "))
+	}
+	return strings.Join(lines, "\n")
+}
+
+func TestJudge(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		args []string
+		want string // without --cloud-provider=test
+	}{
+		{"Used", []string{"--cluster-name=east"}, "--cluster-name=east: used"},
+		{"ValueIsTheNextWord", []string{"--cluster-name", "east", "-v", "4"}, "--cluster-name east: used\n-v 4: used"},
+		{"ShortFlagWithItsValue", []string{"-v2"}, "-v2: used"},
+		{"BoolTakesNoWord", []string{"--leader-elect", "--profiling=false"}, "--leader-elect: used\n--profiling=false: used"},
+		{"UnderscoresAreDashes", []string{"--cluster_name=east"}, "--cluster_name=east: used"},
+		{"DifferenceIsSaid", []string{"--cloud-config=/nowhere"}, "--cloud-config=/nowhere: used: The file is watched, see --cloud-config-watch. Upstream reads it once."},
+		{"OtherDefaultIsNot", []string{"--kube-api-qps=20"}, "--kube-api-qps=20: used"},
+		{"ChangesNothing", []string{"--external-cloud-volume-plugin=x"}, "--external-cloud-volume-plugin=x: changes nothing: No cloud-controller-manager has read it since volumes moved to CSI drivers."},
+		{"DeprecatedAndIgnored", []string{"--node-sync-period=1m"}, "--node-sync-period=1m: changes nothing: Upstream ignores it, too, and warns."},
+		{"Deprecated", []string{"--allow-untagged-cloud"}, "--allow-untagged-cloud: deprecated: tag the cluster's instances with a cluster ID."},
+		{"Removed", []string{"--logtostderr=true"}, "--logtostderr=true: unknown: unknown flag: --logtostderr: Kubernetes 1.26 has removed it; the log always goes to standard error"},
+		{"Mistyped", []string{"--cluster-nam=x"}, "--cluster-nam=x: unknown: unknown flag: --cluster-nam; did you mean --cluster-name?"},
+		{"UnknownBool", []string{"--acme", "--cluster-name=x"}, "--acme: unknown: unknown flag: --acme\n--cluster-name=x: used"},
+		{"WrongType", []string{"--concurrent-service-syncs=many"}, `--concurrent-service-syncs=many: refused: invalid argument "many" for "--concurrent-service-syncs" flag: strconv.ParseInt: parsing "many": invalid syntax`},
+		{"WrongValue", []string{"--node-monitor-period=0s"}, "--node-monitor-period=0s: refused: --node-monitor-period must be positive, but got 0s"},
+		{"ValueIsMissing", []string{"--cluster-name"}, "--cluster-name: refused: flag needs an argument: --cluster-name"},
+		{"FlagIsMissing", []string{"--cloud-api-burst=5"}, "--cloud-api-burst=5: refused: --cloud-api-burst has no effect without --cloud-api-qps: set both"},
+		{"WordIsNoArgument", []string{"--node-deletion", "false"}, "--node-deletion: used\nfalse: refused: the daemon takes flags only; a flag that is true or false needs =, as in --node-deletion=false"},
+		{"EmptyWordIsNone", []string{"", "--cluster-name=x"}, "--cluster-name=x: used"},
+		{"FilesAreElsewhere", []string{"--kubeconfig=/nowhere", "--enable-leader-migration", "--leader-migration-config=/nowhere"}, "--kubeconfig=/nowhere: used\n" +
+			"--enable-leader-migration: used\n--leader-migration-config=/nowhere: used: " + flagSet(New(ours)).Lookup(flagMigrationFile).Annotations[annotationDeviation][0]},
+		{"ValueOfTheEnvironment", []string{"--concurrent-service-syncs=$(SYNCS)"}, "--concurrent-service-syncs=$(SYNCS): used: the kubelet puts in its value, which is not looked at here"},
+		{"ProgramsOwnFlag", []string{"--acme-zone=north"}, "--acme-zone=north: used"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			got := judged(t, program(nil), append([]string{"--cloud-provider=test"}, tc.args...)...)
+			if diff := cmp.Diff(tc.want, strings.TrimPrefix(got, "--cloud-provider=test: used\n")); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestMissingFlagIsJudged(t *testing.T) {
+	if diff := cmp.Diff("--v=2: used\n--cloud-provider: refused: --cloud-provider cannot be empty", judged(t, New(ours), "--v=2")); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// Each of upstream's flags is used or changes nothing, with its default as its
+// value.
+func TestUpstreamsCommandLineIsAccepted(t *testing.T) {
+	var args []string
+	for _, f := range upstreamFlags {
+		switch {
+		case f.Name == "cloud-provider", f.Name == "help", f.Name == "version", f.Default == "[]": // the last cannot be given
+		default:
+			args = append(args, "--"+f.Name+"="+strings.Trim(f.Default, "[]"))
+		}
+	}
+	s := New(ours)
+	flagSet(s)
+	for _, j := range s.Judge(append(args, "--cloud-provider=test")) {
+		if !j.Starts() {
+			t.Errorf("%s: %s: %s", j.Argument, j.Verdict, j.Why)
+		}
+	}
+}

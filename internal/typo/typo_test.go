@@ -1,0 +1,52 @@
+package typo
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+func TestFlag(t *testing.T) {
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+	for _, name := range []string{"module", "mode", "node-monitor-period", "secret", "dir"} {
+		flags.String(name, "", "")
+	}
+	flags.Lookup("secret").Hidden = true
+	for arg, want := range map[string]string{
+		"--modul":               "unknown flag: --modul; did you mean --module?",
+		"--moe":                 "unknown flag: --moe; did you mean --mode?",
+		"--node-monitr-periods": "unknown flag: --node-monitr-periods; did you mean --node-monitor-period?",
+		"--secre":               "unknown flag: --secre",
+		"--di":                  "unknown flag: --di; did you mean --dir?",
+		"--x":                   "unknown flag: --x",
+		"--nothing-like-it":     "unknown flag: --nothing-like-it",
+		"-q":                    "unknown shorthand flag: 'q' in -q",
+	} {
+		if err := Flag(flags.Parse([]string{arg}), flags); err == nil || err.Error() != want {
+			t.Errorf("%s: got %v, want %s", arg, err, want)
+		}
+	}
+	other := errors.New("x")
+	if got := Flag(other, flags); got != other { //nolint:errorlint // the very error
+		t.Errorf("another error: %v", got)
+	}
+}
+
+func TestNoArguments(t *testing.T) {
+	parent := &cobra.Command{Use: "lb"}
+	parent.AddCommand(&cobra.Command{Use: "create", Run: func(*cobra.Command, []string) {}}, &cobra.Command{Use: "list", Run: func(*cobra.Command, []string) {}})
+	for arg, want := range map[string]string{
+		"creat": `unknown command "creat" for "lb"; did you mean create?`,
+		"lst":   `unknown command "lst" for "lb"; did you mean list?`,
+		"flood": `unknown command "flood" for "lb"`,
+	} {
+		if err := NoArguments(parent, []string{arg}); err == nil || err.Error() != want {
+			t.Errorf("%s: got %v, want %s", arg, err, want)
+		}
+	}
+	if err := NoArguments(parent, nil); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,59 @@
+package versions
+
+import (
+	"regexp"
+	"runtime/debug"
+	"strings"
+)
+
+// published matches a version that can be fetched: a release or a commit. The
+// version of a changed checkout ends with +dirty and does not match.
+var published = regexp.MustCompile(`^v[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$`)
+
+// unset begins the version of the Kubernetes libraries in a program whose linker
+// has set none.
+const unset = "v0.0.0-master+"
+
+// Version is the version of a program.
+type Version struct {
+	// Text is for people. It is never empty.
+	Text string
+	// Module is the version by which Go can fetch the program. It is empty if there
+	// is none, as when it was built from a checkout.
+	Module string
+	// Libraries is that of the Kubernetes libraries.
+	Libraries string
+}
+
+// Own returns the version of this program. The libraries are the version that they
+// have of themselves. It has a part of ours if make has built the program.
+func Own(libraries string) Version {
+	info, _ := debug.ReadBuildInfo()
+	return own(info, libraries)
+}
+
+// own prefers what go install has recorded, then what make has, then what go build
+// has.
+func own(info *debug.BuildInfo, libraries string) Version {
+	v := Version{Text: "unversioned", Libraries: libraries}
+	if info == nil {
+		return v
+	}
+	main := info.Main.Version
+	_, ours, stamped := strings.Cut(libraries, "+fairlead.")
+	if stamped {
+		v.Text = ours
+	}
+	switch {
+	case published.MatchString(main):
+		v.Text, v.Module = main, main
+	case !stamped && main != "" && main != "(devel)":
+		v.Text = main
+	}
+	for _, m := range info.Deps {
+		if m.Path == "k8s.io/component-base" && strings.HasPrefix(libraries, unset) {
+			v.Libraries = inUse(m).Version
+		}
+	}
+	return v
+}
