@@ -61,7 +61,6 @@ func TestServingCertificates(t *testing.T) {
 func testServingCertificatesOfKubelets(t *testing.T) {
 	b := onOwn(t, "--serving-certificates")
 	b.UseRightsOf(t, certificates)
-	// Without a CNI: kubelets say that their network is not ready, in no condition.
 	first := b.Kubelets(t,
 		simulator.Instance{Name: b.Name("serving"), Addresses: nodes.CloudAddresses("InternalIP=127.0.81.1", "ExternalIP=203.0.113.81", "InternalDNS=serving.internal")},
 		simulator.Instance{Name: b.Name("serving"), Addresses: nodes.CloudAddresses("InternalIP=127.0.81.2")},
