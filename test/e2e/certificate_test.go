@@ -25,11 +25,13 @@ import (
 	"time"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
 	"github.com/fairlead-k8s/fairlead/simulator"
 	"github.com/fairlead-k8s/fairlead/test/internal/audit"
 	"github.com/fairlead-k8s/fairlead/test/internal/bed"
@@ -42,9 +44,12 @@ import (
 // certificates is the manifest of the chart with servingCertificates.enabled.
 const certificates = "charts/fairlead/ci/serving-certificates.golden.yaml"
 
+// approvesCertificates is the flag that switches the controller on.
+const approvesCertificates = "--controllers=*,kubelet-serving-csr-controller"
+
 // certifying is the setup of a daemon that approves serving certificates.
 func certifying() daemon.Setup {
-	return daemon.Setup{Flags: []string{"--controllers=*,kubelet-serving-csr-controller", "--node-status-update-frequency=2s"}}
+	return daemon.Setup{Flags: []string{approvesCertificates}}
 }
 
 // A kubelet gets a serving certificate for what the cloud gives to its instance, and
@@ -57,18 +62,34 @@ func TestServingCertificates(t *testing.T) {
 }
 
 // Kubelets with serverTLSBootstrap get serving certificates from the cluster's
-// signer.
+// signer. The watch of the provider is on: without it the Node gets a new address,
+// which its kubelet then requests a certificate for, at the next refresh, within
+// --node-status-update-frequency (five minutes).
 func testServingCertificatesOfKubelets(t *testing.T) {
-	b := onOwn(t, "--serving-certificates")
+	network := filepath.Join(t.TempDir(), "network")
+	b := onOwn(t, "--serving-certificates", "--network-file="+network)
 	b.UseRightsOf(t, certificates)
 	first := b.Kubelets(t,
 		simulator.Instance{Name: b.Name("serving"), Addresses: nodes.CloudAddresses("InternalIP=127.0.81.1", "ExternalIP=203.0.113.81", "InternalDNS=serving.internal")},
 		simulator.Instance{Name: b.Name("serving"), Addresses: nodes.CloudAddresses("InternalIP=127.0.81.2")},
 	)
-	d := b.Daemon(t, certifying())
-	for _, i := range first {
-		servesAs(t, b, i.Name, i.Addresses)
-	}
+	setup := certifying()
+	setup.FastPaths = true
+	d := b.Daemon(t, setup)
+	t.Run("WithoutNetwork", func(t *testing.T) {
+		for _, i := range first {
+			b.AwaitNode(t, i.Name, expect.Soon, waitsForNetwork)
+			servesAs(t, b, i.Name, i.Addresses)
+			if err := waitsForNetwork(b.Node(t, i.Name)); err != nil {
+				t.Error(err)
+			}
+		}
+		bed.WriteFile(t, network, "")
+		for _, i := range first {
+			b.AwaitNode(t, i.Name, 2*expect.Soon, isReady)
+			servesAs(t, b, i.Name, i.Addresses)
+		}
+	})
 	t.Run("AddressChange", func(t *testing.T) {
 		i := first[1]
 		changed := nodes.CloudAddresses("InternalIP=127.0.81.2", "ExternalIP=203.0.113.82")
@@ -83,12 +104,22 @@ func testServingCertificatesOfKubelets(t *testing.T) {
 		}
 		i := b.Kubelet(t, simulator.Instance{Name: b.Name("serving"), Addresses: nodes.CloudAddresses("InternalIP=127.0.81.3")})
 		// This daemon is killed as soon as the kubelet has asked.
-		d = b.Daemon(t, certifying())
+		d = b.Daemon(t, setup)
 		awaitRequest(t, b, i.Name)
 		d.Kill()
-		b.Daemon(t, certifying())
+		b.Daemon(t, setup)
 		servesAs(t, b, i.Name, i.Addresses)
 	})
+}
+
+// waitsForNetwork returns an error unless the kubelet reports that nothing but its
+// network is missing.
+func waitsForNetwork(node *corev1.Node) error {
+	c := nodefact.Condition(node, corev1.NodeReady)
+	if c == nil || c.Status != corev1.ConditionFalse || c.Reason != "KubeletNotReady" || !strings.HasSuffix(c.Message, "cni plugin not initialized") {
+		return fmt.Errorf("the Ready condition is %+v", c)
+	}
+	return nil
 }
 
 // servesAs waits until the kubelet serves with a certificate of the cluster's
@@ -407,16 +438,19 @@ func (s served) isHeld(t *testing.T, name, reason string) {
 
 func (s served) isApproved(t *testing.T, name string) {
 	t.Helper()
-	expect.Within(t, 2*time.Minute, func(ctx context.Context) error {
-		r, err := s.Admin.CertificatesV1().CertificateSigningRequests().Get(ctx, name, metav1.GetOptions{})
-		if err != nil {
-			return err
-		}
-		if len(r.Status.Conditions) == 0 || r.Status.Conditions[0].Reason != "FairleadKubeletServing" || len(r.Status.Certificate) == 0 {
-			return fmt.Errorf("%s: conditions %v, a certificate of %d bytes", name, r.Status.Conditions, len(r.Status.Certificate))
-		}
-		return nil
-	})
+	expect.Within(t, 2*time.Minute, func(ctx context.Context) error { return s.approved(ctx, name) })
+}
+
+// approved returns an error unless the request has a certificate.
+func (s served) approved(ctx context.Context, name string) error {
+	r, err := s.Admin.CertificatesV1().CertificateSigningRequests().Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	if len(r.Status.Conditions) == 0 || r.Status.Conditions[0].Reason != "FairleadKubeletServing" || len(r.Status.Certificate) == 0 {
+		return fmt.Errorf("%s: conditions %v, a certificate of %d bytes", name, r.Status.Conditions, len(r.Status.Certificate))
+	}
+	return nil
 }
 
 // asKubelet returns a client with the credentials of the Node's kubelet: a

@@ -61,6 +61,9 @@ type KubeletOptions struct {
 	Port int
 	// ServingCertificate makes it request a certificate for its server, instead of serving without TLS.
 	ServingCertificate bool
+	// NetworkFile is a file that stands for the node's network plugin: without it the kubelet reports that the network is
+	// not ready. Empty means that the network is always ready.
+	NetworkFile string
 }
 
 // AddFlags binds o to flags.
@@ -69,9 +72,13 @@ func (o *KubeletOptions) AddFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.Kubeconfig, "kubeconfig", "", "file with the credentials")
 	f.IntVar(&o.Port, "port", 0, "port to serve on")
 	f.BoolVar(&o.ServingCertificate, "serving-certificate", false, "request a certificate for the server")
+	f.StringVar(&o.NetworkFile, "network-file", "", "file without which the network is not ready; empty: it is always ready")
 }
 
 // Args returns the flags that set o.
 func (o *KubeletOptions) Args() []string {
-	return []string{"--node=" + o.Node, "--kubeconfig=" + o.Kubeconfig, "--port=" + strconv.Itoa(o.Port), "--serving-certificate=" + strconv.FormatBool(o.ServingCertificate)}
+	return []string{
+		"--node=" + o.Node, "--kubeconfig=" + o.Kubeconfig, "--port=" + strconv.Itoa(o.Port),
+		"--serving-certificate=" + strconv.FormatBool(o.ServingCertificate), "--network-file=" + o.NetworkFile,
+	}
 }

@@ -23,7 +23,7 @@ func TestArgsSetTheOptions(t *testing.T) {
 		t.Errorf("etcd: %s", diff)
 	}
 
-	wantKubelet := KubeletOptions{Node: "node-1", Kubeconfig: "file", Port: 10250, ServingCertificate: true}
+	wantKubelet := KubeletOptions{Node: "node-1", Kubeconfig: "file", Port: 10250, ServingCertificate: true, NetworkFile: "network"}
 	var kubelet KubeletOptions
 	if err := flags(kubelet.AddFlags).Parse(wantKubelet.Args()); err != nil {
 		t.Fatal(err)

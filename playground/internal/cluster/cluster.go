@@ -92,7 +92,10 @@ func (c *Cluster) BootNode(name string) error {
 	if err != nil {
 		return err
 	}
-	o := child.KubeletOptions{Node: name, Kubeconfig: c.layout.in("kubelets", name, "kubeconfig"), Port: port, ServingCertificate: c.config.ServingCertificates}
+	o := child.KubeletOptions{
+		Node: name, Kubeconfig: c.layout.in("kubelets", name, "kubeconfig"), Port: port,
+		ServingCertificate: c.config.ServingCertificates, NetworkFile: c.config.NetworkFile,
+	}
 	if err := c.secrets.writeNodeKubeconfig(o.Kubeconfig, c.at.apiServerURL(), name, c.config.Clock.Now()); err != nil {
 		return err
 	}

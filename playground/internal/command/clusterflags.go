@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -18,6 +19,7 @@ type clusterFlags struct {
 	auditLog               bool
 	gracePeriod            time.Duration
 	servingCertificates    bool
+	networkFile            string
 
 	apiServerArgs, controllerManagerArgs, schedulerArgs []string
 }
@@ -32,6 +34,8 @@ func (f *clusterFlags) add(flags *pflag.FlagSet) {
 		"how long a kubelet may be silent before its Node becomes Unknown (default: that of kube-controller-manager)")
 	flags.BoolVar(&f.servingCertificates, "serving-certificates", false,
 		"let the kubelets request certificates for their servers (serverTLSBootstrap); a controller has to approve the requests")
+	flags.StringVar(&f.networkFile, "network-file", "",
+		"file that stands for the network plugin: while it does not exist, the kubelets report that their network is not ready (default: it is always ready)")
 	flags.StringArrayVar(&f.apiServerArgs, "apiserver-arg", nil, "one more argument for kube-apiserver, such as --apiserver-arg=--v=4; may be repeated")
 	flags.StringArrayVar(&f.controllerManagerArgs, "controller-manager-arg", nil, "one more argument for kube-controller-manager; may be repeated")
 	flags.StringArrayVar(&f.schedulerArgs, "scheduler-arg", nil, "one more argument for kube-scheduler; may be repeated")
@@ -49,6 +53,12 @@ func (f *clusterFlags) config(dataDir string, clock clock.PassiveClock) (cluster
 	if len(services) > len(pods) {
 		return cluster.Config{}, errors.New("--service-cidr has two families, --cluster-cidr one")
 	}
+	networkFile := f.networkFile
+	if networkFile != "" { // Kubelets have working directories of their own.
+		if networkFile, err = filepath.Abs(networkFile); err != nil {
+			return cluster.Config{}, fmt.Errorf("--network-file: %w", err)
+		}
+	}
 	executable, err := os.Executable()
 	return cluster.Config{
 		Executable:             executable,
@@ -58,6 +68,7 @@ func (f *clusterFlags) config(dataDir string, clock clock.PassiveClock) (cluster
 		AuditLog:               f.auditLog,
 		NodeMonitorGracePeriod: f.gracePeriod,
 		ServingCertificates:    f.servingCertificates,
+		NetworkFile:            networkFile,
 		APIServerArgs:          f.apiServerArgs,
 		ControllerManagerArgs:  f.controllerManagerArgs,
 		SchedulerArgs:          f.schedulerArgs,

@@ -9,6 +9,7 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
+	"os"
 	"time"
 
 	"k8s.io/client-go/kubernetes"
@@ -41,7 +42,7 @@ func Run(ctx context.Context, o child.KubeletOptions) error {
 	}
 	hollow := kubemark.NewHollowKubelet(
 		flags(o), config, client, heartbeats,
-		&cadvisor.Fake{NodeName: o.Node}, crifake.NewFakeImageService(), containerRuntime(), cm.NewStubContainerManager(),
+		&cadvisor.Fake{NodeName: o.Node}, crifake.NewFakeImageService(), newRuntime(o.NetworkFile), cm.NewStubContainerManager(),
 	)
 	if o.ServingCertificate {
 		hollow.KubeletDeps.TLSOptions = &kubeletserver.TLSOptions{MinVersion: tls.VersionTLS12}
@@ -55,14 +56,24 @@ func Run(ctx context.Context, o child.KubeletOptions) error {
 	return nil
 }
 
-// containerRuntime answers every request with success.
-func containerRuntime() *crifake.FakeRuntimeService {
-	runtime := crifake.NewFakeRuntimeService()
-	runtime.FakeStatus = &cri.RuntimeStatus{Conditions: []*cri.RuntimeCondition{
-		{Type: cri.RuntimeReady, Status: true},
-		{Type: cri.NetworkReady, Status: true},
-	}}
-	return runtime
+// runtime is a container runtime that answers every request with success.
+type runtime struct {
+	*crifake.FakeRuntimeService
+
+	networkFile string
+}
+
+func newRuntime(networkFile string) runtime {
+	return runtime{crifake.NewFakeRuntimeService(), networkFile}
+}
+
+// Status returns whether the network is ready, in the words of a real runtime: the kubelet puts them into the Node.
+func (r runtime) Status(context.Context, bool) (*cri.StatusResponse, error) {
+	network := &cri.RuntimeCondition{Type: cri.NetworkReady, Status: true}
+	if _, err := os.Stat(r.networkFile); err != nil && r.networkFile != "" {
+		network.Status, network.Reason, network.Message = false, "NetworkPluginNotReady", "Network plugin returns error: cni plugin not initialized"
+	}
+	return &cri.StatusResponse{Status: &cri.RuntimeStatus{Conditions: []*cri.RuntimeCondition{{Type: cri.RuntimeReady, Status: true}, network}}}, nil
 }
 
 func flags(o child.KubeletOptions) *options.KubeletFlags {
