@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -29,7 +30,8 @@ type Identity struct {
 // request alone and that began after the caller knew the request: nothing is
 // coalesced with another question, batched or cached. The request is what the
 // answer is used for, such as the UID of a CertificateSigningRequest. A second
-// question for the same request gets the late answer of the first.
+// question for the same request gets the late answer of the first. Questions about
+// one Node follow each other, because its kubelet decides how many requests there are.
 //
 // The kind of the error is NotFound if the cloud has no instance with that name, or
 // none with that ID.
@@ -39,6 +41,12 @@ func (i *Instances) Identity(ctx context.Context, node *corev1.Node, request str
 		return i.identify(ctx, c, node)
 	})
 	return answer.clone(), err
+}
+
+// nodeOf returns the name of the Node that an identity begins with.
+func nodeOf(key string) string {
+	name, _, _ := strings.Cut(key, "/")
+	return name
 }
 
 func (i *Instances) identify(ctx context.Context, c call, node *corev1.Node) (answer Identity, err error) {

@@ -3,7 +3,9 @@ package cloud
 import (
 	"context"
 	"errors"
+	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -128,15 +130,71 @@ func TestIdentityIsAskedForEachRequest(t *testing.T) {
 			t.Fatalf("error %v, want Slow", err)
 		}
 		time.Sleep(time.Second)
-		began := time.Now()
 		if _, err := i.Identity(t.Context(), written(""), "new"); KindOf(err) != Slow || calls.Load() != 2 {
 			t.Fatalf("error %v after %d calls, want a call of its own", err, calls.Load())
 		}
+		began := before.Add(time.Minute) // when the first call has returned
 		time.Sleep(time.Minute)
 		for request, want := range map[string]time.Time{"old": before, "new": began} {
 			if got, err := i.Identity(t.Context(), written(""), request); err != nil || !got.Asked.Equal(want) || calls.Load() != 2 {
 				t.Errorf("%s: asked at %v, error %v, after %d calls", request, got.Asked, err, calls.Load())
 			}
 		}
+	})
+}
+
+// TestIdentityQuestionsOfANodeFollowEachOther shows that the requests of one kubelet
+// cause one call at a time, and delay no other Node.
+func TestIdentityQuestionsOfANodeFollowEachOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var now, most atomic.Int64
+		i := gateway(t, vendor{v2: metadata(func(_ context.Context, n *corev1.Node) (*cloudprovider.InstanceMetadata, error) {
+			if n.Name == "n" {
+				most.Store(max(most.Load(), now.Add(1)))
+				defer now.Add(-1)
+				time.Sleep(time.Second)
+			}
+			return &cloudprovider.InstanceMetadata{ProviderID: "p://1"}, nil
+		})}, Config{CallerTimeout: 30 * time.Second}).Instances()
+		began := time.Now()
+		var all sync.WaitGroup
+		for n := range 5 {
+			all.Go(func() {
+				if got, err := i.Identity(t.Context(), written(""), strconv.Itoa(n)); err != nil || got.Asked.Before(began) {
+					t.Errorf("asked at %v, %v", got.Asked, err)
+				}
+			})
+		}
+		synctest.Wait()
+		if _, err := i.Identity(t.Context(), node("other"), "r"); err != nil || time.Since(began) > 0 {
+			t.Errorf("another Node: %v after %v", err, time.Since(began))
+		}
+		all.Wait()
+		if most.Load() != 1 || time.Since(began) != 5*time.Second {
+			t.Errorf("%d calls at a time, for %v in all", most.Load(), time.Since(began))
+		}
+	})
+}
+
+// TestIdentityQuestionThatWaitsEnds shows that a question behind one that hangs ends
+// with its context, and that the limit of its caller counts from its own beginning.
+func TestIdentityQuestionThatWaitsEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		i := gateway(t, vendor{v2: metadata(func(context.Context, *corev1.Node) (*cloudprovider.InstanceMetadata, error) {
+			time.Sleep(time.Hour)
+			return nil, errors.New("no")
+		})}, Config{CallerTimeout: 30 * time.Second}).Instances()
+		go func() { _, _ = i.Identity(t.Context(), written(""), "first") }()
+		synctest.Wait()
+		began := time.Now()
+		if _, err := i.Identity(t.Context(), written(""), "second"); KindOf(err) != Slow || time.Since(began) != 30*time.Second {
+			t.Errorf("%v after %v, want Slow after 30 s", err, time.Since(began))
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := i.Identity(ctx, written(""), "third"); KindOf(err) != Canceled {
+			t.Errorf("%v, want Canceled", err)
+		}
+		time.Sleep(time.Hour) // until the call returns
 	})
 }

@@ -32,13 +32,18 @@ type inflight[T any] struct {
 	// exclusive means that an answer is not shared: only the caller that asked the
 	// question gets it.
 	exclusive bool
+	// subject, if not nil, returns what a key is about. Two questions about one
+	// subject are never under way at the same time: the second one waits.
+	subject func(key string) string
 
-	mu      sync.Mutex
-	byKey   map[string]*question[T] // guarded by mu
-	running int                     // questions without an answer; guarded by mu
+	mu        sync.Mutex
+	byKey     map[string]*question[T] // guarded by mu
+	bySubject map[string]*question[T] // without an answer; guarded by mu
+	running   int                     // questions without an answer; guarded by mu
 }
 
 type question[T any] struct {
+	subject  string // empty if there is none
 	started  time.Time
 	progress progress
 	done     chan struct{} // closed when value and err are there
@@ -58,14 +63,27 @@ type asker[T any] func(context.Context, call) (T, error)
 // question and not only the wait, so it must be the context of the controller.
 func (i *inflight[T]) ask(ctx context.Context, c call, key string, asks asker[T]) (T, error) {
 	var none T
-	current, err := i.join(ctx, c, key, asks)
+	began, timer := time.Now(), time.NewTimer(i.callerTimeout)
+	defer timer.Stop()
+	current, other, err := i.join(ctx, c, key, asks)
+	for other != nil {
+		select {
+		case <-other.done:
+			current, other, err = i.join(ctx, c, key, asks)
+		case <-ctx.Done():
+			return none, c.failed(Canceled, ctx.Err())
+		case <-timer.C:
+			return none, other.late(c)
+		}
+	}
 	if err != nil {
 		return none, c.failed(Slow, err)
 	}
 	defer i.leave(key, current)
 
-	timer := time.NewTimer(i.callerTimeout - time.Since(current.started))
-	defer timer.Stop()
+	if before := began.Sub(current.started); before > 0 {
+		timer.Reset(i.callerTimeout - before)
+	}
 	select {
 	case <-current.done:
 		return current.value, current.err
@@ -81,29 +99,45 @@ func (i *inflight[T]) ask(ctx context.Context, c call, key string, asks asker[T]
 	}
 }
 
-func (i *inflight[T]) join(ctx context.Context, c call, key string, asks asker[T]) (*question[T], error) {
+// join returns the question with the key, or another one about the same subject,
+// which has to end first.
+func (i *inflight[T]) join(ctx context.Context, c call, key string, asks asker[T]) (current, other *question[T], err error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.dropExpired()
 	current, ok := i.byKey[key]
 	if ok && i.exclusive && current.waiters > 0 {
-		return nil, errAsked
+		return nil, nil, errAsked
 	}
 	if !ok {
-		if i.running >= maxInflight {
-			return nil, fmt.Errorf("%d other questions to the cloud are under way", i.running)
-		}
 		current = &question[T]{started: time.Now(), done: make(chan struct{})}
-		if i.byKey == nil {
-			i.byKey = map[string]*question[T]{}
+		if i.subject != nil {
+			current.subject = i.subject(key)
 		}
-		i.byKey[key] = current
-		i.running++
+		if other := i.bySubject[current.subject]; other != nil {
+			return nil, other, nil
+		}
+		if i.running >= maxInflight {
+			return nil, nil, fmt.Errorf("%d other questions to the cloud are under way", i.running)
+		}
+		i.begin(key, current)
 		// It ends with the provider's call; maxInflight bounds those that never return.
 		go i.run(ctx, c, current, asks)
 	}
 	current.waiters++
-	return current, nil
+	return current, nil, nil
+}
+
+// begin takes note of a question that is under way from now on. The caller holds mu.
+func (i *inflight[T]) begin(key string, current *question[T]) {
+	if i.byKey == nil {
+		i.byKey, i.bySubject = map[string]*question[T]{}, map[string]*question[T]{}
+	}
+	i.byKey[key] = current
+	if current.subject != "" {
+		i.bySubject[current.subject] = current
+	}
+	i.running++
 }
 
 // run asks the question. If the provider's code ends the goroutine, the answer is
@@ -114,6 +148,7 @@ func (i *inflight[T]) run(ctx context.Context, c call, current *question[T], ask
 		i.mu.Lock()
 		defer i.mu.Unlock()
 		i.running--
+		delete(i.bySubject, current.subject)
 		current.end = time.Now()
 		close(current.done)
 	}()

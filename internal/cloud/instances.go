@@ -72,7 +72,7 @@ func newInstances(g *Gateway, name func() string, found parts, callerTimeout tim
 		existence: inflight[Existence]{callerTimeout: callerTimeout, exclusive: true},
 		shutdowns: inflight[bool]{callerTimeout: callerTimeout},
 
-		identifications: inflight[Identity]{callerTimeout: callerTimeout, exclusive: true},
+		identifications: inflight[Identity]{callerTimeout: callerTimeout, exclusive: true, subject: nodeOf},
 	}
 	switch {
 	case found.instances != nil:
