@@ -32,8 +32,8 @@ type Config struct {
 	Features cloud.Features
 }
 
-// changed is true for a request that may use another field than before. Others, such as
-// a new label or the daemon's finalizer, are nothing that the policy is about.
+// changed is true for a request that may use another field than before. Nobody is
+// warned of others, such as a new label or the daemon's finalizer.
 const changed = "oldObject == null || object.spec != oldObject.spec || " +
 	"(has(object.metadata.annotations) ? object.metadata.annotations : {}) != (has(oldObject.metadata.annotations) ? oldObject.metadata.annotations : {})"
 
@@ -59,7 +59,7 @@ func Objects(c Config) (*admissionv1.ValidatingAdmissionPolicy, *admissionv1.Val
 				{Name: "class", Expression: "!has(object.spec.loadBalancerClass) || object.spec.loadBalancerClass in " + list(c.Classes)},
 				{Name: "changed", Expression: changed},
 			},
-			Validations: validations(c.Provider, c.Features),
+			Validations: validations(c),
 		},
 	}
 	binding := &admissionv1.ValidatingAdmissionPolicyBinding{
@@ -78,39 +78,56 @@ type rule struct {
 	says     string
 }
 
-// validations returns one for each field that the provider does not declare.
-func validations(provider string, f cloud.Features) []admissionv1.Validation {
-	protocols, families := orDefault(f.Protocols, corev1.ProtocolTCP), orDefault(f.IPFamilies, corev1.IPv4Protocol)
-	annotations := strconv.Quote(corev1.AnnotationLoadBalancerSourceRangesKey)
-	unknown := fmt.Sprintf("k, k.startsWith(%s) && !(k in %s)", strconv.Quote(f.AnnotationPrefix), list(f.Annotations))
+// before is true for an update of a Service that the policy was about before, too.
+const before = "oldObject != null && oldObject.spec.type == 'LoadBalancer'"
+
+// validations returns one for each field that the provider does not declare. Who is
+// only warned is warned each time. Denied is only what begins to use the field: a
+// provider that keeps the ID of a load balancer in an annotation has to write it.
+func validations(c Config) []admissionv1.Validation {
 	var all []admissionv1.Validation
-	for _, r := range []rule{
-		{f.SessionAffinity, "!has(object.spec.sessionAffinity) || object.spec.sessionAffinity == 'None'", "spec.sessionAffinity", "is not implemented"},
-		{f.SourceRanges, "!has(object.spec.loadBalancerSourceRanges) || object.spec.loadBalancerSourceRanges.size() == 0", "spec.loadBalancerSourceRanges", "is not implemented, so the load balancer may be open to everybody"},
-		{
-			f.SourceRanges, "!has(object.metadata.annotations) || !(" + annotations + " in object.metadata.annotations)",
-			"metadata.annotations[" + corev1.AnnotationLoadBalancerSourceRangesKey + "]", "is not implemented, so the load balancer may be open to everybody",
-		},
-		{f.StaticAddress, "!has(object.spec.loadBalancerIP) || object.spec.loadBalancerIP == ''", "spec.loadBalancerIP", "is not implemented"},
-		{
-			f.MixedProtocols, "!has(object.spec.ports) || object.spec.ports.all(p, p.protocol == object.spec.ports[0].protocol)",
-			"spec.ports", "has several protocols, and one Service can have only one",
-		},
-		{false, "!has(object.spec.ports) || object.spec.ports.all(p, p.protocol in " + list(protocols) + ")", "spec.ports", "has a protocol other than " + words(protocols)},
-		{false, "!has(object.spec.ipFamilies) || object.spec.ipFamilies.all(f, f in " + list(families) + ")", "spec.ipFamilies", "has a family other than " + words(families)},
-		{
-			f.AnnotationPrefix == "", "!has(object.metadata.annotations) || !object.metadata.annotations.exists(" + unknown + ")",
-			"metadata.annotations", "has an unknown key that begins with " + f.AnnotationPrefix + "; known are " + words(f.Annotations),
-		},
-	} {
-		if !r.declared {
-			all = append(all, admissionv1.Validation{
-				Expression: r.holds,
-				Message:    fmt.Sprintf("%s %s: load balancers of the cloud provider %s do not support it.", r.field, r.says, provider),
-			})
+	former := rules("oldObject", c.Features)
+	for n, r := range rules("object", c.Features) {
+		if r.declared {
+			continue
 		}
+		expression := r.holds
+		if c.Action == admissionv1.Deny {
+			expression = fmt.Sprintf("(%s) || (%s && !(%s))", r.holds, before, former[n].holds)
+		}
+		all = append(all, admissionv1.Validation{
+			Expression: expression,
+			Message:    fmt.Sprintf("%s %s: load balancers of the cloud provider %s do not support it.", r.field, r.says, c.Provider),
+		})
 	}
 	return all
+}
+
+// rules returns the rules about the object, which is a variable of the expressions.
+func rules(object string, f cloud.Features) []rule {
+	protocols, families := orDefault(f.Protocols, corev1.ProtocolTCP), orDefault(f.IPFamilies, corev1.IPv4Protocol)
+	spec, annotations := object+".spec.", object+".metadata.annotations"
+	ranges := strconv.Quote(corev1.AnnotationLoadBalancerSourceRangesKey)
+	unknown := fmt.Sprintf("k, k.startsWith(%s) && !(k in %s)", strconv.Quote(f.AnnotationPrefix), list(f.Annotations))
+	return []rule{
+		{f.SessionAffinity, "!has(" + spec + "sessionAffinity) || " + spec + "sessionAffinity == 'None'", "spec.sessionAffinity", "is not implemented"},
+		{f.SourceRanges, "!has(" + spec + "loadBalancerSourceRanges) || " + spec + "loadBalancerSourceRanges.size() == 0", "spec.loadBalancerSourceRanges", "is not implemented, so the load balancer may be open to everybody"},
+		{
+			f.SourceRanges, "!has(" + annotations + ") || !(" + ranges + " in " + annotations + ")",
+			"metadata.annotations[" + corev1.AnnotationLoadBalancerSourceRangesKey + "]", "is not implemented, so the load balancer may be open to everybody",
+		},
+		{f.StaticAddress, "!has(" + spec + "loadBalancerIP) || " + spec + "loadBalancerIP == ''", "spec.loadBalancerIP", "is not implemented"},
+		{
+			f.MixedProtocols, "!has(" + spec + "ports) || " + spec + "ports.all(p, p.protocol == " + spec + "ports[0].protocol)",
+			"spec.ports", "has several protocols, and one Service can have only one",
+		},
+		{false, "!has(" + spec + "ports) || " + spec + "ports.all(p, p.protocol in " + list(protocols) + ")", "spec.ports", "has a protocol other than " + words(protocols)},
+		{false, "!has(" + spec + "ipFamilies) || " + spec + "ipFamilies.all(f, f in " + list(families) + ")", "spec.ipFamilies", "has a family other than " + words(families)},
+		{
+			f.AnnotationPrefix == "", "!has(" + annotations + ") || !" + annotations + ".exists(" + unknown + ")",
+			"metadata.annotations", "has an unknown key that begins with " + f.AnnotationPrefix + "; known are " + words(f.Annotations),
+		},
+	}
 }
 
 func orDefault[T any](all []T, usual T) []T {

@@ -49,7 +49,7 @@ func TestEachUndeclaredFieldIsLookedAt(t *testing.T) {
 
 func TestExpressions(t *testing.T) {
 	policy, binding := Objects(Config{
-		Name: "n", Provider: "p", Classes: []string{"b", "a"}, Action: admissionv1.Deny,
+		Name: "n", Provider: "p", Classes: []string{"b", "a"}, Action: admissionv1.Warn,
 		Features: cloud.Features{
 			SessionAffinity: true, SourceRanges: true, StaticAddress: true, MixedProtocols: true,
 			Protocols: []corev1.Protocol{"UDP", "TCP"}, IPFamilies: []corev1.IPFamily{"IPv6"}, AnnotationPrefix: "acme/", Annotations: []string{"acme/'\"b", "acme/a"},
@@ -76,7 +76,17 @@ func TestExpressions(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	if binding.Spec.PolicyName != "n" || binding.Spec.ValidationActions[0] != admissionv1.Deny || *policy.Spec.FailurePolicy != admissionv1.Ignore {
+	if binding.Spec.PolicyName != "n" || binding.Spec.ValidationActions[0] != admissionv1.Warn || *policy.Spec.FailurePolicy != admissionv1.Ignore {
 		t.Errorf("binding %+v of a policy that fails with %v", binding.Spec, *policy.Spec.FailurePolicy)
+	}
+}
+
+// Denied is only what begins to use the field.
+func TestDenyLooksAtTheFormerService(t *testing.T) {
+	policy, binding := Objects(Config{Action: admissionv1.Deny, Features: cloud.Features{SessionAffinity: true, SourceRanges: true, MixedProtocols: true}})
+	const want = "(!has(object.spec.loadBalancerIP) || object.spec.loadBalancerIP == '') || " +
+		"(oldObject != null && oldObject.spec.type == 'LoadBalancer' && !(!has(oldObject.spec.loadBalancerIP) || oldObject.spec.loadBalancerIP == ''))"
+	if diff := cmp.Diff(want, policy.Spec.Validations[0].Expression); diff != "" || binding.Spec.ValidationActions[0] != admissionv1.Deny {
+		t.Errorf("%v, -want +got:\n%s", binding.Spec.ValidationActions, diff)
 	}
 }

@@ -166,13 +166,16 @@ func TestPolicyOfTheProgram(t *testing.T) {
 		_, err := b.Admin.CoreV1().Services(before.Namespace).Patch(t.Context(), before.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
 		return err
 	}
-	if err := change(`{"metadata":{"labels":{"a":"b"},"finalizers":["service.kubernetes.io/load-balancer-cleanup"]}}`); err != nil {
-		t.Errorf("a label and a finalizer of a Service that is older than the policy: %v", err)
-	}
-	for _, patch := range []string{`{"spec":{"ports":[{"port":81}]}}`, `{"metadata":{"annotations":{"a":"b"}}}`} {
-		if err := change(patch); !apierrors.IsInvalid(err) {
-			t.Errorf("%s: %v, want a refusal", patch, err)
+	for _, patch := range []string{
+		`{"metadata":{"labels":{"a":"b"},"finalizers":["service.kubernetes.io/load-balancer-cleanup"]}}`,
+		`{"spec":{"ports":[{"port":81}]}}`, `{"metadata":{"annotations":{"example.com/load-balancer-id":"lb-1"}}}`,
+	} {
+		if err := change(patch); err != nil {
+			t.Errorf("%s of a Service that is older than the policy: %v", patch, err)
 		}
+	}
+	if err := change(`{"spec":{"ports":[{"port":80,"protocol":"SCTP"}]}}`); !apierrors.IsInvalid(err) {
+		t.Errorf("a field that it has not used before: %v, want a refusal", err)
 	}
 }
 
