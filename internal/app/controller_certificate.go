@@ -24,6 +24,7 @@ func startCertificates(c certificate.Config, resync time.Duration) start {
 			Requests:  kube.NewRequests(d.client, certificatesv1.KubeletServingSignerName, resync),
 			Nodes:     kube.NewNodes(ctx, d.client, informer),
 			Informer:  informer,
+			Services:  d.informers.Core().V1().Services(),
 			Instances: instances,
 			Events:    d.recorder,
 		}, c), d.timeouts.read), nil

@@ -70,7 +70,7 @@ func TrimService(whole *corev1.Service) *corev1.Service {
 		service.ManagedFields = ownersOf(whole)
 		return &service
 	}
-	return &corev1.Service{
+	trimmed := &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: whole.Namespace, Name: whole.Name, UID: whole.UID, ResourceVersion: whole.ResourceVersion,
 			DeletionTimestamp: whole.DeletionTimestamp,
@@ -78,6 +78,10 @@ func TrimService(whole *corev1.Service) *corev1.Service {
 		Spec:   corev1.ServiceSpec{Type: whole.Spec.Type, LoadBalancerClass: whole.Spec.LoadBalancerClass},
 		Status: whole.Status, // Only who may write the status can fill it.
 	}
+	if whole.Namespace == metav1.NamespaceDefault && whole.Name == "kubernetes" {
+		trimmed.Spec.ClusterIPs = whole.Spec.ClusterIPs // No kubelet may get a certificate for the API server's addresses.
+	}
+	return trimmed
 }
 
 // ownersOf returns who owns the fields whose owners our events name, and nothing

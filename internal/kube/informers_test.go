@@ -81,6 +81,13 @@ func TestServiceIsCachedWithWhatIsRead(t *testing.T) {
 				Status:     shown,
 			}
 		}},
+		{"APIServersServiceKeepsItsAddresses", apiServers(), func(*corev1.Service) *corev1.Service {
+			return &corev1.Service{
+				ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "kubernetes", UID: "u-s", ResourceVersion: "1", DeletionTimestamp: &now},
+				Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeClusterIP, LoadBalancerClass: &class, ClusterIPs: []string{"10.96.0.1"}},
+				Status:     shown,
+			}
+		}},
 		{"LoadBalancerLosesOnlyManagedFields", bulky("s", corev1.ServiceTypeLoadBalancer), withOwners(fields)},
 		{"OurFinalizerKeepsItWhole", bulky("s", corev1.ServiceTypeClusterIP, loadBalancerFinalizer), withOwners(fields)},
 	} {
@@ -104,6 +111,12 @@ func TestServiceIsCachedWithWhatIsRead(t *testing.T) {
 			}
 		})
 	}
+}
+
+func apiServers() *corev1.Service {
+	s := bulky("s", corev1.ServiceTypeClusterIP)
+	s.Namespace, s.Name, s.Spec.ClusterIPs = metav1.NamespaceDefault, "kubernetes", []string{"10.96.0.1"}
+	return s
 }
 
 // withOwners returns the Service with the managers of these fields only.

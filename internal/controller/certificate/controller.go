@@ -75,6 +75,7 @@ type Deps struct {
 	Requests  requests
 	Nodes     nodes
 	Informer  informersv1.NodeInformer
+	Services  informersv1.ServiceInformer
 	Instances instances
 	Events    recorder
 }
@@ -85,7 +86,8 @@ type Controller struct {
 	informed  cache.SharedIndexInformer // of requests
 	nodes     nodes
 	informer  cache.SharedIndexInformer
-	lister    listersv1.NodeLister
+	services  listersv1.ServiceLister
+	synced    cache.InformerSynced // of Services
 	instances instances
 	events    recorder
 	metrics   *Metrics
@@ -113,7 +115,8 @@ func New(deps Deps, cfg Config) *Controller {
 		informed:   deps.Requests.Informer().Informer(),
 		nodes:      deps.Nodes,
 		informer:   deps.Informer.Informer(),
-		lister:     deps.Informer.Lister(),
+		services:   deps.Services.Lister(),
+		synced:     deps.Services.Informer().HasSynced,
 		instances:  deps.Instances,
 		events:     deps.Events,
 		metrics:    cfg.Metrics,
@@ -129,6 +132,9 @@ func New(deps Deps, cfg Config) *Controller {
 // Run runs the controller until the context ends. It returns when all work has
 // ended.
 func (c *Controller) Run(ctx context.Context) error {
+	if err := kube.IndexProviderIDs(c.informer); err != nil {
+		return fmt.Errorf("index nodes: %w", err)
+	}
 	nodes, err := c.informer.AddEventHandler(c.nodeHandlers())
 	if err != nil {
 		return fmt.Errorf("watch nodes: %w", err)
@@ -140,9 +146,10 @@ func (c *Controller) Run(ctx context.Context) error {
 	wait := c.requests.Start(ctx)
 	defer wait()
 	defer c.metrics.waiting.Start()()
-	// Whether another Node claims an instance is known once all Nodes are. If the
-	// context ends before that, no pass begins.
-	cache.WaitForCacheSync(ctx.Done(), nodes.HasSynced, c.informed.HasSynced)
+	// Whether another Node claims an instance is known once all Nodes are, and which
+	// address is the API server's once all Services are. If the context ends before
+	// that, no pass begins.
+	cache.WaitForCacheSync(ctx.Done(), nodes.HasSynced, c.informed.HasSynced, c.synced)
 	return c.loop.Run(ctx)
 }
 

@@ -163,7 +163,7 @@ func (l *life) start() {
 	nodes := informers.Core().V1().Nodes()
 	l.made = New(Deps{
 		Requests: kube.NewRequests(l.cluster, certificatesv1.KubeletServingSignerName, 0), Nodes: kube.NewNodes(ctx, l.cluster, nodes),
-		Informer: nodes, Instances: gateway.Instances(), Events: l,
+		Informer: nodes, Services: informers.Core().V1().Services(), Instances: gateway.Instances(), Events: l,
 	}, Config{Limits: l.limits})
 	informers.StartWithContext(ctx)
 	done := make(chan error)
@@ -247,6 +247,23 @@ func TestNodeComesAfterItsRequest(t *testing.T) {
 		l.want("csr-1", "")
 		l.addNode(node("a", providerID("")))
 		l.want("csr-1", isApproved)
+	})
+}
+
+// TestAddressOfTheAPIServer has an instance to which somebody has given the address
+// of the Service default/kubernetes.
+func TestAddressOfTheAPIServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := begin(t, DefaultLimits(), node("a"), &corev1.Service{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "kubernetes"},
+			Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeClusterIP, ClusterIP: "10.96.0.1", ClusterIPs: []string{"10.96.0.1"}},
+		})
+		l.cloud.has("p://a", "10.0.0.1", "10.96.0.1")
+		l.create(csr(t, addresses("10.0.0.1", "10.96.0.1")))
+		l.want("csr-1", "")
+		if said := l.said(); len(said) != 1 || !strings.Contains(said[0], "WrongSubject") {
+			t.Errorf("events %q", said)
+		}
 	})
 }
 

@@ -27,7 +27,9 @@ type observed struct {
 	// holders are other Nodes that have the Node's provider ID, or one that the
 	// cloud has named.
 	holders []*corev1.Node
-	answer  answer
+	// apiServers are the addresses of the Service default/kubernetes.
+	apiServers []string
+	answer     answer
 	// questions are those that were asked about the Node, approvals those that were
 	// given to all Nodes.
 	questions, approvals allowance.Allowance

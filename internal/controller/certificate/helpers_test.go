@@ -162,7 +162,7 @@ func machine(id string, list ...string) *instance {
 // situation is a request whose every name is proven, unless an edit says
 // otherwise.
 func situation(r *certificatesv1.CertificateSigningRequest, edits ...func(*observed)) observed {
-	o := observed{now: noon, request: r, node: node("a"), live: true, limits: DefaultLimits()}
+	o := observed{now: noon, request: r, node: node("a"), live: true, apiServers: []string{"10.96.0.1", "fd00:96::1"}, limits: DefaultLimits()}
 	o.answer = answer{given: described, asked: noon.Add(-time.Second), byName: machine("p://a", "10.0.0.1", "a.cloud"), byID: machine("p://a", "10.0.0.1", "a.cloud")}
 	o.answer.to = questionOf(o)
 	for _, edit := range edits {

@@ -8,15 +8,16 @@ import (
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/labels"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fairlead-k8s/fairlead/internal/cloud"
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodecause"
+	"github.com/fairlead-k8s/fairlead/internal/kube"
 )
 
 // observe gathers what is known without I/O.
 func (c *Controller) observe(r *certificatesv1.CertificateSigningRequest) (observed, error) {
-	o := observed{request: r, limits: c.limits, claim: c.claim}
+	o := observed{request: r, apiServers: c.apiServers(), limits: c.limits, claim: c.claim}
 	if name := requesterOf(r); name != "" {
 		node, err := c.nodes.Cached(name)
 		switch {
@@ -62,20 +63,25 @@ func (c *Controller) holdersOf(o observed) (holders []*corev1.Node) {
 		claimed[i.providerID] = true
 	}
 	delete(claimed, "")
-	if len(claimed) == 0 {
-		return nil
-	}
-	all, err := c.lister.List(labels.Everything())
-	if err != nil { // Listing a cache returns no error.
-		return nil
-	}
-	for _, other := range all {
-		if claimed[other.Spec.ProviderID] && other.Name != o.node.Name {
-			holders = append(holders, other)
+	for id := range claimed {
+		for _, other := range kube.NodesWithProviderID(c.informer, id) {
+			if other.Name != o.node.Name {
+				holders = append(holders, other)
+			}
 		}
 	}
 	slices.SortFunc(holders, func(a, b *corev1.Node) int { return cmp.Compare(a.Name, b.Name) })
 	return holders
+}
+
+// apiServers returns the addresses of the Service by which pods reach the API server.
+// There are none if the Service does not exist.
+func (c *Controller) apiServers() []string {
+	service, err := c.services.Services(metav1.NamespaceDefault).Get("kubernetes")
+	if err != nil { // A cache returns no other error.
+		return nil
+	}
+	return service.Spec.ClusterIPs
 }
 
 // askCloud asks which instance the Node is. The request is known already, so the

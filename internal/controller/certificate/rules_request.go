@@ -192,9 +192,10 @@ func hasOtherUsages(o observed, _ *x509.CertificateRequest) *message.Cause {
 }
 
 // namesTheCluster returns a cause if the request asks for a name by which clients
-// reach the API server, Services, or their own machine. The certificates of
-// kubelets often have the same authority as that of the API server.
-func namesTheCluster(_ observed, csr *x509.CertificateRequest) *message.Cause {
+// reach the API server, Services, or their own machine, or for the address by which
+// pods reach the API server. The certificates of kubelets often have the same authority
+// as that of the API server, and somebody may give its address to an instance, too.
+func namesTheCluster(o observed, csr *x509.CertificateRequest) *message.Cause {
 	for _, name := range csr.DNSNames {
 		plain := strings.ToLower(strings.TrimSuffix(name, "."))
 		if plain == "localhost" || plain == "kubernetes" || plain == "kubernetes.default" || strings.HasPrefix(plain, "kubernetes.default.") ||
@@ -205,6 +206,9 @@ func namesTheCluster(_ observed, csr *x509.CertificateRequest) *message.Cause {
 	for _, ip := range csr.IPAddresses {
 		if ip.Equal(net.IPv4(127, 0, 0, 1)) || ip.Equal(net.IPv6loopback) || ip.IsUnspecified() || ip.IsMulticast() {
 			return isWrongSubject(ip.String() + " is the address of no instance")
+		}
+		if slices.ContainsFunc(o.apiServers, func(a string) bool { return ip.Equal(net.ParseIP(a)) }) {
+			return isWrongSubject(ip.String() + " is the address of the API server's Service")
 		}
 	}
 	return nil

@@ -103,6 +103,8 @@ func TestRequest(t *testing.T) {
 		{"NameOfAService", "wait WrongSubject", "Service", []func(*form){names("shop.prod.svc.cluster.local")}},
 		{"LocalHost", "wait WrongSubject", "every machine", []func(*form){names("localhost")}},
 		{"Loopback", "wait WrongSubject", "no instance", []func(*form){addresses("127.0.0.1")}},
+		{"AddressOfTheAPIServersService", "wait WrongSubject", "API server's Service", []func(*form){addresses("10.0.0.1", "10.96.0.1")}},
+		{"SecondAddressOfTheAPIServersService", "wait WrongSubject", "API server's Service", []func(*form){addresses("fd00:96::1")}},
 		{"Unspecified", "wait WrongSubject", "no instance", []func(*form){addresses("::")}},
 		{"ClientAuth", "wait WrongUsages", "client auth", []func(*form){usages(signature, server, certificatesv1.UsageClientAuth)}},
 		{"OnlyClientAuth", "wait WrongUsages", "server auth", []func(*form){usages(signature, certificatesv1.UsageClientAuth)}},

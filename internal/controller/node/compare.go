@@ -12,6 +12,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/fairlead-k8s/fairlead/internal/cloud"
+	"github.com/fairlead-k8s/fairlead/internal/kube"
 )
 
 // comparison compares all Nodes with the cloud again and again, a page at a time:
@@ -167,7 +168,7 @@ func (r *comparison) match(page []cloud.Metadata) (confirmed, others []string) {
 		byID[m.ProviderID] = m
 	}
 	for id, m := range byID {
-		for _, node := range r.withProviderID(id) {
+		for _, node := range kube.NodesWithProviderID(r.informer, id) {
 			switch {
 			case !isRefreshed(r.claim, node):
 			case !twice[id] && confirms(r.observedWith(node, m)):

@@ -219,7 +219,7 @@ func lookUps(reads, batch int) int {
 // Run runs the controller until the context ends. It returns when all work has
 // ended.
 func (c *Controller) Run(ctx context.Context) error {
-	if err := indexProviderIDs(c.informer); err != nil {
+	if err := kube.IndexProviderIDs(c.informer); err != nil {
 		return fmt.Errorf("index nodes: %w", err)
 	}
 	handler, err := c.informer.AddEventHandler(c.handlers())

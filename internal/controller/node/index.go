@@ -3,39 +3,8 @@ package node
 import (
 	"sync"
 
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/third_party/forked/golang/btree"
 )
-
-// byProviderID is the name of the informer's index.
-const byProviderID = "byProviderID"
-
-// indexProviderIDs makes the informer index Nodes by their provider IDs.
-func indexProviderIDs(informer cache.SharedIndexInformer) error {
-	if _, exists := informer.GetIndexer().GetIndexers()[byProviderID]; exists {
-		return nil
-	}
-	return informer.AddIndexers(cache.Indexers{byProviderID: func(obj any) ([]string, error) {
-		if id := obj.(*corev1.Node).Spec.ProviderID; id != "" {
-			return []string{id}, nil
-		}
-		return nil, nil
-	}})
-}
-
-// withProviderID returns the Nodes that have the provider ID. Nobody may change
-// them.
-func (c *Controller) withProviderID(id string) (nodes []*corev1.Node) {
-	found, err := c.informer.GetIndexer().ByIndex(byProviderID, id)
-	if err != nil { // The only error is a missing index, and Run has added it.
-		return nil
-	}
-	for _, obj := range found {
-		nodes = append(nodes, obj.(*corev1.Node))
-	}
-	return nodes
-}
 
 // index has the names of the Nodes that the refresh asks about, in order. It changes
 // with each Node, so that no page of the refresh goes through all of them.

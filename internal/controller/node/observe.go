@@ -7,6 +7,7 @@ import (
 
 	"github.com/fairlead-k8s/fairlead/internal/cloud"
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodecause"
+	"github.com/fairlead-k8s/fairlead/internal/kube"
 )
 
 // observe gathers what is known without I/O. If a refresh or an earlier pass
@@ -31,7 +32,7 @@ func (c *Controller) holderOf(node *corev1.Node, id string) string {
 	if own := node.Spec.ProviderID; own == "" || id == "" || own == id {
 		return ""
 	}
-	for _, holder := range c.withProviderID(id) {
+	for _, holder := range kube.NodesWithProviderID(c.informer, id) {
 		return holder.Name
 	}
 	return ""

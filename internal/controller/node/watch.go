@@ -11,6 +11,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/cloud"
 	"github.com/fairlead-k8s/fairlead/internal/controller/allowance"
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
+	"github.com/fairlead-k8s/fairlead/internal/kube"
 )
 
 // The pause between two calls of a watch. It grows while calls fail.
@@ -40,7 +41,7 @@ func (c *Controller) watchInstances(ctx context.Context) {
 func (c *Controller) wakeChanged(changes cloud.Changes) {
 	var nodes []*corev1.Node
 	for _, id := range changes.ProviderIDs {
-		nodes = append(nodes, c.withProviderID(id)...)
+		nodes = append(nodes, kube.NodesWithProviderID(c.informer, id)...)
 	}
 	for _, name := range changes.NodeNames {
 		if node, err := c.cached.Get(name); err == nil {
