@@ -167,11 +167,16 @@ func (i instances) InstanceMetadata(ctx context.Context, n *corev1.Node) (*cloud
 	if m == nil {
 		return nil, cloudprovider.InstanceNotFound
 	}
+	return m.metadata(), nil
+}
+
+// metadata returns what the cloud says of the machine.
+func (m machine) metadata() *cloudprovider.InstanceMetadata {
 	return &cloudprovider.InstanceMetadata{
 		ProviderID: "p://" + m.id, InstanceType: "small", Zone: "z1", Region: "r1",
 		NodeAddresses:    []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: m.address}},
 		AdditionalLabels: map[string]string{rackLabel: rack(m.rack)},
-	}, nil
+	}
 }
 
 type balancers struct {

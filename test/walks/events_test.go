@@ -60,6 +60,7 @@ func (w *world) something() {
 			w.start()
 		}
 	}
+	w.locked(w.moods)
 	w.after(pauses[w.r.IntN(len(pauses))])
 }
 

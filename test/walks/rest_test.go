@@ -37,6 +37,7 @@ func (w *world) rests() {
 		if stubborn {
 			w.refusal = refusal{resource: "services", err: failing}
 		}
+		w.calmDown()
 	})
 	if w.stop == nil {
 		w.start()
@@ -65,6 +66,7 @@ func (w *world) ends() {
 	w.locked(func() {
 		w.happen("all is well")
 		w.weather, w.refusal = fair, accepts
+		w.calmDown()
 		for _, n := range w.allNodes() {
 			if trail := w.nodes[n.UID]; trail.machine.gone && trail.machine.reporting {
 				trail.reports(n, false)

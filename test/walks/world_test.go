@@ -49,6 +49,8 @@ type world struct {
 	weather  weather                     // of the cloud; guarded by mu
 	refusal  refusal                     // of the API server; guarded by mu
 	luck     *rand.Rand                  // of calls; guarded by mu
+	hints    hints                       // of the provider; what is offered does not change; guarded by mu
+	mood     *rand.Rand                  // of hints; guarded by mu
 	running  bool                        // whether the daemon runs; guarded by mu
 }
 
@@ -63,10 +65,13 @@ func newWorld(t *testing.T, seed uint64) *world {
 		services: map[types.UID]*serviceTrail{}, nodes: map[types.UID]*nodeTrail{}, busy: map[types.UID]string{},
 		version: 1000, weather: fair, refusal: accepts,
 	}
-	w.habits = w.someHabits()
+	w.mood = rand.New(rand.NewPCG(3, seed))
+	w.habits, w.hints = w.someHabits(), w.newHints()
 	w.cluster.PrependReactor("*", "nodes", w.serve)
 	w.cluster.PrependReactor("*", "services", w.serve)
-	w.locked(func() { w.happen("habits %s", w.habitNames()) })
+	w.locked(func() {
+		w.happen("habits %s; batches %v, lists %v, watches %v", w.habitNames(), w.hints.batches, w.hints.lists, w.hints.watches)
+	})
 	for i := range 3 {
 		w.join(fmt.Sprintf("n%d", i), ofCloud)
 	}
@@ -138,7 +143,7 @@ func (w *world) start() {
 	controllers := []interface {
 		Run(ctx context.Context) error
 	}{
-		node.New(node.Deps{Nodes: kube.NewNodes(ctx, w.cluster, nodes), Informer: nodes, Instances: gateway.Instances(), Events: w},
+		node.New(use(node.Deps{Nodes: kube.NewNodes(ctx, w.cluster, nodes), Informer: nodes, Instances: gateway.Instances(), Events: w}, gateway.Instances()),
 			node.Config{Reads: 16, Refreshers: 4, Refresh: 5 * time.Minute, Labels: node.LabelPolicy{Type: true, Additional: true}}),
 		nodelifecycle.New(nodelifecycle.Deps{Nodes: kube.NewNodes(ctx, w.cluster, nodes), Informer: nodes, Instances: gateway.Instances(), Events: w},
 			nodelifecycle.Config{Reads: 16, Limits: limits}),
@@ -169,7 +174,8 @@ func (w *world) start() {
 }
 
 // after lets time pass.
-func (*world) after(d time.Duration) {
+func (w *world) after(d time.Duration) {
+	w.locked(w.look)
 	time.Sleep(d)
 	synctest.Wait()
 }
