@@ -83,7 +83,7 @@ type Setup struct {
 
 // plain are the lines of the cloud config that switch fast paths off.
 const plain = "withoutBatches: true\nwithoutLists: true\nwithoutWatches: true\nwithoutRouteApplier: true\n" +
-	"withoutBackendSetter: true\n"
+	"withoutBackendSetter: true\nwithoutConcurrentCalls: true\nwithoutConcurrentServices: true\n"
 
 // cloudConfig is the content of the provider's configuration file.
 func (s Setup) cloudConfig() string {
