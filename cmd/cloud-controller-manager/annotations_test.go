@@ -16,6 +16,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/node"
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
 	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
+	"github.com/fairlead-k8s/fairlead/internal/controller/service"
 	"github.com/fairlead-k8s/fairlead/providers/simulated"
 )
 
@@ -35,7 +36,7 @@ func TestAnnotationsAreDocumented(t *testing.T) {
 		}
 	}
 	want := []string{
-		api.AnnotationAlphaProvidedIPAddr, node.AnnotationLabels, ownership.LabelExclude, ownership.LabelExcludeRestricted, ownership.LabelProvider, ownership.LabelProviderRestricted, nodefact.LabelIdentity, corev1.LabelNodeExcludeBalancers,
+		service.AnnotationClass, api.AnnotationAlphaProvidedIPAddr, node.AnnotationLabels, ownership.LabelExclude, ownership.LabelExcludeRestricted, ownership.LabelProvider, ownership.LabelProviderRestricted, nodefact.LabelIdentity, corev1.LabelNodeExcludeBalancers,
 		simulated.TagCluster, simulated.TagServiceUID, simulated.TagService, simulated.TagNode,
 	}
 	for _, a := range simulated.Annotations() {

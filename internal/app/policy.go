@@ -142,6 +142,6 @@ func (p *program) policyConfig(ctx context.Context, f policyFlags) (policy.Confi
 		return policy.Config{}, fmt.Errorf("the provider %q does not declare what it implements (provider.FeatureDeclarer), so there is no policy", s.Provider.Name)
 	}
 	return policy.Config{
-		Name: f.name, Provider: s.Provider.Name, Classes: s.Service.Classes(), Action: admissionv1.ValidationAction(f.action), Features: declared,
+		Name: f.name, Provider: s.Provider.Name, Classes: s.Service.Classes(), ClassesOnly: s.Service.ClassesOnly(), Action: admissionv1.ValidationAction(f.action), Features: declared,
 	}, nil
 }

@@ -54,6 +54,8 @@ type ServicePatch struct {
 	UID types.UID
 	// AddFinalizer and RemoveFinalizer are one finalizer each.
 	AddFinalizer, RemoveFinalizer string
+	// Annotation, if not empty, gets Value. An empty Value removes it.
+	Annotation, Value string
 	// Ingress, if not nil, replaces status.loadBalancer.ingress.
 	Ingress *[]corev1.LoadBalancerIngress
 	// Conditions replace the conditions of the same types. DropConditions are the
@@ -89,6 +91,13 @@ func (p ServicePatch) body() object {
 	}
 	if p.RemoveFinalizer != "" {
 		metadata["$deleteFromPrimitiveList/finalizers"] = []string{p.RemoveFinalizer}
+	}
+	if p.Annotation != "" {
+		var value any // null removes the annotation
+		if p.Value != "" {
+			value = p.Value
+		}
+		metadata["annotations"] = object{p.Annotation: value}
 	}
 	body, status := object{"metadata": metadata}, object{}
 	if p.Ingress != nil {

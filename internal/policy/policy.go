@@ -25,8 +25,9 @@ type Config struct {
 	// Provider is the provider's name, for messages.
 	Provider string
 	// Classes are the values of spec.loadBalancerClass that this daemon serves beside
-	// Services without one.
-	Classes []string
+	// Services without one. With ClassesOnly it serves none without one.
+	Classes     []string
+	ClassesOnly bool
 	// Action is what happens to a Service with a field that has no effect.
 	Action   admissionv1.ValidationAction
 	Features cloud.Features
@@ -36,6 +37,14 @@ type Config struct {
 // warned of others, such as a new label or the daemon's finalizer.
 const changed = "oldObject == null || object.spec != oldObject.spec || " +
 	"(has(object.metadata.annotations) ? object.metadata.annotations : {}) != (has(oldObject.metadata.annotations) ? oldObject.metadata.annotations : {})"
+
+// ofClasses is true for Services that the daemon serves.
+func ofClasses(c Config) string {
+	if c.ClassesOnly {
+		return "has(object.spec.loadBalancerClass) && object.spec.loadBalancerClass in " + list(c.Classes)
+	}
+	return "!has(object.spec.loadBalancerClass) || object.spec.loadBalancerClass in " + list(c.Classes)
+}
 
 // Objects returns the policy and its binding. Services that are being deleted are
 // left out, so that nothing keeps one from going.
@@ -56,7 +65,7 @@ func Objects(c Config) (*admissionv1.ValidatingAdmissionPolicy, *admissionv1.Val
 			}}},
 			MatchConditions: []admissionv1.MatchCondition{
 				{Name: "load-balancer", Expression: "object.spec.type == 'LoadBalancer' && !has(object.metadata.deletionTimestamp)"},
-				{Name: "class", Expression: "!has(object.spec.loadBalancerClass) || object.spec.loadBalancerClass in " + list(c.Classes)},
+				{Name: "class", Expression: ofClasses(c)},
 				{Name: "changed", Expression: changed},
 			},
 			Validations: validations(c),

@@ -76,6 +76,10 @@ func TestExpressions(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
+	only, _ := Objects(Config{Name: "n", Classes: []string{"a"}, ClassesOnly: true})
+	if got, want := only.Spec.MatchConditions[1].Expression, `has(object.spec.loadBalancerClass) && object.spec.loadBalancerClass in ["a"]`; got != want {
+		t.Errorf("without Services that have no class: %s, want %s", got, want)
+	}
 	if binding.Spec.PolicyName != "n" || binding.Spec.ValidationActions[0] != admissionv1.Warn || *policy.Spec.FailurePolicy != admissionv1.Ignore {
 		t.Errorf("binding %+v of a policy that fails with %v", binding.Spec, *policy.Spec.FailurePolicy)
 	}

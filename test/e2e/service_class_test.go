@@ -167,6 +167,54 @@ func TestServiceIsGivenToAnotherClass(t *testing.T) {
 	}
 }
 
+// One daemon serves a class and leaves Services without a class to the other. Both
+// are away when a Service of each becomes internal, so that the class is gone. Each
+// daemon cleans up what it has made, and leaves the other's alone.
+func TestServicesWithoutClassAreLeftToOthers(t *testing.T) {
+	const class, annotation = "e2e/a", "fairlead.dev/load-balancer-class"
+	b := onShared(t)
+	s := lbservice.New(t, b, 2)
+	only, all := daemon.Setup{Flags: []string{"--load-balancer-class=" + class + ",-"}}, daemon.Setup{}
+	classes := s.Runs(t, only)
+	passed, bare := s.Balanced(t, "passed", inClass(class)), s.Balanced(t, "bare")
+	s.AwaitServing(t, passed, s.Hosts...)
+	if service := s.Service(t, bare); len(service.Finalizers)+len(service.Status.Conditions) > 0 {
+		t.Errorf("the Service without a class has the finalizers %v and %+v", service.Finalizers, service.Status.Conditions)
+	}
+	others := s.Runs(t, all)
+	s.AwaitServing(t, bare, s.Hosts...)
+	if service := s.Service(t, passed); service.Annotations[annotation] != class || s.Service(t, bare).Annotations[annotation] != "" {
+		t.Errorf("annotations %v, want %s on the Service of the class alone", service.Annotations, annotation)
+	}
+	classes.Kill()
+	others.Kill()
+	for _, name := range []string{passed, bare} {
+		s.Edit(t, name, `{"spec":{"type":"ClusterIP"}}`)
+	}
+
+	mark := b.Audit(t).Mark()
+	released := func(name string) {
+		t.Helper()
+		s.AwaitService(t, name, lbservice.RetriesWithin, func(service *corev1.Service) error {
+			left, err := s.BalancersOf(t.Context(), name)
+			return errors.Join(err, expect.Equal("load balancers", 0, len(left)), expect.Equal("annotation", "", service.Annotations[annotation]),
+				expect.Equal("finalizers", 0, len(service.Finalizers)), expect.Equal("conditions", 0, len(service.Status.Conditions)))
+		})
+	}
+	others = s.Runs(t, all)
+	released(bare)
+	passes(t, s)
+	if left, err := s.BalancersOf(t.Context(), passed); err != nil || len(left) != 1 {
+		t.Errorf("load balancers %+v of the Service of the class, error %v, want one", left, err)
+	}
+	if writes := s.WritesOf(t, mark, passed); len(writes) > 0 {
+		t.Errorf("the Service of the class was written: %v", writes)
+	}
+	others.Kill()
+	s.Runs(t, only)
+	released(passed)
+}
+
 // awaitHit waits until a fault has hit a call.
 func awaitHit(t *testing.T, s lbservice.Services, name string) {
 	t.Helper()

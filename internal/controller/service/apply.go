@@ -96,6 +96,9 @@ func (c *Controller) patch(ctx context.Context, service *corev1.Service, w write
 		return nil
 	}
 	p := kube.ServicePatch{UID: service.UID, Ingress: w.ingress, Conditions: w.conditions, DropConditions: w.drop}
+	if w.class != nil {
+		p.Annotation, p.Value = AnnotationClass, *w.class
+	}
 	if w.finalizer {
 		p.AddFinalizer = Finalizer
 	}

@@ -97,8 +97,10 @@ type plan struct {
 // writes are what an action writes to the API server: first one patch, then the
 // events.
 type writes struct {
-	finalizer  bool // is added
-	release    bool // the finalizer is removed
+	finalizer bool // is added
+	release   bool // the finalizer is removed
+	// class replaces the annotation AnnotationClass; "" removes it.
+	class      *string
 	ingress    *[]corev1.LoadBalancerIngress
 	conditions []metav1.Condition
 	drop       []string // types of conditions to remove
@@ -107,7 +109,7 @@ type writes struct {
 
 // patches reports whether there is anything to patch.
 func (w writes) patches() bool {
-	return w.finalizer || w.release || w.ingress != nil || len(w.conditions)+len(w.drop) > 0
+	return w.finalizer || w.release || w.class != nil || w.ingress != nil || len(w.conditions)+len(w.drop) > 0
 }
 
 // decide returns the next action for one Service. It is called again after each
@@ -116,7 +118,7 @@ func decide(o observed) plan {
 	switch {
 	case o.service == nil, o.memory.uid != "" && o.memory.uid != o.service.UID:
 		return removeOrphan(o)
-	case !o.policy.isOurs(o.service), o.foreign:
+	case !o.policy.isOurs(o.service), o.foreign, o.policy.isGivenAway(o.service):
 		return giveUp(o)
 	case o.service.DeletionTimestamp != nil, o.service.Spec.Type != corev1.ServiceTypeLoadBalancer:
 		return cleanUp(o)

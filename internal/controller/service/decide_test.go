@@ -41,6 +41,11 @@ func class(name string) func(*corev1.Service) {
 	return func(s *corev1.Service) { s.Spec.LoadBalancerClass = &name }
 }
 
+// madeAs names the class under which the load balancer was made.
+func madeAs(class string) func(*corev1.Service) {
+	return func(s *corev1.Service) { s.Annotations = map[string]string{AnnotationClass: class} }
+}
+
 // conditioned shows the conditions of a load balancer that works.
 func conditioned(s *corev1.Service) {
 	for _, c := range []metav1.Condition{
@@ -128,6 +133,9 @@ func digest(p plan) string {
 	}
 	if p.writes.release {
 		parts = append(parts, "finalizer removed")
+	}
+	if p.writes.class != nil {
+		parts = append(parts, strings.TrimSpace("annotated "+*p.writes.class))
 	}
 	for _, e := range p.writes.events {
 		parts = append(parts, "event "+e.Reason)

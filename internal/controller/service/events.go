@@ -301,8 +301,13 @@ func queuedEvent(key, busy string) message.Event {
 func unservedCause(service *corev1.Service) message.Cause {
 	whose := "It belonged to another load balancer class before it got another type"
 	flag := "that class"
-	if class := service.Spec.LoadBalancerClass; class != nil {
-		whose, flag = fmt.Sprintf("Its class %s is not served here", *class), *class
+	switch class := servedAs(service); {
+	case class != nil:
+		whose, flag = fmt.Sprintf("Its class %s is not served here", message.Value(*class)), message.Value(*class)
+	case service.Spec.Type == corev1.ServiceTypeLoadBalancer:
+		return reasonUnserved.Cause(fmt.Sprintf(
+			"The Service is being deleted, and the finalizer %s (field manager: %s) keeps it. It has no load balancer class, and --load-balancer-class leaves such Services to another controller, which has to remove the load balancer and the finalizer. "+
+				"If there is none, or this daemon served the Service before, --load-balancer-class without '-' finishes the deletion.", Finalizer, message.Value(managerOf(service, "f:finalizers"))))
 	}
 	return reasonUnserved.Cause(fmt.Sprintf(
 		"The Service is being deleted, and the finalizer %s (field manager: %s) keeps it. %s, so the controller of that class has to remove the load balancer and the finalizer. "+

@@ -58,6 +58,8 @@ type memory struct {
 	// repairedAt is when a change by somebody else was last undone, askedAt when
 	// the provider was last asked about one.
 	repairedAt, askedAt time.Time
+	// namedAt is when the annotation AnnotationClass was last written alone.
+	namedAt time.Time
 }
 
 // failure is why the last call did not succeed. The zero value means that it

@@ -24,7 +24,7 @@ func cleanUp(o observed) plan {
 		return plan{
 			do: release, why: "the load balancer is gone",
 			writes: writes{
-				release: hasFinalizer(o.service), ingress: emptied(o.service), drop: ownConditions(o.service),
+				release: hasFinalizer(o.service), class: unnamed(o.service), ingress: emptied(o.service), drop: ownConditions(o.service),
 			},
 			memory: o.memory,
 		}

@@ -7,17 +7,49 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
+// AnnotationClass on a Service names the load balancer class under which its load
+// balancer was made, by a daemon that leaves Services without a class to others. The
+// API server removes the class when the type changes, and all controllers have the
+// same finalizer. Then only this annotation shows whose the load balancer is.
+const AnnotationClass = "fairlead.dev/load-balancer-class"
+
+// servedAs returns the class under which the Service is served, nil if there is none:
+// that of its load balancer until the finalizer is removed, and its own otherwise.
+func servedAs(service *corev1.Service) *string {
+	if made := service.Annotations[AnnotationClass]; made != "" && hasFinalizer(service) {
+		return &made
+	}
+	return service.Spec.LoadBalancerClass
+}
+
+// serves reports whether Services of this class get their load balancers here; nil is
+// no class.
+func (p Policy) serves(class *string) bool {
+	if class == nil {
+		return !p.ClassesOnly
+	}
+	return slices.Contains(p.Classes, *class)
+}
+
+// isGivenAway reports whether the Service is to get its load balancer elsewhere.
+func (p Policy) isGivenAway(service *corev1.Service) bool {
+	return service.Spec.Type == corev1.ServiceTypeLoadBalancer && service.DeletionTimestamp == nil && !p.serves(service.Spec.LoadBalancerClass)
+}
+
 // isOurs reports whether a Service is served here, or was and is to be cleaned up
 // by flag. A Service of another class is never touched otherwise, not even to
 // clean up (promise S4).
 func (p Policy) isOurs(service *corev1.Service) bool {
-	class := service.Spec.LoadBalancerClass
-	return class == nil || slices.Contains(p.Classes, *class) || p.isRetired(service) && service.DeletionTimestamp != nil
+	class := servedAs(service)
+	isLeft := service.DeletionTimestamp != nil || service.Spec.Type != corev1.ServiceTypeLoadBalancer || !isSame(class, service.Spec.LoadBalancerClass)
+	return p.serves(class) || isLeft && p.isRetired(service)
 }
+
+func isSame(a, b *string) bool { return a == b || a != nil && b != nil && *a == *b }
 
 // isRetired reports whether the class of a Service was served here in the past.
 func (p Policy) isRetired(service *corev1.Service) bool {
-	class := service.Spec.LoadBalancerClass
+	class := servedAs(service)
 	return class != nil && slices.Contains(p.Retired, *class)
 }
 
@@ -43,25 +75,56 @@ func (p Policy) foreignAfter(before types.UID, service *corev1.Service) types.UI
 	}
 }
 
+// unnamed returns the write that removes the annotation from the Service, nil if
+// there is nothing to remove.
+func unnamed(service *corev1.Service) *string {
+	if _, named := service.Annotations[AnnotationClass]; !named {
+		return nil
+	}
+	return new("")
+}
+
+// named returns the write of the annotation that belongs to the finalizer, nil if
+// there is nothing to write. A daemon that serves Services without a class writes
+// none.
+func (p Policy) named(service *corev1.Service) *string {
+	class, shown := service.Spec.LoadBalancerClass, service.Annotations[AnnotationClass]
+	switch {
+	case class == nil:
+		return unnamed(service)
+	case shown == *class:
+		return nil
+	case p.ClassesOnly:
+		return class
+	default:
+		return unnamed(service)
+	}
+}
+
 func hasFinalizer(service *corev1.Service) bool {
 	return slices.Contains(service.Finalizers, Finalizer)
 }
 
 // giveUp leaves a Service of another class alone. If this process has served the
-// Service before, it first removes its load balancer, finalizer and conditions. It
-// does not remove the address, which now comes from the other controller.
+// Service before, or the Service shows that this daemon has, it first removes its
+// load balancer, finalizer and conditions. It does not remove the address, which now
+// comes from the other controller.
 func giveUp(o observed) plan {
+	had := o.memory.service
+	if had == nil && !o.foreign && o.policy.isOurs(o.service) {
+		had, o.memory.uid = o.service, o.service.UID
+	}
 	switch {
 	case o.memory.uid == "":
 		return leaveAlone(o)
-	case o.memory.service != nil && !o.memory.deleted:
-		p := withBackoff(o, plan{do: remove, why: "the Service belongs to another load balancer class now", service: o.withLastStatus(o.memory.service)})
+	case had != nil && !o.memory.deleted:
+		p := withBackoff(o, plan{do: remove, why: "the Service belongs to another load balancer class now", service: o.withLastStatus(had)})
 		p.writes.conditions = nil
 		return p
 	case hasFinalizer(o.service), len(ownConditions(o.service)) > 0:
 		return plan{
 			do: release, why: "nothing is left of the load balancer that the Service had here",
-			writes: writes{release: hasFinalizer(o.service), drop: ownConditions(o.service)}, memory: o.memory,
+			writes: writes{release: hasFinalizer(o.service), class: unnamed(o.service), drop: ownConditions(o.service)}, memory: o.memory,
 		}
 	default:
 		return plan{do: forget, why: "nothing is left of a load balancer"}

@@ -2,6 +2,7 @@ package service
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -41,6 +42,192 @@ func TestOurs(t *testing.T) {
 			name: "ServiceOfOurClassIsServed", service: balanced(class("ours")),
 			want: "add finalizer: a load balancer is about to exist | LoadBalancerProvisioning True Ensuring",
 		},
+	})
+}
+
+// A daemon that serves Services without a class keeps away from a Service whose load
+// balancer another daemon has made under a class.
+func TestServiceThatNamesTheClassOfItsLoadBalancer(t *testing.T) {
+	runRows(t, []row{
+		{
+			name: "TheirsIsNotTouchedAfterItsTypeHasChanged", service: balanced(finalized, conditioned, internal, madeAs("theirs")),
+			want: "nothing: the Service belongs to another load balancer class",
+		},
+		{
+			name: "TheirsIsNotTouchedWhileTheyCleanUp", service: balanced(finalized, madeAs("theirs")),
+			want: "nothing: the Service belongs to another load balancer class",
+		},
+		{
+			name: "AnnotationWithoutFinalizerMeansNothing", service: balanced(madeAs("theirs")),
+			want: "add finalizer: a load balancer is about to exist | LoadBalancerProvisioning True Ensuring | annotated",
+		},
+		{
+			name: "OursIsCleanedUp", service: balanced(finalized, internal, madeAs("ours")),
+			want: "remove: the Service is of another type now | event DeletingLoadBalancer",
+		},
+		{
+			name: "OursKeepsItsLoadBalancerWithoutTheClass", service: balanced(finalized, madeAs("ours")),
+			want: "publish: the Service is to name the class of its load balancer | annotated",
+		},
+		{
+			name: "RetiredIsCleanedUp", service: balanced(finalized, internal, madeAs("theirs")), edit: func(o *observed) { o.policy.Retired = list("theirs") },
+			want: "remove: the Service is of another type now | event DeletingLoadBalancer",
+		},
+	})
+}
+
+// With "-" Services without a class are left to others. What this daemon has made
+// under a class is still its own when the class is gone.
+func TestServicesWithoutClassAreLeftToOthers(t *testing.T) {
+	ready := balanced(finalized, addressed, conditioned, class("ours"))
+	rows := []row{
+		{name: "NotServed", service: balanced(), want: "nothing: the Service belongs to another load balancer class"},
+		{name: "NotTouched", service: balanced(finalized, addressed, conditioned), want: "nothing: the Service belongs to another load balancer class"},
+		{name: "NotCleanedUpWhenTheTypeChanges", service: balanced(finalized, conditioned, internal), want: "nothing: the Service belongs to another load balancer class"},
+		{name: "NotCleanedUpWhenDeleted", service: balanced(finalized, terminating), want: "nothing: the Service belongs to another load balancer class | after 10m0s"},
+		{
+			name: "OursIsAnnotatedWithTheFinalizer", service: balanced(class("ours")),
+			want: "add finalizer: a load balancer is about to exist | LoadBalancerProvisioning True Ensuring | annotated ours",
+		},
+		{
+			name: "OursFromBeforeTheFlagIsAnnotated", service: ready, memory: known(ready),
+			want: "publish: the Service is to name the class of its load balancer | annotated ours",
+		},
+		{
+			name: "AnnotationIsNotPutBackWithinThePause", service: ready, memory: known(ready, func(m *memory) { m.namedAt = noon.Add(-repairPause + time.Second) }),
+			want: "nothing: up to date | after 9h48m0s",
+		},
+		{
+			name: "OursThatHasLostTheClassWithTheTypeIsCleanedUp", service: balanced(finalized, internal, madeAs("ours")),
+			want: "remove: the Service is of another type now | event DeletingLoadBalancer",
+		},
+		{
+			name: "AnnotationGoesWithTheFinalizer", service: balanced(finalized, internal, madeAs("ours")), memory: known(ready, func(m *memory) { m.deleted = true }),
+			want: "release: the load balancer is gone | finalizer removed | annotated",
+		},
+		{
+			name: "OursThatHasNoClassNowIsCleanedUpAndGivenAway", service: balanced(finalized, madeAs("ours")),
+			want: "remove: the Service belongs to another load balancer class now",
+		},
+		{
+			name: "OursThatHasAnotherClassNowIsCleanedUpAndGivenAway", service: balanced(finalized, madeAs("ours"), class("theirs")),
+			want: "remove: the Service belongs to another load balancer class now",
+		},
+		{
+			name: "GivenAwayIsReleased", service: balanced(finalized, addressed, madeAs("ours")), memory: known(ready, func(m *memory) { m.deleted = true }),
+			want: "release: nothing is left of the load balancer that the Service had here | finalizer removed | annotated",
+		},
+		{
+			name: "OursThatIsDeletedWithAnotherClassIsCleanedUp", service: balanced(finalized, madeAs("ours"), class("theirs"), terminating),
+			want: "remove: the Service is being deleted | event DeletingLoadBalancer",
+		},
+		{
+			name: "OursIsCleanedUpAlsoWithoutTheAnnotationWhileThisProcessRuns", service: balanced(finalized, internal), memory: known(ready),
+			want: "remove: the Service belongs to another load balancer class now",
+		},
+		{
+			name: "ForeignServiceIsNotOursByAForgedAnnotation", service: balanced(finalized, internal, madeAs("ours")), edit: func(o *observed) { o.foreign = true },
+			want: "nothing: the Service belongs to another load balancer class",
+		},
+	}
+	for i, edit := range rows {
+		rows[i].edit = func(o *observed) {
+			o.policy.ClassesOnly = true
+			if edit.edit != nil {
+				edit.edit(o)
+			}
+		}
+	}
+	runRows(t, rows)
+}
+
+// Two managers never both act on a Service, and none that has a load balancer of a
+// class is lost: whatever the class, the type and the annotation are by now, and
+// although no manager remembers anything.
+func TestTwoManagersNeverBothAct(t *testing.T) {
+	managers := map[string]Policy{
+		"a":        {Classes: list("a"), ClassesOnly: true},
+		"b":        {Classes: list("b"), ClassesOnly: true},
+		"no class": {},
+	}
+	nothing := func(*corev1.Service) {}
+	states := 0
+	for class, withClass := range map[string]func(*corev1.Service){"a": class("a"), "b": class("b"), "no class": nothing} {
+		for made, withAnnotation := range map[string]func(*corev1.Service){"a": madeAs("a"), "b": madeAs("b"), "": nothing} {
+			for _, withType := range []func(*corev1.Service){nothing, func(s *corev1.Service) { internal(s); unclassed(s) }, terminating} {
+				for _, withFinalizer := range []func(*corev1.Service){nothing, finalized} {
+					s := balanced(withClass, withAnnotation, withType, withFinalizer)
+					var acting []string
+					for name, policy := range managers {
+						if do := decide(observed{now: noon, service: s, backends: "set", hosts: 1, policy: policy}).do; do != doNothing && do != forget {
+							acting = append(acting, name)
+						}
+					}
+					states++
+					switch {
+					case len(acting) > 1:
+						t.Errorf("%v act on %+v", acting, s)
+					case made != "" && hasFinalizer(s) && (len(acting) != 1 || acting[0] != made):
+						t.Errorf("%v acts on %+v, want %s", acting, s, made)
+					case s.Spec.Type == corev1.ServiceTypeLoadBalancer && s.DeletionTimestamp == nil && made == "" && (len(acting) != 1 || acting[0] != class):
+						t.Errorf("%v acts on %+v, want %s", acting, s, class)
+					}
+				}
+			}
+		}
+	}
+	if states != 54 {
+		t.Errorf("%d states", states)
+	}
+}
+
+// A Service loses its class while its daemon is away. The other one, which is new as
+// well, leaves it alone, and the first one finds it.
+func TestServiceThatLosesItsClassWhileNobodyWatches(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		only := Config{Policy: Policy{Classes: list("a"), ClassesOnly: true}}
+		l := begin(t, only, balanced(class("a")), host("a"))
+		defer func() { l.stop() }()
+		l.after(time.Minute)
+		if got := l.service().Annotations[AnnotationClass]; got != "a" || len(l.balancers) != 1 {
+			t.Errorf("annotation %q, load balancers %v", got, l.balancers)
+		}
+		l.stop()
+		l.update(internal, unclassed)
+		l.change(func() { l.calls, l.events = nil, nil })
+		l.config = Config{}
+		l.start()
+		l.after(time.Hour)
+		l.expect("the daemon of Services without a class", nil, nil)
+		l.stop()
+		l.config = only
+		l.start()
+		l.after(time.Minute)
+		l.expect("the daemon of the class", list("delete s"), list("s DeletingLoadBalancer", "s DeletedLoadBalancer"))
+		if s := l.service(); hasFinalizer(s) || s.Annotations[AnnotationClass] != "" || len(l.balancers) > 0 {
+			t.Errorf("left over: finalizers %v, annotations %v, load balancers %v", s.Finalizers, s.Annotations, l.balancers)
+		}
+	})
+}
+
+// The annotation is one write for a Service from before the flag was set, and none
+// later. It asks for no call.
+func TestServiceFromBeforeTheFlagIsAnnotatedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := begin(t, Config{Policy: Policy{Classes: list("a")}}, balanced(class("a")), host("a"))
+		defer func() { l.stop() }()
+		l.after(time.Minute)
+		if _, named := l.service().Annotations[AnnotationClass]; named {
+			t.Error("a daemon that serves Services without a class writes the annotation")
+		}
+		l.stop()
+		l.config.Policy.ClassesOnly = true
+		l.start()
+		before := l.patches()
+		l.after(time.Hour)
+		if got := l.patches() - before; got != 1 || l.service().Annotations[AnnotationClass] != "a" {
+			t.Errorf("%d patches, annotations %v, want one for the annotation", got, l.service().Annotations)
+		}
 	})
 }
 

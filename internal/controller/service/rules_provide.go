@@ -19,6 +19,8 @@ type Policy struct {
 	// Classes are the values of spec.loadBalancerClass that are served beside
 	// Services without one.
 	Classes []string
+	// ClassesOnly leaves Services without a class to others.
+	ClassesOnly bool
 	// Retired are classes that were served here in the past. Their Services lose
 	// their load balancer and the finalizer when they are deleted or get another
 	// type, and are left alone otherwise.
@@ -38,6 +40,9 @@ func provide(o observed) plan {
 	o.memory.uid = o.service.UID
 	if !hasFinalizer(o.service) {
 		return keepFinalizer(o)
+	}
+	if class := o.policy.named(o.service); class != nil && o.now.Sub(o.memory.namedAt) >= repairPause {
+		return nameClass(o, class)
 	}
 	switch shape := shapeOf(o.service); {
 	case o.memory.shape != shape, o.memory.uncertain:
@@ -63,7 +68,7 @@ func provide(o observed) plan {
 // that work begins. If somebody else has removed the finalizer, it is put back,
 // at most once in repairPause.
 func keepFinalizer(o observed) plan {
-	p := plan{do: addFinalizer, why: "a load balancer is about to exist", memory: o.memory}
+	p := plan{do: addFinalizer, why: "a load balancer is about to exist", memory: o.memory, writes: writes{class: o.policy.named(o.service)}}
 	if o.memory.service != nil && !o.memory.deleted {
 		if next := o.memory.repairedAt.Add(repairPause); o.now.Before(next) {
 			return plan{do: wait, why: "the finalizer was put back a short time ago", after: next.Sub(o.now), memory: o.memory}
@@ -80,6 +85,15 @@ func keepFinalizer(o observed) plan {
 		conditions, _ := outdated(o, provisioning(ensuringCause()))
 		p = p.withConditions(conditions, o.now)
 	}
+	return p
+}
+
+// nameClass writes the annotation of a Service that has the finalizer from before the
+// flag was set. If somebody else removes it, it is put back, at most once in
+// repairPause.
+func nameClass(o observed, class *string) plan {
+	p := plan{do: publish, why: "the Service is to name the class of its load balancer", memory: o.memory, writes: writes{class: class}}
+	p.memory.namedAt = o.now
 	return p
 }
 

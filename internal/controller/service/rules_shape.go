@@ -36,7 +36,7 @@ func shapeOf(service *corev1.Service) string {
 	spec := service.Spec
 	sum := sha256.New()
 	_ = json.NewEncoder(sum).Encode(shape{ // Plain data always encodes, and a hash takes all of it.
-		Annotations:              service.Annotations,
+		Annotations:              othersOf(service.Annotations),
 		Ports:                    spec.Ports,
 		SessionAffinity:          spec.SessionAffinity,
 		SessionAffinityConfig:    spec.SessionAffinityConfig,
@@ -54,6 +54,24 @@ func shapeOf(service *corev1.Service) string {
 		TrafficDistribution:           spec.TrafficDistribution,
 	})
 	return hex.EncodeToString(sum.Sum(nil)[:8])
+}
+
+// othersOf returns the annotations without the daemon's own, which no provider builds
+// anything from.
+func othersOf(annotations map[string]string) map[string]string {
+	if _, has := annotations[AnnotationClass]; !has {
+		return annotations
+	}
+	others := map[string]string{}
+	for key, value := range annotations {
+		if key != AnnotationClass {
+			others[key] = value
+		}
+	}
+	if len(others) == 0 {
+		return nil
+	}
+	return others
 }
 
 // shapeFor returns the name by which a failed call about the Service is

@@ -14,6 +14,7 @@ func TestShape(t *testing.T) {
 		matters bool
 	}{
 		{"Annotation", func(s *corev1.Service) { s.Annotations = map[string]string{"a": "b"} }, true},
+		{"OwnAnnotation", madeAs("a"), false},
 		{"Port", edited, true},
 		{"NodePort", func(s *corev1.Service) { s.Spec.Ports[0].NodePort = 1 }, true},
 		{"Affinity", func(s *corev1.Service) { s.Spec.SessionAffinity = corev1.ServiceAffinityClientIP }, true},
@@ -31,6 +32,7 @@ func TestShape(t *testing.T) {
 		{"Status", addressed, false},
 		{"Finalizer", finalized, false},
 		{"PublishNotReadyAddresses", func(s *corev1.Service) { s.Spec.PublishNotReadyAddresses = true }, false},
+		{"AnnotationBesideOurs", func(s *corev1.Service) { s.Annotations = map[string]string{"a": "b", AnnotationClass: "c"} }, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if got := shapeOf(balanced(tt.edit)) != shapeOf(balanced()); got != tt.matters {

@@ -39,6 +39,10 @@ func TestUnserved(t *testing.T) {
 			want: "nothing: the Service belongs to another load balancer class",
 		},
 		{
+			name: "ServiceWithoutClassThatIsHeldSaysSo", service: balanced(finalized, deletedFor(time.Hour)), edit: func(o *observed) { o.policy.ClassesOnly = true },
+			want: says + " | after 30m0s | LoadBalancerCleanupHeld True ClassNotServed | event LoadBalancerCleanupHeld",
+		},
+		{
 			name: "ServiceOfARetiredClassIsCleanedUp", service: held, edit: retired,
 			want: "remove: the Service is being deleted | event DeletingLoadBalancer",
 		},
@@ -66,6 +70,9 @@ func TestServiceThatIsHeldSaysWho(t *testing.T) {
 	s := balanced(finalized, class("theirs"), func(s *corev1.Service) {
 		s.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "their-controller", FieldsV1: &f}}
 	})
+	if text := unservedCause(balanced(finalized)).Message; !strings.Contains(text, "It has no load balancer class") {
+		t.Errorf("%q does not say that there is no class", text)
+	}
 	for _, word := range list("theirs", "their-controller", Finalizer, "--load-balancer-class-cleanup=theirs") {
 		if text := unservedCause(s).Message; !strings.Contains(text, word) {
 			t.Errorf("%q does not name %s", text, word)

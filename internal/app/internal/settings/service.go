@@ -19,6 +19,7 @@ const (
 	wakeOnTaint      = "taint"
 	wakeOnDeletion   = "deletion"
 	backendsOfAll    = "all"
+	noClass          = "-" // of --load-balancer-class
 	backendsOfOwn    = "own"
 )
 
@@ -47,7 +48,7 @@ func (s *Service) addFlags(sections *cliflag.NamedFlagSets) {
 	fs.DurationVar(&s.resync, "service-resync-period", s.resync,
 		"How often an unchanged load balancer is compared with the cloud, give or take a tenth. 0 turns it off.")
 	fs.StringSliceVar(&s.classes, flagClasses, s.classes,
-		"Values of spec.loadBalancerClass that are served beside Services without one. Services of other classes are never touched.")
+		"Values of spec.loadBalancerClass that are served beside Services without one. With '-' among them, Services without a class are left to others. Services of other classes are never touched.")
 	fs.StringSliceVar(&s.retired, flagRetired, s.retired,
 		"Values of spec.loadBalancerClass that were served here in the past. Services of these classes lose their load balancer and the finalizer when they are deleted or get another type.")
 	fs.StringSliceVar(&s.removeOn, "service-remove-backends-on", s.removeOn,
@@ -65,7 +66,10 @@ func (s *Service) validate() []error {
 	if s.resync < 0 {
 		errs = append(errs, fmt.Errorf("--service-resync-period must not be negative, but got %v", s.resync))
 	}
-	errs = append(errs, invalidClasses(flagClasses, s.classes)...)
+	errs = append(errs, invalidClasses(flagClasses, s.Classes())...)
+	if s.ClassesOnly() && len(s.Classes()) == 0 {
+		errs = append(errs, fmt.Errorf("--%s=%s serves no Service at all: name a class, too, or switch the controller off", flagClasses, noClass))
+	}
 	errs = append(errs, invalidClasses(flagRetired, s.retired)...)
 	for _, what := range s.removeOn {
 		if what != wakeOnTaint && what != wakeOnDeletion {
@@ -78,9 +82,13 @@ func (s *Service) validate() []error {
 	return errs
 }
 
-// Classes returns the values of spec.loadBalancerClass that are served beside Services
-// without one.
-func (s *Service) Classes() []string { return s.classes }
+// Classes returns the values of spec.loadBalancerClass that are served.
+func (s *Service) Classes() []string {
+	return slices.DeleteFunc(slices.Clone(s.classes), func(class string) bool { return class == noClass })
+}
+
+// ClassesOnly reports whether Services without a class are left to others.
+func (s *Service) ClassesOnly() bool { return slices.Contains(s.classes, noClass) }
 
 // invalidClasses returns an error for each value that no Service can have in
 // spec.loadBalancerClass.
@@ -99,7 +107,7 @@ func invalidClasses(flag string, classes []string) []error {
 func (s *Service) Config(declared int) service.Config {
 	return service.Config{
 		Syncs:    s.concurrency(declared),
-		Policy:   service.Policy{Classes: s.classes, Retired: s.retired, Resync: s.resync},
+		Policy:   service.Policy{Classes: s.Classes(), ClassesOnly: s.ClassesOnly(), Retired: s.retired, Resync: s.resync},
 		Backends: service.BackendPolicy{WakeOnTaint: s.wakes(wakeOnTaint), WakeOnDeletion: s.wakes(wakeOnDeletion), OwnOnly: s.of == backendsOfOwn},
 	}
 }
