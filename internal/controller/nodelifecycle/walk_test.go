@@ -90,16 +90,15 @@ func (w *removalWorld) happens(t turn) {
 	w.trail.overBudget = t == overTheBudget
 }
 
-// otherNodes are the other Nodes within the budget and over it.
+// otherNodes are the other Nodes within the budget and over it. They are few, because
+// each decision counts them.
 var otherNodes = map[bool][]other{false: othersOf(0), true: othersOf(5)}
 
-func othersOf(absentOnes int) (nodes []other) {
-	for i := range 12 {
-		m := other{node: old(fmt.Sprintf("m%d", i), reports, providerID("q://1")), checked: true}
-		if i < absentOnes {
-			m = other{node: old(fmt.Sprintf("m%d", i)), presence: absent, checked: true}
-		}
-		nodes = append(nodes, m)
+// othersOf returns a Node of another cloud, and some that are absent.
+func othersOf(absentOnes int) []other {
+	nodes := []other{{node: old("m", reports, providerID("q://1")), checked: true}}
+	for i := range absentOnes {
+		nodes = append(nodes, other{node: old(fmt.Sprintf("m%d", i)), presence: absent, checked: true})
 	}
 	return nodes
 }
