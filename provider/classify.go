@@ -37,8 +37,8 @@ func ClassifyAbout(err error, names ...string) Classification {
 	return said
 }
 
-// classifyCodes returns what the first code that is known means. Some clouds have
-// one code for both quotas, that of requests and that of what an account has.
+// classifyCodes returns what the first known code means. Some clouds answer with
+// one code for too many requests and for too many resources in the account.
 func (c *clues) classifyCodes(t text) Classification {
 	if slices.Contains(c.statuses, http.StatusTooManyRequests) {
 		return Classification{Kind: Throttled} // whatever the reason

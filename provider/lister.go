@@ -11,7 +11,7 @@ import (
 // cluster, page by page. A Node that a list describes as it is needs no question
 // of its own. What a list says otherwise, or leaves out, is asked about by
 // InstanceMetadata or InstanceMetadataBatch: nothing is written or deleted because
-// of a list. Without it, each Node is asked about once in a period.
+// of a list. Without it, each Node is asked about once in every --node-status-update-frequency.
 type InstanceLister interface {
 	// ListInstances returns one page of the list. The token is empty for the first
 	// page, and the former page's Next for a later one. The call has the deadline

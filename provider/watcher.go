@@ -10,11 +10,12 @@ import (
 // by InstanceMetadata or InstanceMetadataBatch, and only that answer is used. So
 // changes may be named late, twice, in any order, or without cause. While the
 // watch works, all Nodes are compared with the cloud more rarely. While it fails,
-// they are compared once in a period. Without it, they are, too.
+// they are compared once in every --node-status-update-frequency. Without it, they
+// are, too.
 type InstanceWatcher interface {
 	// WatchInstances waits for changes of instances after the place that the token
-	// names, and returns them. The token is the Resume of the former answer. It is
-	// empty for the first call, which names the present.
+	// names, and returns them. The token is the Resume of the former answer. In the
+	// first call it is empty, which stands for the present.
 	//
 	// WatchInstances returns soon after the first change. If there is none, it
 	// returns an answer without changes after at most 2 minutes. A call that takes

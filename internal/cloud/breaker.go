@@ -40,7 +40,8 @@ const (
 	spread = 1500 * time.Millisecond
 	// waitsFor is how long a part counts as waiting after one of its calls was held.
 	waitsFor = 15 * time.Second
-	// maxParts bounds the parts, because a kubelet can choose a region. They are
+	// maxParts bounds how many parts are kept. A region makes a part, and a kubelet
+	// can claim any region. They are
 	// enough for a dozen regions. One that is not used for partsKept is forgotten when
 	// another one needs its place.
 	maxParts  = 64

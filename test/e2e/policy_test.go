@@ -47,8 +47,8 @@ func (w *warnings) take() []string {
 	return taken
 }
 
-// dryRun returns what the API server warns of when this Service is created, of the
-// policy with the name.
+// dryRun creates a Service in a dry run, and returns the warnings of the admission
+// policy with this name.
 func dryRun(ctx context.Context, b *bed.Bed, name string, edit func(*corev1.Service)) ([]string, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", b.Cluster.Kubeconfig)
 	if err != nil {

@@ -23,7 +23,8 @@ func ofNetwork(r proxy.Request) bool {
 	return r.Method == http.MethodPatch && strings.HasSuffix(r.UserAgent, podnetwork.RouteAgent)
 }
 
-// routeLife is one Node's, through proxies.
+// routeLife is the life of one Node's route. The daemon's requests go through
+// proxies.
 type routeLife struct {
 	*podnetwork.Network
 
@@ -44,14 +45,15 @@ func (l *routeLife) begins(t *testing.T, flags ...string) *daemon.Daemon {
 	return d
 }
 
-// hasItsRoute waits until all shows that.
+// hasItsRoute waits until the route is in the cloud's table and in the Node's
+// condition.
 func (l *routeLife) hasItsRoute(t *testing.T) {
 	t.Helper()
 	podnetwork.AwaitTable(t, expect.Soon, l.Network)
 	l.AwaitReachable(t, expect.Soon)
 }
 
-// requests are those until now, by server.
+// requests returns the daemon's requests until now, by server.
 func (l *routeLife) requests() map[string][]proxy.Place {
 	return map[string][]proxy.Place{"Cloud": proxy.PlacesOf(l.front.Requests(ofTable)), "APIServer": proxy.PlacesOf(l.api.Requests(ofNetwork))}
 }
@@ -60,7 +62,7 @@ func (l *routeLife) requests() map[string][]proxy.Place {
 // it and after the server has carried it out. The next one brings the route to
 // the same end (S7), and there is never a second one.
 func TestRouteKilledAtEachRequest(t *testing.T) {
-	const regular = "--route-reconciliation-period=10m" // so that each request has a cause
+	const regular = "--route-reconciliation-period=10m" // so rare that it causes no request
 	n := podnetwork.New(t, onOwn(t))
 	counted := life(t, n)
 	d := counted.begins(t, regular)

@@ -110,7 +110,7 @@ func read(r *certificatesv1.CertificateSigningRequest) (*x509.CertificateRequest
 	return csr, nil
 }
 
-// readProper parses the request. It returns a cause if anything is wrong with it.
+// readProper parses the request, and returns a cause if a rule refuses it.
 func readProper(o observed) (*x509.CertificateRequest, *message.Cause) {
 	csr, cause := read(o.request)
 	if cause != nil {

@@ -94,9 +94,9 @@ func (o observed) witnesses() witnesses {
 
 func (r record) isConfirmedAfter(t time.Time) bool { return r.presence == present && r.asked.After(t) }
 
-// countedFrom returns the time from which answers about other Nodes count. That
-// is the first absence of this Node. If the cloud has later begun to call a
-// Node absent whose kubelet reports, it is that time.
+// countedFrom returns the time from which answers about other Nodes count: the
+// first absence of this Node, or, if that is later, the time since which the cloud
+// has called a Node absent whose kubelet reports.
 func (o observed) countedFrom() time.Time {
 	since, called := o.memory.evidence.since, o.peers.candidates.called
 	if called.After(since) {

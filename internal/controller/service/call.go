@@ -103,7 +103,7 @@ func outcomeOf(do action, nodes nodeSet, err error, at time.Time) outcome {
 // function ends that and returns the conditions that were written.
 func (c *Controller) reportSlowCall(ctx context.Context, p plan) (stop func() []metav1.Condition) {
 	ended := make(chan struct{})
-	var written []metav1.Condition // read after the goroutine has returned
+	var written []metav1.Condition // read only after the goroutine has returned
 	var reporting sync.WaitGroup
 	reporting.Go(func() {
 		for after := slowCallAfter; after > 0 && p.do != remove; {

@@ -19,7 +19,7 @@ type places struct {
 	reading []*place // those whose requests have not arrived, the oldest first; guarded by mu
 }
 
-// place is that of one request.
+// place is the place of one request.
 type place struct {
 	of      *places
 	request http.ResponseWriter

@@ -78,10 +78,10 @@ func (l *Lifecycle) durations() []duration {
 	return []duration{
 		{&l.limits.FirstPause, "node-monitor-period", false, "Time between the first two checks of a node whose kubelet is silent. It doubles while the answers stay the same."},
 		{&l.limits.LongestPause, "node-monitor-longest-period", false, "Longest time between two checks of a node whose kubelet is silent."},
-		{&l.limits.SilentAfter, "node-deletion-silent-after", true, "Age of the last report from which a kubelet that does not report Ready counts as silent. Ready=Unknown is silent at once."},
+		{&l.limits.SilentAfter, "node-deletion-silent-after", true, "A kubelet that does not report Ready counts as silent when its last report is this old. With Ready=Unknown it counts as silent at once."},
 		{&l.limits.AbsentFor, "node-deletion-absent-for", true, "Time for which the cloud has to say that an instance does not exist before its node may be deleted."},
-		{&l.limits.YoungAge, "node-deletion-young-age", true, "Age up to which --node-deletion-young-absent-for counts."},
-		{&l.limits.YoungAbsentFor, "node-deletion-young-absent-for", true, "The same time for a young node, and for one that was never initialised."},
+		{&l.limits.YoungAge, "node-deletion-young-age", true, "Up to this age a node is young: --node-deletion-young-absent-for counts for it."},
+		{&l.limits.YoungAbsentFor, "node-deletion-young-absent-for", true, "Takes the place of --node-deletion-absent-for for a young node, and for one that was never initialised."},
 		{
 			&l.limits.ForeignAfter, "node-deletion-foreign-after", false,
 			"Time for which the cloud has to say that a node does not exist, although its kubelet reports, before that node counts as another provider's. Until then no node like it is deleted.",

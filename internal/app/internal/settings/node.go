@@ -58,7 +58,7 @@ func (n *Node) addFlags(sections *cliflag.NamedFlagSets) {
 			"With 'additional,remove' a label that came from the cloud is removed after three refreshes in a row without it. "+
 			"Without 'remove' it stays. Do not use 'remove' if the provider returns a label only while the node does not have it.")
 	fs.BoolVar(&n.strictIDs, "node-strict-provider-ids", n.strictIDs,
-		"Leave a node alone if the provider answers with another provider ID than the node's. Otherwise only the ID of another node counts: some providers spell one ID in several ways.")
+		"Leave a node alone if the provider answers with another provider ID than the node's. Without the flag, a node is left alone only if that ID is another node's, because some providers spell one ID in several ways.")
 	fs.StringVar(&n.condition, "node-condition", n.condition,
 		"Which nodes show the condition CloudInitialized: 'waiting' (those that wait for more than a minute, and afterwards), or 'always' (also each other node once it is initialised, for rules that wait for the condition).")
 

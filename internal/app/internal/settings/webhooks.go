@@ -66,7 +66,7 @@ func (w *Webhooks) addFlags(sections *cliflag.NamedFlagSets) {
 	}
 	fs.Lookup("webhook-secure-port").Usage = "The port on which to serve webhooks over HTTPS. Callers are authenticated only with --webhook-client-ca-file. 0 turns it off."
 	fs.StringVar(&w.ClientCA, "webhook-client-ca-file", w.ClientCA,
-		"A file with certificates of authorities. If it is set, whoever calls a webhook has to present a client certificate that one of them has signed. "+
+		"A file with CA certificates. If it is set, whoever calls a webhook has to present a client certificate that one of these CAs has signed. "+
 			"The API server presents one if the file in its --admission-control-config-file names one. The file is read again when it changes.")
 }
 
