@@ -41,7 +41,7 @@ func isListed(code string) bool {
 	return known || inShort
 }
 
-// plain returns a code in small letters, without what clouds put between its
+// plain returns a code in lower case, without what clouds put between its
 // words.
 func plain(code string) string {
 	return strings.Map(func(r rune) rune {

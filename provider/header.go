@@ -22,7 +22,7 @@ func (c *clues) retryAfter(kind ErrorKind, now time.Time) time.Duration {
 	for _, h := range c.headers {
 		base := now
 		if date, err := http.ParseTime(h.Get("Date")); err == nil {
-			base = date // The cloud's clock may not be ours.
+			base = date // The cloud's clock may differ from ours.
 		}
 		for _, name := range []string{"Retry-After", "X-Retry-After"} {
 			asked = max(asked, until(h.Get(name), base, time.Second))

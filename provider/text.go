@@ -20,7 +20,7 @@ const maxBroken = 2 * maxText
 
 // text is what can be read in the text of an error.
 type text struct {
-	words  string // in small letters, without quotes, names, JSON and addresses
+	words  string // in lower case, without quotes, names, JSON and addresses
 	codes  []string
 	status int // 0: none
 	broken int // bytes read as JSON in vain

@@ -2,7 +2,7 @@ package provider
 
 import "regexp"
 
-// The words that clouds use, in small letters. A word that is part of a name,
+// The words that clouds use, in lower case. A word that is part of a name,
 // such as throttle-proxy, is none.
 var (
 	throttledWords = regexp.MustCompile(`\btoo many (?:api )?requests\b|\brate exceeded\b|\brequest ?limit ?exceeded\b|\brate ?limit ?exceeded\b|` +

@@ -58,7 +58,7 @@ func (c call) about(names []string) call {
 
 // object returns a name of the object that the call is about. All objects of a
 // tenant have the same name here, because a tenant can create any number of them.
-// So have a Node and its routes, because a kubelet can choose what they are like.
+// A Node and its routes share a name, too, because one kubelet controls them all.
 func (c call) object() string {
 	switch {
 	case c.tenant != "":

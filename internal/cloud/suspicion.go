@@ -31,7 +31,8 @@ const (
 	// succeeded.
 	maxVain = 2
 	// ownReasonFor is how long it is remembered that calls for an object fail for a
-	// reason of the object. maxOwnReasons is the maximum number of such objects.
+	// reason that lies in the object. maxOwnReasons is the maximum number of such
+	// objects.
 	ownReasonFor  = time.Hour
 	maxOwnReasons = 4096
 	// minOwnRetries is the duration from which a refused call is assumed to have been

@@ -46,8 +46,8 @@ func ofClasses(c Config) string {
 	return "!has(object.spec.loadBalancerClass) || object.spec.loadBalancerClass in " + list(c.Classes)
 }
 
-// Objects returns the policy and its binding. Services that are being deleted are
-// left out, so that nothing keeps one from going.
+// Objects returns the policy and its binding. They do not cover Services that are
+// being deleted, so that the policy never blocks a deletion.
 func Objects(c Config) (*admissionv1.ValidatingAdmissionPolicy, *admissionv1.ValidatingAdmissionPolicyBinding) {
 	// A policy that cannot be evaluated must not stop anybody.
 	ignore := admissionv1.Ignore

@@ -40,7 +40,7 @@ func hasRoutesOf(t *testing.T, n *podnetwork.Network, bases ...string) {
 // few enough to go (S5).
 func TestStrayRoutesAreHeld(t *testing.T) {
 	n := podnetwork.New(t, onShared(t))
-	hasRoutesOf(t, n, "few", "few") // Whenever the daemon lists, it finds 12 routes.
+	hasRoutesOf(t, n, "few", "few") // Two routes exist before the strays, so each listing has 12.
 	strays := strays(t, n, 10)
 	n.Standing = podnetwork.Lines(strays)
 	const event, words = "Warning RouteDeletionHeld: 10 stray routes are kept", "10 of 12 routes are stray, more than the budget of max(3, 10 %)"

@@ -55,7 +55,8 @@ func newFleet(t *testing.T, b *bed.Bed, c *bed.Cloud, size int) (name string) {
 	if t.Failed() {
 		t.FailNow()
 	}
-	// What the controllers of the control plane write to new Nodes is not ours.
+	// kube-controller-manager writes to new Nodes, too. Its writes must not be
+	// counted as those of the daemon.
 	awaitFleet(t, b, name, size, time.Minute, func(n *corev1.Node) bool { return n.Spec.PodCIDR != "" })
 	return name
 }

@@ -46,8 +46,8 @@ type given int
 const (
 	notAsked  given = iota
 	described       // the cloud has named an instance
-	denied          // there is no such instance, or the provider cannot tell
-	failed          // nobody knows
+	denied          // there is no such instance, or the provider can never name one
+	failed          // an error after which the cloud may answer later
 )
 
 // question is what an answer was given to. An answer to another question proves

@@ -118,8 +118,8 @@ var (
 	errEndlessList = errors.New("it has no end")
 )
 
-// list reads the next page of the list. Nodes that it does not confirm are asked
-// about, and those that no page has named, at the end of the list.
+// list reads the next page of the list, and asks about Nodes that the page does
+// not confirm. After the last page it asks about Nodes that no page has named.
 func (r *comparison) list(ctx context.Context) error {
 	page, err := r.lister.Page(ctx, r.token)
 	switch {

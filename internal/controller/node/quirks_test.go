@@ -251,8 +251,8 @@ func joins(name string, edits ...func(*corev1.Node)) *corev1.Node {
 
 func named(id string) func(*corev1.Node) { return func(n *corev1.Node) { n.Spec.ProviderID = id } }
 
-// What the API server refuses again and again is said on the Node, whatever the
-// code of the refusal, before and after the initialisation.
+// What the API server refuses again and again is reported on the Node, whatever
+// the code of the refusal, before and after the initialisation.
 func TestRefusedWritesAreSaid(t *testing.T) {
 	webhook := func(code int32, reason metav1.StatusReason) error {
 		return &apierrors.StatusError{ErrStatus: metav1.Status{

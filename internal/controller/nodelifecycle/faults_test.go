@@ -256,8 +256,9 @@ func TestRefusedConditionDoesNotRepeatTheEvent(t *testing.T) {
 	})
 }
 
-// A shutdown taint that the API server refuses again and again is said on the
-// Node, once until it is written. A refused condition does not hold it back.
+// If the API server refuses the shutdown taint again and again, an event on the
+// Node reports it once, and once more only if it is refused after a write
+// succeeded. A refused condition does not hold the event back.
 func TestRefusedShutdownTaintIsSaid(t *testing.T) {
 	for name, refusal := range map[string]error{
 		"WebhookRejects": apierrors.NewForbidden(nodesResource, "n2", errors.New("no rule")),

@@ -21,18 +21,18 @@ func kinOf(node *corev1.Node) kin { return kin{node.Spec.ProviderID == "", nodef
 
 func (f *facts) kin() kin { return kin{f.id == "", f.scheme} }
 
-// circle are the Nodes by which answers about one of them can be tested: the cloud
-// is asked about them in the same way, and they are at the same place. The place
-// is the value of a label. Without a label it is everywhere.
+// circle names a set of Nodes that can be witnesses for each other: the cloud is
+// asked about them in the same way, and they are in the same region or zone, which
+// is the value of the label. Without a label they may be anywhere.
 type circle struct {
 	kin
 
 	label, value string
 }
 
-// circleOf returns the circle of the witnesses for a Node: its region, its zone if
-// the region is not known, otherwise everywhere. Any Node can be a witness for one
-// that is asked about by name.
+// circleOf returns the circle of the witnesses for a Node: the Nodes of its region,
+// or of its zone if the region is not known, or otherwise all. Any Node can be a
+// witness for one that is asked about by name.
 func circleOf(node *corev1.Node) circle {
 	c := circle{kin: kinOf(node)}
 	for _, label := range []string{corev1.LabelTopologyRegion, corev1.LabelTopologyZone} {
@@ -44,7 +44,7 @@ func circleOf(node *corev1.Node) circle {
 	return c
 }
 
-// circles returns the circles of which the Node may be a witness.
+// circles returns the circles of the Nodes for which this one may be a witness.
 func (f *facts) circles(k kin) iter.Seq[circle] {
 	return func(yield func(circle) bool) {
 		_ = yield(circle{kin: k}) &&

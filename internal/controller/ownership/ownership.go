@@ -166,7 +166,8 @@ func (c Claim) LeavesAlone(node *corev1.Node) (why string, alone bool) {
 	return c.Disowns(node)
 }
 
-// Label returns the label that disowns the Node, empty if none does.
+// Label returns the label by which the Node is not this daemon's, empty if there
+// is none.
 func (c Claim) Label(node *corev1.Node) string {
 	label, provider := c.providerLabel(node)
 	switch excluded := c.excludedBy(node); {

@@ -160,7 +160,7 @@ func (c *Controller) reportHeld(ctx context.Context, p plan) {
 }
 
 // patch writes the condition of one Node, unless the same status was written a
-// short time ago. The pass may have been made before that write.
+// short time ago: the pass that queued the patch may have begun before that write.
 func (c *Controller) patch(ctx context.Context, name string) (loop.Result, error) {
 	c.mu.Lock()
 	patch, ok := c.queuedPatches[name]

@@ -312,8 +312,8 @@ func TestSlowPatchIsNotRepeated(t *testing.T) {
 	})
 }
 
-// A condition that is refused again and again is said on the Node, once until it
-// is written.
+// If the write of a condition is refused again and again, an event on the Node
+// reports it once, and once more only if it is refused after a write succeeded.
 func TestRefusedPatchIsSaidAndRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := prepare(t, Config{}, bare(1))

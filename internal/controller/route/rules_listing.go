@@ -14,8 +14,8 @@ const (
 	// listingLag is how long this process trusts its own change more than a
 	// listing that does not show it. Many clouds list a change late.
 	listingLag = 30 * time.Second
-	// keepDeleted is the shortest time for which a deleted Node is remembered.
-	// Its route may be listed late.
+	// keepDeleted is the shortest time for which a deleted Node is remembered,
+	// because a listing may still show its route.
 	keepDeleted = 10 * time.Minute
 )
 

@@ -255,7 +255,7 @@ func TestRefusedConditionIsNotWrittenInALoop(t *testing.T) {
 	}
 }
 
-// What the API server refuses again and again is said on the Service, whatever
+// What the API server refuses again and again is reported on the Service, whatever
 // the code of the refusal.
 func TestRefusedWritesAreSaid(t *testing.T) {
 	for name, refusal := range refusals() {

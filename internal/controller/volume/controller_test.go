@@ -293,7 +293,7 @@ func TestRemovedLabelsAreNotPutBackEachTime(t *testing.T) {
 	})
 }
 
-// A refused write is said on the volume and tried again. One that finds another
+// A refused write is reported on the volume and tried again. One that finds another
 // volume than was decided upon is neither.
 func TestRefusedWrites(t *testing.T) {
 	gone := apierrors.NewNotFound(corev1.Resource("persistentvolumes"), "v")

@@ -84,7 +84,7 @@ func (l *Lifecycle) durations() []duration {
 		{&l.limits.YoungAbsentFor, "node-deletion-young-absent-for", true, "Takes the place of --node-deletion-absent-for for a young node, and for one that was never initialised."},
 		{
 			&l.limits.ForeignAfter, "node-deletion-foreign-after", false,
-			"Time for which the cloud has to say that a node does not exist, although its kubelet reports, before that node counts as another provider's. Until then no node like it is deleted.",
+			"Time for which the cloud has to say that a node does not exist, although its kubelet reports, before that node counts as another provider's. Until then no node that it could be a witness for is deleted.",
 		},
 		{&l.limits.WithoutWitnessAfter, "node-deletion-without-witness-after", true, "Time after which an absent node is deleted if no other node is left that the cloud could confirm. 0 means never."},
 		{&l.limits.OverBudgetAfter, "node-deletion-over-budget-after", true, "Time for which each node has to be absent before it may be deleted while more nodes than the budget are absent."},

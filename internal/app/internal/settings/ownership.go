@@ -56,7 +56,7 @@ func (o *Ownership) validate() []error {
 	}
 	for _, value := range o.labels {
 		if value == "" || len(validation.IsValidLabelValue(value)) > 0 {
-			errs = append(errs, fmt.Errorf("--%s: %q is not the value of a label", flagProviderLabel, value))
+			errs = append(errs, fmt.Errorf("--%s: %q is not a valid label value", flagProviderLabel, value))
 		}
 	}
 	return errs

@@ -69,13 +69,13 @@ func (r *Route) addFlags(sections *cliflag.NamedFlagSets) {
 	fs.BoolVar(&r.limits.RemoveDuplicates, "route-deletion-duplicates", r.limits.RemoveDuplicates,
 		"Delete all but one of the routes that lead from one CIDR to one node, after --route-deletion-stray-for. Do not set it if the provider lists several tables.")
 	fs.DurationVar(&r.limits.StrayFor, "route-deletion-stray-for", r.limits.StrayFor,
-		"How long the cloud has to list a route that leads to no node, or nowhere, before it is deleted. Routes of nodes whose deletion was seen are deleted at once.")
+		"A route that leads to no node, or nowhere, is deleted when the cloud has listed it for this long. Routes of nodes whose deletion was seen are deleted at once.")
 	fs.IntVar(&r.limits.BudgetRoutes, "route-deletion-budget-routes", r.limits.BudgetRoutes,
 		"How many stray routes may be deleted together. If more are stray, they are kept until --route-deletion-over-budget-after.")
 	fs.IntVar(&r.limits.BudgetPercent, "route-deletion-budget-percent", r.limits.BudgetPercent,
 		"The same in percent of all routes. The larger of the two numbers counts.")
 	fs.DurationVar(&r.limits.OverBudgetAfter, "route-deletion-over-budget-after", r.limits.OverBudgetAfter,
-		"How long more stray routes than the budget have to be listed before they are deleted nevertheless.")
+		"How long stray routes are kept while there are more of them than the budget. After that they are deleted, if the cloud has listed them all the time.")
 }
 
 func (r *Route) validate() []error {
