@@ -36,7 +36,7 @@ func (a Allowance) Next(l Limit) time.Time {
 // IsWhole reports whether nothing is used.
 func (a Allowance) IsWhole(now time.Time) bool { return !a.full.After(now) }
 
-// Returned returns the allowance after one use turned out to be none.
+// Returned gives one use back, after it turned out that nothing was done.
 func (a Allowance) Returned(l Limit) Allowance {
 	a.full = a.full.Add(-l.Every)
 	return a

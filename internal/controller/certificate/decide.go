@@ -30,8 +30,8 @@ type observed struct {
 	// apiServers are the addresses of the Service default/kubernetes.
 	apiServers []string
 	answer     answer
-	// questions are those that were asked about the Node, approvals those that were
-	// given to all Nodes.
+	// questions counts the questions about the Node, approvals those of all Nodes
+	// together.
 	questions, approvals allowance.Allowance
 	memory               memory
 	// told is what was recorded on the Node and its holders, by name.
@@ -50,8 +50,8 @@ const (
 	failed          // an error after which the cloud may answer later
 )
 
-// question is what an answer was given to. An answer to another question proves
-// nothing.
+// question identifies the question that an answer belongs to. An answer to another
+// question proves nothing.
 type question struct {
 	request, node types.UID
 	providerID    string

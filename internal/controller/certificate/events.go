@@ -13,7 +13,8 @@ import (
 
 const (
 	onRequest = "CertificateSigningRequest"
-	// whenHeld is the condition of a reason with which a request is never denied.
+	// whenHeld is the Condition of reasons for which a request waits and is never
+	// denied.
 	whenHeld = "none, the request waits"
 )
 
@@ -92,12 +93,12 @@ func Reasons() []message.Reason {
 	}
 }
 
-// isHeld says on a Node why its request waits.
+// isHeld returns the event on the Node that says why its request waits.
 func isHeld(o observed, c message.Cause) message.Event {
 	return held.Event(fmt.Sprintf("%s: %s The request is %s.", c.Reason, c.Message, message.Value(o.request.Name)))
 }
 
-// isProven is the message of the approval. An auditor can follow it.
+// isProven returns the message of the approval. An auditor can check what it says.
 func isProven(o observed) message.Cause {
 	i := o.answer.instances()[0]
 	return approved.Cause(fmt.Sprintf("The cloud says that the Node is the instance %s, and that it has each name and address of the request. It was asked %v before, after the request was made.",

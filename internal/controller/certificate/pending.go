@@ -33,7 +33,8 @@ func isOlder(a, b made) bool {
 	return a.at.Before(b.at)
 }
 
-// degree is that of the trees. Most Nodes have one request.
+// degree is the degree of the B-trees. It is small, because most Nodes have one
+// request.
 const degree = 2
 
 // set takes note of a request that was made or has changed.

@@ -32,7 +32,7 @@ type Limits struct {
 	ApprovalsPerMinute int
 }
 
-// DefaultLimits returns the limits of the flags. A kubelet has one request at a
+// DefaultLimits returns the defaults of the flags. A kubelet has one request at a
 // time, and leaves an older one behind when it restarts or its addresses change.
 // A cluster that renews 10,000 certificates in a year needs 2 approvals an hour;
 // 50 a minute let 1,000 new Nodes join within 20 minutes.
@@ -41,8 +41,8 @@ func DefaultLimits() Limits {
 }
 
 const (
-	// longestPending is the age from which a request is nobody's any more: a kubelet
-	// asks anew after 15 minutes.
+	// longestPending is the age after which no kubelet waits for a request: a kubelet
+	// makes a new one after 15 minutes.
 	longestPending = time.Hour
 	maxBytes       = 16 << 10
 	maxNames       = 64
@@ -76,7 +76,7 @@ func isDecided(r *certificatesv1.CertificateSigningRequest) bool {
 }
 
 // requesterOf returns the name of the Node that has made the request. Empty means
-// that no Node has. The API server writes user and groups, so they are true.
+// that no Node has. The API server writes user and groups, so they can be trusted.
 func requesterOf(r *certificatesv1.CertificateSigningRequest) string {
 	name, isNode := strings.CutPrefix(r.Spec.Username, nodePrefix)
 	if !isNode || !slices.Contains(r.Spec.Groups, nodeGroup) {
@@ -86,8 +86,8 @@ func requesterOf(r *certificatesv1.CertificateSigningRequest) string {
 }
 
 // read parses a request whose sender may have written anything. It returns a cause
-// if the request is not exactly one block with a certificate request of a bearable
-// size.
+// if the request is not exactly one block with a certificate request of an
+// acceptable size.
 func read(r *certificatesv1.CertificateSigningRequest) (*x509.CertificateRequest, *message.Cause) {
 	text := r.Spec.Request
 	if len(text) > maxBytes {

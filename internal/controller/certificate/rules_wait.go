@@ -62,7 +62,7 @@ func asks(o observed) plan {
 }
 
 // refuses returns the plan for a request that asks for what its Node may not have.
-// It is denied if that is switched on.
+// It is denied if Limits.DenyForeign is set.
 func refuses(o observed, c message.Cause) plan {
 	switch {
 	case !o.limits.DenyForeign:
@@ -86,7 +86,7 @@ func holds(o observed, c message.Cause) plan {
 	case o.answer.given == failed:
 		p.soon = true
 	default:
-		p.after = left // It only ends the wait.
+		p.after = left // Then the request is too old to wait any longer.
 	}
 	p.events = eventsOf(o, c)
 	return p

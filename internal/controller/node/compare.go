@@ -30,7 +30,7 @@ type comparison struct {
 	token    string    // of the next page of the list
 	pages    int       // of the list in this round
 	named    map[string]bool
-	expected int // pages of the list, by the pages so far; 0: unknown
+	expected int // how many pages the list will have, estimated from those so far; 0: unknown
 	sampled  string
 }
 
@@ -57,7 +57,7 @@ func (c *Controller) refresh(ctx context.Context) {
 	}
 }
 
-// page returns about how many Nodes one step is about.
+// page returns roughly how many Nodes one step covers.
 func (r *comparison) page(nodes int) int {
 	if r.lister == nil || r.unlisted {
 		return r.instances.BatchSize()
@@ -140,7 +140,8 @@ func (r *comparison) list(ctx context.Context) error {
 			r.expected = min(r.pages, nodes)
 			return errEndlessList
 		}
-		// The size of the pages is known now, so that the round takes one period.
+		// The size of the page says how many pages follow. The steps are spread by that
+		// number, so that the round takes one period.
 		size := max(len(page.Instances), 1)
 		r.token, r.expected = page.Next, max(r.expected, (nodes+size-1)/size)
 		return nil

@@ -140,7 +140,7 @@ type Controller struct {
 	always    bool
 	claim     ownership.Claim
 	reads     chan struct{} // has an element for each look-up under way
-	unhurried chan struct{} // the same for look-ups that nobody is helped by soon
+	unhurried chan struct{} // the same for look-ups in no hurry: asking soon would not help their Nodes
 	refresher refresher
 	lister    lister  // nil: not offered
 	watcher   watcher // nil: not offered

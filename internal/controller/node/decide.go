@@ -30,7 +30,7 @@ type observed struct {
 	// strictIDs means that no other provider ID than the Node's own is accepted
 	// from the cloud.
 	strictIDs bool
-	// marks means that a Node is labelled whose provider ID this controller writes.
+	// marks means that this controller labels the Nodes whose provider IDs it writes.
 	marks bool
 	// always means that each Node shows that it is initialised, also one that has
 	// shown no wait.
@@ -160,7 +160,7 @@ func decide(o observed) plan {
 	return owned(o, decideOwn(o))
 }
 
-// decideOwn returns the plan for a Node, but for what rules_owned.go adds.
+// decideOwn returns the plan for a Node, without what rules_owned.go adds.
 func decideOwn(o observed) plan {
 	if why, alone := o.claim.LeavesAlone(o.node); alone {
 		return plan{do: doNothing, why: why, memory: o.memory.afterWait()}

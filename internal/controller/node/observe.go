@@ -39,8 +39,8 @@ func (c *Controller) holderOf(node *corev1.Node, id string) string {
 }
 
 // askUnhurried asks for the instance of a Node that has waited in vain for long.
-// It returns false if such a question is under way already: they must not keep
-// the workers from Nodes that the cloud can help.
+// It returns false if another such question is under way: these questions must
+// not take the workers away from other Nodes.
 func (c *Controller) askUnhurried(ctx context.Context, node *corev1.Node) (answer, bool) {
 	select {
 	case c.unhurried <- struct{}{}:

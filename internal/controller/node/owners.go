@@ -59,7 +59,7 @@ func (o *owners) clear() {
 	o.gauge.Reset()
 }
 
-// count tells the metrics whose the Node of a pass is. A Node that the cloud has
+// count records in the metrics who owns the Node of a pass. A Node that the cloud has
 // described by its provider ID confirms the scheme of that ID.
 func (c *Controller) count(o observed) {
 	c.mu.Lock()

@@ -50,8 +50,8 @@ type watched struct {
 const longer = 6
 
 // comparePeriod returns the period in which all Nodes are compared with the cloud.
-// It is long while a watch works that was there when the last comparison of all
-// Nodes began. Then only what the watch misses is left to be found.
+// It is longer while a watch works that already worked when the last comparison of
+// all Nodes began, because then a comparison finds only what the watch has missed.
 func comparePeriod(base time.Duration, w watched, compared time.Time) time.Duration {
 	if !w.works || compared.Before(w.since) {
 		return base
@@ -73,6 +73,6 @@ const namedFor = time.Minute
 // its instance. A watch that repeats itself must not use up the quota of the cloud.
 var wokenLimit = allowance.Limit{Burst: 6, Every: time.Minute, Least: time.Second}
 
-// askedAgainAfter is when a Node is asked about once more if the first answer was
-// no news. What a cloud answers may be older than its watch.
+// askedAgainAfter is when a Node that the watch has named is asked about once more,
+// if the first answer showed no change. A cloud's answers may lag behind its watch.
 const askedAgainAfter = 10 * time.Second

@@ -111,7 +111,7 @@ func (w *woken) add(name string, now time.Time) {
 	}
 }
 
-// idleWoken is how long nothing is looked at if no Node is due.
+// idleWoken is how long the loop sleeps if no Node is due.
 const idleWoken = time.Hour
 
 // take returns the Nodes to ask about now, and how long to wait for the next one.
@@ -141,8 +141,8 @@ func (w *woken) take(now time.Time) (names []string, next time.Duration) {
 	return names, next
 }
 
-// asked takes note of the answers about Nodes. Those that were no news are asked
-// about once more.
+// asked takes note of the answers about Nodes. A Node whose answer showed no change
+// is asked about once more.
 func (w *woken) asked(names, news []string, now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -156,8 +156,8 @@ func (w *woken) asked(names, news []string, now time.Time) {
 	}
 }
 
-// namedAt returns when the watch has named a Node last, the zero time if it has
-// not for long.
+// namedAt returns when the watch last named a Node, or the zero time if that was
+// long ago.
 func (w *woken) namedAt(name string) time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()

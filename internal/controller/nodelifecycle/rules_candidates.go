@@ -22,8 +22,8 @@ type peers struct {
 	// nameIsKnown means that the provider has ever called this Node present when it
 	// was asked by name.
 	nameIsKnown bool
-	// reference is the Node of another scheme whose kubelet reports and that the cloud
-	// was not asked about for longest. It is nil once a scheme is confirmed.
+	// reference is the Node of another scheme about which the cloud was asked longest
+	// ago, of those whose kubelets report. It is nil once a scheme is confirmed.
 	reference *peer
 	// deleted has the times of the deletions in the last minute, in order, but for
 	// Nodes that a taint announces.
@@ -37,8 +37,8 @@ type peers struct {
 type candidates struct {
 	others    int // Nodes that could be asked about
 	reporting int // those of others whose kubelets report
-	// next is the Node to ask about first: the cloud was not asked about it for
-	// longest, and it reports and was not called absent.
+	// next is the Node to ask about first: of those whose kubelets report and that
+	// were not called absent, the one about which the cloud was asked longest ago.
 	next *peer
 	// confirmed are the answers about Nodes like next that the cloud calls present,
 	// and failed those whose last question has failed; the newest first.
@@ -98,15 +98,14 @@ func (i *index) candidates(node *corev1.Node, own *member) candidates {
 	if last := only(first(t.called.down, 1)); last != nil {
 		c.called = last.record.since
 	}
-	// More do not change the decision: so many confirmed Nodes are enough, and if as
-	// many questions have failed as others were answered, it does not matter how many.
-	// Some of these Nodes may be confirmed.
+	// More records would not change the decision: these confirmed Nodes are enough,
+	// and so are these failed questions, even if some are about confirmed Nodes.
 	c.confirmed = records(first(t.confirmed.down, i.limits.Witnesses))
 	c.failed = records(first(t.failed.down, 2*i.limits.Witnesses))
 	return c
 }
 
-// firstOf returns the first peers that are those of other instances.
+// firstOf returns the first peers that are other instances than the Node's own.
 func firstOf(all iter.Seq[*member], most int, byName bool, isOther func(*member) bool) (found []peer) {
 	for m := range all {
 		if len(found) == most {

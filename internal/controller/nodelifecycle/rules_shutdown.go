@@ -26,7 +26,7 @@ func shutdownTaint(node *corev1.Node, p power) *[]corev1.Taint {
 }
 
 // tainted returns the plan after its taints were written or refused. A refusal is
-// an event of its own, once until the taints are written (promise V1).
+// recorded as an event, once until the taints are written (promise V1).
 func (p plan) tainted(refusal *message.Event) plan {
 	if refusal != nil && !p.memory.untainted {
 		p.events = append(p.events, *refusal)

@@ -72,12 +72,12 @@ func (f *facts) isIn(c circle) bool {
 type tally struct {
 	byName            bool
 	others, reporting int
-	// trusted are in the order of the last questions about them, confirmed in that
-	// of the questions that were answered "present", and failed are those for which
-	// the last question has failed.
+	// trusted are ordered by the last question about each of them, confirmed by the
+	// last question that was answered "present". failed are those whose last question
+	// has failed.
 	trusted, confirmed, failed ordered
-	// denied and foreign are in the order of the last questions, and called in that
-	// in which the cloud began to call them absent.
+	// denied and foreign are ordered by the last question about each of them. called
+	// are both, ordered by when the cloud began to call them absent.
 	denied, foreign, called ordered
 }
 
@@ -92,7 +92,8 @@ func newTally(byName bool) *tally {
 	}
 }
 
-// each changes the counts by n, and what is in an order by f.
+// each changes the counts by n, and calls f for each ordered set that the member
+// belongs to.
 func (t *tally) each(m *member, n int, f func(ordered, *member)) {
 	answers := m.record(t.byName)
 	switch m.standing(t.byName) {

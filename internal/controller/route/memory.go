@@ -58,14 +58,14 @@ func (m *memory) planned(p plan, now time.Time) {
 	m.strays = p.strays
 	for _, cidr := range p.resolved {
 		delete(m.failures, cidr)
-		delete(m.recorded, cidr) // The next failure is an event again.
+		delete(m.recorded, cidr) // The next failure is recorded as an event again.
 		m.touched.cidrs[cidr] = true
 	}
 	for _, next := range p.jobs {
 		m.pending[next.cidr] = now
 		m.touched.cidrs[next.cidr] = true
 	}
-	for _, uid := range p.quiet { // A condition that cannot be written is an event again.
+	for _, uid := range p.quiet { // The next refused condition is recorded as an event again.
 		m.recorded.remove(claim{node: uid})
 	}
 }

@@ -127,7 +127,7 @@ func (m *memory) finish(j job, r result, now time.Time) {
 		m.failures[j.cidr] = m.failures[j.cidr].next(now, *failed)
 		return
 	}
-	delete(m.recorded, j.cidr) // The next failure is an event again.
+	delete(m.recorded, j.cidr) // The next failure is recorded as an event again.
 	if j.create != nil {
 		m.created.put(claim{j.cidr, j.create.node.UID}, now)
 	}

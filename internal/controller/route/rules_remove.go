@@ -15,7 +15,7 @@ type Limits struct {
 	// CreateOutside allows routes for CIDRs that are not strictly inside one of
 	// the cluster's.
 	CreateOutside bool
-	// RemoveDuplicates allows to remove all but one of identical routes. A cloud
+	// RemoveDuplicates allows the removal of all but one of identical routes. A cloud
 	// may list the routes of several tables, each of which needs its own.
 	RemoveDuplicates bool
 	// StrayFor is how long listings have to agree that a route is stray before

@@ -21,9 +21,9 @@ func newTouched() touched {
 	return touched{cidrs: map[netip.Prefix]bool{}, nodes: map[string]bool{}}
 }
 
-// table is what was planned, and who has to do with whom. So a change costs a plan
-// of the CIDRs and the Nodes that it concerns, and not of all of them. A table ends
-// with the next listing.
+// table is what was planned, and which CIDRs and Nodes concern each other. So a change costs a plan
+// of the CIDRs and the Nodes that it concerns, and not of all of them. A table ends with the next
+// listing.
 type table struct {
 	// cidrs are those of each Node. A Node that is being deleted claims none.
 	cidrs     map[string][]netip.Prefix

@@ -107,8 +107,8 @@ func (b *backends) remake() bool {
 	return b.membership.change(names, b.node, b.clock.Now())
 }
 
-// untilMove delivers when a Node that has moved too often may move. It delivers
-// nothing if there is none.
+// untilMove returns a channel that delivers when a Node that has moved too often may
+// move again. It delivers nothing if there is no such Node.
 func (b *backends) untilMove() (moves <-chan time.Time, stop func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -121,9 +121,9 @@ func (b *backends) untilMove() (moves <-chan time.Time, stop func()) {
 }
 
 // remakeEarly makes a new set for a new Service, before the Nodes have settled. It
-// reports whether the set differs from the last one. If so, the next set is news in
-// any case, even if it is the one that was reported last: the new Service has this
-// one.
+// reports whether the set differs from the last one. If so, the next set is
+// reported in any case, even if it equals the last one that was reported, because
+// the new Service gets this one in between.
 func (b *backends) remakeEarly() bool {
 	if !b.remake() {
 		return false

@@ -81,7 +81,8 @@ func (c *Controller) carryOut(ctx context.Context, p plan) (r outcome, err error
 	return r, err
 }
 
-// outcomeOf returns the outcome of a call with these nodes that has ended.
+// outcomeOf returns the outcome of a call that has ended. nodes is the set that the
+// provider got.
 func outcomeOf(do action, nodes nodeSet, err error, at time.Time) outcome {
 	r := outcome{nodes: nodes, at: at}
 	switch cloud.KindOf(err) { //nolint:exhaustive // all other kinds are failures

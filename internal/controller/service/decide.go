@@ -77,7 +77,7 @@ type plan struct {
 	// recorded as an event.
 	routine bool
 	writes  writes
-	// delays is how many delays after failures come before those of this call.
+	// delays is how many earlier failures lengthen the delay if this call fails.
 	delays int
 	// shared means that the call may be made together with those of other Services.
 	shared bool

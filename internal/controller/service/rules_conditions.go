@@ -77,8 +77,8 @@ func outdated(o observed, wanted ...metav1.Condition) (differ []metav1.Condition
 	return differ, later
 }
 
-// untilRewrite returns how long the reason and message of a condition must
-// stay. That a call is about to be made has been read once there is more to say.
+// untilRewrite returns how long the reason and message of a condition must stay.
+// The message that a first call is about to be made may be replaced at once.
 func (o observed) untilRewrite(shown *metav1.Condition) time.Duration {
 	if shown.Reason == reasonFirstCall.Name {
 		return 0

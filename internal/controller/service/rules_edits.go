@@ -66,9 +66,8 @@ func untilEdit(o observed) time.Duration {
 	return o.tried.edits.Next(editLimit).Sub(o.now)
 }
 
-// withPauseBetweenEdits returns the plan, or a plan to wait if it is an Ensure for
-// one of too many edits. The first edit for long begins the delays after failures
-// anew.
+// withPauseBetweenEdits returns the plan, or a plan to wait if it is an Ensure for one of
+// too many edits. The first edit after a long time begins the delays after failures anew.
 func withPauseBetweenEdits(o observed, p plan) plan {
 	after := untilEdit(o)
 	switch {

@@ -124,7 +124,7 @@ func (r *membership) count(name string, m member, n int) {
 	if !m.is {
 		return
 	}
-	// Adding and taking away are the same, and the order of the Nodes does not matter.
+	// With XOR, adding and removing are the same operation, in any order of the Nodes.
 	for i, b := range sha256.Sum256([]byte(name + "\x00" + m.providerID)) {
 		r.sum[i] ^= b
 	}

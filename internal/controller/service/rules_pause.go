@@ -28,8 +28,9 @@ func (p pause) next(now time.Time) time.Duration {
 	return min(max(2*p.quiet, minQuiet), maxQuiet)
 }
 
-// left returns how long the next set waits, if Nodes have changed from first to
-// last. Whatever changes in the meantime, it waits for maxPause at most.
+// left returns how long the next set waits. first and last are when the first and
+// the last Node have changed since the set before. Whatever changes in the
+// meantime, the set waits for maxPause at most.
 func left(quiet time.Duration, first, last, now time.Time) time.Duration {
 	return min(last.Add(quiet).Sub(now), first.Add(maxPause).Sub(now))
 }

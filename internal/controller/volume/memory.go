@@ -12,7 +12,8 @@ import (
 type memory struct {
 	uid types.UID
 	// failures counts attempts in vain since the last success, without those whose pause
-	// the cloud has named. until is when the next one may begin, why says what for.
+	// the cloud has named. until is when the next one may begin, and why says what it
+	// waits for.
 	failures int
 	until    time.Time
 	why      string

@@ -29,8 +29,8 @@ func leftAlone(v *corev1.PersistentVolume) (why string) {
 	return ""
 }
 
-// hasTopology reports whether the volume has one of the labels, with any value. Who
-// has set one of two has said all there is to say.
+// hasTopology reports whether the volume has one of the labels, with any value.
+// Whoever has set one of the two has decided about both.
 func hasTopology(v *corev1.PersistentVolume) bool {
 	for _, k := range topologyKeys {
 		for _, key := range []string{k.key, k.former} {

@@ -71,7 +71,7 @@ func (p place) wrong() string {
 	return ""
 }
 
-// labels returns the labels of a volume that is there.
+// labels returns the labels of a volume in this topology.
 func (t topology) labels() map[string]string {
 	all := map[string]string{}
 	for _, p := range t {
@@ -80,7 +80,7 @@ func (t topology) labels() map[string]string {
 	return all
 }
 
-// affinity returns the node affinity of a volume that is there.
+// affinity returns the node affinity of a volume in this topology.
 func (t topology) affinity() *corev1.VolumeNodeAffinity {
 	var term corev1.NodeSelectorTerm
 	for _, p := range t {
