@@ -14,7 +14,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/sleep"
 )
 
-// limitPeriod is how often it is looked at whether calls to the cloud wait.
+// limitPeriod is how often the daemon checks whether calls to the cloud wait.
 const limitPeriod = 5 * time.Second
 
 // followLimit shows whether calls to the cloud wait, until ctx ends. Events are
@@ -42,8 +42,8 @@ func (p *process) followLimit(ctx, lasting context.Context) (wait func()) {
 }
 
 // leaseRecorder returns a function that records an event on the Lease, until ctx
-// ends. It is called by one goroutine. A recorder lasts, so it is made for the first
-// event. The log has what cannot be recorded.
+// ends. It is called by one goroutine. A recorder runs until then, so it is made only
+// for the first event. The log has what cannot be recorded.
 func (p *process) leaseRecorder(ctx context.Context) func(message.Event) {
 	var recorder *kube.Recorder
 	return func(e message.Event) {

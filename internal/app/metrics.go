@@ -31,8 +31,7 @@ type controllerMetrics struct {
 	limited *metrics.GaugeVec
 }
 
-// newControllerMetrics returns metrics that count once both functions have seen
-// them.
+// newControllerMetrics returns metrics that both functions have registered.
 func newControllerMetrics(register func(...metrics.Registerable), collect func(...metrics.StableCollector)) controllerMetrics {
 	m := controllerMetrics{
 		cloud:     cloud.NewMetrics(register),

@@ -40,7 +40,7 @@ func (p *process) awaitOffers(ctx context.Context, waiting []started, run func(s
 	for delay := firstAsk; len(waiting) > 0 && sleep.For(ctx, delay); {
 		delay = min(2*delay, p.askAgain(ctx))
 		offers := p.gateway.Load().Offers()
-		if offers == tried { // Making a controller costs a recorder that lasts.
+		if offers == tried { // Each controller that is made leaves a recorder running.
 			continue
 		}
 		tried = offers

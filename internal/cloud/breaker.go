@@ -11,8 +11,8 @@ import (
 
 const (
 	// minDown is the number of distinct objects whose calls have to fail, with no
-	// answer in between and none in the last second (downAfter), until a cloud or a
-	// part of it counts as down. manyDown are enough within that second.
+	// answer in between, before a cloud or a part of it counts as down. If the last
+	// answer is younger than downAfter, manyDown have to fail.
 	minDown   = 3
 	manyDown  = 32
 	downAfter = time.Second
@@ -24,8 +24,8 @@ const (
 	// calls have been denied for longer than deniedFor.
 	deniedFor   = 10 * time.Minute
 	deniedProbe = 30 * time.Second
-	// flapsWithin is how long after an outage another one begins with the pause of
-	// the first.
+	// flapsWithin is how soon after an outage another one has to begin to keep the
+	// pause of the first between its probes.
 	flapsWithin = time.Minute
 	// hangsAfter is how long a question may be under way before it counts as failed,
 	// unless questions usually take that long.
@@ -33,7 +33,7 @@ const (
 	// parkedFor is how long after the beginning of an outage questions wait in the
 	// gateway. So an outage of seconds is shown on no object.
 	parkedFor = 5 * time.Second
-	// turnStep is how much later than the call that is preferred another one may be
+	// turnStep is how much later than the preferred call the next one in rank may be
 	// the probe.
 	turnStep = 50 * time.Millisecond
 	// spread is the time over which held calls are made again after a probe.
@@ -107,7 +107,7 @@ func (b *breaker) check(c call) error {
 	return err
 }
 
-// holds reports whether such calls are held back, but for the probe.
+// holds reports whether such calls are held back, apart from the probe.
 func (b *breaker) holds(c call) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -174,9 +174,9 @@ func (b *breaker) object(s *scope, c call) string {
 	return c.object()
 }
 
-// hint returns when the call is to be tried again. Somebody comes back for the next
-// probe, and the others after it. Those for which an object waits come first.
-// The caller holds mu.
+// hint returns when the call is to be tried again. One caller is told to come back
+// for the next probe, and the others after it. Those for which an object waits come
+// first. The caller holds mu.
 func (b *breaker) hint(c call, rank int, now time.Time) time.Duration {
 	s, p := b.holder(c)
 	later := time.Duration(rand.Float64() * float64(spread) / 2) //nolint:gosec // no secret

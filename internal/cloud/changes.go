@@ -9,9 +9,9 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/lease"
 )
 
-// maxQuotaWait is how long a change waits for the cloud's quota before its
-// caller gets an error. A worker may be busy for this time and the deadline of
-// the change, and does not count as stuck before.
+// maxQuotaWait is how long a change waits for the cloud's quota before its caller
+// gets an error. A worker counts as stuck only after this time and the deadline
+// of the change together.
 const maxQuotaWait = 2 * time.Minute
 
 // changes makes the calls that change the cloud, one at a time for each key. A

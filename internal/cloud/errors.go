@@ -129,8 +129,8 @@ func saysSomething(c provider.Classification) bool {
 	return known || c.Kind == provider.Unclassified && c.Known
 }
 
-// by takes the classification, unless it says nothing. The error of no kind that
-// is known stays Failed.
+// by takes the classification, unless it says nothing. An error of no known kind
+// stays Failed.
 func (e *Error) by(c provider.Classification) bool {
 	if !saysSomething(c) {
 		return false

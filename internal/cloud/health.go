@@ -73,9 +73,9 @@ func newHealth(setOverdue func(float64)) *health {
 }
 
 // panicked records a panic, and returns how long no call is made about the object.
-// A panic that is about no single object counts as a panic for another object. That
-// of a call that is split does not count: if one of its objects is the cause, the
-// call for that object panics, too.
+// A panic that is about no single object counts as a panic for another object. A
+// panic of a call that is split does not count: if one of its objects is the cause,
+// the call for that object panics, too.
 func (h *health) panicked(c call, value any) time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()

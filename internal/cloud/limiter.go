@@ -288,7 +288,7 @@ func (l *limiter) throttled(started time.Time, pause time.Duration) {
 	l.decrease(started, pause)
 }
 
-// saysThrottled takes note that a call has failed with words of a used up quota,
+// saysThrottled takes note that a call has failed with words of a used-up quota,
 // which may be the cloud's or those of a user.
 func (l *limiter) saysThrottled(started time.Time, pause time.Duration, object string) {
 	l.mu.Lock()
@@ -307,7 +307,7 @@ func (l *limiter) failed(started time.Time, object string) (why string) {
 	return l.apply(l.suspicion.observe(outcome{object: object, started: started, ended: time.Now(), failed: true}), started)
 }
 
-// mayBeThrottled reports whether a used up quota is the probable cause if calls for
+// mayBeThrottled reports whether a used-up quota is the probable cause if calls for
 // this object fail with errors that cannot be classified.
 func (l *limiter) mayBeThrottled(object string) bool {
 	l.mu.Lock()

@@ -11,10 +11,10 @@ type scope struct {
 	// failed are the objects whose calls have failed since then, maxOwnReasons at most.
 	failed map[string]bool
 	began  time.Time // when the first of them failed
-	// waits are the objects whose calls were held back, now or earlier, and have not been
-	// answered since: false for one that has been tried. waiting has those that have
-	// not, in the order in which they came, and perhaps others. There are maxOwnReasons
-	// at most.
+	// waits are the objects whose calls were held back, now or earlier, and have had no
+	// answer since. The value is false once one was tried as the probe. waiting has those
+	// that were not, in the order in which they came, and may have others. There are
+	// maxOwnReasons at most.
 	waits   map[string]bool
 	waiting []string
 	// own are the objects whose calls have failed before an answer for another
@@ -28,8 +28,8 @@ type scope struct {
 	pause        time.Duration // after the next probe that fails
 	probed, next time.Time     // when the last probe began, and when the next one may
 	probing      bool          // the last probe has not returned
-	// promised is the probe for which a caller was told to come back, first one for an
-	// object that has not failed, then one for an object that has.
+	// promised are the times of the probes for which callers were told to come back:
+	// first a caller whose object has not failed, then one whose object has.
 	promised [2]time.Time
 	held     time.Time // when a call was last held back
 	tried    time.Time // when a call has last ended without an answer, or a probe has begun

@@ -14,7 +14,7 @@ const (
 	minSuspectsOfNone = 3
 	minSuspectsAgain  = 2
 	// minSpeakers is the number of distinct objects whose calls have to fail with
-	// words of a used up quota before that counts for the whole cloud. While the
+	// words of a used-up quota before that counts for the whole cloud. While the
 	// rate is limited, minSpeakersAgain are enough.
 	minSpeakers      = 3
 	minSpeakersAgain = 2
@@ -43,16 +43,17 @@ const (
 	verdictDelay = 250 * time.Millisecond
 )
 
-// suspicion finds out whether unclassified failures mean that the quota of the
-// cloud is used up. When calls for many distinct objects fail at once, calls are
-// slowed down, and the failed ones are repeated. If these succeed now, the cause was
-// the quota. If they fail again while others succeed, the cause is in their objects.
-// If nothing succeeds, the cloud is down, which the breaker finds out, or no other
-// calls are made, and slower ones do not help. The zero value is ready to use.
+// suspicion finds out whether unclassified failures mean that the quota of the cloud
+// is used up. When calls for many distinct objects fail at once, calls are slowed
+// down, and the failed ones are repeated. If these succeed now, the cause was the
+// quota. If they fail again while others succeed, the cause is in their objects. If
+// nothing succeeds, either the cloud is down, which the breaker finds out, or no
+// other calls are made. In both cases slower calls do not help. The zero value is
+// ready to use.
 type suspicion struct {
 	phase    phase
 	recent   []outcome            // the recent outcomes, oldest first
-	speakers []outcome            // the recent failures with words of a used up quota
+	speakers []outcome            // the recent failures with words of a used-up quota
 	suspects map[string]bool      // objects whose calls have failed; true: also while calls were slow
 	own      map[string]time.Time // objects that are the cause of their failures, and since when
 	began    time.Time            // when calls were slowed down
@@ -118,7 +119,7 @@ func (s *suspicion) observe(o outcome) verdict {
 	return suspect
 }
 
-// said records a failure with words of a used up quota. It reports whether such
+// said records a failure with words of a used-up quota. It reports whether such
 // failures count for the whole cloud, because calls for several distinct objects
 // have failed in this way within seconds.
 func (s *suspicion) said(o outcome, limited bool) bool { //nolint:revive // flag-parameter: it is a fact, not a mode

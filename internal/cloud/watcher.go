@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// watchTimeout is when a call of a watch that says nothing is canceled. The
-	// provider has to return after two minutes.
+	// watchTimeout is how long a call of the watch may last before it is canceled.
+	// The provider has to return after two minutes.
 	watchTimeout = 3 * time.Minute
 	// maxLostPlaces is how many calls with one token may fail in a row until the
 	// watch begins anew, because the token may be the cause.

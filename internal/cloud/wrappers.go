@@ -59,7 +59,8 @@ func has(t reflect.Type, method string) bool {
 }
 
 // declares reports whether the type has a method that its author has written. The
-// compiler writes the method of an embedded value and says so in its place of a file.
+// compiler generates the methods of an embedded value, and names no source file for
+// them.
 func declares(t reflect.Type, method string) bool {
 	m, ok := t.MethodByName(method)
 	if !ok || t.Kind() == reflect.Interface {
@@ -71,9 +72,9 @@ func declares(t reflect.Type, method string) bool {
 }
 
 // hidden returns the names of the optional interfaces that the inner value of a
-// wrapper offers and the wrapper does not. P is the type of both, and offers makes a
-// struct of what a value offers, whose fields are nil otherwise. Only embedded values
-// can be seen.
+// wrapper offers and the wrapper does not. P is the type of both. offers returns a
+// struct with a field for each optional interface, nil if the value does not offer
+// it. Only embedded values can be seen.
 func hidden[P, O any](value P, offers func(P) O) []string {
 	outer := reflect.ValueOf(offers(value))
 	var names []string

@@ -103,11 +103,11 @@ func (c *Current) remake(ctx context.Context) (outcome, error) {
 			}
 			o.leads = true
 		case end:
-			next.Drop() // made as a check, if at all
+			next.Drop() // if it was made, then only as a check
 			klog.FromContext(ctx).Info("Only a new process can use the new configuration", "why", p.why)
 			return restart, nil
 		case refuse:
-			if o.tried == rejected { // It was a new process, so its reason is the content's.
+			if o.tried == rejected { // A new process has refused, so the content is the reason.
 				return refused, tryErr
 			}
 			return refused, fmt.Errorf("%w; and %w", makeErr, tryErr)

@@ -10,9 +10,10 @@ import (
 // of a request that was answered.
 const connectionsAtOnce = 128
 
-// bounded is a listener that keeps so many connections. Another one is accepted,
-// and the oldest of the host that has the most is closed: whoever reaches the port
-// takes places from himself, and not from the kubelet and Prometheus.
+// bounded is a listener that keeps at most connectionsAtOnce connections. Another
+// one is accepted, and the oldest of the host that has the most is closed: whoever
+// reaches the port takes places from himself, and not from the kubelet and
+// Prometheus.
 type bounded struct {
 	net.Listener
 
@@ -35,7 +36,7 @@ func (b *bounded) Accept() (net.Conn, error) {
 	}
 	c := &connection{Conn: accepted, of: b, host: hostOf(accepted.RemoteAddr())}
 	if oldest := b.add(c); oldest != nil {
-		_ = oldest.Close() // its reader is told
+		_ = oldest.Close() // its reader gets an error
 	}
 	return c, nil
 }

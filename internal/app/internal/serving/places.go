@@ -9,8 +9,9 @@ import (
 )
 
 // places are for requests that are read and answered. If all are taken, a new
-// request gets that of the one that has been read for the longest time: the API
-// server sends a request at once, and whoever stops in the middle loses it.
+// request gets the place of the one that has been read for the longest time: the
+// API server sends a request at once, and whoever stops in the middle loses the
+// place.
 type places struct {
 	limit int
 
@@ -48,7 +49,7 @@ func (p *places) take(w http.ResponseWriter) *place {
 }
 
 // arrived reports whether the request, which will not be read further, still has
-// its place. Then it keeps it until leave.
+// its place. If so, it keeps the place until leave.
 func (p *place) arrived() bool {
 	p.of.mu.Lock()
 	defer p.of.mu.Unlock()

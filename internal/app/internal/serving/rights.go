@@ -15,13 +15,15 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// What a user may do is asked about so many times at once, and so many times in a
-// second after that. All callers without credentials are one user.
+// questionsAtOnce is how many questions about the rights of one user may be asked
+// at once, and questionsPerSecond how many in each second after that. All callers
+// without credentials are one user.
 const questionsAtOnce, questionsPerSecond = 20, 10
 
 // authorized bounds how often the API server is asked what a user may do. Whoever
-// reaches the port can invent any number of paths, and each is a question. All
-// questions wait in one queue, in front of those of Prometheus.
+// reaches the port can invent any number of paths, and each is a question.
+// Without the bound, the questions of Prometheus would wait behind them in the
+// client's queue.
 type authorized struct {
 	authorizer.Authorizer // the server calls only Authorize
 
@@ -63,7 +65,8 @@ func (a *authorized) Authorize(ctx context.Context, what authorizer.Attributes) 
 	return decision, why, err
 }
 
-// bound returns the limiter of a user. One that is forgotten was full again.
+// bound returns the limiter of a user. A limiter that the cache has dropped was
+// full again, so a new one is the same.
 func (a *authorized) bound(user string) *rate.Limiter {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// Of credentials that are not known, so many are asked about at once, and so
-	// many in a second after that.
+	// unknownAtOnce is how many unknown credentials may be asked about at once, and
+	// unknownPerSecond how many in each second after that.
 	unknownAtOnce, unknownPerSecond = 20, 10
 	// rememberFor is how long credentials that were accepted are asked about
 	// without that bound. A scraper comes back within it.
@@ -49,8 +49,8 @@ func newReviewed(next authenticator.Request, refusal time.Duration, c clock.Pass
 
 // AuthenticateRequest implements authenticator.Request.
 func (a *reviewed) AuthenticateRequest(r *http.Request) (*authenticator.Response, bool, error) {
-	// Credentials of web sockets are another header of which the library asks. No
-	// path of ours is one.
+	// The library would also ask about the credentials of a web socket, in this
+	// header. No path here serves web sockets.
 	r.Header.Del("Sec-WebSocket-Protocol")
 	credentials := r.Header.Get("Authorization")
 	if credentials == "" {

@@ -82,7 +82,7 @@ type Webhook struct {
 // WebhookConfig is what the flags say about the server of the webhooks.
 type WebhookConfig struct {
 	Secure   *apiserveroptions.SecureServingOptions
-	ClientCA string    // the file of those who sign certificates of callers; "": callers are not authenticated
+	ClientCA string    // the file with the CAs of the callers' certificates; "": callers are not authenticated
 	Webhooks []Webhook // the chosen webhooks
 }
 

@@ -22,8 +22,8 @@ type Webhooks struct {
 	serving *Serving
 
 	Secure *apiserveroptions.SecureServingOptions
-	// ClientCA is the file of those who sign the certificates of callers. If it is
-	// empty, callers are not authenticated.
+	// ClientCA is the file with the CAs that sign the certificates of callers. If it
+	// is empty, callers are not authenticated.
 	ClientCA string
 }
 
