@@ -34,8 +34,8 @@ import (
 //		// It must not change the cloud or the cluster: every replica calls it,
 //		// before one of them leads, and it is called again when the configuration
 //		// file changes, in this process or in one of its own that makes the provider
-//		// and ends. Its context ends when it returns: goroutines that last
-//		// take d.Lasting, or belong into the provider's Initialize.
+//		// and ends. Its context ends when it returns: goroutines that
+//		// live longer use d.Lasting, or are started in the provider's Initialize.
 //		Provider func(ctx context.Context, d ProviderDeps) (cloudprovider.Interface, error)
 //
 //		// Classify, if not nil, says what an error of the provider means. It is

@@ -56,7 +56,7 @@ func (c *clues) classifyCodes(t text) Classification {
 	return Classification{}
 }
 
-// classifyStatus classifies an error without a code of a kind.
+// classifyStatus classifies an error of which no code has a kind.
 func (c *clues) classifyStatus(t text) Classification {
 	switch {
 	case len(c.statuses) > 0:

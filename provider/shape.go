@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// maxDepth bounds how deep a response is looked for, and maxItems how many
+// maxDepth bounds how deep the search for a response goes, and maxItems how many
 // entries of a list are read.
 const (
 	maxDepth = 3
@@ -22,7 +22,7 @@ var (
 
 // objects reads what SDKs offer by methods with results of their own types. The
 // names are constants, because the linker keeps all methods of a program that
-// looks for others.
+// looks methods up by a variable.
 func (c *clues) objects(v reflect.Value) {
 	for _, m := range []reflect.Value{v.MethodByName("Response"), v.MethodByName("HTTPResponse")} {
 		safely(func() { c.response(result(m), maxDepth) })

@@ -76,7 +76,7 @@ func inWord(b byte) bool {
 // JSON is replaced by its messages.
 func (t *text) unquoted(said string) string {
 	var rest strings.Builder
-	var unclosed [256]bool // a quote that is not closed has no equal behind it that is
+	var unclosed [256]bool // after a quote that is not closed, no later one of its kind is closed
 	for i := 0; i < len(said); {
 		switch b := said[i]; {
 		case b == '{':

@@ -25,7 +25,7 @@ type InstanceWatcher interface {
 	// After another error the next call has the same token. An error that wraps
 	// ErrWatchExpired means that changes after the token are no longer known. Then,
 	// and after three failures in a row, the watch begins anew, and all Nodes are
-	// compared with the cloud within the period.
+	// compared with the cloud within --node-status-update-frequency.
 	WatchInstances(ctx context.Context, token string) (InstanceChanges, error)
 }
 

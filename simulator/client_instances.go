@@ -50,10 +50,10 @@ func (c *Client) InstancePage(ctx context.Context, token string) (InstanceList, 
 	return page, err
 }
 
-// WatchInstances returns which instances have changed after the place, as soon as
-// one has. It returns none if none has changed within the time wait. If since is
-// empty, it returns at once, with the present place. If the cloud no longer knows
-// the place, IsExpired holds for the error.
+// WatchInstances returns which instances have changed after since, a place in the
+// cloud's log of changes, as soon as one has. It returns none if none has changed
+// within the time wait. If since is empty, it returns at once, with the present
+// place. If the cloud no longer knows the place, IsExpired holds for the error.
 func (c *Client) WatchInstances(ctx context.Context, since string, wait time.Duration) (InstanceChanges, error) {
 	query := url.Values{"since": {since}, "wait": {wait.String()}}
 	var changes InstanceChanges

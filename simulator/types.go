@@ -250,7 +250,7 @@ func CallNames() []Call { return wire.CallNames() }
 func IsNotFound(err error) bool { return wire.IsNotFound(err) }
 
 // IsExpired reports whether err is the cloud's answer that it no longer knows what
-// has changed since a place.
+// has changed since a place in its log.
 func IsExpired(err error) bool { return wire.IsExpired(err) }
 
 // IsAlreadyExists reports whether err is the cloud's answer that the name

@@ -12,8 +12,8 @@ import (
 )
 
 // lowEvery is the share of keys with low priority: while keys of both priorities
-// wait, one of so many that get a worker has low priority. So neither waits for
-// ever, however many keys of the other are added.
+// wait, one in lowEvery of those that get a worker has low priority. So neither
+// waits for ever, however many keys of the other are added.
 const lowEvery = 3
 
 // priorityQueue orders the waiting keys. Keys with high priority go first, apart

@@ -119,7 +119,7 @@ func WithoutSecrets(text string) string {
 
 const secret = "xxxxx"
 
-// withoutSecrets does it for what follows "://" in a URL.
+// withoutSecrets replaces the secrets in what follows "://" in a URL.
 func withoutSecrets(rest string) string {
 	host := strings.IndexAny(rest, "/?#")
 	if host < 0 {
@@ -127,7 +127,8 @@ func withoutSecrets(rest string) string {
 	}
 	at := strings.LastIndexByte(rest[:host], '@')
 	if _, port, found := strings.Cut(rest[:host], ":"); at < 0 && found && strings.Trim(port, "0123456789") != "" && rest[0] != '[' {
-		// No port is like that. It is a password with a character that it may not have.
+		// A port does not look like that. It is a part of a password, with a character
+		// that should have been escaped.
 		at = strings.LastIndexByte(rest, '@')
 	}
 	user := ""

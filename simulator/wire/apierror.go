@@ -14,7 +14,8 @@ const (
 	CodeForbidden    = "Forbidden"
 	CodeNotFound     = "NotFound"
 	CodeUnknownPath  = "UnknownPath"
-	// CodeExpired means that the changes since a place are no longer known.
+	// CodeExpired means that the changes since a place in the log are no longer
+	// known.
 	CodeExpired  = "Expired"
 	CodeConflict = "Conflict"
 	// CodeTargetNotFound means that there is no instance for a route to lead to.
@@ -60,7 +61,7 @@ func IsNotFound(err error) bool {
 }
 
 // IsExpired reports whether err is the cloud's answer that it no longer knows what
-// has changed since a place.
+// has changed since a place in its log.
 func IsExpired(err error) bool {
 	var e *APIError
 	return errors.As(err, &e) && e.Code == CodeExpired

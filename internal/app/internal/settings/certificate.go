@@ -26,7 +26,7 @@ func newCertificate() Certificate { return Certificate{limits: certificate.Defau
 func (c *Certificate) addFlags(sections *cliflag.NamedFlagSets) {
 	fs := sections.FlagSet(CertificateController)
 	fs.BoolVar(&c.limits.DenyForeign, "deny-foreign-csr", c.limits.DenyForeign,
-		"Deny a kubelet's request for a serving certificate that can never be approved, or that names what the cloud does not give to the instance. Otherwise it waits, and an event on the node says why.")
+		"Deny a kubelet's request for a serving certificate that can never be approved, or that names what the cloud does not give to the instance. With false the request waits, and an event on the node says why.")
 	fs.DurationVar(&c.limits.Longest, flagCertificateLongest, c.limits.Longest,
 		"Longest time for which a kubelet may request a serving certificate. kube-controller-manager may sign for less.")
 	fs.IntVar(&c.limits.PendingPerNode, flagCertificatePending, c.limits.PendingPerNode,

@@ -42,7 +42,7 @@ func (l *Lifecycle) addFlags(sections *cliflag.NamedFlagSets) {
 	fs := sections.FlagSet(NodeLifecycleController)
 	l.flags = fs
 	fs.Int32Var(&l.syncs, "concurrent-node-lifecycle-syncs", l.syncs,
-		"How many nodes whose kubelets are silent the cloud is asked about at the same time.")
+		"How many nodes with silent kubelets the cloud is asked about at the same time.")
 	fs.BoolVar(&l.delete, "node-deletion", l.delete,
 		"Delete nodes whose instances no longer exist. With false they stay, and a condition on them says so.")
 	fs.IntVar(&l.limits.Absences, "node-deletion-absences", l.limits.Absences,
@@ -62,7 +62,7 @@ func (l *Lifecycle) addFlags(sections *cliflag.NamedFlagSets) {
 	deviates(fs, "node-monitor-period", "Upstream checks every silent node once in this period, for ever.")
 	for _, s := range l.shares() {
 		fs.IntVar(&s.value.Nodes, s.flag+"-nodes", s.value.Nodes, s.usage)
-		fs.IntVar(&s.value.Percent, s.flag+"-percent", s.value.Percent, "The same in percent of the nodes; the larger number counts.")
+		fs.IntVar(&s.value.Percent, s.flag+"-percent", s.value.Percent, "The same as --"+s.flag+"-nodes, in percent of the nodes. The larger number counts.")
 	}
 }
 
@@ -99,7 +99,7 @@ type share struct {
 
 func (l *Lifecycle) shares() []share {
 	return []share{
-		{&l.limits.Budget, "node-deletion-budget", "Up to so many nodes that are absent together are deleted at once. More are kept for --node-deletion-over-budget-after. Nodes that an autoscaler has announced do not count."},
+		{&l.limits.Budget, "node-deletion-budget", "How many nodes may be absent together and be deleted without further delay. While more are absent, each is kept for --node-deletion-over-budget-after. Nodes that an autoscaler has announced do not count."},
 		{&l.limits.OverBudgetRate, "node-deletion-over-budget-rate", "How many nodes are deleted in a minute while more nodes than the budget are absent."},
 	}
 }

@@ -24,7 +24,7 @@ func (r *Rotation) addFlags(sections *cliflag.NamedFlagSets) {
 		"More files of the provider, or folders with such files, that are watched like --cloud-config. When one changes, a provider that can reload takes the new content. "+
 			"With any other provider the process releases its lease and ends, to be started again. If --cloud-config is in a mounted Secret or ConfigMap, the files beside it are watched, too.")
 	fs.DurationVar(&r.period, flagWatchFiles+"-period", r.period,
-		"How often these files are checked. 0 turns it off.")
+		"How often the files of --cloud-config and --cloud-config-watch are checked. 0 turns it off.")
 	deviates(fs, "cloud-config", "The file is watched, see --"+flagWatchFiles+". Upstream reads it once.")
 }
 

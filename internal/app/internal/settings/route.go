@@ -73,7 +73,7 @@ func (r *Route) addFlags(sections *cliflag.NamedFlagSets) {
 	fs.IntVar(&r.limits.BudgetRoutes, "route-deletion-budget-routes", r.limits.BudgetRoutes,
 		"How many stray routes may be deleted together. If more are stray, they are kept until --route-deletion-over-budget-after.")
 	fs.IntVar(&r.limits.BudgetPercent, "route-deletion-budget-percent", r.limits.BudgetPercent,
-		"The same in percent of all routes. The larger of the two numbers counts.")
+		"The same as --route-deletion-budget-routes, in percent of all routes. The larger number counts.")
 	fs.DurationVar(&r.limits.OverBudgetAfter, "route-deletion-over-budget-after", r.limits.OverBudgetAfter,
 		"How long stray routes are kept while there are more of them than the budget. After that they are deleted, if the cloud has listed them all the time.")
 }
