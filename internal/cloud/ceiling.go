@@ -79,7 +79,8 @@ type ceiling struct {
 	since, last time.Time // when calls began to wait, and when one last waited
 }
 
-// delay returns how long the next call has to wait while so many are under way.
+// delay returns how long the next call has to wait while underWay calls are under
+// way.
 func (c *ceiling) delay(now time.Time, underWay int) time.Duration {
 	if c.Concurrency > 0 && underWay >= c.Concurrency {
 		return untilOneEnds

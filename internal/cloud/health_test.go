@@ -44,8 +44,8 @@ func TestPanicsForThreeObjectsAskForARestart(t *testing.T) {
 	}
 }
 
-// One tenant, or the kubelets of two machines, cannot end the process, however many
-// objects of theirs the provider cannot bear. Otherwise each replica would end in
+// One tenant, or the kubelets of two machines, cannot end the process, for however
+// many of their objects the provider panics. Otherwise each replica would end in
 // turn, and nobody's objects would be served.
 func TestPanicsForObjectsOfOneOwnerAskForNoRestart(t *testing.T) {
 	odd := func(name string) bool { return strings.HasPrefix(name, "odd") }

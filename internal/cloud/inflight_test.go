@@ -112,8 +112,8 @@ func TestCallsThatDoNotReturnAreBounded(t *testing.T) {
 	})
 }
 
-// Calls that hang past their deadline are damage once there are many, and not
-// while they are only slow.
+// Calls that hang past their deadline ask for a restart once there are many.
+// Calls that are only slow do not.
 func TestQuestionsThatAreNeverAnsweredAskForARestart(t *testing.T) {
 	for _, tc := range []struct {
 		name    string

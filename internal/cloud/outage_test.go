@@ -21,7 +21,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/sleep"
 )
 
-// outage is a cloud that answers no call that fails finds.
+// outage is a cloud in which a call fails if fails returns an error for it.
 type outage struct {
 	mu    sync.Mutex
 	start time.Time
@@ -474,7 +474,7 @@ func TestProbeIsEvidenceForNobodyElse(t *testing.T) {
 	})
 }
 
-// A new leader has no breaker's memory: it asks few questions to find out.
+// A new leader does not know of the outage, and needs few questions to find out.
 func TestNewLeaderFindsAnOutageWithFewCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const length = time.Minute

@@ -362,7 +362,8 @@ func TestRouteChangesEndWithTheContext(t *testing.T) {
 	})
 }
 
-// The results of random answers are believed as FuzzResultsOfACall states it.
+// TestResultsOfACall checks random answers by the rule that FuzzResultsOfACall
+// states.
 func TestResultsOfACall(t *testing.T) {
 	random := rand.New(rand.NewPCG(19, 1))
 	for range 10_000 {

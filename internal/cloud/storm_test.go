@@ -95,8 +95,8 @@ func (m meteredInstances) InstanceExists(context.Context, *corev1.Node) (bool, e
 }
 
 // Whatever the errors look like, the work takes hardly longer than the quota
-// needs, few calls are refused, and no object shows a wait that the quota
-// explains.
+// needs, few calls are refused, and no object shows a failure or a delay of which
+// the quota is the only cause.
 func TestAnyErrorKeepsCallsCloseToTheQuota(t *testing.T) {
 	for _, shape := range shapes {
 		for _, tt := range []struct {

@@ -24,7 +24,7 @@ func reasons() []message.Reason {
 	return slices.Concat(node.Reasons(), nodelifecycle.Reasons(), service.Reasons(), route.Reasons(), certificate.Reasons(), volume.Reasons(), app.Reasons())
 }
 
-// TestEventsHaveReasons holds that all code of the daemon, that of the process
+// TestEventsHaveReasons checks that all code of the daemon, that of the process
 // too, makes its events from the reasons on the page.
 func TestEventsHaveReasons(t *testing.T) {
 	messagetest.EventsHaveReasons(t, reasons(), filepath.Join(root, "internal"), filepath.Join(root, "ccm"), filepath.Join(root, "cmd"), filepath.Join(root, "providers"))

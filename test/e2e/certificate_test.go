@@ -180,8 +180,8 @@ type forgery struct {
 	key          crypto.Signer
 }
 
-// request returns the request as the kubelet of the Node makes it, but for what the
-// forgery changes.
+// request returns the request as the kubelet of the Node makes it, except for what
+// the forgery changes.
 func (a forgery) request(t *testing.T, node string) *certificatesv1.CertificateSigningRequest {
 	t.Helper()
 	template := x509.CertificateRequest{
@@ -335,8 +335,8 @@ func testNodeStatus(t *testing.T, s served, own simulator.Instance) {
 	s.isHeld(t, s.asks(t, own.Name, forgery{template: dns("victim.internal")}), "AddressUnproven")
 }
 
-// testProviderIDOfAnother has kubelets that create their Nodes with the provider ID
-// of another instance, before and after the Node of that instance exists.
+// testProviderIDOfAnother covers kubelets that create their Nodes with the provider
+// ID of another instance, before and after the Node of that instance exists.
 func testProviderIDOfAnother(t *testing.T, s served) {
 	victim := s.cloud.Instance(t, simulator.Instance{Name: s.Name("robbed"), Addresses: nodes.CloudAddresses("InternalIP=10.81.0.6")})
 	robber := s.cloud.Instance(t, simulator.Instance{Name: s.Name("robber"), Addresses: nodes.CloudAddresses("InternalIP=10.81.0.7")})
@@ -366,8 +366,8 @@ func testProviderIDOfAnother(t *testing.T, s served) {
 	}
 }
 
-// testCloudThatProvesNothing has a cloud that answers 404, hangs or is down for one
-// instance.
+// testCloudThatProvesNothing covers a cloud that answers 404, hangs or is down for
+// one instance.
 func testCloudThatProvesNothing(t *testing.T, s served) {
 	for _, tt := range []struct {
 		name, reason string
@@ -390,7 +390,7 @@ func testCloudThatProvesNothing(t *testing.T, s served) {
 	}
 }
 
-// testFlood has a kubelet that makes requests all the time.
+// testFlood covers a kubelet that makes requests all the time.
 func testFlood(t *testing.T, s served, flood, calm simulator.Instance) {
 	victim := forgery{template: dns("victim.internal")}
 	for range 40 {

@@ -51,7 +51,7 @@ func TestNodeFollowsItsInstance(t *testing.T) {
 type follower struct {
 	*bed.Bed
 
-	t        *testing.T // the test that the Node lives as long as
+	t        *testing.T // the Node lives as long as this test
 	instance simulator.Instance
 }
 

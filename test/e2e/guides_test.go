@@ -57,7 +57,8 @@ func TestTwoManagers(t *testing.T) {
 		}
 		awaitNodeGone(t, b, gone.m.Name)
 	}
-	// The silent ones whose machines are there have been asked about as often.
+	// By now the silent Nodes whose machines exist have been asked about as often as
+	// those that were deleted.
 	both(nodes.ProviderID, ours[1:])
 	both(testID, theirs[1:])
 }

@@ -95,7 +95,7 @@ func TestAddressesThatTheKubeletWasToldToUse(t *testing.T) {
 	}
 }
 
-// numbered are addresses of an instance of its own: # is replaced.
+// numbered returns the addresses of the n-th instance: n replaces each #.
 func numbered(n int, texts ...string) []string {
 	var all []string
 	for _, text := range texts {

@@ -23,7 +23,7 @@ func TestNodesOfOthersAreLeftAlone(t *testing.T) {
 		for _, edit := range edits {
 			edit(node)
 		}
-		s.Cloud.Instance(t, simulator.Instance{Name: node.Name}) // of that name, and not that machine
+		s.Cloud.Instance(t, simulator.Instance{Name: node.Name}) // it has the Node's name, but is another machine
 		return node
 	}
 	elsewhere := func(n *corev1.Node) { n.Spec.ProviderID = "elsewhere://west/" + n.Name }

@@ -19,8 +19,8 @@ import (
 )
 
 // The file in --cloud-config changes under two replicas, whose provider is no
-// provider.Reloader. What is wrong is not taken and is told. What is right is
-// taken by the standby at once; the leader releases its lease and ends.
+// provider.Reloader. A wrong file is not used, and an event reports it. The
+// standby uses a correct file at once; the leader releases its lease and ends.
 func TestCredentialsAreRotated(t *testing.T) {
 	b := onShared(t)
 	before, after := b.NewCloud(t), b.NewCloud(t)
@@ -61,8 +61,8 @@ func TestCredentialsAreRotated(t *testing.T) {
 	awaitLeaseEvent(t, b, "CloudConfigApplied")
 }
 
-// The same under a provider that is a provider.Reloader: the leader takes what
-// is right and goes on.
+// The same under a provider that is a provider.Reloader: the leader uses a
+// correct file and goes on.
 func TestCredentialsAreTakenByTheLeader(t *testing.T) {
 	b := onShared(t)
 	before, after := b.NewCloud(t), b.NewCloud(t)
@@ -83,8 +83,8 @@ func TestCredentialsAreTakenByTheLeader(t *testing.T) {
 }
 
 // The same under a provider whose factory works once in a process. The leader
-// does not end for wrong content. For right content it ends, the other replica
-// leads, and does the same when its own file changes.
+// does not end because of a wrong file. Because of a correct one it ends, the
+// other replica leads, and does the same when its own file changes.
 func TestCredentialsOfAFactoryThatWorksOnce(t *testing.T) {
 	b := onShared(t)
 	before, after := b.NewCloud(t), b.NewCloud(t)

@@ -204,9 +204,9 @@ func testAllButOne(t *testing.T, b *bed.Bed) {
 	}
 }
 
-// testTheLastNode has no other Node that could confirm the cloud's answer. Its
-// deletion is held, with the way out in the message, unless a flag tells the
-// daemon how long to wait.
+// testTheLastNode covers a Node beside which no other could confirm the cloud's
+// answer. Its deletion is held, with the way out in the message, unless a flag
+// tells the daemon how long to wait.
 func testTheLastNode(t *testing.T, b *bed.Bed) {
 	const after = 10 * time.Second
 	for _, row := range []struct {

@@ -23,7 +23,8 @@ type wrongAnswer struct {
 	fault simulator.Fault
 	// provider of testccm; empty: the simulated one.
 	provider string
-	// the last so many Nodes have silent kubelets
+	// nodes is how many Nodes there are. The kubelets of the last of them are
+	// silent.
 	nodes, silent int
 	// reasons for which the deletions are held.
 	reasons []string

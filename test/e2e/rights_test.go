@@ -87,7 +87,7 @@ func exactlyUsed(t *testing.T, b *bed.Bed, granted []rights.Right, flags []strin
 	t.Helper()
 	s := newScene(t, b, flags, func() bool { return false })
 	s.play(t)
-	if err := s.daemon.Stop(); err != nil { // The API server writes a watch down when it has ended.
+	if err := s.daemon.Stop(); err != nil { // The audit log shows a watch only when it has ended.
 		t.Fatal(err)
 	}
 	seen := s.requests(t)

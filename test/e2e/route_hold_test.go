@@ -71,7 +71,8 @@ func TestStrayRoutesAreHeld(t *testing.T) {
 	}
 }
 
-// So many go as well once they have been stray for long enough.
+// Stray routes beyond the budget are deleted, too, once they have been stray for
+// long enough.
 func TestHeldRoutesGoInTheEnd(t *testing.T) {
 	n := podnetwork.New(t, onShared(t))
 	n.Joins(t, "few")

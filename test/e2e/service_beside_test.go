@@ -11,8 +11,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/nodes"
 )
 
-// TestServicesSideBySide has what mostly waits: daemons that share a bed and
-// its Nodes, each with a class of Services and a cloud of its own.
+// TestServicesSideBySide runs the tests that mostly wait: their daemons share a
+// bed and its Nodes, and each has a class of Services and a cloud of its own.
 func TestServicesSideBySide(t *testing.T) {
 	b := onOwn(t)
 	registerHosts(t, b)

@@ -18,9 +18,9 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/proxy"
 )
 
-// testFaultAtEachCall has a fault of the cloud at the n-th call of a Service's
-// life, for every n: it is served all the same, by the only load balancer that
-// was ever made for it, and nothing is left when it goes (S2).
+// testFaultAtEachCall makes the cloud fail at the n-th call of a Service's life,
+// for every n: it is served all the same, by the only load balancer that was ever
+// made for it, and nothing is left when it goes (S2).
 func testFaultAtEachCall(kind simulator.FaultKind) func(*testing.T, *bed.Bed) {
 	return func(t *testing.T, b *bed.Bed) {
 		s := newClass(t, b, "--provisioning=500ms")

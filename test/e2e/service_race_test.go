@@ -122,7 +122,7 @@ func backendsNow(ctx context.Context, s lbservice.Services) ([]string, error) {
 	return ids, nil
 }
 
-// allHave is nil if there are so many load balancers and all have these
+// allHave is nil if there are this many load balancers and all have these
 // backends.
 func allHave(ctx context.Context, s lbservice.Services, size int, want []string) error {
 	all, err := s.Cloud.LoadBalancers(ctx)

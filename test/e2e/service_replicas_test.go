@@ -27,8 +27,8 @@ func testHandOverWaitsForTheCloud(t *testing.T, b *bed.Bed) {
 	s.CreatedOnce(t)
 }
 
-// The cloud is never done with it: the leader ends without giving the lease
-// back, and the other takes over once it has expired.
+// The cloud never finishes the load balancer: the leader ends without giving the
+// lease back, and the other takes over once it has expired.
 func testCloudThatIsNeverDoneKeepsTheLease(t *testing.T, b *bed.Bed) {
 	s := newClass(t, b)
 	leader, standby := s.Replicas(t, daemon.Setup{})
@@ -42,8 +42,8 @@ func testCloudThatIsNeverDoneKeepsTheLease(t *testing.T, b *bed.Bed) {
 	s.CreatedOnce(t)
 }
 
-// So does a call that has outlived its deadline and that nobody waits for any
-// more: it is under way until it returns.
+// A call that has outlived its deadline and that nobody waits for any more keeps
+// the lease, too: it is under way until it returns.
 func testCallPastItsDeadlineKeepsTheLease(t *testing.T, b *bed.Bed) {
 	s := newClass(t, b)
 	leader, standby := s.Replicas(t, daemon.Setup{Provider: "modern", Flags: []string{"--cloud-mutation-timeout=1s"}})
@@ -56,8 +56,8 @@ func testCallPastItsDeadlineKeepsTheLease(t *testing.T, b *bed.Bed) {
 	s.CreatedOnce(t)
 }
 
-// The leader is killed while the cloud makes a load balancer, and the reply
-// finds nobody. The other one finds what was made.
+// The leader is killed while the cloud makes a load balancer, so nobody gets the
+// reply. The other replica finds what was made.
 func testLeaderIsKilledWhileTheCloudIsAtIt(t *testing.T, b *bed.Bed) {
 	s := newClass(t, b)
 	leader, standby := s.Replicas(t, daemon.Setup{})

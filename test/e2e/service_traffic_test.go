@@ -103,8 +103,8 @@ type traffic struct {
 type removal struct {
 	*machine
 
-	// It began then, and from done on until back no connection may reach the
-	// machine. The zero back is never.
+	// began is when the removal began. From done until back, no connection may reach
+	// the machine. A zero back means never.
 	began, done, back time.Time
 }
 
@@ -181,7 +181,7 @@ func (s *traffic) takenBack(m *machine) {
 	}
 }
 
-// awaitConnections waits until each load balancer has accepted so many more connections,
+// awaitConnections waits until each load balancer has served this many more connections,
 // from beginning to end.
 func (s *traffic) awaitConnections(t *testing.T, more int) {
 	t.Helper()

@@ -120,7 +120,7 @@ func fights(t *testing.T, s lbservice.Services, name string) *rival {
 	return &r
 }
 
-// awaitBlows waits until the rival has written so many times more.
+// awaitBlows waits until the rival has written this many times more.
 func (r *rival) awaitBlows(t *testing.T, more int) {
 	t.Helper()
 	now := func() int {

@@ -14,7 +14,8 @@ var (
 	limit = Limit{Burst: 3, Every: time.Minute, Least: 5 * time.Second}
 )
 
-// times returns when it is used if somebody asks for it each second.
+// times returns when an allowance is used by somebody who asks for it each
+// second.
 func times(until time.Duration) (used []time.Duration) {
 	var a Allowance
 	for at := time.Duration(0); at <= until; at += time.Second {

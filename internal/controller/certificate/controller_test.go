@@ -239,7 +239,8 @@ func TestRequestOfAKubeletIsApproved(t *testing.T) {
 	})
 }
 
-// TestNodeComesAfterItsRequest has the order in which a kubelet may start.
+// TestNodeComesAfterItsRequest covers a kubelet that makes its request before it
+// registers its Node.
 func TestNodeComesAfterItsRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := begin(t, DefaultLimits())
@@ -287,7 +288,7 @@ func TestAddressThatTheCloudLearnsLater(t *testing.T) {
 	})
 }
 
-// TestCloudThatSaysNothing has the answers after which nothing is approved.
+// TestCloudThatSaysNothing covers the answers after which nothing is approved.
 func TestCloudThatSaysNothing(t *testing.T) {
 	type answers = func(context.Context, *corev1.Node) (*cloudprovider.InstanceMetadata, error)
 	for _, tt := range []struct {
@@ -343,7 +344,7 @@ func TestCloudThatSaysNothing(t *testing.T) {
 	}
 }
 
-// TestAnswerThatIsOlderThanTheRequest has a question that is under way when a
+// TestAnswerThatIsOlderThanTheRequest covers a question that is under way when a
 // request is made, and whose answer would prove it.
 func TestAnswerThatIsOlderThanTheRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -418,7 +419,8 @@ func asB(t *testing.T, r *certificatesv1.CertificateSigningRequest) *certificate
 	return b
 }
 
-// TestFlood has a kubelet that makes 300 requests, and another one.
+// TestFlood covers a kubelet that makes 300 requests, beside one that makes a
+// single request.
 func TestFlood(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := begin(t, DefaultLimits(), node("a"), node("b"))
@@ -487,8 +489,8 @@ func TestDeniedOnlyIfSwitchedOn(t *testing.T) {
 	})
 }
 
-// TestWhatChangesBeforeTheApproval has changes that are noticed just before the
-// approval is written.
+// TestWhatChangesBeforeTheApproval covers changes that are noticed just before
+// the approval is written.
 func TestWhatChangesBeforeTheApproval(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -529,8 +531,8 @@ func TestWhatChangesBeforeTheApproval(t *testing.T) {
 	}
 }
 
-// TestApprovalThatFails has writes that the API server refuses or whose reply is
-// lost.
+// TestApprovalThatFails covers writes that the API server refuses or whose reply
+// is lost.
 func TestApprovalThatFails(t *testing.T) {
 	conflict := apierrors.NewConflict(certificatesv1.Resource("certificatesigningrequests"), "csr-1", errors.New("changed"))
 	for name, err := range map[string]error{

@@ -22,8 +22,8 @@ func TestGuideHasTheReasons(t *testing.T) {
 	}
 }
 
-// TestCutRequestIsRefused holds that a request of which the informer has kept a part
-// is refused for its size.
+// TestCutRequestIsRefused checks that a request of which the informer has kept a
+// part is refused for its size.
 func TestCutRequestIsRefused(t *testing.T) {
 	if kube.MaxRequestBytes != maxBytes {
 		t.Errorf("%d bytes are kept, %d are allowed", kube.MaxRequestBytes, maxBytes)

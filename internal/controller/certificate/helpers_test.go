@@ -33,7 +33,8 @@ type form struct {
 	edit     func(*certificatesv1.CertificateSigningRequest)
 }
 
-// csr returns the request of the kubelet of the Node a for its own names.
+// csr returns the request that the kubelet of the Node "a" makes for its own
+// names.
 func csr(t testing.TB, edits ...func(*form)) *certificatesv1.CertificateSigningRequest {
 	t.Helper()
 	f := form{

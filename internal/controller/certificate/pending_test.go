@@ -85,8 +85,8 @@ func checkPending(t *testing.T, p *pending, node string, all map[string]*certifi
 	}
 }
 
-// TestManyRequestsOfOneKubelet holds that a pass and a change of the Node do not go
-// through all requests of a kubelet. A list of them would be many allocations.
+// TestManyRequestsOfOneKubelet checks that a pass and a change of the Node do not
+// go through all requests of a kubelet. A list of them would be many allocations.
 func TestManyRequestsOfOneKubelet(t *testing.T) {
 	work := func(requests int) float64 {
 		var p pending

@@ -31,7 +31,7 @@ func heldBy(others ...*corev1.Node) func(*observed) {
 	return func(o *observed) { o.holders = others }
 }
 
-// TestIdentity has the rules about the Node and its instance.
+// TestIdentity checks the rules about the Node and its instance.
 func TestIdentity(t *testing.T) {
 	r := csr(t)
 	full := []string{"10.0.0.1", "a.cloud"}
@@ -64,7 +64,7 @@ func TestIdentity(t *testing.T) {
 	})
 }
 
-// TestNames has the rules about the names and addresses.
+// TestNames checks the rules about the names and addresses.
 func TestNames(t *testing.T) {
 	lie := answers(machine("p://a", "10.0.0.1", "10.0.0.9"), machine("p://a", "10.0.0.1"))
 	status := on(node("a", func(n *corev1.Node) {
@@ -89,7 +89,7 @@ func TestNames(t *testing.T) {
 	})
 }
 
-// TestDenied has what is denied with --deny-foreign-csr.
+// TestDenied checks what is denied with --deny-foreign-csr.
 func TestDenied(t *testing.T) {
 	check(t, []row{
 		{"WrongUsagesAreReadFromTheAPIServerFirst", situation(csr(t, usages()), denies, unasked), "read from the API server", ""},

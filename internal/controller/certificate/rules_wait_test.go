@@ -36,7 +36,7 @@ func TestTooMany(t *testing.T) {
 	})
 }
 
-// TestWhenItIsLookedAtAgain has the time of the next pass.
+// TestWhenItIsLookedAtAgain checks the time of the next pass.
 func TestWhenItIsLookedAtAgain(t *testing.T) {
 	r := csr(t)
 	unproven := refusal(denied, identityUnproven.Name)
@@ -80,9 +80,9 @@ func TestEvents(t *testing.T) {
 		{"SameReasonAfterAnHour", situation(wrong, says("WrongSubject", time.Hour)), []string{"a"}},
 		{"AnotherReasonTooSoon", situation(wrong, says("WeakKey", 59*time.Second)), nil},
 		{"AnotherReason", situation(wrong, says("WeakKey", time.Minute)), []string{"a"}},
-		{"ContestedIsSaidOnBoth", situation(csr(t), heldBy(node("b"))), []string{"a", "b"}},
+		{"ContestedIsReportedOnBoth", situation(csr(t), heldBy(node("b"))), []string{"a", "b"}},
 		{"ContestedIsNotSaidOnANodeOfOthers", situation(csr(t), heldBy(excluded)), []string{"a"}},
-		{"RequestOfNoNodeIsSaidNowhere", situation(csr(t, of("alice")), func(o *observed) { o.node = nil }), nil},
+		{"RequestOfNoNodeIsReportedNowhere", situation(csr(t, of("alice")), func(o *observed) { o.node = nil }), nil},
 		{"NodeOfOthersGetsNoEvent", situation(csr(t), on(node("a", func(n *corev1.Node) { n.Labels[ownership.LabelExclude] = "" }))), nil},
 		{"ShortWaitIsNoEvent", situation(csr(t), unasked, func(o *observed) { o.questions = allowance.Allowance{}.Used(questionLimit, noon) }), nil},
 		{"ApprovalIsNoEvent", situation(csr(t)), nil},

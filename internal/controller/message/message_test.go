@@ -12,7 +12,7 @@ import (
 var hostile = "a\nforged\x1b[2J\u202e" + strings.Repeat("b", 4<<20)
 
 // TestEveryMessageIsBounded makes events and causes in every way that there is.
-// docs.TestEventsHaveReasons holds that all controllers use these ways only.
+// docs.TestEventsHaveReasons checks that all controllers use these ways only.
 func TestEveryMessageIsBounded(t *testing.T) {
 	r := Reason{Name: "R"}
 	for name, c := range map[string]struct {

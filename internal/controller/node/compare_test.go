@@ -136,7 +136,7 @@ func (q *quirky) takeCalls() (lists, watches, asked int) {
 	return lists, watches, asked
 }
 
-// beginHinted runs a controller for so many Nodes with a list and a watch, and
+// beginHinted runs a controller for this many Nodes with a list and a watch, and
 // returns when all Nodes are initialised.
 func beginHinted(t *testing.T, nodes int) *quirky {
 	t.Helper()

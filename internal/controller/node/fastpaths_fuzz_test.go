@@ -85,7 +85,8 @@ var (
 // FuzzFastPaths changes instances while the list and the watch go wrong. Whatever
 // they say, a Node only gets labels that its own instance has had, never an older
 // one after a newer one, and no Node is deleted or gets another provider ID. When
-// nothing goes wrong any more, each Node is as its instance within two long periods.
+// nothing goes wrong any more, each Node matches its instance within two long
+// periods.
 func FuzzFastPaths(f *testing.F) {
 	f.Add([]byte{0, 1, 4, 60})
 	for n := range len(wrongLists) {
@@ -144,7 +145,8 @@ func play(t *testing.T, script []byte) {
 	}
 }
 
-// goWrong lets this go wrong with the list. Its former state is that of now.
+// goWrong makes the list go wrong in this way. The present instances become the
+// former ones.
 func (v *vendor) goWrong(wrong func(*provider.InstancePage, []cloudprovider.InstanceMetadata) error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -253,7 +253,7 @@ func named(id string) func(*corev1.Node) { return func(n *corev1.Node) { n.Spec.
 
 // What the API server refuses again and again is reported on the Node, whatever
 // the code of the refusal, before and after the initialisation.
-func TestRefusedWritesAreSaid(t *testing.T) {
+func TestRefusedWritesAreReported(t *testing.T) {
 	webhook := func(code int32, reason metav1.StatusReason) error {
 		return &apierrors.StatusError{ErrStatus: metav1.Status{
 			Status: metav1.StatusFailure, Code: code, Reason: reason, Message: `admission webhook "w" denied the request: no`,
@@ -299,8 +299,8 @@ func TestRefusedWritesAreSaid(t *testing.T) {
 	}
 }
 
-// Nodes that the cloud does not know are asked about ever more rarely, a new Node
-// and one that changes at once.
+// Nodes that the cloud does not know are asked about less and less often. A new
+// Node, and one that changes, is asked about at once.
 func TestUnknownNodesDoNotUseUpTheQuota(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var foreign []*corev1.Node

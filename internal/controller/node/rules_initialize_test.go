@@ -111,8 +111,8 @@ func TestDecideInitialisation(t *testing.T) {
 	})
 }
 
-// TestMark has the label that shows which provider ID this manager has written. A
-// provider ID that the kubelet has written gets none.
+// TestMark checks the label that shows which provider ID this manager has
+// written. A provider ID that the kubelet has written gets none.
 func TestMark(t *testing.T) {
 	for _, tt := range []struct {
 		name   string

@@ -13,8 +13,8 @@ import (
 
 // A kubelet can set fairlead.dev/exclude on its own Node. With the flag it does not
 // keep the Node from anything, and an event says so. Each label that appears is
-// said once.
-func TestExclusionIsSaidOnce(t *testing.T) {
+// reported once.
+func TestExclusionIsReportedOnce(t *testing.T) {
 	var (
 		byKubelet  = label(ownership.LabelExclude, "")
 		byOperator = label(ownership.LabelExcludeRestricted, "")
@@ -55,9 +55,9 @@ func TestExclusionIsSaidOnce(t *testing.T) {
 	}
 }
 
-// A Node of another that waits to be initialised says so once, after a minute, and
-// nothing of it is written.
-func TestForeignNodeThatWaitsIsSaidOnce(t *testing.T) {
+// If a Node of another manager waits to be initialised, an event says so once,
+// after a minute, and nothing else is written to the Node.
+func TestForeignNodeThatWaitsIsReportedOnce(t *testing.T) {
 	young := fresh(func(n *corev1.Node) {
 		n.CreationTimestamp = metav1.NewTime(noon.Add(-20 * time.Second))
 		n.Spec.ProviderID = "robot://7"
@@ -95,7 +95,7 @@ func TestFilterWakes(t *testing.T) {
 }
 
 // The event is not lost with the question to the cloud in between.
-func TestExclusionIsSaidAfterTheQuestion(t *testing.T) {
+func TestExclusionIsReportedAfterTheQuestion(t *testing.T) {
 	o := observed{now: noon, node: fresh(label(ownership.LabelExclude, "")), claim: ownership.Claim{RestrictedLabels: true}}
 	asked := decide(o)
 	if asked.do != ask {

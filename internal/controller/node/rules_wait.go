@@ -71,7 +71,7 @@ func vainAfter(o observed, r message.Cause) (vain int, pause time.Duration) {
 	}
 }
 
-// pauseAfter returns the time until the next question after so many in vain.
+// pauseAfter returns the time until the next question after this many in vain.
 func pauseAfter(vain int) time.Duration {
 	pause := firstPause
 	for n := 1; n < vain && pause < longestPause; n++ {

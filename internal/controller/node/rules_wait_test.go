@@ -98,8 +98,8 @@ func TestEachNodeShowsThatItIsInitialised(t *testing.T) {
 	}
 }
 
-// A question that is asked in vain is asked ever more rarely, and then after
-// those about other Nodes. A change of the Node begins anew.
+// A question that is asked in vain is asked less and less often, and in the end
+// after those about other Nodes. A change of the Node ends the pause.
 func TestQuestionsInVainBecomeRare(t *testing.T) {
 	for _, tt := range []struct {
 		name      string

@@ -259,7 +259,7 @@ func TestRefusedConditionDoesNotRepeatTheEvent(t *testing.T) {
 // If the API server refuses the shutdown taint again and again, an event on the
 // Node reports it once, and once more only if it is refused after a write
 // succeeded. A refused condition does not hold the event back.
-func TestRefusedShutdownTaintIsSaid(t *testing.T) {
+func TestRefusedShutdownTaintIsReported(t *testing.T) {
 	for name, refusal := range map[string]error{
 		"WebhookRejects": apierrors.NewForbidden(nodesResource, "n2", errors.New("no rule")),
 		"WebhookFails":   apierrors.NewInternalError(errors.New("failed calling webhook")),

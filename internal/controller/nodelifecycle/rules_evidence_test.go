@@ -119,7 +119,7 @@ func TestEvidence(t *testing.T) {
 			want: "ask the cloud: the kubelet is silent: Ready is Unknown",
 		},
 		{
-			name: "DeletionSwitchedOffIsSaidAtTheFirstAbsence", answer: said(absent), limits: func(l *Limits) { l.Off = true },
+			name: "DeletionSwitchedOffIsReportedAtTheFirstAbsence", answer: said(absent), limits: func(l *Limits) { l.Off = true },
 			want: "hold: DeletionDisabled; again in 15s; event NodeDeletionHeld",
 		},
 		{

@@ -78,7 +78,7 @@ func TestHoldIsOver(t *testing.T) {
 		{name: "FoundAgain", node: old("n1", shown), answer: said(present), open: true, events: "NodeDeletionCanceled", condition: "False InstanceFound"},
 		{name: "KubeletReportsAgain", node: old("n1", reports, shown), open: true, events: "NodeDeletionCanceled", condition: "False KubeletReports"},
 		{name: "ConditionOfAnEarlierLeaderIsEnded", node: old("n1", reports, shown), events: "NodeDeletionCanceled", condition: "False KubeletReports"},
-		{name: "EndIsSaidOnce", node: old("n1", reports, says(corev1.ConditionFalse, "KubeletReports", time.Minute))},
+		{name: "EndIsReportedOnce", node: old("n1", reports, says(corev1.ConditionFalse, "KubeletReports", time.Minute))},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			remembered := complete

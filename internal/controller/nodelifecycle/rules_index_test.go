@@ -155,12 +155,12 @@ func (h *history) check(t *testing.T, node *corev1.Node) {
 	}
 	enough, wanted := w.areEnough(o), want.areEnough(o)
 	if most := h.limits.Witnesses; want.seen >= most {
-		want.seen, want.failed, got.failed = most, 0, 0 // More do not matter.
+		want.seen, want.failed, got.failed = most, 0, 0 // More would not matter.
 	} else if got.failed >= most {
 		want.failed = min(want.failed, got.failed)
 	}
 	if h.limits.Witnesses == 0 {
-		want.newest, enough = time.Time{}, wanted // Nobody asks.
+		want.newest, enough = time.Time{}, wanted // Then no decision needs witnesses.
 	}
 	if want.contradicting != "" {
 		want.next, want.failed, got.next, got.failed = "", 0, "", 0 // The contradiction comes first.

@@ -22,7 +22,7 @@ func TestOutcome(t *testing.T) {
 		{name: "LostReplyHasUpstreamsEvent", outcome: unclear, want: heldAgain + "DeletingNodeFailed", counts: true},
 		{name: "ConflictIsOnlyHeld", outcome: changed, want: heldAgain + "NodeDeletionHeld"},
 		{
-			name: "RejectionIsSaidOnce", outcome: rejected, holding: holding{since: noon, reason: "DeleteFailed"},
+			name: "RejectionIsReportedOnce", outcome: rejected, holding: holding{since: noon, reason: "DeleteFailed"},
 			want: "hold: DeleteFailed; again in 1m0s",
 		},
 	} {

@@ -314,7 +314,7 @@ func TestSlowPatchIsNotRepeated(t *testing.T) {
 
 // If the write of a condition is refused again and again, an event on the Node
 // reports it once, and once more only if it is refused after a write succeeded.
-func TestRefusedPatchIsSaidAndRepeated(t *testing.T) {
+func TestRefusedPatchIsReportedAndRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := prepare(t, Config{}, bare(1))
 		b.locked(func() { b.refuse = errors.New("failed calling webhook: no answer") })

@@ -143,7 +143,7 @@ func digest(p plan) string {
 	return strings.Join(parts, " | ")
 }
 
-// TestDecide has the order of the rules: the first that holds decides.
+// TestDecide checks the order of the rules: the first that holds decides.
 func TestDecide(t *testing.T) {
 	ready := balanced(finalized, addressed, conditioned)
 	runRows(t, []row{

@@ -94,7 +94,7 @@ func TestCauseOf(t *testing.T) {
 	}
 }
 
-// TestEventsInUpstreamsWords has the texts that others may match
+// TestEventsInUpstreamsWords checks the texts that others may match
 // (upstream-behaviour 6.5).
 func TestEventsInUpstreamsWords(t *testing.T) {
 	no := errors.New("no")

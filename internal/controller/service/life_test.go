@@ -59,7 +59,7 @@ func begin(t *testing.T, cfg Config, objects ...runtime.Object) *life {
 	return beginMany(t, 0, cfg, objects...)
 }
 
-// beginMany is like begin, with a cloud that takes so many Services in a call.
+// beginMany is like begin, with a cloud that takes up to most Services in a call.
 func beginMany(t *testing.T, most int, cfg Config, objects ...runtime.Object) *life {
 	t.Helper()
 	l := &life{
@@ -165,7 +165,7 @@ func (l *life) call(ctx context.Context, what string, service *corev1.Service, c
 	return err
 }
 
-// Ensure is the cloud.
+// Ensure implements balancers.
 func (l *life) Ensure(ctx context.Context, service *corev1.Service, nodes []*corev1.Node) (*corev1.LoadBalancerStatus, error) {
 	stored, err := l.cluster.CoreV1().Services(service.Namespace).Get(ctx, service.Name, metav1.GetOptions{})
 	if err == nil && !hasFinalizer(stored) {
@@ -184,12 +184,12 @@ func (l *life) Ensure(ctx context.Context, service *corev1.Service, nodes []*cor
 	return &corev1.LoadBalancerStatus{Ingress: []corev1.LoadBalancerIngress{{IP: l.address}}}, nil
 }
 
-// Update is the cloud.
+// Update implements balancers.
 func (l *life) Update(ctx context.Context, service *corev1.Service, nodes []*corev1.Node) error {
 	return l.call(ctx, "update", service, func() { l.balancers[service.UID] = nodeSet{nodes: nodes}.names() })
 }
 
-// Delete is the cloud.
+// Delete implements balancers.
 func (l *life) Delete(ctx context.Context, service *corev1.Service) error {
 	return l.call(ctx, "delete", service, func() {
 		if !l.byAddress || slices.ContainsFunc(service.Status.LoadBalancer.Ingress, func(i corev1.LoadBalancerIngress) bool { return i.IP == l.address }) {

@@ -257,7 +257,7 @@ func TestRefusedConditionIsNotWrittenInALoop(t *testing.T) {
 
 // What the API server refuses again and again is reported on the Service, whatever
 // the code of the refusal.
-func TestRefusedWritesAreSaid(t *testing.T) {
+func TestRefusedWritesAreReported(t *testing.T) {
 	for name, refusal := range refusals() {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -44,7 +44,7 @@ func TestSetHasTheNamesOfBackendsInOrder(t *testing.T) {
 	}
 }
 
-// Whose Nodes are behind load balancers.
+// Which owners' Nodes are behind load balancers.
 func TestBackendsOfOthers(t *testing.T) {
 	id := func(id string) func(*corev1.Node) { return func(n *corev1.Node) { n.Spec.ProviderID = id } }
 	all := []*corev1.Node{host("a", id("p://1")), host("b", id("q://2")), host("c", id("")), host("d", id("p://4"), func(n *corev1.Node) { n.Labels = map[string]string{ownership.LabelProvider: "none"} })}

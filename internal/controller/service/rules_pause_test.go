@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// The set is made anew after each of the rows' changes, in seconds. It is made at
-// the times in made.
+// Each row has the times at which Nodes change, in seconds, and the times at
+// which a new set is made.
 func TestPause(t *testing.T) {
 	for _, tt := range []struct {
 		name    string

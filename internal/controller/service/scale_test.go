@@ -29,7 +29,8 @@ func lots(n int) (objects []runtime.Object) {
 	return objects
 }
 
-// untilAll returns how long it takes until all n load balancers have so many nodes.
+// untilAll returns how long it takes until all n load balancers have this many
+// nodes.
 func (l *life) untilAll(n, nodes int) time.Duration {
 	l.t.Helper()
 	for began := time.Now(); time.Since(began) < time.Hour; l.after(10 * time.Millisecond) {
@@ -118,9 +119,9 @@ func TestNodesThatKeepJoiningDoNotStopUpdates(t *testing.T) {
 	})
 }
 
-// Services are created at the speed of the calls, and a Node that joins is one
-// update for each. The simulated cloud's calls take as long as those of two requests,
-// and a write takes as long as in the benchmark.
+// Services are created at the speed of the calls, and a Node that joins is one update
+// for each. The simulated cloud's calls take as long as two requests, and a write
+// takes as long as in the benchmark.
 func TestServicesAreCreatedAtTheSpeedOfTheCalls(t *testing.T) {
 	n := 500
 	if testing.Short() {
@@ -224,7 +225,7 @@ func (cachedServices) PatchStatus(context.Context, string, string, kube.ServiceP
 
 // costs are what is done for Nodes and Services.
 type costs struct {
-	looks int // decisions whose a Node is, one for each decision about a Node
+	looks int // decisions about the owner of a Node, one for each decision about a Node
 	calls int
 }
 

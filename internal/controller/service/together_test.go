@@ -19,10 +19,11 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/cloud"
 )
 
-// MaxUpdates is the cloud.
+// MaxUpdates implements manyBalancers.
 func (l *life) MaxUpdates() int { return l.most }
 
-// UpdateMany is the cloud. No other call about one of the Services may be under way.
+// UpdateMany implements manyBalancers. No other call about one of the Services may
+// be under way.
 func (l *life) UpdateMany(ctx context.Context, services []*corev1.Service, nodes []*corev1.Node) []error {
 	l.mu.Lock()
 	l.calls = append(l.calls, fmt.Sprintf("many %d", len(services)))
@@ -60,7 +61,7 @@ func (l *life) UpdateMany(ctx context.Context, services []*corev1.Service, nodes
 	return errs
 }
 
-// many returns so many Services, and a Node.
+// many returns n Services, and a Node.
 func many(n int) []runtime.Object {
 	objects := []runtime.Object{host("a")}
 	for i := range n {

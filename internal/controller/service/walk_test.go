@@ -330,8 +330,8 @@ func TestWhatTheInformerDropsChangesNoPlan(t *testing.T) {
 	}
 }
 
-// TestInformerKeepsTheManagersThatEventsName holds that both packages read the same
-// fields.
+// TestInformerKeepsTheManagersThatEventsName checks that both packages read the
+// same fields.
 func TestInformerKeepsTheManagersThatEventsName(t *testing.T) {
 	var fields metav1.FieldsV1
 	fields.SetRawBytes([]byte(`{"f:metadata":{"f:finalizers":{}},"f:status":{"f:loadBalancer":{}}}`))

@@ -116,11 +116,11 @@ func TestDecide(t *testing.T) {
 			Do: wait, Why: "The cloud says that this volume is in topology.kubernetes.io/region=r1, topology.kubernetes.io/zone=a, and its node affinity excludes all nodes there. The volume gets no labels. Check its ID; a node affinity cannot be changed, so create the PersistentVolume again.",
 			Event: "VolumeTopologyContradicted", After: time.Second,
 		}},
-		{"AnswerWithoutZoneAndRegionIsSaid", volume(), memory{}, says(map[string]string{zone: "", "a": "b"}), summary{
+		{"AnswerWithoutZoneAndRegionIsReported", volume(), memory{}, says(map[string]string{zone: "", "a": "b"}), summary{
 			Do: wait, Why: "The cloud's answer about this volume cannot be used: it names neither a zone nor a region. The volume gets no labels. It is asked again; to place the volume yourself, set its labels and its node affinity.",
 			Event: "VolumeTopologyUnknown", After: time.Second,
 		}},
-		{"FailureIsSaid", volume(), memory{}, &answer{uid: "u1", text: "no"}, summary{
+		{"FailureIsReported", volume(), memory{}, &answer{uid: "u1", text: "no"}, summary{
 			Do: wait, Why: "The cloud could not be asked for the zone and region of this volume, so it gets no labels. It is asked again. (no)", Event: "VolumeTopologyUnknown", After: time.Second,
 		}},
 		{"SlowAnswerIsAwaited", volume(), failed, &answer{uid: "u1", text: "no", slow: true}, summary{

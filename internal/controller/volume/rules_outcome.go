@@ -41,7 +41,7 @@ func hold(o observed, m memory, h held) plan {
 	return p
 }
 
-// pauseAfter returns the time until the next attempt after so many in vain.
+// pauseAfter returns the time until the next attempt after this many in vain.
 func pauseAfter(failures int) time.Duration {
 	pause := firstPause
 	for n := 1; n < failures && pause < longestPause; n++ {

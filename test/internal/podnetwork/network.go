@@ -254,7 +254,7 @@ func RouteChanges(t *testing.T, c *bed.Cloud) Changes {
 	return Changes{Created: report.Count(simulator.CreateRoute), Deleted: report.Count(simulator.DeleteRoute)}
 }
 
-// AwaitListings waits until the routes were listed so many times more.
+// AwaitListings waits until the routes were listed this many times more.
 func AwaitListings(t *testing.T, c *bed.Cloud, times int64) {
 	t.Helper()
 	listings := func(ctx context.Context) int64 {
@@ -284,7 +284,7 @@ func CountOnLease(t *testing.T, b *bed.Bed, start string, words ...string) int {
 	return countWith(all, start, words)
 }
 
-// AwaitOnLease waits until there are so many events as CountOnLease counts.
+// AwaitOnLease waits until CountOnLease counts this many events.
 func AwaitOnLease(t *testing.T, b *bed.Bed, times int, start string, words ...string) {
 	t.Helper()
 	expect.Within(t, expect.Soon, func(ctx context.Context) error {

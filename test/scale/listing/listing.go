@@ -2,8 +2,8 @@
 // theirs: it answers each question about a Node from a list of all instances.
 // It registers under the name "listing".
 //
-// What is not on the list does not exist, so a list that is empty or cut short
-// says of instances that run that they are gone.
+// What is not on the list does not exist, so if a list is empty or cut short,
+// running instances seem to be gone.
 package listing
 
 import (

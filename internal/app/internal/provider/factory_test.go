@@ -124,7 +124,8 @@ func TestFactoryThatReturnsTooLate(t *testing.T) {
 	})
 }
 
-// A provider that is made by a function with a lister, as some are.
+// A program can make its provider by a function, which may use the informers and
+// clients that it is given.
 func TestProviderByFunction(t *testing.T) {
 	made := &providertest.Cloud{}
 	var making context.Context

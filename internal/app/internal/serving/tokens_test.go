@@ -99,7 +99,7 @@ func TestReviewed(t *testing.T) {
 	if !refused("known") {
 		t.Error("revoked credentials are asked about again at once, or make a line in the log")
 	}
-	// Revoked credentials are unknown again, and have no place before others.
+	// Revoked credentials are unknown again, and are bounded like others.
 	clock.SetTime(clock.Now().Add(11 * time.Second))
 	for i := range 100 {
 		_, _ = ask("later-" + strconv.Itoa(i))

@@ -27,7 +27,8 @@ func (p *Plane) Expose(ctx context.Context, services int) error {
 	})
 }
 
-// Fill creates Services of type ClusterIP with annotations of so many bytes.
+// Fill creates Services of type ClusterIP, each with annotations of this many
+// bytes.
 func (p *Plane) Fill(ctx context.Context, services, bytes int) error {
 	annotations := map[string]string{"bench": strings.Repeat("x", bytes)}
 	return Each(services, func(n int) error {

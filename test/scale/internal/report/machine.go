@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Machine is where it was measured.
+// Machine is the machine on which a benchmark ran.
 type Machine struct {
 	CPU         string `json:"cpu"`
 	Cores       int    `json:"cores"`

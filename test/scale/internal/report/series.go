@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// maxPoints is up to how many seconds a series has a point for each second.
+// maxPoints is the length of the longest series, in seconds, that has a point for
+// each second.
 const maxPoints = 60
 
 // Series is what happened during a measurement, in equal parts of its time.
@@ -50,8 +51,9 @@ func NewSeries(samples []Sample) *Series {
 	return s
 }
 
-// Unevenness returns how many times the mean the largest ten seconds have. The
-// last ones, which may be fewer, do not count. It returns 0 without calls.
+// Unevenness returns the calls in the busiest ten seconds, as a multiple of the
+// mean of ten seconds. The last part, which may be shorter, does not count. It
+// returns 0 without calls.
 func (s *Series) Unevenness() float64 {
 	tens := chunks(s.Calls, 10/s.EverySeconds)
 	if len(tens) > 1 {

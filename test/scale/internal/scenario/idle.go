@@ -48,8 +48,8 @@ var idle = Scenario{
 	},
 }
 
-// heartbeats come from all kubelets, as those do that write the status of their
-// Nodes each time.
+// heartbeats come from all kubelets, which write the status of their Nodes each
+// time.
 var heartbeats = Scenario{
 	Name: "heartbeats",
 	What: func(s Settings) string {

@@ -28,8 +28,8 @@ var initialize = Scenario{
 	},
 }
 
-// scales are the same with parts of the Nodes, for what a Node costs in clusters
-// of several sizes.
+// scales are the initialisation of parts of the Nodes, to show what a Node costs
+// in clusters of several sizes.
 func scales() []Scenario {
 	var all []Scenario
 	for _, percent := range []int{10, 20, 40} {
@@ -44,7 +44,7 @@ func scales() []Scenario {
 	return all
 }
 
-// initServices shows the memory that both take together.
+// initServices shows how much memory Nodes and Services take together.
 var initServices = Scenario{
 	Name: "init-services",
 	What: func(s Settings) string {
@@ -89,7 +89,7 @@ func (t *trial) initialize(ctx context.Context) error {
 	return t.end(ctx)
 }
 
-// quotaNeeds is how long so many calls take at least.
+// quotaNeeds is how long this many calls take at least.
 func (s Settings) quotaNeeds(calls int) time.Duration {
 	return time.Duration(max(0, calls-s.Burst)) * time.Second / time.Duration(s.Quota)
 }
@@ -97,7 +97,7 @@ func (s Settings) quotaNeeds(calls int) time.Duration {
 // allInitialized is nil when every Node is initialised.
 func allInitialized(nodes map[string]*corev1.Node) error { return initialized(1)(nodes) }
 
-// initialized is nil when one of so many Nodes is initialised: with 2, half of
+// initialized is nil when one in ofSoMany Nodes is initialised: with 2, half of
 // them.
 func initialized(ofSoMany int) func(map[string]*corev1.Node) error {
 	return func(nodes map[string]*corev1.Node) error {

@@ -40,7 +40,7 @@ func (t *trial) sample(ctx context.Context) *sampler {
 	return s
 }
 
-// stop returns the samples. Of nil there are none.
+// stop returns the samples. A nil sampler has none.
 func (s *sampler) stop() []report.Sample {
 	if s == nil {
 		return nil

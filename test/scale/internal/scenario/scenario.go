@@ -75,9 +75,9 @@ type Scenario struct {
 	// Only is the contender that is measured; empty: both.
 	Only contender.Name
 	// Alone are the contenders whose times depend on the machine, so that nothing
-	// else may run. Quiet are those whose times depend on the cloud, but which
-	// would be lengthened by a busy machine. Nearly all of the time of the others
-	// nothing happens, so that they run side by side.
+	// else may run. Quiet are those whose times depend on the cloud, but which would
+	// be lengthened by a busy machine. In the others nothing happens nearly all of
+	// the time, so they run side by side.
 	Alone, Quiet []contender.Name
 
 	run func(context.Context, *trial) error

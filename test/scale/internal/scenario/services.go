@@ -75,8 +75,8 @@ var (
 		}).few()
 )
 
-// oneWorker is the scenario without concurrency: the calls' own time is that of
-// one after the other. The skeleton has one worker anyway.
+// oneWorker is the scenario without concurrency: the calls are made one after the
+// other, so their times add up. The skeleton has one worker anyway.
 func oneWorker(s Scenario) Scenario {
 	what, run := s.What, s.run
 	s.Name += "-one-worker"
@@ -218,8 +218,8 @@ func (t *trial) rest(ctx context.Context) error {
 	return t.end(ctx)
 }
 
-// whole is nil when each Service shows an address and the cloud has as many
-// load balancers, with so many Nodes behind each.
+// whole is nil when each Service shows an address and the cloud has as many load
+// balancers, with this many Nodes behind each.
 func (t *trial) whole(ctx context.Context, nodes int) error {
 	balancers, err := t.cloud.LoadBalancers(ctx)
 	if err != nil {

@@ -54,7 +54,7 @@ type mark struct {
 func (t *trial) up(ctx context.Context) error {
 	config := cloud.Config{Latency: t.Latency, Quota: t.Quota, Burst: t.Burst}
 	if t.scenario.Provider == contender.Listing {
-		config.PageSize = t.Nodes // If a page is cut in half, the whole list is cut in half.
+		config.PageSize = t.Nodes // All Nodes are on one page, so a fault that cuts a page in half cuts the list in half.
 	}
 	var err error
 	if t.cloud, err = cloud.Start(ctx, t.program("simcloud"), t.dir, config); err != nil {
@@ -299,7 +299,7 @@ func gone(instances []simulator.Instance) func(map[string]*corev1.Node) error {
 	}
 }
 
-// spread returns so many instances, spread evenly over all. Otherwise a
+// spread returns this many instances, spread evenly over all. Otherwise a
 // contender that asks in order could be lucky, and a truncated list would lack
 // all of them or none.
 func spread(instances []simulator.Instance, size int) []simulator.Instance {
