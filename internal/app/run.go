@@ -66,7 +66,7 @@ func run(ctx context.Context, what *program) error {
 	}
 	defer p.current.Drop()
 	if what.self.Tries() {
-		return nil // The provider was made, and nobody asked for more.
+		return nil // A trial only makes the provider.
 	}
 	p.fail = fail
 	err = p.run(working)

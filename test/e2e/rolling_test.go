@@ -110,8 +110,8 @@ func clusterIsWhole(ctx context.Context, b *bed.Bed, c *bed.Cloud, names, servic
 	return nil
 }
 
-// longestWait is how long a Node was there, at the most, before it was
-// initialised, by the event that says so.
+// longestWait returns the longest time between the creation of a Node and the
+// event that it was initialised.
 func longestWait(t *testing.T, b *bed.Bed, names []string) time.Duration {
 	t.Helper()
 	var longest time.Duration

@@ -68,7 +68,7 @@ func (r *removals) serve(action clienttesting.Action) (bool, runtime.Object, err
 	return false, nil, nil
 }
 
-// Existence is the answer of the cloud. It takes r.takes.
+// Existence implements instances. The call takes r.takes.
 func (r *removals) Existence(_ context.Context, node *corev1.Node) (cloud.Existence, error) {
 	asked := time.Now()
 	r.mu.Lock()
@@ -89,7 +89,7 @@ func (r *removals) Existence(_ context.Context, node *corev1.Node) (cloud.Existe
 	return cloud.Existence{Present: !r.absent[node.Name], Asked: asked}, errors.Join(r.failure, r.fails[node.Name])
 }
 
-// Shutdown is the answer of the cloud.
+// Shutdown implements instances.
 func (r *removals) Shutdown(_ context.Context, node *corev1.Node) (bool, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -160,10 +160,10 @@ func hasOtherAddresses(r route, node *corev1.Node) bool {
 func (x *index) mayRemove(r route) (ok bool, until string, at time.Time) {
 	since := x.strays[r.identity]
 	if !x.isStrayLongEnough(r) {
-		return false, fmt.Sprintf("removed once it has been so for %v", x.limits.StrayFor), since.Add(x.limits.StrayFor)
+		return false, fmt.Sprintf("removed if this lasts for %v", x.limits.StrayFor), since.Add(x.limits.StrayFor)
 	}
 	if at := since.Add(x.limits.OverBudgetAfter); x.isOverBudget(len(x.strays)) && x.memory.listing.at.Before(at) {
-		return false, fmt.Sprintf("%d of %d routes are stray, more than the budget of max(%d, %d %%); removed once it has been so for %v",
+		return false, fmt.Sprintf("%d of %d routes are stray, more than the budget of max(%d, %d %%); removed if this lasts for %v",
 			len(x.strays), len(x.memory.listing.routes), x.limits.BudgetRoutes, x.limits.BudgetPercent, x.limits.OverBudgetAfter), at
 	}
 	return true, "", time.Time{}

@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-const waits = ": removed once it has been so for 30s"
+const waits = ": removed if this lasts for 30s"
 
 // removeRows are the rules for listed routes. The comments say what upstream
 // does where it does something else (upstream-behaviour 5.2, 10.3).
@@ -147,7 +147,7 @@ func removed(n int) []string {
 func kept(n, all int) []string {
 	var lines []string
 	for i := 1; i <= n; i++ {
-		lines = append(lines, fmt.Sprintf("hold s%d: there is no Node gone-%d: 4 of %d routes are stray, more than the budget of max(3, 10 %%); removed once it has been so for 10m0s", i, i, all))
+		lines = append(lines, fmt.Sprintf("hold s%d: there is no Node gone-%d: 4 of %d routes are stray, more than the budget of max(3, 10 %%); removed if this lasts for 10m0s", i, i, all))
 	}
 	return lines
 }
