@@ -17,8 +17,9 @@ type scope struct {
 	// maxOwnReasons at most.
 	waits   map[string]bool
 	waiting []string
-	// own are the objects whose calls have failed before an answer for another
-	// object. If they fail again, that says nothing of others.
+	// own are the objects whose calls have failed shortly before another object got
+	// an answer. So they fail for reasons of their own, and if they fail again, that
+	// says nothing of others.
 	own map[string]time.Time
 
 	opened, closed time.Time // when calls were last held back and released

@@ -106,7 +106,7 @@ func TestCredentialsOfAFactoryThatWorksOnce(t *testing.T) {
 		if code := r.AwaitExit(t, expect.Soon); code != 75 {
 			t.Errorf("a replica has ended with code %d, want 75, that of a planned restart", code)
 		}
-		r.AwaitLogged(t, "Only a new process can use the new configuration", "a process of its own has made the provider")
+		r.AwaitLogged(t, "Only a new process can use the new configuration", "a separate process has made the provider")
 		r.AwaitLogged(t, "Released the lease")
 		if r == leader {
 			joins(t, b, before, expect.Soon) // The other replica leads.

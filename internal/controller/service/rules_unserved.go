@@ -17,9 +17,9 @@ func isHeld(service *corev1.Service) bool {
 	return service.DeletionTimestamp != nil && hasFinalizer(service)
 }
 
-// leaveAlone does nothing about a Service of another class. If nobody finishes its
-// deletion, it says who may (promise V1): an event and a condition each time, but
-// not more often than events are repeated.
+// leaveAlone does nothing about a Service of another class, except that it reports
+// a deletion that nobody finishes (promise V1). An event and a condition say who
+// may finish it, at most once in repeatEvent.
 func leaveAlone(o observed) plan {
 	p := plan{do: doNothing, why: "the Service belongs to another load balancer class", memory: o.memory}
 	if !isHeld(o.service) {

@@ -41,9 +41,9 @@ type plan struct {
 func decide(o observed) plan {
 	switch {
 	case o.tried == accepted:
-		return plan{end, "a process of its own has made the provider"}
+		return plan{end, "a separate process has made the provider"}
 	case o.tried == rejected:
-		return plan{refuse, "a process of its own could not make the provider"}
+		return plan{refuse, "a separate process could not make the provider"}
 	case o.leads && o.tried == unasked:
 		return plan{try, "the provider in use cannot be replaced, and its factory may work once in a process"}
 	case o.made == unasked:

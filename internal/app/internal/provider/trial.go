@@ -58,7 +58,7 @@ func (s Self) try(ctx context.Context) (answer, error) {
 	c.Env = append(os.Environ(), trialVariable+"="+key)
 	c.Stdout, c.Stderr, c.WaitDelay = &out, &log, time.Second
 	if err := c.Start(); err != nil {
-		return unable, fmt.Errorf("a process of its own cannot be started: %w", err)
+		return unable, fmt.Errorf("a separate process cannot be started: %w", err)
 	}
 	err := c.Wait()
 	said, ok := answerIn(out.String(), key)
@@ -69,7 +69,7 @@ func (s Self) try(ctx context.Context) (answer, error) {
 		text, _ := strconv.Unquote(said) // Answer has quoted it.
 		return rejected, errors.New(text)
 	case ctx.Err() != nil:
-		return rejected, fmt.Errorf("a process of its own has not made the provider: %w", ctx.Err())
+		return rejected, fmt.Errorf("a separate process has not made the provider: %w", ctx.Err())
 	default:
 		return rejected, fmt.Errorf("a process of its own ended without an answer: %w; its last lines: %s", err, log.String())
 	}
