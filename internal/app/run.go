@@ -169,7 +169,7 @@ func (p *program) greet(logger klog.Logger) {
 		logger.Info("Warning: this flag changes nothing here", "flag", i.Flag, "why", i.Why)
 	}
 	if missing := p.controllers.missing(s.Controllers.Enabled()); missing != nil {
-		logger.Info("Controllers are enabled that are not in this version", "controllers", missing)
+		logger.Info("Some enabled controllers do not exist in this version", "controllers", missing)
 	}
 }
 

@@ -197,7 +197,7 @@ func (v *trafficClient) stays(t *testing.T, m *machine) *session {
 		if s.host == m.instance.ID {
 			return s
 		}
-		_ = s.conn.Close() // it was another one's
+		_ = s.conn.Close() // it went to another machine
 	}
 	t.Fatalf("no connection comes to %s", m.instance.Name)
 	return nil

@@ -77,7 +77,8 @@ type instance struct {
 // memory is what this process remembers of a request between passes.
 type memory struct {
 	uid types.UID
-	// reason is why it waited at the last pass; empty: it was not decided on yet.
+	// reason is why the request waited at the last pass. It is empty before the
+	// first one.
 	reason string
 	// vain is how many answers in a row have not proved what the request names.
 	vain int

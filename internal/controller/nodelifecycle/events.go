@@ -48,7 +48,7 @@ var (
 	}
 	shutdownTaintFailed = message.Reason{
 		Name: "ShutdownTaintFailed", On: "Node", Type: corev1.EventTypeWarning,
-		When: "The shutdown taint of the Node could not be set or removed. It is tried again, and said once until it is written.",
+		When: "The shutdown taint of the Node could not be set or removed. The write is retried. The event comes once, not at each try.",
 		Do:   "Check the RBAC rules of the cloud-controller-manager and the admission webhooks.",
 	}
 )
@@ -224,7 +224,8 @@ func contradicts(w witnesses) message.Cause {
 // maxNamed is how many Nodes a message names.
 const maxNamed = 5
 
-// keepReporting names some of the denied Nodes.
+// keepReporting is the cause of a wait for Nodes whose instances the cloud denies
+// and whose kubelets report. It names some of them.
 func keepReporting(denied int, some []peer) message.Cause {
 	var names []string
 	for _, p := range some {

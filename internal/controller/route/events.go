@@ -21,12 +21,12 @@ var (
 	}
 	reasonDeletionHeld = message.Reason{
 		Name: "RouteDeletionHeld", On: "Lease", Type: corev1.EventTypeWarning,
-		When: "More routes are stray than the budget allows (--route-deletion-budget-routes, --route-deletion-budget-percent). They are kept until --route-deletion-over-budget-after.",
+		When: "More routes are stray than the budget allows (--route-deletion-budget-routes, --route-deletion-budget-percent). They are kept for --route-deletion-over-budget-after.",
 		Do:   "Check the routes in the cloud, --cluster-name and --cluster-cidr. If the routes are needed, set --configure-cloud-routes=false before they are deleted.",
 	}
 	reasonUnwritten = message.Reason{
 		Name: "NetworkConditionFailed", On: "Node", Type: corev1.EventTypeWarning,
-		When: "The condition NetworkUnavailable of the Node could not be written. It is tried again, and said once until it is written.",
+		When: "The condition NetworkUnavailable of the Node could not be written. The write is retried. The event comes once, not at each try.",
 		Do:   "Check the RBAC rules of the cloud-controller-manager and the admission webhooks.",
 	}
 	reasonCreated = message.Reason{

@@ -47,7 +47,8 @@ type memory struct {
 	// announced is the shape for which an event has announced the call.
 	announced string
 	recorded  recordedReason
-	// recordedUpdate is the same for updates while Ensure fails.
+	// recorded is for calls of Ensure, recordedUpdate is for updates that are made
+	// while Ensure fails.
 	recordedUpdate recordedReason
 	// written has the status of each condition that was written. writtenAt is
 	// when the last one was written. The map is replaced and never changed.
@@ -80,7 +81,7 @@ type failure struct {
 	until time.Time
 }
 
-// recordedReason is what was last recorded as an event of a failure.
+// recordedReason is the reason and the time of the last event about a failure.
 type recordedReason struct {
 	reason string
 	at     time.Time

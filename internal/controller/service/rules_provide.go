@@ -166,7 +166,7 @@ func repairAddress(o observed) plan {
 	}
 	switch {
 	case o.now.Before(next):
-		return plan{do: wait, why: "the address was put back or asked for a short time ago", after: next.Sub(o.now), memory: o.memory}
+		return plan{do: wait, why: "the address was put back, or the provider was asked for it, a short time ago", after: next.Sub(o.now), memory: o.memory}
 	case !o.memory.contested:
 		p := withBackoff(o, plan{do: ensure, why: "somebody has changed the address, and it may have been the provider", service: o.service, routine: true})
 		p.memory.askedAt = o.now

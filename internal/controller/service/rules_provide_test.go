@@ -80,7 +80,7 @@ func TestProvide(t *testing.T) {
 		},
 		{
 			name: "ProviderIsNotAskedAgainWithinThePause", service: balanced(finalized, conditioned), memory: known(ready, func(m *memory) { m.askedAt = noon.Add(-time.Minute) }),
-			want: "wait: the address was put back or asked for a short time ago | after 4m0s",
+			want: "wait: the address was put back, or the provider was asked for it, a short time ago | after 4m0s",
 		},
 		{
 			name: "ChangedAddressIsPutBack", service: balanced(finalized, conditioned),
@@ -90,7 +90,7 @@ func TestProvide(t *testing.T) {
 		{
 			name: "ChangedAddressIsNotPutBackAgainWithinThePause", service: balanced(finalized, conditioned),
 			memory: known(ready, func(m *memory) { m.contested, m.repairedAt = true, noon.Add(-time.Minute) }),
-			want:   "wait: the address was put back or asked for a short time ago | after 4m0s",
+			want:   "wait: the address was put back, or the provider was asked for it, a short time ago | after 4m0s",
 		},
 		{
 			name: "ConditionsAreWrittenWithTheAddressThatIsPutBack", service: balanced(finalized), memory: known(ready, func(m *memory) { m.contested = true }),

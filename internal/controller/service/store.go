@@ -109,7 +109,8 @@ func (s *store) noteTried(key string, p plan, at time.Time) {
 	s.tries[key] = s.tries[key].after(p, at)
 }
 
-// noteShown records what a wait has shown.
+// noteShown records when a Service last showed, or an event last said, that an
+// edit waits.
 func (s *store) noteShown(key string, t tried) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -150,7 +150,7 @@ func (d *Daemon) Request(ctx context.Context, path, token string) (status int, b
 	if token != "" {
 		req.Header.Set("Authorization", "Bearer "+token)
 	}
-	client := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} // its certificate is its own
+	client := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} // its certificate is self-signed
 	defer client.CloseIdleConnections()
 	resp, err := client.Do(req)
 	if err != nil {

@@ -71,7 +71,7 @@ func (r *Route) addFlags(sections *cliflag.NamedFlagSets) {
 	fs.DurationVar(&r.limits.StrayFor, "route-deletion-stray-for", r.limits.StrayFor,
 		"A route that leads to no node, or nowhere, is deleted when the cloud has listed it for this long. Routes of nodes whose deletion was seen are deleted at once.")
 	fs.IntVar(&r.limits.BudgetRoutes, "route-deletion-budget-routes", r.limits.BudgetRoutes,
-		"How many stray routes may be deleted together. If more are stray, they are kept until --route-deletion-over-budget-after.")
+		"How many stray routes may be deleted together. If more are stray, they are kept for --route-deletion-over-budget-after.")
 	fs.IntVar(&r.limits.BudgetPercent, "route-deletion-budget-percent", r.limits.BudgetPercent,
 		"The same as --route-deletion-budget-routes, in percent of all routes. The larger number counts.")
 	fs.DurationVar(&r.limits.OverBudgetAfter, "route-deletion-over-budget-after", r.limits.OverBudgetAfter,

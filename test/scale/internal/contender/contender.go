@@ -137,7 +137,7 @@ func (d *Daemon) Healthy(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	client := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} // its certificate is its own
+	client := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} // its certificate is self-signed
 	defer client.CloseIdleConnections()
 	resp, err := client.Do(req)
 	if err != nil {

@@ -37,7 +37,7 @@ func (r Report) WriteMarkdown(w io.Writer, jsonFile string) error {
 	return err
 }
 
-// flags are those that are not empty, in order.
+// flags returns the flags that have a value, sorted by name.
 func (r Report) flags() string {
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(r.Flags)) {
