@@ -23,7 +23,7 @@ import (
 //		ProviderName string
 //
 //		// Defaults are defaults of flags, by name: ours and the program's own. --help
-//		// shows them, the command line overrides them, and a flag counts as set. A
+//		// shows them, the command line overrides them, and their flags count as set. A
 //		// name or a value that no flag accepts is an error.
 //		Defaults map[string]string
 //

@@ -87,7 +87,7 @@ func TestWrappers(t *testing.T) {
 	}{
 		{"NoWrapper", offers, 3, nil},
 		{"PlainProvider", table(nil), 0, nil},
-		{"EmbeddedInterfaceIsHiddenAndSaid", embeds{offers}, 0, []string{"provider.RouteApplier"}},
+		{"EmbeddedInterfaceIsHiddenAndReported", embeds{offers}, 0, []string{"provider.RouteApplier"}},
 		{"EmbeddedByPointer", &embeds{offers}, 0, []string{"provider.RouteApplier"}},
 		{"UnwrapIsFollowed", unwraps{offers}, 3, nil},
 		{"UnwrapIsFollowedThroughAPointer", &unwraps{offers}, 3, nil},

@@ -122,8 +122,8 @@ func TestServiceOfAnotherClassBecomesInternal(t *testing.T) {
 	s.AwaitServing(t, before.Name, s.Hosts...)
 }
 
-// A Service of ours cannot be put into another class, but by way of another
-// type. What we have made for it goes then, whenever the daemon sees it.
+// The class of a Service can change only while the Service has another type. The
+// daemon then deletes the load balancer, also if it never saw that type.
 func TestServiceIsGivenToAnotherClass(t *testing.T) {
 	s := lbservice.New(t, onShared(t), 2)
 	d := s.Runs(t, daemon.Setup{})

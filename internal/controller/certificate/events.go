@@ -68,7 +68,7 @@ var (
 	}
 	identityUnproven = message.Reason{
 		Name: "IdentityUnproven", On: onRequest, Condition: whenHeld,
-		When: "The cloud has no instance with the Node's name or with its provider ID, or they are two instances.",
+		When: "The cloud has no instance with the Node's name or with its provider ID, or these are two different instances.",
 		Do:   "Check that the Node is named like its instance. If its provider ID is wrong, delete the Node and let the kubelet register it again.",
 	}
 	identityContested = message.Reason{

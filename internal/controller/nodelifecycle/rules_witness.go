@@ -56,8 +56,9 @@ type witnesses struct {
 	// for ForeignAfter.
 	foreign    []peer
 	foreigners int
-	// tooManyForeign means that foreign are too many for machines of others. Then
-	// contradicting is the one of them that was asked about last.
+	// tooManyForeign means that there are too many foreign Nodes: other people's
+	// machines cannot explain all of them. Then contradicting is the foreign Node
+	// that was asked about last.
 	tooManyForeign bool
 }
 

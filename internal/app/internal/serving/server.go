@@ -129,8 +129,8 @@ func handler(c Config, h *Health, registry metrics.Gatherer) http.Handler {
 }
 
 // install serves a probe, and a path below it for each check, which says why the
-// check fails. By default these paths need authorization. /healthz has none, as
-// upstream.
+// check fails. By default these paths need authorization. /healthz has no such
+// paths, as with upstream.
 func install(m *mux.PathRecorderMux, p *probe) {
 	m.Handle(p.path, p)
 	m.HandlePrefix(p.path+"/", p)

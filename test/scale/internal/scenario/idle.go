@@ -40,7 +40,7 @@ var idle = Scenario{
 			return err
 		}
 		t.note(report.Quantity(report.IdleCalls, float64(t.row.Calls())*60/t.row.Seconds, "a minute"))
-		const few = 100 // Of fewer calls, the largest ten seconds say nothing.
+		const few = 100 // With fewer calls, the number in the busiest ten seconds says nothing.
 		if t.row.Calls() >= few {
 			t.note(report.Quantity("largest 10 s", t.row.Series.Unevenness(), "times the mean"))
 		}
