@@ -110,9 +110,9 @@ func partsOfRoutes(v cloudprovider.Routes) parts {
 }
 
 // find returns the optional interface T of a value, which may be behind wrappers
-// (provider.Unwrapper). It returns nil if the value does not offer it. T takes the
-// place of the replaced methods, so it is not looked for behind a wrapper with such a
-// method of its own.
+// (provider.Unwrapper). It returns nil if the value does not offer it. T is called in
+// place of the replaced methods. If a wrapper has such a method itself, T is not
+// looked for behind it, because the wrapper's method would not be called any more.
 func find[T, P any](value P, replaced ...string) T {
 	var none T
 	current := any(value)

@@ -42,8 +42,8 @@ func newRouteChanges(r *Routes, theirs provider.RouteApplier) *routeChanges {
 	return &routeChanges{manyChanges: manyChanges{changes: &r.changes}, routes: r, theirs: theirs, most: max(theirs.MaxRouteChanges(), 1)}
 }
 
-// make makes the change together with others. If alone is true, it was not made, or
-// it is not known whether it was, and the caller makes it alone.
+// make makes the change together with others. If alone is true, the change was not
+// made, or it is unknown whether it was. The caller then makes it alone.
 func (b *routeChanges) make(ctx context.Context, w *routeChange) (alone bool, err error) {
 	if err := b.routes.changes.keys.acquire(w.route.CIDR, w.method); err != nil {
 		return false, w.failed(Slow, err)

@@ -302,8 +302,8 @@ func TestPlanOfAChangeCostsThisNodeOnly(t *testing.T) {
 	}
 }
 
-// The informer may have a newer Node than the one that it has reported. Then the
-// plan is that of the newer one, too.
+// The informer may have a newer Node than the one that it has reported. The plan
+// is then made from the newer one.
 func TestNodeThatIsNotReportedYetIsPlannedAsItIs(t *testing.T) {
 	nodes := map[string]*corev1.Node{"node-1": newNode(1), "node-2": newNode(2)}
 	o := given(2)

@@ -19,8 +19,8 @@ type observed struct {
 	answer *answer
 }
 
-// given is what the cloud has said about a volume. The zero value is the harmless
-// one.
+// given is what the cloud has said about a volume. The zero value means no
+// answer, so that nothing is written by mistake.
 type given string
 
 const (
