@@ -13,9 +13,9 @@ import (
 // swallowed. It returns Classification{} for an error that it cannot read. It
 // never panics, whatever the error does when it is read.
 //
-// "Not found" is no kind: only the provider knows what was not found. A status
-// 400 alone is none either, because clouds answer it for expired credentials and
-// busy objects, too.
+// There is no kind for "not found", because only the provider knows what was not
+// found. A status 400 alone has no kind either, because clouds answer it for
+// expired credentials and busy objects, too.
 func Classify(err error) Classification { return ClassifyAbout(err) }
 
 // ClassifyAbout is Classify for the error of a call about one object. The names
@@ -103,7 +103,7 @@ func (c *clues) kindOfStatus(status int, t text) Classification {
 		return byText(QuotaExceeded)
 	case status == http.StatusUnauthorized, status == http.StatusForbidden, status == http.StatusProxyAuthRequired:
 		return Classification{Kind: Denied}
-	case c.specific: // The code says what it is, and that is no kind.
+	case c.specific: // The code says what happened, and no kind stands for that.
 		return Classification{Known: true}
 	}
 	switch status {

@@ -468,7 +468,7 @@ func FuzzClassifyText(f *testing.F) {
 	})
 }
 
-// The limit of a client's own retries is no quota of the account.
+// The limit of a client's own retries is not a quota of the account.
 func TestRetriesAreNoQuota(t *testing.T) {
 	for text, want := range map[string]provider.ErrorKind{
 		"retry limit exceeded: dial tcp 10.0.0.1:443: connection refused": provider.Unavailable,

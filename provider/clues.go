@@ -23,7 +23,7 @@ const maxErrors = 64
 type clues struct {
 	visited  int
 	codes    []string
-	specific bool // a code says what happened, and that is no kind
+	specific bool // a code says what happened, and no kind stands for that
 	statuses []int
 	headers  []http.Header
 	pauses   []time.Duration

@@ -91,7 +91,7 @@ var codes = byKind(map[ErrorKind]string{
 		invalidatedretrytoken retryable serverlocked resourceconflict notready externalserverincorrectstate immutable`,
 	QuotaExceeded: `quotaexceeded quotasexceeded overquota resourcelimitexceeded limitexceeded limitsexceeded limitreached quota quotalimit
 		insufficientquota accountlimit accountlimitreached resourcequotaexceeded`,
-	// These say what happened, and that is no kind.
+	// These say what happened, and no kind stands for that.
 	Unclassified: `notfound resourcenotfound alreadyexists uniqueness duplicate duplicated protected gone unknown notauthorizedornotfound
 		notacceptable notimplemented`,
 })

@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// maxRetryAfter bounds what is read. A longer time is no time to wait for, and
+// maxRetryAfter bounds what is read. A longer time is too long to wait for, and
 // its number may overflow.
 const maxRetryAfter = 24 * time.Hour
 
 // retryAfter returns how long the cloud asks to wait, 0 if it does not say. The
 // headers that say when a quota is full again stand in each answer. They count
-// only if the quota is used up, and if nothing says more.
+// only if the quota is used up and no header or error names a time to wait.
 func (c *clues) retryAfter(kind ErrorKind, now time.Time) time.Duration {
 	var asked, reset time.Duration
 	for _, pause := range c.pauses {

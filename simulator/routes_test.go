@@ -103,7 +103,7 @@ func TestRouteInput(t *testing.T) {
 		"TooManyBitsOfIPv6":     {routeTo("x", "fd00::/129", node), `destination: "fd00::/129" is not a range such as 10.244.1.0/24, nor a name of ranges such as pl-00000001`},
 		"TargetByName":          {routeTo("x", "10.0.0.0/8", "node-1"), `target: "node-1" is not an instance ID`},
 		"TargetUnknown":         {routeTo("x", "10.0.0.0/8", "i-00000009"), "target: instance i-00000009 does not exist"},
-		"BadAddress":            {Route{Name: "x", Destination: "10.0.0.0/8", Target: node, TargetAddresses: []Address{{Type: InternalIP, Address: "x"}}}, `targetAddresses[0].address: "x" is no IP address that a InternalIP can be`},
+		"BadAddress":            {Route{Name: "x", Destination: "10.0.0.0/8", Target: node, TargetAddresses: []Address{{Type: InternalIP, Address: "x"}}}, `targetAddresses[0].address: "x" cannot be an IP address of type InternalIP`},
 		"AddressTwice":          {Route{Name: "x", Destination: "10.0.0.0/8", Target: node, TargetAddresses: []Address{{Type: Hostname, Address: "x"}, {Type: Hostname, Address: "x"}}}, "targetAddresses[1]: Hostname x is given twice"},
 		"EmptyTagKey":           {Route{Name: "x", Destination: "10.0.0.0/8", Tags: map[string]string{"": "x"}}, `tags: "" is not a key: it must not be empty and have no equals sign`},
 		"WhatIsWrongComesFirst": {routeTo("taken", "x/y", node), `destination: "x/y" is not a range such as 10.244.1.0/24, nor a name of ranges such as pl-00000001`},

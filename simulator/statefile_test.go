@@ -250,7 +250,7 @@ func TestBrokenStateFile(t *testing.T) {
 		"BadStaticIPID":            {`{"version":2,"staticIPs":[{"id":"x"}]}`, `staticIPs[0]: id: "x" is not a valid static IP ID`},
 		"StaticIPWithoutAddress":   {`{"version":2,"lastStaticIP":1,"staticIPs":[{"id":"ip-00000001"}]}`, "staticIPs[0]: address: is required, and loadBalancer must be empty"},
 		"BadStaticIP":              {`{"version":2,"lastStaticIP":1,"staticIPs":[{"id":"ip-00000001","address":"127.64.0.1"}]}`, "staticIPs[0]: name: must not be empty"},
-		"StaticIPOfAnotherAddress": {`{"version":2,"lastStaticIP":1,"staticIPs":[{"id":"ip-00000001","name":"a","address":"10.0.0.1"}]}`, `staticIPs[0]: address: "10.0.0.1" is none of the addresses for load balancers, 127.64.0.0/10`},
+		"StaticIPOfAnotherAddress": {`{"version":2,"lastStaticIP":1,"staticIPs":[{"id":"ip-00000001","name":"a","address":"10.0.0.1"}]}`, `staticIPs[0]: address: "10.0.0.1" is not one of the addresses for load balancers, 127.64.0.0/10`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "cloud.json")

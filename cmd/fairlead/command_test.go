@@ -79,13 +79,13 @@ Then deep/er/README.md says how to see it work.
 `},
 		"NoName":             {released, "new --module example.com/acme", "fairlead: want `fairlead new NAME --module PATH`, got 0 arguments; --help says more\n"},
 		"TwoNames":           {released, "new a b --module example.com/acme", "fairlead: want `fairlead new NAME --module PATH`, got 2 arguments; --help says more\n"},
-		"WrongName":          {released, "new Acme --module example.com/acme", "fairlead: NAME: \"Acme\" is no name of a cloud: lower-case letters, digits and dashes, first a letter, such as acme; it becomes the scheme of provider IDs, as in acme://region/i-1\n"},
+		"WrongName":          {released, "new Acme --module example.com/acme", "fairlead: NAME: \"Acme\" is not a name for a cloud: lower-case letters, digits and dashes, first a letter, such as acme; it becomes the scheme of provider IDs, as in acme://region/i-1\n"},
 		"NoModule":           {released, "new acme", "fairlead: --module is missing: the path of the Go module, such as github.com/acme/acme-cloud-controller-manager\n"},
 		"WrongModule":        {released, "new acme --module acme", "fairlead: --module: \"acme\" does not begin with a domain, such as github.com/acme/acme-cloud-controller-manager; example.com/acme will do until there is one\n"},
 		"WrongOutput":        {released, "new acme --module example.com/acme -o yaml", "fairlead: --output: \"yaml\" is neither text nor json\n"},
 		"NoVersion":          {versions.Version{Text: "abc"}, "new acme --module example.com/acme", "fairlead: --replace is missing: this fairlead was built from a checkout and has no version that Go could fetch, so give the folder of that checkout\n"},
-		"NoCheckout":         {versions.Version{}, "new acme --module example.com/acme --replace nowhere", "fairlead: --replace: \"nowhere\" is no checkout of Fairlead: open nowhere/go.mod: no such file or directory\n"},
-		"CheckoutOfAnother":  {versions.Version{}, "new acme --module example.com/acme --replace other", "fairlead: --replace: \"other\" is no checkout of Fairlead: its go.mod is of another module\n"},
+		"NoCheckout":         {versions.Version{}, "new acme --module example.com/acme --replace nowhere", "fairlead: --replace: \"nowhere\" is not a checkout of Fairlead: open nowhere/go.mod: no such file or directory\n"},
+		"CheckoutOfAnother":  {versions.Version{}, "new acme --module example.com/acme --replace other", "fairlead: --replace: \"other\" is not a checkout of Fairlead: its go.mod is of another module\n"},
 		"NothingOverwritten": {released, "new fairlead --module example.com/acme", "fairlead: fairlead/go.mod is there already; nothing was written, because nothing is overwritten: move it away, or choose another folder\n"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -155,10 +155,10 @@ func (n creation) check() error {
 func (n creation) replacement() (string, error) {
 	text, err := os.ReadFile(filepath.Join(n.checkout, "go.mod"))
 	if err != nil {
-		return "", fmt.Errorf("%q is no checkout of Fairlead: %w", n.checkout, err)
+		return "", fmt.Errorf("%q is not a checkout of Fairlead: %w", n.checkout, err)
 	}
 	if !bytes.HasPrefix(text, []byte("module "+scaffold.Fairlead+"\n")) {
-		return "", fmt.Errorf("%q is no checkout of Fairlead: its go.mod is of another module", n.checkout)
+		return "", fmt.Errorf("%q is not a checkout of Fairlead: its go.mod is of another module", n.checkout)
 	}
 	if filepath.IsAbs(n.checkout) {
 		return n.checkout, nil

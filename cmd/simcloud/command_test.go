@@ -113,7 +113,7 @@ Labels:     disk=
 }
 `},
 		{"show node-9", "simcloud: no instance has the ID or the name \"node-9\"; `simcloud list` shows all\n"},
-		{"show a,b", "simcloud: \"a,b\" is no ID and no name of any instance\n"},
+		{"show a,b", "simcloud: \"a,b\" is neither the ID nor the name of any instance\n"},
 		{"show", "simcloud: want `simcloud show ID|NAME [flags]`, got 0 arguments; --help says more\n"},
 		{"resize node-1 huge", "Instance i-00000001 (node-1) is now running: huge, InternalIP=127.0.1.1, no labels\n"},
 		{"relabel node-2 rack=r2 disk-", "Instance i-00000002 (node-2) is now running: large, InternalIP=127.0.9.1,ExternalIP=2001:db8::1, rack=r2\n"},
@@ -168,7 +168,7 @@ slow  latency  GetInstance                all     0       latency=1ms jitter=1ms
 		{"fault clear down", "Fault down is cleared.\n"},
 		{"fault clear down", "simcloud: no fault is named down; `simcloud fault list` shows all\n"},
 		{"fault clear", "All faults are cleared.\n"},
-		{"fault set flood", "simcloud: the cloud answered 400 Invalid: kind: \"flood\" is none of latency, hang, reset, throttle, outage, denied, error, notFound, stale, invisible, emptyList, truncatedList, doubledList, lostReply\n"},
+		{"fault set flood", "simcloud: the cloud answered 400 Invalid: kind: \"flood\" is not one of latency, hang, reset, throttle, outage, denied, error, notFound, stale, invisible, emptyList, truncatedList, doubledList, lostReply\n"},
 		{"fault set error --latency 1s", "simcloud: the cloud answered 400 Invalid: latency: belongs to kind latency, not to error\n"},
 
 		{"show i-00000001 --as customer -o json", `
@@ -207,7 +207,7 @@ ListInstances  Unavailable  1
 		{"flood", "simcloud: unknown command \"flood\" for \"simcloud\"\n"},
 		{"list -o yaml", "simcloud: --output: \"yaml\" is neither table nor json\n"},
 		{"list --as root", "simcloud: --as: \"root\" is neither operator nor customer\n"},
-		{"list --server http://", "simcloud: --server: \"http://\" is no URL such as http://127.0.0.1:7640\n"},
+		{"list --server http://", "simcloud: --server: \"http://\" is not a URL such as http://127.0.0.1:7640\n"},
 		{"list --server 127.0.0.1:1", "simcloud: no simulated cloud at http://127.0.0.1:1: start one with `simcloud serve`, or name one with --server or SIMCLOUD_SERVER\n"},
 	}
 }
@@ -302,9 +302,9 @@ func TestServe(t *testing.T) {
 
 func TestServeRefuses(t *testing.T) {
 	for line, want := range map[string]string{
-		"--listen 0.0.0.0:0":     `--listen: "0.0.0.0" is no loopback address; --allow-remote lets other machines in, without any authentication`,
-		"--listen :0":            `--listen: "" is no loopback address; --allow-remote lets other machines in, without any authentication`,
-		"--listen example.com:0": `--listen: "example.com" is no loopback address; --allow-remote lets other machines in, without any authentication`,
+		"--listen 0.0.0.0:0":     `--listen: "0.0.0.0" is not a loopback address; --allow-remote lets other machines in, without any authentication`,
+		"--listen :0":            `--listen: "" is not a loopback address; --allow-remote lets other machines in, without any authentication`,
+		"--listen example.com:0": `--listen: "example.com" is not a loopback address; --allow-remote lets other machines in, without any authentication`,
 		"--listen 7640":          "--listen: address 7640: missing port in address; give an address and a port, such as 127.0.0.1:7640",
 		"--listen 127.0.0.1:x":   "--listen: listen tcp: lookup tcp/x: unknown port",
 		"--quota -1":             "--quota: rate: must be positive: calls a second",

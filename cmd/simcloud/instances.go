@@ -109,7 +109,7 @@ func find(ctx context.Context, client *simulator.Client, word string) (simulator
 // name. If there is none either, it returns an error.
 func lookUp[T any](what, list, word string, find func(ids, names []string) ([]T, error)) ([]T, error) {
 	if word == "" || strings.Contains(word, ",") {
-		return nil, fmt.Errorf("%q is no ID and no name of any %s", word, what)
+		return nil, fmt.Errorf("%q is neither the ID nor the name of any %s", word, what)
 	}
 	found, err := find([]string{word}, nil)
 	if err == nil && len(found) == 0 {

@@ -67,7 +67,7 @@ Created:      ` + local + `
 }
 `},
 		{"route show x", "simcloud: no route has the ID or the name \"x\"; `simcloud route list` shows all\n"},
-		{"route show a,b", "simcloud: \"a,b\" is no ID and no name of any route\n"},
+		{"route show a,b", "simcloud: \"a,b\" is neither the ID nor the name of any route\n"},
 		{"route delete lead", "Route rt-00000001 (lead) is deleted.\n"},
 		{"route delete rt-00000003 -o json", `
 {

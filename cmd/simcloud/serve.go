@@ -224,7 +224,7 @@ func (o serveOptions) address() (string, error) {
 		return o.listen, nil
 	}
 	if ip, err := netip.ParseAddr(host); err != nil || !ip.IsLoopback() {
-		return "", fmt.Errorf("%q is no loopback address; --allow-remote lets other machines in, without any authentication", host)
+		return "", fmt.Errorf("%q is not a loopback address; --allow-remote lets other machines in, without any authentication", host)
 	}
 	return o.listen, nil
 }

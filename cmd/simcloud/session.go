@@ -83,7 +83,7 @@ func (s *session) client() (*simulator.Client, error) {
 		s.server = "http://" + s.server
 	}
 	if u, err := url.Parse(s.server); err != nil || u.Host == "" {
-		return nil, fmt.Errorf("--server: %q is no URL such as http://%s", s.server, defaultAddress)
+		return nil, fmt.Errorf("--server: %q is not a URL such as http://%s", s.server, defaultAddress)
 	}
 	client := simulator.NewClient(s.server)
 	switch s.role {

@@ -96,7 +96,7 @@ func inTime(ctx context.Context, present bool, err error) (bool, error) { //noli
 
 // saysNotFound reports whether an error of the gateway is the contract's error
 // InstanceNotFound, wrapped in nothing but text. If it is joined with another error,
-// it is no answer of the cloud.
+// it is not an answer of the cloud.
 func saysNotFound(err error) bool {
 	if KindOf(err) != NotFound {
 		return false // Some other errors have no end when they are unwrapped.

@@ -160,7 +160,7 @@ func TestFaultsOfACallAboutManyRoutes(t *testing.T) {
 		name  string
 		fault func(results) (results, error)
 		alone int  // how many routes are then changed one by one
-		kind  Kind // of the error of those that are not; empty: none
+		kind  Kind // of the error of the other routes; empty: no error
 	}{
 		{"NoFault", nil, 0, ""},
 		{"OutOfOrder", func(r results) (results, error) { slices.Reverse(r); return r, nil }, 0, ""},

@@ -27,7 +27,7 @@ func newVolumes(g *Gateway, theirs cloudprovider.PVLabeler, cfg Config) *Volumes
 func (g *Gateway) Volumes() *Volumes { return g.volumes }
 
 // Labels returns the labels of a volume. They are nil, and not only empty, if the
-// volume is none of the provider's. The map is the caller's.
+// volume does not belong to the provider. The map is the caller's.
 func (v *Volumes) Labels(ctx context.Context, volume *corev1.PersistentVolume) (map[string]string, error) {
 	c := call{method: "GetLabelsForVolume", priority: lowPriority, names: namesOfVolume(volume)}
 	key := string(volume.UID) + " " + volume.Name

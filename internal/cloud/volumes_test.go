@@ -31,7 +31,7 @@ func volumesOf(t *testing.T, says func(context.Context, *corev1.PersistentVolume
 
 func TestProviderWithoutLabelsOfVolumes(t *testing.T) {
 	if gateway(t, vendor{}, Config{}).Volumes() != nil {
-		t.Error("a provider that is no PVLabeler offers labels of volumes")
+		t.Error("a provider that is not a PVLabeler offers labels of volumes")
 	}
 }
 

@@ -23,7 +23,7 @@ func CheckName(text string) error {
 	case len(text) > maxName:
 		return fmt.Errorf("%q has %d characters, and may have %d", text, len(text), maxName)
 	case !name.MatchString(text):
-		return fmt.Errorf("%q is no name of a cloud: lower-case letters, digits and dashes, first a letter, such as acme; it becomes the scheme of provider IDs, as in acme://region/i-1", text)
+		return fmt.Errorf("%q is not a name for a cloud: lower-case letters, digits and dashes, first a letter, such as acme; it becomes the scheme of provider IDs, as in acme://region/i-1", text)
 	}
 	return nil
 }
@@ -37,7 +37,7 @@ func CheckModule(path string) error {
 	elements := strings.Split(path, "/")
 	for _, e := range elements {
 		if !element.MatchString(e) || e == "vendor" || strings.HasPrefix(path, "-") {
-			return fmt.Errorf("%q is no path of a Go module, %s", path, example)
+			return fmt.Errorf("%q is not the path of a Go module, %s", path, example)
 		}
 	}
 	// If the first element has no dot, Go looks for the module in the standard library.

@@ -239,7 +239,7 @@ func TestRouteAddresses(t *testing.T) {
 	moved.TargetNodeAddresses[0].Address = "10.0.0.99"
 	err = r.routes.CreateRoute(t.Context(), cluster, "hint", moved)
 	diff(t, "other addresses", "route rt-00000001 (node-1-a39aa2897f-i-00000001) has other addresses of its target; it has to be deleted first", text(err))
-	diff(t, "it is no permanent error", provider.Unclassified, r.cloud.ClassifyError(err).Kind)
+	diff(t, "it is not a permanent error", provider.Unclassified, r.cloud.ClassifyError(err).Kind)
 	diff(t, "listed", want, r.list(t))
 	diff(t, "delete", nil, r.routes.DeleteRoute(t.Context(), cluster, want[0]))
 	diff(t, "create", nil, r.routes.CreateRoute(t.Context(), cluster, "hint", moved))

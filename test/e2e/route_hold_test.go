@@ -11,7 +11,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/podnetwork"
 )
 
-// strays are routes that lead to an instance which is no Node.
+// strays are routes that lead to an instance which is not a Node.
 func strays(t *testing.T, n *podnetwork.Network, count int) []simulator.Route {
 	t.Helper()
 	foreign := n.Cloud.Instance(t, simulator.Instance{Name: n.Name("foreign")})

@@ -72,7 +72,7 @@ func parse(args []string) (options, error) {
 	case err != nil:
 		return o, fmt.Errorf("%w; -h explains all flags", err)
 	case fs.NArg() > 0:
-		return o, fmt.Errorf("%q is no flag; -h explains all flags", fs.Arg(0))
+		return o, fmt.Errorf("%q is not a flag; -h explains all flags", fs.Arg(0))
 	}
 	o.flags = map[string]string{}
 	fs.VisitAll(func(f *flag.Flag) {

@@ -27,7 +27,7 @@ func TestParse(t *testing.T) {
 		"UnknownFlag":          {[]string{"-size=3"}, "", "-h explains all flags"},
 		"NoNumber":             {[]string{"-nodes=many"}, "", "invalid value \"many\" for flag -nodes"},
 		"TooManyNodes":         {[]string{"-nodes=50000"}, "", "between 1 and 20,000, not 50000"},
-		"ArgumentThatIsNoFlag": {[]string{"init"}, "", "\"init\" is no flag"},
+		"ArgumentThatIsNoFlag": {[]string{"init"}, "", "\"init\" is not a flag"},
 		"FolderAsName":         {[]string{"-name=docs/x"}, "", "-write-to is the folder"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -54,7 +54,7 @@ func (h *HTTP) InstancesNamed(ctx context.Context, name string) ([]Instance, err
 			return nil, fmt.Errorf("instances named %s: %w", name, err)
 		}
 		if page.Items == nil {
-			return nil, fmt.Errorf("instances named %s: the answer is no list", name)
+			return nil, fmt.Errorf("instances named %s: the answer is not a list", name)
 		}
 		all = append(all, page.Items...)
 		if page.Continue == "" {

@@ -48,7 +48,7 @@ var (
 	}
 	weakKey = message.Reason{
 		Name: "WeakKey", On: onRequest, Condition: string(certificatesv1.CertificateDenied),
-		When: "The key is none of: RSA of 2,048 to 8,192 bits, ECDSA of at least 256 bits, Ed25519.",
+		When: "The key is neither RSA of 2,048 to 8,192 bits, nor ECDSA of at least 256 bits, nor Ed25519.",
 		Do:   "Find out what has made it. A kubelet makes a key for ECDSA of 256 bits.",
 	}
 	tooLong = message.Reason{

@@ -121,8 +121,8 @@ func OfExistence(err error) message.Cause {
 		return Of(err)
 	}
 	return message.Reason{Name: of(cloud.Failed).reason}.Cause("The provider has failed with \"instance not found\", " +
-		"where it should have said that the instance does not exist. An error is no evidence, unless --node-deletion-not-found-error=absent is set, " +
-		"the Node has a provider ID and nothing else has failed. It is tried again. (" + message.Cut(err) + ")")
+		"where it should have said that the instance does not exist. An error is not evidence, unless --node-deletion-not-found-error=absent is set, " +
+		"the Node has a provider ID and nothing else has failed. The question is asked again. (" + message.Cut(err) + ")")
 }
 
 // of returns the failure to show for a kind of error. An unknown kind is shown

@@ -7,7 +7,7 @@ import (
 // nodeIsNotOurs holds a Node that is probably not a machine of this cloud. It has
 // no provider ID and does not wait to be initialised, although the Nodes of this
 // cloud have provider IDs. The cloud does not know such a machine, so its answer
-// "absent" is no evidence (promise S1 c).
+// "absent" is not evidence (promise S1 c).
 func nodeIsNotOurs(o observed) *obstacle {
 	if o.limits.Witnesses == 0 || o.owner().Doubt != ownership.NeverInitialized {
 		return nil

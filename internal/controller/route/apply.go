@@ -48,7 +48,7 @@ func (c *Controller) enqueue(p plan) {
 	}
 }
 
-// change carries out the job of one CIDR. A failed call is no error of this
+// change carries out the job of one CIDR. A failed call is not an error of this
 // function, because the next plan says when it is tried again.
 func (c *Controller) change(ctx context.Context, key string) (loop.Result, error) {
 	cidr := netip.MustParsePrefix(key) // enqueue has made the key from a prefix.

@@ -39,14 +39,14 @@ func (b BackendPolicy) isBackend(node *corev1.Node) bool {
 	}
 }
 
-// isDisowned reports whether the Node is no backend because it is not this
+// isDisowned reports whether the Node is not a backend because it is not this
 // daemon's.
 func (b BackendPolicy) isDisowned(node *corev1.Node) bool {
 	_, disowned := b.Claim.Disowns(node)
 	return b.OwnOnly && disowned
 }
 
-// isLeaving reports whether the Node is no backend for a reason that its kubelet
+// isLeaving reports whether the Node is not a backend for a reason that its kubelet
 // cannot set and remove.
 func (b BackendPolicy) isLeaving(node *corev1.Node) bool {
 	return node.DeletionTimestamp != nil || nodefact.HasTaint(node, nodefact.TaintToBeDeleted) || b.SkipUninitialized && nodefact.IsUninitialized(node)

@@ -36,8 +36,8 @@ type volumes interface {
 
 // labeler is what this package needs of the cloud.
 type labeler interface {
-	// Labels returns the labels of a volume, nil if the volume is none of the
-	// provider's.
+	// Labels returns the labels of a volume, nil if the volume does not belong to
+	// the provider.
 	Labels(ctx context.Context, volume *corev1.PersistentVolume) (map[string]string, error)
 }
 

@@ -25,7 +25,7 @@ type given string
 
 const (
 	refused  given = ""         // no answer
-	foreign  given = "foreign"  // the volume is none of the provider's
+	foreign  given = "foreign"  // the volume does not belong to the provider
 	labelled given = "labelled" // the provider returns labels
 )
 
@@ -82,7 +82,7 @@ func decide(o observed) plan {
 	}
 	switch o.answer.given {
 	case foreign:
-		return plan{do: leave, why: "the volume is none of the provider's", memory: m.withoutFailure()}
+		return plan{do: leave, why: "the volume does not belong to the provider", memory: m.withoutFailure()}
 	case labelled:
 		return label(o, m)
 	case refused:

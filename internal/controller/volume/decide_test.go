@@ -104,7 +104,7 @@ func TestDecide(t *testing.T) {
 		{"AnswerAboutAnotherVolumeOfTheNameDoesNotCount", volume(replaced), memory{}, in("a"), summary{Do: ask, Why: "the volume has neither a zone nor a region"}},
 		{"RemovedLabelsAreNotWrittenAgainAtOnce", volume(), memory{uid: "u1", written: now.Add(-time.Minute)}, nil, summary{Do: wait, Why: "somebody has removed the labels, which are not written again so soon", After: 4 * time.Minute}},
 		{"RemovedLabelsAreWrittenAgainLater", volume(), memory{uid: "u1", written: now.Add(-putBackAfter)}, nil, summary{Do: ask, Why: "the volume has neither a zone nor a region"}},
-		{"VolumeOfOthersIsLeftAlone", volume(), memory{}, &answer{uid: "u1", given: foreign}, summary{Do: leave, Why: "the volume is none of the provider's"}},
+		{"VolumeOfOthersIsLeftAlone", volume(), memory{}, &answer{uid: "u1", given: foreign}, summary{Do: leave, Why: "the volume does not belong to the provider"}},
 		{"ZoneAndRegionAreWritten", volume(), memory{}, in("a"), summary{Do: write, Why: wrote, Labels: both, Term: []corev1.NodeSelectorRequirement{inRegion, where(zone, corev1.NodeSelectorOpIn, "a")}}},
 		{"SeveralZonesBecomeIn", volume(), memory{}, in("b__a__b"), summary{Do: write, Why: wrote, Labels: map[string]string{region: "r1", zone: "b__a__b"}, Term: []corev1.NodeSelectorRequirement{inRegion, where(zone, corev1.NodeSelectorOpIn, "a", "b")}}},
 		{"EmptyRegionIsNotWritten", volume(), memory{}, says(map[string]string{zone: "a", region: ""}), summary{Do: write, Why: wrote, Labels: map[string]string{zone: "a"}, Term: []corev1.NodeSelectorRequirement{where(zone, corev1.NodeSelectorOpIn, "a")}}},
@@ -145,9 +145,9 @@ func TestUnusableAnswers(t *testing.T) {
 		labels map[string]string
 		want   string
 	}{
-		{"EmptyZoneOfSeveral", map[string]string{zone: "a__"}, `topology.kubernetes.io/zone is "a__", which is no value of a label`},
+		{"EmptyZoneOfSeveral", map[string]string{zone: "a__"}, `topology.kubernetes.io/zone is "a__", which is not a valid label value`},
 		{"EmptyZoneBetweenTwo", map[string]string{zone: "a____b"}, `topology.kubernetes.io/zone is "a____b", and one of its zones is empty`},
-		{"NoValueOfALabel", map[string]string{region: "r 1", zone: "a"}, `topology.kubernetes.io/region is "r 1", which is no value of a label`},
+		{"NoValueOfALabel", map[string]string{region: "r 1", zone: "a"}, `topology.kubernetes.io/region is "r 1", which is not a valid label value`},
 		{"FormerNameWithAnotherValue", map[string]string{zone: "a", formerZone: "b"}, `topology.kubernetes.io/zone is "a" and failure-domain.beta.kubernetes.io/zone is "b"`},
 		{"Nothing", map[string]string{}, "it names neither a zone nor a region"},
 	} {

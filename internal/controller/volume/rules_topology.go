@@ -62,7 +62,7 @@ func topologyOf(answer map[string]string) (t topology, wrong string) {
 func (p place) wrong() string {
 	for _, value := range append([]string{p.label}, p.values...) {
 		if problems := validation.IsValidLabelValue(value); len(problems) > 0 {
-			return fmt.Sprintf("%s is %q, which is no value of a label", p.key, message.Value(p.label))
+			return fmt.Sprintf("%s is %q, which is not a valid label value", p.key, message.Value(p.label))
 		}
 		if value == "" {
 			return fmt.Sprintf("%s is %q, and one of its zones is empty", p.key, message.Value(p.label))

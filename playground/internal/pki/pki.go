@@ -96,7 +96,7 @@ func (p Pair) Write(certFile, keyFile string) error {
 	if err := os.WriteFile(keyFile, p.Key, 0o600); err != nil {
 		return err
 	}
-	return os.WriteFile(certFile, p.Cert, 0o644) //nolint:gosec // a certificate is no secret
+	return os.WriteFile(certFile, p.Cert, 0o644) //nolint:gosec // a certificate is not secret
 }
 
 // EnsureKey makes a private key in file unless there is one. Service account tokens are signed with it.

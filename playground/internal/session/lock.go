@@ -46,7 +46,7 @@ func openLock(name string, flags int) (*os.File, error) {
 	switch {
 	case err != nil:
 	case stat.Mode&syscall.S_IFMT != syscall.S_IFREG:
-		err = fmt.Errorf("%s is no regular file; remove it", name)
+		err = fmt.Errorf("%s is not a regular file; remove it", name)
 	case int(stat.Uid) != os.Getuid():
 		err = fmt.Errorf("%s belongs to user %d; remove it, or choose another folder", name, stat.Uid)
 	}

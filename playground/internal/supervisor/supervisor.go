@@ -104,7 +104,7 @@ func (s *Supervisor) Resume(name string) error {
 }
 
 // Stop sends signal to a child and returns when its process is gone. When ctx ends first, the child is killed. Stopping
-// a stopped child is no error.
+// a stopped child is not an error.
 func (s *Supervisor) Stop(ctx context.Context, name string, signal syscall.Signal) error {
 	s.mu.Lock()
 	c := s.children[name]

@@ -61,7 +61,7 @@ func CheckPort(field string, port int) error {
 // CheckOneOf requires one of the given words.
 func CheckOneOf[T ~string](field string, word T, all []T) error {
 	if !slices.Contains(all, word) {
-		return Invalid(field, "%q is none of %s", word, List(all))
+		return Invalid(field, "%q is not one of %s", word, List(all))
 	}
 	return nil
 }

@@ -109,14 +109,14 @@ func checkedAddresses(field string, all []wire.Address) ([]wire.Address, error) 
 
 func checkedAddress(a wire.Address, field string) (wire.Address, error) {
 	if !slices.Contains(wire.AddressTypes(), a.Type) {
-		return a, input.Invalid(field+".type", "%q is none of %s", a.Type, input.List(wire.AddressTypes()))
+		return a, input.Invalid(field+".type", "%q is not one of %s", a.Type, input.List(wire.AddressTypes()))
 	}
 	if !isIP(a) {
 		return a, input.CheckWord(field+".address", a.Address)
 	}
 	ip, err := netip.ParseAddr(a.Address)
 	if err != nil || ip.Zone() != "" || ip.IsUnspecified() {
-		return a, input.Invalid(field+".address", "%q is no IP address that a %s can be", a.Address, a.Type)
+		return a, input.Invalid(field+".address", "%q cannot be an IP address of type %s", a.Address, a.Type)
 	}
 	a.Address = ip.Unmap().String()
 	return a, nil

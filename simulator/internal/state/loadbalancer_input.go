@@ -103,7 +103,7 @@ func checkListeners(all []wire.Listener) error {
 	for n, l := range all {
 		field := fmt.Sprintf("listeners[%d]", n)
 		if !slices.Contains(wire.Protocols(), l.Protocol) {
-			return input.Invalid(field+".protocol", "%q is none of %s", l.Protocol, input.List(wire.Protocols()))
+			return input.Invalid(field+".protocol", "%q is not one of %s", l.Protocol, input.List(wire.Protocols()))
 		}
 		if err := input.CheckPort(field+".port", l.Port); err != nil {
 			return err

@@ -102,7 +102,7 @@ func checkedStaticIP(s wire.StaticIP) (wire.StaticIP, error) {
 	}
 	ip, err := netip.ParseAddr(s.Address)
 	if err != nil || !balancerAddresses.has(ip.Unmap()) {
-		return s, input.Invalid("address", "%q is none of the addresses for load balancers, %s", s.Address, balancerAddresses)
+		return s, input.Invalid("address", "%q is not one of the addresses for load balancers, %s", s.Address, balancerAddresses)
 	}
 	s.Address = ip.Unmap().String()
 	return s, nil

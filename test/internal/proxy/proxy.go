@@ -61,7 +61,7 @@ func Start(ctx context.Context, server string, serverCA []byte) (*Proxy, error) 
 func (p *Proxy) secure(serverCA []byte) error {
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(serverCA) {
-		return errors.New("proxy: the server's CA is no PEM certificate")
+		return errors.New("proxy: the server's CA is not a PEM certificate")
 	}
 	p.back.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
 	certificate, ca, err := selfSigned(p.book.clock.Now())
