@@ -56,7 +56,8 @@ func (c *clues) classifyCodes(t text) Classification {
 	return Classification{}
 }
 
-// classifyStatus classifies an error of which no code has a kind.
+// classifyStatus classifies an error by its status, because no code in it stands
+// for a kind.
 func (c *clues) classifyStatus(t text) Classification {
 	switch {
 	case len(c.statuses) > 0:

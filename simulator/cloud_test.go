@@ -150,7 +150,7 @@ func TestNewRefuses(t *testing.T) {
 		"NegativeDrain":      {Config{Drain: -1}, "the delays of load balancers must not be negative"},
 		"NegativeQuota":      {Config{MaxBackends: -1}, "a quota must not be negative; 0 means no limit"},
 		"NegativeChecks":     {Config{Checks: Checks{Interval: -1}}, "health checks: interval, timeout and thresholds must not be negative"},
-		"HostWithAPort":      {Config{AllowedHosts: []string{"cloud.test", "cloud.test:80"}}, `allowed host "cloud.test:80" is not a name in lower case, without a port`},
+		"HostWithAPort":      {Config{AllowedHosts: []string{"cloud.test", "cloud.test:80"}}, `allowed host "cloud.test:80" must be a name in lower case without a port`},
 		"BadStandingFault":   {Config{Standing: []Fault{{Name: "--quota", Kind: FaultThrottle}}}, "--quota: rate: must be positive: calls a second"},
 	} {
 		t.Run(name, func(t *testing.T) {

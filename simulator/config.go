@@ -77,7 +77,7 @@ func (config Config) check() error {
 	}
 	for _, name := range config.AllowedHosts {
 		if name == "" || strings.ContainsAny(name, " :/") || name != strings.ToLower(name) {
-			return fmt.Errorf("allowed host %q is not a name in lower case, without a port", name)
+			return fmt.Errorf("allowed host %q must be a name in lower case without a port", name)
 		}
 	}
 	return config.Checks.Check()

@@ -55,7 +55,7 @@ func Controller(name string, c app.ControllerInitFuncConstructor, flags ...strin
 			case err != nil:
 				return nil, err
 			case !started:
-				return nil, ccm.Skip("it says that it has not started")
+				return nil, ccm.Skip("its constructor reports that it did not start")
 			}
 			return runner{made, given.InformersStarted}, nil
 		},

@@ -311,7 +311,7 @@ func TestServeRefuses(t *testing.T) {
 		"--quota-burst 5":        "--quota: rate: must be positive: calls a second",
 		"--latency -1s":          "--latency: latency: must be positive, such as 30ms",
 		"--page-size -1":         "page size -1 must be positive",
-		"--allow-host cloud:80":  `allowed host "cloud:80" is not a name in lower case, without a port`,
+		"--allow-host cloud:80":  `allowed host "cloud:80" must be a name in lower case without a port`,
 		"extra":                  `unknown command "extra" for "simcloud serve"`,
 	} {
 		t.Run(line, func(t *testing.T) {

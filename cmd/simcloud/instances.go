@@ -48,7 +48,7 @@ func newCreate(s *session) *cobra.Command {
 	c := s.command(&cobra.Command{
 		Use:   "create NAME",
 		Short: "Create an instance",
-		Long: `Create an instance. What is not given the cloud decides: it has one zone and one
+		Long: `Create an instance. The cloud decides what is not given: it has one zone and one
 type that it takes, and without addresses an instance gets a free loopback address
 of its own as its InternalIP.`,
 		Example: `  simcloud create node-1

@@ -103,7 +103,7 @@ func added(c Controller) registration {
 				Flags:     s.Flags(),
 			})
 			if err == nil && made == nil {
-				err = skip("it was not made")
+				err = skip("its constructor returned no controller")
 			}
 			return made, err
 		}

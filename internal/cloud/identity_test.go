@@ -131,7 +131,7 @@ func TestIdentityIsAskedForEachRequest(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		if _, err := i.Identity(t.Context(), written(""), "new"); KindOf(err) != Slow || calls.Load() != 2 {
-			t.Fatalf("error %v after %d calls, want a call of its own", err, calls.Load())
+			t.Fatalf("error %v after %d calls, want a separate call", err, calls.Load())
 		}
 		began := before.Add(time.Minute) // when the first call has returned
 		time.Sleep(time.Minute)

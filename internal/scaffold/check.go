@@ -21,7 +21,7 @@ func CheckName(text string) error {
 	case text == "external":
 		return fmt.Errorf("%q is the value of kubelets' --cloud-provider for any external daemon; it cannot be the name of a cloud", text)
 	case len(text) > maxName:
-		return fmt.Errorf("%q has %d characters, and may have %d", text, len(text), maxName)
+		return fmt.Errorf("%q has %d characters, and may have at most %d", text, len(text), maxName)
 	case !name.MatchString(text):
 		return fmt.Errorf("%q is not a name for a cloud: lower-case letters, digits and dashes, first a letter, such as acme; it becomes the scheme of provider IDs, as in acme://region/i-1", text)
 	}

@@ -443,7 +443,7 @@ func atOnce(t *testing.T, n int, do func(i int) error) {
 }
 
 // With shared calls, many routes need only a few calls. Otherwise each route
-// needs one call of its own, and none to find its target.
+// needs one separate call, and none to find its target.
 func TestSharedCallsAreFewer(t *testing.T) {
 	eachWay(t, func(t *testing.T, line string) {
 		r := newRouting(t, simulator.Config{}, line)

@@ -17,7 +17,7 @@ import (
 	"testing"
 )
 
-// cloud is a simulated cloud in a process of its own.
+// cloud is a simulated cloud in a separate process.
 type cloud struct {
 	t     *testing.T
 	flags []string

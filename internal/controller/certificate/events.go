@@ -54,7 +54,7 @@ var (
 	tooLong = message.Reason{
 		Name: "TooLong", On: onRequest, Condition: string(certificatesv1.CertificateDenied),
 		When: "The certificate would be valid for longer than --serving-certificate-longest.",
-		Do:   "Find out what has made the request, or raise the flag.",
+		Do:   "Find out what has made the request, or increase the flag's value.",
 	}
 	addressUnproven = message.Reason{
 		Name: "AddressUnproven", On: onRequest, Condition: string(certificatesv1.CertificateDenied),

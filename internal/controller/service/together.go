@@ -39,7 +39,7 @@ type together struct {
 	claimed map[string]bool // by key, true if a pass was refused meanwhile; guarded by mu
 	forming *group          // takes members; nil: there is none; guarded by mu
 	set     string          // the set of nodes that alone is about; guarded by mu
-	alone   map[string]bool // keys that the shared call did not update, so they get calls of their own; guarded by mu
+	alone   map[string]bool // keys that the shared call did not update, so they get separate calls; guarded by mu
 }
 
 // group is the Services whose updates share a call, in the order of members.

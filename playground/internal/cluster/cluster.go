@@ -1,5 +1,5 @@
 // Package cluster brings up a real Kubernetes control plane on the loopback interface: etcd, kube-apiserver,
-// kube-controller-manager, kube-scheduler and any number of kubelets, each in a process of its own.
+// kube-controller-manager, kube-scheduler and any number of kubelets, each in a separate process.
 package cluster
 
 import (

@@ -11,7 +11,7 @@ import (
 
 const about = `A real Kubernetes control plane with real kubelet code on one Linux machine.
 
-It runs etcd, kube-apiserver, kube-controller-manager, kube-scheduler and kubelets, each in a process of its own, all
+It runs etcd, kube-apiserver, kube-controller-manager, kube-scheduler and kubelets, each in a separate process, all
 on the loopback interface. Nodes start as they do in a cloud: with the taint
 node.cloudprovider.kubernetes.io/uninitialized, which a cloud-controller-manager has to remove. Containers are not
 really run: the kubelets use a fake container runtime. Nothing is downloaded, and nothing needs root.`

@@ -4,7 +4,7 @@ package provider
 // provider in use does not load it by itself.
 type observed struct {
 	leads bool   // the provider in use has been initialised and cannot be replaced
-	tried answer // of a process of its own
+	tried answer // of a separate process
 	made  answer // of this process
 }
 
@@ -22,7 +22,7 @@ type action int
 
 const (
 	refuse  action = iota // the former content stays in use
-	try                   // make a provider in a process of its own
+	try                   // make a provider in a separate process
 	create                // make a provider here
 	replace               // use the provider that was made here
 	end                   // the process ends, to be started again

@@ -19,7 +19,7 @@ type outcome string
 
 const (
 	applied outcome = "applied" // the provider in use has the new content
-	refused outcome = "refused" // the provider does not accept the new content, the former stays in use
+	refused outcome = "refused" // the provider does not accept the new content, and the former content stays in use
 	restart outcome = "restart" // the process ends, and the next one reads the new content
 )
 

@@ -46,7 +46,7 @@ func (s Self) Answer(err error) string {
 	return s.key + " " + strconv.Quote(err.Error())
 }
 
-// try makes the provider in a process of its own. The error says why the answer
+// try makes the provider in a separate process. The error says why the answer
 // is not accepted.
 func (s Self) try(ctx context.Context) (answer, error) {
 	if s.Path == "" {
@@ -71,7 +71,7 @@ func (s Self) try(ctx context.Context) (answer, error) {
 	case ctx.Err() != nil:
 		return rejected, fmt.Errorf("a separate process has not made the provider: %w", ctx.Err())
 	default:
-		return rejected, fmt.Errorf("a process of its own ended without an answer: %w; its last lines: %s", err, log.String())
+		return rejected, fmt.Errorf("a separate process ended without an answer: %w; its last lines: %s", err, log.String())
 	}
 }
 

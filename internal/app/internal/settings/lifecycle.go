@@ -46,7 +46,7 @@ func (l *Lifecycle) addFlags(sections *cliflag.NamedFlagSets) {
 	fs.BoolVar(&l.delete, "node-deletion", l.delete,
 		"Delete nodes whose instances no longer exist. With false they stay, and a condition on them says so.")
 	fs.IntVar(&l.limits.Absences, "node-deletion-absences", l.limits.Absences,
-		"How many calls of their own have to say that an instance does not exist before its node may be deleted.")
+		"How many separate calls have to say that an instance does not exist before its node may be deleted.")
 	fs.IntVar(&l.limits.Witnesses, "node-deletion-witnesses", l.limits.Witnesses,
 		"How many other nodes, whose kubelets report, the cloud has to confirm before a node is deleted. If there are fewer, all of them, but at least one. 0 asks for none.")
 	fs.StringVar(&l.notFound, "node-deletion-not-found-error", l.notFound,

@@ -80,7 +80,7 @@ func (t *trial) initialize(ctx context.Context) error {
 	if err := t.until(ctx, report.AllInitialized, within, allInitialized); err != nil {
 		return err
 	}
-	if needs := t.quotaNeeds(t.Nodes); t.scenario.FastPaths == Off && needs > 0 { // Each Node is a call of its own.
+	if needs := t.quotaNeeds(t.Nodes); t.scenario.FastPaths == Off && needs > 0 { // Each Node is a separate call.
 		t.note(report.Took(report.QuotaNeeds, needs))
 	}
 	if err := t.calm(ctx); err != nil {
