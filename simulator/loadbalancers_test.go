@@ -115,7 +115,7 @@ func TestLoadBalancerInput(t *testing.T) {
 		"LongName":         {webBalancer(strings.Repeat("x", 64)), "name: is longer than 63 bytes"},
 		"ID":               {with(func(l *LoadBalancer) { l.ID = "lb-00000077" }), "id: must be empty; the cloud sets it"},
 		"State":            {with(func(l *LoadBalancer) { l.State = LoadBalancerActive }), "state: must be empty; the cloud decides it"},
-		"Address":          {with(func(l *LoadBalancer) { l.Address = "127.64.0.9" }), "address: must be empty; the cloud sets it, and staticIP chooses it"},
+		"Address":          {with(func(l *LoadBalancer) { l.Address = "127.64.0.9" }), "address: must be empty; the cloud sets it; to choose it, set staticIP"},
 		"Traffic":          {with(func(l *LoadBalancer) { l.Traffic = &Traffic{} }), "traffic: must be empty; the cloud counts it"},
 		"EmptyTagKey":      {with(func(l *LoadBalancer) { l.Tags = map[string]string{"": "x"} }), `tags: "" is not a key: it must not be empty and have no equals sign`},
 		"TagKeyWithEquals": {with(func(l *LoadBalancer) { l.Tags = map[string]string{"a=b": "x"} }), `tags: "a=b" is not a key: it must not be empty and have no equals sign`},

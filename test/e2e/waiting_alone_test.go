@@ -13,7 +13,7 @@ import (
 
 // A provider that panics for one Node: the Node says why it waits, the process
 // goes on, and other Nodes are initialised (S8). The Node is not asked about
-// soon again, so it recovers with the next process.
+// again soon, so it recovers with the next process.
 func TestWaitingNodeSaysThatTheProviderPanics(t *testing.T) {
 	b := onOwn(t)
 	c := b.NewCloud(t)

@@ -134,7 +134,7 @@ func isNotOfANode(o observed, _ *x509.CertificateRequest) *message.Cause {
 	if requesterOf(o.request) != "" {
 		return nil
 	}
-	return isWrongSubject(fmt.Sprintf("the user %q who has made it is not a Node", message.Value(o.request.Spec.Username)))
+	return isWrongSubject(fmt.Sprintf("the user %q who has made the request is not a Node", message.Value(o.request.Spec.Username)))
 }
 
 // hasOtherSubject returns a cause if the subject is anything else than the Node's:
@@ -205,7 +205,7 @@ func namesTheCluster(o observed, csr *x509.CertificateRequest) *message.Cause {
 	}
 	for _, ip := range csr.IPAddresses {
 		if ip.Equal(net.IPv4(127, 0, 0, 1)) || ip.Equal(net.IPv6loopback) || ip.IsUnspecified() || ip.IsMulticast() {
-			return isWrongSubject(ip.String() + " is the address of no instance")
+			return isWrongSubject(ip.String() + " cannot be the address of an instance")
 		}
 		if slices.ContainsFunc(o.apiServers, func(a string) bool { return ip.Equal(net.ParseIP(a)) }) {
 			return isWrongSubject(ip.String() + " is the address of the API server's Service")

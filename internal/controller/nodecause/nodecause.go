@@ -109,7 +109,7 @@ var failures = []failure{
 // Of returns the cause to show for the error of a question to the cloud.
 func Of(err error) message.Cause {
 	f := of(cloud.KindOf(err))
-	return message.Reason{Name: f.reason}.Cause(f.text + " It is tried again. (" + message.Cut(err) + ")")
+	return message.Reason{Name: f.reason}.Cause(f.text + " The call is retried. (" + message.Cut(err) + ")")
 }
 
 // OfExistence returns the cause to show for an error of InstanceExists. The
@@ -122,7 +122,7 @@ func OfExistence(err error) message.Cause {
 	}
 	return message.Reason{Name: of(cloud.Failed).reason}.Cause("The provider has failed with \"instance not found\", " +
 		"where it should have said that the instance does not exist. An error is not evidence, unless --node-deletion-not-found-error=absent is set, " +
-		"the Node has a provider ID and nothing else has failed. The question is asked again. (" + message.Cut(err) + ")")
+		"the Node has a provider ID and nothing else has failed. The call is retried. (" + message.Cut(err) + ")")
 }
 
 // of returns the failure to show for a kind of error. An unknown kind is shown

@@ -14,7 +14,7 @@ import (
 
 func TestUnclassifiedErrorIsCloudFailed(t *testing.T) {
 	got := Of(errors.New("broken"))
-	if got.Reason != "CloudFailed" || !strings.HasSuffix(got.Message, " It is tried again. (broken)") {
+	if got.Reason != "CloudFailed" || !strings.HasSuffix(got.Message, " The call is retried. (broken)") {
 		t.Errorf("cause %+v, want CloudFailed with the error", got)
 	}
 }

@@ -161,21 +161,21 @@ func deletingFailed(name string, err error) message.Event {
 
 func taintFailed(err error) message.Event {
 	return shutdownTaintFailed.Event("The shutdown taint of this Node could not be set or removed, so pods may be scheduled to a machine that is shut down, or kept off one that runs. " +
-		"Check the cloud-controller-manager's RBAC rules and admission webhooks. It is tried again. (" + message.Cut(err) + ")")
+		"Check the cloud-controller-manager's RBAC rules and admission webhooks. The write is retried. (" + message.Cut(err) + ")")
 }
 
 func notRead(err error) message.Cause {
 	return readFailed.Cause("The instance is gone, and the Node cannot be read from the API server for the final check. " +
-		"Check the cloud-controller-manager's RBAC rules. It is tried again. (" + message.Cut(err) + ")")
+		"Check the cloud-controller-manager's RBAC rules. The final check is repeated. (" + message.Cut(err) + ")")
 }
 
 func notDeleted(err error) message.Cause {
 	if kube.IsStale(err) {
 		return nodeKeepsChanging.Cause("The instance is gone, and the Node is written so often that it cannot be deleted in the version that was read. " +
-			"It is tried again. (" + message.Cut(err) + ")")
+			"The deletion is retried. (" + message.Cut(err) + ")")
 	}
 	return deleteFailed.Cause("The instance is gone, and the API server does not let the Node be deleted. " +
-		"Check the cloud-controller-manager's RBAC rules and admission webhooks. It is tried again. (" + message.Cut(err) + ")")
+		"Check the cloud-controller-manager's RBAC rules and admission webhooks. The deletion is retried. (" + message.Cut(err) + ")")
 }
 
 func reportsAgain() message.Cause {

@@ -79,7 +79,7 @@ func createFailed(node *corev1.Node, cidr netip.Prefix, f failure) nodeEvent {
 func conditionFailed(patch conditionPatch, err error) nodeEvent {
 	return nodeEvent{node: patch.node, kind: kindUnwritten, event: reasonUnwritten.Event(fmt.Sprintf(
 		"The condition NetworkUnavailable of this Node could not be set to %s. Check the cloud-controller-manager's RBAC rules and admission webhooks. "+
-			"It is tried again. (%s)", patch.condition.Status, message.Cut(err)))}
+			"The write is retried. (%s)", patch.condition.Status, message.Cut(err)))}
 }
 
 // deletionHeld is recorded on the Lease, because a stray route has no object of

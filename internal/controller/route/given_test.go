@@ -223,7 +223,7 @@ func pending(cidr string, since float64) func(*observed) {
 	return remember(func(m *memory) { m.pending[netip.MustParsePrefix(cidr)] = at(since) })
 }
 
-// patchedFalse makes this process have written that the Node is reachable.
+// patchedFalse records that this process has written that the Node is reachable.
 func patchedFalse(uid types.UID, when float64) func(*observed) {
 	return remember(func(m *memory) { m.patched[uid] = patched{corev1.ConditionFalse, "RouteCreated", at(when)} })
 }

@@ -60,5 +60,5 @@ func contradicted(t topology) held {
 // unwritten is for a write that the API server has refused.
 func unwritten(err error) held {
 	return held{event: reasonUnwritten.Event(fmt.Sprintf("The labels of this volume could not be written. "+
-		"Check the cloud-controller-manager's RBAC rules, admission policies and webhooks. It is tried again. (%s)", message.Cut(err)))}
+		"Check the cloud-controller-manager's RBAC rules, admission policies and webhooks. The write is retried. (%s)", message.Cut(err)))}
 }

@@ -20,7 +20,7 @@ func newLoadBalancer(l wire.LoadBalancer) (wire.LoadBalancer, error) {
 	case l.State != "":
 		return l, input.Invalid("state", "must be empty; the cloud decides it")
 	case l.Address != "":
-		return l, input.Invalid("address", "must be empty; the cloud sets it, and staticIP chooses it")
+		return l, input.Invalid("address", "must be empty; the cloud sets it; to choose it, set staticIP")
 	case l.Traffic != nil:
 		return l, input.Invalid("traffic", "must be empty; the cloud counts it")
 	}
