@@ -100,7 +100,7 @@ func TestDenial(t *testing.T) {
 		{"AnswerInBetweenShowsThatCredentialsAreRight", func(t *testing.T, g *Gateway) int {
 			return nodes(t, g, "bad-1", "bad-2", "good", "bad-3", "good", "bad-4")
 		}, 4, 6},
-		{"ThreeObjectsAreTheCredentials", func(t *testing.T, g *Gateway) int { return nodes(t, g, "bad-1", "bad-2", "bad-3", "bad-4", "bad-5") }, 5, 3},
+		{"ThreeDeniedObjectsBlockAllOthers", func(t *testing.T, g *Gateway) int { return nodes(t, g, "bad-1", "bad-2", "bad-3", "bad-4", "bad-5") }, 5, 3},
 		{"OtherMethodIsCalled", func(t *testing.T, g *Gateway) int {
 			return nodes(t, g, "bad-1", "bad-2", "bad-3") + services(t, g, "a")
 		}, 4, 4},

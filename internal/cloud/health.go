@@ -50,7 +50,8 @@ type panics struct {
 	last  time.Time
 	names digest // of the object's names when it was last asked about, as its owner has chosen them
 	value any
-	// counted is the object for which the last panic counts, empty if for none.
+	// counted is the object for which the last panic counts, empty if it counts for
+	// no object.
 	counted string
 }
 

@@ -38,7 +38,7 @@ func TestNodeFollowsItsInstance(t *testing.T) {
 		{"LabelThatAUserEditedStaysTheUsers", f.testEditLabel},
 		{"LabelThatAUserHadBeforeStaysTheUsers", f.testOwnLabel},
 		{"LabelThatAUserSetToTheSameValueIsAdopted", f.testAdoptLabel},
-		{"RenameLeavesTheNodeAndIsFollowedByProviderID", f.testRename},
+		{"NodeOfARenamedInstanceStaysAndIsKeptUpToDate", f.testRename},
 		{"ZoneIsReportedOnceAndNotRewritten", f.testMove},
 	} {
 		if !t.Run(step.name, step.run) {

@@ -25,8 +25,8 @@ type peers struct {
 	// reference is the Node of another scheme about which the cloud was asked longest
 	// ago, of those whose kubelets report. It is nil once a scheme is confirmed.
 	reference *peer
-	// deleted has the times of the deletions in the last minute, in order, but for
-	// Nodes that a taint announces.
+	// deleted has the times of the deletions in the last minute, in order, without
+	// those of Nodes that a taint announces.
 	deleted []time.Time
 }
 

@@ -32,7 +32,7 @@ const (
 	// debounce is how long changes of Nodes and routes are collected before the
 	// next pass.
 	debounce = time.Second
-	// maxListings bounds the listings of one pass. No plan needs as many.
+	// maxListings bounds the listings of one pass. No plan needs that many.
 	maxListings = 4
 	// patchWorkers is how many conditions are written at once.
 	patchWorkers = 16

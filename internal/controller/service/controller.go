@@ -31,7 +31,7 @@ const queue = "service"
 const (
 	// yieldDelay is how long a pass waits if it lets other Services go first.
 	yieldDelay = time.Millisecond
-	// maxActions bounds the actions of a pass. No Service needs as many.
+	// maxActions bounds the actions of a pass. No Service needs that many.
 	maxActions = 20
 )
 
