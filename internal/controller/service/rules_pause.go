@@ -15,7 +15,7 @@ const (
 // set was made lately.
 type pause struct {
 	made  time.Time     // when the last new set was made
-	quiet time.Duration // how long no Node had to change before it was made
+	quiet time.Duration // how long the Nodes had to stay unchanged before it was made
 }
 
 // next returns how long no Node may change before the next set is made, if a Node

@@ -51,7 +51,7 @@ func (l *Lifecycle) addFlags(sections *cliflag.NamedFlagSets) {
 		"How many other nodes, whose kubelets report, the cloud has to confirm before a node is deleted. If there are fewer, all of them, but at least one. 0 asks for none.")
 	fs.StringVar(&l.notFound, "node-deletion-not-found-error", l.notFound,
 		"What the contract's error InstanceNotFound means when the cloud is asked whether the instance of a node with a provider ID exists: "+
-			"'hold' (nothing, as of every error), or 'absent' (the same as the answer that it does not exist). 'absent' is for providers that answer so about instances that are gone.")
+			"'hold' (nothing, as with every other error), or 'absent' (the same as the answer that it does not exist). 'absent' is for providers that answer so about instances that are gone.")
 	fs.BoolVar(&l.limits.AnnouncedByConditions, "node-deletion-announced-by-conditions", l.limits.AnnouncedByConditions,
 		"The conditions Drained and MaintenanceInProgress announce the removal of a node, as taints of autoscalers do: it does not count for --node-deletion-budget-* and does not wait. "+
 			"Kubelets can write these conditions on their own nodes, so such nodes are deleted at --node-deletion-over-budget-rate-*.")
