@@ -123,7 +123,7 @@ func TestDenial(t *testing.T) {
 	}
 }
 
-// The answer to a call that began before an outage does not end it.
+// A watch that began before an outage does not end the outage when it returns.
 func TestAnswerOfAWatchSaysNothing(t *testing.T) {
 	var b breaker
 	for _, name := range []string{"a", "b", "c"} {

@@ -122,8 +122,8 @@ func (b *backends) untilMove() (moves <-chan time.Time, stop func()) {
 
 // remakeEarly makes a new set for a new Service, before the Nodes have settled. It
 // reports whether the set differs from the last one. If so, the next set is
-// reported in any case, even if it equals the last one that was reported, because
-// the new Service gets this one in between.
+// reported even if it equals the one before the early set, because the new Service
+// has the early set.
 func (b *backends) remakeEarly() bool {
 	if !b.remake() {
 		return false
