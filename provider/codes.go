@@ -6,8 +6,8 @@ import (
 )
 
 // kindOfCode returns the kind of a code of the cloud, in the spelling of any
-// cloud. A code that is known and has no kind says what happened: neither its
-// status nor its words say more.
+// cloud. If a code is known and has no kind, the status and the words of the
+// error are not used, because the code already says what happened.
 func kindOfCode(code string) (kind ErrorKind, known bool) {
 	code = plain(code)
 	for _, spelling := range []string{code, short(code)} {
