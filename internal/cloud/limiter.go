@@ -223,8 +223,8 @@ func (l *limiter) hangsAfter() time.Duration {
 }
 
 // told takes note of what the end of a call means for the breaker. If the cloud is
-// down, no quota is the cause of failures. The rate becomes what it was before that
-// was suspected.
+// down, the quota is not the cause of the failures. The rate becomes what it was
+// before the quota was suspected.
 func (l *limiter) told(e effect) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

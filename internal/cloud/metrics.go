@@ -20,7 +20,7 @@ func NewMetrics(register func(...metrics.Registerable)) *Metrics {
 	m := &Metrics{
 		calls: metrics.NewCounterVec(&metrics.CounterOpts{
 			Name:           "fairlead_cloud_calls_total",
-			Help:           "Calls to the cloud provider by method and result",
+			Help:           "Calls to the cloud provider, by method and result",
 			StabilityLevel: metrics.ALPHA,
 		}, []string{"call", "result"}),
 		duration: metrics.NewHistogramVec(&metrics.HistogramOpts{

@@ -187,7 +187,7 @@ func live(t *testing.T, size int) map[string]costs {
 }
 
 // What a Node costs does not depend on how many others there are, also while half
-// of them fail at once. It is counted in looks at Nodes, calls, writes and events,
+// of them fail at once. It is counted in Nodes that rules read, calls, writes and events,
 // because times would depend on the machine.
 func TestCostOfEachNodeIsFlat(t *testing.T) {
 	if testing.Short() {

@@ -339,7 +339,7 @@ func (d *describing) MetadataAtLowPriority(ctx context.Context, node *corev1.Nod
 func (*describing) Refresh(context.Context, []*corev1.Node) []cloud.Answer { return nil }
 func (*describing) BatchSize() int                                         { return 1 }
 
-func TestConflictIsAFreshReadAndNoNewQuestion(t *testing.T) {
+func TestConflictCausesAFreshReadAndNoNewQuestion(t *testing.T) {
 	for _, tt := range []struct {
 		name      string
 		conflicts int

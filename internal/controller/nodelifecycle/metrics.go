@@ -40,7 +40,7 @@ func newMetrics(c clock.PassiveClock) *Metrics {
 		calls: metrics.NewCounterVec(&metrics.CounterOpts{
 			Subsystem:      subsystem,
 			Name:           "cloud_provider_calls_total",
-			Help:           "Questions to the cloud provider about silent Nodes by operation and result",
+			Help:           "Questions to the cloud provider about silent Nodes, by operation and result",
 			StabilityLevel: metrics.ALPHA,
 		}, []string{"operation", "result"}),
 		deleted: metrics.NewCounter(&metrics.CounterOpts{

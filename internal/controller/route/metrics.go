@@ -54,7 +54,7 @@ func newMetrics() *Metrics {
 		syncs: metrics.NewCounterVec(&metrics.CounterOpts{
 			Subsystem:      "route_controller",
 			Name:           "route_sync_total",
-			Help:           "Passes over the route table by outcome and trigger",
+			Help:           "Passes over the route table, by outcome and trigger",
 			StabilityLevel: metrics.ALPHA,
 		}, []string{"outcome", "trigger"}),
 		duration: metrics.NewHistogramVec(&metrics.HistogramOpts{
@@ -65,7 +65,7 @@ func newMetrics() *Metrics {
 		}, []string{"operation"}),
 		errors: metrics.NewCounterVec(&metrics.CounterOpts{
 			Name:           "fairlead_route_errors_total",
-			Help:           "Calls about routes that failed by operation and result",
+			Help:           "Calls about routes that failed, by operation and result",
 			StabilityLevel: metrics.ALPHA,
 		}, []string{"operation", "result"}),
 		wanted:     metrics.NewDesc("fairlead_routes_wanted", "Pod CIDRs of nodes that need a route", nil, nil, metrics.ALPHA, ""),

@@ -21,10 +21,10 @@ func TestMetrics(t *testing.T) {
 	m.called(callCreate, time.Second, errors.New("no"))
 	m.show(snapshot{held: 4})
 	want := `
-		# HELP fairlead_route_errors_total [ALPHA] Calls about routes that failed by operation and result
+		# HELP fairlead_route_errors_total [ALPHA] Calls about routes that failed, by operation and result
 		# TYPE fairlead_route_errors_total counter
 		fairlead_route_errors_total{operation="create",result="Failed"} 1
-		# HELP route_controller_route_sync_total [ALPHA] Passes over the route table by outcome and trigger
+		# HELP route_controller_route_sync_total [ALPHA] Passes over the route table, by outcome and trigger
 		# TYPE route_controller_route_sync_total counter
 		route_controller_route_sync_total{outcome="changed",trigger="node_change"} 1
 		route_controller_route_sync_total{outcome="error",trigger="periodic"} 1

@@ -264,7 +264,7 @@ func TestPlanOfAChangeIsThatOfTheWholeTable(t *testing.T) {
 }
 
 // A change of a Node costs a plan of this Node and its CIDRs, however many others
-// there are. The test counts looks at Nodes, and decisions about their owners.
+// there are. The test counts the Nodes that are read, and decisions about their owners.
 func TestPlanOfAChangeCostsThisNodeOnly(t *testing.T) {
 	for _, n := range []int{1000, 20000} {
 		nodes, looks := map[string]*corev1.Node{}, 0
