@@ -78,8 +78,8 @@ const (
 type plan struct {
 	do  action
 	why string
-	// condition replaces the one of its type, taints replace all; nil leaves
-	// them.
+	// condition replaces the Node's condition of its type. taints replace all taints
+	// of the Node. nil changes nothing.
 	condition *corev1.NodeCondition
 	taints    *[]corev1.Taint
 	events    []message.Event

@@ -236,7 +236,7 @@ func keepReporting(denied int, some []peer) message.Cause {
 		names = append(names, fmt.Sprintf("%d more", rest))
 	}
 	return deniedNodesReport.Cause(fmt.Sprintf("The cloud keeps saying that the instances of %d other Nodes do not exist, and their kubelets report: %s. "+
-		"Nothing is deleted while that is so. Check the credentials, project and region of the cloud-controller-manager. If they are right, each may be a kubelet with the credentials "+
+		"Nothing is deleted while that is so. Check the credentials, project and region of the cloud-controller-manager. If they are right, each of these Nodes may be a kubelet with the credentials "+
 		"of a machine that is gone: find it and revoke its certificate. Label such a Node "+ownership.LabelExcludeRestricted+", and it does not count.",
 		denied, strings.Join(names, ", ")))
 }

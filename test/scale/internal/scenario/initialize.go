@@ -97,9 +97,9 @@ func (s Settings) quotaNeeds(calls int) time.Duration {
 // allInitialized is nil when every Node is initialised.
 func allInitialized(nodes map[string]*corev1.Node) error { return initialized(1)(nodes) }
 
-// initialized is nil when one in ofSoMany Nodes is initialised: with 2, half of
-// them.
-func initialized(ofSoMany int) func(map[string]*corev1.Node) error {
+// initialized returns a function that returns nil once one Node in every oneIn is
+// initialised. With 2, that is half of them.
+func initialized(oneIn int) func(map[string]*corev1.Node) error {
 	return func(nodes map[string]*corev1.Node) error {
 		done := 0
 		for _, node := range nodes {
@@ -107,7 +107,7 @@ func initialized(ofSoMany int) func(map[string]*corev1.Node) error {
 				done++
 			}
 		}
-		if done*ofSoMany < len(nodes) {
+		if done*oneIn < len(nodes) {
 			return fmt.Errorf("%d of %d Nodes are initialised", done, len(nodes))
 		}
 		return nil
