@@ -34,17 +34,19 @@ func MainWith(o Options) { os.Exit(Run(o)) }
 func Run(o Options) int {
 	cmd := app.NewMain(named(o))
 	cmd.SetContext(untilSignal())
-	restart, run := false, cmd.RunE
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		err := run(cmd, args)
-		if restart = app.IsPlannedRestart(err); restart {
-			return nil // cli.Run would log that the command has failed.
+	code := 0
+	for _, c := range append(cmd.Commands(), cmd) {
+		run := c.RunE
+		c.RunE = func(cmd *cobra.Command, args []string) error {
+			err := run(cmd, args)
+			if code = app.ExitCode(err, ExitRestart); code > 1 {
+				return nil // cli.Run would log that the command has failed.
+			}
+			return err
 		}
-		return err
 	}
-	code := cli.Run(cmd)
-	if restart {
-		return ExitRestart
+	if failed := cli.Run(cmd); failed != 0 {
+		return failed
 	}
 	return code
 }

@@ -17,9 +17,10 @@ import (
 
 const long = `The cloud controller manager ties a Kubernetes cluster to the cloud under it.
 It initialises nodes and keeps them in step with their instances. The provider
-that is linked into this binary calls the cloud. The sub-command "policy" prints an
-admission policy that says which fields of Services the provider does not implement.
-"check-flags" says what this daemon does with the command line of another one.`
+that is linked into this binary calls the cloud. The sub-command "plan" prints what
+it would do, and changes nothing. The sub-command "policy" prints an admission policy
+that says which fields of Services the provider does not implement. "check-flags" says
+what this daemon does with the command line of another one.`
 
 // NewCommand returns the daemon of the program as a command. It runs until the
 // command's context ends.
@@ -83,13 +84,28 @@ func (p *program) command() *cobra.Command {
 	cmd.SetGlobalNormalizationFunc(cliflag.WordSepNormalizeFunc)
 	columns, _, _ := term.TerminalSize(cmd.OutOrStdout()) // 0 if there is no terminal: the help is not wrapped
 	cliflag.SetUsageAndHelpFunc(cmd, sections, columns)
-	cmd.AddCommand(p.policyCommand(cmd), p.checkFlagsCommand())
+	cmd.AddCommand(p.policyCommand(cmd), p.planCommand(cmd), p.checkFlagsCommand())
 	return cmd
 }
 
 // IsPlannedRestart reports whether the command has ended to be started again,
 // because only a new process can use the new configuration of the provider.
 func IsPlannedRestart(err error) bool { return errors.Is(err, provider.ErrRotated) }
+
+// ExitCode returns the code with which a process ends whose command has returned the
+// error: restart if it is to be started again.
+func ExitCode(err error, restart int) int {
+	switch {
+	case err == nil:
+		return 0
+	case IsPlannedRestart(err):
+		return restart
+	case errors.Is(err, errWouldChange):
+		return wouldChangeCode
+	default:
+		return 1
+	}
+}
 
 func noArguments(cmd *cobra.Command, args []string) error {
 	for _, arg := range args {

@@ -11,7 +11,10 @@ import (
 type registration struct {
 	settings.Controller
 	ours bool // and not added by the program
-	// start returns the start function with the controller's configuration.
+	// kind is the kind of the objects that it plans for, such as "node".
+	kind string
+	// start returns the start function with the controller's configuration. What it
+	// makes is a planner, too, if ours is true.
 	start func(s *settings.Settings) start
 }
 
@@ -31,21 +34,23 @@ func (t table) String() string {
 
 // ours are the controllers of this daemon, in the order of their start.
 func ours() table {
-	starts := map[string]func(s *settings.Settings) start{
-		settings.NodeController:          func(s *settings.Settings) start { return startNodes(s) },
-		settings.NodeLifecycleController: func(s *settings.Settings) start { return startLifecycle(s.Lifecycle, s.Ownership.Claim()) },
-		settings.ServiceController: func(s *settings.Settings) start {
+	made := map[string]registration{
+		settings.NodeController:          {kind: "node", start: func(s *settings.Settings) start { return startNodes(s) }},
+		settings.NodeLifecycleController: {kind: "node", start: func(s *settings.Settings) start { return startLifecycle(s.Lifecycle, s.Ownership.Claim()) }},
+		settings.ServiceController: {kind: "service", start: func(s *settings.Settings) start {
 			return startServices(s.Service, s.Controllers.Runs(settings.NodeController), s.Ownership.Claim())
-		},
-		settings.RouteController: func(s *settings.Settings) start { return startRoutes(s.Route, s.Ownership.Claim()) },
-		settings.CertificateController: func(s *settings.Settings) start {
+		}},
+		settings.RouteController: {kind: "route", start: func(s *settings.Settings) start { return startRoutes(s.Route, s.Ownership.Claim()) }},
+		settings.CertificateController: {kind: "request", start: func(s *settings.Settings) start {
 			return startCertificates(s.Certificate.Config(s.Ownership.Claim()), s.Controllers.ResyncPeriod())
-		},
-		settings.VolumeController: func(*settings.Settings) start { return startVolumes },
+		}},
+		settings.VolumeController: {kind: "volume", start: func(*settings.Settings) start { return startVolumes }},
 	}
 	var all table
 	for _, c := range settings.Ours() {
-		all = append(all, registration{c, true, starts[c.Name]})
+		r := made[c.Name]
+		r.Controller, r.ours = c, true
+		all = append(all, r)
 	}
 	return all
 }

@@ -71,7 +71,12 @@ func (p *process) initialize(ctx context.Context) error {
 // open makes the gateway of what the provider offers.
 func (p *process) open(ctx context.Context) error {
 	s := p.settings
+	var readOnly func(method, object string)
+	if p.dry != nil {
+		readOnly = func(method, object string) { p.dry.add(method + " " + object) }
+	}
 	gateway, err := p.provider.Cloud.Open(ctx, cloud.Config{
+		ReadOnly:      readOnly,
 		ReadTimeout:   s.Provider.ReadTimeout,
 		ChangeTimeout: s.Provider.ChangeTimeout,
 		ClusterName:   s.Provider.ClusterName,

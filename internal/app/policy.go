@@ -46,14 +46,26 @@ func (p *program) policyCommand(daemon *cobra.Command) *cobra.Command {
 	own.StringVar(&f.action, "action", f.action, "What happens to a Service with such a field: Warn or Deny.")
 	own.StringVarP(&f.output, "output", "o", f.output, "Format: yaml or json.")
 	own.StringVar(&f.name, "name", f.name, "Name of the policy and of its binding.")
+	addDaemonFlags(cmd, daemon, map[string][]string{"action": {"Warn", "Deny"}, "output": {"yaml", "json"}})
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		p.settings.ApplyDefaults()
+		return p.printPolicy(cmd.Context(), cmd.OutOrStdout(), f)
+	}
+	return cmd
+}
+
+// addDaemonFlags adds the daemon's flags to a sub-command that has its own already.
+// The help shows its own. words are the values of some of them, for completion.
+func addDaemonFlags(cmd, daemon *cobra.Command, words map[string][]string) {
+	own := cmd.Flags()
 	help := own.FlagUsages()
 	daemon.Flags().VisitAll(func(flag *pflag.Flag) {
 		if own.Lookup(flag.Name) == nil && (flag.Shorthand == "" || own.ShorthandLookup(flag.Shorthand) == nil) {
 			own.AddFlag(flag)
 		}
 	})
-	for name, words := range map[string][]string{"action": {"Warn", "Deny"}, "output": {"yaml", "json"}} {
-		_ = cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)) // The flags exist.
+	for name, values := range words {
+		_ = cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)) // The flags exist.
 	}
 	usage := func(cmd *cobra.Command) {
 		cmd.Printf("Usage:\n  %s [flags]\n\nExamples:\n%s\n\nFlags, beside those of the daemon:\n%s", cmd.CommandPath(), cmd.Example, help)
@@ -66,11 +78,6 @@ func (p *program) policyCommand(daemon *cobra.Command) *cobra.Command {
 		cmd.Printf("%s\n\n", cmd.Long)
 		usage(cmd)
 	})
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		p.settings.ApplyDefaults()
-		return p.printPolicy(cmd.Context(), cmd.OutOrStdout(), f)
-	}
-	return cmd
 }
 
 func (p *program) printPolicy(ctx context.Context, out io.Writer, f policyFlags) error {

@@ -84,6 +84,7 @@ type program struct {
 	controllers table // those of ours that the program keeps, then the program's
 	settings    *settings.Settings
 	self        provider.Self // the zero value unless the process is the program's own
+	dry         *refusals     // nil unless the process only reads
 }
 
 func newProgram(o Options, ours table) *program {

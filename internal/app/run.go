@@ -99,6 +99,9 @@ func newProcess(ctx context.Context, what *program) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
+	if what.dry != nil {
+		config.Wrap(kube.ReadOnly(what.dry.add))
+	}
 	clients, err := newClients(s.Client, config)
 	if err != nil {
 		return nil, err

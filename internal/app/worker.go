@@ -60,9 +60,11 @@ func live(c controller) func() error {
 	return nil
 }
 
-// worker is a controller that knows how long its passes have lasted.
+// worker is a controller that knows how long its passes have lasted, and what it
+// would do.
 type worker interface {
 	controller
+	planner
 	Stuck(limit time.Duration) error
 }
 

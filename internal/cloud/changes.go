@@ -38,8 +38,14 @@ func (s *changes) change(ctx context.Context, c call, key string, f func(context
 	return s.carryOut(ctx, c, []string{key}, f)
 }
 
-// carryOut makes a change that holds these keys, and frees them.
+// carryOut makes a change that holds these keys, and frees them. All changes go
+// through it, so that a read-only gateway makes none.
 func (s *changes) carryOut(ctx context.Context, c call, keys []string, f func(context.Context) error) error {
+	if s.gateway.refuse != nil {
+		s.keys.release(keys...)
+		s.gateway.refuse(c.method, c.object())
+		return c.failed(Denied, ErrReadOnly)
+	}
 	waiting, cancel := context.WithTimeout(ctx, maxQuotaWait) // bounds all tries together
 	defer cancel()
 	for try := 1; ; try++ {

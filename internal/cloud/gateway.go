@@ -37,6 +37,10 @@ type Config struct {
 	Classify func(error) provider.Classification
 	// Ceiling bounds calls beside what the cloud allows.
 	Ceiling Ceiling
+	// ReadOnly, if not nil, makes the gateway read-only: no call that changes the
+	// cloud reaches the provider. It is told the method and the object of each such
+	// call. Several goroutines may call it.
+	ReadOnly func(method, object string)
 	// Metrics may be shared by several gateways; nil records nothing.
 	Metrics *Metrics
 }
@@ -60,6 +64,7 @@ func (c Config) withDefaults() Config {
 // Gateway makes the calls to a provider.
 type Gateway struct {
 	readTimeout time.Duration
+	refuse      func(method, object string) // changes; nil: they are made
 	metrics     *Metrics
 	extras      extras
 	classifiers []namedClassifier
@@ -86,7 +91,7 @@ type Gateway struct {
 // the provider does.
 func (p *Provider) Open(ctx context.Context, cfg Config) (*Gateway, error) {
 	cfg = cfg.withDefaults()
-	g := &Gateway{readTimeout: cfg.ReadTimeout, metrics: cfg.Metrics, extras: p.extras, classifiers: classifiersOf(cfg, p.extras), health: newHealth(cfg.Metrics.overdue.Set)}
+	g := &Gateway{readTimeout: cfg.ReadTimeout, refuse: cfg.ReadOnly, metrics: cfg.Metrics, extras: p.extras, classifiers: classifiersOf(cfg, p.extras), health: newHealth(cfg.Metrics.overdue.Set)}
 	g.volumes = newVolumes(g, p.extras.labeler, cfg)
 	g.limiter.ceiling.Ceiling = cfg.Ceiling
 	g.accessors = accessorsOf(g, p, cfg)
@@ -218,6 +223,8 @@ func (g *Gateway) RestartNeeded() <-chan error { return g.health.restart }
 func (g *Gateway) AwaitChanges() { g.changing.await() }
 
 var (
+	// ErrReadOnly is the error of a change that a read-only gateway does not make.
+	ErrReadOnly = errors.New("the gateway only reads, so the call was not made")
 	// ErrCannotSay is why the accessors were not asked.
 	ErrCannotSay = errors.New("the provider cannot say now what it offers")
 	// errQuota is why a call that the limiter holds back takes long.

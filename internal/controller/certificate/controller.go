@@ -132,25 +132,38 @@ func New(deps Deps, cfg Config) *Controller {
 // Run runs the controller until the context ends. It returns when all work has
 // ended.
 func (c *Controller) Run(ctx context.Context) error {
-	if err := kube.IndexProviderIDs(c.informer); err != nil {
-		return fmt.Errorf("index nodes: %w", err)
-	}
-	nodes, err := c.informer.AddEventHandler(c.nodeHandlers())
+	known, stop, err := c.Follow(ctx)
 	if err != nil {
-		return fmt.Errorf("watch nodes: %w", err)
+		return err
 	}
-	defer func() { _ = c.informer.RemoveEventHandler(nodes) }() // The only error is an unknown handle.
-	if _, err := c.informed.AddEventHandler(c.requestHandlers()); err != nil {
-		return fmt.Errorf("watch requests: %w", err)
-	}
-	wait := c.requests.Start(ctx)
-	defer wait()
+	defer stop()
 	defer c.metrics.waiting.Start()()
 	// Whether another Node claims an instance is known once all Nodes are, and which
 	// address is the API server's once all Services are. If the context ends before
 	// that, no pass begins.
-	cache.WaitForCacheSync(ctx.Done(), nodes.HasSynced, c.informed.HasSynced, c.synced)
+	cache.WaitForCacheSync(ctx.Done(), known)
 	return c.loop.Run(ctx)
+}
+
+// Follow makes the controller take note of all Nodes, requests and Services until stop is
+// called, after ctx has ended. known reports whether it has them all. Run needs no
+// other call of it.
+func (c *Controller) Follow(ctx context.Context) (known cache.InformerSynced, stop func(), err error) {
+	if err := kube.IndexProviderIDs(c.informer); err != nil {
+		return nil, nil, fmt.Errorf("index nodes: %w", err)
+	}
+	nodes, err := c.informer.AddEventHandler(c.nodeHandlers())
+	if err != nil {
+		return nil, nil, fmt.Errorf("watch nodes: %w", err)
+	}
+	forget := func() { _ = c.informer.RemoveEventHandler(nodes) } // The only error is an unknown handle.
+	if _, err := c.informed.AddEventHandler(c.requestHandlers()); err != nil {
+		forget()
+		return nil, nil, fmt.Errorf("watch requests: %w", err)
+	}
+	wait := c.requests.Start(ctx)
+	known = func() bool { return nodes.HasSynced() && c.informed.HasSynced() && c.synced() }
+	return known, func() { wait(); forget() }, nil
 }
 
 // Stuck returns an error that names a request whose pass has lasted longer than
@@ -167,27 +180,35 @@ func (c *Controller) Reconcile(ctx context.Context, name string) (loop.Result, e
 		c.forget(name)
 		return loop.Result{}, nil
 	}
-	o, err := c.observe(obj.(*certificatesv1.CertificateSigningRequest))
+	o, p, err := c.judge(ctx, obj.(*certificatesv1.CertificateSigningRequest))
+	if apierrors.IsNotFound(err) {
+		return loop.Result{}, nil // Its deletion wakes.
+	}
 	if err != nil {
 		return loop.Result{}, err
 	}
+	return c.apply(ctx, o, p)
+}
+
+// judge observes and decides, and asks the cloud and the API server as long as the
+// decision needs that.
+func (c *Controller) judge(ctx context.Context, r *certificatesv1.CertificateSigningRequest) (o observed, p plan, err error) {
+	o, err = c.observe(r)
 	for range maxSteps {
-		p := decide(o)
-		switch p.do {
-		case ask:
-			if o = c.askCloud(ctx, o); ctx.Err() != nil {
-				return loop.Result{}, ctx.Err()
-			}
-		case confirm:
-			if o, err = c.reread(ctx, o); apierrors.IsNotFound(err) {
-				return loop.Result{}, nil // Its deletion wakes.
-			}
-		case doNothing, wait, approve, deny:
-			return c.apply(ctx, o, p)
-		}
 		if err != nil {
-			return loop.Result{}, err
+			return o, p, err
+		}
+		switch p = decide(o); p.do {
+		case ask:
+			o, err = c.askCloud(ctx, o), ctx.Err()
+		case confirm:
+			o, err = c.reread(ctx, o)
+		case doNothing, wait, approve, deny:
+			return o, p, nil
 		}
 	}
-	return loop.Result{}, errors.New("request or Node have changed in each of several steps")
+	if err == nil {
+		err = errors.New("request or Node have changed in each of several steps")
+	}
+	return o, p, err
 }

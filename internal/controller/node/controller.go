@@ -219,20 +219,17 @@ func lookUps(reads, batch int) int {
 // Run runs the controller until the context ends. It returns when all work has
 // ended.
 func (c *Controller) Run(ctx context.Context) error {
-	if err := kube.IndexProviderIDs(c.informer); err != nil {
-		return fmt.Errorf("index nodes: %w", err)
-	}
-	handler, err := c.informer.AddEventHandler(c.handlers())
+	known, stop, err := c.Follow(ctx)
 	if err != nil {
-		return fmt.Errorf("watch nodes: %w", err)
+		return err
 	}
-	defer func() { _ = c.informer.RemoveEventHandler(handler) }() // The only error is an unknown handle.
+	defer stop()
 	defer c.metrics.waiting.Start()()
 	defer c.metrics.owners.clear()
 
 	var refreshing sync.WaitGroup
 	refreshing.Go(func() {
-		if !cache.WaitForCacheSync(ctx.Done(), handler.HasSynced) {
+		if !cache.WaitForCacheSync(ctx.Done(), known) {
 			return
 		}
 		if c.watcher != nil {
@@ -243,6 +240,19 @@ func (c *Controller) Run(ctx context.Context) error {
 	})
 	defer refreshing.Wait()
 	return c.loop.Run(ctx)
+}
+
+// Follow makes the controller take note of all Nodes until stop is called. known
+// reports whether it has them all. Run needs no other call of it.
+func (c *Controller) Follow(_ context.Context) (known cache.InformerSynced, stop func(), err error) {
+	if err := kube.IndexProviderIDs(c.informer); err != nil {
+		return nil, nil, fmt.Errorf("index nodes: %w", err)
+	}
+	handler, err := c.informer.AddEventHandler(c.handlers())
+	if err != nil {
+		return nil, nil, fmt.Errorf("watch nodes: %w", err)
+	}
+	return handler.HasSynced, func() { _ = c.informer.RemoveEventHandler(handler) }, nil // The only error is an unknown handle.
 }
 
 // Stuck returns an error that names a Node whose pass has lasted longer than
@@ -282,18 +292,15 @@ func (c *Controller) pass(ctx context.Context, node *corev1.Node) (loop.Result, 
 	if p.do == ask {
 		o.memory = p.memory
 		if !p.unhurried {
-			o.answer = c.askCloud(ctx, node)
+			o = c.answered(o, c.askCloud(ctx, node))
 		} else if answer, asked := c.askUnhurried(ctx, node); asked {
-			o.answer = answer
+			o = c.answered(o, answer)
 		} else {
 			return loop.Result{After: busyPause}, nil
 		}
 		if ctx.Err() != nil {
 			return loop.Result{}, ctx.Err()
 		}
-		o.now = c.clock.Now()
-		o.answered = o.now
-		o.holder = c.holderOf(node, o.answer.instance.providerID)
 		p = decide(o)
 	}
 	result, err := c.apply(ctx, o, p)

@@ -26,6 +26,14 @@ func (c *Controller) observe(node *corev1.Node) observed {
 	return o
 }
 
+// answered returns what is observed after the cloud has given an answer.
+func (c *Controller) answered(o observed, a answer) observed {
+	o.answer, o.now = a, c.clock.Now()
+	o.answered = o.now
+	o.holder = c.holderOf(o.node, a.instance.providerID)
+	return o
+}
+
 // holderOf returns the name of another Node that has the provider ID, empty if
 // there is none, or if the ID is this Node's own.
 func (c *Controller) holderOf(node *corev1.Node, id string) string {

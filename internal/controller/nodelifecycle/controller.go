@@ -126,17 +126,27 @@ func New(deps Deps, cfg Config) *Controller {
 // ended. It begins when all Nodes are known, because the budget depends on their
 // number.
 func (c *Controller) Run(ctx context.Context) error {
-	handler, err := c.informer.AddEventHandler(c.handlers())
+	known, stop, err := c.Follow(ctx)
 	if err != nil {
-		return fmt.Errorf("watch nodes: %w", err)
+		return err
 	}
-	defer func() { _ = c.informer.RemoveEventHandler(handler) }() // The only error is an unknown handle.
+	defer stop()
 	defer c.metrics.held.Start()()
-	cache.WaitForCacheSync(ctx.Done(), handler.HasSynced) // If the context ends, so do the queues.
+	cache.WaitForCacheSync(ctx.Done(), known) // If the context ends, so do the queues.
 	var deleting sync.WaitGroup
 	defer deleting.Wait()
 	deleting.Go(func() { _ = c.deletions.Run(ctx) }) // Run returns no error of its own.
 	return c.suspects.Run(ctx)
+}
+
+// Follow makes the controller take note of all Nodes until stop is called. known
+// reports whether it has them all. Run needs no other call of it.
+func (c *Controller) Follow(_ context.Context) (known cache.InformerSynced, stop func(), err error) {
+	handler, err := c.informer.AddEventHandler(c.handlers())
+	if err != nil {
+		return nil, nil, fmt.Errorf("watch nodes: %w", err)
+	}
+	return handler.HasSynced, func() { _ = c.informer.RemoveEventHandler(handler) }, nil // The only error is an unknown handle.
 }
 
 // Stuck returns an error that names a Node whose pass or final check has lasted
@@ -155,20 +165,29 @@ func (c *Controller) Reconcile(ctx context.Context, name string) (loop.Result, e
 	if err != nil || c.isEnqueued(name) {
 		return loop.Result{}, err // The serial step adds the Node to the queue again.
 	}
-	o := c.observe(node)
-	p := decideSuspicion(o)
-	if p.do == ask {
-		if o.answer, err = c.askExistence(ctx, node); err != nil {
-			return loop.Result{}, err
-		}
-		c.metrics.asked(c.clock.Since(o.now))
-		o.now = c.clock.Now()
-		if o.needsPeers() {
-			o.peers = c.peersOf(node)
-		}
-		p = decideSuspicion(o)
+	o, p, err := c.suspect(ctx, node)
+	if err != nil {
+		return loop.Result{}, err
 	}
 	return c.apply(ctx, o, p)
+}
+
+// suspect observes and decides, and asks the cloud if the decision needs that. The
+// only error is the end of the context.
+func (c *Controller) suspect(ctx context.Context, node *corev1.Node) (o observed, p plan, err error) {
+	o = c.observe(node)
+	if p = decideSuspicion(o); p.do != ask {
+		return o, p, nil
+	}
+	if o.answer, err = c.askExistence(ctx, node); err != nil {
+		return o, p, err
+	}
+	c.metrics.asked(c.clock.Since(o.now))
+	o.now = c.clock.Now()
+	if o.needsPeers() {
+		o.peers = c.peersOf(node)
+	}
+	return o, decideSuspicion(o), nil
 }
 
 // handlers returns the handlers that keep the index and add a Node to the queue if

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/klog/v2"
 
@@ -33,11 +34,24 @@ func (c *Controller) tryDelete(ctx context.Context, name string) error {
 	if err != nil {
 		return errors.Join(err, c.showNotRead(ctx, name, err))
 	}
-	o := c.observe(node)
-	var done check
-	for {
-		p := decideDeletion(o, done)
-		switch p.do {
+	o, p, err := c.confirm(ctx, node)
+	switch {
+	case err != nil:
+		return err
+	case p.do == remove:
+		return c.remove(ctx, o, p)
+	}
+	_, err = c.apply(ctx, o, p)
+	return err
+}
+
+// confirm asks the cloud again about a Node that was read from the API server, and
+// about witnesses, until the decision needs no more answers. The only error is the
+// end of the context.
+func (c *Controller) confirm(ctx context.Context, node *corev1.Node) (o observed, p plan, err error) {
+	o = c.observe(node)
+	for done := (check{}); ; {
+		switch p = decideDeletion(o, done); p.do {
 		case ask:
 			done.asked = true
 			o.answer, err = c.askExistence(ctx, node)
@@ -48,14 +62,11 @@ func (c *Controller) tryDelete(ctx context.Context, name string) error {
 			if answered, err = c.askAboutWitness(ctx, node, p.witness); !answered {
 				done.failures++
 			}
-		case remove:
-			return c.remove(ctx, o, p)
-		case doNothing, hold, enqueueDeletion:
-			_, err := c.apply(ctx, o, p)
-			return err
+		case remove, doNothing, hold, enqueueDeletion:
+			return o, p, nil
 		}
 		if err != nil {
-			return err
+			return o, p, err
 		}
 		o.now, o.peers = c.clock.Now(), c.peersOf(node)
 	}

@@ -152,12 +152,12 @@ func New(deps Deps, cfg Config) *Controller {
 // begins when all Nodes are known: a route must not be removed because the
 // informer has not shown its Node yet.
 func (c *Controller) Run(ctx context.Context) error {
-	registration, err := c.informer.AddEventHandler(c.handler())
+	known, stop, err := c.Follow(ctx)
 	if err != nil {
-		return fmt.Errorf("watch nodes: %w", err)
+		return err
 	}
-	defer func() { _ = c.informer.RemoveEventHandler(registration) }() // The only error is an unknown registration.
-	if cache.WaitForCacheSync(ctx.Done(), registration.HasSynced) {
+	defer stop()
+	if cache.WaitForCacheSync(ctx.Done(), known) {
 		defer c.metrics.start(c.clock)()
 		c.passes.Add(tableKey)
 	}
@@ -167,6 +167,16 @@ func (c *Controller) Run(ctx context.Context) error {
 	}
 	all.Wait()
 	return nil
+}
+
+// Follow makes the controller take note of all Nodes until stop is called. known
+// reports whether it has them all. Run needs no other call of it.
+func (c *Controller) Follow(_ context.Context) (known cache.InformerSynced, stop func(), err error) {
+	registration, err := c.informer.AddEventHandler(c.handler())
+	if err != nil {
+		return nil, nil, fmt.Errorf("watch nodes: %w", err)
+	}
+	return registration.HasSynced, func() { _ = c.informer.RemoveEventHandler(registration) }, nil // The only error is an unknown registration.
 }
 
 // Stuck returns an error that names what has lasted longer than the limit.

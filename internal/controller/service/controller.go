@@ -125,17 +125,12 @@ func New(deps Deps, cfg Config) *Controller {
 // begins when all Nodes are known: a load balancer must not lose Nodes that the
 // informer has not listed yet.
 func (c *Controller) Run(ctx context.Context) error {
-	nodes, err := c.nodes.AddEventHandler(c.onNode())
+	known, stop, err := c.Follow(ctx)
 	if err != nil {
-		return fmt.Errorf("watch nodes: %w", err)
+		return err
 	}
-	defer func() { _ = c.nodes.RemoveEventHandler(nodes) }() // The only error is an unknown handle.
-	handler, err := c.informer.AddEventHandler(c.onService())
-	if err != nil {
-		return fmt.Errorf("watch services: %w", err)
-	}
-	defer func() { _ = c.informer.RemoveEventHandler(handler) }()
-	if !cache.WaitForCacheSync(ctx.Done(), nodes.HasSynced, handler.HasSynced) {
+	defer stop()
+	if !cache.WaitForCacheSync(ctx.Done(), known) {
 		return c.loop.Run(ctx) // The context has ended, and the queue ends with it.
 	}
 	defer c.metrics.start()()
@@ -148,6 +143,25 @@ func (c *Controller) Run(ctx context.Context) error {
 	background.Go(func() { c.reportQueued(ctx) })
 	defer background.Wait()
 	return c.loop.Run(ctx)
+}
+
+// Follow makes the controller take note of all Nodes and Services until stop is called. known
+// reports whether it has them all. Run needs no other call of it.
+func (c *Controller) Follow(_ context.Context) (known cache.InformerSynced, stop func(), err error) {
+	nodes, err := c.nodes.AddEventHandler(c.onNode())
+	if err != nil {
+		return nil, nil, fmt.Errorf("watch nodes: %w", err)
+	}
+	services, err := c.informer.AddEventHandler(c.onService())
+	if err != nil {
+		_ = c.nodes.RemoveEventHandler(nodes) // The only error is an unknown handle.
+		return nil, nil, fmt.Errorf("watch services: %w", err)
+	}
+	known = func() bool { return nodes.HasSynced() && services.HasSynced() }
+	return known, func() {
+		_ = c.nodes.RemoveEventHandler(nodes)
+		_ = c.informer.RemoveEventHandler(services)
+	}, nil
 }
 
 // Stuck returns an error that names a Service whose pass has lasted longer than

@@ -87,13 +87,23 @@ func New(deps Deps) *Controller {
 
 // Run works until the context ends, and returns when all passes have returned.
 func (c *Controller) Run(ctx context.Context) error {
+	known, stop, err := c.Follow(ctx)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	cache.WaitForCacheSync(ctx.Done(), known)
+	return c.loop.Run(ctx)
+}
+
+// Follow makes the controller take note of all volumes until stop is called. known
+// reports whether it has them all. Run needs no other call of it.
+func (c *Controller) Follow(_ context.Context) (known cache.InformerSynced, stop func(), err error) {
 	registration, err := c.informer.AddEventHandler(c.handler())
 	if err != nil {
-		return fmt.Errorf("watch persistent volumes: %w", err)
+		return nil, nil, fmt.Errorf("watch persistent volumes: %w", err)
 	}
-	defer func() { _ = c.informer.RemoveEventHandler(registration) }() // The only error is an unknown registration.
-	cache.WaitForCacheSync(ctx.Done(), registration.HasSynced)
-	return c.loop.Run(ctx)
+	return registration.HasSynced, func() { _ = c.informer.RemoveEventHandler(registration) }, nil // The only error is an unknown registration.
 }
 
 // Stuck returns an error that names a volume whose pass has lasted longer than the
@@ -106,23 +116,30 @@ func (c *Controller) Stuck(limit time.Duration) error { return c.loop.Stuck(limi
 //   - ask the cloud and start again, if the plan asks for it
 //   - apply the plan
 func (c *Controller) pass(ctx context.Context, key string) (loop.Result, error) {
+	o, p, err := c.judge(ctx, key)
+	if err != nil {
+		return loop.Result{}, err
+	}
+	return c.apply(ctx, key, o, p)
+}
+
+// judge observes and decides, and asks the cloud if the decision needs that.
+func (c *Controller) judge(ctx context.Context, key string) (o observed, p plan, err error) {
 	var said *answer
 	for range maxDecisions {
-		o, err := c.observe(key)
-		if err != nil {
-			return loop.Result{}, err
+		if o, err = c.observe(key); err != nil {
+			return o, p, err
 		}
 		o.answer = said
-		p := decide(o)
-		if p.do != ask {
-			return c.apply(ctx, key, o, p)
+		if p = decide(o); p.do != ask {
+			return o, p, nil
 		}
 		said = c.ask(ctx, o.volume)
 		if ctx.Err() != nil {
-			return loop.Result{}, ctx.Err()
+			return o, p, ctx.Err()
 		}
 	}
-	return loop.Result{}, fmt.Errorf("the cloud was asked %d times about volume %s, which was replaced each time", maxDecisions, key)
+	return o, p, fmt.Errorf("the cloud was asked %d times about volume %s, which was replaced each time", maxDecisions, key)
 }
 
 // handler returns the handler that requests a pass after a volume has changed; see

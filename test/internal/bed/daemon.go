@@ -1,11 +1,14 @@
 package bed
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -25,23 +28,55 @@ import (
 func (b *Bed) Daemon(t *testing.T, s daemon.Setup) *daemon.Daemon {
 	t.Helper()
 	d := &daemon.Daemon{Port: daemon.FreePort(t)}
+	d.Argv = append([]string{named(t, b.Programs.forProvider(s.Provider), s.As)}, b.arguments(t, s, d.Port)...)
+	b.start(t, d)
+	return d
+}
+
+// Planned is what the sub-command plan has printed, as far as tests read it.
+type Planned struct {
+	Steps []struct {
+		Object, Controller, Effect, Do, Reason, Why string
+		Writes, Calls                               []string
+	}
+	Refused []string
+}
+
+// Plan runs the sub-command plan with the arguments of a daemon of this setup. more
+// are additional ones. It returns what was printed, and the exit code.
+func (b *Bed) Plan(t *testing.T, s daemon.Setup, more ...string) (p Planned, code int) {
+	t.Helper()
+	argv := slices.Concat([]string{"plan", "--output=json"}, b.arguments(t, s, daemon.FreePort(t)), more)
+	cmd := exec.CommandContext(t.Context(), b.Programs.forProvider(s.Provider), argv...)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err := json.Unmarshal(out, &p); err != nil {
+		t.Fatalf("plan has printed %q: %v\n%s", out, err, &stderr)
+	}
+	if err != nil {
+		t.Logf("plan: %v\n%s", err, &stderr)
+	}
+	return p, cmd.ProcessState.ExitCode()
+}
+
+// arguments returns the command line of a daemon, without the program.
+func (b *Bed) arguments(t *testing.T, s daemon.Setup, port int) []string {
+	t.Helper()
 	dir := t.TempDir()
-	d.Argv = append([]string{
-		named(t, b.Programs.forProvider(s.Provider), s.As),
+	return append([]string{
 		"--cloud-provider=" + s.ProviderName(),
 		"--cloud-config=" + WriteFile(t, filepath.Join(dir, "cloud.yaml"), s.Config(b.Cloud.URL)),
 		"--kubeconfig=" + b.kubeconfig(t, dir, s.API),
 		"--authentication-kubeconfig=" + b.Cluster.CCMKubeconfig,
 		"--authorization-kubeconfig=" + b.Cluster.CCMKubeconfig,
 		"--bind-address=127.0.0.1",
-		"--secure-port=" + strconv.Itoa(d.Port),
+		"--secure-port=" + strconv.Itoa(port),
 		"--leader-elect=" + strconv.FormatBool(s.Elect),
 		"--cluster-cidr=" + s.Pods,
 		"--configure-cloud-routes=" + strconv.FormatBool(s.Pods != ""),
 		"--leader-elect-resource-name=" + cmp.Or(s.Lease, daemon.LeaseName),
 	}, s.Flags...)
-	b.start(t, d)
-	return d
 }
 
 // named returns the path of the program under another name.

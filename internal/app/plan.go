@@ -1,0 +1,269 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/step"
+	"github.com/fairlead-k8s/fairlead/internal/sleep"
+)
+
+// planner says what a controller would do.
+type planner interface {
+	// Follow takes note of all objects until stop is called, after ctx has ended.
+	// known reports whether it has them all.
+	Follow(ctx context.Context) (known cache.InformerSynced, stop func(), err error)
+	// Keys returns the keys of the objects that Plan can be called for.
+	Keys() []string
+	// Plan returns what the controller would do about an object, as far as that is
+	// known without doing it. It may ask the cloud, and writes nothing.
+	Plan(ctx context.Context, key string) ([]step.Step, error)
+}
+
+// refusals are what somebody tried to write in a process that only reads.
+type refusals struct {
+	mu  sync.Mutex
+	all []string // guarded by mu
+}
+
+// maxRefusals bounds how many are remembered.
+const maxRefusals = 100
+
+func (r *refusals) add(what string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.all) < maxRefusals && !slices.Contains(r.all, what) {
+		r.all = append(r.all, what)
+	}
+}
+
+func (r *refusals) list() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Sorted(slices.Values(r.all))
+}
+
+const (
+	// lookers is how many objects are looked at together. The gateway and the
+	// controllers bound how many questions the cloud gets.
+	lookers = 64
+	// knownWithin is how long the API server may take to list all objects.
+	knownWithin = 2 * time.Minute
+)
+
+// look is one object on the way through a dry run.
+type look struct {
+	registration
+	planner
+
+	key   string
+	steps []step.Step // of the last time
+	err   error       // of the last time
+	next  time.Time   // when to look again; zero: never
+}
+
+// dryRun is a process that only reads.
+type dryRun struct {
+	*process
+
+	planners []look // without keys
+	report   report
+}
+
+// plan returns what the daemon would do. It reads the cluster and the cloud, and
+// takes part in no election.
+func (p *program) plan(ctx context.Context, f planFlags, progress func(done, all int)) (*report, error) {
+	began := time.Now()
+	p.dry = &refusals{}
+	p.settings.Client.EachItsOwn = false // Tokens of service accounts would have to be created.
+	working, end := context.WithCancel(ctx)
+	made, err := newProcess(working, p)
+	if err != nil {
+		end()
+		return nil, err
+	}
+	defer made.current.Drop()
+	defer end()
+	made.provider = made.current.Take()
+	d := &dryRun{process: made}
+	if err := d.prepare(working); err != nil {
+		return nil, err
+	}
+	looks, err := d.objects(f)
+	if err != nil {
+		return nil, err
+	}
+	d.lookAt(working, looks, lookPlan{until: began.Add(f.lookFor), progress: progress})
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	d.report.Refused, d.report.CloudCalls, d.report.took = p.dry.list(), d.calls(), time.Since(began)
+	return &d.report, d.report.add(looks)
+}
+
+// prepare makes the planners and waits until they know all objects.
+func (d *dryRun) prepare(ctx context.Context) error {
+	client, err := d.clients.informers()
+	if err != nil {
+		return err
+	}
+	if _, err := client.Discovery().ServerVersion(); err != nil {
+		return fmt.Errorf("the API server does not answer: %w", err)
+	}
+	if err := d.initialize(ctx); err != nil {
+		return err
+	}
+	var known []cache.InformerSynced
+	for _, r := range d.enabled() {
+		made, err := d.planner(ctx, r)
+		if err != nil {
+			return err
+		}
+		if made == nil {
+			continue
+		}
+		synced, _, err := made.Follow(ctx) // The informers end with ctx.
+		if err != nil {
+			return fmt.Errorf("starting %q: %w", r.Name, err)
+		}
+		known = append(known, synced)
+		d.planners = append(d.planners, look{registration: r, planner: made})
+	}
+	d.startInformers(ctx)
+	limited, cancel := context.WithTimeout(ctx, knownWithin)
+	defer cancel()
+	if !cache.WaitForCacheSync(limited.Done(), known...) {
+		return fmt.Errorf("the API server has not listed all objects within %v; the log says why if -v=2 is set", knownWithin)
+	}
+	return nil
+}
+
+// planner makes the planner of a controller, nil if the controller would not run.
+// The report says why not.
+func (d *dryRun) planner(ctx context.Context, r registration) (planner, error) {
+	if !r.ours {
+		d.report.idle(r.Name, "the program has added it, and it cannot say what it would do")
+		return nil, nil //nolint:nilnil // see above
+	}
+	made, err := d.startController(ctx, ctx, r)
+	var why skip
+	var missing notOffered
+	var broken misconfigured
+	switch {
+	case errors.As(err, &missing), errors.As(err, &why), errors.As(err, &broken) && !d.settings.Controllers.Names(r.Name):
+		d.report.idle(r.Name, err.Error())
+		return nil, nil //nolint:nilnil // see above
+	case err != nil:
+		return nil, fmt.Errorf("starting %q: %w", r.Name, err)
+	}
+	return made.(planner), nil
+}
+
+// objects returns what to look at.
+func (d *dryRun) objects(f planFlags) ([]*look, error) {
+	var all []*look
+	for _, p := range d.planners {
+		keys := p.Keys()
+		if f.node != "" || f.service != "" {
+			chosen := map[string]string{"node": f.node, "service": f.service}[p.kind]
+			keys = slices.DeleteFunc(keys, func(key string) bool { return key != chosen })
+		}
+		slices.Sort(keys)
+		for _, key := range keys {
+			at := p
+			at.key = key
+			all = append(all, &at)
+		}
+	}
+	for kind, key := range map[string]string{"node": f.node, "service": f.service} {
+		if key != "" && !slices.ContainsFunc(all, func(l *look) bool { return l.kind == kind && l.key == key }) {
+			return nil, fmt.Errorf("there is no %s %q that a controller is responsible for", kind, key)
+		}
+	}
+	return all, nil
+}
+
+// lookPlan says for how long to look, and whom to tell.
+type lookPlan struct {
+	until    time.Time
+	progress func(done, all int)
+}
+
+// lookAt looks at each object, and again at those whose evidence grows, as long as
+// there is time.
+func (d *dryRun) lookAt(ctx context.Context, looks []*look, p lookPlan) {
+	for due := looks; len(due) > 0; {
+		d.lookOnce(ctx, due, p.progress)
+		var next time.Time
+		for _, l := range looks {
+			if !l.next.IsZero() && (next.IsZero() || l.next.Before(next)) {
+				next = l.next
+			}
+		}
+		if next.IsZero() || next.After(p.until) || !sleep.For(ctx, time.Until(next)) {
+			return
+		}
+		due = slices.DeleteFunc(slices.Clone(looks), func(l *look) bool { return l.next.IsZero() || l.next.After(time.Now()) })
+	}
+}
+
+// lookOnce looks at several objects at the same time.
+func (d *dryRun) lookOnce(ctx context.Context, due []*look, progress func(done, all int)) {
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	done := 0
+	free := make(chan struct{}, lookers)
+	for _, l := range due {
+		free <- struct{}{}
+		all.Go(func() {
+			defer func() { <-free }()
+			l.look(ctx)
+			mu.Lock()
+			defer mu.Unlock()
+			done++
+			progress(done, len(due))
+		})
+	}
+	all.Wait()
+}
+
+func (l *look) look(ctx context.Context) {
+	l.steps, l.err = l.Plan(ctx, l.key)
+	l.next = time.Time{}
+	for n := range l.steps {
+		l.steps[n].Controller = l.Name
+		if after := l.steps[n].After; after > 0 && l.steps[n].Effect == step.Wait {
+			l.next = time.Now().Add(after)
+		}
+	}
+}
+
+// calls returns how many calls to the cloud were made.
+func (d *dryRun) calls() int {
+	families, err := d.registry.Gather()
+	if err != nil {
+		return 0 // The number is only shown.
+	}
+	calls := 0.0
+	for _, family := range families {
+		if family.GetName() == "fairlead_cloud_calls_total" {
+			for _, m := range family.GetMetric() {
+				calls += m.GetCounter().GetValue()
+			}
+		}
+	}
+	return int(calls)
+}
+
+// kindOf returns the kind of an object such as "node/worker-1".
+func kindOf(object string) string {
+	kind, _, _ := strings.Cut(object, "/")
+	return kind
+}

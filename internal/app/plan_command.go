@@ -1,0 +1,136 @@
+package app
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/component-base/term"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/yaml"
+)
+
+// planFlags are the flags of the sub-command that the daemon does not have.
+type planFlags struct {
+	node, service, output string
+	lookFor               time.Duration
+	exitCode              bool
+}
+
+const planHelp = `Prints what the daemon would do to which object, why, and with which calls to the
+cloud. The daemon's own rules decide. Nothing is changed: no lease is taken, no event
+recorded, no object written, and no call is made that changes the cloud. A provider
+that writes with a client of its own is refused in the cluster, and cannot be refused
+in the cloud.
+
+The daemon's flags are accepted, so its arguments can be passed as they are. Your own
+rights count: the command needs to read what the daemon reads.
+
+A Node is deleted only after the cloud has called it absent several times, so one look
+shows how far the evidence is. --for looks longer.
+
+Exit codes: 0, or with --detailed-exitcode 2 if anything would be done or waits; 1 if
+not all objects could be looked at.`
+
+// wouldChangeCode is the exit code for errWouldChange.
+const wouldChangeCode = 2
+
+// errWouldChange is the result of a plan that has something to do, if the caller
+// wants to know it by the exit code.
+var errWouldChange = errors.New("the daemon would do something")
+
+var planOutputs = []string{"text", "json", "yaml"}
+
+// planCommand returns the sub-command. It shares the flags of the daemon.
+func (p *program) planCommand(daemon *cobra.Command) *cobra.Command {
+	f := planFlags{output: "text"}
+	name := p.options.Name
+	cmd := &cobra.Command{
+		Use:   "plan",
+		Short: "Print what the daemon would do, and change nothing",
+		Long:  planHelp,
+		Example: "  " + name + " plan --kubeconfig=admin.conf --cloud-provider=NAME --cloud-config=cloud.conf\n" +
+			"  " + name + " plan --kubeconfig=admin.conf --cloud-provider=NAME --node=worker-1 --for=40s\n" +
+			"  " + name + " plan --kubeconfig=admin.conf --cloud-provider=NAME -o json --detailed-exitcode",
+		Args:              noArguments,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		SilenceUsage:      true,
+		SilenceErrors:     true,
+	}
+	own := cmd.Flags()
+	own.StringVar(&f.node, "node", "", "Look at this Node only. Other absent Nodes, which may hold its deletion, are not counted then.")
+	own.StringVar(&f.service, "service", "", "Look at this Service only: NAMESPACE/NAME.")
+	own.StringVarP(&f.output, "output", "o", f.output, "Format: text, json or yaml.")
+	own.DurationVar(&f.lookFor, "for", 0, "How long to gather evidence about Nodes and routes that would be removed. 0 looks once.")
+	own.BoolVar(&f.exitCode, "detailed-exitcode", false, "End with code 2 if anything would be done, or waits.")
+	addDaemonFlags(cmd, daemon, map[string][]string{"output": planOutputs})
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		p.settings.ApplyDefaults()
+		err := p.settings.Global.ApplyLogging()
+		if err == nil {
+			err = p.printPlan(cmd, f)
+		}
+		if err != nil && !errors.Is(err, errWouldChange) {
+			err = show(err)
+		}
+		return err
+	}
+	return cmd
+}
+
+func (p *program) printPlan(cmd *cobra.Command, f planFlags) error {
+	if !slices.Contains(planOutputs, f.output) {
+		return fmt.Errorf("--output: %q is not text, json or yaml", f.output)
+	}
+	if err := p.validate(); err != nil {
+		return err
+	}
+	ctx := withPrintableLog(cmd.Context())
+	// What the daemon logs while it starts is no part of the output; -v=1 shows it.
+	ctx = klog.NewContext(ctx, klog.FromContext(ctx).V(1))
+	r, err := p.plan(ctx, f, progressOn(cmd.ErrOrStderr()))
+	if r == nil {
+		return err
+	}
+	if printing := r.write(cmd.OutOrStdout(), f); printing != nil {
+		return errors.Join(err, fmt.Errorf("print the plan: %w", printing))
+	}
+	if err == nil && f.exitCode && r.changes() {
+		return errWouldChange
+	}
+	return err
+}
+
+// write writes the report in the format of the flags.
+func (r *report) write(out io.Writer, f planFlags) error {
+	if f.output == "text" {
+		return r.print(out, f.node != "" || f.service != "")
+	}
+	text, err := json.MarshalIndent(r, "", "  ")
+	if err == nil && f.output == "yaml" {
+		text, err = yaml.JSONToYAML(text)
+	}
+	if err == nil {
+		_, err = fmt.Fprintf(out, "%s\n", text)
+	}
+	return err
+}
+
+// progressOn returns a function that shows progress on a terminal, and does nothing
+// elsewhere.
+func progressOn(w io.Writer) func(done, all int) {
+	if _, _, err := term.TerminalSize(w); err != nil {
+		return func(int, int) {}
+	}
+	return func(done, all int) {
+		end := "\r"
+		if done == all {
+			end = "\r\033[K" // Nothing stays of it.
+		}
+		_, _ = fmt.Fprintf(w, "\r%d of %d looked at%s", done, all, end)
+	}
+}

@@ -1,0 +1,275 @@
+package app
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/client-go/tools/cache"
+	cloudprovider "k8s.io/cloud-provider"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/step"
+)
+
+// answers is a planner whose answers come from the function.
+type answers func(key string, time int) ([]step.Step, error)
+
+func (answers) Follow(context.Context) (cache.InformerSynced, func(), error) { return nil, nil, nil }
+func (answers) Keys() []string                                               { return nil }
+
+// of returns what is looked at. The function gets how often it was asked.
+func (a answers) of(kind string, keys ...string) (looks []*look) {
+	for _, key := range keys {
+		times := 0
+		l := &look{registration: registration{kind: kind}, key: key}
+		l.planner = asked(func(key string) ([]step.Step, error) {
+			times++
+			return a(key, times)
+		})
+		looks = append(looks, l)
+	}
+	return looks
+}
+
+type asked func(key string) ([]step.Step, error)
+
+func (asked) Follow(context.Context) (cache.InformerSynced, func(), error) { return nil, nil, nil }
+func (asked) Keys() []string                                               { return nil }
+func (a asked) Plan(_ context.Context, key string) ([]step.Step, error)    { return a(key) }
+
+func one(object string, effect step.Effect) []step.Step {
+	return []step.Step{{Object: object, Effect: effect, Do: string(effect), Why: "the rules say so"}}
+}
+
+func TestEvidenceIsGatheredAsLongAsThereIsTime(t *testing.T) {
+	looks := answers(func(key string, times int) ([]step.Step, error) {
+		s := one("node/"+key, step.Wait)
+		switch {
+		case key == "stays":
+			s = one("node/"+key, step.None)
+			s[0].After = time.Millisecond // A Node that stays needs no second look.
+		case times < 3:
+			s[0].After = time.Millisecond
+		case key == "gone":
+			s[0].Effect = step.Delete
+		default:
+			s[0].After = time.Hour
+		}
+		return s, nil
+	}).of("node", "gone", "held", "stays")
+	var mu sync.Mutex
+	seen := 0
+	(&dryRun{}).lookAt(t.Context(), looks, lookPlan{until: time.Now().Add(time.Minute), progress: func(done, all int) {
+		mu.Lock()
+		defer mu.Unlock()
+		seen++
+		if done > all {
+			t.Errorf("%d of %d looked at", done, all)
+		}
+	}})
+	var effects []string
+	for _, l := range looks {
+		effects = append(effects, string(l.steps[0].Effect))
+	}
+	if diff := cmp.Diff([]string{"delete", "wait", "none"}, effects); diff != "" || seen != 7 {
+		t.Errorf("%d looks, want 7; effects (-want +got):\n%s", seen, diff)
+	}
+}
+
+func TestReportOfADryRun(t *testing.T) {
+	looks := slices.Concat(
+		answers(func(key string, _ int) ([]step.Step, error) {
+			s := one("service/"+key, step.Create)
+			s[0].Writes, s[0].Calls = []string{"finalizer f added"}, []string{"EnsureLoadBalancer with 2 nodes"}
+			return s, nil
+		}).of("service", "a/web"),
+		answers(func(key string, _ int) ([]step.Step, error) {
+			switch key {
+			case "n1":
+				return one("node/n1", step.None), nil
+			case "n2":
+				return []step.Step{{Object: "node/n2", Effect: step.Wait, Do: "hold", Reason: "AbsenceUnconfirmed", Why: "line one\nline two"}}, nil
+			default:
+				return nil, errors.New("not readable")
+			}
+		}).of("node", "n1", "n2", "n3"),
+		answers(func(string, int) ([]step.Step, error) { return one("node/n2", step.None), nil }).of("node", "n2"),
+	)
+	d := &dryRun{}
+	d.lookAt(t.Context(), looks, lookPlan{progress: func(int, int) {}})
+	d.report.CloudCalls, d.report.took = 9, 1234*time.Millisecond
+	d.report.idle("node-route-controller", "--configure-cloud-routes is false")
+	d.report.Refused = []string{"POST /api/v1/namespaces/default/events"}
+	if err := d.report.add(looks); err == nil || err.Error() != "node n3: not readable" {
+		t.Errorf("error %v", err)
+	}
+	var out bytes.Buffer
+	if err := d.report.write(&out, planFlags{output: "text"}); err != nil {
+		t.Fatal(err)
+	}
+	want := `Read-only: no lease, no event, no write, no call that changes the cloud. Looked at 2 nodes, 1 service in 1.2s, with 9 calls to the cloud.
+  ! node/n2        hold    AbsenceUnconfirmed: line one line two
+  + service/a/web  create  the rules say so
+      finalizer f added
+      call EnsureLoadBalancer with 2 nodes
+Would change: 1 service. Waiting: 1 node. Would stay: 1 node.
+Not looked at: node-route-controller, because --configure-cloud-routes is false.
+The provider tried this itself, and it was refused: POST /api/v1/namespaces/default/events
+`
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Errorf("text (-want +got):\n%s", diff)
+	}
+	out.Reset()
+	if err := d.report.write(&out, planFlags{output: "json"}); err != nil {
+		t.Fatal(err)
+	}
+	golden, err := os.ReadFile(filepath.Join("testdata", "plan.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(golden), out.String()); diff != "" {
+		t.Errorf("JSON (-want +got):\n%s", diff)
+	}
+}
+
+// readableServer answers what plan needs: it lists no objects. It records other requests.
+type readableServer struct {
+	mu    sync.Mutex
+	wrote []string // guarded by mu
+}
+
+func (s *readableServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodGet {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.wrote = append(s.wrote, r.Method+" "+r.URL.Path)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	switch path := r.URL.Path; {
+	case path == "/version":
+		_, _ = w.Write([]byte(`{"major":"1","minor":"36"}`))
+	case r.URL.Query().Get("watch") == "true":
+		if r.URL.Query().Get("sendInitialEvents") == "true" {
+			w.WriteHeader(http.StatusUnprocessableEntity)
+			_, _ = w.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422}`))
+			return
+		}
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	case strings.HasSuffix(path, "/nodes"):
+		_, _ = w.Write([]byte(`{"kind":"NodeList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[]}`))
+	case strings.HasSuffix(path, "/services"):
+		_, _ = w.Write([]byte(`{"kind":"ServiceList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[]}`))
+	default:
+		w.WriteHeader(http.StatusNotFound)
+	}
+}
+
+// writing is a provider whose Initialize tries to write to the cluster.
+type writing struct{ cloudprovider.Interface }
+
+type noInstances struct{ cloudprovider.InstancesV2 }
+
+func (writing) HasClusterID() bool   { return true }
+func (writing) ProviderName() string { return "acme" }
+
+func (writing) InstancesV2() (cloudprovider.InstancesV2, bool)   { return noInstances{}, true }
+func (writing) LoadBalancer() (cloudprovider.LoadBalancer, bool) { return nil, false }
+func (writing) Instances() (cloudprovider.Instances, bool)       { return nil, false }
+func (writing) Zones() (cloudprovider.Zones, bool)               { return nil, false }
+func (writing) Routes() (cloudprovider.Routes, bool)             { return nil, false }
+
+func (writing) Initialize(clients cloudprovider.ControllerClientBuilder, _ <-chan struct{}) {
+	_ = clients.ClientOrDie("acme").CoreV1().RESTClient().Delete().AbsPath("/api/v1/nodes/n").Do(context.Background()).Error()
+}
+
+func runPlan(t *testing.T, server string, args ...string) (string, error) {
+	t.Helper()
+	cmd := NewCommand(Options{Name: "acme-ccm", ProviderName: "acme", Provider: func(context.Context, ProviderDeps) (cloudprovider.Interface, error) {
+		return writing{}, nil
+	}})
+	var out, stderr bytes.Buffer
+	cmd.SetOut(&out)
+	cmd.SetErr(&stderr)
+	cmd.SetArgs(append([]string{"plan", "--master=" + server, "--cluster-name=c", "--kube-api-content-type=application/json", "--use-service-account-credentials"}, args...))
+	err := cmd.ExecuteContext(t.Context())
+	return out.String(), err
+}
+
+// Whatever is on, nothing is written: not by the daemon's parts, which would create
+// service accounts and a lease, and not by the provider.
+func TestPlanWritesNothing(t *testing.T) {
+	api := &readableServer{}
+	server := httptest.NewServer(api)
+	defer server.Close()
+	text, err := runPlan(t, server.URL, "-o", "json", "--detailed-exitcode")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got report
+	if err := json.Unmarshal([]byte(text), &got); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"DELETE /api/v1/nodes/n"}, got.Refused); diff != "" {
+		t.Errorf("refused (-want +got):\n%s", diff)
+	}
+	api.mu.Lock()
+	defer api.mu.Unlock()
+	if len(api.wrote) > 0 {
+		t.Errorf("the API server got %q", api.wrote)
+	}
+	idle := map[string]string{}
+	for _, i := range got.Idle {
+		idle[i.Controller] = i.Why
+	}
+	if idle["service-lb-controller"] != "the provider offers no load balancers" {
+		t.Errorf("idle: %q", idle)
+	}
+}
+
+func TestPlanThatCannotBeMade(t *testing.T) {
+	server := httptest.NewServer(&readableServer{})
+	defer server.Close()
+	for _, tt := range []struct {
+		name, server string
+		args         []string
+		want         string
+	}{
+		{"UnknownFormat", server.URL, []string{"-o", "xml"}, `--output: "xml" is not text, json or yaml`},
+		{"WrongFlag", server.URL, []string{"--controllers=foo"}, `"foo" is not in the list of known controllers`},
+		{"UnknownNode", server.URL, []string{"--node=n"}, `there is no node "n"`},
+		{"UnknownService", server.URL, []string{"--service=a/b"}, `there is no service "a/b"`},
+		{"NoAPIServer", "http://127.0.0.1:1", nil, "the API server does not answer: "},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if _, err := runPlan(t, tt.server, tt.args...); err == nil || !strings.Contains(err.Error(), tt.want) || ExitCode(err, 75) != 1 {
+				t.Errorf("error %v, want %q; code %d", err, tt.want, ExitCode(err, 75))
+			}
+		})
+	}
+}
+
+func TestExitCodes(t *testing.T) {
+	something := report{Steps: one("node/n", step.Wait)}
+	nothing := report{Steps: one("node/n", step.None)}
+	if !something.changes() || nothing.changes() {
+		t.Error("a Node that waits is something to do, and one that stays is not")
+	}
+	if got := ExitCode(errWouldChange, 75); got != 2 {
+		t.Errorf("code %d, want 2", got)
+	}
+	if got := ExitCode(nil, 75); got != 0 {
+		t.Errorf("code %d, want 0", got)
+	}
+}

@@ -1,0 +1,64 @@
+package nodelifecycle
+
+import (
+	"context"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/step"
+)
+
+// Keys returns the names of all Nodes.
+func (c *Controller) Keys() []string { return c.informer.GetStore().ListKeys() }
+
+// Plan returns what the controller would do about a Node, with the evidence that
+// earlier calls of Plan have gathered. It makes the final check, too, and neither
+// writes nor deletes.
+func (c *Controller) Plan(ctx context.Context, name string) ([]step.Step, error) {
+	node, err := c.nodes.Cached(name)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	o, p, err := c.suspect(ctx, node)
+	if err == nil && p.do == enqueueDeletion {
+		c.remember(name, p.memory)
+		if node, err = c.nodes.Live(ctx, name); err == nil {
+			o, p, err = c.confirm(ctx, node)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	c.remember(name, p.memory.untold())
+	return []step.Step{p.step(o)}, nil
+}
+
+// untold returns the memory of a process that has told nobody anything.
+func (m memory) untold() memory {
+	m.holding = holding{since: m.holding.since}
+	return m
+}
+
+// step returns the part of the plan that a dry run shows.
+func (p plan) step(o observed) step.Step {
+	s := step.Step{Object: "node/" + o.node.Name, Do: string(p.do), Why: p.why, Effect: step.None, After: p.after}
+	if p.condition != nil {
+		s.Writes = append(s.Writes, step.Condition(p.condition.Type, p.condition.Status, p.condition.Reason))
+	}
+	s.Writes = slices.Concat(s.Writes, step.Taints(o.node.Spec.Taints, p.taints), step.Events(p.events))
+	switch p.do {
+	case remove:
+		s.Effect, s.Writes = step.Delete, append(s.Writes, "the Node is deleted")
+	case hold:
+		s.Effect, s.Reason = step.Wait, p.memory.holding.reason
+	case doNothing, ask, askWitness, enqueueDeletion:
+		if len(s.Writes) > 0 {
+			s.Effect = step.Update
+		}
+	}
+	return s
+}

@@ -1,0 +1,127 @@
+package route
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
+	"github.com/fairlead-k8s/fairlead/internal/controller/step"
+)
+
+// Keys returns the one key of the table.
+func (*Controller) Keys() []string { return []string{tableKey} }
+
+// Plan returns what the controller would do about each route, and about the
+// condition of each Node. It remembers since when routes are stray, and writes
+// nothing.
+func (c *Controller) Plan(ctx context.Context, _ string) ([]step.Step, error) {
+	for range maxListings {
+		o, p, err := c.foresee()
+		switch {
+		case err != nil:
+			return nil, err
+		case p.do == changeRoutes:
+			return p.steps(o), nil
+		}
+		if c.list(ctx, p.why); ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+	}
+	return nil, fmt.Errorf("the routes were listed %d times, and are not known well enough", maxListings)
+}
+
+// foresee observes and decides about the whole table, for a plan that is not carried
+// out.
+func (c *Controller) foresee() (observed, plan, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.table = nil
+	o, err := c.observe(time.Time{})
+	if err != nil {
+		return observed{}, plan{}, err
+	}
+	p := decide(o)
+	if p.do == changeRoutes {
+		c.memory.strays = p.strays
+	}
+	return o, p, nil
+}
+
+// steps returns the part of the plan that a dry run shows.
+func (p plan) steps(o observed) []step.Step {
+	var all []step.Step
+	if f := o.memory.listingFailure; o.memory.listingFails() {
+		all = append(all, step.Step{Object: "routes", Effect: step.Wait, Do: string(listRoutes), Reason: f.kind, Why: f.text, After: p.after})
+	}
+	changes := map[identity]bool{}
+	for _, j := range p.jobs {
+		for _, r := range j.remove {
+			changes[r.route.identity] = true
+			s := r.route.step(step.Delete, "remove", r.why)
+			s.Calls = []string{"DeleteRoute"}
+			all = append(all, s)
+		}
+		if j.create != nil {
+			all = append(all, j.create.step(j.cidr, o.now))
+		}
+	}
+	for _, h := range p.held {
+		changes[h.route.identity] = true
+		s := h.route.step(step.Wait, "hold", h.why+"; "+h.until)
+		s.After = p.after
+		all = append(all, s)
+	}
+	for _, r := range o.memory.listing.routes {
+		if !changes[r.identity] {
+			all = append(all, r.step(step.None, "nothing", "it stays"))
+		}
+	}
+	return append(all, p.onNodes()...)
+}
+
+// step returns the creation of a route, with the condition that its Node gets once
+// the route exists.
+func (c creation) step(cidr netip.Prefix, now time.Time) step.Step {
+	s := step.Step{Object: "route/" + cidr.String(), Effect: step.Create, Do: "create to " + c.node.Name, Why: c.why, Calls: []string{"CreateRoute"}}
+	shown := nodefact.Condition(c.node, corev1.NodeNetworkUnavailable)
+	if wanted := networkUnavailable(corev1.ConditionFalse, routeCreated(), now, shown); mustWrite(wanted, shown) {
+		s.Writes = []string{step.Condition(wanted.Type, wanted.Status, wanted.Reason) + " on node/" + c.node.Name}
+	}
+	return s
+}
+
+// onNodes returns what is written to Nodes.
+func (p plan) onNodes() []step.Step {
+	byName, order := map[string]*step.Step{}, []string{}
+	of := func(name string) *step.Step {
+		if byName[name] == nil {
+			byName[name] = &step.Step{Object: "node/" + name, Effect: step.Update, Do: "show"}
+			order = append(order, name)
+		}
+		return byName[name]
+	}
+	for _, patch := range p.patches {
+		s, c := of(patch.node.Name), patch.condition
+		s.Reason, s.Why = c.Reason, c.Message
+		s.Writes = append(s.Writes, step.Condition(c.Type, c.Status, c.Reason))
+	}
+	for _, e := range p.events {
+		s := of(e.node.Name)
+		s.Reason, s.Why = e.event.Reason, e.event.Message
+		s.Writes = append(s.Writes, "event "+e.event.Type+" "+e.event.Reason)
+	}
+	var all []step.Step
+	for _, name := range order {
+		all = append(all, *byName[name])
+	}
+	return all
+}
+
+// step returns a step about a listed route.
+func (r route) step(effect step.Effect, do, why string) step.Step {
+	return step.Step{Object: "route/" + r.destination, Effect: effect, Do: do + " to " + r.target, Why: why}
+}

@@ -1,0 +1,100 @@
+package route
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/step"
+	"github.com/fairlead-k8s/fairlead/internal/kube"
+)
+
+// planning returns a function that plans and returns what was said, as lines.
+func (b *bed) planning() (plan func() []string, stop func()) {
+	ctx, cancel := context.WithCancel(b.t.Context())
+	informers := kube.NewInformerFactory(b.cluster, 0)
+	informer := informers.Core().V1().Nodes()
+	c := New(Deps{Nodes: kube.NewNodes(ctx, b.cluster, informer), Informer: informer, Routes: b, Events: b}, b.config)
+	known, forget, err := c.Follow(ctx)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	informers.StartWithContext(ctx)
+	cache.WaitForCacheSync(ctx.Done(), known)
+	return func() (lines []string) {
+			steps, err := c.Plan(ctx, c.Keys()[0])
+			if err != nil {
+				b.t.Fatal(err)
+			}
+			for _, s := range steps {
+				if s.Effect != step.None {
+					lines = append(lines, strings.Join(slices.Concat([]string{string(s.Effect), s.Object, s.Reason}, s.Calls, s.Writes), " "))
+				}
+			}
+			return lines
+		}, func() {
+			cancel()
+			_ = c.passes.Run(ctx) // The end of the context ends the queue, whose goroutines the bubble would wait for.
+			_ = c.jobs.Run(ctx)
+			_ = c.patches.Run(ctx)
+			forget()
+			informers.Shutdown()
+		}
+}
+
+// Stray routes are held at the first look, and removed once the listings agree. What
+// plan says is what a controller then does.
+func TestPlanOfTheTable(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := prepare(t, Config{}, newNode(1), bare(2))
+		b.locked(func() {
+			b.addRoute("node-1", "10.244.1.0/24")
+			b.addRoute("gone", "10.244.9.0/24").stray = time.Now()
+		})
+		plan, stop := b.planning()
+		created := "create route/10.244.2.0/24  CreateRoute condition NetworkUnavailable=False (RouteCreated) on node/node-2"
+		for range 2 { // It was not carried out, so it is said again.
+			if diff := cmp.Diff([]string{created, "wait route/10.244.9.0/24 "}, plan()); diff != "" {
+				t.Errorf("first look (-want +got):\n%s", diff)
+			}
+		}
+		time.Sleep(DefaultLimits().StrayFor + time.Second)
+		if diff := cmp.Diff([]string{created, "delete route/10.244.9.0/24  DeleteRoute"}, plan()); diff != "" {
+			t.Errorf("second look (-want +got):\n%s", diff)
+		}
+		b.locked(func() {
+			for _, call := range b.calls {
+				if call != "list" {
+					t.Errorf("plan has made the call %s", call)
+				}
+			}
+			if len(b.writes)+len(b.events) > 0 {
+				t.Errorf("plan has written %q and recorded %q", b.writes, b.events)
+			}
+			b.fail = func(string) error { return errors.New("broken") }
+		})
+		time.Sleep(2 * time.Minute)
+		if got := plan(); len(got) == 0 || got[0] != "wait routes Failed" {
+			t.Errorf("with a cloud that fails: %q", got)
+		}
+		stop()
+
+		b.locked(func() { b.fail = func(string) error { return nil } })
+		b.start()
+		time.Sleep(2 * time.Minute)
+		if diff := cmp.Diff([]string{"10.244.1.0/24 node-1", "10.244.2.0/24 node-2"}, b.routes()); diff != "" {
+			t.Errorf("routes (-want +got):\n%s", diff)
+		}
+		if !slices.Equal(b.writes, []string{"node-2 False"}) {
+			t.Errorf("writes %q", b.writes)
+		}
+		b.stop()
+	})
+}

@@ -1,0 +1,124 @@
+package service
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/step"
+)
+
+// Keys returns the keys of the Services that have to do with load balancers.
+func (c *Controller) Keys() []string {
+	all, err := c.lister.List(labels.Everything())
+	if err != nil { // Listing a cache returns no error.
+		return nil
+	}
+	var keys []string
+	for _, service := range all {
+		if service.Spec.Type == corev1.ServiceTypeLoadBalancer || c.policy.concerns(service) {
+			keys = append(keys, keyOf(service))
+		}
+	}
+	return keys
+}
+
+// Plan returns what the controller would do about a Service, up to the first call
+// whose result decides what follows. It makes no call and writes nothing.
+func (c *Controller) Plan(_ context.Context, key string) ([]step.Step, error) {
+	c.backends.remake()
+	o, err := c.observe(key)
+	if err != nil || o.service == nil {
+		return nil, err
+	}
+	s := step.Step{Object: "service/" + key}
+	for range maxActions {
+		p := decide(o)
+		p.addTo(&s, o)
+		switch p.do {
+		case addFinalizer:
+			with := *o.service
+			with.Finalizers = append(slices.Clone(with.Finalizers), Finalizer)
+			o.service, o.memory = &with, p.memory
+		case remove: // What follows if the call succeeds is known.
+			m, events := conclude(p, outcome{result: succeeded, at: o.now, nodes: c.backends.newest()})
+			s.Writes, o.memory = append(s.Writes, step.Events(events)...), m
+		default:
+			return []step.Step{s}, nil
+		}
+	}
+	return []step.Step{s}, nil
+}
+
+// addTo adds the plan to what a dry run shows. The step is about the last plan that
+// does something.
+func (p plan) addTo(s *step.Step, o observed) {
+	s.Writes = append(s.Writes, p.writes.list(p.do)...)
+	if call := p.call(o); call != "" {
+		s.Calls = append(s.Calls, call)
+	}
+	effect := p.effect(o)
+	if s.Do != "" && (effect == step.None || s.Effect == step.Delete) {
+		return
+	}
+	s.Do, s.Why, s.Effect, s.After = string(p.do), p.why, effect, p.after
+	if p.do == wait {
+		s.Reason = o.memory.failure.cause.Reason
+	}
+}
+
+func (p plan) effect(o observed) step.Effect {
+	switch p.do {
+	case ensure:
+		if len(o.service.Status.LoadBalancer.Ingress) == 0 {
+			return step.Create
+		}
+		return step.Update
+	case addFinalizer, update, publish:
+		return step.Update
+	case remove, release:
+		return step.Delete
+	case wait:
+		return step.Wait
+	case doNothing, forget:
+	}
+	return step.None
+}
+
+// call returns the call of the provider that the plan makes, empty if it makes none.
+func (p plan) call(o observed) string {
+	switch p.do {
+	case ensure:
+		return fmt.Sprintf("EnsureLoadBalancer with %d nodes", o.hosts)
+	case update:
+		return fmt.Sprintf("UpdateLoadBalancer with %d nodes", o.hosts)
+	case remove:
+		return "EnsureLoadBalancerDeleted"
+	case doNothing, forget, addFinalizer, publish, release, wait:
+	}
+	return ""
+}
+
+// list returns what is written to the Service for the action.
+func (w writes) list(do action) []string {
+	var all []string
+	switch {
+	case do == addFinalizer:
+		all = append(all, "finalizer "+Finalizer+" added")
+	case w.release:
+		all = append(all, "finalizer "+Finalizer+" removed")
+	}
+	if w.ingress != nil {
+		all = append(all, fmt.Sprintf("%d addresses", len(*w.ingress)))
+	}
+	for _, c := range w.conditions {
+		all = append(all, step.Condition(c.Type, c.Status, c.Reason))
+	}
+	for _, kind := range w.drop {
+		all = append(all, "condition "+kind+" removed")
+	}
+	return append(all, step.Events(w.events)...)
+}

@@ -1,0 +1,46 @@
+// Package step describes what a controller would do about one object: the part of
+// its plan that a dry run shows.
+//
+// It is pure.
+package step
+
+import "time"
+
+// Effect is what a step means for its object.
+type Effect string
+
+// The effects. The zero value is none of them.
+const (
+	None   Effect = "none" // the object stays as it is
+	Create Effect = "create"
+	Update Effect = "update"
+	Delete Effect = "delete"
+	Wait   Effect = "wait" // something is missing, and the object says so
+)
+
+// Step is what a controller would do about an object, and why. Its JSON is part of
+// the output of the sub-command plan: fields may be added, and none is renamed.
+type Step struct {
+	// Object is the kind and the key, such as "node/worker-1".
+	Object string `json:"object"`
+	// Controller is the name of the controller.
+	Controller string `json:"controller,omitempty"`
+	Effect     Effect `json:"effect"`
+	// Do is the action in the controller's words.
+	Do string `json:"do"`
+	// Reason is the one of the event or the condition that says the same, empty if
+	// there is none.
+	Reason string `json:"reason,omitempty"`
+	// Why is the sentence that log, event and condition have, too.
+	Why string `json:"why"`
+	// Writes are the changes in the API server.
+	Writes []string `json:"writes,omitempty"`
+	// Calls are those that change the cloud.
+	Calls []string `json:"calls,omitempty"`
+	// After is when the controller would decide again; 0: when something changes.
+	After time.Duration `json:"-"`
+}
+
+// Changes reports whether the step changes the cluster or the cloud, or waits for
+// something that is missing.
+func (s Step) Changes() bool { return s.Effect != None }

@@ -1,0 +1,84 @@
+package step
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/message"
+)
+
+// Events returns what is written to record the events.
+func Events(events []message.Event) []string {
+	var writes []string
+	for _, e := range events {
+		writes = append(writes, "event "+e.Type+" "+e.Reason)
+	}
+	return writes
+}
+
+// Condition returns what is written for a condition of any object.
+func Condition[T, S ~string](kind T, status S, reason string) string {
+	return fmt.Sprintf("condition %s=%s (%s)", kind, status, reason)
+}
+
+// Entries returns what a change of labels or annotations writes. what says which of
+// them they are. A nil value is removed.
+func Entries(what string, now map[string]string, change map[string]*string) []string {
+	var writes []string
+	for _, key := range slices.Sorted(maps.Keys(change)) {
+		before, has := now[key]
+		switch after := change[key]; {
+		case after == nil:
+			writes = append(writes, fmt.Sprintf("%s %s removed", what, key))
+		case has:
+			writes = append(writes, fmt.Sprintf("%s %s: %q -> %q", what, key, before, *after))
+		default:
+			writes = append(writes, fmt.Sprintf("%s %s: %q", what, key, *after))
+		}
+	}
+	return writes
+}
+
+// Taints returns what the change of a Node's taints writes. A nil after changes
+// none.
+func Taints(before []corev1.Taint, after *[]corev1.Taint) []string {
+	if after == nil {
+		return nil
+	}
+	var writes []string
+	for _, t := range before {
+		if !slices.Contains(*after, t) {
+			writes = append(writes, "taint "+t.ToString()+" removed")
+		}
+	}
+	for _, t := range *after {
+		if !slices.Contains(before, t) {
+			writes = append(writes, "taint "+t.ToString()+" added")
+		}
+	}
+	return writes
+}
+
+// Addresses returns what the change of a Node's addresses writes. A nil after
+// changes none.
+func Addresses(before, after []corev1.NodeAddress) []string {
+	if after == nil {
+		return nil
+	}
+	if len(before) == 0 {
+		return []string{"addresses: " + list(after)}
+	}
+	return []string{"addresses: " + list(before) + " -> " + list(after)}
+}
+
+func list(addresses []corev1.NodeAddress) string {
+	var all []string
+	for _, a := range addresses {
+		all = append(all, string(a.Type)+" "+a.Address)
+	}
+	return strings.Join(all, ", ")
+}

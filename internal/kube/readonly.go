@@ -1,0 +1,68 @@
+package kube
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/client-go/transport"
+)
+
+// ErrReadOnly is the error of a request that a read-only client does not make.
+var ErrReadOnly = errors.New("this client only reads")
+
+// ReadOnly makes a client read-only: no request reaches the API server that could
+// change something. refused is told about each request that is not made; it may be
+// called by several goroutines.
+func ReadOnly(refused func(request string)) transport.WrapperFunc {
+	return func(next http.RoundTripper) http.RoundTripper { return readOnly{next, refused} }
+}
+
+type readOnly struct {
+	next    http.RoundTripper
+	refused func(request string)
+}
+
+// RoundTrip is an http.RoundTripper.
+func (r readOnly) RoundTrip(req *http.Request) (*http.Response, error) {
+	if onlyReads(req) {
+		return r.next.RoundTrip(req)
+	}
+	if req.Body != nil {
+		_ = req.Body.Close() // The contract of RoundTripper asks for it, and nothing was sent.
+	}
+	what := req.Method + " " + req.URL.Path
+	r.refused(what)
+	return nil, fmt.Errorf("%w: %s was not sent", ErrReadOnly, what)
+}
+
+// WrappedRoundTripper lets the client reach the transport behind, to close its
+// connections.
+func (r readOnly) WrappedRoundTripper() http.RoundTripper { return r.next }
+
+var infos = request.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")}
+
+// commands are subresources that reach into a pod, a node or a service, with any
+// method.
+var commands = []string{"attach", "exec", "portforward", "proxy"}
+
+// onlyReads reports whether a request gets, lists or watches objects, or asks who
+// somebody is and what he may do.
+func onlyReads(req *http.Request) bool {
+	info, err := infos.NewRequestInfo(req)
+	if err != nil || req.Header.Get("Upgrade") != "" {
+		return false
+	}
+	switch info.Verb {
+	case "get", "list", "watch", "head":
+		return !slices.Contains(commands, info.Subresource)
+	case "create":
+		return slices.Contains([]string{"authentication.k8s.io", "authorization.k8s.io"}, info.APIGroup) && strings.HasSuffix(info.Resource, "reviews")
+	default:
+		return false
+	}
+}

@@ -1,0 +1,303 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fairlead-k8s/fairlead/simulator"
+	"github.com/fairlead-k8s/fairlead/test/internal/audit"
+	"github.com/fairlead-k8s/fairlead/test/internal/bed"
+	"github.com/fairlead-k8s/fairlead/test/internal/daemon"
+	"github.com/fairlead-k8s/fairlead/test/internal/expect"
+	"github.com/fairlead-k8s/fairlead/test/internal/lbservice"
+	"github.com/fairlead-k8s/fairlead/test/internal/nodepool"
+	"github.com/fairlead-k8s/fairlead/test/internal/nodes"
+	"github.com/fairlead-k8s/fairlead/test/internal/podnetwork"
+)
+
+// cloudChanges are the calls of the simulated cloud that change something.
+var cloudChanges = []simulator.Call{
+	simulator.CreateLoadBalancer, simulator.UpdateLoadBalancer, simulator.DeleteLoadBalancer, simulator.SetBackends,
+	simulator.CreateRoute, simulator.DeleteRoute, simulator.ChangeRoutes,
+	simulator.CreateInstance, simulator.UpdateInstance, simulator.StartInstance, simulator.StopInstance, simulator.TerminateInstance,
+	simulator.CreateStaticIP, simulator.ReleaseStaticIP, simulator.CreateVolume, simulator.DeleteVolume,
+}
+
+// planned is a cluster in which a daemon has settled everything, and in which much has
+// changed since the daemon has ended.
+type planned struct {
+	*bed.Bed
+	*nodepool.Pool
+	lbservice.Services
+
+	network *podnetwork.Network
+	setup   daemon.Setup
+	names   map[string]string // of objects, by what is the matter with them
+}
+
+// newPlanned returns a cluster with a hundred Nodes and twenty Services.
+func newPlanned(t *testing.T) *planned {
+	t.Helper()
+	const size, balanced = 100, 20
+	b := onOwn(t)
+	p := &planned{Bed: b, Pool: nodepool.New(t, b, size), names: map[string]string{}}
+	p.Services = lbservice.Services{Bed: b, Cloud: p.Pool.Cloud}
+	p.network = &podnetwork.Network{Bed: b, Cloud: p.Pool.Cloud}
+	p.setup = p.network.Setup(daemon.Setup{Flags: nodepool.Quickly("--node-status-update-frequency=5s")})
+	var services []string
+	for range balanced {
+		services = append(services, p.Balanced(t, "served"))
+	}
+	d := p.Pool.Runs(t, p.setup)
+	for _, name := range services {
+		p.AwaitService(t, name, 4*expect.Soon, lbservice.Showing(lbservice.ConditionProvisioning, metav1.ConditionFalse, "Provisioned"))
+	}
+	podnetwork.AwaitTable(t, 4*expect.Soon, p.network)
+	p.network.AwaitReachable(t, 4*expect.Soon)
+	if err := d.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	p.changeNodes(t)
+	p.changeServices(t, services)
+	return p
+}
+
+// changeNodes brings Nodes into many states.
+func (p *planned) changeNodes(t *testing.T) {
+	t.Helper()
+	member := func(n int, what string) *nodepool.Member {
+		p.names[what] = "node/" + p.Members[n].Name
+		return p.Members[n]
+	}
+	gone := member(0, "gone")
+	p.Terminate(t, gone)
+	stopped := member(10, "stopped")
+	if err := p.Pool.Cloud.StopInstance(t.Context(), stopped.Instance.ID); err != nil {
+		t.Fatal(err)
+	}
+	p.Silence(t, gone, stopped, member(20, "silent"))
+	p.Pool.Cloud.Change(t, member(30, "resized").Instance, simulator.InstancePatch{Type: new("sim.large")})
+	p.Pool.Cloud.Change(t, member(40, "moved").Instance, simulator.InstancePatch{Addresses: nodes.CloudAddresses("InternalIP=10.9.9.9")})
+	p.Pool.Cloud.Change(t, member(50, "excluded").Instance, simulator.InstancePatch{Type: new("sim.large")})
+	p.Bed.Patch(t, p.Members[50].Name, `{"metadata":{"labels":{"fairlead.dev/exclude":"true"}}}`)
+	p.ByHand(t, member(60, "deleted"))
+	p.Members = slices.Delete(p.Members, 60, 61)
+
+	_, fresh := p.Pair(t, p.Pool.Cloud, simulator.Instance{Name: p.Bed.Name("new")})
+	unknown := p.Register(t, nodes.New(p.Bed.Name("unknown")))
+	foreign := nodes.New(p.Bed.Name("foreign"))
+	foreign.Spec = corev1.NodeSpec{ProviderID: "k3s://" + foreign.Name}
+	p.Register(t, foreign)
+	p.names["new"], p.names["unknown"], p.names["foreign"] = "node/"+fresh.Name, "node/"+unknown.Name, "node/"+foreign.Name
+	expect.Within(t, expect.Soon, func(ctx context.Context) error {
+		_, err := podnetwork.NodesWithCIDRs(ctx, p.Bed)
+		return err
+	})
+}
+
+// changeServices brings Services into many states.
+func (p *planned) changeServices(t *testing.T, services []string) {
+	t.Helper()
+	key := func(name, what string) string {
+		p.names[what] = "service/" + metav1.NamespaceDefault + "/" + name
+		return name
+	}
+	p.Services.Delete(t, key(services[0], "deletedService"))
+	p.Edit(t, key(services[1], "internalService"), `{"spec":{"type":"ClusterIP"}}`)
+	p.Edit(t, key(services[2], "editedService"), `{"metadata":{"annotations":{"a":"b"}}}`)
+	key(services[3], "servedService")
+	key(p.Balanced(t, "new"), "newService")
+	key(p.Balanced(t, "other", func(s *corev1.Service) { s.Spec.LoadBalancerClass = new("example.com/other") }), "otherService")
+}
+
+// cloudChanged returns how often the cloud was asked to change something.
+func (p *planned) cloudChanged(t *testing.T) int64 {
+	t.Helper()
+	report, err := p.Pool.Cloud.Calls(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return report.Count(cloudChanges...)
+}
+
+// What plan says is what the daemon then does, object by object. plan itself writes
+// nothing to the cluster and changes nothing in the cloud.
+func TestPlanSaysWhatTheDaemonDoes(t *testing.T) {
+	p := newPlanned(t)
+	mark, changed := p.Audit(t).Mark(), p.cloudChanged(t)
+	routes := routesOf(t, p.Pool.Cloud)
+
+	said, code := p.Plan(t, p.setup, "--for=15s", "--detailed-exitcode")
+	if code != 2 || len(said.Refused) > 0 {
+		t.Errorf("exit code %d, want 2; refused: %q", code, said.Refused)
+	}
+	if writes := p.Audit(t).Since(mark).OfDaemons().Writes(); len(writes) > 0 {
+		t.Errorf("plan has written to the cluster: %v", writes)
+	}
+	if now := p.cloudChanged(t); now != changed {
+		t.Errorf("plan has made %d calls that change the cloud", now-changed)
+	}
+	effects := p.effects(said)
+	p.checkStates(t, effects)
+
+	mark = p.Audit(t).Mark()
+	d := p.Pool.Runs(t, p.setup)
+	p.awaitDone(t, effects, routes)
+	if err := d.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	p.compare(t, effects, p.Audit(t).Since(mark).OfDaemons().Writes())
+	if err := p.compareRoutes(t, effects, routes); err != nil {
+		t.Error(err)
+	}
+}
+
+// effect is what plan has said about an object.
+type effect struct {
+	gravest string
+	writes  bool // beside events
+	calls   []string
+}
+
+var onNode = regexp.MustCompile(` on (node/\S+)$`)
+
+// effects returns what was said, by object.
+func (*planned) effects(said bed.Planned) map[string]effect {
+	order := []string{"", "none", "wait", "update", "create", "delete"}
+	all := map[string]effect{}
+	note := func(object, gravest string, change func(*effect)) {
+		e := all[object]
+		if slices.Index(order, gravest) > slices.Index(order, e.gravest) {
+			e.gravest = gravest
+		}
+		change(&e)
+		all[object] = e
+	}
+	written := func(e *effect) { e.writes = true }
+	for _, s := range said.Steps {
+		note(s.Object, s.Effect, func(e *effect) { e.calls = append(e.calls, s.Calls...) })
+		for _, w := range s.Writes {
+			if on := onNode.FindStringSubmatch(w); on != nil {
+				note(on[1], "", written)
+			} else if !strings.HasPrefix(w, "event ") {
+				note(s.Object, "", written)
+			}
+		}
+	}
+	return all
+}
+
+// checkStates checks that each state is among what plan has said.
+func (p *planned) checkStates(t *testing.T, effects map[string]effect) {
+	t.Helper()
+	for what, want := range map[string]string{
+		"gone": "delete", "stopped": "update", "silent": "none", "resized": "update", "moved": "update", "excluded": "update",
+		"new": "create", "unknown": "wait", "foreign": "wait", "deleted": "",
+		"deletedService": "delete", "internalService": "delete", "editedService": "update", "servedService": "update", "newService": "create", "otherService": "none",
+	} {
+		if got := effects[p.names[what]].gravest; got != want {
+			t.Errorf("%s (%s): plan says %q, want %q", what, p.names[what], got, want)
+		}
+	}
+	counts := map[string]int{}
+	for object, e := range effects {
+		kind, _, _ := strings.Cut(object, "/")
+		counts[kind+" "+e.gravest]++
+	}
+	t.Logf("plan: %v", counts)
+	// The routes to the instances that are gone and stopped lead nowhere. That of the Node that is deleted has no Node.
+	if counts["route delete"] != 3 || counts["route create"] != 3 || counts["node delete"] != 1 {
+		t.Errorf("effects by kind: %v", counts)
+	}
+}
+
+// awaitDone waits until the daemon has done what was said.
+func (p *planned) awaitDone(t *testing.T, effects map[string]effect, routes map[string]string) {
+	t.Helper()
+	expect.Within(t, 4*expect.Soon, func(ctx context.Context) error {
+		_, err := p.Admin.CoreV1().Nodes().Get(ctx, strings.TrimPrefix(p.names["gone"], "node/"), metav1.GetOptions{})
+		if err == nil {
+			return errors.New("the Node is not deleted")
+		}
+		return nil
+	})
+	p.AwaitNode(t, strings.TrimPrefix(p.names["new"], "node/"), expect.Soon, nodes.Initialized)
+	p.AwaitNode(t, strings.TrimPrefix(p.names["resized"], "node/"), expect.Soon, func(node *corev1.Node) error {
+		return expect.Equal("type", "sim.large", node.Labels[corev1.LabelInstanceTypeStable])
+	})
+	p.AwaitNode(t, strings.TrimPrefix(p.names["moved"], "node/"), expect.Soon, func(node *corev1.Node) error {
+		return expect.Equal("address", "10.9.9.9", node.Status.Addresses[0].Address)
+	})
+	service := func(what string) string { return strings.TrimPrefix(p.names[what], "service/default/") }
+	p.AwaitService(t, service("newService"), 4*expect.Soon, lbservice.Showing(lbservice.ConditionProvisioning, metav1.ConditionFalse, "Provisioned"))
+	p.Services.AwaitGone(t, service("deletedService"))
+	p.AwaitInternal(t, service("internalService"))
+	expect.Within(t, 4*expect.Soon, func(context.Context) error { return p.compareRoutes(t, effects, routes) })
+	podnetwork.AwaitListings(t, p.Pool.Cloud, 3)
+}
+
+// compare checks that what was written is what was said.
+func (*planned) compare(t *testing.T, effects map[string]effect, writes audit.Requests) {
+	t.Helper()
+	written := map[string]bool{}
+	for _, r := range writes {
+		switch r.Object.Resource {
+		case "nodes":
+			written["node/"+r.Object.Name] = true
+		case "services":
+			written["service/"+r.Object.Namespace+"/"+r.Object.Name] = true
+		}
+	}
+	for object := range written {
+		if e := effects[object]; !e.writes && e.gravest != "wait" && e.calls == nil {
+			t.Errorf("%s was written, and plan has said %+v", object, e)
+		}
+	}
+	for object, e := range effects {
+		if e.writes && e.gravest != "wait" && !written[object] {
+			t.Errorf("%s was not written, and plan has said %+v", object, e)
+		}
+	}
+}
+
+// compareRoutes returns an error while the routes are not what was said. before are
+// those before the daemon ran.
+func (p *planned) compareRoutes(t *testing.T, effects map[string]effect, before map[string]string) error {
+	t.Helper()
+	now := routesOf(t, p.Pool.Cloud)
+	var errs []error
+	for destination, id := range before {
+		calls := effects["route/"+destination].calls
+		if goes := slices.Contains(calls, "DeleteRoute"); goes == (now[destination] == id) {
+			errs = append(errs, fmt.Errorf("route %s was %s and is %q, plan has said %q", destination, id, now[destination], calls))
+		}
+	}
+	for destination := range now {
+		if calls := effects["route/"+destination].calls; before[destination] == "" && !slices.Contains(calls, "CreateRoute") {
+			errs = append(errs, fmt.Errorf("route %s was created, plan has said %q", destination, calls))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// routesOf returns the IDs of the cloud's routes by destination.
+func routesOf(t *testing.T, c *bed.Cloud) map[string]string {
+	t.Helper()
+	all, err := c.Routes(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]string{}
+	for _, r := range all {
+		found[r.Destination] = r.ID
+	}
+	return found
+}
