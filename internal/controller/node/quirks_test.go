@@ -411,29 +411,29 @@ func TestConditionOfEachNodeIsOneWrite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		always := Config{AlwaysShow: true}
 		q := beginQuirky(t, always, nil, fresh())
-		q.expectWrites("after an hour", time.Hour, 3)
+		q.expectWrites("a new Node", 3)
 		q.stop()
 		initialized := q.node("n1").DeepCopy()
 		if c := nodefact.Condition(initialized, ConditionInitialized); c == nil || c.Status != corev1.ConditionTrue {
 			t.Errorf("condition %v, want True", c)
 		}
 		q = beginQuirky(t, always, nil, initialized)
-		q.expectWrites("after a change of leaders", time.Hour, 0)
+		q.expectWrites("after a change of leaders", 0)
 		q.stop()
 		initialized.Status.Conditions = nil
 		q = beginQuirky(t, always, nil, initialized)
-		q.expectWrites("from before the flag was set", time.Hour, 1)
+		q.expectWrites("from before the flag was set", 1)
 		q.stop()
 		q = beginQuirky(t, Config{}, nil, fresh())
-		q.expectWrites("without the flag", time.Hour, 2)
+		q.expectWrites("without the flag", 2)
 		q.stop()
 	})
 }
 
-// expectWrites lets time pass and compares the number of all writes in it.
-func (q *quirky) expectWrites(what string, after time.Duration, want int) {
+// expectWrites lets an hour pass and compares the number of all writes in it.
+func (q *quirky) expectWrites(what string, want int) {
 	q.t.Helper()
-	q.after(after)
+	q.after(time.Hour)
 	if got := q.takeWrites(); got != want {
 		q.t.Errorf("%s: %d writes, want %d", what, got, want)
 	}

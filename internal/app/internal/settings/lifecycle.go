@@ -115,11 +115,8 @@ func (l *Lifecycle) validate() []error {
 	if l.limits.Witnesses < 0 {
 		errs = append(errs, fmt.Errorf("--node-deletion-witnesses must not be negative, but got %d", l.limits.Witnesses))
 	}
-	if l.notFound != notFoundHolds && l.notFound != notFoundIsAbsent {
-		errs = append(errs, fmt.Errorf("--node-deletion-not-found-error must be %q or %q, but got %q", notFoundHolds, notFoundIsAbsent, l.notFound))
-	}
-	if l.notFound == notFoundIsAbsent && l.limits.Witnesses == 0 {
-		errs = append(errs, fmt.Errorf("--node-deletion-not-found-error=%s needs witnesses, because a cloud that finds nothing at all answers the same, but got --node-deletion-witnesses=0", notFoundIsAbsent))
+	if err := l.invalidNotFound(); err != nil {
+		errs = append(errs, err)
 	}
 	for _, d := range l.durations() {
 		switch {
@@ -141,6 +138,17 @@ func (l *Lifecycle) validate() []error {
 		errs = append(errs, fmt.Errorf("--node-deletion-over-budget-rate-nodes must be at least 1, but got %d; --node-deletion=false keeps every node", rate.Nodes))
 	}
 	return errs
+}
+
+func (l *Lifecycle) invalidNotFound() error {
+	switch {
+	case l.notFound != notFoundHolds && l.notFound != notFoundIsAbsent:
+		return fmt.Errorf("--node-deletion-not-found-error must be %q or %q, but got %q", notFoundHolds, notFoundIsAbsent, l.notFound)
+	case l.notFound == notFoundIsAbsent && l.limits.Witnesses == 0:
+		return fmt.Errorf("--node-deletion-not-found-error=%s needs witnesses, because a cloud that finds nothing at all answers the same, but got --node-deletion-witnesses=0", notFoundIsAbsent)
+	default:
+		return nil
+	}
 }
 
 // lifecycleConfiguration is the NodeLifecycleController part of /configz.
