@@ -44,9 +44,10 @@ func Objects(manifest string) ([]*unstructured.Unstructured, error) {
 const asUser = "-as-user"
 
 // Access returns the roles of a manifest and their bindings. They are bound to a
-// user instead of the manifest's service account. Their names differ from those
-// in the manifest, so that the manifest itself can be applied, too.
-func Access(manifest, user string) ([]*unstructured.Unstructured, error) {
+// user instead of the manifest's service account, but for those that are bound to one
+// of the other accounts. Their names differ from those in the manifest, so that the
+// manifest itself can be applied, too.
+func Access(manifest, user string, others ...string) ([]*unstructured.Unstructured, error) {
 	objects, err := Objects(manifest)
 	if err != nil {
 		return nil, err
@@ -60,15 +61,24 @@ func Access(manifest, user string) ([]*unstructured.Unstructured, error) {
 		o.SetName(o.GetName() + asUser)
 	}
 	for _, o := range objects {
-		if _, binds := o.Object["subjects"]; !binds {
+		subjects, _ := o.Object["subjects"].([]any)
+		if len(subjects) == 0 {
 			continue
 		}
-		o.Object["subjects"] = []any{map[string]any{"kind": rbacv1.UserKind, "apiGroup": rbacv1.GroupName, "name": user}}
+		if !slices.ContainsFunc(subjects, func(s any) bool { return isOneOf(s, others) }) {
+			o.Object["subjects"] = []any{map[string]any{"kind": rbacv1.UserKind, "apiGroup": rbacv1.GroupName, "name": user}}
+		}
 		if to, ok := o.Object["roleRef"].(map[string]any); ok && roles[to["name"]] {
 			to["name"] = to["name"].(string) + asUser
 		}
 	}
 	return objects, nil
+}
+
+func isOneOf(subject any, names []string) bool {
+	s, _ := subject.(map[string]any)
+	name, _ := s["name"].(string)
+	return slices.Contains(names, name)
 }
 
 // Cluster is a cluster to which objects are applied.

@@ -54,6 +54,21 @@ func TestAccess(t *testing.T) {
 	}
 }
 
+// The account of a controller keeps its own role.
+func TestAccessOfAnotherAccount(t *testing.T) {
+	access, err := Access(both, "somebody", "daemon")
+	if err != nil || len(access) != 3 {
+		t.Fatalf("%v, %v", access, err)
+	}
+	want := []any{map[string]any{"kind": "ServiceAccount", "name": "daemon", "namespace": "kube-system"}}
+	if diff := cmp.Diff(want, access[1].Object["subjects"]); diff != "" {
+		t.Errorf("the role is bound to others: %s", diff)
+	}
+	if ref := access[1].Object["roleRef"].(map[string]any)["name"]; ref != access[0].GetName() {
+		t.Errorf("role %s is bound as %s", access[0].GetName(), ref)
+	}
+}
+
 func TestObjectsRefusesWhatIsNoManifest(t *testing.T) {
 	if objects, err := Objects("a: [1"); err == nil {
 		t.Errorf("got the objects %v", objects)

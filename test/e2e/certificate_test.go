@@ -38,7 +38,6 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/daemon"
 	"github.com/fairlead-k8s/fairlead/test/internal/expect"
 	"github.com/fairlead-k8s/fairlead/test/internal/nodes"
-	"github.com/fairlead-k8s/fairlead/test/internal/rights"
 )
 
 // certificates is the manifest of the chart with servingCertificates.enabled.
@@ -56,7 +55,6 @@ func certifying() daemon.Setup {
 // for nothing else (S10).
 func TestServingCertificates(t *testing.T) {
 	skipWithoutPrograms(t)
-	t.Run("Rights", testServingCertificateRights)
 	t.Run("Kubelets", testServingCertificatesOfKubelets)
 	t.Run("Attacks", testServingCertificateAttacks)
 }
@@ -487,47 +485,4 @@ func asKubelet(t *testing.T, b *bed.Bed, node string) kubernetes.Interface {
 		t.Fatal(err)
 	}
 	return client
-}
-
-// Without one of the rights that the chart adds, nothing is approved, and the
-// refusal is found. With the controller off none of them is asked for: see
-// bed.Check, with which all other tests run.
-func testServingCertificateRights(t *testing.T) {
-	// An API server that is older than streaming lists is asked for them in the old way.
-	t.Setenv("KUBE_FEATURE_WatchListClient", "false")
-	b := unchecked(t)
-	all, err := b.AccessIn(certificates)
-	if err != nil {
-		t.Fatal(err)
-	}
-	chart, err := b.AccessIn(rights.Chart)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := served{Bed: b, cloud: b.NewCloud(t)}
-	tried := 0
-	for _, less := range all.Rights() {
-		if slices.Contains(chart.Rights(), less) {
-			continue
-		}
-		tried++
-		t.Run("Without/"+strings.NewReplacer(" ", "-", "/", "-").Replace(less.String()), func(t *testing.T) {
-			b.UseRights(t, all.Without(less))
-			mark := b.Audit(t).Mark()
-			setup := certifying()
-			setup.Cloud = s.cloud.URL
-			s.daemon = b.Daemon(t, setup)
-			name := s.asks(t, s.node(t, "rights", "InternalIP=10.81.2.1").Name, forgery{})
-			expect.Within(t, expect.Soon, func(context.Context) error {
-				refused := b.Audit(t).Since(mark).OfDaemons().Forbidden()
-				if !slices.ContainsFunc(refused, func(r audit.Request) bool { return r.Object.Resource == "certificatesigningrequests" }) {
-					return fmt.Errorf("nothing about %s was refused", name)
-				}
-				return nil
-			})
-		})
-	}
-	if tried != 5 { //nolint:mnd // the rows of the page of rights
-		t.Errorf("%d rights were tried", tried)
-	}
 }

@@ -14,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/fairlead-k8s/fairlead/providers/simulated"
 	"github.com/fairlead-k8s/fairlead/simulator"
 	"github.com/fairlead-k8s/fairlead/test/internal/audit"
 	"github.com/fairlead-k8s/fairlead/test/internal/bed"
@@ -65,7 +66,7 @@ func forget(t *testing.T, b *bed.Bed) {
 	leases, accounts := b.Admin.CoordinationV1().Leases(metav1.NamespaceSystem), b.Admin.CoreV1().ServiceAccounts(metav1.NamespaceSystem)
 	var none metav1.DeleteOptions
 	errs := []error{leases.Delete(t.Context(), daemon.LeaseName, none), leases.Delete(t.Context(), "cloud-provider-extraction-migration", none)}
-	for _, name := range audit.ControllerAccounts {
+	for _, name := range slices.Concat(audit.ControllerAccounts, audit.OptionalAccounts) {
 		errs = append(errs, accounts.Delete(t.Context(), name, none))
 	}
 	for _, err := range errs {
@@ -101,7 +102,7 @@ func (s *scene) play(t *testing.T) {
 	gone, leaving := s.pairInitialised(t, "gone")
 	s.daemon = s.Daemon(t, daemon.Setup{Cloud: s.cloud.URL, Elect: true, Flags: s.flags})
 	for _, act := range []func(*testing.T){
-		s.nodeJoins, s.metricsAreRead, s.configIsRefused, s.serviceIsServed, s.volumeIsLabelled, func(t *testing.T) { s.nodeGoes(t, gone, leaving) },
+		s.nodeJoins, s.volumeIsLabelled, s.certificateIsApproved, s.metricsAreRead, s.configIsRefused, s.serviceIsServed, func(t *testing.T) { s.nodeGoes(t, gone, leaving) },
 	} {
 		if t.Failed() || s.over() {
 			return
@@ -211,12 +212,58 @@ func (s *scene) serviceIsServed(t *testing.T) {
 	}
 }
 
-// volumeIsLabelled, if the controller runs.
-func (s *scene) volumeIsLabelled(t *testing.T) {
+// runs reports whether a controller runs that is off by default.
+func (s *scene) runs(controller string) bool {
+	return slices.ContainsFunc(s.flags, func(flag string) bool {
+		return strings.HasPrefix(flag, "--controllers=") && strings.Contains(flag, controller)
+	})
+}
+
+// told waits for an event of the controller on the object.
+func (s *scene) told(t *testing.T, controller, kind, name string) {
 	t.Helper()
-	if !slices.Contains(s.flags, labelsVolumes) {
+	s.await(t, func(ctx context.Context) error {
+		events, err := s.EventsAbout(ctx, kind, name, controller)
+		if err == nil && len(events) == 0 {
+			err = fmt.Errorf("%s %s has no event of %s", kind, name, controller)
+		}
+		return err
+	})
+}
+
+// certificateIsApproved for what is the Node's, and for nothing else, if the
+// controller runs.
+func (s *scene) certificateIsApproved(t *testing.T) {
+	t.Helper()
+	const controller = "kubelet-serving-csr-controller"
+	if !s.runs(controller) || s.over() {
 		return
 	}
+	_, node := s.Pair(t, s.cloud, simulator.Instance{Name: s.Name("serves")})
+	// The instance of the next scene, in another cloud, has the same provider ID.
+	defer func() { s.remove(t, node.Name) }()
+	of := served{Bed: s.Bed, cloud: s.cloud, daemon: s.daemon}
+	of.asks(t, node.Name, forgery{template: dns("victim.internal")})
+	s.told(t, controller, "Node", node.Name)
+	name := of.asks(t, node.Name, forgery{})
+	s.await(t, func(ctx context.Context) error { return of.approved(ctx, name) })
+}
+
+func (s *scene) remove(t *testing.T, node string) {
+	t.Helper()
+	if err := s.Admin.CoreV1().Nodes().Delete(t.Context(), node, metav1.DeleteOptions{}); err != nil {
+		t.Error(err)
+	}
+}
+
+// volumeIsLabelled if the cloud knows it, and if the controller runs.
+func (s *scene) volumeIsLabelled(t *testing.T) {
+	t.Helper()
+	const controller = "persistent-volume-label-controller"
+	if !s.runs(controller) {
+		return
+	}
+	s.told(t, controller, "PersistentVolume", newPV(t, s.Bed, s.Name("unknown"), simulated.VolumeDriver, "vol-99999999"))
 	name := newVolume(t, s.Bed, s.cloud, simulator.Volume{Name: s.Name("data"), Zones: []string{"sim-1b"}})
 	s.await(t, func(ctx context.Context) error { return placed(ctx, s.Bed, name, "sim-1b") })
 }

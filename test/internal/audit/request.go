@@ -99,16 +99,22 @@ func (all Requests) OfDaemons() Requests {
 // user.
 func (all Requests) OfUnknownUsers() Requests {
 	return all.Where(func(r Request) bool {
-		program, _, _ := strings.Cut(r.UserAgent, "/")
-		return (program == DaemonUser || program == TestProgram) && r.User.Username != DaemonUser && !r.ofController()
+		return r.ofOurProgram() && r.User.Username != DaemonUser && !r.ofController()
 	})
 }
 
 // ofController reports whether a controller has made the request as its service
 // account.
 func (r Request) ofController() bool {
-	name, ok := strings.CutPrefix(r.User.Username, "system:serviceaccount:kube-system:")
-	return ok && slices.Contains(ControllerAccounts, name)
+	name, ok := strings.CutPrefix(r.User.Username, Account(""))
+	return ok && r.ofOurProgram() && slices.Contains(slices.Concat(ControllerAccounts, OptionalAccounts), name)
+}
+
+// ofOurProgram reports whether a daemon under test has made the request.
+// kube-controller-manager uses some of the same accounts.
+func (r Request) ofOurProgram() bool {
+	program, _, _ := strings.Cut(r.UserAgent, "/")
+	return program == DaemonUser || program == TestProgram
 }
 
 // OfNode returns the requests about one Node.
@@ -169,8 +175,16 @@ func (all Requests) Lines() []string {
 	return lines
 }
 
-// ControllerAccounts are the service accounts of the controllers.
+// ControllerAccounts are the service accounts of the controllers that are on by
+// default. Every API server has roles for them.
 var ControllerAccounts = []string{"node-controller", "service-controller", "route-controller"}
+
+// OptionalAccounts are the service accounts of the controllers that are off by
+// default. The chart has roles for them.
+var OptionalAccounts = []string{"persistent-volume-label-controller", "kubelet-serving-csr-controller"}
+
+// Account returns the user name of a controller's service account.
+func Account(name string) string { return "system:serviceaccount:kube-system:" + name }
 
 // OfControllers returns the requests that controllers have made as their service
 // accounts.

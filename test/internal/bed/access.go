@@ -93,47 +93,75 @@ func (b *Bed) Manifests() (manifest.Cluster, error) {
 	return manifest.In(config)
 }
 
-// awaitRights returns when the API server grants the daemon's user exactly these
-// rights, besides those that every user has.
+// awaitRights returns when the API server grants the daemon's user, and the accounts
+// of the controllers that the manifest gives rights to, exactly these rights, besides
+// those that every user has.
 func (b *Bed) awaitRights(ctx context.Context, all rights.Access) error {
 	daemon, err := NewClient(b.Cluster.CCMKubeconfig)
 	if err != nil {
 		return err
 	}
-	unprivileged, err := b.unprivileged()
+	unprivileged, err := b.as("unprivileged", "system:authenticated")
 	if err != nil {
 		return err
 	}
-	var problem error
-	err = wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, expect.Soon, true, func(ctx context.Context) (bool, error) {
-		problem = nil
-		for _, namespace := range []string{metav1.NamespaceSystem, metav1.NamespaceDefault} {
-			everybodys, err := rights.GrantedTo(ctx, unprivileged, namespace)
-			if err != nil {
-				return false, err
-			}
-			has, err := rights.GrantedTo(ctx, daemon, namespace)
-			if err != nil {
-				return false, err
-			}
-			maps.DeleteFunc(has, func(r rights.Right, _ bool) bool { return everybodys[r] })
-			problem = errors.Join(problem, expect.Equal("rights in "+namespace, all.In(namespace), has))
+	if err := awaitRights(ctx, all, holder{daemon, unprivileged, ""}); err != nil {
+		return err
+	}
+	for _, account := range all.Accounts() {
+		who, err := b.as(audit.Account(account)) // The API server adds the groups of an account.
+		if err != nil {
+			return err
 		}
-		return problem == nil, nil
-	})
-	if err != nil {
-		return fmt.Errorf("the daemon's rights are not those of the manifest (is bin/playground older than this tree?): %w", errors.Join(err, problem))
+		other, err := b.as(audit.Account("unprivileged"))
+		if err != nil {
+			return err
+		}
+		if err := awaitRights(ctx, all, holder{who, other, account}); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// unprivileged returns the client of a user without any rights of its own.
-func (b *Bed) unprivileged() (kubernetes.Interface, error) {
+// holder has rights: who, and somebody who has only those that everybody has.
+type holder struct {
+	who, unprivileged kubernetes.Interface
+	account           string // of a controller; empty means the daemon's user
+}
+
+func awaitRights(ctx context.Context, all rights.Access, h holder) error {
+	var problem error
+	err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, expect.Soon, true, func(ctx context.Context) (bool, error) {
+		problem = nil
+		for _, namespace := range []string{metav1.NamespaceSystem, metav1.NamespaceDefault} {
+			everybodys, err := rights.GrantedTo(ctx, h.unprivileged, namespace)
+			if err != nil {
+				return false, err
+			}
+			has, err := rights.GrantedTo(ctx, h.who, namespace)
+			if err != nil {
+				return false, err
+			}
+			maps.DeleteFunc(has, func(r rights.Right, _ bool) bool { return everybodys[r] })
+			problem = errors.Join(problem, expect.Equal("rights in "+namespace, all.In(namespace, h.account), has))
+		}
+		return problem == nil, nil
+	})
+	if err != nil {
+		return fmt.Errorf("the rights of %s are not those of the manifest (is bin/playground older than this tree?): %w", cmp.Or(h.account, "the daemon"), errors.Join(err, problem))
+	}
+	return nil
+}
+
+// as returns the client of a user. Without groups, the user is in those that the API
+// server puts it into.
+func (b *Bed) as(user string, groups ...string) (kubernetes.Interface, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", b.Cluster.Kubeconfig)
 	if err != nil {
 		return nil, err
 	}
 	config.QPS = -1
-	config.Impersonate = rest.ImpersonationConfig{UserName: "unprivileged", Groups: []string{"system:authenticated"}}
+	config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: groups}
 	return kubernetes.NewForConfig(config)
 }

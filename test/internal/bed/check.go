@@ -19,15 +19,16 @@ func (b *Bed) Check(t *testing.T) {
 		for _, r := range all.OfUnknownUsers() {
 			t.Errorf("C1: the daemon acts as %s: %s", r.User.Username, r)
 		}
-		ours := all.OfDaemons()
-		var rights map[string]bool
-		if slices.ContainsFunc(ours, audit.Request.IsForbidden) {
-			rights = b.Audit(t).Since(0).OfDaemons().Rights() // A watch is logged only when it ends.
+		for _, ours := range []func(audit.Requests) audit.Requests{audit.Requests.OfDaemons, audit.Requests.OfControllers} {
+			var rights map[string]bool
+			if slices.ContainsFunc(ours(all), audit.Request.IsForbidden) {
+				rights = ours(b.Audit(t).Since(0)).Rights() // A watch is logged only when it ends.
+			}
+			for _, problem := range ours(all).OutsideEnvelope(rights) {
+				t.Errorf("C1: %s", problem)
+			}
 		}
-		for _, problem := range ours.OutsideEnvelope(rights) {
-			t.Errorf("C1: %s", problem)
-		}
-		b.Used.Record(t.Name(), ours)
+		b.Used.Record(t.Name(), all.OfDaemons())
 		if b.playground.Ended() {
 			t.Fatalf("the playground has ended:\n%s", b.playground.Tail(50))
 		}

@@ -3,6 +3,7 @@ package rights
 import (
 	"context"
 	"os"
+	"slices"
 	"strings"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -20,6 +21,8 @@ const authenticationReader = "extension-apiserver-authentication-reader"
 
 // Right is the right to use one verb on one resource.
 type Right struct {
+	account string // of a controller; empty means the daemon's user
+
 	verb, group, resource, subresource string
 
 	namespace string // empty means all namespaces
@@ -31,12 +34,22 @@ func (r Right) String() string {
 	if r.name != "" {
 		s += " " + r.name
 	}
+	if r.account != "" {
+		s += " as " + r.account
+	}
 	return s
 }
 
 // Covers reports whether the request needs this right.
 func (r Right) Covers(q audit.Request) bool {
-	return q.Verb == r.verb && q.Object.Group == r.group && q.Object.Resource == r.resource && q.Object.Subresource == r.subresource &&
+	if r.verb == "approve" { // The API server asks for it when an approval is written.
+		return Right{account: r.account, verb: "update", group: r.group, resource: "certificatesigningrequests", subresource: "approval"}.Covers(q)
+	}
+	user := audit.DaemonUser
+	if r.account != "" {
+		user = audit.Account(r.account)
+	}
+	return q.User.Username == user && q.Verb == r.verb && q.Object.Group == r.group && q.Object.Resource == r.resource && q.Object.Subresource == r.subresource &&
 		(r.namespace == "" || q.Object.Namespace == r.namespace) && (r.name == "" || q.Object.Name == r.name)
 }
 
@@ -49,7 +62,7 @@ func Of(file string) (Access, error) {
 	if err != nil {
 		return nil, err
 	}
-	return manifest.Access(string(text), audit.DaemonUser)
+	return manifest.Access(string(text), audit.DaemonUser, audit.OptionalAccounts...)
 }
 
 // Rights returns the rights that a gives. For the role that every API server has,
@@ -60,16 +73,41 @@ func (a Access) Rights() []Right {
 		if isReader(o) {
 			all = append(all, readsAuthorities)
 		}
-		for _, rule := range rulesOf(o) {
-			all = append(all, expand(rule, o.GetNamespace())...)
+		all = append(all, a.of(o)...)
+	}
+	return all
+}
+
+// of returns the rights that a role gives, empty if the object is none.
+func (a Access) of(role *unstructured.Unstructured) []Right {
+	var all []Right
+	for _, rule := range rulesOf(role) {
+		for _, r := range expand(rule, role.GetNamespace()) {
+			r.account = a.holder(role)
+			all = append(all, r)
 		}
 	}
 	return all
 }
 
+// holder returns the controller's account that has a role, empty if the daemon's
+// user has it.
+func (a Access) holder(role *unstructured.Unstructured) string {
+	for _, o := range a {
+		var binding rbacv1.ClusterRoleBinding
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &binding); err != nil {
+			panic(err) // The API server would refuse the object, too.
+		}
+		if binding.RoleRef.Name == role.GetName() && binding.Subjects[0].Kind == rbacv1.ServiceAccountKind {
+			return binding.Subjects[0].Name
+		}
+	}
+	return ""
+}
+
 // readsAuthorities is the right to read the authorities of client certificates,
 // which the role of every API server gives.
-var readsAuthorities = Right{"get", "", "configmaps", "", metav1.NamespaceSystem, "extension-apiserver-authentication"}
+var readsAuthorities = Right{verb: "get", resource: "configmaps", namespace: metav1.NamespaceSystem, name: "extension-apiserver-authentication"}
 
 func isReader(o *unstructured.Unstructured) bool {
 	name, _, _ := unstructured.NestedString(o.Object, "roleRef", "name")
@@ -95,7 +133,7 @@ func expand(rule rbacv1.PolicyRule, namespace string) []Right {
 			resource, sub, _ := strings.Cut(resource, "/")
 			for _, verb := range rule.Verbs {
 				for _, name := range names {
-					all = append(all, Right{verb, group, resource, sub, namespace, name})
+					all = append(all, Right{verb: verb, group: group, resource: resource, subresource: sub, namespace: namespace, name: name})
 				}
 			}
 		}
@@ -110,26 +148,19 @@ func (a Access) Without(less Right) Access {
 		if isReader(o) && less.resource == "configmaps" {
 			continue
 		}
-		o = o.DeepCopy()
-		if rules := rulesOf(o); len(rules) > 0 {
-			o.Object["rules"] = without(rules, o.GetNamespace(), less)
+		changed := o.DeepCopy()
+		if all := a.of(o); len(all) > 0 {
+			var left []any
+			for _, r := range all {
+				if r != less {
+					left = append(left, r.rule())
+				}
+			}
+			changed.Object["rules"] = left
 		}
-		rest = append(rest, o)
+		rest = append(rest, changed)
 	}
 	return rest
-}
-
-// without returns the rules of a role without one right.
-func without(rules []rbacv1.PolicyRule, namespace string, less Right) []any {
-	var left []any
-	for _, rule := range rules {
-		for _, r := range expand(rule, namespace) {
-			if r != less {
-				left = append(left, r.rule())
-			}
-		}
-	}
-	return left
 }
 
 func (r Right) rule() map[string]any {
@@ -142,13 +173,24 @@ func (r Right) rule() map[string]any {
 	return rule
 }
 
-// In returns the rights that hold in a namespace.
-func (a Access) In(namespace string) map[Right]bool {
+// In returns the rights of an account that hold in a namespace.
+func (a Access) In(namespace, account string) map[Right]bool {
 	all := map[Right]bool{}
 	for _, r := range a.Rights() {
-		if r.namespace == "" || r.namespace == namespace {
-			r.namespace = ""
+		if r.account == account && (r.namespace == "" || r.namespace == namespace) {
+			r.account, r.namespace = "", ""
 			all[r] = true
+		}
+	}
+	return all
+}
+
+// Accounts returns the accounts of controllers to which a gives rights.
+func (a Access) Accounts() []string {
+	var all []string
+	for _, r := range a.Rights() {
+		if r.account != "" && !slices.Contains(all, r.account) {
+			all = append(all, r.account)
 		}
 	}
 	return all
