@@ -53,7 +53,7 @@ func TestAllThatIsWrongWithTheFlags(t *testing.T) {
 		"--leader-migration-config=/nowhere/migration.yaml: ",
 		"--cloud-config-watch: stat /nowhere/token: no such file or directory",
 		"--min-resync-period must not be negative, but got -1s",
-		"--secure-port -1 must be between 0 and 65535, inclusive. 0 for turning off secure port",
+		"--secure-port must be between 1 and 65535, or 0 to serve nothing, but got -1",
 		"--cloud-provider cannot be empty",
 	} {
 		if !strings.Contains("\n"+stderr, "\n"+want) { // each error must begin a line

@@ -310,7 +310,9 @@ func TestServeRefuses(t *testing.T) {
 		"--quota -1":             "--quota: rate: must be positive: calls a second",
 		"--quota-burst 5":        "--quota: rate: must be positive: calls a second",
 		"--latency -1s":          "--latency: latency: must be positive, such as 30ms",
-		"--page-size -1":         "page size -1 must be positive",
+		"--page-size -1":         "--page-size must be at least 1, but got -1",
+		"--page-size 0":          "--page-size must be at least 1, but got 0",
+		"--state-file no/x.json": `--state-file: there is no folder "no"; create it, or choose another file`,
 		"--allow-host cloud:80":  `allowed host "cloud:80" must be a name in lower case without a port`,
 		"extra":                  `unknown command "extra" for "simcloud serve"`,
 	} {

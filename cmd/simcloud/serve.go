@@ -9,6 +9,8 @@ import (
 	"math"
 	"net"
 	"net/netip"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -138,6 +140,14 @@ func (o serveOptions) run(ctx context.Context, out, hint io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("--listen: %w", err)
 	}
+	if o.pageSize < 1 {
+		return fmt.Errorf("--page-size must be at least 1, but got %d", o.pageSize)
+	}
+	if o.stateFile != "" {
+		if folder := filepath.Dir(o.stateFile); !isFolder(folder) {
+			return fmt.Errorf("--state-file: there is no folder %q; create it, or choose another file", folder)
+		}
+	}
 	cloud, err := simulator.New(simulator.Config{
 		Seed:          o.seed,
 		StateFile:     o.stateFile,
@@ -174,6 +184,11 @@ func (o serveOptions) run(ctx context.Context, out, hint io.Writer) error {
 		return err
 	}
 	return cloud.Serve(ctx, listener)
+}
+
+func isFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
 }
 
 func lower(names []string) []string {

@@ -63,7 +63,7 @@ func TestValidationErrorIsPrintedInWords(t *testing.T) {
 	if err := cmd.ExecuteContext(t.Context()); err == nil {
 		t.Error("an unknown controller was accepted")
 	}
-	if diff := cmp.Diff("--controllers: \"foo\" is not in the list of known controllers\n", stderr.String()); diff != "" {
+	if diff := cmp.Diff("--controllers: \"foo\" is not in the list of known controllers: "+ours().String()+"\n", stderr.String()); diff != "" {
 		t.Errorf("stderr (-want +got):\n%s", diff)
 	}
 }

@@ -58,7 +58,7 @@ func compareTrace(t *testing.T, file, got string) {
 			t.Fatal(err)
 		}
 	}
-	want, err := os.ReadFile(file) //nolint:gosec // one of the test's own
+	want, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}

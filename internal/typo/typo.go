@@ -36,8 +36,7 @@ func Command(c *cobra.Command, word string) string {
 // FlagError is the function of cobra.Command.SetFlagErrorFunc. It says which flag was
 // probably meant and where all of them are.
 func FlagError(c *cobra.Command, err error) error {
-	var unknown *pflag.NotExistError
-	if !errors.As(err, &unknown) {
+	if _, ok := errors.AsType[*pflag.NotExistError](err); !ok {
 		return err
 	}
 	return fmt.Errorf("%w; %s --help says more", Flag(err, c.Flags()), c.CommandPath())

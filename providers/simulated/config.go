@@ -1,6 +1,7 @@
 package simulated
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -8,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -51,7 +53,14 @@ func configKeys() []configKey {
 
 // parseConfig reads the file and returns all errors in it at once.
 func parseConfig(r io.Reader) (config, error) {
-	decoder := yaml.NewDecoder(r)
+	text, err := io.ReadAll(r)
+	if err != nil {
+		return config{}, fmt.Errorf("cloud config: %w", err)
+	}
+	if !utf8.Valid(text) {
+		return config{}, errors.New("cloud config: the file is not UTF-8 text: write it anew in that encoding")
+	}
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	var document, another yaml.Node
 	switch err := decoder.Decode(&document); {
 	case errors.Is(err, io.EOF):

@@ -77,3 +77,10 @@ func TestConfigThatCannotBeRead(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+func TestConfigIsUTF8(t *testing.T) {
+	const utf16 = "\xff\xfee\x00n\x00d\x00"
+	if _, err := parseConfig(strings.NewReader(utf16)); err == nil || err.Error() != "cloud config: the file is not UTF-8 text: write it anew in that encoding" {
+		t.Errorf("got %v", err)
+	}
+}

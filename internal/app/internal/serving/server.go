@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"strings"
+	"syscall"
 	"time"
 
 	"k8s.io/apiserver/pkg/server"
@@ -84,6 +86,15 @@ func listen(o *apiserveroptions.SecureServingOptions) (info *server.SecureServin
 	return info, nil
 }
 
+// portInUse names the flag of a port that another process has. It returns other
+// errors as they are.
+func portInUse(flag string, err error) error {
+	if !strings.Contains(err.Error(), syscall.EADDRINUSE.Error()) { // The library does not wrap it.
+		return err
+	}
+	return fmt.Errorf("%s: another process has this port; choose another one, or 0 to serve nothing: %w", flag, err)
+}
+
 // listener is a server that is ready to serve: the port is bound, and requests
 // can be authenticated and authorized.
 type listener struct {
@@ -96,7 +107,7 @@ type listener struct {
 func (c Config) listen() (*listener, error) {
 	secure, err := listen(c.Secure)
 	if err != nil {
-		return nil, fmt.Errorf("serving: %w", err)
+		return nil, fmt.Errorf("serving: %w", portInUse("--secure-port", err))
 	}
 	if secure == nil {
 		return nil, nil

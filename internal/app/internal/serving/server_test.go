@@ -140,6 +140,20 @@ func TestPortCanBeTurnedOff(t *testing.T) {
 	stop()
 }
 
+func TestPortInUseNamesTheFlag(t *testing.T) {
+	l := listenLocally(t)
+	defer func() { _ = l.Close() }()
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := config(t, "--bind-address=127.0.0.1 --secure-port="+port)
+	const want = "serving: --secure-port: another process has this port; choose another one, or 0 to serve nothing: "
+	if _, err := Serve(t.Context(), c, newTestHealth(t), metrics.NewKubeRegistry()); err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
 func TestPaths(t *testing.T) {
 	for _, tc := range []struct {
 		name   string

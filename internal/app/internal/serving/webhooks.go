@@ -94,7 +94,7 @@ func ServeWebhooks(ctx context.Context, c WebhookConfig, h *Health, register fun
 	}
 	info, err := listen(c.Secure)
 	if err != nil {
-		return nil, fmt.Errorf("serving webhooks: %w", err)
+		return nil, fmt.Errorf("serving webhooks: %w", portInUse("--webhook-secure-port", err))
 	}
 	if info == nil {
 		return func() {}, nil

@@ -2,6 +2,7 @@ package settings
 
 import (
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
@@ -46,7 +47,13 @@ func (o *Client) addFlags(sections *cliflag.NamedFlagSets) {
 			"Leases, informers and this server keep the identity of --kubeconfig.")
 }
 
-func (*Client) validate() []error { return nil }
+func (o *Client) validate() []error {
+	known := []string{runtime.ContentTypeProtobuf, runtime.ContentTypeJSON, runtime.ContentTypeYAML}
+	if o.contentType != "" && !slices.Contains(known, o.contentType) {
+		return []error{fmt.Errorf("--kube-api-content-type: %q is none of %q", o.contentType, known)}
+	}
+	return nil
+}
 
 func (o *Client) show(c *configuration) {
 	shown := &c.Generic.ClientConnection
@@ -60,6 +67,10 @@ func (o *Client) show(c *configuration) {
 // RESTConfig returns the configuration of clients of the API server.
 func (o *Client) RESTConfig() (*rest.Config, error) {
 	config, err := clientcmd.BuildConfigFromFlags(o.master, o.kubeconfig)
+	if err != nil && o.kubeconfig == "" && o.master == "" {
+		_, err = rest.InClusterConfig() // says more than the error about an empty configuration
+		return nil, fmt.Errorf("--kubeconfig is missing, and the service account of a Pod cannot be used instead: %w", err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("--kubeconfig, --master: %w", err)
 	}

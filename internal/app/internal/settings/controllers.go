@@ -86,8 +86,12 @@ func (c *Controllers) validate() []error {
 	for _, entry := range c.chosen {
 		name := strings.TrimPrefix(entry, "-")
 		if _, ok := c.canonical(name); !ok && entry != "*" {
-			errs = append(errs, fmt.Errorf("--controllers: %q is not in the list of known controllers", name))
+			errs = append(errs, fmt.Errorf("--controllers: %q is not in the list of known controllers: %s", name, c.names()))
 		}
+	}
+	if !slices.Contains(c.chosen, "*") && (len(c.chosen) == 0 || strings.HasPrefix(c.chosen[0], "-")) {
+		errs = append(errs, fmt.Errorf("--controllers: %q starts with no controller from which one could be taken away: '*,-foo' is all but foo, 'foo' is foo alone; there are %s",
+			strings.Join(c.chosen, ","), c.names()))
 	}
 	if c.resync < 0 {
 		errs = append(errs, fmt.Errorf("--min-resync-period must not be negative, but got %v", c.resync))
@@ -96,6 +100,15 @@ func (c *Controllers) validate() []error {
 		errs = append(errs, fmt.Errorf("--controller-start-interval must not be negative, but got %v", c.startInterval))
 	}
 	return errs
+}
+
+// names returns the names of all controllers.
+func (c *Controllers) names() string {
+	var all []string
+	for _, k := range c.known {
+		all = append(all, k.Name)
+	}
+	return strings.Join(all, ", ")
 }
 
 func (c *Controllers) show(shown *configuration) {

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/component-base/cli/globalflag"
@@ -43,7 +44,31 @@ func (*Global) show(*configuration) {}
 
 // ApplyLogging makes the process log as the flags say.
 func (g *Global) ApplyLogging() error {
+	var errs []error
+	for _, err := range logsapi.Validate(g.logs, utilfeature.DefaultFeatureGate, nil) {
+		errs = append(errs, fmt.Errorf("--%s: %s", loggingFlag(err.Field), err.ErrorBody()))
+	}
+	if len(errs) > 0 {
+		return utilerrors.NewAggregate(errs)
+	}
 	return logsapi.ValidateAndApply(g.logs, utilfeature.DefaultFeatureGate)
+}
+
+// loggingFlag returns the flag of a field of the library's configuration.
+func loggingFlag(path string) string {
+	field, _, _ := strings.Cut(path, "[")
+	if flag, ok := map[string]string{
+		"flushFrequency":              "log-flush-frequency",
+		"format":                      "logging-format",
+		"verbosity":                   "v",
+		"options.text.splitStream":    "log-text-split-stream",
+		"options.text.infoBufferSize": "log-text-info-buffer-size",
+		"options.json.splitStream":    "log-json-split-stream",
+		"options.json.infoBufferSize": "log-json-info-buffer-size",
+	}[field]; ok {
+		return flag
+	}
+	return field // vmodule
 }
 
 // versionFlag is a bool, "raw", or a version that starts with v.

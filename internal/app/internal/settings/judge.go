@@ -140,31 +140,31 @@ func (s *Settings) judge(words []string) Judgement {
 			return j.failed(ExplainUnknown(err, s.flags))
 		}
 	}
-	if f != nil {
-		j.describe(f)
+	if f == nil {
+		return j
 	}
-	return j
+	return j.described(f)
 }
 
 // failed returns the judgement of an argument that cannot be parsed.
 func (j Judgement) failed(err error) Judgement {
 	j.Verdict, j.Why = Refused, err.Error()
-	var unknown *pflag.NotExistError
-	if errors.As(err, &unknown) {
+	if _, ok := errors.AsType[*pflag.NotExistError](err); ok {
 		j.Verdict = Unknown
 	}
 	return j
 }
 
-// describe says what is special about a flag that the daemon accepts.
-func (j *Judgement) describe(f *pflag.Flag) {
+// described returns the judgement with what is special about a flag that the daemon
+// accepts.
+func (j Judgement) described(f *pflag.Flag) Judgement {
 	if why := f.Annotations[annotationIgnored]; why != nil {
 		j.Verdict, j.Why = ChangesNothing, why[0]
-		return
+		return j
 	}
 	if f.Deprecated != "" {
 		j.Verdict, j.Why = Deprecated, f.Deprecated
-		return
+		return j
 	}
 	if how := f.Annotations[annotationDeviation]; how != nil && !strings.HasPrefix(how[0], "Upstream:") { // those are about the default
 		j.Why = how[0]
@@ -172,4 +172,5 @@ func (j *Judgement) describe(f *pflag.Flag) {
 	if strings.Contains(j.Argument, fromEnvironment) {
 		j.Why = "the kubelet puts in its value, which is not looked at here"
 	}
+	return j
 }

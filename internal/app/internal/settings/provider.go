@@ -73,6 +73,9 @@ func (p *Provider) validate() []error {
 	if p.Name == "" {
 		errs = append(errs, errors.New("--cloud-provider cannot be empty"))
 	}
+	if p.ClusterName == "" {
+		errs = append(errs, fmt.Errorf("--cluster-name cannot be empty, because load balancers and routes are found by it; without the flag it is %q", DefaultClusterName))
+	}
 	if p.ReadTimeout <= 0 {
 		errs = append(errs, fmt.Errorf("--cloud-read-timeout must be positive, but got %v", p.ReadTimeout))
 	}

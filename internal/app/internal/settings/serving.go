@@ -2,6 +2,9 @@ package settings
 
 import (
 	"fmt"
+	"math"
+	"slices"
+	"strings"
 
 	apiserveroptions "k8s.io/apiserver/pkg/server/options"
 	cloudprovider "k8s.io/cloud-provider"
@@ -36,7 +39,13 @@ func (o *Serving) addFlags(sections *cliflag.NamedFlagSets) {
 }
 
 func (o *Serving) validate() []error {
-	errs := append(o.Secure.Validate(), tlsErrors("", o.Secure)...)
+	// The library's error about the port is wrong above 65535: it says that 0 does not
+	// turn the port off.
+	errs := slices.DeleteFunc(o.Secure.Validate(), func(err error) bool { return strings.HasPrefix(err.Error(), "--secure-port ") })
+	if port := o.Secure.BindPort; port < 0 || port > math.MaxUint16 {
+		errs = append(errs, fmt.Errorf("--secure-port must be between 1 and 65535, or 0 to serve nothing, but got %d", port))
+	}
+	errs = append(errs, tlsErrors("", o.Secure)...)
 	errs = append(errs, o.Authentication.Validate()...)
 	return append(errs, o.Authorization.Validate()...)
 }

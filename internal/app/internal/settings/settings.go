@@ -134,6 +134,9 @@ func (s *Settings) Validate() []error {
 	for _, g := range s.groups() {
 		errs = append(errs, g.validate()...)
 	}
+	if err := s.misconfigured(); err != nil {
+		errs = append(errs, err)
+	}
 	for _, name := range files {
 		if file := s.flags.Lookup(name).Value.String(); file != "" {
 			if err := readable(file); err != nil {
@@ -142,6 +145,17 @@ func (s *Settings) Validate() []error {
 		}
 	}
 	return errs
+}
+
+// misconfigured returns the error of a controller that was asked for by its name and
+// could not run. Of one that runs by default, the leader reports it, and the others
+// run.
+func (s *Settings) misconfigured() error {
+	if s.Route.clusterCIDR == "" || !s.Route.Configured() || !s.Controllers.Names(RouteController) {
+		return nil
+	}
+	_, err := s.Route.Config()
+	return err
 }
 
 func readable(file string) error {

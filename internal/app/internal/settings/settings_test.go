@@ -70,6 +70,11 @@ func TestUpstreamsGates(t *testing.T) {
 	}
 }
 
+const (
+	allControllers = "cloud-node-controller, cloud-node-lifecycle-controller, service-lb-controller, node-route-controller, kubelet-serving-csr-controller, persistent-volume-label-controller"
+	nothingToTake  = "starts with no controller from which one could be taken away: '*,-foo' is all but foo, 'foo' is foo alone; there are " + allControllers
+)
+
 func TestValidation(t *testing.T) {
 	for _, tc := range []struct {
 		name string
@@ -128,7 +133,7 @@ func TestValidation(t *testing.T) {
 		{"ResyncIsNotNegative", "--min-resync-period=-1s", "--min-resync-period must not be negative, but got -1s"},
 		{"StartIntervalIsNotNegative", "--controller-start-interval=-1s", "--controller-start-interval must not be negative, but got -1s"},
 		{"AliasIsKnown", "--controllers=cloud-node,-service", ""},
-		{"UnknownController", "--controllers=*,-foo", `--controllers: "foo" is not in the list of known controllers`},
+		{"UnknownController", "--controllers=*,-foo", `--controllers: "foo" is not in the list of known controllers: ` + allControllers},
 		{"OnlyLeasesLock", "--leader-elect-resource-lock=endpoints", `--leader-elect-resource-lock: resourceLock value must be "leases"`},
 		{"LockIsNotReadWithoutElection", "--leader-elect=false --leader-elect-resource-lock=endpoints", ""},
 		{"LeaseIsLongerThanItsRenewal", "--leader-elect-renew-deadline=15s", "--leader-elect-lease-duration must be longer than --leader-elect-renew-deadline (15s), but got 15s"},
@@ -137,7 +142,15 @@ func TestValidation(t *testing.T) {
 		{"LeaseLastsASecond", "--leader-elect-lease-duration=900ms --leader-elect-renew-deadline=500ms --leader-elect-retry-period=100ms", "--leader-elect-lease-duration must be at least 1s, but got 900ms"},
 		{"LeaseHasAName", "--leader-elect-resource-name=", "--leader-elect-resource-name cannot be empty"},
 		{"LeaseHasANamespace", "--leader-elect-resource-namespace=", "--leader-elect-resource-namespace cannot be empty"},
-		{"PortInRange", "--secure-port=-1", "--secure-port -1 must be between 0 and 65535, inclusive. 0 for turning off secure port"},
+		{"PortInRange", "--secure-port=-1", "--secure-port must be between 1 and 65535, or 0 to serve nothing, but got -1"},
+		{"PortIsNotTooLarge", "--secure-port=99999", "--secure-port must be between 1 and 65535, or 0 to serve nothing, but got 99999"},
+		{"ClusterHasAName", "--cluster-name=", `--cluster-name cannot be empty, because load balancers and routes are found by it; without the flag it is "kubernetes"`},
+		{"ContentTypeIsKnown", "--kube-api-content-type=foo", `--kube-api-content-type: "foo" is none of ["application/vnd.kubernetes.protobuf" "application/json" "application/yaml"]`},
+		{"WrongClusterCIDROfANamedController", "--cluster-cidr=foo --controllers=route", `--cluster-cidr: "foo" is not a CIDR: netip.ParsePrefix("foo"): no '/'`},
+		{"TwoCIDRsOfOneFamily", "--cluster-cidr=10.0.0.0/8,11.0.0.0/8 --controllers=*,node-route-controller", "--cluster-cidr has two CIDRs of one family, and may have one of each: 10.0.0.0/8,11.0.0.0/8"},
+		{"ClusterCIDRIsNotReadWithoutRoutes", "--cluster-cidr=foo --controllers=route --configure-cloud-routes=false", ""},
+		{"NoControllers", "--controllers=", `--controllers: "" ` + nothingToTake},
+		{"OnlyWhatDoesNotRun", "--controllers=-service", `--controllers: "-service" ` + nothingToTake},
 		{"PortMayBeOff", "--secure-port=0", ""},
 		{"MigrationNeedsAnElection", "--enable-leader-migration --leader-elect=false", "--enable-leader-migration needs --leader-elect"},
 		{"MigrationNeedsItsFile", "--enable-leader-migration --leader-migration-config=/nowhere", `--leader-migration-config=/nowhere: unable to read leader migration configuration from "/nowhere": open /nowhere: no such file or directory`},
@@ -159,7 +172,7 @@ func TestValidation(t *testing.T) {
 		{"FilesAreThere", "--kubeconfig=/nowhere/a --cloud-config=/nowhere/b", "[--cloud-config: open /nowhere/b: no such file or directory, --kubeconfig: open /nowhere/a: no such file or directory]"},
 		{"CertificatesAreThere", "--tls-cert-file=/dev/null --tls-private-key-file=/nowhere/key", "--tls-private-key-file: open /nowhere/key: no such file or directory"},
 		{"FileIsNoFolder", "--cloud-config=/", "--cloud-config: / is a folder"},
-		{"AllErrorsAtOnce", "--cloud-provider= --controllers=foo", `[--controllers: "foo" is not in the list of known controllers, --cloud-provider cannot be empty]`},
+		{"AllErrorsAtOnce", "--cloud-provider= --controllers=foo", `[--controllers: "foo" is not in the list of known controllers: ` + allControllers + `, --cloud-provider cannot be empty]`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			o := New(ours)
@@ -336,5 +349,34 @@ func TestFilesOfTheProviderAreWatched(t *testing.T) {
 	o := parsed(t, "--cloud-config=/etc/cloud.conf --cloud-config-watch=/run/token")
 	if diff := cmp.Diff([]string{"/etc/cloud.conf", "/run/token"}, o.Rotation.Watched()); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// Values with spaces, and errors that are not among those of Validate.
+func TestRefusedAtStart(t *testing.T) {
+	s := New(ours)
+	if err := flagSet(s).Parse([]string{"--cloud-provider=test", "--load-balancer-class=a b"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := validate(s); err == nil || err.Error() != `--load-balancer-class: "a b" is not a load balancer class, such as example.com/internal` {
+		t.Errorf("a class with a space: %v", err)
+	}
+	for arg, want := range map[string]string{
+		"--logging-format=xml":     `--logging-format: Invalid value: "xml": Unsupported log format`,
+		"--log-flush-frequency=0s": "--log-flush-frequency: Invalid value: ",
+	} {
+		s := New(ours)
+		if err := flagSet(s).Parse([]string{arg}); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Global.ApplyLogging(); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: got %v, want %s", arg, err, want)
+		}
+	}
+	t.Setenv("KUBERNETES_SERVICE_HOST", "")
+	t.Setenv("KUBERNETES_MASTER", "")
+	_, err := New(ours).Client.RESTConfig()
+	if want := "--kubeconfig is missing, and the service account of a Pod cannot be used instead: "; err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("without a cluster: got %v, want %s", err, want)
 	}
 }
