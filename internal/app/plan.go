@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
 
 	"github.com/fairlead-k8s/fairlead/internal/controller/step"
 	"github.com/fairlead-k8s/fairlead/internal/sleep"
@@ -74,13 +75,15 @@ type dryRun struct {
 	*process
 
 	planners []look // without keys
+	clock    clock.PassiveClock
 	report   report
 }
 
 // plan returns what the daemon would do. It reads the cluster and the cloud, and
 // takes part in no election.
 func (p *program) plan(ctx context.Context, f planFlags, progress func(done, all int)) (*report, error) {
-	began := time.Now()
+	realClock := clock.RealClock{}
+	began := realClock.Now()
 	p.dry = &refusals{}
 	p.settings.Client.EachItsOwn = false // Tokens of service accounts would have to be created.
 	working, end := context.WithCancel(ctx)
@@ -92,7 +95,7 @@ func (p *program) plan(ctx context.Context, f planFlags, progress func(done, all
 	defer made.current.Drop()
 	defer end()
 	made.provider = made.current.Take()
-	d := &dryRun{process: made}
+	d := &dryRun{process: made, clock: realClock}
 	if err := d.prepare(working); err != nil {
 		return nil, err
 	}
@@ -104,7 +107,7 @@ func (p *program) plan(ctx context.Context, f planFlags, progress func(done, all
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	d.report.Refused, d.report.CloudCalls, d.report.took = p.dry.list(), d.calls(), time.Since(began)
+	d.report.Refused, d.report.CloudCalls, d.report.took = p.dry.list(), d.calls(), realClock.Since(began)
 	return &d.report, d.report.add(looks)
 }
 
@@ -207,10 +210,10 @@ func (d *dryRun) lookAt(ctx context.Context, looks []*look, p lookPlan) {
 				next = l.next
 			}
 		}
-		if next.IsZero() || next.After(p.until) || !sleep.For(ctx, time.Until(next)) {
+		if next.IsZero() || next.After(p.until) || !sleep.For(ctx, next.Sub(d.clock.Now())) {
 			return
 		}
-		due = slices.DeleteFunc(slices.Clone(looks), func(l *look) bool { return l.next.IsZero() || l.next.After(time.Now()) })
+		due = slices.DeleteFunc(slices.Clone(looks), func(l *look) bool { return l.next.IsZero() || l.next.After(d.clock.Now()) })
 	}
 }
 
@@ -224,7 +227,7 @@ func (d *dryRun) lookOnce(ctx context.Context, due []*look, progress func(done, 
 		free <- struct{}{}
 		all.Go(func() {
 			defer func() { <-free }()
-			l.look(ctx)
+			l.look(ctx, d.clock)
 			mu.Lock()
 			defer mu.Unlock()
 			done++
@@ -234,13 +237,13 @@ func (d *dryRun) lookOnce(ctx context.Context, due []*look, progress func(done, 
 	all.Wait()
 }
 
-func (l *look) look(ctx context.Context) {
+func (l *look) look(ctx context.Context, c clock.PassiveClock) {
 	l.steps, l.err = l.Plan(ctx, l.key)
 	l.next = time.Time{}
 	for n := range l.steps {
 		l.steps[n].Controller = l.Name
 		if after := l.steps[n].After; after > 0 && l.steps[n].Effect == step.Wait {
-			l.next = time.Now().Add(after)
+			l.next = c.Now().Add(after)
 		}
 	}
 }

@@ -73,8 +73,8 @@ var signs = map[step.Effect]string{step.None: " ", step.Create: "+", step.Update
 // maxLine bounds the text about an object. A cloud or a tenant may have written it.
 const maxLine = 2048
 
-// print writes the report for people. Objects that stay as they are are counted, and
-// shown if all is true.
+// print writes the report for people. Objects that nothing is done about are
+// counted, and shown if all is true.
 func (r *report) print(out io.Writer, all bool) error { //nolint:revive // flag-parameter: it comes from a flag
 	var w strings.Builder
 	fmt.Fprintf(&w, "Read-only: no lease, no event, no write, no call that changes the cloud. Looked at %s in %v, with %d calls to the cloud.\n",
@@ -111,7 +111,7 @@ func called(calls []string) []string {
 }
 
 // summarize writes the last lines.
-func (r *report) summarize(w io.Writer) {
+func (r *report) summarize(w *strings.Builder) {
 	effects := map[string]step.Effect{} // of each object, the gravest
 	order := []step.Effect{step.None, step.Wait, step.Update, step.Create, step.Delete}
 	for _, s := range r.Steps {

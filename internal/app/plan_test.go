@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/client-go/tools/cache"
 	cloudprovider "k8s.io/cloud-provider"
+	"k8s.io/utils/clock"
 
 	"github.com/fairlead-k8s/fairlead/internal/controller/step"
 )
@@ -70,7 +71,7 @@ func TestEvidenceIsGatheredAsLongAsThereIsTime(t *testing.T) {
 	}).of("node", "gone", "held", "stays")
 	var mu sync.Mutex
 	seen := 0
-	(&dryRun{}).lookAt(t.Context(), looks, lookPlan{until: time.Now().Add(time.Minute), progress: func(done, all int) {
+	(&dryRun{clock: clock.RealClock{}}).lookAt(t.Context(), looks, lookPlan{until: time.Now().Add(time.Minute), progress: func(done, all int) {
 		mu.Lock()
 		defer mu.Unlock()
 		seen++
@@ -106,7 +107,7 @@ func TestReportOfADryRun(t *testing.T) {
 		}).of("node", "n1", "n2", "n3"),
 		answers(func(string, int) ([]step.Step, error) { return one("node/n2", step.None), nil }).of("node", "n2"),
 	)
-	d := &dryRun{}
+	d := &dryRun{clock: clock.RealClock{}}
 	d.lookAt(t.Context(), looks, lookPlan{progress: func(int, int) {}})
 	d.report.CloudCalls, d.report.took = 9, 1234*time.Millisecond
 	d.report.idle("node-route-controller", "--configure-cloud-routes is false")

@@ -46,7 +46,7 @@ func (c *Controller) Plan(_ context.Context, key string) ([]step.Step, error) {
 		case remove: // What follows if the call succeeds is known.
 			m, events := conclude(p, outcome{result: succeeded, at: o.now, nodes: c.backends.newest()})
 			s.Writes, o.memory = append(s.Writes, step.Events(events)...), m
-		default:
+		case doNothing, forget, ensure, update, publish, release, wait:
 			return []step.Step{s}, nil
 		}
 	}
