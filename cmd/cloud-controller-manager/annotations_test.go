@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/cloud-provider/api"
 
+	"github.com/fairlead-k8s/fairlead/internal/controller/ipam"
 	"github.com/fairlead-k8s/fairlead/internal/controller/node"
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
 	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
@@ -36,7 +37,7 @@ func TestAnnotationsAreDocumented(t *testing.T) {
 		}
 	}
 	want := []string{
-		service.AnnotationClass, api.AnnotationAlphaProvidedIPAddr, node.AnnotationLabels, ownership.LabelExclude, ownership.LabelExcludeRestricted, ownership.LabelProvider, ownership.LabelProviderRestricted, nodefact.LabelIdentity, corev1.LabelNodeExcludeBalancers,
+		service.AnnotationClass, api.AnnotationAlphaProvidedIPAddr, node.AnnotationLabels, ipam.AnnotationFence, ownership.LabelExclude, ownership.LabelExcludeRestricted, ownership.LabelProvider, ownership.LabelProviderRestricted, nodefact.LabelIdentity, corev1.LabelNodeExcludeBalancers,
 		simulated.TagCluster, simulated.TagServiceUID, simulated.TagService, simulated.TagNode,
 	}
 	for _, a := range simulated.Annotations() {

@@ -45,6 +45,7 @@ func ours() table {
 			return startCertificates(s.Certificate.Config(s.Ownership.Claim()), s.Controllers.ResyncPeriod())
 		}},
 		settings.VolumeController: {kind: "volume", start: func(*settings.Settings) start { return startVolumes }},
+		settings.IPAMController:   {kind: "node", start: func(s *settings.Settings) start { return startIPAM(s.IPAM, s.Ownership.Claim()) }},
 	}
 	var all table
 	for _, c := range settings.Ours() {

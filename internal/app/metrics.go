@@ -7,6 +7,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/app/internal/serving"
 	"github.com/fairlead-k8s/fairlead/internal/cloud"
 	"github.com/fairlead-k8s/fairlead/internal/controller/certificate"
+	"github.com/fairlead-k8s/fairlead/internal/controller/ipam"
 	"github.com/fairlead-k8s/fairlead/internal/controller/node"
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodelifecycle"
 	"github.com/fairlead-k8s/fairlead/internal/controller/route"
@@ -22,6 +23,7 @@ type controllerMetrics struct {
 	services  *service.Metrics
 	routes    *route.Metrics
 	certs     *certificate.Metrics
+	cidrs     *ipam.Metrics
 	rotation  provider.Metrics
 	// misconfigured is 1 for a controller that does not run because of its flags.
 	misconfigured *metrics.GaugeVec
@@ -40,6 +42,7 @@ func newControllerMetrics(register func(...metrics.Registerable), collect func(.
 		services:  service.NewMetrics(register, collect),
 		routes:    route.NewMetrics(register, collect),
 		certs:     certificate.NewMetrics(register, collect),
+		cidrs:     ipam.NewMetrics(register, collect),
 		rotation:  provider.NewMetrics(register),
 		misconfigured: metrics.NewGaugeVec(&metrics.GaugeOpts{
 			Name:           "fairlead_controller_misconfigured",

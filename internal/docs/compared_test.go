@@ -18,7 +18,7 @@ var (
 	flagNamed    = regexp.MustCompile("(?:^|[ `])--([a-z][a-z0-9-]*)")
 	flagListed   = regexp.MustCompile("(?m)^\\| `--([a-z0-9-]+)`")
 	labelNamed   = regexp.MustCompile("`(fairlead\\.dev/[a-z-]+)`")
-	promiseNamed = regexp.MustCompile(`\[([SVPC]\d(?: [a-z])?)\]\(promises\.md`)
+	promiseNamed = regexp.MustCompile(`\[([SVPC]\d+(?: [a-z])?)\]\(promises\.md`)
 )
 
 // ways are what the last cell of a row may name.

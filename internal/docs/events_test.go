@@ -10,6 +10,7 @@ import (
 
 	"github.com/fairlead-k8s/fairlead/internal/app"
 	"github.com/fairlead-k8s/fairlead/internal/controller/certificate"
+	"github.com/fairlead-k8s/fairlead/internal/controller/ipam"
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 	"github.com/fairlead-k8s/fairlead/internal/controller/message/messagetest"
 	"github.com/fairlead-k8s/fairlead/internal/controller/node"
@@ -21,7 +22,7 @@ import (
 
 // reasons returns every reason of every controller, and of the process.
 func reasons() []message.Reason {
-	return slices.Concat(node.Reasons(), nodelifecycle.Reasons(), service.Reasons(), route.Reasons(), certificate.Reasons(), volume.Reasons(), app.Reasons())
+	return slices.Concat(node.Reasons(), nodelifecycle.Reasons(), service.Reasons(), route.Reasons(), certificate.Reasons(), volume.Reasons(), ipam.Reasons(), app.Reasons())
 }
 
 // TestEventsHaveReasons checks that all code of the daemon, that of the process

@@ -11,11 +11,11 @@ import (
 )
 
 var (
-	promiseHeading = regexp.MustCompile(`^([SVPC]\d): `)
-	promiseRow     = regexp.MustCompile(`^\| ([SVPC]\d)(?: ([a-z]))? \|`)
+	promiseHeading = regexp.MustCompile(`^([SVPC]\d+): `)
+	promiseRow     = regexp.MustCompile(`^\| ([SVPC]\d+)(?: ([a-z]))? \|`)
 	quoted         = regexp.MustCompile("`([^`]+)`")
 	// A citation names a promise, or a part of one: "S6", "S5 c", "S5 a and b".
-	promiseCited = regexp.MustCompile(`(?:^|[^\w./])([SVPC]\d)\b((?:(?:,| and)? [a-f]\b)*)`)
+	promiseCited = regexp.MustCompile(`(?:^|[^\w./])([SVPC]\d+)\b((?:(?:,| and)? [a-f]\b)*)`)
 	parts        = regexp.MustCompile(`\b[a-f]\b`)
 )
 
@@ -52,7 +52,7 @@ func promises(t *testing.T) (rows []promise, known map[string]bool) {
 // and an end-to-end test that exists.
 func TestPromisesAreHeld(t *testing.T) {
 	rows, known := promises(t)
-	for _, id := range []string{"S1", "S2", "S3", "S4", "S5", "S6", "S7", "S8", "V1", "V2", "P1", "P2", "P3", "P4", "C1", "C2"} {
+	for _, id := range []string{"S1", "S2", "S3", "S4", "S5", "S6", "S7", "S8", "S9", "S10", "S11", "V1", "V2", "P1", "P2", "P3", "P4", "C1", "C2"} {
 		if !known[id] {
 			t.Errorf("%s has no promise %s", promisesPage, id)
 		}

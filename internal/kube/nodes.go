@@ -3,6 +3,7 @@ package kube
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -65,6 +66,9 @@ type NodePatch struct {
 	Labels, Annotations map[string]*string
 	// Taints, if not nil, replace the Node's taints.
 	Taints *[]corev1.Taint
+	// PodCIDRs can only be set, never changed: the Node must have none. The first
+	// one is that of the primary family.
+	PodCIDRs []string
 }
 
 // NodeStatusPatch says what to change in a Node's status.
@@ -99,6 +103,19 @@ func (n *Nodes) Live(ctx context.Context, name string) (*corev1.Node, error) {
 		return nil, fmt.Errorf("read node %s: %w", name, err)
 	}
 	return node, nil
+}
+
+// All reads all Nodes from the API server instead of a cache: at least those that
+// existed when the request was made. The answer is complete, or an error.
+func (n *Nodes) All(ctx context.Context) ([]corev1.Node, error) {
+	list, err := n.client.List(ctx, metav1.ListOptions{}) // Without a resourceVersion it does not come from the API server's cache either.
+	if err != nil {
+		return nil, fmt.Errorf("list nodes: %w", err)
+	}
+	if list.Continue != "" {
+		return nil, errors.New("list nodes: the API server has returned a part of them")
+	}
+	return list.Items, nil
 }
 
 // Patch changes the Node and returns it as it then is. IsStale reports whether
@@ -143,6 +160,11 @@ func (p NodePatch) operations() []operation {
 	if p.Taints != nil {
 		tests = append(tests, operation{Op: "test", Path: "/spec/taints", Value: orNull(p.Node.Spec.Taints)})
 		changes = append(changes, operation{Op: "add", Path: "/spec/taints", Value: orNull(*p.Taints)})
+	}
+	if len(p.PodCIDRs) > 0 {
+		tests = append(tests, operation{Op: "test", Path: "/spec/podCIDRs", Value: null})
+		changes = append(changes,
+			operation{Op: "add", Path: "/spec/podCIDR", Value: p.PodCIDRs[0]}, operation{Op: "add", Path: "/spec/podCIDRs", Value: p.PodCIDRs})
 	}
 	for _, m := range []struct {
 		path string

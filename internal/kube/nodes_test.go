@@ -32,6 +32,11 @@ func TestNodePatchTestsWhatItChangesAndCarriesNothingElse(t *testing.T) {
 			`[` + uid + `,{"op":"add","path":"/spec/providerID","value":"p://1"}]`,
 		},
 		{
+			"CIDRsAreSetTogetherAndNeverChanged", NodePatch{Node: node(nil), PodCIDRs: []string{"10.0.1.0/24", "fd00::/64"}, Annotations: map[string]*string{"a": nil}}.operations(),
+			`[` + uid + `,{"op":"test","path":"/spec/podCIDRs","value":null},{"op":"test","path":"/metadata/annotations","value":null},` +
+				`{"op":"add","path":"/spec/podCIDR","value":"10.0.1.0/24"},{"op":"add","path":"/spec/podCIDRs","value":["10.0.1.0/24","fd00::/64"]},{"op":"add","path":"/metadata/annotations","value":{}}]`,
+		},
+		{
 			"LastTaintRemovesTheField", NodePatch{Node: node(nil, taint), Taints: &[]corev1.Taint{}}.operations(),
 			`[` + uid + `,{"op":"test","path":"/spec/taints","value":[{"key":"k","effect":"NoSchedule"}]},{"op":"add","path":"/spec/taints","value":null}]`,
 		},

@@ -90,6 +90,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- $all := .Values.controllers }}
 {{- if .Values.volumeLabels.enabled }}{{ $all = append $all "persistent-volume-label-controller" }}{{ end }}
 {{- if .Values.servingCertificates.enabled }}{{ $all = append $all "kubelet-serving-csr-controller" }}{{ end }}
+{{- if .Values.nodeCIDRs.enabled }}{{ $all = append $all "node-ipam-controller" }}{{ end }}
 {{- join "," $all }}
 {{- end }}
 
@@ -113,6 +114,15 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end }}
 {{- with .Values.clusterCIDR }}
 - {{ printf "--cluster-cidr=%s" . | quote }}
+{{- end }}
+{{- if .Values.nodeCIDRs.enabled }}
+{{- if not .Values.clusterCIDR }}
+{{- fail "clusterCIDR: nodeCIDRs needs the CIDR of the pods, because nodes get parts of it" }}
+{{- end }}
+- --allocate-node-cidrs
+{{- with .Values.nodeCIDRs.serviceClusterIPRange }}
+- {{ printf "--service-cluster-ip-range=%s" . | quote }}
+{{- end }}
 {{- end }}
 - {{ printf "--controllers=%s" (include "fairlead.controllers" .) | quote }}
 - --leader-elect-resource-namespace={{ .Values.leaderElection.namespace }}

@@ -44,5 +44,8 @@ func (s *Settings) Ignored() []Ignored {
 			all = append(all, Ignored{"--" + f.Name, why[0]})
 		}
 	})
+	if why := s.IPAM.unused(); why != "" && s.program.Read[flagAllocate] == "" {
+		all = append(all, Ignored{"--" + flagAllocate, why})
+	}
 	return all
 }

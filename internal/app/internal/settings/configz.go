@@ -27,6 +27,7 @@ type configuration struct {
 	ServiceController           serviceConfiguration
 	RouteController             routeControllerConfiguration
 	KubeletServingCSRController certificateConfiguration
+	NodeIPAMController          ipamConfiguration
 	NodeStatusUpdateFrequency   metav1.Duration
 	Webhook                     webhookConfiguration
 }

@@ -10,6 +10,7 @@ import (
 	cliflag "k8s.io/component-base/cli/flag"
 
 	"github.com/fairlead-k8s/fairlead/internal/controller/certificate"
+	"github.com/fairlead-k8s/fairlead/internal/controller/ipam"
 	"github.com/fairlead-k8s/fairlead/internal/controller/node"
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodelifecycle"
 	"github.com/fairlead-k8s/fairlead/internal/controller/route"
@@ -25,6 +26,7 @@ const (
 	RouteController         = route.Name
 	CertificateController   = certificate.Name
 	VolumeController        = volume.Name
+	IPAMController          = ipam.Name
 )
 
 // Controller is a controller that --controllers can choose.
@@ -46,6 +48,7 @@ func Ours() []Controller {
 		{Name: RouteController, Alias: "route", ClientName: "route-controller", Source: "route_controller"},
 		{Name: CertificateController, Alias: CertificateController, ClientName: CertificateController, Source: CertificateController, OffByDefault: true},
 		{Name: VolumeController, Alias: "persistent-volume-label", ClientName: volume.Name, Source: volume.Name, OffByDefault: true},
+		{Name: IPAMController, Alias: "nodeipam", ClientName: "node-controller", Source: ipamSource, OffByDefault: true},
 	}
 }
 

@@ -25,6 +25,7 @@ func TestSelection(t *testing.T) {
 		{"AliasAndNameAreOneController", "-cloud-node,cloud-node-controller", nil},
 		{"TheOrderOfTheTable", "route,cloud-node", []string{NodeController, RouteController}},
 		{"OffByDefaultNeedsItsName", "*,off", append(all[:4:4], "off")},
+		{"NodeCIDRsAreOffByDefault", "*,nodeipam", append(all[:4:4], IPAMController)},
 		{"VolumesAreOffByDefault", "*,persistent-volume-label", append(all[:4:4], VolumeController)},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -50,6 +51,7 @@ func TestIdentities(t *testing.T) {
 		{"node-route-controller", "route", "route-controller", "route_controller"},
 		{"kubelet-serving-csr-controller", "kubelet-serving-csr-controller", "kubelet-serving-csr-controller", "kubelet-serving-csr-controller"},
 		{"persistent-volume-label-controller", "persistent-volume-label", "persistent-volume-label-controller", "persistent-volume-label-controller"},
+		{"node-ipam-controller", "nodeipam", "node-controller", "cidrAllocator"},
 	}
 	var got []identity
 	for _, r := range Ours() {

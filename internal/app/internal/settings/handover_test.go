@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/fairlead-k8s/fairlead/internal/controller/certificate"
+	"github.com/fairlead-k8s/fairlead/internal/controller/ipam"
 	"github.com/fairlead-k8s/fairlead/internal/controller/node"
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodelifecycle"
 	"github.com/fairlead-k8s/fairlead/internal/controller/route"
@@ -24,6 +25,7 @@ type handedOn struct {
 	Service     service.Config
 	Route       route.Config
 	Certificate certificate.Config
+	IPAM        ipam.Config
 }
 
 // handOn returns what the controllers get with these arguments.
@@ -38,7 +40,11 @@ func handOn(t *testing.T, args ...string) handedOn {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return handedOn{s.Node.Config(claim), s.Lifecycle.Config(claim), s.Service.Config(1), routes, s.Certificate.Config(claim)}
+	cidrs, err := s.IPAM.Config(claim)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return handedOn{s.Node.Config(claim), s.Lifecycle.Config(claim), s.Service.Config(1), routes, s.Certificate.Config(claim), cidrs}
 }
 
 // differing returns the fields that differ, by their paths.
@@ -86,6 +92,10 @@ func another(t *testing.T, f *pflag.Flag) string {
 
 		"node-deletion-not-found-error": notFoundIsAbsent,
 		"node-condition":                conditionAlways,
+
+		"service-cluster-ip-range": "10.2.0.0/16",
+		"node-cidr-mask-size":      "25",
+		"node-cidr-mask-size-ipv4": "26",
 	}[f.Name]; ok {
 		return value
 	}
@@ -107,15 +117,16 @@ func another(t *testing.T, f *pflag.Flag) string {
 func TestSettingsReachTheirControllers(t *testing.T) {
 	elsewhere := []string{ // what no flag sets
 		"Node.Metrics", "Node.Clock", "Node.MarkIdentity", "Certificate.Metrics", "Certificate.Clock", "Lifecycle.Metrics", "Lifecycle.Clock", "Service.Metrics", "Route.Metrics", "Route.Clock",
-		"Route.Lease.Namespace", "Route.Lease.Name", "Service.Backends.SkipUninitialized",
+		"Route.Lease.Namespace", "Route.Lease.Name", "IPAM.Metrics", "IPAM.Clock", "IPAM.Lease.Namespace", "IPAM.Lease.Name", "Service.Backends.SkipUninitialized",
 	}
 	several := []string{ // flags that several fields follow from, or whose values have fields of their own
 		"concurrent-node-syncs", "own-provider-id-schemes", "own-node-selector", "own-provider-label", "node-restricted-labels-only",
+		"cluster-cidr", flagMask, flagMask4,
 	}
 	sections, reached := sections(), map[string]string{}
 	defaults := reflect.ValueOf(handOn(t))
 	check := func(f *pflag.Flag) {
-		if len(f.Annotations[annotationIgnored]) > 0 || f.Name == "configure-cloud-routes" {
+		if len(f.Annotations[annotationIgnored]) > 0 || f.Name == "configure-cloud-routes" || f.Name == flagMask6 { // TestMasks has the last one.
 			return
 		}
 		paths := differing("", defaults, reflect.ValueOf(handOn(t, "--"+f.Name+"="+another(t, f))))
@@ -129,7 +140,7 @@ func TestSettingsReachTheirControllers(t *testing.T) {
 			reached[path] = f.Name
 		}
 	}
-	for _, heading := range []string{NodeController, NodeLifecycleController, ServiceController, RouteController, CertificateController, ownershipHeading} {
+	for _, heading := range []string{NodeController, NodeLifecycleController, ServiceController, RouteController, CertificateController, IPAMController, ownershipHeading} {
 		sections.FlagSets[heading].VisitAll(check)
 	}
 	for _, name := range []string{"cluster-cidr", "route-reconciliation-period"} {

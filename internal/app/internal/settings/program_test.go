@@ -74,10 +74,10 @@ func TestFlagsThatAControllerOfTheProgramReadsAreNotIgnored(t *testing.T) {
 	p.Read = map[string]string{"allocate-node-cidrs": "acme-ipam", "node-sync-period": "acme-ipam"}
 	s := New(p)
 	fs := flagSet(s)
-	if err := fs.Parse([]string{"--allocate-node-cidrs", "--node-sync-period=1s", "--cidr-allocator-type=CloudAllocator"}); err != nil {
+	if err := fs.Parse([]string{"--allocate-node-cidrs", "--node-sync-period=1s", "--external-cloud-volume-plugin=x"}); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]Ignored{{"--cidr-allocator-type", "See --allocate-node-cidrs."}}, s.Ignored()); diff != "" {
+	if diff := cmp.Diff([]Ignored{{"--external-cloud-volume-plugin", "No cloud-controller-manager has read it since volumes moved to CSI drivers."}}, s.Ignored()); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
 	}
 	usages := fs.FlagUsages()

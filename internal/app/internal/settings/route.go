@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -21,27 +20,26 @@ const (
 	flagRouteOutside = "route-creation-outside-cluster-cidr"
 )
 
-// Route is the controller that keeps the cloud's routes. The flags for
-// allotting CIDRs have no effect, because another process allots them. They are
-// accepted because upstream accepts them.
+// Route is the controller that keeps the cloud's routes, and the flags about the
+// cluster's CIDRs that upstream has for all controllers: IPAM reads them, too.
 type Route struct {
-	configure    bool
-	clusterCIDR  string
-	period       time.Duration
-	syncs        int32
-	limits       route.Limits
-	allocate     bool
-	allocatorIPs string
-	flags        *pflag.FlagSet // tells which flags are set
+	configure     bool
+	clusterCIDR   string
+	period        time.Duration
+	syncs         int32
+	limits        route.Limits
+	allocate      bool
+	allocatorType string
+	flags         *pflag.FlagSet // tells which flags are set
 }
 
 func newRoute() Route {
 	return Route{
-		configure:    true,
-		period:       time.Minute,
-		syncs:        200,
-		limits:       route.DefaultLimits(),
-		allocatorIPs: "RangeAllocator",
+		configure:     true,
+		period:        time.Minute,
+		syncs:         200,
+		limits:        route.DefaultLimits(),
+		allocatorType: rangeAllocator,
 	}
 }
 
@@ -50,15 +48,15 @@ func (r *Route) addFlags(sections *cliflag.NamedFlagSets) {
 	fs.BoolVar(&r.configure, "configure-cloud-routes", r.configure,
 		"Keep a route in the cloud for the pod CIDRs of each node, if the provider has routes.")
 	fs.StringVar(&r.clusterCIDR, flagClusterCIDR, r.clusterCIDR,
-		"CIDR of the pods of this cluster, or two of different families, separated by a comma. Routes are created and removed only inside of it. Required for --configure-cloud-routes.")
+		"CIDR of the pods of this cluster, or two of different families, separated by a comma. Routes are created and removed only inside of it, and --"+flagAllocate+" gives nodes parts of it. Required for both.")
 	fs.DurationVar(&r.period, flagRoutePeriod, r.period,
 		"How often all routes are compared with the nodes, give or take a tenth. Changes of nodes act at once.")
 	deviates(fs, flagRoutePeriod, "Upstream: 10s.")
 	deviates(fs, flagClusterCIDR, "A wrong value ends the process only if --controllers names the route controller. With upstream it always does.")
-	fs.BoolVar(&r.allocate, "allocate-node-cidrs", r.allocate, "Allot the CIDRs of nodes.")
-	ignored(fs, "allocate-node-cidrs", "kube-controller-manager allots the CIDRs. Upstream's skeleton ignores it too; its sample program brings a controller for it.")
-	fs.StringVar(&r.allocatorIPs, "cidr-allocator-type", r.allocatorIPs, "How CIDRs of nodes are allotted.")
-	ignored(fs, "cidr-allocator-type", "See --allocate-node-cidrs.")
+	fs.BoolVar(&r.allocate, flagAllocate, r.allocate,
+		"Give nodes the CIDRs of their pods, out of --"+flagClusterCIDR+", if --controllers names "+IPAMController+" as well.")
+	deviates(fs, flagAllocate, "Upstream's skeleton ignores it; its sample program brings a controller for it, which runs by default.")
+	fs.StringVar(&r.allocatorType, flagAllocatorType, r.allocatorType, "How nodes get CIDRs. There is only 'RangeAllocator'.")
 	fs = sections.FlagSet(RouteController)
 	r.flags = fs
 	fs.Int32Var(&r.syncs, flagRouteSyncs, r.syncs,
@@ -127,7 +125,7 @@ func (r *Route) show(c *configuration) {
 		RouteReconciliationPeriod: metav1.Duration{Duration: r.period},
 		ClusterCIDR:               r.clusterCIDR,
 		AllocateNodeCIDRs:         r.allocate,
-		CIDRAllocatorType:         r.allocatorIPs,
+		CIDRAllocatorType:         r.allocatorType,
 		ConfigureCloudRoutes:      r.configure,
 	}
 	c.RouteController = routeControllerConfiguration{
@@ -165,19 +163,5 @@ func (r *Route) clusters() ([]netip.Prefix, error) {
 	if r.clusterCIDR == "" {
 		return nil, errors.New("--" + flagClusterCIDR + " is empty: give the CIDR of the pods, or turn routes off with --configure-cloud-routes=false")
 	}
-	var clusters []netip.Prefix
-	for text := range strings.SplitSeq(r.clusterCIDR, ",") {
-		cidr, err := netip.ParsePrefix(strings.TrimSpace(text))
-		if err != nil {
-			return nil, fmt.Errorf("--%s: %q is not a CIDR: %w", flagClusterCIDR, text, err)
-		}
-		clusters = append(clusters, cidr.Masked())
-	}
-	switch {
-	case len(clusters) > 2:
-		return nil, fmt.Errorf("--%s has %d CIDRs, and may have two at most: %s", flagClusterCIDR, len(clusters), r.clusterCIDR)
-	case len(clusters) == 2 && clusters[0].Addr().Is4() == clusters[1].Addr().Is4():
-		return nil, fmt.Errorf("--%s has two CIDRs of one family, and may have one of each: %s", flagClusterCIDR, r.clusterCIDR)
-	}
-	return clusters, nil
+	return parseCIDRs(flagClusterCIDR, r.clusterCIDR)
 }

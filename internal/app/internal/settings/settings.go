@@ -42,6 +42,7 @@ type Settings struct {
 	Service     Service
 	Route       Route
 	Certificate Certificate
+	IPAM        IPAM
 	Serving     Serving
 	Webhooks    Webhooks
 	Client      Client
@@ -81,6 +82,7 @@ func New(p Program) *Settings {
 	}
 	s.Ownership = Ownership{provider: &s.Provider, nodes: p.Nodes}
 	s.Migration = Migration{election: &s.Election}
+	s.IPAM = IPAM{controllers: &s.Controllers, route: &s.Route}
 	s.Rotation = Rotation{provider: &s.Provider, period: 10 * time.Second}
 	s.Webhooks = newWebhooks(p.Webhooks, &s.Serving)
 	return s
@@ -88,7 +90,7 @@ func New(p Program) *Settings {
 
 func (s *Settings) groups() []group {
 	return []group{
-		&s.Debugging, &s.Controllers, &s.Election, &s.Migration, &s.Provider, &s.Rotation, &s.Node, &s.Lifecycle, &s.Ownership, &s.Service, &s.Route, &s.Certificate,
+		&s.Debugging, &s.Controllers, &s.Election, &s.Migration, &s.Provider, &s.Rotation, &s.Node, &s.Lifecycle, &s.Ownership, &s.Service, &s.Route, &s.Certificate, &s.IPAM,
 		&s.Serving, &s.Webhooks, &s.Client, &s.Features, &s.Global,
 	}
 }
@@ -99,7 +101,7 @@ func (s *Settings) groups() []group {
 func (s *Settings) AddFlags(all *pflag.FlagSet) cliflag.NamedFlagSets {
 	sections := cliflag.NamedFlagSets{NormalizeNameFunc: cliflag.WordSepNormalizeFunc}
 	for _, heading := range []string{
-		"debugging", "leader-migration", "generic", NodeController, NodeLifecycleController, ownershipHeading, ServiceController, RouteController, CertificateController,
+		"debugging", "leader-migration", "generic", NodeController, NodeLifecycleController, ownershipHeading, ServiceController, RouteController, CertificateController, IPAMController,
 		"webhook", "webhook serving", "secure serving", "authentication", "authorization", "misc", "global",
 	} {
 		sections.FlagSet(heading)

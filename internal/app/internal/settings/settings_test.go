@@ -42,7 +42,7 @@ func TestUpstreamsFlags(t *testing.T) {
 func TestHeadings(t *testing.T) {
 	want := []string{
 		"debugging", "leader-migration", "generic", "cloud-node-controller", "cloud-node-lifecycle-controller", "node ownership", "service-lb-controller",
-		"node-route-controller", "kubelet-serving-csr-controller", "webhook", "webhook serving", "secure serving", "authentication", "authorization", "misc", "global",
+		"node-route-controller", "kubelet-serving-csr-controller", "node-ipam-controller", "webhook", "webhook serving", "secure serving", "authentication", "authorization", "misc", "global",
 	}
 	if diff := cmp.Diff(want, sections().Order); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -71,7 +71,7 @@ func TestUpstreamsGates(t *testing.T) {
 }
 
 const (
-	allControllers = "cloud-node-controller, cloud-node-lifecycle-controller, service-lb-controller, node-route-controller, kubelet-serving-csr-controller, persistent-volume-label-controller"
+	allControllers = "cloud-node-controller, cloud-node-lifecycle-controller, service-lb-controller, node-route-controller, kubelet-serving-csr-controller, persistent-volume-label-controller, node-ipam-controller"
 	nothingToTake  = "starts with no controller from which one could be taken away: '*,-foo' is all but foo, 'foo' is foo alone; there are " + allControllers
 )
 
@@ -100,6 +100,19 @@ func TestValidation(t *testing.T) {
 		{"OneApprovalAMinuteAtLeast", "--serving-certificate-approvals-per-minute=0", "--serving-certificate-approvals-per-minute must be between 1 and 6000, but got 0"},
 		{"RouteBudgetIsNotNegative", "--route-deletion-budget-routes=-1", "--route-deletion-budget-routes must not be negative, but got -1"},
 		{"RouteBudgetIsAPercentage", "--route-deletion-budget-percent=101", "--route-deletion-budget-percent must be between 0 and 100, but got 101"},
+		{"NodeCIDRsNeedTheClustersCIDR", "--controllers=nodeipam --allocate-node-cidrs", "--cluster-cidr is empty: --allocate-node-cidrs needs the CIDR of the pods"},
+		{"NodeCIDRsAreOfOneOrTwoFamilies", "--controllers=nodeipam --allocate-node-cidrs --cluster-cidr=10.0.0.0/8,10.0.0.0/9", "--cluster-cidr has two CIDRs of one family, and may have one of each: 10.0.0.0/8,10.0.0.0/9"},
+		{"NodeCIDRsAreOff", "--allocate-node-cidrs --cluster-cidr=nonsense --node-cidr-mask-size=1", ""},
+		{"NodeCIDRsAreNotAllocated", "--controllers=nodeipam --cluster-cidr=nonsense --node-cidr-mask-size=1", ""},
+		{"OneAllocatorExists", "--controllers=nodeipam --allocate-node-cidrs --cluster-cidr=10.0.0.0/8 --cidr-allocator-type=CloudAllocator", `--cidr-allocator-type must be "RangeAllocator", but got "CloudAllocator"`},
+		{"MaskIsLongerThanTheCluster", "--controllers=nodeipam --allocate-node-cidrs --cluster-cidr=10.0.0.0/16 --node-cidr-mask-size=15", "--node-cidr-mask-size must be between 16 and 32 for --cluster-cidr=10.0.0.0/16, but is 15"},
+		{"MaskIsAsLongAsTheCluster", "--controllers=nodeipam --allocate-node-cidrs --cluster-cidr=10.0.0.0/16 --node-cidr-mask-size=16", ""},
+		{"DefaultMaskIsLongEnough", "--controllers=nodeipam --allocate-node-cidrs --cluster-cidr=10.0.0.0/25", "--node-cidr-mask-size-ipv4 must be between 25 and 32 for --cluster-cidr=10.0.0.0/25, but is 24"},
+		{"MaskOfIPv6IsSixteenLongerAtMost", "--controllers=nodeipam --allocate-node-cidrs --cluster-cidr=fd00::/47", "--node-cidr-mask-size-ipv6 must be between 47 and 63 for --cluster-cidr=fd00::/47, but is 64"},
+		{"MaskOfOneFamilyOnly", "--controllers=nodeipam --allocate-node-cidrs --cluster-cidr=10.0.0.0/8,fd00::/48 --node-cidr-mask-size=24", "--node-cidr-mask-size is for one family, but --cluster-cidr has two; use --node-cidr-mask-size-ipv4 and --node-cidr-mask-size-ipv6"},
+		{"MaskExcludesThatOfAFamily", "--controllers=nodeipam --allocate-node-cidrs --cluster-cidr=10.0.0.0/8 --node-cidr-mask-size=24 --node-cidr-mask-size-ipv4=24", "--node-cidr-mask-size excludes --node-cidr-mask-size-ipv4 and --node-cidr-mask-size-ipv6"},
+		{"MasksOfTwoFamilies", "--controllers=nodeipam --allocate-node-cidrs --cluster-cidr=10.0.0.0/8,fd00::/48 --node-cidr-mask-size-ipv4=25 --node-cidr-mask-size-ipv6=60", ""},
+		{"RangeOfServicesIsACIDR", "--controllers=nodeipam --allocate-node-cidrs --cluster-cidr=10.0.0.0/8 --service-cluster-ip-range=10.0.0.1", `--service-cluster-ip-range: "10.0.0.1" is not a CIDR: netip.ParsePrefix("10.0.0.1"): no '/'`},
 		{"WrongClusterCIDRIsLeftToTheRouteController", "--cluster-cidr=nonsense", ""},
 		{"RefreshNeedsAPeriod", "--node-status-update-frequency=0s", "--node-status-update-frequency must be positive, but got 0s"},
 		{"ConditionIsForKnownNodes", "--node-condition=never", `--node-condition must be "waiting" or "always", but got "never"`},

@@ -1,0 +1,175 @@
+package ipam
+
+import (
+	"context"
+	"net/netip"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/klog/v2"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/message"
+	"github.com/fairlead-k8s/fairlead/internal/kube"
+	"github.com/fairlead-k8s/fairlead/internal/loop"
+)
+
+// apply carries out a plan that ends the pass: it writes the Node first, then the
+// ledger, then records the event, then remembers.
+func (c *Controller) apply(ctx context.Context, name string, o observed, p plan) loop.Result {
+	if p.do == write {
+		p = c.write(ctx, o, p)
+	}
+	switch p.do { //nolint:exhaustive // the others only wait
+	case adopt:
+		c.adopt(ctx, o, p)
+	case write:
+		klog.FromContext(ctx).Info("Gave a Node its CIDRs", "node", klog.KObj(o.node), "podCIDRs", o.entry.cidrs)
+	default:
+		klog.FromContext(ctx).V(4).Info("Wrote no CIDRs", "node", name, "why", p.why)
+	}
+	if p.event != nil {
+		c.warn(ctx, o.node, *p.event)
+	}
+	c.remember(name, o, p)
+	return loop.Result{Retry: p.retry, After: p.after}
+}
+
+// write writes the Node's CIDRs. If that fails, it returns the plan that says so on
+// the Node. The CIDRs stay reserved for the Node, because the API server may have
+// written them, or may still do so.
+func (c *Controller) write(ctx context.Context, o observed, p plan) plan {
+	_, err := c.nodes.Patch(ctx, kube.NodePatch{Node: o.node, PodCIDRs: texts(o.entry.cidrs), Annotations: map[string]*string{AnnotationFence: nil}})
+	if err != nil {
+		return c.refused(ctx, o, "The CIDRs of this Node", err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ledger.adopt(c.ledger.at(o.node.UID, o.node.Name), o.entry.cidrs)
+	return p
+}
+
+// fence writes this leader's name into the Node. From then on, the API server
+// refuses all CIDRs that an earlier leader has sent. If the write fails, it returns
+// the plan that says so on the Node.
+func (c *Controller) fence(ctx context.Context, o observed) *plan {
+	_, err := c.nodes.Patch(ctx, kube.NodePatch{Node: o.node, Annotations: map[string]*string{AnnotationFence: &o.self}})
+	if err != nil {
+		p := c.refused(ctx, o, "The annotation "+AnnotationFence+" of this Node, without which no Node gets CIDRs,", err)
+		return &p
+	}
+	c.trust(o)
+	return nil
+}
+
+// refused returns the plan after a failed write.
+func (c *Controller) refused(ctx context.Context, o observed, what string, err error) plan {
+	if kube.IsStale(err) || apierrors.IsNotFound(err) || ctx.Err() != nil {
+		return stale(o)
+	}
+	klog.FromContext(ctx).Error(err, "Write of a Node's CIDRs failed", "node", klog.KObj(o.node), "podCIDRs", o.entry.cidrs)
+	return failed(o, isFailed(what, err))
+}
+
+// adopt takes note of the CIDRs that a Node has.
+func (c *Controller) adopt(ctx context.Context, o observed, p plan) {
+	if p.sighting != nil {
+		c.sight(ctx, *p.sighting)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e := c.ledger.at(o.node.UID, o.node.Name)
+	last := e.suspect && len(c.ledger.suspects) == 1
+	c.ledger.adopt(e, parse(cidrsOf(o.node)))
+	c.metrics.measure(c.ledger)
+	if last {
+		c.wakeWaiting()
+	}
+}
+
+// release drops Nodes that are gone. Their CIDRs may be what others wait for.
+func (c *Controller) release(ctx context.Context, p plan) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, uid := range p.gone {
+		if e := c.ledger.entries[uid]; e != nil {
+			klog.FromContext(ctx).V(2).Info("Released the CIDRs of a Node that is gone", "node", e.name, "podCIDRs", e.cidrs)
+		}
+		c.ledger.forget(uid)
+	}
+	c.metrics.measure(c.ledger)
+	c.wakeWaiting()
+}
+
+// trust takes note that no earlier leader can write the Node.
+func (c *Controller) trust(o observed) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e := c.ledger.at(o.node.UID, o.node.Name)
+	last := e.suspect && len(c.ledger.suspects) == 1
+	c.ledger.trust(e)
+	if last {
+		c.wakeWaiting()
+	}
+}
+
+// prove takes note that nobody else gives CIDRs.
+func (c *Controller) prove(ctx context.Context, o observed) {
+	klog.FromContext(ctx).Info("Nobody else gives CIDRs to Nodes", "node", klog.KObj(o.node), "waited", o.now.Sub(since(o)))
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.others.proven = o.now
+	c.metrics.atWork.Set(0)
+	c.wakeWaiting()
+}
+
+// sight takes note of the work of another allocator, and says so once.
+func (c *Controller) sight(ctx context.Context, s sighting) {
+	klog.FromContext(ctx).Info("Another allocator has given a Node its CIDRs", "node", s.node, "podCIDRs", s.cidrs, "manager", s.manager)
+	c.mu.Lock()
+	before := c.others.atWork()
+	c.others = c.others.saw(s)
+	begun := c.others.atWork() && !before
+	c.mu.Unlock()
+	if !begun {
+		return
+	}
+	c.metrics.atWork.Set(1)
+	e := isAtWork(s)
+	klog.FromContext(ctx).Error(nil, e.Message)
+	c.events.Lease(c.lease, e.Type, e.Reason, e.Message)
+}
+
+// reserve takes CIDRs for the Node. full is the cluster's CIDR that has none left.
+func (c *Controller) reserve(o observed) (full netip.Prefix) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	full = c.ledger.reserve(c.ledger.at(o.node.UID, o.node.Name))
+	c.metrics.measure(c.ledger)
+	return full
+}
+
+// warn records an event on the Node.
+func (c *Controller) warn(ctx context.Context, node *corev1.Node, e message.Event) {
+	klog.FromContext(ctx).V(2).Info("Told a Node", "node", klog.KObj(node), "reason", e.Reason, "message", e.Message)
+	c.events.Node(node, e.Type, e.Reason, e.Message)
+}
+
+// remember keeps what the next pass needs, and shows whether the Node waits.
+func (c *Controller) remember(name string, o observed, p plan) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if p.reason == "" {
+		delete(c.memories, name)
+		c.metrics.waiting.Delete(name)
+		return
+	}
+	c.memories[name] = p.memory
+	c.metrics.waiting.Set(name, p.reason, since(o))
+}
+
+// wakeWaiting requests a pass over each Node that waits. The caller holds mu.
+func (c *Controller) wakeWaiting() {
+	for name := range c.memories {
+		c.loop.Add(name)
+	}
+}

@@ -1,0 +1,260 @@
+package ipam
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	informersv1 "k8s.io/client-go/informers/core/v1"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
+	"github.com/fairlead-k8s/fairlead/internal/kube"
+	"github.com/fairlead-k8s/fairlead/internal/loop"
+)
+
+// Name is the controller's name in --controllers, events and health checks.
+const Name = "node-ipam-controller"
+
+const (
+	// queue is the name of the queue in metrics.
+	queue = "node_cidrs"
+	// workers is how many Nodes are written at the same time.
+	workers = 16
+	// maxSteps is how many steps a pass may take before others go first.
+	maxSteps = 8
+	// listAgain is how long after a failure all Nodes are listed again.
+	listAgain = 5 * time.Second
+)
+
+// nodes is what this package needs of the API server.
+type nodes interface {
+	Cached(name string) (*corev1.Node, error)
+	Live(ctx context.Context, name string) (*corev1.Node, error)
+	All(ctx context.Context) ([]corev1.Node, error)
+	Patch(ctx context.Context, p kube.NodePatch) (*corev1.Node, error)
+}
+
+type recorder interface {
+	Node(node *corev1.Node, eventType, reason, message string)
+	Lease(lease types.NamespacedName, eventType, reason, message string)
+}
+
+// Config configures the controller.
+type Config struct {
+	// Families are one or two, the primary one first.
+	Families []Family
+	// Reserved are CIDRs that no Node gets: those of Services.
+	Reserved []netip.Prefix
+	// Claim says which Nodes are this daemon's.
+	Claim ownership.Claim
+	// Lease is that of this process. Events that belong to no Node are recorded on it.
+	Lease types.NamespacedName
+	// Metrics may be nil.
+	Metrics *Metrics
+	// Clock is for tests; nil means the real one.
+	Clock clock.WithTicker
+}
+
+// Deps are what the controller cannot do without.
+type Deps struct {
+	Nodes    nodes
+	Informer informersv1.NodeInformer
+	Events   recorder
+}
+
+// Controller gives Nodes the CIDRs of their pods.
+type Controller struct {
+	nodes    nodes
+	informer cache.SharedIndexInformer
+	events   recorder
+	metrics  *Metrics
+	clock    clock.WithTicker
+	claim    ownership.Claim
+	lease    types.NamespacedName
+	loop     *loop.Loop
+	// self names this leader in fences. It is another one each time that a process
+	// leads.
+	self string
+
+	mu       sync.Mutex
+	ledger   *ledger           // guarded by mu
+	others   others            // guarded by mu
+	memories map[string]memory // of Nodes that wait, by name; guarded by mu
+}
+
+// New returns a controller; it does nothing before Run.
+func New(deps Deps, cfg Config) *Controller {
+	if cfg.Clock == nil {
+		cfg.Clock = clock.RealClock{}
+	}
+	if cfg.Metrics == nil {
+		cfg.Metrics = newMetrics(cfg.Clock)
+	}
+	c := &Controller{
+		nodes:    deps.Nodes,
+		informer: deps.Informer.Informer(),
+		events:   deps.Events,
+		metrics:  cfg.Metrics,
+		clock:    cfg.Clock,
+		claim:    cfg.Claim,
+		lease:    cfg.Lease,
+		self:     string(uuid.NewUUID()),
+		ledger:   newLedger(cfg.Families, cfg.Reserved),
+		memories: map[string]memory{},
+	}
+	c.loop = loop.New(queue, c.pass, loop.Config{Workers: workers, Clock: cfg.Clock})
+	return c
+}
+
+// Run works until the context ends, and returns when all passes have returned.
+func (c *Controller) Run(ctx context.Context) error {
+	known, stop, err := c.Follow(ctx)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	cache.WaitForCacheSync(ctx.Done(), known)
+	if !c.begin(ctx) {
+		return nil
+	}
+	defer c.show()()
+	return c.loop.Run(ctx)
+}
+
+// Follow takes note of all Nodes until stop is called. known reports whether it has
+// them all.
+func (c *Controller) Follow(_ context.Context) (known cache.InformerSynced, stop func(), err error) {
+	registration, err := c.informer.AddEventHandler(c.handler())
+	if err != nil {
+		return nil, nil, fmt.Errorf("watch nodes: %w", err)
+	}
+	return registration.HasSynced, func() { _ = c.informer.RemoveEventHandler(registration) }, nil // The only error is an unknown registration.
+}
+
+// Stuck returns an error that names a Node whose pass has lasted longer than the
+// limit.
+func (c *Controller) Stuck(limit time.Duration) error { return c.loop.Stuck(limit) }
+
+// begin makes the ledger from a list of all Nodes. It reports whether it has one
+// before the context ends.
+func (c *Controller) begin(ctx context.Context) bool {
+	for ctx.Err() == nil {
+		all, err := c.nodes.All(ctx)
+		if err == nil {
+			c.enter(ctx, all)
+			return true
+		}
+		klog.FromContext(ctx).Error(err, "No CIDRs are given before all Nodes are listed", "retryAfter", listAgain)
+		select {
+		case <-ctx.Done():
+		case <-c.clock.After(listAgain):
+		}
+	}
+	return false
+}
+
+// enter enters all Nodes into the ledger, and requests a pass over each. A Node that
+// the informer never shows is thus looked at, too.
+func (c *Controller) enter(ctx context.Context, all []corev1.Node) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i := range all {
+		node := &all[i]
+		e, has := c.ledger.at(node.UID, node.Name), cidrsOf(node)
+		if len(has) == 0 {
+			c.ledger.seenWithout(e, c.clock.Now())
+			c.ledger.suspect(e)
+			continue
+		}
+		if other := c.ledger.overlapping(node.UID, parse(has)); other != nil {
+			c.warn(ctx, node, overlap(has, *other))
+		}
+		c.ledger.adopt(e, parse(has))
+	}
+	for name := range c.ledger.byName {
+		c.loop.AddWithPriority(name, loop.Low)
+	}
+}
+
+// show makes the metrics visible until hide is called.
+func (c *Controller) show() (hide func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.metrics.start(c.ledger)
+}
+
+// pass looks at one Node:
+//   - observe the Node, and the ledger
+//   - decide
+//   - read, reserve and decide again, if the plan asks for it
+//   - apply the plan
+func (c *Controller) pass(ctx context.Context, name string) (loop.Result, error) {
+	var seen seen
+	for range maxSteps {
+		o, err := c.observe(name, seen)
+		if err != nil {
+			return loop.Result{}, err
+		}
+		p := decide(o)
+		switch p.do { //nolint:exhaustive // all others end the pass
+		case read:
+			seen.live, err = c.read(ctx, name)
+		case release:
+			c.release(ctx, p)
+		case trust:
+			c.trust(o)
+		case prove:
+			c.prove(ctx, o)
+		case reserve:
+			seen.full = c.reserve(o)
+		case fence:
+			if refused := c.fence(ctx, o); refused != nil {
+				return c.apply(ctx, name, o, *refused), nil
+			}
+		default:
+			return c.apply(ctx, name, o, p), nil
+		}
+		if err != nil {
+			return loop.Result{}, err
+		}
+	}
+	return loop.Result{}, errors.New("the Node has changed in each of several steps")
+}
+
+// handler returns the handler that requests a pass after a Node has changed; see
+// rules_wake.go.
+func (c *Controller) handler() cache.ResourceEventHandler {
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc: func(now any) { c.wake(now.(*corev1.Node)) },
+		UpdateFunc: func(before, now any) {
+			if node := now.(*corev1.Node); wakes(c.claim, before.(*corev1.Node), node) {
+				c.wake(node)
+			}
+		},
+		DeleteFunc: func(obj any) {
+			if name, err := cache.DeletionHandlingMetaNamespaceKeyFunc(obj); err == nil {
+				c.loop.Add(name)
+			}
+		},
+	}
+}
+
+// wake requests a pass over a Node. That it has no CIDRs is noted here, because the
+// pass may come when it has them already.
+func (c *Controller) wake(node *corev1.Node) {
+	if len(cidrsOf(node)) == 0 {
+		c.mu.Lock()
+		c.ledger.seenWithout(c.ledger.at(node.UID, node.Name), c.clock.Now())
+		c.mu.Unlock()
+	}
+	c.loop.Add(node.Name)
+}

@@ -1,0 +1,112 @@
+package ipam
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/message"
+)
+
+// waitsForOthers is the reason, in metrics, of a Node that waits until it is known
+// whether another allocator is at work.
+const waitsForOthers = "WaitsForOthers"
+
+// The first two reasons are kube-controller-manager's.
+var (
+	reasonFull = message.Reason{
+		Name: "CIDRNotAvailable", On: "Node", Type: corev1.EventTypeWarning,
+		When: "`--cluster-cidr` has no CIDR left for the Node's pods. The Node gets one as soon as another Node is gone.",
+		Do:   "Remove Nodes that are not needed, or give the cluster another CIDR: CIDRs of Nodes that exist never change.",
+	}
+	reasonFailed = message.Reason{
+		Name: "CIDRAssignmentFailed", On: "Node", Type: corev1.EventTypeWarning,
+		When: "The API server refused or did not answer the write of the Node's CIDRs, or of its annotation `" + AnnotationFence + "`. The same CIDRs stay reserved for the Node and are written again, after a delay that grows to a minute.",
+		Do:   "Check the RBAC rules of the cloud-controller-manager, the admission policies and the webhooks.",
+	}
+	reasonFencing = message.Reason{
+		Name: "CIDRAssignmentHeld", On: "Node", Type: corev1.EventTypeWarning,
+		When: "No Node gets CIDRs, because an earlier leader may still write the CIDRs of another Node, whose annotation `" + AnnotationFence + "` could not be written for 30 seconds.",
+		Do:   "Look at the events of the Node that the message names.",
+	}
+	reasonRival = message.Reason{
+		Name: "CIDRAllocatorConflict", On: "Node", Type: corev1.EventTypeWarning,
+		When: "No Node gets CIDRs, because another allocator gives Nodes CIDRs. The message names a Node and who has written it.",
+		Do:   "Switch one of the two off: `--allocate-node-cidrs=false` of kube-controller-manager, or this controller. When a Node has waited for 10 minutes and nobody has given it CIDRs, the daemon gives CIDRs again.",
+	}
+	reasonOverlap = message.Reason{
+		Name: "CIDROverlap", On: "Node", Type: corev1.EventTypeWarning,
+		When: "The Node's CIDRs overlap with another Node's. This daemon has not given both. Nothing is changed.",
+		Do:   "Find out who has given them. The CIDRs of a Node cannot be changed: drain one of the Nodes, delete it, and let its kubelet register again.",
+	}
+	reasonAtWork = message.Reason{
+		Name: "CIDRAllocatorsConflict", On: "Lease", Type: corev1.EventTypeWarning,
+		When: "Several Nodes have got CIDRs from another allocator, and this daemon gives none. The message names a Node and who has written it.",
+		Do:   "Switch one of the two off: `--allocate-node-cidrs=false` of kube-controller-manager, or this controller.",
+	}
+)
+
+// Reasons returns the reasons of all events of this controller.
+func Reasons() []message.Reason {
+	return []message.Reason{reasonFull, reasonFailed, reasonFencing, reasonRival, reasonOverlap, reasonAtWork}
+}
+
+// isFull says that there is no CIDR left.
+func isFull(cluster netip.Prefix) message.Event {
+	return reasonFull.Event(fmt.Sprintf("All CIDRs of --cluster-cidr=%s are taken, so this Node gets none for its pods. "+
+		"It gets one as soon as another Node is gone.", cluster))
+}
+
+// isFencing says that the Node waits for another Node.
+func isFencing(o observed) message.Event {
+	return reasonFencing.Event(fmt.Sprintf("No Node gets CIDRs yet, because an earlier leader may still write those of %d Nodes, among them %s. "+
+		"See the events of that Node.", o.suspects, message.Value(o.suspect)))
+}
+
+// isRival says that another allocator is at work.
+func isRival(s sighting) message.Event {
+	return reasonRival.Event(fmt.Sprintf("This Node gets no CIDRs, because another allocator is at work: %s. "+
+		"Switch one of the two off. This daemon gives CIDRs again when a Node has waited for %v and nobody has given it any.", s, longWait))
+}
+
+// isAtWork says the same on the Lease.
+func isAtWork(s sighting) message.Event {
+	return reasonAtWork.Event(fmt.Sprintf("No CIDRs are given to Nodes, because another allocator is at work: %s. Switch one of the two off.", s))
+}
+
+// String says what was seen.
+func (s sighting) String() string {
+	by := "an unknown client"
+	if s.manager != "" {
+		by = message.Value(s.manager)
+	}
+	return fmt.Sprintf("%s has given %s to node %s", by, message.Value(strings.Join(s.cidrs, ",")), message.Value(s.node))
+}
+
+// isFailed says that a write has failed.
+func isFailed(what string, err error) message.Event {
+	return reasonFailed.Event(fmt.Sprintf("%s could not be written. It is tried again. Check the cloud-controller-manager's RBAC rules, "+
+		"admission policies and webhooks. (%s)", what, message.Cut(err)))
+}
+
+// overlap says that two Nodes have CIDRs that overlap.
+func overlap(has []string, other entry) message.Event {
+	return reasonOverlap.Event(fmt.Sprintf("The CIDRs of this Node (%s) overlap with those of node %s (%s), so that pods of both may have the same address. "+
+		"Find out who has given them. Drain and delete one of the two Nodes, and let its kubelet register again.",
+		message.Value(strings.Join(has, ",")), message.Value(other.name), message.Value(join(other.cidrs))))
+}
+
+// join returns CIDRs as text.
+func join(cidrs []netip.Prefix) string {
+	return strings.Join(texts(cidrs), ",")
+}
+
+// texts returns CIDRs as the API server has them.
+func texts(cidrs []netip.Prefix) (all []string) {
+	for _, cidr := range cidrs {
+		all = append(all, cidr.String())
+	}
+	return all
+}

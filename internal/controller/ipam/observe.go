@@ -1,0 +1,75 @@
+package ipam
+
+import (
+	"context"
+	"net/netip"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// seen is what a pass has learnt in its former steps.
+type seen struct {
+	live *live
+	full netip.Prefix
+}
+
+// observe gathers what is known of a Node without I/O.
+func (c *Controller) observe(name string, s seen) (observed, error) {
+	node, err := c.nodes.Cached(name)
+	if apierrors.IsNotFound(err) {
+		node, err = nil, nil
+	}
+	if err != nil {
+		return observed{}, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	o := observed{now: c.clock.Now(), node: node, live: s.live, full: s.full, others: c.others, memory: c.memories[name], claim: c.claim, self: c.self}
+	o.suspects, o.suspect = len(c.ledger.suspects), c.ledger.aSuspect()
+	if node == nil {
+		o.former = c.ledger.former(name, "")
+		return o, nil
+	}
+	o.former = c.ledger.former(name, node.UID)
+	has := cidrsOf(node)
+	e := c.ledger.entries[node.UID]
+	if e == nil && len(has) == 0 {
+		e = c.ledger.at(node.UID, name)
+		c.ledger.seenWithout(e, o.now)
+	}
+	if e != nil {
+		o.entry = *e
+	}
+	if cidrs := parse(has); len(cidrs) > 0 {
+		o.inRange = c.ledger.covers(cidrs)
+		if other := c.ledger.overlapping(node.UID, cidrs); other != nil {
+			copied := *other
+			o.overlaps = &copied
+		}
+	}
+	return o, nil
+}
+
+// read reads the Node from the API server. That there is none is an answer.
+func (c *Controller) read(ctx context.Context, name string) (*live, error) {
+	node, err := c.nodes.Live(ctx, name)
+	if apierrors.IsNotFound(err) {
+		return &live{}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &live{uid: node.UID, cidrs: cidrsOf(node), manager: managerOf(node)}, nil
+}
+
+// managerOf returns who has written the CIDRs of the Node, empty if nobody knows.
+func managerOf(node *corev1.Node) string {
+	for _, entry := range node.ManagedFields {
+		if entry.FieldsV1 != nil && strings.Contains(string(entry.FieldsV1.GetRawBytes()), `"f:podCIDR`) {
+			return entry.Manager
+		}
+	}
+	return ""
+}

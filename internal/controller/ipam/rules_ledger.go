@@ -1,0 +1,184 @@
+package ipam
+
+import (
+	"net/netip"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	utilnet "k8s.io/utils/net"
+)
+
+// ledger is which Node holds which CIDRs. A CIDR is held from before the API server
+// is asked to write it until the API server says that its Node is gone.
+type ledger struct {
+	pools   []*pool // in the order of --cluster-cidr
+	entries map[types.UID]*entry
+	byName  map[string][]types.UID
+	// suspects are the Nodes whose CIDRs an earlier leader may still write, with
+	// their names.
+	suspects map[types.UID]string
+}
+
+// entry is what is known of the CIDRs of one Node.
+type entry struct {
+	uid  types.UID
+	name string
+	// cidrs are those that the Node holds.
+	cidrs []netip.Prefix
+	// written means that the API server has them.
+	written bool
+	// without is since when the Node is known to have no CIDR; zero if it was
+	// never seen without one.
+	without time.Time
+	// suspect means that an earlier leader may still write the Node's CIDRs.
+	suspect bool
+}
+
+// newLedger returns a ledger without Nodes. Reserved CIDRs are never given.
+func newLedger(families []Family, reserved []netip.Prefix) *ledger {
+	l := &ledger{entries: map[types.UID]*entry{}, byName: map[string][]types.UID{}, suspects: map[types.UID]string{}}
+	for _, f := range families {
+		l.pools = append(l.pools, newPool(f, reserved))
+	}
+	return l
+}
+
+// at returns the entry of a Node, and makes it if there is none.
+func (l *ledger) at(uid types.UID, name string) *entry {
+	e := l.entries[uid]
+	if e == nil {
+		e = &entry{uid: uid, name: name}
+		l.entries[uid] = e
+		l.byName[name] = append(l.byName[name], uid)
+	}
+	return e
+}
+
+// seenWithout records that the Node has no CIDR.
+func (l *ledger) seenWithout(e *entry, now time.Time) {
+	if e.without.IsZero() {
+		e.without = now
+	}
+}
+
+// suspect records that an earlier leader may still write the Node's CIDRs, and
+// trust that it cannot.
+func (l *ledger) suspect(e *entry) {
+	e.suspect = true
+	l.suspects[e.uid] = e.name
+}
+
+func (l *ledger) trust(e *entry) {
+	e.suspect = false
+	delete(l.suspects, e.uid)
+}
+
+// adopt records that the API server has these CIDRs for the Node. What was reserved
+// for it otherwise is released: CIDRs of a Node never change.
+func (l *ledger) adopt(e *entry, cidrs []netip.Prefix) {
+	if !slices.Equal(e.cidrs, cidrs) {
+		l.drop(e)
+		for _, cidr := range cidrs {
+			for _, p := range l.pools {
+				p.hold(cidr)
+			}
+		}
+	}
+	e.cidrs, e.written = cidrs, true
+	l.trust(e)
+}
+
+// reserve takes a CIDR of each family for the Node, all or none. full is the
+// cluster's CIDR that has none left.
+func (l *ledger) reserve(e *entry) (full netip.Prefix) {
+	for _, p := range l.pools {
+		cidr, ok := p.take(e.uid)
+		if !ok {
+			l.drop(e)
+			return p.Cluster
+		}
+		e.cidrs = append(e.cidrs, cidr)
+	}
+	return netip.Prefix{}
+}
+
+// forget drops a Node that is gone, and releases its CIDRs.
+func (l *ledger) forget(uid types.UID) {
+	e := l.entries[uid]
+	if e == nil {
+		return
+	}
+	l.drop(e)
+	l.trust(e)
+	delete(l.entries, uid)
+	l.byName[e.name] = slices.DeleteFunc(l.byName[e.name], func(other types.UID) bool { return other == uid })
+	if len(l.byName[e.name]) == 0 {
+		delete(l.byName, e.name)
+	}
+}
+
+func (l *ledger) drop(e *entry) {
+	for _, cidr := range e.cidrs {
+		for _, p := range l.pools {
+			p.drop(cidr)
+		}
+	}
+	e.cidrs, e.written = nil, false
+}
+
+// overlapping returns another Node that holds a part of the CIDRs, nil if none
+// does.
+func (l *ledger) overlapping(uid types.UID, cidrs []netip.Prefix) *entry {
+	if !l.isHeld(uid, cidrs) {
+		return nil
+	}
+	for _, e := range l.entries { // Rare, so that it may go through all.
+		if e.uid != uid && slices.ContainsFunc(e.cidrs, func(one netip.Prefix) bool { return slices.ContainsFunc(cidrs, one.Overlaps) }) {
+			return e
+		}
+	}
+	return nil
+}
+
+// isHeld reports whether a part of the CIDRs may be held by somebody else.
+func (l *ledger) isHeld(uid types.UID, cidrs []netip.Prefix) bool {
+	if e := l.entries[uid]; e != nil && slices.Equal(e.cidrs, cidrs) {
+		return false // Compared when they were adopted.
+	}
+	return slices.ContainsFunc(l.pools, func(p *pool) bool { return slices.ContainsFunc(cidrs, p.isHeld) })
+}
+
+// covers reports whether one of the CIDRs overlaps with the cluster's.
+func (l *ledger) covers(cidrs []netip.Prefix) bool {
+	return slices.ContainsFunc(l.pools, func(p *pool) bool { return slices.ContainsFunc(cidrs, p.Cluster.Overlaps) })
+}
+
+// former returns the Nodes of this name that hold CIDRs or are suspect, other than
+// the one with the UID.
+func (l *ledger) former(name string, uid types.UID) []types.UID {
+	return slices.DeleteFunc(slices.Clone(l.byName[name]), func(other types.UID) bool { return other == uid })
+}
+
+// aSuspect returns the name of a suspect Node, empty if there is none.
+func (l *ledger) aSuspect() string {
+	for _, name := range l.suspects {
+		return name
+	}
+	return ""
+}
+
+// parse returns the CIDRs of a Node. It accepts the forms that older API servers
+// have stored, such as leading zeros.
+func parse(texts []string) (cidrs []netip.Prefix) {
+	for _, text := range texts {
+		_, network, err := utilnet.ParseCIDRSloppy(text)
+		if err != nil {
+			continue // The API server stores no such CIDR.
+		}
+		addr, _ := netip.AddrFromSlice(network.IP)
+		ones, bits := network.Mask.Size()
+		cidrs = append(cidrs, netip.PrefixFrom(addr.Unmap(), ones-(bits-addr.Unmap().BitLen())))
+	}
+	return cidrs
+}

@@ -1,0 +1,143 @@
+package ipam
+
+import (
+	"hash/fnv"
+	"net/netip"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Family is the CIDR of the cluster's pods in one IP family, and the length of the
+// part of it that each Node gets.
+type Family struct {
+	Cluster netip.Prefix
+	Mask    int
+}
+
+// The greatest difference between the two lengths: the ledger has a number for each
+// CIDR. That of IPv6 is kube-controller-manager's.
+const (
+	maxBits4 = 22
+	maxBits6 = 16
+)
+
+// MaxBits returns how much longer Mask may be than the length of Cluster.
+func (f Family) MaxBits() int {
+	if f.Cluster.Addr().Is4() {
+		return maxBits4
+	}
+	return maxBits6
+}
+
+// pool is the CIDRs of one family that Nodes can have, each with its number.
+type pool struct {
+	Family
+
+	holders []int32 // of each CIDR: how many hold a part of it
+	taken   int     // CIDRs with a holder
+	tally   tally
+}
+
+// tally is what has happened in a pool since it was last measured.
+type tally struct {
+	allocated, released int
+	tries               []int // for each CIDR that was given
+}
+
+// newPool returns the pool of a family, of which the reserved CIDRs are never given.
+func newPool(f Family, reserved []netip.Prefix) *pool {
+	p := &pool{Family: f, holders: make([]int32, 1<<(f.Mask-f.Cluster.Bits()))}
+	for _, cidr := range reserved {
+		p.hold(cidr)
+	}
+	return p
+}
+
+// take takes a CIDR that nobody holds a part of. It is chosen by the Node's UID:
+// two leaders choose the same for one Node and rarely the same for two Nodes, and
+// what was released is rarely given again soon.
+func (p *pool) take(uid types.UID) (cidr netip.Prefix, ok bool) {
+	if p.taken == len(p.holders) {
+		return netip.Prefix{}, false
+	}
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(uid)) // It cannot fail.
+	n, tries := int(h.Sum32())%len(p.holders), 1
+	for p.holders[n] > 0 {
+		n = (n + 1) % len(p.holders)
+		tries++
+	}
+	cidr = p.nth(n)
+	p.hold(cidr)
+	p.tally.tries = append(p.tally.tries, tries)
+	return cidr, true
+}
+
+// hold marks every CIDR that overlaps with this one.
+func (p *pool) hold(cidr netip.Prefix) {
+	for n, end := p.span(cidr); n < end; n++ {
+		if p.holders[n] == 0 {
+			p.taken++
+			p.tally.allocated++
+		}
+		p.holders[n]++
+	}
+}
+
+// drop takes back a hold.
+func (p *pool) drop(cidr netip.Prefix) {
+	for n, end := p.span(cidr); n < end; n++ {
+		p.holders[n]--
+		if p.holders[n] == 0 {
+			p.taken--
+			p.tally.released++
+		}
+	}
+}
+
+// isHeld reports whether somebody holds a part of the CIDR.
+func (p *pool) isHeld(cidr netip.Prefix) bool {
+	for n, end := p.span(cidr); n < end; n++ {
+		if p.holders[n] > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// span returns the numbers of the CIDRs that overlap with this one. end is the
+// first number after them.
+func (p *pool) span(cidr netip.Prefix) (first, end int) {
+	switch {
+	case !p.Cluster.Overlaps(cidr):
+		return 0, 0
+	case cidr.Bits() <= p.Cluster.Bits():
+		return 0, len(p.holders)
+	case cidr.Bits() >= p.Mask:
+		first = p.number(cidr.Addr())
+		return first, first + 1
+	default:
+		first = p.number(cidr.Masked().Addr())
+		return first, first + 1<<(p.Mask-cidr.Bits())
+	}
+}
+
+// nth returns the CIDR with the number.
+func (p *pool) nth(n int) netip.Prefix {
+	bytes := p.Cluster.Addr().AsSlice()
+	for bit := p.Mask - 1; bit >= p.Cluster.Bits(); bit-- {
+		bytes[bit/8] |= byte(n&1) << (7 - bit%8)
+		n >>= 1
+	}
+	addr, _ := netip.AddrFromSlice(bytes) // The length is that of an address.
+	return netip.PrefixFrom(addr, p.Mask)
+}
+
+// number returns the number of the CIDR that has the address.
+func (p *pool) number(addr netip.Addr) (n int) {
+	bytes := addr.AsSlice()
+	for bit := p.Cluster.Bits(); bit < p.Mask; bit++ {
+		n = n<<1 | int(bytes[bit/8]>>(7-bit%8)&1)
+	}
+	return n
+}

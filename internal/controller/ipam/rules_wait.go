@@ -1,0 +1,64 @@
+package ipam
+
+import (
+	"time"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/message"
+)
+
+const (
+	// behind is when a pass is made again that has found the cache behind the API
+	// server. The change itself wakes the Node, too.
+	behind = 30 * time.Second
+	// quiet is how long a Node may wait for other Nodes to be fenced, or for another
+	// allocator, before an event says so.
+	quiet = 30 * time.Second
+	// repeatEvent is how long the same reason is not recorded again.
+	repeatEvent = 30 * time.Minute
+)
+
+// holds returns the plan for a Node that gets no CIDRs now. The event is recorded
+// when its reason is new.
+func holds(o observed, event message.Event) plan {
+	p := plan{do: wait, why: event.Message, reason: event.Reason, memory: o.memory}
+	p.memory.reason = event.Reason
+	if event.Reason == reasonFencing.Name || event.Reason == reasonRival.Name {
+		if left := quiet - o.now.Sub(o.entry.without); left > 0 {
+			p.after = left
+			return p
+		}
+	}
+	if p.memory.told != event.Reason || o.now.Sub(p.memory.toldAt) >= repeatEvent {
+		p.memory.told, p.memory.toldAt = event.Reason, o.now
+		p.event = &event
+	}
+	return p
+}
+
+// awaitsOthers returns the plan for a Node that has to wait until it is known whether
+// another allocator is at work. If one was seen, an event says so.
+func awaitsOthers(o observed, after time.Duration) plan {
+	if o.others.atWork() {
+		p := holds(o, isRival(*o.others.last()))
+		if p.after == 0 {
+			p.after = after
+		}
+		return p
+	}
+	p := plan{do: wait, why: "another allocator may be at work", reason: waitsForOthers, after: after, memory: o.memory}
+	p.memory.reason = waitsForOthers
+	return p
+}
+
+// failed returns the plan after a write that has failed.
+func failed(o observed, event message.Event) plan {
+	p := holds(o, event)
+	p.retry = true
+	return p
+}
+
+// stale returns the plan after a write that was refused because the Node is no
+// longer as it was observed.
+func stale(o observed) plan {
+	return plan{do: wait, why: "the Node has changed", reason: o.memory.reason, memory: o.memory, retry: true}
+}
