@@ -29,7 +29,7 @@ func execute(t *testing.T, cmd *cobra.Command, in string, args ...string) (strin
 }
 
 func TestCheckFlags(t *testing.T) {
-	for _, tc := range []struct {
+	for _, tc := range []struct { //nolint:dupword // a verdict and its reason in a table
 		name string
 		args string
 		out  string

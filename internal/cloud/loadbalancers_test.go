@@ -3,6 +3,7 @@ package cloud
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"testing"
 	"time"
 
@@ -119,7 +120,7 @@ func TestEachCallHasItsOwnNodes(t *testing.T) {
 	}
 	for n, node := range kept {
 		node.Name = "changed"
-		node.Labels = map[string]string{"changed": fmt.Sprint(n)}
+		node.Labels = map[string]string{"changed": strconv.Itoa(n)}
 	}
 	if diff := cmp.Diff(node("a"), nodes[0]); diff != "" {
 		t.Errorf("the caller's node (-want +got):\n%s", diff)

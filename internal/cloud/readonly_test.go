@@ -173,10 +173,10 @@ func arguments(t *testing.T, method string, f reflect.Type) (all []reflect.Value
 		reflect.TypeFor[Route]():                    Route{Node: "n", CIDR: "10.0.0.0/24"},
 		reflect.TypeFor[string]():                   "text",
 	}
-	for n := range f.NumIn() {
-		value, ok := known[f.In(n)]
+	for in := range f.Ins() {
+		value, ok := known[in]
 		if !ok {
-			t.Fatalf("%s needs a %v: add one to this test", method, f.In(n))
+			t.Fatalf("%s needs a %v: add one to this test", method, in)
 		}
 		all = append(all, reflect.ValueOf(value))
 	}
@@ -229,10 +229,10 @@ func TestReadOnlyGateway(t *testing.T) {
 func TestEveryMethodReadsOrChanges(t *testing.T) {
 	offers := []reflect.Type{reflect.TypeFor[extras](), reflect.TypeFor[parts]()}
 	for _, offered := range offers {
-		for n := range offered.NumField() {
-			part := offered.Field(n).Type
-			for m := range part.NumMethod() {
-				method := part.Method(m).Name
+		for field := range offered.Fields() {
+			part := field.Type
+			for m := range part.Methods() {
+				method := m.Name
 				if slices.Contains(changing, method) == slices.Contains(reading, method) {
 					t.Errorf("%v.%s: add it to changing or to reading", part, method)
 				}

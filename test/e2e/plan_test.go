@@ -87,13 +87,13 @@ func (p *planned) changeNodes(t *testing.T) {
 	p.Pool.Cloud.Change(t, member(30, "resized").Instance, simulator.InstancePatch{Type: new("sim.large")})
 	p.Pool.Cloud.Change(t, member(40, "moved").Instance, simulator.InstancePatch{Addresses: nodes.CloudAddresses("InternalIP=10.9.9.9")})
 	p.Pool.Cloud.Change(t, member(50, "excluded").Instance, simulator.InstancePatch{Type: new("sim.large")})
-	p.Bed.Patch(t, p.Members[50].Name, `{"metadata":{"labels":{"fairlead.dev/exclude":"true"}}}`)
+	p.Patch(t, p.Members[50].Name, `{"metadata":{"labels":{"fairlead.dev/exclude":"true"}}}`)
 	p.ByHand(t, member(60, "deleted"))
 	p.Members = slices.Delete(p.Members, 60, 61)
 
-	_, fresh := p.Pair(t, p.Pool.Cloud, simulator.Instance{Name: p.Bed.Name("new")})
-	unknown := p.Register(t, nodes.New(p.Bed.Name("unknown")))
-	foreign := nodes.New(p.Bed.Name("foreign"))
+	_, fresh := p.Pair(t, p.Pool.Cloud, simulator.Instance{Name: p.Name("new")})
+	unknown := p.Register(t, nodes.New(p.Name("unknown")))
+	foreign := nodes.New(p.Name("foreign"))
 	foreign.Spec = corev1.NodeSpec{ProviderID: "k3s://" + foreign.Name}
 	p.Register(t, foreign)
 	p.names["new"], p.names["unknown"], p.names["foreign"] = "node/"+fresh.Name, "node/"+unknown.Name, "node/"+foreign.Name
@@ -110,7 +110,7 @@ func (p *planned) changeServices(t *testing.T, services []string) {
 		p.names[what] = "service/" + metav1.NamespaceDefault + "/" + name
 		return name
 	}
-	p.Services.Delete(t, key(services[0], "deletedService"))
+	p.Delete(t, key(services[0], "deletedService"))
 	p.Edit(t, key(services[1], "internalService"), `{"spec":{"type":"ClusterIP"}}`)
 	p.Edit(t, key(services[2], "editedService"), `{"metadata":{"annotations":{"a":"b"}}}`)
 	key(services[3], "servedService")
@@ -133,7 +133,7 @@ func (p *planned) cloudChanged(t *testing.T) int64 {
 func TestPlanSaysWhatTheDaemonDoes(t *testing.T) {
 	p := newPlanned(t)
 	mark, changed := p.Audit(t).Mark(), p.cloudChanged(t)
-	routes := routesOf(t, p.Pool.Cloud)
+	routes := routesOf(t.Context(), t, p.Pool.Cloud)
 
 	said, code := p.Plan(t, p.setup, "--for=15s", "--detailed-exitcode")
 	if code != 2 || len(said.Refused) > 0 {
@@ -155,7 +155,7 @@ func TestPlanSaysWhatTheDaemonDoes(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.compare(t, effects, p.Audit(t).Since(mark).OfDaemons().Writes())
-	if err := p.compareRoutes(t, effects, routes); err != nil {
+	if err := p.compareRoutes(t.Context(), t, effects, routes); err != nil {
 		t.Error(err)
 	}
 }
@@ -240,7 +240,7 @@ func (p *planned) awaitDone(t *testing.T, effects map[string]effect, routes map[
 	p.AwaitService(t, service("newService"), 4*expect.Soon, lbservice.Showing(lbservice.ConditionProvisioning, metav1.ConditionFalse, "Provisioned"))
 	p.Services.AwaitGone(t, service("deletedService"))
 	p.AwaitInternal(t, service("internalService"))
-	expect.Within(t, 4*expect.Soon, func(context.Context) error { return p.compareRoutes(t, effects, routes) })
+	expect.Within(t, 4*expect.Soon, func(ctx context.Context) error { return p.compareRoutes(ctx, t, effects, routes) })
 	podnetwork.AwaitListings(t, p.Pool.Cloud, 3)
 }
 
@@ -270,9 +270,9 @@ func (*planned) compare(t *testing.T, effects map[string]effect, writes audit.Re
 
 // compareRoutes returns an error while the routes are not what was said. before are
 // those before the daemon ran.
-func (p *planned) compareRoutes(t *testing.T, effects map[string]effect, before map[string]string) error {
+func (p *planned) compareRoutes(ctx context.Context, t *testing.T, effects map[string]effect, before map[string]string) error {
 	t.Helper()
-	now := routesOf(t, p.Pool.Cloud)
+	now := routesOf(ctx, t, p.Pool.Cloud)
 	var errs []error
 	for destination, id := range before {
 		calls := effects["route/"+destination].calls
@@ -289,9 +289,9 @@ func (p *planned) compareRoutes(t *testing.T, effects map[string]effect, before 
 }
 
 // routesOf returns the IDs of the cloud's routes by destination.
-func routesOf(t *testing.T, c *bed.Cloud) map[string]string {
+func routesOf(ctx context.Context, t *testing.T, c *bed.Cloud) map[string]string {
 	t.Helper()
-	all, err := c.Routes(t.Context())
+	all, err := c.Routes(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
