@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/fairlead-k8s/fairlead/internal/app/internal/settings"
@@ -20,6 +21,13 @@ type registration struct {
 
 // called reports whether this is one of the controller's names.
 func (r registration) called(name string) bool { return name == r.Name || name == r.Alias }
+
+// yieldsTo reports whether a controller of the program replaces this one without
+// Options.Without. One that is off by default is left out for its namesake, because programs
+// have had one of their own before Fairlead had it.
+func (r registration) yieldsTo(theirs []Controller) bool {
+	return r.OffByDefault && slices.ContainsFunc(theirs, func(c Controller) bool { return r.called(c.Name) || c.Alias != "" && r.called(c.Alias) })
+}
 
 type table []registration
 

@@ -12,6 +12,8 @@ import (
 	"k8s.io/component-base/term"
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/yaml"
+
+	"github.com/fairlead-k8s/fairlead/internal/printable"
 )
 
 // planFlags are the flags of the sub-command that the daemon does not have.
@@ -115,7 +117,7 @@ func (r *report) write(out io.Writer, f planFlags) error {
 		text, err = yaml.JSONToYAML(text)
 	}
 	if err == nil {
-		_, err = fmt.Fprintf(out, "%s\n", text)
+		_, err = fmt.Fprintf(printable.JSON(out), "%s\n", text)
 	}
 	return err
 }

@@ -73,6 +73,9 @@ var signs = map[step.Effect]string{step.None: " ", step.Create: "+", step.Update
 // maxLine bounds the text about an object. A cloud or a tenant may have written it.
 const maxLine = 2048
 
+// maxName bounds the name of an object, and what is done to it.
+const maxName = 512
+
 // print writes the report for people. Objects that nothing is done about are
 // counted, and shown if all is true.
 func (r *report) print(out io.Writer, all bool) error { //nolint:revive // flag-parameter: it comes from a flag
@@ -83,6 +86,8 @@ func (r *report) print(out io.Writer, all bool) error { //nolint:revive // flag-
 	var shown []step.Step
 	for _, s := range r.Steps {
 		if all || s.Changes() {
+			// The cloud has written the targets and the destinations of routes.
+			s.Object, s.Do = printable.Line(s.Object, maxName), printable.Line(s.Do, maxName)
 			shown = append(shown, s)
 			objects, actions = max(objects, len(s.Object)), max(actions, len(s.Do))
 		}
@@ -132,7 +137,7 @@ func (r *report) summarize(w *strings.Builder) {
 	}
 	fmt.Fprintf(w, "Would change: %s. Waiting: %s. Would stay: %s.\n", counted(change), counted(wait), counted(stay))
 	for _, i := range r.Idle {
-		fmt.Fprintf(w, "Not looked at: %s, because %s.\n", i.Controller, i.Why)
+		fmt.Fprintf(w, "Not looked at: %s, because %s.\n", i.Controller, printable.Line(i.Why, maxLine))
 	}
 	for _, what := range r.Refused {
 		fmt.Fprintf(w, "The provider tried this itself, and it was refused: %s\n", printable.Line(what, maxLine))

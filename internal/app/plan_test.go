@@ -144,6 +144,24 @@ The provider tried this itself, and it was refused: POST /api/v1/namespaces/defa
 	}
 }
 
+// Destinations and targets of routes are the cloud's words. They forge no line, and a
+// terminal obeys none of them.
+func TestReportForgesNoLine(t *testing.T) {
+	r := report{Steps: []step.Step{{
+		Object: "route/10.0.0.0/24\n  - node/worker-1  delete", Do: "remove to a\x1b[2J\nWould change: nothing.", Effect: step.Delete, Why: "w",
+	}}}
+	r.idle("x", "the cloud said\n\u202etxet")
+	for _, output := range []string{"text", "json", "yaml"} {
+		var out bytes.Buffer
+		if err := r.write(&out, planFlags{output: output}); err != nil {
+			t.Fatal(err)
+		}
+		if got := out.String(); strings.ContainsAny(got, "\x1b\u202e") || strings.Contains(got, "\n  - node") || strings.Contains(got, "\nWould change: nothing") {
+			t.Errorf("%s:\n%q", output, got)
+		}
+	}
+}
+
 // readableServer answers what plan needs: it lists no objects. It records other requests.
 type readableServer struct {
 	mu    sync.Mutex

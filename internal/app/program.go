@@ -90,7 +90,7 @@ type program struct {
 func newProgram(o Options, ours table) *program {
 	p := &program{options: o, ours: ours}
 	for _, r := range ours {
-		if !slices.ContainsFunc(o.Without, r.called) {
+		if !slices.ContainsFunc(o.Without, r.called) && !r.yieldsTo(o.Controllers) {
 			p.controllers = append(p.controllers, r)
 		}
 	}

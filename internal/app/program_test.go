@@ -122,6 +122,26 @@ func TestProgramReplacesAControllerOfOurs(t *testing.T) {
 	}
 }
 
+// A program that had its own controller before Fairlead had one of that name starts as
+// before, with its own flags.
+func TestProgramKeepsItsOwnControllerThatOursIsOffByDefault(t *testing.T) {
+	for _, own := range []Controller{{Name: "node-ipam-controller"}, {Name: "nodeipam"}, {Name: "acme", Alias: "nodeipam"}, {Name: "persistent-volume-label"}} {
+		program := programOf(own)
+		program.Flags.FlagSet("acme").Int("node-cidr-mask-size", 24, "")
+		if own.Name == "persistent-volume-label" {
+			program.Flags = cliflag.NamedFlagSets{}
+		}
+		o := newProgram(program, ours())
+		parse(t, o, "--controllers="+own.Name)
+		if err := o.validate(); err != nil {
+			t.Errorf("%s: %v", own.Name, err)
+		}
+		if all := o.enabled(); len(all) != 1 || all[0].ours {
+			t.Errorf("%s: %v run", own.Name, all)
+		}
+	}
+}
+
 func TestProgramIsToldWhenItHasStopped(t *testing.T) {
 	for _, tc := range []struct {
 		name    string

@@ -3,6 +3,7 @@ package ipam
 import (
 	"context"
 	"net/netip"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -54,11 +55,33 @@ func (c *Controller) write(ctx context.Context, o observed, p plan) plan {
 func (c *Controller) fence(ctx context.Context, o observed) *plan {
 	_, err := c.nodes.Patch(ctx, kube.NodePatch{Node: o.node, Annotations: map[string]*string{AnnotationFence: &o.self}})
 	if err != nil {
+		c.unfenced(o, err)
 		p := c.refused(ctx, o, "The annotation "+AnnotationFence+" of this Node, without which no Node gets CIDRs,", err)
 		return &p
 	}
 	c.trust(o)
 	return nil
+}
+
+// unfenced takes note since when the API server refuses the fence because of what the
+// Node has: with it, its annotations or the whole Node would be too large.
+func (c *Controller) unfenced(o observed, err error) {
+	tooLarge := apierrors.IsInvalid(err) && !kube.IsStale(err) || apierrors.IsRequestEntityTooLargeError(err) ||
+		strings.Contains(err.Error(), "request is too large") // etcd's
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if e := c.ledger.at(o.node.UID, o.node.Name); tooLarge && e.unfenced.IsZero() {
+		e.unfenced = c.clock.Now()
+	}
+}
+
+// bar takes note that no Node waits for this one any more.
+func (c *Controller) bar(ctx context.Context, o observed) {
+	klog.FromContext(ctx).Error(nil, "A Node cannot be fenced because of what it has itself; it gets no CIDRs, and others wait for it no longer", "node", klog.KObj(o.node))
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ledger.bar(c.ledger.at(o.node.UID, o.node.Name))
+	c.wakeWaiting()
 }
 
 // refused returns the plan after a failed write.

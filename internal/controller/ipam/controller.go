@@ -212,6 +212,8 @@ func (c *Controller) pass(ctx context.Context, name string) (loop.Result, error)
 			c.release(ctx, p)
 		case trust:
 			c.trust(o)
+		case bar:
+			c.bar(ctx, o)
 		case prove:
 			c.prove(ctx, o)
 		case reserve:

@@ -20,6 +20,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/component-base/metrics"
@@ -34,6 +35,8 @@ type bed struct {
 	metrics *Metrics
 	shown   metrics.KubeRegistry
 	stop    func()
+
+	onEvent func(what string) // if not nil, called before an event is recorded
 
 	mu      sync.Mutex
 	events  []string // guarded by mu
@@ -119,6 +122,9 @@ func (b *bed) Lease(l types.NamespacedName, _, reason, message string) {
 }
 
 func (b *bed) record(what, _ string) {
+	if b.onEvent != nil {
+		b.onEvent(what)
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.events = append(b.events, what)
@@ -344,6 +350,61 @@ func TestNodeThatCannotBeFencedHoldsAll(t *testing.T) {
 			t.Errorf("%d Nodes have CIDRs", n)
 		}
 		b.told()
+	})
+}
+
+// A kubelet can fill its Node with annotations until no other one fits. Its Node
+// gets no CIDRs then, but does not hold the others for ever.
+func TestNodeThatTakesNoFenceHoldsOthersForAWhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := prepare(t, named("a"), named("b"))
+		refused := true
+		var mu sync.Mutex
+		b.cluster.PrependReactor("patch", "nodes", func(a clienttesting.Action) (bool, runtime.Object, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			return refused && a.(clienttesting.PatchAction).GetName() == "a", nil,
+				apierrors.NewInvalid(corev1.SchemeGroupVersion.WithKind("Node").GroupKind(), "a", field.ErrorList{field.TooLong(field.NewPath("metadata", "annotations"), "", 262144)})
+		})
+		b.start(family("10.0.0.0/16", 24))
+		defer func() { b.stop() }()
+		if n := b.served(longWait - time.Second); n != 0 {
+			t.Errorf("%d Nodes have CIDRs", n)
+		}
+		b.told("a CIDRAssignmentFailed", "b CIDRAssignmentHeld")
+		if got := b.served(3 * time.Minute); got != 1 || b.cidrs()["b"] == "" {
+			t.Errorf("%v have CIDRs", b.cidrs())
+		}
+		b.add("c")
+		if n := b.served(time.Second); n != 2 {
+			t.Errorf("%d Nodes have CIDRs", n)
+		}
+		mu.Lock()
+		refused = false
+		mu.Unlock()
+		if n := b.served(2 * time.Minute); n != 3 {
+			t.Errorf("%d Nodes have CIDRs", n)
+		}
+	})
+}
+
+// A CIDR that becomes free while a pass finds none reaches its Node.
+func TestReleaseBetweenDecisionAndWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := prepare(t, named("a", "10.0.0.0/24"), named("z"))
+		b.onEvent = func(what string) {
+			if what == "b CIDRNotAvailable" {
+				b.remove("a")
+				time.Sleep(time.Second) // The release is a pass of another worker.
+			}
+		}
+		b.start(family("10.0.0.0/23", 24))
+		defer func() { b.stop() }()
+		b.pass(time.Minute)
+		b.add("b")
+		if n := b.served(time.Hour); n != 2 {
+			t.Errorf("%d Nodes have CIDRs", n)
+		}
 	})
 }
 

@@ -63,6 +63,7 @@ const (
 	read      action = "read the Node from the API server"            // then decide again
 	release   action = "release CIDRs of Nodes that are gone"         // then decide again
 	trust     action = "trust that no earlier leader writes the Node" // then decide again
+	bar       action = "let no other Node wait for this one"          // then decide again
 	prove     action = "note that nobody else gives CIDRs"            // then decide again
 	reserve   action = "reserve CIDRs"                                // then decide again
 	fence     action = "fence the Node"                               // then decide again
@@ -155,7 +156,7 @@ func keep(o observed, has []string) plan {
 // daemon leaves alone may get CIDRs from anybody, but not the cluster's.
 func isStrange(o observed, cidrs []netip.Prefix) bool {
 	_, disowned := o.claim.Disowns(o.node)
-	return !o.entry.without.IsZero() && !o.entry.suspect && !slices.Equal(o.entry.cidrs, cidrs) && (!disowned || o.inRange)
+	return !o.entry.without.IsZero() && !o.entry.suspect && !o.entry.barred && !slices.Equal(o.entry.cidrs, cidrs) && (!disowned || o.inRange)
 }
 
 // give returns the next step for a Node without CIDRs.
@@ -163,11 +164,13 @@ func give(o observed) plan {
 	why, disowned := o.claim.Disowns(o.node)
 	named := o.node.Annotations[AnnotationFence]
 	switch {
-	case o.entry.suspect && (disowned || named == o.self):
+	case (o.entry.suspect || o.entry.barred) && (disowned || named == o.self):
 		return plan{do: trust, why: "the Node is fenced or is not this daemon's", memory: o.memory}
 	case disowned:
 		return plan{do: doNothing, why: why}
-	case o.entry.suspect:
+	case o.entry.suspect && isUnfenceable(o):
+		return plan{do: bar, why: "the Node leaves no room for its fence", memory: o.memory}
+	case o.entry.suspect, o.entry.barred:
 		return plan{do: fence, why: "an earlier leader may still write the Node's CIDRs", memory: o.memory}
 	case o.node.DeletionTimestamp != nil:
 		return plan{do: doNothing, why: "the Node is being deleted"}

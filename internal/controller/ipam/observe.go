@@ -42,6 +42,9 @@ func (c *Controller) observe(name string, s seen) (observed, error) {
 	if e != nil {
 		o.entry = *e
 	}
+	if _, noted := c.memories[name]; !noted && len(has) == 0 {
+		c.memories[name] = memory{} // From now on, what this pass waits for wakes it, also before it has decided to wait.
+	}
 	if cidrs := parse(has); len(cidrs) > 0 {
 		o.inRange = c.ledger.covers(cidrs)
 		if other := c.ledger.overlapping(node.UID, cidrs); other != nil {

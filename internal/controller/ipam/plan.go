@@ -29,7 +29,7 @@ func (c *Controller) Plan(_ context.Context, name string) ([]step.Step, error) {
 		s.Effect, s.Writes = step.Update, append(s.Writes, "annotation "+AnnotationFence+" set")
 	case wait:
 		s.Effect = step.Wait
-	case doNothing, read, release, trust, adopt:
+	case doNothing, read, release, trust, bar, adopt:
 	}
 	return []step.Step{s}, nil
 }

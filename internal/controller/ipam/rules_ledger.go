@@ -33,6 +33,12 @@ type entry struct {
 	without time.Time
 	// suspect means that an earlier leader may still write the Node's CIDRs.
 	suspect bool
+	// unfenced is since when the API server refuses the fence because of what the
+	// Node itself has; zero if it does not.
+	unfenced time.Time
+	// barred means that the Node gets no CIDRs before it is fenced, and holds no
+	// other Node.
+	barred bool
 }
 
 // newLedger returns a ledger without Nodes. Reserved CIDRs are never given.
@@ -70,7 +76,14 @@ func (l *ledger) suspect(e *entry) {
 }
 
 func (l *ledger) trust(e *entry) {
-	e.suspect = false
+	e.suspect, e.barred, e.unfenced = false, false, time.Time{}
+	delete(l.suspects, e.uid)
+}
+
+// bar records that the Node cannot be fenced because of what it has itself. It gets
+// no CIDRs, and holds no other Node.
+func (l *ledger) bar(e *entry) {
+	e.suspect, e.barred = false, true
 	delete(l.suspects, e.uid)
 }
 

@@ -35,6 +35,13 @@ func holds(o observed, event message.Event) plan {
 	return p
 }
 
+// isUnfenceable reports whether the Node itself has kept the API server from fencing
+// it for so long that others wait no longer. A kubelet can fill its own Node until
+// no annotation fits.
+func isUnfenceable(o observed) bool {
+	return !o.entry.unfenced.IsZero() && o.now.Sub(o.entry.unfenced) >= longWait
+}
+
 // awaitsOthers returns the plan for a Node that has to wait until it is known whether
 // another allocator is at work. If one was seen, an event says so.
 func awaitsOthers(o observed, after time.Duration) plan {

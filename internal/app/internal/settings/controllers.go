@@ -92,7 +92,7 @@ func (c *Controllers) validate() []error {
 			errs = append(errs, fmt.Errorf("--controllers: %q is not in the list of known controllers: %s", name, c.names()))
 		}
 	}
-	if !slices.Contains(c.chosen, "*") && (len(c.chosen) == 0 || strings.HasPrefix(c.chosen[0], "-")) {
+	if !slices.ContainsFunc(c.chosen, func(entry string) bool { return !strings.HasPrefix(entry, "-") }) {
 		errs = append(errs, fmt.Errorf("--controllers: %q starts with no controller from which one could be taken away: '*,-foo' is all but foo, 'foo' is foo alone; there are %s",
 			strings.Join(c.chosen, ","), c.names()))
 	}

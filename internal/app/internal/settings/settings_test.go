@@ -164,6 +164,7 @@ func TestValidation(t *testing.T) {
 		{"ClusterCIDRIsNotReadWithoutRoutes", "--cluster-cidr=foo --controllers=route --configure-cloud-routes=false", ""},
 		{"NoControllers", "--controllers=", `--controllers: "" ` + nothingToTake},
 		{"OnlyWhatDoesNotRun", "--controllers=-service", `--controllers: "-service" ` + nothingToTake},
+		{"WhatRunsMayComeSecond", "--controllers=-service,cloud-node", ""},
 		{"PortMayBeOff", "--secure-port=0", ""},
 		{"MigrationNeedsAnElection", "--enable-leader-migration --leader-elect=false", "--enable-leader-migration needs --leader-elect"},
 		{"MigrationNeedsItsFile", "--enable-leader-migration --leader-migration-config=/nowhere", `--leader-migration-config=/nowhere: unable to read leader migration configuration from "/nowhere": open /nowhere: no such file or directory`},
