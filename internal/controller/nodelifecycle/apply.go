@@ -20,6 +20,9 @@ import (
 func (c *Controller) apply(ctx context.Context, o observed, p plan) (loop.Result, error) {
 	logger := klog.FromContext(ctx).WithValues("node", o.node.Name)
 	unshown, untainted := c.patchCondition(ctx, o.node, p), c.patchTaints(ctx, o.node, p)
+	if p.condition != nil && unshown == nil {
+		p.memory.holding.wrote, p.memory.holding.wroteAt = p.condition.Status, o.now
+	}
 	if p.taints != nil && ctx.Err() == nil {
 		p = p.tainted(refusalOf(untainted))
 	}

@@ -59,7 +59,7 @@ func (m memory) of(node *corev1.Node) memory {
 // isEmpty reports whether there is nothing to remember, as for most Nodes.
 func (m memory) isEmpty(now time.Time) bool {
 	e := m.evidence
-	return e.presence == unknown && e.checkedAt.IsZero() && m.firsts.IsWhole(now) && m.holding.reason == "" && m.holding.recorded == nil && m.deleted == "" && !m.untainted
+	return e.presence == unknown && e.checkedAt.IsZero() && m.firsts.IsWhole(now) && m.holding.reason == "" && m.holding.recorded == nil && now.Sub(m.holding.wroteAt) >= putBackAfter && m.deleted == "" && !m.untainted
 }
 
 // action is what a pass does.

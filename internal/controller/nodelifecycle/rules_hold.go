@@ -22,6 +22,24 @@ type holding struct {
 	open bool
 	// recorded is when each reason was last recorded as an event.
 	recorded map[string]time.Time
+	// wrote is the status of the condition that this process has written last, and
+	// wroteAt is when.
+	wrote   corev1.ConditionStatus
+	wroteAt time.Time
+}
+
+// putBackAfter is the shortest time between two writes of a condition whose status
+// somebody else changes (promise S4 b): a daemon of another cloud, which knows
+// something else of the instance, or the kubelet.
+const putBackAfter = 5 * time.Minute
+
+// contested returns how long a condition that this process has written, and whose
+// status somebody else has changed, is to be left as it is; 0: it may be written.
+func (h holding) contested(shown *corev1.NodeCondition, now time.Time) time.Duration {
+	if h.wroteAt.IsZero() || shown == nil || shown.Status == h.wrote {
+		return 0
+	}
+	return max(h.wroteAt.Add(putBackAfter).Sub(now), 0)
 }
 
 // repeatAfter is how long a reason that comes back is not recorded again. A
@@ -49,7 +67,7 @@ func held(o observed, ob obstacle) plan {
 		want.Status = corev1.ConditionTrue
 	}
 	waited := o.now.Sub(h.since)
-	if (isMissing(shown) || waited >= nodecondition.After) && want.IsDue(o.now, shown) {
+	if (isMissing(shown) || waited >= nodecondition.After) && want.IsDue(o.now, shown) && h.contested(shown, o.now) == 0 {
 		p.condition = want.At(o.now, shown)
 	}
 	if waited < nodecondition.After {
@@ -84,10 +102,15 @@ func stays(o observed, p plan, cause message.Cause) plan {
 		p.events = []message.Event{over}
 		recorded = recordedAt(recorded, over.Reason, o.now)
 	}
-	if isMissing(shown) {
+	h := o.memory.holding
+	switch later := h.contested(shown, o.now); {
+	case !isMissing(shown):
+	case later > 0 && (p.after == 0 || later < p.after):
+		p.after = later
+	case later == 0:
 		p.condition = nodecondition.Wanted{Type: ConditionMissing, Status: corev1.ConditionFalse, Cause: cause}.At(o.now, shown)
 	}
-	o.memory.holding, o.memory.nextCheck = holding{recorded: recorded}, time.Time{}
+	o.memory.holding, o.memory.nextCheck = holding{recorded: recorded, wrote: h.wrote, wroteAt: h.wroteAt}, time.Time{}
 	p.memory = o.memory
 	return p
 }

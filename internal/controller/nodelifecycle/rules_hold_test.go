@@ -6,6 +6,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 )
 
 func TestHoldIsVisible(t *testing.T) {
@@ -98,5 +100,35 @@ func compareShown(t *testing.T, p plan, events, condition string) {
 	}
 	if gotEvents != events || gotCondition != condition {
 		t.Errorf("got event %q and condition %q, want %q and %q", gotEvents, gotCondition, events, condition)
+	}
+}
+
+// A condition that somebody else has changed is put back 5 minutes after this
+// process has written it.
+func TestContestedConditionIsPutBackLater(t *testing.T) {
+	for _, tt := range []struct {
+		name      string
+		wrote     time.Duration // ago
+		after     time.Duration // of the plan before
+		want      time.Duration
+		condition string
+	}{
+		{"JustWritten", time.Minute, time.Hour, 4 * time.Minute, ""},
+		{"NothingElseIsDue", time.Minute, 0, 4 * time.Minute, ""},
+		{"SomethingElseIsDueBefore", time.Minute, time.Second, time.Second, ""},
+		{"WrittenLongAgo", 5 * time.Minute, time.Hour, time.Hour, "False"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			o := observed{now: noon, node: old("n1", says(corev1.ConditionTrue, "NoWitness", time.Second)), limits: DefaultLimits()}
+			o.memory.holding = holding{wrote: corev1.ConditionFalse, wroteAt: noon.Add(-tt.wrote)}
+			p := stays(o, plan{do: doNothing, after: tt.after}, message.Cause{})
+			var condition string
+			if p.condition != nil {
+				condition = string(p.condition.Status)
+			}
+			if p.after != tt.want || condition != tt.condition {
+				t.Errorf("after %v, condition %q, want %v and %q", p.after, condition, tt.want, tt.condition)
+			}
+		})
 	}
 }

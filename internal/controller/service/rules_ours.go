@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -65,11 +66,13 @@ func (p Policy) concerns(service *corev1.Service) bool {
 // server removes the class when the type changes. After that, the finalizer
 // alone does not show which controller serves the Service.
 func (p Policy) foreignAfter(before types.UID, service *corev1.Service) types.UID {
+	class := service.Spec.LoadBalancerClass
+	isServed := p.serves(class) || class != nil && slices.Contains(p.Retired, *class)
 	switch {
 	case !p.isOurs(service) && !p.isRetired(service):
 		return service.UID
-	case service.Spec.Type == corev1.ServiceTypeLoadBalancer, before != service.UID:
-		return ""
+	case service.Spec.Type == corev1.ServiceTypeLoadBalancer && isServed, before != service.UID:
+		return "" // An annotation that names us is no proof: it may be forged, or be left from before.
 	default:
 		return before
 	}
@@ -101,6 +104,20 @@ func (p Policy) named(service *corev1.Service) *string {
 	}
 }
 
+// stale returns the write that removes the annotation after somebody else has removed
+// the finalizer. Otherwise the load balancer that another daemon makes next would count
+// as ours. The informer may not keep the annotation, so the Service of the last call
+// tells whether it was written.
+func (o observed) stale() *string {
+	isKept := o.service.Spec.Type == corev1.ServiceTypeLoadBalancer
+	switch made := o.memory.service; {
+	case made == nil, made.Annotations[AnnotationClass] == "", o.service.DeletionTimestamp != nil, isKept && unnamed(o.service) == nil:
+		return nil
+	default:
+		return new("")
+	}
+}
+
 func hasFinalizer(service *corev1.Service) bool {
 	return slices.Contains(service.Finalizers, Finalizer)
 }
@@ -119,12 +136,13 @@ func giveUp(o observed) plan {
 		return leaveAlone(o)
 	case had != nil && !o.memory.deleted:
 		p := withBackoff(o, plan{do: remove, why: "the Service belongs to another load balancer class now", service: o.withLastStatus(had)})
+		p = withPauseBetweenRemovals(o, p)
 		p.writes.conditions = nil
 		return p
-	case hasFinalizer(o.service), len(ownConditions(o.service)) > 0:
+	case hasFinalizer(o.service), len(ownConditions(o.service)) > 0, o.stale() != nil:
 		return plan{
 			do: release, why: "nothing is left of the load balancer that the Service had here",
-			writes: writes{release: hasFinalizer(o.service), class: unnamed(o.service), drop: ownConditions(o.service)}, memory: o.memory,
+			writes: writes{release: hasFinalizer(o.service), class: cmp.Or(unnamed(o.service), o.stale()), drop: ownConditions(o.service)}, memory: o.memory,
 		}
 	default:
 		return plan{do: forget, why: "nothing is left of a load balancer"}

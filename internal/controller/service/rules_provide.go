@@ -75,6 +75,7 @@ func keepFinalizer(o observed) plan {
 		}
 		p.why = "somebody has removed the finalizer"
 		p.memory.repairedAt = o.now
+		p.memory.shape = "" // Another daemon with the same finalizer removes it after it has deleted the load balancer.
 		p.writes.events = []message.Event{contestedEvent("finalizer", managerOf(o.service, "f:finalizers"))}
 		return p
 	}

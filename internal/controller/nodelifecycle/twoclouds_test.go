@@ -1,0 +1,38 @@
+package nodelifecycle
+
+import (
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	clienttesting "k8s.io/client-go/testing"
+)
+
+// Two daemons of two clouds share a cluster. The cloud of one knows a silent Node,
+// that of the other fails about it. They must not write the condition in turns.
+func TestDaemonsOfTwoCloudsDoNotWriteInTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		east := beginRemovals(t, DefaultLimits(), old("n1"), old("n2", reports))
+		defer func() { east.stop() }()
+		west := &removals{
+			t: t, cluster: east.cluster, absent: map[string]bool{}, busy: map[string]bool{}, down: map[string]bool{},
+			fails: map[string]error{"n1": errors.New("not an ID of this cloud"), "n2": errors.New("not an ID of this cloud")}, takes: 100 * time.Millisecond,
+			serves: map[string]clienttesting.ReactionFunc{},
+		}
+		patches := 0
+		east.cluster.PrependReactor("patch", "nodes", func(clienttesting.Action) (bool, runtime.Object, error) {
+			if patches++; patches > 1000 {
+				return true, nil, errors.New("too many")
+			}
+			return false, nil, nil
+		})
+		west.start(DefaultLimits())
+		defer func() { west.stop() }()
+		east.after(10 * time.Minute)
+		if patches > 10 {
+			t.Errorf("%d patches in 10 minutes", patches)
+		}
+	})
+}

@@ -1,0 +1,86 @@
+package service
+
+import (
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+func withoutFinalizer(s *corev1.Service) { s.Finalizers = nil }
+
+var onlyA = Config{Policy: Policy{Classes: list("a"), ClassesOnly: true, Resync: 12 * time.Hour}}
+
+// A daemon that does not read the annotation cleans up beside this one, and gives the
+// Service a load balancer later. The annotation from before must not make that one ours.
+func TestAnnotationDoesNotOutliveTheFinalizer(t *testing.T) {
+	for _, restarts := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			l := begin(t, onlyA, balanced(class("a")), host("a"))
+			defer func() { l.stop() }()
+			l.after(time.Minute)
+			l.update(internal, unclassed)
+			l.update(withoutFinalizer) // The skeleton has cleaned up, too.
+			l.after(time.Minute)
+			if len(l.balancers) > 0 {
+				t.Errorf("load balancers %v", l.balancers)
+			}
+			if restarts {
+				l.stop()
+			}
+			l.update(func(s *corev1.Service) { s.Spec.Type = corev1.ServiceTypeLoadBalancer })
+			l.after(time.Second)
+			l.change(func() { l.calls, l.events = nil, nil })
+			l.update(finalized) // The skeleton makes a load balancer.
+			if restarts {
+				l.start()
+			}
+			l.after(time.Hour)
+			l.expect("the skeleton's Service", nil, nil)
+			if !hasFinalizer(l.service()) {
+				t.Error("the skeleton's finalizer was removed")
+			}
+		})
+	}
+}
+
+// The owner of a Service of another daemon forges that it is ours, again and again.
+func TestForgedClassesCostFewCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := begin(t, onlyA, balanced(), host("a"))
+		defer func() { l.stop() }()
+		l.takes = time.Millisecond
+		l.after(time.Minute)
+		for range 600 {
+			l.update(finalized, madeAs("a"))
+			l.after(time.Second)
+		}
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if n := len(l.calls); n > 15 {
+			t.Errorf("%d calls in 10 minutes", n)
+		}
+	})
+}
+
+// The other daemon deletes the load balancer of a Service without a class, while the
+// Service gets ours. It removes its finalizer last.
+func TestLoadBalancerIsEnsuredAgainAfterAnotherDaemonHasCleanedUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := begin(t, onlyA, balanced(finalized), host("a"))
+		defer func() { l.stop() }()
+		l.after(time.Minute)
+		l.update(internal)
+		l.after(time.Second)
+		l.update(class("a"), func(s *corev1.Service) { s.Spec.Type = corev1.ServiceTypeLoadBalancer })
+		l.after(20 * time.Second)
+		l.change(func() { clear(l.balancers); l.calls = nil }) // by the other daemon
+		l.update(withoutFinalizer, func(s *corev1.Service) { delete(s.Annotations, AnnotationClass) })
+		l.after(time.Minute)
+		if !slices.Equal(l.calls, list("ensure s")) || len(l.balancers) != 1 {
+			t.Errorf("calls %v, load balancers %v", l.calls, l.balancers)
+		}
+	})
+}
