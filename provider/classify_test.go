@@ -377,7 +377,8 @@ func TestRetryAfterWithoutADateOfTheAnswer(t *testing.T) {
 	})
 }
 
-// An error may be known and of no kind. Then it is no refusal in other words.
+// An error may be known without having a kind. Then its text is not searched for
+// words of a refusal.
 func TestKnownErrorsOfNoKind(t *testing.T) {
 	for _, tt := range []struct {
 		name string

@@ -186,7 +186,7 @@ func TestLimitIsOneEventAndItsEndAnother(t *testing.T) {
 	})
 }
 
-// Calls that wait for a moment are no event.
+// Calls that wait only for a moment cause no event.
 func TestShortLimitIsNoEvent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLimited(t, newEventServer())

@@ -18,8 +18,8 @@ import (
 
 // planner says what a controller would do.
 type planner interface {
-	// Follow takes note of all objects until stop is called, after ctx has ended.
-	// known reports whether it has them all.
+	// Follow takes note of all objects until stop is called, which has to be after
+	// ctx has ended. known reports whether it knows all of them.
 	Follow(ctx context.Context) (known cache.InformerSynced, stop func(), err error)
 	// Keys returns the keys of the objects that Plan can be called for.
 	Keys() []string
@@ -28,13 +28,14 @@ type planner interface {
 	Plan(ctx context.Context, key string) ([]step.Step, error)
 }
 
-// refusals are what somebody tried to write in a process that only reads.
+// refusals are the writes and the changes of the cloud that were refused in a
+// process that only reads.
 type refusals struct {
 	mu  sync.Mutex
 	all []string // guarded by mu
 }
 
-// maxRefusals bounds how many are remembered.
+// maxRefusals bounds how many refusals are remembered.
 const maxRefusals = 100
 
 func (r *refusals) add(what string) {
@@ -59,7 +60,7 @@ const (
 	knownWithin = 2 * time.Minute
 )
 
-// look is one object on the way through a dry run.
+// look is one object in a dry run, with what is known of it so far.
 type look struct {
 	registration
 	planner
@@ -74,7 +75,7 @@ type look struct {
 type dryRun struct {
 	*process
 
-	planners []look // without keys
+	planners []look // one for each controller; their key is empty
 	clock    clock.PassiveClock
 	report   report
 }
@@ -85,7 +86,7 @@ func (p *program) plan(ctx context.Context, f planFlags, progress func(done, all
 	realClock := clock.RealClock{}
 	began := realClock.Now()
 	p.dry = &refusals{}
-	p.settings.Client.EachItsOwn = false // Tokens of service accounts would have to be created.
+	p.settings.Client.EachItsOwn = false // Otherwise tokens of service accounts would have to be created.
 	working, end := context.WithCancel(ctx)
 	made, err := newProcess(working, p)
 	if err != nil {

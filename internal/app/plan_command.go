@@ -92,7 +92,8 @@ func (p *program) printPlan(cmd *cobra.Command, f planFlags) error {
 		return err
 	}
 	ctx := withPrintableLog(cmd.Context())
-	// What the daemon logs while it starts is no part of the output; -v=1 shows it.
+	// What the daemon logs while it starts does not belong to the output; -v=1 shows
+	// it.
 	ctx = klog.NewContext(ctx, klog.FromContext(ctx).V(1))
 	r, err := p.plan(ctx, f, progressOn(cmd.ErrOrStderr()))
 	if r == nil {
@@ -131,7 +132,7 @@ func progressOn(w io.Writer) func(done, all int) {
 	return func(done, all int) {
 		end := "\r"
 		if done == all {
-			end = "\r\033[K" // Nothing stays of it.
+			end = "\r\033[K" // This erases the line.
 		}
 		_, _ = fmt.Fprintf(w, "\r%d of %d looked at%s", done, all, end)
 	}

@@ -117,7 +117,7 @@ func called(calls []string) []string {
 
 // summarize writes the last lines.
 func (r *report) summarize(w *strings.Builder) {
-	effects := map[string]step.Effect{} // of each object, the gravest
+	effects := map[string]step.Effect{} // for each object, the effect that matters most
 	order := []step.Effect{step.None, step.Wait, step.Update, step.Create, step.Delete}
 	for _, s := range r.Steps {
 		if before, ok := effects[s.Object]; !ok || slices.Index(order, s.Effect) > slices.Index(order, before) {

@@ -226,8 +226,8 @@ func runPlan(t *testing.T, server string, args ...string) (string, error) {
 	return out.String(), err
 }
 
-// Whatever is on, nothing is written: not by the daemon's parts, which would create
-// service accounts and a lease, and not by the provider.
+// Whichever features are on, nothing is written: neither by the daemon, which would
+// create tokens of service accounts and a lease, nor by the provider.
 func TestPlanWritesNothing(t *testing.T) {
 	api := &readableServer{}
 	server := httptest.NewServer(api)

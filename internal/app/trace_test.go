@@ -191,7 +191,7 @@ func balanced(address string) *corev1.LoadBalancerStatus {
 	return &corev1.LoadBalancerStatus{Ingress: []corev1.LoadBalancerIngress{{IP: address}}}
 }
 
-// GetLoadBalancerName implements cloudprovider.LoadBalancer. It is no call.
+// GetLoadBalancerName implements cloudprovider.LoadBalancer. It makes no call.
 func (*tracedCloud) GetLoadBalancerName(_ context.Context, _ string, s *corev1.Service) string {
 	return cloudprovider.DefaultLoadBalancerName(s)
 }

@@ -28,11 +28,12 @@ import (
 
 var generateTraces = flag.Bool("generate-traces", false, "write testdata/traces")
 
-// TestTraces runs the daemon with none of the flags that say whose a Node is. Of the
-// ways of a Node, a Service and a route it compares each request to the API server
-// and each call of the provider with those recorded in testdata/traces. Before there
-// were such flags they were the same, but for the time of a refresh. A change there
-// is one on the wire: make it knowingly, and say so in the changelog.
+// TestTraces runs the daemon without the flags that say whose a Node is. It follows
+// a Node, a Service and a route, and compares each request to the API server and
+// each call of the provider with those recorded in testdata/traces. These are the
+// same as before such flags existed, except for the time of a refresh. A change in
+// testdata/traces is a change on the wire: make it knowingly, and say so in the
+// changelog.
 func TestTraces(t *testing.T) {
 	for _, tc := range []struct {
 		name   string

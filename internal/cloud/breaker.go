@@ -62,9 +62,9 @@ type breaker struct {
 // is empty for a call about no Node, and for a Node that has none yet.
 type part struct{ method, region string }
 
-// of returns the part that the call is about. While the cloud is down, a region
-// that is not known is no part of its own: each part is tried once, and a kubelet could
-// invent one after the other. The caller holds mu.
+// of returns the part that the call is about. While the cloud is down, an unknown
+// region does not become a new part: each part is tried once, and a kubelet could
+// invent one region after the other. The caller holds mu.
 func (b *breaker) of(c call) *scope {
 	p := part{c.method, c.region}
 	if p.region != "" && b.parts[p] == nil && (b.cloud.isOpen() || !b.hasRoom(time.Now())) {
@@ -276,7 +276,7 @@ func (b *breaker) fails(c call, started time.Time, err error) effect {
 	}
 	isExplained := !b.cloud.isOpen() && p.isOpen() // The part is down, which says nothing of the others.
 	e := effect{failed: true}
-	// Nodes that are none of this cloud's may fail for ever with such errors, and be all
+	// Nodes that are not this cloud's may fail for ever with such errors, and be all
 	// that is asked in a part. They must not hold a new Node back.
 	if p.tried = now; !f.unread || p.isOpen() {
 		e.opened = p.fails(f, now)

@@ -9,13 +9,14 @@ import (
 // Ceiling bounds all calls to the cloud, whatever the cloud allows. The zero value
 // bounds nothing.
 type Ceiling struct {
-	// PerSecond is how many calls may begin in a second in the long run; 0 is no bound.
+	// PerSecond is how many calls may begin in a second in the long run; 0 means no
+	// bound.
 	PerSecond float64
 	// Burst is how many calls may begin at once after a rest; 0 means PerSecond, but at
 	// least 1.
 	Burst int
-	// Concurrency is how many calls may be under way at the same time; 0 is no bound.
-	// Calls that wait at the cloud for something to happen do not count.
+	// Concurrency is how many calls may be under way at the same time; 0 means no
+	// bound. Calls that wait at the cloud for something to happen do not count.
 	Concurrency int
 }
 

@@ -444,7 +444,7 @@ func TestNodesThatAlwaysFailLeaveRoomForNewOnes(t *testing.T) {
 }
 
 // A question about existence that is the probe counts for its own Node only, once,
-// and one that was not asked is no answer.
+// and a question that was not asked does not count as an answer.
 func TestProbeIsEvidenceForNobodyElse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked []string

@@ -17,7 +17,7 @@ const (
 	// The provider has to return after two minutes.
 	watchTimeout = 3 * time.Minute
 	// maxLostPlaces is how many calls with one token may fail in a row until the
-	// watch begins anew, because the token may be the cause.
+	// watch starts again without a token, because the token may be the cause.
 	maxLostPlaces = 3
 )
 

@@ -56,9 +56,9 @@ func NewNodes(ctx context.Context, client kubernetes.Interface, informer informe
 // NodePatch says what to change in a Node outside its status. A field with its
 // zero value changes nothing.
 type NodePatch struct {
-	// Node is the Node for which the decision was made. The API server refuses
-	// the patch if another Node has the name, or if a field that the patch
-	// changes differs from this Node. Changes of other fields are no conflict.
+	// Node is the Node for which the decision was made. The API server refuses the
+	// patch if another Node has the name, or if a field that the patch changes
+	// differs from this Node. Changes of other fields do not conflict.
 	Node *corev1.Node
 	// ProviderID can only be set, never changed.
 	ProviderID string

@@ -101,7 +101,7 @@ type instant struct {
 
 func instantOf(t time.Time) instant { return instant{t, t.Round(0)} }
 
-// until returns the longer of the times that have passed by the two clocks.
+// until returns the time that has passed, by the clock that has gone further.
 func (i instant) until(later instant) time.Duration {
 	return max(later.monotonic.Sub(i.monotonic), later.wall.Sub(i.wall))
 }

@@ -43,10 +43,10 @@ func Objects(manifest string) ([]*unstructured.Unstructured, error) {
 // asUser is the suffix of the names of the objects that Access returns.
 const asUser = "-as-user"
 
-// Access returns the roles of a manifest and their bindings. They are bound to a
-// user instead of the manifest's service account, but for those that are bound to one
-// of the other accounts. Their names differ from those in the manifest, so that the
-// manifest itself can be applied, too.
+// Access returns the roles of a manifest and their bindings. Roles that the manifest
+// binds to its service account are bound to a user instead, and those that it binds
+// to one of the other accounts stay bound to that account. Roles and bindings have
+// other names than in the manifest, so that the manifest itself can be applied, too.
 func Access(manifest, user string, others ...string) ([]*unstructured.Unstructured, error) {
 	objects, err := Objects(manifest)
 	if err != nil {

@@ -79,7 +79,7 @@ func Objects(c Config) (*admissionv1.ValidatingAdmissionPolicy, *admissionv1.Val
 	return policy, binding
 }
 
-// rule is a field that has no effect if it is not declared.
+// rule is about a field that has no effect unless the provider declares it.
 type rule struct {
 	declared bool
 	holds    string // the expression is true for a Service that does not use the field

@@ -18,9 +18,10 @@
 //	withoutConcurrentCalls: true    # optional: do not offer provider.ConcurrentCaller
 //	withoutConcurrentServices: true # optional: do not offer provider.ConcurrentLoadBalancer
 //
-// The file may change while the daemon runs. A valid configuration is used from
-// the next call on. What the provider offers stays the same until it is made anew,
-// and the log says so if the file switches something else off than before.
+// The file may change while the daemon runs. A valid configuration is used from the
+// next call on. Which interfaces the provider offers stays the same until the
+// provider is made again, and the log says so if the file switches something else
+// off than before.
 //
 // Each Service of type LoadBalancer gets its own load balancer, for TCP and UDP
 // over IPv4. The provider finds it only by the tags TagCluster and

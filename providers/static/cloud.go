@@ -19,7 +19,7 @@ func init() {
 }
 
 // Cloud is the provider. It never changes: when its file changes, the daemon is
-// started again, and so asks about all Nodes that wait at once.
+// started again, and so asks at once about all Nodes that wait.
 type Cloud struct{ config config }
 
 var (

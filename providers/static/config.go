@@ -33,7 +33,7 @@ type config struct {
 	template string // of provider IDs; unused with keep
 }
 
-// entry describes the Nodes that it selects. Empty fields say nothing.
+// entry describes the Nodes that it selects. For an empty field nothing is written.
 type entry struct {
 	selector           labels.Selector
 	region, zone, size string
@@ -90,7 +90,8 @@ func parseConfig(r io.Reader) (config, error) {
 	return c, nil
 }
 
-// unknownField and intoType are where the decoder's messages name types of Go.
+// unknownField and intoType match the parts of the decoder's messages that name Go
+// types.
 var (
 	unknownField = regexp.MustCompile(` not found in type \S+`)
 	intoType     = regexp.MustCompile(` into \S+$`)
@@ -133,7 +134,7 @@ func (d document) config() (config, []string) {
 var withoutName = regexp.MustCompile(`^[A-Za-z0-9._/-]*$`)
 
 // wrongID returns what is wrong with the template of provider IDs. The name has to
-// be in it, because two Nodes must not have one ID.
+// be in it, because two Nodes must not have the same ID.
 func wrongID(template string) string {
 	const example = idPrefix + "home/" + namePlace
 	rest, ours := strings.CutPrefix(template, idPrefix)

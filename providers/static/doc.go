@@ -1,7 +1,7 @@
 // Package static is the provider for machines that no cloud owns: bare metal, a
 // homelab, or the rack beside a cloud. It registers under the name "static". It
-// calls nothing; all that it says of a Node comes from its configuration file and
-// from the Node itself:
+// makes no network calls: everything that it says about a Node comes from its
+// configuration file and from the Node itself:
 //
 //	nodes: # the first entry that selects a Node describes it
 //	- selector: {matchLabels: {node.example.com/edge: ""}} # {} selects all
@@ -17,7 +17,7 @@
 // its kubelet has set, and waits without one.
 //
 // The provider never says that a machine does not exist, so the daemon deletes no
-// Node because of it. It has neither load balancers nor routes. It identifies no
-// machine: a kubelet can set most labels and all annotations of its Node itself.
-// So no serving certificate of a kubelet is approved because of it.
+// Node because of it. It has neither load balancers nor routes. It cannot verify
+// which machine a Node is, because a kubelet can set most labels and all annotations
+// of its own Node. So the daemon approves no serving certificates of these kubelets.
 package static

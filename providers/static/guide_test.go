@@ -9,7 +9,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// What the guide shows has to work, and is in the folder of examples.
+// The configurations in the guide have to be valid, and its files of values have to
+// equal those in examples/hybrid.
 func TestConfigsOfTheGuide(t *testing.T) {
 	text, err := os.ReadFile("../../docs/guides/nodes-without-a-cloud.md")
 	if err != nil {

@@ -25,9 +25,9 @@ var _ cloudprovider.InstancesV2 = machines{}
 // also for Nodes of others: nothing here knows that a machine is gone.
 func (m machines) InstanceExists(context.Context, *corev1.Node) (bool, error) { return true, nil }
 
-// InstanceShutdown implements cloudprovider.InstancesV2. Nothing here knows
-// whether a machine is switched off. To answer false would remove the taint that
-// somebody else has set.
+// InstanceShutdown implements cloudprovider.InstancesV2. Nothing here knows whether
+// a machine is switched off. The answer false would make the daemon remove a taint
+// that somebody else has set.
 func (m machines) InstanceShutdown(context.Context, *corev1.Node) (bool, error) {
 	return false, cloudprovider.NotImplemented
 }
@@ -36,8 +36,8 @@ func (m machines) InstanceShutdown(context.Context, *corev1.Node) (bool, error) 
 // cloudprovider.InstanceNotFound if the Node is not one of this provider.
 func (m machines) InstanceMetadata(_ context.Context, node *corev1.Node) (*cloudprovider.InstanceMetadata, error) {
 	if len(node.Labels) == 0 {
-		// Each kubelet labels its Node. Without labels the question is about a name or
-		// an ID alone, and wants it confirmed.
+		// Every kubelet labels its Node. A Node without labels is not a real one:
+		// the daemon only asks whether an instance with this name or ID exists.
 		return nil, fmt.Errorf("node %s has no labels, and only they say which machine it is: %w", node.Name, cloudprovider.NotImplemented)
 	}
 	found, ok := m.config.entryOf(node)
@@ -72,9 +72,9 @@ func (c config) entryOf(node *corev1.Node) (entry, bool) {
 	return entry{}, false
 }
 
-// idOf returns the Node's provider ID, and a new one for a Node without one. An ID
-// of this provider stays when the template changes, because a provider ID can
-// never be changed.
+// idOf returns the Node's provider ID, or a new one if the Node has none. An ID of
+// this provider stays when the template changes, because a provider ID can never be
+// changed.
 func (c config) idOf(node *corev1.Node) (string, error) {
 	id := node.Spec.ProviderID
 	switch {
@@ -90,10 +90,10 @@ func (c config) idOf(node *corev1.Node) (string, error) {
 	}
 }
 
-// addressesOf returns the addresses that the kubelet was told to use, or those
-// that it has written itself, and then the external ones.
+// addressesOf returns the internal addresses, followed by the external ones. The
+// internal ones are those of --node-ip, or else those in the Node's status.
 func (e entry) addressesOf(node *corev1.Node) ([]corev1.NodeAddress, error) {
-	// What is wrong with the kubelet's annotation the daemon says itself.
+	// If the kubelet's annotation is invalid, the daemon itself reports it.
 	addresses, err := listed(corev1.NodeInternalIP, node.Annotations[cloudproviderapi.AnnotationAlphaProvidedIPAddr])
 	if err != nil || len(addresses) == 0 {
 		addresses = nil
@@ -129,7 +129,8 @@ func listed(kind corev1.NodeAddressType, text string) ([]corev1.NodeAddress, err
 	return addresses, nil
 }
 
-// invalidError stays until the Node or the configuration is changed.
+// invalidError is an error that stays until the Node or the configuration is
+// changed.
 type invalidError struct{ text string }
 
 func (e *invalidError) Error() string { return e.text }

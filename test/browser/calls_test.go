@@ -10,7 +10,7 @@ func TestCallsAreShownAsTheyCome(t *testing.T) {
 	c := startCloud(t)
 	c.operate("create node-1")
 	p := openLive(t, c)
-	p.see("#calls", "None yet.") // and so the page itself is no customer
+	p.see("#calls", "None yet.") // so calls of the page itself do not count
 
 	c.call("instances/i-00000001")
 	p.see("#calls", "GetInstance node-1 200 OK")

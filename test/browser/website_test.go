@@ -75,7 +75,7 @@ func TestNamesThatPointHereReachNothing(t *testing.T) {
 	c.operate("create node-1")
 	p := open(t, strings.Replace(c.url, "127.0.0.1", rebound, 1))
 	p.see("body", "the simulated cloud must be reached by its IP address") // so the name does point here
-	p.expect("favicon.ico")                                                // this document is no page, and names no icon
+	p.expect("favicon.ico")                                                // this document is not the page, and names no icon
 	p.expect("403 (Forbidden)")
 	for _, request := range []string{
 		`"operator/v1/instances/i-00000001", {method: "DELETE"}`,

@@ -265,9 +265,9 @@ func testErrorsBetween(t *testing.T, b *bed.Bed) {
 }
 
 // testWithoutProviderID: a Node that has none and that waits to be initialised is
-// looked for by its name, and deleted. One that nobody has to initialise is a
-// machine of somebody's own, and stays. The older interface says absent in
-// another way for both.
+// looked for by its name, and deleted. A Node without a provider ID that does not
+// wait to be initialised is somebody's own machine, and stays. For both, the older
+// interface says "absent" in another way.
 func testWithoutProviderID(t *testing.T, b *bed.Bed) {
 	for _, row := range []struct {
 		provider string

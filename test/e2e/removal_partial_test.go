@@ -25,8 +25,9 @@ func TestPartlyWrongAnswersDeleteNothing(t *testing.T) {
 	t.Run("KubeletReportsNotReady", func(t *testing.T) { testReportsNotReady(t, b) })
 }
 
-// testLosesARegion: the cloud answers 404 for all instances of one of two regions, as for an account without access to
-// it. Instances of the other region are no witnesses.
+// testLosesARegion: the cloud answers 404 for all instances of one of two regions,
+// as for an account without access to it. Instances of the other region are not
+// witnesses.
 func testLosesARegion(t *testing.T, b *bed.Bed) {
 	var wanted []simulator.Instance
 	for n := range 20 {

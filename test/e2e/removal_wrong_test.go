@@ -52,7 +52,7 @@ func wrongAnswers() [][]wrongAnswer {
 			{"TruncatedListWithAllSilent", half, "listing", 20, 20, all},
 		},
 		// The control plane is cut off from all kubelets. The Nodes that are still
-		// listed are silent too, so they are no witnesses for the others.
+		// listed are silent too, so they are not witnesses for the others.
 		{{"TruncatedListOfAFewThatAreAllSilent", half, "listing", 6, 6, all}},
 	}
 }
@@ -157,7 +157,7 @@ func control(t *testing.T, p *nodepool.Pool) {
 		"Normal DeletingNode: Deleting node "+gone.Name+" because it does not exist in the cloud provider")
 }
 
-// An error is no answer: whatever happens to the calls, no Node is deleted, and
+// An error is not an answer: whatever happens to the calls, no Node is deleted, and
 // each Node shows the reason.
 func TestCloudThatCannotBeAskedDeletesNothing(t *testing.T) {
 	b := onOwn(t)

@@ -363,9 +363,9 @@ func testDriftIsFound(t *testing.T, b *bed.Bed) {
 	}
 }
 
-// A Service is deleted by force and made anew with its name, while the daemon
-// looks away, or while the old load balancer cannot be deleted: the new one
-// waits and says so, and nothing of the old one is left.
+// A Service is deleted by force and recreated with the same name, while the daemon
+// looks away, or while the old load balancer cannot be deleted: the new one waits
+// and says so, and nothing of the old one is left.
 func testRecreatedUnderItsName(t *testing.T, b *bed.Bed) {
 	s := newClass(t, b)
 	d := s.Runs(t, daemon.Setup{Flags: []string{"--cloud-mutation-timeout=2s"}})

@@ -138,9 +138,9 @@ func (c *Controller) Run(ctx context.Context) error {
 	}
 	defer stop()
 	defer c.metrics.waiting.Start()()
-	// Whether another Node claims an instance is known once all Nodes are, and which
-	// address is the API server's once all Services are. If the context ends before
-	// that, no pass begins.
+	// Whether another Node claims an instance is known once all Nodes are known.
+	// Which address is the API server's is known once all Services are known. If the
+	// context ends before that, no pass begins.
 	cache.WaitForCacheSync(ctx.Done(), known)
 	return c.loop.Run(ctx)
 }

@@ -11,7 +11,7 @@
 // annotations, nor the provider ID with which it has created its Node.
 //
 // A crash loses nothing but the times of the last events. A request that is still
-// undecided is asked about anew.
+// undecided is asked about again.
 //
 // DESIGN.md has the states of a request, and what may never happen.
 package certificate

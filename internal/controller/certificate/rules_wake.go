@@ -11,8 +11,8 @@ import (
 )
 
 // wakes reports whether a change of a Node asks for a pass over its requests. That
-// is so if a decision reads what has changed. The addresses are no evidence, but
-// when they change, those in the cloud have changed.
+// is so if a decision reads what has changed. The Node's addresses are not evidence,
+// but when they change, the addresses in the cloud have probably changed.
 func wakes(claim ownership.Claim, before, now *corev1.Node) bool {
 	return wakesHolders(before, now) ||
 		whyAlone(claim, before) != whyAlone(claim, now) ||

@@ -37,7 +37,7 @@ func (c *Controller) apply(ctx context.Context, name string, o observed, p plan)
 
 // write writes the Node's CIDRs. If that fails, it returns the plan that says so on
 // the Node. The CIDRs stay reserved for the Node, because the API server may have
-// written them, or may still do so.
+// carried the write out, or may still do so.
 func (c *Controller) write(ctx context.Context, o observed, p plan) plan {
 	_, err := c.nodes.Patch(ctx, kube.NodePatch{Node: o.node, PodCIDRs: texts(o.entry.cidrs), Annotations: map[string]*string{AnnotationFence: nil}})
 	if err != nil {
@@ -109,7 +109,7 @@ func (c *Controller) adopt(ctx context.Context, o observed, p plan) {
 	}
 }
 
-// release drops Nodes that are gone. Their CIDRs may be what others wait for.
+// release drops Nodes that are gone. Other Nodes may wait for their CIDRs.
 func (c *Controller) release(ctx context.Context, p plan) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -145,7 +145,8 @@ func (c *Controller) prove(ctx context.Context, o observed) {
 	c.wakeWaiting()
 }
 
-// sight takes note of the work of another allocator, and says so once.
+// sight takes note of a sighting. When another allocator turns out to be at work, it
+// records one event.
 func (c *Controller) sight(ctx context.Context, s sighting) {
 	klog.FromContext(ctx).Info("Another allocator has given a Node its CIDRs", "node", s.node, "podCIDRs", s.cidrs, "manager", s.manager)
 	c.mu.Lock()
@@ -162,7 +163,8 @@ func (c *Controller) sight(ctx context.Context, s sighting) {
 	c.events.Lease(c.lease, e.Type, e.Reason, e.Message)
 }
 
-// reserve takes CIDRs for the Node. full is the cluster's CIDR that has none left.
+// reserve takes CIDRs for the Node. If one of the cluster's CIDRs has no free part
+// left, full is that one.
 func (c *Controller) reserve(o observed) (full netip.Prefix) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -31,7 +31,7 @@ const (
 	workers = 16
 	// maxSteps is how many steps a pass may take before others go first.
 	maxSteps = 8
-	// listAgain is how long after a failure all Nodes are listed again.
+	// listAgain is the pause after a failed list of all Nodes.
 	listAgain = 5 * time.Second
 )
 
@@ -56,7 +56,8 @@ type Config struct {
 	Reserved []netip.Prefix
 	// Claim says which Nodes are this daemon's.
 	Claim ownership.Claim
-	// Lease is that of this process. Events that belong to no Node are recorded on it.
+	// Lease is the lease of this process. Events that are not about a Node are
+	// recorded on it.
 	Lease types.NamespacedName
 	// Metrics may be nil.
 	Metrics *Metrics
@@ -81,8 +82,7 @@ type Controller struct {
 	claim    ownership.Claim
 	lease    types.NamespacedName
 	loop     *loop.Loop
-	// self names this leader in fences. It is another one each time that a process
-	// leads.
+	// self names this leader in fences. Each process that leads has a new name.
 	self string
 
 	mu       sync.Mutex
@@ -130,8 +130,8 @@ func (c *Controller) Run(ctx context.Context) error {
 	return c.loop.Run(ctx)
 }
 
-// Follow takes note of all Nodes until stop is called. known reports whether it has
-// them all.
+// Follow takes note of all Nodes until stop is called. known reports whether it
+// knows all of them.
 func (c *Controller) Follow(_ context.Context) (known cache.InformerSynced, stop func(), err error) {
 	registration, err := c.informer.AddEventHandler(c.handler())
 	if err != nil {
@@ -144,8 +144,8 @@ func (c *Controller) Follow(_ context.Context) (known cache.InformerSynced, stop
 // limit.
 func (c *Controller) Stuck(limit time.Duration) error { return c.loop.Stuck(limit) }
 
-// begin makes the ledger from a list of all Nodes. It reports whether it has one
-// before the context ends.
+// begin makes the ledger from a list of all Nodes. It reports whether that succeeded
+// before the context ended.
 func (c *Controller) begin(ctx context.Context) bool {
 	for ctx.Err() == nil {
 		all, err := c.nodes.All(ctx)
@@ -162,8 +162,8 @@ func (c *Controller) begin(ctx context.Context) bool {
 	return false
 }
 
-// enter enters all Nodes into the ledger, and requests a pass over each. A Node that
-// the informer never shows is thus looked at, too.
+// enter enters all Nodes into the ledger, and requests a pass over each. So a Node
+// that the informer never shows gets a pass, too.
 func (c *Controller) enter(ctx context.Context, all []corev1.Node) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -250,8 +250,8 @@ func (c *Controller) handler() cache.ResourceEventHandler {
 	}
 }
 
-// wake requests a pass over a Node. That it has no CIDRs is noted here, because the
-// pass may come when it has them already.
+// wake requests a pass over a Node. If the Node has no CIDRs, that is noted here,
+// because it may have some by the time of the pass.
 func (c *Controller) wake(node *corev1.Node) {
 	if len(cidrsOf(node)) == 0 {
 		c.mu.Lock()

@@ -56,8 +56,8 @@ func prepare(t *testing.T, all ...*corev1.Node) *bed {
 	return b
 }
 
-// patch carries out a patch as the API server does: with another resourceVersion, and
-// with its answer to tests that fail.
+// patch carries out a patch as the API server does: it sets a new resourceVersion,
+// and refuses a patch whose tests fail.
 func (b *bed) patch(a clienttesting.Action) (bool, runtime.Object, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -109,7 +109,7 @@ func (b *bed) start(families ...Family) {
 	b.pass(time.Second)
 }
 
-// pass lets time pass.
+// pass lets time go by.
 func (b *bed) pass(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
@@ -205,9 +205,10 @@ func named(name string, has ...string) *corev1.Node {
 	return n
 }
 
-// Nodes that wait get a CIDR of each family in one patch when one of them has waited
-// for a moment, and new ones at once. When all are taken, a Node says so, and gets
-// the CIDRs of the next Node that is gone.
+// When the first Node has waited for 10 seconds, all Nodes that wait get a CIDR of
+// each family in one patch. Later Nodes get theirs at once. When all CIDRs are
+// taken, an event says so, and the Node gets the CIDRs of the next Node that is
+// gone.
 func TestNodesGetCIDRs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := prepare(t, named("a"), named("b"), named("c", "10.0.2.0/24", "fd00:0:0:3::/64"))
@@ -235,7 +236,7 @@ func TestNodesGetCIDRs(t *testing.T) {
 		b.told()
 		metric(b, "10.0.0.0/22", 5, 1, 1, 4, 4)
 		metric(b, "fd00::/60", 5, 1, 0.25, 16, 4)
-		b.remove("d") // recreated under its name
+		b.remove("d") // recreated with the same name
 		b.add("d")
 		if n := b.served(0); n != 4 {
 			t.Errorf("%d Nodes have CIDRs", n)
@@ -270,8 +271,8 @@ func metric(b *bed, cluster string, want ...float64) {
 	}
 }
 
-// While another allocator gives CIDRs, this one gives none, and says who it is. When
-// a Node has waited for ten minutes, nobody else gives any.
+// While another allocator gives CIDRs, this one gives none, and names the other.
+// Once a Node has waited for ten minutes, the other counts as gone.
 func TestOtherAllocator(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := prepare(t, named("a", "10.0.0.0/24"))
@@ -326,7 +327,7 @@ func (b *bed) writes() (names []string) {
 }
 
 // While one Node cannot be fenced, an earlier leader may still write it, and no Node
-// gets CIDRs. Both say why.
+// gets CIDRs. Both Nodes get an event that says why.
 func TestNodeThatCannotBeFencedHoldsAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := prepare(t, named("a"), named("b"))
@@ -418,7 +419,7 @@ func TestNothingIsGivenBeforeAllNodesAreListed(t *testing.T) {
 			mu.Lock()
 			defer mu.Unlock()
 			if a.(clienttesting.ListActionImpl).ListOptions.ResourceVersion == "0" || failures == 0 {
-				return false, nil, nil // the informer's
+				return false, nil, nil // the list of the informer
 			}
 			failures--
 			return true, nil, errors.New("down")

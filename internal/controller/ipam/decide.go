@@ -13,8 +13,8 @@ import (
 )
 
 // AnnotationFence is the annotation of Nodes that names the leader that may write
-// their CIDRs. Every write of CIDRs tests it, so that what an earlier leader has
-// sent and the API server has not carried out yet is refused.
+// their CIDRs. Every write of CIDRs tests it. So the API server refuses a write that
+// an earlier leader has sent and that arrives late.
 const AnnotationFence = "fairlead.dev/pod-cidr-fence"
 
 // observed has everything that a decision about one Node may use.
@@ -30,16 +30,16 @@ type observed struct {
 	// live is the Node as the API server has it, nil if it was not read in this
 	// pass.
 	live *live
-	// overlaps is another Node that holds a part of the Node's CIDRs, nil if none
-	// does.
+	// overlaps is another Node whose CIDRs overlap with this Node's, nil if there is
+	// none.
 	overlaps *entry
 	// inRange means that the Node's CIDRs overlap with the cluster's.
 	inRange bool
-	// suspects is how many Nodes an earlier leader may still write, suspect the name
-	// of one of them.
+	// suspects is the number of Nodes to which an earlier leader may still write,
+	// and suspect is the name of one of them.
 	suspects int
 	suspect  string
-	// full is the cluster's CIDR that had none left in this pass.
+	// full is the cluster's CIDR in which this pass has found no free CIDR.
 	full   netip.Prefix
 	others others
 	memory memory
@@ -78,13 +78,13 @@ type plan struct {
 	why string
 	// gone are the Nodes whose CIDRs are released.
 	gone []types.UID
-	// sighting is that another allocator has given the CIDRs that are adopted.
+	// sighting is not nil if another allocator has given the CIDRs that are adopted.
 	sighting *sighting
 	event    *message.Event
 	// reason is why the Node waits, for metrics.
 	reason string
 	// retry means that the next pass is due after a growing delay. Otherwise it is
-	// due after this time; 0: when something changes.
+	// due after the time after, or, if that is 0, when something changes.
 	retry  bool
 	after  time.Duration
 	memory memory
@@ -110,8 +110,8 @@ func decide(o observed) plan {
 	return give(o)
 }
 
-// settle releases the CIDRs of former Nodes of this name. Only the API server's own
-// answer makes them gone.
+// settle releases the CIDRs of former Nodes of this name. They count as gone only if
+// the API server itself says so, and not the cache.
 func settle(o observed) plan {
 	if o.live == nil {
 		return plan{do: read, why: "another Node of this name holds CIDRs"}
@@ -151,9 +151,10 @@ func keep(o observed, has []string) plan {
 	return p
 }
 
-// isStrange reports whether the Node has got CIDRs that this daemon has not given.
-// Before it was fenced, an earlier leader may have given them. A Node that this
-// daemon leaves alone may get CIDRs from anybody, but not the cluster's.
+// isStrange reports whether another allocator has given the Node its CIDRs. If the
+// Node was not fenced yet, an earlier leader may have given them. A Node that is not
+// this daemon's may get CIDRs from anybody, unless they are a part of
+// --cluster-cidr.
 func isStrange(o observed, cidrs []netip.Prefix) bool {
 	_, disowned := o.claim.Disowns(o.node)
 	return !o.entry.without.IsZero() && !o.entry.suspect && !o.entry.barred && !slices.Equal(o.entry.cidrs, cidrs) && (!disowned || o.inRange)
@@ -195,8 +196,9 @@ func give(o observed) plan {
 	}
 }
 
-// since returns since when the Node has waited for CIDRs. The clock of the API
-// server may be ahead.
+// since returns the time since which the Node has waited for CIDRs. The time of its
+// creation does not count if it is later than the first look at the Node: the clock
+// of the API server may be ahead.
 func since(o observed) time.Time {
 	if created := o.node.CreationTimestamp.Time; created.Before(o.entry.without) {
 		return created

@@ -189,14 +189,14 @@ func TestReleaseSparesTheLiveNode(t *testing.T) {
 	}
 }
 
-// An unknown manager is not called by a name.
+// If the manager is unknown, the text names none.
 func TestSightingWithoutManager(t *testing.T) {
 	if got := (sighting{node: "a", cidrs: []string{"10.0.0.0/24", "fd00::/64"}}).String(); got != "an unknown client has given 10.0.0.0/24,fd00::/64 to node a" {
 		t.Error(got)
 	}
 }
 
-// What failed is repeated, and what is stale says nothing.
+// A failed write is tried again and reported; a stale one is only tried again.
 func TestAfterAWrite(t *testing.T) {
 	if p := failed(given(), isFailed("This", errTest)); !p.retry || p.event == nil || p.event.Reason != "CIDRAssignmentFailed" || p.memory.reason == "" {
 		t.Errorf("%+v", p)

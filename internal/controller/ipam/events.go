@@ -71,7 +71,7 @@ func isRival(s sighting) message.Event {
 		"Switch one of the two off. This daemon gives CIDRs again when a Node has waited for %v and nobody has given it any.", s, longWait))
 }
 
-// isAtWork says the same on the Lease.
+// isAtWork says on the Lease that another allocator is at work.
 func isAtWork(s sighting) message.Event {
 	return reasonAtWork.Event(fmt.Sprintf("No CIDRs are given to Nodes, because another allocator is at work: %s. Switch one of the two off.", s))
 }

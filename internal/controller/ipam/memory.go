@@ -10,7 +10,7 @@ import (
 // remembers nothing.
 type memory struct {
 	uid types.UID
-	// reason is why it waits, as metrics have it.
+	// reason is why the Node waits, as a label of the metric.
 	reason string
 	// told is the reason of the last event, toldAt its time.
 	told   string

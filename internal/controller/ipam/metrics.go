@@ -7,7 +7,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/waiting"
 )
 
-// Metrics are the metrics of the controller. They outlive it.
+// Metrics are the metrics of the controller. They outlive the controller.
 type Metrics struct {
 	allocations, releases *metrics.CounterVec
 	usage, size           *metrics.GaugeVec
@@ -25,7 +25,7 @@ func NewMetrics(register func(...metrics.Registerable), collect func(...metrics.
 }
 
 // newMetrics returns the metrics. The names of the first five are
-// kube-controller-manager's, with its spelling.
+// kube-controller-manager's, misspelling included.
 func newMetrics(c clock.PassiveClock) *Metrics {
 	labels := []string{"clusterCIDR"}
 	return &Metrics{

@@ -9,13 +9,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// seen is what a pass has learnt in its former steps.
+// seen is what a pass has learnt in its earlier steps.
 type seen struct {
 	live *live
 	full netip.Prefix
 }
 
-// observe gathers what is known of a Node without I/O.
+// observe gathers, without I/O, what is known of a Node.
 func (c *Controller) observe(name string, s seen) (observed, error) {
 	node, err := c.nodes.Cached(name)
 	if apierrors.IsNotFound(err) {
@@ -55,7 +55,8 @@ func (c *Controller) observe(name string, s seen) (observed, error) {
 	return o, nil
 }
 
-// read reads the Node from the API server. That there is none is an answer.
+// read reads the Node from the API server. If there is none, that is an answer and
+// not an error.
 func (c *Controller) read(ctx context.Context, name string) (*live, error) {
 	node, err := c.nodes.Live(ctx, name)
 	if apierrors.IsNotFound(err) {

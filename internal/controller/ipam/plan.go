@@ -10,8 +10,8 @@ import (
 // Keys returns the names of all Nodes.
 func (c *Controller) Keys() []string { return c.informer.GetStore().ListKeys() }
 
-// Plan returns what the controller would do next about a Node. It reserves and writes
-// nothing, so it does not say which CIDRs the Node would get.
+// Plan returns what the controller would do next about a Node. It reserves and
+// writes nothing, so it cannot say which CIDRs the Node would get.
 func (c *Controller) Plan(_ context.Context, name string) ([]step.Step, error) {
 	o, err := c.observe(name, seen{})
 	if err != nil || o.node == nil {

@@ -9,8 +9,8 @@ import (
 	utilnet "k8s.io/utils/net"
 )
 
-// ledger is which Node holds which CIDRs. A CIDR is held from before the API server
-// is asked to write it until the API server says that its Node is gone.
+// ledger records which Node holds which CIDRs. A Node holds a CIDR from the moment
+// before the write is sent until the API server says that the Node is gone.
 type ledger struct {
 	pools   []*pool // in the order of --cluster-cidr
 	entries map[types.UID]*entry
@@ -24,12 +24,11 @@ type ledger struct {
 type entry struct {
 	uid  types.UID
 	name string
-	// cidrs are those that the Node holds.
+	// cidrs are the CIDRs that the Node holds.
 	cidrs []netip.Prefix
 	// written means that the API server has them.
 	written bool
-	// without is since when the Node is known to have no CIDR; zero if it was
-	// never seen without one.
+	// without is when the Node was first seen without CIDRs; zero if it never was.
 	without time.Time
 	// suspect means that an earlier leader may still write the Node's CIDRs.
 	suspect bool
@@ -68,8 +67,8 @@ func (l *ledger) seenWithout(e *entry, now time.Time) {
 	}
 }
 
-// suspect records that an earlier leader may still write the Node's CIDRs, and
-// trust that it cannot.
+// suspect records that an earlier leader may still write the Node's CIDRs. trust
+// records that it cannot.
 func (l *ledger) suspect(e *entry) {
 	e.suspect = true
 	l.suspects[e.uid] = e.name
@@ -87,8 +86,8 @@ func (l *ledger) bar(e *entry) {
 	delete(l.suspects, e.uid)
 }
 
-// adopt records that the API server has these CIDRs for the Node. What was reserved
-// for it otherwise is released: CIDRs of a Node never change.
+// adopt records that the API server has these CIDRs for the Node. If other CIDRs
+// were reserved for it, they are released: CIDRs of a Node never change.
 func (l *ledger) adopt(e *entry, cidrs []netip.Prefix) {
 	if !slices.Equal(e.cidrs, cidrs) {
 		l.drop(e)
@@ -102,8 +101,8 @@ func (l *ledger) adopt(e *entry, cidrs []netip.Prefix) {
 	l.trust(e)
 }
 
-// reserve takes a CIDR of each family for the Node, all or none. full is the
-// cluster's CIDR that has none left.
+// reserve takes a CIDR of each family for the Node, all or none. If one of the
+// cluster's CIDRs has no free part left, full is that one.
 func (l *ledger) reserve(e *entry) (full netip.Prefix) {
 	for _, p := range l.pools {
 		cidr, ok := p.take(e.uid)
@@ -140,13 +139,13 @@ func (l *ledger) drop(e *entry) {
 	e.cidrs, e.written = nil, false
 }
 
-// overlapping returns another Node that holds a part of the CIDRs, nil if none
-// does.
+// overlapping returns another Node whose CIDRs overlap with these, nil if there is
+// none.
 func (l *ledger) overlapping(uid types.UID, cidrs []netip.Prefix) *entry {
 	if !l.isHeld(uid, cidrs) {
 		return nil
 	}
-	for _, e := range l.entries { // Rare, so that it may go through all.
+	for _, e := range l.entries { // Overlaps are rare, so this may be slow.
 		if e.uid != uid && slices.ContainsFunc(e.cidrs, func(one netip.Prefix) bool { return slices.ContainsFunc(cidrs, one.Overlaps) }) {
 			return e
 		}
@@ -157,7 +156,7 @@ func (l *ledger) overlapping(uid types.UID, cidrs []netip.Prefix) *entry {
 // isHeld reports whether a part of the CIDRs may be held by somebody else.
 func (l *ledger) isHeld(uid types.UID, cidrs []netip.Prefix) bool {
 	if e := l.entries[uid]; e != nil && slices.Equal(e.cidrs, cidrs) {
-		return false // Compared when they were adopted.
+		return false // They were checked when they were adopted.
 	}
 	return slices.ContainsFunc(l.pools, func(p *pool) bool { return slices.ContainsFunc(cidrs, p.isHeld) })
 }

@@ -5,35 +5,36 @@ import (
 )
 
 const (
-	// shortWait is how long a Node has to wait for a CIDR before the first one is
-	// given. Another allocator, such as kube-controller-manager, gives one within a
+	// shortWait is how long a Node has to wait before this daemon gives its first
+	// CIDR. Another allocator, such as kube-controller-manager, gives one within a
 	// second.
 	shortWait = 10 * time.Second
-	// longWait is how long it has to wait when another allocator was seen at
+	// longWait is how long a Node has to wait when another allocator was seen at
 	// work, and for how long a sighting counts.
 	longWait = 10 * time.Minute
-	// minSightings is how many Nodes another allocator must have given CIDRs to. A
-	// kubelet can set the CIDRs of its own Node, so that one Node proves nothing.
+	// minSightings is how many Nodes must have got CIDRs from elsewhere before
+	// another allocator counts as at work. One Node proves nothing, because a
+	// kubelet can set the CIDRs of its own Node.
 	minSightings = 2
 )
 
-// sighting is a Node that has got CIDRs that this daemon has not given.
+// sighting is a Node with CIDRs that this daemon has not given.
 type sighting struct {
 	node    string
 	cidrs   []string
-	manager string // of the field, as managedFields has it; empty if unknown
+	manager string // who has written the CIDRs, by managedFields; empty if unknown
 	at      time.Time
 }
 
 // others is what is known of other allocators of CIDRs.
 type others struct {
 	sightings []sighting // within longWait of the last one, one for each Node
-	// proven is when a Node had waited for so long that nobody else gives CIDRs;
-	// zero: never.
+	// proven is the last time when a Node had waited long enough to prove that there
+	// is no other allocator; zero: never.
 	proven time.Time
 }
 
-// saw returns what is known after a sighting.
+// saw returns what is known after one more sighting.
 func (x others) saw(s sighting) others {
 	var recent []sighting
 	for _, old := range x.sightings {
@@ -63,8 +64,8 @@ func (x others) isProven() bool {
 	return !x.proven.IsZero() && (last == nil || x.proven.After(last.at))
 }
 
-// remaining returns for how long a Node that has waited since some time has to go
-// on waiting until it proves that nobody else gives CIDRs.
+// remaining returns how much longer a Node has to wait until it proves that there is
+// no other allocator. since is when its wait began.
 func (x others) remaining(now, since time.Time) time.Duration {
 	need := shortWait
 	if x.atWork() {

@@ -14,8 +14,8 @@ type Family struct {
 	Mask    int
 }
 
-// The greatest difference between the two lengths: the ledger has a number for each
-// CIDR. That of IPv6 is kube-controller-manager's.
+// The greatest difference between the two lengths. It bounds memory, because a pool
+// has a counter for each CIDR. The value for IPv6 is kube-controller-manager's.
 const (
 	maxBits4 = 22
 	maxBits6 = 16
@@ -33,7 +33,7 @@ func (f Family) MaxBits() int {
 type pool struct {
 	Family
 
-	holders []int32 // of each CIDR: how many hold a part of it
+	holders []int32 // for each CIDR, how many holds overlap with it
 	taken   int     // CIDRs with a holder
 	tally   tally
 }
@@ -44,7 +44,8 @@ type tally struct {
 	tries               []int // for each CIDR that was given
 }
 
-// newPool returns the pool of a family, of which the reserved CIDRs are never given.
+// newPool returns the pool of a family. CIDRs that overlap with reserved ones are
+// never given.
 func newPool(f Family, reserved []netip.Prefix) *pool {
 	p := &pool{Family: f, holders: make([]int32, 1<<(f.Mask-f.Cluster.Bits()))}
 	for _, cidr := range reserved {
@@ -53,9 +54,9 @@ func newPool(f Family, reserved []netip.Prefix) *pool {
 	return p
 }
 
-// take takes a CIDR that nobody holds a part of. It is chosen by the Node's UID:
-// two leaders choose the same for one Node and rarely the same for two Nodes, and
-// what was released is rarely given again soon.
+// take takes a CIDR that nobody holds a part of. It is chosen by the Node's UID. So
+// two leaders choose the same CIDR for one Node, and rarely the same CIDR for two
+// Nodes. A CIDR that was released is rarely given again soon.
 func (p *pool) take(uid types.UID) (cidr netip.Prefix, ok bool) {
 	if p.taken == len(p.holders) {
 		return netip.Prefix{}, false

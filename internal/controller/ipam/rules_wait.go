@@ -7,18 +7,18 @@ import (
 )
 
 const (
-	// behind is when a pass is made again that has found the cache behind the API
-	// server. The change itself wakes the Node, too.
+	// behind is the pause after a pass that has found the cache to be behind the API
+	// server. The Node is also looked at when the change reaches the cache.
 	behind = 30 * time.Second
 	// quiet is how long a Node may wait for other Nodes to be fenced, or for another
 	// allocator, before an event says so.
 	quiet = 30 * time.Second
-	// repeatEvent is how long the same reason is not recorded again.
+	// repeatEvent is the shortest time between two events with the same reason.
 	repeatEvent = 30 * time.Minute
 )
 
-// holds returns the plan for a Node that gets no CIDRs now. The event is recorded
-// when its reason is new.
+// holds returns the plan for a Node that gets no CIDRs now. The event is recorded if
+// its reason is new, or after repeatEvent.
 func holds(o observed, event message.Event) plan {
 	p := plan{do: wait, why: event.Message, reason: event.Reason, memory: o.memory}
 	p.memory.reason = event.Reason

@@ -48,16 +48,16 @@ type world struct {
 	version int
 	// sent are writes that a client has given up and that may still arrive.
 	sent []func()
-	// given is what each Node has got, by UID.
+	// given are the CIDRs that each Node has got, by UID.
 	given map[types.UID][]string
-	// trouble is how many writes have trouble, in percent.
+	// trouble is the percentage of writes that fail in some way.
 	trouble  int
 	families []Family
 	reserved []netip.Prefix
 	steps    []string
 }
 
-// change is a Node as it is after a change; nil if it is gone.
+// change is a Node after a change; nil if it is gone.
 type change struct {
 	name string
 	node *corev1.Node
@@ -87,7 +87,7 @@ func (w *world) store(name string, node *corev1.Node) {
 	w.check()
 }
 
-// check holds what may never happen.
+// check fails the test if something has happened that may never happen.
 func (w *world) check() {
 	w.t.Helper()
 	taken := map[netip.Prefix]string{}
@@ -223,8 +223,8 @@ func (l *leader) All(context.Context) ([]corev1.Node, error) {
 	return all, nil
 }
 
-// Patch is a write: it is made, refused, made without a reply, or still on its way
-// when its client has given up.
+// Patch carries out the write, refuses it, carries it out without a reply, or leaves
+// it on its way when the client gives up.
 func (l *leader) Patch(_ context.Context, p kube.NodePatch) (*corev1.Node, error) {
 	what := fmt.Sprintf("%s writes %s: %v %v", l.controller.self, p.Node.Name, p.PodCIDRs, p.Annotations[AnnotationFence] != nil)
 	if l.luck.IntN(100) < l.trouble {
@@ -329,11 +329,11 @@ func (w *world) rest(l *leader) {
 	}
 }
 
-// Random paths through the lives of Nodes and leaders: Nodes come, go and come again
-// under their names, leaders are killed between any two steps, writes are refused,
-// lose their replies or arrive after their leader is gone, and caches are behind.
-// No two Nodes ever have CIDRs that overlap, and in the end each Node has some and
-// none is lost.
+// Random paths through the lives of Nodes and leaders: Nodes come, go and come back
+// with the same names, leaders are killed between any two steps, writes are refused,
+// lose their replies or arrive after their leader is gone, and caches are behind. No
+// two Nodes ever have CIDRs that overlap, and in the end each Node has CIDRs and no
+// CIDR is lost.
 func TestWalk(t *testing.T) {
 	n := *paths
 	if testing.Short() {

@@ -39,7 +39,8 @@ func (c *Controller) Plan(ctx context.Context, name string) ([]step.Step, error)
 	return []step.Step{p.step(o)}, nil
 }
 
-// untold returns the memory of a process that has told nobody anything.
+// untold returns the memory as if nothing had been reported yet, so that a plan
+// shows every event.
 func (m memory) untold() memory {
 	m.recorded, m.recordedAt, m.notices, m.said = "", time.Time{}, "", ""
 	return m

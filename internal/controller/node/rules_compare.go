@@ -33,8 +33,9 @@ func saysLess(o observed) bool {
 		i.region == "" && has[corev1.LabelTopologyRegion] != ""
 }
 
-// differs reports whether what the cloud says of the Node is to be written. That
-// the Node is to show its initialisation is no news of the cloud.
+// differs reports whether what the cloud says of the Node is to be written. If only
+// the condition about the initialisation is to be written, that does not count: it
+// is not something that has changed in the cloud.
 func differs(o observed) bool {
 	p := decide(o)
 	return p.do == update && (p.addresses != nil || !p.change.empty())

@@ -50,8 +50,8 @@ func TestWhatAListConfirms(t *testing.T) {
 	}
 }
 
-// A Node that is to show its initialisation is asked about. That is no change that
-// a list or a watch has missed.
+// The cloud is asked about a Node that is to show its initialisation. That does not
+// mean that a list or a watch has missed a change.
 func TestConditionIsNoNewsOfTheCloud(t *testing.T) {
 	o := observed{now: noon, node: settled(), answer: machine(), policy: follows, always: true}
 	if decide(o).condition == nil || confirms(o) || differs(o) {

@@ -86,9 +86,9 @@ func pauseAfter(vain int) time.Duration {
 var questionLimit = allowance.Limit{Burst: 12, Every: 30 * time.Second, Least: 500 * time.Millisecond}
 
 // asks returns the plan to ask the cloud, or a plan to wait if too many questions
-// were asked. A pass before its time means that the Node has changed, so the pauses
-// begin anew. They do not for a Node that changes so often that its questions are
-// used up.
+// were asked. If a pass comes before its time, the Node has changed, so the pauses
+// start from the shortest again, unless the Node changes so often that its questions
+// are used up.
 func asks(o observed) plan {
 	if next := o.memory.questions.Next(questionLimit); o.now.Before(next) {
 		return plan{do: wait, why: "the cloud was asked about the Node often enough", after: next.Sub(o.now), memory: o.memory}

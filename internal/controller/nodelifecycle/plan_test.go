@@ -44,7 +44,8 @@ func TestStepOfAPlan(t *testing.T) {
 	}
 }
 
-// Evidence grows from look to look, and what was to be said is to be said again.
+// Evidence grows from look to look. An event that was planned is planned again,
+// because the first plan was not carried out.
 func TestMemoryOfAPlanThatWasNotCarriedOut(t *testing.T) {
 	o := observed{now: noon, node: old("n"), answer: said(absent), limits: DefaultLimits()}
 	first := decideSuspicion(o)

@@ -140,7 +140,7 @@ func (i *index) record(about *corev1.Node, a answer, now time.Time) {
 	}
 }
 
-// change changes a member and counts it anew.
+// change changes a member and counts it again.
 func (i *index) change(m *member, now time.Time, f func()) {
 	i.uncount(m)
 	f()

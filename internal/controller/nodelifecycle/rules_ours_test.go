@@ -44,8 +44,8 @@ func TestNodeThatIsNotOurs(t *testing.T) {
 	})
 }
 
-// Nodes of others are not asked about, are no witnesses, and do not count for the
-// budget.
+// The cloud is not asked about Nodes of others. They are not witnesses, and do not
+// count for the budget.
 func TestNodesOfOthersTakeNoPart(t *testing.T) {
 	claim := ownership.Claim{Schemes: []string{"p"}, Nodes: func(n *corev1.Node) bool { return n.Labels["pool"] == "" }}
 	theirs := label("pool", "theirs")

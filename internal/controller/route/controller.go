@@ -254,7 +254,7 @@ func (c *Controller) nodeDeleted(node *corev1.Node) {
 	c.memory.nodeDeleted(node, c.clock.Now())
 }
 
-// wake requests a pass that plans the Node anew.
+// wake requests a pass that plans the Node again.
 func (c *Controller) wake(node string, w wake) {
 	if w == noWake {
 		return

@@ -117,7 +117,7 @@ type held struct {
 type counts struct {
 	wanted, present int
 	missing         map[string]int // by reason
-	unreadable      int            // destinations that are no CIDR
+	unreadable      int            // destinations that are not CIDRs
 }
 
 // decide plans what has changed since the table was planned. Without a table it plans

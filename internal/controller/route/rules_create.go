@@ -139,7 +139,7 @@ func (j job) recheck(nodes func(name string) *corev1.Node) job {
 	}
 	if j.create != nil {
 		if node := claimant(j.create.node.Name); node == nil || node.UID != j.create.node.UID {
-			return job{cidr: j.cidr} // The next pass plans it anew.
+			return job{cidr: j.cidr} // The next pass plans it again.
 		}
 	}
 	j.remove = slices.DeleteFunc(slices.Clone(j.remove), func(r removal) bool { return r.unclaimed && claimant(r.route.target) != nil })

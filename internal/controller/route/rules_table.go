@@ -162,7 +162,7 @@ func (t *table) addPart(cidr netip.Prefix) {
 	}
 }
 
-// findParts finds the parts of all CIDRs anew.
+// findParts finds the parts of all CIDRs from scratch.
 func (t *table) findParts() {
 	clear(t.parts)
 	for cidr := range t.claimants {

@@ -66,8 +66,9 @@ func untilEdit(o observed) time.Duration {
 	return o.tried.edits.Next(editLimit).Sub(o.now)
 }
 
-// withPauseBetweenEdits returns the plan, or a plan to wait if it is an Ensure for one of
-// too many edits. The first edit after a long time begins the delays after failures anew.
+// withPauseBetweenEdits returns the plan, or a plan to wait if it is an Ensure for
+// one of too many edits. The first edit after a long time resets the delays after
+// failures.
 func withPauseBetweenEdits(o observed, p plan) plan {
 	after := untilEdit(o)
 	switch {
@@ -87,7 +88,7 @@ func withPauseBetweenEdits(o observed, p plan) plan {
 
 // withPauseBetweenRemovals returns the plan, or a plan to wait if it removes once
 // more what was removed already, and the Service is not being deleted. Whoever puts
-// the finalizer back asks for that, and may do so all the time.
+// the finalizer back causes another removal, and may put it back all the time.
 func withPauseBetweenRemovals(o observed, p plan) plan {
 	after := o.tried.edits.Next(editLimit).Sub(o.now)
 	isAgain := o.tried.uid == o.service.UID && o.tried.shape == removal && o.memory.failure.attempts == 0

@@ -55,7 +55,7 @@ func (m member) next(b BackendPolicy, node *corev1.Node, now time.Time) (next me
 type membership struct {
 	policy  BackendPolicy
 	members map[string]member    // of all Nodes, by name
-	held    map[string]time.Time // when Nodes that have moved too often may move, by name
+	held    map[string]time.Time // when Nodes that have moved too often may move again, by name
 	set     nodeSet
 	// sum is the sum of the digests of the set's Nodes.
 	sum [sha256.Size]byte

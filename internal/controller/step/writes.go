@@ -25,8 +25,8 @@ func Condition[T, S ~string](kind T, status S, reason string) string {
 	return fmt.Sprintf("condition %s=%s (%s)", kind, status, reason)
 }
 
-// Entries returns what a change of labels or annotations writes. what says which of
-// them they are. A nil value is removed.
+// Entries returns what a change of labels or annotations writes. what is "label" or
+// "annotation". A nil value means that the entry is removed.
 func Entries(what string, now map[string]string, change map[string]*string) []string {
 	var writes []string
 	for _, key := range slices.Sorted(maps.Keys(change)) {
@@ -43,8 +43,8 @@ func Entries(what string, now map[string]string, change map[string]*string) []st
 	return writes
 }
 
-// Taints returns what the change of a Node's taints writes. A nil after changes
-// none.
+// Taints returns what the change of a Node's taints writes. If after is nil, nothing
+// changes.
 func Taints(before []corev1.Taint, after *[]corev1.Taint) []string {
 	if after == nil {
 		return nil
@@ -63,8 +63,8 @@ func Taints(before []corev1.Taint, after *[]corev1.Taint) []string {
 	return writes
 }
 
-// Addresses returns what the change of a Node's addresses writes. A nil after
-// changes none.
+// Addresses returns what the change of a Node's addresses writes. If after is nil,
+// nothing changes.
 func Addresses(before, after []corev1.NodeAddress) []string {
 	if after == nil {
 		return nil

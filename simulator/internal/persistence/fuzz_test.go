@@ -33,7 +33,7 @@ func FuzzStateFile(f *testing.F) {
 		if !restores(t, file) {
 			return
 		}
-		// The first change writes the whole file anew.
+		// The first change writes the whole file again.
 		store := state.New(state.Config{Clock: clock.RealClock{}, Save: file.Save})
 		saved, err := file.Load()
 		if err != nil {

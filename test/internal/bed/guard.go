@@ -28,9 +28,9 @@ type guard struct {
 
 func newGuard() *guard { return &guard{waiting: map[types.UID]bool{}, spared: map[string]bool{}} }
 
-// watch checks Nodes until the context ends. If the connection breaks, it
-// continues at the last version, so that it misses none. If the API server no
-// longer has that version, it starts anew.
+// watch checks Nodes until the context ends. If the connection breaks, it continues
+// at the last version, so that it misses none. If the API server no longer has that
+// version, it starts again with a list.
 func (g *guard) watch(ctx context.Context, client kubernetes.Interface) {
 	version := ""
 	for ctx.Err() == nil {

@@ -54,7 +54,7 @@ type config struct {
 
 // cloud is the simulated provider with other interfaces and with faults.
 type cloud struct {
-	cloudprovider.Interface  // the simulated one, as if it were no provider.Reloader
+	cloudprovider.Interface  // the simulated one, as if it were not a provider.Reloader
 	provider.ErrorClassifier // of the simulated provider
 
 	kind     kind

@@ -31,7 +31,7 @@ func init() { //nolint:gochecknoinits // a provider registers itself on import, 
 
 // Cloud is the provider.
 type Cloud struct {
-	cloudprovider.Interface  // the simulated one, as if it were no provider.Reloader
+	cloudprovider.Interface  // the simulated one, as if it were not a provider.Reloader
 	provider.ErrorClassifier // its own
 
 	client *simulator.Client

@@ -147,7 +147,8 @@ func TestSettingsReachTheirControllers(t *testing.T) {
 		check(sections.FlagSets["generic"].Lookup(name))
 	}
 	check(sections.FlagSets["misc"].Lookup("node-status-update-frequency"))
-	// Each is set by a further value of a flag, which sets another field, too.
+	// Each of these fields is set by a further value of a flag that sets another
+	// field, too.
 	for _, arg := range []string{"--node-label-reconcile=additional,remove", "--node-label-reconcile=additional", "--service-remove-backends-on=deletion", "--load-balancer-class=-"} {
 		for _, path := range differing("", defaults, reflect.ValueOf(handOn(t, arg))) {
 			reached[path] = arg

@@ -88,7 +88,7 @@ func (s *Settings) arguments(args []string) (all [][]string) {
 		if len(args) > 1 && s.takesNext(args[0], args[1]) {
 			n = 2
 		}
-		if args[0] != "" { // which is no argument at the start either
+		if args[0] != "" { // an empty argument does not count at the start of the daemon either
 			all = append(all, args[:n])
 		}
 		args = args[n:]
