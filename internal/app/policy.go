@@ -54,8 +54,9 @@ func (p *program) policyCommand(daemon *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// addDaemonFlags adds the daemon's flags to a sub-command that has its own already.
-// The help shows its own. words are the values of some of them, for completion.
+// addDaemonFlags adds the daemon's flags to a sub-command that already has flags of
+// its own. The help shows only the sub-command's own flags. words has values of some
+// flags by name, for completion.
 func addDaemonFlags(cmd, daemon *cobra.Command, words map[string][]string) {
 	own := cmd.Flags()
 	help := own.FlagUsages()

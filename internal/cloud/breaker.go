@@ -274,7 +274,7 @@ func (b *breaker) fails(c call, started time.Time, err error) effect {
 	if c.tenant == "" {
 		f.err = errors.Unwrap(err)
 	}
-	isExplained := !b.cloud.isOpen() && p.isOpen() // The part is down, which says nothing of the others.
+	isExplained := !b.cloud.isOpen() && p.isOpen() // The part is down, which says nothing about the others.
 	e := effect{failed: true}
 	// Nodes that are not this cloud's may fail for ever with such errors, and be all
 	// that is asked in a part. They must not hold a new Node back.

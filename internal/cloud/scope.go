@@ -19,7 +19,7 @@ type scope struct {
 	waiting []string
 	// own are the objects whose calls have failed shortly before another object got
 	// an answer. So they fail for reasons of their own, and if they fail again, that
-	// says nothing of others.
+	// says nothing about others.
 	own map[string]time.Time
 
 	opened, closed time.Time // when calls were last held back and released

@@ -15,9 +15,9 @@ import (
 // ErrReadOnly is the error of a request that a read-only client does not make.
 var ErrReadOnly = errors.New("this client only reads")
 
-// ReadOnly makes a client read-only: no request reaches the API server that could
-// change something. refused is told about each request that is not made; it may be
-// called by several goroutines.
+// ReadOnly makes a client read-only: a request that could change something does not
+// reach the API server. refused is told about each request that is not made; it may
+// be called by several goroutines.
 func ReadOnly(refused func(request string)) transport.WrapperFunc {
 	return func(next http.RoundTripper) http.RoundTripper { return readOnly{next, refused} }
 }

@@ -16,8 +16,9 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// An API server that can stream a list is asked for no other, so that neither side
-// has all Nodes in memory a second time. One that cannot is asked for a list.
+// If the API server can stream a list, no ordinary list is requested, so that
+// neither side has all Nodes in memory a second time. If it cannot, an ordinary list
+// is requested.
 func TestNodesAreStreamedWhereTheAPIServerCan(t *testing.T) {
 	for name, streams := range map[string]bool{"Streams": true, "CannotStream": false} {
 		t.Run(name, func(t *testing.T) {

@@ -372,7 +372,7 @@ func testCloudThatProvesNothing(t *testing.T, s served) {
 		fault        simulator.FaultKind
 		match        func(simulator.Instance) string
 	}{
-		{"AnswersWith404", "Cloud", simulator.FaultNotFound, func(i simulator.Instance) string { return i.Name }}, // A 404 to a list says nothing of an instance.
+		{"AnswersWith404", "Cloud", simulator.FaultNotFound, func(i simulator.Instance) string { return i.Name }}, // A 404 to a list says nothing about an instance.
 		{"NotFoundByName", "IdentityUnproven", simulator.FaultEmptyList, func(i simulator.Instance) string { return i.Name }},
 		{"Hangs", "Cloud", simulator.FaultHang, func(i simulator.Instance) string { return i.Name }},
 		{"IsDown", "Cloud", simulator.FaultOutage, func(i simulator.Instance) string { return i.Name }},

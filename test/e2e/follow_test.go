@@ -220,8 +220,9 @@ func TestLabelsStayWhereTheyAreToBeLeftAlone(t *testing.T) {
 	}
 }
 
-// Idle costs nothing (P1): while nothing changes nothing is written, also for
-// a Node with several addresses of one type that the cloud gives in turns.
+// Idle costs nothing (P1): while nothing changes, nothing is written, not even for a
+// Node with several addresses of one type that the cloud returns in alternating
+// order.
 func TestNothingIsWrittenWhileNothingChanges(t *testing.T) {
 	b := onShared(t)
 	i := b.Kubelet(t, simulator.Instance{

@@ -29,15 +29,15 @@ const (
 	roomFor     = 256 - 8
 )
 
-// givesCIDRs are the flags of a daemon that does nothing else.
+// givesCIDRs returns the flags of a daemon that does nothing but give CIDRs.
 func givesCIDRs(clusters string, more ...string) []string {
 	return append([]string{"--controllers=node-ipam-controller", "--allocate-node-cidrs", "--cluster-cidr=" + clusters}, more...)
 }
 
 // Without an allocator in kube-controller-manager, leaders that follow one another
-// give each Node a CIDR of each family (S11). They are killed at writes, which arrive
-// when the next one works, or whose replies are lost. All CIDRs are given, and none
-// twice.
+// give each Node a CIDR of each family (S11). Each leader is killed during a write.
+// The write arrives after the next leader has begun, or it is carried out and its
+// reply is lost. In the end all CIDRs are given, and none twice.
 func TestNodeCIDRs(t *testing.T) {
 	const rounds, fleet = 5, 48
 	b := onOwn(t, "--cluster-cidr="+podNetwork+","+podNetwork6, "--controller-manager-arg=--allocate-node-cidrs=false")
@@ -58,10 +58,10 @@ func TestNodeCIDRs(t *testing.T) {
 		d.Kill()
 		next := b.Daemon(t, s)
 		if round == 0 {
-			trap.Release() // It arrives before the next one leads.
+			trap.Release() // The write arrives before the next daemon leads.
 		}
 		awaitCIDRs(t, b, 3+len(names))
-		trap.Release() // It arrives when its Node has CIDRs of the next one.
+		trap.Release() // The write arrives when its Node has CIDRs from the next leader.
 		d = next
 	}
 
@@ -81,7 +81,7 @@ func TestNodeCIDRs(t *testing.T) {
 	gone := names[:20]
 	remove(t, b, gone...)
 	awaitCIDRs(t, b, 3+len(names)+len(more)-len(gone))
-	for _, name := range names[20:25] { // recreated under their names
+	for _, name := range names[20:25] { // recreated with the same names
 		remove(t, b, name)
 		b.Register(t, nodes.New(name))
 	}
@@ -174,7 +174,7 @@ func overlapsNone(t *testing.T, n corev1.Node, taken map[string]string) {
 	}
 }
 
-// without returns the name of a Node without CIDRs.
+// without returns the name of a Node that has no CIDRs.
 func without(t *testing.T, b *bed.Bed) string {
 	t.Helper()
 	list, err := b.Admin.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})

@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 	os.Exit(run(m))
 }
 
-// run ends all that it starts, also when it is interrupted.
+// run ends all that it starts, even when it is interrupted.
 func run(m *testing.M) (code int) {
 	bin := os.Getenv("FAIRLEAD_BIN")
 	if bin == "" {

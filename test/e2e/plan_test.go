@@ -31,8 +31,8 @@ var cloudChanges = []simulator.Call{
 	simulator.CreateStaticIP, simulator.ReleaseStaticIP, simulator.CreateVolume, simulator.DeleteVolume,
 }
 
-// planned is a cluster in which a daemon has settled everything, and in which much has
-// changed since the daemon has ended.
+// planned is a cluster in which a daemon had nothing left to do. Then the daemon
+// ended, and much has changed since.
 type planned struct {
 	*bed.Bed
 	*nodepool.Pool
@@ -40,7 +40,7 @@ type planned struct {
 
 	network *podnetwork.Network
 	setup   daemon.Setup
-	names   map[string]string // of objects, by what is the matter with them
+	names   map[string]string // names of objects, by what has changed about them
 }
 
 // newPlanned returns a cluster with a hundred Nodes and twenty Services.
@@ -160,16 +160,16 @@ func TestPlanSaysWhatTheDaemonDoes(t *testing.T) {
 	}
 }
 
-// effect is what plan has said about an object.
+// effect is what plan has printed about an object.
 type effect struct {
 	gravest string
-	writes  bool // beside events
+	writes  bool // other than events
 	calls   []string
 }
 
 var onNode = regexp.MustCompile(` on (node/\S+)$`)
 
-// effects returns what was said, by object.
+// effects returns what plan has printed, by object.
 func (*planned) effects(said bed.Planned) map[string]effect {
 	order := []string{"", "none", "wait", "update", "create", "delete"}
 	all := map[string]effect{}
@@ -195,7 +195,7 @@ func (*planned) effects(said bed.Planned) map[string]effect {
 	return all
 }
 
-// checkStates checks that each state is among what plan has said.
+// checkStates checks that the output of plan covers each state.
 func (p *planned) checkStates(t *testing.T, effects map[string]effect) {
 	t.Helper()
 	for what, want := range map[string]string{
@@ -213,13 +213,14 @@ func (p *planned) checkStates(t *testing.T, effects map[string]effect) {
 		counts[kind+" "+e.gravest]++
 	}
 	t.Logf("plan: %v", counts)
-	// The routes to the instances that are gone and stopped lead nowhere. That of the Node that is deleted has no Node.
+	// The routes to the instances that are gone and stopped lead nowhere. The route
+	// of the Node that is deleted has no Node.
 	if counts["route delete"] != 3 || counts["route create"] != 3 || counts["node delete"] != 1 {
 		t.Errorf("effects by kind: %v", counts)
 	}
 }
 
-// awaitDone waits until the daemon has done what was said.
+// awaitDone waits until the daemon has done what plan has printed.
 func (p *planned) awaitDone(t *testing.T, effects map[string]effect, routes map[string]string) {
 	t.Helper()
 	expect.Within(t, 4*expect.Soon, func(ctx context.Context) error {
@@ -244,7 +245,7 @@ func (p *planned) awaitDone(t *testing.T, effects map[string]effect, routes map[
 	podnetwork.AwaitListings(t, p.Pool.Cloud, 3)
 }
 
-// compare checks that what was written is what was said.
+// compare checks that the daemon has written what plan has printed.
 func (*planned) compare(t *testing.T, effects map[string]effect, writes audit.Requests) {
 	t.Helper()
 	written := map[string]bool{}
@@ -268,8 +269,8 @@ func (*planned) compare(t *testing.T, effects map[string]effect, writes audit.Re
 	}
 }
 
-// compareRoutes returns an error while the routes are not what was said. before are
-// those before the daemon ran.
+// compareRoutes returns an error while the routes are not those that plan has
+// predicted. before are the routes before the daemon ran.
 func (p *planned) compareRoutes(ctx context.Context, t *testing.T, effects map[string]effect, before map[string]string) error {
 	t.Helper()
 	now := routesOf(ctx, t, p.Pool.Cloud)

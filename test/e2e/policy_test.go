@@ -121,8 +121,8 @@ func TestPolicyWarnsOfWhatHasNoEffect(t *testing.T) {
 	}
 }
 
-// What the sub-command prints is a policy for its provider, which denies if that is
-// asked for.
+// The sub-command prints a policy for its provider. With --action=Deny, the policy
+// denies.
 func TestPolicyOfTheProgram(t *testing.T) {
 	b := onShared(t)
 	text, err := exec.CommandContext(t.Context(), b.Programs.Path("cloud-controller-manager"), "policy", "--cloud-provider=simulated", "--action=Deny", "--name=printed", "--load-balancer-class=example.com/policy").CombinedOutput()

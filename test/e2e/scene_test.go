@@ -212,7 +212,7 @@ func (s *scene) serviceIsServed(t *testing.T) {
 	}
 }
 
-// runs reports whether a controller runs that is off by default.
+// runs reports whether this controller runs, which is off by default.
 func (s *scene) runs(controller string) bool {
 	return slices.ContainsFunc(s.flags, func(flag string) bool {
 		return strings.HasPrefix(flag, "--controllers=") && strings.Contains(flag, controller)
@@ -231,8 +231,8 @@ func (s *scene) told(t *testing.T, controller, kind, name string) {
 	})
 }
 
-// certificateIsApproved for what is the Node's, and for nothing else, if the
-// controller runs.
+// certificateIsApproved checks, if the controller runs, that a certificate is
+// approved for the Node's own names and addresses, and for nothing else.
 func (s *scene) certificateIsApproved(t *testing.T) {
 	t.Helper()
 	const controller = "kubelet-serving-csr-controller"
@@ -256,7 +256,8 @@ func (s *scene) remove(t *testing.T, node string) {
 	}
 }
 
-// volumeIsLabelled if the cloud knows it, and if the controller runs.
+// volumeIsLabelled checks, if the controller runs, that a volume is labelled if the
+// cloud knows it.
 func (s *scene) volumeIsLabelled(t *testing.T) {
 	t.Helper()
 	const controller = "persistent-volume-label-controller"

@@ -123,7 +123,7 @@ func TestServiceOfAnotherClassBecomesInternal(t *testing.T) {
 }
 
 // The class of a Service can change only while the Service has another type. The
-// daemon then deletes the load balancer, also if it never saw that type.
+// daemon then deletes the load balancer, even if it never saw that type.
 func TestServiceIsGivenToAnotherClass(t *testing.T) {
 	s := lbservice.New(t, onShared(t), 2)
 	d := s.Runs(t, daemon.Setup{})

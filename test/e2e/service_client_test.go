@@ -69,7 +69,8 @@ func (m *machine) serve(conn net.Conn) {
 	}
 }
 
-// goes ends the machine: it answers no more, its instance and its Node go.
+// goes ends the machine: it no longer answers, and its instance and its Node are
+// removed.
 func (m *machine) goes(t *testing.T, s traffic) {
 	t.Helper()
 	for _, listener := range m.listeners {

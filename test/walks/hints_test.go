@@ -78,7 +78,7 @@ func (w *world) newHints() hints {
 	return h
 }
 
-// moods lets the fast paths behave otherwise, now and then. The caller holds mu.
+// moods changes how the fast paths behave, now and then. The caller holds mu.
 func (w *world) moods() {
 	h := &w.hints
 	if h.lists && w.mood.IntN(4) == 0 {
@@ -91,9 +91,10 @@ func (w *world) moods() {
 	}
 }
 
-// calmDown makes the fast paths right, or not: what is said wrongly costs questions
-// and nothing else. Only a list that says what was true before, and does not say so,
-// hides for hours that a Node differs. The caller holds mu.
+// calmDown makes the fast paths right, or leaves them wrong: wrong hints cost
+// questions and nothing else. An old list is always made right, because only a list
+// that is old and does not say so hides for hours that a Node differs. The caller
+// holds mu.
 func (w *world) calmDown() {
 	h := &w.hints
 	if h.listing == isOld || w.mood.IntN(2) == 0 {

@@ -95,7 +95,8 @@ func holds(o observed, c message.Cause) plan {
 // unprovenReasons are those that another answer of the cloud can end.
 var unprovenReasons = []string{identityUnproven.Name, addressUnproven.Name}
 
-// pauseAfter returns the time until the next question after this many in vain.
+// pauseAfter returns the time until the next question, after this many questions
+// without a useful answer.
 func pauseAfter(vain int) time.Duration {
 	pause := firstPause
 	for n := 1; n < vain && pause < longestPause; n++ {

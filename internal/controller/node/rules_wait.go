@@ -54,9 +54,10 @@ const (
 	hurriedFor   = time.Minute
 )
 
-// vainAfter returns how many questions in a row were in vain, this one included,
-// and the time until the next one, 0 for a delay that stays short. If the cloud
-// has failed in between, nothing is known that would make the Node more urgent.
+// vainAfter returns how many questions in a row were in vain, this one included. It
+// also returns the time until the next question, or 0 if the delay stays short. If
+// the cloud has failed in between, nothing is known that would make the Node more
+// urgent.
 func vainAfter(o observed, r message.Cause) (vain int, pause time.Duration) {
 	switch {
 	case o.answer.again > 0: // The end of the outage ends the wait.
@@ -71,7 +72,8 @@ func vainAfter(o observed, r message.Cause) (vain int, pause time.Duration) {
 	}
 }
 
-// pauseAfter returns the time until the next question after this many in vain.
+// pauseAfter returns the time until the next question, after this many questions
+// without a useful answer.
 func pauseAfter(vain int) time.Duration {
 	pause := firstPause
 	for n := 1; n < vain && pause < longestPause; n++ {

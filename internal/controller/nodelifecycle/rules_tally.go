@@ -68,7 +68,7 @@ func (f *facts) isIn(c circle) bool {
 	}
 }
 
-// tally counts the Nodes of one circle.
+// tally counts the Nodes of one circle of witnesses.
 type tally struct {
 	byName            bool
 	others, reporting int

@@ -16,7 +16,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/kube"
 )
 
-// planning returns a function that plans and returns what was said, as lines.
+// planning returns a function that plans and returns the steps, one in each line.
 func (b *bed) planning() (plan func() []string, stop func()) {
 	ctx, cancel := context.WithCancel(b.t.Context())
 	informers := kube.NewInformerFactory(b.cluster, 0)
@@ -49,8 +49,8 @@ func (b *bed) planning() (plan func() []string, stop func()) {
 		}
 }
 
-// Stray routes are held at the first look, and removed once the listings agree. What
-// plan says is what a controller then does.
+// Stray routes are held at the first look, and removed once the listings agree. A
+// controller then does what plan says.
 func TestPlanOfTheTable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := prepare(t, Config{}, newNode(1), bare(2))
@@ -60,7 +60,7 @@ func TestPlanOfTheTable(t *testing.T) {
 		})
 		plan, stop := b.planning()
 		created := "create route/10.244.2.0/24  CreateRoute condition NetworkUnavailable=False (RouteCreated) on node/node-2"
-		for range 2 { // It was not carried out, so it is said again.
+		for range 2 { // The plan was not carried out, so it is the same again.
 			if diff := cmp.Diff([]string{created, "wait route/10.244.9.0/24 "}, plan()); diff != "" {
 				t.Errorf("first look (-want +got):\n%s", diff)
 			}

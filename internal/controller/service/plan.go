@@ -43,7 +43,7 @@ func (c *Controller) Plan(_ context.Context, key string) ([]step.Step, error) {
 			with := *o.service
 			with.Finalizers = append(slices.Clone(with.Finalizers), Finalizer)
 			o.service, o.memory = &with, p.memory
-		case remove: // What follows if the call succeeds is known.
+		case remove: // Here it is known what follows if the call succeeds.
 			m, events := conclude(p, outcome{result: succeeded, at: o.now, nodes: c.backends.newest()})
 			s.Writes, o.memory = append(s.Writes, step.Events(events)...), m
 		case doNothing, forget, ensure, update, publish, release, wait:

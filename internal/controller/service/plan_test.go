@@ -16,8 +16,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/kube"
 )
 
-// Each state of a Service has one step. Nothing is written, and the cloud, which the
-// controller does not even have here, is not called.
+// Each state of a Service has one step. Nothing is written, and the cloud is not
+// called: here the controller does not even have one.
 func TestPlan(t *testing.T) {
 	served := func(s *corev1.Service) {
 		s.Finalizers = []string{Finalizer}

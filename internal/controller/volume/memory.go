@@ -24,7 +24,8 @@ type memory struct {
 	written time.Time
 }
 
-// of returns the memory of this volume: nothing, if another one had its name.
+// of returns the memory of this volume. If the memory is about an earlier volume of
+// the same name, it starts from nothing.
 func (m memory) of(v *corev1.PersistentVolume) memory {
 	if m.uid != v.UID {
 		return memory{uid: v.UID}

@@ -41,7 +41,8 @@ func hold(o observed, m memory, h held) plan {
 	return p
 }
 
-// pauseAfter returns the time until the next attempt after this many in vain.
+// pauseAfter returns the time until the next attempt, after this many failed
+// attempts.
 func pauseAfter(failures int) time.Duration {
 	pause := firstPause
 	for n := 1; n < failures && pause < longestPause; n++ {

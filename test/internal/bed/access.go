@@ -124,7 +124,8 @@ func (b *Bed) awaitRights(ctx context.Context, all rights.Access) error {
 	return nil
 }
 
-// holder has rights: who, and somebody who has only those that everybody has.
+// holder has the client of a user whose rights are checked (who), and one of a user
+// who has only the rights that every user has.
 type holder struct {
 	who, unprivileged kubernetes.Interface
 	account           string // of a controller; empty means the daemon's user

@@ -78,7 +78,7 @@ func (a Access) Rights() []Right {
 	return all
 }
 
-// of returns the rights that a role gives, empty if the object is none.
+// of returns the rights that a role gives, none if the object is not a role.
 func (a Access) of(role *unstructured.Unstructured) []Right {
 	var all []Right
 	for _, rule := range rulesOf(role) {
@@ -185,7 +185,7 @@ func (a Access) In(namespace, account string) map[Right]bool {
 	return all
 }
 
-// Accounts returns the accounts of controllers to which a gives rights.
+// Accounts returns the controllers' accounts that have rights in a.
 func (a Access) Accounts() []string {
 	var all []string
 	for _, r := range a.Rights() {

@@ -10,10 +10,10 @@ import (
 // of a request that was answered.
 const connectionsAtOnce = 128
 
-// bounded is a listener that keeps at most connectionsAtOnce connections. Another
-// one is accepted, and the oldest of the host that has the most is closed: whoever
-// reaches the port takes places from himself, and not from the kubelet and
-// Prometheus.
+// bounded is a listener that keeps at most connectionsAtOnce connections. When there
+// is one more, it is accepted, and the oldest connection of the host with the most
+// connections is closed. So whoever opens many connections loses his own, and the
+// kubelet and Prometheus keep theirs.
 type bounded struct {
 	net.Listener
 

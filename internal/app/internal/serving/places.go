@@ -8,10 +8,10 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// places are for requests that are read and answered. If all are taken, a new
-// request gets the place of the one that has been read for the longest time: the
-// API server sends a request at once, and whoever stops in the middle loses the
-// place.
+// places bounds the requests that are read and answered at the same time. If all
+// places are taken, a new request gets the place of the request that has been read
+// for the longest time. The API server sends a request at once, so only callers who
+// stop in the middle lose their places.
 type places struct {
 	limit int
 

@@ -34,8 +34,8 @@ const (
 	defaultMask6 = 64
 )
 
-// IPAM is the controller that gives Nodes the CIDRs of their pods. The flags that
-// the skeleton has, too, are those of Route.
+// IPAM is the controller that gives Nodes the CIDRs of their pods. Flags that
+// upstream's skeleton also has are in Route.
 type IPAM struct {
 	controllers        *Controllers
 	route              *Route
@@ -44,8 +44,8 @@ type IPAM struct {
 	flags              *pflag.FlagSet // tells which flags are set; nil if there are none
 }
 
-// ours reports whether the program has the controller. A program that brings its own
-// brings its flags, too.
+// ours reports whether the program runs this controller. A program that replaces it
+// by its own also brings the flags for it.
 func (i *IPAM) ours() bool {
 	return slices.ContainsFunc(i.controllers.known, func(k Controller) bool { return k.Name == IPAMController && k.Source == ipamSource })
 }
@@ -125,7 +125,8 @@ func (i *IPAM) Config(claim ownership.Claim) (ipam.Config, error) {
 	return c, err
 }
 
-// maskOf returns the length of the CIDRs that Nodes get of a cluster's CIDR.
+// maskOf returns the length of the CIDRs that Nodes get from one of the cluster's
+// CIDRs.
 func (i *IPAM) maskOf(cluster netip.Prefix, families int) (int, error) {
 	name, mask := flagMask4, i.mask4
 	if cluster.Addr().Is6() {

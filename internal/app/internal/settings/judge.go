@@ -166,7 +166,7 @@ func (j Judgement) described(f *pflag.Flag) Judgement {
 		j.Verdict, j.Why = Deprecated, f.Deprecated
 		return j
 	}
-	if how := f.Annotations[annotationDeviation]; how != nil && !strings.HasPrefix(how[0], "Upstream:") { // those are about the default
+	if how := f.Annotations[annotationDeviation]; how != nil && !strings.HasPrefix(how[0], "Upstream:") { // the text after "Upstream:" is only about the default
 		j.Why = how[0]
 	}
 	if strings.Contains(j.Argument, fromEnvironment) {

@@ -149,9 +149,9 @@ func (s *Settings) Validate() []error {
 	return errs
 }
 
-// misconfigured returns the error of a controller that was asked for by its name and
-// could not run. Of one that runs by default, the leader reports it, and the others
-// run.
+// misconfigured returns the error of a controller that --controllers names and that
+// could not run. If a controller runs by default and cannot, that is not an error
+// here: the leader reports it, and the other controllers run.
 func (s *Settings) misconfigured() error {
 	if s.Route.clusterCIDR == "" || !s.Route.Configured() || !s.Controllers.Names(RouteController) {
 		return nil
