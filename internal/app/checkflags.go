@@ -65,7 +65,7 @@ func (p *program) checkFlagsCommand() *cobra.Command {
 	f.StringVar(&c.container, "container", "", "name of the container, if there are several")
 	f.StringVarP(&c.output, "output", "o", "text", "output format: text or json")
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"text", "json"}, cobra.ShellCompDirectiveNoFileComp)) // The flag exists.
-	// The help of the daemon lists its own flags.
+	// By default cobra would use the daemon's help, which lists the daemon's flags.
 	cmd.SetHelpFunc(new(cobra.Command).HelpFunc())
 	cmd.SetUsageFunc(new(cobra.Command).UsageFunc())
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
@@ -133,7 +133,7 @@ func (c checkFlags) show(out io.Writer, all []settings.Judgement) error {
 func printJudgements(out io.Writer, all []settings.Judgement) error {
 	var text strings.Builder
 	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(w, "ARGUMENT\tVERDICT\tWHY") // It does not fail: a builder accepts all.
+	_, _ = fmt.Fprintln(w, "ARGUMENT\tVERDICT\tWHY") // Writing to a strings.Builder never fails.
 	for _, j := range all {
 		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\n", oneLine(j.Argument), j.Verdict, oneLine(j.Why))
 	}

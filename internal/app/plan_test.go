@@ -29,7 +29,8 @@ type answers func(key string, time int) ([]step.Step, error)
 func (answers) Follow(context.Context) (cache.InformerSynced, func(), error) { return nil, nil, nil }
 func (answers) Keys() []string                                               { return nil }
 
-// of returns what is looked at. The function gets how often it was asked.
+// of returns objects to look at. The function gets the number of the call about the
+// object, from 1 on.
 func (a answers) of(kind string, keys ...string) (looks []*look) {
 	for _, key := range keys {
 		times := 0

@@ -46,7 +46,7 @@ type question[T any] struct {
 	subject  string // empty if there is none
 	started  time.Time
 	progress progress
-	done     chan struct{} // closed when value and err are there
+	done     chan struct{} // closed when value and err are set
 	// value and err are written before done is closed.
 	value T
 	err   error

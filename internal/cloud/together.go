@@ -11,18 +11,18 @@ import (
 
 const (
 	// collectFor is how long a question waits for others. While questions keep
-	// coming, the time between two calls grows fourfold up to longestBetween, so that
-	// few calls are half empty. It stays for burstFor, because a busy machine asks in
-	// spurts.
+	// coming, the time between two calls grows fourfold up to longestBetween, so
+	// that few calls are half empty. The longer time is kept for burstFor, because a
+	// busy machine asks in spurts.
 	collectFor     = 5 * time.Millisecond
 	longestBetween = 750 * time.Millisecond
 	burstFor       = 5 * time.Second
 )
 
-// together collects questions about nodes and asks several of them in one call.
-// A call that waits for its turn goes on collecting. Otherwise no question waits for
-// others longer than longestBetween, and a question that comes alone no longer than
-// collectFor.
+// together collects questions about nodes and asks several of them in one call. A
+// call that waits for its turn goes on collecting. Otherwise no question waits for
+// others longer than longestBetween, and a question that comes alone waits no longer
+// than collectFor.
 type together struct {
 	most int // nodes in a call
 	// longestCall is how long a call may be under way until each of its nodes is asked

@@ -50,8 +50,8 @@ var infos = request.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"
 // method.
 var commands = []string{"attach", "exec", "portforward", "proxy"}
 
-// onlyReads reports whether a request gets, lists or watches objects, or asks who
-// somebody is and what he may do.
+// onlyReads reports whether a request gets, lists or watches objects, or is a review
+// that asks who a user is or what a user may do.
 func onlyReads(req *http.Request) bool {
 	info, err := infos.NewRequestInfo(req)
 	if err != nil || req.Header.Get("Upgrade") != "" {

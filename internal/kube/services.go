@@ -52,7 +52,7 @@ type ServicePatch struct {
 	// UID identifies the Service. Another Service with the same name is not
 	// changed.
 	UID types.UID
-	// AddFinalizer and RemoveFinalizer are one finalizer each.
+	// AddFinalizer and RemoveFinalizer each name one finalizer.
 	AddFinalizer, RemoveFinalizer string
 	// Annotation, if not empty, gets Value. An empty Value removes it.
 	Annotation, Value string

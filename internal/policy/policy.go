@@ -33,8 +33,8 @@ type Config struct {
 	Features cloud.Features
 }
 
-// changed is true for a request that may use another field than before. Nobody is
-// warned of others, such as a new label or the daemon's finalizer.
+// changed is true for a request that may use another field than before. Other
+// requests, such as a new label or the daemon's finalizer, cause no warning.
 const changed = "oldObject == null || object.spec != oldObject.spec || " +
 	"(has(object.metadata.annotations) ? object.metadata.annotations : {}) != (has(oldObject.metadata.annotations) ? oldObject.metadata.annotations : {})"
 
@@ -87,12 +87,13 @@ type rule struct {
 	says     string
 }
 
-// before is true for an update of a Service that the policy was about before, too.
+// before is true for an update of a Service that was of type LoadBalancer already.
 const before = "oldObject != null && oldObject.spec.type == 'LoadBalancer'"
 
-// validations returns one for each field that the provider does not declare. Who is
-// only warned is warned each time. Denied is only what begins to use the field: a
-// provider that keeps the ID of a load balancer in an annotation has to write it.
+// validations returns one validation for each field that the provider does not
+// declare. A policy that warns does so each time. A policy that denies refuses only
+// a change by which a Service begins to use the field, because a provider that keeps
+// the ID of a load balancer in an annotation has to write it.
 func validations(c Config) []admissionv1.Validation {
 	var all []admissionv1.Validation
 	former := rules("oldObject", c.Features)

@@ -10,8 +10,8 @@ import (
 // version of a changed checkout ends with +dirty and does not match.
 var published = regexp.MustCompile(`^v[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$`)
 
-// unset begins the version of the Kubernetes libraries in a program whose linker
-// has set none.
+// unset is the beginning of the Kubernetes libraries' version in a program whose
+// linker has not set one.
 const unset = "v0.0.0-master+"
 
 // Version is the version of a program.
@@ -21,12 +21,13 @@ type Version struct {
 	// Module is the version by which Go can fetch the program. It is empty if there
 	// is none, as when it was built from a checkout.
 	Module string
-	// Libraries is that of the Kubernetes libraries.
+	// Libraries is the version of the Kubernetes libraries.
 	Libraries string
 }
 
-// Own returns the version of this program. The libraries are the version that they
-// have of themselves. It has a part of ours if make has built the program.
+// Own returns the version of this program. libraries is the version that the
+// Kubernetes libraries report. If make has built the program, our own version is a
+// part of it.
 func Own(libraries string) Version {
 	info, _ := debug.ReadBuildInfo()
 	return own(info, libraries)

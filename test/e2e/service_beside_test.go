@@ -60,8 +60,8 @@ func registerHosts(t *testing.T, b *bed.Bed) {
 // hostIDs are those that each cloud gives first.
 func hostIDs() []string { return []string{"i-00000001", "i-00000002"} }
 
-// newClass are Services of a class of their own, in a cloud of their own that
-// has the instances of the bed's Nodes.
+// newClass returns Services of a new class, in a new cloud that has the instances of
+// the bed's Nodes.
 func newClass(t *testing.T, b *bed.Bed, flags ...string) lbservice.Services {
 	t.Helper()
 	s := lbservice.Services{Bed: b, Cloud: b.NewCloudWithoutTraffic(t, flags...), Class: "e2e/" + b.Name("class")}

@@ -136,8 +136,9 @@ func allHave(ctx context.Context, s lbservice.Services, size int, want []string)
 	return nil
 }
 
-// neverBeside fails the test if two changes of one load balancer were under way
-// at the same time. The creations are about one each.
+// neverBeside fails the test if two changes of one load balancer were under way at
+// the same time. Creations are left out, because each makes a load balancer of its
+// own.
 func neverBeside(t *testing.T, calls []proxy.Request) {
 	t.Helper()
 	last := map[string]proxy.Request{}

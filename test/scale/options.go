@@ -35,10 +35,10 @@ type restriction struct{ scenarios, contenders, errors, fastPaths string }
 // whole reports whether everything is to be measured.
 func (r restriction) whole() bool { return r == restriction{} }
 
-// flagSet is the command line.
+// flagSet returns the flags of the command line.
 func flagSet(o *options, r *restriction) *flag.FlagSet {
 	fs := flag.NewFlagSet("bench", flag.ContinueOnError)
-	fs.SetOutput(io.Discard) // The error says it.
+	fs.SetOutput(io.Discard) // The returned error says what is wrong.
 	fs.StringVar(&o.bin, "bin", "bin", "`folder` with all programs, as make builds them")
 	fs.StringVar(&r.scenarios, "scenario", "", "`scenarios` to run, such as init,idle or lies; empty for all")
 	fs.StringVar(&r.contenders, "contender", "", "`contenders` to run: fairlead, skeleton; empty for both")

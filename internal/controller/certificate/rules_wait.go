@@ -31,8 +31,8 @@ const (
 	repeatInterval = time.Hour
 )
 
-// untilApproval returns the plan to wait while as many requests were approved as may
-// be, and nil if one more may be.
+// untilApproval returns the plan to wait while the limit of approvals is used up,
+// and nil if one more request may be approved.
 func untilApproval(o observed) *plan {
 	next := o.approvals.Next(o.limits.approvals())
 	if !o.now.Before(next) {

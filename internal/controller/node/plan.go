@@ -14,7 +14,7 @@ import (
 func (c *Controller) Keys() []string { return c.informer.GetStore().ListKeys() }
 
 // Plan returns what the controller would do about a Node. It asks the cloud about
-// each Node, also about one that the refresh would ask about later, and writes
+// each Node, even about one that the refresh would ask about later, and writes
 // nothing.
 func (c *Controller) Plan(ctx context.Context, name string) ([]step.Step, error) {
 	node, err := c.nodes.Cached(name)

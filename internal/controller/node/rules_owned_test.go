@@ -94,7 +94,7 @@ func TestFilterWakes(t *testing.T) {
 	}
 }
 
-// The event is not lost with the question to the cloud in between.
+// The event is recorded even though the cloud is asked first.
 func TestExclusionIsReportedAfterTheQuestion(t *testing.T) {
 	o := observed{now: noon, node: fresh(label(ownership.LabelExclude, "")), claim: ownership.Claim{RestrictedLabels: true}}
 	asked := decide(o)

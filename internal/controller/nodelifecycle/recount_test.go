@@ -99,7 +99,7 @@ func (o recount) witnesses() counted {
 	return c
 }
 
-// areEnough says a second time when witnesses are enough.
+// areEnough implements a second time the rule that says when witnesses are enough.
 func (c counted) areEnough(o observed) bool {
 	needed := c.reporting
 	if c.seen > c.failed {

@@ -86,8 +86,8 @@ func (o observed) witnesses() witnesses {
 		w.next = c.next
 	}
 	if w.contradicting == nil && w.foreigners > max(1, w.reporting*o.limits.Budget.Percent/100) {
-		// So many Nodes are hardly foreign. The cloud is wrong, or they pretend to
-		// be machines that are gone.
+		// It is unlikely that so many Nodes are foreign. Either the cloud is wrong,
+		// or they pretend to be machines that are gone.
 		w.contradicting, w.tooManyForeign = &c.foreign[0], true
 	}
 	return w

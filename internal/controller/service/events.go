@@ -296,8 +296,8 @@ func queuedEvent(key, busy string) message.Event {
 			"--concurrent-service-syncs allows more at the same time, if the provider does.", other))
 }
 
-// unservedCause says whose a Service in deletion is, and who has set its
-// finalizer.
+// unservedCause says to which class a Service that is being deleted belongs, and who
+// has set its finalizer.
 func unservedCause(service *corev1.Service) message.Cause {
 	whose := "It belonged to another load balancer class before it got another type"
 	flag := "that class"

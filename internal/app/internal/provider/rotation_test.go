@@ -119,7 +119,8 @@ func TestRotation(t *testing.T) {
 	}
 }
 
-// registerAnew makes metrics count, in a registry of their own.
+// registerAnew registers metrics in a new registry, because metrics count only once
+// they are registered.
 func registerAnew(all ...metrics.Registerable) {
 	metrics.NewKubeRegistry().MustRegister(all...)
 }

@@ -14,7 +14,7 @@ import (
 // Component is what /flagz and /statusz show of the process.
 type Component struct {
 	Name string
-	// Version of the program. If it is empty or no version number, the version of
+	// Version of the program. If it is empty or not a version number, the version of
 	// the Kubernetes libraries is shown.
 	Version string
 	// Flags returns the values of all flags, without secrets.
@@ -22,8 +22,8 @@ type Component struct {
 }
 
 // install serves the two pages as the components of Kubernetes do, unless their
-// feature gates are off. What else m serves must have been installed before,
-// because /statusz lists it.
+// feature gates are off. All other paths of m must have been installed before,
+// because /statusz lists them.
 func (c Component) install(m *mux.PathRecorderMux) {
 	if utilfeature.DefaultFeatureGate.Enabled(zpagesfeatures.ComponentFlagz) {
 		flagz.Install(m, c.Name, flags(c.Flags))

@@ -25,12 +25,12 @@ const (
 
 // Judgement says what the daemon does with one argument of a command line.
 type Judgement struct {
-	// Argument is the argument as it was given. Of a flag that is missing it is its
-	// name.
+	// Argument is the argument as it was given. For a missing flag it is the name of
+	// the flag.
 	Argument string  `json:"argument"`
 	Verdict  Verdict `json:"verdict"`
-	// Why is the reason; of an argument with which the daemon does not start, the
-	// daemon's own message.
+	// Why is the reason. For an argument with which the daemon does not start, it is
+	// the daemon's own message.
 	Why string `json:"why,omitempty"`
 
 	flag string // name; empty if there is no such flag
@@ -39,10 +39,10 @@ type Judgement struct {
 // Starts reports whether the daemon starts with the argument.
 func (j Judgement) Starts() bool { return j.Verdict != Unknown && j.Verdict != Refused }
 
-// Judge returns what the daemon does with each argument of a command line, in
-// their order, and then which flags are missing. It looks at no file, because the
-// command line is probably that of another machine. The flags must have been added.
-// They have the values of the command line afterwards.
+// Judge returns what the daemon does with each argument of a command line, in their
+// order, and then which flags are missing. It looks at no file, because the command
+// line is probably that of another machine. The flags must have been added.
+// Afterwards the flags have the values from the command line.
 func (s *Settings) Judge(args []string) []Judgement {
 	s.flags.SetOutput(io.Discard) // where pflag writes that a flag is deprecated
 	var all []Judgement
@@ -96,8 +96,8 @@ func (s *Settings) arguments(args []string) (all [][]string) {
 	return all
 }
 
-// takesNext reports whether the next word is the value of a flag. That of an
-// unknown flag is, unless it looks like a flag itself.
+// takesNext reports whether the next word is the value of a flag. After an unknown
+// flag it is, unless it looks like a flag itself.
 func (s *Settings) takesNext(word, next string) bool {
 	name, isLong := strings.CutPrefix(word, "--")
 	if !strings.HasPrefix(word, "-") || strings.Contains(word, "=") || name == "" {

@@ -36,7 +36,7 @@ func shownValue(f *pflag.Flag) string {
 	if value != "" && (f.Annotations[annotationSecret] != nil || isNamedAsSecret(f)) {
 		return secretValue
 	}
-	return printable.WithoutSecrets(value) // of URLs, such as that in --master
+	return printable.WithoutSecrets(value) // for URLs, such as the one in --master
 }
 
 // secretWords are words in the name of a flag that may hold a secret.
@@ -44,7 +44,7 @@ var secretWords = []string{"credential", "credentials", "key", "passphrase", "pa
 
 // isNamedAsSecret reports whether a flag holds a secret by its name. Programs add
 // their own flags and those of imported packages, most of which are older than the
-// annotation. A file that holds a secret is none.
+// annotation. The name of a file that holds a secret is not itself a secret.
 func isNamedAsSecret(f *pflag.Flag) bool {
 	if !strings.HasPrefix(f.Value.Type(), "string") {
 		return false

@@ -68,8 +68,9 @@ var drift = Scenario{
 	},
 }
 
-// driftings are both drifts. With fast paths a change is seen so soon that
-// nothing else may run; without, the scenario waits for a refresh.
+// driftings returns the scenario drift with fast paths and without. With fast paths
+// a change is seen so soon that nothing else may run meanwhile. Without them the
+// scenario waits for a refresh.
 func driftings() []Scenario {
 	both := withPlain(drift)
 	both[0].Alone = []contender.Name{contender.Fairlead}
