@@ -2,8 +2,8 @@ package provider
 
 import "regexp"
 
-// The words that clouds use, in lower case. A word that is part of a name,
-// such as throttle-proxy, is none.
+// The words that clouds use, in lower case. A word that is part of a name, such as
+// throttle-proxy, does not count.
 var (
 	throttledWords = regexp.MustCompile(`\btoo many (?:api )?requests\b|\brate exceeded\b|\brequest ?limit ?exceeded\b|\brate ?limit ?exceeded\b|` +
 		`\brate[- ]?limit(?:ing)? (?:has been |was )?(?:hit|exceeded|reached)\b|\bexceeded (?:the |your |its )?(?:api )?(?:request )?rate[- ]?limit\b|` +

@@ -136,7 +136,7 @@ func newLimited(t *testing.T, server *eventServer) *limited {
 }
 
 // busy asks twice as often as is allowed, and then nothing until the limit is over.
-// It calls during at the end of the first part.
+// At the end of the first part it calls the function during.
 func (l *limited) busy(t *testing.T, during func()) {
 	t.Helper()
 	const questions = 150
@@ -204,8 +204,8 @@ func TestShortLimitIsNoEvent(t *testing.T) {
 	})
 }
 
-// An API server that refuses or keeps events delays nothing: the metric goes on,
-// and so does the process when it ends.
+// An API server that refuses events, or does not answer, delays nothing: the metric
+// goes on, and so does the process when it ends.
 func TestLimitWithAnAPIServerThatFails(t *testing.T) {
 	refused := apierrors.NewForbidden(corev1.Resource("events"), "", errors.New("no"))
 	for _, tt := range []struct {

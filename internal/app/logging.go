@@ -100,8 +100,8 @@ func cleanValue(value any) any {
 	return value
 }
 
-// cleanStringer returns the value itself if its text is printable. Its form in
-// JSON may be another than its text.
+// cleanStringer returns the value itself if its text is printable. Its form in JSON
+// may differ from its text.
 func cleanStringer(v fmt.Stringer) (cleaned any) {
 	defer func() {
 		if recover() != nil {

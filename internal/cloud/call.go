@@ -248,8 +248,8 @@ func (g *Gateway) wrap(ctx context.Context, c call, err error) error {
 	return &e
 }
 
-// readable returns an error whose text can be read. Reading some errors panics,
-// such as a typed nil.
+// readable returns an error whose text can be read. Some errors panic when they are
+// read, such as a typed nil.
 func readable(err error) (safe error) {
 	defer func() {
 		if value := recover(); value != nil {
@@ -325,7 +325,7 @@ func (g *Gateway) adapt(ctx context.Context, c call, started time.Time, err erro
 		g.limiter.throttled(started, RetryAfter(err))
 	case kind == Throttled && c.tenant == "":
 		g.limiter.saysThrottled(started, RetryAfter(err), c.object())
-	case kind == Failed && EvidenceOf(err) == Unread && now.again > 0: // The quota is not why.
+	case kind == Failed && EvidenceOf(err) == Unread && now.again > 0: // The quota is not the cause.
 	case kind == Throttled, kind == Failed && EvidenceOf(err) == Unread:
 		if why := g.limiter.failed(started, c.object()); why != "" {
 			klog.FromContext(ctx).Info("Changed the rate of calls", "call", c.method, "why", why, "callsPerSecond", g.limiter.callsPerSecond(), "err", err)

@@ -192,7 +192,7 @@ func TestCloudThatIsDownGetsOneCallAtATime(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		err  error
-		late time.Duration // how long calls that hang last beyond the outage
+		late time.Duration // how much longer than the outage a hanging call lasts
 	}{
 		{"Unavailable", httpError(503), 0},
 		{"ConnectionRefused", &url.Error{Op: "Get", URL: "https://cloud", Err: syscall.ECONNREFUSED}, 0},

@@ -87,7 +87,7 @@ func (t *together) add(ctx context.Context, own *member) {
 		t.timer = time.AfterFunc(t.pause(time.Now()), func() {
 			t.mu.Lock()
 			defer t.mu.Unlock()
-			if t.left() > 0 { // Otherwise a call has become full in this moment.
+			if t.left() > 0 { // Otherwise a call has become full meanwhile.
 				t.begin(ctx)
 			}
 		})

@@ -1,5 +1,5 @@
-// Package typo finds what somebody meant who has mistyped a sub-command or a
-// flag.
+// Package typo finds the sub-command or the flag that was probably meant by a
+// mistyped one.
 //
 // The commands import it: fairlead, simcloud, and the daemon's in package app.
 package typo
@@ -33,8 +33,8 @@ func Command(c *cobra.Command, word string) string {
 	return question(c.SuggestionsFor(word))
 }
 
-// FlagError is the function of cobra.Command.SetFlagErrorFunc. It says which flag was
-// probably meant and where all of them are.
+// FlagError is the function of cobra.Command.SetFlagErrorFunc. It says which flag
+// was probably meant and where all flags are listed.
 func FlagError(c *cobra.Command, err error) error {
 	if _, ok := errors.AsType[*pflag.NotExistError](err); !ok {
 		return err

@@ -23,7 +23,7 @@ func TestOptionalInterfacesOfLoadBalancersCanBeSwitchedOff(t *testing.T) {
 	}
 }
 
-// kinds are the kinds of calls, and one that may be added.
+// kinds are the kinds of calls, and one that may be added in the future.
 var kinds = []provider.CallKind{provider.InstanceCalls, provider.ExistenceCalls, provider.LoadBalancerCalls, provider.RouteCalls, "volumes"}
 
 func declared(c provider.ConcurrentCaller) (most []int) {

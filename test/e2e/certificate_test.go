@@ -60,9 +60,10 @@ func TestServingCertificates(t *testing.T) {
 }
 
 // Kubelets with serverTLSBootstrap get serving certificates from the cluster's
-// signer. The watch of the provider is on: without it the Node gets a new address,
-// which its kubelet then requests a certificate for, at the next refresh, within
-// --node-status-update-frequency (five minutes).
+// signer. The watch of the provider is on. Without it, a new address would reach the
+// Node only with the next refresh, up to five minutes later
+// (--node-status-update-frequency), and only then would the kubelet request a
+// certificate for it.
 func testServingCertificatesOfKubelets(t *testing.T) {
 	network := filepath.Join(t.TempDir(), "network")
 	b := onOwn(t, "--serving-certificates", "--network-file="+network)

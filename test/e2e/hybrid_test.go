@@ -51,10 +51,10 @@ type hybridCloud struct {
 }
 
 // Two clouds and a rack are one cluster. Each cloud has an instance of each name,
-// also of the Nodes that are not its own. Whatever a cloud says, each daemon
-// writes its own Nodes only and each load balancer leads to these only. No Node is
-// deleted, and all are ready for pods. Evidence is complete after seconds here, so
-// that each lie lasts for longer than a deletion needs.
+// even of the Nodes that are not its own. Whatever a cloud says, each daemon writes
+// its own Nodes only and each load balancer leads to these only. No Node is deleted,
+// and all are ready for pods. Evidence is complete after seconds here, so that each
+// lie lasts for longer than a deletion needs.
 func TestTwoCloudsAndARack(t *testing.T) {
 	b := onOwn(t)
 	mark := b.Audit(t).Mark()
@@ -65,7 +65,7 @@ func TestTwoCloudsAndARack(t *testing.T) {
 	}
 	inEast := []string{b.Name("node"), b.Name("node"), b.Name("node")}
 	inWest := []string{b.Name("node"), b.Name("node"), b.Name("node")}
-	names := slices.Concat(inEast, inWest, rack) // so an ID that is a Node's in one cloud is that of a namesake in the other
+	names := slices.Concat(inEast, inWest, rack) // in both clouds, so the ID of a Node in one cloud is also the ID of an instance in the other
 	east := newHybridCloud(t, b, "east", names, inEast)
 	west := newHybridCloud(t, b, "west", names, inWest)
 	west.provider = "listing"
@@ -234,7 +234,8 @@ func lies() []lie {
 	}
 }
 
-// hears lets the daemon hear the lie about all Nodes while a kubelet is silent.
+// hears waits until the daemon has heard the lie about all Nodes, while a kubelet is
+// silent.
 func (s *hybridCloud) hears(t *testing.T, l lie, silent *nodepool.Member) {
 	t.Helper()
 	asked := s.Cloud

@@ -18,9 +18,9 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/replicas"
 )
 
-// The file in --cloud-config changes under two replicas, whose provider is no
-// provider.Reloader. A wrong file is not used, and an event reports it. The
-// standby uses a correct file at once; the leader releases its lease and ends.
+// The file in --cloud-config changes under two replicas, whose provider is not a
+// provider.Reloader. A wrong file is not used, and an event reports it. The standby
+// uses a correct file at once; the leader releases its lease and ends.
 func TestCredentialsAreRotated(t *testing.T) {
 	b := onShared(t)
 	before, after := b.NewCloud(t), b.NewCloud(t)

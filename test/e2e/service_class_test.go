@@ -227,8 +227,9 @@ func awaitHit(t *testing.T, s lbservice.Services, name string) {
 	})
 }
 
-// awaitReleased waits until nothing of ours is left at a Service that is
-// another controller's now, and in the cloud; afterwards it is left alone.
+// awaitReleased waits until nothing of ours is left in the cloud and on a Service
+// that now belongs to another controller. Then it checks that the Service is left
+// alone.
 func awaitReleased(t *testing.T, s lbservice.Services, name string) {
 	t.Helper()
 	released := s.AwaitService(t, name, lbservice.RetriesWithin, func(service *corev1.Service) error {

@@ -26,8 +26,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/lbservice"
 )
 
-// A provider may return ImplementedElsewhere, wrapped or not. That is no
-// failure, and the status that the other controller writes stays.
+// A provider may return ImplementedElsewhere, wrapped or not. That is not a failure,
+// and the status that the other controller writes stays.
 func testProvidedElsewhere(t *testing.T, b *bed.Bed) {
 	s := newClass(t, b)
 	s.Runs(t, daemon.Setup{Provider: "modern"})

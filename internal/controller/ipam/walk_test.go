@@ -173,7 +173,7 @@ func (w *world) lead() *leader {
 	return l
 }
 
-// follow brings the cache up to the change with the number.
+// follow applies the changes to the cache, up to the one with this number.
 func (l *leader) follow(to int) {
 	for ; l.seen < to; l.seen++ {
 		c := l.history[l.seen]

@@ -32,7 +32,7 @@ type observed struct {
 	strictIDs bool
 	// marks means that this controller labels the Nodes whose provider IDs it writes.
 	marks bool
-	// always means that each Node shows that it is initialised, also one that has
+	// always means that each Node shows that it is initialised, even one that has
 	// shown no wait.
 	always bool
 	claim  ownership.Claim
@@ -91,9 +91,9 @@ type memory struct {
 	missing map[string]int
 	// said is what the last event about the owner of the Node has said.
 	said string
-	// released means that this process has initialised the Node, and that it may
-	// have to show that. shownAt is when a Node that has shown no wait was last made
-	// to show that it is initialised.
+	// released means that this process has initialised the Node, and that the
+	// condition may still have to be written. shownAt is when the condition was last
+	// written on a Node that had not shown a wait.
 	released bool
 	shownAt  time.Time
 }

@@ -117,7 +117,7 @@ type quirky struct {
 }
 
 // beginQuirky runs a controller with a provider of these habits on a cluster of
-// these Nodes. Each Node but those in without has an instance.
+// these Nodes. Each Node has an instance, except those that without names.
 func beginQuirky(t *testing.T, cfg Config, habits []quirks.Quirk, nodes ...*corev1.Node) *quirky {
 	t.Helper()
 	return beginWith(t, &vendor{}, cfg, habits, nodes...)

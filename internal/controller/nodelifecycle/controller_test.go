@@ -437,8 +437,9 @@ func TestNodesOverTheBudgetWaitAndAreDeletedAtABoundedRate(t *testing.T) {
 	})
 }
 
-// Nodes that are drained go without the wait for many, and at the bounded rate. A
-// Node that is not drained does not wait for them either.
+// If many Nodes are drained, they are deleted without the wait for many absent
+// Nodes, but at the bounded rate. Because of them, a Node that is not drained does
+// not have to wait either.
 func TestDrainedNodesAreDeletedAtABoundedRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		nodes := []*corev1.Node{old("n1")}

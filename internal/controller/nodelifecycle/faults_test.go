@@ -77,9 +77,9 @@ func byNotFoundError() Limits {
 	return l
 }
 
-// A provider says of an instance that is gone that it fails, because it is not
-// found. The Node stays and names the flag. With the flag it goes as early as any
-// other.
+// If an instance is gone, the provider fails with the error "not found". The Node
+// stays, and its condition names the flag. With the flag it is deleted as early as
+// any other.
 func TestNotFoundErrorOfAnInstanceThatIsGone(t *testing.T) {
 	for _, tt := range []struct {
 		name   string

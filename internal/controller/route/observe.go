@@ -41,7 +41,8 @@ func (c *Controller) observe(changed time.Time) (observed, error) {
 	return o, nil
 }
 
-// decide observes and decides. Meanwhile the memory does not change.
+// decide observes the table and returns the plan. Meanwhile the memory does not
+// change.
 func (c *Controller) decide(changed time.Time) (observed, plan, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

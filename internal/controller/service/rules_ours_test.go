@@ -141,9 +141,9 @@ func TestServicesWithoutClassAreLeftToOthers(t *testing.T) {
 	runRows(t, rows)
 }
 
-// Two managers never both act on a Service, and none that has a load balancer of a
-// class is lost: whatever the class, the type and the annotation are by now, and
-// although no manager remembers anything.
+// Two managers never both act on a Service, and a Service that has a load balancer
+// of a class always has a manager. This holds whatever the class, the type and the
+// annotation are by now, and although no manager remembers anything.
 func TestTwoManagersNeverBothAct(t *testing.T) {
 	managers := map[string]Policy{
 		"a":        {Classes: list("a"), ClassesOnly: true},
@@ -181,8 +181,8 @@ func TestTwoManagersNeverBothAct(t *testing.T) {
 	}
 }
 
-// A Service loses its class while its daemon is away. The other one, which is new as
-// well, leaves it alone, and the first one finds it.
+// A Service loses its class while its daemon is away. The other daemon, which has
+// just started too, leaves it alone, and the first daemon finds it.
 func TestServiceThatLosesItsClassWhileNobodyWatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		only := Config{Policy: Policy{Classes: list("a"), ClassesOnly: true}}
@@ -210,8 +210,8 @@ func TestServiceThatLosesItsClassWhileNobodyWatches(t *testing.T) {
 	})
 }
 
-// The annotation is one write for a Service from before the flag was set, and none
-// later. It asks for no call.
+// For a Service from before the flag was set, the annotation costs one write, and
+// none later. It causes no call.
 func TestServiceFromBeforeTheFlagIsAnnotatedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := begin(t, Config{Policy: Policy{Classes: list("a")}}, balanced(class("a")), host("a"))

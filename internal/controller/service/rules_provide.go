@@ -79,7 +79,7 @@ func keepFinalizer(o observed) plan {
 		p.writes.events = []message.Event{contestedEvent("finalizer", managerOf(o.service, "f:finalizers"))}
 		return p
 	}
-	if after := untilEdit(o); after > 0 { // Without a finalizer, no deletion has to be asked for if the type changes again.
+	if after := untilEdit(o); after > 0 { // As long as there is no finalizer, a change of the type needs no deletion in the cloud.
 		return waitToEdit(o, after)
 	}
 	if !o.elsewhere {

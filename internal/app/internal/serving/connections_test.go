@@ -59,7 +59,8 @@ func TestConnectionsThatStop(t *testing.T) {
 	}
 }
 
-// hosts accepts connections of the hosts that are sent to it.
+// hosts is a listener. It accepts a connection from each host that is sent to the
+// channel.
 type hosts chan string
 
 func (h hosts) Accept() (net.Conn, error) { return &fakeConnection{host: <-h}, nil }

@@ -42,7 +42,7 @@ func TestShownFlags(t *testing.T) {
 		"acme-api-token": "CLASSIFIED",
 		"acme-secret":    "CLASSIFIED",
 		"acme-login":     "CLASSIFIED",
-		// Shown: these are no secrets.
+		// Shown: these are not secrets.
 		"acme-rotate-key":                        "true",
 		"acme-token-file":                        "/run/token",
 		"acme-keys":                              "a,b",

@@ -17,7 +17,7 @@ import (
 // Services.
 const servicesWithin = 15 * time.Minute
 
-// services are what happens to Services of type LoadBalancer.
+// services returns the scenarios about Services of type LoadBalancer.
 func services() []Scenario {
 	return slices.Concat(
 		[]Scenario{servicesCreate, oneWorker(servicesCreate)},
@@ -107,7 +107,8 @@ func (s Scenario) quiet() Scenario {
 	return s
 }
 
-// few is for what needs no more than 100 Services to be seen.
+// few returns the scenario with at most 100 Services, which are enough to see its
+// effect.
 func (s Scenario) few() Scenario {
 	size := s.Size
 	s.Size = func(settings Settings) Settings {
