@@ -21,7 +21,7 @@ const informersName = "shared-informers"
 
 // clients makes clients of the API server, each with its own user agent.
 type clients struct {
-	// own act as this process: for leases, informers and health.
+	// own makes clients that act as this process: for leases, informers and health.
 	own clientbuilder.ControllerClientBuilder
 	// each makes clients that act as this process or, with
 	// --use-service-account-credentials, as a service account for each name.

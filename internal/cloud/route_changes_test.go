@@ -383,8 +383,8 @@ func FuzzResultsOfACall(f *testing.F) {
 	f.Fuzz(func(t *testing.T, theirs []byte, asked uint8) { checkResults(t, theirs, int(asked%16)) })
 }
 
-// checkResults reads results of which each byte is one: a success or a failure of the
-// object with an index from -1.
+// checkResults reads one result from each byte: a success or a failure, of the
+// object with an index from -1 on.
 func checkResults(t *testing.T, theirs []byte, n int) {
 	t.Helper()
 	failed := errors.New("failed")

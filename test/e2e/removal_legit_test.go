@@ -70,9 +70,9 @@ func TestTerminatedInstancesAreGoneInTime(t *testing.T) {
 	}
 }
 
-// 60 % of the instances are terminated, and nobody has announced it: held, with
-// a message that says so, and then gone at a bounded rate. Meanwhile a person
-// deletes one of the Nodes.
+// 60 % of the instances are terminated, and nobody has announced it. The deletions
+// are held, with a message that says so, and are then made at a bounded rate.
+// Meanwhile a person deletes one of the Nodes.
 func TestNodesOverTheBudgetAreHeldAndThenDeletedAtABoundedRate(t *testing.T) {
 	const (
 		nodes, ended = 20, 12

@@ -122,7 +122,7 @@ func write(file string, content func(io.Writer) error) (err error) {
 	return content(f)
 }
 
-// complete is an error where numbers are missing.
+// complete returns an error if numbers are missing.
 func complete(r report.Report) error {
 	if failed := r.Failed(); len(failed) > 0 {
 		return fmt.Errorf("without a result: %s", strings.Join(failed, ", "))

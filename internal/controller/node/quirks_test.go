@@ -366,8 +366,8 @@ func TestLabelsDoNotFlap(t *testing.T) {
 	}
 }
 
-// A provider may spell the ID of an instance otherwise than the Node does. The
-// Node's own ID stands, unless what the provider says is another Node's.
+// A provider may spell the ID of an instance differently from the Node. The Node's
+// own ID stands, unless what the provider says is another Node's.
 func TestAnotherSpellingOfTheProviderID(t *testing.T) {
 	for _, tt := range []struct {
 		name     string

@@ -153,8 +153,8 @@ func (o recount) hasIDs() bool {
 	return false
 }
 
-// reference returns when the cloud was last asked about the Node to ask about, and
-// whether there is one.
+// reference returns when the cloud was last asked about the reference Node, and
+// whether there is such a Node.
 func (o recount) reference() (tried time.Time, is bool) {
 	for i := range o.nodes {
 		p := &o.nodes[i]

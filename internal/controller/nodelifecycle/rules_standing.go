@@ -146,7 +146,7 @@ func (i *index) each(m *member, f func(*tally)) {
 			}
 		}
 		if k.byName {
-			break // A Node without a provider ID is of this kin only.
+			break // A Node without a provider ID belongs to this kin only.
 		}
 	}
 }

@@ -32,8 +32,8 @@ type table struct {
 	// targets has the CIDRs of the routes that lead to a Node of the name.
 	targets map[string][]netip.Prefix
 	// lengths counts the claimed CIDRs inside the cluster's by family and length,
-	// and usual is what usualBits makes of that. parts has, for a CIDR of the usual
-	// length, those that are parts of it.
+	// and usual is what usualBits computes from lengths. parts has, for a CIDR of
+	// the usual length, those that are parts of it.
 	lengths map[bool]map[int]int
 	usual   map[bool]int
 	parts   map[netip.Prefix]map[netip.Prefix]bool

@@ -90,7 +90,7 @@ type plan struct {
 	// awaited means that a user waits for the pass after that time.
 	awaited bool
 	memory  memory
-	// tried replaces what is observed of it, if it is not empty.
+	// tried, if not empty, replaces observed.tried.
 	tried tried
 }
 

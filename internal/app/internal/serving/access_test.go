@@ -38,7 +38,7 @@ func authority(t *testing.T) (kubeconfig string) {
 	return kubeconfig
 }
 
-// counts are the questions to an API server.
+// counts are the numbers of questions to an API server.
 type counts struct{ tokens, rights atomic.Int64 }
 
 // countingAuthority counts the reviews of tokens and of rights.

@@ -96,9 +96,9 @@ func (v *versionFlag) String() string { return string(*v) }
 func (*versionFlag) Type() string { return "version" }
 
 // Version returns the version of the program, and of the libraries if that is
-// another. A program that does not say its version has the one that Go has
-// recorded, unless the linker has set that of the libraries, of which ours is a
-// part.
+// another. If a program does not state its version, it has the one that Go has
+// recorded, unless the linker has set the version of the libraries, which contains
+// ours.
 func (g *Global) Version() string {
 	libraries := version.Get().String()
 	own := versions.Own(libraries)

@@ -109,7 +109,7 @@ func allRouted(nodes map[string]*corev1.Node) error {
 	return nil
 }
 
-// countRoutes looks whether the Nodes have told the truth.
+// countRoutes checks whether what the Nodes show is true.
 func (t *trial) countRoutes(ctx context.Context) error {
 	routes, err := t.cloud.Routes(ctx)
 	if err != nil {

@@ -106,7 +106,7 @@ func (b *Bench) lanes() int {
 	return max(1, min(most, nodesInAll/b.Settings.Nodes))
 }
 
-// sideBySide runs some at the same time.
+// sideBySide runs several trials at the same time.
 func (b *Bench) sideBySide(ctx context.Context, lanes int, waiting []job) {
 	queue := make(chan job)
 	var running sync.WaitGroup
