@@ -46,7 +46,7 @@ func newText(err error, names []string) (t text) {
 	return t
 }
 
-// without takes a name out of a text, where it stands as a whole.
+// without takes a name out of a text, where the name is not a part of another word.
 func without(said, name string) string {
 	if name == "" {
 		return said

@@ -85,10 +85,10 @@ type Gateway struct {
 	changing counter
 }
 
-// Open asks the provider for what it offers. What it has offered it is not asked
-// for again, because accessors of existing providers are not cheap, and some make
-// something new at each call. The provider must have been initialized. Like Initialize, Open returns only when
-// the provider does.
+// Open asks the provider for what it offers. It is not asked again for what it has
+// offered already, because accessors of existing providers are not cheap, and some
+// make something new at each call. The provider must have been initialized. Like
+// Initialize, Open returns only when the provider does.
 func (p *Provider) Open(ctx context.Context, cfg Config) (*Gateway, error) {
 	cfg = cfg.withDefaults()
 	g := &Gateway{readTimeout: cfg.ReadTimeout, refuse: cfg.ReadOnly, metrics: cfg.Metrics, extras: p.extras, classifiers: classifiersOf(cfg, p.extras), health: newHealth(cfg.Metrics.overdue.Set)}

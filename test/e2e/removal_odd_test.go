@@ -152,7 +152,8 @@ func (s silences) keptOff() []silentCase {
 	}
 }
 
-// unfinalize lets a Node go that is being deleted.
+// unfinalize removes the finalizers of a Node that is being deleted, so that it
+// goes.
 func unfinalize(t *testing.T, b *bed.Bed, name string) {
 	t.Helper()
 	expect.Cleanup(t, func(ctx context.Context) error {

@@ -47,7 +47,8 @@ type watched struct {
 	since time.Time // it has missed no change after this
 }
 
-// longer is by how much the period of the comparison grows while a watch works.
+// longer is the factor by which the period of the comparison grows while a watch
+// works.
 const longer = 6
 
 // comparePeriod returns the period in which all Nodes are compared with the cloud.

@@ -83,7 +83,7 @@ func pauseAfter(vain int) time.Duration {
 }
 
 // questionLimit bounds how often the cloud is asked about a Node that waits. Its
-// owner can change it at any time, and each change asks for a question. A Node that
+// owner can change it at any time, and each change causes a question. A Node that
 // does not change takes 8 questions in its first minute, and one a minute later.
 var questionLimit = allowance.Limit{Burst: 12, Every: 30 * time.Second, Least: 500 * time.Millisecond}
 

@@ -44,7 +44,7 @@ func tooManyAreDeleted(o observed, why func(absentees, int) message.Cause) *obst
 }
 
 // isAnnounced reports whether the removal of the Node is announced, so that it does
-// not count for the budget.
+// not count towards the budget.
 func (l Limits) isAnnounced(node *corev1.Node) bool {
 	return nodefact.IsAnnounced(node) || l.AnnouncedByConditions && nodefact.IsAnnouncedByCondition(node)
 }

@@ -45,7 +45,7 @@ func TestNodeThatIsNotOurs(t *testing.T) {
 }
 
 // The cloud is not asked about Nodes of others. They are not witnesses, and do not
-// count for the budget.
+// count towards the budget.
 func TestNodesOfOthersTakeNoPart(t *testing.T) {
 	claim := ownership.Claim{Schemes: []string{"p"}, Nodes: func(n *corev1.Node) bool { return n.Labels["pool"] == "" }}
 	theirs := label("pool", "theirs")

@@ -26,8 +26,8 @@ type place struct {
 
 // topologyOf reads the labels that a provider has returned. Former names of labels
 // become those of today, and other labels are not used: nodes need not have them. An
-// empty value is none, because a volume with an empty label fits no node. The text
-// says what makes the answer unusable, empty if nothing does.
+// empty value counts as no value, because a volume with an empty label fits no node.
+// The text says what makes the answer unusable, empty if nothing does.
 func topologyOf(answer map[string]string) (t topology, wrong string) {
 	for _, k := range topologyKeys {
 		now, former := answer[k.key], answer[k.former]

@@ -31,7 +31,8 @@ type Forwarder struct {
 	config Config
 
 	plane atomic.Pointer[traffic.Plane] // nil: no traffic is carried
-	// changed wakes followClock, because the time of the next change may be another.
+	// changed wakes followClock, because the time of the next change may be
+	// different now.
 	changed chan struct{}
 
 	carrying sync.Mutex

@@ -15,7 +15,7 @@ import (
 // routesWithin is when to stop waiting for routes.
 const routesWithin = 10 * time.Minute
 
-// withRoutes turns routes on, for both.
+// withRoutes turns routes on, for both contenders.
 func withRoutes(Settings) []string {
 	return []string{"--configure-cloud-routes=true", "--cluster-cidr=" + cluster.PodCIDRs}
 }
