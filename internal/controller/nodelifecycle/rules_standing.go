@@ -47,12 +47,12 @@ func (m *member) record(byName bool) *record { //nolint:revive // flag-parameter
 	return &m.byID
 }
 
-// mayBeAbsent reports whether the Node counts for the budget unless the cloud has
+// mayBeAbsent reports whether the Node counts towards the budget unless the cloud has
 // another answer. Announced Nodes do not count, because they are expected to be
 // absent.
 func (m *member) mayBeAbsent() bool { return !m.leftAlone && !m.announced && m.silence.silent }
 
-// isAbsent reports whether the Node counts for the budget. A silent Node that the
+// isAbsent reports whether the Node counts towards the budget. A silent Node that the
 // cloud was not asked about yet does: after the first answers of a large failure,
 // most silent Nodes have no answer yet.
 func (m *member) isAbsent() bool { return m.mayBeAbsent() && (m.presence == absent || !m.checked) }

@@ -59,7 +59,8 @@ func begin(t *testing.T, cfg Config, objects ...runtime.Object) *life {
 	return beginMany(t, 0, cfg, objects...)
 }
 
-// beginMany is like begin, with a cloud that takes up to most Services in a call.
+// beginMany is like begin, with a cloud that takes several Services in a call, as
+// many as most says.
 func beginMany(t *testing.T, most int, cfg Config, objects ...runtime.Object) *life {
 	t.Helper()
 	l := &life{
