@@ -30,7 +30,7 @@ func newGuard() *guard { return &guard{waiting: map[types.UID]bool{}, spared: ma
 
 // watch checks Nodes until the context ends. If the connection breaks, it continues
 // at the last version, so that it misses none. If the API server no longer has that
-// version, it starts again with a list.
+// version, it starts again with the present Nodes.
 func (g *guard) watch(ctx context.Context, client kubernetes.Interface) {
 	version := ""
 	for ctx.Err() == nil {
