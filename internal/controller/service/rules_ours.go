@@ -107,7 +107,7 @@ func (p Policy) named(service *corev1.Service) *string {
 // stale returns the write that removes the annotation after somebody else has removed
 // the finalizer. Otherwise the load balancer that another daemon makes next would count
 // as ours. The informer may not keep the annotation, so the Service of the last call
-// tells whether it was written.
+// shows whether it was written.
 func (o observed) stale() *string {
 	isKept := o.service.Spec.Type == corev1.ServiceTypeLoadBalancer
 	switch made := o.memory.service; {
