@@ -7,6 +7,9 @@ LINT  = $(GO) tool -modfile=$(CURDIR)/tools/go.mod golangci-lint
 # Go switches cgo off where it finds no C compiler, and the race detector needs one.
 RACE  = $(if $(filter 1,$(shell $(GO) env CGO_ENABLED)),-race)
 
+# By default a program with the race detector waits for a second before it ends. Some tests start hundreds.
+export GORACE ?= atexit_sleep_ms=0
+
 # The packages that have unit tests. For the others go test would compile all of Kubernetes a second time, for the race detector.
 TESTED = $(GO) list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' ./... | grep -v /test/e2e
 
@@ -23,7 +26,7 @@ DEMO = $(BIN)/playground demo --simcloud $(BIN)/simcloud --ccm $(BIN)/cloud-cont
 
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-check test unit e2e test-browser test-skew examples bench bench-record cover fuzz check lint generate vuln chart image release build clean need-go need-linux always
+.PHONY: help demo demo-check recording test unit e2e test-browser test-skew examples bench bench-record cover fuzz check lint generate vuln chart image release build clean need-go need-linux always
 
 help: # This text.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -34,27 +37,33 @@ demo: build ## A real control plane, a simulated cloud and three nodes on this m
 demo-check: build ## The same without a person: runs the demo, checks what you would see, prints it, ends.
 	@$(DEMO) --check
 
+recording: build ## The README's recording, from a run of the demo.
+	$(GO) run ./internal/recording -command 'make demo-check' -until '^ok ' -title 'make demo-check in a terminal: three machines become nodes, a Service gets an address' -write-to docs/pictures/demo.svg -- $(DEMO) --check
+	$(GO) test -count=1 ./internal/docs -run '^TestRecording$$' -generate
+
 test: unit e2e ## All tests: unit tests, then end to end.
 
 unit: | need-go ## Unit tests of all modules, with the race detector where there is a C compiler.
 	$(if $(RACE),,@echo "No C compiler: testing without the race detector.")
-	$(GO) test -shuffle=on $(RACE) -timeout=30m $$($(TESTED))
+	$(GO) test -shuffle=on $(RACE) -timeout=30m $$($(TESTED) | grep -v /test/growth)
+	$(GO) test -shuffle=on -timeout=30m ./test/growth # It counts, and takes eight times as long with the race detector.
 	cd playground && $(GO) test -shuffle=on $(RACE) -timeout=30m $$($(TESTED))
 	cd test/scale && $(GO) test -shuffle=on $(RACE) -timeout=30m ./...
+	cd test/alerts && $(GO) test -shuffle=on -timeout=10m ./...
 	cd ccm/skeleton && $(GO) test -shuffle=on $(RACE) -timeout=30m ./...
 	cd examples/provider && $(GO) test -shuffle=on $(RACE) -timeout=30m $$($(TESTED))
 
-e2e: build ## The daemon against a real control plane, real kubelets and a simulated cloud with faults.
+e2e: build bin/scale/upstream ## The daemon against a real control plane, real kubelets and a simulated cloud with faults.
 	FAIRLEAD_BIN=$(BIN) $(GO) test -count=1 -shuffle=on -timeout=30m ./test/e2e/...
 
-test-browser: bin/simcloud ## The simulated cloud's page in headless Chromium. PICTURE=FILE.png takes the picture for the docs.
-	cd test/browser && FAIRLEAD_BIN=$(BIN) PICTURE=$(abspath $(PICTURE)) $(GO) test -count=1 -shuffle=on -timeout=10m ./...
+test-browser: build bin/npm/node_modules ## The simulated cloud's page in headless Chromium, and the demo's. PICTURE=FILE.png takes the picture of the page for the docs, DEMO_PICTURE=FILE.png that of the demo.
+	cd test/browser && FAIRLEAD_BIN=$(BIN) PICTURE=$(abspath $(PICTURE)) DEMO_PICTURE=$(abspath $(DEMO_PICTURE)) $(GO) test -count=1 -shuffle=on -timeout=10m ./...
 
 test-skew: build ## The daemon on the two older minors of Kubernetes, and an older provider in it. Not part of .ci/run: each control plane compiles for ten minutes, once. PART=1.36 or PART=aws for a part.
 	tools/skew.sh $(PART)
 
 examples: build ## The unchanged provider of AWS, linked and driven against a small EC2 of ours. It compiles for minutes, once.
-	cd examples/aws && $(GO) vet ./... && FAIRLEAD_BIN=$(BIN) $(GO) test -count=1 -shuffle=on -timeout=10m ./...
+	cd examples/aws && $(GO) vet ./... && FAIRLEAD_BIN=$(BIN) $(GO) test -count=1 -shuffle=on -parallel=8 -timeout=10m ./...
 
 bench: build bin/scale/bench bin/scale/fairlead bin/scale/upstream ## What everything costs, beside the community's skeleton. NODES=5000 SERVICES=500: a large cluster, 25 minutes. ARGS="-scenario init,idle": a part. ARGS=-h: more.
 	@$(BIN)/scale/bench -bin $(BIN) -write-to $(or $(BENCH_TO),$(BIN)/bench) $(if $(NODES),-nodes=$(NODES)) $(if $(SERVICES),-services=$(SERVICES)) $(ARGS)
@@ -72,6 +81,7 @@ check: lint ## Before each commit: lint and the fast tests.
 	$(GO) test -short $$($(TESTED))
 	cd playground && $(GO) test -short $$($(TESTED))
 	cd test/scale && $(GO) test -short ./...
+	cd test/alerts && $(GO) test -short ./...
 	cd ccm/skeleton && $(GO) test -short ./...
 	cd examples/provider && $(GO) test -short $$($(TESTED))
 
@@ -81,14 +91,17 @@ lint: | need-go ## The linter, in all modules.
 	cd test/scale && $(LINT) run ./...
 	cd ccm/skeleton && $(LINT) run ./...
 	cd test/browser && $(LINT) run ./...
+	cd test/alerts && $(LINT) run --fast-only ./...
 	cd examples/provider && $(LINT) run ./...
 	cd examples/aws && $(LINT) run --fast-only ./...
 	cd playground && $(LINT) run $$($(GO) list -f '{{.Dir}}' $$($(TESTED)))
 	cd playground && $(LINT) run --fast-only ./...
+	$(GO) tool -modfile=tools/workflows/go.mod actionlint -shellcheck= -pyflakes=
 
 generate: | need-go ## What is made from code: the reference pages, and what `fairlead new` writes. A test fails while it is stale.
 	$(GO) test -count=1 ./internal/app/internal/settings -run '^TestReference$$' -generate
-	$(GO) test -count=1 ./internal/docs -run '^(TestReference|TestThirdParty)$$' -generate
+	$(GO) test -count=1 ./internal/docs -run '^(TestReference|TestThirdParty|TestChartValues)$$' -generate
+	$(GO) test -count=1 ./provider/conformance -run '^TestReportSchema$$' -generate
 	$(GO) test -count=1 ./internal/scaffold -run '^TestExample$$' -generate
 	$(FIGURES)
 
@@ -101,7 +114,7 @@ chart: | need-go ## The Helm chart: lint it, render deploy/ and its golden files
 image: | need-go ## The daemon as it goes into an image, static, for amd64 and arm64; the image too where docker is. IMAGE=name:tag
 	tools/image.sh $(IMAGE)
 
-release: | need-go ## A release without its publication: archives for amd64 and arm64 with checksums, into bin/release. Nothing is uploaded.
+release: | need-go ## A release without its publication: archives for amd64 and arm64, bills of materials, chart, checksums, built twice and compared. Nothing is uploaded.
 	@tools/release.sh
 
 build: bin/cloud-controller-manager bin/simcloud bin/fairlead bin/playground ## Everything, into bin/. The control plane compiles for minutes, once.
@@ -124,6 +137,13 @@ bin/scale/upstream: always | need-go
 # The control plane is big, so make decides when to ask: when a source, a dependency or the Go version has changed.
 bin/playground: $(shell find playground simulator deploy internal/manifest -type f ! -name '*_test.go' 2>/dev/null) bin/.go-version | need-linux
 	@cd playground && ../tools/go-build.sh $@ -ldflags "-s -w -X k8s.io/component-base/version.gitVersion=$$($(GO) list -m -f '{{.Version}}' k8s.io/kubernetes)" -o $(BIN)/playground .
+	@touch $@
+
+# What the tests in a browser need from npm: the accessibility rules of axe.
+bin/npm/node_modules: test/browser/package.json test/browser/package-lock.json
+	@command -v npm >/dev/null || { echo "fairlead: npm is missing. Install it with your package manager, for example: sudo apt-get install npm" >&2; exit 1; }
+	@mkdir -p bin/npm && cp $^ bin/npm
+	cd bin/npm && npm ci --ignore-scripts --no-audit --no-fund
 	@touch $@
 
 bin/.go-version: always | need-go

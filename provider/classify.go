@@ -9,8 +9,8 @@ import (
 // Classify returns what an error of the cloud means, as far as its shape says.
 // It imports no SDK. It knows the errors of the common ones by what they have:
 // a status or a code in a method or a field, an *http.Response, the name of a
-// type, and words or numbers in the text of an error that another one has
-// swallowed. It returns Classification{} for an error that it cannot read. It
+// type, and words or numbers in the text of an error that does not wrap its
+// cause. It returns Classification{} for an error that it cannot read. It
 // never panics, whatever the error does when it is read.
 //
 // There is no kind for "not found", because only the provider knows what was not

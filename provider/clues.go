@@ -18,8 +18,8 @@ import (
 // maxErrors bounds how many errors are looked at. An error may wrap itself.
 const maxErrors = 64
 
-// clues are what an error and all that it wraps say by their shape, the
-// outermost first.
+// clues are what the shape of an error says, and the shapes of all errors that it
+// wraps, the outermost first.
 type clues struct {
 	visited  int
 	codes    []string

@@ -8,8 +8,8 @@ import (
 )
 
 // InstanceLister is a cloudprovider.InstancesV2 that lists all instances of this
-// cluster, page by page. A Node that a list describes as it is needs no question
-// of its own. What a list says otherwise, or leaves out, is asked about by
+// cluster, page by page. A Node that agrees with a list needs no question of its
+// own. A Node that differs from the list, or is not in it, is asked about by
 // InstanceMetadata or InstanceMetadataBatch: nothing is written or deleted because
 // of a list. Without it, each Node is asked about once in every --node-status-update-frequency.
 type InstanceLister interface {

@@ -7,8 +7,8 @@ import (
 	"reflect"
 )
 
-// The types of this file have the shapes of what SDKs of clouds return. None of
-// them is a copy: only what can be read from outside is alike.
+// The types of this file have the shapes of errors that SDKs of clouds return. None
+// of them is a copy: only what can be read from outside is alike.
 
 // answer is the answer of a cloud.
 func answer(status int, headers ...string) *http.Response {
@@ -19,7 +19,7 @@ func answer(status int, headers ...string) *http.Response {
 	return &http.Response{StatusCode: status, Status: fmt.Sprintf("%d %s", status, http.StatusText(status)), Header: h}
 }
 
-// hetzner is that of hcloud-go: a value with a code, whose answer is wrapped.
+// hetzner is the error of hcloud-go: a value with a code, whose answer is wrapped.
 type hetzner struct {
 	Code    hetznerCode
 	Message string
@@ -38,7 +38,7 @@ type (
 func (e hetzner) Error() string              { return e.Message + " (" + string(e.Code) + ", 3f1b0c5d9a7e2c41)" }
 func (e hetzner) Response() *hetznerResponse { return e.response }
 
-// robot is that of hrobot-go: a code in capitals, and no answer.
+// robot is the error of hrobot-go: a code in capitals, and no answer.
 type robot struct {
 	Code    string
 	Message string
@@ -48,7 +48,7 @@ func (e robot) Error() string {
 	return "server responded with an error: " + e.Message + " (" + e.Code + ")"
 }
 
-// digitalOcean is that of godo: the answer is in a field.
+// digitalOcean is the error of godo: the answer is in a field.
 type digitalOcean struct {
 	Response *http.Response
 	Message  string
@@ -58,7 +58,7 @@ func (e *digitalOcean) Error() string {
 	return fmt.Sprintf("POST https://api.example.com/v2/load_balancers: %d (request 5f3a) %s", e.Response.StatusCode, e.Message)
 }
 
-// linode is that of linodego.
+// linode is the error of linodego.
 type linode struct {
 	Response *http.Response
 	Code     int
@@ -71,7 +71,7 @@ func (e *linode) StatusCode() int { return e.Code }
 // vultr returns what govultr returns: nothing but the body of the answer.
 func vultr(body string) error { return errors.New(body) }
 
-// ResponseError is that of the SDK of Scaleway.
+// ResponseError is the error of Scaleway's SDK.
 type ResponseError struct {
 	Message    string
 	Type       string
@@ -124,7 +124,7 @@ func (e *InvalidArgumentsError) Error() string {
 	return "scaleway-sdk-go: invalid argument(s): port does not respect constraint"
 }
 
-// openStack is that of gophercloud: a value with a status, the headers and the
+// openStack is the error of gophercloud: a value with a status, the headers and the
 // body.
 type openStack struct {
 	URL            string
@@ -169,7 +169,7 @@ func (e *amazonResponse) HTTPResponse() *smithyResponse { return e.Response }
 func (e *amazonCode) Error() string                     { return "api error " + e.code + ": " + e.message }
 func (e *amazonCode) ErrorCode() string                 { return e.code }
 
-// azure is that of azcore.
+// azure is the error of azcore.
 type azure struct {
 	ErrorCode   string
 	StatusCode  int
@@ -185,7 +185,7 @@ func azcore(status int, code, body string, headers ...string) error {
 	return &azure{code, status, answer(status, headers...), body}
 }
 
-// google is that of googleapi.
+// google is the error of googleapi.
 type google struct {
 	Code    int
 	Message string
@@ -203,7 +203,7 @@ func googleapi(status int, reason, message string, headers ...string) error {
 	return e
 }
 
-// oracle is that of oci-go-sdk.
+// oracle is the error of oci-go-sdk.
 type oracle struct {
 	status        int
 	code, message string
@@ -215,7 +215,7 @@ func (e oracle) Error() string {
 func (e oracle) GetHTTPStatusCode() int { return e.status }
 func (e oracle) GetCode() string        { return e.code }
 
-// vsphere is that of govmomi: the type of a fault.
+// vsphere is the error of govmomi: the type of a fault.
 type vsphere struct {
 	fault any
 	text  string

@@ -15,7 +15,7 @@ import (
 type InstanceWatcher interface {
 	// WatchInstances waits for changes of instances after the place that the token
 	// names, and returns them. The token is the Resume of the former answer. In the
-	// first call it is empty, which stands for the present.
+	// first call it is empty, which means the place where changes end now.
 	//
 	// WatchInstances returns soon after the first change. If there is none, it
 	// returns an answer without changes after at most 2 minutes. A call that takes

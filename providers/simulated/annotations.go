@@ -1,8 +1,6 @@
 package simulated
 
 import (
-	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -27,7 +25,7 @@ const (
 	AnnotationStaticIP Annotation = AnnotationPrefix + "static-ip"
 
 	// AnnotationDrain is how long a removed node keeps its open connections, as
-	// a duration such as 30s; 0s cuts them at once. Without the annotation, the
+	// a duration such as 30s, at most a day; 0s cuts them at once. Without the annotation, the
 	// cloud decides.
 	AnnotationDrain Annotation = AnnotationPrefix + "drain"
 
@@ -43,41 +41,5 @@ func Annotations() []Annotation {
 	return []Annotation{AnnotationStaticIP, AnnotationDrain, AnnotationSourceRanges}
 }
 
-// of returns the value of the annotation on a Service; false if the Service does
-// not have it.
-func (a Annotation) of(service *corev1.Service) (string, bool) {
-	value, ok := service.Annotations[string(a)]
-	return strings.TrimSpace(value), ok
-}
-
-func (a Annotation) refuse(format string, args ...any) error {
-	return invalidf("annotation "+string(a)+": "+format, args...)
-}
-
-// checkAnnotations refuses unknown keys with the prefix of this provider.
-func checkAnnotations(service *corev1.Service) error {
-	var unknown []string
-	for key := range service.Annotations {
-		if strings.HasPrefix(key, AnnotationPrefix) && !slices.Contains(Annotations(), Annotation(key)) {
-			unknown = append(unknown, key)
-		}
-	}
-	if len(unknown) == 0 {
-		return nil
-	}
-	slices.Sort(unknown)
-	return Annotation(unknown[0]).refuse("is unknown; known are %s and %s", AnnotationStaticIP, AnnotationDrain)
-}
-
-// drainOf returns the drain time of a Service; nil if the cloud decides.
-func drainOf(service *corev1.Service) (*time.Duration, error) {
-	value, ok := AnnotationDrain.of(service)
-	if !ok {
-		return nil, nil
-	}
-	d, err := time.ParseDuration(value)
-	if err != nil || d < 0 {
-		return nil, AnnotationDrain.refuse("%q is not a duration such as 30s", value)
-	}
-	return &d, nil
-}
+// maxDrain is the longest time of AnnotationDrain.
+const maxDrain = 24 * time.Hour

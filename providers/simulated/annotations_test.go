@@ -6,6 +6,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fairlead-k8s/fairlead/provider/kit"
 )
 
 // FuzzAnnotations checks that an annotation is either parsed completely or
@@ -29,15 +31,18 @@ func FuzzAnnotations(f *testing.F) {
 		service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{key: value}}}
 		_, isKnown := map[Annotation]bool{AnnotationDrain: true, AnnotationStaticIP: true, AnnotationSourceRanges: true}[Annotation(key)]
 		isOwn := len(key) >= len(AnnotationPrefix) && key[:len(AnnotationPrefix)] == AnnotationPrefix
-		if refused := checkAnnotations(service) != nil; refused != (isOwn && !isKnown) {
-			t.Errorf("%q: refused is %v", key, refused)
+		annotations := kit.NewAnnotations(service.Annotations, AnnotationPrefix)
+		if d := drain(annotations); d != nil && *d < 0 {
+			t.Errorf("%q: drains for %v", value, *d)
 		}
-		if drain, err := drainOf(service); err == nil && drain != nil && *drain < 0 || err != nil && drain != nil {
-			t.Errorf("%q: drains for %s, %v", value, *drain, err)
+		ranges, err := sourceRanges(service, annotations)
+		if err != nil || len(ranges) == 0 {
+			t.Errorf("%q: no source range, %v", value, err)
 		}
-		ranges, err := sourceRanges(service)
-		if err == nil && len(ranges) == 0 {
-			t.Errorf("%q: no source range, and no error", value)
+		annotations.Text(string(AnnotationStaticIP))
+		err = annotations.Err()
+		if isOwn && !isKnown && err == nil || !isOwn && !isKnown && err != nil {
+			t.Errorf("%q: %v", key, err)
 		}
 		for _, r := range ranges {
 			if prefix, err := netip.ParsePrefix(r); err != nil || prefix.Masked() != prefix {

@@ -18,25 +18,21 @@ type batches struct{ cloud *Cloud }
 func (b batches) MaxInstanceMetadataBatch() int { return b.cloud.connection().config.page() }
 
 // page returns the maximum number of instances in one call.
-func (c config) page() int { return cmp.Or(c.pageSize, simulator.DefaultPageSize) }
+func (c config) page() int { return cmp.Or(c.PageSize, simulator.DefaultPageSize) }
 
 // InstanceMetadataBatch implements provider.InstanceMetadataBatcher with one
-// list of the cloud.
+// list of the cloud. An instance that is not in it is asked about alone.
 func (b batches) InstanceMetadataBatch(ctx context.Context, nodes []*corev1.Node) ([]provider.InstanceMetadataAnswer, error) {
 	query := question(nodes)
 	found, err := b.cloud.findInstances(ctx, query)
 	if err != nil {
 		return nil, fmt.Errorf("%d instances: %w", len(query.IDs)+len(query.Names), err)
 	}
-	known := index(found)
 	answers := make([]provider.InstanceMetadataAnswer, len(nodes))
-	for n, node := range nodes {
-		instance, err := known.of(node)
-		if err != nil {
-			answers[n].Err = err
-			continue
+	for n, answer := range b.cloud.machines().FindAll(ctx, nodes, found) {
+		if answers[n].Err = answer.Err; answer.Err == nil {
+			answers[n].Metadata, answers[n].Err = metadata(answer.Instance)
 		}
-		answers[n].Metadata = metadata(instance)
 	}
 	return answers, nil
 }
@@ -53,30 +49,4 @@ func question(nodes []*corev1.Node) simulator.InstanceQuery {
 		}
 	}
 	return q
-}
-
-// indexed holds instances by ID and by name.
-type indexed struct {
-	byID, byName map[string][]simulator.Instance
-}
-
-func index(all []simulator.Instance) indexed {
-	x := indexed{byID: map[string][]simulator.Instance{}, byName: map[string][]simulator.Instance{}}
-	for _, i := range all {
-		x.byID[i.ID] = append(x.byID[i.ID], i)
-		x.byName[i.Name] = append(x.byName[i.Name], i)
-	}
-	return x
-}
-
-// of returns the instance of the node, or the same error as find.
-func (x indexed) of(node *corev1.Node) (simulator.Instance, error) {
-	if node.Spec.ProviderID == "" {
-		return named(node.Name, x.byName[node.Name])
-	}
-	id, err := instanceID(node.Spec.ProviderID)
-	if err != nil {
-		return simulator.Instance{}, err
-	}
-	return identified(id, x.byID[id])
 }

@@ -41,7 +41,7 @@ type connection struct {
 	config config
 	routes routeCalls
 	client *simulator.Client // nil until there is a cloud
-	err    error             // the error for which there is no cloud
+	err    error             // why there is no cloud
 }
 
 var (
@@ -57,7 +57,7 @@ func New(config io.Reader) (*Cloud, error) {
 	if err := c.connect(config); err != nil {
 		return nil, err
 	}
-	c.without = c.now.config.without
+	c.without = c.now.config.optional
 	return c, nil
 }
 
@@ -66,7 +66,7 @@ func (c *Cloud) Reload(ctx context.Context, config io.Reader) error {
 	if err := c.connect(config); err != nil {
 		return err
 	}
-	if wanted := c.connection().config.without; wanted != c.without {
+	if wanted := c.connection().config.optional; wanted != c.without {
 		klog.FromContext(ctx).Info("What the configuration says about optional interfaces takes effect at the next start", "switchedOff", c.without, "switchedOffThen", wanted)
 	}
 	return nil
@@ -84,7 +84,7 @@ func (c *Cloud) connect(config io.Reader) error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.now = connection{config: parsed, routes: newRouteCalls(c, parsed), client: simulator.NewClient(parsed.endpoint).WithPageSize(parsed.pageSize)}
+	c.now = connection{config: parsed, routes: newRouteCalls(c, parsed), client: simulator.NewClient(string(parsed.Endpoint)).WithPageSize(parsed.PageSize)}
 	return nil
 }
 
@@ -140,11 +140,11 @@ func ask[T any](ctx context.Context, c *Cloud, call func(context.Context, *simul
 
 // limited returns the context of one call.
 func (c config) limited(ctx context.Context) (context.Context, context.CancelFunc) {
-	if c.timeout == 0 {
+	if c.Timeout == 0 {
 		return context.WithCancel(ctx)
 	}
-	cause := fmt.Errorf("no answer within the configured timeout of %v: %w", c.timeout, context.DeadlineExceeded)
-	return context.WithTimeoutCause(ctx, c.timeout, cause)
+	cause := fmt.Errorf("no answer within the configured timeout of %v: %w", c.Timeout, context.DeadlineExceeded)
+	return context.WithTimeoutCause(ctx, c.Timeout, cause)
 }
 
 // ProviderName implements cloudprovider.Interface.
@@ -156,7 +156,7 @@ func (c *Cloud) HasClusterID() bool { return true }
 
 // InstancesV2 implements cloudprovider.Interface.
 func (c *Cloud) InstancesV2() (cloudprovider.InstancesV2, bool) {
-	return (&instances{cloud: c}).offering(c.without.instances), true
+	return (&instances{cloud: c}).offering(c.without.fastPaths), true
 }
 
 // Instances implements cloudprovider.Interface. InstancesV2 replaces it.
@@ -173,7 +173,7 @@ func (c *Cloud) LoadBalancer() (cloudprovider.LoadBalancer, bool) {
 // Routes implements cloudprovider.Interface.
 func (c *Cloud) Routes() (cloudprovider.Routes, bool) {
 	r := &routes{cloud: c}
-	if c.without.routeApplier {
+	if c.without.RouteApplier {
 		return struct{ routesAlone }{r}, true
 	}
 	return r, true

@@ -23,8 +23,8 @@ func FuzzConfig(f *testing.F) {
 			}
 			return
 		}
-		u, err := url.Parse(c.endpoint)
-		if err != nil || u.Host == "" || u.User != nil || c.pageSize < 0 || c.timeout < 0 {
+		u, err := url.Parse(string(c.Endpoint))
+		if err != nil || u.Host == "" || u.User != nil || c.PageSize < 0 || c.Timeout < 0 {
 			t.Errorf("%q is read as %+v", text, c)
 		}
 	})

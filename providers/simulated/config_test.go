@@ -55,9 +55,9 @@ func TestConfigIsRead(t *testing.T) {
 		text string
 		want config
 	}{
-		"EndpointAlone": {"endpoint: http://127.0.0.1:7640\n", config{endpoint: "http://127.0.0.1:7640"}},
-		"All":           {"# a comment\n---\ntimeout: 10s\nrouteAddresses: true\nbatchRoutes: true\nwithoutLists: true\nwithoutRouteApplier: true\nwithoutConcurrentServices: true\npageSize: 50\nendpoint: \"https://cloud.example/sim\"\n", config{"https://cloud.example/sim", 50, 10 * time.Second, true, true, optional{instances: fastPaths{lists: true}, routeApplier: true, concurrentServices: true}}},
-		"JSON":          {`{"endpoint": "http://[::1]:1"}`, config{endpoint: "http://[::1]:1"}},
+		"EndpointAlone": {"endpoint: http://127.0.0.1:7640\n", config{Endpoint: "http://127.0.0.1:7640"}},
+		"All":           {"# a comment\n---\ntimeout: 10s\nrouteAddresses: true\nbatchRoutes: true\nwithoutLists: true\nwithoutRouteApplier: true\nwithoutConcurrentServices: true\npageSize: 50\nendpoint: \"https://cloud.example/sim\"\n", config{"https://cloud.example/sim", 50, 10 * time.Second, true, true, optional{fastPaths: fastPaths{Lists: true}, RouteApplier: true, ConcurrentServices: true}}},
+		"JSON":          {`{"endpoint": "http://[::1]:1"}`, config{Endpoint: "http://[::1]:1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := parseConfig(strings.NewReader(row.text))

@@ -7,6 +7,7 @@ import (
 	"net/url"
 
 	"github.com/fairlead-k8s/fairlead/provider"
+	"github.com/fairlead-k8s/fairlead/provider/kit"
 	"github.com/fairlead-k8s/fairlead/simulator"
 )
 
@@ -14,7 +15,7 @@ var _ provider.ErrorClassifier = (*Cloud)(nil)
 
 // ClassifyError implements provider.ErrorClassifier.
 func (c *Cloud) ClassifyError(err error) provider.Classification {
-	var refused *invalidError
+	var refused *kit.InvalidError
 	var answered *simulator.APIError
 	var transport *url.Error
 	switch {

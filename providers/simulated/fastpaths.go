@@ -30,35 +30,35 @@ func (i *instances) offering(without fastPaths) cloudprovider.InstancesV2 {
 			lists
 			watches
 		}{i, b, l, w}
-	case fastPaths{batches: true}:
+	case fastPaths{Batches: true}:
 		return struct {
 			*instances
 			lists
 			watches
 		}{i, l, w}
-	case fastPaths{lists: true}:
+	case fastPaths{Lists: true}:
 		return struct {
 			*instances
 			batches
 			watches
 		}{i, b, w}
-	case fastPaths{watches: true}:
+	case fastPaths{Watches: true}:
 		return struct {
 			*instances
 			batches
 			lists
 		}{i, b, l}
-	case fastPaths{lists: true, watches: true}:
+	case fastPaths{Lists: true, Watches: true}:
 		return struct {
 			*instances
 			batches
 		}{i, b}
-	case fastPaths{batches: true, watches: true}:
+	case fastPaths{Batches: true, Watches: true}:
 		return struct {
 			*instances
 			lists
 		}{i, l}
-	case fastPaths{batches: true, lists: true}:
+	case fastPaths{Batches: true, Lists: true}:
 		return struct {
 			*instances
 			watches
@@ -81,8 +81,11 @@ func (l lists) ListInstances(ctx context.Context, token string) (provider.Instan
 	}
 	page := provider.InstancePage{Next: found.Continue}
 	for _, i := range found.Items {
-		if i.State != simulator.Terminated {
-			page.Instances = append(page.Instances, *metadata(i))
+		if i.State == simulator.Terminated {
+			continue
+		}
+		if m, err := metadata(i); err == nil { // the answer about the one instance has the error
+			page.Instances = append(page.Instances, *m)
 		}
 	}
 	return page, nil
@@ -98,7 +101,7 @@ type watches struct{ cloud *Cloud }
 func (w watches) WatchInstances(ctx context.Context, token string) (provider.InstanceChanges, error) {
 	now := w.cloud.connection()
 	wait := watchFor
-	if limit := now.config.timeout; limit > 0 {
+	if limit := now.config.Timeout; limit > 0 {
 		wait = min(wait, limit/2) // The timeout is for the answer, too.
 	}
 	found, err := ask(ctx, w.cloud, func(ctx context.Context, client *simulator.Client) (simulator.InstanceChanges, error) {
@@ -112,7 +115,11 @@ func (w watches) WatchInstances(ctx context.Context, token string) (provider.Ins
 	}
 	changes := provider.InstanceChanges{Resume: found.Resume}
 	for _, ref := range found.Changed {
-		changes.Changed = append(changes.Changed, provider.InstanceRef{ProviderID: providerID(ref.Region, ref.ID), NodeName: ref.Name})
+		id, err := providerIDs.Print(ref.Region, ref.ID)
+		if err != nil {
+			id = "" // the answer about the one instance has the error
+		}
+		changes.Changed = append(changes.Changed, provider.InstanceRef{ProviderID: id, NodeName: ref.Name})
 	}
 	return changes, nil
 }

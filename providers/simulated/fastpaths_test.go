@@ -13,13 +13,13 @@ import (
 func TestFastPathsCanBeSwitchedOff(t *testing.T) {
 	for _, without := range []fastPaths{
 		{},
-		{batches: true},
-		{lists: true},
-		{watches: true},
-		{batches: true, lists: true},
-		{batches: true, watches: true},
-		{lists: true, watches: true},
-		{batches: true, lists: true, watches: true},
+		{Batches: true},
+		{Lists: true},
+		{Watches: true},
+		{Batches: true, Lists: true},
+		{Batches: true, Watches: true},
+		{Lists: true, Watches: true},
+		{Batches: true, Lists: true, Watches: true},
 	} {
 		v2 := (&instances{}).offering(without)
 		_, batches := v2.(provider.InstanceMetadataBatcher)

@@ -2,15 +2,12 @@ package simulated
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"maps"
-	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	cloudprovider "k8s.io/cloud-provider"
 
+	"github.com/fairlead-k8s/fairlead/provider/kit"
 	"github.com/fairlead-k8s/fairlead/simulator"
 )
 
@@ -22,16 +19,12 @@ var _ cloudprovider.InstancesV2 = (*instances)(nil)
 
 // InstanceExists implements cloudprovider.InstancesV2.
 func (i *instances) InstanceExists(ctx context.Context, node *corev1.Node) (bool, error) {
-	_, err := i.find(ctx, node)
-	if errors.Is(err, cloudprovider.InstanceNotFound) {
-		return false, nil
-	}
-	return err == nil, err
+	return i.cloud.machines().Exists(ctx, node)
 }
 
 // InstanceShutdown implements cloudprovider.InstancesV2.
 func (i *instances) InstanceShutdown(ctx context.Context, node *corev1.Node) (bool, error) {
-	found, err := i.find(ctx, node)
+	found, err := i.cloud.machines().Find(ctx, node)
 	if err != nil {
 		return false, err
 	}
@@ -40,44 +33,33 @@ func (i *instances) InstanceShutdown(ctx context.Context, node *corev1.Node) (bo
 
 // InstanceMetadata implements cloudprovider.InstancesV2.
 func (i *instances) InstanceMetadata(ctx context.Context, node *corev1.Node) (*cloudprovider.InstanceMetadata, error) {
-	found, err := i.find(ctx, node)
+	found, err := i.cloud.machines().Find(ctx, node)
 	if err != nil {
 		return nil, err
 	}
-	return metadata(found), nil
+	return metadata(found)
 }
 
-// find returns the instance of a Node, or an error that wraps
-// cloudprovider.InstanceNotFound if the cloud said that it does not exist.
-func (i *instances) find(ctx context.Context, node *corev1.Node) (simulator.Instance, error) {
-	var none simulator.Instance
-	if node.Spec.ProviderID == "" {
-		return i.cloud.instanceNamed(ctx, node.Name)
+// machines finds the instances of Nodes.
+func (c *Cloud) machines() kit.Instances[simulator.Instance] {
+	return kit.Instances[simulator.Instance]{
+		ParseID: instanceID,
+		ByID: func(ctx context.Context, id string) (simulator.Instance, error) {
+			found, err := ask(ctx, c, func(ctx context.Context, client *simulator.Client) (simulator.Instance, error) {
+				return client.Instance(ctx, id)
+			})
+			if simulator.IsNotFound(err) {
+				return found, cloudprovider.InstanceNotFound
+			}
+			return found, err
+		},
+		Named: func(ctx context.Context, name string) ([]simulator.Instance, error) {
+			return c.findInstances(ctx, simulator.InstanceQuery{Names: []string{name}})
+		},
+		Identify: func(i simulator.Instance) kit.Identity {
+			return kit.Identity{ID: i.ID, Name: i.Name, Gone: i.State == simulator.Terminated}
+		},
 	}
-	id, err := instanceID(node.Spec.ProviderID)
-	if err != nil {
-		return none, err
-	}
-	found, err := ask(ctx, i.cloud, func(ctx context.Context, client *simulator.Client) (simulator.Instance, error) {
-		return client.Instance(ctx, id)
-	})
-	switch {
-	case simulator.IsNotFound(err):
-		return none, absent("instance " + id)
-	case err != nil:
-		return none, fmt.Errorf("instance %s: %w", id, err)
-	}
-	return identified(id, []simulator.Instance{found})
-}
-
-// instanceNamed returns the only instance with the name. The error wraps
-// cloudprovider.InstanceNotFound if the cloud said that it does not exist.
-func (c *Cloud) instanceNamed(ctx context.Context, name string) (simulator.Instance, error) {
-	found, err := c.findInstances(ctx, simulator.InstanceQuery{Names: []string{name}})
-	if err != nil {
-		return simulator.Instance{}, fmt.Errorf("instances named %s: %w", name, err)
-	}
-	return named(name, found)
 }
 
 func (c *Cloud) findInstances(ctx context.Context, query simulator.InstanceQuery) ([]simulator.Instance, error) {
@@ -86,48 +68,19 @@ func (c *Cloud) findInstances(ctx context.Context, query simulator.InstanceQuery
 	})
 }
 
-// identified returns the instance with the ID.
-func identified(id string, among []simulator.Instance) (simulator.Instance, error) {
-	for _, i := range among {
-		if i.ID == id && i.State != simulator.Terminated {
-			return i, nil
-		}
+func metadata(i simulator.Instance) (*cloudprovider.InstanceMetadata, error) {
+	id, err := providerIDs.Print(i.Region, i.ID)
+	if err != nil {
+		return nil, err
 	}
-	return simulator.Instance{}, absent("instance " + id)
-}
-
-// named returns the only instance with the name. If there are two, it returns an
-// error, because it is unknown which one belongs to the Node.
-func named(name string, among []simulator.Instance) (simulator.Instance, error) {
-	var ids []string
-	var found simulator.Instance
-	for _, i := range among {
-		if i.Name == name && i.State != simulator.Terminated {
-			found = i
-			ids = append(ids, i.ID)
-		}
-	}
-	switch len(ids) {
-	case 0:
-		return found, absent("instance named " + name)
-	case 1:
-		return found, nil
-	}
-	slices.Sort(ids)
-	return simulator.Instance{}, invalidf("%d instances are named %s: %s", len(ids), name, strings.Join(ids, ", "))
-}
-
-func absent(what string) error { return fmt.Errorf("%s: %w", what, cloudprovider.InstanceNotFound) }
-
-func metadata(i simulator.Instance) *cloudprovider.InstanceMetadata {
 	return &cloudprovider.InstanceMetadata{
-		ProviderID:       providerID(i.Region, i.ID),
+		ProviderID:       id,
 		InstanceType:     i.Type,
 		Zone:             i.Zone,
 		Region:           i.Region,
 		NodeAddresses:    nodeAddresses(i.Addresses),
 		AdditionalLabels: maps.Clone(i.Labels),
-	}
+	}, nil
 }
 
 func nodeAddresses(all []simulator.Address) []corev1.NodeAddress {

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
 
+	"github.com/fairlead-k8s/fairlead/provider/kit"
 	"github.com/fairlead-k8s/fairlead/simulator"
 )
 
@@ -56,46 +57,34 @@ func wantedBy(cluster string, service *corev1.Service, backends []string) (simul
 		Backends: backends,
 	}
 	l.Tags[TagService] = service.Namespace + "/" + service.Name
-	var problems []error
-	note := func(err error) {
-		if err != nil {
-			problems = append(problems, err)
-		}
-	}
-	var err error
+	var uid, listening, checked, sticky, ranged error
 	if service.UID == "" {
-		note(invalidf("metadata.uid: is empty"))
+		uid = kit.Invalidf("metadata.uid: is empty")
 	}
-	note(checkFamilies(service))
-	l.Listeners, err = listeners(service)
-	note(err)
-	l.HealthCheck, err = healthCheck(service)
-	note(err)
-	l.Affinity, err = affinity(service)
-	note(err)
-	l.SourceRanges, err = sourceRanges(service)
-	note(err)
-	note(checkAnnotations(service))
-	drain, err := drainOf(service)
-	note(err)
-	l.Drain = (*simulator.Duration)(drain)
-	if len(problems) > 0 {
-		return l, oneLine(problems)
-	}
-	return l, nil
+	l.Listeners, listening = listeners(service)
+	l.HealthCheck, checked = healthCheck(service)
+	l.Affinity, sticky = affinity(service)
+	annotations := kit.NewAnnotations(service.Annotations, AnnotationPrefix)
+	l.SourceRanges, ranged = sourceRanges(service, annotations)
+	l.Drain = drain(annotations)
+	annotations.Text(string(AnnotationStaticIP)) // read by staticIP
+	return l, kit.Join(uid, checkFamilies(service), listening, checked, sticky, ranged, annotations.Err())
 }
 
 func checkFamilies(service *corev1.Service) error {
 	families := service.Spec.IPFamilies
 	if len(families) > 0 && !slices.Contains(families, corev1.IPv4Protocol) {
-		return invalidf("spec.ipFamilies: the Service has IPv6 only, and load balancers of this cloud have IPv4 only")
+		return kit.Invalidf("spec.ipFamilies: the Service has IPv6 only, and load balancers of this cloud have IPv4 only")
+	}
+	if policy := service.Spec.IPFamilyPolicy; policy != nil && *policy == corev1.IPFamilyPolicyRequireDualStack {
+		return kit.Invalidf("spec.ipFamilyPolicy: is RequireDualStack, and load balancers of this cloud have IPv4 only; PreferDualStack is accepted")
 	}
 	return nil
 }
 
 func listeners(service *corev1.Service) ([]simulator.Listener, error) {
 	if len(service.Spec.Ports) == 0 {
-		return nil, invalidf("spec.ports: is empty")
+		return nil, kit.Invalidf("spec.ports: is empty")
 	}
 	var all []simulator.Listener
 	for n, p := range service.Spec.Ports {
@@ -105,9 +94,9 @@ func listeners(service *corev1.Service) ([]simulator.Listener, error) {
 		}
 		switch {
 		case !slices.Contains(simulator.Protocols(), protocol):
-			return nil, invalidf("spec.ports[%d].protocol: load balancers of this cloud speak TCP and UDP, and not %s", n, protocol)
+			return nil, kit.Invalidf("spec.ports[%d].protocol: load balancers of this cloud speak TCP and UDP, and not %s", n, protocol)
 		case p.NodePort == 0:
-			return nil, invalidf("spec.ports[%d].nodePort: is missing, and load balancers of this cloud forward to node ports; "+
+			return nil, kit.Invalidf("spec.ports[%d].nodePort: is missing, and load balancers of this cloud forward to node ports; "+
 				"spec.allocateLoadBalancerNodePorts must not be false", n)
 		}
 		all = append(all, simulator.Listener{Protocol: protocol, Port: int(p.Port), BackendPort: int(p.NodePort)})
@@ -123,7 +112,7 @@ func healthCheck(service *corev1.Service) (simulator.HealthCheck, error) {
 		return simulator.HealthCheck{}, nil
 	}
 	if service.Spec.HealthCheckNodePort == 0 {
-		return simulator.HealthCheck{}, invalidf("spec.healthCheckNodePort: is missing, and spec.externalTrafficPolicy is Local")
+		return simulator.HealthCheck{}, kit.Invalidf("spec.healthCheckNodePort: is missing, and spec.externalTrafficPolicy is Local")
 	}
 	return simulator.HealthCheck{Port: int(service.Spec.HealthCheckNodePort), Path: "/healthz"}, nil
 }
@@ -134,7 +123,7 @@ func affinity(service *corev1.Service) (simulator.Duration, error) {
 		return 0, nil
 	case corev1.ServiceAffinityClientIP:
 	default:
-		return 0, invalidf("spec.sessionAffinity: %q is unknown", service.Spec.SessionAffinity)
+		return 0, kit.Invalidf("spec.sessionAffinity: %q is unknown", service.Spec.SessionAffinity)
 	}
 	seconds := corev1.DefaultClientIPServiceAffinitySeconds
 	if c := service.Spec.SessionAffinityConfig; c != nil && c.ClientIP != nil && c.ClientIP.TimeoutSeconds != nil {
@@ -143,34 +132,36 @@ func affinity(service *corev1.Service) (simulator.Duration, error) {
 	return simulator.Duration(time.Duration(seconds) * time.Second), nil
 }
 
+// drain returns how long removed nodes keep their connections; nil if the cloud
+// decides.
+func drain(annotations *kit.Annotations) *simulator.Duration {
+	d, ok := annotations.Duration(string(AnnotationDrain), 0, maxDrain)
+	if !ok {
+		return nil
+	}
+	return (*simulator.Duration)(&d)
+}
+
 // sourceRanges returns the source ranges of a Service. The list is never empty.
 // A range that cannot be parsed is an error and is not skipped: without it the
 // list could be empty, which would open the Service to everyone.
-func sourceRanges(service *corev1.Service) ([]string, error) {
-	refuse := func(text string) error {
-		return invalidf("spec.loadBalancerSourceRanges: %q is not a range such as 192.0.2.0/24", text)
-	}
-	texts := service.Spec.LoadBalancerSourceRanges
-	if len(texts) == 0 {
-		value, ok := AnnotationSourceRanges.of(service)
-		if !ok {
-			return []string{simulator.Everyone}, nil
-		}
-		if value == "" {
-			return nil, AnnotationSourceRanges.refuse("is empty; remove it, or write %s for everyone", simulator.Everyone)
-		}
-		refuse = func(text string) error {
-			return AnnotationSourceRanges.refuse("%q is not a range such as 192.0.2.0/24", text)
-		}
-		texts = strings.Split(value, ",")
-	}
+func sourceRanges(service *corev1.Service, annotations *kit.Annotations) ([]string, error) {
 	var all []string
-	for _, text := range texts {
+	for _, text := range service.Spec.LoadBalancerSourceRanges {
 		prefix, err := netip.ParsePrefix(strings.TrimSpace(text))
 		if err != nil {
-			return nil, refuse(text)
+			return nil, kit.Invalidf("spec.loadBalancerSourceRanges: %q is not a range such as 192.0.2.0/24", text)
 		}
 		all = append(all, prefix.Masked().String())
+	}
+	if len(all) == 0 {
+		prefixes, ok := annotations.Prefixes(string(AnnotationSourceRanges))
+		if !ok {
+			return []string{simulator.Everyone}, nil // if the annotation is refused, its error is returned instead
+		}
+		for _, prefix := range prefixes {
+			all = append(all, prefix.String())
+		}
 	}
 	slices.Sort(all)
 	return slices.Compact(all), nil

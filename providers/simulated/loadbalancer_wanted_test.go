@@ -109,6 +109,13 @@ func TestServiceThatIsRefused(t *testing.T) {
 			spec(func(s *corev1.ServiceSpec) { s.IPFamilies = []corev1.IPFamily{corev1.IPv6Protocol} }),
 			"spec.ipFamilies: the Service has IPv6 only, and load balancers of this cloud have IPv4 only",
 		},
+		"DualStackIsRequired": {
+			spec(func(s *corev1.ServiceSpec) {
+				policy := corev1.IPFamilyPolicyRequireDualStack
+				s.IPFamilies, s.IPFamilyPolicy = []corev1.IPFamily{corev1.IPv4Protocol, corev1.IPv6Protocol}, &policy
+			}),
+			"spec.ipFamilyPolicy: is RequireDualStack, and load balancers of this cloud have IPv4 only; PreferDualStack is accepted",
+		},
 		"LocalWithoutHealthCheckNodePort": {
 			spec(func(s *corev1.ServiceSpec) { s.ExternalTrafficPolicy = corev1.ServiceExternalTrafficPolicyLocal }),
 			"spec.healthCheckNodePort: is missing, and spec.externalTrafficPolicy is Local",
@@ -120,18 +127,18 @@ func TestServiceThatIsRefused(t *testing.T) {
 		},
 		"BadRangeInTheAnnotation": {
 			webService(annotated(AnnotationSourceRanges, "192.0.2.0/24,")),
-			`annotation service.beta.kubernetes.io/load-balancer-source-ranges: "" is not a range such as 192.0.2.0/24`,
+			`annotation service.beta.kubernetes.io/load-balancer-source-ranges: "192.0.2.0/24," is refused: it must be CIDRs such as 192.0.2.0/24, separated by commas`,
 		},
 		"EmptyRangesInTheAnnotation": {
 			webService(annotated(AnnotationSourceRanges, " ")),
-			"annotation service.beta.kubernetes.io/load-balancer-source-ranges: is empty; remove it, or write 0.0.0.0/0 for everyone",
+			`annotation service.beta.kubernetes.io/load-balancer-source-ranges: " " is refused: it must be CIDRs such as 192.0.2.0/24, separated by commas`,
 		},
-		"BadDrain":          {webService(annotated(AnnotationDrain, "soon")), `annotation simulated.fairlead.dev/drain: "soon" is not a duration such as 30s`},
-		"NegativeDrain":     {webService(annotated(AnnotationDrain, "-1s")), `annotation simulated.fairlead.dev/drain: "-1s" is not a duration such as 30s`},
-		"UnknownAnnotation": {webService(annotated("simulated.fairlead.dev/drian", "30s")), "annotation simulated.fairlead.dev/drian: is unknown; known are simulated.fairlead.dev/static-ip and simulated.fairlead.dev/drain"},
+		"BadDrain":          {webService(annotated(AnnotationDrain, "soon")), `annotation simulated.fairlead.dev/drain: "soon" is refused: it must be a duration from 0s to 24h0m0s, such as 30s`},
+		"NegativeDrain":     {webService(annotated(AnnotationDrain, "-1s")), `annotation simulated.fairlead.dev/drain: "-1s" is refused: it must be a duration from 0s to 24h0m0s, such as 30s`},
+		"UnknownAnnotation": {webService(annotated("simulated.fairlead.dev/drian", "30s")), "annotation simulated.fairlead.dev/drian: is unknown; did you mean simulated.fairlead.dev/drain?"},
 		"AllAtOnce": {
 			webService(annotated(AnnotationDrain, "soon"), func(s *corev1.Service) { s.Spec.Ports = nil }),
-			`spec.ports: is empty; annotation simulated.fairlead.dev/drain: "soon" is not a duration such as 30s`,
+			`spec.ports: is empty; annotation simulated.fairlead.dev/drain: "soon" is refused: it must be a duration from 0s to 24h0m0s, such as 30s`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

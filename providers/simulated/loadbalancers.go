@@ -5,14 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	cloudprovider "k8s.io/cloud-provider"
-	"k8s.io/cloud-provider/api"
 	"k8s.io/klog/v2"
 
+	"github.com/fairlead-k8s/fairlead/provider/kit"
 	"github.com/fairlead-k8s/fairlead/simulator"
 )
 
@@ -39,11 +38,12 @@ func (b *loadBalancers) GetLoadBalancerName(_ context.Context, cluster string, s
 // GetLoadBalancer implements cloudprovider.LoadBalancer. A load balancer that
 // is still being created exists, but has no address.
 func (b *loadBalancers) GetLoadBalancer(ctx context.Context, cluster string, service *corev1.Service) (*corev1.LoadBalancerStatus, bool, error) {
-	found, err := b.one(ctx, cluster, service)
+	found, err := b.resource(cluster, service).Find(ctx)
 	if found == nil {
 		return nil, false, err
 	}
-	return status(*found), true, nil
+	shown, err := status(*found)
+	return shown, true, err
 }
 
 // EnsureLoadBalancer implements cloudprovider.LoadBalancer. While the load
@@ -56,26 +56,11 @@ func (b *loadBalancers) EnsureLoadBalancer(ctx context.Context, cluster string, 
 	if wanted.StaticIP, err = b.staticIP(ctx, service); err != nil {
 		return nil, err
 	}
-	is, err := b.one(ctx, cluster, service)
+	is, err := b.making(b.resource(cluster, service), wanted).Ensure(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if is == nil {
-		is, err = b.create(ctx, cluster, service, wanted)
-	}
-	if err != nil {
-		return nil, err
-	}
-	// A load balancer that was just created may differ, too: create also returns
-	// one whose creation reply was lost, and the Service may have changed since.
-	patch, changed := difference(*is, wanted)
-	if err := b.update(ctx, is, patch, changed); err != nil {
-		return nil, err
-	}
-	if is.State != simulator.LoadBalancerActive {
-		return nil, api.NewRetryError(fmt.Sprintf("load balancer %s (%s) is %s", is.ID, is.Name, is.State), pendingPause)
-	}
-	return status(*is), nil
+	return status(is)
 }
 
 // errNoLoadBalancer is returned by UpdateLoadBalancer if EnsureLoadBalancer has
@@ -87,7 +72,7 @@ var errNoLoadBalancer = errors.New("the load balancer does not exist; it has to 
 // may return nil then, but the caller expects a load balancer and should learn
 // that it does not exist.
 func (b *loadBalancers) UpdateLoadBalancer(ctx context.Context, cluster string, service *corev1.Service, nodes []*corev1.Node) error {
-	is, err := b.one(ctx, cluster, service)
+	is, err := b.resource(cluster, service).Find(ctx)
 	if err != nil {
 		return err
 	}
@@ -96,90 +81,87 @@ func (b *loadBalancers) UpdateLoadBalancer(ctx context.Context, cluster string, 
 	}
 	wanted := *is
 	wanted.Backends = backends(ctx, service, nodes)
-	patch, changed := difference(*is, wanted)
-	return b.update(ctx, is, patch, changed)
+	if _, err = b.change(ctx, *is, wanted); err != nil {
+		return fmt.Errorf("update load balancer %s: %w", is.ID, err)
+	}
+	return nil
 }
 
 // EnsureLoadBalancerDeleted implements cloudprovider.LoadBalancer. It deletes
 // every load balancer with the Service's tags, whatever its state. A static IP
 // is kept.
 func (b *loadBalancers) EnsureLoadBalancerDeleted(ctx context.Context, cluster string, service *corev1.Service) error {
-	found, err := b.owned(ctx, cluster, service)
-	if err != nil {
-		return err
-	}
-	for _, l := range found {
-		_, err := ask(ctx, b.cloud, func(ctx context.Context, client *simulator.Client) (struct{}, error) {
-			return struct{}{}, client.DeleteLoadBalancer(ctx, l.ID)
-		})
-		if err != nil && !simulator.IsNotFound(err) {
-			return fmt.Errorf("delete load balancer %s: %w", l.ID, err)
-		}
-		klog.FromContext(ctx).Info("Load balancer deleted", "loadBalancer", l.ID, "name", l.Name)
-	}
-	return nil
+	return b.resource(cluster, service).Remove(ctx)
 }
 
-// owned returns the load balancers with the Service's tags.
-func (b *loadBalancers) owned(ctx context.Context, cluster string, service *corev1.Service) ([]simulator.LoadBalancer, error) {
-	if service.UID == "" {
-		return nil, invalidf("metadata.uid: is empty")
+// resource is the load balancer of a Service.
+func (b *loadBalancers) resource(cluster string, service *corev1.Service) kit.Resource[simulator.LoadBalancer] {
+	return kit.Resource[simulator.LoadBalancer]{
+		Kind:  "load balancer",
+		Pause: pendingPause,
+		Owned: func(ctx context.Context) ([]simulator.LoadBalancer, error) {
+			if service.UID == "" {
+				return nil, kit.Invalidf("metadata.uid: is empty")
+			}
+			return b.list(ctx, simulator.LoadBalancerQuery{Tags: ownership(cluster, service)})
+		},
+		Delete: b.delete,
+		State: func(l simulator.LoadBalancer) kit.ResourceState {
+			state := kit.ResourceState{ID: l.ID + " (" + l.Name + ")"}
+			if l.State != simulator.LoadBalancerActive {
+				state.Pending = string(l.State)
+			}
+			return state
+		},
 	}
-	return b.list(ctx, simulator.LoadBalancerQuery{Tags: ownership(cluster, service)})
+}
+
+// making returns the resource with the steps that make it as it is wanted.
+func (b *loadBalancers) making(r kit.Resource[simulator.LoadBalancer], wanted simulator.LoadBalancer) kit.Resource[simulator.LoadBalancer] {
+	r.Create = func(ctx context.Context) (simulator.LoadBalancer, error) { return b.create(ctx, wanted) }
+	r.Holder = func(ctx context.Context) ([]simulator.LoadBalancer, error) {
+		found, err := b.list(ctx, simulator.LoadBalancerQuery{Names: []string{wanted.Name}})
+		for _, l := range found {
+			mark := map[string]string{TagCluster: wanted.Tags[TagCluster], TagServiceUID: wanted.Tags[TagServiceUID]}
+			err = kit.Join(err, checkOwner("load balancer "+l.ID+" has the name "+l.Name, l.Tags, mark))
+		}
+		return found, err
+	}
+	r.Change = func(ctx context.Context, is simulator.LoadBalancer) (simulator.LoadBalancer, error) {
+		return b.change(ctx, is, wanted)
+	}
+	return r
 }
 
 func (b *loadBalancers) list(ctx context.Context, query simulator.LoadBalancerQuery) ([]simulator.LoadBalancer, error) {
-	found, err := ask(ctx, b.cloud, func(ctx context.Context, client *simulator.Client) ([]simulator.LoadBalancer, error) {
+	return ask(ctx, b.cloud, func(ctx context.Context, client *simulator.Client) ([]simulator.LoadBalancer, error) {
 		return client.FindLoadBalancers(ctx, query)
 	})
-	if err != nil {
-		return nil, fmt.Errorf("list load balancers: %w", err)
-	}
-	return found, nil
 }
 
-// one returns the only load balancer with the Service's tags; nil if there is
-// none.
-func (b *loadBalancers) one(ctx context.Context, cluster string, service *corev1.Service) (*simulator.LoadBalancer, error) {
-	found, err := b.owned(ctx, cluster, service)
-	switch {
-	case err != nil || len(found) == 0:
-		return nil, err
-	case len(found) == 1:
-		return &found[0], nil
-	}
-	var ids []string
-	for _, l := range found {
-		ids = append(ids, l.ID)
-	}
-	return nil, invalidf("%d load balancers have the tags of this Service: %s; delete those that are not needed", len(ids), strings.Join(ids, ", "))
-}
-
-// create creates the load balancer. If the name already exists, there are two
-// cases. The load balancer may be ours: the reply to its creation was lost, and
-// the cloud's list did not show it yet. Or it belongs to another owner.
-func (b *loadBalancers) create(ctx context.Context, cluster string, service *corev1.Service, wanted simulator.LoadBalancer) (*simulator.LoadBalancer, error) {
+func (b *loadBalancers) create(ctx context.Context, wanted simulator.LoadBalancer) (simulator.LoadBalancer, error) {
 	created, err := ask(ctx, b.cloud, func(ctx context.Context, client *simulator.Client) (simulator.LoadBalancer, error) {
 		return client.CreateLoadBalancer(ctx, wanted)
 	})
-	if err == nil {
-		klog.FromContext(ctx).Info("Load balancer created", "loadBalancer", created.ID, "name", created.Name)
-		return &created, nil
+	switch {
+	case simulator.IsAlreadyExists(err):
+		return created, fmt.Errorf("%s: %w: %w", wanted.Name, kit.ErrExists, err)
+	case err != nil:
+		return created, fmt.Errorf("%s: %w", wanted.Name, err)
 	}
-	if !simulator.IsAlreadyExists(err) {
-		return nil, fmt.Errorf("create load balancer %s: %w", wanted.Name, err)
+	klog.FromContext(ctx).Info("Load balancer created", "loadBalancer", created.ID, "name", created.Name)
+	return created, nil
+}
+
+func (b *loadBalancers) delete(ctx context.Context, l simulator.LoadBalancer) error {
+	_, err := ask(ctx, b.cloud, func(ctx context.Context, client *simulator.Client) (struct{}, error) {
+		return struct{}{}, client.DeleteLoadBalancer(ctx, l.ID)
+	})
+	if err != nil && !simulator.IsNotFound(err) {
+		return err
 	}
-	found, err := b.list(ctx, simulator.LoadBalancerQuery{Names: []string{wanted.Name}})
-	if err != nil {
-		return nil, err
-	}
-	if len(found) == 0 {
-		return nil, api.NewRetryError(fmt.Sprintf("load balancer %s exists, but the cloud does not show it yet", wanted.Name), pendingPause)
-	}
-	if err := checkOwner("load balancer "+found[0].ID+" has the name "+wanted.Name, found[0].Tags, ownership(cluster, service)); err != nil {
-		return nil, err
-	}
-	return &found[0], nil
+	klog.FromContext(ctx).Info("Load balancer deleted", "loadBalancer", l.ID, "name", l.Name)
+	return nil
 }
 
 // checkOwner returns an error if a resource with the wanted name has another
@@ -187,33 +169,33 @@ func (b *loadBalancers) create(ctx context.Context, cluster string, service *cor
 func checkOwner(what string, is, wanted map[string]string) error {
 	for key, value := range wanted {
 		if is[key] != value {
-			return invalidf("%s, but its tag %s is %q and not %q: it belongs to something else and is not changed", what, key, is[key], value)
+			return kit.Invalidf("%s, but its tag %s is %q and not %q: it belongs to something else and is not changed", what, key, is[key], value)
 		}
 	}
 	return nil
 }
 
-// update applies a patch if it changes a field. Then it stores the cloud's new
-// state in *is.
-func (b *loadBalancers) update(ctx context.Context, is *simulator.LoadBalancer, patch simulator.LoadBalancerPatch, changed []string) error {
+// change changes what differs, and returns what the load balancer is then.
+func (b *loadBalancers) change(ctx context.Context, is, wanted simulator.LoadBalancer) (simulator.LoadBalancer, error) {
+	patch, changed := difference(is, wanted)
 	if len(changed) == 0 {
-		return nil
+		return is, nil
 	}
 	updated, err := ask(ctx, b.cloud, func(ctx context.Context, client *simulator.Client) (simulator.LoadBalancer, error) {
 		return client.UpdateLoadBalancer(ctx, is.ID, patch)
 	})
 	if err != nil {
-		return fmt.Errorf("update load balancer %s: %w", is.ID, err)
+		return is, err
 	}
 	klog.FromContext(ctx).Info("Load balancer updated", "loadBalancer", is.ID, "name", is.Name, "changed", changed)
-	*is = updated
-	return nil
+	return updated, nil
 }
 
 // staticIP returns the ID of the static IP that the Service wants, or "" if it
 // wants none.
 func (b *loadBalancers) staticIP(ctx context.Context, service *corev1.Service) (string, error) {
-	word, annotated := AnnotationStaticIP.of(service)
+	annotations := kit.NewAnnotations(service.Annotations, "")
+	word, annotated := annotations.Text(string(AnnotationStaticIP))
 	address := service.Spec.LoadBalancerIP
 	if !annotated && address == "" {
 		return "", nil
@@ -229,23 +211,22 @@ func (b *loadBalancers) staticIP(ctx context.Context, service *corev1.Service) (
 		if i := slices.IndexFunc(all, byAddress); i >= 0 {
 			return all[i].ID, nil
 		}
-		return "", invalidf("spec.loadBalancerIP: %s is not a static IP that was reserved in this cloud", address)
+		return "", kit.Invalidf("spec.loadBalancerIP: %s is not a static IP that was reserved in this cloud", address)
 	}
 	i := slices.IndexFunc(all, func(s simulator.StaticIP) bool { return word == s.ID || word == s.Name || word == s.Address })
 	switch {
 	case i < 0:
-		return "", AnnotationStaticIP.refuse("%q is not a static IP that was reserved in this cloud", word)
+		annotations.Refuse(string(AnnotationStaticIP), "must be the name, ID or address of a static IP that was reserved in this cloud")
 	case address != "" && !byAddress(all[i]):
-		return "", AnnotationStaticIP.refuse("%q has the address %s, and spec.loadBalancerIP says %s", word, all[i].Address, address)
+		annotations.Refuse(string(AnnotationStaticIP), "has the address "+all[i].Address+", and spec.loadBalancerIP says "+address)
+	default:
+		return all[i].ID, nil
 	}
-	return all[i].ID, nil
+	return "", annotations.Err()
 }
 
 // status returns the status of the Service for a load balancer.
-func status(l simulator.LoadBalancer) *corev1.LoadBalancerStatus {
-	if l.Address == "" {
-		return &corev1.LoadBalancerStatus{}
-	}
-	mode := corev1.LoadBalancerIPModeVIP // the API server's default, so that the stored status equals this one
-	return &corev1.LoadBalancerStatus{Ingress: []corev1.LoadBalancerIngress{{IP: l.Address, IPMode: &mode}}}
+func status(l simulator.LoadBalancer) (*corev1.LoadBalancerStatus, error) {
+	// The mode is the API server's default, so that the stored status equals this one.
+	return kit.Status(corev1.LoadBalancerIPModeVIP, l.Address)
 }

@@ -359,7 +359,7 @@ func TestOwnership(t *testing.T) {
 		if _, err := b.operator.CreateLoadBalancer(t.Context(), simulator.LoadBalancer{Name: "twin", Tags: ours.Tags, Listeners: ours.Listeners}); err != nil {
 			t.Fatal(err)
 		}
-		const want = "2 load balancers have the tags of this Service: lb-00000001, lb-00000005; delete those that are not needed"
+		const want = "2 load balancers belong to this owner: lb-00000001 (default-web-e5c7271f53), lb-00000005 (twin); delete those that are not needed"
 		for what, do := range map[string]func() error{
 			"ensure": func() error {
 				_, err := b.balancers.EnsureLoadBalancer(t.Context(), cluster, s, nil)
@@ -378,7 +378,7 @@ func TestOwnership(t *testing.T) {
 	})
 	t.Run("WithoutUID", func(t *testing.T) {
 		nobody := webService(func(s *corev1.Service) { s.UID = "" })
-		diff(t, "delete", "metadata.uid: is empty", text(b.balancers.EnsureLoadBalancerDeleted(t.Context(), cluster, nobody)))
+		diff(t, "delete", "list load balancers: metadata.uid: is empty", text(b.balancers.EnsureLoadBalancerDeleted(t.Context(), cluster, nobody)))
 		_, err := b.balancers.EnsureLoadBalancer(t.Context(), cluster, nobody, nil)
 		diff(t, "ensure", "metadata.uid: is empty", text(err))
 	})
@@ -499,10 +499,10 @@ func TestStaticIP(t *testing.T) {
 		b.costs(t, row.writes, "ensure", func() { diff(t, "status", ingress(row.address), b.ensure(t, row.service, nil)) })
 	}
 	for want, s := range map[string]*corev1.Service{
-		`annotation simulated.fairlead.dev/static-ip: "none" is not a static IP that was reserved in this cloud`:                                   webService(annotated(AnnotationStaticIP, "none")),
-		`annotation simulated.fairlead.dev/static-ip: "" is not a static IP that was reserved in this cloud`:                                       webService(annotated(AnnotationStaticIP, "")),
-		`spec.loadBalancerIP: 192.0.2.1 is not a static IP that was reserved in this cloud`:                                                        webService(byIP("192.0.2.1")),
-		`annotation simulated.fairlead.dev/static-ip: "other" has the address ` + other.Address + `, and spec.loadBalancerIP says ` + kept.Address: webService(annotated(AnnotationStaticIP, "other"), byIP(kept.Address)),
+		`annotation simulated.fairlead.dev/static-ip: "none" is refused: it must be the name, ID or address of a static IP that was reserved in this cloud`:       webService(annotated(AnnotationStaticIP, "none")),
+		`annotation simulated.fairlead.dev/static-ip: "" is refused: it must be the name, ID or address of a static IP that was reserved in this cloud`:           webService(annotated(AnnotationStaticIP, "")),
+		`spec.loadBalancerIP: 192.0.2.1 is not a static IP that was reserved in this cloud`:                                                                       webService(byIP("192.0.2.1")),
+		`annotation simulated.fairlead.dev/static-ip: "other" is refused: it has the address ` + other.Address + `, and spec.loadBalancerIP says ` + kept.Address: webService(annotated(AnnotationStaticIP, "other"), byIP(kept.Address)),
 	} {
 		_, err := b.balancers.EnsureLoadBalancer(t.Context(), cluster, s, nil)
 		diff(t, "error", want, text(err))
@@ -607,7 +607,9 @@ func TestLoadBalancerFaultsAreErrors(t *testing.T) {
 		if _, err := b.balancers.EnsureLoadBalancer(t.Context(), cluster, webService(), nodesOf(2)); !simulator.IsNotFound(err) {
 			t.Errorf("ensure: got %v", err)
 		}
-		diff(t, "delete", nil, b.balancers.EnsureLoadBalancerDeleted(t.Context(), cluster, webService()))
+		// A load balancer that is still listed is not gone, whatever the deletion has answered.
+		err := b.balancers.EnsureLoadBalancerDeleted(t.Context(), cluster, webService())
+		diff(t, "delete", "load balancer lb-00000001 (default-web-e5c7271f53): the cloud still shows it after its deletion", text(err))
 	})
 	t.Run("NotStarted", func(t *testing.T) {
 		cloud, err := New(nil)

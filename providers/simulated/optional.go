@@ -9,18 +9,18 @@ import (
 // optional has a field for each optional interface that the configuration can
 // switch off.
 type optional struct {
-	instances          fastPaths
-	backendSetter      bool // provider.BackendSetter
-	routeApplier       bool // provider.RouteApplier
-	concurrentCalls    bool // provider.ConcurrentCaller
-	concurrentServices bool // provider.ConcurrentLoadBalancer
+	fastPaths
+	BackendSetter      bool `json:"withoutBackendSetter"`      // provider.BackendSetter
+	RouteApplier       bool `json:"withoutRouteApplier"`       // provider.RouteApplier
+	ConcurrentCalls    bool `json:"withoutConcurrentCalls"`    // provider.ConcurrentCaller
+	ConcurrentServices bool `json:"withoutConcurrentServices"` // provider.ConcurrentLoadBalancer
 }
 
 // fastPaths are ways to learn of many instances in one call.
 type fastPaths struct {
-	batches bool // provider.InstanceMetadataBatcher
-	lists   bool // provider.InstanceLister
-	watches bool // provider.InstanceWatcher
+	Batches bool `json:"withoutBatches"` // provider.InstanceMetadataBatcher
+	Lists   bool `json:"withoutLists"`   // provider.InstanceLister
+	Watches bool `json:"withoutWatches"` // provider.InstanceWatcher
 }
 
 var _ provider.ConcurrentCaller = (*Cloud)(nil)
@@ -29,7 +29,7 @@ var _ provider.ConcurrentCaller = (*Cloud)(nil)
 // safe, because none keeps anything in memory. More of them are of no use: they
 // would be refused when the cloud has a quota.
 func (c *Cloud) MaxConcurrentCalls(kind provider.CallKind) int {
-	if c.without.concurrentCalls {
+	if c.without.ConcurrentCalls {
 		return 0
 	}
 	switch kind {
@@ -58,14 +58,14 @@ func (manyServices) MaxConcurrentServices() int { return concurrentServices }
 func (b *loadBalancers) offering(without optional) cloudprovider.LoadBalancer {
 	setter := settingBalancers{b}
 	switch {
-	case without.backendSetter && without.concurrentServices:
+	case without.BackendSetter && without.ConcurrentServices:
 		return b
-	case without.backendSetter:
+	case without.BackendSetter:
 		return struct {
 			*loadBalancers
 			manyServices
 		}{b, manyServices{}}
-	case without.concurrentServices:
+	case without.ConcurrentServices:
 		return setter
 	default:
 		return struct {

@@ -13,11 +13,11 @@ import (
 
 // What the configuration switches off is not offered, whatever else it switches off.
 func TestOptionalInterfacesOfLoadBalancersCanBeSwitchedOff(t *testing.T) {
-	for _, without := range []optional{{}, {backendSetter: true}, {concurrentServices: true}, {backendSetter: true, concurrentServices: true}} {
+	for _, without := range []optional{{}, {BackendSetter: true}, {ConcurrentServices: true}, {BackendSetter: true, ConcurrentServices: true}} {
 		balancers := (&loadBalancers{}).offering(without)
 		_, setter := balancers.(provider.BackendSetter)
 		_, concurrent := balancers.(provider.ConcurrentLoadBalancer)
-		if not := (optional{backendSetter: !setter, concurrentServices: !concurrent}); not != without {
+		if not := (optional{BackendSetter: !setter, ConcurrentServices: !concurrent}); not != without {
 			t.Errorf("%+v is not offered, want %+v", not, without)
 		}
 	}
@@ -56,7 +56,7 @@ func TestReloadChangesNothingThatIsOffered(t *testing.T) {
 		{"withoutBackendSetter: true\nwithoutConcurrentCalls: true\nwithoutConcurrentServices: true\nwithoutLists: true\nwithoutRouteApplier: true", true},
 	} {
 		log := ktesting.NewLogger(t, ktesting.NewConfig(ktesting.BufferLogs(true)))
-		config := "endpoint: " + f.cloud.connection().config.endpoint + "\n" + tt.lines
+		config := "endpoint: " + string(f.cloud.connection().config.Endpoint) + "\n" + tt.lines
 		diff(t, "error", nil, f.cloud.Reload(klog.NewContext(t.Context(), log), strings.NewReader(config)))
 		text := log.GetSink().(ktesting.Underlier).GetBuffer().String()
 		diff(t, tt.lines+" is said to take effect later", tt.said, strings.Contains(text, "takes effect at the next start"))

@@ -4,7 +4,9 @@ import "testing"
 
 func TestProviderIDRoundTrip(t *testing.T) {
 	for _, id := range []string{"i-00000001", "i-99999999", "i-100000000"} {
-		got, err := instanceID(providerID("sim-1", id))
+		printed, err := providerIDs.Print("sim-1", id)
+		diff(t, "error", nil, err)
+		got, err := instanceID(printed)
 		diff(t, "error", nil, err)
 		diff(t, "ID", id, got)
 	}

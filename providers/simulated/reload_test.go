@@ -13,7 +13,7 @@ import (
 func TestReload(t *testing.T) {
 	before, after := newRouting(t, simulator.Config{}), newRouting(t, simulator.Config{})
 	after.create(t, simulator.Instance{Name: "only-there"})
-	endpoint := "endpoint: " + after.cloud.connection().config.endpoint
+	endpoint := "endpoint: " + string(after.cloud.connection().config.Endpoint)
 
 	for _, refused := range []string{"", "endpoint: nowhere", endpoint + "\npageSize: none", endpoint + "\nunknown: 1"} {
 		if err := before.cloud.Reload(t.Context(), strings.NewReader(refused)); err == nil {
@@ -40,7 +40,7 @@ func TestReload(t *testing.T) {
 func TestReloadBesideCalls(t *testing.T) {
 	f := newFixture(t, simulator.Config{})
 	f.create(t, simulator.Instance{Name: "node-1"})
-	config := "endpoint: " + f.cloud.connection().config.endpoint
+	config := "endpoint: " + string(f.cloud.connection().config.Endpoint)
 	var calls sync.WaitGroup
 	for range 4 {
 		calls.Go(func() {

@@ -14,7 +14,7 @@ type routeCalls struct {
 }
 
 func newRouteCalls(c *Cloud, with config) routeCalls {
-	if !with.batchRoutes {
+	if !with.BatchRoutes {
 		return routeCalls{change: c.changeRoute}
 	}
 	changes := &batcher[simulator.RouteChange, simulator.Route]{call: c.changeRoutes, most: min(with.page(), simulator.MaxRouteChanges)}

@@ -7,11 +7,13 @@ import (
 	"net/netip"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	cloudprovider "k8s.io/cloud-provider"
-	"k8s.io/cloud-provider/api"
 	"k8s.io/klog/v2"
 
+	"github.com/fairlead-k8s/fairlead/provider/kit"
 	"github.com/fairlead-k8s/fairlead/simulator"
 )
 
@@ -78,14 +80,14 @@ func (r *routes) list(ctx context.Context, cluster string) ([]listedRoute, error
 		listed[n] = listedRoute{Route: route, shown: cloudprovider.Route{
 			Name:                route.ID,
 			TargetNode:          types.NodeName(names[route.Target]),
-			EnableNodeAddresses: r.cloud.connection().config.routeAddresses,
+			EnableNodeAddresses: r.cloud.connection().config.RouteAddresses,
 			DestinationCIDR:     route.Destination,
 			Blackhole:           route.State == simulator.RouteBlackhole,
 		}}
 		if node, made := route.Tags[TagNode]; made {
 			listed[n].shown.TargetNode = types.NodeName(node)
 		}
-		if r.cloud.connection().config.routeAddresses {
+		if r.cloud.connection().config.RouteAddresses {
 			listed[n].shown.TargetNodeAddresses = nodeAddresses(route.TargetAddresses)
 		}
 	}
@@ -141,10 +143,10 @@ func (r *routes) wanted(cluster string, route *cloudprovider.Route) (simulator.R
 	var none simulator.Route
 	destination, err := netip.ParsePrefix(route.DestinationCIDR)
 	if err != nil {
-		return none, invalidf("destination %q is not a range such as 10.244.1.0/24", route.DestinationCIDR)
+		return none, kit.Invalidf("destination %q is not a range such as 10.244.1.0/24", route.DestinationCIDR)
 	}
 	if route.TargetNode == "" {
-		return none, invalidf("the route for %s has no target node", destination)
+		return none, kit.Invalidf("the route for %s has no target node", destination)
 	}
 	wanted := simulator.Route{
 		Destination: destination.Masked().String(),
@@ -152,7 +154,7 @@ func (r *routes) wanted(cluster string, route *cloudprovider.Route) (simulator.R
 		Tags:        map[string]string{TagCluster: cluster, TagNode: string(route.TargetNode)},
 	}
 	wanted.Name = uniqueName(wanted.TargetName, simulator.MaxRouteName-roomForID, cluster, wanted.TargetName, wanted.Destination)
-	if r.cloud.connection().config.routeAddresses {
+	if r.cloud.connection().config.RouteAddresses {
 		for _, a := range route.TargetNodeAddresses {
 			wanted.TargetAddresses = append(wanted.TargetAddresses, simulator.Address{Type: simulator.AddressType(a.Type), Address: a.Address})
 		}
@@ -168,7 +170,7 @@ const roomForID = 20
 func targetError(wanted simulator.Route, err error) error {
 	var refused *simulator.APIError
 	if errors.As(err, &refused) && refused.Code == simulator.CodeTargetNotFound {
-		return absent("instance named " + wanted.TargetName)
+		return fmt.Errorf("instance named %s: %w", wanted.TargetName, cloudprovider.InstanceNotFound)
 	}
 	return err
 }
@@ -176,7 +178,7 @@ func targetError(wanted simulator.Route, err error) error {
 // checkExisting returns an error if the existing route of this name is not the
 // wanted one.
 func (r *routes) checkExisting(ctx context.Context, wanted simulator.Route) error {
-	target, err := r.cloud.instanceNamed(ctx, wanted.TargetName)
+	target, err := r.cloud.machines().Find(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: wanted.TargetName}})
 	if err != nil {
 		return fmt.Errorf("target of the route for %s: %w", wanted.Destination, err)
 	}
@@ -188,7 +190,7 @@ func (r *routes) checkExisting(ctx context.Context, wanted simulator.Route) erro
 		return fmt.Errorf("route %s exists: %w", wanted.Name, err)
 	}
 	if len(found) == 0 {
-		return api.NewRetryError(fmt.Sprintf("route %s exists, but the cloud does not show it yet", wanted.Name), pendingPause)
+		return kit.Pending(pendingPause, "route %s exists, but the cloud does not show it yet", wanted.Name)
 	}
 	is := found[0]
 	if err := checkOwner("route "+is.ID+" has the name "+is.Name, is.Tags, wanted.Tags); err != nil {
@@ -196,8 +198,8 @@ func (r *routes) checkExisting(ctx context.Context, wanted simulator.Route) erro
 	}
 	switch {
 	case is.Destination != wanted.Destination || is.Target != wanted.Target:
-		return invalidf("route %s has the name %s, but leads %s to %s; delete it", is.ID, is.Name, is.Destination, is.Target)
-	case r.cloud.connection().config.routeAddresses && !slices.Equal(is.TargetAddresses, wanted.TargetAddresses):
+		return kit.Invalidf("route %s has the name %s, but leads %s to %s; delete it", is.ID, is.Name, is.Destination, is.Target)
+	case r.cloud.connection().config.RouteAddresses && !slices.Equal(is.TargetAddresses, wanted.TargetAddresses):
 		return fmt.Errorf("route %s (%s) has other addresses of its target; it has to be deleted first", is.ID, is.Name)
 	}
 	return nil

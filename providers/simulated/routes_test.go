@@ -227,7 +227,7 @@ func TestRouteAddresses(t *testing.T) {
 		EnableNodeAddresses: true, TargetNodeAddresses: wanted.TargetNodeAddresses,
 	}}
 	diff(t, "listed", want, r.list(t))
-	without, err := New(strings.NewReader("endpoint: " + r.cloud.connection().config.endpoint))
+	without, err := New(strings.NewReader("endpoint: " + string(r.cloud.connection().config.Endpoint)))
 	diff(t, "error", nil, err)
 	routes, _ := without.Routes()
 	diff(t, "without routeAddresses, addresses are not compared", nil, routes.CreateRoute(t.Context(), cluster, "hint", wanted))

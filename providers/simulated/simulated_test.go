@@ -303,7 +303,7 @@ func TestListsAreNotAskedWhereTheIDIsKnown(t *testing.T) {
 
 func TestOtherServerIsNotBelieved(t *testing.T) {
 	f := newFixture(t, simulator.Config{})
-	f.cloud.now.client = simulator.NewClient(f.cloud.now.config.endpoint + "/elsewhere") // 404 for every path
+	f.cloud.now.client = simulator.NewClient(string(f.cloud.now.config.Endpoint) + "/elsewhere") // 404 for every path
 	for _, n := range []*corev1.Node{node("node-1", "simulated://sim-1/i-00000001"), node("node-1", "")} {
 		if exists, err := f.instances.InstanceExists(t.Context(), n); exists || err == nil {
 			t.Errorf("got %v, %v", exists, err)
@@ -337,14 +337,15 @@ func TestBatch(t *testing.T) {
 		"simulated://sim-1/i-00000003",
 		"simulated://sim-1/i-00000001",
 		"instance named gone: instance not found",
-		`provider ID "aws:///x/i-00000002" is not of this cloud, whose IDs start with simulated://`,
+		`provider ID "aws:///x/i-00000002": it belongs to another provider; those of this provider are like simulated://{region}/{id}`,
 		"instance i-00000009: instance not found",
 		"2 instances are named twin: i-00000004, i-00000005",
 		"simulated://sim-1/i-00000002",
 	}, got)
 	report, err := f.operator.Calls(t.Context())
 	diff(t, "error", nil, err)
-	diff(t, "calls", []simulator.CallCounter{{Call: simulator.ListInstances, Result: simulator.ResultOK, Count: 1}}, report.Counters)
+	diff(t, "lists: one for all, and one for each name that is not in it", int64(2), report.Count(simulator.ListInstances))
+	diff(t, "questions about one: each ID that is not in the list", int64(1), report.Count(simulator.GetInstance))
 	diff(t, "no nodes, no calls", []provider.InstanceMetadataAnswer{}, f.batch(t))
 }
 

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	cloudprovider "k8s.io/cloud-provider"
 
+	"github.com/fairlead-k8s/fairlead/provider/kit"
 	"github.com/fairlead-k8s/fairlead/simulator"
 )
 
@@ -26,7 +27,7 @@ func (c *Cloud) GetLabelsForVolume(ctx context.Context, pv *corev1.PersistentVol
 		return nil, nil
 	}
 	if csi.VolumeHandle == "" {
-		return nil, invalidf("spec.csi.volumeHandle: is empty; it should be the ID of the volume, such as vol-00000001")
+		return nil, kit.Invalidf("spec.csi.volumeHandle: is empty; it should be the ID of the volume, such as vol-00000001")
 	}
 	found, err := ask(ctx, c, func(ctx context.Context, client *simulator.Client) (simulator.Volume, error) {
 		return client.Volume(ctx, csi.VolumeHandle)

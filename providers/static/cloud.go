@@ -5,8 +5,6 @@ import (
 	"io"
 
 	cloudprovider "k8s.io/cloud-provider"
-
-	"github.com/fairlead-k8s/fairlead/provider"
 )
 
 // Name is the provider's name, and the scheme of the provider IDs that it gives.
@@ -22,10 +20,7 @@ func init() {
 // started again, and so asks at once about all Nodes that wait.
 type Cloud struct{ config config }
 
-var (
-	_ cloudprovider.Interface  = (*Cloud)(nil)
-	_ provider.ErrorClassifier = (*Cloud)(nil)
-)
+var _ cloudprovider.Interface = (*Cloud)(nil)
 
 // New returns a provider. It returns an error that names all that is wrong with
 // the configuration.

@@ -1,7 +1,6 @@
 package static
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -9,10 +8,11 @@ import (
 	"slices"
 	"strings"
 
-	"go.yaml.in/yaml/v3"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/fairlead-k8s/fairlead/provider/kit"
 )
 
 const (
@@ -41,93 +41,42 @@ type entry struct {
 	external           string // key of the annotation with the external addresses
 }
 
-// document, element and selector are the file as it is written.
+// document and element are the file as it is written.
 type document struct {
-	Nodes      []element `yaml:"nodes"`
-	ProviderID string    `yaml:"providerID"`
+	Nodes      []element `json:"nodes"`
+	ProviderID string    `json:"providerID"`
 }
 
 type element struct {
-	Selector    *selector         `yaml:"selector"`
-	Region      string            `yaml:"region"`
-	Zone        string            `yaml:"zone"`
-	Type        string            `yaml:"type"`
-	Labels      map[string]string `yaml:"labels"`
-	ExternalIPs string            `yaml:"externalIPs"`
+	Selector    *metav1.LabelSelector `json:"selector"`
+	Region      string                `json:"region"`
+	Zone        string                `json:"zone"`
+	Type        string                `json:"type"`
+	Labels      map[string]string     `json:"labels"`
+	ExternalIPs string                `json:"externalIPs"`
 }
 
-type selector struct {
-	MatchLabels      map[string]string `yaml:"matchLabels"`
-	MatchExpressions []struct {
-		Key      string   `yaml:"key"`
-		Operator string   `yaml:"operator"`
-		Values   []string `yaml:"values"`
-	} `yaml:"matchExpressions"`
-}
-
-// parseConfig reads the file. The error names each line or field that is wrong.
+// parseConfig reads the file. The error names each line and field that is wrong.
 func parseConfig(r io.Reader) (config, error) {
-	decoder := yaml.NewDecoder(r)
-	decoder.KnownFields(true)
 	var written document
-	switch err := decoder.Decode(&written); {
-	case errors.Is(err, io.EOF):
-		return config{}, errors.New("cloud config: nodes: is missing; the file is empty")
-	case err != nil:
-		return config{}, fmt.Errorf("cloud config: %w", readable(err))
+	if err := kit.ReadConfig(r, &written); err != nil {
+		return config{}, err
 	}
-	var another yaml.Node
-	switch err := decoder.Decode(&another); {
-	case err == nil:
-		return config{}, fmt.Errorf("cloud config: line %d: a second document; the file must have one", another.Line)
-	case !errors.Is(err, io.EOF):
-		return config{}, fmt.Errorf("cloud config: %w", readable(err))
-	}
-	c, problems := written.config()
-	if len(problems) > 0 {
-		return config{}, errors.New("cloud config: " + strings.Join(problems, "; "))
+	c := config{keep: written.ProviderID == keepID, template: written.ProviderID}
+	for _, e := range written.Nodes {
+		c.entries = append(c.entries, e.entry())
 	}
 	return c, nil
 }
 
-// unknownField and intoType match the parts of the decoder's messages that name Go
-// types.
-var (
-	unknownField = regexp.MustCompile(` not found in type \S+`)
-	intoType     = regexp.MustCompile(` into \S+$`)
-)
-
-// readable returns the error of the decoder in one line, because a log record is
-// one line.
-func readable(err error) error {
-	list := (*yaml.TypeError)(nil)
-	if !errors.As(err, &list) {
-		return err
-	}
-	var lines []string
-	for _, text := range list.Errors {
-		lines = append(lines, intoType.ReplaceAllString(unknownField.ReplaceAllString(text, " is unknown"), ""))
-	}
-	return errors.New(strings.Join(lines, "; "))
-}
-
-func (d document) config() (config, []string) {
-	c := config{keep: d.ProviderID == keepID, template: d.ProviderID}
-	var problems []string
+// Check implements kit.Checker.
+func (d *document) Check(wrong kit.Wrong) {
 	if len(d.Nodes) == 0 {
-		problems = append(problems, "nodes: must have an entry")
-	}
-	for n, written := range d.Nodes {
-		e, wrong := written.entry()
-		for _, problem := range wrong {
-			problems = append(problems, fmt.Sprintf("nodes[%d].%s", n, problem))
-		}
-		c.entries = append(c.entries, e)
+		wrong("nodes", "must have an entry")
 	}
 	if problem := wrongID(d.ProviderID); problem != "" {
-		problems = append(problems, "providerID: "+problem)
+		wrong("providerID", "%s", problem)
 	}
-	return c, problems
 }
 
 // withoutName are the characters that a template may have beside the name.
@@ -149,17 +98,19 @@ func wrongID(template string) string {
 	}
 }
 
-// entry returns the entry, and what is wrong with it.
-func (w element) entry() (entry, []string) {
+// entry returns the entry of an element without errors.
+func (w *element) entry() entry {
 	e := entry{region: w.Region, zone: w.Zone, size: w.Type, labels: w.Labels}
-	var problems []string
-	wrong := func(field, format string, args ...any) {
-		problems = append(problems, field+": "+fmt.Sprintf(format, args...))
-	}
-	var err error
+	e.selector, _ = metav1.LabelSelectorAsSelector(w.Selector)
+	e.external, _ = externalOf(w.ExternalIPs)
+	return e
+}
+
+// Check implements kit.Checker.
+func (w *element) Check(wrong kit.Wrong) {
 	if w.Selector == nil {
 		wrong("selector", "is missing; {} selects all Nodes")
-	} else if e.selector, err = w.Selector.parsed(); err != nil {
+	} else if _, err := metav1.LabelSelectorAsSelector(w.Selector); err != nil {
 		wrong("selector", "%v", err)
 	}
 	for _, value := range []struct{ field, text string }{{"region", w.Region}, {"zone", w.Zone}, {"type", w.Type}} {
@@ -167,24 +118,18 @@ func (w element) entry() (entry, []string) {
 			wrong(value.field, "%q: %s", value.text, strings.Join(texts, ", "))
 		}
 	}
+	var labels []string
 	for _, key := range slices.Sorted(maps.Keys(w.Labels)) {
 		if text := wrongLabel(key, w.Labels[key]); text != "" {
-			wrong("labels", "%s", text)
+			labels = append(labels, text)
 		}
 	}
-	if e.external, err = externalOf(w.ExternalIPs); err != nil {
+	if len(labels) > 0 {
+		wrong("labels", "%s", strings.Join(labels, "; "))
+	}
+	if _, err := externalOf(w.ExternalIPs); err != nil {
 		wrong("externalIPs", "%v", err)
 	}
-	return e, problems
-}
-
-func (s selector) parsed() (labels.Selector, error) {
-	all := metav1.LabelSelector{MatchLabels: s.MatchLabels}
-	for _, e := range s.MatchExpressions {
-		all.MatchExpressions = append(all.MatchExpressions,
-			metav1.LabelSelectorRequirement{Key: e.Key, Operator: metav1.LabelSelectorOperator(e.Operator), Values: e.Values})
-	}
-	return metav1.LabelSelectorAsSelector(&all)
 }
 
 // reserved are the keys that a daemon does not write for a provider.

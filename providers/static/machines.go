@@ -2,7 +2,6 @@ package static
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -13,7 +12,7 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 	cloudproviderapi "k8s.io/cloud-provider/api"
 
-	"github.com/fairlead-k8s/fairlead/provider"
+	"github.com/fairlead-k8s/fairlead/provider/kit"
 )
 
 // machines describes Nodes by the configuration and by their own fields.
@@ -79,7 +78,7 @@ func (c config) idOf(node *corev1.Node) (string, error) {
 	id := node.Spec.ProviderID
 	switch {
 	case c.keep && id == "":
-		return "", invalidf("node %s has no provider ID, and providerID in --cloud-config is %s: start its kubelet with --provider-id, or give a template", node.Name, keepID)
+		return "", kit.Invalidf("node %s has no provider ID, and providerID in --cloud-config is %s: start its kubelet with --provider-id, or give a template", node.Name, keepID)
 	case id == "":
 		return strings.Replace(c.template, namePlace, node.Name, 1), nil
 	case c.keep || strings.HasPrefix(id, idPrefix):
@@ -104,11 +103,11 @@ func (e entry) addressesOf(node *corev1.Node) ([]corev1.NodeAddress, error) {
 		}
 	}
 	if len(addresses) == 0 {
-		return nil, invalidf("node %s has no internal IP address: start its kubelet with --node-ip", node.Name)
+		return nil, kit.Invalidf("node %s has no internal IP address: start its kubelet with --node-ip", node.Name)
 	}
 	external, err := listed(corev1.NodeExternalIP, node.Annotations[e.external])
 	if err != nil {
-		return nil, invalidf("annotation %s of node %s: %v", e.external, node.Name, err)
+		return nil, kit.Invalidf("annotation %s of node %s: %v", e.external, node.Name, err)
 	}
 	return append(addresses, external...), nil
 }
@@ -127,22 +126,4 @@ func listed(kind corev1.NodeAddressType, text string) ([]corev1.NodeAddress, err
 		addresses = append(addresses, corev1.NodeAddress{Type: kind, Address: ip.Unmap().String()})
 	}
 	return addresses, nil
-}
-
-// invalidError is an error that stays until the Node or the configuration is
-// changed.
-type invalidError struct{ text string }
-
-func (e *invalidError) Error() string { return e.text }
-
-func invalidf(format string, args ...any) error {
-	return &invalidError{text: fmt.Sprintf(format, args...)}
-}
-
-// ClassifyError implements provider.ErrorClassifier.
-func (c *Cloud) ClassifyError(err error) provider.Classification {
-	if invalid := (*invalidError)(nil); errors.As(err, &invalid) {
-		return provider.Classification{Kind: provider.Invalid}
-	}
-	return provider.Classification{}
 }

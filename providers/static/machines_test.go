@@ -92,7 +92,7 @@ func TestMetadata(t *testing.T) {
 			instances, _ := c.InstancesV2()
 			before := row.node.DeepCopy()
 			m, err := instances.InstanceMetadata(t.Context(), row.node)
-			got := said(c, m, err)
+			got := said(m, err)
 			exact := strings.HasSuffix(row.want, "7") || strings.HasSuffix(row.want, "8")
 			if !strings.Contains(got, row.want) || exact && !strings.HasSuffix(got, row.want) {
 				t.Errorf("got  %s\nwant %s", got, row.want)
@@ -114,13 +114,13 @@ func given(t *testing.T, config string) *Cloud {
 }
 
 // said returns an answer in one line.
-func said(c *Cloud, m *cloudprovider.InstanceMetadata, err error) string {
+func said(m *cloudprovider.InstanceMetadata, err error) string {
 	switch {
 	case errors.Is(err, cloudprovider.InstanceNotFound):
 		return "not found: " + err.Error()
 	case errors.Is(err, cloudprovider.NotImplemented):
 		return "not implemented: " + err.Error()
-	case c.ClassifyError(fmt.Errorf("wrapped: %w", err)).Kind == provider.Invalid:
+	case provider.Classify(fmt.Errorf("wrapped: %w", err)).Kind == provider.Invalid:
 		return "invalid: " + err.Error()
 	case err != nil:
 		return "unclassified: " + err.Error()
@@ -176,8 +176,5 @@ func TestProviderOffersNodesOnly(t *testing.T) {
 	want := map[string]bool{"InstancesV2": true, "Instances": false, "Zones": false, "LoadBalancer": false, "Routes": false, "Clusters": false}
 	if d := cmp.Diff(want, offers); d != "" {
 		t.Errorf("-want +got:\n%s", d)
-	}
-	if got := given(t, example+id).ClassifyError(errors.New("other")); got != (provider.Classification{}) {
-		t.Errorf("an error of somebody else is %+v", got)
 	}
 }

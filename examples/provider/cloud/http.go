@@ -3,12 +3,15 @@ package cloud
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
 	"strconv"
 	"time"
+
+	"github.com/fairlead-k8s/fairlead/provider/kit"
 )
 
 // maxAnswer is the maximum size of an answer in bytes. It is far above the size
@@ -35,51 +38,59 @@ func (h *HTTP) Instance(ctx context.Context, id string) (Instance, error) {
 	if err := h.get(ctx, "/v1/instances/"+url.PathEscape(id), &found); err != nil {
 		return Instance{}, fmt.Errorf("instance %s: %w", id, err)
 	}
-	if found.ID != id {
-		return Instance{}, fmt.Errorf("instance %s: the cloud answered with the instance %q", id, found.ID)
-	}
 	return found, nil
 }
 
 // InstancesNamed implements API.
 func (h *HTTP) InstancesNamed(ctx context.Context, name string) ([]Instance, error) {
-	all := []Instance{}
-	query := url.Values{"names": {name}}
-	for {
-		var page struct {
-			Items    []Instance `json:"items"`
-			Continue string     `json:"continue"`
-		}
-		if err := h.get(ctx, "/v1/instances?"+query.Encode(), &page); err != nil {
-			return nil, fmt.Errorf("instances named %s: %w", name, err)
-		}
-		if page.Items == nil {
-			return nil, fmt.Errorf("instances named %s: the answer is not a list", name)
-		}
-		all = append(all, page.Items...)
-		if page.Continue == "" {
-			return all, nil
-		}
-		query.Set("continue", page.Continue)
+	all, err := list[Instance](ctx, h, "/v1/instances", url.Values{"names": {name}})
+	if err != nil {
+		return nil, fmt.Errorf("instances named %s: %w", name, err)
 	}
+	return all, nil
 }
 
-// get reads the answer to one request into out.
+// list returns all resources that the query selects, page by page.
+func list[T any](ctx context.Context, h *HTTP, path string, query url.Values) ([]T, error) {
+	return kit.AllPages(ctx, func(ctx context.Context, token string) ([]T, string, error) {
+		if token != "" {
+			query.Set("continue", token)
+		}
+		var page struct {
+			Items    []T    `json:"items"`
+			Continue string `json:"continue"`
+		}
+		err := h.get(ctx, path+"?"+query.Encode(), &page)
+		if err == nil && page.Items == nil {
+			err = errors.New("the answer is not a list")
+		}
+		return page.Items, page.Continue, err
+	})
+}
+
+// get reads the answer to one question into out.
 func (h *HTTP) get(ctx context.Context, path string, out any) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, h.endpoint+path, nil)
 	if err != nil {
 		return err
 	}
+	return h.do(req, out)
+}
+
+// do sends a request and reads the answer into out, unless that is nil.
+func (h *HTTP) do(req *http.Request, out any) error {
 	resp, err := h.client.Do(req)
 	if err != nil {
 		return err // it names the URL
 	}
 	defer func() { _ = resp.Body.Close() }() // it has been read
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
-	if err != nil {
+	switch {
+	case err != nil:
 		return fmt.Errorf("reading the answer: %w", err)
-	}
-	if resp.StatusCode != http.StatusOK {
+	case out == nil && resp.StatusCode == http.StatusNoContent:
+		return nil
+	case resp.StatusCode != http.StatusOK && resp.StatusCode != http.StatusCreated:
 		return answered(resp, body)
 	}
 	if err := json.Unmarshal(body, out); err != nil {

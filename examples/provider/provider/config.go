@@ -1,13 +1,9 @@
 package provider
 
 import (
-	"errors"
-	"fmt"
 	"io"
-	"net/url"
-	"strings"
 
-	"sigs.k8s.io/yaml"
+	"github.com/fairlead-k8s/fairlead/provider/kit"
 )
 
 // config is the content of the file in --cloud-config. The file comes from a
@@ -15,27 +11,20 @@ import (
 // not restart it after a change.
 type config struct {
 	// Endpoint is the URL of the cloud's API.
-	Endpoint string `json:"endpoint"`
+	Endpoint kit.Endpoint `json:"endpoint"`
+}
+
+// Check implements kit.Checker: each call of wrong is a part of the error of
+// kit.ReadConfig, with the line of the key.
+func (c *config) Check(wrong kit.Wrong) {
+	if c.Endpoint == "" {
+		wrong("endpoint", "is missing; give a URL such as http://127.0.0.1:7640")
+	}
 }
 
 // readConfig reads the file, which is nil without --cloud-config.
 func readConfig(file io.Reader) (config, error) {
-	if file == nil {
-		return config{}, errors.New("--cloud-config is missing: a file that says where the cloud is, such as endpoint: http://127.0.0.1:7640")
-	}
-	text, err := io.ReadAll(file)
-	if err != nil {
-		return config{}, fmt.Errorf("cloud config: %w", err)
-	}
 	var c config
-	// Strict, because an unknown key is probably a misspelled one.
-	if err := yaml.UnmarshalStrict(text, &c); err != nil {
-		return config{}, fmt.Errorf("cloud config: %w", err)
-	}
-	u, err := url.Parse(c.Endpoint)
-	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
-		return config{}, fmt.Errorf("cloud config: endpoint: must be a URL such as http://127.0.0.1:7640, not %q", c.Endpoint)
-	}
-	c.Endpoint = strings.TrimRight(c.Endpoint, "/")
-	return c, nil
+	err := kit.ReadConfig(file, &c)
+	return c, err
 }

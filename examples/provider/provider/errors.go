@@ -3,7 +3,6 @@ package provider
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"net/url"
 
@@ -19,13 +18,12 @@ var _ fairlead.ErrorClassifier = (*Provider)(nil)
 // waits says what its owner has to do.
 func (p *Provider) ClassifyError(err error) fairlead.Classification {
 	var answered *cloud.Error
-	var refused *invalidError
 	var transport *url.Error
 	switch {
+	case errors.As(err, &answered) && answered.Code == "QuotaExceeded":
+		return fairlead.Classification{Kind: fairlead.QuotaExceeded}
 	case errors.As(err, &answered):
 		return fairlead.Classification{Kind: kind(answered.Status), RetryAfter: answered.RetryAfter}
-	case errors.As(err, &refused):
-		return fairlead.Classification{Kind: fairlead.Invalid}
 	case errors.Is(err, context.Canceled):
 		return fairlead.Classification{} // the caller's wish, and no fault of the cloud
 	case errors.As(err, &transport), errors.Is(err, context.DeadlineExceeded):
@@ -46,13 +44,4 @@ func kind(status int) fairlead.ErrorKind {
 		return fairlead.Unavailable
 	}
 	return fairlead.Unclassified
-}
-
-// invalidError is a permanent error: a retry fails until somebody changes the input.
-type invalidError struct{ text string }
-
-func (e *invalidError) Error() string { return e.text }
-
-func invalidf(format string, args ...any) error {
-	return &invalidError{text: fmt.Sprintf(format, args...)}
 }

@@ -20,7 +20,7 @@ func init() {
 		if err != nil {
 			return nil, err
 		}
-		return New(cloud.NewHTTP(config.Endpoint)), nil
+		return New(cloud.NewHTTP(string(config.Endpoint))), nil
 	})
 }
 

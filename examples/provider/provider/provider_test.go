@@ -1,7 +1,6 @@
 package provider
 
 import (
-	"errors"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -95,79 +94,5 @@ func TestMetadata(t *testing.T) {
 			diff(t, "error", nil, err)
 			diff(t, "metadata", want, got)
 		})
-	}
-}
-
-// TestPresence checks the answers about a Node for each state of its instance. Only
-// "absent" allows the deletion of the Node.
-func TestPresence(t *testing.T) {
-	type change func(f fixture) error
-	var (
-		stop      change = func(f fixture) error { return f.operator.StopInstance(t.Context(), "i-00000001") }
-		terminate change = func(f fixture) error { return f.operator.TerminateInstance(t.Context(), "i-00000001") }
-		rename    change = func(f fixture) error {
-			_, err := f.operator.UpdateInstance(t.Context(), "i-00000001", simulator.InstancePatch{Name: new("other")})
-			return err
-		}
-		twin change = func(f fixture) error {
-			_, err := f.operator.CreateInstance(t.Context(), simulator.Instance{Name: "node-1"})
-			return err
-		}
-	)
-	const present, absent, refused = "present", "absent", "refused"
-	for name, row := range map[string]struct {
-		change   change
-		node     *corev1.Node
-		want     string
-		shutdown bool
-	}{
-		"Running":                {nil, node("node-1", first), present, false},
-		"RunningByName":          {nil, node("node-1", ""), present, false},
-		"Stopped":                {stop, node("node-1", first), present, true},
-		"StoppedByName":          {stop, node("node-1", ""), present, true},
-		"Renamed":                {rename, node("node-1", first), present, false},
-		"RenamedByName":          {rename, node("node-1", ""), absent, false},
-		"Terminated":             {terminate, node("node-1", first), absent, false},
-		"TerminatedByName":       {terminate, node("node-1", ""), absent, false},
-		"NeverThere":             {nil, node("node-9", Name+"://sim-1/i-00000009"), absent, false},
-		"NeverThereByName":       {nil, node("node-9", ""), absent, false},
-		"TwoOfTheName":           {twin, node("node-1", ""), refused, false},
-		"TwoOfTheNameByID":       {twin, node("node-1", first), present, false},
-		"OtherCloud":             {nil, node("node-1", "other-"+first), refused, false},
-		"ProviderIDWithoutID":    {nil, node("node-1", Name+"://sim-1/"), refused, false},
-		"ProviderIDOfOneWord":    {nil, node("node-1", Name+"://i-00000001"), refused, false},
-		"ProviderIDWithPath":     {nil, node("node-1", first+"/stop"), refused, false},
-		"ProviderIDThatClimbs":   {nil, node("node-1", Name+"://sim-1/.."), refused, false},
-		"ProviderIDOfNoRegion":   {nil, node("node-1", Name+":///i-00000001"), refused, false},
-		"ReplacedByOneOfTheName": {replace(terminate, twin), node("node-1", first), absent, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			f := newFixture(t)
-			f.create(t, simulator.Instance{Name: "node-1"})
-			if row.change != nil {
-				diff(t, "change", nil, row.change(f))
-			}
-			exists, err := f.instances.InstanceExists(t.Context(), row.node)
-			diff(t, "exists", row.want == present, exists)
-			diff(t, "exists is an error", row.want == refused, err != nil)
-			shutdown, err := f.instances.InstanceShutdown(t.Context(), row.node)
-			diff(t, "shutdown", row.shutdown, shutdown)
-			diff(t, "shutdown is an error", row.want != present, err != nil)
-			_, err = f.instances.InstanceMetadata(t.Context(), row.node)
-			diff(t, "metadata is an error", row.want != present, err != nil)
-			diff(t, "not found", row.want == absent, errors.Is(err, cloudprovider.InstanceNotFound))
-		})
-	}
-}
-
-// replace combines changes. They are made one after the other.
-func replace[C ~func(fixture) error](changes ...C) C {
-	return func(f fixture) error {
-		for _, change := range changes {
-			if err := change(f); err != nil {
-				return err
-			}
-		}
-		return nil
 	}
 }

@@ -1,0 +1,54 @@
+package provider
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/fairlead-k8s/fairlead/provider/conformance"
+	world "github.com/fairlead-k8s/fairlead/provider/conformance/simulated"
+	"github.com/fairlead-k8s/fairlead/simulator"
+	cloudprovider "k8s.io/cloud-provider"
+)
+
+// pageSize is how many instances the cloud returns at once.
+const pageSize = 3
+
+// TestConformance tests the provider against the contract, with a subtest for each
+// check. Replace the world by a fake of your cloud, or by an account of your own.
+func TestConformance(t *testing.T) {
+	conformance.Test(t, conformance.Target{
+		Name: Name,
+		World: func(ctx context.Context) (any, error) {
+			return world.New(ctx, simulator.Config{PageSize: pageSize})
+		},
+		New: configured("endpoint: URL"),
+		Configs: []conformance.Config{
+			{Flaw: conformance.BadCredentials, New: denied},
+			{Flaw: conformance.UnknownKey, New: configured("endpoint: URL\nendpiont: x"), Mentions: []string{"endpiont"}},
+		},
+		PageSize: pageSize,
+	}, conformance.Options{Skip: map[string]string{
+		"process/no-secrets": "the simulated cloud needs no credentials",
+	}})
+}
+
+// configured makes the provider as the daemon does. URL stands for that of the cloud.
+func configured(config string) func(context.Context, any) (cloudprovider.Interface, error) {
+	return func(ctx context.Context, w any) (cloudprovider.Interface, error) {
+		made, err := cloudprovider.GetCloudProvider(Name, strings.NewReader(strings.ReplaceAll(config, "URL", w.(*world.World).URL())))
+		if err != nil {
+			return nil, err
+		}
+		made.Initialize(nil, ctx.Done())
+		return made, nil
+	}
+}
+
+// denied makes the provider for a cloud that refuses its credentials.
+func denied(ctx context.Context, w any) (cloudprovider.Interface, error) {
+	if _, err := w.(*world.World).SetFault(ctx, conformance.Fault{Kind: conformance.FaultUnauthenticated}); err != nil {
+		return nil, err
+	}
+	return configured("endpoint: URL")(ctx, w)
+}

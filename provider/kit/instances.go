@@ -1,0 +1,141 @@
+package kit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	cloudprovider "k8s.io/cloud-provider"
+)
+
+// Instances finds the instances of Nodes. T is the cloud's type for an instance.
+type Instances[T any] struct {
+	// ParseID returns the cloud's ID in a provider ID. Its error is never
+	// cloudprovider.InstanceNotFound.
+	ParseID func(providerID string) (id string, err error)
+	// ByID returns the instance with an ID, in whatever state. The error wraps
+	// cloudprovider.InstanceNotFound if the cloud itself said that there is no such
+	// instance, and in no other case.
+	ByID func(ctx context.Context, id string) (T, error)
+	// Named returns all instances with a name. It may also return instances with other
+	// names. If its list may be incomplete, it returns an error.
+	Named func(ctx context.Context, name string) ([]T, error)
+	// Identify returns the identity of an instance.
+	Identify func(T) Identity
+}
+
+// Identity identifies an instance.
+type Identity struct {
+	ID, Name string
+	// Gone means that the instance is terminated for good, even if the cloud still lists
+	// it.
+	Gone bool
+}
+
+// Find returns the instance of a Node: by the Node's provider ID alone if it has one,
+// else by its name. The error wraps cloudprovider.InstanceNotFound only if the cloud
+// said that there is no such instance, or that it is gone. Two instances with the name
+// are an *InvalidError, because it is unknown which of them the Node is.
+func (i Instances[T]) Find(ctx context.Context, node *corev1.Node) (T, error) {
+	var none T
+	if node.Spec.ProviderID == "" {
+		found, err := i.Named(ctx, node.Name)
+		if err != nil {
+			return none, fmt.Errorf("instances named %s: %w", node.Name, err)
+		}
+		return i.named(node.Name, found)
+	}
+	id, err := i.ParseID(node.Spec.ProviderID)
+	if err != nil {
+		return none, err
+	}
+	found, err := i.ByID(ctx, id)
+	if errors.Is(err, cloudprovider.InstanceNotFound) {
+		return none, absent("instance " + id)
+	}
+	if err != nil {
+		return none, fmt.Errorf("instance %s: %w", id, err)
+	}
+	switch is := i.Identify(found); {
+	case is.ID != id:
+		return none, fmt.Errorf("instance %s: the cloud answered with the instance %q", id, is.ID)
+	case is.Gone:
+		return none, absent("instance " + id)
+	}
+	return found, nil
+}
+
+// Exists is InstancesV2.InstanceExists: it returns false without an error only if the
+// cloud said that the instance does not exist.
+func (i Instances[T]) Exists(ctx context.Context, node *corev1.Node) (bool, error) {
+	_, err := i.Find(ctx, node)
+	if errors.Is(err, cloudprovider.InstanceNotFound) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// Found is what Find would have returned for one Node.
+type Found[T any] struct {
+	Instance T
+	Err      error
+}
+
+// FindAll returns an answer for each Node, in the order of nodes. A Node whose
+// instance is in the list costs no call. About each other Node the cloud is asked
+// separately, so a list that is incomplete, old or of another region makes no
+// instance absent.
+func (i Instances[T]) FindAll(ctx context.Context, nodes []*corev1.Node, list []T) []Found[T] {
+	byID, byName := map[string][]T{}, map[string][]T{}
+	for _, instance := range list {
+		is := i.Identify(instance)
+		if !is.Gone {
+			byID[is.ID] = append(byID[is.ID], instance)
+			byName[is.Name] = append(byName[is.Name], instance)
+		}
+	}
+	answers := make([]Found[T], len(nodes))
+	for n, node := range nodes {
+		var listed []T
+		if node.Spec.ProviderID == "" {
+			listed = byName[node.Name]
+		} else if id, err := i.ParseID(node.Spec.ProviderID); err == nil {
+			listed = byID[id]
+		}
+		switch {
+		case len(listed) == 0:
+			answers[n].Instance, answers[n].Err = i.Find(ctx, node)
+		case node.Spec.ProviderID == "":
+			answers[n].Instance, answers[n].Err = i.named(node.Name, listed)
+		default:
+			answers[n].Instance = listed[0]
+		}
+	}
+	return answers
+}
+
+// named returns the only instance with the name. Pages of a list may overlap, so one
+// instance may be there twice.
+func (i Instances[T]) named(name string, among []T) (T, error) {
+	var none, found T
+	var ids []string
+	for _, instance := range among {
+		if is := i.Identify(instance); is.Name == name && !is.Gone && !slices.Contains(ids, is.ID) {
+			found = instance
+			ids = append(ids, is.ID)
+		}
+	}
+	switch len(ids) {
+	case 0:
+		return none, absent("instance named " + name)
+	case 1:
+		return found, nil
+	}
+	slices.Sort(ids)
+	return none, Invalidf("%d instances are named %s: %s", len(ids), name, strings.Join(ids, ", "))
+}
+
+func absent(what string) error { return fmt.Errorf("%s: %w", what, cloudprovider.InstanceNotFound) }

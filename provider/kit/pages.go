@@ -1,0 +1,34 @@
+package kit
+
+import (
+	"context"
+	"fmt"
+)
+
+// AllPages returns all items of a list that a cloud gives out page by page. The
+// function page is called with an empty token for the first page, and then with the
+// token next of the page before. On the last page it returns an empty next. If a page
+// fails, AllPages returns no items, because a part could be taken for the whole list.
+// A token that comes again is an error, too, because the list would never end.
+func AllPages[T any](ctx context.Context, page func(ctx context.Context, token string) (items []T, next string, err error)) ([]T, error) {
+	var all []T
+	seen := map[string]bool{}
+	for token := ""; ; {
+		items, next, err := page(ctx, token)
+		if err == nil {
+			err = context.Cause(ctx) // some clients return a part of a page then
+		}
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("page %d: %w", len(seen)+1, err)
+		case next != "" && seen[next]:
+			return nil, fmt.Errorf("page %d: the cloud answered with the token of an earlier page", len(seen)+1)
+		}
+		all = append(all, items...)
+		if next == "" {
+			return all, nil
+		}
+		seen[next] = true
+		token = next
+	}
+}

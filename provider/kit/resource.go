@@ -1,0 +1,191 @@
+package kit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// ErrExists is wrapped by the error of Resource.Create if the cloud has refused the
+// name or the mark because a resource has it already.
+var ErrExists = errors.New("it exists already")
+
+// Resource is one resource of the cloud that belongs to one owner, such as the load
+// balancer of a Service, or a listener of it. Ensure and Remove keep nothing in memory:
+// after a lost reply, a crash or another leader, the next call finds what is there and
+// goes on. T is the cloud's type for the resource.
+//
+// That rests on one property: the call that creates the resource also marks it with
+// its owner, by a tag or by a name that is made of the cluster's name and the UID of
+// the Service. If the mark were set by a later call, a crash between the two calls
+// would leave a resource that nobody finds.
+type Resource[T any] struct {
+	// Kind is what messages call it, such as "load balancer".
+	Kind string
+	// Owned asks the cloud for all resources with the owner's mark, in whatever state.
+	// If its list may be incomplete, it returns an error. The cloud's lists may lag
+	// behind. Then Ensure adopts a resource that they do not show yet, because Create
+	// returns ErrExists, but Remove does not see that resource. So if the cloud finds a
+	// name at once, Owned asks for the name.
+	Owned func(ctx context.Context) ([]T, error)
+	// Create makes the resource as it is wanted.
+	Create func(ctx context.Context) (T, error)
+	// Holder asks the cloud for the resource because of which Create returned ErrExists.
+	// It returns an error if that resource belongs to another owner, and an empty list
+	// if the cloud does not show it yet. If Holder is nil, Owned is asked instead.
+	Holder func(ctx context.Context) ([]T, error)
+	// Change compares the resource with what is wanted, makes the calls that are
+	// needed, and returns what the resource is afterwards. It makes no call if nothing
+	// differs.
+	Change func(ctx context.Context, is T) (T, error)
+	// Delete deletes the resource. It returns nil if it does not exist any more.
+	Delete func(ctx context.Context, is T) error
+	// State describes the resource.
+	State func(T) ResourceState
+	// Pause is how long the caller waits for a resource that is pending.
+	Pause time.Duration
+}
+
+// ResourceState is the part of a resource's state on which the next step depends.
+type ResourceState struct {
+	ID string
+	// Pending says what the cloud is still doing, such as "creating". Ensure then
+	// returns an error made by the function Pending. It is empty if the resource is
+	// ready.
+	Pending string
+	// Locked means that the cloud accepts no change while it is pending.
+	Locked bool
+}
+
+// Ensure finds the resource or creates it, changes what differs, and returns it. While
+// it is pending, Ensure returns it with an error made by Pending. If several resources
+// have the owner's mark, the error names them, and none is changed or deleted: only a
+// person can know which one is in use.
+func (r Resource[T]) Ensure(ctx context.Context) (T, error) {
+	var none T
+	owned, err := r.Owned(ctx)
+	if err != nil {
+		return none, fmt.Errorf("list %ss: %w", r.Kind, err)
+	}
+	is, err := r.only(owned)
+	if len(owned) == 0 {
+		is, err = r.create(ctx)
+	}
+	if err != nil {
+		return none, err
+	}
+	if state := r.State(is); state.Locked && state.Pending != "" {
+		return is, r.pending(state)
+	}
+	// What create returns may differ, too: it may come from an earlier call whose reply
+	// was lost, and the owner may have changed since then.
+	changed, err := r.Change(ctx, is)
+	if err != nil {
+		return none, fmt.Errorf("update %s %s: %w", r.Kind, r.State(is).ID, err)
+	}
+	if state := r.State(changed); state.Pending != "" {
+		return changed, r.pending(state)
+	}
+	return changed, nil
+}
+
+// Find returns the resource, or nil if the cloud has none. Like Ensure, it refuses to
+// choose among several.
+func (r Resource[T]) Find(ctx context.Context) (*T, error) {
+	owned, err := r.Owned(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list %ss: %w", r.Kind, err)
+	}
+	if len(owned) == 0 {
+		return nil, nil
+	}
+	is, err := r.only(owned)
+	if err != nil {
+		return nil, err
+	}
+	return &is, nil
+}
+
+// Remove deletes all resources with the owner's mark. It returns nil only after the
+// cloud has answered that there is none. While the cloud deletes in the background,
+// it returns errors made by Pending. If resources need each other, remove them in the
+// reverse order of Ensure.
+func (r Resource[T]) Remove(ctx context.Context) error {
+	owned, err := r.Owned(ctx)
+	if err != nil {
+		return fmt.Errorf("list %ss: %w", r.Kind, err)
+	}
+	if len(owned) == 0 {
+		return nil
+	}
+	var failed []error
+	for _, is := range owned {
+		state := r.State(is)
+		if state.Locked && state.Pending != "" {
+			failed = append(failed, r.pending(state))
+		} else if err := r.Delete(ctx, is); err != nil {
+			failed = append(failed, fmt.Errorf("delete %s %s: %w", r.Kind, state.ID, err))
+		}
+	}
+	if len(failed) > 0 {
+		return Join(failed...)
+	}
+	left, err := r.Owned(ctx)
+	switch {
+	case err != nil:
+		return fmt.Errorf("list %ss: %w", r.Kind, err)
+	case len(left) > 0:
+		return Pending(r.Pause, "%s %s: the cloud still shows it after its deletion", r.Kind, strings.Join(r.ids(left), ", "))
+	}
+	return nil
+}
+
+func (r Resource[T]) create(ctx context.Context) (T, error) {
+	created, err := r.Create(ctx)
+	if err == nil || !errors.Is(err, ErrExists) {
+		if err != nil {
+			err = fmt.Errorf("create %s: %w", r.Kind, err)
+		}
+		return created, err
+	}
+	holder := r.Holder
+	if holder == nil {
+		holder = r.Owned
+	}
+	found, listErr := holder(ctx)
+	switch {
+	case listErr != nil:
+		return created, fmt.Errorf("%s: %w", r.Kind, listErr)
+	case len(found) == 0:
+		return created, Pending(r.Pause, "%s: it exists already, but the cloud does not show it yet", r.Kind)
+	}
+	return r.only(found)
+}
+
+func (r Resource[T]) only(found []T) (T, error) {
+	var none T
+	if len(found) == 0 {
+		return none, nil
+	}
+	ids := r.ids(found)
+	if len(ids) == 1 {
+		return found[0], nil // Pages of a list may overlap, so one resource may be there twice.
+	}
+	return none, Invalidf("%d %ss belong to this owner: %s; delete those that are not needed", len(ids), r.Kind, strings.Join(ids, ", "))
+}
+
+// ids returns the IDs, each once. Resources without ID are not the same.
+func (r Resource[T]) ids(all []T) (ids []string) {
+	for _, is := range all {
+		ids = append(ids, r.State(is).ID)
+	}
+	slices.Sort(ids)
+	return slices.CompactFunc(ids, func(a, b string) bool { return a == b && a != "" })
+}
+
+func (r Resource[T]) pending(state ResourceState) error {
+	return Pending(r.Pause, "%s %s is %s", r.Kind, state.ID, state.Pending)
+}

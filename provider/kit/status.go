@@ -1,0 +1,49 @@
+package kit
+
+import (
+	"fmt"
+	"net/netip"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/cloud-provider/api"
+)
+
+// Pending returns an error for a load balancer that is not ready yet. The daemon
+// makes the same call again after that time, and works on other Services until then.
+// A provider returns this error instead of waiting.
+func Pending(after time.Duration, format string, args ...any) error {
+	return api.NewRetryError(fmt.Sprintf(format, args...), after)
+}
+
+// Status returns the status of a Service whose load balancer has these addresses, in
+// this order: IP addresses of one family or of both, or host names. Empty addresses
+// are left out, because a load balancer that is pending may have one, and so are
+// repeated ones.
+//
+// The mode says where traffic goes that a pod sends to an IP address of the load
+// balancer. With LoadBalancerIPModeVIP kube-proxy delivers it without the load
+// balancer. With LoadBalancerIPModeProxy it goes to the load balancer. That is
+// necessary if the load balancer adds a PROXY header or ends TLS. Host names have no
+// mode.
+func Status(mode corev1.LoadBalancerIPMode, addresses ...string) (*corev1.LoadBalancerStatus, error) {
+	status := &corev1.LoadBalancerStatus{}
+	seen := map[string]bool{"": true}
+	for _, address := range addresses {
+		if seen[address] {
+			continue
+		}
+		seen[address] = true
+		ip, err := netip.ParseAddr(address)
+		switch {
+		case err == nil && ip.Zone() == "":
+			status.Ingress = append(status.Ingress, corev1.LoadBalancerIngress{IP: ip.Unmap().String(), IPMode: &mode})
+		case err != nil && len(validation.IsDNS1123Subdomain(address)) == 0:
+			status.Ingress = append(status.Ingress, corev1.LoadBalancerIngress{Hostname: address})
+		default:
+			return nil, fmt.Errorf("the load balancer has the address %q, which is neither an IP address nor a host name", address)
+		}
+	}
+	return status, nil
+}

@@ -1,0 +1,58 @@
+// Package suggest finds the word that was probably meant by a mistyped one. It
+// imports nothing but the standard library.
+package suggest
+
+import (
+	"slices"
+	"strings"
+)
+
+// distance is how many letters may be wrong, too many or missing.
+const distance = 2
+
+// Near returns those of the known words that are closest to the word, if any is close
+// enough: at most two letters differ, and at most half of a short word. Upper and
+// lower case are alike.
+func Near(word string, known []string) (near []string) {
+	best := min(distance, len(word)/2)
+	for _, candidate := range known {
+		switch d := edits(strings.ToLower(word), strings.ToLower(candidate)); {
+		case d > best:
+		case d < best:
+			best, near = d, []string{candidate}
+		default:
+			near = append(near, candidate)
+		}
+	}
+	return near
+}
+
+// Question returns the end of a message: "; did you mean a or b?". It is empty
+// without words.
+func Question(meant []string) string {
+	if len(meant) == 0 {
+		return ""
+	}
+	return "; did you mean " + strings.Join(meant, " or ") + "?"
+}
+
+// edits returns how many letters have to be inserted, removed or replaced to make
+// b of a (Levenshtein's distance).
+func edits(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		before := slices.Clone(row)
+		row[0] = i + 1
+		for j := range len(b) {
+			replaced := before[j]
+			if a[i] != b[j] {
+				replaced++
+			}
+			row[j+1] = min(replaced, before[j+1]+1, row[j]+1)
+		}
+	}
+	return row[len(b)]
+}
