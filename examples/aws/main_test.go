@@ -28,8 +28,9 @@ import (
 )
 
 const (
-	region = "eu-test-1"
-	soon   = 2 * time.Minute
+	region    = "eu-test-1"
+	clusterID = "test"
+	soon      = 2 * time.Minute
 
 	uninitialized = "node.cloudprovider.kubernetes.io/uninitialized"
 
@@ -205,7 +206,7 @@ func newBed(t *testing.T) *bed {
 	if bin == "" {
 		t.Skip("needs a control plane; run it with: make examples")
 	}
-	b := &bed{ec2: &ec2test.Endpoint{ClusterID: "test"}}
+	b := &bed{ec2: &ec2test.Endpoint{ClusterID: clusterID}}
 	server := httptest.NewServer(b.ec2)
 	t.Cleanup(server.Close)
 	b.url = server.URL
@@ -264,8 +265,20 @@ func start(t *testing.T, c *exec.Cmd) {
 // periods.
 func (b *bed) daemon(t *testing.T, args ...string) {
 	t.Helper()
-	config := filepath.Join(t.TempDir(), "cloud.conf")
-	text := fmt.Sprintf(`[Global]
+	file := filepath.Join(t.TempDir(), "cloud.conf")
+	if err := os.WriteFile(file, []byte(config(b.url)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d := command(t, os.Args[0], append(args, "--cloud-config="+file, "--kubeconfig="+b.kubeconfig, "--cluster-name=test", "--leader-elect=false", "--secure-port=0",
+		"--configure-cloud-routes=false", "--node-monitor-period=200ms", "--node-monitor-longest-period=1s",
+		"--node-deletion-silent-after=1s", "--node-deletion-absent-for=1s", "--node-deletion-young-absent-for=1s")...)
+	d.Env = append(append(os.Environ(), asDaemon+"=yes"), environment()...)
+	start(t, d)
+}
+
+// config is the provider's configuration for EC2 at the URL.
+func config(url string) string {
+	return fmt.Sprintf(`[Global]
 Region = %[1]s
 VPC = vpc-1
 SubnetID = subnet-1
@@ -275,15 +288,13 @@ Service = EC2
 Region = %[1]s
 URL = %[3]s
 SigningRegion = %[1]s
-`, region, b.ec2.ClusterID, b.url)
-	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	d := command(t, os.Args[0], append(args, "--cloud-config="+config, "--kubeconfig="+b.kubeconfig, "--cluster-name=test", "--leader-elect=false", "--secure-port=0",
-		"--configure-cloud-routes=false", "--node-monitor-period=200ms", "--node-monitor-longest-period=1s",
-		"--node-deletion-silent-after=1s", "--node-deletion-absent-for=1s", "--node-deletion-young-absent-for=1s")...)
-	d.Env = append(os.Environ(), asDaemon+"=yes", "AWS_ACCESS_KEY_ID=nobody", "AWS_SECRET_ACCESS_KEY=nothing", "AWS_EC2_METADATA_DISABLED=true")
-	start(t, d)
+`, region, clusterID, url)
+}
+
+// environment is what the provider's SDK needs: credentials, and that it looks for no
+// metadata server.
+func environment() []string {
+	return []string{"AWS_ACCESS_KEY_ID=nobody", "AWS_SECRET_ACCESS_KEY=nothing", "AWS_EC2_METADATA_DISABLED=true"}
 }
 
 // launch runs an instance, and writes the Node as its kubelet would.

@@ -34,7 +34,9 @@ func (i Instance) described(clusterID string) described {
 	d := described{
 		ID: i.ID, Type: i.Type, State: i.State, Zone: i.Zone, PrivateDNS: i.PrivateDNS,
 		Interfaces: []networked{{Status: "in-use", PrivateIPs: []string{i.PrivateIP}}},
-		Tags:       []tag{{Key: "kubernetes.io/cluster/" + clusterID, Value: "owned"}},
+	}
+	if !i.Untagged {
+		d.Tags = append(d.Tags, tag{Key: "kubernetes.io/cluster/" + clusterID, Value: "owned"})
 	}
 	for key, value := range i.Tags {
 		d.Tags = append(d.Tags, tag{Key: key, Value: value})

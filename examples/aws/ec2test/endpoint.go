@@ -26,6 +26,7 @@ type Instance struct {
 	PrivateIP      string
 	PrivateDNS     string // the Node's name
 	State          string
+	Untagged       bool              // without the tag of the cluster
 	Tags           map[string]string // tags beside that of the cluster
 }
 
@@ -47,6 +48,18 @@ func (e *Endpoint) Put(i Instance) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.instances = append(e.instances, i)
+}
+
+// Instance returns the instance with the ID. It reports false if there is none.
+func (e *Endpoint) Instance(id string) (Instance, bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, i := range e.instances {
+		if i.ID == id {
+			return i, true
+		}
+	}
+	return Instance{}, false
 }
 
 // Forget removes an instance, as EC2 does long after its termination.
@@ -218,6 +231,16 @@ func answer(w http.ResponseWriter, body any) {
 	w.Header().Set("Content-Type", "text/xml;charset=UTF-8")
 	_ = xml.NewEncoder(w).Encode(body) // writing fails only if the client has gone
 }
+
+// Refuse returns a handler that answers every call with an error of EC2.
+func Refuse(status int, code string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		refuse(w, status, code, "Because of a fault of the test.")
+	}
+}
+
+// NoInstances answers a call of DescribeInstances with an empty list.
+func NoInstances(w http.ResponseWriter, _ *http.Request) { answer(w, reservations{}) }
 
 func refuse(w http.ResponseWriter, status int, code, message string) {
 	w.WriteHeader(status)

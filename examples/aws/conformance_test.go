@@ -1,0 +1,178 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/fairlead-k8s/fairlead/provider/conformance"
+	"k8s.io/client-go/rest"
+	cloudprovider "k8s.io/cloud-provider"
+	aws "k8s.io/cloud-provider-aws/pkg/providers/v1"
+	"k8s.io/controller-manager/pkg/clientbuilder"
+
+	"github.com/fairlead-k8s/fairlead/examples/aws/ec2test"
+)
+
+// The provider passes the instance profile of the conformance suite, except for what
+// is named here. The checks are run at the same time, because the provider waits a
+// tenth of a second with each question, to ask several at once.
+func TestConformance(t *testing.T) {
+	for _, variable := range environment() {
+		name, value, _ := strings.Cut(variable, "=")
+		t.Setenv(name, value)
+	}
+	for _, check := range conformance.Checks() {
+		if check.Profile() != conformance.Instances {
+			continue
+		}
+		t.Run(check.ID, func(t *testing.T) {
+			t.Parallel()
+			conformance.Test(t, target(), conformance.Options{Only: []string{check.ID}, ExpectFailure: map[string]string{
+				"instances/gone-metadata":      "it returns the metadata of a terminated instance as long as EC2 lists it",
+				"instances/gone-metadata-kind": "it returns the metadata of a terminated instance as long as EC2 lists it",
+				"instances/fault-is-error":     "its SDK reads a page of HTML as an empty answer, and it takes that for absent",
+				"instances/kinds":              "its errors have the text of the SDK's errors, and do not wrap them",
+			}})
+		})
+	}
+}
+
+func target() conformance.Target {
+	return conformance.Target{
+		Name:  aws.ProviderName,
+		World: func(context.Context) (any, error) { return newWorld(), nil },
+		New: func(ctx context.Context, w any) (cloudprovider.Interface, error) {
+			url := w.(*world).server.URL
+			made, err := cloudprovider.GetCloudProvider(aws.ProviderName, strings.NewReader(config(url)))
+			if err != nil {
+				return nil, err
+			}
+			made.Initialize(clientbuilder.SimpleControllerClientBuilder{ClientConfig: &rest.Config{Host: url}}, ctx.Done())
+			return made, nil
+		},
+		EventuallyWithin: 2 * time.Second,
+	}
+}
+
+// world is EC2, with faults.
+type world struct {
+	ec2    *ec2test.Endpoint
+	server *httptest.Server
+
+	mu       sync.Mutex
+	fault    *conformance.Fault // guarded by mu
+	launched int                // guarded by mu
+}
+
+func newWorld() *world {
+	w := &world{ec2: &ec2test.Endpoint{ClusterID: clusterID}}
+	w.server = httptest.NewServer(w)
+	return w
+}
+
+// Close implements io.Closer.
+func (w *world) Close() error {
+	w.server.CloseClientConnections() // those that hang
+	w.server.Close()
+	return nil
+}
+
+// CreateMachine implements conformance.Machines. EC2 may give an instance any name.
+func (w *world) CreateMachine(_ context.Context, name string) (conformance.Machine, error) {
+	w.mu.Lock()
+	w.launched++
+	n := w.launched
+	w.mu.Unlock()
+	i := instance(fmt.Sprintf("i-%017x", n), fmt.Sprintf("10.0.0.%d", n), ec2test.Running)
+	i.PrivateDNS = name
+	w.ec2.Put(i)
+	return conformance.Machine{Name: name, ID: i.ID, ProviderID: "aws:///" + i.Zone + "/" + i.ID}, nil
+}
+
+// TerminateMachine implements conformance.Machines. EC2 still lists the instance.
+func (w *world) TerminateMachine(_ context.Context, m conformance.Machine) error {
+	return w.change(m, func(i *ec2test.Instance) { i.State = ec2test.Terminated })
+}
+
+// StopMachine implements conformance.PowerSwitch.
+func (w *world) StopMachine(_ context.Context, m conformance.Machine) error {
+	return w.change(m, func(i *ec2test.Instance) { i.State = ec2test.Stopped })
+}
+
+// StartMachine implements conformance.PowerSwitch.
+func (w *world) StartMachine(_ context.Context, m conformance.Machine) error {
+	return w.change(m, func(i *ec2test.Instance) { i.State = ec2test.Running })
+}
+
+// UntagMachine implements conformance.Retagger.
+func (w *world) UntagMachine(_ context.Context, m conformance.Machine) error {
+	return w.change(m, func(i *ec2test.Instance) { i.Untagged = true })
+}
+
+func (w *world) change(m conformance.Machine, change func(*ec2test.Instance)) error {
+	if i, ok := w.ec2.Instance(m.ID); ok {
+		change(&i)
+		w.ec2.Put(i)
+	}
+	return nil
+}
+
+// SetFault implements conformance.Faulter.
+func (w *world) SetFault(_ context.Context, f conformance.Fault) (restore func(), err error) {
+	if answers()[f.Kind] == nil || f.RetryAfter > 0 { // EC2 never says how long to wait
+		return nil, conformance.ErrCannot
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.fault = &f
+	return func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.fault = nil
+	}, nil
+}
+
+// ServeHTTP implements http.Handler.
+func (w *world) ServeHTTP(to http.ResponseWriter, r *http.Request) {
+	_ = r.ParseForm() // EC2 says what is wrong with it
+	w.hit(r).ServeHTTP(to, r)
+}
+
+// hit returns what answers this call: EC2 or a fault.
+func (w *world) hit(r *http.Request) http.Handler {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	f := w.fault
+	switch {
+	case f == nil, f.Kind == conformance.FaultEmptyList && r.PostForm.Has("InstanceId.1"): // not a list
+		return w.ec2
+	case f.Skip > 0:
+		f.Skip--
+		return w.ec2
+	case f.Count == 1:
+		w.fault = nil
+	case f.Count > 1:
+		f.Count--
+	}
+	return answers()[f.Kind]
+}
+
+// answers are what EC2 answers to every call because of a fault. It has few that the
+// SDK tries again, because that takes seconds.
+func answers() map[conformance.FaultKind]http.HandlerFunc {
+	return map[conformance.FaultKind]http.HandlerFunc{
+		conformance.FaultError:           ec2test.Refuse(http.StatusInternalServerError, "InternalError"),
+		conformance.FaultUnauthenticated: ec2test.Refuse(http.StatusUnauthorized, "AuthFailure"),
+		conformance.FaultForbidden:       ec2test.Refuse(http.StatusForbidden, "UnauthorizedOperation"),
+		conformance.FaultNotFound:        ec2test.Refuse(http.StatusBadRequest, "InvalidInstanceID.NotFound"),
+		conformance.FaultGarbage:         func(to http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprint(to, "<html>welcome</html>") },
+		conformance.FaultHang:            func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
+		conformance.FaultEmptyList:       ec2test.NoInstances,
+	}
+}

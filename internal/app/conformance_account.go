@@ -1,0 +1,58 @@
+package app
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+
+	"github.com/fairlead-k8s/fairlead/internal/printable"
+	"github.com/fairlead-k8s/fairlead/provider/conformance"
+)
+
+// Values of keys that sound like secrets, in YAML, JSON and INI, and keys and certificates
+// of several lines.
+var (
+	secretValue = regexp.MustCompile(`(?i)((?:password|passwd|secret|token|key|credential)[\w.-]*["']?[ \t]*[:=][ \t]*)("[^"\n]*"|'[^'\n]*'|[^\s,}]+)`)
+	secretBlock = regexp.MustCompile(`(?s)-----BEGIN [^-]*-----.*?-----END [^-]*-----`)
+)
+
+// conformanceAccount names the account for a ledger, if the world does not.
+func (p *program) conformanceAccount(f *conformanceFlags, target conformance.Target) (string, error) {
+	if account := cmp.Or(f.account, target.Account); account != "" || !f.allowWrites {
+		return account, nil
+	}
+	return accountOf(p.settings.Provider.ConfigFile)
+}
+
+// accountOf names the account of a configuration file by its path and its content, for a
+// ledger. Secrets do not count: they are replaced from time to time, and the name is shown.
+func accountOf(file string) (string, error) {
+	if file == "" {
+		return "the account that is used without --cloud-config", nil
+	}
+	path, err1 := filepath.Abs(file)
+	text, err2 := os.ReadFile(file) //nolint:gosec // the caller names its own file
+	if err := errors.Join(err1, err2); err != nil {
+		return "", fmt.Errorf("--cloud-config: %w", err)
+	}
+	plain := secretValue.ReplaceAllString(secretBlock.ReplaceAllString(string(text), ""), "$1")
+	sum := sha256.Sum256([]byte(printable.WithoutSecrets(plain)))
+	return fmt.Sprintf("the account of %s (%s)", path, hex.EncodeToString(sum[:6])), nil
+}
+
+// orOtherAccount says of a ledger of another account what to do.
+func orOtherAccount(err error, target conformance.Target) error {
+	other, ok := errors.AsType[*conformance.OtherAccountError](err)
+	switch {
+	case !ok:
+		return err
+	case other.This != target.Account: // The world has named it, and knows better.
+		return fmt.Errorf("--ledger: %w", err)
+	}
+	return fmt.Errorf("--ledger: %w. If both are the same account, pass --account=%q", err, other.Ledger)
+}

@@ -1,0 +1,7 @@
+//go:build !linux
+
+package app
+
+import "syscall"
+
+func withParent() *syscall.SysProcAttr { return nil }

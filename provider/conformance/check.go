@@ -1,0 +1,142 @@
+package conformance
+
+import (
+	"slices"
+	"strings"
+)
+
+// Check is one check of the suite. Its ID is permanent: a check whose meaning
+// changes gets another ID.
+type Check struct {
+	// ID is the profile and the name, such as "instances/gone-by-id".
+	ID    string `json:"id"`
+	Level Level  `json:"level"`
+	// Since is the version of the suite that first had the check.
+	Since string `json:"since"`
+	// Title says what holds if the check passes.
+	Title string `json:"title"`
+	// Source says where the contract has it.
+	Source string `json:"source"`
+	// Cost says what a user loses if it does not hold.
+	Cost string `json:"cost"`
+	// Needs are what the world must offer.
+	Needs []Need `json:"needs,omitempty"`
+	// Feature is what the check belongs to, if that is optional.
+	Feature Feature `json:"feature,omitempty"`
+	// Alone means that the provider may end the process, so the check runs in a
+	// child process.
+	Alone bool `json:"alone,omitempty"`
+	// Writes means that the provider is asked to change the cloud.
+	Writes bool `json:"writes,omitempty"`
+
+	run func(*trial)
+	// bare means that the check makes the provider itself.
+	bare bool
+	// judge reads what a child process has written, and returns what is wrong with
+	// it, or "". It may be nil.
+	judge func(target Target, output string) string
+}
+
+// Level says what a failure of a check means.
+type Level string
+
+// The levels.
+const (
+	// Core is for what loses nodes, load balancers, routes or traffic, or
+	// contradicts a doc comment of the contract.
+	Core Level = "core"
+	// Extended is for what belongs to a feature, or makes operation easier.
+	Extended Level = "extended"
+	// Measured is for a number, without a verdict.
+	Measured Level = "measured"
+)
+
+// Need is something that a check needs of the world.
+type Need string
+
+// The needs. Each one is met by the interface of the same name.
+const (
+	NeedMachines    Need = "Machines"
+	NeedPowerSwitch Need = "PowerSwitch"
+	NeedRenamer     Need = "Renamer"
+	NeedRetagger    Need = "Retagger"
+	NeedMeter       Need = "Meter"
+	NeedFaulter     Need = "Faulter"
+	NeedInventory   Need = "Inventory"
+	NeedDrifter     Need = "Drifter"
+	NeedForeigner   Need = "Foreigner"
+	NeedViewer      Need = "Viewer"
+	NeedHolder      Need = "Holder"
+	NeedReserver    Need = "Reserver"
+)
+
+// metBy reports whether the world has the interface.
+func (n Need) metBy(world any) bool {
+	if o, says := world.(Offerer); says && !o.Offers(n) {
+		return false
+	}
+	var ok bool
+	switch n {
+	case NeedMachines:
+		_, ok = world.(Machines)
+	case NeedPowerSwitch:
+		_, ok = world.(PowerSwitch)
+	case NeedRenamer:
+		_, ok = world.(Renamer)
+	case NeedRetagger:
+		_, ok = world.(Retagger)
+	case NeedMeter:
+		_, ok = world.(Meter)
+	case NeedFaulter:
+		_, ok = world.(Faulter)
+	case NeedInventory:
+		_, ok = world.(Inventory)
+	case NeedDrifter:
+		_, ok = world.(Drifter)
+	case NeedForeigner:
+		_, ok = world.(Foreigner)
+	case NeedViewer:
+		_, ok = world.(Viewer)
+	case NeedHolder:
+		_, ok = world.(Holder)
+	case NeedReserver:
+		_, ok = world.(Reserver)
+	}
+	return ok
+}
+
+// Profile is a group of checks. A provider without load balancers has nothing to do
+// with the profile of load balancers.
+type Profile string
+
+// The profiles. Each one is the first part of the IDs of its checks.
+const (
+	Instances     Profile = "instances"
+	Cost          Profile = "cost"
+	LoadBalancers Profile = "loadbalancers"
+	Routes        Profile = "routes"
+	FastPaths     Profile = "fastpaths"
+	Process       Profile = "process"
+)
+
+// Profiles returns all profiles, in the order in which they are run.
+func Profiles() []Profile {
+	return []Profile{Instances, Cost, LoadBalancers, Routes, FastPaths, Process}
+}
+
+// Profile returns the profile of the check.
+func (c Check) Profile() Profile {
+	profile, _, _ := strings.Cut(c.ID, "/")
+	return Profile(profile)
+}
+
+// name is the ID without the profile.
+func (c Check) name() string {
+	_, name, _ := strings.Cut(c.ID, "/")
+	return name
+}
+
+// Checks returns all checks, in the order in which they are run.
+func Checks() []Check {
+	return slices.Concat(instanceChecks(), costChecks(), loadBalancerChecks(), routeChecks(), fastPathChecks(), processChecks())
+}

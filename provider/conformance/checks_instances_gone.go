@@ -1,0 +1,82 @@
+package conformance
+
+import (
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	cloudprovider "k8s.io/cloud-provider"
+)
+
+// goneChecks are about machines that are terminated.
+func goneChecks() []Check {
+	return []Check{
+		{
+			ID: "instances/gone-by-id", Level: Core, Since: "0.2", Needs: []Need{NeedMachines},
+			Title:  "A terminated instance is absent when it is asked for by ID",
+			Source: sourceExists, Cost: costNeverGone,
+			run: func(t *trial) { t.eventually(onGone(t, joined, t.absent)) },
+		},
+		{
+			ID: "instances/gone-by-name", Level: Core, Since: "0.2", Needs: []Need{NeedMachines},
+			Title:  "A terminated instance is absent when it is asked for by name",
+			Source: sourceExists, Cost: "A Node without provider ID whose machine is gone is never deleted (kubernetes/kubernetes#141364).",
+			run: func(t *trial) { t.eventually(onGone(t, named, t.absent)) },
+		},
+		{
+			ID: "instances/gone-metadata", Level: Core, Since: "0.2", Needs: []Need{NeedMachines},
+			Title:  "The metadata of a terminated instance is nil and an error",
+			Source: sourceMetadata, Cost: "A Node is initialised with metadata of a machine that is gone.",
+			run: func(t *trial) { t.eventually(onGone(t, joined, t.noMetadata)) },
+		},
+		{
+			ID: "instances/gone-metadata-kind", Level: Extended, Since: "0.2", Needs: []Need{NeedMachines},
+			Title:  "The error about the metadata of a terminated instance wraps InstanceNotFound",
+			Source: "cloudprovider.InstanceNotFound; no document says that InstanceMetadata returns it",
+			Cost:   "The daemon cannot say that the Node waits because its machine is gone.",
+			run:    func(t *trial) { t.eventually(onGone(t, joined, t.notFound)) },
+		},
+		{
+			ID: "instances/gone-shutdown", Level: Core, Since: "0.2", Needs: []Need{NeedMachines},
+			Title:  "A terminated instance is not shut down",
+			Source: sourceShutdown, Cost: "The Node gets the shutdown taint and is kept: " + costNeverGone,
+			run: func(t *trial) {
+				t.eventually(onGone(t, joined, func(n *corev1.Node) error {
+					if down, err := t.instances().InstanceShutdown(t.ctx, n); down {
+						return fmt.Errorf("InstanceShutdown(%s) = true, %w; want false, with or without an error", show(n), shown(err))
+					}
+					return nil
+				}))
+			},
+		},
+	}
+}
+
+// onGone terminates a machine and waits until the provider says so. It returns the
+// question about the machine's Node.
+func onGone(t *trial, node func(Machine) *corev1.Node, question func(*corev1.Node) error) func() error {
+	m := t.machine("a")
+	n := node(m)
+	t.eventually(func() error { return t.present(n) })
+	t.terminate(m)
+	_ = t.await(func() error { return t.absent(n) }) // other checks say so if it never is
+	return func() error { return question(n) }
+}
+
+// noMetadata checks that there is no metadata.
+func (t *trial) noMetadata(n *corev1.Node) error {
+	got, err := t.instances().InstanceMetadata(t.ctx, n)
+	if got == nil && err != nil {
+		return nil //nolint:nilerr // an error is what it must be
+	}
+	return fmt.Errorf("InstanceMetadata(%s) = %+v, %w; want nil and an error", show(n), got, shown(err))
+}
+
+// notFound checks that the error says that there is no instance.
+func (t *trial) notFound(n *corev1.Node) error {
+	got, err := t.instances().InstanceMetadata(t.ctx, n)
+	if got == nil && errors.Is(err, cloudprovider.InstanceNotFound) {
+		return nil
+	}
+	return fmt.Errorf("InstanceMetadata(%s) = %+v, %w; want nil and an error that wraps cloudprovider.InstanceNotFound", show(n), got, shown(err))
+}

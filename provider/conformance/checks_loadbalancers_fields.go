@@ -1,0 +1,296 @@
+package conformance
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"reflect"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// fieldChecks are those of the fields of a Service.
+func fieldChecks() []Check {
+	needs := []Need{NeedMachines, NeedViewer}
+	const unsafe = "A Service that should be closed is open, and nobody learns it (kubernetes/kubernetes#123714)."
+	const ignored = "The Service does not work as it was written, and nobody learns it (kubernetes/kubernetes#123714)."
+	all := []Check{
+		{
+			ID: "loadbalancers/ports", Level: Core, Needs: needs, Source: sourceEnsure, run: balanced(lbPorts),
+			Title: "Ports that are added, changed and removed change the load balancer", Cost: "A port of the Service cannot be reached, or one that was removed still can.",
+		},
+		{
+			ID: "loadbalancers/source-ranges-change", Level: Extended, Needs: needs, Source: sourceField, Feature: SourceRanges, run: balanced(lbSourceRanges),
+			Title: "Source ranges that are set, changed and emptied change the load balancer", Cost: unsafe,
+		},
+		{
+			ID: "loadbalancers/static-ip-reserved", Level: Extended, Needs: []Need{NeedMachines, NeedReserver}, Source: sourceField, Feature: StaticIP, run: balanced(lbStaticIP),
+			Title: "A load balancer gets the reserved address that spec.loadBalancerIP names", Cost: "DNS points to an address that the Service does not have.",
+		},
+		{
+			ID: "loadbalancers/not-ignored", Level: Core, Needs: needs, Source: sourceField, run: balanced(lbNotIgnored),
+			Title: "A field that is not declared as supported works, or is refused with an error or an Event", Cost: ignored,
+		},
+		{
+			ID: "loadbalancers/annotations", Level: Extended, Needs: needs, run: balanced(lbAnnotations),
+			Source: "the vendor's own documentation of its annotations", Title: "The vendor's annotations work, or are refused with an error that names them", Cost: ignored,
+		},
+	}
+	for _, f := range fields() {
+		if f.id != "" {
+			all = append(all, Check{
+				ID: "loadbalancers/" + f.id, Level: Extended, Needs: needs, Source: sourceField, Feature: f.feature,
+				Title: sentence(f.name) + " works, or is refused with an error or an Event", Cost: ignored, run: balanced(func(b *balancing) { b.judge(f, b.nodes(1)) }),
+			})
+		}
+	}
+	return all
+}
+
+// field is a field of Services that a provider may implement or refuse.
+type field struct {
+	id      string // of its check; empty if not-ignored is its only check
+	feature Feature
+	name    string
+	set     func(*corev1.Service)
+	// works reports whether the load balancer is as the Service says.
+	works func(*corev1.Service, LoadBalancer, *corev1.LoadBalancerStatus) bool
+}
+
+// sentence begins a sentence with the name of a field, which is spelt as it is.
+func sentence(name string) string {
+	if rest, found := strings.CutPrefix(name, "a "); found {
+		return "A " + rest
+	}
+	return name
+}
+
+func fields() []field {
+	ports := func(all ...corev1.ServicePort) func(*corev1.Service) {
+		return func(s *corev1.Service) { s.Spec.Ports = all }
+	}
+	dns := port("dns", corev1.ProtocolUDP, 53, 30053)
+	return []field{
+		{"udp", UDP, "a port of protocol UDP", ports(dns), asPorts},
+		{"mixed-protocols", MixedProtocol, "a mix of TCP and UDP ports", ports(dns, port("dns-tcp", corev1.ProtocolTCP, 53, 30054)), asPorts},
+		{"sctp", SCTP, "a port of protocol SCTP", ports(port("diameter", corev1.ProtocolSCTP, 3868, 30068)), asPorts},
+		{"source-ranges", SourceRanges, "spec.loadBalancerSourceRanges", func(s *corev1.Service) {
+			s.Spec.LoadBalancerSourceRanges = []string{"198.51.100.0/24"}
+		}, asRanges},
+		{"affinity", SessionAffinity, "spec.sessionAffinity", func(s *corev1.Service) {
+			s.Spec.SessionAffinity = corev1.ServiceAffinityClientIP
+			s.Spec.SessionAffinityConfig = &corev1.SessionAffinityConfig{ClientIP: &corev1.ClientIPConfig{TimeoutSeconds: new(int32(600))}}
+		}, func(_ *corev1.Service, l LoadBalancer, _ *corev1.LoadBalancerStatus) bool {
+			return l.AffinitySeconds > 0
+		}},
+		{"etp-local", ETPLocal, "spec.externalTrafficPolicy Local", func(s *corev1.Service) {
+			s.Spec.ExternalTrafficPolicy, s.Spec.HealthCheckNodePort = corev1.ServiceExternalTrafficPolicyLocal, 32100
+		}, func(s *corev1.Service, l LoadBalancer, _ *corev1.LoadBalancerStatus) bool {
+			return l.HealthCheckPort == s.Spec.HealthCheckNodePort
+		}},
+		{"ipv6", IPv6, "spec.ipFamilies IPv6", func(s *corev1.Service) {
+			s.Spec.IPFamilies, s.Spec.ClusterIP, s.Spec.ClusterIPs = []corev1.IPFamily{corev1.IPv6Protocol}, "2001:db8::10", []string{"2001:db8::10"}
+		}, asFamilies},
+		{"dual-stack", DualStack, "spec.ipFamilyPolicy RequireDualStack", func(s *corev1.Service) {
+			s.Spec.IPFamilies, s.Spec.IPFamilyPolicy = []corev1.IPFamily{corev1.IPv4Protocol, corev1.IPv6Protocol}, new(corev1.IPFamilyPolicyRequireDualStack)
+			s.Spec.ClusterIPs = append(s.Spec.ClusterIPs, "2001:db8::10")
+		}, asFamilies},
+		{"static-ip", StaticIP, "spec.loadBalancerIP with an address that is not reserved", func(s *corev1.Service) {
+			s.Spec.LoadBalancerIP = "192.0.2.77"
+		}, func(s *corev1.Service, _ LoadBalancer, status *corev1.LoadBalancerStatus) bool {
+			return slices.Contains(ingress(status), s.Spec.LoadBalancerIP)
+		}},
+		{"", "", "spec.allocateLoadBalancerNodePorts false", func(s *corev1.Service) {
+			s.Spec.AllocateLoadBalancerNodePorts = new(false)
+			s.Spec.Ports[0].NodePort = 0
+		}, asPorts},
+		{"", "", "the annotation " + corev1.AnnotationLoadBalancerSourceRangesKey, func(s *corev1.Service) {
+			s.Annotations = map[string]string{corev1.AnnotationLoadBalancerSourceRangesKey: "198.51.100.0/24"}
+		}, func(_ *corev1.Service, l LoadBalancer, _ *corev1.LoadBalancerStatus) bool {
+			return slices.Equal(l.SourceRanges, []string{"198.51.100.0/24"})
+		}},
+	}
+}
+
+func asPorts(s *corev1.Service, l LoadBalancer, _ *corev1.LoadBalancerStatus) bool {
+	wanted := make([]Listener, len(s.Spec.Ports))
+	for n, p := range s.Spec.Ports {
+		wanted[n] = Listener{Protocol: p.Protocol, Port: p.Port, NodePort: p.NodePort}
+	}
+	return sameSet(l.Listeners, wanted)
+}
+
+func asRanges(s *corev1.Service, l LoadBalancer, _ *corev1.LoadBalancerStatus) bool {
+	return sameSet(l.SourceRanges, s.Spec.LoadBalancerSourceRanges)
+}
+
+// asFamilies: the addresses of a host name are not looked up, so it has all families.
+func asFamilies(s *corev1.Service, _ LoadBalancer, status *corev1.LoadBalancerStatus) bool {
+	has := map[corev1.IPFamily]bool{}
+	for _, address := range ingress(status) {
+		switch ip, err := netip.ParseAddr(address); {
+		case err != nil:
+			return true
+		case ip.Is6():
+			has[corev1.IPv6Protocol] = true
+		default:
+			has[corev1.IPv4Protocol] = true
+		}
+	}
+	return !slices.ContainsFunc(s.Spec.IPFamilies, func(f corev1.IPFamily) bool { return !has[f] })
+}
+
+// sameSet reports whether two lists have the same elements, in any order.
+func sameSet[T comparable](a, b []T) bool {
+	missing := func(a, b []T) bool {
+		return slices.ContainsFunc(a, func(x T) bool { return !slices.Contains(b, x) })
+	}
+	return len(a) == len(b) && !missing(a, b) && !missing(b, a)
+}
+
+// supports reports whether the target declares the feature as supported.
+func (t *trial) supports(f Feature) bool {
+	return f != "" && slices.Contains(t.suite.target.Features.Supported, f)
+}
+
+// judge requires that a field works or is refused. One that is declared as supported
+// must work, except for an address that nobody has reserved.
+func (b *balancing) judge(f field, nodes []*corev1.Node) {
+	s := b.newService("f")
+	f.set(s)
+	status, err := b.tried(s, nodes)
+	var said []string
+	if announcer, ok := b.world.(Announcer); ok && err == nil {
+		warnings, failure := announcer.Warnings(b.ctx, s)
+		b.must("warnings about Service "+s.Name, failure)
+		said = warnings
+	}
+	call := b.call("EnsureLoadBalancer", s, nodes)
+	must := b.supports(f.feature) && f.feature != StaticIP
+	switch {
+	case (err != nil || len(said) > 0) && must:
+		b.failf("%s = %s, with the Events %q, although the target declares %s as supported", call, answered(status, err), said, f.feature)
+	case err != nil || len(said) > 0:
+	default:
+		b.only("after "+call+" = "+answered(status, nil), func(l LoadBalancer) error {
+			if !f.works(s, l, status) {
+				return fmt.Errorf("is %+v, so %s is ignored, and neither an error nor an Event says so,", l, f.name)
+			}
+			return nil
+		})
+	}
+	b.deleted(s)
+}
+
+func lbNotIgnored(b *balancing) {
+	nodes := b.nodes(1)
+	for _, f := range fields() {
+		if !b.supports(f.feature) {
+			b.judge(f, nodes)
+		}
+	}
+}
+
+func lbPorts(b *balancing) {
+	s, nodes := b.newService("a"), b.nodes(1)
+	http, https := port("http", corev1.ProtocolTCP, 80, 30080), port("https", corev1.ProtocolTCP, 443, 30443)
+	steps := [][]corev1.ServicePort{
+		{http},
+		{http, https}, // added
+		{http, port("tls", corev1.ProtocolTCP, 443, 30443)},  // renamed
+		{port("http", corev1.ProtocolTCP, 80, 30081), https}, // with another node port
+		{https}, // removed
+		{port("https", corev1.ProtocolTCP, 8443, 30443)}, // with another number
+	}
+	if b.supports(UDP) {
+		steps = append(steps, []corev1.ServicePort{port("https", corev1.ProtocolUDP, 8443, 30443)})
+	}
+	for _, ports := range steps {
+		s.Spec.Ports = ports
+		b.ensured(s, nodes)
+		b.only("after "+b.call("EnsureLoadBalancer", s, nodes)+" = nil", func(l LoadBalancer) error {
+			if !asPorts(s, l, nil) {
+				return fmt.Errorf("has the listeners %v", l.Listeners)
+			}
+			return nil
+		})
+	}
+}
+
+func lbSourceRanges(b *balancing) {
+	if !b.supports(SourceRanges) {
+		b.notRunf("needs a target that declares %s as supported", SourceRanges)
+	}
+	s, nodes := b.newService("a"), b.nodes(1)
+	for _, ranges := range [][]string{{"198.51.100.0/24"}, {"198.51.100.0/25", "203.0.113.0/24"}, nil} {
+		s.Spec.LoadBalancerSourceRanges = ranges
+		b.ensured(s, nodes)
+		b.only("after "+b.call("EnsureLoadBalancer", s, nodes)+" = nil", func(l LoadBalancer) error {
+			if !asRanges(s, l, nil) {
+				return fmt.Errorf("accepts traffic from %v and not from %v, where nothing stands for everywhere,", l.SourceRanges, ranges)
+			}
+			return nil
+		})
+	}
+}
+
+func lbStaticIP(b *balancing) {
+	if !b.supports(StaticIP) {
+		b.notRunf("needs a target that declares %s as supported", StaticIP)
+	}
+	reserver := b.world.(Reserver) //nolint:forcetypeassert // the check says that it needs one
+	address := b.address(reserver, b.name("ip"))
+	s, nodes := b.newService("a"), b.nodes(1)
+	s.Spec.LoadBalancerIP = address.IP
+	if status := b.ensured(s, nodes); !slices.Contains(ingress(status), address.IP) {
+		b.failf("%s = %s; want the address %s", b.call("EnsureLoadBalancer", s, nodes), answered(status, nil), address.IP)
+	}
+}
+
+func lbAnnotations(b *balancing) {
+	if len(b.suite.target.Services) == 0 {
+		b.notRunf("needs Target.Services, with the vendor's own annotations")
+	}
+	nodes := b.nodes(1)
+	for n, shape := range b.suite.target.Services {
+		s := b.newService(fmt.Sprintf("s%d", n))
+		plain := s.DeepCopy()
+		shape.Change(s)
+		_, err := b.tried(s, nodes)
+		if problem := b.shaped(shape, plain, nodes, err); problem != nil {
+			b.failf("%s = %v for the Service %q of the target: %v", b.call("EnsureLoadBalancer", s, nodes), shown(err), shape.Name, problem)
+		}
+		b.deleted(s)
+	}
+}
+
+// shaped returns what is wrong with the answer for a Service of the vendor.
+func (b *balancing) shaped(shape Shape, plain *corev1.Service, nodes []*corev1.Node, err error) error {
+	switch shape.Want {
+	case Works:
+		if err != nil {
+			return errors.New("want nil")
+		}
+	case Refused:
+		if err == nil {
+			return errors.New("want an error")
+		}
+		for _, word := range shape.Mentions {
+			if !strings.Contains(err.Error(), word) {
+				return fmt.Errorf("want an error that names %q", word)
+			}
+		}
+	case NotIgnored:
+		if err != nil {
+			return nil //nolint:nilerr // it is refused
+		}
+		with := b.only("for this Service", nil)
+		b.ensured(plain, nodes)
+		if without := b.only("for this Service", nil); reflect.DeepEqual(with, without) {
+			return fmt.Errorf("the load balancer is %+v, and the same without its annotations", with)
+		}
+	}
+	return nil
+}

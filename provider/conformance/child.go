@@ -1,0 +1,113 @@
+package conformance
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// A check in which the provider may end the process runs in a child process, which
+// is the same program and comes to the same Run. These variables tell it so.
+const (
+	childCheck  = "FAIRLEAD_CONFORMANCE_CHECK"  // the ID of the check
+	childResult = "FAIRLEAD_CONFORMANCE_RESULT" // the file for its result
+)
+
+// childOf returns the ID of the check that this process runs for its parent, or "".
+func childOf() string { return os.Getenv(childCheck) }
+
+// runAsChild runs the check and writes its result for the parent.
+func (s *suite) runAsChild(ctx context.Context, id string) error {
+	defer s.close()
+	for _, check := range Checks() {
+		if check.ID != id {
+			continue
+		}
+		if s.options.ReadOnly && check.Writes {
+			return fmt.Errorf("%s changes the cloud, which is not allowed", id)
+		}
+		result, err := s.try(ctx, check)
+		if err != nil {
+			return err
+		}
+		text, err := json.Marshal(childAnswer{result, s.about})
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(os.Getenv(childResult), text, 0o600) //nolint:gosec // the parent has named the file
+	}
+	return fmt.Errorf("there is no check %q", id)
+}
+
+// childAnswer is what a child process tells its parent. If all checks run in child
+// processes, only they have the provider.
+type childAnswer struct {
+	Result   CheckResult `json:"result"`
+	Provider Provider    `json:"provider"`
+}
+
+// runInChild runs the check in a child process and judges what it has left.
+func (s *suite) runInChild(run context.Context, check Check) CheckResult {
+	if s.options.Child == nil {
+		return CheckResult{Outcome: NotRun, Why: "needs a process of its own"}
+	}
+	dir, err := os.MkdirTemp("", "conformance-")
+	if err != nil {
+		return CheckResult{Outcome: NotRun, Why: err.Error()}
+	}
+	defer func() { _ = os.RemoveAll(dir) }() // a file too many does no harm
+	ctx, cancel := context.WithTimeout(run, 2*s.options.Timeout)
+	defer cancel()
+	file := filepath.Join(dir, "result.json")
+	command := s.options.Child(ctx)
+	command.Env = append(command.Environ(), childCheck+"="+check.ID, childResult+"="+file)
+	command.WaitDelay = grace
+	began := time.Now()
+	output, ended := command.CombinedOutput()
+	if time.Since(began) >= s.options.Timeout {
+		s.hangs++
+	}
+	answer, err := readAnswer(file)
+	result := answer.Result
+	if err != nil {
+		s.clearFaults(run)
+	}
+	switch {
+	case run.Err() != nil:
+		return CheckResult{Outcome: NotRun, Why: "the run was ended: " + context.Cause(run).Error()}
+	case ctx.Err() != nil:
+		return CheckResult{Outcome: Failed, Why: fmt.Sprintf("the process did not end within %v", time.Since(began).Round(time.Second))}
+	case errors.Is(err, os.ErrNotExist):
+		return CheckResult{Outcome: Failed, Why: fmt.Sprintf("the provider has ended the process (%v):\n%s", ended, lastLines(string(output)))}
+	case err != nil:
+		return CheckResult{Outcome: Failed, Why: "result of the child process: " + err.Error()}
+	}
+	if answer.Provider.Module != "" {
+		s.about = answer.Provider
+	}
+	if check.judge != nil && result.Outcome == Passed {
+		if why := check.judge(s.target, string(output)); why != "" {
+			result.Outcome, result.Why = Failed, why
+		}
+	}
+	return result
+}
+
+func readAnswer(file string) (answer childAnswer, err error) {
+	text, err := os.ReadFile(file) //nolint:gosec // the suite has named the file
+	if err != nil {
+		return answer, err
+	}
+	return answer, json.Unmarshal(text, &answer)
+}
+
+// lastLines returns the end of what a process has written.
+func lastLines(output string) string {
+	lines := strings.Split(strings.TrimSpace(output), "\n")
+	return strings.Join(lines[max(0, len(lines)-8):], "\n")
+}

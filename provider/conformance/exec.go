@@ -1,0 +1,219 @@
+package conformance
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+)
+
+const (
+	// verbTimeout is the default of Executable.Timeout.
+	verbTimeout = 5 * time.Minute
+	// exitCannot is the exit code of a world that cannot do what a verb asks for.
+	exitCannot = 3
+	// maxAnswer bounds, in bytes, what a world may print to standard output.
+	maxAnswer = 1 << 20
+	// maxComplaint bounds, in bytes, how much of a world's standard error is shown.
+	maxComplaint = 4 << 10
+	// leftPipes is how long a world's children may keep its output open after it has
+	// ended.
+	leftPipes = 2 * time.Second
+)
+
+// Executable is a world that is a program, for live accounts and for any language.
+// It is started once for each verb, as
+//
+//	PATH VERB [ARGUMENT…]
+//
+// It prints one JSON object to standard output and ends with code 0. Code 3 means
+// that it cannot do this; any other code is an error. Standard error is shown with
+// the error. The verbs are
+//
+//	verbs                   {"verbs": ["create-machine", …]}: those that it knows
+//	identity                {"identity": "account 4711"}: see Identifier
+//	create-machine NAME     a Machine, at least {"id": …}; it runs
+//	terminate ID            {}: also if there is no such machine
+//	stop ID                 {}
+//	start ID                {}
+//	rename ID NAME          {}
+//	untag ID                {}
+//	calls                   Calls, at least {"reads": 10, "writes": 2}
+//	fault KIND SKIP COUNT RETRY-AFTER-SECONDS  {}: see Fault
+//	clear                   {}: takes all faults away
+//	find-machine NAME       {"machines": [a Machine, …]}: all with exactly this name; for Cleanup
+//	find-foreign KIND WHAT  {"resources": [a Resource, …]}: see ForeignFinder; for Cleanup
+//	find-address NAME       {"addresses": [an Address, …]}: all with exactly this name; for Cleanup
+//	list-leftovers CLUSTER  {"resources": [a Resource, …]}
+//	drift CLUSTER WHAT      {}
+//	create-foreign KIND WHAT  a Resource: see Foreigner
+//	foreign-exists KIND ID  {"exists": true}
+//	delete-foreign KIND ID  {}
+//	list-load-balancers CLUSTER  {"loadBalancers": [a LoadBalancer, …]}
+//	reserve-address NAME    an Address
+//	release-address ID      {}
+//
+// Machine, Calls, Resource, LoadBalancer and Address are those of this package, with
+// the names of their JSON fields. Checks that need a verb that the program does not
+// know are not run.
+type Executable struct {
+	// Path is the program.
+	Path string
+	// Timeout bounds each verb. 0 means 5 minutes.
+	Timeout time.Duration
+}
+
+// World asks the program which verbs it knows, and returns a world that offers just
+// what these allow.
+func (e Executable) World(ctx context.Context) (any, error) {
+	var known struct {
+		Verbs []string `json:"verbs"`
+	}
+	if err := e.ask(ctx, &known, "verbs"); err != nil {
+		return nil, err
+	}
+	if len(known.Verbs) == 0 {
+		return nil, fmt.Errorf("world %s verbs: its answer names no verb; want {\"verbs\": [\"create-machine\", …]}", e.Path)
+	}
+	for _, verb := range known.Verbs {
+		if !slices.Contains(otherVerbs, verb) && !slices.ContainsFunc(executableVerbs, func(v needVerbs) bool { return slices.Contains(v.verbs, verb) }) {
+			return nil, fmt.Errorf("world %s verbs: there is no verb %q; the verbs are %s", e.Path, verb, allVerbs())
+		}
+	}
+	return &program{Executable: e, verbs: known.Verbs}, nil
+}
+
+// The verbs that no check needs.
+const (
+	verbIdentity    = "identity"
+	verbFind        = "find-machine"
+	verbFindForeign = "find-foreign"
+	verbFindAddress = "find-address"
+)
+
+var otherVerbs = []string{verbIdentity, verbFind, verbFindForeign, verbFindAddress}
+
+// needVerbs are the verbs without which a world does not meet a need.
+type needVerbs struct {
+	need  Need
+	verbs []string
+}
+
+var executableVerbs = []needVerbs{
+	{NeedMachines, []string{"create-machine", "terminate"}},
+	{NeedPowerSwitch, []string{"stop", "start"}},
+	{NeedRenamer, []string{"rename"}},
+	{NeedRetagger, []string{"untag"}},
+	{NeedMeter, []string{"calls"}},
+	{NeedFaulter, []string{"fault", "clear"}},
+	{NeedInventory, []string{"list-leftovers"}},
+	{NeedDrifter, []string{"drift"}},
+	{NeedForeigner, []string{"create-foreign", "foreign-exists", "delete-foreign"}},
+	{NeedViewer, []string{"list-load-balancers"}},
+	{NeedReserver, []string{"reserve-address", "release-address"}},
+}
+
+// allVerbs lists all verbs.
+func allVerbs() string {
+	all := []string{"verbs"}
+	for _, v := range executableVerbs {
+		all = append(all, v.verbs...)
+	}
+	return strings.Join(append(all, otherVerbs...), ", ")
+}
+
+// ask starts the program with the arguments and decodes its answer.
+func (e Executable) ask(ctx context.Context, answer any, arguments ...string) error {
+	timeout := e.Timeout
+	if timeout == 0 {
+		timeout = verbTimeout
+	}
+	limited, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	cmd := exec.CommandContext(limited, e.Path, arguments...) //nolint:gosec // the caller names its own program
+	out, complaint := &limit{max: maxAnswer}, &tail{max: maxComplaint}
+	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = out, complaint, leftPipes
+	err := cmd.Run()
+	if code, ok := errors.AsType[*exec.ExitError](err); ok && code.ExitCode() == exitCannot {
+		err = ErrCannot
+	}
+	switch {
+	case ctx.Err() != nil:
+		err = ctx.Err()
+	case limited.Err() != nil:
+		err = fmt.Errorf("it has not answered within %v", timeout)
+	case err == nil && out.exceeded:
+		err = fmt.Errorf("it printed more than %d bytes", maxAnswer)
+	case err == nil:
+		err = decodeOne(out.text, answer)
+	}
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("world %s %s: %w%s", e.Path, strings.Join(arguments, " "), err, complaint.shown())
+}
+
+// wrong returns the error for an answer that lacks something.
+func (e Executable) wrong(verb, what string) error {
+	return fmt.Errorf("world %s %s: its answer %s", e.Path, verb, what)
+}
+
+// decodeOne decodes exactly one JSON object.
+func decodeOne(text []byte, into any) error {
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	if len(bytes.TrimSpace(text)) == 0 {
+		return errors.New("it printed nothing; want one JSON object, at least {}")
+	}
+	if err := decoder.Decode(into); err != nil {
+		return fmt.Errorf("it printed no JSON object as this verb needs it: %w", err)
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("it printed more than one JSON object; what is for people belongs to standard error")
+	}
+	return nil
+}
+
+// limit keeps no more than max bytes.
+type limit struct {
+	text     []byte
+	max      int
+	exceeded bool
+}
+
+func (l *limit) Write(p []byte) (int, error) {
+	if len(l.text)+len(p) > l.max {
+		l.exceeded = true
+		return len(p), nil
+	}
+	l.text = append(l.text, p...)
+	return len(p), nil
+}
+
+// tail keeps the last max bytes.
+type tail struct {
+	text []byte
+	max  int
+}
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.text = append(t.text, p...)
+	if over := len(t.text) - t.max; over > 0 {
+		t.text = slices.Delete(t.text, 0, over)
+	}
+	return len(p), nil
+}
+
+// shown returns the text for an error.
+func (t *tail) shown() string {
+	text := strings.TrimSpace(strings.ToValidUTF8(string(t.text), "\uFFFD"))
+	if text == "" {
+		return ""
+	}
+	return "; its standard error: " + text
+}

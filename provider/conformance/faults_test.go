@@ -1,0 +1,132 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	cloudprovider "k8s.io/cloud-provider"
+)
+
+// faulty is a world whose faults outlast the process that has set them.
+type faulty struct {
+	account
+
+	set   []FaultKind
+	stuck error // of ClearFaults
+}
+
+func (f *faulty) SetFault(_ context.Context, fault Fault) (func(), error) {
+	if fault.Kind == FaultGarbage {
+		return nil, ErrCannot
+	}
+	f.set = append(f.set, fault.Kind)
+	if fault.Kind == FaultReset {
+		return nil, errors.New("no answer")
+	}
+	return func() { f.set = nil }, nil
+}
+
+func (f *faulty) ClearFaults(context.Context) error {
+	if f.stuck == nil {
+		f.set, f.err = nil, nil
+	}
+	return f.stuck
+}
+
+func (f *faulty) target() Target {
+	return Target{
+		Name: "acme", Shared: true,
+		World: func(context.Context) (any, error) { return f, nil },
+		New:   func(context.Context, any) (cloudprovider.Interface, error) { return &f.account, nil },
+	}
+}
+
+// A fault is in the ledger as long as it may be set.
+func TestFaultsAreListed(t *testing.T) {
+	for kind, during := range map[FaultKind][]Entry{
+		FaultHang:    {{Check: "instances/x", Cluster: "c", Kind: KindFault, Name: "hang"}},
+		FaultGarbage: {},
+		FaultReset:   {{Check: "instances/x", Cluster: "c", Kind: KindFault, Name: "reset"}},
+	} {
+		t.Run(string(kind), func(t *testing.T) {
+			cloud := &faulty{}
+			write(t, filepath.Join(t.TempDir(), "made.jsonl"), func(l *FileLedger) error {
+				s, err := newSuite(cloud.target(), Options{Ledger: l})
+				if err != nil {
+					return err
+				}
+				s.target.ClusterName = "c"
+				trial := newTrial(t.Context(), s, Check{ID: "instances/x"}, cloud)
+				restore, err := trial.setFault(Fault{Kind: kind})
+				if (err != nil) != (restore == nil) {
+					t.Errorf("got error %v and a function: %v", err, restore != nil)
+				}
+				left, err := l.Left()
+				if d := cmp.Diff(during, left); d != "" || err != nil {
+					t.Errorf("while it is set: error %v (-want +got):\n%s", err, d)
+				}
+				if restore != nil {
+					restore()
+				}
+				trial.finish(t.Context())
+				left, err = l.Left()
+				if len(left)+len(cloud.set) > 0 || err != nil {
+					t.Errorf("after the check: listed %v, set %v, error %v", left, cloud.set, err)
+				}
+				return nil
+			})
+		})
+	}
+}
+
+// The process of a check ends while its fault is set. The next check does not meet it; if
+// it cannot be taken away, no other check is tried.
+func TestFaultsOfACheckThatWasKilled(t *testing.T) {
+	for name, stuck := range map[string]error{"TakenAway": nil, "Stuck": errors.New("no answer")} {
+		t.Run(name, func(t *testing.T) {
+			cloud := &faulty{stuck: stuck, set: []FaultKind{FaultHang}}
+			write(t, filepath.Join(t.TempDir(), "made.jsonl"), func(l *FileLedger) error {
+				if err := l.Begin(Entry{Kind: KindFault, Name: string(FaultHang)}); err != nil {
+					return err
+				}
+				report, err := Run(t.Context(), cloud.target(), Options{
+					Only: []string{"instances/by-name", "instances/by-id"}, Isolate: true, Ledger: l,
+					Child: func(ctx context.Context) *exec.Cmd { return exec.CommandContext(ctx, "false") },
+				})
+				if err != nil {
+					return err
+				}
+				left, err := l.Left()
+				if listed := len(left) + len(cloud.set); (listed > 0) != (stuck != nil) {
+					t.Errorf("listed %v, set %v", left, cloud.set)
+				}
+				second := report.Checks[1]
+				if want := "could not be taken away: no answer"; (second.Outcome == NotRun) != (stuck != nil) || stuck != nil && !strings.Contains(second.Why, want) {
+					t.Errorf("the second check: %s: %s", second.Outcome, second.Why)
+				}
+				return err
+			})
+		})
+	}
+}
+
+// With a fault, the cloud's answers about everything else are wrong.
+func TestCleanupTakesFaultsAwayFirst(t *testing.T) {
+	cloud := &faulty{set: []FaultKind{FaultUnavailable}}
+	cloud.err, cloud.addresses = errors.New("503"), []Address{{ID: "fl-1-ip/1"}}
+	write(t, filepath.Join(t.TempDir(), "made.jsonl"), func(l *FileLedger) error {
+		err := errors.Join(l.Begin(Entry{Kind: KindFault, Name: string(FaultUnavailable)}), l.Begin(Entry{Kind: KindAddress, Name: "fl-1-ip"}))
+		if err != nil {
+			return err
+		}
+		return Cleanup(t.Context(), cloud.target(), l, func(string) {})
+	})
+	if len(cloud.set)+len(cloud.addresses) > 0 {
+		t.Errorf("left: faults %v, addresses %v", cloud.set, cloud.addresses)
+	}
+}

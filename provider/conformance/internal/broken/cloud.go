@@ -1,0 +1,354 @@
+package broken
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/fairlead-k8s/fairlead/provider/conformance"
+)
+
+// PageSize is how many instances the cloud returns at once.
+const PageSize = 3
+
+// Cloud is the cloud, and the world of the suite.
+type Cloud struct {
+	flaw string
+
+	mu       sync.Mutex
+	machines []*machine
+	created  int
+	faults   []*fault
+	calls    conformance.Calls
+	starts   int               // how many providers there were
+	labels   map[string]string // shared by all answers of a provider that has this flaw
+
+	answered atomic.Int64            // questions about instances
+	last     atomic.Pointer[machine] // that of the last question
+	inflight atomic.Int64            // questions at present
+	busy     chan struct{}           // held during a call by a provider that has this flaw
+
+	log       []string      // IDs of machines that have changed
+	news      chan struct{} // closed at the next change; nil if nobody waits
+	unusable  atomic.Bool   // the configuration of the provider
+	balancers []*balancer
+	groups    []group
+	routes    []entry
+	reserved  []string // addresses
+	held      bool     // load balancers do not become ready
+	warnings  map[types.UID][]string
+	memory    map[types.UID]*remembered
+}
+
+// machine is an instance of the cloud.
+type machine struct {
+	id, name  string
+	state     state
+	tagged    bool
+	addresses []string
+}
+
+type state string
+
+const (
+	starting state = "starting"
+	running  state = "running"
+	stopped  state = "stopped"
+)
+
+// fault is a fault that is set.
+type fault struct {
+	conformance.Fault
+	cleared chan struct{}
+}
+
+// New returns a cloud whose provider has the flaw; none if it is empty.
+func New(flaw string) *Cloud {
+	return &Cloud{flaw: flaw, labels: map[string]string{"broken.example/rack": "r1"}, busy: make(chan struct{}, 1)}
+}
+
+// has reports whether the provider has the flaw.
+func (c *Cloud) has(flaw string) bool { return c.flaw == flaw }
+
+// apiError is an error that the cloud has answered.
+type apiError struct {
+	StatusCode int
+	RetryAfter time.Duration
+}
+
+func (e *apiError) Error() string { return fmt.Sprintf("the cloud answered %d", e.StatusCode) }
+
+func isNotFound(err error) bool {
+	var e *apiError
+	return errors.As(err, &e) && e.StatusCode == http.StatusNotFound
+}
+
+var (
+	errReset   = errors.New("connection reset by peer")
+	errGarbage = errors.New("the answer is not JSON")
+)
+
+// class is the kind of a call of the API.
+type class int
+
+const (
+	get class = iota
+	list
+	write
+)
+
+// call makes one call of the API. It carries f out under the lock, unless a fault
+// keeps it from that, and returns the fault of a list.
+func (c *Cloud) call(ctx context.Context, kind class, f func() error) (conformance.FaultKind, error) {
+	c.mu.Lock()
+	hit := c.count(kind)
+	c.mu.Unlock()
+	if hit != nil && hit.Kind == conformance.FaultHang {
+		select {
+		case <-c.done(ctx):
+			return "", ctx.Err()
+		case <-hit.cleared:
+		}
+		hit = nil
+	}
+	if ctx.Err() != nil {
+		return "", ctx.Err()
+	}
+	if hit != nil {
+		if err := hit.err(); err != nil {
+			return "", err
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	err := f()
+	switch {
+	case hit == nil:
+		return "", err
+	case hit.Kind == conformance.FaultLostReply:
+		return "", errReset
+	}
+	return hit.Kind, err
+}
+
+// done is closed when a call must return.
+func (c *Cloud) done(ctx context.Context) <-chan struct{} {
+	if !c.has("instances/cancel") && !c.has("instances/deadline") {
+		return ctx.Done()
+	}
+	done := make(chan struct{})
+	context.AfterFunc(ctx, func() {
+		if c.has("instances/cancel") == errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			close(done)
+		}
+	})
+	return done
+}
+
+// count counts a call and returns the fault that hits it.
+func (c *Cloud) count(kind class) *fault {
+	if kind == write {
+		c.calls.Writes++
+	} else {
+		c.calls.Reads++
+	}
+	for _, f := range c.faults {
+		if !f.hits(kind) {
+			continue
+		}
+		if f.Skip > 0 {
+			f.Skip--
+			continue
+		}
+		if f.Count > 0 {
+			if f.Count--; f.Count == 0 {
+				f.Count = -1 // used up
+			}
+		}
+		if f.Kind == conformance.FaultThrottled {
+			c.calls.Refused++
+		}
+		return f
+	}
+	return nil
+}
+
+// hits reports whether the fault can hit a call of this kind.
+func (f *fault) hits(kind class) bool {
+	if f.Count < 0 {
+		return false
+	}
+	switch f.Kind {
+	case conformance.FaultEmptyList, conformance.FaultTruncatedList:
+		return kind == list
+	case conformance.FaultFailWrite, conformance.FaultLostReply:
+		return kind == write
+	case conformance.FaultError, conformance.FaultUnavailable, conformance.FaultThrottled, conformance.FaultUnauthenticated, conformance.FaultForbidden, conformance.FaultNotFound, conformance.FaultReset, conformance.FaultGarbage, conformance.FaultHang:
+	}
+	return true
+}
+
+// err returns the error of a call that is not carried out.
+func (f *fault) err() error {
+	switch f.Kind {
+	case conformance.FaultError, conformance.FaultFailWrite:
+		return &apiError{StatusCode: http.StatusInternalServerError}
+	case conformance.FaultUnavailable:
+		return &apiError{StatusCode: http.StatusServiceUnavailable}
+	case conformance.FaultThrottled:
+		return &apiError{StatusCode: http.StatusTooManyRequests, RetryAfter: f.RetryAfter}
+	case conformance.FaultUnauthenticated:
+		return &apiError{StatusCode: http.StatusUnauthorized}
+	case conformance.FaultForbidden:
+		return &apiError{StatusCode: http.StatusForbidden}
+	case conformance.FaultNotFound:
+		return &apiError{StatusCode: http.StatusNotFound}
+	case conformance.FaultReset:
+		return errReset
+	case conformance.FaultGarbage:
+		return errGarbage
+	case conformance.FaultHang, conformance.FaultEmptyList, conformance.FaultTruncatedList, conformance.FaultLostReply:
+	}
+	return nil
+}
+
+// instance is the API's call for one instance.
+func (c *Cloud) instance(ctx context.Context, id string) (found machine, err error) {
+	_, err = c.call(ctx, get, func() error {
+		m := c.machine(id)
+		if m == nil {
+			return &apiError{StatusCode: http.StatusNotFound}
+		}
+		found = m.clone()
+		return nil
+	})
+	return found, err
+}
+
+// page is the API's call for a page of the instances, after one of them. There are
+// more if next is not empty.
+func (c *Cloud) page(ctx context.Context, after string) (page []machine, next string, err error) {
+	lies, err := c.call(ctx, list, func() error {
+		for _, m := range c.machines {
+			if m.id <= after {
+				continue
+			}
+			if len(page) == PageSize {
+				next = page[len(page)-1].id
+				break
+			}
+			page = append(page, m.clone())
+		}
+		return nil
+	})
+	switch lies { //nolint:exhaustive // the others do not change a list
+	case conformance.FaultEmptyList:
+		return nil, "", err
+	case conformance.FaultTruncatedList:
+		return page[:len(page)/2], "", err
+	}
+	return page, next, err
+}
+
+func (m *machine) clone() machine {
+	clone := *m
+	clone.addresses = slices.Clone(m.addresses)
+	return clone
+}
+
+// machine returns the machine with the ID, or nil. The caller holds mu.
+func (c *Cloud) machine(id string) *machine {
+	for _, m := range c.machines {
+		if m.id == id {
+			return m
+		}
+	}
+	return nil
+}
+
+// CreateMachine implements conformance.Machines.
+func (c *Cloud) CreateMachine(_ context.Context, name string) (conformance.Machine, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.created++
+	m := &machine{
+		id: fmt.Sprintf("m-%06d", c.created), name: name, state: running, tagged: true,
+		addresses: []string{fmt.Sprintf("10.0.%d.%d", c.created/250, c.created%250+1), fmt.Sprintf("203.0.113.%d", c.created%250+1)},
+	}
+	c.machines = append(c.machines, m)
+	return conformance.Machine{
+		Name: name, ID: m.id, ProviderID: providerID(m.id),
+		Addresses: []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: m.addresses[0]}},
+	}, nil
+}
+
+// TerminateMachine implements conformance.Machines.
+func (c *Cloud) TerminateMachine(_ context.Context, m conformance.Machine) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.changed(m.ID)
+	c.machines = slices.DeleteFunc(c.machines, func(other *machine) bool { return other.id == m.ID })
+	return nil
+}
+
+// change changes a machine that is there.
+func (c *Cloud) change(m conformance.Machine, change func(*machine)) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	found := c.machine(m.ID)
+	if found == nil {
+		return fmt.Errorf("there is no machine %s", m.ID)
+	}
+	change(found)
+	return nil
+}
+
+// StopMachine implements conformance.PowerSwitch.
+func (c *Cloud) StopMachine(_ context.Context, m conformance.Machine) error {
+	return c.change(m, func(m *machine) { m.state = stopped })
+}
+
+// StartMachine implements conformance.PowerSwitch. The machine is starting until it
+// was asked about twice more.
+func (c *Cloud) StartMachine(_ context.Context, m conformance.Machine) error {
+	return c.change(m, func(m *machine) { m.state = starting })
+}
+
+// RenameMachine implements conformance.Renamer.
+func (c *Cloud) RenameMachine(_ context.Context, m conformance.Machine, name string) error {
+	return c.change(m, func(m *machine) { m.name = name })
+}
+
+// UntagMachine implements conformance.Retagger.
+func (c *Cloud) UntagMachine(_ context.Context, m conformance.Machine) error {
+	return c.change(m, func(m *machine) { m.tagged = false })
+}
+
+// Calls implements conformance.Meter.
+func (c *Cloud) Calls(context.Context) (conformance.Calls, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.calls, nil
+}
+
+// SetFault implements conformance.Faulter.
+func (c *Cloud) SetFault(_ context.Context, f conformance.Fault) (restore func(), err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	set := &fault{Fault: f, cleared: make(chan struct{})}
+	c.faults = append(c.faults, set)
+	return sync.OnceFunc(func() {
+		close(set.cleared)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.faults = slices.DeleteFunc(c.faults, func(other *fault) bool { return other == set })
+	}), nil
+}

@@ -1,0 +1,78 @@
+package broken
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+
+	cloudprovider "k8s.io/cloud-provider"
+)
+
+// Token is the secret of the provider's configuration.
+const Token = "t0ken-of-the-account"
+
+// Configured returns a provider with the configuration, which has a key and a value
+// in each line.
+func (c *Cloud) Configured(ctx context.Context, text string) (cloudprovider.Interface, error) {
+	var problems []error
+	for line := range strings.Lines(text) {
+		key, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
+		if err := c.configure(key, value); err != nil {
+			problems = append(problems, err)
+		}
+	}
+	if len(problems) > 1 && c.has("process/config") {
+		problems = problems[:1]
+	}
+	if len(problems) > 0 {
+		return nil, errors.Join(problems...)
+	}
+	return c.Provider(ctx)
+}
+
+func (c *Cloud) configure(key, value string) error {
+	switch {
+	case key == "token" && value != Token:
+		if c.has("process/bad-credentials") {
+			os.Exit(3) //nolint:forbidigo // this is the flaw
+		}
+		return errors.New("the cloud refuses the token")
+	case key == "token":
+		if c.has("process/no-secrets") {
+			fmt.Fprintln(os.Stderr, "connecting with token "+value)
+		}
+	case key != "region":
+		return fmt.Errorf("unknown key %s", key)
+	case value == "nowhere":
+		return fmt.Errorf("region: there is no %s", value)
+	}
+	return nil
+}
+
+// begin does what a provider does once in a process, and goes on doing until it is
+// stopped.
+func (c *Cloud) begin(ctx context.Context) error {
+	if c.starts > 1 && c.has("process/twice-in-one-process") {
+		panic("duplicate metrics collector registration attempted")
+	}
+	if c.has("process/stop") {
+		ctx = context.WithoutCancel(ctx)
+	}
+	go func() { <-ctx.Done() }()
+	if !c.has("process/no-listener") {
+		return nil
+	}
+	var err error
+	for port := 18080; port < 18180; port++ { // another test may have one of them
+		var config net.ListenConfig
+		var listener net.Listener
+		if listener, err = config.Listen(ctx, "tcp", fmt.Sprintf(":%d", port)); err == nil {
+			context.AfterFunc(ctx, func() { _ = listener.Close() }) // Unused, it would be closed at any time.
+			return nil
+		}
+	}
+	return err
+}

@@ -1,0 +1,173 @@
+package conformance_test
+
+import (
+	"context"
+	"maps"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	cloudprovider "k8s.io/cloud-provider"
+
+	"github.com/fairlead-k8s/fairlead/provider/conformance"
+	"github.com/fairlead-k8s/fairlead/provider/conformance/internal/broken"
+)
+
+// flawed returns a target whose provider has the flaw; none if it is empty.
+func flawed(flaw string) conformance.Target {
+	return conformance.Target{
+		Name:  "broken",
+		World: func(context.Context) (any, error) { return broken.New(flaw), nil },
+		New: func(ctx context.Context, world any) (cloudprovider.Interface, error) {
+			return world.(*broken.Cloud).Configured(ctx, "token: "+broken.Token+"\nregion: here")
+		},
+		Configs: []conformance.Config{
+			{Flaw: conformance.BadCredentials, New: configured("token: wrong"), Mentions: []string{"token"}},
+			{Flaw: conformance.UnknownKey, New: configured("regoin: here"), Mentions: []string{"regoin"}},
+			{Flaw: conformance.TwoMistakes, New: configured("region: nowhere\nzone: a"), Mentions: []string{"region", "zone"}},
+		},
+		Secrets:           []string{broken.Token},
+		LegacyProviderIDs: func(m conformance.Machine) []string { return []string{broken.LegacyProviderID(m.ID)} },
+		EventuallyWithin:  300 * time.Millisecond, // a busy machine needs it,
+		PageSize:          broken.PageSize,
+		MaxTargets:        broken.MaxBackends,
+		MaxRoutes:         broken.MaxRoutes,
+		Features: conformance.Features{Supported: []conformance.Feature{
+			conformance.UDP, conformance.MixedProtocol, conformance.SCTP, conformance.SourceRanges, conformance.SessionAffinity, conformance.ETPLocal, conformance.StaticIP,
+		}},
+		Services: []conformance.Shape{
+			{Name: "drain", Change: annotated("30"), Want: conformance.NotIgnored},
+			{Name: "bad drain", Change: annotated("soon"), Want: conformance.Refused, Mentions: []string{broken.Drain}},
+		},
+	}
+}
+
+// annotated sets the annotation that the provider has.
+func annotated(drain string) func(*corev1.Service) {
+	return func(s *corev1.Service) { s.Annotations = map[string]string{broken.Drain: drain} }
+}
+
+// configured makes the provider with a configuration.
+func configured(text string) func(context.Context, any) (cloudprovider.Interface, error) {
+	return func(ctx context.Context, world any) (cloudprovider.Interface, error) {
+		return world.(*broken.Cloud).Configured(ctx, text)
+	}
+}
+
+// flawVariable names the flaw to the child processes of this test.
+const flawVariable = "CONFORMANCE_FLAW"
+
+// implied has, for each check, the other checks that may also find its flaw.
+func implied() map[string][]string {
+	return map[string][]string{
+		// They ask by name, too, and compare the provider ID.
+		"instances/by-name": {"instances/id-round-trip", "instances/pages", "instances/parallel", "instances/two-nodes"},
+		// It wants an error, too.
+		"instances/gone-metadata": {"instances/gone-metadata-kind"},
+		// It uses bad credentials, too.
+		"process/bad-credentials": {"process/no-secrets"},
+		// It counts calls, and this provider makes more of them.
+		"instances/by-id": {"instances/retry-after"},
+		// It asks for the instance by the ID of one machine and the name of another.
+		"instances/renamed": {"instances/by-id"},
+		// They restart the provider, and compare the provider ID.
+		"instances/id-round-trip": {"instances/retagged"},
+		// Its callers ask about different machines, too.
+		"instances/two-nodes": {"instances/parallel"},
+		// They look for the address in the status, too.
+		"loadbalancers/create": {"loadbalancers/get-after", "loadbalancers/static-ip-reserved"},
+		// They delete where there is nothing, too.
+		"loadbalancers/delete-none": {"loadbalancers/cancel", "loadbalancers/delete-none-writes", "loadbalancers/update-none"},
+		// It repeats deletions, and restarts the provider.
+		"loadbalancers/delete-twice": {"loadbalancers/crash"},
+		"loadbalancers/restart":      {"loadbalancers/crash"},
+		// It creates a load balancer that does not become ready, too.
+		"loadbalancers/not-blocking": {"loadbalancers/delete-pending"},
+		// It sets the same field.
+		"loadbalancers/source-ranges": {"loadbalancers/source-ranges-change"},
+		// It compares the nodes of routes, too.
+		"routes/round-trip": {"routes/two-hundred-at-once"},
+		// It tries all fields that the target does not declare.
+		"loadbalancers/ipv6":       {"loadbalancers/not-ignored"},
+		"loadbalancers/dual-stack": {"loadbalancers/not-ignored"},
+	}
+}
+
+// A provider without a flaw passes all checks.
+func TestCorrectProvider(t *testing.T) {
+	report := conformance.Test(t, flawed(os.Getenv(flawVariable)), conformance.Options{})
+	if report == nil {
+		return // This is a child process.
+	}
+	if len(report.Checks) != len(conformance.Checks()) {
+		t.Errorf("the report has %d of %d checks", len(report.Checks), len(conformance.Checks()))
+	}
+	isValid(t, report)
+	for _, check := range report.Checks {
+		if check.Outcome != conformance.Passed {
+			t.Errorf("%s: %s: %s", check.ID, check.Outcome, check.Why)
+		}
+	}
+}
+
+// isValid checks a real report against the published schema.
+func isValid(t *testing.T, report *conformance.Report) {
+	t.Helper()
+	problems, err := conformance.InvalidBySchema(report)
+	if len(problems) > 0 || err != nil {
+		t.Errorf("error %v; by its schema:\n%s", err, strings.Join(problems, "\n"))
+	}
+}
+
+// run runs checks on a provider with a flaw.
+func run(t *testing.T, flaw string, options conformance.Options) *conformance.Report {
+	t.Helper()
+	options.Timeout = 10 * time.Second
+	options.Child = func(ctx context.Context) *exec.Cmd {
+		command := exec.CommandContext(ctx, os.Args[0], "-test.run=^TestCorrectProvider$", "-test.count=1")
+		command.Env = append(os.Environ(), flawVariable+"="+flaw)
+		return command
+	}
+	report, err := conformance.Run(t.Context(), flawed(flaw), options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return report
+}
+
+// Each check finds the flaw that has its ID, and no other check of its profile finds
+// it, unless it is implied. So each check sees something that no other one sees.
+func TestEachCheckFindsItsFlaw(t *testing.T) {
+	for _, check := range conformance.Checks() {
+		t.Run(check.ID, func(t *testing.T) {
+			t.Parallel()
+			if check.Level == conformance.Measured {
+				testMeasurement(t, check)
+				return
+			}
+			report := run(t, check.ID, conformance.Options{Profiles: []conformance.Profile{check.Profile()}})
+			for _, result := range report.Checks {
+				switch found := result.Outcome == conformance.Failed; {
+				case result.ID == check.ID && !found:
+					t.Errorf("%s: it does not find its flaw", result.Outcome)
+				case result.ID != check.ID && result.Outcome != conformance.Passed && !slices.Contains(implied()[check.ID], result.ID):
+					t.Errorf("%s finds the flaw, too: %s: %s", result.ID, result.Outcome, result.Why)
+				}
+			}
+		})
+	}
+}
+
+// testMeasurement checks that a flaw changes what is measured.
+func testMeasurement(t *testing.T, check conformance.Check) {
+	t.Helper()
+	only := conformance.Options{Only: []string{check.ID}}
+	without, with := run(t, "", only).Measurements, run(t, check.ID, only).Measurements
+	if len(without) == 0 || maps.Equal(without, with) {
+		t.Errorf("measured without the flaw %v and with it %v; want something else", without, with)
+	}
+}

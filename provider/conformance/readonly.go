@@ -1,0 +1,106 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	cloudprovider "k8s.io/cloud-provider"
+)
+
+// errReadOnly is the answer to a call that a check may not make.
+var errReadOnly = errors.New("the suite does not let this check change the cloud")
+
+// reading is a part of a provider that only answers questions. Checks that do not say
+// that they write get it, in every run, so that a run without permission to write
+// cannot change the cloud.
+type (
+	readingLoadBalancer struct{ cloudprovider.LoadBalancer }
+	readingRoutes       struct{ cloudprovider.Routes }
+)
+
+func (readingLoadBalancer) EnsureLoadBalancer(context.Context, string, *corev1.Service, []*corev1.Node) (*corev1.LoadBalancerStatus, error) {
+	return nil, errReadOnly
+}
+
+func (readingLoadBalancer) UpdateLoadBalancer(context.Context, string, *corev1.Service, []*corev1.Node) error {
+	return errReadOnly
+}
+
+func (readingLoadBalancer) EnsureLoadBalancerDeleted(context.Context, string, *corev1.Service) error {
+	return errReadOnly
+}
+
+func (readingRoutes) CreateRoute(context.Context, string, string, *cloudprovider.Route) error {
+	return errReadOnly
+}
+
+func (readingRoutes) DeleteRoute(context.Context, string, *cloudprovider.Route) error {
+	return errReadOnly
+}
+
+// Lender is a world that lends machines that exist. Only they are used in a run that
+// may not change the cloud.
+type Lender interface {
+	// LendMachine returns another machine at each call, with Borrowed set, and ErrCannot
+	// once there is none left.
+	LendMachine(ctx context.Context) (Machine, error)
+}
+
+// readingWorld is what a run that may not change the cloud sees of a world: machines
+// that exist.
+type readingWorld struct{ lender Lender }
+
+// reading returns what is left of a world in a run that may not change the cloud.
+func reading(world any) any {
+	lender, ok := world.(Lender)
+	if !ok {
+		return nil
+	}
+	return readingWorld{lender}
+}
+
+// CreateMachine implements Machines.
+func (w readingWorld) CreateMachine(ctx context.Context, _ string) (Machine, error) {
+	m, err := w.lender.LendMachine(ctx)
+	if err == nil && !m.Borrowed {
+		err = errReadOnly
+	}
+	return m, err
+}
+
+// TerminateMachine implements Machines.
+func (readingWorld) TerminateMachine(context.Context, Machine) error { return ErrCannot }
+
+// existing is a world of machines that exist.
+type existing struct {
+	mu    sync.Mutex
+	names []string // of the machines that are not lent yet; guarded by mu
+}
+
+// Existing returns a world that lends machines that exist, as their Nodes are called.
+// They are asked about and put behind load balancers, but never changed. It is for one
+// check: a Target makes a new one for each.
+func Existing(names ...string) any { return &existing{names: names} }
+
+// LendMachine implements Lender.
+func (e *existing) LendMachine(context.Context) (Machine, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.names) == 0 {
+		return Machine{}, fmt.Errorf("%w: it needs more machines than were named", ErrCannot)
+	}
+	m := Machine{Name: e.names[0], ID: e.names[0], Borrowed: true}
+	e.names = e.names[1:]
+	return m, nil
+}
+
+// CreateMachine implements Machines.
+func (e *existing) CreateMachine(ctx context.Context, _ string) (Machine, error) {
+	return e.LendMachine(ctx)
+}
+
+// TerminateMachine implements Machines.
+func (*existing) TerminateMachine(context.Context, Machine) error { return ErrCannot }

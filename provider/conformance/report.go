@@ -1,0 +1,222 @@
+package conformance
+
+import (
+	"maps"
+	"math"
+	"slices"
+	"time"
+)
+
+// APIVersion and Kind are those of a Report.
+const (
+	APIVersion = "conformance.fairlead.dev/v1alpha1"
+	Kind       = "ConformanceReport"
+)
+
+// Report is the result of a run.
+type Report struct {
+	APIVersion  string      `json:"apiVersion"`
+	Kind        string      `json:"kind"`
+	Date        time.Time   `json:"date"`
+	Suite       Suite       `json:"suite"`
+	Provider    Provider    `json:"provider"`
+	Environment Environment `json:"environment"`
+	Features    Tried       `json:"features"`
+	Result      Verdict     `json:"result"`
+	// Profiles and Checks are in the order in which they were run.
+	Profiles []ProfileResult `json:"profiles"`
+	Checks   []CheckResult   `json:"checks"`
+	// Measurements are those of all checks.
+	Measurements map[string]float64 `json:"measurements,omitempty"`
+	// Leftovers are what the provider or the suite has left in the cloud.
+	Leftovers []Resource `json:"leftovers,omitempty"`
+	// Reproduce is the command line of the run.
+	Reproduce string `json:"reproduce,omitempty"`
+}
+
+// Suite is the suite that made a report.
+type Suite struct {
+	Module  string `json:"module"`
+	Version string `json:"version,omitempty"`
+	Checks  int    `json:"checks"`
+}
+
+// Provider is the provider that was tested. Module, Version and Revision are those of
+// its Go module in this binary.
+type Provider struct {
+	Name     string   `json:"name"`
+	Module   string   `json:"module,omitempty"`
+	Version  string   `json:"version,omitempty"`
+	Revision string   `json:"revision,omitempty"`
+	URL      string   `json:"url,omitempty"`
+	Contact  []string `json:"contact,omitempty"`
+}
+
+// Environment is where the suite was run.
+type Environment struct {
+	Live                 bool   `json:"live"`
+	Race                 bool   `json:"race"`
+	CloudProviderVersion string `json:"cloudProviderVersion,omitempty"`
+	Go                   string `json:"go"`
+	OS                   string `json:"os"`
+	CPUs                 int    `json:"cpus"`
+}
+
+// Tried lists the features that the target declares, and those that were tried
+// although it does not.
+type Tried struct {
+	Features
+	Undeclared []Feature `json:"undeclared,omitempty"`
+}
+
+// Verdict is the result of a run or a profile.
+type Verdict string
+
+// The verdicts.
+const (
+	// Success means that the race detector was on, and that each core check has passed
+	// or is about something that the provider does not offer.
+	Success Verdict = "success"
+	// Partial means that no core check has failed unexpectedly, but that this does not
+	// prove success: one was not run, was skipped or is expected to fail, or there was
+	// no race detector.
+	Partial Verdict = "partial"
+	// Failure means that a core check has failed that was not expected to.
+	Failure Verdict = "failure"
+	// Nothing means that no core check has come to a result.
+	Nothing Verdict = "notRun"
+)
+
+// ProfileResult is the result of the checks of a profile.
+type ProfileResult struct {
+	Name     Profile `json:"name"`
+	Result   Verdict `json:"result"`
+	Core     Counts  `json:"core"`
+	Extended Counts  `json:"extended"`
+}
+
+// Counts counts checks by outcome.
+type Counts struct {
+	Passed           int `json:"passed"`
+	Failed           int `json:"failed"`
+	ExpectedFailures int `json:"expectedFailures"`
+	Skipped          int `json:"skipped"`
+	NotRun           int `json:"notRun"`
+	Unsupported      int `json:"unsupported"`
+}
+
+func (c *Counts) add(o Outcome) {
+	switch o {
+	case Passed:
+		c.Passed++
+	case Failed:
+		c.Failed++
+	case ExpectedFailure:
+		c.ExpectedFailures++
+	case Skipped:
+		c.Skipped++
+	case NotRun:
+		c.NotRun++
+	case Unsupported:
+		c.Unsupported++
+	}
+}
+
+// CheckResult is the result of one check.
+type CheckResult struct {
+	ID      string  `json:"id"`
+	Title   string  `json:"title"`
+	Level   Level   `json:"level"`
+	Outcome Outcome `json:"result"`
+	// Why says what was called and what came back, or why the check was not run.
+	Why string `json:"why,omitempty"`
+	// Source and Cost are those of the check. They are set if it has failed, even if
+	// that was expected.
+	Source string `json:"source,omitempty"`
+	Cost   string `json:"cost,omitempty"`
+	// Issue is where an expected failure is tracked.
+	Issue        string             `json:"issue,omitempty"`
+	Calls        *Calls             `json:"calls,omitempty"`
+	Measurements map[string]float64 `json:"measurements,omitempty"`
+	Leftovers    []Resource         `json:"leftovers,omitempty"`
+	Seconds      float64            `json:"seconds"`
+}
+
+// Outcome is how a check has ended.
+type Outcome string
+
+// The outcomes.
+const (
+	Passed Outcome = "passed"
+	Failed Outcome = "failed"
+	// ExpectedFailure is a failure that Options.ExpectFailure lists.
+	ExpectedFailure Outcome = "expectedFailure"
+	// Skipped means that Options.Skip lists the check.
+	Skipped Outcome = "skipped"
+	// NotRun means that the world or the target lacks something, that the options do not
+	// allow the check, or that the run has ended before.
+	NotRun Outcome = "notRun"
+	// Unsupported means that the provider does not offer what the check is about,
+	// and says so.
+	Unsupported Outcome = "unsupported"
+)
+
+// summarize computes the other fields from the results of the checks.
+func (r *Report) summarize() {
+	r.Profiles, r.Measurements, r.Leftovers = nil, map[string]float64{}, nil
+	for _, check := range r.Checks {
+		maps.Copy(r.Measurements, check.Measurements)
+		r.Leftovers = append(r.Leftovers, check.Leftovers...)
+	}
+	for _, profile := range Profiles() {
+		if p, any := r.profile(profile); any {
+			r.Profiles = append(r.Profiles, p)
+		}
+	}
+	r.Result = Nothing
+	for _, p := range r.Profiles {
+		r.Result = worse(r.Result, p.Result)
+	}
+}
+
+// profile sums up a profile, and reports whether it has checks.
+func (r *Report) profile(name Profile) (p ProfileResult, any bool) {
+	p.Name = name
+	for _, check := range r.Checks {
+		if (Check{ID: check.ID}).Profile() != name {
+			continue
+		}
+		any = true
+		switch check.Level {
+		case Core:
+			p.Core.add(check.Outcome)
+		case Extended:
+			p.Extended.add(check.Outcome)
+		case Measured:
+		}
+	}
+	p.Result = verdict(p.Core, r.Environment.Race)
+	return p, any
+}
+
+func verdict(core Counts, race bool) Verdict {
+	switch {
+	case core.Failed > 0:
+		return Failure
+	case core.Passed == 0 && core.ExpectedFailures == 0:
+		return Nothing
+	case core.ExpectedFailures+core.Skipped+core.NotRun > 0, !race:
+		return Partial
+	}
+	return Success
+}
+
+// worse returns the worse verdict. Nothing counts as better than all others, so a
+// profile without results does not change the result of the run.
+func worse(a, b Verdict) Verdict {
+	order := []Verdict{Nothing, Success, Partial, Failure}
+	return order[max(slices.Index(order, a), slices.Index(order, b))]
+}
+
+// seconds rounds a duration, so that reports can be compared.
+func seconds(d time.Duration) float64 { return math.Round(d.Seconds()*100) / 100 }

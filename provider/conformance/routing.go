@@ -1,0 +1,207 @@
+package conformance
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+	cloudprovider "k8s.io/cloud-provider"
+)
+
+// routing is what the checks of routes have in common.
+type routing struct {
+	*trial
+
+	cluster string
+	kept    []Entry
+	looked  bool
+	before  []*cloudprovider.Route // what was listed before the first route was created
+}
+
+// routed makes a check of a function that works with routes.
+func routed(f func(*routing)) func(*trial) {
+	return func(t *trial) {
+		t.routes()
+		f(&routing{trial: t, cluster: t.cluster})
+	}
+}
+
+// route returns a route as the daemon asks for it.
+func route(m Machine, destination string) *cloudprovider.Route {
+	return &cloudprovider.Route{TargetNode: types.NodeName(m.Name), TargetNodeAddresses: m.Addresses, DestinationCIDR: destination}
+}
+
+// hint is what the daemon gives as a part of the name.
+func hint(wanted *cloudprovider.Route) string { return "hint-" + string(wanted.TargetNode) }
+
+// create calls CreateRoute until it no longer asks for another call.
+func (r *routing) create(wanted *cloudprovider.Route) error {
+	r.keep(wanted)
+	return r.repeated(func() error {
+		given := *wanted
+		return r.routes().CreateRoute(r.ctx, r.cluster, hint(wanted), &given)
+	})
+}
+
+// keep writes into the ledger that there may be a route from now on. All of them are
+// deleted after the check.
+func (r *routing) keep(wanted *cloudprovider.Route) {
+	r.free(wanted)
+	copied := *wanted
+	entry := Entry{Kind: KindRoute, Name: routeKey(copied), Cluster: r.cluster, Route: &copied}
+	r.must("list the route", r.enlist(entry))
+	r.kept = append(r.kept, entry)
+	if len(r.kept) == 1 {
+		r.cleanup("delete the routes of cluster "+r.cluster, r.deleteKept)
+	}
+}
+
+// free ends the check if a route was listed before it, to the same addresses: the check
+// would delete it, or take its traffic. Providers may list routes of others. What an
+// earlier check has deleted may still be listed for a while.
+func (r *routing) free(wanted *cloudprovider.Route) {
+	if !r.looked {
+		r.looked, r.before = true, r.list()
+	}
+	taken := func(is *cloudprovider.Route) bool { return overlap(is.DestinationCIDR, wanted.DestinationCIDR) }
+	if !slices.ContainsFunc(r.before, taken) {
+		return
+	}
+	err := r.await(func() error {
+		r.before = r.list()
+		if at := slices.IndexFunc(r.before, taken); at >= 0 {
+			return fmt.Errorf("needs the addresses %s, and there is %s, which was not touched", wanted.DestinationCIDR, showRoute(r.before[at]))
+		}
+		return nil
+	})
+	if err != nil {
+		r.notRunf("%v", err)
+	}
+}
+
+// overlap reports whether two ranges have common addresses. A default route has them with
+// all ranges, and does not count.
+func overlap(a, b string) bool {
+	x, err1 := netip.ParsePrefix(a)
+	y, err2 := netip.ParsePrefix(b)
+	return a == b || err1 == nil && err2 == nil && x.Bits() > 0 && y.Bits() > 0 && x.Masked().Overlaps(y.Masked())
+}
+
+// machine returns a machine that may be changed, because a route changes its target:
+// some clouds turn off its address check, others let more addresses through its port.
+func (r *routing) machine(role string) Machine {
+	m := r.trial.machine(role)
+	if m.Borrowed {
+		r.notRunf("needs a machine that may be created")
+	}
+	return m
+}
+
+func (r *routing) deleteKept(ctx context.Context) error {
+	all, err := r.routes().ListRoutes(ctx, r.cluster)
+	if err != nil {
+		return err
+	}
+	for _, is := range all {
+		if is == nil || !slices.ContainsFunc(r.kept, func(e Entry) bool { return sameCIDR(e.Route.DestinationCIDR, is.DestinationCIDR) }) {
+			continue
+		}
+		if err := r.repeated(func() error { return r.routes().DeleteRoute(ctx, r.cluster, is) }); err != nil {
+			return err
+		}
+	}
+	for _, entry := range r.kept {
+		if err := r.unlist(entry); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// created is create, and fails the check if there is an error.
+func (r *routing) created(wanted *cloudprovider.Route) {
+	if err := r.create(wanted); err != nil {
+		r.failf("%s = %v; want nil", r.call("CreateRoute", wanted), err)
+	}
+}
+
+// deleted calls DeleteRoute with a route of a list.
+func (r *routing) deleted(is *cloudprovider.Route) {
+	if err := r.repeated(func() error { return r.routes().DeleteRoute(r.ctx, r.cluster, is) }); err != nil {
+		r.failf("%s = %v; want nil", r.call("DeleteRoute", is), err)
+	}
+}
+
+// list calls ListRoutes.
+func (r *routing) list() []*cloudprovider.Route {
+	var all []*cloudprovider.Route
+	err := r.repeated(func() (err error) {
+		all, err = r.routes().ListRoutes(r.ctx, r.cluster)
+		return err
+	})
+	if err != nil || slices.Contains(all, nil) {
+		r.failf("ListRoutes(cluster %q) = %s, %v; want the routes, nil", r.cluster, routesText(all), shown(err))
+	}
+	return all
+}
+
+// only waits until there is exactly one route for the destination, and returns it.
+func (r *routing) only(when string, wanted *cloudprovider.Route) *cloudprovider.Route {
+	var found []*cloudprovider.Route
+	r.eventually(func() error {
+		found = r.to(wanted.DestinationCIDR)
+		if len(found) != 1 {
+			return fmt.Errorf("ListRoutes(cluster %q) has %d routes for %s %s: %s; want one", r.cluster, len(found), wanted.DestinationCIDR, when, routesText(found))
+		}
+		return nil
+	})
+	return found[0]
+}
+
+// none waits until there is no route for the destination.
+func (r *routing) none(when string, wanted *cloudprovider.Route) {
+	r.eventually(func() error {
+		if all := r.to(wanted.DestinationCIDR); len(all) > 0 {
+			return fmt.Errorf("ListRoutes(cluster %q) has %s %s; want no route for %s", r.cluster, routesText(all), when, wanted.DestinationCIDR)
+		}
+		return nil
+	})
+}
+
+// to returns the listed routes for a destination.
+func (r *routing) to(destination string) []*cloudprovider.Route {
+	return slices.DeleteFunc(slices.Clone(r.list()), func(is *cloudprovider.Route) bool { return !sameCIDR(is.DestinationCIDR, destination) })
+}
+
+func (r *routing) call(method string, about *cloudprovider.Route) string {
+	return fmt.Sprintf("%s(cluster %q, %s)", method, r.cluster, showRoute(about))
+}
+
+func showRoute(r *cloudprovider.Route) string {
+	if r == nil {
+		return "nil"
+	}
+	text := fmt.Sprintf("route %q for %s to node %q", r.Name, r.DestinationCIDR, r.TargetNode)
+	if r.Blackhole {
+		text += ", a blackhole"
+	}
+	return text
+}
+
+func routesText(all []*cloudprovider.Route) string {
+	texts := make([]string, len(all))
+	for n, r := range all {
+		texts[n] = showRoute(r)
+	}
+	return "[" + strings.Join(texts, "; ") + "]"
+}
+
+// sameCIDR reports whether two texts are the same range, in any notation.
+func sameCIDR(a, b string) bool {
+	x, err1 := netip.ParsePrefix(a)
+	y, err2 := netip.ParsePrefix(b)
+	return a == b || err1 == nil && err2 == nil && x.Masked() == y.Masked()
+}

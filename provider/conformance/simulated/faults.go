@@ -1,0 +1,210 @@
+package simulated
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"net"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/klog/v2"
+
+	"github.com/fairlead-k8s/fairlead/provider/conformance"
+	"github.com/fairlead-k8s/fairlead/simulator"
+)
+
+// SetFault implements conformance.Faulter.
+func (w *World) SetFault(ctx context.Context, f conformance.Fault) (restore func(), err error) {
+	if f.Kind == conformance.FaultGarbage || f.Kind == conformance.FaultThrottled {
+		if w.door == nil {
+			return nil, fmt.Errorf("fault %s: %w", f.Kind, conformance.ErrCannot)
+		}
+		return w.door.set(f), nil
+	}
+	native, err := fault(f)
+	if err != nil {
+		return nil, err
+	}
+	w.mu.Lock()
+	w.faults++
+	native.Name = faultPrefix + strconv.Itoa(w.faults)
+	w.mu.Unlock()
+	if err := w.operator.SetFault(ctx, native); err != nil {
+		return nil, err
+	}
+	return sync.OnceFunc(func() {
+		_ = w.operator.ClearFault(context.WithoutCancel(ctx), native.Name) // the cloud is thrown away after the check
+	}), nil
+}
+
+// ClearFaults implements conformance.FaultClearer. Faults that others have set stay.
+func (w *World) ClearFaults(ctx context.Context) error {
+	if w.door != nil {
+		w.door.clear()
+	}
+	all, err := w.operator.Faults(ctx)
+	for _, f := range all {
+		if strings.HasPrefix(f.Name, faultPrefix) {
+			err = errors.Join(err, w.operator.ClearFault(ctx, f.Name))
+		}
+	}
+	return err
+}
+
+// faultPrefix is what the names of the suite's faults begin with.
+const faultPrefix = "conformance-"
+
+// fault returns the fault as the simulated cloud knows it.
+func fault(f conformance.Fault) (simulator.Fault, error) {
+	native := simulator.Fault{Skip: f.Skip, Count: f.Count}
+	switch f.Kind {
+	case conformance.FaultError:
+		native.Kind = simulator.FaultError
+	case conformance.FaultFailWrite:
+		native.Kind, native.Calls = simulator.FaultError, changes()
+	case conformance.FaultUnavailable:
+		native.Kind = simulator.FaultOutage
+	case conformance.FaultUnauthenticated:
+		native.Kind, native.Status = simulator.FaultDenied, http.StatusUnauthorized
+	case conformance.FaultForbidden:
+		native.Kind, native.Status = simulator.FaultDenied, http.StatusForbidden
+	case conformance.FaultNotFound:
+		native.Kind = simulator.FaultNotFound
+	case conformance.FaultReset:
+		native.Kind = simulator.FaultReset
+	case conformance.FaultHang:
+		native.Kind = simulator.FaultHang
+	case conformance.FaultEmptyList:
+		native.Kind = simulator.FaultEmptyList
+	case conformance.FaultTruncatedList:
+		native.Kind = simulator.FaultTruncatedList
+	case conformance.FaultLostReply:
+		native.Kind, native.Calls = simulator.FaultLostReply, changes()
+	case conformance.FaultThrottled, conformance.FaultGarbage:
+		fallthrough
+	default:
+		return native, fmt.Errorf("fault %s: %w", f.Kind, conformance.ErrCannot)
+	}
+	return native, nil
+}
+
+// door stands before the cloud and makes the faults that the cloud does not have.
+type door struct {
+	cloud *simulator.Cloud
+
+	mu     sync.Mutex
+	faults []*conformance.Fault // guarded by mu
+	calls  conformance.Calls    // guarded by mu; those that did not come to the cloud
+}
+
+// open serves the cloud until the returned function is called.
+func (d *door) open(ctx context.Context, listener net.Listener) (shut func() error) {
+	ctx, cancel := context.WithCancel(klog.NewContext(ctx, klog.Logger{})) // what the cloud does would hide what the provider says
+	server := &http.Server{
+		Handler:           d,
+		BaseContext:       func(net.Listener) context.Context { return ctx },
+		ReadHeaderTimeout: 10 * time.Second,
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = server.Serve(listener) // ends with the server
+	}()
+	return func() error {
+		cancel() // of calls that a fault keeps
+		err := server.Close()
+		<-done
+		return err
+	}
+}
+
+// set makes calls of customers meet the fault.
+func (d *door) set(f conformance.Fault) (restore func()) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.faults = append(d.faults, &f)
+	return func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.faults = slices.DeleteFunc(d.faults, func(other *conformance.Fault) bool { return other == &f })
+	}
+}
+
+// clear takes all faults away.
+func (d *door) clear() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.faults = nil
+}
+
+// ServeHTTP implements http.Handler.
+func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	f := d.hit(r)
+	switch {
+	case f == nil:
+		d.cloud.ServeHTTP(w, r)
+	case f.Kind == conformance.FaultGarbage:
+		w.Header().Set("Content-Type", "text/html")
+		_, _ = w.Write([]byte("<html><body>welcome</body></html>")) // the caller may have gone
+	default:
+		w.Header().Set("Content-Type", "application/json")
+		if f.RetryAfter > 0 {
+			w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(f.RetryAfter.Seconds()))))
+		}
+		w.WriteHeader(http.StatusTooManyRequests)
+		_, _ = fmt.Fprintf(w, `{"error": {"code": %q, "message": "too many calls"}}`, simulator.CodeThrottled)
+	}
+}
+
+// hit returns the fault that hits a call, or nil.
+func (d *door) hit(r *http.Request) *conformance.Fault {
+	if !strings.HasPrefix(r.URL.Path, "/v1/") {
+		return nil
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, f := range d.faults {
+		switch {
+		case f.Skip > 0:
+			f.Skip--
+			continue
+		case f.Count < 0:
+			continue
+		case f.Count > 0:
+			if f.Count--; f.Count == 0 {
+				f.Count = -1 // used up
+			}
+		}
+		d.count(r, f)
+		return f
+	}
+	return nil
+}
+
+// count counts a call that the cloud will not see. The caller holds mu.
+func (d *door) count(r *http.Request, f *conformance.Fault) {
+	if r.Method == http.MethodGet {
+		d.calls.Reads++
+	} else {
+		d.calls.Writes++
+	}
+	if f.Kind == conformance.FaultThrottled {
+		d.calls.Refused++
+	}
+}
+
+// refused returns the calls that did not come to the cloud.
+func (d *door) refused() conformance.Calls {
+	if d == nil {
+		return conformance.Calls{}
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.calls
+}

@@ -1,0 +1,65 @@
+package simulated_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/fairlead-k8s/fairlead/provider/conformance"
+	"github.com/fairlead-k8s/fairlead/provider/conformance/simulated"
+	"github.com/fairlead-k8s/fairlead/simulator"
+)
+
+// The world has all that a check may need.
+var (
+	_ conformance.Machines    = (*simulated.World)(nil)
+	_ conformance.PowerSwitch = (*simulated.World)(nil)
+	_ conformance.Renamer     = (*simulated.World)(nil)
+	_ conformance.Retagger    = (*simulated.World)(nil)
+	_ conformance.Meter       = (*simulated.World)(nil)
+	_ conformance.Faulter     = (*simulated.World)(nil)
+	_ conformance.Inventory   = (*simulated.World)(nil)
+	_ conformance.Drifter     = (*simulated.World)(nil)
+	_ conformance.Foreigner   = (*simulated.World)(nil)
+	_ conformance.Viewer      = (*simulated.World)(nil)
+	_ conformance.Holder      = (*simulated.World)(nil)
+	_ conformance.Reserver    = (*simulated.World)(nil)
+
+	_ conformance.Finder        = (*simulated.World)(nil)
+	_ conformance.Identifier    = (*simulated.World)(nil)
+	_ conformance.FaultClearer  = (*simulated.World)(nil)
+	_ conformance.ForeignFinder = (*simulated.World)(nil)
+	_ conformance.AddressFinder = (*simulated.World)(nil)
+)
+
+// The world in this process has all kinds of faults, and takes them away again.
+func TestFaults(t *testing.T) {
+	w, err := simulated.New(t.Context(), simulator.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = w.Close() })
+	customer := simulator.NewClient(w.URL())
+	write := func(ctx context.Context) error {
+		_, err := customer.CreateRoute(ctx, simulator.Route{Name: "r", Destination: "10.0.0.0/24", State: simulator.RouteBlackhole})
+		return err
+	}
+	for _, kind := range conformance.FaultKinds() {
+		t.Run(string(kind), func(t *testing.T) {
+			restore, err := w.SetFault(t.Context(), conformance.Fault{Kind: kind, Count: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if kind == conformance.FaultHang || kind == conformance.FaultEmptyList || kind == conformance.FaultTruncatedList {
+				restore()
+				return
+			}
+			if err := write(t.Context()); err == nil {
+				t.Error("the call has met no fault")
+			}
+			restore()
+			if _, err := customer.Routes(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}

@@ -1,0 +1,296 @@
+package conformance_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	cloudprovider "k8s.io/cloud-provider"
+
+	"github.com/fairlead-k8s/fairlead/provider/conformance"
+	"github.com/fairlead-k8s/fairlead/provider/conformance/internal/broken"
+)
+
+// The profiles of the checks are all known, and their IDs are unique.
+func TestChecksAreComplete(t *testing.T) {
+	seen := map[string]bool{}
+	for _, c := range conformance.Checks() {
+		if seen[c.ID] {
+			t.Errorf("%s is there twice", c.ID)
+		}
+		seen[c.ID] = true
+		if c.Title == "" || c.Source == "" || c.Cost == "" || c.Since == "" || c.Level == "" {
+			t.Errorf("%s lacks its title, source, cost, version or level: %+v", c.ID, c)
+		}
+		if len(conformance.Profiles()) == 0 || !strings.HasPrefix(c.ID, string(c.Profile())+"/") {
+			t.Errorf("%s has no profile", c.ID)
+		}
+	}
+}
+
+// Options that would except nothing, or claim what is not tried, are refused.
+func TestOptionsAreRefused(t *testing.T) {
+	for want, options := range map[string]conformance.Options{
+		`there is no check "instances/gone"`:  {Only: []string{"instances/gone"}},
+		`there is no check "instances/gone2"`: {Skip: map[string]string{"instances/gone2": "because"}},
+		`there is no check "instances/gone3"`: {ExpectFailure: map[string]string{"instances/gone3": "#1"}},
+		`instances/by-id: say why`:            {Skip: map[string]string{"instances/by-id": ""}},
+		`there is no profile "nodes"`:         {Profiles: []conformance.Profile{"nodes"}},
+		`all checks of the feature Shutdown`:  {Skip: map[string]string{"instances/stopped": "no", "instances/in-between": "no"}},
+	} {
+		target := flawed("")
+		target.Features.Supported = []conformance.Feature{conformance.Shutdown}
+		if _, err := conformance.Run(t.Context(), target, options); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: got error %v, want %q", options, err, want)
+		}
+	}
+}
+
+// A check that is excepted, not possible or not offered does not count as passed, and
+// says why.
+func TestOutcomes(t *testing.T) {
+	const check = "instances/gone-by-id"
+	type machinesOnly struct{ conformance.Machines }
+	type incapable struct {
+		conformance.Machines
+		conformance.Faulter
+	}
+	for name, row := range map[string]struct {
+		flaw    string
+		change  func(*conformance.Target)
+		options conformance.Options
+		check   string
+		want    conformance.Outcome
+		why     string
+	}{
+		"Passed":          {check: check, want: conformance.Passed},
+		"Failed":          {check: check, flaw: check, want: conformance.Failed, why: "want false, nil"},
+		"Skipped":         {check: check, options: conformance.Options{Skip: map[string]string{check: "no machines"}}, want: conformance.Skipped, why: "no machines"},
+		"ExpectedFailure": {check: check, flaw: check, options: conformance.Options{ExpectFailure: map[string]string{check: "#1"}}, want: conformance.ExpectedFailure, why: "want false, nil"},
+		"FailureThatPasses": {
+			check: check, options: conformance.Options{ExpectFailure: map[string]string{check: "#1"}}, want: conformance.Failed, why: "it passes now",
+		},
+		"WorldWithoutIt": {
+			check: "instances/renamed", want: conformance.NotRun, why: "needs Renamer",
+			change: only(func(c *broken.Cloud) any { return machinesOnly{c} }),
+		},
+		"WorldThatCannot": {
+			check: "instances/deadline", want: conformance.NotRun, why: "no fault hang",
+			change: only(func(c *broken.Cloud) any { return incapable{c, cannot{}} }),
+		},
+		"WorldWithoutFaults": {
+			check: "instances/kinds", want: conformance.NotRun, why: "none of the faults",
+			change: only(func(c *broken.Cloud) any { return incapable{c, cannot{}} }),
+		},
+		"CloudThatNeverSaysHowLong": {
+			check: "instances/kinds", flaw: "instances/kinds", want: conformance.Failed, why: "fault throttled",
+			change: func(t *conformance.Target) {
+				cloud := broken.New("instances/kinds")
+				t.World = func(context.Context) (any, error) { return neverSaysHowLong{cloud}, nil }
+				t.New = func(ctx context.Context, _ any) (cloudprovider.Interface, error) { return cloud.Provider(ctx) }
+			},
+		},
+		"ForeignResourceOfAnotherRun": {
+			check: "routes/not-mine", want: conformance.NotRun, why: "exists already (ID rt-1)",
+			change: only(func(c *broken.Cloud) any { return occupied{c} }),
+		},
+		"NoProcessOfItsOwn": {check: "process/stop", want: conformance.NotRun, why: "process of its own"},
+		"FeatureThatIsNotSupported": {
+			check: "instances/stopped", want: conformance.Unsupported, why: "Shutdown",
+			change: func(t *conformance.Target) { t.Features.Unsupported = []conformance.Feature{conformance.Shutdown} },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			target := flawed(row.flaw)
+			if row.change != nil {
+				row.change(&target)
+			}
+			row.options.Only = []string{row.check}
+			report, err := conformance.Run(t.Context(), target, row.options)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := report.Checks[0]
+			if got.Outcome != row.want || !strings.Contains(got.Why, row.why) {
+				t.Errorf("got %s: %s; want %s: %s", got.Outcome, got.Why, row.want, row.why)
+			}
+		})
+	}
+}
+
+// only hides the rest of the world.
+func only(part func(*broken.Cloud) any) func(*conformance.Target) {
+	return func(t *conformance.Target) {
+		cloud := broken.New("")
+		t.World = func(context.Context) (any, error) { return part(cloud), nil }
+		t.New = func(ctx context.Context, _ any) (cloudprovider.Interface, error) { return cloud.Provider(ctx) }
+	}
+}
+
+// occupied is a cloud in which another run has made all that a check makes by hand.
+type occupied struct{ *broken.Cloud }
+
+func (occupied) FindForeign(_ context.Context, kind conformance.ResourceKind, _ string) ([]conformance.Resource, error) {
+	return []conformance.Resource{{Kind: kind, ID: "rt-1"}}, nil
+}
+
+// cannot is a Faulter without faults.
+type cannot struct{}
+
+func (cannot) SetFault(context.Context, conformance.Fault) (func(), error) {
+	return nil, conformance.ErrCannot
+}
+
+// neverSaysHowLong is a cloud that throttles, and asks for no time. It has no other
+// fault.
+type neverSaysHowLong struct{ *broken.Cloud }
+
+func (c neverSaysHowLong) SetFault(ctx context.Context, f conformance.Fault) (func(), error) {
+	if f.Kind != conformance.FaultThrottled || f.RetryAfter > 0 {
+		return nil, conformance.ErrCannot
+	}
+	return c.Cloud.SetFault(ctx, f)
+}
+
+// A correct provider passes with the default Timeout, although the cloud takes a third
+// of a second for each answer.
+func TestSlowCloud(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		target := flawed("")
+		inner := target.New
+		target.New = func(ctx context.Context, world any) (cloudprovider.Interface, error) {
+			made, err := inner(ctx, world)
+			return slow{made}, err
+		}
+		target.PageSize = 0
+		report, err := conformance.Run(t.Context(), target, conformance.Options{Profiles: []conformance.Profile{conformance.Instances}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, check := range report.Checks {
+			if check.Outcome == conformance.Failed {
+				t.Errorf("%s: %s", check.ID, check.Why)
+			}
+		}
+	})
+}
+
+// slow is a provider whose instances are in a slow cloud.
+type slow struct{ cloudprovider.Interface }
+
+func (s slow) InstancesV2() (cloudprovider.InstancesV2, bool) {
+	v2, ok := s.Interface.InstancesV2()
+	return slowInstances{v2}, ok
+}
+
+type slowInstances struct{ cloudprovider.InstancesV2 }
+
+func (s slowInstances) InstanceExists(ctx context.Context, n *corev1.Node) (bool, error) {
+	time.Sleep(time.Second / 3)
+	return s.InstancesV2.InstanceExists(ctx, n)
+}
+
+func (s slowInstances) InstanceShutdown(ctx context.Context, n *corev1.Node) (bool, error) {
+	time.Sleep(time.Second / 3)
+	return s.InstancesV2.InstanceShutdown(ctx, n)
+}
+
+func (s slowInstances) InstanceMetadata(ctx context.Context, n *corev1.Node) (*cloudprovider.InstanceMetadata, error) {
+	time.Sleep(time.Second / 3)
+	return s.InstancesV2.InstanceMetadata(ctx, n)
+}
+
+// A provider that lets only one caller into the cloud holds up the others, although
+// they get their answer in the end.
+func TestOneCallerAtATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		target := flawed("")
+		inner := target.New
+		target.New = func(ctx context.Context, world any) (cloudprovider.Interface, error) {
+			made, err := inner(ctx, world)
+			return queue{made, make(chan struct{}, 1)}, err
+		}
+		report, err := conformance.Run(t.Context(), target, conformance.Options{Only: []string{"instances/others-hang"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := report.Checks[0]; got.Outcome != conformance.Failed || !strings.Contains(got.Why, "has taken 1") {
+			t.Errorf("got %s: %s; want failed, because of the time", got.Outcome, got.Why)
+		}
+	})
+}
+
+// queue is a provider with a lock for all its calls. Each call of the cloud ends after
+// 15 seconds.
+type queue struct {
+	cloudprovider.Interface
+
+	lock chan struct{}
+}
+
+func (q queue) InstancesV2() (cloudprovider.InstancesV2, bool) {
+	v2, ok := q.Interface.InstancesV2()
+	return queuedInstances{v2, q.lock}, ok
+}
+
+type queuedInstances struct {
+	cloudprovider.InstancesV2
+
+	lock chan struct{}
+}
+
+func (q queuedInstances) InstanceExists(_ context.Context, n *corev1.Node) (bool, error) {
+	q.lock <- struct{}{}
+	defer func() { <-q.lock }()
+	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Second)
+	defer cancel()
+	return q.InstancesV2.InstanceExists(ctx, n) //nolint:contextcheck // the flaw: it does not look at its caller's context
+}
+
+// ledger remembers what is there, and refuses to remember more.
+type ledger struct {
+	there map[string]bool
+	full  bool
+}
+
+func (l *ledger) Begin(e conformance.Entry) error {
+	if l.full {
+		return errors.New("the disk is full")
+	}
+	l.there[e.Name] = true
+	return nil
+}
+
+func (l *ledger) End(e conformance.Entry) error {
+	delete(l.there, e.Name)
+	return nil
+}
+
+// Nothing is created that is not in the ledger, and nothing is left in it.
+func TestLedger(t *testing.T) {
+	for _, full := range []bool{false, true} {
+		l := &ledger{there: map[string]bool{}, full: full}
+		cloud := broken.New("")
+		target := flawed("")
+		target.World = func(context.Context) (any, error) { return cloud, nil }
+		report, err := conformance.Run(t.Context(), target, conformance.Options{Only: []string{"instances/two-nodes"}, Ledger: l})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := conformance.Passed
+		if full {
+			want = conformance.Failed
+		}
+		if d := cmp.Diff(want, report.Checks[0].Outcome); d != "" {
+			t.Errorf("outcome (-want +got):\n%s%s", d, report.Checks[0].Why)
+		}
+		if len(l.there) > 0 {
+			t.Errorf("the ledger still has %v", l.there)
+		}
+	}
+}

@@ -1,0 +1,72 @@
+package conformance
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// Test runs the suite with a subtest for each check, such as
+// TestConformance/instances/gone-by-id, and returns the report. A check that is not
+// run is a skipped subtest. Checks in which the provider may end the process run in
+// a child process, which is this test binary again.
+func Test(t *testing.T, target Target, options Options) *Report {
+	t.Helper()
+	if options.Child == nil {
+		options.Child = func(ctx context.Context) *exec.Cmd {
+			name := "^" + strings.ReplaceAll(t.Name(), "/", "$/^") + "$"
+			return exec.CommandContext(ctx, os.Args[0], "-test.run="+name, "-test.count=1") //nolint:gosec // this binary, and a test of it
+		}
+	}
+	if childOf() != "" {
+		report, err := Run(t.Context(), target, options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return report
+	}
+	s, err := newSuite(target, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.close()
+	if err := s.claim(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, check := range s.checks {
+		t.Run(check.ID, func(t *testing.T) {
+			result, err := s.run(t.Context(), check)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if options.Progress != nil {
+				options.Progress(result)
+			}
+			tell(t, check, result)
+		})
+	}
+	return s.report()
+}
+
+// tell gives a check's subtest the result of the check.
+func tell(t *testing.T, check Check, result CheckResult) {
+	t.Helper()
+	for key, value := range result.Measurements {
+		t.Logf("%s: %v", key, value)
+	}
+	switch result.Outcome {
+	case Failed:
+		if check.Level != Measured {
+			t.Errorf("%s (%s)\n%s\nThe contract: %s\nWhat it costs: %s", check.Title, check.Level, result.Why, check.Source, check.Cost)
+			return
+		}
+		t.Log(result.Why)
+	case ExpectedFailure:
+		t.Skipf("expected to fail (%s): %s", result.Issue, result.Why)
+	case Skipped, NotRun, Unsupported:
+		t.Skipf("%s: %s", result.Outcome, result.Why)
+	case Passed:
+	}
+}

@@ -1,0 +1,400 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	cloudprovider "k8s.io/cloud-provider"
+)
+
+// trial is one run of a check: what its function works with. Its methods end the
+// check as those of testing.T do, with runtime.Goexit.
+type trial struct {
+	ctx   context.Context
+	suite *suite
+	check Check
+	// whole is what Target.World has returned, and world what the check may use of it.
+	whole, world any
+	// provider is the one that the check uses.
+	provider cloudprovider.Interface
+
+	// cluster is the name of the check's cluster.
+	cluster string
+
+	mu           sync.Mutex
+	stop         context.CancelFunc // guarded by mu; ends the provider
+	outcome      Outcome            // guarded by mu; empty while nothing is decided
+	why          []string
+	measurements map[string]float64
+	leftovers    []Resource
+	calls        *Calls
+	cleanups     []cleanup
+	listed       map[string]Entry // what the provider has created; by key
+	abandoned    bool
+}
+
+// cleanup undoes something that the check has done.
+type cleanup struct {
+	what string
+	undo func(context.Context) error
+}
+
+func newTrial(ctx context.Context, s *suite, check Check, around any) *trial {
+	t := &trial{
+		ctx: ctx, suite: s, check: check, whole: around, world: s.usable(around), provider: s.singleton,
+		cluster: s.target.ClusterName, measurements: map[string]float64{}, listed: map[string]Entry{},
+	}
+	if t.cluster == "" {
+		t.cluster = t.name("cluster")
+	}
+	return t
+}
+
+// namePrefix is what the names of all machines begin with that the suite creates.
+const namePrefix = "fl-"
+
+// name returns a name that no other check and no other run uses.
+func (t *trial) name(role string) string {
+	const longest = 63 // a label of a DNS name, as the name of a Node must be
+	name := namePrefix + t.suite.id + "-" + t.check.name()
+	return strings.TrimRight(name[:min(len(name), longest-len(role)-1)], "-") + "-" + role
+}
+
+// grace is how long after its deadline a check may still end by itself.
+const grace = 5 * time.Second
+
+// guard calls f in a goroutine of its own. A panic fails the check. If f does not
+// return soon after the context has ended, the check fails and guard reports true.
+func (t *trial) guard(ctx context.Context, what string, f func()) (hung bool) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		t.caught(what, f)
+	}()
+	select {
+	case <-done:
+		return false
+	case <-ctx.Done():
+	}
+	late := time.NewTimer(min(grace, t.suite.options.Timeout))
+	defer late.Stop()
+	select {
+	case <-done:
+	case <-late.C:
+		t.abandon(fmt.Sprintf("%s: no return, although its context has ended: %v", what, context.Cause(ctx)))
+		return true
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.outcome == "" {
+		t.decide(Failed, fmt.Sprintf("%s: not finished in time: %v", what, context.Cause(ctx)))
+	}
+	return false
+}
+
+// caught calls f. A panic fails the check, and so does the end of the goroutine, unless
+// the check has ended it.
+func (t *trial) caught(what string, f func()) {
+	returned := false
+	defer func() {
+		if !returned {
+			t.cutOff(what)
+		}
+	}()
+	defer t.recovered(what)
+	f()
+	returned = true
+}
+
+// recovered makes a panic a failure of the check. It must be deferred.
+func (t *trial) recovered(what string) {
+	if p := recover(); p != nil {
+		t.errorf("%s: panic: %v\n%s", what, p, culprit(string(debug.Stack())))
+	}
+}
+
+// cutOff fails a check whose goroutine the provider has ended.
+func (t *trial) cutOff(what string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.outcome == "" {
+		t.decide(Failed, what+": the provider has ended the goroutine of its caller (runtime.Goexit)")
+	}
+}
+
+// culprit returns the part of a stack that names who has panicked.
+func culprit(stack string) string {
+	lines := strings.Split(stack, "\n")
+	for n, line := range lines {
+		if strings.HasPrefix(line, "panic(") {
+			return strings.Join(lines[n+2:min(n+8, len(lines))], "\n")
+		}
+	}
+	return stack
+}
+
+// abandon fails a check whose goroutine goes on. Whatever it does later counts for
+// nothing.
+func (t *trial) abandon(why string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.decide(Failed, why)
+	t.abandoned = true
+}
+
+// decide sets the outcome. A failure stays one. The caller holds mu.
+func (t *trial) decide(o Outcome, why string) {
+	if t.abandoned {
+		return
+	}
+	if t.outcome != Failed {
+		t.outcome = o
+		if o == Failed {
+			t.why = nil
+		}
+	}
+	if t.outcome == o {
+		t.why = append(t.why, why)
+	}
+}
+
+// end sets the outcome and ends the check.
+func (t *trial) end(o Outcome, why string) {
+	t.mu.Lock()
+	t.decide(o, why)
+	t.mu.Unlock()
+	runtime.Goexit()
+}
+
+// failf fails the check and ends it. The text says what was called, what came back
+// and what was wanted.
+func (t *trial) failf(format string, args ...any) { t.end(Failed, fmt.Sprintf(format, args...)) }
+
+// errorf fails the check and goes on.
+func (t *trial) errorf(format string, args ...any) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.decide(Failed, fmt.Sprintf(format, args...))
+}
+
+// notRunf ends the check because the world or the target lacks something.
+func (t *trial) notRunf(format string, args ...any) { t.end(NotRun, fmt.Sprintf(format, args...)) }
+
+// unsupportedf ends the check because the provider says that it does not offer
+// this.
+func (t *trial) unsupportedf(format string, args ...any) {
+	t.end(Unsupported, fmt.Sprintf(format, args...))
+}
+
+// must ends the check if the world has failed. A world that cannot do what is asked
+// is no failure.
+func (t *trial) must(what string, err error) {
+	switch {
+	case errors.Is(err, ErrCannot):
+		t.notRunf("%s: %v", what, err)
+	case err != nil:
+		t.failf("world: %s: %v", what, err)
+	}
+}
+
+// measure adds a number to the report.
+func (t *trial) measure(key string, value float64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.abandoned {
+		t.measurements[key] = value
+	}
+}
+
+// cleanup lets undo run after the check, before that of earlier calls.
+func (t *trial) cleanup(what string, undo func(context.Context) error) {
+	t.mu.Lock()
+	abandoned := t.abandoned
+	if !abandoned {
+		t.cleanups = append(t.cleanups, cleanup{what, undo})
+	}
+	t.mu.Unlock()
+	if abandoned {
+		runtime.Goexit()
+	}
+}
+
+// eventually calls f until it returns nil. The check fails with the last error if
+// the cloud takes longer than the target allows.
+func (t *trial) eventually(f func() error) {
+	if err := t.await(f); err != nil {
+		t.failf("%v", err)
+	}
+}
+
+// await calls f until it returns nil, or returns its last error.
+func (t *trial) await(f func() error) error {
+	ctx, cancel := context.WithTimeout(t.ctx, t.suite.target.EventuallyWithin)
+	defer cancel()
+	for pause := 10 * time.Millisecond; ; pause = min(2*pause, time.Second) {
+		err := f()
+		if err == nil {
+			return nil
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return err
+		}
+	}
+}
+
+// start makes the provider, unless all checks share one or the check makes it.
+func (t *trial) start() {
+	if t.provider == nil && !t.check.bare {
+		t.restart()
+	}
+}
+
+// refresh makes a new provider, which remembers nothing, if the target can.
+func (t *trial) refresh() {
+	if !t.suite.target.Singleton {
+		t.restart()
+	}
+}
+
+// restart makes a new provider, as a restart of the daemon does.
+func (t *trial) restart() {
+	if t.provider != nil && t.suite.target.Singleton {
+		t.notRunf("needs a provider that can be made twice in a process")
+	}
+	t.endProvider()
+	ctx, stop := context.WithCancel(context.WithoutCancel(t.ctx))
+	t.mu.Lock()
+	t.stop = stop
+	t.mu.Unlock()
+	made, err := t.suite.target.New(ctx, t.whole)
+	switch {
+	case err != nil:
+		t.failf("New: %v", err)
+	case made == nil:
+		t.failf("New returned nil and no error")
+	}
+	t.provider = made
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.abandoned {
+		t.suite.identify(made)
+	}
+	if t.suite.target.Singleton && !t.abandoned {
+		t.suite.singleton, t.suite.stop, t.stop = made, stop, nil
+	}
+}
+
+// endProvider closes the stop channel of the provider.
+func (t *trial) endProvider() {
+	t.mu.Lock()
+	stop := t.stop
+	t.stop = nil
+	t.mu.Unlock()
+	if stop != nil {
+		stop()
+	}
+}
+
+// instances returns the provider's InstancesV2.
+func (t *trial) instances() cloudprovider.InstancesV2 {
+	v2, ok := t.provider.InstancesV2()
+	if !ok {
+		t.unsupportedf("the provider %s offers no InstancesV2", t.suite.target.Name)
+	}
+	if v2 == nil {
+		t.failf("InstancesV2() = nil, true")
+	}
+	return v2
+}
+
+// loadBalancer returns the provider's LoadBalancer, wrapped: optional finds the optional
+// interfaces.
+func (t *trial) loadBalancer() cloudprovider.LoadBalancer {
+	lb, ok := t.provider.LoadBalancer()
+	if !ok {
+		t.unsupportedf("the provider offers no LoadBalancer")
+	}
+	if lb == nil {
+		t.failf("LoadBalancer() = nil, true")
+	}
+	if !t.check.Writes {
+		return readingLoadBalancer{lb}
+	}
+	return listedLoadBalancer{lb, t}
+}
+
+// routes returns the provider's Routes, wrapped: optional finds the optional interfaces.
+func (t *trial) routes() cloudprovider.Routes {
+	routes, ok := t.provider.Routes()
+	if !ok {
+		t.unsupportedf("the provider offers no Routes")
+	}
+	if routes == nil {
+		t.failf("Routes() = nil, true")
+	}
+	if !t.check.Writes {
+		return readingRoutes{routes}
+	}
+	return listedRoutes{routes, t}
+}
+
+// finish undoes what the check has done, in reverse, and looks for what is left.
+func (t *trial) finish(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, t.suite.options.Timeout)
+	defer cancel()
+	t.mu.Lock()
+	cleanups := slices.Clone(t.cleanups)
+	t.mu.Unlock()
+	for _, c := range slices.Backward(cleanups) {
+		t.guard(ctx, "cleanup: "+c.what, func() {
+			if err := c.undo(ctx); err != nil && !errors.Is(err, ErrCannot) {
+				t.errorf("cleanup: %s: %v", c.what, err)
+			}
+		})
+	}
+	t.guard(ctx, "world", func() { t.lookBack(ctx) })
+	t.endProvider()
+}
+
+// lookBack asks the world what was called and what is left.
+func (t *trial) lookBack(ctx context.Context) {
+	var calls *Calls
+	if meter, ok := t.world.(Meter); ok && !t.suite.target.Shared {
+		if counted, err := meter.Calls(ctx); err == nil {
+			calls = &counted
+		}
+	}
+	var left []Resource
+	if inventory, ok := t.world.(Inventory); ok && t.check.Writes {
+		var err error
+		if left, err = inventory.Leftovers(ctx, t.cluster); err != nil && !errors.Is(err, ErrCannot) {
+			t.errorf("world: what is left: %v", err)
+		}
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.calls, t.leftovers = calls, left
+}
+
+// result returns the result of the check, as far as the trial knows it.
+func (t *trial) result() CheckResult {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	why := strings.ReplaceAll(strings.Join(t.why, "\n"), "fl-"+t.suite.id+"-", "fl-…-") // so that reports can be compared
+	r := CheckResult{Outcome: t.outcome, Why: why, Measurements: t.measurements, Leftovers: t.leftovers, Calls: t.calls}
+	if r.Outcome == "" {
+		r.Outcome = Passed
+	}
+	return r
+}

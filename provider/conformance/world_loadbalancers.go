@@ -1,0 +1,65 @@
+package conformance
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Viewer is a world that shows load balancers as the cloud has them. Checks compare
+// them with the fields of Services, so a field that the world leaves out looks as if
+// the provider had ignored it.
+type Viewer interface {
+	// LoadBalancers returns those of the cluster.
+	LoadBalancers(ctx context.Context, clusterName string) ([]LoadBalancer, error)
+}
+
+// LoadBalancer is a load balancer as the cloud has it.
+type LoadBalancer struct {
+	ID        string     `json:"id"`
+	Name      string     `json:"name,omitempty"`
+	Listeners []Listener `json:"listeners,omitempty"`
+	// Backends are its machines: their provider IDs, or their IDs as in Machine.
+	Backends []string `json:"backends,omitempty"`
+	// SourceRanges are from where traffic is accepted; empty means everywhere.
+	SourceRanges []string `json:"sourceRanges,omitempty"`
+	// AffinitySeconds is how long a client stays with a backend; 0 means that it does
+	// not.
+	AffinitySeconds int32 `json:"affinitySeconds,omitempty"`
+	// HealthCheckPort is the port that is checked on all machines; 0 means the node
+	// ports.
+	HealthCheckPort int32 `json:"healthCheckPort,omitempty"`
+	// Other is what annotations of the vendor set.
+	Other map[string]string `json:"other,omitempty"`
+}
+
+// Listener is a port of a load balancer.
+type Listener struct {
+	Protocol corev1.Protocol `json:"protocol"`
+	Port     int32           `json:"port"`
+	NodePort int32           `json:"nodePort"`
+}
+
+// Holder is a world that can keep new load balancers from becoming ready.
+type Holder interface {
+	// HoldLoadBalancers returns a function that lets them become ready.
+	HoldLoadBalancers(ctx context.Context) (release func(), err error)
+}
+
+// Reserver is a world that reserves addresses for load balancers.
+type Reserver interface {
+	ReserveAddress(ctx context.Context, name string) (Address, error)
+	ReleaseAddress(ctx context.Context, a Address) error
+}
+
+// Address is a reserved address.
+type Address struct {
+	ID string `json:"id"`
+	IP string `json:"ip"`
+}
+
+// Announcer is a world that sees the Events that the provider writes.
+type Announcer interface {
+	// Warnings returns the messages of warnings about the Service.
+	Warnings(ctx context.Context, service *corev1.Service) ([]string, error)
+}
