@@ -6,6 +6,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fairlead-k8s/fairlead/internal/app"
+	"github.com/fairlead-k8s/fairlead/internal/doctor"
+	"github.com/fairlead-k8s/fairlead/internal/explain"
 	"github.com/fairlead-k8s/fairlead/internal/typo"
 	"github.com/fairlead-k8s/fairlead/internal/versions"
 )
@@ -13,7 +15,7 @@ import (
 // newCommand returns the whole command.
 func newCommand(v versions.Version) *cobra.Command {
 	command := &cobra.Command{
-		Use:   "fairlead",
+		Use:   ownName,
 		Short: "The companion of the daemon, for those who build and run one",
 		Long: `The companion of the daemon, for those who build and run one.
 
@@ -22,14 +24,19 @@ another program: cloud-controller-manager, or the one that you build with your
 provider.`,
 		Example: `  fairlead new acme --module github.com/acme/acme-cloud-controller-manager
   fairlead check-flags -- --cloud-provider=acme --cloud-config=/etc/acme.conf
+  fairlead explain --waiting
+  fairlead doctor
   fairlead completion bash`,
 		Version:       v.Text,
 		SilenceErrors: true, // main prints them
 		SilenceUsage:  true,
 	}
-	command.SetVersionTemplate("fairlead {{.Version}}\n")
+	command.SetVersionTemplate(ownName + " {{.Version}}\n")
 	command.SetFlagErrorFunc(typo.FlagError)
-	command.AddCommand(newNew(v), app.NewCheckFlags(app.Options{Name: "cloud-controller-manager"}), newVersion())
+	reasons := explain.Reasons(app.AllReasons())
+	command.AddCommand(newNew(v), app.NewCheckFlags(app.Options{Name: "cloud-controller-manager"}), doctor.New(waitingIn(reasons)), explain.New(reasons), newVersion())
+	typo.Completion(command)
+	typo.Help(command)
 	return command
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fairlead-k8s/fairlead/internal/inspect"
 	"github.com/fairlead-k8s/fairlead/internal/versions"
 )
 
@@ -57,7 +58,7 @@ func TestConversation(t *testing.T) {
 		"MistypedCommand":   {released, "nwe", "fairlead: unknown command \"nwe\" for \"fairlead\"\n\nDid you mean this?\n\tnew\n\n"},
 		"MistypedFlag":      {released, "new acme --modul example.com/acme", "fairlead: unknown flag: --modul; did you mean --module?; fairlead new --help says more\n"},
 		"Released": {released, "new acme --module example.com/acme", `
-20 files written to acme: a cloud-controller-manager for acme.
+21 files written to acme: a cloud-controller-manager for acme.
 
 Next:
 
@@ -68,7 +69,7 @@ Next:
 Then acme/README.md says how to see it work.
 `},
 		"BesideACheckout": {versions.Version{}, "new acme --module example.com/acme --dir deep/er --replace fairlead", `
-20 files written to deep/er: a cloud-controller-manager for acme.
+21 files written to deep/er: a cloud-controller-manager for acme.
 
 Next:
 
@@ -86,7 +87,10 @@ Then deep/er/README.md says how to see it work.
 		"NoVersion":          {versions.Version{Text: "abc"}, "new acme --module example.com/acme", "fairlead: --replace is missing: this fairlead was built from a checkout and has no version that Go could fetch, so give the folder of that checkout\n"},
 		"NoCheckout":         {versions.Version{}, "new acme --module example.com/acme --replace nowhere", "fairlead: --replace: \"nowhere\" is not a checkout of Fairlead: open nowhere/go.mod: no such file or directory\n"},
 		"CheckoutOfAnother":  {versions.Version{}, "new acme --module example.com/acme --replace other", "fairlead: --replace: \"other\" is not a checkout of Fairlead: its go.mod is of another module\n"},
-		"NothingOverwritten": {released, "new fairlead --module example.com/acme", "fairlead: fairlead/go.mod is there already; nothing was written, because nothing is overwritten: move it away, or choose another folder\n"},
+		"NameOfAnotherTool":  {released, "init", "fairlead: unknown command \"init\" for \"fairlead\"\n\nDid you mean this?\n\tnew\n\n"},
+		"UnknownShell":       {released, "completion csh", "fairlead: fairlead completion: \"csh\" is none of bash, fish, powershell, zsh\n"},
+		"FolderIsAFile":      {released, "new acme --module example.com/acme --dir fairlead/go.mod", "fairlead: --dir=fairlead/go.mod: lstat fairlead/go.mod/.dockerignore: not a directory\n"},
+		"NothingOverwritten": {released, "new fairlead --module example.com/acme", "fairlead: --dir=fairlead: fairlead/go.mod is there already; nothing was written, because nothing is overwritten: move it away, or choose another folder\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inFolder(t)
@@ -98,6 +102,83 @@ Then deep/er/README.md says how to see it work.
 			}
 		})
 	}
+}
+
+// TestFirstAttempts runs command lines that a new user may get wrong. Each prints one
+// line, has its exit code, and writes nothing.
+func TestFirstAttempts(t *testing.T) {
+	const nobody = `{"apiVersion":"v1","kind":"Config","current-context":"c","contexts":[{"name":"c","context":{"cluster":"c"}}],"clusters":[{"name":"c","cluster":{"server":"http://127.0.0.1:1"}}]}`
+	for line, row := range map[string]struct {
+		code int
+		want string
+	}{
+		"foo":               {1, `unknown command "foo" for "fairlead"`},
+		"help foo":          {1, `unknown command "foo" for "fairlead"`},
+		"version x":         {1, `unknown command "x" for "fairlead version"`},
+		"completion bash x": {1, `unknown command "x" for "fairlead completion bash"`},
+		"new acme --module": {1, "flag needs an argument: --module"},
+		"new acme -m x":     {1, "unknown shorthand flag: 'm' in -m; fairlead new --help says more"},
+		"new acme --module example.com/acme --dir /proc/x": {1, "--dir=/proc/x: mkdir /proc/x: no such file or directory"},
+		"new external --module example.com/acme":           {1, "NAME: \"external\""},
+		"new acme --module https://example.com/acme":       {1, "--module: "},
+		"check-flags":                       {1, "no command line: give it after --, or the file of a manifest with -f"},
+		"check-flags -f nope":               {1, "--filename: open nope: no such file or directory"},
+		"check-flags -f kubeconfig":         {1, "--filename: there is no container in it: give the manifest of a Deployment, a DaemonSet, a StatefulSet or a Pod"},
+		"check-flags -f kubeconfig -o yaml": {1, `--output: "yaml" is neither text nor json`},
+		"check-flags -- --foo=bar":          {1, "the daemon does not start with these flags"},
+		"doctor x":                          {1, `unknown command "x" for "fairlead doctor"`},
+		"doctor --strct":                    {1, "unknown flag: --strct; did you mean --strict?; fairlead doctor --help says more"},
+		"doctor --only foo":                 {1, `--only: "foo" is not one of control-plane, nodes, daemon, rights, cloud, services`},
+		"doctor --skip FL9":                 {1, `--skip: there is no check "FL9"; docs/reference/doctor.md lists all`},
+		"doctor -o xml":                     {1, `invalid argument "xml" for "-o, --output" flag: want text, json, yaml or markdown`},
+		"doctor --wait x":                   {1, `invalid argument "x" for "--wait" flag: time: invalid duration "x"`},
+		"doctor":                            {inspect.CannotLook, "no cluster is named: set --kubeconfig or $KUBECONFIG to a kubeconfig file"},
+		"doctor --kubeconfig=nope":          {inspect.CannotLook, "--kubeconfig: stat nope: no such file or directory"},
+		"doctor --kubeconfig=kubeconfig --context=foo": {inspect.CannotLook, `--context: context "foo" does not exist in the kubeconfig file; kubectl config get-contexts lists those that do`},
+		"doctor --kubeconfig=kubeconfig --bundle=x":    {inspect.CannotLook, "the API server: Get "},
+		"explain":                                {1, "want one object, such as node/worker-1, got 0; --waiting lists all that wait; --help says more"},
+		"explain node/a node/b":                  {1, "want one object, such as node/worker-1, got 2; --waiting lists all that wait; --help says more"},
+		"explain foo":                            {1, `"foo" is not node/NAME, service/NAMESPACE/NAME, route/CIDR, volume/NAME or request/NAME`},
+		"explain pod/x":                          {1, `"pod/x" is not node/NAME, `},
+		"explain --waiting":                      {inspect.CannotLook, "no cluster is named: "},
+		"explain node/x --kubeconfig=kubeconfig": {inspect.CannotLook, "the API server: Get "},
+		"explain node/x --kubeconfig=kubeconfig --daemon=foo": {1, `--daemon: "foo" is not https://HOST:PORT`},
+	} {
+		t.Run(line, func(t *testing.T) {
+			dir := inFolder(t)
+			for _, name := range []string{"KUBECONFIG", "HOME", "KUBERNETES_SERVICE_HOST"} {
+				t.Setenv(name, "")
+			}
+			if err := os.WriteFile("kubeconfig", []byte(nobody), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			before := listing(t, dir)
+			command := newCommand(versions.Version{Text: "v1.2.3", Module: "v1.2.3"})
+			command.SetArgs(strings.Fields(line))
+			command.SetOut(io.Discard)
+			command.SetErr(io.Discard)
+			err := command.ExecuteContext(t.Context())
+			if err == nil || !strings.HasPrefix(err.Error(), row.want) || strings.Contains(err.Error(), "\n") || inspect.Code(err) != row.code {
+				t.Errorf("got %v with exit code %d, want %q with %d", err, inspect.Code(err), row.want, row.code)
+			}
+			if d := cmp.Diff(before, listing(t, dir)); d != "" {
+				t.Errorf("the folder has changed (-before +after):\n%s", d)
+			}
+		})
+	}
+}
+
+// listing returns the names of all files below a folder.
+func listing(t *testing.T, dir string) (all []string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
+		all = append(all, path)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
 }
 
 func TestJSON(t *testing.T) {

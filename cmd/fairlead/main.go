@@ -1,5 +1,5 @@
 // Command fairlead is the companion of the daemon, for those who build and run
-// one.
+// one. As kubectl-fairlead it is a plugin of kubectl.
 package main
 
 import (
@@ -11,14 +11,22 @@ import (
 
 	kubernetes "k8s.io/component-base/version"
 
+	"github.com/fairlead-k8s/fairlead/internal/inspect"
+	"github.com/fairlead-k8s/fairlead/internal/printable"
 	"github.com/fairlead-k8s/fairlead/internal/versions"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := newCommand(versions.Own(kubernetes.Get().GitVersion)).ExecuteContext(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "fairlead:", err)
-		os.Exit(1)
+	name := calledAs(os.Args[0])
+	command := newCommand(versions.Own(kubernetes.Get().GitVersion))
+	show(command, name)
+	err := command.ExecuteContext(ctx)
+	if err != nil && err.Error() != "" {
+		_, _ = fmt.Fprintf(printable.Writer(os.Stderr), "%s: %v\n", name, err)
+	}
+	if code := inspect.Code(err); code != 0 {
+		os.Exit(code)
 	}
 }

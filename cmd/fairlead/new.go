@@ -34,8 +34,9 @@ type creation struct {
 func newNew(v versions.Version) *cobra.Command {
 	n := creation{version: v}
 	command := &cobra.Command{
-		Use:   "new NAME --module PATH",
-		Short: "Write the project of a daemon for your cloud",
+		Use:        "new NAME --module PATH",
+		SuggestFor: []string{"init", "create"},
+		Short:      "Write the project of a daemon for your cloud",
 		Long: `Write the project of a daemon for your cloud.
 
 NAME is the name of the cloud. It becomes the value of --cloud-provider, and the
@@ -121,7 +122,7 @@ func (n creation) run(out io.Writer) error {
 	}
 	files := project.Files()
 	if err := scaffold.Write(n.dir, files); err != nil {
-		return err
+		return fmt.Errorf("--dir=%s: %w", n.dir, err)
 	}
 	c := created{Name: n.name, Module: n.module, Dir: n.dir, Next: next}
 	for _, f := range files {

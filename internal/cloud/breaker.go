@@ -24,8 +24,8 @@ const (
 	// calls have been denied for longer than deniedFor.
 	deniedFor   = 10 * time.Minute
 	deniedProbe = 30 * time.Second
-	// flapsWithin is how soon after an outage another one has to begin to keep the
-	// pause of the first between its probes.
+	// If an outage begins within flapsWithin of the end of another one, the pause
+	// between probes stays as long as it was.
 	flapsWithin = time.Minute
 	// hangsAfter is how long a question may be under way before it counts as failed,
 	// unless questions usually take that long.

@@ -123,7 +123,7 @@ func TestNodesThatWaitGoBeforeRefreshes(t *testing.T) {
 		var all sync.WaitGroup
 		all.Go(func() { g.Instances().Refresh(t.Context(), []*corev1.Node{node("refreshed")}) })
 		synctest.Wait()
-		const waiting = 10 // fewer than the share of the refresh would bring
+		const waiting = 10 // too few for the refresh to get a turn by its share
 		for n := range waiting {
 			all.Go(func() { _, _ = g.Instances().Metadata(t.Context(), node(strconv.Itoa(n))) })
 		}

@@ -166,8 +166,8 @@ func (g *Gateway) AskAgain(ctx context.Context) (more bool, err error) {
 	return more, errors.Join(all...)
 }
 
-// canSay asks a provider that is a provider.Offerer whether its accessors can be
-// asked, if one of them is still to be asked.
+// canSay asks a provider.Offerer whether its accessors can be asked now. It asks only
+// if one of them has found nothing so far.
 func (g *Gateway) canSay(ctx context.Context) error {
 	open := slices.ContainsFunc(g.accessors, func(a accessor) bool { return !a.found() })
 	if g.extras.offerer == nil || !open {

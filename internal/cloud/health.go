@@ -82,8 +82,7 @@ func (h *health) panicked(c call, value any) time.Duration {
 	defer h.mu.Unlock()
 	h.everPanicked = true
 	now := time.Now()
-	// An object whose pause is over and that has not panicked for as long again
-	// has recovered.
+	// An object has recovered if no call about it has panicked for twice the pause.
 	maps.DeleteFunc(h.panics, func(_ string, p panics) bool { return now.Sub(p.last) > max(2*p.pause(), panicsCountFor) })
 	object, names := c.odd()
 	p := panics{times: h.panics[object].times + 1, last: now, names: names, value: value, counted: c.object()}

@@ -288,8 +288,8 @@ func (l *limiter) throttled(started time.Time, pause time.Duration) {
 	l.decrease(started, pause)
 }
 
-// saysThrottled takes note that a call has failed with words of a used-up quota,
-// which may be the cloud's or those of a user.
+// saysThrottled takes note that a call has failed with an error that mentions a
+// used-up quota. The words may be the cloud's or a user's.
 func (l *limiter) saysThrottled(started time.Time, pause time.Duration, object string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -438,6 +438,7 @@ func TestNodesThatAlwaysFailLeaveRoomForNewOnes(t *testing.T) {
 				}
 				stop()
 				odd.Wait()
+				time.Sleep(time.Second) // Calls that nobody waits for return.
 			})
 		})
 	}

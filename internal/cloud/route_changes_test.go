@@ -375,8 +375,8 @@ func TestResultsOfACall(t *testing.T) {
 	}
 }
 
-// FuzzResultsOfACall checks what is believed of the results of a provider: a success
-// only if there is one, and none that differs.
+// FuzzResultsOfACall checks which results of a provider are believed: a success only
+// if the provider has returned one, and no other result for the same object.
 func FuzzResultsOfACall(f *testing.F) {
 	f.Add([]byte{2, 4, 6}, uint8(3))
 	f.Add([]byte{3, 2, 9}, uint8(2))

@@ -12,9 +12,9 @@ type scope struct {
 	failed map[string]bool
 	began  time.Time // when the first of them failed
 	// waits are the objects whose calls were held back, now or earlier, and have had no
-	// answer since. The value is false once one was tried as the probe. waiting has those
-	// that were not, in the order in which they came, and may have others. There are
-	// maxOwnReasons at most.
+	// answer since. The value is false once the object was tried as the probe. waiting
+	// has the objects that were not tried, in the order in which they came, and may have
+	// others. There are maxOwnReasons at most.
 	waits   map[string]bool
 	waiting []string
 	// own are the objects whose calls have failed shortly before another object got

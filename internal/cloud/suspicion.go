@@ -13,9 +13,9 @@ const (
 	minSuspects       = 5
 	minSuspectsOfNone = 3
 	minSuspectsAgain  = 2
-	// minSpeakers is the number of distinct objects whose calls have to fail with
-	// words of a used-up quota before that counts for the whole cloud. While the
-	// rate is limited, minSpeakersAgain are enough.
+	// minSpeakers is the number of distinct objects whose calls must fail with an
+	// error that mentions a used-up quota before that counts for the whole cloud.
+	// While the rate is limited, minSpeakersAgain are enough.
 	minSpeakers      = 3
 	minSpeakersAgain = 2
 	// recentOutcomes and recentFor are the maximum number and the maximum age of the
@@ -53,7 +53,7 @@ const (
 type suspicion struct {
 	phase    phase
 	recent   []outcome            // the recent outcomes, oldest first
-	speakers []outcome            // the recent failures with words of a used-up quota
+	speakers []outcome            // the recent failures that mention a used-up quota
 	suspects map[string]bool      // objects whose calls have failed; true: also while calls were slow
 	own      map[string]time.Time // objects that are the cause of their failures, and since when
 	began    time.Time            // when calls were slowed down
@@ -119,7 +119,7 @@ func (s *suspicion) observe(o outcome) verdict {
 	return suspect
 }
 
-// said records a failure with words of a used-up quota. It reports whether such
+// said records a failure that mentions a used-up quota. It reports whether such
 // failures count for the whole cloud, because calls for several distinct objects
 // have failed in this way within seconds.
 func (s *suspicion) said(o outcome, limited bool) bool { //nolint:revive // flag-parameter: it is a fact, not a mode

@@ -12,8 +12,8 @@ import (
 const (
 	// collectFor is how long a question waits for others. While questions keep
 	// coming, the time between two calls grows fourfold up to longestBetween, so
-	// that few calls are half empty. The longer time is kept for burstFor, because a
-	// busy machine asks in spurts.
+	// that few calls are half empty. The longer time is kept for burstFor, because
+	// questions from a busy machine come in bursts.
 	collectFor     = 5 * time.Millisecond
 	longestBetween = 750 * time.Millisecond
 	burstFor       = 5 * time.Second

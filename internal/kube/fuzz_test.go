@@ -10,8 +10,8 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 )
 
-// FuzzNodePatch applies the JSON patch of a label. The Node then has the label as
-// it is wanted, and all others as they were. If the label has changed meanwhile,
+// FuzzNodePatch applies the JSON patch of a label. The Node then has the wanted
+// label, and its other labels are unchanged. If the label has changed meanwhile,
 // the patch is refused.
 func FuzzNodePatch(f *testing.F) {
 	for _, seed := range []struct{ key, had, value string }{

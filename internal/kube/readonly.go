@@ -40,9 +40,33 @@ func (r readOnly) RoundTrip(req *http.Request) (*http.Response, error) {
 	return nil, fmt.Errorf("%w: %s was not sent", ErrReadOnly, what)
 }
 
-// WrappedRoundTripper lets the client reach the transport behind, to close its
+// WrappedRoundTripper lets the client reach the transport behind r, to close its
 // connections.
 func (r readOnly) WrappedRoundTripper() http.RoundTripper { return r.next }
+
+// TellDenied makes a client tell about each request to which the API server answers that
+// the user has no right to it. tell may be called by several goroutines.
+func TellDenied(tell func(request string)) transport.WrapperFunc {
+	return func(next http.RoundTripper) http.RoundTripper { return tellDenied{next, tell} }
+}
+
+type tellDenied struct {
+	next http.RoundTripper
+	tell func(request string)
+}
+
+// RoundTrip is an http.RoundTripper.
+func (t tellDenied) RoundTrip(req *http.Request) (*http.Response, error) {
+	response, err := t.next.RoundTrip(req)
+	if err == nil && response.StatusCode == http.StatusForbidden {
+		t.tell(req.Method + " " + req.URL.Path)
+	}
+	return response, err
+}
+
+// WrappedRoundTripper lets the client reach the transport behind t, to close its
+// connections.
+func (t tellDenied) WrappedRoundTripper() http.RoundTripper { return t.next }
 
 var infos = request.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")}
 

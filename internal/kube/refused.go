@@ -47,7 +47,8 @@ func IsRejected(err error) bool {
 }
 
 // isDenied reports whether an admission webhook has refused the request. The API
-// server puts these words before the webhook's own, whose status may be any.
+// server puts these words before the webhook's message. The webhook chooses the
+// rest of the status.
 func isDenied(s metav1.Status) bool {
 	return strings.HasPrefix(s.Message, "admission webhook ") && strings.Contains(s.Message, " denied the request")
 }

@@ -17,8 +17,8 @@ import (
 )
 
 // MaxRequestBytes is the length of the longest certificate request that is kept in
-// memory whole. Of a longer one, one byte more than that is kept, so that a rule
-// can tell. A kubelet's own requests have less than 2 KiB.
+// memory whole. A longer one is cut to one byte more, so that a rule can see that it
+// is too long. A kubelet's own requests have less than 2 KiB.
 const MaxRequestBytes = 16 << 10
 
 // Requests reads and decides CertificateSigningRequests for one signer.

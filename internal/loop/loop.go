@@ -139,6 +139,13 @@ func (l *Loop) Run(ctx context.Context) error {
 	return nil
 }
 
+// RunAs is Run with another pass, such as one that only looks. It is called instead
+// of Run.
+func (l *Loop) RunAs(ctx context.Context, pass Reconcile) error {
+	l.reconcile = pass
+	return l.Run(ctx)
+}
+
 // Stuck returns an error that names a key whose pass has lasted longer than the
 // limit. It returns nil if there is none.
 func (l *Loop) Stuck(limit time.Duration) error {

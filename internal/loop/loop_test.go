@@ -310,3 +310,28 @@ func TestQueueLosesNoKey(t *testing.T) {
 		}
 	}
 }
+
+// A loop that runs as another one makes that one's passes, and none of its own.
+func TestRunAsMakesOtherPasses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var looks []string
+		l := New("test", func(_ context.Context, key string) (Result, error) {
+			t.Errorf("a pass was made over %q", key)
+			return Result{}, nil
+		}, Config{})
+		l.Add("a")
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() {
+			done <- l.RunAs(ctx, func(_ context.Context, key string) (Result, error) {
+				looks = append(looks, key)
+				return Result{After: time.Minute}, nil
+			})
+		}()
+		time.Sleep(90 * time.Second)
+		cancel()
+		if err := <-done; err != nil || !slices.Equal(looks, []string{"a", "a"}) {
+			t.Errorf("looks at %q, error %v", looks, err)
+		}
+	})
+}

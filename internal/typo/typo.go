@@ -7,14 +7,15 @@ package typo
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/fairlead-k8s/fairlead/provider/kit/suggest"
 )
 
-// distance is how many letters may be wrong, too many or missing.
+// distance is how many letters of a sub-command may be wrong, missing or extra.
 const distance = 2
 
 // NoArguments is the cobra.PositionalArgs of a command that takes none. The error
@@ -26,11 +27,54 @@ func NoArguments(c *cobra.Command, args []string) error {
 	return fmt.Errorf("unknown command %q for %q%s", args[0], c.CommandPath(), Command(c, args[0]))
 }
 
+// Completion makes the sub-command "completion" of cobra an error for a shell that
+// it does not know. Without it, help is printed and the exit code is 0.
+func Completion(root *cobra.Command) {
+	root.InitDefaultCompletionCmd()
+	for _, c := range root.Commands() {
+		if c.Name() != "completion" {
+			continue
+		}
+		var shells []string
+		for _, shell := range c.Commands() {
+			shells = append(shells, shell.Name())
+		}
+		c.Args = cobra.ArbitraryArgs
+		c.RunE = func(c *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return c.Help()
+			}
+			return fmt.Errorf("%s: %q is none of %s", c.CommandPath(), args[0], strings.Join(shells, ", "))
+		}
+	}
+}
+
+// Help makes the sub-command "help" of cobra an error for a command that does not
+// exist. Without it, the usage is printed and the exit code is 0.
+func Help(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	for _, c := range root.Commands() {
+		if c.Name() != "help" {
+			continue
+		}
+		c.RunE = func(_ *cobra.Command, args []string) error {
+			found, rest, err := root.Find(args)
+			if err != nil {
+				return err
+			}
+			if len(rest) > 0 && found.HasAvailableSubCommands() {
+				return fmt.Errorf("unknown command %q for %q%s", rest[0], found.CommandPath(), Command(found, rest[0]))
+			}
+			return found.Help()
+		}
+	}
+}
+
 // Command returns a question that names the sub-commands that were probably meant.
 // It is empty if there are none.
 func Command(c *cobra.Command, word string) string {
 	c.SuggestionsMinimumDistance = distance
-	return question(c.SuggestionsFor(word))
+	return suggest.Question(c.SuggestionsFor(word))
 }
 
 // FlagError is the function of cobra.Command.SetFlagErrorFunc. It says which flag
@@ -49,52 +93,23 @@ func Flag(err error, flags *pflag.FlagSet) error {
 	if !errors.As(err, &unknown) {
 		return err
 	}
-	if q := question(near(strings.ReplaceAll(unknown.GetSpecifiedName(), "_", "-"), flags)); q != "" {
+	if q := suggest.Question(near(strings.ReplaceAll(unknown.GetSpecifiedName(), "_", "-"), flags)); q != "" {
 		return fmt.Errorf("%w%s", err, q)
 	}
 	return err
 }
 
-func question(meant []string) string {
-	if len(meant) == 0 {
-		return ""
-	}
-	return "; did you mean " + strings.Join(meant, " or ") + "?"
-}
-
 // near returns the flags whose names are closest to the word, if any is close
 // enough.
 func near(word string, flags *pflag.FlagSet) (all []string) {
-	best := min(distance, len(word)/2)
+	var known []string
 	flags.VisitAll(func(f *pflag.Flag) {
-		switch d := edits(word, f.Name); {
-		case f.Hidden || d > best:
-		case d < best:
-			best, all = d, []string{"--" + f.Name}
-		default:
-			all = append(all, "--"+f.Name)
+		if !f.Hidden {
+			known = append(known, f.Name)
 		}
 	})
+	for _, name := range suggest.Near(word, known) {
+		all = append(all, "--"+name)
+	}
 	return all
-}
-
-// edits returns how many letters have to be inserted, removed or replaced to make
-// b of a (Levenshtein's distance).
-func edits(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		before := slices.Clone(row)
-		row[0] = i + 1
-		for j := range len(b) {
-			replaced := before[j]
-			if a[i] != b[j] {
-				replaced++
-			}
-			row[j+1] = min(replaced, before[j+1]+1, row[j]+1)
-		}
-	}
-	return row[len(b)]
 }

@@ -126,7 +126,7 @@ func decide(o observed) plan {
 	if o.memory.uid != o.request.UID {
 		o.memory = memory{uid: o.request.UID}
 	}
-	if why := notOurs(o); why != "" {
+	if why := LeftAlone(o.request, o.now); why != "" {
 		return plan{do: doNothing, why: why}
 	}
 	if cause := isOfAnother(o); cause != nil {

@@ -95,8 +95,14 @@ func Reasons() []message.Reason {
 
 // isHeld returns the event on the Node that says why its request waits.
 func isHeld(o observed, c message.Cause) message.Event {
-	return held.Event(fmt.Sprintf("%s: %s The request is %s.", c.Reason, c.Message, message.Value(o.request.Name)))
+	return held.Event(fmt.Sprintf("%s: %s %s", c.Reason, c.Message, about(o.request.Name)))
 }
+
+func about(request string) string { return fmt.Sprintf("The request is %s.", message.Value(request)) }
+
+// IsAbout reports whether the message of an event on a Node is about the request. A
+// message that was cut at its end is about none.
+func IsAbout(text, request string) bool { return strings.HasSuffix(text, about(request)) }
 
 // isProven returns the message of the approval. An auditor can check what it says.
 func isProven(o observed) message.Cause {

@@ -18,7 +18,7 @@ import (
 // observe gathers what is known without I/O.
 func (c *Controller) observe(r *certificatesv1.CertificateSigningRequest) (observed, error) {
 	o := observed{request: r, apiServers: c.apiServers(), limits: c.limits, claim: c.claim}
-	if name := requesterOf(r); name != "" {
+	if name := RequesterOf(r); name != "" {
 		node, err := c.nodes.Cached(name)
 		switch {
 		case err == nil:

@@ -39,7 +39,7 @@ const degree = 2
 
 // set takes note of a request that was made or has changed.
 func (p *pending) set(r *certificatesv1.CertificateSigningRequest) {
-	node := requesterOf(r)
+	node := RequesterOf(r)
 	if node == "" {
 		return
 	}
@@ -60,7 +60,7 @@ func (p *pending) set(r *certificatesv1.CertificateSigningRequest) {
 
 // remove takes note of a request that is decided or gone.
 func (p *pending) remove(r *certificatesv1.CertificateSigningRequest) {
-	node := requesterOf(r)
+	node := RequesterOf(r)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	all := p.byNode[node]
@@ -86,7 +86,7 @@ func (p *pending) newest(node string, n int) (names []string) {
 // newer returns how many requests of the same Node are newer than this one, up to
 // enough.
 func (p *pending) newer(than *certificatesv1.CertificateSigningRequest, enough int) (newer int) {
-	p.descend(requesterOf(than), func(m made) bool {
+	p.descend(RequesterOf(than), func(m made) bool {
 		if newer < enough && isOlder(madeOf(than), m) {
 			newer++
 			return true

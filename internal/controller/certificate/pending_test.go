@@ -64,7 +64,7 @@ func checkPending(t *testing.T, p *pending, node string, all map[string]*certifi
 	t.Helper()
 	var own []*certificatesv1.CertificateSigningRequest
 	for _, r := range all {
-		if requesterOf(r) == node {
+		if RequesterOf(r) == node {
 			own = append(own, r)
 		}
 	}

@@ -8,10 +8,17 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/fairlead-k8s/fairlead/internal/controller/step"
+	"github.com/fairlead-k8s/fairlead/internal/loop"
 )
 
 // Keys returns the names of all requests.
 func (c *Controller) Keys() []string { return c.informed.GetStore().ListKeys() }
+
+// Shadow looks at a request whenever a pass would be made over it, and makes no
+// pass. Follow must be called first, and Run must not be called.
+func (c *Controller) Shadow(ctx context.Context, look loop.Reconcile) error {
+	return c.loop.RunAs(ctx, look)
+}
 
 // Plan returns what the controller would do about a request. It writes nothing.
 func (c *Controller) Plan(ctx context.Context, name string) ([]step.Step, error) {
@@ -20,6 +27,7 @@ func (c *Controller) Plan(ctx context.Context, name string) ([]step.Step, error)
 		return nil, fmt.Errorf("request %s in the cache: %w", name, err)
 	}
 	if !exists {
+		c.forget(name)
 		return nil, nil
 	}
 	_, p, err := c.judge(ctx, obj.(*certificatesv1.CertificateSigningRequest))

@@ -28,7 +28,7 @@ func hasNoNode(o observed) *message.Cause {
 	if o.node != nil {
 		return nil
 	}
-	return nodeIsMissing(requesterOf(o.request))
+	return nodeIsMissing(RequesterOf(o.request))
 }
 
 // isOfAnother returns a cause if there is a Node that is not this daemon's, or is
@@ -88,7 +88,7 @@ func isUnnamed(o observed) *message.Cause {
 }
 
 // isTwoInstances returns a cause if the Node's name and its provider ID do not lead
-// to one instance.
+// to the same instance.
 func isTwoInstances(o observed) *message.Cause {
 	var ids []string
 	for _, i := range o.answer.instances() {

@@ -18,7 +18,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 )
 
-// Limits are the numbers of the rules.
+// Limits are the settings of the rules.
 type Limits struct {
 	// DenyForeign denies a request that this controller will never approve, and one
 	// that names what the instance does not have. If false, it waits.
@@ -55,14 +55,15 @@ const (
 	minRSABits, maxRSABits, minCurveBits = 2048, 8192, 256
 )
 
-// notOurs returns why a request is not for this controller, empty if it is.
-func notOurs(o observed) string {
-	switch r := o.request; {
+// LeftAlone returns why this controller decides nothing about a request, empty if it
+// does.
+func LeftAlone(r *certificatesv1.CertificateSigningRequest, now time.Time) (why string) {
+	switch {
 	case r.Spec.SignerName != certificatesv1.KubeletServingSignerName:
 		return "the request is for another signer"
 	case isDecided(r):
 		return "the request is decided"
-	case o.now.Sub(r.CreationTimestamp.Time) >= longestPending:
+	case now.Sub(r.CreationTimestamp.Time) >= longestPending:
 		return "the request is too old for a kubelet to wait for it"
 	default:
 		return ""
@@ -75,9 +76,9 @@ func isDecided(r *certificatesv1.CertificateSigningRequest) bool {
 	return len(r.Status.Conditions) > 0 || len(r.Status.Certificate) > 0
 }
 
-// requesterOf returns the name of the Node that has made the request. Empty means
+// RequesterOf returns the name of the Node that has made the request. Empty means
 // that no Node has. The API server writes user and groups, so they can be trusted.
-func requesterOf(r *certificatesv1.CertificateSigningRequest) string {
+func RequesterOf(r *certificatesv1.CertificateSigningRequest) string {
 	name, isNode := strings.CutPrefix(r.Spec.Username, nodePrefix)
 	if !isNode || !slices.Contains(r.Spec.Groups, nodeGroup) {
 		return ""
@@ -131,7 +132,7 @@ var wrongs = []func(observed, *x509.CertificateRequest) *message.Cause{
 }
 
 func isNotOfANode(o observed, _ *x509.CertificateRequest) *message.Cause {
-	if requesterOf(o.request) != "" {
+	if RequesterOf(o.request) != "" {
 		return nil
 	}
 	return isWrongSubject(fmt.Sprintf("the user %q who has made the request is not a Node", message.Value(o.request.Spec.Username)))
@@ -173,8 +174,8 @@ func hasOtherContent(_ observed, csr *x509.CertificateRequest) *message.Cause {
 	}
 }
 
-// hasOtherUsages returns a cause if the usages are others than those that the
-// signer accepts.
+// hasOtherUsages returns a cause if the usages differ from those that the signer
+// accepts.
 func hasOtherUsages(o observed, _ *x509.CertificateRequest) *message.Cause {
 	need := []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageServerAuth}
 	may := append(slices.Clone(need), certificatesv1.UsageKeyEncipherment)

@@ -23,7 +23,7 @@ func (c *Controller) requestHandlers() cache.ResourceEventHandler {
 			c.undecided.set(is)
 			if wakesRequest(was, is) {
 				c.add(now)
-				c.addNewest(requesterOf(is))
+				c.addNewest(RequesterOf(is))
 			}
 		},
 		DeleteFunc: func(obj any) {
@@ -33,7 +33,7 @@ func (c *Controller) requestHandlers() cache.ResourceEventHandler {
 			}
 			if r, ok := obj.(*certificatesv1.CertificateSigningRequest); ok {
 				c.undecided.remove(r)
-				c.addNewest(requesterOf(r))
+				c.addNewest(RequesterOf(r))
 			}
 		},
 	}

@@ -82,6 +82,7 @@ type Controller struct {
 	claim    ownership.Claim
 	lease    types.NamespacedName
 	loop     *loop.Loop
+	planned  sync.Once // by Plan: the ledger has all Nodes
 	// self names this leader in fences. Each process that leads has a new name.
 	self string
 
@@ -168,21 +169,27 @@ func (c *Controller) enter(ctx context.Context, all []corev1.Node) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for i := range all {
-		node := &all[i]
-		e, has := c.ledger.at(node.UID, node.Name), cidrsOf(node)
-		if len(has) == 0 {
-			c.ledger.seenWithout(e, c.clock.Now())
-			c.ledger.suspect(e)
-			continue
+		if other := c.enterNode(&all[i]); other != nil {
+			c.warn(ctx, &all[i], overlap(cidrsOf(&all[i]), *other))
 		}
-		if other := c.ledger.overlapping(node.UID, parse(has)); other != nil {
-			c.warn(ctx, node, overlap(has, *other))
-		}
-		c.ledger.adopt(e, parse(has))
 	}
 	for name := range c.ledger.byName {
 		c.loop.AddWithPriority(name, loop.Low)
 	}
+}
+
+// enterNode enters a Node into the ledger. It returns another Node whose CIDRs
+// overlap with this Node's, nil if there is none. The caller holds mu.
+func (c *Controller) enterNode(node *corev1.Node) (other *entry) {
+	e, cidrs := c.ledger.at(node.UID, node.Name), parse(cidrsOf(node))
+	if len(cidrs) == 0 {
+		c.ledger.seenWithout(e, c.clock.Now())
+		c.ledger.suspect(e)
+		return nil
+	}
+	other = c.ledger.overlapping(node.UID, cidrs)
+	c.ledger.adopt(e, cidrs)
+	return other
 }
 
 // show makes the metrics visible until hide is called.

@@ -55,6 +55,19 @@ func (c *Controller) observe(name string, s seen) (observed, error) {
 	return o, nil
 }
 
+// full returns one of the cluster's CIDRs that has no free part left, if there is
+// one.
+func (c *Controller) full() netip.Prefix {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, p := range c.ledger.pools {
+		if p.isFull() {
+			return p.Cluster
+		}
+	}
+	return netip.Prefix{}
+}
+
 // read reads the Node from the API server. If there is none, that is an answer and
 // not an error.
 func (c *Controller) read(ctx context.Context, name string) (*live, error) {

@@ -2,34 +2,70 @@ package ipam
 
 import (
 	"context"
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 	"github.com/fairlead-k8s/fairlead/internal/controller/step"
+	"github.com/fairlead-k8s/fairlead/internal/loop"
 )
 
 // Keys returns the names of all Nodes.
 func (c *Controller) Keys() []string { return c.informer.GetStore().ListKeys() }
 
-// Plan returns what the controller would do next about a Node. It reserves and
-// writes nothing, so it cannot say which CIDRs the Node would get.
+// Shadow looks at a Node whenever a pass would be made over it, and makes no
+// pass. Follow must be called first, and Run must not be called.
+func (c *Controller) Shadow(ctx context.Context, look loop.Reconcile) error {
+	return c.loop.RunAs(ctx, look)
+}
+
+// Plan returns what a new leader would do about a Node. It reserves and writes
+// nothing, so it cannot say which CIDRs the Node would get.
 func (c *Controller) Plan(_ context.Context, name string) ([]step.Step, error) {
-	o, err := c.observe(name, seen{})
+	c.planned.Do(c.enterCached)
+	o, err := c.observe(name, seen{full: c.full()})
 	if err != nil || o.node == nil {
 		return nil, err
 	}
+	var fenced []string
 	p := decide(o)
-	s := step.Step{Object: "node/" + name, Effect: step.None, Do: string(p.do), Why: p.why, Reason: p.reason, After: p.after}
-	if p.event != nil {
-		s.Writes = step.Events([]message.Event{*p.event})
+	for ; p.do == trust || p.do == fence || p.do == prove; p = decide(o) {
+		switch p.do { //nolint:exhaustive // see the loop
+		case fence:
+			fenced = []string{"annotation " + AnnotationFence + " set"}
+			o.node = o.node.DeepCopy()
+			o.node.Annotations = maps.Clone(o.node.Annotations)
+			if o.node.Annotations == nil {
+				o.node.Annotations = map[string]string{}
+			}
+			o.node.Annotations[AnnotationFence] = o.self
+		case trust:
+			o.entry.suspect, o.suspects = false, 0 // A leader fences all Nodes before it gives CIDRs.
+		case prove:
+			o.others.proven = o.now
+		}
 	}
-	switch p.do {
-	case prove, reserve, write:
-		s.Effect, s.Writes = step.Update, append(s.Writes, "podCIDRs set")
-	case fence:
-		s.Effect, s.Writes = step.Update, append(s.Writes, "annotation "+AnnotationFence+" set")
-	case wait:
+	s := step.Step{Object: "node/" + name, Effect: step.None, Do: string(p.do), Why: p.why, Reason: p.reason, Writes: fenced, After: p.after}
+	if p.event != nil {
+		s.Writes = append(s.Writes, step.Events([]message.Event{*p.event})...)
+	}
+	switch {
+	case p.do == wait:
 		s.Effect = step.Wait
-	case doNothing, read, release, trust, bar, adopt:
+	case p.do == reserve:
+		s.Effect, s.Writes = step.Update, append(s.Writes, "podCIDRs set")
+	case len(s.Writes) > 0:
+		s.Effect = step.Update
 	}
 	return []step.Step{s}, nil
+}
+
+// enterCached enters all Nodes of the cache into the ledger.
+func (c *Controller) enterCached() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, node := range c.informer.GetStore().List() {
+		c.enterNode(node.(*corev1.Node))
+	}
 }

@@ -58,12 +58,12 @@ func newPool(f Family, reserved []netip.Prefix) *pool {
 // two leaders choose the same CIDR for one Node, and rarely the same CIDR for two
 // Nodes. A CIDR that was released is rarely given again soon.
 func (p *pool) take(uid types.UID) (cidr netip.Prefix, ok bool) {
-	if p.taken == len(p.holders) {
+	if p.isFull() {
 		return netip.Prefix{}, false
 	}
 	h := fnv.New32a()
-	_, _ = h.Write([]byte(uid)) // It cannot fail.
-	n, tries := int(h.Sum32())%len(p.holders), 1
+	_, _ = h.Write([]byte(uid))                     // It cannot fail.
+	n, tries := int(h.Sum32()>>1)%len(p.holders), 1 // An int may have 32 bits.
 	for p.holders[n] > 0 {
 		n = (n + 1) % len(p.holders)
 		tries++
@@ -73,6 +73,9 @@ func (p *pool) take(uid types.UID) (cidr netip.Prefix, ok bool) {
 	p.tally.tries = append(p.tally.tries, tries)
 	return cidr, true
 }
+
+// isFull reports whether no CIDR is free.
+func (p *pool) isFull() bool { return p.taken == len(p.holders) }
 
 // hold marks every CIDR that overlaps with this one.
 func (p *pool) hold(cidr netip.Prefix) {

@@ -104,10 +104,9 @@ func (w *world) check() {
 			w.fail("%s has the CIDRs %v, want one of each family", name, has)
 		}
 		for _, one := range parse(has) {
-			for other, holder := range taken {
-				if one.Overlaps(other) {
-					w.fail("%v of %s overlaps with %v of %s", one, name, other, holder)
-				}
+			// All CIDRs of a family have one length, so two that overlap are equal.
+			if holder, both := taken[one]; both || !slices.ContainsFunc(w.families, func(f Family) bool { return f.Mask == one.Bits() }) {
+				w.fail("%v of %s overlaps with that of %q, or has another length", one, name, holder)
 			}
 			if slices.ContainsFunc(w.reserved, one.Overlaps) {
 				w.fail("%v of %s is reserved", one, name)
@@ -157,20 +156,32 @@ type leader struct {
 	seen       int // changes in its cache
 	cache      map[string]*corev1.Node
 	own        map[string]*corev1.Node // its own writes
+	writes     int                     // that it has begun
+	dies       int                     // the number of the write during which it dies; 0: none
 }
 
-func (w *world) lead() *leader {
+// candidate returns a process that does not lead yet. Its cache is empty.
+func (w *world) candidate() *leader {
 	l := &leader{world: w, cache: map[string]*corev1.Node{}, own: map[string]*corev1.Node{}}
 	informer := informers.NewSharedInformerFactory(fake.NewClientset(), 0).Core().V1().Nodes()
 	l.controller = New(Deps{Nodes: l, Informer: informer, Events: nobody{}}, Config{Families: w.families, Reserved: w.reserved, Clock: w.clock})
 	l.handler = l.controller.handler()
+	return l
+}
+
+func (w *world) lead() *leader {
+	l := w.candidate()
 	// The first list of an informer may be old.
 	l.follow(max(0, len(w.history)-w.luck.IntN(10)))
-	for !l.controller.begin(silent(w.t)) {
-		w.t.Fatal("not begun")
-	}
-	w.note("%s leads", l.controller.self)
+	l.begin()
 	return l
+}
+
+func (l *leader) begin() {
+	for !l.controller.begin(silent(l.t)) {
+		l.t.Fatal("not begun")
+	}
+	l.note("%s leads", l.controller.self)
 }
 
 // follow applies the changes to the cache, up to the one with this number.
@@ -226,8 +237,9 @@ func (l *leader) All(context.Context) ([]corev1.Node, error) {
 // Patch carries out the write, refuses it, carries it out without a reply, or leaves
 // it on its way when the client gives up.
 func (l *leader) Patch(_ context.Context, p kube.NodePatch) (*corev1.Node, error) {
+	l.writes++
 	what := fmt.Sprintf("%s writes %s: %v %v", l.controller.self, p.Node.Name, p.PodCIDRs, p.Annotations[AnnotationFence] != nil)
-	if l.luck.IntN(100) < l.trouble {
+	if l.writes == l.dies || l.luck.IntN(100) < l.trouble {
 		switch l.luck.IntN(4) {
 		case 0:
 			l.note("%s, refused", what)
@@ -300,11 +312,16 @@ func (w *world) rest(l *leader) {
 		arrives()
 	}
 	w.sent = nil
+	names := map[string]bool{}
+	for _, c := range w.history {
+		names[c.name] = true
+	}
+	all := slices.Sorted(maps.Keys(names))
 	for range 6 {
 		w.clock.Step(longWait)
 		l.follow(len(w.history))
-		for n := range names {
-			w.pass(l, fmt.Sprint("n", n))
+		for _, name := range all {
+			w.pass(l, name)
 		}
 	}
 	for name, node := range w.nodes {

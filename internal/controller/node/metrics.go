@@ -16,7 +16,8 @@ type Metrics struct {
 	owners                    *owners
 }
 
-// NewMetrics returns metrics that both functions have registered.
+// NewMetrics returns the controller's metrics, and registers them with the two
+// functions.
 func NewMetrics(register func(...metrics.Registerable), collect func(...metrics.StableCollector)) *Metrics {
 	m := newMetrics(clock.RealClock{})
 	register(m.taintRemoval, m.initialSync, m.owners.gauge)

@@ -5,20 +5,29 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/fairlead-k8s/fairlead/internal/controller/step"
+	"github.com/fairlead-k8s/fairlead/internal/loop"
 )
 
 // Keys returns the names of all Nodes.
 func (c *Controller) Keys() []string { return c.informer.GetStore().ListKeys() }
 
+// Shadow looks at a Node whenever a pass would be made over it, and makes no
+// pass. Follow must be called first, and Run must not be called.
+func (c *Controller) Shadow(ctx context.Context, look loop.Reconcile) error {
+	return c.loop.RunAs(ctx, look)
+}
+
 // Plan returns what the controller would do about a Node. It asks the cloud about
-// each Node, even about one that the refresh would ask about later, and writes
-// nothing.
+// each Node, even about one that the refresh would ask about later, and about an
+// initialised one at most once in a period of the refresh. It writes nothing.
 func (c *Controller) Plan(ctx context.Context, name string) ([]step.Step, error) {
 	node, err := c.nodes.Cached(name)
 	if apierrors.IsNotFound(err) {
+		c.forget(name)
 		return nil, nil
 	}
 	if err != nil {
@@ -30,13 +39,48 @@ func (c *Controller) Plan(ctx context.Context, name string) ([]step.Step, error)
 		if p.do == ask {
 			o.memory = p.memory
 		}
-		if o = c.answered(o, c.askCloud(ctx, node)); ctx.Err() != nil {
-			return nil, ctx.Err()
+		if o, err = c.lookUp(ctx, o, p); err != nil {
+			return nil, err
 		}
 		p = decide(o)
 	}
 	c.remember(name, p.memory.untold())
 	return []step.Step{p.step(o)}, nil
+}
+
+// lookUp adds the cloud's answer to what was observed. The last answer about an
+// initialised Node is used again until the refresh is due. So a change of such a Node
+// causes no call.
+func (c *Controller) lookUp(ctx context.Context, o observed, p plan) (observed, error) {
+	waits := p.do == ask
+	if last, ok := c.latest(o.node); ok && !waits {
+		o.answer, o.answered, o.holder = last.answer, last.at, c.holderOf(o.node, last.answer.instance.providerID)
+		return o, nil
+	}
+	o = c.answered(o, c.askCloud(ctx, o.node))
+	if ctx.Err() != nil {
+		return o, ctx.Err() //nolint:wrapcheck // of this call
+	}
+	if !waits {
+		c.keepForPlan(o)
+	}
+	return o, nil
+}
+
+// latest returns the last answer about a Node in a dry run, if it is younger than the
+// period of the refresh.
+func (c *Controller) latest(node *corev1.Node) (fetched, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	last, ok := c.fetched[node.Name]
+	return last, ok && last.uid == node.UID && last.answer.given != notAsked && c.clock.Since(last.at) < c.refresher.period
+}
+
+// keepForPlan keeps an answer for latest. No pass uses it.
+func (c *Controller) keepForPlan(o observed) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.fetched[o.node.Name] = fetched{uid: o.node.UID, answer: o.answer, at: o.answered, used: true}
 }
 
 // untold returns the memory as if nothing had been reported yet, so that a plan

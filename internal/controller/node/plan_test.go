@@ -1,15 +1,20 @@
 package node
 
 import (
+	"strconv"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/cloud-provider/api"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/fairlead-k8s/fairlead/internal/controller/allowance"
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 	"github.com/fairlead-k8s/fairlead/internal/controller/step"
+	"github.com/fairlead-k8s/fairlead/internal/kube"
 )
 
 // A step says what a plan writes, as a difference, and why.
@@ -73,5 +78,38 @@ func TestMemoryOfAPlanThatWasNotCarriedOut(t *testing.T) {
 	want := memory{uid: "u", vain: 2, missing: map[string]int{"rack": 1}}
 	if diff := cmp.Diff(want, m.untold(), cmp.AllowUnexported(memory{}, allowance.Allowance{})); diff != "" {
 		t.Errorf("memory (-want +got):\n%s", diff)
+	}
+}
+
+// A plan asks about an initialised Node once in a period of the refresh, however often
+// the Node changes, and about a Node that waits each time.
+func TestPlanAsksAsOftenAsTheRefresh(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		waits bool
+		calls int
+	}{
+		{"InitialisedNode", false, 2},
+		{"NodeThatWaits", true, 4},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			informer := kube.NewInformerFactory(fake.NewClientset(), 0).Core().V1().Nodes()
+			server, asked, now := &changing{node: fresh()}, &describing{}, clocktesting.NewFakeClock(noon)
+			if !tt.waits {
+				server.node.Spec.Taints, server.node.Spec.ProviderID = nil, "p://1"
+			}
+			c := New(Deps{Nodes: server, Informer: informer, Instances: asked, Events: &life{t: t}}, Config{Clock: now, Refresh: 5 * time.Minute})
+			for n := range 4 {
+				server.node = server.node.DeepCopy()
+				server.node.Labels = map[string]string{"changes": strconv.Itoa(n)}
+				if steps, err := c.Plan(t.Context(), "n1"); err != nil || len(steps) != 1 {
+					t.Fatalf("Plan = %+v, %v", steps, err)
+				}
+				now.Step(2 * time.Minute)
+			}
+			if asked.calls != tt.calls {
+				t.Errorf("%d calls of the cloud for 4 looks in 6 minutes, want %d", asked.calls, tt.calls)
+			}
+		})
 	}
 }

@@ -111,7 +111,7 @@ type quirky struct {
 	version int      // guarded by mu
 	writes  int      // guarded by mu
 	events  []string // guarded by mu
-	// refuses is the API server's answer to a patch, nil: it accepts all; guarded
+	// refuses is the API server's answer to a patch; nil if it accepts all. Guarded
 	// by mu.
 	refuses func(subresource string) error
 }
@@ -406,7 +406,7 @@ func TestAnotherSpellingOfTheProviderID(t *testing.T) {
 }
 
 // With --node-condition=always a Node costs one more write when it is initialised,
-// and none later. A Node from before the flag was set costs it once.
+// and none later. A Node that was initialised before the flag was set also costs one.
 func TestConditionOfEachNodeIsOneWrite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		always := Config{AlwaysShow: true}

@@ -39,7 +39,7 @@ func (c *Controller) apply(ctx context.Context, o observed, p plan) (loop.Result
 		logger.Info("Changed shutdown taint", "why", p.why)
 	}
 	switch p.do {
-	case doNothing, ask, askWitness, remove:
+	case doNothing, ask, askWitness, askAgain, remove:
 		logger.V(4).Info("Left the node as it is", "why", p.why)
 	case hold:
 		if len(p.events) > 0 {

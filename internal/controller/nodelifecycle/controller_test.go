@@ -52,7 +52,7 @@ type removals struct {
 	serves map[string]clienttesting.ReactionFunc
 }
 
-// on makes the API server answer requests of a verb for Nodes by f, which runs
+// on makes the API server answer requests of a verb for Nodes with f, which runs
 // with r.mu held. The client's own list of such functions must not be changed
 // while it is used.
 func (r *removals) on(verb string, f clienttesting.ReactionFunc) {

@@ -26,6 +26,7 @@ type observed struct {
 // check is the progress of a final check.
 type check struct {
 	asked     bool // about the Node itself
+	again     bool // about the Node itself, after witnesses were confirmed
 	questions int  // about witnesses
 	failures  int  // of the questions about witnesses
 }
@@ -70,7 +71,8 @@ const (
 	ask             action = "ask the cloud" // then decide again
 	hold            action = "hold"          // show what is missing, and why
 	enqueueDeletion action = "enqueue for the final check"
-	askWitness      action = "ask about a witness" // then decide again
+	askWitness      action = "ask about a witness"          // then decide again
+	askAgain        action = "ask about the Node once more" // then decide again
 	remove          action = "delete"
 )
 

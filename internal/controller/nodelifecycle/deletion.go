@@ -23,8 +23,8 @@ func (c *Controller) finalCheck(ctx context.Context, name string) (loop.Result, 
 	return loop.Result{}, nil
 }
 
-// tryDelete reads the Node from the API server, asks the cloud again, asks
-// witnesses, and deletes.
+// tryDelete reads the Node from the API server, asks the cloud again, asks about
+// witnesses and once more about the Node, and deletes.
 func (c *Controller) tryDelete(ctx context.Context, name string) error {
 	defer c.postpone(name)
 	node, err := c.nodes.Live(ctx, name)
@@ -45,8 +45,8 @@ func (c *Controller) tryDelete(ctx context.Context, name string) error {
 	return err
 }
 
-// confirm asks the cloud again about a Node that was read from the API server, and
-// about witnesses, until the decision needs no more answers. The only error is the
+// confirm asks the cloud again about a Node that was read from the API server,
+// about witnesses, and once more about the Node, until the decision needs no more answers. The only error is the
 // end of the context.
 func (c *Controller) confirm(ctx context.Context, node *corev1.Node) (o observed, p plan, err error) {
 	o = c.observe(node)
@@ -54,6 +54,9 @@ func (c *Controller) confirm(ctx context.Context, node *corev1.Node) (o observed
 		switch p = decideDeletion(o, done); p.do {
 		case ask:
 			done.asked = true
+			o.answer, err = c.askExistence(ctx, node)
+		case askAgain:
+			done.again, o.memory = true, p.memory
 			o.answer, err = c.askExistence(ctx, node)
 		case askWitness:
 			done.questions++

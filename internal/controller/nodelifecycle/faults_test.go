@@ -3,6 +3,7 @@ package nodelifecycle
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -144,6 +145,25 @@ func TestCloudThatFindsNothingDeletesNothing(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A cloud that has called every Node absent recovers during a final check, between
+// the answer about the Node and the one about the first witness.
+func TestCloudThatRecoversDuringTheFinalCheckDeletesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := beginRemovals(t, DefaultLimits(), aliveAnd(old("n1"))...)
+		defer func() { r.stop() }()
+		r.change(func() { r.absent = map[string]bool{"n1": true, "w1": true, "w2": true, "w3": true} })
+		for isWitnessed := false; !isWitnessed; {
+			r.after(10 * time.Millisecond)
+			r.change(func() {
+				isWitnessed = slices.ContainsFunc(r.asked, func(about string) bool { return strings.HasPrefix(about, "w") })
+			})
+		}
+		r.change(func() { r.absent = map[string]bool{} })
+		r.after(time.Hour)
+		r.expect("an hour after the cloud has recovered", "n1", "w1", "w2", "w3")
+	})
 }
 
 func TestWitnessThatAlwaysFailsDoesNotHoldForEver(t *testing.T) {

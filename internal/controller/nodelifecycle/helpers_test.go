@@ -148,7 +148,7 @@ func digest(p plan) string {
 		text += ": " + p.memory.holding.reason
 	case askWitness:
 		text += ": " + p.witness.Name
-	case doNothing, ask, enqueueDeletion, remove:
+	case doNothing, ask, askAgain, enqueueDeletion, remove:
 		text += ": " + p.why
 	}
 	if p.after > 0 {
@@ -183,11 +183,20 @@ type row struct {
 	want   string // the digest of the plan
 }
 
+// decideRow returns the plan of a row. If the cloud is asked about the Node once more,
+// it says "absent" again.
 func decideRow(o observed, c *check) plan {
 	if c == nil {
 		return decideSuspicion(o)
 	}
-	return decideDeletion(o, *c)
+	p := decideDeletion(o, *c)
+	if p.do == askAgain {
+		again := *c
+		again.again = true
+		o.memory, o.answer = p.memory, answer{asked: o.now, presence: absent}
+		return decideDeletion(o, again)
+	}
+	return p
 }
 
 func checkRows(t *testing.T, rows []row) {

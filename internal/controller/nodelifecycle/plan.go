@@ -7,10 +7,17 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/fairlead-k8s/fairlead/internal/controller/step"
+	"github.com/fairlead-k8s/fairlead/internal/loop"
 )
 
 // Keys returns the names of all Nodes.
 func (c *Controller) Keys() []string { return c.informer.GetStore().ListKeys() }
+
+// Shadow looks at a Node whenever a pass would be made over it, and makes no
+// pass. Follow must be called first, and Run must not be called.
+func (c *Controller) Shadow(ctx context.Context, look loop.Reconcile) error {
+	return c.suspects.RunAs(ctx, look)
+}
 
 // Plan returns what the controller would do about a Node, with the evidence that
 // earlier calls of Plan have gathered. It makes the final check, too, and neither
@@ -18,6 +25,7 @@ func (c *Controller) Keys() []string { return c.informer.GetStore().ListKeys() }
 func (c *Controller) Plan(ctx context.Context, name string) ([]step.Step, error) {
 	node, err := c.nodes.Cached(name)
 	if apierrors.IsNotFound(err) {
+		c.forget(name)
 		return nil, nil
 	}
 	if err != nil {
@@ -56,7 +64,7 @@ func (p plan) step(o observed) step.Step {
 		s.Effect, s.Writes = step.Delete, append(s.Writes, "the Node is deleted")
 	case hold:
 		s.Effect, s.Reason = step.Wait, p.memory.holding.reason
-	case doNothing, ask, askWitness, enqueueDeletion:
+	case doNothing, ask, askWitness, askAgain, enqueueDeletion:
 		if len(s.Writes) > 0 {
 			s.Effect = step.Update
 		}

@@ -30,10 +30,10 @@ type peers struct {
 	deleted []time.Time
 }
 
-// candidates is what is known of the Nodes of other instances that the cloud is asked
-// about in the same way. They have the same provider-ID scheme and the same region,
-// or the same zone if the region is not known. Lists have no more elements than the
-// rules need.
+// candidates is what is known of the Nodes that may be witnesses for a Node. They
+// belong to other instances, about which the cloud is asked in the same way: they
+// have the same provider-ID scheme and the same region, or the same zone if the
+// region is not known. Lists have no more elements than the rules need.
 type candidates struct {
 	others    int // Nodes that could be asked about
 	reporting int // those of others whose kubelets report

@@ -68,7 +68,7 @@ type evidence struct {
 	// asked is when the last question with the answer "absent" began. answered
 	// is when it ended.
 	asked, answered time.Time
-	// failure is why the last question had no answer; zero: it had one.
+	// failure is why the last question had no answer; zero if it had one.
 	failure message.Cause
 	// checks counts the questions since the presence last changed. checkedAt is
 	// when the last of them ended.

@@ -9,7 +9,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
 )
 
-// Limits are the numbers of the rules (promise S1).
+// Limits are the settings of the rules (promise S1).
 type Limits struct {
 	// Off holds every deletion.
 	Off bool

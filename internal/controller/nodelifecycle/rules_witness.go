@@ -149,7 +149,10 @@ func contradictionIsFresh(o observed) *obstacle {
 const maxWitnessFailures = 5
 
 // witnessed is the last step of the final check. It asks about the next
-// witness, removes the Node if the answers are enough, or holds it.
+// witness, removes the Node if the answers are enough, or holds it. After the
+// witnesses it asks about the Node once more. Otherwise a cloud that stops giving
+// wrong answers in between would have called the Node absent and confirmed the
+// witnesses.
 func witnessed(o observed, c check) plan {
 	w := o.witnesses()
 	mayAsk := c.failures < maxWitnessFailures && c.questions < o.limits.Witnesses+maxWitnessFailures
@@ -160,7 +163,9 @@ func witnessed(o observed, c check) plan {
 		return askingWitness(o, w.contradicting)
 	case w.contradicting != nil:
 		return heldInCheck(o, obstacle{cause: contradicts(w)})
-	case w.areEnough(o):
+	case w.areEnough(o) && !c.again:
+		return plan{do: askAgain, why: "the cloud may have recovered since it was asked about the Node", memory: o.memory}
+	case c.again:
 		return removing(o, fmt.Sprintf("the cloud says that the instance does not exist, and confirms %d other Nodes", max(w.seen, 1)))
 	case w.next != nil && mayAsk:
 		return askingWitness(o, w.next)

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/cloud-provider/api"
 
+	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
 )
 
@@ -182,6 +183,37 @@ func heldFor(reason string) memory {
 	m := complete
 	m.holding = holding{reason: reason, since: noon.Add(-time.Second)}
 	return m
+}
+
+// After the witnesses the cloud is asked about the Node once more, and what it says then
+// decides.
+func TestFinalCheckAsksOnceMore(t *testing.T) {
+	o := trusted.seenBy(observed{now: noon, node: n1, memory: complete, limits: DefaultLimits()})
+	p := decideDeletion(o, *asked)
+	if p.do != askAgain {
+		t.Fatalf("plan %q, want another question", digest(p))
+	}
+	failed := answer{asked: noon, failure: message.Cause{Reason: "CloudDenied", Message: "because"}}
+	for _, tt := range []struct {
+		name   string
+		answer answer
+		want   string
+	}{
+		{"Absent", answer{asked: noon, presence: absent}, "delete: the cloud says that the instance does not exist, and confirms 2 other Nodes"},
+		{"Present", answer{asked: noon, presence: present}, "nothing: the cloud says that the instance exists; again in 5s"},
+		{"NoAnswer", failed, "hold: CloudDenied; again in 1m0s; event NodeDeletionHeld"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			o.memory, o.answer = p.memory, tt.answer
+			if got := digest(decideDeletion(o, check{asked: true, again: true})); got != tt.want {
+				t.Errorf("plan %q, want %q", got, tt.want)
+			}
+		})
+	}
+	o.memory, o.answer, o.limits.Witnesses = complete, answer{}, 0
+	if got := decideDeletion(o, *asked); got.do != remove {
+		t.Errorf("without witnesses: plan %q, want a deletion", digest(got))
+	}
 }
 
 func TestFreshContradictionHolds(t *testing.T) {

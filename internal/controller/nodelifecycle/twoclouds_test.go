@@ -12,7 +12,8 @@ import (
 )
 
 // Two daemons of two clouds share a cluster. The cloud of one knows a silent Node,
-// that of the other fails about it. They must not write the condition in turns.
+// and the other cloud fails when asked about it. The daemons must not overwrite each
+// other's condition again and again.
 func TestDaemonsOfTwoCloudsDoNotWriteInTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		east := beginRemovals(t, DefaultLimits(), old("n1"), old("n2", reports))

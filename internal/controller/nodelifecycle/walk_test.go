@@ -115,7 +115,10 @@ func (w *removalWorld) decide(a answer, c *check) plan {
 	if c != nil || o.needsPeers() {
 		o = w.peers().seenBy(o)
 	}
-	return decideRow(o, c)
+	if c == nil {
+		return decideSuspicion(o)
+	}
+	return decideDeletion(o, *c)
 }
 
 // answer is what the cloud says of the Node; a second passes.
@@ -192,6 +195,10 @@ func (w *removalWorld) last(t *testing.T, what turn) plan {
 			done.asked = true
 			a = w.answer(what)
 			continue
+		case askAgain:
+			done.again, w.memory = true, p.memory
+			a = w.answer(what)
+			continue
 		case askWitness:
 			done.questions++
 			w.memory = p.memory
@@ -216,12 +223,12 @@ func (w *removalWorld) mayRemove(t *testing.T) {
 	switch {
 	case w.node.Status.Conditions[0].Status == corev1.ConditionTrue:
 		t.Errorf("%v: removed while the kubelet reports", w.path)
-	case len(tr.absences) < DefaultLimits().Absences+1:
+	case len(tr.absences) < DefaultLimits().Absences+2:
 		t.Errorf("%v: removed after %d absences, the final check included", w.path, len(tr.absences))
 	case tr.lastWord.Sub(tr.absences[0]) < DefaultLimits().AbsentFor:
 		t.Errorf("%v: removed after %v", w.path, tr.lastWord.Sub(tr.absences[0]))
-	case tr.confirmed.Before(tr.lastWord):
-		t.Errorf("%v: removed without a witness after the last absence", w.path)
+	case tr.confirmed.Before(tr.absences[len(tr.absences)-2]) || !tr.confirmed.Before(tr.lastWord):
+		t.Errorf("%v: removed without a witness between the last two absences", w.path)
 	case tr.denied:
 		t.Errorf("%v: removed while the cloud denies a Node that reports", w.path)
 	case tr.overBudget && tr.lastWord.Sub(tr.absences[0]) < DefaultLimits().OverBudgetAfter:

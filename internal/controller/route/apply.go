@@ -23,7 +23,7 @@ func (c *Controller) apply(ctx context.Context, p plan) {
 	c.mu.Lock()
 	oldest := c.memory.oldestFailure()
 	c.mu.Unlock()
-	c.metrics.show(snapshot{counts: p.counts, held: len(p.held), oldestFailure: oldest})
+	c.metrics.show(snapshot{counts: p.counts, held: len(p.held), byBudget: len(p.overBudget), oldestFailure: oldest})
 }
 
 // enqueue hands the jobs and the patches to their workers.

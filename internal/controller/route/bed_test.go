@@ -34,7 +34,7 @@ type bed struct {
 
 	mu      sync.Mutex
 	table   []*tableEntry
-	tables  int                             // each route is made and listed once in each; guarded by mu
+	tables  int                             // how many; each makes and lists a route once; guarded by mu
 	serial  int                             // of the next route's name; guarded by mu
 	busy    map[string]bool                 // CIDRs of calls under way; guarded by mu
 	most    int                             // calls under way at once, ever; guarded by mu

@@ -200,7 +200,7 @@ type index struct {
 	strays map[identity]time.Time
 }
 
-// entry is what there is for one CIDR.
+// entry is what is known about one CIDR.
 type entry struct {
 	claimants []*corev1.Node // the oldest first
 	owner     *corev1.Node   // the claimant that gets the route; nil: there is none

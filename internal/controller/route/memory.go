@@ -13,7 +13,7 @@ import (
 type memory struct {
 	listing        listing
 	listingFailure failure   // the failure of the last listing; zero if it has succeeded
-	listingSince   time.Time // when a listing began that has timed out and not returned yet; zero if there is none
+	listingSince   time.Time // when the listing began that has timed out and has not returned; zero if there is none
 	nextListing    time.Time // when the next regular listing is due
 
 	created  byClaim[time.Time]         // creations that have succeeded

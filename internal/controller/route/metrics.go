@@ -22,6 +22,7 @@ type Metrics struct {
 	present    *metrics.Desc
 	missing    *metrics.Desc
 	held       *metrics.Desc
+	byBudget   *metrics.Desc
 	unreadable *metrics.Desc
 	oldest     *metrics.Desc
 
@@ -35,6 +36,8 @@ type Metrics struct {
 type snapshot struct {
 	counts counts
 	held   int
+	// byBudget is how many of held only the budget keeps.
+	byBudget int
 	// oldestFailure is when the failure that has lasted longest began. It is
 	// zero if there is no failure.
 	oldestFailure time.Time
@@ -72,6 +75,7 @@ func newMetrics() *Metrics {
 		present:    metrics.NewDesc("fairlead_routes_present", "Pod CIDRs of nodes that have their route", nil, nil, metrics.ALPHA, ""),
 		missing:    metrics.NewDesc("fairlead_routes_missing", "Pod CIDRs of nodes that have no route, by reason", []string{"reason"}, nil, metrics.ALPHA, ""),
 		held:       metrics.NewDesc("fairlead_routes_held", "Stray routes that are not removed yet", nil, nil, metrics.ALPHA, ""),
+		byBudget:   metrics.NewDesc("fairlead_routes_held_by_budget", "Stray routes that only the budget keeps", nil, nil, metrics.ALPHA, ""),
 		unreadable: metrics.NewDesc("fairlead_routes_unreadable", "Routes whose destination is not a CIDR; they are kept", nil, nil, metrics.ALPHA, ""),
 		oldest: metrics.NewDesc("fairlead_routes_missing_oldest_seconds", "How long the route that has failed longest has been failing",
 			nil, nil, metrics.ALPHA, ""),
@@ -145,7 +149,7 @@ func (m *Metrics) start(c clock.PassiveClock) (stop func()) {
 
 // DescribeWithStability implements metrics.StableCollector.
 func (m *Metrics) DescribeWithStability(ch chan<- *metrics.Desc) {
-	for _, d := range []*metrics.Desc{m.wanted, m.present, m.missing, m.held, m.unreadable, m.oldest} {
+	for _, d := range []*metrics.Desc{m.wanted, m.present, m.missing, m.held, m.byBudget, m.unreadable, m.oldest} {
 		ch <- d
 	}
 }
@@ -164,6 +168,7 @@ func (m *Metrics) CollectWithStability(ch chan<- metrics.Metric) {
 	gauge(m.wanted, float64(last.counts.wanted))
 	gauge(m.present, float64(last.counts.present))
 	gauge(m.held, float64(last.held))
+	gauge(m.byBudget, float64(last.byBudget))
 	gauge(m.unreadable, float64(last.counts.unreadable))
 	for reason, count := range last.counts.missing {
 		gauge(m.missing, float64(count), reason)

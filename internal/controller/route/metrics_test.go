@@ -32,18 +32,21 @@ func TestMetrics(t *testing.T) {
 	`
 	names := []string{
 		"route_controller_route_sync_total", "fairlead_route_errors_total",
-		"fairlead_routes_wanted", "fairlead_routes_present", "fairlead_routes_missing", "fairlead_routes_held", "fairlead_routes_unreadable", "fairlead_routes_missing_oldest_seconds",
+		"fairlead_routes_wanted", "fairlead_routes_present", "fairlead_routes_missing", "fairlead_routes_held", "fairlead_routes_held_by_budget", "fairlead_routes_unreadable", "fairlead_routes_missing_oldest_seconds",
 	}
 	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), names...); err != nil {
 		t.Errorf("while no controller runs: %v", err)
 	}
 	clock := clocktesting.NewFakePassiveClock(at(60))
 	stop := m.start(clock)
-	m.show(snapshot{counts: counts{unreadable: 6, wanted: 5, present: 3, missing: map[string]int{"Failed": 2}}, held: 4, oldestFailure: at(0)})
+	m.show(snapshot{counts: counts{unreadable: 6, wanted: 5, present: 3, missing: map[string]int{"Failed": 2}}, held: 4, byBudget: 3, oldestFailure: at(0)})
 	want = `
 		# HELP fairlead_routes_held [ALPHA] Stray routes that are not removed yet
 		# TYPE fairlead_routes_held gauge
 		fairlead_routes_held 4
+		# HELP fairlead_routes_held_by_budget [ALPHA] Stray routes that only the budget keeps
+		# TYPE fairlead_routes_held_by_budget gauge
+		fairlead_routes_held_by_budget 3
 		# HELP fairlead_routes_missing [ALPHA] Pod CIDRs of nodes that have no route, by reason
 		# TYPE fairlead_routes_missing gauge
 		fairlead_routes_missing{reason="Failed"} 2

@@ -10,10 +10,18 @@ import (
 
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
 	"github.com/fairlead-k8s/fairlead/internal/controller/step"
+	"github.com/fairlead-k8s/fairlead/internal/loop"
 )
 
 // Keys returns the one key of the table.
 func (*Controller) Keys() []string { return []string{tableKey} }
+
+// Shadow looks at the table whenever a pass would be made over it, and makes no
+// pass. Follow must be called first, and Run must not be called.
+func (c *Controller) Shadow(ctx context.Context, look loop.Reconcile) error {
+	c.passes.Add(tableKey)
+	return c.passes.RunAs(ctx, look)
+}
 
 // Plan returns what the controller would do about each route, and about the
 // condition of each Node. It remembers since when routes are stray, and writes
@@ -46,7 +54,7 @@ func (c *Controller) foresee() (observed, plan, error) {
 	}
 	p := decide(o)
 	if p.do == changeRoutes {
-		c.memory.strays = p.strays
+		c.memory.strays, c.memory.touched = p.strays, newTouched()
 	}
 	return o, p, nil
 }

@@ -11,8 +11,8 @@ import (
 
 const waits = ": removed if this lasts for 30s"
 
-// removeRows are the rules for listed routes. The comments say what upstream
-// does where it does something else (upstream-behaviour 5.2, 10.3).
+// removeRows are the rules for listed routes. Where upstream differs, a comment
+// says what it does (upstream-behaviour 5.2, 10.3).
 // docs/reference/routes.md names the rows.
 func removeRows() []row {
 	return []row{

@@ -202,7 +202,8 @@ func (t *table) reach(from touched) touched {
 	return reached
 }
 
-// change takes the changes into the table and returns what has to be planned.
+// change enters the changes in the table and returns the CIDRs and Nodes that have
+// to be planned.
 func (t *table) change(o *observed, changes touched) touched {
 	from := touched{cidrs: maps.Clone(changes.cidrs), nodes: maps.Clone(changes.nodes)}
 	for _, d := range t.due.take(o.now) {

@@ -10,9 +10,10 @@
 //
 // A crash between any two actions heals on the next pass. The finalizer is
 // written before the cloud is first called and removed after the last call, so
-// the next process finds everything that was left in the cloud (promise S2). A
-// crash loses which shape and which Nodes the provider last got. So the next
-// process calls once for each Service, and records no event if nothing has changed.
+// the next process finds everything that was left in the cloud (promise S2). After
+// a crash it is not known which shape and which Nodes the provider got last. So the
+// next process calls once for each Service, and records no event if nothing has
+// changed.
 //
 // DESIGN.md has the states of a Service. The rules are in:
 //

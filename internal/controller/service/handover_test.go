@@ -84,3 +84,31 @@ func TestLoadBalancerIsEnsuredAgainAfterAnotherDaemonHasCleanedUp(t *testing.T) 
 		}
 	})
 }
+
+// An annotation that the API server refuses keeps no load balancer from following the
+// nodes, and is tried again after a pause.
+func TestRefusedAnnotationDelaysNoCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := begin(t, Config{Policy: Policy{Classes: list("a"), Resync: 12 * time.Hour}}, balanced(class("a")), host("a"))
+		defer func() { l.stop() }()
+		l.after(time.Minute)
+		l.stop()
+		l.change(func() { l.refuses = "class" })
+		l.config = onlyA
+		l.start()
+		l.after(time.Minute)
+		l.create(host("b"))
+		l.after(time.Minute)
+		if got := l.balancers["u1"]; !slices.Equal(got, list("a", "b")) {
+			t.Errorf("backends %v", got)
+		}
+		if n := l.patches(); n > 30 {
+			t.Errorf("%d patches", n)
+		}
+		l.change(func() { l.refuses = "" })
+		l.after(repairPause)
+		if got := l.service().Annotations[AnnotationClass]; got != "a" {
+			t.Errorf("annotation %q", got)
+		}
+	})
+}

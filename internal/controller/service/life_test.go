@@ -2,15 +2,18 @@ package service
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -45,6 +48,7 @@ type life struct {
 	given      []*corev1.Node  // of the last call; guarded by mu
 	subject    *corev1.Service // of the last call; guarded by mu
 	refuse     error           // of writes to the API server; guarded by mu
+	refuses    string          // patches with this text are refused, if it is not empty; guarded by mu
 	fail       func(call string) error
 	ended      func(service *corev1.Service) // runs when a call has ended, before the controller knows it; guarded by mu
 	version    int                           // of the last write; guarded by mu
@@ -80,6 +84,9 @@ func (l *life) onPatch(action clienttesting.Action) (bool, runtime.Object, error
 	}
 	l.mu.Lock()
 	refused, takes := l.refuse, l.patchTakes
+	if text := string(action.(clienttesting.PatchAction).GetPatch()); l.refuses != "" && strings.Contains(text, l.refuses) {
+		refused = apierrors.NewForbidden(corev1.Resource("services"), action.(clienttesting.PatchAction).GetName(), errors.New("refused"))
+	}
 	l.writes = append(l.writes, "patch")
 	l.mu.Unlock()
 	time.Sleep(takes)

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/fairlead-k8s/fairlead/internal/controller/step"
+	"github.com/fairlead-k8s/fairlead/internal/loop"
 )
 
 // Keys returns the keys of the Services that have to do with load balancers.
@@ -26,13 +27,26 @@ func (c *Controller) Keys() []string {
 	return keys
 }
 
+// Shadow looks at a Service whenever a pass would be made over it, and makes no
+// pass. Follow must be called first, and Run must not be called.
+func (c *Controller) Shadow(ctx context.Context, look loop.Reconcile) error {
+	return c.loop.RunAs(ctx, look)
+}
+
 // Plan returns what the controller would do about a Service, up to the first call
 // whose result decides what follows. It makes no call and writes nothing.
 func (c *Controller) Plan(_ context.Context, key string) ([]step.Step, error) {
 	c.backends.remake()
 	o, err := c.observe(key)
-	if err != nil || o.service == nil {
+	if err != nil {
 		return nil, err
+	}
+	if o.service == nil {
+		if decide(o).do == forget { // Otherwise its load balancer is still to be deleted.
+			c.store.forget(key)
+			c.store.forgetTried(key)
+		}
+		return nil, nil
 	}
 	s := step.Step{Object: "service/" + key}
 	for range maxActions {

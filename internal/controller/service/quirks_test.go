@@ -345,7 +345,7 @@ func at(ip string) func(*corev1.Service) {
 	}
 }
 
-// A provider writes the address itself, and finds by it what to delete. After an
+// A provider writes the address itself, and uses it to find what to delete. After an
 // edit it makes another load balancer, whose address it writes.
 func TestDeletionHasTheNewestAddress(t *testing.T) {
 	for name, ensureFails := range map[string]bool{"EnsureFailsAfterwards": true, "TwoAddressesWithinThePause": false} {

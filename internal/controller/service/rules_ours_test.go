@@ -95,7 +95,7 @@ func TestServicesWithoutClassAreLeftToOthers(t *testing.T) {
 		},
 		{
 			name: "AnnotationIsNotPutBackWithinThePause", service: ready, memory: known(ready, func(m *memory) { m.namedAt = noon.Add(-repairPause + time.Second) }),
-			want: "nothing: up to date | after 9h48m0s",
+			want: "nothing: up to date | after 1s",
 		},
 		{
 			name: "OursThatHasLostTheClassWithTheTypeIsCleanedUp", service: balanced(finalized, internal, madeAs("ours")),

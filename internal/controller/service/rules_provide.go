@@ -187,6 +187,9 @@ func settled(o observed, why string) plan {
 	if o.policy.Resync > 0 && !o.memory.elsewhere {
 		p.after = nextResync(o).Sub(o.now)
 	}
+	if next := o.memory.namedAt.Add(repairPause).Sub(o.now); o.policy.named(o.service) != nil && (p.after == 0 || next < p.after) {
+		p.after = next // Then the annotation is written.
+	}
 	if o.memory.elsewhere && len(ownConditions(o.service)) > 0 {
 		p.do, p.why = publish, "somebody else provides the load balancer, so our conditions are removed"
 		p.writes.drop, p.memory.written = ownConditions(o.service), nil

@@ -57,8 +57,8 @@ func waitFor(o observed, after time.Duration) plan {
 
 // isAwaited reports whether somebody waits for the next attempt: the Service is
 // new, has changed or is to be removed, and its calls have failed only for a
-// short time. If many Services fail for long, their retries must not delay
-// updates of nodes for all others.
+// short time. If many Services fail for a long time, their retries must not delay
+// the updates of all other Services' nodes.
 func isAwaited(o observed) bool {
 	f := o.memory.failure
 	return (f.during == remove || f.shape != o.memory.shape) && o.now.Sub(f.since) < longestRetry

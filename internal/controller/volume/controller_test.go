@@ -19,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	cloudprovider "k8s.io/cloud-provider"
@@ -32,6 +33,7 @@ import (
 type bed struct {
 	t       *testing.T
 	cluster *fake.Clientset
+	running *Controller // after start
 	stop    func()
 
 	mu     sync.Mutex
@@ -76,9 +78,9 @@ func prepare(t *testing.T, volumes ...*corev1.PersistentVolume) *bed {
 	}}
 }
 
-func (b *bed) start() {
+// controller returns a controller that does not run, and its informers.
+func (b *bed) controller(ctx context.Context) (*Controller, informers.SharedInformerFactory) {
 	b.t.Helper()
-	ctx, cancel := context.WithCancel(b.t.Context())
 	provider, err := cloud.Make(ctx, func(context.Context) (cloudprovider.Interface, error) { return vendor{bed: b}, nil })
 	if err != nil {
 		b.t.Fatal(err)
@@ -89,7 +91,14 @@ func (b *bed) start() {
 	}
 	informers := kube.NewInformerFactory(b.cluster, time.Hour)
 	informer := informers.Core().V1().PersistentVolumes()
-	c := New(Deps{Volumes: kube.NewVolumes(ctx, b.cluster, informer), Informer: informer, Labeler: gateway.Volumes(), Events: b})
+	return New(Deps{Volumes: kube.NewVolumes(ctx, b.cluster, informer), Informer: informer, Labeler: gateway.Volumes(), Events: b}), informers
+}
+
+func (b *bed) start() {
+	b.t.Helper()
+	ctx, cancel := context.WithCancel(b.t.Context())
+	c, informers := b.controller(ctx)
+	b.running = c
 	informers.StartWithContext(ctx)
 	done := make(chan error, 1)
 	go func() { done <- c.Run(ctx) }()
@@ -273,7 +282,7 @@ func TestSlowProviderDelaysNoOtherVolume(t *testing.T) {
 	})
 }
 
-// Labels that somebody removes are put back once in five minutes.
+// Labels that somebody removes are put back once every five minutes.
 func TestRemovedLabelsAreNotPutBackEachTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := prepare(t, named("v"))

@@ -71,7 +71,7 @@ func decide(o observed) plan {
 		return plan{do: forget, why: "the volume does not exist"}
 	}
 	m := o.memory.of(o.volume)
-	if why := leftAlone(o.volume); why != "" {
+	if why := LeftAlone(o.volume); why != "" {
 		return plan{do: leave, why: why, memory: m.withoutFailure()}
 	}
 	if o.answer == nil || o.answer.uid != o.volume.UID {

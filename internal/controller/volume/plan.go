@@ -2,19 +2,36 @@ package volume
 
 import (
 	"context"
+	"time"
 
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 	"github.com/fairlead-k8s/fairlead/internal/controller/step"
+	"github.com/fairlead-k8s/fairlead/internal/loop"
 )
 
 // Keys returns the names of all volumes.
 func (c *Controller) Keys() []string { return c.informer.GetStore().ListKeys() }
 
+// Shadow looks at a volume whenever a pass would be made over it, and makes no
+// pass. Follow must be called first, and Run must not be called.
+func (c *Controller) Shadow(ctx context.Context, look loop.Reconcile) error {
+	return c.loop.RunAs(ctx, look)
+}
+
 // Plan returns what the controller would do about a volume. It writes nothing.
 func (c *Controller) Plan(ctx context.Context, key string) ([]step.Step, error) {
 	o, p, err := c.judge(ctx, key)
-	if err != nil || o.volume == nil {
+	if err != nil {
 		return nil, err
+	}
+	var kept memory
+	if p.do == wait { // Otherwise the pauses would not grow.
+		kept = p.memory
+		kept.recordedAt = time.Time{} // A plan shows every event.
+	}
+	c.remember(key, kept)
+	if o.volume == nil {
+		return nil, nil
 	}
 	s := step.Step{Object: "volume/" + key, Effect: step.None, Do: string(p.do), Why: p.why, After: p.after}
 	if p.event != nil {
@@ -27,7 +44,7 @@ func (c *Controller) Plan(ctx context.Context, key string) ([]step.Step, error) 
 			s.Writes = append(s.Writes, "node affinity added")
 		}
 	case wait:
-		s.Effect = step.Wait
+		s.Effect, s.Reason = step.Wait, p.memory.recorded // also during a pause
 	case forget, leave, ask:
 	}
 	return []step.Step{s}, nil

@@ -19,8 +19,8 @@ var exclusions = []struct {
 	{"the volume has a label of its zone or region", hasTopology},
 }
 
-// leftAlone returns why the cloud is not asked about the volume, empty if it is.
-func leftAlone(v *corev1.PersistentVolume) (why string) {
+// LeftAlone returns why the cloud is not asked about the volume, empty if it is.
+func LeftAlone(v *corev1.PersistentVolume) (why string) {
 	for _, e := range exclusions {
 		if e.holds(v) {
 			return e.why

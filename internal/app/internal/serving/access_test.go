@@ -222,8 +222,8 @@ func TestClientCertificate(t *testing.T) {
 }
 
 // served returns the serial number of the certificate that a new connection
-// gets. No certificate is an error, because there must be one at every moment
-// of a rotation.
+// gets. It fails if there is none, because there must be one at every moment of a
+// rotation.
 func served(t *testing.T, url string) int64 {
 	t.Helper()
 	dialer := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}} // it is read, not trusted

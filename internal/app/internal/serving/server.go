@@ -20,6 +20,8 @@ import (
 	_ "k8s.io/component-base/metrics/prometheus/version" // kubernetes_build_info
 	cmapp "k8s.io/controller-manager/app"
 	"k8s.io/utils/clock"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/step"
 )
 
 // closeTimeout is how long open requests may take when the process ends.
@@ -34,6 +36,8 @@ type Config struct {
 	Component      Component
 	// Metrics are the program's own registries.
 	Metrics []metrics.Gatherer
+	// Objects is what the controllers remember; nil serves nothing of it.
+	Objects Objects
 }
 
 // registries returns the registries that /metrics serves. If two metrics have the
@@ -135,6 +139,9 @@ func handler(c Config, h *Health, registry metrics.Gatherer) http.Handler {
 	slis.SLIMetricsWithReset{}.Install(m)
 	install(m, h.livez)
 	install(m, h.readyz)
+	if c.Objects != nil {
+		m.HandlePrefix(step.MemoryPath, newObjectsHandler(c.Objects, c.Component.Version))
+	}
 	c.Component.install(m)
 	return m
 }

@@ -114,7 +114,9 @@ func TestAnonymous(t *testing.T) {
 		"/debug/flags/v":     403,
 		"/statusz":           403,
 		"/flagz":             403,
-		"/":                  403,
+
+		"/debug/fairlead/v1/objects/node/a": 403,
+		"/":                                 403,
 	} {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+l.Addr().String()+path, nil)
 		if err != nil {

@@ -1,0 +1,74 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	"github.com/fairlead-k8s/fairlead/internal/app/internal/settings"
+	"github.com/fairlead-k8s/fairlead/internal/doctor"
+	"github.com/fairlead-k8s/fairlead/internal/sleep"
+)
+
+// besideTimeout bounds the search for another manager.
+const besideTimeout = 30 * time.Second
+
+// lookBeside looks once, a while after this replica has begun to lead, whether another
+// manager works in the cluster, and says what it sees. Nothing waits for it. Events are
+// written until lasting ends. The returned function waits for its end.
+func (p *process) lookBeside(ctx, lasting context.Context) (wait func()) {
+	var looking sync.WaitGroup
+	looking.Go(func() {
+		if p.options.Nodes != nil || !sleep.For(ctx, doctor.BesideAfter) {
+			return // The program's function divides the Nodes; or this replica has ended.
+		}
+		logger := klog.FromContext(ctx)
+		other, err := p.beside(ctx)
+		switch {
+		case err != nil:
+			logger.V(2).Info("Did not look for another manager", "why", err)
+		case other.Works:
+			logger.Info("Warning: another manager is at work", "why", other.Message)
+			p.leaseRecorder(lasting)(anotherManagerAtWork.Event(other.Message))
+		case other.Message != "":
+			logger.Info("Warning: another manager may be at work", "why", other.Message)
+		default:
+			logger.V(2).Info("No other manager is visible")
+		}
+	})
+	return looking.Wait
+}
+
+// beside returns what is visible of another manager. What this process may not list is
+// not asked for.
+func (p *process) beside(ctx context.Context) (doctor.Other, error) {
+	ctx, cancel := context.WithTimeout(ctx, besideTimeout)
+	defer cancel()
+	config, err := p.clients.own.Config(settings.ManagerName)
+	if err != nil {
+		return doctor.Other{}, fmt.Errorf("client: %w", err)
+	}
+	now := &doctor.Clock{Now: clock.RealClock{}.Now}
+	config.Wrap(now.Wrap)
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return doctor.Other{}, fmt.Errorf("client: %w", err)
+	}
+	seen, err := doctor.ObserveBeside(ctx, client, now)
+	if err != nil {
+		return doctor.Other{}, err
+	}
+	// The API server records writes under the first part of the user agent.
+	program, _, _ := strings.Cut(config.UserAgent, "/")
+	self := doctor.Self{Program: program, Line: p.settings.Line()}
+	if e := p.settings.Election; e.LeaderElect {
+		self.Lease = e.Lease().String()
+	}
+	return seen.Beside(self), nil
+}

@@ -1,0 +1,87 @@
+package serving
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/endpoints/request"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/step"
+	"github.com/fairlead-k8s/fairlead/internal/printable"
+)
+
+// Objects returns what the controllers of this process remember of an object, nil if
+// they remember nothing. leads means that they run here. It must be fast, do no I/O and
+// change nothing.
+type Objects func(kind, key string) (remembered any, leads bool)
+
+const (
+	// objectsAtOnce is how many requests for the memory are answered at once. Each
+	// takes locks that the controllers need, too.
+	objectsAtOnce = 2
+	// maxObjectBytes is the length of the longest kind and key together: a Service's
+	// namespace and name are shorter.
+	maxObjectBytes = 512
+)
+
+// objectsHandler answers requests for the memory. The server has authenticated and
+// authorized them.
+type objectsHandler struct {
+	objects Objects
+	version string
+	places  chan struct{}
+}
+
+func newObjectsHandler(objects Objects, version string) *objectsHandler {
+	return &objectsHandler{objects, version, make(chan struct{}, objectsAtOnce)}
+}
+
+// objectMemory is the answer to a request.
+type objectMemory struct {
+	Version     string `json:"version,omitempty"`
+	Kind        string `json:"kind"`
+	Key         string `json:"key"`
+	Controllers any    `json:"controllers"`
+}
+
+// ServeHTTP is an http.Handler.
+func (h *objectsHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if who, ok := request.UserFrom(r.Context()); !ok || slices.Contains(who.GetGroups(), user.AllUnauthenticated) || who.GetName() == user.Anonymous {
+		// A rule may let everybody read all paths below /debug. This one shows messages about all
+		// Services.
+		http.Error(w, "only authenticated users may read this", http.StatusForbidden)
+		return
+	}
+	if r.Method != http.MethodGet {
+		w.Header().Set("Allow", http.MethodGet)
+		http.Error(w, "only GET", http.StatusMethodNotAllowed)
+		return
+	}
+	kind, key, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, step.MemoryPath), "/")
+	if kind == "" || key == "" || len(kind)+len(key) > maxObjectBytes {
+		http.Error(w, "want "+step.MemoryPath+"KIND/KEY", http.StatusBadRequest)
+		return
+	}
+	select {
+	case h.places <- struct{}{}:
+		defer func() { <-h.places }()
+	default:
+		w.Header().Set("Retry-After", "1")
+		http.Error(w, "too many such requests at once", http.StatusTooManyRequests)
+		return
+	}
+	what, leads := h.objects(kind, key)
+	switch {
+	case !leads:
+		http.Error(w, "no controllers run in this replica", http.StatusServiceUnavailable)
+	case what == nil:
+		http.Error(w, "no controller remembers anything of this object", http.StatusNotFound)
+	default:
+		w.Header().Set("Content-Type", "application/json")
+		// An error here means that the caller has gone.
+		_ = json.NewEncoder(printable.JSON(w)).Encode(objectMemory{h.version, kind, key, what})
+	}
+}

@@ -1,0 +1,37 @@
+package node
+
+import "github.com/fairlead-k8s/fairlead/internal/controller/step"
+
+// Recall returns what this process remembers of a Node, and whether it remembers
+// anything. It does no I/O and changes nothing.
+func (c *Controller) Recall(name string) (step.Memory, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	m, known := c.memories[name]
+	last, isFetched := c.fetched[name]
+	if !isFetched {
+		return m.recall(nil), known
+	}
+	return m.recall(&last), true
+}
+
+// recall returns what is remembered of a Node. last is the last answer that was fetched
+// ahead, nil if there is none.
+func (m memory) recall(last *fetched) step.Memory {
+	r := step.Memory{NextLook: m.nextAsk}
+	if !m.waitsSince.IsZero() {
+		r.Reason, r.Since, r.Attempts = m.waitsFor, m.waitsSince, m.vain
+	}
+	if last == nil || m.uid != "" && last.uid != m.uid {
+		return r
+	}
+	switch last.answer.given {
+	case described:
+		r.Said, r.SaidAt = "the instance is described", last.at
+	case refused:
+		r.SaidAt = last.at
+		r.Said = last.answer.cause.Reason + ": " + last.answer.cause.Message
+	case notAsked:
+	}
+	return r
+}

@@ -1,0 +1,30 @@
+package volume
+
+import "github.com/fairlead-k8s/fairlead/internal/controller/step"
+
+// Recall returns what this process remembers of a volume, and whether it remembers
+// anything. It does no I/O and changes nothing.
+func (c *Controller) Recall(name string) (step.Memory, bool) {
+	v, err := c.volumes.Cached(name)
+	if err != nil {
+		return step.Memory{}, false // A volume that is gone is forgotten in the next pass.
+	}
+	o := observed{now: c.clock.Now(), volume: v, memory: c.recall(name).of(v)}
+	return o.recall(), !o.memory.isEmpty()
+}
+
+// recall returns what is remembered of a volume, and what the rules make of it now.
+func (o observed) recall() step.Memory {
+	m := o.memory
+	r := step.Memory{Attempts: m.failures}
+	if !m.until.IsZero() {
+		r.Do, r.Reason, r.Text, r.NextLook = string(ask), m.recorded, m.why, m.until
+	}
+	if p := decide(o); p.do == wait { // Labels that somebody has removed wait without a failure.
+		r.Do, r.Text, r.NextLook = string(ask), p.why, o.now.Add(p.after)
+	}
+	if !m.written.IsZero() {
+		r.Said, r.SaidAt = "the place of the volume is known", m.written
+	}
+	return r
+}

@@ -1,0 +1,99 @@
+package doctor
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Level is how grave a finding is.
+type Level string
+
+// The levels.
+const (
+	Error   Level = "error"   // something does not work, or will harm
+	Warning Level = "warning" // something may not work, or may harm
+)
+
+// Category is a group of checks.
+type Category string
+
+// The categories, in the order of the report.
+const (
+	ControlPlane Category = "control-plane"
+	OfNodes      Category = "nodes"
+	Daemon       Category = "daemon"
+	Rights       Category = "rights"
+	Cloud        Category = "cloud"
+	OfServices   Category = "services"
+)
+
+// Categories returns all categories, in the order of the report.
+func Categories() []Category {
+	return []Category{ControlPlane, OfNodes, Daemon, Rights, Cloud, OfServices}
+}
+
+// Check is one check.
+type Check struct {
+	ID       string // permanent
+	Category Category
+	Level    Level
+	Title    string // what is wrong, for the heading of the reference page
+	Why      string // what comes of it
+	Looks    string // what the check looks at
+	// Fix is a command. {kind}, {namespace} and {name} stand for the object.
+	Fix   string
+	Needs []Source
+
+	find func(*View) []Finding
+	// cannot says why the check has nothing to look at, "" if it has; nil means that
+	// it always has.
+	cannot func(*View) string
+}
+
+// Finding is something that a check has found.
+type Finding struct {
+	ID       string   `json:"id"`
+	Category Category `json:"category"`
+	Level    Level    `json:"level"`
+	// Object is kind/name or kind/namespace/name; empty means the whole cluster.
+	Object   string   `json:"object,omitempty"`
+	Message  string   `json:"message"`
+	Evidence []string `json:"evidence,omitempty"`
+	Fix      string   `json:"fix,omitempty"`
+	Docs     string   `json:"docs"`
+	// others are the names of the Nodes that the finding is about, besides Object.
+	others []string
+}
+
+// Checks returns all checks, in the order of their IDs.
+func Checks() []Check {
+	return slices.Concat(controlPlaneChecks(), nodeChecks(), daemonChecks(), rightsChecks(), cloudChecks(), serviceChecks())
+}
+
+// Docs returns where the reference page describes a check.
+func (c Check) Docs() string { return "docs/reference/doctor.md#" + strings.ToLower(c.ID) }
+
+// plain are the names of objects that exist. Another name comes from an event, whose
+// author may be anybody, and must not be part of a command that people paste.
+var plain = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.:_-]*(/[A-Za-z0-9][A-Za-z0-9.:_-]*){0,2}$`)
+
+// fixFor returns the command for an object.
+func (c Check) fixFor(object string) string {
+	if !plain.MatchString(object) {
+		object = ""
+	}
+	parts := strings.Split(object, "/")
+	kind, namespace, name := parts[0], "NAMESPACE", parts[len(parts)-1]
+	if len(parts) == 3 {
+		namespace = parts[1]
+	}
+	if object == "" {
+		kind, name = "KIND", "NAME"
+	}
+	return strings.NewReplacer("{kind}", kind, "{namespace}", namespace, "{name}", name).Replace(c.Fix)
+}
+
+// TestedMinors returns the oldest and the newest minor of Kubernetes that this release
+// is tested with.
+func TestedMinors() (oldest, newest int) { return oldestMinor, newestMinor }

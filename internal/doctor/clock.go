@@ -1,0 +1,64 @@
+package doctor
+
+import (
+	"net/http"
+	"sync"
+	"time"
+)
+
+// Clock finds out what time it is for the API server: by the Date of its answers.
+type Clock struct {
+	// Now is the local clock.
+	Now func() time.Time
+
+	mu     sync.Mutex
+	date   time.Time // guarded by mu
+	offset time.Duration
+}
+
+// Wrap is a transport.WrapperFunc for the client.
+func (c *Clock) Wrap(next http.RoundTripper) http.RoundTripper { return dated{next, c} }
+
+type dated struct {
+	next  http.RoundTripper
+	clock *Clock
+}
+
+// RoundTrip is an http.RoundTripper.
+func (d dated) RoundTrip(r *http.Request) (*http.Response, error) {
+	before := d.clock.Now()
+	answer, err := d.next.RoundTrip(r)
+	if err == nil {
+		d.clock.note(answer.Header.Get("Date"), before, d.clock.Now())
+	}
+	return answer, err
+}
+
+// note takes the first Date. It has no fraction of a second, so the clocks are taken
+// to agree if the request was under way in that second.
+func (c *Clock) note(header string, before, after time.Time) {
+	date, err := http.ParseTime(header)
+	if err != nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.date.IsZero() {
+		return
+	}
+	c.date = date
+	switch end := date.Add(time.Second); {
+	case after.Before(date):
+		c.offset = after.Sub(date)
+	case before.After(end):
+		c.offset = before.Sub(end)
+	}
+}
+
+// server returns the time by the clock of the API server, and how far the local clock
+// is ahead of it.
+func (c *Clock) server() (time.Time, time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.Now().Add(-c.offset), c.offset
+}

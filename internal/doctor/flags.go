@@ -1,0 +1,108 @@
+package doctor
+
+import (
+	"path"
+	"slices"
+	"strings"
+)
+
+// flags are the flags of a command line, by name without dashes.
+type flags map[string]string
+
+// flagsOf reads the command line of a container. The shell's form, with all flags in
+// one argument, is read, too.
+func flagsOf(line []string) flags {
+	var words []string
+	for _, argument := range line {
+		if strings.Contains(argument, " --") {
+			words = append(words, strings.Fields(argument)...)
+		} else {
+			words = append(words, argument)
+		}
+	}
+	all := flags{}
+	for i, word := range words {
+		name, ok := strings.CutPrefix(word, "--")
+		if !ok || name == "" {
+			continue
+		}
+		name, value, given := strings.Cut(name, "=")
+		switch {
+		case given:
+		case i+1 < len(words) && !strings.HasPrefix(words[i+1], "-"):
+			value = words[i+1]
+		default:
+			value = "true"
+		}
+		all[strings.ReplaceAll(name, "_", "-")] = strings.Trim(value, `"'`)
+	}
+	return all
+}
+
+// has reports whether the flag is set.
+func (f flags) has(name string) bool { _, ok := f[name]; return ok }
+
+// is reports whether a flag of type bool is on. unset is its default.
+func (f flags) is(name string, unset bool) bool {
+	value, ok := f[name]
+	if !ok {
+		return unset
+	}
+	return !slices.Contains([]string{"false", "f", "0", "False", "FALSE", "F"}, value)
+}
+
+// list returns the entries of a flag that is a list.
+func (f flags) list(name string) []string {
+	if f[name] == "" {
+		return nil
+	}
+	return strings.Split(f[name], ",")
+}
+
+// or returns the value of a flag, and unset if it is not set. ok is false if the value
+// is one that only the Pod's environment knows.
+func (f flags) or(name, unset string) (value string, ok bool) {
+	value, found := f[name]
+	if !found {
+		value = unset
+	}
+	return value, !strings.Contains(value, "$(") && !strings.Contains(value, "${")
+}
+
+// onlyOurs are flags that only a cloud-controller-manager has. Together with
+// --cloud-provider they show one, whatever its program is called.
+var onlyOurs = []string{"configure-cloud-routes", "node-status-update-frequency", "concurrent-service-syncs", "route-reconciliation-period", "allocate-node-cidrs", "concurrent-node-syncs"}
+
+// namesManager reports whether a program, an image or a Lease is called like a
+// cloud-controller-manager.
+func namesManager(name string) bool {
+	name = strings.ToLower(name)
+	if strings.HasPrefix(name, "cluster-cloud-") {
+		return false // OpenShift's operator, which installs one
+	}
+	return strings.Contains(name, "cloud-controller-manager") || slices.Contains(strings.FieldsFunc(name, func(r rune) bool { return r == '-' || r == '_' || r == '.' }), "ccm")
+}
+
+// program returns the name of an image, without registry and tag.
+func program(image string) string {
+	name, _, _ := strings.Cut(path.Base(image), "@")
+	name, _, _ = strings.Cut(name, ":")
+	return name
+}
+
+// isManager reports whether the container runs a cloud-controller-manager.
+func isManager(c Container) bool {
+	if slices.ContainsFunc(c.Line, func(argument string) bool {
+		return !strings.HasPrefix(argument, "-") && path.Base(argument) == "kube-controller-manager"
+	}) {
+		return false
+	}
+	if namesManager(program(c.Image)) || namesManager(c.Name) {
+		return true
+	}
+	if len(c.Line) > 0 && namesManager(path.Base(c.Line[0])) {
+		return true
+	}
+	f := flagsOf(c.Line)
+	return f.has("cloud-provider") && slices.ContainsFunc(onlyOurs, f.has)
+}

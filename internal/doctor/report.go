@@ -1,0 +1,137 @@
+package doctor
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Report is what the checks have found. Fields may be added, and none is renamed.
+type Report struct {
+	Version  string    `json:"version,omitempty"` // of the API server
+	Time     time.Time `json:"time"`              // by the clock of the API server
+	Findings []Finding `json:"findings"`
+	Unknown  []Unknown `json:"unknown"`
+	Passed   []string  `json:"passed"` // IDs
+}
+
+// Unknown is a check that could not be made.
+type Unknown struct {
+	ID       string   `json:"id"`
+	Category Category `json:"category"`
+	Why      string   `json:"why"`
+}
+
+// Count returns how many findings have the level.
+func (r *Report) Count(l Level) int {
+	n := 0
+	for _, f := range r.Findings {
+		if f.Level == l {
+			n++
+		}
+	}
+	return n
+}
+
+// Text returns the report for a terminal.
+func (r *Report) Text() string {
+	var b strings.Builder
+	for _, c := range Categories() {
+		r.category(&b, c)
+	}
+	fmt.Fprintf(&b, "%s. Codes: docs/reference/doctor.md\n", r.summary())
+	return b.String()
+}
+
+func (r *Report) summary() string {
+	return fmt.Sprintf("%s, %s, %d unknown", count(r.Count(Error), "error"), count(r.Count(Warning), "warning"), len(r.Unknown))
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+var marks = map[Level]string{Error: "✗", Warning: "!"}
+
+// category writes a line for a category, one for each finding, and one for each reason
+// why checks could not be made.
+func (r *Report) category(b *strings.Builder, c Category) {
+	found := slices.DeleteFunc(slices.Clone(r.Findings), func(f Finding) bool { return f.Category != c })
+	unknown := slices.DeleteFunc(slices.Clone(r.Unknown), func(u Unknown) bool { return u.Category != c })
+	passed := 0
+	for _, check := range Checks() {
+		if check.Category == c && slices.Contains(r.Passed, check.ID) {
+			passed++
+		}
+	}
+	if len(found)+len(unknown)+passed == 0 {
+		return // not wanted
+	}
+	fmt.Fprintf(b, "%-14s ✓ %d", c, passed)
+	for _, l := range []Level{Error, Warning} {
+		if n := len(slices.DeleteFunc(slices.Clone(found), func(f Finding) bool { return f.Level != l })); n > 0 {
+			fmt.Fprintf(b, "  %s %d", marks[l], n)
+		}
+	}
+	if len(unknown) > 0 {
+		fmt.Fprintf(b, "  ? %d", len(unknown))
+	}
+	b.WriteString("\n")
+	for _, f := range found {
+		fmt.Fprintf(b, "  %s %s %s\n", marks[f.Level], f.ID, strings.TrimPrefix(f.Object+": "+f.Message, ": "))
+		for _, e := range f.Evidence {
+			fmt.Fprintf(b, "      %s\n", e)
+		}
+		fmt.Fprintf(b, "      Fix: %s\n", f.Fix)
+	}
+	for _, why := range reasons(unknown) {
+		fmt.Fprintf(b, "  ? %s unknown: %s\n", strings.Join(why.ids, " "), why.why)
+	}
+}
+
+// reason is why checks could not be made.
+type reason struct {
+	why string
+	ids []string
+}
+
+func reasons(unknown []Unknown) []reason {
+	var all []reason
+	for _, u := range unknown {
+		at := slices.IndexFunc(all, func(r reason) bool { return r.why == u.Why })
+		if at < 0 {
+			all, at = append(all, reason{why: u.Why}), len(all)
+		}
+		all[at].ids = append(all[at].ids, u.ID)
+	}
+	return all
+}
+
+var markdown = strings.NewReplacer("|", `\|`, "<", "&lt;", "`", "'", "[", `\[`, "@", "@\u200b")
+
+// Markdown returns the report for an issue or a page.
+func (r *Report) Markdown() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "## fairlead doctor\n\nKubernetes %s, %s. %s.\n", r.Version, r.Time.UTC().Format(time.RFC3339), r.summary())
+	if len(r.Findings) > 0 {
+		b.WriteString("\n| | code | object | what | fix |\n| --- | --- | --- | --- | --- |\n")
+	}
+	for _, f := range r.Findings {
+		text := f.Message
+		if len(f.Evidence) > 0 {
+			text += " (" + strings.Join(f.Evidence, "; ") + ")"
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | `%s` |\n", f.Level, f.ID, markdown.Replace(f.Object), markdown.Replace(text), strings.ReplaceAll(f.Fix, "|", `\|`))
+	}
+	if len(r.Unknown) > 0 {
+		b.WriteString("\nUnknown:\n\n")
+	}
+	for _, u := range r.Unknown {
+		fmt.Fprintf(&b, "- %s: %s\n", u.ID, markdown.Replace(u.Why))
+	}
+	return b.String()
+}

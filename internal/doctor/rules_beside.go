@@ -1,0 +1,92 @@
+package doctor
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+)
+
+// Self is the manager that looks for others.
+type Self struct {
+	Program string   // the API server records writes under this name
+	Lease   string   // namespace and name; empty without an election
+	Line    []string // its arguments
+}
+
+// Other is what shows that another manager works, or worked until lately.
+type Other struct {
+	// Works reports whether it works now. It may have ended otherwise.
+	Works bool
+	// Message says what was seen, and what to do. It is empty if nothing was seen.
+	Message string
+}
+
+// divide says how two managers can work in one cluster.
+const divide = "docs/guides/two-managers.md says how to divide the objects between two managers."
+
+// Beside returns what shows that another manager works beside this one. It says
+// nothing if this one's flags divide the objects.
+func (v *View) Beside(self Self) Other {
+	me := self.manager()
+	known := v.withSelf(me)
+	undivided := !slices.ContainsFunc(known, Manager.divides)
+	found, late := v.together(known), v.lateWriterOtherThan(self.Program)
+	switch {
+	case me.divides():
+		return Other{}
+	case len(found) > 0:
+		seen := found[0].Message
+		if evidence := found[0].Evidence; len(evidence) > 0 {
+			seen += " " + strings.Join(evidence, "; ") + "."
+		}
+		return Other{Works: true, Message: shown(seen + " Each writes what the other has written, and each deletes Nodes by rules of its own. End one of them; " + divide)}
+	case undivided && late != "":
+		return Other{Message: shown(late + ", and is another manager than this one. If it still runs, end it; " + divide)}
+	default:
+		return Other{}
+	}
+}
+
+func (s Self) manager() Manager {
+	return Manager{Flags: flagsOf(s.Line), Elects: s.Lease != "", Lease: s.Lease, isSelf: true}
+}
+
+// withSelf returns the managers that are to work, with me among them. A workload that
+// shows another Lease than mine, which nobody is seen to renew, is left out: it does not
+// work, or it is me, and the program chooses its Lease itself.
+func (v *View) withSelf(me Manager) []Manager {
+	all := slices.DeleteFunc(v.Managers(), func(m Manager) bool {
+		if m.Lease == me.Lease {
+			return m.Workload == nil
+		}
+		l := v.lease(m.Lease)
+		return m.Elects && !m.divides() && (l == nil || !v.isRenewed(l))
+	})
+	if slices.ContainsFunc(all, func(m Manager) bool { return m.Workload != nil && m.Lease == me.Lease }) {
+		return all
+	}
+	return append(all, me)
+}
+
+// lateWriterOtherThan says which other manager has written Nodes in the last hour,
+// empty if none has.
+func (v *View) lateWriterOtherThan(program string) string {
+	late := v.writersOfLate()
+	for _, name := range slices.Sorted(maps.Keys(late)) {
+		if name != program {
+			return fmt.Sprintf("%s, %s ago at the latest", late[name].wrote(name), v.since(late[name].last))
+		}
+	}
+	return ""
+}
+
+// mayList reports whether the rules allow to list all objects of a resource.
+func mayList(rules []authorizationv1.ResourceRule, group, resource string) bool {
+	has := func(all []string, one string) bool { return slices.Contains(all, one) || slices.Contains(all, "*") }
+	return slices.ContainsFunc(rules, func(r authorizationv1.ResourceRule) bool {
+		return has(r.Verbs, "list") && has(r.APIGroups, group) && has(r.Resources, resource) && len(r.ResourceNames) == 0
+	})
+}

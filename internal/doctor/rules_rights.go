@@ -1,0 +1,144 @@
+package doctor
+
+import (
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Right is the right to use a verb on a resource.
+type Right struct {
+	Verb      string `json:"verb"`
+	Group     string `json:"group,omitempty"`
+	Resource  string `json:"resource"` // with its subresource
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name,omitempty"`
+	// Excess reports whether a manager should not have the right.
+	Excess bool `json:"excess,omitempty"`
+}
+
+// split returns the resource and its subresource.
+func (r Right) split() (resource, sub string) {
+	resource, sub, _ = strings.Cut(r.Resource, "/")
+	return resource, sub
+}
+
+func (r Right) String() string {
+	resource, sub := r.split()
+	if r.Group != "" {
+		resource += "." + r.Group
+	}
+	if sub != "" {
+		resource += "/" + sub
+	}
+	return strings.TrimSpace(r.Verb + " " + resource + " " + r.Name)
+}
+
+func rightsChecks() []Check {
+	return []Check{
+		{
+			ID: "FL401", Category: Rights, Level: Error, Title: "The manager's account lacks a right",
+			Why:   "What needs the right fails again and again. Without `delete nodes`, for example, Nodes of terminated instances stay for ever.",
+			Looks: "A SubjectAccessReview for each right that docs/reference/rights.md lists, as far as the manager's flags need it.",
+			Fix:   "kubectl -n {namespace} get {kind} {name} -o jsonpath='{.spec.template.spec.serviceAccountName}' # then apply the ClusterRole of deploy/deployment.yaml",
+			Needs: append([]Source{Reviews}, managers...), find: missingRights, cannot: withoutReviews,
+		},
+		{
+			ID: "FL403", Category: Rights, Level: Warning, Title: "The manager's account has rights that are as good as all",
+			Why:   "Whoever takes over the Pod has them, too.",
+			Looks: "A SubjectAccessReview for each of: all Secrets, Pods and tokens of all accounts, impersonation, and `*`. Some providers read Secrets: narrow the right to the one they need.",
+			Fix:   "kubectl get clusterrolebindings -o wide | grep {name} # then bind the role of deploy/deployment.yaml, and what docs/reference/rights.md says of the provider",
+			Needs: append([]Source{Reviews}, managers...), find: excessRights, cannot: withoutReviews,
+		},
+	}
+}
+
+// accounts returns the account that reads and leads, and that of a controller that
+// writes. They differ with --use-service-account-credentials.
+func (m Manager) account() string {
+	return "system:serviceaccount:" + m.Workload.Namespace + ":" + m.Workload.Template.ServiceAccount
+}
+
+// groupsOf returns the groups that the API server puts a service account into.
+func groupsOf(account string) []string {
+	parts := strings.Split(account, ":")
+	return []string{"system:serviceaccounts", "system:serviceaccounts:" + parts[2], "system:authenticated"}
+}
+
+func (m Manager) writer(controller string) string {
+	if m.Flags.is("use-service-account-credentials", false) {
+		return "system:serviceaccount:" + metav1.NamespaceSystem + ":" + controller
+	}
+	return m.account()
+}
+
+// reviews returns the questions about the rights of a manager's accounts.
+func (m Manager) reviews() []Review {
+	var all []Review
+	ask := func(account string, rights ...Right) {
+		for _, r := range rights {
+			all = append(all, Review{Manager: m.object(), Account: account, Right: r})
+		}
+	}
+	ask(m.account(), Right{Verb: "list", Resource: "nodes"}, Right{Verb: "watch", Resource: "nodes"})
+	if m.Elects && m.Lease != "" {
+		namespace, name, _ := strings.Cut(m.Lease, "/")
+		for _, verb := range []string{"get", "update"} {
+			ask(m.account(), Right{Verb: verb, Group: "coordination.k8s.io", Resource: "leases", Namespace: namespace, Name: name})
+		}
+	}
+	if m.runs("cloud-node-controller", "cloud-node") {
+		ask(m.writer("node-controller"), Right{Verb: "patch", Resource: "nodes"}, Right{Verb: "patch", Resource: "nodes/status"}, Right{Verb: "create", Resource: "events"})
+	}
+	if m.runs("cloud-node-lifecycle-controller", "cloud-node-lifecycle") && m.Flags.is("node-deletion", true) {
+		ask(m.writer("node-controller"), Right{Verb: "get", Resource: "nodes"}, Right{Verb: "delete", Resource: "nodes"})
+	}
+	if m.runs("service-lb-controller", "service") {
+		ask(m.account(), Right{Verb: "list", Resource: "services"}, Right{Verb: "watch", Resource: "services"})
+		ask(m.writer("service-controller"), Right{Verb: "patch", Resource: "services/status"})
+	}
+	ask(m.account(),
+		Right{Verb: "list", Resource: "secrets", Excess: true},
+		Right{Verb: "create", Resource: "pods", Excess: true},
+		Right{Verb: "create", Resource: "serviceaccounts/token", Excess: true},
+		Right{Verb: "impersonate", Resource: "users", Excess: true},
+		Right{Verb: "*", Group: "*", Resource: "*", Excess: true},
+	)
+	return all
+}
+
+func withoutReviews(v *View) string {
+	if len(v.Reviews) == 0 {
+		return "no manager's service account is known"
+	}
+	return ""
+}
+
+// reviewed returns a finding for each account, with the rights for which holds returns
+// true.
+func (v *View) reviewed(what string, holds func(Review) bool) (all []Finding) {
+	at := map[string]int{}
+	for _, r := range v.Reviews {
+		if !holds(r) {
+			continue
+		}
+		key := r.Manager + " " + r.Account
+		if _, ok := at[key]; !ok {
+			at[key] = len(all)
+			all = append(all, Finding{Object: r.Manager, Message: fmt.Sprintf("%s %s: ", r.Account, what)})
+		} else {
+			all[at[key]].Message += ", "
+		}
+		all[at[key]].Message += r.Right.String()
+	}
+	return all
+}
+
+func missingRights(v *View) []Finding {
+	return v.reviewed("may not", func(r Review) bool { return !r.Right.Excess && !r.Allowed })
+}
+
+func excessRights(v *View) []Finding {
+	return v.reviewed("may", func(r Review) bool { return r.Right.Excess && r.Allowed })
+}

@@ -1,0 +1,91 @@
+package doctor
+
+import (
+	"context"
+	"encoding/json"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+)
+
+// Explain returns what waits and why, for a bundle. Its JSON is written without secrets.
+type Explain func(*View) any
+
+// observeForBundle reads what only a bundle needs: volumes, and the events that say that
+// something is over, or that are about volumes.
+func observeForBundle(ctx context.Context, client kubernetes.Interface, v *View) {
+	o := newObserver(client, metav1.NamespaceAll, mostPages)
+	o.view = v
+	reads := []func(context.Context){o.volumes}
+	if _, missing := v.Missing[Events]; !missing {
+		reads = append(reads, o.otherEvents)
+	}
+	o.together(ctx, reads...)
+}
+
+func (o *observer) volumes(ctx context.Context) {
+	all := read(ctx, o, Volumes, o.pages, metav1.ListOptions{}, func(ctx context.Context, of metav1.ListOptions) ([]corev1.PersistentVolume, string, error) {
+		l, err := o.client.CoreV1().PersistentVolumes().List(ctx, of)
+		if err != nil {
+			return nil, "", err
+		}
+		return l.Items, l.Continue, nil
+	})
+	o.with(func(v *View) { v.Volumes = all })
+}
+
+func (o *observer) otherEvents(ctx context.Context) {
+	for _, selector := range []string{
+		"involvedObject.kind=Service,type=" + corev1.EventTypeNormal,
+		"involvedObject.kind=Node,type=" + corev1.EventTypeNormal,
+		"involvedObject.kind=PersistentVolume",
+	} {
+		all := o.eventsOf(ctx, OtherEvents, selector)
+		o.with(func(v *View) { v.OtherEvents = append(v.OtherEvents, all...) })
+	}
+}
+
+// DaemonLease returns the namespace and the name of the Lease of the daemon: the usual
+// one if it is there, otherwise that of a manager.
+func (v *View) DaemonLease() string {
+	const usual = metav1.NamespaceSystem + "/" + defaultLease
+	if v.lease(usual) != nil {
+		return usual
+	}
+	for _, m := range v.Managers() {
+		if m.Lease != "" {
+			return m.Lease
+		}
+	}
+	return usual
+}
+
+// redactTexts returns the value as JSON has it, with each text as it may be shown.
+func redactTexts(value any) (any, error) {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return nil, err
+	}
+	var all any
+	if err := json.Unmarshal(text, &all); err != nil {
+		return nil, err
+	}
+	return redactText(all), nil
+}
+
+func redactText(value any) any {
+	switch value := value.(type) {
+	case string:
+		return shown(value)
+	case []any:
+		for i := range value {
+			value[i] = redactText(value[i])
+		}
+	case map[string]any:
+		for key := range value {
+			value[key] = redactText(value[key])
+		}
+	}
+	return value
+}

@@ -1,0 +1,78 @@
+package explain
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// The sources of an answer.
+const (
+	// Offline is what is written in the API server.
+	Offline = "offline"
+	// Live is that, and what the daemon that leads remembers.
+	Live = "live"
+)
+
+// Explain returns why an object is in its state.
+func (all Reasons) Explain(v View) Answer {
+	switch {
+	case v.Node != nil:
+		return all.node(v)
+	case v.Service != nil:
+		return all.service(v)
+	case v.Volume != nil:
+		return all.volume(v)
+	case v.Request != nil:
+		return all.request(v)
+	default:
+		return all.route(v)
+	}
+}
+
+// Waiting returns those of the objects that wait, what has waited longest first.
+//
+// About an object that is being deleted, and about one of which nobody has said
+// anything, it is not known whether a daemon is to do something. For a volume it is: a
+// daemon does nothing in either case, unless it says so.
+func (all Reasons) Waiting(views []View, d DaemonView, now time.Time) Waiting {
+	w := Waiting{Source: Offline, Daemon: all.daemon(d, now), Items: []Answer{}}
+	for _, v := range views {
+		v.Daemon = d
+		a := all.Explain(v)
+		a.Daemon = Daemon{} // It is in the answer once.
+		if a.State == Waits || v.Volume == nil && (a.State == Unknown || a.State == Deleting) {
+			w.Items = append(w.Items, a)
+		}
+	}
+	slices.SortStableFunc(w.Items, func(a, b Answer) int { return before(a.Since, b.Since) })
+	return w
+}
+
+func before(a, b *time.Time) int {
+	switch {
+	case a == nil && b == nil:
+		return 0
+	case a == nil:
+		return 1
+	case b == nil:
+		return -1
+	}
+	return a.Compare(*b)
+}
+
+// sinceOf returns since when the first of them that is known has held.
+func sinceOf(claims []claim) *time.Time {
+	for _, c := range claims {
+		if !c.cause.Since.IsZero() {
+			return &c.cause.Since
+		}
+	}
+	return nil
+}
+
+// split returns the namespace and the name of a key.
+func split(key string) (namespace, name string) {
+	namespace, name, _ = strings.Cut(key, "/")
+	return namespace, name
+}

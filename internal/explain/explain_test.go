@@ -1,0 +1,240 @@
+package explain
+
+import (
+	"flag"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	certificatesv1 "k8s.io/api/certificates/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	api "k8s.io/cloud-provider/api"
+
+	"github.com/fairlead-k8s/fairlead/internal/app"
+	"github.com/fairlead-k8s/fairlead/internal/controller/message"
+	"github.com/fairlead-k8s/fairlead/internal/controller/service"
+	"github.com/fairlead-k8s/fairlead/internal/controller/step"
+)
+
+var generate = flag.Bool("generate", false, "write the golden files")
+
+var (
+	noon    = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+	created = metav1.NewTime(noon.Add(-20 * time.Minute))
+	shownAt = metav1.NewTime(noon.Add(-10 * time.Minute))
+	cidr    = netip.MustParsePrefix("10.244.3.0/24")
+)
+
+// all are the reasons of the daemon.
+func all() Reasons { return app.AllReasons() }
+
+// working is a daemon that leads and has renewed its Lease.
+func working() DaemonView {
+	holder, seconds := "worker-1_6f1d", int32(15)
+	at := metav1.NewMicroTime(noon.Add(-2 * time.Second))
+	since := metav1.NewMicroTime(noon.Add(-time.Hour))
+	return DaemonView{Name: "kube-system/cloud-controller-manager", Lease: &coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{
+		HolderIdentity: &holder, LeaseDurationSeconds: &seconds, RenewTime: &at, AcquireTime: &since,
+	}}}
+}
+
+// aNode returns a Node that waits to be initialised, and has no CIDR.
+func aNode() *corev1.Node {
+	return &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: "worker-9", UID: "u9", CreationTimestamp: created},
+		Spec:       corev1.NodeSpec{Taints: []corev1.Taint{{Key: api.TaintExternalCloudProvider, Effect: corev1.TaintEffectNoSchedule}}},
+		Status:     corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionUnknown}}},
+	}
+}
+
+func aService() *corev1.Service {
+	return &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "u1", CreationTimestamp: created, Finalizers: []string{service.Finalizer}},
+		Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer},
+	}
+}
+
+// aVolume returns a PersistentVolume without a zone.
+func aVolume() *corev1.PersistentVolume {
+	return &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "disk-1", UID: "u2", CreationTimestamp: created}}
+}
+
+// aRequest returns a request of the kubelet of worker-9 that is not decided.
+func aRequest() *certificatesv1.CertificateSigningRequest {
+	return &certificatesv1.CertificateSigningRequest{
+		ObjectMeta: metav1.ObjectMeta{Name: "csr-1", UID: "u3", CreationTimestamp: created},
+		Spec: certificatesv1.CertificateSigningRequestSpec{
+			SignerName: certificatesv1.KubeletServingSignerName, Username: "system:node:worker-9", Groups: []string{"system:nodes"},
+		},
+	}
+}
+
+func ofVolume(p *corev1.PersistentVolume, events ...corev1.Event) View {
+	return View{Object: Object{Kind: kindVolume, Key: p.Name, UID: string(p.UID)}, Volume: p, Events: events, Daemon: working(), Now: noon}
+}
+
+func ofRequest(r *certificatesv1.CertificateSigningRequest, events ...corev1.Event) View {
+	return View{Object: Object{Kind: kindRequest, Key: r.Name, UID: string(r.UID)}, Request: r, Events: events, Daemon: working(), Now: noon}
+}
+
+func anEvent(r message.Reason, text string) corev1.Event {
+	return corev1.Event{Type: r.Type, Reason: r.Name, Message: text, Count: 3, FirstTimestamp: shownAt, LastTimestamp: metav1.NewTime(noon.Add(-time.Minute))}
+}
+
+func ofNode(n *corev1.Node, events ...corev1.Event) View {
+	return View{Object: Object{Kind: kindNode, Key: n.Name, UID: string(n.UID)}, Node: n, Events: events, Daemon: working(), Now: noon}
+}
+
+func ofService(s *corev1.Service, events ...corev1.Event) View {
+	return View{Object: Object{Kind: kindService, Key: s.Namespace + "/" + s.Name, UID: string(s.UID)}, Service: s, Events: events, Daemon: working(), Now: noon}
+}
+
+// statusOf returns the status with which a condition has a reason.
+func statusOf(r message.Reason) metav1.ConditionStatus {
+	isGood := slices.Contains([]string{"Ready", "Provisioned", "Initialized", "InstanceFound", "KubeletReports", "RouteCreated"}, r.Name)
+	isReversed := r.Condition == service.ConditionServing || r.Condition == "CloudInitialized" // False is bad
+	if isGood == isReversed {
+		return metav1.ConditionTrue
+	}
+	return metav1.ConditionFalse
+}
+
+// views returns objects that show a reason, as the daemon shows it.
+func views(r message.Reason) []View {
+	text := r.When
+	if begins[r.Name] != "" { // such an event begins with a reason
+		inner := map[string]string{"CloudInitFailed": "InstanceNotFound", "NodeDeletionHeld": "TooManyAbsent", "NodeDeletionCanceled": "InstanceFound", "ServingCertificateHeld": "IdentityUnproven"}[r.Name]
+		text = inner + ": " + text
+	}
+	switch {
+	case r.On == "Node" && r.Condition == "":
+		n := aNode()
+		if strings.HasPrefix(r.Name, "NodeDeletion") || r.Name == "Synced" {
+			n.Spec.Taints, n.Spec.ProviderID = nil, "acme://9"
+		}
+		return []View{ofNode(n, anEvent(r, text))}
+	case r.On == "Node":
+		n := aNode()
+		if r.Condition != "CloudInitialized" || r.Name == "Initialized" {
+			n.Spec.Taints, n.Spec.ProviderID, n.Spec.PodCIDRs = nil, "acme://9", []string{cidr.String()}
+		}
+		n.Status.Conditions = append(n.Status.Conditions, corev1.NodeCondition{
+			Type: corev1.NodeConditionType(r.Condition), Status: corev1.ConditionStatus(statusOf(r)), Reason: r.Name, Message: text, LastTransitionTime: shownAt,
+		})
+		all := []View{ofNode(n)}
+		if r.Condition == string(corev1.NodeNetworkUnavailable) {
+			all = append(all, View{Object: Object{Kind: kindRoute, Key: cidr.String()}, CIDR: cidr, Owners: []corev1.Node{*n}, Daemon: working(), Now: noon})
+		}
+		return all
+	case r.On == "Service" && r.Condition == "":
+		return []View{ofService(aService(), anEvent(r, text))}
+	case r.On == "Service":
+		s := aService()
+		s.Status.Conditions = []metav1.Condition{{Type: r.Condition, Status: statusOf(r), Reason: r.Name, Message: text, LastTransitionTime: shownAt}}
+		if r.Condition == service.ConditionCleanupHeld {
+			s.DeletionTimestamp = &created
+		}
+		return []View{ofService(s)}
+	case r.On == "Lease":
+		n := aNode()
+		n.Spec.Taints, n.Spec.ProviderID = nil, "acme://9"
+		v := ofNode(n)
+		v.Daemon.Events = []corev1.Event{anEvent(r, text)}
+		return []View{v}
+	case r.On == "PersistentVolume":
+		return []View{ofVolume(aVolume(), anEvent(r, text))}
+	case r.Condition == "Approved" || r.Condition == "Denied":
+		q := aRequest()
+		q.Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{{
+			Type: certificatesv1.RequestConditionType(r.Condition), Status: corev1.ConditionTrue, Reason: r.Name, Message: text, LastTransitionTime: shownAt,
+		}}
+		return []View{ofRequest(q)}
+	default: // a reason why a request waits
+		held := message.Reason{Name: heldRequest, Type: corev1.EventTypeWarning}
+		return []View{ofRequest(aRequest(), anEvent(held, r.Name+": "+text+" The request is csr-1."))}
+	}
+}
+
+// TestEveryReason compares what is said for each reason that the daemon can write with
+// a golden file, and holds that the daemon's own message is in it, word for word, where
+// it says what an object waits for.
+func TestEveryReason(t *testing.T) {
+	golden := map[string]*strings.Builder{}
+	seen := map[string]bool{}
+	for _, r := range all() {
+		name := r.On + "-" + r.Condition
+		switch {
+		case r.Condition == "":
+			name = r.On + "-events"
+		case strings.HasPrefix(r.Condition, "none"):
+			name = r.On + "-waits"
+		}
+		if seen[name+r.Name] {
+			continue
+		}
+		seen[name+r.Name] = true
+		for _, v := range views(r) {
+			if golden[name] == nil {
+				golden[name] = &strings.Builder{}
+			}
+			a := all().Explain(v)
+			fmt.Fprintf(golden[name], "# %s\n%s\n", r.Name, a.text(noon))
+			if a.State == Waits && a.Why == nil {
+				t.Errorf("%s %s: it waits and does not say why", name, r.Name)
+			}
+			isNews := r.Condition != "" && a.State == Waits || r.Type == corev1.EventTypeWarning
+			if isNews && !strings.Contains(a.text(noon), r.When) {
+				t.Errorf("%s %s: the message is not in\n%s", name, r.Name, a.text(noon))
+			}
+			if isNews && r.Condition != "" && (strings.TrimSuffix(a.Why.Text, " The request is csr-1.") != r.When || a.Why.Reason != r.Name || a.Why.Do != r.Do) {
+				t.Errorf("%s %s: why is %+v", name, r.Name, a.Why)
+			}
+		}
+	}
+	for name, text := range golden {
+		file := filepath.Join("testdata", name+".txt")
+		if *generate {
+			if err := os.WriteFile(file, []byte(text.String()), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(string(want), text.String()); d != "" {
+			t.Errorf("%s (-want +got):\n%s", file, d)
+		}
+	}
+}
+
+// TestReference compares the names of the fields with the page that describes them.
+func TestReference(t *testing.T) {
+	page, err := os.ReadFile("../../docs/reference/explain.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, value := range []any{Answer{}, Object{}, Cause{}, Writer{}, Daemon{}, Waiting{}, step.Memory{}, step.Evidence{}} {
+		kind := reflect.TypeOf(value)
+		for f := range kind.Fields() {
+			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+			if name == "" || !strings.Contains(string(page), "`"+name+"`") {
+				t.Errorf("docs/reference/explain.md does not have `%s` of %s", name, kind.Name())
+			}
+		}
+	}
+	for _, state := range []State{Unknown, Ready, Waits, Deleting, LeftAlone} {
+		if !strings.Contains(string(page), "| `"+string(state)+"` |") {
+			t.Errorf("docs/reference/explain.md does not have the state %s", state)
+		}
+	}
+}

@@ -1,0 +1,73 @@
+package explain
+
+import (
+	"slices"
+	"time"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/certificate"
+	"github.com/fairlead-k8s/fairlead/internal/controller/service"
+	"github.com/fairlead-k8s/fairlead/internal/controller/volume"
+)
+
+// Lists are the objects of a cluster, of which some may wait.
+type Lists struct {
+	Nodes    []corev1.Node
+	Services []corev1.Service
+	Volumes  []corev1.PersistentVolume
+	Requests []certificatesv1.CertificateSigningRequest
+	Events   []corev1.Event // about any of them
+	Now      time.Time
+}
+
+// WaitingIn returns those of the objects that wait, what has waited longest first.
+func (all Reasons) WaitingIn(l Lists, d DaemonView) Waiting { return all.Waiting(l.views(), d, l.Now) }
+
+// views returns what there is about each object that may wait: Nodes, Services with a
+// load balancer, volumes without a zone and a region, and requests that are not decided.
+func (l Lists) views() (views []View) {
+	byNode, byService, byVolume := l.byObject("Node"), l.byObject("Service"), l.byObject("PersistentVolume")
+	for i := range l.Nodes {
+		n := &l.Nodes[i]
+		views = append(views, View{Object: identified(Object{Kind: kindNode, Key: n.Name}, n), Node: n, Events: byNode["/"+n.Name]})
+	}
+	for i := range l.Services {
+		s := &l.Services[i]
+		if key := s.Namespace + "/" + s.Name; hasBalancer(s) {
+			views = append(views, View{Object: identified(Object{Kind: kindService, Key: key}, s), Service: s, Events: byService[key]})
+		}
+	}
+	for i := range l.Volumes {
+		if v := &l.Volumes[i]; volume.LeftAlone(v) == "" {
+			views = append(views, View{Object: identified(Object{Kind: kindVolume, Key: v.Name}, v), Volume: v, Events: byVolume["/"+v.Name]})
+		}
+	}
+	for i := range l.Requests {
+		if q := &l.Requests[i]; certificate.LeftAlone(q, l.Now) == "" {
+			views = append(views, View{Object: identified(Object{Kind: kindRequest, Key: q.Name}, q), Request: q, Events: byNode["/"+certificate.RequesterOf(q)]})
+		}
+	}
+	for i := range views {
+		views[i].Now = l.Now
+	}
+	return views
+}
+
+// byObject returns the events about objects of a kind, by namespace and name.
+func (l Lists) byObject(kind string) map[string][]corev1.Event {
+	all := map[string][]corev1.Event{}
+	for i := range l.Events {
+		if o := &l.Events[i].InvolvedObject; o.Kind == kind {
+			key := o.Namespace + "/" + o.Name
+			all[key] = append(all[key], l.Events[i])
+		}
+	}
+	return all
+}
+
+// hasBalancer reports whether the Service has, or had, to do with a load balancer.
+func hasBalancer(s *corev1.Service) bool {
+	return s.Spec.Type == corev1.ServiceTypeLoadBalancer || slices.Contains(s.Finalizers, service.Finalizer)
+}

@@ -1,0 +1,163 @@
+package explain
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/rest"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/step"
+	"github.com/fairlead-k8s/fairlead/internal/inspect"
+	"github.com/fairlead-k8s/fairlead/internal/printable"
+)
+
+// daemonFlags say where the daemon is that leads.
+type daemonFlags struct {
+	url, ca  string
+	insecure bool
+}
+
+func (d *daemonFlags) addFlags(c *cobra.Command) {
+	f := c.Flags()
+	f.StringVar(&d.url, "daemon", "", "also ask the daemon that leads what it remembers: https://HOST:10258. It gets the credentials of your kubeconfig file, as every server that you use them for")
+	f.StringVar(&d.ca, "daemon-ca", "", "file with the certificate authority of --daemon (default: those of this machine)")
+	f.BoolVar(&d.insecure, "daemon-insecure", false, "do not verify the certificate of --daemon, for a certificate that it has made itself. Whoever answers gets your token, if you have one")
+	_ = c.RegisterFlagCompletionFunc("daemon", cobra.NoFileCompletions) // cannot fail: the flag exists
+}
+
+const (
+	// answersWithin is how long the daemon may take.
+	answersWithin = 5 * time.Second
+	// maxAnswer is the size of the largest answer that is read.
+	maxAnswer = 1 << 20
+)
+
+// asked is a daemon that is asked what it remembers.
+type asked struct {
+	url    string
+	client *http.Client
+}
+
+// open returns the daemon, nil if none is named.
+func (d *daemonFlags) open(cluster *inspect.Cluster) (*asked, error) {
+	if d.url == "" {
+		return nil, nil //nolint:nilnil // see above
+	}
+	at, err := url.Parse(d.url)
+	if err != nil || at.Scheme != "https" || at.Host == "" || at.User != nil || strings.Trim(at.Path, "/") != "" || at.RawQuery != "" {
+		return nil, fmt.Errorf("--daemon: %q is not https://HOST:PORT", d.url)
+	}
+	if d.ca != "" && d.insecure {
+		return nil, errors.New("--daemon-ca and --daemon-insecure exclude each other")
+	}
+	config := rest.CopyConfig(cluster.Config)
+	config.Host = at.Host
+	config.Proxy = nil
+	config.ServerName, config.CAData, config.CAFile, config.Insecure = "", nil, d.ca, d.insecure
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("--daemon: %w", err)
+	}
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // The credentials are for this host.
+	return &asked{"https://" + at.Host, client}, nil
+}
+
+// remembered is what a daemon has answered.
+type remembered struct {
+	Version     string        `json:"version"`
+	Controllers []step.Memory `json:"controllers"`
+}
+
+// memory returns what the daemon remembers of an object. It is empty if the daemon
+// remembers nothing of it.
+func (a *asked) memory(ctx context.Context, o Object) (r remembered, err error) {
+	ctx, cancel := context.WithTimeout(ctx, answersWithin)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, a.url+step.MemoryPath+o.Kind+"/"+o.Key, nil)
+	if err != nil {
+		return r, err
+	}
+	response, err := a.client.Do(request)
+	if err != nil {
+		return r, err
+	}
+	defer func() { _ = response.Body.Close() }()
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
+	if err != nil {
+		return r, err
+	}
+	switch text := printable.Line(strings.TrimSpace(string(body)), maxLine); response.StatusCode {
+	case http.StatusOK:
+		return r, json.Unmarshal(body, &r)
+	case http.StatusNotFound:
+		if strings.HasPrefix(text, "no controller") {
+			return r, nil
+		}
+		return r, errors.New("it does not serve its memory, so it is older than this program, or another program")
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return r, fmt.Errorf("you need the right to get the non-resource URL %s*: %s", step.MemoryPath, text)
+	default:
+		return r, fmt.Errorf("%s: %s", response.Status, text)
+	}
+}
+
+// askedToo returns the answer with what the daemon remembers. If the daemon could not be
+// asked, the answer says why.
+func (a Answer) askedToo(ctx context.Context, d *asked) Answer {
+	if d == nil {
+		return a
+	}
+	r, err := d.memory(ctx, a.Object)
+	if err != nil {
+		a.NotLive = fmt.Sprintf("%s could not be asked: %v", d.url, err)
+		return a
+	}
+	a.Source, a.Daemon.Version, a.Memory = Live, r.Version, r.Controllers
+	if len(r.Controllers) == 0 {
+		a.NotLive = d.url + " remembers nothing of it"
+	}
+	return a
+}
+
+// memory writes what a controller remembers.
+func (l *lines) memory(m step.Memory) {
+	l.add("memory", "%s", m.Controller)
+	switch {
+	case m.Reason != "" && m.Text != "":
+		l.add("", "it waits because of %s: %s", m.Reason, m.Text)
+	case m.Reason != "":
+		l.add("", "it waits because of %s", m.Reason)
+	case m.Text != "":
+		l.add("", "it waits: %s", m.Text)
+	}
+	if !m.Since.IsZero() {
+		l.add("", "since %s, for %s", m.Since.UTC().Format(time.RFC3339), l.ago(m.Since))
+	}
+	if e := m.Evidence; e != nil {
+		l.add("", "evidence: absent %d of %d times, for %s of %s", e.Absences, e.Of, l.ago(e.Since), e.For)
+	}
+	if m.Said != "" {
+		at := ""
+		if !m.SaidAt.IsZero() {
+			at = " " + l.ago(m.SaidAt) + " ago"
+		}
+		l.add("", "the cloud%s: %s", at, m.Said)
+	}
+	if m.Attempts > 0 {
+		l.add("", "%d calls in a row were in vain", m.Attempts)
+	}
+	if m.Do != "" {
+		l.add("", "next: %s", m.Do)
+	}
+	if wait := m.NextLook.Sub(l.now); wait > 0 {
+		l.add("", "looks again in %s at the latest", wait.Round(time.Second))
+	}
+}

@@ -1,0 +1,89 @@
+package explain
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/message"
+)
+
+// event is an event that the daemon has recorded.
+type event struct {
+	message.Reason
+
+	cause Cause
+	last  time.Time
+}
+
+// begins has the events whose text begins with the reason of another object's
+// condition.
+var begins = map[string]string{"CloudInitFailed": "Node", "NodeDeletionHeld": "Node", "NodeDeletionCanceled": "Node", "ServingCertificateHeld": "CertificateSigningRequest"}
+
+// recorded returns the events with reasons of the daemon about objects of this kind,
+// the newest first.
+func (all Reasons) recorded(on string, events []corev1.Event) []event {
+	var known []event
+	for i := range events {
+		e := &events[i]
+		r, ok := all.find(on, "", e.Reason)
+		if !ok {
+			continue
+		}
+		first, last, times := when(e)
+		c := Cause{Shown: "event", Reason: e.Reason, Text: e.Message, Do: r.Do, Since: first, Times: times}
+		if name, rest, found := strings.Cut(e.Message, ": "); found && begins[e.Reason] != "" {
+			if inner, ok := all.of(begins[e.Reason], name); ok {
+				c.Shown, c.Reason, c.Text, c.Do = "event "+e.Reason, name, rest, inner.Do
+			}
+		}
+		known = append(known, event{Reason: r, cause: c, last: last})
+	}
+	slices.SortStableFunc(known, func(a, b event) int { return b.last.Compare(a.last) })
+	return known
+}
+
+// when returns the times of an event, in either of its two forms, and how often it was
+// recorded.
+func when(e *corev1.Event) (first, last time.Time, times int) {
+	first, last, times = e.FirstTimestamp.Time, e.LastTimestamp.Time, int(max(e.Count, 1))
+	if first.IsZero() {
+		first = e.EventTime.Time
+	}
+	if e.Series != nil {
+		last, times = e.Series.LastObservedTime.Time, int(max(e.Series.Count, 1))
+	}
+	if last.IsZero() {
+		last = first
+	}
+	return first, last, times
+}
+
+// isOver reports whether an event with one of these reasons is newer than this one.
+func (e event) isOver(events []event, reasons ...string) bool {
+	return slices.ContainsFunc(events, func(other event) bool {
+		return other.last.After(e.last) && slices.Contains(reasons, other.Name)
+	})
+}
+
+// lately is how old an event may be to be shown, unless it is known that what it says
+// still holds.
+const lately = time.Hour
+
+// mostReported is how many events an answer shows that may be over.
+const mostReported = 5
+
+// reported returns the newest warnings that are not among those that still hold.
+func reported(events []event, shown []Cause, now time.Time) []Cause {
+	var all []Cause
+	for _, e := range events {
+		same := func(c Cause) bool { return c.Reason == e.cause.Reason && c.Text == e.cause.Text }
+		isNews := e.Type == corev1.EventTypeWarning && now.Sub(e.last) < lately && !slices.ContainsFunc(shown, same) && !slices.ContainsFunc(all, same)
+		if isNews && len(all) < mostReported {
+			all = append(all, e.cause)
+		}
+	}
+	return all
+}

@@ -1,0 +1,164 @@
+package explain
+
+import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/node"
+	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
+	"github.com/fairlead-k8s/fairlead/internal/controller/nodelifecycle"
+	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
+)
+
+// claim is a cause with what follows from it.
+type claim struct {
+	cause   Cause
+	state   State
+	summary string
+}
+
+// The sentences about Nodes, one for each thing that a Node may wait for.
+const (
+	uninitialized = "It waits to be initialised. Until then no ordinary pod is scheduled to it."
+	missing       = "Its kubelet is silent, and its deletion is held."
+	unreachable   = "Its pods cannot be reached, because a route is missing."
+	withoutCIDR   = "It waits for the CIDRs of its pods."
+	excluded      = "The daemon leaves it alone."
+)
+
+// conditionsOfNode are the conditions that say what a Node waits for, what matters most
+// first.
+var conditionsOfNode = []struct {
+	kind    corev1.NodeConditionType
+	waits   []corev1.ConditionStatus
+	summary string
+}{
+	{node.ConditionInitialized, []corev1.ConditionStatus{corev1.ConditionFalse}, uninitialized},
+	{nodelifecycle.ConditionMissing, []corev1.ConditionStatus{corev1.ConditionTrue, corev1.ConditionUnknown}, missing},
+	{corev1.NodeNetworkUnavailable, []corev1.ConditionStatus{corev1.ConditionTrue}, unreachable},
+}
+
+// eventsOfNode are the events that hold for as long as the Node is as they say.
+var eventsOfNode = []struct {
+	reasons []string
+	holds   func(n *corev1.Node) bool
+	over    []string // events after which it no longer holds
+	state   State
+	summary string
+}{
+	{[]string{"ForeignNode"}, nodefact.IsUninitialized, []string{"Synced"}, LeftAlone, excluded},
+	{[]string{"NodeExcluded"}, func(*corev1.Node) bool { return true }, []string{"Synced", "CloudInitFailed", "NodeDeletionHeld"}, LeftAlone, excluded},
+	{[]string{"CloudInitFailed"}, nodefact.IsUninitialized, []string{"Synced"}, Waits, uninitialized},
+	{[]string{"NodeDeletionHeld"}, isSilent, []string{"NodeDeletionCanceled", "NodeDeletionResumed"}, Waits, missing},
+	{[]string{"CIDRNotAvailable", "CIDRAssignmentHeld", "CIDRAllocatorConflict", "CIDRAssignmentFailed"}, hasNoCIDR, nil, Waits, withoutCIDR},
+}
+
+func hasNoCIDR(n *corev1.Node) bool { return len(n.Spec.PodCIDRs) == 0 && n.Spec.PodCIDR == "" }
+
+func isSilent(n *corev1.Node) bool {
+	ready := nodefact.Condition(n, corev1.NodeReady)
+	return ready != nil && ready.Status != corev1.ConditionTrue && nodefact.Condition(n, nodelifecycle.ConditionMissing) == nil
+}
+
+// excludedBy returns the label that excludes the Node, empty if there is none.
+func excludedBy(n *corev1.Node) string {
+	for _, key := range []string{ownership.LabelExcludeRestricted, ownership.LabelExclude} {
+		if nodefact.HasLabel(n, key) {
+			return key
+		}
+	}
+	return ""
+}
+
+// node explains a Node.
+func (all Reasons) node(v View) Answer {
+	n := v.Node
+	events := all.recorded("Node", v.Events)
+	claims := append(all.conditions(n), claimsOfEvents(n, events)...)
+	a := v.answer(all, claims, events)
+	switch {
+	case n.DeletionTimestamp != nil:
+		a.State, a.Summary = Deleting, "It is being deleted."
+		a.Since = &n.DeletionTimestamp.Time
+	case len(claims) > 0:
+		if a.Summary == uninitialized { // A Node waits for that from its creation on.
+			a.Since = &n.CreationTimestamp.Time
+		}
+	case nodefact.IsUninitialized(n):
+		a.State, a.Summary, a.Since = Unknown, uninitialized+" No daemon has said why.", &n.CreationTimestamp.Time
+	case excludedBy(n) != "":
+		a.State, a.Summary = LeftAlone, fmt.Sprintf("It has the label %s, by which daemons leave it alone.", excludedBy(n))
+	case n.Spec.ProviderID == "":
+		a.State, a.Summary = LeftAlone, "It has neither the taint of a Node that waits to be initialised nor a provider ID, so no cloud-controller-manager was asked to initialise it. Its kubelet needs --cloud-provider=external."
+	default:
+		a.State, a.Summary = Ready, fmt.Sprintf("It is initialised, as %s.", n.Spec.ProviderID)
+	}
+	a.Writers = writers(n.ManagedFields, fieldsOfNode)
+	a.Next = append(a.Next, "kubectl describe node "+n.Name)
+	return a
+}
+
+// conditions returns what a Node waits for by its conditions.
+func (all Reasons) conditions(n *corev1.Node) []claim {
+	var claims []claim
+	for _, known := range conditionsOfNode {
+		c := nodefact.Condition(n, known.kind)
+		if c == nil || !slices.Contains(known.waits, c.Status) {
+			continue
+		}
+		r, ok := all.find("Node", string(known.kind), c.Reason)
+		if !ok { // Others may write NetworkUnavailable, too.
+			continue
+		}
+		claims = append(claims, claim{
+			cause: Cause{
+				Shown: fmt.Sprintf("condition %s=%s", c.Type, c.Status), Reason: c.Reason, Text: c.Message, Do: r.Do,
+				Since: c.LastTransitionTime.Time,
+			},
+			state: Waits, summary: known.summary,
+		})
+	}
+	return claims
+}
+
+// claimsOfEvents returns what a Node waits for by its events, as far as no condition
+// says the same.
+func claimsOfEvents(n *corev1.Node, events []event) []claim {
+	var claims []claim
+	for _, known := range eventsOfNode {
+		newest := slices.IndexFunc(events, func(e event) bool { return slices.Contains(known.reasons, e.Name) })
+		if newest < 0 || !known.holds(n) || events[newest].isOver(events, known.over...) {
+			continue
+		}
+		if known.summary == uninitialized && nodefact.Condition(n, node.ConditionInitialized) != nil {
+			continue
+		}
+		claims = append(claims, claim{cause: events[newest].cause, state: known.state, summary: known.summary})
+	}
+	return claims
+}
+
+// answer returns the answer of the claims, of which the first counts most.
+func (v View) answer(all Reasons, claims []claim, events []event) Answer {
+	a := Answer{Object: v.Object, Source: Offline, Daemon: all.daemon(v.Daemon, v.Now)}
+	var shown []Cause
+	for i, c := range claims {
+		shown = append(shown, c.cause)
+		if i > 0 {
+			a.Also = append(a.Also, c.cause)
+			continue
+		}
+		a.State, a.Summary, a.Why = c.state, c.summary, &shown[0]
+		if !c.cause.Since.IsZero() {
+			a.Since = &c.cause.Since
+		}
+	}
+	a.Reported = reported(events, shown, v.Now)
+	if a.Daemon.Problem != "" {
+		namespace, name := split(v.Daemon.Name)
+		a.Next = append(a.Next, fmt.Sprintf("kubectl -n %s get lease %s -o yaml", namespace, name))
+	}
+	return a
+}

@@ -1,0 +1,112 @@
+package explain
+
+import (
+	"fmt"
+	"slices"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/certificate"
+)
+
+// heldRequest is the event on a Node that says why a request of its kubelet waits.
+const heldRequest = "ServingCertificateHeld"
+
+// request explains a CertificateSigningRequest. Why it waits is an event on the Node
+// that has made it.
+func (all Reasons) request(v View) Answer {
+	r := v.Request
+	events := all.onNodeOf(v)
+	claims := all.decided(r)
+	left := certificate.LeftAlone(r, v.Now)
+	about := slices.IndexFunc(events, func(e event) bool { return certificate.IsAbout(e.cause.Text, r.Name) })
+	if left == "" && about >= 0 {
+		claims = []claim{{cause: events[about].cause, state: Waits, summary: "It waits to be approved."}}
+	}
+	if left != "" {
+		events = nil // They are not about this request any more.
+	}
+	a := v.answer(all, claims, events)
+	switch {
+	case left == "" && len(claims) == 0:
+		a.State, a.Summary, a.Since = Unknown, "It waits to be approved. No daemon has said why"+unsaid(a, v), &r.CreationTimestamp.Time
+	case left == "":
+		a.Since = &r.CreationTimestamp.Time
+	case len(claims) == 0:
+		a.State, a.Summary = LeftAlone, fmt.Sprintf("The daemon leaves it alone: %s.", left)
+		if verdict := verdictOn(r); verdict != nil && isServing(r) {
+			a.Summary = fmt.Sprintf("It is decided, and not by this daemon: %s.", verdict.Type)
+		}
+	}
+	a.Writers = writers(r.ManagedFields, fieldsOfRequest)
+	a.Next = append(a.Next, "kubectl describe csr "+r.Name)
+	return a
+}
+
+// unsaid says what may be the reason if no event is about the request.
+func unsaid(a Answer, v View) string {
+	switch {
+	case len(a.Reported) > 0:
+		return " about this request: the same reason is recorded once in an hour for all requests of a Node."
+	case certificate.RequesterOf(v.Request) == "":
+		return ": it was not made by a Node."
+	default:
+		return ". Either its Node does not exist or is another manager's, or the controller " + certificate.Name + " does not run: it is off by default."
+	}
+}
+
+// onNodeOf returns the events that say why requests of the Node wait, the newest first.
+func (all Reasons) onNodeOf(v View) []event {
+	events := slices.DeleteFunc(all.recorded("Node", v.Events), func(e event) bool { return e.Name != heldRequest })
+	for i := range events {
+		events[i].cause.About = kindNode + "/" + certificate.RequesterOf(v.Request)
+	}
+	return events
+}
+
+// decided returns what the daemon has written when it decided on the request.
+func (all Reasons) decided(r *certificatesv1.CertificateSigningRequest) []claim {
+	c := verdictOn(r)
+	if c == nil || !isServing(r) {
+		return nil
+	}
+	reason, ok := all.find("CertificateSigningRequest", string(c.Type), c.Reason)
+	if !ok { // Others may decide, too.
+		return nil
+	}
+	is := claim{
+		cause: Cause{
+			Shown: fmt.Sprintf("condition %s=%s", c.Type, corev1.ConditionTrue), Reason: c.Reason, Text: c.Message, Do: reason.Do,
+			Since: c.LastTransitionTime.Time,
+		},
+		state: Ready, summary: "It is approved, and its certificate is signed.",
+	}
+	switch {
+	case c.Type == certificatesv1.CertificateDenied:
+		is.state, is.summary = LeftAlone, "It is denied. Its kubelet makes another one."
+	case slices.ContainsFunc(r.Status.Conditions, func(c certificatesv1.CertificateSigningRequestCondition) bool {
+		return c.Type == certificatesv1.CertificateFailed
+	}):
+		is.state, is.summary = LeftAlone, "It is approved, and its signer has failed."
+	case len(r.Status.Certificate) == 0:
+		is.summary = "It is approved, and kube-controller-manager has not signed its certificate yet."
+	}
+	return []claim{is}
+}
+
+func isServing(r *certificatesv1.CertificateSigningRequest) bool {
+	return r.Spec.SignerName == certificatesv1.KubeletServingSignerName
+}
+
+// verdictOn returns the condition by which somebody has approved or denied the request,
+// nil if nobody has.
+func verdictOn(r *certificatesv1.CertificateSigningRequest) *certificatesv1.CertificateSigningRequestCondition {
+	i := slices.IndexFunc(r.Status.Conditions, func(c certificatesv1.CertificateSigningRequestCondition) bool {
+		return c.Type == certificatesv1.CertificateApproved || c.Type == certificatesv1.CertificateDenied
+	})
+	if i < 0 {
+		return nil
+	}
+	return &r.Status.Conditions[i]
+}

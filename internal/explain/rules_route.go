@@ -1,0 +1,71 @@
+package explain
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// eventsOfRoute are the events about the CIDR of a route.
+var eventsOfRoute = []string{"FailedToCreateRoute", "PodCIDRRejected", "CIDROverlap"}
+
+// route explains a route by the Node to whose pods it leads.
+func (all Reasons) route(v View) Answer {
+	owner := v.owner()
+	if owner == nil {
+		a := v.answer(all, nil, nil)
+		a.State, a.Summary = Unknown, "No Node has this CIDR. If there is such a route, only the cloud and the daemon know it: look at what the daemon reports, and at its sub-command plan."
+		return a
+	}
+	events := all.recorded("Node", v.Events)
+	claims := slices.DeleteFunc(all.conditions(owner), func(c claim) bool { return c.summary != unreachable })
+	if len(claims) > 0 { // The event says more than the condition.
+		for _, e := range events {
+			if slices.Contains(eventsOfRoute, e.Name) && strings.Contains(e.cause.Text, v.CIDR.String()) && e.cause.Text != claims[0].cause.Text {
+				claims = slices.Insert(claims, 0, claim{cause: e.cause, state: Waits})
+				break
+			}
+		}
+	}
+	a := v.answer(all, claims, events)
+	if a.Why != nil {
+		a.Why.About = "node/" + owner.Name
+	}
+	to := "It leads to the pods of node/" + owner.Name
+	if len(v.Owners) > 1 {
+		to += fmt.Sprintf(", and %d other Nodes have the CIDR, too", len(v.Owners)-1)
+	}
+	switch shown := all.created(owner); {
+	case len(claims) > 0:
+		a.State, a.Summary, a.Since = Waits, to+". It is missing.", sinceOf(claims)
+	case shown:
+		a.State, a.Summary = Ready, to+". All routes of that Node exist."
+	default:
+		a.State, a.Summary = Unknown, to+". No daemon has said whether it exists: routes may be switched off (--configure-cloud-routes)."
+	}
+	a.Writers = writers(owner.ManagedFields, fieldsOfRoute)
+	a.Next = append(a.Next, "kubectl describe node "+owner.Name)
+	return a
+}
+
+// owner returns the oldest Node that has the CIDR, nil if there is none.
+func (v View) owner() *corev1.Node {
+	if len(v.Owners) == 0 {
+		return nil
+	}
+	oldest := slices.MinFunc(v.Owners, func(a, b corev1.Node) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
+	return &oldest
+}
+
+// created reports whether the Node says that its routes exist.
+func (all Reasons) created(n *corev1.Node) bool {
+	for _, c := range n.Status.Conditions {
+		if c.Type == corev1.NodeNetworkUnavailable && c.Status == corev1.ConditionFalse {
+			_, ours := all.find("Node", string(c.Type), c.Reason)
+			return ours
+		}
+	}
+	return false
+}

@@ -1,0 +1,40 @@
+package explain
+
+import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/volume"
+)
+
+// eventsOfVolume are the events that hold until the volume has its labels.
+var eventsOfVolume = []string{"VolumeTopologyUnknown", "VolumeTopologyContradicted", "VolumeLabelsFailed"}
+
+// volume explains a PersistentVolume.
+func (all Reasons) volume(v View) Answer {
+	of := v.Volume
+	// A volume that was created again has the name of its predecessor.
+	ours := slices.DeleteFunc(slices.Clone(v.Events), func(e corev1.Event) bool { return e.InvolvedObject.UID != "" && e.InvolvedObject.UID != of.UID })
+	events := all.recorded("PersistentVolume", ours)
+	var claims []claim
+	why := volume.LeftAlone(of)
+	newest := slices.IndexFunc(events, func(e event) bool { return slices.Contains(eventsOfVolume, e.Name) })
+	if newest >= 0 && why == "" {
+		claims = []claim{{cause: events[newest].cause, state: Waits, summary: "It waits for the labels of its zone and its region."}}
+	}
+	a := v.answer(all, claims, events)
+	switch {
+	case of.DeletionTimestamp != nil:
+		a.State, a.Summary, a.Since = Deleting, "It is being deleted, so it gets no labels.", &of.DeletionTimestamp.Time
+	case why != "":
+		a.State, a.Summary = Ready, fmt.Sprintf("The daemon leaves it alone: %s.", why)
+	case len(claims) == 0:
+		a.State, a.Summary = Unknown, "It has no label of a zone or a region, and no daemon has said why. "+
+			"Either the volume is not the provider's, or the controller "+volume.Name+" does not run: it is off by default."
+	}
+	a.Writers = writers(of.ManagedFields, fieldsOfVolume)
+	a.Next = append(a.Next, "kubectl describe pv "+of.Name)
+	return a
+}
