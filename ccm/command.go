@@ -79,6 +79,12 @@ import (
 //		// not matter. Its context ends after 5 seconds, and then the process ends. It
 //		// is not called if the command line is wrong, or after a second signal.
 //		Stopped func(ctx context.Context)
+//
+//		// Conformance, if not nil, adds to what the sub-command "conformance" knows:
+//		// features, older forms of provider IDs, Services with the vendor's own
+//		// annotations. Name and New may be empty, because the flags name the
+//		// provider. A World in it is used without --world and --machine.
+//		Conformance *conformance.Target
 //	}
 type Options = app.Options
 

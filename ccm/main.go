@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"syscall"
 
-	"github.com/spf13/cobra"
 	"k8s.io/component-base/cli"
 
 	"github.com/fairlead-k8s/fairlead/internal/app"
@@ -30,25 +30,27 @@ func MainWith(o Options) { os.Exit(Run(o)) }
 
 // Run does the same as MainWith, but returns the exit code instead of ending the
 // process. After a second signal it does not return, because that ends the process
-// at once.
+// at once. Like Main it treats the process as its own, and changes settings of
+// the Go runtime: GOGC is 50 unless the environment says otherwise.
 func Run(o Options) int {
+	collectEarly()
 	cmd := app.NewMain(named(o))
 	cmd.SetContext(untilSignal())
-	code := 0
-	for _, c := range append(cmd.Commands(), cmd) {
-		run := c.RunE
-		c.RunE = func(cmd *cobra.Command, args []string) error {
-			err := run(cmd, args)
-			if code = app.ExitCode(err, ExitRestart); code > 1 {
-				return nil // cli.Run would log that the command has failed.
-			}
-			return err
-		}
-	}
-	if failed := cli.Run(cmd); failed != 0 {
-		return failed
+	err := cli.RunNoErrOutput(cmd)
+	code := app.ExitCode(err, ExitRestart)
+	if !app.EndedAsPlanned(err) {
+		app.PrintError(cmd, err)
 	}
 	return code
+}
+
+// collectEarly starts a collection when the heap has grown by half, not when it has
+// doubled. While 5,000 Nodes are initialised, that takes 15 % less memory for 17 %
+// more CPU. If GOGC is set in the environment, it counts instead.
+func collectEarly() {
+	if _, set := os.LookupEnv("GOGC"); !set {
+		debug.SetGCPercent(50)
+	}
 }
 
 // untilSignal returns a context that the first signal ends.

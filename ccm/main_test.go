@@ -129,13 +129,14 @@ func TestWrongCommandLine(t *testing.T) {
 		arg  string
 		want []string // start and end of stderr
 	}{
-		{"UnknownFlag", "--nope", []string{"Error: unknown flag: --nope\n", "\nAll flags: cloud-controller-manager --help\n"}},
+		{"UnknownFlag", "--nope", []string{"unknown flag: --nope\n", "\nAll flags: cloud-controller-manager --help\n"}},
 		{"UnknownGate", "--feature-gates=Nope=true", []string{
-			"Error: invalid argument \"Nope=true\" for \"--feature-gates\" flag: unrecognized feature gate: Nope\n",
+			"invalid argument \"Nope=true\" for \"--feature-gates\" flag: unrecognized feature gate: Nope\n",
 			"\nAll flags: cloud-controller-manager --help\n",
 		}},
-		{"Argument", "foo", []string{"Error: \"cloud-controller-manager\" does not take any arguments, got [\"foo\"]\n", "\n"}},
-		{"NoProvider", "--v=0", []string{"--cloud-provider cannot be empty\n", "\"command failed\" err=\"--cloud-provider cannot be empty\"\n"}},
+		{"Argument", "foo", []string{"\"cloud-controller-manager\" does not take any arguments, got [\"foo\"]\n", "\n"}},
+		{"NoProvider", "--v=0", []string{"--cloud-provider cannot be empty; name a provider that this program links", "as in --cloud-provider=mycloud\n"}},
+		{"LogIsJSON", "--logging-format=json", []string{"{", "as in --cloud-provider=mycloud\"}]}\n"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			cmd := exec.CommandContext(t.Context(), os.Args[0], tc.arg)
@@ -148,6 +149,8 @@ func TestWrongCommandLine(t *testing.T) {
 			}
 			if got := raceNotice.ReplaceAllString(stderr.String(), ""); !strings.HasPrefix(got, tc.want[0]) || !strings.HasSuffix(got, tc.want[1]) {
 				t.Errorf("got %s\nwant %q", got, tc.want)
+			} else if errors := strings.Count(got, strings.Trim(tc.want[0], "{")); tc.want[0] != "{" && errors != 1 {
+				t.Errorf("it is printed %d times: %s", errors, got)
 			}
 		})
 	}

@@ -1,10 +1,15 @@
 package ccm_test
 
 import (
+	"bytes"
+	"encoding/json"
 	"go/ast"
+	"go/format"
 	"go/parser"
 	"go/token"
+	"maps"
 	"os"
+	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
@@ -15,64 +20,147 @@ import (
 	"github.com/fairlead-k8s/fairlead/ccm"
 )
 
-// The programs of the page link modules that are not ours, so they are not
-// compiled here. What they use of this package exists.
-func TestMainsOfThePage(t *testing.T) {
-	page, err := os.ReadFile("../docs/guides/known-providers.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	mains := regexp.MustCompile("(?s)```go\n(package main\n.*?)```").FindAllStringSubmatch(string(page), -1)
-	if len(mains) < 6 {
-		t.Fatalf("the page has %d programs", len(mains))
-	}
-	for _, main := range mains {
-		file, err := parser.ParseFile(token.NewFileSet(), "main.go", main[1], 0)
-		if err != nil {
-			t.Fatalf("%v in\n%s", err, main[1])
-		}
-		name := "?"
-		ast.Inspect(file, func(n ast.Node) bool {
-			if literal, ok := n.(*ast.CompositeLit); ok && isOptions(literal) {
-				name = checkOptions(t, literal)
+// examples has a folder for each known cloud.
+const examples = "../deploy/examples"
+
+// elsewhere are the clouds whose program is not in their folder: that of AWS is
+// built, and Talos adds nothing but controllers of its own.
+var elsewhere = []string{"aws", "talos"}
+
+// The programs link modules that are not ours, so they are not compiled here.
+// They are formatted, stay out of the build, and what they use of this package
+// exists.
+func TestMainsOfKnownClouds(t *testing.T) {
+	for _, folder := range folders(t) {
+		t.Run(folder, func(t *testing.T) {
+			if slices.Contains(elsewhere, folder) {
+				t.Skip("its program is elsewhere")
 			}
-			return true
+			source, err := os.ReadFile(filepath.Join(examples, folder, "main.go"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if formatted, err := format.Source(source); err != nil || !bytes.Equal(formatted, source) {
+				t.Errorf("it is not formatted: %v", err)
+			}
+			if !strings.Contains(string(source), "\n//go:build ignore\n\n") {
+				t.Error("it would be built")
+			}
+			file, err := parser.ParseFile(token.NewFileSet(), "main.go", source, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if found := check(t, file); found != 1 {
+				t.Errorf("it has ccm.Options %d times, want once", found)
+			}
 		})
-		if lines := strings.Count(main[1], "\n"); name == "?" || lines > 60 {
-			t.Errorf("%s has %d lines", name, lines)
-		}
 	}
 }
 
-// isOptions reports whether the literal is one of ccm.Options.
-func isOptions(l *ast.CompositeLit) bool {
-	s, ok := l.Type.(*ast.SelectorExpr)
-	return ok && s.Sel.Name == "Options" && s.X.(*ast.Ident).Name == "ccm"
+// check checks what a program uses of package ccm. It returns how many literals
+// of ccm.Options there are.
+func check(t *testing.T, file *ast.File) (options int) {
+	t.Helper()
+	flags := ccm.NewCommand(ccm.Options{}).Flags()
+	known, deps := exported(t), map[string]reflect.Type{}
+	ast.Inspect(file, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.Field: // a parameter
+			switch name := selected(n.Type, "ccm"); {
+			case len(n.Names) != 1:
+			case name == "ProviderDeps":
+				deps[n.Names[0].Name] = reflect.TypeFor[ccm.ProviderDeps]()
+			case name == "ControllerDeps":
+				deps[n.Names[0].Name] = reflect.TypeFor[ccm.ControllerDeps]()
+			}
+		case *ast.SelectorExpr:
+			if name := selected(n, "ccm"); name != "" && !slices.Contains(known, name) {
+				t.Errorf("there is no ccm.%s", name)
+			}
+			for variable, of := range deps {
+				if name := selected(n, variable); name != "" && !has(of, name) {
+					t.Errorf("%v has no %s", of, name)
+				}
+			}
+		case *ast.CallExpr:
+			switch s, ok := n.Fun.(*ast.SelectorExpr); {
+			case !ok:
+			case s.Sel.Name == "Lookup" && text(n.Args[0]) != "" && flags.Lookup(text(n.Args[0])) == nil:
+				t.Errorf("there is no flag --%s", text(n.Args[0]))
+			case selected(s, "own") != "" && flags.Lookup(text(n.Args[1])) != nil && !strings.HasPrefix(text(n.Args[1]), "node-cidr-mask-size"):
+				t.Errorf("its own flag --%s exists already", text(n.Args[1]))
+			}
+		case *ast.CompositeLit:
+			if selected(n.Type, "ccm") == "Options" {
+				options++
+				checkOptions(t, n)
+			}
+		}
+		return true
+	})
+	return options
 }
 
 // checkOptions checks that the fields of the options exist, and the flags in
-// Defaults. It returns the program's name.
-func checkOptions(t *testing.T, options *ast.CompositeLit) (name string) {
+// Defaults.
+func checkOptions(t *testing.T, options *ast.CompositeLit) {
 	t.Helper()
 	flags := ccm.NewCommand(ccm.Options{}).Flags()
 	for _, element := range options.Elts {
 		pair := element.(*ast.KeyValueExpr)
 		field := pair.Key.(*ast.Ident).Name
-		if !slices.Contains(members(reflect.TypeFor[ccm.Options]()), field) {
+		if !has(reflect.TypeFor[ccm.Options](), field) {
 			t.Errorf("Options has no %s", field)
 		}
-		switch field {
-		case "Name":
-			name = text(pair.Value)
-		case "Defaults":
-			for _, flag := range pair.Value.(*ast.CompositeLit).Elts {
-				if key := text(flag.(*ast.KeyValueExpr).Key); flags.Lookup(key) == nil {
-					t.Errorf("%s: there is no flag --%s", name, key)
-				}
+		if field != "Defaults" {
+			continue
+		}
+		for _, flag := range pair.Value.(*ast.CompositeLit).Elts {
+			if key := text(flag.(*ast.KeyValueExpr).Key); flags.Lookup(key) == nil {
+				t.Errorf("there is no flag --%s", key)
 			}
 		}
 	}
-	return name
+}
+
+// selected returns the name that an expression such as ccm.Options selects from
+// of, or "".
+func selected(e ast.Expr, of string) string {
+	s, ok := e.(*ast.SelectorExpr)
+	if !ok {
+		return ""
+	}
+	if x, ok := s.X.(*ast.Ident); !ok || x.Name != of {
+		return ""
+	}
+	return s.Sel.Name
+}
+
+// has reports whether a struct has a field or method of that name.
+func has(of reflect.Type, name string) bool {
+	_, isField := of.FieldByName(name)
+	_, isMethod := of.MethodByName(name)
+	return isField || isMethod
+}
+
+// exported returns what package ccm exports.
+func exported(t *testing.T) []string {
+	t.Helper()
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, name := range files {
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if file.Name.Name == "ccm" {
+			names = slices.AppendSeq(names, maps.Keys(file.Scope.Objects))
+		}
+	}
+	return names
 }
 
 // text returns the value of a string literal.
@@ -86,4 +174,95 @@ func text(e ast.Expr) string {
 		return ""
 	}
 	return value
+}
+
+// What the chart renders for a cloud takes the place of what the vendor
+// publishes, as the page says it: the same provider, service account and Lease,
+// so that only one of them works. The daemon reads each of the arguments, and
+// starts with the vendor's own, too.
+func TestChartTakesTheVendorsPlace(t *testing.T) {
+	page := readFile(t, "../docs/guides/known-providers.md")
+	row := regexp.MustCompile("(?m)^\\| `deploy/examples/(\\w+)` \\| `([^`]+)` \\| `([^`]+)` \\| `([^`]+)` \\| (.*) \\|$")
+	rows := map[string][]string{}
+	for _, found := range row.FindAllStringSubmatch(page, -1) {
+		rows[found[1]] = found[2:]
+	}
+	known := folders(t)
+	if got := slices.Sorted(maps.Keys(rows)); !slices.Equal(got, known) {
+		t.Errorf("the page has rows for %v, want %v", got, known)
+	}
+	for folder, cells := range rows {
+		t.Run(folder, func(t *testing.T) {
+			provider, account, lease := cells[0], cells[1], cells[2]
+			file := filepath.Join(examples, folder, "manifest.yaml")
+			manifest := readFile(t, file)
+			for _, want := range []string{
+				"\n            - \"--cloud-provider=" + provider + "\"\n",
+				"\n      serviceAccountName: " + account + "\n",
+				"\nkind: ServiceAccount\nmetadata:\n  name: " + account + "\n  namespace: kube-system\n",
+				"\n            - --leader-elect-resource-name=" + lease + "\n",
+				"\n      - " + lease + "\n    verbs: [get, update]\n",
+			} {
+				if !strings.Contains(manifest, want) {
+					t.Errorf("%s has no %q", file, want)
+				}
+			}
+			starts(t, ccm.Options{}, []string{"-f", file}, "used", "deprecated")
+			theirs := []string{"--"}
+			for _, argument := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(cells[3], -1) {
+				theirs = append(theirs, argument[1])
+			}
+			if len(theirs) > 1 {
+				starts(t, ccm.Options{ProviderName: provider}, theirs, "used", "deprecated", "changes nothing")
+			}
+		})
+	}
+}
+
+// starts checks that the daemon of a program starts with a command line, and
+// what it does with each argument.
+func starts(t *testing.T, program ccm.Options, commandLine []string, verdicts ...string) {
+	t.Helper()
+	var out bytes.Buffer
+	cmd := ccm.NewCommand(program)
+	cmd.SetOut(&out)
+	cmd.SetArgs(append([]string{"check-flags", "-o", "json"}, commandLine...))
+	if err := cmd.ExecuteContext(t.Context()); err != nil {
+		t.Errorf("%v: %v\n%s", commandLine, err, out.String())
+		return
+	}
+	var answer struct {
+		Arguments []struct{ Argument, Verdict, Why string }
+	}
+	if err := json.Unmarshal(out.Bytes(), &answer); err != nil || len(answer.Arguments) == 0 {
+		t.Fatalf("%v: %s", err, out.String())
+	}
+	for _, a := range answer.Arguments {
+		if !slices.Contains(verdicts, a.Verdict) {
+			t.Errorf("%+v", a)
+		}
+	}
+}
+
+// folders are those of known clouds.
+func folders(t *testing.T) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(examples, "*", "values.yaml"))
+	if err != nil || len(files) < 13 {
+		t.Fatalf("%v, %v", files, err)
+	}
+	var names []string
+	for _, file := range files {
+		names = append(names, filepath.Base(filepath.Dir(file)))
+	}
+	return names
+}
+
+func readFile(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }

@@ -56,7 +56,7 @@ func changeConfiguration(t *testing.T, provider string) {
 			t.Errorf("no %q in\n%s", want, rest.String())
 		}
 	}
-	if strings.Contains(rest.String(), "command failed") {
+	if strings.Contains(rest.String(), "ommand failed") {
 		t.Errorf("a planned restart is reported as a failure:\n%s", rest.String())
 	}
 }

@@ -64,7 +64,7 @@ func TestAllThatIsWrongWithTheFlags(t *testing.T) {
 
 func TestAllThatIsWrongWithTheCloudConfig(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "cloud.yaml")
-	if err := os.WriteFile(file, []byte("endpoint: ftp://127.0.0.1\npageSize: 0\ncolour: red\n"), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte("endpoint: ftp://127.0.0.1\npageSize: -1\ncolour: red\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	_, stderr, code := daemon(t, "--cloud-provider=simulated", "--cloud-config="+file, "--master=http://127.0.0.1:1")
@@ -91,6 +91,107 @@ func TestAllThatIsWrongWithTheConfigOfStatic(t *testing.T) {
 		if !strings.Contains(stderr, want) {
 			t.Errorf("no %q in\n%s", want, stderr)
 		}
+	}
+}
+
+// What somebody tries first and gets wrong: one line says what is wrong, and mostly
+// what to do. The daemon ends before it has made a request.
+func TestFirstAttempts(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	const linked, nowhere = "--cloud-provider=simulated", "--master=http://127.0.0.1:1"
+	for name, row := range map[string]struct {
+		args []string
+		want string
+	}{
+		"NoArguments":              {nil, "--cloud-provider cannot be empty"},
+		"NoCluster":                {[]string{linked}, "--kubeconfig is missing, and the service account of a Pod cannot be used instead: "},
+		"NoKubeconfig":             {[]string{linked, "--kubeconfig=" + file("garbage", "garbage")}, "--kubeconfig, --master: error loading config file"},
+		"NoAddress":                {[]string{linked, "--master=foo:::"}, `--master: "foo:::" is not the address of an API server, such as https://192.0.2.1:6443`},
+		"NoScheme":                 {[]string{linked, "--master=ftp://192.0.2.1"}, `--master: "ftp://192.0.2.1" is not the address of an API server`},
+		"NotLinked":                {[]string{"--cloud-provider=hcloud", nowhere}, "is not linked into this binary: its main.go needs a blank import"},
+		"ConfigMissing":            {[]string{linked, nowhere, "--cloud-config=" + dir + "/nope"}, "--cloud-config: open " + dir + "/nope: no such file or directory"},
+		"ConfigIsAFolder":          {[]string{linked, nowhere, "--cloud-config=" + dir}, "--cloud-config: " + dir + " is a folder"},
+		"ConfigEmpty":              {[]string{linked, nowhere, "--cloud-config=" + file("empty", "")}, "endpoint: is missing; the file is empty"},
+		"ConfigIsNotText":          {[]string{linked, nowhere, "--cloud-config=" + file("binary", "\xff\xfe")}, "the file is not UTF-8 text"},
+		"ConfigIsNotYAML":          {[]string{linked, nowhere, "--cloud-config=" + file("broken", "a: [\n")}, "line 1: did not find expected node content"},
+		"ConfigMistyped":           {[]string{linked, nowhere, "--cloud-config=" + file("typo", "endpoit: x\n")}, "line 1: endpoit: unknown key; did you mean endpoint?"},
+		"FlagMistyped":             {[]string{"--cloud-provder=x"}, "unknown flag: --cloud-provder; did you mean --cloud-provider?"},
+		"CommandMistyped":          {[]string{"plna"}, `"cloud-controller-manager" does not take any arguments, got ["plna"]; did you mean plan?`},
+		"BoolWithASpace":           {[]string{"--node-deletion", "false"}, "a flag that is true or false needs =, as in --node-deletion=false"},
+		"NoDuration":               {[]string{"--node-deletion-silent-after=xx"}, `invalid argument "xx" for "--node-deletion-silent-after" flag`},
+		"NoPercentage":             {[]string{linked, "--node-deletion-budget-percent=200"}, "--node-deletion-budget-percent must be between 0 and 100, but got 200"},
+		"NoPort":                   {[]string{linked, "--secure-port=99999"}, "--secure-port must be between 1 and 65535, or 0 to serve nothing, but got 99999"},
+		"NoLogFormat":              {[]string{linked, "--logging-format=xml"}, `--logging-format: Invalid value: "xml"`},
+		"NoContentType":            {[]string{linked, "--kube-api-content-type=foo"}, `--kube-api-content-type: "foo" is none of`},
+		"NoController":             {[]string{linked, "--controllers="}, "--controllers: \"\" starts with no controller from which one could be taken away: '*,-foo' is all but foo"},
+		"ControllersMinusOne":      {[]string{linked, "--controllers=-route"}, "--controllers: \"-route\" starts with no controller from which one could be taken away"},
+		"ControllerMistyped":       {[]string{linked, "--controllers=nod"}, `--controllers: "nod" is not in the list of known controllers: cloud-node-controller, `},
+		"ControllerWithASpace":     {[]string{linked, "--controllers=*, -service"}, `--controllers: " -service" is not in the list of known controllers: `},
+		"NoClusterName":            {[]string{linked, "--cluster-name="}, "--cluster-name cannot be empty"},
+		"NoCIDR":                   {[]string{linked, "--controllers=route", "--cluster-cidr=foo"}, `--cluster-cidr: "foo" is not a CIDR`},
+		"TwoCIDRsOfOneFamily":      {[]string{linked, "--controllers=route", "--cluster-cidr=10.0.0.0/8,11.0.0.0/8"}, "--cluster-cidr has two CIDRs of one family"},
+		"ClassWithASpace":          {[]string{linked, "--load-balancer-class=a b"}, `--load-balancer-class: "a b" is not a load balancer class`},
+		"LeaseTooShort":            {[]string{linked, "--leader-elect-lease-duration=1s"}, "--leader-elect-lease-duration must be longer than --leader-elect-renew-deadline (10s), but got 1s"},
+		"NoValue":                  {[]string{"--kubeconfig"}, "flag needs an argument: --kubeconfig"},
+		"UnknownShorthand":         {[]string{"-x"}, "unknown shorthand flag: 'x' in -x"},
+		"VersionAsACommand":        {[]string{"version"}, `"cloud-controller-manager" does not take any arguments, got ["version"]; did you mean --version?`},
+		"HelpAboutNothing":         {[]string{"help", "plna"}, `unknown command "plna" for "cloud-controller-manager"; did you mean plan?`},
+		"FlagOfPlanMistyped":       {[]string{"plan", "--comparewith=upstream"}, "unknown flag: --comparewith; did you mean --compare-with?"},
+		"PlanOfAnArgument":         {[]string{"plan", "node/a"}, `"cloud-controller-manager plan" does not take any arguments, got ["node/a"]`},
+		"PlanWithoutProvider":      {[]string{"plan"}, "--cloud-provider cannot be empty"},
+		"PolicyOfAnArgument":       {[]string{"policy", "x"}, `"cloud-controller-manager policy" does not take any arguments, got ["x"]`},
+		"PolicyWithoutProvider":    {[]string{"policy"}, "--cloud-provider cannot be empty"},
+		"KubeconfigMissing":        {[]string{linked, "--kubeconfig=" + dir + "/nope"}, "--kubeconfig: open " + dir + "/nope: no such file or directory"},
+		"KubeconfigIsAFolder":      {[]string{linked, "--kubeconfig=" + dir}, "--kubeconfig: " + dir + " is a folder"},
+		"NoBool":                   {[]string{"--node-deletion=perhaps"}, `invalid argument "perhaps" for "--node-deletion" flag`},
+		"NoNumber":                 {[]string{"--kube-api-qps=abc"}, `invalid argument "abc" for "--kube-api-qps" flag`},
+		"NoUnit":                   {[]string{"--route-reconciliation-period=10"}, `invalid argument "10" for "--route-reconciliation-period" flag: time: missing unit in duration "10"`},
+		"NoVerbosity":              {[]string{"--v=x"}, `invalid argument "x" for "-v, --v" flag`},
+		"NoAddressToBind":          {[]string{"--bind-address=foo"}, `invalid argument "foo" for "--bind-address" flag: failed to parse IP: "foo"`},
+		"PortIsNoNumber":           {[]string{"--secure-port=abc"}, `invalid argument "abc" for "--secure-port" flag`},
+		"GateUnknown":              {[]string{"--feature-gates=Foo=true"}, `invalid argument "Foo=true" for "--feature-gates" flag: unrecognized feature gate: Foo`},
+		"GateWithoutValue":         {[]string{"--feature-gates=Foo"}, "missing bool value for Foo"},
+		"LabelsUnknown":            {[]string{"--node-label-reconcile=x"}, `invalid argument "x" for "--node-label-reconcile" flag: "x" is not 'type', 'additional' or 'remove'; 'none' must be the only value`},
+		"LeaseDurationIsNone":      {[]string{"--leader-elect-renew-deadline=abc"}, `invalid argument "abc" for "--leader-elect-renew-deadline" flag`},
+		"SelectorIsNone":           {[]string{linked, "--own-node-selector=a b"}, "--own-node-selector: unable to parse requirement"},
+		"SchemeIsNone":             {[]string{linked, "--own-provider-id-schemes=hcloud://"}, `--own-provider-id-schemes: "hcloud://" is not the part of a provider ID before ://`},
+		"ThreeCIDRs":               {[]string{linked, "--controllers=route", "--cluster-cidr=10.0.0.0/8,fd00::/48,11.0.0.0/8"}, "--cluster-cidr has 3 CIDRs, and may have two at most"},
+		"AddressIsNoCIDR":          {[]string{linked, "--controllers=route", "--cluster-cidr=10.0.0.1"}, `--cluster-cidr: "10.0.0.1" is not a CIDR`},
+		"BackendsRemovedOn":        {[]string{linked, "--service-remove-backends-on=x"}, `--service-remove-backends-on: "x" is neither "taint" nor "deletion"`},
+		"NoCipher":                 {[]string{linked, "--tls-cipher-suites=x"}, "--tls-cipher-suites: Cipher suite x not supported or doesn't exist"},
+		"NoTLSVersion":             {[]string{linked, "--tls-min-version=VersionTLS9"}, `--tls-min-version: unknown tls version "VersionTLS9"`},
+		"KeyMissing":               {[]string{linked, "--tls-cert-file=/dev/null"}, "--tls-cert-file and --tls-private-key-file must be set together"},
+		"MigrationFileMissing":     {[]string{linked, "--enable-leader-migration", "--leader-migration-config=" + dir + "/nope"}, "--leader-migration-config=" + dir + "/nope: "},
+		"MigrationWithoutElection": {[]string{linked, "--enable-leader-migration", "--leader-elect=false"}, "--enable-leader-migration needs --leader-elect"},
+		"WatchedFileMissing":       {[]string{linked, "--cloud-config-watch=" + dir + "/nope"}, "--cloud-config-watch: stat " + dir + "/nope: no such file or directory"},
+		"NoWebhook":                {[]string{linked, "--webhooks=zz"}, `--webhooks: "zz" is not in the list of known webhooks`},
+		"TwoPortsAreOne":           {[]string{linked, "--webhook-secure-port=10258"}, "--webhook-secure-port cannot be the same value as --secure-port"},
+		"NoConcurrency":            {[]string{linked, "--concurrent-node-syncs=0"}, "--concurrent-node-syncs must be at least 1, but got 0"},
+		"NoPeriod":                 {[]string{linked, "--node-monitor-period=0s"}, "--node-monitor-period must be positive, but got 0s"},
+		"NoCAFile":                 {[]string{linked, "--requestheader-client-ca-file=" + dir + "/nope"}, "--requestheader-client-ca-file: open " + dir + "/nope: no such file or directory"},
+		"ProviderOnlyInShadow":     {[]string{"--shadow"}, "--cloud-provider cannot be empty"},
+		"UnknownShell":             {[]string{"completion", "csh"}, `completion: "csh" is none of bash, fish, powershell, zsh`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			stdout, stderr, code := daemon(t, row.args...)
+			if code != 1 || stdout != "" {
+				t.Errorf("got exit code %d and output %q, want 1 and none", code, stdout)
+			}
+			if n := strings.Count(stderr, row.want); n != 1 {
+				t.Errorf("it says %d times, want once, %q:\n%s", n, row.want, stderr)
+			}
+		})
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) != 5 {
+		t.Errorf("the folder has %v (%v), want the 5 files of this test", entries, err)
 	}
 }
 

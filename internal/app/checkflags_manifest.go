@@ -55,6 +55,9 @@ func commandLine(text []byte, container string) ([]string, error) {
 			return !slices.ContainsFunc(words(c), func(word string) bool { return strings.HasPrefix(word, "--cloud-provider") })
 		})
 	}
+	if len(all) == 0 {
+		return nil, errors.New("there is no container in it: give the manifest of a Deployment, a DaemonSet, a StatefulSet or a Pod")
+	}
 	if len(chosen) != 1 {
 		var names []string
 		for _, c := range all {

@@ -126,7 +126,7 @@ func TestManifests(t *testing.T) {
 		{"ContainerByName", daemonSet, "proxy", "--listen=:1"},
 		{"ListOfPods", list, "", "--v=1"},
 		{"NoSuchContainer", daemonSet, "x", `which container is the daemon? --container names it, of ["proxy" "ccm"]`},
-		{"NoContainer", "kind: ConfigMap", "", "which container is the daemon? --container names it, of []"},
+		{"NoContainer", "kind: ConfigMap", "", "there is no container in it: give the manifest of a Deployment, a DaemonSet, a StatefulSet or a Pod"},
 		{"Shell", `{"spec": {"containers": [{"name": "a", "command": ["/bin/sh", "-c", "exec /ccm"]}]}}`, "", `the container "a" runs a shell: give the daemon's own command line after --`},
 		{"NoYAML", "\t:", "", "error converting YAML to JSON: yaml: found character that cannot start any token"},
 	} {

@@ -3,6 +3,7 @@ package app
 import (
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/fairlead-k8s/fairlead/internal/app/internal/provider"
 	"github.com/fairlead-k8s/fairlead/internal/app/internal/settings"
+	"github.com/fairlead-k8s/fairlead/internal/printable"
 	"github.com/fairlead-k8s/fairlead/internal/typo"
 )
 
@@ -20,7 +22,8 @@ It initialises nodes and keeps them in step with their instances. The provider
 that is linked into this binary calls the cloud. The sub-command "plan" prints what
 it would do, and changes nothing. The sub-command "policy" prints an admission policy
 that says which fields of Services the provider does not implement. "check-flags" says
-what this daemon does with the command line of another one.`
+what this daemon does with the command line of another one. "conformance" tests the
+provider against the contract that daemons rely on.`
 
 // NewCommand returns the daemon of the program as a command. It runs until the
 // command's context ends.
@@ -57,6 +60,7 @@ func (p *program) command() *cobra.Command {
 			err := p.settings.Global.ApplyLogging()
 			if err == nil {
 				p.settings.LogFlags(klog.FromContext(cmd.Context()))
+				p.out = cmd.OutOrStdout()
 				err = p.validate()
 			}
 			if err == nil {
@@ -64,13 +68,6 @@ func (p *program) command() *cobra.Command {
 			}
 			if IsPlannedRestart(err) {
 				klog.InfoS("Ended as planned, to be started again", "why", err)
-				return err
-			}
-			if err != nil {
-				// Print one error on each line, beside the log record that cli.Run writes.
-				for _, line := range lines(err) {
-					cmd.PrintErrln(line)
-				}
 			}
 			return err
 		},
@@ -82,10 +79,36 @@ func (p *program) command() *cobra.Command {
 	})
 	sections := p.settings.AddFlags(cmd.Flags())
 	cmd.SetGlobalNormalizationFunc(cliflag.WordSepNormalizeFunc)
-	columns, _, _ := term.TerminalSize(cmd.OutOrStdout()) // 0 if there is no terminal: the help is not wrapped
-	cliflag.SetUsageAndHelpFunc(cmd, sections, columns)
-	cmd.AddCommand(p.policyCommand(cmd), p.planCommand(cmd), p.checkFlagsCommand())
+	cliflag.SetUsageAndHelpFunc(cmd, sections, columnsOf(cmd.OutOrStdout()))
+	cmd.AddCommand(p.policyCommand(cmd), p.planCommand(cmd), p.checkFlagsCommand(), p.conformanceCommand(cmd))
+	typo.Completion(cmd)
+	typo.Help(cmd)
 	return cmd
+}
+
+// columnsOf returns how wide the help is printed. A pipe has no width.
+func columnsOf(w io.Writer) int {
+	const widest = 100
+	if columns, _, err := term.TerminalSize(w); err == nil && columns > 0 {
+		return min(columns, widest)
+	}
+	return widest
+}
+
+// PrintError prints the error with which a command has ended, once: as a record if the
+// log is JSON, and in words otherwise, each of several errors on its own line.
+func PrintError(cmd *cobra.Command, err error) {
+	if f := cmd.Flags().Lookup("logging-format"); f != nil && f.Value.String() == "json" {
+		klog.ErrorS(err, "Command failed")
+		klog.Flush()
+		return
+	}
+	if done, ok := errors.AsType[ended](err); ok {
+		err = done.why
+	}
+	for _, line := range lines(err) {
+		_, _ = fmt.Fprintln(printable.Writer(cmd.ErrOrStderr()), line) // It may be the cloud's.
+	}
 }
 
 // IsPlannedRestart reports whether the command has ended to be started again,
@@ -95,9 +118,12 @@ func IsPlannedRestart(err error) bool { return errors.Is(err, provider.ErrRotate
 // ExitCode returns the code with which a process ends whose command has returned the
 // error: restart if it is to be started again.
 func ExitCode(err error, restart int) int {
+	done, ok := errors.AsType[ended](err)
 	switch {
 	case err == nil:
 		return 0
+	case ok:
+		return done.code
 	case IsPlannedRestart(err):
 		return restart
 	case errors.Is(err, errWouldChange):
@@ -105,6 +131,11 @@ func ExitCode(err error, restart int) int {
 	default:
 		return 1
 	}
+}
+
+// EndedAsPlanned reports whether err is no failure, so that it need not be printed.
+func EndedAsPlanned(err error) bool {
+	return err == nil || IsPlannedRestart(err) || errors.Is(err, errWouldChange)
 }
 
 func noArguments(cmd *cobra.Command, args []string) error {
@@ -121,6 +152,9 @@ func noArguments(cmd *cobra.Command, args []string) error {
 func meant(cmd *cobra.Command, arg string) string {
 	if arg == "true" || arg == "false" {
 		return "; a flag that is true or false needs =, as in --node-deletion=" + arg
+	}
+	if cmd.Flags().Lookup(arg) != nil {
+		return fmt.Sprintf("; did you mean --%s?", arg)
 	}
 	return typo.Command(cmd, arg)
 }

@@ -60,9 +60,11 @@ func TestValidationErrorIsPrintedInWords(t *testing.T) {
 	cmd.SetErr(&stderr)
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
 	cmd.SetArgs([]string{"--controllers=foo", "--cloud-provider=test"})
-	if err := cmd.ExecuteContext(t.Context()); err == nil {
-		t.Error("an unknown controller was accepted")
+	err := cmd.ExecuteContext(t.Context())
+	if err == nil {
+		t.Fatal("an unknown controller was accepted")
 	}
+	PrintError(cmd, err)
 	if diff := cmp.Diff("--controllers: \"foo\" is not in the list of known controllers: "+ours().String()+"\n", stderr.String()); diff != "" {
 		t.Errorf("stderr (-want +got):\n%s", diff)
 	}
@@ -77,6 +79,33 @@ func TestGreetingNamesFlagsThatChangeNothing(t *testing.T) {
 			t.Errorf("--%s is named: %t, want %t, in\n%s", flag, got, want, text)
 		}
 	}
+}
+
+// The help is read in pipes and logs, too.
+func TestHelpIsNarrow(t *testing.T) {
+	cmd := NewCommand(plain)
+	var stdout bytes.Buffer
+	cmd.SetOut(&stdout)
+	cmd.SetArgs([]string{"--help"})
+	if err := cmd.ExecuteContext(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(stdout.String()) {
+		// A word is not broken: some of the library's flags have long defaults.
+		if words := strings.Fields(line); len(strings.TrimRight(line, "\n")) > 100 && len(words) > 4 {
+			t.Errorf("%d columns: %s", len(line), line)
+		}
+	}
+}
+
+func TestEachFlagHasAHelpTextOfItsOwn(t *testing.T) {
+	flags := map[string]string{}
+	NewCommand(plain).Flags().VisitAll(func(f *pflag.Flag) {
+		if other, known := flags[f.Usage]; known {
+			t.Errorf("--%s and --%s have one help text", other, f.Name)
+		}
+		flags[f.Usage] = f.Name
+	})
 }
 
 func TestLines(t *testing.T) {

@@ -24,7 +24,7 @@ func startNodes(s *settings.Settings) start {
 		deps := node.Deps{
 			Nodes:     kube.NewNodes(ctx, d.client, informer),
 			Informer:  informer,
-			Instances: instances,
+			Instances: seenInstances{instances, d.seen},
 			Events:    d.recorder,
 		}
 		if list := instances.Lister(); list != nil {
@@ -50,7 +50,7 @@ func startLifecycle(s settings.Lifecycle, claim ownership.Claim) start {
 		return watch(nodelifecycle.New(nodelifecycle.Deps{
 			Nodes:     kube.NewNodes(ctx, d.client, informer),
 			Informer:  informer,
-			Instances: instances,
+			Instances: seenInstances{instances, d.seen},
 			Events:    d.recorder,
 		}, c), d.timeouts.read), nil
 	}

@@ -98,7 +98,10 @@ func TestAlertsAndDashboardAskForMetricsThatExist(t *testing.T) {
 }
 
 // notShown are metrics for special investigations only.
-var notShown = []string{"fairlead_load_balancer_backends", "fairlead_cloud_config_changes_total", "fairlead_nodes", "fairlead_cloud_watch_works", "fairlead_nodes_without_cidrs", "fairlead_node_cidrs_other_allocator"}
+var notShown = []string{
+	"fairlead_load_balancer_backends", "fairlead_cloud_config_changes_total", "fairlead_nodes", "fairlead_cloud_watch_works", "fairlead_nodes_without_cidrs", "fairlead_node_cidrs_other_allocator",
+	"fairlead_shadow_actions_total", "fairlead_shadow_differences", "fairlead_shadow_objects",
+}
 
 // ofLibraries are the metrics that client-go, component-base and the Go client
 // of Prometheus bring. An end-to-end test finds them in a daemon.

@@ -1,10 +1,19 @@
 package app
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/fairlead-k8s/fairlead/internal/app/internal/provider"
+	"github.com/fairlead-k8s/fairlead/internal/controller/certificate"
+	"github.com/fairlead-k8s/fairlead/internal/controller/ipam"
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
+	"github.com/fairlead-k8s/fairlead/internal/controller/node"
+	"github.com/fairlead-k8s/fairlead/internal/controller/nodelifecycle"
+	"github.com/fairlead-k8s/fairlead/internal/controller/route"
+	"github.com/fairlead-k8s/fairlead/internal/controller/service"
+	"github.com/fairlead-k8s/fairlead/internal/controller/volume"
 )
 
 var controllerMisconfigured = message.Reason{
@@ -17,6 +26,12 @@ var providerOffersNothing = message.Reason{
 	Name: "ProviderOffersNothing", On: "Lease", Type: corev1.EventTypeWarning,
 	When: "The provider offers neither instances nor load balancers nor routes, so no controller has work. It is asked again, after a delay that grows to 5 minutes.",
 	Do:   "Look for errors in the provider's own log lines: some providers offer nothing while a request of theirs fails.",
+}
+
+var anotherManagerAtWork = message.Reason{
+	Name: "AnotherManagerAtWork", On: "Lease", Type: corev1.EventTypeWarning,
+	When: "Another cloud-controller-manager works in the cluster, and the flags of neither divide the objects between them. The daemon looks once, 75 seconds after it has begun to lead.",
+	Do:   "End one of the two (docs/guides/replace-the-ccm.md), or divide the objects between them (docs/guides/two-managers.md). Nothing, if the other one has ended in the meantime.",
 }
 
 var (
@@ -40,5 +55,10 @@ var becameLeader = message.Reason{
 // Reasons returns every reason of the process itself. All are events on the
 // Lease of its election.
 func Reasons() []message.Reason {
-	return append(provider.Reasons(), controllerMisconfigured, providerOffersNothing, cloudCallsLimited, cloudCallsNotLimited, becameLeader)
+	return append(provider.Reasons(), controllerMisconfigured, providerOffersNothing, anotherManagerAtWork, cloudCallsLimited, cloudCallsNotLimited, becameLeader)
+}
+
+// AllReasons returns every reason of every controller, and of the process.
+func AllReasons() []message.Reason {
+	return slices.Concat(node.Reasons(), nodelifecycle.Reasons(), service.Reasons(), route.Reasons(), certificate.Reasons(), volume.Reasons(), ipam.Reasons(), Reasons())
 }

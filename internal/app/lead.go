@@ -43,6 +43,7 @@ func (p *process) lead(ctx context.Context) {
 	p.startInformers(ctx)
 	p.beginIdle(lasting, started)
 	defer p.followLimit(ctx, lasting)()
+	defer p.lookBeside(ctx, lasting)()
 	p.runAll(ctx, started)
 }
 
@@ -175,6 +176,7 @@ func (p *process) startController(ctx, lasting context.Context, r registration) 
 		clients:   p.clients.each,
 		informers: p.informers,
 		gateway:   p.gateway.Load(),
+		seen:      p.seen,
 		timeouts:  timeouts{s.Provider.ReadTimeout, s.Provider.ChangeTimeout},
 		lease:     s.Election.Lease(),
 		metrics:   p.metrics,
@@ -212,6 +214,7 @@ func (p *process) runController(ctx context.Context, s started) {
 	logger := klog.FromContext(ctx)
 	logger.Info("Controller runs", "controller", s.Name)
 	p.health.Add(s.Name, live(s.controller))
+	defer p.memories.add(s)()
 	err := s.controller.Run(klog.NewContext(ctx, klog.LoggerWithName(logger, s.Name)))
 	if ctx.Err() != nil {
 		return

@@ -86,6 +86,9 @@ func TestProcessLogsPrintableText(t *testing.T) {
 	cmd.SetArgs([]string{"--cloud-provider=a\nE1122 forged", "--master=http://127.0.0.1:1"})
 	logger := textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(&log)))
 	err := cmd.ExecuteContext(klog.NewContext(t.Context(), logger))
+	if err != nil {
+		PrintError(cmd, err)
+	}
 	if err == nil || strings.Count(stderr.String(), "\n") != 1 || stderr.Len() > valueLimit+1 || len(err.Error()) > valueLimit {
 		t.Errorf("stderr has %d bytes: %.300q", stderr.Len(), stderr.String())
 	}

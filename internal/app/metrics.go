@@ -28,7 +28,8 @@ type controllerMetrics struct {
 	// misconfigured is 1 for a controller that does not run because of its flags.
 	misconfigured *metrics.GaugeVec
 	// idle is 1 while the provider offers nothing that a controller works with.
-	idle *metrics.Gauge
+	idle   *metrics.Gauge
+	shadow shadowMetrics
 	// limited is 1 while calls to the cloud wait.
 	limited *metrics.GaugeVec
 }
@@ -43,6 +44,7 @@ func newControllerMetrics(register func(...metrics.Registerable), collect func(.
 		routes:    route.NewMetrics(register, collect),
 		certs:     certificate.NewMetrics(register, collect),
 		cidrs:     ipam.NewMetrics(register, collect),
+		shadow:    newShadowMetrics(register),
 		rotation:  provider.NewMetrics(register),
 		misconfigured: metrics.NewGaugeVec(&metrics.GaugeOpts{
 			Name:           "fairlead_controller_misconfigured",

@@ -13,7 +13,7 @@ import (
 )
 
 // A provider says "not supported" for a minute. Its controller runs afterwards,
-// and until then the process shows that nothing has work.
+// and until then the process shows that no controller has anything to do.
 func TestControllerRunsOnceTheProviderOffersItsPart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()

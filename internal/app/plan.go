@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
+	"github.com/fairlead-k8s/fairlead/internal/app/internal/election"
 	"github.com/fairlead-k8s/fairlead/internal/controller/step"
 	"github.com/fairlead-k8s/fairlead/internal/sleep"
 )
@@ -33,6 +34,10 @@ type planner interface {
 type refusals struct {
 	mu  sync.Mutex
 	all []string // guarded by mu
+	// denied are the requests that the API server has refused, because a right is missing.
+	denied []string // guarded by mu
+	// tell is told about each of them; nil for none.
+	tell func(what string)
 }
 
 // maxRefusals bounds how many refusals are remembered.
@@ -43,7 +48,30 @@ func (r *refusals) add(what string) {
 	defer r.mu.Unlock()
 	if len(r.all) < maxRefusals && !slices.Contains(r.all, what) {
 		r.all = append(r.all, what)
+		if r.tell != nil {
+			r.tell(what)
+		}
 	}
+}
+
+func (r *refusals) deny(what string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.denied) < maxRefusals && !slices.Contains(r.denied, what) {
+		r.denied = append(r.denied, what)
+	}
+}
+
+// notListed says which requests the API server has refused, for somebody who waits for
+// their answers.
+func (r *refusals) notListed() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.denied) == 0 {
+		return "the API server has not listed its objects; the log says why if -v=2 is set"
+	}
+	return "the API server has not listed its objects; it refuses " + strings.Join(slices.Sorted(slices.Values(r.denied)), ", ") +
+		", because the user has no right to that"
 }
 
 func (r *refusals) list() []string {
@@ -65,6 +93,8 @@ type look struct {
 	registration
 	planner
 
+	known cache.InformerSynced // whether the planner knows all objects
+
 	key   string
 	steps []step.Step // of the last time
 	err   error       // of the last time
@@ -85,8 +115,7 @@ type dryRun struct {
 func (p *program) plan(ctx context.Context, f planFlags, progress func(done, all int)) (*report, error) {
 	realClock := clock.RealClock{}
 	began := realClock.Now()
-	p.dry = &refusals{}
-	p.settings.Client.EachItsOwn = false // Otherwise tokens of service accounts would have to be created.
+	p.readOnly(&refusals{})
 	working, end := context.WithCancel(ctx)
 	made, err := newProcess(working, p)
 	if err != nil {
@@ -97,7 +126,13 @@ func (p *program) plan(ctx context.Context, f planFlags, progress func(done, all
 	defer end()
 	made.provider = made.current.Take()
 	d := &dryRun{process: made, clock: realClock}
+	if f.compareWith != "" {
+		d.seen = newSeen()
+	}
 	if err := d.prepare(working); err != nil {
+		return nil, err
+	}
+	if err := d.knowAll(working); err != nil {
 		return nil, err
 	}
 	looks, err := d.objects(f)
@@ -108,11 +143,17 @@ func (p *program) plan(ctx context.Context, f planFlags, progress func(done, all
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	d.report.Refused, d.report.CloudCalls, d.report.took = p.dry.list(), d.calls(), realClock.Since(began)
+	calls := d.calls()
+	if d.seen != nil {
+		if d.report.Compared, err = d.compare(working, looks, f); err != nil {
+			return nil, err
+		}
+	}
+	d.report.Refused, d.report.CloudCalls, d.report.took = p.dry.list(), calls, realClock.Since(began)
 	return &d.report, d.report.add(looks)
 }
 
-// prepare makes the planners and waits until they know all objects.
+// prepare makes the planners, and lets them list all objects.
 func (d *dryRun) prepare(ctx context.Context) error {
 	client, err := d.clients.informers()
 	if err != nil {
@@ -124,8 +165,11 @@ func (d *dryRun) prepare(ctx context.Context) error {
 	if err := d.initialize(ctx); err != nil {
 		return err
 	}
-	var known []cache.InformerSynced
 	for _, r := range d.enabled() {
+		if d.place(r.Name) == election.Elsewhere {
+			d.report.idle(r.Name, "the migration of leaders gives it to another manager")
+			continue
+		}
 		made, err := d.planner(ctx, r)
 		if err != nil {
 			return err
@@ -133,18 +177,26 @@ func (d *dryRun) prepare(ctx context.Context) error {
 		if made == nil {
 			continue
 		}
-		synced, _, err := made.Follow(ctx) // The informers end with ctx.
+		known, _, err := made.Follow(ctx) // The informers end with ctx.
 		if err != nil {
 			return fmt.Errorf("starting %q: %w", r.Name, err)
 		}
-		known = append(known, synced)
-		d.planners = append(d.planners, look{registration: r, planner: made})
+		d.planners = append(d.planners, look{registration: r, planner: made, known: known})
 	}
 	d.startInformers(ctx)
+	return nil
+}
+
+// knowAll waits until the planners know all objects.
+func (d *dryRun) knowAll(ctx context.Context) error {
+	var known []cache.InformerSynced
+	for _, l := range d.planners {
+		known = append(known, l.known)
+	}
 	limited, cancel := context.WithTimeout(ctx, knownWithin)
 	defer cancel()
 	if !cache.WaitForCacheSync(limited.Done(), known...) {
-		return fmt.Errorf("the API server has not listed all objects within %v; the log says why if -v=2 is set", knownWithin)
+		return fmt.Errorf("not all objects are known after %v: %s", knownWithin, d.dry.notListed())
 	}
 	return nil
 }

@@ -18,16 +18,17 @@ import (
 
 // planFlags are the flags of the sub-command that the daemon does not have.
 type planFlags struct {
-	node, service, output string
-	lookFor               time.Duration
-	exitCode              bool
+	node, service, output, compareWith string
+	typed                              typed
+	lookFor                            time.Duration
+	exitCode                           bool
 }
 
 const planHelp = `Prints what the daemon would do to which object, why, and with which calls to the
 cloud. The daemon's own rules decide. Nothing is changed: no lease is taken, no event
-recorded, no object written, and no call is made that changes the cloud. A provider
-that writes with a client of its own is refused in the cluster, and cannot be refused
-in the cloud.
+recorded, no object written, and no call is made that changes the cloud. Writes of
+the provider with the clients that the daemon gives it are refused. What it does with
+clients that it makes itself, in the cloud or in the cluster, cannot be refused.
 
 The daemon's flags are accepted, so its arguments can be passed as they are. Your own
 rights count: the command needs to read what the daemon reads.
@@ -57,6 +58,7 @@ func (p *program) planCommand(daemon *cobra.Command) *cobra.Command {
 		Long:  planHelp,
 		Example: "  " + name + " plan --kubeconfig=admin.conf --cloud-provider=NAME --cloud-config=cloud.conf\n" +
 			"  " + name + " plan --kubeconfig=admin.conf --cloud-provider=NAME --node=worker-1 --for=40s\n" +
+			"  " + name + " plan --kubeconfig=admin.conf --cloud-provider=NAME --compare-with=upstream\n" +
 			"  " + name + " plan --kubeconfig=admin.conf --cloud-provider=NAME -o json --detailed-exitcode",
 		Args:              noArguments,
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -64,12 +66,20 @@ func (p *program) planCommand(daemon *cobra.Command) *cobra.Command {
 		SilenceErrors:     true,
 	}
 	own := cmd.Flags()
-	own.StringVar(&f.node, "node", "", "Look at this Node only. Other absent Nodes, which may hold its deletion, are not counted then.")
-	own.StringVar(&f.service, "service", "", "Look at this Service only: NAMESPACE/NAME.")
-	own.StringVarP(&f.output, "output", "o", f.output, "Format: text, json or yaml.")
-	own.DurationVar(&f.lookFor, "for", 0, "How long to gather evidence about Nodes and routes that would be removed. 0 looks once.")
-	own.BoolVar(&f.exitCode, "detailed-exitcode", false, "End with code 2 if anything would be done, or waits.")
-	addDaemonFlags(cmd, daemon, map[string][]string{"output": planOutputs})
+	flag := func(name string) string { return flagBeside(daemon, "plan", name) }
+	f.typed = flag
+	shorthand := "o"
+	if daemon.Flags().ShorthandLookup(shorthand) != nil {
+		shorthand = ""
+	}
+	own.StringVar(&f.node, flag("node"), "", "Look at this Node only. Other absent Nodes, which may hold its deletion, are not counted then.")
+	own.StringVar(&f.service, flag("service"), "", "Look at this Service only: NAMESPACE/NAME.")
+	own.StringVarP(&f.output, flag("output"), shorthand, f.output, "Format: text, json or yaml.")
+	own.DurationVar(&f.lookFor, flag("for"), 0, "How long to gather evidence about Nodes and routes that would be removed. 0 looks once.")
+	own.StringVar(&f.compareWith, flag("compare-with"), "", "Print also which objects would have another fate with "+upstream+", the community's skeleton, and which it would delete at once. "+
+		"That takes at most two more questions to the cloud about each Node that is not Ready, and one about each Node that waits to be initialised.")
+	own.BoolVar(&f.exitCode, flag("detailed-exitcode"), false, "End with code 2 if anything would be done, or waits.")
+	addDaemonFlags(cmd, daemon, map[string][]string{flag("output"): planOutputs, flag("compare-with"): {upstream}})
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		p.settings.ApplyDefaults()
 		err := p.settings.Global.ApplyLogging()
@@ -84,9 +94,33 @@ func (p *program) planCommand(daemon *cobra.Command) *cobra.Command {
 	return cmd
 }
 
+// flagBeside returns the name of a flag of a sub-command: with the sub-command's name
+// before it if the daemon has such a flag, because its arguments are passed as they are.
+func flagBeside(daemon *cobra.Command, command, name string) string {
+	if daemon.Flags().Lookup(name) != nil {
+		return command + "-" + name
+	}
+	return name
+}
+
+// typed returns the name under which a sub-command has a flag: see flagBeside. nil means
+// that no flag has a prefix.
+type typed func(name string) string
+
+// flag returns the flag as it is typed, for errors about it.
+func (t typed) flag(name string) string {
+	if t != nil {
+		name = t(name)
+	}
+	return "--" + name
+}
+
 func (p *program) printPlan(cmd *cobra.Command, f planFlags) error {
 	if !slices.Contains(planOutputs, f.output) {
-		return fmt.Errorf("--output: %q is not text, json or yaml", f.output)
+		return fmt.Errorf("%s: %q is not text, json or yaml", f.typed.flag("output"), f.output)
+	}
+	if f.compareWith != "" && f.compareWith != upstream {
+		return fmt.Errorf("%s: %q is not %s", f.typed.flag("compare-with"), f.compareWith, upstream)
 	}
 	if err := p.validate(); err != nil {
 		return err

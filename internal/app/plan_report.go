@@ -27,6 +27,8 @@ type report struct {
 	// Refused are requests and calls that the provider tried to make, and that would
 	// have changed something.
 	Refused []string `json:"refused,omitempty"`
+	// Compared is nil unless --compare-with is set.
+	Compared *comparison `json:"compared,omitempty"`
 
 	took time.Duration
 }
@@ -73,7 +75,7 @@ var signs = map[step.Effect]string{step.None: " ", step.Create: "+", step.Update
 // maxLine bounds the text about an object. A cloud or a tenant may have written it.
 const maxLine = 2048
 
-// maxName bounds the name of an object, and what is done to it.
+// maxName bounds the name of an object, and also the name of an action.
 const maxName = 512
 
 // print writes the report for people. Objects that nothing is done about are
@@ -103,6 +105,9 @@ func (r *report) print(out io.Writer, all bool) error { //nolint:revive // flag-
 		}
 	}
 	r.summarize(&w)
+	if r.Compared != nil {
+		r.Compared.print(&w)
+	}
 	_, err := io.WriteString(out, w.String())
 	return err
 }

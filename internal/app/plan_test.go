@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -18,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/client-go/tools/cache"
 	cloudprovider "k8s.io/cloud-provider"
+	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/utils/clock"
 
 	"github.com/fairlead-k8s/fairlead/internal/controller/step"
@@ -165,6 +167,9 @@ func TestReportForgesNoLine(t *testing.T) {
 
 // readableServer answers what plan needs: it lists no objects. It records other requests.
 type readableServer struct {
+	nodes  string // items of the list
+	denied string // end of the path of requests for which the right is missing; empty for none
+
 	mu    sync.Mutex
 	wrote []string // guarded by mu
 }
@@ -177,6 +182,9 @@ func (s *readableServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	switch path := r.URL.Path; {
+	case s.denied != "" && strings.HasSuffix(path, s.denied):
+		w.WriteHeader(http.StatusForbidden)
+		_, _ = w.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403}`))
 	case path == "/version":
 		_, _ = w.Write([]byte(`{"major":"1","minor":"36"}`))
 	case r.URL.Query().Get("watch") == "true":
@@ -188,7 +196,7 @@ func (s *readableServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.(http.Flusher).Flush()
 		<-r.Context().Done()
 	case strings.HasSuffix(path, "/nodes"):
-		_, _ = w.Write([]byte(`{"kind":"NodeList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[]}`))
+		_, _ = fmt.Fprintf(w, `{"kind":"NodeList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[%s]}`, s.nodes)
 	case strings.HasSuffix(path, "/services"):
 		_, _ = w.Write([]byte(`{"kind":"ServiceList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[]}`))
 	default:
@@ -216,8 +224,13 @@ func (writing) Initialize(clients cloudprovider.ControllerClientBuilder, _ <-cha
 
 func runPlan(t *testing.T, server string, args ...string) (string, error) {
 	t.Helper()
+	return runPlanOf(t, writing{}, server, args...)
+}
+
+func runPlanOf(t *testing.T, provider cloudprovider.Interface, server string, args ...string) (string, error) {
+	t.Helper()
 	cmd := NewCommand(Options{Name: "acme-ccm", ProviderName: "acme", Provider: func(context.Context, ProviderDeps) (cloudprovider.Interface, error) {
-		return writing{}, nil
+		return provider, nil
 	}})
 	var out, stderr bytes.Buffer
 	cmd.SetOut(&out)
@@ -267,6 +280,7 @@ func TestPlanThatCannotBeMade(t *testing.T) {
 		want         string
 	}{
 		{"UnknownFormat", server.URL, []string{"-o", "xml"}, `--output: "xml" is not text, json or yaml`},
+		{"UnknownDaemonToCompareWith", server.URL, []string{"--compare-with=x"}, `--compare-with: "x" is not upstream`},
 		{"WrongFlag", server.URL, []string{"--controllers=foo"}, `"foo" is not in the list of known controllers`},
 		{"UnknownNode", server.URL, []string{"--node=n"}, `there is no node "n"`},
 		{"UnknownService", server.URL, []string{"--service=a/b"}, `there is no service "a/b"`},
@@ -291,5 +305,63 @@ func TestExitCodes(t *testing.T) {
 	}
 	if got := ExitCode(nil, 75); got != 0 {
 		t.Errorf("code %d, want 0", got)
+	}
+}
+
+// A program's own flags keep their names and meanings in the sub-command, because the
+// daemon's arguments are passed as they are. The sub-command's get a prefix then.
+func TestFlagsOfTheProgramComeBeforeThoseOfPlan(t *testing.T) {
+	server := httptest.NewServer(&readableServer{})
+	defer server.Close()
+	var theirs cliflag.NamedFlagSets
+	node := theirs.FlagSet("acme").String("node", "", "The host's name.")
+	output := theirs.FlagSet("acme").StringP("output", "o", "", "Where to write.")
+	cmd := NewCommand(Options{Name: "acme-ccm", ProviderName: "acme", Flags: theirs, Provider: func(context.Context, ProviderDeps) (cloudprovider.Interface, error) {
+		return writing{}, nil
+	}})
+	var out bytes.Buffer
+	cmd.SetOut(&out)
+	cmd.SetErr(&out)
+	cmd.SetArgs([]string{"plan", "--master=" + server.URL, "--cluster-name=c", "--kube-api-content-type=application/json", "--node=host", "-o", "file", "--plan-output=json"})
+	if err := cmd.ExecuteContext(t.Context()); err != nil {
+		t.Fatalf("%v\n%s", err, &out)
+	}
+	var got report
+	if err := json.Unmarshal(out.Bytes(), &got); err != nil || *node != "host" || *output != "file" {
+		t.Errorf("the program's flags are %q and %q; the output is %q: %v", *node, *output, &out, err)
+	}
+	for _, row := range []struct{ wrong, want string }{
+		{"plan --cluster-name=c --plan-output=xml", `--plan-output: "xml" is not text, json or yaml`},
+		{"plan --cluster-name=c --plan-output=json --compare-with=x", `--compare-with: "x" is not upstream`},
+		{"conformance --conformance-output=xml", `--conformance-output: "xml" is not text, json or yaml`},
+	} {
+		cmd.SetArgs(strings.Fields(row.wrong))
+		if err := cmd.ExecuteContext(t.Context()); err == nil || !strings.Contains(err.Error(), row.want) {
+			t.Errorf("%s: error %v, want %s", row.wrong, err, row.want)
+		}
+	}
+	out.Reset()
+	cmd.SetArgs([]string{"plan", "--help"})
+	if err := cmd.Execute(); err != nil || !strings.Contains(out.String(), "--plan-node ") || strings.Contains(out.String(), "  --node ") {
+		t.Errorf("error %v; the help is %s", err, &out)
+	}
+}
+
+// A controller that the migration of leaders gives to another manager is not planned.
+func TestPlanLeavesControllersToOtherManagers(t *testing.T) {
+	server := httptest.NewServer(&readableServer{})
+	defer server.Close()
+	file := planFile(t, planHead+"v1\nleaderName: m\ncontrollerLeaders:\n- {name: service-lb-controller, component: kube-controller-manager}\n")
+	text, err := runPlan(t, server.URL, "-o", "json", "--enable-leader-migration", "--leader-migration-config="+file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got report
+	if err := json.Unmarshal([]byte(text), &got); err != nil {
+		t.Fatal(err)
+	}
+	want := idleController{"service-lb-controller", "the migration of leaders gives it to another manager"}
+	if !slices.Contains(got.Idle, want) {
+		t.Errorf("controllers that are not looked at: %+v, want %+v among them", got.Idle, want)
 	}
 }

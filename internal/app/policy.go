@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 
@@ -15,6 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/fairlead-k8s/fairlead/internal/app/internal/provider"
+	"github.com/fairlead-k8s/fairlead/internal/app/internal/settings"
 	"github.com/fairlead-k8s/fairlead/internal/policy"
 )
 
@@ -90,7 +90,7 @@ func (p *program) printPolicy(ctx context.Context, out io.Writer, f policyFlags)
 		errs = append(errs, fmt.Errorf("--output: %q is neither yaml nor json", f.output))
 	}
 	if p.settings.Provider.Name == "" {
-		errs = append(errs, errors.New("--cloud-provider cannot be empty"))
+		errs = append(errs, settings.ErrNoProvider)
 	}
 	if err := utilerrors.NewAggregate(errs); err != nil {
 		return err

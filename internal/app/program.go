@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -22,6 +23,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/app/internal/serving"
 	"github.com/fairlead-k8s/fairlead/internal/app/internal/settings"
 	theirs "github.com/fairlead-k8s/fairlead/provider"
+	"github.com/fairlead-k8s/fairlead/provider/conformance"
 )
 
 // Options are what a program chooses and adds. Package ccm, where programs find
@@ -40,6 +42,7 @@ type Options struct {
 	Webhooks     []Webhook
 	Metrics      []prometheus.Gatherer
 	Stopped      func(ctx context.Context)
+	Conformance  *conformance.Target
 }
 
 // ProviderDeps is what a provider can be made of.
@@ -85,6 +88,7 @@ type program struct {
 	settings    *settings.Settings
 	self        provider.Self // the zero value unless the process is the program's own
 	dry         *refusals     // nil unless the process only reads
+	out         io.Writer     // for what a daemon that only looks reports at its end
 }
 
 func newProgram(o Options, ours table) *program {

@@ -122,8 +122,8 @@ func TestProgramReplacesAControllerOfOurs(t *testing.T) {
 	}
 }
 
-// A program that had its own controller before Fairlead had one of that name starts as
-// before, with its own flags.
+// If Fairlead gets a controller with the name of a program's own controller, the
+// program still starts, with its own flags.
 func TestProgramKeepsItsOwnControllerThatOursIsOffByDefault(t *testing.T) {
 	for _, own := range []Controller{{Name: "node-ipam-controller"}, {Name: "nodeipam"}, {Name: "acme", Alias: "nodeipam"}, {Name: "persistent-volume-label"}} {
 		program := programOf(own)
@@ -139,6 +139,31 @@ func TestProgramKeepsItsOwnControllerThatOursIsOffByDefault(t *testing.T) {
 		if all := o.enabled(); len(all) != 1 || all[0].ours {
 			t.Errorf("%s: %v run", own.Name, all)
 		}
+	}
+}
+
+// A program that had such flags before Fairlead had them starts as before.
+func TestProgramKeepsItsOwnFlagsForCIDRs(t *testing.T) {
+	for _, name := range []string{"node-cidr-mask-size", "node-cidr-mask-size-ipv4", "node-cidr-mask-size-ipv6", "service-cluster-ip-range"} {
+		t.Run(name, func(t *testing.T) {
+			made := func(args ...string) (*program, *int) {
+				own := programOf()
+				own.Flags = cliflag.NamedFlagSets{}
+				size := own.Flags.FlagSet("acme").Int(name, 24, "")
+				o := newProgram(own, ours())
+				parse(t, o, append(args, "--"+name+"=26")...)
+				return o, size
+			}
+			o, size := made()
+			if err := o.validate(); err != nil || *size != 26 {
+				t.Errorf("the program's flag is %d, error %v; want 26", *size, err)
+			}
+			o, _ = made("--controllers=node-ipam-controller", "--allocate-node-cidrs", "--cluster-cidr=10.0.0.0/8")
+			want := "--controllers names node-ipam-controller, which cannot run in this program: --" + name + " is a flag of the program's own"
+			if err := o.validate(); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("got %v, want %s", err, want)
+			}
+		})
 	}
 }
 

@@ -50,6 +50,9 @@ type process struct {
 	// offers nothing. tellIdle records it, once.
 	idle     atomic.Bool
 	tellIdle func()
+	// seen takes note of what the cloud answers; nil unless it is needed.
+	seen     *seen
+	memories memories
 	// fail ends the process, with everything that a planned stop does.
 	fail context.CancelCauseFunc
 }
@@ -60,6 +63,9 @@ func run(ctx context.Context, what *program) error {
 	working, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
 	defer what.stopped(ctx)
+	if what.settings.Shadow.On {
+		what.onlyLook(klog.FromContext(ctx))
+	}
 	p, err := newProcess(working, what)
 	if err != nil {
 		return unlessStopped(ctx, err)
@@ -101,6 +107,7 @@ func newProcess(ctx context.Context, what *program) (*process, error) {
 	}
 	if what.dry != nil {
 		config.Wrap(kube.ReadOnly(what.dry.add))
+		config.Wrap(kube.TellDenied(what.dry.deny))
 	}
 	clients, err := newClients(s.Client, config)
 	if err != nil {
@@ -200,7 +207,10 @@ func (p *process) run(ctx context.Context) error {
 	}
 	defer stopWebhooks()
 	defer p.watch(ctx, kube.NewRecorder(lasting, client, settings.ManagerName))()
-	if p.election == nil {
+	switch {
+	case p.dry != nil:
+		return election.Hold(ctx, nil, p.shadow)
+	case p.election == nil:
 		return election.Hold(ctx, nil, p.lead)
 	}
 	return p.election.Run(ctx, p.lead)
@@ -261,6 +271,7 @@ func (p *process) serve(ctx context.Context) (stop func(), err error) {
 		Debugging:      &p.settings.Debugging.DebuggingConfiguration,
 		Component:      serving.Component{Name: settings.ManagerName, Version: p.options.Version, Flags: p.settings.ShownFlags},
 		Metrics:        theirs,
+		Objects:        p.memories.of,
 	}, p.health, p.registry)
 	if err != nil {
 		removeConfigz()
@@ -271,6 +282,9 @@ func (p *process) serve(ctx context.Context) (stop func(), err error) {
 
 // serveWebhooks serves the webhooks until stop is called.
 func (p *process) serveWebhooks(ctx context.Context) (stop func(), err error) {
+	if p.dry != nil {
+		return func() {}, nil // The API server calls those of the present manager.
+	}
 	return serving.ServeWebhooks(ctx, serving.WebhookConfig{
 		Secure:   p.settings.Webhooks.Secure,
 		ClientCA: p.settings.Webhooks.ClientCA,
@@ -285,7 +299,9 @@ func (p *process) watch(ctx context.Context, recorder *kube.Recorder) (stop func
 	}
 	reports := provider.Reports{
 		Event: func(e message.Event) {
-			recorder.Lease(p.settings.Election.Lease(), e.Type, e.Reason, e.Message)
+			if p.dry == nil {
+				recorder.Lease(p.settings.Election.Lease(), e.Type, e.Reason, e.Message)
+			}
 		},
 		Fail: p.fail,
 	}

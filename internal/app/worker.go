@@ -27,6 +27,7 @@ type deps struct {
 	clients   cloudprovider.ControllerClientBuilder
 	informers informers.SharedInformerFactory // ours, with trimmed objects; started later
 	gateway   *cloud.Gateway
+	seen      *seen
 	timeouts  timeouts
 	lease     types.NamespacedName // of this process
 	metrics   controllerMetrics
@@ -65,6 +66,7 @@ func live(c controller) func() error {
 type worker interface {
 	controller
 	planner
+	shadower
 	Stuck(limit time.Duration) error
 }
 

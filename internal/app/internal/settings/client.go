@@ -2,7 +2,9 @@ package settings
 
 import (
 	"fmt"
+	"net/url"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
@@ -48,9 +50,28 @@ func (o *Client) addFlags(sections *cliflag.NamedFlagSets) {
 }
 
 func (o *Client) validate() []error {
+	if err := addressError(o.master); err != nil {
+		return []error{fmt.Errorf("--master: %w", err)}
+	}
 	known := []string{runtime.ContentTypeProtobuf, runtime.ContentTypeJSON, runtime.ContentTypeYAML}
 	if o.contentType != "" && !slices.Contains(known, o.contentType) {
 		return []error{fmt.Errorf("--kube-api-content-type: %q is none of %q", o.contentType, known)}
+	}
+	return nil
+}
+
+// addressError returns an error for an address that no API server can have. Without
+// it, requests would fail for ever.
+func addressError(master string) error {
+	if master == "" {
+		return nil
+	}
+	address := master
+	if !strings.Contains(address, "://") {
+		address = "http://" + address // as client-go completes it
+	}
+	if u, err := url.Parse(address); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return fmt.Errorf("%q is not the address of an API server, such as https://192.0.2.1:6443", master)
 	}
 	return nil
 }
@@ -63,6 +84,9 @@ func (o *Client) show(c *configuration) {
 	shown.Burst = o.burst
 	c.KubeCloudShared.UseServiceAccountCredentials = o.EachItsOwn
 }
+
+// Named reports whether the flags name an API server.
+func (o *Client) Named() bool { return o.kubeconfig != "" || o.master != "" }
 
 // RESTConfig returns the configuration of clients of the API server.
 func (o *Client) RESTConfig() (*rest.Config, error) {

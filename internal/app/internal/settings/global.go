@@ -95,8 +95,8 @@ func (v *versionFlag) String() string { return string(*v) }
 
 func (*versionFlag) Type() string { return "version" }
 
-// Version returns the version of the program, and of the libraries if that is
-// another. If a program does not state its version, it has the one that Go has
+// Version returns the version of the program, and that of the libraries if it
+// differs. If a program does not state its version, it has the one that Go has
 // recorded, unless the linker has set the version of the libraries, which contains
 // ours.
 func (g *Global) Version() string {

@@ -111,9 +111,10 @@ func another(t *testing.T, f *pflag.Flag) string {
 	return ""
 }
 
-// TestSettingsReachTheirControllers changes each flag of a controller alone. A
-// field of the controller's configuration has to differ then, another one for each
-// flag. And each field is one that a flag changes, or that package app sets.
+// TestSettingsReachTheirControllers changes each flag of a controller alone. Then a
+// field of the controller's configuration must differ. Except for the flags in
+// several, each flag changes one field, and no other flag changes it. Each field is
+// one that a flag changes, or that package app sets.
 func TestSettingsReachTheirControllers(t *testing.T) {
 	elsewhere := []string{ // what no flag sets
 		"Node.Metrics", "Node.Clock", "Node.MarkIdentity", "Certificate.Metrics", "Certificate.Clock", "Lifecycle.Metrics", "Lifecycle.Clock", "Service.Metrics", "Route.Metrics", "Route.Clock",

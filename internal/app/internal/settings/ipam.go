@@ -41,7 +41,8 @@ type IPAM struct {
 	route              *Route
 	services           string
 	mask, mask4, mask6 int
-	flags              *pflag.FlagSet // tells which flags are set; nil if there are none
+	program            func(flag string) bool // reports whether the program has a flag of its own of that name
+	taken              []string               // flags of the controller that are the program's
 }
 
 // ours reports whether the program runs this controller. A program that replaces it
@@ -54,14 +55,21 @@ func (i *IPAM) addFlags(sections *cliflag.NamedFlagSets) {
 	if !i.ours() {
 		return
 	}
-	fs := sections.FlagSet(IPAMController)
-	i.flags = fs
+	fs := pflag.NewFlagSet(IPAMController, pflag.ContinueOnError)
 	fs.StringVar(&i.services, flagServiceRange, i.services,
 		"CIDR of Services, or two of different families, separated by a comma. No node gets a part of it.")
 	fs.IntVar(&i.mask, flagMask, i.mask,
 		fmt.Sprintf("Length of a node's CIDR in a cluster of one family. 0: %d for IPv4, %d for IPv6.", defaultMask4, defaultMask6))
 	fs.IntVar(&i.mask4, flagMask4, i.mask4, fmt.Sprintf("Length of a node's IPv4 CIDR. 0: %d.", defaultMask4))
 	fs.IntVar(&i.mask6, flagMask6, i.mask6, fmt.Sprintf("Length of a node's IPv6 CIDR. 0: %d.", defaultMask6))
+	// Providers give CIDRs, too, and had flags of these names before.
+	fs.VisitAll(func(f *pflag.Flag) {
+		if i.program(f.Name) {
+			i.taken = append(i.taken, f.Name)
+			return
+		}
+		sections.FlagSet(IPAMController).AddFlag(f)
+	})
 }
 
 // Runs reports whether the controller is switched on by both of its flags.
@@ -101,6 +109,9 @@ func (i *IPAM) show(c *configuration) {
 
 // Config returns what the controller is configured with.
 func (i *IPAM) Config(claim ownership.Claim) (ipam.Config, error) {
+	if len(i.taken) > 0 {
+		return ipam.Config{}, fmt.Errorf("--controllers names %s, which cannot run in this program: --%s is a flag of the program's own", IPAMController, i.taken[0])
+	}
 	if i.route.allocatorType != rangeAllocator {
 		return ipam.Config{}, fmt.Errorf("--%s must be %q, but got %q", flagAllocatorType, rangeAllocator, i.route.allocatorType)
 	}

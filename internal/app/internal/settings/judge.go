@@ -5,6 +5,7 @@ import (
 	"io"
 	"io/fs"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -39,6 +40,9 @@ type Judgement struct {
 // Starts reports whether the daemon starts with the argument.
 func (j Judgement) Starts() bool { return j.Verdict != Unknown && j.Verdict != Refused }
 
+// isOpen reports whether the kubelet puts in the value, so that it is not known here.
+func (j Judgement) isOpen() bool { return strings.Contains(j.Argument, fromEnvironment) }
+
 // Judge returns what the daemon does with each argument of a command line, in their
 // order, and then which flags are missing. It looks at no file, because the command
 // line is probably that of another machine. The flags must have been added.
@@ -50,34 +54,50 @@ func (s *Settings) Judge(args []string) []Judgement {
 		all = append(all, s.judge(words))
 	}
 	s.ApplyDefaults()
+	for _, ignored := range s.Ignored() { // Some depend on other flags.
+		for i := range all {
+			if "--"+all[i].flag == ignored.Flag && all[i].Starts() && !all[i].isOpen() {
+				all[i].Verdict, all[i].Why = ChangesNothing, ignored.Why
+			}
+		}
+	}
 	for _, err := range s.Validate() {
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
 			continue
 		}
-		name, found := flagOf(err), false
-		for i := range all {
-			if all[i].flag != name {
-				continue
-			}
-			if found = true; all[i].Starts() {
-				all[i].Verdict, all[i].Why = Refused, err.Error()
-			}
-		}
-		if !found {
-			all = append(all, Judgement{Argument: "--" + name, Verdict: Refused, Why: err.Error()})
-		}
+		all = refused(all, err)
 	}
 	return all
 }
 
-// flagNamedFirst matches the first flag that an error names.
-var flagNamedFirst = regexp.MustCompile(`--([a-z0-9-]+)`)
+// flagNamed matches a flag that an error names.
+var flagNamed = regexp.MustCompile(`--([a-z0-9-]+)`)
 
-func flagOf(err error) string {
-	if m := flagNamedFirst.FindStringSubmatch(err.Error()); m != nil {
-		return m[1]
+// refused returns the judgements with an error at the start of the daemon. It is
+// about the first flag that it names. An error that names a flag whose value the
+// kubelet puts in says nothing: the value is not known.
+func refused(all []Judgement, err error) []Judgement {
+	var names []string
+	for _, m := range flagNamed.FindAllStringSubmatch(err.Error(), -1) {
+		names = append(names, m[1])
 	}
-	return ""
+	if slices.ContainsFunc(all, func(j Judgement) bool { return j.isOpen() && slices.Contains(names, j.flag) }) {
+		return all
+	}
+	name := strings.Join(names[:min(1, len(names))], "")
+	found := false
+	for i := range all {
+		if all[i].flag != name {
+			continue
+		}
+		if found = true; all[i].Starts() {
+			all[i].Verdict, all[i].Why = Refused, err.Error()
+		}
+	}
+	if !found {
+		all = append(all, Judgement{Argument: "--" + name, Verdict: Refused, Why: err.Error()})
+	}
+	return all
 }
 
 // arguments splits a command line into arguments: a flag with its value, if that is
@@ -135,7 +155,7 @@ func (s *Settings) judge(words []string) Judgement {
 	if f != nil {
 		j.flag = f.Name
 	}
-	if f == nil || !strings.Contains(j.Argument, fromEnvironment) {
+	if f == nil || !j.isOpen() {
 		if err := s.flags.Parse(words); err != nil {
 			return j.failed(ExplainUnknown(err, s.flags))
 		}
@@ -169,7 +189,7 @@ func (j Judgement) described(f *pflag.Flag) Judgement {
 	if how := f.Annotations[annotationDeviation]; how != nil && !strings.HasPrefix(how[0], "Upstream:") { // the text after "Upstream:" is only about the default
 		j.Why = how[0]
 	}
-	if strings.Contains(j.Argument, fromEnvironment) {
+	if j.isOpen() {
 		j.Why = "the kubelet puts in its value, which is not looked at here"
 	}
 	return j

@@ -33,6 +33,9 @@ func TestJudge(t *testing.T) {
 		{"DifferenceIsSaid", []string{"--cloud-config=/nowhere"}, "--cloud-config=/nowhere: used: The file is watched, see --cloud-config-watch. Upstream reads it once."},
 		{"OtherDefaultIsNot", []string{"--kube-api-qps=20"}, "--kube-api-qps=20: used"},
 		{"ChangesNothing", []string{"--external-cloud-volume-plugin=x"}, "--external-cloud-volume-plugin=x: changes nothing: No cloud-controller-manager has read it since volumes moved to CSI drivers."},
+		{"ChangesNothingWithoutAnotherFlag", []string{"--allocate-node-cidrs"}, "--allocate-node-cidrs: changes nothing: Only the controller node-ipam-controller reads it, which --controllers has to name. Otherwise kube-controller-manager gives the CIDRs."},
+		{"ReadWithTheOtherFlag", []string{"--allocate-node-cidrs", "--controllers=*,node-ipam-controller", "--cluster-cidr=10.0.0.0/16"}, "--allocate-node-cidrs: used: Upstream's skeleton ignores it; its sample program brings a controller for it, which runs by default.\n" +
+			"--controllers=*,node-ipam-controller: used\n--cluster-cidr=10.0.0.0/16: used: " + flagSet(New(ours)).Lookup("cluster-cidr").Annotations[annotationDeviation][0]},
 		{"DeprecatedAndIgnored", []string{"--node-sync-period=1m"}, "--node-sync-period=1m: changes nothing: Upstream ignores it, too, and warns."},
 		{"Deprecated", []string{"--allow-untagged-cloud"}, "--allow-untagged-cloud: deprecated: tag the cluster's instances with a cluster ID."},
 		{"Removed", []string{"--logtostderr=true"}, "--logtostderr=true: unknown: unknown flag: --logtostderr: Kubernetes 1.26 has removed it; the log always goes to standard error"},
@@ -47,6 +50,8 @@ func TestJudge(t *testing.T) {
 		{"FilesAreElsewhere", []string{"--kubeconfig=/nowhere", "--enable-leader-migration", "--leader-migration-config=/nowhere"}, "--kubeconfig=/nowhere: used\n" +
 			"--enable-leader-migration: used\n--leader-migration-config=/nowhere: used: " + flagSet(New(ours)).Lookup(flagMigrationFile).Annotations[annotationDeviation][0]},
 		{"ValueOfTheEnvironment", []string{"--concurrent-service-syncs=$(SYNCS)"}, "--concurrent-service-syncs=$(SYNCS): used: the kubelet puts in its value, which is not looked at here"},
+		{"ValueOfTheEnvironmentIsNotCompared", []string{"--leader-elect-lease-duration=$(LEASE)", "--leader-elect-renew-deadline=40s"}, "--leader-elect-lease-duration=$(LEASE): used: the kubelet puts in its value, which is not looked at here\n" +
+			"--leader-elect-renew-deadline=40s: used"},
 		{"ProgramsOwnFlag", []string{"--acme-zone=north"}, "--acme-zone=north: used"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -59,7 +64,13 @@ func TestJudge(t *testing.T) {
 }
 
 func TestMissingFlagIsJudged(t *testing.T) {
-	if diff := cmp.Diff("--v=2: used\n--cloud-provider: refused: --cloud-provider cannot be empty", judged(t, New(ours), "--v=2")); diff != "" {
+	if diff := cmp.Diff("--v=2: used\n--cloud-provider: refused: --cloud-provider cannot be empty; name a provider that this program links, as in --cloud-provider=mycloud", judged(t, New(ours), "--v=2")); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestFlagOfTheEnvironmentIsNotMissing(t *testing.T) {
+	if diff := cmp.Diff("--cloud-provider=$(P): used: the kubelet puts in its value, which is not looked at here", judged(t, New(ours), "--cloud-provider=$(P)")); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }

@@ -28,6 +28,16 @@ type Program struct {
 	Webhooks    []string                // names
 }
 
+// hasFlag reports whether the program has a flag of its own of this name.
+func (p Program) hasFlag(name string) bool {
+	for _, fs := range p.Flags.FlagSets {
+		if fs.Lookup(name) != nil {
+			return true
+		}
+	}
+	return false
+}
+
 // Settings are the settings of the daemon, one group for each concern.
 type Settings struct {
 	Debugging   Debugging
@@ -48,6 +58,7 @@ type Settings struct {
 	Client      Client
 	Features    Features
 	Global      Global
+	Shadow      Shadow
 
 	program Program
 	wrong   []error        // what the program does wrong with flags
@@ -82,7 +93,7 @@ func New(p Program) *Settings {
 	}
 	s.Ownership = Ownership{provider: &s.Provider, nodes: p.Nodes}
 	s.Migration = Migration{election: &s.Election}
-	s.IPAM = IPAM{controllers: &s.Controllers, route: &s.Route}
+	s.IPAM = IPAM{controllers: &s.Controllers, route: &s.Route, program: p.hasFlag}
 	s.Rotation = Rotation{provider: &s.Provider, period: 10 * time.Second}
 	s.Webhooks = newWebhooks(p.Webhooks, &s.Serving)
 	return s
@@ -91,7 +102,7 @@ func New(p Program) *Settings {
 func (s *Settings) groups() []group {
 	return []group{
 		&s.Debugging, &s.Controllers, &s.Election, &s.Migration, &s.Provider, &s.Rotation, &s.Node, &s.Lifecycle, &s.Ownership, &s.Service, &s.Route, &s.Certificate, &s.IPAM,
-		&s.Serving, &s.Webhooks, &s.Client, &s.Features, &s.Global,
+		&s.Serving, &s.Webhooks, &s.Client, &s.Features, &s.Global, &s.Shadow,
 	}
 }
 

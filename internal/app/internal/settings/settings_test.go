@@ -52,6 +52,7 @@ func TestHeadings(t *testing.T) {
 // TestUpstreamsGates sets each gate to its present value, because a locked gate
 // accepts no other.
 func TestUpstreamsGates(t *testing.T) {
+	flagSet(New(ours)) // It adds the gates of logging and metrics to the process.
 	all := utilfeature.DefaultMutableFeatureGate.GetAll()
 	for _, gate := range upstreamGates {
 		t.Run(gate, func(t *testing.T) {
@@ -82,7 +83,7 @@ func TestValidation(t *testing.T) {
 		want string // "": valid
 	}{
 		{"DefaultsAreValid", "", ""},
-		{"ProviderIsRequired", "--cloud-provider=", "--cloud-provider cannot be empty"},
+		{"ProviderIsRequired", "--cloud-provider=", ErrNoProvider.Error()},
 		{"ExplicitConcurrencyIsObeyed", "--concurrent-node-syncs=1 --concurrent-node-status-updates=3", ""},
 		{"SchemeIsNoProviderID", "--own-provider-id-schemes=hcloud://", `--own-provider-id-schemes: "hcloud://" is not the part of a provider ID before ://`},
 		{"ProviderLabelIsALabel", "--own-provider-label=a/b", `--own-provider-label: "a/b" is not a valid label value`},
@@ -186,7 +187,7 @@ func TestValidation(t *testing.T) {
 		{"FilesAreThere", "--kubeconfig=/nowhere/a --cloud-config=/nowhere/b", "[--cloud-config: open /nowhere/b: no such file or directory, --kubeconfig: open /nowhere/a: no such file or directory]"},
 		{"CertificatesAreThere", "--tls-cert-file=/dev/null --tls-private-key-file=/nowhere/key", "--tls-private-key-file: open /nowhere/key: no such file or directory"},
 		{"FileIsNoFolder", "--cloud-config=/", "--cloud-config: / is a folder"},
-		{"AllErrorsAtOnce", "--cloud-provider= --controllers=foo", `[--controllers: "foo" is not in the list of known controllers: ` + allControllers + `, --cloud-provider cannot be empty]`},
+		{"AllErrorsAtOnce", "--cloud-provider= --controllers=foo", `[--controllers: "foo" is not in the list of known controllers: ` + allControllers + `, ` + ErrNoProvider.Error() + `]`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			o := New(ours)

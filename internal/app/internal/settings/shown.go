@@ -26,6 +26,22 @@ func (s *Settings) ShownFlags() map[string]string {
 	return all
 }
 
+// Line returns the flags that have a value, in the form of a command line. It hides
+// no secrets.
+func (s *Settings) Line() []string {
+	var line []string
+	s.flags.VisitAll(func(f *pflag.Flag) {
+		value := f.Value.String()
+		if list, ok := f.Value.(pflag.SliceValue); ok {
+			value = strings.Join(list.GetSlice(), ",")
+		}
+		if value != "" {
+			line = append(line, "--"+f.Name+"="+value)
+		}
+	})
+	return line
+}
+
 // LogFlags logs the values of all flags, with verbosity 1. It hides secrets.
 func (s *Settings) LogFlags(logger klog.Logger) {
 	s.flags.VisitAll(func(f *pflag.Flag) { logger.V(1).Info("Flag", "flag", "--"+f.Name, "value", shownValue(f)) })
@@ -39,19 +55,27 @@ func shownValue(f *pflag.Flag) string {
 	return printable.WithoutSecrets(value) // for URLs, such as the one in --master
 }
 
-// secretWords are words in the name of a flag that may hold a secret.
-var secretWords = []string{"credential", "credentials", "key", "passphrase", "passwd", "password", "secret", "token"}
+var (
+	// secretNames and secretWords are parts and words of the name of a flag that may
+	// hold a secret.
+	secretNames = []string{"apikey", "credential", "passphrase", "passw", "secret", "token"}
+	secretWords = []string{"key", "keys", "pass"}
+	// plainTypes are the first letters of types that hold no secret.
+	plainTypes = []string{"bool", "count", "duration", "float", "int", "uint"}
+)
 
 // isNamedAsSecret reports whether a flag holds a secret by its name. Programs add
 // their own flags and those of imported packages, most of which are older than the
 // annotation. The name of a file that holds a secret is not itself a secret.
 func isNamedAsSecret(f *pflag.Flag) bool {
-	if !strings.HasPrefix(f.Value.Type(), "string") {
+	if slices.ContainsFunc(plainTypes, func(t string) bool { return strings.HasPrefix(f.Value.Type(), t) }) {
 		return false
 	}
-	words := strings.Split(f.Name, "-")
+	name := strings.ToLower(f.Name)
+	words := strings.Split(name, "-")
 	if slices.Contains([]string{"dir", "file", "path"}, words[len(words)-1]) {
 		return false
 	}
-	return slices.ContainsFunc(words, func(word string) bool { return slices.Contains(secretWords, word) })
+	return slices.ContainsFunc(secretNames, func(part string) bool { return strings.Contains(name, part) }) ||
+		slices.ContainsFunc(words, func(word string) bool { return slices.Contains(secretWords, word) })
 }

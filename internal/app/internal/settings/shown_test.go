@@ -13,10 +13,11 @@ func withSecrets(t *testing.T, args ...string) *Settings {
 	t.Helper()
 	var own cliflag.NamedFlagSets
 	fs := own.FlagSet("acme")
-	for _, name := range []string{"acme-api-token", "acme-token-file", "acme-keys", "acme-login", "acme-zone"} {
+	for _, name := range []string{"acme-api-token", "acme-token-file", "acme-keys", "acme-apiToken", "acme-authtoken", "acme-login", "acme-zone"} {
 		fs.String(name, "", "")
 	}
 	fs.StringSlice("acme-secret", nil, "")
+	fs.BytesHex("acme-key-bytes", nil, "")
 	fs.Bool("acme-rotate-key", false, "")
 	if err := fs.SetAnnotation("acme-login", "classified", []string{"true"}); err != nil {
 		t.Fatal(err)
@@ -32,7 +33,7 @@ func withSecrets(t *testing.T, args ...string) *Settings {
 
 var secretArgs = []string{
 	"--acme-api-token=s3cret", "--acme-secret=s3cret,s3cret", "--acme-login=s3cret", "--acme-rotate-key",
-	"--acme-token-file=/run/token", "--acme-keys=a,b", "--acme-zone=north", "--master=https://admin:s3cret@10.0.0.1:6443", "--tls-private-key-file=/run/tls.key",
+	"--acme-token-file=/run/token", "--acme-keys=a,b", "--acme-apiToken=s3cret", "--acme-authtoken=s3cret", "--acme-key-bytes=5ec4e7", "--acme-zone=north", "--master=https://admin:s3cret@10.0.0.1:6443", "--tls-private-key-file=/run/tls.key",
 }
 
 func TestShownFlags(t *testing.T) {
@@ -42,10 +43,13 @@ func TestShownFlags(t *testing.T) {
 		"acme-api-token": "CLASSIFIED",
 		"acme-secret":    "CLASSIFIED",
 		"acme-login":     "CLASSIFIED",
+		"acme-keys":      "CLASSIFIED",
+		"acme-apiToken":  "CLASSIFIED",
+		"acme-authtoken": "CLASSIFIED",
+		"acme-key-bytes": "CLASSIFIED",
 		// Shown: these are not secrets.
 		"acme-rotate-key":                        "true",
 		"acme-token-file":                        "/run/token",
-		"acme-keys":                              "a,b",
 		"acme-zone":                              "north",
 		"tls-private-key-file":                   "/run/tls.key",
 		"authentication-token-webhook-cache-ttl": "10s",

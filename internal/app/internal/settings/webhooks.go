@@ -61,7 +61,7 @@ func (w *Webhooks) addFlags(sections *cliflag.NamedFlagSets) {
 	for _, name := range servingFlags {
 		f := *all.Lookup(name)
 		f.Name = webhookPrefix + name
-		f.Usage = strings.ReplaceAll(f.Usage, "--", "--"+webhookPrefix)
+		f.Usage = "For the server of webhooks: " + strings.ReplaceAll(f.Usage, "--", "--"+webhookPrefix)
 		fs.AddFlag(&f)
 	}
 	fs.Lookup("webhook-secure-port").Usage = "The port on which to serve webhooks over HTTPS. Callers are authenticated only with --webhook-client-ca-file. 0 turns it off."

@@ -1,0 +1,21 @@
+package settings
+
+import (
+	cliflag "k8s.io/component-base/cli/flag"
+)
+
+// Shadow has the setting of a daemon that runs beside the present one and only looks.
+type Shadow struct {
+	// On means that the daemon decides, logs and counts, and changes nothing.
+	On bool
+}
+
+func (s *Shadow) addFlags(sections *cliflag.NamedFlagSets) {
+	sections.FlagSet("generic").BoolVar(&s.On, "shadow", s.On,
+		"Run beside the present manager and only look: decide, log and count, and report what has happened otherwise. There is no election, no event, no write, and no call that changes the cloud. "+
+			"On a host network it needs another --secure-port.")
+}
+
+func (*Shadow) validate() []error { return nil }
+
+func (*Shadow) show(*configuration) {}

@@ -1,0 +1,213 @@
+package shadow
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/step"
+)
+
+// maxDifferences bounds how many differences that have happened are remembered.
+const maxDifferences = 1000
+
+// Difference is an object whose fate was another one. Its JSON is part of the report:
+// fields may be added, and none is renamed.
+type Difference struct {
+	What What      `json:"what"`
+	At   time.Time `json:"at"`
+	// Decision is what this daemon would have done.
+	Decision step.Step `json:"decision"`
+}
+
+// Look is one look of a controller.
+type Look struct {
+	Controller, Key string
+	At              time.Time
+	Facts           Facts
+	// Steps are what the controller would do. There are none for an object that is gone.
+	Steps []step.Step
+}
+
+// News are what a look has changed: decisions, and differences that were found.
+type News struct {
+	Decided []step.Step
+	Differs []Difference
+	// Keys is how many keys of the controller there are.
+	Keys int
+}
+
+// place is a controller and one of its keys.
+type place struct{ controller, key string }
+
+// object is one of the objects that a look is about.
+type object struct {
+	place
+
+	name string
+}
+
+// Ledger remembers what each controller has decided for each of its keys, and the
+// differences.
+type Ledger struct {
+	mu        sync.Mutex
+	decisions map[place]map[string]decision // by object; guarded by mu
+	keys      map[string]int                // in decisions, by controller; guarded by mu
+	happened  []Difference                  // guarded by mu
+	dropped   int                           // of those that have happened; guarded by mu
+	last      map[object]Difference         // as long as they last; guarded by mu
+}
+
+// NewLedger returns a ledger of nothing.
+func NewLedger() *Ledger {
+	return &Ledger{decisions: map[place]map[string]decision{}, keys: map[string]int{}, last: map[object]Difference{}}
+}
+
+// Note takes note of a look, and returns what is new.
+func (l *Ledger) Note(look Look) News {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	at := place{look.Controller, look.Key}
+	before := l.decisions[at]
+	now, news := l.decide(look, before)
+	news.Differs = append(news.Differs, l.gone(look, before, now)...)
+	news.Differs = append(news.Differs, l.lasting(look, now)...)
+	if len(before) > 0 {
+		l.keys[at.controller]--
+	}
+	if l.decisions[at] = now; len(now) == 0 {
+		delete(l.decisions, at)
+	} else {
+		l.keys[at.controller]++
+	}
+	news.Keys = l.keys[at.controller]
+	return news
+}
+
+// decide returns the decisions of a look, and what is new about them.
+func (l *Ledger) decide(look Look, before map[string]decision) (now map[string]decision, news News) {
+	now = map[string]decision{}
+	for _, s := range gravest(look.Steps) {
+		d, known := before[s.Object]
+		known = known && d.facts.UID == look.Facts.UID // Otherwise another object has the name.
+		if known && d.initialized(look.Facts) {
+			news.Differs = append(news.Differs, l.happens(Difference{Initialized, look.At, d.step}))
+		}
+		if !known || changed(d.step, s) {
+			d.since = look.At
+			if known || s.Effect != step.None {
+				news.Decided = append(news.Decided, s)
+			}
+		}
+		now[s.Object] = decision{s, look.Facts, d.since}
+	}
+	return now, news
+}
+
+// order has the effects, the gravest last.
+var order = []step.Effect{step.None, step.Update, step.Wait, step.Create, step.Delete}
+
+// gravest returns one step for each object. A CIDR with two routes may have two: one
+// route stays, and the other goes.
+func gravest(steps []step.Step) (all []step.Step) {
+	at := map[string]int{}
+	for _, s := range steps {
+		n, known := at[s.Object]
+		switch {
+		case !known:
+			at[s.Object] = len(all)
+			all = append(all, s)
+		case slices.Index(order, s.Effect) > slices.Index(order, all[n].Effect):
+			all[n] = s
+		}
+	}
+	return all
+}
+
+// gone returns the objects that have been deleted since the look before.
+func (l *Ledger) gone(look Look, before, now map[string]decision) (found []Difference) {
+	for name, d := range before {
+		if after, still := now[name]; still && after.facts.UID == d.facts.UID {
+			continue
+		}
+		delete(l.last, object{place{look.Controller, look.Key}, name})
+		if d.lost() {
+			found = append(found, l.happens(Difference{Deleted, look.At, d.step}))
+		}
+	}
+	return found
+}
+
+// lasting returns the decisions that nobody has carried out for too long by now, and
+// forgets those that are over.
+func (l *Ledger) lasting(look Look, now map[string]decision) (found []Difference) {
+	for name, d := range now {
+		at := object{place{look.Controller, look.Key}, name}
+		what, ok := d.lasting(look.At)
+		switch known, is := l.last[at]; {
+		case !ok:
+			delete(l.last, at)
+		case !is || known.What != what:
+			l.last[at] = Difference{what, look.At, d.step}
+			found = append(found, l.last[at])
+		}
+	}
+	return found
+}
+
+func (l *Ledger) happens(d Difference) Difference {
+	if len(l.happened) < maxDifferences {
+		l.happened = append(l.happened, d)
+	} else {
+		l.dropped++
+	}
+	return d
+}
+
+// Report is what has differed. Its JSON is stable: fields may be added, and none is
+// renamed.
+type Report struct {
+	Since time.Time `json:"since"`
+	// Differences are those that have happened, and those that last now.
+	Differences []Difference `json:"differences"`
+	// Dropped is how many more have happened.
+	Dropped int `json:"dropped,omitempty"`
+	// Idle are the controllers that would do nothing, or cannot say what.
+	Idle []string `json:"idle,omitempty"`
+	// Refused are requests and calls that the provider tried to make, and that would
+	// have changed something.
+	Refused []string `json:"refused,omitempty"`
+}
+
+// Report returns what has differed so far.
+func (l *Ledger) Report() Report {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	all := append([]Difference{}, l.happened...)
+	for _, d := range l.last {
+		all = append(all, d)
+	}
+	slices.SortFunc(all, func(a, b Difference) int {
+		return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Decision.Object, b.Decision.Object), cmp.Compare(a.What, b.What))
+	})
+	return Report{Differences: all, Dropped: l.dropped}
+}
+
+// Count returns how many objects differ in this way.
+func (l *Ledger) Count(what What) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := 0
+	for _, d := range l.happened {
+		if d.What == what {
+			n++
+		}
+	}
+	for _, d := range l.last {
+		if d.What == what {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,41 @@
+package skeleton
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/step"
+)
+
+// What differs is what becomes of an object, and not in how many steps or words.
+func TestCompare(t *testing.T) {
+	is := func(object string, effect step.Effect, writes ...string) step.Step {
+		return step.Step{Object: object, Effect: effect, Do: string(effect), Why: "w", Writes: writes}
+	}
+	for _, tt := range []struct {
+		name             string
+		daemon, skeleton []step.Step
+		want             []string
+	}{
+		{"HeldHereAndDeletedThere", []step.Step{is("node/n", step.Wait)}, []step.Step{is("node/n", step.Delete)}, []string{"node/n wait delete"}},
+		{"DeletedByBoth", []step.Step{is("node/n", step.Delete)}, []step.Step{is("node/n", step.Delete)}, nil},
+		{"ToWaitIsToStay", []step.Step{is("node/n", step.Wait)}, []step.Step{is("node/n", step.None)}, nil},
+		{"TheGravestStepCounts", []step.Step{is("node/n", step.None), is("node/n", step.Update)}, []step.Step{is("node/n", step.Update), is("node/n", step.None)}, nil},
+		{"EventsAloneAreNoChange", []step.Step{is("node/n", step.Update, "event Normal Synced")}, nil, nil},
+		{"LabelsAreAChange", []step.Step{is("node/n", step.Update, "label a: \"b\"", "event Normal Synced")}, nil, []string{"node/n update none"}},
+		{"DeletionsOfTheSkeletonComeFirst", []step.Step{is("a", step.Update), is("c", step.Delete)}, []step.Step{is("b", step.Delete), is("a", step.None)}, []string{
+			"b none delete", "a update none", "c delete none",
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var got []string
+			for _, d := range Compare(tt.daemon, tt.skeleton) {
+				got = append(got, d.Object+" "+string(d.Daemon.Effect)+" "+string(d.Skeleton.Effect))
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("differences (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

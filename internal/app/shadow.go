@@ -1,0 +1,259 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/component-base/metrics"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	"github.com/fairlead-k8s/fairlead/internal/app/internal/settings"
+	"github.com/fairlead-k8s/fairlead/internal/app/internal/shadow"
+	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
+	"github.com/fairlead-k8s/fairlead/internal/controller/step"
+	"github.com/fairlead-k8s/fairlead/internal/loop"
+	"github.com/fairlead-k8s/fairlead/internal/printable"
+)
+
+// shadower is a controller that can look for ever instead of making passes.
+type shadower interface {
+	// Shadow looks at each key for which a pass would be made, until ctx ends. The
+	// result says when to look again.
+	Shadow(ctx context.Context, look loop.Reconcile) error
+}
+
+// readOnly makes the program one that only reads.
+func (p *program) readOnly(refused *refusals) {
+	p.dry = refused
+	p.settings.Client.EachItsOwn = false // Otherwise tokens of service accounts would have to be created.
+}
+
+// onlyLook makes the program one that looks for ever, beside the present manager.
+func (p *program) onlyLook(logger klog.Logger) {
+	p.readOnly(&refusals{tell: func(what string) {
+		logger.Info("Warning: the provider tried this itself, and it was refused", "what", printable.Line(what, maxLine))
+	}})
+	p.settings.Election.LeaderElect = false
+	logger.Info("Only looking: no election, no event, no write, no call that changes the cloud")
+}
+
+const (
+	// lookAgain is the longest time between two looks at an object.
+	lookAgain = 5 * time.Minute
+	// leastPause is the shortest.
+	leastPause = time.Second
+)
+
+// shadowing is a process that looks for ever.
+type shadowing struct {
+	*dryRun
+
+	ledger *shadow.Ledger
+
+	mu    sync.Mutex
+	blind []string // controllers that do not know their objects yet; guarded by mu
+	late  int      // those of them that have said so; guarded by mu
+}
+
+// shadow looks until ctx ends, and then prints the report. Nothing that is decided
+// counts as done: the next look starts from what the cluster and the cloud say.
+func (p *process) shadow(ctx context.Context) {
+	defer p.current.Drop()
+	p.provider = p.current.Take()
+	s := &shadowing{dryRun: &dryRun{process: p, clock: clock.RealClock{}}, ledger: shadow.NewLedger()}
+	began := s.clock.Now()
+	if err := s.prepare(ctx); err != nil {
+		p.fail(err)
+		return
+	}
+	logger := klog.FromContext(ctx)
+	for _, i := range s.report.Idle {
+		logger.Info("Not looked at", "controller", i.Controller, "why", i.Why)
+	}
+	var all sync.WaitGroup
+	for _, l := range s.planners {
+		s.blind = append(s.blind, l.Name)
+	}
+	for _, l := range s.planners {
+		if alive, ok := l.planner.(liveness); ok {
+			p.health.Add(l.Name, alive.Live)
+		}
+		all.Go(func() {
+			if !s.knows(ctx, l) {
+				return
+			}
+			logger.Info("Controller looks", "controller", l.Name)
+			named := klog.NewContext(ctx, klog.LoggerWithName(logger, l.Name))
+			_ = l.planner.(shadower).Shadow(named, s.looks(l)) // It ends with ctx, without an error.
+		})
+	}
+	all.Wait()
+	if err := s.print(began); err != nil {
+		logger.Error(err, "The report was not printed")
+	}
+}
+
+// knows waits until a controller knows all its objects, and reports whether it does. The
+// other controllers look in the meantime, because it may be that a right is missing
+// that they do not need. That is logged once.
+func (s *shadowing) knows(ctx context.Context, l look) bool {
+	limited, cancel := context.WithTimeout(ctx, knownWithin)
+	defer cancel()
+	if !cache.WaitForCacheSync(limited.Done(), l.known) && ctx.Err() == nil {
+		s.isLate(ctx, l.Name)
+	}
+	if !cache.WaitForCacheSync(ctx.Done(), l.known) {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.blind = slices.DeleteFunc(s.blind, func(name string) bool { return name == l.Name })
+	return true
+}
+
+// isLate says that a controller does not know its objects. If none does, nothing can be
+// looked at, and the process ends.
+func (s *shadowing) isLate(ctx context.Context, name string) {
+	klog.FromContext(ctx).Info("Warning: not looked at until its objects are listed", "controller", name, "why", s.dry.notListed())
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.late++; s.late == len(s.planners) {
+		s.fail(fmt.Errorf("no controller knows its objects after %v: %s", knownWithin, s.dry.notListed()))
+	}
+}
+
+// looks returns the function that looks at a key of a controller.
+func (s *shadowing) looks(l look) loop.Reconcile {
+	return func(ctx context.Context, key string) (loop.Result, error) {
+		steps, err := l.Plan(ctx, key)
+		if err != nil {
+			return loop.Result{}, err
+		}
+		for n := range steps {
+			steps[n].Controller = l.Name
+		}
+		news := s.ledger.Note(shadow.Look{Controller: l.Name, Key: key, At: s.clock.Now(), Facts: s.facts(l.registration, key), Steps: steps})
+		s.tell(ctx, news)
+		s.metrics.shadow.objects.WithLabelValues(l.Name).Set(float64(news.Keys))
+		return loop.Result{After: pause(steps), Retry: retries(l.Name, steps)}, nil
+	}
+}
+
+// retries reports whether the controller of Nodes would ask again after a growing
+// delay. Otherwise the manager in charge would be faster for no reason.
+func retries(controller string, steps []step.Step) bool {
+	return controller == settings.NodeController && slices.ContainsFunc(steps, func(s step.Step) bool {
+		return s.Effect == step.Wait && s.Do == "wait" && s.After == 0
+	})
+}
+
+// facts returns what the cluster says about the object of a key now, after the look: a
+// Node that was initialised during the look does not wait any more.
+func (s *shadowing) facts(r registration, key string) shadow.Facts {
+	f := shadow.Facts{}
+	switch r.Name {
+	case settings.NodeLifecycleController:
+		f.Deletes = "node"
+	case settings.RouteController:
+		f.Deletes = "route"
+	}
+	if r.kind != "node" {
+		return f
+	}
+	if obj, ok, err := s.informers.Core().V1().Nodes().Informer().GetStore().GetByKey(key); err == nil && ok {
+		node := obj.(*corev1.Node)
+		f.UID, f.Waits = node.UID, r.Name == settings.NodeController && nodefact.IsUninitialized(node)
+	}
+	return f
+}
+
+// tell logs and counts what a look has changed.
+func (s *shadowing) tell(ctx context.Context, news shadow.News) {
+	logger := klog.FromContext(ctx)
+	for _, d := range news.Decided {
+		about := []any{"object", printable.Line(d.Object, maxName), "action", printable.Line(d.Do, maxName), "reason", d.Reason, "why", printable.Line(d.Why, maxLine)}
+		if d.Effect == step.None {
+			logger.Info("Would do nothing any more", about...)
+			continue
+		}
+		logger.Info("Would act", append(about, "effect", d.Effect)...)
+		s.metrics.shadow.actions.WithLabelValues(d.Controller, string(d.Effect)).Inc()
+	}
+	for _, d := range news.Differs {
+		logger.Info("Another fate", "object", printable.Line(d.Decision.Object, maxName), "what", d.What, "message", d.What.Why(),
+			"action", printable.Line(d.Decision.Do, maxName), "reason", d.Decision.Reason, "why", printable.Line(d.Decision.Why, maxLine))
+	}
+	for _, what := range shadow.All {
+		s.metrics.shadow.differences.WithLabelValues(string(what)).Set(float64(s.ledger.Count(what)))
+	}
+}
+
+// pause returns how long after a look the next one is due, even if nothing changes.
+func pause(steps []step.Step) time.Duration {
+	if len(steps) == 0 {
+		return 0 // The object is gone.
+	}
+	next := lookAgain
+	for _, s := range steps {
+		if s.After > 0 {
+			next = min(next, s.After)
+		}
+	}
+	return max(next, leastPause)
+}
+
+// print prints the report as one line of JSON.
+func (s *shadowing) print(began time.Time) error {
+	r := s.ledger.Report()
+	r.Since, r.Refused = began, s.dry.list()
+	for _, i := range s.report.Idle {
+		r.Idle = append(r.Idle, i.Controller+": "+i.Why)
+	}
+	s.mu.Lock()
+	for _, name := range s.blind {
+		r.Idle = append(r.Idle, name+": "+s.dry.notListed())
+	}
+	s.mu.Unlock()
+	slices.Sort(r.Idle)
+	text, err := json.Marshal(r)
+	if err == nil {
+		_, err = fmt.Fprintf(printable.JSON(s.out), "%s\n", text)
+	}
+	return err
+}
+
+// shadowMetrics count what a daemon that only looks decides and finds.
+type shadowMetrics struct {
+	actions     *metrics.CounterVec
+	differences *metrics.GaugeVec
+	objects     *metrics.GaugeVec
+}
+
+func newShadowMetrics(register func(...metrics.Registerable)) shadowMetrics {
+	m := shadowMetrics{
+		actions: metrics.NewCounterVec(&metrics.CounterOpts{
+			Name:           "fairlead_shadow_actions_total",
+			Help:           "With --shadow: decisions that the daemon would carry out, once for each change of a decision, by what becomes of the object",
+			StabilityLevel: metrics.ALPHA,
+		}, []string{"controller", "action"}),
+		differences: metrics.NewGaugeVec(&metrics.GaugeOpts{
+			Name:           "fairlead_shadow_differences",
+			Help:           "With --shadow: objects that had another fate than this daemon would have given them, since its start, or have one now",
+			StabilityLevel: metrics.ALPHA,
+		}, []string{"what"}),
+		objects: metrics.NewGaugeVec(&metrics.GaugeOpts{
+			Name:           "fairlead_shadow_objects",
+			Help:           "With --shadow: objects that the controller has looked at, and that exist. The route controller looks at the whole table as one",
+			StabilityLevel: metrics.ALPHA,
+		}, []string{"controller"}),
+	}
+	register(m.actions, m.differences, m.objects)
+	return m
+}
