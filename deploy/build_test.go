@@ -70,13 +70,15 @@ func TestLocalFilesStayOutOfTheBuild(t *testing.T) {
 // Whoever can move a tag could run code in our builds and in those of projects
 // that fairlead new writes. Images are pinned by the updater.
 func TestBuildsArePinned(t *testing.T) {
-	used := regexp.MustCompile(`(?m)uses: (\S+)`).FindAllStringSubmatch(read(t, "../examples/provider/.github/workflows/ci.yaml"), -1)
-	if len(used) == 0 {
-		t.Error("no actions are found")
-	}
-	for _, action := range used {
-		if !regexp.MustCompile(`@[0-9a-f]{40}$`).MatchString(action[1]) {
-			t.Errorf("action %s is not pinned by its commit", action[1])
+	for _, workflow := range []string{"../examples/provider/.github/workflows/ci.yaml", "../.github/workflows/ci.yaml", "../.github/workflows/release.yaml"} {
+		used := regexp.MustCompile(`(?m)uses: (\S+)`).FindAllStringSubmatch(read(t, workflow), -1)
+		if len(used) == 0 {
+			t.Errorf("%s: no actions are found", workflow)
+		}
+		for _, action := range used {
+			if !regexp.MustCompile(`@[0-9a-f]{40}$`).MatchString(action[1]) {
+				t.Errorf("%s: action %s is not pinned by its commit", workflow, action[1])
+			}
 		}
 	}
 	for folder, managers := range map[string][]string{"..": {"dockerfile", "github-actions", "custom.regex"}, "../examples/provider": {"dockerfile", "github-actions"}} {

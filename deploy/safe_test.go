@@ -10,7 +10,7 @@ import (
 // What the chart renders is closed unless a value opens it.
 func TestManifestsAreClosedByDefault(t *testing.T) {
 	deployment, daemonSet := read(t, "deployment.yaml"), read(t, "daemonset.yaml")
-	confined := read(t, "../charts/fairlead/ci/confined.golden.yaml")
+	confined, podMonitor := read(t, "../charts/fairlead/ci/confined.golden.yaml"), read(t, "../charts/fairlead/ci/pod-monitor.golden.yaml")
 	for _, tt := range []struct {
 		name, manifest string
 		has            []string
@@ -33,6 +33,11 @@ func TestManifestsAreClosedByDefault(t *testing.T) {
 			"PrometheusVerifiesTheCertificate", confined,
 			[]string{"name: cloud-controller-manager-serving\n            key: ca.crt\n", "serverName: cloud-controller-manager-metrics.kube-system.svc\n"},
 			nil,
+		},
+		{
+			"PodMonitorVerifiesTheCertificate", podMonitor,
+			[]string{"kind: PodMonitor", "name: prometheus-token\n", "name: cloud-controller-manager-serving\n            key: ca.crt\n", "serverName: cloud-controller-manager-metrics.kube-system.svc\n"},
+			[]string{"kind: ServiceMonitor", "kind: Service\n"},
 		},
 		{"NobodyElseMayConnect", confined, []string{"kind: NetworkPolicy", "- Ingress\n", "- Egress\n", "app.kubernetes.io/name: prometheus\n"}, nil},
 	} {
@@ -66,7 +71,13 @@ func TestPrometheusTokenIsNotSentToWhoeverAnswers(t *testing.T) {
 			t.Errorf("%s: the certificate is not verified", file)
 		}
 	}
-	if refusal := read(t, "../charts/fairlead/ci/refused/metrics-without-verification.error"); !strings.Contains(refusal, "tls.secretName") {
-		t.Errorf("refused with %q, want the values that help", refusal)
+	for name, help := range map[string]string{
+		"metrics-without-verification":     "tls.secretName, or metrics.serviceMonitor.tlsConfig",
+		"pod-monitor-without-verification": "tls.secretName, or metrics.podMonitor.tlsConfig",
+		"pod-monitor-without-token":        "metrics.podMonitor.authorization",
+	} {
+		if refusal := read(t, "../charts/fairlead/ci/refused/"+name+".error"); !strings.Contains(refusal, help) {
+			t.Errorf("%s is refused with %q, want the values that help", name, refusal)
+		}
 	}
 }

@@ -1,10 +1,12 @@
 #!/bin/sh
-# Lints the chart, and renders what is made from it: the plain manifests in deploy/, and in charts/fairlead/ci a golden file
-# for each NAME-values.yaml and an error for each refused/NAME.yaml. Whoever finds a difference in git has a change to look at.
+# Lints the chart, and renders what is made from it: the plain manifests in deploy/, manifest.yaml beside each values.yaml in
+# deploy/examples, and in charts/fairlead/ci a golden file for each NAME-values.yaml and an error for each refused/NAME.yaml. Whoever finds a difference in git has a change to look at.
 set -eu
 
 helm=$(go tool -modfile=tools/helm/go.mod -n helm)
 chart=charts/fairlead
+# A helm that Go has built takes Kubernetes for 1.20, which the chart refuses.
+kube="--kube-version 1.37.0"
 rendered=$(mktemp -d)
 trap 'rm -rf "$rendered"' EXIT
 
@@ -23,8 +25,8 @@ golden() {
 
 for values in "$chart"/ci/*-values.yaml; do
 	name=$(basename "$values" -values.yaml)
-	"$helm" lint --strict --quiet "$chart" --values "$values"
-	"$helm" template cloud-controller-manager "$chart" --namespace kube-system --values "$values" >"$rendered/$name"
+	"$helm" lint --strict --quiet $kube "$chart" --values "$values"
+	"$helm" template $kube cloud-controller-manager "$chart" --namespace kube-system --values "$values" >"$rendered/$name"
 	case $name in
 	deployment | daemonset) plain <"$rendered/$name" >"deploy/$name.yaml" ;;
 	*) golden <"$rendered/$name" >"$chart/ci/$name.golden.yaml" ;;
@@ -32,22 +34,23 @@ for values in "$chart"/ci/*-values.yaml; do
 done
 
 # What "fairlead new" writes.
-"$helm" lint --strict --quiet "$chart" --values examples/provider/deploy/values.yaml
+"$helm" lint --strict --quiet $kube "$chart" --values examples/provider/deploy/values.yaml
 
-# Values for known clouds.
-for values in "$chart"/examples/*.yaml; do
-	"$helm" lint --strict --quiet "$chart" --values "$values"
-	"$helm" template cloud-controller-manager "$chart" --values "$values" >/dev/null
+# Values for known clouds, and what becomes of them.
+for values in deploy/examples/*/values.yaml; do
+	"$helm" lint --strict --quiet $kube "$chart" --values "$values"
+	"$helm" template $kube cloud-controller-manager "$chart" --namespace kube-system --values "$values" >"$rendered/known"
+	golden <"$rendered/known" >"${values%values.yaml}manifest.yaml"
 done
 
 # Those of the guide for clusters of a cloud and other machines.
 for values in examples/hybrid/*-values.yaml; do
-	"$helm" lint --strict --quiet "$chart" --values "$values"
-	"$helm" template cloud-controller-manager "$chart" --namespace kube-system --values "$values" >/dev/null
+	"$helm" lint --strict --quiet $kube "$chart" --values "$values"
+	"$helm" template $kube cloud-controller-manager "$chart" --namespace kube-system --values "$values" >/dev/null
 done
 
 for values in "$chart"/ci/refused/*.yaml; do
-	if "$helm" template cloud-controller-manager "$chart" --values "$values" >"$rendered/refused" 2>&1; then
+	if "$helm" template $kube cloud-controller-manager "$chart" --values "$values" >"$rendered/refused" 2>&1; then
 		echo "helm does not refuse $values" >&2
 		exit 1
 	fi
@@ -55,13 +58,13 @@ for values in "$chart"/ci/refused/*.yaml; do
 	sed -nE 's/^Error: execution error at \([^)]*\): //p; s/^- at /at /p' "$rendered/refused" | sort >"${values%.yaml}.error"
 done
 # What "fairlead new" writes for a vendor.
-"$helm" template cloud-controller-manager "$chart" --values examples/provider/deploy/values.yaml >/dev/null
+"$helm" template $kube cloud-controller-manager "$chart" --values examples/provider/deploy/values.yaml >/dev/null
 # What is rendered is checked: rights of containers, probes, selectors. Four checks do not fit. A CPU limit costs a throttled leader its lease, the
 # daemon writes no files, the pull policy is the user's choice, and so is the NetworkPolicy, which has no effect on the host's network.
 score=$(go tool -modfile=tools/manifests/go.mod -n kube-score)
 "$score" score --output-format ci --enable-optional-test container-seccomp-profile \
 	--ignore-test container-resources --ignore-test container-ephemeral-storage-request-and-limit \
 	--ignore-test container-image-pull-policy --ignore-test pod-networkpolicy \
-	deploy/*.yaml "$chart"/ci/*.golden.yaml >"$rendered/score" || { grep -E 'CRITICAL' "$rendered/score" >&2; exit 1; }
+	deploy/*.yaml deploy/examples/*/manifest.yaml "$chart"/ci/*.golden.yaml >"$rendered/score" || { grep -E 'CRITICAL' "$rendered/score" >&2; exit 1; }
 
 echo "charts/fairlead is linted, deploy/ and the golden files are rendered"

@@ -73,6 +73,35 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- printf "%s-metrics" (include "fairlead.fullname" . | trunc 55 | trimSuffix "-") }}
 {{- end }}
 
+{{- /* Fails if Prometheus could not scrape the daemon, or not safely: (list . "serviceMonitor"). */ -}}
+{{- define "fairlead.mayScrape" -}}
+{{- $root := index . 0 }}
+{{- $monitor := index . 1 }}
+{{- if not $root.Values.securePort }}
+{{- fail (printf "metrics.%s: without securePort there are no metrics" $monitor) }}
+{{- end }}
+{{- if has (include "fairlead.bindAddress" $root) (list "127.0.0.1" "::1") }}
+{{- fail (printf "metrics.%s: on the host's network the daemon listens on 127.0.0.1 only; set bindAddress to an address that Prometheus reaches, such as 0.0.0.0, and let a firewall guard the port" $monitor) }}
+{{- end }}
+{{- if not (or (index $root.Values.metrics $monitor).tlsConfig $root.Values.tls.secretName) }}
+{{- fail (printf "metrics.%s: Prometheus would send its token to whoever answers; set tls.secretName, or metrics.%s.tlsConfig" $monitor $monitor) }}
+{{- end }}
+{{- end }}
+
+{{- /* How Prometheus verifies the daemon: (list . "serviceMonitor"). */ -}}
+{{- define "fairlead.scrapeTLS" -}}
+{{- $root := index . 0 }}
+{{- with (index $root.Values.metrics (index . 1)).tlsConfig }}
+{{- toYaml . }}
+{{- else -}}
+ca:
+  secret:
+    name: {{ $root.Values.tls.secretName }}
+    key: ca.crt
+serverName: {{ include "fairlead.metricsName" $root }}.{{ $root.Release.Namespace }}.svc
+{{- end }}
+{{- end }}
+
 {{- /* Name of the Secret with the provider's configuration, or nothing. */ -}}
 {{- define "fairlead.cloudConfigSecret" -}}
 {{- if and .Values.cloudConfig.content .Values.cloudConfig.existingSecret }}

@@ -1,0 +1,36 @@
+// Remove this line and the next in your copy. It keeps a program whose modules are not ours out of our build.
+//go:build ignore
+
+// Command azure-cloud-controller-manager is the daemon with the provider of
+// Azure.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/fairlead-k8s/fairlead/ccm"
+	cloudprovider "k8s.io/cloud-provider"
+	"sigs.k8s.io/cloud-provider-azure/pkg/provider"
+	"sigs.k8s.io/cloud-provider-azure/pkg/provider/config"
+)
+
+func main() {
+	ccm.MainWith(ccm.Options{
+		Name:         "azure-cloud-controller-manager",
+		ProviderName: "azure",
+		// It does not register itself, and it uses a client of the cluster before
+		// it is initialised.
+		Provider: func(_ context.Context, d ccm.ProviderDeps) (cloudprovider.Interface, error) {
+			if d.Config == nil {
+				return nil, errors.New("--cloud-config is needed")
+			}
+			c, err := config.ParseConfig(d.Config)
+			if err != nil {
+				return nil, fmt.Errorf("--cloud-config: %w", err)
+			}
+			return provider.NewCloud(d.Lasting, d.Clients, c, true)
+		},
+	})
+}

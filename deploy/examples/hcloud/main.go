@@ -1,0 +1,26 @@
+// Remove this line and the next in your copy. It keeps a program whose modules are not ours out of our build.
+//go:build ignore
+
+// Command hcloud-cloud-controller-manager is the daemon with the provider of
+// Hetzner Cloud.
+package main
+
+import (
+	"context"
+
+	"github.com/fairlead-k8s/fairlead/ccm"
+	"github.com/hetznercloud/hcloud-cloud-controller-manager/hcloud"
+	cloudprovider "k8s.io/cloud-provider"
+)
+
+func main() {
+	ccm.MainWith(ccm.Options{
+		Name:         "hcloud-cloud-controller-manager",
+		ProviderName: "hcloud",
+		// It does not register itself: it is made from a flag and a lister of
+		// Nodes, whose cache is filled before the provider is first called.
+		Provider: func(_ context.Context, d ccm.ProviderDeps) (cloudprovider.Interface, error) {
+			return hcloud.NewCloud(d.Flags.Lookup("cluster-cidr").Value.String(), d.Informers.Core().V1().Nodes().Lister())
+		},
+	})
+}

@@ -1,0 +1,24 @@
+// Remove this line and the next in your copy. It keeps a program whose modules are not ours out of our build.
+//go:build ignore
+
+// Command oci-cloud-controller-manager is the daemon with the provider of
+// Oracle Cloud.
+package main
+
+import (
+	"github.com/fairlead-k8s/fairlead/ccm"
+	"github.com/oracle/oci-cloud-controller-manager/pkg/cloudprovider/providers/oci" // registers itself
+	"github.com/oracle/oci-cloud-controller-manager/pkg/logging"
+	"go.uber.org/zap"
+)
+
+var version string // set with -ldflags
+
+func main() {
+	zap.ReplaceGlobals(logging.Logger()) // the provider logs with it
+	ccm.MainWith(ccm.Options{
+		Name:         "oci-cloud-controller-manager",
+		Version:      version,
+		ProviderName: oci.ProviderName(),
+	})
+}

@@ -1,0 +1,18 @@
+// Remove this line and the next in your copy. It keeps a program whose modules are not ours out of our build.
+//go:build ignore
+
+// Command scaleway-cloud-controller-manager is the daemon with the provider of
+// Scaleway.
+package main
+
+import (
+	"github.com/fairlead-k8s/fairlead/ccm"
+	"github.com/scaleway/scaleway-cloud-controller-manager/scaleway" // registers itself
+)
+
+func main() {
+	ccm.MainWith(ccm.Options{
+		Name:         "scaleway-cloud-controller-manager",
+		ProviderName: scaleway.ProviderName,
+	})
+}

@@ -1,0 +1,36 @@
+// Remove this line and the next in your copy. It keeps a program whose modules are not ours out of our build.
+//go:build ignore
+
+// Command vultr-cloud-controller-manager is the daemon with the provider of
+// Vultr.
+package main
+
+import (
+	"context"
+	"sync"
+
+	"github.com/fairlead-k8s/fairlead/ccm"
+	"github.com/vultr/vultr-cloud-controller-manager/vultr" // registers itself
+	cloudprovider "k8s.io/cloud-provider"
+)
+
+func main() {
+	// The watch of Secrets panics when its context ends, so it gets one that
+	// does not end before the process.
+	watch := sync.OnceFunc(func() {
+		vultr.SetupSecretWatcher(context.Background())
+		go vultr.SecretWatcher.WatchSecrets()
+	})
+	ccm.MainWith(ccm.Options{
+		Name:         "vultr-cloud-controller-manager",
+		ProviderName: vultr.ProviderName,
+		// What the vendor's main chooses: no cluster ID, and no access to the
+		// ConfigMap extension-apiserver-authentication.
+		Defaults: map[string]string{"authentication-skip-lookup": "true", "allow-untagged-cloud": "true"},
+		Provider: func(_ context.Context, d ccm.ProviderDeps) (cloudprovider.Interface, error) {
+			vultr.Options.KubeconfigFlag = d.Flags.Lookup("kubeconfig")
+			watch()
+			return d.Registered()
+		},
+	})
+}
