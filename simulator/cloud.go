@@ -57,6 +57,7 @@ func New(config Config) (*Cloud, error) {
 		Forwarder: forwarder,
 
 		AllowedHosts: config.AllowedHosts,
+		Cluster:      config.Cluster,
 	})
 	return &Cloud{api: server, forwarder: forwarder}, nil
 }

@@ -1,6 +1,8 @@
 package simulator
 
 import (
+	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -55,6 +57,11 @@ type Config struct {
 	// beside localhost and IP addresses. A request by another name is refused,
 	// because a website can point its own name at this machine.
 	AllowedHosts []string
+	// Cluster reads what the page shows of a cluster beside this cloud, as a JSON
+	// object: what has become of the cluster while faults were on. The cloud does
+	// not know the cluster, and passes the object on. If Cluster is nil, the page
+	// shows the cloud only. An error says why the cluster cannot be read.
+	Cluster func(context.Context) (json.RawMessage, error)
 	// Standing are permanent faults of this cloud, such as its request quota.
 	// Client.Faults does not list them, and they cannot be cleared.
 	Standing []Fault

@@ -39,6 +39,7 @@
 //	PUT    /operator/v1/faults/{name}                   set one (Fault)
 //	DELETE /operator/v1/faults[/{name}]                 clear one or all
 //	GET    /operator/v1/calls, POST …/calls/reset       what customers called (CallReport)
+//	GET    /operator/v1/cluster                         what Config.Cluster reads, if it is set
 //	GET    /operator/v1/watch                           all of this as it changes, as server-sent events
 //	GET    /healthz
 //	GET    /                                            a page that shows it live, for browsers

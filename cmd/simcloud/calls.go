@@ -24,6 +24,9 @@ func newCalls(s *session) *cobra.Command {
   simcloud calls --reset`,
 		Args: typo.NoArguments,
 	}, func(ctx context.Context, client *simulator.Client, out io.Writer, _ []string) error {
+		if last < 0 {
+			return fmt.Errorf("--last must not be negative, but got %d", last)
+		}
 		report, err := client.Calls(ctx)
 		if err != nil {
 			return err

@@ -40,6 +40,8 @@ counted. With --as customer, they are like the calls of any customer.`,
 		Version:       versions.Own(kubernetes.Get().GitVersion).Text,
 		SilenceErrors: true, // main prints them
 		SilenceUsage:  true,
+		Args:          typo.NoArguments,
+		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	command.SetVersionTemplate("simcloud {{.Version}}\n")
 	command.SetFlagErrorFunc(typo.FlagError)
@@ -63,8 +65,10 @@ counted. With --as customer, they are like the calls of any customer.`,
 		newResize(&s), newReaddress(&s), newRename(&s), newRelabel(&s))
 	add(groupNetwork, newLoadBalancer(&s), newStaticIP(&s), newRoute(&s))
 	add(groupVolumes, newVolume(&s))
-	add(groupFaults, newFault(&s), newCalls(&s))
+	add(groupFaults, newFault(&s), newCalls(&s), newWorld(&s))
 	command.AddCommand(newVersion())
+	typo.Completion(command)
+	typo.Help(command)
 	return command
 }
 

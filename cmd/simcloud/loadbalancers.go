@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -111,6 +112,9 @@ func (o *loadBalancerOptions) setDrain(text string) error {
 
 func (o *loadBalancerOptions) wanted(ctx context.Context, client *simulator.Client, name string) (l simulator.LoadBalancer, err error) {
 	l = simulator.LoadBalancer{Name: name, SourceRanges: o.ranges, Affinity: simulator.Duration(o.affinity), Drain: o.drain}
+	if len(o.listeners) == 0 {
+		return l, errors.New("--listen is missing: what the load balancer listens at, such as 80:30080")
+	}
 	if l.Listeners, err = parseListeners(o.listeners); err != nil {
 		return l, err
 	}

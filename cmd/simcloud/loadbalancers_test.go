@@ -80,7 +80,7 @@ ip-00000002  other  127.100.0.1  -
 		{"lb backends dns node-1", "Load balancer lb-00000002 (dns) is now active: 127.64.1.1, UDP/53->30053,TCP/53->30054, backends i-00000001\n"},
 		{"lb backends dns", "Load balancer lb-00000002 (dns) is now active: 127.64.1.1, UDP/53->30053,TCP/53->30054, backends none\n"},
 		{"lb backends dns node-9", "simcloud: no instance has the ID or the name \"node-9\"; `simcloud list` shows all\n"},
-		{"lb create bad", "simcloud: the cloud answered 400 Invalid: listeners: must not be empty\n"},
+		{"lb create bad", "simcloud: --listen is missing: what the load balancer listens at, such as 80:30080\n"},
 		{"lb create bad --listen 80", "simcloud: listener \"80\": want [TCP:|UDP:]PORT:BACKEND-PORT, such as 80:30080\n"},
 		{"lb create bad --listen x:80", "simcloud: listener \"x:80\": want [TCP:|UDP:]PORT:BACKEND-PORT, such as 80:30080\n"},
 		{"lb create bad --listen 80:x", "simcloud: listener \"80:x\": want [TCP:|UDP:]PORT:BACKEND-PORT, such as 80:30080\n"},

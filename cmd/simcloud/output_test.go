@@ -10,7 +10,7 @@ import (
 )
 
 // TestHostileCloud prints what a cloud that is not ours may answer. Neither a
-// table nor an error drives the terminal.
+// table nor an error may contain control characters.
 func TestHostileCloud(t *testing.T) {
 	hostile := "a\nforged\tb\r\x1b[2J\x1b]0;title\x07\u202e\u009b" + strings.Repeat("b", 4<<20)
 	status := http.StatusOK

@@ -44,6 +44,7 @@ type serveOptions struct {
 	quotaBurst  int
 	staleReads  time.Duration
 	verbosity   int
+	clusterView string
 
 	traffic          bool
 	provisioning     time.Duration
@@ -102,6 +103,7 @@ func addServeFlags(f *pflag.FlagSet, o *serveOptions) {
 	f.StringVar(&o.listen, "listen", defaultAddress, "address and port to listen on; port 0 chooses a free one")
 	f.BoolVar(&o.allowRemote, "allow-remote", false, "allow a --listen address that other machines can reach; there is no authentication")
 	f.StringSliceVar(&o.allowHosts, "allow-host", nil, "names by which the cloud may be reached, beside localhost and IP addresses; others are refused, because a website can point its name at this machine")
+	f.StringVar(&o.clusterView, "cluster-view", "", "URL on this machine that describes a cluster; the page shows it beside the cloud, to everybody who can reach the page. The demo of the playground has one")
 	f.StringVar(&o.stateFile, "state-file", "", "file that keeps all resources across restarts; without it they are lost")
 	f.Uint64Var(&o.seed, "seed", 0, "seed of all random numbers; with the same seed, the same calls in the same order meet the same faults")
 	f.IntVar(&o.pageSize, "page-size", simulator.DefaultPageSize, "default and maximum number of items on a page of a list")
@@ -140,13 +142,12 @@ func (o serveOptions) run(ctx context.Context, out, hint io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("--listen: %w", err)
 	}
-	if o.pageSize < 1 {
-		return fmt.Errorf("--page-size must be at least 1, but got %d", o.pageSize)
+	if err := o.check(); err != nil {
+		return err
 	}
-	if o.stateFile != "" {
-		if folder := filepath.Dir(o.stateFile); !isFolder(folder) {
-			return fmt.Errorf("--state-file: there is no folder %q; create it, or choose another file", folder)
-		}
+	cluster, err := clusterAt(o.clusterView)
+	if err != nil {
+		return fmt.Errorf("--cluster-view: %w", err)
 	}
 	cloud, err := simulator.New(simulator.Config{
 		Seed:          o.seed,
@@ -156,6 +157,7 @@ func (o serveOptions) run(ctx context.Context, out, hint io.Writer) error {
 		TerminatedFor: o.terminated,
 		Standing:      o.standing(),
 		AllowedHosts:  lower(o.allowHosts),
+		Cluster:       cluster,
 
 		Traffic:          o.traffic,
 		Provisioning:     o.provisioning,
@@ -184,6 +186,25 @@ func (o serveOptions) run(ctx context.Context, out, hint io.Writer) error {
 		return err
 	}
 	return cloud.Serve(ctx, listener)
+}
+
+// check returns what is wrong with numbers and files.
+func (o serveOptions) check() error {
+	if o.latency < 0 || o.jitter < 0 {
+		return fmt.Errorf("--latency and --jitter must not be negative, but got %v and %v", o.latency, o.jitter)
+	}
+	if o.pageSize < 1 {
+		return fmt.Errorf("--page-size must be at least 1, but got %d", o.pageSize)
+	}
+	if o.stateFile != "" {
+		if folder := filepath.Dir(o.stateFile); !isFolder(folder) {
+			return fmt.Errorf("--state-file: there is no folder %q; create it, or choose another file", folder)
+		}
+		if isFolder(o.stateFile) {
+			return fmt.Errorf("--state-file: %q is a folder; choose a file in it", o.stateFile)
+		}
+	}
+	return nil
 }
 
 func isFolder(path string) bool {

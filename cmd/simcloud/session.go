@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
+	"net/http"
 	"net/url"
 	"os"
 	"slices"
@@ -97,10 +99,17 @@ func (s *session) client() (*simulator.Client, error) {
 
 // explained adds what to do about an error, if that is known.
 func (s *session) explained(err error) error {
-	if errors.Is(err, syscall.ECONNREFUSED) {
+	var noHost *net.DNSError
+	switch {
+	case errors.Is(err, syscall.ECONNREFUSED):
 		return fmt.Errorf("no simulated cloud at %s: start one with `simcloud serve`, or name one with --server or %s", s.server, serverVariable)
+	case errors.As(err, &noHost):
+		return fmt.Errorf("--server: there is no host %q: %w", noHost.Name, err)
+	case errors.Is(err, http.ErrSchemeMismatch):
+		return fmt.Errorf("--server: the cloud does not serve https; begin the URL with http: %w", err)
+	default:
+		return err
 	}
-	return err
 }
 
 // say prints a sentence for people only.

@@ -39,8 +39,8 @@ type Route struct {
 	// TargetName and appends the ID of the instance to Name. So a route to an
 	// instance that replaces another one of the same name has another name.
 	TargetName string `json:"targetName,omitempty"`
-	// TargetAddresses are addresses of the target that the creator of the route
-	// may have given. The cloud only stores them.
+	// TargetAddresses are addresses of the target. Whoever creates the route may
+	// give them. The cloud only stores them.
 	TargetAddresses []Address `json:"targetAddresses,omitempty"`
 	// Tags are chosen by the owner. Lists can be filtered by tags.
 	Tags map[string]string `json:"tags,omitempty"`

@@ -13,7 +13,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 )
 
@@ -57,20 +56,12 @@ func fewColours(picture image.Image) image.Image {
 //
 // SCHEME=dark takes it of the dark page.
 func TestPicture(t *testing.T) {
-	path := os.Getenv("PICTURE")
-	if path == "" {
+	if os.Getenv("PICTURE") == "" {
 		t.Skip("no PICTURE is asked for")
 	}
 	c := startCloud(t, "--max-load-balancers=20", "--max-backends=50")
 	address := populate(c)
 	p := openLive(t, c)
-	features := []*emulation.MediaFeature{
-		{Name: "prefers-color-scheme", Value: os.Getenv("SCHEME")},
-		{Name: "prefers-reduced-motion", Value: "reduce"}, // nothing is caught half way
-	}
-	if _, err := chromedp.Call(p.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: features}); err != nil {
-		t.Fatal(err)
-	}
 	p.see(balancersSection, "3 of 4 backends healthy")
 	for range 38 {
 		connect(t, address)
@@ -78,12 +69,24 @@ func TestPicture(t *testing.T) {
 	p.see(balancersSection, "38 connections")
 	behave(c)
 	p.see("#calls", "Calls 17")
+	p.takePicture("PICTURE")
+}
+
+// takePicture writes a picture of the page to the file that the environment variable
+// names, if it names one.
+func (p *page) takePicture(variable string) {
+	p.t.Helper()
+	path := os.Getenv(variable)
+	if path == "" {
+		return
+	}
+	p.prefer(os.Getenv("SCHEME"))
 	p.do(chromedp.EmulateViewport(1280, 860))
 	taken, err := chromedp.Run(p.ctx, chromedp.CaptureScreenshot())
 	if err != nil {
-		t.Fatal(err)
+		p.t.Fatal(err)
 	}
-	save(t, path, taken)
+	save(p.t, path, taken)
 }
 
 // populate fills a cloud as a cluster of four nodes does, one of them stopped,

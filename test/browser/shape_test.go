@@ -33,13 +33,19 @@ func scene(t *testing.T) *page {
 func TestNothingIsCutOff(t *testing.T) {
 	p := scene(t)
 	for _, width := range []int64{1920, 1280, 1024, 700, 400, 320} {
-		p.do(chromedp.EmulateViewport(width, 800))
-		p.eventually(fmt.Sprintf("the page fits into a window of %d", width), func() (string, bool) {
-			seen := evaluate[string](p, `Array.from(document.body.querySelectorAll(":not(.scroll *, .backends *)"))
-				.filter((e) => e.getBoundingClientRect().right > innerWidth).map((e) => e.tagName + "." + e.className).join(", ")`)
-			return seen, evaluate[bool](p, `document.documentElement.scrollWidth <= innerWidth`)
-		})
+		p.narrow(width)
 	}
+}
+
+// narrow gives the window a width, and checks that the page fits into it.
+func (p *page) narrow(width int64) {
+	p.t.Helper()
+	p.do(chromedp.EmulateViewport(width, 800))
+	p.eventually(fmt.Sprintf("the page fits into a window of %d", width), func() (string, bool) {
+		seen := evaluate[string](p, `Array.from(document.body.querySelectorAll(":not(.scroll *, .backends *)"))
+			.filter((e) => e.getBoundingClientRect().right > innerWidth).map((e) => e.tagName + "." + e.className).join(", ")`)
+		return seen, evaluate[bool](p, `document.documentElement.scrollWidth <= innerWidth`)
+	})
 }
 
 // TestEverythingHasAName checks that each control has a name for screen readers.

@@ -11,7 +11,7 @@ import (
 // Run is the playground's command that runs a child.
 const Run = "run"
 
-// Names of the components. The commands below Run and the processes have the same names.
+// Names of the components. The sub-commands of Run and the processes have these names.
 const (
 	Etcd              = "etcd"
 	APIServer         = "kube-apiserver"

@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/fairlead-k8s/fairlead/playground/internal/cluster"
+	"github.com/fairlead-k8s/fairlead/playground/internal/clusterview"
 	"github.com/fairlead-k8s/fairlead/playground/internal/ports"
 	"github.com/fairlead-k8s/fairlead/playground/internal/progress"
 	"github.com/fairlead-k8s/fairlead/playground/internal/session"
@@ -43,6 +44,8 @@ type demo struct {
 	// background runs work until the session ends, which is later than the end of the last scene.
 	background func(work func(context.Context) error)
 
+	// view is what the page of the cloud shows of the cluster.
+	view     *clusterview.Server
 	cloud    *simulator.Client
 	cloudURL string
 	seen     facts
@@ -52,9 +55,9 @@ type demo struct {
 // check has failed.
 func Run(ctx context.Context, o Options) error {
 	return session.Run(ctx, "", func(ctx context.Context, s *session.Session) error {
-		d := &demo{Options: o, session: s, steps: progress.To(o.Out, o.Clock)}
+		d := &demo{Options: o, session: s, steps: progress.To(o.Out, o.Clock), view: clusterview.New(o.Clock)}
 		d.background = func(work func(context.Context) error) { s.Go(func() error { return work(ctx) }) }
-		d.cluster = cluster.New(cluster.Config{Executable: o.Playground, DataDir: s.DataDir, Clock: o.Clock}, s.Children)
+		d.cluster = cluster.New(cluster.Config{Executable: o.Playground, DataDir: s.DataDir, NodeMonitorGracePeriod: silentAfter, Clock: o.Clock}, s.Children)
 		d.printf("Three instances of a simulated cloud become nodes of a real Kubernetes control plane.\n\n")
 		if err := d.show(ctx, d.scenes()); err != nil {
 			return err
@@ -123,7 +126,7 @@ func (d *demo) hints() string {
   export SIMCLOUD_SERVER=%[2]s
 
 %[3]s
-The cloud, live, in a browser: %[2]s
+The cloud and the cluster, live, in a browser: %[2]s
 Logs: %[4]s
 Ctrl-C ends it all.
 

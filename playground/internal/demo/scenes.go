@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -30,6 +31,8 @@ const (
 
 	// refresh is the daemon's refresh interval in the demo. The default would take minutes.
 	refresh = 10 * time.Second
+	// silentAfter is how long a kubelet may be silent before its Node is not Ready. The default would take most of a minute.
+	silentAfter = 20 * time.Second
 )
 
 // scene is one part of the demo.
@@ -44,7 +47,7 @@ func (d *demo) scenes() []scene {
 	kubelet := child.Kubelet + "-" + instances()[0].Name
 	return []scene{
 		{[]string{simcloud}, d.find(d.openCloud)},
-		{[]string{child.APIServer}, func(ctx context.Context) error { return d.cluster.Start(ctx, d.steps) }},
+		{[]string{child.APIServer}, d.startCluster},
 		{[]string{kubelet}, d.find(d.bootNodes)},
 		{[]string{child.Scheduler}, d.find(d.createPod)},
 		{[]string{ccm, simcloud}, d.find(d.initializeNodes)},
@@ -87,6 +90,10 @@ func instances() []simulator.Instance {
 
 // openCloud starts the simulated cloud and creates the instances in it.
 func (d *demo) openCloud(ctx context.Context) (string, error) {
+	view, err := d.openView(ctx)
+	if err != nil {
+		return "", err
+	}
 	port, err := d.ports.Next()
 	if err != nil {
 		return "", err
@@ -96,6 +103,7 @@ func (d *demo) openCloud(ctx context.Context) (string, error) {
 	spec := supervisor.Spec{Name: simcloud, Command: []string{
 		d.Simcloud, "serve",
 		"--listen=" + ports.Address(port),
+		"--cluster-view=" + view,
 		"--state-file=" + filepath.Join(d.session.DataDir, "cloud.json"),
 	}}
 	if err := d.session.Children.Start(spec); err != nil {
@@ -113,6 +121,26 @@ func (d *demo) openCloud(ctx context.Context) (string, error) {
 		}
 	}
 	return fmt.Sprintf("simulated cloud ready, with %d instances", len(instances())), nil
+}
+
+// openView serves what the page of the cloud shows of the cluster. It returns the URL.
+func (d *demo) openView(ctx context.Context) (string, error) {
+	var config net.ListenConfig
+	listener, err := config.Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	d.background(func(ctx context.Context) error { return d.view.Serve(ctx, listener) })
+	return "http://" + listener.Addr().String() + "/", nil
+}
+
+// startCluster starts the control plane, and lets the page show it.
+func (d *demo) startCluster(ctx context.Context) error {
+	if err := d.cluster.Start(ctx, d.steps); err != nil {
+		return err
+	}
+	d.view.Show(d.cluster.Client())
+	return nil
 }
 
 // bootNodes makes the kubelets follow the cloud and waits until the nodes are healthy, but not yet initialised.

@@ -76,3 +76,15 @@ func (s *Server) readClearFault(r *http.Request, _ []byte) (operation, error) {
 	}
 	return operation{run: run}, nil
 }
+
+// readCluster reads the request for what is known of a cluster beside the cloud.
+func (s *Server) readCluster(*http.Request, []byte) (operation, error) {
+	run := func(ctx context.Context, _ state.Distortions) (reply, error) {
+		seen, err := s.cluster(ctx)
+		if err != nil {
+			return reply{}, &wire.APIError{StatusCode: http.StatusServiceUnavailable, Code: wire.CodeUnavailable, Message: err.Error()}
+		}
+		return reply{http.StatusOK, seen}, nil
+	}
+	return operation{run: run}, nil
+}

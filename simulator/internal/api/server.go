@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 
@@ -29,6 +30,8 @@ type Config struct {
 	// AllowedHosts are the names by which the API may be reached, in lower case,
 	// beside localhost and IP addresses.
 	AllowedHosts []string
+	// Cluster reads what the page shows of a cluster; nil if there is none.
+	Cluster func(context.Context) (json.RawMessage, error)
 }
 
 // Server serves the cloud's API and its page. It is an http.Handler.
@@ -43,6 +46,7 @@ type Server struct {
 	handler   http.Handler
 
 	allowedHosts []string
+	cluster      func(context.Context) (json.RawMessage, error)
 }
 
 // New returns a server.
@@ -56,6 +60,7 @@ func New(config Config) *Server {
 		meter:     meter.New(),
 
 		allowedHosts: config.AllowedHosts,
+		cluster:      config.Cluster,
 	}
 	s.feed = view.New(view.Config{
 		Clock:       config.Clock,
@@ -74,6 +79,7 @@ func (s *Server) describe(limits state.Limits) view.Description {
 		Started:          s.clock.Now(),
 		PageSize:         s.pageSize,
 		Traffic:          s.forwarder.Enabled(),
+		Cluster:          s.cluster != nil,
 		MaxLoadBalancers: limits.LoadBalancers,
 		MaxBackends:      limits.Backends,
 		MaxRoutes:        limits.Routes,
@@ -105,6 +111,9 @@ func (s *Server) newHandler() http.Handler {
 	}
 	for pattern, read := range s.operatorEndpoints() {
 		mux.Handle(pattern, s.forOperator(read))
+	}
+	if s.cluster != nil {
+		mux.Handle("GET "+wire.OperatorPath+"/cluster", s.forOperator(s.readCluster))
 	}
 	mux.HandleFunc("GET "+wire.OperatorPath+"/watch", s.feed.ServeHTTP)
 	page := web.Handler()

@@ -74,7 +74,7 @@ func (t *table[T]) exchange(at time.Time, id string, row *T) change[T] {
 	return made
 }
 
-// remember adds a change to the past. At the limit it drops the oldest tenth.
+// remember adds a change to t.past. At the limit it drops the oldest tenth.
 func (t *table[T]) remember(made change[T]) {
 	if len(t.past) >= t.longest {
 		t.past = slices.Delete(t.past, 0, t.longest/10)

@@ -137,7 +137,7 @@ func (p *pool) replace(ranges []netip.Prefix, wanted []membership) map[*member]c
 	return leaving
 }
 
-// returning finds a draining member of the place and makes it a member of the
+// returning finds a draining member at the place and makes it a member of the
 // pool again. It returns nil if there is none. p.mu is held.
 func (p *pool) returning(at place) *member {
 	for i, m := range p.draining {

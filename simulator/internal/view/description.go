@@ -12,7 +12,9 @@ type Description struct {
 	Started  time.Time `json:"started"`
 	PageSize int       `json:"pageSize"`
 	// Traffic reports whether load balancers carry traffic.
-	Traffic          bool                 `json:"traffic"`
+	Traffic bool `json:"traffic"`
+	// Cluster reports whether the page can show a cluster beside the cloud.
+	Cluster          bool                 `json:"cluster,omitempty"`
 	MaxLoadBalancers int                  `json:"maxLoadBalancers,omitempty"`
 	MaxBackends      int                  `json:"maxBackends,omitempty"`
 	MaxRoutes        int                  `json:"maxRoutes,omitempty"`

@@ -2,7 +2,7 @@
 // ordinary client of the operator's API: it shows what a watch sends, and
 // requests changes. It needs no build step and loads nothing from other hosts.
 //
-// In the folder files, main.js starts the watch and draws what it sends. Each
+// In the folder "files", main.js starts the watch and draws what it sends. Each
 // kind of resource has one file, with its columns and its actions; resources.js
 // lists these kinds.
 package web

@@ -54,7 +54,7 @@ function kindItem(kind, app) {
         h("span", { class: "muted", id: `effect-${kind.kind}` }, kind.effect)),
       h("button", {
         type: "button", class: "plain", "data-key": "adjust", "data-adjust": kind.kind, "aria-expanded": open ? "true" : "false",
-        "aria-label": `Adjust fault ${kind.kind}`,
+        "aria-label": `${open ? "Close" : "Adjust"} fault ${kind.kind}`,
       }, open ? "Close" : "Adjust")),
     set.map((f) => h("p", { class: "active", "data-key": `active ${f.name}` },
       h("span", null, details(f)),

@@ -50,7 +50,7 @@ function backends(l, app) {
   const many = carried.length > mostBackends;
   const shown = many ? carried.toSorted((a, b) => (a.health === "healthy") - (b.health === "healthy")).slice(0, mostBackends) : carried;
   const label = l.traffic ? `Backends: ${healthy} of ${l.backends.length} healthy` : "Backends";
-  return h("div", { class: "backends" },
+  return h("div", { class: "backends", tabindex: "0", role: "region", "aria-label": `${label}, of ${l.name}` },
     l.traffic && h("p", { class: `verdict ${healthy === 0 ? "bad" : healthy < l.backends.length ? "moving" : "good"}` },
       !many && h("span", { class: "bar", "aria-hidden": "true" }, carried.map((b) => h("i", { class: healthTones[b.health] }))),
       `${healthy} of ${plural(l.backends.length, "backend")} healthy`),

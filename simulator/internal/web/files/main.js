@@ -3,6 +3,7 @@
 
 import { request, watch } from "./api.js";
 import { Calls, calls } from "./calls.js";
+import { Cluster, cluster } from "./cluster.js";
 import { h, show } from "./dom.js";
 import * as fault from "./faults.js";
 import { edit } from "./instances.js";
@@ -17,6 +18,7 @@ const app = {
   names: new Map(), // by ID
   faults: { items: [], standing: [] },
   calls: new Calls(),
+  cluster: new Cluster(),
   problems: new Map(), // by what they are about
   filters: {}, // by collection
   openFault: null,
@@ -40,6 +42,7 @@ function draw() {
   requestAnimationFrame(() => {
     drawing = false;
     show(byId("summary"), summary());
+    drawCluster();
     show(byId("resources"), sections(app));
     show(byId("faults"), fault.faults(app));
     show(byId("calls"), calls(app));
@@ -77,6 +80,11 @@ function about(cloud) {
   ].filter(Boolean).join(" · ");
 }
 
+function drawCluster() {
+  for (const id of ["cluster", "skip-cluster"]) byId(id).hidden = !app.cloud?.cluster;
+  if (app.cloud?.cluster) show(byId("cluster"), cluster(app));
+}
+
 function drawLost() {
   document.body.dataset.live = String(app.live);
   const lost = byId("lost");
@@ -87,8 +95,8 @@ function drawLost() {
   if (!lost.hidden && lost.textContent !== text) lost.textContent = text;
 }
 
-function announce(text) {
-  byId("announcement").textContent = text;
+function announce(text, id = "announcement") {
+  byId(id).textContent = text;
 }
 
 // ---- events of the watch
@@ -96,6 +104,7 @@ function announce(text) {
 const events = {
   cloud(cloud) {
     app.cloud = cloud;
+    if (cloud.cluster) app.cluster.start(draw, (text) => announce(text, "cluster-announcement"));
   },
   faults(list) {
     app.faults = list;
