@@ -23,13 +23,13 @@ import (
 func rendered(t *testing.T) map[string][]*unstructured.Unstructured {
 	t.Helper()
 	all := map[string][]*unstructured.Unstructured{}
-	for _, pattern := range []string{"../../deploy/*.yaml", "../../charts/fairlead/ci/*.golden.yaml"} {
+	for _, pattern := range []string{"../../deploy/*.yaml", "../../deploy/examples/*/manifest.yaml", "../../charts/fairlead/ci/*.golden.yaml"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil || len(files) < 2 {
 			t.Fatalf("%s: %v, %v", pattern, files, err)
 		}
 		for _, file := range files {
-			all[filepath.Base(file)] = objectsIn(t, file)
+			all[file] = objectsIn(t, file)
 		}
 	}
 	return all
@@ -58,7 +58,7 @@ func TestManifestsAreAccepted(t *testing.T) {
 		}
 	}
 	all := rendered(t)
-	expect.Within(t, expect.Soon, func(ctx context.Context) error { // The new kinds are known after a while.
+	expect.Within(t, 4*expect.Soon, func(ctx context.Context) error { // The new kinds are known after a while.
 		to, err := b.Manifests()
 		if err != nil {
 			return err

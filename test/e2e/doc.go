@@ -26,7 +26,7 @@
 // bed (the control plane, the cloud that its kubelets follow, proxies), daemon,
 // replicas, audit (what the API server was asked), nodes, nodepool (Nodes that may
 // be deleted), podnetwork (routes), lbservice, rights and expect. A function that
-// runs as a subtest is called testX; what is called otherwise is a helper.
+// runs as a subtest is called testX; any other function is a helper.
 //
 //	func TestNodeGetsItsZone(t *testing.T) {
 //		b := onShared(t)

@@ -156,7 +156,7 @@ func handsOverAfter(t *testing.T, b *bed.Bed, leader, standby replicas.Replica, 
 // A write that never returns is awaited only for the drain timeout. Then the
 // lease is not released, and the other replica waits until it expires.
 func TestWriteThatIsNeverOverKeepsTheLease(t *testing.T) {
-	b := onShared(t)
+	b := onOwn(t)
 	cloud := b.NewCloud(t)
 	leader, standby := replicas.Pair(t, b, cloud, daemon.Setup{})
 	trap := leader.API.Trap(patches, 1, proxy.Before)

@@ -241,7 +241,7 @@ func TestNothingIsWrittenWhileNothingChanges(t *testing.T) {
 	}
 }
 
-// awaitCalls waits until the cloud has been called this many times from now on.
+// awaitCalls waits until the cloud has been called this many times more.
 func awaitCalls(t *testing.T, c *bed.Cloud, calls int64) {
 	t.Helper()
 	if err := c.ResetCalls(t.Context()); err != nil {

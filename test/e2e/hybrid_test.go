@@ -44,7 +44,7 @@ providerID: static://home/{{name}}
 type hybridCloud struct {
 	*nodepool.Pool
 
-	name     string // also that of its class and its program
+	name     string // also of its load balancer class and its program
 	provider string // of testccm; empty: the simulated one
 	daemon   *daemon.Daemon
 	service  string

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -29,6 +30,9 @@ const (
 	roomFor     = 256 - 8
 )
 
+// wide makes TestNodeCIDRs four times as large: 1,000 Nodes and a few.
+var wide = flag.Bool("wide", false, "run TestNodeCIDRs with 1,000 Nodes, which takes minutes")
+
 // givesCIDRs returns the flags of a daemon that does nothing but give CIDRs.
 func givesCIDRs(clusters string, more ...string) []string {
 	return append([]string{"--controllers=node-ipam-controller", "--allocate-node-cidrs", "--cluster-cidr=" + clusters}, more...)
@@ -39,7 +43,11 @@ func givesCIDRs(clusters string, more ...string) []string {
 // The write arrives after the next leader has begun, or it is carried out and its
 // reply is lost. In the end all CIDRs are given, and none twice.
 func TestNodeCIDRs(t *testing.T) {
-	const rounds, fleet = 5, 48
+	const rounds = 5
+	podNetwork, roomFor, fleet := podNetwork, roomFor, 48
+	if *wide {
+		podNetwork, roomFor, fleet = "10.244.0.0/17", 1024-8, 200
+	}
 	b := onOwn(t, "--cluster-cidr="+podNetwork+","+podNetwork6, "--controller-manager-arg=--allocate-node-cidrs=false")
 	api := b.BeforeAPIServer(t)
 	s := daemon.Setup{API: api, Elect: true, Flags: givesCIDRs(podNetwork+","+podNetwork6,
@@ -65,7 +73,7 @@ func TestNodeCIDRs(t *testing.T) {
 		d = next
 	}
 
-	more := register(t, b, 10)
+	more := register(t, b, roomFor-3-rounds*fleet+5)
 	awaitCIDRs(t, b, roomFor)
 	b.AwaitMetric(t, d, `node_ipam_controller_cidrset_usage_cidrs{clusterCIDR="`+podNetwork+`"} 1`)
 	b.AwaitMetric(t, d, fmt.Sprintf(`fairlead_nodes_without_cidrs{reason="CIDRNotAvailable"} %d`, 3+len(names)+len(more)-roomFor))

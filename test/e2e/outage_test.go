@@ -16,14 +16,14 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/nodes"
 )
 
-// While the cloud is down it is called once in 5 seconds, whoever waits (P2 c). Each
+// While the cloud is down it is called once every 5 seconds, whoever waits (P2 c). Each
 // Node says so once. Afterwards no Node waits for a delay that has grown in between.
 func TestOutageCostsFewCalls(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes more than a minute")
 	}
 	const size = 100
-	b := onShared(t)
+	b := onOwn(t)
 	c := b.NewCloud(t, "--latency=30ms")
 	d := b.Daemon(t, daemon.Setup{Cloud: c.URL, Elect: true})
 	first := newFleet(t, b, c, 1)

@@ -118,10 +118,10 @@ func (p *planned) changeServices(t *testing.T, services []string) {
 	key(p.Balanced(t, "other", func(s *corev1.Service) { s.Spec.LoadBalancerClass = new("example.com/other") }), "otherService")
 }
 
-// cloudChanged returns how often the cloud was asked to change something.
-func (p *planned) cloudChanged(t *testing.T) int64 {
+// cloudChanged returns how often a cloud was asked to change something.
+func cloudChanged(t *testing.T, c *bed.Cloud) int64 {
 	t.Helper()
-	report, err := p.Pool.Cloud.Calls(t.Context())
+	report, err := c.Calls(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,21 +132,22 @@ func (p *planned) cloudChanged(t *testing.T) int64 {
 // nothing to the cluster and changes nothing in the cloud.
 func TestPlanSaysWhatTheDaemonDoes(t *testing.T) {
 	p := newPlanned(t)
-	mark, changed := p.Audit(t).Mark(), p.cloudChanged(t)
+	mark, changed := p.Audit(t).Mark(), cloudChanged(t, p.Pool.Cloud)
 	routes := routesOf(t.Context(), t, p.Pool.Cloud)
 
-	said, code := p.Plan(t, p.setup, "--for=15s", "--detailed-exitcode")
+	said, code := p.Plan(t, p.setup, "--for=15s", "--detailed-exitcode", "--compare-with=upstream")
 	if code != 2 || len(said.Refused) > 0 {
 		t.Errorf("exit code %d, want 2; refused: %q", code, said.Refused)
 	}
 	if writes := p.Audit(t).Since(mark).OfDaemons().Writes(); len(writes) > 0 {
 		t.Errorf("plan has written to the cluster: %v", writes)
 	}
-	if now := p.cloudChanged(t); now != changed {
+	if now := cloudChanged(t, p.Pool.Cloud); now != changed {
 		t.Errorf("plan has made %d calls that change the cloud", now-changed)
 	}
 	effects := p.effects(said)
 	p.checkStates(t, effects)
+	p.checkComparison(t, said)
 
 	mark = p.Audit(t).Mark()
 	d := p.Pool.Runs(t, p.setup)
@@ -217,6 +218,22 @@ func (p *planned) checkStates(t *testing.T, effects map[string]effect) {
 	// of the Node that is deleted has no Node.
 	if counts["route delete"] != 3 || counts["route create"] != 3 || counts["node delete"] != 1 {
 		t.Errorf("effects by kind: %v", counts)
+	}
+}
+
+// checkComparison checks what plan says of the skeleton. By now there is enough
+// evidence to delete the Node that is gone, so its fate is the same.
+func (p *planned) checkComparison(t *testing.T, said bed.Planned) {
+	t.Helper()
+	differs := map[string]string{}
+	for _, d := range said.Compared.Differences {
+		differs[d.Object] = d.Daemon.Effect + " " + d.Skeleton.Effect
+	}
+	t.Logf("with the skeleton: %v", differs)
+	for what, want := range map[string]string{"gone": "", "stopped": "", "resized": "update none", "moved": "", "unknown": "", "new": "", "newService": "", "otherService": ""} {
+		if got := differs[p.names[what]]; got != want {
+			t.Errorf("%s (%s): the fates are %q, want %q", what, p.names[what], got, want)
+		}
 	}
 }
 

@@ -307,7 +307,8 @@ func testSwitchedOff(t *testing.T, b *bed.Bed) {
 	describe(t, p.Bed, "--node-deletion=false", m.Name)
 }
 
-// testOnlyTheNodeController initialises, and deletes nothing.
+// testOnlyTheNodeController runs a daemon with the Node controller only. It
+// initialises Nodes, and deletes none.
 func testOnlyTheNodeController(t *testing.T, b *bed.Bed) {
 	p := nodepool.New(t, b, 6)
 	m := p.Members[2]

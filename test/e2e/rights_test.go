@@ -28,9 +28,10 @@ func needing(all audit.Requests, r rights.Right) audit.Requests { return all.Whe
 // needs there: see bed.Check.
 func TestRights(t *testing.T) {
 	skipWithoutPrograms(t)
-	// An API server that is older than streaming lists is asked for them in the old way.
-	t.Setenv("KUBE_FEATURE_WatchListClient", "false")
+	t.Parallel()
 	b := unchecked(t)
+	// An API server that is older than streaming lists is asked for them in the old way.
+	b.Environment = []string{"KUBE_FEATURE_WatchListClient=false"}
 	tried := map[rights.Right]bool{}
 	for _, way := range []struct {
 		name, manifest string

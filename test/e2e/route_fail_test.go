@@ -146,7 +146,7 @@ func fleetOf(t *testing.T, b *bed.Bed, fleet string) []string {
 // makes the rest, and none twice.
 func TestLeaderIsKilledWhileItMakesRoutes(t *testing.T) {
 	const rollout = 12
-	n := podnetwork.New(t, onShared(t))
+	n := podnetwork.New(t, onOwn(t))
 	n.Cloud.Fail(t, simulator.Fault{Name: "slow", Kind: simulator.FaultLatency, Calls: []simulator.Call{simulator.CreateRoute}, Latency: simulator.Duration(expect.Soon / 60)})
 	leader, standby := replicas.Pair(t, n.Bed, n.Cloud, n.Setup(daemon.Setup{Flags: []string{"--concurrent-route-syncs=1"}}))
 	newFleet(t, n.Bed, n.Cloud, rollout)

@@ -49,6 +49,7 @@ func TestStrayRoutesAreHeld(t *testing.T) {
 	podnetwork.AwaitTable(t, expect.Soon, n)
 	n.AwaitReachable(t, expect.Soon)
 	n.AwaitMetric(t, d, "fairlead_routes_held 10")
+	n.AwaitMetric(t, d, "fairlead_routes_held_by_budget 10")
 	podnetwork.AwaitOnLease(t, n.Bed, before+1, event, words)
 	podnetwork.AwaitListings(t, n.Cloud, int64(3*podnetwork.StrayFor/time.Second))
 	podnetwork.AwaitTable(t, expect.Soon, n)

@@ -64,9 +64,10 @@ func TestRouteOfANode(t *testing.T) {
 // the table takes only one route for a CIDR. There is never a route too many,
 // and no change is made twice.
 func TestRouteOfANodeThatIsReplaced(t *testing.T) {
+	b := onOwn(t)
 	for _, tt := range []struct {
 		name string
-		// cidr is of the first Node. Each row has its own, far from those that the control plane gives.
+		// cidr is the first Node's. Each row has its own, far from those that the control plane gives.
 		cidr string
 		// The second Node has the name or the CIDR of the first.
 		sameName, sameCIDR bool
@@ -76,7 +77,7 @@ func TestRouteOfANodeThatIsReplaced(t *testing.T) {
 		{"SameCIDR", "10.251.3.0/24", false, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			n := podnetwork.New(t, onShared(t), "--unique-routes")
+			n := podnetwork.New(t, b, "--unique-routes")
 			n.Cloud.Fail(t, simulator.Fault{Name: "late", Kind: simulator.FaultStale, Calls: []simulator.Call{simulator.ListRoutes}, Age: simulator.Duration(3 * time.Second)})
 			first := n.Cloud.Instance(t, simulator.Instance{Name: n.Name("replaced")})
 			d := n.Runs(t, daemon.Setup{})

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -13,19 +14,23 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fairlead-k8s/fairlead/test/internal/bed"
 	"github.com/fairlead-k8s/fairlead/test/internal/daemon"
 	"github.com/fairlead-k8s/fairlead/test/internal/expect"
 	"github.com/fairlead-k8s/fairlead/test/internal/nodes"
 	"github.com/fairlead-k8s/fairlead/test/internal/process"
+	"github.com/fairlead-k8s/fairlead/test/internal/tutorial"
 )
 
 // A newcomer writes a project with `fairlead new` and follows its README word
 // by word. The result is a cluster whose node is initialised by the new
-// provider. Then the commands of the tutorial break the cloud and repair it.
+// provider. Then the commands of the tutorial break the cloud and repair it, and the
+// next tutorial gives the provider load balancers and routes.
 func TestNewcomersRun(t *testing.T) {
 	skipWithoutPrograms(t)
+	t.Parallel()
 	n := newNewcomer(t)
 	readme := n.blocks(t, filepath.Join(n.dir, "README.md"), "```sh\n")
 	if len(readme) != 5 {
@@ -40,7 +45,7 @@ func TestNewcomersRun(t *testing.T) {
 	n.do(t, build)
 	n.start(t, "simcloud: listening on", cloud+" --listen "+n.cloud)
 	n.start(t, "Ready.", cluster)
-	n.start(t, "", fmt.Sprintf("%s --bind-address 127.0.0.1 --secure-port %d", run, daemon.FreePort(t)))
+	stop := n.run(t, run)
 
 	admin, err := bed.NewClient(filepath.Join(n.dir, "bin/cluster/admin.kubeconfig"))
 	if err != nil || !strings.Contains(look, "--kubeconfig bin/cluster/admin.kubeconfig describe node node-1") {
@@ -53,6 +58,50 @@ func TestNewcomersRun(t *testing.T) {
 	b.AwaitEvent(t, "node-2", 2*time.Minute, "Warning CloudInitFailed: CloudDenied")
 	n.do(t, tutorial[1])
 	awaitInitialized(t, b, "node-2", "i-00000002", "127.0.1.2")
+	n.balance(t, b, func() { stop(); n.run(t, run) })
+}
+
+// balance follows the tutorial about load balancers and routes: its code is put into the
+// project, and its commands are run. The suite finds nothing, a Service gets its load
+// balancer, and the daemon makes the same report.
+func (n newcomer) balance(t *testing.T, b *bed.Bed, restart func()) {
+	t.Helper()
+	const page = "../../docs/tutorials/load-balancers-and-routes.md"
+	commands := n.blocks(t, page, "<!-- test/e2e -->\n```sh\n")
+	if len(commands) != 5 {
+		t.Fatalf("the tutorial has %d blocks of commands for this test, want 5: build, create, look, delete, report: %q", len(commands), commands)
+	}
+	build, create, look, remove, report := commands[0], commands[1], commands[2], commands[3], commands[4]
+	n.change(t, page)
+	n.do(t, build)
+	restart()
+
+	if _, err := exec.LookPath("kubectl"); err == nil {
+		n.do(t, create)
+		var address string
+		expect.Within(t, 2*time.Minute, func(ctx context.Context) error {
+			service, err := b.Admin.CoreV1().Services("default").Get(ctx, "web", metav1.GetOptions{})
+			if err == nil && len(service.Status.LoadBalancer.Ingress) == 0 {
+				return errors.New("the Service has no address")
+			}
+			if err == nil {
+				address = service.Status.LoadBalancer.Ingress[0].IP
+			}
+			return err
+		})
+		if out := n.do(t, look); strings.Count(out, address) != 2 {
+			t.Errorf("want the address %s in both tables:\n%s", address, out)
+		}
+		if out := n.do(t, remove); !strings.Contains(out, "No load balancers.") {
+			t.Errorf("want no load balancer:\n%s", out)
+		}
+	}
+	out := n.do(t, report)
+	for line := range strings.Lines(n.blocks(t, page, "<!-- test/e2e -->\n```text\n")[0]) {
+		if !strings.Contains(out, line) {
+			t.Errorf("the report has no line\n%s\n%s", line, out)
+		}
+	}
 }
 
 func awaitInitialized(t *testing.T, b *bed.Bed, name, id, address string) {
@@ -107,12 +156,41 @@ func (n newcomer) blocks(t *testing.T, page, begin string) []string {
 	return blocks
 }
 
-// do runs a block to its end.
-func (n newcomer) do(t *testing.T, block string) {
+// do runs a block to its end, and returns what it prints.
+func (n newcomer) do(t *testing.T, block string) string {
 	t.Helper()
-	if out, err := bed.Output(t.Context(), n.shell(block)...); err != nil {
+	out, err := bed.Output(t.Context(), n.shell(block)...)
+	if err != nil {
 		t.Fatalf("%s%v", out, err)
 	}
+	return out
+}
+
+// change makes the changes of a page in the project.
+func (n newcomer) change(t *testing.T, page string) {
+	t.Helper()
+	blocks, err := tutorial.Blocks(strings.ReplaceAll(string(bed.ReadFile(t, page)), "acme", "newcloud"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string]string{}
+	for _, block := range blocks {
+		if text, err := os.ReadFile(filepath.Join(n.dir, block.File)); err == nil {
+			files[block.File] = string(text)
+		}
+	}
+	if err := tutorial.Apply(files, blocks); err != nil {
+		t.Fatal(err)
+	}
+	for file, text := range files {
+		bed.WriteFile(t, filepath.Join(n.dir, file), text)
+	}
+}
+
+// run starts the daemon until the returned function is called.
+func (n newcomer) run(t *testing.T, command string) (stop func()) {
+	t.Helper()
+	return n.start(t, "", fmt.Sprintf("%s --bind-address 127.0.0.1 --secure-port %d", command, daemon.FreePort(t)))
 }
 
 // shell runs commands in the project's folder.
@@ -122,8 +200,8 @@ func (n newcomer) shell(block string) []string {
 
 // start runs a block in a terminal of its own until the test ends, and waits
 // until it prints a line that starts so. Its last command takes the shell's
-// place, so that a signal reaches it.
-func (n newcomer) start(t *testing.T, ready, block string) {
+// place, so that a signal reaches it. The returned function ends it before.
+func (n newcomer) start(t *testing.T, ready, block string) (stop func()) {
 	t.Helper()
 	lines := strings.Split(block, "\n")
 	lines[len(lines)-1] = "exec " + lines[len(lines)-1]
@@ -131,10 +209,13 @@ func (n newcomer) start(t *testing.T, ready, block string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
+	stop = func() {
 		if err := c.Stop(); err != nil {
 			t.Error(err)
 		}
+	}
+	t.Cleanup(func() {
+		stop()
 		if t.Failed() {
 			t.Logf("%s:\n%s", block, c.Tail(40))
 		}
@@ -146,4 +227,5 @@ func (n newcomer) start(t *testing.T, ready, block string) {
 			t.Fatal(err)
 		}
 	}
+	return stop
 }

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/fairlead-k8s/fairlead/simulator"
 	"github.com/fairlead-k8s/fairlead/test/internal/audit"
@@ -164,7 +166,8 @@ func byNode(all audit.Requests) map[string]audit.Requests {
 }
 
 // While nothing changes, only the lease is written, and each refresh makes one
-// call for each page of the provider (P1).
+// call for each page of the provider (P1). Meanwhile the daemon looks for other
+// managers, with the chart's rights (V5).
 func TestIdleFleet(t *testing.T) {
 	const (
 		size     = 200
@@ -175,7 +178,11 @@ func TestIdleFleet(t *testing.T) {
 	b := onOwn(t)
 	c := b.NewCloud(t)
 	name := newFleet(t, b, c, size)
-	b.Daemon(t, daemon.Setup{Cloud: c.URL, Elect: true, Flags: []string{"--node-status-update-frequency=" + period.String()}})
+	const another = "old-cloud-controller-manager"
+	if _, err := b.Admin.CoreV1().Nodes().Patch(t.Context(), name+"-0000", types.MergePatchType, []byte(`{"metadata":{"annotations":{"example.com/old":""}}}`), metav1.PatchOptions{FieldManager: another}); err != nil {
+		t.Fatal(err)
+	}
+	d := b.Daemon(t, daemon.Setup{Cloud: c.URL, Elect: true, Flags: []string{"--node-status-update-frequency=" + period.String()}})
 	awaitFleet(t, b, name, size, time.Minute, func(n *corev1.Node) bool { return !nodes.IsTainted(n) })
 	expect.Within(t, expect.Soon, func(ctx context.Context) error { // The last event is written beside the work.
 		list, err := b.Admin.CoreV1().Events(metav1.NamespaceDefault).List(ctx, metav1.ListOptions{FieldSelector: "reason=Synced"})
@@ -214,6 +221,12 @@ func TestIdleFleet(t *testing.T) {
 	if n := report.Count(); n > most {
 		t.Errorf("the cloud was called %d times, want at most %d", n, most)
 	}
+	expect.Within(t, 2*time.Minute, func(context.Context) error { // 75 seconds after the daemon has begun to lead
+		if !d.Logged("another manager may be at work", another+" wrote 1 Node") {
+			return errors.New("the daemon does not say that another manager has written a Node")
+		}
+		return nil
+	})
 }
 
 func ofLease(r audit.Request) bool { return r.Object.Resource == "leases" && r.Verb == "update" }

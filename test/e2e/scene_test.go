@@ -40,7 +40,7 @@ type scene struct {
 	cloud  *bed.Cloud
 	flags  []string
 	unread bool        // nobody reads metrics
-	over   func() bool // nothing more is to be seen
+	over   func() bool // nothing more can be seen
 	mark   int64       // of the audit log
 	daemon *daemon.Daemon
 }
@@ -143,7 +143,7 @@ func (s *scene) metricsAreRead(t *testing.T) {
 	})
 }
 
-// nodeJoins, is initialised and gets its route.
+// nodeJoins waits until a new Node is initialised and has its route.
 func (s *scene) nodeJoins(t *testing.T) {
 	t.Helper()
 	_, node := s.Pair(t, s.cloud, simulator.Instance{Name: s.Name("joins")})

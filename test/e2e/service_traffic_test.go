@@ -99,7 +99,7 @@ type traffic struct {
 	removals        []*removal
 }
 
-// removal is that of one machine.
+// removal is the removal of one machine.
 type removal struct {
 	*machine
 
@@ -151,8 +151,8 @@ func (s *traffic) awaitBackends(t *testing.T, machines ...*machine) {
 	})
 }
 
-// removes takes a machine away and looks at what becomes of a connection that
-// somebody has open to it, beside the short ones.
+// removes takes a machine away. Besides the short connections, it checks what becomes
+// of one that a client keeps open to the machine.
 func (s *traffic) removes(t *testing.T, m *machine, how func(), left ...*machine) {
 	t.Helper()
 	open := []*session{s.clients[0].stays(t, m), s.clients[1].stays(t, m)}

@@ -137,8 +137,8 @@ func (r *rival) awaitBlows(t *testing.T, more int) {
 	})
 }
 
-// A finalizer that somebody takes away is put back, but not all the time, and
-// the load balancer goes with the Service all the same (S2, S4).
+// If somebody else removes the finalizer, the daemon puts it back, but does not do
+// so again at once. The load balancer is still deleted with the Service (S2, S4).
 func testContestedFinalizer(t *testing.T, b *bed.Bed) {
 	s := newClass(t, b)
 	s.Runs(t, daemon.Setup{})

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os/exec"
@@ -97,7 +98,8 @@ func unlabel(key string) func(*testing.T, *waiting) {
 	}
 }
 
-// waiters are the reasons for which a Node waits.
+// waiters are the reasons for which a Node waits. Among any three there is one about
+// which the cloud gives an answer. Otherwise the cloud could count as down.
 func waiters() []waiter {
 	plainly := &simulator.Instance{}
 	return []waiter{
@@ -106,12 +108,9 @@ func waiters() []waiter {
 		}},
 		{name: "Unauthenticated", reason: "CloudDenied", words: "credentials", instance: plainly, fault: &simulator.Fault{Kind: simulator.FaultDenied, Status: 401}},
 		{name: "Forbidden", reason: "CloudDenied", words: "credentials", instance: plainly, fault: &simulator.Fault{Kind: simulator.FaultDenied, Status: 403}},
+		{name: "ProviderReturnsNil", reason: "NoMetadata", words: "neither", instance: bed.Misbehaving("nil"), heal: unlabel("provider-fault")},
 		{name: "CloudIsDown", reason: "CloudUnavailable", words: "503", instance: plainly, fault: &simulator.Fault{Kind: simulator.FaultOutage}},
 		{name: "CloudFails", reason: "CloudUnavailable", words: "500", instance: plainly, fault: &simulator.Fault{Kind: simulator.FaultError}},
-		{name: "CloudResets", reason: "CloudUnavailable", words: "reset", instance: plainly, fault: &simulator.Fault{Kind: simulator.FaultReset}},
-		{name: "CloudHangs", reason: "CloudSlow", words: "not answered", instance: plainly, fault: &simulator.Fault{Kind: simulator.FaultHang}},
-		{name: "ProviderIgnoresItsContext", reason: "CloudSlow", words: "not answered", instance: bed.Misbehaving("ignores-context"), heal: unlabel("provider-fault")},
-		{name: "ProviderReturnsNil", reason: "NoMetadata", words: "neither", instance: bed.Misbehaving("nil"), heal: unlabel("provider-fault")},
 		{
 			name: "NoAddressMatches", reason: "NodeIPNotOffered", words: "127.0.86.86", instance: plainly,
 			node: func(n *corev1.Node, _ simulator.Instance) {
@@ -121,6 +120,8 @@ func waiters() []waiter {
 				w.instance = w.cloud.Change(t, w.instance, simulator.InstancePatch{Addresses: nodes.CloudAddresses("InternalIP=127.0.86.86")})
 			},
 		},
+		{name: "CloudResets", reason: "CloudUnavailable", words: "reset", instance: plainly, fault: &simulator.Fault{Kind: simulator.FaultReset}},
+		{name: "CloudHangs", reason: "CloudSlow", words: "not answered", instance: plainly, fault: &simulator.Fault{Kind: simulator.FaultHang}},
 		{
 			name: "AnotherProviderID", reason: "ProviderIDMismatch", words: "simulated://elsewhere/", instance: plainly,
 			node: func(n *corev1.Node, i simulator.Instance) { n.Spec.ProviderID = "simulated://elsewhere/" + i.ID },
@@ -128,6 +129,7 @@ func waiters() []waiter {
 				w.instance = w.cloud.Change(t, w.instance, simulator.InstancePatch{Region: new("elsewhere")})
 			},
 		},
+		{name: "ProviderIgnoresItsContext", reason: "CloudSlow", words: "not answered", instance: bed.Misbehaving("ignores-context"), heal: unlabel("provider-fault")},
 		{
 			name: "InvalidLabelValue", reason: "InvalidLabel", words: "not valid!",
 			instance: &simulator.Instance{Labels: map[string]string{"rack": "not valid!"}}, heal: unlabel("rack"),
@@ -147,14 +149,15 @@ func TestWaitingNodeSaysWhy(t *testing.T) {
 	b := onOwn(t)
 	c := b.NewCloud(t)
 	mark := b.Audit(t).Mark()
+	d := b.Daemon(t, daemon.Setup{Provider: "modern", Cloud: c.URL, Flags: []string{"--node-strict-provider-ids"}})
 	var all []*waiting
 	for _, w := range waiters() {
 		all = append(all, beginWaiting(t, b, c, w))
 	}
-	d := b.Daemon(t, daemon.Setup{Provider: "modern", Cloud: c.URL, Flags: []string{"--node-strict-provider-ids"}})
 	forEach(t, "Event", all, (*waiting).tells)
 	forEach(t, "Condition", all, (*waiting).shows)
 	t.Run("Metrics", func(t *testing.T) { countsWaiting(t, b, d, all) })
+	t.Run("Explained", func(t *testing.T) { explained(t, b, d, all) })
 	forEach(t, "Writes", all, func(w *waiting, t *testing.T) { w.wroteOnce(t, mark) })
 	for _, w := range all {
 		w.end(t)
@@ -204,6 +207,78 @@ func (w *waiting) shows(t *testing.T) {
 	}
 	if told := told[0]; !strings.Contains(told, w.words) {
 		t.Errorf("event %q does not say %q", told, w.words)
+	}
+}
+
+// explained compares what `kubectl fairlead explain` says with what the Nodes show, in
+// the same words.
+func explained(t *testing.T, b *bed.Bed, d *daemon.Daemon, all []*waiting) {
+	var found struct {
+		Items []struct {
+			Object  struct{ Kind, Key string }
+			State   string
+			Why     struct{ Shown, Reason, Message string }
+			Writers []struct{ Field, Manager string }
+		}
+	}
+	before := map[string]*corev1.NodeCondition{} // A condition may be written while it is looked at.
+	for _, w := range all {
+		before[w.instance.Name] = nodes.Condition(b.Node(t, w.instance.Name))
+	}
+	if err := json.Unmarshal([]byte(b.Fairlead(t, "explain", "--waiting", "-o", "json")), &found); err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range all {
+		shown := nodes.Condition(b.Node(t, w.instance.Name))
+		for _, item := range found.Items {
+			if item.Object.Kind != "node" || item.Object.Key != w.instance.Name {
+				continue
+			}
+			says := func(c *corev1.NodeCondition) bool {
+				return item.Why.Reason == c.Reason && item.Why.Message == c.Message
+			}
+			if item.State != "waits" || item.Why.Shown != "condition CloudInitialized=False" || !says(before[w.instance.Name]) && !says(shown) {
+				t.Errorf("%s: %+v, and the Node shows %s: %s", w.name, item, shown.Reason, shown.Message)
+			}
+			if !slices.ContainsFunc(item.Writers, func(w struct{ Field, Manager string }) bool {
+				return w.Field == "condition CloudInitialized" && w.Manager != ""
+			}) {
+				t.Errorf("%s: written by %+v", w.name, item.Writers)
+			}
+			shown = nil
+		}
+		if shown != nil {
+			t.Errorf("%s is not in the list of what waits", w.name)
+		}
+	}
+	text := b.Fairlead(t, "explain", "node/"+all[0].instance.Name)
+	for _, part := range []string{"It waits to be initialised.", all[0].reason + ": ", "no daemon has led here", "source      offline"} {
+		if !strings.Contains(text, part) {
+			t.Errorf("the answer does not have %q:\n%s", part, text)
+		}
+	}
+	explainedLive(t, b, d, all[0])
+}
+
+// explainedLive asks the daemon what it remembers of the first waiter.
+func explainedLive(t *testing.T, b *bed.Bed, d *daemon.Daemon, w *waiting) {
+	var found struct {
+		Source, NotLive string
+		Memory          []struct {
+			Controller, Reason string
+			Attempts           int
+			Since, NextLook    time.Time
+		}
+	}
+	text := b.Fairlead(t, "explain", "node/"+w.instance.Name, "-o", "json", "--daemon-insecure", fmt.Sprintf("--daemon=https://127.0.0.1:%d", d.Port))
+	if err := json.Unmarshal([]byte(text), &found); err != nil {
+		t.Fatal(err)
+	}
+	if found.Source != "live" || len(found.Memory) == 0 {
+		t.Fatalf("the daemon's memory is not in the answer:\n%s", text)
+	}
+	if m := found.Memory[0]; m.Controller != "cloud-node-controller" || m.Reason != w.reason || m.Attempts == 0 || m.Since.IsZero() || m.NextLook.IsZero() {
+		t.Errorf("the daemon remembers %+v", m)
 	}
 }
 

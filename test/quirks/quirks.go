@@ -52,8 +52,8 @@ func (p *Provider) Initialize(clients cloudprovider.ControllerClientBuilder, sto
 	p.Interface.Initialize(clients, stop)
 }
 
-// UseClient sets the client for the habits that write objects themselves. A test
-// without Initialize calls it.
+// UseClient sets the client for the habits that write objects themselves. A test that
+// does not call Initialize must call it.
 func (p *Provider) UseClient(client kubernetes.Interface) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

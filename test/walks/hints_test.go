@@ -92,8 +92,8 @@ func (w *world) moods() {
 }
 
 // calmDown makes the fast paths right, or leaves them wrong: wrong hints cost
-// questions and nothing else. An old list is always made right, because only a list
-// that is old and does not say so hides for hours that a Node differs. The caller
+// questions and nothing else. An old list is always made right, because a list that
+// does not say that it is old could hide for hours that a Node differs. The caller
 // holds mu.
 func (w *world) calmDown() {
 	h := &w.hints

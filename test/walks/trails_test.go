@@ -42,7 +42,7 @@ type nodeTrail struct {
 	kind    kind
 	machine *machine
 	ownRack bool // the user has set the label before the Node was initialised
-	// excluded is since when the Node is labelled as excluded.
+	// excluded is when the Node was labelled as excluded.
 	excluded              time.Time
 	rack                  int // the newest value of the label that was written
 	changes, asks, writes int

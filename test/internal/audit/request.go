@@ -71,9 +71,10 @@ func (r Request) needs() string {
 	return r.Verb + " " + r.Resource()
 }
 
-// Writes reports whether the request changes something.
+// Writes reports whether the request changes something. The question about the
+// daemon's own rights (V5) is sent like a write, and changes nothing.
 func (r Request) Writes() bool {
-	return slices.Contains([]string{"create", "update", "patch", "delete", "deletecollection"}, r.Verb)
+	return r.Object.Resource != "selfsubjectrulesreviews" && slices.Contains([]string{"create", "update", "patch", "delete", "deletecollection"}, r.Verb)
 }
 
 // Requests are requests in the order in which the API server has answered them.

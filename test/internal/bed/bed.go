@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"testing"
 	"time"
 
 	"k8s.io/client-go/kubernetes"
@@ -30,11 +31,14 @@ const readyWithin = 3 * time.Minute
 type Bed struct {
 	Config
 
-	Dir      string // logs and configuration files
-	Cloud    *Cloud // the cloud whose instances have kubelets
-	Cluster  Cluster
-	Admin    kubernetes.Interface
-	Guard    *guard
+	Dir     string // logs and configuration files
+	Cloud   *Cloud // the cloud whose instances have kubelets
+	Cluster Cluster
+	Admin   kubernetes.Interface
+	Guard   *guard
+	// Environment is added to that of the daemons, each as NAME=VALUE.
+	Environment []string
+
 	sequence atomic.Int64  // makes names unique
 	usual    rights.Access // the rights of the daemons, unless their test says otherwise
 
@@ -205,6 +209,18 @@ func Output(ctx context.Context, argv ...string) (string, error) {
 		err = errors.Join(fmt.Errorf("%s: %w", strings.Join(argv, " "), err), errors.New(stderr.String()))
 	}
 	return string(out), err
+}
+
+// Fairlead runs `kubectl fairlead` with the rights of the admin and returns what it has
+// printed.
+func (b *Bed) Fairlead(t *testing.T, args ...string) string {
+	t.Helper()
+	program := named(t, b.Programs.Path("fairlead"), "kubectl-fairlead")
+	out, err := Output(t.Context(), slices.Concat([]string{program}, args, []string{"--kubeconfig", b.Cluster.Kubeconfig})...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
 }
 
 // Name returns a unique name that begins with base.

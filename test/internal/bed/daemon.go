@@ -39,7 +39,13 @@ type Planned struct {
 		Object, Controller, Effect, Do, Reason, Why string
 		Writes, Calls                               []string
 	}
-	Refused []string
+	Refused  []string
+	Compared struct {
+		Differences []struct {
+			Object           string
+			Daemon, Skeleton struct{ Effect string }
+		}
+	}
 }
 
 // Plan runs the sub-command plan with the arguments of a daemon of this setup. more
@@ -99,8 +105,12 @@ func named(t *testing.T, program, name string) string {
 // start starts the daemon's command line.
 func (b *Bed) start(t *testing.T, d *daemon.Daemon) {
 	t.Helper()
+	argv := d.Argv
+	if len(b.Environment) > 0 {
+		argv = slices.Concat([]string{"env"}, b.Environment, argv)
+	}
 	var err error
-	if d.Process, err = process.Start(b.Dir, d.Argv...); err != nil {
+	if d.Process, err = process.Start(b.Dir, argv...); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {

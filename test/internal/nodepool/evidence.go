@@ -193,16 +193,17 @@ func (m *Member) unproven(all []Answer, deleted, since time.Time) string {
 		since = m.CreationTimestamp.Time
 	}
 	var absent []Answer
-	var witness *Answer
+	// witnesses are the answers "present" about other instances.
+	var witnesses []Answer
 	for _, a := range all {
 		switch about := a.instance == m.Instance.ID; {
 		case a.Began.Before(since) || a.ended.After(deleted) || a.call != simulator.GetInstance:
 		case about && a.Status == http.StatusOK:
 			absent = nil // "Present" resets the evidence.
 		case about && a.Status == http.StatusNotFound:
-			absent, witness = append(absent, a), nil
-		case !about && a.Status == http.StatusOK && len(absent) > 0 && !a.Began.Before(absent[len(absent)-1].ended):
-			witness = &a
+			absent = append(absent, a)
+		case !about && a.Status == http.StatusOK:
+			witnesses = append(witnesses, a)
 		}
 	}
 	switch want := m.Rules; {
@@ -210,10 +211,16 @@ func (m *Member) unproven(all []Answer, deleted, since time.Time) string {
 		return fmt.Sprintf("the cloud had said absent %d times, want %d", len(absent), want.Absences)
 	case absent[len(absent)-1].ended.Sub(absent[0].Began) < want.AbsentFor:
 		return fmt.Sprintf("the cloud had said absent for %v, want %v", absent[len(absent)-1].ended.Sub(absent[0].Began), want.AbsentFor)
-	case witness == nil && !want.Alone:
-		return "after the last absence the cloud had not said present of another one"
+	case !want.Alone && !slices.ContainsFunc(witnesses, between(absent[len(absent)-2], absent[len(absent)-1])):
+		return "between the last two absences the cloud had not said present of another one"
 	}
 	return ""
+}
+
+// between returns a function that reports whether a call was made after one
+// answer and answered before another was asked for.
+func between(first, last Answer) func(Answer) bool {
+	return func(a Answer) bool { return !a.Began.Before(first.ended) && !a.ended.After(last.Began) }
 }
 
 // readBefore reports whether the daemon has read the Node before it deleted it.

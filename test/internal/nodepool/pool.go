@@ -24,7 +24,7 @@ import (
 )
 
 const (
-	// Source is that of the daemon's events about removal.
+	// Source is the source of the daemon's events about removal.
 	Source = "cloud-node-lifecycle-controller"
 	// ConditionMissing is the type of the condition of a Node whose instance is
 	// missing.
@@ -55,8 +55,8 @@ func AbsentAfter(d time.Duration) []string {
 	}
 }
 
-// Pool are initialised Nodes without kubelets, whose instances are in a cloud
-// of their own.
+// Pool is a set of initialised Nodes without kubelets, whose instances are in a
+// cloud of their own.
 type Pool struct {
 	*bed.Bed
 

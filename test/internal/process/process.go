@@ -71,7 +71,12 @@ func (p *Process) Line(ctx context.Context) (string, error) {
 	case line := <-p.lines:
 		return line, nil
 	case <-p.done:
-		return "", p.Err()
+		select {
+		case line := <-p.lines: // It was the last thing that the process did.
+			return line, nil
+		default:
+			return "", p.Err()
+		}
 	case <-ctx.Done():
 		return "", fmt.Errorf("%s says nothing: %w\n%s", p.name, context.Cause(ctx), p.Tail(20))
 	}

@@ -73,7 +73,7 @@ func (m *memory) cached(node string, ask func() (bool, error)) (bool, error) {
 	return exists, err
 }
 
-// listed searches each instance in a list of all instances, as many providers do.
+// listed looks up each instance in a list of all instances, as many providers do.
 type listed struct {
 	cloudprovider.InstancesV2
 

@@ -1,6 +1,6 @@
 // Command upstream is the community's skeleton of a cloud-controller-manager
-// with the providers that the benchmark uses, put together as its own sample
-// says. It is what Fairlead is compared with, and nothing else may import it.
+// with the providers that the benchmark uses, built like its own
+// sample. It is what Fairlead is compared with, and nothing else may import it.
 package main
 
 import (

@@ -136,7 +136,7 @@ func (p *Plane) Silence(ctx context.Context, names []string, now time.Time) erro
 	})
 }
 
-// Beat writes a heartbeat as a kubelet does that has nothing new to say.
+// Beat writes a heartbeat, like a kubelet that has nothing new to report.
 func (p *Plane) Beat(ctx context.Context, name string, now time.Time) error {
 	patch := fmt.Appendf(nil, `{"status":{"conditions":[{"type":%q,"lastHeartbeatTime":%q}]}}`, corev1.NodeReady, now.UTC().Format(time.RFC3339))
 	_, err := p.Client.CoreV1().Nodes().Patch(ctx, name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")

@@ -27,7 +27,7 @@ type Nodes struct {
 	news  chan struct{} // receives when something has changed since the last read
 
 	mu      sync.Mutex
-	changed time.Time // guarded by mu; when a Node last did
+	changed time.Time // when a Node last changed; guarded by mu
 }
 
 // Watch begins to watch, until Close.

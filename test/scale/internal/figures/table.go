@@ -40,6 +40,9 @@ func lines() []line {
 		}, facts(report.NodesGone)},
 		{[]string{"outage"}, sized("outage of the cloud, %s nodes: calls in it, and after its end until all is done that waited"), facts(report.OutageCalls, report.OutageOver)},
 		{[]string{"failover"}, func(...found) string { return "leader stopped by SIGTERM: the other replica has taken over" }, facts(report.AfterSIGTERM)},
+		{[]string{"failover"}, func(...found) string {
+			return "leader killed by SIGKILL: the other has taken over, when the lease is over"
+		}, facts(report.AfterSIGKILL)},
 		{[]string{"services-create"}, exposing("%s Services created at once have their addresses"), facts(report.AllExposed)},
 		{[]string{"services-join-one"}, exposing("one node joins: all %s load balancers have it"), func(r ...report.Row) string {
 			return fact(r[0], report.AllBackends) + ", " + calls(r[0])

@@ -18,6 +18,7 @@ const (
 	OutageCalls     = "calls during the outage"
 	OutageOver      = "all done after the recovery"
 	AfterSIGTERM    = "initialised by the other after SIGTERM"
+	AfterSIGKILL    = "initialised by the other after SIGKILL"
 	AllExposed      = "all have their addresses"
 	AllBackends     = "all load balancers have all Nodes"
 	AllRouted       = "all Nodes have routes and say so"

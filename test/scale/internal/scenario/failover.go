@@ -36,7 +36,7 @@ var failover = Scenario{
 			signal syscall.Signal
 		}{
 			{report.AfterSIGTERM, syscall.SIGTERM},
-			{"initialised by the other after SIGKILL", syscall.SIGKILL},
+			{report.AfterSIGKILL, syscall.SIGKILL},
 		} {
 			if err := t.handOver(ctx, end.what, end.signal); err != nil {
 				return err

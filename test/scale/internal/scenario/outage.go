@@ -63,7 +63,7 @@ var outage = Scenario{
 // touched is how many Services change during an outage.
 func (s Settings) touched() int { return min(s.Services, 100) }
 
-// recover ends the outage, and waits until all is done that had to wait.
+// recover ends the outage, and waits until all work that had to wait is done.
 func (t *trial) recover(ctx context.Context) error {
 	const (
 		within = 5 * time.Minute

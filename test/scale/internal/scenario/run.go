@@ -124,7 +124,7 @@ func (b *Bench) sideBySide(ctx context.Context, lanes int, waiting []job) {
 	running.Wait()
 }
 
-// jobs are all trials, by what they need. Those that wait begin with the
+// jobs are all trials, grouped by what they need. Those in waiting begin with the
 // longest.
 type jobs struct{ alone, quiet, waiting []job }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/scale/internal/report"
 )
 
-// sampler looks once in a second at what is counted.
+// sampler reads all counters once a second.
 type sampler struct {
 	cancel  context.CancelFunc
 	running sync.WaitGroup

@@ -33,14 +33,14 @@ func (s Settings) pass() time.Duration { return time.Duration(s.Nodes) * s.Laten
 // Errors is what the errors of a provider look like.
 type Errors string
 
-// The looks of errors.
+// What the errors of a provider may look like.
 const (
 	Typed      Errors = "typed"      // as the cloud's client returns them, with a status
 	Text       Errors = "text"       // the text alone
 	Unreadable Errors = "unreadable" // one text for all errors
 )
 
-// AllErrors are all looks of errors.
+// AllErrors returns all values of Errors.
 func AllErrors() []Errors { return []Errors{Typed, Text, Unreadable} }
 
 // FastPaths is whether the provider offers more than the contract.
@@ -76,8 +76,8 @@ type Scenario struct {
 	Only contender.Name
 	// Alone are the contenders whose times depend on the machine, so that nothing
 	// else may run. Quiet are those whose times depend on the cloud, but which would
-	// be lengthened by a busy machine. In the others nothing happens nearly all of
-	// the time, so they run side by side.
+	// be lengthened by a busy machine. The others do nothing nearly all of the time,
+	// so they run side by side.
 	Alone, Quiet []contender.Name
 
 	run func(context.Context, *trial) error

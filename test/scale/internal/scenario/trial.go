@@ -246,8 +246,8 @@ func (t *trial) until(ctx context.Context, what string, within time.Duration, ch
 	return t.took(err, what, t.clock.Since(t.began.at))
 }
 
-// took records how a wait has ended. It returns every error except that the
-// time was over.
+// took records how a wait has ended. It returns err, unless err is that the time
+// was over.
 func (t *trial) took(err error, what string, d time.Duration) error {
 	switch {
 	case errors.Is(err, cluster.ErrLate):
