@@ -52,7 +52,7 @@ func promises(t *testing.T) (rows []promise, known map[string]bool) {
 // and an end-to-end test that exists.
 func TestPromisesAreHeld(t *testing.T) {
 	rows, known := promises(t)
-	for _, id := range []string{"S1", "S2", "S3", "S4", "S5", "S6", "S7", "S8", "S9", "S10", "S11", "V1", "V2", "P1", "P2", "P3", "P4", "C1", "C2"} {
+	for _, id := range []string{"S1", "S2", "S3", "S4", "S5", "S6", "S7", "S8", "S9", "S10", "S11", "V1", "V2", "V5", "P1", "P2", "P3", "P4", "C1", "C2"} {
 		if !known[id] {
 			t.Errorf("%s has no promise %s", promisesPage, id)
 		}

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/fairlead-k8s/fairlead/provider/conformance"
 )
 
 var generate = flag.Bool("generate", false, "write the pages that are made from code")
@@ -16,6 +18,8 @@ var generate = flag.Bool("generate", false, "write the pages that are made from 
 // -generate it writes them.
 func TestReference(t *testing.T) {
 	for path, page := range map[string]string{
+		"docs/reference/doctor.md":              doctorPage(),
+		"docs/reference/conformance.md":         conformance.Page(),
 		"docs/reference/events.md":              events(),
 		"docs/reference/metrics.md":             metricsPage(t),
 		"docs/reference/provider-interfaces.md": interfacesPage(t),

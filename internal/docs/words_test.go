@@ -23,6 +23,7 @@ var plain = []struct{ avoid, write string }{
 	{`the cloud's word`, `what the cloud has said`},
 	{`has not done it`, `failed`},
 	{`gives? way`, `stops, waits`},
+	{`(?:is|are)(?: not)? to be seen`, `is visible, is known`},
 }
 
 // TestPlainWords refuses words that CONTRIBUTING.md's glossary has replaced, in

@@ -1,0 +1,121 @@
+package docs
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+)
+
+const (
+	chartReadme = "charts/fairlead/README.md"
+	chartValues = "charts/fairlead/values.yaml"
+	chartSchema = "charts/fairlead/values.schema.json"
+)
+
+// value is one value of the chart.
+type value struct {
+	path        []string
+	initial     any
+	description string
+}
+
+// TestChartValues compares the table of the chart's README with the comments in
+// values.yaml that begin with "# --". With -generate it writes the table.
+func TestChartValues(t *testing.T) {
+	all := valuesOfChart(t)
+	if len(all) < 60 {
+		t.Fatalf("found only %d values", len(all))
+	}
+	var table strings.Builder
+	table.WriteString("| value | default | |\n| --- | --- | --- |\n")
+	for _, v := range all {
+		table.WriteString("| `" + strings.Join(v.path, ".") + "` | " + initial(t, v.initial) + " | " + sentence(v.description) + " |\n")
+	}
+	const begin, end = "from values.yaml; DO NOT EDIT. -->\n", "<!-- end -->\n"
+	page := read(t, chartReadme)
+	before, rest, found := strings.Cut(page, begin)
+	_, after, closed := strings.Cut(rest, end)
+	if !found || !closed {
+		t.Fatalf("%s has no place for the table", chartReadme)
+	}
+	want := before + begin + table.String() + end + after
+	if *generate {
+		if err := os.WriteFile(filepath.Join(root, chartReadme), []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if page != want {
+		t.Errorf("the table in %s is stale, run make generate", chartReadme)
+	}
+}
+
+// Editors show the description of the schema beside a value.
+func TestSchemaDescribesEachValue(t *testing.T) {
+	var schema map[string]any
+	if err := json.Unmarshal([]byte(read(t, chartSchema)), &schema); err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range valuesOfChart(t) {
+		at := schema
+		for _, name := range v.path {
+			properties, _ := at["properties"].(map[string]any)
+			at, _ = properties[name].(map[string]any)
+		}
+		if got, _ := at["description"].(string); got != v.description {
+			t.Errorf("%s: the schema has the description %q, and %s has %q", strings.Join(v.path, "."), got, chartValues, v.description)
+		}
+	}
+}
+
+// valuesOfChart returns all values in the order of the file.
+func valuesOfChart(t *testing.T) []value {
+	t.Helper()
+	var file yaml.Node
+	if err := yaml.Unmarshal([]byte(read(t, chartValues)), &file); err != nil {
+		t.Fatal(err)
+	}
+	return valuesOf(t, file.Content[0], nil)
+}
+
+// valuesOf returns the values in a mapping. A value with a comment is not searched
+// for others.
+func valuesOf(t *testing.T, mapping *yaml.Node, path []string) (all []value) {
+	t.Helper()
+	for i := 0; i+1 < len(mapping.Content); i += 2 {
+		key, content := mapping.Content[i], mapping.Content[i+1]
+		here := slices.Concat(path, []string{key.Value})
+		_, comment, commented := strings.Cut(key.HeadComment, "# --")
+		switch {
+		case commented:
+			v := value{path: here, description: strings.Join(strings.Fields(strings.ReplaceAll(comment, "\n#", "\n")), " ")}
+			if err := content.Decode(&v.initial); err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, v)
+		case content.Kind == yaml.MappingNode && len(content.Content) > 0:
+			all = append(all, valuesOf(t, content, here)...)
+		default:
+			t.Errorf("%s: %s has no comment that begins with # --", chartValues, strings.Join(here, "."))
+		}
+	}
+	return all
+}
+
+// initial returns a default as the table shows it.
+func initial(t *testing.T, v any) string {
+	t.Helper()
+	text, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(text) > 60 {
+		return "[values.yaml](values.yaml)"
+	}
+	return "`" + string(text) + "`"
+}

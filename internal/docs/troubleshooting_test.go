@@ -1,0 +1,60 @@
+package docs
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/fairlead-k8s/fairlead/internal/app"
+)
+
+const troubleshooting = "docs/guides/troubleshooting.md"
+
+// TestTroubleshootingNamesEachReason checks that whoever searches the guide for a
+// reason finds it. The reasons of CloudInstanceMissing and those of requests and
+// volumes have guides of their own.
+func TestTroubleshootingNamesEachReason(t *testing.T) {
+	text := read(t, troubleshooting)
+	for _, r := range app.AllReasons() {
+		searched := r.Type == "Warning" || r.Condition == "CloudInitialized" || strings.HasPrefix(r.Condition, "LoadBalancer")
+		if searched && r.On != "PersistentVolume" && !strings.Contains(text, "`"+r.Name+"`") {
+			t.Errorf("%s does not name %s, a reason on a %s", troubleshooting, r.Name, r.On)
+		}
+	}
+}
+
+// TestTroubleshootingNamesWhatExists checks the other direction: reasons, and messages
+// of the log.
+func TestTroubleshootingNamesWhatExists(t *testing.T) {
+	known := map[string]bool{"LoadBalancer": true}
+	for _, r := range app.AllReasons() {
+		known[r.Name], known[r.Condition] = true, true
+	}
+	text, levels, _ := strings.Cut(read(t, troubleshooting), "## What the log says")
+	for _, match := range regexp.MustCompile("`([A-Z][A-Za-z]+)`").FindAllStringSubmatch(text, -1) {
+		if !known[match[1]] {
+			t.Errorf("%s names %s, which is no reason", troubleshooting, match[1])
+		}
+	}
+	var code strings.Builder
+	for _, file := range files(t, ".go") {
+		if !strings.HasPrefix(file, "internal/") || strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		source, err := os.ReadFile(root + "/" + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		code.Write(source)
+	}
+	messages := regexp.MustCompile("`([A-Z][a-z]+ [a-zA-Z ]+)`").FindAllStringSubmatch(levels, -1)
+	if len(messages) < 12 {
+		t.Errorf("found only %d messages of the log", len(messages))
+	}
+	for _, match := range messages {
+		if !strings.Contains(code.String(), `"`+match[1]+`"`) {
+			t.Errorf("%s names the message %q, which no code logs", troubleshooting, match[1])
+		}
+	}
+}
