@@ -6,21 +6,21 @@ import (
 	"time"
 )
 
-// Classify returns what an error of the cloud means, as far as its shape says.
-// It imports no SDK. It knows the errors of the common ones by what they have:
-// a status or a code in a method or a field, an *http.Response, the name of a
-// type, and words or numbers in the text of an error that does not wrap its
-// cause. It returns Classification{} for an error that it cannot read. It
-// never panics, whatever the error does when it is read.
+// Classify returns what an error of the cloud means, as far as its shape shows
+// it. It imports no SDK. It recognises the errors of the common SDKs by what
+// they have: a status or a code in a method or a field, an *http.Response, the
+// name of a type, and words or numbers in the text of an error that does not
+// wrap its cause. It returns Classification{} for an error that it cannot read.
+// It never panics, even if a method of the error does.
 //
 // There is no kind for "not found", because only the provider knows what was not
-// found. A status 400 alone has no kind either, because clouds answer it for
-// expired credentials and busy objects, too.
+// found. A status 400 alone has no kind either, because clouds also answer with
+// it if credentials have expired or an object is busy.
 func Classify(err error) Classification { return ClassifyAbout(err) }
 
 // ClassifyAbout is Classify for the error of a call about one object. The names
-// are words that its owner has chosen. They are taken out of a text before it is
-// read, as everything between quotes is.
+// are words that the object's owner has chosen. They are removed from the
+// error's text before it is read, and so is everything between quotes.
 func ClassifyAbout(err error, names ...string) Classification {
 	c := collect(err)
 	t := newText(err, names)
@@ -38,7 +38,8 @@ func ClassifyAbout(err error, names ...string) Classification {
 }
 
 // classifyCodes returns what the first known code means. Some clouds answer with
-// one code for too many requests and for too many resources in the account.
+// the same code if there are too many requests and if there are too many
+// resources in the account.
 func (c *clues) classifyCodes(t text) Classification {
 	if slices.Contains(c.statuses, http.StatusTooManyRequests) {
 		return Classification{Kind: Throttled} // whatever the reason
@@ -56,8 +57,8 @@ func (c *clues) classifyCodes(t text) Classification {
 	return Classification{}
 }
 
-// classifyStatus classifies an error by its status, because no code in it stands
-// for a kind.
+// classifyStatus classifies an error in which no code stands for a kind: by its
+// status, else by its network error or its text.
 func (c *clues) classifyStatus(t text) Classification {
 	switch {
 	case len(c.statuses) > 0:

@@ -24,8 +24,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/provider"
 )
 
-// What the SDKs of clouds return, by what has happened. "Not found" is never a
-// kind.
+// The errors that the SDKs of clouds return, with the kind of each. "Not found"
+// is never a kind.
 func TestKindsOfSDKs(t *testing.T) {
 	const (
 		none        = provider.Unclassified
@@ -295,7 +295,7 @@ func TestErrorsOfTheNetwork(t *testing.T) {
 	}
 }
 
-// What users have named is not what the cloud says.
+// Names and values that users have chosen never decide the kind of an error.
 func TestNamesAreNotTheCloudsWords(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -366,7 +366,7 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-// An answer without a date is read by our clock.
+// If an answer has no date, the clock of this machine counts.
 func TestRetryAfterWithoutADateOfTheAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := answer(429, "Retry-After", time.Now().Add(time.Minute).UTC().Format(http.TimeFormat))
@@ -422,8 +422,8 @@ func TestBrokenErrorsDoNotPanic(t *testing.T) {
 	}
 }
 
-// A page that was cut off has many braces and quotes that nothing closes. It is not
-// read again from each of them.
+// A page that was cut off has many braces and quotes that nothing closes. The page
+// is not read again from each of them.
 func TestBrokenTextIsReadOnce(t *testing.T) {
 	for name, piece := range map[string]string{"Objects": `{"a":`, "Braces": "{", "Quotes": `\"`, "Both": `{"a\"`} {
 		t.Run(name, func(t *testing.T) {
@@ -449,8 +449,8 @@ func TestBrokenTextIsReadOnce(t *testing.T) {
 	}
 }
 
-// Whatever stands in a text, it is read without a panic, what it says is from
-// text, and what is quoted says nothing.
+// Any text is read without a panic. Its kind has FromText set, and words in
+// quotes have no effect.
 func FuzzClassifyText(f *testing.F) {
 	for _, seed := range []string{
 		`{"error":"Rate-limit hit","status":429}`, "POST https://api.example.com: 401 (request 5f3a)", "limit (rate_limit_exceeded, 3f1b)",

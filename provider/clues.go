@@ -18,8 +18,8 @@ import (
 // maxErrors bounds how many errors are looked at. An error may wrap itself.
 const maxErrors = 64
 
-// clues are what the shape of an error says, and the shapes of all errors that it
-// wraps, the outermost first.
+// clues are what the shapes of an error and of all errors that it wraps say, the
+// outermost first.
 type clues struct {
 	visited  int
 	codes    []string
@@ -105,8 +105,8 @@ func (c *clues) network(err error) {
 	}
 }
 
-// isBroken reports whether the error is one of a connection. Other errors of the
-// system are about files.
+// isBroken reports whether the error is about a connection. Other errors of the
+// operating system are about files.
 func isBroken(e syscall.Errno) bool {
 	switch e { //nolint:exhaustive // those of connections
 	case syscall.ECONNREFUSED, syscall.ECONNRESET, syscall.ECONNABORTED, syscall.EPIPE, syscall.ETIMEDOUT, syscall.EHOSTUNREACH, syscall.ENETUNREACH:
@@ -115,7 +115,7 @@ func isBroken(e syscall.Errno) bool {
 	return false
 }
 
-// methods reads what SDKs offer by methods with plain results.
+// methods reads what SDKs offer by methods whose results have common types.
 func (c *clues) methods(err error) {
 	if e, ok := err.(interface{ ErrorCode() string }); ok {
 		safely(func() { c.code(e.ErrorCode()) })
@@ -137,7 +137,8 @@ func (c *clues) methods(err error) {
 	}
 }
 
-// statusMethods read the status by a method, 0 if there is none.
+// statusMethods read the status by one method each. They return 0 if the error does
+// not have the method.
 var statusMethods = []func(error) int{
 	func(err error) int {
 		if e, ok := err.(interface{ HTTPStatusCode() int }); ok {

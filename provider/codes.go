@@ -41,8 +41,8 @@ func isListed(code string) bool {
 	return known || inShort
 }
 
-// plain returns a code in lower case, without what clouds put between its
-// words.
+// plain returns a code in lower case, without the characters that clouds put
+// between its words.
 func plain(code string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -55,8 +55,8 @@ func plain(code string) string {
 	}, code)
 }
 
-// short returns a plain code without what some clouds add to all of them:
-// TooManyRequestsException is too_many_requests.
+// short returns a plain code without the ending that some clouds add to all
+// their codes: TooManyRequestsException is too_many_requests.
 func short(code string) string {
 	for _, end := range []string{"exception", "error", "fault"} {
 		if cut := strings.TrimSuffix(code, end); cut != "" {

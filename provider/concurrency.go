@@ -1,12 +1,14 @@
 package provider
 
 // ConcurrentCaller is a cloudprovider.Interface that says how many of its calls
-// may be under way at the same time. A flag that the operator sets, such as
-// --concurrent-route-syncs, wins. Without it, the defaults of these flags hold.
+// may be under way at the same time. Its answers replace the defaults of flags
+// such as --concurrent-route-syncs. If the operator sets such a flag, the flag
+// counts. Without it, the defaults of flags such as --concurrent-route-syncs
+// hold.
 type ConcurrentCaller interface {
 	// MaxConcurrentCalls returns for how many objects calls of a kind may be under
-	// way at the same time; 0 means that the default holds, as for a kind that it
-	// does not know. It must be constant.
+	// way at the same time. 0 means the default; a provider returns it for kinds
+	// that it does not know. The answer must be constant.
 	MaxConcurrentCalls(kind CallKind) int
 }
 
@@ -20,9 +22,10 @@ const (
 	InstanceCalls CallKind = "instances"
 	// ExistenceCalls ask about silent Nodes: InstanceExists and InstanceShutdown.
 	ExistenceCalls CallKind = "existence"
-	// LoadBalancerCalls change load balancers, each of another Service. If the
-	// LoadBalancer is a ConcurrentLoadBalancer, that one counts.
+	// LoadBalancerCalls change load balancers, each for another Service. If the
+	// LoadBalancer is a ConcurrentLoadBalancer, its MaxConcurrentServices
+	// counts instead.
 	LoadBalancerCalls CallKind = "load balancers"
-	// RouteCalls create and delete routes, each of another destination.
+	// RouteCalls create and delete routes, each for another destination.
 	RouteCalls CallKind = "routes"
 )

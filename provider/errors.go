@@ -20,7 +20,8 @@ const (
 	// Invalid means that the cloud understood the request and will never accept
 	// it as it is. The object has to be changed.
 	Invalid ErrorKind = "Invalid"
-	// Unavailable means that the cloud could not be reached or failed inside.
+	// Unavailable means that the cloud could not be reached or had an internal
+	// error.
 	Unavailable ErrorKind = "Unavailable"
 	// Conflict means that the cloud's object is locked, busy or was changed
 	// meanwhile. The same call will be accepted later, without a change.
@@ -38,24 +39,24 @@ type Classification struct {
 	// means that it did not say. It is read only with Throttled, Unavailable and
 	// Conflict.
 	RetryAfter time.Duration
-	// Known means that the provider knows the error, although it is of no kind, such
-	// as an object that is not found. Then no other rule classifies it. If Kind is
-	// set, Known is ignored.
+	// Known means that the provider knows the error, although it is of no kind. An
+	// example is an object that is not found. Then no other rule classifies the
+	// error. If Kind is set, Known is ignored.
 	Known bool
 	// FromText means that the kind was read from words or a number in the text
 	// of the error, which may quote what users have named. Such an error says
-	// something about the object of its call, and alone it says nothing about
-	// the whole cloud. A classifier that knows its error by a type, a status or a
-	// code leaves it false.
+	// something about the object of its call, and alone it says nothing about the
+	// whole cloud. A classifier that recognises its error by a type, a status or
+	// a code leaves FromText false.
 	FromText bool
 }
 
-// ErrorClassifier is a cloudprovider.Interface that can classify the errors
-// which its own methods return. Without it, errors are read by Classify, which knows
+// ErrorClassifier is a cloudprovider.Interface that can classify the errors which
+// its own methods return. Without it, errors are read by Classify, which recognises
 // those of the common SDKs by their shape.
 type ErrorClassifier interface {
 	// ClassifyError must find a known error through wrapping and must not do I/O. It
-	// returns Classification{} for an error that it does not know; Classify is asked
-	// about it next.
+	// returns Classification{} for an error that it does not know. Then Classify is
+	// called with that error.
 	ClassifyError(err error) Classification
 }

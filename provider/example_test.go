@@ -61,7 +61,7 @@ func (j journal) WatchInstances(_ context.Context, token string) (provider.Insta
 	for _, id := range j.changes[since-99:] {
 		answer.Changed = append(answer.Changed, provider.InstanceRef{ProviderID: id})
 	}
-	return answer, nil // A real one waits here while there is no change.
+	return answer, nil // A real provider waits here while there is no change.
 }
 
 func ExampleInstanceWatcher() {
@@ -130,7 +130,7 @@ type group struct {
 func (group) MaxBackendServices() int { return 500 }
 
 func (g group) SetBackends(_ context.Context, _ string, services []*corev1.Service, _ []*corev1.Node) ([]provider.BackendResult, error) {
-	results := make([]provider.BackendResult, len(services)) // A real one sets the nodes here, with one call.
+	results := make([]provider.BackendResult, len(services)) // A real provider sets the nodes here, with one call.
 	for n, service := range services {
 		results[n].Service = n
 		if !g.members[service.Name] {

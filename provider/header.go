@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// maxRetryAfter bounds what is read. A longer time is too long to wait for, and
-// its number may overflow.
+// maxRetryAfter bounds the times that are read. A longer time is too long to
+// wait for, and its number may overflow.
 const maxRetryAfter = 24 * time.Hour
 
-// retryAfter returns how long the cloud asks to wait, 0 if it does not say. The
-// headers that say when a quota is full again stand in each answer. They count
+// retryAfter returns how long the cloud asks to wait, 0 if it does not say.
+// Some clouds say in each answer when the quota is reset. These headers count
 // only if the quota is used up and no header or error names a time to wait.
 func (c *clues) retryAfter(kind ErrorKind, now time.Time) time.Duration {
 	var asked, reset time.Duration
@@ -40,8 +40,8 @@ func (c *clues) retryAfter(kind ErrorKind, now time.Time) time.Duration {
 	return asked
 }
 
-// until returns the time until what a header says: a number of units, a time
-// since 1970 in seconds or milliseconds, or a date.
+// until returns the time to wait that a header's value stands for. The value is
+// a number of units, a time since 1970 in seconds or milliseconds, or a date.
 func until(value string, now time.Time, unit time.Duration) time.Duration {
 	n, err := strconv.ParseFloat(value, 64)
 	switch {

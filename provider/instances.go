@@ -18,7 +18,8 @@ type InstanceMetadataBatcher interface {
 	// copies and may be kept.
 	InstanceMetadataBatch(ctx context.Context, nodes []*corev1.Node) ([]InstanceMetadataAnswer, error)
 	// MaxInstanceMetadataBatch is the largest number of nodes for one call,
-	// usually a page of the cloud's list. It must be positive and constant.
+	// usually the size of a page of the cloud's list. It must be positive and
+	// constant.
 	MaxInstanceMetadataBatch() int
 }
 

@@ -7,15 +7,15 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 )
 
-// InstanceLister is a cloudprovider.InstancesV2 that lists all instances of this
-// cluster, page by page. A Node that agrees with a list needs no question of its
-// own. A Node that differs from the list, or is not in it, is asked about by
-// InstanceMetadata or InstanceMetadataBatch: nothing is written or deleted because
-// of a list. Without it, each Node is asked about once in every --node-status-update-frequency.
+// InstanceLister is a cloudprovider.InstancesV2 that lists all instances of this cluster, page
+// by page. If a Node agrees with the list, no call is made for it. If it differs from the list
+// or is not in it, the daemon calls InstanceMetadata or InstanceMetadataBatch for it: nothing
+// is written or deleted because of a list. Without it, the cloud is asked about each Node once
+// in each period (--node-status-update-frequency).
 type InstanceLister interface {
 	// ListInstances returns one page of the list. The token is empty for the first
-	// page, and the former page's Next for a later one. The call has the deadline
-	// of a call that changes nothing. Minutes may pass between two pages. If the
+	// page. For each later page it is the Next of the page before. The context
+	// ends after --cloud-read-timeout. Minutes may pass between two pages. If the
 	// cloud no longer knows a token, ListInstances returns an error, and the list
 	// begins anew. An error is returned with a zero page.
 	ListInstances(ctx context.Context, token string) (InstancePage, error)
@@ -23,14 +23,15 @@ type InstanceLister interface {
 
 // InstancePage is a part of the list of all instances.
 type InstancePage struct {
-	// Instances are in any order. Each means what InstanceMetadata would have
+	// Instances are in any order. Each is what InstanceMetadata would have
 	// returned for its Node. An instance without a provider ID is ignored. Some
 	// may be missing, for example those of a region that does not answer.
 	Instances []cloudprovider.InstanceMetadata
 	// Next is the token of the next page. It is empty on the last one.
 	Next string
-	// AsOf is when the cloud knew this, by the clock of this machine. The zero
-	// time means: when the call began. A page that is older than the period
-	// (--node-status-update-frequency) is not used, and each Node is asked about.
+	// AsOf is the time at which these instances were read in the cloud, by the
+	// clock of this machine. The zero value means the time when the call began.
+	// If a page is older than the period (--node-status-update-frequency), the
+	// list is not used, and the cloud is asked about each Node.
 	AsOf time.Time
 }

@@ -3,14 +3,14 @@ package provider
 import "context"
 
 // Offerer is a cloudprovider.Interface whose accessors, such as InstancesV2, ask
-// the cloud before they answer. Without it, an accessor that cannot tell yet has
-// to answer "not supported", and is asked again less and less often, at last every
-// five minutes.
+// the cloud before they answer. Without it, an accessor that does not know its
+// answer yet has to return false. It is called again less and less often, in the
+// end every five minutes.
 type Offerer interface {
-	// Offers returns nil if the accessors can tell what the provider offers. It
-	// is called after Initialize and before accessors are called. While it returns
-	// an error, they are not called, the controllers wait, the log has the error,
-	// and Offers is called again soon, at last every 15 seconds. It has the
-	// deadline of a call that changes nothing.
+	// Offers returns nil once the accessors know what the provider offers. It is
+	// called after Initialize and before any accessor. While Offers returns an
+	// error, the accessors are not called and the controllers wait. The error is
+	// logged, and Offers is called again soon, in the end every 15 seconds. Its
+	// context ends after --cloud-read-timeout.
 	Offers(ctx context.Context) error
 }

@@ -13,12 +13,12 @@ import (
 // it, CreateRoute and DeleteRoute are called for each route.
 type RouteApplier interface {
 	// ApplyRoutes carries out the changes in any order and returns a result for each
-	// of them. A change that fails keeps no other from being made. An error of the
-	// whole call is returned without results. A change without a result, or with two
-	// that differ, counts as failed, and the routes are listed before it is made
-	// again. So ApplyRoutes may return what it has when its context ends. As with
-	// CreateRoute and DeleteRoute, a change that is made a second time succeeds. The
-	// changes are copies and may be kept.
+	// of them. If one change fails, the others are still made. An error of the whole
+	// call is returned without results. A change without a result, or with two that
+	// differ, counts as failed, and the routes are listed before it is made again.
+	// So when its context ends, ApplyRoutes may return the results that it has. As
+	// with CreateRoute and DeleteRoute, making a change a second time must succeed.
+	// The changes are copies and may be kept.
 	ApplyRoutes(ctx context.Context, clusterName string, changes []RouteChange) ([]RouteResult, error)
 	// MaxRouteChanges is the largest number of changes for one call. It must be
 	// positive and constant.

@@ -20,9 +20,9 @@ var (
 	durationType = reflect.TypeFor[time.Duration]()
 )
 
-// objects reads what SDKs offer by methods with results of their own types. The
-// names are constants, because the linker keeps all methods of a program that
-// looks methods up by a variable.
+// objects reads what SDKs offer by methods whose results have types of the SDK.
+// The names are constants: if a program looks up a method by a variable, the
+// linker keeps all methods of the program.
 func (c *clues) objects(v reflect.Value) {
 	for _, m := range []reflect.Value{v.MethodByName("Response"), v.MethodByName("HTTPResponse")} {
 		safely(func() { c.response(result(m), maxDepth) })
@@ -86,7 +86,7 @@ func (c *clues) fields(v reflect.Value) {
 	}
 }
 
-// items reads the codes of a list of errors, as Google's has it.
+// items reads the codes in a list of errors, as Google's errors have it.
 func (c *clues) items(list reflect.Value) {
 	if list.Kind() != reflect.Slice {
 		return

@@ -234,7 +234,7 @@ type (
 	InvalidArgument       struct{ InvalidProperty string }
 )
 
-// retrieve is that of oauth2.
+// retrieve is the error of oauth2.
 type retrieve struct {
 	Response  *http.Response
 	ErrorCode string
@@ -244,7 +244,7 @@ func (e *retrieve) Error() string {
 	return fmt.Sprintf("oauth2: %q %q", e.ErrorCode, "Invalid JWT Signature.")
 }
 
-// remote is that of grpc-go: a status whose code prints itself.
+// remote is the error of grpc-go: a status whose code has a String method.
 type (
 	remote       struct{ code remoteCode }
 	remoteStatus struct{ code remoteCode }

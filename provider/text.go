@@ -27,7 +27,7 @@ type text struct {
 }
 
 // newText reads the text of an error. The names are taken out first, then
-// everything between quotes: it may be what users have named.
+// everything between quotes, because users may have chosen it.
 func newText(err error, names []string) (t text) {
 	safely(func() {
 		said := err.Error()
@@ -83,7 +83,7 @@ func (t *text) unquoted(said string) string {
 			messages, length := t.findJSON(said[i:])
 			rest.WriteString(" " + messages)
 			i += length
-		case b == '"' || b == '`' || b == '\'' && (i == 0 || !inWord(said[i-1])): // not the one of "can't"
+		case b == '"' || b == '`' || b == '\'' && (i == 0 || !inWord(said[i-1])): // not the apostrophe in "can't"
 			length := 1
 			if !unclosed[b] {
 				length = quoted(said[i:])
@@ -134,7 +134,7 @@ func (t *text) findJSON(said string) (messages string, length int) {
 
 // readInVain returns how much was read before the error.
 func readInVain(err error) int {
-	const atOnce = 512 // bytes that the decoder reads at least
+	const atOnce = 512 // the decoder reads at least this many bytes
 	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 		return max(int(syntax.Offset), atOnce)
 	}

@@ -5,27 +5,29 @@ import (
 	"errors"
 )
 
-// InstanceWatcher is a cloudprovider.InstancesV2 that says which instances have
-// changed, soon after they have. What it says is a hint: the Node is asked about
-// by InstanceMetadata or InstanceMetadataBatch, and only that answer is used. So
-// changes may be named late, twice, in any order, or without cause. While the
-// watch works, all Nodes are compared with the cloud more rarely. While it fails,
-// they are compared once in every --node-status-update-frequency. Without it, they
-// are, too.
+// InstanceWatcher is a cloudprovider.InstancesV2 that soon reports which instances
+// have changed. Its answers are only hints: the daemon then calls InstanceMetadata
+// or InstanceMetadataBatch for the Node, and uses only that answer. So a change
+// may be reported late, twice, out of order, or without cause. While the watch
+// works, all Nodes are compared with the cloud more rarely. While it fails, they
+// are compared once in each period (--node-status-update-frequency). Without it,
+// all Nodes are compared with the cloud once in each period
+// (--node-status-update-frequency).
 type InstanceWatcher interface {
-	// WatchInstances waits for changes of instances after the place that the token
-	// names, and returns them. The token is the Resume of the former answer. In the
-	// first call it is empty, which means the place where changes end now.
+	// WatchInstances waits for changes of instances that come after the token, and
+	// returns them. The token is the Resume of the answer before. In the first call
+	// it is empty: then the watch begins with the changes from now on.
 	//
 	// WatchInstances returns soon after the first change. If there is none, it
 	// returns an answer without changes after at most 2 minutes. A call that takes
-	// 3 minutes is canceled and counts as failed. It is called by one goroutine,
-	// at most once in a second.
+	// 3 minutes is canceled and counts as failed. WatchInstances is called by one
+	// goroutine, at most once a second.
 	//
-	// After another error the next call has the same token. An error that wraps
-	// ErrWatchExpired means that changes after the token are no longer known. Then,
-	// and after three failures in a row, the watch begins anew, and all Nodes are
-	// compared with the cloud within --node-status-update-frequency.
+	// An error that wraps ErrWatchExpired means that changes after the token are no
+	// longer known. After any other error, the next call has the same token. After
+	// ErrWatchExpired, and after three failures in a row, the watch begins anew
+	// with an empty token, and all Nodes are compared with the cloud within one
+	// period (--node-status-update-frequency).
 	WatchInstances(ctx context.Context, token string) (InstanceChanges, error)
 }
 

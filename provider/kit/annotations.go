@@ -104,14 +104,14 @@ func (a *Annotations) Prefixes(key string) ([]netip.Prefix, bool) {
 }
 
 // Refuse notes that a value cannot be used. The argument allowed says what is
-// allowed, such as "must be the name of a network". It is for rules that only the
-// provider knows.
+// allowed, such as "must be the name of a network". Use Refuse for rules that
+// only the provider knows.
 func (a *Annotations) Refuse(key, allowed string) {
 	a.problems[key] = Invalidf("annotation %s: %q is refused: it %s", key, a.values[key], allowed)
 }
 
-// Err returns all that is wrong, in one line and in the order of the keys; nil if
-// nothing is.
+// Err returns an error that names all that is wrong, in one line and in the order
+// of the keys. It returns nil if nothing is wrong.
 func (a *Annotations) Err() error {
 	problems := maps.Clone(a.problems)
 	for key := range a.values {

@@ -28,16 +28,15 @@ type Checker interface {
 }
 
 // Wrong notes what is wrong with the value of a key of the struct that is checked.
-// The line is that of the value, or that of the struct if the file does not have
-// the key. Only the first problem of a key is shown. The file may hold
+// The message has the line of the value, or that of the struct if the file does
+// not have the key. Only the first problem of a key is shown. The file may hold
 // credentials: do not print their values.
 type Wrong func(key, format string, args ...any)
 
 // ReadConfig reads the file of --cloud-config, YAML or JSON, into a struct. The error
-// is one line. It names all that is wrong, each with line and key; if that is very
-// much, it names the first problems and counts the others. For an unknown key it also
-// names the key that was probably meant. After an error, the struct is as it was
-// before.
+// is one line. It names all problems, each with line and key. If there are many, it
+// names the first ones and counts the others. For an unknown key it also names the
+// key that was probably meant. After an error, the struct is as it was before.
 //
 // The name of a key is in the tag of its field, json or yaml. An embedded struct
 // without a tag has its keys in the struct around it. A value that the file does
@@ -94,8 +93,8 @@ func readConfig(text []byte, config any) error {
 	return d.err()
 }
 
-// parse returns the first document, or an empty one, and the second one if there
-// is one.
+// parse returns the first document, or an empty one, and the second document if
+// the file has one.
 func parse(text []byte) (document, another *yaml.Node, err error) {
 	reader := yaml.NewDecoder(bytes.NewReader(text))
 	var documents []*yaml.Node
@@ -119,8 +118,8 @@ func parse(text []byte) (document, another *yaml.Node, err error) {
 	return documents[0].Content[0], another, nil
 }
 
-// readable returns the parser's error without the text that some of them quote,
-// because it may be a password.
+// readable returns the parser's error without text of the file, which some
+// errors quote, because that text may be a password.
 func readable(err error) error {
 	text := strings.ReplaceAll(strings.TrimPrefix(err.Error(), "yaml: "), "\n", " ")
 	if strings.Contains(text, "unknown anchor") {
@@ -153,8 +152,8 @@ func (d *decoder) err() error {
 }
 
 // Endpoint is the URL of an API, without a slash at its end. In a configuration it
-// is refused if it has no scheme http or https, or if it has a user, a query or a
-// fragment, which would be logged or lost.
+// is refused if its scheme is neither http nor https. It is also refused if it has
+// a user, a query or a fragment, because these would be logged or lost.
 type Endpoint string
 
 // UnmarshalText implements encoding.TextUnmarshaler.

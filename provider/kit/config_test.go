@@ -264,8 +264,8 @@ func TestFileHasABoundedNumberOfValues(t *testing.T) {
 	}
 }
 
-// FuzzReadConfig reads any file. It is refused in one line and changes nothing, or it
-// is read.
+// FuzzReadConfig reads any file. Either the file is read, or it is refused in one
+// line and changes nothing.
 func FuzzReadConfig(f *testing.F) {
 	for _, seed := range []string{"endpoint: http://a", "networks: [{name: a}]", "tags: {? {}: a}", "a: &a [*a]", "proxy: &p {Parents: [*p]}", "---\n...\n", "{\"a\": 1}", "? a", "!!null", "%YAML 1.1\n---\na: b"} {
 		f.Add(seed)

@@ -16,7 +16,8 @@ import (
 )
 
 // maxValues is how many values a file may have, aliases counted as often as they are
-// used. maxDepth is how deep they may be nested: an alias may contain itself.
+// used. maxDepth is how deep they may be nested, because an alias may contain
+// itself.
 const (
 	maxValues = 100_000
 	maxDepth  = 50
@@ -49,7 +50,8 @@ func (d *decoder) value(path string, node *yaml.Node, into reflect.Value) {
 		if isNull(node) {
 			return
 		}
-		// A default of the caller is copied, because it stays as it is after an error.
+		// A default of the caller is copied, because it must not change if there is an
+		// error.
 		pointed := reflect.New(into.Type().Elem())
 		if !into.IsNil() {
 			pointed.Elem().Set(into.Elem())
@@ -90,7 +92,7 @@ func (d *decoder) tooLarge(path string, node *yaml.Node) bool {
 	switch {
 	case d.depth == maxDepth:
 		d.wrong(path, node, "the file is nested too deeply")
-		d.values = maxValues // that is said once
+		d.values = maxValues // so that the problem is noted only once
 	case d.values == maxValues:
 		d.wrong(path, node, "the file has too many values")
 	}
@@ -137,7 +139,7 @@ func (d *decoder) mapping(path string, node *yaml.Node, into reflect.Value, read
 	}
 }
 
-// each calls a function for each key. A key that is there again is a problem.
+// each calls a function for each key. A key that is there twice is a problem.
 func (d *decoder) each(path string, node *yaml.Node, do func(key, value *yaml.Node)) {
 	seen := map[string]bool{}
 	for n := 0; n+1 < len(node.Content); n += 2 {

@@ -5,7 +5,8 @@
 //   - Instances finds the instances of Nodes, and AllPages reads a whole list.
 //   - Annotations reads the annotations of Services.
 //   - Resource makes, adopts, changes and removes a load balancer or another resource
-//     of the cloud, whatever replies are lost. Status and Pending are the answers.
+//     of the cloud, even if replies are lost. Status and Pending make what the
+//     provider returns about it.
 //
 // Each piece stands alone and calls the cloud only through functions that the
 // provider passes. None keeps anything in memory between two calls, starts a

@@ -13,8 +13,8 @@ import (
 
 // Instances finds the instances of Nodes. T is the cloud's type for an instance.
 type Instances[T any] struct {
-	// ParseID returns the cloud's ID in a provider ID. Its error is never
-	// cloudprovider.InstanceNotFound.
+	// ParseID returns the cloud's ID that a provider ID contains. Its error is
+	// never cloudprovider.InstanceNotFound.
 	ParseID func(providerID string) (id string, err error)
 	// ByID returns the instance with an ID, in whatever state. The error wraps
 	// cloudprovider.InstanceNotFound if the cloud itself said that there is no such

@@ -22,12 +22,12 @@ type server struct {
 	gone     bool
 }
 
-// servers is that cloud. Its answers are counted.
+// servers is this cloud. Its calls are counted.
 type servers struct {
 	all    []server
 	err    error // of each call
 	calls  int
-	answer *server // to each question by ID
+	answer *server // to each call of ByID; nil: from all
 }
 
 func (c *servers) instances() kit.Instances[server] {
@@ -71,7 +71,8 @@ func fleet() *servers {
 	}}
 }
 
-// rows are Nodes, and the instance, "absent" or the error that is the answer.
+// rows are Nodes, each with the answer that is wanted: an instance, "absent" or an
+// error.
 var rows = []struct {
 	node *corev1.Node
 	want string
@@ -121,7 +122,7 @@ func check(t *testing.T, n *corev1.Node, want string, find func(*corev1.Node) (s
 	}
 }
 
-// Whatever list is given, each answer is that of Find.
+// With any list, each answer is that of Find.
 func TestNoListMakesAnythingAbsent(t *testing.T) {
 	whole := fleet().all
 	for name, list := range map[string][]server{"None": nil, "Short": whole[:1], "Whole": whole, "Others": {{id: "i-8", name: "z"}}} {

@@ -7,9 +7,10 @@ import (
 
 // AllPages returns all items of a list that a cloud gives out page by page. The
 // function page is called with an empty token for the first page, and then with the
-// token next of the page before. On the last page it returns an empty next. If a page
-// fails, AllPages returns no items, because a part could be taken for the whole list.
-// A token that comes again is an error, too, because the list would never end.
+// token that the page before returned as next. On the last page it returns an empty
+// next. If a page fails, AllPages returns no items, because a part could be taken for
+// the whole list. A token that comes again is an error, too, because the list would
+// never end.
 func AllPages[T any](ctx context.Context, page func(ctx context.Context, token string) (items []T, next string, err error)) ([]T, error) {
 	var all []T
 	seen := map[string]bool{}

@@ -140,8 +140,8 @@ func TestWhereLeavesTheOthersAsTheyAre(t *testing.T) {
 	}
 }
 
-// FuzzProviderID: whatever is read in the form that is written is printed as it
-// was, and no text is read as a path.
+// FuzzProviderID checks that Print gives back each provider ID that Parse reads
+// in the written form, and that no part can change a path.
 func FuzzProviderID(f *testing.F) {
 	for _, seed := range []string{"acme://eu/i-1", "acme:///i-1", "aws:////i", "hcloud://bm-1", "azure:///subscriptions/a/resourceGroups/b/vm/c", "a://../.."} {
 		f.Add(seed)

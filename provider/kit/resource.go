@@ -18,10 +18,10 @@ var ErrExists = errors.New("it exists already")
 // after a lost reply, a crash or another leader, the next call finds what is there and
 // goes on. T is the cloud's type for the resource.
 //
-// That rests on one property: the call that creates the resource also marks it with
-// its owner, by a tag or by a name that is made of the cluster's name and the UID of
-// the Service. If the mark were set by a later call, a crash between the two calls
-// would leave a resource that nobody finds.
+// This needs one property: the call that creates the resource also marks it with its
+// owner, by a tag or by a name that is made of the cluster's name and the UID of the
+// Service. If the mark were set by a later call, a crash between the two calls would
+// leave a resource that nobody finds.
 type Resource[T any] struct {
 	// Kind is what messages call it, such as "load balancer".
 	Kind string
@@ -29,7 +29,7 @@ type Resource[T any] struct {
 	// If its list may be incomplete, it returns an error. The cloud's lists may lag
 	// behind. Then Ensure adopts a resource that they do not show yet, because Create
 	// returns ErrExists, but Remove does not see that resource. So if the cloud finds a
-	// name at once, Owned asks for the name.
+	// resource by its name at once, Owned should ask for the name.
 	Owned func(ctx context.Context) ([]T, error)
 	// Create makes the resource as it is wanted.
 	Create func(ctx context.Context) (T, error)
@@ -177,7 +177,7 @@ func (r Resource[T]) only(found []T) (T, error) {
 	return none, Invalidf("%d %ss belong to this owner: %s; delete those that are not needed", len(ids), r.Kind, strings.Join(ids, ", "))
 }
 
-// ids returns the IDs, each once. Resources without ID are not the same.
+// ids returns the IDs, each once. Two resources without an ID count as different.
 func (r Resource[T]) ids(all []T) (ids []string) {
 	for _, is := range all {
 		ids = append(ids, r.State(is).ID)

@@ -22,7 +22,7 @@ type thing struct {
 	id, name, owner, parent string
 	targets                 string
 	pending                 string // what the cloud is still doing
-	left                    int    // calls until it has done it
+	left                    int    // calls until the cloud has done it
 	hidden                  int    // calls until lists show it
 }
 
@@ -257,7 +257,7 @@ func TestResourceSurvivesAnyTwoFailures(t *testing.T) {
 							a.fails = nil
 							v.check(t, what+": "+step, a, targets)
 						}
-						for range first { // the wish changes at any time
+						for range first { // what is wanted may change at any time
 							_ = v.ensure(t.Context(), a, "0")
 						}
 						phase("create", "1,2", func() error { return v.ensure(t.Context(), a, "1,2") })
@@ -273,7 +273,7 @@ func TestResourceSurvivesAnyTwoFailures(t *testing.T) {
 	}
 }
 
-// untilDone makes the call until it succeeds, as the daemon does.
+// untilDone repeats the call until it succeeds, as the daemon does.
 func untilDone(t *testing.T, what string, do func() error) {
 	t.Helper()
 	var err error
@@ -350,7 +350,7 @@ func TestSeveralOfOneOwnerAreLeftAlone(t *testing.T) {
 	if len(a.things) != 2 || a.things["a"].targets != "" {
 		t.Errorf("left are %v", a.things)
 	}
-	if err := r.Remove(t.Context()); err != nil || len(a.things) != 0 { // the owner is gone, and all of them are its own
+	if err := r.Remove(t.Context()); err != nil || len(a.things) != 0 { // the owner is gone, and both belong to it
 		t.Errorf("remove: %v", err)
 	}
 }
