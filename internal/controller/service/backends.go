@@ -134,9 +134,9 @@ func (b *backends) remakeEarly() bool {
 	return true
 }
 
-// isNews reports whether the current set differs from that of the last call. A
-// set that was made for a new Service is reported to the others once the Nodes
-// have settled.
+// isNews reports whether the current set differs from the set at its last call. Other
+// Services get a set that was made early for a new Service only once the Nodes have
+// settled.
 func (b *backends) isNews() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -169,8 +169,8 @@ func (b *backends) follow(ctx context.Context, changed func()) {
 	}
 }
 
-// warn logs which Nodes of others are behind load balancers, when that changes.
-// Clouds often cannot reach such Nodes, and some providers fail.
+// warn logs the provider-ID schemes of others' Nodes behind load balancers when these
+// schemes change. Clouds often cannot reach such Nodes, and some providers fail.
 func (b *backends) warn(ctx context.Context) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -136,7 +136,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	defer c.metrics.start()()
 	c.backends.remake()
 	c.backends.warn(ctx)
-	c.backends.isNews() // Each Service gets its first pass anyway.
+	c.backends.isNews() // The first set need not be reported: each Service gets a first pass anyway.
 	c.metrics.observeSet(c.backends.newest())
 	var background sync.WaitGroup
 	background.Go(func() { c.backends.follow(ctx, c.onNewSet) })
@@ -145,8 +145,8 @@ func (c *Controller) Run(ctx context.Context) error {
 	return c.loop.Run(ctx)
 }
 
-// Follow makes the controller take note of all Nodes and Services until stop is called. known
-// reports whether it has them all. Run needs no other call of it.
+// Follow makes the controller take note of all Nodes and Services until stop is called.
+// known reports whether it has them all. Run calls Follow itself.
 func (c *Controller) Follow(_ context.Context) (known cache.InformerSynced, stop func(), err error) {
 	nodes, err := c.nodes.AddEventHandler(c.onNode())
 	if err != nil {
@@ -176,9 +176,9 @@ func (c *Controller) Reconcile(ctx context.Context, key string) (loop.Result, er
 	return c.claimed(ctx, key)
 }
 
-// pass observes, decides and applies until nothing is left to do. After a call to the cloud, other Services go first.
-// Otherwise one Service could keep a worker for an hour, if calls are slow and
-// Nodes join and leave all the time.
+// pass observes, decides and applies until nothing is left to do. After a call to the
+// cloud, other Services go first. Otherwise one Service could keep a worker for an hour,
+// if calls are slow and Nodes join and leave all the time.
 func (c *Controller) pass(ctx context.Context, key string) (loop.Result, error) {
 	called := false
 	for range maxActions {

@@ -81,7 +81,7 @@ type plan struct {
 	delays int
 	// shared means that the call may be made together with those of other Services.
 	shared bool
-	// fresh means that the set of Nodes is made from scratch for this call.
+	// fresh means that a new set of Nodes is made right before this call.
 	fresh bool
 	// service is the Service that a call is about.
 	service *corev1.Service

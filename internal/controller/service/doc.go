@@ -18,7 +18,7 @@
 // DESIGN.md has the states of a Service. The rules are in:
 //
 //   - rules_ours.go: which Services are served
-//   - rules_unserved.go: what is said about a deletion that the finalizer holds for another class
+//   - rules_unserved.go: what a Service of another class shows if the finalizer keeps it in deletion
 //   - rules_shape.go: the fields from which a load balancer is built
 //   - rules_provide.go, rules_cleanup.go: the order of actions
 //   - rules_offer.go: how backends follow the Nodes while the load balancer cannot be ensured

@@ -268,7 +268,7 @@ func writeFailedEvent(during action, err error) message.Event {
 	return reasonSyncFailed.Event("Error syncing load balancer: " + what[during] + message.Cut(err))
 }
 
-// limitedNames has upstream's form: at most twenty sorted names.
+// limitedNames returns at most twenty names, and the error, in upstream's form.
 func limitedNames(names []string, err error) string {
 	const most = 20
 	shown := names

@@ -38,8 +38,8 @@ func flipped(s *corev1.Service) {
 	s.Spec.Type = corev1.ServiceTypeLoadBalancer
 }
 
-// tenants are Services of several namespaces. Those of attackers are edited at
-// each moment at which a call about them ends.
+// tenants are Services of several namespaces. Those of attackers are edited whenever
+// a call about them ends.
 type tenants struct {
 	workers, attackers, victims int
 	takes                       time.Duration // of each call
@@ -201,8 +201,8 @@ func TestCallsForAnEditedServiceAreBounded(t *testing.T) {
 	}
 }
 
-// Edits by a person reach the cloud at once, also while the Service fails. So do
-// the first version and the deletion.
+// Edits by a person reach the cloud at once, also while calls for the Service fail. So
+// do the first version and the deletion.
 func TestEditsByAPersonDoNotWait(t *testing.T) {
 	for _, fail := range []error{nil, errors.New("no")} {
 		synctest.Test(t, func(t *testing.T) {
@@ -237,8 +237,8 @@ func TestEditsByAPersonDoNotWait(t *testing.T) {
 	}
 }
 
-// A kubelet that excludes its Node and takes that back all the time costs a bounded
-// number of calls, and its last word counts (promise P2 b).
+// A kubelet that keeps setting and removing the label that excludes its Node causes a
+// bounded number of calls. The last state of the label counts (promise P2 b).
 func TestUpdatesForANodeThatMovesAllTheTimeAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := begin(t, Config{}, append(twenty(), host("a"), host("b"))...)

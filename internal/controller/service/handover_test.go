@@ -14,7 +14,7 @@ func withoutFinalizer(s *corev1.Service) { s.Finalizers = nil }
 var onlyA = Config{Policy: Policy{Classes: list("a"), ClassesOnly: true, Resync: 12 * time.Hour}}
 
 // A daemon that does not read the annotation cleans up beside this one, and gives the
-// Service a load balancer later. The annotation from before must not make that one ours.
+// Service a load balancer later. The old annotation must not make that load balancer ours.
 func TestAnnotationDoesNotOutliveTheFinalizer(t *testing.T) {
 	for _, restarts := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -46,7 +46,8 @@ func TestAnnotationDoesNotOutliveTheFinalizer(t *testing.T) {
 	}
 }
 
-// The owner of a Service of another daemon forges that it is ours, again and again.
+// The owner of another daemon's Service keeps forging the annotation that makes the
+// Service ours.
 func TestForgedClassesCostFewCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := begin(t, onlyA, balanced(), host("a"))
@@ -65,8 +66,8 @@ func TestForgedClassesCostFewCalls(t *testing.T) {
 	})
 }
 
-// The other daemon deletes the load balancer of a Service without a class, while the
-// Service gets ours. It removes its finalizer last.
+// While another daemon deletes the load balancer of a Service without a class, the
+// Service gets our class. That daemon removes the finalizer last.
 func TestLoadBalancerIsEnsuredAgainAfterAnotherDaemonHasCleanedUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := begin(t, onlyA, balanced(finalized), host("a"))
@@ -85,8 +86,8 @@ func TestLoadBalancerIsEnsuredAgainAfterAnotherDaemonHasCleanedUp(t *testing.T) 
 	})
 }
 
-// An annotation that the API server refuses keeps no load balancer from following the
-// nodes, and is tried again after a pause.
+// If the API server refuses the annotation, the load balancer follows the nodes
+// nevertheless, and the annotation is tried again after a pause.
 func TestRefusedAnnotationDelaysNoCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := begin(t, Config{Policy: Policy{Classes: list("a"), Resync: 12 * time.Hour}}, balanced(class("a")), host("a"))

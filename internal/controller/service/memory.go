@@ -15,8 +15,8 @@ import (
 // value: a plan changes a copy, and the copy is stored after the plan's writes.
 type memory struct {
 	uid types.UID
-	// service is the Service of the last call. If the object no longer exists, this
-	// one is passed to the provider to delete the load balancer.
+	// service is the Service of the last call. If the object no longer exists, the
+	// provider gets this copy to delete the load balancer.
 	service *corev1.Service
 	// shape is the shape that the cloud was last brought in line with. backends
 	// is the ID of the node set that the load balancer has. Both are empty if
@@ -41,8 +41,8 @@ type memory struct {
 	// offered is the ID of the node set of an update that has failed since the
 	// last call of Ensure.
 	offered string
-	// backendsUncertain means that a call with another set than backends has failed
-	// since, so that the load balancer may have that one.
+	// backendsUncertain means that a call with another set has failed since. The load
+	// balancer may have that set instead of backends.
 	backendsUncertain bool
 	// announced is the shape for which an event has announced the call.
 	announced string
@@ -73,8 +73,8 @@ type failure struct {
 	// shape is the shape of the call that has failed. Another shape is tried at
 	// once.
 	shape string
-	// attempts is how many calls in a row have failed. delays is how many of these
-	// failures did not name a pause.
+	// attempts is how many calls in a row have failed. delays is how many failures
+	// have lengthened the delay: those that named no pause.
 	attempts, delays int
 	since            time.Time
 	// until is when the call may be made again.
@@ -91,7 +91,7 @@ type recordedReason struct {
 func (m memory) isEmpty() bool { return m.uid == "" && m.service == nil && m.recorded.reason == "" }
 
 // withFailure returns the memory after a call has failed. If the provider asked
-// for a pause, that is the delay, and the growing delay stays as it is.
+// for a pause, that pause is the delay, and it does not lengthen later delays.
 func (m memory) withFailure(p plan, r outcome) memory {
 	f, shape := m.failure, shapeFor(p.service)
 	during := p.do

@@ -23,7 +23,7 @@ type Metrics struct {
 	waiting  *waiting.Gauges
 }
 
-// NewMetrics returns metrics that both functions have registered.
+// NewMetrics returns metrics and registers them.
 func NewMetrics(register func(...metrics.Registerable), collect func(...metrics.StableCollector)) *Metrics {
 	m := newMetrics()
 	register(m.updates, m.updateErrors, m.hostLatency, m.nodeLatency, m.duration, m.errors, m.backends)
@@ -42,7 +42,7 @@ func newMetrics() *Metrics {
 		return metrics.NewCounter(&metrics.CounterOpts{Subsystem: subsystem, Name: name, Help: help, StabilityLevel: metrics.ALPHA})
 	}
 	return &Metrics{
-		// Names and buckets are upstream's. Like upstream, they count only updates.
+		// Names and buckets are upstream's. Like upstream's, these metrics count only updates.
 		updates:      count("loadbalancer_sync_total", "Updates of the nodes behind a load balancer"),
 		updateErrors: count("nodesync_error_total", "Updates of the nodes behind a load balancer that did not succeed"),
 		hostLatency:  latency("update_loadbalancer_host_latency_seconds", "Time that the cloud took to update the nodes behind one load balancer"),

@@ -17,7 +17,7 @@ import (
 )
 
 // Each state of a Service has one step. Nothing is written, and the cloud is not
-// called: here the controller does not even have one.
+// called: the controller of this test does not even have a cloud.
 func TestPlan(t *testing.T) {
 	served := func(s *corev1.Service) {
 		s.Finalizers = []string{Finalizer}

@@ -7,7 +7,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 )
 
-// reportQueued tells the owners of Services that wait behind others.
+// reportQueued tells owners that their Services wait behind others.
 func (c *Controller) reportQueued(ctx context.Context) {
 	ticker := c.clock.NewTicker(queuedAfter / 4)
 	defer ticker.Stop()

@@ -70,7 +70,7 @@ func (l *life) failsEach(calls ...string) {
 	})
 }
 
-// replaceNode adds a Node and deletes the one before it, as a pool does that
+// replaceNode adds a Node and deletes the one before it, as a node pool does when it
 // gets new machines.
 func (l *life) replaceNode(generation int) {
 	l.t.Helper()
@@ -163,8 +163,8 @@ func TestUpdateThatFailsWhileEnsureFailsIsMadeOnceForEachFailure(t *testing.T) {
 	})
 }
 
-// Calls that take longer than the pause after a failure leave no wait in which
-// the backends could follow.
+// If calls take longer than the delay after a failure, there is never a wait in which
+// the backends could be updated.
 func TestBackendsFollowTheNodesWhileSlowCallsFail(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := begin(t, Config{}, balanced(named("s1")), balanced(named("s2")), host("a"))
@@ -385,8 +385,8 @@ func TestDeletionHasTheNewestAddress(t *testing.T) {
 	}
 }
 
-// A new Service gets a set of nodes that was made before they had settled. They
-// are as before when they have.
+// A new Service gets a set of nodes that was made before the nodes had settled. Once
+// they have, the set is again the one before it.
 func TestServiceWithAnEarlySetFollowsTheNodes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := begin(t, Config{}, host("a"), host("b"), balanced(named("old")))
@@ -407,8 +407,8 @@ func TestServiceWithAnEarlySetFollowsTheNodes(t *testing.T) {
 	})
 }
 
-// An update is carried out while Ensure fails, and its reply is lost. Then the
-// nodes are as before.
+// An update is carried out while Ensure fails, and its reply is lost. Then the set of
+// nodes is again the one before the update.
 func TestSetIsOfferedAgainAfterALostReply(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := begin(t, Config{}, host("a"), host("b"), balanced())

@@ -43,9 +43,9 @@ func (o observed) whole() *corev1.Service {
 	return o.service
 }
 
-// removeOrphan removes a load balancer whose object does not exist any more:
-// somebody removed the finalizer, or deleted the object by force. Another Service
-// of the same name has to wait for that.
+// removeOrphan removes a load balancer whose Service does not exist any more:
+// somebody removed the finalizer, or deleted the Service by force. Another Service
+// of the same name has to wait for the removal.
 func removeOrphan(o observed) plan {
 	if o.memory.service == nil || o.memory.deleted {
 		return plan{do: forget, why: "there is no such Service"}
@@ -67,8 +67,9 @@ func (o observed) withLastStatus(service *corev1.Service) *corev1.Service {
 	if (len(status.Ingress) == 0 || service == m.service) && o.shown.uid == service.UID {
 		status = o.shown.status
 	}
-	// The address that the Service shows may be a newer one that the provider has
-	// written itself: a call has failed since, or the provider did so before.
+	// The provider may have written the address that the Service shows. It may be newer
+	// than the returned one if a call has failed since, or if the provider has accepted
+	// a changed address before.
 	mayBeNewer := len(status.Ingress) > 0 && (m.uncertain || !m.contested && m.askedAt.After(m.repairedAt))
 	if m.status != nil && len(m.status.Ingress) > 0 && !mayBeNewer {
 		status = *m.status

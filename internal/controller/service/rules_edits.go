@@ -12,14 +12,15 @@ import (
 
 // editLimit bounds how often the provider is called because a Service was edited:
 // five edits in a row are for somebody who tries out an annotation, and one in two
-// minutes for a program that changes it all the time. Five seconds bring together
-// what is edited in one go. The first version of a Service and its deletion do not
-// count. A removal counts if nothing was provided since the last one.
+// minutes for a program that changes it all the time. Edits that are made in one go
+// share a call, because calls for edits are at least five seconds apart. The first
+// version of a Service and its deletion do not count. A removal counts if nothing was
+// provided since the last removal.
 var editLimit = allowance.Limit{Burst: 5, Every: 2 * time.Minute, Least: 5 * time.Second}
 
-// tried is what the provider was last called for about a Service. It outlives the
-// memory, which ends with the load balancer. Otherwise a Service whose type changes
-// all the time would be a new one each time.
+// tried has the shape for which the provider was last called about a Service, and the
+// allowance for edits. It outlives the memory, which ends with the load balancer.
+// Otherwise each change of its type would give a Service a new allowance.
 type tried struct {
 	uid types.UID
 	// shape is the shape of the Service, or removal.
@@ -66,9 +67,9 @@ func untilEdit(o observed) time.Duration {
 	return o.tried.edits.Next(editLimit).Sub(o.now)
 }
 
-// withPauseBetweenEdits returns the plan, or a plan to wait if it is an Ensure for
-// one of too many edits. The first edit after a long time resets the delays after
-// failures.
+// withPauseBetweenEdits returns the plan, or a plan to wait if the plan calls Ensure for
+// an edit and the Service was edited too often. The first edit after a long time resets
+// the delays after failures.
 func withPauseBetweenEdits(o observed, p plan) plan {
 	after := untilEdit(o)
 	switch {
@@ -86,9 +87,9 @@ func withPauseBetweenEdits(o observed, p plan) plan {
 	}
 }
 
-// withPauseBetweenRemovals returns the plan, or a plan to wait if it removes once
-// more what was removed already, and the Service is not being deleted. Whoever puts
-// the finalizer back causes another removal, and may put it back all the time.
+// withPauseBetweenRemovals returns the plan, or a plan to wait if the plan repeats a
+// removal too soon and the Service is not being deleted. Somebody who keeps putting the
+// finalizer back causes one removal after the other.
 func withPauseBetweenRemovals(o observed, p plan) plan {
 	after := o.tried.edits.Next(editLimit).Sub(o.now)
 	isAgain := o.tried.uid == o.service.UID && o.tried.shape == removal && o.memory.failure.attempts == 0
@@ -112,9 +113,9 @@ func (t tried) recorded(now time.Time) (tried, []message.Event) {
 	return t, []message.Event{editedOftenEvent()}
 }
 
-// waitToEdit shows that an edit waits, if it waits for longer than what a call may
-// take without being shown. A Service that is edited back shows that it is in line
-// again, so this is not shown more often than once in conditionPause.
+// waitToEdit waits before the call for an edit. If the wait is longer than slowCallAfter,
+// the Service shows it, at most once in conditionPause. Without this pause, edits that
+// are undone and made again would change the conditions all the time.
 func waitToEdit(o observed, after time.Duration) plan {
 	cause := editedOftenCause()
 	p := plan{do: wait, why: cause.Message, after: after, awaited: true, memory: o.memory}

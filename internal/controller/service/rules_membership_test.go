@@ -44,7 +44,7 @@ func TestSetHasTheNamesOfBackendsInOrder(t *testing.T) {
 	}
 }
 
-// Which owners' Nodes are behind load balancers.
+// TestBackendsOfOthers checks which owners' Nodes are behind load balancers.
 func TestBackendsOfOthers(t *testing.T) {
 	id := func(id string) func(*corev1.Node) { return func(n *corev1.Node) { n.Spec.ProviderID = id } }
 	all := []*corev1.Node{host("a", id("p://1")), host("b", id("q://2")), host("c", id("")), host("d", id("p://4"), func(n *corev1.Node) { n.Labels = map[string]string{ownership.LabelProvider: "none"} })}
@@ -107,8 +107,8 @@ func TestMoves(t *testing.T) {
 	}
 }
 
-// TestMembershipEqualsThatOfAllNodes changes Nodes in random order, some at once. After
-// each change the membership is the one that a walk over all Nodes makes.
+// TestMembershipEqualsThatOfAllNodes changes Nodes in random order, sometimes several at
+// once. After each change the membership equals one that is made anew from all Nodes.
 func TestMembershipEqualsThatOfAllNodes(t *testing.T) {
 	claim := ownership.Claim{Schemes: []string{"p"}}
 	policies := []BackendPolicy{{}, {SkipUninitialized: true}, {Claim: claim}, {Claim: claim, OwnOnly: true}}
@@ -136,8 +136,8 @@ func TestMembershipEqualsThatOfAllNodes(t *testing.T) {
 				}
 			}
 			before := r.set.id
-			// No Node has moved too often: moves are bounded by time, and a walk
-			// does not know them.
+			// After this time no Node has moved too often. A membership that is
+			// made anew knows of no earlier moves.
 			now = now.Add(moveLimit.Every)
 			differs := r.change(slices.Sorted(maps.Keys(changed)), func(name string) *corev1.Node { return all[name] }, now)
 			want := membershipOf(policy, slices.Collect(maps.Values(all))...)
@@ -161,7 +161,7 @@ func TestMembershipEqualsThatOfAllNodes(t *testing.T) {
 	}
 }
 
-// A Node that has moved too often joins once it may.
+// A Node that has moved too often leaves the set once it may.
 func TestHeldMoves(t *testing.T) {
 	a := host("a")
 	r := membershipOf(BackendPolicy{}, a)

@@ -3,14 +3,14 @@ package service
 // offerBackends replaces a wait for the next Ensure by an update, if a working load
 // balancer does not have the newest set of nodes. So its backends follow the Nodes
 // although Ensure fails (promise S3). The failure is shown first, because an update
-// may have to wait for other Services. If it cannot be shown, the update does not
-// wait for that: the cloud does not depend on a webhook.
+// may have to wait for other Services. If the failure cannot be shown, for example
+// because a webhook refuses the condition, the update is made nevertheless.
 //
-// The update also comes before the next Ensure that is due. If calls take longer
-// than the delays, there is always one that is due.
+// The update is also made before an Ensure that is due. Otherwise it might never be
+// made: if calls take longer than the delays, an Ensure is always due.
 //
-// A set is offered once. If that fails, it is offered again after Ensure has
-// failed once more, so an offer needs no delay of its own.
+// A set is offered once. If its update fails, the set is offered again after Ensure has
+// failed once more, so the update needs no delay of its own.
 func offerBackends(o observed, p plan) plan {
 	m := o.memory
 	switch {

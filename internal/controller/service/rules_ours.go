@@ -37,8 +37,8 @@ func (p Policy) isGivenAway(service *corev1.Service) bool {
 	return service.Spec.Type == corev1.ServiceTypeLoadBalancer && service.DeletionTimestamp == nil && !p.serves(service.Spec.LoadBalancerClass)
 }
 
-// isOurs reports whether a Service is served here, or was and is to be cleaned up
-// by flag. A Service of another class is never touched otherwise, not even to
+// isOurs reports whether a Service is served here, or was served here and a flag asks
+// for its cleanup. A Service of another class is never touched otherwise, not even to
 // clean up (promise S4).
 func (p Policy) isOurs(service *corev1.Service) bool {
 	class := servedAs(service)
@@ -123,9 +123,9 @@ func hasFinalizer(service *corev1.Service) bool {
 }
 
 // giveUp leaves a Service of another class alone. If this process has served the
-// Service before, or the Service shows that this daemon has, it first removes its
-// load balancer, finalizer and conditions. It does not remove the address, which now
-// comes from the other controller.
+// Service before, or the annotation shows that this daemon has, giveUp first removes
+// the load balancer, the finalizer and the conditions. It does not remove the address,
+// which now comes from the other controller.
 func giveUp(o observed) plan {
 	had := o.memory.service
 	if had == nil && !o.foreign && o.policy.isOurs(o.service) {

@@ -76,8 +76,8 @@ func TestServiceThatNamesTheClassOfItsLoadBalancer(t *testing.T) {
 	})
 }
 
-// With "-" Services without a class are left to others. What this daemon has made
-// under a class is still its own when the class is gone.
+// With "-" in --load-balancer-class, Services without a class are left to others. What
+// this daemon has made under a class is still its own when the class is gone.
 func TestServicesWithoutClassAreLeftToOthers(t *testing.T) {
 	ready := balanced(finalized, addressed, conditioned, class("ours"))
 	rows := []row{
@@ -143,7 +143,7 @@ func TestServicesWithoutClassAreLeftToOthers(t *testing.T) {
 
 // Two managers never both act on a Service, and a Service that has a load balancer
 // of a class always has a manager. This holds whatever the class, the type and the
-// annotation are by now, and although no manager remembers anything.
+// annotation are by now, and even if no manager remembers anything.
 func TestTwoManagersNeverBothAct(t *testing.T) {
 	managers := map[string]Policy{
 		"a":        {Classes: list("a"), ClassesOnly: true},
@@ -181,8 +181,8 @@ func TestTwoManagersNeverBothAct(t *testing.T) {
 	}
 }
 
-// A Service loses its class while its daemon is away. The other daemon, which has
-// just started too, leaves it alone, and the first daemon finds it.
+// A Service loses its class while its daemon is stopped. A daemon for Services without a
+// class leaves the Service alone. The first daemon cleans up when it is started again.
 func TestServiceThatLosesItsClassWhileNobodyWatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		only := Config{Policy: Policy{Classes: list("a"), ClassesOnly: true}}

@@ -19,8 +19,8 @@ type pause struct {
 }
 
 // next returns how long no Node may change before the next set is made, if a Node
-// changes now. A Node that changes alone does not wait. The next ones wait for one
-// another, and longer while more keep coming.
+// changes now. A Node that changes alone does not wait. Nodes that change soon
+// after it wait for one another, and wait longer while more of them change.
 func (p pause) next(now time.Time) time.Duration {
 	if now.Sub(p.made) >= maxPause {
 		return 0

@@ -89,8 +89,8 @@ func keepFinalizer(o observed) plan {
 	return p
 }
 
-// nameClass writes the annotation of a Service that has the finalizer from before the
-// flag was set. If somebody else removes it, it is put back, at most once in
+// nameClass writes the annotation of a Service that got its finalizer before the flag
+// was set. If somebody else removes the annotation, it is put back, at most once in
 // repairPause.
 func nameClass(o observed, class *string) plan {
 	p := plan{do: publish, why: "the Service is to name the class of its load balancer", memory: o.memory, writes: writes{class: class}}
@@ -198,7 +198,7 @@ func settled(o observed, why string) plan {
 }
 
 // isEqual reports whether two statuses are equal as the API server stores them.
-// It stores the mode VIP for an address for which the provider names no mode.
+// The API server stores the mode VIP for an address for which the provider names no mode.
 func isEqual(stored, ours corev1.LoadBalancerStatus) bool {
 	return equality.Semantic.DeepEqual(defaulted(stored), defaulted(ours))
 }

@@ -64,14 +64,14 @@ func isAwaited(o observed) bool {
 	return (f.during == remove || f.shape != o.memory.shape) && o.now.Sub(f.since) < longestRetry
 }
 
-// isForOwner reports whether the owner of the Service waits for this action. That
-// is not so for a routine check.
+// isForOwner reports whether the owner of the Service waits for this action. The owner
+// does not wait for a routine check.
 func (p plan) isForOwner() bool {
 	return !p.routine && p.do != doNothing && p.do != forget && p.do != wait
 }
 
-// isNews reports whether a reason is recorded: when it changes, and from time to
-// time.
+// isNews reports whether a reason is to be recorded: it has changed, or it was last
+// recorded long ago.
 func (r recordedReason) isNews(reason string, now time.Time) bool {
 	return r.reason != reason || now.Sub(r.at) >= repeatEvent
 }

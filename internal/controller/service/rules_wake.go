@@ -23,7 +23,7 @@ type change struct {
 }
 
 // wakes returns the priority of the pass that a change of a Service requires. Most
-// Services never need one. A Service in the memory always needs one.
+// Services never need a pass. A Service that is remembered needs one for each change.
 func (p Policy) wakes(c change) priority {
 	switch {
 	case c.now == nil:
@@ -48,8 +48,8 @@ func (p Policy) wakesForNodes(service *corev1.Service) priority {
 	return noPass
 }
 
-// invalidates reports whether a change of a Node may change the set. Any other
-// change is included when the next set is made.
+// invalidates reports whether a change of a Node asks for a new set. Other changes are
+// included when the next set is made.
 func (b BackendPolicy) invalidates(before, now *corev1.Node) bool {
 	return before == nil || now == nil ||
 		before.UID != now.UID ||

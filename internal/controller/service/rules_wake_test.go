@@ -130,8 +130,8 @@ func effect(o observed) string {
 }
 
 // TestWhateverChangesThePlanWakes compares all pairs of Services that differ in
-// one field, for all that a process may remember: if it decides otherwise, the
-// change wakes the Service.
+// one field, for all that a process may remember: if the plan differs, the change
+// wakes the Service.
 func TestWhateverChangesThePlanWakes(t *testing.T) {
 	pairs, differ := 0, 0
 	compare := func(before, now *corev1.Service, m memory) {

@@ -108,7 +108,7 @@ func TestNodesThatKeepJoiningDoNotStopUpdates(t *testing.T) {
 		for i := range 300 { // for two minutes
 			l.create(host(fmt.Sprint("b", i)))
 			l.after(each)
-			// 5 seconds are 13 Nodes, and one more may have come since.
+			// In 5 seconds 13 Nodes join, and one more may have come since.
 			if got := len(l.balancers["u1"]); got < i+2-14 {
 				t.Fatalf("%d of %d nodes are behind the load balancer, want all but those of the last 5 seconds", got, i+2)
 			}
@@ -119,9 +119,9 @@ func TestNodesThatKeepJoiningDoNotStopUpdates(t *testing.T) {
 	})
 }
 
-// Services are created at the speed of the calls, and a Node that joins is one update
-// for each. The simulated cloud's calls take as long as two requests, and a write
-// takes as long as in the benchmark.
+// Load balancers are created as fast as the calls allow, and a Node that joins causes one
+// update of each. A call takes as long as two requests to the simulated cloud, and a write
+// to the API server as long as in the benchmark.
 func TestServicesAreCreatedAtTheSpeedOfTheCalls(t *testing.T) {
 	n := 500
 	if testing.Short() {
@@ -172,8 +172,8 @@ func (c *countingLister) List(labels.Selector) (all []*corev1.Node, err error) {
 	return all, nil
 }
 
-// A change of a Node costs a look at this Node, and not one at all others. A change
-// that makes no other set costs none.
+// After a change of a Node only this Node is read, and not all others. A change that
+// makes no other set reads none.
 func TestChangeOfANodeCostsOneComparison(t *testing.T) {
 	for _, n := range []int{1000, 20000} {
 		lister := &countingLister{nodes: map[string]*corev1.Node{}}
@@ -275,8 +275,8 @@ func TestCostOfANodeAndOfAServiceIsFlat(t *testing.T) {
 			}
 			perNode := float64(c.looks) / float64(size.nodes)
 
-			// 100 Nodes join one after the other. Each makes a set, and each Service is
-			// planned once for it.
+			// 100 Nodes join one after the other. Each makes a new set, for which every
+			// Service is queued.
 			c.looks, lister.seen = 0, 0
 			for i := range 100 {
 				join(size.nodes + i)
@@ -290,7 +290,7 @@ func TestCostOfANodeAndOfAServiceIsFlat(t *testing.T) {
 				t.Errorf("%d Services wait for their update, want all %d, each once", len(got), size.services)
 			}
 			c.looks, lister.seen = 0, 0
-			for i := range 20 { // A call copies all Nodes, so these stand for the others.
+			for i := range 20 { // A call copies all Nodes, so 20 Services stand for all.
 				if _, err := controller.Reconcile(t.Context(), fmt.Sprintf("ns-%d/s%d", i, i)); err != nil {
 					t.Fatal(err)
 				}

@@ -63,7 +63,7 @@ func (s *store) memory(key string) memory {
 }
 
 // outdated returns the Services whose load balancers have another set of nodes, as
-// far as it is known, and about which no call has failed.
+// far as is known, and about which no call has failed.
 func (s *store) outdated(set string) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

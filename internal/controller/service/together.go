@@ -14,8 +14,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/loop"
 )
 
-// gatherFor is how long an update of nodes waits for those that other workers have
-// begun, so that they share its call.
+// gatherFor is how long an update of nodes waits for updates that other workers have
+// begun, so that all share one call.
 const gatherFor = 5 * time.Millisecond
 
 // errJoined means that another pass makes the update of this Service with its own.
@@ -38,7 +38,7 @@ type together struct {
 	mu      sync.Mutex
 	claimed map[string]bool // by key, true if a pass was refused meanwhile; guarded by mu
 	forming *group          // takes members; nil: there is none; guarded by mu
-	set     string          // the set of nodes that alone is about; guarded by mu
+	set     string          // the set of nodes to which the field alone belongs; guarded by mu
 	alone   map[string]bool // keys that the shared call did not update, so they get separate calls; guarded by mu
 }
 
@@ -115,7 +115,7 @@ func (t *together) leaveAlone(key, set string) {
 }
 
 // claimed makes a pass, unless a call about the Service is under way. Then another
-// pass follows it.
+// pass follows that call.
 func (c *Controller) claimed(ctx context.Context, key string) (loop.Result, error) {
 	if !c.together.claim(key) {
 		return loop.Result{}, nil
@@ -197,7 +197,7 @@ func (c *Controller) gather(ctx context.Context, g *group, set string) {
 }
 
 // callTogether makes one call for all members of the group, and concludes each of
-// them. Members of which nothing is known are left to passes of their own.
+// them. Members about which the call says nothing are left to passes of their own.
 func (c *Controller) callTogether(ctx context.Context, g *group, set string) error {
 	services := make([]*corev1.Service, len(g.members))
 	stops := make([]func() []metav1.Condition, len(g.members))

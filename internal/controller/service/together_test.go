@@ -183,8 +183,8 @@ func draws(seed uint64) func(n int) int {
 	}
 }
 
-// While Services are edited, created and deleted and Nodes come and go, no two calls
-// are about one Service, and the newest set wins in the end.
+// While Services are edited, Nodes join and the controller restarts, no two calls about
+// one Service overlap, and each load balancer has the newest set in the end.
 func TestSharedUpdatesNeverOverlapOtherCalls(t *testing.T) {
 	for seed := range uint64(8) {
 		synctest.Test(t, func(t *testing.T) {
@@ -239,7 +239,8 @@ func TestSharedUpdatesNeverOverlapOtherCalls(t *testing.T) {
 	}
 }
 
-// An edit that comes while a shared call is under way is made right after it.
+// An edit that comes while a shared call is under way reaches the cloud right after that
+// call.
 func TestEditDuringASharedUpdate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := beginMany(t, 100, Config{Syncs: 4}, many(3)...)
