@@ -34,10 +34,10 @@ type bed struct {
 
 	mu      sync.Mutex
 	table   []*tableEntry
-	tables  int                             // how many; each makes and lists a route once; guarded by mu
+	tables  int                             // how many route tables the cloud has; each has all routes; guarded by mu
 	serial  int                             // of the next route's name; guarded by mu
 	busy    map[string]bool                 // CIDRs of calls under way; guarded by mu
-	most    int                             // calls under way at once, ever; guarded by mu
+	most    int                             // the largest number of calls at once; guarded by mu
 	calls   []string                        // guarded by mu
 	events  []string                        // guarded by mu
 	writes  []string                        // guarded by mu

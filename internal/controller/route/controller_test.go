@@ -80,7 +80,7 @@ func TestManyNewNodesCostOneCreationEach(t *testing.T) {
 	})
 }
 
-// An informer that has lost its watch shows a Node that was replaced as a change.
+// After a lost watch, the informer reports the replacement of a Node as a change of it.
 func TestNodeThatWasReplacedUnseenCountsAsDeleted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := begin(t, Config{}, bare(1), bare(2))
@@ -119,8 +119,8 @@ func TestDuplicateAndBlackholeBesideTheRouteAreDeleted(t *testing.T) {
 	})
 }
 
-// A provider that lists the routes of several tables shows each of them several
-// times, under other names. Each table needs its own.
+// A provider that lists the routes of several tables shows each route several times,
+// under different names. Each table needs its own route.
 func TestRoutesOfSeveralTablesStay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := prepare(t, Config{}, newNode(1))
@@ -143,7 +143,7 @@ func TestRoutesOfSeveralTablesStay(t *testing.T) {
 func TestJobThatHasWaited(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
-		before func(b *bed) // beside node-1, with a route to node-9 on the CIDR of node-2
+		before func(b *bed) // when there are node-1 and a route of node-2's CIDR to node-9
 		during func(b *bed)
 		want   []string
 	}{
@@ -163,7 +163,7 @@ func TestJobThatHasWaited(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := prepare(t, Config{Syncs: 1, Limits: Limits{BudgetRoutes: 3}}, bare(1))
 				b.locked(func() {
-					b.deleted["10.244.2.0/24"] = true // so that checkRemoval allows it
+					b.deleted["10.244.2.0/24"] = true // so that checkRemoval allows the removal
 					b.addRoute("node-9", "10.244.2.0/24")
 				})
 				b.takes = 10 * time.Second

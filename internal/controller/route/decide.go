@@ -77,8 +77,8 @@ type plan struct {
 	counts   counts
 	// after is when to decide again at the latest.
 	after time.Duration
-	// table is for the next plan. If routes are to be listed, the next plan needs a
-	// new one.
+	// table is for the next plan. It is nil if the routes are to be listed first: then
+	// the next plan makes a new table.
 	table *table
 }
 
@@ -120,8 +120,8 @@ type counts struct {
 	unreadable      int            // destinations that are not CIDRs
 }
 
-// decide plans what has changed since the table was planned. Without a table it plans
-// the whole one. Both lead to the same state.
+// decide plans what has changed since the last plan. If there is no table of a last
+// plan, it plans everything. Both lead to the same state.
 func decide(o observed) plan {
 	if why := needsListing(o); why != "" {
 		return plan{do: listRoutes, why: why}

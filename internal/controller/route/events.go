@@ -11,8 +11,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 )
 
-// The reasons of events and conditions that are upstream's
-// (upstream-behaviour 5.2 and 5.3), reasonDeletionHeld and reasonUnwritten.
+// Reasons of events and conditions. All except reasonDeletionHeld and reasonUnwritten
+// are upstream's (upstream-behaviour 5.2 and 5.3).
 var (
 	reasonCreateFailed = message.Reason{
 		Name: "FailedToCreateRoute", On: "Node", Type: corev1.EventTypeWarning,
@@ -75,14 +75,15 @@ func createFailed(node *corev1.Node, cidr netip.Prefix, f failure) nodeEvent {
 	return nodeEvent{node, cidr, f.kind, reasonCreateFailed.Event(text)}
 }
 
-// conditionFailed belongs to no CIDR, because the condition is about all of them.
+// conditionFailed returns an event of no CIDR, because the condition is about all CIDRs
+// of the Node.
 func conditionFailed(patch conditionPatch, err error) nodeEvent {
 	return nodeEvent{node: patch.node, kind: kindUnwritten, event: reasonUnwritten.Event(fmt.Sprintf(
 		"The condition NetworkUnavailable of this Node could not be set to %s. Check the cloud-controller-manager's RBAC rules and admission webhooks. "+
 			"The write is retried. (%s)", patch.condition.Status, message.Cut(err)))}
 }
 
-// deletionHeld is recorded on the Lease, because a stray route has no object of
+// deletionHeld returns an event for the Lease, because a stray route has no object of
 // its own.
 func deletionHeld(routes []held) message.Event {
 	first := routes[0]
@@ -113,7 +114,7 @@ func (r rejection) text(cidr netip.Prefix, clusters []netip.Prefix) string {
 		"Correct --cluster-cidr, or give the Node another CIDR. --route-creation-outside-cluster-cidr allows the route.", cidr, strings.Join(all, ","))
 }
 
-// cidrRejected returns what a Node shows that claims a CIDR that gets no route.
+// cidrRejected returns what a Node shows if one of its CIDRs gets no route.
 func cidrRejected(node *corev1.Node, cidr netip.Prefix, text string) (message.Cause, nodeEvent) {
 	return reasonRejectedShown.Cause(text), nodeEvent{node, cidr, kindRejected, reasonRejected.Event(text)}
 }

@@ -208,22 +208,22 @@ var (
 	moved     = newRoute("m", "node-2", "10.244.1.0/24")
 )
 
-// created makes this process have created a route for the Node.
+// created remembers that this process has created a route for the Node.
 func created(cidr string, uid types.UID, when float64) func(*observed) {
 	return remember(func(m *memory) { m.created.put(claim{netip.MustParsePrefix(cidr), uid}, at(when)) })
 }
 
-// removedAt makes this process have removed the route.
+// removedAt remembers that this process has removed the route.
 func removedAt(r route, when float64) func(*observed) {
 	return remember(func(m *memory) { m.removed[r.identity] = at(when) })
 }
 
-// pending makes a job for the CIDR wait.
+// pending remembers that a job for the CIDR waits.
 func pending(cidr string, since float64) func(*observed) {
 	return remember(func(m *memory) { m.pending[netip.MustParsePrefix(cidr)] = at(since) })
 }
 
-// patchedFalse records that this process has written that the Node is reachable.
+// patchedFalse remembers that this process has written that the Node is reachable.
 func patchedFalse(uid types.UID, when float64) func(*observed) {
 	return remember(func(m *memory) { m.patched[uid] = patched{corev1.ConditionFalse, "RouteCreated", at(when)} })
 }

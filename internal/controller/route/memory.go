@@ -13,7 +13,7 @@ import (
 type memory struct {
 	listing        listing
 	listingFailure failure   // the failure of the last listing; zero if it has succeeded
-	listingSince   time.Time // when the listing began that has timed out and has not returned; zero if there is none
+	listingSince   time.Time // when a listing began that has timed out and has not returned; zero if there is none
 	nextListing    time.Time // when the next regular listing is due
 
 	created  byClaim[time.Time]         // creations that have succeeded
@@ -36,7 +36,7 @@ func newMemory() memory {
 	}
 }
 
-// byClaim has something for each CIDR of a Node.
+// byClaim has a value for each CIDR of each Node.
 type byClaim[V any] map[netip.Prefix]map[types.UID]V
 
 func (b byClaim[V]) put(c claim, v V) {

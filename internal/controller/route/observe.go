@@ -29,7 +29,7 @@ func (c *Controller) observe(changed time.Time) (observed, error) {
 		o.nodes = nodes
 		return o, nil
 	}
-	seen := map[string]*corev1.Node{} // A plan sees each Node at one time only.
+	seen := map[string]*corev1.Node{} // Each Node is read once, so that it stays the same during a plan.
 	o.node = func(name string) *corev1.Node {
 		node, known := seen[name]
 		if !known {

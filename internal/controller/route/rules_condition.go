@@ -80,7 +80,7 @@ func (x *index) explain(node *corev1.Node) (message.Cause, []nodeEvent) {
 	for _, cidr := range cidrs {
 		if why := x.rejection(cidr); why != nil && !x.entries[cidr].serving {
 			cause, event := cidrRejected(node, cidr, why.text(cidr, x.clusters))
-			return cause, []nodeEvent{event} // No listing changes that, so a failed one is not mentioned.
+			return cause, []nodeEvent{event} // No listing changes that, so a failed listing is not mentioned.
 		}
 	}
 	if x.memory.listingFails() && len(cidrs) > 0 {
@@ -167,8 +167,8 @@ func mustWrite(wanted corev1.NodeCondition, current *corev1.NodeCondition) bool 
 }
 
 // mayPatch returns when the condition may be written to the Node. If this process has
-// written it before, somebody else has changed it, and it is written again at most
-// once in rewriteAfter.
+// written the same condition before, somebody else must have changed it. Then it is
+// written again at most once in rewriteAfter.
 func (m *memory) mayPatch(node types.UID, c corev1.NodeCondition) time.Time {
 	last, ok := m.patched[node]
 	if !ok || last.status != c.Status || last.reason != c.Reason {

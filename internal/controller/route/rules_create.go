@@ -67,11 +67,12 @@ func (x *index) rejection(cidr netip.Prefix) *rejection {
 	return nil
 }
 
-// usualBits returns the length of most of the Nodes' CIDRs inside the cluster's, by family:
-// true is IPv4. If several are equally frequent, it is the shortest. counts has how many
-// there are of each length. A part of such a CIDR gets no route of another Node: the more
-// specific route would take the traffic of its pods. CIDRs of other lengths are not
-// protected, because a single kubelet could write one that many others lie in.
+// usualBits returns the most frequent length of the Nodes' CIDRs inside the cluster's, by
+// family: true is IPv4. If several lengths are equally frequent, it is the shortest. counts
+// has the number of CIDRs of each length. If a Node has a CIDR of the usual length, no other
+// Node gets a route for a part of it: the more specific route would take the traffic of the
+// first Node's pods. CIDRs of other lengths are not protected, because a single kubelet
+// could write a CIDR in which those of many other Nodes lie.
 func usualBits(counts map[bool]map[int]int) map[bool]int {
 	usual := map[bool]int{}
 	for family, lengths := range counts {

@@ -71,7 +71,7 @@ func createRows() []row {
 	}
 }
 
-// rejected returns the digest for node-1 whose CIDR gets no route.
+// rejected returns the digest for node-1 if its CIDR gets no route.
 func rejected(cidr string) []string {
 	return []string{
 		"node-1 NetworkUnavailable=True PodCIDRRejected",
@@ -80,7 +80,7 @@ func rejected(cidr string) []string {
 	}
 }
 
-// taken returns the digest for node-2 whose CIDR is a part of that of node-1.
+// taken returns the digest for node-2 if its CIDR is a part of that of node-1.
 func taken(cidr string) []string {
 	return []string{
 		"node-2 NetworkUnavailable=True PodCIDRRejected",

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// due is when a CIDR or a Node is planned again. It counts while the share or the
-// view names the same time.
+// due is when a CIDR or a Node is planned again. It counts only while the share of the
+// CIDR, or the view of the Node, has the same time.
 type due struct {
 	at   time.Time
 	cidr netip.Prefix

@@ -21,11 +21,11 @@ func newTouched() touched {
 	return touched{cidrs: map[netip.Prefix]bool{}, nodes: map[string]bool{}}
 }
 
-// table is what was planned, and which CIDRs and Nodes concern each other. So a change costs a plan
-// of the CIDRs and the Nodes that it concerns, and not of all of them. A table ends with the next
-// listing.
+// table has what was planned, and which CIDRs and Nodes depend on each other. So after a
+// change only the CIDRs and the Nodes that it concerns are planned again. After each
+// listing a new table is made.
 type table struct {
-	// cidrs are those of each Node. A Node that is being deleted claims none.
+	// cidrs has the CIDRs that each Node claims. A Node that is being deleted claims none.
 	cidrs     map[string][]netip.Prefix
 	claimants map[netip.Prefix]map[string]bool // names of Nodes
 	routes    map[netip.Prefix][]route
@@ -33,7 +33,7 @@ type table struct {
 	targets map[string][]netip.Prefix
 	// lengths counts the claimed CIDRs inside the cluster's by family and length,
 	// and usual is what usualBits computes from lengths. parts has, for a CIDR of
-	// the usual length, those that are parts of it.
+	// the usual length, the CIDRs that are parts of it.
 	lengths map[bool]map[int]int
 	usual   map[bool]int
 	parts   map[netip.Prefix]map[netip.Prefix]bool
@@ -170,9 +170,9 @@ func (t *table) findParts() {
 	}
 }
 
-// reach adds everything that the plan of these CIDRs and Nodes depends on, or that
-// depends on them. A Node depends on its CIDRs, and a CIDR on the Nodes that claim it,
-// and on the one that it is a part of.
+// reach adds all CIDRs and Nodes on which the plan of these depends, or which depend on
+// them. A Node depends on its CIDRs. A CIDR depends on the Nodes that claim it, and on
+// the CIDR that it is a part of.
 func (t *table) reach(from touched) touched {
 	reached, todo := newTouched(), slices.Collect(maps.Keys(from.cidrs))
 	node := func(name string) {
@@ -228,7 +228,7 @@ func (t *table) change(o *observed, changes touched) touched {
 	}
 	reached, late := t.reach(from), newTouched()
 	for name := range reached.nodes {
-		if !slices.Equal(t.cidrs[name], claimed(o.node(name))) { // Its event has not come yet.
+		if !slices.Equal(t.cidrs[name], claimed(o.node(name))) { // The informer has not reported the change yet.
 			late.nodes[name] = true
 		}
 	}
@@ -379,7 +379,7 @@ func (t *table) setView(name string, v view) {
 	t.views[name] = v
 }
 
-// summarize adds to the plan what it says about the whole table.
+// summarize adds the numbers and the held routes of the whole table to the plan.
 func (t *table) summarize(p *plan) {
 	p.counts = t.counts
 	p.counts.missing = maps.Clone(t.counts.missing)

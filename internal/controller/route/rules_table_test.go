@@ -18,7 +18,7 @@ import (
 )
 
 // history is a table in the course of time: Nodes come, change and go, jobs and
-// patches end well or not, and the cloud lists what it likes.
+// patches end, some jobs fail, and the cloud lists random routes.
 type history struct {
 	t       *testing.T
 	r       *rand.Rand

@@ -19,8 +19,8 @@ const (
 	// wakeConditions: only conditions of Nodes may have to change. No new
 	// listing is needed.
 	wakeConditions wake = "a condition has changed"
-	// wakeRoutes: routes may have to change. Nothing is removed on a listing that
-	// is older than the change.
+	// wakeRoutes: routes may have to change. No route is removed because of a listing
+	// that is older than the change.
 	wakeRoutes wake = "a Node has changed"
 )
 

@@ -90,7 +90,7 @@ func anyCondition(r *rand.Rand, n *corev1.Node) {
 	condition(status, []string{"RouteCreated", "NoRouteCreated", "PodCIDRRejected", "CalicoIsUp"}[r.IntN(4)])(n)
 }
 
-// anyTable is a table with everything that rules distinguish.
+// anyTable returns a random table. It may have each case that the rules distinguish.
 func anyTable(r *rand.Rand) observed {
 	o := given(4)
 	for range r.IntN(3) {
