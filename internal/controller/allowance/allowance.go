@@ -1,27 +1,27 @@
 // Package allowance bounds how often something is done for one object. Without
-// it, whoever may edit an object could make the daemon call the cloud without
-// end, and use up the request quota that all objects share.
+// a bound, anybody who may edit an object could make the daemon call the cloud
+// without end, and use up the request quota that all objects share.
 package allowance
 
 import "time"
 
-// Limit says how often something may be done for one object: Burst times one
-// after the other, and later once for each period Every. Between two times there
-// is at least the time Least. So it is done at most Burst + t/Every times in any
-// time t.
+// Limit says how often something may be done for one object: first Burst times,
+// then once in each period Every. Two uses are at least the time Least apart. So
+// there are at most Burst + t/Every uses in any time t.
 type Limit struct {
 	Burst        int
 	Every, Least time.Duration
 }
 
-// Allowance is how much of a limit is used. The zero value means that nothing is.
+// Allowance is how much of a limit is used. The zero value means that nothing is
+// used.
 type Allowance struct {
 	last time.Time // when it was last used
-	full time.Time // when nothing will be used any more
+	full time.Time // when the whole limit is available again
 }
 
-// Next returns the earliest time at which it may be used again. The zero time
-// means at once.
+// Next returns the earliest time at which the allowance may be used again. The
+// zero time means at once.
 func (a Allowance) Next(l Limit) time.Time {
 	if a.last.IsZero() {
 		return time.Time{}
@@ -33,10 +33,11 @@ func (a Allowance) Next(l Limit) time.Time {
 	return next
 }
 
-// IsWhole reports whether nothing is used.
+// IsWhole reports whether the whole limit is available.
 func (a Allowance) IsWhole(now time.Time) bool { return !a.full.After(now) }
 
-// Returned gives one use back, after it turned out that nothing was done.
+// Returned returns the allowance with one use given back, because that use did
+// nothing.
 func (a Allowance) Returned(l Limit) Allowance {
 	a.full = a.full.Add(-l.Every)
 	return a

@@ -66,16 +66,18 @@ func (r Reason) Cause(message string) Cause {
 	return Cause{r.Name, show(message, MaxConditionBytes)}
 }
 
-// Every watcher of an object keeps what the object shows in memory.
+// The lengths of texts are bounded, because every watcher of an object keeps its
+// messages in memory.
 const (
 	// MaxEventBytes is the length of the longest message of an event, in bytes, as
 	// the API conventions ask.
 	MaxEventBytes = 1024
-	// MaxConditionBytes is that of a condition. The API conventions allow more.
+	// MaxConditionBytes is the same for a condition. The API conventions allow more.
 	MaxConditionBytes = 2048
-	// MaxErrorBytes is that of an error's text in a message.
+	// MaxErrorBytes is the same for the text of an error in a message.
 	MaxErrorBytes = 1000
-	// MaxValueBytes is that of a value that a message quotes, such as a provider ID.
+	// MaxValueBytes is the same for a value that a message quotes, such as a
+	// provider ID.
 	MaxValueBytes = 200
 )
 

@@ -8,7 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// hostile would forge entries, drive a terminal, and fill every watcher's memory.
+// hostile would forge log entries, control a terminal, and fill every watcher's
+// memory.
 var hostile = "a\nforged\x1b[2J\u202e" + strings.Repeat("b", 4<<20)
 
 // TestEveryMessageIsBounded makes events and causes in every way that there is.

@@ -135,13 +135,13 @@ func of(kind cloud.Kind) failure {
 	return failures[i]
 }
 
-// Reasons returns the reasons of Of, for a condition of this type.
+// Reasons returns all reasons that Of may return, for a condition of this type.
 func Reasons(condition corev1.NodeConditionType) []message.Reason {
 	return reasons(condition, nil)
 }
 
-// ReasonsOfExistence returns the reasons of OfExistence, for a condition of this
-// type.
+// ReasonsOfExistence returns all reasons that OfExistence may return, for a
+// condition of this type.
 func ReasonsOfExistence(condition corev1.NodeConditionType) []message.Reason {
 	return reasons(condition, []cloud.Kind{cloud.NotFound, cloud.NoAnswer})
 }

@@ -24,8 +24,8 @@ const TaintToBeDeleted = "ToBeDeletedByClusterAutoscaler"
 // Node.
 var announcements = []string{TaintToBeDeleted, "karpenter.sh/disrupted"}
 
-// announcingConditions are those by which an admin says that a Node is expected to
-// go (KEP-5683). Its kubelet can write them, too.
+// announcingConditions are the conditions by which an admin announces that a Node
+// will be removed (KEP-5683). The kubelet of the Node can write them, too.
 var announcingConditions = []corev1.NodeConditionType{corev1.NodeDrained, corev1.NodeMaintenanceInProgress}
 
 // HasLabel reports whether the Node has the label with a value other than false.
@@ -76,7 +76,7 @@ func Condition(node *corev1.Node, kind corev1.NodeConditionType) *corev1.NodeCon
 }
 
 // SameCondition reports whether two conditions are the same; nil stands for none.
-// Unlike the comparisons of Kubernetes it allocates nothing, because it runs for
+// Unlike the comparisons of Kubernetes, it allocates nothing, because it runs for
 // each heartbeat of each Node.
 func SameCondition(a, b *corev1.NodeCondition) bool {
 	if a == nil || b == nil {
@@ -105,9 +105,9 @@ func Scheme(node *corev1.Node) string {
 	return scheme
 }
 
-// LabelIdentity marks a Node whose provider ID this manager has written itself. The
-// value is Identity. A kubelet cannot set, change or remove the label: the admission
-// plugin NodeRestriction refuses that.
+// LabelIdentity marks a Node whose provider ID this manager has written itself. Its
+// value is what Identity returns. A kubelet cannot set, change or remove the label:
+// the admission plugin NodeRestriction refuses that.
 const LabelIdentity = "fairlead.node-restriction.kubernetes.io/identity"
 
 // Identity returns the value of LabelIdentity for a Node with this UID and provider

@@ -99,7 +99,7 @@ func TestCondition(t *testing.T) {
 	}
 }
 
-// Each field counts, also one that Kubernetes adds some day.
+// Each field is compared, even a field that a later version of Kubernetes adds.
 func TestSame(t *testing.T) {
 	fill := func(field reflect.Value) {
 		switch now := metav1.Now(); field.Interface().(type) {

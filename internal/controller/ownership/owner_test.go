@@ -144,8 +144,8 @@ func TestOwner(t *testing.T) {
 	}
 }
 
-// The zero value disowns no Node without labels: a daemon without flags leaves
-// nothing out.
+// Without flags, a Node is disowned only by the labels of this package, and not by
+// its provider ID or by another label.
 func TestWithoutFlagsOnlyLabelsDisown(t *testing.T) {
 	for _, id := range []string{"", "i-1", "hcloud://1", "robot://7", "eks-hybrid:///r/c/n", "k3s://x", "kwok://x"} {
 		for _, n := range []*corev1.Node{nodeOf(id), nodeOf(id, waits), nodeOf(id, with("kubernetes.azure.com/managed", "false"))} {

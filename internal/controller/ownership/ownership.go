@@ -1,5 +1,5 @@
-// Package ownership has the rule that says whose Node a Node is. The controllers
-// leave alone what is not theirs: promise S4 e.
+// Package ownership has the rule that decides who owns a Node. The controllers
+// leave a Node alone if it is not this daemon's: promise S4 e.
 //
 // It is pure: rules and decisions may import it.
 package ownership
@@ -15,7 +15,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
 )
 
-// Labels of Nodes that no rule may touch. The value false means no label.
+// Labels that exclude a Node, so that no rule may touch it. A label with the value
+// false does not count.
 const (
 	// LabelExclude may be set by anybody who may write the Node, also by its own
 	// kubelet.
@@ -25,16 +26,16 @@ const (
 	LabelExcludeRestricted = "fairlead.node-restriction.kubernetes.io/exclude"
 )
 
-// Labels that name the provider of a Node. The value none means that no provider
-// has it.
+// Labels that name the provider of a Node. The value none means that the Node has
+// no provider.
 const (
 	LabelProvider           = "fairlead.dev/provider"
 	LabelProviderRestricted = "fairlead.node-restriction.kubernetes.io/provider"
 	noProvider              = "none"
 )
 
-// Owner says whose Node a Node is. The controllers leave Nodes of Foreign and
-// Nobody alone.
+// Owner says who owns a Node. The controllers leave a Node alone if its owner is
+// Foreign or Nobody.
 type Owner string
 
 // The owners, as this daemon sees them.
@@ -45,7 +46,8 @@ const (
 	Unknown Owner = "unknown" // the cloud has to be asked
 )
 
-// Doubt is why an unknown Node must not be deleted because of what the cloud says.
+// Doubt is why a Node whose owner is Unknown must not be deleted, even if the cloud
+// says that its instance does not exist.
 type Doubt string
 
 // The doubts.
@@ -53,8 +55,8 @@ const (
 	// NeverInitialized is the doubt about a Node that has no provider ID and does
 	// not wait for one, although Nodes of this cloud have provider IDs.
 	NeverInitialized Doubt = "never initialised"
-	// NeverConfirmed is the doubt about a Node with a provider ID of a scheme of
-	// which the provider has never confirmed a Node.
+	// NeverConfirmed is the doubt about a Node with a provider ID, if the provider
+	// has never confirmed a Node with the same scheme.
 	NeverConfirmed Doubt = "never confirmed"
 )
 
@@ -62,14 +64,14 @@ const (
 type Verdict struct {
 	Owner Owner
 	Why   string
-	Doubt Doubt // of some unknown Nodes
+	Doubt Doubt // about some Nodes whose Owner is Unknown; empty: there is none
 }
 
 // Claim says which Nodes a daemon treats as its own. The zero value disowns only
-// Nodes that a label excludes or gives to a provider. Each of the other fields
+// Nodes that a label excludes or gives to a provider. Nodes, Schemes and Selector
 // can disown more.
 type Claim struct {
-	// RestrictedLabels honours only labels that kubelets cannot set.
+	// RestrictedLabels makes this daemon honour only labels that kubelets cannot set.
 	RestrictedLabels bool
 	// Providers are the values of LabelProvider that mean this daemon. A Node with
 	// such a label is not disowned by the fields below.
@@ -77,8 +79,8 @@ type Claim struct {
 	// Nodes, if not nil, returns false for Nodes that are not this daemon's. It
 	// must depend on nothing but the Node.
 	Nodes func(*corev1.Node) bool
-	// Schemes are those of this daemon's provider IDs. If there are none, any may
-	// be.
+	// Schemes are the schemes of provider IDs that this daemon's Nodes may have. If
+	// there are none, all schemes are allowed.
 	Schemes []string
 	// Selector, if not nil, matches the labels of this daemon's Nodes.
 	Selector labels.Selector
@@ -86,14 +88,14 @@ type Claim struct {
 
 // Known is what a controller has learnt about the Nodes of the cluster.
 type Known struct {
-	// Confirmed has the provider-ID schemes of which the provider has confirmed a
-	// Node.
+	// Confirmed has the provider-ID schemes of the Nodes that the provider has
+	// confirmed.
 	Confirmed map[string]bool
 	// HasIDs means that the Nodes of this cloud have provider IDs.
 	HasIDs bool
 }
 
-// Owner returns whose Node a Node is. The first rule that holds decides.
+// Owner returns who owns a Node. The first rule that holds decides.
 func (c Claim) Owner(node *corev1.Node, known Known) Verdict {
 	id, scheme := node.Spec.ProviderID, nodefact.Scheme(node)
 	switch disowned := c.disowned(node); {
@@ -114,8 +116,8 @@ func (c Claim) Owner(node *corev1.Node, known Known) Verdict {
 	}
 }
 
-// disowned returns the verdict about a Node that is not this daemon's whatever the
-// cloud says, nil for others.
+// disowned returns the verdict about a Node that is not this daemon's, whatever the
+// cloud says. It returns nil for other Nodes.
 func (c Claim) disowned(node *corev1.Node) *Verdict {
 	label, provider := c.providerLabel(node)
 	switch excluded := c.excludedBy(node); {
@@ -166,8 +168,7 @@ func (c Claim) LeavesAlone(node *corev1.Node) (why string, alone bool) {
 	return c.Disowns(node)
 }
 
-// Label returns the label by which the Node is not this daemon's, empty if there
-// is none.
+// Label returns the label that disowns the Node, empty if none does.
 func (c Claim) Label(node *corev1.Node) string {
 	label, provider := c.providerLabel(node)
 	switch excluded := c.excludedBy(node); {
@@ -180,8 +181,8 @@ func (c Claim) Label(node *corev1.Node) string {
 	}
 }
 
-// Ignored returns a label that would count if labels that a kubelet can set were
-// honoured, empty if there is none.
+// Ignored returns a label that does not count, because a kubelet can set it. It is
+// empty if there is none.
 func (c Claim) Ignored(node *corev1.Node) string {
 	_, named := node.Labels[LabelProvider]
 	switch {

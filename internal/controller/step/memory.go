@@ -10,9 +10,9 @@ const MemoryPath = "/debug/fairlead/v1/objects/"
 // waits. It has no secrets: its messages are those of events and conditions.
 type Memory struct {
 	Controller string `json:"controller"`
-	// Reason and Text are why the object waits, by what the controller has found
-	// last. They are empty if it does not wait. One of them is empty if the controller
-	// remembers the reason only, or if the wait has no event or condition.
+	// Reason and Text say why the object waits, as the controller found last. They are
+	// empty if it does not wait. Text is also empty if the controller remembers only the
+	// reason, and Reason if the wait has no event or condition.
 	Reason string `json:"reason,omitempty"`
 	Text   string `json:"message,omitempty"`
 	// Since is when the wait began.
@@ -22,7 +22,8 @@ type Memory struct {
 	// Said is what the cloud has said last, and SaidAt is when.
 	Said   string    `json:"said,omitempty"`
 	SaidAt time.Time `json:"saidAt,omitzero"`
-	// Attempts is how many times in a row a call has failed, or was answered in vain.
+	// Attempts is how many calls in a row have failed, or had an answer that does not end
+	// the wait.
 	Attempts int `json:"attempts,omitempty"`
 	// NextLook is when the controller decides again at the latest. The zero value means
 	// that it waits for a change.
@@ -37,7 +38,8 @@ type Evidence struct {
 	// Of is how many are needed.
 	Absences int `json:"absences"`
 	Of       int `json:"of"`
-	// Since is when the first of them came, and For is for how long it has to stay so.
+	// Since is when the first of these answers came. For is how long the answers have to
+	// stay the same.
 	Since time.Time `json:"since,omitzero"`
 	For   string    `json:"for,omitempty"`
 }

@@ -28,16 +28,17 @@ type Step struct {
 	Effect     Effect `json:"effect"`
 	// Do is the action in the controller's words.
 	Do string `json:"do"`
-	// Reason is the reason of the event or the condition that has the same sentence,
-	// empty if there is none.
+	// Reason is the reason of the event or condition that says the same as Why, empty
+	// if there is none.
 	Reason string `json:"reason,omitempty"`
-	// Why is the sentence that log, event and condition have, too.
+	// Why is the sentence that the log, the event and the condition have, too.
 	Why string `json:"why"`
 	// Writes are the changes in the API server.
 	Writes []string `json:"writes,omitempty"`
 	// Calls are the calls that change the cloud.
 	Calls []string `json:"calls,omitempty"`
-	// After is when the controller would decide again; 0: when something changes.
+	// After is how long the controller would wait until it decides again; 0 means that
+	// it waits for a change.
 	After time.Duration `json:"-"`
 }
 

@@ -35,9 +35,10 @@ func ReasonsAreComplete(t *testing.T, reasons []message.Reason) {
 	}
 }
 
-// EventsHaveReasons reads the code below these directories, tests excepted: every
-// message.Reason is in reasons, and no event, cause or condition is made or
-// recorded without one. So no message goes around the bounds of package message.
+// EventsHaveReasons reads the code below these directories, except tests. It
+// checks that every message.Reason is in reasons, and that no event, cause or
+// condition is made or recorded without a Reason. So all messages have the bounds
+// of package message.
 func EventsHaveReasons(t *testing.T, reasons []message.Reason, directories ...string) {
 	t.Helper()
 	names := namesOf(t, reasons)
@@ -66,9 +67,9 @@ func EventsHaveReasons(t *testing.T, reasons []message.Reason, directories ...st
 	}
 }
 
-// goesAround returns what gives a message to an event, a cause or a condition, if
-// that is not the Message of another one. It returns the empty string for any
-// other node.
+// goesAround names the code that gives an event, a cause or a condition a text of
+// its own instead of the Message of another one. It returns the empty string for
+// any other node.
 func goesAround(n ast.Node) string {
 	switch n := n.(type) {
 	case *ast.KeyValueExpr:
@@ -90,10 +91,9 @@ func isMessage(e ast.Expr) bool {
 	return ok && s.Sel.Name == "Message"
 }
 
-// filesBelow returns the Go files below the directories, without tests, without
-// package message, which makes the reasons, without package policy, whose messages
-// are constant and shown by the API server, and without package doctor, which records
-// nothing.
+// filesBelow returns the Go files below the directories. It leaves out tests, and
+// three packages: message makes the reasons, the messages of policy are constant and
+// shown by the API server, and doctor records nothing.
 func filesBelow(t *testing.T, directories []string) []string {
 	t.Helper()
 	var files []string
