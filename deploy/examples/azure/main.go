@@ -1,4 +1,4 @@
-// Remove this line and the next in your copy. It keeps a program whose modules are not ours out of our build.
+// Remove this line and the next in your copy. They keep this program, whose modules we do not require, out of our build.
 //go:build ignore
 
 // Command azure-cloud-controller-manager is the daemon with the provider of
@@ -20,8 +20,8 @@ func main() {
 	ccm.MainWith(ccm.Options{
 		Name:         "azure-cloud-controller-manager",
 		ProviderName: "azure",
-		// It does not register itself, and it uses a client of the cluster before
-		// it is initialised.
+		// The provider does not register itself, and uses a client of the cluster
+		// before Initialize is called.
 		Provider: func(_ context.Context, d ccm.ProviderDeps) (cloudprovider.Interface, error) {
 			if d.Config == nil {
 				return nil, errors.New("--cloud-config is needed")

@@ -1,4 +1,4 @@
-// Remove this line and the next in your copy. It keeps a program whose modules are not ours out of our build.
+// Remove this line and the next in your copy. They keep this program, whose modules we do not require, out of our build.
 //go:build ignore
 
 // Command gcp-cloud-controller-manager is the daemon with the provider of Google
@@ -29,7 +29,7 @@ func main() {
 	})
 }
 
-// switches are flags of the vendor's main, which it hands to the provider.
+// switches are flags of the vendor's main, which passes them to the provider.
 type switches struct{ multiProject, rbsDefault, annotations, deny, denyCleanup, fineLocks bool }
 
 func (s *switches) addFlags(own *pflag.FlagSet) {

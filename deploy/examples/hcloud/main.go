@@ -1,4 +1,4 @@
-// Remove this line and the next in your copy. It keeps a program whose modules are not ours out of our build.
+// Remove this line and the next in your copy. They keep this program, whose modules we do not require, out of our build.
 //go:build ignore
 
 // Command hcloud-cloud-controller-manager is the daemon with the provider of
@@ -17,8 +17,8 @@ func main() {
 	ccm.MainWith(ccm.Options{
 		Name:         "hcloud-cloud-controller-manager",
 		ProviderName: "hcloud",
-		// It does not register itself: it is made from a flag and a lister of
-		// Nodes, whose cache is filled before the provider is first called.
+		// The provider does not register itself: it is made from a flag and a lister
+		// of Nodes, whose cache is filled before the provider is first called.
 		Provider: func(_ context.Context, d ccm.ProviderDeps) (cloudprovider.Interface, error) {
 			return hcloud.NewCloud(d.Flags.Lookup("cluster-cidr").Value.String(), d.Informers.Core().V1().Nodes().Lister())
 		},

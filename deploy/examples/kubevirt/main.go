@@ -1,4 +1,4 @@
-// Remove this line and the next in your copy. It keeps a program whose modules are not ours out of our build.
+// Remove this line and the next in your copy. They keep this program, whose modules we do not require, out of our build.
 //go:build ignore
 
 // Command kubevirt-cloud-controller-manager is the daemon with the provider of
@@ -61,8 +61,8 @@ func (s slices) Run(ctx context.Context) error {
 	return nil
 }
 
-// hostConfig reaches the cluster that hosts the machines. Without a kubeconfig
-// of its own it is the one in which the daemon runs.
+// hostConfig returns the configuration of the cluster that hosts the machines.
+// If the cloud-config names no kubeconfig, that is the cluster in which the daemon runs.
 func hostConfig(cloud *kubevirt.Cloud) (*rest.Config, error) {
 	if cloud.GetCloudConfig().Kubeconfig == "" {
 		return rest.InClusterConfig()

@@ -1,4 +1,4 @@
-// Remove this line and the next in your copy. It keeps a program whose modules are not ours out of our build.
+// Remove this line and the next in your copy. They keep this program, whose modules we do not require, out of our build.
 //go:build ignore
 
 // Command linode-cloud-controller-manager is the daemon with the provider of
@@ -33,7 +33,7 @@ func main() {
 	})
 }
 
-// newProvider gives the provider what it reads from variables of its packages.
+// newProvider sets the variables from which the provider reads its settings.
 func newProvider(_ context.Context, d ccm.ProviderDeps) (cloudprovider.Interface, error) {
 	o := &options.Options
 	o.KubeconfigFlag = d.Flags.Lookup("kubeconfig")
@@ -63,7 +63,7 @@ func newProvider(_ context.Context, d ccm.ProviderDeps) (cloudprovider.Interface
 	return d.Registered()
 }
 
-// addFlags adds those of the vendor's main, with its defaults.
+// addFlags adds the flags of the vendor's main, with their defaults.
 func addFlags(own *pflag.FlagSet) {
 	o := &options.Options
 	own.BoolVar(&o.LinodeGoDebug, "linodego-debug", false, "Log each call of the API.")

@@ -1,4 +1,4 @@
-// Remove this line and the next in your copy. It keeps a program whose modules are not ours out of our build.
+// Remove this line and the next in your copy. They keep this program, whose modules we do not require, out of our build.
 //go:build ignore
 
 // Command openstack-cloud-controller-manager is the daemon with the provider of

@@ -1,4 +1,4 @@
-// Remove this line and the next in your copy. It keeps a program whose modules are not ours out of our build.
+// Remove this line and the next in your copy. They keep this program, whose modules we do not require, out of our build.
 //go:build ignore
 
 // Command vsphere-cloud-controller-manager is the daemon with the provider of
@@ -33,7 +33,7 @@ func main() {
 			loadbalancer.ClusterName = d.Flags.Lookup("cluster-name").Value.String()
 			return d.Registered()
 		},
-		// Sessions of vCenter are few.
+		// vCenter allows few sessions.
 		Stopped: func(context.Context) { vsphere.SessionLogout() },
 	})
 }

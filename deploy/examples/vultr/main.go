@@ -1,4 +1,4 @@
-// Remove this line and the next in your copy. It keeps a program whose modules are not ours out of our build.
+// Remove this line and the next in your copy. They keep this program, whose modules we do not require, out of our build.
 //go:build ignore
 
 // Command vultr-cloud-controller-manager is the daemon with the provider of
@@ -15,8 +15,8 @@ import (
 )
 
 func main() {
-	// The watch of Secrets panics when its context ends, so it gets one that
-	// does not end before the process.
+	// The watch of Secrets panics when its context ends, so it gets a
+	// context that does not end before the process.
 	watch := sync.OnceFunc(func() {
 		vultr.SetupSecretWatcher(context.Background())
 		go vultr.SecretWatcher.WatchSecrets()
