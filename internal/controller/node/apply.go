@@ -13,7 +13,7 @@ import (
 // apply carries the plan out: patches, then events, then memory. The reason why
 // a Node waits is recorded and remembered even if the condition was refused,
 // because then the owner sees only the event. An error for which kube.IsStale
-// holds means that the Node has changed and has to be decided on again.
+// holds means that the Node has changed and needs a new plan.
 func (c *Controller) apply(ctx context.Context, o observed, p plan) (loop.Result, error) {
 	logger := klog.FromContext(ctx).WithValues("node", o.node.Name)
 	c.count(o)

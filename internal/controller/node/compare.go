@@ -17,18 +17,19 @@ import (
 
 // comparison compares all Nodes with the cloud again and again, a page at a time:
 // with a list, if the provider has one and it has proved right, or by questions in
-// the order of the Nodes' names. It belongs to one goroutine.
+// the order of the Nodes' names. It remembers only the last name, so a Node that
+// joins or leaves does not delay another. Only one goroutine uses it.
 type comparison struct {
 	*Controller
 
 	calls sync.WaitGroup
 	free  chan struct{} // has an element for each page of questions under way
 
-	began    time.Time // this round
+	began    time.Time // when this round began
 	last     string    // the name that was asked about last
 	unlisted bool      // this round does without the list
 	token    string    // of the next page of the list
-	pages    int       // of the list in this round
+	pages    int       // how many pages of the list were read in this round
 	named    map[string]bool
 	expected int // how many pages the list will have, estimated from those so far; 0: unknown
 	sampled  string
@@ -157,8 +158,8 @@ func (r *comparison) list(ctx context.Context) error {
 	return nil
 }
 
-// match returns the names of the Nodes that a page confirms, and of those that it
-// describes otherwise.
+// match returns the names of the Nodes that a page confirms, and of those that the
+// page describes differently.
 func (r *comparison) match(page []cloud.Metadata) (confirmed, others []string) {
 	byID := map[string]cloud.Metadata{}
 	twice := map[string]bool{}
@@ -218,7 +219,7 @@ func (r *comparison) ask(ctx context.Context, page []string) {
 	})
 }
 
-// observedWith returns what is known of a Node, with what a list says.
+// observedWith returns what is known of a Node, with m as the answer of the cloud.
 func (c *Controller) observedWith(node *corev1.Node, m cloud.Metadata) observed {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -29,7 +29,8 @@ type hints struct {
 	lists, watches int  // calls
 	batches        int  // calls
 
-	// list changes a page, watch an answer; nil: nothing goes wrong.
+	// list changes a page of the list, and watch an answer of the watch. If one is nil,
+	// nothing goes wrong.
 	list  func(token string, page *provider.InstancePage) error
 	watch func(ctx context.Context, answer *provider.InstanceChanges) error
 }
@@ -127,7 +128,7 @@ func (v *vendor) set(edit func(*hints)) {
 }
 
 // takeCalls returns how many pages were listed, how often the watch was called, and
-// how many questions were asked, since it was last called.
+// how many questions were asked, since the last call of takeCalls.
 func (q *quirky) takeCalls() (lists, watches, asked int) {
 	asked = len(q.takeAsked())
 	q.vendor.set(func(h *hints) {
@@ -158,7 +159,7 @@ func beginHinted(t *testing.T, nodes int) *quirky {
 
 func nameOf(n int) string { return fmt.Sprintf("n%03d", n) }
 
-const hintedPeriod = 5 * time.Minute // that of beginWith
+const hintedPeriod = 5 * time.Minute // Config.Refresh of beginWith
 
 func TestListSparesQuestions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -311,7 +312,7 @@ func TestFaultsOfAList(t *testing.T) {
 	}
 }
 
-// A list that is always old confirms Nodes that have changed. A sample finds it.
+// A list that is always old confirms Nodes that have changed. A sample finds this out.
 func TestListThatConfirmsWhatIsNotTrueIsLeftOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := beginHinted(t, 30)
@@ -320,7 +321,7 @@ func TestListThatConfirmsWhatIsNotTrueIsLeftOut(t *testing.T) {
 			h.watch = func(context.Context, *provider.InstanceChanges) error { return errors.New("no") }
 			h.list = func(_ string, p *provider.InstancePage) error {
 				for n := range p.Instances {
-					p.Instances[n].AdditionalLabels = map[string]string{"rack": "a"} // as all were
+					p.Instances[n].AdditionalLabels = map[string]string{"rack": "a"} // as all had it at first
 				}
 				return nil
 			}

@@ -32,15 +32,15 @@ const queue = "Nodes"
 const passesPerRead = 4
 
 // mostLookUps bounds the look-ups under way if they go to the cloud in batches.
-// Each has a goroutine, and the gateway bounds them, too.
+// Each look-up has a goroutine. The gateway bounds look-ups, too.
 const mostLookUps = 200
 
 // freshReads is how often a pass decides again when the Node has changed in the
 // meantime. After that, other Nodes go first.
 const freshReads = 10
 
-// busyPause is when a question that is in no hurry is tried again, if another
-// one is under way.
+// busyPause is how long a question that is in no hurry waits if another such
+// question is under way.
 const busyPause = time.Second
 
 // instances is the cloud, as far as this package needs it.
@@ -89,8 +89,8 @@ type recorder interface {
 // have their zero values.
 type Config struct {
 	// Reads is the maximum number of concurrent look-ups of waiting Nodes in the
-	// cloud. With batches it may be higher. Refreshers is the maximum number of concurrent calls of the periodic
-	// refresh. 0 means 1.
+	// cloud. With batches there may be more. Refreshers is the maximum number of
+	// concurrent calls of the periodic refresh. 0 means 1.
 	Reads, Refreshers int
 	// Refresh is the period in which each Node is compared with the cloud.
 	Refresh time.Duration
@@ -140,7 +140,7 @@ type Controller struct {
 	always    bool
 	claim     ownership.Claim
 	reads     chan struct{} // has an element for each look-up under way
-	unhurried chan struct{} // the same for look-ups in no hurry: asking soon would not help their Nodes
+	unhurried chan struct{} // the same for look-ups of Nodes that a quick answer would not help
 	refresher refresher
 	lister    lister  // nil: not offered
 	watcher   watcher // nil: not offered
@@ -163,7 +163,7 @@ type fetched struct {
 	uid    types.UID
 	answer answer
 	at     time.Time // when the question was asked
-	used   bool      // by a pass. It stays, so that no older answer is used later.
+	used   bool      // A pass has used it. It is kept, so that no older answer is used later.
 }
 
 // fetchedFor is how long an unused answer is kept.
@@ -206,9 +206,10 @@ func New(deps Deps, cfg Config) *Controller {
 	return c
 }
 
-// lookUps returns how many Nodes that wait may be asked about at the same time. If
-// the provider answers for many in one call, that is enough for one call under way
-// and one that fills, unless the operator wants one look-up at a time.
+// lookUps returns how many look-ups of waiting Nodes may run at the same time. If the
+// provider answers for many Nodes in one call, there are enough look-ups to fill one
+// call while another is under way. If the operator wants one look-up at a time, there
+// is only one.
 func lookUps(reads, batch int) int {
 	if reads < 2 || batch < 2 {
 		return max(reads, 1)
@@ -243,7 +244,7 @@ func (c *Controller) Run(ctx context.Context) error {
 }
 
 // Follow makes the controller take note of all Nodes until stop is called. known
-// reports whether it has them all. Run needs no other call of it.
+// reports whether the controller has seen all Nodes. Run calls Follow itself.
 func (c *Controller) Follow(_ context.Context) (known cache.InformerSynced, stop func(), err error) {
 	if err := kube.IndexProviderIDs(c.informer); err != nil {
 		return nil, nil, fmt.Errorf("index nodes: %w", err)
@@ -285,7 +286,7 @@ func (c *Controller) Reconcile(ctx context.Context, name string) (loop.Result, e
 }
 
 // pass observes, decides and applies, once. If it could not use the cloud's
-// answer, the answer is kept for the next pass, for a while.
+// answer, it keeps the answer for the next pass, for a while.
 func (c *Controller) pass(ctx context.Context, node *corev1.Node) (loop.Result, error) {
 	o := c.observe(node)
 	p := decide(o)

@@ -47,7 +47,7 @@ type life struct {
 	refuse  func(subresource string) error // of patches; guarded by mu
 }
 
-// refusing makes the API server refuse the patches that f has an error for.
+// refusing makes the API server refuse the patches for which f returns an error.
 func (l *life) refusing(f func(subresource string) error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -87,7 +87,7 @@ func (l *life) recorded() []string {
 	return slices.Clone(l.events)
 }
 
-// begin starts a life with an instance n1 and, in the cluster, the nodes.
+// begin starts a life with the instance n1 in the cloud and these nodes in the cluster.
 func begin(t *testing.T, nodes ...runtime.Object) *life {
 	t.Helper()
 	engine, err := simulator.New(simulator.Config{})
@@ -147,7 +147,8 @@ func (l *life) start() {
 	}
 }
 
-// until waits until holds accepts the Node n1, or until or accepts an error.
+// until reads the Node n1 again and again, until holds accepts the Node or until the
+// last argument, if given, accepts the error.
 func (l *life) until(what string, holds func(*corev1.Node) bool, or ...func(error) bool) *corev1.Node {
 	l.t.Helper()
 	deadline := time.NewTimer(20 * time.Second)
@@ -296,8 +297,8 @@ func TestRestartBetweenTheTwoWrites(t *testing.T) {
 	}
 }
 
-// changing is an API server at which the Node is written by somebody else
-// before each of the first patches.
+// changing is an API server at which somebody else writes the Node before each of
+// the first patches.
 type changing struct {
 	node      *corev1.Node
 	conflicts int

@@ -24,8 +24,8 @@ type observed struct {
 	holder string
 	memory memory
 	policy LabelPolicy
-	// unwritten is why a write that this pass has already tried was refused; zero
-	// means that it has tried none.
+	// unwritten is why a write of this pass was refused; zero means that none was
+	// refused.
 	unwritten message.Cause
 	// strictIDs means that no other provider ID than the Node's own is accepted
 	// from the cloud.
@@ -52,8 +52,8 @@ type answer struct {
 	given    given
 	instance instance      // where described
 	cause    message.Cause // where refused
-	// again is when to ask again because the cloud is down for all Nodes; 0 if it is
-	// not. Then nothing was asked about this Node.
+	// again is how long to wait before asking again if the cloud is down for all Nodes.
+	// Then nothing was asked about this Node. It is 0 if the cloud is not down.
 	again time.Duration
 }
 
@@ -75,10 +75,10 @@ type memory struct {
 	// waitsFor is the reason that was found last.
 	waitsFor string
 	// vain is how many answers in a row were of a kind that asking again soon does
-	// not change. nextAsk is when the cloud is asked again then.
+	// not change. nextAsk is when the cloud is asked again after such an answer.
 	vain    int
 	nextAsk time.Time
-	// questions are those about the Node while it waited.
+	// questions is the allowance of questions about the Node while it waits.
 	questions allowance.Allowance
 	// recorded is the reason that the last event named, recordedAt is when it
 	// was recorded.
@@ -119,10 +119,10 @@ const (
 type plan struct {
 	do  action
 	why string
-	// after is when to ask again; 0 with wait means after a growing delay that
-	// stays short.
+	// after is how long to wait before asking again. If do is wait, 0 means a growing
+	// delay that stays short.
 	after time.Duration
-	// unhurried means that others are asked about first.
+	// unhurried means that the cloud is asked about other Nodes first.
 	unhurried bool
 	writes
 	memory memory
@@ -133,7 +133,7 @@ type plan struct {
 type writes struct {
 	// addresses replace those in the status; nil leaves them.
 	addresses []corev1.NodeAddress
-	// condition replaces the one of its type; nil leaves it.
+	// condition replaces the condition of the same type; nil leaves it.
 	condition *corev1.NodeCondition
 	change    change
 	events    []message.Event

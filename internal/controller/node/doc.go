@@ -11,7 +11,7 @@
 // starts from what the API server stores: addresses that are written already
 // need no write. The PATCH that sets provider ID and labels also removes the
 // taint, and it comes after the addresses. A new process does not know which
-// events were recorded.
+// events an earlier process has recorded.
 //
 // The rules are in:
 //

@@ -17,8 +17,7 @@ import (
 func TestReasonsAreComplete(t *testing.T) { messagetest.ReasonsAreComplete(t, Reasons()) }
 
 // TestPlansOfHostileTexts decides on what a broken kubelet and a broken cloud may
-// send. Whatever that is, the Node shows a short line, which ends with the way
-// out.
+// send. Whatever they send, the Node shows a short line that ends with what to do.
 func TestPlansOfHostileTexts(t *testing.T) {
 	hostile := "x\n\x1b[2J" + strings.Repeat("y", 1<<20)
 	many := map[string]string{}

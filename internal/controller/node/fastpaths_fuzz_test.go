@@ -52,13 +52,13 @@ var (
 			p.Instances, p.AsOf = former, time.Now().Add(-time.Hour)
 			return nil
 		},
-		func(p *provider.InstancePage, former []cloudprovider.InstanceMetadata) error { // of one another
+		func(p *provider.InstancePage, former []cloudprovider.InstanceMetadata) error { // each has the labels of another
 			for n := range p.Instances {
 				p.Instances[n].AdditionalLabels = former[(n+1)%len(former)].AdditionalLabels
 			}
 			return nil
 		},
-		func(p *provider.InstancePage, _ []cloudprovider.InstanceMetadata) error { // less than there is
+		func(p *provider.InstancePage, _ []cloudprovider.InstanceMetadata) error { // only provider IDs
 			for n := range p.Instances {
 				p.Instances[n] = cloudprovider.InstanceMetadata{ProviderID: p.Instances[n].ProviderID}
 			}
@@ -83,9 +83,9 @@ var (
 )
 
 // FuzzFastPaths changes instances while the list and the watch go wrong. Whatever
-// they say, a Node only gets labels that its own instance has had, never an older
-// one after a newer one, and no Node is deleted or gets another provider ID. When
-// nothing goes wrong any more, each Node matches its instance within two long
+// they say, a Node only gets labels that its own instance has had, and never an
+// older label after a newer one. No Node is deleted or gets another provider ID.
+// When nothing goes wrong any more, each Node matches its instance within two long
 // periods.
 func FuzzFastPaths(f *testing.F) {
 	f.Add([]byte{0, 1, 4, 60})

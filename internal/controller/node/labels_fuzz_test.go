@@ -9,8 +9,8 @@ import (
 )
 
 // FuzzRecord reads the annotation with the labels that came from the cloud. A
-// kubelet may write it. Whatever it says, no reserved or invalid label is touched,
-// only labels that are offered are set, and a record that is written is read as it was.
+// kubelet may write it. Whatever it says, no reserved or invalid label is touched, and
+// only labels that are offered are set. A record is read back as it was written.
 func FuzzRecord(f *testing.F) {
 	for _, seed := range []struct{ annotation, key, value string }{
 		{`{"example.com/a":"1"}`, "example.com/a", "1"},

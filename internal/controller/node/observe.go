@@ -11,7 +11,7 @@ import (
 )
 
 // observe gathers what is known without I/O. If a refresh or an earlier pass
-// has fetched an answer that no pass has used, observe takes that.
+// has fetched an answer that no pass has used, observe takes that answer.
 func (c *Controller) observe(node *corev1.Node) observed {
 	c.mu.Lock()
 	defer c.mu.Unlock()

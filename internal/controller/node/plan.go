@@ -21,9 +21,9 @@ func (c *Controller) Shadow(ctx context.Context, look loop.Reconcile) error {
 	return c.loop.RunAs(ctx, look)
 }
 
-// Plan returns what the controller would do about a Node. It asks the cloud about
-// each Node, even about one that the refresh would ask about later, and about an
-// initialised one at most once in a period of the refresh. It writes nothing.
+// Plan returns what the controller would do about a Node. It writes nothing. It asks
+// the cloud at once, even about a Node that the refresh would ask about later. About
+// an initialised Node it asks at most once in a period of the refresh.
 func (c *Controller) Plan(ctx context.Context, name string) ([]step.Step, error) {
 	node, err := c.nodes.Cached(name)
 	if apierrors.IsNotFound(err) {

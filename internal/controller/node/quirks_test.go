@@ -90,7 +90,7 @@ func (m machines) InstanceMetadata(_ context.Context, node *corev1.Node) (*cloud
 	return &i, nil
 }
 
-// instance is one that the vendor has.
+// instanceOf returns the instance of the Node with this name.
 func instanceOf(name string) cloudprovider.InstanceMetadata {
 	return cloudprovider.InstanceMetadata{
 		ProviderID: "p://" + name, InstanceType: "small", Zone: "z1", Region: "r1",
@@ -117,13 +117,13 @@ type quirky struct {
 }
 
 // beginQuirky runs a controller with a provider of these habits on a cluster of
-// these Nodes. Each Node has an instance, except those that without names.
+// these Nodes. Each Node has an instance.
 func beginQuirky(t *testing.T, cfg Config, habits []quirks.Quirk, nodes ...*corev1.Node) *quirky {
 	t.Helper()
 	return beginWith(t, &vendor{}, cfg, habits, nodes...)
 }
 
-// beginWith does the same with this vendor.
+// beginWith does the same as beginQuirky, with this vendor.
 func beginWith(t *testing.T, v *vendor, cfg Config, habits []quirks.Quirk, nodes ...*corev1.Node) *quirky {
 	t.Helper()
 	v.instances = map[string]cloudprovider.InstanceMetadata{}
@@ -251,8 +251,8 @@ func joins(name string, edits ...func(*corev1.Node)) *corev1.Node {
 
 func named(id string) func(*corev1.Node) { return func(n *corev1.Node) { n.Spec.ProviderID = id } }
 
-// What the API server refuses again and again is reported on the Node, whatever
-// the code of the refusal, before and after the initialisation.
+// If the API server refuses a write again and again, the Node shows this, before
+// and after the initialisation, whatever the code of the refusal.
 func TestRefusedWritesAreReported(t *testing.T) {
 	webhook := func(code int32, reason metav1.StatusReason) error {
 		return &apierrors.StatusError{ErrStatus: metav1.Status{
@@ -299,8 +299,8 @@ func TestRefusedWritesAreReported(t *testing.T) {
 	}
 }
 
-// Nodes that the cloud does not know are asked about less and less often. A new
-// Node, and one that changes, is asked about at once.
+// The cloud is asked less and less often about Nodes that it does not know. It is
+// asked at once about a new Node and about a Node that changes.
 func TestUnknownNodesDoNotUseUpTheQuota(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var foreign []*corev1.Node
@@ -366,8 +366,9 @@ func TestLabelsDoNotFlap(t *testing.T) {
 	}
 }
 
-// A provider may spell the ID of an instance differently from the Node. The Node's
-// own ID stands, unless what the provider says is another Node's.
+// A provider may spell the ID of an instance differently from the Node. The Node
+// keeps its own ID. It is not initialised if the provider's ID is another Node's, or
+// if the flag is set.
 func TestAnotherSpellingOfTheProviderID(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
@@ -406,7 +407,7 @@ func TestAnotherSpellingOfTheProviderID(t *testing.T) {
 }
 
 // With --node-condition=always a Node costs one more write when it is initialised,
-// and none later. A Node that was initialised before the flag was set also costs one.
+// and none later. A Node that was initialised before the flag was set costs one write.
 func TestConditionOfEachNodeIsOneWrite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		always := Config{AlwaysShow: true}

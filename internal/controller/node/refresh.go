@@ -9,10 +9,7 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// refresher spreads the questions to the cloud evenly over the period. It goes
-// through the Nodes in the order of their names, one page at a time, and begins
-// again at the end. It remembers only the last name, so a Node that joins or
-// leaves does not delay another.
+// refresher spreads the pages of a comparison evenly over the period.
 type refresher struct {
 	period   time.Duration
 	parallel int
@@ -74,8 +71,7 @@ func (c *Controller) fetch(ctx context.Context, names []string) (differ []string
 	return differ
 }
 
-// sleep waits for d and returns true. It returns false if the context ends
-// before.
+// sleep waits for d and returns true. It returns false if the context ends first.
 func (c *Controller) sleep(ctx context.Context, d time.Duration) bool {
 	timer := c.clock.NewTimer(d)
 	defer timer.Stop()

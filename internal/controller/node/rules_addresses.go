@@ -27,8 +27,8 @@ type unmetAddress struct {
 	parses bool
 }
 
-// wantedAddresses returns what the Node's addresses should be, in stored form. If
-// the cloud offers none, the Node's addresses are left alone.
+// wantedAddresses returns what the Node's addresses should be, in the form that
+// stored returns. If the cloud offers none, the Node's addresses are left alone.
 func wantedAddresses(node *corev1.Node, offered []corev1.NodeAddress) ([]corev1.NodeAddress, *unmetAddress) {
 	if len(offered) == 0 {
 		return nil, nil
@@ -52,9 +52,9 @@ func wantedAddresses(node *corev1.Node, offered []corev1.NodeAddress) ([]corev1.
 
 func isHostname(a corev1.NodeAddress) bool { return a.Type == corev1.NodeHostName }
 
-// preferred puts the addresses that the kubelet was told to use (--node-ip, one
-// or one of each family) first, in the kubelet's order. Other addresses of the
-// same types are dropped. Addresses of other types follow.
+// preferred puts the addresses that the kubelet was told to use by --node-ip first,
+// in the kubelet's order. There is one such address, or one of each family. Other
+// addresses of the same types are dropped. Addresses of other types follow.
 func preferred(addresses []corev1.NodeAddress, chosen string) ([]corev1.NodeAddress, *unmetAddress) {
 	ips, ok := parseNodeIPs(chosen)
 	if !ok {

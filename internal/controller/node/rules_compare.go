@@ -9,8 +9,8 @@ import (
 )
 
 // confirms reports whether what a list says of the Node leaves nothing to do, so
-// that no question is needed. A list that says less than the Node has confirms
-// nothing: what is missing may have changed.
+// that no question is needed. If the list leaves out something that the Node has, it
+// confirms nothing, because what it leaves out may have changed.
 func confirms(o observed) bool {
 	if saysLess(o) {
 		return false
@@ -33,9 +33,9 @@ func saysLess(o observed) bool {
 		i.region == "" && has[corev1.LabelTopologyRegion] != ""
 }
 
-// differs reports whether what the cloud says of the Node is to be written. If only
-// the condition about the initialisation is to be written, that does not count: it
-// is not something that has changed in the cloud.
+// differs reports whether what the cloud says of the Node is to be written. A write
+// of the condition alone does not count, because it does not mean that something has
+// changed in the cloud.
 func differs(o observed) bool {
 	p := decide(o)
 	return p.do == update && (p.addresses != nil || !p.change.empty())
@@ -44,7 +44,7 @@ func differs(o observed) bool {
 // watched is what is known of the watch.
 type watched struct {
 	works bool
-	since time.Time // it has missed no change after this
+	since time.Time // the watch has missed no change after this time
 }
 
 // longer is the factor by which the period of the comparison grows while a watch
@@ -52,8 +52,8 @@ type watched struct {
 const longer = 6
 
 // comparePeriod returns the period in which all Nodes are compared with the cloud.
-// It is longer while a watch works that already worked when the last comparison of
-// all Nodes began, because then a comparison finds only what the watch has missed.
+// The period is longer if the watch has worked since the last comparison of all Nodes
+// began, because then a comparison finds only what the watch has missed.
 func comparePeriod(base time.Duration, w watched, compared time.Time) time.Duration {
 	if !w.works || compared.Before(w.since) {
 		return base
@@ -62,7 +62,7 @@ func comparePeriod(base time.Duration, w watched, compared time.Time) time.Durat
 }
 
 // mayBeMissed reports whether the watch should have named a change that a
-// comparison has found at this time.
+// comparison has just found.
 func mayBeMissed(w watched, compared, named, now time.Time) bool {
 	return w.works && !compared.Before(w.since) && now.Sub(named) > namedFor
 }

@@ -50,8 +50,9 @@ func TestWhatAListConfirms(t *testing.T) {
 	}
 }
 
-// The cloud is asked about a Node that is to show its initialisation. That does not
-// mean that a list or a watch has missed a change.
+// A list does not confirm a Node that still has to show that it is initialised, so the
+// cloud is asked about the Node. That does not mean that a list or a watch has missed
+// a change.
 func TestConditionIsNoNewsOfTheCloud(t *testing.T) {
 	o := observed{now: noon, node: settled(), answer: machine(), policy: follows, always: true}
 	if decide(o).condition == nil || confirms(o) || differs(o) {

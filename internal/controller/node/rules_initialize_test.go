@@ -112,7 +112,7 @@ func TestDecideInitialisation(t *testing.T) {
 }
 
 // TestMark checks the label that shows which provider ID this manager has
-// written. A provider ID that the kubelet has written gets none.
+// written. A Node whose kubelet has written the provider ID does not get the label.
 func TestMark(t *testing.T) {
 	for _, tt := range []struct {
 		name   string

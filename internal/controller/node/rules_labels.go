@@ -14,7 +14,7 @@ import (
 const (
 	// AnnotationLabels on a Node is the record of the additional labels that
 	// were set from the cloud, as a JSON object of keys and values. A label
-	// that is not in it, or has another value, is the user's.
+	// that is not in the record, or has another value, is the user's.
 	AnnotationLabels = "fairlead.dev/cloud-labels"
 )
 
@@ -25,8 +25,8 @@ type LabelPolicy struct {
 	Type bool
 	// Additional are the labels that the provider wants beyond type and place.
 	Additional bool
-	// Remove removes an additional label that came from the cloud after
-	// removeAfter answers in a row without it. Otherwise it stays.
+	// Remove removes an additional label that was set from the cloud, once
+	// removeAfter answers in a row have left it out. Otherwise the label stays.
 	Remove bool
 }
 

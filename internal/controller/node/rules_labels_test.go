@@ -70,8 +70,8 @@ func TestAdditionalLabels(t *testing.T) {
 	}
 }
 
-// Providers leave out labels for many reasons. Only where the flag says so, and
-// when several answers agree, a label goes.
+// Providers leave out labels for many reasons. A label is removed only if the flag
+// says so, and if several answers in a row leave it out.
 func TestLabelsThatAreNoLongerOffered(t *testing.T) {
 	var (
 		none    map[string]string
@@ -83,7 +83,7 @@ func TestLabelsThatAreNoLongerOffered(t *testing.T) {
 		name   string
 		policy LabelPolicy
 		says   []map[string]string // answers, one after the other
-		goes   int                 // with which of them the label goes; 0: it stays
+		goes   int                 // the number of the answer that removes the label; 0: it stays
 	}{
 		{"WithoutTheFlagItStays", follows, []map[string]string{some, some, some, some, some, some}, 0},
 		{"ThreeAnswersRemoveIt", removes, []map[string]string{some, some, some}, 3},

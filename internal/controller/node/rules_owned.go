@@ -6,8 +6,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
 )
 
-// owned adds to a plan the events about the owner of the Node. Each is recorded
-// once while it holds.
+// owned adds to a plan the events about the owner of the Node. Each event is
+// recorded once while its cause lasts.
 func owned(o observed, p plan) plan {
 	if p.do == ask {
 		return p // The pass decides again, with the same memory.
@@ -24,7 +24,7 @@ func owned(o observed, p plan) plan {
 }
 
 // aboutOwner returns the event that is due about the owner of the Node, and a key
-// that tells it from others. The key is empty if there is nothing to report.
+// that identifies the event. The key is empty if there is nothing to report.
 func aboutOwner(o observed) (key string, event message.Event) {
 	why, disowned := o.claim.Disowns(o.node)
 	label, ignored := o.claim.Label(o.node), o.claim.Ignored(o.node)
@@ -41,8 +41,8 @@ func aboutOwner(o observed) (key string, event message.Event) {
 }
 
 // isLeftWaiting reports whether the Node waits to be initialised and is not this
-// daemon's. It is reported only after a minute, because another manager may be about
-// to initialise it.
+// daemon's. An event reports such a Node only after a minute, because another manager
+// may be about to initialise it.
 func isLeftWaiting(o observed) bool {
 	_, disowned := o.claim.Disowns(o.node)
 	return disowned && o.node.DeletionTimestamp == nil && nodefact.IsUninitialized(o.node)

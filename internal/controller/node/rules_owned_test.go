@@ -11,9 +11,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
 )
 
-// A kubelet can set fairlead.dev/exclude on its own Node. With the flag it does not
-// keep the Node from anything, and an event says so. Each label that appears is
-// reported once.
+// A kubelet can set fairlead.dev/exclude on its own Node. With the flag the label has
+// no effect, and an event says so. Each label that appears is reported once.
 func TestExclusionIsReportedOnce(t *testing.T) {
 	var (
 		byKubelet  = label(ownership.LabelExclude, "")

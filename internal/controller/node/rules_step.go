@@ -31,8 +31,8 @@ func follow(o observed) plan {
 }
 
 // refusedUpdate returns the plan for a Node whose update could not be written:
-// an event, and another try. The event is recorded once, until an update is
-// written, whatever the error says the next time.
+// an event, and another try. The event is not repeated while updates fail for the
+// same reason, even if the text of the error changes.
 func refusedUpdate(o observed) plan {
 	p := plan{do: wait, why: o.unwritten.Message, memory: o.memory}
 	if kept := updateFailed.Name + ": " + o.unwritten.Reason; o.memory.notices != kept {
@@ -61,9 +61,10 @@ func followInstance(o observed, p *plan) {
 
 // isOther reports whether the cloud describes another instance than the Node's.
 // The provider was asked with the Node's own provider ID. If the answer has
-// another provider ID, it is assumed to be another spelling of the same one. The
-// Node keeps its own, because a provider ID can never be changed. But if another
-// Node has the provider ID of the answer, the answer is about another instance.
+// another provider ID, it is assumed to be another spelling of the same ID. The
+// Node keeps its own, because a provider ID can never be changed. But the answer is
+// about another instance if another Node has the provider ID of the answer, or if
+// strictIDs is set.
 func isOther(o observed) bool {
 	own, theirs := o.node.Spec.ProviderID, o.answer.instance.providerID
 	return own != "" && theirs != "" && own != theirs && (o.holder != "" || o.strictIDs)

@@ -55,9 +55,8 @@ const (
 )
 
 // vainAfter returns how many questions in a row were in vain, this one included. It
-// also returns the time until the next question, or 0 if the delay stays short. If
-// the cloud has failed in between, nothing is known that would make the Node more
-// urgent.
+// also returns the time until the next question, or 0 if the delay stays short. A
+// failure of the cloud in between does not make the Node more urgent.
 func vainAfter(o observed, r message.Cause) (vain int, pause time.Duration) {
 	switch {
 	case o.answer.again > 0: // The end of the outage ends the wait.
@@ -82,15 +81,16 @@ func pauseAfter(vain int) time.Duration {
 	return min(pause, longestPause)
 }
 
-// questionLimit bounds how often the cloud is asked about a Node that waits. Its
-// owner can change it at any time, and each change causes a question. A Node that
-// does not change takes 8 questions in its first minute, and one a minute later.
+// questionLimit bounds how often the cloud is asked about a Node that waits. The
+// owner of the Node can change it at any time, and each change causes a question. A
+// Node that does not change takes 8 questions in its first minute, and one a minute
+// later.
 var questionLimit = allowance.Limit{Burst: 12, Every: 30 * time.Second, Least: 500 * time.Millisecond}
 
 // asks returns the plan to ask the cloud, or a plan to wait if too many questions
-// were asked. If a pass comes before its time, the Node has changed, so the pauses
-// start from the shortest again, unless the Node changes so often that its questions
-// are used up.
+// were asked. If a pass comes before its time, the Node has changed. Then the pauses
+// start from the shortest again, unless the Node has changed so often that its
+// questions are used up.
 func asks(o observed) plan {
 	if next := o.memory.questions.Next(questionLimit); o.now.Before(next) {
 		return plan{do: wait, why: "the cloud was asked about the Node often enough", after: next.Sub(o.now), memory: o.memory}
@@ -134,7 +134,8 @@ func isDue(o observed, m memory, shown *corev1.NodeCondition) bool {
 }
 
 // recovered returns the condition to write on a Node that does not wait, nil if
-// there is none. A Node that shows no wait needs it only if all Nodes show it.
+// there is none. A Node without the condition gets it only if all Nodes have to show
+// the condition.
 func recovered(o observed) *corev1.NodeCondition {
 	shown := nodefact.Condition(o.node, ConditionInitialized)
 	if shown == nil && !isToShow(o) || shown != nil && shown.Status == corev1.ConditionTrue {

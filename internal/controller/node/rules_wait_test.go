@@ -53,8 +53,8 @@ func TestWaiting(t *testing.T) {
 	}
 }
 
-// With --node-condition=always each Node of this cloud shows that it is
-// initialised, once, and only when it is.
+// With --node-condition=always, the condition is written once on each Node of this
+// cloud, and only after the Node is initialised.
 func TestEachNodeShowsThatItIsInitialised(t *testing.T) {
 	shown := shows(corev1.ConditionTrue, "Initialized", "", noon)
 	for _, tt := range []struct {
@@ -98,8 +98,8 @@ func TestEachNodeShowsThatItIsInitialised(t *testing.T) {
 	}
 }
 
-// A question that is asked in vain is asked less and less often, and in the end
-// after those about other Nodes. A change of the Node ends the pause.
+// A question that is asked in vain is asked less and less often, and in the end only
+// after the questions about other Nodes. A change of the Node ends the pause.
 func TestQuestionsInVainBecomeRare(t *testing.T) {
 	for _, tt := range []struct {
 		name      string
@@ -134,8 +134,9 @@ func TestQuestionsInVainBecomeRare(t *testing.T) {
 	}
 }
 
-// While the cloud is down for all Nodes, no answer counts for one of them: neither
-// its pause grows, nor are its questions used up, and one event says so.
+// While the cloud is down for all Nodes, its answers do not count for a single Node:
+// the pause of the Node does not grow, and its questions are not used up. One event
+// reports the outage.
 func TestOutageCountsForNoNode(t *testing.T) {
 	m, now, events := memory{uid: "u1", vain: 7}, noon, 0
 	for range 100 {

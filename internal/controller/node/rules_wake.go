@@ -15,7 +15,7 @@ import (
 // decision reads the changed field. A wake ends the delay of a waiting Node, so it
 // must be rare: heartbeats and annotations of others do not count. Nor does the
 // condition of a waiting Node, because this controller writes it. Such a Node has
-// a pass within a minute anyway.
+// another pass after at most longestPause anyway.
 func wakes(claim ownership.Claim, before, now *corev1.Node) bool {
 	_, was := claim.Disowns(before)
 	_, is := claim.Disowns(now)

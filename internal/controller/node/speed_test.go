@@ -14,8 +14,9 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/quirks"
 )
 
-// Initialising is bounded by the cloud's quota and not by this controller
-// (promise P2). The time is that of the test, so no busy machine changes it.
+// The speed of the initialisation is bounded by the cloud's quota and not by this
+// controller (promise P2). The test has its own time, so a busy machine does not
+// change the result.
 func TestNodesAreInitialisedAtTheSpeedOfTheQuota(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const (

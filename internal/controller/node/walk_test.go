@@ -55,7 +55,7 @@ func withAnnotation(n *corev1.Node, key, value string) {
 	n.Annotations[key] = value
 }
 
-// starts returns a Node for every combination of the axes.
+// starts calls visit with a Node for every combination of the axes.
 func starts(t *testing.T, visit func(name string, node *corev1.Node)) {
 	t.Helper()
 	var visitAll func(rest []axis, name string, node *corev1.Node)
@@ -89,7 +89,7 @@ var answers = map[string]answer{
 	"is wrong":  machine(func(i *instance) { i.size = "no label!" }),
 }
 
-// world is the Node as the API server has it and as this process knows it.
+// world is the Node as the API server has it, and what this process remembers of it.
 type world struct {
 	node   *corev1.Node
 	memory memory
@@ -158,8 +158,8 @@ func writeChange(node *corev1.Node, p plan) {
 
 // TestWalk goes from every start, through every answer and every crash between
 // two writes, and checks at each step that no promise is broken. At the end of
-// each walk the cloud describes the instance. Then the Node must be released,
-// unless something bars it, and left alone.
+// each walk the cloud describes the instance. Then the Node must be released and
+// left alone, unless it is barred.
 func TestWalk(t *testing.T) {
 	count := 0
 	starts(t, func(name string, start *corev1.Node) {
@@ -250,7 +250,8 @@ func (w *world) settles(t *testing.T, path string) {
 	t.Errorf("%s: not settled after %d steps", path, bound)
 }
 
-// barred reports whether the described instance can never be this Node's.
+// barred reports whether the kubelet was told to use an address that the cloud never
+// offers.
 func (w *world) barred() bool {
 	return w.node.Annotations[api.AnnotationAlphaProvidedIPAddr] == "127.0.7.7"
 }

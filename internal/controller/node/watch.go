@@ -36,8 +36,8 @@ func (c *Controller) watchInstances(ctx context.Context) {
 	}
 }
 
-// wakeChanged wakes the Nodes of instances that have changed. Those that wait to be
-// initialised get a pass, the others a question.
+// wakeChanged wakes the Nodes of instances that have changed. A Node that waits to be
+// initialised gets a pass. About an initialised Node the cloud is asked first.
 func (c *Controller) wakeChanged(changes cloud.Changes) {
 	var nodes []*corev1.Node
 	for _, id := range changes.ProviderIDs {
@@ -92,9 +92,9 @@ type woken struct {
 
 // wokenNode is what is remembered of a Node that the watch has named.
 type wokenNode struct {
-	named time.Time // last
-	due   time.Time // when it is asked about; zero: not
-	again bool      // it was asked about after it was named
+	named time.Time // when the watch last named it
+	due   time.Time // when the cloud is asked about it; zero: no question is due
+	again bool      // the question that is due or was asked last is the second one after named
 	used  allowance.Allowance
 }
 
