@@ -15,8 +15,8 @@ import (
 
 // apply carries out a plan that neither asks the cloud nor deletes: patches, then
 // events, then memory. Events are recorded and remembered even if a patch was
-// refused, because then the owner sees nothing else. A refused condition does not
-// hold the taint back.
+// refused, because then the owner sees nothing else. The taints are written even if
+// the condition was refused.
 func (c *Controller) apply(ctx context.Context, o observed, p plan) (loop.Result, error) {
 	logger := klog.FromContext(ctx).WithValues("node", o.node.Name)
 	unshown, untainted := c.patchCondition(ctx, o.node, p), c.patchTaints(ctx, o.node, p)
@@ -52,7 +52,7 @@ func (c *Controller) apply(ctx context.Context, o observed, p plan) (loop.Result
 }
 
 // refusalOf returns the event for the owner of a Node whose shutdown taint was
-// refused, nil if there is none.
+// refused, nil if it was not refused.
 func refusalOf(err error) *message.Event {
 	if err == nil || kube.IsStale(err) || apierrors.IsNotFound(err) {
 		return nil

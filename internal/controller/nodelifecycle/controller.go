@@ -92,7 +92,7 @@ type Controller struct {
 
 	mu       sync.Mutex
 	memories map[string]memory // by name; guarded by mu
-	enqueued map[string]bool   // names of Nodes in the serial step; guarded by mu
+	enqueued map[string]bool   // names of Nodes whose final check is due or runs; guarded by mu
 	index    *index            // guarded by mu
 }
 
@@ -140,7 +140,7 @@ func (c *Controller) Run(ctx context.Context) error {
 }
 
 // Follow makes the controller take note of all Nodes until stop is called. known
-// reports whether it has them all. Run needs no other call of it.
+// reports whether the controller has seen all Nodes. Run calls Follow itself.
 func (c *Controller) Follow(_ context.Context) (known cache.InformerSynced, stop func(), err error) {
 	handler, err := c.informer.AddEventHandler(c.handlers())
 	if err != nil {
@@ -163,7 +163,7 @@ func (c *Controller) Reconcile(ctx context.Context, name string) (loop.Result, e
 		return loop.Result{}, nil
 	}
 	if err != nil || c.isEnqueued(name) {
-		return loop.Result{}, err // The serial step adds the Node to the queue again.
+		return loop.Result{}, err // The final check adds the Node to the queue again.
 	}
 	o, p, err := c.suspect(ctx, node)
 	if err != nil {

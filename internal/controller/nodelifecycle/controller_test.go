@@ -47,14 +47,14 @@ type removals struct {
 	notFound map[string]bool
 	// takes is how long a question takes; guarded by mu.
 	takes time.Duration
-	// serves are answers of the API server by verb, nil where it answers
-	// itself; guarded by mu.
+	// serves are the functions that answer requests to the API server, by verb. The
+	// fake API server answers other requests itself. Guarded by mu.
 	serves map[string]clienttesting.ReactionFunc
 }
 
 // on makes the API server answer requests of a verb for Nodes with f, which runs
-// with r.mu held. The client's own list of such functions must not be changed
-// while it is used.
+// with r.mu held. It does not use the fake client's own list of such functions,
+// because that list must not change while the client is used.
 func (r *removals) on(verb string, f clienttesting.ReactionFunc) {
 	r.change(func() { r.serves[verb] = f })
 }
@@ -214,7 +214,7 @@ func (r *removals) deletions() []metav1.Preconditions {
 	return all
 }
 
-// cluster of a silent Node and some that report.
+// aliveAnd returns the silent Nodes and three Nodes that report.
 func aliveAnd(silent ...*corev1.Node) []*corev1.Node {
 	return append(silent, old("w1", reports), old("w2", reports), old("w3", reports))
 }
@@ -438,8 +438,7 @@ func TestNodesOverTheBudgetWaitAndAreDeletedAtABoundedRate(t *testing.T) {
 }
 
 // If many Nodes are drained, they are deleted without the wait for many absent
-// Nodes, but at the bounded rate. Because of them, a Node that is not drained does
-// not have to wait either.
+// Nodes, but at the bounded rate. They do not make a Node wait that is not drained.
 func TestDrainedNodesAreDeletedAtABoundedRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		nodes := []*corev1.Node{old("n1")}
@@ -470,8 +469,8 @@ func TestDrainedNodesAreDeletedAtABoundedRate(t *testing.T) {
 	})
 }
 
-// A machine of one's own in a cluster of cloud instances is never deleted,
-// whatever the cloud says of its name.
+// In a cluster of cloud instances, the Node of a machine outside of the cloud is
+// never deleted, whatever the cloud says of its name.
 func TestMachineOfOnesOwnStays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := beginRemovals(t, DefaultLimits(), aliveAnd(old("n1", providerID("")))...)

@@ -25,17 +25,18 @@ type observed struct {
 
 // check is the progress of a final check.
 type check struct {
-	asked     bool // about the Node itself
-	again     bool // about the Node itself, after witnesses were confirmed
-	questions int  // about witnesses
-	failures  int  // of the questions about witnesses
+	asked     bool // the cloud was asked about the Node itself
+	again     bool // it was asked about the Node once more, after witnesses were confirmed
+	questions int  // how many questions were asked about witnesses
+	failures  int  // how many of these questions have failed
 }
 
 // memory is what this process remembers of a Node between passes.
 type memory struct {
 	evidence evidence
 	holding  holding
-	// firsts are the questions that were the first after a report of the kubelet.
+	// firsts is the allowance of questions that are the first after a report of the
+	// kubelet.
 	firsts allowance.Allowance
 	// nextCheck is when the next final check may begin.
 	nextCheck time.Time
@@ -47,8 +48,8 @@ type memory struct {
 	untainted bool
 }
 
-// of returns the memory if it belongs to this Node. If it belongs to an earlier
-// Node of that name, it returns an empty one.
+// of returns the memory if it belongs to this Node, and an empty memory if it
+// belongs to an earlier Node of that name.
 func (m memory) of(node *corev1.Node) memory {
 	if uid := m.evidence.uid; uid != "" && uid != node.UID {
 		m = memory{}
@@ -80,19 +81,20 @@ const (
 type plan struct {
 	do  action
 	why string
-	// condition replaces the Node's condition of its type. taints replace all taints
-	// of the Node. nil changes nothing.
+	// condition replaces the Node's condition of the same type. taints replace all
+	// taints of the Node. nil changes nothing.
 	condition *corev1.NodeCondition
 	taints    *[]corev1.Taint
 	events    []message.Event
-	// after is when to decide again; 0 waits until a change wakes the Node.
+	// after is how long to wait before deciding again; 0 means until a change wakes
+	// the Node.
 	after   time.Duration
 	witness *corev1.Node // to ask about
 	memory  memory
 }
 
-// obstacle is why a deletion has to wait, and the earliest time at which it may
-// go on. The time is zero if it is not known.
+// obstacle is why a deletion has to wait, and the earliest time at which the
+// deletion may go on. The time is zero if it is not known.
 type obstacle struct {
 	cause message.Cause
 	until time.Time
@@ -196,7 +198,7 @@ func found(o observed) plan {
 	}, isFound())
 }
 
-// existenceIsUnknown holds a Node for which the cloud has never said "absent".
+// existenceIsUnknown holds a Node if the last answer of the cloud was not "absent".
 func existenceIsUnknown(o observed) *obstacle {
 	if o.memory.evidence.presence == absent {
 		return nil

@@ -12,7 +12,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/loop"
 )
 
-// finalCheck is the serial step that makes all deletions.
+// finalCheck makes the final check of one Node, and deletes the Node if the check
+// allows it. Only one final check runs at a time.
 func (c *Controller) finalCheck(ctx context.Context, name string) (loop.Result, error) {
 	err := c.tryDelete(ctx, name)
 	c.dequeue(name)
@@ -46,8 +47,8 @@ func (c *Controller) tryDelete(ctx context.Context, name string) error {
 }
 
 // confirm asks the cloud again about a Node that was read from the API server,
-// about witnesses, and once more about the Node, until the decision needs no more answers. The only error is the
-// end of the context.
+// about witnesses, and once more about the Node, until the decision needs no more
+// answers. The only error is the end of the context.
 func (c *Controller) confirm(ctx context.Context, node *corev1.Node) (o observed, p plan, err error) {
 	o = c.observe(node)
 	for done := (check{}); ; {
@@ -86,8 +87,8 @@ func (c *Controller) showNotRead(ctx context.Context, name string, why error) er
 	return err
 }
 
-// deleteTries is how often one final check tries to delete a Node that others
-// keep changing in ways that no decision reads.
+// deleteTries is how often one final check tries to delete a Node while others
+// keep changing fields that no decision reads.
 const deleteTries = 5
 
 // remove deletes the Node in the version that was read. The deletion comes

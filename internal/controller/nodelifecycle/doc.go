@@ -4,7 +4,7 @@
 // One Node is one key. A pass observes (observe.go), decides whether the Node
 // may go to the final check (decideSuspicion in decide.go) and applies
 // (apply.go). The final check (deletion.go) is serial: it reads the Node from
-// the API server, asks the cloud again, asks witnesses, and deletes
+// the API server, asks the cloud again, asks about witnesses, and deletes
 // (decideDeletion in decide.go). DESIGN.md has the states.
 //
 // Evidence is kept in memory only, and a new leader asks for it again. A
@@ -15,6 +15,9 @@
 //   - rules_silence.go: when a kubelet is silent
 //   - rules_evidence.go: what the cloud's answers prove, and when it is asked again
 //   - rules_witness.go: which other Nodes make an absence credible
+//   - rules_ours.go: which Nodes are probably not machines of this cloud
+//   - rules_index.go, rules_candidates.go, rules_standing.go, rules_tally.go: what the
+//     rules read of all Nodes together
 //   - rules_budget.go: how many Nodes may be absent together
 //   - rules_hold.go: what a Node shows while it is held
 //   - rules_shutdown.go: which Nodes get the shutdown taint

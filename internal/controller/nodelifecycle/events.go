@@ -15,11 +15,11 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/kube"
 )
 
-// ConditionMissing on a Node is True while the cloud says, for more than a
-// minute, that there is no instance. Its message then says what has to happen
+// ConditionMissing on a Node is True once the cloud has said for more than a
+// minute that there is no instance. Its message then says what has to happen
 // before the Node is deleted. It is Unknown, with the reason, while the cloud
 // does not answer. It is False once the instance was found or the kubelet has
-// reported. A Node that was never missing does not have it.
+// reported. A Node whose instance was never missing does not have the condition.
 const ConditionMissing corev1.NodeConditionType = "CloudInstanceMissing"
 
 // Events.
@@ -224,8 +224,9 @@ func contradicts(w witnesses) message.Cause {
 // maxNamed is how many Nodes a message names.
 const maxNamed = 5
 
-// keepReporting is the cause of a wait for Nodes whose instances the cloud denies
-// and whose kubelets report. It names some of them.
+// keepReporting returns the cause of a deletion that waits because the cloud calls
+// the instances of several Nodes absent and their kubelets report. The message names
+// some of these Nodes.
 func keepReporting(denied int, some []peer) message.Cause {
 	var names []string
 	for _, p := range some {

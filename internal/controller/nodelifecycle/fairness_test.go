@@ -62,8 +62,8 @@ func TestQuestionsAboutANodeThatFlapsAreBounded(t *testing.T) {
 	}
 }
 
-// A Node that has used up its first questions is asked about later, and loses
-// nothing of what it shows.
+// If a Node has used up its first questions, the cloud is asked about it later. What
+// the Node shows does not change.
 func TestNodeThatFlapsIsAskedAboutLater(t *testing.T) {
 	m := memory{evidence: evidence{}.about(n1), holding: holding{reason: "NoWitness"}}
 	for range firstLimit.Burst {

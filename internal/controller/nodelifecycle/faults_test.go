@@ -21,8 +21,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
 )
 
-// fleet has the Nodes of a cloud that calls those with "bad" in their names
-// absent.
+// fleet returns Nodes, and which of them the cloud calls absent: those with "bad" in
+// their names.
 func fleet(badSilent, badReporting, good int, edits ...func(*corev1.Node)) (nodes []*corev1.Node, denied map[string]bool) {
 	denied = map[string]bool{}
 	add := func(n int, name string, more ...func(*corev1.Node)) {
@@ -40,7 +40,7 @@ func fleet(badSilent, badReporting, good int, edits ...func(*corev1.Node)) (node
 }
 
 // A cloud whose list has lost some instances calls Nodes absent whose kubelets
-// report. No Node may be deleted for that, however long it lasts.
+// report. No Node may be deleted because of that, however long it lasts.
 func TestTruncatedListDeletesNothing(t *testing.T) {
 	for _, tt := range []struct {
 		name                          string
@@ -71,7 +71,7 @@ func TestTruncatedListDeletesNothing(t *testing.T) {
 	}
 }
 
-// byNotFoundError are limits with which the error "not found" is an absence.
+// byNotFoundError returns limits with which the error "not found" is an absence.
 func byNotFoundError() Limits {
 	l := DefaultLimits()
 	l.NotFoundIsAbsent = true
@@ -120,8 +120,8 @@ func TestNotFoundErrorOfAnInstanceThatIsGone(t *testing.T) {
 	}
 }
 
-// A cloud that finds nothing, because the endpoint or the project is wrong, costs no
-// Node, however long it lasts, and whether kubelets report or not.
+// If a cloud finds nothing, because the endpoint or the project is wrong, no Node is
+// deleted, however long this lasts, and whether kubelets report or not.
 func TestCloudThatFindsNothingDeletesNothing(t *testing.T) {
 	for _, tt := range []struct {
 		name                          string
@@ -277,8 +277,8 @@ func TestRefusedConditionDoesNotRepeatTheEvent(t *testing.T) {
 }
 
 // If the API server refuses the shutdown taint again and again, an event on the
-// Node reports it once, and once more only if it is refused after a write
-// succeeded. A refused condition does not hold the event back.
+// Node reports this once. The next event comes only if the taint is refused after a
+// write has succeeded. The event is recorded even if the condition is refused, too.
 func TestRefusedShutdownTaintIsReported(t *testing.T) {
 	for name, refusal := range map[string]error{
 		"WebhookRejects": apierrors.NewForbidden(nodesResource, "n2", errors.New("no rule")),
@@ -311,8 +311,8 @@ func TestRefusedShutdownTaintIsReported(t *testing.T) {
 }
 
 // Somebody has the credentials of two machines that are gone, and their kubelets
-// report. Nothing is deleted, the reason names both Nodes, and an operator can set
-// them aside.
+// report. Nothing is deleted, and a condition names both Nodes. An operator can
+// exclude them with a label.
 func TestKubeletsOfMachinesThatAreGoneHoldNothingForEver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := beginRemovals(t, DefaultLimits(), aliveAnd(old("n1"), old("r1", reports), old("r2", reports))...)

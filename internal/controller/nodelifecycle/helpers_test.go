@@ -17,7 +17,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
 )
 
-// old is a Node of an instance that has run for a day and is silent.
+// old returns a Node that was created a day ago and whose kubelet is silent.
 func old(name string, edits ...func(*corev1.Node)) *corev1.Node {
 	node := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{
@@ -66,7 +66,7 @@ func fails(reason string) answer {
 }
 
 // gone is the memory of a Node that the cloud has called absent. The arguments
-// say how often, and how long ago the first and the last time was.
+// say how often, and how long ago the first and the last time were.
 func gone(n *corev1.Node, times int, first, last time.Duration) memory {
 	return memory{evidence: evidence{
 		uid: n.UID, providerID: n.Spec.ProviderID, presence: absent, absences: times, checks: times,
@@ -103,7 +103,7 @@ type cluster struct {
 	deleted   []time.Time
 }
 
-// seenBy returns what a decision reads of the cluster.
+// seenBy returns o with what a decision reads of the cluster.
 func (c cluster) seenBy(o observed) observed {
 	r := newIndex(o.limits, o.claim)
 	for _, n := range c.nodes {

@@ -40,7 +40,7 @@ func (c *Controller) indexNode(node *corev1.Node) {
 	c.index.set(node, c.memories[node.Name].evidence, c.clock.Now())
 }
 
-// unindexNode takes note of the end of a Node.
+// unindexNode takes note that a Node is gone.
 func (c *Controller) unindexNode(name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -78,8 +78,8 @@ func (c *Controller) countDeletion(node *corev1.Node) {
 	c.index.deleted = append(c.index.deleted, c.clock.Now())
 }
 
-// enqueueDeletion gives a Node to the serial step. Until that is over, no pass
-// asks about it.
+// enqueueDeletion adds a Node to the queue of final checks. Until its final check is
+// over, no pass asks about the Node.
 func (c *Controller) enqueueDeletion(name string) {
 	c.mu.Lock()
 	c.enqueued[name] = true

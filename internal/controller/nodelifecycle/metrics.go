@@ -18,7 +18,8 @@ type Metrics struct {
 	held     *waiting.Gauges
 }
 
-// NewMetrics returns metrics that both functions have registered.
+// NewMetrics returns the controller's metrics, and registers them with the two
+// functions.
 func NewMetrics(register func(...metrics.Registerable), collect func(...metrics.StableCollector)) *Metrics {
 	m := newMetrics(clock.RealClock{})
 	register(m.duration, m.calls, m.deleted)

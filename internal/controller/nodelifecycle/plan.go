@@ -20,8 +20,8 @@ func (c *Controller) Shadow(ctx context.Context, look loop.Reconcile) error {
 }
 
 // Plan returns what the controller would do about a Node, with the evidence that
-// earlier calls of Plan have gathered. It makes the final check, too, and neither
-// writes nor deletes.
+// earlier calls of Plan have gathered. It makes the final check, too, but writes and
+// deletes nothing.
 func (c *Controller) Plan(ctx context.Context, name string) ([]step.Step, error) {
 	node, err := c.nodes.Cached(name)
 	if apierrors.IsNotFound(err) {

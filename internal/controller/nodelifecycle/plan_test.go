@@ -11,7 +11,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/step"
 )
 
-// The steps of each action, with the sentences of the rules themselves.
+// A step says what a plan writes, and has the sentence of the rule as its reason.
 func TestStepOfAPlan(t *testing.T) {
 	n := old("n")
 	held := decideSuspicion(observed{now: noon, node: n, answer: said(absent), limits: DefaultLimits()})
@@ -44,7 +44,7 @@ func TestStepOfAPlan(t *testing.T) {
 	}
 }
 
-// Evidence grows from look to look. An event that was planned is planned again,
+// The evidence grows with each plan. An event that was planned is planned again,
 // because the first plan was not carried out.
 func TestMemoryOfAPlanThatWasNotCarriedOut(t *testing.T) {
 	o := observed{now: noon, node: old("n"), answer: said(absent), limits: DefaultLimits()}

@@ -3,8 +3,8 @@ package nodelifecycle
 import "github.com/fairlead-k8s/fairlead/internal/controller/step"
 
 // Recall returns what this process remembers of a Node, and whether the cloud was asked
-// about it. It does no I/O, and changes no more than time does: counts of Nodes that
-// have become old are corrected.
+// about it. It does no I/O. It changes nothing except the counts of Nodes that depend on
+// the time, which it updates.
 func (c *Controller) Recall(name string) (step.Memory, bool) {
 	node, err := c.nodes.Cached(name)
 	if err != nil {

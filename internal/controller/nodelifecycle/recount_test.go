@@ -8,8 +8,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
 )
 
-// recount says a second time what the index counts, by going through all Nodes
-// of a cluster for the decision about one of them.
+// recount counts again what the index counts. It goes through all Nodes of a cluster
+// for the decision about one of them.
 type recount struct {
 	observed
 
@@ -33,7 +33,7 @@ func (o recount) absentees() absentees {
 	return a
 }
 
-// counted is what the decision reads of the witnesses.
+// counted is what the decision reads about the witnesses.
 type counted struct {
 	others, reporting, seen, failed, foreigners int
 	newest                                      time.Time

@@ -10,7 +10,7 @@ import (
 // peers is what is known of all Nodes together, as far as the decision about one
 // of them reads it.
 type peers struct {
-	// absentees counts the Nodes of its scheme.
+	// absentees counts the Nodes of the same scheme as the Node to decide about.
 	absentees  absentees
 	candidates candidates
 	// hasIDs means that a Node of this daemon has a provider ID.
@@ -22,8 +22,9 @@ type peers struct {
 	// nameIsKnown means that the provider has ever called this Node present when it
 	// was asked by name.
 	nameIsKnown bool
-	// reference is the Node of another scheme about which the cloud was asked longest
-	// ago, of those whose kubelets report. It is nil once a scheme is confirmed.
+	// reference is a Node of another scheme whose kubelet reports. Of these Nodes, it is
+	// the one about which the cloud was asked longest ago. It is nil once a scheme is
+	// confirmed.
 	reference *peer
 	// deleted has the times of the deletions in the last minute, in order, without
 	// those of Nodes that a taint announces.
@@ -31,21 +32,25 @@ type peers struct {
 }
 
 // candidates is what is known of the Nodes that may be witnesses for a Node. They
-// belong to other instances, about which the cloud is asked in the same way: they
-// have the same provider-ID scheme and the same region, or the same zone if the
-// region is not known. Lists have no more elements than the rules need.
+// belong to other instances, in the same region, or in the same zone if the region is
+// not known. The cloud can be asked about them in the same way: by provider ID with
+// the same scheme, or by name. Lists have no more elements than the rules need.
 type candidates struct {
 	others    int // Nodes that could be asked about
 	reporting int // those of others whose kubelets report
-	// next is the Node to ask about first: of those whose kubelets report and that
-	// were not called absent, the one about which the cloud was asked longest ago.
+	// next is the Node to ask about first. Its kubelet reports, and the cloud has not
+	// called it absent. Of these Nodes, it is the one about which the cloud was asked
+	// longest ago.
 	next *peer
-	// confirmed are the answers about Nodes like next that the cloud calls present,
-	// and failed those whose last question has failed; the newest first.
+	// confirmed are the records of Nodes whose kubelets report and that the cloud calls
+	// present. failed are the records of Nodes whose kubelets report and for which the
+	// last question has failed. The newest records come first.
 	confirmed, failed []record
-	// denied is the Node that the cloud was last asked about, of those that it calls
-	// absent although their kubelets report. foreign are those for which it has done so
-	// for long; the newest question first. called is when it last began to do so.
+	// denied is a Node that the cloud calls absent although its kubelet reports. Of
+	// these Nodes, it is the one that the cloud was last asked about. If this has been
+	// so for ForeignAfter, the Node is one of foreign instead. foreign has the first of
+	// them, the newest question first, and foreigners is how many there are. called is
+	// when the cloud last began to call such a Node absent.
 	denied     *peer
 	foreign    []peer
 	foreigners int

@@ -19,7 +19,7 @@ const (
 	absent // the cloud has said that it does not exist
 )
 
-// answer is the answer to one question whether an instance exists.
+// answer is the answer to one question about whether an instance exists.
 type answer struct {
 	presence presence
 	// asked is when the question began; zero: none was asked.
@@ -28,8 +28,8 @@ type answer struct {
 	failure message.Cause
 	// notFound means that the failure is the error "instance not found".
 	notFound bool
-	// again is when to ask again because the cloud is down for all Nodes; 0 if it is
-	// not. Then the presence is unknown.
+	// again is how long to wait before asking again if the cloud is down for all Nodes.
+	// Then the presence is unknown. It is 0 if the cloud is not down.
 	again time.Duration
 	// power is what is known of the power state of a present instance.
 	power power
@@ -38,7 +38,7 @@ type answer struct {
 // counted returns the answer as it counts for the Node that the question was
 // about. With the limit NotFoundIsAbsent the error "instance not found" is an
 // "absent" like any other, for a witness, too. If a name is not found, the instance
-// may have another one, so the error counts for a Node with a provider ID only.
+// may have another name. So the error counts only for a Node with a provider ID.
 func (l Limits) counted(about *corev1.Node, a answer) answer {
 	if !a.notFound || !l.NotFoundIsAbsent || about.Spec.ProviderID == "" {
 		return a
@@ -74,13 +74,13 @@ type evidence struct {
 	// when the last of them ended.
 	checks    int
 	checkedAt time.Time
-	// again is when to ask again after the last question, which did not count because
-	// the cloud is down for all Nodes; 0: it counts.
+	// again is how long to wait before asking again if the last question did not count,
+	// because the cloud is down for all Nodes. It is 0 if the question counted.
 	again time.Duration
 }
 
 // about returns the evidence if it is about this Node. If the Node has another
-// UID or another provider ID, it returns an empty one.
+// UID or another provider ID, about returns empty evidence.
 func (e evidence) about(node *corev1.Node) evidence {
 	if e.uid == node.UID && e.providerID == node.Spec.ProviderID {
 		return e
@@ -170,9 +170,9 @@ func (o observed) untilDue() time.Duration {
 	return max(o.memory.evidence.checkedAt.Add(o.pause()).Sub(o.now), minDelay)
 }
 
-// needsPeers reports whether the decision looks at other Nodes. It does so only
-// once the absence is confirmed, and for a Node without a provider ID from the
-// first absence on.
+// needsPeers reports whether the decision looks at other Nodes. It does so once
+// the absence is confirmed, or for a Node without a provider ID from the first
+// absence on.
 func (o observed) needsPeers() bool {
 	e := o.memory.evidence.about(o.node).with(o.answer, o.now)
 	return e.isConfirmed(o.limits, o.limits.absentFor(o.node, o.now)) || e.presence == absent && o.isAskedByName()

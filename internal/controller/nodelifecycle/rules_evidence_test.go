@@ -135,8 +135,8 @@ func TestEvidence(t *testing.T) {
 	})
 }
 
-// The error "not found" counts once, and only where it may: by default it is an
-// error like any other.
+// By default the error "not found" is an error like any other. With the flag it counts
+// as one absence of a Node with a provider ID.
 func TestNotFoundError(t *testing.T) {
 	notFound := answer{asked: noon, notFound: true, failure: message.Cause{Reason: "CloudFailed", Message: "because"}}
 	byFlag := Limits{NotFoundIsAbsent: true}

@@ -33,8 +33,8 @@ type holding struct {
 // something else of the instance, or the kubelet.
 const putBackAfter = 5 * time.Minute
 
-// contested returns how long a condition that this process has written, and whose
-// status somebody else has changed, is to be left as it is; 0: it may be written.
+// contested returns how long to leave a condition as it is, because somebody else has
+// changed its status after this process wrote it. 0 means that it may be written.
 func (h holding) contested(shown *corev1.NodeCondition, now time.Time) time.Duration {
 	if h.wroteAt.IsZero() || shown == nil || shown.Status == h.wrote {
 		return 0
@@ -47,8 +47,8 @@ func (h holding) contested(shown *corev1.NodeCondition, now time.Time) time.Dura
 const repeatAfter = 10 * time.Minute
 
 // held returns the plan that shows what is missing before the Node may be
-// deleted: an event when that changes, and a condition once it has waited for a
-// minute (promise V1).
+// deleted: an event when that changes, and a condition once the deletion has waited
+// for a minute (promise V1).
 func held(o observed, ob obstacle) plan {
 	p := plan{do: hold, why: ob.cause.Message, after: o.untilRetry(ob), memory: o.memory}
 	h := &p.memory.holding
@@ -76,8 +76,8 @@ func held(o observed, ob obstacle) plan {
 	return p
 }
 
-// heldInCheck is held for an obstacle that the final check has met. The next
-// final check has to wait.
+// heldInCheck does the same as held, for an obstacle that the final check has found.
+// The next final check has to wait.
 func heldInCheck(o observed, ob obstacle) plan {
 	p := held(o, ob)
 	p.memory.nextCheck = o.now.Add(o.untilRetry(ob))
@@ -93,7 +93,7 @@ func (o observed) untilRetry(ob obstacle) time.Duration {
 }
 
 // stays completes the plan for a Node that is not deleted. If its deletion was
-// held, that ends.
+// held, the plan reports that the deletion does not wait any more.
 func stays(o observed, p plan, cause message.Cause) plan {
 	shown := nodefact.Condition(o.node, ConditionMissing)
 	over := deletionCanceled(cause)

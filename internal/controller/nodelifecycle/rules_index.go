@@ -58,7 +58,7 @@ type member struct {
 	due            time.Time // when time alone changes how the Node counts; zero: never
 }
 
-// facts are what counts of a Node. A change of anything else changes no count.
+// facts are the properties of a Node on which the counts depend.
 type facts struct {
 	id, scheme          string
 	region, zone        string

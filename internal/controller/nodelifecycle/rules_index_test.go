@@ -22,7 +22,7 @@ func (r *index) isEmpty() bool {
 	return len(r.members)+len(r.holders)+len(r.kins)+len(r.circles)+r.withID+r.due.tree.Len() == 0
 }
 
-// history is a index after random changes, and what has changed.
+// history is an index after random changes, and what has changed.
 type history struct {
 	random    *rand.Rand
 	now       time.Time
@@ -89,7 +89,7 @@ func (h *history) some() *corev1.Node {
 
 func kindOf(byName bool) string { return map[bool]string{false: " by ID", true: " by name"}[byName] }
 
-// something happens.
+// something makes one random change.
 func (h *history) something() {
 	h.now = h.now.Add(one(h, 0, 0, time.Second, time.Minute, 4*time.Minute))
 	n := h.some()
@@ -202,7 +202,7 @@ func TestIndexIsARecount(t *testing.T) {
 			h.something()
 			if n := h.some(); n != nil {
 				h.check(t, n)
-				h.check(t, h.node(n.Name, n.UID)) // as the API server has it, before the informer
+				h.check(t, h.node(n.Name, n.UID)) // as the API server has it, before the informer has it
 			}
 			if t.Failed() {
 				t.Fatalf("seed %d", seed)
@@ -217,8 +217,8 @@ func TestIndexIsARecount(t *testing.T) {
 	}
 }
 
-// What comes first counts: here the Node becomes foreign before its kubelet can
-// fall silent.
+// The earlier of two changes counts: here the Node becomes foreign before its kubelet
+// can fall silent.
 func TestTimeAloneChangesTheCounts(t *testing.T) {
 	r := newIndex(DefaultLimits(), ownership.Claim{})
 	w := old("w1", ready(corev1.ConditionFalse, 0))

@@ -14,10 +14,10 @@ type Limits struct {
 	// Off holds every deletion.
 	Off bool
 	// NotFoundIsAbsent means that the error "instance not found" counts as an answer
-	// that the instance does not exist, about a Node with a provider ID.
+	// that the instance does not exist, if the Node has a provider ID.
 	NotFoundIsAbsent bool
-	// SilentAfter is how old the last report of a kubelet that does not report
-	// Ready may be before the kubelet counts as silent.
+	// SilentAfter is for a kubelet that does not report Ready. It counts as silent
+	// once its last report is this old.
 	SilentAfter time.Duration
 	// Absences is how many answers have to say "absent". The last of them has
 	// to come at least AbsentFor after the first. For a Node that is younger

@@ -16,11 +16,11 @@ func nodeIsNotOurs(o observed) *obstacle {
 }
 
 // hasProviderIDs reports whether this provider gives its Nodes provider IDs: it
-// has confirmed one, or another Node has one. A Node that is not this daemon's may
-// have its provider ID from anybody.
+// has confirmed a Node by its provider ID, or a Node of this daemon has one. Other
+// Nodes do not count, because anybody may have given them their provider IDs.
 func (o observed) hasProviderIDs() bool { return len(o.peers.confirmed) > 0 || o.peers.hasIDs }
 
-// owner returns whose the Node is.
+// owner returns who owns the Node.
 func (o observed) owner() ownership.Verdict {
 	return o.claim.Owner(o.node, ownership.Known{Confirmed: o.peers.confirmed, HasIDs: o.hasProviderIDs()})
 }

@@ -14,7 +14,7 @@ type silence struct {
 	silent bool
 	why    string
 	// from is when a kubelet that reports nothing more will count as silent. It
-	// is zero if only a change of the Ready condition can make it so.
+	// is zero if only a change of the Ready condition can make the kubelet silent.
 	from time.Time
 }
 

@@ -16,10 +16,11 @@ const (
 	countsForeign                 // it is denied for so long that it must belong to another provider
 )
 
-// standingOf returns how a Node counts for Nodes that are asked about in this way.
-// A silent Node that is absent itself proves nothing. If the cloud is asked by name,
-// neither does a denied Node that has a provider ID, because instances may have
-// other names than their Nodes.
+// standingOf returns how a Node counts for Nodes that the cloud is asked about by name,
+// or by provider ID if byName is false.
+// A silent Node that is absent itself proves nothing. A denied Node with a provider ID
+// proves nothing if the cloud is asked by name, because instances may have other names
+// than their Nodes.
 func (i *index) standingOf(m *member, byName bool, now time.Time) standing {
 	switch answers := m.record(byName); {
 	case m.leftAlone || m.uninitialized || !byName && m.id == "":
@@ -47,14 +48,13 @@ func (m *member) record(byName bool) *record { //nolint:revive // flag-parameter
 	return &m.byID
 }
 
-// mayBeAbsent reports whether the Node counts towards the budget unless the cloud has
-// another answer. Announced Nodes do not count, because they are expected to be
-// absent.
+// mayBeAbsent reports whether the Node counts towards the budget if the cloud calls it
+// absent. Announced Nodes do not count, because they are expected to be absent.
 func (m *member) mayBeAbsent() bool { return !m.leftAlone && !m.announced && m.silence.silent }
 
 // isAbsent reports whether the Node counts towards the budget. A silent Node that the
-// cloud was not asked about yet does: after the first answers of a large failure,
-// most silent Nodes have no answer yet.
+// cloud was not asked about yet counts, too: after the first answers of a large
+// failure, most silent Nodes have no answer yet.
 func (m *member) isAbsent() bool { return m.mayBeAbsent() && (m.presence == absent || !m.checked) }
 
 // dueOf returns when time alone changes how the Node counts, zero if it never does.

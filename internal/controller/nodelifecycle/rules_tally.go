@@ -22,8 +22,9 @@ func kinOf(node *corev1.Node) kin { return kin{node.Spec.ProviderID == "", nodef
 func (f *facts) kin() kin { return kin{f.id == "", f.scheme} }
 
 // circle names a set of Nodes that can be witnesses for each other: the cloud is
-// asked about them in the same way, and they are in the same region or zone, which
-// is the value of the label. Without a label they may be anywhere.
+// asked about them in the same way, and they are in the same region or zone. label is
+// the Node label of the region or zone, and value is its value. Without a label the
+// Nodes may be anywhere.
 type circle struct {
 	kin
 
@@ -31,8 +32,8 @@ type circle struct {
 }
 
 // circleOf returns the circle of the witnesses for a Node: the Nodes of its region,
-// or of its zone if the region is not known, or otherwise all. Any Node can be a
-// witness for one that is asked about by name.
+// or of its zone if the region is not known, or all if neither is known. If the cloud
+// is asked about the Node by name, Nodes of any scheme can be witnesses.
 func circleOf(node *corev1.Node) circle {
 	c := circle{kin: kinOf(node)}
 	for _, label := range []string{corev1.LabelTopologyRegion, corev1.LabelTopologyZone} {
@@ -72,9 +73,9 @@ func (f *facts) isIn(c circle) bool {
 type tally struct {
 	byName            bool
 	others, reporting int
-	// trusted are ordered by the last question about each of them, confirmed by the
-	// last question that was answered "present". failed are those whose last question
-	// has failed.
+	// trusted are ordered by the last question about each of them. confirmed are those
+	// of trusted that the cloud calls present, ordered by the last question with that
+	// answer. failed are those of trusted for which the last question has failed.
 	trusted, confirmed, failed ordered
 	// denied and foreign are ordered by the last question about each of them. called
 	// are both, ordered by when the cloud began to call them absent.

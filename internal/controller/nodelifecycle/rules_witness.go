@@ -56,9 +56,9 @@ type witnesses struct {
 	// for ForeignAfter.
 	foreign    []peer
 	foreigners int
-	// tooManyForeign means that there are too many foreign Nodes: other people's
-	// machines cannot explain all of them. Then contradicting is the foreign Node
-	// that was asked about last.
+	// tooManyForeign means that there are too many foreign Nodes: they cannot all be
+	// machines of other clouds. Then contradicting is the foreign Node about which the
+	// cloud was asked last.
 	tooManyForeign bool
 }
 
@@ -95,9 +95,9 @@ func (o observed) witnesses() witnesses {
 
 func (r record) isConfirmedAfter(t time.Time) bool { return r.presence == present && r.asked.After(t) }
 
-// countedFrom returns the time from which answers about other Nodes count: the
-// first absence of this Node, or, if that is later, the time since which the cloud
-// has called a Node absent whose kubelet reports.
+// countedFrom returns the time from which answers about other Nodes count. It is the
+// later of two times: when the cloud first called this Node absent, and when it last
+// began to call a Node absent whose kubelet reports.
 func (o observed) countedFrom() time.Time {
 	since, called := o.memory.evidence.since, o.peers.candidates.called
 	if called.After(since) {
@@ -114,9 +114,9 @@ func rank(node *corev1.Node) uint64 {
 	return h.Sum64()
 }
 
-// areEnough implements promise S1 c. One other Node was confirmed after the
-// last absence. In all, enough Nodes were confirmed to notice a cloud that
-// lists only some of its instances.
+// areEnough implements promise S1 c. One other Node must have been confirmed after
+// the last absence, and enough Nodes in all to notice a cloud that lists only some
+// of its instances.
 func (w *witnesses) areEnough(o observed) bool {
 	needed := w.reporting
 	if w.seen > w.failed {
@@ -145,14 +145,14 @@ func contradictionIsFresh(o observed) *obstacle {
 }
 
 // maxWitnessFailures is how many questions about witnesses may fail in one final
-// check, and how many there may be beyond the witnesses that are needed.
+// check. It is also how many more of these questions there may be than
+// Limits.Witnesses.
 const maxWitnessFailures = 5
 
 // witnessed is the last step of the final check. It asks about the next
 // witness, removes the Node if the answers are enough, or holds it. After the
-// witnesses it asks about the Node once more. Otherwise a cloud that stops giving
-// wrong answers in between would have called the Node absent and confirmed the
-// witnesses.
+// witnesses it asks about the Node once more, because the cloud may have recovered in
+// between: it called the Node absent before, and confirmed the witnesses after.
 func witnessed(o observed, c check) plan {
 	w := o.witnesses()
 	mayAsk := c.failures < maxWitnessFailures && c.questions < o.limits.Witnesses+maxWitnessFailures

@@ -185,8 +185,8 @@ func heldFor(reason string) memory {
 	return m
 }
 
-// After the witnesses the cloud is asked about the Node once more, and what it says then
-// decides.
+// After the witnesses the cloud is asked about the Node once more. The plan follows
+// from that answer.
 func TestFinalCheckAsksOnceMore(t *testing.T) {
 	o := trusted.seenBy(observed{now: noon, node: n1, memory: complete, limits: DefaultLimits()})
 	p := decideDeletion(o, *asked)

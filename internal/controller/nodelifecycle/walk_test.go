@@ -38,7 +38,7 @@ var turns = []turn{isAbsent, isPresent, isUnknown, witnessFails, witnessDenied, 
 type trail struct {
 	absences   []time.Time
 	lastWord   time.Time // when the cloud last called the Node absent
-	confirmed  time.Time // of the witness's last "present"
+	confirmed  time.Time // when the cloud last called the witness present
 	overBudget bool
 	denied     bool
 }
@@ -90,8 +90,8 @@ func (w *removalWorld) happens(t turn) {
 	w.trail.overBudget = t == overTheBudget
 }
 
-// otherNodes are the other Nodes within the budget and over it. They are few, because
-// each decision counts them.
+// otherNodes are the other Nodes: over the budget if true, otherwise within it. They
+// are few, because each decision counts them.
 var otherNodes = map[bool][]other{false: othersOf(0), true: othersOf(5)}
 
 // othersOf returns a Node of another cloud, and some that are absent.
@@ -109,7 +109,7 @@ func (w *removalWorld) peers() cluster {
 	return cluster{nodes: nodes, confirmed: w.known}
 }
 
-// decide looks at other Nodes when the controller does.
+// decide looks at other Nodes only if the controller does.
 func (w *removalWorld) decide(a answer, c *check) plan {
 	o := observed{now: w.now, node: w.node, answer: a, memory: w.memory, limits: DefaultLimits()}
 	if c != nil || o.needsPeers() {
@@ -121,7 +121,7 @@ func (w *removalWorld) decide(a answer, c *check) plan {
 	return decideDeletion(o, *c)
 }
 
-// answer is what the cloud says of the Node; a second passes.
+// answer returns what the cloud says of the Node. The question takes a second.
 func (w *removalWorld) answer(t turn) answer {
 	a := answer{asked: w.now}
 	w.now = w.now.Add(time.Second)
@@ -139,7 +139,7 @@ func (w *removalWorld) answer(t turn) answer {
 	return a
 }
 
-// hear is what the cloud says of the witness.
+// hear records what the cloud says of the witness. The question takes a second.
 func (w *removalWorld) hear(t turn) {
 	a := answer{asked: w.now}
 	w.now = w.now.Add(time.Second)
@@ -216,7 +216,7 @@ func (w *removalWorld) last(t *testing.T, what turn) plan {
 	return plan{}
 }
 
-// mayRemove states promise S1 a second time, without the code of the rules.
+// mayRemove checks promise S1 without the code of the rules.
 func (w *removalWorld) mayRemove(t *testing.T) {
 	t.Helper()
 	tr := w.trail
@@ -287,7 +287,7 @@ func short(path []turn) string {
 	return strings.Join(words, "; ")
 }
 
-// TestWhatNeverEndsInADeletion repeats one turn for an hour.
+// TestWhatNeverEndsInADeletion repeats the turns of each row for an hour.
 func TestWhatNeverEndsInADeletion(t *testing.T) {
 	for _, tt := range []struct {
 		turns   []turn
