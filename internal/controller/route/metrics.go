@@ -36,7 +36,7 @@ type Metrics struct {
 type snapshot struct {
 	counts counts
 	held   int
-	// byBudget is how many of held only the budget keeps.
+	// byBudget is how many of the held routes only the budget keeps.
 	byBudget int
 	// oldestFailure is when the failure that has lasted longest began. It is
 	// zero if there is no failure.

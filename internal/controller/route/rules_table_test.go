@@ -28,7 +28,7 @@ type history struct {
 	jobs    map[netip.Prefix]job
 	patches map[string]conditionPatch
 	serial  int
-	plans   int // that were not of the whole table
+	plans   int // how many plans were not of the whole table
 }
 
 func newHistory(t *testing.T, seed uint64) *history {
