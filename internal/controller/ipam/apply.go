@@ -64,7 +64,7 @@ func (c *Controller) fence(ctx context.Context, o observed) *plan {
 }
 
 // unfenced takes note since when the API server refuses the fence because of what the
-// Node has: with it, its annotations or the whole Node would be too large.
+// Node has: with the fence, the annotations or the whole Node would be too large.
 func (c *Controller) unfenced(o observed, err error) {
 	tooLarge := apierrors.IsInvalid(err) && !kube.IsStale(err) || apierrors.IsRequestEntityTooLargeError(err) ||
 		strings.Contains(err.Error(), "request is too large") // etcd's

@@ -82,7 +82,7 @@ type Controller struct {
 	claim    ownership.Claim
 	lease    types.NamespacedName
 	loop     *loop.Loop
-	planned  sync.Once // by Plan: the ledger has all Nodes
+	planned  sync.Once // Plan has entered all Nodes into the ledger
 	// self names this leader in fences. Each process that leads has a new name.
 	self string
 

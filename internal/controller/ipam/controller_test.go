@@ -76,7 +76,7 @@ func (b *bed) patch(a clienttesting.Action) (bool, runtime.Object, error) {
 	return true, n, b.cluster.Tracker().Update(a.GetResource(), n, "")
 }
 
-// next returns the next resourceVersion: all Nodes together count up, as in the API
+// next returns the next resourceVersion. All Nodes share one counter, as in the API
 // server.
 func (b *bed) next() string {
 	b.mu.Lock()
@@ -302,7 +302,7 @@ func TestOtherAllocator(t *testing.T) {
 	})
 }
 
-// give is the other allocator.
+// give gives a Node a CIDR, as another allocator does.
 func (b *bed) give(name, cidr string) {
 	b.t.Helper()
 	n, err := b.cluster.CoreV1().Nodes().Get(b.t.Context(), name, metav1.GetOptions{})
@@ -354,8 +354,8 @@ func TestNodeThatCannotBeFencedHoldsAll(t *testing.T) {
 	})
 }
 
-// A kubelet can fill its Node with annotations until no other one fits. Its Node
-// gets no CIDRs then, but does not hold the others for ever.
+// A kubelet can fill its Node with annotations until no other one fits. Then this Node
+// gets no CIDRs, but other Nodes do not wait for it for ever.
 func TestNodeThatTakesNoFenceHoldsOthersForAWhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := prepare(t, named("a"), named("b"))
@@ -389,7 +389,7 @@ func TestNodeThatTakesNoFenceHoldsOthersForAWhile(t *testing.T) {
 	})
 }
 
-// A CIDR that becomes free while a pass finds none reaches its Node.
+// If a CIDR becomes free while a pass finds none, the Node of that pass gets it.
 func TestReleaseBetweenDecisionAndWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := prepare(t, named("a", "10.0.0.0/24"), named("z"))
@@ -409,7 +409,7 @@ func TestReleaseBetweenDecisionAndWait(t *testing.T) {
 	})
 }
 
-// Nothing is given before all Nodes are known, and what overlaps is said.
+// No CIDR is given before all Nodes are listed, and an event reports CIDRs that overlap.
 func TestNothingIsGivenBeforeAllNodesAreListed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := prepare(t, named("a"), named("b", "10.0.0.0/23"), named("c", "10.0.1.0/24"))

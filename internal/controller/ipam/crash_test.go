@@ -42,8 +42,8 @@ func (w *world) waiting() (all []string) {
 
 // The first leader dies during its first write, the next one during its second, and
 // so on. The write is refused, is carried out without a reply, or arrives at any
-// later time. So one leader or another dies during each write that there is: of a
-// fence, and of CIDRs. In the end all Nodes have CIDRs, and no two the same.
+// later time. So for each write, of a fence or of CIDRs, there is a leader that dies
+// during it. In the end all Nodes have CIDRs, and no two have the same.
 func TestLeadersThatDieAtEachWrite(t *testing.T) {
 	size := bits.Len(uint(*fleet)) // One CIDR is reserved.
 	w := &world{
@@ -68,7 +68,7 @@ func TestLeadersThatDieAtEachWrite(t *testing.T) {
 		l.dies = leaders
 		for n := 0; n < 4*len(waiting) && l.writes < l.dies; n++ {
 			if n%len(waiting) == 0 {
-				w.clock.Step(longWait) // A leader waits for other allocators to show themselves.
+				w.clock.Step(longWait) // A leader waits to find out whether there are other allocators.
 			}
 			w.pass(l, waiting[n%len(waiting)])
 		}

@@ -12,9 +12,9 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
 )
 
-// AnnotationFence is the annotation of Nodes that names the leader that may write
-// their CIDRs. Every write of CIDRs tests it. So the API server refuses a write that
-// an earlier leader has sent and that arrives late.
+// AnnotationFence is an annotation of Nodes. It names the leader that may write the
+// Node's CIDRs. Every write of CIDRs tests it. So the API server refuses a late write of
+// an earlier leader.
 const AnnotationFence = "fairlead.dev/pod-cidr-fence"
 
 // observed has everything that a decision about one Node may use.
@@ -52,7 +52,7 @@ type observed struct {
 type live struct {
 	uid     types.UID // empty if there is no such Node
 	cidrs   []string
-	manager string // who has written them, as managedFields has it
+	manager string // who has written them, by managedFields
 }
 
 // action is what a pass does.
@@ -83,8 +83,8 @@ type plan struct {
 	event    *message.Event
 	// reason is why the Node waits, for metrics.
 	reason string
-	// retry means that the next pass is due after a growing delay. Otherwise it is
-	// due after the time after, or, if that is 0, when something changes.
+	// retry means that the next pass is due after a growing delay. Otherwise after is
+	// the time until the next pass; 0: when something changes.
 	retry  bool
 	after  time.Duration
 	memory memory

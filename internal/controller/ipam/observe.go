@@ -43,7 +43,7 @@ func (c *Controller) observe(name string, s seen) (observed, error) {
 		o.entry = *e
 	}
 	if _, noted := c.memories[name]; !noted && len(has) == 0 {
-		c.memories[name] = memory{} // From now on, what this pass waits for wakes it, also before it has decided to wait.
+		c.memories[name] = memory{} // From now on wakeWaiting wakes this Node, even before the pass has decided to wait.
 	}
 	if cidrs := parse(has); len(cidrs) > 0 {
 		o.inRange = c.ledger.covers(cidrs)

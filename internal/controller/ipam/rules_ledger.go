@@ -35,8 +35,8 @@ type entry struct {
 	// unfenced is since when the API server refuses the fence because of what the
 	// Node itself has; zero if it does not.
 	unfenced time.Time
-	// barred means that the Node gets no CIDRs before it is fenced, and holds no
-	// other Node.
+	// barred means that the Node gets no CIDRs before it is fenced, and that no other
+	// Node waits for that.
 	barred bool
 }
 
@@ -80,7 +80,7 @@ func (l *ledger) trust(e *entry) {
 }
 
 // bar records that the Node cannot be fenced because of what it has itself. It gets
-// no CIDRs, and holds no other Node.
+// no CIDRs, and no other Node waits for its fence.
 func (l *ledger) bar(e *entry) {
 	e.suspect, e.barred = false, true
 	delete(l.suspects, e.uid)

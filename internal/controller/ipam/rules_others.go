@@ -55,10 +55,11 @@ func (x others) last() *sighting {
 }
 
 // atWork reports whether another allocator is at work: several Nodes have got CIDRs
-// from it, and since then no Node has waited in vain.
+// from it, and no Node has proved since then that this allocator has stopped.
 func (x others) atWork() bool { return len(x.sightings) >= minSightings && !x.isProven() }
 
-// isProven reports whether a Node has waited in vain since the last sighting.
+// isProven reports whether, since the last sighting, a Node has waited long enough
+// without getting CIDRs from another allocator.
 func (x others) isProven() bool {
 	last := x.last()
 	return !x.proven.IsZero() && (last == nil || x.proven.After(last.at))

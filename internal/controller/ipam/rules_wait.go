@@ -35,9 +35,9 @@ func holds(o observed, event message.Event) plan {
 	return p
 }
 
-// isUnfenceable reports whether the Node itself has kept the API server from fencing
-// it for so long that others wait no longer. A kubelet can fill its own Node until
-// no annotation fits.
+// isUnfenceable reports whether the API server has refused the fence, because of what the
+// Node has, for so long that other Nodes wait no longer. A kubelet can fill its own Node
+// until no annotation fits.
 func isUnfenceable(o observed) bool {
 	return !o.entry.unfenced.IsZero() && o.now.Sub(o.entry.unfenced) >= longWait
 }

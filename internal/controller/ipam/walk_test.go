@@ -32,7 +32,7 @@ var (
 	seed  = flag.Uint64("seed", 1, "seed of the first path of TestWalk")
 )
 
-// names is how many Nodes there may be at a time, one less than there are CIDRs.
+// names is how many Nodes there may be at a time, one less than there are CIDRs for Nodes.
 const names = 6
 
 var errTest = errors.New("the reply is lost")
@@ -289,7 +289,7 @@ func (w *world) step(l *leader) *leader {
 		arrives := w.sent[n]
 		w.sent = slices.Delete(w.sent, n, n+1)
 		arrives()
-	case what < 12: // killed at any time, or frozen: what it has sent may still arrive
+	case what < 12: // the leader is killed or frozen: what it has sent may still arrive
 		return w.lead()
 	case what < 18:
 		l.follow(min(len(w.history), l.seen+1+w.luck.IntN(5)))
@@ -346,11 +346,11 @@ func (w *world) rest(l *leader) {
 	}
 }
 
-// Random paths through the lives of Nodes and leaders: Nodes come, go and come back
-// with the same names, leaders are killed between any two steps, writes are refused,
-// lose their replies or arrive after their leader is gone, and caches are behind. No
-// two Nodes ever have CIDRs that overlap, and in the end each Node has CIDRs and no
-// CIDR is lost.
+// TestWalk takes random paths through the lives of Nodes and leaders. Nodes come, go and
+// come back with the same names. Leaders are killed between any two steps. Writes are
+// refused, their replies are lost, or they arrive after their leader is gone. Caches are
+// behind. No two Nodes ever have CIDRs that overlap, and in the end each Node has CIDRs
+// and no CIDR is lost.
 func TestWalk(t *testing.T) {
 	n := *paths
 	if testing.Short() {
