@@ -80,7 +80,7 @@ type Deps struct {
 	Events    recorder
 }
 
-// Controller approves what kubelets request for their own servers.
+// Controller approves requests of kubelets for serving certificates.
 type Controller struct {
 	requests  requests
 	informed  cache.SharedIndexInformer // of requests
@@ -146,8 +146,8 @@ func (c *Controller) Run(ctx context.Context) error {
 }
 
 // Follow makes the controller take note of all Nodes, requests and Services until stop is
-// called, after ctx has ended. known reports whether it has them all. Run needs no
-// other call of it.
+// called. ctx must have ended before that call. known reports whether the controller has
+// them all. Run calls Follow itself.
 func (c *Controller) Follow(ctx context.Context) (known cache.InformerSynced, stop func(), err error) {
 	if err := kube.IndexProviderIDs(c.informer); err != nil {
 		return nil, nil, fmt.Errorf("index nodes: %w", err)
@@ -182,7 +182,7 @@ func (c *Controller) Reconcile(ctx context.Context, name string) (loop.Result, e
 	}
 	o, p, err := c.judge(ctx, obj.(*certificatesv1.CertificateSigningRequest))
 	if apierrors.IsNotFound(err) {
-		return loop.Result{}, nil // Its deletion wakes.
+		return loop.Result{}, nil // The deletion of the request asks for another pass.
 	}
 	if err != nil {
 		return loop.Result{}, err

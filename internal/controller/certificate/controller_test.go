@@ -32,7 +32,7 @@ type vendor struct {
 	mu        sync.Mutex
 	instances []cloudprovider.InstanceMetadata // named by the end of their ID; guarded by mu
 	asked     int                              // guarded by mu
-	// answers, if not nil, comes first; guarded by mu.
+	// answers, if not nil, is called first; guarded by mu.
 	answers func(ctx context.Context, node *corev1.Node) (*cloudprovider.InstanceMetadata, error)
 }
 
@@ -109,7 +109,7 @@ type life struct {
 
 	mu     sync.Mutex
 	events []string                     // guarded by mu
-	before func(verb, sub string) error // of requests about CSRs; guarded by mu
+	before func(verb, sub string) error // called before each request about CSRs; guarded by mu
 }
 
 // Node records events as the daemon's recorder does.
@@ -251,7 +251,7 @@ func TestNodeComesAfterItsRequest(t *testing.T) {
 	})
 }
 
-// TestAddressOfTheAPIServer has an instance to which somebody has given the address
+// TestAddressOfTheAPIServer covers an instance to which somebody has given the address
 // of the Service default/kubernetes.
 func TestAddressOfTheAPIServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -282,7 +282,7 @@ func TestAddressThatTheCloudLearnsLater(t *testing.T) {
 		if _, err := l.cluster.CoreV1().Nodes().UpdateStatus(t.Context(), n, metav1.UpdateOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(time.Second) // Less than the pause that a change ends.
+		time.Sleep(time.Second) // The pause is longer, but the change ends it.
 		synctest.Wait()
 		l.want("csr-1", isApproved)
 	})
@@ -531,8 +531,7 @@ func TestWhatChangesBeforeTheApproval(t *testing.T) {
 	}
 }
 
-// TestApprovalThatFails covers writes that the API server refuses or whose reply
-// is lost.
+// TestApprovalThatFails covers approvals that the API server refuses.
 func TestApprovalThatFails(t *testing.T) {
 	conflict := apierrors.NewConflict(certificatesv1.Resource("certificatesigningrequests"), "csr-1", errors.New("changed"))
 	for name, err := range map[string]error{

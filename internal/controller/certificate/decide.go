@@ -30,8 +30,8 @@ type observed struct {
 	// apiServers are the addresses of the Service default/kubernetes.
 	apiServers []string
 	answer     answer
-	// questions counts the questions about the Node, approvals those of all Nodes
-	// together.
+	// questions counts the questions about the Node, and approvals the approvals for
+	// all Nodes together.
 	questions, approvals allowance.Allowance
 	memory               memory
 	// told is what was recorded on the Node and its holders, by name.
@@ -65,7 +65,7 @@ type answer struct {
 	// byName is the instance with the Node's name; nil if the provider cannot look
 	// up a name. byID is the one with its provider ID; nil if it has none.
 	byName, byID *instance
-	cause        message.Cause // where denied or failed
+	cause        message.Cause // if given is denied or failed
 }
 
 // instance is what the cloud said of an instance.

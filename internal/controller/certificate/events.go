@@ -84,8 +84,8 @@ var (
 )
 
 // Reasons returns every reason that this controller records or shows. While the
-// cloud cannot be asked, a Node's event has a reason that the condition
-// CloudInitialized has, too.
+// cloud cannot be asked, the text of the event on a Node begins with a reason of the
+// condition CloudInitialized instead.
 func Reasons() []message.Reason {
 	return []message.Reason{
 		held, approved, malformed, wrongSubject, wrongUsages, weakKey, tooLong, addressUnproven,

@@ -22,7 +22,7 @@ func TestGuideHasTheReasons(t *testing.T) {
 	}
 }
 
-// TestCutRequestIsRefused checks that a request of which the informer has kept a
+// TestCutRequestIsRefused checks that a request of which the informer keeps only a
 // part is refused for its size.
 func TestCutRequestIsRefused(t *testing.T) {
 	if kube.MaxRequestBytes != maxBytes {

@@ -13,7 +13,7 @@ type Metrics struct {
 	waiting  *waiting.Gauges
 }
 
-// NewMetrics returns metrics that both functions have registered.
+// NewMetrics returns metrics and registers them.
 func NewMetrics(register func(...metrics.Registerable), collect func(...metrics.StableCollector)) *Metrics {
 	m := newMetrics(clock.RealClock{})
 	register(m.requests)

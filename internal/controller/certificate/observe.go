@@ -85,7 +85,7 @@ func (c *Controller) apiServers() []string {
 }
 
 // askCloud asks which instance the Node is. The request is known already, so the
-// call begins after it was made.
+// call begins after the request was made.
 func (c *Controller) askCloud(ctx context.Context, o observed) observed {
 	c.useQuestion(o.node, o.now)
 	got, err := c.instances.Identity(ctx, o.node, string(o.request.UID))

@@ -96,7 +96,7 @@ func (p *pending) newer(than *certificatesv1.CertificateSigningRequest, enough i
 	return newer
 }
 
-// descend calls f for a Node's requests, the newest first, until it returns false.
+// descend calls f for a Node's requests, the newest first, until f returns false.
 func (p *pending) descend(node string, f func(made) bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

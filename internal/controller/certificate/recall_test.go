@@ -42,8 +42,8 @@ func TestRecall(t *testing.T) {
 	}
 }
 
-// What is remembered belongs to this request: not to one that is approved or gone, and
-// not to a new one of the same name.
+// Recall returns nothing for a request that is approved or gone, and nothing for a new
+// request with the name of an earlier one.
 func TestRecallOfRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := begin(t, DefaultLimits(), node("a"))

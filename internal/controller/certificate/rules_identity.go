@@ -76,7 +76,7 @@ func isReplaced(o observed) *message.Cause {
 
 // isUnnamed returns a cause if nothing but the Node's own provider ID leads to the
 // instance, and this manager has not written that ID. Kubelets cannot set the label
-// that says so.
+// that shows who has written the ID.
 func isUnnamed(o observed) *message.Cause {
 	if o.answer.byName != nil {
 		return nil
@@ -132,8 +132,8 @@ func namesAreProven(o observed, csr *x509.CertificateRequest) *message.Cause {
 	return nil
 }
 
-// hasAll reports whether each instance has an address that matches. They are two
-// answers about the same instance.
+// hasAll reports whether each instance has an address that matches. The instances are
+// the cloud's answers, by name and by ID, about the same instance.
 func hasAll(all []instance, matches func(string) bool) bool {
 	for _, i := range all {
 		if !slices.ContainsFunc(i.addresses, func(a corev1.NodeAddress) bool { return matches(a.Address) }) {

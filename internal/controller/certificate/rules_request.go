@@ -21,12 +21,12 @@ import (
 // Limits are the settings of the rules.
 type Limits struct {
 	// DenyForeign denies a request that this controller will never approve, and one
-	// that names what the instance does not have. If false, it waits.
+	// that names what the instance does not have. If false, such a request waits.
 	DenyForeign bool
 	// Longest is the longest time for which a certificate may be requested.
 	Longest time.Duration
-	// PendingPerNode is how many undecided requests of one Node are looked at: the
-	// newest.
+	// PendingPerNode is how many undecided requests of one Node are looked at, the
+	// newest ones.
 	PendingPerNode int
 	// ApprovalsPerMinute is how many requests are approved in a minute.
 	ApprovalsPerMinute int
@@ -55,8 +55,8 @@ const (
 	minRSABits, maxRSABits, minCurveBits = 2048, 8192, 256
 )
 
-// LeftAlone returns why this controller decides nothing about a request, empty if it
-// does.
+// LeftAlone returns why this controller does not decide on a request, empty if it
+// decides.
 func LeftAlone(r *certificatesv1.CertificateSigningRequest, now time.Time) (why string) {
 	switch {
 	case r.Spec.SignerName != certificatesv1.KubeletServingSignerName:
@@ -77,7 +77,7 @@ func isDecided(r *certificatesv1.CertificateSigningRequest) bool {
 }
 
 // RequesterOf returns the name of the Node that has made the request. Empty means
-// that no Node has. The API server writes user and groups, so they can be trusted.
+// that no Node has made it. The API server writes user and groups, so they can be trusted.
 func RequesterOf(r *certificatesv1.CertificateSigningRequest) string {
 	name, isNode := strings.CutPrefix(r.Spec.Username, nodePrefix)
 	if !isNode || !slices.Contains(r.Spec.Groups, nodeGroup) {
@@ -193,9 +193,10 @@ func hasOtherUsages(o observed, _ *x509.CertificateRequest) *message.Cause {
 }
 
 // namesTheCluster returns a cause if the request asks for a name by which clients
-// reach the API server, Services, or their own machine, or for the address by which
-// pods reach the API server. The certificates of kubelets often have the same authority
-// as that of the API server, and somebody may give its address to an instance, too.
+// reach the API server, Services, or their own machine, for the address by which pods
+// reach the API server, or for an address that no instance can have. The certificates of
+// kubelets often have the same authority as the API server's, and somebody may give the
+// API server's address to an instance.
 func namesTheCluster(o observed, csr *x509.CertificateRequest) *message.Cause {
 	for _, name := range csr.DNSNames {
 		plain := strings.ToLower(strings.TrimSuffix(name, "."))
@@ -225,7 +226,7 @@ func isTooLong(o observed, _ *x509.CertificateRequest) *message.Cause {
 }
 
 // hasWeakKey returns a cause if the key can be broken, or is so large that a check
-// of its signature would be an attack.
+// of its signature would take seconds.
 func hasWeakKey(_ observed, csr *x509.CertificateRequest) *message.Cause {
 	switch key := csr.PublicKey.(type) {
 	case *rsa.PublicKey:

@@ -47,7 +47,7 @@ func forged(s string) string {
 	return string(pem.EncodeToMemory(block))
 }
 
-// TestRequest checks the rules about the request itself. They hold before the
+// TestRequest checks the rules about the request itself. They are checked before the
 // cloud is asked.
 func TestRequest(t *testing.T) {
 	const year = 365 * 24 * 3600
@@ -123,7 +123,7 @@ func TestRequest(t *testing.T) {
 	check(t, rows)
 }
 
-// TestKeyOfAnUnknownKind covers a key that no request in PEM can have here.
+// TestKeyOfAnUnknownKind covers a kind of key that the requests of the tests cannot have.
 func TestKeyOfAnUnknownKind(t *testing.T) {
 	r := csr(t)
 	parsed, unread := read(r)
@@ -136,8 +136,8 @@ func TestKeyOfAnUnknownKind(t *testing.T) {
 	}
 }
 
-// FuzzRead checks that no request makes the parser panic, and that what it accepts
-// is bounded and passes none of the other rules by accident.
+// FuzzRead checks that no request makes the parser panic, and that no request with a
+// wrong subject or wrong names is approved.
 func FuzzRead(f *testing.F) {
 	for _, r := range []*certificatesv1.CertificateSigningRequest{csr(f), csr(f, names("*.a"), addresses("::1")), csr(f, many(10)), csr(f, uri(f), extension)} {
 		f.Add(r.Spec.Request)

@@ -92,7 +92,7 @@ func holds(o observed, c message.Cause) plan {
 	return p
 }
 
-// unprovenReasons are those that another answer of the cloud can end.
+// unprovenReasons are the reasons that another answer of the cloud can end.
 var unprovenReasons = []string{identityUnproven.Name, addressUnproven.Name}
 
 // pauseAfter returns the time until the next question, after this many questions

@@ -10,9 +10,9 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
 )
 
-// wakes reports whether a change of a Node asks for a pass over its requests. That
-// is so if a decision reads what has changed. The Node's addresses are not evidence,
-// but when they change, the addresses in the cloud have probably changed.
+// wakes reports whether a change of a Node asks for a pass over its requests, because a
+// decision reads what has changed. The Node's addresses are not evidence. But when they
+// change, the addresses in the cloud have probably changed, too.
 func wakes(claim ownership.Claim, before, now *corev1.Node) bool {
 	return wakesHolders(before, now) ||
 		whyAlone(claim, before) != whyAlone(claim, now) ||

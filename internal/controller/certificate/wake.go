@@ -71,7 +71,7 @@ func (c *Controller) add(obj any) {
 	}
 }
 
-// addNewest adds the requests of the Node that are looked at.
+// addNewest adds the newest requests of the Node, which are looked at, to the queue.
 func (c *Controller) addNewest(node string) {
 	for _, name := range c.undecided.newest(node, c.limits.PendingPerNode) {
 		c.loop.Add(name)
