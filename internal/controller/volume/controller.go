@@ -97,7 +97,7 @@ func (c *Controller) Run(ctx context.Context) error {
 }
 
 // Follow makes the controller take note of all volumes until stop is called. known
-// reports whether it has them all. Run needs no other call of it.
+// reports whether it has them all. Run calls Follow itself.
 func (c *Controller) Follow(_ context.Context) (known cache.InformerSynced, stop func(), err error) {
 	registration, err := c.informer.AddEventHandler(c.handler())
 	if err != nil {

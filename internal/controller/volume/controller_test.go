@@ -178,7 +178,7 @@ var placed = map[string]string{zone: "a", region: "r1", "affinity " + zone: "In 
 func none(context.Context, *corev1.PersistentVolume) (map[string]string, error) { return nil, nil }
 
 // Volumes that were made while the daemon was down are labelled when it runs, and so
-// is one that is made then. Each is asked about once.
+// is a volume that is made while it runs. The cloud is asked about each of them once.
 func TestVolumesMadeWhileTheDaemonWasDownAreLabelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := prepare(t, named("v1"), named("theirs", has(map[string]string{zone: "b"})))
@@ -221,7 +221,7 @@ func TestProvidersThatDoNotAnswer(t *testing.T) {
 		{"NilAfterTheDeadline", func(ctx context.Context, _ *corev1.PersistentVolume) (map[string]string, error) {
 			<-ctx.Done()
 			return nil, nil
-		}, unknown, true}, // Slow and TimedOut in turn
+		}, unknown, true}, // the kind of the error is Slow and TimedOut in turn
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -302,8 +302,8 @@ func TestRemovedLabelsAreNotPutBackEachTime(t *testing.T) {
 	})
 }
 
-// A refused write is reported on the volume and tried again. One that finds another
-// volume than was decided upon is neither.
+// A refused write is reported on the volume and tried again. A write that fails for
+// another reason is not reported, and is tried again unless the volume is gone.
 func TestRefusedWrites(t *testing.T) {
 	gone := apierrors.NewNotFound(corev1.Resource("persistentvolumes"), "v")
 	for _, tt := range []struct {

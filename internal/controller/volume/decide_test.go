@@ -210,7 +210,7 @@ func termOf(t topology) *corev1.NodeSelectorTerm {
 	return &t.affinity().Required.NodeSelectorTerms[0]
 }
 
-// A failure is an event once, and again after a while.
+// A failure is recorded as an event once, and again after repeatEvent.
 func TestFailureIsRecordedOnce(t *testing.T) {
 	at, m := now, memory{}
 	var events []bool

@@ -11,9 +11,9 @@ import (
 // value remembers nothing.
 type memory struct {
 	uid types.UID
-	// failures counts attempts in vain since the last success, without those whose pause
-	// the cloud has named. until is when the next one may begin, and why says what it
-	// waits for.
+	// failures counts the failed attempts since the last success, except those that have
+	// their own pause (see hold). until is when the next attempt may begin, and why says
+	// what it waits for.
 	failures int
 	until    time.Time
 	why      string

@@ -12,8 +12,8 @@ import (
 // Keys returns the names of all volumes.
 func (c *Controller) Keys() []string { return c.informer.GetStore().ListKeys() }
 
-// Shadow looks at a volume whenever a pass would be made over it, and makes no
-// pass. Follow must be called first, and Run must not be called.
+// Shadow calls look for each pass that would be made, instead of making the pass.
+// Follow must be called first, and Run must not be called.
 func (c *Controller) Shadow(ctx context.Context, look loop.Reconcile) error {
 	return c.loop.RunAs(ctx, look)
 }

@@ -20,7 +20,7 @@ func (o observed) recall() step.Memory {
 	if !m.until.IsZero() {
 		r.Do, r.Reason, r.Text, r.NextLook = string(ask), m.recorded, m.why, m.until
 	}
-	if p := decide(o); p.do == wait { // Labels that somebody has removed wait without a failure.
+	if p := decide(o); p.do == wait { // After somebody has removed the labels, the volume waits without a failure.
 		r.Do, r.Text, r.NextLook = string(ask), p.why, o.now.Add(p.after)
 	}
 	if !m.written.IsZero() {

@@ -43,8 +43,8 @@ func TestRecall(t *testing.T) {
 	}
 }
 
-// What is remembered belongs to this volume: not to one that is gone, and not to a new
-// one of the same name.
+// Recall returns nothing for a volume that is gone, and nothing for a new volume with the
+// name of an earlier one.
 func TestRecallOfVolumes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := prepare(t, named("v1"), named("v2", has(map[string]string{zone: "a"})))

@@ -19,7 +19,7 @@ var exclusions = []struct {
 	{"the volume has a label of its zone or region", hasTopology},
 }
 
-// LeftAlone returns why the cloud is not asked about the volume, empty if it is.
+// LeftAlone returns why the cloud is not asked about the volume, empty if it is asked.
 func LeftAlone(v *corev1.PersistentVolume) (why string) {
 	for _, e := range exclusions {
 		if e.holds(v) {

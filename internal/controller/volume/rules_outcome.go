@@ -5,11 +5,12 @@ import (
 )
 
 const (
-	// firstPause and longestPause are the time until the cloud is asked again about
-	// a volume. Somebody has to change something, so it need not be asked often.
+	// firstPause and longestPause bound the time until the cloud is asked again about
+	// a volume. Most failures last until somebody changes something, so the cloud need
+	// not be asked often.
 	firstPause   = time.Second
 	longestPause = 15 * time.Minute
-	// slowPause is that time while a call is still under way. The gateway keeps a late
+	// slowPause is this time while a call is still under way. The gateway keeps a late
 	// answer for two minutes.
 	slowPause = 30 * time.Second
 	// repeatEvent is how long the same reason is not recorded again.
@@ -19,8 +20,8 @@ const (
 	putBackAfter = 5 * time.Minute
 )
 
-// hold returns the plan for a volume that cannot be labelled now. It says why, and
-// when it is tried again.
+// hold returns the plan for a volume that cannot be labelled now. The plan says why,
+// and when the next attempt is made.
 func hold(o observed, m memory, h held) plan {
 	after := h.pause
 	switch {

@@ -6,7 +6,7 @@ import (
 )
 
 // wakes reports whether a change of a volume asks for a pass. It covers all fields
-// that decide reads. A volume that is new has no former state. Where the volume is
+// that decide reads. before is nil for a new volume. Where the volume is
 // stored need not be compared, because the API server lets nobody change that.
 func wakes(before, now *corev1.PersistentVolume) bool {
 	return before == nil ||
