@@ -45,7 +45,8 @@ func (b *balancing) in(cluster string) *balancing {
 	return other
 }
 
-// resources are what the world finds in the cluster; none if it cannot.
+// resources are what the world finds in the cluster. There are none if the world is
+// no Inventory.
 func (b *balancing) resources() []Resource {
 	inventory, ok := b.world.(Inventory)
 	if !ok {
@@ -56,7 +57,7 @@ func (b *balancing) resources() []Resource {
 	return all
 }
 
-// newService returns a Service of this check, whose load balancer is deleted after it.
+// newService returns a Service of this check.
 func (b *balancing) newService(role string) *corev1.Service {
 	s := b.service(b.name(role))
 	s.Spec.ClusterIP, s.Spec.ClusterIPs = "10.96.0.10", []string{"10.96.0.10"}
@@ -104,7 +105,8 @@ func (b *balancing) tried(s *corev1.Service, nodes []*corev1.Node) (status *core
 	return status, err
 }
 
-// ensured is tried, and fails the check if the load balancer does not become ready.
+// ensured calls tried, and fails the check if the load balancer does not become
+// ready.
 func (b *balancing) ensured(s *corev1.Service, nodes []*corev1.Node) *corev1.LoadBalancerStatus {
 	status, err := b.tried(s, nodes)
 	if errors.Is(err, cloudprovider.ImplementedElsewhere) {
@@ -137,7 +139,7 @@ func (t *trial) repeated(f func() error) error {
 	ctx, cancel := context.WithTimeout(t.ctx, t.suite.target.EventuallyWithin)
 	defer cancel()
 	for n, pause := 0, time.Millisecond; ; n, pause = n+1, min(2*pause, time.Second) {
-		last := n > 0 && ctx.Err() != nil // It is called twice on the slowest machine, too.
+		last := n > 0 && ctx.Err() != nil // f is called at least twice, even on a slow machine.
 		err := f()
 		if last || !t.asksAgain(err) {
 			return err
@@ -220,8 +222,8 @@ func (b *balancing) made() []LoadBalancer {
 	return all
 }
 
-// byProviderID returns backends as the provider IDs of nodes. A world need not know what
-// the provider makes of the IDs of its machines.
+// byProviderID returns backends as the provider IDs of nodes. A world need not know the
+// provider IDs of its machines.
 func (b *balancing) byProviderID(backends []string) []string {
 	var all []string
 	for _, backend := range backends {

@@ -15,13 +15,13 @@ type Check struct {
 	Since string `json:"since"`
 	// Title says what holds if the check passes.
 	Title string `json:"title"`
-	// Source says where the contract has it.
+	// Source says where the contract requires it.
 	Source string `json:"source"`
 	// Cost says what a user loses if it does not hold.
 	Cost string `json:"cost"`
 	// Needs are what the world must offer.
 	Needs []Need `json:"needs,omitempty"`
-	// Feature is what the check belongs to, if that is optional.
+	// Feature is the optional feature that the check belongs to, if there is one.
 	Feature Feature `json:"feature,omitempty"`
 	// Alone means that the provider may end the process, so the check runs in a
 	// child process.

@@ -116,7 +116,7 @@ func accessors(t *trial) {
 	}
 }
 
-// isNil reports whether a value is nil, or holds a pointer that is.
+// isNil reports whether a value is nil, or holds a nil pointer.
 func isNil(value any) bool {
 	v := reflect.ValueOf(value)
 	return !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil()

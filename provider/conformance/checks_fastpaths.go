@@ -15,8 +15,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/provider"
 )
 
-// fastPathChecks returns the checks of the optional interfaces of package provider. A
-// provider that does not offer one is not asked about it.
+// fastPathChecks returns the checks of the optional interfaces of package provider.
+// If a provider does not offer one of them, its checks end as Unsupported.
 func fastPathChecks() []Check {
 	const (
 		wrongNode = "A Node gets the labels and addresses of another, or is taken for one whose instance is gone."
@@ -135,7 +135,8 @@ func fastBatchBadID(t *trial) {
 	t.sameAsSingle([]*corev1.Node{named(gone), identified("malformed", own+"://"), joined(m)})
 }
 
-// batcher returns the provider's batches, which take so many nodes.
+// batcher returns the provider's InstanceMetadataBatcher. It ends the check if a
+// batch takes fewer nodes.
 func (t *trial) batcher(nodes []*corev1.Node) provider.InstanceMetadataBatcher {
 	batcher := offered[provider.InstanceMetadataBatcher](t, t.instances(), "InstanceMetadataBatcher")
 	if most := batcher.MaxInstanceMetadataBatch(); most < len(nodes) {
@@ -248,7 +249,8 @@ func (t *trial) watch(watcher provider.InstanceWatcher, token string) provider.I
 	return changes
 }
 
-// maxAnswers bounds the answers without the change, because a watch may name others.
+// maxAnswers bounds how many answers may lack the change, because a watch may report
+// other changes first.
 const maxAnswers = 100
 
 func fastWatch(t *trial) {

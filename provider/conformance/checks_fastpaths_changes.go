@@ -102,7 +102,7 @@ func fastBackends(b *balancing) {
 	})
 }
 
-// fastReloadBad gives content that no provider accepts.
+// fastReloadBad calls Reload with content that no provider accepts.
 func fastReloadBad(t *trial) {
 	reloader := offered[provider.Reloader](t, t.provider, "Reloader")
 	node := joined(t.machine("a"))
@@ -115,7 +115,8 @@ func fastReloadBad(t *trial) {
 	}
 }
 
-// fastReload gives the same content again and again while other calls run.
+// fastReload calls Reload with the same content again and again while other calls
+// run.
 func fastReload(t *trial) {
 	reloader := offered[provider.Reloader](t, t.provider, "Reloader")
 	node := joined(t.machine("a"))

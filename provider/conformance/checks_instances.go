@@ -47,7 +47,7 @@ func (t *trial) present(n *corev1.Node) error {
 	return nil
 }
 
-// absent checks that the cloud says that the instance of a Node does not exist.
+// absent checks that the provider says that the instance of a Node does not exist.
 func (t *trial) absent(n *corev1.Node) error {
 	if exists, err := t.exists(t.ctx, n); exists || err != nil {
 		return fmt.Errorf("InstanceExists(%s) = %v, %w; want false, nil", show(n), exists, shown(err))

@@ -41,7 +41,7 @@ func answerChecks() []Check {
 	}
 }
 
-// metadataOf returns the metadata of a machine that can be seen.
+// metadataOf waits until the provider finds the machine, and returns its metadata.
 func (t *trial) metadataOf(m Machine) *cloudprovider.InstanceMetadata {
 	t.eventually(func() error { return t.is(joined(m), m) })
 	return t.metadata(joined(m))

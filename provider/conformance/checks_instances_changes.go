@@ -78,7 +78,7 @@ func renamed(t *trial) {
 	}
 	other := t.name("other")
 	t.must("rename machine", t.world.(Renamer).RenameMachine(t.ctx, m, other)) //nolint:forcetypeassert // the check says that it needs one
-	_ = t.await(func() error { return t.present(identified(other, "")) })      // the name may not be seen; this is not what is checked
+	_ = t.await(func() error { return t.present(identified(other, "")) })      // the new name may not be visible; this check is not about that
 	t.stillThere(m, "the instance was renamed")
 }
 
@@ -89,7 +89,7 @@ func retagged(t *trial) {
 	}
 	t.must("untag machine", t.world.(Retagger).UntagMachine(t.ctx, m)) //nolint:forcetypeassert // the check says that it needs one
 	t.stillThere(m, "the instance has lost its tags")
-	t.refresh() // what it remembers helps no longer
+	t.refresh() // the new provider remembers nothing
 	t.stillThere(m, "the instance has lost its tags, and the daemon was restarted")
 }
 

@@ -40,7 +40,7 @@ func faultChecks() []Check {
 	}
 }
 
-// failures are the faults that are no answer.
+// failures are the faults in which the cloud gives no valid answer.
 func failures() []FaultKind {
 	return []FaultKind{FaultError, FaultUnavailable, FaultThrottled, FaultUnauthenticated, FaultForbidden, FaultReset, FaultGarbage}
 }
@@ -140,7 +140,7 @@ func kinds(t *trial) {
 			defer cancel()
 			_, err := t.exists(ctx, joined(m))
 			switch got := t.classify(err); {
-			case err == nil: // it has the answer from elsewhere
+			case err == nil: // the provider knew the answer without this call
 			case got.Kind != c.want:
 				t.errorf("fault %s: InstanceExists: %v; this is read as %q, want %q", c.fault.Kind, err, got.Kind, c.want)
 			case got.RetryAfter < c.fault.RetryAfter:

@@ -59,7 +59,7 @@ func onGone(t *trial, node func(Machine) *corev1.Node, question func(*corev1.Nod
 	n := node(m)
 	t.eventually(func() error { return t.present(n) })
 	t.terminate(m)
-	_ = t.await(func() error { return t.absent(n) }) // other checks say so if it never is
+	_ = t.await(func() error { return t.absent(n) }) // other checks report an instance that never becomes absent
 	return func() error { return question(n) }
 }
 

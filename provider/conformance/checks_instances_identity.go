@@ -135,7 +135,7 @@ func malformedID(t *trial) {
 	for _, id := range []string{scheme, scheme + "://", scheme + ":///", scheme + ":// ", scheme + "://..", scheme + "://../..", scheme + ":// /.."} {
 		t.notAbsent(t.ctx, identified(t.name("malformed"), id), "malformed provider ID")
 	}
-	const mutations, callers = 200, 4     // one after the other they take a real cloud a minute
+	const mutations, callers = 200, 4     // one after the other, they would take a minute in a real cloud
 	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // the same mutations each time
 	nodes := make(chan *corev1.Node, mutations)
 	for range mutations {
@@ -147,7 +147,7 @@ func malformedID(t *trial) {
 		wait.Go(func() {
 			for n := range nodes {
 				t.caught("a call with "+show(n), func() {
-					_, _ = t.exists(t.ctx, n) // any answer; it may be the ID of an instance that does not exist
+					_, _ = t.exists(t.ctx, n) // any answer is right: it may be the ID of an instance that does not exist
 					_, _ = t.instances().InstanceMetadata(t.ctx, n)
 				})
 			}
@@ -189,7 +189,7 @@ func sameNameTwice(t *trial) {
 	t.notAbsent(t.ctx, n, "two instances have the name")
 }
 
-// twin creates another machine of the same name. In some clouds that cannot be.
+// twin creates another machine of the same name. Some clouds do not allow that.
 func (t *trial) twin(m Machine) {
 	machines := t.world.(Machines) //nolint:forcetypeassert // the check says that it needs one
 	entry := Entry{Kind: KindMachine, Name: m.Name, Twin: true}

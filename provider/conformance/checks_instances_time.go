@@ -102,7 +102,7 @@ func othersHang(t *trial) {
 			_, _ = t.instances().InstanceExists(other, joined(a))
 		}()
 		select {
-		case <-ended: // it needs no call
+		case <-ended: // the provider needed no call
 		case <-time.After(200 * time.Millisecond):
 		}
 		// If the fault has hit this call and not the other one, the next call shows it.

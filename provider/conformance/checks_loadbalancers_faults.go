@@ -10,7 +10,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/provider"
 )
 
-// troubleChecks are those of what others do, and of what fails.
+// troubleChecks are about what others do, and about failures.
 func troubleChecks() []Check {
 	const taken = "A load balancer that somebody else needs is changed or deleted."
 	const source = sourceEnsure
@@ -79,7 +79,7 @@ func lbTwoClusters(b *balancing) {
 	other.nothingLeft("after both were deleted")
 }
 
-// lbNotMine: each call may fail, or choose another name.
+// lbNotMine accepts a call that fails, and a provider that chooses another name.
 func lbNotMine(b *balancing) {
 	s, nodes := b.newService("a"), b.nodes(1)
 	foreigner := b.world.(Foreigner) //nolint:forcetypeassert // the check says that it needs one
@@ -124,8 +124,9 @@ func lbDrift(b *balancing, what Drift) {
 // maxWrites bounds how many writes of one call are made to fail, one after the other.
 const maxWrites = 20
 
-// failing calls f again and again, with a fault that hits its first write, then its
-// second, until f makes no more. After each, it calls then.
+// failing makes one call of f after the other. A fault hits the first write of the
+// first call, the second write of the second call and so on, until a call makes
+// too few writes. After each call, failing calls then.
 func (b *balancing) failing(kind FaultKind, f func(k int) (*corev1.Service, func() error), then func(s *corev1.Service, when string)) {
 	for k := range maxWrites {
 		s, call := f(k)
@@ -218,8 +219,9 @@ func lbSixteen(b *balancing) {
 	b.nothingLeft(fmt.Sprintf("after EnsureLoadBalancerDeleted = nil for %d Services at the same time", len(services)))
 }
 
-// together calls f for 0 to n-1, at most so many at a time, until it no longer asks
-// for another call, and returns the errors.
+// together calls f for each number from 0 to n-1, with at most the given number of
+// calls at a time. It repeats each call until its error no longer asks for that,
+// and returns the errors.
 func (t *trial) together(n, most int, what string, f func(int) error) []error {
 	failed := make([]error, n)
 	limit := make(chan struct{}, most)
@@ -236,7 +238,7 @@ func (t *trial) together(n, most int, what string, f func(int) error) []error {
 	return failed
 }
 
-// lbCancel makes the cloud keep all calls, and ends the context of the caller in the
+// lbCancel makes the cloud answer no call, and ends the context of the caller in the
 // meantime.
 func lbCancel(b *balancing) {
 	s, nodes := b.newService("a"), b.nodes(1)

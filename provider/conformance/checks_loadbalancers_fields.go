@@ -59,7 +59,8 @@ type field struct {
 	works func(*corev1.Service, LoadBalancer, *corev1.LoadBalancerStatus) bool
 }
 
-// sentence begins a sentence with the name of a field, which is spelt as it is.
+// sentence returns the name of a field as the beginning of a sentence. The field
+// keeps its spelling.
 func sentence(name string) string {
 	if rest, found := strings.CutPrefix(name, "a "); found {
 		return "A " + rest
@@ -126,7 +127,8 @@ func asRanges(s *corev1.Service, l LoadBalancer, _ *corev1.LoadBalancerStatus) b
 	return sameSet(l.SourceRanges, s.Spec.LoadBalancerSourceRanges)
 }
 
-// asFamilies: the addresses of a host name are not looked up, so it has all families.
+// asFamilies reports whether the status has an address of each family. A host name is
+// not looked up, and counts as having all families.
 func asFamilies(s *corev1.Service, _ LoadBalancer, status *corev1.LoadBalancerStatus) bool {
 	has := map[corev1.IPFamily]bool{}
 	for _, address := range ingress(status) {
@@ -155,8 +157,8 @@ func (t *trial) supports(f Feature) bool {
 	return f != "" && slices.Contains(t.suite.target.Features.Supported, f)
 }
 
-// judge requires that a field works or is refused. One that is declared as supported
-// must work, except for an address that nobody has reserved.
+// judge requires that a field works or is refused. A field that is declared as
+// supported must work, except for an address that nobody has reserved.
 func (b *balancing) judge(f field, nodes []*corev1.Node) {
 	s := b.newService("f")
 	f.set(s)

@@ -73,7 +73,8 @@ func lbForeignNode(b *balancing) {
 
 func lbNoProviderID(b *balancing) { b.withNode(identified("node-that-is-not-initialized", "")) }
 
-// withNode requires that a node which cannot be a backend keeps no other from it.
+// withNode requires that a node which cannot be a backend keeps no other node from
+// being one.
 func (b *balancing) withNode(other *corev1.Node) {
 	s, nodes := b.newService("a"), b.nodes(2)
 	other.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "192.0.2.1"}}
@@ -85,7 +86,7 @@ func (b *balancing) withNode(other *corev1.Node) {
 	b.backendsHave("after "+b.call("UpdateLoadBalancer", s, all)+" = nil", nodes)
 }
 
-// lbZeroNodes: calls without nodes may fail.
+// lbZeroNodes accepts errors of calls without nodes.
 func lbZeroNodes(b *balancing) {
 	s, nodes := b.newService("a"), b.nodes(1)
 	before := b.ensured(s, nodes)

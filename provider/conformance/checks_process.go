@@ -75,7 +75,7 @@ func unmentioned(text string, words []string) error {
 	return nil
 }
 
-// never is a Node whose machine has never been there.
+// never returns a Node whose machine has never existed.
 func (t *trial) never() *corev1.Node {
 	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: t.name("never")}}
 }
@@ -138,7 +138,8 @@ func stopsAll(t *trial) {
 }
 
 // goroutines returns the stacks of the goroutines that could be the provider's, by
-// number. Those of package net/http keep connections open, which do no harm.
+// number. Those of package net/http are left out: they keep connections open,
+// which does no harm.
 func goroutines() map[string]string {
 	text := make([]byte, 1<<20)
 	text = text[:runtime.Stack(text, true)]

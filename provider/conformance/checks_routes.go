@@ -10,7 +10,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/provider"
 )
 
-// Where the contract says it, and what it costs.
+// What the checks of routes cite from the contract, and what a failure costs.
 const (
 	sourceListRoutes  = "Routes.ListRoutes: lists all managed routes that belong to the specified clusterName"
 	sourceCreateRoute = "Routes.CreateRoute: creates the described managed route"
@@ -92,8 +92,8 @@ func routeTableChecks() []Check {
 	}
 }
 
-// The destinations are not in 10.244.0.0/16, which many clusters use for pods: a provider
-// that lists its own routes only cannot say that another cluster has them.
+// The destinations are not in 10.244.0.0/16, which many clusters use for pods. A provider
+// that lists only its own routes would not show that another cluster uses them.
 const (
 	destination1 = "10.251.1.0/24"
 	destination2 = "10.251.2.0/24"
@@ -156,12 +156,12 @@ func (r *routing) deleteOne(first, second *cloudprovider.Route) {
 	r.only(when, second)
 }
 
-// routeLive: an error is right while the cloud does not show all that it has.
+// routeLive accepts an error while the lists of the cloud are not complete.
 func routeLive(r *routing) {
 	wanted := route(r.machine("a"), destination1)
 	r.created(wanted)
 	r.only("after CreateRoute = nil", wanted)
-	for skip := range 3 { // A provider may list more than routes, in any order.
+	for skip := range 3 { // A provider may make other lists before that of the routes.
 		for _, kind := range []FaultKind{FaultEmptyList, FaultTruncatedList} {
 			restore := r.fault(Fault{Kind: kind, Skip: skip})
 			all, err := r.routes().ListRoutes(r.ctx, r.cluster)

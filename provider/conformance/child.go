@@ -12,7 +12,8 @@ import (
 )
 
 // A check in which the provider may end the process runs in a child process, which
-// is the same program and comes to the same Run. These variables tell it so.
+// is the same program and calls Run in the same way. These environment variables
+// say which check it runs.
 const (
 	childCheck  = "FAIRLEAD_CONFORMANCE_CHECK"  // the ID of the check
 	childResult = "FAIRLEAD_CONFORMANCE_RESULT" // the file for its result
@@ -51,7 +52,8 @@ type childAnswer struct {
 	Provider Provider    `json:"provider"`
 }
 
-// runInChild runs the check in a child process and judges what it has left.
+// runInChild runs the check in a child process and judges what the process has
+// written.
 func (s *suite) runInChild(run context.Context, check Check) CheckResult {
 	if s.options.Child == nil {
 		return CheckResult{Outcome: NotRun, Why: "needs a process of its own"}
@@ -60,7 +62,7 @@ func (s *suite) runInChild(run context.Context, check Check) CheckResult {
 	if err != nil {
 		return CheckResult{Outcome: NotRun, Why: err.Error()}
 	}
-	defer func() { _ = os.RemoveAll(dir) }() // a file too many does no harm
+	defer func() { _ = os.RemoveAll(dir) }() // a directory that stays does no harm
 	ctx, cancel := context.WithTimeout(run, 2*s.options.Timeout)
 	defer cancel()
 	file := filepath.Join(dir, "result.json")

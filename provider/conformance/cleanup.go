@@ -12,11 +12,11 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 )
 
-// Cleanup removes what a ledger lists and is still in the cloud, the last first: what
-// the provider has created by the provider, the rest by the world. It removes only what
-// it finds by the names in the ledger, so it may be repeated. tell is called with a
-// line for each thing. The error joins those of all things that may still be there;
-// they stay in the ledger.
+// Cleanup removes what a ledger lists and the cloud still has, the last entry first.
+// The provider removes what it has created, and the world removes the rest. Cleanup
+// removes only what it finds by the names in the ledger, so it may be repeated. It
+// calls tell with a line for each thing that is gone. The error joins the errors about
+// all things that may still be there. These stay in the ledger.
 func Cleanup(ctx context.Context, target Target, ledger *FileLedger, tell func(string)) error {
 	left, err := ledger.Left()
 	if err != nil || len(left) == 0 {
@@ -27,7 +27,7 @@ func Cleanup(ctx context.Context, target Target, ledger *FileLedger, tell func(s
 	if err := w.begin(ctx, ledger); err != nil {
 		return err
 	}
-	// Faults come first: the others are looked for in the same cloud.
+	// Faults are taken away first, because they would hit the calls that follow.
 	slices.SortStableFunc(left, func(a, b Entry) int { return cmp.Compare(rank(a), rank(b)) })
 	var errs []error
 	for _, e := range left {
@@ -194,8 +194,8 @@ func (w *cleaner) notFoundByName(ctx context.Context, e Entry) (string, error) {
 	return wasGone, nil
 }
 
-// removeLoadBalancer asks the provider to delete the load balancer, even if it does
-// not find one: parts of it may be there.
+// removeLoadBalancer asks the provider to delete the load balancer, even if the
+// provider does not find it, because parts of it may be there.
 func (w *cleaner) removeLoadBalancer(ctx context.Context, e Entry) (string, error) {
 	lb, ok := w.provider.LoadBalancer()
 	if !ok {

@@ -18,7 +18,7 @@ type Finder interface {
 // it.
 type ForeignFinder interface {
 	// FindForeign returns what CreateForeign has created for these arguments, and nothing
-	// else: a route to the same CIDR may be somebody's own.
+	// else: a route to the same CIDR may belong to somebody else.
 	FindForeign(ctx context.Context, kind ResourceKind, what string) ([]Resource, error)
 }
 
@@ -28,11 +28,11 @@ type AddressFinder interface {
 	FindAddress(ctx context.Context, name string) ([]Address, error)
 }
 
-// errByHand is the error if the world has nothing to find a thing with. The ID in the
+// errByHand is the error if the world cannot find a thing by its name. The ID in the
 // ledger is not enough: in another account it may be that of another thing.
 var errByHand = fmt.Errorf("%w: find it by its name; look for it by hand", ErrCannot)
 
-// removeForeign removes what the world has created as a person would have.
+// removeForeign removes what the world has created as a person would.
 func (w *cleaner) removeForeign(ctx context.Context, e Entry) (string, error) {
 	foreigner, ok := worldAs[Foreigner](w.world, NeedForeigner)
 	if !ok {
@@ -94,7 +94,8 @@ func (w *cleaner) removeAddress(ctx context.Context, e Entry) (string, error) {
 		if e.ID != "" && a.ID != e.ID {
 			continue
 		}
-		// Clouds refuse while a load balancer that has it is being deleted.
+		// Clouds refuse to release an address while a load balancer that has it is
+		// being deleted.
 		if err := repeatedly(ctx, func() error { return reserver.ReleaseAddress(ctx, a) }); err != nil {
 			return "", err
 		}

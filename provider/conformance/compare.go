@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Change is a check that has not the same outcome in two reports. Before or After is
+// Change is a check that has different outcomes in two reports. Before or After is
 // empty if a report does not have the check.
 type Change struct {
 	ID            string
@@ -18,8 +18,8 @@ type Change struct {
 	Why string
 }
 
-// Worse reports whether the second report is worse: the check has failed, or what
-// passed was not even tried.
+// Worse reports whether the second report is worse: the check has failed, or it
+// passed before and no longer does.
 func (c Change) Worse() bool {
 	if c.Level == Measured {
 		return false
@@ -28,7 +28,7 @@ func (c Change) Worse() bool {
 }
 
 // Compare returns what has changed from one report to another: first what is worse,
-// then by ID.
+// then the rest, each in the order of IDs.
 func Compare(before, after *Report) []Change {
 	all := map[string]Change{}
 	for _, c := range before.Checks {

@@ -12,8 +12,8 @@ import (
 // modulePath is the module of the suite.
 const modulePath = "github.com/fairlead-k8s/fairlead"
 
-// moduleOf returns the module of this binary with the path, and the commit of the
-// main module. A package of the module is as good as its path.
+// moduleOf returns the module of this binary with the path, and its commit if it
+// is the main module. The path may be that of a package in the module.
 func moduleOf(path string) (m debug.Module, revision string) {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

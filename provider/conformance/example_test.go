@@ -13,8 +13,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator"
 )
 
-// The provider of the simulated cloud is tested in a program. A test of a vendor
-// calls Test with the same target.
+// The provider of the simulated cloud is tested in a program. A vendor's test
+// calls Test with such a target.
 func ExampleRun() {
 	target := conformance.Target{
 		Name: "simulated",

@@ -99,7 +99,7 @@ const (
 
 var otherVerbs = []string{verbIdentity, verbFind, verbFindForeign, verbFindAddress}
 
-// needVerbs are the verbs without which a world does not meet a need.
+// needVerbs are the verbs that a world must know to meet a need.
 type needVerbs struct {
 	need  Need
 	verbs []string

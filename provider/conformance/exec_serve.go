@@ -10,9 +10,10 @@ import (
 )
 
 // Serve carries out one verb of an Executable with a world in Go, and returns what the
-// program prints as JSON. ErrCannot is the error of a verb that the world does not
-// know; the program ends with code 3 then. clearFaults takes away all faults that
-// other processes have set; without it the world does not know the verbs for faults.
+// program prints as JSON. If the world does not know the verb, the error wraps
+// ErrCannot, and the program has to end with code 3. clearFaults takes away all faults
+// that other processes have set. If it is nil, the world does not know the verbs for
+// faults.
 func Serve(ctx context.Context, world any, arguments []string, clearFaults func(context.Context) error) (any, error) {
 	s := server{world: world, clear: clearFaults}
 	if len(arguments) == 0 || arguments[0] == "verbs" {
@@ -68,7 +69,7 @@ type servedVerb struct {
 	do        func(ctx context.Context, s server, arguments []string) (any, error)
 }
 
-//nolint:forcetypeassert // known has looked
+//nolint:forcetypeassert // known has checked the interfaces
 var servedVerbs = map[string]servedVerb{
 	"create-machine": {1, func(ctx context.Context, s server, a []string) (any, error) {
 		return s.world.(Machines).CreateMachine(ctx, a[0])

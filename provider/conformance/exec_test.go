@@ -60,7 +60,8 @@ func TestExecutablesThatAnswerWrongly(t *testing.T) {
 	}
 }
 
-// The program is ended, and so is what it has started and left behind with its output.
+// The program is ended. World returns although a child of the program still has its
+// output open.
 func TestExecutableThatHangs(t *testing.T) {
 	e := script(t, "sleep 600 & echo waits >&2; wait")
 	e.Timeout = 200 * time.Millisecond
@@ -180,8 +181,8 @@ func TestMain(m *testing.M) {
 	os.Exit(0)
 }
 
-// What goes in at one end comes out at the other: Executable and Serve speak the same
-// verbs.
+// Executable and Serve use the same verbs: each call of the one reaches the world of
+// the other.
 func TestServeAndExecutableAgree(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "calls")
 	t.Setenv(worldRecords, path)

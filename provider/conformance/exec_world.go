@@ -64,7 +64,7 @@ func (p *program) Offers(n Need) bool {
 	return false
 }
 
-// Answers that are no types of their own.
+// Answers for which the package has no exported type.
 type (
 	leftovers struct {
 		Resources []Resource `json:"resources"`
@@ -163,7 +163,7 @@ func (p *program) SetFault(ctx context.Context, f Fault) (restore func(), err er
 		return nil, err
 	}
 	return func() {
-		// The end of the check does not end this.
+		// The fault must be taken away even if the check's context has ended.
 		if err := p.ClearFaults(context.WithoutCancel(ctx)); err != nil {
 			p.stuck.Store(&err)
 		}

@@ -84,8 +84,8 @@ func TestFaultsAreListed(t *testing.T) {
 	}
 }
 
-// The process of a check ends while its fault is set. The next check does not meet it; if
-// it cannot be taken away, no other check is tried.
+// The process of a check ends while its fault is set. The fault does not hit the next
+// check. If it cannot be taken away, no other check is tried.
 func TestFaultsOfACheckThatWasKilled(t *testing.T) {
 	for name, stuck := range map[string]error{"TakenAway": nil, "Stuck": errors.New("no answer")} {
 		t.Run(name, func(t *testing.T) {

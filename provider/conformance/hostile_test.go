@@ -41,7 +41,8 @@ func (h hostile) InstanceMetadata(context.Context, *corev1.Node) (*cloudprovider
 	return nil, nil
 }
 
-// habit names the hostile provider to child processes.
+// habit is the environment variable that names the hostile provider to child
+// processes.
 const habit = "CONFORMANCE_HABIT"
 
 // hostiles are calls that panic, hang or end the process. A call that hangs
@@ -56,8 +57,8 @@ func hostiles(release <-chan struct{}) map[string]func() {
 	}
 }
 
-// meets reports whether a hostile provider meets the check. Each check of a provider
-// that exits needs a process of its own, so there are few.
+// meets reports whether the check is run on a hostile provider. Each check of a
+// provider that exits needs a process of its own, so only a few are run.
 func meets(name string, c conformance.Check) bool {
 	switch c.Profile() {
 	case conformance.Instances:
@@ -91,8 +92,8 @@ func runHostile(t *testing.T, name string, release <-chan struct{}, options conf
 	return report
 }
 
-// Whatever the provider does, the report has each check, it is a failure, and no
-// goroutine of the suite is left.
+// Whatever the provider does, the report has each check, its result is failure,
+// and no goroutine of the suite is left.
 func TestHostileProviders(t *testing.T) {
 	if name := os.Getenv(habit); name != "" { // this is a child process
 		runHostile(t, name, nil, conformance.Options{Timeout: time.Second})

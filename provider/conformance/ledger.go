@@ -28,9 +28,9 @@ var _ Ledger = (*FileLedger)(nil)
 
 // ledgerLine is one line. One of its fields is set.
 type ledgerLine struct {
-	// Provider is whose things the following lines list.
+	// Provider is the provider that has created what the following lines list.
 	Provider string `json:"provider,omitempty"`
-	// Account is where they are.
+	// Account is the account in which these things are.
 	Account string `json:"account,omitempty"`
 	Begin   *Entry `json:"begin,omitempty"`
 	End     *Entry `json:"end,omitempty"`
@@ -74,8 +74,8 @@ func (l *FileLedger) claim(provider string) error {
 	return l.append(ledgerLine{Provider: provider})
 }
 
-// Claim makes the ledger that of an account. It is an *OtherAccountError if it lists what
-// was created in another one and may be left there.
+// Claim records that the ledger belongs to an account. It returns an *OtherAccountError
+// if the ledger lists things that may still be in another account.
 func (l *FileLedger) Claim(account string) error {
 	c, err := l.read()
 	switch {
@@ -90,7 +90,7 @@ func (l *FileLedger) Claim(account string) error {
 }
 
 // belongs returns an *OtherAccountError if the ledger is that of another account. A ledger
-// that does not say whose it is belongs to every account.
+// that names no account belongs to every account.
 func (l *FileLedger) belongs(account string) error {
 	c, err := l.read()
 	if err == nil && c.account != "" && c.account != account {
@@ -102,8 +102,8 @@ func (l *FileLedger) belongs(account string) error {
 // OtherAccountError is the error if a ledger lists what was created in another account.
 type OtherAccountError struct {
 	Path string
-	// Ledger and This name the account of the ledger, and the one that is used. This is
-	// empty if nobody says which one that is.
+	// Ledger is the account of the ledger, and This is the account in use. The field
+	// This is empty if neither the world nor the target names the account.
 	Ledger, This string
 }
 
@@ -153,8 +153,8 @@ func (l *FileLedger) append(line ledgerLine) error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	// The line break comes first, too: a line that a crash has cut off must not swallow
-	// this one.
+	// There is also a line break in front: the line must not become part of one that a
+	// crash has cut off.
 	if _, err := l.file.Write(slices.Concat([]byte("\n"), text, []byte("\n"))); err != nil {
 		return err
 	}
@@ -195,9 +195,9 @@ func (l *FileLedger) read() (c content, err error) {
 	}
 }
 
-// parseLine returns an empty line for one that was cut off, and reports whether it is
-// whole. Begin had not returned then, so nothing was created. After a loss of power, some
-// file systems have zero bytes in place of what was not written yet.
+// parseLine reads a line and reports whether it is whole. If it was cut off, parseLine
+// returns an empty line: Begin had not returned, so nothing was created. After a loss of
+// power, some file systems have zero bytes in place of what was not written yet.
 func parseLine(text []byte) (line ledgerLine, whole bool, err error) {
 	text = bytes.TrimSpace(text)
 	written := bytes.TrimRight(text, "\x00")
@@ -230,7 +230,7 @@ func (line ledgerLine) apply(left []Entry) []Entry {
 }
 
 // replaces reports whether an entry says more about the thing of an earlier one. Foreign
-// resources of two runs may have one name, and differ by their IDs then.
+// resources of two runs may have the same name. Then they differ by their IDs.
 func (e Entry) replaces(earlier Entry) bool {
 	return earlier.key() == e.key() && (!e.Foreign || earlier.ID == "" || earlier.ID == e.ID)
 }

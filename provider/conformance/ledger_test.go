@@ -36,7 +36,8 @@ func TestLedgerListsWhatHasNotEnded(t *testing.T) {
 	}
 }
 
-// Two runs may create foreign resources of one name, and each run is killed or ends.
+// Two runs may create foreign resources of the same name. Here the first run is
+// killed, and the second one ends.
 func TestLedgerTellsForeignResourcesByTheirIDs(t *testing.T) {
 	unfinished := Entry{Kind: KindRoute, Name: "10.0.3.0/24", Foreign: true}
 	first, second := unfinished, unfinished
@@ -54,8 +55,8 @@ func TestLedgerTellsForeignResourcesByTheirIDs(t *testing.T) {
 	})
 }
 
-// A process that is killed may leave a part of a line. What it announced was not
-// created, because Begin had not returned.
+// A process that is killed may leave a part of a line. What that line announced
+// was not created, because Begin had not returned.
 func TestLedgerReadsWhatACrashHasCutOff(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "made.jsonl")
 	first := Entry{Cluster: "c", Kind: KindMachine, Name: "a"}
@@ -107,7 +108,7 @@ func TestLedgerIsOfOneProvider(t *testing.T) {
 	}
 }
 
-// A ledger that lists something belongs to the account in which that is.
+// A ledger that lists a thing belongs to the account in which the thing is.
 func TestLedgerIsOfOneAccount(t *testing.T) {
 	machine := Entry{Kind: KindMachine, Name: "fl-1-a"}
 	for name, row := range map[string]struct {

@@ -8,9 +8,9 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 )
 
-// The parts of a provider as checks get them. What a check lets the provider create is
-// in the ledger before the provider is called, until the provider has deleted it.
-// Optional interfaces are behind Unwrap; see optional.
+// These types are the parts of a provider that checks get. They write into the ledger
+// what the provider is about to create, and remove it from there once the provider has
+// deleted it. The function optional finds optional interfaces through Unwrap.
 type (
 	listedLoadBalancer struct {
 		cloudprovider.LoadBalancer
@@ -40,7 +40,7 @@ func optional[T, Part any](part Part) (found T, ok bool) {
 	return found, ok
 }
 
-// EnsureLoadBalancer lists the load balancer and creates it.
+// EnsureLoadBalancer writes the load balancer into the ledger and creates it.
 func (l listedLoadBalancer) EnsureLoadBalancer(ctx context.Context, cluster string, s *corev1.Service, nodes []*corev1.Node) (*corev1.LoadBalancerStatus, error) {
 	if err := l.list(cluster, s); err != nil {
 		return nil, err
@@ -48,8 +48,8 @@ func (l listedLoadBalancer) EnsureLoadBalancer(ctx context.Context, cluster stri
 	return l.LoadBalancer.EnsureLoadBalancer(ctx, cluster, s, nodes)
 }
 
-// UpdateLoadBalancer lists the load balancer: providers may create it, although they must
-// not.
+// UpdateLoadBalancer writes the load balancer into the ledger, because some providers
+// create it, although they must not.
 func (l listedLoadBalancer) UpdateLoadBalancer(ctx context.Context, cluster string, s *corev1.Service, nodes []*corev1.Node) error {
 	if err := l.list(cluster, s); err != nil {
 		return err
@@ -57,7 +57,8 @@ func (l listedLoadBalancer) UpdateLoadBalancer(ctx context.Context, cluster stri
 	return l.LoadBalancer.UpdateLoadBalancer(ctx, cluster, s, nodes)
 }
 
-// EnsureLoadBalancerDeleted deletes the load balancer, and takes it from the list.
+// EnsureLoadBalancerDeleted deletes the load balancer and removes it from the
+// ledger.
 func (l listedLoadBalancer) EnsureLoadBalancerDeleted(ctx context.Context, cluster string, s *corev1.Service) error {
 	if err := l.LoadBalancer.EnsureLoadBalancerDeleted(ctx, cluster, s); err != nil {
 		return err
@@ -72,7 +73,7 @@ func (l listedLoadBalancer) list(cluster string, s *corev1.Service) error {
 	return l.t.enlist(Entry{Kind: KindLoadBalancer, Name: string(s.UID), Cluster: cluster, Service: s.DeepCopy()})
 }
 
-// CreateRoute lists the route and creates it.
+// CreateRoute writes the route into the ledger and creates it.
 func (r listedRoutes) CreateRoute(ctx context.Context, cluster, hint string, route *cloudprovider.Route) error {
 	if route != nil {
 		copied := *route
@@ -83,7 +84,7 @@ func (r listedRoutes) CreateRoute(ctx context.Context, cluster, hint string, rou
 	return r.Routes.CreateRoute(ctx, cluster, hint, route)
 }
 
-// DeleteRoute deletes the route, and takes it from the list.
+// DeleteRoute deletes the route and removes it from the ledger.
 func (r listedRoutes) DeleteRoute(ctx context.Context, cluster string, route *cloudprovider.Route) error {
 	if err := r.Routes.DeleteRoute(ctx, cluster, route); err != nil || route == nil {
 		return err
@@ -113,7 +114,7 @@ func (t *trial) enlist(e Entry) error {
 	return nil
 }
 
-// unlist takes something from the list that is gone.
+// unlist removes something from the ledger that is gone.
 func (t *trial) unlist(e Entry) error {
 	t.mu.Lock()
 	listed, known := t.listed[e.key()]

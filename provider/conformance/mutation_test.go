@@ -17,7 +17,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/provider/conformance/internal/broken"
 )
 
-// flawed returns a target whose provider has the flaw; none if it is empty.
+// flawed returns a target whose provider has the flaw, or no flaw if the argument
+// is empty.
 func flawed(flaw string) conformance.Target {
 	return conformance.Target{
 		Name:  "broken",
@@ -32,7 +33,7 @@ func flawed(flaw string) conformance.Target {
 		},
 		Secrets:           []string{broken.Token},
 		LegacyProviderIDs: func(m conformance.Machine) []string { return []string{broken.LegacyProviderID(m.ID)} },
-		EventuallyWithin:  300 * time.Millisecond, // a busy machine needs it,
+		EventuallyWithin:  300 * time.Millisecond, // a busy machine needs this long
 		PageSize:          broken.PageSize,
 		MaxTargets:        broken.MaxBackends,
 		MaxRoutes:         broken.MaxRoutes,
@@ -61,7 +62,8 @@ func configured(text string) func(context.Context, any) (cloudprovider.Interface
 // flawVariable names the flaw to the child processes of this test.
 const flawVariable = "CONFORMANCE_FLAW"
 
-// implied has, for each check, the other checks that may also find its flaw.
+// implied has, for each check, the other checks that may also find its flaw. The
+// comments say what those other checks do.
 func implied() map[string][]string {
 	return map[string][]string{
 		// They ask by name, too, and compare the provider ID.
@@ -139,8 +141,9 @@ func run(t *testing.T, flaw string, options conformance.Options) *conformance.Re
 	return report
 }
 
-// Each check finds the flaw that has its ID, and no other check of its profile finds
-// it, unless it is implied. So each check sees something that no other one sees.
+// Each check finds the flaw that has its ID. No other check of its profile finds
+// this flaw, unless implied lists that check. So each check sees something that no
+// other one sees.
 func TestEachCheckFindsItsFlaw(t *testing.T) {
 	for _, check := range conformance.Checks() {
 		t.Run(check.ID, func(t *testing.T) {

@@ -88,7 +88,7 @@ func (t *trial) terminate(m Machine) {
 	t.must("terminate machine "+m.Name, t.world.(Machines).TerminateMachine(t.ctx, m)) //nolint:forcetypeassert // the machine comes from there
 }
 
-// begin writes into the ledger what will be created, or what it is called now.
+// begin writes into the ledger what will be created, or its ID once that is known.
 func (t *trial) begin(entry *Entry) {
 	entry.Check, entry.Cluster = t.check.ID, t.cluster
 	if ledger := t.suite.options.Ledger; ledger != nil {

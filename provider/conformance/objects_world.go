@@ -7,7 +7,8 @@ import (
 	"sync"
 )
 
-// foreign lets the world create something as a person would, until the check ends.
+// foreign lets the world create something as a person would, and deletes it after
+// the check.
 func (t *trial) foreign(foreigner Foreigner, kind ResourceKind, what string) Resource {
 	t.mustBeNew(kind, what)
 	entry := Entry{Kind: kind, Name: what, Foreign: true}
@@ -25,8 +26,8 @@ func (t *trial) foreign(foreigner Foreigner, kind ResourceKind, what string) Res
 	return made
 }
 
-// mustBeNew ends the check if there is one already. After a creation that has failed, it
-// would count as what the check has created, and be deleted.
+// mustBeNew ends the check if the world finds such a resource already. If the creation
+// then failed, the check would take that resource for its own and delete it.
 func (t *trial) mustBeNew(kind ResourceKind, what string) {
 	finder, ok := t.world.(ForeignFinder)
 	if !ok {
@@ -41,7 +42,7 @@ func (t *trial) mustBeNew(kind ResourceKind, what string) {
 	}
 }
 
-// address lets the world reserve an address, until the check ends.
+// address lets the world reserve an address, and releases it after the check.
 func (t *trial) address(reserver Reserver, name string) Address {
 	entry := Entry{Kind: KindAddress, Name: name}
 	t.begin(&entry)
@@ -68,8 +69,8 @@ func (t *trial) mustCreate(what string, entry Entry, err error) {
 	t.must(what, err)
 }
 
-// lookAfterwards removes after the check what may have been created although its creation
-// has failed. Until it is found it stays in the ledger.
+// lookAfterwards looks, after the check, for a thing whose creation has failed, and
+// removes it if it exists. Until it is found, it stays in the ledger.
 func (t *trial) lookAfterwards(entry Entry) {
 	t.cleanup("look for "+entry.String()+", whose creation failed", func(ctx context.Context) error {
 		done, err := (&cleaner{world: t.world}).remove(ctx, entry)
@@ -80,8 +81,8 @@ func (t *trial) lookAfterwards(entry Entry) {
 	})
 }
 
-// setFault sets a fault. It is in the ledger until it is taken away, if the world can take
-// it away in another process: this one may be killed before.
+// setFault sets a fault. If another process can take faults away, the fault is in the
+// ledger until it is taken away, because this process may be killed before.
 func (t *trial) setFault(f Fault) (restore func(), err error) {
 	entry := Entry{Kind: KindFault, Name: string(f.Kind)}
 	_, lasts := worldAs[FaultClearer](t.world, NeedFaulter)
@@ -109,7 +110,7 @@ func (t *trial) setFault(f Fault) (restore func(), err error) {
 	}), nil
 }
 
-// claim makes the ledger that of the account.
+// claim records that the ledger belongs to the account.
 func (s *suite) claim(ctx context.Context) error {
 	ledger, claims := s.options.Ledger.(interface{ Claim(account string) error })
 	if !claims || s.options.ReadOnly {
@@ -128,7 +129,7 @@ func (s *suite) claim(ctx context.Context) error {
 }
 
 // clearFaults takes away the faults of a check whose process was ended. Until that has
-// worked no other check is tried, because it would meet them.
+// worked, no other check is tried, because the faults would hit it.
 func (s *suite) clearFaults(run context.Context) {
 	left, listed, err := s.faultsLeft()
 	if err != nil || s.options.ReadOnly || listed && len(left) == 0 {

@@ -13,9 +13,9 @@ import (
 // errReadOnly is the answer to a call that a check may not make.
 var errReadOnly = errors.New("the suite does not let this check change the cloud")
 
-// reading is a part of a provider that only answers questions. Checks that do not say
-// that they write get it, in every run, so that a run without permission to write
-// cannot change the cloud.
+// These types are parts of a provider that refuse each change. All checks without
+// Writes get them, in every run, so that a run without permission to write cannot
+// change the cloud.
 type (
 	readingLoadBalancer struct{ cloudprovider.LoadBalancer }
 	readingRoutes       struct{ cloudprovider.Routes }
@@ -41,8 +41,8 @@ func (readingRoutes) DeleteRoute(context.Context, string, *cloudprovider.Route) 
 	return errReadOnly
 }
 
-// Lender is a world that lends machines that exist. Only they are used in a run that
-// may not change the cloud.
+// Lender is a world that lends machines that exist. Only such machines are used in a
+// run that may not change the cloud.
 type Lender interface {
 	// LendMachine returns another machine at each call, with Borrowed set, and ErrCannot
 	// once there is none left.
@@ -80,9 +80,9 @@ type existing struct {
 	names []string // of the machines that are not lent yet; guarded by mu
 }
 
-// Existing returns a world that lends machines that exist, as their Nodes are called.
-// They are asked about and put behind load balancers, but never changed. It is for one
-// check: a Target makes a new one for each.
+// Existing returns a world that lends machines that exist. The names are those of
+// their Nodes. Checks ask about the machines and put them behind load balancers, but
+// never change them. The world is for one check: a Target makes a new one for each.
 func Existing(names ...string) any { return &existing{names: names} }
 
 // LendMachine implements Lender.

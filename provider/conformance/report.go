@@ -63,7 +63,7 @@ type Environment struct {
 }
 
 // Tried lists the features that the target declares, and those that were tried
-// although it does not.
+// although the target does not declare them.
 type Tried struct {
 	Features
 	Undeclared []Feature `json:"undeclared,omitempty"`
@@ -78,8 +78,8 @@ const (
 	// or is about something that the provider does not offer.
 	Success Verdict = "success"
 	// Partial means that no core check has failed unexpectedly, but that this does not
-	// prove success: one was not run, was skipped or is expected to fail, or there was
-	// no race detector.
+	// prove success: a core check was not run, was skipped or is expected to fail, or
+	// there was no race detector.
 	Partial Verdict = "partial"
 	// Failure means that a core check has failed that was not expected to.
 	Failure Verdict = "failure"

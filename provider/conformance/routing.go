@@ -34,7 +34,7 @@ func route(m Machine, destination string) *cloudprovider.Route {
 	return &cloudprovider.Route{TargetNode: types.NodeName(m.Name), TargetNodeAddresses: m.Addresses, DestinationCIDR: destination}
 }
 
-// hint is what the daemon gives as a part of the name.
+// hint returns the name hint that the daemon gives to CreateRoute.
 func hint(wanted *cloudprovider.Route) string { return "hint-" + string(wanted.TargetNode) }
 
 // create calls CreateRoute until it no longer asks for another call.
@@ -46,8 +46,8 @@ func (r *routing) create(wanted *cloudprovider.Route) error {
 	})
 }
 
-// keep writes into the ledger that there may be a route from now on. All of them are
-// deleted after the check.
+// keep writes into the ledger that there may be a route from now on. All such routes
+// are deleted after the check.
 func (r *routing) keep(wanted *cloudprovider.Route) {
 	r.free(wanted)
 	copied := *wanted
@@ -59,9 +59,9 @@ func (r *routing) keep(wanted *cloudprovider.Route) {
 	}
 }
 
-// free ends the check if a route was listed before it, to the same addresses: the check
-// would delete it, or take its traffic. Providers may list routes of others. What an
-// earlier check has deleted may still be listed for a while.
+// free ends the check if there was a route to the same addresses before, because the
+// check would delete that route or take its traffic. Providers may list routes of
+// others. A route that an earlier check has deleted may still be listed for a while.
 func (r *routing) free(wanted *cloudprovider.Route) {
 	if !r.looked {
 		r.looked, r.before = true, r.list()
@@ -82,7 +82,7 @@ func (r *routing) free(wanted *cloudprovider.Route) {
 	}
 }
 
-// overlap reports whether two ranges have common addresses. A default route has them with
+// overlap reports whether two ranges have common addresses. A default route overlaps with
 // all ranges, and does not count.
 func overlap(a, b string) bool {
 	x, err1 := netip.ParsePrefix(a)
@@ -121,7 +121,7 @@ func (r *routing) deleteKept(ctx context.Context) error {
 	return nil
 }
 
-// created is create, and fails the check if there is an error.
+// created calls create, and fails the check if there is an error.
 func (r *routing) created(wanted *cloudprovider.Route) {
 	if err := r.create(wanted); err != nil {
 		r.failf("%s = %v; want nil", r.call("CreateRoute", wanted), err)

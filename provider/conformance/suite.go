@@ -27,8 +27,8 @@ type Options struct {
 	// ExpectFailure has the issue for each check that is known to fail, by ID. If
 	// such a check passes, it counts as failed, so that the list stays true.
 	ExpectFailure map[string]string
-	// ReadOnly keeps the suite from changing the cloud. Checks that would are not
-	// run.
+	// ReadOnly keeps the suite from changing the cloud. Checks that would change
+	// it are not run.
 	ReadOnly bool
 	// Timeout bounds each check; 0 means a minute.
 	Timeout time.Duration
@@ -121,7 +121,7 @@ type suite struct {
 	id      string
 	began   time.Time
 	hangs   int
-	stuck   error // why a fault could not be taken away, of a check whose process was ended
+	stuck   error // why the fault of a check whose process was ended could not be taken away
 	results []CheckResult
 	about   Provider
 

@@ -33,7 +33,8 @@ func TestChecksAreComplete(t *testing.T) {
 	}
 }
 
-// Options that would except nothing, or claim what is not tried, are refused.
+// Options are refused if they name what does not exist, give no reason, or skip all
+// checks of a feature that the target supports.
 func TestOptionsAreRefused(t *testing.T) {
 	for want, options := range map[string]conformance.Options{
 		`there is no check "instances/gone"`:  {Only: []string{"instances/gone"}},
@@ -146,8 +147,8 @@ func (cannot) SetFault(context.Context, conformance.Fault) (func(), error) {
 	return nil, conformance.ErrCannot
 }
 
-// neverSaysHowLong is a cloud that throttles, and asks for no time. It has no other
-// fault.
+// neverSaysHowLong is a cloud that throttles and does not say how long to wait. It
+// has no other fault.
 type neverSaysHowLong struct{ *broken.Cloud }
 
 func (c neverSaysHowLong) SetFault(ctx context.Context, f conformance.Fault) (func(), error) {
@@ -252,7 +253,7 @@ func (q queuedInstances) InstanceExists(_ context.Context, n *corev1.Node) (bool
 	return q.InstancesV2.InstanceExists(ctx, n) //nolint:contextcheck // the flaw: it does not look at its caller's context
 }
 
-// ledger remembers what is there, and refuses to remember more.
+// ledger is a ledger in memory. If it is full, it refuses new entries.
 type ledger struct {
 	there map[string]bool
 	full  bool

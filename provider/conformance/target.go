@@ -17,8 +17,8 @@ type Target struct {
 	Name string
 	// New returns a provider whose Initialize has been called. The context ends
 	// when the provider is no longer used; its Done is a good stop channel for
-	// Initialize. World is what Target.World has returned. New is called for each
-	// check, and again where a check restarts the provider.
+	// Initialize. The argument world is what Target.World has returned. New is
+	// called for each check, and again where a check restarts the provider.
 	New func(ctx context.Context, world any) (cloudprovider.Interface, error)
 	// World returns the other side of the cloud: a value that has some of the interfaces
 	// Machines, PowerSwitch, Renamer, Retagger, Meter, Faulter, Inventory, Drifter,

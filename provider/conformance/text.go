@@ -134,7 +134,7 @@ func (r *Report) verdict() string {
 	return "success: all core checks passed"
 }
 
-// missing returns what a report lacks that is only partial.
+// missing returns the reasons why a report is only partial.
 func (r *Report) missing() []string {
 	var all []string
 	if !r.Environment.Race {

@@ -57,7 +57,7 @@ func newTrial(ctx context.Context, s *suite, check Check, around any) *trial {
 	return t
 }
 
-// namePrefix is what the names of all machines begin with that the suite creates.
+// namePrefix begins the names of all machines that the suite creates.
 const namePrefix = "fl-"
 
 // name returns a name that no other check and no other run uses.
@@ -140,8 +140,8 @@ func culprit(stack string) string {
 	return stack
 }
 
-// abandon fails a check whose goroutine goes on. Whatever it does later counts for
-// nothing.
+// abandon fails a check whose goroutine goes on. What the goroutine does later is
+// ignored.
 func (t *trial) abandon(why string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -149,7 +149,7 @@ func (t *trial) abandon(why string) {
 	t.abandoned = true
 }
 
-// decide sets the outcome. A failure stays one. The caller holds mu.
+// decide sets the outcome. A failure stays a failure. The caller holds mu.
 func (t *trial) decide(o Outcome, why string) {
 	if t.abandoned {
 		return
@@ -213,7 +213,7 @@ func (t *trial) measure(key string, value float64) {
 	}
 }
 
-// cleanup lets undo run after the check, before that of earlier calls.
+// cleanup lets undo run after the check. What was passed last runs first.
 func (t *trial) cleanup(what string, undo func(context.Context) error) {
 	t.mu.Lock()
 	abandoned := t.abandoned

@@ -14,8 +14,8 @@ var ErrCannot = errors.New("the world cannot do this")
 
 // Identifier is a world that knows its account.
 type Identifier interface {
-	// Identity names the account, or the cluster of the cloud, for people and for ever,
-	// such as "account 4711". It holds no secret.
+	// Identity names the account, or the cluster of the cloud, such as "account 4711".
+	// People can read the name, and it never changes. It holds no secret.
 	Identity(ctx context.Context) (string, error)
 }
 
@@ -96,8 +96,8 @@ type Fault struct {
 	// 0 means no limit.
 	Skip  int `json:"skip,omitempty"`
 	Count int `json:"count,omitempty"`
-	// RetryAfter is what a throttled answer asks the caller to wait; 0 means that it asks
-	// for nothing. If the cloud never says how long to wait, SetFault returns ErrCannot
+	// RetryAfter is how long a throttled answer asks the caller to wait; 0 means that it
+	// names no time. If the cloud never says how long to wait, SetFault returns ErrCannot
 	// for other values.
 	RetryAfter time.Duration `json:"retryAfter,omitempty"`
 }
@@ -117,7 +117,7 @@ const (
 	FaultGarbage         FaultKind = "garbage"         // 200 with a body that is no answer
 	FaultHang            FaultKind = "hang"            // no answer until the caller goes away
 	FaultEmptyList       FaultKind = "emptyList"       // lists are empty
-	FaultTruncatedList   FaultKind = "truncatedList"   // lists lack their end, and say that they are complete
+	FaultTruncatedList   FaultKind = "truncatedList"   // lists lack their end, but say that they are complete
 	FaultLostReply       FaultKind = "lostReply"       // the change is carried out, and the answer is lost
 	FaultFailWrite       FaultKind = "failWrite"       // changes fail with 500; reads work
 )
@@ -153,8 +153,8 @@ const (
 	KindMachine      ResourceKind = "machine"
 	KindLoadBalancer ResourceKind = "loadBalancer"
 	KindRoute        ResourceKind = "route"
-	KindAddress      ResourceKind = "address" // a reserved one
-	KindFault        ResourceKind = "fault"   // in a ledger only: one of a Faulter
+	KindAddress      ResourceKind = "address" // a reserved address
+	KindFault        ResourceKind = "fault"   // a fault of a Faulter; only in a ledger
 )
 
 // Drifter is a world that changes a load balancer behind the provider's back.

@@ -10,7 +10,7 @@ import (
 // them with the fields of Services, so a field that the world leaves out looks as if
 // the provider had ignored it.
 type Viewer interface {
-	// LoadBalancers returns those of the cluster.
+	// LoadBalancers returns the load balancers of the cluster.
 	LoadBalancers(ctx context.Context, clusterName string) ([]LoadBalancer, error)
 }
 
@@ -21,7 +21,8 @@ type LoadBalancer struct {
 	Listeners []Listener `json:"listeners,omitempty"`
 	// Backends are its machines: their provider IDs, or their IDs as in Machine.
 	Backends []string `json:"backends,omitempty"`
-	// SourceRanges are from where traffic is accepted; empty means everywhere.
+	// SourceRanges are the CIDRs from which traffic is accepted; empty means from
+	// everywhere.
 	SourceRanges []string `json:"sourceRanges,omitempty"`
 	// AffinitySeconds is how long a client stays with a backend; 0 means that it does
 	// not.

@@ -57,7 +57,7 @@ func (w *World) ClearFaults(ctx context.Context) error {
 	return err
 }
 
-// faultPrefix is what the names of the suite's faults begin with.
+// faultPrefix begins the names of the suite's faults.
 const faultPrefix = "conformance-"
 
 // fault returns the fault as the simulated cloud knows it.
@@ -94,18 +94,19 @@ func fault(f conformance.Fault) (simulator.Fault, error) {
 	return native, nil
 }
 
-// door stands before the cloud and makes the faults that the cloud does not have.
+// door is an HTTP handler in front of the cloud. It makes the faults that the cloud
+// does not have.
 type door struct {
 	cloud *simulator.Cloud
 
 	mu     sync.Mutex
 	faults []*conformance.Fault // guarded by mu
-	calls  conformance.Calls    // guarded by mu; those that did not come to the cloud
+	calls  conformance.Calls    // guarded by mu; those that did not reach the cloud
 }
 
 // open serves the cloud until the returned function is called.
 func (d *door) open(ctx context.Context, listener net.Listener) (shut func() error) {
-	ctx, cancel := context.WithCancel(klog.NewContext(ctx, klog.Logger{})) // what the cloud does would hide what the provider says
+	ctx, cancel := context.WithCancel(klog.NewContext(ctx, klog.Logger{})) // without a log: the cloud's lines would hide those of the provider
 	server := &http.Server{
 		Handler:           d,
 		BaseContext:       func(net.Listener) context.Context { return ctx },
@@ -117,7 +118,7 @@ func (d *door) open(ctx context.Context, listener net.Listener) (shut func() err
 		_ = server.Serve(listener) // ends with the server
 	}()
 	return func() error {
-		cancel() // of calls that a fault keeps
+		cancel() // ends calls that a fault keeps waiting
 		err := server.Close()
 		<-done
 		return err
@@ -199,7 +200,7 @@ func (d *door) count(r *http.Request, f *conformance.Fault) {
 	}
 }
 
-// refused returns the calls that did not come to the cloud.
+// refused returns the calls that did not reach the cloud.
 func (d *door) refused() conformance.Calls {
 	if d == nil {
 		return conformance.Calls{}

@@ -1,6 +1,6 @@
 // Package simulated makes the simulated cloud a world for package conformance. It
-// offers all of that package's interfaces, so every check of a provider of the
-// simulated cloud can be run.
+// meets all needs of that package's checks, so every check can be run on a
+// provider of the simulated cloud.
 package simulated
 
 import (
@@ -40,7 +40,7 @@ func New(ctx context.Context, config simulator.Config) (*World, error) {
 		held.Clock = clock.RealClock{}
 	}
 	config.Clock = held
-	config.Provisioning = max(config.Provisioning, time.Nanosecond) // so that it can be held
+	config.Provisioning = max(config.Provisioning, time.Nanosecond) // so that HoldLoadBalancers can hold load balancers
 	cloud, err := simulator.New(config)
 	if err != nil {
 		return nil, err
@@ -56,8 +56,9 @@ func New(ctx context.Context, config simulator.Config) (*World, error) {
 	return w, nil
 }
 
-// At returns the world of the simulated cloud at the URL, in another process. It
-// has no garbled and no throttled answers, and does not hold load balancers.
+// At returns the world of the simulated cloud at the URL, in another process.
+// This world cannot make garbled or throttled answers, and cannot hold load
+// balancers.
 func At(url string) *World {
 	return &World{url: url, operator: simulator.NewClient(url).Operator()}
 }

@@ -32,7 +32,7 @@ type group struct {
 	port        int32
 }
 
-// quotaError is the cloud's answer that there may not be more.
+// quotaError is the cloud's answer that a quota is used up.
 type quotaError struct {
 	StatusCode int
 	Code       string
@@ -44,7 +44,8 @@ func (e *quotaError) Error() string {
 
 var errQuota = &quotaError{StatusCode: http.StatusForbidden, Code: "QuotaExceeded"}
 
-// errTaken is the cloud's answer that there is a load balancer of this name.
+// errTaken is the cloud's answer that a load balancer has the name already, or a
+// route the destination.
 var errTaken = &apiError{StatusCode: http.StatusConflict}
 
 // listBalancers is the API's call for the load balancers that match.
@@ -151,8 +152,9 @@ func (c *Cloud) deleteGroup(ctx context.Context, id string) error {
 	return err
 }
 
-// provision lets load balancers become ready, unless they are held. It is called with
-// each question about one, so that a new one is not ready at first.
+// provision lets load balancers become ready, unless they are held. It is called at
+// the end of each EnsureLoadBalancer, so that a new load balancer is not ready at
+// first.
 func (c *Cloud) provision(id string) (ready bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

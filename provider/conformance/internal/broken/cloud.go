@@ -29,16 +29,16 @@ type Cloud struct {
 	faults   []*fault
 	calls    conformance.Calls
 	starts   int               // how many providers there were
-	labels   map[string]string // shared by all answers of a provider that has this flaw
+	labels   map[string]string // shared by all answers of a provider with the flaw instances/no-alias
 
 	answered atomic.Int64            // questions about instances
 	last     atomic.Pointer[machine] // that of the last question
 	inflight atomic.Int64            // questions at present
-	busy     chan struct{}           // held during a call by a provider that has this flaw
+	busy     chan struct{}           // held during a call by a provider with the flaw instances/others-hang
 
 	log       []string      // IDs of machines that have changed
 	news      chan struct{} // closed at the next change; nil if nobody waits
-	unusable  atomic.Bool   // the configuration of the provider
+	unusable  atomic.Bool   // the configuration of the provider cannot be used
 	balancers []*balancer
 	groups    []group
 	routes    []entry
@@ -70,7 +70,8 @@ type fault struct {
 	cleared chan struct{}
 }
 
-// New returns a cloud whose provider has the flaw; none if it is empty.
+// New returns a cloud whose provider has the flaw, or no flaw if the argument is
+// empty.
 func New(flaw string) *Cloud {
 	return &Cloud{flaw: flaw, labels: map[string]string{"broken.example/rack": "r1"}, busy: make(chan struct{}, 1)}
 }
@@ -78,7 +79,7 @@ func New(flaw string) *Cloud {
 // has reports whether the provider has the flaw.
 func (c *Cloud) has(flaw string) bool { return c.flaw == flaw }
 
-// apiError is an error that the cloud has answered.
+// apiError is an error with which the cloud has answered.
 type apiError struct {
 	StatusCode int
 	RetryAfter time.Duration
@@ -105,8 +106,8 @@ const (
 	write
 )
 
-// call makes one call of the API. It carries f out under the lock, unless a fault
-// keeps it from that, and returns the fault of a list.
+// call makes one call of the API. It runs f under the lock, unless a fault
+// prevents that. For a list, it also returns the kind of the fault.
 func (c *Cloud) call(ctx context.Context, kind class, f func() error) (conformance.FaultKind, error) {
 	c.mu.Lock()
 	hit := c.count(kind)
@@ -233,8 +234,8 @@ func (c *Cloud) instance(ctx context.Context, id string) (found machine, err err
 	return found, err
 }
 
-// page is the API's call for a page of the instances, after one of them. There are
-// more if next is not empty.
+// page is the API's call for a page of the instances, after the one with the given
+// ID. There are more if next is not empty.
 func (c *Cloud) page(ctx context.Context, after string) (page []machine, next string, err error) {
 	lies, err := c.call(ctx, list, func() error {
 		for _, m := range c.machines {
@@ -316,8 +317,8 @@ func (c *Cloud) StopMachine(_ context.Context, m conformance.Machine) error {
 	return c.change(m, func(m *machine) { m.state = stopped })
 }
 
-// StartMachine implements conformance.PowerSwitch. The machine is starting until it
-// was asked about twice more.
+// StartMachine implements conformance.PowerSwitch. The machine then stays in the
+// state starting.
 func (c *Cloud) StartMachine(_ context.Context, m conformance.Machine) error {
 	return c.change(m, func(m *machine) { m.state = starting })
 }

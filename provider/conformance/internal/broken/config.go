@@ -52,8 +52,8 @@ func (c *Cloud) configure(key, value string) error {
 	return nil
 }
 
-// begin does what a provider does once in a process, and goes on doing until it is
-// stopped.
+// begin does what a provider does once in a process, and starts what runs until
+// the provider is stopped.
 func (c *Cloud) begin(ctx context.Context) error {
 	if c.starts > 1 && c.has("process/twice-in-one-process") {
 		panic("duplicate metrics collector registration attempted")
@@ -70,7 +70,7 @@ func (c *Cloud) begin(ctx context.Context) error {
 		var config net.ListenConfig
 		var listener net.Listener
 		if listener, err = config.Listen(ctx, "tcp", fmt.Sprintf(":%d", port)); err == nil {
-			context.AfterFunc(ctx, func() { _ = listener.Close() }) // Unused, it would be closed at any time.
+			context.AfterFunc(ctx, func() { _ = listener.Close() }) // Without this use, the garbage collector could close it.
 			return nil
 		}
 	}

@@ -103,7 +103,7 @@ func (i instances) find(ctx context.Context, node *corev1.Node) (machine, error)
 	}
 	defer i.cloud.inflight.Add(-1)
 	if i.cloud.has("instances/parallel") {
-		time.Sleep(time.Millisecond) // so that calls meet
+		time.Sleep(time.Millisecond) // so that calls overlap
 	}
 	if i.cloud.has("instances/others-hang") {
 		select {
@@ -123,8 +123,8 @@ func (i instances) find(ctx context.Context, node *corev1.Node) (machine, error)
 	return i.confused(found), nil
 }
 
-// confused returns the machine. If the provider has the flaw, it is later that of
-// the question before.
+// confused returns the machine. If the provider has the flaw, it returns the
+// machine of the question before, once there were 20 questions.
 func (i instances) confused(found machine) machine {
 	before := i.cloud.last.Swap(&found)
 	if i.cloud.answered.Add(1) > 20 && i.cloud.has("instances/two-nodes") {

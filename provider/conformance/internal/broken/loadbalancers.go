@@ -20,7 +20,7 @@ import (
 // loadBalancers implements cloudprovider.LoadBalancer.
 type loadBalancers struct {
 	cloud *Cloud
-	// number is how many providers were made before, and this one.
+	// number is 1 for the first provider of the cloud, 2 for the second.
 	number int
 
 	answers map[types.UID]int // guarded by the cloud's mu; how often Ensure has succeeded
@@ -200,7 +200,8 @@ func (l *loadBalancers) ready(ctx context.Context, id string) error {
 	return nil
 }
 
-// create creates the load balancer. It may be there, and not be the Service's.
+// create creates the load balancer. There may be one of this name that belongs to
+// somebody else.
 func (l *loadBalancers) create(ctx context.Context, wanted balancer) (*balancer, error) {
 	if l.has("new-uid") {
 		found, err := l.cloud.listBalancers(ctx, func(b balancer) bool { return b.cluster == wanted.cluster && b.service == wanted.service })

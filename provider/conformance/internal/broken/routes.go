@@ -41,7 +41,7 @@ func (c *Cloud) listRoutes(ctx context.Context, match func(entry) bool) (found [
 }
 
 // createRoute is the API's call to create a route to the machine of a name. It is an
-// error if there is one to this destination.
+// error if there is already a route to this destination.
 func (c *Cloud) createRoute(ctx context.Context, wanted entry) error {
 	_, err := c.call(ctx, write, func() error {
 		if slices.ContainsFunc(c.routes, func(r entry) bool { return r.DestinationCIDR == wanted.DestinationCIDR }) {
@@ -105,7 +105,8 @@ func (r *routes) ListRoutes(ctx context.Context, cluster string) ([]*cloudprovid
 }
 
 // machines returns the IDs of the machines in a list of the cloud. A correct provider
-// asks the cloud about each one that is missing there; this one has the answer.
+// asks the cloud about each machine that is missing in the list. This provider knows
+// the answer.
 func (r *routes) machines(ctx context.Context) (map[string]bool, error) {
 	ids := map[string]bool{}
 	for after := ""; ; {

@@ -12,10 +12,10 @@ import (
 	"github.com/fairlead-k8s/fairlead/provider/conformance"
 )
 
-// Drain is the annotation of this provider: seconds.
+// Drain is the annotation of this provider. Its value is a number of seconds.
 const Drain = "broken.example/drain"
 
-// invalidError says that a Service cannot be.
+// invalidError means that the cloud cannot do what a Service asks for.
 type invalidError struct {
 	StatusCode int
 	text       string
@@ -27,7 +27,7 @@ func invalidf(format string, args ...any) error {
 	return &invalidError{StatusCode: 422, text: fmt.Sprintf(format, args...)}
 }
 
-// uid is how a Service is found again.
+// uid returns the UID by which the load balancer of a Service is found again.
 func (l *loadBalancers) uid(uid types.UID, m *remembered) types.UID {
 	if l.has("restart") && l.number > 1 {
 		return types.UID(fmt.Sprintf("%s-%d", uid, l.number))
