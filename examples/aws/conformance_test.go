@@ -21,7 +21,7 @@ import (
 
 // The provider passes the instance profile of the conformance suite, except for what
 // is named here. The checks are run at the same time, because the provider waits a
-// tenth of a second with each question, to ask several at once.
+// tenth of a second before each call, to combine it with others.
 func TestConformance(t *testing.T) {
 	for _, variable := range environment() {
 		name, value, _ := strings.Cut(variable, "=")
@@ -163,8 +163,8 @@ func (w *world) hit(r *http.Request) http.Handler {
 	return answers()[f.Kind]
 }
 
-// answers are what EC2 answers to every call because of a fault. It has few that the
-// SDK tries again, because that takes seconds.
+// answers are what EC2 answers to every call because of a fault. After few of these
+// answers the SDK tries again, because that takes seconds.
 func answers() map[conformance.FaultKind]http.HandlerFunc {
 	return map[conformance.FaultKind]http.HandlerFunc{
 		conformance.FaultError:           ec2test.Refuse(http.StatusInternalServerError, "InternalError"),

@@ -34,7 +34,7 @@ const (
 
 	uninitialized = "node.cloudprovider.kubernetes.io/uninitialized"
 
-	// asDaemon makes the test binary the daemon.
+	// asDaemon is the environment variable that makes the test binary the daemon.
 	asDaemon = "AWS_TEST_DAEMON"
 )
 
@@ -47,9 +47,9 @@ func TestMain(m *testing.M) {
 
 // The unchanged provider initialises Nodes, with or without a provider ID. No
 // Node is deleted while the provider has no permission. Then the Nodes whose
-// instances are gone are deleted, whether EC2 lists these as terminated or not
-// at all: the provider makes an answer of EC2's error, so no flag is needed for
-// that.
+// instances are gone are deleted, whether EC2 lists these instances as
+// terminated or not at all. The provider reads EC2's error as the answer that
+// the instance does not exist, so no flag is needed.
 func TestLifeOfNodes(t *testing.T) {
 	b := newBed(t)
 	b.launch(t, "i-00000001", "10.0.0.1", "") // stays, and is the witness
@@ -77,7 +77,7 @@ func TestLifeOfNodes(t *testing.T) {
 
 // The provider returns some labels only while the Node lacks them. Refreshes keep
 // these labels and their record, write nothing while nothing has changed, and
-// follow what has.
+// apply what has changed.
 func TestRefreshes(t *testing.T) {
 	const (
 		zoneID = "topology.k8s.aws/zone-id"
@@ -291,8 +291,8 @@ SigningRegion = %[1]s
 `, region, clusterID, url)
 }
 
-// environment is what the provider's SDK needs: credentials, and that it looks for no
-// metadata server.
+// environment is what the provider's SDK needs: credentials, and a variable that
+// keeps it from looking for a metadata server.
 func environment() []string {
 	return []string{"AWS_ACCESS_KEY_ID=nobody", "AWS_SECRET_ACCESS_KEY=nothing", "AWS_EC2_METADATA_DISABLED=true"}
 }

@@ -21,7 +21,8 @@ func (b batches) MaxInstanceMetadataBatch() int { return b.cloud.connection().co
 func (c config) page() int { return cmp.Or(c.PageSize, simulator.DefaultPageSize) }
 
 // InstanceMetadataBatch implements provider.InstanceMetadataBatcher with one
-// list of the cloud. An instance that is not in it is asked about alone.
+// list of the cloud. For each instance that the list lacks, it makes a separate
+// call.
 func (b batches) InstanceMetadataBatch(ctx context.Context, nodes []*corev1.Node) ([]provider.InstanceMetadataAnswer, error) {
 	query := question(nodes)
 	found, err := b.cloud.findInstances(ctx, query)

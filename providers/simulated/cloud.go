@@ -27,8 +27,8 @@ func init() {
 
 // Cloud is the provider.
 type Cloud struct {
-	// without is what this provider does not offer. It is that of the configuration
-	// that it was made with, because the daemon asks once.
+	// without is what this provider does not offer. It comes from the first
+	// configuration, because the daemon asks only once what a provider offers.
 	without optional
 
 	mu  sync.Mutex
@@ -180,7 +180,8 @@ func (c *Cloud) Routes() (cloudprovider.Routes, bool) {
 }
 
 // routesAlone is embedded by a value that has the methods of the contract and no
-// others. The name is not exported, so the daemon does not take that for a mistake.
+// others. The name is not exported, so the daemon does not log it as a wrapper that
+// hides optional interfaces.
 type routesAlone = cloudprovider.Routes
 
 // Clusters implements cloudprovider.Interface. Nothing calls it.

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// FuzzConfig reads a configuration file. It is refused, or has an endpoint that can
-// be asked. An error is one line.
+// FuzzConfig reads a configuration file. The file is refused, or it has an endpoint
+// that can be called. An error is one line.
 func FuzzConfig(f *testing.F) {
 	for _, seed := range []string{
 		"endpoint: http://127.0.0.1:7640", "endpoint: https://a\npageSize: 2\ntimeout: 10s\nrouteAddresses: true\nbatchRoutes: false\n",

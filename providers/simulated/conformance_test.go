@@ -37,8 +37,8 @@ func shapes() []conformance.Shape {
 	}
 }
 
-// configured makes the provider with a configuration. URL stands for that of the
-// cloud.
+// configured makes the provider with a configuration. The word URL in it stands
+// for the URL of the cloud.
 func configured(text string) func(context.Context, any) (cloudprovider.Interface, error) {
 	return func(ctx context.Context, w any) (cloudprovider.Interface, error) {
 		cloud, err := simulated.New(strings.NewReader(strings.ReplaceAll(text, "URL", w.(*world.World).URL())))
@@ -74,7 +74,7 @@ func TestConformance(t *testing.T) {
 			{Flaw: conformance.TwoMistakes, New: configured("endpoint: here\npageSize: many"), Mentions: []string{"endpoint", "pageSize"}},
 		},
 		Secrets: []string{secret},
-		// The region in a provider ID is not looked at.
+		// The region in a provider ID is ignored.
 		LegacyProviderIDs: func(m conformance.Machine) []string { return []string{simulated.Name + "://other/" + m.ID} },
 		Features: conformance.Features{Supported: []conformance.Feature{
 			conformance.UDP, conformance.MixedProtocol, conformance.SourceRanges, conformance.SessionAffinity, conformance.ETPLocal, conformance.StaticIP,

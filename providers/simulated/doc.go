@@ -19,15 +19,15 @@
 //	withoutConcurrentServices: true # optional: do not offer provider.ConcurrentLoadBalancer
 //
 // The file may change while the daemon runs. A valid configuration is used from the
-// next call on. Which interfaces the provider offers stays the same until the
-// provider is made again, and the log says so if the file switches something else
-// off than before.
+// next call on. The interfaces that the provider offers stay the same until the
+// daemon starts again. The log says so if the new file switches off other
+// interfaces than the old one.
 //
 // Each Service of type LoadBalancer gets its own load balancer, for TCP and UDP
 // over IPv4. The provider finds it only by the tags TagCluster and
 // TagServiceUID. So two clusters in one account never change each other's load
 // balancers, and neither does a Service that replaces another one of the same
-// name. The Annotations configure the load balancer.
+// name. Annotations of the Service configure the load balancer.
 //
 // A route leads to the instance with the name of its Node. Routes of several
 // clusters, and routes made by hand, can be in one table. TagCluster says to

@@ -84,7 +84,7 @@ func (l lists) ListInstances(ctx context.Context, token string) (provider.Instan
 		if i.State == simulator.Terminated {
 			continue
 		}
-		if m, err := metadata(i); err == nil { // the answer about the one instance has the error
+		if m, err := metadata(i); err == nil { // a call for this instance alone returns the error
 			page.Instances = append(page.Instances, *m)
 		}
 	}
@@ -102,7 +102,7 @@ func (w watches) WatchInstances(ctx context.Context, token string) (provider.Ins
 	now := w.cloud.connection()
 	wait := watchFor
 	if limit := now.config.Timeout; limit > 0 {
-		wait = min(wait, limit/2) // The timeout is for the answer, too.
+		wait = min(wait, limit/2) // The timeout must leave time for the answer.
 	}
 	found, err := ask(ctx, w.cloud, func(ctx context.Context, client *simulator.Client) (simulator.InstanceChanges, error) {
 		return client.WatchInstances(ctx, token, wait)
@@ -117,7 +117,7 @@ func (w watches) WatchInstances(ctx context.Context, token string) (provider.Ins
 	for _, ref := range found.Changed {
 		id, err := providerIDs.Print(ref.Region, ref.ID)
 		if err != nil {
-			id = "" // the answer about the one instance has the error
+			id = "" // a call for this instance alone returns the error
 		}
 		changes.Changed = append(changes.Changed, provider.InstanceRef{ProviderID: id, NodeName: ref.Name})
 	}

@@ -6,7 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// What is declared is what wantedBy accepts.
+// wantedBy accepts each feature that is declared.
 func TestDeclaredFeaturesAreImplemented(t *testing.T) {
 	cloud, err := New(nil)
 	diff(t, "error", nil, err)

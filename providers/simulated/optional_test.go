@@ -42,8 +42,8 @@ func TestConcurrencyCanBeSwitchedOff(t *testing.T) {
 	}
 }
 
-// The daemon asks once what a provider offers. So a reload changes nothing of it,
-// and says so.
+// The daemon asks once what a provider offers. So a reload does not change that,
+// and the log says so.
 func TestReloadChangesNothingThatIsOffered(t *testing.T) {
 	f := newFixture(t, simulator.Config{}, "withoutBackendSetter: true")
 	for _, tt := range []struct {

@@ -138,7 +138,8 @@ func (r *routes) CreateRoute(ctx context.Context, cluster, _ string, route *clou
 
 // wanted returns the route that is to be created in the cloud. The cloud finds the
 // target by its name, so a route costs one call. It also adds the target's ID to the
-// name, so that the route to a former instance of this name is another one.
+// name, so that the route to a former instance of the same name is a different
+// route.
 func (r *routes) wanted(cluster string, route *cloudprovider.Route) (simulator.Route, error) {
 	var none simulator.Route
 	destination, err := netip.ParsePrefix(route.DestinationCIDR)
@@ -165,8 +166,8 @@ func (r *routes) wanted(cluster string, route *cloudprovider.Route) (simulator.R
 // roomForID is how many bytes the cloud may append to the name of a route.
 const roomForID = 20
 
-// targetError returns the error of a creation as the contract has it: there may be no
-// instance with the name of the Node.
+// targetError returns the error of a creation as the contract wants it:
+// InstanceNotFound if no instance has the name of the Node.
 func targetError(wanted simulator.Route, err error) error {
 	var refused *simulator.APIError
 	if errors.As(err, &refused) && refused.Code == simulator.CodeTargetNotFound {

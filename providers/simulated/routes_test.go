@@ -401,7 +401,8 @@ func routeFaultsAreErrors(t *testing.T, line string) {
 }
 
 // A route leads to the instance that has the Node's name when the route is created. If
-// that one replaces another, the former route does not count as the wanted one.
+// another instance gets that name later, the former route does not count as the wanted
+// one.
 func TestRouteToAnInstanceThatIsReplaced(t *testing.T) {
 	eachWay(t, func(t *testing.T, line string) {
 		r := newRouting(t, simulator.Config{}, line)

@@ -12,9 +12,9 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator"
 )
 
-// VolumeDriver is spec.csi.driver of PersistentVolumes of this cloud. The volume
-// handle is the ID of the volume. There is no such driver: a pod with the volume is
-// scheduled, but cannot start.
+// VolumeDriver is the value of spec.csi.driver in PersistentVolumes of this cloud.
+// The volume handle is the ID of the volume. There is no such driver: a pod with
+// the volume is scheduled, but cannot start.
 const VolumeDriver = Name + ".fairlead.dev"
 
 var _ cloudprovider.PVLabeler = (*Cloud)(nil)

@@ -14,7 +14,7 @@
 //
 // A Node that no entry selects, or that has the provider ID of another provider,
 // is not described and waits. With "providerID: keep" each Node keeps the ID that
-// its kubelet has set, and waits without one.
+// its kubelet has set, and a Node without an ID waits.
 //
 // The provider never says that a machine does not exist, so the daemon deletes no
 // Node because of it. It has neither load balancers nor routes. It cannot verify

@@ -21,12 +21,13 @@ type machines struct{ config config }
 var _ cloudprovider.InstancesV2 = machines{}
 
 // InstanceExists implements cloudprovider.InstancesV2. It always returns true,
-// also for Nodes of others: nothing here knows that a machine is gone.
+// even for Nodes of other providers, because this provider cannot know that a
+// machine is gone.
 func (m machines) InstanceExists(context.Context, *corev1.Node) (bool, error) { return true, nil }
 
-// InstanceShutdown implements cloudprovider.InstancesV2. Nothing here knows whether
-// a machine is switched off. The answer false would make the daemon remove a taint
-// that somebody else has set.
+// InstanceShutdown implements cloudprovider.InstancesV2. This provider cannot know
+// whether a machine is switched off. The answer false would make the daemon remove
+// a taint that somebody else has set.
 func (m machines) InstanceShutdown(context.Context, *corev1.Node) (bool, error) {
 	return false, cloudprovider.NotImplemented
 }

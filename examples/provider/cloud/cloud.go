@@ -21,9 +21,9 @@ type API interface {
 	// 404 of a proxy is another error. Nodes whose instances are not found are
 	// deleted.
 	Instance(ctx context.Context, id string) (Instance, error)
-	// InstancesNamed returns all instances with this name. None is an answer,
-	// and means the same as ErrNotFound; a list that may lack something is an
-	// error.
+	// InstancesNamed returns all instances with this name. An empty list means
+	// the same as ErrNotFound. If the list may be incomplete, InstancesNamed
+	// returns an error.
 	InstancesNamed(ctx context.Context, name string) ([]Instance, error)
 }
 
@@ -60,7 +60,7 @@ type Address struct {
 	Address string `json:"address"`
 }
 
-// Error is an error that the cloud, or something in its place, has answered.
+// Error is an error with which the cloud, or something in its place, has answered.
 type Error struct {
 	// Status is the HTTP status.
 	Status int

@@ -30,8 +30,8 @@ func (i *instances) InstanceShutdown(ctx context.Context, node *corev1.Node) (bo
 	return found.State == cloud.Stopping || found.State == cloud.Stopped, err
 }
 
-// InstanceMetadata implements cloudprovider.InstancesV2: what is written to the
-// Node before it is released for pods.
+// InstanceMetadata implements cloudprovider.InstancesV2. What it returns is
+// written to the Node before pods can be scheduled to it.
 func (i *instances) InstanceMetadata(ctx context.Context, node *corev1.Node) (*cloudprovider.InstanceMetadata, error) {
 	found, err := i.machines().Find(ctx, node)
 	if err != nil {
