@@ -17,8 +17,8 @@ import (
 
 // comparison compares all Nodes with the cloud again and again, a page at a time:
 // with a list, if the provider has one and it has proved right, or by questions in
-// the order of the Nodes' names. It remembers only the last name, so a Node that
-// joins or leaves does not delay another. Only one goroutine uses it.
+// the order of the Nodes' names. For the questions it remembers only the last name, so
+// a Node that joins or leaves does not delay another. Only one goroutine uses it.
 type comparison struct {
 	*Controller
 
@@ -26,7 +26,7 @@ type comparison struct {
 	free  chan struct{} // has an element for each page of questions under way
 
 	began    time.Time // when this round began
-	last     string    // the name that was asked about last
+	last     string    // the name of the Node that was asked about last
 	unlisted bool      // this round does without the list
 	token    string    // of the next page of the list
 	pages    int       // how many pages of the list were read in this round
@@ -39,7 +39,7 @@ type comparison struct {
 const usualPage = 100
 
 // refresh repeats rounds through all Nodes until the context ends. It returns when
-// its last call has returned.
+// the last call of the cloud has returned.
 func (c *Controller) refresh(ctx context.Context) {
 	r := &comparison{Controller: c, free: make(chan struct{}, c.refresher.parallel), began: c.clock.Now(), named: map[string]bool{}}
 	defer r.calls.Wait()

@@ -47,7 +47,7 @@ const busyPause = time.Second
 type instances interface {
 	// Metadata asks for the instance of a Node that waits.
 	Metadata(context.Context, *corev1.Node) (cloud.Metadata, error)
-	// MetadataAtLowPriority is Metadata for a Node that has waited in vain for
+	// MetadataAtLowPriority does the same, for a Node that has waited in vain for
 	// long.
 	MetadataAtLowPriority(context.Context, *corev1.Node) (cloud.Metadata, error)
 	// Refresh asks for the instances of initialised Nodes, at low priority.

@@ -110,7 +110,7 @@ func begin(t *testing.T, nodes ...runtime.Object) *life {
 	return l
 }
 
-// start runs a controller as the daemon does; a second one is a restart.
+// start runs a controller as the daemon does; a second call is a restart.
 func (l *life) start() {
 	l.t.Helper()
 	vendor, err := simulated.New(strings.NewReader("endpoint: " + l.endpoint))

@@ -19,8 +19,8 @@ type observed struct {
 	answer answer
 	// answered is when the cloud gave the answer.
 	answered time.Time
-	// holder is another Node with the provider ID that the cloud has answered,
-	// empty if there is none or the ID is this Node's own.
+	// holder is the name of another Node with the provider ID that the cloud has
+	// answered, empty if there is none or the ID is this Node's own.
 	holder string
 	memory memory
 	policy LabelPolicy
@@ -50,8 +50,8 @@ const (
 // answer is what the cloud said of the instance behind the Node.
 type answer struct {
 	given    given
-	instance instance      // where described
-	cause    message.Cause // where refused
+	instance instance      // if described
+	cause    message.Cause // if refused
 	// again is how long to wait before asking again if the cloud is down for all Nodes.
 	// Then nothing was asked about this Node. It is 0 if the cloud is not down.
 	again time.Duration
@@ -70,7 +70,7 @@ type instance struct {
 // memory is what this process remembers of a Node between passes.
 type memory struct {
 	uid types.UID
-	// waitsSince is when the Node began to wait; zero: it does not.
+	// waitsSince is when the Node began to wait; zero: it does not wait.
 	waitsSince time.Time
 	// waitsFor is the reason that was found last.
 	waitsFor string
@@ -89,7 +89,7 @@ type memory struct {
 	// missing is, for each label that came from the cloud, how many answers in a
 	// row have left it out.
 	missing map[string]int
-	// said is what the last event about the owner of the Node has said.
+	// said is the key of the last event about the owner of the Node.
 	said string
 	// released means that this process has initialised the Node, and that the
 	// condition may still have to be written. shownAt is when the condition was last
@@ -139,8 +139,8 @@ type writes struct {
 	events    []message.Event
 }
 
-// change is what to write outside the status. Zero values leave a field as it
-// is, a nil value removes the label.
+// change is what to write outside the status. A zero value leaves a field as it
+// is. A nil value in a map removes the label or annotation.
 type change struct {
 	providerID  string
 	labels      map[string]*string

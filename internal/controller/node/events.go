@@ -211,7 +211,8 @@ func addressNotOffered(unmet unmetAddress) *message.Cause {
 			"Give it to the instance, or correct the flag.", message.Value(unmet.value))))
 }
 
-// withPause adds to a cause the time until the cloud is asked again, if it is long.
+// withPause adds to a cause the time until the cloud is asked again, if that time is
+// long.
 func withPause(c message.Cause, pause time.Duration) message.Cause {
 	if pause > hurriedFor {
 		return c.Followed(fmt.Sprintf(" The cloud is asked about this Node again within %v, and at once if the Node changes.", pause))

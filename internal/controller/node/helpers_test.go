@@ -155,7 +155,7 @@ func check(t *testing.T, rows []row) {
 	}
 }
 
-// place returns the six labels of an instance, as one write.
+// place returns the six labels of an instance, as one write sets them.
 func place(edits ...func(map[string]*string)) map[string]*string {
 	labels := map[string]*string{
 		corev1.LabelInstanceType:            new("small"),

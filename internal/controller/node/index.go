@@ -7,7 +7,7 @@ import (
 )
 
 // index has the names of the Nodes that the refresh asks about, in order. It changes
-// with each Node, so that no page of the refresh goes through all of them.
+// with each Node, so that no page of the refresh goes through all Nodes.
 type index struct {
 	mu        sync.Mutex
 	refreshed *btree.BTree[string] // names; guarded by mu

@@ -27,8 +27,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/quirks"
 )
 
-// vendor is a provider whose instances a test describes. An instance that it
-// does not have is not found.
+// vendor is a provider whose instances a test describes. Other instances are not
+// found.
 type vendor struct {
 	cloudprovider.Interface
 

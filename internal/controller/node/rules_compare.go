@@ -75,6 +75,7 @@ const namedFor = time.Minute
 // its instance. A watch that repeats itself must not use up the quota of the cloud.
 var wokenLimit = allowance.Limit{Burst: 6, Every: time.Minute, Least: time.Second}
 
-// askedAgainAfter is when a Node that the watch has named is asked about once more,
-// if the first answer showed no change. A cloud's answers may lag behind its watch.
+// askedAgainAfter is the time until the cloud is asked once more about a Node that the
+// watch has named, if the first answer showed no change. A cloud's answers may lag
+// behind its watch.
 const askedAgainAfter = 10 * time.Second

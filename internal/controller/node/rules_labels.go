@@ -44,7 +44,7 @@ var twins = [][2]string{
 }
 
 // twinLabels returns the labels to write so that each new key has the value of
-// its old one.
+// its old key.
 func twinLabels(have map[string]string) map[string]*string {
 	want := map[string]string{}
 	for _, twin := range twins {

@@ -42,8 +42,8 @@ func waits(o observed, r message.Cause) plan {
 }
 
 // inVain are reasons that asking again soon does not change: the cloud has
-// answered, and somebody has to change something. Such Nodes may wait for ever,
-// and must not use up the quota of the cloud (promise P2).
+// answered, and somebody has to change something. Nodes with such a reason may
+// wait for ever, and must not use up the quota of the cloud (promise P2).
 var inVain = []string{"InstanceNotFound", "CloudDenied", "CloudRejected", "NotImplemented", "ProviderPanicked", providerIDMismatch.Name, noProviderID.Name}
 
 // The pause between two questions that are asked in vain doubles between these

@@ -14,7 +14,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
 )
 
-// changes of a Node, each in one field. Name and creation time never change.
+// changes are edits of a Node, each of one field. Name and creation time never change.
 var changes = map[string]func(*corev1.Node){
 	"uid":                  func(n *corev1.Node) { n.UID = "u2" },
 	"deletion":             func(n *corev1.Node) { n.DeletionTimestamp = &metav1.Time{Time: noon} },

@@ -1,5 +1,5 @@
-// Package nodefact reads facts from a Node that the rules of several
-// controllers share: conditions, taints, labels, the scheme of the provider ID.
+// Package nodefact reads from a Node the facts that the rules of several
+// controllers need: conditions, taints, labels, the scheme of the provider ID.
 //
 // It is pure: rules and decisions may import it.
 package nodefact

@@ -40,8 +40,8 @@ type memory struct {
 	firsts allowance.Allowance
 	// nextCheck is when the next final check may begin.
 	nextCheck time.Time
-	// deleted is the Node whose deletion the API server has accepted. The cache
-	// may still show it.
+	// deleted is the UID of the Node if the API server has accepted its deletion. The
+	// cache may still show the Node.
 	deleted types.UID
 	// untainted means that an event has said that the shutdown taint could not be
 	// written.

@@ -46,18 +46,18 @@ type candidates struct {
 	// present. failed are the records of Nodes whose kubelets report and for which the
 	// last question has failed. The newest records come first.
 	confirmed, failed []record
-	// denied is a Node that the cloud calls absent although its kubelet reports. Of
-	// these Nodes, it is the one that the cloud was last asked about. If this has been
-	// so for ForeignAfter, the Node is one of foreign instead. foreign has the first of
-	// them, the newest question first, and foreigners is how many there are. called is
-	// when the cloud last began to call such a Node absent.
+	// denied is a Node that the cloud has called absent for less than ForeignAfter,
+	// although its kubelet reports. Of these Nodes, it is the one that the cloud was last
+	// asked about. foreign are Nodes for which this has lasted longer, the newest
+	// question first, and foreigners is how many there are in all. called is when the
+	// cloud last began to call a Node absent whose kubelet reports.
 	denied     *peer
 	foreign    []peer
 	foreigners int
 	called     time.Time
 }
 
-// peer is a Node of the cluster as the decision about another one sees it.
+// peer is a Node of the cluster as the decision about another Node sees it.
 type peer struct {
 	node *corev1.Node
 	// record is from questions by provider ID if the Node to decide about has

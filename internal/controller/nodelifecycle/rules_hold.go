@@ -29,8 +29,8 @@ type holding struct {
 }
 
 // putBackAfter is the shortest time between two writes of a condition whose status
-// somebody else changes (promise S4 b): a daemon of another cloud, which knows
-// something else of the instance, or the kubelet.
+// somebody else changes (promise S4 b). That may be the kubelet, or a daemon of another
+// cloud, which has another answer about the instance.
 const putBackAfter = 5 * time.Minute
 
 // contested returns how long to leave a condition as it is, because somebody else has

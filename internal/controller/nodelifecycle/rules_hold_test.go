@@ -108,8 +108,8 @@ func compareShown(t *testing.T, p plan, events, condition string) {
 func TestContestedConditionIsPutBackLater(t *testing.T) {
 	for _, tt := range []struct {
 		name      string
-		wrote     time.Duration // ago
-		after     time.Duration // of the plan before
+		wrote     time.Duration // how long ago
+		after     time.Duration // of the plan that stays gets
 		want      time.Duration
 		condition string
 	}{

@@ -50,7 +50,7 @@ type member struct {
 	// and whether the cloud was asked at all.
 	presence presence
 	checked  bool
-	// byID and byName are from questions by provider ID and by name.
+	// byID and byName are the records of questions by provider ID and by name.
 	byID, byName record
 	// viaID and viaName are how the Node counts for Nodes that are asked about by
 	// provider ID and by name.

@@ -16,8 +16,8 @@ type Limits struct {
 	// NotFoundIsAbsent means that the error "instance not found" counts as an answer
 	// that the instance does not exist, if the Node has a provider ID.
 	NotFoundIsAbsent bool
-	// SilentAfter is for a kubelet that does not report Ready. It counts as silent
-	// once its last report is this old.
+	// SilentAfter is for a kubelet that does not report Ready. Such a kubelet counts
+	// as silent once its last report is this old.
 	SilentAfter time.Duration
 	// Absences is how many answers have to say "absent". The last of them has
 	// to come at least AbsentFor after the first. For a Node that is younger

@@ -146,6 +146,6 @@ func (o ordered) first() *member {
 	return m
 }
 
-// up and down go through the members from the first and from the last.
+// up goes through the members from the first, down from the last.
 func (o ordered) up(yield func(*member) bool)   { o.tree.Ascend(yield) }
 func (o ordered) down(yield func(*member) bool) { o.tree.Descend(yield) }

@@ -18,8 +18,8 @@ type record struct {
 	// asked is when the last question that had an answer began. tried is when
 	// the last question ended, with or without an answer.
 	asked, tried time.Time
-	// since is when the cloud began to say "absent", without another answer in
-	// between.
+	// since is when the cloud began to say "absent". It has given no other answer
+	// since then.
 	since time.Time
 	// failed means that the last question had no answer.
 	failed bool

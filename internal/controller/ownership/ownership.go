@@ -181,8 +181,8 @@ func (c Claim) Label(node *corev1.Node) string {
 	}
 }
 
-// Ignored returns a label that does not count, because a kubelet can set it. It is
-// empty if there is none.
+// Ignored returns a label that RestrictedLabels ignores, because a kubelet can set
+// it. It is empty if there is none.
 func (c Claim) Ignored(node *corev1.Node) string {
 	_, named := node.Labels[LabelProvider]
 	switch {

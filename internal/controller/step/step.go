@@ -15,7 +15,7 @@ const (
 	Create Effect = "create"
 	Update Effect = "update"
 	Delete Effect = "delete"
-	Wait   Effect = "wait" // something is missing, and the object says so
+	Wait   Effect = "wait" // something is missing, and the object shows what
 )
 
 // Step is what a controller would do about an object, and why. Its JSON is part of
