@@ -13,7 +13,8 @@ import (
 const ofManyTenants = "*"
 
 // MaxUpdates returns how many Services UpdateMany may be about now. It is 0 if the
-// provider is not a BackendSetter, or if the last such call has failed as a whole.
+// provider is not a BackendSetter, and for a while after such a call has failed as
+// a whole.
 func (l *LoadBalancers) MaxUpdates() int {
 	if l.many.oneByOne() {
 		return 0

@@ -27,8 +27,8 @@ func (s setter) SetBackends(_ context.Context, _ string, services []*corev1.Serv
 
 func (setter) MaxBackendServices() int { return 100 }
 
-// Whatever a call about many Services answers, it is known what has become of each of
-// them, or the Service is updated alone.
+// Whatever a call about many Services answers, the gateway knows what has become of
+// each Service, or the Service is updated alone.
 func TestFaultsOfACallAboutManyServices(t *testing.T) {
 	broken := errors.New("broken")
 	type results = []provider.BackendResult
@@ -97,7 +97,8 @@ func TestFaultsOfACallAboutManyServices(t *testing.T) {
 	}
 }
 
-// A call about many Services leaves out one about which a call is under way.
+// A call about many Services leaves out a Service about which another call is under
+// way.
 func TestCallAboutManyServicesOverlapsNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked []string

@@ -31,27 +31,26 @@ const (
 	// unless questions usually take that long.
 	hangsAfter = 10 * time.Second
 	// parkedFor is how long after the beginning of an outage questions wait in the
-	// gateway. So an outage of seconds is shown on no object.
+	// gateway. So an outage of a few seconds does not show on objects.
 	parkedFor = 5 * time.Second
-	// turnStep is how much later than the preferred call the next one in rank may be
-	// the probe.
+	// turnStep is how much later than the preferred call a call of the next rank may
+	// be the probe.
 	turnStep = 50 * time.Millisecond
 	// spread is the time over which held calls are made again after a probe.
 	spread = 1500 * time.Millisecond
 	// waitsFor is how long a part counts as waiting after one of its calls was held.
 	waitsFor = 15 * time.Second
-	// maxParts bounds how many parts are kept. A region makes a part, and a kubelet
-	// can claim any region. They are
-	// enough for a dozen regions. One that is not used for partsKept is forgotten when
-	// another one needs its place.
+	// maxParts bounds how many parts are kept. Each region adds parts, and a kubelet
+	// can claim any region. maxParts is enough for a dozen regions. A part that is not
+	// used for partsKept is forgotten when another part needs its place.
 	maxParts  = 64
 	partsKept = time.Hour
 )
 
 // breaker holds calls back while the cloud, or a part of it, answers nobody. Then
-// one call at a time is made, the probe, which is a call of an ordinary caller and
-// has an answer for that caller alone. The first answer ends the hold. The zero
-// value is ready to use.
+// only one call at a time is made, the probe. It is the call of an ordinary
+// caller, and only that caller gets its answer. The first answer ends the hold.
+// The zero value is ready to use.
 type breaker struct {
 	mu    sync.Mutex
 	cloud scope           // the calls of all parts; guarded by mu
@@ -79,8 +78,8 @@ func (b *breaker) of(c call) *scope {
 	return b.parts[p]
 }
 
-// hasRoom reports whether there may be one more part, after those that nobody uses
-// any more are forgotten. The caller holds mu.
+// hasRoom reports whether there may be one more part. If there are too many, it
+// first forgets those that nobody uses any more. The caller holds mu.
 func (b *breaker) hasRoom(now time.Time) bool {
 	if len(b.parts) >= maxParts {
 		maps.DeleteFunc(b.parts, func(_ part, s *scope) bool { return now.Sub(s.used()) > partsKept })
@@ -144,10 +143,10 @@ func (b *breaker) admit(c call, now time.Time) (probed []*scope, err error) {
 	}
 }
 
-// rank returns 0 for a call that is preferred as the next probe: of the part that
-// was tried longest ago, for the object that came last, of those that have not failed.
-// So objects that always fail, however many, are not the only ones that are tried. The
-// caller holds mu.
+// rank returns 0 for a call that is preferred as the next probe. Its part is the one
+// that was tried longest ago. Its object has not failed, and is the last that came of
+// those that have not. So objects that always fail, however many there are, do not
+// keep others from being tried. The caller holds mu.
 func (b *breaker) rank(c call) int {
 	s, own := b.holder(c)
 	rank, object := 0, b.object(s, c)
@@ -175,8 +174,8 @@ func (b *breaker) object(s *scope, c call) string {
 }
 
 // hint returns when the call is to be tried again. One caller is told to come back
-// for the next probe, and the others after it. Those for which an object waits come
-// first. The caller holds mu.
+// for the next probe, and the others after it. Of the others, calls that an object
+// waits for come first. The caller holds mu.
 func (b *breaker) hint(c call, rank int, now time.Time) time.Duration {
 	s, p := b.holder(c)
 	later := time.Duration(rand.Float64() * float64(spread) / 2) //nolint:gosec // no secret
@@ -228,8 +227,8 @@ var (
 type effect struct {
 	failed bool // the call has failed for a reason that many objects may share
 	opened bool // calls are held back from now on
-	// again is when a call that has failed is tried again while calls are held back; 0
-	// if they are not. parked means that its caller waits for that.
+	// again is how long to wait before a failed call is tried again, because calls are
+	// held back; 0 if they are not. parked means that the caller waits in the gateway.
 	again  time.Duration
 	parked bool
 }
@@ -276,8 +275,8 @@ func (b *breaker) fails(c call, started time.Time, err error) effect {
 	}
 	isExplained := !b.cloud.isOpen() && p.isOpen() // The part is down, which says nothing about the others.
 	e := effect{failed: true}
-	// Nodes that are not this cloud's may fail for ever with such errors, and be all
-	// that is asked in a part. They must not hold a new Node back.
+	// Questions about Nodes of another cloud may fail for ever with such errors, and
+	// a part may have no other questions. They must not hold back a new Node.
 	if p.tried = now; !f.unread || p.isOpen() {
 		e.opened = p.fails(f, now)
 	}
@@ -303,14 +302,14 @@ const (
 // errors of most kinds by what it asks for.
 func meaningFor(c call, err error) meaning {
 	if c.waits && err == nil {
-		return saysNothing // It began long ago.
+		return saysNothing // The call began long ago, perhaps before the outage.
 	}
 	isTenants, evidence := c.tenant != "", EvidenceOf(err)
 	switch kind := KindOf(err); kind {
 	case Succeeded, NotFound, Conflict, QuotaExceeded:
 		return answered
 	case Pending, Invalid, Failed:
-		switch { // The provider may reject what it has not asked the cloud about.
+		switch { // The provider may have rejected it without asking the cloud.
 		case isTenants:
 			return saysNothing
 		case kind == Failed && evidence == Unread:

@@ -17,7 +17,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/sleep"
 )
 
-// login is a cloud that denies what the function denies, and counts the calls.
+// login is a cloud that denies the calls for which the function returns true, and
+// counts all calls.
 func login(calls *atomic.Int32, denies func(name string) bool) vendor {
 	answer := func(name string) error {
 		calls.Add(1)
@@ -136,8 +137,8 @@ func TestAnswerOfAWatchSaysNothing(t *testing.T) {
 	}
 }
 
-// A provider asks for one Service to be called again, with a text that has words
-// of an outage.
+// A provider asks to be called again for one Service. The text of its error has
+// words of an outage.
 func TestPauseOfOneServiceIsNotForAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var calls atomic.Int32
@@ -162,8 +163,8 @@ func existsIn(t *testing.T, g *Gateway, region string, n int) error {
 	return err
 }
 
-// A kubelet can choose the region of its Node. Regions that it invents cost the cloud
-// one call together in an outage, and do not stay for ever.
+// A kubelet can choose the region of its Node. In an outage, all regions that it
+// invents together cost the cloud one call. They do not stay for ever.
 func TestInventedRegionsCostOneCall(t *testing.T) {
 	const before = time.Minute // the outage
 	for _, tt := range []struct {
@@ -233,9 +234,9 @@ func TestRegionsAreForgotten(t *testing.T) {
 	})
 }
 
-// A provider says of a nonsensical provider ID that there is no such instance, and
-// has not asked the cloud. That ends the hold, because it looks like an answer, but few
-// calls follow from it.
+// For a nonsensical provider ID, a provider returns InstanceNotFound without asking the
+// cloud. That ends the hold, because it looks like an answer, but few calls follow from
+// it.
 func TestAnswersThatTheCloudHasNotGivenCostFewCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const length = 10 * time.Minute

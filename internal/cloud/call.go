@@ -44,7 +44,7 @@ type call struct {
 	progress *progress
 }
 
-// to returns a copy of the call with another method of the same question.
+// to returns a copy of the call with another method, for the same question.
 func (c call) to(method string) call {
 	c.method = method
 	return c
@@ -205,8 +205,8 @@ func once[T any](ctx context.Context, g *Gateway, a attempt, f func(context.Cont
 }
 
 // watchForHang tells the breaker and the limiter that a question takes too long. A
-// change may take minutes. The caller calls the returned function when the call has
-// returned.
+// change may take minutes, so it is not watched. The caller calls the returned
+// function when the call has returned.
 func (g *Gateway) watchForHang(a attempt, started time.Time) (returned func()) {
 	switch {
 	case a.waits:
@@ -241,7 +241,7 @@ func (g *Gateway) wrap(ctx context.Context, c call, err error) error {
 	}
 	e := classifier{own: g.ownClassification(ctx, err), names: c.names}.classify(err)
 	e.Call, e.Err = c.method, readable(err)
-	switch e.Kind { //nolint:exhaustive // after all others the provider itself asks for the pause
+	switch e.Kind { //nolint:exhaustive // with any other kind, the provider itself asks for the pause
 	case Throttled, Unavailable, Conflict:
 		e.RetryAfter = min(e.RetryAfter, maxPause)
 	}
@@ -339,7 +339,8 @@ func (g *Gateway) adapt(ctx context.Context, c call, started time.Time, err erro
 	now.mark(err)
 }
 
-// isAnswer reports whether a call that ended like this was within the quota.
+// isAnswer reports whether a call whose outcome is of this kind was within the
+// quota.
 func isAnswer(kind Kind) bool {
 	switch kind {
 	case Succeeded, Failed, NotFound, NotImplemented, Elsewhere, Pending, Invalid, Conflict, QuotaExceeded:

@@ -29,7 +29,7 @@ func (c Ceiling) burst() float64 {
 
 const (
 	// limitedAfter is how long calls have to wait, again and again, before they count
-	// as limited. The limit is over when none has waited for limitOver.
+	// as limited. The limit is over when no call has had to wait during limitOver.
 	limitedAfter = 10 * time.Second
 	limitOver    = time.Minute
 	// untilOneEnds is the delay of a call that begins when another one ends.
@@ -68,8 +68,8 @@ func (l Limit) String() string {
 	return ""
 }
 
-// ceiling keeps calls within a Ceiling, and knows how long calls have waited for
-// that or for the quota. Its user guards it.
+// ceiling keeps calls within a Ceiling, and knows how long calls have had to
+// wait for it or for the quota. It is guarded by the mutex of the limiter.
 type ceiling struct {
 	Ceiling
 

@@ -6,8 +6,9 @@ import (
 	"github.com/fairlead-k8s/fairlead/provider"
 )
 
-// Concurrency is for how many objects calls of each kind may be made at the same
-// time, as the provider declares it; 0 means that it declares nothing.
+// Concurrency says for how many objects calls of each kind may be made at the
+// same time. The provider declares it; 0 means that the provider declares
+// nothing.
 type Concurrency struct{ Instances, Existence, LoadBalancers, Routes int }
 
 // Concurrency returns what the provider declares.

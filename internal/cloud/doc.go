@@ -1,5 +1,5 @@
 // Package cloud makes all calls to the provider. Nothing else in this repository
-// calls one, and no other file than offers.go asserts what a provider offers.
+// calls a provider, and only offers.go asserts types of its values.
 //
 // A provider is other people's code that talks to other people's machines, so
 // the gateway expects failures of every kind. Each call has a deadline. A
@@ -16,6 +16,6 @@
 //
 // Package internal/app makes, initializes and opens a Provider. Controllers
 // under internal/controller use the Gateway in observe.go and apply.go; their
-// rules do not import this package. This package imports package provider and
-// nothing else of this repository.
+// rules do not import this package. Of this repository, this package imports
+// only provider, internal/lease and internal/sleep.
 package cloud

@@ -46,8 +46,8 @@ type Evidence string
 // The evidence. The zero value is the weakest.
 const (
 	// Unread means that the error could not be read. Its kind is Failed. An error
-	// that was read and that is of no other kind, such as a status 404, is Failed
-	// as well, with other evidence.
+	// that could be read, but is of no other kind, such as a status 404, is
+	// Failed as well, with other evidence.
 	Unread Evidence = ""
 	// Text means that the kind was derived from words or a number in the error's
 	// text. The text may quote names that users have chosen, so the error is only
@@ -68,8 +68,9 @@ type Error struct {
 	// Evidence says from what Kind was derived, for an error of the provider.
 	Evidence Evidence
 	Err      error
-	// held means that RetryAfter is when the cloud may work again, which is down for
-	// others, too. parked means that a question may wait for the end of the outage.
+	// held means that the cloud is down for other objects, too, and may work again
+	// after RetryAfter. parked means that a question may wait in the gateway for the
+	// end of the outage.
 	held, parked bool
 }
 
@@ -99,9 +100,9 @@ func RetryAfter(err error) time.Duration {
 	return 0
 }
 
-// HeldFor returns how long to wait before a call is tried again that was not made, or
-// has failed, because the cloud is down for all. Nothing is known of the object then.
-// It returns 0 for another error.
+// HeldFor returns how long to wait before a call is tried again, if it was not made
+// or has failed because the cloud is down for all. Nothing is known of the object
+// then. It returns 0 for another error.
 func HeldFor(err error) time.Duration {
 	if e, ok := errors.AsType[*Error](err); ok && e.held {
 		return e.RetryAfter
@@ -129,8 +130,8 @@ func saysSomething(c provider.Classification) bool {
 	return known || c.Kind == provider.Unclassified && c.Known
 }
 
-// by takes the classification, unless it says nothing. An error of no known kind
-// stays Failed.
+// by applies the classification to the error, and reports whether it says
+// something. An error of no known kind stays Failed.
 func (e *Error) by(c provider.Classification) bool {
 	if !saysSomething(c) {
 		return false
@@ -220,8 +221,8 @@ func is(err, target error) bool {
 }
 
 // maxErrors bounds how many errors a search looks at. An error that wraps itself
-// would end the process, because no one can recover from a full stack. It is larger
-// than any list of errors of one call.
+// would end the process, because a stack overflow cannot be recovered. The bound is
+// larger than any list of errors of one call.
 const maxErrors = 10_000
 
 // search looks for an error that matches.

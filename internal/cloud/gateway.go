@@ -35,7 +35,7 @@ type Config struct {
 	// Classify, if not nil, classifies each error before the provider's own
 	// classifier does.
 	Classify func(error) provider.Classification
-	// Ceiling bounds calls beside what the cloud allows.
+	// Ceiling bounds calls in addition to the cloud's quota.
 	Ceiling Ceiling
 	// ReadOnly, if not nil, makes the gateway read-only: no call that changes the
 	// cloud reaches the provider. It is told the method and the object of each such
@@ -64,7 +64,7 @@ func (c Config) withDefaults() Config {
 // Gateway makes the calls to a provider.
 type Gateway struct {
 	readTimeout time.Duration
-	refuse      func(method, object string) // changes; nil: they are made
+	refuse      func(method, object string) // called instead of a change; nil: changes are made
 	metrics     *Metrics
 	extras      extras
 	classifiers []namedClassifier

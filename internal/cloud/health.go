@@ -48,7 +48,7 @@ type health struct {
 type panics struct {
 	times int
 	last  time.Time
-	names digest // of the object's names when it was last asked about, as its owner has chosen them
+	names digest // of the object's names at the last panic
 	value any
 	// counted is the object for which the last panic counts, empty if it counts for
 	// no object.
@@ -74,7 +74,7 @@ func newHealth(setOverdue func(float64)) *health {
 }
 
 // panicked records a panic, and returns how long no call is made about the object.
-// A panic that is about no single object counts as a panic for another object. A
+// A panic that is about no single object counts as a panic for one more object. A
 // panic of a call that is split does not count: if one of its objects is the cause,
 // the call for that object panics, too.
 func (h *health) panicked(c call, value any) time.Duration {

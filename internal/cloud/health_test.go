@@ -44,9 +44,9 @@ func TestPanicsForThreeObjectsAskForARestart(t *testing.T) {
 	}
 }
 
-// One tenant, or the kubelets of two machines, cannot end the process, for however
-// many of their objects the provider panics. Otherwise each replica would end in
-// turn, and nobody's objects would be served.
+// One tenant, or the kubelets of two machines, cannot end the process, however
+// many of their objects make the provider panic. Otherwise each replica would end
+// in turn, and nobody's objects would be served.
 func TestPanicsForObjectsOfOneOwnerAskForNoRestart(t *testing.T) {
 	odd := func(name string) bool { return strings.HasPrefix(name, "odd") }
 	v := vendor{
@@ -173,7 +173,8 @@ func (panickingTable) CreateRoute(context.Context, string, string, *cloudprovide
 	panic("an odd route")
 }
 
-// A Service that panics again gets the pause that its controller keeps.
+// If the provider panics for a Service again, the error has the pause that the
+// controller keeps to.
 func TestPanicOfAChangeNamesAPause(t *testing.T) {
 	l := balancers(t, balancer(func(context.Context, string, *corev1.Service, []*corev1.Node) (*corev1.LoadBalancerStatus, error) {
 		panic("no")

@@ -53,7 +53,7 @@ func TestPageOfAList(t *testing.T) {
 		for _, tt := range []struct{ theirs, want time.Time }{
 			{time.Time{}, now},
 			{now.Add(-time.Minute), now.Add(-time.Minute)},
-			{now.Add(time.Hour), now}, // Its clock is wrong.
+			{now.Add(time.Hour), now}, // The provider's clock is wrong.
 		} {
 			theirs.AsOf = tt.theirs
 			got, err := l.Page(t.Context(), "1")

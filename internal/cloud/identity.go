@@ -30,8 +30,9 @@ type Identity struct {
 // request alone and that began after the caller knew the request: nothing is
 // coalesced with another question, batched or cached. The request is what the
 // answer is used for, such as the UID of a CertificateSigningRequest. A second
-// question for the same request gets the late answer of the first. Questions about
-// one Node follow each other, because its kubelet decides how many requests there are.
+// question for the same request gets the late answer of the first. Questions about one
+// Node are asked one after the other, because its kubelet decides how many requests
+// there are.
 //
 // The kind of the error is NotFound if the cloud has no instance with that name, or
 // none with that ID.

@@ -58,7 +58,7 @@ func TestIdentityIsAskedByNameAndByID(t *testing.T) {
 }
 
 // The provider static knows a machine by labels only, which a kubelet can set. So it
-// confirms none, even where its file describes all Nodes.
+// confirms no machine, even if its file describes all Nodes.
 func TestStaticIdentifiesNoMachine(t *testing.T) {
 	p, err := static.New(strings.NewReader("nodes: [{selector: {}}]\nproviderID: static://home/{{name}}\n"))
 	if err != nil {
@@ -177,7 +177,8 @@ func TestIdentityQuestionsOfANodeFollowEachOther(t *testing.T) {
 }
 
 // TestIdentityQuestionThatWaitsEnds shows that a question behind one that hangs ends
-// with its context, and that the limit of its caller counts from its own beginning.
+// with its context, and that the timeout of its caller counts from its own
+// beginning.
 func TestIdentityQuestionThatWaitsEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		i := gateway(t, vendor{v2: metadata(func(context.Context, *corev1.Node) (*cloudprovider.InstanceMetadata, error) {

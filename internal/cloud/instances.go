@@ -37,7 +37,8 @@ type Answer struct {
 	Err      error
 }
 
-// Instances are the provider's instances, by the interface it offers.
+// Instances asks the provider about instances, through the interface that the provider
+// offers.
 type Instances struct {
 	gateway  *Gateway
 	describe describer // of nodes that wait, together with others if the provider can
@@ -199,8 +200,8 @@ func (i *Instances) batch(ctx context.Context, c call, take func() []*corev1.Nod
 	return answers, nil
 }
 
-// identity is the key of questions about a node. Another object with its name,
-// or another instance, is another question.
+// identity is the key of questions about a node. Another object with the same
+// name, or another instance, has another key.
 func identity(node *corev1.Node) string {
 	return node.Name + "/" + string(node.UID) + "/" + node.Spec.ProviderID
 }

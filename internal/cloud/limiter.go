@@ -18,7 +18,7 @@ const (
 	minRate = 0.2
 	// unlimitedAfter is how long after the last throttled call the limit ends.
 	unlimitedAfter = 10 * time.Minute
-	// maxCatchUp bounds the delay of late timers that calls may catch up with.
+	// maxCatchUp bounds the lost time that calls make up for after a timer fired late.
 	maxCatchUp = 100 * time.Millisecond
 	// defaultPause is the pause if the cloud names none. maxPause bounds the pause
 	// that the cloud names.
@@ -29,7 +29,8 @@ const (
 	maxOwnPause = time.Minute
 	// coldCalls is how many calls may run at the same time when none has succeeded for
 	// coldAfter, because the cloud may be down. Each one that succeeds allows one
-	// more. So does the time coldEvery, in case these calls hang.
+	// more. In case these calls hang, another one may begin coldEvery after the last
+	// one.
 	coldCalls = 3
 	coldAfter = 10 * time.Second
 	coldEvery = 4 * time.Second
@@ -199,8 +200,8 @@ func (l *limiter) delayOfOneMore(now time.Time) time.Duration {
 	return max(more.Sub(now), l.probed.Sub(now))
 }
 
-// lasts takes note that a call that is under way takes long, so that it keeps no
-// other from beginning.
+// lasts takes note that a call under way takes long. From then on it does not
+// keep other calls from beginning.
 func (l *limiter) lasts() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -315,8 +316,8 @@ func (l *limiter) mayBeThrottled(object string) bool {
 	return l.suspicion.covers(object)
 }
 
-// retriesInside reports whether the provider has probably retried a call itself,
-// because the call took so long before it was refused.
+// retriesInside reports whether the provider has probably retried a call itself:
+// the call took unusually long before it was refused.
 func (l *limiter) retriesInside(took time.Duration) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

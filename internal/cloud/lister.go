@@ -8,7 +8,8 @@ import (
 )
 
 // Lister lists all instances of this cluster. What a list says is a hint: it may
-// spare a question about a node, and is never written (decision 10).
+// make a question about a node unnecessary, and is never written to a Node
+// (decision 10).
 type Lister struct {
 	gateway *Gateway
 	lister  provider.InstanceLister

@@ -106,8 +106,8 @@ func copies(nodes []*corev1.Node) []*corev1.Node {
 }
 
 // given returns a copy of the Service for the provider, without managed fields.
-// The cache holds only a part of them. If the provider writes the Service back,
-// the API server keeps its own.
+// The cache holds only a part of them. If the provider writes the Service back
+// without them, the API server keeps those that it has.
 func given(service *corev1.Service) *corev1.Service {
 	service = service.DeepCopy()
 	service.ManagedFields = nil

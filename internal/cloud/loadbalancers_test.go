@@ -92,7 +92,7 @@ func TestLoadBalancerCalls(t *testing.T) {
 }
 
 // A provider may change the nodes that it was given, and keep them: no other call
-// has them, and the caller's stay as they are.
+// gets the same objects, and the caller's nodes stay as they are.
 func TestEachCallHasItsOwnNodes(t *testing.T) {
 	var kept []*corev1.Node
 	l := balancers(t, setter{

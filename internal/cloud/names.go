@@ -7,7 +7,7 @@ import (
 )
 
 // The functions of this file return the names of a call's object, and other
-// words that its owner has chosen. The first one names the object.
+// words that its owner has chosen. The first word names the object.
 
 func namesOfNode(node *corev1.Node) []string {
 	return []string{node.Name, node.Spec.ProviderID}

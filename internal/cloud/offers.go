@@ -44,9 +44,9 @@ func extrasOf(p cloudprovider.Interface) extras {
 }
 
 // parts are what the accessors of an initialized provider return. An accessor
-// that says no is asked again later. A field is
-// nil if the provider does not offer it, or if nobody needs it. The accessor
-// Clusters is never called.
+// that offers nothing is asked again later. A field is nil if the provider
+// does not offer it, or if nobody needs it. The accessor Clusters is never
+// called.
 type parts struct {
 	// instances describes the instance of a node, in one call for each node.
 	instances cloudprovider.InstancesV2

@@ -41,7 +41,7 @@ func newOutage(fails func(made) error) *outage {
 	return &outage{start: time.Now(), took: 30 * time.Millisecond, fails: fails}
 }
 
-// until returns a cloud in which all calls fail until then.
+// until returns a function that fails all calls before the end.
 func until(end time.Duration, err error) func(made) error {
 	return func(m made) error {
 		if m.at < end {
@@ -149,8 +149,9 @@ func newRoutesOf(ctx context.Context, g *Gateway, n int) work {
 	return work{"CreateRoute", n, 8, time.Second, time.Minute, func(n int) error { return createRoute(ctx, g, n) }}
 }
 
-// do does all work as controllers do: each object again after a growing pause, or
-// when the gateway says. It returns when the last object of each was done.
+// do does all work as controllers do. It tries each object again after a growing
+// pause, or when the gateway says. It returns for each method when the last
+// object was done.
 func do(all ...work) map[string]time.Duration {
 	start := time.Now()
 	done := map[string]time.Duration{}
@@ -184,9 +185,9 @@ func do(all ...work) map[string]time.Duration {
 	return done
 }
 
-// Whatever a cloud that is down answers, it gets few calls. When it answers again,
-// that is found within 5 seconds, and all work is done 5 seconds later, which is
-// more than the calls themselves need. What people wait for is done first.
+// Whatever a cloud that is down answers, it gets few calls. When it works again,
+// the gateway notices within 5 seconds, and all work is done 5 seconds later,
+// which is more than the calls themselves need.
 func TestCloudThatIsDownGetsOneCallAtATime(t *testing.T) {
 	const length = 2 * time.Minute
 	for _, tt := range []struct {
@@ -232,7 +233,7 @@ func TestCloudThatIsDownGetsOneCallAtATime(t *testing.T) {
 	}
 }
 
-// What works goes on while something else does not.
+// What works goes on while something else is down.
 func TestPartThatIsDownHoldsNothingElse(t *testing.T) {
 	const length = 2 * time.Minute
 	down := httpError(503)
@@ -275,8 +276,8 @@ func TestPartThatIsDownHoldsNothingElse(t *testing.T) {
 	}
 }
 
-// A cloud that works only for a while again and again gets few calls while it does
-// not, and does the work while it does.
+// A cloud that works only for short times gets few calls in between, and the work
+// is done while it works.
 func TestCloudThatFlaps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const period, up = 10 * time.Second, 2 * time.Second
@@ -298,7 +299,7 @@ func TestCloudThatFlaps(t *testing.T) {
 	})
 }
 
-// One region that is down does not hold the Nodes of another.
+// One region that is down does not hold back the Nodes of another.
 func TestRegionThatIsDownHoldsNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		in := func(region string, n int) *corev1.Node {
@@ -327,8 +328,7 @@ func TestRegionThatIsDownHoldsNoOther(t *testing.T) {
 	})
 }
 
-// A tenant whose calls always fail delays no other, not even while the cloud is
-// down for something else.
+// A tenant whose calls always fail delays no other.
 func TestTenantWhoseCallsFailHoldsNobody(t *testing.T) {
 	for _, err := range []error{httpError(503), httpError(403), errors.New("E1234"), context.DeadlineExceeded} {
 		synctest.Test(t, func(t *testing.T) {
@@ -354,8 +354,8 @@ func TestTenantWhoseCallsFailHoldsNobody(t *testing.T) {
 	}
 }
 
-// Three Nodes of which the provider knows nothing do not keep a fourth one waiting
-// more than once.
+// Nodes that the provider does not know keep only the first new Nodes waiting, and
+// not for long.
 func TestNodesThatAreNotKnownHoldNoOtherForLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := newOutage(func(m made) error {
@@ -419,7 +419,7 @@ func TestNodesThatAlwaysFailLeaveRoomForNewOnes(t *testing.T) {
 					}
 				}
 				var odd sync.WaitGroup
-				odd.Go(func() { // The list of instances, or a refresh.
+				odd.Go(func() { // This stands for the list of instances, or for a refresh.
 					for !row.quiet && sleep.For(ctx, 20*time.Second) {
 						_, _ = g.Instances().Existence(ctx, node("known"))
 					}
@@ -438,14 +438,14 @@ func TestNodesThatAlwaysFailLeaveRoomForNewOnes(t *testing.T) {
 				}
 				stop()
 				odd.Wait()
-				time.Sleep(time.Second) // Calls that nobody waits for return.
+				time.Sleep(time.Second) // until calls that nobody waits for have returned
 			})
 		})
 	}
 }
 
-// A question about existence that is the probe counts for its own Node only, once,
-// and a question that was not asked does not count as an answer.
+// If a question about existence is the probe, its answer counts for its own Node
+// only. A question that was not asked does not count as an answer.
 func TestProbeIsEvidenceForNobodyElse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked []string
@@ -502,7 +502,7 @@ func TestNewLeaderFindsAnOutageWithFewCalls(t *testing.T) {
 	})
 }
 
-// An outage of a few seconds is shown on no Node that waits.
+// An outage of a few seconds does not show on a Node that waits.
 func TestShortOutageIsNotShown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := newOutage(until(2*time.Second, httpError(503)))

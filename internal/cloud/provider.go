@@ -94,10 +94,10 @@ func (p *Provider) SetInformers(ctx context.Context, shared informers.SharedInfo
 // works.
 func (p *Provider) CanReload() bool { return p.extras.reloader != nil }
 
-// Reload gives the provider, which CanReload, another configuration. Two
-// reloads must not overlap, so one that has not returned when ctx ends keeps
-// the next one from starting. done is called when nobody reads config any more.
-// That may be after Reload has returned.
+// Reload gives the provider another configuration. It may only be called if
+// CanReload returns true. Two reloads must not overlap, so one that has not
+// returned when ctx ends keeps the next one from starting. done is called when
+// nobody reads config any more. That may be after Reload has returned.
 func (p *Provider) Reload(ctx context.Context, config io.Reader, done func()) error {
 	if !p.reloading.TryLock() {
 		done()

@@ -144,7 +144,7 @@ func (e everything) GetLabelsForVolume(context.Context, *corev1.PersistentVolume
 }
 
 // walk calls every method of every part of the gateway, and creates two routes at the
-// same time, which go together.
+// same time, so that they share a call.
 func walk(t *testing.T, g *Gateway) {
 	t.Helper()
 	for _, part := range []any{g.Instances(), g.Instances().Lister(), g.Instances().Watcher(), g.LoadBalancers(), g.Routes(), g.Volumes()} {
@@ -183,9 +183,9 @@ func arguments(t *testing.T, method string, f reflect.Type) (all []reflect.Value
 	return all
 }
 
-// Nothing that changes the cloud passes a read-only gateway, whichever method of the
-// provider it is, fast paths included. The same walk changes the cloud with each of
-// them if the gateway is not read-only, so it leaves none out.
+// A read-only gateway lets no call pass that changes the cloud, whichever method of
+// the provider it is, fast paths included. With a gateway that is not read-only, the
+// same walk calls all these methods. So the walk leaves none out.
 func TestReadOnlyGateway(t *testing.T) {
 	for name, isReadOnly := range map[string]bool{"ReadOnly": true, "Usual": false} {
 		t.Run(name, func(t *testing.T) {

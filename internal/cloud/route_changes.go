@@ -25,7 +25,7 @@ type routeChange struct {
 
 func (w *routeChange) isCreation() bool { return w.method == "CreateRoute" }
 
-// routeChanges makes changes that arrive together with one call. Each change holds
+// routeChanges uses one call for changes that arrive together. Each change holds
 // the key of its CIDR from the time it arrives until it is done.
 type routeChanges struct {
 	manyChanges
@@ -76,7 +76,7 @@ func (b *routeChanges) apply(ctx context.Context, together []*routeChange) {
 	for n, w := range together {
 		keys[n] = w.route.CIDR
 	}
-	if len(together) == 1 { // A call about one route has an interface that all providers have.
+	if len(together) == 1 { // For one route there is the interface that all providers have.
 		b.changes.keys.release(keys...)
 		together[0].done <- ErrAlone
 		return

@@ -21,8 +21,8 @@ import (
 )
 
 // tableWithFaults is a provider with a route table. Calls about one route work,
-// except for the destinations in refuses. What a call about many does is up to fault,
-// after the changes are carried out.
+// except for the destinations in refuses. After a call about many has carried out the
+// changes, fault decides what it returns.
 type tableWithFaults struct {
 	refuses map[string]error
 	fault   func([]provider.RouteResult) ([]provider.RouteResult, error)
@@ -151,8 +151,8 @@ func TestRouteThatIsAloneIsChangedAsWithoutTheInterface(t *testing.T) {
 	})
 }
 
-// Whatever a call about many routes answers, no route is lost and no other one is
-// deleted.
+// Whatever a call about many routes answers, no route is lost and no other route
+// is deleted.
 func TestFaultsOfACallAboutManyRoutes(t *testing.T) {
 	broken := errors.New("broken")
 	type results = []provider.RouteResult
@@ -233,7 +233,7 @@ func TestFailureOfOneRouteIsItsOwn(t *testing.T) {
 	})
 }
 
-// One route that makes the whole call fail keeps the others from nothing.
+// If one route makes the whole call fail, the others are changed nevertheless.
 func TestRouteThatFailsTheCallIsFound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &tableWithFaults{refuses: map[string]error{cidr(2): errors.New("no such target")}}
@@ -375,16 +375,17 @@ func TestResultsOfACall(t *testing.T) {
 	}
 }
 
-// FuzzResultsOfACall checks which results of a provider are believed: a success only
-// if the provider has returned one, and no other result for the same object.
+// FuzzResultsOfACall checks which results of a provider are believed: a success
+// counts only if the provider has returned one for the object, and no failure for
+// the same object.
 func FuzzResultsOfACall(f *testing.F) {
 	f.Add([]byte{2, 4, 6}, uint8(3))
 	f.Add([]byte{3, 2, 9}, uint8(2))
 	f.Fuzz(func(t *testing.T, theirs []byte, asked uint8) { checkResults(t, theirs, int(asked%16)) })
 }
 
-// checkResults reads one result from each byte: a success or a failure, of the
-// object with an index from -1 on.
+// checkResults reads one result from each byte: a success or a failure of the
+// object with an index of -1 or more.
 func checkResults(t *testing.T, theirs []byte, n int) {
 	t.Helper()
 	failed := errors.New("failed")

@@ -11,10 +11,10 @@ type scope struct {
 	// failed are the objects whose calls have failed since then, maxOwnReasons at most.
 	failed map[string]bool
 	began  time.Time // when the first of them failed
-	// waits are the objects whose calls were held back, now or earlier, and have had no
-	// answer since. The value is false once the object was tried as the probe. waiting
-	// has the objects that were not tried, in the order in which they came, and may have
-	// others. There are maxOwnReasons at most.
+	// waits has the objects whose calls were held back and have had no answer since. The
+	// value is false once a call for the object was the probe. waiting has the objects
+	// without a probe so far, in the order in which they came. It may still have others.
+	// waits has maxOwnReasons objects at most.
 	waits   map[string]bool
 	waiting []string
 	// own are the objects whose calls have failed shortly before another object got
@@ -132,8 +132,8 @@ func (s *scope) hasFailed(object string) bool {
 }
 
 // isNewest reports whether the object is the last one that came, of those that were
-// not tried. Objects that fail for ever have been there for longer than one that has
-// just been made.
+// not tried. An object that fails for ever has been there for longer than one that
+// was just created.
 func (s *scope) isNewest(object string) bool {
 	for len(s.waiting) > 0 {
 		last := len(s.waiting) - 1

@@ -95,8 +95,8 @@ func (m meteredInstances) InstanceExists(context.Context, *corev1.Node) (bool, e
 }
 
 // Whatever the errors look like, the work takes hardly longer than the quota
-// needs, few calls are refused, and no object shows a failure or a delay of which
-// the quota is the only cause.
+// demands, few calls are refused, and no object shows a failure that only the
+// quota has caused.
 func TestAnyErrorKeepsCallsCloseToTheQuota(t *testing.T) {
 	for _, shape := range shapes {
 		for _, tt := range []struct {
@@ -174,7 +174,7 @@ func TestObjectsThatFailForTheirOwnReasonsSlowNobodyDown(t *testing.T) {
 					})
 				}
 				synctest.Wait()
-				for range 3 { // The later ones find out whether the limiter has learnt.
+				for range 3 { // The second and third storm show whether the limiter has learnt.
 					took, events := storm{500, 16, func(n int) error { return askAbout(ctx, g, n) }}.run()
 					t.Logf("500 others took %v", took)
 					if took > tt.within || events > 0 {

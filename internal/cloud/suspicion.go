@@ -9,7 +9,7 @@ const (
 	// minSuspects is the number of distinct objects whose calls have to fail with
 	// unclassified errors, among the last recentOutcomes calls, to begin a
 	// comparison. If none of these calls has succeeded, minSuspectsOfNone are enough.
-	// After slower calls have helped, minSuspectsAgain are.
+	// After slower calls have helped, minSuspectsAgain are enough.
 	minSuspects       = 5
 	minSuspectsOfNone = 3
 	minSuspectsAgain  = 2
@@ -67,9 +67,9 @@ type suspicion struct {
 type phase int
 
 const (
-	unsuspected phase = iota // their objects
-	probing                  // perhaps the quota; calls are slowed down to find out
-	congested                // the quota
+	unsuspected phase = iota // their objects are the cause
+	probing                  // the quota may be the cause; calls are slowed down to find out
+	congested                // the quota is the cause
 )
 
 // outcome is the outcome of a call: a success or an unclassified failure.

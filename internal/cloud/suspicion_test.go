@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// In each row a letter is the outcome of a call: a small one is a failure for the
-// object of that name, a capital one a success.
+// In each row a letter is the outcome of a call: a small letter is a failure for
+// the object of that name, a capital letter a success.
 func TestSuspicion(t *testing.T) {
 	for _, tt := range []struct {
 		name, outcomes string

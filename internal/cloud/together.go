@@ -11,9 +11,9 @@ import (
 
 const (
 	// collectFor is how long a question waits for others. While questions keep
-	// coming, the time between two calls grows fourfold up to longestBetween, so
-	// that few calls are half empty. The longer time is kept for burstFor, because
-	// questions from a busy machine come in bursts.
+	// coming, each time between two calls is four times the one before, up to
+	// longestBetween, so that few calls are half empty. The longer time is kept
+	// for burstFor, because questions from a busy machine come in bursts.
 	collectFor     = 5 * time.Millisecond
 	longestBetween = 750 * time.Millisecond
 	burstFor       = 5 * time.Second
@@ -71,7 +71,7 @@ func (t *together) ask(ctx context.Context, p *progress, node *corev1.Node) (Ans
 	}
 }
 
-// add makes the question wait for a call. Those that have begun and wait for their
+// add makes the question wait for a call. Calls that have begun and wait for their
 // turn take it if they have room.
 func (t *together) add(ctx context.Context, own *member) {
 	t.mu.Lock()

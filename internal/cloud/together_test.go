@@ -124,8 +124,8 @@ func TestNodesThatWaitAreAskedAboutTogether(t *testing.T) {
 	}
 }
 
-// Five thousand Nodes arrive over 26 s at a cloud that allows 100 calls a second. A
-// busy machine brings them in spurts.
+// Five thousand Nodes arrive over 26 s at a cloud that allows 100 calls a second.
+// On a busy machine they arrive in spurts.
 func TestFiveThousandNodesAreFiftyFewCalls(t *testing.T) {
 	const nodes, over = 5000, 26 * time.Second
 	evenly := func(int) time.Duration { return over / nodes }
@@ -200,8 +200,8 @@ func TestNodesOfACallThatFailsGetTheirAnswers(t *testing.T) {
 	}
 }
 
-// Evidence for a deletion is a call for each Node, whatever the provider offers
-// (promise S1).
+// Evidence for a deletion comes from a call for each Node alone, whatever the
+// provider offers (promise S1).
 func TestEvidenceIsNeverAskedTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &tallying{most: 100}

@@ -23,11 +23,12 @@ func newVolumes(g *Gateway, theirs cloudprovider.PVLabeler, cfg Config) *Volumes
 	return &Volumes{gateway: g, theirs: theirs, questions: inflight[map[string]string]{callerTimeout: cfg.CallerTimeout}}
 }
 
-// Volumes returns what labels volumes, nil if the provider does not.
+// Volumes returns what asks for the labels of volumes, nil if the provider offers
+// none.
 func (g *Gateway) Volumes() *Volumes { return g.volumes }
 
 // Labels returns the labels of a volume. They are nil, and not only empty, if the
-// volume does not belong to the provider. The map is the caller's.
+// volume does not belong to the provider. The caller may change the map.
 func (v *Volumes) Labels(ctx context.Context, volume *corev1.PersistentVolume) (map[string]string, error) {
 	c := call{method: "GetLabelsForVolume", priority: lowPriority, names: namesOfVolume(volume)}
 	key := string(volume.UID) + " " + volume.Name

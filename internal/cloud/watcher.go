@@ -23,8 +23,8 @@ const (
 
 var errNoToken = errors.New("the provider returned no token to go on with")
 
-// Watcher waits for changes of instances. What a watch says is a hint: its nodes
-// are asked about (decision 10).
+// Watcher waits for changes of instances. What a watch says is a hint: the cloud
+// is asked about each node that it names (decision 10).
 type Watcher struct {
 	gateway *Gateway
 	watcher provider.InstanceWatcher
@@ -58,8 +58,9 @@ func newWatcher(g *Gateway, found parts) *Watcher {
 	return &Watcher{gateway: g, watcher: found.watcher, calls: inflight[Changes]{callerTimeout: watchTimeout + grace}}
 }
 
-// Next returns the changes after those of its last answer, as soon as there is
-// one, or none after some minutes. It must not be called twice at the same time.
+// Next waits for changes after those of its last answer, and returns them as
+// soon as there are any. After some minutes it returns none. It must not be
+// called twice at the same time.
 func (w *Watcher) Next(ctx context.Context) (Changes, error) {
 	w.mu.Lock()
 	token, began := w.token, time.Now()
@@ -109,7 +110,7 @@ func (w *Watcher) call(ctx context.Context, c call, token string) (Changes, erro
 	})
 }
 
-// record takes note of how a call has ended, and says so when the watch begins or
+// record takes note of how a call has ended, and logs when the watch begins or
 // ceases to work.
 func (w *Watcher) record(ctx context.Context, began time.Time, got Changes, err error) {
 	w.mu.Lock()
@@ -156,7 +157,7 @@ func (w *Watcher) Since() (since time.Time, works bool) {
 }
 
 // Missed takes note that an instance has changed and the watch has not named it.
-// The watch counts as new.
+// From then on the watch counts as if it had just begun.
 func (w *Watcher) Missed(ctx context.Context, node string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

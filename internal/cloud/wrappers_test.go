@@ -75,8 +75,8 @@ func (appliesItself) ApplyRoutes(context.Context, string, []provider.RouteChange
 	return nil, nil
 }
 
-// What a wrapper does itself wins, and what it does not do is not lost, or is
-// reported as hidden.
+// A method of the wrapper itself wins. What the wrapper does not have is
+// found behind it, or is reported as hidden.
 func TestWrappers(t *testing.T) {
 	offers := &applyingTable{most: 3}
 	for _, tt := range []struct {
