@@ -90,7 +90,7 @@ func TestFaultsOfADifference(t *testing.T) {
 	}
 }
 
-// names returns what the form finds on a page.
+// names returns the names that the pattern finds on a page.
 func names(t *testing.T, path string, form *regexp.Regexp) map[string]bool {
 	t.Helper()
 	found := map[string]bool{}

@@ -8,6 +8,6 @@
 //   - every file and test that docs/promises.md names exists;
 //   - every row of docs/compared-with-upstream.md names a flag, a label or a
 //     promise that exists, or says that it is about words only;
-//   - docs/reference/events.md and docs/reference/metrics.md agree with the
-//     code. "make generate" writes them.
+//   - the pages of docs/reference that are made from code agree with it.
+//     "make generate" writes them.
 package docs

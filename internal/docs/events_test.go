@@ -13,8 +13,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/message/messagetest"
 )
 
-// TestEventsHaveReasons checks that all code of the daemon, that of the process
-// too, makes its events from the reasons on the page.
+// TestEventsHaveReasons checks that all code of the daemon makes its events
+// from the reasons on the page.
 func TestEventsHaveReasons(t *testing.T) {
 	messagetest.EventsHaveReasons(t, app.AllReasons(), filepath.Join(root, "internal"), filepath.Join(root, "ccm"), filepath.Join(root, "cmd"), filepath.Join(root, "providers"))
 }

@@ -24,8 +24,8 @@ func TestTroubleshootingNamesEachReason(t *testing.T) {
 	}
 }
 
-// TestTroubleshootingNamesWhatExists checks the other direction: reasons, and messages
-// of the log.
+// TestTroubleshootingNamesWhatExists checks that each reason and each message of the
+// log that the guide names exists.
 func TestTroubleshootingNamesWhatExists(t *testing.T) {
 	known := map[string]bool{"LoadBalancer": true}
 	for _, r := range app.AllReasons() {

@@ -48,8 +48,8 @@ type Cluster struct {
 	Server string
 }
 
-// explained returns the error with the flags that mend it. The library names a variable
-// that nothing here reads.
+// explained returns the error with the flags that mend it. The library's text names a
+// variable that no code here reads.
 func (c *Connection) explained(err error) error {
 	switch {
 	case clientcmd.IsEmptyConfig(err):

@@ -39,7 +39,7 @@ users:
 	return file
 }
 
-// open returns what the flags lead to.
+// open returns the cluster that the flags name.
 func open(t *testing.T, arguments ...string) (*Cluster, error) {
 	t.Helper()
 	var c Connection

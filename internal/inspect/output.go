@@ -26,8 +26,8 @@ type Output struct {
 	formats []string
 }
 
-// NewOutput returns the format text. JSON and YAML can be chosen, and what the command
-// has in addition.
+// NewOutput returns an Output with the format text. The user can choose JSON, YAML and
+// the formats in also.
 func NewOutput(also ...string) *Output {
 	return &Output{format: Text, formats: append([]string{Text, JSON, YAML}, also...)}
 }

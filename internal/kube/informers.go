@@ -59,9 +59,9 @@ func trimNode(whole *corev1.Node) *corev1.Node {
 
 // TrimService returns the Service as the informer keeps it. Anybody who may create
 // Services decides how large they are, so a Service that has no load balancer is
-// kept as metadata only: without labels, annotations, finalizers and ports. A
-// Service of type LoadBalancer, or with the controller's finalizer, is for the provider.
-// It loses nothing but managed fields that no rule reads. Its annotation
+// kept as metadata only: without labels, annotations, finalizers and ports. A Service of
+// type LoadBalancer, or with the controller's finalizer, is passed to the provider. It
+// loses nothing but managed fields that no rule reads. Its annotation
 // last-applied-configuration stays: a provider that writes the Service back would
 // otherwise delete it.
 func TrimService(whole *corev1.Service) *corev1.Service {
@@ -84,8 +84,8 @@ func TrimService(whole *corev1.Service) *corev1.Service {
 	return trimmed
 }
 
-// ownersOf returns who owns the fields whose owners our events name, and nothing
-// else of the managed fields.
+// ownersOf returns the managers of those fields whose managers our events name,
+// and nothing else of the managed fields.
 func ownersOf(service *corev1.Service) (owners []metav1.ManagedFieldsEntry) {
 	for _, entry := range service.ManagedFields {
 		if entry.FieldsV1 == nil {

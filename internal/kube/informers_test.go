@@ -127,7 +127,8 @@ func withOwners(fields metav1.FieldsV1) func(*corev1.Service) *corev1.Service {
 	}
 }
 
-// What was written is remembered until the informer has it, a thousand times over.
+// What was written is remembered as the informer keeps it, until the informer has
+// it.
 func TestOwnWriteIsRememberedAsTheInformerKeepsIt(t *testing.T) {
 	client := fake.NewClientset(bulky("s", corev1.ServiceTypeClusterIP, loadBalancerFinalizer))
 	informer := NewInformerFactory(client, 0).Core().V1().Services() // This informer is never started.
@@ -147,9 +148,9 @@ func TestOwnWriteIsRememberedAsTheInformerKeepsIt(t *testing.T) {
 	}
 }
 
-// What was written to a Node is remembered without what the informer drops: up to
-// 2,000 Nodes of each controller, each with its images and managed fields, took more
-// memory than the informer.
+// What was written to a Node is remembered without what the informer drops.
+// Otherwise up to 2,000 Nodes of each controller, each with its images and managed
+// fields, would take more memory than the informer.
 func TestOwnWriteOfANodeIsRememberedTrimmed(t *testing.T) {
 	whole := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "u", ResourceVersion: "7", ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "kubelet"}}},

@@ -44,8 +44,8 @@ func (r readOnly) RoundTrip(req *http.Request) (*http.Response, error) {
 // connections.
 func (r readOnly) WrappedRoundTripper() http.RoundTripper { return r.next }
 
-// TellDenied makes a client tell about each request to which the API server answers that
-// the user has no right to it. tell may be called by several goroutines.
+// TellDenied makes a client call tell for each request to which the API server answers
+// that it is forbidden. Several goroutines may call tell.
 func TellDenied(tell func(request string)) transport.WrapperFunc {
 	return func(next http.RoundTripper) http.RoundTripper { return tellDenied{next, tell} }
 }

@@ -17,8 +17,8 @@ import (
 )
 
 // MaxRequestBytes is the length of the longest certificate request that is kept in
-// memory whole. A longer one is cut to one byte more, so that a rule can see that it
-// is too long. A kubelet's own requests have less than 2 KiB.
+// memory whole. A longer one is cut to MaxRequestBytes+1, so that a rule can see
+// that it is too long. A kubelet's own requests have less than 2 KiB.
 const MaxRequestBytes = 16 << 10
 
 // Requests reads and decides CertificateSigningRequests for one signer.
@@ -104,7 +104,7 @@ func trimRequest(obj any) (any, error) {
 		csr.Spec.Request = append([]byte(nil), csr.Spec.Request[:MaxRequestBytes+1]...)
 	}
 	if len(csr.Status.Certificate) > 1 {
-		csr.Status.Certificate = []byte{0} // Whether there is one is all that is asked.
+		csr.Status.Certificate = []byte{0} // Rules ask only whether there is a certificate.
 	}
 	return &csr, nil
 }

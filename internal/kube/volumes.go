@@ -53,8 +53,9 @@ type VolumePatch struct {
 	NodeAffinity *corev1.VolumeNodeAffinity
 }
 
-// Patch changes the volume, all of the patch or nothing. IsStale reports whether an
-// error means that the volume was no longer the one that was decided upon.
+// Patch changes the volume as the patch says, or not at all. IsStale reports
+// whether an error means that the volume was no longer the one that was decided
+// upon.
 func (v *Volumes) Patch(ctx context.Context, p VolumePatch) error {
 	data, err := json.Marshal(p.operations())
 	if err != nil {

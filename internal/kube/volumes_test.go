@@ -47,8 +47,8 @@ func TestVolumePatch(t *testing.T) {
 	if diff := cmp.Diff(affinity, after.Spec.NodeAffinity); diff != "" {
 		t.Errorf("affinity (-want +got):\n%s", diff)
 	}
-	// The same decision on the same old volume is refused: it has labels and
-	// affinity now.
+	// The same patch, for the volume as it was before, is refused: the volume
+	// has the label and the affinity now.
 	if err := volumes.Patch(t.Context(), p); err == nil {
 		t.Error("a label that has changed meanwhile is overwritten")
 	}

@@ -3,8 +3,8 @@
 // something awaits it: internal/cloud before each change, and internal/kube
 // before each write (promise S7).
 //
-// The context of the work carries the Lease, so that no change can be made
-// under it that does not await it.
+// The context of the work carries the Lease, so that every change that is
+// made under this context awaits the Lease.
 package lease
 
 import (
@@ -33,9 +33,9 @@ func New(period time.Duration) *Lease {
 	return &Lease{period: period, renewed: make(chan struct{})}
 }
 
-// Ask is called before a request that renews the lease, and renew once it has
-// succeeded. The lease counts from the request: no other replica can have seen
-// the renewal before, and the reply may come late.
+// Ask is called before a request that renews the lease, and renew once the
+// request has succeeded. The lease counts from the request: no other replica
+// can have seen the renewal before, and the reply may come late.
 func (l *Lease) Ask() (renew func()) {
 	asked := instantOf(time.Now())
 	return func() {

@@ -47,8 +47,8 @@ func TestAwait(t *testing.T) {
 	}
 }
 
-// A renewal counts from its request: the reply of one that was made before a
-// freeze does not count as new.
+// A renewal counts from its request. A late reply to a request from before a
+// freeze does not renew the lease.
 func TestLateReplyDoesNotRenew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := New(10 * time.Second)

@@ -88,7 +88,7 @@ type Priority int
 // The priorities.
 const (
 	High Priority = iota
-	Low           // a worker takes the key if none with high priority waits, or for its share
+	Low           // a worker takes the key if none with high priority waits, or when low priority gets its share
 )
 
 // Add requests a pass over the key now, with high priority. If the key waits for
@@ -139,8 +139,8 @@ func (l *Loop) Run(ctx context.Context) error {
 	return nil
 }
 
-// RunAs is Run with another pass, such as one that only looks. It is called instead
-// of Run.
+// RunAs is Run with another pass, such as a pass that changes nothing. It is called
+// instead of Run.
 func (l *Loop) RunAs(ctx context.Context, pass Reconcile) error {
 	l.reconcile = pass
 	return l.Run(ctx)

@@ -280,8 +280,7 @@ func TestNamespacesTakeTurns(t *testing.T) {
 	}
 }
 
-// Whatever is added and taken, each key that was added is taken once, and keys of
-// one namespace and priority in their order.
+// Whatever is added and taken, each key that was added is taken once.
 func TestQueueLosesNoKey(t *testing.T) {
 	for seed := range uint64(50) {
 		random := rand.New(rand.NewPCG(seed, 0))
@@ -311,7 +310,7 @@ func TestQueueLosesNoKey(t *testing.T) {
 	}
 }
 
-// A loop that runs as another one makes that one's passes, and none of its own.
+// RunAs makes the passes that it is given, and none of the loop's own.
 func TestRunAsMakesOtherPasses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var looks []string

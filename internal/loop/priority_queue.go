@@ -12,8 +12,8 @@ import (
 )
 
 // lowEvery is the share of keys with low priority: while keys of both priorities
-// wait, one in lowEvery of those that get a worker has low priority. So neither
-// waits for ever, however many keys of the other are added.
+// wait, one in lowEvery of those that get a worker has low priority. So no key
+// waits for ever, however many keys of the other priority are added.
 const lowEvery = 3
 
 // priorityQueue orders the waiting keys. Keys with high priority go first, apart
@@ -114,8 +114,8 @@ func (q *priorityQueue) waiting(limit time.Duration) []Waiting {
 	return all
 }
 
-// namespaces are the waiting keys of one priority by namespace. However many there
-// are, a key is added and taken in the same time.
+// namespaces are the waiting keys of one priority by namespace. To add and to take
+// a key takes the same time, however many there are.
 type namespaces struct {
 	turns  *list.List               // of *namespace, in the order of their next turn; none is empty
 	byName map[string]*list.Element // of turns

@@ -24,8 +24,9 @@ type Config struct {
 	Name string
 	// Provider is the provider's name, for messages.
 	Provider string
-	// Classes are the values of spec.loadBalancerClass that this daemon serves beside
-	// Services without one. With ClassesOnly it serves none without one.
+	// Classes are the values of spec.loadBalancerClass that this daemon serves, in
+	// addition to Services without a class. With ClassesOnly it serves no Service
+	// without a class.
 	Classes     []string
 	ClassesOnly bool
 	// Action is what happens to a Service with a field that has no effect.

@@ -127,8 +127,8 @@ func withoutSecrets(rest string) string {
 	}
 	at := strings.LastIndexByte(rest[:host], '@')
 	if _, port, found := strings.Cut(rest[:host], ":"); at < 0 && found && strings.Trim(port, "0123456789") != "" && rest[0] != '[' {
-		// A port does not look like that. It is a part of a password, with a character
-		// that should have been escaped.
+		// This is not a port but a part of a password, which has a character that
+		// should have been escaped.
 		at = strings.LastIndexByte(rest, '@')
 	}
 	user := ""

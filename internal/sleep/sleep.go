@@ -1,4 +1,4 @@
-// Package sleep lets code wait that has to end with its context.
+// Package sleep has a wait that ends with its context.
 package sleep
 
 import (

@@ -77,7 +77,7 @@ func Command(c *cobra.Command, word string) string {
 	return suggest.Question(c.SuggestionsFor(word))
 }
 
-// FlagError is the function of cobra.Command.SetFlagErrorFunc. It says which flag
+// FlagError is a function for cobra.Command.SetFlagErrorFunc. It says which flag
 // was probably meant and where all flags are listed.
 func FlagError(c *cobra.Command, err error) error {
 	if _, ok := errors.AsType[*pflag.NotExistError](err); !ok {
@@ -86,8 +86,9 @@ func FlagError(c *cobra.Command, err error) error {
 	return fmt.Errorf("%w; %s --help says more", Flag(err, c.Flags()), c.CommandPath())
 }
 
-// Flag adds such a question to the error about a flag that does not exist. It
-// returns other errors as they are.
+// If the error is about a flag that does not exist, Flag adds a question that
+// names the flags that were probably meant. It returns other errors as they
+// are.
 func Flag(err error, flags *pflag.FlagSet) error {
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) {

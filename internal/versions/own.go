@@ -27,14 +27,14 @@ type Version struct {
 
 // Own returns the version of this program. libraries is the version that the
 // Kubernetes libraries report. If make has built the program, our own version is a
-// part of it.
+// part of that text.
 func Own(libraries string) Version {
 	info, _ := debug.ReadBuildInfo()
 	return own(info, libraries)
 }
 
-// own prefers what go install has recorded, then what make has, then what go build
-// has.
+// own prefers the version that go install has recorded, then that of make, then
+// that of go build.
 func own(info *debug.BuildInfo, libraries string) Version {
 	v := Version{Text: "unversioned", Libraries: libraries}
 	if info == nil {
