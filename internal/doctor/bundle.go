@@ -22,8 +22,8 @@ import (
 // redacted stands for a value that is not on a list of harmless ones.
 const redacted = "REDACTED"
 
-// harmlessAnnotations are the annotations whose values a bundle has. Of others it has
-// the keys.
+// harmlessAnnotations are the annotations whose values a bundle has. Of other
+// annotations it has only the keys.
 var harmlessAnnotations = []string{
 	"alpha.kubernetes.io/provided-node-ip",
 	"fairlead.dev/load-balancer-class",
@@ -32,7 +32,8 @@ var harmlessAnnotations = []string{
 	"volumes.kubernetes.io/controller-managed-attach-detach",
 }
 
-// harmlessFlags are the flags whose values a bundle has. Of others it has the names.
+// harmlessFlags are the flags whose values a bundle has. Of other flags it has only the
+// names.
 var harmlessFlags = []string{
 	"allocate-node-cidrs", "cloud-provider", "cluster-cidr", "concurrent-node-syncs", "concurrent-service-syncs", "configure-cloud-routes",
 	"controllers", "kubelet-preferred-address-types", "leader-elect", "leader-elect-lease-duration", "leader-elect-renew-deadline",
@@ -41,9 +42,9 @@ var harmlessFlags = []string{
 	"secure-port", "service-cluster-ip-range", "use-service-account-credentials", "v",
 }
 
-// WriteBundle writes the report, what it was made of and what waits to a new file, which
-// only its owner may read. It has no Secrets and no environment, and of annotations and flags
-// only the values that are known to be harmless.
+// WriteBundle writes three things to a new file: the report, what the report was made of, and
+// the list of what waits. Only the owner may read the file. It has no Secrets and no
+// environment, and of annotations and flags only the values that are known to be harmless.
 func WriteBundle(file string, v *View, r Report, waiting any) (err error) {
 	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) //nolint:gosec // the user has named the file
 	if err != nil {
@@ -86,7 +87,7 @@ func writeBundle(to io.Writer, v *View, r Report, waiting any) error {
 	return errors.Join(archive.Close(), zipped.Close())
 }
 
-// redactMeta keeps who the object is and who has written it.
+// redactMeta keeps what identifies the object, and who has written it.
 func redactMeta(m *metav1.ObjectMeta) metav1.ObjectMeta {
 	kept := metav1.ObjectMeta{
 		Name: m.Name, Namespace: m.Namespace, UID: m.UID, ResourceVersion: m.ResourceVersion, Generation: m.Generation, Labels: m.Labels,
@@ -98,7 +99,7 @@ func redactMeta(m *metav1.ObjectMeta) metav1.ObjectMeta {
 		}
 		kept.Annotations[key] = value
 	}
-	for _, e := range m.ManagedFields { // The names of fields may hold values.
+	for _, e := range m.ManagedFields { // The fields are left out, because their names may hold values.
 		kept.ManagedFields = append(kept.ManagedFields, metav1.ManagedFieldsEntry{Manager: e.Manager, Operation: e.Operation, Time: e.Time, Subresource: e.Subresource})
 	}
 	return kept
@@ -202,8 +203,8 @@ func redactTemplate(t Template) Template {
 	return t
 }
 
-// redactLine keeps the names of flags, and the values of those that are harmless. A
-// program keeps its name.
+// redactLine keeps the names of flags, and the values of those that are harmless.
+// It keeps the name of the program.
 func redactLine(line []string) []string {
 	var kept []string
 	for i, argument := range line {

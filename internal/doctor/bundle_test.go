@@ -133,11 +133,11 @@ func TestBundleIsANewFileOfItsOwner(t *testing.T) {
 	}
 }
 
-// TestReviews checks which rights the flags of a manager need.
+// TestReviews checks which rights a manager with these flags needs.
 func TestReviews(t *testing.T) {
 	for name, row := range map[string]struct {
 		args []string
-		want []string // account and right, without those that are too many
+		want []string // account and right, without the rights that no manager should have
 	}{
 		"Default": {nil, []string{
 			"ccm list nodes", "ccm watch nodes", "ccm get leases.coordination.k8s.io cloud-controller-manager", "ccm update leases.coordination.k8s.io cloud-controller-manager",

@@ -39,15 +39,15 @@ type Check struct {
 	Category Category
 	Level    Level
 	Title    string // what is wrong, for the heading of the reference page
-	Why      string // what comes of it
+	Why      string // what follows from it
 	Looks    string // what the check looks at
 	// Fix is a command. {kind}, {namespace} and {name} stand for the object.
 	Fix   string
 	Needs []Source
 
 	find func(*View) []Finding
-	// cannot says why the check has nothing to look at, "" if it has; nil means that
-	// it always has.
+	// cannot says why the check has nothing to look at; "" means that it has
+	// something. A check without this function always has something to look at.
 	cannot func(*View) string
 }
 
@@ -74,8 +74,8 @@ func Checks() []Check {
 // Docs returns where the reference page describes a check.
 func (c Check) Docs() string { return "docs/reference/doctor.md#" + strings.ToLower(c.ID) }
 
-// plain are the names of objects that exist. Another name comes from an event, whose
-// author may be anybody, and must not be part of a command that people paste.
+// plain matches the names that objects can have. Any other name comes from an event,
+// whose author may be anybody, and must not be part of a command that people paste.
 var plain = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.:_-]*(/[A-Za-z0-9][A-Za-z0-9.:_-]*){0,2}$`)
 
 // fixFor returns the command for an object.

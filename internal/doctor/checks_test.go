@@ -282,8 +282,8 @@ func TestChoice(t *testing.T) {
 	}
 }
 
-// The object of an event may have any name, whoever has written the event. None
-// becomes part of a command, or a line of the report.
+// Whoever writes an event chooses the name of its object. A name that no object
+// can have becomes neither a part of a command nor a line of the report.
 func TestNameOfAnObjectInACommand(t *testing.T) {
 	check := Check{Fix: "kubectl -n {namespace} get {kind} {name}"}
 	for object, want := range map[string]string{

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Clock finds out what time it is for the API server: by the Date of its answers.
+// Clock finds out the time of the API server, from the Date of its answers.
 type Clock struct {
 	// Now is the local clock.
 	Now func() time.Time

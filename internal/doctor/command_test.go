@@ -72,7 +72,7 @@ func isNeeded(review io.Reader) bool {
 	return err == nil && slices.ContainsFunc([]string{"nodes", "leases", "events", "services"}, func(resource string) bool { return bytes.Contains(body, []byte(resource)) })
 }
 
-// quickClock is at noon at first. Whoever waits goes on at once, and it is later then.
+// quickClock begins at noon. A wait returns at once, and moves the clock forward.
 type quickClock struct {
 	clock.Clock
 	now  time.Time

@@ -9,8 +9,8 @@ import (
 // flags are the flags of a command line, by name without dashes.
 type flags map[string]string
 
-// flagsOf reads the command line of a container. The shell's form, with all flags in
-// one argument, is read, too.
+// flagsOf reads the command line of a container. It also reads a command for a
+// shell, which has all flags in one argument.
 func flagsOf(line []string) flags {
 	var words []string
 	for _, argument := range line {
@@ -60,7 +60,7 @@ func (f flags) list(name string) []string {
 }
 
 // or returns the value of a flag, and unset if it is not set. ok is false if the value
-// is one that only the Pod's environment knows.
+// depends on the Pod's environment.
 func (f flags) or(name, unset string) (value string, ok bool) {
 	value, found := f[name]
 	if !found {
@@ -69,8 +69,8 @@ func (f flags) or(name, unset string) (value string, ok bool) {
 	return value, !strings.Contains(value, "$(") && !strings.Contains(value, "${")
 }
 
-// onlyOurs are flags that only a cloud-controller-manager has. Together with
-// --cloud-provider they show one, whatever its program is called.
+// onlyOurs are flags that only a cloud-controller-manager has. A program with
+// one of them and --cloud-provider is one, whatever its name is.
 var onlyOurs = []string{"configure-cloud-routes", "node-status-update-frequency", "concurrent-service-syncs", "route-reconciliation-period", "allocate-node-cidrs", "concurrent-node-syncs"}
 
 // namesManager reports whether a program, an image or a Lease is called like a

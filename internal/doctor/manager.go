@@ -13,8 +13,8 @@ import (
 
 const (
 	defaultLease = "cloud-controller-manager"
-	// staleAfter is how long a Lease may go without a renewal before nobody leads.
-	// Leaders renew it every few seconds.
+	// staleAfter is how long a Lease may go without a renewal before it counts as
+	// without a leader. Leaders renew it every few seconds.
 	staleAfter = time.Minute
 )
 
@@ -25,7 +25,7 @@ type Manager struct {
 	Flags    flags
 	Elects   bool
 	Lease    string // namespace and name; empty if it is not known
-	isSelf   bool   // it is the one that asks
+	isSelf   bool   // it is the one that looks for others
 }
 
 func (m Manager) object() string {
@@ -52,9 +52,9 @@ func (m Manager) String() string {
 	}
 }
 
-// Managers returns the cloud-controller-managers that are to work: workloads with
-// replicas that do more than look, and holders of a Lease that somebody renews and no
-// workload claims.
+// Managers returns the cloud-controller-managers that are to work. These are
+// workloads that have replicas and no flag --shadow, and the holders of Leases that
+// are renewed and belong to no workload.
 func (v *View) Managers() []Manager {
 	var all []Manager
 	var claimed []string
@@ -116,7 +116,8 @@ func (m Manager) divides() bool {
 		m.Flags.has("load-balancer-class") || slices.ContainsFunc(m.Flags.list("controllers"), func(c string) bool { return c != "*" })
 }
 
-// runs reports whether the manager runs a controller. other is its former name.
+// runs reports whether the manager runs a controller. other is the controller's
+// former name.
 func (m Manager) runs(controller, other string) bool {
 	chosen := m.Flags.list("controllers")
 	if len(chosen) == 0 {

@@ -20,15 +20,15 @@ const (
 	mostPages = 10
 	// mostPagesOfEvents bounds events, of which there may be any number.
 	mostPagesOfEvents = 4
-	// mostReviewed is how many managers' accounts are reviewed, and mostSlices how many
-	// Services' endpoints are read.
+	// mostReviewed is for how many managers the accounts are reviewed, and mostSlices
+	// for how many Services the endpoints are read.
 	mostReviewed = 3
 	mostSlices   = 20
 )
 
 // Observe reads what the checks need. The error is that of an API server that cannot
-// be reached. A right that is missing is recorded in the View. Objects that wait are
-// reported once they have waited that long.
+// be reached. A right that is missing is recorded in the View. waiting is how long
+// objects may wait before they are reported.
 func Observe(ctx context.Context, client kubernetes.Interface, clock *Clock, waiting time.Duration) (*View, error) {
 	version, err := client.Discovery().ServerVersion()
 	if err != nil && !apierrors.IsForbidden(err) {
@@ -88,7 +88,8 @@ func (o *observer) with(change func(*View)) {
 	change(o.view)
 }
 
-// missed records that a source could not be read. The right is what was asked for.
+// missed records that a source could not be read. It records the right that reading
+// the source needs.
 func (o *observer) missed(s Source, err error) {
 	why := string(s)
 	if !apierrors.IsForbidden(err) {
@@ -97,7 +98,7 @@ func (o *observer) missed(s Source, err error) {
 	o.with(func(v *View) { v.Missing[s] = why })
 }
 
-// read reads all pages of a kind, at most most.
+// read reads the pages of a kind, at most as many as most says.
 func read[T any](ctx context.Context, o *observer, s Source, most int, options metav1.ListOptions, list func(context.Context, metav1.ListOptions) (items []T, more string, err error)) []T {
 	var all []T
 	options.Limit = pageSize

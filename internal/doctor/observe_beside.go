@@ -10,8 +10,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// BesideAfter is how long after its start a manager looks for others. The Lease of one
-// that it has replaced is stale then.
+// BesideAfter is how long after its start a manager looks for others. By then, the
+// Lease of a manager that it has replaced is stale.
 const BesideAfter = staleAfter + 15*time.Second
 
 // ObserveBeside reads what View.Beside looks at: 500 Nodes, and in kube-system as many

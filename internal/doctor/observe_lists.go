@@ -37,7 +37,8 @@ func (o *observer) services(ctx context.Context) {
 	o.with(func(v *View) { v.Services = all })
 }
 
-// leases leaves out those of the kubelets, of which there is one for each Node.
+// leases reads all Leases except those of kubelets, of which there is one for
+// each Node.
 func (o *observer) leases(ctx context.Context) {
 	of := metav1.ListOptions{FieldSelector: fields.OneTermNotEqualSelector("metadata.namespace", corev1.NamespaceNodeLease).String()}
 	all := read(ctx, o, Leases, o.pages, of, func(ctx context.Context, of metav1.ListOptions) ([]coordinationv1.Lease, string, error) {

@@ -18,7 +18,7 @@ type Self struct {
 
 // Other is what shows that another manager works, or worked until lately.
 type Other struct {
-	// Works reports whether it works now. It may have ended otherwise.
+	// Works reports whether it works now. If it does not, it may have ended.
 	Works bool
 	// Message says what was seen, and what to do. It is empty if nothing was seen.
 	Message string
@@ -54,9 +54,9 @@ func (s Self) manager() Manager {
 	return Manager{Flags: flagsOf(s.Line), Elects: s.Lease != "", Lease: s.Lease, isSelf: true}
 }
 
-// withSelf returns the managers that are to work, with me among them. A workload that
-// shows another Lease than mine, which nobody is seen to renew, is left out: it does not
-// work, or it is me, and the program chooses its Lease itself.
+// withSelf returns the managers that are to work, including me. It leaves out a workload
+// whose flags name another Lease than mine if that Lease is not renewed. Such a workload
+// does not work, or it is me and my program chooses its Lease itself.
 func (v *View) withSelf(me Manager) []Manager {
 	all := slices.DeleteFunc(v.Managers(), func(m Manager) bool {
 		if m.Lease == me.Lease {

@@ -131,8 +131,8 @@ func otherCIDRs(v *View) []Finding {
 	return all
 }
 
-// sameCIDRs reports whether two lists have the same CIDRs. A list that cannot be read
-// is not known to differ.
+// sameCIDRs reports whether two lists have the same CIDRs. If a list cannot be read,
+// it returns true.
 func sameCIDRs(a, b string) bool {
 	read := func(list string) (all []string, ok bool) {
 		for text := range strings.SplitSeq(list, ",") {

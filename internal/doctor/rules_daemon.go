@@ -214,8 +214,9 @@ func (v *View) writersOfLateText() []string {
 	return all
 }
 
-// interleaved returns the field managers that have written Nodes in turn. One that has
-// replaced another has not: it began when the other had ended.
+// interleaved returns the field managers that have written Nodes in turn. A manager
+// that has replaced another one is not returned, because it began when the other had
+// ended.
 func interleaved(v *View) []string {
 	late := v.writersOfLate()
 	names := slices.Sorted(maps.Keys(late))
@@ -286,7 +287,8 @@ func differentImages(v *View) (all []Finding) {
 	return all
 }
 
-// imagesOf returns what the Pods run, with the name of a Pod that runs it.
+// imagesOf returns the images that the Pods run, each with the name of a Pod that runs
+// it.
 func imagesOf(pods []Pod) map[string]string {
 	images := map[string]string{}
 	for _, p := range pods {

@@ -24,7 +24,8 @@ const (
 
 func nodeChecks() []Check { return slices.Concat(initialisationChecks(), initialisedChecks()) }
 
-// initialisationChecks are those of Nodes that are not initialised, or not rightly.
+// initialisationChecks are the checks of Nodes that are not initialised, or not
+// correctly.
 func initialisationChecks() []Check {
 	return []Check{
 		{
@@ -65,7 +66,7 @@ func initialisationChecks() []Check {
 	}
 }
 
-// initialisedChecks are those of what Nodes need besides.
+// initialisedChecks are the checks of what Nodes need in addition.
 func initialisedChecks() []Check {
 	return []Check{
 		{
@@ -136,7 +137,7 @@ func neverInitialised(v *View) (all []Finding) {
 	}
 	v.eachNode(func(n *corev1.Node) {
 		if c := nodefact.Condition(n, node.ConditionInitialized); c != nil && c.Status == corev1.ConditionTrue {
-			return // Its provider has no such data.
+			return // It is initialised: its provider has no such data.
 		}
 		typed := n.Labels[corev1.LabelInstanceTypeStable] != "" || n.Labels[corev1.LabelTopologyZone] != ""
 		if waits(n) || n.Spec.ProviderID != "" || typed || !v.isOld(n.CreationTimestamp.Time) {
@@ -188,7 +189,7 @@ func tolerates(w *Workload, taint corev1.Taint) bool {
 	})
 }
 
-// waitSince returns since when the Node waits, as far as anybody can see.
+// waitSince returns since when the Node waits, as far as the Node shows it.
 func waitSince(n *corev1.Node) time.Time {
 	since := n.CreationTimestamp.Time
 	if c := nodefact.Condition(n, node.ConditionInitialized); c != nil && c.Status != corev1.ConditionTrue && !c.LastTransitionTime.IsZero() && c.LastTransitionTime.Time.Before(since) {

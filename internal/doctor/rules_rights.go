@@ -54,8 +54,8 @@ func rightsChecks() []Check {
 	}
 }
 
-// accounts returns the account that reads and leads, and that of a controller that
-// writes. They differ with --use-service-account-credentials.
+// account returns the account that reads and leads. With
+// --use-service-account-credentials, controllers write with other accounts.
 func (m Manager) account() string {
 	return "system:serviceaccount:" + m.Workload.Namespace + ":" + m.Workload.Template.ServiceAccount
 }

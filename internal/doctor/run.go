@@ -8,7 +8,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/printable"
 )
 
-// Choice is which checks run, and whose findings are wanted.
+// Choice says which checks run, and which findings are wanted.
 type Choice struct {
 	Only []string // categories; empty means all
 	Skip []string // IDs
@@ -35,8 +35,8 @@ func (c Choice) wants(check Check) bool {
 	return !skipped && (len(c.Only) == 0 || slices.Contains(c.Only, string(check.Category)))
 }
 
-// wantsFinding reports whether a finding is wanted. One about several Nodes is, if it
-// is about the chosen one.
+// wantsFinding reports whether a finding is wanted. A finding about several Nodes is
+// wanted if it is also about the chosen Node.
 func (c Choice) wantsFinding(f Finding) bool {
 	kind, name, _ := strings.Cut(f.Object, "/")
 	return c.Node == "" || kind != "service" && kind != "node" || kind == "node" && (name == c.Node || slices.Contains(f.others, c.Node))

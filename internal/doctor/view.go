@@ -66,7 +66,7 @@ type View struct {
 	Partly map[Source]bool
 }
 
-// Workload is what makes Pods.
+// Workload is an object that makes Pods, such as a Deployment, or a static Pod.
 type Workload struct {
 	Kind      string    `json:"kind"`
 	Namespace string    `json:"namespace"`
@@ -129,7 +129,7 @@ type ContainerStatus struct {
 	Restarts int32  `json:"restarts,omitempty"`
 }
 
-// Review is whether an account has a right.
+// Review is the answer to whether an account has a right.
 type Review struct {
 	Manager string `json:"manager"` // the object
 	Account string `json:"account"`

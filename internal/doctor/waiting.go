@@ -12,8 +12,8 @@ import (
 // Explain returns what waits and why, for a bundle. Its JSON is written without secrets.
 type Explain func(*View) any
 
-// observeForBundle reads what only a bundle needs: volumes, and the events that say that
-// something is over, or that are about volumes.
+// observeForBundle reads what only a bundle needs: volumes, the events about volumes,
+// and the other events that are no warnings.
 func observeForBundle(ctx context.Context, client kubernetes.Interface, v *View) {
 	o := newObserver(client, metav1.NamespaceAll, mostPages)
 	o.view = v
@@ -61,7 +61,8 @@ func (v *View) DaemonLease() string {
 	return usual
 }
 
-// redactTexts returns the value as JSON has it, with each text as it may be shown.
+// redactTexts returns the value as its JSON is decoded, with each text made safe to
+// show.
 func redactTexts(value any) (any, error) {
 	text, err := json.Marshal(value)
 	if err != nil {

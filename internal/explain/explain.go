@@ -32,15 +32,15 @@ func (all Reasons) Explain(v View) Answer {
 
 // Waiting returns those of the objects that wait, what has waited longest first.
 //
-// About an object that is being deleted, and about one of which nobody has said
-// anything, it is not known whether a daemon is to do something. For a volume it is: a
-// daemon does nothing in either case, unless it says so.
+// It also returns objects that are being deleted, and objects about which no daemon
+// has said anything, because a daemon may have to do something about them. It does not
+// return such volumes: a daemon does nothing about them unless it says so.
 func (all Reasons) Waiting(views []View, d DaemonView, now time.Time) Waiting {
 	w := Waiting{Source: Offline, Daemon: all.daemon(d, now), Items: []Answer{}}
 	for _, v := range views {
 		v.Daemon = d
 		a := all.Explain(v)
-		a.Daemon = Daemon{} // It is in the answer once.
+		a.Daemon = Daemon{} // The list has it once.
 		if a.State == Waits || v.Volume == nil && (a.State == Unknown || a.State == Deleting) {
 			w.Items = append(w.Items, a)
 		}
@@ -61,7 +61,7 @@ func before(a, b *time.Time) int {
 	return a.Compare(*b)
 }
 
-// sinceOf returns since when the first of them that is known has held.
+// sinceOf returns since when a claim holds: the first one of which that is known.
 func sinceOf(claims []claim) *time.Time {
 	for _, c := range claims {
 		if !c.cause.Since.IsZero() {

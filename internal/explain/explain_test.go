@@ -164,9 +164,9 @@ func views(r message.Reason) []View {
 	}
 }
 
-// TestEveryReason compares what is said for each reason that the daemon can write with
-// a golden file, and holds that the daemon's own message is in it, word for word, where
-// it says what an object waits for.
+// TestEveryReason compares the answer for each reason that the daemon can write with a
+// golden file. It also checks that an answer that says what an object waits for has the
+// daemon's own message, word for word.
 func TestEveryReason(t *testing.T) {
 	golden := map[string]*strings.Builder{}
 	seen := map[string]bool{}

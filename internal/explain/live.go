@@ -19,7 +19,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/printable"
 )
 
-// daemonFlags say where the daemon is that leads.
+// daemonFlags say how to reach the daemon that leads.
 type daemonFlags struct {
 	url, ca  string
 	insecure bool

@@ -80,7 +80,7 @@ func TestWhatTheDaemonRemembers(t *testing.T) {
 	}
 }
 
-// A controller may remember only one of the two, or neither.
+// A controller may remember only a reason, only a text, or neither.
 func TestWhyItWaitsAsRemembered(t *testing.T) {
 	for want, m := range map[string]step.Memory{
 		"  memory      c\n": {Controller: "c"},

@@ -97,10 +97,10 @@ func hasCIDR(n corev1.Node, cidr netip.Prefix) bool {
 	return false
 }
 
-// everything reads all Nodes, the Services of a namespace, or all if it is empty, the
-// volumes and requests, and the events about them. unread says which of the last two may
-// not be listed: they are of controllers that are off by default, and the others are
-// worth a look without them.
+// everything reads all Nodes, the Services of a namespace (of all if it is empty), the
+// volumes, the requests, and the events about them. unread says which of volumes and
+// requests may not be listed. That is no error, because their controllers are off by
+// default.
 func (r reader) everything(ctx context.Context, namespace string) (l Lists, unread []string, err error) {
 	if l.Nodes, err = r.nodes(ctx); err != nil {
 		return Lists{}, nil, err
@@ -257,8 +257,8 @@ func (r reader) events(ctx context.Context, namespace string, of fields.Set) (al
 	return all, err
 }
 
-// daemon reads what there is about the daemon. An answer is useful without it, so it
-// says what it could not read.
+// daemon reads what there is about the daemon. An answer is useful without it, so
+// what cannot be read is no error but is noted in the result.
 func (r reader) daemon(ctx context.Context) DaemonView {
 	v := DaemonView{Name: r.lease}
 	namespace, name := split(r.lease)

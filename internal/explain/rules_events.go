@@ -18,8 +18,8 @@ type event struct {
 	last  time.Time
 }
 
-// begins has the events whose text begins with the reason of another object's
-// condition.
+// begins has the events whose text begins with the reason of a condition,
+// each with the kind of the object that has the condition.
 var begins = map[string]string{"CloudInitFailed": "Node", "NodeDeletionHeld": "Node", "NodeDeletionCanceled": "Node", "ServingCertificateHeld": "CertificateSigningRequest"}
 
 // recorded returns the events with reasons of the daemon about objects of this kind,

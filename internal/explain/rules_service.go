@@ -11,8 +11,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/service"
 )
 
-// conditionsOfService are the conditions that say what a Service waits for, what says
-// most first.
+// conditionsOfService are the conditions that say what a Service waits for. Those
+// that say most come first.
 var conditionsOfService = []struct {
 	kind    string
 	waits   metav1.ConditionStatus
