@@ -32,9 +32,9 @@ import (
 //		// means the provider that has registered itself under the name in
 //		// --cloud-provider.
 //		// It must not change the cloud or the cluster: every replica calls it,
-//		// before one of them leads, and it is called again when the configuration
-//		// file changes, in this process or in one of its own that makes the provider
-//		// and ends. Its context ends when it returns: goroutines that
+//		// before one of them leads. It is called again when the configuration file
+//		// changes: in this process, or in a separate one, which only makes the
+//		// provider and then ends. Its context ends when it returns: goroutines that
 //		// live longer use d.Lasting, or are started in the provider's Initialize.
 //		Provider func(ctx context.Context, d ProviderDeps) (cloudprovider.Interface, error)
 //
@@ -70,14 +70,14 @@ import (
 //
 //		// Metrics are registries that /metrics serves beside ours, for example
 //		// prometheus.DefaultGatherer. What is registered in the legacy registry of
-//		// k8s.io/component-base is served anyway. Of two metrics of one name the
-//		// daemon's is served.
+//		// k8s.io/component-base is served anyway. If two metrics have the same name,
+//		// the daemon's is served.
 //		Metrics []prometheus.Gatherer
 //
 //		// Stopped is called once, after all work has returned and the lease has been
-//		// released, for example to log out of the cloud. The reason of the stop does
-//		// not matter. Its context ends after 5 seconds, and then the process ends. It
-//		// is not called if the command line is wrong, or after a second signal.
+//		// released, for example to log out of the cloud. It is called whatever the
+//		// reason of the stop is, except if the command line is wrong, or after a
+//		// second signal. Its context ends after 5 seconds, and then the process ends.
 //		Stopped func(ctx context.Context)
 //
 //		// Conformance, if not nil, adds to what the sub-command "conformance" knows:

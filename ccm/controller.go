@@ -51,7 +51,7 @@ type Runner = app.Runner
 //	type ControllerDeps struct {
 //		// Cloud is the provider, as its factory or Options.Provider returned it.
 //		Cloud cloudprovider.Interface
-//		// Client has the controller's identity, and Clients make others.
+//		// Client has the controller's identity, and Clients makes other clients.
 //		Client  kubernetes.Interface
 //		Clients cloudprovider.ControllerClientBuilder
 //		// Informers are shared by the provider and all controllers that the program

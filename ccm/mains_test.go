@@ -24,12 +24,12 @@ import (
 const examples = "../deploy/examples"
 
 // elsewhere are the clouds whose program is not in their folder: that of AWS is
-// built, and Talos adds nothing but controllers of its own.
+// in examples/aws, and Talos adds nothing but controllers of its own.
 var elsewhere = []string{"aws", "talos"}
 
 // The programs link modules that are not ours, so they are not compiled here.
-// They are formatted, stay out of the build, and what they use of this package
-// exists.
+// The test checks that they are formatted, that they stay out of the build,
+// and that what they use of this package exists.
 func TestMainsOfKnownClouds(t *testing.T) {
 	for _, folder := range folders(t) {
 		t.Run(folder, func(t *testing.T) {
@@ -176,10 +176,10 @@ func text(e ast.Expr) string {
 	return value
 }
 
-// What the chart renders for a cloud takes the place of what the vendor
-// publishes, as the page says it: the same provider, service account and Lease,
-// so that only one of them works. The daemon reads each of the arguments, and
-// starts with the vendor's own, too.
+// What the chart renders for a cloud can replace what the vendor publishes. As
+// the page says, it has the same provider, service account and Lease, so that
+// only one of the two daemons works. Our daemon uses each rendered argument,
+// and also starts with the vendor's own arguments.
 func TestChartTakesTheVendorsPlace(t *testing.T) {
 	page := readFile(t, "../docs/guides/known-providers.md")
 	row := regexp.MustCompile("(?m)^\\| `deploy/examples/(\\w+)` \\| `([^`]+)` \\| `([^`]+)` \\| `([^`]+)` \\| (.*) \\|$")
@@ -244,7 +244,7 @@ func starts(t *testing.T, program ccm.Options, commandLine []string, verdicts ..
 	}
 }
 
-// folders are those of known clouds.
+// folders returns the folders of known clouds.
 func folders(t *testing.T) []string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(examples, "*", "values.yaml"))

@@ -18,7 +18,7 @@ func TestCollectEarly(t *testing.T) {
 		}
 	})
 	t.Run("HeapGrowsByHalf", func(t *testing.T) {
-		t.Setenv("GOGC", "") // Restores the environment's value.
+		t.Setenv("GOGC", "") // After the test, this restores the environment's value.
 		if err := os.Unsetenv("GOGC"); err != nil {
 			t.Fatal(err)
 		}

@@ -91,7 +91,7 @@ func configure(c *config.Config, given *pflag.FlagSet) error {
 	return nil
 }
 
-// copyFlags sets the flags that are set in given, and exist there.
+// copyFlags sets those flags of to that are set in given.
 func copyFlags(to, given *pflag.FlagSet) error {
 	var err error
 	to.VisitAll(func(f *pflag.Flag) {

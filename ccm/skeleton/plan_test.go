@@ -150,8 +150,8 @@ func compared(t *testing.T, nodes *corev1.NodeList) (deleted []string) {
 	return deleted
 }
 
-// What plan says of the skeleton is what the skeleton does: its own lifecycle
-// controller deletes these Nodes in one round, and no other.
+// In one round, the skeleton's own lifecycle controller deletes the Nodes
+// that plan names, and no others.
 func TestPlanKnowsWhatTheSkeletonDeletes(t *testing.T) {
 	nodes := fleet()
 	said := compared(t, nodes)

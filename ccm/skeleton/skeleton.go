@@ -22,9 +22,9 @@ import (
 	"k8s.io/controller-manager/pkg/healthz"
 )
 
-// Controller returns the controller that c constructs. Flags names those of the
-// daemon's flags that it reads and the daemon ignores. The result may be
-// changed, for example its Alias.
+// Controller returns the controller that c constructs. The flags are the names
+// of flags that the controller reads although the daemon itself ignores them.
+// The result may be changed, for example its Alias.
 //
 // The controller gets the flags of the command line as the skeleton's
 // configuration, the provider itself, and the informers of ccm.ControllerDeps. A

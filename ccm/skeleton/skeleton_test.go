@@ -40,8 +40,8 @@ func (*cloud) LoadBalancer() (cloudprovider.LoadBalancer, bool) { return nil, fa
 func (*cloud) Routes() (cloudprovider.Routes, bool)                              { return nil, false }
 func (*cloud) Initialize(cloudprovider.ControllerClientBuilder, <-chan struct{}) {}
 
-// theirs is a controller as a vendor writes it for the skeleton. It can be
-// asked whether it is well.
+// theirs is a controller as a vendor writes it for the skeleton. It has a
+// health check.
 type theirs struct{ healthz.UnnamedHealthChecker }
 
 func (theirs) Name() string                                  { return "ipam" }

@@ -94,8 +94,8 @@ func TestAllThatIsWrongWithTheConfigOfStatic(t *testing.T) {
 	}
 }
 
-// What somebody tries first and gets wrong: one line says what is wrong, and mostly
-// what to do. The daemon ends before it has made a request.
+// The rows are mistakes of new users. For each, one line says what is wrong, and
+// mostly what to do. The daemon ends before it has made a request.
 func TestFirstAttempts(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name, text string) string {

@@ -19,7 +19,7 @@ func calledAs(path string) string {
 	return ownName
 }
 
-// show makes help and usage speak of the program by the name that users call it by.
+// show makes help and usage call the program by the name that users type.
 func show(command *cobra.Command, name string) {
 	if name == ownName {
 		return

@@ -23,8 +23,8 @@ func TestNameThatUsersCallItBy(t *testing.T) {
 	}
 }
 
-// TestPluginSpeaksOfItself holds that no usage and no example of the plugin shows a
-// command that is not there under that name.
+// TestPluginSpeaksOfItself checks that usage and examples of the plugin show only
+// commands that users of the plugin can type.
 func TestPluginSpeaksOfItself(t *testing.T) {
 	var check func(path []string, c *cobra.Command)
 	check = func(path []string, c *cobra.Command) {

@@ -29,7 +29,7 @@ import (
 
 const planted = "hunter2"
 
-// waitingCluster answers with objects of which each kind has one that waits.
+// waitingCluster answers with objects. One of each kind waits.
 type waitingCluster struct {
 	t         *testing.T
 	forbidden string // a resource that nobody may list, empty for none
@@ -85,7 +85,7 @@ func (c waitingCluster) objects() map[string]runtime.Object {
 	}
 }
 
-// ServeHTTP answers as an API server does. Of selectors it knows those of events.
+// ServeHTTP answers as an API server does. It knows only the selectors of events.
 func (c waitingCluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	resource := r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:]
 	w.Header().Set("Content-Type", "application/json")

@@ -21,8 +21,8 @@ const (
 )
 
 // clusterAt returns a function that reads what the page shows of a cluster from a
-// URL. Without a URL it returns nil. It refuses URLs of other machines: nothing
-// would protect what is read on its way.
+// URL. Without a URL it returns nil. It refuses URLs of other machines, because
+// nothing would protect the data on its way.
 func clusterAt(address string) (func(context.Context) (json.RawMessage, error), error) {
 	if address == "" {
 		return nil, nil

@@ -236,7 +236,7 @@ ListInstances  Unavailable  1
 		{"route delete nope", "simcloud: no route has the ID or the name \"nope\"; `simcloud route list` shows all\n"},
 		{"volume create", "simcloud: want `simcloud volume create NAME [flags]`, got 0 arguments; --help says more\n"},
 		{"list --output", "simcloud: flag needs an argument: --output\n"},
-		// None of them has changed anything.
+		// None of these commands has changed anything.
 		{"list", `
 ID          NAME    STATE    TYPE  ZONE    ADDRESSES             LABELS
 i-00000001  node-1  running  huge  sim-1a  InternalIP=127.0.1.1
