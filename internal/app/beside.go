@@ -19,9 +19,10 @@ import (
 // besideTimeout bounds the search for another manager.
 const besideTimeout = 30 * time.Second
 
-// lookBeside looks once, a while after this replica has begun to lead, whether another
-// manager works in the cluster, and says what it sees. Nothing waits for it. Events are
-// written until lasting ends. The returned function waits for its end.
+// lookBeside finds out once, a while after this replica has begun to lead, whether
+// another manager works in the cluster, and logs what it sees. It does so in the
+// background. Events are written until lasting ends. The returned function waits until
+// the search has ended.
 func (p *process) lookBeside(ctx, lasting context.Context) (wait func()) {
 	var looking sync.WaitGroup
 	looking.Go(func() {

@@ -31,7 +31,7 @@ func NewCommand(o Options) *cobra.Command { return newProgram(o, ours()).command
 
 // NewMain is NewCommand for a process that runs nothing else. The program may be
 // started again with the same arguments, to try a changed configuration; then the
-// command makes the provider, prints the answer, and returns.
+// command only makes the provider, prints whether that worked, and returns.
 func NewMain(o Options) *cobra.Command {
 	p := newProgram(o, ours())
 	p.self = provider.NewSelf()
@@ -107,7 +107,7 @@ func PrintError(cmd *cobra.Command, err error) {
 		err = done.why
 	}
 	for _, line := range lines(err) {
-		_, _ = fmt.Fprintln(printable.Writer(cmd.ErrOrStderr()), line) // It may be the cloud's.
+		_, _ = fmt.Fprintln(printable.Writer(cmd.ErrOrStderr()), line) // The cloud may have written it.
 	}
 }
 
@@ -115,8 +115,8 @@ func PrintError(cmd *cobra.Command, err error) {
 // because only a new process can use the new configuration of the provider.
 func IsPlannedRestart(err error) bool { return errors.Is(err, provider.ErrRotated) }
 
-// ExitCode returns the code with which a process ends whose command has returned the
-// error: restart if it is to be started again.
+// ExitCode returns the exit code of a process whose command has returned the error.
+// It is restart if the process is to be started again.
 func ExitCode(err error, restart int) int {
 	done, ok := errors.AsType[ended](err)
 	switch {

@@ -14,8 +14,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/provider/conformance"
 )
 
-// Values of keys that sound like secrets, in YAML, JSON and INI, and keys and certificates
-// of several lines.
+// secretValue matches the values of keys that sound like secrets, in YAML, JSON and INI.
+// secretBlock matches keys and certificates of several lines.
 var (
 	secretValue = regexp.MustCompile(`(?i)((?:password|passwd|secret|token|key|credential)[\w.-]*["']?[ \t]*[:=][ \t]*)("[^"\n]*"|'[^'\n]*'|[^\s,}]+)`)
 	secretBlock = regexp.MustCompile(`(?s)-----BEGIN [^-]*-----.*?-----END [^-]*-----`)
@@ -45,13 +45,13 @@ func accountOf(file string) (string, error) {
 	return fmt.Sprintf("the account of %s (%s)", path, hex.EncodeToString(sum[:6])), nil
 }
 
-// orOtherAccount says of a ledger of another account what to do.
+// orOtherAccount adds what to do to an error about a ledger of another account.
 func orOtherAccount(err error, target conformance.Target) error {
 	other, ok := errors.AsType[*conformance.OtherAccountError](err)
 	switch {
 	case !ok:
 		return err
-	case other.This != target.Account: // The world has named it, and knows better.
+	case other.This != target.Account: // The world has named the account, and is believed.
 		return fmt.Errorf("--ledger: %w", err)
 	}
 	return fmt.Errorf("--ledger: %w. If both are the same account, pass --account=%q", err, other.Ledger)

@@ -183,7 +183,7 @@ func (f *conformanceFlags) validate() error {
 	return utilerrors.NewAggregate(errs)
 }
 
-// byID reads values of the form ID=TEXT. The flag is as it is typed.
+// byID reads values of the form ID=TEXT. flag is the flag as users type it.
 func byID(flag, what string, values []string) (map[string]string, error) {
 	var errs []error
 	all := map[string]string{}

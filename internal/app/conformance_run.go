@@ -84,7 +84,7 @@ func (p *program) beginConformance(cmd *cobra.Command, invalid error) (context.C
 	return klog.NewContext(ctx, klog.FromContext(ctx).V(1)), utilerrors.NewAggregate(errs)
 }
 
-// options returns those of the suite. finish is called after the run.
+// options returns the options of the suite. The caller calls finish after the run.
 func (f *conformanceFlags) options(cmd *cobra.Command, provider string) (o conformance.Options, finish func() error, err error) {
 	skip, err1 := byID(f.typed.flag("skip"), "REASON", f.skip)
 	expect, err2 := byID(f.typed.flag("expect-failure"), "ISSUE", f.expect)
@@ -133,7 +133,7 @@ func warnOf(w io.Writer, ledger *conformance.FileLedger) error {
 	return err
 }
 
-// tellLeft says what the ledger still lists. A check that was ended cannot say it.
+// tellLeft says what the ledger still lists. A check that was cut short cannot say it.
 func (f *conformanceFlags) tellLeft(w io.Writer, ledger conformance.Ledger) error {
 	file, ok := ledger.(*conformance.FileLedger)
 	if !ok {
@@ -153,12 +153,12 @@ func thisProgram(ctx context.Context) *exec.Cmd {
 		path = os.Args[0]
 	}
 	cmd := exec.CommandContext(ctx, path, os.Args[1:]...) //nolint:gosec // this program itself
-	cmd.SysProcAttr = withParent()                        // After a kill nothing goes on that "cleanup" would not see.
+	cmd.SysProcAttr = withParent()                        // After a kill, no child goes on creating what "cleanup" would not see.
 	return cmd
 }
 
-// reproduce returns a command line for a shell. Values of flags that may hold a
-// secret are not in it: those of the provider are in files.
+// reproduce returns a command line for a shell. It has no secrets of URLs.
+// Those of the provider are in files.
 func reproduce(args []string) string {
 	var all []string
 	for _, arg := range args {
@@ -261,8 +261,8 @@ func (p *program) conformanceTarget(ctx context.Context, f *conformanceFlags) (c
 	return target, nil
 }
 
-// canBeMade makes the provider once, because otherwise each check would fail for the
-// same flag. It is not initialised.
+// canBeMade makes the provider once, because otherwise each check would fail because
+// of the same wrong flag. It is not initialised.
 func (p *program) canBeMade(ctx context.Context, target conformance.Target, c clients, writes bool) error {
 	if target.Singleton {
 		return nil
@@ -275,7 +275,8 @@ func (p *program) canBeMade(ctx context.Context, target conformance.Target, c cl
 }
 
 // conformanceFactory returns the factory of the provider. A provider that changes the cloud
-// needs a cluster ID, as in the daemon: without one, some take all in the account for theirs.
+// needs a cluster ID, as in the daemon: without one, some providers take everything in the
+// account for theirs.
 func (p *program) conformanceFactory(c clients, writes bool) *provider.Factory {
 	factory := p.factory(c)
 	factory.AllowUntagged = factory.AllowUntagged || !writes

@@ -23,8 +23,8 @@ type registration struct {
 func (r registration) called(name string) bool { return name == r.Name || name == r.Alias }
 
 // yieldsTo reports whether a controller of the program replaces this one without
-// Options.Without. One that is off by default is left out for its namesake, because programs
-// have had one of their own before Fairlead had it.
+// Options.Without. A controller that is off by default is left out if the program has one of
+// the same name, because the program may have had it before Fairlead had one.
 func (r registration) yieldsTo(theirs []Controller) bool {
 	return r.OffByDefault && slices.ContainsFunc(theirs, func(c Controller) bool { return r.called(c.Name) || c.Alias != "" && r.called(c.Alias) })
 }

@@ -69,7 +69,7 @@ func (p *process) initialize(ctx context.Context) error {
 	return nil
 }
 
-// open makes the gateway of what the provider offers.
+// open makes the gateway from what the provider offers.
 func (p *process) open(ctx context.Context) error {
 	s := p.settings
 	var readOnly func(method, object string)
@@ -92,8 +92,9 @@ func (p *process) open(ctx context.Context) error {
 	return err
 }
 
-// started is a controller that was made but does not run yet. It is nil while
-// the provider does not offer what it needs.
+// started is a controller that was made but does not run yet. Its field
+// controller is nil while the provider does not offer what the controller
+// needs.
 type started struct {
 	registration
 	controller controller

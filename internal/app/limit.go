@@ -42,8 +42,8 @@ func (p *process) followLimit(ctx, lasting context.Context) (wait func()) {
 }
 
 // leaseRecorder returns a function that records an event on the Lease, until ctx
-// ends. It is called by one goroutine. A recorder runs until then, so it is made only
-// for the first event. The log has what cannot be recorded.
+// ends. Only one goroutine may call it. A recorder runs until ctx ends, so it is made
+// only for the first event. An event that cannot be recorded is logged.
 func (p *process) leaseRecorder(ctx context.Context) func(message.Event) {
 	var recorder *kube.Recorder
 	return func(e message.Event) {

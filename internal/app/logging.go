@@ -29,7 +29,7 @@ func show(err error) error {
 }
 
 // withPrintableLog returns a context whose logger writes each entry as one line,
-// whatever the text of others in it. The text format quotes short values, but
+// whatever text of others is in it. The text format quotes short values, but
 // writes a value of several lines as it is. Stacks of panics stay as they are.
 func withPrintableLog(ctx context.Context) context.Context {
 	return klog.NewContext(ctx, klog.New(printableSink{deeper(klog.FromContext(ctx).GetSink(), 1)}))

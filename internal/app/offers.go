@@ -20,7 +20,7 @@ const (
 	// never offer everything.
 	firstAsk   = time.Second
 	longestAsk = 5 * time.Minute
-	// longestSoon is the longest such delay while the provider says that it
+	// longestSoon is the longest such delay while the provider answers that it
 	// cannot say what it offers.
 	longestSoon = 15 * time.Second
 )

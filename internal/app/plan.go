@@ -36,7 +36,7 @@ type refusals struct {
 	all []string // guarded by mu
 	// denied are the requests that the API server has refused, because a right is missing.
 	denied []string // guarded by mu
-	// tell is told about each of them; nil for none.
+	// tell is called for each refused write or change; nil: nobody is told.
 	tell func(what string)
 }
 
@@ -81,8 +81,8 @@ func (r *refusals) list() []string {
 }
 
 const (
-	// lookers is how many objects are looked at together. The gateway and the
-	// controllers bound how many questions the cloud gets.
+	// lookers is how many objects are looked at at the same time. The gateway
+	// and the controllers bound how many questions the cloud gets.
 	lookers = 64
 	// knownWithin is how long the API server may take to list all objects.
 	knownWithin = 2 * time.Minute

@@ -95,7 +95,8 @@ func (p *program) planCommand(daemon *cobra.Command) *cobra.Command {
 }
 
 // flagBeside returns the name of a flag of a sub-command: with the sub-command's name
-// before it if the daemon has such a flag, because its arguments are passed as they are.
+// before it if the daemon has such a flag, because the daemon's arguments can be passed
+// as they are.
 func flagBeside(daemon *cobra.Command, command, name string) string {
 	if daemon.Flags().Lookup(name) != nil {
 		return command + "-" + name

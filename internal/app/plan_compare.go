@@ -19,20 +19,20 @@ import (
 // upstream is the only daemon to compare with.
 const upstream = "upstream"
 
-// comparison is what the skeleton would do otherwise. Its JSON is part of the output:
-// fields may be added, and none is renamed.
+// comparison is what the skeleton would do differently. Its JSON is part of the
+// output: fields may be added, and none is renamed.
 type comparison struct {
 	With string `json:"with"`
-	// CloudCalls is the number of calls that only the comparison has needed. They have
-	// read the cloud, too.
+	// CloudCalls is the number of calls that only the comparison has needed. These
+	// calls also only read.
 	CloudCalls int `json:"cloudCalls"`
 	// Differences are the objects whose fates differ.
 	Differences []skeleton.Difference `json:"differences"`
 }
 
-// compare returns what the skeleton would do otherwise with the same observations. It
-// asks the cloud what the skeleton would ask and the plan has not: at most two
-// questions about a Node that is not Ready, and one about a Node that waits to be
+// compare returns what the skeleton would do differently with the same observations.
+// It asks the cloud what the skeleton would ask and the plan has not asked: at most
+// two questions about a Node that is not Ready, and one about a Node that waits to be
 // initialised.
 func (d *dryRun) compare(ctx context.Context, looks []*look, f planFlags) (*comparison, error) {
 	nodes, err := d.informers.Core().V1().Nodes().Lister().List(labels.Everything())

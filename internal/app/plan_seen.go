@@ -22,7 +22,7 @@ type seen struct {
 
 // told is what the cloud has answered about one Node.
 type told struct {
-	asked     bool // whether the instance exists, even if there was no answer
+	asked     bool // the cloud was asked whether the instance exists, even if it did not answer
 	existence skeleton.Existence
 	described *skeleton.Description
 }

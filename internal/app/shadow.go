@@ -59,7 +59,7 @@ type shadowing struct {
 
 	mu    sync.Mutex
 	blind []string // controllers that do not know their objects yet; guarded by mu
-	late  int      // those of them that have said so; guarded by mu
+	late  int      // how many controllers were logged as late; guarded by mu
 }
 
 // shadow looks until ctx ends, and then prints the report. Nothing that is decided
@@ -101,8 +101,8 @@ func (p *process) shadow(ctx context.Context) {
 }
 
 // knows waits until a controller knows all its objects, and reports whether it does. The
-// other controllers look in the meantime, because it may be that a right is missing
-// that they do not need. That is logged once.
+// other controllers look in the meantime, because they may not need the right that is
+// missing. If it takes long, that is logged once.
 func (s *shadowing) knows(ctx context.Context, l look) bool {
 	limited, cancel := context.WithTimeout(ctx, knownWithin)
 	defer cancel()
@@ -147,7 +147,8 @@ func (s *shadowing) looks(l look) loop.Reconcile {
 }
 
 // retries reports whether the controller of Nodes would ask again after a growing
-// delay. Otherwise the manager in charge would be faster for no reason.
+// delay. Without such retries, the manager in charge would be faster for no
+// reason.
 func retries(controller string, steps []step.Step) bool {
 	return controller == settings.NodeController && slices.ContainsFunc(steps, func(s step.Step) bool {
 		return s.Effect == step.Wait && s.Do == "wait" && s.After == 0

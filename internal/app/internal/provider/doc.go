@@ -10,6 +10,7 @@
 //
 // Only internal/cloud calls a provider's methods; this package decides when.
 //
-// Package app imports it, and the settings, which check at start that the files
-// can be read. It imports internal/cloud. It uses neither flags nor controllers.
+// Package app imports it. So does package settings, which checks at start that
+// the files can be read. It imports internal/cloud. It uses neither flags nor
+// controllers.
 package provider

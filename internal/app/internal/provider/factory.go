@@ -125,7 +125,7 @@ func (f *Factory) make(ctx context.Context, d Deps) (cloudprovider.Interface, er
 	return f.New(ctx, d)
 }
 
-// open opens the configuration file. Without one config is a true nil.
+// open opens the configuration file. Without a file, config is a nil interface.
 func (f *Factory) open() (config io.Reader, done func(), err error) {
 	if f.ConfigFile == "" {
 		return nil, func() {}, nil

@@ -105,8 +105,8 @@ type Reports struct {
 	Fail  func(error) // ends the process
 }
 
-// Run checks the files until ctx ends, with period 0 only when the provider
-// asks.
+// Run checks the files once in a period, until ctx ends. With period 0 it
+// does so only when the provider asks.
 func (r *Rotation) Run(ctx context.Context, period time.Duration, to Reports) {
 	r.record, r.fail = to.Event, to.Fail
 	var due <-chan time.Time

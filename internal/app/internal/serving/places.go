@@ -40,7 +40,7 @@ func (p *places) take(w http.ResponseWriter) *place {
 		oldest := p.reading[0]
 		p.reading = p.reading[1:]
 		oldest.lost = true
-		// Its handler has not returned, because that has to call leave first.
+		// The handler of the oldest request has not returned, because it calls leave first.
 		_ = http.NewResponseController(oldest.request).SetReadDeadline(clock.RealClock{}.Now())
 	}
 	taken := &place{of: p, request: w}

@@ -27,7 +27,7 @@ const questionsAtOnce, questionsPerSecond = 20, 10
 type authorized struct {
 	authorizer.Authorizer // the server calls only Authorize
 
-	free    []authorizer.Authorizer // ask nobody
+	free    []authorizer.Authorizer // allow without a request to the API server
 	allowed *cache.LRUExpireCache   // hashes of what was allowed
 	clock   clock.PassiveClock
 

@@ -16,7 +16,7 @@ const (
 	// unknownPerSecond how many in each second after that.
 	unknownAtOnce, unknownPerSecond = 20, 10
 	// rememberFor is how long credentials that were accepted are asked about
-	// without that bound. A scraper comes back within it.
+	// without that bound. A scraper comes back within that time.
 	rememberFor = 10 * time.Minute
 	// remembered is how many credentials are kept, each 32 bytes and a time.
 	remembered = 4096

@@ -36,7 +36,7 @@ const (
 	readTimeout = 5 * time.Second
 	// reviewTimeout is the longest time that the API server waits for a webhook.
 	reviewTimeout = 30 * time.Second
-	// Of failures that their callers cause, firstFailures are logged, and then one a
+	// The first firstFailures failures that callers cause are logged, and then one a
 	// second. The metrics count all.
 	firstFailures = 10
 	// quoteLimit is how much is quoted of what a caller sends, in bytes, and
@@ -129,9 +129,10 @@ func onlyFor(callers authenticator.Request, h http.Handler) http.Handler {
 	})
 }
 
-// limitRead gives the request readTimeout to arrive. Without it the server would
-// wait for ever for the rest of what it has refused. Writers that have no
-// connection, as in tests, cannot do that and do not wait.
+// limitRead gives the request readTimeout to arrive. Without this limit, the
+// server would wait for ever for the rest of a request that it has refused.
+// Response writers without a connection, as in tests, cannot set a limit and do
+// not wait.
 func limitRead(w http.ResponseWriter) {
 	_ = http.NewResponseController(w).SetReadDeadline(clock.RealClock{}.Now().Add(readTimeout))
 }
@@ -195,8 +196,9 @@ func (v *reviewer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	v.metrics.duration.WithLabelValues(code, v.Name).Observe(took.Seconds())
 }
 
-// log writes a failure to the log. Whoever reaches the port can cause any number
-// of those that are the caller's fault.
+// log writes a failure to the log. Failures that are the caller's fault are
+// logged only now and then, because whoever reaches the port can cause any
+// number of them.
 func (v *reviewer) log(write func(), status int) {
 	if status >= http.StatusInternalServerError {
 		write()

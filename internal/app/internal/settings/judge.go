@@ -54,7 +54,7 @@ func (s *Settings) Judge(args []string) []Judgement {
 		all = append(all, s.judge(words))
 	}
 	s.ApplyDefaults()
-	for _, ignored := range s.Ignored() { // Some depend on other flags.
+	for _, ignored := range s.Ignored() { // Whether a flag has an effect may depend on other flags.
 		for i := range all {
 			if "--"+all[i].flag == ignored.Flag && all[i].Starts() && !all[i].isOpen() {
 				all[i].Verdict, all[i].Why = ChangesNothing, ignored.Why
@@ -73,9 +73,9 @@ func (s *Settings) Judge(args []string) []Judgement {
 // flagNamed matches a flag that an error names.
 var flagNamed = regexp.MustCompile(`--([a-z0-9-]+)`)
 
-// refused returns the judgements with an error at the start of the daemon. It is
-// about the first flag that it names. An error that names a flag whose value the
-// kubelet puts in says nothing: the value is not known.
+// refused adds an error at the start of the daemon to the judgements. The error
+// is about the first flag that it names. An error that names a flag whose value
+// the kubelet puts in says nothing: the value is not known.
 func refused(all []Judgement, err error) []Judgement {
 	var names []string
 	for _, m := range flagNamed.FindAllStringSubmatch(err.Error(), -1) {

@@ -208,7 +208,8 @@ func (l *Lifecycle) Config(claim ownership.Claim) nodelifecycle.Config {
 }
 
 // Concurrent returns the configuration with the number of calls that the provider
-// declares to be safe at the same time, 0 if it declares none. The flag wins.
+// declares to be safe at the same time. declared is 0 if the provider declares
+// none. If the flag is set, it wins.
 func (l *Lifecycle) Concurrent(c nodelifecycle.Config, declared int) nodelifecycle.Config {
 	if declared > 0 && !l.flags.Changed("concurrent-node-lifecycle-syncs") {
 		c.Reads = declared

@@ -107,7 +107,8 @@ func (n *Node) Config(claim ownership.Claim) node.Config {
 }
 
 // Concurrent returns the configuration with the number of calls that the provider
-// declares to be safe at the same time, 0 if it declares none. Flags win.
+// declares to be safe at the same time. declared is 0 if the provider declares
+// none. Flags that are set win.
 func (n *Node) Concurrent(c node.Config, declared int) node.Config {
 	if declared > 0 && !n.flags.Changed("concurrent-node-syncs") {
 		c.Reads = declared

@@ -12,7 +12,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
 )
 
-// ownershipHeading is the heading of the flags that say whose Nodes are whose.
+// ownershipHeading is the heading of the flags that say which Nodes are this
+// daemon's.
 const ownershipHeading = "node ownership"
 
 const (

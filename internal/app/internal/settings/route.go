@@ -150,7 +150,8 @@ func (r *Route) Config() (route.Config, error) {
 }
 
 // Concurrent returns the configuration with the number of calls that the provider
-// declares to be safe at the same time, 0 if it declares none. The flag wins.
+// declares to be safe at the same time. declared is 0 if the provider declares
+// none. If the flag is set, it wins.
 func (r *Route) Concurrent(c route.Config, declared int) route.Config {
 	if declared > 0 && !r.flags.Changed(flagRouteSyncs) {
 		c.Syncs = declared

@@ -60,7 +60,7 @@ var (
 	// hold a secret.
 	secretNames = []string{"apikey", "credential", "passphrase", "passw", "secret", "token"}
 	secretWords = []string{"key", "keys", "pass"}
-	// plainTypes are the first letters of types that hold no secret.
+	// plainTypes are the beginnings of the names of types that hold no secret.
 	plainTypes = []string{"bool", "count", "duration", "float", "int", "uint"}
 )
 

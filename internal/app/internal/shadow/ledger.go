@@ -12,8 +12,9 @@ import (
 // maxDifferences bounds how many differences that have happened are remembered.
 const maxDifferences = 1000
 
-// Difference is an object whose fate was another one. Its JSON is part of the report:
-// fields may be added, and none is renamed.
+// Difference is an object with which something else has happened than this daemon
+// would have done. Its JSON is part of the report: fields may be added, and none is
+// renamed.
 type Difference struct {
 	What What      `json:"what"`
 	At   time.Time `json:"at"`
@@ -21,7 +22,7 @@ type Difference struct {
 	Decision step.Step `json:"decision"`
 }
 
-// Look is one look of a controller.
+// Look is one look of a controller at what a key stands for.
 type Look struct {
 	Controller, Key string
 	At              time.Time
@@ -56,7 +57,7 @@ type Ledger struct {
 	keys      map[string]int                // in decisions, by controller; guarded by mu
 	happened  []Difference                  // guarded by mu
 	dropped   int                           // of those that have happened; guarded by mu
-	last      map[object]Difference         // as long as they last; guarded by mu
+	last      map[object]Difference         // the differences that last now; guarded by mu
 }
 
 // NewLedger returns a ledger of nothing.
@@ -125,7 +126,7 @@ func gravest(steps []step.Step) (all []step.Step) {
 	return all
 }
 
-// gone returns the objects that have been deleted since the look before.
+// gone returns the objects that have been deleted since the previous look.
 func (l *Ledger) gone(look Look, before, now map[string]decision) (found []Difference) {
 	for name, d := range before {
 		if after, still := now[name]; still && after.facts.UID == d.facts.UID {
@@ -139,8 +140,8 @@ func (l *Ledger) gone(look Look, before, now map[string]decision) (found []Diffe
 	return found
 }
 
-// lasting returns the decisions that nobody has carried out for too long by now, and
-// forgets those that are over.
+// lasting returns the decisions that nobody has carried out for too long, and
+// forgets the differences that are over.
 func (l *Ledger) lasting(look Look, now map[string]decision) (found []Difference) {
 	for name, d := range now {
 		at := object{place{look.Controller, look.Key}, name}
@@ -171,7 +172,7 @@ type Report struct {
 	Since time.Time `json:"since"`
 	// Differences are those that have happened, and those that last now.
 	Differences []Difference `json:"differences"`
-	// Dropped is how many more have happened.
+	// Dropped is how many more have happened, which are not in Differences.
 	Dropped int `json:"dropped,omitempty"`
 	// Idle are the controllers that would do nothing, or cannot say what.
 	Idle []string `json:"idle,omitempty"`

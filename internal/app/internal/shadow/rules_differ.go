@@ -48,7 +48,7 @@ type Facts struct {
 	// Deletes is the kind of the objects that this controller deletes; empty for none.
 	Deletes string
 	// Waits means that the object is a Node that is to be initialised, and that the
-	// look is the controller's that does it.
+	// look is that of the controller that initialises Nodes.
 	Waits bool
 }
 
@@ -78,7 +78,8 @@ func (d decision) initialized(now Facts) bool {
 	return d.facts.Waits && !now.Waits && d.step.Effect == step.Wait
 }
 
-// lasting returns the difference that a decision is if nobody carries it out.
+// lasting returns the difference if the decision should have been carried out by
+// now.
 func (d decision) lasting(now time.Time) (What, bool) {
 	if now.Sub(d.since) < LastsAfter {
 		return "", false

@@ -42,8 +42,8 @@ func Asks(node *corev1.Node) bool {
 func Waits(node *corev1.Node) bool { return nodefact.IsUninitialized(node) }
 
 // Monitored returns what one round of the lifecycle controller does to a Node
-// (upstream-behaviour 4.1). There is no least age and no bound, and Nodes that wait are no
-// exception (4.3).
+// (upstream-behaviour 4.1). There is no minimum age and no bound, and Nodes that wait to
+// be initialised are no exception (4.3).
 func Monitored(node *corev1.Node, said Existence) step.Step {
 	s := step.Step{Object: "node/" + node.Name, Effect: step.None, Do: "nothing"}
 	shutdown := nodefact.HasTaint(node, api.TaintNodeShutdown)
@@ -99,7 +99,8 @@ func initialise(node *corev1.Node, i cloud.Metadata) (effect step.Effect, do, wh
 	return step.Create, "initialise", "the cloud has described the instance"
 }
 
-// betaDiffers is upstream-behaviour 3.5: the beta label is the source.
+// betaDiffers reports whether a stable label differs from its beta label, which is the
+// source (upstream-behaviour 3.5).
 func betaDiffers(node *corev1.Node) bool {
 	for beta, stable := range map[string]string{
 		corev1.LabelFailureDomainBetaZone:   corev1.LabelTopologyZone,
