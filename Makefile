@@ -85,7 +85,7 @@ check: lint ## Before each commit: lint and the fast tests.
 	cd ccm/skeleton && $(GO) test -short ./...
 	cd examples/provider && $(GO) test -short $$($(TESTED))
 
-# What links Kubernetes, or AWS, is looked at without types: with them the linter reads all of Kubernetes, for ten minutes and 8 GB.
+# Modules that link Kubernetes or AWS are linted without types: with types the linter reads all of Kubernetes, which takes ten minutes and 8 GB.
 lint: | need-go ## The linter, in all modules.
 	$(LINT) run ./...
 	cd test/scale && $(LINT) run ./...
@@ -129,12 +129,12 @@ bin/cloud-controller-manager bin/simcloud bin/fairlead: always | need-go
 bin/scale/bench bin/scale/fairlead: always | need-go
 	@flags=$$(tools/version-flags.sh) && cd test/scale && ../../tools/go-build.sh $@ -ldflags "$$flags" -o $(CURDIR)/$@ ./$(filter-out bench,$(@F))
 
-# The skeleton is stamped with the version of its own libraries, as a vendor's release is: they read it.
+# The skeleton is stamped with the version of its own libraries, as a vendor's release is, because the libraries read it.
 bin/scale/upstream: always | need-go
 	@cd test/scale/upstream && version=$$($(GO) list -m -f '{{.Version}}' k8s.io/cloud-provider) && \
 		../../../tools/go-build.sh $@ -ldflags "-X k8s.io/component-base/version.gitVersion=v1.$${version#v0.}" -o $(CURDIR)/$@ .
 
-# The control plane is big, so make decides when to ask: when a source, a dependency or the Go version has changed.
+# The control plane is big, so make calls go build only when a source, a dependency or the Go version has changed.
 bin/playground: $(shell find playground simulator deploy internal/manifest -type f ! -name '*_test.go' 2>/dev/null) bin/.go-version | need-linux
 	@cd playground && ../tools/go-build.sh $@ -ldflags "-s -w -X k8s.io/component-base/version.gitVersion=$$($(GO) list -m -f '{{.Version}}' k8s.io/kubernetes)" -o $(BIN)/playground .
 	@touch $@

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// isIgnored reports whether a file stays out of a build: the last line of a
-// .dockerignore that matches it, or a folder of it, decides.
+// isIgnored reports whether a file stays out of a build. The last line of a
+// .dockerignore that matches the file, or a folder that it is in, decides.
 func isIgnored(t *testing.T, dockerignore, file string) bool {
 	t.Helper()
 	ignored := false

@@ -14,8 +14,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/manifest"
 )
 
-// envelope is what the community's daemon is given everywhere. A drop-in stays
-// within: Services are listed and watched, and only their status is written.
+// envelope has the rights that the community's daemon is given everywhere. A drop-in
+// replacement needs no others: it lists and watches Services, and writes only their status.
 var envelope = map[string][]string{
 	"events":                             {"create", "patch"},
 	"nodes":                              {"get", "list", "watch", "update", "patch", "delete"},
@@ -29,7 +29,7 @@ var envelope = map[string][]string{
 	"namespaces":                         {"get"},
 	"tokenreviews.authentication.k8s.io": {"create"},
 	"subjectaccessreviews.authorization.k8s.io": {"create"},
-	// Not of the community's daemon: servingCertificates.enabled.
+	// Rights that the community's daemon does not have: servingCertificates.enabled.
 	"certificatesigningrequests.certificates.k8s.io":          {"get", "list", "watch"},
 	"certificatesigningrequests/approval.certificates.k8s.io": {"update"},
 	"signers.certificates.k8s.io":                             {"approve"},
@@ -64,7 +64,7 @@ func TestRightsStayWithinTheEnvelope(t *testing.T) {
 	}
 }
 
-// allRules are those of each manifest that is made from the chart.
+// allRules returns the rules of each manifest that is made from the chart.
 func allRules(t *testing.T) map[string][]rbacv1.PolicyRule {
 	t.Helper()
 	golden, err := filepath.Glob("../charts/fairlead/ci/*.golden.yaml")
@@ -99,7 +99,7 @@ func isForPeople(t *testing.T, file string, role rbacv1.ClusterRole) bool {
 	if !isExplain {
 		return false
 	}
-	name += "-explain" // without the end that manifest.Access adds
+	name += "-explain" // without the suffix that manifest.Access adds
 	if role.Kind != "ClusterRole" {
 		t.Errorf("%s: %s %s binds the role for people", file, role.Kind, role.Name)
 	}
@@ -121,9 +121,9 @@ func TestImageAgreesWithPods(t *testing.T) {
 	dockerfile, ko := read(t, "../Dockerfile"), read(t, "../.ko.yaml")
 	for _, same := range []struct {
 		what   string
-		images string // where the image says it
-		in     string
-		others string // where the other says it
+		images string // the pattern in the Dockerfile
+		in     string // the text of the other file
+		others string // the pattern in the other file
 	}{
 		{"user", `(?m)^USER (\d+):\d+$`, read(t, "deployment.yaml"), `runAsUser: (\d+)`},
 		{"group", `(?m)^USER \d+:(\d+)$`, read(t, "deployment.yaml"), `runAsGroup: (\d+)`},

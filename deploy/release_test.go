@@ -22,7 +22,8 @@ func TestBuildsAreReproducible(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// It imports nothing, so it compiles fast. Its own path is in it unless the build trims it.
+	// The program imports nothing, so it compiles fast. It contains the path of its folder
+	// unless the build trims it.
 	sources := map[string]string{
 		"go.mod":                 "module example.com/small\n\ngo 1.26\n",
 		"cmd/small/main.go":      "package main\n\nfunc main() { println(\"small\") }\n",
@@ -66,8 +67,8 @@ type releaseJob struct {
 	Steps       []struct{ Uses, Run string }
 }
 
-// TestReleaseWorkflow holds what the workflow may do, and that it names what is there:
-// it runs for the first time when the first release is made.
+// TestReleaseWorkflow checks what the workflow may do, and that the files and steps that
+// it names exist: it runs for the first time when the first release is made.
 func TestReleaseWorkflow(t *testing.T) {
 	var workflow struct {
 		On          struct{ Push struct{ Tags []string } } `json:"on"`

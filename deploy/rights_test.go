@@ -17,8 +17,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/manifest"
 )
 
-// The page of rights has those of the manifests, each with a reason and with a
-// test that there is.
+// The page of rights has the rights in the manifests, each with a reason and with a
+// test that exists.
 func TestRightsAreDocumented(t *testing.T) {
 	page := pageOfRights(t)
 	always := rights(t, "deployment.yaml")
@@ -73,7 +73,7 @@ func TestRightsOfKnownCloudsHaveNoWildcards(t *testing.T) {
 // row of the page.
 type row struct{ reason, test string }
 
-// pageOfRights is by heading and by right.
+// pageOfRights returns the rows of the page by heading and by right.
 func pageOfRights(t *testing.T) map[string]map[string]row {
 	t.Helper()
 	page := map[string]map[string]row{}
@@ -102,7 +102,7 @@ func pageOfRights(t *testing.T) map[string]map[string]row {
 	return page
 }
 
-// rights are those that the manifest gives, as the page has them.
+// rights returns the rights that the manifest gives, in the form of the page.
 func rights(t *testing.T, file string) []string {
 	t.Helper()
 	objects, err := manifest.Access(read(t, file), "somebody")

@@ -1,11 +1,11 @@
 #!/bin/sh
 # Lints the chart, and renders what is made from it: the plain manifests in deploy/, manifest.yaml beside each values.yaml in
-# deploy/examples, and in charts/fairlead/ci a golden file for each NAME-values.yaml and an error for each refused/NAME.yaml. Whoever finds a difference in git has a change to look at.
+# deploy/examples, and in charts/fairlead/ci a golden file for each NAME-values.yaml and an error for each refused/NAME.yaml. What a change of the chart does is then a difference in git.
 set -eu
 
 helm=$(go tool -modfile=tools/helm/go.mod -n helm)
 chart=charts/fairlead
-# A helm that Go has built takes Kubernetes for 1.20, which the chart refuses.
+# helm built with go assumes Kubernetes 1.20, which the chart refuses.
 kube="--kube-version 1.37.0"
 rendered=$(mktemp -d)
 trap 'rm -rf "$rendered"' EXIT
@@ -33,17 +33,17 @@ for values in "$chart"/ci/*-values.yaml; do
 	esac
 done
 
-# What "fairlead new" writes.
+# The values that "fairlead new" writes.
 "$helm" lint --strict --quiet $kube "$chart" --values examples/provider/deploy/values.yaml
 
-# Values for known clouds, and what becomes of them.
+# Values for known clouds, and the manifests that are rendered from them.
 for values in deploy/examples/*/values.yaml; do
 	"$helm" lint --strict --quiet $kube "$chart" --values "$values"
 	"$helm" template $kube cloud-controller-manager "$chart" --namespace kube-system --values "$values" >"$rendered/known"
 	golden <"$rendered/known" >"${values%values.yaml}manifest.yaml"
 done
 
-# Those of the guide for clusters of a cloud and other machines.
+# The values in the guide for clusters of a cloud and other machines.
 for values in examples/hybrid/*-values.yaml; do
 	"$helm" lint --strict --quiet $kube "$chart" --values "$values"
 	"$helm" template $kube cloud-controller-manager "$chart" --namespace kube-system --values "$values" >/dev/null
@@ -54,10 +54,10 @@ for values in "$chart"/ci/refused/*.yaml; do
 		echo "helm does not refuse $values" >&2
 		exit 1
 	fi
-	# Without the line in the template, and in order: helm names what the schema refuses in any.
+	# The line in the template is left out, and lines are sorted: helm names the values that the schema refuses in any order.
 	sed -nE 's/^Error: execution error at \([^)]*\): //p; s/^- at /at /p' "$rendered/refused" | sort >"${values%.yaml}.error"
 done
-# What "fairlead new" writes for a vendor.
+# The values that "fairlead new" writes for a vendor.
 "$helm" template $kube cloud-controller-manager "$chart" --values examples/provider/deploy/values.yaml >/dev/null
 # What is rendered is checked: rights of containers, probes, selectors. Four checks do not fit. A CPU limit costs a throttled leader its lease, the
 # daemon writes no files, the pull policy is the user's choice, and so is the NetworkPolicy, which has no effect on the host's network.

@@ -24,7 +24,7 @@ echo "$found" | while read -r folder target; do
 	"$program" -test.run '^$' -test.fuzz "^$target\$" -test.fuzztime "$time" -test.parallel "${FUZZPARALLEL:-2}" \
 		-test.fuzzcachedir "$(go env GOCACHE)/fuzz/$(go list .)" >"$programs/output" 2>&1 || status=$?
 	cat "$programs/output"
-	# Until Go 1.27, the end of the time can be reported as a failure (go.dev/issue/75804). A failure that is one names its input.
+	# Until Go 1.27, the end of the time can be reported as a failure (go.dev/issue/75804). A real failure names its input.
 	if [ $status != 0 ] && { grep -q 'Failing input written' "$programs/output" || ! grep -q 'context deadline exceeded' "$programs/output"; }; then
 		exit $status
 	fi

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs "go build" and says every few seconds how far it is: go-build.sh NAME [build flags] PACKAGE
+# Runs "go build" and says every few seconds how far the build is: go-build.sh NAME [build flags] PACKAGE
 # The control plane compiles for minutes the first time, and silence looks like a hang. A build that has nothing to do is silent.
 set -eu
 
@@ -33,13 +33,13 @@ progress() {
 	fi
 }
 
-# The ticker stands in the background and the build in front, so that Ctrl-C reaches the build.
-# What it has started when it is killed outlives it, and may find its files gone: nobody wants to hear of that.
+# The ticker runs in the background and the build in the foreground, so that Ctrl-C reaches the build.
+# A command of the ticker may outlive the ticker and find its files gone, so errors of the ticker are not shown.
 while sleep "$every" >/dev/null 2>&1 && [ -d "$log" ]; do progress 2>/dev/null; done &
 ticker=$!
 
 if ! { go list -deps "$package" >"$log/packages" && go build -v "$@"; } 2>"$log/output"; then
-	# Without the names of the packages that went well.
+	# Show the output without the names of the packages.
 	grep -vxF -f "$log/packages" "$log/output" >&2 || true
 	echo "$name: the build failed after $(elapsed) s" >&2
 	exit 1

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Says in plain words what this machine lacks, and the way out: need.sh [linux]
+# Says what this machine lacks and what to do about it: need.sh [linux]
 set -eu
 
 die() {
@@ -18,7 +18,7 @@ command -v git >/dev/null ||
 command -v go >/dev/null ||
 	die "Go is missing, $wanted or newer is needed: https://go.dev/doc/install" \
 		"If it is installed, add it to PATH: export PATH=\$PATH:/usr/local/go/bin"
-# An old go reads go.mod and says no; a recent one fetches the version it needs by itself, unless GOTOOLCHAIN=local.
+# An old go rejects go.mod; a recent one fetches the version it needs by itself, unless GOTOOLCHAIN=local.
 if ! problem=$(go list -m 2>&1 && cd playground && go list -m 2>&1); then
 	die "Go $wanted or newer is needed, this is $(GOTOOLCHAIN=local go version 2>/dev/null | cut -d ' ' -f 3): https://go.dev/doc/install" \
 		"Go 1.21 and later fetch it themselves: export GOTOOLCHAIN=auto" "go says: $problem"

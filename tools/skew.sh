@@ -6,7 +6,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# The heart of the end-to-end tests, for some minutes.
+# The most important end-to-end tests. They take some minutes.
 heart=(
 	TestNewNodeIsInitialised TestNodesJoinWhileTheDaemonRuns TestNodeFollowsItsInstance
 	TestLegitimateDeletions TestKubelets
@@ -43,7 +43,7 @@ linked() { go version -m "$1" | awk -v version="$2" '$3 == version && $4 ~ /^h1:
 older() {
 	local bin=$PWD/bin/skew/$1 release
 	release=$(newest playground k8s.io/kubernetes "$1")
-	# The playground's go.mod replaces all libraries of Kubernetes, so the requirements of the daemon's module do not lift them.
+	# The playground's go.mod replaces all libraries of Kubernetes, so the requirements of the daemon's module do not raise their versions.
 	modfile playground "$bin/go.mod" "/\/\/ indirect\$/d; s/\(k8s\.io.* v[01]\)\.$today\$/\1.${release#v1.}/"
 	(cd playground && ../tools/go-build.sh "bin/skew/$1/playground" -modfile="$bin/go.mod" \
 		-ldflags "-s -w -X k8s.io/component-base/version.gitVersion=$release" -o "$bin/playground" .)
@@ -62,7 +62,7 @@ aws() {
 	local dir=$bin/skew/aws
 	release=$(newest examples/aws $module "1.$((minor - 3))")
 	modfile examples/aws "$dir/go.mod" "s#\($module\) .*#\1 $release#"
-	# Its tagging controller uses the skeleton's own configuration, which is no part of the contract and has changed. Its flags go with it.
+	# The provider's tagging controller uses the skeleton's own configuration, which is no part of the contract and has changed. So the controller and its flags are left out.
 	grep -vi flag examples/aws/main.go >"$dir/main.go"
 	cat >"$dir/overlay.json" <<-END
 		{"Replace": {"$PWD/examples/aws/main.go": "$dir/main.go", "$PWD/examples/aws/tagging.go": ""}}

@@ -11,7 +11,7 @@ number=1.${libraries#v0.}
 minor=${number#1.}
 ours=$(git describe --tags --always --dirty 2>/dev/null) || ours=unknown
 commit=$(git rev-parse HEAD 2>/dev/null) || commit=unknown
-# The commit's date and not today's: the same source gives the same binary.
+# The commit's date and not today's, so that the same source gives the same binary.
 date=$(TZ=UTC0 git log -1 --format=%cd --date=format-local:%Y-%m-%dT%H:%M:%SZ 2>/dev/null) || date=1970-01-01T00:00:00Z
 case $ours in
 *-dirty) tree=dirty ;;

@@ -18,7 +18,7 @@ app.kubernetes.io/name: {{ include "fairlead.name" . }}
 app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end }}
 
-{{- /* Those of pods do not change with the chart's version, or each upgrade would restart them. */ -}}
+{{- /* The labels of pods do not change with the chart's version. Otherwise each upgrade would restart the pods. */ -}}
 {{- define "fairlead.podLabels" -}}
 {{ include "fairlead.selectorLabels" . }}
 app.kubernetes.io/component: cloud-controller-manager
@@ -62,7 +62,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- if .Values.bindAddress }}{{ .Values.bindAddress }}{{ else if include "fairlead.hostNetwork" . }}127.0.0.1{{ end }}
 {{- end }}
 
-{{- /* Address that the probes ask, or nothing for the pod's. */ -}}
+{{- /* Address that the probes ask, or nothing for the pod's address. */ -}}
 {{- define "fairlead.probeHost" -}}
 {{- $address := include "fairlead.bindAddress" . }}
 {{- if not (has $address (list "0.0.0.0" "::")) }}{{ $address }}{{ end }}
