@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// A mass hold is a page: it fires within two minutes, and before the first Node or
-// route is deleted.
+// The alert on a hold of many objects pages somebody: it fires within two minutes, and
+// before the first Node or route is deleted.
 func TestMassHoldsFireBeforeTheDeletion(t *testing.T) {
 	nodesWait := flag(t, "node-deletion-over-budget-after") - max(flag(t, "node-deletion-absent-for"), flag(t, "node-deletion-young-absent-for"))
 	routesWait := flag(t, "route-deletion-over-budget-after") - flag(t, "route-deletion-stray-for")
@@ -72,8 +72,8 @@ func read(t *testing.T, page string) string {
 	return string(text)
 }
 
-// Each alert fires while there is trouble, and within a time. It is silent as
-// long as there is none.
+// Each alert fires within a given time after trouble begins. It does not fire without
+// trouble.
 func TestEachAlertFiresInTrouble(t *testing.T) {
 	all := alertsInFile(t)
 	for _, row := range []struct {
@@ -129,7 +129,7 @@ func becomes(metric string, value float64) series {
 	}}
 }
 
-// grows returns a gauge with the age of the trouble in seconds.
+// grows returns a gauge whose value is the age of the trouble in seconds.
 func grows(metric string) series {
 	return series{metric, func(now time.Duration) (float64, bool) { return max(now.Seconds(), 0), true }}
 }
@@ -142,7 +142,7 @@ func counts(metric string, before, during float64) series {
 	}}
 }
 
-// gone returns a gauge that is 1, and is no longer there when the trouble starts.
+// gone returns a gauge that is 1 and disappears when the trouble starts.
 func gone(metric string) series {
 	return series{metric, func(now time.Duration) (float64, bool) { return 1, now <= 0 }}
 }

@@ -49,9 +49,9 @@ const (
 	history       = 20 * time.Minute
 )
 
-// firesAfter returns how long after the start of the trouble the alert fires, and
-// false if it does not within an hour. The trouble starts at a scrape that does not
-// see it yet.
+// firesAfter returns the time from the start of the trouble until the alert fires, and
+// false if it does not fire within an hour. The trouble starts just after a scrape, which
+// does not see it yet.
 func firesAfter(t *testing.T, rule rulefmt.Rule, all []series) (time.Duration, bool) {
 	t.Helper()
 	engine := promql.NewEngine(promql.EngineOpts{MaxSamples: 1e6, Timeout: time.Minute, Parser: parser.NewParser(parser.Options{})})

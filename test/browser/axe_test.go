@@ -73,8 +73,7 @@ func TestDarkColoursAreUsed(t *testing.T) {
 }
 
 // TestEveryControlIsReachedByKeyboard presses the tab key through the whole page. It
-// checks that all controls are reached, in their order, and that one sees where the
-// focus is.
+// checks that all controls are reached, in their order, and that the focus is visible.
 func TestEveryControlIsReachedByKeyboard(t *testing.T) {
 	t.Parallel()
 	c := startClusterView(t)

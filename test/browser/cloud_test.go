@@ -35,7 +35,7 @@ func startCloud(t *testing.T, flags ...string) *cloud {
 
 func (c *cloud) start(address string) {
 	c.t.Helper()
-	// It outlives the test's context, so that a page that is looked at after a failure is still live.
+	// The process outlives the test's context, so that the page is still live when it is looked at after a failure.
 	c.cmd = exec.CommandContext(context.WithoutCancel(c.t.Context()), program, append(c.flags, "--listen="+address)...)
 	log, err := os.OpenFile(filepath.Join(c.t.ArtifactDir(), "simcloud.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -107,7 +107,8 @@ func (c *cloud) command(args ...string) (string, error) {
 	return string(out), nil
 }
 
-// post creates without a process for each, and what the command line would refuse.
+// post creates a resource by the API. It starts no process, and also creates what the
+// command line would refuse.
 func (c *cloud) post(collection, body string) {
 	c.t.Helper()
 	if status, said := c.request(http.MethodPost, "/operator/v1/"+collection, body); status >= 300 {
@@ -132,7 +133,7 @@ func (c *cloud) request(method, path, body string) (status int, said string) {
 	return answer.StatusCode, string(content)
 }
 
-// backend accepts connections at an address and a port of its own.
+// backend accepts connections at an address of its own.
 type backend struct {
 	address, port string
 	listener      net.Listener
@@ -163,7 +164,7 @@ func startBackends(t *testing.T, n int) []*backend {
 	return all
 }
 
-// greet says the address to whoever connects, until the backend is stopped.
+// greet sends the address to whoever connects, until the backend is stopped.
 func (b *backend) greet() {
 	for {
 		conn, err := b.listener.Accept()
@@ -177,7 +178,7 @@ func (b *backend) greet() {
 
 func (b *backend) stop() { _ = b.listener.Close() } // a test may have stopped it already
 
-// connect makes a connection through a load balancer, to its end.
+// connect makes a connection through a load balancer and reads until its end.
 func connect(t *testing.T, address string) {
 	t.Helper()
 	var dialer net.Dialer

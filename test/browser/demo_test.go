@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// demoWithin is how long the demo may take until it has shown everything. It is far
-// above what it takes.
+// demoWithin is how long the demo may take until it has shown everything. Usually it
+// takes far less.
 const demoWithin = 4 * time.Minute
 
 // startDemo runs the demo of the playground, as `make demo` does. It returns the URL
@@ -49,7 +49,7 @@ func startDemo(t *testing.T) (url, kubeconfig string) {
 			kubeconfig = rest
 		}
 		if _, rest, found := strings.Cut(lines.Text(), "live, in a browser: "); found {
-			go func() { // nobody else reads what it says from now on
+			go func() { // nobody else reads the demo's further output
 				for lines.Scan() {
 				}
 			}()
@@ -101,7 +101,8 @@ func deleteService(t *testing.T, kubeconfig string) {
 //
 //	make test-browser DEMO_PICTURE=docs/pictures/cause-and-effect.png
 //
-// On a busy machine a kubelet may fall silent meanwhile, so it looks at the Service only.
+// On a busy machine a kubelet may fall silent meanwhile. So after the fault the test looks
+// at the Service only.
 func TestCauseAndEffect(t *testing.T) {
 	t.Parallel()
 	url, kubeconfig := startDemo(t)

@@ -18,8 +18,8 @@ var (
 	program string
 )
 
-// rebound is a name that the browser believes to be this machine, as a website
-// can arrange it for its own.
+// rebound is a host name that the browser resolves to this machine. A website can
+// arrange that for its own name.
 const rebound = "rebound.example"
 
 func TestMain(m *testing.M) {

@@ -22,7 +22,7 @@ type page struct {
 
 	mu         sync.Mutex
 	complaints []string // guarded by mu; errors on the console
-	expected   []string // guarded by mu; parts of those that belong to the test
+	expected   []string // guarded by mu; parts of the errors that the test itself causes
 }
 
 // open opens a page in a tab of its own. Errors on its console fail the test.
@@ -145,7 +145,8 @@ func (p *page) eventually(what string, look func() (seen string, ok bool)) {
 	}
 }
 
-// text is what a person reads in an element, on one line; empty if there is none.
+// text returns what a person reads in an element, on one line; empty if there is no
+// such element.
 func (p *page) text(css string) string {
 	p.t.Helper()
 	text := evaluate[string](p, `document.querySelector(`+strconv.Quote(css)+`)?.innerText ?? ""`)
@@ -170,14 +171,14 @@ func (p *page) miss(css, text string) {
 	})
 }
 
-// press clicks on what a person would find by the words on it: a button, within
-// the row or section that has the other words.
+// press clicks on a button, which it finds by its label, as a person does, within a
+// row or section.
 func (p *page) press(within, label string) {
 	p.t.Helper()
 	p.do(chromedp.Click(fmt.Sprintf(`//%s//button[normalize-space()=%q]`, within, label)))
 }
 
-// rowOf is the row of a resource with a name, for press.
+// rowOf returns the row of the resource with this name, for press.
 func rowOf(name string) string { return fmt.Sprintf(`tr[th/strong=%q]`, name) }
 
 // fill types into a field in place of what is there.

@@ -30,7 +30,7 @@ type cluster struct {
 
 	size   int
 	looked atomic.Int64 // how often a rule has looked at a Node
-	told   atomic.Int64 // events
+	told   atomic.Int64 // number of events
 	began  time.Time
 }
 
@@ -87,7 +87,8 @@ func newCluster(size int) *cluster {
 	return c
 }
 
-// ready is what the kubelet, or kube-controller-manager, writes.
+// ready returns a function that writes the condition Ready, as the kubelet or
+// kube-controller-manager does.
 func ready(status corev1.ConditionStatus) func(*corev1.Node) {
 	return func(n *corev1.Node) {
 		is := corev1.NodeCondition{Type: corev1.NodeReady, Status: status, LastHeartbeatTime: metav1.Now()}
@@ -186,9 +187,9 @@ func live(t *testing.T, size int) map[string]costs {
 	return spent
 }
 
-// What a Node costs does not depend on how many others there are, also while half
-// of them fail at once. It is counted in Nodes that rules read, calls, writes and events,
-// because times would depend on the machine.
+// What a Node costs does not depend on how many others there are, even while half
+// of them fail at once. The cost is the number of Nodes that rules read, of calls, of
+// writes and of events, because times would depend on the machine.
 func TestCostOfEachNodeIsFlat(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes half a minute")

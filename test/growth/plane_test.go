@@ -19,8 +19,8 @@ import (
 )
 
 // plane is an API server that has Nodes, and the informer of a daemon. It is as
-// small as can be: with a real one, or a fake client, most of the work would be
-// theirs.
+// small as possible: a real API server, or a fake client, would do most of the work
+// that the test measures.
 type plane struct {
 	informer cache.SharedIndexInformer
 
@@ -106,7 +106,7 @@ func (p *plane) count(is func(*corev1.Node) bool) (n int) {
 	return n
 }
 
-// Cached returns the Node, which is never older than what was last written.
+// Cached returns the Node as it was last written.
 func (p *plane) Cached(name string) (*corev1.Node, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

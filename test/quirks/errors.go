@@ -46,7 +46,7 @@ func failing(name string, err func(object string) error) Quirk {
 }
 
 // OffersNothingOnce answers the first call of each accessor with "not
-// supported", as OpenStack does when a request that it makes inside fails.
+// supported", as OpenStack does when a request that it makes itself fails.
 var OffersNothingOnce = Quirk{Name: "OffersNothingOnce", apply: func(p *Provider) {
 	var mu sync.Mutex
 	asked := map[string]bool{} // guarded by mu

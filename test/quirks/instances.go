@@ -71,7 +71,7 @@ func before(inner cloudprovider.InstancesV2, f func(context.Context, *corev1.Nod
 	}
 }
 
-// described changes what is said about an instance.
+// described changes the metadata of an instance before they are returned.
 func described(inner cloudprovider.InstancesV2, change func(*corev1.Node, *cloudprovider.InstanceMetadata)) cloudprovider.InstancesV2 {
 	return instances{
 		InstancesV2: inner,
@@ -87,8 +87,8 @@ func described(inner cloudprovider.InstancesV2, change func(*corev1.Node, *cloud
 	}
 }
 
-// PanicsFor panics for the Node or Service of this name only: a field that is
-// nil for one odd object.
+// PanicsFor panics for the Node or Service of this name only, like a provider that
+// does not expect a nil field in one unusual object.
 func PanicsFor(name string) Quirk {
 	return Quirk{Name: "PanicsFor", Argument: name, apply: func(p *Provider) {
 		if p.instances != nil {
@@ -110,8 +110,8 @@ func PanicsFor(name string) Quirk {
 	}}
 }
 
-// HangsFor hangs for ever in the call for the Node or Service of this name,
-// holding a mutex that all other calls need.
+// HangsFor hangs for ever in the call for the Node or Service of this name. It
+// holds a mutex that all other calls need.
 func HangsFor(name string) Quirk {
 	return Quirk{Name: "HangsFor", Argument: name, apply: func(p *Provider) {
 		var mu sync.Mutex
@@ -181,8 +181,8 @@ var LabelsOnlyOnce = Quirk{Name: "LabelsOnlyOnce", apply: func(p *Provider) {
 	}
 }}
 
-// LabelsSometimesNil answers every second time about a Node without labels,
-// because a call inside has failed.
+// LabelsSometimesNil leaves out the labels in every second answer about a Node, like
+// a provider of which an inner call has failed.
 var LabelsSometimesNil = Quirk{Name: "LabelsSometimesNil", apply: func(p *Provider) {
 	if p.instances != nil {
 		var mu sync.Mutex
@@ -198,10 +198,10 @@ var LabelsSometimesNil = Quirk{Name: "LabelsSometimesNil", apply: func(p *Provid
 	}
 }}
 
-// existenceIsCachedFor is how long CachesExistence believes an answer.
+// existenceIsCachedFor is how long CachesExistence repeats an answer.
 const existenceIsCachedFor = 5 * time.Minute
 
-// CachesExistence answers whether an instance exists from a cache of 5 minutes.
+// CachesExistence caches for 5 minutes whether an instance exists.
 var CachesExistence = Quirk{Name: "CachesExistence", apply: func(p *Provider) {
 	if p.instances == nil {
 		return
@@ -231,12 +231,12 @@ var CachesExistence = Quirk{Name: "CachesExistence", apply: func(p *Provider) {
 	}}
 }}
 
-// GoneIsAnError says that an instance does not exist by an error of its own
-// text, not by false.
+// GoneIsAnError returns an error of its own, and not false, if an instance does
+// not exist.
 var GoneIsAnError = goneIs("GoneIsAnError", errors.New("not found"))
 
-// GoneIsNotFound says that an instance does not exist by the contract's error,
-// not by false.
+// GoneIsNotFound returns the contract's error, and not false, if an instance does
+// not exist.
 var GoneIsNotFound = goneIs("GoneIsNotFound", cloudprovider.InstanceNotFound)
 
 func goneIs(name string, gone error) Quirk {

@@ -68,8 +68,8 @@ func beforeChange(inner cloudprovider.LoadBalancer, f func(context.Context, *cor
 	}
 }
 
-// addressIsWrittenAfter is how long after the call EchoesStatus writes the
-// address.
+// addressIsWrittenAfter is the time between the call and the write of the address by
+// EchoesStatus.
 const addressIsWrittenAfter = time.Second
 
 // EchoesStatus returns the status of the Service that it was given, and writes
@@ -90,8 +90,8 @@ var EchoesStatus = Quirk{Name: "EchoesStatus", apply: func(p *Provider) {
 	}}
 }}
 
-// writeAddress writes the status of a Service after a moment, until it succeeds
-// or the Service is another.
+// writeAddress writes the status of a Service after a moment. It tries again until it
+// succeeds or the Service is deleted or replaced.
 func (p *Provider) writeAddress(ctx context.Context, service *corev1.Service, status *corev1.LoadBalancerStatus) {
 	if p.kube() == nil {
 		return
@@ -160,8 +160,8 @@ var QuotesService = Quirk{Name: "QuotesService", apply: func(p *Provider) {
 // throttledInsideFor is how long a call of ThrottlesInside sleeps.
 const throttledInsideFor = 3 * time.Minute
 
-// ThrottlesInside sleeps for minutes inside each change of a load balancer,
-// because a client-side limiter of the SDK holds it back.
+// ThrottlesInside sleeps for minutes inside each change of a load balancer, like an
+// SDK whose client-side limiter holds requests back.
 var ThrottlesInside = Quirk{Name: "ThrottlesInside", apply: func(p *Provider) {
 	if p.balancers != nil {
 		p.balancers = beforeChange(p.balancers, func(ctx context.Context, _ *corev1.Service) error {

@@ -15,7 +15,7 @@ import (
 type Quirk struct {
 	// Name is how a configuration names it.
 	Name string
-	// Argument is what the name does not say, such as the object's name.
+	// Argument is what the habit needs beyond its name, such as the object's name.
 	Argument string
 	// apply changes what the provider offers. It runs once, before the first call.
 	apply func(*Provider)
@@ -28,7 +28,8 @@ type Provider struct {
 	quirks []Quirk
 	once   sync.Once
 
-	// What the accessors return; nil if it is not offered. Quirks wrap these.
+	// instances, balancers and routes are what the accessors return; nil if it is not
+	// offered. Quirks wrap them.
 	instances cloudprovider.InstancesV2
 	balancers cloudprovider.LoadBalancer
 	routes    cloudprovider.Routes
@@ -136,7 +137,7 @@ func withArgument(make func(string) Quirk) entry {
 	return entry{Name: make("").Name, needsArgument: true, make: make}
 }
 
-// all lists the habits. A habit that is added stands here too.
+// all lists the habits. Add each new habit here.
 func all() []entry {
 	return []entry{
 		// Instances.
@@ -156,7 +157,7 @@ func all() []entry {
 		plain(ThrottlesInside),
 		// Routes.
 		plain(ListsTwoTables),
-		// All of them.
+		// The whole provider.
 		plain(AnswersBadRequest),
 		plain(RetryAfterADay),
 		plain(OffersNothingOnce),

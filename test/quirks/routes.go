@@ -7,6 +7,7 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 )
 
+// routes is Routes with one habit: its functions replace two methods.
 type routes struct {
 	cloudprovider.Routes
 

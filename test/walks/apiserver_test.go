@@ -85,7 +85,7 @@ func (w *world) serve(action clienttesting.Action) (bool, runtime.Object, error)
 	return true, obj, err
 }
 
-// patch is one patch by the daemon. The caller holds mu.
+// patch answers one patch by the daemon. The caller holds mu.
 func (w *world) patch(a clienttesting.PatchActionImpl) (runtime.Object, error) {
 	resource := a.GetResource().Resource
 	current, err := w.cluster.Tracker().Get(resources[resource], a.GetNamespace(), a.GetName())
@@ -134,7 +134,7 @@ func (w *world) refuses(resource string) error {
 	}
 }
 
-// updateStatus is a write by EchoesStatus. The caller holds mu.
+// updateStatus answers a write by EchoesStatus. The caller holds mu.
 func (w *world) updateStatus(a clienttesting.UpdateActionImpl) (runtime.Object, error) {
 	sent := a.GetObject().(*corev1.Service)
 	current, err := w.cluster.Tracker().Get(a.GetResource(), sent.Namespace, sent.Name)
@@ -152,7 +152,7 @@ func (w *world) updateStatus(a clienttesting.UpdateActionImpl) (runtime.Object, 
 	return w.store(s), nil
 }
 
-// deleteNode is a deletion by the daemon. The caller holds mu.
+// deleteNode answers a deletion by the daemon. The caller holds mu.
 func (w *world) deleteNode(a clienttesting.DeleteActionImpl) error {
 	current, err := w.cluster.Tracker().Get(a.GetResource(), "", a.GetName())
 	if err != nil {

@@ -30,7 +30,7 @@ var (
 
 func rack(version int) string { return "r" + strconv.Itoa(version) }
 
-// something lets one thing happen.
+// something makes one random thing happen.
 func (w *world) something() {
 	switch pick := w.r.IntN(20); {
 	case pick < 8:
@@ -40,7 +40,7 @@ func (w *world) something() {
 	case pick < 17:
 		next := weathers[w.r.IntN(len(weathers))]
 		if next.denies && w.has(quirks.CachesExistence) {
-			return // Such a provider confirms witnesses that it has not asked about. Nothing shows that.
+			return // Such a provider confirms witnesses from its cache, and the daemon cannot notice that.
 		}
 		w.locked(func() {
 			w.happen("cloud: %s", next.name)
@@ -295,8 +295,8 @@ func (w *world) toNode(name string) {
 	}
 }
 
-// endanger notes that only this process knows of the Service's load balancer, or
-// not even that, if it has not made a call about it yet. The caller holds mu.
+// endanger notes that only this process knows of the Service's load balancer, or that
+// none does, if this process has not made a call about it yet. The caller holds mu.
 func (w *world) endanger(trail *serviceTrail) {
 	trail.fragile = true
 	if !w.running || !trail.served {

@@ -52,7 +52,7 @@ var (
 
 // hints are the fast paths of the provider, and what they know.
 type hints struct {
-	batches, lists, watches bool // that are offered
+	batches, lists, watches bool // which of them are offered
 	listing, watching       hint
 
 	now     map[string]machine   // the newest state that was looked at
@@ -65,7 +65,7 @@ type hints struct {
 func (w *world) newHints() hints {
 	h := hints{listing: isRight, watching: isRight, now: map[string]machine{}, changed: make(chan struct{})}
 	switch w.mood.IntN(5) {
-	case 0: // as existing providers
+	case 0: // none, as with existing providers
 	case 1:
 		h.lists = true
 	case 2:
@@ -114,7 +114,7 @@ func (w *world) look() {
 	current := map[string]machine{}
 	for id, m := range w.machines {
 		seen := *m
-		seen.reporting = false // The cloud does not know it.
+		seen.reporting = false // The cloud does not know whether the kubelet reports.
 		current[id] = seen
 		if h.now[id] != seen {
 			h.changes = append(h.changes, id)
@@ -338,7 +338,7 @@ func await(ctx context.Context, changed <-chan struct{}) bool {
 	return ctx.Err() == nil
 }
 
-// refs names machines, by ID or also by name. The caller holds mu.
+// refs names machines by ID, and some of them by name, too. The caller holds mu.
 func (w *world) refs(ids []string) (all []provider.InstanceRef) {
 	for _, id := range ids {
 		ref := provider.InstanceRef{ProviderID: "p://" + id}

@@ -21,8 +21,9 @@ const (
 	// followsWithinThrottled is the same for ThrottlesInside, where a call takes
 	// three minutes and there is one worker.
 	followsWithinThrottled = 30 * time.Minute
-	// settlesWithin is when all is in order: the pause of a Node that was asked
-	// about in vain, or the deletion of many Nodes over the budget.
+	// settlesWithin is how long it may take until all is in order. It is long enough
+	// for the pause after vain questions about a Node, and for the deletion of many
+	// Nodes over the budget.
 	settlesWithin = 45 * time.Minute
 	idleFor       = 16 * time.Minute
 )

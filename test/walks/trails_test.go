@@ -29,8 +29,8 @@ type serviceTrail struct {
 	// served means that this process has made a call about it.
 	served bool
 	// fragile means that only the process that runs can know of the load balancer.
-	// excused means that nobody knows of it any more, or did not when it was to be
-	// deleted.
+	// excused means that nobody knows of it any more, or that nobody knew of it when
+	// it was to be deleted.
 	fragile, excused       bool
 	changes, calls, writes int
 	events                 []string
@@ -134,7 +134,7 @@ func (w *world) handed(s *corev1.Service) {
 		w.broken("S2: %s is deleted with the address %s, it has %s", s.UID, given, lb.address)
 	}
 	if given == "" && w.has(quirks.DeletesByAddress) {
-		trail.excused = true // Nobody has ever told the address.
+		trail.excused = true // Without the address the provider cannot find the load balancer.
 	}
 }
 
@@ -231,7 +231,7 @@ func (w *world) checkNodeWrite(was, now *corev1.Node) {
 }
 
 // checkRack checks the label that follows the cloud: it never flaps, and never
-// replaces a user's.
+// replaces a user's label.
 func (w *world) checkRack(was, now *corev1.Node, trail *nodeTrail) {
 	before, after := was.Labels[rackLabel], now.Labels[rackLabel]
 	if before == after {
@@ -251,8 +251,8 @@ func (w *world) checkRack(was, now *corev1.Node, trail *nodeTrail) {
 	}
 }
 
-// checkDeletion states promise S1 a second time, without the rules. The caller
-// holds mu.
+// checkDeletion states promise S1 a second time, independently of the rules. The
+// caller holds mu.
 func (w *world) checkDeletion(n *corev1.Node) {
 	trail := w.nodes[n.UID]
 	switch {

@@ -44,7 +44,7 @@ type world struct {
 	machines map[string]*machine         // by ID; guarded by mu
 	balance  map[types.UID]*balancer     // the cloud's load balancers by Service; guarded by mu
 	services map[types.UID]*serviceTrail // what the checks know of each Service; guarded by mu
-	nodes    map[types.UID]*nodeTrail    // and of each Node; guarded by mu
+	nodes    map[types.UID]*nodeTrail    // what the checks know of each Node; guarded by mu
 	busy     map[types.UID]string        // the call under way about a Service; guarded by mu
 	weather  weather                     // of the cloud; guarded by mu
 	refusal  refusal                     // of the API server; guarded by mu
@@ -78,7 +78,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 	return w
 }
 
-// groups are habits of which a provider has at most one each.
+// groups are groups of habits. A provider has at most one habit of each group.
 var groups = [][]quirks.Quirk{
 	{quirks.SpellsIDsWith("other"), quirks.IDsWithoutScheme},
 	{quirks.LabelsOnlyOnce, quirks.LabelsSometimesNil},
