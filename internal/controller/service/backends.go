@@ -121,9 +121,9 @@ func (b *backends) untilMove() (moves <-chan time.Time, stop func()) {
 }
 
 // remakeEarly makes a new set for a new Service, before the Nodes have settled. It
-// reports whether the set differs from the last one. If so, the next set is
-// reported even if it equals the one before the early set, because the new Service
-// has the early set.
+// reports whether the set differs from the last one. If so, follow reports the next set
+// even if it equals the set before the early one, because the new Service has the early
+// set.
 func (b *backends) remakeEarly() bool {
 	if !b.remake() {
 		return false
@@ -181,8 +181,7 @@ func (b *backends) warn(ctx context.Context) {
 	b.warned = schemes
 }
 
-// settle returns when no Node has changed for a time, or when the pause has lasted
-// long enough.
+// settle returns when no Node has changed for the time quiet, or after maxPause.
 func (b *backends) settle(ctx context.Context, quiet time.Duration) {
 	first := b.clock.Now()
 	for last := first; ; last = b.clock.Now() {

@@ -87,7 +87,7 @@ type plan struct {
 	service *corev1.Service
 	// after is when to check again; 0 waits for a change.
 	after time.Duration
-	// awaited means that a user waits for the pass after that time.
+	// awaited means that a user waits for the next pass.
 	awaited bool
 	memory  memory
 	// tried, if not empty, replaces observed.tried.
@@ -97,9 +97,9 @@ type plan struct {
 // writes are what an action writes to the API server: first one patch, then the
 // events.
 type writes struct {
-	finalizer bool // is added
+	finalizer bool // the finalizer is added
 	release   bool // the finalizer is removed
-	// class replaces the annotation AnnotationClass; "" removes it.
+	// class is the new value of the annotation AnnotationClass; "" removes it.
 	class      *string
 	ingress    *[]corev1.LoadBalancerIngress
 	conditions []metav1.Condition

@@ -39,15 +39,15 @@ type life struct {
 	calls     []string               // guarded by mu
 	events    []string               // guarded by mu
 	writes    []string               // patches and events in their order; guarded by mu
-	takes     time.Duration          // of a call; guarded by mu
+	takes     time.Duration          // how long a call takes; guarded by mu
 	// patchTakes is how long a write to the API server takes; guarded by mu
 	patchTakes time.Duration
 	echoes     bool            // Ensure returns the status that it was given, and the cloud writes the address later; guarded by mu
 	address    string          // guarded by mu
 	byAddress  bool            // the cloud finds what to delete by the address in the status; guarded by mu
-	given      []*corev1.Node  // of the last call; guarded by mu
-	subject    *corev1.Service // of the last call; guarded by mu
-	refuse     error           // of writes to the API server; guarded by mu
+	given      []*corev1.Node  // the nodes that Ensure last got; guarded by mu
+	subject    *corev1.Service // the Service of the last call; guarded by mu
+	refuse     error           // the error of each write to the API server; guarded by mu
 	refuses    string          // patches with this text are refused, if it is not empty; guarded by mu
 	fail       func(call string) error
 	ended      func(service *corev1.Service) // runs when a call has ended, before the controller knows it; guarded by mu
@@ -145,7 +145,7 @@ func (l *life) Service(service *corev1.Service, _, reason, _ string) {
 	l.writes = append(l.writes, reason)
 }
 
-// call is one call to the cloud. It must not overlap another one about the Service.
+// call is one call to the cloud. It must not overlap another call about the same Service.
 func (l *life) call(ctx context.Context, what string, service *corev1.Service, change func()) error {
 	l.mu.Lock()
 	key, call := service.Namespace+"/"+service.Name, what+" "+service.Name
@@ -242,7 +242,7 @@ func (l *life) edit(service *corev1.Service, edits ...func(*corev1.Service)) {
 	}
 }
 
-// expect compares what has happened since the last time.
+// expect compares what has happened since it was last called.
 func (l *life) expect(what string, calls, events []string) {
 	l.t.Helper()
 	l.mu.Lock()

@@ -58,7 +58,7 @@ func TestLoadBalancerThatIsFoundByItsAddressIsNotLeftBehind(t *testing.T) {
 // annotated is an edit that a provider may reject.
 func annotated(s *corev1.Service) { s.Annotations = map[string]string{"size": "wrong"} }
 
-// failsEach lets all calls of one kind fail.
+// failsEach lets these calls fail, and all others succeed.
 func (l *life) failsEach(calls ...string) {
 	l.change(func() {
 		l.fail = func(call string) error {

@@ -27,7 +27,7 @@ func TestBackends(t *testing.T) {
 		policy BackendPolicy
 		edit   func(*corev1.Node)
 		is     bool
-		wakes  bool // the change from an ordinary Node to this one
+		wakes  bool // the change from an ordinary Node to this one asks for a new set
 	}{
 		{name: "OrdinaryNodeIsABackend", edit: func(*corev1.Node) {}, is: true},
 		{name: "NodeThatIsNotReadyStays", edit: func(n *corev1.Node) {

@@ -10,9 +10,9 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 )
 
-// editLimit bounds how often the provider is called because a Service was edited:
-// five edits in a row are for somebody who tries out an annotation, and one in two
-// minutes for a program that changes it all the time. Edits that are made in one go
+// editLimit bounds how often the provider is called because a Service was edited. It
+// allows five edits in a row, for somebody who tries out an annotation, and then one in
+// two minutes, for a program that changes an annotation all the time. Edits that are made in one go
 // share a call, because calls for edits are at least five seconds apart. The first
 // version of a Service and its deletion do not count. A removal counts if nothing was
 // provided since the last removal.

@@ -57,7 +57,7 @@ type membership struct {
 	members map[string]member    // of all Nodes, by name
 	held    map[string]time.Time // when Nodes that have moved too often may move again, by name
 	set     nodeSet
-	// sum is the sum of the digests of the set's Nodes.
+	// sum combines the digests of the set's Nodes with XOR.
 	sum [sha256.Size]byte
 	// schemes counts the set's Nodes that have a provider ID, and foreign those that
 	// are not this daemon's, both by scheme.

@@ -210,8 +210,8 @@ func TestServiceThatLosesItsClassWhileNobodyWatches(t *testing.T) {
 	})
 }
 
-// For a Service from before the flag was set, the annotation costs one write, and
-// none later. It causes no call.
+// A Service from before the flag was set gets the annotation in one write, and no other
+// write follows.
 func TestServiceFromBeforeTheFlagIsAnnotatedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := begin(t, Config{Policy: Policy{Classes: list("a")}}, balanced(class("a")), host("a"))

@@ -55,7 +55,7 @@ func (m memory) ensured(p plan, r outcome) (memory, []message.Event) {
 		if !p.routine {
 			events = append(events, ensuredEvent())
 		}
-		isFirstCheck := p.routine && m.backends == "" // An earlier process has recorded it.
+		isFirstCheck := p.routine && m.backends == "" // An earlier process has recorded the event.
 		if len(r.nodes.nodes) == 0 && m.backends != r.nodes.id && !isFirstCheck {
 			events = append(events, noNodesEvent())
 		}
@@ -82,7 +82,7 @@ func (m memory) withStatus(given, returned corev1.LoadBalancerStatus) memory {
 	case isEqual(given, returned):
 		m.published, m.contested = true, false
 	case m.status != nil && isEqual(*m.status, returned):
-		m.contested = m.published // Somebody else has changed it since.
+		m.contested = m.published // Somebody else has changed the address since.
 	default:
 		m.published, m.contested = false, false
 	}
@@ -102,7 +102,7 @@ func (m memory) updated(p plan, r outcome) (memory, []message.Event) {
 		}
 		m.backends, m.backendsUncertain, m.recordedUpdate = r.nodes.id, false, recordedReason{}
 		switch {
-		case isFirst: // An earlier process has recorded it.
+		case isFirst: // An earlier process has recorded the event.
 			return m, nil
 		case len(r.nodes.nodes) == 0:
 			return m, []message.Event{noNodesEvent()}

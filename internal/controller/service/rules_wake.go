@@ -18,7 +18,7 @@ const (
 // change is a change of a Service as the informer reports it.
 type change struct {
 	before, now *corev1.Service // before is nil for a new Service, now is nil for a deleted one
-	// memory is what is remembered of the Service's name.
+	// memory is what is remembered under the Service's name.
 	memory memory
 }
 

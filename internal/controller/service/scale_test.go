@@ -223,7 +223,7 @@ func (cachedServices) PatchStatus(context.Context, string, string, kube.ServiceP
 	return nil, errors.New("a patch, want none")
 }
 
-// costs are what is done for Nodes and Services.
+// costs counts what is done for Nodes and Services.
 type costs struct {
 	looks int // decisions about the owner of a Node, one for each decision about a Node
 	calls int

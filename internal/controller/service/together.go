@@ -23,8 +23,8 @@ var errJoined = errors.New("the update is made together with others")
 
 // manyBalancers is a cloud that gives many load balancers their nodes in one call.
 type manyBalancers interface {
-	// MaxUpdates returns how many Services a call may be about now, 0 if it may not
-	// be made.
+	// MaxUpdates returns how many Services a call may be about now, 0 if no such call
+	// may be made.
 	MaxUpdates() int
 	UpdateMany(ctx context.Context, services []*corev1.Service, nodes []*corev1.Node) []error
 }
@@ -42,7 +42,7 @@ type together struct {
 	alone   map[string]bool // keys that the shared call did not update, so they get separate calls; guarded by mu
 }
 
-// group is the Services whose updates share a call, in the order of members.
+// group is the Services whose updates share a call. keys and members have the same order.
 type group struct {
 	most    int
 	keys    []string
@@ -130,7 +130,7 @@ func (c *Controller) claimed(ctx context.Context, key string) (loop.Result, erro
 	return result, err
 }
 
-// again requests a pass, with the priority of its next action.
+// again requests a pass, with the priority of the Service's next action.
 func (c *Controller) again(key string) {
 	o, err := c.observe(key)
 	if err != nil {

@@ -70,7 +70,7 @@ func many(n int) []runtime.Object {
 	return objects
 }
 
-// takeCalls returns the calls that were made since the last time.
+// takeCalls returns the calls to the cloud that were made since it was last called.
 func (l *life) takeCalls() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
