@@ -35,7 +35,7 @@ type bed struct {
 	mu      sync.Mutex
 	table   []*tableEntry
 	tables  int                             // how many route tables the cloud has; each has all routes; guarded by mu
-	serial  int                             // of the next route's name; guarded by mu
+	serial  int                             // the number in the newest route's name; guarded by mu
 	busy    map[string]bool                 // CIDRs of calls under way; guarded by mu
 	most    int                             // the largest number of calls at once; guarded by mu
 	calls   []string                        // guarded by mu
@@ -47,7 +47,7 @@ type bed struct {
 	fail    func(call string) error
 	lose    func(call string) bool // the cloud makes the change, and its reply is lost
 	writing time.Duration          // how long a write to the API server takes
-	refuse  error                  // of writes to the API server; guarded by mu
+	refuse  error                  // the error of each write to the API server; guarded by mu
 	deleted map[string]bool        // CIDRs of Nodes that were deleted; guarded by mu
 	stopped string                 // the node whose instance is stopped; guarded by mu
 }

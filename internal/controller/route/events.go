@@ -75,8 +75,8 @@ func createFailed(node *corev1.Node, cidr netip.Prefix, f failure) nodeEvent {
 	return nodeEvent{node, cidr, f.kind, reasonCreateFailed.Event(text)}
 }
 
-// conditionFailed returns an event of no CIDR, because the condition is about all CIDRs
-// of the Node.
+// conditionFailed returns an event that belongs to no CIDR, because the condition is
+// about all CIDRs of the Node.
 func conditionFailed(patch conditionPatch, err error) nodeEvent {
 	return nodeEvent{node: patch.node, kind: kindUnwritten, event: reasonUnwritten.Event(fmt.Sprintf(
 		"The condition NetworkUnavailable of this Node could not be set to %s. Check the cloud-controller-manager's RBAC rules and admission webhooks. "+

@@ -122,8 +122,8 @@ func (x *index) statusOf(node *corev1.Node, isTarget bool) (status corev1.Condit
 	}
 }
 
-// unavailableSince returns True if a route has been missing since then for
-// unreachableAfter. Otherwise it returns when that will be.
+// unavailableSince returns True if a route has been missing for unreachableAfter.
+// Otherwise it returns when that will be. since is when the route was first missing.
 func (x *index) unavailableSince(since time.Time) (status corev1.ConditionStatus, until time.Time) {
 	if until := since.Add(unreachableAfter); x.now.Before(until) {
 		return "", until

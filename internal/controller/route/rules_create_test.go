@@ -123,7 +123,7 @@ func TestHints(t *testing.T) {
 }
 
 // If the target of a route claims its CIDR when the job is carried out, but did
-// not when it was planned, recheck keeps the route.
+// not when the job was planned, recheck keeps the route.
 func TestRemovalKnowsWhetherItsTargetClaims(t *testing.T) {
 	for _, tt := range []struct {
 		name string

@@ -62,7 +62,7 @@ func TestFinishedJobs(t *testing.T) {
 		job     job
 		result  result
 		created bool   // the route counts as there
-		failure string // kind
+		failure string // its kind
 		event   string
 	}{
 		{"CreatedRouteCountsAsThere", job{create: create}, result{}, true, "", ""},

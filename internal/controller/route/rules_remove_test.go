@@ -107,7 +107,7 @@ func removeRows() []row {
 		}},
 		{"BlackholeWithoutTargetWaits", given(1, unlisted("r1"), listed(blackhole(newRoute("b", "", "10.244.1.0/24")))), []string{
 			"create 10.244.1.0/24 for node-1: the route of its CIDR leads nowhere", "hold b: it leads nowhere" + waits,
-		}}, // the blackhole may be the Node's own route, whose Node the provider has not found yet
+		}}, // the blackhole may lead to node-1, because the provider may not have found its target yet
 		{"DuplicateWaits", given(1, listed(duplicate), pruning), []string{"hold r1b: it duplicates another route" + waits}},
 		{"DuplicateGoesWhenListingsAgree", given(1, listed(duplicate), strayFor(duplicate, time.Minute), pruning), []string{"remove r1b: it duplicates another route"}},
 		{"DuplicateOfTheSameNameStays", given(1, listed(newRoute("r1", "node-1", "10.244.1.0/24")), pruning), nil},

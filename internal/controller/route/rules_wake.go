@@ -44,7 +44,7 @@ func wakeOf(claim ownership.Claim, before, now *corev1.Node) wake {
 	}
 }
 
-// isReplaced reports whether two observations of one name are two Nodes. The
+// isReplaced reports whether two observations of one name are two Nodes. Then the
 // informer has missed the deletion between them.
 func isReplaced(before, now *corev1.Node) bool { return before.UID != now.UID }
 
