@@ -145,7 +145,7 @@ func (c *Controller) prove(ctx context.Context, o observed) {
 	c.wakeWaiting()
 }
 
-// sight takes note of a sighting. When another allocator turns out to be at work, it
+// sight takes note of a sighting. When another allocator turns out to be at work, sight
 // records one event.
 func (c *Controller) sight(ctx context.Context, s sighting) {
 	klog.FromContext(ctx).Info("Another allocator has given a Node its CIDRs", "node", s.node, "podCIDRs", s.cidrs, "manager", s.manager)

@@ -130,7 +130,7 @@ func (b *bed) record(what, _ string) {
 	b.events = append(b.events, what)
 }
 
-// told compares the events since the last time.
+// told compares the events since it was last called.
 func (b *bed) told(want ...string) {
 	b.t.Helper()
 	synctest.Wait()
@@ -192,7 +192,7 @@ func (b *bed) served(after time.Duration) int {
 	return len(b.cidrs())
 }
 
-var uids int // of Nodes that have been made
+var uids int // how many Nodes have been made
 
 func named(name string, has ...string) *corev1.Node {
 	uids++

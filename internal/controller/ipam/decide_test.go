@@ -98,7 +98,7 @@ func TestDecide(t *testing.T) {
 		edits []edit
 		want  action
 		says  string // a part of why
-		event string // its reason
+		event string // the reason of the event
 		after time.Duration
 	}{
 		// A Node without CIDRs.

@@ -26,7 +26,7 @@ type entry struct {
 	name string
 	// cidrs are the CIDRs that the Node holds.
 	cidrs []netip.Prefix
-	// written means that the API server has them.
+	// written means that the API server has these CIDRs.
 	written bool
 	// without is when the Node was first seen without CIDRs; zero if it never was.
 	without time.Time
@@ -68,7 +68,7 @@ func (l *ledger) seenWithout(e *entry, now time.Time) {
 }
 
 // suspect records that an earlier leader may still write the Node's CIDRs. trust
-// records that it cannot.
+// records that no earlier leader can.
 func (l *ledger) suspect(e *entry) {
 	e.suspect = true
 	l.suspects[e.uid] = e.name
@@ -79,7 +79,7 @@ func (l *ledger) trust(e *entry) {
 	delete(l.suspects, e.uid)
 }
 
-// bar records that the Node cannot be fenced because of what it has itself. It gets
+// bar records that the Node cannot be fenced because of what the Node has. It gets
 // no CIDRs, and no other Node waits for its fence.
 func (l *ledger) bar(e *entry) {
 	e.suspect, e.barred = false, true

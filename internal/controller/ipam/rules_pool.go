@@ -14,8 +14,9 @@ type Family struct {
 	Mask    int
 }
 
-// The greatest difference between the two lengths. It bounds memory, because a pool
-// has a counter for each CIDR. The value for IPv6 is kube-controller-manager's.
+// maxBits4 and maxBits6 bound how much longer Mask may be than the length of Cluster,
+// because a pool has a counter in memory for each CIDR. The bound for IPv6 is
+// kube-controller-manager's.
 const (
 	maxBits4 = 22
 	maxBits6 = 16
@@ -41,7 +42,7 @@ type pool struct {
 // tally is what has happened in a pool since it was last measured.
 type tally struct {
 	allocated, released int
-	tries               []int // for each CIDR that was given
+	tries               []int // how many CIDRs were tried, for each CIDR that was given
 }
 
 // newPool returns the pool of a family. CIDRs that overlap with reserved ones are
@@ -63,7 +64,7 @@ func (p *pool) take(uid types.UID) (cidr netip.Prefix, ok bool) {
 	}
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(uid))                     // It cannot fail.
-	n, tries := int(h.Sum32()>>1)%len(p.holders), 1 // An int may have 32 bits.
+	n, tries := int(h.Sum32()>>1)%len(p.holders), 1 // Half of the sum fits into an int of 32 bits.
 	for p.holders[n] > 0 {
 		n = (n + 1) % len(p.holders)
 		tries++

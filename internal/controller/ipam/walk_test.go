@@ -153,10 +153,10 @@ type leader struct {
 
 	controller *Controller
 	handler    cache.ResourceEventHandler
-	seen       int // changes in its cache
+	seen       int // how many changes its cache has
 	cache      map[string]*corev1.Node
 	own        map[string]*corev1.Node // its own writes
-	writes     int                     // that it has begun
+	writes     int                     // how many writes it has begun
 	dies       int                     // the number of the write during which it dies; 0: none
 }
 
@@ -305,7 +305,7 @@ func (w *world) pass(l *leader, name string) {
 	}
 }
 
-// rest lets everything arrive, and makes passes until nothing changes.
+// rest lets all writes arrive, and makes passes until nothing changes.
 func (w *world) rest(l *leader) {
 	w.trouble = 0
 	for _, arrives := range w.sent {
