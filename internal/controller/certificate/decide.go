@@ -22,7 +22,8 @@ type observed struct {
 	// live means that request and Node were read from the API server, after the
 	// cloud had answered.
 	live bool
-	// newer is how many undecided requests of the same Node are newer, at least.
+	// newer is how many undecided requests of the same Node are newer. It is counted
+	// up to Limits.PendingPerNode.
 	newer int
 	// holders are other Nodes that have the Node's provider ID, or one that the
 	// cloud has named.
@@ -63,7 +64,8 @@ type answer struct {
 	to    question
 	asked time.Time // when the call began
 	// byName is the instance with the Node's name; nil if the provider cannot look
-	// up a name. byID is the one with its provider ID; nil if it has none.
+	// up a name. byID is the instance with the Node's provider ID; nil if the Node
+	// has none.
 	byName, byID *instance
 	cause        message.Cause // if given is denied or failed
 }

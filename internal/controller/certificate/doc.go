@@ -10,8 +10,9 @@
 // Nothing that a kubelet writes is evidence: neither its Node's status, nor its
 // annotations, nor the provider ID with which it has created its Node.
 //
-// A crash loses nothing but the times of the last events. A request that is still
-// undecided is asked about again.
+// A crash loses only what memory.go has: how long requests pause, how much of the limits
+// is used, and when events were recorded. The cloud is asked again about a request that
+// is still undecided.
 //
 // DESIGN.md has the states of a request, and what may never happen.
 package certificate

@@ -101,7 +101,7 @@ func isHeld(o observed, c message.Cause) message.Event {
 func about(request string) string { return fmt.Sprintf("The request is %s.", message.Value(request)) }
 
 // IsAbout reports whether the message of an event on a Node is about the request. A
-// message that was cut at its end is about none.
+// message that was cut at its end is about no request.
 func IsAbout(text, request string) bool { return strings.HasSuffix(text, about(request)) }
 
 // isProven returns the message of the approval. An auditor can check what it says.

@@ -86,7 +86,7 @@ func checkPending(t *testing.T, p *pending, node string, all map[string]*certifi
 }
 
 // TestManyRequestsOfOneKubelet checks that a pass and a change of the Node do not
-// go through all requests of a kubelet. A list of them would be many allocations.
+// go through all requests of a kubelet. A list of them would need many allocations.
 func TestManyRequestsOfOneKubelet(t *testing.T) {
 	work := func(requests int) float64 {
 		var p pending

@@ -24,8 +24,8 @@ const (
 	longestPause = time.Hour
 )
 
-// The time between two events on a Node: of different reasons, and of the same
-// one.
+// The time between two events on a Node: with different reasons, and with the same
+// reason.
 const (
 	eventInterval  = time.Minute
 	repeatInterval = time.Hour
