@@ -125,7 +125,7 @@ func (b *bed) answer(f func(ctx context.Context, v *corev1.PersistentVolume) (ma
 	b.says = f
 }
 
-// saw compares what was asked and recorded since the last time.
+// saw compares what was asked and recorded since it was last called.
 func (b *bed) saw(asked, events []string) {
 	b.t.Helper()
 	time.Sleep(time.Second) // The gateway delays failures that it cannot classify.
@@ -138,7 +138,7 @@ func (b *bed) saw(asked, events []string) {
 	b.asked = nil
 }
 
-// recorded compares what was recorded since the last time. It needs b.mu.
+// recorded compares what was recorded since it was last called. The caller holds b.mu.
 func (b *bed) recorded(events []string) {
 	b.t.Helper()
 	if diff := cmp.Diff(events, b.events); diff != "" {
@@ -205,7 +205,7 @@ func TestProvidersThatDoNotAnswer(t *testing.T) {
 		name   string
 		says   func(ctx context.Context, v *corev1.PersistentVolume) (map[string]string, error)
 		events []string
-		again  bool // it is asked again
+		again  bool // the provider is asked again
 	}{
 		{"Nil", none, nil, false},
 		{"NotImplemented", func(context.Context, *corev1.PersistentVolume) (map[string]string, error) {
@@ -282,7 +282,7 @@ func TestSlowProviderDelaysNoOtherVolume(t *testing.T) {
 	})
 }
 
-// Labels that somebody removes are put back once every five minutes.
+// Labels that somebody removes are put back at most once in five minutes.
 func TestRemovedLabelsAreNotPutBackEachTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := prepare(t, named("v"))
