@@ -17,7 +17,7 @@ import (
 // options are the flags of the command line.
 type options struct {
 	settings   scenario.Settings
-	flags      map[string]string // all that decide what is measured
+	flags      map[string]string // all flags that decide what is measured
 	chosen     []scenario.Scenario
 	contenders []contender.Name
 	bin        string
@@ -29,7 +29,7 @@ type options struct {
 	keepLogs   bool
 }
 
-// restriction is what is to be measured, as on the command line.
+// restriction says what is to be measured, in the words of the command line.
 type restriction struct{ scenarios, contenders, errors, fastPaths string }
 
 // whole reports whether everything is to be measured.
@@ -94,7 +94,7 @@ func parse(args []string) (options, error) {
 	return o, errors.Join(o.check(), o.choose(r))
 }
 
-// check finds sizes that nobody can measure.
+// check returns an error for values that make no sense.
 func (o *options) check() error {
 	s := o.settings
 	switch {

@@ -13,7 +13,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/scale/internal/scenario"
 )
 
-// progress shows what happens. On a terminal the last line says how far it is.
+// progress shows what happens. On a terminal the last line says how far the benchmark is.
 type progress struct {
 	out      *os.File
 	terminal bool
@@ -51,7 +51,7 @@ func (p *progress) print(format string, args ...any) {
 	_, _ = fmt.Fprintf(p.out, format, args...) // Nobody reads it if it cannot be written.
 }
 
-// status is the last line of a terminal.
+// status returns the last line for a terminal.
 func (p *progress) status() string {
 	const width = 100
 	text := fmt.Sprintf("%.0f min, %d of %d runs done, running: %s", p.clock.Since(p.began).Minutes(), p.done, p.all, strings.Join(p.running, ", "))

@@ -1,6 +1,6 @@
 // Command fairlead is Fairlead's daemon with the provider that answers from
-// lists, and with those whose errors have lost their type. With the simulated
-// provider the released daemon is measured.
+// lists, and with the providers whose errors have lost their type. The benchmark
+// runs the released daemon where it needs the simulated provider only.
 package main
 
 import (

@@ -1,9 +1,9 @@
-// Package listing is the simulated cloud's provider as many vendors write
-// theirs: it answers each question about a Node from a list of all instances.
+// Package listing is a provider for the simulated cloud that works like those of many
+// vendors: it answers each question about a Node from a list of all instances.
 // It registers under the name "listing".
 //
-// What is not on the list does not exist, so if a list is empty or cut short,
-// running instances seem to be gone.
+// It takes an instance that is not on the list for absent. So if a list is empty or cut
+// short, running instances seem to be gone.
 package listing
 
 import (
@@ -21,8 +21,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Name is the provider's name. Its provider IDs are those of the simulated
-// cloud, whose instances they name.
+// Name is the provider's name. Its provider IDs are the same as those of the provider
+// "simulated", because both name instances of the simulated cloud.
 const Name = "listing"
 
 func init() { //nolint:gochecknoinits // a provider registers itself on import, as the contract asks
@@ -31,13 +31,13 @@ func init() { //nolint:gochecknoinits // a provider registers itself on import, 
 
 // Cloud is the provider.
 type Cloud struct {
-	cloudprovider.Interface  // the simulated one, as if it were not a provider.Reloader
-	provider.ErrorClassifier // its own
+	cloudprovider.Interface  // the simulated provider, without its method of provider.Reloader
+	provider.ErrorClassifier // that of the simulated provider
 
 	client *simulator.Client
 }
 
-// New returns a provider. The configuration is that of the simulated one, and
+// New returns a provider. Its configuration is that of the simulated provider, and
 // must name a cloud that runs.
 func New(config io.Reader) (*Cloud, error) {
 	if config == nil {
@@ -102,11 +102,11 @@ func (i instances) InstanceMetadata(ctx context.Context, node *corev1.Node) (*cl
 	return m, nil
 }
 
-// ProviderID is the provider ID of an instance.
+// ProviderID returns the provider ID of an instance.
 func ProviderID(i simulator.Instance) string { return simulated.Name + "://" + i.Region + "/" + i.ID }
 
-// find lists all instances, and looks for the Node's: by provider ID, or
-// without one by name.
+// find lists all instances and looks for that of the Node: by provider ID or, if the
+// Node has none, by name.
 func (i instances) find(ctx context.Context, node *corev1.Node) (simulator.Instance, error) {
 	all, err := i.client.Instances(ctx)
 	if err != nil {

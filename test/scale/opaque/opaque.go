@@ -1,7 +1,7 @@
-// Package opaque is the simulated cloud's provider as many vendors write
-// theirs: an error of the cloud loses its type, and with it its status, on the
-// way. It registers under two names: the errors of "simulated-text" keep their
-// text, those of "simulated-unreadable" do not.
+// Package opaque is a provider for the simulated cloud that works like those of many
+// vendors: errors of the cloud lose their type, and with it their status, on the way.
+// It registers under two names: the errors of "simulated-text" keep their text, those
+// of "simulated-unreadable" do not.
 //
 // The sentinel errors of cloudprovider stay what they are.
 package opaque

@@ -12,8 +12,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/process"
 )
 
-// Cloud is a simulated cloud. Its client is the operator's, who meets no
-// faults, needs no quota and is not counted.
+// Cloud is a simulated cloud. Its client is the operator's, whose calls meet no
+// faults, use no quota and are not counted.
 type Cloud struct {
 	*simulator.Client
 
@@ -57,7 +57,7 @@ func Start(ctx context.Context, program, dir string, c Config) (*Cloud, error) {
 // Stop ends the cloud.
 func (c *Cloud) Stop() error { return c.process.Stop() }
 
-// Alive are the names of all instances that are not terminated.
+// Alive returns the names of all instances that are not terminated.
 func (c *Cloud) Alive(ctx context.Context) (map[string]bool, error) {
 	all, err := c.Instances(ctx)
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/audit"
 )
 
-// Requests is what the daemons under test have asked of the API server, without
-// the lease: that is renewed whatever happens.
+// Requests counts the requests of the daemons under test to the API server, without
+// those for the lease, which is renewed whatever happens.
 type Requests struct {
 	// Writes and Reads are counted by verb and resource, such as
 	// "patch nodes/status". A watch counts when it ends. Writes include Events.
@@ -21,11 +21,11 @@ type Requests struct {
 	DeletedNodes []string
 }
 
-// Mark is the end of the audit log. Whoever has got the answer to a request
-// finds the request before it.
+// Mark returns the end of the audit log. Every request that has been answered is
+// before it.
 func (p *Plane) Mark() (int64, error) { return p.audit.End() }
 
-// Since are the requests that were written down after the mark.
+// Since returns the requests that were logged after the mark.
 func (p *Plane) Since(mark int64) (Requests, error) {
 	all, err := p.audit.Since(mark)
 	if err != nil {

@@ -42,13 +42,13 @@ func Each(n int, f func(int) error) error {
 	return errors.Join(errs...)
 }
 
-// Uninitialized is a Node as a kubelet registers it, the n-th of its cluster.
+// Uninitialized returns the n-th Node of a cluster, as a kubelet registers it.
 func Uninitialized(name string, n int, now time.Time) *corev1.Node {
 	podCIDR := podCIDR(n)
 	return &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelHostname: name}},
 		Spec: corev1.NodeSpec{
-			// Given at once, so that the control plane does not write each new Node while the daemon does.
+			// The Node has its CIDR at once, so that the control plane does not write it while the daemon does.
 			PodCIDR: podCIDR, PodCIDRs: []string{podCIDR},
 			Taints: []corev1.Taint{{Key: api.TaintExternalCloudProvider, Value: "true", Effect: corev1.TaintEffectNoSchedule}},
 		},
@@ -62,13 +62,13 @@ func Uninitialized(name string, n int, now time.Time) *corev1.Node {
 	}
 }
 
-// podCIDR is the n-th network of 256 addresses of the cluster's.
+// podCIDR returns the n-th network of 256 addresses in the cluster's CIDR.
 func podCIDR(n int) string {
 	return netip.PrefixFrom(netip.AddrFrom4([4]byte{10, byte(128 + n/256), byte(n % 256), 0}), 24).String()
 }
 
-// Initialized is the Node of an instance as any cloud-controller-manager leaves
-// it behind.
+// Initialized returns the Node of an instance as any cloud-controller-manager has
+// initialised it.
 func Initialized(i simulator.Instance, n int, now time.Time) *corev1.Node {
 	node := Uninitialized(i.Name, n, now)
 	node.Spec.Taints = nil
@@ -97,7 +97,7 @@ func IsInitialized(node *corev1.Node) bool {
 	return node.Spec.ProviderID != "" && Address(node, corev1.NodeInternalIP) != ""
 }
 
-// Address is the first address of this type, or empty.
+// Address returns the first address of this type, or an empty string.
 func Address(node *corev1.Node, kind corev1.NodeAddressType) string {
 	for _, a := range node.Status.Addresses {
 		if a.Type == kind {

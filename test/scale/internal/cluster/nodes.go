@@ -16,7 +16,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// ErrLate means that something has not happened within the time.
+// ErrLate means that something has not happened in time.
 var ErrLate = errors.New("not in time")
 
 // Nodes observes all Nodes of a cluster by one watch.
@@ -67,14 +67,14 @@ func (n *Nodes) note() {
 	}
 }
 
-// Unchanged is how long nothing has happened to any Node.
+// Unchanged returns how long nothing has happened to any Node.
 func (n *Nodes) Unchanged() time.Duration {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.clock.Since(n.changed)
 }
 
-// All are the Nodes by name. They must not be changed.
+// All returns the Nodes by name. They must not be changed.
 func (n *Nodes) All() map[string]*corev1.Node {
 	nodes := map[string]*corev1.Node{}
 	for _, object := range n.store.List() {
@@ -85,16 +85,16 @@ func (n *Nodes) All() map[string]*corev1.Node {
 	return nodes
 }
 
-// Names are the names of all Nodes, in order.
+// Names returns the names of all Nodes, in order.
 func (n *Nodes) Names() []string {
 	names := n.store.ListKeys()
 	slices.Sort(names)
 	return names
 }
 
-// Await looks whenever a Node changes, and a few times a second, until check
-// finds nothing wrong. After the time it returns ErrLate and what check found
-// last. One at a time may wait.
+// Await calls check whenever a Node changes, and a few times a second, until check
+// finds nothing wrong. When the time is over, it returns ErrLate and the last error of
+// check. Only one goroutine at a time may wait.
 func (n *Nodes) Await(ctx context.Context, within time.Duration, check func(map[string]*corev1.Node) error) error {
 	const pause = 10 * time.Millisecond // so that many changes in a short time cost few checks
 	deadline := n.clock.Now().Add(within)

@@ -1,5 +1,5 @@
 // Package cluster is the side of Kubernetes: a real control plane, plain Node
-// objects without kubelets, and what the API server was asked.
+// objects without kubelets, and counts of the requests to the API server.
 package cluster
 
 import (
@@ -44,7 +44,7 @@ func Start(ctx context.Context, program, dir string) (p *Plane, err error) {
 	p.playground, err = process.Start(dir, program, "up", "--output=json", "--nodes=0", "--audit-log", "--data-dir="+filepath.Join(dir, "cluster"),
 		"--cluster-cidr="+PodCIDRs,
 		"--node-monitor-grace-period=1h",               // Nodes without kubelets stay as they are
-		"--apiserver-arg=--max-requests-inflight=2000", // what the benchmark itself does must slow nobody down
+		"--apiserver-arg=--max-requests-inflight=2000", // requests of the benchmark itself must slow nobody down
 		"--apiserver-arg=--audit-log-maxsize=10000",    // in MB: a rotated log would lose what was counted
 	)
 	if err != nil {
@@ -93,7 +93,7 @@ func (p *Plane) allowSkeleton(ctx context.Context) error {
 	return nil
 }
 
-// client speaks to the API server without a throttle.
+// client returns a client that does not limit its own requests to the API server.
 func client(kubeconfig string) (kubernetes.Interface, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
@@ -111,7 +111,7 @@ func (p *Plane) Stop() error { return p.playground.Stop() }
 // Err says how the control plane has ended; nil while it runs.
 func (p *Plane) Err() error { return p.playground.Err() }
 
-// Holder is who holds the daemon's lease, empty if nobody does.
+// Holder returns who holds the daemon's lease, empty if nobody does.
 func (p *Plane) Holder(ctx context.Context) (string, error) {
 	lease, err := p.Client.CoordinationV1().Leases(metav1.NamespaceSystem).Get(ctx, LeaseName, metav1.GetOptions{})
 	if err != nil {

@@ -34,7 +34,7 @@ func (p *Plane) Fill(ctx context.Context, services, bytes int) error {
 	return Each(services, func(n int) error {
 		service := &corev1.Service{
 			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("other-%05d", n), Annotations: annotations},
-			Spec: corev1.ServiceSpec{ // without an address of the cluster, of which there are not as many
+			Spec: corev1.ServiceSpec{ // without a cluster IP: there are not enough of them for so many Services
 				ClusterIP: corev1.ClusterIPNone, Selector: map[string]string{"app": "bench"}, Ports: []corev1.ServicePort{{Port: 80}},
 			},
 		}
@@ -43,7 +43,7 @@ func (p *Plane) Fill(ctx context.Context, services, bytes int) error {
 	})
 }
 
-// Exposed are the Services of type LoadBalancer.
+// Exposed returns the Services of type LoadBalancer.
 func (p *Plane) Exposed(ctx context.Context) ([]corev1.Service, error) {
 	list, err := p.Client.CoreV1().Services(namespace).List(ctx, metav1.ListOptions{ResourceVersion: "0"})
 	if err != nil {
@@ -58,7 +58,7 @@ func (p *Plane) Exposed(ctx context.Context) ([]corev1.Service, error) {
 	return exposed, nil
 }
 
-// Unexpose deletes them.
+// Unexpose deletes the Services of type LoadBalancer.
 func (p *Plane) Unexpose(ctx context.Context) error {
 	services, err := p.Exposed(ctx)
 	if err != nil {

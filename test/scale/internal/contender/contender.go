@@ -20,7 +20,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/scale/opaque"
 )
 
-// Name says which daemon it is.
+// Name is the name of a daemon.
 type Name string
 
 // The contenders, in the order in which they are shown.
@@ -29,7 +29,7 @@ const (
 	Skeleton Name = "skeleton"
 )
 
-// Names are all contenders.
+// Names returns all contenders.
 func Names() []Name { return []Name{Fairlead, Skeleton} }
 
 // Provider is the provider that is linked in.
@@ -39,7 +39,7 @@ type Provider string
 const (
 	Simulated Provider = simulated.Name
 	Listing   Provider = listing.Name
-	// Text and Unreadable are the simulated one, whose errors have lost their type.
+	// Text and Unreadable are the simulated provider with errors that have lost their type.
 	Text       Provider = opaque.Text
 	Unreadable Provider = opaque.Unreadable
 )
@@ -70,12 +70,12 @@ func Version(ctx context.Context, program string) (string, error) {
 	return fields[len(fields)-1], nil
 }
 
-// Setup is how a daemon is run. Everything else is its own default.
+// Setup is how a daemon is run. All other settings have the daemon's own defaults.
 type Setup struct {
 	Program  string
 	Provider Provider
 	CloudURL string
-	// Plain: the provider offers nothing beyond the contract.
+	// Plain means that the provider offers nothing beyond the contract.
 	Plain      bool
 	Kubeconfig string
 	Flags      []string
@@ -150,7 +150,7 @@ func (d *Daemon) Healthy(ctx context.Context) error {
 	return nil
 }
 
-// freePort is one that nobody listens on.
+// freePort returns a port on which nobody listens.
 func freePort(ctx context.Context) (int, error) {
 	var config net.ListenConfig
 	listener, err := config.Listen(ctx, "tcp", "127.0.0.1:0")

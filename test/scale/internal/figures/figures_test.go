@@ -60,7 +60,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// firstNew is the first line of want that is not in have.
+// firstNew returns the first line of want that is not in have.
 func firstNew(have, want string) string {
 	for line := range strings.Lines(want) {
 		if !strings.Contains(have, line) {
@@ -80,7 +80,7 @@ func read(t *testing.T, path string) string {
 	return string(text)
 }
 
-// initialising is the row of a contender.
+// initialising returns the row of a contender.
 func initialising(scenario, name string, nodes int, took time.Duration) report.Row {
 	row := report.Row{
 		Scenario: scenario, Contender: name, Nodes: nodes, PeakBytes: 80 << 20, FastPaths: "on",

@@ -15,7 +15,7 @@ var (
 	item  = regexp.MustCompile(`(?m)^- Benchmarks: .*\n(?:  .*\n)*`)
 )
 
-// Fill returns the page with the text in the place that is meant for it.
+// Fill returns the page with the text between the two comments that mark its place.
 func Fill(page, text string) (string, error) {
 	if n := len(block.FindAllString(page, -1)); n != 1 {
 		return "", fmt.Errorf("the page has %d places for what is generated from results, want 1", n)
@@ -41,7 +41,8 @@ func List(index string, pages []string) (string, error) {
 	return item.ReplaceAllStringFunc(index, func(string) string { return text }), nil
 }
 
-// InDocs is the part of the folder's own page: the picture, if there is one.
+// InDocs returns what the page docs/benchmarks/README.md shows: the picture, if there
+// is one.
 func (all Results) InDocs() string {
 	r, ok := all.newestScaling()
 	if !ok {

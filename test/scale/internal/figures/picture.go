@@ -13,7 +13,7 @@ import (
 // PictureFile is the picture's name in the folder of results.
 const PictureFile = "scale.svg"
 
-// alternative is what the picture shows, for those who do not see it.
+// alternative describes the picture for those who cannot see it.
 const alternative = "How long it takes to initialise all Nodes, and how many calls of the cloud, against the number of Nodes"
 
 // newestScaling returns the newest result with clusters of several sizes.
@@ -65,7 +65,7 @@ type curve struct {
 	points                []point
 }
 
-// stroke is how the line is drawn.
+// stroke returns the SVG attributes of the line.
 func (c curve) stroke() string {
 	text := fmt.Sprintf(`fill="none" stroke="%s" stroke-width="2.5" stroke-linejoin="round"`, c.colour)
 	if c.dashes != "" {
@@ -76,12 +76,12 @@ func (c curve) stroke() string {
 
 type point struct{ nodes, seconds, calls float64 }
 
-// curvesOf has the skeleton first: the others are drawn over it.
+// curvesOf returns the curves, the skeleton's first: the others are drawn over it.
 func curvesOf(rows []report.Row) []curve {
 	looks := []curve{
 		{label: "skeleton", colour: "#b5482a"},
 		{label: "fairlead", colour: "#0b7a4b"},
-		{label: "fairlead, without fast paths", colour: "#2f6fb1", dashes: "7 6"}, // It may lie on the skeleton's.
+		{label: "fairlead, without fast paths", colour: "#2f6fb1", dashes: "7 6"}, // This curve may lie on the skeleton's.
 	}
 	var curves []curve
 	for _, c := range looks {
@@ -106,10 +106,10 @@ type panel struct {
 	x, y        axis
 }
 
-// axis leads from values to places.
+// axis converts values to positions in the picture.
 type axis struct {
 	low, high float64 // the logarithms of the ends
-	from, to  float64 // their places
+	from, to  float64 // the positions of the ends
 }
 
 func (a axis) at(value float64) float64 {
@@ -190,7 +190,7 @@ func (p panel) drawEnds(svg *strings.Builder) {
 	}
 }
 
-// text is a value with its unit.
+// text returns a value with its unit.
 func (p panel) text(value float64) string {
 	text := report.Grouped(int(math.Round(value)))
 	if value < 10 && p.unit != "" && value != math.Trunc(value) {

@@ -24,7 +24,7 @@ type Result struct {
 	Name string
 }
 
-// Results are all that are committed, the newest first.
+// Results are all results that are committed, the newest first.
 type Results []Result
 
 // Read reads the results of a folder.
@@ -49,16 +49,16 @@ func Read(dir string) (Results, error) {
 	return all, nil
 }
 
-// found is a scenario of the newest result that has it, with the page that shows
-// it.
+// found is a scenario in the newest result that has it, with the page that shows
+// that result.
 type found struct {
 	page               string
 	fairlead, skeleton report.Row // skeleton is empty where it was not measured
 	nodes, services    int
 }
 
-// newest returns what the newest result that has the scenario says of it. A
-// failed run counts as none.
+// newest returns the scenario from the newest result that has it. Failed runs do not
+// count.
 func (all Results) newest(scenario string) (found, bool) {
 	for _, r := range all {
 		f := found{page: r.Name}
@@ -83,7 +83,7 @@ func (all Results) newest(scenario string) (found, bool) {
 	return found{}, false
 }
 
-// number is 0 for what is none.
+// number returns 0 if the text is no number.
 func number(text string) int {
 	n, err := strconv.Atoi(text)
 	if err != nil {

@@ -12,13 +12,14 @@ import (
 // scenarios.
 type line struct {
 	scenarios []string
-	// what is the first cell, for the scenarios in their order.
+	// what returns the first cell. It gets the scenarios in their order.
 	what func(...found) string
-	// cell is a contender's, for its rows of the scenarios in their order.
+	// cell returns the cell of a contender. It gets the contender's rows of the
+	// scenarios in their order.
 	cell func(...report.Row) string
 }
 
-// lines are those of the README's table.
+// lines returns the lines of the README's table.
 func lines() []line {
 	return []line{
 		{[]string{"lies-404-few", "lies-404-all"}, func(f ...found) string {
@@ -55,17 +56,17 @@ func lines() []line {
 	}
 }
 
-// sized is a first cell with the number of Nodes.
+// sized returns a function that makes a first cell with the number of Nodes.
 func sized(format string) func(...found) string {
 	return func(f ...found) string { return fmt.Sprintf(format, report.Grouped(f[0].nodes)) }
 }
 
-// exposing is a first cell with the number of Services.
+// exposing returns a function that makes a first cell with the number of Services.
 func exposing(format string) func(...found) string {
 	return func(f ...found) string { return fmt.Sprintf(format, report.Grouped(f[0].services)) }
 }
 
-// bound is how long the quota alone takes, where that is known.
+// bound returns how much time the quota alone needs, if that is known.
 func (f found) bound() string {
 	if fact, known := f.fairlead.Fact(report.QuotaNeeds); known {
 		return " (the quota alone needs " + fact.Text() + ")"
@@ -98,7 +99,8 @@ func routed(rows ...report.Row) string {
 
 func calls(row report.Row) string { return "calls: " + report.Grouped(row.Calls()) }
 
-// facts shows some facts of one row, nothing if one of them is not known.
+// facts returns a function that makes a cell with some facts of one row. The cell is
+// empty if one of them is not known.
 func facts(whats ...string) func(...report.Row) string {
 	return func(rows ...report.Row) string {
 		texts := make([]string, len(whats))
@@ -111,7 +113,7 @@ func facts(whats ...string) func(...report.Row) string {
 	}
 }
 
-// fact is a fact's text, empty if the row has no such fact.
+// fact returns the text of a fact, empty if the row has no such fact.
 func fact(row report.Row, what string) string {
 	f, known := row.Fact(what)
 	if !known {
@@ -120,8 +122,8 @@ func fact(row report.Row, what string) string {
 	return f.Text()
 }
 
-// Table returns the README's table with what it is about, and the picture if a
-// result has one.
+// Table returns the README's table with a sentence that introduces it, and the picture
+// if a result has one.
 func (all Results) Table() string {
 	var rows strings.Builder
 	var pages []string
@@ -143,8 +145,8 @@ func (all Results) Table() string {
 	return text
 }
 
-// row returns the line and the pages that it is from; nothing without a result
-// that has Fairlead's figures.
+// row returns the line and the pages that its figures are from. It returns nothing if
+// no result has Fairlead's figures.
 func (l line) row(all Results) (text string, pages []string) {
 	var scenarios []found
 	var ours, theirs []report.Row
@@ -162,7 +164,7 @@ func (l line) row(all Results) (text string, pages []string) {
 	if measured {
 		their = l.cell(theirs...)
 	}
-	if our == "" { // a result from before it was measured
+	if our == "" { // The result is older than this measurement.
 		return "", nil
 	}
 	return fmt.Sprintf("| %s | %s | %s |\n", l.what(scenarios...), our, their), pages

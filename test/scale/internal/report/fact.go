@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// The facts that are read again: for the README, the table of scaling and the
-// picture.
+// The names of facts that the README, the table of scaling or the picture shows.
 const (
 	AllInitialized  = "all initialised"
 	MedianNode      = "the median Node"
@@ -24,8 +23,8 @@ const (
 	AllRouted       = "all Nodes have routes and say so"
 )
 
-// Fact is one thing that was seen: a time, that it has not happened within a
-// time, a number, or a quantity with a unit.
+// Fact is one result of a measurement: the time that something took, or that it did
+// not happen within a time, or a number, or a quantity with a unit.
 type Fact struct {
 	What      string   `json:"what"`
 	Seconds   float64  `json:"seconds,omitempty"`
@@ -44,8 +43,8 @@ func Never(what string, within time.Duration) Fact {
 	return Fact{What: what, NotWithin: within.Seconds()}
 }
 
-// Number says how many; of is how many were possible, 0 where that means
-// nothing.
+// Number says how many of something there were. Of is how many were possible, or 0 if
+// there is no such number.
 func Number(what string, n, of int) Fact { return Fact{What: what, Count: &n, Of: of} }
 
 // Quantity says how much, with its unit.
@@ -55,7 +54,7 @@ func Quantity(what string, value float64, unit string) Fact {
 
 func (f Fact) String() string { return f.What + ": " + f.Text() }
 
-// Text is the fact without its name.
+// Text returns the fact without its name.
 func (f Fact) Text() string {
 	switch {
 	case f.Count != nil && f.Of > 0:
@@ -71,7 +70,7 @@ func (f Fact) Text() string {
 	}
 }
 
-// seconds has as many digits as are worth reading.
+// seconds writes a time with as many digits as are worth reading.
 func seconds(s float64) string {
 	if s < 100 {
 		return fmt.Sprintf("%.1f s", s)

@@ -17,14 +17,14 @@ type Machine struct {
 	System      string `json:"system"`
 	Kernel      string `json:"kernel"`
 	Go          string `json:"go"`
-	// Load is how many processes wanted to run in the minute before.
+	// Load is the load average of the minute before the benchmark.
 	Load float64 `json:"load"`
 }
 
-// IsBusy reports whether something else runs here.
+// IsBusy reports whether something else keeps the machine busy.
 func (m Machine) IsBusy() bool { return m.Load > float64(m.Cores)/2 }
 
-// ThisMachine looks at this one. What the system does not tell stays empty.
+// ThisMachine describes this machine. Fields that the system does not show stay empty.
 func ThisMachine() Machine {
 	return Machine{
 		CPU:         field("/proc/cpuinfo", "model name"),
@@ -37,7 +37,7 @@ func ThisMachine() Machine {
 	}
 }
 
-// field is the first value of a key in a file of lines "key : value".
+// field returns the first value of a key in a file of lines "key : value".
 func field(file, key string) string {
 	text, err := os.ReadFile(file)
 	if err != nil {

@@ -14,11 +14,11 @@ type Report struct {
 	Programs []Program `json:"programs"`
 	// Flags are the sizes, as on the command line.
 	Flags   map[string]string `json:"flags"`
-	Seconds float64           `json:"seconds"` // that it took
+	Seconds float64           `json:"seconds"` // that the benchmark took
 	Rows    []Row             `json:"rows"`
 }
 
-// Program is one that was measured or measured with.
+// Program is a program that was measured.
 type Program struct {
 	Name    string `json:"name"`
 	Version string `json:"version"`
@@ -63,7 +63,7 @@ type Row struct {
 	Error string `json:"error,omitempty"`
 }
 
-// Calls is how many calls of the cloud were made.
+// Calls returns how many calls of the cloud were made.
 func (r Row) Calls() int {
 	n := 0
 	for _, results := range r.CloudCalls {
@@ -72,10 +72,10 @@ func (r Row) Calls() int {
 	return n
 }
 
-// Writes is how many writes were made that are not Events.
+// Writes returns how many writes were made, without those of Events.
 func (r Row) Writes() int { return sum(r.APIWrites) - r.Events }
 
-// Reads is how many reads were made.
+// Reads returns how many reads were made.
 func (r Row) Reads() int { return sum(r.APIReads) }
 
 func sum(counts map[string]int) int {
@@ -86,7 +86,7 @@ func sum(counts map[string]int) int {
 	return n
 }
 
-// outcome is the facts, or why there are none.
+// outcome returns the facts, or why there are none.
 func (r Row) outcome() string {
 	if r.Error != "" {
 		first, _, _ := strings.Cut(r.Error, "\n")

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Scaling returns the runs that differ in the number of Nodes alone, by
-// contender, then with fast paths before without, then by size.
+// Scaling returns the runs that differ in the number of Nodes alone. They are sorted by
+// contender, then with fast paths before without them, then by size.
 func (r Report) Scaling() []Row {
 	var rows []Row
 	for _, row := range r.Rows {
@@ -23,7 +23,7 @@ func (r Report) Scaling() []Row {
 	return rows
 }
 
-// Label returns who ran, and whether without fast paths.
+// Label returns the contender, and says if it ran without fast paths.
 func (r Row) Label() string {
 	if r.FastPaths == "off" && r.Contender == "fairlead" {
 		return r.Contender + ", without fast paths"
@@ -31,7 +31,7 @@ func (r Row) Label() string {
 	return r.Contender
 }
 
-// scaling is the table of what a Node costs, without rows if only one size was
+// scaling returns the table of what a Node costs, or nil if only one size was
 // measured.
 func (r Report) scaling() [][]string {
 	rows := r.Scaling()

@@ -22,13 +22,13 @@ type Series struct {
 
 // Sample is what was known at one time of a measurement.
 type Sample struct {
-	Seconds        float64 // since its begin
+	Seconds        float64 // since its beginning
 	Calls, Refused int     // so far
 	MemoryBytes    int64
 }
 
-// NewSeries divides the time of the samples, which were taken once in a second.
-// It returns nil if there are none.
+// NewSeries divides the time of the samples, which were taken once a second, into
+// equal parts. It returns nil if there are no samples.
 func NewSeries(samples []Sample) *Series {
 	if len(samples) == 0 {
 		return nil
@@ -52,8 +52,8 @@ func NewSeries(samples []Sample) *Series {
 }
 
 // Unevenness returns the calls in the busiest ten seconds, as a multiple of the
-// mean of ten seconds. The last part, which may be shorter, does not count. It
-// returns 0 without calls.
+// mean of ten seconds. The last part, which may be shorter, does not count. Without
+// calls the result is 0.
 func (s *Series) Unevenness() float64 {
 	tens := chunks(s.Calls, 10/s.EverySeconds)
 	if len(tens) > 1 {

@@ -18,7 +18,7 @@ var heading = []string{
 	"cloud calls", "429", "API writes", "events", "API reads", "CPU", "peak memory",
 }
 
-// cells are the row's columns after the scenario.
+// cells returns the row's columns after the scenario.
 func (r Row) cells() []string {
 	if r.Error != "" {
 		return []string{r.Contender, "", r.outcome(), "", "", "", "", "", "", ""}
@@ -30,7 +30,7 @@ func (r Row) cells() []string {
 	}
 }
 
-// refused is how many calls the quota refused, and which part of all.
+// refused returns how many calls the quota refused, and what part of all calls that is.
 func (r Row) refused() string {
 	if r.Throttled == 0 {
 		return "0"
@@ -38,7 +38,7 @@ func (r Row) refused() string {
 	return fmt.Sprintf("%d (%.1f %%)", r.Throttled, 100*float64(r.Throttled)/float64(r.Calls()))
 }
 
-// table names each scenario once, at its first row.
+// table returns the table of results. It names each scenario once, in its first row.
 func (r Report) table() [][]string {
 	table := [][]string{heading}
 	for _, rows := range r.scenarios() {
@@ -94,7 +94,7 @@ func writeLine(text *strings.Builder, row []string, widths []int, between, aroun
 // numbers is a list of numbers, one on each line.
 var numbers = regexp.MustCompile(`\[\s+(?:\d+,\s+)*\d+\s+\]`)
 
-// WriteJSON writes everything, lists of numbers on one line.
+// WriteJSON writes everything, and each list of numbers on one line.
 func (r Report) WriteJSON(w io.Writer) error {
 	text, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
@@ -107,7 +107,7 @@ func (r Report) WriteJSON(w io.Writer) error {
 	return err
 }
 
-// Failed are the rows whose numbers are missing.
+// Failed returns the names of the rows whose numbers are missing.
 func (r Report) Failed() []string {
 	var names []string
 	for _, row := range r.Rows {
@@ -118,7 +118,7 @@ func (r Report) Failed() []string {
 	return names
 }
 
-// scenarios are the rows of each scenario, in order.
+// scenarios returns the rows of each scenario, in order.
 func (r Report) scenarios() [][]Row {
 	var all [][]Row
 	for _, row := range r.Rows {

@@ -13,9 +13,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/scale/internal/report"
 )
 
-// driftPeriod is how often Nodes are refreshed where nothing else shows that an
-// instance has changed: as often as half of the quota allows for a call for each
-// Node.
+// driftPeriod returns the period after which Nodes are refreshed. It is so long that a
+// call for each Node takes half of the quota, and at least 10 seconds.
 func (s Settings) driftPeriod() time.Duration {
 	return max(10*time.Second, time.Duration(2*s.Nodes/s.Quota)*time.Second)
 }
@@ -77,11 +76,12 @@ func driftings() []Scenario {
 	return both
 }
 
-// changed is how many instances change: few, as in one zone of a large cluster,
-// because what is measured is how soon a change is seen.
+// changed returns how many instances change. They are few, because the scenario measures
+// how soon a change is seen.
 func (s Settings) changed() int { return min(s.percent(5), 50) }
 
-// follow is nil when this holds for the Nodes of all instances.
+// follow returns a function that returns nil if holds is true for the Nodes of all
+// instances.
 func follow(instances []simulator.Instance, holds func(simulator.Instance, *corev1.Node) bool) func(map[string]*corev1.Node) error {
 	return func(nodes map[string]*corev1.Node) error {
 		done := 0

@@ -46,7 +46,8 @@ var failover = Scenario{
 	},
 }
 
-// handOver lets the last replica take over from the one before.
+// handOver starts another replica, ends the leader and waits until the new replica
+// has taken over.
 func (t *trial) handOver(ctx context.Context, what string, s syscall.Signal) error {
 	const within = 2 * time.Minute
 	leader := t.daemons[len(t.daemons)-1]
@@ -57,7 +58,7 @@ func (t *trial) handOver(ctx context.Context, what string, s syscall.Signal) err
 	if err := t.poll(ctx, within, func() error { return standby.Healthy(ctx) }); err != nil {
 		return err
 	}
-	// Only now does it look at the lease: by default every two to four seconds.
+	// The standby only now begins to look at the lease: by default every two to four seconds.
 	if err := t.wait(ctx, 5*time.Second); err != nil {
 		return err
 	}

@@ -48,8 +48,8 @@ var idle = Scenario{
 	},
 }
 
-// heartbeats come from all kubelets, which write the status of their Nodes each
-// time.
+// heartbeats measures what heartbeats of all kubelets cost. Each heartbeat is a write
+// of the Node's status.
 var heartbeats = Scenario{
 	Name: "heartbeats",
 	What: func(s Settings) string {
@@ -65,7 +65,7 @@ var heartbeats = Scenario{
 		}
 		rate := t.even()
 		if t.contender == contender.Skeleton {
-			rate = float64(t.Quota) // It asks about one Node after the other, which takes half of each period.
+			rate = float64(t.Quota) // The skeleton asks about one Node after the other, which takes half of each period.
 		}
 		if err := t.lead(ctx, rate); err != nil {
 			return err
@@ -88,11 +88,11 @@ var heartbeats = Scenario{
 
 const heartbeatEvery = 10 * time.Second
 
-// heartbeatsFor is how long kubelets are watched.
+// heartbeatsFor returns how long heartbeats are measured.
 func (s Settings) heartbeatsFor() time.Duration { return min(s.IdleFor, 3*heartbeatEvery) }
 
 // beat writes heartbeats, at an even rate or as fast as the API server accepts
-// them. It returns how many.
+// them. It returns how many it has written.
 func (t *trial) beat(ctx context.Context) (written int, err error) {
 	const part = 100 * time.Millisecond
 	nodes := t.nodes.Names()

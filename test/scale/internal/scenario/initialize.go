@@ -72,7 +72,7 @@ func (t *trial) initialize(ctx context.Context) error {
 	if _, err := t.replica(ctx); err != nil {
 		return err
 	}
-	const each = time.Second / 3 // far more than anybody needs
+	const each = time.Second / 3 // far more than any contender needs
 	within := time.Minute + time.Duration(t.Nodes)*each
 	if err := t.until(ctx, report.MedianNode, within, initialized(2)); err != nil {
 		return err
@@ -89,12 +89,12 @@ func (t *trial) initialize(ctx context.Context) error {
 	return t.end(ctx)
 }
 
-// quotaNeeds is how long this many calls take at least.
+// quotaNeeds returns the time that this many calls take at least, because of the quota.
 func (s Settings) quotaNeeds(calls int) time.Duration {
 	return time.Duration(max(0, calls-s.Burst)) * time.Second / time.Duration(s.Quota)
 }
 
-// allInitialized is nil when every Node is initialised.
+// allInitialized returns nil when every Node is initialised.
 func allInitialized(nodes map[string]*corev1.Node) error { return initialized(1)(nodes) }
 
 // initialized returns a function that returns nil once one Node in every oneIn is

@@ -22,7 +22,8 @@ var lies = []Scenario{
 	lie("lies-half-list-few", "a list that lacks half of the instances", 10, contender.Listing, simulator.FaultTruncatedList),
 }
 
-// lie is told about all Nodes, while the kubelets of some percent are silent.
+// lie returns a scenario in which the cloud answers wrongly about all Nodes, while this
+// percentage of the kubelets is silent.
 func lie(name, answer string, silent int, p contender.Provider, kind simulator.FaultKind) Scenario {
 	return Scenario{
 		Name: name,
@@ -39,7 +40,8 @@ func lie(name, answer string, silent int, p contender.Provider, kind simulator.F
 	}
 }
 
-// believe counts the Nodes that are deleted although their instances run.
+// believe runs such a scenario, and counts the Nodes that are deleted although their
+// instances run.
 func (t *trial) believe(ctx context.Context, lie simulator.Fault, silent int) error {
 	instances, err := t.fleet(ctx, cluster.Initialized)
 	if err != nil {

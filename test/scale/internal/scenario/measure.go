@@ -10,7 +10,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/scale/internal/report"
 )
 
-// begin is where the measurement begins.
+// begin begins the measurement.
 func (t *trial) begin(ctx context.Context) error {
 	if err := t.cloud.ResetCalls(ctx); err != nil {
 		return err
@@ -26,8 +26,7 @@ func (t *trial) begin(ctx context.Context) error {
 	return err
 }
 
-// usage is the CPU time of all daemons, and the largest memory of those that
-// run.
+// usage returns the CPU time of all daemons, and the largest peak memory of one of them.
 func (t *trial) usage() (cpu time.Duration, peak int64, err error) {
 	for _, d := range t.daemons {
 		u, err := d.Usage()
@@ -40,8 +39,8 @@ func (t *trial) usage() (cpu time.Duration, peak int64, err error) {
 	return cpu, peak, nil
 }
 
-// calm waits until the daemon has asked nothing of the API server for a while:
-// events are written beside the work.
+// calm waits until the daemon has written nothing to the API server for a while:
+// events may still be written when the work is done.
 func (t *trial) calm(ctx context.Context) error {
 	const (
 		quiet = 2 * time.Second
@@ -95,7 +94,7 @@ func (t *trial) end(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	deleted := map[string]bool{} // A Node is deleted once, however often it is tried.
+	deleted := map[string]bool{} // A Node counts once, however many requests delete it.
 	for _, name := range requests.DeletedNodes {
 		if alive[name] {
 			deleted[name] = true
@@ -118,7 +117,7 @@ func (t *trial) count(calls simulator.CallReport) {
 	}
 }
 
-// refused is how many calls the quota refused.
+// refused returns how many calls the quota refused.
 func refused(calls simulator.CallReport) int {
 	n := 0
 	for _, c := range calls.Counters {

@@ -60,14 +60,14 @@ var outage = Scenario{
 	},
 }
 
-// touched is how many Services change during an outage.
+// touched returns how many Services change during an outage.
 func (s Settings) touched() int { return min(s.Services, 100) }
 
 // recover ends the outage, and waits until all work that had to wait is done.
 func (t *trial) recover(ctx context.Context) error {
 	const (
 		within = 5 * time.Minute
-		after  = 15 * time.Second // time to do something wrong with what the cloud says now
+		after  = 15 * time.Second // time in which a contender could still react wrongly
 	)
 	if err := t.cloud.ClearFault(ctx, "outage"); err != nil {
 		return err
@@ -93,7 +93,7 @@ func (t *trial) recover(ctx context.Context) error {
 	return t.end(ctx)
 }
 
-// moved is nil when every load balancer has the Service's new port.
+// moved returns nil when every load balancer has the Service's new port.
 func moved(balancers []simulator.LoadBalancer) error {
 	stale := 0
 	for _, b := range balancers {

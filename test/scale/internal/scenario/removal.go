@@ -12,8 +12,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/scale/internal/report"
 )
 
-// noYouth makes Fairlead treat the Nodes of a benchmark as the old ones of a
-// cluster in operation: Nodes that were just created are protected for longer.
+// noYouth makes Fairlead treat the Nodes of a benchmark like the older Nodes of a
+// cluster in operation. By default, Nodes that were just created are protected for longer.
 const noYouth = "--node-deletion-young-age=0s"
 
 var removal = Scenario{
@@ -72,7 +72,7 @@ func (t *trial) terminate(ctx context.Context, size int, within time.Duration) e
 	return t.end(ctx)
 }
 
-// left is how many of the instances still have a Node.
+// left returns how many of the instances still have a Node.
 func left(t *trial, instances []simulator.Instance) int {
 	nodes, n := t.nodes.All(), 0
 	for _, i := range instances {

@@ -49,8 +49,9 @@ var routesInit = Scenario{
 	},
 }
 
-// routings are the routes with all providers. The skeleton needs hours where it
-// cannot see that the quota refuses its calls, so there it is not measured.
+// routings returns routesInit with all providers. The skeleton is measured only with
+// errors that have a status: without it, it cannot see that the quota refuses its calls,
+// and needs hours.
 func routings() []Scenario {
 	all := withErrors(withPlain(routesInit))
 	for n := range all {
@@ -93,7 +94,7 @@ var routesIdle = Scenario{
 	},
 }
 
-// allRouted is nil when each Node says that its network is available.
+// allRouted returns nil when each Node says that its network is available.
 func allRouted(nodes map[string]*corev1.Node) error {
 	routed := 0
 	for _, node := range nodes {
@@ -109,7 +110,7 @@ func allRouted(nodes map[string]*corev1.Node) error {
 	return nil
 }
 
-// countRoutes checks whether what the Nodes show is true.
+// countRoutes checks that the cloud has a route for each Node.
 func (t *trial) countRoutes(ctx context.Context) error {
 	routes, err := t.cloud.Routes(ctx)
 	if err != nil {

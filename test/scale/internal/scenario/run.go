@@ -20,15 +20,15 @@ import (
 // Bench runs scenarios.
 type Bench struct {
 	Settings Settings
-	// Bin is the folder with all programs, Dir the one for logs and data, which
-	// go with each trial unless Keep is set.
+	// Bin is the folder with all programs, and Dir the folder for logs and data. Those
+	// of a trial are removed after it, unless Keep is set.
 	Bin, Dir string
 	Keep     bool
 	Clock    clock.WithTicker
-	// SideBySide is how many trials that mostly wait run at the same time. 0: as
-	// many as leave time for the control planes of so many Nodes.
+	// SideBySide is how many trials that mostly wait run at the same time. With 0, the
+	// number depends on the number of Nodes.
 	SideBySide int
-	// Progress is told what happens. It is called from one goroutine at a time.
+	// Progress is called for each event, from one goroutine at a time.
 	Progress func(Event)
 
 	mu   sync.Mutex    // guards calls of Progress
@@ -38,14 +38,14 @@ type Bench struct {
 // Event is something that has happened in a trial.
 type Event struct {
 	At time.Time
-	// Trial is its scenario and contender.
+	// Trial names the scenario and the contender.
 	Trial string
 	Text  string
 	// Began and Done mark the first and the last event of a trial.
 	Began, Done bool
 }
 
-// job is a trial that is to be made.
+// job is a trial that is to be run.
 type job struct {
 	settings  Settings
 	scenario  Scenario
@@ -55,7 +55,7 @@ type job struct {
 
 func (j job) String() string { return j.scenario.Name + "/" + string(j.contender) }
 
-// Count returns how many trials Run makes.
+// Count returns how many trials Run runs.
 func Count(scenarios []Scenario, contenders []contender.Name) int {
 	n := 0
 	for _, s := range scenarios {
@@ -68,10 +68,10 @@ func Count(scenarios []Scenario, contenders []contender.Name) int {
 	return n
 }
 
-// Run runs each scenario with each contender, and returns a row for each. What
-// needs the machine for itself comes first. Then come those that mostly wait,
-// side by side. The longest of them may last longer than all others together,
-// and is all that runs beside those that need a quiet machine.
+// Run runs each scenario with each contender, and returns a row for each. Trials that
+// need the machine for themselves come first. Then come those that mostly wait, side
+// by side. The longest of these may last longer than all others together. It alone runs
+// beside the trials that need a quiet machine, which come last.
 func (b *Bench) Run(ctx context.Context, scenarios []Scenario, contenders []contender.Name) []report.Row {
 	todo, rows := b.plan(scenarios, contenders)
 	lanes := b.lanes()
@@ -93,8 +93,8 @@ func (b *Bench) Run(ctx context.Context, scenarios []Scenario, contenders []cont
 	return rows
 }
 
-// preparedAtOnce is how many control planes get their Nodes at the same time. It
-// takes all of the machine.
+// preparedAtOnce is how many control planes get their Nodes at the same time. One of
+// them takes all of the machine.
 const preparedAtOnce = 1
 
 // lanes returns how many trials that mostly wait run at the same time.
@@ -158,7 +158,7 @@ func (b *Bench) plan(scenarios []Scenario, contenders []contender.Name) (todo jo
 	return todo, rows
 }
 
-// trial fills the row. Where it fails, the row says why.
+// trial runs a trial and fills its row. If the trial fails, the row says why.
 func (b *Bench) trial(ctx context.Context, j job) {
 	if ctx.Err() != nil {
 		j.row.Error = context.Cause(ctx).Error()

@@ -12,10 +12,10 @@ import (
 type sampler struct {
 	cancel  context.CancelFunc
 	running sync.WaitGroup
-	samples []report.Sample // of the goroutine until it has ended
+	samples []report.Sample // used only by the goroutine until it has ended
 }
 
-// sample begins to look, until stop.
+// sample starts a sampler, which runs until stop.
 func (t *trial) sample(ctx context.Context) *sampler {
 	ctx, cancel := context.WithCancel(ctx)
 	s := &sampler{cancel: cancel}
@@ -30,7 +30,7 @@ func (t *trial) sample(ctx context.Context) *sampler {
 				return
 			}
 			calls, err := t.cloud.Calls(ctx)
-			if err != nil { // The next sample has what this one would have had.
+			if err != nil { // Counters only grow, so the next sample includes what this one misses.
 				continue
 			}
 			now := report.Sample{Seconds: t.clock.Since(began).Seconds(), Calls: int(calls.Count()), Refused: refused(calls), MemoryBytes: t.resident()}
@@ -50,7 +50,7 @@ func (s *sampler) stop() []report.Sample {
 	return s.samples
 }
 
-// resident is the memory of the largest daemon that runs.
+// resident returns the memory of the largest daemon that runs.
 func (t *trial) resident() int64 {
 	t.mu.Lock()
 	daemons := t.daemons

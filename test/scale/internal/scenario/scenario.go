@@ -1,5 +1,5 @@
-// Package scenario holds what is measured, one file for each family of
-// scenarios, and runs it.
+// Package scenario holds the scenarios that are measured, one file for each family,
+// and runs them.
 package scenario
 
 import (
@@ -17,17 +17,17 @@ type Settings struct {
 	Nodes        int
 	Services     int
 	Latency      time.Duration // of each call of the cloud
-	Quota, Burst int           // calls a second that the cloud allows, and at once after a rest
+	Quota, Burst int           // calls that the cloud allows: in a second, and at once after a rest
 	IdleFor      time.Duration
 	OutageFor    time.Duration
 	LieFor       time.Duration
-	MassLimit    time.Duration // for what comes after a mass removal
+	MassLimit    time.Duration // how long to wait for the deletions after a mass removal
 }
 
-// percent is a part of the Nodes, at least one.
+// percent returns this percentage of the Nodes, at least one.
 func (s Settings) percent(p int) int { return max(1, s.Nodes*p/100) }
 
-// pass is how long it takes to ask the cloud about each Node in turn.
+// pass returns how long it takes to ask the cloud about each Node in turn.
 func (s Settings) pass() time.Duration { return time.Duration(s.Nodes) * s.Latency }
 
 // Errors is what the errors of a provider look like.
@@ -43,7 +43,7 @@ const (
 // AllErrors returns all values of Errors.
 func AllErrors() []Errors { return []Errors{Typed, Text, Unreadable} }
 
-// FastPaths is whether the provider offers more than the contract.
+// FastPaths says whether the provider offers more than the contract.
 type FastPaths string
 
 // Whether the provider has fast paths.
@@ -52,7 +52,7 @@ const (
 	Off FastPaths = "off"
 )
 
-// AllFastPaths are both.
+// AllFastPaths returns both values of FastPaths.
 func AllFastPaths() []FastPaths { return []FastPaths{On, Off} }
 
 // Scenario is something that happens to a cluster.
@@ -60,24 +60,24 @@ type Scenario struct {
 	Name string
 	// What is a sentence for the reader.
 	What func(Settings) string
-	// Provider that both contenders have.
+	// Provider is the provider of both contenders.
 	Provider contender.Provider
-	// Errors says what the provider's errors look like, empty if the scenario does
-	// not depend on it.
+	// Errors says what the provider's errors look like. It is empty if the scenario
+	// does not depend on that.
 	Errors Errors
-	// FastPaths says what the provider offers, empty if the scenario does not
-	// depend on it.
+	// FastPaths says what the provider offers. It is empty if the scenario does not
+	// depend on that.
 	FastPaths FastPaths
-	// Flags that are not the contender's defaults.
+	// Flags returns the flags that are not the contender's defaults.
 	Flags func(Settings, contender.Name) []string
-	// Size returns the sizes with which it is run; nil: as they are.
+	// Size returns the sizes with which the scenario is run. If it is nil, the sizes of
+	// the benchmark are used.
 	Size func(Settings) Settings
 	// Only is the contender that is measured; empty: both.
 	Only contender.Name
 	// Alone are the contenders whose times depend on the machine, so that nothing
-	// else may run. Quiet are those whose times depend on the cloud, but which would
-	// be lengthened by a busy machine. The others do nothing nearly all of the time,
-	// so they run side by side.
+	// else may run. Quiet are the contenders whose times depend on the cloud, but would
+	// be longer on a busy machine. The others mostly wait, so they run side by side.
 	Alone, Quiet []contender.Name
 
 	run func(context.Context, *trial) error
@@ -97,7 +97,7 @@ func (s Scenario) of(c contender.Name) bool { return s.Only == "" || s.Only == c
 // Explain returns what happens with these sizes.
 func (s Scenario) Explain(settings Settings) string { return s.What(s.sized(settings)) }
 
-// All are all scenarios, in the order in which they are shown.
+// All returns all scenarios, in the order in which they are shown.
 func All() []Scenario {
 	return slices.Concat(
 		withErrors(withPlain(initialize)), scales(), []Scenario{initServices},
@@ -135,12 +135,13 @@ func withErrors(all []Scenario) []Scenario {
 	}
 	for _, opaque := range []*Scenario{&text, &unreadable} {
 		opaque.FastPaths, opaque.Size = Off, atMost(500)
-		opaque.Alone, opaque.Quiet = nil, opaque.Alone // It is far from what the machine can do.
+		opaque.Alone, opaque.Quiet = nil, opaque.Alone // It does not need the whole machine.
 	}
 	return append(all, text, unreadable)
 }
 
-// atMost is for what is the same in a larger cluster.
+// atMost limits the number of Nodes, for scenarios with the same result in a larger
+// cluster.
 func atMost(nodes int) func(Settings) Settings {
 	return func(s Settings) Settings {
 		s.Nodes = min(s.Nodes, nodes)
@@ -158,8 +159,8 @@ func Restrict(all []Scenario, errors []Errors, fastPaths []FastPaths) []Scenario
 	})
 }
 
-// Select are the scenarios with these names. "lies" are all whose names begin
-// with "lies-".
+// Select returns the scenarios with these names. "lies" stands for all scenarios whose
+// names begin with "lies-".
 func Select(names []string) ([]Scenario, error) {
 	if len(names) == 0 {
 		return All(), nil
@@ -191,12 +192,12 @@ func allNames() []string {
 	return names
 }
 
-// sameFlags are for both contenders.
+// sameFlags returns flags for both contenders.
 func sameFlags(flags func(Settings) []string) func(Settings, contender.Name) []string {
 	return func(s Settings, _ contender.Name) []string { return flags(s) }
 }
 
-// ownFlags are for Fairlead alone.
+// ownFlags returns flags for Fairlead alone.
 func ownFlags(flags ...string) func(Settings, contender.Name) []string {
 	return func(_ Settings, n contender.Name) []string {
 		if n == contender.Fairlead {

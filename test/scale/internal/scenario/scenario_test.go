@@ -102,7 +102,7 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// What waits longest begins first.
+// The trial that waits longest begins first.
 func TestPlan(t *testing.T) {
 	some, err := Select([]string{"init", "idle", "services-create"})
 	if err != nil {
@@ -135,8 +135,8 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// A comparison is fair where the skeleton runs with its own defaults, and only
-// how often Nodes are refreshed is the same for both.
+// For a fair comparison the skeleton runs with its own defaults. If it gets a flag,
+// Fairlead gets the same.
 func TestFlagsOfTheSkeleton(t *testing.T) {
 	s := Settings{Nodes: 100, IdleFor: time.Minute, Quota: 100}
 	for _, scenario := range All() {

@@ -75,7 +75,7 @@ var (
 		}).few()
 )
 
-// oneWorker is the scenario without concurrency: the calls are made one after the
+// oneWorker returns the scenario without concurrency: the calls are made one after the
 // other, so their times add up. The skeleton has one worker anyway.
 func oneWorker(s Scenario) Scenario {
 	what, run := s.What, s.run
@@ -101,7 +101,7 @@ func oneWorker(s Scenario) Scenario {
 	return s
 }
 
-// quiet leaves Fairlead's times undisturbed.
+// quiet returns the scenario with a quiet machine for Fairlead.
 func (s Scenario) quiet() Scenario {
 	s.Quiet = []contender.Name{contender.Fairlead}
 	return s
@@ -119,7 +119,7 @@ func (s Scenario) few() Scenario {
 	return s
 }
 
-// others are Services that want nothing from the daemon.
+// others is the scenario with Services that want nothing from the daemon.
 var others = Scenario{
 	Name: "services-others",
 	What: func(s Settings) string {
@@ -153,8 +153,8 @@ const bulk = 128 << 10
 // others returns how many Services want nothing. The API server has to hold them.
 func (s Settings) others() int { return 10 * min(s.Services, 100) }
 
-// ofServices is a scenario in a cluster whose daemon leads and has settled. Its
-// outcome is about Services and Nodes.
+// ofServices returns a scenario in a cluster whose daemon leads and has settled. The
+// text what gets the numbers of Services and Nodes.
 func ofServices(name, what string, run func(context.Context, *trial) error) Scenario {
 	return Scenario{
 		Name:     name,
@@ -186,8 +186,8 @@ func (t *trial) exposed(ctx context.Context) error {
 	return t.calm(ctx)
 }
 
-// grow lets Nodes join that are initialised already: what is measured are the
-// load balancers.
+// grow lets Nodes join that are initialised already, because only the updates of load
+// balancers are measured.
 func (t *trial) grow(ctx context.Context, by int) error {
 	if err := t.exposed(ctx); err != nil {
 		return err
@@ -219,7 +219,7 @@ func (t *trial) rest(ctx context.Context) error {
 	return t.end(ctx)
 }
 
-// whole is nil when each Service shows an address and the cloud has as many load
+// whole returns nil when each Service shows an address and the cloud has as many load
 // balancers, with this many Nodes behind each.
 func (t *trial) whole(ctx context.Context, nodes int) error {
 	balancers, err := t.cloud.LoadBalancers(ctx)
@@ -250,7 +250,7 @@ func (t *trial) whole(ctx context.Context, nodes int) error {
 	return nil
 }
 
-// unexposed is nil when all Services and all load balancers are gone.
+// unexposed returns nil when all Services and all load balancers are gone.
 func (t *trial) unexposed(ctx context.Context) error {
 	services, err := t.plane.Exposed(ctx)
 	if err != nil || len(services) > 0 {

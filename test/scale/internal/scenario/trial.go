@@ -35,7 +35,7 @@ type trial struct {
 	cloud  *cloud.Cloud
 	plane  *cluster.Plane
 	nodes  *cluster.Nodes
-	joined int // Nodes so far
+	joined int // number of Nodes so far
 	began  mark
 	series *sampler // nil while nothing is measured
 
@@ -88,7 +88,7 @@ func (t *trial) down() error {
 	return errors.Join(errs...)
 }
 
-// makeNode is what becomes of an instance: the n-th Node.
+// makeNode returns the Node of an instance, which is the n-th of the cluster.
 type makeNode func(i simulator.Instance, n int, now time.Time) *corev1.Node
 
 func uninitialized(i simulator.Instance, n int, now time.Time) *corev1.Node {
@@ -155,8 +155,8 @@ func (t *trial) replica(ctx context.Context) (*contender.Daemon, error) {
 	return d, err
 }
 
-// lead starts a daemon and waits until it leads and has done what it does at
-// its start: until it makes hardly more calls of the cloud than evenly suffice.
+// lead starts a daemon and waits until it leads and has done the work of its start:
+// until it makes hardly more calls of the cloud than callsPerSecond.
 func (t *trial) lead(ctx context.Context, callsPerSecond float64) error {
 	const (
 		within = 2 * time.Minute
@@ -205,11 +205,11 @@ func (t *trial) lead(ctx context.Context, callsPerSecond float64) error {
 	return err
 }
 
-// even is how many calls a second it takes to ask for each Node once in five
-// minutes, the default of both contenders.
+// even returns how many calls a second are needed to ask about each Node once in five
+// minutes, the default period of both contenders.
 func (t *trial) even() float64 { return float64(t.Nodes) / (5 * time.Minute).Seconds() }
 
-// poll looks a few times a second until check finds nothing wrong.
+// poll calls check a few times a second until it finds nothing wrong.
 func (t *trial) poll(ctx context.Context, within time.Duration, check func() error) error {
 	deadline := t.clock.Now().Add(within)
 	tick := t.clock.NewTicker(100 * time.Millisecond)
@@ -240,13 +240,13 @@ func (t *trial) silence(ctx context.Context, instances []simulator.Instance) err
 }
 
 // until waits for something and notes how long it took since the measurement
-// began, or that it was not in time.
+// began, or that it did not happen in time.
 func (t *trial) until(ctx context.Context, what string, within time.Duration, check func(map[string]*corev1.Node) error) error {
 	err := t.nodes.Await(ctx, within-t.clock.Since(t.began.at), check)
 	return t.took(err, what, t.clock.Since(t.began.at))
 }
 
-// took records how a wait has ended. It returns err, unless err is that the time
+// took records how a wait has ended. It returns err, unless err says only that the time
 // was over.
 func (t *trial) took(err error, what string, d time.Duration) error {
 	switch {
@@ -260,7 +260,7 @@ func (t *trial) took(err error, what string, d time.Duration) error {
 	return t.failure()
 }
 
-// wait lets time pass, for what has to last that long.
+// wait lets time pass.
 func (t *trial) wait(ctx context.Context, d time.Duration) error {
 	timer := t.clock.NewTimer(d)
 	defer timer.Stop()
@@ -288,7 +288,7 @@ func (t *trial) failure() error {
 	return errors.Join(errs...)
 }
 
-// gone is nil when none of the instances has a Node.
+// gone returns a function that returns nil when none of the instances has a Node.
 func gone(instances []simulator.Instance) func(map[string]*corev1.Node) error {
 	return func(nodes map[string]*corev1.Node) error {
 		left := slices.DeleteFunc(slices.Clone(instances), func(i simulator.Instance) bool { return nodes[i.Name] == nil })
