@@ -57,7 +57,7 @@ func TestEndIsTheMarkOfWhatComesNext(t *testing.T) {
 	}
 }
 
-// A log that cannot be read must not look like a log without requests.
+// An unreadable log must not look like a log without requests.
 func TestBrokenLog(t *testing.T) {
 	if _, err := logOf(t, "{\n").Since(0); err == nil {
 		t.Error("no error for a line that is not a request")

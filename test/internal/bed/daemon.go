@@ -48,8 +48,8 @@ type Planned struct {
 	}
 }
 
-// Plan runs the sub-command plan with the arguments of a daemon of this setup. more
-// are additional ones. It returns what was printed, and the exit code.
+// Plan runs the sub-command plan with the arguments of a daemon of this setup, and with
+// the additional arguments in more. It returns what was printed, and the exit code.
 func (b *Bed) Plan(t *testing.T, s daemon.Setup, more ...string) (p Planned, code int) {
 	t.Helper()
 	argv := slices.Concat([]string{"plan", "--output=json"}, b.arguments(t, s, daemon.FreePort(t)), more)

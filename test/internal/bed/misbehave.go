@@ -4,8 +4,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator"
 )
 
-// Misbehaving returns an instance for whose Node the provider of testccm fails in
-// this way.
+// Misbehaving returns an instance with a label that makes the provider of testccm fail
+// in this way for the instance's Node.
 func Misbehaving(how string) *simulator.Instance {
 	return &simulator.Instance{Labels: map[string]string{"provider-fault": how}}
 }

@@ -35,8 +35,8 @@ type Setup struct {
 	// Settings are additional lines of the provider's configuration.
 	Settings string
 	// FastPaths lets the provider offer its list and its watch of instances, and calls
-	// about many objects. Such calls come at any time, or are none about one object, so
-	// they would be in the way of tests that count calls.
+	// about many objects. Such calls come at any time, or are about several objects, so
+	// tests that count the calls about one object could not use them.
 	FastPaths bool
 	// API is a proxy of the API server; nil for none.
 	API *proxy.Proxy

@@ -1,2 +1,2 @@
-// Package daemon is a daemon under test: how it is started, what it logs and serves.
+// Package daemon runs a daemon under test, and reads what it logs and serves.
 package daemon

@@ -38,18 +38,19 @@ const (
 
 	serviceSource = "service-controller" // of our events
 
-	// RetriesWithin is for what is tried again after 5, 10 and 20 seconds.
+	// RetriesWithin is the timeout for something that is tried again after 5, 10 and 20
+	// seconds.
 	RetriesWithin = time.Minute
 )
 
-// Services are those that one daemon serves, and the cloud that has their load
-// balancers. Several daemons share a bed when each serves a class of its own.
+// Services are the Services that one daemon serves, and the cloud that has their load
+// balancers. Several daemons can share a bed if each serves a class of its own.
 type Services struct {
 	*bed.Bed
 
 	Cloud *bed.Cloud
 	Class string // of all these Services; empty: none
-	// hosts are the instances behind the load balancers.
+	// Hosts are the instances behind the load balancers.
 	Hosts []simulator.Instance
 }
 
@@ -68,7 +69,7 @@ func New(t *testing.T, b *bed.Bed, hosts int) Services {
 	return s
 }
 
-// API is that of the namespace of these Services.
+// API returns the client for the namespace of these Services.
 func (s Services) API() typedcorev1.ServiceInterface {
 	return s.Admin.CoreV1().Services(metav1.NamespaceDefault)
 }
@@ -79,7 +80,7 @@ func (s Services) Runs(t *testing.T, with daemon.Setup) *daemon.Daemon {
 	return s.Daemon(t, s.Of(with))
 }
 
-// Replicas starts two daemons for them, the leader first.
+// Replicas starts two daemons for these Services, the leader first.
 func (s Services) Replicas(t *testing.T, with daemon.Setup) (leader, standby replicas.Replica) {
 	t.Helper()
 	with.Lease = s.Name("lease")
@@ -87,8 +88,8 @@ func (s Services) Replicas(t *testing.T, with daemon.Setup) (leader, standby rep
 	return replicas.Pair(t, s.Bed, s.Cloud, s.Of(with))
 }
 
-// MayLeadBy lets the daemons elect their leader by another lease than that which
-// the manifest names.
+// MayLeadBy gives the daemons the right to elect their leader by this lease, which the
+// manifest does not name.
 func MayLeadBy(t *testing.T, b *bed.Bed, lease string) {
 	t.Helper()
 	meta, rbac := metav1.ObjectMeta{Name: lease}, b.Admin.RbacV1()
@@ -117,8 +118,8 @@ func (s Services) Of(with daemon.Setup) daemon.Setup {
 	return with
 }
 
-// Balanced creates a Service of type LoadBalancer, which ends with the test if
-// a daemon lets it.
+// Balanced creates a Service of type LoadBalancer, which is deleted at the end of the
+// test.
 func (s Services) Balanced(t *testing.T, base string, edits ...func(*corev1.Service)) string {
 	t.Helper()
 	service := &corev1.Service{
@@ -137,7 +138,8 @@ func (s Services) Balanced(t *testing.T, base string, edits ...func(*corev1.Serv
 	return service.Name
 }
 
-// create creates a Service that ends with the test, whoever holds it.
+// create creates a Service that is deleted at the end of the test, whatever finalizers it
+// has.
 func (s Services) create(t *testing.T, service *corev1.Service) *corev1.Service {
 	t.Helper()
 	created, err := s.API().Create(t.Context(), service, metav1.CreateOptions{})
@@ -189,7 +191,7 @@ func (s Services) Service(t *testing.T, name string) *corev1.Service {
 	return service
 }
 
-// BalancersOf are the load balancers that the cloud has for Services of this
+// BalancersOf returns the load balancers that the cloud has for Services of this
 // name.
 func (s Services) BalancersOf(ctx context.Context, service string) ([]simulator.LoadBalancer, error) {
 	all, err := s.Cloud.LoadBalancers(ctx)
@@ -235,7 +237,7 @@ func (s Services) AwaitServing(t *testing.T, name string, instances ...simulator
 	return s.AwaitServingWithin(t, expect.Soon, name, instances...)
 }
 
-// AwaitServingWithin is AwaitServing with another timeout.
+// AwaitServingWithin does the same as AwaitServing with another timeout.
 func (s Services) AwaitServingWithin(t *testing.T, within time.Duration, name string, instances ...simulator.Instance) simulator.LoadBalancer {
 	t.Helper()
 	var l simulator.LoadBalancer
@@ -268,7 +270,7 @@ func idsOf(instances []simulator.Instance) []string {
 	return ids
 }
 
-// AwaitGone waits until neither the Service nor a load balancer of its is left.
+// AwaitGone waits until neither the Service nor any load balancer of it is left.
 func (s Services) AwaitGone(t *testing.T, name string) {
 	t.Helper()
 	expect.Within(t, RetriesWithin, func(ctx context.Context) error {
@@ -283,8 +285,8 @@ func (s Services) AwaitGone(t *testing.T, name string) {
 	})
 }
 
-// AwaitInternal waits until nothing of a load balancer is left at a Service of
-// another type.
+// AwaitInternal waits until a Service of another type has no load balancer any more, and
+// shows nothing of one.
 func (s Services) AwaitInternal(t *testing.T, name string) {
 	t.Helper()
 	s.AwaitService(t, name, expect.Soon, func(service *corev1.Service) error {
@@ -296,7 +298,7 @@ func (s Services) AwaitInternal(t *testing.T, name string) {
 	})
 }
 
-// shown is a condition of a Service; nil if it has none of that type.
+// shown returns the condition of this type; nil if the Service has none.
 func shown(service *corev1.Service, kind string) *metav1.Condition {
 	n := slices.IndexFunc(service.Status.Conditions, func(c metav1.Condition) bool { return c.Type == kind })
 	if n < 0 {
@@ -305,7 +307,8 @@ func shown(service *corev1.Service, kind string) *metav1.Condition {
 	return &service.Status.Conditions[n]
 }
 
-// Showing returns a check for a condition with these words in its message.
+// Showing returns a check that a Service has this condition, with these words in its
+// message.
 func Showing(kind string, status metav1.ConditionStatus, reason string, words ...string) func(*corev1.Service) error {
 	return func(service *corev1.Service) error {
 		c := shown(service, kind)
@@ -356,8 +359,8 @@ func (s Services) CreatedOnce(t *testing.T) {
 	}
 }
 
-// created returns how many load balancers the cloud has created since its calls are
-// counted.
+// created returns how many load balancers the cloud has created since its calls were
+// last reset.
 func (s Services) created(t *testing.T) int64 {
 	t.Helper()
 	report, err := s.Cloud.Calls(t.Context())

@@ -25,11 +25,11 @@ import (
 type Answer struct {
 	Began, ended time.Time
 	call         simulator.Call
-	instance     string // an ID, or a name where a list was asked for one
+	instance     string // an ID, or a name if a list was filtered by it
 	Status       int
 }
 
-// AnswersOf are all that the cloud has given, from its log.
+// AnswersOf returns all answers that the cloud has given, from its log.
 func AnswersOf(t *testing.T, c *bed.Cloud) []Answer {
 	t.Helper()
 	var all []Answer
@@ -71,13 +71,13 @@ func parseAnswer(t *testing.T, line string) (a Answer, ok bool) {
 	return Answer{ended.Add(-took), ended, simulator.Call(fields["call"]), fields["instance"], status}, true
 }
 
-// About are the answers about one member.
+// About returns the answers about one member.
 func (m *Member) About(all []Answer) []Answer {
 	return slices.DeleteFunc(slices.Clone(all), func(a Answer) bool { return a.instance != m.Instance.ID && a.instance != m.Instance.Name })
 }
 
-// AwaitAsked waits until the cloud was asked so often about each of the
-// members from now on.
+// AwaitAsked waits until the cloud has been asked this many more times about each of
+// the members.
 func (p *Pool) AwaitAsked(t *testing.T, times int, members ...*Member) {
 	t.Helper()
 	before := len(AnswersOf(t, p.Cloud))
@@ -122,7 +122,7 @@ func (p *Pool) Judge(t *testing.T) {
 	p.judgeDeletions(t)
 }
 
-// judgeDeletions looks whether each deletion had its evidence.
+// judgeDeletions checks whether each deletion had its evidence.
 func (p *Pool) judgeDeletions(t *testing.T) {
 	t.Helper()
 	all := AnswersOf(t, p.Cloud)
@@ -134,7 +134,7 @@ func (p *Pool) judgeDeletions(t *testing.T) {
 			continue
 		}
 		if r.Status.Code != http.StatusOK {
-			continue // It has deleted nothing.
+			continue // The request has deleted nothing.
 		}
 		n := slices.IndexFunc(p.Members, func(m *Member) bool { return m.UID == uid })
 		switch {
@@ -147,7 +147,7 @@ func (p *Pool) judgeDeletions(t *testing.T) {
 		seen[uid] = true
 		m := p.Members[n]
 		if p.Lists || m.Spec.ProviderID == "" {
-			continue // It was looked for in lists, and by name.
+			continue // The provider has looked for the instance in lists, or by name.
 		}
 		if problem := m.unproven(all, r.Time, p.since(r.Time)); problem != "" {
 			t.Errorf("S1: node %s was deleted at %v, but %s", m.Name, r.Time.Local(), problem)
@@ -158,7 +158,8 @@ func (p *Pool) judgeDeletions(t *testing.T) {
 	}
 }
 
-// Preconditions are the UID and the resourceVersion that a deletion names.
+// Preconditions returns the UID that a deletion names. It returns a problem if the
+// deletion does not name both UID and resourceVersion.
 func Preconditions(r audit.Request) (uid types.UID, problem string) {
 	var options metav1.DeleteOptions
 	if err := json.Unmarshal(r.Body, &options); err != nil {
@@ -174,7 +175,7 @@ func Preconditions(r audit.Request) (uid types.UID, problem string) {
 	}
 }
 
-// since is when the daemon began that worked at this time.
+// since returns when the daemon was started that ran at this time.
 func (p *Pool) since(at time.Time) time.Time {
 	var since time.Time
 	for _, begun := range p.Begun {
@@ -217,8 +218,8 @@ func (m *Member) unproven(all []Answer, deleted, since time.Time) string {
 	return ""
 }
 
-// between returns a function that reports whether a call was made after one
-// answer and answered before another was asked for.
+// between returns a function that reports whether a call began after the first answer
+// and ended before the call for the last answer began.
 func between(first, last Answer) func(Answer) bool {
 	return func(a Answer) bool { return !a.Began.Before(first.ended) && !a.ended.After(last.Began) }
 }

@@ -29,8 +29,8 @@ const (
 	// ConditionMissing is the type of the condition of a Node whose instance is
 	// missing.
 	ConditionMissing = corev1.NodeConditionType("CloudInstanceMissing")
-	// ShownWithin is when that condition must be there: it is due after a minute,
-	// and written when the daemon looks at the Node again.
+	// ShownWithin is the timeout for that condition: it is due after a minute,
+	// and is written when the daemon looks at the Node again.
 	ShownWithin = 2 * time.Minute
 
 	// Absences is how many absences a deletion needs in these tests.
@@ -41,8 +41,9 @@ const (
 	GoneWithin = time.Minute
 )
 
-// Quickly returns flags with which evidence is complete after seconds. All
-// rules still apply. All Nodes of the tests are young.
+// Quickly returns flags with which evidence is complete after some seconds. All
+// rules still apply. All Nodes of the tests are young, so the limit for young Nodes is
+// short, too.
 func Quickly(more ...string) []string {
 	return append(AbsentAfter(AbsentFor), more...)
 }
@@ -63,9 +64,10 @@ type Pool struct {
 	Label   string // of the Nodes
 	Cloud   *bed.Cloud
 	Members []*Member
-	Mark    int64 // of the audit log, before there was any of it
-	Lists   bool  // the provider looks in lists, and so the cloud's log tells nothing of single instances
-	// begun has the times at which daemons were started. Evidence from before does not count.
+	Mark    int64 // the end of the audit log before the pool was made
+	Lists   bool  // the provider searches lists, so the cloud's log says nothing about single instances
+	// Begun has the times at which daemons were started. Evidence from before the start
+	// of a daemon does not count.
 	Begun []time.Time
 }
 
@@ -74,9 +76,9 @@ type Member struct {
 	*corev1.Node // as it was registered
 
 	Instance simulator.Instance
-	// rules are the limits that the daemon has from its flags.
+	// Rules are the limits that the daemon has from its flags.
 	Rules Rules
-	// handled means that the test itself has deleted the Node.
+	// Handled means that the test itself has deleted the Node.
 	Handled bool
 }
 
@@ -131,7 +133,7 @@ func WithIDs(t *testing.T, b *bed.Bed, id func(simulator.Instance) string, wante
 	return p
 }
 
-// Instance creates one that lives as long as the cloud.
+// Instance creates an instance that exists as long as the cloud.
 func (p *Pool) Instance(t *testing.T, i simulator.Instance) simulator.Instance {
 	t.Helper()
 	created, err := p.Cloud.CreateInstance(t.Context(), i)
@@ -141,14 +143,14 @@ func (p *Pool) Instance(t *testing.T, i simulator.Instance) simulator.Instance {
 	return created
 }
 
-// Newcomer adds a member whose instance and Node are as usual.
+// Newcomer adds a member with an ordinary instance and an initialised Node.
 func (p *Pool) Newcomer(t *testing.T, base string) *Member {
 	t.Helper()
 	i := p.Instance(t, simulator.Instance{Name: p.Name(base)})
 	return p.Join(t, nodes.NewInitialized(i), i)
 }
 
-// Join adds one member, made as the test likes.
+// Join adds a member with this Node and this instance.
 func (p *Pool) Join(t *testing.T, node *corev1.Node, i simulator.Instance) *Member {
 	t.Helper()
 	m := p.create(t, node, i)
@@ -192,8 +194,8 @@ func together(all []*Member, do func(int, *Member)) {
 	workers.Wait()
 }
 
-// Reports writes what a kubelet would have reported at a time, or what the
-// control plane makes of a kubelet that is silent.
+// Reports writes the condition Ready as a kubelet would have written it at this time, or
+// as the control plane writes it for a silent kubelet.
 func (p *Pool) Reports(t *testing.T, status corev1.ConditionStatus, heartbeat time.Time, members ...*Member) {
 	t.Helper()
 	reason := map[corev1.ConditionStatus]string{
@@ -225,7 +227,7 @@ func (p *Pool) Wake(t *testing.T, members ...*Member) {
 	p.Reports(t, corev1.ConditionTrue, time.Now(), members...)
 }
 
-// Terminate ends instances for good; some may have ended before.
+// Terminate terminates instances. Some may be terminated already.
 func (p *Pool) Terminate(t *testing.T, members ...*Member) {
 	t.Helper()
 	together(members, func(_ int, m *Member) {
@@ -247,7 +249,7 @@ func (p *Pool) ByHand(t *testing.T, m *Member) {
 	m.Handled = true
 }
 
-// Runs starts a daemon for the pool, with flags that make it quick.
+// Runs starts a daemon for the pool.
 func (p *Pool) Runs(t *testing.T, s daemon.Setup) *daemon.Daemon {
 	t.Helper()
 	if s.Cloud == "" {
@@ -369,5 +371,6 @@ func (p *Pool) Deletions(t *testing.T) audit.Requests {
 	})
 }
 
-// Label marks the Nodes of one test, so that they go together.
+// Label is the label of all Nodes of a pool. Its value names the pool, so that they are
+// deleted together.
 const Label = "e2e/fleet"

@@ -23,13 +23,13 @@ import (
 )
 
 const (
-	// PodCIDR is that of the pods on a bed.
+	// PodCIDR is the CIDR of the pods on a bed.
 	PodCIDR = "10.128.0.0/9"
-	// Source is that of the route controller's events.
+	// Source is the source of the route controller's events.
 	Source = "route_controller"
 	// RouteAgent is the end of the route controller's user agent.
 	RouteAgent = "/route-controller"
-	// Cluster1 is the name of a cluster that has been given none.
+	// Cluster1 is the default name of a cluster.
 	Cluster1 = "kubernetes"
 	// StrayFor is how long routes have to be stray in these tests before they are deleted.
 	StrayFor = 2 * time.Second
@@ -40,7 +40,7 @@ type Network struct {
 	*bed.Bed
 
 	Cloud *bed.Cloud
-	// standing are the routes that stay whatever becomes of the Nodes.
+	// Standing are the routes that stay, whatever happens to the Nodes.
 	Standing []string
 }
 
@@ -71,7 +71,7 @@ func (n *Network) Joins(t *testing.T, base string) (simulator.Instance, *corev1.
 	return n.Pair(t, n.Cloud, simulator.Instance{Name: n.Name(base)})
 }
 
-// Registers adds a Node whose CIDR is given, for an instance.
+// Registers adds a Node for an instance. If cidr is not empty, the Node has this CIDR.
 func (n *Network) Registers(t *testing.T, i simulator.Instance, cidr string) *corev1.Node {
 	t.Helper()
 	node := nodes.New(i.Name)
@@ -103,7 +103,7 @@ func (n *Network) Plants(t *testing.T, routes ...simulator.Route) []simulator.Ro
 	return routes
 }
 
-// Owned are the tags of a route that a cluster has made for a node.
+// Owned returns the tags of a route that a cluster has made for a node.
 func Owned(cluster, node string) map[string]string {
 	return map[string]string{simulated.TagCluster: cluster, simulated.TagNode: node}
 }
@@ -122,7 +122,8 @@ func Lines(routes []simulator.Route) []string {
 	return all
 }
 
-// NodesWithCIDRs returns the Nodes of the cluster that have their CIDRs.
+// NodesWithCIDRs returns the Nodes of the cluster, and an error if one of them has no
+// CIDR yet.
 func NodesWithCIDRs(ctx context.Context, b *bed.Bed) ([]corev1.Node, error) {
 	list, err := b.Admin.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -136,7 +137,8 @@ func NodesWithCIDRs(ctx context.Context, b *bed.Bed) ([]corev1.Node, error) {
 	return list.Items, nil
 }
 
-// wanted are the routes of all Nodes, in a cloud in which each is.
+// wanted returns the routes of all Nodes, for comparison. Each Node has an instance in
+// this cloud.
 func (n *Network) wanted(ctx context.Context) ([]string, error) {
 	nodes, err := NodesWithCIDRs(ctx, n.Bed)
 	if err != nil {
@@ -161,8 +163,8 @@ func (n *Network) wanted(ctx context.Context) ([]string, error) {
 	return all, nil
 }
 
-// AwaitTable waits until the cloud has exactly the routes of the Nodes of these
-// networks, which share it, and those that stand.
+// AwaitTable waits until the cloud, which these networks share, has exactly the routes
+// of their Nodes and those in Standing.
 func AwaitTable(t *testing.T, within time.Duration, networks ...*Network) {
 	t.Helper()
 	expect.Within(t, within, func(ctx context.Context) error {
@@ -241,7 +243,7 @@ func ConditionsWritten(t *testing.T, b *bed.Bed, mark int64) []string {
 	return all
 }
 
-// Changes is how many routes were created and deleted, as the cloud has it.
+// Changes is how many routes were created and deleted, as counted by the cloud.
 type Changes struct{ Created, Deleted int64 }
 
 // RouteChanges returns how many routes the cloud has created and deleted so far.
@@ -254,7 +256,7 @@ func RouteChanges(t *testing.T, c *bed.Cloud) Changes {
 	return Changes{Created: report.Count(simulator.CreateRoute), Deleted: report.Count(simulator.DeleteRoute)}
 }
 
-// AwaitListings waits until the routes were listed this many times more.
+// AwaitListings waits until the routes have been listed this many more times.
 func AwaitListings(t *testing.T, c *bed.Cloud, times int64) {
 	t.Helper()
 	listings := func(ctx context.Context) int64 {
@@ -273,8 +275,8 @@ func AwaitListings(t *testing.T, c *bed.Cloud, times int64) {
 	})
 }
 
-// CountOnLease returns the number of events that begin with start and contain
-// all words.
+// CountOnLease returns the number of the route controller's events on the lease that
+// begin with start and contain all words.
 func CountOnLease(t *testing.T, b *bed.Bed, start string, words ...string) int {
 	t.Helper()
 	all, err := toldOnLease(t.Context(), b)
@@ -303,7 +305,7 @@ func countWith(all []string, start string, words []string) int {
 	return expect.CountPrefix(slices.DeleteFunc(slices.Clone(all), func(told string) bool { return !expect.HasWords(told, words) }), start)
 }
 
-// toldOnLease are the events of the route controller about the process's lease.
+// toldOnLease returns the events of the route controller about the process's lease.
 func toldOnLease(ctx context.Context, b *bed.Bed) ([]string, error) {
 	list, err := b.Admin.CoreV1().Events(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.kind=Lease,involvedObject.name=" + daemon.LeaseName})
 	if err != nil {

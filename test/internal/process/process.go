@@ -23,7 +23,7 @@ type Process struct {
 	name    string
 	cmd     *exec.Cmd
 	logFile string
-	lines   chan string   // what it says on stdout, up to a few lines
+	lines   chan string   // the first lines of its stdout
 	done    chan struct{} // closed when it has ended and its code is known
 	code    int           // -1: by a signal
 }
@@ -72,7 +72,7 @@ func (p *Process) Line(ctx context.Context) (string, error) {
 		return line, nil
 	case <-p.done:
 		select {
-		case line := <-p.lines: // It was the last thing that the process did.
+		case line := <-p.lines: // The process has written it just before its end.
 			return line, nil
 		default:
 			return "", p.Err()

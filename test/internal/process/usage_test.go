@@ -45,7 +45,7 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// The usage of a real process can be read from the kernel, also after its end.
+// The usage of a real process can be read, even after its end.
 func TestUsageOfAProcess(t *testing.T) {
 	if _, err := os.Stat("/proc/self/stat"); err != nil {
 		t.Skip("needs /proc")

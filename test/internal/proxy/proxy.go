@@ -130,7 +130,7 @@ func (p *Proxy) handler(target *url.URL) http.Handler {
 func detached(r *http.Request) (free *http.Request, done context.CancelFunc) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
-		panic(http.ErrAbortHandler) // The sender has not sent it whole.
+		panic(http.ErrAbortHandler) // The sender has not sent the whole body.
 	}
 	// WithoutCancel alone is not enough: if a context cannot end, ReverseProxy
 	// watches the sender itself.

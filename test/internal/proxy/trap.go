@@ -110,8 +110,8 @@ type book struct {
 
 	mu       sync.Mutex
 	requests []*Request // guarded by mu
-	traps    []*Trap    // those that have not caught theirs; guarded by mu
-	caught   []*Trap    // guarded by mu
+	traps    []*Trap    // those that have not caught a request yet; guarded by mu
+	caught   []*Trap    // those that have caught a request; guarded by mu
 }
 
 // enter records a request and returns the trap for it, if there is one. A request

@@ -25,7 +25,7 @@ type Replica struct {
 	Lease      string
 }
 
-// Pair starts two, the leader first.
+// Pair starts two replicas, the leader first.
 func Pair(t *testing.T, b *bed.Bed, c *bed.Cloud, s daemon.Setup) (leader, standby Replica) {
 	t.Helper()
 	s.Lease = cmp.Or(s.Lease, daemon.LeaseName)
@@ -50,7 +50,7 @@ func Pair(t *testing.T, b *bed.Bed, c *bed.Cloud, s daemon.Setup) (leader, stand
 	return pair[0], pair[1]
 }
 
-// New starts one more.
+// New starts one more replica.
 func New(t *testing.T, b *bed.Bed, c *bed.Cloud, s daemon.Setup) Replica {
 	t.Helper()
 	r := Replica{API: b.BeforeAPIServer(t), Cloud: bed.BeforeCloud(t, c), Lease: s.Lease}

@@ -54,8 +54,8 @@ type config struct {
 
 // cloud is the simulated provider with other interfaces and with faults.
 type cloud struct {
-	cloudprovider.Interface  // the simulated one, as if it were not a provider.Reloader
-	provider.ErrorClassifier // of the simulated provider
+	cloudprovider.Interface  // the simulated provider, without its method of provider.Reloader
+	provider.ErrorClassifier // that of the simulated provider
 
 	kind     kind
 	client   *simulator.Client // its calls meet the cloud's faults and are counted

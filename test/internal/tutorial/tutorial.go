@@ -10,8 +10,8 @@ import (
 
 // Block is one code block of a page.
 type Block struct {
-	// File is what the comment before the block names: a file of the project, or who runs
-	// the commands.
+	// File is the text of the comment before the block: a file of the project, or the test
+	// that runs the commands.
 	File string
 	// Language is go for a part of a new file, diff for a change of a file, and sh for
 	// commands.
