@@ -36,7 +36,7 @@ func (c *Client) listInstances(ctx context.Context, query url.Values) ([]Instanc
 }
 
 // InstancePage returns one page of the list of all instances. The token is empty
-// for the first page, and the former page's Continue for a later one.
+// for the first page. For each later page it is the Continue of the page before.
 func (c *Client) InstancePage(ctx context.Context, token string) (InstanceList, error) {
 	query := url.Values{}
 	if c.pageSize > 0 {
@@ -50,10 +50,11 @@ func (c *Client) InstancePage(ctx context.Context, token string) (InstanceList, 
 	return page, err
 }
 
-// WatchInstances returns which instances have changed after since, a place in the
-// cloud's log of changes, as soon as one has. It returns none if none has changed
-// within the time wait. If since is empty, it returns at once, with the present
-// place. If the cloud no longer knows the place, IsExpired holds for the error.
+// WatchInstances returns the instances that have changed after since, which is a
+// place in the cloud's log of changes. It waits until one has changed, at most
+// for the time wait, and may return none. If since is empty, it returns the
+// present place at once. If the cloud no longer knows the place, IsExpired
+// reports true for the error.
 func (c *Client) WatchInstances(ctx context.Context, since string, wait time.Duration) (InstanceChanges, error) {
 	query := url.Values{"since": {since}, "wait": {wait.String()}}
 	var changes InstanceChanges

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// start serves a cloud over TCP and returns a customer of it.
+// start serves a cloud over TCP and returns a customer's client for it.
 func start(t *testing.T, config Config) *Client {
 	t.Helper()
 	cloud, err := New(config)
@@ -124,7 +124,7 @@ func names(t *testing.T, c *Client) []string {
 	return names
 }
 
-// code returns the code of an error that the cloud answered.
+// code returns the code of an APIError.
 func code(err error) string {
 	if answered, ok := errors.AsType[*APIError](err); ok {
 		return answered.Code

@@ -31,7 +31,7 @@ type Config struct {
 	// PageSize is the default and the maximum size of a page; 0 means
 	// DefaultPageSize.
 	PageSize int
-	// Transition is how long an instance is pending and stopping.
+	// Transition is how long an instance is pending or stopping.
 	Transition time.Duration
 	// TerminatedFor is how long a terminated instance is still listed.
 	TerminatedFor time.Duration
@@ -57,9 +57,9 @@ type Config struct {
 	// beside localhost and IP addresses. A request by another name is refused,
 	// because a website can point its own name at this machine.
 	AllowedHosts []string
-	// Cluster reads what the page shows of a cluster beside this cloud, as a JSON
-	// object: what has become of the cluster while faults were on. The cloud does
-	// not know the cluster, and passes the object on. If Cluster is nil, the page
+	// Cluster reads what the page shows of a cluster beside this cloud, such as
+	// what has become of the cluster while faults were on. It is a JSON object,
+	// which the cloud passes on without reading it. If Cluster is nil, the page
 	// shows the cloud only. An error says why the cluster cannot be read.
 	Cluster func(context.Context) (json.RawMessage, error)
 	// Standing are permanent faults of this cloud, such as its request quota.

@@ -59,7 +59,7 @@ func startCarrying(t *testing.T, config Config) served {
 	return s
 }
 
-// await calls f again and again until it returns true.
+// await calls ask again and again until it returns true.
 func await(t *testing.T, what string, ask func() (got string, ok bool)) {
 	t.Helper()
 	deadline := time.Now().Add(30 * time.Second)
@@ -75,7 +75,7 @@ func await(t *testing.T, what string, ask func() (got string, ok bool)) {
 	}
 }
 
-// node is an instance that answers with its name at a node port.
+// node returns an instance that answers with its name at a node port.
 func node(t *testing.T, c served, name string, port int) Instance {
 	t.Helper()
 	address := netip.AddrFrom4([4]byte{127, byte(rand.IntN(64)), byte(1 + rand.IntN(250)), byte(1 + rand.IntN(250))})
@@ -192,7 +192,7 @@ func TestLoadBalancerCarriesTraffic(t *testing.T) {
 	mustDo(c.TerminateInstance(t.Context(), two.ID))
 	awaitHealth(t, c, "i-00000002 unhealthy the instance does not exist")
 
-	mustDo(c.Operator().DeleteLoadBalancer(t.Context(), created.ID)) // its traffic is carried at once, too
+	mustDo(c.Operator().DeleteLoadBalancer(t.Context(), created.ID)) // the operator's changes take effect at once, too
 	if _, err := curl(t, address); !errors.Is(err, syscall.ECONNREFUSED) {
 		t.Errorf("deleted: got %v, want to be refused", err)
 	}

@@ -97,7 +97,7 @@ type (
 	CallCounter = wire.CallCounter
 	// CallRecord is one call that was made.
 	CallRecord = wire.CallRecord
-	// APIError is an error that the cloud answered.
+	// APIError is an error in an answer of the cloud.
 	APIError = wire.APIError
 	// Duration is a time.Duration that is written as a string, such as "1m30s".
 	Duration = wire.Duration

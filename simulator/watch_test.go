@@ -53,7 +53,7 @@ func (r *reading) close() {
 	}
 }
 
-// any returns the next event; none if the watch has ended.
+// any returns the next event. It returns false if the watch has ended.
 func (r *reading) any() (event, bool) {
 	var e event
 	for r.lines.Scan() {
@@ -86,8 +86,8 @@ func (r *reading) next() event {
 	return event{}
 }
 
-// skip reads the first events. They are one for each collection; the last is
-// "calls".
+// skip reads the first events. There is one for each collection, and the last
+// one is "calls".
 func (r *reading) skip() {
 	r.t.Helper()
 	for r.next().name != "calls" {

@@ -30,7 +30,7 @@ const (
 	CodeUnavailable   = "Unavailable"
 )
 
-// APIError is an error that the cloud answered.
+// APIError is an error in an answer of the cloud.
 type APIError struct {
 	StatusCode int
 	// Code is one of the Code constants; empty if the answer did not come

@@ -1,6 +1,6 @@
 package wire
 
-// MaxSharedBackends is how many load balancers one call may give their backends.
+// MaxSharedBackends is the maximum number of load balancers in one SharedBackends.
 const MaxSharedBackends = 250
 
 // SharedBackends is the body of a request that gives several load balancers the same
@@ -8,8 +8,8 @@ const MaxSharedBackends = 250
 type SharedBackends struct {
 	// Names are the names of the load balancers.
 	Names []string `json:"names"`
-	// Tags are those that each of them must have. One without them is left as it is,
-	// as if it did not exist.
+	// Tags are the tags that each load balancer must have. A load balancer without
+	// them is left as it is, and the answer says that it does not exist.
 	Tags map[string]string `json:"tags,omitempty"`
 	// Backends are IDs of instances, as in LoadBalancer.
 	Backends []string `json:"backends"`

@@ -7,7 +7,8 @@ type FaultKind string
 const (
 	// FaultLatency makes a call wait for Latency plus up to Jitter.
 	FaultLatency FaultKind = "latency"
-	// FaultHang keeps a call until its caller goes away or the fault is cleared.
+	// FaultHang keeps a call waiting until its caller goes away or the fault is
+	// cleared.
 	FaultHang FaultKind = "hang"
 	// FaultReset resets the connection before the call is carried out.
 	FaultReset FaultKind = "reset"

@@ -34,10 +34,11 @@ type Route struct {
 	// Target is the ID of an instance; empty if the route leads elsewhere, such
 	// as to a gateway. It does not change when the instance is deleted.
 	Target string `json:"target,omitempty"`
-	// TargetName is the name of the only instance that has it. Whoever creates a
-	// route may give it in place of Target. The cloud then sets Target, empties
-	// TargetName and appends the ID of the instance to Name. So a route to an
-	// instance that replaces another one of the same name has another name.
+	// TargetName is a name that only one instance has. Whoever creates a route
+	// may give it in place of Target. The cloud then sets Target, empties
+	// TargetName and appends the ID of the instance to Name. So if a new
+	// instance gets the name of an old one, the route to the new one has
+	// another name.
 	TargetName string `json:"targetName,omitempty"`
 	// TargetAddresses are addresses of the target. Whoever creates the route may
 	// give them. The cloud only stores them.

@@ -8,9 +8,10 @@ import (
 	"strings"
 )
 
-// refusedBrowser returns why a request is refused that a browser may have sent for
-// another website, or "" if it is allowed. The cloud has no authentication, and
-// every website can make a browser on this machine send requests to it.
+// refusedBrowser refuses requests that a browser may have sent for another
+// website. It returns the reason, or "" if the request is allowed. The cloud has
+// no authentication, and every website can make a browser on this machine send
+// requests to it.
 //
 // Requests that reach the cloud by a host name are refused, unless the name is
 // one of allowed: an attacker can point a name at this machine, but not an IP

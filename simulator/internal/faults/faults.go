@@ -94,7 +94,7 @@ func (s *Set) set(f wire.Fault, t tenure) error {
 // has its own numbers, so that one fault does not influence another.
 func nameHash(name string) uint64 {
 	h := fnv.New64a()
-	_, _ = h.Write([]byte(name)) // A hash takes all.
+	_, _ = h.Write([]byte(name)) // Writing to a hash never fails.
 	return h.Sum64()
 }
 

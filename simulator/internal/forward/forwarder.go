@@ -19,7 +19,7 @@ type Config struct {
 	Clock  clock.Clock
 	Store  *state.Store
 	Claims *Claims
-	// Enabled opens listeners. Without it Run does nothing.
+	// Enabled opens listeners. Without it Start does nothing.
 	Enabled bool
 	Checks  traffic.Checks
 	// Drain is the drain time of load balancers that do not set their own.

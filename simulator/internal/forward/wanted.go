@@ -44,7 +44,8 @@ func wantedBalancer(b state.ActiveLoadBalancer, drain time.Duration) traffic.Bal
 	return w
 }
 
-// wantedBackend returns the backend for an instance; nil if it does not exist.
+// wantedBackend returns the backend for an instance. The argument i is nil if the
+// instance does not exist.
 func wantedBackend(id string, i *wire.Instance) traffic.Backend {
 	backend := traffic.Backend{ID: id}
 	if i == nil {

@@ -1,6 +1,6 @@
 // Package state holds the resources of the simulated cloud: its instances, load
-// balancers, static IPs and routes. It also holds their recent past, and the
-// rules by which they change.
+// balancers, static IPs, routes and volumes. It also holds their recent past,
+// and the rules by which they change.
 //
 // One mutex guards all of it. A row is replaced and never changed, so a row that
 // was read may be used without the mutex. A change is saved before any caller

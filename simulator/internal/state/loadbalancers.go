@@ -85,8 +85,8 @@ func (s *Store) UpdateLoadBalancer(ctx context.Context, id string, patch wire.Lo
 	return changed.shown(), nil
 }
 
-// SetBackends gives several load balancers the same backends. It returns an error, or
-// nil, for each of them. One that fails keeps no other from its backends.
+// SetBackends gives several load balancers the same backends. It returns an error or
+// nil for each of them. If one fails, the others still get their backends.
 func (s *Store) SetBackends(ctx context.Context, wanted wire.SharedBackends, v Distortions) []error {
 	ids := s.balancersNamed(ctx, wanted)
 	errs := make([]error, len(wanted.Names))
@@ -190,8 +190,8 @@ func (s *Store) balancerAddress(ctx context.Context, l wire.LoadBalancer) (strin
 	return s.freeBalancerAddress(ctx)
 }
 
-// settleLoadBalancers makes the load balancers active that are due. s.mu is
-// held.
+// settleLoadBalancers makes those load balancers active whose time has come.
+// s.mu is held.
 func (s *Store) settleLoadBalancers(ctx context.Context, now time.Time) {
 	for _, b := range s.loadBalancers.all() {
 		if b.ActiveAt.IsZero() || b.ActiveAt.After(now) {

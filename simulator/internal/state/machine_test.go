@@ -61,7 +61,7 @@ func TestMachine(t *testing.T) {
 
 func inState(s wire.State) machine { return machine{Instance: wire.Instance{State: s}} }
 
-// code returns the code of an error that the cloud answers.
+// code returns the code of an APIError.
 func code(err error) string {
 	if answered, ok := errors.AsType[*wire.APIError](err); ok {
 		return answered.Code

@@ -20,7 +20,7 @@ type Watch struct {
 }
 
 // WatchInstances returns the instances that have changed, as soon as one has. It
-// returns none if none has, or if the context has ended.
+// returns none if none has changed in time, or if the context has ended.
 func (s *Store) WatchInstances(ctx context.Context, w Watch, v Distortions) (wire.InstanceChanges, error) {
 	end := s.clock.Now().Add(w.Wait)
 	for {
@@ -53,7 +53,8 @@ func (s *Store) changesSince(ctx context.Context, since string, v Distortions) (
 	defer s.mu.Unlock()
 	s.settle(ctx)
 	next := expected{s.changed, s.nextMove}
-	// A place counts for this process only: another one has another log.
+	// A place is valid for this process only, because another process has another
+	// log.
 	process := strconv.FormatInt(s.began.UnixNano(), 36)
 	found := wire.InstanceChanges{Changed: []wire.InstanceRef{}, Resume: process + "." + strconv.FormatInt(s.instances.changes, 10)}
 	if since == "" {

@@ -54,8 +54,8 @@ func (p *pool) admits(client netip.Addr) bool {
 
 // pick returns the member for the next connection of a client, and the context
 // for opening the connection. It skips the members in tried. It returns nil if
-// there is no other. The caller must call m.dials.Done when the member has
-// admitted the connection, or when the attempt has failed.
+// no other member can take connections. The caller must call m.dials.Done when
+// the member has admitted the connection, or when the attempt has failed.
 func (p *pool) pick(client netip.Addr, tried []*member) (*member, context.Context) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -90,7 +90,8 @@ func (p *pool) choose(favourite string, tried []*member) *member {
 }
 
 // set replaces the members. A member that is no longer wanted keeps its
-// connections for the drain time. When set returns, it gets no new ones.
+// connections for the drain time. Once set has returned, such a member gets no
+// new ones.
 func (p *pool) set(ranges []netip.Prefix, wanted []membership, drain time.Duration) {
 	for m, stay := range p.replace(ranges, wanted) {
 		if drain == 0 {

@@ -178,7 +178,7 @@ func awaitHealth(t *testing.T, p *Plane, id string, ok func([]Health) bool) {
 	})
 }
 
-// await calls f again and again until it returns true.
+// await calls ask again and again until it returns true.
 func await(t *testing.T, what string, ask func() (got string, ok bool)) {
 	t.Helper()
 	deadline := time.Now().Add(30 * time.Second)

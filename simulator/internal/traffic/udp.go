@@ -42,7 +42,7 @@ func (s *udpSocket) accept() {
 		switch {
 		case errors.Is(err, net.ErrClosed):
 			return
-		case err != nil: // size of one datagram
+		case err != nil: // an error of this one datagram
 			klog.FromContext(s.front.balancer.plane.life).V(4).Info("Datagram not read", "address", s.LocalAddr(), "err", err)
 		default:
 			s.forward(netip.AddrPortFrom(from.Addr().Unmap(), from.Port()), buffer[:n])
