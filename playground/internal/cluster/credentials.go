@@ -64,8 +64,8 @@ func ensureCredentials(c Config, l layout, now time.Time) (*credentials, error) 
 }
 
 // writeEtcdCertificates writes the certificates of etcd and of its client, the API server. etcd lets everybody with a
-// certificate of its authority do everything. So it has an authority of its own: the cluster's signs certificates of
-// kubelets and of users, too.
+// certificate of its authority do everything. So etcd has its own authority: the cluster's
+// authority also signs certificates of kubelets and users.
 func writeEtcdCertificates(l layout, now time.Time) error {
 	authority, err := pki.LoadOrCreate(l.in("pki", "etcd"), now)
 	if err != nil {

@@ -93,7 +93,7 @@ func TestTokensOfOurUsersOnly(t *testing.T) {
 }
 
 // etcd lets everybody with a certificate of its authority do everything, and
-// kubelets and users have certificates of the cluster's.
+// kubelets and users have certificates of the cluster's authority.
 func TestEtcdTrustsTheAPIServerAlone(t *testing.T) {
 	l := layout{t.TempDir()}
 	s := credentialsIn(t, l)

@@ -21,7 +21,7 @@ const (
 	fresh = 500 * time.Millisecond
 	// timeout is how long the API server may take.
 	timeout = 5 * time.Second
-	// most is how many objects of each kind are read.
+	// most is the maximum number of objects of each kind that are read.
 	most = 500
 
 	leaseNamespace, leaseName = metav1.NamespaceSystem, "cloud-controller-manager"
@@ -77,7 +77,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.Header().Set("Cache-Control", "no-store")
-	_ = json.NewEncoder(w).Encode(v) // the caller has gone away
+	_ = json.NewEncoder(w).Encode(v) // an error means that the caller has gone away
 }
 
 // isLocal reports whether a request was sent to a loopback address by a program other than a browser. A website can make

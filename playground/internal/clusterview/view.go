@@ -22,16 +22,17 @@ type View struct {
 	Events []Event `json:"events"`
 }
 
-// Daemon is what the Lease says of the cloud-controller-manager.
+// Daemon is what the Lease says about the cloud-controller-manager.
 type Daemon struct {
-	// Leads reports whether one holds the Lease, and has renewed it in time.
+	// Leads reports whether a cloud-controller-manager holds the Lease and has
+	// renewed it in time.
 	Leads  bool   `json:"leads"`
 	Leader string `json:"leader,omitempty"`
 	// Since is when the leader took the Lease.
 	Since time.Time `json:"since,omitzero"`
 }
 
-// Held is a deletion that waits.
+// Held is the deletion of a Node or Service that has to wait.
 type Held struct {
 	Kind string `json:"kind"`
 	Name string `json:"name"`
@@ -91,7 +92,7 @@ const (
 // cleanup is the finalizer of a Service that has, or may have, a load balancer.
 const cleanup = "service.kubernetes.io/load-balancer-cleanup"
 
-// mostEvents is how many events are shown.
+// mostEvents is the maximum number of events that are shown.
 const mostEvents = 30
 
 // sources are the components of the daemon's events.
@@ -178,7 +179,8 @@ func condition(kind, status, reason, message string) Condition {
 	return Condition{Type: kind, Status: status, Reason: reason, Message: message, Good: status == wanted}
 }
 
-// heldNode returns the deletion of a Node, if it waits. The condition comes a minute after the event.
+// heldNode returns the deletion of a Node, if it is held back. The condition comes a minute after
+// the event.
 func heldNode(n corev1.Node, events []Event) (Held, bool) {
 	ready := false
 	for _, c := range n.Status.Conditions {

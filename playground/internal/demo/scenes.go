@@ -58,7 +58,7 @@ func (d *demo) scenes() []scene {
 	}
 }
 
-// end returns the last scene, which prints what the user can do next. With Check there is none.
+// end returns the scene that is played only with Check. It deletes the Service.
 func (d *demo) end() []scene {
 	return []scene{{[]string{ccm, simcloud}, d.find(d.release)}}
 }

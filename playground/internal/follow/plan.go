@@ -34,9 +34,9 @@ type action struct {
 	why      string
 }
 
-// plan returns the actions that make a kubelet run for each running instance and for no other. The key of machines is
-// the instance ID; it has every instance that was booted and may run again. Kills come first, so that the names of the
-// killed nodes are free for the boots.
+// plan returns the actions that make a kubelet run for each running instance and for no other. The
+// keys of machines are instance IDs. It has every instance that was booted and may run again. Kills
+// come first, so that the names of the killed nodes are free for the boots.
 func plan(instances []simulator.Instance, machines map[string]machine) []action {
 	known := make(map[string]simulator.Instance, len(instances))
 	for _, i := range instances {

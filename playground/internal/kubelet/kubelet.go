@@ -67,7 +67,8 @@ func newRuntime(networkFile string) runtime {
 	return runtime{crifake.NewFakeRuntimeService(), networkFile}
 }
 
-// Status returns whether the network is ready, in the words of a real runtime: the kubelet puts them into the Node.
+// Status reports whether the network is ready, in the words of a real runtime, because the kubelet
+// copies them into the Node.
 func (r runtime) Status(context.Context, bool) (*cri.StatusResponse, error) {
 	network := &cri.RuntimeCondition{Type: cri.NetworkReady, Status: true}
 	if _, err := os.Stat(r.networkFile); err != nil && r.networkFile != "" {
@@ -112,8 +113,8 @@ func configuration(o child.KubeletOptions) (*kubeletconfig.KubeletConfiguration,
 	return c, nil
 }
 
-// clients returns the kubelet's two clients. The client for heartbeats has no rate limit and a timeout, so that
-// heartbeats are sent when the kubelet is busy.
+// clients returns the kubelet's two clients. The client for heartbeats has no rate limit, but a
+// timeout, so that heartbeats are sent even when the kubelet is busy.
 func clients(kubeconfig string, heartbeat time.Duration) (client, heartbeats *kubernetes.Clientset, err error) {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {

@@ -139,7 +139,8 @@ func awaitClosed(t *testing.T, doors ...door) {
 	}
 }
 
-// start runs a responder for the cluster. The returned function ends the responder and waits for that.
+// start runs a responder for the cluster. The returned function ends the responder and waits for
+// its end.
 func start(t *testing.T, cluster Cluster, clock clock.WithTicker) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())

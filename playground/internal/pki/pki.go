@@ -21,7 +21,8 @@ import (
 
 const (
 	validity = 365 * 24 * time.Hour
-	// skew is how long before their creation certificates are valid, in case the machine's clock is set back later.
+	// skew is how long before its creation a certificate begins to be valid, in case the machine's
+	// clock is set back later.
 	skew = time.Hour
 )
 
