@@ -18,7 +18,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/provider/conformance"
 )
 
-// brokenCloud does the same whenever it is asked about an instance.
+// brokenCloud panics, hangs or exits, as its field says, whenever it is asked about an
+// instance.
 type brokenCloud struct {
 	cloudprovider.Interface
 

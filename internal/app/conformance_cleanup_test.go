@@ -72,8 +72,8 @@ func faultsIn(t *testing.T, url string) (names []string) {
 	return names
 }
 
-// Neither a check nor a run that is killed leaves its fault in the cloud. Those of others
-// stay.
+// Neither a check nor a run that is killed leaves its fault in the cloud. Faults of
+// others stay.
 func TestConformanceTakesAwayTheFaultsOfWhatWasKilled(t *testing.T) {
 	url, config := simulatedCloud(t)
 	operator := simulator.NewClient(url).Operator()
@@ -111,7 +111,7 @@ func TestConformanceTakesAwayTheFaultsOfWhatWasKilled(t *testing.T) {
 }
 
 // The ledger of another account is refused, by a run and by "cleanup", and nothing is
-// touched: names and IDs may be there, too.
+// touched, because this account may have the same names and IDs.
 func TestConformanceRefusesTheLedgerOfAnotherAccount(t *testing.T) {
 	url, config := simulatedCloud(t)
 	if _, err := simulator.NewClient(url).Operator().CreateInstance(t.Context(), simulator.Instance{Name: "fl-1-a"}); err != nil {
@@ -210,7 +210,7 @@ func TestConformanceReadsALedgerAsFarAsItGoes(t *testing.T) {
 			if err := os.WriteFile(ledger, []byte(text), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			for range 2 { // Then the line is in the middle.
+			for range 2 { // In the second run, the line is in the middle.
 				out, errs, code := conform(t, plain, "cleanup", "--cloud-provider=simulated", "--cloud-config="+config, "--world="+os.Args[0], "--ledger="+ledger)
 				if want := "Warning: " + ledger + ", line 5: the line was cut off"; code != 0 || inCloud(t, url) != "" || !strings.Contains(errs, want) {
 					t.Errorf("code %d, in the cloud: %s, want nothing and %q:\n%s%s", code, inCloud(t, url), want, out, errs)

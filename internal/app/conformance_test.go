@@ -34,7 +34,7 @@ const asProgram = "FAIRLEAD_TEST_ARGUMENTS"
 // asWhole is set if the program has the target wholeTarget.
 const asWhole = "FAIRLEAD_TEST_WHOLE_TARGET"
 
-// waitsShortly is set if child processes wait for a second only until the cloud shows a
+// waitsShortly is set if child processes wait only a second for the cloud to show a
 // change.
 const waitsShortly = "FAIRLEAD_TEST_WAITS_SHORTLY"
 
@@ -98,7 +98,7 @@ func conform(t *testing.T, o Options, args ...string) (out, errs string, code in
 	return stdout.String(), stderr.String(), ExitCode(err, 75)
 }
 
-// outcomes are those of all checks by ID.
+// outcomes returns the outcomes of all checks by ID.
 func outcomes(r *conformance.Report) map[string]conformance.Outcome {
 	all := map[string]conformance.Outcome{}
 	for _, c := range r.Checks {
@@ -190,7 +190,7 @@ func wholeTarget() *conformance.Target {
 	}
 }
 
-// With a world in another process it comes to the same result, too.
+// With a world in another process, the sub-command comes to the same result, too.
 func TestConformanceIsTheSameWithAnExecutable(t *testing.T) {
 	some := []string{
 		"instances/by-name", "instances/gone-by-name", "instances/labels", "instances/renamed", "instances/denied-as-404", "instances/id-legacy",
@@ -368,7 +368,7 @@ func TestConformanceLeavesWhatIsNotItsOwn(t *testing.T) {
 	}
 }
 
-// Most checks need a machine. Whoever names none is told how to.
+// Most checks need a machine. Whoever names none is told how to name one.
 func TestConformanceWithoutMachines(t *testing.T) {
 	_, config := simulatedCloud(t)
 	_, errs, code := conform(t, plain, "--cloud-provider=simulated", "--cloud-config="+config, "--run=instances/by-name")

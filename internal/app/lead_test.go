@@ -31,7 +31,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/cloud"
 )
 
-// fakeController runs a function; live is its answer to whether it is stuck.
+// fakeController is a controller that runs a function; live is what its method
+// Live returns.
 type fakeController struct {
 	run  func(context.Context) error
 	live error
@@ -90,7 +91,7 @@ func newTestProcessOf(t *testing.T, theirs *providertest.Cloud, what *program) (
 	return p, ctx
 }
 
-// use makes the provider the one that is initialised.
+// use makes theirs the process's current provider.
 func (p *process) use(t *testing.T, theirs *providertest.Cloud, i informers.SharedInformerFactory) {
 	p.current = provider.NewCurrent(nil, provider.Made{Cloud: providertest.Made(t, theirs), Informers: i}, time.Minute, provider.Self{})
 }
@@ -102,7 +103,7 @@ func get(p *process, path string) (int, string) {
 	return w.Code, w.Body.String()
 }
 
-// parse gives the flags their values.
+// parse parses the arguments and applies the program's defaults.
 func parse(t *testing.T, p *program, args ...string) {
 	t.Helper()
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
@@ -113,7 +114,7 @@ func parse(t *testing.T, p *program, args ...string) {
 	p.settings.ApplyDefaults()
 }
 
-// parsed returns the program after the given flags.
+// parsed returns the program with the given flags.
 func parsed(t *testing.T, args string) *program {
 	t.Helper()
 	p := newProgram(plain, ours())
@@ -121,7 +122,7 @@ func parsed(t *testing.T, args string) *program {
 	return p
 }
 
-// runs is a controller that runs under the name in tests.
+// runs returns the registration of a controller that exists in tests only.
 func runs(name string, s start) registration {
 	return registration{Controller: settings.Controller{Name: name}, start: func(*settings.Settings) start { return s }}
 }

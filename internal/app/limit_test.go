@@ -108,7 +108,7 @@ func (s *eventServer) events(t *testing.T) (all []string) {
 	return all
 }
 
-// limited is a process whose calls to the cloud may begin once in a second.
+// limited is a process that may begin one call to the cloud a second.
 type limited struct {
 	*process
 
@@ -135,8 +135,8 @@ func newLimited(t *testing.T, server *eventServer) *limited {
 	return &limited{process: p, server: server, wait: p.followLimit(ctx, ctx), end: end}
 }
 
-// busy asks twice as often as is allowed, and then nothing until the limit is over.
-// At the end of the first part it calls the function during.
+// busy asks the cloud twice as often as is allowed, then calls during, and then
+// asks nothing until the limit is over.
 func (l *limited) busy(t *testing.T, during func()) {
 	t.Helper()
 	const questions = 150
@@ -150,7 +150,7 @@ func (l *limited) busy(t *testing.T, during func()) {
 	time.Sleep(questions*time.Second + 2*time.Minute)
 }
 
-// shown returns what the metric says.
+// shown returns the metric's value.
 func (l *limited) shown(t *testing.T) float64 {
 	t.Helper()
 	value, err := testutil.GetGaugeMetricValue(l.metrics.limited.WithLabelValues(string(cloud.CeilingLimits)))
@@ -205,7 +205,7 @@ func TestShortLimitIsNoEvent(t *testing.T) {
 }
 
 // An API server that refuses events, or does not answer, delays nothing: the metric
-// goes on, and so does the process when it ends.
+// still changes, and the process ends at once.
 func TestLimitWithAnAPIServerThatFails(t *testing.T) {
 	refused := apierrors.NewForbidden(corev1.Resource("events"), "", errors.New("no"))
 	for _, tt := range []struct {
@@ -260,7 +260,7 @@ func TestLimitWithAnAPIServerThatFails(t *testing.T) {
 					got[n] = strings.TrimPrefix(got[n], "Lease "+l.settings.Election.Lease().Name+" ")
 				}
 				if tt.name == "Freezes" {
-					got = nil // What was kept may or may not be written.
+					got = nil // Events that were kept may or may not be written.
 				}
 				if diff := cmp.Diff(tt.events, got); diff != "" || writes != tt.writes {
 					t.Errorf("%d writes, want %d; -want +got:\n%s", writes, tt.writes, diff)

@@ -18,15 +18,16 @@ import (
 	"k8s.io/klog/v2/textlogger"
 )
 
-// hostile is a text that would forge an entry, drive a terminal, turn the writing
-// round, and fill a disk.
+// hostile is a text that would forge a log entry, control a terminal, reverse the
+// direction of the text, and fill a disk.
 var hostile = "a\nE1122 10:00:00.000000 1 forged.go:1] forged\r\x1b[2J\u202e\u009b" + strings.Repeat("b", 4<<20)
 
 type hostileStringer struct{}
 
 func (hostileStringer) String() string { return hostile }
 
-// TestLogOfHostileText puts the text everywhere that an entry has a place for it.
+// TestLogOfHostileText puts the hostile text into every part of a log entry that
+// can hold text.
 func TestLogOfHostileText(t *testing.T) {
 	for name, log := range map[string]func(klog.Logger){
 		"Message": func(l klog.Logger) { l.Info(hostile) },

@@ -89,7 +89,8 @@ func TestWrongPlans(t *testing.T) {
 	}
 }
 
-// replica takes part in the election for l.
+// replica returns a replica that takes part in the election for l, and its
+// lock.
 func replica(t *testing.T, l *electiontest.Lease) (*election.Election, *electiontest.Lock) {
 	t.Helper()
 	k := l.Lock("me")
@@ -100,8 +101,9 @@ func replica(t *testing.T, l *electiontest.Lease) (*election.Election, *election
 	return e, k
 }
 
-// migrating returns a process with two controllers and the events that they
-// record. The second controller runs under the second lease.
+// migrating returns a process with two controllers, the context of its work,
+// and its lock on the second lease. The second controller runs under that
+// lease.
 func migrating(t *testing.T, main, second *electiontest.Lease, work func(context.Context, string) error) (*process, context.Context, *electiontest.Lock) {
 	t.Helper()
 	run := func(name string) controller {
@@ -146,7 +148,8 @@ func TestMigrationWaitsForItsOwnLease(t *testing.T) {
 	})
 }
 
-// lead waits for this goroutine, so the main lease is held until lead returns.
+// lead waits for runMigrated, so the main lease is held until the migrated
+// work has ended.
 func TestMigratedWorkIsAwaitedWithoutALimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})

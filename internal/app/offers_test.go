@@ -56,8 +56,8 @@ func TestControllerRunsOnceTheProviderOffersItsPart(t *testing.T) {
 	})
 }
 
-// A provider that says that it cannot say what it offers is asked more often
-// than one that says no, and its accessors are not.
+// A provider that cannot tell what it offers is asked more often than one
+// that offers nothing. Its accessors are not called until it can.
 func TestProviderThatCannotSayIsAskedSoon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began, ran := time.Now(), false
@@ -92,8 +92,8 @@ func TestProviderThatCannotSayIsAskedSoon(t *testing.T) {
 	})
 }
 
-// Each attempt to make a controller costs a recorder, so there is one only when
-// the provider offers something else than before.
+// Each attempt to make a controller costs an event recorder, so a controller is
+// made only when the provider offers something else than before.
 func TestControllerIsMadeOnlyWhenTheOfferChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		attempts := 0

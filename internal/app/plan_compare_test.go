@@ -48,7 +48,7 @@ func TestManyDeletionsOfTheSkeletonAreCounted(t *testing.T) {
 	}
 }
 
-// Where nothing differs, the field is there, and empty.
+// If nothing differs, the report has an empty list of differences.
 func TestComparisonOfNothing(t *testing.T) {
 	server := httptest.NewServer(&readableServer{})
 	defer server.Close()

@@ -72,7 +72,8 @@ func TestPlanOfAThousandNodesAsksOnceAboutEach(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Logf("%d calls to the cloud, %d requests", calls.Load(), requests.Load())
-	// About each silent Node: whether it exists, and one witness at most.
+	// For each silent Node there are at most two more calls: one about its instance and one
+	// about a witness.
 	if n := calls.Load(); n < size || n > size+2*silent || n != int64(got.CloudCalls) || got.Looked["node"] != size {
 		t.Errorf("%d calls to the cloud, of which the report says %d; looked at %v", n, got.CloudCalls, got.Looked)
 	}

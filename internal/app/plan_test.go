@@ -147,8 +147,8 @@ The provider tried this itself, and it was refused: POST /api/v1/namespaces/defa
 	}
 }
 
-// Destinations and targets of routes are the cloud's words. They forge no line, and a
-// terminal obeys none of them.
+// Destinations and targets of routes come from the cloud. They forge no line, and no
+// terminal obeys them.
 func TestReportForgesNoLine(t *testing.T) {
 	r := report{Steps: []step.Step{{
 		Object: "route/10.0.0.0/24\n  - node/worker-1  delete", Do: "remove to a\x1b[2J\nWould change: nothing.", Effect: step.Delete, Why: "w",
@@ -165,7 +165,8 @@ func TestReportForgesNoLine(t *testing.T) {
 	}
 }
 
-// readableServer answers what plan needs: it lists no objects. It records other requests.
+// readableServer answers the requests that plan needs. It lists the given Nodes and no
+// other objects, and records the requests that are not GET.
 type readableServer struct {
 	nodes  string // items of the list
 	denied string // end of the path of requests for which the right is missing; empty for none
@@ -240,8 +241,9 @@ func runPlanOf(t *testing.T, provider cloudprovider.Interface, server string, ar
 	return out.String(), err
 }
 
-// Whichever features are on, nothing is written: neither by the daemon, which would
-// create tokens of service accounts and a lease, nor by the provider.
+// Whichever features are on, nothing is written: not the tokens of service accounts
+// and the lease that the daemon would create, and nothing that the provider wants
+// to write.
 func TestPlanWritesNothing(t *testing.T) {
 	api := &readableServer{}
 	server := httptest.NewServer(api)
@@ -309,7 +311,8 @@ func TestExitCodes(t *testing.T) {
 }
 
 // A program's own flags keep their names and meanings in the sub-command, because the
-// daemon's arguments are passed as they are. The sub-command's get a prefix then.
+// daemon's arguments are passed as they are. The sub-command's flags get a prefix
+// then.
 func TestFlagsOfTheProgramComeBeforeThoseOfPlan(t *testing.T) {
 	server := httptest.NewServer(&readableServer{})
 	defer server.Close()

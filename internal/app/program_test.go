@@ -142,7 +142,8 @@ func TestProgramKeepsItsOwnControllerThatOursIsOffByDefault(t *testing.T) {
 	}
 }
 
-// A program that had such flags before Fairlead had them starts as before.
+// A program that had flags with these names before Fairlead had them starts as
+// before.
 func TestProgramKeepsItsOwnFlagsForCIDRs(t *testing.T) {
 	for _, name := range []string{"node-cidr-mask-size", "node-cidr-mask-size-ipv4", "node-cidr-mask-size-ipv6", "service-cluster-ip-range"} {
 		t.Run(name, func(t *testing.T) {
@@ -189,7 +190,7 @@ func TestProgramIsToldWhenItHasStopped(t *testing.T) {
 				if got := time.Since(start); got != tc.want {
 					t.Errorf("the process waited for %v, want %v", got, tc.want)
 				}
-				time.Sleep(time.Hour) // Until the function returns, as synctest asks.
+				time.Sleep(time.Hour) // synctest requires that the function has returned.
 			})
 		})
 	}

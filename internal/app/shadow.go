@@ -118,8 +118,8 @@ func (s *shadowing) knows(ctx context.Context, l look) bool {
 	return true
 }
 
-// isLate says that a controller does not know its objects. If none does, nothing can be
-// looked at, and the process ends.
+// isLate logs that a controller does not know its objects. If no controller knows its
+// objects, nothing can be looked at, and the process ends.
 func (s *shadowing) isLate(ctx context.Context, name string) {
 	klog.FromContext(ctx).Info("Warning: not looked at until its objects are listed", "controller", name, "why", s.dry.notListed())
 	s.mu.Lock()

@@ -22,7 +22,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/step"
 )
 
-// looked is a provider that tells when it is asked.
+// looked is a provider that calls asked when it is asked for an instance's metadata.
 type looked struct {
 	writing
 
@@ -40,7 +40,7 @@ func (looked) InstanceExists(context.Context, *corev1.Node) (bool, error) { retu
 
 func (looked) InstanceShutdown(context.Context, *corev1.Node) (bool, error) { return false, nil }
 
-// Whichever features are on, a daemon that only looks writes nothing: no lease, no
+// Whichever features are on, a daemon with --shadow writes nothing: no lease, no
 // token, no event, and nothing that the provider wants to write. At its end it prints
 // one line.
 func TestShadowWritesNothing(t *testing.T) {
@@ -85,7 +85,7 @@ func TestShadowGoesOnIfAKindCannotBeListed(t *testing.T) {
 	}
 	server := httptest.NewServer(api)
 	defer server.Close()
-	ctx, stop := context.WithTimeout(t.Context(), knownWithin/2) // sooner than anything is said to be late
+	ctx, stop := context.WithTimeout(t.Context(), knownWithin/2) // before knownWithin, the time after which knows reports late controllers
 	defer stop()
 	asked := false
 	cmd := NewCommand(Options{Name: "acme-ccm", ProviderName: "acme", Provider: func(context.Context, ProviderDeps) (cloudprovider.Interface, error) {
@@ -114,7 +114,7 @@ func TestShadowGoesOnIfAKindCannotBeListed(t *testing.T) {
 }
 
 // A controller that does not know its objects says so once, and looks as soon as it knows
-// them. If no controller does, the process ends.
+// them. If no controller knows its objects after two minutes, the process ends.
 func TestShadowWaitsForEachController(t *testing.T) {
 	for name, row := range map[string]struct {
 		others int // controllers that know their objects
@@ -152,7 +152,7 @@ func TestShadowWaitsForEachController(t *testing.T) {
 	}
 }
 
-// Like the daemon, --shadow asks soon again about a Node if a question has failed. An
+// Like the daemon, --shadow soon asks again about a Node if a question has failed. An
 // initialised Node waits for the next refresh.
 func TestRetries(t *testing.T) {
 	waits := step.Step{Effect: step.Wait, Do: "wait"}

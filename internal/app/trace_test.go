@@ -16,7 +16,7 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 )
 
-// trace is what a daemon has asked of the API server and of its provider.
+// trace holds a daemon's requests to the API server and its calls of the provider.
 type trace struct {
 	mu      sync.Mutex
 	entries []traced // guarded by mu
@@ -34,8 +34,8 @@ func (t *trace) note(format string, arguments ...any) {
 	t.entries = append(t.entries, traced{time.Now(), fmt.Sprintf(format, arguments...)})
 }
 
-// String returns all entries in their order. What happened at one time is sorted,
-// because it has no order.
+// String returns all entries in their order. Entries of one time are sorted by
+// their text, because their order is undefined.
 func (t *trace) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -67,7 +67,7 @@ func normalised(body []byte) string {
 	var text strings.Builder
 	encoder := json.NewEncoder(&text)
 	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode(without("", value)) // It was decoded from JSON.
+	_ = encoder.Encode(without("", value)) // This cannot fail, because value was decoded from JSON.
 	return strings.TrimSpace(text.String())
 }
 

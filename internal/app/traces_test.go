@@ -28,12 +28,12 @@ import (
 
 var generateTraces = flag.Bool("generate-traces", false, "write testdata/traces")
 
-// TestTraces runs the daemon without the flags that say whose a Node is. It follows
-// a Node, a Service and a route, and compares each request to the API server and
-// each call of the provider with those recorded in testdata/traces. These are the
-// same as before such flags existed, except for the time of a refresh and the last
-// question about a Node before its deletion. A change in
-// testdata/traces is a change on the wire: make it knowingly, and say so in the
+// TestTraces runs the daemon without the flags for the ownership of Nodes. It
+// follows a Node, a Service and a route, and compares each request to the API
+// server and each call of the provider with those recorded in testdata/traces. The
+// records are the same as before such flags existed, except for the time of a
+// refresh and the last question about a Node before its deletion. A change in
+// testdata/traces is a change on the wire: make it knowingly, and name it in the
 // changelog.
 func TestTraces(t *testing.T) {
 	for _, tc := range []struct {
@@ -106,7 +106,7 @@ func traceOf(t *testing.T, arg string, happen func(*scene)) string {
 	return tr.String()
 }
 
-// step writes into the trace what happens next, and lets time pass.
+// step writes into the trace what happens next, does it, and lets time pass.
 func (s *scene) step(what string, do func(), after time.Duration) {
 	s.trace.note("# %s", what)
 	do()
@@ -114,7 +114,7 @@ func (s *scene) step(what string, do func(), after time.Duration) {
 	synctest.Wait()
 }
 
-// until lets time pass until something is so.
+// until lets time pass until the function is returns true, for an hour at most.
 func (s *scene) until(what string, is func() bool) {
 	for range 3600 {
 		if is() {
@@ -144,7 +144,7 @@ func (s *scene) registers(path string, edit func(*corev1.Node)) {
 	})
 }
 
-// isInitialised makes a Node one that was initialised long ago.
+// isInitialised changes a Node as if it had been initialised long ago.
 func isInitialised(n *corev1.Node) {
 	n.CreationTimestamp = metav1.NewTime(time.Now().Add(-time.Hour))
 	n.Spec.Taints, n.Spec.ProviderID = nil, "test://"+n.Name
@@ -155,7 +155,7 @@ func isInitialised(n *corev1.Node) {
 	}
 }
 
-// isForeign makes a Node one that another provider has initialised.
+// isForeign changes a Node as if another provider had initialised it.
 func isForeign(n *corev1.Node) {
 	isInitialised(n)
 	n.Spec.ProviderID = "other://" + n.Name

@@ -12,7 +12,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/lease"
 )
 
-// replica takes part in the election for l.
+// replica returns a replica that takes part in the election for l.
 func replica(t *testing.T, l *electiontest.Lease, identity string) (*Election, *electiontest.Lock) {
 	t.Helper()
 	k := l.Lock(identity)

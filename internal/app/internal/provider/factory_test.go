@@ -217,7 +217,7 @@ func TestProviderAsksForItsConfiguration(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		asks[0]() // Before anybody looks.
+		asks[0]() // before anybody reads the requests
 		asks[0]()
 		c := NewCurrent(f, first, time.Minute, Self{})
 		r := NewRotation(nil, "", c, NewMetrics(registerAnew))
@@ -228,7 +228,7 @@ func TestProviderAsksForItsConfiguration(t *testing.T) {
 		if len(asks) != 2 || !slices.Equal(events, []string{"CloudConfigApplied"}) {
 			t.Errorf("%d providers made, events %v", len(asks), events)
 		}
-		asks[0]() // It is not in use any more.
+		asks[0]() // This provider is not in use any more.
 		synctest.Wait()
 		if len(asks) != 2 {
 			t.Error("a provider that was dropped was listened to")

@@ -51,7 +51,7 @@ func TestNobodyCanBeAsked(t *testing.T) {
 	}
 }
 
-// What a trial prints is what the process that waits for it understands.
+// The process that waits for a trial understands what the trial prints.
 func TestAnswerOfATrial(t *testing.T) {
 	t.Setenv(trialVariable, "key")
 	self := NewSelf()
@@ -65,8 +65,8 @@ func TestAnswerOfATrial(t *testing.T) {
 	}
 }
 
-// The factory works once in a process, and this process has used it. What decides
-// is whether another process can make the provider.
+// The factory works only once in a process, and has worked in this one. So it
+// matters whether another process can make the provider.
 func TestFactoryThatWorksOnce(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "cloud.conf")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {

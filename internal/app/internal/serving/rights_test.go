@@ -13,8 +13,9 @@ import (
 	testingclock "k8s.io/utils/clock/testing"
 )
 
-// TestInventedPathsAreRarelyReviewed counts what a caller without credentials, and
-// one with the token of any pod, make this process ask the API server.
+// TestInventedPathsAreRarelyReviewed counts how often a caller without
+// credentials, and one with the token of any pod, make this process ask the API
+// server.
 func TestInventedPathsAreRarelyReviewed(t *testing.T) {
 	kubeconfig, asked := countingAuthority(t)
 	_, url := serving(t, "--authentication-kubeconfig="+kubeconfig+" --authorization-kubeconfig="+kubeconfig)

@@ -12,8 +12,8 @@ import (
 	testingclock "k8s.io/utils/clock/testing"
 )
 
-// TestUnknownTokensAreRarelyReviewed counts what an attacker without credentials
-// makes this process ask the API server.
+// TestUnknownTokensAreRarelyReviewed counts how often an attacker without
+// credentials makes this process ask the API server.
 func TestUnknownTokensAreRarelyReviewed(t *testing.T) {
 	kubeconfig, asked := countingAuthority(t)
 	_, url := serving(t, "--authentication-kubeconfig="+kubeconfig+" --authorization-kubeconfig="+kubeconfig)
@@ -79,7 +79,8 @@ func TestReviewed(t *testing.T) {
 	if ok, err := ask("known"); !ok || err != nil {
 		t.Errorf("known credentials are refused while unknown ones are bounded: %v", err)
 	}
-	// refused reports whether credentials are refused, and nobody is asked or told.
+	// refused reports whether credentials are refused without a question to the API
+	// server and without an error.
 	refused := func(token string) bool {
 		before := asked
 		ok, err := ask(token)

@@ -60,8 +60,8 @@ func (p pipes) call(length int, body string) <-chan int {
 	return status
 }
 
-// serveUntilClosed serves until close is called, which waits for the goroutines
-// of the connections.
+// serveUntilClosed serves until the returned function is called. That function
+// waits for the goroutines of the connections.
 func serveUntilClosed(s *http.Server, l net.Listener) (closed func()) {
 	go func() { _ = s.Serve(l) }()
 	return func() {
@@ -140,8 +140,8 @@ func TestAllPlacesAnswer(t *testing.T) {
 	})
 }
 
-// TestSlowWebhookKeepsItsContext shows that the time for reading is not the time
-// for answering.
+// TestSlowWebhookKeepsItsContext shows that the time limit for reading a request
+// does not limit the answer.
 func TestSlowWebhookKeepsItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		listener := make(pipes)

@@ -18,7 +18,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/service"
 )
 
-// handedOn is what the controllers get of the settings.
+// handedOn is what the controllers get from the settings.
 type handedOn struct {
 	Node        node.Config
 	Lifecycle   nodelifecycle.Config

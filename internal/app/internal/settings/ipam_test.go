@@ -10,8 +10,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
 )
 
-// The lengths of Nodes' CIDRs are kube-controller-manager's, and the primary family
-// is the first of --cluster-cidr.
+// The lengths of Nodes' CIDRs are those of kube-controller-manager, and the primary
+// family is the first of --cluster-cidr.
 func TestMasks(t *testing.T) {
 	for _, tt := range []struct{ name, args, want string }{
 		{"IPv4", "--cluster-cidr=10.0.0.0/8", "[{10.0.0.0/8 24}]"},

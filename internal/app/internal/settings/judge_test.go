@@ -75,13 +75,13 @@ func TestFlagOfTheEnvironmentIsNotMissing(t *testing.T) {
 	}
 }
 
-// Each of upstream's flags is used or changes nothing, with its default as its
-// value.
+// With its default as its value, each of upstream's flags is used or changes
+// nothing.
 func TestUpstreamsCommandLineIsAccepted(t *testing.T) {
 	var args []string
 	for _, f := range upstreamFlags {
 		switch {
-		case f.Name == "cloud-provider", f.Name == "help", f.Name == "version", f.Default == "[]": // the last cannot be given
+		case f.Name == "cloud-provider", f.Name == "help", f.Name == "version", f.Default == "[]": // [] cannot be given as a value
 		default:
 			args = append(args, "--"+f.Name+"="+strings.Trim(f.Default, "[]"))
 		}

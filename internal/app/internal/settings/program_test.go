@@ -53,8 +53,8 @@ func TestDefaultsOfAProgram(t *testing.T) {
 	}
 }
 
-// The number of Services that are changed at once is chosen by the provider
-// unless somebody has chosen it, and the program's main may.
+// The provider chooses how many Services are changed at once, unless a flag
+// or the program's main has chosen the number.
 func TestDefaultOfAProgramCountsAsSet(t *testing.T) {
 	s := program(map[string]string{flagServiceSyncs: "1"})
 	if err := flagSet(s).Parse(nil); err != nil {

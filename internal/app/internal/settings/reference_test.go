@@ -90,7 +90,7 @@ func whose(f *pflag.Flag) string {
 	}
 }
 
-// meaning is a flag's usage and its annotations, as a cell of a table.
+// meaning returns a flag's usage and its annotations as a cell of a table.
 func meaning(f *pflag.Flag) string {
 	parts := []string{cell.Replace(strings.TrimSuffix(f.Usage, ".")) + "."}
 	if f.Deprecated != "" {
@@ -107,7 +107,7 @@ func meaning(f *pflag.Flag) string {
 // cell makes text a part of a table's cell.
 var cell = strings.NewReplacer(" \n", "<br>", "\n", "<br>", "|", "\\|", "*", "\\*")
 
-// effectiveGates are those that change something in this daemon.
+// effectiveGates are the feature gates that change something in this daemon.
 var effectiveGates = map[featuregate.Feature]string{
 	"AllAlpha":            "Turns on all gates that are alpha.",
 	"AllBeta":             "Turns all gates that are beta on or off.",

@@ -14,8 +14,8 @@ import (
 	logsapi "k8s.io/component-base/logs/api/v1"
 )
 
-// TestUpstreamsFlags compares our flags with upstream's. None is missing. A
-// flag under another heading or with another default has an annotation that
+// TestUpstreamsFlags compares our flags with upstream's. None is missing or
+// under another heading. A flag with another default has an annotation that
 // says so.
 func TestUpstreamsFlags(t *testing.T) {
 	if got := len(upstreamFlags); got != 87 {
@@ -50,9 +50,9 @@ func TestHeadings(t *testing.T) {
 }
 
 // TestUpstreamsGates sets each gate to its present value, because a locked gate
-// accepts no other.
+// accepts no other value.
 func TestUpstreamsGates(t *testing.T) {
-	flagSet(New(ours)) // It adds the gates of logging and metrics to the process.
+	flagSet(New(ours)) // This adds the gates of logging and metrics to the process.
 	all := utilfeature.DefaultMutableFeatureGate.GetAll()
 	for _, gate := range upstreamGates {
 		t.Run(gate, func(t *testing.T) {
@@ -61,7 +61,7 @@ func TestUpstreamsGates(t *testing.T) {
 				t.Error("unknown")
 			}
 			if strings.HasPrefix(gate, "All") {
-				return // It sets gates for the whole process.
+				return // AllAlpha and AllBeta set gates for the whole process.
 			}
 			setting := fmt.Sprintf("--feature-gates=%s=%t", gate, utilfeature.DefaultFeatureGate.Enabled(featuregate.Feature(gate)))
 			if err := flagSet(New(ours)).Parse([]string{setting}); err != nil {
@@ -272,7 +272,7 @@ func TestClientHasNoRateLimitByDefault(t *testing.T) {
 	}
 }
 
-// parsed returns the options after the given flags.
+// parsed returns the settings after the given flags were parsed.
 func parsed(t *testing.T, args string) *Settings {
 	t.Helper()
 	o := New(ours)
@@ -367,7 +367,8 @@ func TestFilesOfTheProviderAreWatched(t *testing.T) {
 	}
 }
 
-// Values with spaces, and errors that are not among those of Validate.
+// TestRefusedAtStart tests a value with a space, and errors that Validate does
+// not return.
 func TestRefusedAtStart(t *testing.T) {
 	s := New(ours)
 	if err := flagSet(s).Parse([]string{"--cloud-provider=test", "--load-balancer-class=a b"}); err != nil {

@@ -1,7 +1,7 @@
 package settings
 
-// upstreamFlag is a flag of upstream's: under which heading of its help, and
-// with which default.
+// upstreamFlag is a flag of upstream's, with its heading in upstream's help
+// and its default.
 type upstreamFlag struct{ Heading, Name, Default string }
 
 // upstreamFlags are all flags of upstream's v0.37.1.

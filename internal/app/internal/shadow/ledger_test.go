@@ -13,7 +13,7 @@ import (
 
 var start = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 
-// seen is a look after a time.
+// seen is what a look sees, some time after the look before.
 type seen struct {
 	after  time.Duration
 	facts  Facts
@@ -83,7 +83,7 @@ func TestFates(t *testing.T) {
 	}
 }
 
-// A decision is told once, also if its sentence counts something.
+// A decision is reported once, even if the number in its sentence changes.
 func TestSentenceIsNoDecision(t *testing.T) {
 	l := NewLedger()
 	for n := range 3 {
@@ -96,9 +96,8 @@ func TestSentenceIsNoDecision(t *testing.T) {
 	}
 }
 
-// What is remembered is bounded: objects that are gone are forgotten, and only so many
-// differences are kept.
-// A CIDR with two routes has two steps. The same two are no new decision.
+// A CIDR with two routes has two steps. If the next look finds the same two, there is
+// no new decision.
 func TestTwoStepsOfOneObjectAreOneDecision(t *testing.T) {
 	l := NewLedger()
 	both := []step.Step{is("route/r", step.Delete), is("route/r", step.None)}
@@ -110,6 +109,8 @@ func TestTwoStepsOfOneObjectAreOneDecision(t *testing.T) {
 	}
 }
 
+// The ledger is bounded: it forgets objects that are gone, and keeps at most
+// maxDifferences of the differences that have happened.
 func TestLedgerIsBounded(t *testing.T) {
 	l := NewLedger()
 	for n := range maxDifferences + 5 {

@@ -8,7 +8,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/step"
 )
 
-// What differs is what becomes of an object, and not in how many steps or words.
+// Compare finds a difference only if something else becomes of an object, not if
+// only the number or the words of the steps differ.
 func TestCompare(t *testing.T) {
 	is := func(object string, effect step.Effect, writes ...string) step.Step {
 		return step.Step{Object: object, Effect: effect, Do: string(effect), Why: "w", Writes: writes}

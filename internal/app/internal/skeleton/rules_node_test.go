@@ -46,7 +46,8 @@ func told(ips string) func(*corev1.Node) {
 	return func(n *corev1.Node) { n.Annotations = map[string]string{api.AnnotationAlphaProvidedIPAddr: ips} }
 }
 
-// One answer is enough for a deletion, and only of a Node that is not Ready.
+// The skeleton deletes a Node after one answer, but only if the Node is not
+// Ready.
 func TestMonitored(t *testing.T) {
 	for _, tt := range []struct {
 		name string
