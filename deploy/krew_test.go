@@ -82,10 +82,21 @@ func TestKrewManifest(t *testing.T) {
 	}
 }
 
-func TestKrewManifestNeedsChecksums(t *testing.T) {
-	out, err := exec.CommandContext(t.Context(), "../tools/krew.sh", "v1.2.3", os.DevNull).CombinedOutput()
-	if err == nil || !strings.Contains(string(out), "no checksum of fairlead_v1.2.3_linux_amd64.tar.gz") {
-		t.Errorf("printed %s, error %v", out, err)
+func TestKrewManifestIsRefused(t *testing.T) {
+	const characters = ` must consist of letters, digits, dots, + and -`
+	for name, row := range map[string]struct{ version, want string }{
+		"NoChecksum":  {"v1.2.3", "/dev/null has no checksum of fairlead_v1.2.3_linux_amd64.tar.gz"},
+		"NoVersion":   {"", `the version ""` + characters},
+		"Slash":       {"release/v1.2.3", `the version "release/v1.2.3"` + characters},
+		"Ampersand":   {"v1.2.3&", `the version "v1.2.3&"` + characters},
+		"EndOfScript": {"v1|p;s|x", `the version "v1|p;s|x"` + characters},
+	} {
+		t.Run(name, func(t *testing.T) {
+			out, err := exec.CommandContext(t.Context(), "../tools/krew.sh", row.version, os.DevNull).CombinedOutput()
+			if want := "krew: " + row.want + "\n"; err == nil || string(out) != want {
+				t.Errorf("got %q, error %v, want %q", out, err, want)
+			}
+		})
 	}
 }
 

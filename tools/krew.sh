@@ -3,6 +3,9 @@
 set -eu
 
 version=$1
+case $version in # it stands in expressions of sed and in URLs
+'' | *[!0-9A-Za-z.+-]*) echo "krew: the version \"$version\" must consist of letters, digits, dots, + and -" >&2; exit 1 ;;
+esac
 script="s|VERSION|$version|g"
 for platform in linux_amd64 linux_arm64; do
 	sum=$(sed -n "s|^\([0-9a-f]*\) .*fairlead_${version}_$platform.tar.gz\$|\1|p" "$2")
