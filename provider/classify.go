@@ -95,7 +95,7 @@ func (c *clues) kindOfStatus(status int, t text) Classification {
 	switch {
 	case status == http.StatusTooManyRequests, status == 498: // 498 is OpenStack's
 		return Classification{Kind: Throttled}
-	case status == http.StatusRequestEntityTooLarge && c.retryAfter(Unavailable, time.Time{}) > 0: // OpenStack's, too
+	case status == http.StatusRequestEntityTooLarge && c.retryAfter(Unavailable, time.Time{}) > 0: // OpenStack answers with this, too
 		return Classification{Kind: Throttled}
 	case t.saysThrottled():
 		return byText(Throttled)
@@ -110,7 +110,7 @@ func (c *clues) kindOfStatus(status int, t text) Classification {
 	}
 	switch status {
 	case http.StatusConflict:
-		if !t.says(existsWords) { // Trying again helps.
+		if !t.says(existsWords) { // Unless the object already exists, trying again helps.
 			return Classification{Kind: Conflict}
 		}
 	case http.StatusPreconditionFailed, http.StatusLocked:

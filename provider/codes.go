@@ -24,7 +24,7 @@ func kindOfCode(code string) (kind ErrorKind, known bool) {
 }
 
 // typeCode returns the name of an error's type if it is a code. Some SDKs have a
-// type for each code and no other sign.
+// type for each code and show the code in no other way.
 func typeCode(t reflect.Type) string {
 	if isListed(t.Name()) {
 		return t.Name()
@@ -32,8 +32,8 @@ func typeCode(t reflect.Type) string {
 	return ""
 }
 
-// isListed reports whether the code itself is in the list. Where any word may
-// stand, the rules are not asked.
+// isListed reports whether the code itself is in the list. It does not use
+// codeRules, because it is also called for words that are not codes.
 func isListed(code string) bool {
 	code = plain(code)
 	_, known := codes[code]
@@ -56,7 +56,7 @@ func plain(code string) string {
 }
 
 // short returns a plain code without the ending that some clouds add to all
-// their codes: TooManyRequestsException is too_many_requests.
+// their codes: toomanyrequestsexception becomes toomanyrequests.
 func short(code string) string {
 	for _, end := range []string{"exception", "error", "fault"} {
 		if cut := strings.TrimSuffix(code, end); cut != "" {

@@ -2,9 +2,8 @@ package provider
 
 // ConcurrentCaller is a cloudprovider.Interface that says how many of its calls
 // may be under way at the same time. Its answers replace the defaults of flags
-// such as --concurrent-route-syncs. If the operator sets such a flag, the flag
-// counts. Without it, the defaults of flags such as --concurrent-route-syncs
-// hold.
+// such as --concurrent-route-syncs, but no value that the operator has set.
+// Without it, the defaults of flags such as --concurrent-route-syncs hold.
 type ConcurrentCaller interface {
 	// MaxConcurrentCalls returns for how many objects calls of a kind may be under
 	// way at the same time. 0 means the default; a provider returns it for kinds

@@ -45,9 +45,9 @@ type Classification struct {
 	Known bool
 	// FromText means that the kind was read from words or a number in the text
 	// of the error, which may quote what users have named. Such an error says
-	// something about the object of its call, and alone it says nothing about the
-	// whole cloud. A classifier that recognises its error by a type, a status or
-	// a code leaves FromText false.
+	// something about the object of its call. On its own it says nothing about
+	// the whole cloud. A classifier that recognises its error by a type, a
+	// status or a code leaves FromText false.
 	FromText bool
 }
 

@@ -8,10 +8,12 @@ import (
 )
 
 // InstanceLister is a cloudprovider.InstancesV2 that lists all instances of this cluster, page
-// by page. If a Node agrees with the list, no call is made for it. If it differs from the list
-// or is not in it, the daemon calls InstanceMetadata or InstanceMetadataBatch for it: nothing
-// is written or deleted because of a list. Without it, the cloud is asked about each Node once
-// in each period (--node-status-update-frequency).
+// by page. If a Node agrees with the list, no call is made for it. For each other Node the
+// daemon calls InstanceMetadata or InstanceMetadataBatch. So nothing is written or deleted
+// because of a list alone.
+//
+// Without it, the cloud is asked about each Node once in each period
+// (--node-status-update-frequency).
 type InstanceLister interface {
 	// ListInstances returns one page of the list. The token is empty for the first
 	// page. For each later page it is the Next of the page before. The context

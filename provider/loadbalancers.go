@@ -16,12 +16,13 @@ type ConcurrentLoadBalancer interface {
 	MaxConcurrentServices() int
 }
 
-// BackendSetter is a cloudprovider.LoadBalancer that gives many load balancers the
-// same nodes with one call to the cloud. It is called when the nodes have changed and nothing else
-// has. Calls about one Service never overlap: while a call of SetBackends is under way,
-// EnsureLoadBalancer, UpdateLoadBalancer and EnsureLoadBalancerDeleted are not called for its
-// Services. If the call fails as a whole, the Services are updated one by one. Without it,
-// UpdateLoadBalancer is called for each Service.
+// BackendSetter is a cloudprovider.LoadBalancer that gives many load balancers the same nodes with
+// one call to the cloud. It is called when the nodes have changed and nothing else has. Calls
+// about one Service never overlap: while a call of SetBackends is under way, EnsureLoadBalancer,
+// UpdateLoadBalancer and EnsureLoadBalancerDeleted are not called for its Services. If the call
+// fails as a whole, the Services are updated one by one.
+//
+// Without it, UpdateLoadBalancer is called for each Service.
 type BackendSetter interface {
 	// SetBackends does for each of the Services what UpdateLoadBalancer would do with these
 	// nodes, and returns a result for each of them. If one Service fails, the others still get

@@ -9,8 +9,9 @@ import (
 // RouteApplier is a cloudprovider.Routes that creates and deletes many routes with
 // one call to the cloud. Calls that change the same destination never overlap, and
 // no two changes of a call have the same destination. If the call fails as a whole
-// in a way that one route may have caused, its changes are made one by one. Without
-// it, CreateRoute and DeleteRoute are called for each route.
+// in a way that one route may have caused, its changes are made one by one.
+//
+// Without it, CreateRoute and DeleteRoute are called for each route.
 type RouteApplier interface {
 	// ApplyRoutes carries out the changes in any order and returns a result for each
 	// of them. If one change fails, the others are still made. An error of the whole

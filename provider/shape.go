@@ -122,8 +122,8 @@ func (c *clues) header(v reflect.Value) {
 	}
 }
 
-// field returns a field of a struct, also a promoted one. It returns the zero
-// Value if there is none, or if an embedded pointer on the way is nil.
+// field returns a field of a struct, which may be a promoted one. It returns
+// the zero Value if there is none, or if an embedded pointer on the way is nil.
 func field(v reflect.Value, name string) (found reflect.Value) {
 	safely(func() { found = v.FieldByName(name) })
 	if found.Kind() == reflect.Interface {

@@ -8,9 +8,10 @@ package provider
 // An interface that the wrapper does not have is looked for in what Unwrap returns, as errors.As
 // does. What the wrapper declares wins. For example, RouteApplier replaces CreateRoute: if the
 // wrapper declares CreateRoute itself, RouteApplier is not looked for behind it. Only the
-// accessors of the wrapper are called, never those of the wrapped provider. Without it, a wrapper
-// hides the optional interfaces that it does not have itself. If it embeds what it wraps, the log
-// names the hidden interfaces when the daemon starts.
+// accessors of the wrapper are called, never those of the wrapped provider.
+//
+// Without it, a wrapper hides the optional interfaces that it does not have itself. If it embeds
+// what it wraps, the log names the hidden interfaces when the daemon starts.
 type Unwrapper[T any] interface {
 	// Unwrap returns the wrapped value. It must always return the same one.
 	Unwrap() T

@@ -10,8 +10,9 @@ import (
 // or InstanceMetadataBatch for the Node, and uses only that answer. So a change
 // may be reported late, twice, out of order, or without cause. While the watch
 // works, all Nodes are compared with the cloud more rarely. While it fails, they
-// are compared once in each period (--node-status-update-frequency). Without it,
-// all Nodes are compared with the cloud once in each period
+// are compared as often as without a watch.
+//
+// Without it, all Nodes are compared with the cloud once in each period
 // (--node-status-update-frequency).
 type InstanceWatcher interface {
 	// WatchInstances waits for changes of instances that come after the token, and

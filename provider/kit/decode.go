@@ -15,7 +15,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/provider/kit/suggest"
 )
 
-// maxValues is how many values a file may have, aliases counted as often as they are
+// maxValues is how many values a file may have. An alias counts as often as it is
 // used. maxDepth is how deep they may be nested, because an alias may contain
 // itself.
 const (

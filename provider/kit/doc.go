@@ -12,10 +12,10 @@
 // provider passes. None keeps anything in memory between two calls, starts a
 // goroutine, reads a clock or logs. Providers of other daemons can use it, too.
 //
-// Three rules hold everywhere. Unknown is not absent: only the cloud's own answer
-// about one object makes that object absent. What users have written is either
-// understood or refused, and one error reports all that is wrong. Nothing is deleted
-// because of an error.
+// Three rules hold everywhere. An object counts as absent only if the cloud's own
+// answer about that one object says so. What users have written is either understood
+// or refused, and one error reports all that is wrong. Nothing is deleted because of
+// an error.
 //
 // If users have to correct something, the error is an *InvalidError. The daemon
 // recognises it without a provider.ErrorClassifier.

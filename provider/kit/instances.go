@@ -37,8 +37,9 @@ type Identity struct {
 
 // Find returns the instance of a Node: by the Node's provider ID alone if it has one,
 // else by its name. The error wraps cloudprovider.InstanceNotFound only if the cloud
-// said that there is no such instance, or that it is gone. Two instances with the name
-// are an *InvalidError, because it is unknown which of them the Node is.
+// said that there is no such instance, or that it is gone. If two instances have the
+// name, the error is an *InvalidError, because it is unknown which of them the Node
+// is.
 func (i Instances[T]) Find(ctx context.Context, node *corev1.Node) (T, error) {
 	var none T
 	if node.Spec.ProviderID == "" {

@@ -1,4 +1,4 @@
-// Package suggest finds the word that was probably meant by a mistyped one. It
+// Package suggest finds the word that a mistyped word probably stands for. It
 // imports nothing but the standard library.
 package suggest
 
@@ -10,9 +10,9 @@ import (
 // distance is how many letters may be wrong, too many or missing.
 const distance = 2
 
-// Near returns those of the known words that are closest to the word, if any is close
-// enough: at most two letters differ, and at most half of a short word. Upper and
-// lower case are alike.
+// Near returns the known words that are closest to the word. At most two letters may
+// differ, and in a short word at most half of the letters. Upper and lower case are
+// alike.
 func Near(word string, known []string) (near []string) {
 	best := min(distance, len(word)/2)
 	for _, candidate := range known {
