@@ -1,7 +1,8 @@
 // Package cloud has the calls that the provider makes to the cloud acme. HTTP is a
 // client of Fairlead's simulated cloud, so that everything works before you write
-// your first line. Replace it with your cloud's SDK, and keep the promises of the
-// methods of API: nodes are deleted because of their answers.
+// your first line. Replace it with your cloud's SDK, and keep the promises of
+// API's methods, because nodes are deleted when a method answers that an instance
+// does not exist.
 package cloud
 
 import (
@@ -64,8 +65,8 @@ type Address struct {
 type Error struct {
 	// Status is the HTTP status.
 	Status int
-	// Code is the cloud's own name for the error, empty if the answer was not the
-	// cloud's.
+	// Code is the cloud's own name for the error. It is empty if something in the
+	// cloud's place has answered.
 	Code    string
 	Message string
 	// RetryAfter is how long the cloud has asked to wait; 0 if it did not ask.

@@ -68,7 +68,7 @@ func list[T any](ctx context.Context, h *HTTP, path string, query url.Values) ([
 	})
 }
 
-// get reads the answer to one question into out.
+// get sends a GET request and reads the answer into out.
 func (h *HTTP) get(ctx context.Context, path string, out any) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, h.endpoint+path, nil)
 	if err != nil {
@@ -81,9 +81,9 @@ func (h *HTTP) get(ctx context.Context, path string, out any) error {
 func (h *HTTP) do(req *http.Request, out any) error {
 	resp, err := h.client.Do(req)
 	if err != nil {
-		return err // it names the URL
+		return err // err names the URL
 	}
-	defer func() { _ = resp.Body.Close() }() // it has been read
+	defer func() { _ = resp.Body.Close() }() // the body has been read
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	switch {
 	case err != nil:

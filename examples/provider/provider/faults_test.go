@@ -13,12 +13,13 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 )
 
-// nodes are the same Node, before and after it has got its provider ID.
+// nodes returns the same Node without and with its provider ID.
 func nodes() map[string]*corev1.Node {
 	return map[string]*corev1.Node{"ByName": node("node-1", ""), "ByProviderID": node("node-1", first)}
 }
 
-// fails checks that all three questions return an error of no kind.
+// fails checks that all three methods return an error, and that ClassifyError finds
+// no kind for the error.
 func (f fixture) fails(t *testing.T, asked *corev1.Node) {
 	t.Helper()
 	if exists, err := f.instances.InstanceExists(t.Context(), asked); exists || err == nil {
@@ -46,8 +47,8 @@ func TestNotFound(t *testing.T) {
 	f.fails(t, node("node-1", ""))
 }
 
-// An answer that does not come from the cloud is an error: that of a proxy, a login
-// page, or a server at the wrong address.
+// An answer is an error if it does not come from the cloud but, for example, from a
+// proxy, a login page or a server at the wrong address.
 func TestOthersAreNotBelieved(t *testing.T) {
 	for name, answer := range map[string]http.HandlerFunc{
 		"404": http.NotFound,

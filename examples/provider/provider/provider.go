@@ -29,12 +29,12 @@ type Provider struct{ api cloud.API }
 
 var _ cloudprovider.Interface = (*Provider)(nil)
 
-// New returns a provider that asks this cloud. It makes no call: every replica
-// has a provider, and only one of them leads.
+// New returns a provider that asks this cloud. New makes no call, because
+// every replica makes a provider, and only one replica leads.
 func New(api cloud.API) *Provider { return &Provider{api: api} }
 
 // Initialize implements cloudprovider.Interface. It is called once, when this
-// replica leads. Goroutines that you need are started here, and must end when
+// replica leads. Start the goroutines that you need here. They must end when
 // the channel is closed.
 func (p *Provider) Initialize(cloudprovider.ControllerClientBuilder, <-chan struct{}) {}
 

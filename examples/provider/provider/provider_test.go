@@ -19,7 +19,8 @@ const first = Name + "://sim-1/i-00000001"
 type fixture struct {
 	provider  cloudprovider.Interface
 	instances cloudprovider.InstancesV2
-	// operator changes the cloud and sets its faults. Its own calls meet no faults.
+	// operator changes the cloud and sets its faults. The faults do not affect the
+	// operator's own calls.
 	operator *simulator.Client
 }
 
