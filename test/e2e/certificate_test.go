@@ -173,7 +173,7 @@ func awaitRequest(t *testing.T, b *bed.Bed, node string) {
 // forgery is a request that a kubelet's credentials can make, and that must not be
 // approved.
 type forgery struct {
-	name, reason string // the API server may refuse it before
+	name, reason string // reason: why the daemon holds it, unless the API server refuses it
 	template     func(*x509.CertificateRequest)
 	object       func(*certificatesv1.CertificateSigningRequest)
 	key          crypto.Signer
@@ -234,7 +234,8 @@ func rewritten(edit func(string) string) func(*certificatesv1.CertificateSigning
 	}
 }
 
-// forgeries of the Node own on the Node other.
+// forgeries returns requests of the Node own, some of which claim what belongs to the
+// Node other.
 func forgeries(t *testing.T, own, other string) []forgery {
 	t.Helper()
 	weak, err := rsa.GenerateKey(rand.Reader, 1024)
@@ -270,8 +271,8 @@ func forgeries(t *testing.T, own, other string) []forgery {
 	}
 }
 
-// served is a cloud with a daemon that approves serving certificates, and no
-// kubelets: the test has their credentials.
+// served is a bed with a cloud and a daemon that approves serving certificates. There
+// are no kubelets: the test has their credentials.
 type served struct {
 	*bed.Bed
 
@@ -407,7 +408,8 @@ func testFlood(t *testing.T, s served, flood, calm simulator.Instance) {
 	}
 }
 
-// asks makes a request with the credentials of the kubelet, and returns its name.
+// asks makes a request with the credentials of the kubelet, and returns the name of the
+// request.
 func (s served) asks(t *testing.T, node string, a forgery) string {
 	t.Helper()
 	made, err := asKubelet(t, s.Bed, node).CertificatesV1().CertificateSigningRequests().Create(t.Context(), a.request(t, node), metav1.CreateOptions{})

@@ -59,7 +59,7 @@ func TestConformanceIsCleanedUpAfterAKill(t *testing.T) {
 	if left := contentsOf(ctx, t, operator); len(left.balancers) == len(before.balancers) || len(left.machines) == len(before.machines) {
 		t.Fatalf("nothing was left by the kill: %v", left)
 	}
-	for range 2 { // It may be repeated.
+	for range 2 { // The command may be repeated.
 		out, err := exec.CommandContext(ctx, program(t, "cloud-controller-manager"), append([]string{"conformance", "cleanup"}, usual...)...).CombinedOutput()
 		if err != nil || !strings.Contains(string(out), "Nothing is left.") {
 			t.Fatalf("cleanup: %v\n%s", err, out)
@@ -97,7 +97,7 @@ func slowCloud(ctx context.Context, t *testing.T, dir string) string {
 	return url
 }
 
-// contents is what there is in a cloud, by ID and name.
+// contents has the IDs and names of all objects in a cloud.
 type contents struct{ machines, balancers, routes []string }
 
 func contentsOf(ctx context.Context, t *testing.T, operator *simulator.Client) (a contents) {

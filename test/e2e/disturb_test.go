@@ -116,7 +116,7 @@ func (s *storm) blow(t *testing.T) {
 		writers.Go(func() {
 			for n := 1; ctx.Err() == nil; n++ {
 				body := fmt.Appendf(nil, `{"metadata":{"annotations":{"storm-%d":"%d"}}}`, w, n)
-				// What has begun is finished, so that its outcome is known.
+				// A write that has begun is finished, so that its outcome is known.
 				_, err := s.Admin.CoreV1().Nodes().Patch(context.WithoutCancel(ctx), s.node, types.StrategicMergePatchType, body, metav1.PatchOptions{})
 				switch {
 				case err == nil:

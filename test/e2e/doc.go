@@ -12,19 +12,19 @@
 //
 // The daemons have the rights that the chart gives (deploy/deployment.yaml), and
 // no others. No test begins before the API server has confirmed the rights. A
-// test fails if a daemon comes as another user, or tries what it has no right to.
+// test fails if a daemon makes a request as another user, or one to which it has no right.
 // FAIRLEAD_RIGHTS is the path, in the repository, of a manifest with other roles:
-// test/e2e/testdata/cloud-provider-aws.yaml has those that another vendor
+// test/e2e/testdata/cloud-provider-aws.yaml has the roles that another vendor
 // publishes. With -v the last lines list which tests have used which right.
 //
 // The tests expect what docs/promises.md promises. Three promises are checked at
-// the end of every test: no Node is released half written (S6), the daemon stays
+// the end of every test: no Node is released before it is complete (S6), the daemon stays
 // within its rights (C1), and no Node is deleted while it is healthy or without
 // evidence in the cloud's own log (S1).
 //
 // Each file is one scenario. What scenarios share is in test/internal: package
 // bed (the control plane, the cloud that its kubelets follow, proxies), daemon,
-// replicas, audit (what the API server was asked), nodes, nodepool (Nodes that may
+// replicas, audit (requests to the API server), nodes, nodepool (Nodes that may
 // be deleted), podnetwork (routes), lbservice, rights and expect. A function that
 // runs as a subtest is called testX; any other function is a helper.
 //

@@ -22,7 +22,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/nodes"
 )
 
-// faults are what TestDoctor plants, and the code by which doctor finds each.
+// faults are the faults that TestDoctor plants, and the code by which doctor finds each.
 var faults = []struct {
 	name, want string
 	plant      func(*testing.T, *patient)
@@ -92,7 +92,7 @@ var faults = []struct {
 		if err := p.deletePod(t.Context(), p.pods[1]); err != nil {
 			t.Fatal(err)
 		}
-		p.replica(t, p.nodes[0]) // From now on the manager has one Pod again, which the other rows do not mind.
+		p.replica(t, p.nodes[0]) // After this test the manager has one Pod, which is no fault in the other rows.
 	}},
 	{"TwoImages", "FL306", func(t *testing.T, p *patient) {
 		second := p.replica(t, p.nodes[1])

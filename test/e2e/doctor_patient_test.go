@@ -35,7 +35,7 @@ import (
 type patient struct {
 	*bed.Bed
 	nodes   []string
-	manager *appsv1.Deployment // as it is in the healthy cluster
+	manager *appsv1.Deployment // the manager as it is in the healthy cluster
 	pods    []string
 }
 
@@ -196,7 +196,7 @@ func (p *patient) image(t *testing.T, pod, id string) {
 	}
 }
 
-// lease writes a Lease that was renewed at this time. At the end of the test it is gone.
+// lease writes a Lease that was renewed at this time. It is deleted at the end of the test.
 func (p *patient) lease(t *testing.T, name string, renewed time.Time) {
 	t.Helper()
 	p.noLease(t, name)

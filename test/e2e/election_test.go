@@ -24,8 +24,8 @@ const (
 	plannedHandOver = 6 * time.Second
 	crashHandOver   = 24 * time.Second
 	drain           = 8 * time.Second
-	// noise is the delay that a busy machine may add. The times themselves are
-	// logged.
+	// noise is the delay that a busy machine may add. The tests log the times that
+	// they have measured.
 	noise = 6 * time.Second
 )
 
@@ -81,7 +81,7 @@ func TestLeaderIsKilled(t *testing.T) {
 	}
 }
 
-// The daemon waits for a call of a provider that ignores its context, but not
+// A provider ignores the context of a call. The daemon waits for the call, but not
 // for ever. The call changes nothing, so the lease is released.
 func TestHandOverWithAProviderThatIgnoresItsContext(t *testing.T) {
 	b := onShared(t)

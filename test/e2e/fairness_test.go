@@ -78,8 +78,8 @@ func repeatedly(t *testing.T, every time.Duration, f func(ctx context.Context, n
 	t.Cleanup(func() { stop(); running.Wait() })
 }
 
-// One tenant edits a Service of its own all the time, while another one's load
-// balancer follows the nodes, and a new one is made. One call at a time is made
+// One tenant edits a Service of its own all the time. Meanwhile the load balancers of
+// other Services follow the nodes, and new ones are made. One call at a time is made
 // for Services (S3 b, P2 b).
 func TestTenantsShareTheCloud(t *testing.T) {
 	b := onOwn(t)

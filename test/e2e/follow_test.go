@@ -60,7 +60,7 @@ func (f *follower) change(t *testing.T, p simulator.InstancePatch) {
 	f.instance = f.Cloud.Change(t, f.instance, p)
 }
 
-// awaits that the Node is what the instance is.
+// awaits waits until the Node agrees with its instance.
 func (f *follower) awaits(t *testing.T) {
 	t.Helper()
 	f.AwaitNode(t, f.instance.Name, expect.Soon, nodes.As(f.instance, nodes.AddressesOf(f.instance)...))
@@ -99,7 +99,7 @@ func (f *follower) testRelabel(t *testing.T) {
 	})
 }
 
-// hasRecord reports whether the Node says which labels are the cloud's.
+// hasRecord returns an error unless the Node records which labels are the cloud's.
 func hasRecord(node *corev1.Node, want map[string]string) error {
 	var record map[string]string
 	if err := json.Unmarshal([]byte(node.Annotations[labelRecord]), &record); err != nil {
@@ -108,8 +108,8 @@ func hasRecord(node *corev1.Node, want map[string]string) error {
 	return expect.Equal("annotation "+labelRecord, want, record)
 }
 
-// afterNextLook makes the daemon look at the instance and write what it sees:
-// all that was changed in the cloud before has then been seen too.
+// afterNextLook changes the type of the instance and returns the Node when it shows the
+// new type. Then the daemon has also seen all earlier changes in the cloud.
 func (f *follower) afterNextLook(t *testing.T) *corev1.Node {
 	t.Helper()
 	size := f.Name("size")
@@ -199,7 +199,8 @@ func (f *follower) testMove(t *testing.T) {
 	f.awaits(t)
 }
 
-// With upstream's behaviour chosen, labels are written once; addresses follow.
+// With the flag for upstream's behaviour, labels are written once. Addresses are still
+// kept up to date.
 func TestLabelsStayWhereTheyAreToBeLeftAlone(t *testing.T) {
 	b := onShared(t)
 	cloud := b.NewCloud(t)
@@ -241,7 +242,7 @@ func TestNothingIsWrittenWhileNothingChanges(t *testing.T) {
 	}
 }
 
-// awaitCalls waits until the cloud has been called this many times more.
+// awaitCalls waits until the cloud has been called this many more times.
 func awaitCalls(t *testing.T, c *bed.Cloud, calls int64) {
 	t.Helper()
 	if err := c.ResetCalls(t.Context()); err != nil {

@@ -50,11 +50,11 @@ type hybridCloud struct {
 	service  string
 }
 
-// Two clouds and a rack are one cluster. Each cloud has an instance of each name,
-// even of the Nodes that are not its own. Whatever a cloud says, each daemon writes
-// its own Nodes only and each load balancer leads to these only. No Node is deleted,
-// and all are ready for pods. Evidence is complete after seconds here, so that each
-// lie lasts for longer than a deletion needs.
+// Two clouds and a rack are one cluster. In each cloud every Node has an instance of
+// its name, even if the Node belongs to the other cloud. Whatever a cloud says, each
+// daemon writes its own Nodes only, and each load balancer has only these as backends.
+// No Node is deleted, and all are ready for pods. Evidence is complete after some
+// seconds here, so that each lie lasts for longer than a deletion needs.
 func TestTwoCloudsAndARack(t *testing.T) {
 	b := onOwn(t)
 	mark := b.Audit(t).Mark()
@@ -111,7 +111,7 @@ func TestTwoCloudsAndARack(t *testing.T) {
 	onlyWrites(t, all.OfProgram(ccmOfRack), rack)
 }
 
-// newHybridCloud makes a cloud with instances of all names, and the Nodes of its own.
+// newHybridCloud makes a cloud with instances of all names, and Nodes of its own names.
 func newHybridCloud(t *testing.T, b *bed.Bed, name string, all, own []string) *hybridCloud {
 	t.Helper()
 	s := &hybridCloud{name: name, Pool: &nodepool.Pool{Bed: b, Cloud: b.NewCloud(t, "--check-interval=200ms")}}
@@ -149,8 +149,8 @@ func (s *hybridCloud) initialised(t *testing.T) {
 	}
 }
 
-// joinsRack gives a Node what a kubelet gives it with --node-labels and --node-ip,
-// and waits until it is initialised.
+// joinsRack writes to a Node what a kubelet writes with --node-labels and --node-ip,
+// and waits until the Node is initialised.
 func joinsRack(t *testing.T, b *bed.Bed, name string) {
 	t.Helper()
 	internal := someAddress()
@@ -221,8 +221,8 @@ func (s *hybridCloud) carriesTraffic(t *testing.T) {
 // lie is something that a cloud says wrongly of its own instances.
 type lie struct {
 	name string
-	// fault of the cloud; without one the daemon is replaced by one that asks another
-	// project.
+	// fault is the fault of the cloud. Without a fault, the daemon is replaced by one
+	// that asks another project.
 	fault simulator.Fault
 }
 
@@ -234,8 +234,8 @@ func lies() []lie {
 	}
 }
 
-// hears waits until the daemon has heard the lie about all Nodes, while a kubelet is
-// silent.
+// hears lets the cloud lie while a kubelet is silent, and waits until the daemon has
+// heard the lie about all Nodes.
 func (s *hybridCloud) hears(t *testing.T, l lie, silent *nodepool.Member) {
 	t.Helper()
 	asked := s.Cloud

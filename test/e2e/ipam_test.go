@@ -26,7 +26,7 @@ import (
 const (
 	podNetwork  = "10.244.0.0/19" // 256 CIDRs of length 27
 	podNetwork6 = "fd00:10:244::/48"
-	servicesIn  = "10.244.31.0/24" // 8 of them
+	servicesIn  = "10.244.31.0/24" // 8 of these CIDRs
 	roomFor     = 256 - 8
 )
 
@@ -89,7 +89,7 @@ func TestNodeCIDRs(t *testing.T) {
 	gone := names[:20]
 	remove(t, b, gone...)
 	awaitCIDRs(t, b, 3+len(names)+len(more)-len(gone))
-	for _, name := range names[20:25] { // recreated with the same names
+	for _, name := range names[20:25] { // These are recreated with the same names.
 		remove(t, b, name)
 		b.Register(t, nodes.New(name))
 	}
@@ -138,7 +138,7 @@ func each(names []string, do func(string)) {
 	workers.Wait()
 }
 
-// awaitCIDRs waits until so many Nodes have a CIDR of each family. No two may
+// awaitCIDRs waits until this many Nodes have a CIDR of each family. No two CIDRs may
 // overlap.
 func awaitCIDRs(t *testing.T, b *bed.Bed, want int) {
 	t.Helper()
@@ -212,7 +212,7 @@ func TestNodeCIDRsBesideAnotherAllocator(t *testing.T) {
 			return nil
 		})
 	}
-	d.AwaitLogged(t, "another allocator is at work: playground has given") // the name of its binary here
+	d.AwaitLogged(t, "another allocator is at work: playground has given") // playground is the binary of kube-controller-manager here
 	b.AwaitMetric(t, d, "fairlead_node_cidrs_other_allocator 1")
 	for _, r := range b.Audit(t).Since(mark).OfDaemons().Where(func(r audit.Request) bool { return strings.Contains(string(r.Body), "podCIDR") }) {
 		t.Errorf("the daemon has given CIDRs: %s", r)

@@ -31,7 +31,8 @@ func TestNewNodeIsInitialised(t *testing.T) {
 		Addresses: nodes.CloudAddresses("InternalIP=127.0.77.1", "ExternalIP=203.0.113.77", "InternalIP=fd00::77", "ExternalDNS=join.example.com"),
 		Labels:    map[string]string{"rack": "r1", "example.com/disk": "ssd"},
 	})
-	// Kubernetes' own taints have come and gone: a write that meets theirs is repeated.
+	// Wait until Kubernetes has set and removed its own taints: a write of the daemon that
+	// conflicts with theirs would be repeated.
 	b.AwaitNode(t, i.Name, expect.Soon, func(node *corev1.Node) error {
 		ready := func(c corev1.NodeCondition) bool {
 			return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
@@ -79,7 +80,7 @@ func TestNewNodeIsInitialised(t *testing.T) {
 	}
 }
 
-// hasEventAsUpstreams looks at what consumers of upstream's event rely on.
+// hasEventAsUpstreams checks the fields on which consumers of upstream's event rely.
 func hasEventAsUpstreams(t *testing.T, b *bed.Bed, node *corev1.Node) {
 	t.Helper()
 	list, err := b.Admin.CoreV1().Events(metav1.NamespaceDefault).List(t.Context(), metav1.ListOptions{FieldSelector: fields.Set{
@@ -101,8 +102,8 @@ func hasEventAsUpstreams(t *testing.T, b *bed.Bed, node *corev1.Node) {
 	}
 }
 
-// What joins while the daemon runs is initialised as well, several at once,
-// and a Node whose instance was released stays as it is when it boots again.
+// Nodes that join while the daemon runs are initialised as well, several at once. An
+// initialised Node stays as it is when its instance is stopped and boots again.
 func TestNodesJoinWhileTheDaemonRuns(t *testing.T) {
 	b := onShared(t)
 	b.Daemon(t, daemon.Setup{})

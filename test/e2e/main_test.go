@@ -15,8 +15,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/rights"
 )
 
-// shared is what most tests run on; TestMain sets it. It is nil where
-// FAIRLEAD_BIN does not say where the programs are.
+// shared is the bed on which most tests run. TestMain sets it. It is nil if
+// FAIRLEAD_BIN is not set.
 var shared *bed.Bed
 
 func TestMain(m *testing.M) {

@@ -16,7 +16,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/nodes"
 )
 
-// choice is what the kubelet was told, and which addresses the Node gets.
+// choice is a value of the kubelet's flag --node-ip, and which addresses the Node gets.
 type choice struct {
 	name   string
 	nodeIP string
@@ -61,8 +61,8 @@ func choices() []choice {
 	}
 }
 
-// The kubelet's --node-ip chooses among the addresses of the cloud. (Kubelets
-// without it are what most other tests run.)
+// The kubelet's --node-ip chooses among the addresses of the cloud. (Most other tests
+// run kubelets without this flag.)
 func TestAddressesThatTheKubeletWasToldToUse(t *testing.T) {
 	b := onShared(t)
 	cloud := b.NewCloud(t)
@@ -104,7 +104,8 @@ func numbered(n int, texts ...string) []string {
 	return all
 }
 
-// What does not match is shown on the Node, which waits until it does.
+// If an address of --node-ip is not among those of the cloud, the Node shows this and
+// waits until it is.
 func TestAddressThatTheCloudDoesNotOffer(t *testing.T) {
 	b := onShared(t)
 	cloud := b.NewCloud(t)

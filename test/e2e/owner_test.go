@@ -12,9 +12,9 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/nodes"
 )
 
-// A daemon with a claim leaves the Nodes of others alone, also where its own cloud
-// has an instance of the same name: it writes none of them, does not ask about
-// them, and gives them to no load balancer.
+// A daemon with flags for its own Nodes leaves the Nodes of others alone, even if its
+// own cloud has an instance of the same name. It writes none of them, does not ask
+// about them, and gives them to no load balancer.
 func TestNodesOfOthersAreLeftAlone(t *testing.T) {
 	b := onShared(t)
 	s := lbservice.New(t, b, 2)

@@ -118,7 +118,7 @@ func (p *planned) changeServices(t *testing.T, services []string) {
 	key(p.Balanced(t, "other", func(s *corev1.Service) { s.Spec.LoadBalancerClass = new("example.com/other") }), "otherService")
 }
 
-// cloudChanged returns how often a cloud was asked to change something.
+// cloudChanged returns how many calls that change something a cloud has got.
 func cloudChanged(t *testing.T, c *bed.Cloud) int64 {
 	t.Helper()
 	report, err := c.Calls(t.Context())
@@ -163,8 +163,8 @@ func TestPlanSaysWhatTheDaemonDoes(t *testing.T) {
 
 // effect is what plan has printed about an object.
 type effect struct {
-	gravest string
-	writes  bool // other than events
+	gravest string // the last of the effects in the order none, wait, update, create, delete
+	writes  bool   // other than events
 	calls   []string
 }
 

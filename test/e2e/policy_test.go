@@ -26,7 +26,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/expect"
 )
 
-// warnings collects what the API server warns of.
+// warnings collects the warnings of the API server.
 type warnings struct {
 	mu   sync.Mutex
 	text []string // guarded by mu

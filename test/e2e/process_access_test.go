@@ -46,7 +46,7 @@ func TestServingAsksTheAPIServer(t *testing.T) {
 	}
 }
 
-// newScraper is an account that may read metrics, and nothing else.
+// newScraper returns an account that may read metrics, and nothing else.
 func newScraper(t *testing.T, b *bed.Bed) account {
 	t.Helper()
 	scraper := newAccount(t, b, "scraper")

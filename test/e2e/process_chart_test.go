@@ -28,24 +28,23 @@ var charts = []struct {
 	{"digitalocean", []string{"--leader-elect=false", "--cloud-provider=simulated"}},
 	// chart v1.20, default values with one replica.
 	{"hcloud", []string{"--allow-untagged-cloud", "--cloud-provider=simulated", "--route-reconciliation-period=30s", "--webhook-secure-port=0", "--leader-elect=false"}},
-	// the same with networking.enabled
+	// the same chart with networking.enabled
 	{"hcloud-network", []string{
 		"--allow-untagged-cloud", "--cloud-provider=simulated", "--route-reconciliation-period=30s", "--webhook-secure-port=0",
 		"--allocate-node-cidrs=true", "--cluster-cidr=10.244.0.0/16", "--leader-elect=false",
 	}},
 	// chart 0.0.8, default values
 	{"aws", []string{"--v=2", "--cloud-provider=simulated"}},
-	// what the readme of its chart adds, and what kops renders
+	// flags that the README of the AWS chart adds, and flags that kops renders
 	{"aws-kops", []string{
 		"--v=2", "--cloud-provider=simulated", "--use-service-account-credentials=true", "--allocate-node-cidrs=true", "--cluster-cidr=10.128.0.0/9",
 		"--cluster-name=minimal.example.com", "--configure-cloud-routes=false", "--leader-elect=true",
 	}},
 }
 
-// A manifest for another cloud-controller-manager runs this one: it
-// initialises nodes and gives Services their load balancers. Only what a pod
-// has by itself is added: credentials, the provider's file, a port that is
-// free here.
+// The daemon runs with the flags of a manifest for another cloud-controller-manager:
+// it initialises nodes and gives Services their load balancers. The test adds only what
+// a pod would have by itself: credentials, the provider's file and a free port.
 func TestChartsOfOthers(t *testing.T) {
 	for _, chart := range charts {
 		t.Run(chart.name, func(t *testing.T) {
@@ -74,7 +73,7 @@ func TestChartsOfOthers(t *testing.T) {
 	}
 }
 
-// awaitAddress waits until the Service shows one.
+// awaitAddress waits until the Service shows an address.
 func awaitAddress(t *testing.T, b *bed.Bed, service string) {
 	t.Helper()
 	expect.Within(t, expect.Soon, func(ctx context.Context) error {

@@ -18,7 +18,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/replicas"
 )
 
-// The file in --cloud-config changes under two replicas, whose provider is not a
+// The file in --cloud-config changes while two replicas run, whose provider is not a
 // provider.Reloader. A wrong file is not used, and an event reports it. The standby
 // uses a correct file at once; the leader releases its lease and ends.
 func TestCredentialsAreRotated(t *testing.T) {
@@ -61,8 +61,8 @@ func TestCredentialsAreRotated(t *testing.T) {
 	awaitLeaseEvent(t, b, "CloudConfigApplied")
 }
 
-// The same under a provider that is a provider.Reloader: the leader uses a
-// correct file and goes on.
+// The same with a provider that is a provider.Reloader: the leader uses a correct file
+// and goes on.
 func TestCredentialsAreTakenByTheLeader(t *testing.T) {
 	b := onShared(t)
 	before, after := b.NewCloud(t), b.NewCloud(t)
@@ -82,9 +82,9 @@ func TestCredentialsAreTakenByTheLeader(t *testing.T) {
 	b.AwaitMetric(t, d, `fairlead_cloud_config_changes_total{result="applied"} 1`)
 }
 
-// The same under a provider whose factory works once in a process. The leader
-// does not end because of a wrong file. Because of a correct one it ends, the
-// other replica leads, and does the same when its own file changes.
+// The same with a provider whose factory works once in a process. The leader does not
+// end because of a wrong file. Because of a correct file it ends. The other replica then
+// leads, and does the same when its own file changes.
 func TestCredentialsOfAFactoryThatWorksOnce(t *testing.T) {
 	b := onShared(t)
 	before, after := b.NewCloud(t), b.NewCloud(t)

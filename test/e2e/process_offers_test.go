@@ -9,8 +9,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/expect"
 )
 
-// Each accessor of the provider says "not supported" once, because a request
-// that it makes inside has failed. It is asked again, and the controllers run.
+// Each accessor of the provider returns "not supported" once, as if a request of the
+// provider had failed. The accessors are called again, and the controllers run.
 func TestProviderThatOffersNothingAtFirst(t *testing.T) {
 	b := onShared(t)
 	c := b.NewCloud(t)

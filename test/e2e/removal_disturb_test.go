@@ -24,7 +24,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/replicas"
 )
 
-// deletes are the daemon's deletions of Nodes.
+// deletes matches the daemon's deletions of Nodes.
 func deletes(r proxy.Request) bool {
 	return r.Method == http.MethodDelete && strings.HasPrefix(r.Path, "/api/v1/nodes/")
 }
@@ -61,7 +61,7 @@ func testRecreatedMeanwhile(t *testing.T, b *bed.Bed) {
 	}
 }
 
-// testChangedOnTheWay: a deletion that is already sent does not delete a Node
+// testChangedOnTheWay: a deletion that has already been sent does not delete a Node
 // that has changed in the meantime.
 func testChangedOnTheWay(t *testing.T, b *bed.Bed) {
 	for _, row := range []struct {
@@ -99,7 +99,7 @@ func testChangedOnTheWay(t *testing.T, b *bed.Bed) {
 				return nil
 			})
 			p.Stay(t, now)
-			// The daemon goes on: when this one is silent and gone, it is deleted.
+			// The daemon goes on: when the Node that stayed is silent and its instance is gone, it is deleted.
 			p.Terminate(t, now)
 			p.Silence(t, now)
 			p.AwaitGone(t, nodepool.GoneWithin, now)
@@ -168,7 +168,8 @@ func TestKilledAtEachRequestOfADeletion(t *testing.T) {
 	}
 	flags := nodepool.AbsentAfter(absentFor)
 	next := 0
-	// dies is a Node whose instance is gone, and the requests that are made for it.
+	// dies terminates the instance of a Node. It returns the Node, a proxy for the daemon,
+	// and a match for the daemon's requests about the Node.
 	dies := func(t *testing.T) (m *nodepool.Member, api *proxy.Proxy, match proxy.Match) {
 		t.Helper()
 		m, next = p.Members[next], next+1

@@ -26,12 +26,12 @@ const (
 	sideYoungAbsentFor = 20 * time.Second
 	sideSilentAfter    = 15 * time.Second
 	sideLongestPeriod  = 6 * time.Second
-	// long enough for the deletion of a Node that is not young
+	// invisibleFor is long enough for the deletion of a Node that is not young.
 	invisibleFor = sideAbsentFor + time.Second
 )
 
-// silences are silent Nodes beside thirty healthy ones, under one daemon. Each
-// has another fault.
+// silences are silent Nodes beside thirty healthy ones, with one daemon. Each of the
+// silent Nodes has another fault.
 type silences struct {
 	*nodepool.Pool
 
@@ -88,13 +88,13 @@ func TestSilentNodes(t *testing.T) {
 type silentCase struct {
 	name  string
 	begin func(*testing.T)
-	// ends checks the result of the case
+	// ends checks the result of the case, and ends the fault.
 	ends func(*testing.T)
-	// still checks again after all other cases
+	// still checks again after all other cases.
 	still func(*testing.T)
 }
 
-// joins adds a Node; the rules for young ones hold for it only at first.
+// joins adds a Node. It is judged by the limits for Nodes that are not young.
 func (s silences) joins(t *testing.T, base string) *nodepool.Member {
 	t.Helper()
 	m := s.Newcomer(t, base)
@@ -102,8 +102,8 @@ func (s silences) joins(t *testing.T, base string) *nodepool.Member {
 	return m
 }
 
-// unanswered are cases in which the cloud gives no answer about an instance.
-// The deletion is held with the reason, and after a minute with a condition
+// unanswered returns the cases in which the cloud gives no answer about an instance.
+// An event says why the deletion is held, and after a minute so does a condition
 // whose status is Unknown.
 func (s silences) unanswered() []silentCase {
 	var cases []silentCase
@@ -145,7 +145,7 @@ func (s silences) unanswered() []silentCase {
 	return cases
 }
 
-// calledAbsent are cases in which the cloud or the provider calls an existing
+// calledAbsent returns the cases in which the cloud or the provider calls an existing
 // instance absent for a while.
 func (s silences) calledAbsent() []silentCase {
 	return []silentCase{s.flapping(), s.cached()}
@@ -199,7 +199,7 @@ func (s silences) cached() silentCase {
 
 func (s silences) invisible() silentCase {
 	var m *nodepool.Member
-	// absences are the cloud's answers until it first shows the instance.
+	// absences returns the cloud's answers until it first shows the instance.
 	absences := func(t *testing.T) []nodepool.Answer {
 		all := m.About(nodepool.AnswersOf(t, s.Cloud))
 		if found := slices.IndexFunc(all, func(a nodepool.Answer) bool { return a.Status == http.StatusOK }); found >= 0 {
@@ -233,7 +233,7 @@ func (s silences) invisible() silentCase {
 	}
 }
 
-// misbehave makes the provider do wrong for one instance.
+// misbehave makes the provider fail in this way for one instance.
 func (s silences) misbehave(t *testing.T, m *nodepool.Member, how string) {
 	t.Helper()
 	s.Cloud.Change(t, m.Instance, simulator.InstancePatch{Labels: map[string]*string{"provider-fault": &how}})

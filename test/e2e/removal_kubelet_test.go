@@ -64,7 +64,7 @@ func TestKubelets(t *testing.T) {
 	p.Stay(t, p.Members[2:]...)
 }
 
-// adopted is a pool of Nodes that kubelets have registered.
+// adopted returns an empty pool for Nodes that kubelets have registered.
 func adopted(t *testing.T, b *bed.Bed) *nodepool.Pool {
 	t.Helper()
 	p := &nodepool.Pool{Bed: b, Label: b.Name("adopted"), Cloud: b.Cloud, Mark: b.Audit(t).Mark()}
@@ -123,7 +123,7 @@ func testCalledAbsent(t *testing.T, p *nodepool.Pool) {
 	p.Stay(t, p.Members...)
 }
 
-// kubelets stops or starts them, without a word to the cloud.
+// kubelets stops or starts the kubelets of the members. The cloud does not know of it.
 func kubelets(t *testing.T, p *nodepool.Pool, members []*nodepool.Member, command ...string) {
 	t.Helper()
 	for _, m := range members {

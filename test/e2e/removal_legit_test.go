@@ -118,7 +118,7 @@ func TestNodesOverTheBudgetAreHeldAndThenDeletedAtABoundedRate(t *testing.T) {
 	}
 }
 
-// awaitRateLimited waits until that many Nodes say that they wait for their turn.
+// awaitRateLimited waits until this many Nodes say that they wait for their turn.
 func awaitRateLimited(t *testing.T, p *nodepool.Pool, want int, members []*nodepool.Member) {
 	t.Helper()
 	expect.Within(t, 2*time.Minute, func(ctx context.Context) error {
@@ -137,7 +137,7 @@ func awaitRateLimited(t *testing.T, p *nodepool.Pool, want int, members []*nodep
 	})
 }
 
-// What has to be deleted is deleted soon.
+// Nodes that have to be deleted are deleted soon.
 func TestLegitimateDeletions(t *testing.T) {
 	b := onOwn(t)
 	t.Run("AnnouncedByTheAutoscaler", func(t *testing.T) { testAnnounced(t, b) })
@@ -153,8 +153,8 @@ func TestLegitimateDeletions(t *testing.T) {
 	t.Run("APIServerRestarts", func(t *testing.T) { testRestartsMeanwhile(t, b) })
 }
 
-// testAnnounced: Nodes with the autoscaler's taint are deleted at once, however many
-// they are.
+// testAnnounced: Nodes with the autoscaler's taint are not held, however many there
+// are.
 func testAnnounced(t *testing.T, b *bed.Bed) {
 	p := nodepool.New(t, b, 20)
 	gone := p.Members[8:]
@@ -204,9 +204,9 @@ func testAllButOne(t *testing.T, b *bed.Bed) {
 	}
 }
 
-// testTheLastNode covers a Node beside which no other could confirm the cloud's
-// answer. Its deletion is held, with the way out in the message, unless a flag
-// tells the daemon how long to wait.
+// testTheLastNode covers the last Node: there is no other Node that could confirm the
+// cloud's answer. Its deletion is held, and the message says what to do, unless a flag
+// says after which time the Node is deleted.
 func testTheLastNode(t *testing.T, b *bed.Bed) {
 	const after = 10 * time.Second
 	for _, row := range []struct {
@@ -264,7 +264,7 @@ func testErrorsBetween(t *testing.T, b *bed.Bed) {
 	}
 }
 
-// testWithoutProviderID: a Node that has none and that waits to be initialised is
+// testWithoutProviderID: a Node without a provider ID that waits to be initialised is
 // looked for by its name, and deleted. A Node without a provider ID that does not
 // wait to be initialised is somebody's own machine, and stays. For both, the older
 // interface says "absent" in another way.
@@ -328,7 +328,8 @@ func testOnlyTheNodeController(t *testing.T, b *bed.Bed) {
 	}
 }
 
-// testOnlyTheLifecycleController deletes, and initialises nothing.
+// testOnlyTheLifecycleController runs a daemon with the lifecycle controller only. It
+// deletes Nodes, and initialises none.
 func testOnlyTheLifecycleController(t *testing.T, b *bed.Bed) {
 	p := nodepool.New(t, b, 6)
 	m := p.Members[2]

@@ -18,13 +18,13 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/nodes"
 )
 
-// odd are unusual Nodes. None of them is deleted.
+// odd returns the cases of unusual Nodes. None of them is deleted.
 func (s silences) odd() []silentCase {
 	return slices.Concat(s.foreign(), s.othersToo(), s.keptOff())
 }
 
-// foreign are Nodes of another provider. Some providers refuse to be asked
-// about them, others say absent.
+// foreign returns the cases of Nodes of another provider. Some providers return an error
+// about such Nodes, others say "absent".
 func (s silences) foreign() []silentCase {
 	var cases []silentCase
 	for _, row := range []struct {
@@ -98,8 +98,8 @@ func (s silences) othersToo() []silentCase {
 	}
 }
 
-// keptOff are Nodes whose instance is gone, but which the daemon must not
-// touch.
+// keptOff returns the cases of Nodes whose instance is gone, but which the daemon must
+// not touch.
 func (s silences) keptOff() []silentCase {
 	const finalizer = "e2e.fairlead.dev/kept"
 	var excluded, terminating *nodepool.Member
@@ -152,8 +152,8 @@ func (s silences) keptOff() []silentCase {
 	}
 }
 
-// unfinalize removes the finalizers of a Node that is being deleted, so that it
-// goes.
+// unfinalize removes the finalizers of a Node at the end of the test, so that its
+// deletion is completed.
 func unfinalize(t *testing.T, b *bed.Bed, name string) {
 	t.Helper()
 	expect.Cleanup(t, func(ctx context.Context) error {
@@ -162,7 +162,8 @@ func unfinalize(t *testing.T, b *bed.Bed, name string) {
 	})
 }
 
-// gone are those whose instance really is gone, and which nothing holds.
+// gone returns the cases of Nodes whose instance really is gone, and whose deletion
+// nothing holds.
 func (s silences) gone() []silentCase {
 	var cases []silentCase
 	for _, row := range []struct {

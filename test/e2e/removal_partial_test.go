@@ -17,7 +17,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/proxy"
 )
 
-// Wrong answers that come late, or about a part of the instances.
+// Wrong answers that begin late, or that are about a part of the instances, delete
+// nothing.
 func TestPartlyWrongAnswersDeleteNothing(t *testing.T) {
 	b := onOwn(t)
 	t.Run("OneRegionOfTwo", func(t *testing.T) { testLosesARegion(t, b) })

@@ -14,9 +14,9 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/nodepool"
 )
 
-// shutDown returns the cases of a Node whose instance is stopped. The Node gets
-// the taint, nothing is read or written while nothing changes, and the taint goes
-// when the instance runs again, whether or not the kubelet reports by then.
+// shutDown returns the case of a Node whose instance is stopped. The Node gets the
+// taint. While nothing changes, the daemon neither reads nor writes the Node. The taint
+// is removed when the instance runs again, whether or not the kubelet reports by then.
 func (s silences) shutDown() []silentCase {
 	var m *nodepool.Member
 	var mark int64

@@ -30,7 +30,7 @@ type wrongAnswer struct {
 	reasons []string
 }
 
-// wrongAnswers are in groups that share a bed.
+// wrongAnswers returns groups of wrong answers. The tests of a group share a bed.
 func wrongAnswers() [][]wrongAnswer {
 	everything := simulator.Fault{Name: "wrong", Kind: simulator.FaultNotFound}
 	empty := simulator.Fault{Name: "wrong", Kind: simulator.FaultEmptyList}
@@ -60,7 +60,7 @@ func wrongAnswers() [][]wrongAnswer {
 // A cloud that answers 404 for everything, or whose list lacks instances, costs
 // no Node, whether the provider says "absent" or fails with the error "not found"
 // that a flag makes an answer. The delay of the budget is short here, which shows
-// that it is not what holds the Nodes. At the end one instance is really
+// that the Nodes are not held by the budget alone. At the end one instance is really
 // terminated, and its Node is deleted, which shows that deletion works.
 func TestWrongAnswersDeleteNothing(t *testing.T) {
 	skipWithoutPrograms(t)
@@ -77,12 +77,12 @@ func TestWrongAnswersDeleteNothing(t *testing.T) {
 
 func (l wrongAnswer) testDeletesNothing(t *testing.T, p *nodepool.Pool) {
 	s := daemon.Setup{Provider: l.provider, Flags: nodepool.Quickly("--node-status-update-frequency=2s", "--node-deletion-over-budget-after=10s")}
-	if l.provider == "modern" { // It says "gone" by an error, and the flag makes that an answer.
+	if l.provider == "modern" { // With this habit it returns an error for "absent", and the flag makes that an answer.
 		s.Settings, s.Flags = "quirks: [GoneIsNotFound]\n", append(s.Flags, "--node-deletion-not-found-error=absent")
 	}
 	p.Lists = l.provider == "listing"
 	d := p.Runs(t, s)
-	awaitCalls(t, p.Cloud, 2) // The cloud was known, and told the truth.
+	awaitCalls(t, p.Cloud, 2) // The cloud has given correct answers before.
 
 	p.Cloud.Fail(t, l.fault)
 	silent := p.Members[len(p.Members)-l.silent:]
@@ -103,7 +103,7 @@ func (l wrongAnswer) testDeletesNothing(t *testing.T, p *nodepool.Pool) {
 	control(t, p)
 }
 
-// absent returns those that the answer calls absent.
+// absent returns the members that the answer calls absent.
 func (l wrongAnswer) absent(silent []*nodepool.Member) []*nodepool.Member {
 	if l.fault.Kind == simulator.FaultTruncatedList { // The first half is still listed.
 		return silent[len(silent)-min(len(silent), l.nodes/2):]
@@ -130,7 +130,8 @@ func (l wrongAnswer) awaitDenied(t *testing.T, p *nodepool.Pool, d *daemon.Daemo
 	})
 }
 
-// noStream: events tell what has changed, and nothing again and again.
+// noStream checks that events are recorded only when something has changed, and not
+// again and again.
 func noStream(t *testing.T, p *nodepool.Pool, members []*nodepool.Member) {
 	t.Helper()
 	const most = 3 // the reason may change while the cloud is asked

@@ -30,7 +30,7 @@ func TestRights(t *testing.T) {
 	skipWithoutPrograms(t)
 	t.Parallel()
 	b := unchecked(t)
-	// An API server that is older than streaming lists is asked for them in the old way.
+	// Without streaming lists the daemon lists as with an older API server, so that it uses the right to list.
 	b.Environment = []string{"KUBE_FEATURE_WatchListClient=false"}
 	tried := map[rights.Right]bool{}
 	for _, way := range []struct {
@@ -76,7 +76,7 @@ func TestRightsOfAnotherVendor(t *testing.T) {
 	for _, published := range []struct {
 		name, manifest string
 		flags          []string
-		unread         bool // The role has no right to ask who reads metrics.
+		unread         bool // The role has no right to ask the API server who may read metrics.
 	}{
 		{"Chart", "test/e2e/testdata/cloud-provider-aws.yaml", nil, false},
 		{"Base", "test/e2e/testdata/cloud-provider-aws-base.yaml", []string{ownAccountFlag}, true},
@@ -86,14 +86,14 @@ func TestRightsOfAnotherVendor(t *testing.T) {
 			b.UseRightsOf(t, published.manifest)
 			s := newScene(t, b, published.flags, func() bool { return false })
 			s.unread = published.unread
-			s.accounts(t) // Where their daemon has been, they exist.
+			s.accounts(t) // Where the daemon of AWS has run, these accounts exist.
 			s.play(t)
 			nothingRefused(t, s.requests(t))
 		})
 	}
 }
 
-// exactlyUsed lets the daemon do all that it does.
+// exactlyUsed checks that the daemon uses all these rights, and needs no others.
 func exactlyUsed(t *testing.T, b *bed.Bed, granted []rights.Right, flags []string) {
 	t.Helper()
 	s := newScene(t, b, flags, func() bool { return false })
@@ -123,7 +123,8 @@ func ours(all audit.Requests) audit.Requests {
 	return slices.Concat(all.OfDaemons(), all.OfControllers())
 }
 
-// nothingRefused to the daemon, or to its controllers' accounts.
+// nothingRefused checks that no request of the daemon or of its controllers' accounts
+// was refused.
 func nothingRefused(t *testing.T, all audit.Requests) {
 	t.Helper()
 	for _, q := range ours(all).Forbidden() {
@@ -131,7 +132,8 @@ func nothingRefused(t *testing.T, all audit.Requests) {
 	}
 }
 
-// isMissed shows that the daemon is refused something and that this is found.
+// isMissed checks that, without this right, a request of the daemon is refused, and that
+// other tests would find it.
 func isMissed(t *testing.T, b *bed.Bed, less rights.Right, flags []string) {
 	t.Helper()
 	var s *scene

@@ -23,7 +23,7 @@ import (
 
 // Both replicas are replaced, one after the other as a Deployment does it,
 // while nodes join and Services are created. Nothing is lost and nothing is
-// made twice, and what joins in between waits for one hand-over at most.
+// made twice. A Node that joins waits for one hand-over at most.
 func TestRollingRestartUnderLoad(t *testing.T) {
 	const every = 300 * time.Millisecond
 	b := onShared(t)
@@ -71,8 +71,8 @@ func TestRollingRestartUnderLoad(t *testing.T) {
 	noOverlap(t, leader, standby)
 }
 
-// clusterIsWhole is nil when each Node is initialised and has its one route, and each
-// Service has its one load balancer.
+// clusterIsWhole returns nil when each Node is initialised and has exactly one route,
+// and each Service has exactly one load balancer.
 func clusterIsWhole(ctx context.Context, b *bed.Bed, c *bed.Cloud, names, services []string) error {
 	routes, err := c.Routes(ctx)
 	if err != nil {

@@ -40,8 +40,8 @@ func starts(t *testing.T, n *podnetwork.Network, name string, s daemon.Setup) *s
 	return on
 }
 
-// Two clusters, one of which has two address families, allot the same CIDRs and
-// have their routes in one table. Neither changes the other's routes, whatever
+// Two clusters, one of which has two address families, give their Nodes the same CIDRs
+// and have their routes in one table. Neither changes the other's routes, whatever
 // happens to one of them.
 func TestRoutesOfTwoClusters(t *testing.T) {
 	left := podnetwork.New(t, onOwn(t, "--cluster-cidr="+dualStack))
@@ -76,8 +76,8 @@ func TestRoutesOfTwoClusters(t *testing.T) {
 	podnetwork.AwaitTable(t, expect.Soon, left, right)
 }
 
-// testHints: a provider that names routes by the hint must not give two the same
-// name.
+// testHints: each CIDR of a Node has a hint of its own. Otherwise a provider that names
+// routes by the hint would give two routes the same name.
 func (s *side) testHints(t *testing.T) {
 	nodes, err := podnetwork.NodesWithCIDRs(t.Context(), s.Bed)
 	if err != nil {

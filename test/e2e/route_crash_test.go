@@ -15,10 +15,10 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/proxy"
 )
 
-// ofTable are the requests to the cloud that have to do with routes.
+// ofTable matches the requests to the cloud about routes.
 func ofTable(r proxy.Request) bool { return strings.Contains(r.Path, "/routes") }
 
-// ofNetwork are the writes of the condition.
+// ofNetwork matches the writes of the condition NetworkUnavailable.
 func ofNetwork(r proxy.Request) bool {
 	return r.Method == http.MethodPatch && strings.HasSuffix(r.UserAgent, podnetwork.RouteAgent)
 }
@@ -60,7 +60,7 @@ func (l *routeLife) requests() map[string][]proxy.Place {
 
 // The daemon is killed at each request of a route's life, before the server has
 // it and after the server has carried it out. The next one brings the route to
-// the same end (S7), and there is never a second one.
+// the same end (S7), and there is never a second route.
 func TestRouteKilledAtEachRequest(t *testing.T) {
 	const regular = "--route-reconciliation-period=10m" // so rare that it causes no request
 	n := podnetwork.New(t, onOwn(t))

@@ -19,12 +19,13 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/replicas"
 )
 
-// toldOfRoutes are the events about a Node's routes.
+// toldOfRoutes returns the events about a Node's routes.
 func toldOfRoutes(ctx context.Context, b *bed.Bed, node string) ([]string, error) {
 	return b.EventsOf(ctx, podnetwork.Source, node)
 }
 
-// awaitFailure waits for upstream's event with the cloud's own words, once.
+// awaitFailure waits for upstream's event with the cloud's own words, and checks that
+// there is only one.
 func awaitFailure(t *testing.T, b *bed.Bed, node *corev1.Node, words string) {
 	t.Helper()
 	var told []string
@@ -81,8 +82,8 @@ func TestRouteTableIsFull(t *testing.T) {
 }
 
 // The cloud refuses all calls about routes during a rollout: nothing is
-// deleted, Nodes that have their routes are not written to, and afterwards all
-// is as it should be.
+// deleted, and Nodes that have their routes are not written. Afterwards all Nodes
+// get their routes.
 func TestOutageOfRoutesDuringARollout(t *testing.T) {
 	const rollout = 20
 	n := podnetwork.New(t, onShared(t))
@@ -128,7 +129,7 @@ func TestOutageOfRoutesDuringARollout(t *testing.T) {
 	}
 }
 
-// fleetOf are the names of a fleet's Nodes.
+// fleetOf returns the names of a fleet's Nodes.
 func fleetOf(t *testing.T, b *bed.Bed, fleet string) []string {
 	t.Helper()
 	list, err := b.Admin.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{LabelSelector: nodepool.Label + "=" + fleet})

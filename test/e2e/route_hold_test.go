@@ -11,7 +11,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/podnetwork"
 )
 
-// strays are routes that lead to an instance which is not a Node.
+// strays plants routes that lead to an instance which is not a Node.
 func strays(t *testing.T, n *podnetwork.Network, count int) []simulator.Route {
 	t.Helper()
 	foreign := n.Cloud.Instance(t, simulator.Instance{Name: n.Name("foreign")})
@@ -22,7 +22,7 @@ func strays(t *testing.T, n *podnetwork.Network, count int) []simulator.Route {
 	return n.Plants(t, routes...)
 }
 
-// hasRoutesOf adds Nodes and lets a daemon create their routes, which then ends.
+// hasRoutesOf adds Nodes, runs a daemon until it has created their routes, and stops it.
 func hasRoutesOf(t *testing.T, n *podnetwork.Network, bases ...string) {
 	t.Helper()
 	d := n.Runs(t, daemon.Setup{})
@@ -36,8 +36,8 @@ func hasRoutesOf(t *testing.T, n *podnetwork.Network, bases ...string) {
 	}
 }
 
-// Ten stray routes beside two Nodes are held, reported and counted; three are
-// few enough to go (S5).
+// Ten stray routes beside two Nodes are held, reported and counted. When only three are
+// left, they are deleted (S5).
 func TestStrayRoutesAreHeld(t *testing.T) {
 	n := podnetwork.New(t, onShared(t))
 	hasRoutesOf(t, n, "few", "few") // Two routes exist before the strays, so each listing has 12.

@@ -19,9 +19,9 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/podnetwork"
 )
 
-// A Node that joins gets its route with one call and one write, and says so; a
-// Node that is deleted leaves none behind. What is foreign stays, and what is
-// stray goes (S5).
+// A Node that joins gets its route with one call and one write, and says so. A Node
+// that is deleted leaves no route behind. Foreign routes stay, and stray ones are
+// deleted (S5).
 func TestRouteOfANode(t *testing.T) {
 	n := podnetwork.New(t, onShared(t))
 	foreign := n.Cloud.Instance(t, simulator.Instance{Name: n.Name("foreign")})
@@ -61,8 +61,8 @@ func TestRouteOfANode(t *testing.T) {
 }
 
 // A Node is replaced by another machine while the cloud's list lags behind, and
-// the table takes only one route for a CIDR. There is never a route too many,
-// and no change is made twice.
+// the table takes only one route for a CIDR. No route is left over, and none is deleted
+// twice.
 func TestRouteOfANodeThatIsReplaced(t *testing.T) {
 	b := onOwn(t)
 	for _, tt := range []struct {
@@ -140,8 +140,8 @@ func TestRouteThatIsThereTwice(t *testing.T) {
 	}
 }
 
-// A provider lists each route twice, once for each of its tables. None of them is
-// deleted while its Node is there.
+// A provider lists each route twice, once for each of its tables. No route is deleted
+// while its Node exists.
 func TestRoutesOfTwoTables(t *testing.T) {
 	n := podnetwork.New(t, onShared(t))
 	n.Runs(t, daemon.Setup{Provider: "modern", Settings: "quirks: [ListsTwoTables]\n"})
@@ -156,8 +156,8 @@ func TestRoutesOfTwoTables(t *testing.T) {
 	podnetwork.AwaitTable(t, expect.Soon, n)
 }
 
-// A Node that claims a CIDR outside of the cluster's gets no route and says why,
-// until the operator allows it.
+// A Node with a CIDR outside of the cluster's gets no route and says why, until the
+// operator allows such routes.
 func TestRouteOutsideTheCluster(t *testing.T) {
 	n := podnetwork.New(t, onShared(t))
 	i := n.Cloud.Instance(t, simulator.Instance{Name: n.Name("outside")})
@@ -187,9 +187,9 @@ func TestRouteOutsideTheCluster(t *testing.T) {
 	n.AwaitNode(t, node.Name, expect.Soon, podnetwork.Shows(podnetwork.Reachable))
 }
 
-// Where the cloud keeps the addresses of a node with its route, the route is
-// replaced when they change: first deleted, then created, since there is only
-// one for a CIDR.
+// If the cloud keeps the addresses of a node in its route, the route is replaced when
+// they change: it is deleted first and then created, because the table takes only one
+// route for a CIDR.
 func TestRouteFollowsTheNodesAddresses(t *testing.T) {
 	n := podnetwork.New(t, onShared(t), "--unique-routes")
 	i, node := n.Joins(t, "moving")
@@ -236,7 +236,8 @@ func TestConditionOfANetworkPluginStays(t *testing.T) {
 	}
 }
 
-// The table is kept while the API server is restarted.
+// No route is deleted while the API server is down, and the table follows the Nodes
+// afterwards.
 func TestRoutesWhileTheAPIServerRestarts(t *testing.T) {
 	n := podnetwork.New(t, onShared(t))
 	mark := n.Audit(t).Mark()
@@ -275,9 +276,9 @@ func TestRoutesWhileTheAPIServerRestarts(t *testing.T) {
 	}
 }
 
-// Without a usable --cluster-cidr all other controllers work, and log, metric,
-// event and probe report that routes do not. If --controllers names the route
-// controller, the process ends.
+// Without a usable --cluster-cidr all other controllers work. Log, metric and event
+// report that the route controller does not run. If --controllers names it, the
+// process ends.
 func TestRoutesWithoutClusterCIDR(t *testing.T) {
 	b := onShared(t)
 	c := b.NewCloud(t)

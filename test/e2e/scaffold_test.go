@@ -118,11 +118,11 @@ func awaitInitialized(t *testing.T, b *bed.Bed, name, id, address string) {
 	})
 }
 
-// newcomer is somebody at a shell in a new project.
+// newcomer runs commands in a new project, as a vendor would in a shell.
 type newcomer struct {
 	dir   string // of the project
 	logs  string
-	cloud string // address of the cloud, where the README has the default
+	cloud string // address of the cloud, in place of the default in the README
 	env   []string
 }
 
@@ -145,7 +145,7 @@ func newNewcomer(t *testing.T) newcomer {
 	return n
 }
 
-// blocks are the commands in a page, one text for each block that begins so.
+// blocks returns the blocks of a page that begin with this text.
 func (n newcomer) blocks(t *testing.T, page, begin string) []string {
 	t.Helper()
 	var blocks []string
@@ -193,14 +193,14 @@ func (n newcomer) run(t *testing.T, command string) (stop func()) {
 	return n.start(t, "", fmt.Sprintf("%s --bind-address 127.0.0.1 --secure-port %d", command, daemon.FreePort(t)))
 }
 
-// shell runs commands in the project's folder.
+// shell returns a command line that runs the block in the project's folder.
 func (n newcomer) shell(block string) []string {
 	return slices.Concat([]string{"env", "--chdir=" + n.dir}, n.env, []string{"bash", "-ec", block})
 }
 
-// start runs a block in a terminal of its own until the test ends, and waits
-// until it prints a line that starts so. Its last command takes the shell's
-// place, so that a signal reaches it. The returned function ends it before.
+// start runs a block in a shell of its own until the test ends, and waits until it
+// prints a line that begins with ready. The last command of the block replaces the
+// shell, so that a signal reaches it. The returned function ends it earlier.
 func (n newcomer) start(t *testing.T, ready, block string) (stop func()) {
 	t.Helper()
 	lines := strings.Split(block, "\n")

@@ -142,7 +142,8 @@ func TestThousandNodes(t *testing.T) {
 	}
 }
 
-// isNodeEvent: what the election records is an event as well.
+// isNodeEvent reports whether a request records an event of the node controller. The
+// election records events, too.
 func isNodeEvent(r audit.Request) bool {
 	return r.Object.Resource == "events" && r.Verb == "create" && strings.HasSuffix(r.UserAgent, "/node-controller")
 }
@@ -184,7 +185,7 @@ func TestIdleFleet(t *testing.T) {
 	}
 	d := b.Daemon(t, daemon.Setup{Cloud: c.URL, Elect: true, Flags: []string{"--node-status-update-frequency=" + period.String()}})
 	awaitFleet(t, b, name, size, time.Minute, func(n *corev1.Node) bool { return !nodes.IsTainted(n) })
-	expect.Within(t, expect.Soon, func(ctx context.Context) error { // The last event is written beside the work.
+	expect.Within(t, expect.Soon, func(ctx context.Context) error { // Events may be written a little later than the Nodes.
 		list, err := b.Admin.CoreV1().Events(metav1.NamespaceDefault).List(ctx, metav1.ListOptions{FieldSelector: "reason=Synced"})
 		if err != nil {
 			return err

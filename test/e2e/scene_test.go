@@ -40,7 +40,7 @@ type scene struct {
 	cloud  *bed.Cloud
 	flags  []string
 	unread bool        // nobody reads metrics
-	over   func() bool // nothing more can be seen
+	over   func() bool // reports whether the rest of the scene would show nothing more
 	mark   int64       // of the audit log
 	daemon *daemon.Daemon
 }
@@ -60,7 +60,7 @@ func newScene(t *testing.T, b *bed.Bed, flags []string, over func() bool) *scene
 	return s
 }
 
-// forget deletes what daemons find only the first time.
+// forget deletes Leases and service accounts, so that daemons have to create them.
 func forget(t *testing.T, b *bed.Bed) {
 	t.Helper()
 	leases, accounts := b.Admin.CoordinationV1().Leases(metav1.NamespaceSystem), b.Admin.CoreV1().ServiceAccounts(metav1.NamespaceSystem)
@@ -122,7 +122,7 @@ func (s *scene) await(t *testing.T, check func(context.Context) error) {
 	})
 }
 
-// metricsAreRead by an account that has no other rights.
+// metricsAreRead reads the metrics with an account that has no other rights.
 func (s *scene) metricsAreRead(t *testing.T) {
 	t.Helper()
 	if s.unread {
@@ -164,7 +164,7 @@ func (s *scene) nodeJoins(t *testing.T) {
 	})
 }
 
-// configIsRefused twice, so that an event is repeated.
+// configIsRefused writes a wrong configuration twice, so that an event is repeated.
 func (s *scene) configIsRefused(t *testing.T) {
 	t.Helper()
 	refused := func(q audit.Request) bool {
@@ -182,7 +182,8 @@ func (s *scene) configIsRefused(t *testing.T) {
 	}
 }
 
-// serviceIsServed by a load balancer that follows it.
+// serviceIsServed checks that a Service gets a load balancer, which follows a change of
+// the Service.
 func (s *scene) serviceIsServed(t *testing.T) {
 	t.Helper()
 	name := lbservice.On(s.Bed).Balanced(t, "web")
@@ -219,7 +220,7 @@ func (s *scene) runs(controller string) bool {
 	})
 }
 
-// told waits for an event of the controller on the object.
+// told waits for an event of the controller about the object.
 func (s *scene) told(t *testing.T, controller, kind, name string) {
 	t.Helper()
 	s.await(t, func(ctx context.Context) error {
@@ -256,8 +257,8 @@ func (s *scene) remove(t *testing.T, node string) {
 	}
 }
 
-// volumeIsLabelled checks, if the controller runs, that a volume is labelled if the
-// cloud knows it.
+// volumeIsLabelled checks, if the controller runs, that it labels a volume that the
+// cloud knows, and records an event about one that the cloud does not know.
 func (s *scene) volumeIsLabelled(t *testing.T) {
 	t.Helper()
 	const controller = "persistent-volume-label-controller"
@@ -269,14 +270,15 @@ func (s *scene) volumeIsLabelled(t *testing.T) {
 	s.await(t, func(ctx context.Context) error { return placed(ctx, s.Bed, name, "sim-1b") })
 }
 
-// pairInitialised is an instance and its Node, as a daemon has left it.
+// pairInitialised creates an instance and its Node, as a daemon would have initialised
+// it.
 func (s *scene) pairInitialised(t *testing.T, base string) (simulator.Instance, *corev1.Node) {
 	t.Helper()
 	i := s.cloud.Instance(t, simulator.Instance{Name: s.Name(base)})
 	return i, s.Register(t, nodes.NewInitialized(i))
 }
 
-// nodeGoes, after its instance.
+// nodeGoes terminates an instance and waits until its Node is deleted.
 func (s *scene) nodeGoes(t *testing.T, i simulator.Instance, node *corev1.Node) {
 	t.Helper()
 	if err := s.cloud.TerminateInstance(t.Context(), i.ID); err != nil {

@@ -57,7 +57,7 @@ func registerHosts(t *testing.T, b *bed.Bed) {
 	}
 }
 
-// hostIDs are those that each cloud gives first.
+// hostIDs returns the first two instance IDs that every new cloud gives.
 func hostIDs() []string { return []string{"i-00000001", "i-00000002"} }
 
 // newClass returns Services of a new class, in a new cloud that has the instances of

@@ -27,8 +27,8 @@ const (
 	theirs = "198.51.100.7"
 )
 
-// belongsToOthers is a Service of another class as its controller has left it:
-// it uses upstream's finalizer and the conditions of KEP-4631, as it may.
+// belongsToOthers creates a Service of another class as another controller would have
+// left it, with upstream's finalizer and the conditions of KEP-4631.
 func belongsToOthers(t *testing.T, s lbservice.Services, base string) *corev1.Service {
 	t.Helper()
 	name := s.Balanced(t, base, inClass(foreign), func(service *corev1.Service) { service.Finalizers = []string{lbservice.Finalizer} })
@@ -68,9 +68,9 @@ func passes(t *testing.T, s lbservice.Services) {
 	s.AwaitServing(t, s.Balanced(t, "later"), s.Hosts...)
 }
 
-// Services of another class are never touched, not even to clean up (S4):
-// while they live, when they are changed, when they are deleted, and by a
-// daemon that finds them. All classes of ours are served.
+// Services of another class are never touched, not even to clean up (S4): not when they
+// are changed or deleted, and not by a daemon that starts later. All classes in
+// --load-balancer-class are served.
 func TestServiceOfAnotherClass(t *testing.T) {
 	b := onShared(t)
 	s := lbservice.New(t, b, 2)
@@ -168,9 +168,9 @@ func TestServiceIsGivenToAnotherClass(t *testing.T) {
 	}
 }
 
-// One daemon serves a class and leaves Services without a class to the other. Both
-// are away when a Service of each becomes internal, so that the class is gone. Each
-// daemon cleans up what it has made, and leaves the other's alone.
+// One daemon serves a class and leaves Services without a class to the other. While
+// neither runs, a Service of each becomes internal, so that the class is gone. Each
+// daemon cleans up what it has made, and leaves the other's Service alone.
 func TestServicesWithoutClassAreLeftToOthers(t *testing.T) {
 	const class, annotation = "e2e/a", "fairlead.dev/load-balancer-class"
 	b := onShared(t)

@@ -23,8 +23,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/expect"
 )
 
-// machine is an instance that answers on ports: with its ID to the first line,
-// and with an echo to all others.
+// machine is an instance that answers on ports: to the first line of a connection with
+// its ID, and to all others with an echo.
 type machine struct {
 	instance  simulator.Instance
 	listeners []net.Listener
@@ -84,7 +84,7 @@ func (m *machine) goes(t *testing.T, s traffic) {
 // trafficClient opens connections to one address.
 type trafficClient struct {
 	address string
-	stop    func() // waits for those that are open
+	stop    func() // stops, and waits for connections that are open
 
 	mu  sync.Mutex
 	all []connection // guarded by mu
@@ -93,7 +93,7 @@ type trafficClient struct {
 // connection is one short connection.
 type connection struct {
 	began, ended time.Time
-	host         string // who has answered
+	host         string // the ID of the machine that has answered
 	err          error
 }
 
@@ -139,7 +139,7 @@ func (v *trafficClient) note(is connection) {
 	v.all = append(v.all, is)
 }
 
-// since are the connections that began later and have ended.
+// since returns the connections that began later and have ended.
 func (v *trafficClient) since(from time.Time) []connection {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -150,7 +150,7 @@ func (v *trafficClient) since(from time.Time) []connection {
 type session struct {
 	conn  net.Conn
 	lines *bufio.Reader
-	host  string // whom it goes to
+	host  string // the ID of the machine that it goes to
 }
 
 const answerWithin = 10 * time.Second
@@ -214,7 +214,7 @@ func testLocalTrafficPolicy(t *testing.T, b *bed.Bed) {
 	})
 	s.AwaitServing(t, name, s.Hosts...)
 	spec := s.Service(t, name).Spec
-	var endpoint atomic.Pointer[machine] // who has it
+	var endpoint atomic.Pointer[machine] // the machine that has an endpoint
 	var machines []*machine
 	for _, i := range s.Hosts {
 		m := &machine{instance: i}
@@ -252,7 +252,7 @@ func testLocalTrafficPolicy(t *testing.T, b *bed.Bed) {
 	goesTo(machines...)
 }
 
-// reports is what kube-proxy says of a Service with the policy Local.
+// reports answers health checks as kube-proxy does for a Service with the policy Local.
 func (m *machine) reports(t *testing.T, port int32, endpoint *atomic.Pointer[machine]) {
 	t.Helper()
 	var config net.ListenConfig

@@ -19,12 +19,12 @@ import (
 )
 
 // testFaultAtEachCall makes the cloud fail at the n-th call of a Service's life,
-// for every n: it is served all the same, by the only load balancer that was ever
-// made for it, and nothing is left when it goes (S2).
+// for every n. The Service is served all the same, by the only load balancer that was
+// ever made for it, and nothing is left after its deletion (S2).
 func testFaultAtEachCall(kind simulator.FaultKind) func(*testing.T, *bed.Bed) {
 	return func(t *testing.T, b *bed.Bed) {
 		s := newClass(t, b, "--provisioning=500ms")
-		s.Runs(t, daemon.Setup{Flags: []string{"--cloud-mutation-timeout=2s"}}) // for what hangs
+		s.Runs(t, daemon.Setup{Flags: []string{"--cloud-mutation-timeout=2s"}}) // so that a call that hangs ends soon
 		lives(t, s, nil)
 		report, err := s.Cloud.Calls(t.Context())
 		if err != nil {
@@ -42,7 +42,7 @@ func testFaultAtEachCall(kind simulator.FaultKind) func(*testing.T, *bed.Bed) {
 	}
 }
 
-// lives is the life of one Service from its creation to its end, with a fault.
+// lives takes one Service from its creation to its deletion, with a fault.
 func lives(t *testing.T, s lbservice.Services, fault *simulator.Fault) {
 	t.Helper()
 	if err := s.Cloud.ResetCalls(t.Context()); err != nil {
@@ -70,7 +70,7 @@ func lives(t *testing.T, s lbservice.Services, fault *simulator.Fault) {
 // The API server goes away in the middle of a Service's life, with a write of
 // ours on its way.
 func TestAPIServerRestartsInTheLifeOfAService(t *testing.T) {
-	t.Run("Undisturbed", func(t *testing.T) { // so that the audit log tells what rights the daemon has
+	t.Run("Undisturbed", func(t *testing.T) { // so that the audit log shows which rights the daemon has
 		s := lbservice.New(t, onShared(t), 1)
 		s.Runs(t, daemon.Setup{})
 		passes(t, s)
@@ -122,7 +122,8 @@ func TestServiceChangesItsType(t *testing.T) {
 	}
 }
 
-// Without a node behind it a Service says so, and is served once there is one.
+// A Service without nodes behind its load balancer says so, and is served once there is
+// a node.
 func TestServiceWithoutNodes(t *testing.T) {
 	const unavailable = "Warning UnAvailableLoadBalancer: There are no available nodes for LoadBalancer"
 	s := lbservice.New(t, onShared(t), 0)

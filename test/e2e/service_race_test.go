@@ -22,8 +22,8 @@ import (
 )
 
 // Nodes come and go while 200 Services get their load balancers, from a cloud
-// that takes its time and fails now and then: calls about one load balancer
-// never overlap, and the last set of nodes is what each has in the end (S3).
+// that is slow and fails now and then. Calls about one load balancer never overlap,
+// and in the end each load balancer has the last set of nodes (S3).
 func TestLastSetOfNodesWins(t *testing.T) {
 	const (
 		size  = 200
@@ -80,8 +80,8 @@ func TestLastSetOfNodesWins(t *testing.T) {
 	t.Logf("%d Services, %d changes of nodes: %d changes of load balancers", size, changes, len(calls))
 }
 
-// churn lets Nodes join, go, and be excluded and taken back, until enough is
-// true. It says how often the set of nodes was changed.
+// churn lets Nodes join, deletes them, and excludes and includes them, until enough
+// returns true. It returns how often the set of nodes was changed.
 func churn(t *testing.T, p *nodepool.Pool, enough func() bool) int {
 	t.Helper()
 	const (
@@ -106,7 +106,7 @@ func churn(t *testing.T, p *nodepool.Pool, enough func() bool) int {
 	}
 }
 
-// backendsNow are the instances of the Nodes that belong behind load balancers.
+// backendsNow returns the instances of the Nodes that belong behind load balancers.
 func backendsNow(ctx context.Context, s lbservice.Services) ([]string, error) {
 	list, err := s.Admin.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -122,7 +122,7 @@ func backendsNow(ctx context.Context, s lbservice.Services) ([]string, error) {
 	return ids, nil
 }
 
-// allHave is nil if there are this many load balancers and all have these
+// allHave returns nil if there are this many load balancers and all have these
 // backends.
 func allHave(ctx context.Context, s lbservice.Services, size int, want []string) error {
 	all, err := s.Cloud.LoadBalancers(ctx)

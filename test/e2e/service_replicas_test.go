@@ -13,8 +13,8 @@ import (
 
 func creations(r proxy.Request) bool { return ofBalancers(r) && r.Method == http.MethodPost }
 
-// The leader is asked to end while the cloud makes a load balancer: the lease
-// stays until that is over, and there is one load balancer (S3, S7).
+// The leader is asked to end while the cloud makes a load balancer. The leader keeps
+// the lease until the call has returned, and there is one load balancer (S3, S7).
 func testHandOverWaitsForTheCloud(t *testing.T, b *bed.Bed) {
 	s := newClass(t, b)
 	leader, standby := s.Replicas(t, daemon.Setup{})

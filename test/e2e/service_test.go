@@ -46,7 +46,7 @@ func TestServiceGetsALoadBalancer(t *testing.T) {
 	b.AwaitGone(t, name)
 }
 
-// What happens while no daemon runs is found by the next one.
+// The next daemon finds what has changed while no daemon ran.
 func TestServiceChangesWhileTheDaemonIsDown(t *testing.T) {
 	b := lbservice.On(onShared(t))
 	i := b.Kubelet(t, simulator.Instance{Name: b.Name("backend")})
@@ -72,7 +72,7 @@ func TestServiceKilledAtEachRequest(t *testing.T) {
 	first := b.Daemon(t, daemon.Setup{})
 	b.AwaitNode(t, i.Name, expect.Soon, nodes.Initialized)
 	first.Kill()
-	undisturbed := b.Daemon(t, daemon.Setup{API: api, Cloud: front.URL()}) // which finds the node, as those below do
+	undisturbed := b.Daemon(t, daemon.Setup{API: api, Cloud: front.URL()}) // It finds an initialised Node, as the daemons below do.
 	name := b.Balanced(t, "counted")
 	b.AwaitServing(t, name, i)
 	requests := func() map[string][]proxy.Place {

@@ -24,14 +24,13 @@ import (
 )
 
 // Clients open a connection every 10 ms through two load balancers, one with
-// draining and one of a cloud without, while nodes join, are excluded, drained
-// and deleted, and the leader is replaced.
+// draining and one without, while nodes join, are excluded, drained and deleted, and
+// the leader is replaced.
 //
-// Demanded of both: a connection that is opened once a backend was removed does
-// not reach it, and none fails. The only exception is a connection that had been
-// opened before: without draining it is cut when its backend is removed. So
-// there a connection may fail that was open while a backend was being removed,
-// and of those no more than can be open at one moment.
+// Once a backend is removed, no new connection may reach it, and no connection may
+// fail. There is one exception: the load balancer without draining cuts the connections
+// that are open when their backend is removed. So there a connection may fail that was
+// open during a removal, but no more than can be open at one moment.
 func TestTrafficWhileEverythingChanges(t *testing.T) {
 	b := onOwn(t)
 	c := b.NewCloud(t, "--check-interval=200ms", "--drain=0")
@@ -88,8 +87,8 @@ func TestTrafficWhileEverythingChanges(t *testing.T) {
 	s.judges(t)
 }
 
-// traffic are the Services of two load balancers, the machines behind them, and
-// who connects to them.
+// traffic has the Services of two load balancers, the removals of machines behind them,
+// and the clients that connect to them.
 type traffic struct {
 	lbservice.Services
 
@@ -151,8 +150,8 @@ func (s *traffic) awaitBackends(t *testing.T, machines ...*machine) {
 	})
 }
 
-// removes takes a machine away. Besides the short connections, it checks what becomes
-// of one that a client keeps open to the machine.
+// removes removes a machine from the load balancers. It checks what becomes of a
+// connection to the machine that a client keeps open.
 func (s *traffic) removes(t *testing.T, m *machine, how func(), left ...*machine) {
 	t.Helper()
 	open := []*session{s.clients[0].stays(t, m), s.clients[1].stays(t, m)}
@@ -196,7 +195,8 @@ func (s *traffic) awaitConnections(t *testing.T, more int) {
 	}
 }
 
-// awaitConnectionsTo waits until new connections come to the machine, through both.
+// awaitConnectionsTo waits until new connections come to the machine through both load
+// balancers.
 func (s *traffic) awaitConnectionsTo(t *testing.T, m *machine) {
 	t.Helper()
 	from := time.Now()
@@ -210,7 +210,7 @@ func (s *traffic) awaitConnectionsTo(t *testing.T, m *machine) {
 	}
 }
 
-// judges looks at each connection.
+// judges checks each connection.
 func (s *traffic) judges(t *testing.T) {
 	t.Helper()
 	for n, v := range s.clients {

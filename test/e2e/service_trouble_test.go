@@ -59,8 +59,8 @@ func testProvidedElsewhere(t *testing.T, b *bed.Bed) {
 	}
 }
 
-// Somebody rewrites the address again and again. It is put back once, and the
-// event says who it is; what else changes still reaches the cloud (S4).
+// Somebody rewrites the address again and again. It is put back once, and the event
+// says who rewrites it. Other changes of the Service still reach the cloud (S4).
 func testContestedStatus(t *testing.T, b *bed.Bed) {
 	s := newClass(t, b)
 	s.Runs(t, daemon.Setup{})
@@ -89,7 +89,7 @@ func testContestedStatus(t *testing.T, b *bed.Bed) {
 	s.AwaitGone(t, name)
 }
 
-// rival is a controller that has its own idea of a Service's address.
+// rival is a controller that writes another address into a Service.
 type rival struct {
 	mu    sync.Mutex
 	blows int // guarded by mu
@@ -120,7 +120,7 @@ func fights(t *testing.T, s lbservice.Services, name string) *rival {
 	return &r
 }
 
-// awaitBlows waits until the rival has written this many times more.
+// awaitBlows waits until the rival has written this many more times.
 func (r *rival) awaitBlows(t *testing.T, more int) {
 	t.Helper()
 	now := func() int {
@@ -251,8 +251,8 @@ func testProviderReturnsNil(t *testing.T, b *bed.Bed) {
 	s.AwaitServingWithin(t, lbservice.RetriesWithin, name, s.Hosts...)
 }
 
-// A provider that hangs beyond the deadline keeps this Service, which says so,
-// and no other one; no second call is made beside the first (S3).
+// A call of a provider that hangs beyond its deadline blocks its own Service, which says
+// so, and no other one. No second call is made beside the first (S3).
 func testProviderHangs(t *testing.T, b *bed.Bed) {
 	s := newClass(t, b)
 	d := s.Runs(t, daemon.Setup{Provider: "modern", Flags: []string{"--cloud-mutation-timeout=1s", "--concurrent-service-syncs=2"}})
@@ -295,8 +295,8 @@ func testProviderHangsForAll(t *testing.T, b *bed.Bed) {
 	s.AwaitServingWithin(t, lbservice.RetriesWithin, first, s.Hosts...)
 }
 
-// Two clusters have one account: nothing of the other one's is touched, whatever
-// it is called and whatever tags it has beside the cluster's.
+// Two clusters have one account. A daemon touches no load balancer of the other cluster,
+// whatever its name and its other tags are.
 func testTwoClustersInOneAccount(t *testing.T, b *bed.Bed) {
 	one := newClass(t, b)
 	two := one
@@ -340,8 +340,8 @@ func testTwoClustersInOneAccount(t *testing.T, b *bed.Bed) {
 	}
 }
 
-// Somebody deletes a load balancer in the cloud, or changes it there: the drift
-// check finds it.
+// Somebody deletes a load balancer in the cloud, or changes it there. The periodic
+// comparison with the cloud repairs this.
 func testDriftIsFound(t *testing.T, b *bed.Bed) {
 	s := newClass(t, b)
 	s.Runs(t, daemon.Setup{Flags: []string{"--service-resync-period=1s"}})
@@ -363,9 +363,9 @@ func testDriftIsFound(t *testing.T, b *bed.Bed) {
 	}
 }
 
-// A Service is deleted by force and recreated with the same name, while the daemon
-// looks away, or while the old load balancer cannot be deleted: the new one waits
-// and says so, and nothing of the old one is left.
+// A Service is deleted by force and recreated with the same name, while the daemon is
+// stopped, or while the old load balancer cannot be deleted. The new Service waits and
+// says so, and nothing of the old one is left.
 func testRecreatedUnderItsName(t *testing.T, b *bed.Bed) {
 	s := newClass(t, b)
 	d := s.Runs(t, daemon.Setup{Flags: []string{"--cloud-mutation-timeout=2s"}})

@@ -24,8 +24,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/process"
 )
 
-// shadowName is the name of the program that only looks, by which the audit log shows
-// its requests.
+// shadowName is the name of the program that only looks. By this name its requests are
+// found in the audit log.
 const shadowName = "shadow"
 
 // runSkeleton runs the community's skeleton with the cloud of the pool, as the admin.
@@ -115,8 +115,8 @@ func awaitMetric(t *testing.T, b *bed.Bed, d *daemon.Daemon, line string) {
 	})
 }
 
-// reportedDeleted reads the report that the daemon prints at its end, and returns what
-// was deleted otherwise.
+// reportedDeleted reads the report that the daemon prints at its end. It returns the
+// objects that were deleted although this daemon would have kept them.
 func reportedDeleted(t *testing.T, d *daemon.Daemon) (objects []string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), expect.Soon)

@@ -11,9 +11,9 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/expect"
 )
 
-// A provider that panics for one Node: the Node says why it waits, the process
-// goes on, and other Nodes are initialised (S8). The Node is not asked about
-// again soon, so it recovers with the next process.
+// A provider panics for one Node. The Node says why it waits, the process goes on, and
+// other Nodes are initialised (S8). The provider is not asked about the Node again soon,
+// so the Node recovers with the next process.
 func TestWaitingNodeSaysThatTheProviderPanics(t *testing.T) {
 	b := onOwn(t)
 	c := b.NewCloud(t)
@@ -40,8 +40,8 @@ func TestWaitingNodeSaysThatTheProviderPanics(t *testing.T) {
 	w.recovers(t)
 }
 
-// A cloud whose quota somebody else uses up: 429 to every call, with the time
-// at which to come back.
+// Somebody else uses up the quota of the cloud. The cloud answers every call with 429
+// and the time after which to call again.
 func TestWaitingNodeSaysThatTheCloudThrottles(t *testing.T) {
 	b := onOwn(t)
 	c := b.NewCloud(t)
@@ -65,8 +65,8 @@ func TestWaitingNodeSaysThatTheCloudThrottles(t *testing.T) {
 	w.recovers(t)
 }
 
-// useUp makes calls as soon as the quota allows one, and says when it has made
-// the first.
+// useUp makes calls as soon as the quota allows one. It closes used after the first
+// call.
 func useUp(ctx context.Context, c *bed.Cloud, used chan<- struct{}) {
 	customer := simulator.NewClient(c.URL)
 	for n := 0; ctx.Err() == nil; n++ {

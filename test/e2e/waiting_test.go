@@ -27,7 +27,7 @@ const (
 	retriedWithin = 2 * time.Minute
 )
 
-// waiter is a Node that has to wait, and how that shows.
+// waiter describes a Node that has to wait, and what the Node then shows.
 type waiter struct {
 	name   string
 	reason string
@@ -87,7 +87,8 @@ func (w *waiting) end(t *testing.T) {
 	if w.heal != nil {
 		w.heal(t, w)
 	}
-	// A Node that was asked about in vain waits long. A change asks at once.
+	// After vain questions a Node is asked about again only after a long delay. A change
+	// of the Node makes the daemon ask at once.
 	w.bed.Patch(t, w.instance.Name, `{"metadata":{"labels":{"ended":"true"}}}`)
 }
 
@@ -98,8 +99,8 @@ func unlabel(key string) func(*testing.T, *waiting) {
 	}
 }
 
-// waiters are the reasons for which a Node waits. Among any three there is one about
-// which the cloud gives an answer. Otherwise the cloud could count as down.
+// waiters returns Nodes that wait for different reasons. Of any three in a row, the cloud
+// gives an answer about at least one. Otherwise the cloud could count as down.
 func waiters() []waiter {
 	plainly := &simulator.Instance{}
 	return []waiter{
@@ -143,8 +144,8 @@ func waiters() []waiter {
 	}
 }
 
-// What a user sees of a Node that waits (V1): an event that says why, once;
-// after a minute a condition that stays; and when it is over, that it is over.
+// A Node that waits shows why (V1): by one event, and after a minute by a condition that
+// stays. When the wait is over, the condition says so.
 func TestWaitingNodeSaysWhy(t *testing.T) {
 	b := onOwn(t)
 	c := b.NewCloud(t)
@@ -165,7 +166,7 @@ func TestWaitingNodeSaysWhy(t *testing.T) {
 	forEach(t, "Recovery", all, (*waiting).recovers)
 }
 
-// forEach runs a look at each waiter as a test of its own.
+// forEach runs look for each waiter as a test of its own.
 func forEach(t *testing.T, what string, all []*waiting, look func(*waiting, *testing.T)) {
 	t.Helper()
 	t.Run(what, func(t *testing.T) {
@@ -180,8 +181,8 @@ func (w *waiting) tells(t *testing.T) {
 	w.bed.AwaitEvent(t, w.instance.Name, time.Minute, "Warning CloudInitFailed: "+w.reason+": ")
 }
 
-// shows waits for the condition, and looks whether the Node has been told of
-// only once and still has its taint.
+// shows waits for the condition, and checks that there is only one event about the Node
+// and that it still has its taint.
 func (w *waiting) shows(t *testing.T) {
 	node := w.bed.AwaitNode(t, w.instance.Name, nodepool.ShownWithin, func(node *corev1.Node) error {
 		c := nodes.Condition(node)
@@ -344,7 +345,7 @@ func countsWaiting(t *testing.T, b *bed.Bed, d *daemon.Daemon, all []*waiting) {
 	}
 }
 
-// describe writes down what a person sees.
+// describe logs what kubectl describe shows of the Node.
 func describe(t *testing.T, b *bed.Bed, title, node string) {
 	t.Helper()
 	if _, err := exec.LookPath("kubectl"); err != nil {
@@ -364,7 +365,8 @@ func describe(t *testing.T, b *bed.Bed, title, node string) {
 	t.Logf("%s: kubectl describe node says\n%s", title, strings.Join(lines, "\n"))
 }
 
-// describedWords are in those lines of a Node's description that are ours.
+// describedWords returns words that mark the lines of a Node's description that the
+// daemon has caused.
 func describedWords() []string {
 	return []string{"Taints:", string(nodes.ConditionInitialized), string(nodepool.ConditionMissing), "CloudInitFailed", "NodeDeletion", "DeletingNode"}
 }

@@ -16,7 +16,7 @@ import (
 func TestWatchOfInstances(t *testing.T) {
 	b := onShared(t)
 	i := b.Kubelet(t, simulator.Instance{Name: b.Name("watched"), Labels: map[string]string{"rack": "r1"}})
-	// The comparison of all Nodes comes too late to show a change.
+	// The period is so long that a comparison of all Nodes cannot be what shows a change.
 	d := b.Daemon(t, daemon.Setup{FastPaths: true, Flags: []string{"--node-status-update-frequency=1h"}})
 	b.AwaitNode(t, i.Name, expect.Soon, nodes.As(i, nodes.AddressesOf(i)...))
 	b.AwaitMetric(t, d, "fairlead_cloud_watch_works 1")

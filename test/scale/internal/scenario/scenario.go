@@ -43,7 +43,7 @@ const (
 // AllErrors returns all values of Errors.
 func AllErrors() []Errors { return []Errors{Typed, Text, Unreadable} }
 
-// FastPaths says whether the provider offers more than the contract.
+// FastPaths is On if the provider offers more than the contract, otherwise Off.
 type FastPaths string
 
 // Whether the provider has fast paths.
