@@ -91,8 +91,8 @@ func allRules(t *testing.T) map[string][]rbacv1.PolicyRule {
 	return all
 }
 
-// isForPeople reports whether a role is not the daemon's: the chart binds it to nobody,
-// and it only reads.
+// isForPeople reports whether a role is for people and not for the daemon. It fails the
+// test if such a role is bound to somebody or allows more than to read.
 func isForPeople(t *testing.T, file string, role rbacv1.ClusterRole) bool {
 	t.Helper()
 	name, _, isExplain := strings.Cut(role.Name, "-explain")
@@ -116,7 +116,8 @@ func isForPeople(t *testing.T, file string, role rbacv1.ClusterRole) bool {
 	return true
 }
 
-// Image, ko and pods agree on the user and the base, and image and module on Go.
+// The Dockerfile names the same user as the pods, the same base image as ko and the
+// same version of Go as go.mod.
 func TestImageAgreesWithPods(t *testing.T) {
 	dockerfile, ko := read(t, "../Dockerfile"), read(t, "../.ko.yaml")
 	for _, same := range []struct {

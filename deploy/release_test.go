@@ -108,7 +108,7 @@ func TestReleaseWorkflow(t *testing.T) {
 	if strings.Count(uses.String(), "actions/attest-build-provenance@") != 2 {
 		t.Error("files and image each have provenance")
 	}
-	// A name from outside in a script could run code in it.
+	// A text from outside in a script, such as the name of a tag, could run code.
 	if strings.Contains(run.String(), "${{") {
 		t.Error("a script has an expression in it; hand it over by env")
 	}

@@ -70,7 +70,7 @@ func TestRightsOfKnownCloudsHaveNoWildcards(t *testing.T) {
 	}
 }
 
-// row of the page.
+// row is a row of the page.
 type row struct{ reason, test string }
 
 // pageOfRights returns the rows of the page by heading and by right.

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// What the chart renders is closed unless a value opens it.
+// By default the manifests allow and expose as little as possible.
 func TestManifestsAreClosedByDefault(t *testing.T) {
 	deployment, daemonSet := read(t, "deployment.yaml"), read(t, "daemonset.yaml")
 	confined, podMonitor := read(t, "../charts/fairlead/ci/confined.golden.yaml"), read(t, "../charts/fairlead/ci/pod-monitor.golden.yaml")

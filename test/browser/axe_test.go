@@ -11,7 +11,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// rules is the file of axe, which package.json pins, in the folder of the programs.
+// rules is the path of axe in the folder of the programs. package.json pins its
+// version.
 const rules = "npm/node_modules/axe-core/axe.min.js"
 
 // prefer makes the browser say that its user prefers a colour scheme and no

@@ -63,7 +63,7 @@ func (c *cloud) kill() {
 	if err := c.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		c.t.Error(err)
 	}
-	_ = c.cmd.Wait() // it was killed, and says so
+	_ = c.cmd.Wait() // the error only says that it was killed
 }
 
 func (c *cloud) signal(s os.Signal) {
@@ -89,7 +89,7 @@ func (c *cloud) operate(line string, more ...string) string {
 	return out
 }
 
-// call reads as a customer: /v1/<path>. It returns the status.
+// call sends a GET request for /v1/<path> as a customer, and returns the status.
 func (c *cloud) call(path string) int {
 	c.t.Helper()
 	status, _ := c.request(http.MethodGet, "/v1/"+path, "")

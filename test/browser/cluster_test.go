@@ -126,8 +126,8 @@ func TestWithoutAClusterNothingIsShown(t *testing.T) {
 	}
 }
 
-// TestWordsOfTheClusterAreText checks that nothing that others have written in the
-// cluster can run a script in the page.
+// TestWordsOfTheClusterAreText checks that no text from the cluster can run a script
+// in the page.
 func TestWordsOfTheClusterAreText(t *testing.T) {
 	const evil = `<img/src=x/onerror=window.taken=1>`
 	c := startClusterView(t)

@@ -40,7 +40,7 @@ func startDemo(t *testing.T) (url, kubeconfig string) {
 		if err := cmd.Process.Signal(os.Interrupt); err != nil && !errors.Is(err, os.ErrProcessDone) {
 			t.Error(err)
 		}
-		_ = cmd.Wait() // it was interrupted, and may say so
+		_ = cmd.Wait() // the error may only say that it was interrupted
 	})
 	var said []string
 	for lines := bufio.NewScanner(out); lines.Scan(); {

@@ -12,7 +12,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// The one browser and the program that all tests use, set before the first.
+// All tests use the same browser and program, which are set before the first test.
 var (
 	browser context.Context
 	program string

@@ -54,7 +54,7 @@ func fewColours(picture image.Image) image.Image {
 //
 //	make test-browser PICTURE=docs/pictures/simulated-cloud.png
 //
-// SCHEME=dark takes it of the dark page.
+// With SCHEME=dark it takes the picture of the dark page.
 func TestPicture(t *testing.T) {
 	if os.Getenv("PICTURE") == "" {
 		t.Skip("no PICTURE is asked for")

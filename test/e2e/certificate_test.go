@@ -46,7 +46,7 @@ const certificates = "charts/fairlead/ci/serving-certificates.golden.yaml"
 // approvesCertificates is the flag that switches the controller on.
 const approvesCertificates = "--controllers=*,kubelet-serving-csr-controller"
 
-// certifying is the setup of a daemon that approves serving certificates.
+// certifying returns the setup of a daemon that approves serving certificates.
 func certifying() daemon.Setup {
 	return daemon.Setup{Flags: []string{approvesCertificates}}
 }

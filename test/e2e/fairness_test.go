@@ -33,7 +33,7 @@ func (f figures) String() string {
 	return fmt.Sprintf("%d calls, %v", f.calls, f.took.Round(time.Millisecond))
 }
 
-// measured returns the figures of f.
+// measured calls f and returns what that has cost.
 func measured(ctx context.Context, t *testing.T, c *bed.Cloud, f func()) figures {
 	t.Helper()
 	if err := c.ResetCalls(ctx); err != nil {
@@ -49,8 +49,8 @@ func measured(ctx context.Context, t *testing.T, c *bed.Cloud, f func()) figures
 	return figures{report.Count(), took}
 }
 
-// compare fails the test if the victim's figures with an attacker differ from
-// those without by more than a quarter.
+// compare fails the test if the victim needs over a quarter more calls with the
+// attacker than without. The times are only logged.
 func compare(t *testing.T, alone, attacked figures) {
 	t.Helper()
 	t.Logf("without the attacker: %v; with the attacker: %v (calls %.2f, time %.2f times as much)",

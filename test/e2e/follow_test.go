@@ -47,7 +47,7 @@ func TestNodeFollowsItsInstance(t *testing.T) {
 	}
 }
 
-// follower is one Node and what its instance should be.
+// follower is one Node with its instance.
 type follower struct {
 	*bed.Bed
 

@@ -113,7 +113,8 @@ func TestWayBack(t *testing.T) {
 	}
 }
 
-// serviceWithConditions creates a Service that ends with the test.
+// serviceWithConditions creates a Service with these conditions, which is deleted at
+// the end of the test.
 func serviceWithConditions(t *testing.T, b *bed.Bed, conditions ...string) *corev1.Service {
 	t.Helper()
 	services := b.Admin.CoreV1().Services(metav1.NamespaceDefault)

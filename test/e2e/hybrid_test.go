@@ -44,8 +44,8 @@ providerID: static://home/{{name}}
 type hybridCloud struct {
 	*nodepool.Pool
 
-	name     string // also of its load balancer class and its program
-	provider string // of testccm; empty: the simulated one
+	name     string // part of the names of its load balancer class and its program
+	provider string // a provider of testccm; empty means the simulated one
 	daemon   *daemon.Daemon
 	service  string
 }
@@ -193,8 +193,8 @@ func (s *hybridCloud) services() lbservice.Services {
 	return lbservice.Services{Bed: s.Bed, Cloud: s.Cloud, Class: "e2e/" + s.name}
 }
 
-// carriesTraffic waits until the load balancer has led to each Node of its own, and
-// fails the test if it has another backend.
+// carriesTraffic waits until the load balancer has led connections to each Node of its
+// own cloud, and fails the test if it has another backend.
 func (s *hybridCloud) carriesTraffic(t *testing.T) {
 	t.Helper()
 	l, err := s.services().Balancer(t.Context(), s.service)
@@ -218,7 +218,7 @@ func (s *hybridCloud) carriesTraffic(t *testing.T) {
 	})
 }
 
-// lie is something that a cloud says wrongly of its own instances.
+// lie is a wrong answer of a cloud about its own instances.
 type lie struct {
 	name string
 	// fault is the fault of the cloud. Without a fault, the daemon is replaced by one

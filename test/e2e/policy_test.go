@@ -75,7 +75,7 @@ func dryRun(ctx context.Context, b *bed.Bed, name string, edit func(*corev1.Serv
 	return ours, err
 }
 
-// serviceFields are Services that use one field each.
+// serviceFields are functions that make a Service use one field each.
 var serviceFields = map[string]func(*corev1.Service){
 	"spec.sessionAffinity":          func(s *corev1.Service) { s.Spec.SessionAffinity = corev1.ServiceAffinityClientIP },
 	"spec.loadBalancerSourceRanges": func(s *corev1.Service) { s.Spec.LoadBalancerSourceRanges = []string{"10.0.0.0/8"} },
@@ -121,7 +121,7 @@ func TestPolicyWarnsOfWhatHasNoEffect(t *testing.T) {
 	}
 }
 
-// The sub-command prints a policy for its provider. With --action=Deny, the policy
+// The sub-command prints a policy for the program's provider. With --action=Deny, the policy
 // denies.
 func TestPolicyOfTheProgram(t *testing.T) {
 	b := onShared(t)

@@ -46,7 +46,7 @@ func TestCredentialsAreRotated(t *testing.T) {
 	}
 	awaitLeaseEvent(t, b, "CloudConfigRefused")
 	b.AwaitMetric(t, leader.Daemon, "fairlead_cloud_config_stale 1")
-	joins(t, b, before, expect.Soon) // The leader goes on with what it had.
+	joins(t, b, before, expect.Soon) // The leader goes on with the former configuration.
 
 	began := time.Now()
 	change(after.URL)
@@ -99,7 +99,7 @@ func TestCredentialsOfAFactoryThatWorksOnce(t *testing.T) {
 	change(leader, "nowhere")
 	leader.AwaitLogged(t, "The provider refused its new configuration", "endpoint: must be a URL")
 	b.AwaitMetric(t, leader.Daemon, "fairlead_cloud_config_stale 1")
-	joins(t, b, before, expect.Soon) // The leader goes on with what it had.
+	joins(t, b, before, expect.Soon) // The leader goes on with the former configuration.
 
 	for _, r := range []replicas.Replica{leader, other} {
 		change(r, after.URL)

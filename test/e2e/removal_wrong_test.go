@@ -21,12 +21,12 @@ import (
 type wrongAnswer struct {
 	name  string
 	fault simulator.Fault
-	// provider of testccm; empty: the simulated one.
+	// provider is a provider of testccm. Empty means the simulated one.
 	provider string
-	// nodes is how many Nodes there are. The kubelets of the last of them are
-	// silent.
+	// nodes is how many Nodes there are, and silent is how many of them have a silent
+	// kubelet: the last ones.
 	nodes, silent int
-	// reasons for which the deletions are held.
+	// reasons are why the deletions are held.
 	reasons []string
 }
 

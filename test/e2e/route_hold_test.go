@@ -59,7 +59,7 @@ func TestStrayRoutesAreHeld(t *testing.T) {
 		t.Errorf("%d routes were deleted", made.Deleted)
 	}
 
-	for _, r := range strays[3:] { // An operator repairs it.
+	for _, r := range strays[3:] { // An operator deletes all but three.
 		if err := n.Cloud.DeleteRoute(t.Context(), r.ID); err != nil {
 			t.Fatal(err)
 		}

@@ -67,7 +67,8 @@ func TestRouteOfANodeThatIsReplaced(t *testing.T) {
 	b := onOwn(t)
 	for _, tt := range []struct {
 		name string
-		// cidr is the first Node's. Each row has its own, far from those that the control plane gives.
+		// cidr is the CIDR of the first Node. Each row has its own, far from the CIDRs
+		// that the control plane gives.
 		cidr string
 		// The second Node has the name or the CIDR of the first.
 		sameName, sameCIDR bool

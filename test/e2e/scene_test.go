@@ -26,7 +26,7 @@ import (
 )
 
 // ofLibraries are metrics in the chart's alerts and dashboard that the daemon
-// does not make itself; a unit test finds the others.
+// does not make itself. A unit test checks the others.
 var ofLibraries = []string{
 	`running_managed_controllers{manager="cloud-controller-manager",name=`, "rest_client_requests_total{code=",
 	"process_cpu_seconds_total ", "process_resident_memory_bytes ",
@@ -213,7 +213,7 @@ func (s *scene) serviceIsServed(t *testing.T) {
 	}
 }
 
-// runs reports whether this controller runs, which is off by default.
+// runs reports whether this controller, which is off by default, runs.
 func (s *scene) runs(controller string) bool {
 	return slices.ContainsFunc(s.flags, func(flag string) bool {
 		return strings.HasPrefix(flag, "--controllers=") && strings.Contains(flag, controller)

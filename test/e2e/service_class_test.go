@@ -118,7 +118,7 @@ func TestServiceOfAnotherClassBecomesInternal(t *testing.T) {
 	before.Status.LoadBalancer = now.Status.LoadBalancer // The API server clears it.
 	untouched(t, s, mark, before)
 
-	// A Service of ours from now on.
+	// From now on it is a Service of ours.
 	s.Edit(t, before.Name, `{"spec":{"type":"LoadBalancer"}}`)
 	s.AwaitServing(t, before.Name, s.Hosts...)
 }

@@ -122,7 +122,7 @@ func (s *traffic) joins(t *testing.T) *machine {
 }
 
 // awaitBackends waits until these machines and no others are behind both load
-// balancers, are well, and no change is under way.
+// balancers and are healthy, and no change is under way.
 func (s *traffic) awaitBackends(t *testing.T, machines ...*machine) {
 	t.Helper()
 	want := map[string]simulator.BackendHealth{}

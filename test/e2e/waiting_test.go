@@ -32,7 +32,7 @@ type waiter struct {
 	name   string
 	reason string
 	words  string // in the message: cause or way out
-	// instance is what the cloud has; nil: nothing.
+	// instance is the instance in the cloud; nil if there is none.
 	instance *simulator.Instance
 	// node changes the Node before it is registered.
 	node func(n *corev1.Node, i simulator.Instance)

@@ -54,7 +54,7 @@ type world struct {
 	running  bool                        // whether the daemon runs; guarded by mu
 }
 
-// newWorld returns a world with some Nodes and a Service. The daemon does not run
+// newWorld returns a world with some Nodes and no Service. The daemon does not run
 // yet.
 func newWorld(t *testing.T, seed uint64) *world {
 	t.Helper()

@@ -143,7 +143,7 @@ func (d *Daemon) Healthy(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = resp.Body.Close() }() // the status says it all
+	defer func() { _ = resp.Body.Close() }() // only the status matters
 	if resp.StatusCode != http.StatusOK {
 		return fmt.Errorf("/healthz answers %s", resp.Status)
 	}

@@ -59,7 +59,7 @@ const (
 	labelDistance         = 14
 )
 
-// curve is one contender.
+// curve is the line of one contender.
 type curve struct {
 	label, colour, dashes string
 	points                []point

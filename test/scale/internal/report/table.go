@@ -91,7 +91,7 @@ func writeLine(text *strings.Builder, row []string, widths []int, between, aroun
 	text.WriteString(strings.TrimRight(line, " ") + "\n")
 }
 
-// numbers is a list of numbers, one on each line.
+// numbers matches a list of numbers, one on each line.
 var numbers = regexp.MustCompile(`\[\s+(?:\d+,\s+)*\d+\s+\]`)
 
 // WriteJSON writes everything, and each list of numbers on one line.

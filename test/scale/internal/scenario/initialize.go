@@ -28,8 +28,8 @@ var initialize = Scenario{
 	},
 }
 
-// scales are the initialisation of parts of the Nodes, to show what a Node costs
-// in clusters of several sizes.
+// scales returns scenarios that initialise a part of the Nodes each, to show what a
+// Node costs in clusters of several sizes.
 func scales() []Scenario {
 	var all []Scenario
 	for _, percent := range []int{10, 20, 40} {

@@ -32,7 +32,7 @@ type Bench struct {
 	Progress func(Event)
 
 	mu   sync.Mutex    // guards calls of Progress
-	busy chan struct{} // holds one for each trial that is being prepared
+	busy chan struct{} // holds an element for each trial that is being prepared
 }
 
 // Event is something that has happened in a trial.
