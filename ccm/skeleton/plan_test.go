@@ -142,8 +142,8 @@ func compared(t *testing.T, nodes *corev1.NodeList) (deleted []string) {
 			deleted = append(deleted, strings.TrimPrefix(d.Object, "node/"))
 		}
 	}
-	// The daemon has not asked about the Nodes that have reported lately or never, nor
-	// about the one that is excluded.
+	// The daemon has not asked about the Nodes that have reported lately or have never
+	// reported, nor about the one that is excluded.
 	if said.Compared.CloudCalls != 4 {
 		t.Errorf("the comparison took %d more calls, want 4", said.Compared.CloudCalls)
 	}

@@ -40,7 +40,7 @@ provider.`,
 	return command
 }
 
-// newVersion returns the command that prints what --version does.
+// newVersion returns the command that prints the same as --version.
 func newVersion() *cobra.Command {
 	return &cobra.Command{
 		Use:               "version",

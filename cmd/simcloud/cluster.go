@@ -16,7 +16,8 @@ import (
 const (
 	// clusterTimeout is how long the program that describes a cluster may take.
 	clusterTimeout = 10 * time.Second
-	// maxCluster is far above the size of any description.
+	// maxCluster bounds the bytes of a description. It is far above the size of any
+	// real one.
 	maxCluster = 8 << 20
 )
 

@@ -72,7 +72,7 @@ counted. With --as customer, they are like the calls of any customer.`,
 	return command
 }
 
-// newVersion returns the command that prints what --version does.
+// newVersion returns the command that prints the same as --version.
 func newVersion() *cobra.Command {
 	return &cobra.Command{
 		Use:               "version",

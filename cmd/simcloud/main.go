@@ -32,7 +32,8 @@ func exitCode(err error) int {
 	return 1
 }
 
-// shown returns the line that shows an error. The cloud has written parts of it.
+// shown returns the line that shows an error. The cloud may have written parts of the
+// error, so the line has no control characters and no secrets.
 func shown(err error) string {
 	return printable.Line("simcloud: "+printable.WithoutSecrets(err.Error()), textLimit)
 }

@@ -22,8 +22,8 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// moment is how long a request takes. Whatever follows from its answer is later than
-// the request, and what happens in one moment has no order.
+// moment is how long a request takes. So what follows from an answer is later than
+// the request. What happens within one moment has no order.
 const moment = 10 * time.Millisecond
 
 // apiServer is the transport of clients whose API server is in memory. It has

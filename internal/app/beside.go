@@ -46,8 +46,8 @@ func (p *process) lookBeside(ctx, lasting context.Context) (wait func()) {
 	return looking.Wait
 }
 
-// beside returns what is visible of another manager. What this process may not list is
-// not asked for.
+// beside returns what is visible of another manager. It does not ask for objects that
+// this process may not list.
 func (p *process) beside(ctx context.Context) (doctor.Other, error) {
 	ctx, cancel := context.WithTimeout(ctx, besideTimeout)
 	defer cancel()

@@ -141,7 +141,7 @@ func TestAnotherManagerIsReported(t *testing.T) {
 	}
 }
 
-// TestNobodyWaitsForTheLook ends a daemon before the look.
+// TestNobodyWaitsForTheLook ends a daemon before it looks for another manager.
 func TestNobodyWaitsForTheLook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, _ := newTestProcess(t, &providertest.Cloud{}, nil)

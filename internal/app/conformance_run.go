@@ -133,7 +133,8 @@ func warnOf(w io.Writer, ledger *conformance.FileLedger) error {
 	return err
 }
 
-// tellLeft says what the ledger still lists. A check that was cut short cannot say it.
+// tellLeft says what the ledger still lists. A check that was cut short cannot say what it
+// has left.
 func (f *conformanceFlags) tellLeft(w io.Writer, ledger conformance.Ledger) error {
 	file, ok := ledger.(*conformance.FileLedger)
 	if !ok {
@@ -157,8 +158,8 @@ func thisProgram(ctx context.Context) *exec.Cmd {
 	return cmd
 }
 
-// reproduce returns a command line for a shell. It has no secrets of URLs.
-// Those of the provider are in files.
+// reproduce returns a command line for a shell. It contains no secrets of
+// URLs. The provider's secrets are in files.
 func reproduce(args []string) string {
 	var all []string
 	for _, arg := range args {

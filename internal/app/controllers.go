@@ -11,7 +11,7 @@ import (
 // registration is one controller: its names, and the function that makes it.
 type registration struct {
 	settings.Controller
-	ours bool // and not added by the program
+	ours bool // Fairlead's own, and not added by the program
 	// kind is the kind of the objects that it plans for, such as "node".
 	kind string
 	// start returns the start function with the controller's configuration. The
@@ -95,7 +95,7 @@ func (t table) missing(enabled []settings.Controller) []string {
 	return names
 }
 
-// added turns a controller of the program into a registration like ours.
+// added turns a controller of the program into a registration like those of our controllers.
 func added(c Controller) registration {
 	r := registration{Controller: settings.Controller{
 		Name: c.Name, Alias: c.Alias, ClientName: c.ClientName, Source: c.Name, OffByDefault: c.OffByDefault,

@@ -179,7 +179,7 @@ func TestStartIntervalSpreadsTheControllers(t *testing.T) {
 	})
 }
 
-// brokenInstances panics.
+// brokenInstances panics when it is asked for metadata.
 type brokenInstances struct{ cloudprovider.InstancesV2 }
 
 func (brokenInstances) InstanceMetadata(context.Context, *corev1.Node) (*cloudprovider.InstanceMetadata, error) {

@@ -18,7 +18,8 @@ import (
 const limitPeriod = 5 * time.Second
 
 // followLimit shows whether calls to the cloud wait, until ctx ends. Events are
-// written until lasting ends. The returned function waits for its end.
+// written until lasting ends. The returned function waits until followLimit has
+// stopped checking.
 func (p *process) followLimit(ctx, lasting context.Context) (wait func()) {
 	record := p.leaseRecorder(lasting)
 	var following sync.WaitGroup

@@ -35,8 +35,8 @@ func withPrintableLog(ctx context.Context) context.Context {
 	return klog.NewContext(ctx, klog.New(printableSink{deeper(klog.FromContext(ctx).GetSink(), 1)}))
 }
 
-// printableSink is the sink of a logger. The sink that it wraps counts one more
-// frame to the line of code that logs.
+// printableSink is the sink of a logger. The wrapped sink skips one more stack
+// frame to find the line of code that logs.
 type printableSink struct{ to klog.LogSink }
 
 func (printableSink) Init(klog.RuntimeInfo) {}

@@ -14,8 +14,8 @@ type recaller interface {
 	Recall(key string) (step.Memory, bool)
 }
 
-// memories are those of the controllers that run in this process. The zero value has
-// none.
+// memories has what the controllers that run in this process remember. The zero
+// value has none.
 type memories struct {
 	mu      sync.Mutex
 	running []running // guarded by mu

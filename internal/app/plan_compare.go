@@ -136,8 +136,8 @@ func (d *dryRun) ofServices(f planFlags) ([]step.Step, error) {
 // maxNamed is how many objects the last sentence names.
 const maxNamed = 5
 
-// print writes a line for each object whose fate differs, and a sentence about what is
-// worst.
+// print writes a line for each object whose fate differs, and a sentence about the
+// deletions that only the skeleton would make.
 func (c *comparison) print(w *strings.Builder) {
 	fmt.Fprintf(w, "Compared with the skeleton, which took %d more calls to the cloud:\n", c.CloudCalls)
 	var deleted []string

@@ -22,7 +22,7 @@ type report struct {
 	// CloudCalls is the number of calls that have read the cloud.
 	CloudCalls int         `json:"cloudCalls"`
 	Steps      []step.Step `json:"steps"`
-	// Idle are the controllers that would do nothing, or cannot say what.
+	// Idle are the controllers that would do nothing, or cannot say what they would do.
 	Idle []idleController `json:"idle,omitempty"`
 	// Refused are requests and calls that the provider tried to make, and that would
 	// have changed something.

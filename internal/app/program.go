@@ -48,7 +48,7 @@ type Options struct {
 // ProviderDeps is what a provider can be made of.
 type ProviderDeps = provider.Deps
 
-// Controller is one that the program adds.
+// Controller is a controller that the program adds.
 type Controller struct {
 	Name         string
 	Alias        string
@@ -73,7 +73,7 @@ type ControllerDeps struct {
 	Flags     *pflag.FlagSet
 }
 
-// Webhook is one that the program adds.
+// Webhook is a webhook that the program adds.
 type Webhook = serving.Webhook
 
 // Skip returns the error of a controller that has nothing to do.
@@ -125,7 +125,7 @@ func newProgram(o Options, ours table) *program {
 	return p
 }
 
-// webhooks returns those that --webhooks chooses.
+// webhooks returns the webhooks that --webhooks chooses.
 func (p *program) webhooks() []Webhook {
 	chosen := p.settings.Webhooks.Served()
 	var all []Webhook

@@ -283,7 +283,7 @@ func (p *process) serve(ctx context.Context) (stop func(), err error) {
 // serveWebhooks serves the webhooks until stop is called.
 func (p *process) serveWebhooks(ctx context.Context) (stop func(), err error) {
 	if p.dry != nil {
-		return func() {}, nil // The API server calls those of the present manager.
+		return func() {}, nil // The API server calls the webhooks of the present manager.
 	}
 	return serving.ServeWebhooks(ctx, serving.WebhookConfig{
 		Secure:   p.settings.Webhooks.Secure,

@@ -147,8 +147,8 @@ func (s *shadowing) looks(l look) loop.Reconcile {
 }
 
 // retries reports whether the controller of Nodes would ask again after a growing
-// delay. Without such retries, the manager in charge would be faster for no
-// reason.
+// delay. Without such retries, the present manager would be faster than this
+// daemon for no other reason.
 func retries(controller string, steps []step.Step) bool {
 	return controller == settings.NodeController && slices.ContainsFunc(steps, func(s step.Step) bool {
 		return s.Effect == step.Wait && s.Do == "wait" && s.After == 0

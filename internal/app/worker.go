@@ -86,14 +86,15 @@ func watch(w worker, timeout time.Duration) watched { return watched{w, timeout 
 // Live is a liveness.
 func (w watched) Live() error { return w.Stuck(w.longest) }
 
-// skip is the error of a controller that has nothing to do. It is the reason.
+// skip is the error of a controller that has nothing to do. Its text is the
+// reason.
 type skip string
 
 func (s skip) Error() string { return string(s) }
 
 // notOffered is the error of a controller that has nothing to do because the
-// provider does not offer what it works with. It is the reason. The provider may
-// offer it later.
+// provider does not offer what it works with. Its text is the reason. The
+// provider may offer it later.
 type notOffered string
 
 func (n notOffered) Error() string { return string(n) }

@@ -144,8 +144,8 @@ func (b *breaker) admit(c call, now time.Time) (probed []*scope, err error) {
 }
 
 // rank returns 0 for a call that is preferred as the next probe. Its part is the one
-// that was tried longest ago. Its object has not failed, and is the last that came of
-// those that have not. So objects that always fail, however many there are, do not
+// that was tried longest ago. Its object has not failed, and is the newest of the
+// objects that have not. So objects that always fail, however many there are, do not
 // keep others from being tried. The caller holds mu.
 func (b *breaker) rank(c call) int {
 	s, own := b.holder(c)

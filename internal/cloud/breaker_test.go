@@ -207,8 +207,8 @@ func TestInventedRegionsCostOneCall(t *testing.T) {
 	}
 }
 
-// A region that nobody uses any more gives its place to another, which then fails
-// alone.
+// A region that nobody uses any more gives its place to another region, whose
+// failures then do not hold back the rest.
 func TestRegionsAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := newOutage(func(m made) error {

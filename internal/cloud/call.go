@@ -35,8 +35,8 @@ type call struct {
 	// split means that a call that fails is made again for each of its objects
 	// alone.
 	split bool
-	// waits means that the call waits at the cloud for something to happen. It is
-	// not under way for the limiter, and its duration says nothing.
+	// waits means that the call waits at the cloud for something to happen. The
+	// limiter does not count it as under way, and its duration says nothing.
 	waits bool
 	// change means that the call changes the cloud.
 	change bool

@@ -98,8 +98,9 @@ func TestPanicsForObjectsOfOneOwnerAskForNoRestart(t *testing.T) {
 	}
 }
 
-// One odd Node does not end the process, and is asked about after 1, 5, and then
-// every 15 minutes.
+// One Node for which the provider panics does not end the process. The provider
+// is asked about it again after 1 minute, then after 5 minutes, and then every
+// 15 minutes.
 func TestObjectThatPanicsIsLeftAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()

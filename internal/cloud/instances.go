@@ -176,8 +176,8 @@ func (i *Instances) batchOfWaiting(ctx context.Context, p *progress, take func()
 	return i.batch(ctx, c, take)
 }
 
-// batch asks about several nodes in one call. It takes them when the call may be
-// made.
+// batch asks about several nodes in one call. It takes the nodes when the call
+// may be made.
 func (i *Instances) batch(ctx context.Context, c call, take func() []*corev1.Node) ([]Answer, error) {
 	var nodes []*corev1.Node
 	theirs, err := read(ctx, i.gateway, c, func(ctx context.Context) ([]provider.InstanceMetadataAnswer, error) {

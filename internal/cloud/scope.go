@@ -12,9 +12,9 @@ type scope struct {
 	failed map[string]bool
 	began  time.Time // when the first of them failed
 	// waits has the objects whose calls were held back and have had no answer since. The
-	// value is false once a call for the object was the probe. waiting has the objects
-	// without a probe so far, in the order in which they came. It may still have others.
-	// waits has maxOwnReasons objects at most.
+	// value is false once a call for the object was the probe. waits has maxOwnReasons
+	// objects at most. waiting has the objects without a probe so far, in the order in
+	// which they came, and perhaps objects that have had a probe or an answer since.
 	waits   map[string]bool
 	waiting []string
 	// own are the objects whose calls have failed shortly before another object got

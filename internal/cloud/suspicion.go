@@ -58,7 +58,7 @@ type suspicion struct {
 	own      map[string]time.Time // objects that are the cause of their failures, and since when
 	began    time.Time            // when calls were slowed down
 	// helped and again are how many suspects have succeeded and failed in calls
-	// that began after that.
+	// that began after calls were slowed down.
 	helped, again int
 	vain          int // comparisons in a row without a success
 }

@@ -109,8 +109,8 @@ func (t *together) pause(now time.Time) time.Duration {
 	return max(t.between-since, collectFor)
 }
 
-// begin begins a call, which takes questions when its turn has come. There are more
-// of them than the calls before it can take. The caller holds mu.
+// begin begins a call, which takes questions when its turn has come. More questions
+// wait than the calls before it can take. The caller holds mu.
 func (t *together) begin(ctx context.Context) {
 	if t.timer != nil {
 		t.timer.Stop()

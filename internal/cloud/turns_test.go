@@ -56,8 +56,8 @@ func TestPriorityThatRestedGetsNoMoreThanItsShare(t *testing.T) {
 	}
 }
 
-// Whatever calls come, no more others start before a call than the share of its
-// priority allows (promise P2 b).
+// Whatever calls come, no more other calls start before a call than the share
+// of its priority allows (promise P2 b).
 func TestNoCallWaitsForMoreThanItsShare(t *testing.T) {
 	total := 0.0
 	for _, share := range shares {

@@ -83,8 +83,8 @@ func valuesOfChart(t *testing.T) []value {
 	return valuesOf(t, file.Content[0], nil)
 }
 
-// valuesOf returns the values in a mapping. A value with a comment is not searched
-// for others.
+// valuesOf returns the values in a mapping. It does not look for further values
+// inside a value that has a comment.
 func valuesOf(t *testing.T, mapping *yaml.Node, path []string) (all []value) {
 	t.Helper()
 	for i := 0; i+1 < len(mapping.Content); i += 2 {

@@ -69,8 +69,9 @@ func (f flags) or(name, unset string) (value string, ok bool) {
 	return value, !strings.Contains(value, "$(") && !strings.Contains(value, "${")
 }
 
-// onlyOurs are flags that only a cloud-controller-manager has. A program with
-// one of them and --cloud-provider is one, whatever its name is.
+// onlyOurs are flags that only a cloud-controller-manager or
+// kube-controller-manager has. Any other program with one of them and
+// --cloud-provider is a cloud-controller-manager, whatever its name is.
 var onlyOurs = []string{"configure-cloud-routes", "node-status-update-frequency", "concurrent-service-syncs", "route-reconciliation-period", "allocate-node-cidrs", "concurrent-node-syncs"}
 
 // namesManager reports whether a program, an image or a Lease is called like a

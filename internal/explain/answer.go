@@ -19,7 +19,7 @@ const (
 	Waits State = "waits"
 	// Deleting: it is being deleted.
 	Deleting State = "deleting"
-	// LeftAlone: the daemon says that it is another's.
+	// LeftAlone: the daemon says that the object belongs to another manager.
 	LeftAlone State = "leftAlone"
 )
 
@@ -93,7 +93,7 @@ type Daemon struct {
 	Version string    `json:"version,omitempty"`
 	Since   time.Time `json:"since,omitzero"`
 	Renewed time.Time `json:"renewed,omitzero"`
-	// Problem is why nobody works, empty if somebody does.
+	// Problem is why no daemon works, empty if one does.
 	Problem string `json:"problem,omitempty"`
 	// Reported is what the daemon has reported about itself lately.
 	Reported []Cause `json:"reported,omitempty"`

@@ -10,7 +10,7 @@ import (
 const (
 	// Offline is what is written in the API server.
 	Offline = "offline"
-	// Live is that, and what the daemon that leads remembers.
+	// Live is the same, and what the daemon that leads remembers.
 	Live = "live"
 )
 
@@ -61,7 +61,7 @@ func before(a, b *time.Time) int {
 	return a.Compare(*b)
 }
 
-// sinceOf returns since when a claim holds: the first one of which that is known.
+// sinceOf returns since when the first claim holds whose beginning is known.
 func sinceOf(claims []claim) *time.Time {
 	for _, c := range claims {
 		if !c.cause.Since.IsZero() {

@@ -13,7 +13,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/kube"
 )
 
-// Connection is the flags that say which cluster is looked at. They are kubectl's.
+// Connection has the flags that say which cluster is looked at. They are kubectl's.
 type Connection struct {
 	kubeconfig, context, namespace string
 }
@@ -48,7 +48,7 @@ type Cluster struct {
 	Server string
 }
 
-// explained returns the error with the flags that mend it. The library's text names a
+// explained returns the error with the flags to set. The library's text names a
 // variable that no code here reads.
 func (c *Connection) explained(err error) error {
 	switch {

@@ -20,7 +20,8 @@ type exit struct {
 
 func (e exit) Unwrap() error { return e.error }
 
-// errSaid is what remains to be printed if the output has said everything.
+// errSaid stands for an error about which the output has said everything. Its text is
+// empty.
 var errSaid = errors.New("")
 
 // Exit returns an error that ends the program with the code. The error nil means that

@@ -32,7 +32,7 @@ type priorityQueue struct {
 	since     map[string]time.Time // when a waiting key was queued; guarded by mu
 	high, low namespaces           // guarded by mu
 	// passedOver is how many keys with high priority have got a worker since a
-	// key with low priority has; guarded by mu
+	// key with low priority got one; guarded by mu
 	passedOver int
 }
 

@@ -22,8 +22,8 @@ type picture struct {
 	lines          []line
 }
 
-// Sizes in pixels. A column is as wide as in most fonts of this size; a text that is
-// wider is squeezed by textLength.
+// Sizes in pixels. A column has the width of a character in most fonts of this size;
+// textLength squeezes a text that is wider.
 const (
 	fontSize = 13
 	column   = 7.8

@@ -67,8 +67,8 @@ func of(modules []*debug.Module) []Behind {
 	return all
 }
 
-// kubernetes is the module of all of Kubernetes. Its v1.37.1 is the v0.37.1 of
-// the others.
+// kubernetes is the module of all of Kubernetes. Its version v1.37.1 belongs
+// to v0.37.1 of the others.
 const kubernetes = "k8s.io/kubernetes"
 
 // minorOf returns the minor version of Kubernetes that a module was released with.

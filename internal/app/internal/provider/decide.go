@@ -34,10 +34,10 @@ type plan struct {
 	why string
 }
 
-// decide returns the next step. A leader that works ends only if a process like
-// the one that follows it has made the provider: a factory may refuse because
-// the content is wrong, or because the cloud is down, and then the next process
-// would not start either.
+// decide returns the next step. A leader that works ends only if another
+// process with the same arguments has made the provider. A factory may refuse
+// because the content is wrong, or because the cloud is down, and then the next
+// process would not start either.
 func decide(o observed) plan {
 	switch {
 	case o.tried == accepted:

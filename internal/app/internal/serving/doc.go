@@ -4,6 +4,6 @@
 //
 // The servers end last, so that the drain of the process can be observed.
 //
-// Only package app imports it. It uses neither flags nor controllers. App passes in
-// what it reports about the other parts.
+// Only package app imports it. It uses neither flags nor controllers. Package app
+// passes in what the servers report about the other parts.
 package serving

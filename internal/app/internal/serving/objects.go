@@ -50,8 +50,8 @@ type objectMemory struct {
 // ServeHTTP is an http.Handler.
 func (h *objectsHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if who, ok := request.UserFrom(r.Context()); !ok || slices.Contains(who.GetGroups(), user.AllUnauthenticated) || who.GetName() == user.Anonymous {
-		// A rule may let everybody read all paths below /debug. This one shows messages about all
-		// Services.
+		// An RBAC rule may let everybody read all paths below /debug. This path shows messages
+		// about all Services.
 		http.Error(w, "only authenticated users may read this", http.StatusForbidden)
 		return
 	}

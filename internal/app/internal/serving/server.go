@@ -77,8 +77,8 @@ func serve(ctx context.Context, s *server.SecureServingInfo, h http.Handler) (st
 	return func() { cancel(); <-stopped }, nil
 }
 
-// listen binds the port, with a certificate from files or of its own. It
-// returns nil for port 0.
+// listen binds the port, with a certificate from files or a self-signed one.
+// It returns nil for port 0.
 func listen(o *apiserveroptions.SecureServingOptions) (info *server.SecureServingInfo, err error) {
 	if err := o.MaybeDefaultWithSelfSignedCerts("localhost", nil, []net.IP{net.IPv4(127, 0, 0, 1)}); err != nil {
 		return nil, fmt.Errorf("self-signed certificate: %w", err)

@@ -15,8 +15,8 @@ const (
 	// unknownAtOnce is how many unknown credentials may be asked about at once, and
 	// unknownPerSecond how many in each second after that.
 	unknownAtOnce, unknownPerSecond = 20, 10
-	// rememberFor is how long credentials that were accepted are asked about
-	// without that bound. A scraper comes back within that time.
+	// rememberFor is how long after credentials were accepted the questions
+	// about them are not bounded. A scraper comes back within that time.
 	rememberFor = 10 * time.Minute
 	// remembered is how many credentials are kept, each 32 bytes and a time.
 	remembered = 4096
@@ -24,9 +24,9 @@ const (
 
 // reviewed bounds how often the API server is asked about credentials that it
 // does not know. Whoever reaches the port can send any number of them. The
-// library remembers only answers without a reason, and the API server gives one.
-// What is refused without a question is refused without an error, because the
-// library writes each error to the log.
+// library does not remember answers that give a reason, as those of the API
+// server do. What is refused without a question is refused without an error,
+// because the library writes each error to the log.
 type reviewed struct {
 	next     authenticator.Request
 	refused  *cache.LRUExpireCache // hashes of credentials

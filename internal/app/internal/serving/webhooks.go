@@ -29,7 +29,7 @@ const (
 	// former version, each as large as the API server stores.
 	reviewLimit = 3 << 20
 	// reviewsAtOnce bounds the memory that requests hold. Whoever reaches the port
-	// may send some.
+	// may send requests.
 	reviewsAtOnce = 16
 	// readTimeout is how long a request may take to arrive. The API server sends it
 	// at once.

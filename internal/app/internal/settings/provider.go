@@ -17,7 +17,7 @@ import (
 // balancers.
 const DefaultClusterName = "kubernetes"
 
-// Provider is the cloud provider, and how it is called.
+// Provider has the settings of the cloud provider, and of the calls to it.
 type Provider struct {
 	Name          string
 	ConfigFile    string

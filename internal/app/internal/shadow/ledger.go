@@ -174,7 +174,7 @@ type Report struct {
 	Differences []Difference `json:"differences"`
 	// Dropped is how many more have happened, which are not in Differences.
 	Dropped int `json:"dropped,omitempty"`
-	// Idle are the controllers that would do nothing, or cannot say what.
+	// Idle are the controllers that would do nothing, or cannot say what they would do.
 	Idle []string `json:"idle,omitempty"`
 	// Refused are requests and calls that the provider tried to make, and that would
 	// have changed something.

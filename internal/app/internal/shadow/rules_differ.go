@@ -12,7 +12,8 @@ import (
 // What says how the fate of an object differs from what this daemon would have done.
 type What string
 
-// The differences. Deleted and Initialized have happened; the others last.
+// The differences. Deleted and Initialized are about something that has happened,
+// the others about something that has not.
 const (
 	Deleted     What = "deleted"     // this daemon would have kept it
 	Initialized What = "initialized" // this daemon would have let it wait
@@ -20,7 +21,7 @@ const (
 	NotMade     What = "not_made"    // this daemon would have made or initialised it
 )
 
-// All are all differences.
+// All has all differences.
 var All = []What{Deleted, Initialized, NotDeleted, NotMade}
 
 // Why returns the sentence about a difference.

@@ -87,8 +87,8 @@ func Initialised(node *corev1.Node, said *Description) step.Step {
 	return s
 }
 
-// initialise is upstream-behaviour 3.2 to 3.4. A provider ID on the Node stays, whoever
-// wrote it, and nothing is reported.
+// initialise follows upstream-behaviour 3.2 to 3.4. A provider ID on the Node stays,
+// whoever wrote it, and nothing is reported.
 func initialise(node *corev1.Node, i cloud.Metadata) (effect step.Effect, do, why string) {
 	if node.Spec.ProviderID == "" && i.ProviderID == "" && !i.Nameless {
 		return step.Wait, "wait", "neither the cloud nor the Node has a provider ID"
@@ -147,8 +147,8 @@ func wanted(node *corev1.Node, cloud []corev1.NodeAddress) (all []corev1.NodeAdd
 	return all, true
 }
 
-// preferred returns the addresses with those first that the kubelet was told to use, and
-// no others of their types.
+// preferred puts the addresses first that the kubelet was told to use, and leaves out
+// the other addresses of their types.
 func preferred(all []corev1.NodeAddress, given string) (addresses []corev1.NodeAddress, ok bool) {
 	var first []corev1.NodeAddress
 	matched := map[corev1.NodeAddressType]bool{}

@@ -36,7 +36,7 @@ func (t Table) Routes() []step.Step {
 				all = append(all, step.Step{Object: "route/" + cidr, Effect: step.Create, Do: "create", Why: "no listed route leads this CIDR to node " + node.Name})
 			}
 		}
-		if s, ok := t.condition(node); ok && len(all) == before { // Otherwise it belongs to the creation.
+		if s, ok := t.condition(node); ok && len(all) == before { // Otherwise the condition follows the creation.
 			all = append(all, s)
 		}
 	}
