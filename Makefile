@@ -53,7 +53,7 @@ unit: | need-go ## Unit tests of all modules, with the race detector where there
 	cd ccm/skeleton && $(GO) test -shuffle=on $(RACE) -timeout=30m ./...
 	cd examples/provider && $(GO) test -shuffle=on $(RACE) -timeout=30m $$($(TESTED))
 
-e2e: build bin/scale/upstream ## The daemon against a real control plane, real kubelets and a simulated cloud with faults.
+e2e: build bin/kubectl bin/scale/upstream ## The daemon against a real control plane, real kubelets and a simulated cloud with faults.
 	FAIRLEAD_BIN=$(BIN) $(GO) test -count=1 -shuffle=on -timeout=30m ./test/e2e/...
 
 test-browser: build bin/npm/node_modules ## The simulated cloud's page in headless Chromium, and the demo's. PICTURE=FILE.png takes the picture of the page for the docs, DEMO_PICTURE=FILE.png that of the demo.
@@ -137,6 +137,11 @@ bin/scale/upstream: always | need-go
 # The control plane is big, so make calls go build only when a source, a dependency or the Go version has changed.
 bin/playground: $(shell find playground simulator deploy internal/manifest -type f ! -name '*_test.go' 2>/dev/null) bin/.go-version | need-linux
 	@cd playground && ../tools/go-build.sh $@ -ldflags "-s -w -X k8s.io/component-base/version.gitVersion=$$($(GO) list -m -f '{{.Version}}' k8s.io/kubernetes)" -o $(BIN)/playground .
+	@touch $@
+
+# kubectl of the same release, for the tests, and for whoever has none.
+bin/kubectl: playground/go.mod bin/.go-version
+	@cd playground && ../tools/go-build.sh $@ -ldflags "-s -w -X k8s.io/component-base/version.gitVersion=$$($(GO) list -m -f '{{.Version}}' k8s.io/kubernetes)" -o $(CURDIR)/$@ k8s.io/kubernetes/cmd/kubectl
 	@touch $@
 
 # What the tests in a browser need from npm: the accessibility rules of axe.

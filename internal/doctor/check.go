@@ -42,7 +42,10 @@ type Check struct {
 	Why      string // what follows from it
 	Looks    string // what the check looks at
 	// Fix is a command. {kind}, {namespace} and {name} stand for the object.
-	Fix   string
+	Fix string
+	// FixOf has the command for findings about an object of another kind than Fix is
+	// for, by kind; "" is the whole cluster.
+	FixOf map[string]string
 	Needs []Source
 
 	find func(*View) []Finding
@@ -80,6 +83,10 @@ var plain = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.:_-]*(/[A-Za-z0-9][A-Za-z
 
 // fixFor returns the command for an object.
 func (c Check) fixFor(object string) string {
+	fix := c.Fix
+	if other, ok := c.FixOf[strings.Split(object, "/")[0]]; ok {
+		fix = other
+	}
 	if !plain.MatchString(object) {
 		object = ""
 	}
@@ -91,7 +98,7 @@ func (c Check) fixFor(object string) string {
 	if object == "" {
 		kind, name = "KIND", "NAME"
 	}
-	return strings.NewReplacer("{kind}", kind, "{namespace}", namespace, "{name}", name).Replace(c.Fix)
+	return strings.NewReplacer("{kind}", kind, "{namespace}", namespace, "{name}", name).Replace(fix)
 }
 
 // TestedMinors returns the oldest and the newest minor of Kubernetes that this release

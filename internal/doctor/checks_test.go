@@ -285,7 +285,10 @@ func TestChoice(t *testing.T) {
 // Whoever writes an event chooses the name of its object. A name that no object
 // can have becomes neither a part of a command nor a line of the report.
 func TestNameOfAnObjectInACommand(t *testing.T) {
-	check := Check{Fix: "kubectl -n {namespace} get {kind} {name}"}
+	check := Check{
+		Fix:   "kubectl -n {namespace} get {kind} {name}",
+		FixOf: map[string]string{"lease": "kubectl -n {namespace} describe {kind} {name}", "": "kubectl get nodes"},
+	}
 	for object, want := range map[string]string{
 		"service/shop/web":           "kubectl -n shop get service web",
 		"node/a.example.com":         "kubectl -n NAMESPACE get node a.example.com",
@@ -293,7 +296,9 @@ func TestNameOfAnObjectInACommand(t *testing.T) {
 		"service/shop/$(reboot)":     "kubectl -n NAMESPACE get KIND NAME",
 		"service/shop/-A":            "kubectl -n NAMESPACE get KIND NAME",
 		"service/shop/a\nb":          "kubectl -n NAMESPACE get KIND NAME",
-		"":                           "kubectl -n NAMESPACE get KIND NAME",
+		"lease/kube-system/ccm":      "kubectl -n kube-system describe lease ccm",
+		"lease/kube-system/x;":       "kubectl -n NAMESPACE describe KIND NAME",
+		"":                           "kubectl get nodes",
 	} {
 		if got := check.fixFor(object); got != want {
 			t.Errorf("%q: %q, want %q", object, got, want)

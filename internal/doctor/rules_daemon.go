@@ -25,6 +25,12 @@ func daemonChecks() []Check {
 			Why:   "Each writes what the other has written, and each deletes Nodes by rules of its own. A mistake of either is a Node that is lost.",
 			Looks: "Workloads by image, program and flags; Leases that are renewed; and the field managers of Nodes in the last hour. Managers whose flags divide the objects between them are left out: `--controllers`, `--load-balancer-class`, `--own-…`.",
 			Fix:   "kubectl -n {namespace} scale {kind} {name} --replicas=0 # if this is the one to go; docs/guides/two-managers.md says how to divide the objects",
+			FixOf: map[string]string{
+				"daemonset": "kubectl -n {namespace} get {kind} {name} -o yaml # if this is the one to go: delete it; docs/guides/two-managers.md says how to divide the objects",
+				staticPod:   "kubectl -n {namespace} get {kind} {name} -o wide # if this is the one to go: remove its manifest from its node; docs/guides/two-managers.md says how to divide the objects",
+				"lease":     "kubectl -n {namespace} get {kind} {name} -o yaml # if its holder is the one to go: stop it; docs/guides/two-managers.md says how to divide the objects",
+				"":          "kubectl get nodes -o yaml --show-managed-fields # then stop one of the two; docs/guides/two-managers.md says how to divide the objects",
+			},
 			Needs: append([]Source{Nodes}, managers...), find: twoManagers,
 		},
 		{

@@ -40,6 +40,7 @@ func initialisationChecks() []Check {
 			Why:   "There is no cloud-controller-manager, or its Pods do not tolerate the taint of Nodes that wait. No Pod is scheduled to these Nodes.",
 			Looks: "The taint `node.cloudprovider.kubernetes.io/uninitialized`, workloads, Leases and their tolerations.",
 			Fix:   "kubectl -n {namespace} get {kind} {name} -o yaml # docs/guides/install.md has the tolerations",
+			FixOf: map[string]string{"": "kubectl get deployments,daemonsets,pods --all-namespaces # docs/guides/install.md installs a manager if there is none"},
 			Needs: append([]Source{Nodes}, managers...), find: nobodyInitialises,
 		},
 		{

@@ -156,8 +156,11 @@ func (v View) answer(all Reasons, claims []claim, events []event) Answer {
 		}
 	}
 	a.Reported = reported(events, shown, v.Now)
-	if a.Daemon.Problem != "" {
-		namespace, name := split(v.Daemon.Name)
+	switch namespace, name := split(v.Daemon.Name); {
+	case a.Daemon.Problem == "":
+	case v.Daemon.Lease == nil && v.Daemon.Unread == "":
+		a.Next = append(a.Next, fmt.Sprintf("kubectl -n %s get leases", namespace))
+	default:
 		a.Next = append(a.Next, fmt.Sprintf("kubectl -n %s get lease %s -o yaml", namespace, name))
 	}
 	return a

@@ -209,18 +209,20 @@ func TestWhatIsReportedOfARequest(t *testing.T) {
 }
 
 func TestDaemonThatDoesNotWork(t *testing.T) {
+	const lease = "kubectl -n kube-system get lease cloud-controller-manager -o yaml"
 	for name, row := range map[string]struct {
 		change  func(d *DaemonView)
 		problem string
+		next    string
 	}{
-		"Works":      {func(*DaemonView) {}, ""},
-		"NoLease":    {func(d *DaemonView) { d.Lease = nil }, "There is no Lease kube-system/cloud-controller-manager, so no daemon has led here. If the daemon has another Lease (--leader-elect-resource-name), name it with --lease."},
-		"Unreadable": {func(d *DaemonView) { d.Lease, d.Unread = nil, "forbidden" }, "forbidden"},
-		"Released":   {func(d *DaemonView) { *d.Lease.Spec.HolderIdentity = "" }, "Nobody holds the Lease kube-system/cloud-controller-manager, so no daemon works. Look at the daemon's Pods."},
+		"Works":      {func(*DaemonView) {}, "", "kubectl describe node worker-9"},
+		"NoLease":    {func(d *DaemonView) { d.Lease = nil }, "There is no Lease kube-system/cloud-controller-manager, so no daemon has led here. If the daemon has another Lease (--leader-elect-resource-name), name it with --lease.", "kubectl -n kube-system get leases"},
+		"Unreadable": {func(d *DaemonView) { d.Lease, d.Unread = nil, "forbidden" }, "forbidden", lease},
+		"Released":   {func(d *DaemonView) { *d.Lease.Spec.HolderIdentity = "" }, "Nobody holds the Lease kube-system/cloud-controller-manager, so no daemon works. Look at the daemon's Pods.", lease},
 		"Expired": {func(d *DaemonView) {
 			at := metav1.NewMicroTime(noon.Add(-time.Minute))
 			d.Lease.Spec.RenewTime = &at
-		}, "worker-1_6f1d holds the Lease kube-system/cloud-controller-manager and has not renewed it for 1m0s, so no daemon works. Look at the daemon's Pods."},
+		}, "worker-1_6f1d holds the Lease kube-system/cloud-controller-manager and has not renewed it for 1m0s, so no daemon works. Look at the daemon's Pods.", lease},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := ofNode(aNode())
@@ -229,8 +231,8 @@ func TestDaemonThatDoesNotWork(t *testing.T) {
 			if a.Daemon.Problem != row.problem {
 				t.Errorf("problem %q, want %q", a.Daemon.Problem, row.problem)
 			}
-			if named := a.Next[0] == "kubectl -n kube-system get lease cloud-controller-manager -o yaml"; named != (row.problem != "") {
-				t.Errorf("next: %q", a.Next)
+			if a.Next[0] != row.next {
+				t.Errorf("next %q, want %q", a.Next, row.next)
 			}
 		})
 	}

@@ -13,7 +13,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"testing"
 	"time"
 
 	"k8s.io/client-go/kubernetes"
@@ -97,6 +96,9 @@ func New(ctx context.Context, c Config, args ...string) (b *Bed, err error) {
 		}
 	}()
 	if b.Dir, err = os.MkdirTemp("", "fairlead-e2e-"); err != nil {
+		return b, err
+	}
+	if err = b.installKubectl(); err != nil {
 		return b, err
 	}
 	if b.Cloud, err = startCloud(ctx, c.Programs, b.Dir); err != nil {
@@ -209,18 +211,6 @@ func Output(ctx context.Context, argv ...string) (string, error) {
 		err = errors.Join(fmt.Errorf("%s: %w", strings.Join(argv, " "), err), errors.New(stderr.String()))
 	}
 	return string(out), err
-}
-
-// Fairlead runs `kubectl fairlead` with the rights of the admin and returns what it has
-// printed.
-func (b *Bed) Fairlead(t *testing.T, args ...string) string {
-	t.Helper()
-	program := named(t, b.Programs.Path("fairlead"), "kubectl-fairlead")
-	out, err := Output(t.Context(), slices.Concat([]string{program}, args, []string{"--kubeconfig", b.Cluster.Kubeconfig})...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out
 }
 
 // Name returns a unique name that begins with base.
