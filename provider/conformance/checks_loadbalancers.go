@@ -11,7 +11,7 @@ const (
 	sourceUpdate  = "LoadBalancer.UpdateLoadBalancer: updates hosts under the specified load balancer"
 	sourceDelete  = "LoadBalancer.EnsureLoadBalancerDeleted: deletes the specified load balancer if it exists, and returns nil if it did not exist or was deleted"
 	sourceParts   = "LoadBalancer.EnsureLoadBalancerDeleted: load balancers have multiple underlying components, some of which may still be there"
-	sourceReadOny = "LoadBalancer: implementations must treat the Service and Node parameters as read-only"
+	sourceReadOnly = "LoadBalancer: implementations must treat the Service and Node parameters as read-only"
 	sourceField   = "ServiceSpec: a field of the Service means for all clouds what the API says"
 	costLeak      = "The account pays for what no Service uses, and its quota fills up."
 	costFinalizer = "The Service is never removed: its finalizer waits for a deletion that succeeds."

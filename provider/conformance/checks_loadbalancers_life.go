@@ -47,7 +47,7 @@ func creationChecks() []Check {
 			Title: "A restarted provider finds its load balancer", Cost: costSecond,
 		},
 		{
-			ID: "loadbalancers/arguments", Level: Core, Needs: []Need{NeedMachines}, Source: sourceReadOny, run: balanced(lbArguments),
+			ID: "loadbalancers/arguments", Level: Core, Needs: []Need{NeedMachines}, Source: sourceReadOnly, run: balanced(lbArguments),
 			Title: "The Service and the Nodes of a call are not changed", Cost: "The daemon's own copy of the object changes, and decisions about it are wrong.",
 		},
 		{
