@@ -23,7 +23,7 @@ func faultChecks() []Check {
 		},
 		{
 			ID: "instances/denied-as-404", Level: Measured, Since: "0.2", Needs: needs, run: deniedAs404,
-			Title:  "How many of two questions about a machine that runs are answered by absent if the cloud answers 404 to everything",
+			Title:  "How many of two calls about a running machine call it absent if the cloud answers 404 to everything",
 			Source: sourceNotFound, Cost: "A provider cannot tell this from a machine that is gone. The daemon asks about other Nodes first.",
 		},
 		{

@@ -36,8 +36,8 @@ func (s *switches) addFlags(own *pflag.FlagSet) {
 	own.BoolVar(&s.multiProject, "enable-multi-project", false, "Use the project of a Node's provider ID. Only for provider IDs that can be trusted.")
 	own.BoolVar(&s.rbsDefault, "enable-rbs-default-l4-netlb", false, "Give external load balancers backend services by default.")
 	own.BoolVar(&s.annotations, "enable-l4-lb-annotations", false, "Annotate Services with the cloud's objects.")
-	own.BoolVar(&s.deny, "enable-l4-deny-firewall", false, "Keep a firewall rule that denies the rest. Needs the following flag.")
-	own.BoolVar(&s.denyCleanup, "enable-l4-deny-firewall-rollback-cleanup", false, "Delete such rules that are left.")
+	own.BoolVar(&s.deny, "enable-l4-deny-firewall", false, "Keep a firewall rule that denies the rest. Needs --enable-l4-deny-firewall-rollback-cleanup.")
+	own.BoolVar(&s.denyCleanup, "enable-l4-deny-firewall-rollback-cleanup", false, "Delete deny rules that are left.")
 	own.BoolVar(&s.fineLocks, "enable-l4-ilb-fine-grained-lock", false, "Lock internal load balancers one by one.")
 }
 

@@ -77,7 +77,7 @@ func (c *Controller) unfenced(o observed, err error) {
 
 // bar takes note that no Node waits for this one any more.
 func (c *Controller) bar(ctx context.Context, o observed) {
-	klog.FromContext(ctx).Error(nil, "A Node cannot be fenced because of what it has itself; it gets no CIDRs, and others wait for it no longer", "node", klog.KObj(o.node))
+	klog.FromContext(ctx).Error(nil, "The fence annotation does not fit on a Node; the Node gets no CIDRs, and other Nodes no longer wait for it", "node", klog.KObj(o.node))
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.ledger.bar(c.ledger.at(o.node.UID, o.node.Name))
@@ -175,7 +175,7 @@ func (c *Controller) reserve(o observed) (full netip.Prefix) {
 
 // warn records an event on the Node.
 func (c *Controller) warn(ctx context.Context, node *corev1.Node, e message.Event) {
-	klog.FromContext(ctx).V(2).Info("Told a Node", "node", klog.KObj(node), "reason", e.Reason, "message", e.Message)
+	klog.FromContext(ctx).V(2).Info("Recorded an event on a Node", "node", klog.KObj(node), "reason", e.Reason, "message", e.Message)
 	c.events.Node(node, e.Type, e.Reason, e.Message)
 }
 

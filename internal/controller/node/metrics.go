@@ -42,7 +42,7 @@ func newMetrics(c clock.PassiveClock) *Metrics {
 		initialSync:  delay("initial_node_sync_delay_seconds", "Age of a Node when it was initialised"),
 		waiting: waiting.New(
 			waiting.Metric{Name: "fairlead_nodes_waiting", Help: "Nodes that wait to be initialised, by the reason that their events name"},
-			waiting.Metric{Name: "fairlead_nodes_waiting_oldest_seconds", Help: "How long the Node that has waited longest to be initialised has waited"}, c),
+			waiting.Metric{Name: "fairlead_nodes_waiting_oldest_seconds", Help: "Longest time that a Node has waited to be initialised"}, c),
 	}
 }
 

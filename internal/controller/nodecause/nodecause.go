@@ -40,7 +40,7 @@ var failures = []failure{
 	},
 	{
 		kind: cloud.Throttled, reason: "CloudThrottled",
-		text: "The cloud's request quota is used up. It is asked again as soon as there is room. Something else may be using this account's request quota.",
+		text: "The cloud's request quota is used up. The cloud is asked again as soon as there is room. Something else may be using this account's request quota.",
 		when: "The cloud's request quota is used up.",
 		do:   "Find out what else uses this account's request quota, or have the quota raised.",
 	},

@@ -203,12 +203,12 @@ func overBudget(a absentees, l Limits) message.Cause {
 
 func rateLimited(a absentees, rate int) message.Cause {
 	return deletionRateLimited.Cause(fmt.Sprintf("%d of %d Nodes are absent from the cloud together. At most %d of them are deleted in a minute, "+
-		"and so many have been in the last one.", a.absent, a.nodes, rate))
+		"and that many were deleted in the last minute.", a.absent, a.nodes, rate))
 }
 
 func announcedRateLimited(_ absentees, rate int) message.Cause {
 	return deletionRateLimited.Cause(fmt.Sprintf("The instance is gone, and a condition of this Node announces its removal. At most %d such Nodes are deleted in a minute, "+
-		"because kubelets can write these conditions, and so many have been in the last one.", rate))
+		"because kubelets can write these conditions, and that many were deleted in the last minute.", rate))
 }
 
 func contradicts(w witnesses) message.Cause {

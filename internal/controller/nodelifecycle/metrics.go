@@ -51,7 +51,7 @@ func newMetrics(c clock.PassiveClock) *Metrics {
 		}),
 		held: waiting.New(
 			waiting.Metric{Name: "fairlead_node_deletions_held", Help: "Silent Nodes that are not deleted, by the reason that their events name"},
-			waiting.Metric{Name: "fairlead_node_deletions_held_oldest_seconds", Help: "How long the silent Node that has been kept for longest has been kept"}, c),
+			waiting.Metric{Name: "fairlead_node_deletions_held_oldest_seconds", Help: "Longest time that a silent Node has been kept"}, c),
 	}
 }
 

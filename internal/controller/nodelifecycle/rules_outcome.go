@@ -10,7 +10,7 @@ type outcome string
 const (
 	deleted  outcome = "deleted"
 	missing  outcome = "the Node is gone already"
-	changed  outcome = "the Node changes faster than it is read"
+	changed  outcome = "each write is refused, because the Node has changed since it was read"
 	rejected outcome = "the API server rejects the deletion"
 	unclear  outcome = "the call has failed, and may have deleted the Node nevertheless"
 )

@@ -19,7 +19,7 @@ func TestSilence(t *testing.T) {
 			want: "nothing: the kubelet is not silent: its last report is fresh; again in 9m0s",
 		},
 		{
-			name: "OldNotReadyIsSilent", node: old("n1", ready(corev1.ConditionFalse, 6*time.Minute)),
+			name: "NotReadyWithinTheLimitIsAReport", node: old("n1", ready(corev1.ConditionFalse, 6*time.Minute)),
 			want: "nothing: the kubelet is not silent: its last report is fresh; again in 4m0s",
 		},
 		{

@@ -68,7 +68,7 @@ func newMetrics() *Metrics {
 			},
 			waiting.Metric{
 				Name: "fairlead_services_waiting_oldest_seconds",
-				Help: "How long the Service that has waited longest for its load balancer has waited",
+				Help: "Longest time that a Service has waited for its load balancer",
 			}, clock.RealClock{}),
 	}
 }

@@ -25,7 +25,7 @@ func TestWaitingServicesAreCounted(t *testing.T) {
 			}
 		}
 		const oldest = `
-			# HELP fairlead_services_waiting_oldest_seconds [ALPHA] How long the Service that has waited longest for its load balancer has waited
+			# HELP fairlead_services_waiting_oldest_seconds [ALPHA] Longest time that a Service has waited for its load balancer
 			# TYPE fairlead_services_waiting_oldest_seconds gauge
 			fairlead_services_waiting_oldest_seconds `
 		l.after(2 * time.Minute)

@@ -118,7 +118,7 @@ func (d *demo) hints() string {
 	simcloud, playground := fromHere(d.Simcloud), fromHere(d.Playground)
 	url, another := serviceURL(d.seen.balancers), "# each time another node answers"
 	if url != "http://"+address(d.seen.service)+"/" {
-		another += "; port 80 takes a privilege, so it is this one"
+		another += "; port 80 needs a privilege, so this port is used"
 	}
 	return fmt.Sprintf(`It all keeps running. Try in another terminal:
 
