@@ -46,7 +46,7 @@ func newLoadBalancerShow(s *session) *cobra.Command {
 	return s.command(&cobra.Command{
 		Use:   "show ID|NAME",
 		Short: "Show one load balancer, the health of its backends, and its traffic",
-		Long: `Show one load balancer, how its backends are and what it carries.
+		Long: `Show one load balancer, the health of its backends and its traffic.
 
 Where the cloud may not listen at a low port, a listener is "at" another one.`,
 		Args:              cobra.ExactArgs(1),
