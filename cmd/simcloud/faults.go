@@ -39,6 +39,7 @@ const faultKindsHelp = `Kinds of faults, in the order in which they act on a cal
   invisible      a resource is not seen until it is --age old
   emptyList      lists are empty
   truncatedList  the last --fraction of a page is missing, and so are later pages
+  doubledList    a page has its items twice, the last one first
   lostReply      the call is carried out, but the connection is cut before the answer`
 
 func newFaultSet(s *session) *cobra.Command {

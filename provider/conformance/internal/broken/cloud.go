@@ -42,6 +42,7 @@ type Cloud struct {
 	balancers []*balancer
 	groups    []group
 	routes    []entry
+	creations int      // of routes, whatever came of them
 	reserved  []string // addresses
 	held      bool     // load balancers do not become ready
 	warnings  map[types.UID][]string

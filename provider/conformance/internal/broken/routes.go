@@ -137,7 +137,7 @@ func (r *routes) CreateRoute(ctx context.Context, cluster, _ string, route *clou
 		}
 		return invalidf("destination %s: there is no IPv6", route.DestinationCIDR)
 	}
-	if r.has("two-hundred-at-once") && r.count() >= 150 && strings.HasPrefix(route.DestinationCIDR, "10.200.") {
+	if r.has("two-hundred-at-once") && strings.HasPrefix(route.DestinationCIDR, "10.200.") && r.creation() > 150 {
 		return nil
 	}
 	wanted := entry{Route: *route, cluster: cluster}
@@ -155,10 +155,12 @@ func (r *routes) CreateRoute(ctx context.Context, cluster, _ string, route *clou
 	return err
 }
 
-func (r *routes) count() int {
+// creation returns the number of this creation.
+func (r *routes) creation() int {
 	r.cloud.mu.Lock()
 	defer r.cloud.mu.Unlock()
-	return len(r.cloud.routes)
+	r.cloud.creations++
+	return r.cloud.creations
 }
 
 // same returns an error if the route for the destination is not the wanted one.
