@@ -81,7 +81,7 @@ func (r *refusals) list() []string {
 }
 
 const (
-	// lookers is how many objects are looked at at the same time. The gateway
+	// lookers is how many objects are looked at concurrently. The gateway
 	// and the controllers bound how many questions the cloud gets.
 	lookers = 64
 	// knownWithin is how long the API server may take to list all objects.

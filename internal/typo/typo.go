@@ -86,9 +86,8 @@ func FlagError(c *cobra.Command, err error) error {
 	return fmt.Errorf("%w; %s --help says more", Flag(err, c.Flags()), c.CommandPath())
 }
 
-// If the error is about a flag that does not exist, Flag adds a question that
-// names the flags that were probably meant. It returns other errors as they
-// are.
+// Flag adds a question to an error about a flag that does not exist. The question
+// names the flags that were probably meant. Flag returns other errors as they are.
 func Flag(err error, flags *pflag.FlagSet) error {
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) {

@@ -150,7 +150,7 @@ func (s *traffic) awaitBackends(t *testing.T, machines ...*machine) {
 	})
 }
 
-// removes removes a machine from the load balancers. It checks what becomes of a
+// removes takes a machine out of the load balancers. It checks what becomes of a
 // connection to the machine that a client keeps open.
 func (s *traffic) removes(t *testing.T, m *machine, how func(), left ...*machine) {
 	t.Helper()
