@@ -176,9 +176,9 @@ func TestIdentityQuestionsOfANodeFollowEachOther(t *testing.T) {
 	})
 }
 
-// TestIdentityQuestionThatWaitsEnds shows that a question behind one that hangs ends
-// with its context, and that the timeout of its caller counts from its own
-// beginning.
+// TestIdentityQuestionThatWaitsEnds shows when a question ends that waits for one that
+// hangs: when the context of the waiting question ends, or CallerTimeout after it was
+// asked.
 func TestIdentityQuestionThatWaitsEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		i := gateway(t, vendor{v2: metadata(func(context.Context, *corev1.Node) (*cloudprovider.InstanceMetadata, error) {

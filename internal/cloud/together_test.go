@@ -177,7 +177,7 @@ func TestNodesOfACallThatFailsGetTheirAnswers(t *testing.T) {
 	}{
 		"BatchFails":    {func([]*corev1.Node) error { return errors.New("no") }, 3, 3},
 		"BatchPanics":   {func([]*corev1.Node) error { panic("no") }, 3, 3},
-		"BatchHangs":    {func([]*corev1.Node) error { time.Sleep(time.Hour); return nil }, 0, 3}, // The callers have failed with Slow by then. The answers are kept for the next ones.
+		"BatchHangs":    {func([]*corev1.Node) error { time.Sleep(time.Hour); return nil }, 0, 3}, // The callers have failed with Slow by then. The answers are kept for the next callers.
 		"OneIsDenied":   {func([]*corev1.Node) error { return httpError(403) }, 3, 3},
 		"OneIsBroken":   {func([]*corev1.Node) error { return httpError(503) }, 3, 3},
 		"QuotaIsUsedUp": {func([]*corev1.Node) error { return httpError(429) }, 0, 0},

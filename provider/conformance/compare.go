@@ -14,7 +14,7 @@ type Change struct {
 	ID            string
 	Level         Level
 	Before, After Outcome
-	// Why is that of the second report.
+	// Why says why the check has its outcome in the second report.
 	Why string
 }
 

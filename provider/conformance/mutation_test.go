@@ -47,12 +47,12 @@ func flawed(flaw string) conformance.Target {
 	}
 }
 
-// annotated sets the annotation that the provider has.
+// annotated returns a change that gives a Service the annotation broken.Drain.
 func annotated(drain string) func(*corev1.Service) {
 	return func(s *corev1.Service) { s.Annotations = map[string]string{broken.Drain: drain} }
 }
 
-// configured makes the provider with a configuration.
+// configured returns a function that makes the provider with this configuration.
 func configured(text string) func(context.Context, any) (cloudprovider.Interface, error) {
 	return func(ctx context.Context, world any) (cloudprovider.Interface, error) {
 		return world.(*broken.Cloud).Configured(ctx, text)

@@ -71,8 +71,8 @@ func TestCallsArePausedAndForgotten(t *testing.T) {
 	p.miss("#calls", "ListLoadBalancers")
 }
 
-// TestCallsThatComeTooFast checks that the page counts calls that the cloud has
-// dropped before it could send them.
+// TestCallsThatComeTooFast checks that the page also counts the calls that the cloud
+// has forgotten before it could tell the page about them.
 func TestCallsThatComeTooFast(t *testing.T) {
 	c := startCloud(t)
 	p := openLive(t, c)

@@ -31,9 +31,9 @@ type table struct {
 	routes    map[netip.Prefix][]route
 	// targets has the CIDRs of the routes that lead to a Node of the name.
 	targets map[string][]netip.Prefix
-	// lengths counts the claimed CIDRs inside the cluster's by family and length,
-	// and usual is what usualBits computes from lengths. parts has, for a CIDR of
-	// the usual length, the CIDRs that are parts of it.
+	// lengths counts, by family and length, the claimed CIDRs that lie inside the
+	// cluster's CIDRs. usual is what usualBits computes from lengths. parts has, for
+	// a CIDR of the usual length, the CIDRs that are parts of it.
 	lengths map[bool]map[int]int
 	usual   map[bool]int
 	parts   map[netip.Prefix]map[netip.Prefix]bool

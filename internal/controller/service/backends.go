@@ -134,9 +134,9 @@ func (b *backends) remakeEarly() bool {
 	return true
 }
 
-// isNews reports whether the current set differs from the set at its last call. Other
-// Services get a set that was made early for a new Service only once the Nodes have
-// settled.
+// isNews reports whether the current set differs from the set at the last call of
+// isNews, or remakeEarly has made a new set since then. follow calls isNews only once the
+// Nodes have settled, so an early set gives the other Services no pass before that.
 func (b *backends) isNews() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -56,8 +56,8 @@ func shownValue(f *pflag.Flag) string {
 }
 
 var (
-	// secretNames and secretWords are parts and words of the name of a flag that may
-	// hold a secret.
+	// A flag may hold a secret if its name contains one of secretNames, or if one of the
+	// words of its name is in secretWords.
 	secretNames = []string{"apikey", "credential", "passphrase", "passw", "secret", "token"}
 	secretWords = []string{"key", "keys", "pass"}
 	// plainTypes are the beginnings of the names of types that hold no secret.

@@ -18,7 +18,7 @@ var heading = []string{
 	"cloud calls", "429", "API writes", "events", "API reads", "CPU", "peak memory",
 }
 
-// cells returns the row's columns after the scenario.
+// cells returns the cells of the row without the first one, which names the scenario.
 func (r Row) cells() []string {
 	if r.Error != "" {
 		return []string{r.Contender, "", r.outcome(), "", "", "", "", "", "", ""}

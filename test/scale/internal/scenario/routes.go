@@ -50,8 +50,8 @@ var routesInit = Scenario{
 }
 
 // routings returns routesInit with all providers. The skeleton is measured only with
-// errors that have a status: without it, it cannot see that the quota refuses its calls,
-// and needs hours.
+// errors that have a status. From other errors it cannot see that the quota refuses its
+// calls, and then it needs hours.
 func routings() []Scenario {
 	all := withErrors(withPlain(routesInit))
 	for n := range all {
