@@ -193,14 +193,16 @@ var (
 	// oauth2 and Azure.
 	codeFollows = regexp.MustCompile(`(?i)\b(?:oauth2|code)\s*[:=]\s*$`)
 	// statedCodes are codes with a word before them, in the texts of AWS, Azure
-	// and Oracle, and codes in brackets at the end, as Hetzner has them.
+	// and Oracle, codes in brackets at the end, as Hetzner has them, words in
+	// capitals with underscores between them, and codes behind a status.
 	statedCodes = []*regexp.Regexp{
 		regexp.MustCompile(`(?i)\b(?:api error|error code|service error|code|reason)\s*[:=]?\s*([a-z][a-z0-9_.]+)`),
 		regexp.MustCompile(`\(([A-Za-z]+(?:_[A-Za-z]+)*)(?:, [0-9a-zA-Z-]+)?\)\s*$`),
 		regexp.MustCompile(`\b([A-Z]+(?:_[A-Z]+)+)\b`),
 		regexp.MustCompile(`\b[45]\d\d ([A-Z][a-z]+(?:[A-Z][a-z]+)+)\b`),
 	}
-	// statedNumbers are statuses with a word before or behind them.
+	// statedNumbers are statuses with a word before or behind them, and statuses in
+	// square brackets at the start of a text or behind a colon.
 	statedNumbers = []*regexp.Regexp{
 		regexp.MustCompile(`(?i)\b(?:status|http(?:/\d(?:\.\d)?)?|error|code|response|got|answered)[\s:=\[(]{1,3}([45]\d\d)\b`),
 		regexp.MustCompile(`\b([45]\d\d) (?:\(request|instead)\b`),

@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	// firstAsk and longestAsk are how long after the last answer a provider is
-	// asked again for what it has not offered. The delay doubles: most providers
-	// never offer everything.
+	// firstAsk and longestAsk are the first and the longest delay before a provider
+	// is asked again for what it has not offered. The delay doubles in between,
+	// because most providers never offer everything.
 	firstAsk   = time.Second
 	longestAsk = 5 * time.Minute
 	// longestSoon is the longest such delay while the provider answers that it

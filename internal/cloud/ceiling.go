@@ -49,7 +49,8 @@ const (
 // Limit says that calls to the cloud wait. The zero value means that they do not.
 type Limit struct {
 	By LimitedBy
-	// For is how long calls have waited again and again.
+	// For is how long ago calls began to wait. Pauses between two waits count as well,
+	// up to limitOver each.
 	For time.Duration
 	// PerSecond is the rate that the quota allows, as far as is known; 0 if the quota
 	// does not limit calls.

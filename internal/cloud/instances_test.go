@@ -42,7 +42,7 @@ func TestProviderGetsACopyAndKeepsItsResult(t *testing.T) {
 	}
 }
 
-// batching is a newer interface that answers for many nodes.
+// batching is an InstancesV2 that also answers for many Nodes in one call.
 type batching struct {
 	metadata
 	answer func(nodes []*corev1.Node) ([]provider.InstanceMetadataAnswer, error)

@@ -29,8 +29,8 @@ type Requests struct {
 }
 
 // NewRequests returns the Requests for the signer. They have an informer of their
-// own, because nothing else of the daemon may read CertificateSigningRequests.
-// resync is its resync period.
+// own, because the account of the shared informers may have no right to read
+// CertificateSigningRequests. resync is its resync period.
 func NewRequests(client kubernetes.Interface, signer string, resync time.Duration) *Requests {
 	factory := informers.NewSharedInformerFactoryWithOptions(client, resync, informers.WithTransform(trimRequest),
 		informers.WithTweakListOptions(func(o *metav1.ListOptions) {

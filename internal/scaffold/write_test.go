@@ -12,7 +12,7 @@ func TestWrite(t *testing.T) {
 	files := []File{{"a", "1"}, {"b/c", "2"}, {"b/d", "3"}}
 	for name, row := range map[string]struct {
 		before []File
-		want   string // the error, with %s for the folder
+		want   string // what follows the folder in the error; "" for no error
 		after  []File
 	}{
 		"IntoNothing":       {nil, "", files},

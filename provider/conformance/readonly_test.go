@@ -12,7 +12,7 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 )
 
-// changing counts the calls that change a cloud.
+// changing records the calls that change a cloud, in their order.
 type changing struct {
 	cloudprovider.LoadBalancer
 	cloudprovider.Routes

@@ -70,7 +70,7 @@ func (v vendor) InstanceMetadata(_ context.Context, n *corev1.Node) (*cloudprovi
 	}, nil
 }
 
-// Node implements the recorders of the controllers.
+// Node implements the interface recorder of each controller that runs here.
 func (c *cluster) Node(*corev1.Node, string, string, string) { c.told.Add(1) }
 
 func nameOf(n int) string { return fmt.Sprintf("n%05d", n) }

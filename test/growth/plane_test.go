@@ -37,7 +37,7 @@ func newPlane() *plane {
 	return p
 }
 
-// Informer and Lister implement the informer of Nodes.
+// Informer and Lister implement client-go's NodeInformer.
 func (p *plane) Informer() cache.SharedIndexInformer { return p.informer }
 
 func (p *plane) Lister() listersv1.NodeLister {
@@ -116,7 +116,8 @@ func (p *plane) Cached(name string) (*corev1.Node, error) {
 	return nil, apierrors.NewNotFound(corev1.Resource("nodes"), name)
 }
 
-// Live, Patch, PatchStatus and Delete implement the Nodes of the controllers.
+// Live, Patch, PatchStatus and Delete, together with Cached, implement the interface
+// nodes of each controller that runs here.
 func (p *plane) Live(_ context.Context, name string) (*corev1.Node, error) { return p.Cached(name) }
 
 func (p *plane) Patch(_ context.Context, patch kube.NodePatch) (*corev1.Node, error) {

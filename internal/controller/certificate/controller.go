@@ -156,7 +156,7 @@ func (c *Controller) Follow(ctx context.Context) (known cache.InformerSynced, st
 	if err != nil {
 		return nil, nil, fmt.Errorf("watch nodes: %w", err)
 	}
-	forget := func() { _ = c.informer.RemoveEventHandler(nodes) } // The only error is an unknown handle.
+	forget := func() { _ = c.informer.RemoveEventHandler(nodes) } // cannot fail: the informer has returned the handle
 	if _, err := c.informed.AddEventHandler(c.requestHandlers()); err != nil {
 		forget()
 		return nil, nil, fmt.Errorf("watch requests: %w", err)

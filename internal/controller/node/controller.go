@@ -253,7 +253,7 @@ func (c *Controller) Follow(_ context.Context) (known cache.InformerSynced, stop
 	if err != nil {
 		return nil, nil, fmt.Errorf("watch nodes: %w", err)
 	}
-	return handler.HasSynced, func() { _ = c.informer.RemoveEventHandler(handler) }, nil // The only error is an unknown handle.
+	return handler.HasSynced, func() { _ = c.informer.RemoveEventHandler(handler) }, nil // cannot fail: the informer has returned the handle
 }
 
 // Stuck returns an error that names a Node whose pass has lasted longer than

@@ -176,7 +176,7 @@ func (c *Controller) Follow(_ context.Context) (known cache.InformerSynced, stop
 	if err != nil {
 		return nil, nil, fmt.Errorf("watch nodes: %w", err)
 	}
-	return registration.HasSynced, func() { _ = c.informer.RemoveEventHandler(registration) }, nil // The only error is an unknown registration.
+	return registration.HasSynced, func() { _ = c.informer.RemoveEventHandler(registration) }, nil // cannot fail: the informer has returned the registration
 }
 
 // Stuck returns an error that names what has lasted longer than the limit.

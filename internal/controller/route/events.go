@@ -60,10 +60,10 @@ func Reasons() []message.Reason {
 	return []message.Reason{reasonCreateFailed, reasonDeletionHeld, reasonUnwritten, reasonCreated, reasonMissing, reasonRejected, reasonRejectedShown}
 }
 
-// nodeEvent is an event on a Node about one of its CIDRs.
+// nodeEvent is an event on a Node, about one of its CIDRs or about its condition.
 type nodeEvent struct {
 	node *corev1.Node
-	cidr netip.Prefix
+	cidr netip.Prefix // the zero value if the event is about the condition
 	// kind is the kind of the failure. The event is recorded once for each
 	// kind.
 	kind  string

@@ -154,7 +154,7 @@ func (c *Controller) Follow(_ context.Context) (known cache.InformerSynced, stop
 	}
 	services, err := c.informer.AddEventHandler(c.onService())
 	if err != nil {
-		_ = c.nodes.RemoveEventHandler(nodes) // The only error is an unknown handle.
+		_ = c.nodes.RemoveEventHandler(nodes) // cannot fail: the informer has returned the handle
 		return nil, nil, fmt.Errorf("watch services: %w", err)
 	}
 	known = func() bool { return nodes.HasSynced() && services.HasSynced() }

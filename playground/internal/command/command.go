@@ -40,7 +40,8 @@ func New(clock clock.WithTicker) *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true, // main prints it
 	}
-	// Kubernetes' packages add this flag to every command line that links them. It does not belong to this one.
+	// Kubernetes' packages add this flag to the command line of every program that links them. The playground does not
+	// need it.
 	_ = pflag.CommandLine.MarkHidden("version") // cannot fail: the flag exists
 	root.AddCommand(newUp(clock), newDemo(clock), newStatus(), newStop(), newStart(), newRestart(), component.NewCommand())
 	return root

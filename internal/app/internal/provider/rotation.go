@@ -39,9 +39,9 @@ const (
 	minRenewal = time.Minute
 )
 
-// Rotation watches the provider's files and the provider's requests to read its
-// configuration again. Run must be called in one goroutine; State may be called by
-// any.
+// Rotation watches the provider's files. When they change, or when the provider asks
+// for it, Rotation puts their content into use. Run must be called in one goroutine;
+// State may be called by any.
 type Rotation struct {
 	asked   <-chan struct{}                        // by the provider
 	check   func() (string, error)                 // fingerprint of the files

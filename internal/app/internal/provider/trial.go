@@ -34,7 +34,8 @@ func NewSelf() Self {
 	return s
 }
 
-// Tries reports whether this process only makes the provider and answers.
+// Tries reports whether another process has started this one only to find out
+// whether the provider can be made.
 func (s Self) Tries() bool { return s.key != "" }
 
 // Answer returns the line that this process has to print last on its standard

@@ -49,9 +49,9 @@ var routesInit = Scenario{
 	},
 }
 
-// routings returns routesInit with all providers. The skeleton is measured only with
-// errors that have a status. From other errors it cannot see that the quota refuses its
-// calls, and then it needs hours.
+// routings returns the scenario routesInit once for each provider of withPlain and
+// withErrors. The skeleton is measured only with errors that have a status. From other
+// errors it cannot see that the quota refuses its calls, and then it needs hours.
 func routings() []Scenario {
 	all := withErrors(withPlain(routesInit))
 	for n := range all {
