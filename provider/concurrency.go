@@ -5,9 +5,9 @@ package provider
 // such as --concurrent-route-syncs, but no value that the operator has set.
 // Without it, the defaults of flags such as --concurrent-route-syncs hold.
 type ConcurrentCaller interface {
-	// MaxConcurrentCalls returns for how many objects calls of a kind may be under
-	// way at the same time. 0 means the default; a provider returns it for kinds
-	// that it does not know. The answer must be constant.
+	// MaxConcurrentCalls returns how many calls of a kind may be under way at the
+	// same time, each for another object. 0 means the default; a provider returns 0
+	// for kinds that it does not know. The answer must be constant.
 	MaxConcurrentCalls(kind CallKind) int
 }
 

@@ -11,8 +11,8 @@ import (
 // overlap. Without it, calls are made one after the other, unless a
 // ConcurrentCaller or a flag allows more.
 type ConcurrentLoadBalancer interface {
-	// MaxConcurrentServices returns for how many Services calls may be under way
-	// at the same time. It must be positive and constant.
+	// MaxConcurrentServices returns how many calls may be under way at the same
+	// time, each for another Service. It must be positive and constant.
 	MaxConcurrentServices() int
 }
 
