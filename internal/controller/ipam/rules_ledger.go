@@ -32,8 +32,8 @@ type entry struct {
 	without time.Time
 	// suspect means that an earlier leader may still write the Node's CIDRs.
 	suspect bool
-	// unfenced is since when the API server refuses the fence because of what the
-	// Node itself has; zero if it does not.
+	// unfenced is when the API server began to refuse the fence because of what
+	// the Node itself has; zero: it does not refuse it.
 	unfenced time.Time
 	// barred means that the Node gets no CIDRs before it is fenced, and that no other
 	// Node waits for that.
@@ -60,7 +60,7 @@ func (l *ledger) at(uid types.UID, name string) *entry {
 	return e
 }
 
-// seenWithout records that the Node has no CIDR.
+// seenWithout records when the Node was first seen without CIDRs.
 func (l *ledger) seenWithout(e *entry, now time.Time) {
 	if e.without.IsZero() {
 		e.without = now
@@ -166,8 +166,8 @@ func (l *ledger) covers(cidrs []netip.Prefix) bool {
 	return slices.ContainsFunc(l.pools, func(p *pool) bool { return slices.ContainsFunc(cidrs, p.Cluster.Overlaps) })
 }
 
-// former returns the Nodes of this name that hold CIDRs or are suspect, other than
-// the one with the UID.
+// former returns the Nodes of this name that have an entry, except the one with
+// the UID.
 func (l *ledger) former(name string, uid types.UID) []types.UID {
 	return slices.DeleteFunc(slices.Clone(l.byName[name]), func(other types.UID) bool { return other == uid })
 }

@@ -18,7 +18,8 @@ const (
 )
 
 // holds returns the plan for a Node that gets no CIDRs now. The event is recorded if
-// its reason is new, or after repeatEvent.
+// its reason is new, or after repeatEvent. An event about the fence or another
+// allocator is not recorded before quiet is over.
 func holds(o observed, event message.Event) plan {
 	p := plan{do: wait, why: event.Message, reason: event.Reason, memory: o.memory}
 	p.memory.reason = event.Reason
@@ -43,7 +44,7 @@ func isUnfenceable(o observed) bool {
 }
 
 // awaitsOthers returns the plan for a Node that has to wait until it is known whether
-// another allocator is at work. If one was seen, an event says so.
+// another allocator is at work. If one is at work, an event says so.
 func awaitsOthers(o observed, after time.Duration) plan {
 	if o.others.atWork() {
 		p := holds(o, isRival(*o.others.last()))

@@ -15,10 +15,10 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/kube"
 )
 
-// comparison compares all Nodes with the cloud again and again, a page at a time:
-// with a list, if the provider has one and it has proved right, or by questions in
-// the order of the Nodes' names. For the questions it remembers only the last name, so
-// a Node that joins or leaves does not delay another. Only one goroutine uses it.
+// comparison compares all Nodes with the cloud in endless rounds, a page at a time:
+// with a list, if the provider has one and it has proved right, or by questions in the
+// order of the Nodes' names. For the questions it remembers only the last name, so a
+// Node that joins or leaves does not delay another. Only one goroutine uses it.
 type comparison struct {
 	*Controller
 
@@ -158,8 +158,8 @@ func (r *comparison) list(ctx context.Context) error {
 	return nil
 }
 
-// match returns the names of the Nodes that a page confirms, and of those that the
-// page describes differently.
+// match returns the names of the Nodes that a page confirms, and of the other
+// Nodes that the page describes.
 func (r *comparison) match(page []cloud.Metadata) (confirmed, others []string) {
 	byID := map[string]cloud.Metadata{}
 	twice := map[string]bool{}

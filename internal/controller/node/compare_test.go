@@ -120,7 +120,7 @@ func (v *vendor) change(name, rack string) {
 	v.hints.more = make(chan struct{})
 }
 
-// set changes what goes wrong.
+// set edits the hints with mu held.
 func (v *vendor) set(edit func(*hints)) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -367,7 +367,7 @@ func TestFaultsOfAWatch(t *testing.T) {
 				defer func() { q.stop() }()
 				q.after(2 * longer * hintedPeriod)
 				q.vendor.set(func(h *hints) { h.watch = tt.wrong })
-				q.vendor.change(nameOf(29), "x") // It ends the call under way.
+				q.vendor.change(nameOf(29), "x") // The change ends the call under way.
 				q.after(10 * time.Second)
 				q.vendor.change(nameOf(0), "b")
 				q.after(tt.within)

@@ -35,8 +35,8 @@ const passesPerRead = 4
 // Each look-up has a goroutine. The gateway bounds look-ups, too.
 const mostLookUps = 200
 
-// freshReads is how often a pass decides again when the Node has changed in the
-// meantime. After that, other Nodes go first.
+// freshReads is how many passes in a row a Node gets if it changes during each
+// of them. After that, other Nodes go first.
 const freshReads = 10
 
 // busyPause is how long a question that is in no hurry waits if another such
@@ -68,7 +68,8 @@ type watcher interface {
 	// Since returns the time after which no change was missed, and whether the
 	// watch works now.
 	Since() (since time.Time, works bool)
-	// Missed and Compared say what a comparison of all Nodes has found.
+	// Missed records that a comparison has found a change of the Node that the
+	// watch has not named. Compared records that all Nodes were compared.
 	Missed(ctx context.Context, node string)
 	Compared()
 }
@@ -114,7 +115,7 @@ type Config struct {
 	Clock clock.WithTicker
 }
 
-// Deps are what the controller cannot do without.
+// Deps are what the controller uses.
 type Deps struct {
 	Nodes     nodes
 	Informer  informersv1.NodeInformer
@@ -140,7 +141,7 @@ type Controller struct {
 	always    bool
 	claim     ownership.Claim
 	reads     chan struct{} // has an element for each look-up under way
-	unhurried chan struct{} // the same for look-ups of Nodes that a quick answer would not help
+	unhurried chan struct{} // the same for look-ups that are in no hurry
 	refresher refresher
 	lister    lister  // nil: not offered
 	watcher   watcher // nil: not offered

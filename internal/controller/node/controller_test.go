@@ -54,7 +54,8 @@ func (l *life) refusing(f func(subresource string) error) {
 	l.refuse = f
 }
 
-// onPatch makes the tracker keep versions, as an API server does.
+// onPatch refuses a patch if refuse says so. Otherwise it gives the Node a new
+// version, as an API server does.
 func (l *life) onPatch(action clienttesting.Action) (bool, runtime.Object, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -74,7 +75,7 @@ func (l *life) onPatch(action clienttesting.Action) (bool, runtime.Object, error
 	return true, node, tracker.Update(resource, node, "")
 }
 
-// Node records events as the daemon's recorder does.
+// Node implements recorder.
 func (l *life) Node(node *corev1.Node, _, reason, _ string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -147,8 +148,8 @@ func (l *life) start() {
 	}
 }
 
-// until reads the Node n1 again and again, until holds accepts the Node or until the
-// last argument, if given, accepts the error.
+// until polls the Node n1 until holds accepts the Node, or until the last argument,
+// if given, accepts the error.
 func (l *life) until(what string, holds func(*corev1.Node) bool, or ...func(error) bool) *corev1.Node {
 	l.t.Helper()
 	deadline := time.NewTimer(20 * time.Second)
@@ -186,7 +187,7 @@ func (l *life) fault(f simulator.Fault) {
 	}
 }
 
-// writes are the writes to Nodes so far.
+// writes returns the writes to the API server so far.
 func (l *life) writes() []string {
 	var writes []string
 	for _, action := range l.cluster.Actions() {

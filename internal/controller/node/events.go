@@ -16,7 +16,8 @@ import (
 
 // ConditionInitialized is False, with the reason, on a Node that has waited for
 // more than a minute to be initialised. It becomes True when the Node is
-// initialised. A Node that was initialised sooner does not have it.
+// initialised. A Node that was initialised sooner has it only with
+// Config.AlwaysShow.
 const ConditionInitialized corev1.NodeConditionType = "CloudInitialized"
 
 // Events.

@@ -15,7 +15,7 @@ import (
 // Keys returns the names of all Nodes.
 func (c *Controller) Keys() []string { return c.informer.GetStore().ListKeys() }
 
-// Shadow looks at a Node whenever a pass would be made over it, and makes no
+// Shadow calls look for each Node that is due for a pass, instead of making the
 // pass. Follow must be called first, and Run must not be called.
 func (c *Controller) Shadow(ctx context.Context, look loop.Reconcile) error {
 	return c.loop.RunAs(ctx, look)

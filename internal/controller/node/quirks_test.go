@@ -36,8 +36,8 @@ type vendor struct {
 	instances map[string]cloudprovider.InstanceMetadata // by name; guarded by mu
 	hidden    map[string]cloudprovider.InstanceMetadata // taken away by a test; guarded by mu
 	asked     []string                                  // names of Nodes; guarded by mu
-	// before is called before each question. Its error is the answer. nil: nothing
-	// happens before.
+	// before, if not nil, is called before each question. If it returns an error,
+	// that is the answer.
 	before func() error
 	// hints are a list and a watch, nil if the vendor offers none.
 	hints *hints
@@ -168,7 +168,8 @@ func beginWith(t *testing.T, v *vendor, cfg Config, habits []quirks.Quirk, nodes
 	return q
 }
 
-// onPatch answers a patch with a new version, as the API server does.
+// onPatch refuses a patch if refuses says so. Otherwise it gives the Node a new
+// version, as the API server does.
 func (q *quirky) onPatch(action clienttesting.Action) (bool, runtime.Object, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -251,8 +252,8 @@ func joins(name string, edits ...func(*corev1.Node)) *corev1.Node {
 
 func named(id string) func(*corev1.Node) { return func(n *corev1.Node) { n.Spec.ProviderID = id } }
 
-// If the API server refuses a write again and again, the Node shows this, before
-// and after the initialisation, whatever the code of the refusal.
+// If the API server keeps refusing a write, the Node shows this, before and
+// after the initialisation, whatever the code of the refusal.
 func TestRefusedWritesAreReported(t *testing.T) {
 	webhook := func(code int32, reason metav1.StatusReason) error {
 		return &apierrors.StatusError{ErrStatus: metav1.Status{

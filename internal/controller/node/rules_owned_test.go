@@ -81,7 +81,8 @@ func TestForeignNodeThatWaitsIsReportedOnce(t *testing.T) {
 	}
 }
 
-// A program's filter may read what no other rule reads.
+// A Node wakes if a program's filter begins or ceases to leave it out, whatever
+// the filter reads.
 func TestFilterWakes(t *testing.T) {
 	claim := ownership.Claim{Nodes: func(n *corev1.Node) bool { return n.Annotations["pool"] == "" }}
 	theirs := settled(func(n *corev1.Node) { withAnnotation(n, "pool", "theirs") })

@@ -130,7 +130,7 @@ func noticesOf(o observed) []message.Event {
 }
 
 // newNotices returns the notices if they differ from those that were recorded
-// last.
+// last, and the text to record.
 func newNotices(notices []message.Event, recorded string) ([]message.Event, string) {
 	var messages []string
 	for _, notice := range notices {

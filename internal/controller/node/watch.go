@@ -156,8 +156,8 @@ func (w *woken) asked(names, news []string, now time.Time) {
 	}
 }
 
-// namedAt returns when the watch last named a Node, or the zero time if that was
-// long ago.
+// namedAt returns when the watch last named a Node. It returns the zero time if
+// it never has, or long ago.
 func (w *woken) namedAt(name string) time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()

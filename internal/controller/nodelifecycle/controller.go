@@ -52,7 +52,7 @@ type recorder interface {
 	Node(node *corev1.Node, eventType, reason, message string)
 }
 
-// Config has the numbers of the controller.
+// Config configures the controller.
 type Config struct {
 	// Reads is the maximum number of silent Nodes about which the cloud is asked at
 	// the same time; 0 means 1.

@@ -438,7 +438,8 @@ func TestNodesOverTheBudgetWaitAndAreDeletedAtABoundedRate(t *testing.T) {
 }
 
 // If many Nodes are drained, they are deleted without the wait for many absent
-// Nodes, but at the bounded rate. They do not make a Node wait that is not drained.
+// Nodes, but at the bounded rate. A Node that is not drained does not wait for
+// them.
 func TestDrainedNodesAreDeletedAtABoundedRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		nodes := []*corev1.Node{old("n1")}

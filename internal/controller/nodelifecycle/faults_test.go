@@ -276,9 +276,9 @@ func TestRefusedConditionDoesNotRepeatTheEvent(t *testing.T) {
 	})
 }
 
-// If the API server refuses the shutdown taint again and again, an event on the
-// Node reports this once. The next event comes only if the taint is refused after a
-// write has succeeded. The event is recorded even if the condition is refused, too.
+// If the API server keeps refusing the shutdown taint, an event on the Node reports
+// this once. The next event comes only if the taint is refused after a write has
+// succeeded. The event is recorded even if the condition is refused, too.
 func TestRefusedShutdownTaintIsReported(t *testing.T) {
 	for name, refusal := range map[string]error{
 		"WebhookRejects": apierrors.NewForbidden(nodesResource, "n2", errors.New("no rule")),

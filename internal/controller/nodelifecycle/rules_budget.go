@@ -9,8 +9,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
 )
 
-// absentees is how many of the Nodes of one provider-ID scheme are absent
-// together.
+// absentees has how many Nodes of one provider-ID scheme there are, and how
+// many of them are absent together.
 type absentees struct{ absent, nodes int }
 
 // tooManyAreAbsent implements promise S1 d. If many instances disappear at the

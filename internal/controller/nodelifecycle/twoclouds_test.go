@@ -12,8 +12,8 @@ import (
 )
 
 // Two daemons of two clouds share a cluster. The cloud of one knows a silent Node,
-// and the other cloud fails when asked about it. The daemons must not overwrite each
-// other's condition again and again.
+// and the other cloud fails when asked about it. The daemons must not keep
+// overwriting each other's condition.
 func TestDaemonsOfTwoCloudsDoNotWriteInTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		east := beginRemovals(t, DefaultLimits(), old("n1"), old("n2", reports))

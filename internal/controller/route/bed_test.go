@@ -236,8 +236,8 @@ func (b *bed) checkRemoval(e *tableEntry) {
 	}
 }
 
-// addRoute puts a route into each table, and returns the last. The caller holds
-// mu.
+// addRoute puts a route into each table, and returns the last entry. The caller
+// holds mu.
 func (b *bed) addRoute(node, cidr string) *tableEntry {
 	for range b.tables - 1 {
 		b.addEntry(node, cidr)

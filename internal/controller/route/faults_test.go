@@ -179,8 +179,8 @@ func TestHangingCallDelaysNoOther(t *testing.T) {
 	})
 }
 
-// answers is a cloud that lists its routes with these errors, in order, each after
-// half a minute.
+// answers is a cloud that takes half a minute for each listing, and answers with
+// the next of these errors.
 type answers struct {
 	routes
 
@@ -312,8 +312,9 @@ func TestSlowPatchIsNotRepeated(t *testing.T) {
 	})
 }
 
-// If the write of a condition is refused again and again, an event on the Node
-// reports it once, and once more only if it is refused after a write succeeded.
+// If the API server keeps refusing the write of a condition, an event on the
+// Node reports it once, and once more only if it is refused after a write
+// succeeded.
 func TestRefusedPatchIsReportedAndRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := prepare(t, Config{}, bare(1))

@@ -8,8 +8,8 @@ import (
 )
 
 // memory is what this process knows beyond the Nodes. A process that loses it
-// lists the routes once more and removes some of them later. Nothing else is
-// lost.
+// lists the routes once more, removes some of them later, and may repeat calls
+// and events.
 type memory struct {
 	listing        listing
 	listingFailure failure   // the failure of the last listing; zero if it has succeeded

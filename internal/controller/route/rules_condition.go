@@ -45,8 +45,8 @@ type view struct {
 	until time.Time
 }
 
-// planCondition plans the condition NetworkUnavailable of a Node, and the events if
-// it has no route because the routes cannot be listed.
+// planCondition plans the condition NetworkUnavailable of a Node, and the events
+// about a route that it lacks.
 func (x *index) planCondition(node *corev1.Node) view {
 	var v view
 	if node.DeletionTimestamp != nil || x.disowns(node) {
@@ -161,7 +161,8 @@ func (x *index) missingSince(node *corev1.Node, wanted []netip.Prefix, satisfied
 }
 
 // mustWrite reports whether a condition has to be written. A condition with a
-// reason that is not upstream's belongs to somebody else and stays.
+// reason that this controller does not write belongs to somebody else and
+// stays.
 func mustWrite(wanted corev1.NodeCondition, current *corev1.NodeCondition) bool {
 	return current == nil || isOurs(current.Reason) && (current.Status != wanted.Status || current.Reason != wanted.Reason)
 }

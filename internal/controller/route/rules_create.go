@@ -67,12 +67,13 @@ func (x *index) rejection(cidr netip.Prefix) *rejection {
 	return nil
 }
 
-// usualBits returns the most frequent length of the Nodes' CIDRs inside the cluster's, by
-// family: true is IPv4. If several lengths are equally frequent, it is the shortest. counts
-// has the number of CIDRs of each length. If a Node has a CIDR of the usual length, no other
-// Node gets a route for a part of it: the more specific route would take the traffic of the
-// first Node's pods. CIDRs of other lengths are not protected, because a single kubelet
-// could write a CIDR in which those of many other Nodes lie.
+// usualBits returns, for each family, the most frequent length of the Nodes' CIDRs that
+// lie inside the cluster's CIDRs. The key true is IPv4. If several lengths are equally
+// frequent, the shortest counts. counts has the number of CIDRs of each length. If a
+// Node has a CIDR of the usual length, no other Node gets a route for a part of it: the
+// more specific route would take the traffic of the first Node's pods. CIDRs of other
+// lengths are not protected, because a single kubelet could write a CIDR in which those
+// of many other Nodes lie.
 func usualBits(counts map[bool]map[int]int) map[bool]int {
 	usual := map[bool]int{}
 	for family, lengths := range counts {

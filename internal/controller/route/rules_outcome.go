@@ -102,8 +102,8 @@ func (r result) failure(j job) *failure {
 }
 
 // event returns the event for the owner of the Node whose route could not be
-// created, nil if there is none. A blackhole is no event, because the condition
-// shows it.
+// created, nil if there is none. A blackhole causes no event, because the
+// condition shows it.
 func (r result) event(j job) *nodeEvent {
 	if r.failed == nil || j.create == nil {
 		return nil

@@ -170,9 +170,9 @@ func (t *table) findParts() {
 	}
 }
 
-// reach adds all CIDRs and Nodes on which the plan of these depends, or which depend on
-// them. A Node depends on its CIDRs. A CIDR depends on the Nodes that claim it, and on
-// the CIDR that it is a part of.
+// reach returns the CIDRs and Nodes of from, those on which their plans depend, and
+// those whose plans depend on them. A Node depends on its CIDRs. A CIDR depends on the
+// Nodes that claim it, and on the CIDR that it is a part of.
 func (t *table) reach(from touched) touched {
 	reached, todo := newTouched(), slices.Collect(maps.Keys(from.cidrs))
 	node := func(name string) {

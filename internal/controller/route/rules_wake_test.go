@@ -131,7 +131,7 @@ func anyTable(r *rand.Rand) observed {
 	return o
 }
 
-// whole is the part of a plan that apply uses.
+// whole returns, as text, all that apply uses of a plan.
 func whole(p plan) string {
 	lines := digest(p)
 	for _, j := range p.jobs {

@@ -64,7 +64,7 @@ type Config struct {
 	Metrics *Metrics
 }
 
-// Deps are what the controller cannot do without.
+// Deps are what the controller uses.
 type Deps struct {
 	Services  services
 	Informer  informersv1.ServiceInformer

@@ -75,7 +75,8 @@ func (c tenants) attack(l *life) {
 	}
 }
 
-// callsUntil returns how many calls begin until the condition holds.
+// callsUntil returns how many calls begin until the condition holds, and how
+// long that takes.
 func (l *life) callsUntil(limit time.Duration, holds func() bool) (calls int, in time.Duration) {
 	l.t.Helper()
 	began := time.Now()

@@ -76,8 +76,9 @@ func beginMany(t *testing.T, most int, cfg Config, objects ...runtime.Object) *l
 	return l
 }
 
-// onPatch counts versions as an API server does, and deletes a Service that is
-// being deleted and has no finalizer any more.
+// onPatch refuses a patch if refuse or refuses says so. Otherwise it counts
+// versions as an API server does, and deletes a Service that is being deleted
+// and has no finalizer any more.
 func (l *life) onPatch(action clienttesting.Action) (bool, runtime.Object, error) {
 	if action.GetSubresource() != "status" {
 		l.t.Errorf("a patch of %s/%q, want all to go to the status", action.GetResource().Resource, action.GetSubresource())

@@ -41,8 +41,8 @@ type memory struct {
 	// offered is the ID of the node set of an update that has failed since the
 	// last call of Ensure.
 	offered string
-	// backendsUncertain means that a call with another set has failed since. The load
-	// balancer may have that set instead of backends.
+	// backendsUncertain means that a later call with another set than backends has
+	// failed. The load balancer may have that set instead of backends.
 	backendsUncertain bool
 	// announced is the shape for which an event has announced the call.
 	announced string

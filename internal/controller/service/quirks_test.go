@@ -255,7 +255,7 @@ func TestRefusedConditionIsNotWrittenInALoop(t *testing.T) {
 	}
 }
 
-// What the API server refuses again and again is reported on the Service, whatever
+// A write that the API server keeps refusing is reported on the Service, whatever
 // the code of the refusal.
 func TestRefusedWritesAreReported(t *testing.T) {
 	for name, refusal := range refusals() {
@@ -386,7 +386,7 @@ func TestDeletionHasTheNewestAddress(t *testing.T) {
 }
 
 // A new Service gets a set of nodes that was made before the nodes had settled. Once
-// they have, the set is again the one before it.
+// they have settled, the set is the same as before the early one.
 func TestServiceWithAnEarlySetFollowsTheNodes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := begin(t, Config{}, host("a"), host("b"), balanced(named("old")))

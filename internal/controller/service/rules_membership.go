@@ -74,8 +74,8 @@ func newMembership(policy BackendPolicy) *membership {
 func (r *membership) id() string { return hex.EncodeToString(r.sum[:]) }
 
 // change decides again about Nodes that may have changed, and reports whether the
-// set differs from the one before. names are sorted and
-// without duplicates. node returns the Node of a name, nil if there is none.
+// set differs from the one before. names are sorted, without duplicates. node
+// returns the Node of a name, nil if there is none.
 func (r *membership) change(names []string, node func(name string) *corev1.Node, now time.Time) bool {
 	nodes, rest := make([]*corev1.Node, 0, len(r.set.nodes)+len(names)), r.set.nodes
 	for _, name := range names {

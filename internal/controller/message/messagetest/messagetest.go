@@ -69,7 +69,7 @@ func EventsHaveReasons(t *testing.T, reasons []message.Reason, directories ...st
 
 // goesAround names the code that gives an event, a cause or a condition a text of
 // its own instead of the Message of another one. It returns the empty string for
-// any other node.
+// other code.
 func goesAround(n ast.Node) string {
 	switch n := n.(type) {
 	case *ast.KeyValueExpr:
@@ -112,8 +112,7 @@ func filesBelow(t *testing.T, directories []string) []string {
 }
 
 // recordsText returns the name of the recorder's method that is called with a
-// constant text for type or reason. It returns the empty string for any other
-// node.
+// constant text for type or reason. It returns the empty string for other code.
 func recordsText(n ast.Node) string {
 	call, ok := n.(*ast.CallExpr)
 	if !ok {
@@ -131,7 +130,8 @@ func recordsText(n ast.Node) string {
 	return ""
 }
 
-// namesOf returns the names of the reasons, each of which must be complete.
+// namesOf returns the names of the reasons. It checks that each reason is
+// complete and listed once.
 func namesOf(t *testing.T, reasons []message.Reason) map[string]bool {
 	t.Helper()
 	names, listed := map[string]bool{}, map[string]bool{}
