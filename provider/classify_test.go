@@ -427,8 +427,8 @@ func TestBrokenErrorsDoNotPanic(t *testing.T) {
 func TestBrokenTextIsReadOnce(t *testing.T) {
 	for name, piece := range map[string]string{"Objects": `{"a":`, "Braces": "{", "Quotes": `\"`, "Both": `{"a\"`} {
 		t.Run(name, func(t *testing.T) {
-			// Four times the text is four times the work. If pieces were read again and
-			// again, it would be sixteen times.
+			// Four times the text is four times the work. If the rest were read again
+			// from each piece, it would be sixteen times.
 			read := func(size int) (provider.Classification, uint64) {
 				err := errors.New("load balancer limit reached: " + strings.Repeat(piece, size/len(piece)))
 				var before, after runtime.MemStats

@@ -31,7 +31,7 @@ const (
 // forms are the forms that an argument may have.
 const forms = "node/NAME, service/NAMESPACE/NAME, route/CIDR, volume/NAME or request/NAME"
 
-// kinds are the words for the kinds.
+// kinds has the kind for each word with which an argument may begin.
 var kinds = map[string]string{
 	"node": kindNode, "nodes": kindNode, "no": kindNode,
 	"service": kindService, "services": kindService, "svc": kindService,
@@ -80,7 +80,7 @@ type command struct {
 // watchEvery is how often --watch looks.
 const watchEvery = 2 * time.Second
 
-// New returns the command. The reasons are all that the daemon writes.
+// New returns the command. reasons are all reasons that the daemon writes.
 func New(reasons Reasons) *cobra.Command {
 	e := &command{reasons: reasons, output: inspect.NewOutput()}
 	c := &cobra.Command{
@@ -158,17 +158,18 @@ func (e *command) run(c *cobra.Command, args []string) error {
 	return e.print(c, r.clock, look)
 }
 
-// printed is what a look has found.
+// printed is what a look at the cluster has found.
 type printed interface{ text(now time.Time) string }
 
-// print prints what a look finds, once, or again whenever it changes.
+// print prints what look finds. With --watch it goes on, and prints it again whenever
+// it changes.
 func (e *command) print(c *cobra.Command, at clock.PassiveClock, look func(context.Context) (printed, error)) error {
 	ctx := c.Context()
 	var last printed
 	for {
 		found, err := look(ctx)
 		switch {
-		case ctx.Err() != nil: // The user has stopped it.
+		case ctx.Err() != nil: // The user has stopped the command.
 			return nil //nolint:nilerr // see above
 		case err != nil:
 			return err
@@ -185,7 +186,8 @@ func (e *command) print(c *cobra.Command, at clock.PassiveClock, look func(conte
 	}
 }
 
-// lasting returns the answer without what changes while nothing happens.
+// lasting returns the answer without the fields that change although nothing has
+// happened to the object, such as the time of the last renewal of the Lease.
 func lasting(p printed) printed {
 	switch p := p.(type) {
 	case Answer:

@@ -69,7 +69,7 @@ func TestArguments(t *testing.T) {
 	}
 }
 
-// known returns a reader of a cluster with these objects.
+// known returns a reader of a cluster with these objects, and the cluster's fake client.
 func known(objects ...runtime.Object) (reader, *fake.Clientset) {
 	client := fake.NewClientset(objects...)
 	return reader{Interface: client, lease: "kube-system/cloud-controller-manager", clock: clocktesting.NewFakePassiveClock(noon)}, client
@@ -99,7 +99,7 @@ func TestWhatIsRead(t *testing.T) {
 	}
 	l, unread, err := r.everything(t.Context(), metav1.NamespaceAll)
 	views := l.views()
-	// The fake API server knows no field selectors, so the event is in each of the lists.
+	// The fake API server knows no field selectors, so both lists of events have the event.
 	if err != nil || len(unread) > 0 || len(views) != 2 || len(views[0].Events) == 0 || len(views[1].Events) > 0 {
 		t.Errorf("%d objects: %+v, error %v", len(views), views, err)
 	}
@@ -110,8 +110,8 @@ func TestWhatIsRead(t *testing.T) {
 	}
 }
 
-// Volumes and requests belong to controllers that are off by default. So a list works
-// without the right to read these objects, and says that it lacks them.
+// Volumes and requests belong to controllers that are off by default. So --waiting works
+// without the right to read these objects, and says that they are not listed.
 func TestVolumesAndRequestsAreRead(t *testing.T) {
 	labelled, signed := aVolume(), aRequest()
 	labelled.Name, labelled.Labels = "disk-2", map[string]string{corev1.LabelTopologyZone: ""}

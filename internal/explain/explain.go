@@ -40,7 +40,7 @@ func (all Reasons) Waiting(views []View, d DaemonView, now time.Time) Waiting {
 	for _, v := range views {
 		v.Daemon = d
 		a := all.Explain(v)
-		a.Daemon = Daemon{} // The list has it once.
+		a.Daemon = Daemon{} // w has it, once for all items.
 		if a.State == Waits || v.Volume == nil && (a.State == Unknown || a.State == Deleting) {
 			w.Items = append(w.Items, a)
 		}
@@ -61,7 +61,7 @@ func before(a, b *time.Time) int {
 	return a.Compare(*b)
 }
 
-// sinceOf returns since when the first claim holds whose beginning is known.
+// sinceOf returns the beginning of the first claim that has one, nil if none has.
 func sinceOf(claims []claim) *time.Time {
 	for _, c := range claims {
 		if !c.cause.Since.IsZero() {

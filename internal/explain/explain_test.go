@@ -34,7 +34,7 @@ var (
 	cidr    = netip.MustParsePrefix("10.244.3.0/24")
 )
 
-// all are the reasons of the daemon.
+// all returns the reasons of the daemon.
 func all() Reasons { return app.AllReasons() }
 
 // working is a daemon that leads and has renewed its Lease.
@@ -98,7 +98,7 @@ func ofService(s *corev1.Service, events ...corev1.Event) View {
 	return View{Object: Object{Kind: kindService, Key: s.Namespace + "/" + s.Name, UID: string(s.UID)}, Service: s, Events: events, Daemon: working(), Now: noon}
 }
 
-// statusOf returns the status with which a condition has a reason.
+// statusOf returns the status that the reason's condition has if it has this reason.
 func statusOf(r message.Reason) metav1.ConditionStatus {
 	isGood := slices.Contains([]string{"Ready", "Provisioned", "Initialized", "InstanceFound", "KubeletReports", "RouteCreated"}, r.Name)
 	isReversed := r.Condition == service.ConditionServing || r.Condition == "CloudInitialized" // False is bad
@@ -108,7 +108,7 @@ func statusOf(r message.Reason) metav1.ConditionStatus {
 	return metav1.ConditionFalse
 }
 
-// views returns objects that show a reason, as the daemon shows it.
+// views returns objects on which the daemon has written the reason.
 func views(r message.Reason) []View {
 	text := r.When
 	if begins[r.Name] != "" { // such an event begins with a reason

@@ -12,7 +12,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/volume"
 )
 
-// Lists are the objects of a cluster, of which some may wait.
+// Lists are objects of a cluster. Some of them may wait.
 type Lists struct {
 	Nodes    []corev1.Node
 	Services []corev1.Service
@@ -67,7 +67,7 @@ func (l Lists) byObject(kind string) map[string][]corev1.Event {
 	return all
 }
 
-// hasBalancer reports whether the Service has, or had, to do with a load balancer.
+// hasBalancer reports whether the Service wants a load balancer, or may still have one.
 func hasBalancer(s *corev1.Service) bool {
 	return s.Spec.Type == corev1.ServiceTypeLoadBalancer || slices.Contains(s.Finalizers, service.Finalizer)
 }

@@ -34,9 +34,9 @@ func (d *daemonFlags) addFlags(c *cobra.Command) {
 }
 
 const (
-	// answersWithin is how long the daemon may take.
+	// answersWithin is how long the daemon may take to answer.
 	answersWithin = 5 * time.Second
-	// maxAnswer is the size of the largest answer that is read.
+	// maxAnswer is how many bytes of an answer are read.
 	maxAnswer = 1 << 20
 )
 
@@ -66,7 +66,7 @@ func (d *daemonFlags) open(cluster *inspect.Cluster) (*asked, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--daemon: %w", err)
 	}
-	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // The credentials are for this host.
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // The credentials are for this host only.
 	return &asked{"https://" + at.Host, client}, nil
 }
 

@@ -18,8 +18,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/inspect"
 )
 
-// answering returns the flags of a daemon that answers with a status and a body, and the
-// requests that it gets.
+// answering returns flags that name a daemon, and the requests that the daemon gets. It
+// answers each with the status and the body.
 func answering(t *testing.T, status int, body string) (daemonFlags, *[]string) {
 	t.Helper()
 	var got []string
@@ -38,8 +38,8 @@ func answering(t *testing.T, status int, body string) (daemonFlags, *[]string) {
 	return daemonFlags{url: server.URL, ca: ca}, &got
 }
 
-// aCluster has the credentials of a user, and the certificate authority of an API
-// server that is not the daemon's.
+// aCluster returns a cluster with the token of a user. The address and the server name
+// are those of the API server, and not the daemon's.
 func aCluster() *inspect.Cluster {
 	return &inspect.Cluster{Config: &rest.Config{Host: "https://api.example.com", BearerToken: "mine", TLSClientConfig: rest.TLSClientConfig{ServerName: "api.example.com"}}}
 }

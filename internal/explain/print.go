@@ -21,7 +21,7 @@ type lines struct {
 	now time.Time
 }
 
-// add writes one line. The word is empty for another line of the same.
+// add writes one line. The word is empty if the line continues what the last word says.
 func (l *lines) add(word, format string, values ...any) {
 	fmt.Fprintf(&l.w, "  %-11s %s\n", word, printable.Line(fmt.Sprintf(format, values...), maxLine))
 }

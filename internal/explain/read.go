@@ -98,9 +98,9 @@ func hasCIDR(n corev1.Node, cidr netip.Prefix) bool {
 }
 
 // everything reads all Nodes, the Services of a namespace (of all if it is empty), the
-// volumes, the requests, and the events about them. unread says which of volumes and
-// requests may not be listed. That is no error, because their controllers are off by
-// default.
+// volumes, the requests, and the events about them. If the user may not list volumes or
+// requests, unread has the API server's answer. That is no error, because their
+// controllers are off by default.
 func (r reader) everything(ctx context.Context, namespace string) (l Lists, unread []string, err error) {
 	if l.Nodes, err = r.nodes(ctx); err != nil {
 		return Lists{}, nil, err
@@ -133,8 +133,8 @@ func (r reader) everything(ctx context.Context, namespace string) (l Lists, unre
 	return l, unread, nil
 }
 
-// waitingVolumes reads the volumes without a zone and a region, and the events about
-// volumes if there are any.
+// waitingVolumes reads the volumes without a zone and a region. If there are any, it also
+// reads the events about volumes.
 func (r reader) waitingVolumes(ctx context.Context) ([]corev1.PersistentVolume, []corev1.Event, error) {
 	all, err := r.volumes(ctx)
 	if err != nil {
@@ -162,7 +162,7 @@ func (r reader) nodes(ctx context.Context) (all []corev1.Node, err error) {
 	return all, err
 }
 
-// services returns the Services that have, or had, to do with a load balancer.
+// services returns the Services that want a load balancer, or may still have one.
 func (r reader) services(ctx context.Context, namespace string) (all []corev1.Service, err error) {
 	list := func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 		return r.CoreV1().Services(namespace).List(ctx, o)
@@ -200,8 +200,8 @@ func (r reader) requests(ctx context.Context) (all []certificatesv1.CertificateS
 	return all, err
 }
 
-// keys returns the keys of the objects of a kind, for completion. Without an answer
-// nothing is completed.
+// keys returns the keys of the objects of a kind, for completion. It returns none if the
+// API server does not answer.
 func (r reader) keys(ctx context.Context, kind string) (all []string) {
 	switch kind {
 	case kindNode, kindRoute:
@@ -257,8 +257,8 @@ func (r reader) events(ctx context.Context, namespace string, of fields.Set) (al
 	return all, err
 }
 
-// daemon reads what there is about the daemon. An answer is useful without it, so
-// what cannot be read is no error but is noted in the result.
+// daemon reads what there is about the daemon. An answer is useful without it, so it is
+// no error if the Lease cannot be read: Unread says why.
 func (r reader) daemon(ctx context.Context) DaemonView {
 	v := DaemonView{Name: r.lease}
 	namespace, name := split(r.lease)

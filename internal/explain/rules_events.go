@@ -72,7 +72,7 @@ func (e event) isOver(events []event, reasons ...string) bool {
 // still holds.
 const lately = time.Hour
 
-// mostReported is how many events an answer shows that may be over.
+// mostReported bounds the events in an answer that may be over.
 const mostReported = 5
 
 // reported returns the newest warnings that are not among those that still hold.

@@ -83,7 +83,7 @@ func (all Reasons) node(v View) Answer {
 		a.State, a.Summary = Deleting, "It is being deleted."
 		a.Since = &n.DeletionTimestamp.Time
 	case len(claims) > 0:
-		if a.Summary == uninitialized { // A Node waits for that from its creation on.
+		if a.Summary == uninitialized { // A Node waits to be initialised from its creation on.
 			a.Since = &n.CreationTimestamp.Time
 		}
 	case nodefact.IsUninitialized(n):
@@ -140,7 +140,7 @@ func claimsOfEvents(n *corev1.Node, events []event) []claim {
 	return claims
 }
 
-// answer returns the answer of the claims, of which the first counts most.
+// answer returns the answer that follows from the claims. The first claim counts most.
 func (v View) answer(all Reasons, claims []claim, events []event) Answer {
 	a := Answer{Object: v.Object, Source: Offline, Daemon: all.daemon(v.Daemon, v.Now)}
 	var shown []Cause

@@ -63,8 +63,8 @@ func (all Reasons) service(v View) Answer {
 	return a
 }
 
-// ofClass says to which class a Service belongs, if no daemon has said anything about
-// the Service.
+// ofClass names the class of a Service about which no daemon has said anything. It is
+// empty if the Service has no class.
 func ofClass(s *corev1.Service) string {
 	if s.Spec.LoadBalancerClass == nil {
 		return ""

@@ -13,7 +13,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/service"
 )
 
-// eventAt returns an event of a time before noon.
+// eventAt returns an event that was recorded this long before noon.
 func eventAt(ago time.Duration, kind, reason, text string) corev1.Event {
 	at := metav1.NewTime(noon.Add(-ago))
 	return corev1.Event{Type: kind, Reason: reason, Message: text, FirstTimestamp: at, LastTimestamp: at}
@@ -282,7 +282,7 @@ func TestWriters(t *testing.T) {
 func TestWhatHasWaitedLongestComesFirst(t *testing.T) {
 	old := change(aNode(), func(n *corev1.Node) { n.Name, n.CreationTimestamp = "old", metav1.NewTime(noon.Add(-time.Hour)) })
 	views := []View{ofService(aService()), ofNode(old), ofNode(change(aNode(), initialized))}
-	// Nobody has said that a daemon is to do something about these.
+	// No daemon has said anything about these volumes.
 	views = append(views, ofVolume(aVolume()), ofVolume(change(aVolume(), func(p *corev1.PersistentVolume) { p.DeletionTimestamp = &shownAt })))
 	w := all().Waiting(views, working(), noon)
 	var keys []string

@@ -21,8 +21,8 @@ type View struct {
 	CIDR    netip.Prefix                              // of a route
 	// Owners are the Nodes whose pods have the CIDR of a route.
 	Owners []corev1.Node
-	// Events are those about the object, about the Nodes of a route, or about the Node
-	// that has made a request.
+	// Events are those about the object, about the oldest of a route's Owners, or about
+	// the Node that has made a request.
 	Events []corev1.Event
 	Daemon DaemonView
 	Now    time.Time
@@ -50,7 +50,7 @@ func (all Reasons) find(on, condition, name string) (message.Reason, bool) {
 	return message.Reason{}, false
 }
 
-// of returns a reason of a condition of any type.
+// of returns the reason with this name, of a condition of any type.
 func (all Reasons) of(on, name string) (message.Reason, bool) {
 	for _, r := range all {
 		if r.On == on && r.Condition != "" && r.Name == name {

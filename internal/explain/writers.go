@@ -13,7 +13,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/service"
 )
 
-// field is a field whose writers count, with its path in metadata.managedFields.
+// field is a field of an object, with its path in metadata.managedFields. An answer names
+// the field's writers.
 type field struct {
 	name string
 	path []string

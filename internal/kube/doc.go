@@ -7,7 +7,7 @@
 // begin after the end of its context, but the end of the context does not
 // interrupt it.
 //
-// Package internal/app and the controllers under internal/controller import this
-// package; the files with rules do not. Of this repository, it imports only
+// internal/app, internal/inspect and the controllers under internal/controller import
+// this package; the files with rules do not. Of this repository, it imports only
 // internal/lease.
 package kube

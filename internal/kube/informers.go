@@ -59,7 +59,7 @@ func trimNode(whole *corev1.Node) *corev1.Node {
 
 // TrimService returns the Service as the informer keeps it. Anybody who may create
 // Services decides how large they are, so a Service that has no load balancer is
-// kept as metadata only: without labels, annotations, finalizers and ports. A Service of
+// kept without labels, annotations, finalizers and ports. A Service of
 // type LoadBalancer, or with the controller's finalizer, is passed to the provider. It
 // loses nothing but managed fields that no rule reads. Its annotation
 // last-applied-configuration stays: a provider that writes the Service back would

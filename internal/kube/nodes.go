@@ -44,7 +44,7 @@ type Nodes struct {
 	newest cache.MutationCache
 }
 
-// NewNodes returns Nodes that reads from informer and writes with client. The
+// NewNodes returns a Nodes that reads from informer and writes with client. The
 // informer must be of a factory from NewInformerFactory.
 func NewNodes(ctx context.Context, client kubernetes.Interface, informer informersv1.NodeInformer) *Nodes {
 	return &Nodes{

@@ -16,8 +16,8 @@ import (
 var ErrReadOnly = errors.New("this client only reads")
 
 // ReadOnly makes a client read-only: a request that could change something does not
-// reach the API server. refused is told about each request that is not made; it may
-// be called by several goroutines.
+// reach the API server. refused is called for each such request. Several goroutines may
+// call it.
 func ReadOnly(refused func(request string)) transport.WrapperFunc {
 	return func(next http.RoundTripper) http.RoundTripper { return readOnly{next, refused} }
 }
@@ -27,7 +27,7 @@ type readOnly struct {
 	refused func(request string)
 }
 
-// RoundTrip is an http.RoundTripper.
+// RoundTrip implements http.RoundTripper.
 func (r readOnly) RoundTrip(req *http.Request) (*http.Response, error) {
 	if onlyReads(req) {
 		return r.next.RoundTrip(req)
@@ -44,8 +44,8 @@ func (r readOnly) RoundTrip(req *http.Request) (*http.Response, error) {
 // connections.
 func (r readOnly) WrappedRoundTripper() http.RoundTripper { return r.next }
 
-// TellDenied makes a client call tell for each request to which the API server answers
-// that it is forbidden. Several goroutines may call tell.
+// TellDenied makes a client call tell for each request that the API server forbids.
+// Several goroutines may call tell.
 func TellDenied(tell func(request string)) transport.WrapperFunc {
 	return func(next http.RoundTripper) http.RoundTripper { return tellDenied{next, tell} }
 }
@@ -55,7 +55,7 @@ type tellDenied struct {
 	tell func(request string)
 }
 
-// RoundTrip is an http.RoundTripper.
+// RoundTrip implements http.RoundTripper.
 func (t tellDenied) RoundTrip(req *http.Request) (*http.Response, error) {
 	response, err := t.next.RoundTrip(req)
 	if err == nil && response.StatusCode == http.StatusForbidden {

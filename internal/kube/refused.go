@@ -17,8 +17,8 @@ const failedTest = "the server rejected our request due to an error in our reque
 // IsStale reports whether a write was refused because the object has changed or has
 // been replaced since it was read. The API server answers 409, or 422 to a patch
 // with another UID, because a UID is immutable, and to a patch whose tests fail. A
-// policy or a webhook may refuse a write with any status. The status does not show
-// that the object has changed.
+// webhook may refuse a write with the same status, although the object has not
+// changed.
 func IsStale(err error) bool {
 	status, ok := errors.AsType[*apierrors.StatusError](err)
 	if !ok || isDenied(status.ErrStatus) {

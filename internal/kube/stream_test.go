@@ -29,7 +29,7 @@ func TestNodesAreStreamedWhereTheAPIServerCan(t *testing.T) {
 			var lists atomic.Int32
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				w.Header().Set("Content-Type", "application/json")
-				send := func(obj any) { _ = json.NewEncoder(w).Encode(obj) } // The client has gone.
+				send := func(obj any) { _ = json.NewEncoder(w).Encode(obj) } // It fails only if the client has gone.
 				switch q := r.URL.Query(); {
 				case q.Get("watch") == "":
 					lists.Add(1)

@@ -21,7 +21,7 @@ type Volumes struct {
 	newest cache.MutationCache
 }
 
-// NewVolumes returns Volumes that reads from informer and writes with client.
+// NewVolumes returns a Volumes that reads from informer and writes with client.
 func NewVolumes(ctx context.Context, client kubernetes.Interface, informer informersv1.PersistentVolumeInformer) *Volumes {
 	return &Volumes{client: client.CoreV1().PersistentVolumes(), newest: newest(ctx, informer.Informer().GetStore())}
 }

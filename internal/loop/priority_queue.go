@@ -149,8 +149,8 @@ func (n *namespaces) push(key string) {
 	n.byKey[key] = n.byName[name].Value.(*namespace).keys.PushBack(key)
 }
 
-// pop takes the first key of the namespace whose turn it is. That namespace is
-// the last one in turn then.
+// pop takes the first key of the namespace whose turn it is. After that, the
+// namespace is the last in turn.
 func (n *namespaces) pop() string {
 	turn := n.turns.Front()
 	key := turn.Value.(*namespace).keys.Front().Value.(string)

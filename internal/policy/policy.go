@@ -20,7 +20,7 @@ import (
 
 // Config says what the policy is for.
 type Config struct {
-	// Name of both objects.
+	// Name is the name of the policy and of its binding.
 	Name string
 	// Provider is the provider's name, for messages.
 	Provider string
@@ -148,7 +148,7 @@ func orDefault[T any](all []T, usual T) []T {
 	return all
 }
 
-// list returns the words as a list of an expression.
+// list returns the words as a list in the language of the expressions.
 func list[T ~string](all []T) string {
 	quoted := make([]string, 0, len(all))
 	for _, word := range all {

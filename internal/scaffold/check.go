@@ -7,7 +7,7 @@ import (
 )
 
 // maxName is the maximum length of a cloud's name. Names of images and objects
-// consist of it and a suffix, and can have 63 characters.
+// consist of that name and a suffix, and can have 63 characters.
 const maxName = 35
 
 var (

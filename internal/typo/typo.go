@@ -27,8 +27,8 @@ func NoArguments(c *cobra.Command, args []string) error {
 	return fmt.Errorf("unknown command %q for %q%s", args[0], c.CommandPath(), Command(c, args[0]))
 }
 
-// Completion makes the sub-command "completion" of cobra an error for a shell that
-// it does not know. Without it, help is printed and the exit code is 0.
+// Completion makes cobra's sub-command "completion" fail for a shell that it does not
+// know. Otherwise it would print its help, and the exit code would be 0.
 func Completion(root *cobra.Command) {
 	root.InitDefaultCompletionCmd()
 	for _, c := range root.Commands() {
@@ -49,8 +49,8 @@ func Completion(root *cobra.Command) {
 	}
 }
 
-// Help makes the sub-command "help" of cobra an error for a command that does not
-// exist. Without it, the usage is printed and the exit code is 0.
+// Help makes cobra's sub-command "help" fail for a command that does not exist.
+// Otherwise it would print the usage, and the exit code would be 0.
 func Help(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	for _, c := range root.Commands() {

@@ -22,7 +22,7 @@ import (
 // Behind is a module that is older than the others.
 type Behind struct {
 	Module, Version string
-	Needed          string // version of the newest of them
+	Needed          string // the version that belongs to the newest of the others
 }
 
 // String says what to do.

@@ -36,7 +36,7 @@ func balanced(f func(*balancing)) func(*trial) {
 	}
 }
 
-// in returns the same for another cluster.
+// in returns a balancing of the same trial for another cluster.
 func (b *balancing) in(cluster string) *balancing {
 	other := &balancing{trial: b.trial, cluster: cluster, gone: b.gone, known: b.known}
 	for _, r := range other.resources() {
@@ -153,7 +153,7 @@ func (t *trial) repeated(f func() error) error {
 	}
 }
 
-// asksAgain reports whether an error means that the same call will succeed later.
+// asksAgain reports whether an error means that the same call may succeed later.
 func (t *trial) asksAgain(err error) bool {
 	var retry *api.RetryError
 	kind := t.kind(err)
@@ -264,7 +264,7 @@ func (b *balancing) nothingLeft(when string) {
 	})
 }
 
-// writes returns how many calls of f change the cloud.
+// writes returns how many of the calls that f makes change the cloud.
 func (t *trial) writes(f func()) int { return t.counted(f).Writes }
 
 // port returns a port of a Service.

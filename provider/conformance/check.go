@@ -42,7 +42,7 @@ type Level string
 
 // The levels.
 const (
-	// Core is for what loses nodes, load balancers, routes or traffic, or
+	// Core is for a failure that loses nodes, load balancers, routes or traffic, or
 	// contradicts a doc comment of the contract.
 	Core Level = "core"
 	// Extended is for what belongs to a feature, or makes operation easier.

@@ -115,8 +115,7 @@ func fastReloadBad(t *trial) {
 	}
 }
 
-// fastReload calls Reload with the same content again and again while other calls
-// run.
+// fastReload calls Reload many times with the same content, while other calls run.
 func fastReload(t *trial) {
 	reloader := offered[provider.Reloader](t, t.provider, "Reloader")
 	node := joined(t.machine("a"))
@@ -141,7 +140,7 @@ func fastReload(t *trial) {
 	}
 }
 
-// configuration returns what Reload reads; nil if there is no such file.
+// configuration returns what Reload reads; nil if the target has no Configuration.
 func (t *trial) configuration() io.Reader {
 	content := t.suite.target.Configuration
 	if content == nil {

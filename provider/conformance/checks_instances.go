@@ -75,7 +75,7 @@ func (t *trial) metadata(n *corev1.Node) *cloudprovider.InstanceMetadata {
 	return got
 }
 
-// is checks that the metadata of a Node is that of the machine.
+// is checks that the metadata of a Node has the provider ID of the machine.
 func (t *trial) is(n *corev1.Node, m Machine) error {
 	got, err := t.instances().InstanceMetadata(t.ctx, n)
 	switch {

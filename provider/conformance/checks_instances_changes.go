@@ -40,7 +40,7 @@ func (t *trial) down(n *corev1.Node, want bool) error { //nolint:revive // what 
 	return nil
 }
 
-// stopIt returns the Node of a machine that is shut down.
+// stopIt returns a machine that is shut down, and its Node.
 func stopIt(t *trial) (Machine, *corev1.Node) {
 	m := t.machine("a")
 	n := joined(m)

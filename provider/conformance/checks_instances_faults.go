@@ -45,8 +45,8 @@ func failures() []FaultKind {
 	return []FaultKind{FaultError, FaultUnavailable, FaultThrottled, FaultUnauthenticated, FaultForbidden, FaultReset, FaultGarbage}
 }
 
-// under calls f while the cloud has the fault, with a new provider that remembers
-// nothing. It reports whether the world can do that.
+// under makes a new provider that remembers nothing, and calls call while the cloud
+// has the fault. It reports whether the world can set the fault.
 func (t *trial) under(f Fault, call func()) bool {
 	t.refresh()
 	restore, err := t.setFault(f)
@@ -77,7 +77,8 @@ func faultIsError(t *trial) {
 	}
 }
 
-// notEmpty fails the check if the provider makes up an answer.
+// notEmpty fails the check if the provider returns neither metadata nor an error, or
+// says that there is no instance.
 func (t *trial) notEmpty(ctx context.Context, n *corev1.Node, when string) {
 	switch got, err := t.instances().InstanceMetadata(ctx, n); {
 	case err == nil && (got == nil || got.ProviderID == ""):

@@ -52,8 +52,8 @@ func goneChecks() []Check {
 	}
 }
 
-// onGone terminates a machine and waits until the provider says so. It returns the
-// question about the machine's Node.
+// onGone terminates a machine and waits until the provider calls it absent. It returns
+// a function that asks the question about the machine's Node.
 func onGone(t *trial, node func(Machine) *corev1.Node, question func(*corev1.Node) error) func() error {
 	m := t.machine("a")
 	n := node(m)

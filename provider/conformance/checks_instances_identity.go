@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// identityChecks are about which instance is that of a Node.
+// identityChecks are about how the instance of a Node is found.
 func identityChecks() []Check {
 	machines := []Need{NeedMachines}
 	return []Check{

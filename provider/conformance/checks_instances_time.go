@@ -105,7 +105,7 @@ func othersHang(t *trial) {
 		case <-ended: // the provider needed no call
 		case <-time.After(200 * time.Millisecond):
 		}
-		// If the fault has hit this call and not the other one, the next call shows it.
+		// The fault may hit this call instead of the other one. Then the next call succeeds.
 		var err error
 		for range 3 {
 			t.brief(func(ctx context.Context) {

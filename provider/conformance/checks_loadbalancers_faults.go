@@ -106,7 +106,7 @@ func lbDrift(b *balancing, what Drift) {
 	b.only("after EnsureLoadBalancer = nil", nil)
 	all, err := b.world.(Viewer).LoadBalancers(b.ctx, b.cluster) //nolint:forcetypeassert // the check says that it needs one
 	b.must("load balancers of cluster "+b.cluster, err)
-	if len(all) != 1 { // The world is asked to change the only one.
+	if len(all) != 1 { // The world changes the cluster's only load balancer.
 		b.notRunf("needs a cluster without other load balancers, and %s has %s", b.cluster, balancersText(all))
 	}
 	b.must("remove "+string(what), b.world.(Drifter).Drift(b.ctx, b.cluster, what)) //nolint:forcetypeassert // the check says that it needs one
@@ -126,7 +126,7 @@ const maxWrites = 20
 
 // failing makes one call of f after the other. A fault hits the first write of the
 // first call, the second write of the second call and so on, until a call makes
-// too few writes. After each call, failing calls then.
+// too few writes. After each call, failing calls the function then.
 func (b *balancing) failing(kind FaultKind, f func(k int) (*corev1.Service, func() error), then func(s *corev1.Service, when string)) {
 	for k := range maxWrites {
 		s, call := f(k)

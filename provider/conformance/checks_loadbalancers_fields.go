@@ -11,7 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// fieldChecks are those of the fields of a Service.
+// fieldChecks returns the checks of the fields of a Service.
 func fieldChecks() []Check {
 	needs := []Need{NeedMachines, NeedViewer}
 	const unsafe = "A Service that should be closed is open, and nobody learns it (kubernetes/kubernetes#123714)."

@@ -12,7 +12,7 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 )
 
-// lifeChecks are those of the creation and deletion of a load balancer.
+// lifeChecks returns the checks of the creation and deletion of a load balancer.
 func lifeChecks() []Check { return slices.Concat(creationChecks(), deletionChecks()) }
 
 func creationChecks() []Check {

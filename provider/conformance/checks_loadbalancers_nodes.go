@@ -9,7 +9,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/provider"
 )
 
-// nodeChecks are those of the backends of a load balancer.
+// nodeChecks returns the checks of the backends of a load balancer.
 func nodeChecks() []Check {
 	needs := []Need{NeedMachines, NeedViewer}
 	return []Check{

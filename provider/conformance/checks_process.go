@@ -112,7 +112,8 @@ func badConfigs(t *trial) {
 	}
 }
 
-// ask makes the provider do something. Its answer does not matter.
+// ask makes the provider do something, and returns the error. The answer does not
+// matter.
 func (t *trial) ask(from cloudprovider.Interface) error {
 	v2, ok := from.InstancesV2()
 	if !ok {

@@ -33,8 +33,8 @@ type Config struct {
 	// ServingCertificates makes the kubelets request certificates for their servers, as with serverTLSBootstrap. Somebody
 	// has to approve the requests.
 	ServingCertificates bool
-	// NetworkFile is a file without which the kubelets report that their network is not ready. Empty means that it is
-	// always ready.
+	// NetworkFile is a file without which the kubelets report that their network is not ready. Empty means that the
+	// network is always ready.
 	NetworkFile string
 	// APIServerArgs, ControllerManagerArgs and SchedulerArgs are additional flags. They override the others.
 	APIServerArgs, ControllerManagerArgs, SchedulerArgs []string

@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	// The names of the published kubeconfigs, and of the users in them.
+	// The administrator's user, group and kubeconfig, and the context of all kubeconfigs.
 	adminUser   = "admin"
 	adminGroup  = "system:masters"
 	adminFile   = "admin"
@@ -37,7 +37,8 @@ type credentials struct {
 	tokens    map[string]string // by user
 }
 
-// ensureCredentials writes the credentials that the components need, and keeps those that exist already.
+// ensureCredentials writes the credentials that the components need. It keeps authorities, tokens and the key of the
+// service accounts that exist already, and issues the other certificates again.
 func ensureCredentials(c Config, l layout, now time.Time) (*credentials, error) {
 	authority, err := pki.LoadOrCreate(l.in("pki"), now)
 	if err != nil {

@@ -19,9 +19,9 @@ import (
 const (
 	// fresh is how long an answer is reused. So several browsers cost as much as one.
 	fresh = 500 * time.Millisecond
-	// timeout is how long the API server may take.
+	// timeout is how long the API server may take to answer.
 	timeout = 5 * time.Second
-	// most is the maximum number of objects of each kind that are read.
+	// most is the maximum number of Nodes and of Services that are read.
 	most = 500
 
 	leaseNamespace, leaseName = metav1.NamespaceSystem, "cloud-controller-manager"

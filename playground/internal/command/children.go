@@ -52,7 +52,7 @@ func newRestart() *cobra.Command {
 	return newChange("restart", "Stop a process of a running playground and start it again, on the same port", (*control.Client).Restart)
 }
 
-// newChange returns a command that stops a child in some way.
+// newChange returns a command that stops or restarts a child.
 func newChange(verb, short string, change func(*control.Client, context.Context, string, control.Manner) error) *cobra.Command {
 	var dataDir string
 	var kill bool

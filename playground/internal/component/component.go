@@ -12,7 +12,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/playground/internal/child"
 )
 
-// upstream lists the commands of Kubernetes. Creating a command changes global state, so only run creates one.
+// upstream lists the commands of Kubernetes. Creating a command changes global state, so only the command that is to run
+// is created.
 var upstream = []struct {
 	name string
 	new  func() *cobra.Command

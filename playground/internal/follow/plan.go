@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// machine is what the follower knows of an instance: the name under which its kubelet was first booted, and whether it
-// runs.
+// machine is what the follower knows of an instance: the name under which its kubelet was first booted, and whether the
+// kubelet runs.
 type machine struct {
 	node string
 	on   bool
@@ -35,7 +35,7 @@ type action struct {
 }
 
 // plan returns the actions that make a kubelet run for each running instance and for no other. The
-// keys of machines are instance IDs. It has every instance that was booted and may run again. Kills
+// keys of machines are instance IDs: those of all instances that were booted and may run again. Kills
 // come first, so that the names of the killed nodes are free for the boots.
 func plan(instances []simulator.Instance, machines map[string]machine) []action {
 	known := make(map[string]simulator.Instance, len(instances))

@@ -11,7 +11,7 @@ type verb int
 const (
 	say    verb = iota // change the answer of an open door
 	listen             // open a door
-	leave              // close it
+	leave              // close a door
 )
 
 // action is one thing to do at one door.
