@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// webBalancer is a load balancer with the required fields only.
+// webBalancer returns a load balancer with the required fields only.
 func webBalancer(name string) LoadBalancer {
 	return LoadBalancer{Name: name, Listeners: []Listener{{Protocol: TCP, Port: 80, BackendPort: 30080}}}
 }

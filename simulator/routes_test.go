@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// routeTo is a route with the required fields only.
+// routeTo returns a route with a name, a destination and a target only.
 func routeTo(name, destination, target string) Route {
 	return Route{Name: name, Destination: destination, Target: target}
 }

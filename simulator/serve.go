@@ -14,8 +14,8 @@ const (
 	shutdownGrace = 5 * time.Second
 )
 
-// Serve serves the cloud on the listener until the context ends, then closes
-// both. Calls that a fault delays (latency, hang) then end without an answer.
+// Serve serves the cloud on the listener until the context ends, then closes the
+// listener. Calls that a fault delays (latency, hang) then end without an answer.
 // With Config.Traffic, Serve also carries the load balancers' traffic.
 func (c *Cloud) Serve(ctx context.Context, listener net.Listener) error {
 	server := &http.Server{

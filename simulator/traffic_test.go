@@ -59,7 +59,7 @@ func startCarrying(t *testing.T, config Config) served {
 	return s
 }
 
-// await calls ask again and again until it returns true.
+// await calls ask until ok is true. After 30 seconds the test fails.
 func await(t *testing.T, what string, ask func() (got string, ok bool)) {
 	t.Helper()
 	deadline := time.Now().Add(30 * time.Second)

@@ -63,7 +63,7 @@ const (
 	// ResultReplyLost means that the call was carried out, but the connection
 	// was cut before the answer.
 	ResultReplyLost = "ReplyLost"
-	// ResultReset means that the connection was reset before the call was
+	// ResultReset means that the connection was reset and the call was not
 	// carried out.
 	ResultReset = "ConnectionReset"
 	// ResultGone means that the call was not carried out, because its caller

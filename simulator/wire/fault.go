@@ -10,7 +10,7 @@ const (
 	// FaultHang keeps a call waiting until its caller goes away or the fault is
 	// cleared.
 	FaultHang FaultKind = "hang"
-	// FaultReset resets the connection before the call is carried out.
+	// FaultReset resets the connection and does not carry the call out.
 	FaultReset FaultKind = "reset"
 	// FaultThrottle answers 429 with Retry-After when there are too many calls.
 	// It allows Rate calls a second, and Burst calls at once.

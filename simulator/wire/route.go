@@ -8,8 +8,8 @@ type RouteState string
 // The states of a route.
 const (
 	RouteActive RouteState = "active"
-	// RouteBlackhole drops the packets: its target is not running or does not
-	// exist, or the route was created as a blackhole without a target.
+	// RouteBlackhole drops the packets: its target is neither pending nor running,
+	// or the route was created as a blackhole without a target.
 	RouteBlackhole RouteState = "blackhole"
 )
 

@@ -119,7 +119,7 @@ func TestEachAlertFiresInTrouble(t *testing.T) {
 	}
 }
 
-// becomes returns a gauge that is 0 until the trouble starts.
+// becomes returns a gauge that is 0 until the trouble starts, and then has the value.
 func becomes(metric string, value float64) series {
 	return series{metric, func(now time.Duration) (float64, bool) {
 		if now <= 0 {
@@ -134,8 +134,7 @@ func grows(metric string) series {
 	return series{metric, func(now time.Duration) (float64, bool) { return max(now.Seconds(), 0), true }}
 }
 
-// counts returns a counter that grows by so much a minute, before and during the
-// trouble.
+// counts returns a counter, given its growth a minute before and during the trouble.
 func counts(metric string, before, during float64) series {
 	return series{metric, func(now time.Duration) (float64, bool) {
 		return before*(history+min(now, 0)).Minutes() + during*max(now, 0).Minutes(), true

@@ -87,7 +87,7 @@ func firesAfter(t *testing.T, rule rulefmt.Rule, all []series) (time.Duration, b
 }
 
 // series is a metric with its labels, and its value at a time that is relative to
-// the start of the trouble. It returns false while the metric is not there.
+// the start of the trouble. value returns false while the metric is not there.
 type series struct {
 	metric string
 	value  func(since time.Duration) (float64, bool)

@@ -96,7 +96,7 @@ func deleteService(t *testing.T, kubeconfig string) {
 }
 
 // TestCauseAndEffect checks in the real demo that the page shows both sides: a fault
-// that is switched on there, and what comes of it in the cluster. It takes the picture
+// that is switched on in the page, and its effect in the cluster. It takes the picture
 // of the README, too:
 //
 //	make test-browser DEMO_PICTURE=docs/pictures/cause-and-effect.png

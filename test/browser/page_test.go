@@ -178,7 +178,7 @@ func (p *page) press(within, label string) {
 	p.do(chromedp.Click(fmt.Sprintf(`//%s//button[normalize-space()=%q]`, within, label)))
 }
 
-// rowOf returns the row of the resource with this name, for press.
+// rowOf returns the XPath of the row of the resource with this name, for press.
 func rowOf(name string) string { return fmt.Sprintf(`tr[th/strong=%q]`, name) }
 
 // fill types into a field in place of what is there.

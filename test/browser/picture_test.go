@@ -89,8 +89,8 @@ func (p *page) takePicture(variable string) {
 	save(p.t, path, taken)
 }
 
-// populate fills a cloud as a cluster of four nodes does, one of them stopped,
-// and returns where its load balancer listens.
+// populate fills a cloud with what a cluster of four nodes has there, one of them
+// stopped. It returns where the load balancer listens.
 func populate(c *cloud) string {
 	c.t.Helper()
 	backends := startBackends(c.t, 4)

@@ -11,7 +11,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// scene is a cloud with one of everything, and its page.
+// scene returns the page of a cloud with instances, a load balancer, a static IP, a
+// route, a fault and calls.
 func scene(t *testing.T) *page {
 	t.Helper()
 	c := startCloud(t)

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// otherSite is a website that has nothing to do with the cloud.
+// otherSite serves a website that has nothing to do with the cloud, and returns its
+// URL.
 func otherSite(t *testing.T) string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -300,7 +300,8 @@ func testServingCertificateAttacks(t *testing.T) {
 	})
 }
 
-// node returns an initialised Node with an instance.
+// node makes an instance and its Node, waits until the Node is initialised, and
+// returns the instance.
 func (s served) node(t *testing.T, name string, addresses ...string) simulator.Instance {
 	t.Helper()
 	i, _ := s.Pair(t, s.cloud, simulator.Instance{Name: s.Name(name), Addresses: nodes.CloudAddresses(addresses...)})

@@ -107,7 +107,7 @@ type storm struct {
 	calm func()
 }
 
-// blow writes until calm is called, at the latest at the end of the test.
+// blow starts the writers. They write until calm is called or the test ends.
 func (s *storm) blow(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())

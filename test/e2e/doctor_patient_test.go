@@ -275,7 +275,7 @@ func (p *patient) event(t *testing.T, about corev1.ObjectReference, reason strin
 	expect.Cleanup(t, func(ctx context.Context) error { return events.Delete(ctx, e.Name, metav1.DeleteOptions{}) })
 }
 
-// examine returns the report of the command, run in this process.
+// examine runs doctor in this process, and returns its report and exit code.
 func (p *patient) examine(ctx context.Context, kubeconfig string, args ...string) (r doctor.Report, code int, err error) {
 	command := doctor.New(func(*doctor.View) any { return nil }) //nolint:contextcheck // ExecuteContext passes it
 	command.SilenceErrors, command.SilenceUsage = true, true
@@ -312,7 +312,7 @@ func (p *patient) awaitCodes(t *testing.T, want ...string) doctor.Report {
 	return r
 }
 
-// as returns a kubeconfig of another user, with a role.
+// as gives a role to another user, and returns the path of a kubeconfig for that user.
 func (p *patient) as(t *testing.T, user, role string) string {
 	t.Helper()
 	binding := &rbacv1.ClusterRoleBinding{

@@ -190,7 +190,7 @@ func keepsTheLease(t *testing.T, b *bed.Bed, leader, standby replicas.Replica) {
 	}
 }
 
-// mutations matches writes to the API server except events and leases.
+// mutations matches writes of Nodes and Services to the API server.
 func mutations(r proxy.Request) bool {
 	return r.Method != http.MethodGet && (strings.HasPrefix(r.Path, "/api/v1/nodes") || strings.Contains(r.Path, "/services/"))
 }

@@ -23,7 +23,7 @@ import (
 // smallQuota is the request quota of a cloud that its users can use up.
 var smallQuota = []string{"--quota=10", "--quota-burst=10"}
 
-// figures are what something has cost while others share the cloud.
+// figures are the calls to the cloud and the time that some work has taken.
 type figures struct {
 	calls int64
 	took  time.Duration
@@ -33,7 +33,7 @@ func (f figures) String() string {
 	return fmt.Sprintf("%d calls, %v", f.calls, f.took.Round(time.Millisecond))
 }
 
-// measured calls f and returns what that has cost.
+// measured calls f, and returns how many calls the cloud got and how long that took.
 func measured(ctx context.Context, t *testing.T, c *bed.Cloud, f func()) figures {
 	t.Helper()
 	if err := c.ResetCalls(ctx); err != nil {

@@ -126,12 +126,12 @@ func newHybridCloud(t *testing.T, b *bed.Bed, name string, all, own []string) *h
 	return s
 }
 
-// someAddress returns an address of this computer that nothing else uses.
+// someAddress returns a loopback address that other programs are unlikely to use.
 func someAddress() string {
 	return fmt.Sprintf("127.%d.%d.%d", 1+rand.N(60), 1+rand.N(250), 1+rand.N(250))
 }
 
-// runs starts the daemon, or replaces it by one that speaks to another cloud.
+// runs starts a daemon that speaks to the cloud c, in place of the daemon before.
 func (s *hybridCloud) runs(t *testing.T, c *bed.Cloud) {
 	t.Helper()
 	if s.daemon != nil {

@@ -120,7 +120,7 @@ func remove(t *testing.T, b *bed.Bed, names ...string) {
 	})
 }
 
-// each calls a function for the names, some at a time.
+// each calls a function for each of the names, eight at a time.
 func each(names []string, do func(string)) {
 	queue := make(chan string)
 	var workers sync.WaitGroup

@@ -22,7 +22,7 @@ import (
 )
 
 // A kubelet registers with the taint; the daemon describes the Node and then
-// releases it, with two writes, one event and one call of the cloud (S6, P2).
+// releases it, with two writes, one event and one call to the cloud (S6, P2).
 func TestNewNodeIsInitialised(t *testing.T) {
 	b := onShared(t)
 	i := b.Kubelet(t, simulator.Instance{

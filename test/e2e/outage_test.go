@@ -16,8 +16,9 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/nodes"
 )
 
-// While the cloud is down it is called once every 5 seconds, whoever waits (P2 c). Each
-// Node says so once. Afterwards no Node waits for a delay that has grown in between.
+// While the cloud is down it is called once every 5 seconds, however many Nodes wait
+// (P2 c). Each Node gets one event about the outage. Afterwards no Node waits for a delay
+// that has grown during the outage.
 func TestOutageCostsFewCalls(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes more than a minute")

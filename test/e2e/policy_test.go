@@ -75,7 +75,8 @@ func dryRun(ctx context.Context, b *bed.Bed, name string, edit func(*corev1.Serv
 	return ours, err
 }
 
-// serviceFields are functions that make a Service use one field each.
+// serviceFields are functions that make a Service use one field each, by the beginning
+// of the warning.
 var serviceFields = map[string]func(*corev1.Service){
 	"spec.sessionAffinity":          func(s *corev1.Service) { s.Spec.SessionAffinity = corev1.ServiceAffinityClientIP },
 	"spec.loadBalancerSourceRanges": func(s *corev1.Service) { s.Spec.LoadBalancerSourceRanges = []string{"10.0.0.0/8"} },

@@ -19,7 +19,7 @@ import (
 )
 
 // charts are the command lines that public charts and manifests of other
-// cloud-controller-managers render, with another provider's name.
+// cloud-controller-managers render. Only the provider is the simulated one.
 var charts = []struct {
 	name string
 	args []string

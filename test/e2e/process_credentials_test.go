@@ -82,9 +82,9 @@ func TestCredentialsAreTakenByTheLeader(t *testing.T) {
 	b.AwaitMetric(t, d, `fairlead_cloud_config_changes_total{result="applied"} 1`)
 }
 
-// The same with a provider whose factory works once in a process. The leader does not
-// end because of a wrong file. Because of a correct file it ends. The other replica then
-// leads, and does the same when its own file changes.
+// The same with a provider whose factory works once in a process. After a wrong file the
+// leader goes on. After a correct file it ends. The other replica then leads, and ends
+// when its own file changes.
 func TestCredentialsOfAFactoryThatWorksOnce(t *testing.T) {
 	b := onShared(t)
 	before, after := b.NewCloud(t), b.NewCloud(t)

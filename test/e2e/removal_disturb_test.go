@@ -29,8 +29,7 @@ func deletes(r proxy.Request) bool {
 	return r.Method == http.MethodDelete && strings.HasPrefix(r.Path, "/api/v1/nodes/")
 }
 
-// again registers a Node of the same name after the first has been deleted by
-// hand.
+// again deletes a Node by hand, and registers another one of the same name.
 func again(t *testing.T, p *nodepool.Pool, m *nodepool.Member, i simulator.Instance, ready corev1.ConditionStatus) *nodepool.Member {
 	t.Helper()
 	p.ByHand(t, m)

@@ -266,8 +266,8 @@ func testErrorsBetween(t *testing.T, b *bed.Bed) {
 
 // testWithoutProviderID: a Node without a provider ID that waits to be initialised is
 // looked for by its name, and deleted. A Node without a provider ID that does not
-// wait to be initialised is somebody's own machine, and stays. For both, the older
-// interface says "absent" in another way.
+// wait to be initialised is somebody's own machine, and stays. The older interfaces say
+// "absent" in another way, so one provider has them.
 func testWithoutProviderID(t *testing.T, b *bed.Bed) {
 	for _, row := range []struct {
 		provider string

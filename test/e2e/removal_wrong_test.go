@@ -58,8 +58,8 @@ func wrongAnswers() [][]wrongAnswer {
 }
 
 // A cloud that answers 404 for everything, or whose list lacks instances, costs
-// no Node, whether the provider says "absent" or fails with the error "not found"
-// that a flag makes an answer. The delay of the budget is short here, which shows
+// no Node, whether the provider says "absent" or returns the error "not found", which
+// a flag declares to be an answer. The delay of the budget is short here, which shows
 // that the Nodes are not held by the budget alone. At the end one instance is really
 // terminated, and its Node is deleted, which shows that deletion works.
 func TestWrongAnswersDeleteNothing(t *testing.T) {
@@ -77,7 +77,7 @@ func TestWrongAnswersDeleteNothing(t *testing.T) {
 
 func (l wrongAnswer) testDeletesNothing(t *testing.T, p *nodepool.Pool) {
 	s := daemon.Setup{Provider: l.provider, Flags: nodepool.Quickly("--node-status-update-frequency=2s", "--node-deletion-over-budget-after=10s")}
-	if l.provider == "modern" { // With this habit it returns an error for "absent", and the flag makes that an answer.
+	if l.provider == "modern" { // With this quirk it returns an error for "absent", which the flag declares to be an answer.
 		s.Settings, s.Flags = "quirks: [GoneIsNotFound]\n", append(s.Flags, "--node-deletion-not-found-error=absent")
 	}
 	p.Lists = l.provider == "listing"
@@ -130,8 +130,7 @@ func (l wrongAnswer) awaitDenied(t *testing.T, p *nodepool.Pool, d *daemon.Daemo
 	})
 }
 
-// noStream checks that events are recorded only when something has changed, and not
-// again and again.
+// noStream checks that each member has at most a few events about its held deletion.
 func noStream(t *testing.T, p *nodepool.Pool, members []*nodepool.Member) {
 	t.Helper()
 	const most = 3 // the reason may change while the cloud is asked

@@ -95,7 +95,8 @@ func (s *side) testHints(t *testing.T) {
 	}
 }
 
-// testLeadsNowhere: after a minute the Node of an instance that is stopped says so.
+// testLeadsNowhere: after a minute the Node of a stopped instance shows that its network
+// is unavailable.
 func (s *side) testLeadsNowhere(t *testing.T, i simulator.Instance) {
 	s.AwaitNode(t, i.Name, 2*time.Minute, podnetwork.Shows(podnetwork.Unreachable))
 	routes, err := s.Cloud.Routes(t.Context())
@@ -150,8 +151,8 @@ func (s *side) testFailsOften(t *testing.T) {
 	}
 }
 
-// idle: nothing is written, and the cloud gets no calls but the periodic
-// listings.
+// idle checks that nothing is written, and that the cloud gets no calls but the
+// periodic listings.
 func idle(t *testing.T, sides ...*side) {
 	t.Helper()
 	const times = 5

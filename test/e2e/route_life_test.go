@@ -113,8 +113,8 @@ func TestRouteOfANodeThatIsReplaced(t *testing.T) {
 	}
 }
 
-// If asked for, a duplicate of a route is deleted. The Node keeps its original
-// route.
+// With --route-deletion-duplicates, a duplicate of a route is deleted. The Node keeps its
+// original route.
 func TestRouteThatIsThereTwice(t *testing.T) {
 	n := podnetwork.New(t, onShared(t))
 	i, node := n.Joins(t, "twin")
@@ -157,7 +157,7 @@ func TestRoutesOfTwoTables(t *testing.T) {
 	podnetwork.AwaitTable(t, expect.Soon, n)
 }
 
-// A Node with a CIDR outside of the cluster's gets no route and says why, until the
+// A Node with a CIDR outside the cluster's gets no route and says why, until the
 // operator allows such routes.
 func TestRouteOutsideTheCluster(t *testing.T) {
 	n := podnetwork.New(t, onShared(t))

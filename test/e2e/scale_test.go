@@ -63,7 +63,7 @@ func newFleet(t *testing.T, b *bed.Bed, c *bed.Cloud, size int) (name string) {
 	return name
 }
 
-// awaitFleet waits until this holds for all Nodes of the fleet.
+// awaitFleet waits until holds returns true for all Nodes of the fleet.
 func awaitFleet(t *testing.T, b *bed.Bed, name string, size int, within time.Duration, holds func(*corev1.Node) bool) {
 	t.Helper()
 	expect.Within(t, within, func(ctx context.Context) error {

@@ -111,7 +111,7 @@ func (s *scene) play(t *testing.T) {
 	}
 }
 
-// await also returns when the scene is over.
+// await waits until check returns nil or the scene is over.
 func (s *scene) await(t *testing.T, check func(context.Context) error) {
 	t.Helper()
 	expect.Within(t, nodepool.GoneWithin, func(ctx context.Context) error {

@@ -69,8 +69,7 @@ func (m *machine) serve(conn net.Conn) {
 	}
 }
 
-// goes ends the machine: it no longer answers, and its instance and its Node are
-// removed.
+// goes ends the machine: it no longer answers, and its instance is terminated.
 func (m *machine) goes(t *testing.T, s traffic) {
 	t.Helper()
 	for _, listener := range m.listeners {

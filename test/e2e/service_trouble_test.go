@@ -59,7 +59,7 @@ func testProvidedElsewhere(t *testing.T, b *bed.Bed) {
 	}
 }
 
-// Somebody rewrites the address again and again. It is put back once, and the event
+// Somebody keeps rewriting the address. It is put back once, and the event
 // says who rewrites it. Other changes of the Service still reach the cloud (S4).
 func testContestedStatus(t *testing.T, b *bed.Bed) {
 	s := newClass(t, b)
@@ -271,9 +271,9 @@ func testProviderHangs(t *testing.T, b *bed.Bed) {
 	}
 }
 
-// A provider hangs for ever with a mutex that it needs for all Services. When so
-// many calls hang that no further one may be made, the process ends to be restarted
-// (S8), and the next one serves them.
+// A provider hangs for ever while it holds a mutex that it needs for all Services. When
+// so many calls hang that no further one may be made, the process ends to be restarted
+// (S8), and the next process serves the Services.
 func testProviderHangsForAll(t *testing.T, b *bed.Bed) {
 	s := newClass(t, b)
 	first := s.Balanced(t, "hangs")

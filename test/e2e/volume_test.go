@@ -25,8 +25,8 @@ import (
 const labelsVolumes = "--controllers=*,persistent-volume-label-controller"
 
 // Volumes that were made while no daemon ran get labels and node affinity, and a pod
-// with such a volume is scheduled to the volume's zone. A volume that the cloud does not
-// know says so. Volumes of other drivers stay as they are (S4 f).
+// with such a volume is scheduled to the volume's zone. If the cloud does not know a
+// volume, an event says so. Volumes of other drivers stay as they are (S4 f).
 func TestVolumesGetTheirZone(t *testing.T) {
 	b := onShared(t)
 	b.UseRightsOf(t, volumeLabels)

@@ -3,6 +3,6 @@
 // answers. Each kind of resource has one file here. The other files are the
 // same for all kinds.
 //
-// It imports all other packages of the simulator except persistence. Only the
-// root, package simulator, imports it.
+// It imports all other internal packages of the simulator except persistence and
+// traffic. Only the root, package simulator, imports it.
 package api

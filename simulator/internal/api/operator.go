@@ -77,7 +77,7 @@ func (s *Server) readClearFault(r *http.Request, _ []byte) (operation, error) {
 	return operation{run: run}, nil
 }
 
-// readCluster reads the request for what is known of a cluster beside the cloud.
+// readCluster reads a request for what the page shows of a cluster.
 func (s *Server) readCluster(*http.Request, []byte) (operation, error) {
 	run := func(ctx context.Context, _ state.Distortions) (reply, error) {
 		seen, err := s.cluster(ctx)

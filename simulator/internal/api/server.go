@@ -100,7 +100,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // Watchers returns the number of watchers.
 func (s *Server) Watchers() int { return s.feed.Watchers() }
 
-// newHandler serves each endpoint twice: to customers and to the operator.
+// newHandler returns the handler of all paths. It serves the endpoints of each
+// kind twice: to customers and to the operator.
 func (s *Server) newHandler() http.Handler {
 	mux := http.NewServeMux()
 	for _, k := range s.kinds() {

@@ -39,7 +39,7 @@ type activeFault struct {
 	tenure  tenure
 	random  *rand.Rand
 	bucket  *rate.Limiter // only for kind throttle
-	cleared chan struct{} // closed when the fault is cleared
+	cleared chan struct{} // closed when the fault is cleared or replaced
 	skipped int           // calls that were spared because of Skip
 }
 
@@ -148,7 +148,8 @@ func (s *Set) List() wire.FaultList {
 	return all
 }
 
-// Decide returns the fate of a call, and counts the faults that hit it.
+// Decide returns the fate of a call, and counts the hit of each fault that hits
+// it.
 func (s *Set) Decide(call wire.Call, about state.Subject, now time.Time) Fate {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 )
 
 // FuzzFault checks that an accepted fault is stored in a form that passes the
-// check unchanged, and that it can decide about every call.
+// check unchanged, and that it delays no call by a negative time.
 func FuzzFault(f *testing.F) {
 	for _, seed := range []string{
 		`{"name":"slow","kind":"latency","latency":"30ms","jitter":"1s"}`, `{"name":"q","kind":"throttle","rate":1e-300}`,

@@ -54,7 +54,8 @@ type Bookmark struct{ generation, total int64 }
 type News struct {
 	wire.CallReport
 
-	// Fresh means that the calls were reset after the Bookmark.
+	// Fresh means that the calls were reset after the Bookmark, or that the
+	// Bookmark is the zero value.
 	Fresh bool `json:"fresh"`
 	// Missed is the number of calls after the Bookmark that are no longer
 	// remembered. They came before those in Last.

@@ -135,7 +135,7 @@ func (s *Store) DeleteLoadBalancer(ctx context.Context, id string, v Distortions
 }
 
 // putBalancer checks a load balancer against the other resources, assigns an
-// address if it has none, and stores it. Then it records number as the last one
+// address if it has none, and stores it. It also records number as the last one
 // used for an ID. s.mu is held.
 func (s *Store) putBalancer(ctx context.Context, now time.Time, b balancer, number int) (balancer, error) {
 	if err := s.checkBalancer(b.LoadBalancer); err != nil {

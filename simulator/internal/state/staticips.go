@@ -122,7 +122,7 @@ func (s *Store) checkStaticIP(wanted wire.StaticIP) error {
 	return nil
 }
 
-// addressUser returns the name of the resource that uses a load balancer
+// addressUser returns the kind and ID of the resource that uses a load balancer
 // address, or "" if the address is free. s.mu is held.
 func (s *Store) addressUser(address string) string {
 	for _, r := range s.staticIPs.rows {

@@ -13,7 +13,7 @@ type Subject struct {
 // list without a filter.
 func (a Subject) IsEverything() bool { return len(a.IDs)+len(a.Names) == 0 }
 
-// One returns the only ID or name; empty if there are none or several.
+// One returns the only ID, or the only name if there is no ID; else it returns "".
 func (a Subject) One() string {
 	switch {
 	case len(a.IDs) == 1:

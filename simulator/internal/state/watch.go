@@ -13,7 +13,8 @@ import (
 
 // Watch selects the changes of instances that a caller waits for.
 type Watch struct {
-	// Since is a place in the log of changes. It is empty for the present.
+	// Since is a place in the log of changes. If it is empty, the caller gets the
+	// present place at once, and no changes.
 	Since string
 	// Wait is how long to wait for a change.
 	Wait time.Duration

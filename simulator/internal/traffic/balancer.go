@@ -160,7 +160,7 @@ func (b *balancer) front(d door) *front {
 	return b.fronts[d]
 }
 
-// forget releases probes and tallies that are no longer needed.
+// forget releases closed fronts and tallies that are no longer needed.
 func (b *balancer) forget() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -141,7 +141,7 @@ func (p *probe) check(ctx context.Context) error {
 	}
 	// The body is read, because otherwise the server would see a reset.
 	_, err = io.CopyN(io.Discard, resp.Body, maxHealthAnswer)
-	if err == io.EOF { //nolint:errorlint // CopyN returns it as it is
+	if err == io.EOF { //nolint:errorlint // CopyN does not wrap io.EOF
 		err = nil
 	}
 	return err

@@ -51,8 +51,8 @@ type Plane struct {
 	balancers map[string]*balancer // guarded by mu; written with applying held
 }
 
-// New returns a plane that carries nothing yet. Close ends it, and waits. The
-// end of the context also ends it, but nothing waits then.
+// New returns a plane that carries nothing yet. Close ends it, and waits. After
+// the end of the context Apply does nothing, but only Close closes the sockets.
 func New(ctx context.Context, config Config) *Plane {
 	p := &Plane{
 		clock:     config.Clock,

@@ -106,8 +106,8 @@ func (p *pool) set(ranges []netip.Prefix, wanted []membership, drain time.Durati
 	}
 }
 
-// replace returns the members that have to drain, each with its context stay, which
-// ends when the drain does.
+// replace sets the source ranges and the members. It returns the members that have
+// to drain, each with its context stay, which ends when the drain does.
 func (p *pool) replace(ranges []netip.Prefix, wanted []membership) map[*member]context.Context {
 	p.mu.Lock()
 	defer p.mu.Unlock()

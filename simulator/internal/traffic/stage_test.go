@@ -44,7 +44,7 @@ func someAddress() netip.Addr {
 	return netip.AddrFrom4([4]byte{127, byte(128 + rand.IntN(120)), byte(rand.IntN(256)), byte(1 + rand.IntN(250))})
 }
 
-// machine is a backend that sends its name and then echoes lines.
+// machine is a backend that echoes each line with its own name before it.
 type machine struct {
 	name     string
 	address  netip.Addr
@@ -178,7 +178,7 @@ func awaitHealth(t *testing.T, p *Plane, id string, ok func([]Health) bool) {
 	})
 }
 
-// await calls ask again and again until it returns true.
+// await calls ask until ok is true. After 30 seconds the test fails.
 func await(t *testing.T, what string, ask func() (got string, ok bool)) {
 	t.Helper()
 	deadline := time.Now().Add(30 * time.Second)
@@ -214,7 +214,7 @@ func arrive(ctx context.Context, address string, from ...string) (*visitor, erro
 	return &visitor{Conn: conn, lines: bufio.NewReader(conn)}, nil
 }
 
-// say returns which machine answers.
+// say sends a line and returns the name of the machine that answers.
 func (v *visitor) say(word string) (string, error) {
 	if err := v.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
 		return "", err

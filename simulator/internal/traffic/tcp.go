@@ -14,8 +14,8 @@ import (
 const (
 	// dialTimeout is how long one backend may take to accept a connection.
 	dialTimeout = 5 * time.Second
-	// acceptPause is the pause after an accept that failed because the process has
-	// no file descriptors left.
+	// acceptPause is the pause after an accept that failed, such as when the
+	// process has no file descriptors left.
 	acceptPause = 50 * time.Millisecond
 )
 

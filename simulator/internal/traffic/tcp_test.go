@@ -75,7 +75,7 @@ func TestConnectionsOfARemovedBackendLiveOnWhileItDrains(t *testing.T) {
 	})
 }
 
-// told returns the backends in the report with their open connections.
+// told returns the ID, health and number of open connections of each backend.
 func told(r Report) []string {
 	var all []string
 	for _, b := range r.Backends {
@@ -392,7 +392,7 @@ func TestNoConnectionIsLostWhenBackendsChange(t *testing.T) {
 				}
 				name, err := v.say("hello")
 				closeIt(t, v)
-				// Unless the backend has returned in the meantime.
+				// The backend may have returned in the meantime.
 				if err != nil || name == *before && gone.Load() == before {
 					t.Errorf("got %q, %v, after %q was removed", name, err, *before)
 					return

@@ -50,7 +50,7 @@ func newCaller(t *testing.T, address, from string) caller {
 	return caller{conn}
 }
 
-// ask returns the name of the machine that answers; empty if none does within
+// ask returns the name of the machine that answers; "nobody" if none does within
 // the timeout.
 func (c caller) ask(t *testing.T, word string, timeout time.Duration) string {
 	t.Helper()

@@ -20,8 +20,9 @@ const (
 	// minPause is the shortest time between two rounds of a watch. Changes within
 	// this time are sent together.
 	minPause = 200 * time.Millisecond
-	// MaxIdle is the longest time between two rounds. It is needed because a
-	// resource that changes by itself does not wake a watch.
+	// MaxIdle is the longest time between two rounds, unless pauseFactor makes it
+	// longer. It is needed because a resource that changes by itself does not wake
+	// a watch.
 	MaxIdle = time.Second
 	// pauseFactor: a watch pauses for this many times the duration of its last
 	// round, at most maxPause. So it uses only a small part of the machine's time.
@@ -66,8 +67,8 @@ func (f *Feed) Wake() { f.watchers.wake() }
 // ServeHTTP sends all collections, and then each one that changes, as
 // server-sent events until the caller goes away. Each event has the name of a
 // collection under /operator/v1, and its data is what a GET of that path would
-// return. The event "calls" holds only new calls. If there is nothing to send,
-// ServeHTTP sends the event "beat".
+// return. The event "calls" holds only new calls. The event "cloud" holds the
+// Description. If there is nothing to send, ServeHTTP sends the event "beat".
 //
 // Only the data that was sent last is kept for a watcher. So a slow reader skips
 // states and gets the newest one, with the number of calls that it has missed.
@@ -97,7 +98,7 @@ func (f *Feed) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // pause returns after the pause, or earlier when it is woken or the context
-// ends. It reports whether the context has not ended.
+// ends. It returns false if the context has ended.
 func (f *Feed) pause(ctx context.Context, pause time.Duration, woken <-chan struct{}) bool {
 	timer := f.config.Clock.NewTimer(pause)
 	defer timer.Stop()
