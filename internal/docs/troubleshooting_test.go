@@ -12,8 +12,8 @@ import (
 const troubleshooting = "docs/guides/troubleshooting.md"
 
 // TestTroubleshootingNamesEachReason checks that whoever searches the guide for a
-// reason finds it. The reasons of CloudInstanceMissing and those of requests and
-// volumes have guides of their own.
+// reason finds it. The reasons of CloudInstanceMissing and those of
+// CertificateSigningRequests and volumes have guides of their own.
 func TestTroubleshootingNamesEachReason(t *testing.T) {
 	text := read(t, troubleshooting)
 	for _, r := range app.AllReasons() {

@@ -42,9 +42,10 @@ var harmlessFlags = []string{
 	"secure-port", "service-cluster-ip-range", "use-service-account-credentials", "v",
 }
 
-// WriteBundle writes three things to a new file: the report, what the report was made of, and
-// the list of what waits. Only the owner may read the file. It has no Secrets and no
-// environment, and of annotations and flags only the values that are known to be harmless.
+// WriteBundle writes three things to a new file: the report, what the report was made
+// of, and the list of what waits. Only the owner may read the file. The bundle has no
+// Secrets and no environment. Of annotations and flags it has only the values that are
+// known to be harmless.
 func WriteBundle(file string, v *View, r Report, waiting any) (err error) {
 	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) //nolint:gosec // the user has named the file
 	if err != nil {

@@ -59,8 +59,8 @@ func (f flags) list(name string) []string {
 	return strings.Split(f[name], ",")
 }
 
-// or returns the value of a flag, and unset if it is not set. ok is false if the value
-// depends on the Pod's environment.
+// or returns the value of a flag, or unset if the flag is not set. ok is false if the
+// value depends on the Pod's environment.
 func (f flags) or(name, unset string) (value string, ok bool) {
 	value, found := f[name]
 	if !found {
@@ -69,9 +69,10 @@ func (f flags) or(name, unset string) (value string, ok bool) {
 	return value, !strings.Contains(value, "$(") && !strings.Contains(value, "${")
 }
 
-// onlyOurs are flags that only a cloud-controller-manager or
-// kube-controller-manager has. Any other program with one of them and
-// --cloud-provider is a cloud-controller-manager, whatever its name is.
+// onlyOurs are flags that only a cloud-controller-manager and
+// kube-controller-manager have. Any program except kube-controller-manager that
+// has --cloud-provider and one of them is a cloud-controller-manager, whatever
+// its name is.
 var onlyOurs = []string{"configure-cloud-routes", "node-status-update-frequency", "concurrent-service-syncs", "route-reconciliation-period", "allocate-node-cidrs", "concurrent-node-syncs"}
 
 // namesManager reports whether a program, an image or a Lease is called like a

@@ -37,8 +37,7 @@ func (o *observer) services(ctx context.Context) {
 	o.with(func(v *View) { v.Services = all })
 }
 
-// leases reads all Leases except those of kubelets, of which there is one for
-// each Node.
+// leases reads all Leases except those of kubelets: each Node has one.
 func (o *observer) leases(ctx context.Context) {
 	of := metav1.ListOptions{FieldSelector: fields.OneTermNotEqualSelector("metadata.namespace", corev1.NamespaceNodeLease).String()}
 	all := read(ctx, o, Leases, o.pages, of, func(ctx context.Context, of metav1.ListOptions) ([]coordinationv1.Lease, string, error) {

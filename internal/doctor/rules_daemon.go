@@ -220,9 +220,9 @@ func (v *View) writersOfLateText() []string {
 	return all
 }
 
-// interleaved returns the field managers that have written Nodes in turn. A manager
-// that has replaced another one is not returned, because it began when the other had
-// ended.
+// interleaved returns two field managers that have written Nodes in turn, nil if
+// there are none. A manager that has replaced another one is not returned, because
+// it began when the other had ended.
 func interleaved(v *View) []string {
 	late := v.writersOfLate()
 	names := slices.Sorted(maps.Keys(late))

@@ -200,7 +200,7 @@ func waitSince(n *corev1.Node) time.Time {
 }
 
 // eachWaiting calls f for each Node that has waited too long, with the condition that
-// says why, if there is one.
+// says why, or an empty one.
 func (v *View) eachWaiting(f func(*corev1.Node, *corev1.NodeCondition)) {
 	v.eachNode(func(n *corev1.Node) {
 		if waits(n) && v.isOld(waitSince(n)) {

@@ -40,7 +40,8 @@ type Answer struct {
 	Since *time.Time `json:"since,omitempty"`
 	// Also are the other reasons that the object shows now.
 	Also []Cause `json:"also,omitempty"`
-	// Reported is what the daemon has reported lately and may be over.
+	// Reported are the causes that the daemon has reported lately. They may be
+	// over.
 	Reported []Cause `json:"reported,omitempty"`
 	// Writers are those who have written the fields that count.
 	Writers []Writer `json:"writers,omitempty"`
@@ -102,11 +103,12 @@ type Daemon struct {
 // IsZero reports whether nothing is said of a daemon.
 func (d Daemon) IsZero() bool { return d.Lease == "" }
 
-// Waiting is everything that waits, what has waited longest first.
+// Waiting is everything that waits, the longest wait first.
 type Waiting struct {
 	Source string   `json:"source"`
 	Daemon Daemon   `json:"daemon"`
 	Items  []Answer `json:"items"`
-	// Unread has a sentence for each kind of objects that you may not list.
+	// Unread has a sentence for each kind of objects of which not all could be
+	// read.
 	Unread []string `json:"unread,omitempty"`
 }

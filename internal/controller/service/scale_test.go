@@ -214,7 +214,7 @@ func TestChangeOfANodeCostsOneComparison(t *testing.T) {
 	}
 }
 
-// cachedServices are Services of which the informer knows, without an API server.
+// cachedServices are the Services in the informer, without an API server.
 type cachedServices map[string]*corev1.Service
 
 func (c cachedServices) Cached(key string) (*corev1.Service, error) { return c[key], nil }

@@ -49,7 +49,8 @@ type group struct {
 	members []plan
 }
 
-// claim claims a Service for a pass or a group.
+// claim claims a Service for a pass or a group, and reports whether it was
+// free.
 func (t *together) claim(key string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -9,7 +9,7 @@ import "time"
 // Effect is what a step means for its object.
 type Effect string
 
-// The effects. The zero value is none of them.
+// The effects. The zero value is not an effect.
 const (
 	None   Effect = "none" // the object stays as it is
 	Create Effect = "create"

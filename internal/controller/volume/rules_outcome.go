@@ -10,8 +10,8 @@ const (
 	// not be asked often.
 	firstPause   = time.Second
 	longestPause = 15 * time.Minute
-	// slowPause is this time while a call is still under way. The gateway keeps a late
-	// answer for two minutes.
+	// slowPause is the time until the cloud is asked again while a call is still under
+	// way. The gateway keeps a late answer for two minutes.
 	slowPause = 30 * time.Second
 	// repeatEvent is how long the same reason is not recorded again.
 	repeatEvent = 30 * time.Minute
