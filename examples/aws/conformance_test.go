@@ -83,7 +83,8 @@ func (w *world) Close() error {
 	return nil
 }
 
-// CreateMachine implements conformance.Machines. EC2 may give an instance any name.
+// CreateMachine implements conformance.Machines. The name becomes the private DNS
+// name of the instance.
 func (w *world) CreateMachine(_ context.Context, name string) (conformance.Machine, error) {
 	w.mu.Lock()
 	w.launched++
@@ -95,7 +96,7 @@ func (w *world) CreateMachine(_ context.Context, name string) (conformance.Machi
 	return conformance.Machine{Name: name, ID: i.ID, ProviderID: "aws:///" + i.Zone + "/" + i.ID}, nil
 }
 
-// TerminateMachine implements conformance.Machines. EC2 still lists the instance.
+// TerminateMachine implements conformance.Machines. EC2 goes on listing the instance.
 func (w *world) TerminateMachine(_ context.Context, m conformance.Machine) error {
 	return w.change(m, func(i *ec2test.Instance) { i.State = ec2test.Terminated })
 }
@@ -144,7 +145,8 @@ func (w *world) ServeHTTP(to http.ResponseWriter, r *http.Request) {
 	w.hit(r).ServeHTTP(to, r)
 }
 
-// hit returns what answers this call: EC2 or a fault.
+// hit returns what answers this call: EC2 or the fault. It counts the calls that the
+// fault skips or hits.
 func (w *world) hit(r *http.Request) http.Handler {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -163,8 +165,8 @@ func (w *world) hit(r *http.Request) http.Handler {
 	return answers()[f.Kind]
 }
 
-// answers are what EC2 answers to every call because of a fault. After few of these
-// answers the SDK tries again, because that takes seconds.
+// answers returns what answers each call while a fault is set, by the fault's kind.
+// They were chosen so that the SDK seldom repeats a call, because that takes seconds.
 func answers() map[conformance.FaultKind]http.HandlerFunc {
 	return map[conformance.FaultKind]http.HandlerFunc{
 		conformance.FaultError:           ec2test.Refuse(http.StatusInternalServerError, "InternalError"),

@@ -233,7 +233,7 @@ func newBed(t *testing.T) *bed {
 	return b
 }
 
-// command is a program that is asked to end when the test does.
+// command returns a program that gets SIGTERM when the test ends.
 func command(t *testing.T, name string, args ...string) *exec.Cmd {
 	t.Helper()
 	c := exec.CommandContext(t.Context(), name, args...)
@@ -348,7 +348,7 @@ func (b *bed) silence(t *testing.T, ip string) {
 	}
 }
 
-// recorded waits for an event about a Node.
+// recorded checks that an event with the reason was recorded about the Node.
 func (b *bed) recorded(ip, reason string) func(context.Context, kubernetes.Interface) error {
 	return func(ctx context.Context, admin kubernetes.Interface) error {
 		list, err := admin.CoreV1().Events(metav1.NamespaceDefault).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.name=" + nodeName(ip)})

@@ -27,13 +27,13 @@ type Instance struct {
 	PrivateDNS     string // the Node's name
 	State          string
 	Untagged       bool              // without the tag of the cluster
-	Tags           map[string]string // tags beside that of the cluster
+	Tags           map[string]string // tags other than that of the cluster
 }
 
 // Endpoint is EC2 in one region. It is an http.Handler. The zero value has no
 // instances.
 type Endpoint struct {
-	// ClusterID is in the tag that each instance has.
+	// ClusterID is in the tag of each instance that is not Untagged.
 	ClusterID string
 
 	mu        sync.Mutex
@@ -206,7 +206,7 @@ func (i Instance) matches(form url.Values) (bool, error) {
 	}
 }
 
-// describeZones returns the zones that have instances. e.mu is held.
+// describeZones answers a query with the zone of each instance. e.mu is held.
 func (e *Endpoint) describeZones(w http.ResponseWriter) {
 	var answered zones
 	for _, i := range e.instances {
