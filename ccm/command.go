@@ -83,7 +83,7 @@ import (
 //		// Conformance, if not nil, adds to what the sub-command "conformance" knows:
 //		// features, older forms of provider IDs, Services with the vendor's own
 //		// annotations. Name and New may be empty, because the flags name the
-//		// provider. A World in it is used without --world and --machine.
+//		// provider. Its World is used if neither --world nor --machine is set.
 //		Conformance *conformance.Target
 //	}
 type Options = app.Options

@@ -143,7 +143,7 @@ func has(of reflect.Type, name string) bool {
 	return isField || isMethod
 }
 
-// exported returns what package ccm exports.
+// exported returns the names that package ccm declares, unexported ones included.
 func exported(t *testing.T) []string {
 	t.Helper()
 	files, err := filepath.Glob("*.go")
@@ -221,7 +221,7 @@ func TestChartTakesTheVendorsPlace(t *testing.T) {
 }
 
 // starts checks that the daemon of a program starts with a command line, and
-// what it does with each argument.
+// that check-flags gives each argument one of the verdicts.
 func starts(t *testing.T, program ccm.Options, commandLine []string, verdicts ...string) {
 	t.Helper()
 	var out bytes.Buffer

@@ -14,8 +14,9 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/manifest"
 )
 
-// envelope has the rights that the community's daemon is given everywhere. A drop-in
-// replacement needs no others: it lists and watches Services, and writes only their status.
+// envelope has the rights that the manifests may give. Most of them are given to the
+// community's daemon everywhere; the comments name the options that need the others.
+// Of Services the daemon lists and watches all, and writes only the status.
 var envelope = map[string][]string{
 	"events":                             {"create", "patch"},
 	"nodes":                              {"get", "list", "watch", "update", "patch", "delete"},
@@ -29,7 +30,7 @@ var envelope = map[string][]string{
 	"namespaces":                         {"get"},
 	"tokenreviews.authentication.k8s.io": {"create"},
 	"subjectaccessreviews.authorization.k8s.io": {"create"},
-	// Rights that the community's daemon does not have: servingCertificates.enabled.
+	// With servingCertificates.enabled. The community's daemon does not have these.
 	"certificatesigningrequests.certificates.k8s.io":          {"get", "list", "watch"},
 	"certificatesigningrequests/approval.certificates.k8s.io": {"update"},
 	"signers.certificates.k8s.io":                             {"approve"},
@@ -92,7 +93,7 @@ func allRules(t *testing.T) map[string][]rbacv1.PolicyRule {
 }
 
 // isForPeople reports whether a role is for people and not for the daemon. It fails the
-// test if such a role is bound to somebody or allows more than to read.
+// test if such a role is bound to somebody or allows more than reading.
 func isForPeople(t *testing.T, file string, role rbacv1.ClusterRole) bool {
 	t.Helper()
 	name, _, isExplain := strings.Cut(role.Name, "-explain")

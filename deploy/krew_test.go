@@ -28,8 +28,8 @@ type krewManifest struct {
 	}
 }
 
-// TestKrewManifest makes the manifest as tools/release.sh does, but from archives that
-// the test has made.
+// TestKrewManifest makes the manifest as tools/release.sh does, but from checksums that
+// the test has invented.
 func TestKrewManifest(t *testing.T) {
 	const version = "v1.2.3"
 	var lines strings.Builder

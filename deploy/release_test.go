@@ -15,8 +15,8 @@ import (
 )
 
 // TestBuildsAreReproducible builds a small program twice with the script that builds
-// releases, from two folders and on machines that differ. make release does the same
-// with the whole release.
+// releases, from two folders and in environments that differ. make release does the
+// same with the whole release.
 func TestBuildsAreReproducible(t *testing.T) {
 	script, err := filepath.Abs("../tools/static-build.sh")
 	if err != nil {

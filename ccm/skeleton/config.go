@@ -91,7 +91,8 @@ func configure(c *config.Config, given *pflag.FlagSet) error {
 	return nil
 }
 
-// copyFlags sets those flags of to that are set in given.
+// copyFlags copies the value of each flag that is set in given to the flag of the
+// same name in to, if there is one.
 func copyFlags(to, given *pflag.FlagSet) error {
 	var err error
 	to.VisitAll(func(f *pflag.Flag) {

@@ -26,7 +26,8 @@ import (
 	controllermetrics "k8s.io/component-base/metrics/prometheus/controllers"
 )
 
-// lying is a cloud that knows no instance whose Node's name has "gone" in it.
+// lying is a cloud that says that an instance does not exist if the name of its
+// Node contains "gone".
 type lying struct{ cloud }
 
 func (l *lying) InstancesV2() (cloudprovider.InstancesV2, bool) { return l, true }

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// asDaemon makes the test binary the daemon.
+// asDaemon is the variable that makes the test binary the daemon.
 const asDaemon = "FAIRLEAD_TEST_MAIN"
 
 func TestMain(m *testing.M) {
@@ -95,7 +95,7 @@ func TestAllThatIsWrongWithTheConfigOfStatic(t *testing.T) {
 }
 
 // The rows are mistakes of new users. For each, one line says what is wrong, and
-// mostly what to do. The daemon ends before it has made a request.
+// usually what to do. The daemon ends before it has made a request.
 func TestFirstAttempts(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name, text string) string {

@@ -29,8 +29,8 @@ func run(t *testing.T, v versions.Version, line string) string {
 	return out.String()
 }
 
-// inFolder returns a new folder with a checkout of Fairlead and another
-// checkout.
+// inFolder changes into a new folder and returns it. The folder has a checkout of
+// Fairlead and one of another module.
 func inFolder(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -168,7 +168,7 @@ func TestFirstAttempts(t *testing.T) {
 	}
 }
 
-// listing returns the names of all files below a folder.
+// listing returns the paths of a folder and of everything below it.
 func listing(t *testing.T, dir string) (all []string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
@@ -198,8 +198,8 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-// TestReplacement checks the path by which go.mod finds the checkout. It is
-// relative to the project's folder.
+// TestReplacement checks the path by which go.mod finds the checkout. It is relative
+// to the project's folder, unless --replace has an absolute path.
 func TestReplacement(t *testing.T) {
 	dir := inFolder(t)
 	for project, row := range map[string]struct{ checkout, want string }{

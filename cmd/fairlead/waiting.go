@@ -9,7 +9,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/explain"
 )
 
-// waitingIn returns what `explain --waiting` says of what doctor has read.
+// waitingIn returns a function that applies the rules of `explain --waiting` to what
+// doctor has read.
 func waitingIn(reasons explain.Reasons) doctor.Explain {
 	return func(v *doctor.View) any {
 		w := reasons.WaitingIn(explain.Lists{

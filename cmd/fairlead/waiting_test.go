@@ -202,7 +202,7 @@ func explainedOf(t *testing.T, c waitingCluster) (w explain.Waiting) {
 	return w
 }
 
-// bundled returns the file of a bundle with what waits.
+// bundled makes a bundle and returns its file waiting.json.
 func bundled(t *testing.T, c waitingCluster) string {
 	t.Helper()
 	serve(t, c)

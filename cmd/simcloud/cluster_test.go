@@ -54,7 +54,8 @@ func TestClusterIsPassedOn(t *testing.T) {
 	}
 }
 
-// TestWithoutAClusterThereIsNone checks that a cloud without the flag has no such path.
+// TestWithoutAClusterThereIsNone checks that a cloud without --cluster-view serves no
+// cluster.
 func TestWithoutAClusterThereIsNone(t *testing.T) {
 	cluster, err := clusterAt("")
 	if cluster != nil || err != nil {

@@ -232,7 +232,8 @@ Backends:       i-00000001         healthy                                      
 	run(t, "lb", "delete", "web")
 }
 
-// squeezed replaces each run of spaces by one.
+// squeezed replaces each run of spaces and line breaks by one space, and removes
+// those at both ends.
 func squeezed(text string) string {
 	return strings.TrimSpace(regexp.MustCompile(`[ \n]+`).ReplaceAllString(text, " "))
 }

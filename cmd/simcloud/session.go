@@ -152,8 +152,7 @@ func first(suggest cobra.CompletionFunc) cobra.CompletionFunc {
 	}
 }
 
-// suggestions returns names with their descriptions. After an error it returns
-// none.
+// suggestions returns the names of all with their descriptions, and err as it is.
 func suggestions[T any](all []T, err error, words func(T) (name, what string)) ([]string, error) {
 	var names []string
 	for _, one := range all {

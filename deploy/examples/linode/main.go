@@ -33,7 +33,8 @@ func main() {
 	})
 }
 
-// newProvider sets the variables from which the provider reads its settings.
+// newProvider sets the variables from which the provider reads its settings, and
+// returns the provider.
 func newProvider(_ context.Context, d ccm.ProviderDeps) (cloudprovider.Interface, error) {
 	o := &options.Options
 	o.KubeconfigFlag = d.Flags.Lookup("kubeconfig")
