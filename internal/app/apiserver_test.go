@@ -22,11 +22,11 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// moment is how long a request takes. So what follows from an answer is later than
-// the request. What happens within one moment has no order.
+// moment is how long a request takes. So an effect of an answer has a later time than
+// the request. Entries of one time have no order.
 const moment = 10 * time.Millisecond
 
-// apiServer is the transport of clients whose API server is in memory. It has
+// apiServer is an API server in memory, and the transport of its clients. It has
 // Nodes and Services, and traces all requests. It is for testing/synctest.
 type apiServer struct {
 	t     *testing.T

@@ -27,7 +27,7 @@ func (p *process) lookBeside(ctx, lasting context.Context) (wait func()) {
 	var looking sync.WaitGroup
 	looking.Go(func() {
 		if p.options.Nodes != nil || !sleep.For(ctx, doctor.BesideAfter) {
-			return // The program's function divides the Nodes; or this replica has ended.
+			return // Options.Nodes divides the Nodes between managers, or this replica has ended.
 		}
 		logger := klog.FromContext(ctx)
 		other, err := p.beside(ctx)

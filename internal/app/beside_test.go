@@ -28,7 +28,7 @@ import (
 
 // besideServer is an API server whose rights, Leases and Nodes are given.
 type besideServer struct {
-	mayList string // the resources
+	mayList string // the resources that the daemon may list
 	lease   string // one that somebody renews
 	writer  string // the field manager that has written the Node
 	refused bool   // every request

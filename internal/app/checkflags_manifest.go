@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 )
 
-// workload is what the kinds that run a daemon have in common.
+// workload has the fields of a Pod, of an object with a Pod template, and of a List.
 type workload struct {
 	Spec struct {
 		corev1.PodSpec `json:",inline"` // of a Pod
@@ -23,7 +23,7 @@ type workload struct {
 	Items []workload `json:"items"` // of a List
 }
 
-// containers returns the containers of all Pods.
+// containers returns the containers of the Pod, the Pod template or the listed objects.
 func (m workload) containers() []corev1.Container {
 	all := slices.Concat(m.Spec.Containers, m.Spec.Template.Spec.Containers)
 	for _, item := range m.Items {

@@ -147,8 +147,8 @@ func noArguments(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// meant returns what somebody probably meant with an argument; empty if that is not
-// known.
+// meant returns the end of an error about an argument. It suggests what was probably
+// meant, and is empty if that is not known.
 func meant(cmd *cobra.Command, arg string) string {
 	if arg == "true" || arg == "false" {
 		return "; a flag that is true or false needs =, as in --node-deletion=" + arg

@@ -29,7 +29,7 @@ type brokenCloud struct {
 // asBroken is the variable that tells a child process of the suite what its provider does.
 const asBroken = "FAIRLEAD_TEST_BROKEN"
 
-// brokenProvider returns options for a provider that does this.
+// brokenProvider returns the options of a program whose provider is a brokenCloud.
 func brokenProvider(does string) Options {
 	o := plain
 	o.Provider = func(context.Context, ProviderDeps) (cloudprovider.Interface, error) {

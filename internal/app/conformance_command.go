@@ -117,7 +117,8 @@ func checkIDs() []string {
 	return all
 }
 
-// usageCode is the exit code for flags that are wrong and for what cannot be used.
+// usageCode is the exit code if the sub-command cannot do its work, for example because
+// a flag is wrong or a file cannot be read.
 const usageCode = 2
 
 // ended is the error of a sub-command with an exit code of its own.

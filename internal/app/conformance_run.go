@@ -123,7 +123,7 @@ func (f *conformanceFlags) options(cmd *cobra.Command, provider string) (o confo
 	return o, finish, nil
 }
 
-// warnOf says which lines of the ledger cannot be read.
+// warnOf prints which lines of the ledger cannot be read.
 func warnOf(w io.Writer, ledger *conformance.FileLedger) error {
 	all, err := ledger.Warnings()
 	for _, text := range all {
@@ -133,8 +133,8 @@ func warnOf(w io.Writer, ledger *conformance.FileLedger) error {
 	return err
 }
 
-// tellLeft says what the ledger still lists. A check that was cut short cannot say what it
-// has left.
+// tellLeft prints how many objects the ledger still lists, because a check that was cut
+// short cannot report what it has left.
 func (f *conformanceFlags) tellLeft(w io.Writer, ledger conformance.Ledger) error {
 	file, ok := ledger.(*conformance.FileLedger)
 	if !ok {
@@ -158,8 +158,8 @@ func thisProgram(ctx context.Context) *exec.Cmd {
 	return cmd
 }
 
-// reproduce returns a command line for a shell. It contains no secrets of
-// URLs. The provider's secrets are in files.
+// reproduce returns the arguments as a command line for a shell, without the secrets
+// of URLs. The provider's secrets are in files.
 func reproduce(args []string) string {
 	var all []string
 	for _, arg := range args {
@@ -262,8 +262,8 @@ func (p *program) conformanceTarget(ctx context.Context, f *conformanceFlags) (c
 	return target, nil
 }
 
-// canBeMade makes the provider once, because otherwise each check would fail because
-// of the same wrong flag. It is not initialised.
+// canBeMade makes the provider once and does not initialise it. So a wrong flag is one
+// error, and not a failure of each check.
 func (p *program) canBeMade(ctx context.Context, target conformance.Target, c clients, writes bool) error {
 	if target.Singleton {
 		return nil

@@ -24,8 +24,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator"
 )
 
-// asWorld is the variable that makes the test binary the world of the cloud at this
-// URL.
+// asWorld is the variable that makes the test binary the world of the cloud at the URL
+// in its value.
 const asWorld = "FAIRLEAD_TEST_WORLD"
 
 // asProgram is the variable with which a child process of the suite gets its arguments.
@@ -333,7 +333,7 @@ func TestConformanceLeavesWhatIsNotItsOwn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, r := range []string{"10.251.0.0/21", "0.0.0.0/0"} { // A default route is in nobody's way.
+	for _, r := range []string{"10.251.0.0/21", "0.0.0.0/0"} { // A default route does not keep the check from running.
 		if _, err := operator.CreateRoute(t.Context(), simulator.Route{Name: r, Destination: r, Target: worker.ID}); err != nil {
 			t.Fatal(err)
 		}

@@ -83,8 +83,8 @@ func (t table) find(name string) registration {
 	return registration{}
 }
 
-// missing returns the names of enabled controllers that cannot run yet. They
-// are accepted in --controllers, so that existing manifests keep working.
+// missing returns the names of enabled controllers that do not exist in this version.
+// --controllers accepts them, so that existing manifests keep working.
 func (t table) missing(enabled []settings.Controller) []string {
 	var names []string
 	for _, c := range enabled {

@@ -14,8 +14,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/service"
 )
 
-// controllerMetrics exist as long as the process does, even if it leads several
-// times.
+// controllerMetrics exist as long as the process does, and not only while it leads.
 type controllerMetrics struct {
 	cloud     *cloud.Metrics
 	nodes     *node.Metrics

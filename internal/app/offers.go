@@ -25,16 +25,15 @@ const (
 	longestSoon = 15 * time.Second
 )
 
-// startInformers starts the informers that have been asked for since the last
-// time.
+// startInformers starts the informers that have been asked for since its last call.
 func (p *process) startInformers(ctx context.Context) {
 	p.informers.StartWithContext(ctx)
 	p.provider.Informers.StartWithContext(ctx) // the informers of the program's controllers
 }
 
-// awaitOffers asks the provider again and again for what it does not offer, and
-// runs the controllers that have waited for it. It returns when none waits any
-// more or ctx has ended.
+// awaitOffers keeps asking the provider for what it does not offer, and runs each
+// controller once the provider offers what it needs. It returns when no controller
+// waits any more or ctx has ended.
 func (p *process) awaitOffers(ctx context.Context, waiting []started, run func(started)) {
 	tried := "" // what the provider offered when the controllers were last made
 	for delay := firstAsk; len(waiting) > 0 && sleep.For(ctx, delay); {

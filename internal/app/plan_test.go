@@ -62,7 +62,7 @@ func TestEvidenceIsGatheredAsLongAsThereIsTime(t *testing.T) {
 		switch {
 		case key == "stays":
 			s = one("node/"+key, step.None)
-			s[0].After = time.Millisecond // A Node that stays needs no second look.
+			s[0].After = time.Millisecond // It does not count: a Node that stays needs no second look.
 		case times < 3:
 			s[0].After = time.Millisecond
 		case key == "gone":
@@ -241,9 +241,9 @@ func runPlanOf(t *testing.T, provider cloudprovider.Interface, server string, ar
 	return out.String(), err
 }
 
-// Whichever features are on, nothing is written: not the tokens of service accounts
-// and the lease that the daemon would create, and nothing that the provider wants
-// to write.
+// Whichever features are on, nothing is written: neither the tokens of service accounts
+// and the lease that the daemon would create, nor anything that the provider wants to
+// write.
 func TestPlanWritesNothing(t *testing.T) {
 	api := &readableServer{}
 	server := httptest.NewServer(api)

@@ -63,7 +63,7 @@ type Runner interface {
 	Run(ctx context.Context) error
 }
 
-// ControllerDeps is what such a controller can be made of.
+// ControllerDeps is what a controller of the program can be made of.
 type ControllerDeps struct {
 	Cloud     cloudprovider.Interface
 	Client    kubernetes.Interface
@@ -83,7 +83,7 @@ func Skip(why string) error { return skip(why) }
 // of all of them.
 type program struct {
 	options     Options
-	ours        table // all that Fairlead has
+	ours        table // all of Fairlead's controllers
 	controllers table // those of ours that the program keeps, then the program's
 	settings    *settings.Settings
 	self        provider.Self // the zero value unless the process is the program's own

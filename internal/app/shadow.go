@@ -47,7 +47,7 @@ func (p *program) onlyLook(logger klog.Logger) {
 const (
 	// lookAgain is the longest time between two looks at an object.
 	lookAgain = 5 * time.Minute
-	// leastPause is the shortest.
+	// leastPause is the shortest time between two looks.
 	leastPause = time.Second
 )
 
@@ -102,7 +102,7 @@ func (p *process) shadow(ctx context.Context) {
 
 // knows waits until a controller knows all its objects, and reports whether it does. The
 // other controllers look in the meantime, because they may not need the right that is
-// missing. If it takes long, that is logged once.
+// missing. If it takes longer than knownWithin, that is logged once.
 func (s *shadowing) knows(ctx context.Context, l look) bool {
 	limited, cancel := context.WithTimeout(ctx, knownWithin)
 	defer cancel()

@@ -83,7 +83,7 @@ type watched struct {
 // watch limits the passes of a worker. The timeout is that of its longest call.
 func watch(w worker, timeout time.Duration) watched { return watched{w, timeout + stuckAfter} }
 
-// Live is a liveness.
+// Live implements liveness.
 func (w watched) Live() error { return w.Stuck(w.longest) }
 
 // skip is the error of a controller that has nothing to do. Its text is the

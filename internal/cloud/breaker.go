@@ -201,7 +201,7 @@ func (b *breaker) hint(c call, rank int, now time.Time) time.Duration {
 	return at
 }
 
-// parks reports whether the call waits in the gateway instead of its object.
+// parks reports whether the call waits in the gateway, so that its object shows nothing.
 func (s *scope) parks(c call) bool {
 	return c.priority == highPriority && s.kind != Denied && time.Since(s.opened) < parkedFor
 }

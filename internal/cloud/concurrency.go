@@ -6,9 +6,9 @@ import (
 	"github.com/fairlead-k8s/fairlead/provider"
 )
 
-// Concurrency says for how many objects calls of each kind may be made at the
-// same time. The provider declares it; 0 means that the provider declares
-// nothing.
+// Concurrency is the number of objects for which the provider may be called at the same
+// time, for each kind of call. The provider declares it; 0 means that the provider
+// declares nothing.
 type Concurrency struct{ Instances, Existence, LoadBalancers, Routes int }
 
 // Concurrency returns what the provider declares.

@@ -54,7 +54,7 @@ const (
 	// about the object of its call.
 	Text Evidence = "Text"
 	// Typed means that the kind was derived from a sentinel, a status, a code or a
-	// classifier. The error is about the whole cloud.
+	// classifier. The error may be about the whole cloud.
 	Typed Evidence = "Typed"
 )
 
@@ -63,7 +63,8 @@ type Error struct {
 	// Call is the name of the provider's method.
 	Call string
 	Kind Kind
-	// RetryAfter is how long the cloud has asked to wait; 0 if it did not ask.
+	// RetryAfter is how long to wait before the same call is made again, as the cloud,
+	// the provider or the gateway asks; 0 if none of them asks.
 	RetryAfter time.Duration
 	// Evidence says from what Kind was derived, for an error of the provider.
 	Evidence Evidence
@@ -91,8 +92,8 @@ func KindOf(err error) Kind {
 	return Failed
 }
 
-// RetryAfter returns how long to wait before the same call is made again, 0 if
-// neither the cloud nor the provider has said.
+// RetryAfter returns the RetryAfter of an error of this package, and 0 for any other
+// error.
 func RetryAfter(err error) time.Duration {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.RetryAfter

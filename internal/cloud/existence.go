@@ -22,10 +22,11 @@ type Existence struct {
 	NotFound bool
 }
 
-// Existence asks whether the instance of a node exists. Each answer comes from
-// a call that was made for this caller alone: nothing is coalesced, batched or
-// cached, because a Node may be deleted for the answer (promise S1). While such
-// a call is under way, a second question about the same node fails with Slow.
+// Existence asks whether the instance of a node exists. Each answer comes from a call
+// about this node alone, and only one caller gets it: nothing is coalesced, batched or
+// cached, because a Node may be deleted for the answer (promise S1). While such a call
+// is under way, a second question about the same node fails with Slow. If a caller does
+// not wait for its answer, the next caller gets it.
 func (i *Instances) Existence(ctx context.Context, node *corev1.Node) (Existence, error) {
 	c := call{method: "InstanceExists", priority: updatePriority, names: namesOfNode(node), region: regionOf(node)}
 	return i.existence.ask(ctx, c, identity(node), func(ctx context.Context, c call) (Existence, error) {

@@ -38,8 +38,8 @@ type Config struct {
 	// Ceiling bounds calls in addition to the cloud's quota.
 	Ceiling Ceiling
 	// ReadOnly, if not nil, makes the gateway read-only: no call that changes the
-	// cloud reaches the provider. It is told the method and the object of each such
-	// call. Several goroutines may call it.
+	// cloud reaches the provider. ReadOnly is called instead, with the method and the
+	// object, by several goroutines at the same time.
 	ReadOnly func(method, object string)
 	// Metrics may be shared by several gateways; nil records nothing.
 	Metrics *Metrics

@@ -20,8 +20,8 @@ const (
 	// overdue.
 	grace = 10 * time.Second
 	// maxOverdue is how many calls may hang past their deadline before the process
-	// must be restarted. It is half of the questions that may be under way: calls
-	// that are only slow must not be refused because of those that never return.
+	// must be restarted. It is half of the questions of one kind that may be under way:
+	// calls that are only slow must not be refused because of those that never return.
 	maxOverdue = maxInflight / 2
 )
 
@@ -82,7 +82,8 @@ func (h *health) panicked(c call, value any) time.Duration {
 	defer h.mu.Unlock()
 	h.everPanicked = true
 	now := time.Now()
-	// An object has recovered if no call about it has panicked for twice the pause.
+	// An object has recovered if no call about it has panicked for twice the pause, and
+	// for panicsCountFor at least.
 	maps.DeleteFunc(h.panics, func(_ string, p panics) bool { return now.Sub(p.last) > max(2*p.pause(), panicsCountFor) })
 	object, names := c.odd()
 	p := panics{times: h.panics[object].times + 1, last: now, names: names, value: value, counted: c.object()}

@@ -176,9 +176,8 @@ func TestIdentityQuestionsOfANodeFollowEachOther(t *testing.T) {
 	})
 }
 
-// TestIdentityQuestionThatWaitsEnds shows when a question ends that waits for one that
-// hangs: when the context of the waiting question ends, or CallerTimeout after it was
-// asked.
+// TestIdentityQuestionThatWaitsEnds shows that a question that waits for a hanging one
+// ends when its own context ends, or CallerTimeout after it was asked.
 func TestIdentityQuestionThatWaitsEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		i := gateway(t, vendor{v2: metadata(func(context.Context, *corev1.Node) (*cloudprovider.InstanceMetadata, error) {

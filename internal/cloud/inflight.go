@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// maxInflight bounds the questions without an answer, including those for which
-	// no caller waits any more.
+	// maxInflight bounds the questions of one kind without an answer, including those
+	// for which no caller waits any more.
 	maxInflight = 256
 	// keepLateAnswer is how long an answer that came too late is kept for the
 	// next caller. It is longer than a loop waits after a failed pass.
@@ -29,8 +29,8 @@ var (
 // while one hangs, and the next caller gets the late answer.
 type inflight[T any] struct {
 	callerTimeout time.Duration
-	// exclusive means that an answer is not shared: only the caller that asked the
-	// question gets it.
+	// exclusive means that an answer is not shared: only one caller gets it, the one
+	// that asked the question or, if that one has given up, the next one.
 	exclusive bool
 	// subject, if not nil, returns what a key is about. Two questions about one
 	// subject are never under way at the same time: the second one waits.
@@ -156,8 +156,8 @@ func (i *inflight[T]) run(ctx context.Context, c call, current *question[T], ask
 	current.value, current.err = asks(ctx, c)
 }
 
-// late returns why there is no answer yet: the cloud is slow, or the question
-// waits for the cloud's quota.
+// late returns why there is no answer yet: the cloud is slow, or the question waits
+// for the cloud's quota or for the end of an outage.
 func (q *question[T]) late(c call) error {
 	quota := q.progress.get()
 	if HeldFor(quota) > 0 {

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// maxAbandoned bounds the changes that have outlived their deadline.
+// maxAbandoned bounds the changes of load balancers that have outlived their deadline,
+// and those of routes.
 const maxAbandoned = 16
 
 // keyLock allows one change at a time for each key. A change that has outlived its

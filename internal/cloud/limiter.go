@@ -24,8 +24,8 @@ const (
 	// that the cloud names.
 	defaultPause = time.Second
 	maxPause     = 5 * time.Minute
-	// maxOwnPause bounds the pause that grows while the cloud refuses calls again
-	// and again and none succeeds in between.
+	// maxOwnPause bounds the pause that grows while the cloud refuses calls and none
+	// succeeds in between.
 	maxOwnPause = time.Minute
 	// coldCalls is how many calls may run at the same time when none has succeeded for
 	// coldAfter, because the cloud may be down. Each one that succeeds allows one
@@ -209,7 +209,7 @@ func (l *limiter) lasts() {
 	l.serve()
 }
 
-// lastedUntilNow records the end of such a call.
+// lastedUntilNow records the end of a call that lasts was called for.
 func (l *limiter) lastedUntilNow() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -32,8 +32,9 @@ func (m *manyChanges) oneByOne() bool {
 }
 
 // carryOut makes the call about the objects that hold these keys, and frees the keys.
-// It returns when the last try began. The error is ErrAlone if one of the objects may
-// be why the call has failed.
+// After a success, began is the beginning of the last try; after a failure, it is the
+// time at which carryOut was called. The error is ErrAlone if one of the objects may be
+// why the call has failed.
 func (m *manyChanges) carryOut(ctx context.Context, c call, keys []string, f func(context.Context) error) (began time.Time, err error) {
 	m.changes.keys.join(keys, c.method)
 	arrived := time.Now()

@@ -150,8 +150,8 @@ func newRoutesOf(ctx context.Context, g *Gateway, n int) work {
 }
 
 // do does all work as controllers do. It tries each object again after a growing
-// pause, or after the pause that the gateway asks for. It returns for each
-// method when the last object was done.
+// pause, or after the pause that the gateway asks for. The result is, for each method,
+// the time at which the last object was done.
 func do(all ...work) map[string]time.Duration {
 	start := time.Now()
 	done := map[string]time.Duration{}

@@ -67,10 +67,10 @@ func (p *Provider) Unwrap() cloudprovider.Interface { return p.theirs }
 // HasClusterID reports whether the provider knows which cluster it belongs to.
 func (p *Provider) HasClusterID() bool { return p.clusterID }
 
-// Initialize tells the provider that this replica leads, until ctx ends. It
-// must be called only once, because providers start goroutines of their own
-// here. It returns only when the provider does, because until then the provider
-// may be changing things, and the lease must not be released.
+// Initialize tells the provider that this replica leads. It must be called only once,
+// because providers start goroutines of their own here, which end with ctx. It returns
+// only when the provider does, because until then the provider may be changing things,
+// and the lease must not be released.
 func (p *Provider) Initialize(ctx context.Context, clients cloudprovider.ControllerClientBuilder) error {
 	return guard(context.WithoutCancel(ctx), "Initialize", func() error {
 		p.theirs.Initialize(clients, ctx.Done())

@@ -7,8 +7,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/sleep"
 )
 
-// maxTries is the maximum number of calls for one question while the quota of the
-// cloud is used up.
+// maxTries is the maximum number of calls for one question or change while the quota of
+// the cloud is used up.
 const maxTries = 5
 
 // longestOwnPause is the longest pause for a single object that a question waits

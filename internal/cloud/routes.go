@@ -96,8 +96,8 @@ func (r *Routes) Delete(ctx context.Context, route Route) error {
 	})
 }
 
-// change makes the change together with others if the provider offers that, or else
-// by calling alone.
+// change makes the change together with others if the provider offers that, or else by
+// calling alone, which makes it with a call of its own.
 func (r *Routes) change(ctx context.Context, w *routeChange, alone func(context.Context) error) error {
 	if r.together != nil && !r.together.oneByOne() {
 		if notMade, err := r.together.make(ctx, w); !notMade {

@@ -18,7 +18,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/quirks"
 )
 
-// storm has many objects that all need one call, made by a controller.
+// storm has many objects, each of which needs one call of a controller.
 type storm struct {
 	objects, workers int
 	call             func(n int) error
@@ -145,9 +145,9 @@ func createRoute(ctx context.Context, g *Gateway, n int) error {
 func TestObjectsThatFailForTheirOwnReasonsSlowNobodyDown(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
-		failed int // the first ones, which is worst
+		failed int // how many fail: the first ones, which is worst
 		err    error
-		within time.Duration // the others need a second
+		within time.Duration // for the others, whose calls need a second
 	}{
 		{"OneNode", 1, errors.New("E1234"), 2 * time.Second},
 		{"TwoNodesWithWordsOfAUsedUpQuota", 2, errors.New("throttled"), 2 * time.Second},

@@ -23,8 +23,8 @@ func newVolumes(g *Gateway, theirs cloudprovider.PVLabeler, cfg Config) *Volumes
 	return &Volumes{gateway: g, theirs: theirs, questions: inflight[map[string]string]{callerTimeout: cfg.CallerTimeout}}
 }
 
-// Volumes returns what asks for the labels of volumes, nil if the provider offers
-// none.
+// Volumes returns the provider's volumes, nil if the provider offers no labels of
+// volumes.
 func (g *Gateway) Volumes() *Volumes { return g.volumes }
 
 // Labels returns the labels of a volume. They are nil, and not only empty, if the

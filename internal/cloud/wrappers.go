@@ -74,7 +74,7 @@ func declares(t reflect.Type, method string) bool {
 // hidden returns the names of the optional interfaces that the inner value of a
 // wrapper offers and the wrapper does not. P is the type of both. offers returns a
 // struct with a field for each optional interface, nil if the value does not offer
-// it. It finds inner values only if they are embedded.
+// it. hidden finds inner values only if they are embedded.
 func hidden[P, O any](value P, offers func(P) O) []string {
 	outer := reflect.ValueOf(offers(value))
 	var names []string

@@ -104,7 +104,7 @@ func about(request string) string { return fmt.Sprintf("The request is %s.", mes
 // message that was cut at its end is about no request.
 func IsAbout(text, request string) bool { return strings.HasSuffix(text, about(request)) }
 
-// isProven returns the message of the approval. An auditor can check what it says.
+// isProven returns the cause of the approval. An auditor can check what its message says.
 func isProven(o observed) message.Cause {
 	i := o.answer.instances()[0]
 	return approved.Cause(fmt.Sprintf("The cloud says that the Node is the instance %s, and that it has each name and address of the request. It was asked %v before, after the request was made.",

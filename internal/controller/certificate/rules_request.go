@@ -28,7 +28,8 @@ type Limits struct {
 	// PendingPerNode is how many undecided requests of one Node are looked at, the
 	// newest ones.
 	PendingPerNode int
-	// ApprovalsPerMinute is how many requests are approved in a minute.
+	// ApprovalsPerMinute is how many requests are approved at once, and how many more in
+	// each minute.
 	ApprovalsPerMinute int
 }
 
@@ -153,8 +154,8 @@ func hasOtherSubject(o observed, csr *x509.CertificateRequest) *message.Cause {
 	}
 }
 
-// hasOtherContent returns a cause if the request asks for anything else than DNS
-// names and IP addresses, for too many or for none of them.
+// hasOtherContent returns a cause if the request asks for anything else than DNS names
+// and IP addresses, for too many or for none of them, or for a wildcard.
 func hasOtherContent(_ observed, csr *x509.CertificateRequest) *message.Cause {
 	switch names := len(csr.DNSNames) + len(csr.IPAddresses); {
 	case len(csr.EmailAddresses) > 0:

@@ -110,8 +110,8 @@ func decide(o observed) plan {
 	return give(o)
 }
 
-// settle releases the CIDRs of former Nodes of this name. They count as gone only if
-// the API server itself says so, and not the cache.
+// settle returns the plan to release the CIDRs of former Nodes of this name. They count
+// as gone only if the API server itself says so, and not the cache.
 func settle(o observed) plan {
 	if o.live == nil {
 		return plan{do: read, why: "another Node of this name holds CIDRs"}
@@ -123,7 +123,7 @@ func settle(o observed) plan {
 	return plan{do: release, why: "the API server says that the Node is gone", gone: gone, memory: o.memory}
 }
 
-// keep takes note of the CIDRs that a Node has.
+// keep returns the plan for a Node that has CIDRs.
 func keep(o observed, has []string) plan {
 	cidrs := parse(has)
 	if o.entry.written && slices.Equal(o.entry.cidrs, cidrs) {

@@ -13,9 +13,9 @@ const (
 	Elsewhere // the controller runs in another component
 )
 
-// Place finds a controller in the plan of a leader migration. Without a
-// migration, plan is nil. As with upstream, the last entry counts. The function
-// is reports whether an entry's name is the controller's.
+// Place returns the placement of a controller in the plan of a leader migration.
+// Without a migration, plan is nil. As with upstream, the last entry for the controller
+// counts. The function is reports whether an entry's name is the controller's.
 func Place(plan *cmconfig.LeaderMigrationConfiguration, component string, is func(name string) bool) Placement {
 	placed := UnderMainLease
 	if plan == nil {

@@ -34,10 +34,10 @@ type plan struct {
 	why string
 }
 
-// decide returns the next step. A leader that works ends only if another
-// process with the same arguments has made the provider. A factory may refuse
-// because the content is wrong, or because the cloud is down, and then the next
-// process would not start either.
+// decide returns the next step. A leader ends only if a provider was made from the new
+// content: by another process with the same arguments or, if none can be started, by
+// this one. A factory may refuse because the content is wrong, or because the cloud is
+// down, and then the next process would not start either.
 func decide(o observed) plan {
 	switch {
 	case o.tried == accepted:

@@ -5,8 +5,8 @@
 // Every replica makes a provider, before one of them leads. A provider is
 // initialised only once in a process, because it starts goroutines then. So a
 // standby replica can replace its provider, but a leader cannot. On a leader the
-// provider reloads its file itself. If it does not, the process ends, once another
-// process has shown that a provider can be made. decide.go has the rule.
+// provider reloads its file itself. If it does not, the process ends, but only after
+// a provider was made from the new content as a trial. decide.go has the rule.
 //
 // Only internal/cloud calls a provider's methods; this package decides when.
 //

@@ -2,7 +2,8 @@ package provider
 
 import "k8s.io/component-base/metrics"
 
-// Metrics count the changes of the provider's files by result.
+// Metrics count the changes of the provider's files by result, and show whether the
+// provider works with another configuration than its files have.
 type Metrics struct {
 	changes *metrics.CounterVec
 	stale   *metrics.Gauge

@@ -134,8 +134,7 @@ func (r *Rotation) Run(ctx context.Context, period time.Duration, to Reports) {
 	}
 }
 
-// renew does the same as step after a change of the files, even if they have not
-// changed.
+// renew puts the files' content into use at once, even if it has not changed.
 func (r *Rotation) renew(ctx context.Context) {
 	now, err := r.check()
 	if err != nil {

@@ -30,7 +30,7 @@ func (h *Health) certificates(name string, o *apiserveroptions.SecureServingOpti
 // Name returns the name of the check.
 func (c certificateCheck) Name() string { return c.name }
 
-// Check is a healthz.HealthChecker.
+// Check implements healthz.HealthChecker.
 func (c certificateCheck) Check(*http.Request) error {
 	if c.serving.Cert != nil {
 		if err := valid(c.serving.Cert.CurrentCertKeyContent, c.clock.Now()); err != nil {

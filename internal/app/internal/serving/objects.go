@@ -47,7 +47,7 @@ type objectMemory struct {
 	Controllers any    `json:"controllers"`
 }
 
-// ServeHTTP is an http.Handler.
+// ServeHTTP implements http.Handler.
 func (h *objectsHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if who, ok := request.UserFrom(r.Context()); !ok || slices.Contains(who.GetGroups(), user.AllUnauthenticated) || who.GetName() == user.Anonymous {
 		// An RBAC rule may let everybody read all paths below /debug. This path shows messages

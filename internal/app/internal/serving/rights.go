@@ -65,8 +65,8 @@ func (a *authorized) Authorize(ctx context.Context, what authorizer.Attributes) 
 	return decision, why, err
 }
 
-// bound returns the limiter of a user. A limiter that the cache has dropped was
-// full again, so a new one is the same.
+// bound returns the limiter of a user. The cache drops a limiter after rememberFor, and
+// the user gets a new one.
 func (a *authorized) bound(user string) *rate.Limiter {
 	a.mu.Lock()
 	defer a.mu.Unlock()

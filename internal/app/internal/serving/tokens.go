@@ -15,8 +15,8 @@ const (
 	// unknownAtOnce is how many unknown credentials may be asked about at once, and
 	// unknownPerSecond how many in each second after that.
 	unknownAtOnce, unknownPerSecond = 20, 10
-	// rememberFor is how long after credentials were accepted the questions
-	// about them are not bounded. A scraper comes back within that time.
+	// rememberFor is for how long questions about credentials are not bounded after
+	// the credentials were accepted. A scraper comes back within that time.
 	rememberFor = 10 * time.Minute
 	// remembered is how many credentials are kept, each 32 bytes and a time.
 	remembered = 4096

@@ -26,7 +26,7 @@ import (
 
 const (
 	// reviewLimit is the size of the largest request in bytes: an object and its
-	// former version, each as large as the API server stores.
+	// former version, each as large as the API server stores at most.
 	reviewLimit = 3 << 20
 	// reviewsAtOnce bounds the memory that requests hold. Whoever reaches the port
 	// may send requests.
@@ -116,8 +116,8 @@ func ServeWebhooks(ctx context.Context, c WebhookConfig, h *Health, register fun
 	return stop, nil
 }
 
-// onlyFor refuses callers without a valid certificate, before anything is read of
-// what they send.
+// onlyFor refuses callers without a valid certificate, before the bodies of their
+// requests are read.
 func onlyFor(callers authenticator.Request, h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, ok, err := callers.AuthenticateRequest(r); err != nil || !ok {
@@ -222,7 +222,7 @@ func (v *reviewer) answer(w http.ResponseWriter, r *http.Request) ([]byte, *fail
 	if wrong != nil {
 		return nil, wrong
 	}
-	// All has arrived. A deadline that passed now would end the request's context.
+	// The whole request has arrived. A deadline that passed now would end the request's context.
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 	return v.review(r, request)
 }

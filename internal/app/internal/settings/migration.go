@@ -70,7 +70,8 @@ func (m *Migration) sameLease() []error {
 	return []error{fmt.Errorf("--enable-leader-migration: the lease of the migration and the main lease (--leader-elect-resource-name) are both called %q; they must differ", m.plan.LeaderName)}
 }
 
-// Plan returns nil before Validate, and without a migration.
+// Plan returns the configuration of the leader migration, nil before Validate and
+// without a migration.
 func (m *Migration) Plan() *cmconfig.LeaderMigrationConfiguration { return m.plan }
 
 func (m *Migration) show(c *configuration) {

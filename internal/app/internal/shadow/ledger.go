@@ -9,7 +9,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/step"
 )
 
-// maxDifferences bounds how many differences that have happened are remembered.
+// maxDifferences bounds how many Deleted and Initialized differences are remembered.
 const maxDifferences = 1000
 
 // Difference is an object with which something else has happened than this daemon
@@ -126,7 +126,8 @@ func gravest(steps []step.Step) (all []step.Step) {
 	return all
 }
 
-// gone returns the objects that have been deleted since the previous look.
+// gone returns a difference for each object that has been deleted since the previous
+// look although this daemon would have kept it.
 func (l *Ledger) gone(look Look, before, now map[string]decision) (found []Difference) {
 	for name, d := range before {
 		if after, still := now[name]; still && after.facts.UID == d.facts.UID {
@@ -140,8 +141,8 @@ func (l *Ledger) gone(look Look, before, now map[string]decision) (found []Diffe
 	return found
 }
 
-// lasting returns the decisions that nobody has carried out for too long, and
-// forgets the differences that are over.
+// lasting returns the new differences about decisions that nobody has carried out for
+// too long, and forgets the differences that are over.
 func (l *Ledger) lasting(look Look, now map[string]decision) (found []Difference) {
 	for name, d := range now {
 		at := object{place{look.Controller, look.Key}, name}
@@ -195,7 +196,7 @@ func (l *Ledger) Report() Report {
 	return Report{Differences: all, Dropped: l.dropped}
 }
 
-// Count returns how many objects differ in this way.
+// Count returns how many of the remembered differences are of this kind.
 func (l *Ledger) Count(what What) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()

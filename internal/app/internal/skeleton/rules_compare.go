@@ -26,7 +26,8 @@ type Fate struct {
 	Why    string      `json:"why"`
 }
 
-// order has the effects, the gravest last. To wait and to stay are the same for an object.
+// order has the effects, the gravest last. Compare does not distinguish the first two,
+// because an object that waits stays.
 var order = []step.Effect{step.None, step.Wait, step.Update, step.Create, step.Delete}
 
 // Compare returns the objects whose fates differ, those that the skeleton deletes

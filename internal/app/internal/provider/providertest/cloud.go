@@ -1,4 +1,4 @@
-// Package providertest has a provider that offers nothing, for the tests of
+// Package providertest has a provider that offers at most instances, for the tests of
 // package app and of the packages below it. Only tests import it.
 package providertest
 
@@ -9,7 +9,8 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 )
 
-// Cloud is a provider that offers nothing. Its functions may be nil.
+// Cloud is a provider that offers V2, if it is not nil, and nothing else. Its functions
+// may be nil.
 type Cloud struct {
 	cloudprovider.Interface
 
@@ -22,7 +23,7 @@ type Cloud struct {
 	OnOffers       func() error
 }
 
-// Offers is provider.Offerer.
+// Offers implements provider.Offerer.
 func (c *Cloud) Offers(context.Context) error {
 	if c.OnOffers == nil {
 		return nil
@@ -57,7 +58,7 @@ func (c *Cloud) Initialize(_ cloudprovider.ControllerClientBuilder, stop <-chan 
 	}
 }
 
-// SetInformers is cloudprovider.InformerUser.
+// SetInformers implements cloudprovider.InformerUser.
 func (c *Cloud) SetInformers(factory informers.SharedInformerFactory) {
 	if c.OnSetInformers != nil {
 		c.OnSetInformers(factory)
