@@ -160,7 +160,8 @@ func (t *trial) asksAgain(err error) bool {
 	return errors.As(err, &retry) || kind == provider.Throttled || kind == provider.Conflict
 }
 
-// kind returns what an error means, as the daemon finds it out.
+// kind returns the kind of an error: the one that the provider's ErrorClassifier names,
+// or else that of provider.Classify.
 func (t *trial) kind(err error) provider.ErrorKind {
 	if err == nil {
 		return provider.Unclassified

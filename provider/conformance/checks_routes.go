@@ -30,7 +30,7 @@ func routeChecks() []Check {
 	return all
 }
 
-// routeLifeChecks are those of the creation and deletion of a route.
+// routeLifeChecks returns the checks of the creation and deletion of a route.
 func routeLifeChecks() []Check {
 	needs := []Need{NeedMachines}
 	return []Check{
@@ -57,7 +57,8 @@ func routeLifeChecks() []Check {
 	}
 }
 
-// routeTableChecks are those of a table that others change, too, or that is full.
+// routeTableChecks returns the checks of a route table that others change, too, or that
+// is full.
 func routeTableChecks() []Check {
 	needs := []Need{NeedMachines}
 	return []Check{

@@ -231,7 +231,7 @@ func TestCleanupRemovesOnlyWhatTheLedgerLists(t *testing.T) {
 				if want := row.wantError != ""; (len(left) > 0) != want {
 					t.Errorf("left in the ledger: %v, want that: %v", left, want)
 				}
-				// It may be repeated.
+				// Cleanup may be repeated.
 				return errors.Join(err, ignoring(row.wantError, Cleanup(t.Context(), target, l, func(string) {})))
 			})
 			if row.want != "" && (len(told) != 1 || !strings.HasSuffix(told[0], ": "+row.want)) {

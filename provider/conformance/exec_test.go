@@ -181,8 +181,8 @@ func TestMain(m *testing.M) {
 	os.Exit(0)
 }
 
-// Executable and Serve use the same verbs: each call of the one reaches the world of
-// the other.
+// Executable and Serve use the same verbs: each call of the Executable's world reaches
+// the world that Serve has.
 func TestServeAndExecutableAgree(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "calls")
 	t.Setenv(worldRecords, path)

@@ -45,8 +45,8 @@ func (h hostile) InstanceMetadata(context.Context, *corev1.Node) (*cloudprovider
 // processes.
 const habit = "CONFORMANCE_HABIT"
 
-// hostiles are calls that panic, hang or end the process. A call that hangs
-// continues when the channel is closed.
+// hostiles returns calls that panic, hang, answer nothing, or end the process or the
+// goroutine. A call that hangs continues when the channel is closed.
 func hostiles(release <-chan struct{}) map[string]func() {
 	return map[string]func(){
 		"Panics":      func() { panic("out of order") },

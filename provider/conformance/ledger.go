@@ -75,7 +75,8 @@ func (l *FileLedger) claim(provider string) error {
 }
 
 // Claim records that the ledger belongs to an account. It returns an *OtherAccountError
-// if the ledger lists things that may still be in another account.
+// if the ledger lists things that may still be in another account, or if the ledger
+// names an account and the argument is empty.
 func (l *FileLedger) Claim(account string) error {
 	c, err := l.read()
 	switch {

@@ -114,7 +114,7 @@ func (t *trial) enlist(e Entry) error {
 	return nil
 }
 
-// unlist removes something from the ledger that is gone.
+// unlist removes from the ledger what is gone.
 func (t *trial) unlist(e Entry) error {
 	t.mu.Lock()
 	listed, known := t.listed[e.key()]

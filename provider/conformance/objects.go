@@ -114,7 +114,7 @@ func (t *trial) fault(f Fault) (restore func()) {
 	return restore
 }
 
-// counted returns which calls f has made.
+// counted calls f and returns how many calls it made to the cloud.
 func (t *trial) counted(f func()) Calls {
 	meter := t.world.(Meter) //nolint:forcetypeassert // the check says that it needs one
 	before, err := meter.Calls(t.ctx)
@@ -148,7 +148,7 @@ func identified(name, providerID string) *corev1.Node {
 	return joined(Machine{Name: name, ProviderID: providerID})
 }
 
-// service returns a Service of type LoadBalancer with a TCP port, and changes it.
+// service returns a Service of type LoadBalancer with a TCP port, after these changes.
 func (t *trial) service(role string, changes ...func(*corev1.Service)) *corev1.Service {
 	policy := corev1.IPFamilyPolicySingleStack
 	s := &corev1.Service{

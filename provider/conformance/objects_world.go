@@ -102,7 +102,7 @@ func (t *trial) setFault(f Fault) (restore func(), err error) {
 	return sync.OnceFunc(func() {
 		takeAway()
 		if s, says := t.world.(interface{ stuckFault() error }); says && s.stuckFault() != nil {
-			return // It stays in the ledger.
+			return // The fault stays in the ledger.
 		}
 		if err := t.ended(entry); err != nil {
 			t.errorf("ledger: %v", err)

@@ -109,7 +109,7 @@ func TestReadOnlyRunsOnlyLendMachines(t *testing.T) {
 	}
 }
 
-// memory is a ledger that remembers the order of calls together with the provider.
+// memory is a ledger that records its calls among those of the provider.
 type memory struct{ c *changing }
 
 func (m memory) Begin(e Entry) error { return m.c.change("begin " + string(e.Kind)) }

@@ -62,8 +62,8 @@ type Environment struct {
 	CPUs                 int    `json:"cpus"`
 }
 
-// Tried lists the features that the target declares, and those that were tried
-// although the target does not declare them.
+// Tried lists the features that the target declares as supported or as unsupported,
+// and the features that it does not declare.
 type Tried struct {
 	Features
 	Undeclared []Feature `json:"undeclared,omitempty"`

@@ -35,7 +35,7 @@ type schema struct {
 	AnyProperty any                `json:"additionalProperties,omitempty"`
 }
 
-// words are the values of types that are words.
+// words has the values of each type that has a fixed set of words.
 var words = map[reflect.Type][]string{
 	reflect.TypeFor[Verdict](): texts(Success, Partial, Failure, Nothing),
 	reflect.TypeFor[Outcome](): texts(Passed, Failed, ExpectedFailure, Skipped, NotRun, Unsupported),

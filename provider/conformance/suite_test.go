@@ -124,7 +124,7 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
-// only hides the rest of the world.
+// only returns a change after which the target's world is what part returns.
 func only(part func(*broken.Cloud) any) func(*conformance.Target) {
 	return func(t *conformance.Target) {
 		cloud := broken.New("")

@@ -22,7 +22,7 @@ type server struct {
 	gone     bool
 }
 
-// servers is this cloud. Its calls are counted.
+// servers is the tiny cloud. It counts its calls.
 type servers struct {
 	all    []server
 	err    error // of each call

@@ -11,7 +11,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator"
 )
 
-// batches are the answers about many Nodes.
+// batches implements provider.InstanceMetadataBatcher.
 type batches struct{ cloud *Cloud }
 
 // MaxInstanceMetadataBatch implements provider.InstanceMetadataBatcher.

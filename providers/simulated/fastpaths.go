@@ -68,7 +68,7 @@ func (i *instances) offering(without fastPaths) cloudprovider.InstancesV2 {
 	}
 }
 
-// lists is the list of all instances.
+// lists implements provider.InstanceLister.
 type lists struct{ cloud *Cloud }
 
 // ListInstances implements provider.InstanceLister.
@@ -94,7 +94,7 @@ func (l lists) ListInstances(ctx context.Context, token string) (provider.Instan
 // watchFor is how long one call waits for a change.
 const watchFor = 2 * time.Minute
 
-// watches are the changes of instances.
+// watches implements provider.InstanceWatcher.
 type watches struct{ cloud *Cloud }
 
 // WatchInstances implements provider.InstanceWatcher.

@@ -43,10 +43,10 @@ func (c *Cloud) MaxConcurrentCalls(kind provider.CallKind) int {
 	return 0
 }
 
-// concurrentServices is for how many Services calls may be under way at once.
+// concurrentServices is how many calls may be under way at once, each for another Service.
 const concurrentServices = 10
 
-// manyServices is provider.ConcurrentLoadBalancer.
+// manyServices implements provider.ConcurrentLoadBalancer.
 type manyServices struct{}
 
 // MaxConcurrentServices implements provider.ConcurrentLoadBalancer. Concurrent

@@ -85,7 +85,8 @@ func (c *Cloud) createBalancer(ctx context.Context, wanted balancer) (made balan
 	return made, err
 }
 
-// wantsAddress reports whether it asks for an address that was reserved.
+// wantsAddress reports whether the load balancer asks for an address that was
+// reserved.
 func (b *balancer) wantsAddress() bool { return b.Other["address"] != "" }
 
 // updateBalancer is the API's call to change a load balancer.
@@ -152,9 +153,9 @@ func (c *Cloud) deleteGroup(ctx context.Context, id string) error {
 	return err
 }
 
-// provision lets load balancers become ready, unless they are held. It is called at
-// the end of each EnsureLoadBalancer, so that a new load balancer is not ready at
-// first.
+// provision reports whether the load balancer is ready. Then it lets it become ready,
+// unless load balancers are held. It is called at the end of each EnsureLoadBalancer,
+// so that a new load balancer is not ready at first.
 func (c *Cloud) provision(id string) (ready bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

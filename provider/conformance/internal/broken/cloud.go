@@ -32,7 +32,7 @@ type Cloud struct {
 	labels   map[string]string // shared by all answers of a provider with the flaw instances/no-alias
 
 	answered atomic.Int64            // questions about instances
-	last     atomic.Pointer[machine] // that of the last question
+	last     atomic.Pointer[machine] // the one that the last question was about
 	inflight atomic.Int64            // questions at present
 	busy     chan struct{}           // held during a call by a provider with the flaw instances/others-hang
 
@@ -141,7 +141,7 @@ func (c *Cloud) call(ctx context.Context, kind class, f func() error) (conforman
 	return hit.Kind, err
 }
 
-// done is closed when a call must return.
+// done returns a channel that is closed when a call must return.
 func (c *Cloud) done(ctx context.Context) <-chan struct{} {
 	if !c.has("instances/cancel") && !c.has("instances/deadline") {
 		return ctx.Done()
@@ -235,8 +235,8 @@ func (c *Cloud) instance(ctx context.Context, id string) (found machine, err err
 	return found, err
 }
 
-// page is the API's call for a page of the instances, after the one with the given
-// ID. There are more if next is not empty.
+// page is the API's call for a page of the instances that come after the given ID.
+// There are more if next is not empty.
 func (c *Cloud) page(ctx context.Context, after string) (page []machine, next string, err error) {
 	lies, err := c.call(ctx, list, func() error {
 		for _, m := range c.machines {

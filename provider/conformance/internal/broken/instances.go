@@ -95,7 +95,8 @@ func (i instances) InstanceMetadata(ctx context.Context, node *corev1.Node) (*cl
 	return metadata, nil
 }
 
-// find returns the instance of a Node, or an error that wraps InstanceNotFound.
+// find returns the instance of a Node. If there is none, the error wraps
+// InstanceNotFound.
 func (i instances) find(ctx context.Context, node *corev1.Node) (machine, error) {
 	if i.cloud.inflight.Add(1) > 4 && i.cloud.has("instances/parallel") {
 		i.cloud.inflight.Add(-1)
@@ -123,8 +124,8 @@ func (i instances) find(ctx context.Context, node *corev1.Node) (machine, error)
 	return i.confused(found), nil
 }
 
-// confused returns the machine. If the provider has the flaw, it returns the
-// machine of the question before, once there were 20 questions.
+// confused returns the machine. After 20 questions, a provider with the flaw
+// instances/two-nodes returns the machine of the previous question.
 func (i instances) confused(found machine) machine {
 	before := i.cloud.last.Swap(&found)
 	if i.cloud.answered.Add(1) > 20 && i.cloud.has("instances/two-nodes") {

@@ -119,7 +119,8 @@ func (l *loadBalancers) EnsureLoadBalancer(ctx context.Context, cluster string, 
 	return l.told(s.UID, status), nil
 }
 
-// full reports whether there is no place for one more Service.
+// full reports whether a provider with the flaw sixteen-services has no place for the
+// Service.
 func (l *loadBalancers) full(uid types.UID) bool {
 	l.cloud.mu.Lock()
 	defer l.cloud.mu.Unlock()
@@ -173,8 +174,8 @@ func (l *loadBalancers) ensure(ctx context.Context, wanted balancer, s *corev1.S
 	return is.status(), l.ready(ctx, is.ID)
 }
 
-// change returns what the load balancer becomes. The Service may be the same as in the
-// last call.
+// change returns what the load balancer becomes. same means that the Service is the
+// same as in the last call.
 func (l *loadBalancers) change(is, wanted conformance.LoadBalancer, same bool) conformance.LoadBalancer { //nolint:revive // the flaws are about that
 	wanted.ID = is.ID
 	if same && l.has("drift-listener") {
@@ -363,8 +364,8 @@ func (l *loadBalancers) deleteGroups(ctx context.Context, cluster string, uid ty
 	return nil
 }
 
-// fresh reports whether this provider has never been asked for a load balancer of the
-// Service.
+// fresh reports whether this is the first provider of the cloud, and was never asked for
+// a load balancer of the Service.
 func (l *loadBalancers) fresh(uid types.UID) bool {
 	l.cloud.mu.Lock()
 	defer l.cloud.mu.Unlock()

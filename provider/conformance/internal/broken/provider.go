@@ -15,7 +15,7 @@ type Provider struct {
 
 var _ cloudprovider.Interface = (*Provider)(nil)
 
-// Provider returns a provider, as a restart of a daemon does.
+// Provider returns a new provider, as a restarted daemon makes one.
 func (c *Cloud) Provider(ctx context.Context) (cloudprovider.Interface, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

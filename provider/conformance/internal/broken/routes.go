@@ -40,8 +40,8 @@ func (c *Cloud) listRoutes(ctx context.Context, match func(entry) bool) (found [
 	return found, err
 }
 
-// createRoute is the API's call to create a route to the machine of a name. It is an
-// error if there is already a route to this destination.
+// createRoute is the API's call to create a route to the machine that TargetNode names.
+// It is an error if there is already a route to this destination.
 func (c *Cloud) createRoute(ctx context.Context, wanted entry) error {
 	_, err := c.call(ctx, write, func() error {
 		if slices.ContainsFunc(c.routes, func(r entry) bool { return r.DestinationCIDR == wanted.DestinationCIDR }) {
