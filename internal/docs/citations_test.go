@@ -58,8 +58,8 @@ func TestNothingCitesWhatIsNotHere(t *testing.T) {
 	}
 }
 
-// prose returns the text of every Markdown file and the comments of every Go
-// file by path, each with its line breaks made spaces.
+// prose returns, by path, the text of every Markdown file and the comments of
+// every Go file, with spaces instead of line breaks.
 func prose(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}

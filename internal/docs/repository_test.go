@@ -22,8 +22,8 @@ func read(t *testing.T, path string) string {
 }
 
 // files returns the paths of the repository's files whose names end in one of the
-// suffixes. The paths have slashes and are relative to the root. Built files are
-// left out.
+// suffixes. The paths have slashes and are relative to the root. Built files and
+// hidden folders are left out.
 func files(t *testing.T, suffixes ...string) []string {
 	t.Helper()
 	var found []string

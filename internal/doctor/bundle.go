@@ -88,7 +88,8 @@ func writeBundle(to io.Writer, v *View, r Report, waiting any) error {
 	return errors.Join(archive.Close(), zipped.Close())
 }
 
-// redactMeta keeps what identifies the object, and who has written it.
+// redactMeta returns the metadata without the values of annotations, except
+// harmless ones, and without the fields of ManagedFields.
 func redactMeta(m *metav1.ObjectMeta) metav1.ObjectMeta {
 	kept := metav1.ObjectMeta{
 		Name: m.Name, Namespace: m.Namespace, UID: m.UID, ResourceVersion: m.ResourceVersion, Generation: m.Generation, Labels: m.Labels,

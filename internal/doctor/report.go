@@ -57,8 +57,8 @@ func count(n int, what string) string {
 
 var marks = map[Level]string{Error: "✗", Warning: "!"}
 
-// category writes a line for a category, one for each finding, and one for each reason
-// why checks could not be made.
+// category writes a line for a category, its findings, and a line for each reason why
+// checks could not be made.
 func (r *Report) category(b *strings.Builder, c Category) {
 	found := slices.DeleteFunc(slices.Clone(r.Findings), func(f Finding) bool { return f.Category != c })
 	unknown := slices.DeleteFunc(slices.Clone(r.Unknown), func(u Unknown) bool { return u.Category != c })

@@ -108,7 +108,7 @@ type Waiting struct {
 	Source string   `json:"source"`
 	Daemon Daemon   `json:"daemon"`
 	Items  []Answer `json:"items"`
-	// Unread has a sentence for each kind of objects of which not all could be
-	// read.
+	// Unread has the API server's answer for each kind of objects that you may not
+	// list.
 	Unread []string `json:"unread,omitempty"`
 }

@@ -339,8 +339,7 @@ func TestListThatConfirmsWhatIsNotTrueIsLeftOut(t *testing.T) {
 	})
 }
 
-// Whatever is wrong with a watch, a change is shown in time, and the calls are
-// bounded.
+// Whatever is wrong with a watch, a change is shown in time.
 func TestFaultsOfAWatch(t *testing.T) {
 	for _, tt := range []struct {
 		name   string

@@ -44,8 +44,9 @@ var changes = map[string]func(*corev1.Node){
 }
 
 // TestWhateverChangesThePlanWakes compares the plans for Nodes that differ in one
-// field, with every answer of the cloud. The condition of a Node that waits is
-// left out: such a Node has another pass after at most longestPause anyway.
+// field, with every answer of the cloud. The condition and the events of a Node
+// that waits are left out: such a Node has another pass after at most
+// longestPause anyway.
 func TestWhateverChangesThePlanWakes(t *testing.T) {
 	known := map[string]answer{"no answer": {}}
 	maps.Copy(known, answers)

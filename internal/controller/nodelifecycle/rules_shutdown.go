@@ -10,7 +10,8 @@ import (
 )
 
 // shutdownTaint returns the taints that the Node should have instead of its own,
-// nil if it has the right ones. If a kubelet reports, its instance runs.
+// nil if it has the right ones or the power state is not known. If a kubelet
+// reports, its instance runs.
 func shutdownTaint(node *corev1.Node, p power) *[]corev1.Taint {
 	has := slices.ContainsFunc(node.Spec.Taints, isShutdownTaint)
 	var taints []corev1.Taint

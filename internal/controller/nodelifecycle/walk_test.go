@@ -287,7 +287,8 @@ func short(path []turn) string {
 	return strings.Join(words, "; ")
 }
 
-// TestWhatNeverEndsInADeletion repeats the turns of each row for an hour.
+// TestWhatNeverEndsInADeletion repeats the turns of each row for an hour, or
+// until the Node is deleted.
 func TestWhatNeverEndsInADeletion(t *testing.T) {
 	for _, tt := range []struct {
 		turns   []turn

@@ -50,7 +50,7 @@ var (
 	secure = Claim{Selector: selects("fleet.node-restriction.kubernetes.io/cloud=a")}
 )
 
-// TestOwner is the table of the rule.
+// TestOwner has the rows of the rule.
 func TestOwner(t *testing.T) {
 	for _, c := range []struct {
 		name  string

@@ -122,8 +122,8 @@ func TestHints(t *testing.T) {
 	}
 }
 
-// If the target of a route claims its CIDR when the job is carried out, but did
-// not when the job was planned, recheck keeps the route.
+// decide records in a removal whether the target of the route claims its CIDR.
+// recheck needs this.
 func TestRemovalKnowsWhetherItsTargetClaims(t *testing.T) {
 	for _, tt := range []struct {
 		name string

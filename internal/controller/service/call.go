@@ -101,7 +101,7 @@ func outcomeOf(do action, nodes nodeSet, err error, at time.Time) outcome {
 }
 
 // reportSlowCall shows on the Service that a call takes long, until stop is called.
-// stop returns the conditions that were written.
+// It shows nothing for a removal. stop returns the conditions that were written.
 func (c *Controller) reportSlowCall(ctx context.Context, p plan) (stop func() []metav1.Condition) {
 	ended := make(chan struct{})
 	var written []metav1.Condition // read only after the goroutine has returned
