@@ -87,8 +87,8 @@ func (w *waiting) end(t *testing.T) {
 	if w.heal != nil {
 		w.heal(t, w)
 	}
-	// After vain questions a Node is asked about again only after a long delay. A change
-	// of the Node makes the daemon ask at once.
+	// After several failures the daemon asks about a Node again only after a long delay.
+	// A change of the Node makes it ask at once.
 	w.bed.Patch(t, w.instance.Name, `{"metadata":{"labels":{"ended":"true"}}}`)
 }
 
@@ -283,7 +283,7 @@ func explainedLive(t *testing.T, b *bed.Bed, d *daemon.Daemon, w *waiting) {
 	}
 }
 
-// wroteOnce: the condition is the only write to a Node that waits.
+// wroteOnce checks that the condition is the only write to a Node that waits.
 func (w *waiting) wroteOnce(t *testing.T, mark int64) {
 	writes := w.bed.Audit(t).Since(mark).OfDaemons().OfNode(w.instance.Name).Writes()
 	if err := expect.Equal("writes", []string{"patch nodes/status"}, writes.Lines()); err != nil {
@@ -320,7 +320,7 @@ func withoutFaults(labels map[string]string) map[string]string {
 	return kept
 }
 
-// countsWaiting looks at the metrics of Nodes that wait.
+// countsWaiting checks the metrics of Nodes that wait.
 func countsWaiting(t *testing.T, b *bed.Bed, d *daemon.Daemon, all []*waiting) {
 	t.Helper()
 	want := map[string]int{}

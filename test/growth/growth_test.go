@@ -136,7 +136,7 @@ func (c *cluster) start(t *testing.T) (stop func()) {
 	}
 }
 
-// costs is what something has cost in all.
+// costs are the numbers of looks at a Node, calls, writes and events.
 type costs struct{ looks, calls, writes, events int64 }
 
 // cost returns what f and the time after it cost.

@@ -77,8 +77,8 @@ func run(ctx context.Context, args []string, c clock.WithTicker) (err error) {
 	return errors.Join(deliver(result, o), complete(result))
 }
 
-// versions runs each program for its version, which also shows that all of them
-// exist.
+// versions runs each contender's program for its version, which also shows that the
+// program exists.
 func versions(ctx context.Context, bin string, contenders []contender.Name) ([]report.Program, error) {
 	var programs []report.Program
 	for _, c := range contenders {

@@ -23,7 +23,7 @@ type refusal struct {
 	name     string
 	resource string // empty: all
 	err      error
-	// loses means that half of the writes are made, and their replies are lost.
+	// loses means that some writes are lost, and some replies to writes.
 	loses bool
 }
 

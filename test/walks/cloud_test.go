@@ -38,7 +38,7 @@ type weather struct {
 	err  error // of each call
 	// denies means that each instance is called absent.
 	denies bool
-	// loses means that half of the changes are made, and their replies are lost.
+	// loses means that some changes are lost, and some replies to changes.
 	loses bool
 	takes time.Duration // of each call
 }
@@ -129,7 +129,7 @@ func bare(providerID string) string {
 	return providerID
 }
 
-// ask returns the machine of a Node, nil if the cloud denies it.
+// ask returns the machine of a Node, nil if there is none or the cloud denies it.
 func (i instances) ask(ctx context.Context, n *corev1.Node) (*machine, error) {
 	now := i.w.call(ctx)
 	i.w.mu.Lock()

@@ -22,7 +22,7 @@ const (
 	// three minutes and there is one worker.
 	followsWithinThrottled = 30 * time.Minute
 	// settlesWithin is how long it may take until all is in order. It is long enough
-	// for the pause after vain questions about a Node, and for the deletion of many
+	// for the pause after failed questions about a Node, and for the deletion of many
 	// Nodes over the budget.
 	settlesWithin = 45 * time.Minute
 	idleFor       = 16 * time.Minute

@@ -257,7 +257,7 @@ func (w *world) checkDeletion(n *corev1.Node) {
 	trail := w.nodes[n.UID]
 	switch {
 	case trail.kind == ofOneself && !w.othersHaveIDs(n):
-		// A provider without provider IDs looks the same.
+		// If no other Node has a provider ID, the provider may have none.
 	case trail.kind != ofCloud:
 		w.broken("S1 c: %s is deleted, which is %s", n.UID, trail.kind)
 	case !trail.machine.gone:

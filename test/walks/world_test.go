@@ -40,7 +40,7 @@ type world struct {
 	steps    int                         // of the path, without the calls; guarded by mu
 	failed   bool                        // guarded by mu
 	version  int                         // of the last write; guarded by mu
-	serial   int                         // of the next object, machine or address; guarded by mu
+	serial   int                         // of the last object, machine or address; guarded by mu
 	machines map[string]*machine         // by ID; guarded by mu
 	balance  map[types.UID]*balancer     // the cloud's load balancers by Service; guarded by mu
 	services map[types.UID]*serviceTrail // what the checks know of each Service; guarded by mu

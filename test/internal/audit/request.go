@@ -201,7 +201,7 @@ func (all Requests) OfProgram(name string) Requests {
 	})
 }
 
-// Done returns the requests that succeeded.
+// Done returns the requests that were answered with 200.
 func (all Requests) Done() Requests {
 	return all.Where(func(r Request) bool { return r.Status.Code == http.StatusOK })
 }

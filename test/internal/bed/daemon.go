@@ -123,8 +123,8 @@ func (b *Bed) start(t *testing.T, d *daemon.Daemon) {
 	})
 }
 
-// kubeconfig writes the daemon's kubeconfig and returns its path. If there is a
-// proxy, the server in it is the proxy.
+// kubeconfig returns the path of the daemon's kubeconfig. If there is a proxy, it
+// writes a kubeconfig whose server is the proxy.
 func (b *Bed) kubeconfig(t *testing.T, dir string, through *proxy.Proxy) string {
 	t.Helper()
 	if through == nil {

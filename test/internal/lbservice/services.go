@@ -57,8 +57,8 @@ type Services struct {
 // On returns the Services without a class, in the cloud of the bed.
 func On(b *bed.Bed) Services { return Services{Bed: b, Cloud: b.Cloud} }
 
-// New returns the Services without a class, in a new cloud that has a few
-// Nodes without kubelets.
+// New returns the Services without a class, in a new cloud. It makes as many instances
+// as hosts says, with Nodes but without kubelets.
 func New(t *testing.T, b *bed.Bed, hosts int) Services {
 	t.Helper()
 	s := Services{Bed: b, Cloud: b.NewCloudWithoutTraffic(t)}
@@ -351,7 +351,8 @@ func (s Services) WritesOf(t *testing.T, mark int64, service string) audit.Reque
 	})
 }
 
-// CreatedOnce fails the test if the cloud has ever made a second load balancer.
+// CreatedOnce fails the test unless the cloud has made exactly one load balancer since
+// its calls were last reset.
 func (s Services) CreatedOnce(t *testing.T) {
 	t.Helper()
 	if n := s.created(t); n != 1 {

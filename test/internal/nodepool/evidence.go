@@ -175,7 +175,7 @@ func Preconditions(r audit.Request) (uid types.UID, problem string) {
 	}
 }
 
-// since returns when the daemon was started that ran at this time.
+// since returns the start of the daemon that ran at this time.
 func (p *Pool) since(at time.Time) time.Time {
 	var since time.Time
 	for _, begun := range p.Begun {
@@ -224,7 +224,8 @@ func between(first, last Answer) func(Answer) bool {
 	return func(a Answer) bool { return !a.Began.Before(first.ended) && !a.ended.After(last.Began) }
 }
 
-// readBefore reports whether the daemon has read the Node before it deleted it.
+// readBefore reports whether the daemon has read the Node in the 30 seconds before it
+// deleted it.
 func (p *Pool) readBefore(t *testing.T, deletion audit.Request) bool {
 	t.Helper()
 	const justBefore = 30 * time.Second

@@ -38,8 +38,8 @@ func Initialized(node *corev1.Node) error {
 	return nil
 }
 
-// As returns a check that the Node has exactly the provider ID and the labels of the
-// instance, the given addresses, and none of the daemon's taints.
+// As returns a check that the Node has the provider ID and the labels of the instance,
+// exactly the given addresses, and no longer the taint of an uninitialised Node.
 func As(i simulator.Instance, addresses ...corev1.NodeAddress) func(*corev1.Node) error {
 	return func(node *corev1.Node) error {
 		if err := Initialized(node); err != nil {
@@ -77,7 +77,7 @@ func Condition(node *corev1.Node) *corev1.NodeCondition {
 }
 
 // Missing returns what the Node still lacks before it may be released for
-// scheduling.
+// scheduling. nameless means that its provider has no provider IDs.
 func Missing(node *corev1.Node, nameless bool) []string { //nolint:revive // flag-parameter: a fact of the provider
 	var missing []string
 	if node.Spec.ProviderID == "" && !nameless {

@@ -243,10 +243,10 @@ func ConditionsWritten(t *testing.T, b *bed.Bed, mark int64) []string {
 	return all
 }
 
-// Changes is how many routes were created and deleted, as counted by the cloud.
+// Changes counts the calls that create and delete routes, with any result.
 type Changes struct{ Created, Deleted int64 }
 
-// RouteChanges returns how many routes the cloud has created and deleted so far.
+// RouteChanges returns how many of these calls the cloud has got so far.
 func RouteChanges(t *testing.T, c *bed.Cloud) Changes {
 	t.Helper()
 	report, err := c.Calls(t.Context())

@@ -33,8 +33,8 @@ func (p Place) String() string {
 // numbered is a part of a path that names one object.
 var numbered = regexp.MustCompile(`/[^/]*[0-9][^/]*`)
 
-// Kind returns the method and the path. Names of objects, which contain a
-// number, are left out of the path.
+// Kind returns the method and the path. In the path a star replaces the names of
+// objects, which contain a number.
 func (r Request) Kind() string {
 	method := r.Method
 	if r.Watch {

@@ -105,8 +105,8 @@ func (a Access) holder(role *unstructured.Unstructured) string {
 	return ""
 }
 
-// readsAuthorities is the right to read the authorities of client certificates,
-// which the role of every API server gives.
+// readsAuthorities is the right to read the authorities of client certificates. The
+// role authenticationReader gives it.
 var readsAuthorities = Right{verb: "get", resource: "configmaps", namespace: metav1.NamespaceSystem, name: "extension-apiserver-authentication"}
 
 func isReader(o *unstructured.Unstructured) bool {
@@ -217,7 +217,7 @@ func GrantedTo(ctx context.Context, who kubernetes.Interface, namespace string) 
 			}
 		}
 	}
-	// The role of every API server also gives these two rights.
+	// The role authenticationReader also gives these two rights.
 	for _, verb := range []string{"list", "watch"} {
 		r := readsAuthorities
 		r.verb, r.namespace = verb, ""

@@ -14,7 +14,7 @@ import (
 )
 
 // absentFor is how long a provider with a cache returns "absent" from it. The tests
-// require evidence over a longer time.
+// require evidence over a longer time for the young Nodes of such a provider.
 const absentFor = 12 * time.Second
 
 // memory is the state of a faulty provider between calls.

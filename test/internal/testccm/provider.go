@@ -134,7 +134,7 @@ func (c *cloud) Zones() (cloudprovider.Zones, bool) { return zones{older: older{
 
 func (k kind) older() bool { return k != modern && k != listing }
 
-// named returns the only instance with that name.
+// named returns the first instance with that name that is not terminated.
 func (c *cloud) named(ctx context.Context, node string) (simulator.Instance, error) {
 	found, err := c.client.FindInstances(ctx, simulator.InstanceQuery{Names: []string{node}})
 	if err != nil {

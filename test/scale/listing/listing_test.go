@@ -13,7 +13,8 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 )
 
-// scene is a provider, the operator of its cloud, and an instance with a Node.
+// scene returns the instances of a provider, the operator of its cloud, and one
+// instance with its Node.
 func scene(t *testing.T) (cloudprovider.InstancesV2, *simulator.Client, simulator.Instance, *corev1.Node) {
 	t.Helper()
 	cloud, err := simulator.New(simulator.Config{})

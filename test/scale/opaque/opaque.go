@@ -1,5 +1,5 @@
 // Package opaque is a provider for the simulated cloud that works like those of many
-// vendors: errors of the cloud lose their type, and with it their status, on the way.
+// vendors: errors about instances and routes lose their type, and with it their status.
 // It registers under two names: the errors of "simulated-text" keep their text, those
 // of "simulated-unreadable" do not.
 //
@@ -40,7 +40,7 @@ func register(name string, opaque func(error) error) {
 	})
 }
 
-// cloud is the provider. It offers nothing beyond the contract.
+// cloud is the provider. For instances and routes it offers nothing beyond the contract.
 type cloud struct {
 	cloudprovider.Interface
 

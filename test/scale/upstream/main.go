@@ -1,6 +1,6 @@
 // Command upstream is the community's skeleton of a cloud-controller-manager
 // with the providers that the benchmark uses, built like its own
-// sample. It is what Fairlead is compared with, and nothing else may import it.
+// sample. Fairlead is compared with it. No other package may import the skeleton.
 package main
 
 import (

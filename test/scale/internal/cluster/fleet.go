@@ -67,8 +67,8 @@ func podCIDR(n int) string {
 	return netip.PrefixFrom(netip.AddrFrom4([4]byte{10, byte(128 + n/256), byte(n % 256), 0}), 24).String()
 }
 
-// Initialized returns the Node of an instance as any cloud-controller-manager has
-// initialised it.
+// Initialized returns the Node of an instance as any cloud-controller-manager would
+// have initialised it.
 func Initialized(i simulator.Instance, n int, now time.Time) *corev1.Node {
 	node := Uninitialized(i.Name, n, now)
 	node.Spec.Taints = nil

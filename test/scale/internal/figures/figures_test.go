@@ -80,7 +80,7 @@ func read(t *testing.T, path string) string {
 	return string(text)
 }
 
-// initialising returns the row of a contender.
+// initialising returns a contender's row of a scenario that initialises Nodes.
 func initialising(scenario, name string, nodes int, took time.Duration) report.Row {
 	row := report.Row{
 		Scenario: scenario, Contender: name, Nodes: nodes, PeakBytes: 80 << 20, FastPaths: "on",

@@ -83,7 +83,7 @@ func (all Results) newest(scenario string) (found, bool) {
 	return found{}, false
 }
 
-// number returns 0 if the text is no number.
+// number parses a number. It returns 0 if the text is not a number.
 func number(text string) int {
 	n, err := strconv.Atoi(text)
 	if err != nil {

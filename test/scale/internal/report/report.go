@@ -38,7 +38,7 @@ type Row struct {
 	FastPaths string   `json:"fastPaths,omitempty"`
 	Flags     []string `json:"flags"` // that are not the contender's defaults
 	Outcome   []Fact   `json:"outcome"`
-	// HealthyNodesDeleted are Nodes that the contender deleted although their
+	// HealthyNodesDeleted is how many Nodes the contender deleted although their
 	// instances run.
 	HealthyNodesDeleted int `json:"healthyNodesDeleted"`
 	// CloudCalls are counted by the cloud: by kind, then by result.
@@ -63,7 +63,7 @@ type Row struct {
 	Error string `json:"error,omitempty"`
 }
 
-// Calls returns how many calls of the cloud were made.
+// Calls returns how many calls to the cloud were made.
 func (r Row) Calls() int {
 	n := 0
 	for _, results := range r.CloudCalls {

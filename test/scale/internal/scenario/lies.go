@@ -40,7 +40,7 @@ func lie(name, answer string, silent int, p contender.Provider, kind simulator.F
 	}
 }
 
-// believe runs such a scenario, and counts the Nodes that are deleted although their
+// believe runs a scenario of a lie, and counts the Nodes that are deleted although their
 // instances run.
 func (t *trial) believe(ctx context.Context, lie simulator.Fault, silent int) error {
 	instances, err := t.fleet(ctx, cluster.Initialized)

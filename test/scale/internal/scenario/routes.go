@@ -12,7 +12,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/scale/internal/report"
 )
 
-// routesWithin is when to stop waiting for routes.
+// routesWithin is how long to wait for routes.
 const routesWithin = 10 * time.Minute
 
 // withRoutes turns routes on, for both contenders.

@@ -8,7 +8,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/scale/internal/report"
 )
 
-// sampler reads all counters once a second.
+// sampler reads the cloud's counters and the daemon's memory once a second.
 type sampler struct {
 	cancel  context.CancelFunc
 	running sync.WaitGroup
@@ -40,7 +40,7 @@ func (t *trial) sample(ctx context.Context) *sampler {
 	return s
 }
 
-// stop returns the samples. A nil sampler has none.
+// stop ends the sampler and returns its samples. A nil sampler has none.
 func (s *sampler) stop() []report.Sample {
 	if s == nil {
 		return nil

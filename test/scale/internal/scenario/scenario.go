@@ -149,9 +149,9 @@ func atMost(nodes int) func(Settings) Settings {
 	}
 }
 
-// Restrict returns the scenarios whose errors look like one of these and whose
-// provider has fast paths or none, and those that depend on neither. An empty
-// list restricts nothing.
+// Restrict returns the scenarios whose Errors and FastPaths are among the given
+// values. An empty field passes, because the scenario does not depend on it. An
+// empty list restricts nothing.
 func Restrict(all []Scenario, errors []Errors, fastPaths []FastPaths) []Scenario {
 	return slices.DeleteFunc(slices.Clone(all), func(s Scenario) bool {
 		return len(errors) > 0 && s.Errors != "" && !slices.Contains(errors, s.Errors) ||
@@ -159,8 +159,8 @@ func Restrict(all []Scenario, errors []Errors, fastPaths []FastPaths) []Scenario
 	})
 }
 
-// Select returns the scenarios with these names. "lies" stands for all scenarios whose
-// names begin with "lies-".
+// Select returns the scenarios with these names; without names, all scenarios. A name
+// also stands for longer ones: "lies" for all that begin with "lies-".
 func Select(names []string) ([]Scenario, error) {
 	if len(names) == 0 {
 		return All(), nil

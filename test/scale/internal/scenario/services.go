@@ -13,8 +13,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/scale/internal/report"
 )
 
-// servicesWithin is when to stop waiting for something that happens to all
-// Services.
+// servicesWithin is how long to wait for something that happens to all Services.
 const servicesWithin = 15 * time.Minute
 
 // services returns the scenarios about Services of type LoadBalancer.
