@@ -67,7 +67,7 @@ func (s *seen) listed() ([]cloud.Route, bool) {
 	return s.routes, s.isListed
 }
 
-// seenInstances are the provider's instances. It records their answers.
+// seenInstances asks the provider's instances and records their answers.
 type seenInstances struct {
 	*cloud.Instances
 
@@ -101,7 +101,7 @@ func (i seenInstances) Shutdown(ctx context.Context, node *corev1.Node) (bool, e
 	return down, err
 }
 
-// seenRoutes are the provider's routes. It records their last list.
+// seenRoutes lists the provider's routes and records the last list.
 type seenRoutes struct {
 	*cloud.Routes
 

@@ -183,8 +183,9 @@ func (p *program) greet(logger klog.Logger) {
 	}
 }
 
-// run serves, takes part in the election, and leads if this replica wins. It
-// returns once ctx has ended and all work has returned.
+// run serves, takes part in the election, and leads if this replica wins. With
+// --shadow it looks instead. It returns once ctx has ended and all work has
+// returned, or with an error.
 func (p *process) run(ctx context.Context) error {
 	client, err := p.clients.own.Client(settings.ManagerName)
 	if err != nil {

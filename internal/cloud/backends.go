@@ -13,8 +13,8 @@ import (
 const ofManyTenants = "*"
 
 // MaxUpdates returns how many Services UpdateMany may be about now. It is 0 if the
-// provider is not a BackendSetter, and for a while after such a call has failed as
-// a whole.
+// provider is not a BackendSetter, for a while after such a call has failed as a whole,
+// and while a call about a load balancer hangs past its deadline.
 func (l *LoadBalancers) MaxUpdates() int {
 	if l.many.oneByOne() {
 		return 0

@@ -12,7 +12,8 @@ import (
 const (
 	// minDown is the number of distinct objects whose calls have to fail, with no
 	// answer in between, before a cloud or a part of it counts as down. If the last
-	// answer is younger than downAfter, manyDown have to fail.
+	// answer is younger than downAfter, manyDown have to fail with errors that can be
+	// read.
 	minDown   = 3
 	manyDown  = 32
 	downAfter = time.Second
@@ -173,9 +174,10 @@ func (b *breaker) object(s *scope, c call) string {
 	return c.object()
 }
 
-// hint returns when the call is to be tried again. One caller is told to come back
-// for the next probe, and the others after it. Of the others, calls that an object
-// waits for come first. The caller holds mu.
+// hint returns when the call is to be tried again. Preferred calls are told to come back
+// for the next probe, and so is one other call whose object has not failed and one whose
+// object has. All others come back after the probe, first those that an object waits
+// for. The caller holds mu.
 func (b *breaker) hint(c call, rank int, now time.Time) time.Duration {
 	s, p := b.holder(c)
 	later := time.Duration(rand.Float64() * float64(spread) / 2) //nolint:gosec // no secret

@@ -15,7 +15,7 @@
 // tests run in testing/synctest.
 //
 // Package internal/app makes, initializes and opens a Provider. Controllers
-// under internal/controller use the Gateway in observe.go and apply.go; their
+// under internal/controller use the Gateway where they observe and apply; their
 // rules do not import this package. Of this repository, this package imports
 // only provider, internal/lease and internal/sleep.
 package cloud

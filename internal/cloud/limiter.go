@@ -12,7 +12,7 @@ const (
 	// usually filled up again when the pause is over.
 	decreaseFactor = 0.7
 	// increasePerSecond is how much the rate grows in each second without
-	// another decrease, as a part of the rate at the last decrease.
+	// another decrease, as a part of the rate after the last decrease.
 	increasePerSecond = 0.05
 	// minRate is the lowest rate, in calls a second.
 	minRate = 0.2
@@ -224,8 +224,8 @@ func (l *limiter) hangsAfter() time.Duration {
 }
 
 // told takes note of what the end of a call means for the breaker. If the cloud is
-// down, the quota is not the cause of the failures. The rate becomes what it was
-// before the quota was suspected.
+// down, the quota is not the cause of the failures. A rate that was lowered only on
+// suspicion becomes what it was.
 func (l *limiter) told(e effect) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -19,8 +19,8 @@ type observed struct {
 	// node is the Node with the requester's name; nil if there is none. It must not
 	// be changed.
 	node *corev1.Node
-	// live means that request and Node were read from the API server, after the
-	// cloud had answered.
+	// live means that request and Node were read from the API server in this pass, and
+	// that the cloud was not asked since.
 	live bool
 	// newer is how many undecided requests of the same Node are newer. It is counted
 	// up to Limits.PendingPerNode.
@@ -47,7 +47,7 @@ type given int
 const (
 	notAsked  given = iota
 	described       // the cloud has named an instance
-	denied          // there is no such instance, or the provider can never name one
+	denied          // there is no such instance, or the provider has named none
 	failed          // an error after which the cloud may answer later
 )
 

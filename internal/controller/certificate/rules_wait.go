@@ -74,7 +74,8 @@ func refuses(o observed, c message.Cause) plan {
 	}
 }
 
-// holds returns the plan to wait, with an event on the Node when the cause is new.
+// holds returns the plan to wait, with an event on the Node when the cause is new or was
+// recorded long ago.
 func holds(o observed, c message.Cause) plan {
 	p := plan{do: wait, why: c.Message, cause: c, memory: o.memory}
 	p.memory.reason, p.memory.vain = c.Reason, 0

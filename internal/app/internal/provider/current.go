@@ -107,7 +107,7 @@ func (c *Current) remake(ctx context.Context) (outcome, error) {
 			klog.FromContext(ctx).Info("Only a new process can use the new configuration", "why", p.why)
 			return restart, nil
 		case refuse:
-			if o.tried == rejected { // A new process has refused, so the content is the reason.
+			if o.tried == rejected { // A new process has refused, and its error says why.
 				return refused, tryErr
 			}
 			return refused, fmt.Errorf("%w; and %w", makeErr, tryErr)
