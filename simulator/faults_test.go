@@ -171,7 +171,7 @@ func TestHang(t *testing.T) {
 		if _, err := c.CreateInstance(ctx, Instance{Name: "given-up"}); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("got %v", err)
 		}
-		synctest.Wait() // until the cloud has noticed that its caller is gone
+		synctest.Wait() // until the cloud has noticed that the caller is gone
 		for name, end := range map[string]func() error{
 			"Cleared": func() error { return c.ClearFault(t.Context(), "hang") },
 			"Replaced": func() error {

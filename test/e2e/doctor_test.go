@@ -67,7 +67,7 @@ func (p *patient) fixRuns(t *testing.T, fix string) {
 	t.Helper()
 	command, _, _ := strings.Cut(fix, " #")
 	words := strings.Fields(strings.NewReplacer("-n "+system+" ", "", "-n "+metav1.NamespaceDefault+" ", "").Replace(command))
-	if words[0] != "kubectl" { // It is for the machine.
+	if words[0] != "kubectl" { // The command runs on another machine.
 		return
 	}
 	switch words[1] {

@@ -61,8 +61,8 @@ func TestCredentialsAreRotated(t *testing.T) {
 	awaitLeaseEvent(t, b, "CloudConfigApplied")
 }
 
-// The same with a provider that is a provider.Reloader: the leader uses a correct file
-// and goes on.
+// The file in --cloud-config changes, and the provider is a provider.Reloader. The leader
+// uses a correct file and goes on.
 func TestCredentialsAreTakenByTheLeader(t *testing.T) {
 	b := onShared(t)
 	before, after := b.NewCloud(t), b.NewCloud(t)
@@ -82,9 +82,9 @@ func TestCredentialsAreTakenByTheLeader(t *testing.T) {
 	b.AwaitMetric(t, d, `fairlead_cloud_config_changes_total{result="applied"} 1`)
 }
 
-// The same with a provider whose factory works once in a process. After a wrong file the
-// leader goes on. After a correct file it ends. The other replica then leads, and ends
-// when its own file changes.
+// The file in --cloud-config changes, and the provider's factory works only once in a
+// process. After a wrong file the leader goes on. After a correct file it ends. The other
+// replica then leads, and ends when its own file changes.
 func TestCredentialsOfAFactoryThatWorksOnce(t *testing.T) {
 	b := onShared(t)
 	before, after := b.NewCloud(t), b.NewCloud(t)

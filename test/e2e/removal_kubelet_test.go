@@ -97,8 +97,8 @@ func awaitReady(t *testing.T, p *nodepool.Pool, status corev1.ConditionStatus, m
 	}
 }
 
-// testCalledAbsent: first one kubelet is silent, then all are. Then they come
-// back.
+// testCalledAbsent: while the cloud answers 404 for everything, first one kubelet is
+// silent, then all are. Then the cloud works again, and they come back.
 func testCalledAbsent(t *testing.T, p *nodepool.Pool) {
 	p.Cloud.Fail(t, simulator.Fault{Name: "wrong", Kind: simulator.FaultNotFound})
 	one := p.Members[:1]

@@ -294,7 +294,8 @@ func testWithoutProviderID(t *testing.T, b *bed.Bed) {
 	}
 }
 
-// testSwitchedOff: nothing is deleted, and each Node says so.
+// testSwitchedOff: with --node-deletion=false nothing is deleted. A Node that would be
+// deleted says so.
 func testSwitchedOff(t *testing.T, b *bed.Bed) {
 	p := nodepool.New(t, b, 6)
 	m := p.Members[2]

@@ -26,7 +26,7 @@ type side struct {
 
 const (
 	dualStack = podnetwork.PodCIDR + ",fd00:10:244::/56"
-	// checked is how often these tables are compared with the Nodes.
+	// checked is the time between two comparisons of these tables with the Nodes.
 	checked = 2 * time.Second
 )
 

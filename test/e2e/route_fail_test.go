@@ -143,8 +143,8 @@ func fleetOf(t *testing.T, b *bed.Bed, fleet string) []string {
 	return names
 }
 
-// The leader is killed while it makes routes one after the other. The next one
-// makes the rest, and none twice.
+// The leader is killed while it makes routes one after the other. The next leader
+// makes the remaining routes, and none twice.
 func TestLeaderIsKilledWhileItMakesRoutes(t *testing.T) {
 	const rollout = 12
 	n := podnetwork.New(t, onOwn(t))

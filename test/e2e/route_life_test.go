@@ -19,8 +19,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/podnetwork"
 )
 
-// A Node that joins gets its route with one call and one write, and says so. A Node
-// that is deleted leaves no route behind. Foreign routes stay, and stray ones are
+// A Node that joins gets its route with one call, and one write shows this on the Node.
+// A Node that is deleted leaves no route behind. Foreign routes stay, and stray ones are
 // deleted (S5).
 func TestRouteOfANode(t *testing.T) {
 	n := podnetwork.New(t, onShared(t))

@@ -68,7 +68,7 @@ func lives(t *testing.T, s lbservice.Services, fault *simulator.Fault) {
 }
 
 // The API server goes away in the middle of a Service's life, with a write of
-// ours on its way.
+// the daemon on its way.
 func TestAPIServerRestartsInTheLifeOfAService(t *testing.T) {
 	t.Run("Undisturbed", func(t *testing.T) { // so that the audit log shows which rights the daemon has
 		s := lbservice.New(t, onShared(t), 1)

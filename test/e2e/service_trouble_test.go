@@ -96,7 +96,7 @@ type rival struct {
 	stop  func()
 }
 
-// fights rewrites the address until it is stopped.
+// fights starts a rival, which rewrites the address until stop is called.
 func fights(t *testing.T, s lbservice.Services, name string) *rival {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())

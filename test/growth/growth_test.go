@@ -34,7 +34,7 @@ type cluster struct {
 	began  time.Time
 }
 
-// vendor is a provider without anything beyond the contract.
+// vendor is a provider that offers nothing beyond the contract.
 type vendor struct {
 	cloudprovider.Interface
 
@@ -158,7 +158,7 @@ func (c *cluster) cost(f func(), after time.Duration) costs {
 // phases are what happens in the life of a cluster.
 var phases = []string{"initialisation", "heartbeats", "refresh", "failure", "deletions"}
 
-// live takes a cluster of this size through all phases.
+// live takes a cluster of this size through all phases, and returns the costs of each.
 func live(t *testing.T, size int) map[string]costs {
 	t.Helper()
 	c, spent := newCluster(size), map[string]costs{}
@@ -188,8 +188,8 @@ func live(t *testing.T, size int) map[string]costs {
 }
 
 // What a Node costs does not depend on how many others there are, even while half
-// of them fail at once. The cost is the number of Nodes that rules read, of calls, of
-// writes and of events, because times would depend on the machine.
+// of them fail at once. The test counts looks at Nodes, calls, writes and events, because
+// times would depend on the machine.
 func TestCostOfEachNodeIsFlat(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes half a minute")

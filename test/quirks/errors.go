@@ -28,12 +28,14 @@ var AnswersBadRequest = failing("AnswersBadRequest", func(string) error {
 	return &StatusError{Status: http.StatusBadRequest, Text: "bad request"}
 })
 
-// RetryAfterADay fails each call and asks for a pause of a day.
+// RetryAfterADay fails each question about an instance and each change of a load
+// balancer, and asks for a pause of a day.
 var RetryAfterADay = failing("RetryAfterADay", func(string) error {
 	return api.NewRetryError("maintenance", 24*time.Hour)
 })
 
-// failing returns a habit that fails each call about a Node or a Service.
+// failing returns a habit that fails each question about an instance and each change of
+// a load balancer.
 func failing(name string, err func(object string) error) Quirk {
 	return Quirk{Name: name, apply: func(p *Provider) {
 		if p.instances != nil {

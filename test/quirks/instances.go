@@ -71,7 +71,7 @@ func before(inner cloudprovider.InstancesV2, f func(context.Context, *corev1.Nod
 	}
 }
 
-// described changes the metadata of an instance before they are returned.
+// described calls change with the metadata of an instance before it is returned.
 func described(inner cloudprovider.InstancesV2, change func(*corev1.Node, *cloudprovider.InstanceMetadata)) cloudprovider.InstancesV2 {
 	return instances{
 		InstancesV2: inner,
@@ -182,7 +182,7 @@ var LabelsOnlyOnce = Quirk{Name: "LabelsOnlyOnce", apply: func(p *Provider) {
 }}
 
 // LabelsSometimesNil leaves out the labels in every second answer about a Node, like
-// a provider of which an inner call has failed.
+// a provider in which an inner call has failed.
 var LabelsSometimesNil = Quirk{Name: "LabelsSometimesNil", apply: func(p *Provider) {
 	if p.instances != nil {
 		var mu sync.Mutex

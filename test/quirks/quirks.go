@@ -28,8 +28,8 @@ type Provider struct {
 	quirks []Quirk
 	once   sync.Once
 
-	// instances, balancers and routes are what the accessors return; nil if it is not
-	// offered. Quirks wrap them.
+	// instances, balancers and routes are what the accessors return; nil for what is
+	// not offered. Quirks wrap them.
 	instances cloudprovider.InstancesV2
 	balancers cloudprovider.LoadBalancer
 	routes    cloudprovider.Routes
@@ -164,8 +164,8 @@ func all() []entry {
 	}
 }
 
-// WorksOnce makes a factory that can be called once in a process, as those that
-// register metrics or start a server do. Later calls return an error.
+// WorksOnce makes a factory that can be called only once in a process, like those
+// that register metrics or start a server. Later calls return an error.
 func WorksOnce(factory cloudprovider.Factory) cloudprovider.Factory {
 	var mu sync.Mutex
 	var used bool // guarded by mu

@@ -61,7 +61,7 @@ var (
 	errBroken = errors.New("the annotation size has no such value")
 )
 
-// vendor is the provider, before any habit.
+// vendor is the provider without habits.
 type vendor struct {
 	cloudprovider.Interface
 

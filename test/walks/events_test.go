@@ -295,8 +295,9 @@ func (w *world) toNode(name string) {
 	}
 }
 
-// endanger notes that only this process knows of the Service's load balancer, or that
-// none does, if this process has not made a call about it yet. The caller holds mu.
+// endanger notes that only this process can know of the Service's load balancer. If this
+// process does not run, or has not made a call about it yet, no process knows of it. The
+// caller holds mu.
 func (w *world) endanger(trail *serviceTrail) {
 	trail.fragile = true
 	if !w.running || !trail.served {

@@ -167,7 +167,7 @@ func (o observer) InstancesV2() (cloudprovider.InstancesV2, bool) {
 	return o.w.with(inner), ok
 }
 
-// use hands the fast paths that the gateway has found to the controller.
+// use gives the controller the fast paths that the gateway has found.
 func use(d node.Deps, found *cloud.Instances) node.Deps {
 	if list := found.Lister(); list != nil {
 		d.List = list

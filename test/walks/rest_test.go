@@ -128,8 +128,8 @@ func isServed(s *corev1.Service) bool {
 	return !isTheirs(s) && s.Spec.Type == corev1.ServiceTypeLoadBalancer && s.DeletionTimestamp == nil
 }
 
-// checkBackends checks that each load balancer that works has the newest set. A Node
-// may have joined or left a moment ago, so it looks a few times.
+// checkBackends checks that each load balancer that works has the newest set of Nodes.
+// A Node may have joined or left a moment ago, so it looks a few times.
 func (w *world) checkBackends() {
 	for range 5 {
 		late := ""
@@ -142,8 +142,8 @@ func (w *world) checkBackends() {
 	w.locked(func() { w.broken("S3: %s", w.lateBackends()) })
 }
 
-// lateBackends returns a load balancer that does not have the newest set, empty if
-// there is none. The caller holds mu.
+// lateBackends describes a load balancer that does not have the newest set of Nodes. It
+// returns "" if there is none. The caller holds mu.
 func (w *world) lateBackends() string {
 	var want []string
 	for _, n := range w.allNodes() {
@@ -241,7 +241,7 @@ func (w *world) checkNodes() {
 	}
 }
 
-// canBeDeleted reports whether the Node has a witness of its region, and no other
+// canBeDeleted reports whether the Node has a witness in its region, and no other
 // Node contradicts the cloud. A Node that was never initialised has no region.
 func (w *world) canBeDeleted(n *corev1.Node) bool {
 	if w.has(quirks.GoneIsAnError) || w.has(quirks.GoneIsNotFound) && n.Spec.ProviderID == "" {

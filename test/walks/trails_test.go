@@ -96,7 +96,7 @@ func (b observedBalancers) EnsureLoadBalancerDeleted(ctx context.Context, cluste
 	return err
 }
 
-// called checks a call about a Service. The returned function ends it.
+// called checks a call about a Service. The returned function notes the end of the call.
 func (w *world) called(what string, s *corev1.Service) (ended func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

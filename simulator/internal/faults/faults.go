@@ -62,7 +62,7 @@ func New(seed uint64) *Set { return &Set{seed: seed} }
 // Set switches a fault on. It replaces a fault of the same name.
 func (s *Set) Set(f wire.Fault) error { return s.set(f, clearable) }
 
-// SetStanding switches a fault on that cannot be cleared.
+// SetStanding switches on a fault that cannot be cleared.
 func (s *Set) SetStanding(f wire.Fault) error { return s.set(f, standing) }
 
 func (s *Set) set(f wire.Fault, t tenure) error {

@@ -33,8 +33,8 @@ func matches(pattern, name string) bool {
 	return err == nil && ok
 }
 
-// With returns the distortions with that of one more fault. If the fault does
-// not change what a caller sees, it returns them unchanged.
+// With returns the distortions and that of one more fault. If the fault does not
+// change what a caller sees, it returns them unchanged.
 func (v Distortions) With(f wire.Fault) Distortions {
 	d := distortion{match: f.Match, age: time.Duration(f.Age), fraction: f.Fraction}
 	switch f.Kind {

@@ -7,7 +7,7 @@
 // sees it. If it cannot be saved, it is undone.
 //
 // It imports wire and input. It uses no HTTP, no files and no sockets: Config
-// passes in the function that saves the state, and the one that finds addresses
-// of other clouds. Packages faults, forward, persistence, view and api may
+// passes in the function that saves the state, and the one that recognises the
+// addresses of other clouds. Packages faults, forward, persistence, view and api may
 // import it.
 package state

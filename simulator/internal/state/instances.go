@@ -167,7 +167,7 @@ func (s *Store) settleInstances(ctx context.Context, now time.Time) {
 	}
 }
 
-// restorable returns why a saved instance is invalid. s.mu is held.
+// restorable completes a saved instance, or returns why it is invalid. s.mu is held.
 func (s *Store) restorable(m *machine) error {
 	if err := restorable(instanceIDs, m.ID, s.lastInstance, s.instances); err != nil {
 		return err

@@ -203,8 +203,8 @@ func (s *Store) settleLoadBalancers(ctx context.Context, now time.Time) {
 	}
 }
 
-// restorableBalancer returns why a saved load balancer is invalid. s.mu is
-// held.
+// restorableBalancer completes a saved load balancer, or returns why it is invalid.
+// s.mu is held.
 func (s *Store) restorableBalancer(b *balancer) error {
 	if err := restorable(loadBalancerIDs, b.ID, s.lastLoadBalancer, s.loadBalancers); err != nil {
 		return err

@@ -174,7 +174,8 @@ func (s *Store) ReleaseStaticIP(ctx context.Context, id string, v Distortions) (
 	return r.StaticIP, nil
 }
 
-// restorableStaticIP returns why a saved static IP is invalid. s.mu is held.
+// restorableStaticIP completes a saved static IP, or returns why it is invalid. s.mu
+// is held.
 func (s *Store) restorableStaticIP(r *reserved) error {
 	if err := restorable(staticIPIDs, r.ID, s.lastStaticIP, s.staticIPs); err != nil {
 		return err

@@ -132,7 +132,7 @@ func (s *Store) checkVolume(wanted wire.Volume) error {
 	return nil
 }
 
-// restorableVolume returns why a saved volume is invalid. s.mu is held.
+// restorableVolume completes a saved volume, or returns why it is invalid. s.mu is held.
 func (s *Store) restorableVolume(d *disk) error {
 	if err := restorable(volumeIDs, d.ID, s.lastVolume, s.volumes); err != nil {
 		return err

@@ -15,7 +15,7 @@ type stickiness struct {
 	mu      sync.Mutex
 	timeout time.Duration         // guarded by mu; 0 means that no client is remembered
 	visits  map[netip.Addr]*visit // guarded by mu
-	prune   int                   // guarded by mu; more visits than this are pruned
+	prune   int                   // guarded by mu; at this number of visits, old ones are removed
 }
 
 // visit is the last connection of a client.

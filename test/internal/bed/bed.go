@@ -35,7 +35,7 @@ type Bed struct {
 	Cluster Cluster
 	Admin   kubernetes.Interface
 	Guard   *guard
-	// Environment is added to that of the daemons, each as NAME=VALUE.
+	// Environment has additional environment variables of the daemons, as NAME=VALUE.
 	Environment []string
 
 	sequence atomic.Int64  // makes names unique
@@ -201,7 +201,7 @@ func BuildTestCCM(ctx context.Context, file string) error {
 	return nil
 }
 
-// Output runs a program to its end.
+// Output runs a program to its end, and returns what it has printed to stdout.
 func Output(ctx context.Context, argv ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	var stderr bytes.Buffer

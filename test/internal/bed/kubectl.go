@@ -37,8 +37,8 @@ func (b *Bed) installKubectl() error {
 
 func (b *Bed) inPath() string { return filepath.Join(b.Dir, "path") }
 
-// Shell runs a line of a shell with a real kubectl, as the admin, and returns what the
-// line has printed. The error has what it has printed to stderr.
+// Shell runs a shell command with a real kubectl, as the admin, and returns what the
+// command has printed to stdout. The error has what it has printed to stderr.
 func (b *Bed) Shell(ctx context.Context, line string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "sh", append([]string{"-c", line, "sh"}, args...)...)
 	cmd.Dir = b.Dir

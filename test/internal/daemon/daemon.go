@@ -26,8 +26,8 @@ type Setup struct {
 	// Static is the configuration of the provider static, which then replaces the
 	// simulated one.
 	Static string
-	// As is another name for the program: that of its log and of its user agent, by
-	// which the audit log shows which of several daemons has made a request.
+	// As is another name for the program, its log and its user agent. With it, the
+	// audit log shows which of several daemons has made a request.
 	As string
 	// Cloud is the URL of another cloud, or of a proxy of a cloud. Empty means
 	// the cloud of the bed.

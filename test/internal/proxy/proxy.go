@@ -18,7 +18,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Proxy is one proxy. Its methods are safe for concurrent use.
+// Proxy is a proxy of one server. Its methods are safe for concurrent use.
 type Proxy struct {
 	url    string
 	ca     []byte // nil: serves http

@@ -2,7 +2,7 @@
 // vendors: it answers each question about a Node from a list of all instances.
 // It registers under the name "listing".
 //
-// It takes an instance that is not on the list for absent. So if a list is empty or cut
+// It treats an instance that is not on the list as absent. So if a list is empty or cut
 // short, running instances seem to be gone.
 package listing
 

@@ -36,7 +36,7 @@ type Plane struct {
 	playground *process.Process
 }
 
-// Start brings a control plane up, whose files go to dir.
+// Start brings up a control plane, whose files go to dir.
 func Start(ctx context.Context, program, dir string) (p *Plane, err error) {
 	ctx, cancel := context.WithTimeout(ctx, readyWithin)
 	defer cancel()

@@ -12,7 +12,7 @@ const maxPoints = 60
 // Series is what happened during a measurement, in equal parts of its time.
 type Series struct {
 	EverySeconds int `json:"everySeconds"`
-	// Calls and Refused are the calls of the cloud in each part, and how many of
+	// Calls and Refused are the calls to the cloud in each part, and how many of
 	// them the quota refused.
 	Calls   []int `json:"calls"`
 	Refused []int `json:"refused"`

@@ -20,8 +20,8 @@ import (
 // Bench runs scenarios.
 type Bench struct {
 	Settings Settings
-	// Bin is the folder with all programs, and Dir the folder for logs and data. Those
-	// of a trial are removed after it, unless Keep is set.
+	// Bin is the folder with all programs, and Dir the folder for logs and data. The
+	// logs and data of a trial are removed after it, unless Keep is set.
 	Bin, Dir string
 	Keep     bool
 	Clock    clock.WithTicker

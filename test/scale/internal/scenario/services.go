@@ -149,7 +149,8 @@ var others = Scenario{
 // allows 256 KiB.
 const bulk = 128 << 10
 
-// others returns how many Services want nothing. The API server has to hold them.
+// others returns how many Services want nothing from the daemon. The number is limited,
+// because the API server has to hold them.
 func (s Settings) others() int { return 10 * min(s.Services, 100) }
 
 // ofServices returns a scenario in a cluster whose daemon leads and has settled. The

@@ -272,7 +272,7 @@ func (t *trial) wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// note adds to the outcome.
+// note adds a fact to the outcome.
 func (t *trial) note(f report.Fact) {
 	t.progress("%v", f)
 	t.row.Outcome = append(t.row.Outcome, f)
