@@ -34,7 +34,8 @@ func (u *Usage) Record(test string, all audit.Requests) {
 	}
 }
 
-// String returns a line for each right, with tests that use it.
+// String returns a line for each right, with the number of tests that use it and the
+// names of up to three.
 func (u *Usage) String() string {
 	u.mu.Lock()
 	defer u.mu.Unlock()
