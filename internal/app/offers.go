@@ -78,8 +78,8 @@ func (p *process) askAgain(ctx context.Context) time.Duration {
 	return longestAsk
 }
 
-// beginIdle takes note that none of our controllers has work, because the
-// provider offers nothing for them. Events are written until lasting ends.
+// beginIdle takes note if none of our controllers has work, because the provider
+// offers nothing for them. Events are written until lasting ends.
 func (p *process) beginIdle(lasting context.Context, made []started) {
 	ours := slices.DeleteFunc(slices.Clone(made), func(s started) bool { return !isOurs(s) })
 	works := slices.ContainsFunc(ours, func(s started) bool { return s.controller != nil })

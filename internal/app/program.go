@@ -140,7 +140,7 @@ func (p *program) webhooks() []Webhook {
 // stopTimeout is how long the program's Stopped may take.
 const stopTimeout = 5 * time.Second
 
-// stopped tells the program that all work has ended. It does not wait for a
+// stopped calls the program's Stopped before the process ends. It does not wait for a
 // program that ignores its context.
 func (p *program) stopped(ctx context.Context) {
 	if p.options.Stopped == nil {

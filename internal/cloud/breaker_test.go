@@ -163,8 +163,9 @@ func existsIn(t *testing.T, g *Gateway, region string, n int) error {
 	return err
 }
 
-// A kubelet can choose the region of its Node. In an outage, all regions that it
-// invents together cost the cloud one call. They do not stay for ever.
+// A kubelet can choose the region of its Node. All regions that it invents in an outage
+// cost the cloud one call together. Those that it has invented before cost at most
+// maxParts calls.
 func TestInventedRegionsCostOneCall(t *testing.T) {
 	const before = time.Minute // the outage
 	for _, tt := range []struct {

@@ -26,7 +26,7 @@ type scope struct {
 	kind           Kind      // why calls are held back: Denied or Unavailable
 	err            error     // the error of the call that opened it; nil if that was about a tenant's object
 
-	pause        time.Duration // after the next probe that fails
+	pause        time.Duration // the present one between two probes
 	probed, next time.Time     // when the last probe began, and when the next one may
 	probing      bool          // the last probe has not returned
 	// promised are the times of the probes for which callers were told to come back:

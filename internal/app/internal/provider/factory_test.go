@@ -156,7 +156,7 @@ func TestProviderByFunction(t *testing.T) {
 	}
 }
 
-// lasting is a provider that starts something when it is made.
+// lasting returns a function that makes a provider and records its context Lasting.
 func lasting(into *[]context.Context, err error) func(context.Context, Deps) (cloudprovider.Interface, error) {
 	return func(_ context.Context, d Deps) (cloudprovider.Interface, error) {
 		*into = append(*into, d.Lasting)
@@ -169,7 +169,7 @@ func TestWhatAProviderStartsLastsAsLongAsItIsInUse(t *testing.T) {
 		name  string
 		leads bool
 		err   error
-		want  [2]bool // of the first and the second provider: it lasts
+		want  [2]bool // whether the contexts of the first and the second provider last
 	}{
 		{"StandbyDropsTheFirst", false, nil, [2]bool{false, true}},
 		{"LeaderDropsTheSecond", true, nil, [2]bool{true, false}},
