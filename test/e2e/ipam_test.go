@@ -40,8 +40,8 @@ func givesCIDRs(clusters string, more ...string) []string {
 
 // Without an allocator in kube-controller-manager, leaders that follow one another
 // give each Node a CIDR of each family (S11). Each leader is killed during a write.
-// The write arrives after the next leader has begun, or it is carried out and its
-// reply is lost. In the end all CIDRs are given, and none twice.
+// The write arrives before the next leader has begun or afterwards, or it is carried out
+// and its reply is lost. In the end all CIDRs are given, and none twice.
 func TestNodeCIDRs(t *testing.T) {
 	const rounds = 5
 	podNetwork, roomFor, fleet := podNetwork, roomFor, 48

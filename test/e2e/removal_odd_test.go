@@ -62,8 +62,8 @@ func (s silences) foreign() []silentCase {
 	return cases
 }
 
-// othersToo returns cases of Nodes whose provider ID or name points to another
-// instance.
+// othersToo returns the cases of two Nodes with one provider ID, and of an instance that
+// was renamed in the cloud.
 func (s silences) othersToo() []silentCase {
 	var shared, twin, renamed *nodepool.Member
 	return []silentCase{
