@@ -28,7 +28,7 @@ const (
 	kindRequest = "request"
 )
 
-// forms are the forms that an argument may have.
+// forms lists the forms of an argument, for error messages.
 const forms = "node/NAME, service/NAMESPACE/NAME, route/CIDR, volume/NAME or request/NAME"
 
 // kinds has the kind for each word with which an argument may begin.
@@ -77,7 +77,7 @@ type command struct {
 	namespaced bool // -n is set
 }
 
-// watchEvery is how often --watch looks.
+// watchEvery is how often --watch looks at the cluster.
 const watchEvery = 2 * time.Second
 
 // New returns the command. reasons are all reasons that the daemon writes.

@@ -8,9 +8,9 @@ import (
 
 // The sources of an answer.
 const (
-	// Offline is what is written in the API server.
+	// Offline is an answer from what is written in the API server.
 	Offline = "offline"
-	// Live is the same, and what the daemon that leads remembers.
+	// Live is an answer from that, and from what the daemon that leads remembers.
 	Live = "live"
 )
 
@@ -30,7 +30,7 @@ func (all Reasons) Explain(v View) Answer {
 	}
 }
 
-// Waiting returns those of the objects that wait, what has waited longest first.
+// Waiting returns the objects that wait, those that have waited longest first.
 //
 // It also returns objects that are being deleted, and objects about which no daemon
 // has said anything, because a daemon may have to do something about them. It does not

@@ -22,11 +22,12 @@ type Lists struct {
 	Now      time.Time
 }
 
-// WaitingIn returns those of the objects that wait, what has waited longest first.
+// WaitingIn returns the objects that wait, those that have waited longest first.
 func (all Reasons) WaitingIn(l Lists, d DaemonView) Waiting { return all.Waiting(l.views(), d, l.Now) }
 
 // views returns what there is about each object that may wait: Nodes, Services with a
-// load balancer, volumes without a zone and a region, and requests that are not decided.
+// load balancer, volumes with neither a zone nor a region, and requests that are not
+// decided.
 func (l Lists) views() (views []View) {
 	byNode, byService, byVolume := l.byObject("Node"), l.byObject("Service"), l.byObject("PersistentVolume")
 	for i := range l.Nodes {

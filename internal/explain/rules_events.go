@@ -45,8 +45,8 @@ func (all Reasons) recorded(on string, events []corev1.Event) []event {
 	return known
 }
 
-// when returns the times of an event, in either of its two forms, and how often it was
-// recorded.
+// when returns the times of an event, which may have either of two forms, and how often
+// it was recorded.
 func when(e *corev1.Event) (first, last time.Time, times int) {
 	first, last, times = e.FirstTimestamp.Time, e.LastTimestamp.Time, int(max(e.Count, 1))
 	if first.IsZero() {
@@ -68,8 +68,7 @@ func (e event) isOver(events []event, reasons ...string) bool {
 	})
 }
 
-// lately is how old an event may be to be shown, unless it is known that what it says
-// still holds.
+// lately bounds the age of the events that are shown although what they say may be over.
 const lately = time.Hour
 
 // mostReported bounds the events in an answer that may be over.

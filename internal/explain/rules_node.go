@@ -19,7 +19,7 @@ type claim struct {
 	summary string
 }
 
-// The sentences about Nodes, one for each thing that a Node may wait for.
+// The summaries of answers about Nodes.
 const (
 	uninitialized = "It waits to be initialised. Until then no ordinary pod is scheduled to it."
 	missing       = "Its kubelet is silent, and its deletion is held."

@@ -13,8 +13,8 @@ import (
 // heldRequest is the event on a Node that says why a request of its kubelet waits.
 const heldRequest = "ServingCertificateHeld"
 
-// request explains a CertificateSigningRequest. Why it waits is an event on the Node
-// that has made it.
+// request explains a CertificateSigningRequest. The reason why it waits is in an event
+// on the Node that has made it.
 func (all Reasons) request(v View) Answer {
 	r := v.Request
 	events := all.onNodeOf(v)
@@ -44,7 +44,7 @@ func (all Reasons) request(v View) Answer {
 	return a
 }
 
-// unsaid says what may be the reason if no event is about the request.
+// unsaid returns the end of the summary if no event is about the request.
 func unsaid(a Answer, v View) string {
 	switch {
 	case len(a.Reported) > 0:

@@ -6,7 +6,7 @@ import "errors"
 const (
 	// Failed is the code of an error, or of a finding that is an error.
 	Failed = 1
-	// Warned is the code of a finding that is a warning, where the user asks for it.
+	// Warned is the code of a finding that is a warning, if --strict asks for it.
 	Warned = 2
 	// CannotLook is the code if the cluster could not be looked at.
 	CannotLook = 3
@@ -24,8 +24,8 @@ func (e exit) Unwrap() error { return e.error }
 // empty.
 var errSaid = errors.New("")
 
-// Exit returns an error that ends the program with the code. The error nil means that
-// the output has said everything.
+// Exit returns an error that ends the program with the code. A nil error means that the
+// output has said everything.
 func Exit(code int, err error) error {
 	if err == nil {
 		err = errSaid

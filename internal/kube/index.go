@@ -18,7 +18,7 @@ func IndexProviderIDs(informer cache.SharedIndexInformer) error {
 		return nil, nil
 	}})
 	if _, missing := informer.GetIndexer().ByIndex(byProviderID, ""); missing == nil {
-		return nil // An error says that another controller has added the index.
+		return nil // If AddIndexers failed, another controller had added the index.
 	}
 	return err
 }

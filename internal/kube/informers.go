@@ -23,10 +23,10 @@ const (
 	fieldLoadBalancer = "f:loadBalancer"
 )
 
-// NewInformerFactory returns the informers of our own controllers. They drop what
-// no rule reads before an object is cached: the managed fields, images and
-// volumes of Nodes, the managed fields of PersistentVolumes, and what TrimService
-// drops. A provider must not get this factory, because it may read these fields.
+// NewInformerFactory returns the informers of our own controllers. Before an object
+// is cached, they drop what no rule reads: the managed fields, images and volumes of
+// Nodes, the managed fields of PersistentVolumes, and what TrimService drops. A
+// provider must not get this factory, because it may read these fields.
 func NewInformerFactory(client kubernetes.Interface, resync time.Duration) informers.SharedInformerFactory {
 	return informers.NewSharedInformerFactoryWithOptions(client, resync, informers.WithTransform(trim))
 }

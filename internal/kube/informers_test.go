@@ -127,8 +127,8 @@ func withOwners(fields metav1.FieldsV1) func(*corev1.Service) *corev1.Service {
 	}
 }
 
-// What was written is remembered as the informer keeps it, until the informer has
-// it.
+// A written Service is remembered in the form in which the informer keeps it, until
+// the informer has it.
 func TestOwnWriteIsRememberedAsTheInformerKeepsIt(t *testing.T) {
 	client := fake.NewClientset(bulky("s", corev1.ServiceTypeClusterIP, loadBalancerFinalizer))
 	informer := NewInformerFactory(client, 0).Core().V1().Services() // This informer is never started.

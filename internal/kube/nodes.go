@@ -131,7 +131,7 @@ func (n *Nodes) PatchStatus(ctx context.Context, name string, p NodeStatusPatch)
 
 // Delete deletes the Node if it is still exactly as it was read: with the same
 // UID and the same resourceVersion. IsStale reports whether an error means that
-// it was not.
+// the Node has changed.
 func (n *Nodes) Delete(ctx context.Context, node *corev1.Node) error {
 	return write(ctx, "delete node "+node.Name, func(ctx context.Context) error {
 		return n.client.Delete(ctx, node.Name, metav1.DeleteOptions{

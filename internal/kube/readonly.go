@@ -70,8 +70,8 @@ func (t tellDenied) WrappedRoundTripper() http.RoundTripper { return t.next }
 
 var infos = request.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")}
 
-// commands are subresources that reach into a pod, a node or a service, with any
-// method.
+// commands are subresources that reach into a pod, a node or a service, whatever
+// the method of the request.
 var commands = []string{"attach", "exec", "portforward", "proxy"}
 
 // onlyReads reports whether a request gets, lists or watches objects, or is a review

@@ -49,7 +49,7 @@ func (r *Requests) Informer() informersv1.CertificateSigningRequestInformer { re
 // Start starts the informer. The returned function waits for it to end, which it
 // does when the context has ended.
 func (r *Requests) Start(ctx context.Context) (wait func()) {
-	r.informer.Informer() // The factory starts only what was asked for.
+	r.informer.Informer() // The factory starts only informers that were asked for.
 	r.factory.StartWithContext(ctx)
 	return r.factory.Shutdown
 }

@@ -88,7 +88,7 @@ type Priority int
 // The priorities.
 const (
 	High Priority = iota
-	Low           // a worker takes the key if none with high priority waits, or when low priority gets its share
+	Low           // a worker takes the key if no key with high priority waits, or when low priority gets its share
 )
 
 // Add requests a pass over the key now, with high priority. If the key waits for

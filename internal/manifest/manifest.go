@@ -34,7 +34,7 @@ func Objects(manifest string) ([]*unstructured.Unstructured, error) {
 			return objects, nil
 		case err != nil:
 			return nil, fmt.Errorf("object %d of the manifest: %w", len(objects), err)
-		case o.Object != nil: // a document of comments holds none
+		case o.Object != nil: // a document with only comments holds no object
 			objects = append(objects, o)
 		}
 	}

@@ -34,12 +34,12 @@ type Config struct {
 	Features cloud.Features
 }
 
-// changed is true for a request that may use another field than before. Other
-// requests, such as a new label or the daemon's finalizer, cause no warning.
+// changed is an expression that is true for a request that may use another field than
+// before. Other requests, such as a new label or the daemon's finalizer, cause no warning.
 const changed = "oldObject == null || object.spec != oldObject.spec || " +
 	"(has(object.metadata.annotations) ? object.metadata.annotations : {}) != (has(oldObject.metadata.annotations) ? oldObject.metadata.annotations : {})"
 
-// ofClasses is true for Services that the daemon serves.
+// ofClasses returns an expression that is true for Services that the daemon serves.
 func ofClasses(c Config) string {
 	if c.ClassesOnly {
 		return "has(object.spec.loadBalancerClass) && object.spec.loadBalancerClass in " + list(c.Classes)
@@ -88,13 +88,15 @@ type rule struct {
 	says     string
 }
 
-// before is true for an update of a Service that was of type LoadBalancer already.
+// before is an expression that is true for an update of a Service that was already of
+// type LoadBalancer.
 const before = "oldObject != null && oldObject.spec.type == 'LoadBalancer'"
 
 // validations returns one validation for each field that the provider does not
-// declare. A policy that warns does so each time. A policy that denies refuses only
-// a change by which a Service begins to use the field, because a provider that keeps
-// the ID of a load balancer in an annotation has to write it.
+// declare. A policy that warns does so at each change of the spec or the annotations.
+// A policy that denies refuses only a change by which a Service begins to use the
+// field, because a provider that keeps the ID of a load balancer in an annotation has
+// to write it.
 func validations(c Config) []admissionv1.Validation {
 	var all []admissionv1.Validation
 	former := rules("oldObject", c.Features)
@@ -114,7 +116,7 @@ func validations(c Config) []admissionv1.Validation {
 	return all
 }
 
-// rules returns the rules about the object, which is a variable of the expressions.
+// rules returns the rules. object is the variable of the expressions that they are about.
 func rules(object string, f cloud.Features) []rule {
 	protocols, families := orDefault(f.Protocols, corev1.ProtocolTCP), orDefault(f.IPFamilies, corev1.IPv4Protocol)
 	spec, annotations := object+".spec.", object+".metadata.annotations"

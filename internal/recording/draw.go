@@ -50,7 +50,7 @@ text { font: %dpx ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mo
 @media (prefers-reduced-motion: reduce) { .line { animation: none } }
 `
 
-// took is the column that says how long a step took.
+// took matches the column with the time that a step took.
 var took = regexp.MustCompile(`^ *\d+\.\d s`)
 
 // before returns the lines before the first that matches, without empty ones at the

@@ -121,7 +121,7 @@ func TestRequirements(t *testing.T) {
 	}
 }
 
-// TestMainIsShort checks what the README says about main.go.
+// TestMainIsShort checks that main.go is as short as the README says.
 func TestMainIsShort(t *testing.T) {
 	for _, f := range (Project{Name: "acme", Module: "example.com/acme", Version: "v1.2.3"}).Files() {
 		if lines := strings.Count(f.Text, "\n"); f.Path == "main.go" && lines > 20 {

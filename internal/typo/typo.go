@@ -18,8 +18,8 @@ import (
 // distance is how many letters of a sub-command may be wrong, missing or extra.
 const distance = 2
 
-// NoArguments is the cobra.PositionalArgs of a command that takes none. The error
-// names the sub-command that was probably meant.
+// NoArguments is the cobra.PositionalArgs of a command that takes no arguments. The
+// error names the sub-command that was probably meant.
 func NoArguments(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil

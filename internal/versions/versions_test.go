@@ -9,7 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// modules are written as path@version, and path@version=>version if replaced.
+// modules parses modules that are written as path@version, and as
+// path@version=>version if replaced.
 func modules(list string) []*debug.Module {
 	var all []*debug.Module
 	for text := range strings.FieldsSeq(list) {

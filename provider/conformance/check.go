@@ -45,9 +45,9 @@ const (
 	// Core is for a failure that loses nodes, load balancers, routes or traffic, or
 	// contradicts a doc comment of the contract.
 	Core Level = "core"
-	// Extended is for what belongs to a feature, or makes operation easier.
+	// Extended is for a failure of a feature, or one that makes operation harder.
 	Extended Level = "extended"
-	// Measured is for a number, without a verdict.
+	// Measured is for a check that only reports a number. Its failure does not count.
 	Measured Level = "measured"
 )
 

@@ -32,7 +32,7 @@ func changeChecks() []Check {
 	}
 }
 
-// down checks what InstanceShutdown says.
+// down checks that InstanceShutdown returns want.
 func (t *trial) down(n *corev1.Node, want bool) error { //nolint:revive // what the answer must be
 	if down, err := t.instances().InstanceShutdown(t.ctx, n); down != want || err != nil {
 		return fmt.Errorf("InstanceShutdown(%s) = %v, %w; want %v, nil", show(n), down, shown(err), want)

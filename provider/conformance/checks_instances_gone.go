@@ -63,7 +63,7 @@ func onGone(t *trial, node func(Machine) *corev1.Node, question func(*corev1.Nod
 	return func() error { return question(n) }
 }
 
-// noMetadata checks that there is no metadata.
+// noMetadata checks that InstanceMetadata returns nil and an error.
 func (t *trial) noMetadata(n *corev1.Node) error {
 	got, err := t.instances().InstanceMetadata(t.ctx, n)
 	if got == nil && err != nil {

@@ -220,8 +220,8 @@ func lbSixteen(b *balancing) {
 }
 
 // together calls f for each number from 0 to n-1, with at most the given number of
-// calls at a time. It repeats each call until its error no longer asks for that,
-// and returns the errors.
+// calls at a time. It repeats each call until its error no longer asks for another
+// call, and returns the errors.
 func (t *trial) together(n, most int, what string, f func(int) error) []error {
 	failed := make([]error, n)
 	limit := make(chan struct{}, most)

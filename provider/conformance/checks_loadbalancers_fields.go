@@ -268,7 +268,7 @@ func lbAnnotations(b *balancing) {
 	}
 }
 
-// shaped returns what is wrong with the answer for a Service of the vendor.
+// shaped returns what is wrong with the answer for one of Target.Services.
 func (b *balancing) shaped(shape Shape, plain *corev1.Service, nodes []*corev1.Node, err error) error {
 	switch shape.Want {
 	case Works:

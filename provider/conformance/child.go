@@ -46,7 +46,7 @@ func (s *suite) runAsChild(ctx context.Context, id string) error {
 }
 
 // childAnswer is what a child process tells its parent. If all checks run in child
-// processes, only they have the provider.
+// processes, only they know the provider.
 type childAnswer struct {
 	Result   CheckResult `json:"result"`
 	Provider Provider    `json:"provider"`

@@ -89,7 +89,7 @@ const (
 	wasGone    = "was not there any more"
 )
 
-// remove removes one thing, and returns what it has found.
+// remove removes one thing. It returns wasRemoved or wasGone.
 func (w *cleaner) remove(ctx context.Context, e Entry) (done string, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -158,7 +158,8 @@ func (w *cleaner) find(ctx context.Context, name string) ([]Machine, error) {
 	return finder.FindMachine(ctx, name)
 }
 
-// removeByID terminates a machine if the provider finds it by its name.
+// removeByID terminates the machine with the ID in the ledger, if the provider finds it
+// by its name.
 func (w *cleaner) removeByID(ctx context.Context, e Entry, terminator Machines) (string, error) {
 	v2, ok := w.provider.InstancesV2()
 	if !ok {

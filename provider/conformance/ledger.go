@@ -15,7 +15,7 @@ import (
 )
 
 // FileLedger is a Ledger in a file, for Cleanup. Each line is a JSON object. Lines are
-// only appended, and each is on the disk before Begin returns. It is safe for
+// only appended, and each is on the disk before Begin or End returns. It is safe for
 // concurrent use, and processes may share the file.
 type FileLedger struct {
 	path string

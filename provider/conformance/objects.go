@@ -170,7 +170,7 @@ func (t *trial) service(role string, changes ...func(*corev1.Service)) *corev1.S
 	return s
 }
 
-// show prints a Node as the texts of failures do.
+// show returns a Node's name and provider ID for the text of a failure.
 func show(n *corev1.Node) string {
 	if n.Spec.ProviderID == "" {
 		return fmt.Sprintf("node %q without provider ID", n.Name)

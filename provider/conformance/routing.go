@@ -128,7 +128,8 @@ func (r *routing) created(wanted *cloudprovider.Route) {
 	}
 }
 
-// deleted calls DeleteRoute with a route of a list.
+// deleted calls DeleteRoute with a route that ListRoutes has returned, until it no
+// longer asks for another call.
 func (r *routing) deleted(is *cloudprovider.Route) {
 	if err := r.repeated(func() error { return r.routes().DeleteRoute(r.ctx, r.cluster, is) }); err != nil {
 		r.failf("%s = %v; want nil", r.call("DeleteRoute", is), err)

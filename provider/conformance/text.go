@@ -97,7 +97,8 @@ func (c CheckResult) write(w *strings.Builder) {
 	}
 }
 
-// reasons returns different reasons in parentheses, a few of them.
+// reasons returns the reasons in parentheses, each once. It shows three of them and counts
+// the others.
 func reasons(all []string) string {
 	const most = 3
 	var different []string

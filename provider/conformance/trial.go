@@ -57,7 +57,7 @@ func newTrial(ctx context.Context, s *suite, check Check, around any) *trial {
 	return t
 }
 
-// namePrefix begins the names of all machines that the suite creates.
+// namePrefix begins all names that the suite chooses.
 const namePrefix = "fl-"
 
 // name returns a name that no other check and no other run uses.
@@ -318,8 +318,8 @@ func (t *trial) instances() cloudprovider.InstancesV2 {
 	return v2
 }
 
-// loadBalancer returns the provider's LoadBalancer, wrapped: optional finds the optional
-// interfaces.
+// loadBalancer returns the provider's LoadBalancer, wrapped. In a check with Writes,
+// optional finds its optional interfaces.
 func (t *trial) loadBalancer() cloudprovider.LoadBalancer {
 	lb, ok := t.provider.LoadBalancer()
 	if !ok {
@@ -334,7 +334,8 @@ func (t *trial) loadBalancer() cloudprovider.LoadBalancer {
 	return listedLoadBalancer{lb, t}
 }
 
-// routes returns the provider's Routes, wrapped: optional finds the optional interfaces.
+// routes returns the provider's Routes, wrapped. In a check with Writes, optional finds
+// its optional interfaces.
 func (t *trial) routes() cloudprovider.Routes {
 	routes, ok := t.provider.Routes()
 	if !ok {

@@ -86,7 +86,7 @@ func (d *decoder) text(path string, node *yaml.Node, set func(string) error) {
 	}
 }
 
-// tooLarge reports whether the file has more values than are read.
+// tooLarge reports whether the file has too many values or is nested too deeply.
 func (d *decoder) tooLarge(path string, node *yaml.Node) bool {
 	d.values++
 	switch {

@@ -172,7 +172,7 @@ func (a *account) resource(kind, owner, parent, targets string) kit.Resource[thi
 	}
 }
 
-// vendor is a provider for such a cloud.
+// vendor is a provider for the cloud that the field cloud returns.
 type vendor struct {
 	cloud  func() *account
 	ensure func(ctx context.Context, a *account, targets string) error

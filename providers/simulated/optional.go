@@ -26,8 +26,8 @@ type fastPaths struct {
 var _ provider.ConcurrentCaller = (*Cloud)(nil)
 
 // MaxConcurrentCalls implements provider.ConcurrentCaller. Any number of calls is
-// safe, because none keeps anything in memory. More of them are of no use: they
-// would be refused when the cloud has a quota.
+// safe, because none keeps anything in memory. Larger numbers than these are of no
+// use: the calls would be refused when the cloud has a quota.
 func (c *Cloud) MaxConcurrentCalls(kind provider.CallKind) int {
 	if c.without.ConcurrentCalls {
 		return 0

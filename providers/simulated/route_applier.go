@@ -54,8 +54,8 @@ func (r *routes) ApplyRoutes(ctx context.Context, cluster string, changes []prov
 	return results, nil
 }
 
-// change returns the change as the cloud makes it. It is empty for a route without a
-// name.
+// change returns the change as the cloud makes it. It is empty for the deletion of a
+// route without a name.
 func (r *routes) change(cluster string, change provider.RouteChange) (simulator.RouteChange, error) {
 	if change.Create == nil {
 		return simulator.RouteChange{Delete: change.Delete.Name}, nil

@@ -186,7 +186,8 @@ func TestPresence(t *testing.T) {
 	}
 }
 
-// keptFor makes the cloud list terminated instances for one row.
+// keptFor returns how long the cloud lists terminated instances: an hour for one row, and
+// not at all for the others.
 func keptFor(row string) time.Duration {
 	if row == "InstanceListedTerminated" {
 		return time.Hour

@@ -21,7 +21,7 @@ const (
 	// keepID in place of a template leaves each Node the provider ID that it has.
 	keepID = "keep"
 	// noExternal and fromAnnotation are the values of externalIPs. The key of the
-	// annotation follows the second.
+	// annotation follows fromAnnotation.
 	noExternal     = "none"
 	fromAnnotation = "fromAnnotation"
 )
@@ -98,7 +98,7 @@ func wrongID(template string) string {
 	}
 }
 
-// entry returns the entry of an element without errors.
+// entry returns the entry of an element that Check has accepted.
 func (w *element) entry() entry {
 	e := entry{region: w.Region, zone: w.Zone, size: w.Type, labels: w.Labels}
 	e.selector, _ = metav1.LabelSelectorAsSelector(w.Selector)

@@ -35,7 +35,8 @@ type Cluster struct {
 	client  kubernetes.Interface
 }
 
-// New returns a control plane whose processes are children. It starts nothing.
+// New returns a control plane that starts its processes as children. New itself
+// starts nothing.
 func New(config Config, children *supervisor.Supervisor) *Cluster {
 	if len(config.PodCIDRs) == 0 {
 		config.PodCIDRs = []netip.Prefix{netip.MustParsePrefix(DefaultPodCIDR)}
@@ -112,7 +113,7 @@ func (c *Cluster) KillNode(ctx context.Context, name string) error {
 	return os.RemoveAll(c.layout.kubelet(name))
 }
 
-// AwaitNodes returns when a Node of each of the names is registered.
+// AwaitNodes returns when a Node with each of these names is registered.
 func (c *Cluster) AwaitNodes(ctx context.Context, names []string) error {
 	return await.Until(ctx, "the Nodes", func(ctx context.Context) error {
 		for _, name := range names {

@@ -36,7 +36,7 @@ type Config struct {
 	// NetworkFile is a file without which the kubelets report that their network is not ready. Empty means that the
 	// network is always ready.
 	NetworkFile string
-	// APIServerArgs, ControllerManagerArgs and SchedulerArgs are additional flags. They override the others.
+	// APIServerArgs, ControllerManagerArgs and SchedulerArgs are additional flags. They override the other flags.
 	APIServerArgs, ControllerManagerArgs, SchedulerArgs []string
 	// Clock gives the time from which the certificates are valid.
 	Clock clock.PassiveClock

@@ -10,7 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// asItShouldBe is a demo with two instances in which everything went well.
+// asItShouldBe returns the facts of a demo with two instances in which everything
+// went well.
 func asItShouldBe() facts {
 	f := facts{
 		waited:         2,

@@ -45,7 +45,8 @@ func unready(e discoveryv1.Endpoint) discoveryv1.Endpoint {
 	return e
 }
 
-// ending returns a pod that ends. It may still serve.
+// ending returns the endpoint as it is while its pod ends. serves means that it still
+// serves.
 func ending(e discoveryv1.Endpoint, serves bool) discoveryv1.Endpoint {
 	e.Conditions = discoveryv1.EndpointConditions{Ready: new(false), Serving: &serves, Terminating: new(true)}
 	return e
