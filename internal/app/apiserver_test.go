@@ -163,7 +163,7 @@ func (a *apiServer) tell(at place, happened apiwatch.EventType, obj runtime.Obje
 	}
 }
 
-// write changes an object as somebody else does. If the object does not exist, write
+// write changes an object as another client does. If the object does not exist, write
 // creates it.
 func write[T any, P interface {
 	*T

@@ -409,7 +409,7 @@ type untagged struct{ brokenCloud }
 func (untagged) HasClusterID() bool   { return false }
 func (untagged) ProviderName() string { return "untagged" }
 
-// The suite loads the configuration of the daemon again, and no other.
+// A check that reloads the configuration gets the content of the daemon's own file.
 func TestConformanceReloadsTheDaemonsConfiguration(t *testing.T) {
 	_, config := simulatedCloud(t)
 	p := newProgram(plain, nil)

@@ -14,8 +14,8 @@ type registration struct {
 	ours bool // Fairlead's own, and not added by the program
 	// kind is the kind of the objects that it plans for, such as "node".
 	kind string
-	// start returns the start function with the controller's configuration. The
-	// worker that it makes is also a planner, if ours is true.
+	// start returns the start function with the controller's configuration. If ours
+	// is true, the start function makes a worker.
 	start func(s *settings.Settings) start
 }
 

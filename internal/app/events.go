@@ -46,7 +46,7 @@ var (
 	}
 )
 
-// becameLeader is recorded by the library of the election, as upstream has it.
+// becameLeader is recorded by the library of the election, as with upstream.
 var becameLeader = message.Reason{
 	Name: "LeaderElection", On: "Lease", Type: corev1.EventTypeNormal,
 	When: "A replica has begun to lead, or has ceased to. The message names it.",

@@ -29,7 +29,7 @@ type controllerMetrics struct {
 	// idle is 1 while the provider offers nothing that a controller works with.
 	idle   *metrics.Gauge
 	shadow shadowMetrics
-	// limited is 1 while calls to the cloud wait.
+	// limited is 1 for the bound for which calls to the cloud wait.
 	limited *metrics.GaugeVec
 }
 

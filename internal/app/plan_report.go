@@ -42,8 +42,8 @@ func (r *report) idle(controller, why string) {
 	r.Idle = append(r.Idle, idleController{controller, why})
 }
 
-// add adds what was found, in the order of the objects. The error says what could not
-// be looked at.
+// add adds the steps of the looks, in the order of the objects. The error says what
+// could not be looked at.
 func (r *report) add(looks []*look) error {
 	var errs []error
 	r.Looked, r.Steps = map[string]int{}, []step.Step{}
@@ -69,7 +69,7 @@ func (r *report) add(looks []*look) error {
 // changes reports whether anything is to be done, or waits.
 func (r *report) changes() bool { return slices.ContainsFunc(r.Steps, step.Step.Changes) }
 
-// signs are the first characters of the lines.
+// signs has the first character of an object's line, by effect.
 var signs = map[step.Effect]string{step.None: " ", step.Create: "+", step.Update: "~", step.Delete: "-", step.Wait: "!"}
 
 // maxLine bounds the text about an object. A cloud or a tenant may have written it.

@@ -108,7 +108,7 @@ func (s *changes) awaitTurn(ctx, waiting context.Context, c call) error {
 	}
 }
 
-// begin starts the call and delivers its error.
+// begin starts the call and returns a channel that gets its error.
 func (s *changes) begin(ctx context.Context, c call, f func(context.Context) error) <-chan error {
 	done := make(chan error, 1)
 	lasting := context.WithoutCancel(ctx)

@@ -38,7 +38,7 @@ type inflight[T any] struct {
 
 	mu        sync.Mutex
 	byKey     map[string]*question[T] // guarded by mu
-	bySubject map[string]*question[T] // without an answer; guarded by mu
+	bySubject map[string]*question[T] // questions without an answer; guarded by mu
 	running   int                     // questions without an answer; guarded by mu
 }
 

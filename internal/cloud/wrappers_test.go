@@ -24,7 +24,7 @@ func (t *applyingTable) ApplyRoutes(ctx context.Context, _ string, changes []pro
 
 func (t *applyingTable) MaxRouteChanges() int { return t.most }
 
-// The wrappers of the rows.
+// The wrappers that TestWrappers uses.
 type (
 	embeds         struct{ cloudprovider.Routes }
 	unwraps        struct{ cloudprovider.Routes }

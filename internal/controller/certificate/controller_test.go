@@ -368,7 +368,7 @@ func TestAnswerThatIsOlderThanTheRequest(t *testing.T) {
 	})
 }
 
-// asked returns the request under another name.
+// asked gives the request another name and UID, and returns it.
 func asked(r *certificatesv1.CertificateSigningRequest, name string) *certificatesv1.CertificateSigningRequest {
 	r.Name, r.UID = name, types.UID("u-"+name)
 	return r

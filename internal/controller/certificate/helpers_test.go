@@ -26,7 +26,7 @@ import (
 
 var noon = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 
-// form is what a kubelet fills in.
+// form has the parts of a request that a test can edit.
 type form struct {
 	template x509.CertificateRequest
 	key      crypto.Signer
@@ -93,7 +93,7 @@ func subject(edit func(*pkix.Name)) func(*form) {
 
 func key(k crypto.Signer) func(*form) { return func(f *form) { f.key = k } }
 
-// stored changes the request as the API server has it.
+// stored returns an edit of the request as the API server has it.
 func stored(edit func(*certificatesv1.CertificateSigningRequest)) func(*form) {
 	return func(f *form) { f.edit = edit }
 }

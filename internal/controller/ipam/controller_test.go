@@ -130,7 +130,7 @@ func (b *bed) record(what, _ string) {
 	b.events = append(b.events, what)
 }
 
-// told compares the events since it was last called.
+// told compares the events since its last call with want.
 func (b *bed) told(want ...string) {
 	b.t.Helper()
 	synctest.Wait()
@@ -244,7 +244,7 @@ func TestNodesGetCIDRs(t *testing.T) {
 	})
 }
 
-// metric compares the metrics of one family.
+// metric compares the metrics of one family with want.
 func metric(b *bed, cluster string, want ...float64) {
 	b.t.Helper()
 	families, err := b.shown.Gather()

@@ -53,25 +53,25 @@ func Reasons() []message.Reason {
 	return []message.Reason{reasonFull, reasonFailed, reasonFencing, reasonRival, reasonOverlap, reasonAtWork}
 }
 
-// isFull says that there is no CIDR left.
+// isFull returns the event that says that no CIDR is left.
 func isFull(cluster netip.Prefix) message.Event {
 	return reasonFull.Event(fmt.Sprintf("All CIDRs of --cluster-cidr=%s are taken, so this Node gets none for its pods. "+
 		"It gets one as soon as another Node is gone.", cluster))
 }
 
-// isFencing says that the Node waits for another Node.
+// isFencing returns the event that says that the Node waits for another Node.
 func isFencing(o observed) message.Event {
 	return reasonFencing.Event(fmt.Sprintf("No Node gets CIDRs yet, because an earlier leader may still write those of %d Nodes, among them %s. "+
 		"See the events of that Node.", o.suspects, message.Value(o.suspect)))
 }
 
-// isRival says that another allocator is at work.
+// isRival returns the event that says on a Node that another allocator is at work.
 func isRival(s sighting) message.Event {
 	return reasonRival.Event(fmt.Sprintf("This Node gets no CIDRs, because another allocator is at work: %s. "+
 		"Switch one of the two off. This daemon gives CIDRs again when a Node has waited for %v and nobody has given it any.", s, longWait))
 }
 
-// isAtWork says on the Lease that another allocator is at work.
+// isAtWork returns the event that says on the Lease that another allocator is at work.
 func isAtWork(s sighting) message.Event {
 	return reasonAtWork.Event(fmt.Sprintf("No CIDRs are given to Nodes, because another allocator is at work: %s. Switch one of the two off.", s))
 }
@@ -85,13 +85,13 @@ func (s sighting) String() string {
 	return fmt.Sprintf("%s has given %s to node %s", by, message.Value(strings.Join(s.cidrs, ",")), message.Value(s.node))
 }
 
-// isFailed says that a write has failed.
+// isFailed returns the event that says that a write has failed.
 func isFailed(what string, err error) message.Event {
 	return reasonFailed.Event(fmt.Sprintf("%s could not be written. It is tried again. Check the cloud-controller-manager's RBAC rules, "+
 		"admission policies and webhooks. (%s)", what, message.Cut(err)))
 }
 
-// overlap says that two Nodes have CIDRs that overlap.
+// overlap returns the event that says that two Nodes have CIDRs that overlap.
 func overlap(has []string, other entry) message.Event {
 	return reasonOverlap.Event(fmt.Sprintf("The CIDRs of this Node (%s) overlap with those of node %s (%s), so that pods of both may have the same address. "+
 		"Find out who has given them. Drain and delete one of the two Nodes, and let its kubelet register again.",

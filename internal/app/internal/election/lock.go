@@ -18,7 +18,7 @@ type watchedLock struct {
 
 	lease *lease.Lease
 	lose  func()
-	held  bool // by this replica, as far as it knows; the elector makes one request at a time
+	held  bool // by this replica, as far as it knows; the elector makes one request at a time, so no mutex is needed
 }
 
 // Get is part of resourcelock.Interface.

@@ -15,7 +15,7 @@ const (
 	unasked answer = iota
 	accepted
 	rejected
-	unable // nobody could be asked
+	unable // no separate process could be started
 )
 
 type action int

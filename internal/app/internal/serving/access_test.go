@@ -41,7 +41,7 @@ func authority(t *testing.T) (kubeconfig string) {
 // counts are the numbers of questions to an API server.
 type counts struct{ tokens, rights atomic.Int64 }
 
-// countingAuthority counts the reviews of tokens and of rights.
+// countingAuthority is an authority that counts the reviews of tokens and of rights.
 func countingAuthority(t *testing.T) (kubeconfig string, asked *counts) {
 	t.Helper()
 	asked = new(counts)

@@ -198,7 +198,7 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// asJSON asks for a page in the form that programs read.
+// asJSON requests a page as JSON, and returns it decoded.
 func asJSON(t *testing.T, h http.Handler, path, kind string) map[string]any {
 	t.Helper()
 	request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil)

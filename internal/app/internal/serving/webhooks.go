@@ -155,7 +155,7 @@ type reviewer struct {
 	Webhook
 
 	places  *places         // of all webhooks together
-	few     *rate.Sometimes // logs failures of callers, of all webhooks together
+	few     *rate.Sometimes // bounds the log of failures that callers cause, of all webhooks together
 	metrics *webhookMetrics
 	clock   clock.PassiveClock
 }

@@ -23,8 +23,8 @@ import (
 	"k8s.io/klog/v2/textlogger"
 )
 
-// pipes is a listener in memory, because connections of the system do not know
-// the time of a test.
+// pipes is a listener in memory, because connections of the operating system do not
+// follow the time of testing/synctest.
 type pipes chan net.Conn
 
 func (p pipes) Accept() (net.Conn, error) {

@@ -17,8 +17,8 @@ const (
 	flagCertificateRate    = "serving-certificate-approvals-per-minute"
 )
 
-// Certificate is the controller that approves the serving certificates of
-// kubelets.
+// Certificate has the settings of the controller that approves the serving
+// certificates of kubelets.
 type Certificate struct{ limits certificate.Limits }
 
 func newCertificate() Certificate { return Certificate{limits: certificate.DefaultLimits()} }

@@ -34,15 +34,15 @@ const (
 	defaultMask6 = 64
 )
 
-// IPAM is the controller that gives Nodes the CIDRs of their pods. Flags that
-// upstream's skeleton also has are in Route.
+// IPAM has the settings of the controller that gives Nodes the CIDRs of their pods.
+// Flags that upstream's skeleton also has are in Route.
 type IPAM struct {
 	controllers        *Controllers
 	route              *Route
 	services           string
 	mask, mask4, mask6 int
 	program            func(flag string) bool // reports whether the program has a flag of its own of that name
-	taken              []string               // flags of the controller that are the program's
+	taken              []string               // flags of the controller whose names the program has taken
 }
 
 // ours reports whether the program runs this controller. A program that replaces it

@@ -12,8 +12,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
 )
 
-// Lifecycle is the controller that removes nodes. docs/guides/node-deletion.md
-// gives the reasons for the defaults.
+// Lifecycle has the settings of the controller that removes nodes.
+// docs/guides/node-deletion.md gives the reasons for the defaults.
 type Lifecycle struct {
 	syncs  int32
 	flags  *pflag.FlagSet // tells which flags are set

@@ -18,7 +18,7 @@ import (
 // apply to changes. The limiter keeps the reads within the cloud's quota.
 const defaultConcurrentReads = 16
 
-// Node is the controller that keeps nodes in step with instances.
+// Node has the settings of the controller that keeps nodes in step with instances.
 type Node struct {
 	syncs           int32
 	statusUpdates   int32

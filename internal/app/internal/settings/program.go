@@ -55,8 +55,8 @@ func (s *Settings) withoutTaken(f *pflag.Flag, shorthands map[string]string) *pf
 	return &bare
 }
 
-// unignore makes flags ordinary that this daemon ignores and a controller of the
-// program reads.
+// unignore makes ordinary flags of those that this daemon ignores, but that a
+// controller of the program reads.
 func (s *Settings) unignore(sections *cliflag.NamedFlagSets) {
 	for _, name := range slices.Sorted(maps.Keys(s.program.Read)) {
 		var found *pflag.Flag

@@ -104,7 +104,7 @@ func meaning(f *pflag.Flag) string {
 	return strings.Join(parts, " ")
 }
 
-// cell makes text a part of a table's cell.
+// cell escapes text for a cell of a table.
 var cell = strings.NewReplacer(" \n", "<br>", "\n", "<br>", "|", "\\|", "*", "\\*")
 
 // effectiveGates are the feature gates that change something in this daemon.

@@ -20,8 +20,9 @@ const (
 	flagRouteOutside = "route-creation-outside-cluster-cidr"
 )
 
-// Route is the controller that keeps the cloud's routes, and the flags about the
-// cluster's CIDRs that upstream has for all controllers: IPAM reads them, too.
+// Route has the settings of the controller that keeps the cloud's routes, and those
+// about the cluster's CIDRs, which upstream has for all controllers. IPAM reads the
+// latter, too.
 type Route struct {
 	configure     bool
 	clusterCIDR   string

@@ -23,7 +23,7 @@ const (
 	backendsOfOwn    = "own"
 )
 
-// Service is the controller that gives Services their load balancers.
+// Service has the settings of the controller that gives Services their load balancers.
 type Service struct {
 	flags    *pflag.FlagSet // reports which flags were given
 	syncs    int32

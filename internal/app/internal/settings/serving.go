@@ -11,7 +11,7 @@ import (
 	cliflag "k8s.io/component-base/cli/flag"
 )
 
-// Serving is the HTTPS server, and who may use it.
+// Serving has the settings of the HTTPS server, and of who may use it.
 type Serving struct {
 	Secure         *apiserveroptions.SecureServingOptions
 	Authentication *apiserveroptions.DelegatingAuthenticationOptions

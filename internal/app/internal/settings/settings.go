@@ -23,7 +23,7 @@ type Program struct {
 	Defaults    map[string]string // of flags, by name
 	Flags       cliflag.NamedFlagSets
 	Read        map[string]string       // flags of ours that a controller of the program reads, and its name
-	Nodes       func(*corev1.Node) bool // nil: the program does not leave any out
+	Nodes       func(*corev1.Node) bool // nil: the program leaves no Node out
 	Controllers []Controller            // all, in the order of their start
 	Webhooks    []string                // names
 }

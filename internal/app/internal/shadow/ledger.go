@@ -12,9 +12,8 @@ import (
 // maxDifferences bounds how many Deleted and Initialized differences are remembered.
 const maxDifferences = 1000
 
-// Difference is an object with which something else has happened than this daemon
-// would have done. Its JSON is part of the report: fields may be added, and none is
-// renamed.
+// Difference is an object whose fate differs from what this daemon would have done.
+// Its JSON is part of the report: fields may be added, and none is renamed.
 type Difference struct {
 	What What      `json:"what"`
 	At   time.Time `json:"at"`
@@ -31,7 +30,7 @@ type Look struct {
 	Steps []step.Step
 }
 
-// News are what a look has changed: decisions, and differences that were found.
+// News is what a look has changed: decisions, and differences that were found.
 type News struct {
 	Decided []step.Step
 	Differs []Difference
@@ -54,7 +53,7 @@ type object struct {
 type Ledger struct {
 	mu        sync.Mutex
 	decisions map[place]map[string]decision // by object; guarded by mu
-	keys      map[string]int                // in decisions, by controller; guarded by mu
+	keys      map[string]int                // how many are in decisions, by controller; guarded by mu
 	happened  []Difference                  // guarded by mu
 	dropped   int                           // of those that have happened; guarded by mu
 	last      map[object]Difference         // the differences that last now; guarded by mu
