@@ -14,7 +14,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/ccm"
 )
 
-// The types of the package are aliases, of which go doc shows the comment alone.
+// The types of the package are aliases. Of an alias, go doc shows only the comment.
 // So each comment has the declaration, with all fields or methods.
 func TestCommentsOfTypesAreComplete(t *testing.T) {
 	comments := typeComments(t)

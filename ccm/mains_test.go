@@ -23,8 +23,8 @@ import (
 // examples has a folder for each known cloud.
 const examples = "../deploy/examples"
 
-// elsewhere are the clouds whose program is not in their folder: that of AWS is
-// in examples/aws, and Talos adds nothing but controllers of its own.
+// elsewhere are the clouds without a main.go in their folder: that of AWS is in
+// examples/aws, and Talos, which adds only controllers, has none.
 var elsewhere = []string{"aws", "talos"}
 
 // The programs link modules that are not ours, so they are not compiled here.

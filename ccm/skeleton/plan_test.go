@@ -143,8 +143,8 @@ func compared(t *testing.T, nodes *corev1.NodeList) (deleted []string) {
 			deleted = append(deleted, strings.TrimPrefix(d.Object, "node/"))
 		}
 	}
-	// The daemon has not asked about the Nodes that have reported lately or have never
-	// reported, nor about the one that is excluded.
+	// The skeleton also asks about the two Nodes that have reported Ready=False lately, the
+	// one that has never reported, and the one that is excluded. The daemon does not.
 	if said.Compared.CloudCalls != 4 {
 		t.Errorf("the comparison took %d more calls, want 4", said.Compared.CloudCalls)
 	}

@@ -29,7 +29,7 @@ import (
 
 const planted = "hunter2"
 
-// waitingCluster answers with objects. One of each kind waits.
+// waitingCluster is the API server of a cluster in which one object of each kind waits.
 type waitingCluster struct {
 	t         *testing.T
 	forbidden string // a resource that nobody may list, empty for none
@@ -56,7 +56,7 @@ func (c waitingCluster) objects() map[string]runtime.Object {
 	served.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "192.0.2.1"}}
 	lease := coordinationv1.Lease{ObjectMeta: c.meta("kube-system", "cloud-controller-manager")}
 	lease.Spec.HolderIdentity, lease.Spec.LeaseDurationSeconds = new("replica"), new(int32(15))
-	renewed := metav1.NewMicroTime(time.Now().Add(time.Hour)) // It does not end during the test.
+	renewed := metav1.NewMicroTime(time.Now().Add(time.Hour)) // The Lease does not expire during the test.
 	lease.Spec.RenewTime = &renewed
 	event := func(kind, namespace, name, reason string) corev1.Event {
 		at := metav1.NewTime(c.began.Add(time.Minute))
@@ -124,7 +124,7 @@ func TestBundleSaysWhatWaits(t *testing.T) {
 	for name, row := range map[string]struct {
 		forbidden string
 		unread    []string
-		without   string // kind that explain needs the right to list, and a bundle does not
+		without   string // kind that explain must be able to list; a bundle leaves it out
 	}{
 		"AllRights":         {},
 		"NoRightToVolumes":  {"persistentvolumes", []string{"Left out, because the right is missing: list persistentvolumes."}, ""},
