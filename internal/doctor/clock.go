@@ -24,7 +24,7 @@ type dated struct {
 	clock *Clock
 }
 
-// RoundTrip is an http.RoundTripper.
+// RoundTrip implements http.RoundTripper.
 func (d dated) RoundTrip(r *http.Request) (*http.Response, error) {
 	before := d.clock.Now()
 	answer, err := d.next.RoundTrip(r)
@@ -34,8 +34,8 @@ func (d dated) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, err
 }
 
-// note takes the first Date. It has no fraction of a second, so the clocks are taken
-// to agree if the request was under way in that second.
+// note takes the first Date. A Date has no fraction of a second, so the clocks are
+// taken to agree if the request was under way in that second.
 func (c *Clock) note(header string, before, after time.Time) {
 	date, err := http.ParseTime(header)
 	if err != nil {

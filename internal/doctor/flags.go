@@ -75,7 +75,7 @@ func (f flags) or(name, unset string) (value string, ok bool) {
 // its name is.
 var onlyOurs = []string{"configure-cloud-routes", "node-status-update-frequency", "concurrent-service-syncs", "route-reconciliation-period", "allocate-node-cidrs", "concurrent-node-syncs"}
 
-// namesManager reports whether a program, an image or a Lease is called like a
+// namesManager reports whether a program, an image or a Lease has the name of a
 // cloud-controller-manager.
 func namesManager(name string) bool {
 	name = strings.ToLower(name)

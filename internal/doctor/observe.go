@@ -20,8 +20,8 @@ const (
 	mostPages = 10
 	// mostPagesOfEvents bounds events, of which there may be any number.
 	mostPagesOfEvents = 4
-	// mostReviewed is for how many managers the accounts are reviewed, and mostSlices
-	// for how many Services the endpoints are read.
+	// mostReviewed bounds the managers whose accounts are reviewed, and mostSlices
+	// the Services whose endpoints are read.
 	mostReviewed = 3
 	mostSlices   = 20
 )

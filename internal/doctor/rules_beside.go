@@ -83,7 +83,7 @@ func (v *View) lateWriterOtherThan(program string) string {
 	return ""
 }
 
-// mayList reports whether the rules allow to list all objects of a resource.
+// mayList reports whether the rules allow listing all objects of a resource.
 func mayList(rules []authorizationv1.ResourceRule, group, resource string) bool {
 	has := func(all []string, one string) bool { return slices.Contains(all, one) || slices.Contains(all, "*") }
 	return slices.ContainsFunc(rules, func(r authorizationv1.ResourceRule) bool {

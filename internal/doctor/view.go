@@ -50,8 +50,8 @@ type View struct {
 	Pods      []Pod // of the control plane, and of the managers
 	Events    []corev1.Event
 	Requests  []certificatesv1.CertificateSigningRequest
-	// Slices are those of Services that keep traffic on the node, by namespace and
-	// name of the Service.
+	// Slices are the EndpointSlices of Services that keep traffic on the node, by
+	// namespace and name of the Service.
 	Slices  map[string][]discoveryv1.EndpointSlice
 	Reviews []Review
 

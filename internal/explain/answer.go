@@ -29,7 +29,8 @@ type Answer struct {
 	Object Object `json:"object"`
 	// Source is Offline or Live.
 	Source string `json:"source"`
-	// NotLive is why the daemon's memory is not in the answer, if it was asked for.
+	// NotLive is why the answer lacks the daemon's memory although that was asked
+	// for.
 	NotLive string `json:"notLive,omitempty"`
 	State   State  `json:"state"`
 	// Summary is the state in one sentence.

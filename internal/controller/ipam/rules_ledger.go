@@ -15,8 +15,8 @@ type ledger struct {
 	pools   []*pool // in the order of --cluster-cidr
 	entries map[types.UID]*entry
 	byName  map[string][]types.UID
-	// suspects are the Nodes whose CIDRs an earlier leader may still write, with
-	// their names.
+	// suspects has the names of the Nodes whose CIDRs an earlier leader may still
+	// write.
 	suspects map[types.UID]string
 }
 
@@ -102,7 +102,7 @@ func (l *ledger) adopt(e *entry, cidrs []netip.Prefix) {
 }
 
 // reserve takes a CIDR of each family for the Node, all or none. If one of the
-// cluster's CIDRs has no free part left, full is that one.
+// cluster's CIDRs has no free part left, reserve returns that CIDR in full.
 func (l *ledger) reserve(e *entry) (full netip.Prefix) {
 	for _, p := range l.pools {
 		cidr, ok := p.take(e.uid)
@@ -156,12 +156,13 @@ func (l *ledger) overlapping(uid types.UID, cidrs []netip.Prefix) *entry {
 // isHeld reports whether a part of the CIDRs may be held by somebody else.
 func (l *ledger) isHeld(uid types.UID, cidrs []netip.Prefix) bool {
 	if e := l.entries[uid]; e != nil && slices.Equal(e.cidrs, cidrs) {
-		return false // They were checked when they were adopted.
+		return false // The Node's own CIDRs were checked when they were adopted.
 	}
 	return slices.ContainsFunc(l.pools, func(p *pool) bool { return slices.ContainsFunc(cidrs, p.isHeld) })
 }
 
-// covers reports whether one of the CIDRs overlaps with the cluster's.
+// covers reports whether one of the CIDRs overlaps with one of the cluster's
+// CIDRs.
 func (l *ledger) covers(cidrs []netip.Prefix) bool {
 	return slices.ContainsFunc(l.pools, func(p *pool) bool { return slices.ContainsFunc(cidrs, p.Cluster.Overlaps) })
 }

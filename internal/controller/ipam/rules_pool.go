@@ -30,7 +30,7 @@ func (f Family) MaxBits() int {
 	return maxBits6
 }
 
-// pool is the CIDRs of one family that Nodes can have, each with its number.
+// pool has the CIDRs of one family that Nodes can get. Each has a number.
 type pool struct {
 	Family
 
@@ -55,9 +55,10 @@ func newPool(f Family, reserved []netip.Prefix) *pool {
 	return p
 }
 
-// take takes a CIDR that nobody holds a part of. It is chosen by the Node's UID. So
-// two leaders choose the same CIDR for one Node, and rarely the same CIDR for two
-// Nodes. A CIDR that was released is rarely given again soon.
+// take takes a CIDR that nobody holds a part of. The choice begins with a number
+// made from the Node's UID. So two leaders choose the same CIDR for one Node, and
+// rarely the same CIDR for two Nodes. A CIDR that was released is rarely given
+// again soon.
 func (p *pool) take(uid types.UID) (cidr netip.Prefix, ok bool) {
 	if p.isFull() {
 		return netip.Prefix{}, false
@@ -134,7 +135,7 @@ func (p *pool) nth(n int) netip.Prefix {
 		bytes[bit/8] |= byte(n&1) << (7 - bit%8)
 		n >>= 1
 	}
-	addr, _ := netip.AddrFromSlice(bytes) // The length is that of an address.
+	addr, _ := netip.AddrFromSlice(bytes) // It cannot fail: bytes has the length of an address.
 	return netip.PrefixFrom(addr, p.Mask)
 }
 

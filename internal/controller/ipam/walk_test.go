@@ -57,7 +57,8 @@ type world struct {
 	steps    []string
 }
 
-// change is a Node after a change; nil if it is gone.
+// change is the state of a Node after a change. node is nil if the Node is
+// gone.
 type change struct {
 	name string
 	node *corev1.Node
@@ -262,7 +263,7 @@ func (l *leader) Patch(_ context.Context, p kube.NodePatch) (*corev1.Node, error
 	return node, err
 }
 
-// silent returns a context whose log is dropped.
+// silent returns a context whose logger writes nothing.
 func silent(t *testing.T) context.Context { return klog.NewContext(t.Context(), klog.Logger{}) }
 
 type nobody struct{}
@@ -270,7 +271,7 @@ type nobody struct{}
 func (nobody) Node(*corev1.Node, string, string, string)          {}
 func (nobody) Lease(types.NamespacedName, string, string, string) {}
 
-// step is one random thing that happens.
+// step makes one random thing happen, and returns the leader afterwards.
 func (w *world) step(l *leader) *leader {
 	name := fmt.Sprint("n", w.luck.IntN(names))
 	switch what := w.luck.IntN(40); {

@@ -44,7 +44,7 @@ type Event struct {
 type Reason struct {
 	// Name is the reason itself, in CamelCase.
 	Name string
-	// On is the kind of the object: Node, Service or Lease.
+	// On is the kind of the object, such as Node or Service.
 	On string
 	// Condition is the type of the condition that shows the reason, empty for
 	// an event.

@@ -104,7 +104,7 @@ func (v *vendor) watch(ctx context.Context, token string) (answer provider.Insta
 	return answer, v.hints.watch, nil
 }
 
-// change changes the label of an instance.
+// change sets the label rack of an instance.
 func (v *vendor) change(name, rack string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

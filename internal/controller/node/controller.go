@@ -159,7 +159,7 @@ type Controller struct {
 	lastCompared time.Time
 }
 
-// fetched is the newest answer of the cloud.
+// fetched is the newest answer of the cloud about one Node.
 type fetched struct {
 	uid    types.UID
 	answer answer

@@ -19,8 +19,8 @@ type observed struct {
 	answer answer
 	// answered is when the cloud gave the answer.
 	answered time.Time
-	// holder is the name of another Node with the provider ID that the cloud has
-	// answered, empty if there is none or the ID is this Node's own.
+	// holder is the name of another Node that has the provider ID of the cloud's
+	// answer, empty if there is none or the ID is this Node's own.
 	holder string
 	memory memory
 	policy LabelPolicy
@@ -74,8 +74,8 @@ type memory struct {
 	waitsSince time.Time
 	// waitsFor is the reason that was found last.
 	waitsFor string
-	// vain is how many answers in a row were of a kind that asking again soon does
-	// not change. nextAsk is when the cloud is asked again after such an answer.
+	// vain counts the answers in a row that asking again soon would not change.
+	// nextAsk is when the cloud is asked again after such an answer.
 	vain    int
 	nextAsk time.Time
 	// questions is the allowance of questions about the Node while it waits.
@@ -93,7 +93,7 @@ type memory struct {
 	said string
 	// released means that this process has initialised the Node, and that the
 	// condition may still have to be written. shownAt is when the condition was last
-	// written on a Node that had not shown a wait.
+	// set to True.
 	released bool
 	shownAt  time.Time
 }
@@ -139,8 +139,8 @@ type writes struct {
 	events    []message.Event
 }
 
-// change is what to write outside the status. A zero value leaves a field as it
-// is. A nil value in a map removes the label or annotation.
+// change is what to write outside the status. A field with the zero value
+// changes nothing. A nil value in a map removes the label or annotation.
 type change struct {
 	providerID  string
 	labels      map[string]*string

@@ -111,7 +111,7 @@ func (p plan) step(o observed) step.Step {
 	return s
 }
 
-// list returns what is written to the Node of the plan.
+// list returns what the plan writes to the Node.
 func (w writes) list(o observed) []string {
 	all := step.Addresses(o.node.Status.Addresses, w.addresses)
 	if w.condition != nil {

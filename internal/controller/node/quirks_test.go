@@ -116,8 +116,8 @@ type quirky struct {
 	refuses func(subresource string) error
 }
 
-// beginQuirky runs a controller with a provider of these habits on a cluster of
-// these Nodes. Each Node has an instance.
+// beginQuirky runs a controller on a cluster of these Nodes, with a provider
+// that has these habits. Each Node has an instance.
 func beginQuirky(t *testing.T, cfg Config, habits []quirks.Quirk, nodes ...*corev1.Node) *quirky {
 	t.Helper()
 	return beginWith(t, &vendor{}, cfg, habits, nodes...)
@@ -369,7 +369,7 @@ func TestLabelsDoNotFlap(t *testing.T) {
 
 // A provider may spell the ID of an instance differently from the Node. The Node
 // keeps its own ID. It is not initialised if the provider's ID is another Node's, or
-// if the flag is set.
+// if StrictIDs is set.
 func TestAnotherSpellingOfTheProviderID(t *testing.T) {
 	for _, tt := range []struct {
 		name     string

@@ -15,8 +15,8 @@ func (c *Controller) Recall(name string) (step.Memory, bool) {
 	return m.recall(&last), true
 }
 
-// recall returns what is remembered of a Node. last is the last answer that was fetched
-// ahead, nil if there is none.
+// recall returns what is remembered of a Node. last is the newest answer that was kept
+// for a pass, nil if there is none.
 func (m memory) recall(last *fetched) step.Memory {
 	r := step.Memory{NextLook: m.nextAsk}
 	if !m.waitsSince.IsZero() {

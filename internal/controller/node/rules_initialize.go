@@ -36,7 +36,7 @@ func hasProviderID(o observed) *message.Cause {
 }
 
 // labelsAreValid returns a cause if a label is not valid, because the API
-// server would reject all of them.
+// server would then reject all labels.
 func labelsAreValid(o observed) *message.Cause {
 	problems := invalidLabels(o.answer.instance)
 	if len(problems) == 0 {
@@ -56,8 +56,8 @@ func addressIsOffered(o observed) *message.Cause {
 }
 
 // initialize plans the release of a Node for scheduling. One write sets
-// provider ID and labels and removes the taint. It comes after the addresses
-// (promise S6).
+// provider ID and labels and removes the taint. The addresses are written
+// before it (promise S6).
 func initialize(o observed) plan {
 	if !o.unwritten.IsZero() {
 		return waits(o, o.unwritten)

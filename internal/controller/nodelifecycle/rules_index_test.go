@@ -22,7 +22,8 @@ func (r *index) isEmpty() bool {
 	return len(r.members)+len(r.holders)+len(r.kins)+len(r.circles)+r.withID+r.due.tree.Len() == 0
 }
 
-// history is an index after random changes, and what has changed.
+// history is an index to which random changes are made, and what it has to
+// remember of them.
 type history struct {
 	random    *rand.Rand
 	now       time.Time

@@ -39,7 +39,7 @@ type Limits struct {
 	// MaintenanceInProgress announce a Node, beside the taints of autoscalers.
 	AnnouncedByConditions bool
 	// While more Nodes than Budget are absent together, each has to be absent for
-	// OverBudgetAfter. Then at most OverBudgetRate are deleted in a minute.
+	// OverBudgetAfter. After that, at most OverBudgetRate are deleted in a minute.
 	Budget, OverBudgetRate Share
 	OverBudgetAfter        time.Duration
 	// FirstPause and LongestPause bound the time between questions whose answers

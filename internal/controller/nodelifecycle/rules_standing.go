@@ -106,7 +106,8 @@ func (i *index) uncount(m *member) {
 	i.each(m, func(t *tally) { t.each(m, -1, ordered.remove) })
 }
 
-// budget adds a member n times to the counts of the budget.
+// budget adds a member to the counts of the budget, or takes it away: n is 1 or
+// -1.
 func (i *index) budget(m *member, n int) {
 	if m.id != "" && !m.disowned {
 		i.withID += n

@@ -78,7 +78,7 @@ type tally struct {
 	// answer. failed are those of trusted for which the last question has failed.
 	trusted, confirmed, failed ordered
 	// denied and foreign are ordered by the last question about each of them. called
-	// are both, ordered by when the cloud began to call them absent.
+	// has both, ordered by when the cloud began to call them absent.
 	denied, foreign, called ordered
 }
 

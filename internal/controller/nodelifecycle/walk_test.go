@@ -90,8 +90,8 @@ func (w *removalWorld) happens(t turn) {
 	w.trail.overBudget = t == overTheBudget
 }
 
-// otherNodes are the other Nodes: over the budget if true, otherwise within it. They
-// are few, because each decision counts them.
+// otherNodes has the other Nodes. With the key true, more of them are absent than
+// the budget allows. They are few, because each decision counts them.
 var otherNodes = map[bool][]other{false: othersOf(0), true: othersOf(5)}
 
 // othersOf returns a Node of another cloud, and some that are absent.

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// due is when a CIDR or a Node is planned again. It counts only while the share of the
-// CIDR, or the view of the Node, has the same time.
+// due is when a CIDR or a Node is planned again. It counts only while at is the until
+// of the CIDR's share, or of the Node's view.
 type due struct {
 	at   time.Time
 	cidr netip.Prefix

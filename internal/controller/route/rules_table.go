@@ -308,7 +308,7 @@ func uidOf(node *corev1.Node) types.UID {
 	return node.UID
 }
 
-// index joins what is to be planned.
+// index joins the Nodes and the routes of what is to be planned.
 func (t *table) index(o observed, what touched) *index {
 	o.table = t
 	x := &index{observed: o, entries: map[netip.Prefix]*entry{}, strays: maps.Clone(t.strays)}

@@ -29,7 +29,7 @@ func (c *Controller) call(ctx context.Context, key string, p plan) error {
 	return nil
 }
 
-// called is a call of the provider for one Service.
+// called is a call to the provider for one Service that has ended.
 type called struct {
 	outcome
 

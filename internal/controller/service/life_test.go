@@ -53,7 +53,7 @@ type life struct {
 	ended      func(service *corev1.Service) // runs when a call has ended, before the controller knows it; guarded by mu
 	version    int                           // of the last write; guarded by mu
 	// most is how many Services a call may be about, 0 if the cloud does not offer such
-	// calls. answer, if not nil, returns their errors.
+	// calls. answer, if not nil, returns the errors of such a call.
 	most   int
 	answer func(services []string, errs []error) []error
 }

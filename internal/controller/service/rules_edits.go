@@ -103,8 +103,8 @@ func withPauseBetweenRemovals(o observed, p plan) plan {
 	return p
 }
 
-// recorded returns the event that an edit waits, unless it was recorded a short time
-// ago, and what is known afterwards.
+// recorded returns the event that reports that an edit waits, unless it was recorded
+// a short time ago, and what is known afterwards.
 func (t tried) recorded(now time.Time) (tried, []message.Event) {
 	if now.Sub(t.recordedAt) < repeatEvent {
 		return t, nil

@@ -14,8 +14,9 @@ import (
 // same finalizer. Then only this annotation shows whose the load balancer is.
 const AnnotationClass = "fairlead.dev/load-balancer-class"
 
-// servedAs returns the class under which the Service is served, nil if there is none:
-// that of its load balancer until the finalizer is removed, and its own otherwise.
+// servedAs returns the class under which the Service is served, nil if there is none.
+// Until the finalizer is removed, that is the class of its load balancer. Otherwise it
+// is the Service's own class.
 func servedAs(service *corev1.Service) *string {
 	if made := service.Annotations[AnnotationClass]; made != "" && hasFinalizer(service) {
 		return &made

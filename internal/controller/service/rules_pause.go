@@ -29,7 +29,7 @@ func (p pause) next(now time.Time) time.Duration {
 }
 
 // left returns how long the next set waits. first and last are when the first and
-// the last Node have changed since the set before. Whatever changes in the
+// the last Node have changed since the last set was made. Whatever changes in the
 // meantime, the set waits for maxPause at most.
 func left(quiet time.Duration, first, last, now time.Time) time.Duration {
 	return min(last.Add(quiet).Sub(now), first.Add(maxPause).Sub(now))

@@ -56,8 +56,8 @@ func shapeOf(service *corev1.Service) string {
 	return hex.EncodeToString(sum.Sum(nil)[:8])
 }
 
-// othersOf returns the annotations without the daemon's own, which no provider builds
-// anything from.
+// othersOf returns the annotations without the daemon's own, from which no provider
+// builds anything.
 func othersOf(annotations map[string]string) map[string]string {
 	if _, has := annotations[AnnotationClass]; !has {
 		return annotations

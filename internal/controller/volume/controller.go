@@ -21,7 +21,7 @@ const Name = "persistent-volume-label-controller"
 const (
 	// queue is the name of the queue in metrics.
 	queue = "volumes"
-	// workers is for how many volumes the cloud is asked at the same time.
+	// workers is how many volumes the cloud is asked about at the same time.
 	workers = 4
 	// maxDecisions bounds the decisions of one pass: one before the cloud is asked and
 	// one after, and again if the volume was replaced in between.
