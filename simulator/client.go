@@ -26,9 +26,9 @@ const (
 )
 
 // Client is a client of a simulated cloud. Each method makes one request, or
-// one for each page, and no retries. If the cloud refuses a request, the error
-// is an *APIError. If there was no valid answer, it is a *url.Error. A Client
-// is safe for concurrent use.
+// one for each page, and no retries. If the answer has the status of an error,
+// the error is an *APIError. If there was no answer, or it cannot be read, it is
+// a *url.Error. A Client is safe for concurrent use.
 type Client struct {
 	base     string
 	path     string

@@ -152,8 +152,9 @@ func (d *decoder) err() error {
 }
 
 // Endpoint is the URL of an API, without a slash at its end. In a configuration it
-// is refused if its scheme is neither http nor https. It is also refused if it has
-// a user, a query or a fragment, because these would be logged or lost.
+// is refused if its scheme is neither http nor https, or if it has no host. It is also
+// refused if it has a user, a query or a fragment, because these would be logged or
+// lost.
 type Endpoint string
 
 // UnmarshalText implements encoding.TextUnmarshaler.

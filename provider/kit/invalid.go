@@ -17,7 +17,8 @@ func Invalidf(format string, args ...any) error {
 // Error implements error.
 func (e *InvalidError) Error() string { return e.err.Error() }
 
-// Unwrap returns what was passed to Invalidf with %w.
+// Unwrap returns the error that was passed to Invalidf with %w, or nil if there was
+// none or more than one.
 func (e *InvalidError) Unwrap() error { return errors.Unwrap(e.err) }
 
 // ErrorCode returns the code by which provider.Classify recognises the error.

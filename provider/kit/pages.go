@@ -17,7 +17,7 @@ func AllPages[T any](ctx context.Context, page func(ctx context.Context, token s
 	for token := ""; ; {
 		items, next, err := page(ctx, token)
 		if err == nil {
-			err = context.Cause(ctx) // some clients return a part of a page then
+			err = context.Cause(ctx) // some clients return a part of a page when the context ends
 		}
 		switch {
 		case err != nil:

@@ -25,8 +25,8 @@ const (
 	AnnotationStaticIP Annotation = AnnotationPrefix + "static-ip"
 
 	// AnnotationDrain is how long a removed node keeps its open connections, as
-	// a duration such as 30s, at most a day; 0s cuts them at once. Without the annotation, the
-	// cloud decides.
+	// a duration such as 30s, at most a day; 0s cuts them at once. Without the
+	// annotation, the cloud decides.
 	AnnotationDrain Annotation = AnnotationPrefix + "drain"
 
 	// AnnotationSourceRanges lists the CIDRs from which traffic is accepted,

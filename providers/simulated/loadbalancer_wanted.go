@@ -49,7 +49,7 @@ func uniqueName(name string, longest int, words ...string) string {
 }
 
 // wantedBy returns the load balancer that a Service wants, except for its
-// static IP. The error names everything that is wrong with the Service.
+// static IP. The error joins what is wrong with the parts of the Service.
 func wantedBy(cluster string, service *corev1.Service, backends []string) (simulator.LoadBalancer, error) {
 	l := simulator.LoadBalancer{
 		Name:     balancerName(cluster, service),

@@ -26,8 +26,8 @@ type loadBalancers struct{ cloud *Cloud }
 
 var _ cloudprovider.LoadBalancer = (*loadBalancers)(nil)
 
-// pendingPause is the delay before a load balancer that is being created is
-// checked again.
+// pendingPause is the delay before the next call about something that the cloud
+// has not finished, or does not show yet.
 const pendingPause = 2 * time.Second
 
 // GetLoadBalancerName implements cloudprovider.LoadBalancer.

@@ -15,7 +15,8 @@ var _ provider.RouteApplier = (*routes)(nil)
 // MaxRouteChanges implements provider.RouteApplier.
 func (r *routes) MaxRouteChanges() int { return simulator.MaxRouteChanges }
 
-// ApplyRoutes implements provider.RouteApplier with one call of the cloud.
+// ApplyRoutes implements provider.RouteApplier with one call of the cloud. Routes
+// without a name, and those that exist already, need further calls.
 func (r *routes) ApplyRoutes(ctx context.Context, cluster string, changes []provider.RouteChange) ([]provider.RouteResult, error) {
 	var results []provider.RouteResult
 	var asked []int // the changes that the cloud is asked for
