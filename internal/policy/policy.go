@@ -116,7 +116,7 @@ func validations(c Config) []admissionv1.Validation {
 	return all
 }
 
-// rules returns the rules. object is the variable of the expressions that they are about.
+// rules returns the rules. object is the variable that their expressions are about.
 func rules(object string, f cloud.Features) []rule {
 	protocols, families := orDefault(f.Protocols, corev1.ProtocolTCP), orDefault(f.IPFamilies, corev1.IPv4Protocol)
 	spec, annotations := object+".spec.", object+".metadata.annotations"
