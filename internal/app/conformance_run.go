@@ -220,8 +220,8 @@ func (f *conformanceFlags) write(out io.Writer, r *conformance.Report) error {
 	return err
 }
 
-// conformanceTarget returns the provider of the flags, and the world of the flags or
-// of the program.
+// conformanceTarget returns the target of the suite. Its provider is the program's own
+// for the suite or that of the flags, and its world that of the flags or the program's.
 func (p *program) conformanceTarget(ctx context.Context, f *conformanceFlags) (conformance.Target, error) {
 	target := conformance.Target{}
 	if p.options.Conformance != nil {

@@ -28,7 +28,8 @@ type call struct {
 	names []string
 	// tenant is the namespace of the object, empty if no tenant has named it.
 	tenant string
-	// region is where the cloud's answer comes from, empty if that is not known.
+	// region is the region in the label of the Node that the call is about, empty if
+	// there is none.
 	region string
 	// node is the Node that a route leads to, empty for other calls.
 	node string

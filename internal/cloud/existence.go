@@ -15,7 +15,8 @@ type Existence struct {
 	// Present is false only if the cloud itself has answered that there is no
 	// such instance.
 	Present bool
-	// Asked is when the call began, which may be long before it returned.
+	// Asked is when the question was asked. The call began then or later, and may have
+	// returned long after that.
 	Asked time.Time
 	// NotFound means that the provider has failed with the contract's error
 	// InstanceNotFound and with nothing else. It comes with that error.

@@ -20,7 +20,7 @@ type Identity struct {
 	// ByID is the instance with the Node's provider ID. It is nil if the Node has
 	// none.
 	ByID *Metadata
-	// Asked is when the first call began.
+	// Asked is when the question was asked. The first call began then or later.
 	Asked time.Time
 }
 

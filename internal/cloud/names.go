@@ -13,8 +13,8 @@ func namesOfNode(node *corev1.Node) []string {
 	return []string{node.Name, node.Spec.ProviderID}
 }
 
-// regionOf returns the region that the cloud has named for the node's instance, empty
-// if it has named none yet.
+// regionOf returns the region in the node's label, empty if it has none yet. The cloud
+// names it, but a kubelet can choose another one.
 func regionOf(node *corev1.Node) string { return node.Labels[corev1.LabelTopologyRegion] }
 
 func namesOfService(service *corev1.Service) []string {

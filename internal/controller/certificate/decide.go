@@ -62,7 +62,7 @@ type question struct {
 type answer struct {
 	given given
 	to    question
-	asked time.Time // when the call began
+	asked time.Time // when the question was asked
 	// byName is the instance with the Node's name; nil if the provider cannot look
 	// up a name. byID is the instance with the Node's provider ID; nil if the Node
 	// has none.

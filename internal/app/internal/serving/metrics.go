@@ -17,8 +17,8 @@ import (
 // upstream's metrics.
 type gatherers []metrics.Gatherer
 
-// foreign is a registry of the program. If it fails or panics, its metrics gathered
-// so far are served, and so are ours.
+// foreign is a registry of the program. If it fails, the metrics that it has gathered
+// are served. If it panics, none of them are. Ours are served in both cases.
 type foreign struct{ metrics.Gatherer }
 
 // Gather never returns an error.

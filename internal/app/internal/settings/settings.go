@@ -160,9 +160,9 @@ func (s *Settings) Validate() []error {
 	return errs
 }
 
-// misconfigured returns the error of a controller that --controllers names and that
-// could not run. If a controller runs by default and cannot, that is not an error
-// here: the leader reports it, and the other controllers run.
+// misconfigured returns the error in --cluster-cidr if --controllers names the route
+// controller. If that controller runs by default, this is not an error here: the leader
+// reports it, and the other controllers run.
 func (s *Settings) misconfigured() error {
 	if s.Route.clusterCIDR == "" || !s.Route.Configured() || !s.Controllers.Names(RouteController) {
 		return nil

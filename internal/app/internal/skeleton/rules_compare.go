@@ -30,7 +30,7 @@ type Fate struct {
 // because an object that waits stays.
 var order = []step.Effect{step.None, step.Wait, step.Update, step.Create, step.Delete}
 
-// Compare returns the objects whose fates differ, those that the skeleton deletes
+// Compare returns the objects whose fates differ. Those that the skeleton deletes come
 // first.
 func Compare(daemon, skeleton []step.Step) []Difference {
 	ours, theirs := Fates(daemon), Fates(skeleton)
