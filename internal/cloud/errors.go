@@ -22,7 +22,7 @@ type Kind string
 // known whether the instance exists.
 const (
 	Succeeded      Kind = "Succeeded"
-	Failed         Kind = "Failed"         // an error that nobody could classify
+	Failed         Kind = "Failed"         // an error of no other kind
 	NotFound       Kind = "NotFound"       // the cloud knows no such instance
 	NotImplemented Kind = "NotImplemented" // the provider does not offer this
 	Elsewhere      Kind = "Elsewhere"      // another component does this instead of the provider
@@ -33,7 +33,7 @@ const (
 	Unavailable    Kind = "Unavailable"    // the cloud cannot be reached or has an internal error
 	Conflict       Kind = "Conflict"       // the cloud's object is locked or busy
 	QuotaExceeded  Kind = "QuotaExceeded"  // the account has reached a limit, such as its number of load balancers
-	Slow           Kind = "Slow"           // no answer yet; the call is still under way
+	Slow           Kind = "Slow"           // no answer yet, because this call or an earlier one is still under way
 	TimedOut       Kind = "TimedOut"       // the deadline has passed
 	Panicked       Kind = "Panicked"       // the provider's code panicked
 	NoAnswer       Kind = "NoAnswer"       // neither a result nor an error
@@ -77,7 +77,7 @@ type Error struct {
 
 func (e *Error) Error() string { return fmt.Sprintf("%s: %v", e.Call, e.Err) }
 
-// Unwrap returns the provider's own error.
+// Unwrap returns the error of the provider or of the gateway.
 func (e *Error) Unwrap() error { return e.Err }
 
 // KindOf returns the kind of an error of this package, Failed for any other
