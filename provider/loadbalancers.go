@@ -20,7 +20,7 @@ type ConcurrentLoadBalancer interface {
 // one call to the cloud. It is called when the nodes have changed and nothing else has. Calls
 // about one Service never overlap: while a call of SetBackends is under way, EnsureLoadBalancer,
 // UpdateLoadBalancer and EnsureLoadBalancerDeleted are not called for its Services. If the call
-// fails as a whole, the Services are updated one by one.
+// fails as a whole in a way that one Service may have caused, the Services are updated one by one.
 //
 // Without it, UpdateLoadBalancer is called for each Service.
 type BackendSetter interface {

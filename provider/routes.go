@@ -16,10 +16,10 @@ type RouteApplier interface {
 	// ApplyRoutes carries out the changes in any order and returns a result for each
 	// of them. If one change fails, the others are still made. An error of the whole
 	// call is returned without results. A change without a result, or with two that
-	// differ, counts as failed, and the routes are listed before it is made again.
-	// So when its context ends, ApplyRoutes may return the results that it has. As
-	// with CreateRoute and DeleteRoute, making a change a second time must succeed.
-	// The changes are copies and may be kept.
+	// differ, is then made alone, with CreateRoute or DeleteRoute. So when its context
+	// ends, ApplyRoutes may return the results that it has. As with CreateRoute and
+	// DeleteRoute, making a change a second time must succeed. The changes are copies
+	// and may be kept.
 	ApplyRoutes(ctx context.Context, clusterName string, changes []RouteChange) ([]RouteResult, error)
 	// MaxRouteChanges is the largest number of changes for one call. It must be
 	// positive and constant.
