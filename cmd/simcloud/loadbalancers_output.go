@@ -47,7 +47,8 @@ func (s *session) printLoadBalancer(out io.Writer, l simulator.LoadBalancer) err
 	return printTable(out, append(rows, pairRows("Tags:", l.Tags)...))
 }
 
-// printBalanced prints on one line what has happened to a load balancer.
+// printBalanced prints a load balancer that a command has changed: as JSON, or on one
+// line that says what has happened to it.
 func (s *session) printBalanced(out io.Writer, l simulator.LoadBalancer, what string) error {
 	if s.output == jsonOutput {
 		return printJSON(out, l)

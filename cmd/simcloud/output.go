@@ -73,7 +73,8 @@ func heading(n int, text string) string {
 	return text
 }
 
-// printDone prints on one line what has happened to an instance.
+// printDone prints an instance that a command has changed: as JSON, or on one line
+// that says what has happened to it.
 func (s *session) printDone(out io.Writer, i simulator.Instance, what string) error {
 	if s.output == jsonOutput {
 		return printJSON(out, i)
