@@ -234,7 +234,7 @@ func TestThrottle(t *testing.T) {
 		}
 		faults, err := c.Faults(t.Context())
 		diff(t, "error", nil, err)
-		diff(t, "standing faults are not listed", []Fault{}, faults)
+		diff(t, "standing faults", []Fault{}, faults)
 		diff(t, "error", nil, c.ClearFaults(t.Context()))
 		if ok, _ := call(); ok {
 			t.Error("a standing fault was cleared")

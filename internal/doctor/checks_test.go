@@ -227,10 +227,10 @@ func TestNothingToLookAt(t *testing.T) {
 		change change
 		want   []string
 	}{
-		"ManagedControlPlane":  {func(v *View) { v.Pods = v.Pods[:2] }, []string{"FL102", "FL103", "FL104", "FL105"}},
-		"NoManager":            {func(v *View) { v.Workloads, v.Leases, v.Reviews = nil, nil, nil }, []string{"FL301", "FL401", "FL403", "FL603"}},
-		"ManagerOutside":       {func(v *View) { v.Workloads, v.Reviews = nil, nil }, []string{"FL401", "FL403", "FL603"}},
-		"MoreNodesThanAreRead": {func(v *View) { v.Partly[Requests] = true }, []string{"FL207"}},
+		"ManagedControlPlane":     {func(v *View) { v.Pods = v.Pods[:2] }, []string{"FL102", "FL103", "FL104", "FL105"}},
+		"NoManager":               {func(v *View) { v.Workloads, v.Leases, v.Reviews = nil, nil, nil }, []string{"FL301", "FL401", "FL403", "FL603"}},
+		"ManagerOutside":          {func(v *View) { v.Workloads, v.Reviews = nil, nil }, []string{"FL401", "FL403", "FL603"}},
+		"MoreRequestsThanAreRead": {func(v *View) { v.Partly[Requests] = true }, []string{"FL207"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := healthy()

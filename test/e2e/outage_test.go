@@ -48,7 +48,7 @@ func TestOutageCostsFewCalls(t *testing.T) {
 	t.Logf("%d calls in an outage of %.0f s", n, lasted.Seconds())
 	// The 20 are the calls that begin before the outage is noticed.
 	if n > 20+int64(lasted/(4800*time.Millisecond)) {
-		t.Errorf("%d calls in an outage of %.0f s, want one in 4.85 s after the first", n, lasted.Seconds())
+		t.Errorf("%d calls in an outage of %.0f s, want one in 4.8 s after the first 20", n, lasted.Seconds())
 	}
 	c.Heal(t)
 	healed := time.Now()

@@ -60,7 +60,7 @@ func TestQuestionsAboutANodeAreBounded(t *testing.T) {
 				}
 				for range 3 {
 					if got := perMinute(); got > 2+refreshes {
-						t.Errorf("%d questions in a later minute, want 2 at most", got)
+						t.Errorf("%d questions in a later minute, want %d at most", got, 2+refreshes)
 					}
 				}
 				q.after(time.Hour)

@@ -25,7 +25,6 @@ func conditionRows() []row {
 		{"ReachableNodeIsUnreachableAfterAMinute", given(1, unlisted("r1"), failing("10.244.1.0/24", "uid-1", 940, 998, 1001)), []string{"node-1 NetworkUnavailable=True NoRouteCreated"}},
 		{"UnreachableNodeIsNotWrittenAgain", given(1, unlisted("r1"), node("node-1", condition(corev1.ConditionTrue, "NoRouteCreated")), failing("10.244.1.0/24", "uid-1", 998, 998, 1001)), nil},
 		{"UnreachableNodeWithItsRouteIsReachable", given(1, node("node-1", condition(corev1.ConditionTrue, "NoRouteCreated"))), []string{"node-1 NetworkUnavailable=False RouteCreated"}},
-		{"ConditionOfTheKubeletIsReplaced", given(1, node("node-1", condition(corev1.ConditionTrue, "NoRouteCreated"))), []string{"node-1 NetworkUnavailable=False RouteCreated"}},
 		{"ConditionOfAPluginStays", given(1, node("node-1", condition(corev1.ConditionFalse, "CalicoIsUp"))), nil}, // upstream overwrites it
 		{"ConditionOfAPluginStaysWithoutARoute", given(1, unlisted("r1"), node("node-1", condition(corev1.ConditionFalse, "CalicoIsUp")), failing("10.244.1.0/24", "uid-1", 0, 998, 1001)), nil},
 		{"UnavailableConditionOfAPluginStays", given(1, node("node-1", condition(corev1.ConditionTrue, "CalicoIsDown"))), nil},
