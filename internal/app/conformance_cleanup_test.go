@@ -1,13 +1,19 @@
 package app
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/fairlead-k8s/fairlead/provider/conformance"
 	worlds "github.com/fairlead-k8s/fairlead/provider/conformance/simulated"
@@ -107,6 +113,116 @@ func TestConformanceTakesAwayTheFaultsOfWhatWasKilled(t *testing.T) {
 	out, errs, code := conform(t, plain, append([]string{"cleanup"}, usual...)...)
 	if got := faultsIn(t, url); code != 0 || !slices.Equal(got, []string{"theirs"}) || inCloud(t, url) != "" {
 		t.Errorf("after cleanup: code %d, faults %v, in the cloud: %s\n%s%s", code, got, inCloud(t, url), out, errs)
+	}
+}
+
+// holdsBy is the variable with the URL at which the world holds load balancers.
+const holdsBy = "FAIRLEAD_TEST_HOLDS_BY"
+
+// worldThatHolds is the world of a cloud in another process, which holds load balancers
+// there.
+type worldThatHolds struct {
+	*worlds.World
+
+	url string
+}
+
+func (w worldThatHolds) HoldLoadBalancers(ctx context.Context) (release func(), err error) {
+	return func() {}, w.call(ctx, "/hold")
+}
+
+func (w worldThatHolds) ReleaseLoadBalancers(ctx context.Context) error {
+	return w.call(ctx, "/release")
+}
+
+func (w worldThatHolds) call(ctx context.Context, path string) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, w.url+path, nil)
+	if err != nil {
+		return err
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	return answer.Body.Close()
+}
+
+// holdableCloud is simulatedCloud with a world that holds load balancers. The hold is
+// begun and ended by change, and is reports whether it is on.
+func holdableCloud(t *testing.T) (config string, change func(path string) error, is func() bool) {
+	t.Helper()
+	cloud, err := worlds.New(t.Context(), simulator.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cloud.Close() }) // the test is over
+	var mu sync.Mutex
+	var release func() // guarded by mu; nil while nothing is held
+	control := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		switch {
+		case r.URL.Path == "/hold":
+			release, _ = cloud.HoldLoadBalancers(r.Context()) // it can
+		case release != nil:
+			release()
+			release = nil
+		}
+	}))
+	t.Cleanup(control.Close)
+	t.Setenv(asWorld, cloud.URL())
+	t.Setenv(holdsBy, control.URL)
+	config = filepath.Join(t.TempDir(), "cloud.yaml")
+	if err := os.WriteFile(config, []byte("endpoint: "+cloud.URL()+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	change = func(path string) error { return worldThatHolds{url: control.URL}.call(t.Context(), path) }
+	return config, change, func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return release != nil
+	}
+}
+
+// A program that knows the verbs holds load balancers as a world in Go does. Neither a
+// check nor a run that is killed leaves them held.
+func TestConformanceHoldsLoadBalancersByExecutable(t *testing.T) {
+	config, change, held := holdableCloud(t)
+	path := filepath.Join(t.TempDir(), "made.jsonl")
+	usual := []string{"--cloud-provider=simulated", "--cloud-config=" + config, "--world=" + os.Args[0], "--ledger=" + path}
+	run := func(checks string) map[string]conformance.Outcome {
+		t.Helper()
+		out, errs, _ := conform(t, plain, append(slices.Clone(usual), "--allow-writes", "--run="+checks, "-o=json")...)
+		var report conformance.Report
+		if err := json.Unmarshal([]byte(out), &report); err != nil {
+			t.Fatalf("error %v:\n%s", err, errs)
+		}
+		if held() {
+			t.Errorf("load balancers are held after the run:\n%s", errs)
+		}
+		return outcomes(&report)
+	}
+	got := run("loadbalancers/not-blocking,loadbalancers/delete-pending")
+	if d := cmp.Diff(map[string]conformance.Outcome{"loadbalancers/not-blocking": conformance.Passed, "loadbalancers/delete-pending": conformance.Passed}, got); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+	t.Setenv(killsAfter, "hold-load-balancers")
+	got = run("loadbalancers/not-blocking,loadbalancers/create")
+	if d := cmp.Diff(map[string]conformance.Outcome{"loadbalancers/not-blocking": conformance.Failed, "loadbalancers/create": conformance.Passed}, got); d != "" {
+		t.Errorf("one check was killed (-want +got):\n%s", d)
+	}
+	t.Setenv(killsAfter, "")
+	// The run is killed, too: nobody but the ledger knows of the hold.
+	ledger, err := conformance.ExistingLedger(path, "simulated")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(ledger.Begin(conformance.Entry{Kind: conformance.KindHold, Name: "loadBalancers"}), ledger.Close(), change("/hold")); err != nil {
+		t.Fatal(err)
+	}
+	out, errs, code := conform(t, plain, append([]string{"cleanup"}, usual...)...)
+	if code != 0 || held() || !strings.Contains(out, "hold loadBalancers: released\n") {
+		t.Errorf("after cleanup: code %d, held %v\n%s%s", code, held(), out, errs)
 	}
 }
 

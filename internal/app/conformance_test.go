@@ -44,8 +44,12 @@ const killsAfter = "FAIRLEAD_TEST_KILLS_AFTER"
 // serveWorld carries out a verb of the world, and ends the process.
 func serveWorld(url string) {
 	ctx := context.Background()
-	world := worlds.At(url)
-	answer, err := conformance.Serve(ctx, world, os.Args[1:], world.ClearFaults)
+	there := worlds.At(url)
+	world := any(there)
+	if switchURL := os.Getenv(holdsBy); switchURL != "" {
+		world = worldThatHolds{there, switchURL}
+	}
+	answer, err := conformance.Serve(ctx, world, os.Args[1:], there.ClearFaults)
 	if err == nil && os.Getenv(killsAfter) == os.Args[1] {
 		_ = syscall.Kill(os.Getppid(), syscall.SIGKILL) // the test sees it
 		os.Exit(1)

@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	cloudprovider "k8s.io/cloud-provider"
@@ -249,7 +250,7 @@ func lbDeleteTwice(b *balancing) {
 
 func lbNotBlocking(b *balancing) {
 	s, nodes := b.newService("a"), b.nodes(1)
-	defer b.hold()()
+	defer b.hold(s)()
 	status, err := b.ensureHeld(s, nodes)
 	if err == nil && len(ingress(status)) == 0 || err != nil && !b.asksAgain(err) {
 		b.failf("%s = %s, while the cloud was making the load balancer; want an api.RetryError that errors.As finds", b.call("EnsureLoadBalancer", s, nodes), answered(status, err))
@@ -258,7 +259,7 @@ func lbNotBlocking(b *balancing) {
 
 func lbDeletePending(b *balancing) {
 	s, nodes := b.newService("a"), b.nodes(1)
-	release := b.hold()
+	release := b.hold(s)
 	defer release()
 	_, _ = b.ensureHeld(s, nodes)  // another check judges the answer
 	if b.remove(b.ctx, s) != nil { // Some clouds delete a load balancer only once it is ready.
@@ -270,10 +271,21 @@ func lbDeletePending(b *balancing) {
 	b.nothingLeft("after " + b.call("EnsureLoadBalancerDeleted", s, nil) + " = nil, for a load balancer that the cloud was still making")
 }
 
-// hold keeps new load balancers from becoming ready.
-func (b *balancing) hold() (release func()) {
-	release, err := b.world.(Holder).HoldLoadBalancers(b.ctx) //nolint:forcetypeassert // the check says that it needs one
+// hold keeps the load balancer of a new Service from becoming ready, until the returned
+// function is called or the check ends.
+func (b *balancing) hold(s *corev1.Service) (release func()) {
+	release, err := b.setHold()
 	b.must("keep load balancers from becoming ready", err)
+	release = sync.OnceFunc(release)
+	listed := false
+	defer func() {
+		if !listed { // The check was abandoned in the meantime.
+			release()
+		}
+	}()
+	b.keep(s) // What is kept first is undone last: some clouds do not delete what is not ready.
+	b.cleanup("let load balancers become ready", func(context.Context) error { release(); return nil })
+	listed = true
 	return release
 }
 

@@ -76,8 +76,8 @@ func (s *suite) runInChild(run context.Context, check Check) CheckResult {
 	}
 	answer, err := readAnswer(file)
 	result := answer.Result
-	if err != nil {
-		s.clearFaults(run)
+	if left, _, unknown := s.lasting(); err != nil || unknown != nil || len(left) > 0 {
+		s.takeBack(run)
 	}
 	switch {
 	case run.Err() != nil:

@@ -27,7 +27,8 @@ func Cleanup(ctx context.Context, target Target, ledger *FileLedger, tell func(s
 	if err := w.begin(ctx, ledger); err != nil {
 		return err
 	}
-	// Faults are taken away first, because they would hit the calls that follow.
+	// Faults are taken away first, because they would hit the calls that follow. Holds are
+	// ended next, because some clouds delete a load balancer only once it is ready.
 	slices.SortStableFunc(left, func(a, b Entry) int { return cmp.Compare(rank(a), rank(b)) })
 	var errs []error
 	for _, e := range left {
@@ -45,10 +46,11 @@ func Cleanup(ctx context.Context, target Target, ledger *FileLedger, tell func(s
 }
 
 func rank(e Entry) int {
-	if e.Kind == KindFault {
-		return 0
+	first := lastingKinds()
+	if at := slices.Index(first, e.Kind); at >= 0 {
+		return at
 	}
-	return 1
+	return len(first)
 }
 
 // cleaner removes what a run has left.
@@ -85,8 +87,9 @@ func (w *cleaner) end() {
 
 // The results of remove.
 const (
-	wasRemoved = "removed"
-	wasGone    = "was not there any more"
+	wasRemoved  = "removed"
+	wasReleased = "released"
+	wasGone     = "was not there any more"
 )
 
 // remove removes one thing. It returns wasRemoved or wasGone.
@@ -103,6 +106,8 @@ func (w *cleaner) remove(ctx context.Context, e Entry) (done string, err error) 
 		return w.removeAddress(ctx, e)
 	case e.Kind == KindFault:
 		return w.clearFaults(ctx)
+	case e.Kind == KindHold:
+		return w.releaseHolds(ctx)
 	case e.Kind == KindMachine && !strings.HasPrefix(e.Name, namePrefix):
 		return "", errors.New("the suite gives no machine this name; it was not touched")
 	case e.Kind == KindMachine:

@@ -106,11 +106,20 @@ func (w *cleaner) removeAddress(ctx context.Context, e Entry) (string, error) {
 
 // clearFaults takes away all faults.
 func (w *cleaner) clearFaults(ctx context.Context) (string, error) {
-	clearer, ok := worldAs[FaultClearer](w.world, NeedFaulter)
-	if !ok {
+	end := endOf(w.world, KindFault)
+	if end == nil {
 		return "", errors.New("only a world that sets faults can take them away; until then the cloud's answers may be wrong")
 	}
-	return wasRemoved, clearer.ClearFaults(ctx)
+	return wasRemoved, end(ctx)
+}
+
+// releaseHolds lets all load balancers become ready.
+func (w *cleaner) releaseHolds(ctx context.Context) (string, error) {
+	end := endOf(w.world, KindHold)
+	if end == nil {
+		return "", errors.New("only a world that keeps load balancers from becoming ready can release them; until then new ones stay pending")
+	}
+	return wasReleased, end(ctx)
 }
 
 // notFound returns the error for a world that could not search by name.

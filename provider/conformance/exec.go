@@ -58,6 +58,8 @@ const (
 //	list-load-balancers CLUSTER  {"loadBalancers": [a LoadBalancer, …]}
 //	reserve-address NAME    an Address
 //	release-address ID      {}
+//	hold-load-balancers     {}: see Holder
+//	release-load-balancers  {}: ends all holds; also if there is none
 //
 // Machine, Calls, Resource, LoadBalancer and Address are those of this package, with
 // the names of their JSON fields. Checks that need a verb that the program does not
@@ -97,6 +99,12 @@ const (
 	verbFindAddress = "find-address"
 )
 
+// The verbs of a Holder.
+const (
+	verbHold    = "hold-load-balancers"
+	verbRelease = "release-load-balancers"
+)
+
 var otherVerbs = []string{verbIdentity, verbFind, verbFindForeign, verbFindAddress}
 
 // needVerbs are the verbs that a world must know to meet a need.
@@ -117,6 +125,7 @@ var executableVerbs = []needVerbs{
 	{NeedForeigner, []string{"create-foreign", "foreign-exists", "delete-foreign"}},
 	{NeedViewer, []string{"list-load-balancers"}},
 	{NeedReserver, []string{"reserve-address", "release-address"}},
+	{NeedHolder, []string{verbHold, verbRelease}},
 }
 
 // allVerbs lists all verbs.

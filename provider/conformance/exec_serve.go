@@ -13,7 +13,7 @@ import (
 // program prints as JSON. If the world does not know the verb, the error wraps
 // ErrCannot, and the program has to end with code 3. clearFaults takes away all faults
 // that other processes have set. If it is nil, the world does not know the verbs for
-// faults.
+// faults. If the world is no HoldReleaser, it does not know those for holds.
 func Serve(ctx context.Context, world any, arguments []string, clearFaults func(context.Context) error) (any, error) {
 	s := server{world: world, clear: clearFaults}
 	if len(arguments) == 0 || arguments[0] == "verbs" {
@@ -44,7 +44,7 @@ type server struct {
 func (s server) known() []string {
 	var all []string
 	for _, v := range executableVerbs {
-		if v.need.metBy(s.world) && (v.need != NeedFaulter || s.clear != nil) {
+		if v.need.metBy(s.world) && s.takesBack(v.need) {
 			all = append(all, v.verbs...)
 		}
 	}
@@ -61,6 +61,13 @@ func (s server) known() []string {
 		all = append(all, verbFindAddress)
 	}
 	return all
+}
+
+// takesBack reports whether another process can end what the world has done for the need.
+// The process of a verb does not live long enough to do it.
+func (s server) takesBack(n Need) bool {
+	_, releases := s.world.(HoldReleaser)
+	return (n != NeedFaulter || s.clear != nil) && (n != NeedHolder || releases)
 }
 
 // servedVerb is a verb with its number of arguments.
@@ -141,6 +148,14 @@ var servedVerbs = map[string]servedVerb{
 	}},
 	"release-address": {1, func(ctx context.Context, s server, a []string) (any, error) {
 		return nil, s.world.(Reserver).ReleaseAddress(ctx, Address{ID: a[0]})
+	}},
+	verbHold: {0, func(ctx context.Context, s server, _ []string) (any, error) {
+		// The hold has to last longer than this process.
+		_, err := s.world.(Holder).HoldLoadBalancers(ctx)
+		return nil, err
+	}},
+	verbRelease: {0, func(ctx context.Context, s server, _ []string) (any, error) {
+		return nil, s.world.(HoldReleaser).ReleaseLoadBalancers(ctx)
 	}},
 	"delete-foreign": {2, func(ctx context.Context, s server, a []string) (any, error) {
 		return nil, s.world.(Foreigner).DeleteForeign(ctx, Resource{Kind: ResourceKind(a[0]), ID: a[1]})

@@ -25,11 +25,11 @@ func script(t *testing.T, text string) Executable {
 }
 
 func TestExecutableOffersTheVerbsItKnows(t *testing.T) {
-	world, err := script(t, `echo '{"verbs": ["create-machine", "terminate", "stop", "calls"]}'`).World(t.Context())
+	world, err := script(t, `echo '{"verbs": ["create-machine", "terminate", "stop", "calls", "hold-load-balancers"]}'`).World(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, n := range []Need{NeedMachines, NeedPowerSwitch, NeedRenamer, NeedRetagger, NeedMeter, NeedFaulter, NeedInventory, NeedDrifter, NeedForeigner} {
+	for _, n := range []Need{NeedMachines, NeedPowerSwitch, NeedRenamer, NeedRetagger, NeedMeter, NeedFaulter, NeedInventory, NeedDrifter, NeedForeigner, NeedHolder} {
 		if want := n == NeedMachines || n == NeedMeter; n.metBy(world) != want {
 			t.Errorf("%s: met is %v, want %v", n, !want, want)
 		}
@@ -152,6 +152,12 @@ func (r *recorder) ForeignExists(_ context.Context, f Resource) (bool, error) {
 	return true, r.add("foreign-exists %s %s", f.Kind, f.ID)
 }
 
+func (r *recorder) HoldLoadBalancers(context.Context) (func(), error) {
+	return func() {}, r.add("hold")
+}
+
+func (r *recorder) ReleaseLoadBalancers(context.Context) error { return r.add("release") }
+
 func (r *recorder) DeleteForeign(_ context.Context, f Resource) error {
 	return r.add("delete-foreign %s %s", f.Kind, f.ID)
 }
@@ -204,6 +210,7 @@ func TestServeAndExecutableAgree(t *testing.T) {
 		Finder
 		ForeignFinder
 		AddressFinder
+		Holder
 	}
 	world, ctx := made.(whole), t.Context()
 	m, err := world.CreateMachine(ctx, "a")
@@ -233,6 +240,9 @@ func TestServeAndExecutableAgree(t *testing.T) {
 	restore, err := world.SetFault(ctx, Fault{Kind: FaultThrottled, Skip: 1, Count: 2, RetryAfter: 3 * time.Second})
 	check("fault", err, nil, nil)
 	restore()
+	release, err := world.HoldLoadBalancers(ctx)
+	check("hold", err, nil, nil)
+	release()
 	for what, err := range map[string]error{
 		"terminate": world.TerminateMachine(ctx, m), "stop": world.StopMachine(ctx, m), "start": world.StartMachine(ctx, m),
 	} {
@@ -245,7 +255,7 @@ func TestServeAndExecutableAgree(t *testing.T) {
 	text, err := os.ReadFile(path)
 	want := strings.Join([]string{
 		"create a", "identity", "find a", "calls", "leftovers c", "create-foreign loadBalancer ", "foreign-exists loadBalancer f-1",
-		"find-foreign route 10.0.0.0/24", "find-address ip", "fault {throttled 1 2 3s}", "clear",
+		"find-foreign route 10.0.0.0/24", "find-address ip", "fault {throttled 1 2 3s}", "clear", "hold", "release",
 	}, "\n")
 	if !strings.HasPrefix(string(text), want) || err != nil {
 		t.Errorf("error %v; got calls\n%s\nwant first\n%s", err, text, want)
@@ -254,5 +264,17 @@ func TestServeAndExecutableAgree(t *testing.T) {
 		if !strings.Contains(string(text), call+"\n") {
 			t.Errorf("no call %q in\n%s", call, text)
 		}
+	}
+}
+
+// The process of a verb ends at once. Without HoldReleaser, nothing could end the hold.
+func TestServeDoesNotHoldWhatItCannotRelease(t *testing.T) {
+	world := struct{ Holder }{&recorder{}}
+	answer, err := Serve(t.Context(), world, nil, nil)
+	if text := fmt.Sprint(answer); strings.Contains(text, verbHold) || err != nil {
+		t.Errorf("verbs: %s, error %v", text, err)
+	}
+	if _, err := Serve(t.Context(), world, []string{verbHold}, nil); !errors.Is(err, ErrCannot) {
+		t.Errorf("got %v, want ErrCannot", err)
 	}
 }

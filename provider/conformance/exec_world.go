@@ -30,7 +30,7 @@ type program struct {
 	Executable
 
 	verbs []string
-	stuck atomic.Pointer[error] // why a fault could not be taken away
+	stuck atomic.Pointer[error] // why a fault could not be taken away, or a hold not be ended
 }
 
 var (
@@ -44,11 +44,13 @@ var (
 	_ Drifter     = (*program)(nil)
 	_ Foreigner   = (*program)(nil)
 	_ Viewer      = (*program)(nil)
+	_ Holder      = (*program)(nil)
 	_ Reserver    = (*program)(nil)
 	_ Finder      = (*program)(nil)
 
 	_ Identifier    = (*program)(nil)
 	_ FaultClearer  = (*program)(nil)
+	_ HoldReleaser  = (*program)(nil)
 	_ ForeignFinder = (*program)(nil)
 	_ AddressFinder = (*program)(nil)
 	_ Offerer       = (*program)(nil)
@@ -100,8 +102,8 @@ func (p *program) do(ctx context.Context, arguments ...string) error {
 }
 
 func (p *program) CreateMachine(ctx context.Context, name string) (Machine, error) {
-	if stuck := p.stuckFault(); stuck != nil {
-		return Machine{}, stuck // Otherwise the fault would look like the provider's mistake.
+	if stuck := p.stuckError(); stuck != nil {
+		return Machine{}, stuck // Otherwise it would look like the provider's mistake.
 	}
 	m := Machine{Name: name}
 	if err := p.ask(ctx, &m, "create-machine", name); err != nil {
@@ -173,8 +175,24 @@ func (p *program) SetFault(ctx context.Context, f Fault) (restore func(), err er
 // ClearFaults implements FaultClearer.
 func (p *program) ClearFaults(ctx context.Context) error { return p.do(ctx, "clear") }
 
-// stuckFault returns why a fault could not be taken away, or nil.
-func (p *program) stuckFault() error {
+// HoldLoadBalancers implements Holder.
+func (p *program) HoldLoadBalancers(ctx context.Context) (release func(), err error) {
+	if err := p.do(ctx, verbHold); err != nil {
+		return nil, err
+	}
+	return func() {
+		// The end of the check does not end this.
+		if err := p.ReleaseLoadBalancers(context.WithoutCancel(ctx)); err != nil {
+			p.stuck.Store(&err)
+		}
+	}, nil
+}
+
+// ReleaseLoadBalancers implements HoldReleaser.
+func (p *program) ReleaseLoadBalancers(ctx context.Context) error { return p.do(ctx, verbRelease) }
+
+// stuckError returns why a fault or a hold goes on although its check has ended it, or nil.
+func (p *program) stuckError() error {
 	if stuck := p.stuck.Load(); stuck != nil {
 		return *stuck
 	}

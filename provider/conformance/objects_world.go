@@ -3,6 +3,7 @@ package conformance
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 )
@@ -81,18 +82,32 @@ func (t *trial) lookAfterwards(entry Entry) {
 	})
 }
 
-// setFault sets a fault. If another process can take faults away, the fault is in the
-// ledger until it is taken away, because this process may be killed before.
+// setFault sets a fault until the returned function is called.
 func (t *trial) setFault(f Fault) (restore func(), err error) {
-	entry := Entry{Kind: KindFault, Name: string(f.Kind)}
-	_, lasts := worldAs[FaultClearer](t.world, NeedFaulter)
-	if lasts {
-		t.begin(&entry)
+	set := func() (func(), error) { return t.world.(Faulter).SetFault(t.ctx, f) } //nolint:forcetypeassert // the check says that it needs one
+	if _, lasts := worldAs[FaultClearer](t.world, NeedFaulter); !lasts {
+		return set()
 	}
-	takeAway, err := t.world.(Faulter).SetFault(t.ctx, f) //nolint:forcetypeassert // the check says that it needs one
+	return t.listedUntilEnd(Entry{Kind: KindFault, Name: string(f.Kind)}, set)
+}
+
+// setHold keeps new load balancers from becoming ready until the returned function is
+// called.
+func (t *trial) setHold() (release func(), err error) {
+	set := func() (func(), error) { return t.world.(Holder).HoldLoadBalancers(t.ctx) } //nolint:forcetypeassert // the check says that it needs one
+	if _, lasts := worldAs[HoldReleaser](t.world, NeedHolder); !lasts {
+		return set()
+	}
+	return t.listedUntilEnd(Entry{Kind: KindHold, Name: "loadBalancers"}, set)
+}
+
+// listedUntilEnd lets the world begin something that outlasts this process. It is in the
+// ledger until the returned function has ended it, because this process may be killed
+// before.
+func (t *trial) listedUntilEnd(entry Entry, begin func() (end func(), err error)) (end func(), err error) {
+	t.begin(&entry)
+	endInWorld, err := begin()
 	switch {
-	case !lasts:
-		return takeAway, err
 	case errors.Is(err, ErrCannot):
 		return nil, errors.Join(err, t.ended(entry))
 	case err != nil:
@@ -100,9 +115,9 @@ func (t *trial) setFault(f Fault) (restore func(), err error) {
 		return nil, err
 	}
 	return sync.OnceFunc(func() {
-		takeAway()
-		if s, says := t.world.(interface{ stuckFault() error }); says && s.stuckFault() != nil {
-			return // The fault stays in the ledger.
+		endInWorld()
+		if w, says := t.world.(interface{ stuckError() error }); says && w.stuckError() != nil {
+			return // The fault or the hold stays in the ledger.
 		}
 		if err := t.ended(entry); err != nil {
 			t.errorf("ledger: %v", err)
@@ -128,41 +143,79 @@ func (s *suite) claim(ctx context.Context) error {
 	return ledger.Claim(account)
 }
 
-// clearFaults takes away the faults of a check whose process was ended. Until that has
-// worked, no other check is tried, because the faults would hit it.
-func (s *suite) clearFaults(run context.Context) {
-	left, listed, err := s.faultsLeft()
-	if err != nil || s.options.ReadOnly || listed && len(left) == 0 {
-		s.stuck = err
+// takeBack ends the faults and holds that a check has not ended itself. Until that has
+// worked, no other check is tried, because they would hit it.
+func (s *suite) takeBack(run context.Context) {
+	s.stuck = nil
+	left, listed, err := s.lasting()
+	if err == nil && (s.options.ReadOnly || listed && len(left) == 0) {
 		return
 	}
-	around, err := s.world(context.WithoutCancel(run))
+	var around any
+	if err == nil {
+		around, err = s.world(context.WithoutCancel(run))
+	}
 	if err != nil {
-		s.stuck = err
+		s.stuck = fmt.Errorf("what an earlier check has left on could not be ended: %w", err)
 		return
 	}
 	defer s.leave(around)
-	clearer, ok := worldAs[FaultClearer](around, NeedFaulter)
-	if !ok {
-		return
-	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(run), s.options.Timeout)
 	defer cancel()
-	s.stuck = clearer.ClearFaults(ctx)
-	for _, e := range left {
-		if s.stuck == nil {
-			s.stuck = s.options.Ledger.End(e)
+	for _, kind := range lastingKinds() {
+		of := slices.DeleteFunc(slices.Clone(left), func(e Entry) bool { return e.Kind != kind })
+		if listed && len(of) == 0 {
+			continue
 		}
+		s.stuck = errors.Join(s.stuck, s.takeBackAll(ctx, around, kind, of))
 	}
 }
 
-// faultsLeft returns the faults in the ledger, and reports whether the ledger can be
-// asked.
-func (s *suite) faultsLeft() (left []Entry, listed bool, err error) {
+// takeBackAll ends all faults or all holds, and the entries of the ledger that list them.
+func (s *suite) takeBackAll(ctx context.Context, around any, kind ResourceKind, listed []Entry) error {
+	end := endOf(around, kind)
+	if end == nil {
+		return nil // Then it has ended with the process of the check.
+	}
+	err := end(ctx)
+	for _, e := range listed {
+		if err == nil {
+			err = s.options.Ledger.End(e)
+		}
+	}
+	if err == nil {
+		return nil
+	}
+	what := map[ResourceKind]string{
+		KindFault: "a fault that an earlier check has set could not be taken away",
+		KindHold:  "load balancers that an earlier check keeps from becoming ready could not be released",
+	}
+	return fmt.Errorf("%s: %w", what[kind], err)
+}
+
+// endOf returns what ends all faults or all holds, in whichever process they have begun;
+// nil if the world has no such thing.
+func endOf(world any, kind ResourceKind) func(context.Context) error {
+	if clearer, ok := worldAs[FaultClearer](world, NeedFaulter); ok && kind == KindFault {
+		return clearer.ClearFaults
+	}
+	if releaser, ok := worldAs[HoldReleaser](world, NeedHolder); ok && kind == KindHold {
+		return releaser.ReleaseLoadBalancers
+	}
+	return nil
+}
+
+// lastingKinds are what the whole cloud has until it is ended, in the order in which they
+// are ended.
+func lastingKinds() []ResourceKind { return []ResourceKind{KindFault, KindHold} }
+
+// lasting returns the faults and holds in the ledger, and reports whether the ledger can
+// be asked.
+func (s *suite) lasting() (left []Entry, listed bool, err error) {
 	lister, listed := s.options.Ledger.(interface{ Left() ([]Entry, error) })
 	if !listed {
 		return nil, false, nil
 	}
 	left, err = lister.Left()
-	return slices.DeleteFunc(left, func(e Entry) bool { return e.Kind != KindFault }), true, err
+	return slices.DeleteFunc(left, func(e Entry) bool { return !slices.Contains(lastingKinds(), e.Kind) }), true, err
 }

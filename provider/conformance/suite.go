@@ -38,7 +38,7 @@ type Options struct {
 	Isolate bool
 	// Ledger is told of each machine, load balancer, route and reserved address before it is
 	// created, and after it was removed. It is told of each fault, too, if the world is a
-	// FaultClearer. It may be nil.
+	// FaultClearer, and of each hold if it is a HoldReleaser. It may be nil.
 	Ledger Ledger
 	// Progress is called after each check. It may be nil.
 	Progress func(CheckResult)
@@ -121,7 +121,7 @@ type suite struct {
 	id      string
 	began   time.Time
 	hangs   int
-	stuck   error // why the fault of a check whose process was ended could not be taken away
+	stuck   error // why the fault or the hold of a check that has ended could not be ended
 	results []CheckResult
 	about   Provider
 
@@ -235,7 +235,7 @@ func (s *suite) decide(ctx context.Context, check Check) (CheckResult, error) {
 	case slices.Contains(s.target.Features.Unsupported, check.Feature):
 		return CheckResult{Outcome: Unsupported, Why: "the target says that " + string(check.Feature) + " is not supported"}, nil
 	case s.stuck != nil:
-		return CheckResult{Outcome: NotRun, Why: "a fault that an earlier check has set could not be taken away: " + s.stuck.Error()}, nil //nolint:nilerr // the report says it
+		return CheckResult{Outcome: NotRun, Why: s.stuck.Error()}, nil //nolint:nilerr // the report says it
 	case s.hangs >= maxHangs:
 		return CheckResult{Outcome: NotRun, Why: fmt.Sprintf("the provider has hung in %d checks; the others are not tried", s.hangs)}, nil
 	case (check.Alone || s.options.Isolate) && childOf() == "":

@@ -23,9 +23,10 @@ type Target struct {
 	// World returns the other side of the cloud: a value that has some of the interfaces
 	// Machines, PowerSwitch, Renamer, Retagger, Meter, Faulter, Inventory, Drifter,
 	// Foreigner, Viewer, Holder, Reserver and Announcer; Lender for runs that change
-	// nothing; Finder, ForeignFinder, AddressFinder and FaultClearer for Cleanup; and
-	// Identifier. World is called for each check. If the value is an io.Closer, it is
-	// closed after the check. If World is nil, only checks that need no world are run.
+	// nothing; Finder, ForeignFinder, AddressFinder, FaultClearer and HoldReleaser for
+	// Cleanup; and Identifier. World is called for each check. If the value is an
+	// io.Closer, it is closed after the check. If World is nil, only checks that need no
+	// world are run.
 	World func(ctx context.Context) (any, error)
 	// Shared means that World is called once. All checks share the value that it
 	// returns, which may stand for a live account.

@@ -155,6 +155,7 @@ const (
 	KindRoute        ResourceKind = "route"
 	KindAddress      ResourceKind = "address" // a reserved address
 	KindFault        ResourceKind = "fault"   // a fault of a Faulter; only in a ledger
+	KindHold         ResourceKind = "hold"    // a hold of a Holder; only in a ledger
 )
 
 // Drifter is a world that changes a load balancer behind the provider's back.

@@ -47,6 +47,13 @@ type Holder interface {
 	HoldLoadBalancers(ctx context.Context) (release func(), err error)
 }
 
+// HoldReleaser is a Holder whose holds outlast the process that has begun them.
+type HoldReleaser interface {
+	// ReleaseLoadBalancers lets all load balancers become ready that HoldLoadBalancers
+	// keeps from it, in whichever process. It returns nil if there are none.
+	ReleaseLoadBalancers(ctx context.Context) error
+}
+
 // Reserver is a world that reserves addresses for load balancers.
 type Reserver interface {
 	ReserveAddress(ctx context.Context, name string) (Address, error)

@@ -239,7 +239,7 @@ func (w *World) CreateForeign(ctx context.Context, kind conformance.ResourceKind
 	case conformance.KindRoute:
 		made, err := w.operator.CreateRoute(ctx, simulator.Route{Name: handMade, Destination: what, State: "blackhole"})
 		return conformance.Resource{Kind: kind, ID: made.ID, Name: made.Name}, err
-	case conformance.KindMachine, conformance.KindAddress, conformance.KindFault:
+	case conformance.KindMachine, conformance.KindAddress, conformance.KindFault, conformance.KindHold:
 	}
 	return conformance.Resource{}, conformance.ErrCannot
 }
@@ -256,7 +256,7 @@ func (w *World) ForeignExists(ctx context.Context, r conformance.Resource) (bool
 		}
 	case conformance.KindRoute:
 		_, err = w.operator.Route(ctx, r.ID)
-	case conformance.KindMachine, conformance.KindAddress, conformance.KindFault:
+	case conformance.KindMachine, conformance.KindAddress, conformance.KindFault, conformance.KindHold:
 		fallthrough
 	default:
 		return false, conformance.ErrCannot
@@ -275,7 +275,7 @@ func (w *World) DeleteForeign(ctx context.Context, r conformance.Resource) error
 		err = w.operator.DeleteLoadBalancer(ctx, r.ID)
 	case conformance.KindRoute:
 		err = w.operator.DeleteRoute(ctx, r.ID)
-	case conformance.KindMachine, conformance.KindAddress, conformance.KindFault:
+	case conformance.KindMachine, conformance.KindAddress, conformance.KindFault, conformance.KindHold:
 		fallthrough
 	default:
 		return conformance.ErrCannot
@@ -306,7 +306,7 @@ func (w *World) FindForeign(ctx context.Context, kind conformance.ResourceKind, 
 			}
 		}
 		return found, err
-	case conformance.KindMachine, conformance.KindAddress, conformance.KindFault:
+	case conformance.KindMachine, conformance.KindAddress, conformance.KindFault, conformance.KindHold:
 	}
 	return nil, conformance.ErrCannot
 }

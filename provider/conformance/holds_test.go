@@ -1,0 +1,295 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	cloudprovider "k8s.io/cloud-provider"
+)
+
+// holding is a world whose holds outlast the process that has begun them, and a provider
+// of load balancers.
+type holding struct {
+	account
+
+	refused error // what HoldLoadBalancers returns
+	stuck   error // what ReleaseLoadBalancers returns
+
+	mu     sync.Mutex
+	held   bool     // guarded by mu
+	events []string // guarded by mu
+}
+
+func (h *holding) note(event string, held bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.events, h.held = append(h.events, event), held
+}
+
+func (h *holding) happened() (events []string, held bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.events), h.held
+}
+
+func (h *holding) HoldLoadBalancers(ctx context.Context) (func(), error) {
+	if errors.Is(h.refused, ErrCannot) {
+		return nil, h.refused
+	}
+	h.note("hold", true)
+	if h.refused != nil {
+		return nil, h.refused
+	}
+	return func() { _ = h.ReleaseLoadBalancers(ctx) }, nil
+}
+
+func (h *holding) ReleaseLoadBalancers(context.Context) error {
+	if h.stuck == nil {
+		h.note("release", false)
+	}
+	return h.stuck
+}
+
+func (h *holding) LoadBalancer() (cloudprovider.LoadBalancer, bool) {
+	return noted{balancersOf{a: &h.account}, h}, true
+}
+
+// noted notes when a load balancer is deleted.
+type noted struct {
+	cloudprovider.LoadBalancer
+
+	h *holding
+}
+
+func (n noted) EnsureLoadBalancerDeleted(context.Context, string, *corev1.Service) error {
+	_, held := n.h.happened()
+	n.h.note("delete", held)
+	return nil
+}
+
+func (h *holding) target() Target {
+	return Target{
+		Name: "acme", Shared: true, ClusterName: "c",
+		World: func(context.Context) (any, error) { return h, nil },
+		New:   func(context.Context, any) (cloudprovider.Interface, error) { return h, nil },
+	}
+}
+
+// A hold is in the ledger as long as it may be on.
+func TestHoldsAreListed(t *testing.T) {
+	listed := []Entry{{Check: "loadbalancers/x", Cluster: "c", Kind: KindHold, Name: "loadBalancers"}}
+	for name, row := range map[string]struct {
+		refused error
+		during  []Entry
+		events  []string
+	}{
+		"Held":     {nil, listed, []string{"hold", "release"}},
+		"Cannot":   {ErrCannot, []Entry{}, nil},
+		"NoAnswer": {errors.New("no answer"), listed, []string{"hold", "release"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cloud := &holding{refused: row.refused}
+			write(t, filepath.Join(t.TempDir(), "made.jsonl"), func(l *FileLedger) error {
+				s, err := newSuite(cloud.target(), Options{Ledger: l})
+				if err != nil {
+					return err
+				}
+				trial := newTrial(t.Context(), s, Check{ID: "loadbalancers/x"}, cloud)
+				release, err := trial.setHold()
+				if (err != nil) != (release == nil) {
+					t.Errorf("got error %v and a function: %v", err, release != nil)
+				}
+				left, err := l.Left()
+				if d := cmp.Diff(row.during, left); d != "" || err != nil {
+					t.Errorf("while it is on: error %v (-want +got):\n%s", err, d)
+				}
+				if release != nil {
+					release()
+				}
+				trial.finish(t.Context())
+				left, err = l.Left()
+				if len(left) > 0 || err != nil {
+					t.Errorf("after the check: listed %v, error %v", left, err)
+				}
+				if events, _ := cloud.happened(); !slices.Equal(events, row.events) {
+					t.Errorf("got %q, want %q", events, row.events)
+				}
+				return nil
+			})
+		})
+	}
+}
+
+// A check hangs while load balancers are held. They are released before its load balancer
+// is deleted, because some clouds do not delete what is not ready.
+func TestHoldOfACheckThatHangs(t *testing.T) {
+	cloud, over := &holding{}, make(chan struct{})
+	defer close(over)
+	s, err := newSuite(cloud.target(), Options{Timeout: 20 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := s.try(t.Context(), Check{ID: "loadbalancers/x", Writes: true, run: balanced(func(b *balancing) {
+		defer b.hold(b.newService("a"))()
+		<-over
+	})})
+	if err != nil || result.Outcome != Failed {
+		t.Errorf("got %s: %s, error %v", result.Outcome, result.Why, err)
+	}
+	if events, _ := cloud.happened(); !slices.Equal(events, []string{"hold", "release", "delete"}) {
+		t.Errorf("got %q", events)
+	}
+}
+
+// late is a world that holds load balancers only after the check was given up.
+type late struct {
+	*holding
+
+	over chan struct{}
+}
+
+func (l late) HoldLoadBalancers(ctx context.Context) (func(), error) {
+	<-l.over
+	return l.holding.HoldLoadBalancers(ctx)
+}
+
+func TestHoldThatBeginsAfterItsCheck(t *testing.T) {
+	cloud := late{&holding{}, make(chan struct{})}
+	target := cloud.target()
+	target.World = func(context.Context) (any, error) { return cloud, nil }
+	s, err := newSuite(target, Options{Timeout: 20 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	if _, err := s.try(t.Context(), Check{ID: "loadbalancers/x", Writes: true, run: balanced(func(b *balancing) {
+		defer close(ended)
+		b.hold(b.newService("a"))
+	})}); err != nil {
+		t.Fatal(err)
+	}
+	close(cloud.over)
+	<-ended
+	if events, held := cloud.happened(); held || !slices.Equal(events, []string{"hold", "release"}) {
+		t.Errorf("got %q, held %v", events, held)
+	}
+}
+
+// Load balancers are held when the process of a check has ended, because it was killed or
+// because its world has failed. The next check does not meet the hold; if it cannot be
+// ended, no other check is tried.
+func TestHoldsThatTheirCheckHasNotEnded(t *testing.T) {
+	answer := []string{"sh", "-c", `echo '{"result": {"result": "passed"}}' >"$` + childResult + `"`}
+	for name, row := range map[string]struct {
+		child []string
+		stuck error
+	}{
+		"Killed":       {[]string{"false"}, nil},
+		"KilledStuck":  {[]string{"false"}, errors.New("no answer")},
+		"Answers":      {answer, nil},
+		"AnswersStuck": {answer, errors.New("no answer")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cloud := &holding{stuck: row.stuck, held: true}
+			write(t, filepath.Join(t.TempDir(), "made.jsonl"), func(l *FileLedger) error {
+				if err := l.Begin(Entry{Kind: KindHold, Name: "loadBalancers"}); err != nil {
+					return err
+				}
+				report, err := Run(t.Context(), cloud.target(), Options{
+					Only: []string{"instances/by-name", "instances/by-id"}, Isolate: true, Ledger: l,
+					Child: func(ctx context.Context) *exec.Cmd { return exec.CommandContext(ctx, row.child[0], row.child[1:]...) },
+				})
+				if err != nil {
+					return err
+				}
+				left, err := l.Left()
+				if _, held := cloud.happened(); held != (row.stuck != nil) || held != (len(left) > 0) {
+					t.Errorf("listed %v, held %v", left, held)
+				}
+				second := report.Checks[1]
+				if want := "could not be released: no answer"; (second.Outcome == NotRun) != (row.stuck != nil) || row.stuck != nil && !strings.Contains(second.Why, want) {
+					t.Errorf("the second check: %s: %s", second.Outcome, second.Why)
+				}
+				return err
+			})
+		})
+	}
+}
+
+// Some clouds do not delete what is not ready.
+func TestCleanupReleasesLoadBalancersFirst(t *testing.T) {
+	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a", UID: "u-1"}}
+	balancer := Entry{Kind: KindLoadBalancer, Name: "u-1", Service: service}
+	hold := Entry{Kind: KindHold, Name: "loadBalancers"}
+	for name, row := range map[string]struct {
+		stuck error
+		want  []string
+	}{
+		"Released": {nil, []string{"release", "delete"}},
+		"Stuck":    {errors.New("no answer"), []string{"delete"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cloud := &holding{held: true, stuck: row.stuck}
+			write(t, filepath.Join(t.TempDir(), "made.jsonl"), func(l *FileLedger) error {
+				if err := errors.Join(l.Begin(hold), l.Begin(balancer)); err != nil {
+					return err
+				}
+				if err := Cleanup(t.Context(), cloud.target(), l, func(string) {}); !errors.Is(err, row.stuck) {
+					t.Errorf("got error %v, want %v", err, row.stuck)
+				}
+				if events, _ := cloud.happened(); !slices.Equal(events, row.want) {
+					t.Errorf("got %q, want %q", events, row.want)
+				}
+				left, err := l.Left()
+				if (len(left) > 0) != (row.stuck != nil) {
+					t.Errorf("listed: %v", left)
+				}
+				return err
+			})
+		})
+	}
+}
+
+// The suite cannot end what only another world can.
+func TestCleanupNeedsAWorldThatReleases(t *testing.T) {
+	write(t, filepath.Join(t.TempDir(), "made.jsonl"), func(l *FileLedger) error {
+		if err := l.Begin(Entry{Kind: KindHold, Name: "loadBalancers"}); err != nil {
+			return err
+		}
+		err := Cleanup(t.Context(), (&faulty{}).target(), l, func(string) {})
+		if err == nil || !strings.Contains(err.Error(), "until then new ones stay pending") {
+			t.Errorf("got error %v", err)
+		}
+		return nil
+	})
+}
+
+// An executable that does not end a hold stops the checks, as it does with faults.
+func TestExecutableThatDoesNotRelease(t *testing.T) {
+	world, err := script(t, `case "$1" in
+verbs) echo '{"verbs": ["create-machine", "terminate", "hold-load-balancers", "release-load-balancers"]}' ;;
+release-load-balancers) echo no answer >&2; exit 1 ;;
+*) echo '{"id": "i-1"}' ;;
+esac`).World(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	release, err := world.(Holder).HoldLoadBalancers(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	release()
+	if _, err := world.(Machines).CreateMachine(t.Context(), "a"); err == nil || !strings.Contains(err.Error(), "release-load-balancers: exit status 1; its standard error: no answer") {
+		t.Errorf("got error %v", err)
+	}
+}
