@@ -81,9 +81,10 @@ import (
 //		Stopped func(ctx context.Context)
 //
 //		// Conformance, if not nil, adds to what the sub-command "conformance" knows:
-//		// features, older forms of provider IDs, Services with the vendor's own
-//		// annotations. Name and New may be empty, because the flags name the
-//		// provider. Its World is used if neither --world nor --machine is set.
+//		// features, limits of the cloud unless flags name them, older forms of
+//		// provider IDs, Services with the vendor's own annotations. Name and New
+//		// may be empty, because the flags name the provider. Its World is used if
+//		// neither --world nor --machine is set.
 //		Conformance *conformance.Target
 //	}
 type Options = app.Options

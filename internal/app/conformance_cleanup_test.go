@@ -149,9 +149,9 @@ func (w worldThatHolds) call(ctx context.Context, path string) error {
 
 // holdableCloud is simulatedCloud with a world that holds load balancers. The hold is
 // begun and ended by change, and is reports whether it is on.
-func holdableCloud(t *testing.T) (config string, change func(path string) error, is func() bool) {
+func holdableCloud(t *testing.T, like simulator.Config) (config string, change func(path string) error, is func() bool) {
 	t.Helper()
-	cloud, err := worlds.New(t.Context(), simulator.Config{})
+	cloud, err := worlds.New(t.Context(), like)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,7 +187,7 @@ func holdableCloud(t *testing.T) (config string, change func(path string) error,
 // A program that knows the verbs holds load balancers as a world in Go does. Neither a
 // check nor a run that is killed leaves them held.
 func TestConformanceHoldsLoadBalancersByExecutable(t *testing.T) {
-	config, change, held := holdableCloud(t)
+	config, change, held := holdableCloud(t, simulator.Config{})
 	path := filepath.Join(t.TempDir(), "made.jsonl")
 	usual := []string{"--cloud-provider=simulated", "--cloud-config=" + config, "--world=" + os.Args[0], "--ledger=" + path}
 	run := func(checks string) map[string]conformance.Outcome {

@@ -24,6 +24,7 @@ type conformanceFlags struct {
 	account               string
 	output                string
 	timeout, checkTimeout time.Duration
+	limits                conformanceLimits
 	typed                 typed
 }
 
@@ -46,6 +47,9 @@ is.
 --world is a program that stands for the other side of the cloud: it creates machines,
 sets faults, counts calls. It is started as "PROGRAM VERB ARGUMENT…" and prints a JSON
 object. Checks that need more than it can do are not run, and the report names them.
+
+--page-size, --max-targets, --max-routes and --eventually-within say what the suite
+cannot ask the cloud. A limit that neither a flag nor the program names is not tested.
 
 Exit codes: 0 if no core check failed; 1 if one failed; 2 if a flag is wrong or the
 provider or the world cannot be used; with --strict 3 if checks were skipped or not run.`
@@ -90,6 +94,7 @@ func (p *program) conformanceCommand(daemon *cobra.Command) *cobra.Command {
 	own.StringVar(&f.account, flag("account"), "", accountUsage)
 	own.DurationVar(&f.timeout, flag("timeout"), f.timeout, "How long all checks may take.")
 	own.DurationVar(&f.checkTimeout, flag("check-timeout"), f.checkTimeout, "How long each check may take.")
+	f.limits.addFlags(own, flag)
 	own.StringVar(&f.report, flag("report"), "", "File for the report in YAML.")
 	own.StringVar(&f.junit, flag("junit"), "", "File for the results as JUnit XML.")
 	own.StringVarP(&f.output, flag("output"), shorthand, f.output, "Format: text, json or yaml.")
@@ -181,7 +186,7 @@ func (f *conformanceFlags) validate() error {
 	if f.ledger != "" && !f.allowWrites {
 		errs = append(errs, fmt.Errorf("%s has no effect without %s: nothing is created", flag("ledger"), flag("allow-writes")))
 	}
-	return utilerrors.NewAggregate(errs)
+	return utilerrors.NewAggregate(append(errs, f.limits.validate(f)...))
 }
 
 // byID reads values of the form ID=TEXT. flag is the flag as users type it.

@@ -231,6 +231,7 @@ func (p *program) conformanceTarget(ctx context.Context, f *conformanceFlags) (c
 	if err != nil {
 		return target, err
 	}
+	f.limits.apply(&target)
 	target.Name = cmp.Or(target.Name, p.settings.Provider.Name)
 	if target.Account, err = p.conformanceAccount(f, target); err != nil {
 		return target, err

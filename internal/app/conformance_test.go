@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -428,6 +429,66 @@ func TestConformanceReloadsTheDaemonsConfiguration(t *testing.T) {
 	}
 }
 
+// What a flag says counts, and the rest is what the program says.
+func TestConformanceLimits(t *testing.T) {
+	_, config := simulatedCloud(t)
+	for name, row := range map[string]struct {
+		flags conformanceLimits
+		want  conformance.Target
+	}{
+		"OfTheProgram": {want: conformance.Target{PageSize: 1, MaxTargets: 2, MaxRoutes: 3, EventuallyWithin: 4 * time.Second}},
+		"OfSomeFlags": {
+			flags: conformanceLimits{maxTargets: 20, eventuallyWithin: 40 * time.Second},
+			want:  conformance.Target{PageSize: 1, MaxTargets: 20, MaxRoutes: 3, EventuallyWithin: 40 * time.Second},
+		},
+		"OfAllFlags": {
+			flags: conformanceLimits{pageSize: 10, maxTargets: 20, maxRoutes: 30, eventuallyWithin: 40 * time.Second},
+			want:  conformance.Target{PageSize: 10, MaxTargets: 20, MaxRoutes: 30, EventuallyWithin: 40 * time.Second},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := plain
+			o.Conformance = &conformance.Target{PageSize: 1, MaxTargets: 2, MaxRoutes: 3, EventuallyWithin: 4 * time.Second}
+			p := newProgram(o, nil)
+			p.settings.Provider.Name, p.settings.Provider.ConfigFile = "simulated", config
+			got, err := p.conformanceTarget(t.Context(), &conformanceFlags{limits: row.flags})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.PageSize != row.want.PageSize || got.MaxTargets != row.want.MaxTargets || got.MaxRoutes != row.want.MaxRoutes || got.EventuallyWithin != row.want.EventuallyWithin {
+				t.Errorf("got %d, %d, %d, %v; want %d, %d, %d, %v", got.PageSize, got.MaxTargets, got.MaxRoutes, got.EventuallyWithin, row.want.PageSize, row.want.MaxTargets, row.want.MaxRoutes, row.want.EventuallyWithin)
+			}
+		})
+	}
+}
+
+// A check that needs a limit names its flag, and is run with it.
+func TestConformanceTestsTheLimitsOfFlags(t *testing.T) {
+	config, _, _ := holdableCloud(t, simulator.Config{PageSize: 1, MaxBackends: 1, MaxRoutes: 2})
+	usual := []string{"--cloud-provider=simulated", "--cloud-config=" + config, "--allow-writes", "--world=" + os.Args[0], "--run=instances/pages,loadbalancers/too-many,routes/quota", "-o=json"}
+	for name, row := range map[string]struct {
+		args []string
+		want conformance.Outcome
+	}{
+		"Without": {nil, conformance.NotRun},
+		"With":    {[]string{"--page-size=1", "--max-targets=1", "--max-routes=2"}, conformance.Passed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			out, errs, _ := conform(t, plain, slices.Concat(usual, []string{"--ledger=" + filepath.Join(t.TempDir(), "made.jsonl")}, row.args)...)
+			var report conformance.Report
+			if err := json.Unmarshal([]byte(out), &report); err != nil || len(report.Checks) != 3 {
+				t.Fatalf("error %v:\n%s%s", err, out, errs)
+			}
+			for _, c := range report.Checks {
+				names := regexp.MustCompile("--(page-size|max-targets|max-routes)").MatchString(c.Why)
+				if c.Outcome != row.want || names != (c.Outcome == conformance.NotRun) {
+					t.Errorf("%s is %s: %s; want %s", c.ID, c.Outcome, c.Why, row.want)
+				}
+			}
+		})
+	}
+}
+
 func TestConformanceRefusesWhatMakesNoSense(t *testing.T) {
 	_, config := simulatedCloud(t)
 	dir := t.TempDir()
@@ -440,28 +501,32 @@ func TestConformanceRefusesWhatMakesNoSense(t *testing.T) {
 		args []string
 		want []string
 	}{
-		"NoProvider":       {nil, []string{"--cloud-provider cannot be empty"}},
-		"Output":           {append(usual, "-o", "xml"), []string{`--output: "xml" is not text, json or yaml`}},
-		"Profile":          {append(usual, "--profile=Disks"), []string{`--profile: there is no profile "Disks"`, "loadbalancers"}},
-		"Run":              {append(usual, "--run=instances/x"), []string{`--run: there is no check "instances/x"`}},
-		"Skip":             {append(usual, "--skip=x=y"), []string{`--skip: there is no check "x"`}},
-		"SkipNoReason":     {append(usual, "--skip=instances/by-name"), []string{`--skip: "instances/by-name" has no reason; want ID=REASON`}},
-		"SkipTwice":        {append(usual, "--skip=instances/by-name=a", "--skip=instances/by-name=b"), []string{`--skip: "instances/by-name" is there twice`}},
-		"ExpectNoIssue":    {append(usual, "--expect-failure=instances/by-name="), []string{`--expect-failure: "instances/by-name=" has no issue`}},
-		"NoTime":           {append(usual, "--timeout=0s", "--check-timeout=-1s"), []string{"--timeout must be greater than 0", "--check-timeout must be greater than 0"}},
-		"WorldToRead":      {append(usual, "--world=w"), []string{"--world needs --allow-writes"}},
-		"WritesNoLedger":   {append(usual, "--allow-writes"), []string{"--allow-writes needs --ledger=FILE"}},
-		"LedgerToRead":     {append(usual, "--ledger=l"), []string{"--ledger has no effect without --allow-writes"}},
-		"LedgerIsText":     {append(usual, "--allow-writes", "--ledger="+text), []string{"--ledger: " + text + ", line 1: this is no line of a ledger"}},
-		"NoSuchWorld":      {append(usual, "--allow-writes", "--ledger="+filepath.Join(dir, "l"), "--world=/nonexistent"), []string{"--world: ", "/nonexistent"}},
-		"NoConfig":         {[]string{"--cloud-provider=simulated", "--cloud-config=/nonexistent", "--machine=a"}, []string{"--cloud-config", "/nonexistent"}},
-		"UnknownFlag":      {append(usual, "--wrld=x"), []string{"unknown flag: --wrld"}},
-		"Argument":         {append(usual, "now"), []string{`got ["now"]`}},
-		"CleanupNoLedger":  {append([]string{"cleanup"}, usual...), []string{"--ledger must be set"}},
-		"CleanupNoFile":    {append([]string{"cleanup", "--ledger=/nonexistent"}, usual...), []string{"--ledger: ", "/nonexistent"}},
-		"CompareOne":       {[]string{"compare", text}, []string{"compare needs two files"}},
-		"CompareNoReports": {[]string{"compare", text, filepath.Join(dir, "none")}, []string{text + " is no report", filepath.Join(dir, "none")}},
-		"ListOutput":       {[]string{"list", "-o", "xml"}, []string{`--output: "xml" is not text or markdown`}},
+		"NoProvider":        {nil, []string{"--cloud-provider cannot be empty"}},
+		"Output":            {append(usual, "-o", "xml"), []string{`--output: "xml" is not text, json or yaml`}},
+		"Profile":           {append(usual, "--profile=Disks"), []string{`--profile: there is no profile "Disks"`, "loadbalancers"}},
+		"Run":               {append(usual, "--run=instances/x"), []string{`--run: there is no check "instances/x"`}},
+		"Skip":              {append(usual, "--skip=x=y"), []string{`--skip: there is no check "x"`}},
+		"SkipNoReason":      {append(usual, "--skip=instances/by-name"), []string{`--skip: "instances/by-name" has no reason; want ID=REASON`}},
+		"SkipTwice":         {append(usual, "--skip=instances/by-name=a", "--skip=instances/by-name=b"), []string{`--skip: "instances/by-name" is there twice`}},
+		"ExpectNoIssue":     {append(usual, "--expect-failure=instances/by-name="), []string{`--expect-failure: "instances/by-name=" has no issue`}},
+		"NoTime":            {append(usual, "--timeout=0s", "--check-timeout=-1s"), []string{"--timeout must be greater than 0", "--check-timeout must be greater than 0"}},
+		"WorldToRead":       {append(usual, "--world=w"), []string{"--world needs --allow-writes"}},
+		"WritesNoLedger":    {append(usual, "--allow-writes"), []string{"--allow-writes needs --ledger=FILE"}},
+		"Limits":            {append(usual, "--page-size=-1", "--max-targets=-2", "--max-routes=-3", "--eventually-within=-4s"), []string{"--page-size must not be negative, but got -1", "--max-targets must not be negative, but got -2", "--max-routes must not be negative, but got -3", "--eventually-within must not be negative, but got -4s"}},
+		"LimitsToRead":      {append(usual, "--max-targets=2", "--max-routes=3"), []string{"--max-targets has no effect without --allow-writes", "--max-routes has no effect without --allow-writes"}},
+		"EventuallyTooLong": {append(usual, "--eventually-within=2m"), []string{"--eventually-within=2m0s must be less than --check-timeout=2m0s"}},
+		"LimitIsNoNumber":   {append(usual, "--max-routes=many"), []string{`"many" for "--max-routes"`}},
+		"LedgerToRead":      {append(usual, "--ledger=l"), []string{"--ledger has no effect without --allow-writes"}},
+		"LedgerIsText":      {append(usual, "--allow-writes", "--ledger="+text), []string{"--ledger: " + text + ", line 1: this is no line of a ledger"}},
+		"NoSuchWorld":       {append(usual, "--allow-writes", "--ledger="+filepath.Join(dir, "l"), "--world=/nonexistent"), []string{"--world: ", "/nonexistent"}},
+		"NoConfig":          {[]string{"--cloud-provider=simulated", "--cloud-config=/nonexistent", "--machine=a"}, []string{"--cloud-config", "/nonexistent"}},
+		"UnknownFlag":       {append(usual, "--wrld=x"), []string{"unknown flag: --wrld"}},
+		"Argument":          {append(usual, "now"), []string{`got ["now"]`}},
+		"CleanupNoLedger":   {append([]string{"cleanup"}, usual...), []string{"--ledger must be set"}},
+		"CleanupNoFile":     {append([]string{"cleanup", "--ledger=/nonexistent"}, usual...), []string{"--ledger: ", "/nonexistent"}},
+		"CompareOne":        {[]string{"compare", text}, []string{"compare needs two files"}},
+		"CompareNoReports":  {[]string{"compare", text, filepath.Join(dir, "none")}, []string{text + " is no report", filepath.Join(dir, "none")}},
+		"ListOutput":        {[]string{"list", "-o", "xml"}, []string{`--output: "xml" is not text or markdown`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			out, errs, code := conform(t, plain, row.args...)
@@ -504,6 +569,8 @@ func TestConformanceExitCodes(t *testing.T) {
 func TestConformanceErrorsNameTheFlagsAsTyped(t *testing.T) {
 	f := conformanceFlags{world: "w", machines: []string{"m"}, profiles: []string{"p"}, output: "xml", typed: func(name string) string { return "conformance-" + name }}
 	other := conformanceFlags{allowWrites: true, typed: f.typed}
+	f.limits = conformanceLimits{pageSize: -1, maxTargets: 2, maxRoutes: 3, eventuallyWithin: 4 * time.Minute}
+	f.checkTimeout = time.Minute
 	_, skipped := byID(f.typed.flag("skip"), "REASON", []string{"a"})
 	_, _, unknown := (&conformanceFlags{run: []string{"x"}, typed: f.typed}).options(nil, "")
 	for _, err := range []error{f.validate(), other.validate(), skipped, unknown} {

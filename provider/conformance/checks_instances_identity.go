@@ -227,7 +227,7 @@ func twoNodes(t *trial) {
 func pages(t *trial) {
 	size := t.suite.target.PageSize
 	if size == 0 {
-		t.notRunf("needs Target.PageSize")
+		t.notRunf("needs Target.PageSize or --page-size, the size of the cloud's pages")
 	}
 	var all []Machine
 	for n := range 2*size + 1 {
