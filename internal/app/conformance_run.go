@@ -87,9 +87,9 @@ func (p *program) beginConformance(cmd *cobra.Command, invalid error) (context.C
 // options returns the options of the suite. The caller calls finish after the run.
 func (f *conformanceFlags) options(cmd *cobra.Command, provider string) (o conformance.Options, finish func() error, err error) {
 	skip, err1 := byID(f.typed.flag("skip"), "REASON", f.skip)
-	expect, err2 := byID(f.typed.flag("expect-failure"), "ISSUE", f.expect)
+	expect, err2 := f.expectedFailures()
 	errs := []error{err1, err2}
-	for flag, ids := range map[string][]string{"run": f.run, "skip": keys(skip), "expect-failure": keys(expect)} {
+	for flag, ids := range map[string][]string{"run": f.run, "skip": keys(skip), "expect-failure": checksOf(expect)} {
 		for _, id := range ids {
 			if !isCheck(id) {
 				errs = append(errs, fmt.Errorf("%s: there is no check %q; \"conformance list\" prints all", f.typed.flag(flag), id))

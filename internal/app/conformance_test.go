@@ -509,6 +509,10 @@ func TestConformanceRefusesWhatMakesNoSense(t *testing.T) {
 		"SkipNoReason":      {append(usual, "--skip=instances/by-name"), []string{`--skip: "instances/by-name" has no reason; want ID=REASON`}},
 		"SkipTwice":         {append(usual, "--skip=instances/by-name=a", "--skip=instances/by-name=b"), []string{`--skip: "instances/by-name" is there twice`}},
 		"ExpectNoIssue":     {append(usual, "--expect-failure=instances/by-name="), []string{`--expect-failure: "instances/by-name=" has no issue`}},
+		"ExpectNoCheck":     {append(usual, "--expect-failure=instances/x: a text=acme#1"), []string{`--expect-failure: there is no check "instances/x"`}},
+		"ExpectNoText":      {append(usual, "--expect-failure=instances/by-name: =acme#1"), []string{`--expect-failure: "instances/by-name: =acme#1" has no text after the colon`}},
+		"ExpectEquals":      {append(usual, "--expect-failure=instances/by-name: InstanceExists(a) = false=acme#1"), []string{`--expect-failure: `, `TEXT ends at the first "="`}},
+		"ExpectAllAndOne":   {append(usual, "--expect-failure=instances/by-name=acme#1", "--expect-failure=instances/by-name: a text=acme#2"), []string{`--expect-failure: "instances/by-name: a text=acme#2" has no effect`}},
 		"NoTime":            {append(usual, "--timeout=0s", "--check-timeout=-1s"), []string{"--timeout must be greater than 0", "--check-timeout must be greater than 0"}},
 		"WorldToRead":       {append(usual, "--world=w"), []string{"--world needs --allow-writes"}},
 		"WritesNoLedger":    {append(usual, "--allow-writes"), []string{"--allow-writes needs --ledger=FILE"}},
@@ -564,6 +568,26 @@ func TestConformanceExitCodes(t *testing.T) {
 	}
 }
 
+// A failure that is not the one that was expected counts.
+func TestConformanceExpectsOneFailure(t *testing.T) {
+	t.Setenv(asBroken, "panics")
+	for name, row := range map[string]struct {
+		expected string
+		want     int
+	}{
+		"TheWholeCheck": {"instances/by-name=acme#1", 0},
+		"ThisFailure":   {"instances/by-name: panic: out of order=acme#1", 0},
+		"AnotherOne":    {"instances/by-name: server not found=acme#1", failedCode},
+	} {
+		t.Run(name, func(t *testing.T) {
+			out, errs, code := conform(t, brokenProvider("panics"), "--cloud-provider=broken", "--machine=a", "--run=instances/by-name", "--expect-failure="+row.expected)
+			if code != row.want || !strings.Contains(out, "out of order") && row.want != 0 {
+				t.Errorf("code %d, want %d:\n%s%s", code, row.want, out, errs)
+			}
+		})
+	}
+}
+
 // Errors name flags as they are typed, also those that have a prefix because the program
 // has a flag of the same name.
 func TestConformanceErrorsNameTheFlagsAsTyped(t *testing.T) {
@@ -572,7 +596,7 @@ func TestConformanceErrorsNameTheFlagsAsTyped(t *testing.T) {
 	f.limits = conformanceLimits{pageSize: -1, maxTargets: 2, maxRoutes: 3, eventuallyWithin: 4 * time.Minute}
 	f.checkTimeout = time.Minute
 	_, skipped := byID(f.typed.flag("skip"), "REASON", []string{"a"})
-	_, _, unknown := (&conformanceFlags{run: []string{"x"}, typed: f.typed}).options(nil, "")
+	_, _, unknown := (&conformanceFlags{run: []string{"x"}, expect: []string{"x: =a", "y: b = c=d"}, typed: f.typed}).options(nil, "")
 	for _, err := range []error{f.validate(), other.validate(), skipped, unknown} {
 		if err == nil {
 			t.Fatal("no error")

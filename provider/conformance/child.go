@@ -36,7 +36,7 @@ func (s *suite) runAsChild(ctx context.Context, id string) error {
 		if err != nil {
 			return err
 		}
-		text, err := json.Marshal(childAnswer{result, s.about})
+		text, err := json.Marshal(childAnswer{result.CheckResult, result.failures, s.about})
 		if err != nil {
 			return err
 		}
@@ -49,18 +49,19 @@ func (s *suite) runAsChild(ctx context.Context, id string) error {
 // processes, only they know the provider.
 type childAnswer struct {
 	Result   CheckResult `json:"result"`
+	Failures []string    `json:"failures,omitempty"`
 	Provider Provider    `json:"provider"`
 }
 
 // runInChild runs the check in a child process and judges what the process has
 // written.
-func (s *suite) runInChild(run context.Context, check Check) CheckResult {
+func (s *suite) runInChild(run context.Context, check Check) judged {
 	if s.options.Child == nil {
-		return CheckResult{Outcome: NotRun, Why: "needs a process of its own"}
+		return without(NotRun, "needs a process of its own")
 	}
 	dir, err := os.MkdirTemp("", "conformance-")
 	if err != nil {
-		return CheckResult{Outcome: NotRun, Why: err.Error()}
+		return without(NotRun, err.Error())
 	}
 	defer func() { _ = os.RemoveAll(dir) }() // a directory that stays does no harm
 	ctx, cancel := context.WithTimeout(run, 2*s.options.Timeout)
@@ -75,26 +76,26 @@ func (s *suite) runInChild(run context.Context, check Check) CheckResult {
 		s.hangs++
 	}
 	answer, err := readAnswer(file)
-	result := answer.Result
+	result := judged{answer.Result, answer.Failures}
 	if left, _, unknown := s.lasting(); err != nil || unknown != nil || len(left) > 0 {
 		s.takeBack(run)
 	}
 	switch {
 	case run.Err() != nil:
-		return CheckResult{Outcome: NotRun, Why: "the run was ended: " + context.Cause(run).Error()}
+		return without(NotRun, "the run was ended: "+context.Cause(run).Error())
 	case ctx.Err() != nil:
-		return CheckResult{Outcome: Failed, Why: fmt.Sprintf("the process did not end within %v", time.Since(began).Round(time.Second))}
+		return failed(fmt.Sprintf("the process did not end within %v", time.Since(began).Round(time.Second)))
 	case errors.Is(err, os.ErrNotExist):
-		return CheckResult{Outcome: Failed, Why: fmt.Sprintf("the provider has ended the process (%v):\n%s", ended, lastLines(string(output)))}
+		return failed(fmt.Sprintf("the provider has ended the process (%v):\n%s", ended, lastLines(string(output))))
 	case err != nil:
-		return CheckResult{Outcome: Failed, Why: "result of the child process: " + err.Error()}
+		return failed("result of the child process: " + err.Error())
 	}
 	if answer.Provider.Module != "" {
 		s.about = answer.Provider
 	}
 	if check.judge != nil && result.Outcome == Passed {
 		if why := check.judge(s.target, string(output)); why != "" {
-			result.Outcome, result.Why = Failed, why
+			result.Outcome, result.Why, result.failures = Failed, why, []string{why}
 		}
 	}
 	return result

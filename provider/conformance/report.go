@@ -134,7 +134,7 @@ type CheckResult struct {
 	// that was expected.
 	Source string `json:"source,omitempty"`
 	Cost   string `json:"cost,omitempty"`
-	// Issue is where an expected failure is tracked.
+	// Issue is where an expected failure is tracked. Several are separated by commas.
 	Issue        string             `json:"issue,omitempty"`
 	Calls        *Calls             `json:"calls,omitempty"`
 	Measurements map[string]float64 `json:"measurements,omitempty"`

@@ -24,8 +24,10 @@ type Options struct {
 	Only []string
 	// Skip has the reason for each check that is not run, by ID.
 	Skip map[string]string
-	// ExpectFailure has the issue for each check that is known to fail, by ID. If
-	// such a check passes, it counts as failed, so that the list stays true.
+	// ExpectFailure has the issue for each check that is known to fail, by ID. The key
+	// "ID: TEXT" stands only for those failures of the check that contain TEXT, as the
+	// report shows them, and every other failure of the check counts. If such a check passes,
+	// or no failure contains TEXT, it counts as failed, so that the list stays true.
 	ExpectFailure map[string]string
 	// ReadOnly keeps the suite from changing the cloud. Checks that would change
 	// it are not run.
@@ -117,6 +119,8 @@ type suite struct {
 	target  Target
 	options Options
 	checks  []Check
+	// expected are the entries of Options.ExpectFailure.
+	expected []expectation
 	// id is different for each run, and is a part of the names of what the run creates.
 	id      string
 	began   time.Time
@@ -150,9 +154,10 @@ func newSuite(target Target, options Options) (*suite, error) {
 		began:   time.Now(),
 	}
 	s.about = Provider{Name: target.Name, URL: target.URL, Contact: target.Contact}
-	var err error
-	s.checks, err = options.selected()
-	return s, errors.Join(err, options.unproven(target.Features.Supported))
+	var err1, err2 error
+	s.expected, err1 = options.expectations()
+	s.checks, err2 = options.selected(s.expected)
+	return s, errors.Join(err1, err2, options.unproven(target.Features.Supported))
 }
 
 // unproven returns an error if the target claims to support a feature, and all checks
@@ -176,17 +181,25 @@ func (o Options) unproven(supported []Feature) error {
 
 // selected returns the checks that the options name. An ID that no check has is an
 // error, because a mistyped exception would have no effect.
-func (o Options) selected() ([]Check, error) {
+func (o Options) selected(expected []expectation) ([]Check, error) {
 	all := Checks()
-	known := func(id string) bool { return slices.ContainsFunc(all, func(c Check) bool { return c.ID == id }) }
 	var problems []error
-	for _, id := range slices.Concat(o.Only, slices.Sorted(maps.Keys(o.Skip)), slices.Sorted(maps.Keys(o.ExpectFailure))) {
-		switch {
-		case !known(id):
+	named := func(id string, excepted bool, why string) {
+		switch known := slices.ContainsFunc(all, func(c Check) bool { return c.ID == id }); {
+		case !known:
 			problems = append(problems, fmt.Errorf("there is no check %q", id))
-		case !slices.Contains(o.Only, id) && o.Skip[id]+o.ExpectFailure[id] == "":
+		case excepted && why == "":
 			problems = append(problems, fmt.Errorf("check %s: say why it is skipped or expected to fail", id))
 		}
+	}
+	for _, id := range o.Only {
+		named(id, false, "")
+	}
+	for _, id := range slices.Sorted(maps.Keys(o.Skip)) {
+		named(id, true, o.Skip[id])
+	}
+	for _, e := range expected {
+		named(e.id, true, e.issue)
 	}
 	for _, p := range o.Profiles {
 		if !slices.Contains(Profiles(), p) {
@@ -201,21 +214,12 @@ func (o Options) selected() ([]Check, error) {
 // run runs one check and adds its result to the report.
 func (s *suite) run(ctx context.Context, check Check) (CheckResult, error) {
 	began := time.Now()
-	result, err := s.decide(ctx, check)
+	found, err := s.decide(ctx, check)
 	if err != nil {
-		return result, fmt.Errorf("%s: %w", check.ID, err)
+		return found.CheckResult, fmt.Errorf("%s: %w", check.ID, err)
 	}
+	result := found.compare(s.expectedOf(check))
 	result.ID, result.Title, result.Level, result.Seconds = check.ID, check.Title, check.Level, seconds(time.Since(began))
-	if issue, expected := s.options.ExpectFailure[check.ID]; expected {
-		result.Issue = issue
-		switch result.Outcome {
-		case Failed:
-			result.Outcome = ExpectedFailure
-		case Passed:
-			result.Outcome, result.Why = Failed, "it passes now: take it from the list of expected failures"
-		case ExpectedFailure, Skipped, NotRun, Unsupported:
-		}
-	}
 	if result.Outcome == Failed || result.Outcome == ExpectedFailure {
 		result.Source, result.Cost = check.Source, check.Cost
 	}
@@ -224,20 +228,20 @@ func (s *suite) run(ctx context.Context, check Check) (CheckResult, error) {
 }
 
 // decide runs a check, or returns why it is not run.
-func (s *suite) decide(ctx context.Context, check Check) (CheckResult, error) {
+func (s *suite) decide(ctx context.Context, check Check) (judged, error) {
 	switch reason, skipped := s.options.Skip[check.ID]; {
 	case skipped:
-		return CheckResult{Outcome: Skipped, Why: reason}, nil
+		return without(Skipped, reason), nil
 	case ctx.Err() != nil:
-		return CheckResult{Outcome: NotRun, Why: "the run was ended: " + context.Cause(ctx).Error()}, nil //nolint:nilerr // the report says it
+		return without(NotRun, "the run was ended: "+context.Cause(ctx).Error()), nil //nolint:nilerr // the report says it
 	case s.options.ReadOnly && check.Writes:
-		return CheckResult{Outcome: NotRun, Why: "it changes the cloud, which is not allowed"}, nil
+		return without(NotRun, "it changes the cloud, which is not allowed"), nil
 	case slices.Contains(s.target.Features.Unsupported, check.Feature):
-		return CheckResult{Outcome: Unsupported, Why: "the target says that " + string(check.Feature) + " is not supported"}, nil
+		return without(Unsupported, "the target says that "+string(check.Feature)+" is not supported"), nil
 	case s.stuck != nil:
-		return CheckResult{Outcome: NotRun, Why: s.stuck.Error()}, nil //nolint:nilerr // the report says it
+		return without(NotRun, s.stuck.Error()), nil //nolint:nilerr // the report says it
 	case s.hangs >= maxHangs:
-		return CheckResult{Outcome: NotRun, Why: fmt.Sprintf("the provider has hung in %d checks; the others are not tried", s.hangs)}, nil
+		return without(NotRun, fmt.Sprintf("the provider has hung in %d checks; the others are not tried", s.hangs)), nil
 	case (check.Alone || s.options.Isolate) && childOf() == "":
 		return s.runInChild(ctx, check), nil
 	}
@@ -248,15 +252,15 @@ func (s *suite) decide(ctx context.Context, check Check) (CheckResult, error) {
 type world struct{ any }
 
 // try runs a check in this process.
-func (s *suite) try(ctx context.Context, check Check) (CheckResult, error) {
+func (s *suite) try(ctx context.Context, check Check) (judged, error) {
 	around, err := s.world(ctx)
 	if err != nil {
-		return CheckResult{}, err
+		return judged{}, err
 	}
 	defer s.leave(around)
 	for _, need := range check.Needs {
 		if !need.metBy(s.usable(around)) {
-			return CheckResult{Outcome: NotRun, Why: "needs " + string(need)}, nil
+			return without(NotRun, "needs "+string(need)), nil
 		}
 	}
 	checking, cancel := context.WithTimeoutCause(ctx, s.options.Timeout, fmt.Errorf("the check has taken %v", s.options.Timeout))

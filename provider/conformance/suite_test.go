@@ -41,6 +41,10 @@ func TestOptionsAreRefused(t *testing.T) {
 		`there is no check "instances/gone2"`: {Skip: map[string]string{"instances/gone2": "because"}},
 		`there is no check "instances/gone3"`: {ExpectFailure: map[string]string{"instances/gone3": "#1"}},
 		`instances/by-id: say why`:            {Skip: map[string]string{"instances/by-id": ""}},
+		`there is no check "instances/gone4"`: {ExpectFailure: map[string]string{"instances/gone4: a text": "#1"}},
+		`instances/by-id: say why it is sk`:   {ExpectFailure: map[string]string{"instances/by-id: a text": ""}},
+		`instances/by-id: say after the co`:   {ExpectFailure: map[string]string{"instances/by-id: ": "#1"}},
+		`"instances/by-id: b" has no effect`:  {ExpectFailure: map[string]string{"instances/by-id": "#1", "instances/by-id: b": "#2"}},
 		`there is no profile "nodes"`:         {Profiles: []conformance.Profile{"nodes"}},
 		`all checks of the feature Shutdown`:  {Skip: map[string]string{"instances/stopped": "no", "instances/in-between": "no"}},
 	} {
@@ -55,7 +59,7 @@ func TestOptionsAreRefused(t *testing.T) {
 // A check that is excepted, not possible or not offered does not count as passed, and
 // says why.
 func TestOutcomes(t *testing.T) {
-	const check = "instances/gone-by-id"
+	const check, faults = "instances/gone-by-id", "instances/fault-is-error"
 	type machinesOnly struct{ conformance.Machines }
 	type incapable struct {
 		conformance.Machines
@@ -75,6 +79,15 @@ func TestOutcomes(t *testing.T) {
 		"ExpectedFailure": {check: check, flaw: check, options: conformance.Options{ExpectFailure: map[string]string{check: "#1"}}, want: conformance.ExpectedFailure, why: "want false, nil"},
 		"FailureThatPasses": {
 			check: check, options: conformance.Options{ExpectFailure: map[string]string{check: "#1"}}, want: conformance.Failed, why: "it passes now",
+		},
+		"FailureThatIsNamed": {
+			check: faults, flaw: faults, options: conformance.Options{ExpectFailure: map[string]string{faults + ": fault forbidden": "#1"}}, want: conformance.ExpectedFailure, why: "fault forbidden: ",
+		},
+		"FailureThatIsNotNamed": {
+			check: faults, flaw: faults, options: conformance.Options{ExpectFailure: map[string]string{faults + ": fault reset": "#1"}}, want: conformance.Failed, why: "fault forbidden: ",
+		},
+		"NamedFailureThatPasses": {
+			check: faults, options: conformance.Options{ExpectFailure: map[string]string{faults + ": fault forbidden": "#1"}}, want: conformance.Failed, why: "it passes now",
 		},
 		"WorldWithoutIt": {
 			check: "instances/renamed", want: conformance.NotRun, why: "needs Renamer",

@@ -387,15 +387,3 @@ func (t *trial) lookBack(ctx context.Context) {
 	defer t.mu.Unlock()
 	t.calls, t.leftovers = calls, left
 }
-
-// result returns the result of the check, as far as the trial knows it.
-func (t *trial) result() CheckResult {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	why := strings.ReplaceAll(strings.Join(t.why, "\n"), "fl-"+t.suite.id+"-", "fl-…-") // so that reports can be compared
-	r := CheckResult{Outcome: t.outcome, Why: why, Measurements: t.measurements, Leftovers: t.leftovers, Calls: t.calls}
-	if r.Outcome == "" {
-		r.Outcome = Passed
-	}
-	return r
-}

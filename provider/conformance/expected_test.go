@@ -1,0 +1,103 @@
+package conformance
+
+import (
+	"context"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// What was expected of a check, and what it comes to.
+func TestExpectedFailures(t *testing.T) {
+	const id = "instances/by-id"
+	hang, reset := "fault hang: InstanceExists = false, nil; want an error", "fault reset: panic: out of order\nmain.go:7"
+	for name, row := range map[string]struct {
+		failures []string
+		expect   map[string]string
+		want     Outcome
+		why      string
+		issue    string
+	}{
+		"NothingIsExpected": {failures: []string{hang}, want: Failed, why: hang},
+		"OfAnotherCheck":    {failures: []string{hang}, expect: map[string]string{"instances/by-name": "#1"}, want: Failed, why: hang},
+		"WholeCheck":        {failures: []string{hang, reset}, expect: map[string]string{id: "#1"}, want: ExpectedFailure, why: hang + "\n" + reset, issue: "#1"},
+		"OneFailure":        {failures: []string{hang}, expect: map[string]string{id + ": fault hang": "#1"}, want: ExpectedFailure, why: hang, issue: "#1"},
+		"TextOfItsLastLine": {failures: []string{reset}, expect: map[string]string{id + ": main.go": "#1"}, want: ExpectedFailure, why: reset, issue: "#1"},
+		"NoSpaceIsNeeded":   {failures: []string{hang}, expect: map[string]string{id + ":fault hang": "#1"}, want: ExpectedFailure, why: hang, issue: "#1"},
+		"OneTextForBoth":    {failures: []string{hang, reset}, expect: map[string]string{id + ": fault": "#1"}, want: ExpectedFailure, why: hang + "\n" + reset, issue: "#1"},
+		"BothFailures": {
+			failures: []string{hang, reset}, expect: map[string]string{id + ": fault hang": "#1", id + ": fault reset": "#2"},
+			want: ExpectedFailure, why: hang + "\n" + reset, issue: "#1, #2",
+		},
+		"BothOfOneIssue": {
+			failures: []string{hang, reset}, expect: map[string]string{id + ": fault hang": "#1", id + ": fault reset": "#1"},
+			want: ExpectedFailure, why: hang + "\n" + reset, issue: "#1",
+		},
+		"AnotherFailure": {
+			failures: []string{hang}, expect: map[string]string{id + ": fault reset": "#1"},
+			want: Failed, why: hang, issue: "#1",
+		},
+		"AnotherFailureToo": {
+			failures: []string{hang, reset}, expect: map[string]string{id + ": fault hang": "#1"},
+			want: Failed, why: reset + "\nexpected (#1): " + hang, issue: "#1",
+		},
+		"FailureThatIsMissing": {
+			failures: []string{hang}, expect: map[string]string{id + ": fault hang": "#1", id + ": fault reset": "#2"},
+			want: Failed, why: `no failure has the text "fault reset" any more: take it from the list of expected failures (#2)` + "\nexpected (#1): " + hang, issue: "#1, #2",
+		},
+		"Passes": {expect: map[string]string{id + ": fault hang": "#1"}, want: Failed, why: "it passes now: take it from the list of expected failures", issue: "#1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			expected, err := Options{ExpectFailure: row.expect}.expectations()
+			if err != nil {
+				t.Fatal(err)
+			}
+			result := judged{CheckResult{Outcome: Passed}, row.failures}
+			if len(row.failures) > 0 {
+				result.Outcome, result.Why = Failed, strings.Join(row.failures, "\n")
+			}
+			got := result.compare((&suite{expected: expected}).expectedOf(Check{ID: id}))
+			if d := cmp.Diff(CheckResult{Outcome: row.want, Why: row.why, Issue: row.issue}, got); d != "" {
+				t.Errorf("(-want +got):\n%s", d)
+			}
+		})
+	}
+}
+
+// A child process tells its failures one by one, and may fail in its own ways.
+func TestExpectedFailuresOfAChild(t *testing.T) {
+	const id = "instances/by-id"
+	for name, row := range map[string]struct {
+		child  string
+		expect []string
+		want   Outcome
+	}{
+		"OneOfTwo":      {`printf %s '{"result": {"result": "failed", "why": "a\nb"}, "failures": ["a", "b"]}' >"$` + childResult + `"`, []string{id + ": a"}, Failed},
+		"BothOfTwo":     {`printf %s '{"result": {"result": "failed", "why": "a\nb"}, "failures": ["a", "b"]}' >"$` + childResult + `"`, []string{id + ": a", id + ": b"}, ExpectedFailure},
+		"EndsAsKnown":   {"echo no quota; exit 7", []string{id + ": no quota"}, ExpectedFailure},
+		"EndsOtherwise": {"echo no quota; exit 7", []string{id + ": no network"}, Failed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			expect := map[string]string{}
+			for _, key := range row.expect {
+				expect[key] = "#1"
+			}
+			report, err := Run(t.Context(), (&faulty{}).target(), Options{
+				Only: []string{id}, ExpectFailure: expect, Isolate: true,
+				Child: func(ctx context.Context) *exec.Cmd { return exec.CommandContext(ctx, "sh", "-c", row.child) },
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := report.Checks[0]; got.Outcome != row.want || got.Source == "" {
+				t.Errorf("got %s: %s; want %s", got.Outcome, got.Why, row.want)
+			}
+			if problems, err := InvalidBySchema(report); err != nil || len(problems) > 0 {
+				t.Errorf("error %v, by the schema: %v", err, slices.Compact(problems))
+			}
+		})
+	}
+}
