@@ -26,8 +26,9 @@ For each argument it prints one of these:
   unknown          the daemon does not start with it; upstream does not either
   refused          the daemon does not start with this value, and its message
 
-No file and no cluster is looked at, and the provider is not made. The exit code is
-0 if the daemon starts with these flags, and 1 if not.`
+The first word after -- may be the name of the program. No file and no cluster is
+looked at, and the provider is not made. The exit code is 0 if the daemon starts with
+these flags, and 1 if not.`
 
 // checkFlags is the command check-flags.
 type checkFlags struct {
@@ -54,6 +55,7 @@ func (p *program) checkFlagsCommand() *cobra.Command {
 		Long:  checkFlagsHelp,
 		Example: `  check-flags -- --cloud-provider=acme --cloud-config=/etc/acme.conf --logtostderr
   kubectl -n kube-system get deployment acme-ccm -o yaml | check-flags -f -`,
+		Args:              onlyAfterDashes,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		SilenceUsage:      true,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -69,9 +71,22 @@ func (p *program) checkFlagsCommand() *cobra.Command {
 	cmd.SetHelpFunc(new(cobra.Command).HelpFunc())
 	cmd.SetUsageFunc(new(cobra.Command).UsageFunc())
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return fmt.Errorf("%w; the command line to check comes after --, as in `%s -- --cloud-provider=acme`", err, cmd.CommandPath())
+		return fmt.Errorf("%w; %s", err, afterDashes(cmd))
 	})
 	return cmd
+}
+
+// onlyAfterDashes refuses words that are no part of the command line to check. They
+// would be taken for the name of its program, and nothing would be said about them.
+func onlyAfterDashes(cmd *cobra.Command, args []string) error {
+	if n := cmd.ArgsLenAtDash(); len(args) > 0 && n != 0 {
+		return fmt.Errorf("%q is refused; %s", args[0], afterDashes(cmd))
+	}
+	return nil
+}
+
+func afterDashes(cmd *cobra.Command) string {
+	return fmt.Sprintf("the command line to check comes after --, as in `%s -- --cloud-provider=acme`", cmd.CommandPath())
 }
 
 // errDoesNotStart is the error of a command line that the daemon refuses.

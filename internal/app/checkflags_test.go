@@ -52,6 +52,13 @@ ARGUMENT               VERDICT          WHY
 `, "the daemon does not start with these flags"},
 		{"NoCommandLine", "", "", "no command line: give it after --, or the file of a manifest with -f"},
 		{"NotAfterTheDashes", "--cloud-provider=acme", "", "unknown flag: --cloud-provider; the command line to check comes after --, as in `check-flags -- --cloud-provider=acme`"},
+		{"WordWithoutDashes", "foo", "", "\"foo\" is refused; the command line to check comes after --, as in `check-flags -- --cloud-provider=acme`"},
+		{"WordBeforeTheDashes", "foo -- --cloud-provider=acme", "", "\"foo\" is refused; the command line to check comes after --, as in `check-flags -- --cloud-provider=acme`"},
+		{"WordAfterTheProgram", "-- /bin/ccm foo --cloud-provider=acme", `
+ARGUMENT               VERDICT  WHY
+foo                    refused  the daemon takes flags only; a flag that is true or false needs =, as in --node-deletion=false
+--cloud-provider=acme  used
+`, "the daemon does not start with these flags"},
 		{"Both", "-f x -- --cloud-provider=acme", "", "give either a command line or --filename"},
 		{"UnknownOutput", "-o yaml -- --cloud-provider=acme", "", `--output: "yaml" is neither text nor json`},
 		{"NoFile", "-f /nowhere", "", "--filename: open /nowhere: no such file or directory"},
