@@ -46,9 +46,11 @@ import (
 //
 //		// Flags are the program's own, under headings of the help text. They have
 //		// their values when Provider is called. A name or a shorthand that exists
-//		// already is an error. Flags in pflag.CommandLine, where imported packages
-//		// put theirs, need not be here. A flag that holds a secret should have the
-//		// annotation "classified", so that neither /flagz nor the log shows its value.
+//		// already is an error at the start, except for the names of the flags of
+//		// node-ipam-controller: then that controller cannot run. Flags in
+//		// pflag.CommandLine, where imported packages put theirs, need not be here. A
+//		// flag that holds a secret should have the annotation "classified", so that
+//		// neither /flagz nor the log shows its value.
 //		Flags cliflag.NamedFlagSets
 //
 //		// Nodes, if not nil, returns false for a Node that is not this program's: the

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -64,8 +65,13 @@ func TestProgramsControllersAreChosenLikeOurs(t *testing.T) {
 }
 
 func TestWrongPrograms(t *testing.T) {
-	flags := cliflag.NamedFlagSets{}
-	flags.FlagSet("acme").String("kubeconfig", "", "")
+	named := func(names ...string) Options {
+		flags := cliflag.NamedFlagSets{}
+		for i, name := range names {
+			flags.FlagSet(fmt.Sprintf("acme %d", i)).Int(name, 0, "") // "false" and files are no numbers
+		}
+		return Options{Name: "x", Flags: flags}
+	}
 	for _, tc := range []struct {
 		name    string
 		program Options
@@ -80,13 +86,16 @@ func TestWrongPrograms(t *testing.T) {
 		{"DefaultOfAnotherType", Options{Name: "x", Defaults: map[string]string{"leader-elect": "often"}}, "the program's default of --leader-elect: "},
 		{"Twice", programOf(Controller{Name: "acme-a"}, Controller{Name: "acme-a"}), `the program has two controllers that are called "acme-a"`},
 		{"NoName", Options{Name: "x", Controllers: []Controller{{}}}, `the program's controller "" needs a name and a function that makes it`},
-		{"FlagIsTaken", Options{Name: "x", Flags: flags}, "the program's own flag --kubeconfig exists already"},
+		{"FlagOfUpstream", named("kubeconfig"), `the program's own flag --kubeconfig, under "acme 0", has the name of the flag --kubeconfig under "misc"; rename it, or leave it out and read the other one, which is in Flags of ProviderDeps and of ControllerDeps`},
+		{"FlagOfOurs", named("node-deletion"), `the program's own flag --node-deletion, under "acme 0", has the name of the flag --node-deletion under "cloud-node-lifecycle-controller"; `},
+		{"FlagSpelledWithUnderscores", named("cloud_config"), `the program's own flag --cloud_config, under "acme 0", has the name of the flag --cloud-config under "generic"; `},
+		{"FlagOfItsOwnTwice", named("acme-zone", "acme-zone"), `the program's own flag --acme-zone, under "acme 1", has the name of the flag --acme-zone under "acme 0"; `},
 		{"WebhookWithoutAFunction", Options{Name: "x", Webhooks: []Webhook{{Name: "w", Path: "/w"}}}, `the program's webhook "w" needs a name, a path that begins with / and a function`},
 		{"WebhookWithAnotherPath", Options{Name: "x", Webhooks: []Webhook{{Name: "w", Path: "w"}}}, `the program's webhook "w" needs a name, a path that begins with / and a function`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			o := newProgram(tc.program, ours())
-			parse(t, o)
+			parse(t, o, "--node-deletion=false", "--kubeconfig=/dev/null", "--cloud-config=/dev/null") // The daemon's flags are parsed, not the program's.
 			if err := o.validate(); err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("got %v, want %s", err, tc.want)
 			}

@@ -16,24 +16,28 @@ const linkedHeading = "linked packages"
 
 // addOwn adds the program's own flags, then those of imported packages.
 func (s *Settings) addOwn(sections *cliflag.NamedFlagSets) {
-	names, shorthands := map[string]bool{}, map[string]string{}
-	for _, fs := range sections.FlagSets {
-		fs.VisitAll(func(f *pflag.Flag) { names[f.Name], shorthands[f.Shorthand] = true, f.Name })
+	headings, shorthands := map[string]string{}, map[string]string{} // of flags, by name; names of flags
+	for heading, fs := range sections.FlagSets {
+		fs.VisitAll(func(f *pflag.Flag) { headings[f.Name], shorthands[f.Shorthand] = heading, f.Name })
 	}
 	for _, heading := range s.program.Flags.Order {
 		own := pflag.NewFlagSet(heading, pflag.ContinueOnError)
+		own.SetNormalizeFunc(sections.NormalizeNameFunc)
 		s.program.Flags.FlagSets[heading].VisitAll(func(f *pflag.Flag) {
-			if names[f.Name] {
-				s.wrong = append(s.wrong, fmt.Errorf("the program's own flag --%s exists already", f.Name))
+			name := string(sections.NormalizeNameFunc(own, f.Name))
+			if other, ok := headings[name]; ok {
+				s.wrong = append(s.wrong, fmt.Errorf("the program's own flag --%s, under %q, has the name of the flag --%s under %q; "+
+					"rename it, or leave it out and read the other one, which is in Flags of ProviderDeps and of ControllerDeps", f.Name, heading, name, other))
+				return
 			}
 			own.AddFlag(s.withoutTaken(f, shorthands))
 		})
-		own.VisitAll(func(f *pflag.Flag) { names[f.Name], shorthands[f.Shorthand] = true, f.Name })
+		own.VisitAll(func(f *pflag.Flag) { headings[f.Name], shorthands[f.Shorthand] = heading, f.Name })
 		sections.FlagSet(heading).AddFlagSet(own)
 	}
 	linked := pflag.NewFlagSet(linkedHeading, pflag.ContinueOnError)
 	pflag.CommandLine.VisitAll(func(f *pflag.Flag) {
-		if name := string(sections.NormalizeNameFunc(linked, f.Name)); !names[name] {
+		if _, ok := headings[string(sections.NormalizeNameFunc(linked, f.Name))]; !ok {
 			linked.AddFlag(s.withoutTaken(f, shorthands))
 		}
 	})
