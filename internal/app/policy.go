@@ -68,16 +68,15 @@ func addDaemonFlags(cmd, daemon *cobra.Command, words map[string][]string) {
 	for name, values := range words {
 		_ = cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)) // The flags exist.
 	}
-	usage := func(cmd *cobra.Command) {
-		cmd.Printf("Usage:\n  %s [flags]\n\nExamples:\n%s\n\nFlags, beside those of the daemon:\n%s", cmd.CommandPath(), cmd.Example, help)
+	usage := func(w io.Writer, cmd *cobra.Command) error {
+		_, err := fmt.Fprintf(w, "Usage:\n  %s [flags]\n\nExamples:\n%s\n\nFlags, beside those of the daemon:\n%s", cmd.CommandPath(), cmd.Example, help)
+		return err
 	}
-	cmd.SetUsageFunc(func(cmd *cobra.Command) error {
-		usage(cmd)
-		return nil
-	})
+	cmd.SetUsageFunc(func(cmd *cobra.Command) error { return usage(cmd.OutOrStderr(), cmd) })
 	cmd.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
-		cmd.Printf("%s\n\n", cmd.Long)
-		usage(cmd)
+		out := cmd.OutOrStdout() // Help that was asked for is the output.
+		_, _ = fmt.Fprintf(out, "%s\n\n", cmd.Long)
+		_ = usage(out, cmd) // cobra has no place for the error
 	})
 }
 
