@@ -1,10 +1,13 @@
 package main
 
 import (
+	"bufio"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -62,6 +65,38 @@ func TestAllThatIsWrongWithTheFlags(t *testing.T) {
 	}
 }
 
+// The parser ends at its first error, and the daemon reports them all.
+func TestAllThatCannotBeParsed(t *testing.T) {
+	stdout, stderr, code := daemon(t,
+		"--cloud-provder=x", "--controllers=foo", "--feature-gates=Foo=true", "--concurrent-node-syncs=many", "-x", "--node-deletion-silent-after", "soon",
+		"--node-label-reconcile=all", "--logging-format=xml", "--node-deletion-budget-percent=200", "--kubeconfig=/nowhere/kubeconfig", "plna", "--v")
+	if code != 1 || stdout != "" {
+		t.Errorf("got exit code %d and output %q, want 1 and none", code, stdout)
+	}
+	want := []string{
+		"unknown flag: --cloud-provder; did you mean --cloud-provider?",
+		`--controllers: "foo" is not in the list of known controllers: cloud-node-controller, `,
+		`invalid argument "Foo=true" for "--feature-gates" flag: unrecognized feature gate: Foo`,
+		`invalid argument "many" for "--concurrent-node-syncs" flag: `,
+		"unknown shorthand flag: 'x' in -x",
+		`invalid argument "soon" for "--node-deletion-silent-after" flag: time: invalid duration "soon"`,
+		`invalid argument "all" for "--node-label-reconcile" flag: `,
+		`--logging-format: Invalid value: "xml": Unsupported log format`,
+		"--node-deletion-budget-percent must be between 0 and 100, but got 200",
+		"flag needs an argument: --v",
+		"All flags: cloud-controller-manager --help",
+	}
+	lines := strings.Split(strings.TrimSpace(stderr), "\n")
+	for i, line := range lines {
+		if i >= len(want) || !strings.HasPrefix(line, want[i]) {
+			t.Errorf("line %d is %q", i+1, line)
+		}
+	}
+	if len(lines) != len(want) {
+		t.Errorf("it has %d lines, want %d:\n%s", len(lines), len(want), stderr)
+	}
+}
+
 func TestAllThatIsWrongWithTheCloudConfig(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "cloud.yaml")
 	if err := os.WriteFile(file, []byte("endpoint: ftp://127.0.0.1\npageSize: -1\ncolour: red\n"), 0o600); err != nil {
@@ -106,13 +141,20 @@ func TestFirstAttempts(t *testing.T) {
 		return path
 	}
 	const linked, nowhere = "--cloud-provider=simulated", "--master=http://127.0.0.1:1"
+	taken, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = taken.Close() }()
+	_, port, _ := net.SplitHostPort(taken.Addr().String())
+	garbage, cloud := file("garbage", "garbage"), "--cloud-config="+file("cloud", "endpoint: http://127.0.0.1:1\n")
 	for name, row := range map[string]struct {
 		args []string
 		want string
 	}{
 		"NoArguments":              {nil, "--cloud-provider cannot be empty"},
 		"NoCluster":                {[]string{linked}, "--kubeconfig is missing, and the service account of a Pod cannot be used instead: "},
-		"NoKubeconfig":             {[]string{linked, "--kubeconfig=" + file("garbage", "garbage")}, "--kubeconfig, --master: error loading config file"},
+		"NoKubeconfig":             {[]string{linked, "--kubeconfig=" + garbage}, "--kubeconfig, --master: error loading config file"},
 		"NoAddress":                {[]string{linked, "--master=foo:::"}, `--master: "foo:::" is not the address of an API server, such as https://192.0.2.1:6443`},
 		"NoScheme":                 {[]string{linked, "--master=ftp://192.0.2.1"}, `--master: "ftp://192.0.2.1" is not the address of an API server`},
 		"NotLinked":                {[]string{"--cloud-provider=hcloud", nowhere}, "is not linked into this binary: its main.go needs a blank import"},
@@ -177,6 +219,14 @@ func TestFirstAttempts(t *testing.T) {
 		"NoPeriod":                 {[]string{linked, "--node-monitor-period=0s"}, "--node-monitor-period must be positive, but got 0s"},
 		"NoCAFile":                 {[]string{linked, "--requestheader-client-ca-file=" + dir + "/nope"}, "--requestheader-client-ca-file: open " + dir + "/nope: no such file or directory"},
 		"ProviderOnlyInShadow":     {[]string{"--shadow"}, "--cloud-provider cannot be empty"},
+		"ConfigWithoutScheme":      {[]string{linked, nowhere, "--cloud-config=" + file("scheme", "endpoint: 127.0.0.1:7640\n")}, `line 1: endpoint: must be a URL such as https://api.example.com, not "127.0.0.1:7640"`},
+		"PortInUse":                {[]string{linked, nowhere, cloud, "--bind-address=127.0.0.1", "--secure-port=" + port}, "serving: --secure-port: another process has this port; choose another one, or 0 to serve nothing: "},
+		"FlagThatChangesNothing":   {[]string{linked, "--external-cloud-volume-plugin=x"}, `"Warning: this flag changes nothing here" flag="--external-cloud-volume-plugin" why="No cloud-controller-manager has read it since volumes moved to CSI drivers."`},
+		"FlagRemoved":              {[]string{linked, "--logtostderr"}, "unknown flag: --logtostderr: Kubernetes 1.26 has removed it; the log always goes to standard error"},
+		"CertificateIsNone":        {[]string{linked, "--tls-cert-file=" + garbage, "--tls-private-key-file=" + garbage}, "--tls-cert-file=" + garbage + " and --tls-private-key-file=" + garbage + " must be a certificate and its key in PEM: tls: "},
+		"CertificateOfANameIsNone": {[]string{linked, "--tls-sni-cert-key=" + garbage + "," + garbage}, "--tls-sni-cert-key=" + garbage + "," + garbage + " must be a certificate and its key in PEM: tls: "},
+		"AuthorityIsNone":          {[]string{linked, "--client-ca-file=" + garbage}, "--client-ca-file=" + garbage + " must have certificates in PEM: "},
+		"CheckedWordIsNoFlag":      {[]string{"check-flags", "foo"}, `"foo" is refused; the command line to check comes after --, as in `},
 		"UnknownShell":             {[]string{"completion", "csh"}, `completion: "csh" is none of bash, fish, powershell, zsh`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -190,8 +240,65 @@ func TestFirstAttempts(t *testing.T) {
 		})
 	}
 	entries, err := os.ReadDir(dir)
-	if err != nil || len(entries) != 5 {
-		t.Errorf("the folder has %v (%v), want the 5 files of this test", entries, err)
+	if err != nil || len(entries) != 7 {
+		t.Errorf("the folder has %v (%v), want the 7 files of this test", entries, err)
+	}
+}
+
+// What somebody tries first, and what is answered without a cluster and a cloud.
+func TestAnswers(t *testing.T) {
+	for line, row := range map[string]struct {
+		want string // how the output begins
+		code int
+	}{
+		"--help":                     {"The cloud controller manager ties a Kubernetes cluster to the cloud under it.\n", 0},
+		"--version":                  {"cloud-controller-manager ", 0},
+		"--version=raw":              {"version.Info{", 0},
+		"help plan":                  {"Prints what the daemon would do", 0},
+		"policy --help":              {"Prints a ValidatingAdmissionPolicy", 0},
+		"completion bash":            {"# bash completion V2 for cloud-controller-manager", 0},
+		"__complete pla":             {"plan\t", 0},
+		"__complete --controllers ":  {"cloud-node-controller\ncloud-node-lifecycle-controller\nservice-lb-controller\n", 0},
+		"check-flags -- --v=2 --foo": {"ARGUMENT          VERDICT  WHY\n--v=2             used\n--foo             unknown  ", 1},
+	} {
+		t.Run(line, func(t *testing.T) {
+			if stdout, stderr, code := daemon(t, strings.Split(line, " ")...); code != row.code || !strings.HasPrefix(stdout, row.want) {
+				t.Errorf("got %q with exit code %d, want %q with %d; errors: %s", stdout, code, row.want, row.code, stderr)
+			}
+		})
+	}
+}
+
+// An API server that cannot be reached is no error: it may come back. The log says
+// so, and the daemon can be stopped.
+func TestUnreachableAPIServer(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "cloud.yaml")
+	if err := os.WriteFile(file, []byte("endpoint: http://127.0.0.1:1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, signal := range []os.Signal{syscall.SIGTERM, syscall.SIGINT} {
+		t.Run(signal.String(), func(t *testing.T) {
+			cmd := exec.CommandContext(t.Context(), os.Args[0], "--cloud-provider=simulated", "--cloud-config="+file, "--master=http://127.0.0.1:1", "--secure-port=0")
+			cmd.Env = append(os.Environ(), asDaemon+"=1")
+			log, err := cmd.StderrPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			lines := bufio.NewScanner(log)
+			for lines.Scan() && !strings.Contains(lines.Text(), "dial tcp 127.0.0.1:1: connect: connection refused") {
+			}
+			if err := cmd.Process.Signal(signal); err != nil {
+				t.Error(err)
+			}
+			for lines.Scan() { // The daemon must not wait for its reader.
+			}
+			if err := cmd.Wait(); err != nil {
+				t.Errorf("ended with %v, want no error", err)
+			}
+		})
 	}
 }
 

@@ -4,8 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/component-base/term"
@@ -23,7 +26,8 @@ that is linked into this binary calls the cloud. The sub-command "plan" prints w
 it would do, and changes nothing. The sub-command "policy" prints an admission policy
 that says which fields of Services the provider does not implement. "check-flags" says
 what this daemon does with the command line of another one. "conformance" tests the
-provider against the contract that daemons rely on.`
+provider against the contract that daemons rely on. "completion" prints completions of
+the shell.`
 
 // NewCommand returns the daemon of the program as a command. It runs until the
 // command's context ends.
@@ -57,11 +61,14 @@ func (p *program) command() *cobra.Command {
 				return err
 			}
 			// Logging is configured first, so that the flags apply to all later records.
-			err := p.settings.Global.ApplyLogging()
-			if err == nil {
+			logging := p.settings.Global.ApplyLogging()
+			if logging == nil {
 				p.settings.LogFlags(klog.FromContext(cmd.Context()))
-				p.out = cmd.OutOrStdout()
-				err = p.validate()
+			}
+			p.out = cmd.OutOrStdout()
+			err := p.validate() // It names the wrong flags of logging, too.
+			if err == nil {
+				err = logging
 			}
 			if err == nil {
 				err = show(run(withPrintableLog(cmd.Context()), p))
@@ -75,15 +82,55 @@ func (p *program) command() *cobra.Command {
 	// The usage text has two hundred lines and would hide the error.
 	cmd.SilenceUsage = true
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return fmt.Errorf("%w\nAll flags: %s --help", settings.ExplainUnknown(err, cmd.Flags()), cmd.CommandPath())
+		err = settings.ExplainUnknown(err, cmd.Flags())
+		if !cmd.HasParent() {
+			err = p.withAllWrong(err)
+		}
+		return fmt.Errorf("%w\nAll flags: %s --help", err, cmd.CommandPath())
 	})
 	sections := p.settings.AddFlags(cmd.Flags())
 	cmd.SetGlobalNormalizationFunc(cliflag.WordSepNormalizeFunc)
 	cliflag.SetUsageAndHelpFunc(cmd, sections, columnsOf(cmd.OutOrStdout()))
 	cmd.AddCommand(p.policyCommand(cmd), p.planCommand(cmd), p.checkFlagsCommand(), p.conformanceCommand(cmd))
+	p.completeNames(cmd)
 	typo.Completion(cmd)
 	typo.Help(cmd)
 	return cmd
+}
+
+// completeNames lets the shell offer names of controllers and webhooks, and no files.
+func (p *program) completeNames(cmd *cobra.Command) {
+	var controllers, webhooks []string
+	for _, r := range p.controllers {
+		controllers = append(controllers, r.Name)
+	}
+	for _, w := range p.options.Webhooks {
+		webhooks = append(webhooks, w.Name)
+	}
+	for flag, names := range map[string][]string{"controllers": controllers, "webhooks": webhooks} {
+		_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(names, cobra.ShellCompDirectiveNoFileComp)) // The flags exist.
+	}
+}
+
+// withAllWrong adds to the error with which the reading of the command line has ended
+// what else is wrong with it, each on its own line. Only for a process of its own is the
+// command line known.
+func (p *program) withAllWrong(first error) error {
+	if len(p.self.Args) == 0 {
+		return first
+	}
+	again := newProgram(p.options, p.ours).settings // Its flags have no values yet.
+	again.AddFlags(pflag.NewFlagSet("", pflag.ContinueOnError))
+	text := []string{first.Error()}
+	for _, j := range again.Judge(p.self.Args[1:]) {
+		if !j.Starts() && j.IsOfFlag() && !slices.Contains(text, j.Why) {
+			text = append(text, j.Why)
+		}
+	}
+	if len(text) == 1 {
+		return first
+	}
+	return fmt.Errorf("%w\n%s", first, strings.Join(text[1:], "\n"))
 }
 
 // columnsOf returns how wide the help is printed. A pipe has no width.

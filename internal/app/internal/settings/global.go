@@ -38,17 +38,19 @@ func (g *Global) addFlags(sections *cliflag.NamedFlagSets) {
 	globalflag.AddGlobalFlags(fs, g.name, logs.SkipLoggingConfigurationFlags())
 }
 
-func (*Global) validate() []error { return nil }
+func (g *Global) validate() []error {
+	var errs []error
+	for _, err := range logsapi.Validate(g.logs, utilfeature.DefaultFeatureGate, nil) {
+		errs = append(errs, fmt.Errorf("--%s: %s", loggingFlag(err.Field), err.ErrorBody()))
+	}
+	return errs
+}
 
 func (*Global) show(*configuration) {}
 
 // ApplyLogging makes the process log as the flags say.
 func (g *Global) ApplyLogging() error {
-	var errs []error
-	for _, err := range logsapi.Validate(g.logs, utilfeature.DefaultFeatureGate, nil) {
-		errs = append(errs, fmt.Errorf("--%s: %s", loggingFlag(err.Field), err.ErrorBody()))
-	}
-	if len(errs) > 0 {
+	if errs := g.validate(); len(errs) > 0 {
 		return utilerrors.NewAggregate(errs)
 	}
 	return logsapi.ValidateAndApply(g.logs, utilfeature.DefaultFeatureGate)

@@ -40,6 +40,10 @@ type Judgement struct {
 // Starts reports whether the daemon starts with the argument.
 func (j Judgement) Starts() bool { return j.Verdict != Unknown && j.Verdict != Refused }
 
+// IsOfFlag reports whether the argument is a flag. The others are words, and flags that
+// are missing.
+func (j Judgement) IsOfFlag() bool { return j.flag != "" || j.Verdict == Unknown }
+
 // isOpen reports whether the kubelet puts in the value, so that it is not known here.
 func (j Judgement) isOpen() bool { return strings.Contains(j.Argument, fromEnvironment) }
 
@@ -61,7 +65,7 @@ func (s *Settings) Judge(args []string) []Judgement {
 			}
 		}
 	}
-	for _, err := range s.Validate() {
+	for _, err := range s.wrongValues() {
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
 			continue
 		}

@@ -1,8 +1,6 @@
 package settings
 
 import (
-	"fmt"
-	"os"
 	"slices"
 	"time"
 
@@ -134,28 +132,18 @@ func (s *Settings) AddFlags(all *pflag.FlagSet) cliflag.NamedFlagSets {
 // Flags returns all flags, once they have been added.
 func (s *Settings) Flags() *pflag.FlagSet { return s.flags }
 
-// files are the flags that name a file which is read at start.
-var files = []string{
-	"authentication-kubeconfig", "authorization-kubeconfig", "client-ca-file", "cloud-config", "kubeconfig", "requestheader-client-ca-file",
-	"tls-cert-file", "tls-private-key-file", "webhook-client-ca-file", "webhook-tls-cert-file", "webhook-tls-private-key-file",
-}
-
 // Validate returns everything that is wrong, at once. The flags must have been
 // parsed.
-func (s *Settings) Validate() []error {
+func (s *Settings) Validate() []error { return append(s.wrongValues(), s.wrongFiles()...) }
+
+// wrongValues returns what is wrong apart from the files in the flags of files.
+func (s *Settings) wrongValues() []error {
 	errs := slices.Clone(s.wrong)
 	for _, g := range s.groups() {
 		errs = append(errs, g.validate()...)
 	}
 	if err := s.misconfigured(); err != nil {
 		errs = append(errs, err)
-	}
-	for _, name := range files {
-		if file := s.flags.Lookup(name).Value.String(); file != "" {
-			if err := readable(file); err != nil {
-				errs = append(errs, fmt.Errorf("--%s: %w", name, err))
-			}
-		}
 	}
 	return errs
 }
@@ -169,20 +157,4 @@ func (s *Settings) misconfigured() error {
 	}
 	_, err := s.Route.Config()
 	return err
-}
-
-func readable(file string) error {
-	f, err := os.Open(file) //nolint:gosec // a flag names it
-	if err != nil {
-		return err
-	}
-	defer func() { _ = f.Close() }() // nothing was written
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	if info.IsDir() {
-		return fmt.Errorf("%s is a folder", file)
-	}
-	return nil
 }

@@ -1,0 +1,100 @@
+package settings
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	apiserveroptions "k8s.io/apiserver/pkg/server/options"
+	"k8s.io/client-go/util/cert"
+)
+
+// files are the flags that name a file which is read at start.
+var files = []string{
+	"authentication-kubeconfig", "authorization-kubeconfig", "client-ca-file", "cloud-config", "kubeconfig", "requestheader-client-ca-file",
+	"tls-cert-file", "tls-private-key-file", "webhook-client-ca-file", "webhook-tls-cert-file", "webhook-tls-private-key-file",
+}
+
+// wrongFiles returns what is wrong with files. The library's errors about
+// certificates name neither the flag nor the file.
+func (s *Settings) wrongFiles() []error {
+	var errs []error
+	for _, name := range files {
+		if file := s.flags.Lookup(name).Value.String(); file != "" {
+			if err := readable(file); err != nil {
+				errs = append(errs, fmt.Errorf("--%s: %w", name, err))
+			}
+		}
+	}
+	// Without a server nobody reads its files.
+	if s.Serving.Secure.BindPort > 0 {
+		errs = append(errs, wrongCertificates("", s.Serving.Secure)...)
+		errs = append(errs, s.wrongAuthorities("client-ca-file", "requestheader-client-ca-file")...)
+	}
+	if len(s.Webhooks.Served()) > 0 {
+		errs = append(errs, wrongCertificates(webhookPrefix, s.Webhooks.Secure)...)
+		errs = append(errs, s.wrongAuthorities("webhook-client-ca-file")...)
+	}
+	return errs
+}
+
+func readable(file string) error {
+	f, err := os.Open(file) //nolint:gosec // a flag names it
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }() // nothing was written
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if info.IsDir() {
+		return fmt.Errorf("%s is a folder", file)
+	}
+	return nil
+}
+
+// isUnreadable reports whether the error is about a file that cannot be read. For each
+// of files there is one already.
+func isUnreadable(err error) bool {
+	_, ok := errors.AsType[*fs.PathError](err)
+	return ok
+}
+
+// wrongCertificates returns what is wrong with the certificates of a server and their
+// keys. The prefix is that of the server's flags.
+func wrongCertificates(prefix string, o *apiserveroptions.SecureServingOptions) []error {
+	var errs []error
+	if pair := o.ServerCert.CertKey; pair.CertFile != "" && pair.KeyFile != "" {
+		if _, err := tls.LoadX509KeyPair(pair.CertFile, pair.KeyFile); err != nil && !isUnreadable(err) {
+			errs = append(errs, fmt.Errorf("--%[1]stls-cert-file=%[2]s and --%[1]stls-private-key-file=%[3]s must be a certificate and its key in PEM: %[4]w", prefix, pair.CertFile, pair.KeyFile, err))
+		}
+	}
+	for _, pair := range o.SNICertKeys {
+		if _, err := tls.LoadX509KeyPair(pair.CertFile, pair.KeyFile); err != nil {
+			errs = append(errs, fmt.Errorf("--%stls-sni-cert-key=%s,%s must be a certificate and its key in PEM: %w", prefix, pair.CertFile, pair.KeyFile, err))
+		}
+	}
+	return errs
+}
+
+// wrongAuthorities returns what is wrong with the certificates in the files of flags.
+func (s *Settings) wrongAuthorities(names ...string) []error {
+	var errs []error
+	for _, name := range names {
+		file := s.flags.Lookup(name).Value.String()
+		if file == "" {
+			continue
+		}
+		text, err := os.ReadFile(file) //nolint:gosec // a flag names it
+		if err == nil {
+			_, err = cert.NewPoolFromBytes(text)
+		}
+		if err != nil && !isUnreadable(err) {
+			errs = append(errs, fmt.Errorf("--%s=%s must have certificates in PEM: %w", name, file, err))
+		}
+	}
+	return errs
+}
