@@ -24,6 +24,9 @@ func run(t *testing.T, v versions.Version, line string) string {
 	command.SetOut(&out)
 	command.SetErr(io.Discard)
 	if err := command.ExecuteContext(t.Context()); err != nil {
+		if code := inspect.Code(err); code != inspect.Failed {
+			t.Errorf("fairlead %s ends with exit code %d", line, code)
+		}
 		return out.String() + "fairlead: " + err.Error() + "\n"
 	}
 	return out.String()
@@ -89,16 +92,17 @@ Then deep/er/README.md says how to see it work.
 		"CheckoutOfAnother":  {versions.Version{}, "new acme --module example.com/acme --replace other", "fairlead: --replace: \"other\" is not a checkout of Fairlead: its go.mod is of another module\n"},
 		"NameOfAnotherTool":  {released, "init", "fairlead: unknown command \"init\" for \"fairlead\"\n\nDid you mean this?\n\tnew\n\n"},
 		"UnknownShell":       {released, "completion csh", "fairlead: fairlead completion: \"csh\" is none of bash, fish, powershell, zsh\n"},
-		"FolderIsAFile":      {released, "new acme --module example.com/acme --dir fairlead/go.mod", "fairlead: --dir=fairlead/go.mod: lstat fairlead/go.mod/.dockerignore: not a directory\n"},
+		"FolderIsAFile":      {released, "new acme --module example.com/acme --dir fairlead/go.mod", "fairlead: --dir=fairlead/go.mod: a file is where a folder should be; choose another one: lstat fairlead/go.mod/.dockerignore: not a directory\n"},
 		"NothingOverwritten": {released, "new fairlead --module example.com/acme", "fairlead: --dir=fairlead: fairlead/go.mod is there already; nothing was written, because nothing is overwritten: move it away, or choose another folder\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inFolder(t)
+			dir := inFolder(t)
+			before := listing(t, dir)
 			if d := cmp.Diff(strings.TrimPrefix(row.want, "\n"), run(t, row.version, row.line)); d != "" {
 				t.Errorf("fairlead %s (-want +got):\n%s", row.line, d)
 			}
-			if _, err := os.Stat("acme/main.go"); err == nil && strings.HasPrefix(row.want, "fairlead:") {
-				t.Error("files were written in spite of the error")
+			if d := cmp.Diff(before, listing(t, dir)); d != "" && strings.HasPrefix(row.want, "fairlead:") {
+				t.Errorf("the folder has changed in spite of the error (-before +after):\n%s", d)
 			}
 		})
 	}
@@ -118,10 +122,21 @@ func TestFirstAttempts(t *testing.T) {
 		"completion bash x": {1, `unknown command "x" for "fairlead completion bash"`},
 		"new acme --module": {1, "flag needs an argument: --module"},
 		"new acme -m x":     {1, "unknown shorthand flag: 'm' in -m; fairlead new --help says more"},
-		"new acme --module example.com/acme --dir /proc/x": {1, "--dir=/proc/x: mkdir /proc/x: no such file or directory"},
-		"new external --module example.com/acme":           {1, "NAME: \"external\""},
-		"new acme --module https://example.com/acme":       {1, "--module: "},
+		"new acme --module example.com/acme --dir /proc/x":                                   {1, "--dir=/proc/x: mkdir /proc/x: no such file or directory"},
+		"new external --module example.com/acme":                                             {1, "NAME: \"external\" is the value of kubelets' --cloud-provider for any external daemon"},
+		"new 2acme --module example.com/acme":                                                {1, "NAME: \"2acme\" is not a name for a cloud: lower-case letters, digits and dashes, first a letter, such as acme"},
+		"new acme- --module example.com/acme":                                                {1, "NAME: \"acme-\" is not a name for a cloud: "},
+		"new acme_cloud --module example.com/acme":                                           {1, "NAME: \"acme_cloud\" is not a name for a cloud: "},
+		"new ./acme --module example.com/acme":                                               {1, "NAME: \"./acme\" is not a name for a cloud: "},
+		"new a-cloud-whose-name-is-too-long-to-be-one-of-an-image --module example.com/acme": {1, "NAME: \"a-cloud-whose-name-is-too-long-to-be-one-of-an-image\" has 52 characters, and may have at most 35"},
+		"new acme --module https://example.com/acme":                                         {1, "--module: \"https://example.com/acme\" is a URL of a repository, and not the path of a Go module, such as "},
+		"new acme --module example.com/acme.git":                                             {1, "--module: \"example.com/acme.git\" is a URL of a repository, "},
+		"new acme --module acme/ccm":                                                         {1, "--module: \"acme/ccm\" does not begin with a domain, such as "},
+		"new acme --module example.com/":                                                     {1, "--module: \"example.com/\" is not the path of a Go module, such as "},
+		"new acme --module example.com/../acme":                                              {1, "--module: \"example.com/../acme\" is not the path of a Go module, "},
+		"new acme --module github.com/fairlead-k8s/fairlead/acme":                            {1, "--module: \"github.com/fairlead-k8s/fairlead/acme\" is within Fairlead itself; give the path of your own project, "},
 		"check-flags":                       {1, "no command line: give it after --, or the file of a manifest with -f"},
+		"check-flags foo":                   {1, "\"foo\" is refused; the command line to check comes after --, as in `fairlead check-flags -- --cloud-provider=acme`"},
 		"check-flags -f nope":               {1, "--filename: open nope: no such file or directory"},
 		"check-flags -f kubeconfig":         {1, "--filename: there is no container in it: give the manifest of a Deployment, a DaemonSet, a StatefulSet or a Pod"},
 		"check-flags -f kubeconfig -o yaml": {1, `--output: "yaml" is neither text nor json`},

@@ -40,6 +40,9 @@ func run(t *testing.T, line ...string) string {
 	command.SetOut(&out)
 	command.SetErr(io.Discard)
 	if err := command.ExecuteContext(t.Context()); err != nil {
+		if code := exitCode(err); code != 1 {
+			t.Errorf("simcloud %s ends with exit code %d", strings.Join(line, " "), code)
+		}
 		return out.String() + shown(err) + "\n"
 	}
 	return out.String()
@@ -223,6 +226,7 @@ ListInstances  Unavailable  1
 		{"fault set", "simcloud: want `simcloud fault set KIND [flags]`, got 0 arguments; --help says more\n"},
 		{"fault set latency", "simcloud: the cloud answered 400 Invalid: latency: must be positive, such as 30ms\n"},
 		{"fault set error --probability 2", "simcloud: the cloud answered 400 Invalid: probability: must be between 0 and 1\n"},
+		{"fault set error --calls Foo", "simcloud: the cloud answered 400 Invalid: calls: \"Foo\" is not one of " + strings.Join(words(simulator.CallNames()), ", ") + "\n"},
 		{"fault set error --count -1", "simcloud: the cloud answered 400 Invalid: count: must not be negative\n"},
 		{"fault set latency --latency x", "simcloud: invalid argument \"x\" for \"--latency\" flag: time: invalid duration \"x\"\n"},
 		{"calls x", "simcloud: want `simcloud calls [flags]`, got 1 arguments; --help says more\n"},

@@ -6,11 +6,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"syscall"
 )
 
 // Write writes the files below a folder. It overwrites nothing: if one of the
 // files already exists, it writes none and returns an error. If a file cannot be
-// written, it removes those that it has written.
+// written, it removes those that it has written, and their new folders.
 func Write(dir string, files []File) error {
 	var there []string
 	for _, f := range files {
@@ -18,6 +20,8 @@ func Write(dir string, files []File) error {
 		switch _, err := os.Lstat(path); {
 		case err == nil:
 			there = append(there, path)
+		case errors.Is(err, syscall.ENOTDIR):
+			return fmt.Errorf("a file is where a folder should be; choose another one: %w", err)
 		case !errors.Is(err, fs.ErrNotExist):
 			return err
 		}
@@ -25,15 +29,30 @@ func Write(dir string, files []File) error {
 	if len(there) > 0 {
 		return fmt.Errorf("%s is there already%s; nothing was written, because nothing is overwritten: move it away, or choose another folder", there[0], andMore(there[1:]))
 	}
+	var made []string // folders
 	for n, f := range files {
-		if err := create(filepath.Join(dir, filepath.FromSlash(f.Path)), f.Text); err != nil {
+		path := filepath.Join(dir, filepath.FromSlash(f.Path))
+		made = append(made, missing(filepath.Dir(path))...)
+		if err := create(path, f.Text); err != nil {
 			for _, written := range files[:n] {
 				err = errors.Join(err, os.Remove(filepath.Join(dir, filepath.FromSlash(written.Path))))
+			}
+			for _, folder := range slices.Backward(made) {
+				_ = os.Remove(folder) // It may be one that could not be made.
 			}
 			return err
 		}
 	}
 	return nil
+}
+
+// missing returns the folder and those above it that do not exist, the outermost
+// first.
+func missing(folder string) []string {
+	if _, err := os.Lstat(folder); !errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return append(missing(filepath.Dir(folder)), folder)
 }
 
 func andMore(others []string) string {

@@ -3,6 +3,7 @@ package scaffold
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -52,12 +53,27 @@ func TestWriteFollowsNoLink(t *testing.T) {
 	}
 }
 
+func TestWriteSaysThatAFileIsInTheWay(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "a"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const want = "a file is where a folder should be; choose another one: lstat "
+	for _, folder := range []string{"a", "a/b"} {
+		if err := Write(filepath.Join(dir, folder), []File{{Path: "c"}}); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: got %v, want %s", folder, err, want)
+		}
+	}
+}
+
 func TestWriteLeavesNoPart(t *testing.T) {
 	dir := t.TempDir()
-	if err := Write(dir, []File{{Path: "a"}, {Path: "b"}, {Path: "b/c"}}); err == nil {
-		t.Fatal("a file was written into a file")
-	}
-	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
-		t.Errorf("%v is left, %v", left, err)
+	for _, folder := range []string{dir, dir + "/new/project"} {
+		if err := Write(folder, []File{{Path: "a"}, {Path: "x/y/z"}, {Path: "b"}, {Path: "b/c"}}); err == nil {
+			t.Fatal("a file was written into a file")
+		}
+		if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+			t.Errorf("%v is left, %v", left, err)
+		}
 	}
 }

@@ -2,6 +2,7 @@ package typo
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
@@ -31,6 +32,30 @@ func TestFlag(t *testing.T) {
 	other := errors.New("x")
 	if got := Flag(other, flags); got != other { //nolint:errorlint // the very error
 		t.Errorf("another error: %v", got)
+	}
+}
+
+func TestFlagError(t *testing.T) {
+	for line, want := range map[string]string{
+		"lst --output=json":       `unknown command "lst" for "cloud"; did you mean list?`,
+		"lst -o json":             `unknown command "lst" for "cloud"; did you mean list?`,
+		"list --outpt=json":       "unknown flag: --outpt; did you mean --output?; cloud list --help says more",
+		"list a b --outpt=json":   "unknown flag: --outpt; did you mean --output?; cloud list --help says more",
+		"list --output":           "flag needs an argument: --output",
+		"--outpt=json list":       "unknown flag: --outpt; did you mean --output?; cloud list --help says more",
+		"--nothing-like-it flood": "unknown flag: --nothing-like-it; cloud --help says more",
+	} {
+		t.Run(line, func(t *testing.T) {
+			list := &cobra.Command{Use: "list", Run: func(*cobra.Command, []string) {}}
+			list.Flags().StringP("output", "o", "", "")
+			cloud := &cobra.Command{Use: "cloud", Args: NoArguments, RunE: func(*cobra.Command, []string) error { return nil }, SilenceErrors: true, SilenceUsage: true}
+			cloud.SetFlagErrorFunc(FlagError)
+			cloud.AddCommand(list)
+			cloud.SetArgs(strings.Fields(line))
+			if err := cloud.ExecuteContext(t.Context()); err == nil || err.Error() != want {
+				t.Errorf("got %v, want %s", err, want)
+			}
+		})
 	}
 }
 
