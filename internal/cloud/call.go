@@ -212,7 +212,9 @@ func (g *Gateway) watchForHang(a attempt, started time.Time) (returned func()) {
 	switch {
 	case a.waits:
 		return func() {}
-	case a.tenant != "", g.breaker.holds(a.call): // A load balancer, or a probe, which may hang.
+	case a.tenant != "", g.breaker.holds(a.call):
+		// The call is about a load balancer, or is a probe. Either may hang, so it counts
+		// from its beginning as one that takes long.
 		g.limiter.lasts()
 		return g.limiter.lastedUntilNow
 	case a.change:

@@ -419,7 +419,7 @@ func TestNodesThatAlwaysFailLeaveRoomForNewOnes(t *testing.T) {
 					}
 				}
 				var odd sync.WaitGroup
-				odd.Go(func() { // This stands for the list of instances, or for a refresh.
+				odd.Go(func() { // Like those of a list of instances or of a refresh, these calls succeed.
 					for !row.quiet && sleep.For(ctx, 20*time.Second) {
 						_, _ = g.Instances().Existence(ctx, node("known"))
 					}
