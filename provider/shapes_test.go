@@ -7,8 +7,9 @@ import (
 	"reflect"
 )
 
-// The types of this file have the shapes of errors that SDKs of clouds return. None
-// of them is a copy: only what can be read from outside is alike.
+// The types of this file have the shapes of errors that SDKs of clouds return. They
+// are not copies of the SDKs' types, and share with them only what other packages can
+// see, such as exported fields, methods and texts.
 
 // answer is the answer of a cloud.
 func answer(status int, headers ...string) *http.Response {
