@@ -186,7 +186,8 @@ func (i instances) named(ctx context.Context, name string) (machine, error) {
 	return i.only(ctx, func(m machine) bool { return m.name == name })
 }
 
-// only returns the only instance that is wanted.
+// only returns the instance that is wanted, and an error if there is none or if there
+// are several.
 func (i instances) only(ctx context.Context, wanted func(machine) bool) (machine, error) {
 	var all []machine
 	for after := ""; ; {
