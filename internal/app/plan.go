@@ -305,7 +305,7 @@ func (l *look) look(ctx context.Context, c clock.PassiveClock) {
 func (d *dryRun) calls() int {
 	families, err := d.registry.Gather()
 	if err != nil {
-		return 0 // The number is only shown.
+		return 0 // Nothing depends on the number: it is only a part of the output.
 	}
 	calls := 0.0
 	for _, family := range families {
