@@ -55,7 +55,7 @@ func TestWhateverChangesThePlanWakes(t *testing.T) {
 		bases["fresh, "+name], bases["settled, "+name] = fresh(change), settled(change)
 	}
 	digest := func(n *corev1.Node, a answer) string {
-		o := outcomeOf(decide(observed{now: noon, node: n, answer: a, policy: follows, always: true})) // Without always, less is read.
+		o := outcomeOf(decide(observed{now: noon, node: n, answer: a, policy: follows, always: true})) // If always is set, the rules read more of a Node.
 		if nodefact.IsUninitialized(n) {
 			o.Condition, o.Events = "", nil
 		}
