@@ -171,8 +171,8 @@ func (p *page) miss(css, text string) {
 	})
 }
 
-// press clicks on a button, which it finds by its label, as a person does, within a
-// row or section.
+// press clicks on the button that has the label, in the row or section that within
+// selects. So it finds the button as a person does.
 func (p *page) press(within, label string) {
 	p.t.Helper()
 	p.do(chromedp.Click(fmt.Sprintf(`//%s//button[normalize-space()=%q]`, within, label)))
