@@ -16,7 +16,8 @@ import (
 
 // envelope has the rights that the manifests may give. Most of them are given to the
 // community's daemon everywhere; the comments name the options that need the others.
-// Of Services the daemon lists and watches all, and writes only the status.
+// The daemon lists and watches all Services, and writes them only through their
+// subresource status.
 var envelope = map[string][]string{
 	"events":                             {"create", "patch"},
 	"nodes":                              {"get", "list", "watch", "update", "patch", "delete"},

@@ -147,8 +147,9 @@ func (s *shadowing) looks(l look) loop.Reconcile {
 }
 
 // retries reports whether the controller of Nodes would ask again after a growing
-// delay. Without such retries, the present manager would be faster than this
-// daemon for no other reason.
+// delay. The shadow then looks again after the same delays. If it looked less often,
+// the report would say of some Nodes that the present manager has initialised them
+// earlier, although this daemon would have been as fast.
 func retries(controller string, steps []step.Step) bool {
 	return controller == settings.NodeController && slices.ContainsFunc(steps, func(s step.Step) bool {
 		return s.Effect == step.Wait && s.Do == "wait" && s.After == 0

@@ -328,7 +328,7 @@ func (g *Gateway) adapt(ctx context.Context, c call, started time.Time, err erro
 		g.limiter.throttled(started, RetryAfter(err))
 	case kind == Throttled && c.tenant == "":
 		g.limiter.saysThrottled(started, RetryAfter(err), c.object())
-	case kind == Failed && EvidenceOf(err) == Unread && now.again > 0: // The quota is not the cause.
+	case kind == Failed && EvidenceOf(err) == Unread && now.again > 0: // The cloud, or a part of it, is down: that is not the quota.
 	case kind == Throttled, kind == Failed && EvidenceOf(err) == Unread:
 		if why := g.limiter.failed(started, c.object()); why != "" {
 			klog.FromContext(ctx).Info("Changed the rate of calls", "call", c.method, "why", why, "callsPerSecond", g.limiter.callsPerSecond(), "err", err)

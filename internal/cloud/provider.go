@@ -55,7 +55,8 @@ func Registered(name string, config io.Reader) (cloudprovider.Interface, error) 
 	if !cloudprovider.IsCloudProvider(name) {
 		return nil, fmt.Errorf("--cloud-provider: %q is not linked into this binary: its main.go needs a blank import of the package that registers it", name)
 	}
-	// InitCloudProvider would end the process if the file cannot be read.
+	// InitCloudProvider would open the configuration file itself, and end the process if
+	// that fails.
 	return cloudprovider.GetCloudProvider(name, config)
 }
 

@@ -331,7 +331,8 @@ func deletionHeld(v *View) (all []Finding) {
 // mostNames is how many names a finding lists.
 const mostNames = 10
 
-// limited returns at most mostNames names.
+// limited returns the names. If there are more than mostNames, it returns the first
+// mostNames and says how many more there are.
 func limited(names []string) []string {
 	if len(names) <= mostNames {
 		return names

@@ -42,8 +42,8 @@ func obeyed(r rune) bool {
 	return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029'
 }
 
-// Cut returns the text, cut to limit bytes. What was cut ends with "…". The limit
-// is at least 3.
+// Cut returns the text, cut to limit bytes. What was cut ends with "…", which has 3
+// bytes. The limit must not be smaller than that.
 func Cut(text string, limit int) string {
 	if len(text) <= limit {
 		return text

@@ -87,7 +87,8 @@ func (t *trial) is(n *corev1.Node, m Machine) error {
 	return nil
 }
 
-// callTime is how long a call may take against a cloud that answers at once or never.
+// callTime is how long brief waits for a call. That is enough, because in its checks the
+// cloud answers a call at once, or not at all.
 const callTime = 2 * time.Second
 
 // brief calls f with a context that ends soon.

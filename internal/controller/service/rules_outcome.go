@@ -134,7 +134,7 @@ func (m memory) removed(p plan, r outcome) (memory, []message.Event) {
 	case failed:
 	}
 	if given := p.service.Status.LoadBalancer; len(given.Ingress) > 0 {
-		m.status = &given // The next attempt gets the same address.
+		m.status = &given // The next Delete gets this address, even if the Service lacks it by then.
 	}
 	return m.withFailure(p, r), nil
 }

@@ -21,7 +21,7 @@ type socket struct {
 	answer atomic.Pointer[answer]
 	server io.Closer
 	ended  chan struct{} // closed when the socket no longer answers
-	err    error         // the error, after ended is closed
+	err    error         // why it has ended; set before ended is closed
 }
 
 // open listens at a door and answers until the socket is closed.
