@@ -34,10 +34,10 @@ func TestConformance(t *testing.T) {
 		t.Run(check.ID, func(t *testing.T) {
 			t.Parallel()
 			conformance.Test(t, target(), conformance.Options{Only: []string{check.ID}, ExpectFailure: map[string]string{
-				"instances/gone-metadata":      "the provider returns the metadata of a terminated instance as long as EC2 lists it",
-				"instances/gone-metadata-kind": "the provider returns the metadata of a terminated instance as long as EC2 lists it",
-				"instances/fault-is-error":     "the SDK reads a page of HTML as an empty answer, and the provider takes that for absent",
-				"instances/kinds":              "the provider's errors have the text of the SDK's errors, and do not wrap them",
+				"instances/gone-metadata":                 "the provider returns the metadata of a terminated instance as long as EC2 lists it",
+				"instances/gone-metadata-kind":            "the provider returns the metadata of a terminated instance as long as EC2 lists it",
+				"instances/fault-is-error: fault garbage": "the SDK reads a page of HTML as an empty answer, and the provider takes that for absent",
+				"instances/kinds":                         "the provider's errors have the text of the SDK's errors, and do not wrap them",
 			}})
 		})
 	}
