@@ -88,7 +88,7 @@ func (p *program) conformanceCommand(daemon *cobra.Command) *cobra.Command {
 	own.StringSliceVar(&f.profiles, flag("profile"), nil, "Run the checks of these profiles only: "+strings.Join(profileNames(), ", ")+".")
 	own.StringSliceVar(&f.run, flag("run"), nil, "Run these checks only. May be repeated.")
 	own.StringArrayVar(&f.skip, flag("skip"), nil, "Do not run a check: ID=REASON. May be repeated.")
-	own.StringArrayVar(&f.expect, flag("expect-failure"), nil, "A check that is known to fail: ID=ISSUE. It counts as failed once it passes. \"ID: TEXT=ISSUE\" stands only for its failures that contain TEXT; any other is not expected. May be repeated.")
+	own.StringArrayVar(&f.expect, flag("expect-failure"), nil, "A check that is known to fail: ID=ISSUE. It counts as failed once it passes. \"ID: TEXT=ISSUE\" stands only for its failures that contain TEXT, up to the first \"=\"; any other failure counts. May be repeated.")
 	own.BoolVar(&f.allowWrites, flag("allow-writes"), false, "Let the suite create and remove things in the cloud.")
 	own.StringVar(&f.ledger, flag("ledger"), "", "File that lists what is created, before it is created. Must be set with --allow-writes.")
 	own.StringVar(&f.account, flag("account"), "", accountUsage)
