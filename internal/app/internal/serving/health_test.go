@@ -84,6 +84,10 @@ func TestHealth(t *testing.T) {
 			elects(s, false)
 			return NewHealth(*s)
 		}, "/readyz", 500, "[+]shutdown ok\n[+]api-server ok\n[+]informer-sync ok\n[+]cloud-provider ok\n[-]leader-or-standby failed: reason withheld\nreadyz check failed\n"},
+		{"NotReadyWhileTheAPIServerIsUnreachable", func(t *testing.T, s *Sources) *Health {
+			s.APIServer = healthz.NamedCheck("api-server", func(*http.Request) error { return errors.New("refused") })
+			return standby(t, s)
+		}, "/readyz", 500, "[+]shutdown ok\n[-]api-server failed: reason withheld\n[+]informer-sync ok\n[+]cloud-provider ok\n[+]leader-or-standby ok\nreadyz check failed\n"},
 		{"NotReadyWhileInitializeRuns", func(t *testing.T, s *Sources) *Health {
 			s.Initializing = func() bool { return true }
 			return standby(t, s)
