@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 	cloudprovider "k8s.io/cloud-provider"
 	cliflag "k8s.io/component-base/cli/flag"
@@ -270,6 +271,29 @@ func TestPlanWritesNothing(t *testing.T) {
 	}
 	if idle["service-lb-controller"] != "the provider offers no load balancers" {
 		t.Errorf("idle: %q", idle)
+	}
+}
+
+// What a dry run waits for is named with the request that was refused.
+func TestDryRunKnowsWhatWasRefused(t *testing.T) {
+	server := httptest.NewServer(&readableServer{denied: "/nodes"})
+	defer server.Close()
+	p := parsed(t, "--kube-api-content-type=application/json --master="+server.URL)
+	p.dry = &refusals{}
+	p.options.Provider = func(context.Context, ProviderDeps) (cloudprovider.Interface, error) { return writing{}, nil }
+	made, err := newProcess(t.Context(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := made.clients.informers()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{}); err == nil {
+		t.Error("the API server has refused nothing")
+	}
+	if got := p.dry.notListed(); !strings.Contains(got, "it refuses GET /api/v1/nodes,") {
+		t.Error(got)
 	}
 }
 

@@ -160,18 +160,12 @@ func (t *trial) asksAgain(err error) bool {
 	return errors.As(err, &retry) || kind == provider.Throttled || kind == provider.Conflict
 }
 
-// kind returns the kind of an error: the one that the provider's ErrorClassifier names,
-// or else that of provider.Classify.
+// kind returns the kind of an error, as the daemon reads it.
 func (t *trial) kind(err error) provider.ErrorKind {
 	if err == nil {
 		return provider.Unclassified
 	}
-	if classifier, ok := t.provider.(provider.ErrorClassifier); ok {
-		if said := classifier.ClassifyError(err); said.Kind != provider.Unclassified {
-			return said.Kind
-		}
-	}
-	return provider.Classify(err).Kind
+	return t.classify(err).Kind
 }
 
 // callLimit is the longest time for a call that must not wait for anything.
