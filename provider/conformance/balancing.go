@@ -48,7 +48,7 @@ func (b *balancing) in(cluster string) *balancing {
 // resources are what the world finds in the cluster. There are none if the world is
 // no Inventory.
 func (b *balancing) resources() []Resource {
-	inventory, ok := b.world.(Inventory)
+	inventory, ok := worldAs[Inventory](b.world, NeedInventory)
 	if !ok {
 		return nil
 	}

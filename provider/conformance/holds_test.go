@@ -274,6 +274,20 @@ func TestCleanupNeedsAWorldThatReleases(t *testing.T) {
 	})
 }
 
+// A program has all methods of worlds. A check that needs no Inventory runs without its verb.
+func TestLoadBalancersNeedNoInventory(t *testing.T) {
+	target := (&holding{}).target()
+	target.World = script(t, `echo '{"verbs": ["hold-load-balancers", "release-load-balancers"]}'`).World
+	s, err := newSuite(target, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := s.try(t.Context(), Check{ID: "loadbalancers/x", Writes: true, run: balanced(func(*balancing) {})})
+	if err != nil || result.Outcome != Passed {
+		t.Errorf("got %s: %s, error %v", result.Outcome, result.Why, err)
+	}
+}
+
 // An executable that does not end a hold stops the checks, as it does with faults.
 func TestExecutableThatDoesNotRelease(t *testing.T) {
 	world, err := script(t, `case "$1" in
